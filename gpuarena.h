@@ -1,0 +1,3737 @@
+/* gpuarena.h 0.1.0: a GPU memory pool in one file
+   Growth you choose, limits kept to the byte, and every byte accounted for.
+   SPDX-License-Identifier: MIT OR Unlicense (both texts are at the end of this file)
+
+   >>about ==============================================================================================
+
+   Do this in one C or C++ file of your program, and include the header plainly everywhere else:
+
+       #define GPUARENA_IMPLEMENTATION
+       #include "gpuarena.h"
+
+   Then, with `driver` filled for your device (see gpuarena_driver; examples/01_quickstart.c is whole):
+
+       gpuarena_config config = GPUARENA_INIT;       // zero means default, in every struct
+       gpuarena *arena; void *weights;
+       config.driver = &driver;
+       config.limit_bytes = (uint64_t)4 << 30;       // never more than 4 GiB, not for an instant
+       if (gpuarena_create(&config, &arena)) return 1;
+       if (gpuarena_alloc(arena, &weights, bytes, stream)) {    // cudaMallocAsync(&p, n, s) -> this
+           gpuarena_failure why; char text[512];
+           gpuarena_last_failure(arena, &why);
+           gpuarena_failure_text(&why, text, sizeof text);      // what, why, what would have helped
+           puts(text);
+       }
+       gpuarena_free(arena, weights, stream);
+       gpuarena_destroy(arena);
+
+   What it does NOT do
+     - It never prints, aborts, exits or starts a thread, and never reads or writes device memory.
+     - It does not order work between streams yet: it takes all streams of one arena for one ordered
+       queue, as if there were only the default stream. Streams that run side by side need an arena each.
+     - It does not move blocks: the free memory of two segments is never one block.
+     - It does not limit what others take: the context, kernels, libraries and other processes.
+     - It cannot tell a stale pointer from a fresh one once the address has been handed out again.
+
+   >>toc ================================================================================================
+
+     >>about    what this is, ten lines of use       >>lookup   pointer to block
+     >>toc      this list                            >>block    split, absorb, take, give back
+     >>manual   words, sums, growth, errors          >>range    memory from the driver, and back
+     >>config   macros that you may define           >>policy   growth steps, the rungs of a miss
+     >>types    results, driver, configuration       >>stats    largest free, and what is derived
+     >>api      every call, a contract each          >>failure  why, in numbers and in words
+     >>impl     includes, structs, invariants        >>dump     walk and report
+     >>bits     rounding, powers of two, text        >>check    every invariant, by name
+     >>host     host memory                          >>parse    configuration as text
+     >>lock     one mutex; who is in a callback      >>registry which arenas there are
+     >>nodes    the blocks' records, in chunks       >>public   every public function, thin
+     >>bins     free blocks by size                  >>end      clean-up, changes, licences
+
+   >>manual =============================================================================================
+
+   Words. The *driver* is a table of functions through which an arena reaches one device. An *arena* is a
+   pool with one configuration and one limit; several may share a device. A *segment* is contiguous memory
+   obtained from the driver, a whole number of granules (2 MiB) long. A *block* is a piece of a segment,
+   live or free. A segment without live blocks is *idle*. Sizes of device memory are uint64_t bytes.
+
+   Where every byte is. When no call is in progress these sums hold exactly, in every gpuarena_stats:
+
+       requested      what callers asked for
+       + slack        what rounding up to config.alignment added
+       = live
+       + pending      freed, but some stream may still use it: 0 in this version
+       + cached       free memory that the arena keeps
+       + children     reserved by sub-arenas: 0 in this version
+       = reserved     what the driver gave and the arena holds
+
+     gpuarena_get_device adds: reserved + other = total - free of the device. `other` is signed, for the
+     driver's own figures race with other processes.
+
+   The limit. Bytes are claimed against it before the driver is asked, and given up if the driver refuses:
+   reserved never passes it. It may be lowered below what is reserved: then idle segments go back at once,
+   allocations are refused, and segments go back as they empty, until reserved has fallen to it.
+
+   Growth. When no free block fits, the arena asks the driver for a segment:
+       double   the step starts at `step` (2 MiB) and doubles, up to `step_max` (256 MiB), until it covers
+                the request; if it did already, it doubles after the growth. At reserved 0 it starts again
+       step     always `step` (64 MiB)
+       exact    just the request
+       fixed    the whole limit, or all free device memory where there is none, at creation; later growth,
+                where the limit is raised or the driver had refused a part, is exact
+     A request above the step gets what it needs. When the driver refuses, the surplus over the need is
+     halved, and it is asked again, down to the need itself.
+
+   The way of one allocation. The request is rounded up to config.alignment. Free blocks are kept in bins by
+   size, eight to a power of two. Of the request's own bin up to eight blocks are looked at, and the
+   tightest that fits is taken, as near as 1/512 of a size tells; else one of the next larger occupied bin:
+   constant time, however many blocks are free. On a miss these rungs are climbed, in order and counted:
+       1. look at every free block that may fit: for alignment, and for the rest of the own bin
+       2. grow, within the limit
+       3. give idle segments back, where that makes room, and grow
+     If all fail, nothing has changed, except that idle segments may have been given back.
+
+   Errors. Three kinds are kept apart. The world said no (out of memory, driver error): a result and a
+   reason. The caller broke a contract (double free, foreign pointer, bad argument): a result too, in every
+   build. A defect of this file: GPUARENA_ASSERT, if you define it. Every failed call, misuse included, is
+   recorded, numbered and readable as a sentence. Outputs are written on success alone.
+
+   Streams. Calls take the stream that the memory is used on. This version carries it into blocks, actions
+   and failures, and hands it to the driver; freed memory is reusable at once, on any stream.
+
+   Threads. Any thread may call anything on any arena, any time; gpuarena_destroy must be an arena's last
+   call. One mutex an arena is held during each call, driver calls included. With GPUARENA_NO_THREADS the
+   caller serialises all calls on all arenas.
+
+   Callbacks (observer, visitor, writer) run inside the call that triggers them, on its thread, with the
+   lock held: calls on the same arena answer REENTRANT, but get_stats, get_config, last_failure and
+   reset_peaks work. Driver and host memory functions run with the lock held too, and must not call an arena.
+
+   Cost. Allocations and frees without a driver call take constant time, amortised, for host tables double.
+   Host memory: 64 bytes a block, live or free; 16 to 32 bytes a live block; 4 bytes per 2 MiB reserved; and
+   about 50 KiB an arena. */
+
+#ifndef GPUARENA_H
+#define GPUARENA_H
+
+/* >>config ==============================================================================================
+   Define before the include, in the file that defines GPUARENA_IMPLEMENTATION; those marked * everywhere.
+
+     GPUARENA_IMPLEMENTATION    this file compiles the implementation; one file of the program does
+   * GPUARENA_STATIC            every function static, implementation included: a private copy here
+   * GPUARENA_STREAM T          the stream handle's type; default: cudaStream_t, without a CUDA header
+     GPUARENA_NO_CUDA           nothing of CUDA is included or called. This version has no CUDA driver table
+                                of its own yet, so it is always so, and config.driver must be given
+     GPUARENA_NO_THREADS        no mutex, no thread-local storage: the caller serialises
+     GPUARENA_MALLOC(bytes)     host memory aligned as malloc's, or NULL; default malloc. With
+     GPUARENA_FREE(memory)      this one; both or neither. config.host_alloc goes before both
+     GPUARENA_ASSERT(condition) called on a defect of this file alone; default: nothing */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GPUARENA_VERSION_MAJOR 0
+#define GPUARENA_VERSION_MINOR 1
+#define GPUARENA_VERSION_PATCH 0
+#define GPUARENA_VERSION_TEXT  "0.1.0"
+#define GPUARENA_VERSION       (GPUARENA_VERSION_MAJOR * 10000 + GPUARENA_VERSION_MINOR * 100 \
+                                + GPUARENA_VERSION_PATCH)
+
+#if defined(__GNUC__) || defined(__clang__)
+#define GPUARENA_UNUSED __attribute__((unused))
+#else
+#define GPUARENA_UNUSED
+#endif
+#ifdef GPUARENA_STATIC
+#define GPUARENA_API static GPUARENA_UNUSED
+#define GPUARENA_INLINE static inline
+#else
+#define GPUARENA_API extern
+#define GPUARENA_INLINE inline
+#endif
+
+/* Starts every struct of this header: gpuarena_config config = GPUARENA_INIT; */
+#ifdef __cplusplus
+#define GPUARENA_INIT {}
+#else
+#define GPUARENA_INIT {0}
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* >>types =============================================================================================== */
+
+/* ---- streams. Left alone, the type is CUDA's own (by its tag, so that swapped arguments do not compile). */
+#ifndef GPUARENA_STREAM
+struct CUstream_st;
+#define GPUARENA_STREAM struct CUstream_st *
+#endif
+typedef GPUARENA_STREAM gpuarena_stream;                     /* NULL: the default stream */
+#define GPUARENA_ANY_STREAM ((gpuarena_stream)(intptr_t)-1)  /* alloc: on every; free: the GPU is done */
+#define GPUARENA_OWN_STREAM ((gpuarena_stream)(intptr_t)-2)  /* free: the one it was allocated for */
+
+/* ---- results: 0 is success, everything else negative. X(NAME, value, text) */
+#define GPUARENA_RESULTS(X) \
+    X(OK, 0, "ok") /* done */ \
+    X(INVALID_ARGUMENT, -1, "invalid_argument") /* a NULL that must not be, a value outside its range */ \
+    X(INVALID_CONFIG, -2, "invalid_config") /* failure.detail names the key and what is allowed */ \
+    X(OUT_OF_MEMORY, -3, "out_of_memory") /* no device memory; failure.reason says what stood in the way */ \
+    X(HOST_MEMORY, -4, "host_memory") /* no host memory for bookkeeping */ \
+    X(DOUBLE_FREE, -5, "double_free") /* the address lies in memory of this arena that is free */ \
+    X(FOREIGN_POINTER, -6, "foreign_pointer") /* the address lies in no arena of this process */ \
+    X(INTERIOR_POINTER, -7, "interior_pointer") /* it lies inside a live block, and is not its base */ \
+    X(WRONG_ARENA, -8, "wrong_arena") /* it lies in another arena, which failure.detail names */ \
+    X(STILL_IN_USE, -9, "still_in_use") /* destroy with live blocks */ \
+    X(BUSY, -10, "busy") /* another thread is inside; not returned by this version */ \
+    X(REENTRANT, -11, "reentrant") /* called from a callback of the same arena */ \
+    X(CAPTURE, -12, "capture") /* the driver must not be called while a stream is captured */ \
+    X(NOT_SUPPORTED, -13, "not_supported") /* not by this driver, or not by this build */ \
+    X(STOPPED, -14, "stopped") /* for visitors and writers to return: stop, and hand this back */ \
+    X(CORRUPT, -15, "corrupt") /* gpuarena_check found a violated invariant */ \
+    X(DRIVER_ERROR, -16, "driver_error") /* the driver failed otherwise, or gave nonsense */ \
+    X(DEVICE_LOST, -17, "device_lost") /* a sticky error: no call on this device works any more */ \
+    X(FORKED, -18, "forked") /* called in a child process; not returned by this version */
+typedef enum gpuarena_result {
+#define X(name, value, text) GPUARENA_##name = value,
+    GPUARENA_RESULTS(X)
+#undef X
+    GPUARENA_RESULT_END = 1                      /* no result: closes the list */
+} gpuarena_result;
+
+/* ---- why a result is OUT_OF_MEMORY (every other result: NONE, or HOST_MEMORY). X(NAME, text) */
+#define GPUARENA_REASONS(X) \
+    X(NONE, "none") /* the result says it all */ \
+    X(OVER_LIMIT, "over_limit") /* reserved would pass the limit, whatever is given back first */ \
+    X(OVER_PARENT, "over_parent") /* the same of a parent arena's limit; not in this version */ \
+    X(HEADROOM, "headroom") /* less than config.headroom_bytes would be left to others */ \
+    X(DRIVER_REFUSED, "driver_refused") /* the driver was asked, and had no memory */ \
+    X(FRAGMENTED, "fragmented") /* enough bytes are free, but in no single block, and it could not grow */ \
+    X(PENDING, "pending") /* free blocks would do, but the GPU may use them still; not in this version */ \
+    X(CAPTURE, "capture") /* a graph capture forbids growth; not in this version */ \
+    X(NEIGHBOUR, "neighbour") /* resize: the next block is taken; not in this version */ \
+    X(ADDRESSES, "addresses") /* no address range to be had; not in this version */ \
+    X(HOST_MEMORY, "host_memory") /* goes with the result of that name */ \
+    X(TOO_LARGE, "too_large") /* with its alignment above 2^49 bytes: no arena could ever serve it */ \
+    X(TRY_ONLY, "try_only") /* GPUARENA_ALLOC_TRY forbade what may have helped */
+typedef enum gpuarena_reason {
+#define X(name, text) GPUARENA_REASON_##name,
+    GPUARENA_REASONS(X)
+#undef X
+    GPUARENA_REASON_END                          /* how many there are */
+} gpuarena_reason;
+
+/* ---- the driver table: how an arena reaches a device.
+   Entries return the driver's own code; classify says what it means. A group is set whole or not at all, and
+   `memory` must be: creation checks it. This version calls classify, code_name and memory alone. Entries get
+   the arena's own copy of the table, run with its lock held, one at a time per arena, and must not call an
+   arena. Where arenas share a table's `user`, its functions see several threads. */
+typedef enum gpuarena_status {                   /* what a driver's code means */
+    GPUARENA_STATUS_DONE,                        /* success */
+    GPUARENA_STATUS_NO_MEMORY,                   /* refused; the device works on */
+    GPUARENA_STATUS_NOT_READY,                   /* of an event */
+    GPUARENA_STATUS_CAPTURING,                   /* not while a stream is captured: result CAPTURE */
+    GPUARENA_STATUS_NOT_SUPPORTED,               /* result NOT_SUPPORTED */
+    GPUARENA_STATUS_FAILED,                      /* anything else: result DRIVER_ERROR */
+    GPUARENA_STATUS_LOST,                        /* sticky: no driver call is made after it: DEVICE_LOST */
+    GPUARENA_STATUS_UNLOADING                    /* the process ends: giving back succeeds, the rest fails */
+} gpuarena_status;
+typedef enum gpuarena_memory {                   /* kinds of memory; this version asks for DEVICE alone */
+    GPUARENA_MEMORY_DEVICE, GPUARENA_MEMORY_PINNED, GPUARENA_MEMORY_MANAGED, GPUARENA_MEMORY_ASYNC
+} gpuarena_memory;
+typedef struct gpuarena_driver gpuarena_driver;
+struct gpuarena_driver {
+    void    *user;                               /* yours; never touched */
+    int32_t  device;                             /* ordinal, for reports */
+    uint32_t null_is_per_thread;                 /* the default stream of this build is per thread */
+    uint64_t page_bytes;                         /* granularity of vm; 0: no vm */
+    uint64_t peers;                              /* bit i: device i may access paged memory too */
+    gpuarena_status (*classify)(const gpuarena_driver *self, int code);    /* NULL: they are statuses */
+    const char     *(*code_name)(const gpuarena_driver *self, int code);   /* NULL: numbers alone */
+    uint64_t        (*now_ns)(const gpuarena_driver *self);                  /* NULL: no clock */
+    int             (*stream_id)(const gpuarena_driver *self, gpuarena_stream stream, uint64_t *id);
+    struct {                                     /* required */
+        /* free and total bytes of the device, as it reports them */
+        int (*info)(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
+                    uint64_t *total_bytes);
+        /* bytes: a multiple of 2 MiB. *ptr: a multiple of config.alignment, overlapping nothing held */
+        int (*obtain)(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
+                      gpuarena_stream stream);
+        /* exactly what obtain gave; waits for all work on it, as cudaFree. A failure leaves it held */
+        int (*give_back)(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
+                         gpuarena_stream stream);
+    } memory;
+    struct {                                     /* virtual memory */
+        int (*reserve)(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment);
+        int (*release)(const gpuarena_driver *self, void *address, uint64_t bytes);
+        int (*create)(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits);
+        int (*destroy)(const gpuarena_driver *self, uint64_t page, uint64_t bytes);
+        int (*map)(const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page);
+        int (*access)(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode);
+        int (*unmap)(const gpuarena_driver *self, void *address, uint64_t bytes);
+    } vm;
+    struct {                                     /* more than one stream */
+        int (*create)(const gpuarena_driver *self, void **event);
+        int (*destroy)(const gpuarena_driver *self, void *event);
+        int (*record)(const gpuarena_driver *self, void *event, gpuarena_stream stream);
+        int (*query)(const gpuarena_driver *self, void *event);
+        int (*host_wait)(const gpuarena_driver *self, void *event);
+        int (*stream_wait)(const gpuarena_driver *self, gpuarena_stream stream, void *event);
+        int (*device_wait)(const gpuarena_driver *self);
+    } events;
+    struct {                                     /* graph capture */
+        int (*active)(const gpuarena_driver *self, gpuarena_stream stream, int *active);
+        int (*exchange_mode)(const gpuarena_driver *self, int *mode);
+    } capture;
+};
+
+/* ---- requests, blocks */
+typedef struct gpuarena gpuarena;
+#define GPUARENA_ALLOC_TRY 1u                    /* request.flags: what is free now, or nothing */
+typedef struct gpuarena_request {
+    uint64_t bytes;                              /* 0: success, and NULL */
+    uint64_t alignment_bytes;                    /* any power of two; 0, or below config.alignment: that */
+    gpuarena_stream stream;                      /* where it will be used */
+    uint32_t tag;                                /* a number of yours, kept with the block */
+    uint32_t flags;                              /* GPUARENA_ALLOC_TRY or 0 */
+} gpuarena_request;
+typedef enum gpuarena_state {                    /* this version: LIVE and FREE */
+    GPUARENA_STATE_LIVE, GPUARENA_STATE_PENDING, GPUARENA_STATE_FREE, GPUARENA_STATE_HOLE
+} gpuarena_state;
+typedef struct gpuarena_block {
+    uint64_t serial;                             /* of its allocation, from 1, never given twice; free: 0 */
+    void    *ptr;                                /* base */
+    uint64_t requested_bytes;                    /* as asked for; free: 0 */
+    uint64_t bytes;                              /* what it occupies: requested + slack */
+    uint64_t resident_bytes;                     /* backed by memory: in segments, all of it */
+    gpuarena_stream stream;                      /* of its allocation; free: of the latest free in it */
+    gpuarena_state state;
+    uint32_t tag;                                /* the request's; free: 0 */
+} gpuarena_block;
+
+/* ---- why a call failed. Numbers are those at the end of the failed call, before any other. */
+typedef struct gpuarena_failure {
+    uint64_t serial;                             /* counts an arena's failures from 1; 0: there was none */
+    gpuarena_result result;
+    gpuarena_reason reason;
+    int32_t  driver_code;                        /* the driver's, where it was asked and failed; else 0 */
+    uint64_t requested_bytes;                    /* of an allocation; of reserve, the target; else 0 */
+    uint64_t missing_bytes;                      /* OVER_LIMIT: by how much the limit is too low for it, idle
+                                                    memory given back first. HEADROOM, DRIVER_REFUSED: how
+                                                    much more device memory it takes. FRAGMENTED: how much
+                                                    longer the longest free block would have to be */
+    uint64_t live_bytes, pending_bytes, cached_bytes, reserved_bytes, limit_bytes, largest_free_bytes;
+    uint64_t device_free_bytes;                  /* asked for HEADROOM and DRIVER_REFUSED; else 0 */
+    gpuarena_block block;                        /* misuse: the block it is about; ptr NULL: none */
+    char     arena[32];                          /* the arena's name; creation failed: "" */
+    char     detail[96];                         /* the key and what is allowed; the other arena; the offset
+                                                    in the block; the driver's name of its code */
+} gpuarena_failure;
+
+/* ---- what an observer is told: after the fact, with the lock held. Pointers hold during the call alone. */
+typedef enum gpuarena_action_kind {
+    GPUARENA_ACTION_ALLOC, GPUARENA_ACTION_FREE,             /* block: as it is; as it was, state FREE */
+    GPUARENA_ACTION_FREE_DONE, GPUARENA_ACTION_USE, GPUARENA_ACTION_RESIZE,  /* not in this version */
+    GPUARENA_ACTION_GROW, GPUARENA_ACTION_RELEASE,           /* block: the segment, whole and free */
+    GPUARENA_ACTION_REMAP,                                   /* not in this version */
+    GPUARENA_ACTION_LIMIT,                                   /* block.bytes: the new limit */
+    GPUARENA_ACTION_FAIL, GPUARENA_ACTION_MISUSE             /* failure: the record */
+} gpuarena_action_kind;
+typedef struct gpuarena_action {
+    uint64_t serial;                             /* counts an arena's observed actions from 1 */
+    gpuarena_action_kind kind;
+    gpuarena_result result;                      /* OK, or the failure's */
+    gpuarena_block block;
+    gpuarena_stream stream;                      /* of the call that caused it; NULL if it has none */
+    const gpuarena_failure *failure;             /* FAIL, MISUSE; else NULL */
+} gpuarena_action;
+typedef void            gpuarena_observe_fn(gpuarena *arena, const gpuarena_action *action, void *user);
+typedef gpuarena_result gpuarena_visit_fn(const gpuarena_block *block, void *user);
+typedef gpuarena_result gpuarena_write_fn(const char *text, size_t bytes, void *user);  /* no final NUL */
+
+/* ---- configuration: zero is the default, everywhere. Copied at creation. */
+typedef enum gpuarena_backing { GPUARENA_BACKING_AUTO = 0, GPUARENA_BACKING_SEGMENTS = 2 } gpuarena_backing;
+typedef enum gpuarena_growth {                   /* AUTO: DOUBLE; each is described in the manual */
+    GPUARENA_GROWTH_AUTO, GPUARENA_GROWTH_FIXED, GPUARENA_GROWTH_EXACT, GPUARENA_GROWTH_STEP,
+    GPUARENA_GROWTH_DOUBLE
+} gpuarena_growth;
+typedef enum gpuarena_placement { GPUARENA_PLACE_GOOD } gpuarena_placement;
+typedef enum gpuarena_limit_base {
+    GPUARENA_LIMIT_BYTES,                        /* limit_bytes; 0: none but the device's own size */
+    GPUARENA_LIMIT_OF_TOTAL,                     /* limit_fraction of the device's total, */
+    GPUARENA_LIMIT_OF_FREE,                      /*   of what is free at creation */
+    GPUARENA_LIMIT_TOTAL_MINUS,                  /* total less limit_bytes, */
+    GPUARENA_LIMIT_FREE_MINUS                    /*   what is free at creation less limit_bytes */
+} gpuarena_limit_base;
+#define GPUARENA_NO_LIMIT UINT64_MAX             /* limit_bytes where there is none */
+typedef struct gpuarena_config {
+    uint32_t zero_begin;                         /* must be 0, as zero_end: an uncleared struct is refused */
+    char name[32];                               /* printable ASCII, for failures and reports; "": "arena" */
+    const gpuarena_driver *driver;               /* required; copied, but `user` must outlive the arena */
+    const char *environment;                     /* variable whose text fills the fields below left at
+                                                    zero; NULL: "GPUARENA_CONF"; "": none */
+    gpuarena_backing   backing;                  /* AUTO: SEGMENTS, cudaMalloc-like memory */
+    gpuarena_growth    growth;
+    gpuarena_placement placement;                /* GOOD: see the manual, the way of one allocation */
+    uint64_t initial_bytes;                      /* reserved at creation, in whole granules. Not with FIXED */
+    uint64_t step_bytes;                         /* DOUBLE: the first step (2 MiB); STEP: each (64 MiB) */
+    uint64_t step_max_bytes;                     /* DOUBLE: the largest step (256 MiB, or step if larger) */
+    uint64_t alignment;                          /* of block sizes and addresses: a power of two from 256 to
+                                                    2 MiB (256) */
+    gpuarena_limit_base limit_base;
+    uint64_t limit_bytes;                        /* what results must be 2 MiB or more, and fit the device */
+    double   limit_fraction;                     /* above 0, at most 1 */
+    uint64_t headroom_bytes;                     /* device memory that growth must leave free (0) */
+    void *(*host_alloc)(size_t bytes, void *user);           /* bookkeeping memory, aligned as malloc's, or */
+    void  (*host_free)(void *memory, size_t bytes, void *user);      /* NULL; set both or neither */
+    void *host_user;
+    gpuarena_observe_fn *observe;                /* NULL: none, at the cost of a predicted branch */
+    void *observe_user;
+    uint32_t zero_end;
+} gpuarena_config;
+
+/* ---- statistics, all uint64_t; the sums are in the manual, and exact when no call is in progress. */
+#define GPUARENA_STATS(X) \
+    X(requested_bytes) /* asked for, by all live blocks */ \
+    X(slack_bytes) /* live - requested */ \
+    X(live_bytes) /* occupied by live blocks */ \
+    X(pending_bytes) /* 0 in this version */ \
+    X(cached_bytes) /* free */ \
+    X(children_bytes) /* 0 in this version */ \
+    X(reserved_bytes) /* held from the driver: live + pending + cached + children */ \
+    X(limit_bytes) /* in force; GPUARENA_NO_LIMIT: none */ \
+    X(largest_free_bytes) /* the longest free block, exactly: the largest request that needs no growth */ \
+    X(stranded_bytes) /* 0 in this version */ \
+    X(requested_peak_bytes) /* the highest since creation or gpuarena_reset_peaks; */ \
+    X(live_peak_bytes) /*   each peak by itself, */ \
+    X(reserved_peak_bytes) /*   so their moments may differ */ \
+    X(live_count) /* live blocks */ \
+    X(alloc_count) /* allocations of more than 0 bytes; this and the counts below: since creation */ \
+    X(free_count) /* blocks freed, by reset too: alloc_count - free_count = live_count */ \
+    X(fail_count) /* calls that the world refused */ \
+    X(misuse_count) /* calls refused for what the caller did */ \
+    X(look_count) /* rung 1: allocations that only the look at all free blocks could serve */ \
+    X(grow_count) /* rungs 2 and 3, creation, reserve: segments obtained */ \
+    X(backoff_count) /* times the driver refused, and was asked for less */ \
+    X(release_count) /* segments given back, by rung 3, trim and lowered limits */ \
+    X(driver_call_count) /* of driver.memory.obtain and give_back */ \
+    X(driver_error_count) /* failed give_backs that no caller could be told of: in free, reset, reserve */ \
+    X(remapped_page_count) /* 0 in this version */ \
+    X(gpu_wait_count) /* 0 in this version */ \
+    X(host_bytes) /* host memory held for bookkeeping */
+typedef struct gpuarena_stats {
+#define X(field) uint64_t field;
+    GPUARENA_STATS(X)
+#undef X
+} gpuarena_stats;
+typedef struct gpuarena_device {
+    uint64_t total_bytes, free_bytes;            /* as the driver reports them */
+    int64_t  other_bytes;                        /* total - free - reserved: others, and contexts */
+    uint64_t page_bytes;                         /* granule of reserved memory: 2 MiB */
+    int32_t  device;                             /* the driver table's ordinal */
+    int32_t  paged;                              /* 0 in this version */
+} gpuarena_device;
+typedef enum gpuarena_format { GPUARENA_FORMAT_TEXT, GPUARENA_FORMAT_JSON } gpuarena_format;
+
+/* >>api =================================================================================================
+   Said once, for every call:
+     Results  OK, or those listed. A call on an arena may also return INVALID_ARGUMENT (arena NULL, or ended:
+              best effort) and REENTRANT (called from one of its callbacks).
+     Failure  changes nothing and writes no output, unless said. It is recorded: gpuarena_last_failure.
+     Cost     "constant" leaves out driver and host memory calls, and is amortised.
+     Threads  any, any time. Callbacks: the observer, if set. Driver calls: where said. */
+
+/* ---- life */
+
+/* Makes an arena. config NULL: all defaults. Reads the environment. Calls driver.memory.info, and obtain for
+   config.initial_bytes or growth FIXED.
+   INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail: the key and what is allowed), NOT_SUPPORTED
+   (no driver table), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; FIXED: not even one granule),
+   DRIVER_ERROR, CAPTURE, DEVICE_LOST. Nothing stays behind a failure: see gpuarena_last_failure(NULL). */
+GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpuarena **arena);
+
+/* Gives all memory back and ends the arena; must be its last call. NULL: OK, nothing.
+   STILL_IN_USE (live blocks: failure.block is one of them, live_bytes their sum; gpuarena_reset frees
+   them; the arena lives on unchanged), INVALID_ARGUMENT (not a living arena: always seen), DRIVER_ERROR,
+   CAPTURE, NOT_SUPPORTED (a segment was not taken back: the arena lives on, with what it still holds). A
+   lost device, or one lost on the way, is OK: the books are closed without it. O(segments squared). */
+GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
+
+/* ---- memory */
+
+/* Allocates. *ptr: device memory aligned to config.alignment; bytes 0: OK, and NULL. Constant on a hit. A
+   miss climbs the rungs of the manual: O(free blocks + segments squared), and driver calls info, obtain,
+   give_back.
+   INVALID_ARGUMENT (ptr NULL), OUT_OF_MEMORY (failure.reason), HOST_MEMORY, DRIVER_ERROR, CAPTURE,
+   NOT_SUPPORTED, DEVICE_LOST. A failure may have given idle segments back; all else is as before. */
+GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
+                                            gpuarena_stream stream);
+
+/* The same, with alignment, tag and flags. Also INVALID_ARGUMENT: request NULL, alignment no power of two,
+   flag unknown. With GPUARENA_ALLOC_TRY a miss ends after rung 1, without a driver call: reason TRY_ONLY. */
+GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request);
+
+/* What would gpuarena_alloc_ex answer now? OK: a free block fits, for certain; or growth is within the limit,
+   and the driver, asked by info, reports enough free memory, which it must still grant. Else the result that
+   alloc_ex would have; of these only misuse is recorded. Changes nothing. O(free blocks + segments). */
+GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
+
+/* Frees the live block whose base is ptr; NULL: OK, nothing. stream: the last one that used it. Constant;
+   needs no host memory; works on a lost device. Calls the driver only while reserved is above a lowered
+   limit, to give back what became idle: if that fails, the block is free all the same
+   (driver_error_count).
+   INTERIOR_POINTER, DOUBLE_FREE (failure.block: the block it lies in; detail: the offset in it),
+   WRONG_ARENA (detail: its name), FOREIGN_POINTER: O(arenas x log segments + blocks in 2 MiB + 2 MiB pages
+   in the block). */
+GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream);
+
+/* Grows until reserved is at least bytes: by one segment, or by several where the driver has no such
+   piece. All or nothing: on failure the segments of this call are given back (one that the driver does not
+   take back stays, as cached memory: driver_error_count). O(segments).
+   OUT_OF_MEMORY (OVER_LIMIT, HEADROOM, DRIVER_REFUSED, TOO_LARGE), HOST_MEMORY, DRIVER_ERROR, CAPTURE,
+   NOT_SUPPORTED, DEVICE_LOST. */
+GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
+
+/* Gives idle segments back until reserved is at most keep_bytes, or none is idle; OK in both cases. The
+   smallest that gets there goes first, else the largest. *released_bytes (may be NULL) is written on
+   failure too.
+   DRIVER_ERROR, CAPTURE, DEVICE_LOST: what was given back before stays given back. O(segments squared). */
+GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes);
+
+/* Sets the limit to exactly bytes: 0 is 0, GPUARENA_NO_LIMIT is none, and it may be above the device's
+   size. Below reserved: see the limit, in the manual. O(segments squared).
+   DRIVER_ERROR, CAPTURE, DEVICE_LOST, from giving idle segments back: the limit is in force all the same. */
+GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes);
+
+/* Frees every live block, each as gpuarena_free would on this stream; keeps the segments. O(host table). */
+GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream);
+
+/* ---- looking */
+
+/* The arena of this process in whose segments the address lies, free memory included, or NULL. Takes no
+   arena's lock: may be called from any callback. O(arenas x log segments). */
+GPUARENA_API gpuarena *gpuarena_owner(const void *inside);
+
+/* *block: the block, live or free, in which the address lies. WRONG_ARENA (failure.detail: its name),
+   FOREIGN_POINTER, INVALID_ARGUMENT (block NULL). Cost: that of a refused free. */
+GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *inside,
+                                             gpuarena_block *block);
+
+/* Visits all blocks, live and free, by address. A visitor that does not answer OK stops the walk, and its
+   answer is returned (and not recorded). INVALID_ARGUMENT (visit NULL). O(blocks). */
+GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit_fn *visit, void *user);
+
+/* Writes the arena's state through write, in pieces. TEXT: for people. JSON: one object of schema
+   "gpuarena-report/1", version, name, config (its text), stats (every field of gpuarena_stats by name) and
+   segments: address, bytes, blocks: offset, bytes, state, and of live ones requested, serial, tag.
+   A writer that does not answer OK stops it, as in walk. INVALID_ARGUMENT (write NULL, no such format).
+   O(blocks). */
+GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_format format,
+                                             gpuarena_write_fn *write, void *user);
+
+/* Verifies every invariant of the books. CORRUPT: message (may be NULL with size 0) names the first
+   violated one and where; otherwise it is "". Repairs nothing. O(blocks + host tables). */
+GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message, size_t size);
+
+/* Sets the observer, or none (NULL). */
+GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_fn *observe, void *user);
+
+/* The statistics; all zero if arena is no arena. Never calls the driver. From callbacks too: there the
+   call in progress may be missing from the sums. Cost: a look at the free blocks of the highest occupied
+   bin. */
+GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats);
+
+/* The device's figures beside ours; calls driver.memory.info. INVALID_ARGUMENT (device NULL), DRIVER_ERROR,
+   CAPTURE, NOT_SUPPORTED, DEVICE_LOST. */
+GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_device *device);
+
+/* The configuration in force: no default is left in it, limit_base is BYTES, what does not apply is 0, driver
+   points to the arena's copy, environment is "". All zero if arena is no arena. From callbacks too. */
+GPUARENA_API void gpuarena_get_config(const gpuarena *arena, gpuarena_config *config);
+
+/* Sets the three peaks to the current values. From callbacks too. */
+GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena);
+
+/* The record of the latest failed call: on this arena, by any thread; or, arena NULL, by this thread, on any
+   arena or none, creation included. serial 0: there was none. From callbacks too. */
+GPUARENA_API void gpuarena_last_failure(const gpuarena *arena, gpuarena_failure *failure);
+
+/* ---- text. Functions with (text, size) write at most size bytes, NUL included, and return the length of the
+   whole text, as snprintf does. They and the names need no arena and record nothing, unless said. */
+
+/* One sentence, behind the arena's name: what was asked, what stood in the way, what would have helped.
+   failure NULL: "". */
+GPUARENA_API size_t gpuarena_failure_text(const gpuarena_failure *failure, char *text, size_t size);
+
+/* "out_of_memory", "over_limit", and so on; "unknown" for what is none. Static strings. */
+GPUARENA_API const char *gpuarena_result_name(gpuarena_result result);
+GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
+
+/* Lays text over config: key=value,key=value, each key at most once; "" changes nothing. Keys: backing
+   growth placement initial step step_max alignment limit headroom. Sizes are decimal with binary units:
+   256, 64K, 512M, 4G, 1T. limit is a size, `none`, `80%` (of the device), `80%free` (of what is free at
+   creation), `total-2G` or `free-2G`. Whether the values agree with each other is for creation to check.
+   INVALID_CONFIG (message, which may be NULL with size 0, names the key and what is allowed; config is
+   unchanged; recorded for this thread), INVALID_ARGUMENT (text or config NULL). On success message is "". */
+GPUARENA_API gpuarena_result gpuarena_config_parse(const char *text, gpuarena_config *config,
+                                                   char *message, size_t size);
+
+/* The canonical text of a configuration: its fields that are not zero, in the order above. It parses back
+   to the same (a fraction: to 15 digits). config NULL: "". */
+GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *text, size_t size);
+
+#ifdef __cplusplus
+} /* extern "C" */
+extern "C++" {   /* typed pointers: float *x; gpuarena_alloc(arena, &x, n * sizeof *x, stream) */
+template <class T>
+GPUARENA_INLINE gpuarena_result gpuarena_alloc(gpuarena *arena, T **ptr, uint64_t bytes,
+                                               gpuarena_stream stream)
+{
+    void *memory = NULL;
+    gpuarena_result result = gpuarena_alloc(arena, ptr ? &memory : static_cast<void **>(NULL), bytes, stream);
+    if (result == GPUARENA_OK) *ptr = static_cast<T *>(memory);
+    return result;
+}
+template <class T>
+GPUARENA_INLINE gpuarena_result gpuarena_alloc_ex(gpuarena *arena, T **ptr, const gpuarena_request *request)
+{
+    void *memory = NULL;
+    gpuarena_result result = gpuarena_alloc_ex(arena, ptr ? &memory : static_cast<void **>(NULL), request);
+    if (result == GPUARENA_OK) *ptr = static_cast<T *>(memory);
+    return result;
+}
+} /* extern "C++" */
+#endif
+
+#endif /* GPUARENA_H -- the interface ends here: you need not read on to use it. */
+
+/* >>impl ============================================================================================ */
+#if defined(GPUARENA_STATIC) && !defined(GPUARENA_IMPLEMENTATION)
+#define GPUARENA_IMPLEMENTATION
+#endif
+#if defined(GPUARENA_IMPLEMENTATION) && !defined(GPUARENA_IMPLEMENTATION_DONE)
+#define GPUARENA_IMPLEMENTATION_DONE
+
+#if defined(GPUARENA_MALLOC) != defined(GPUARENA_FREE)
+#error "gpuarena: define both GPUARENA_MALLOC and GPUARENA_FREE, or neither"
+#endif
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifndef GPUARENA_NO_THREADS
+#include <pthread.h>
+#define GPUARENA__THREAD_LOCAL __thread
+#else
+#define GPUARENA__THREAD_LOCAL
+#endif
+
+#ifndef GPUARENA_MALLOC
+#define GPUARENA_MALLOC(bytes) malloc(bytes)
+#define GPUARENA_FREE(memory)  free(memory)
+#define GPUARENA__OWN_MALLOC
+#endif
+#ifndef GPUARENA_ASSERT
+#define GPUARENA_ASSERT(condition) ((void)0)
+#define GPUARENA__OWN_ASSERT
+#endif
+#if defined(__GNUC__) || defined(__clang__)
+#define GPUARENA__LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define GPUARENA__INLINE static inline __attribute__((always_inline))
+#define GPUARENA__PRINTF(text, values) __attribute__((format(printf, text, values)))
+#else
+#define GPUARENA__LIKELY(condition) (condition)
+#define GPUARENA__INLINE static inline
+#define GPUARENA__PRINTF(text, values)
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -fshort-enums would change the layout of every public struct between this file and its callers. */
+typedef char gpuarena__enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
+typedef char gpuarena__sizes_fit_pointers[sizeof(uint64_t) >= sizeof(void *) ? 1 : -1];
+
+#define GPUARENA__GRANULE   ((uint64_t)2 << 20)  /* physical unit of every current NVIDIA GPU */
+#define GPUARENA__UNIT      ((uint64_t)256)      /* cudaMalloc promises this alignment: the finest block */
+#define GPUARENA__MAX_BYTES ((uint64_t)1 << 49)  /* largest request, and segment; bins cover it */
+#define GPUARENA__MAGIC     0x67706172u
+
+/* >>bits ===============================================================================================
+   Rounding and powers of two, each in one place. Nothing here can fail without saying so. */
+
+static int gpuarena__is_power_of_two(uint64_t value)
+{
+    return value != 0 && (value & (value - 1)) == 0;
+}
+
+/* Rounds up to a power of two. 0: would overflow, and *rounded is left alone. */
+static int gpuarena__round_up(uint64_t value, uint64_t power_of_two, uint64_t *rounded)
+{
+    if (value > UINT64_MAX - (power_of_two - 1)) return 0;
+    *rounded = (value + power_of_two - 1) & ~(power_of_two - 1);
+    return 1;
+}
+
+static uint64_t gpuarena__round_down(uint64_t value, uint64_t power_of_two)
+{
+    return value & ~(power_of_two - 1);
+}
+
+static uint64_t gpuarena__min(uint64_t left, uint64_t right)
+{
+    return left < right ? left : right;
+}
+
+static uint64_t gpuarena__max(uint64_t left, uint64_t right)
+{
+    return left > right ? left : right;
+}
+
+#if defined(__GNUC__) || defined(__clang__)
+/* Neither is asked of 0. */
+static uint32_t gpuarena__lowest_bit(uint64_t value)  { return (uint32_t)__builtin_ctzll(value); }
+static uint32_t gpuarena__highest_bit(uint64_t value) { return 63u - (uint32_t)__builtin_clzll(value); }
+#else
+static uint32_t gpuarena__highest_bit(uint64_t value)
+{
+    uint32_t bit = 0, half;
+    for (half = 32; half; half /= 2)
+        if (value >> half) { value >>= half; bit += half; }
+    return bit;
+}
+static uint32_t gpuarena__lowest_bit(uint64_t value)  { return gpuarena__highest_bit(value & (~value + 1)); }
+#endif
+
+static uint64_t gpuarena__address(const void *ptr)
+{
+    return (uint64_t)(uintptr_t)ptr;
+}
+
+static void *gpuarena__pointer(uint64_t address)
+{
+    return (void *)(uintptr_t)address;
+}
+
+/* Text of bounded size that counts what it would have needed, as snprintf does. */
+typedef struct gpuarena__text { char *text; size_t size, length; } gpuarena__text;
+
+static void gpuarena__put(gpuarena__text *out, const char *format, ...) GPUARENA__PRINTF(2, 3);
+static void gpuarena__put(gpuarena__text *out, const char *format, ...)
+{
+    int length;
+    size_t room = out->length < out->size ? out->size - out->length : 0;
+    va_list values;
+    va_start(values, format);
+    length = vsnprintf(room ? out->text + out->length : NULL, room, format, values);
+    va_end(values);
+    if (length > 0) out->length += (size_t)length;
+}
+
+static gpuarena__text gpuarena__text_begin(char *text, size_t size)
+{
+    gpuarena__text out;
+    out.text = text; out.size = text ? size : 0; out.length = 0;
+    if (out.size) text[0] = '\0';
+    return out;
+}
+
+/* 4294967296 -> 4G, 300 -> 300: the shortest text that is exact. */
+static void gpuarena__put_size(gpuarena__text *out, uint64_t bytes)
+{
+    static const char units[] = "\0KMGT";
+    uint32_t unit = 0;
+    while (unit < 4 && bytes >= 1024 && bytes % 1024 == 0) { bytes /= 1024; unit++; }
+    gpuarena__put(out, "%" PRIu64, bytes);
+    if (unit) gpuarena__put(out, "%c", units[unit]);
+}
+
+/* "1610612736 bytes (1.50 GiB)", without floating point, whose text depends on the locale. */
+static void gpuarena__put_bytes(gpuarena__text *out, uint64_t bytes)
+{
+    static const char *const units[] = { "", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    uint32_t unit = bytes ? gpuarena__highest_bit(bytes) / 10 : 0;
+    uint64_t whole, rest;
+    gpuarena__put(out, "%" PRIu64 " bytes", bytes);
+    if (!unit) return;
+    whole = bytes >> (10 * unit);
+    rest = ((bytes >> (10 * (unit - 1))) & 1023) * 100 / 1024;
+    gpuarena__put(out, " (%" PRIu64 ".%02" PRIu64 " %s)", whole, rest, units[unit]);
+}
+
+/* ---- the structs that the sections below work on, each with its invariants.
+   A node is one block. The nodes of a segment tile it: in address order, linked by prev and next, no two
+   free ones side by side. Metadata is host memory only.
+     node.size    bytes | state bits; a multiple of 256, so the low 8 bits are free
+     live         use.requested is what the caller asked for; 0 < requested <= size
+     free         use.bin says where in the bins it is:
+                  in a slot    at = slot number          (octave * 64 + class * 8 + slot)
+                  OVERFLOW     at, after = neighbours in the class's list; 0 ends it                        */
+#define GPUARENA__LIVE       ((uint64_t)1)
+#define GPUARENA__OVERFLOW   ((uint64_t)2)
+#define GPUARENA__STATE_BITS ((uint64_t)255)
+
+typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
+    uint64_t address, size;
+    uint32_t prev, next; /* neighbours in the segment; 0 (the sentinel, always live): none */
+    union {
+        uint64_t requested;
+        struct { uint32_t at, after; } bin;
+    } use;
+    uint64_t serial;                             /* of the allocation */
+    gpuarena_stream stream;                      /* of the allocation; free: of the latest free in it */
+    uint32_t tag, spare;
+    uint64_t spare_line;                         /* to the end of the line */
+} gpuarena__node;
+
+#define GPUARENA__LINE       64u
+#define GPUARENA__CHUNK_LOG2 9
+#define GPUARENA__CHUNK      (1u << GPUARENA__CHUNK_LOG2)
+typedef struct gpuarena__chunk {
+    gpuarena__node *nodes;                       /* CHUNK of them, at the first cache line in memory */
+    void *memory;
+} gpuarena__chunk;
+
+/* Invariant: chunk_count * CHUNK = 1 (sentinel) + nodes in segments + unused_count. */
+typedef struct gpuarena__nodes {
+    gpuarena__chunk *chunks;                     /* room for chunk_room; the nodes never move */
+    uint32_t chunk_count, chunk_room;
+    uint32_t unused, unused_count;               /* stack of unused nodes, linked by next */
+} gpuarena__nodes;
+
+/* The bins: sizes in units of 256 B form classes as floating point with three bits after the leading one: 8
+   classes to a power of two (an octave). A class has 8 slots, and a list for what does not fit in them.
+   Invariants:
+     classes[o][c].nodes[s]  is a free node of that class  ==  bit c * 8 + s of slots[o] is set
+     classes[o][c].digests   byte s = 1 + the six bits of the size after those of the class; 0: slot empty
+     classes[o][c].overflow  is not 0  only if some slot of the class is taken: a search sees the class
+     octaves                 bit o is set  ==  slots[o] is not 0                                            */
+#define GPUARENA__OCTAVES 42                     /* of 256 B units: covers sizes below 2^50 */
+typedef struct gpuarena__class {
+    uint64_t digests;
+    uint32_t nodes[8];
+    uint32_t overflow, spare;
+} gpuarena__class;
+typedef struct gpuarena__bins {
+    uint64_t octaves;
+    uint64_t slots[GPUARENA__OCTAVES];
+    gpuarena__class classes[GPUARENA__OCTAVES][8];
+} gpuarena__bins;
+
+/* Live nodes by address: open addressing, 4-byte slots, keys read in the nodes, empty = 0. A live node lies
+   at most `longest` slots behind its home, so that removal may leave holes. Invariant: capacity >= 4 * live
+   nodes. */
+typedef struct gpuarena__lookup {
+    uint32_t *table;
+    uint32_t capacity_log2, longest;
+} gpuarena__lookup;
+
+/* A segment. anchors[p]: the first node that starts in its p-th 2 MiB page of addresses, or 0: from it any
+   address is at most the blocks of one page away. */
+typedef struct gpuarena__range {
+    uint64_t address, bytes;
+    uint32_t *anchors;
+    uint32_t first; /* the node at `address`: merging and splitting keep the lower node */
+    uint32_t fresh;                              /* obtained by the gpuarena_reserve under way */
+} gpuarena__range;
+typedef struct gpuarena__ranges {                /* sorted by address, disjoint; sum of bytes == reserved */
+    gpuarena__range *list;
+    uint32_t count, room;
+} gpuarena__ranges;
+
+#ifndef GPUARENA_NO_THREADS
+typedef pthread_mutex_t gpuarena__mutex;
+#else
+typedef char gpuarena__mutex;
+#endif
+
+struct gpuarena {
+    uint32_t magic;                              /* MAGIC while alive */
+    uint32_t lost; /* 1 from the first sticky error on: no driver call any more */
+    gpuarena *self; /* itself, not const: calls that only look take the lock and record failures */
+    gpuarena__mutex lock;
+    gpuarena__nodes nodes;
+    gpuarena__lookup lookup;
+    gpuarena__ranges ranges;
+    uint64_t unit;                               /* config.alignment */
+    uint64_t limit;
+    uint64_t growing;                            /* claimed against the limit; the driver is being asked */
+    uint64_t step;                               /* next growth under DOUBLE */
+    uint64_t serial;                             /* of the latest allocation */
+    uint64_t action_serial;
+    gpuarena_stats stats; /* slack, cached, limit, largest free and host are filled in when read */
+    uint64_t host_bytes;
+    gpuarena *registered;                        /* next arena of the process */
+    gpuarena_failure last;
+    gpuarena_driver driver;
+    gpuarena_config config;                      /* in force */
+    gpuarena__bins bins;
+};
+
+/* A request that has passed its checks. */
+typedef struct gpuarena__want {
+    uint64_t requested, bytes, alignment;        /* bytes: rounded up; alignment >= unit */
+    gpuarena_stream stream;
+    uint32_t tag, flags;
+} gpuarena__want;
+
+/* What stood in the way so far; the last rung that failed has the word. */
+typedef struct gpuarena__obstacle {
+    gpuarena_result result;
+    gpuarena_reason reason;
+    int32_t code;                                /* the driver's */
+} gpuarena__obstacle;
+
+/* >>host ===============================================================================================
+   Host memory, counted. */
+
+static void *gpuarena__host_alloc_raw(const gpuarena_config *config, size_t bytes)
+{
+    return config->host_alloc ? config->host_alloc(bytes, config->host_user) : GPUARENA_MALLOC(bytes);
+}
+
+static void gpuarena__host_free_raw(const gpuarena_config *config, void *memory, size_t bytes)
+{
+    if (config->host_free) config->host_free(memory, bytes, config->host_user);
+    else GPUARENA_FREE(memory);
+}
+
+static void *gpuarena__host_alloc(gpuarena *arena, size_t bytes)
+{
+    void *memory = gpuarena__host_alloc_raw(&arena->config, bytes);
+    if (memory) arena->host_bytes += bytes;
+    return memory;
+}
+
+static void gpuarena__host_free(gpuarena *arena, void *memory, size_t bytes)
+{
+    if (!memory) return;
+    arena->host_bytes -= bytes;
+    gpuarena__host_free_raw(&arena->config, memory, bytes);
+}
+
+/* Doubles a table of `room` elements, the first `count` of which are kept. 0: no host memory, nothing
+   changed. */
+static int gpuarena__host_double(gpuarena *arena, void **table, size_t element_bytes, uint32_t count,
+                                 uint32_t *room)
+{
+    uint32_t larger = *room ? *room * 2 : 8;
+    void *copy;
+    if (larger <= *room) return 0;
+    copy = gpuarena__host_alloc(arena, larger * element_bytes);
+    if (!copy) return 0;
+    if (count) memcpy(copy, *table, count * element_bytes);
+    gpuarena__host_free(arena, *table, *room * element_bytes);
+    *table = copy;
+    *room = larger;
+    return 1;
+}
+
+/* >>lock ===============================================================================================
+   One mutex an arena, taken by the public functions alone. Callbacks run with it held; the frames tell, by
+   thread, which arenas this thread is inside of, so that a call back into one is refused instead of
+   deadlocking. */
+
+typedef struct gpuarena__frame {
+    const gpuarena *arena;
+    const struct gpuarena__frame *outer;
+} gpuarena__frame;
+static GPUARENA__THREAD_LOCAL const gpuarena__frame *gpuarena__frames;
+static GPUARENA__THREAD_LOCAL gpuarena_failure gpuarena__thread_failure;
+
+static int gpuarena__inside(const gpuarena *arena)
+{
+    const gpuarena__frame *frame;
+    for (frame = gpuarena__frames; frame; frame = frame->outer)
+        if (frame->arena == arena) return 1;
+    return 0;
+}
+
+static void gpuarena__call_begin(gpuarena__frame *frame, const gpuarena *arena)
+{
+    frame->arena = arena;
+    frame->outer = gpuarena__frames;
+    gpuarena__frames = frame;
+}
+
+static void gpuarena__call_end(const gpuarena__frame *frame)
+{
+    gpuarena__frames = frame->outer;
+}
+
+#ifndef GPUARENA_NO_THREADS
+static pthread_mutex_t gpuarena__registry_lock = PTHREAD_MUTEX_INITIALIZER;
+static int  gpuarena__mutex_make(pthread_mutex_t *mutex) { return pthread_mutex_init(mutex, NULL) == 0; }
+static void gpuarena__mutex_end(pthread_mutex_t *mutex)  { (void)pthread_mutex_destroy(mutex); }
+static void gpuarena__lock(pthread_mutex_t *mutex)       { (void)pthread_mutex_lock(mutex); }
+static void gpuarena__unlock(pthread_mutex_t *mutex)     { (void)pthread_mutex_unlock(mutex); }
+#else
+static char gpuarena__registry_lock;
+static int  gpuarena__mutex_make(char *mutex) { *mutex = 0; return 1; }
+static void gpuarena__mutex_end(char *mutex)  { (void)mutex; }
+static void gpuarena__lock(char *mutex)       { (void)mutex; }
+static void gpuarena__unlock(char *mutex)     { (void)mutex; }
+#endif
+
+static void gpuarena__tell(gpuarena *arena, gpuarena_action_kind kind, const gpuarena_block *block,
+                           gpuarena_stream stream, const gpuarena_failure *failure)
+{
+    gpuarena_action action = GPUARENA_INIT;
+    gpuarena__frame frame;
+    if (!arena->config.observe) return;
+    action.serial = ++arena->action_serial;
+    action.kind = kind;
+    action.result = failure ? failure->result : GPUARENA_OK;
+    if (block) action.block = *block;
+    action.stream = stream;
+    action.failure = failure;
+    gpuarena__call_begin(&frame, arena);
+    arena->config.observe(arena, &action, arena->config.observe_user);
+    gpuarena__call_end(&frame);
+}
+
+/* >>nodes =========================================================================================== */
+
+GPUARENA__INLINE gpuarena__node *gpuarena__node_at(const gpuarena *arena, uint32_t index)
+{
+    return &arena->nodes.chunks[index >> GPUARENA__CHUNK_LOG2].nodes[index & (GPUARENA__CHUNK - 1)];
+}
+
+static uint64_t gpuarena__node_bytes(const gpuarena__node *node)
+{
+    return node->size & ~GPUARENA__STATE_BITS;
+}
+
+static int gpuarena__node_live(const gpuarena__node *node)
+{
+    return (node->size & GPUARENA__LIVE) != 0;
+}
+
+static size_t gpuarena__chunk_bytes(void)
+{
+    return GPUARENA__CHUNK * sizeof(gpuarena__node) + GPUARENA__LINE;
+}
+
+static int gpuarena__nodes_grow(gpuarena *arena)
+{
+    gpuarena__nodes *nodes = &arena->nodes;
+    uint32_t base = nodes->chunk_count << GPUARENA__CHUNK_LOG2, index;
+    gpuarena__chunk chunk;
+    void *table = nodes->chunks;
+    if (nodes->chunk_count >= UINT32_MAX >> GPUARENA__CHUNK_LOG2) return 0;
+    if (nodes->chunk_count == nodes->chunk_room
+        && !gpuarena__host_double(arena, &table, sizeof *nodes->chunks, nodes->chunk_count,
+                                  &nodes->chunk_room))
+        return 0;
+    nodes->chunks = (gpuarena__chunk *)table;
+    chunk.memory = gpuarena__host_alloc(arena, gpuarena__chunk_bytes());
+    if (!chunk.memory) return 0;
+    chunk.nodes = (gpuarena__node *)(void *)((char *)chunk.memory
+                                             + (0 - gpuarena__address(chunk.memory)) % GPUARENA__LINE);
+    memset(chunk.nodes, 0, GPUARENA__CHUNK * sizeof *chunk.nodes);
+    nodes->chunks[nodes->chunk_count++] = chunk;
+    if (!base) chunk.nodes[0].size = GPUARENA__LIVE;         /* the sentinel: nobody merges with it */
+    for (index = GPUARENA__CHUNK; index-- > (base ? 0u : 1u);) {
+        chunk.nodes[index].next = nodes->unused;
+        nodes->unused = base + index;
+        nodes->unused_count++;
+    }
+    return 1;
+}
+
+/* Makes sure that `count` nodes can be taken without host memory. */
+static int gpuarena__nodes_reserve(gpuarena *arena, uint32_t count)
+{
+    while (!GPUARENA__LIKELY(arena->nodes.unused_count >= count))
+        if (!gpuarena__nodes_grow(arena)) return 0;
+    return 1;
+}
+
+static uint32_t gpuarena__node_take(gpuarena *arena)
+{
+    uint32_t index = arena->nodes.unused;
+    GPUARENA_ASSERT(index != 0 && "nodes are reserved before anything is changed");
+    arena->nodes.unused = gpuarena__node_at(arena, index)->next;
+    arena->nodes.unused_count--;
+    return index;
+}
+
+static void gpuarena__node_drop(gpuarena *arena, uint32_t index)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    node->size = 0;
+    node->next = arena->nodes.unused;
+    arena->nodes.unused = index;
+    arena->nodes.unused_count++;
+}
+
+/* >>bins ===============================================================================================
+   Insert rounds a size down to its class, search rounds up, so that any block of a class found is large
+   enough; the request's own class is looked at by digests, all 8 slots in one comparison. */
+
+typedef struct gpuarena__bin {                   /* where a size belongs */
+    uint32_t octave, index;
+    uint32_t digest;                             /* 1..64 of a block; of a request rounded up, 1..65 */
+} gpuarena__bin;
+
+#define GPUARENA__BYTES_OF_1 0x0101010101010101u
+#define GPUARENA__BYTES_OF_80 0x8080808080808080u
+
+/* The size shifted so that its leading one is the top bit: then come three bits of the class, six of the
+   digest. */
+GPUARENA__INLINE gpuarena__bin gpuarena__bin_of(uint64_t bytes)
+{
+    uint64_t units = bytes >> 8;
+    gpuarena__bin bin;
+    bin.octave = gpuarena__highest_bit(units);
+    units <<= 63 - bin.octave;
+    bin.index = (uint32_t)(units >> 60) & 7;
+    bin.digest = 1 + ((uint32_t)(units >> 54) & 63);
+    return bin;
+}
+
+/* The same for a request: its digest is rounded up, so that a block whose digest is as large is as large. */
+GPUARENA__INLINE gpuarena__bin gpuarena__bin_of_request(uint64_t bytes)
+{
+    gpuarena__bin bin = gpuarena__bin_of(bytes);
+    bin.digest += (bytes >> 8) << (63 - bin.octave) << 10 != 0;
+    return bin;
+}
+
+GPUARENA__INLINE void gpuarena__bin_fill(gpuarena *arena, gpuarena__bin bin, uint32_t slot, uint32_t index)
+{
+    gpuarena__class *held = &arena->bins.classes[bin.octave][bin.index];
+    uint32_t position = bin.index * 8 + slot;
+    held->nodes[slot] = index;
+    held->digests |= (uint64_t)bin.digest << (8 * slot);
+    arena->bins.slots[bin.octave] |= (uint64_t)1 << position;
+    arena->bins.octaves |= (uint64_t)1 << bin.octave;
+    gpuarena__node_at(arena, index)->use.bin.at = bin.octave * 64 + position;
+}
+
+static void gpuarena__overflow_insert(gpuarena *arena, uint32_t *head, uint32_t index)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    node->size |= GPUARENA__OVERFLOW;
+    node->use.bin.at = 0;
+    node->use.bin.after = *head;
+    if (*head) gpuarena__node_at(arena, *head)->use.bin.at = index;
+    *head = index;
+}
+
+static void gpuarena__overflow_remove(gpuarena *arena, uint32_t *head, uint32_t index)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    if (node->use.bin.at) gpuarena__node_at(arena, node->use.bin.at)->use.bin.after = node->use.bin.after;
+    else *head = node->use.bin.after;
+    if (node->use.bin.after) gpuarena__node_at(arena, node->use.bin.after)->use.bin.at = node->use.bin.at;
+    node->size &= ~GPUARENA__OVERFLOW;
+}
+
+GPUARENA__INLINE void gpuarena__bin_insert(gpuarena *arena, uint32_t index)
+{
+    gpuarena__bin bin = gpuarena__bin_of(gpuarena__node_at(arena, index)->size);
+    uint64_t empty = ~(arena->bins.slots[bin.octave] >> (8 * bin.index)) & 255;
+    if (GPUARENA__LIKELY(empty)) gpuarena__bin_fill(arena, bin, gpuarena__lowest_bit(empty), index);
+    else gpuarena__overflow_insert(arena, &arena->bins.classes[bin.octave][bin.index].overflow, index);
+}
+
+/* When the last slot of a class falls empty, up to 8 blocks of its list move into the slots: what was read
+   of another block's place before is stale. */
+GPUARENA__INLINE void gpuarena__bin_remove(gpuarena *arena, uint32_t index)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint32_t at = node->use.bin.at, octave = at / 64, slot = at % 8;
+    gpuarena__class *held;
+    if (!GPUARENA__LIKELY(!(node->size & GPUARENA__OVERFLOW))) {
+        gpuarena__bin bin = gpuarena__bin_of(node->size);
+        gpuarena__overflow_remove(arena, &arena->bins.classes[bin.octave][bin.index].overflow, index);
+        return;
+    }
+    held = &arena->bins.classes[octave][at % 64 / 8];
+    held->digests &= ~((uint64_t)255 << (8 * slot));
+    arena->bins.slots[octave] &= ~((uint64_t)1 << (at % 64));
+    if (GPUARENA__LIKELY(held->digests || !held->overflow)) {
+        if (!arena->bins.slots[octave]) arena->bins.octaves &= ~((uint64_t)1 << octave);
+        return;
+    }
+    for (slot = 0; slot < 8 && held->overflow; slot++) {
+        uint32_t moved = held->overflow;
+        gpuarena__overflow_remove(arena, &held->overflow, moved);
+        gpuarena__bin_fill(arena, gpuarena__bin_of(gpuarena__node_at(arena, moved)->size), slot, moved);
+    }
+}
+
+/* The tightest of up to 8 blocks of the request's own class; 0: none of them is surely large enough. */
+GPUARENA__INLINE uint32_t gpuarena__bin_look(const gpuarena__class *held, uint32_t digest)
+{
+    /* byte by byte: 128 + block - request keeps the top bit where block >= request; empty slots are 0,
+       requests not */
+    uint64_t fits =
+        ((held->digests | GPUARENA__BYTES_OF_80) - digest * GPUARENA__BYTES_OF_1) & GPUARENA__BYTES_OF_80;
+    uint32_t best = 0, best_digest = 255;
+    for (; fits; fits &= fits - 1) {
+        uint32_t slot = gpuarena__lowest_bit(fits) / 8;
+        uint32_t candidate = (uint32_t)(held->digests >> (8 * slot)) & 255;
+        if (candidate < best_digest) {
+            best_digest = candidate;
+            best = held->nodes[slot];
+        }
+    }
+    return best;
+}
+
+/* A free block of at least `bytes`, in constant time: the request's own class, then the next occupied one
+   above. 0: none there, though one may lie in the own class's list, or among those of its slots whose
+   digest is equal. */
+GPUARENA__INLINE uint32_t gpuarena__bin_search(const gpuarena *arena, uint64_t bytes)
+{
+    const gpuarena__bins *bins = &arena->bins;
+    gpuarena__bin bin = gpuarena__bin_of_request(bytes);
+    uint64_t above, octaves;
+    uint32_t position, found = gpuarena__bin_look(&bins->classes[bin.octave][bin.index], bin.digest);
+    if (found) return found;
+    above = bins->slots[bin.octave] & (~(uint64_t)255 << (8 * bin.index));
+    if (!above) {
+        octaves = bins->octaves & (~(uint64_t)1 << bin.octave);
+        if (!octaves) return 0;
+        bin.octave = gpuarena__lowest_bit(octaves);
+        above = bins->slots[bin.octave];
+    }
+    position = gpuarena__lowest_bit(above);
+    return bins->classes[bin.octave][position / 8].nodes[position % 8];
+}
+
+/* Bytes in front of the first aligned address in a block. UINT64_MAX: past the end of all addresses. */
+static uint64_t gpuarena__lead(const gpuarena__node *node, uint64_t alignment)
+{
+    uint64_t aligned;
+    return gpuarena__round_up(node->address, alignment, &aligned) ? aligned - node->address : UINT64_MAX;
+}
+
+static int gpuarena__node_serves(const gpuarena__node *node, uint64_t bytes, uint64_t alignment)
+{
+    uint64_t lead = gpuarena__lead(node, alignment), size = gpuarena__node_bytes(node);
+    return lead <= size && size - lead >= bytes;
+}
+
+/* The smallest free block that can hold the request at its alignment, the lowest among equals: looks at
+   every free block of the request's class and above, until a class has one. */
+static uint32_t gpuarena__bin_search_all(const gpuarena *arena, uint64_t bytes, uint64_t alignment)
+{
+    gpuarena__bin bin = gpuarena__bin_of(bytes);
+    uint32_t number = bin.octave * 8 + bin.index, best = 0;
+    for (; number < GPUARENA__OCTAVES * 8 && !best; number++) {
+        const gpuarena__class *held = &arena->bins.classes[number / 8][number % 8];
+        uint64_t best_size = UINT64_MAX, best_address = UINT64_MAX;
+        uint32_t slot = 0, listed = held->overflow;
+        while (slot < 8 || listed) {
+            uint32_t candidate = slot < 8 ? held->nodes[slot] : listed;
+            const gpuarena__node *node = gpuarena__node_at(arena, candidate);
+            int taken = slot >= 8 || (held->digests >> (8 * slot) & 255) != 0;
+            uint64_t size = gpuarena__node_bytes(node);
+            if (slot < 8) slot++;
+            else listed = node->use.bin.after;
+            if (!taken || !gpuarena__node_serves(node, bytes, alignment) || size > best_size
+                || (size == best_size && node->address > best_address)) continue;
+            best = candidate;
+            best_size = size;
+            best_address = node->address;
+        }
+    }
+    return best;
+}
+
+/* >>lookup ========================================================================================== */
+
+#define GPUARENA__TABLE_LOG2 8                   /* slots at creation */
+
+static uint32_t gpuarena__home(const gpuarena__lookup *lookup, uint64_t address)
+{
+    return (uint32_t)((address >> 8) * 0x9E3779B97F4A7C15u >> (64 - lookup->capacity_log2));
+}
+
+GPUARENA__INLINE void gpuarena__lookup_insert(gpuarena *arena, uint32_t index, uint64_t address)
+{
+    gpuarena__lookup *lookup = &arena->lookup;
+    uint32_t mask = ((uint32_t)1 << lookup->capacity_log2) - 1;
+    uint32_t slot = gpuarena__home(lookup, address), distance = 0;
+    while (lookup->table[slot]) {                /* ends: at most a quarter of the slots are taken */
+        slot = (slot + 1) & mask;
+        distance++;
+    }
+    lookup->table[slot] = index;
+    if (distance > lookup->longest) lookup->longest = distance;
+}
+
+static int gpuarena__lookup_grow(gpuarena *arena)
+{
+    gpuarena__lookup *lookup = &arena->lookup, old = arena->lookup;
+    uint32_t slot, old_capacity = old.table ? (uint32_t)1 << old.capacity_log2 : 0;
+    size_t bytes;
+    lookup->capacity_log2 = old.table ? old.capacity_log2 + 1 : GPUARENA__TABLE_LOG2;
+    bytes = sizeof *lookup->table << lookup->capacity_log2;
+    lookup->table = lookup->capacity_log2 < 32 ? (uint32_t *)gpuarena__host_alloc(arena, bytes) : NULL;
+    if (!lookup->table) {
+        *lookup = old;
+        return 0;
+    }
+    memset(lookup->table, 0, bytes);
+    lookup->longest = 0;
+    for (slot = 0; slot < old_capacity; slot++)
+        if (old.table[slot])
+            gpuarena__lookup_insert(arena, old.table[slot],
+                                    gpuarena__node_at(arena, old.table[slot])->address);
+    gpuarena__host_free(arena, old.table, old_capacity * sizeof *old.table);
+    return 1;
+}
+
+/* Makes sure that one more live node can be inserted without host memory. */
+static int gpuarena__lookup_reserve(gpuarena *arena)
+{
+    return GPUARENA__LIKELY((arena->stats.live_count + 1) * 4 <= (uint64_t)1 << arena->lookup.capacity_log2)
+        || gpuarena__lookup_grow(arena);
+}
+
+/* The slot of the live node based at this address; the table's capacity: there is none. */
+GPUARENA__INLINE uint32_t gpuarena__lookup_find(const gpuarena *arena, uint64_t address)
+{
+    const gpuarena__lookup *lookup = &arena->lookup;
+    uint32_t mask = ((uint32_t)1 << lookup->capacity_log2) - 1;
+    uint32_t slot = gpuarena__home(lookup, address), distance;
+    for (distance = 0; distance <= lookup->longest; distance++) {
+        uint32_t index = lookup->table[slot];
+        if (index && gpuarena__node_at(arena, index)->address == address) return slot;
+        slot = (slot + 1) & mask;
+    }
+    return mask + 1;
+}
+
+/* >>block ==============================================================================================
+   Splitting, merging, taking, giving back. No lock, no driver, no host memory: nothing here can fail. */
+
+#define GPUARENA__PAGE_LOG2 21                   /* of addresses, for anchors */
+
+/* The range that the address lies in; ranges.count: none. */
+static uint32_t gpuarena__range_of(const gpuarena *arena, uint64_t address)
+{
+    uint32_t low = 0, high = arena->ranges.count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (arena->ranges.list[middle].address <= address) low = middle + 1;
+        else high = middle;
+    }
+    if (low && address - arena->ranges.list[low - 1].address < arena->ranges.list[low - 1].bytes)
+        return low - 1;
+    return arena->ranges.count;
+}
+
+static int gpuarena__same_page(uint64_t left, uint64_t right)
+{
+    return (left ^ right) >> GPUARENA__PAGE_LOG2 == 0;
+}
+
+static uint32_t *gpuarena__anchor_of(const gpuarena *arena, uint64_t address)
+{
+    const gpuarena__range *range = &arena->ranges.list[gpuarena__range_of(arena, address)];
+    return &range->anchors[(address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2)];
+}
+
+/* The node in which the address lies, live or free; 0: none. Back to the nearest page in which a node
+   starts, then along its nodes. Ends: the range's first node is the anchor of its first page. */
+static uint32_t gpuarena__node_around(const gpuarena *arena, uint64_t address)
+{
+    uint32_t at = gpuarena__range_of(arena, address), index;
+    const gpuarena__range *range = &arena->ranges.list[at];
+    uint64_t page;
+    if (at == arena->ranges.count) return 0;
+    page = (address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2);
+    while (!range->anchors[page] || gpuarena__node_at(arena, range->anchors[page])->address > address) page--;
+    index = range->anchors[page];
+    for (;;) {
+        uint32_t next = gpuarena__node_at(arena, index)->next;
+        if (!next || gpuarena__node_at(arena, next)->address > address) return index;
+        index = next;
+    }
+}
+
+/* Cuts a free node, in no bin, after `keep` bytes. Returns the new node behind the cut, free and in no bin.
+   */
+GPUARENA__INLINE uint32_t gpuarena__block_split(gpuarena *arena, uint32_t index, uint64_t keep)
+{
+    uint32_t tail = gpuarena__node_take(arena);
+    gpuarena__node *node = gpuarena__node_at(arena, index), *rest = gpuarena__node_at(arena, tail);
+    rest->address = node->address + keep;
+    rest->size = node->size - keep;
+    rest->prev = index;
+    rest->next = node->next;
+    node->size = keep;
+    node->next = tail;
+    if (rest->next) gpuarena__node_at(arena, rest->next)->prev = tail;
+    rest->stream = node->stream;
+    /* node is the nearest start below: if it lies in another page, rest is the first start of its own */
+    if (!gpuarena__same_page(node->address, rest->address)) *gpuarena__anchor_of(arena, rest->address) = tail;
+    return tail;
+}
+
+/* Joins a free node with the free node behind it; neither is in a bin. The lower one stays. */
+GPUARENA__INLINE void gpuarena__block_absorb_next(gpuarena *arena, uint32_t index)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index), *gone = gpuarena__node_at(arena, node->next);
+    uint32_t dropped = node->next, after = gone->next;
+    if (!gpuarena__same_page(node->address, gone->address)) {
+        int next_starts =
+            after && gpuarena__same_page(gpuarena__node_at(arena, after)->address, gone->address);
+        *gpuarena__anchor_of(arena, gone->address) = next_starts ? after : 0;
+    }
+    node->size += gone->size;
+    node->next = after;
+    if (after) gpuarena__node_at(arena, after)->prev = index;
+    gpuarena__node_drop(arena, dropped);
+}
+
+/* Makes a block of a binned free node that serves the request. Takes up to two nodes and a table slot:
+   reserved. */
+static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpuarena__want *want)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t lead = gpuarena__lead(node, want->alignment);
+    gpuarena__bin_remove(arena, index);
+    if (!GPUARENA__LIKELY(!lead)) {
+        uint32_t front = index;
+        index = gpuarena__block_split(arena, front, lead);
+        gpuarena__bin_insert(arena, front);
+        node = gpuarena__node_at(arena, index);
+    }
+    if (node->size > want->bytes)
+        gpuarena__bin_insert(arena, gpuarena__block_split(arena, index, want->bytes));
+    node->size |= GPUARENA__LIVE;
+    node->use.requested = want->requested;
+    node->serial = ++arena->serial;
+    node->stream = want->stream;
+    node->tag = want->tag;
+    gpuarena__lookup_insert(arena, index, node->address);
+    arena->stats.live_count++;
+    arena->stats.alloc_count++;
+    arena->stats.requested_bytes += want->requested;
+    arena->stats.live_bytes += want->bytes;
+    arena->stats.requested_peak_bytes =
+        gpuarena__max(arena->stats.requested_peak_bytes, arena->stats.requested_bytes);
+    arena->stats.live_peak_bytes = gpuarena__max(arena->stats.live_peak_bytes, arena->stats.live_bytes);
+    return index;
+}
+
+/* Frees the live node in this slot of the table, and joins it with its free neighbours. */
+static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
+{
+    uint32_t index = arena->lookup.table[slot], prev;
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    arena->lookup.table[slot] = 0;
+    node->size &= ~GPUARENA__LIVE;
+    node->stream = stream;
+    arena->stats.live_count--;
+    arena->stats.free_count++;
+    arena->stats.requested_bytes -= node->use.requested;
+    arena->stats.live_bytes -= node->size;
+    if (!gpuarena__node_live(gpuarena__node_at(arena, node->next))) {
+        gpuarena__bin_remove(arena, node->next);
+        gpuarena__block_absorb_next(arena, index);
+    }
+    prev = node->prev;
+    if (!gpuarena__node_live(gpuarena__node_at(arena, prev))) {
+        gpuarena__bin_remove(arena, prev); /* only now: removing the next one may have moved it in its bin */
+        gpuarena__block_absorb_next(arena, prev);
+        gpuarena__node_at(arena, prev)->stream = stream;
+        index = prev;
+    }
+    gpuarena__bin_insert(arena, index);
+}
+
+static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t index)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena_block block = GPUARENA_INIT;
+    int live = gpuarena__node_live(node);
+    block.serial = live ? node->serial : 0;
+    block.ptr = gpuarena__pointer(node->address);
+    block.requested_bytes = live ? node->use.requested : 0;
+    block.bytes = block.resident_bytes = gpuarena__node_bytes(node);
+    block.stream = node->stream;
+    block.state = live ? GPUARENA_STATE_LIVE : GPUARENA_STATE_FREE;
+    block.tag = live ? node->tag : 0;
+    return block;
+}
+
+/* >>range ==============================================================================================
+   Memory from the driver and back: the only section that asks for it. Host memory is had before the driver
+   is asked. */
+
+static gpuarena__obstacle gpuarena__no_obstacle(void)
+{
+    gpuarena__obstacle obstacle;
+    obstacle.result = GPUARENA_OK; obstacle.reason = GPUARENA_REASON_NONE; obstacle.code = 0;
+    return obstacle;
+}
+
+static void gpuarena__obstruct(gpuarena__obstacle *obstacle, gpuarena_result result, gpuarena_reason reason)
+{
+    obstacle->result = result;
+    obstacle->reason = reason;
+}
+
+static gpuarena_status gpuarena__status_of(const gpuarena *arena, int code)
+{
+    if (arena->driver.classify) return arena->driver.classify(&arena->driver, code);
+    return code >= 0 && code <= (int)GPUARENA_STATUS_UNLOADING ? (gpuarena_status)code
+                                                               : GPUARENA_STATUS_FAILED;
+}
+
+/* Takes a driver's answer in. 1: done. 0: *obstacle says what it was; a sticky error marks the arena. */
+static int gpuarena__driver_done(gpuarena *arena, int code, gpuarena__obstacle *obstacle)
+{
+    gpuarena_status status = gpuarena__status_of(arena, code);
+    if (status == GPUARENA_STATUS_DONE) return 1;
+    obstacle->code = code;
+    switch (status) {
+    case GPUARENA_STATUS_CAPTURING:
+        gpuarena__obstruct(obstacle, GPUARENA_CAPTURE, GPUARENA_REASON_NONE);
+        break;
+    case GPUARENA_STATUS_NOT_SUPPORTED:
+        gpuarena__obstruct(obstacle, GPUARENA_NOT_SUPPORTED, GPUARENA_REASON_NONE);
+        break;
+    case GPUARENA_STATUS_LOST:
+        arena->lost = 1;
+        gpuarena__obstruct(obstacle, GPUARENA_DEVICE_LOST, GPUARENA_REASON_NONE);
+        break;
+    default: gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR, GPUARENA_REASON_NONE); break;
+    }
+    return 0;
+}
+
+static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t *total_bytes,
+                                 gpuarena__obstacle *obstacle)
+{
+    *free_bytes = *total_bytes = 0;
+    return gpuarena__driver_done(arena, arena->driver.memory.info(&arena->driver, GPUARENA_MEMORY_DEVICE,
+                                                                  free_bytes, total_bytes), obstacle);
+}
+
+/* Claims the bytes against the limit while the driver is asked. Here alone its refusal is not an error. */
+static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t bytes, gpuarena_stream stream,
+                                   gpuarena__obstacle *obstacle)
+{
+    void *memory = NULL;
+    int code;
+    arena->growing += bytes;
+    code = arena->driver.memory.obtain(&arena->driver, GPUARENA_MEMORY_DEVICE, &memory, bytes, stream);
+    arena->growing -= bytes;
+    arena->stats.driver_call_count++;
+    *address = gpuarena__address(memory);
+    if (gpuarena__driver_done(arena, code, obstacle)) return 1;
+    if (gpuarena__status_of(arena, code) == GPUARENA_STATUS_NO_MEMORY)
+        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_DRIVER_REFUSED);
+    return 0;
+}
+
+static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, uint64_t bytes,
+                                      gpuarena_stream stream, gpuarena__obstacle *obstacle)
+{
+    int code = arena->driver.memory.give_back(&arena->driver, GPUARENA_MEMORY_DEVICE,
+                                              gpuarena__pointer(address), bytes, stream);
+    arena->stats.driver_call_count++;
+    /* the process ends: it is gone already */
+    return gpuarena__status_of(arena, code) == GPUARENA_STATUS_UNLOADING
+        || gpuarena__driver_done(arena, code, obstacle);
+}
+
+static size_t gpuarena__anchor_bytes(uint64_t bytes)
+{
+    /* + 2: both ends may be part of a page */
+    return (size_t)((bytes >> GPUARENA__PAGE_LOG2) + 2) * sizeof(uint32_t);
+}
+
+/* Where a range belongs in the list; UINT32_MAX: it overlaps one that is held, or is not to be used. */
+static uint32_t gpuarena__range_place(const gpuarena *arena, uint64_t address, uint64_t bytes)
+{
+    uint32_t place = 0, count = arena->ranges.count;
+    const gpuarena__range *list = arena->ranges.list;
+    if (!address || address & (arena->unit - 1) || address > UINT64_MAX - bytes) return UINT32_MAX;
+    while (place < count && list[place].address < address) place++;
+    if (place && list[place - 1].address + list[place - 1].bytes > address) return UINT32_MAX;
+    if (place < count && address + bytes > list[place].address) return UINT32_MAX;
+    return place;
+}
+
+/* Enters a range that the driver gave; nodes and list room are reserved, anchors are made. Returns its free
+   node. */
+static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t address, uint64_t bytes,
+                                      uint32_t *anchors, gpuarena_stream stream)
+{
+    gpuarena__range *range = &arena->ranges.list[place];
+    uint32_t index = gpuarena__node_take(arena);
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena__lock(&gpuarena__registry_lock);
+    memmove(range + 1, range, (arena->ranges.count - place) * sizeof *range);
+    arena->ranges.count++;
+    range->address = address;
+    range->bytes = bytes;
+    range->anchors = anchors;
+    range->first = index;
+    range->fresh = 0;
+    gpuarena__unlock(&gpuarena__registry_lock);
+    node->address = address;
+    node->size = bytes;
+    node->prev = node->next = 0;
+    node->stream = stream;
+    memset(anchors, 0, gpuarena__anchor_bytes(bytes));
+    anchors[0] = index;
+    gpuarena__bin_insert(arena, index);
+    arena->stats.reserved_bytes += bytes;
+    arena->stats.reserved_peak_bytes =
+        gpuarena__max(arena->stats.reserved_peak_bytes, arena->stats.reserved_bytes);
+    arena->stats.grow_count++;
+    return index;
+}
+
+/* A driver that answers success is not trusted: NULL, a range that is misaligned, or one that overlaps a
+   held one is a driver error. The range goes back, unless its base is a held one's: that call would take
+   the held one away. */
+static void gpuarena__range_refuse(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena_stream stream,
+                                   gpuarena__obstacle *obstacle)
+{
+    uint32_t at = gpuarena__range_of(arena, address);
+    if (address && (at == arena->ranges.count || arena->ranges.list[at].address != address))
+        (void)gpuarena__driver_give_back(arena, address, bytes, stream, obstacle);
+    if (!arena->lost) gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR, GPUARENA_REASON_NONE);
+}
+
+/* Host memory for one more range: three nodes (the segment, and what a block taken from it may split off),
+   a place in the list, and its anchors, which are returned. NULL: no host memory. */
+static uint32_t *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
+{
+    int room = gpuarena__nodes_reserve(arena, 3);
+    if (room && arena->ranges.count == arena->ranges.room) {
+        void *list = arena->ranges.list;
+        gpuarena__lock(&gpuarena__registry_lock);
+        room = gpuarena__host_double(arena, &list, sizeof *arena->ranges.list, arena->ranges.count,
+                                     &arena->ranges.room);
+        arena->ranges.list = (gpuarena__range *)list;
+        gpuarena__unlock(&gpuarena__registry_lock);
+    }
+    return room ? (uint32_t *)gpuarena__host_alloc(arena, gpuarena__anchor_bytes(bytes)) : NULL;
+}
+
+/* One segment of exactly `bytes`, a multiple of the granule that the caller has found to be within the limit.
+   Returns its free node, binned, or 0 and an obstacle; then nothing has changed. */
+static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena_stream stream,
+                                       gpuarena__obstacle *obstacle)
+{
+    uint64_t address;
+    uint32_t *anchors = gpuarena__range_reserve(arena, bytes), place = UINT32_MAX, index;
+    gpuarena_block block;
+    if (!anchors) {
+        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+        return 0;
+    }
+    if (gpuarena__driver_obtain(arena, &address, bytes, stream, obstacle)) {
+        place = gpuarena__range_place(arena, address, bytes);
+        if (place == UINT32_MAX) gpuarena__range_refuse(arena, address, bytes, stream, obstacle);
+    }
+    if (place == UINT32_MAX) {
+        gpuarena__host_free(arena, anchors, gpuarena__anchor_bytes(bytes));
+        return 0;
+    }
+    index = gpuarena__range_enter(arena, place, address, bytes, anchors, stream);
+    block = gpuarena__block_describe(arena, index);
+    gpuarena__tell(arena, GPUARENA_ACTION_GROW, &block, stream, NULL);
+    return index;
+}
+
+/* A segment is idle when one free node is all of it. */
+static int gpuarena__range_idle(const gpuarena *arena, const gpuarena__range *range)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, range->first);
+    return !gpuarena__node_live(node) && !node->next;
+}
+
+/* Strikes an idle segment from the books. */
+static void gpuarena__range_forget(gpuarena *arena, uint32_t at)
+{
+    gpuarena__range *range = &arena->ranges.list[at];
+    gpuarena__bin_remove(arena, range->first);
+    gpuarena__node_drop(arena, range->first);
+    gpuarena__host_free(arena, range->anchors, gpuarena__anchor_bytes(range->bytes));
+    arena->stats.reserved_bytes -= range->bytes;
+    gpuarena__lock(&gpuarena__registry_lock);
+    arena->ranges.count--;
+    memmove(range, range + 1, (arena->ranges.count - at) * sizeof *range);
+    gpuarena__unlock(&gpuarena__registry_lock);
+    if (!arena->stats.reserved_bytes) arena->step = arena->config.step_bytes;
+}
+
+/* Gives one idle segment back. 0 and an obstacle: the driver did not take it, and it is still held. */
+static int gpuarena__range_release(gpuarena *arena, uint32_t at, gpuarena_stream stream,
+                                   gpuarena__obstacle *obstacle)
+{
+    const gpuarena__range *range = &arena->ranges.list[at];
+    gpuarena_block block = gpuarena__block_describe(arena, range->first);
+    if (!gpuarena__driver_give_back(arena, range->address, range->bytes, stream, obstacle)) return 0;
+    gpuarena__range_forget(arena, at);
+    arena->stats.release_count++;
+    gpuarena__tell(arena, GPUARENA_ACTION_RELEASE, &block, stream, NULL);
+    return 1;
+}
+
+static uint64_t gpuarena__idle_bytes(const gpuarena *arena)
+{
+    uint64_t idle = 0;
+    uint32_t at;
+    for (at = 0; at < arena->ranges.count; at++)
+        if (gpuarena__range_idle(arena, &arena->ranges.list[at])) idle += arena->ranges.list[at].bytes;
+    return idle;
+}
+
+/* Gives idle segments back until reserved is at most keep: the smallest that gets there at once, else the
+   largest, so that little more goes than must. 1: done, or none is idle any more. 0 and an obstacle: the
+   driver did not take one. */
+static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, gpuarena_stream stream,
+                                      gpuarena__obstacle *obstacle)
+{
+    while (arena->stats.reserved_bytes > keep) {
+        uint64_t over = arena->stats.reserved_bytes - keep, best_bytes = 0;
+        uint32_t at, best = UINT32_MAX;
+        for (at = 0; at < arena->ranges.count; at++) {
+            const gpuarena__range *range = &arena->ranges.list[at];
+            if (!gpuarena__range_idle(arena, range)) continue;
+            if (best == UINT32_MAX || (range->bytes >= over ? best_bytes < over || range->bytes < best_bytes
+                                                            : range->bytes > best_bytes)) {
+                best = at;
+                best_bytes = range->bytes;
+            }
+        }
+        if (best == UINT32_MAX) return 1;
+        if (arena->lost) {
+            gpuarena__obstruct(obstacle, GPUARENA_DEVICE_LOST, GPUARENA_REASON_NONE);
+            return 0;
+        }
+        if (!gpuarena__range_release(arena, best, stream, obstacle)) return 0;
+    }
+    return 1;
+}
+
+/* >>policy =============================================================================================
+   How much to ask for, and what is tried, in which order, when no free block fits. */
+
+/* What may still be claimed against the limit. */
+static uint64_t gpuarena__room(const gpuarena *arena)
+{
+    uint64_t claimed = arena->stats.reserved_bytes + arena->growing;
+    return arena->limit > claimed ? arena->limit - claimed : 0;
+}
+
+/* Bytes of the segment that would serve the request wherever it starts: a range is aligned to the unit alone.
+   0: above what any segment may have. */
+static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__want *want)
+{
+    uint64_t bytes = want->bytes, lead = want->alignment - arena->unit;
+    if (lead > GPUARENA__MAX_BYTES || bytes + lead > GPUARENA__MAX_BYTES) return 0;
+    /* cannot overflow: both are below 2^50 */
+    (void)gpuarena__round_up(bytes + lead, GPUARENA__GRANULE, &bytes);
+    return bytes;
+}
+
+/* What the growth policy would like to ask for where `need` is needed. *next: the step to keep if it is
+   granted. */
+static uint64_t gpuarena__growth(const gpuarena *arena, uint64_t need, uint64_t *next)
+{
+    uint64_t step = arena->step, step_max = arena->config.step_max_bytes;
+    *next = step;
+    switch (arena->config.growth) {
+    case GPUARENA_GROWTH_STEP: return gpuarena__max(need, step);
+    case GPUARENA_GROWTH_DOUBLE:
+        while (step < need && step < step_max) step = gpuarena__min(step * 2, step_max);
+        *next = step > arena->step ? step : gpuarena__min(step * 2, step_max);
+        return gpuarena__max(need, step);
+    default: return need;
+    }
+}
+
+/* Asks for `wish` bytes, less where limit, headroom or driver leave less, down to `need`; all whole
+   granules. Returns the new segment's free node, or 0 and an obstacle. Ends: the surplus over need halves
+   at every refusal. */
+static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gpuarena_stream stream,
+                               gpuarena__obstacle *obstacle)
+{
+    uint64_t room = gpuarena__room(arena), headroom = arena->config.headroom_bytes;
+    gpuarena_reason narrow = GPUARENA_REASON_OVER_LIMIT;
+    if (headroom && need <= room) {
+        uint64_t free_bytes, total_bytes, spare;
+        if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, obstacle)) return 0;
+        spare = free_bytes > headroom ? free_bytes - headroom : 0;
+        if (spare < room) {
+            room = spare;
+            narrow = GPUARENA_REASON_HEADROOM;
+        }
+    }
+    if (need > room) {
+        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, narrow);
+        return 0;
+    }
+    room = gpuarena__round_down(gpuarena__min(room, GPUARENA__MAX_BYTES), GPUARENA__GRANULE);
+    if (wish > room) wish = room - room % need;  /* whole requests: no unusable rest in the last segment */
+    for (;;) {
+        uint32_t index = gpuarena__range_obtain(arena, wish, stream, obstacle);
+        if (index || obstacle->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return index;
+        wish = need + gpuarena__round_down((wish - need) / 2, GPUARENA__GRANULE);
+        arena->stats.backoff_count++;
+    }
+}
+
+/* Grows until reserved is at least `target`, in as few pieces as the driver allows. 0 and an obstacle: not
+   all of it; the pieces had so far are marked fresh. */
+static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__obstacle *obstacle)
+{
+    uint32_t at;
+    for (at = 0; at < arena->ranges.count; at++) arena->ranges.list[at].fresh = 0;
+    while (arena->stats.reserved_bytes < target) {
+        uint32_t index = gpuarena__grow(arena, GPUARENA__GRANULE, target - arena->stats.reserved_bytes, NULL,
+                                        obstacle);
+        if (!index) return 0;
+        arena->ranges.list[gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address)].fresh = 1;
+    }
+    return 1;
+}
+
+/* Undoes a gpuarena__grow_to that failed. A piece that the driver does not take back stays, as cache. */
+static void gpuarena__grow_undo(gpuarena *arena)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint32_t at = arena->ranges.count;
+    while (at-- > 0)
+        if (arena->ranges.list[at].fresh && !arena->lost
+            && !gpuarena__range_release(arena, at, NULL, &ignored)) arena->stats.driver_error_count++;
+}
+
+/* Rung 1: what the constant-time search cannot see. */
+static uint32_t gpuarena__rung_look(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+{
+    uint32_t index = gpuarena__bin_search_all(arena, want->bytes, want->alignment);
+    (void)obstacle;
+    arena->stats.look_count += index != 0;
+    return index;
+}
+
+/* Rung 2: a segment within the limit. */
+static uint32_t gpuarena__rung_grow(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+{
+    uint64_t need = gpuarena__segment_bytes(arena, want), next;
+    uint64_t wish = gpuarena__growth(arena, need, &next);
+    uint32_t index;
+    if (!need) {
+        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
+        return 0;
+    }
+    index = gpuarena__grow(arena, need, wish, want->stream, obstacle);
+    if (index) arena->step = next;
+    return index;
+}
+
+/* Rung 3: idle segments back, just enough to make room, and growth by just what is needed. Where the limit
+   is in the way, nothing is released unless it helps; where the driver is, there is no telling without
+   trying. */
+static uint32_t gpuarena__rung_release(gpuarena *arena, const gpuarena__want *want,
+                                       gpuarena__obstacle *obstacle)
+{
+    uint64_t need = gpuarena__segment_bytes(arena, want);
+    if (!need) return 0;
+    for (;;) {
+        uint64_t idle = gpuarena__idle_bytes(arena), room = gpuarena__room(arena);
+        uint64_t give = need > room ? need - room : gpuarena__min(idle, need);
+        uint32_t index;
+        if (!idle || give > idle) return 0;      /* ends: idle falls in every round */
+        if (!gpuarena__range_release_to(arena, arena->stats.reserved_bytes - give, want->stream, obstacle))
+            return 0;
+        index = gpuarena__grow(arena, need, need, want->stream, obstacle);
+        if (index || obstacle->result != GPUARENA_OUT_OF_MEMORY) return index;
+    }
+}
+
+/* The rungs of a miss, in order. Each returns a binned free node that serves the request, or 0 and, if it
+   asked for something, the obstacle it met. */
+typedef uint32_t gpuarena__rung(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle);
+static gpuarena__rung *const gpuarena__ladder[] = { gpuarena__rung_look, gpuarena__rung_grow,
+                                                    gpuarena__rung_release };
+
+static uint32_t gpuarena__miss(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+{
+    uint32_t rung, index;
+    for (rung = 0; rung < sizeof gpuarena__ladder / sizeof *gpuarena__ladder; rung++) {
+        if (rung && want->flags & GPUARENA_ALLOC_TRY) {
+            gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TRY_ONLY);
+            return 0;
+        }
+        index = gpuarena__ladder[rung](arena, want, obstacle);
+        if (index) return index;
+        if (obstacle->result != GPUARENA_OK && obstacle->result != GPUARENA_OUT_OF_MEMORY) return 0;
+    }
+    return 0;
+}
+
+/* A hit: constant time. A request aligned above the unit looks for a block that serves it wherever it
+   starts. */
+GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, const gpuarena__want *want)
+{
+    uint64_t lead = want->alignment - arena->unit;
+    if (lead > GPUARENA__MAX_BYTES - want->bytes) return 0;
+    return gpuarena__bin_search(arena, want->bytes + lead);
+}
+
+/* Checks a request. 1, and *want; 0 and an obstacle: refused before anything is looked at. */
+GPUARENA__INLINE int gpuarena__want_make(const gpuarena *arena, const gpuarena_request *request,
+                                         gpuarena__want *want, gpuarena__obstacle *obstacle)
+{
+    uint64_t alignment = request->alignment_bytes;
+    want->bytes = 0;
+    if ((alignment & (alignment - 1)) != 0 || request->flags & ~GPUARENA_ALLOC_TRY) {
+        gpuarena__obstruct(obstacle, GPUARENA_INVALID_ARGUMENT, GPUARENA_REASON_NONE);
+        return 0;
+    }
+    want->requested = request->bytes;
+    want->alignment = gpuarena__max(alignment, arena->unit);
+    want->stream = request->stream;
+    want->tag = request->tag;
+    want->flags = request->flags;
+    if (request->bytes > GPUARENA__MAX_BYTES) {
+        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
+        return 0;
+    }
+    /* cannot overflow: below 2^49 + 2 MiB */
+    (void)gpuarena__round_up(request->bytes, arena->unit, &want->bytes);
+    return 1;
+}
+
+/* The limit was lowered below what is reserved: that must fall first. */
+static int gpuarena__drained(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+{
+    if (!(want->flags & GPUARENA_ALLOC_TRY)
+        && !gpuarena__range_release_to(arena, arena->limit, want->stream, obstacle)) return 0;
+    if (arena->stats.reserved_bytes <= arena->limit) return 1;
+    gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_OVER_LIMIT);
+    return 0;
+}
+
+/* The way of one allocation. Returns the live node, or 0 and an obstacle. */
+static uint32_t gpuarena__allocate(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+{
+    uint32_t index;
+    if (!GPUARENA__LIKELY(arena->stats.reserved_bytes <= arena->limit)
+        && !gpuarena__drained(arena, want, obstacle))
+        return 0;
+    if (!gpuarena__nodes_reserve(arena, 2) || !gpuarena__lookup_reserve(arena)) {
+        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+        return 0;
+    }
+    index = gpuarena__hit(arena, want);
+    if (!index) index = gpuarena__miss(arena, want, obstacle);
+    return index ? gpuarena__block_take(arena, index, want) : 0;
+}
+
+/* >>stats =========================================================================================== */
+
+/* The longest free block: it lies in the highest occupied class. */
+static uint64_t gpuarena__largest_free(const gpuarena *arena)
+{
+    const gpuarena__class *held;
+    uint64_t largest = 0;
+    uint32_t octave, index, slot;
+    if (!arena->bins.octaves) return 0;
+    octave = gpuarena__highest_bit(arena->bins.octaves);
+    held = &arena->bins.classes[octave][gpuarena__highest_bit(arena->bins.slots[octave]) / 8];
+    for (slot = 0; slot < 8; slot++)
+        if (held->digests >> (8 * slot) & 255)
+            largest = gpuarena__max(largest, gpuarena__node_at(arena, held->nodes[slot])->size);
+    for (index = held->overflow; index; index = gpuarena__node_at(arena, index)->use.bin.after)
+        largest = gpuarena__max(largest, gpuarena__node_bytes(gpuarena__node_at(arena, index)));
+    return largest;
+}
+
+static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
+{
+    gpuarena_stats stats = arena->stats;
+    stats.slack_bytes = stats.live_bytes - stats.requested_bytes;
+    stats.cached_bytes = stats.reserved_bytes - stats.live_bytes;
+    stats.limit_bytes = arena->limit;
+    stats.largest_free_bytes = gpuarena__largest_free(arena);
+    stats.host_bytes = arena->host_bytes;
+    return stats;
+}
+
+/* >>failure ========================================================================================= */
+
+static const char *gpuarena__result_text(gpuarena_result result)
+{
+    switch (result) {
+#define X(name, value, text) case GPUARENA_##name: return text;
+    GPUARENA_RESULTS(X)
+#undef X
+    default: return "unknown";
+    }
+}
+
+static const char *gpuarena__reason_text(gpuarena_reason reason)
+{
+    switch (reason) {
+#define X(name, text) case GPUARENA_REASON_##name: return text;
+    GPUARENA_REASONS(X)
+#undef X
+    default: return "unknown";
+    }
+}
+
+static gpuarena_failure gpuarena__failure_begin(const gpuarena *arena, gpuarena_result result)
+{
+    gpuarena_failure failure = GPUARENA_INIT;
+    failure.result = result;
+    if (!arena) return failure;
+    failure.live_bytes = arena->stats.live_bytes;
+    failure.cached_bytes = arena->stats.reserved_bytes - arena->stats.live_bytes;
+    failure.reserved_bytes = arena->stats.reserved_bytes;
+    failure.limit_bytes = arena->limit;
+    failure.largest_free_bytes = gpuarena__largest_free(arena);
+    memcpy(failure.arena, arena->config.name, sizeof failure.arena);
+    return failure;
+}
+
+static int gpuarena__is_misuse(gpuarena_result result)
+{
+    return result != GPUARENA_OUT_OF_MEMORY && result != GPUARENA_HOST_MEMORY
+           && result != GPUARENA_DRIVER_ERROR && result != GPUARENA_DEVICE_LOST && result != GPUARENA_CAPTURE
+           && result != GPUARENA_NOT_SUPPORTED && result != GPUARENA_CORRUPT;
+}
+
+/* Records a failure, for the arena (may be NULL) and for this thread, and tells the observer. Returns its
+   result. */
+static gpuarena_result gpuarena__fail(gpuarena *arena, gpuarena_failure *failure, gpuarena_stream stream)
+{
+    int misuse = gpuarena__is_misuse(failure->result);
+    failure->serial = 1;
+    if (arena) {
+        if (misuse) arena->stats.misuse_count++;
+        else arena->stats.fail_count++;
+        failure->serial = arena->stats.misuse_count + arena->stats.fail_count;
+        arena->last = *failure;
+    }
+    gpuarena__thread_failure = *failure;
+    if (arena && !gpuarena__inside(arena))
+        gpuarena__tell(arena, misuse ? GPUARENA_ACTION_MISUSE : GPUARENA_ACTION_FAIL, NULL, stream,
+                       &arena->last);
+    return failure->result;
+}
+
+static gpuarena_result gpuarena__fail_plain(gpuarena *arena, gpuarena_result result)
+{
+    gpuarena_failure failure = gpuarena__failure_begin(arena, result);
+    return gpuarena__fail(arena, &failure, NULL);
+}
+
+/* A refusal that names what was wrong. */
+static gpuarena_result gpuarena__fail_detail(gpuarena *arena, gpuarena_result result, const char *detail)
+{
+    gpuarena_failure failure = gpuarena__failure_begin(arena, result);
+    gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail);
+    gpuarena__put(&out, "%s", detail);
+    return gpuarena__fail(arena, &failure, NULL);
+}
+
+/* A failure that an obstacle explains; the driver's own name for its code goes into detail. */
+static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuarena__obstacle *obstacle)
+{
+    gpuarena_failure failure = gpuarena__failure_begin(arena, obstacle->result);
+    const char *name = obstacle->code && arena->driver.code_name
+        ? arena->driver.code_name(&arena->driver, obstacle->code) : NULL;
+    failure.reason = obstacle->reason;
+    failure.driver_code = obstacle->code;
+    if (name) {
+        gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail);
+        gpuarena__put(&out, "%s", name);
+    }
+    return failure;
+}
+
+static gpuarena_result gpuarena__fail_obstacle(gpuarena *arena, const gpuarena__obstacle *obstacle,
+                                               uint64_t requested, gpuarena_stream stream)
+{
+    gpuarena_failure failure = gpuarena__failure_of(arena, obstacle);
+    failure.requested_bytes = requested;
+    return gpuarena__fail(arena, &failure, stream);
+}
+
+/* By how much the limit would have to be higher for `need` more bytes, idle memory given back first. */
+static uint64_t gpuarena__missing_limit(const gpuarena *arena, uint64_t need)
+{
+    uint64_t kept = arena->stats.reserved_bytes - gpuarena__idle_bytes(arena);
+    return need > UINT64_MAX - kept     ? UINT64_MAX
+           : kept + need > arena->limit ? kept + need - arena->limit
+                                        : 0;
+}
+
+/* `need` more bytes could not be had from the driver: what is missing, by the reason. */
+static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure, uint64_t need)
+{
+    uint64_t headroom = failure->reason == GPUARENA_REASON_HEADROOM ? arena->config.headroom_bytes : 0, total;
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    if (failure->reason == GPUARENA_REASON_OVER_LIMIT)
+        failure->missing_bytes = gpuarena__missing_limit(arena, need);
+    if (failure->reason != GPUARENA_REASON_HEADROOM && failure->reason != GPUARENA_REASON_DRIVER_REFUSED)
+        return;
+    (void)gpuarena__driver_info(arena, &failure->device_free_bytes, &total, &ignored);
+    need = need > UINT64_MAX - headroom ? UINT64_MAX : need + headroom;
+    /* a driver may refuse what it reports as free: then the whole of it is what is missing */
+    failure->missing_bytes = need > failure->device_free_bytes ? need - failure->device_free_bytes : need;
+}
+
+/* An allocation failed for want of memory: why, and by how much. */
+static gpuarena_result gpuarena__fail_memory(gpuarena *arena, const gpuarena__want *want,
+                                             const gpuarena__obstacle *obstacle)
+{
+    gpuarena_failure failure = gpuarena__failure_of(arena, obstacle);
+    uint64_t span = want->bytes + (want->alignment - arena->unit),
+             need = gpuarena__segment_bytes(arena, want);
+    int drained = arena->stats.reserved_bytes <= arena->limit;
+    failure.requested_bytes = want->requested;
+    gpuarena__failure_measure(arena, &failure, need);
+    if (failure.reason == GPUARENA_REASON_OVER_LIMIT && !drained) /* it must at least hold what is held */
+        failure.missing_bytes = gpuarena__hit(arena, want) ? arena->stats.reserved_bytes - arena->limit
+            : gpuarena__max(failure.missing_bytes, arena->stats.reserved_bytes - arena->limit);
+    if (drained && failure.cached_bytes >= want->bytes && failure.reason != GPUARENA_REASON_TRY_ONLY
+        && failure.reason != GPUARENA_REASON_TOO_LARGE) {
+        failure.reason = GPUARENA_REASON_FRAGMENTED;
+        failure.missing_bytes = span - gpuarena__min(span, failure.largest_free_bytes);
+    }
+    return gpuarena__fail(arena, &failure, want->stream);
+}
+
+static void gpuarena__say_code(gpuarena__text *out, const gpuarena_failure *failure)
+{
+    gpuarena__put(out, "code %d%s%s", (int)failure->driver_code, failure->detail[0] ? ", " : "",
+                  failure->detail);
+}
+
+static void gpuarena__say_memory(gpuarena__text *out, const gpuarena_failure *failure)
+{
+    switch (failure->reason) {
+    case GPUARENA_REASON_OVER_LIMIT:
+        gpuarena__put(out, " would pass the limit of ");
+        gpuarena__put_bytes(out, failure->limit_bytes);
+        gpuarena__put(out, "; raise it by ");
+        gpuarena__put_bytes(out, failure->missing_bytes);
+        gpuarena__put(out, ", or free as much");
+        break;
+    case GPUARENA_REASON_FRAGMENTED:
+        gpuarena__put(
+            out, " fit in no single free block, though enough is free, and the arena could not grow; the "
+                 "longest is ");
+        gpuarena__put_bytes(out, failure->largest_free_bytes);
+        gpuarena__put(out, ", short of ");
+        gpuarena__put_bytes(out, failure->missing_bytes);
+        gpuarena__put(out, "; allocate large blocks first, or reserve all at once (growth=fixed)");
+        break;
+    case GPUARENA_REASON_HEADROOM:
+        gpuarena__put(out, " would leave less than the headroom to others: the device has ");
+        gpuarena__put_bytes(out, failure->device_free_bytes);
+        gpuarena__put(out, " free; ");
+        gpuarena__put_bytes(out, failure->missing_bytes);
+        gpuarena__put(out, " more, or a smaller headroom, would do");
+        break;
+    case GPUARENA_REASON_DRIVER_REFUSED:
+        gpuarena__put(out, " were refused by the driver (");
+        gpuarena__say_code(out, failure);
+        gpuarena__put(out, "), which reports ");
+        gpuarena__put_bytes(out, failure->device_free_bytes);
+        gpuarena__put(out, " free on the device; another ");
+        gpuarena__put_bytes(out, failure->missing_bytes);
+        gpuarena__put(out, " of device memory would do");
+        break;
+    case GPUARENA_REASON_TOO_LARGE:
+        gpuarena__put(out, " are more than any arena can hold; check the size");
+        break;
+    case GPUARENA_REASON_TRY_ONLY:
+        gpuarena__put(out,
+                      " are not free in one piece, and GPUARENA_ALLOC_TRY forbids growth; ask without it");
+        break;
+    default: gpuarena__put(out, " could not be had (%s)", gpuarena__reason_text(failure->reason)); break;
+    }
+}
+
+static void gpuarena__say_pointer(gpuarena__text *out, const gpuarena_failure *failure, const char *what)
+{
+    gpuarena__put(out, "%s", what);
+    if (failure->detail[0]) gpuarena__put(out, " (%s)", failure->detail);
+    if (!failure->block.ptr) return;
+    gpuarena__put(out, "; it lies in a %s block of ",
+                  failure->block.state == GPUARENA_STATE_LIVE ? "live" : "free");
+    gpuarena__put_bytes(out, failure->block.bytes);
+}
+
+static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure)
+{
+    switch (failure->result) {
+    case GPUARENA_OK: gpuarena__put(out, "nothing has failed"); break;
+    case GPUARENA_OUT_OF_MEMORY:
+        gpuarena__put_bytes(out, failure->requested_bytes);
+        gpuarena__say_memory(out, failure);
+        break;
+    case GPUARENA_HOST_MEMORY:
+        gpuarena__put(out, "no host memory for the arena's bookkeeping; nothing on the device has changed");
+        break;
+    case GPUARENA_DOUBLE_FREE:
+        gpuarena__say_pointer(out, failure, "the pointer's memory is free already");
+        break;
+    case GPUARENA_FOREIGN_POINTER: gpuarena__say_pointer(out, failure, "the pointer is in no arena"); break;
+    case GPUARENA_INTERIOR_POINTER:
+        gpuarena__say_pointer(out, failure, "the pointer is inside a block, not its base; free the base");
+        break;
+    case GPUARENA_WRONG_ARENA:
+        gpuarena__say_pointer(out, failure, "the pointer is another arena's; free it there");
+        break;
+    case GPUARENA_STILL_IN_USE:
+        gpuarena__put_bytes(out, failure->live_bytes);
+        gpuarena__put(out, " are still live; free them, or call gpuarena_reset, before gpuarena_destroy");
+        break;
+    case GPUARENA_REENTRANT:
+        gpuarena__put(
+            out, "called from a callback of the same arena, which holds its lock; call after it returns");
+        break;
+    case GPUARENA_DEVICE_LOST:
+        gpuarena__put(out, "the device is lost (driver ");
+        gpuarena__say_code(out, failure);
+        gpuarena__put(out, "); end the process and start again");
+        break;
+    case GPUARENA_DRIVER_ERROR:
+        gpuarena__put(out, "the driver failed or gave nonsense (");
+        gpuarena__say_code(out, failure);
+        gpuarena__put(out, "); the arena is as it was, and the call may be tried again");
+        break;
+    default:
+        gpuarena__put(out, "%s", gpuarena__result_text(failure->result));
+        if (failure->detail[0]) gpuarena__put(out, ": %s", failure->detail);
+        break;
+    }
+}
+
+/* >>dump ============================================================================================ */
+
+/* Visits all nodes by address, calling the visitor as one inside the arena. */
+static gpuarena_result gpuarena__walk(const gpuarena *arena, gpuarena_visit_fn *visit, void *user)
+{
+    gpuarena_result result = GPUARENA_OK;
+    gpuarena__frame frame;
+    uint32_t at, index;
+    gpuarena__call_begin(&frame, arena);
+    for (at = 0; at < arena->ranges.count && result == GPUARENA_OK; at++)
+        for (index = arena->ranges.list[at].first; index && result == GPUARENA_OK;
+             index = gpuarena__node_at(arena, index)->next) {
+            gpuarena_block block = gpuarena__block_describe(arena, index);
+            result = visit(&block, user);
+        }
+    gpuarena__call_end(&frame);
+    return result;
+}
+
+/* Text on its way to a caller's writer, in pieces. After a writer has stopped nothing more is handed to it.
+   */
+typedef struct gpuarena__writer {
+    gpuarena_write_fn *write;
+    void *user;
+    gpuarena_result result;
+} gpuarena__writer;
+
+static void gpuarena__write(gpuarena__writer *writer, const char *format, ...) GPUARENA__PRINTF(2, 3);
+static void gpuarena__write(gpuarena__writer *writer, const char *format, ...)
+{
+    char line[768];                              /* longer than any one piece: checked by the assertion */
+    int length;
+    va_list values;
+    if (writer->result != GPUARENA_OK) return;
+    va_start(values, format);
+    length = vsnprintf(line, sizeof line, format, values);
+    va_end(values);
+    GPUARENA_ASSERT(length >= 0 && (size_t)length < sizeof line && "a piece of a report fits");
+    if (length > 0) writer->result = writer->write(line, (size_t)length, writer->user);
+}
+
+/* A name as the inside of a JSON string; names are printable ASCII (checked at creation). */
+static void gpuarena__json_escape(const char *name, char text[64])
+{
+    size_t length = 0;
+    for (; *name; name++) {
+        if (*name == '"' || *name == '\\') text[length++] = '\\';
+        text[length++] = *name;
+    }
+    text[length] = '\0';
+}
+
+static void gpuarena__write_size(gpuarena__writer *writer, const char *label, uint64_t bytes)
+{
+    char text[64];
+    gpuarena__text out = gpuarena__text_begin(text, sizeof text);
+    if (bytes == GPUARENA_NO_LIMIT) gpuarena__put(&out, "none");
+    else gpuarena__put_bytes(&out, bytes);
+    gpuarena__write(writer, "  %-12s %s\n", label, text);
+}
+
+static void gpuarena__report_text(const gpuarena *arena, const char *config, gpuarena__writer *writer)
+{
+    gpuarena_stats stats = gpuarena__stats_now(arena);
+    uint32_t at, index;
+    gpuarena__write(writer, "arena %s (%s)\n", arena->config.name, config);
+    gpuarena__write_size(writer, "requested", stats.requested_bytes);
+    gpuarena__write_size(writer, "+ slack", stats.slack_bytes);
+    gpuarena__write_size(writer, "= live", stats.live_bytes);
+    gpuarena__write_size(writer, "+ pending", stats.pending_bytes);
+    gpuarena__write_size(writer, "+ cached", stats.cached_bytes);
+    gpuarena__write_size(writer, "+ children", stats.children_bytes);
+    gpuarena__write_size(writer, "= reserved", stats.reserved_bytes);
+    gpuarena__write_size(writer, "limit", stats.limit_bytes);
+    gpuarena__write_size(writer, "largest free", stats.largest_free_bytes);
+    gpuarena__write_size(writer, "peak", stats.reserved_peak_bytes);
+    gpuarena__write(writer, "  %" PRIu64 " live blocks, %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64
+                    " failures, %" PRIu64 " misuses, %" PRIu64 " driver calls\n", stats.live_count,
+                    stats.alloc_count, stats.free_count, stats.fail_count, stats.misuse_count,
+                    stats.driver_call_count);
+    for (at = 0; at < arena->ranges.count; at++) {
+        const gpuarena__range *range = &arena->ranges.list[at];
+        uint64_t live = 0, longest = 0, blocks = 0;
+        for (index = range->first; index; index = gpuarena__node_at(arena, index)->next, blocks++) {
+            const gpuarena__node *node = gpuarena__node_at(arena, index);
+            if (gpuarena__node_live(node)) live += gpuarena__node_bytes(node);
+            else longest = gpuarena__max(longest, gpuarena__node_bytes(node));
+        }
+        gpuarena__write(writer, "  segment 0x%" PRIx64 " of %" PRIu64 " bytes: %" PRIu64 " blocks, %" PRIu64
+                        " bytes live, longest free %" PRIu64 "\n", range->address, range->bytes, blocks,
+                        live, longest);
+    }
+}
+
+static void gpuarena__json_segment(const gpuarena *arena, const gpuarena__range *range,
+                                   gpuarena__writer *writer)
+{
+    uint32_t index;
+    gpuarena__write(writer, "{\"address\":\"0x%" PRIx64 "\",\"bytes\":%" PRIu64 ",\"blocks\":[",
+                    range->address, range->bytes);
+    for (index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
+        gpuarena_block block = gpuarena__block_describe(arena, index);
+        gpuarena__write(writer, "%s\n{\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"state\":\"%s\"",
+                        index == range->first ? "" : ",", gpuarena__address(block.ptr) - range->address,
+                        block.bytes, block.state == GPUARENA_STATE_LIVE ? "live" : "free");
+        if (block.state == GPUARENA_STATE_LIVE)
+            gpuarena__write(writer, ",\"requested\":%" PRIu64 ",\"serial\":%" PRIu64 ",\"tag\":%" PRIu32,
+                            block.requested_bytes, block.serial, block.tag);
+        gpuarena__write(writer, "}");
+    }
+    gpuarena__write(writer, "]}");
+}
+
+static void gpuarena__report_json(const gpuarena *arena, const char *config, gpuarena__writer *writer)
+{
+    gpuarena_stats stats = gpuarena__stats_now(arena);
+    const char *comma = "";
+    char name[64];
+    uint32_t at;
+    gpuarena__json_escape(arena->config.name, name);
+    gpuarena__write(
+        writer,
+        "{\"schema\":\"gpuarena-report/1\",\"version\":\"%s\",\"name\":\"%s\",\"config\":\"%s\",\n"
+        "\"stats\":{",
+        GPUARENA_VERSION_TEXT, name, config);
+#define X(field) gpuarena__write(writer, "%s\"" #field "\":%" PRIu64, comma, stats.field); comma = ",";
+    GPUARENA_STATS(X)
+#undef X
+    gpuarena__write(writer, "},\n\"segments\":[");
+    for (at = 0; at < arena->ranges.count; at++) {
+        if (at) gpuarena__write(writer, ",\n");
+        gpuarena__json_segment(arena, &arena->ranges.list[at], writer);
+    }
+    gpuarena__write(writer, "]}\n");
+}
+
+/* >>check ==============================================================================================
+   Every invariant that the structs state, in one pass a structure; the first violated one is named. */
+
+static int gpuarena__check_fails(gpuarena__text *out, int violated, const char *name, uint64_t where)
+{
+    if (violated) gpuarena__put(out, "%s (at %" PRIu64 ")", name, where);
+    return violated;
+}
+
+typedef struct gpuarena__tally {
+    uint64_t live_bytes, requested_bytes, live_count, free_count, reserved_bytes;
+} gpuarena__tally;
+
+static int gpuarena__check_free_node(const gpuarena *arena, uint32_t index, gpuarena__text *out)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena__bin at = gpuarena__bin_of(node->size);
+    uint32_t position = node->use.bin.at;
+    if (node->size & GPUARENA__OVERFLOW) return 1;           /* its list is walked with the bins */
+    if (gpuarena__check_fails(out, position / 64 != at.octave || position % 64 / 8 != at.index,
+                              "a free block is in the bin of another size", index)) return 0;
+    return !gpuarena__check_fails(out, arena->bins.classes[at.octave][at.index].nodes[position % 8] != index,
+                                  "a free block is not in its slot", index);
+}
+
+static int gpuarena__check_live_node(const gpuarena *arena, uint32_t index, gpuarena__text *out)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint32_t slot = gpuarena__lookup_find(arena, node->address);
+    uint64_t bytes = gpuarena__node_bytes(node);
+    if (gpuarena__check_fails(out,
+                              slot >> arena->lookup.capacity_log2 != 0 || arena->lookup.table[slot] != index,
+                              "a live block is not found by its address", index))
+        return 0;
+    if (gpuarena__check_fails(out, !node->use.requested || node->use.requested > bytes,
+                              "a live block is smaller than its request", index)) return 0;
+    return !gpuarena__check_fails(out, !node->serial || node->serial > arena->serial,
+                                  "a live block's serial was never given", index);
+}
+
+/* One node in its place: behind `prev`, at `address`. */
+static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *range, uint32_t index,
+                                uint32_t prev, uint64_t address, gpuarena__text *out)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index), *before = gpuarena__node_at(arena, prev);
+    uint64_t bytes = gpuarena__node_bytes(node);
+    uint32_t anchor =
+        range->anchors[(address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2)];
+    int starts_page = !prev || !gpuarena__same_page(before->address, address);
+    if (gpuarena__check_fails(out, node->address != address || node->prev != prev,
+                              "blocks do not tile a segment", index)
+        || gpuarena__check_fails(
+            out, !bytes || bytes % arena->unit || bytes > range->bytes - (address - range->address),
+            "a block has a size that cannot be", index)
+        || gpuarena__check_fails(out, starts_page ? anchor != index : anchor == index, "an anchor is wrong",
+                                 index)
+        || gpuarena__check_fails(out, prev && !gpuarena__node_live(node) && !gpuarena__node_live(before),
+                                 "two free blocks are neighbours", index))
+        return 0;
+    return gpuarena__node_live(node) ? gpuarena__check_live_node(arena, index, out)
+                                     : gpuarena__check_free_node(arena, index, out);
+}
+
+static int gpuarena__check_range(const gpuarena *arena, uint32_t at, gpuarena__tally *tally,
+                                 gpuarena__text *out)
+{
+    const gpuarena__range *range = &arena->ranges.list[at];
+    uint64_t address = range->address, end = address + range->bytes;
+    uint32_t index = range->first, prev = 0;
+    if (gpuarena__check_fails(
+            out, range->bytes % GPUARENA__GRANULE || address & (arena->unit - 1) || end < address,
+            "a segment has a size or base that cannot be", at)
+        || gpuarena__check_fails(out, at && address < range[-1].address + range[-1].bytes,
+                                 "segments overlap or are out of order", at))
+        return 0;
+    while (index) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        if (gpuarena__check_fails(out, address >= end, "blocks go past the end of their segment", at)
+            || !gpuarena__check_node(arena, range, index, prev, address, out)) return 0;
+        if (gpuarena__node_live(node)) {
+            tally->live_count++;
+            tally->live_bytes += gpuarena__node_bytes(node);
+            tally->requested_bytes += node->use.requested;
+        } else tally->free_count++;
+        address += gpuarena__node_bytes(node);
+        prev = index;
+        index = node->next;
+    }
+    tally->reserved_bytes += range->bytes;
+    return !gpuarena__check_fails(out, address != end, "blocks end before their segment does", at);
+}
+
+static int gpuarena__check_bin(const gpuarena *arena, uint32_t octave, uint32_t index, uint64_t *binned,
+                               gpuarena__text *out)
+{
+    const gpuarena__class *bin = &arena->bins.classes[octave][index];
+    uint32_t slot, next, before = 0, taken = (uint32_t)(arena->bins.slots[octave] >> (8 * index)) & 255;
+    for (slot = 0; slot < 8; slot++) {
+        uint32_t held = bin->nodes[slot], digest = (uint32_t)(bin->digests >> (8 * slot)) & 255;
+        int set = (taken >> slot & 1) != 0;
+        if (gpuarena__check_fails(out, set != (digest != 0), "a digest and its slot disagree",
+                                  octave * 64 + index * 8))
+            return 0;
+        if (!set) continue;
+        if (gpuarena__check_fails(out, gpuarena__node_live(gpuarena__node_at(arena, held)),
+                                  "a bin holds a live block", held)
+            || gpuarena__check_fails(out,
+                                     gpuarena__bin_of(gpuarena__node_at(arena, held)->size).digest != digest,
+                                     "a digest is wrong", held))
+            return 0;
+        (*binned)++;
+    }
+    next = bin->overflow;
+    if (gpuarena__check_fails(out, next && !taken, "a bin has a list and no slot taken", octave * 8 + index))
+        return 0;
+    for (; next; before = next, next = gpuarena__node_at(arena, next)->use.bin.after) {
+        const gpuarena__node *node = gpuarena__node_at(arena, next);
+        gpuarena__bin at = gpuarena__bin_of(node->size);
+        if (gpuarena__check_fails(out, gpuarena__node_live(node) || !(node->size & GPUARENA__OVERFLOW)
+                                       || at.octave != octave || at.index != index
+                                       || node->use.bin.at != before,
+                                  "a bin's list is broken", next)
+            || gpuarena__check_fails(out,
+                                     ++*binned > (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2,
+                                     "a bin's list has no end", next)) return 0;
+    }
+    return 1;
+}
+
+static int gpuarena__check_bins(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
+{
+    uint64_t binned = 0;
+    uint32_t octave, index;
+    for (octave = 0; octave < GPUARENA__OCTAVES; octave++) {
+        if (gpuarena__check_fails(out,
+                                  (arena->bins.octaves >> octave & 1) != (arena->bins.slots[octave] != 0),
+                                  "an octave's bit is wrong", octave))
+            return 0;
+        for (index = 0; index < 8; index++)
+            if (!gpuarena__check_bin(arena, octave, index, &binned, out)) return 0;
+    }
+    return !gpuarena__check_fails(out, binned != tally->free_count, "free blocks and bins differ in number",
+                                  binned);
+}
+
+static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
+{
+    uint64_t entries = 0, unused = 0, all = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
+    uint32_t slot, index;
+    for (slot = 0; slot >> arena->lookup.capacity_log2 == 0; slot++) {
+        if (!arena->lookup.table[slot]) continue;
+        entries++;
+        if (gpuarena__check_fails(out,
+                                  !gpuarena__node_live(gpuarena__node_at(arena, arena->lookup.table[slot])),
+                                  "the table of live blocks holds another", slot))
+            return 0;
+    }
+    for (index = arena->nodes.unused; index && unused <= all; index = gpuarena__node_at(arena, index)->next)
+        unused++;
+    return !gpuarena__check_fails(out, entries != tally->live_count, "the table of live blocks is incomplete",
+                                  entries)
+           && !gpuarena__check_fails(out, tally->live_count * 4 > (uint64_t)1 << arena->lookup.capacity_log2,
+                                     "the table of live blocks is too full", entries)
+           && !gpuarena__check_fails(out, unused != arena->nodes.unused_count, "unused nodes are miscounted",
+                                     unused)
+           && !gpuarena__check_fails(out, all != 1 + unused + tally->live_count + tally->free_count,
+                                     "nodes are lost", all);
+}
+
+static int gpuarena__check_sums(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
+{
+    const gpuarena_stats *stats = &arena->stats;
+    return !gpuarena__check_fails(out, stats->live_bytes != tally->live_bytes, "live bytes do not add up",
+                                  tally->live_bytes)
+        && !gpuarena__check_fails(out, stats->requested_bytes != tally->requested_bytes,
+                                  "requested bytes do not add up", tally->requested_bytes)
+        && !gpuarena__check_fails(out, stats->reserved_bytes != tally->reserved_bytes,
+                                  "reserved bytes do not add up", tally->reserved_bytes)
+        && !gpuarena__check_fails(out, stats->live_count != tally->live_count
+                                       || stats->alloc_count - stats->free_count != tally->live_count,
+                                  "live blocks are miscounted", tally->live_count)
+        && !gpuarena__check_fails(out, stats->requested_peak_bytes < stats->requested_bytes
+                                       || stats->live_peak_bytes < stats->live_bytes
+                                       || stats->reserved_peak_bytes < stats->reserved_bytes,
+                                  "a peak is below its current value", 0)
+        && !gpuarena__check_fails(out, arena->growing != 0, "growth is claimed that is not under way",
+                                  arena->growing);
+}
+
+static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
+{
+    gpuarena__tally tally = GPUARENA_INIT;
+    uint32_t at;
+    for (at = 0; at < arena->ranges.count; at++)
+        if (!gpuarena__check_range(arena, at, &tally, out)) return 0;
+    return gpuarena__check_bins(arena, &tally, out) && gpuarena__check_tables(arena, &tally, out)
+        && gpuarena__check_sums(arena, &tally, out);
+}
+
+/* >>parse ==============================================================================================
+   Configuration as text, and its defaults and checks. One table of keys serves reading, writing and filling
+   in. */
+
+typedef struct gpuarena__choice { const char *name; uint32_t value; } gpuarena__choice;
+static const gpuarena__choice gpuarena__backings[] = {
+    { "auto", GPUARENA_BACKING_AUTO }, { "segments", GPUARENA_BACKING_SEGMENTS }, { NULL, 0 } };
+static const gpuarena__choice gpuarena__growths[] = {
+    { "auto", GPUARENA_GROWTH_AUTO }, { "fixed", GPUARENA_GROWTH_FIXED }, { "exact", GPUARENA_GROWTH_EXACT },
+    { "step", GPUARENA_GROWTH_STEP }, { "double", GPUARENA_GROWTH_DOUBLE }, { NULL, 0 } };
+static const gpuarena__choice gpuarena__placements[] = { { "good", GPUARENA_PLACE_GOOD }, { NULL, 0 } };
+
+typedef struct gpuarena__key {
+    const char *name;
+    const gpuarena__choice *choices;             /* an enum of these; else NULL */
+    size_t offset;                               /* of the field; the limit's three fields: of limit_bytes */
+} gpuarena__key;
+static const gpuarena__key gpuarena__keys[] = {
+    { "backing",   gpuarena__backings,   offsetof(gpuarena_config, backing) },
+    { "growth",    gpuarena__growths,    offsetof(gpuarena_config, growth) },
+    { "placement", gpuarena__placements, offsetof(gpuarena_config, placement) },
+    { "initial",   NULL, offsetof(gpuarena_config, initial_bytes) },
+    { "step",      NULL, offsetof(gpuarena_config, step_bytes) },
+    { "step_max",  NULL, offsetof(gpuarena_config, step_max_bytes) },
+    { "alignment", NULL, offsetof(gpuarena_config, alignment) },
+    { "limit",     NULL, offsetof(gpuarena_config, limit_bytes) },
+    { "headroom",  NULL, offsetof(gpuarena_config, headroom_bytes) }
+};
+#define GPUARENA__KEY_COUNT (sizeof gpuarena__keys / sizeof *gpuarena__keys)
+
+/* Fields are read and written as bytes: enums of different types, all 32 bits wide, share the code. */
+static uint32_t gpuarena__choice_get(const gpuarena_config *config, const gpuarena__key *key)
+{
+    uint32_t value;
+    memcpy(&value, (const char *)config + key->offset, sizeof value);
+    return value;
+}
+
+static uint64_t gpuarena__size_get(const gpuarena_config *config, const gpuarena__key *key)
+{
+    uint64_t value;
+    memcpy(&value, (const char *)config + key->offset, sizeof value);
+    return value;
+}
+
+static int gpuarena__is_limit(const gpuarena__key *key)
+{
+    return key->offset == offsetof(gpuarena_config, limit_bytes);
+}
+
+/* A piece of text, not ended by NUL. */
+typedef struct gpuarena__piece { const char *begin, *end; } gpuarena__piece;
+
+static int gpuarena__piece_is(gpuarena__piece piece, const char *text)
+{
+    size_t length = strlen(text);
+    return (size_t)(piece.end - piece.begin) == length && memcmp(piece.begin, text, length) == 0;
+}
+
+/* Takes text from the front of a piece, if it is there. */
+static int gpuarena__piece_skip(gpuarena__piece *piece, const char *text)
+{
+    size_t length = strlen(text);
+    if ((size_t)(piece->end - piece->begin) < length || memcmp(piece->begin, text, length) != 0) return 0;
+    piece->begin += length;
+    return 1;
+}
+
+/* Decimal digits from the front of a piece: at least one, and no overflow. */
+static int gpuarena__piece_digits(gpuarena__piece *piece, uint64_t *value, uint32_t *count)
+{
+    *value = 0;
+    for (*count = 0; piece->begin < piece->end && *piece->begin >= '0' && *piece->begin <= '9';
+         piece->begin++) {
+        uint64_t digit = (uint64_t)(*piece->begin - '0');
+        if (*value > (UINT64_MAX - digit) / 10) return 0;
+        *value = *value * 10 + digit;
+        ++*count;
+    }
+    return *count != 0;
+}
+
+static int gpuarena__parse_size(gpuarena__piece piece, uint64_t *bytes)
+{
+    static const char units[] = "KMGT";
+    uint32_t count, shift = 0;
+    if (!gpuarena__piece_digits(&piece, bytes, &count)) return 0;
+    if (piece.begin < piece.end) {
+        char unit = *piece.begin++;
+        const char *found = strchr(units, unit >= 'a' && unit <= 'z' ? unit - 'a' + 'A' : unit);
+        if (!unit || !found) return 0;
+        shift = 10 * (uint32_t)(found - units + 1);
+    }
+    if (piece.begin != piece.end || *bytes > UINT64_MAX >> shift) return 0;
+    *bytes <<= shift;
+    return 1;
+}
+
+/* 80 or 12.5, and what stands behind the % sign. The quotient of two exact doubles: the nearest one to the
+   decimal. */
+static int gpuarena__parse_share(gpuarena__piece *piece, double *fraction)
+{
+    uint64_t whole, part = 0;
+    uint32_t digits, decimals = 0;
+    double scale = 100;
+    if (!gpuarena__piece_digits(piece, &whole, &digits) || whole > 100) return 0;
+    if (gpuarena__piece_skip(piece, ".")
+        && (!gpuarena__piece_digits(piece, &part, &decimals) || decimals > 13))
+        return 0;
+    for (; decimals; decimals--) {
+        whole *= 10;
+        scale *= 10;
+    }
+    if (!gpuarena__piece_skip(piece, "%") || whole + part == 0 || (double)(whole + part) > scale) return 0;
+    *fraction = (double)(whole + part) / scale;
+    return 1;
+}
+
+static int gpuarena__parse_limit(gpuarena__piece piece, gpuarena_config *config)
+{
+    gpuarena__piece rest = piece;
+    double fraction = 0;
+    uint64_t bytes = 0;
+    gpuarena_limit_base base = GPUARENA_LIMIT_BYTES;
+    if (gpuarena__piece_is(piece, "none")) bytes = GPUARENA_NO_LIMIT;
+    else if (gpuarena__piece_skip(&rest, "total-") || gpuarena__piece_skip(&rest, "free-")) {
+        base = *piece.begin == 't' ? GPUARENA_LIMIT_TOTAL_MINUS : GPUARENA_LIMIT_FREE_MINUS;
+        if (!gpuarena__parse_size(rest, &bytes)) return 0;
+    } else if (gpuarena__parse_share(&rest, &fraction)) {
+        base = rest.begin == rest.end ? GPUARENA_LIMIT_OF_TOTAL : GPUARENA_LIMIT_OF_FREE;
+        if (rest.begin != rest.end && !gpuarena__piece_is(rest, "free")) return 0;
+    } else if (!gpuarena__parse_size(piece, &bytes) || !bytes) return 0;
+    config->limit_base = base;
+    config->limit_bytes = bytes;
+    config->limit_fraction = fraction;
+    return 1;
+}
+
+static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value, gpuarena_config *config)
+{
+    const gpuarena__choice *choice;
+    uint64_t bytes;
+    if (gpuarena__is_limit(key)) return gpuarena__parse_limit(value, config);
+    if (!key->choices) {
+        if (!gpuarena__parse_size(value, &bytes)) return 0;
+        memcpy((char *)config + key->offset, &bytes, sizeof bytes);
+        return 1;
+    }
+    for (choice = key->choices; choice->name; choice++)
+        if (gpuarena__piece_is(value, choice->name)) {
+            memcpy((char *)config + key->offset, &choice->value, sizeof choice->value);
+            return 1;
+        }
+    return 0;
+}
+
+/* A piece of foreign text, cut and made printable, for a message. */
+static void gpuarena__put_piece(gpuarena__text *out, gpuarena__piece piece)
+{
+    int count;
+    for (count = 0; piece.begin < piece.end && count < 24; piece.begin++, count++)
+        gpuarena__put(out, "%c", *piece.begin >= ' ' && *piece.begin <= '~' ? *piece.begin : '?');
+    if (piece.begin < piece.end) gpuarena__put(out, "..");
+}
+
+static void gpuarena__put_expected(gpuarena__text *out, const gpuarena__key *key)
+{
+    const gpuarena__choice *choice;
+    if (gpuarena__is_limit(key)) gpuarena__put(out, "4G, none, 80%%, 80%%free, total-2G or free-2G");
+    else if (!key->choices) gpuarena__put(out, "a size, such as 256, 64K, 512M, 4G");
+    else
+        for (choice = key->choices; choice->name; choice++)
+            gpuarena__put(out, "%s%s", choice == key->choices ? "" : ", ", choice->name);
+}
+
+/* One key=value. 0: *out says what is wrong with it. */
+static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, uint32_t *given,
+                                gpuarena__text *out)
+{
+    gpuarena__piece name = item, value = item;
+    uint32_t at;
+    while (value.begin < item.end && *value.begin != '=') value.begin++;
+    name.end = value.begin;
+    for (at = 0; at < GPUARENA__KEY_COUNT && !gpuarena__piece_is(name, gpuarena__keys[at].name); at++) {}
+    gpuarena__put_piece(out, item);
+    if (at == GPUARENA__KEY_COUNT || value.begin == item.end) {
+        gpuarena__put(out,
+                      at == GPUARENA__KEY_COUNT ? ": no such key, expected " : ": expected a value for ");
+        if (at < GPUARENA__KEY_COUNT) gpuarena__put(out, "%s", gpuarena__keys[at].name);
+        else
+            for (at = 0; at < GPUARENA__KEY_COUNT; at++)
+                gpuarena__put(out, "%s%s", at ? " " : "", gpuarena__keys[at].name);
+        return 0;
+    }
+    value.begin++;
+    if (*given >> at & 1) {
+        gpuarena__put(out, ": %s is given twice", gpuarena__keys[at].name);
+        return 0;
+    }
+    *given |= 1u << at;
+    if (!gpuarena__parse_value(&gpuarena__keys[at], value, config)) {
+        gpuarena__put(out, ": expected ");
+        gpuarena__put_expected(out, &gpuarena__keys[at]);
+        return 0;
+    }
+    out->length = 0;
+    if (out->size) out->text[0] = '\0';
+    return 1;
+}
+
+static int gpuarena__parse(const char *text, gpuarena_config *config, gpuarena__text *out)
+{
+    gpuarena_config parsed = *config;
+    uint32_t given = 0;
+    if (!*text) return 1;
+    for (;;) {
+        gpuarena__piece item;
+        item.begin = item.end = text;
+        while (*item.end && *item.end != ',') item.end++;
+        if (!gpuarena__parse_item(item, &parsed, &given, out)) return 0;
+        if (!*item.end) break;
+        text = item.end + 1;
+    }
+    *config = parsed;
+    return 1;
+}
+
+/* 0.8 -> 80%, exact to 15 digits, whatever the locale. */
+static void gpuarena__put_share(gpuarena__text *out, double fraction)
+{
+    const uint64_t one = (uint64_t)10000000 * 1000000;       /* 10^13: a percent, of 10^15 */
+    uint64_t share = fraction > 0 && fraction <= 1 ? (uint64_t)(fraction * 1e15 + 0.5) : 0,
+             part = share % one;
+    uint32_t digits = 13;
+    gpuarena__put(out, "%" PRIu64, share / one);
+    for (; part && part % 10 == 0; part /= 10) digits--;
+    if (part) gpuarena__put(out, ".%0*" PRIu64, (int)digits, part);
+    gpuarena__put(out, "%%");
+}
+
+static void gpuarena__put_limit(gpuarena__text *out, const gpuarena_config *config)
+{
+    switch (config->limit_base) {
+    case GPUARENA_LIMIT_OF_TOTAL: gpuarena__put_share(out, config->limit_fraction); return;
+    case GPUARENA_LIMIT_OF_FREE:
+        gpuarena__put_share(out, config->limit_fraction);
+        gpuarena__put(out, "free");
+        return;
+    case GPUARENA_LIMIT_TOTAL_MINUS: gpuarena__put(out, "total-"); break;
+    case GPUARENA_LIMIT_FREE_MINUS: gpuarena__put(out, "free-"); break;
+    default:
+        if (config->limit_bytes == GPUARENA_NO_LIMIT) {
+            gpuarena__put(out, "none");
+            return;
+        }
+        break;
+    }
+    gpuarena__put_size(out, config->limit_bytes);
+}
+
+static int gpuarena__key_is_zero(const gpuarena_config *config, const gpuarena__key *key)
+{
+    if (key->choices) return gpuarena__choice_get(config, key) == 0;
+    return gpuarena__size_get(config, key) == 0
+        && (!gpuarena__is_limit(key)
+            || (config->limit_base == GPUARENA_LIMIT_BYTES
+                && !(config->limit_fraction > 0 || config->limit_fraction < 0)));
+}
+
+static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *config)
+{
+    uint32_t at;
+    for (at = 0; at < GPUARENA__KEY_COUNT; at++) {
+        const gpuarena__key *key = &gpuarena__keys[at];
+        const gpuarena__choice *choice = key->choices;
+        if (gpuarena__key_is_zero(config, key)) continue;
+        gpuarena__put(out, "%s%s=", out->length ? "," : "", key->name);
+        if (gpuarena__is_limit(key)) gpuarena__put_limit(out, config);
+        else if (!choice) gpuarena__put_size(out, gpuarena__size_get(config, key));
+        else {
+            while (choice->name && choice->value != gpuarena__choice_get(config, key)) choice++;
+            gpuarena__put(out, "%s", choice->name ? choice->name : "unknown");
+        }
+    }
+}
+
+/* Fills the fields left at zero from the environment's text. */
+static int gpuarena__config_fill(gpuarena_config *config, gpuarena__text *out)
+{
+    const char *name = config->environment ? config->environment : "GPUARENA_CONF",
+               *text = *name ? getenv(name) : NULL;
+    gpuarena_config found = GPUARENA_INIT;
+    uint32_t at;
+    if (!text) return 1;
+    if (!gpuarena__parse(text, &found, out)) return 0;
+    for (at = 0; at < GPUARENA__KEY_COUNT; at++) {
+        const gpuarena__key *key = &gpuarena__keys[at];
+        if (!gpuarena__key_is_zero(config, key)) continue;
+        memcpy((char *)config + key->offset, (const char *)&found + key->offset, key->choices ? 4 : 8);
+        if (!gpuarena__is_limit(key)) continue;
+        config->limit_base = found.limit_base;
+        config->limit_fraction = found.limit_fraction;
+    }
+    return 1;
+}
+
+static int gpuarena__group_whole(int set, int members)
+{
+    return set == 0 || set == members;
+}
+
+static void gpuarena__name_sound(const char *name, gpuarena__text *out)
+{
+    uint32_t at;
+    for (at = 0; at < sizeof ((gpuarena_config *)0)->name && name[at]; at++)
+        if (name[at] < ' ' || name[at] > '~') {
+            gpuarena__put(out, "name: printable ASCII alone, as it stands in reports and messages");
+            return;
+        }
+    if (at == sizeof ((gpuarena_config *)0)->name)
+        gpuarena__put(out, "name: not ended by a NUL within 32 characters");
+}
+
+static void gpuarena__driver_sound(const gpuarena_driver *driver, gpuarena__text *out)
+{
+    if (!driver->memory.info || !driver->memory.obtain || !driver->memory.give_back)
+        gpuarena__put(out, "driver.memory: info, obtain and give_back must all be set");
+    else if (!gpuarena__group_whole(!!driver->vm.reserve + !!driver->vm.release + !!driver->vm.create
+                                    + !!driver->vm.destroy + !!driver->vm.map + !!driver->vm.access
+                                    + !!driver->vm.unmap, 7))
+        gpuarena__put(out, "driver.vm: set all of its functions, or none");
+    else if (!gpuarena__group_whole(!!driver->events.create + !!driver->events.destroy
+                                        + !!driver->events.record + !!driver->events.query
+                                        + !!driver->events.host_wait + !!driver->events.stream_wait
+                                        + !!driver->events.device_wait,
+                                    7))
+        gpuarena__put(out, "driver.events: set all of its functions, or none");
+    else if (!gpuarena__group_whole(!!driver->capture.active + !!driver->capture.exchange_mode, 2))
+        gpuarena__put(out, "driver.capture: set both of its functions, or none");
+}
+
+/* What can be checked before the driver is asked anything. */
+static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text *out)
+{
+    if (config->zero_begin || config->zero_end)
+        gpuarena__put(out,
+                      "zero_begin, zero_end: not zero; start from gpuarena_config config = GPUARENA_INIT");
+    else if (!config->host_alloc != !config->host_free)
+        gpuarena__put(out, "host_alloc, host_free: set both or neither");
+    else gpuarena__name_sound(config->name, out);
+    if (!out->length) gpuarena__driver_sound(config->driver, out);
+    return out->length == 0;
+}
+
+/* Turns the limit into bytes. */
+static int gpuarena__settle_limit(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
+                                  gpuarena__text *out)
+{
+    gpuarena_limit_base base = config->limit_base;
+    int share = base == GPUARENA_LIMIT_OF_TOTAL || base == GPUARENA_LIMIT_OF_FREE;
+    uint64_t whole =
+        base == GPUARENA_LIMIT_OF_FREE || base == GPUARENA_LIMIT_FREE_MINUS ? free_bytes : total_bytes;
+    uint64_t bytes = config->limit_bytes;
+    double fraction = config->limit_fraction;
+    if ((uint32_t)base > GPUARENA_LIMIT_FREE_MINUS) {
+        gpuarena__put(out, "limit_base: no such value");
+        return 0;
+    }
+    if (share ? bytes != 0 : fraction > 0 || fraction < 0) {
+        gpuarena__put(out, "limit: give bytes or a fraction, not both");
+        return 0;
+    }
+    if (share && !(fraction > 0 && fraction <= 1)) {
+        gpuarena__put(out, "limit: a fraction must be above 0 and at most 1 (100%%)");
+        return 0;
+    }
+    if (share) bytes = gpuarena__min((uint64_t)((double)whole * fraction), whole);
+    else if (base != GPUARENA_LIMIT_BYTES) bytes = whole - gpuarena__min(bytes, whole);
+    else if (!bytes) bytes = GPUARENA_NO_LIMIT;
+    if (bytes < GPUARENA__GRANULE) {
+        gpuarena__put(out, "limit: %" PRIu64 " bytes are less than one segment of 2M", bytes);
+        return 0;
+    }
+    if (bytes != GPUARENA_NO_LIMIT && bytes > total_bytes) {
+        gpuarena__put(out, "limit: %" PRIu64 " is above the device's %" PRIu64 " bytes", bytes, total_bytes);
+        return 0;
+    }
+    config->limit_base = GPUARENA_LIMIT_BYTES;
+    config->limit_bytes = bytes;
+    config->limit_fraction = 0;
+    return 1;
+}
+
+/* A size that is given in bytes and used in granules. */
+static int gpuarena__settle_granules(uint64_t *bytes, const char *key, gpuarena__text *out)
+{
+    if (*bytes <= GPUARENA__MAX_BYTES) return gpuarena__round_up(*bytes, GPUARENA__GRANULE, bytes);
+    gpuarena__put(out, "%s: at most 512T", key);
+    return 0;
+}
+
+static int gpuarena__settle_growth(gpuarena_config *config, gpuarena__text *out)
+{
+    gpuarena_growth growth = config->growth;
+    if (!gpuarena__settle_granules(&config->step_bytes, "step", out)
+        || !gpuarena__settle_granules(&config->step_max_bytes, "step_max", out)
+        || !gpuarena__settle_granules(&config->initial_bytes, "initial", out)) return 0;
+    if (growth != GPUARENA_GROWTH_STEP && growth != GPUARENA_GROWTH_DOUBLE && config->step_bytes)
+        gpuarena__put(out, "step: only with growth=double or growth=step");
+    else if (growth != GPUARENA_GROWTH_DOUBLE && config->step_max_bytes)
+        gpuarena__put(out, "step_max: only with growth=double");
+    else if (growth == GPUARENA_GROWTH_FIXED && config->initial_bytes)
+        gpuarena__put(out, "initial: not with growth=fixed, which takes the whole limit");
+    else if (config->initial_bytes > config->limit_bytes) gpuarena__put(out, "initial: above the limit");
+    else if (config->step_max_bytes && config->step_max_bytes < config->step_bytes)
+        gpuarena__put(out, "step_max: below step");
+    if (out->length) return 0;
+    if (growth == GPUARENA_GROWTH_STEP && !config->step_bytes) config->step_bytes = (uint64_t)64 << 20;
+    if (growth != GPUARENA_GROWTH_DOUBLE) return 1;
+    if (!config->step_bytes)
+        config->step_bytes = config->step_max_bytes ? gpuarena__min(GPUARENA__GRANULE, config->step_max_bytes)
+                                                    : GPUARENA__GRANULE;
+    if (!config->step_max_bytes)
+        config->step_max_bytes = gpuarena__max((uint64_t)256 << 20, config->step_bytes);
+    return 1;
+}
+
+/* Puts the values in force in place of defaults; everything is checked. */
+static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
+                                   gpuarena__text *out)
+{
+    if (config->backing != GPUARENA_BACKING_AUTO && config->backing != GPUARENA_BACKING_SEGMENTS)
+        gpuarena__put(out, "backing: expected auto or segments");
+    else if ((uint32_t)config->growth > GPUARENA_GROWTH_DOUBLE)
+        gpuarena__put(out, "growth: expected auto, fixed, exact, step or double");
+    else if (config->placement != GPUARENA_PLACE_GOOD) gpuarena__put(out, "placement: expected good");
+    else if (config->alignment && (!gpuarena__is_power_of_two(config->alignment)
+                                   || config->alignment < GPUARENA__UNIT
+                                   || config->alignment > GPUARENA__GRANULE))
+        gpuarena__put(out, "alignment: expected a power of two from 256 to 2M");
+    else if (config->headroom_bytes > total_bytes) gpuarena__put(out, "headroom: above the device's size");
+    if (out->length) return 0;
+    config->backing = GPUARENA_BACKING_SEGMENTS;
+    if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_DOUBLE;
+    if (!config->alignment) config->alignment = GPUARENA__UNIT;
+    if (!config->name[0]) memcpy(config->name, "arena", sizeof "arena");
+    config->environment = "";
+    return gpuarena__settle_limit(config, free_bytes, total_bytes, out)
+           && gpuarena__settle_growth(config, out);
+}
+
+/* >>registry ===========================================================================================
+   Which arenas this process has. A thread may take the registry's lock while it holds an arena's, never the
+   reverse: so lists of ranges change under both locks, and finding an owner takes the registry's alone. */
+
+static gpuarena *gpuarena__registry;
+
+static void gpuarena__register(gpuarena *arena)
+{
+    gpuarena__lock(&gpuarena__registry_lock);
+    arena->registered = gpuarena__registry;
+    gpuarena__registry = arena;
+    gpuarena__unlock(&gpuarena__registry_lock);
+}
+
+static void gpuarena__unregister(gpuarena *arena)
+{
+    gpuarena **link;
+    gpuarena__lock(&gpuarena__registry_lock);
+    for (link = &gpuarena__registry; *link; link = &(*link)->registered)
+        if (*link == arena) {
+            *link = arena->registered;
+            break;
+        }
+    gpuarena__unlock(&gpuarena__registry_lock);
+}
+
+/* By pointer alone: what does not live is not read. */
+static int gpuarena__is_registered(const gpuarena *arena)
+{
+    const gpuarena *found;
+    gpuarena__lock(&gpuarena__registry_lock);
+    for (found = gpuarena__registry; found && found != arena; found = found->registered) {}
+    gpuarena__unlock(&gpuarena__registry_lock);
+    return found != NULL;
+}
+
+/* The arena in whose ranges the address lies, and its name. */
+static gpuarena *gpuarena__find_owner(uint64_t address, char name[32])
+{
+    gpuarena *found;
+    gpuarena__lock(&gpuarena__registry_lock);
+    for (found = gpuarena__registry; found; found = found->registered)
+        if (gpuarena__range_of(found, address) < found->ranges.count) break;
+    if (found) memcpy(name, found->config.name, sizeof found->config.name);
+    gpuarena__unlock(&gpuarena__registry_lock);
+    return found;
+}
+
+/* >>public =============================================================================================
+   Check, lock, call one internal, unlock. */
+
+/* Enters an arena: its lock is held if the result is OK, else the failure is recorded. */
+static gpuarena_result gpuarena__enter(gpuarena *arena)
+{
+    if (!GPUARENA__LIKELY(arena && arena->magic == GPUARENA__MAGIC))
+        return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, "arena: NULL, or not a living arena");
+    if (!GPUARENA__LIKELY(!gpuarena__frames) && gpuarena__inside(arena))
+        return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
+    gpuarena__lock(&arena->lock);
+    return GPUARENA_OK;
+}
+
+static gpuarena_result gpuarena__leave(gpuarena *arena, gpuarena_result result)
+{
+    gpuarena__unlock(&arena->lock);
+    return result;
+}
+
+/* For calls that only read and have no result: from a callback of the arena they read without its lock,
+   which this thread holds. NULL: no arena. *locked: to be unlocked. */
+static gpuarena *gpuarena__enter_to_read(const gpuarena *arena, int *locked)
+{
+    *locked = 0;
+    if (!arena || arena->magic != GPUARENA__MAGIC) return NULL;
+    *locked = !gpuarena__inside(arena);
+    if (*locked) gpuarena__lock(&arena->self->lock);
+    return arena->self;
+}
+
+static void gpuarena__leave_read(gpuarena *arena, int locked)
+{
+    if (locked) gpuarena__unlock(&arena->lock);
+}
+
+/* ---- life */
+
+/* Frees all host memory of an arena that holds no range. */
+static void gpuarena__dismantle(gpuarena *arena)
+{
+    gpuarena_config config = arena->config;
+    while (arena->nodes.chunk_count)
+        gpuarena__host_free(arena, arena->nodes.chunks[--arena->nodes.chunk_count].memory,
+                            gpuarena__chunk_bytes());
+    gpuarena__host_free(arena, arena->nodes.chunks, arena->nodes.chunk_room * sizeof *arena->nodes.chunks);
+    gpuarena__host_free(arena, arena->ranges.list, arena->ranges.room * sizeof *arena->ranges.list);
+    if (arena->lookup.table)
+        gpuarena__host_free(arena, arena->lookup.table,
+                            sizeof *arena->lookup.table << arena->lookup.capacity_log2);
+    GPUARENA_ASSERT(arena->host_bytes == sizeof *arena && "every host allocation has been freed");
+    arena->magic = 0;
+    arena->self = NULL;
+    gpuarena__mutex_end(&arena->lock);
+    gpuarena__host_free_raw(&config, arena, sizeof *arena);
+}
+
+/* Gives all ranges back; on a lost device strikes them from the books. 0 and an obstacle: the driver kept
+   one. */
+static int gpuarena__surrender(gpuarena *arena, gpuarena__obstacle *obstacle)
+{
+    int released = arena->lost || gpuarena__range_release_to(arena, 0, NULL, obstacle);
+    if (arena->lost)
+        while (arena->ranges.count) gpuarena__range_forget(arena, arena->ranges.count - 1);
+    return released || arena->lost;
+}
+
+/* What is to be reserved from the start. */
+static int gpuarena__first_growth(gpuarena *arena, uint64_t free_bytes, gpuarena__obstacle *obstacle)
+{
+    uint64_t whole = arena->limit;
+    if (arena->config.growth != GPUARENA_GROWTH_FIXED)
+        return gpuarena__grow_to(arena, arena->config.initial_bytes, obstacle);
+    if (whole == GPUARENA_NO_LIMIT)
+        whole = free_bytes - gpuarena__min(free_bytes, arena->config.headroom_bytes);
+    whole = gpuarena__max(gpuarena__round_down(whole, GPUARENA__GRANULE), GPUARENA__GRANULE);
+    if (gpuarena__grow_to(arena, whole, obstacle)) return 1;
+    /* as much as there is */
+    return obstacle->result == GPUARENA_OUT_OF_MEMORY && arena->stats.reserved_bytes;
+}
+
+/* An empty arena with its tables; NULL: no host memory. Its configuration is still to be settled. */
+static gpuarena *gpuarena__assemble(const gpuarena_config *config)
+{
+    gpuarena *arena = (gpuarena *)gpuarena__host_alloc_raw(config, sizeof *arena);
+    if (!arena) return NULL;
+    memset(arena, 0, sizeof *arena);
+    if (!gpuarena__mutex_make(&arena->lock)) {
+        gpuarena__host_free_raw(config, arena, sizeof *arena);
+        return NULL;
+    }
+    arena->self = arena;
+    arena->driver = *config->driver;
+    arena->config = *config;
+    arena->config.driver = &arena->driver;
+    arena->host_bytes = sizeof *arena;
+    if (gpuarena__nodes_grow(arena) && gpuarena__lookup_grow(arena)) return arena;
+    gpuarena__dismantle(arena);
+    return NULL;
+}
+
+/* Everything that creation refuses before there is an arena. */
+static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena__text *why)
+{
+    if (!config->driver) {
+        gpuarena__put(why, "driver: no table given, and this build has none for CUDA");
+        return GPUARENA_NOT_SUPPORTED;
+    }
+    if (!gpuarena__config_sound(config, why) || !gpuarena__config_fill(config, why))
+        return GPUARENA_INVALID_CONFIG;
+    return GPUARENA_OK;
+}
+
+/* Settles the configuration by the device's size, and reserves what it says. */
+static gpuarena_failure gpuarena__start(gpuarena *arena)
+{
+    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena_failure failure = GPUARENA_INIT;
+    gpuarena__text why = gpuarena__text_begin(failure.detail, sizeof failure.detail);
+    uint64_t free_bytes, total_bytes;
+    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle))
+        return gpuarena__failure_of(arena, &obstacle);
+    if (!gpuarena__config_settle(&arena->config, free_bytes, total_bytes, &why)) {
+        failure.result = GPUARENA_INVALID_CONFIG;
+        return failure;
+    }
+    arena->unit = arena->config.alignment;
+    arena->limit = arena->config.limit_bytes;
+    arena->step = arena->config.step_bytes;
+    if (gpuarena__first_growth(arena, free_bytes, &obstacle)) return failure;
+    failure = gpuarena__failure_of(arena, &obstacle);
+    failure.requested_bytes = gpuarena__max(arena->config.initial_bytes, GPUARENA__GRANULE);
+    gpuarena__failure_measure(arena, &failure,
+                              failure.requested_bytes
+                                  - gpuarena__min(failure.requested_bytes, arena->stats.reserved_bytes));
+    return failure;
+}
+
+GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpuarena **arena)
+{
+    gpuarena_config wanted = GPUARENA_INIT;
+    gpuarena_failure failure = GPUARENA_INIT;
+    gpuarena__text why = gpuarena__text_begin(failure.detail, sizeof failure.detail);
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena *made = NULL;
+    gpuarena_result result;
+    if (!arena)
+        return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, "arena: where to put it must be given");
+    if (config) wanted = *config;
+    failure.result = gpuarena__create_checks(&wanted, &why);
+    if (failure.result == GPUARENA_OK) {
+        made = gpuarena__assemble(&wanted);
+        if (made) failure = gpuarena__start(made);
+        else failure.result = GPUARENA_HOST_MEMORY;
+    }
+    if (failure.result == GPUARENA_OK) {
+        made->magic = GPUARENA__MAGIC;
+        gpuarena__register(made);
+        *arena = made;
+        return GPUARENA_OK;
+    }
+    if (failure.result == GPUARENA_HOST_MEMORY) failure.reason = GPUARENA_REASON_HOST_MEMORY;
+    if (made) {
+        (void)gpuarena__surrender(made, &ignored);
+        /* what the driver does not take back is lost */
+        while (made->ranges.count) gpuarena__range_forget(made, 0);
+        gpuarena__dismantle(made);
+    }
+    result = failure.result;                     /* not OK, as a compiler that inlines this can see */
+    (void)gpuarena__fail(NULL, &failure, NULL);
+    return result;
+}
+
+static gpuarena_result gpuarena__fail_in_use(gpuarena *arena)
+{
+    gpuarena_failure failure = gpuarena__failure_begin(arena, GPUARENA_STILL_IN_USE);
+    uint32_t slot = 0;
+    while (!arena->lookup.table[slot]) slot++;   /* ends: there is a live block */
+    failure.block = gpuarena__block_describe(arena, arena->lookup.table[slot]);
+    return gpuarena__fail(arena, &failure, NULL);
+}
+
+GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
+{
+    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena_result result;
+    if (!arena) return GPUARENA_OK;
+    if (!gpuarena__is_registered(arena))
+        return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, "arena: not a living arena");
+    result = gpuarena__enter(arena);
+    if (result != GPUARENA_OK) return result;
+    if (arena->stats.live_count) return gpuarena__leave(arena, gpuarena__fail_in_use(arena));
+    if (!gpuarena__surrender(arena, &obstacle))
+        return gpuarena__leave(arena, gpuarena__fail_obstacle(arena, &obstacle, 0, NULL));
+    gpuarena__unregister(arena);
+    gpuarena__unlock(&arena->lock);
+    gpuarena__dismantle(arena);
+    return GPUARENA_OK;
+}
+
+/* ---- memory */
+
+static gpuarena_result gpuarena__alloc_locked(gpuarena *arena, void **ptr, const gpuarena_request *request)
+{
+    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena__want want;
+    uint32_t index;
+    if (!GPUARENA__LIKELY(!arena->lost)) {
+        gpuarena__obstruct(&obstacle, GPUARENA_DEVICE_LOST, GPUARENA_REASON_NONE);
+        return gpuarena__fail_obstacle(arena, &obstacle, request->bytes, request->stream);
+    }
+    if (!GPUARENA__LIKELY(gpuarena__want_make(arena, request, &want, &obstacle)))
+        return gpuarena__fail_obstacle(arena, &obstacle, request->bytes, request->stream);
+    if (!GPUARENA__LIKELY(want.bytes)) {
+        *ptr = NULL;
+        return GPUARENA_OK;
+    }
+    index = gpuarena__allocate(arena, &want, &obstacle);
+    if (!GPUARENA__LIKELY(index))
+        return obstacle.result == GPUARENA_OUT_OF_MEMORY && obstacle.reason != GPUARENA_REASON_TOO_LARGE
+            ? gpuarena__fail_memory(arena, &want, &obstacle)
+            : gpuarena__fail_obstacle(arena, &obstacle, want.requested, want.stream);
+    *ptr = gpuarena__pointer(gpuarena__node_at(arena, index)->address);
+    if (!GPUARENA__LIKELY(!arena->config.observe)) {
+        gpuarena_block block = gpuarena__block_describe(arena, index);
+        gpuarena__tell(arena, GPUARENA_ACTION_ALLOC, &block, want.stream, NULL);
+    }
+    return GPUARENA_OK;
+}
+
+GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request)
+{
+    gpuarena_result result = gpuarena__enter(arena);
+    if (result != GPUARENA_OK) return result;
+    if (!GPUARENA__LIKELY(ptr && request))
+        result = gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, ptr ? "request: NULL" : "ptr: NULL");
+    else result = gpuarena__alloc_locked(arena, ptr, request);
+    return gpuarena__leave(arena, result);
+}
+
+GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
+                                            gpuarena_stream stream)
+{
+    gpuarena_request request = GPUARENA_INIT;
+    request.bytes = bytes;
+    request.stream = stream;
+    return gpuarena_alloc_ex(arena, ptr, &request);
+}
+
+/* Could growth serve the request, as far as can be known without trying? */
+static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__want *want)
+{
+    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    uint64_t need = gpuarena__segment_bytes(arena, want), idle = gpuarena__idle_bytes(arena);
+    uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes,
+             headroom = arena->config.headroom_bytes;
+    if (!need || want->flags & GPUARENA_ALLOC_TRY || kept > arena->limit || need > arena->limit - kept)
+        return GPUARENA_OUT_OF_MEMORY;
+    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle)) return obstacle.result;
+    if (need > UINT64_MAX - headroom || idle > UINT64_MAX - free_bytes) return GPUARENA_OUT_OF_MEMORY;
+    return free_bytes + idle >= need + headroom ? GPUARENA_OK : GPUARENA_OUT_OF_MEMORY;
+}
+
+static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_request *request)
+{
+    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena__want want;
+    if (arena->lost) return GPUARENA_DEVICE_LOST;
+    if (!gpuarena__want_make(arena, request, &want, &obstacle))
+        return obstacle.result == GPUARENA_INVALID_ARGUMENT
+            ? gpuarena__fail_obstacle(arena, &obstacle, request->bytes, request->stream) : obstacle.result;
+    if (!want.bytes) return GPUARENA_OK;
+    if (arena->stats.reserved_bytes <= arena->limit
+        && (gpuarena__hit(arena, &want) || gpuarena__bin_search_all(arena, want.bytes, want.alignment)))
+        return GPUARENA_OK;
+    return gpuarena__can_grow(arena, &want);
+}
+
+GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request)
+{
+    gpuarena_result result = gpuarena__enter(arena);
+    if (result != GPUARENA_OK) return result;
+    result = request ? gpuarena__can_alloc(arena, request)
+                     : gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "request: NULL");
+    return gpuarena__leave(arena, result);
+}
+
+/* The pointer is no live block's base: what is it? */
+static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, gpuarena_stream stream)
+{
+    gpuarena_failure failure = gpuarena__failure_begin(arena, GPUARENA_FOREIGN_POINTER);
+    gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail);
+    uint32_t index = gpuarena__node_around(arena, gpuarena__address(ptr));
+    char other[32];
+    if (index) {
+        failure.block = gpuarena__block_describe(arena, index);
+        failure.result =
+            failure.block.state == GPUARENA_STATE_LIVE ? GPUARENA_INTERIOR_POINTER : GPUARENA_DOUBLE_FREE;
+        gpuarena__put(&out, "offset %" PRIu64, gpuarena__address(ptr) - gpuarena__address(failure.block.ptr));
+    } else if (gpuarena__find_owner(gpuarena__address(ptr), other)) {
+        failure.result = GPUARENA_WRONG_ARENA;
+        gpuarena__put(&out, "arena %s", other);
+    }
+    return gpuarena__fail(arena, &failure, stream);
+}
+
+/* While reserved is above a lowered limit, segments go back as they empty. */
+static void gpuarena__drain(gpuarena *arena, gpuarena_stream stream)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    if (arena->lost || gpuarena__range_release_to(arena, arena->limit, stream, &ignored)) return;
+    arena->stats.driver_error_count++;
+}
+
+static void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
+{
+    uint32_t index = arena->lookup.table[slot];
+    if (stream == GPUARENA_OWN_STREAM) stream = gpuarena__node_at(arena, index)->stream;
+    if (GPUARENA__LIKELY(!arena->config.observe)) gpuarena__block_give_back(arena, slot, stream);
+    else {
+        gpuarena_block block = gpuarena__block_describe(arena, index);
+        block.state = GPUARENA_STATE_FREE;
+        gpuarena__block_give_back(arena, slot, stream);
+        gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block, stream, NULL);
+    }
+}
+
+GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
+{
+    gpuarena_result result = gpuarena__enter(arena);
+    uint32_t slot;
+    if (result != GPUARENA_OK || !ptr) return result == GPUARENA_OK ? gpuarena__leave(arena, result) : result;
+    slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
+    if (!GPUARENA__LIKELY(slot >> arena->lookup.capacity_log2 == 0))
+        return gpuarena__leave(arena, gpuarena__fail_pointer(arena, ptr, stream));
+    gpuarena__free_slot(arena, slot, stream);
+    if (!GPUARENA__LIKELY(arena->stats.reserved_bytes <= arena->limit)) gpuarena__drain(arena, stream);
+    return gpuarena__leave(arena, GPUARENA_OK);
+}
+
+static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
+{
+    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena_failure failure;
+    uint64_t target = 0;
+    if (arena->lost) return gpuarena__fail_plain(arena, GPUARENA_DEVICE_LOST);
+    if (bytes <= arena->stats.reserved_bytes) return GPUARENA_OK;
+    if (!gpuarena__round_up(bytes, GPUARENA__GRANULE, &target))
+        gpuarena__obstruct(&obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
+    else if (target > arena->limit)
+        gpuarena__obstruct(&obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_OVER_LIMIT);
+    else if (gpuarena__grow_to(arena, target, &obstacle)) return GPUARENA_OK;
+    else gpuarena__grow_undo(arena);
+    failure = gpuarena__failure_of(arena, &obstacle);
+    failure.requested_bytes = bytes;
+    gpuarena__failure_measure(arena, &failure, target - gpuarena__min(target, arena->stats.reserved_bytes));
+    if (failure.reason == GPUARENA_REASON_OVER_LIMIT) failure.missing_bytes = target - arena->limit;
+    return gpuarena__fail(arena, &failure, NULL);
+}
+
+GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
+{
+    gpuarena_result result = gpuarena__enter(arena);
+    return result == GPUARENA_OK ? gpuarena__leave(arena, gpuarena__reserve(arena, bytes)) : result;
+}
+
+/* Gives back down to keep; what a caller is told. */
+static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes)
+{
+    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    if (gpuarena__range_release_to(arena, keep_bytes, NULL, &obstacle)) return GPUARENA_OK;
+    return gpuarena__fail_obstacle(arena, &obstacle, 0, NULL);
+}
+
+GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes)
+{
+    gpuarena_result result = gpuarena__enter(arena);
+    uint64_t before;
+    if (result != GPUARENA_OK) return result;
+    before = arena->stats.reserved_bytes;
+    result =
+        arena->lost ? gpuarena__fail_plain(arena, GPUARENA_DEVICE_LOST) : gpuarena__trim(arena, keep_bytes);
+    if (released_bytes) *released_bytes = before - arena->stats.reserved_bytes;
+    return gpuarena__leave(arena, result);
+}
+
+GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
+{
+    gpuarena_result result = gpuarena__enter(arena);
+    gpuarena_block block = GPUARENA_INIT;
+    if (result != GPUARENA_OK) return result;
+    arena->limit = arena->config.limit_bytes = block.bytes = bytes;
+    gpuarena__tell(arena, GPUARENA_ACTION_LIMIT, &block, NULL, NULL);
+    return gpuarena__leave(arena, gpuarena__trim(arena, bytes));
+}
+
+GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream)
+{
+    gpuarena_result result = gpuarena__enter(arena);
+    uint32_t slot;
+    if (result != GPUARENA_OK) return result;
+    for (slot = 0; slot >> arena->lookup.capacity_log2 == 0; slot++)
+        if (arena->lookup.table[slot]) gpuarena__free_slot(arena, slot, stream);
+    if (arena->stats.reserved_bytes > arena->limit) gpuarena__drain(arena, stream);
+    return gpuarena__leave(arena, GPUARENA_OK);
+}
+
+/* ---- looking */
+
+GPUARENA_API gpuarena *gpuarena_owner(const void *inside)
+{
+    char name[32];
+    return gpuarena__find_owner(gpuarena__address(inside), name);
+}
+
+GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *inside, gpuarena_block *block)
+{
+    gpuarena *self = arena ? arena->self : NULL;
+    gpuarena_result result = gpuarena__enter(self);
+    uint32_t index;
+    if (result != GPUARENA_OK) return result;
+    if (!block)
+        return gpuarena__leave(self, gpuarena__fail_detail(self, GPUARENA_INVALID_ARGUMENT, "block: NULL"));
+    index = gpuarena__node_around(self, gpuarena__address(inside));
+    if (!index) return gpuarena__leave(self, gpuarena__fail_pointer(self, inside, NULL));
+    *block = gpuarena__block_describe(self, index);
+    return gpuarena__leave(self, GPUARENA_OK);
+}
+
+GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit_fn *visit, void *user)
+{
+    gpuarena *self = arena ? arena->self : NULL;
+    gpuarena_result result = gpuarena__enter(self);
+    if (result != GPUARENA_OK) return result;
+    result = visit ? gpuarena__walk(self, visit, user)
+                   : gpuarena__fail_detail(self, GPUARENA_INVALID_ARGUMENT, "visit: NULL");
+    return gpuarena__leave(self, result);
+}
+
+static gpuarena_result gpuarena__report(const gpuarena *arena, gpuarena_format format,
+                                        gpuarena_write_fn *write, void *user)
+{
+    gpuarena__writer writer;
+    gpuarena__frame frame;
+    char config[256];
+    gpuarena__text out = gpuarena__text_begin(config, sizeof config);
+    gpuarena__config_put(&out, &arena->config);
+    writer.write = write;
+    writer.user = user;
+    writer.result = GPUARENA_OK;
+    gpuarena__call_begin(&frame, arena);
+    if (format == GPUARENA_FORMAT_JSON) gpuarena__report_json(arena, config, &writer);
+    else gpuarena__report_text(arena, config, &writer);
+    gpuarena__call_end(&frame);
+    return writer.result;
+}
+
+GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_format format,
+                                             gpuarena_write_fn *write, void *user)
+{
+    gpuarena *self = arena ? arena->self : NULL;
+    gpuarena_result result = gpuarena__enter(self);
+    if (result != GPUARENA_OK) return result;
+    if (!write || (uint32_t)format > GPUARENA_FORMAT_JSON)
+        result = gpuarena__fail_detail(self, GPUARENA_INVALID_ARGUMENT,
+                                       write ? "format: no such value" : "write: NULL");
+    else result = gpuarena__report(self, format, write, user);
+    return gpuarena__leave(self, result);
+}
+
+GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message, size_t size)
+{
+    gpuarena *self = arena ? arena->self : NULL;
+    gpuarena_result result = gpuarena__enter(self);
+    gpuarena__text out = gpuarena__text_begin(message, size);
+    if (result != GPUARENA_OK) return result;
+    if (!gpuarena__check(self, &out)) result = gpuarena__fail_plain(self, GPUARENA_CORRUPT);
+    return gpuarena__leave(self, result);
+}
+
+GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_fn *observe, void *user)
+{
+    gpuarena_result result = gpuarena__enter(arena);
+    if (result != GPUARENA_OK) return result;
+    arena->config.observe = observe;
+    arena->config.observe_user = user;
+    return gpuarena__leave(arena, GPUARENA_OK);
+}
+
+GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats)
+{
+    int locked;
+    gpuarena *self = gpuarena__enter_to_read(arena, &locked);
+    if (!stats) return;
+    memset(stats, 0, sizeof *stats);
+    if (!self) return;
+    *stats = gpuarena__stats_now(self);
+    gpuarena__leave_read(self, locked);
+}
+
+GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_device *device)
+{
+    gpuarena_result result = gpuarena__enter(arena);
+    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    uint64_t free_bytes, total_bytes;
+    if (result != GPUARENA_OK) return result;
+    if (!device) result = gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "device: NULL");
+    else if (arena->lost) result = gpuarena__fail_plain(arena, GPUARENA_DEVICE_LOST);
+    else if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle))
+        result = gpuarena__fail_obstacle(arena, &obstacle, 0, NULL);
+    else {
+        device->total_bytes = total_bytes;
+        device->free_bytes = free_bytes;
+        device->other_bytes = (int64_t)(total_bytes - free_bytes - arena->stats.reserved_bytes);
+        device->page_bytes = GPUARENA__GRANULE;
+        device->device = arena->driver.device;
+        device->paged = 0;
+    }
+    return gpuarena__leave(arena, result);
+}
+
+GPUARENA_API void gpuarena_get_config(const gpuarena *arena, gpuarena_config *config)
+{
+    int locked;
+    gpuarena *self = gpuarena__enter_to_read(arena, &locked);
+    if (config && self) *config = self->config;
+    else if (config) memset(config, 0, sizeof *config);
+    if (self) gpuarena__leave_read(self, locked);
+}
+
+GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena)
+{
+    int locked;
+    gpuarena *self = gpuarena__enter_to_read(arena, &locked);
+    if (!self) return;
+    self->stats.requested_peak_bytes = self->stats.requested_bytes;
+    self->stats.live_peak_bytes = self->stats.live_bytes;
+    self->stats.reserved_peak_bytes = self->stats.reserved_bytes;
+    gpuarena__leave_read(self, locked);
+}
+
+GPUARENA_API void gpuarena_last_failure(const gpuarena *arena, gpuarena_failure *failure)
+{
+    int locked = 0;
+    gpuarena *self = NULL;
+    if (!failure) return;
+    memset(failure, 0, sizeof *failure);
+    if (!arena) *failure = gpuarena__thread_failure;
+    else self = gpuarena__enter_to_read(arena, &locked);
+    if (!self) return;
+    *failure = self->last;
+    gpuarena__leave_read(self, locked);
+}
+
+/* ---- text */
+
+GPUARENA_API size_t gpuarena_failure_text(const gpuarena_failure *failure, char *text, size_t size)
+{
+    gpuarena__text out = gpuarena__text_begin(text, size);
+    if (!failure) return 0;
+    if (failure->arena[0]) gpuarena__put(&out, "%.31s: ", failure->arena);
+    gpuarena__say(&out, failure);
+    return out.length;
+}
+
+GPUARENA_API const char *gpuarena_result_name(gpuarena_result result)
+{
+    return gpuarena__result_text(result);
+}
+
+GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason)
+{
+    return gpuarena__reason_text(reason);
+}
+
+GPUARENA_API gpuarena_result gpuarena_config_parse(const char *text, gpuarena_config *config, char *message,
+                                                   size_t size)
+{
+    gpuarena_failure failure = GPUARENA_INIT;
+    char complaint[256];
+    gpuarena__text out = gpuarena__text_begin(complaint, sizeof complaint),
+                   copy = gpuarena__text_begin(message, size);
+    gpuarena__text detail = gpuarena__text_begin(failure.detail, sizeof failure.detail);
+    if (!text || !config)
+        return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, text ? "config: NULL" : "text: NULL");
+    if (gpuarena__parse(text, config, &out)) return GPUARENA_OK;
+    gpuarena__put(&copy, "%s", complaint);
+    gpuarena__put(&detail, "%s", complaint);
+    failure.result = GPUARENA_INVALID_CONFIG;
+    return gpuarena__fail(NULL, &failure, NULL);
+}
+
+GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *text, size_t size)
+{
+    gpuarena__text out = gpuarena__text_begin(text, size);
+    if (config) gpuarena__config_put(&out, config);
+    return out.length;
+}
+
+/* >>end ============================================================================================= */
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#ifdef GPUARENA__OWN_MALLOC
+#undef GPUARENA_MALLOC
+#undef GPUARENA_FREE
+#undef GPUARENA__OWN_MALLOC
+#endif
+#ifdef GPUARENA__OWN_ASSERT
+#undef GPUARENA_ASSERT
+#undef GPUARENA__OWN_ASSERT
+#endif
+#undef GPUARENA__BYTES_OF_1
+#undef GPUARENA__BYTES_OF_80
+#undef GPUARENA__CHUNK
+#undef GPUARENA__CHUNK_LOG2
+#undef GPUARENA__GRANULE
+#undef GPUARENA__INLINE
+#undef GPUARENA__KEY_COUNT
+#undef GPUARENA__LIKELY
+#undef GPUARENA__LINE
+#undef GPUARENA__LIVE
+#undef GPUARENA__MAGIC
+#undef GPUARENA__MAX_BYTES
+#undef GPUARENA__OCTAVES
+#undef GPUARENA__OVERFLOW
+#undef GPUARENA__PAGE_LOG2
+#undef GPUARENA__PRINTF
+#undef GPUARENA__STATE_BITS
+#undef GPUARENA__TABLE_LOG2
+#undef GPUARENA__THREAD_LOCAL
+#undef GPUARENA__UNIT
+#endif /* GPUARENA_IMPLEMENTATION */
+
+/* Changes
+     0.1.0  The pool over segments: growth, limits, statistics, failures in words, observer, report, check.
+
+   This software is available under two licences; choose whichever you prefer.
+   --------------------------------------------------------------------------------------------------------
+   MIT License
+
+   Copyright (c) 2026 the gpuarena authors
+
+   Permission is hereby granted, free of charge, to any person obtaining a copy of this software and
+   associated documentation files (the "Software"), to deal in the Software without restriction, including
+   without limitation the rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+   copies of the Software, and to permit persons to whom the Software is furnished to do so, subject to the
+   following conditions:
+
+   The above copyright notice and this permission notice shall be included in all copies or substantial
+   portions of the Software.
+
+   THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT
+   LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO
+   EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER
+   IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR
+   THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+   --------------------------------------------------------------------------------------------------------
+   Public Domain (www.unlicense.org)
+
+   This is free and unencumbered software released into the public domain.
+
+   Anyone is free to copy, modify, publish, use, compile, sell, or distribute this software, either in source
+   code form or as a compiled binary, for any purpose, commercial or non-commercial, and by any means.
+
+   In jurisdictions that recognize copyright laws, the author or authors of this software dedicate any and
+   all copyright interest in the software to the public domain. We make this dedication for the benefit of
+   the public at large and to the detriment of our heirs and successors. We intend this dedication to be an
+   overt act of relinquishment in perpetuity of all present and future rights to this software under
+   copyright law.
+
+   THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT
+   LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO
+   EVENT SHALL THE AUTHORS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF
+   CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER
+   DEALINGS IN THE SOFTWARE. */

@@ -1,0 +1,233 @@
+/* The option table, and all that is derived from it: parsing and help.
+   It must not know what the values mean beyond their kind.
+   Tested by tests/test_cli.c and tests/cli.t. */
+#include "cli.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nearest.h"
+
+static const cli_option cli_options[CLI_COUNT] = {
+    [CLI_WORKLOAD] = { "What runs", "workload", 'w', CLI_LIST, "NAME[:key=value,..][,..]", NULL, 0, 0,
+        "workloads; repeatable (stress list workloads)" },
+    [CLI_POLICY] = { NULL, "policy", 'p', CLI_LIST, "NAME[:key=value,..][,..]", NULL, 0, 0,
+        "policies; repeatable (stress list policies)" },
+    [CLI_DEVICE] = { NULL, "device", 0, CLI_TEXT, "sim[:SIZE]|auto|cuda:N", "sim:80G", 0, 1,
+        "simulated device of that size; auto takes the best there is" },
+    [CLI_SEED] = { NULL, "seed", 0, CLI_NUMBER, "N", "1", 0, 1,
+        "of generated workloads" },
+    [CLI_STEPS] = { NULL, "steps", 0, CLI_NUMBER, "N", NULL, 1, 1,
+        "training steps, where the workload has steps" },
+    [CLI_OPS] = { NULL, "ops", 0, CLI_NUMBER, "N", NULL, 1, 1,
+        "cut each workload after N allocations and frees" },
+    [CLI_LIMIT] = { NULL, "limit", 0, CLI_SIZE, "SIZE", NULL, 1, 1,
+        "hard limit of every arena (not of raw); not beside a limit key" },
+    [CLI_FILTER] = { NULL, "filter", 0, CLI_TEXT, "REGEX", NULL, 0, 0,
+        "only rows whose WORKLOAD/POLICY matches (extended syntax)" },
+    [CLI_QUICK] = { NULL, "quick", 0, CLI_FLAG, NULL, NULL, 0, 1,
+        "a smoke test: --ops 20000 where --ops is not given" },
+    [CLI_ON_OOM] = { "What happens", "on-oom", 0, CLI_CHOICE, "stop|skip", "stop", 0, 1,
+        "after a refusal: end the row, or go on without the block" },
+    [CLI_FAULTS] = { NULL, "faults", 0, CLI_TEXT, "TEXT", NULL, 0, 1,
+        "faults of the simulated device (stress help faults)" },
+    [CLI_COSTS] = { NULL, "costs", 0, CLI_TEXT, "FILE", NULL, 0, 1,
+        "costs of driver calls (stress help costs)" },
+    [CLI_CONTEXT] = { NULL, "context", 0, CLI_SIZE, "SIZE", "0", 0, 1,
+        "device memory that the context holds" },
+    [CLI_OP_NS] = { NULL, "op-ns", 0, CLI_NUMBER, "N", "2000", 0, 1,
+        "virtual host time of one operation, in vns" },
+    [CLI_VERIFY] = { NULL, "verify", 0, CLI_CHOICE, "off|sample|full", "full", 0, 1,
+        "checks by the shadow model; sample: contents 1 in 64" },
+    [CLI_NO_TIMING] = { NULL, "no-timing", 0, CLI_FLAG, NULL, NULL, 0, 0,
+        "no measured time: those cells stay empty" },
+    [CLI_OUT] = { "What comes out", "out", 0, CLI_REPEAT, "KIND=PATH", NULL, 0, 0,
+        "csv, json or trace; repeatable; -: stdout, table to stderr" },
+    [CLI_QUIET] = { NULL, "quiet", 'q', CLI_FLAG, NULL, NULL, 0, 0,
+        "no table, no notes, no progress" },
+    [CLI_VERBOSE] = { NULL, "verbose", 'v', CLI_FLAG, NULL, NULL, 0, 0,
+        "device and configurations, on stderr" },
+    [CLI_COLOR] = { NULL, "color", 0, CLI_CHOICE, "auto|always|never", "auto", 0, 0,
+        "auto: NO_COLOR, FORCE_COLOR, then a terminal" },
+    [CLI_PROGRESS] = { NULL, "progress", 0, CLI_CHOICE, "auto|always|never", "auto", 0, 0,
+        "on stderr; auto: on a terminal, and where CI is set" },
+    [CLI_HELP] = { "Help", "help", 'h', CLI_FLAG, NULL, NULL, 0, 0,
+        "this page" },
+    [CLI_VERSION] = { NULL, "version", 0, CLI_FLAG, NULL, NULL, 0, 0,
+        "the version" },
+};
+
+const cli_option *cli_option_at(size_t index)
+{
+    return index < CLI_COUNT ? &cli_options[index] : NULL;
+}
+
+static int cli_is_choice(const char *choices, const char *text)
+{
+    size_t length = strlen(text);
+    for (const char *at = choices; at; at = strchr(at, '|')) {
+        if (*at == '|') at++;
+        if (length && strcspn(at, "|") == length && !memcmp(at, text, length)) return 1;
+    }
+    return 0;
+}
+
+static int cli_read_value(const cli_option *option, const char *text, cli_value *value, problem *why)
+{
+    if (!*text)
+        return problem_set(why, EXIT_USAGE, "--%s: expected %s, found nothing", option->name, option->argument);
+    value->text = text;
+    switch (option->kind) {
+    case CLI_NUMBER:
+        if (!cli_read_number(text, &value->number) && value->number >= option->least) return 0;
+        return problem_set(why, EXIT_USAGE, "--%s: expected a number from %" PRIu64 " to 2^64-1, found '%s'",
+                           option->name, option->least, text);
+    case CLI_SIZE:
+        if (!cli_read_size(text, &value->number) && value->number >= option->least) return 0;
+        return problem_set(why, EXIT_USAGE,
+                           "--%s: expected a size such as 512M or 4G, at least %" PRIu64 ", found '%s'", option->name,
+                           option->least, text);
+    case CLI_CHOICE:
+        if (cli_is_choice(option->argument, text)) return 0;
+        return problem_set(why, EXIT_USAGE, "--%s: expected %s, found '%s'", option->name, option->argument, text);
+    case CLI_LIST:
+        return cli_split_list(option->name, text, value, why);
+    case CLI_REPEAT:
+        return cli_keep_item(value, text, why);
+    case CLI_FLAG:
+    case CLI_TEXT:
+        break;
+    }
+    return 0;
+}
+
+static int cli_unknown(const char *word, problem *why)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    nearest search = nearest_to(name);
+    for (size_t index = 0; index < CLI_COUNT; index++) nearest_offer(&search, cli_options[index].name);
+    if (search.name) {
+        return problem_set(why, EXIT_USAGE, "unknown option '--%s', did you mean '--%s'?", name, search.name);
+    }
+    return problem_set(why, EXIT_USAGE, "unknown option '--%s' (stress help)", name);
+}
+
+static size_t cli_find_name(const char *word)
+{
+    size_t length = strcspn(word, "="), index = 0;
+    while (index < CLI_COUNT && (strlen(cli_options[index].name) != length
+                                 || memcmp(cli_options[index].name, word, length))) index++;
+    return index;
+}
+
+static size_t cli_find_letter(char letter)
+{
+    size_t index = 0;
+    while (index < CLI_COUNT && cli_options[index].letter != letter) index++;
+    return index;
+}
+
+/* One option; inline_text: what follows the '=' or the letter, or NULL. *at moves past an argument of its own. */
+static int cli_take(cli *self, size_t index, const char *inline_text, int argc, char *const *argv, int *at,
+                    problem *why)
+{
+    const cli_option *option = &cli_options[index];
+    cli_value *value = &self->values[index];
+    value->given = 1;
+    if (option->kind == CLI_FLAG) {
+        if (!inline_text) return 0;
+        return problem_set(why, EXIT_USAGE, "--%s takes no value, found '%s'", option->name, inline_text);
+    }
+    if (!inline_text) {
+        if (*at + 1 >= argc)
+            return problem_set(why, EXIT_USAGE, "--%s: expected %s after it", option->name, option->argument);
+        inline_text = argv[++*at];
+    }
+    return cli_read_value(option, inline_text, value, why);
+}
+
+static int cli_take_long(cli *self, int argc, char *const *argv, int *at, problem *why)
+{
+    const char *word = argv[*at] + 2, *equals = strchr(word, '=');
+    size_t index = cli_find_name(word);
+    if (index == CLI_COUNT) return cli_unknown(word, why);
+    return cli_take(self, index, equals ? equals + 1 : NULL, argc, argv, at, why);
+}
+
+static int cli_take_short(cli *self, int argc, char *const *argv, int *at, problem *why)
+{
+    for (const char *letter = argv[*at] + 1; *letter; letter++) {
+        size_t index = cli_find_letter(*letter);
+        if (index == CLI_COUNT) return problem_set(why, EXIT_USAGE, "unknown option '-%c' (stress help)", *letter);
+        int is_flag = cli_options[index].kind == CLI_FLAG;
+        if (cli_take(self, index, is_flag || !letter[1] ? NULL : letter + 1, argc, argv, at, why)) return -1;
+        if (!is_flag) return 0;
+    }
+    return 0;
+}
+
+static int cli_take_word(cli *self, const char *word, problem *why)
+{
+    if (!*self->command) self->command = word;
+    else if (!self->topic) self->topic = word;
+    else return problem_set(why, EXIT_USAGE, "unexpected argument '%s'", word);
+    return 0;
+}
+
+static int cli_defaults(cli *self, problem *why)
+{
+    for (size_t index = 0; index < CLI_COUNT; index++) {
+        const cli_option *option = &cli_options[index];
+        if (option->fallback && !self->values[index].given
+            && cli_read_value(option, option->fallback, &self->values[index], why)) return -1;
+    }
+    return 0;
+}
+
+int cli_parse(cli *self, int argc, char *const *argv, problem *why)
+{
+    int words_only = 0;
+    memset(self, 0, sizeof *self);
+    self->command = "";
+    for (int at = 1; at < argc; at++) {
+        int failed = 0;
+        if (words_only || argv[at][0] != '-' || !argv[at][1]) failed = cli_take_word(self, argv[at], why);
+        else if (!strcmp(argv[at], "--")) words_only = 1;
+        else if (argv[at][1] == '-') failed = cli_take_long(self, argc, argv, &at, why);
+        else failed = cli_take_short(self, argc, argv, &at, why);
+        if (failed) return -1;
+    }
+    return cli_defaults(self, why);
+}
+
+void cli_free(cli *self)
+{
+    for (size_t index = 0; index < CLI_COUNT; index++) {
+        cli_value *value = &self->values[index];
+        for (size_t item = 0; item < value->item_count; item++) free(value->items[item]);
+        free(value->items);
+        value->items = NULL;
+        value->item_count = 0;
+    }
+}
+
+static void cli_help_option(FILE *out, const cli_option *option)
+{
+    char left[80], letter[8] = "    ";
+    if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
+    snprintf(left, sizeof left, "%s--%s%s%s", letter, option->name, option->argument ? " " : "",
+             option->argument ? option->argument : "");
+    fprintf(out, "  %-44s %s", left, option->summary);
+    if (option->fallback) fprintf(out, " [%s]", option->fallback);
+    fputc('\n', out);
+}
+
+void cli_help(FILE *out)
+{
+    for (size_t index = 0; index < CLI_COUNT; index++) {
+        if (cli_options[index].group) fprintf(out, "\n%s\n", cli_options[index].group);
+        cli_help_option(out, &cli_options[index]);
+    }
+}

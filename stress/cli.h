@@ -1,0 +1,69 @@
+/* The command line: one option table -> parsing, --help with defaults, repro lines; sizes and lists.
+   It must not know what a workload, policy or device is: those are texts here. A new option is one row in cli.c.
+   Tested by tests/test_cli.c and tests/cli.t. */
+#ifndef STRESS_CLI_H
+#define STRESS_CLI_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "problem.h"
+
+typedef enum cli_id {
+    CLI_WORKLOAD, CLI_POLICY, CLI_DEVICE, CLI_SEED, CLI_STEPS, CLI_OPS, CLI_LIMIT, CLI_FILTER, CLI_QUICK,
+    CLI_ON_OOM, CLI_FAULTS, CLI_COSTS, CLI_CONTEXT, CLI_OP_NS, CLI_VERIFY, CLI_NO_TIMING,
+    CLI_OUT, CLI_QUIET, CLI_VERBOSE, CLI_COLOR, CLI_PROGRESS, CLI_HELP, CLI_VERSION,
+    CLI_COUNT
+} cli_id;
+
+typedef enum cli_kind {
+    CLI_FLAG,
+    CLI_NUMBER,                                  /* decimal, at least the row's least */
+    CLI_SIZE,                                    /* bytes, binary suffix K M G T */
+    CLI_TEXT, CLI_CHOICE,                        /* anything but nothing; one of the row's argument, separated by | */
+    CLI_LIST, CLI_REPEAT                         /* items by the list grammar, all together; one text each time */
+} cli_kind;
+
+typedef struct cli_option {
+    const char *group;                           /* heading of --help; NULL: as the row above */
+    const char *name;                            /* without the dashes */
+    char        letter;                          /* 0: none */
+    cli_kind    kind;
+    const char *argument;                        /* shown in help */
+    const char *fallback;                        /* default, parsed like an argument; NULL: none */
+    uint64_t    least;                           /* NUMBER, SIZE */
+    int         shapes_results;                  /* belongs into a repro line when given */
+    const char *summary;
+} cli_option;
+const cli_option *cli_option_at(size_t index);                               /* NULL past the last */
+
+typedef struct cli_value {
+    int         given;
+    uint64_t    number;                          /* NUMBER, SIZE */
+    const char *text;                            /* as written; NULL: neither given nor a default */
+    char      **items;                           /* LIST, REPEAT */
+    size_t      item_count;
+} cli_value;
+
+typedef struct cli {
+    const char *command;                         /* "" if none was given */
+    const char *topic;                           /* the one word after the command, or NULL */
+    cli_value   values[CLI_COUNT];
+} cli;
+
+/* -1 and a problem (EXIT_USAGE; EXIT_HARNESS: no memory). cli_free in both cases. */
+int  cli_parse(cli *self, int argc, char *const *argv, problem *why);
+void cli_free(cli *self);
+void cli_help(FILE *out);                        /* options by group, from the table */
+
+/* Decimal digits and at most one of K M G T (2^10 .. 2^40): 0, or -1 for anything else and above 2^64 - 1. */
+int  cli_read_size(const char *text, uint64_t *bytes);
+int  cli_read_number(const char *text, uint64_t *number);
+int  cli_keep_item(cli_value *value, const char *text, problem *why);           /* the whole text is one item */
+/* Adds the items of a list to value->items: `NAME` or `NAME:key=value,key=value`, separated by commas. */
+int  cli_split_list(const char *option, const char *text, cli_value *value, problem *why);
+/* One word of a command line, quoted for a POSIX shell where that is needed. */
+void cli_print_word(FILE *out, const char *word);
+
+#endif

@@ -1,0 +1,119 @@
+/* Values of options: numbers, sizes, lists, and words for a shell.
+   It must not know the options.
+   Tested by tests/test_cli.c. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* Decimal digits at *text, which moves past them. */
+static int cli_read_digits(const char **text, uint64_t *number)
+{
+    const char *at = *text;
+    uint64_t value = 0;
+    if (!isdigit((unsigned char)*at)) return -1;
+    for (; isdigit((unsigned char)*at); at++) {
+        uint64_t digit = (uint64_t)(*at - '0');
+        if (value > (UINT64_MAX - digit) / 10) return -1;
+        value = value * 10 + digit;
+    }
+    *text = at;
+    *number = value;
+    return 0;
+}
+
+int cli_read_number(const char *text, uint64_t *number)
+{
+    uint64_t value;
+    if (cli_read_digits(&text, &value) || *text) return -1;
+    *number = value;
+    return 0;
+}
+
+int cli_read_size(const char *text, uint64_t *bytes)
+{
+    static const char suffixes[] = "KMGT";
+    uint64_t value;
+    if (cli_read_digits(&text, &value)) return -1;
+    if (*text) {
+        const char *suffix = strchr(suffixes, *text);
+        if (!suffix || text[1]) return -1;
+        unsigned shift = 10u * (unsigned)(suffix - suffixes + 1);
+        if (value > UINT64_MAX >> shift) return -1;
+        value <<= shift;
+    }
+    *bytes = value;
+    return 0;
+}
+
+static int cli_add_item(cli_value *value, const char *text, size_t length, problem *why)
+{
+    char **items = realloc(value->items, (value->item_count + 1) * sizeof *items);
+    if (items) value->items = items;
+    char *item = items ? malloc(length + 1) : NULL;
+    if (!item) return problem_set(why, EXIT_HARNESS, "no host memory for the command line");
+    memcpy(item, text, length);
+    item[length] = '\0';
+    value->items[value->item_count++] = item;
+    return 0;
+}
+
+int cli_keep_item(cli_value *value, const char *text, problem *why)
+{
+    return cli_add_item(value, text, strlen(text), why);
+}
+
+/* A part whose first of ':' and '=' is '=' belongs to the item on its left. */
+static int cli_continues(const char *part)
+{
+    return part[strcspn(part, ":=,")] == '=';
+}
+
+/* Length of the item at text: up to the comma that the next item follows. */
+static size_t cli_item_length(const char *text)
+{
+    size_t length = strcspn(text, ",");
+    while (text[length] && cli_continues(text + length + 1)) length += 1 + strcspn(text + length + 1, ",");
+    return length;
+}
+
+static int cli_check_item(const char *option, const char *text, size_t length, problem *why)
+{
+    size_t name = strcspn(text, ":=,");
+    if (!length) return problem_set(why, EXIT_USAGE, "--%s: an item is empty", option);
+    if (name < length && text[name] == '=') {
+        return problem_set(why, EXIT_USAGE, "--%s: '%.*s' has no name before it: write NAME:key=value", option,
+                           (int)length, text);
+    }
+    if (name < length && text[name] == ',') {
+        return problem_set(why, EXIT_USAGE, "--%s: '%.*s': the first key follows the name after a ':', not a ','",
+                           option, (int)length, text);
+    }
+    return 0;
+}
+
+int cli_split_list(const char *option, const char *text, cli_value *value, problem *why)
+{
+    for (;;) {
+        size_t length = cli_item_length(text);
+        if (cli_check_item(option, text, length, why) || cli_add_item(value, text, length, why)) return -1;
+        if (!text[length]) return 0;
+        text += length + 1;
+    }
+}
+
+void cli_print_word(FILE *out, const char *word)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./,:@%";
+    if (*word && word[strspn(word, plain)] == '\0') {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *word; word++) {
+        if (*word == '\'') fputs("'\\''", out);
+        else fputc(*word, out);
+    }
+    fputc('\'', out);
+}

@@ -1,0 +1,129 @@
+/* Texts for people, made from the tables wherever there is one.
+   It must not repeat what a table says.
+   Tested by tests/cli.t. */
+#include "help.h"
+
+#include <string.h>
+
+#include "cli.h"
+#include "nearest.h"
+#include "policy.h"
+#include "report/row.h"
+#include "sim/costs.h"
+#include "workload/workload.h"
+
+static const char help_top[] =
+    "stress: GPU memory policies against randomized and recorded workloads, on a simulated device\n"
+    "\n"
+    "Usage: stress run -w WORKLOAD[,..] -p POLICY[,..] [options]\n"
+    "       stress list [workloads|policies]\n"
+    "       stress help [lists|faults|costs|columns]\n"
+    "       stress version\n";
+
+static const char help_bottom[] =
+    "\n"
+    "Sizes are binary: 64K, 512M, 4G, 1T. An option given twice counts the last time, -w, -p and --out add up.\n"
+    "\n"
+    "Examples\n"
+    "  stress run -w train -p raw,segments\n"
+    "  stress run -w replay:step.trace,uniform -p raw,segments --seed 7 --out csv=results.csv\n"
+    "  stress run -w train -p segments --limit 1G                  where does it run out, and why?\n"
+    "  stress run -w train:steps=3,layers=4 -p config:growth=step,step=64M,limit=80%\n"
+    "  stress run -w uniform -p segments --no-timing --out csv=-   the same bytes every time\n"
+    "  stress run -w train --seed 3 -p raw --out trace=train.trace\n"
+    "\n"
+    "Exit codes (the highest of 4, 3, 2, 1 that applies)\n"
+    "  0   all rows done; out of memory in a workload is a result, not an error\n"
+    "  1   a gate failed\n"
+    "  2   usage: an option, name, key or input file\n"
+    "  3   verification failed: the line 'repro:' on stderr shows it again\n"
+    "  4   device or harness error, or output that could not be written\n"
+    "  77  the device asked for is not there\n"
+    "\n"
+    "Environment: COLUMNS, NO_COLOR, FORCE_COLOR, TERM, CI. GPUARENA_CONF is ignored.\n";
+
+static const char help_lists[] =
+    "-w and -p take items separated by commas, each NAME or NAME:key=value,key=value. A part whose first of\n"
+    "':' and '=' is '=' continues the item on its left. Three policies:\n"
+    "  -p raw,segments:growth=step,step=64M,config:limit=4G\n"
+    "A policy without a name is config:key=value,.. Paths with commas are refused.\n";
+
+static const char help_faults[] =
+    "--faults TEXT: parts separated by ';' or ','\n"
+    "  KIND:N[+][=CODE]     the Nth call of this kind fails, with + every one from it on;\n"
+    "                       KIND: obtain, give_back, info, any; CODE: 2 for obtain, else 999\n"
+    "  obtain>SIZE[=CODE]   every request above SIZE fails\n"
+    "  null:N  misaligned:N  overlap:N\n"
+    "                       the Nth obtain succeeds with an address that is none\n"
+    "  rival@OP=[-]SIZE     before operation OP (from 0) another process takes SIZE, or gives it back\n";
+
+static const char help_columns[] =
+    "\n"
+    "ops counts allocations and frees, refused ones too; oom_op counts from 0. Peaks are sampled after every op.\n"
+    "driver_calls and driver_vns: from the first op to the last, in virtual nanoseconds of the simulated device.\n"
+    "The columns in ns are measured, in a second pass over the same operations; they hold the simulated driver's\n"
+    "own work, and stay empty with --no-timing or where there are too few samples. fragmentation: at the first\n"
+    "failure, else at peak reserved. An empty cell: not measured, or does not exist.\n";
+
+static int help_plain(FILE *out, const char *text)
+{
+    fputs(text, out);
+    return 0;
+}
+
+static int help_costs(FILE *out)
+{
+    fputs("--costs FILE: lines 'NAME fixed_ns ns_per_MiB'; # begins a comment; what is left out keeps its default.\n",
+          out);
+    return sim_costs_write(sim_costs_default(), out);
+}
+
+static int help_column_list(FILE *out)
+{
+    fputs("Columns of --out csv, in order:\n", out);
+    for (int column = 0; column < COLUMN_COUNT; column++) fprintf(out, "  %s\n", row_column_name((row_column)column));
+    return help_plain(out, help_columns);
+}
+
+int help_write(FILE *out, const char *topic, problem *why)
+{
+    if (!topic || !strcmp(topic, "run")) {
+        fputs(help_top, out);
+        cli_help(out);
+        return help_plain(out, help_bottom);
+    }
+    if (!strcmp(topic, "lists")) return help_plain(out, help_lists);
+    if (!strcmp(topic, "faults")) return help_plain(out, help_faults);
+    if (!strcmp(topic, "costs")) return help_costs(out);
+    if (!strcmp(topic, "columns")) return help_column_list(out);
+    return problem_set(why, EXIT_USAGE, "no help on '%s': lists, faults, costs, columns", topic);
+}
+
+static void help_list_workloads(FILE *out)
+{
+    fputs("workloads\n", out);
+    for (size_t index = 0; workload_family_at(index); index++) {
+        const workload_family *family = workload_family_at(index);
+        fprintf(out, "  %-10s %s\n", family->name, family->summary);
+        if (family->options && *family->options) fprintf(out, "  %-10s %s\n", "", family->options);
+    }
+}
+
+static void help_list_policies(FILE *out)
+{
+    fputs("policies\n", out);
+    for (size_t index = 0; policy_kind_at(index); index++) {
+        const policy_kind *kind = policy_kind_at(index);
+        fprintf(out, "  %-10s %s\n", kind->name, kind->summary);
+        if (*kind->options) fprintf(out, "  %-10s keys: %s\n", "", kind->options);
+    }
+}
+
+int help_list(FILE *out, const char *topic, problem *why)
+{
+    int workloads = !topic || !strcmp(topic, "workloads"), policies = !topic || !strcmp(topic, "policies");
+    if (!workloads && !policies) return problem_set(why, EXIT_USAGE, "no list of '%s': workloads or policies", topic);
+    if (workloads) help_list_workloads(out);
+    if (policies) help_list_policies(out);
+    return 0;
+}

@@ -1,0 +1,14 @@
+/* The pages of `stress help` and `stress list`.
+   Knows nothing of running. Tested by tests/cli.t. */
+#ifndef STRESS_HELP_H
+#define STRESS_HELP_H
+
+#include <stdio.h>
+
+#include "problem.h"
+
+/* topic NULL: the main page. -1 and a problem: there is no such page. */
+int help_write(FILE *out, const char *topic, problem *why);
+int help_list(FILE *out, const char *topic, problem *why);
+
+#endif

@@ -1,0 +1,85 @@
+/* stress: commands and exit codes.
+   It must not know how anything is done: every command is a call.
+   Tested by tests/cli.t, which runs the program. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../gpuarena.h"
+#include "cli.h"
+#include "help.h"
+#include "nearest.h"
+#include "report/output.h"
+#include "run.h"
+
+typedef struct command {
+    const char *name;
+    int       (*act)(const cli *asked, const char *const *argv, problem *why);       /* the exit code */
+} command;
+
+static int main_no_topic(const cli *asked, problem *why)
+{
+    if (!asked->topic) return 0;
+    return problem_set(why, EXIT_USAGE, "unexpected argument '%s' after %s", asked->topic, asked->command);
+}
+
+static int main_run(const cli *asked, const char *const *argv, problem *why)
+{
+    return main_no_topic(asked, why) ? EXIT_USAGE : run_command(asked, argv, why);
+}
+
+static int main_list(const cli *asked, const char *const *argv, problem *why)
+{
+    (void)argv;
+    return help_list(stdout, asked->topic, why) || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
+}
+
+static int main_help(const cli *asked, const char *const *argv, problem *why)
+{
+    (void)argv;
+    return help_write(stdout, asked->topic, why) || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
+}
+
+static int main_version(const cli *asked, const char *const *argv, problem *why)
+{
+    (void)argv;
+    if (main_no_topic(asked, why)) return EXIT_USAGE;
+    fputs("gpuarena stress " GPUARENA_VERSION_TEXT " (simulated device; no CUDA)\n", stdout);
+    return output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
+}
+
+static const command main_commands[] = {
+    { "run", main_run }, { "list", main_list }, { "help", main_help }, { "version", main_version },
+};
+#define MAIN_COMMANDS (sizeof main_commands / sizeof main_commands[0])
+
+static int main_dispatch(const cli *asked, const char *const *argv, problem *why)
+{
+    char hint[96];
+    if (asked->values[CLI_HELP].given) {
+        return help_write(stdout, NULL, why) || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
+    }
+    if (asked->values[CLI_VERSION].given) return main_version(asked, argv, why);
+    nearest search = nearest_to(asked->command);
+    for (size_t index = 0; index < MAIN_COMMANDS; index++) {
+        if (!strcmp(asked->command, main_commands[index].name)) return main_commands[index].act(asked, argv, why);
+        nearest_offer(&search, main_commands[index].name);
+    }
+    problem_set(why, EXIT_USAGE,
+                *asked->command ? "unknown command '%s'%s; there are run, list, help, version"
+                                : "no command%s%s; there are run, list, help, version",
+                asked->command, nearest_hint(&search, hint, sizeof hint));
+    return why->exit_code;
+}
+
+int main(int argc, char **argv)
+{
+    problem why = { EXIT_PASS, "" };
+    cli asked;
+    signal(SIGPIPE, SIG_IGN);                    /* a closed pipe is a write error, told as one */
+    int exit_code = cli_parse(&asked, argc, argv, &why) ? why.exit_code
+                  : main_dispatch(&asked, (const char *const *)argv, &why);
+    if (why.exit_code) fprintf(stderr, "stress: %s\n", why.text);
+    cli_free(&asked);
+    return exit_code;
+}

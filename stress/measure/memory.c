@@ -1,0 +1,39 @@
+/* Peaks and fragmentation.
+   It must not know where the byte counts come from.
+   Tested by tests/test_measure.c. */
+#include "memory.h"
+
+static void memory_raise(uint64_t *peak, uint64_t value)
+{
+    if (value > *peak) *peak = value;
+}
+
+double memory_fragmentation(uint64_t free_bytes, uint64_t largest_bytes)
+{
+    if (!free_bytes || largest_bytes >= free_bytes) return 0.0;
+    return 1.0 - (double)largest_bytes / (double)free_bytes;
+}
+
+void memory_sample(memory_track *track, const memory_use *use)
+{
+    if (use->reserved_bytes > track->reserved_peak_bytes && !track->failed) {
+        track->fragmentation = memory_fragmentation(use->free_bytes, use->largest_bytes);
+    }
+    memory_raise(&track->requested_peak_bytes, use->requested_bytes);
+    memory_raise(&track->live_peak_bytes, use->live_bytes);
+    memory_raise(&track->reserved_peak_bytes, use->reserved_bytes);
+    memory_raise(&track->stranded_peak_bytes, use->stranded_bytes);
+}
+
+void memory_failure(memory_track *track, uint64_t free_bytes, uint64_t largest_bytes)
+{
+    if (track->failed) return;
+    track->failed = 1;
+    track->fragmentation = memory_fragmentation(free_bytes, largest_bytes);
+}
+
+double memory_footprint(const memory_track *track)
+{
+    if (!track->requested_peak_bytes) return 0.0;
+    return (double)track->reserved_peak_bytes / (double)track->requested_peak_bytes;
+}

@@ -1,0 +1,226 @@
+/* The checks of the shadow model, each with a name; the first violation stays.
+   It must share no code with the arena: it knows sizes, addresses and the public statistics alone.
+   Tested by tests/test_oracle.c. */
+#include "oracle.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "oracle_map.h"
+
+struct oracle {
+    oracle_settings settings;
+    oracle_map      map;                         /* live blocks, each as long as it occupies */
+    uint64_t       *sizes;                       /* by block: requested bytes */
+    uint64_t        requested_bytes, live_bytes; /* sums over live blocks */
+    uint64_t        alloc_count, free_count;     /* of more than 0 bytes */
+    uint64_t        due_check_op;                /* gpuarena_check is next made at this op */
+    char            violation[400];
+};
+
+oracle *oracle_create(const oracle_settings *settings, problem *why)
+{
+    oracle *made = calloc(1, sizeof *made);
+    if (made) {
+        made->settings = *settings;
+        made->sizes = calloc((size_t)settings->block_count + 1, sizeof *made->sizes);
+    }
+    if (!made || !made->sizes || oracle_map_init(&made->map, settings->block_count)) {
+        oracle_destroy(made);
+        problem_set(why, EXIT_HARNESS, "no host memory for the oracle of %" PRIu32 " blocks", settings->block_count);
+        return NULL;
+    }
+    made->due_check_op = ORACLE_CHECK_OPS;
+    return made;
+}
+
+void oracle_destroy(oracle *self)
+{
+    if (!self) return;
+    oracle_map_clear(&self->map);
+    free(self->sizes);
+    free(self);
+}
+
+const char *oracle_violation(const oracle *self)
+{
+    return self->violation[0] ? self->violation : NULL;
+}
+
+PROBLEM_FORMAT(5, 6)
+static int oracle_report(oracle *self, uint64_t op, uint32_t block, const char *name, const char *format, ...)
+{
+    if (self->violation[0]) return -1;
+    char what[256], where[32] = "";
+    va_list values;
+    va_start(values, format);
+    vsnprintf(what, sizeof what, format, values);
+    va_end(values);
+    if (block != ORACLE_NO_BLOCK) snprintf(where, sizeof where, "block %" PRIu32 ": ", block);
+    snprintf(self->violation, sizeof self->violation, "op %" PRIu64 ": %s: %s%s", op, name, where, what);
+    return -1;
+}
+
+/* Every block has its own pattern, so that bytes of one block in another are seen. */
+static uint64_t oracle_pattern(uint32_t block)
+{
+    return (uint64_t)block + 1;
+}
+
+static int oracle_minds_content(const oracle *self, uint32_t block)
+{
+    return self->settings.verify == VERIFY_FULL || block % ORACLE_SAMPLE == 0;
+}
+
+static int oracle_place(oracle *self, uint64_t op, uint32_t block, const void *ptr, uint64_t bytes)
+{
+    uint64_t address = (uint64_t)(uintptr_t)ptr, alignment = self->settings.alignment_bytes;
+    uint64_t occupied = (bytes + alignment - 1) / alignment * alignment;
+    uint32_t other = ORACLE_MAP_NONE;
+    if (!ptr) return oracle_report(self, op, block, "null_block", "expected memory, found NULL with success");
+    if (address % alignment) {
+        return oracle_report(self, op, block, "misaligned", "expected a multiple of %" PRIu64 ", found %" PRIu64
+                             " bytes past one", alignment, address % alignment);
+    }
+    if (!sim_holds(self->settings.sim, 0, ptr, bytes)) {
+        return oracle_report(self, op, block, "not_held", "expected %" PRIu64 " bytes of device memory held by the "
+                             "policy, found some that are not", bytes);
+    }
+    int placed = oracle_map_insert(&self->map, block, address, occupied, &other);
+    if (placed < 0) return oracle_report(self, op, block, "host_memory", "none for the shadow model");
+    if (!placed) {
+        return oracle_report(self, op, block, "overlap", "expected %" PRIu64 " bytes of its own, found live block %"
+                             PRIu32 " in them", occupied, other);
+    }
+    self->sizes[block] = bytes;
+    self->requested_bytes += bytes;
+    self->live_bytes += occupied;
+    self->alloc_count++;
+    return 0;
+}
+
+int oracle_alloc(oracle *self, uint64_t op, uint32_t block, const void *ptr, uint64_t bytes)
+{
+    if (self->violation[0]) return -1;
+    if (self->settings.verify == VERIFY_OFF) return 0;
+    if (!bytes) {
+        return ptr ? oracle_report(self, op, block, "null_block", "expected NULL for 0 bytes, found memory") : 0;
+    }
+    if (oracle_place(self, op, block, ptr, bytes)) return -1;
+    if (oracle_minds_content(self, block)) sim_fill(self->settings.sim, 0, ptr, bytes, oracle_pattern(block));
+    return 0;
+}
+
+int oracle_touch(oracle *self, uint64_t op, uint32_t block)
+{
+    uint64_t bad_offset = 0;
+    if (self->violation[0]) return -1;
+    if (self->settings.verify == VERIFY_OFF || !oracle_minds_content(self, block)) return 0;
+    const oracle_span *span = &self->map.spans[block];
+    if (!span->bytes) return 0;
+    const void *ptr = (const void *)(uintptr_t)span->address;
+    if (sim_verify(self->settings.sim, 0, ptr, self->sizes[block], oracle_pattern(block), &bad_offset)) return 0;
+    return oracle_report(self, op, block, "content", "expected what was written, found other bytes at offset %" PRIu64
+                         " of %" PRIu64, bad_offset, self->sizes[block]);
+}
+
+int oracle_free(oracle *self, uint64_t op, uint32_t block)
+{
+    if (oracle_touch(self, op, block)) return -1;
+    const oracle_span *span = &self->map.spans[block];
+    if (!span->bytes) return 0;
+    self->requested_bytes -= self->sizes[block];
+    self->live_bytes -= span->bytes;
+    self->free_count++;
+    oracle_map_remove(&self->map, block);
+    return 0;
+}
+
+int oracle_refusal(oracle *self, uint64_t op, uint32_t block, uint64_t bytes, uint64_t largest_free_bytes)
+{
+    if (self->violation[0]) return -1;
+    if (self->settings.verify == VERIFY_OFF) return 0;
+    uint64_t alignment = self->settings.alignment_bytes;
+    if (bytes > UINT64_MAX - alignment || (bytes + alignment - 1) / alignment * alignment > largest_free_bytes)
+        return 0;
+    return oracle_report(self, op, block, "spurious",
+                         "expected %" PRIu64 " bytes to be served, found a refusal with %" PRIu64
+                         " contiguous bytes free",
+                         bytes, largest_free_bytes);
+}
+
+int oracle_result(oracle *self, uint64_t op, uint32_t block, const char *call, const char *result)
+{
+    return oracle_report(self, op, block, "result", "expected ok of %s, found %s", call, result);
+}
+
+static int oracle_equal(oracle *self, uint64_t op, const char *name, uint64_t expected, uint64_t found)
+{
+    if (expected == found) return 0;
+    return oracle_report(self, op, ORACLE_NO_BLOCK, name, "expected %" PRIu64 ", found %" PRIu64, expected, found);
+}
+
+static int oracle_sums(oracle *self, uint64_t op, const gpuarena_stats *stats)
+{
+    uint64_t reserved = stats->live_bytes + stats->pending_bytes + stats->cached_bytes + stats->children_bytes;
+    if (oracle_equal(self, op, "requested_bytes", self->requested_bytes, stats->requested_bytes)
+        || oracle_equal(self, op, "live_bytes", self->live_bytes, stats->live_bytes)
+        || oracle_equal(self, op, "live_count", self->map.count, stats->live_count)
+        || oracle_equal(self, op, "alloc_count", self->alloc_count, stats->alloc_count)
+        || oracle_equal(self, op, "free_count", self->free_count, stats->free_count)
+        || oracle_equal(self, op, "misuse_count", 0, stats->misuse_count)
+        || oracle_equal(self, op, "sum_live", stats->requested_bytes + stats->slack_bytes, stats->live_bytes)
+        || oracle_equal(self, op, "sum_reserved", reserved, stats->reserved_bytes)) return -1;
+    if (stats->reserved_bytes <= self->settings.limit_bytes) return 0;
+    return oracle_report(self, op, ORACLE_NO_BLOCK, "over_limit",
+                         "expected at most %" PRIu64 " bytes reserved, found %" PRIu64, self->settings.limit_bytes,
+                         stats->reserved_bytes);
+}
+
+static int oracle_judge(oracle *self, uint64_t op)
+{
+    const char *finding = sim_finding(self->settings.sim, 0);
+    return finding ? oracle_report(self, op, ORACLE_NO_BLOCK, "device", "%s", finding) : 0;
+}
+
+int oracle_check(oracle *self, uint64_t op)
+{
+    char message[200] = "";
+    if (self->violation[0]) return -1;
+    if (self->settings.verify == VERIFY_OFF || !self->settings.arena) return 0;
+    gpuarena_result result = gpuarena_check(self->settings.arena, message, sizeof message);
+    if (!result) return 0;
+    return oracle_report(self, op, ORACLE_NO_BLOCK, "check", "expected every invariant to hold, found %s: %s",
+                         gpuarena_result_name(result), message);
+}
+
+int oracle_settle(oracle *self, uint64_t op, const gpuarena_stats *stats)
+{
+    if (self->violation[0]) return -1;
+    if (self->settings.verify == VERIFY_OFF) return 0;
+    if (self->settings.verify == VERIFY_SAMPLE && op % ORACLE_SAMPLE) return 0;
+    if (self->settings.arena) {
+        sim_counters device;
+        sim_get_counters(self->settings.sim, 0, &device);
+        if (oracle_sums(self, op, stats)
+            || oracle_equal(self, op, "device_held", stats->reserved_bytes, device.held_bytes)) return -1;
+    }
+    if (oracle_judge(self, op)) return -1;
+    if (op < self->due_check_op) return 0;
+    self->due_check_op = op + ORACLE_CHECK_OPS;
+    return oracle_check(self, op);
+}
+
+int oracle_end(oracle *self, uint64_t op, uint64_t reserved_bytes)
+{
+    sim_counters device;
+    if (self->violation[0]) return -1;
+    if (self->settings.verify == VERIFY_OFF) return 0;
+    sim_get_counters(self->settings.sim, 0, &device);
+    if (oracle_equal(self, op, "live_at_end", 0, self->map.count)
+        || oracle_equal(self, op, "reserved_at_end", 0, reserved_bytes)
+        || oracle_equal(self, op, "held_at_end", 0, device.held_bytes)) return -1;
+    return oracle_judge(self, op);
+}

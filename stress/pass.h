@@ -1,0 +1,50 @@
+/* One pass: an op stream through a policy on a fresh simulated device, verified or timed.
+   Knows nothing of rows or reports. The verifying pass reads no clock; the timing pass asks no oracle.
+   Tested by tests/test_runner.c and tests/run.t. */
+#ifndef STRESS_PASS_H
+#define STRESS_PASS_H
+
+#include "measure/histogram.h"
+#include "measure/memory.h"
+#include "oracle.h"
+#include "policy.h"
+#include "progress.h"
+#include "workload/workload.h"
+
+typedef struct pass_settings {
+    sim_config  device;
+    uint64_t    op_ns;                           /* host's virtual time an op */
+    int         skip_oom;                        /* leave the refused block out and go on */
+    verify_mode verify;
+    progress   *progress;
+} pass_settings;
+
+typedef enum pass_status { PASS_OK, PASS_OOM, PASS_VERIFY_FAILED, PASS_ERROR } pass_status;
+
+typedef struct pass_oom {                        /* the first refusal */
+    int          happened;
+    uint64_t     op;                             /* allocations and frees before it */
+    pool_refusal refusal;
+} pass_oom;
+
+typedef struct pass_timing {                     /* of a timing pass: one clock pair around each call */
+    histogram *allocs, *frees;
+} pass_timing;
+
+typedef struct pass_result {
+    pass_status  status;
+    uint64_t     ops;                            /* allocations, refused ones too, and frees */
+    uint64_t     digest;                         /* of ops and results: no addresses */
+    uint64_t     driver_calls, driver_vns;       /* obtain and give_back, from the first op to the last */
+    memory_track memory;                         /* all below: verifying pass alone */
+    uint64_t     gpu_waits, remapped_pages;
+    pass_oom     oom;
+    char         message[512];                   /* VERIFY_FAILED, ERROR: what happened .. */
+    uint64_t     needed_ops;                     /* .. and how many allocations and frees lead to it */
+} pass_result;
+
+/* timing NULL: the verifying pass. A device, pool or oracle that cannot be made is status ERROR. */
+void pass_run(const pass_settings *settings, const op_stream *stream, const policy *chosen, pass_timing *timing,
+              pass_result *result);
+
+#endif

@@ -1,0 +1,78 @@
+/* The table of policies, and their text.
+   It must not know what a policy is used for; keys and values are the library's business (gpuarena_config_parse).
+   Tested by tests/test_policy.c and tests/cli.t. */
+#include "policy.h"
+
+#include <string.h>
+
+#include "nearest.h"
+
+static const policy_kind policy_kinds[] = {
+    { "raw", "cudaMalloc and cudaFree for every allocation: the baseline", "", NULL },
+    { "segments", "the arena over cudaMalloc segments, at its defaults",
+      "growth initial step step_max alignment limit headroom", "backing=segments" },
+    { "config", "the arena as the keys say, at the library's defaults otherwise",
+      "backing growth placement initial step step_max alignment limit headroom", "" },
+};
+
+const policy_kind *policy_kind_at(size_t index)
+{
+    return index < sizeof policy_kinds / sizeof policy_kinds[0] ? &policy_kinds[index] : NULL;
+}
+
+static const policy_kind *policy_find(const char *text, problem *why)
+{
+    char name[64], hint[96];
+    size_t length = strcspn(text, ":");
+    snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : (int)sizeof name - 1, text);
+    nearest search = nearest_to(name);
+    for (size_t index = 0; policy_kind_at(index); index++) {
+        const policy_kind *kind = policy_kind_at(index);
+        if (strlen(kind->name) == length && !memcmp(kind->name, text, length)) return kind;
+        nearest_offer(&search, kind->name);
+    }
+    problem_set(why, EXIT_USAGE, "unknown policy '%s'%s; see stress list policies", name,
+                nearest_hint(&search, hint, sizeof hint));
+    return NULL;
+}
+
+static int policy_has_limit(const gpuarena_config *config)
+{
+    return config->limit_base != GPUARENA_LIMIT_BYTES || config->limit_bytes != 0;
+}
+
+static int policy_apply(const char *text, const char *keys, gpuarena_config *config, problem *why)
+{
+    char message[256];
+    if (!gpuarena_config_parse(keys, config, message, sizeof message)) return 0;
+    return problem_set(why, EXIT_USAGE, "policy '%s': %s", text, message);
+}
+
+static int policy_limit(policy *made, uint64_t limit_bytes, problem *why)
+{
+    if (!limit_bytes) return 0;
+    if (policy_has_limit(&made->config)) {
+        return problem_set(why, EXIT_USAGE, "policy '%s' has a limit key, and --limit is given: only one of both",
+                           made->text);
+    }
+    made->config.limit_bytes = limit_bytes;
+    return 0;
+}
+
+int policy_parse(const char *text, uint64_t limit_bytes, policy *made, problem *why)
+{
+    const policy_kind *kind = policy_find(text, why);
+    if (!kind) return -1;
+    memset(made, 0, sizeof *made);
+    made->text = text;
+    made->raw = !kind->base;
+    made->config.environment = "";             /* results must not depend on the caller's environment */
+    const char *keys = strchr(text, ':');
+    if (keys && !keys[1]) return problem_set(why, EXIT_USAGE, "policy '%s': nothing follows the ':'", text);
+    if (made->raw) {
+        return keys ? problem_set(why, EXIT_USAGE, "policy '%s': '%s' has no keys", text, kind->name) : 0;
+    }
+    if (policy_apply(text, kind->base, &made->config, why)) return -1;
+    if (keys && policy_apply(text, keys + 1, &made->config, why)) return -1;
+    return policy_limit(made, limit_bytes, why);
+}

@@ -1,0 +1,42 @@
+/* Rows as CSV; lines end in a plain newline, as scripts and git expect.
+   It must not know the columns by name.
+   Tested by tests/test_report.c and tests/run.t. */
+#include "csv.h"
+
+#include <string.h>
+
+static void csv_text(FILE *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"') fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void csv_row(FILE *out, const row *shown)
+{
+    for (int column = 0; column < COLUMN_COUNT; column++) {
+        const cell *value = &shown->cells[column];
+        char text[64];
+        if (column) fputc(',', out);
+        csv_text(out, value->kind == CELL_TEXT ? value->text : cell_print(value, text, sizeof text));
+    }
+    fputc('\n', out);
+}
+
+void csv_write(FILE *out, const row_list *list)
+{
+    for (int column = 0; column < COLUMN_COUNT; column++) {
+        fprintf(out, "%s%s", column ? "," : "", row_column_name((row_column)column));
+    }
+    fputc('\n', out);
+    for (size_t index = 0; index < list->count; index++) {
+        if (!list->rows[index].is_baseline) csv_row(out, &list->rows[index]);
+    }
+}

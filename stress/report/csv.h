@@ -1,0 +1,12 @@
+/* CSV of `run`: header row, RFC 4180, the columns of row.h in order, an empty cell where nothing was measured.
+   Knows nothing of what the columns mean. Tested by tests/run.t. */
+#ifndef STRESS_REPORT_CSV_H
+#define STRESS_REPORT_CSV_H
+
+#include <stdio.h>
+
+#include "row.h"
+
+void csv_write(FILE *out, const row_list *list);             /* write errors: ferror(out) */
+
+#endif

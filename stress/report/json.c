@@ -1,0 +1,118 @@
+/* Rows as one JSON document, one case a line.
+   It must not know how a number came about.
+   Tested by tests/test_report.c and tests/run.t. */
+#include "json.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "../../gpuarena.h"
+
+/* Length of the well-formed UTF-8 sequence that text starts with; 0: it is none. */
+static size_t json_utf8(const unsigned char *text)
+{
+    size_t length = text[0] < 0x80 ? 1 : text[0] >= 0xc2 && text[0] < 0xe0 ? 2 : text[0] >= 0xe0 && text[0] < 0xf0 ? 3
+                  : text[0] >= 0xf0 && text[0] < 0xf5 ? 4 : 0;
+    for (size_t index = 1; index < length; index++) {
+        if ((text[index] & 0xc0) != 0x80) return 0;
+    }
+    if (length == 3 && ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f))) return 0;
+    if (length == 4 && ((text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))) return 0;
+    return length;
+}
+
+/* Bytes that are no UTF-8 (paths may have any) become U+FFFD, so that the document always parses. */
+static void json_text(FILE *out, const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    fputc('"', out);
+    while (*at) {
+        size_t length = json_utf8(at);
+        if (!length) fputs("\\ufffd", out);
+        else if (*at == '"' || *at == '\\') fprintf(out, "\\%c", *at);
+        else if (*at < 0x20) fprintf(out, "\\u%04x", (unsigned)*at);
+        else fwrite(at, 1, length, out);
+        at += length ? length : 1;
+    }
+    fputc('"', out);
+}
+
+static void json_cell(FILE *out, const cell *value)
+{
+    char text[64];
+    if (value->kind == CELL_NONE) fputs("null", out);
+    else if (value->kind == CELL_TEXT) json_text(out, value->text);
+    else fprintf(out, value->kind == CELL_HEX ? "\"%s\"" : "%s", cell_print(value, text, sizeof text));
+}
+
+static void json_histogram(FILE *out, const char *name, const histogram *latency)
+{
+    const char *comma = "";
+    fprintf(out, "\"%s\":{\"n\":%" PRIu64 ",\"sum\":%" PRIu64 ",\"max\":%" PRIu64 ",\"bins\":[", name, latency->count,
+            latency->sum, latency->max);
+    for (size_t bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++) {
+        if (!latency->buckets[bucket]) continue;
+        fprintf(out, "%s[%" PRIu64 ",%" PRIu64 "]", comma, histogram_lower(bucket), latency->buckets[bucket]);
+        comma = ",";
+    }
+    fputs("]}", out);
+}
+
+/* Everything known of the first refusal, or null where there was none. */
+static void json_oom(FILE *out, const row *shown)
+{
+    if (shown->cells[COLUMN_OOM_OP].kind == CELL_NONE) {
+        fputs("null", out);
+        return;
+    }
+    for (int column = COLUMN_OOM_OP; column <= COLUMN_OOM_REASON; column++) {
+        fprintf(out, "%s\"%s\":", column == COLUMN_OOM_OP ? "{" : ",",
+                row_column_name((row_column)column) + strlen("oom_"));
+        json_cell(out, &shown->cells[column]);
+    }
+    fputs(",\"text\":", out);
+    json_text(out, shown->note);
+    fputc('}', out);
+}
+
+static void json_row(FILE *out, const row *shown)
+{
+    for (int column = 0; column < COLUMN_COUNT; column++) {
+        if (column >= COLUMN_OOM_OP && column <= COLUMN_OOM_REASON) continue;
+        fprintf(out, "%s\"%s\":", column ? "," : "{", row_column_name((row_column)column));
+        json_cell(out, &shown->cells[column]);
+    }
+    fputs(",\"oom\":", out);
+    json_oom(out, shown);
+    fputs(",\"lat\":", out);
+    if (shown->allocs && shown->frees) {
+        fputs("{\"unit\":\"ns\",", out);
+        json_histogram(out, "alloc", shown->allocs);
+        fputc(',', out);
+        json_histogram(out, "free", shown->frees);
+        fputc('}', out);
+    } else {
+        fputs("null", out);
+    }
+    fputc('}', out);
+}
+
+void json_write(FILE *out, const row_list *list, const char *const *argv, const char *device)
+{
+    const char *comma = "";
+    fputs("{\"schema\":\"gpuarena-stress/1\",\"version\":\"" GPUARENA_VERSION_TEXT "\",\"argv\":[", out);
+    for (size_t index = 0; argv[index]; index++) {
+        fputs(index ? "," : "", out);
+        json_text(out, argv[index]);
+    }
+    fputs("],\"device\":{\"kind\":\"sim\",\"name\":", out);
+    json_text(out, device);
+    fputs("},\"cases\":[", out);
+    for (size_t index = 0; index < list->count; index++) {
+        if (list->rows[index].is_baseline) continue;
+        fprintf(out, "%s\n", comma);
+        json_row(out, &list->rows[index]);
+        comma = ",";
+    }
+    fputs("\n]}\n", out);
+}

@@ -1,0 +1,104 @@
+/* The kinds of files, opening, and errors that only show when a file is closed.
+   It must not know the formats.
+   Tested by tests/run.t. */
+#include "output.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "../nearest.h"
+#include "csv.h"
+#include "json.h"
+
+struct output_kind {
+    const char *name;
+    int         needs_one_workload;
+    void      (*write)(FILE *out, const output_material *material);
+};
+
+static void output_csv(FILE *out, const output_material *material)
+{
+    csv_write(out, material->list);
+}
+
+static void output_json(FILE *out, const output_material *material)
+{
+    json_write(out, material->list, material->argv, material->device);
+}
+
+static void output_trace(FILE *out, const output_material *material)
+{
+    op_stream_write(material->stream, out);
+}
+
+static const output_kind output_kinds[] = {
+    { "csv", 0, output_csv }, { "json", 0, output_json }, { "trace", 1, output_trace },
+};
+#define OUTPUT_KINDS (sizeof output_kinds / sizeof output_kinds[0])
+
+int output_parse(const char *text, output *made, problem *why)
+{
+    size_t length = strcspn(text, "=");
+    char name[40], hint[96];
+    snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : (int)sizeof name - 1, text);
+    nearest search = nearest_to(name);
+    memset(made, 0, sizeof *made);
+    for (size_t index = 0; index < OUTPUT_KINDS; index++) {
+        if (!strcmp(name, output_kinds[index].name)) made->kind = &output_kinds[index];
+        nearest_offer(&search, output_kinds[index].name);
+    }
+    if (!made->kind) {
+        return problem_set(why, EXIT_USAGE, "--out: expected KIND=PATH with csv, json or trace, found '%s'%s", name,
+                           nearest_hint(&search, hint, sizeof hint));
+    }
+    if (!text[length] || !text[length + 1]) {
+        return problem_set(why, EXIT_USAGE, "--out: expected %s=PATH (- is stdout), found '%s'", name, text);
+    }
+    made->path = text + length + 1;
+    return 0;
+}
+
+int output_needs_one_workload(const output *self)
+{
+    return self->kind->needs_one_workload;
+}
+
+int output_is_stdout(const output *self)
+{
+    return !strcmp(self->path, "-");
+}
+
+int output_open(output *self, problem *why)
+{
+    errno = 0;
+    self->file = output_is_stdout(self) ? stdout : fopen(self->path, "w");
+    if (self->file) return 0;
+    return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", self->path, strerror(errno));
+}
+
+int output_finish_stdout(problem *why)
+{
+    errno = 0;
+    int failed = fflush(stdout) != 0;
+    if (!failed && !ferror(stdout)) return 0;
+    return problem_set(why, EXIT_HARNESS, "stdout: not all was written: %s", errno ? strerror(errno) : "write error");
+}
+
+int output_write(output *self, const output_material *material, problem *why)
+{
+    FILE *file = self->file;
+    self->file = NULL;
+    self->kind->write(file, material);
+    if (file == stdout) return output_finish_stdout(why);
+    int failed = ferror(file);
+    errno = 0;
+    if (!fclose(file) && !failed) return 0;
+    return problem_set(why, EXIT_HARNESS, "%s: not all was written: %s", self->path,
+                       errno ? strerror(errno) : "write error");
+}
+
+void output_abandon(output *self)
+{
+    if (self->file && self->file != stdout) fclose(self->file);
+    self->file = NULL;
+}

@@ -1,0 +1,76 @@
+/* Cells: setting and printing them.
+   It must not know of files or of the table: those walk the columns.
+   Tested by tests/test_report.c. */
+#include "row.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char *const row_names[COLUMN_COUNT] = {
+#define X(name, text) text,
+    ROW_COLUMNS(X)
+#undef X
+};
+
+const char *row_column_name(row_column column)
+{
+    return row_names[column];
+}
+
+void row_free(row *self)
+{
+    free(self->allocs);
+    free(self->frees);
+    self->allocs = self->frees = NULL;
+}
+
+static void row_set(row *self, row_column column, cell_kind kind, uint64_t count, double real, const char *text)
+{
+    const cell made = { kind, count, real, text };
+    self->cells[column] = made;
+}
+
+void row_count(row *self, row_column column, uint64_t count)
+{
+    row_set(self, column, CELL_COUNT, count, 0.0, NULL);
+}
+
+void row_tenths(row *self, row_column column, double real)
+{
+    row_set(self, column, CELL_TENTHS, 0, real, NULL);
+}
+
+void row_ratio(row *self, row_column column, double real)
+{
+    row_set(self, column, CELL_RATIO, 0, real, NULL);
+}
+
+void row_hex(row *self, row_column column, uint64_t count)
+{
+    row_set(self, column, CELL_HEX, count, 0.0, NULL);
+}
+
+void row_text(row *self, row_column column, const char *text)
+{
+    row_set(self, column, CELL_TEXT, 0, 0.0, text);
+}
+
+int cell_is_text(const cell *self)
+{
+    return self->kind == CELL_TEXT || self->kind == CELL_HEX;
+}
+
+const char *cell_print(const cell *self, char *text, size_t size)
+{
+    if (size) text[0] = '\0';
+    switch (self->kind) {
+    case CELL_NONE:   break;
+    case CELL_COUNT:  snprintf(text, size, "%" PRIu64, self->count); break;
+    case CELL_TENTHS: snprintf(text, size, "%.1f", self->real); break;
+    case CELL_RATIO:  snprintf(text, size, "%.4f", self->real); break;
+    case CELL_HEX:    snprintf(text, size, "%016" PRIx64, self->count); break;
+    case CELL_TEXT:   snprintf(text, size, "%s", self->text); break;
+    }
+    return text;
+}

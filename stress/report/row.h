@@ -1,0 +1,81 @@
+/* A result row: one cell a column. The list of columns is here and nowhere else; every report is a walk over it.
+   Knows nothing of how a number came about. Tested by tests/test_report.c. */
+#ifndef STRESS_REPORT_ROW_H
+#define STRESS_REPORT_ROW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../measure/histogram.h"
+
+/* X(NAME, name in files): the names and their order are a contract with scripts. More may follow at the end. */
+#define ROW_COLUMNS(X) \
+    X(WORKLOAD,        "workload") \
+    X(POLICY,          "policy") \
+    X(DEVICE,          "device") \
+    X(SEED,            "seed") \
+    X(OPS,             "ops")                    /* allocations and frees */ \
+    X(STATUS,          "status") \
+    X(HOST_NS,         "host_ns_per_op") \
+    X(ALLOC_P50,       "alloc_p50_ns") \
+    X(ALLOC_P99,       "alloc_p99_ns") \
+    X(ALLOC_MAX,       "alloc_max_ns") \
+    X(FREE_P50,        "free_p50_ns") \
+    X(DRIVER_CALLS,    "driver_calls") \
+    X(DRIVER_VNS,      "driver_vns") \
+    X(GPU_WAITS,       "gpu_waits") \
+    X(REQUESTED_PEAK,  "requested_peak_bytes") \
+    X(LIVE_PEAK,       "live_peak_bytes") \
+    X(RESERVED_PEAK,   "reserved_peak_bytes") \
+    X(FOOTPRINT,       "footprint") \
+    X(FRAGMENTATION,   "fragmentation") \
+    X(STRANDED_PEAK,   "stranded_peak_bytes") \
+    X(REMAPPED_PAGES,  "remapped_pages") \
+    X(OOM_OP,          "oom_op") \
+    X(OOM_REQUESTED,   "oom_requested_bytes") \
+    X(OOM_FREE,        "oom_free_bytes") \
+    X(OOM_LARGEST,     "oom_largest_bytes") \
+    X(OOM_REASON,      "oom_reason") \
+    X(DIGEST,          "digest")
+typedef enum row_column {
+#define X(name, text) COLUMN_##name,
+    ROW_COLUMNS(X)
+#undef X
+    COLUMN_COUNT
+} row_column;
+
+typedef enum cell_kind {
+    CELL_NONE,                                   /* not measured, or does not exist: an empty cell, null */
+    CELL_COUNT, CELL_TENTHS, CELL_RATIO,         /* integer; number with 1 decimal; with 4 */
+    CELL_HEX,                                    /* 16 hexadecimal digits, a text */
+    CELL_TEXT
+} cell_kind;
+typedef struct cell {
+    cell_kind   kind;
+    uint64_t    count;                           /* COUNT, HEX */
+    double      real;                            /* TENTHS, RATIO */
+    const char *text;                            /* TEXT: outlives the row */
+} cell;
+
+typedef struct row {
+    cell cells[COLUMN_COUNT];
+    int  is_baseline;                            /* run for the table alone: in no file */
+    histogram *allocs, *frees;                   /* NULL: not timed; owned */
+    char note[512];                              /* out of memory: the reason as a sentence; failure: what happened */
+} row;
+
+typedef struct row_list { row *rows; size_t count; } row_list;
+
+void        row_free(row *self);
+const char *row_column_name(row_column column);
+void        row_count(row *self, row_column column, uint64_t count);
+void        row_tenths(row *self, row_column column, double real);
+void        row_ratio(row *self, row_column column, double real);
+void        row_hex(row *self, row_column column, uint64_t count);
+void        row_text(row *self, row_column column, const char *text);
+
+/* As files have it: no quotes, "" for none. Texts longer than size are cut: use cell.text for those. Returns text. */
+const char *cell_print(const cell *self, char *text, size_t size);
+int         cell_is_text(const cell *self);      /* quoted in JSON */
+
+#endif

@@ -1,0 +1,25 @@
+/* The table for people: one line a row, `raw` as 1.00, as many columns as the terminal is wide; ASCII.
+   Knows nothing of files. Tested by tests/test_report.c. */
+#ifndef STRESS_REPORT_TABLE_H
+#define STRESS_REPORT_TABLE_H
+
+#include <stdio.h>
+
+#include "row.h"
+
+typedef struct table_style {
+    size_t width;                                /* columns of the terminal; lines are never longer */
+    int    color;
+} table_style;
+
+/* choice: "auto", "always" or "never": NO_COLOR and FORCE_COLOR (set and not empty) go before the terminal test.
+   Width: COLUMNS, else the terminal's, else 120. */
+table_style table_style_for(FILE *out, const char *choice);
+
+/* Write errors: ferror(out). */
+void table_write(FILE *out, const row_list *list, const table_style *style);
+
+/* 1.5G, 312K, 17: at most 6 characters. Returns text. */
+const char *table_bytes(uint64_t bytes, char *text, size_t size);
+
+#endif

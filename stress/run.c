@@ -1,0 +1,202 @@
+/* Rows in the order asked for, failures told as they come, results told at the end.
+   It must not know devices, policies or formats beyond their seams.
+   Tested by tests/cli.t and tests/run.t. */
+#include "run.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan.h"
+#include "report/output.h"
+#include "report/table.h"
+#include "runner.h"
+
+typedef struct run {
+    const cli         *asked;
+    const char *const *argv;
+    plan               plan;
+    progress           progress;
+    output            *outputs;
+    size_t             output_count;
+    int                stdout_taken;             /* by a file: the table goes to stderr */
+    row_list           rows;
+    int                exit_code;                /* the highest so far */
+} run;
+
+static const policy run_baseline = { "raw", 1, GPUARENA_INIT };
+
+static void run_raise(run *self, int exit_code)
+{
+    if (exit_code > self->exit_code) self->exit_code = exit_code;
+}
+
+static int run_outputs(run *self, problem *why)
+{
+    const cli_value *items = &self->asked->values[CLI_OUT];
+    int trace_of_many = 0;
+    self->outputs = calloc(items->item_count + 1, sizeof *self->outputs);
+    if (!self->outputs) return problem_set(why, EXIT_HARNESS, "no host memory for the outputs");
+    for (size_t index = 0; index < items->item_count; index++) {
+        output *made = &self->outputs[index];
+        if (output_parse(items->items[index], made, why)) return -1;
+        trace_of_many |= output_needs_one_workload(made) && self->asked->values[CLI_WORKLOAD].item_count > 1;
+        if (output_is_stdout(made) && self->stdout_taken++) {
+            return problem_set(why, EXIT_USAGE, "--out: two outputs to stdout; give one of them a file");
+        }
+        self->output_count++;
+    }
+    return trace_of_many ? problem_set(why, EXIT_USAGE, "--out trace: holds one workload, and several are asked for")
+                         : 0;
+}
+
+static int run_open(run *self, problem *why)
+{
+    for (size_t index = 0; index < self->output_count; index++) {
+        if (output_open(&self->outputs[index], why)) return -1;
+    }
+    return 0;
+}
+
+/* What is needed to see a failure again, and no more: options that shape results, cut where it happened. */
+static void run_repro(const run *self, const runner_job *job, uint64_t needed_ops)
+{
+    uint64_t all_ops = job->stream->alloc_count + job->stream->free_count;
+    int cut = needed_ops < all_ops;
+    fprintf(stderr, "repro: ");
+    cli_print_word(stderr, self->argv[0]);
+    fprintf(stderr, " run -w ");
+    cli_print_word(stderr, job->workload);
+    fprintf(stderr, " -p ");
+    cli_print_word(stderr, job->chosen->text);
+    for (size_t index = 0; cli_option_at(index); index++) {
+        const cli_option *option = cli_option_at(index);
+        const cli_value *value = &self->asked->values[index];
+        if (!value->given || !option->shapes_results) continue;
+        if (cut && (index == CLI_OPS || index == CLI_QUICK)) continue;
+        fprintf(stderr, " --%s%s", option->name, value->text ? " " : "");
+        if (value->text) cli_print_word(stderr, value->text);
+    }
+    if (cut) fprintf(stderr, " --ops %" PRIu64, needed_ops);
+    fputc('\n', stderr);
+}
+
+static void run_one(run *self, const plan_workload *workload, const policy *chosen, int is_baseline)
+{
+    char label[256];
+    runner_outcome outcome;
+    row *made = &self->rows.rows[self->rows.count++];
+    const runner_job job = { workload->text, self->plan.device, chosen, &workload->stream, workload->stream.seed,
+                             self->plan.timed, is_baseline };
+    snprintf(label, sizeof label, "%s/%s", workload->text, chosen->text);
+    progress_row(&self->progress, label);
+    pass_settings settings = self->plan.settings;
+    if (is_baseline) settings.verify = VERIFY_OFF;
+    runner_row(&job, &settings, made, &outcome);
+    progress_clear(&self->progress);
+    if (outcome.status <= PASS_OOM || is_baseline) return; /* nobody asked whether the baseline is right */
+    run_raise(self, outcome.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS);
+    fprintf(stderr, "stress: %s: %s: %s\n", label, made->cells[COLUMN_STATUS].text, made->note);
+    run_repro(self, &job, outcome.needed_ops);
+}
+
+/* The table compares with `raw`; where that was not asked for it is run for the table alone. */
+static int run_needs_baseline(const run *self, const plan_workload *workload)
+{
+    int wanted = 0;
+    if (self->asked->values[CLI_QUIET].given) return 0;
+    for (size_t index = 0; index < self->plan.policy_count; index++) {
+        const policy *chosen = &self->plan.policies[index];
+        if (!plan_wants(&self->plan, workload, chosen)) continue;
+        if (chosen->raw) return 0;
+        wanted = 1;
+    }
+    return wanted;
+}
+
+static int run_rows(run *self, problem *why)
+{
+    const plan *made = &self->plan;
+    size_t most = made->workload_count * (made->policy_count + 1);
+    self->rows.rows = calloc(most, sizeof *self->rows.rows);
+    if (!self->rows.rows) return problem_set(why, EXIT_HARNESS, "no host memory for %zu rows", most);
+    for (size_t index = 0; index < made->workload_count; index++) {
+        const plan_workload *workload = &made->workloads[index];
+        if (run_needs_baseline(self, workload)) run_one(self, workload, &run_baseline, 1);
+        for (size_t item = 0; item < made->policy_count; item++) {
+            if (plan_wants(made, workload, &made->policies[item])) run_one(self, workload, &made->policies[item], 0);
+        }
+    }
+    return 0;
+}
+
+static size_t run_row_count(const run *self)
+{
+    size_t count = 0;
+    for (size_t index = 0; index < self->plan.workload_count; index++) {
+        const plan_workload *workload = &self->plan.workloads[index];
+        count += (size_t)run_needs_baseline(self, workload);
+        for (size_t item = 0; item < self->plan.policy_count; item++) {
+            count += (size_t)plan_wants(&self->plan, workload, &self->plan.policies[item]);
+        }
+    }
+    return count;
+}
+
+static void run_table(const run *self)
+{
+    FILE *out = self->stdout_taken ? stderr : stdout;
+    if (self->asked->values[CLI_QUIET].given) return;
+    const table_style style = table_style_for(out, self->asked->values[CLI_COLOR].text);
+    table_write(out, &self->rows, &style);
+}
+
+static int run_write(run *self, problem *why)
+{
+    const output_material material = { &self->rows, self->argv, self->plan.device,
+                                       self->plan.workload_count == 1 ? &self->plan.workloads[0].stream : NULL };
+    int failed = 0;
+    for (size_t index = 0; index < self->output_count; index++) {
+        failed |= output_write(&self->outputs[index], &material, why);
+    }
+    run_table(self);
+    return output_finish_stdout(why) || failed ? -1 : 0;
+}
+
+static void run_tell_plan(const run *self)
+{
+    if (!self->asked->values[CLI_VERBOSE].given || self->asked->values[CLI_QUIET].given) return;
+    fprintf(stderr, "stress: device %s, verify %s, %s\n", self->plan.device, self->asked->values[CLI_VERIFY].text,
+            self->plan.timed ? "timed in a second pass" : "not timed");
+    for (size_t index = 0; index < self->plan.policy_count; index++) {
+        char text[512];
+        const policy *chosen = &self->plan.policies[index];
+        gpuarena_config_text(&chosen->config, text, sizeof text);
+        fprintf(stderr, "stress: policy %s: %s\n", chosen->text, chosen->raw ? "cudaMalloc and cudaFree" : text);
+    }
+}
+
+static int run_all(run *self, problem *why)
+{
+    if (run_outputs(self, why) || plan_make(&self->plan, self->asked, why) || run_open(self, why)) return -1;
+    run_tell_plan(self);
+    self->progress = progress_start(self->asked->values[CLI_PROGRESS].text, self->asked->values[CLI_QUIET].given,
+                                    run_row_count(self));
+    self->plan.settings.progress = &self->progress;
+    return run_rows(self, why) || run_write(self, why) ? -1 : 0;
+}
+
+int run_command(const cli *asked, const char *const *argv, problem *why)
+{
+    run self;
+    memset(&self, 0, sizeof self);
+    self.asked = asked;
+    self.argv = argv;
+    if (run_all(&self, why)) run_raise(&self, why->exit_code);
+    for (size_t index = 0; index < self.output_count; index++) output_abandon(&self.outputs[index]);
+    for (size_t index = 0; index < self.rows.count; index++) row_free(&self.rows.rows[index]);
+    free(self.rows.rows);
+    free(self.outputs);
+    plan_free(&self.plan);
+    return self.exit_code;
+}

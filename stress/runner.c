@@ -1,0 +1,121 @@
+/* Two passes over the same operations, and their numbers as cells.
+   It must not know how ops are made or rows printed.
+   Tested by tests/test_runner.c and tests/run.t. */
+#include "runner.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const runner_status_names[] = { "ok", "oom", "verify_failed", "error" };
+
+static void runner_identity(const runner_job *job, row *made)
+{
+    memset(made, 0, sizeof *made);
+    row_text(made, COLUMN_WORKLOAD, job->workload);
+    row_text(made, COLUMN_POLICY, job->chosen->text);
+    row_text(made, COLUMN_DEVICE, job->device);
+    row_count(made, COLUMN_SEED, job->seed);
+    made->is_baseline = job->is_baseline;
+}
+
+static void runner_memory(const runner_job *job, const pass_result *result, row *made)
+{
+    const memory_track *memory = &result->memory;
+    row_count(made, COLUMN_REQUESTED_PEAK, memory->requested_peak_bytes);
+    row_count(made, COLUMN_LIVE_PEAK, memory->live_peak_bytes);
+    row_count(made, COLUMN_RESERVED_PEAK, memory->reserved_peak_bytes);
+    if (memory->requested_peak_bytes) row_ratio(made, COLUMN_FOOTPRINT, memory_footprint(memory));
+    if (job->chosen->raw) return;                /* nobody can see these in cudaMalloc */
+    row_count(made, COLUMN_GPU_WAITS, result->gpu_waits);
+    row_ratio(made, COLUMN_FRAGMENTATION, memory->fragmentation);
+    row_count(made, COLUMN_STRANDED_PEAK, memory->stranded_peak_bytes);
+    row_count(made, COLUMN_REMAPPED_PAGES, result->remapped_pages);
+}
+
+static void runner_oom(const pass_oom *oom, row *made)
+{
+    if (!oom->happened) return;
+    row_count(made, COLUMN_OOM_OP, oom->op);
+    row_count(made, COLUMN_OOM_REQUESTED, oom->refusal.requested_bytes);
+    row_count(made, COLUMN_OOM_FREE, oom->refusal.free_bytes);
+    if (oom->refusal.largest_known) row_count(made, COLUMN_OOM_LARGEST, oom->refusal.largest_bytes);
+    row_text(made, COLUMN_OOM_REASON, oom->refusal.reason);
+    snprintf(made->note, sizeof made->note, "%s", oom->refusal.text);
+}
+
+static void runner_status(pass_status status, const char *message, row *made, runner_outcome *outcome)
+{
+    outcome->status = status;
+    row_text(made, COLUMN_STATUS, runner_status_names[status]);
+    if (status > PASS_OOM) snprintf(made->note, sizeof made->note, "%s", message);
+}
+
+static void runner_results(const runner_job *job, const pass_result *result, row *made, runner_outcome *outcome)
+{
+    row_count(made, COLUMN_OPS, result->ops);
+    row_count(made, COLUMN_DRIVER_CALLS, result->driver_calls);
+    row_count(made, COLUMN_DRIVER_VNS, result->driver_vns);
+    row_hex(made, COLUMN_DIGEST, result->digest);
+    runner_memory(job, result, made);
+    runner_oom(&result->oom, made);
+    runner_status(result->status, result->message, made, outcome);
+    outcome->needed_ops = result->needed_ops;
+}
+
+/* Too few samples for a percentile leave its cell empty. */
+static void runner_percentile(row *made, row_column column, const histogram *latency, unsigned per_mille)
+{
+    if (histogram_supports(latency, per_mille)) row_count(made, column, histogram_percentile(latency, per_mille));
+}
+
+static void runner_times(row *made, uint64_t ops)
+{
+    const histogram *allocs = made->allocs, *frees = made->frees;
+    if (ops) row_tenths(made, COLUMN_HOST_NS, (double)(allocs->sum + frees->sum) / (double)ops);
+    runner_percentile(made, COLUMN_ALLOC_P50, allocs, 500);
+    runner_percentile(made, COLUMN_ALLOC_P99, allocs, 990);
+    if (allocs->count) row_count(made, COLUMN_ALLOC_MAX, allocs->max);
+    runner_percentile(made, COLUMN_FREE_P50, frees, 500);
+}
+
+static void runner_void(row *made, const char *message, runner_outcome *outcome)
+{
+    row_free(made);
+    runner_status(PASS_ERROR, message, made, outcome);
+    outcome->needed_ops = UINT64_MAX;
+}
+
+/* The same stream again, on a fresh device, with a clock instead of checks. It counts only if it did the same. */
+static void runner_time(const runner_job *job, const pass_settings *settings, const pass_result *verified, row *made,
+                        runner_outcome *outcome)
+{
+    pass_result timed;
+    char message[128];
+    made->allocs = calloc(1, sizeof *made->allocs);
+    made->frees = calloc(1, sizeof *made->frees);
+    if (!made->allocs || !made->frees) {
+        runner_void(made, "no host memory for the histograms", outcome);
+        return;
+    }
+    pass_timing timing = { made->allocs, made->frees };
+    pass_run(settings, job->stream, job->chosen, &timing, &timed);
+    if (timed.digest == verified->digest && timed.ops == verified->ops) {
+        runner_times(made, timed.ops);
+        return;
+    }
+    snprintf(message, sizeof message,
+             "the timing pass differs: digest %016" PRIx64 " after %" PRIu64 " ops, expected %016" PRIx64
+             " after %" PRIu64,
+             timed.digest, timed.ops, verified->digest, verified->ops);
+    runner_void(made, message, outcome);
+}
+
+void runner_row(const runner_job *job, const pass_settings *settings, row *made, runner_outcome *outcome)
+{
+    pass_result result;
+    runner_identity(job, made);
+    pass_run(settings, job->stream, job->chosen, NULL, &result);
+    runner_results(job, &result, made, outcome);
+    if (job->timed && result.status <= PASS_OOM) runner_time(job, settings, &result, made, outcome);
+}

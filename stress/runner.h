@@ -1,0 +1,27 @@
+/* One row: a workload through a policy, verified in one pass and timed in another, as cells of the report.
+   Knows nothing of files or the command line. Tested by tests/test_runner.c and tests/run.t. */
+#ifndef STRESS_RUNNER_H
+#define STRESS_RUNNER_H
+
+#include "pass.h"
+#include "report/row.h"
+
+typedef struct runner_job {
+    const char      *workload;                   /* as asked for; these three outlive the row */
+    const char      *device;
+    const policy    *chosen;
+    const op_stream *stream;
+    uint64_t         seed;
+    int              timed;                      /* a second pass measures time */
+    int              is_baseline;                /* for the table alone */
+} runner_job;
+
+typedef struct runner_outcome {
+    pass_status status;
+    uint64_t    needed_ops;                      /* VERIFY_FAILED, ERROR: allocations and frees that lead to it */
+} runner_outcome;
+
+/* Fills *made (free it by row_free). Whatever goes wrong is the row's status, with a note that says what. */
+void runner_row(const runner_job *job, const pass_settings *settings, row *made, runner_outcome *outcome);
+
+#endif

@@ -1,0 +1,42 @@
+/* The address space of one device: ranges in use, the lowest gap that fits, which range an address lies in.
+   It must not know what backs a range, nor of driver calls. Offsets count from the start of the device's window.
+   Tested by tests/test_sim_parts.c, and through the device by tests/test_sim_memory.c. */
+#ifndef STRESS_SIM_ADDRESSES_H
+#define STRESS_SIM_ADDRESSES_H
+
+#include "slab.h"
+
+/* A treap by offset, each node with the largest gap and the largest hole of its subtree:
+     gap      = start of the next range (or end of the space) - end of this one
+     gap_max  = max(gap, lower.gap_max, upper.gap_max); hole_max likewise */
+typedef struct address_range address_range;
+struct address_range {
+    uint64_t offset, bytes;                      /* whole granules; set before addresses_insert, then fixed */
+    uint64_t requested_bytes;                    /* of a block; a slab's are in its pieces */
+    slab    *slab;                               /* NULL: a block */
+    uint64_t gap_bytes, gap_max_bytes;
+    uint64_t hole_bytes, hole_max_bytes;         /* hole: what may still be placed inside, see addresses_set_hole */
+    uint64_t rank;                               /* heap order: a hash of the offset, so that shapes repeat */
+    address_range *lower, *upper;
+};
+
+typedef struct addresses {
+    uint64_t space_bytes;
+    address_range *root;
+    address_range origin;                        /* the first granule, never handed out: offset 0 is no address */
+} addresses;
+
+#define ADDRESSES_NONE UINT64_MAX
+
+void addresses_init(addresses *space, uint64_t space_bytes);     /* *space must not move afterwards */
+
+/* All O(log ranges). */
+uint64_t       addresses_lowest_gap(const addresses *space, uint64_t bytes);     /* its offset, or ADDRESSES_NONE */
+void           addresses_insert(addresses *space, address_range *range);         /* into a gap; not freed here */
+void           addresses_remove(addresses *space, address_range *range);
+address_range *addresses_at(const addresses *space, uint64_t offset);            /* NULL: in no range */
+address_range *addresses_lowest(const addresses *space);                         /* NULL: there is none */
+void           addresses_set_hole(addresses *space, address_range *range, uint64_t bytes);
+address_range *addresses_lowest_hole(const addresses *space, uint64_t bytes);    /* of at least bytes, or NULL */
+
+#endif

@@ -1,0 +1,12 @@
+/* What the codes of driver entries mean, and what the CUDA runtime calls them: one table.
+   It must not know which call answered with a code.
+   Tested by tests/test_sim_driver.c. */
+#ifndef STRESS_SIM_CODES_H
+#define STRESS_SIM_CODES_H
+
+#include "sim.h"
+
+gpuarena_status codes_status(int code);          /* FAILED for any code that is not listed */
+const char     *codes_name(int code);            /* "unrecognized error code" likewise, as cudaGetErrorName says */
+
+#endif

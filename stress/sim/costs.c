@@ -1,0 +1,188 @@
+/* The cost table: defaults, exact integer arithmetic, and its text form.
+   Must not know when a call is made or why.
+   Tested by tests/test_sim_costs.c. */
+#include "costs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "../slice.h"
+
+enum { COSTS_LINE_BYTES = 200 };
+
+static const char *const costs_names[SIM_COST_KINDS] = {
+#define X(name, text, fixed, per_mib, what) text,
+    SIM_COSTS(X)
+#undef X
+};
+
+static const char *const costs_meanings[SIM_COST_KINDS] = {
+#define X(name, text, fixed, per_mib, what) what,
+    SIM_COSTS(X)
+#undef X
+};
+
+typedef struct costs_file {                      /* a file being read, for messages */
+    const char *path;
+    uint64_t    line;
+    int         seen[SIM_COST_KINDS];
+    problem    *why;
+} costs_file;
+
+const sim_costs *sim_costs_default(void)
+{
+    static const sim_costs defaults = { {
+#define X(name, text, fixed, per_mib, what) { fixed, per_mib },
+        SIM_COSTS(X)
+#undef X
+    } };
+    return &defaults;
+}
+
+uint64_t sim_costs_ns(const sim_costs *costs, sim_cost_kind kind, uint64_t bytes)
+{
+    const sim_cost *cost = &costs->of[kind];
+    uint64_t whole_mib = bytes >> 20, rest = bytes & (((uint64_t)1 << 20) - 1);
+    return cost->fixed_ns + whole_mib * cost->per_mib_ns + (rest * cost->per_mib_ns >> 20);
+}
+
+static int costs_expected(const costs_file *file, slice found, const char *expected)
+{
+    return problem_set(file->why, EXIT_USAGE, "%s:%" PRIu64 ": found %s, expected %s", file->path, file->line,
+                       slice_show(found).text, expected);
+}
+
+/* Takes the next column off the front of the line; empty when there is none. */
+static slice costs_take_word(slice *line)
+{
+    slice word = *line;
+    while (word.length > 0 && (*word.bytes == ' ' || *word.bytes == '\t')) {
+        word.bytes++;
+        word.length--;
+    }
+    size_t length = 0;
+    while (length < word.length && word.bytes[length] != ' ' && word.bytes[length] != '\t') {
+        length++;
+    }
+    line->bytes = word.bytes + length;
+    line->length = word.length - length;
+    word.length = length;
+    return word;
+}
+
+static int costs_read_name(costs_file *file, slice word, sim_cost_kind *kind)
+{
+    for (int i = 0; i < SIM_COST_KINDS; i++) {
+        if (slice_is(word, costs_names[i])) {
+            *kind = (sim_cost_kind)i;
+            if (file->seen[i]) {
+                return costs_expected(file, word, "each name once");
+            }
+            file->seen[i] = 1;
+            return 0;
+        }
+    }
+    char expected[128] = "one of";
+    for (int i = 0; i < SIM_COST_KINDS; i++) {
+        size_t length = strlen(expected);
+        snprintf(expected + length, sizeof expected - length, " %s", costs_names[i]);
+    }
+    return costs_expected(file, word, expected);
+}
+
+static int costs_read_number(const costs_file *file, slice word, uint64_t highest, const char *what, uint64_t *number)
+{
+    if (slice_decimal(word, number) && *number <= highest) {
+        return 0;
+    }
+    char expected[96];
+    snprintf(expected, sizeof expected, "%s, a whole number up to %" PRIu64, what, highest);
+    return costs_expected(file, word, expected);
+}
+
+static int costs_read_line(costs_file *file, slice line, sim_costs *costs)
+{
+    const char *comment = line.length > 0 ? memchr(line.bytes, '#', line.length) : NULL;
+    if (comment) {
+        line.length = (size_t)(comment - line.bytes);
+    }
+    slice name = costs_take_word(&line);
+    if (name.length == 0) {
+        return 0;
+    }
+    sim_cost_kind kind = SIM_COST_CONTEXT;
+    if (costs_read_name(file, name, &kind)) {
+        return -1;
+    }
+    sim_cost *cost = &costs->of[kind];
+    slice fixed = costs_take_word(&line), per_mib = costs_take_word(&line);
+    if (costs_read_number(file, fixed, SIM_COST_MAX_FIXED_NS, "fixed_ns", &cost->fixed_ns)
+        || costs_read_number(file, per_mib, SIM_COST_MAX_PER_MIB_NS, "per_mib_ns", &cost->per_mib_ns)) {
+        return -1;
+    }
+    slice surplus = costs_take_word(&line);
+    return surplus.length > 0 ? costs_expected(file, surplus, "the end of the line after three columns") : 0;
+}
+
+/* Reads one line without its newline. 1: a line; 0: the end of the file; -1: a problem. */
+static int costs_next_line(costs_file *file, FILE *in, char *text, size_t *length)
+{
+    file->line++;
+    *length = 0;
+    int byte;
+    while ((byte = fgetc(in)) != EOF && byte != '\n') {
+        if (byte == '\0') {
+            return problem_set(file->why, EXIT_USAGE, "%s:%" PRIu64 ": found a NUL byte, expected text", file->path,
+                               file->line);
+        }
+        if (*length == COSTS_LINE_BYTES) {
+            return problem_set(file->why, EXIT_USAGE, "%s:%" PRIu64 ": expected at most %d bytes a line",
+                               file->path, file->line, COSTS_LINE_BYTES);
+        }
+        text[(*length)++] = (char)byte;
+    }
+    if (ferror(in)) {
+        return problem_set(file->why, EXIT_USAGE, "%s:%" PRIu64 ": expected a readable file: %s", file->path,
+                           file->line, strerror(errno));
+    }
+    if (byte == EOF && *length > 0) {
+        return problem_set(file->why, EXIT_USAGE, "%s:%" PRIu64 ": expected a newline at the end of the last line",
+                           file->path, file->line);
+    }
+    return byte != EOF;
+}
+
+int sim_costs_read(const char *path, sim_costs *costs, problem *why)
+{
+    FILE *in = fopen(path, "r");
+    if (!in) {
+        return problem_set(why, EXIT_USAGE, "%s:0: expected a file of costs: %s", path, strerror(errno));
+    }
+    costs_file file = { path, 0, { 0 }, why };
+    sim_costs read = *sim_costs_default();
+    char text[COSTS_LINE_BYTES];
+    slice line = { text, 0 };
+    int more;
+    while ((more = costs_next_line(&file, in, text, &line.length)) > 0) {
+        if (costs_read_line(&file, line, &read)) {
+            more = -1;
+            break;
+        }
+    }
+    fclose(in);
+    if (more == 0) {
+        *costs = read;
+    }
+    return more;
+}
+
+int sim_costs_write(const sim_costs *costs, FILE *out)
+{
+    fprintf(out, "# name fixed_ns per_mib_ns\n");
+    for (int i = 0; i < SIM_COST_KINDS; i++) {
+        fprintf(out, "%s %" PRIu64 " %" PRIu64 "  # %s\n", costs_names[i], costs->of[i].fixed_ns,
+                costs->of[i].per_mib_ns, costs_meanings[i]);
+    }
+    return ferror(out) ? -1 : 0;
+}

@@ -1,0 +1,46 @@
+/* What each driver call costs the host: one table, a fixed part and a part per MiB, in virtual nanoseconds.
+   It must not know when a call is made or why: engine.c and table_memory.c charge. Text form: `--costs FILE`.
+   Tested by tests/test_sim_costs.c. */
+#ifndef STRESS_SIM_COSTS_H
+#define STRESS_SIM_COSTS_H
+
+#include "sim.h"
+
+/* X(NAME, name in files, fixed ns, ns per MiB, what): defaults are published latencies of A100-class devices. */
+#define SIM_COSTS(X) \
+    X(CONTEXT,      "context",      150000000,   0, "creation of a device's context") \
+    X(MALLOC_SLAB,  "malloc_slab",       5000,   0, "cudaMalloc that fits an open 2 MiB slab") \
+    X(MALLOC_BLOCK, "malloc_block",    120000, 120, "cudaMalloc otherwise, a new slab included") \
+    X(FREE_SLAB,    "free_slab",         4000,   0, "cudaFree that leaves its slab in place") \
+    X(FREE_BLOCK,   "free_block",       75000, 370, "cudaFree otherwise, the last piece of a slab included") \
+    X(INFO,         "info",             10000,   0, "cudaMemGetInfo")
+
+typedef enum sim_cost_kind {
+#define X(name, text, fixed, per_mib, what) SIM_COST_##name,
+    SIM_COSTS(X)
+#undef X
+    SIM_COST_KINDS
+} sim_cost_kind;
+
+/* Bounds that keep every product and sum below 2^64: 1,000 s a call, 1 s a MiB. */
+#define SIM_COST_MAX_FIXED_NS   ((uint64_t)1000000000000)
+#define SIM_COST_MAX_PER_MIB_NS ((uint64_t)1000000000)
+
+typedef struct sim_cost { uint64_t fixed_ns, per_mib_ns; } sim_cost;
+struct sim_costs { sim_cost of[SIM_COST_KINDS]; };
+
+const sim_costs *sim_costs_default(void);
+
+/* fixed + per MiB x bytes, the product exact, a fraction of a nanosecond dropped. bytes: below 2^44. */
+uint64_t sim_costs_ns(const sim_costs *costs, sim_cost_kind kind, uint64_t bytes);
+
+/* Reads lines `name fixed_ns per_mib_ns`, separated by spaces or tabs; # starts a comment; empty lines are fine. Each
+   name at most once; a name that is left out keeps its default. 0, or -1 and a problem that names file, line and what
+   was expected: unknown or repeated name, bad or too large number, wrong number of columns, a last line without its
+   newline, a line above 200 bytes, anything that is no text, a file that cannot be read. *costs is then unchanged. */
+int sim_costs_read(const char *path, sim_costs *costs, problem *why);
+
+/* Writes what sim_costs_read accepts. 0, or -1 if a write failed. */
+int sim_costs_write(const sim_costs *costs, FILE *out);
+
+#endif

@@ -1,0 +1,219 @@
+/* Blocks, slabs and the physical granules behind them. Everything that may fail is done before anything changes.
+   Must not know of driver codes, costs, faults or the judge.
+   Tested by tests/test_sim_memory.c and test_sim_contents.c. */
+#include "devmem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void devmem_init(devmem *memory, uint64_t capacity_bytes, uint64_t context_bytes)
+{
+    memset(memory, 0, sizeof *memory);
+    addresses_init(&memory->addresses, MAPPING_SPACE);
+    memory->capacity_bytes = capacity_bytes;
+    memory->context_bytes = context_bytes;
+    memory->high_offset = SIM_GRANULE;
+}
+
+static void devmem_destroy_range(devmem *memory, address_range *range)
+{
+    addresses_remove(&memory->addresses, range);
+    slab_destroy(range->slab);
+    free(range);
+}
+
+void devmem_destroy(devmem *memory)
+{
+    address_range *range;
+    while ((range = addresses_lowest(&memory->addresses)) != NULL) {
+        devmem_destroy_range(memory, range);
+    }
+    mapping_destroy(&memory->mapping);
+    granules_destroy(&memory->granules);
+}
+
+uint64_t devmem_free_bytes(const devmem *memory)
+{
+    return memory->capacity_bytes - memory->context_bytes - memory->held_bytes - memory->rival_bytes;
+}
+
+/* A range of whole granules with physical memory behind all of them. */
+static devmem_result devmem_add_range(devmem *memory, uint64_t bytes, address_range **added)
+{
+    uint64_t free_bytes = devmem_free_bytes(memory);
+    if (bytes > free_bytes || free_bytes - bytes < (SIM_GRANULE - bytes % SIM_GRANULE) % SIM_GRANULE) {
+        return DEVMEM_FULL;
+    }
+    uint64_t whole = (bytes + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE;
+    uint64_t offset = addresses_lowest_gap(&memory->addresses, whole);
+    if (offset == ADDRESSES_NONE) {
+        return DEVMEM_FULL;
+    }
+    address_range *range = calloc(1, sizeof *range);
+    if (!range || mapping_reserve(&memory->mapping, offset, whole)
+        || granules_reserve(&memory->granules, (uint32_t)(whole / SIM_GRANULE))) {
+        free(range);
+        return DEVMEM_HOST_MEMORY;
+    }
+    range->offset = offset;
+    range->bytes = whole;
+    addresses_insert(&memory->addresses, range);
+    for (uint64_t at = offset; at < offset + whole; at += SIM_GRANULE) {
+        mapping_set(&memory->mapping, at, granules_take(&memory->granules));
+    }
+    memory->held_bytes += whole;
+    if (memory->held_bytes > memory->held_peak_bytes) {
+        memory->held_peak_bytes = memory->held_bytes;
+    }
+    if (offset + whole > memory->high_offset) {
+        memory->high_offset = offset + whole;
+    }
+    *added = range;
+    return DEVMEM_OK;
+}
+
+static void devmem_drop_range(devmem *memory, address_range *range)
+{
+    for (uint64_t at = range->offset; at < range->offset + range->bytes; at += SIM_GRANULE) {
+        granules_give(&memory->granules, mapping_get(&memory->mapping, at));
+        mapping_set(&memory->mapping, at, MAPPING_NONE);
+    }
+    memory->held_bytes -= range->bytes;
+    devmem_destroy_range(memory, range);
+}
+
+static devmem_result devmem_obtain_block(devmem *memory, uint64_t bytes, uint64_t *offset, devmem_work *work)
+{
+    address_range *range;
+    devmem_result result = devmem_add_range(memory, bytes, &range);
+    if (result == DEVMEM_OK) {
+        range->requested_bytes = bytes;
+        *offset = range->offset;
+        work->bytes = range->bytes;
+    }
+    return result;
+}
+
+static devmem_result devmem_obtain_piece(devmem *memory, uint32_t bytes, uint64_t *offset, devmem_work *work)
+{
+    address_range *range = addresses_lowest_hole(&memory->addresses, bytes);
+    if (range) {
+        if (slab_reserve(range->slab)) {
+            return DEVMEM_HOST_MEMORY;
+        }
+        work->in_slab = 1;
+    } else {
+        slab *area = slab_create();
+        devmem_result result = area ? devmem_add_range(memory, SIM_GRANULE, &range) : DEVMEM_HOST_MEMORY;
+        if (result != DEVMEM_OK) {
+            slab_destroy(area);
+            return result;
+        }
+        range->slab = area;
+        work->bytes = range->bytes;
+    }
+    *offset = range->offset + slab_take(range->slab, bytes);
+    addresses_set_hole(&memory->addresses, range, slab_largest_hole(range->slab));
+    return DEVMEM_OK;
+}
+
+devmem_result devmem_obtain(devmem *memory, uint64_t bytes, uint64_t *offset, devmem_work *work)
+{
+    memset(work, 0, sizeof *work);
+    return bytes < SIM_GRANULE ? devmem_obtain_piece(memory, (uint32_t)bytes, offset, work)
+                               : devmem_obtain_block(memory, bytes, offset, work);
+}
+
+int devmem_find(const devmem *memory, uint64_t offset, devmem_place *place)
+{
+    address_range *range = addresses_at(&memory->addresses, offset);
+    if (!range) {
+        return 0;
+    }
+    devmem_place block = { range, NULL, range->offset, range->requested_bytes };
+    if (range->slab) {
+        block.piece = slab_at(range->slab, (uint32_t)(offset - range->offset));
+        if (!block.piece) {
+            return 0;
+        }
+        block.offset += block.piece->offset;
+        block.bytes = block.piece->bytes;
+    }
+    *place = block;
+    return 1;
+}
+
+/* One granule's share of a range, for a walk over the granules behind it. */
+typedef struct devmem_part { uint32_t granule, from, to; } devmem_part;
+
+/* The part of [offset, end) that lies in the granule of offset. */
+static devmem_part devmem_first_part(const devmem *memory, uint64_t offset, uint64_t end)
+{
+    uint64_t from = offset % SIM_GRANULE, left = end - offset;
+    uint64_t to = left < SIM_GRANULE - from ? from + left : SIM_GRANULE;
+    devmem_part part = { mapping_get(&memory->mapping, offset), (uint32_t)from, (uint32_t)to };
+    return part;
+}
+
+static int devmem_paint(devmem *memory, uint64_t offset, uint64_t bytes, uint32_t known, uint64_t pattern)
+{
+    uint64_t end = offset + bytes;
+    while (offset < end) {
+        devmem_part part = devmem_first_part(memory, offset, end);
+        if (granules_fill(&memory->granules, part.granule, part.from, part.to, known, pattern)) {
+            return -1;
+        }
+        offset += part.to - part.from;
+    }
+    return 0;
+}
+
+void devmem_give_back(devmem *memory, const devmem_place *place, devmem_work *work)
+{
+    address_range *range = place->range;
+    memset(work, 0, sizeof *work);
+    if (!place->piece || range->slab->count == 1) {
+        work->bytes = range->bytes;
+        devmem_drop_range(memory, range);
+        return;
+    }
+    /* Forgetting may split a content piece and so need host memory; without it the old contents stay, which is what
+       freed memory may hold as well. */
+    (void)devmem_paint(memory, place->offset, place->bytes, 0, 0);
+    work->in_slab = 1;
+    slab_drop(range->slab, place->piece);
+    addresses_set_hole(&memory->addresses, range, slab_largest_hole(range->slab));
+}
+
+int devmem_holds(const devmem *memory, uint64_t offset, uint64_t bytes)
+{
+    devmem_place place;
+    if (bytes == 0) {
+        return 1;
+    }
+    if (!devmem_find(memory, offset, &place)) {
+        return 0;
+    }
+    uint64_t inside = offset - place.offset;
+    return inside < place.bytes && bytes <= place.bytes - inside;
+}
+
+int devmem_fill(devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern)
+{
+    return devmem_paint(memory, offset, bytes, 1, pattern);
+}
+
+int devmem_verify(const devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset)
+{
+    uint64_t start = offset, end = offset + bytes;
+    while (offset < end) {
+        devmem_part part = devmem_first_part(memory, offset, end);
+        uint32_t bad = granules_matches(&memory->granules, part.granule, part.from, part.to, pattern);
+        if (bad < part.to) {
+            *bad_offset = offset - start + (bad - part.from);
+            return 0;
+        }
+        offset += part.to - part.from;
+    }
+    return 1;
+}

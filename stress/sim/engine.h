@@ -1,0 +1,47 @@
+/* The state of the simulated machine, shared by the files that serve calls: one group of driver entries a file.
+   It must not be included outside stress/sim. What one part knows is behind that part's own header.
+   Tested by tests/test_sim_*.c through sim.h. */
+#ifndef STRESS_SIM_ENGINE_H
+#define STRESS_SIM_ENGINE_H
+
+#include "costs.h"
+#include "devmem.h"
+#include "faults.h"
+#include "judge.h"
+
+typedef struct sim_device {
+    sim     *sim;
+    int      ordinal;
+    int      has_context;                        /* 1: its creation has been charged */
+    int      lost_code;                          /* not 0: the sticky code that every call answers */
+    uint64_t calls[SIM_CALL_KINDS], vns[SIM_CALL_KINDS];
+    devmem   memory;
+} sim_device;
+
+typedef struct sim_lie { const sim_device *device; uint64_t address, bytes; } sim_lie;
+
+struct sim {
+    uint64_t    now_ns;
+    sim_costs   costs;
+    faults      faults;
+    judge       judge;
+    sim_lie     lies[FAULTS_MOST];               /* answered and not given back; each fault lies once at most */
+    int         lie_count;
+    int         device_count;
+    sim_device *devices;
+};
+
+/* Addresses: device d has those from (d + 1) x 8 TiB on. engine_offset: 1 and the offset if it is this device's. */
+uint64_t engine_address(const sim_device *device, uint64_t offset);
+int      engine_offset(const sim_device *device, uint64_t address, uint64_t *offset);
+
+/* An address for people, relative to its device: "+0x200000", "device 1 +0x200000", "an address of no device". */
+typedef struct engine_text { char text[48]; } engine_text;
+engine_text engine_name(const sim_device *device, uint64_t address);
+
+/* Starts a call: counts it, and says what becomes of it. A sticky code loses the device. */
+fault_answer engine_begin_call(sim_device *device, sim_call kind, uint64_t bytes);
+/* Ends it: charges the cost to clock and counters, and returns the code. */
+int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_ns);
+
+#endif

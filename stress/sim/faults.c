@@ -1,0 +1,63 @@
+/* When faults act: calls are counted here, and each is compared with every part.
+   Must not know of memory, nor how the parts were written.
+   Tested by tests/test_sim_faults.c. */
+#include "faults.h"
+
+static int faults_concerns(const faults *set, const fault *part, sim_call kind, uint64_t bytes)
+{
+    switch (part->type) {
+    case FAULT_CALL: {
+        if (part->nth == 0 || (part->kind != kind && part->kind != SIM_CALL_KINDS)) {
+            return 0;
+        }
+        uint64_t calls = set->calls[part->kind];
+        return calls == part->nth || (part->lasting && calls > part->nth);
+    }
+    case FAULT_ABOVE:
+        return kind == SIM_CALL_OBTAIN && bytes > part->bytes;
+    case FAULT_NULL: case FAULT_MISALIGNED: case FAULT_OVERLAP:
+        return kind == SIM_CALL_OBTAIN && set->calls[kind] == part->nth;
+    case FAULT_RIVAL:
+        break;
+    }
+    return 0;
+}
+
+void faults_count(faults *set, sim_call kind)
+{
+    set->calls[kind]++;
+    set->calls[SIM_CALL_KINDS]++;
+}
+
+fault_answer faults_answer(faults *set, sim_call kind, uint64_t bytes)
+{
+    fault_answer answer = { SIM_SUCCESS, FAULT_CALL };
+    for (int i = -1; i < set->count; i++) {
+        fault *part = i < 0 ? &set->campaign : &set->parts[i];
+        if (faults_concerns(set, part, kind, bytes)) {
+            part->fired = 1;
+            answer.code = part->code;
+            answer.lie = part->type;
+            if (part->type == FAULT_ABOVE) {
+                answer.lie = FAULT_CALL;
+            }
+            break;
+        }
+    }
+    return answer;
+}
+
+const fault *faults_next_rival(faults *set, uint64_t op)
+{
+    fault *next = NULL;
+    for (int i = 0; i < set->count; i++) {
+        fault *part = &set->parts[i];
+        if (part->type == FAULT_RIVAL && !part->fired && part->nth <= op && (!next || part->nth < next->nth)) {
+            next = part;
+        }
+    }
+    if (next) {
+        next->fired = 1;
+    }
+    return next;
+}

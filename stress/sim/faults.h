@@ -1,0 +1,68 @@
+/* Faults: which calls fail, which answers lie, when another process takes memory. One text grammar:
+
+     faults = [part {(";" | ",") part}]
+     part   = KIND ":" N ["+"] ["=" CODE]   the Nth call of this kind (from 1) fails, with "+" every one from it on
+            | "obtain>" SIZE ["=" CODE]     every obtain of more than SIZE fails
+            | "null:" N                     the Nth obtain answers success with NULL,
+            | "misaligned:" N               .. with an address that no alignment of 256 or more allows,
+            | "overlap:" N                  .. with the address of memory that is held already
+            | "rival@" OP "=" ["-"] SIZE ["/" DEVICE]
+                                            before operation OP another process takes SIZE of the device's memory,
+                                            or gives it back with "-"; DEVICE 0 if left out
+     KIND   = "obtain" | "give_back" | "info" | "any"
+     CODE   = 1 .. 9999                     default: 2 for obtain, 999 for the others
+     SIZE   = decimal bytes ["K" | "M" | "G" | "T"]
+
+   Calls are counted over all devices, those that fail or are lied to included. Of several parts that concern one call
+   the first in the text acts. A rival takes what is free at most, and gives back what it holds at most. Lying answers
+   take no memory: the range is no one's until it is given back, which succeeds; an overlap with nothing held answers
+   truly, and so does a request for 0 bytes or above the capacity. A call that fails changes nothing but clock and
+   counters. Codes that the CUDA runtime calls sticky (700, 710, 714 to 719, 214) make every later call on that device
+   fail with them; 4 (unloading) is not sticky by itself: `any:9+=4`.
+   It must not know of memory or of what calls do. Tested by tests/test_sim_faults.c. */
+#ifndef STRESS_SIM_FAULTS_H
+#define STRESS_SIM_FAULTS_H
+
+#include "sim.h"
+
+enum { FAULTS_MOST = 64 };
+
+typedef enum fault_type {
+    FAULT_CALL, FAULT_ABOVE, FAULT_NULL, FAULT_MISALIGNED, FAULT_OVERLAP, FAULT_RIVAL
+} fault_type;
+
+typedef struct fault {
+    fault_type type;
+    sim_call   kind;                             /* CALL; SIM_CALL_KINDS: any */
+    uint64_t   nth;                              /* CALL and lies: which call, from 1. RIVAL: the operation */
+    int        lasting;                          /* CALL: from the nth on */
+    int        code;                             /* CALL, ABOVE */
+    uint64_t   bytes;                            /* ABOVE, RIVAL */
+    int        gives_back, device;               /* RIVAL */
+    int        fired;                            /* has acted at least once */
+} fault;
+
+typedef struct faults {                          /* zeroed: none */
+    fault    parts[FAULTS_MOST];
+    int      count;
+    fault    campaign;                           /* sim_fail_call's; nth 0: none */
+    uint64_t calls[SIM_CALL_KINDS + 1];          /* the last: of any kind */
+} faults;
+
+typedef struct fault_answer {                    /* what becomes of a call */
+    int        code;                             /* not 0: it fails with this */
+    fault_type lie;                              /* NULL, MISALIGNED, OVERLAP; FAULT_CALL: the truth */
+} fault_answer;
+
+/* Replaces all parts. NULL or "": none. -1 and a problem naming the part and what was expected, EXIT_USAGE.
+   device_count: how many devices rivals may name. */
+int faults_parse(const char *text, int device_count, faults *set, problem *why);
+
+/* Counts a call; then, unless its device is lost, says what becomes of it. bytes: of an obtain, else 0. */
+void         faults_count(faults *set, sim_call kind);
+fault_answer faults_answer(faults *set, sim_call kind, uint64_t bytes);
+
+/* The rival that acts next before operation op: earliest first, then as in the text; each once. NULL: no more. */
+const fault *faults_next_rival(faults *set, uint64_t op);
+
+#endif

@@ -1,0 +1,182 @@
+/* Granules and their contents: sorted pieces, merged as far as they are alike, a whole granule without any list.
+   Must not know of addresses, blocks or calls.
+   Tested by tests/test_sim_contents.c against a shadow of bytes. */
+#include "granules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int granules_alike(const content *left, const content *right)
+{
+    return left->known == right->known && (!left->known || left->pattern == right->pattern);
+}
+
+static const content *granules_pieces(const granule *unit)
+{
+    return unit->pieces ? unit->pieces : &unit->whole;
+}
+
+static uint32_t granules_end(const granule *unit, uint32_t index)         /* of the piece at index */
+{
+    return index + 1 < unit->count ? granules_pieces(unit)[index + 1].offset : (uint32_t)SIM_GRANULE;
+}
+
+static void granules_set_whole(granule *unit, uint32_t known, uint64_t pattern)
+{
+    content whole = { pattern, 0, known };
+    free(unit->pieces);
+    unit->pieces = NULL;
+    unit->capacity = 0;
+    unit->count = 1;
+    unit->whole = whole;
+}
+
+int granules_reserve(granules *all, uint32_t count)
+{
+    if (count <= all->idle_count + (all->capacity - all->count)) {
+        return 0;
+    }
+    uint64_t wanted = (uint64_t)all->count - all->idle_count + count, doubled = (uint64_t)all->capacity * 2;
+    uint64_t capacity = wanted > doubled ? wanted : doubled;
+    if (capacity > UINT32_MAX || capacity > SIZE_MAX / sizeof(granule)) {
+        return -1;
+    }
+    granule *list = realloc(all->list, (size_t)capacity * sizeof *list);
+    if (!list) {
+        return -1;
+    }
+    all->list = list;
+    uint32_t *idle = realloc(all->idle, (size_t)capacity * sizeof *idle);
+    if (!idle) {
+        return -1;
+    }
+    all->idle = idle;
+    all->capacity = (uint32_t)capacity;
+    return 0;
+}
+
+uint32_t granules_take(granules *all)
+{
+    static const granule fresh = { { 0, 0, 0 }, NULL, 1, 0 };
+    uint32_t number = all->idle_count > 0 ? all->idle[--all->idle_count] : all->count++;
+    all->list[number] = fresh;
+    return number;
+}
+
+void granules_give(granules *all, uint32_t number)
+{
+    granules_set_whole(&all->list[number], 0, 0);
+    all->idle[all->idle_count++] = number;
+}
+
+void granules_destroy(granules *all)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        free(all->list[i].pieces);
+    }
+    free(all->list);
+    free(all->idle);
+    memset(all, 0, sizeof *all);
+}
+
+static uint32_t granules_find(const granule *unit, uint32_t offset)       /* index of the piece that holds it */
+{
+    const content *pieces = granules_pieces(unit);
+    uint32_t low = 0, high = unit->count;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (pieces[middle].offset <= offset) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Makes the list long enough, and makes it a list. */
+static int granules_lengthen(granule *unit, uint32_t count)
+{
+    if (unit->pieces && count <= unit->capacity) {
+        return 0;
+    }
+    uint32_t capacity = count < 4 ? 4 : count * 2;
+    content *pieces = realloc(unit->pieces, capacity * sizeof *pieces);
+    if (!pieces) {
+        return -1;
+    }
+    if (!unit->pieces) {
+        pieces[0] = unit->whole;
+    }
+    unit->pieces = pieces;
+    unit->capacity = capacity;
+    return 0;
+}
+
+/* Replaces what [from, to) overlaps by: what stays before it, the new piece, what stays after it. Neighbours that are
+   alike join the new piece instead. */
+static int granules_splice(granule *unit, content piece, uint32_t to)
+{
+    uint32_t first = granules_find(unit, piece.offset), last = granules_find(unit, to - 1);
+    const content *old = granules_pieces(unit);
+    if (old[first].offset == piece.offset && first > 0) {
+        first--;
+    }
+    if (granules_end(unit, last) == to && last + 1 < unit->count) {
+        last++;
+    }
+    content parts[3];
+    uint32_t part_count = 0, end = granules_end(unit, last);
+    content after = old[last];
+    after.offset = to;
+    if (granules_alike(&old[first], &piece)) {
+        piece.offset = old[first].offset;
+    } else if (old[first].offset < piece.offset) {
+        parts[part_count++] = old[first];
+    }
+    parts[part_count++] = piece;
+    if (to < end && !granules_alike(&after, &piece)) {
+        parts[part_count++] = after;
+    }
+    uint32_t tail = unit->count - last - 1, count = first + part_count + tail;
+    if (count == 1) {
+        granules_set_whole(unit, piece.known, piece.pattern);
+        return 0;
+    }
+    if (granules_lengthen(unit, count)) {
+        return -1;
+    }
+    memmove(unit->pieces + first + part_count, unit->pieces + last + 1, tail * sizeof piece);
+    memcpy(unit->pieces + first, parts, part_count * sizeof piece);
+    unit->count = count;
+    return 0;
+}
+
+int granules_fill(granules *all, uint32_t number, uint32_t from, uint32_t to, uint32_t known, uint64_t pattern)
+{
+    granule *unit = &all->list[number];
+    if (from == 0 && to == SIM_GRANULE) {
+        granules_set_whole(unit, known, pattern);
+        return 0;
+    }
+    content piece = { pattern, from, known };
+    return granules_splice(unit, piece, to);
+}
+
+uint32_t granules_matches(const granules *all, uint32_t number, uint32_t from, uint32_t to, uint64_t pattern)
+{
+    const granule *unit = &all->list[number];
+    const content *pieces = granules_pieces(unit);
+    for (uint32_t i = granules_find(unit, from); from < to; i++) {
+        if (!pieces[i].known || pieces[i].pattern != pattern) {
+            return from;
+        }
+        from = granules_end(unit, i);
+    }
+    return to;
+}
+
+uint32_t granules_piece_count(const granules *all, uint32_t number)
+{
+    return all->list[number].count;
+}

@@ -1,0 +1,24 @@
+/* Which physical granule lies behind which granule of one device's addresses: a table in two levels.
+   It must not know of blocks, contents or calls: whatever maps addresses writes here, whatever touches memory reads.
+   Tested by tests/test_sim_parts.c. */
+#ifndef STRESS_SIM_MAPPING_H
+#define STRESS_SIM_MAPPING_H
+
+#include "sim.h"
+
+/* Of each device's addresses: 8 TiB, so that fragmented addresses never stand in the way of physical memory. */
+#define MAPPING_SPACE ((uint64_t)1 << 43)
+#define MAPPING_NONE  UINT32_MAX                 /* nothing is mapped there */
+
+enum { MAPPING_LEAF_SLOTS = 2048, MAPPING_LEAVES = 2048 };   /* slots x leaves x granule = space */
+
+typedef struct mapping { uint32_t *leaves[MAPPING_LEAVES]; } mapping;        /* zeroed: nothing mapped */
+
+/* Offsets are those of granules, or inside them. reserve: the next sets of [offset, offset + bytes) cannot fail;
+   -1: no host memory. */
+int      mapping_reserve(mapping *map, uint64_t offset, uint64_t bytes);
+void     mapping_set(mapping *map, uint64_t offset, uint32_t granule);       /* reserved before; or MAPPING_NONE */
+uint32_t mapping_get(const mapping *map, uint64_t offset);
+void     mapping_destroy(mapping *map);
+
+#endif

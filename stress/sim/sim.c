@@ -1,0 +1,248 @@
+/* The simulated machine from outside: life, clock, operations, counters, contents.
+   Must not know how memory is laid out, how faults are written, or what driver entries do.
+   Tested by tests/test_sim_*.c. */
+#include "sim.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codes.h"
+#include "engine.h"
+#include "table.h"
+
+typedef char sim_pointers_hold_device_addresses[sizeof(void *) >= sizeof(uint64_t) ? 1 : -1];
+
+static uint64_t sim_capacity(const sim_config *config)
+{
+    return config->capacity_bytes ? config->capacity_bytes : SIM_DEFAULT_CAPACITY;
+}
+
+static int sim_check_config(const sim_config *config, problem *why)
+{
+    if (config->device_count > SIM_MAX_DEVICES) {
+        return problem_set(why, EXIT_USAGE, "simulated devices: %" PRIu32 ", expected 1 to %d", config->device_count,
+                           SIM_MAX_DEVICES);
+    }
+    if (config->capacity_bytes > SIM_MAX_CAPACITY) {
+        return problem_set(why, EXIT_USAGE, "simulated device of %" PRIu64 " bytes, expected at most %" PRIu64,
+                           config->capacity_bytes, SIM_MAX_CAPACITY);
+    }
+    if (config->context_bytes > sim_capacity(config)) {
+        return problem_set(why, EXIT_USAGE, "context of %" PRIu64 " bytes, expected at most the device's %" PRIu64,
+                           config->context_bytes, sim_capacity(config));
+    }
+    return 0;
+}
+
+static int sim_create_devices(sim *machine, const sim_config *config, problem *why)
+{
+    int device_count = config->device_count ? (int)config->device_count : 1;
+    machine->devices = calloc((size_t)device_count, sizeof *machine->devices);
+    if (!machine->devices) {
+        return problem_set(why, EXIT_HARNESS, "no host memory for a simulated device");
+    }
+    machine->device_count = device_count;
+    for (int i = 0; i < device_count; i++) {
+        machine->devices[i].sim = machine;
+        machine->devices[i].ordinal = i;
+        devmem_init(&machine->devices[i].memory, sim_capacity(config), config->context_bytes);
+    }
+    return 0;
+}
+
+sim *sim_create(const sim_config *config, problem *why)
+{
+    if (sim_check_config(config, why)) {
+        return NULL;
+    }
+    sim *made = calloc(1, sizeof *made);
+    if (!made) {
+        problem_set(why, EXIT_HARNESS, "no host memory for a simulated device");
+        return NULL;
+    }
+    made->costs = config->costs ? *config->costs : *sim_costs_default();
+    if (sim_create_devices(made, config, why)
+        || faults_parse(config->faults, made->device_count, &made->faults, why)) {
+        sim_destroy(made);
+        return NULL;
+    }
+    return made;
+}
+
+void sim_destroy(sim *machine)
+{
+    if (!machine) {
+        return;
+    }
+    for (int i = 0; i < machine->device_count; i++) {
+        devmem_destroy(&machine->devices[i].memory);
+    }
+    free(machine->devices);
+    free(machine);
+}
+
+static gpuarena_status sim_classify(const gpuarena_driver *self, int code)
+{
+    (void)self;
+    return codes_status(code);
+}
+
+static const char *sim_code_name(const gpuarena_driver *self, int code)
+{
+    (void)self;
+    return codes_name(code);
+}
+
+static uint64_t sim_driver_now_ns(const gpuarena_driver *self)
+{
+    const sim_device *device = self->user;
+    return device->sim->now_ns;
+}
+
+static sim_device *sim_find_device(const sim *machine, int device)
+{
+    return device >= 0 && device < machine->device_count ? &machine->devices[device] : NULL;
+}
+
+void sim_driver(sim *machine, int device, gpuarena_driver *driver)
+{
+    sim_device *found = sim_find_device(machine, device);
+    memset(driver, 0, sizeof *driver);
+    if (!found) {
+        return;
+    }
+    if (!found->has_context) {
+        found->has_context = 1;
+        sim_advance(machine, sim_costs_ns(&machine->costs, SIM_COST_CONTEXT, 0));
+    }
+    driver->user = found;
+    driver->device = device;
+    driver->classify = sim_classify;
+    driver->code_name = sim_code_name;
+    driver->now_ns = sim_driver_now_ns;
+    table_fill_memory(driver);
+}
+
+uint64_t sim_now_ns(const sim *machine)
+{
+    return machine->now_ns;
+}
+
+void sim_advance(sim *machine, uint64_t ns)
+{
+    machine->now_ns = ns > UINT64_MAX - machine->now_ns ? UINT64_MAX : machine->now_ns + ns;
+}
+
+static void sim_act_rival(sim *machine, const fault *rival)
+{
+    devmem *memory = &machine->devices[rival->device].memory;
+    uint64_t most = rival->gives_back ? memory->rival_bytes : devmem_free_bytes(memory);
+    uint64_t bytes = rival->bytes < most ? rival->bytes : most;
+    memory->rival_bytes = rival->gives_back ? memory->rival_bytes - bytes : memory->rival_bytes + bytes;
+}
+
+void sim_begin_op(sim *machine, uint64_t op)
+{
+    const fault *rival;
+    machine->judge.op = op;
+    machine->judge.op_begun = 1;
+    while ((rival = faults_next_rival(&machine->faults, op)) != NULL) {
+        sim_act_rival(machine, rival);
+    }
+}
+
+void sim_fail_call(sim *machine, sim_call kind, uint64_t nth, int lasting, int code)
+{
+    fault campaign = { FAULT_CALL, kind, 0, lasting, code, 0, 0, 0, 0 };
+    if (nth > 0 && kind <= SIM_CALL_KINDS) {
+        campaign.nth = machine->faults.calls[kind] + nth;
+    }
+    machine->faults.campaign = campaign;
+}
+
+int sim_fail_fired(const sim *machine)
+{
+    return machine->faults.campaign.fired;
+}
+
+void sim_get_counters(const sim *machine, int device, sim_counters *counters)
+{
+    const sim_device *found = sim_find_device(machine, device);
+    memset(counters, 0, sizeof *counters);
+    if (!found) {
+        return;
+    }
+    memcpy(counters->calls, found->calls, sizeof counters->calls);
+    memcpy(counters->vns, found->vns, sizeof counters->vns);
+    counters->held_bytes = found->memory.held_bytes;
+    counters->held_peak_bytes = found->memory.held_peak_bytes;
+    counters->rival_bytes = found->memory.rival_bytes;
+    counters->findings = machine->judge.by_device[device];
+    for (int i = 0; i < machine->lie_count; i++) {
+        counters->lies_held += machine->lies[i].device == found;
+    }
+}
+
+void sim_reset_counters(sim *machine, int device)
+{
+    sim_device *found = sim_find_device(machine, device);
+    if (!found) {
+        return;
+    }
+    memset(found->calls, 0, sizeof found->calls);
+    memset(found->vns, 0, sizeof found->vns);
+    found->memory.held_peak_bytes = found->memory.held_bytes;
+    machine->judge.by_device[device] = 0;
+}
+
+const char *sim_finding(const sim *machine, uint64_t index)
+{
+    return judge_text(&machine->judge, index);
+}
+
+int sim_holds(const sim *machine, int device, const void *ptr, uint64_t bytes)
+{
+    const sim_device *found = sim_find_device(machine, device);
+    uint64_t offset;
+    if (bytes == 0) {
+        return 1;
+    }
+    return found && engine_offset(found, (uint64_t)(uintptr_t)ptr, &offset)
+        && devmem_holds(&found->memory, offset, bytes);
+}
+
+/* The device, and the offset of a range that it holds; else NULL and a finding. */
+static sim_device *sim_touch(sim *machine, int device, const char *action, const void *ptr, uint64_t bytes,
+                             uint64_t *offset)
+{
+    sim_device *found = sim_find_device(machine, device);
+    if (!found) {
+        judge_report(&machine->judge, device, "%s on a device that does not exist", action);
+        return NULL;
+    }
+    if (!sim_holds(machine, device, ptr, bytes)) {
+        judge_report(&machine->judge, device, "%s of %" PRIu64 " bytes at %s, which are not held by one obtain",
+                     action, bytes, engine_name(found, (uint64_t)(uintptr_t)ptr).text);
+        return NULL;
+    }
+    engine_offset(found, (uint64_t)(uintptr_t)ptr, offset);
+    return found;
+}
+
+void sim_fill(sim *machine, int device, const void *ptr, uint64_t bytes, uint64_t pattern)
+{
+    uint64_t offset;
+    sim_device *found = sim_touch(machine, device, "fill", ptr, bytes, &offset);
+    if (found && devmem_fill(&found->memory, offset, bytes, pattern)) {
+        judge_report(&machine->judge, device, "no host memory left to simulate a fill of %" PRIu64 " bytes", bytes);
+    }
+}
+
+int sim_verify(sim *machine, int device, const void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset)
+{
+    uint64_t offset;
+    *bad_offset = 0;
+    sim_device *found = sim_touch(machine, device, "verify", ptr, bytes, &offset);
+    return found ? devmem_verify(&found->memory, offset, bytes, pattern, bad_offset) : 0;
+}

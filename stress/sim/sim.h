@@ -1,0 +1,97 @@
+/* The simulated CUDA machine: several devices, one host clock in virtual nanoseconds (vns), costs, faults, a judge.
+   It must not know of arenas, policies or workloads: it sees driver calls and the memory behind them.
+   Deterministic: no wall clock, no real sleeping, no host addresses in any result. Tested by tests/test_sim_*.c.
+   One thread at a time may be in a sim, its driver tables included. */
+#ifndef STRESS_SIM_H
+#define STRESS_SIM_H
+
+#include <stdio.h>
+#include "../../gpuarena.h"
+#include "../problem.h"
+
+enum { SIM_MAX_DEVICES = 16 };
+#define SIM_GRANULE          ((uint64_t)2 << 20) /* physical memory comes in granules of 2 MiB */
+#define SIM_DEFAULT_CAPACITY ((uint64_t)80 << 30)
+#define SIM_MAX_CAPACITY     ((uint64_t)4 << 40)
+
+/* Codes that driver entries return: the CUDA runtime's own numbers. */
+enum {
+    SIM_SUCCESS = 0, SIM_INVALID_VALUE = 1, SIM_OUT_OF_MEMORY = 2, SIM_UNLOADING = 4, SIM_ILLEGAL_ADDRESS = 700,
+    SIM_NOT_SUPPORTED = 801, SIM_UNKNOWN = 999
+};
+
+typedef enum sim_call {                          /* kinds of call: they cost time, are counted, can be made to fail */
+    SIM_CALL_OBTAIN, SIM_CALL_GIVE_BACK, SIM_CALL_INFO, SIM_CALL_KINDS
+} sim_call;
+
+typedef struct sim sim;
+typedef struct sim_costs sim_costs;              /* costs.h: one table, a + b x MiB a call, from reference figures */
+
+typedef struct sim_config {                      /* zero: default */
+    uint32_t device_count;                       /* 0: 1 */
+    uint64_t capacity_bytes;                     /* of each device, up to 4 TiB; 0: 80 GiB */
+    uint64_t context_bytes;                      /* held by the context from the start, outside all arenas; 0: none */
+    const sim_costs *costs;                      /* NULL: the default table */
+    const char *faults;                          /* NULL: none; grammar: faults.h */
+} sim_config;
+
+typedef struct sim_counters {                    /* of one device, since creation or sim_reset_counters */
+    uint64_t calls[SIM_CALL_KINDS];              /* refused and failed ones included */
+    uint64_t vns[SIM_CALL_KINDS];                /* host time spent in them */
+    uint64_t held_bytes, held_peak_bytes;        /* physical memory behind obtains: whole granules, slabs */
+    uint64_t rival_bytes;                        /* taken by the other process */
+    uint64_t findings;                           /* what the judge reported: sim_finding */
+    uint64_t lies_held;                          /* ranges of lying answers (faults.h) that were not given back yet */
+} sim_counters;
+
+/* NULL and a problem if the configuration is bad (EXIT_USAGE) or host memory is out (EXIT_HARNESS). The configuration
+   is copied. sim_destroy(NULL) is fine, and so is destroying with memory held. */
+sim *sim_create(const sim_config *config, problem *why);
+void sim_destroy(sim *machine);
+
+/* Fills a table that reaches one device: user, device, classify, code_name, now_ns and the memory group; the rest is
+   zero. The first table of a device creates its context and charges the clock for it, but no call's counter. The sim
+   must outlive the table. A device that does not exist: all zero.
+     obtain     requests below 2 MiB share slabs of 2 MiB, 256 B aligned; others are rounded up to whole granules,
+                2 MiB aligned. Lowest addresses that fit. SIM_OUT_OF_MEMORY if free physical memory does not suffice.
+                0 bytes: success and NULL, free of charge. SIM_NOT_SUPPORTED for memory other than DEVICE.
+     give_back  the base and the very size of an obtain. Anything else: SIM_INVALID_VALUE and a finding, and nothing
+                changed. NULL: success, free of charge. What is given back forgets its contents.
+     info       free = capacity - context - held - rival.
+   A call that fails costs a fixed part alone: obtain malloc_block's, give_back free_slab's, info its own. */
+void sim_driver(sim *machine, int device, gpuarena_driver *driver);
+
+/* The host's clock. Every operation of a workload advances it (2,000 vns by default); driver calls add their cost. */
+uint64_t sim_now_ns(const sim *machine);
+void     sim_advance(sim *machine, uint64_t ns);
+
+/* Tells the sim that operation `op` (from 0) of the workload is next: rivals due at it or before act now, and
+   findings name it. */
+void sim_begin_op(sim *machine, uint64_t op);
+
+/* For campaigns that fail every call in turn: the nth call from now on (1: the next) of a kind, on any device, fails
+   with the code; lasting: so does every later one. SIM_CALL_KINDS: of any kind. Replaces the one set before; nth 0:
+   none. Comes before config.faults. sim_fail_fired: 1 if the one set last has made a call fail. */
+void sim_fail_call(sim *machine, sim_call kind, uint64_t nth, int lasting, int code);
+int  sim_fail_fired(const sim *machine);
+
+void        sim_get_counters(const sim *machine, int device, sim_counters *counters);
+void        sim_reset_counters(sim *machine, int device);    /* to 0; held_peak_bytes becomes held_bytes */
+
+/* The judge's findings, all devices', oldest first: what was done, by which operation, to which memory, addresses
+   relative to their device. NULL past the last. The first 64 texts are kept, all are counted. Memory still held at
+   the end is no finding. */
+const char *sim_finding(const sim *machine, uint64_t index);
+
+/* Contents, symbolically: a pattern a range, kept with the physical granules behind the addresses. sim_fill and
+   sim_verify of a range that is not wholly held are findings. sim_verify: 1 if every byte of the range still has the
+   pattern, else 0 and the offset of the first that has not (0 if the range is not held). Memory that was just
+   obtained has no pattern at all. A range of 0 bytes is held, filled and verified anywhere. Cost: granules and pieces
+   touched. */
+void sim_fill(sim *machine, int device, const void *ptr, uint64_t bytes, uint64_t pattern);
+int  sim_verify(sim *machine, int device, const void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
+
+/* 1: the range lies wholly inside memory held by one obtain of this device, as long as it was asked for. */
+int sim_holds(const sim *machine, int device, const void *ptr, uint64_t bytes);
+
+#endif

@@ -1,0 +1,129 @@
+/* Slices: cutting, comparing, reading numbers strictly, and showing hostile text safely.
+   Must not know what the text means, nor report problems.
+   Tested by tests/test_workload_text.c. */
+#include "slice.h"
+
+#include <stdio.h>
+#include <string.h>
+
+slice slice_of(const char *text)
+{
+    slice whole = { text, strlen(text) };
+    return whole;
+}
+
+int slice_begins(slice text, const char *word)
+{
+    size_t length = strlen(word);
+    return text.length >= length && memcmp(text.bytes, word, length) == 0;
+}
+
+int slice_is(slice text, const char *word)
+{
+    return text.length == strlen(word) && slice_begins(text, word);
+}
+
+int slice_take(slice *rest, char separator, slice *field)
+{
+    if (!rest->bytes) {
+        return 0;
+    }
+    const char *end = rest->length > 0 ? memchr(rest->bytes, separator, rest->length) : NULL;
+    *field = *rest;
+    if (!end) {
+        rest->bytes = NULL;
+        rest->length = 0;
+        return 1;
+    }
+    field->length = (size_t)(end - rest->bytes);
+    rest->bytes = end + 1;
+    rest->length -= field->length + 1;
+    return 1;
+}
+
+static int slice_digit(char character, unsigned base, unsigned *digit)
+{
+    if (character >= '0' && character <= '9') {
+        *digit = (unsigned)(character - '0');
+    } else if (character >= 'a' && character <= 'f') {
+        *digit = (unsigned)(character - 'a') + 10;
+    } else if (character >= 'A' && character <= 'F') {
+        *digit = (unsigned)(character - 'A') + 10;
+    } else {
+        return 0;
+    }
+    return *digit < base;
+}
+
+static int slice_number(slice text, unsigned base, uint64_t *number)
+{
+    uint64_t value = 0;
+    if (text.length == 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned digit;
+        if (!slice_digit(text.bytes[i], base, &digit) || value > (UINT64_MAX - digit) / base) {
+            return 0;
+        }
+        value = value * base + digit;
+    }
+    *number = value;
+    return 1;
+}
+
+int slice_decimal(slice text, uint64_t *number)
+{
+    if (text.length > 1 && text.bytes[0] == '0') {
+        return 0;
+    }
+    return slice_number(text, 10, number);
+}
+
+int slice_hexadecimal(slice text, uint64_t *number)
+{
+    if (!slice_begins(text, "0x")) {
+        return 0;
+    }
+    slice digits = { text.bytes + 2, text.length - 2 };
+    return slice_number(digits, 16, number);
+}
+
+int slice_is_word(slice text)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned char byte = (unsigned char)text.bytes[i];
+        if (byte <= ' ' || byte == 0x7f) {
+            return 0;
+        }
+    }
+    return text.length > 0;
+}
+
+uint64_t slice_hash(slice text)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < text.length; i++) {
+        hash = (hash ^ (unsigned char)text.bytes[i]) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+slice_shown slice_show(slice text)
+{
+    slice_shown shown;
+    size_t used = 0, i = 0;
+    shown.text[used++] = '"';
+    for (; i < text.length; i++) {
+        unsigned char byte = (unsigned char)text.bytes[i];
+        int plain = byte >= ' ' && byte < 0x7f && byte != '"' && byte != '\\';
+        size_t width = plain ? 1 : 4;
+        if (used + width > SLICE_SHOWN + 1) {
+            break;
+        }
+        snprintf(shown.text + used, sizeof shown.text - used, plain ? "%c" : "\\x%02x", byte);
+        used += width;
+    }
+    snprintf(shown.text + used, sizeof shown.text - used, "\"%s", i < text.length ? "..." : "");
+    return shown;
+}

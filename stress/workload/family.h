@@ -1,0 +1,36 @@
+/* What a family of workloads is, to workload.c: a row for `stress list`, its options, and how it makes its
+   operations. A family must not know of the command line, nor of policies and devices.
+   Tested by tests/test_workload_spec.c. */
+#ifndef STRESS_WORKLOAD_FAMILY_H
+#define STRESS_WORKLOAD_FAMILY_H
+
+#include "stream.h"
+#include "workload.h"
+
+enum { FAMILY_MAX_OPTIONS = 16 };
+
+typedef struct family_option {
+    const char *key;
+    uint64_t lowest, highest;                    /* allowed */
+    uint64_t from, to;                           /* default; the two differ only in a range */
+    int      is_range;                           /* N or LO-HI, LO <= HI */
+} family_option;
+
+typedef struct family_value { uint64_t from, to; int is_given; } family_value;
+
+/* Values stand in the order of the family's options. */
+typedef struct family_request {
+    const char  *path;                           /* of a family without options: the text after the colon */
+    family_value values[FAMILY_MAX_OPTIONS];
+} family_request;
+
+typedef struct family {
+    workload_family      shown;
+    const family_option *options;
+    size_t               option_count;           /* 0: takes a path */
+    int (*make)(const family_request *request, stream_builder *builder);
+} family;
+
+extern const family family_uniform, family_train, family_replay;
+
+#endif

@@ -1,0 +1,22 @@
+/* splitmix64, and unbiased numbers below a bound.
+   Must not know what is drawn.
+   Tested by tests/test_workload_text.c against the generator's published outputs. */
+#include "splitmix64.h"
+
+uint64_t splitmix64_next(uint64_t *state)
+{
+    uint64_t mixed = *state += 0x9e3779b97f4a7c15u;
+    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+    return mixed ^ mixed >> 31;
+}
+
+uint64_t splitmix64_below(uint64_t *state, uint64_t bound)
+{
+    uint64_t whole = UINT64_MAX - UINT64_MAX % bound;    /* draws below it fall evenly on all remainders */
+    uint64_t drawn = splitmix64_next(state);
+    while (drawn >= whole) {
+        drawn = splitmix64_next(state);
+    }
+    return drawn % bound;
+}

@@ -1,0 +1,236 @@
+/* Building op streams: arrays that grow, bytes that are summed with a check, labels that are kept once.
+   Must not know of families, files or devices.
+   Tested by tests/test_workload_stream.c. */
+#include "stream.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+int stream_refuse(stream_builder *builder, const char *format, ...)
+{
+    char text[sizeof builder->why->text];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    if (builder->line > 0) {
+        return problem_set(builder->why, EXIT_USAGE, "%s:%" PRIu64 ": %s", builder->source, builder->line, text);
+    }
+    return problem_set(builder->why, EXIT_USAGE, "%s: %s", builder->source, text);
+}
+
+int stream_no_memory(stream_builder *builder)
+{
+    return problem_set(builder->why, EXIT_HARNESS, "%s: no host memory left to build the op stream", builder->source);
+}
+
+/* The array with room for one more item behind `count`, perhaps moved; NULL, with a problem, leaves it as it was. */
+static void *stream_room(stream_builder *builder, void *array, size_t count, size_t *capacity, size_t item_bytes)
+{
+    if (count < *capacity) {
+        return array;
+    }
+    size_t wanted = *capacity ? *capacity * 2 : 64;
+    void *larger = wanted <= SIZE_MAX / item_bytes ? realloc(array, wanted * item_bytes) : NULL;
+    if (!larger) {
+        stream_no_memory(builder);
+        return NULL;
+    }
+    *capacity = wanted;
+    return larger;
+}
+
+static int stream_append(stream_builder *builder, const op *next)
+{
+    op_stream *stream = builder->stream;
+    if (stream->op_count >= STREAM_MAX_OPS) {
+        return stream_refuse(builder, "more than %d operations, expected a shorter workload", (int)STREAM_MAX_OPS);
+    }
+    op *ops = stream_room(builder, stream->ops, stream->op_count, &builder->op_capacity, sizeof *ops);
+    if (!ops) {
+        return -1;
+    }
+    stream->ops = ops;
+    ops[stream->op_count++] = *next;
+    return 0;
+}
+
+static void stream_count_down(stream_builder *builder)
+{
+    builder->ops_left--;
+    builder->is_cut = builder->ops_left == 0;
+}
+
+/* Same text, same label. Two texts of one hash (never seen) cost a copy each, no more. */
+static int stream_label(stream_builder *builder, slice text, uint32_t *label)
+{
+    op_stream *stream = builder->stream;
+    id_entry *entry = id_map_add(&builder->label_by_hash, slice_hash(text));
+    if (!entry) {
+        return stream_no_memory(builder);
+    }
+    if (entry->state == ID_LIVE && slice_is(text, stream->labels[entry->value])) {
+        *label = entry->value;
+        return 0;
+    }
+    entry->state = ID_LIVE;
+    entry->value = *label = (uint32_t)stream->label_count;   /* never more than operations, so 32 bits do */
+    char **labels = stream_room(builder, stream->labels, stream->label_count, &builder->label_capacity,
+                                sizeof *labels);
+    char *copy = labels ? malloc(text.length + 1) : NULL;
+    if (labels) {
+        stream->labels = labels;
+    }
+    if (!copy) {
+        return stream_no_memory(builder);
+    }
+    memcpy(copy, text.bytes, text.length);
+    copy[text.length] = '\0';
+    labels[stream->label_count++] = copy;
+    return 0;
+}
+
+static int stream_add_block(stream_builder *builder, uint64_t id, const stream_block *made, uint32_t tag)
+{
+    op_stream *stream = builder->stream;
+    size_t block = stream->block_count;
+    uint64_t *ids = stream_room(builder, stream->ids, block, &builder->id_capacity, sizeof *ids);
+    if (!ids) {
+        return -1;
+    }
+    stream->ids = ids;
+    uint32_t *tags = stream_room(builder, stream->tags, block, &builder->tag_capacity, sizeof *tags);
+    if (!tags) {
+        return -1;
+    }
+    stream->tags = tags;
+    stream_block *blocks = stream_room(builder, builder->blocks, block, &builder->block_capacity, sizeof *blocks);
+    if (!blocks) {
+        return -1;
+    }
+    builder->blocks = blocks;
+    ids[block] = id;
+    tags[block] = tag;
+    blocks[block] = *made;
+    stream->block_count++;
+    return 0;
+}
+
+void stream_begin(stream_builder *builder, op_stream *stream, const char *source, uint64_t ops_limit, problem *why)
+{
+    memset(builder, 0, sizeof *builder);
+    memset(stream, 0, sizeof *stream);
+    builder->stream = stream;
+    builder->why = why;
+    builder->source = source;
+    builder->ops_left = ops_limit;
+    builder->is_cut = ops_limit == 0;
+}
+
+void stream_end(stream_builder *builder)
+{
+    free(builder->blocks);
+    builder->blocks = NULL;
+    id_map_free(&builder->label_by_hash);
+}
+
+int stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t on_stream, slice tag, uint32_t *block)
+{
+    op_stream *stream = builder->stream;
+    op next = { bytes, on_stream, (uint32_t)stream->block_count, 0, OP_ALLOC };
+    stream_block made = { bytes, on_stream };
+    uint32_t label = 0;
+    *block = 0;
+    if (builder->is_cut) {
+        return 0;
+    }
+    if (bytes > UINT64_MAX - builder->live_bytes) {
+        return stream_refuse(builder, "%" PRIu64 " bytes beside %" PRIu64 " live ones, expected a sum below 2^64",
+                             bytes, builder->live_bytes);
+    }
+    if (tag.bytes && stream_label(builder, tag, &label)) {
+        return -1;
+    }
+    if (stream_append(builder, &next) || stream_add_block(builder, id, &made, tag.bytes ? label + 1 : 0)) {
+        return -1;
+    }
+    *block = next.first;
+    builder->live_bytes += bytes;
+    if (builder->live_bytes > stream->requested_peak_bytes) {
+        stream->requested_peak_bytes = builder->live_bytes;
+    }
+    stream->alloc_count++;
+    stream_count_down(builder);
+    return 0;
+}
+
+static int stream_append_free(stream_builder *builder, const op *next)
+{
+    if (stream_append(builder, next)) {
+        return -1;
+    }
+    builder->live_bytes -= builder->blocks[next->first].bytes;
+    builder->stream->free_count++;
+    stream_count_down(builder);
+    return 0;
+}
+
+int stream_free(stream_builder *builder, uint32_t block)
+{
+    op next = { 0, 0, block, 0, OP_FREE };
+    if (builder->is_cut) {
+        return 0;
+    }
+    next.stream = builder->blocks[block].stream;
+    return stream_append_free(builder, &next);
+}
+
+int stream_free_on(stream_builder *builder, uint32_t block, uint64_t on_stream)
+{
+    op next = { 0, on_stream, block, 1, OP_FREE };
+    return builder->is_cut ? 0 : stream_append_free(builder, &next);
+}
+
+int stream_step(stream_builder *builder, slice label)
+{
+    op next = { 0, 0, 0, 0, OP_STEP };
+    if (builder->is_cut) {
+        return 0;
+    }
+    return stream_label(builder, label, &next.first) ? -1 : stream_append(builder, &next);
+}
+
+int stream_kernel(stream_builder *builder, uint64_t on_stream, uint64_t duration_ns)
+{
+    op next = { duration_ns, on_stream, (uint32_t)builder->stream->touch_count, 0, OP_KERNEL };
+    return builder->is_cut ? 0 : stream_append(builder, &next);
+}
+
+int stream_touch(stream_builder *builder, uint32_t block)
+{
+    op_stream *stream = builder->stream;
+    if (builder->is_cut) {
+        return 0;
+    }
+    if (stream->touch_count >= STREAM_MAX_TOUCHES) {
+        return stream_refuse(builder, "kernels touch more than %d blocks, expected a shorter workload",
+                             (int)STREAM_MAX_TOUCHES);
+    }
+    uint32_t *touches = stream_room(builder, stream->touches, stream->touch_count, &builder->touch_capacity,
+                                    sizeof *touches);
+    if (!touches) {
+        return -1;
+    }
+    stream->touches = touches;
+    touches[stream->touch_count++] = block;
+    stream->ops[stream->op_count - 1].count++;
+    return 0;
+}
+
+int stream_wait(stream_builder *builder, uint64_t on_stream, uint64_t for_stream)
+{
+    op next = { for_stream, on_stream, 0, 0, OP_WAIT };
+    return builder->is_cut ? 0 : stream_append(builder, &next);
+}

@@ -1,0 +1,48 @@
+/* The builder of op streams: families append operations in order; the builder grows, counts and judges.
+   It must not know of families, files or devices.
+   Tested by tests/test_workload_stream.c. */
+#ifndef STRESS_WORKLOAD_STREAM_H
+#define STRESS_WORKLOAD_STREAM_H
+
+#include "id_map.h"
+#include "../slice.h"
+#include "workload.h"
+
+/* A stream beyond these ends in a problem rather than in all of the host's memory: at most 512 MiB of operations and
+   256 MiB of touches. Both keep op.first within 32 bits. */
+enum { STREAM_MAX_OPS = 1 << 24, STREAM_MAX_TOUCHES = 1 << 26 };
+
+typedef struct stream_block { uint64_t bytes, stream; } stream_block;
+
+typedef struct stream_builder {
+    op_stream  *stream;
+    problem    *why;
+    const char *source;                          /* what messages begin with: "workload train", or the file's name */
+    uint64_t    line;                            /* of the file, for messages; 0: none */
+    uint64_t    ops_left;                        /* allocations and frees until the stream is cut */
+    int         is_cut;                          /* appending goes on without effect; a family may stop early */
+    uint64_t    live_bytes;
+    stream_block *blocks;                        /* as many as stream->block_count */
+    size_t      op_capacity, id_capacity, tag_capacity, block_capacity, touch_capacity, label_capacity;
+    id_map      label_by_hash;
+} stream_builder;
+
+void stream_begin(stream_builder *builder, op_stream *stream, const char *source, uint64_t ops_limit, problem *why);
+void stream_end(stream_builder *builder);        /* frees what only building needs; the op_stream stays */
+
+/* All return 0, or -1 with a problem, and then nothing more may be appended. Once the stream is cut, *block is 0 and
+   means nothing. */
+int stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t on_stream, slice tag,
+                 uint32_t *block);
+int stream_free(stream_builder *builder, uint32_t block);             /* on the stream of its allocation */
+int stream_free_on(stream_builder *builder, uint32_t block, uint64_t on_stream);
+int stream_step(stream_builder *builder, slice label);
+int stream_kernel(stream_builder *builder, uint64_t on_stream, uint64_t duration_ns);
+int stream_touch(stream_builder *builder, uint32_t block);   /* one more block of the kernel appended last */
+int stream_wait(stream_builder *builder, uint64_t on_stream, uint64_t for_stream);
+
+/* A problem of the input: `SOURCE:LINE: text`, or `SOURCE: text` without a line; EXIT_USAGE. Returns -1. */
+int stream_refuse(stream_builder *builder, const char *format, ...) PROBLEM_FORMAT(2, 3);
+int stream_no_memory(stream_builder *builder);   /* EXIT_HARNESS. Returns -1 */
+
+#endif

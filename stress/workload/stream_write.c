@@ -1,0 +1,67 @@
+/* What can be done with a finished op stream: write it as `gpuarena-trace 1`, and free it.
+   Must not know of families, files or devices.
+   Tested by tests/test_workload_stream.c, and by tests/test_workload_train.c against the reference generator. */
+#include "workload.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void write_alloc(const op_stream *stream, const op *at, FILE *out)
+{
+    uint32_t tag = stream->tags[at->first];
+    fprintf(out, "a %" PRIu64 " %" PRIu64 " %" PRIu64, stream->ids[at->first], at->value, at->stream);
+    if (tag > 0) {
+        fprintf(out, " %s", stream->labels[tag - 1]);
+    }
+}
+
+static void write_free(const op_stream *stream, const op *at, FILE *out)
+{
+    fprintf(out, "f %" PRIu64, stream->ids[at->first]);
+    if (at->count > 0) {
+        fprintf(out, " %" PRIu64, at->stream);
+    }
+}
+
+static void write_kernel(const op_stream *stream, const op *at, FILE *out)
+{
+    fprintf(out, "k %" PRIu64 " %" PRIu64, at->stream, at->value);
+    for (uint32_t i = 0; i < at->count; i++) {
+        fprintf(out, " %" PRIu64, stream->ids[stream->touches[at->first + i]]);
+    }
+}
+
+static void write_op(const op_stream *stream, const op *at, FILE *out)
+{
+    switch (at->kind) {
+    case OP_ALLOC:  write_alloc(stream, at, out); break;
+    case OP_FREE:   write_free(stream, at, out); break;
+    case OP_KERNEL: write_kernel(stream, at, out); break;
+    case OP_STEP:   fprintf(out, "s %s", stream->labels[at->first]); break;
+    case OP_WAIT:   fprintf(out, "w %" PRIu64 " %" PRIu64, at->stream, at->value); break;
+    }
+    fputc('\n', out);
+}
+
+int op_stream_write(const op_stream *stream, FILE *out)
+{
+    fputs("gpuarena-trace 1\n", out);
+    for (size_t i = 0; i < stream->op_count; i++) {
+        write_op(stream, &stream->ops[i], out);
+    }
+    return fflush(out) != 0 || ferror(out) ? -1 : 0;
+}
+
+void op_stream_free(op_stream *stream)
+{
+    for (size_t i = 0; i < stream->label_count; i++) {
+        free(stream->labels[i]);
+    }
+    free(stream->labels);
+    free(stream->touches);
+    free(stream->tags);
+    free(stream->ids);
+    free(stream->ops);
+    memset(stream, 0, sizeof *stream);
+}

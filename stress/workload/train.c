@@ -1,0 +1,283 @@
+/* `train`: the steps of training a decoder-only transformer, byte for byte those of the reference, so order counts.
+   Must not know of policies or devices.
+   Tested by tests/test_workload_train.c, against the reference generator where that and python3 are found. */
+#include "train.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static void train_setup_weights(train *state)
+{
+    state->weights = 0;                          /* block numbers start here: layer l has 7 from 7 l on */
+    for (uint64_t i = 0; i < state->layers * TRAIN_MATRICES && !train_is_over(state); i++) {
+        train_new(state, train_times(state, 2, train_shard(state, state->shapes[i % TRAIN_MATRICES])));
+    }
+    state->norms = (uint32_t)state->builder->stream->block_count;
+    for (uint64_t i = 0; i < state->layers * 2 && !train_is_over(state); i++) {
+        train_new(state, 2 * state->hidden);
+    }
+    uint64_t table = train_times(state, 2, train_shard(state, train_times(state, state->vocab, state->hidden)));
+    state->embedding = train_new(state, table);
+    state->head = train_new(state, table);
+    state->last_norm = train_new(state, 2 * state->hidden);
+}
+
+/* Adapters, then master weight and two moments of every trained tensor. */
+static void train_setup_state(train *state)
+{
+    uint64_t tensors = state->layers * state->trained_count;
+    for (uint64_t i = 0; state->lora > 0 && i < tensors && !train_is_over(state); i++) {
+        train_new(state, train_times(state, 2, state->trained[i % TRAIN_ADAPTERS]));
+    }
+    state->state = (uint32_t)state->builder->stream->block_count;
+    for (uint64_t i = 0; i < tensors * TRAIN_MOMENTS && !train_is_over(state); i++) {
+        uint64_t elements = state->trained[i / TRAIN_MOMENTS % state->trained_count];
+        train_new(state, train_times(state, 4, train_part(state, elements)));
+    }
+}
+
+/* The layer's whole matrices: its own weights, or copies gathered from all ranks. */
+static void train_gather(train *state, uint64_t layer, uint32_t full[TRAIN_MATRICES])
+{
+    uint32_t own = state->weights + (uint32_t)layer * TRAIN_MATRICES;
+    for (uint32_t i = 0; i < TRAIN_MATRICES; i++) {
+        uint64_t bytes = train_times(state, 2, state->shapes[i]);
+        full[i] = state->zero3 == 1 ? own + i : train_new_on(state, bytes, state->gather_stream);
+    }
+    if (state->zero3 == 1) {
+        return;
+    }
+    train_kernel(state, state->gather_stream, train_times(state, 2, state->shapes_total) / TRAIN_LINK_BYTES_PER_NS);
+    train_touch_run(state, own, TRAIN_MATRICES);
+    train_touch_all(state, full, TRAIN_MATRICES);
+    if (state->gather_stream > 0) {
+        train_wait(state, 0, state->gather_stream);
+    }
+}
+
+static void train_release(train *state, const uint32_t full[TRAIN_MATRICES])
+{
+    if (state->zero3 == 1) {
+        return;
+    }
+    if (state->gather_stream > 0) {
+        train_wait(state, state->gather_stream, 0);
+    }
+    train_free_all(state, full, TRAIN_MATRICES, state->gather_stream);
+}
+
+static uint64_t train_lse_bytes(train *state)    /* FlashAttention keeps one 32-bit number a head and token */
+{
+    return train_times(state, train_times(state, train_times(state, 4, state->batch), state->heads), state->seq);
+}
+
+/* One layer's forward: fills kept[] with what backward needs, returns the layer's output. */
+static uint32_t train_forward(train *state, uint64_t layer, uint32_t source, const uint32_t full[TRAIN_MATRICES],
+                              uint32_t kept[KEPT_COUNT])
+{
+    uint64_t narrow = state->narrow_bytes, wide = state->wide_bytes;
+    kept[KEPT_NORM] = train_new(state, narrow);
+    kept[KEPT_RSTD] = train_new(state, state->sums_bytes);
+    uint32_t plain_q = train_new(state, narrow);
+    uint32_t plain_k = train_new(state, narrow);
+    kept[KEPT_V] = train_new(state, narrow);
+    kept[KEPT_Q] = train_new(state, narrow);     /* q and k after rotary embedding */
+    kept[KEPT_K] = train_new(state, narrow);
+    train_free(state, plain_q);
+    train_free(state, plain_k);
+    kept[KEPT_ATTENTION] = train_new(state, narrow);
+    kept[KEPT_LSE] = train_new(state, train_lse_bytes(state));
+    uint32_t projected = train_new(state, narrow);
+    kept[KEPT_MIDDLE] = train_new(state, narrow);
+    train_free(state, projected);
+    kept[KEPT_NORM2] = train_new(state, narrow);
+    kept[KEPT_RSTD2] = train_new(state, state->sums_bytes);
+    kept[KEPT_GATE] = train_new(state, wide);
+    kept[KEPT_UP] = train_new(state, wide);
+    kept[KEPT_ACTIVATION] = train_new(state, wide);
+    kept[KEPT_PRODUCT] = train_new(state, wide);
+    uint32_t down = train_new(state, narrow);
+    uint32_t output = train_new(state, narrow);
+    train_free(state, down);
+    train_kernel(state, 0, state->layer_ns);
+    train_touch(state, source);
+    train_touch_all(state, full, TRAIN_MATRICES);
+    train_touch_run(state, state->norms + (uint32_t)layer * 2, 2);
+    train_touch_all(state, kept, KEPT_COUNT);
+    train_touch(state, output);
+    return output;
+}
+
+static void train_forward_pass(train *state)
+{
+    state->inputs[0] = train_new(state, state->narrow_bytes);
+    train_kernel(state, 0, state->narrow_bytes / TRAIN_MEMORY_BYTES_PER_NS);
+    train_touch(state, state->embedding);
+    train_touch(state, state->inputs[0]);
+    for (uint64_t layer = 0; layer < state->layers && !train_is_over(state); layer++) {
+        uint32_t full[TRAIN_MATRICES], *kept = state->saved + layer * KEPT_COUNT;
+        train_gather(state, layer, full);
+        state->inputs[layer + 1] = train_forward(state, layer, state->inputs[layer], full, kept);
+        if (state->recompute) {
+            train_free_all(state, kept, KEPT_COUNT, 0);
+        }
+        train_release(state, full);
+    }
+}
+
+/* Logits in 16 bits, their loss and its gradient by way of 32 bits. Returns the gradient of the last layer's
+   output. */
+static uint32_t train_loss(train *state)
+{
+    uint64_t logits_bytes = train_times(state, train_times(state, 2, state->tokens), state->vocab);
+    uint64_t logits32_bytes = train_times(state, 2, logits_bytes);
+    uint64_t flops = train_times(state, train_times(state, 3, logits_bytes), state->hidden);
+    uint32_t logits = train_new(state, logits_bytes);
+    uint32_t logits32 = train_new(state, logits32_bytes);
+    uint32_t loss = train_new(state, 4);
+    uint32_t gradient32 = train_new(state, logits32_bytes);
+    train_free(state, logits32);
+    uint32_t gradient = train_new(state, logits_bytes);
+    train_free(state, gradient32);
+    uint32_t output_gradient = train_new(state, state->narrow_bytes);
+    const uint32_t touched[] = { state->inputs[state->layers], state->head, state->last_norm, logits, loss, gradient,
+                                 output_gradient };
+    train_kernel(state, 0, flops / TRAIN_FLOPS_PER_NS);
+    train_touch_all(state, touched, sizeof touched / sizeof touched[0]);
+    train_free(state, gradient);
+    train_free(state, logits);
+    train_free(state, loss);
+    return output_gradient;
+}
+
+/* The temporaries of a layer's backward, up to the gradient of its input, which is returned. */
+static uint32_t train_activation_gradients(train *state)
+{
+    uint64_t narrow = state->narrow_bytes, wide = state->wide_bytes;
+    uint32_t product = train_new(state, wide), gate = train_new(state, wide), up = train_new(state, wide);
+    train_free(state, product);
+    uint32_t norm_of_gate = train_new(state, narrow), norm_of_up = train_new(state, narrow);
+    train_free(state, gate);
+    train_free(state, up);
+    uint32_t middle = train_new(state, narrow);
+    train_free(state, norm_of_gate);
+    train_free(state, norm_of_up);
+    uint32_t attention = train_new(state, narrow);
+    uint32_t q = train_new(state, narrow), k = train_new(state, narrow), v = train_new(state, narrow);
+    uint32_t work = train_new(state, train_times(state, train_times(state, 4, state->tokens), state->heads));
+    train_free(state, work);
+    train_free(state, attention);
+    uint32_t norm = train_new(state, narrow);
+    train_free(state, q);
+    train_free(state, k);
+    train_free(state, v);
+    train_free(state, middle);
+    uint32_t input = train_new(state, narrow);
+    train_free(state, norm);
+    return input;
+}
+
+/* A gradient a trained tensor; with sharded weights it is made whole, reduced and scattered, and this rank's part
+   stays. */
+static void train_weight_gradients(train *state)
+{
+    for (uint32_t i = 0; i < state->trained_count; i++) {
+        uint64_t whole_bytes = train_times(state, 2, state->trained[i]);
+        uint32_t gradient = train_new(state, whole_bytes);
+        if (state->zero3 > 1 && state->lora == 0) {
+            uint32_t whole = gradient;
+            gradient = train_new(state, train_times(state, 2, train_shard(state, state->trained[i])));
+            train_kernel(state, 0, whole_bytes / TRAIN_LINK_BYTES_PER_NS);
+            train_touch(state, whole);
+            train_touch(state, gradient);
+            train_free(state, whole);
+        }
+        state->grads[state->grad_count++] = gradient;
+    }
+}
+
+/* Takes the gradient of the layer's output, returns that of its input. */
+static uint32_t train_backward(train *state, uint64_t layer, uint32_t output_gradient)
+{
+    uint32_t full[TRAIN_MATRICES], *kept = state->saved + layer * KEPT_COUNT;
+    train_gather(state, layer, full);
+    if (state->recompute) {
+        train_free(state, train_forward(state, layer, state->inputs[layer], full, kept));
+    }
+    uint32_t input_gradient = train_activation_gradients(state);
+    train_weight_gradients(state);
+    train_kernel(state, 0, train_times(state, 2, state->layer_ns));
+    train_touch(state, output_gradient);
+    train_touch(state, state->inputs[layer]);
+    train_touch_all(state, full, TRAIN_MATRICES);
+    train_touch_all(state, kept, KEPT_COUNT);
+    train_touch(state, input_gradient);
+    train_touch_all(state, state->grads + state->grad_count - state->trained_count, state->trained_count);
+    train_free(state, output_gradient);
+    train_release(state, full);
+    train_free_all(state, kept, KEPT_COUNT, 0);
+    train_free(state, state->inputs[layer + 1]);
+    return input_gradient;
+}
+
+/* AdamW, one 32-bit temporary a tensor. The optimizer's state is taken in the order of setup, gradients in that of
+   backward. */
+static void train_update(train *state)
+{
+    for (size_t i = 0; i < state->grad_count && !train_is_over(state); i++) {
+        uint64_t elements = train_part(state, state->trained[i % state->trained_count]);
+        uint32_t temporary = train_new(state, train_times(state, 4, elements));
+        train_kernel(state, 0, train_times(state, 16, elements) / TRAIN_MEMORY_BYTES_PER_NS);
+        train_touch(state, state->grads[i]);
+        train_touch_run(state, state->state + (uint32_t)i * TRAIN_MOMENTS, TRAIN_MOMENTS);
+        train_touch(state, temporary);
+        train_free(state, temporary);
+    }
+    train_free_all(state, state->grads, state->grad_count, 0);
+}
+
+static void train_one_step(train *state, uint64_t step)
+{
+    char label[32];
+    snprintf(label, sizeof label, "step%" PRIu64, step);
+    train_step(state, label);
+    train_draw(state);
+    train_forward_pass(state);
+    uint32_t gradient = train_loss(state);
+    state->grad_count = 0;
+    for (uint64_t layer = state->layers; layer > 0 && !train_is_over(state); layer--) {
+        gradient = train_backward(state, layer - 1, gradient);
+    }
+    train_free(state, gradient);
+    train_free(state, state->inputs[0]);
+    train_update(state);
+}
+
+static int train_make(const family_request *request, stream_builder *builder)
+{
+    train state;
+    train_shapes(&state, request, builder);
+    train_step(&state, "setup");
+    train_setup_weights(&state);
+    train_setup_state(&state);
+    state.inputs = calloc(state.layers + 1, sizeof *state.inputs);
+    state.saved = calloc(state.layers * KEPT_COUNT + 1, sizeof *state.saved);
+    state.grads = calloc(state.layers * TRAIN_ADAPTERS + 1, sizeof *state.grads);
+    if (!state.inputs || !state.saved || !state.grads) {
+        state.failed = stream_no_memory(builder);
+    }
+    for (uint64_t step = 0; step < state.steps && !train_is_over(&state); step++) {
+        train_one_step(&state, step);
+    }
+    free(state.inputs);
+    free(state.saved);
+    free(state.grads);
+    return state.failed ? -1 : 0;
+}
+
+const family family_train = {
+    { "train", "training a decoder-only transformer: AdamW, recompute, ZeRO-3, LoRA, sequences of varying length",
+      "layers=24,hidden=2048,ff=5504,heads=16,vocab=32000,batch=4,seq=512-2048,steps=8,seed=1,recompute=0,zero3=1,"
+      "lora=0,streams=1" },
+    train_options, TRAIN_OPTION_COUNT, train_make
+};

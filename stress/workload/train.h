@@ -1,0 +1,69 @@
+/* `train`, inside: the shapes of a decoder-only transformer's training, and the words in which its steps are written.
+   train_shapes.c makes them from the options; train.c is the order of a training step. Not used by anyone else.
+   Tested by tests/test_workload_train.c. */
+#ifndef STRESS_WORKLOAD_TRAIN_H
+#define STRESS_WORKLOAD_TRAIN_H
+
+#include "family.h"
+
+enum {
+    TRAIN_LAYERS, TRAIN_HIDDEN, TRAIN_FF, TRAIN_HEADS, TRAIN_VOCAB, TRAIN_BATCH, TRAIN_SEQ, TRAIN_STEPS, TRAIN_SEED,
+    TRAIN_RECOMPUTE, TRAIN_ZERO3, TRAIN_LORA, TRAIN_STREAMS, TRAIN_OPTION_COUNT
+};
+extern const family_option train_options[TRAIN_OPTION_COUNT];
+
+/* 200 TFLOP/s in 16-bit matrices, 200 GB/s between GPUs, 2 TB/s of memory: a GPU of 2020, in round figures. */
+enum { TRAIN_FLOPS_PER_NS = 200000, TRAIN_LINK_BYTES_PER_NS = 200, TRAIN_MEMORY_BYTES_PER_NS = 2000 };
+
+enum { TRAIN_MATRICES = 7, TRAIN_ADAPTERS = 8, TRAIN_MOMENTS = 3 };  /* q k v o gate up down; 2 for q k v o */
+
+/* What a layer's backward needs of its forward, in the order in which kernels name it. */
+enum {
+    KEPT_NORM, KEPT_RSTD, KEPT_Q, KEPT_K, KEPT_V, KEPT_ATTENTION, KEPT_LSE, KEPT_MIDDLE, KEPT_NORM2, KEPT_RSTD2,
+    KEPT_GATE, KEPT_UP, KEPT_ACTIVATION, KEPT_PRODUCT, KEPT_COUNT
+};
+
+typedef struct train {
+    stream_builder *builder;
+    int      failed;                             /* a problem is set; every call returns at once */
+    uint64_t layers, hidden, ff, heads, vocab, batch, seq_low, seq_high, steps, zero3, lora;
+    int      recompute;
+    uint64_t gather_stream;                      /* 1: gathers, where zero3 > 1, have a stream of their own */
+    uint64_t random;
+    uint64_t shapes[TRAIN_MATRICES];             /* elements of a layer's matrices */
+    uint64_t shapes_total;
+    uint64_t trained[TRAIN_ADAPTERS];            /* elements that get a gradient, a layer */
+    uint32_t trained_count;
+
+    uint32_t weights, norms, embedding, head, last_norm, state;      /* first block of each */
+    uint32_t *inputs, *saved, *grads;            /* layers + 1; layers x KEPT_COUNT; layers x trained_count */
+    size_t   grad_count;
+
+    uint64_t seq, tokens;                        /* of this step */
+    uint64_t narrow_bytes, wide_bytes, sums_bytes, layer_ns; /* tokens x hidden, tokens x ff, 4 B a token */
+} train;
+
+/* Fills what does not change from step to step, from the options. */
+void train_shapes(train *state, const family_request *request, stream_builder *builder);
+/* Draws this step's sequence length and fills what depends on it. */
+void train_draw(train *state);
+
+/* a x b, and a + b; past 2^64 - 1 the train fails with a problem and they return 0. */
+uint64_t train_times(train *state, uint64_t left, uint64_t right);
+uint64_t train_plus(train *state, uint64_t left, uint64_t right);
+uint64_t train_shard(const train *state, uint64_t elements);         /* this rank's part */
+uint64_t train_part(const train *state, uint64_t elements);          /* the same, but adapters are not sharded */
+
+int      train_is_over(const train *state);      /* failed, or cut by --ops */
+void     train_step(train *state, const char *label);
+uint32_t train_new(train *state, uint64_t bytes);
+uint32_t train_new_on(train *state, uint64_t bytes, uint64_t on_stream);
+void     train_free(train *state, uint32_t block);
+void     train_free_all(train *state, const uint32_t *blocks, size_t count, uint64_t on_stream);
+void     train_kernel(train *state, uint64_t on_stream, uint64_t duration_ns);           /* at least 1 ns */
+void     train_touch(train *state, uint32_t block);                  /* by the kernel before */
+void     train_touch_all(train *state, const uint32_t *blocks, size_t count);
+void     train_touch_run(train *state, uint32_t first, uint32_t count);
+void     train_wait(train *state, uint64_t on_stream, uint64_t for_stream);
+
+#endif

@@ -1,0 +1,102 @@
+/* The list of families, and the way from a specification to an op stream.
+   Must not know what any family does, nor of policies, devices and results.
+   Tested by tests/test_workload_spec.c; `stress list` shows the families. */
+#include "spec.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const family *const workload_families[] = { &family_uniform, &family_train, &family_replay };
+enum { WORKLOAD_FAMILY_COUNT = sizeof workload_families / sizeof workload_families[0] };
+
+const workload_family *workload_family_at(size_t index)
+{
+    return index < WORKLOAD_FAMILY_COUNT ? &workload_families[index]->shown : NULL;
+}
+
+static const char *workload_name(const void *context, size_t index)
+{
+    (void)context;
+    return index < WORKLOAD_FAMILY_COUNT ? workload_families[index]->shown.name : NULL;
+}
+
+static const family *workload_find(slice name)
+{
+    for (size_t i = 0; i < WORKLOAD_FAMILY_COUNT; i++) {
+        if (slice_is(name, workload_families[i]->shown.name)) {
+            return workload_families[i];
+        }
+    }
+    return NULL;
+}
+
+/* A path may hold colons and equals signs, not commas: those separate workloads on the command line. */
+static int workload_path(const family *of, slice path, family_request *request, problem *why)
+{
+    if (!path.bytes || path.length == 0) {
+        return problem_set(why, EXIT_USAGE, "workload %s: no file, expected %s:FILE", of->shown.name, of->shown.name);
+    }
+    if (strchr(path.bytes, ',')) {
+        return problem_set(why, EXIT_USAGE, "workload %s: %s, expected a path without commas", of->shown.name,
+                           slice_show(path).text);
+    }
+    request->path = path.bytes;
+    return 0;
+}
+
+static int workload_request(const family *of, slice arguments, const workload_options *options,
+                            family_request *request, problem *why)
+{
+    memset(request, 0, sizeof *request);
+    if (of->option_count == 0 ? workload_path(of, arguments, request, why)
+                              : spec_parse(of, arguments, request, why)) {
+        return -1;
+    }
+    if (options->seed_given && spec_override(of, "--seed", "seed", options->seed, request, why)) {
+        return -1;
+    }
+    if (options->steps_given && spec_override(of, "--steps", "steps", options->steps, request, why)) {
+        return -1;
+    }
+    if (options->ops_given && options->ops == 0) {
+        return problem_set(why, EXIT_USAGE, "--ops is 0, expected at least 1");
+    }
+    return 0;
+}
+
+static uint64_t workload_seed(const family *of, const family_request *request, const workload_options *options)
+{
+    for (size_t option = 0; option < of->option_count; option++) {
+        if (strcmp(of->options[option].key, "seed") == 0) {
+            return request->values[option].from;
+        }
+    }
+    return options->seed_given ? options->seed : 1;
+}
+
+int workload_make(const char *spec, const workload_options *options, op_stream *stream, problem *why)
+{
+    slice arguments = slice_of(spec), name = arguments;
+    family_request request;
+    stream_builder builder;
+    char source[40];
+    memset(stream, 0, sizeof *stream);
+    slice_take(&arguments, ':', &name);
+    const family *of = workload_find(name);
+    if (!of) {
+        return spec_unknown("no workload", name, workload_name, NULL, why);
+    }
+    if (workload_request(of, arguments, options, &request, why)) {
+        return -1;
+    }
+    snprintf(source, sizeof source, "workload %s", of->shown.name);
+    stream_begin(&builder, stream, source, options->ops_given ? options->ops : UINT64_MAX, why);
+    int failed = of->make(&request, &builder);
+    stream_end(&builder);
+    stream->seed = workload_seed(of, &request, options);
+    if (failed) {
+        op_stream_free(stream);
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,55 @@
+/* Op streams: what a workload does, generated whole before anything is timed, from (specification, seed) alone.
+   It must not know of policies, devices or results. A new family is one file here and one row in workload.c.
+   Tested by tests/test_workload_*.c. */
+#ifndef STRESS_WORKLOAD_H
+#define STRESS_WORKLOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "../problem.h"
+
+typedef enum op_kind { OP_ALLOC, OP_FREE, OP_STEP, OP_KERNEL, OP_WAIT } op_kind;
+
+/* One operation. Every allocation of a stream makes a block of its own: block numbers are dense, from 0, in order of
+   allocation, and never reused, whatever ids the text had. */
+typedef struct op {
+    uint64_t value;                              /* ALLOC: bytes. KERNEL: nanoseconds. WAIT: the stream waited for */
+    uint64_t stream;                             /* as numbered in the text; 0: the default stream. STEP: 0 */
+    uint32_t first;                              /* ALLOC, FREE: the block. KERNEL: first touch. STEP: the label */
+    uint32_t count;                              /* KERNEL: how many touches. FREE: 1 if its text named the stream */
+    op_kind  kind;
+} op;
+
+typedef struct op_stream {
+    op       *ops;           size_t op_count;
+    uint64_t *ids;           size_t block_count; /* by block: the id in the text (trace output writes it again) */
+    uint32_t *tags;                              /* by block: index into labels + 1; 0: no tag */
+    uint32_t *touches;       size_t touch_count; /* blocks that kernels touch */
+    char    **labels;        size_t label_count; /* of steps and tags */
+    uint64_t alloc_count, free_count;
+    uint64_t requested_peak_bytes;               /* highest sum of live blocks, after any op */
+    uint64_t seed;                               /* it was made from; a recording has none: --seed, or 1 */
+} op_stream;
+
+typedef struct workload_options {                /* from the command line; a family without that option ignores it */
+    int seed_given;  uint64_t seed;              /* default seed 1 */
+    int steps_given; uint64_t steps;
+    int ops_given;   uint64_t ops;               /* the stream is cut after this many allocations and frees */
+} workload_options;
+
+/* spec: NAME or NAME:key=value,key=value; replay:FILE. Fills *stream, to be freed by op_stream_free.
+   -1 and a problem: unknown name or option, bad value, an option given twice or on both sides (seed, steps), a broken
+   or unreadable file (file and line named), EXIT_USAGE in all these cases; no host memory: EXIT_HARNESS. *stream is then
+   empty. */
+int  workload_make(const char *spec, const workload_options *options, op_stream *stream, problem *problem);
+void op_stream_free(op_stream *stream);          /* of a zeroed or filled stream */
+
+/* The stream as `gpuarena-trace 1`. 0, or -1 if a write failed. */
+int  op_stream_write(const op_stream *stream, FILE *out);
+
+/* `stress list`: name, one line and options of each family, in order; NULL past the last. */
+typedef struct workload_family { const char *name, *summary, *options; } workload_family;
+const workload_family *workload_family_at(size_t index);
+
+#endif

@@ -1,0 +1,66 @@
+/* TAP for C tests, whole: CHECK prints one line a check, with both values when an integer comparison fails.
+   Knows nothing of what is tested. Each test program ends with `return tap_done();` and is run under prove. */
+#ifndef TESTS_TAP_H
+#define TESTS_TAP_H
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static int tap_count, tap_failed;
+
+#if defined(__GNUC__)
+__attribute__((unused, format(printf, 4, 5)))
+#endif
+static int tap_ok(int passed, const char *file, int line, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    printf("%sok %d - ", passed ? "" : "not ", ++tap_count);
+    vprintf(format, values);
+    printf("\n");
+    va_end(values);
+    if (!passed) {
+        tap_failed++;
+        printf("#   at %s:%d\n", file, line);
+    }
+    fflush(stdout);
+    return passed;
+}
+
+/* CHECK(condition): the condition's text is the name. CHECK_MSG(condition, format, ..): a name of your own. */
+#define CHECK(condition) tap_ok((condition) ? 1 : 0, __FILE__, __LINE__, "%s", #condition)
+#define CHECK_MSG(condition, ...) tap_ok((condition) ? 1 : 0, __FILE__, __LINE__, __VA_ARGS__)
+
+/* CHECK_INT(a, ==, b): any operator; values are compared and shown as int64_t. CHECK_U64: as uint64_t. */
+#define CHECK_INT(left, operator, right) do { \
+        int64_t tap_left = (int64_t)(left), tap_right = (int64_t)(right); \
+        if (!tap_ok(tap_left operator tap_right, __FILE__, __LINE__, "%s %s %s", #left, #operator, #right)) \
+            printf("#   left: %" PRId64 "\n#   right: %" PRId64 "\n", tap_left, tap_right); \
+    } while (0)
+#define CHECK_U64(left, operator, right) do { \
+        uint64_t tap_left = (uint64_t)(left), tap_right = (uint64_t)(right); \
+        if (!tap_ok(tap_left operator tap_right, __FILE__, __LINE__, "%s %s %s", #left, #operator, #right)) \
+            printf("#   left: %" PRIu64 "\n#   right: %" PRIu64 "\n", tap_left, tap_right); \
+    } while (0)
+#define CHECK_STR(left, right) do { \
+        const char *tap_left = (left), *tap_right = (right); \
+        if (!tap_ok(strcmp(tap_left, tap_right) == 0, __FILE__, __LINE__, "%s is %s", #left, #right)) \
+            printf("#   left: %s\n#   right: %s\n", tap_left, tap_right); \
+    } while (0)
+
+/* One skipped check, said aloud. */
+#define SKIP(...) do { printf("ok %d # SKIP ", ++tap_count); printf(__VA_ARGS__); printf("\n"); } while (0)
+
+#if defined(__GNUC__)
+__attribute__((unused))
+#endif
+static int tap_done(void)
+{
+    printf("1..%d\n", tap_count);
+    return tap_failed != 0;
+}
+
+#endif
