@@ -1,0 +1,167 @@
+#!/usr/bin/perl
+# The command line of build/stress: commands, every option's success and error, lists, exit codes, help.
+# It must not test what rows hold: run.t does.
+# Run: prove tests/cli.t (STRESS=path of the program)
+use strict;
+use warnings;
+require './tests/stress_run.pl';
+our ($folder, $stress);
+
+delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
+my @run = ('run', '-w', 'uniform:n=200', '-p', 'segments');
+my @csv = qw(-q --no-timing --out csv=-);
+my @quiet = (@run, @csv);
+
+sub passes {
+    my ($name, @words) = @_;
+    my $run = stress(@words);
+    ok($run->{code} eq 0, "exit 0: $name") or print "#   $run->{code}: $run->{err}\n";
+    return $run;
+}
+
+# ---- commands
+refused(2, qr/no command.*run, list, help, version/);
+refused(2, qr/'rnu'.*did you mean 'run'/, 'rnu');
+refused(2, qr/'capacity'.*run, list, help, version/, 'capacity');
+refused(2, qr/'list' of|no list of 'bogus'/, 'list', 'bogus');
+refused(2, qr/no help on 'bogus'/, 'help', 'bogus');
+refused(2, qr/unexpected argument 'extra'/, 'version', 'extra');
+refused(2, qr/unexpected argument 'extra'/, 'run', 'extra');
+refused(2, qr/unexpected argument 'c'/, 'list', 'workloads', 'c');
+ok(stress('version')->{out} =~ /^gpuarena stress \d+\.\d+\.\d+ /, 'version names itself');
+is(stress('--version')->{out}, stress('version')->{out}, '--version is version');
+my $list = stress('list')->{out};
+is(stress('list', 'workloads')->{out} . stress('list', 'policies')->{out}, $list, 'list is both lists');
+ok($list =~ /^  $_ /m, "list has $_") for qw(uniform train replay raw segments config);
+
+# ---- help has every option of the source's table, every exit code, every default
+my $help = stress('help')->{out};
+is(stress('run', '-h')->{out}, $help, '-h is help');
+is(stress('--help')->{out}, $help, '--help is help');
+my @options = $help =~ /^  (?:-\w, |    )--([a-z-]+)/mg;
+my $source = slurp('stress/cli.c');
+my @table = $source =~ /\[CLI_\w+\] = \{ (?:"[^"]*"|NULL), "([a-z-]+)"/g;
+is("@options", "@table", 'help lists the options of the table, in order');
+ok(@table >= 20, 'the table was found');
+ok($help =~ /^  $_ /m, "help explains exit code $_") for 0, 1, 2, 3, 4, 77;
+ok($help =~ /--$_->[0] .*\Q[$_->[1]]\E$/m, "help shows the default of --$_->[0]")
+    for ['device', 'sim:80G'], ['seed', 1], ['op-ns', 2000], ['verify', 'full'], ['on-oom', 'stop'];
+ok(!grep({ length > 118 } split /\n/, $help), 'help is at most 118 columns wide');
+ok(length stress('help', $_)->{out}, "help $_") for qw(lists faults costs columns run);
+my $costs = spew('costs', stress('help', 'costs')->{out} =~ s/\A.*\n//r);
+passes('the costs that help prints are read back', @quiet, '--costs', $costs);
+
+# ---- option syntax
+refused(2, qr/unknown option '--sed', did you mean '--seed'/, @run, '--sed', '1');
+refused(2, qr/unknown option '--zzzzzz'/, @run, '--zzzzzz=1');
+refused(2, qr/unknown option '-x'/, @run, '-x');
+refused(2, qr/--seed: expected N after it/, @run, '--seed');
+refused(2, qr/--policy: expected NAME/, 'run', '-w', 'uniform', '-p');
+refused(2, qr/--quiet takes no value/, @run, '--quiet=yes');
+refused(2, qr/--seed: expected N, found nothing/, @run, '--seed=');
+my $expected = stress(@quiet, '--seed', 5)->{out};
+is(stress(@quiet, '--seed=5')->{out}, $expected, '--name=value is --name value');
+is(stress(@quiet, '--seed=4', '--seed=5')->{out}, $expected, 'the last of two counts');
+is(stress('run', '-wuniform:n=200', '-psegments', '-q', '--no-timing', '--out=csv=-', '--seed', 5)->{out}, $expected,
+   'values of letters may be attached');
+
+# ---- lists
+refused(2, qr/no workload/, 'run', '-p', 'raw');
+refused(2, qr/no policy/, 'run', '-w', 'train');
+refused(2, qr/trian.*did you mean 'train'/, 'run', '-w', 'trian', '-p', 'raw');
+refused(2, qr/'rwa', did you mean 'raw'/, 'run', '-w', 'train', '-p', 'rwa');
+refused(2, qr/has no name before it/, 'run', '-w', 'train', '-p', 'step=4M');
+refused(2, qr/after a ':', not a ','/, 'run', '-w', 'train', '-p', 'raw,step=4M');
+refused(2, qr/item is empty/, 'run', '-w', 'train', '-p', 'raw,,segments');
+refused(2, qr/item is empty/, 'run', '-w', 'train,', '-p', 'raw');
+refused(2, qr/'raw' has no keys/, 'run', '-w', 'train', '-p', 'raw:step=4M');
+refused(2, qr/nothing follows/, 'run', '-w', 'train', '-p', 'segments:');
+refused(2, qr/nokey/, 'run', '-w', 'train', '-p', 'config:nokey=1');
+refused(2, qr/step/, 'run', '-w', 'train', '-p', 'config:step=zzz');
+refused(2, qr/step.*only with/, 'run', '-w', 'train', '-p', 'config:growth=exact,step=4M');
+refused(2, qr/comma/, 'run', '-w', 'replay:a=b,c=d.csv', '-p', 'raw');
+my @rows = rows(passes('two lists, repeated', 'run', '-w', 'uniform:n=50,max=1,uniform:n=60', '-w', 'uniform:n=70',
+                       '-p', 'segments:growth=step,step=4M,raw', '-p', 'config:limit=1G', @csv)->{out});
+is(join(' ', map { "$_->{workload}/$_->{policy}" } @rows), join(' ', map { my $w = $_; map { "$w/$_" }
+   'segments:growth=step,step=4M', 'raw', 'config:limit=1G' } 'uniform:n=50,max=1', 'uniform:n=60', 'uniform:n=70'),
+   'rows are workloads x policies in the order asked for');
+
+# ---- options, one by one
+refused(77, qr/cuda:0.*no CUDA/, @run, '--device', 'cuda:0');
+refused(2, qr/--device.*found 'gpu'/, @run, '--device', 'gpu');
+refused(2, qr/--device.*found 'cuda:x'/, @run, '--device', 'cuda:x');
+refused(2, qr/--device.*sim:SIZE/, @run, '--device', "sim:$_") for '', '1', '0', '80X', '99999999999999999999';
+is(stress(@quiet, '--device', 'sim')->{out}, stress(@quiet)->{out}, 'sim is sim:80G');
+is(stress(@quiet, '--device', 'auto')->{out}, stress(@quiet)->{out}, 'auto is simulated');
+ok(stress(@run, '--device', 'auto')->{err} =~ /^stress: --device auto: .*simulated/m, 'auto says what it took');
+is((rows(stress(@quiet, '--device', 'sim:1G')->{out}))[0]{device}, 'sim:1G', 'the device is in the row');
+refused(2, qr/--seed: expected a number/, @run, '--seed', $_) for 'x', '-1', '1K', '18446744073709551616';
+refused(2, qr/--ops: expected a number from 1/, @run, '--ops', 0);
+refused(2, qr/--steps: expected a number from 1/, @run, '--steps', 0);
+refused(2, qr/steps/, 'run', '-w', 'train:steps=2', '-p', 'raw', '--steps', 3);
+refused(2, qr/seed/, 'run', '-w', 'uniform:seed=3', '-p', 'raw', '--seed', 3);
+is((rows(stress(@quiet, '--ops', 7)->{out}))[0]{ops}, 7, '--ops cuts');
+is((rows(stress('run', '-w', 'uniform:n=30000', '-p', 'raw', '--quick', @csv)->{out}))[0]{ops}, 20000,
+   '--quick cuts at 20000');
+is((rows(stress('run', '-w', 'uniform:n=40,seed=9', '-p', 'raw', @csv)->{out}))[0]{seed}, 9,
+   "a workload's own seed is in the row");
+refused(2, qr/--limit: expected a size/, @run, '--limit', $_) for 'x', '0', '80%';
+refused(2, qr/limit key.*--limit/, 'run', '-w', 'train', '-p', 'segments:limit=1G', '--limit', '1G');
+refused(2, qr/limit key.*--limit/, 'run', '-w', 'train', '-p', 'segments:limit=80%', '--limit', '1G');
+passes('--limit', @quiet, '--limit', '1G');
+refused(2, qr/--filter '\['/, @run, '--filter', '[');
+refused(2, qr/matches none/, @run, '--filter', 'zebra');
+@rows = rows(stress('run', '-w', 'uniform:n=50', '-p', 'raw,segments', '--filter', '/seg', @csv)->{out});
+is(join(' ', map { $_->{policy} } @rows), 'segments', '--filter keeps what matches');
+refused(2, qr/--on-oom: expected stop\|skip, found 'go'/, @run, '--on-oom', 'go');
+passes("--on-oom $_", @quiet, '--on-oom', $_) for qw(stop skip);
+refused(2, qr/bogus/, @run, '--faults', 'bogus');
+refused(2, qr/nonexistent/, @run, '--costs', '/nonexistent');
+refused(2, qr/broken.*:1/, @run, '--costs', spew('broken', "nonsense 1 2\n"));
+refused(2, qr/--context: expected a size/, @run, '--context', '-1');
+refused(2, qr/context/, @run, '--context', '100G');
+passes('--context', @quiet, '--context', '500M');
+refused(2, qr/--op-ns: expected a number/, @run, '--op-ns', '2us');
+passes('--op-ns', @quiet, '--op-ns', '0');
+refused(2, qr/--verify: expected off\|sample\|full/, @run, '--verify', 'maybe');
+is(stress(@quiet, '--verify', $_)->{out}, stress(@quiet)->{out}, "--verify $_ changes no result")
+    for qw(off sample full);
+refused(2, qr/--out: expected KIND=PATH.*'cvs', did you mean 'csv'/, @run, '--out', 'cvs=x');
+refused(2, qr/--out: expected csv=PATH/, @run, '--out', $_) for 'csv', 'csv=';
+refused(2, qr/two outputs to stdout/, @run, '--out', 'csv=-', '--out', 'json=-');
+refused(2, qr/trace.*one workload/, 'run', '-w', 'uniform,train', '-p', 'raw', '--out', 'trace=-');
+refused(4, qr/cannot be written/, @run, '--out', "csv=$folder/no/such/folder");
+refused(2, qr/--color/, @run, '--color', 'blue');
+refused(2, qr/--progress/, @run, '--progress', 'often');
+is(stress(@run, '-q')->{out} . stress(@run, '-q')->{err}, '', '-q prints nothing');
+ok(stress(@run, '-v', '-p', 'config:growth=exact')->{err}
+       =~ /device sim:80G.*\n.*policy segments: backing=segments\n.*growth=exact/, '-v tells what is in force');
+
+# ---- table, colours, width
+my @poor = ('run', '-w', 'uniform:n=200', '-p', 'segments', '--no-timing', '--limit', '100M');
+my $table = stress(@poor)->{out};
+ok($table =~ /^workload +policy.*\nuniform:n=200 +raw +ok +1\.00.*\nuniform:n=200 +segments +oom/,
+   'the table adds raw as 1.00');
+ok(stress(@poor)->{out} !~ /\033/, 'no colour where it is no terminal');
+ok(stress(@poor, '--color', 'always')->{out} =~ /\033\[33m/, '--color always');
+{
+    local $ENV{FORCE_COLOR} = 1;
+    ok(stress(@poor)->{out} =~ /\033/, 'FORCE_COLOR');
+    ok(stress(@poor, '--color', 'never')->{out} !~ /\033/, '--color never goes before FORCE_COLOR');
+    local $ENV{NO_COLOR} = 1;
+    ok(stress(@poor)->{out} !~ /\033/, 'NO_COLOR goes before FORCE_COLOR');
+    $ENV{NO_COLOR} = '';
+    ok(stress(@poor)->{out} =~ /\033/, 'an empty NO_COLOR is none');
+}
+for my $width (60, 100) {
+    local $ENV{COLUMNS} = $width;
+    ok(!grep({ length > $width } split /\n/, stress(@poor)->{out}), "COLUMNS=$width is kept");
+}
+ok(stress(@quiet, '--progress', 'always')->{err} eq '', '-q silences progress');
+{
+    local $ENV{GPUARENA_CONF} = 'limit=2M';
+    my $under = stress(@quiet)->{out};
+    delete $ENV{GPUARENA_CONF};
+    is($under, stress(@quiet)->{out}, 'the environment does not configure arenas');
+}
+done();

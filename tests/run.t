@@ -1,0 +1,203 @@
+#!/usr/bin/perl
+# What `stress run` finds and writes: CSV and JSON, determinism, out of memory, faults, repro lines, broken inputs.
+# It must not test the syntax of options: cli.t does.
+# Run: prove tests/run.t (STRESS=path of the program, GPUARENA_TRACES=folder of recorded traces)
+use strict;
+use warnings;
+no warnings 'qw';
+use JSON::PP;
+require './tests/stress_run.pl';
+our ($folder, $stress, $traces);
+
+delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
+my $header = 'workload,policy,device,seed,ops,status,host_ns_per_op,alloc_p50_ns,alloc_p99_ns,alloc_max_ns,'
+    . 'free_p50_ns,driver_calls,driver_vns,gpu_waits,requested_peak_bytes,live_peak_bytes,reserved_peak_bytes,'
+    . 'footprint,fragmentation,stranded_peak_bytes,remapped_pages,oom_op,oom_requested_bytes,oom_free_bytes,'
+    . 'oom_largest_bytes,oom_reason,digest';
+my @timed = qw(host_ns_per_op alloc_p50_ns alloc_p99_ns alloc_max_ns free_p50_ns);
+
+sub csv {
+    my $run = stress('run', @_, '-q', '--out', 'csv=-');
+    print "#   $_\n" for split /\n/, $run->{err};
+    return ($run, rows($run->{out}));
+}
+
+# ---- columns, and a workload whose every number is known
+my $small = spew('small.trace', "gpuarena-trace 1\na 1 3000000 0\na 2 100 0\nf 1\na 3 5000000 7 tag\nf 2\nf 3\n");
+my ($run, $raw, $arena) = csv('-w', "replay:$small", '-p', 'raw,segments:growth=exact', '--no-timing');
+is($run->{code}, 0, 'the small trace runs');
+is((split /\n/, $run->{out})[0], $header, 'the columns are these, in this order');
+is($run->{out} =~ tr/\r//, 0, 'lines end in a newline alone');
+is(join(' ', @$raw{qw(ops status driver_calls requested_peak_bytes live_peak_bytes footprint fragmentation oom_op)}),
+   '6 ok 6 5000100 5000448 ' . sprintf('%.4f', $raw->{reserved_peak_bytes} / 5000100) . '  ', 'raw');
+is(join(' ', @$arena{qw(ops status driver_calls requested_peak_bytes live_peak_bytes reserved_peak_bytes footprint
+                        gpu_waits)}),
+   '6 ok 2 5000100 5000448 10485760 2.0971 0', 'segments: 4 MiB, then 6 MiB as the 5,000,000 bytes fit nowhere');
+is($arena->{fragmentation}, sprintf('%.4f', 1 - 3000064 / (10485760 - 5000448)), 'fragmentation at peak reserved');
+is($arena->{digest}, $raw->{digest}, 'the digest does not depend on the policy');
+ok($raw->{digest} =~ /^[0-9a-f]{16}$/, 'the digest has 16 digits');
+is(join('', @$raw{@timed}, @$arena{@timed}), '', '--no-timing leaves measured cells empty');
+my $other = spew('other.trace', slurp($small) =~ s/100 0/101 0/r);
+my ($changed) = (csv('-w', "replay:$other", '-p', 'raw', '--no-timing'))[1];
+ok($changed->{digest} ne $raw->{digest}, 'one byte more changes the digest');
+
+# ---- determinism
+for my $out (qw(csv json)) {
+    my @words = ('run', '-w', 'train:steps=2,layers=4,uniform:n=3000', '-p', 'raw,segments', '-q', '--no-timing',
+                 '--out', "$out=-");
+    is(stress(@words)->{out}, stress(@words)->{out}, "$out of two runs: the same bytes");
+}
+my @once = csv('-w', 'uniform:n=3000', '-p', 'raw,segments', '--seed', 7);
+my @again = csv('-w', 'uniform:n=3000', '-p', 'raw,segments', '--seed', 7);
+for my $index (1, 2) {
+    ok(scalar($once[$index]{$_} =~ /^\d+(?:\.\d)?$/), "$once[$index]{policy}: $_ is measured") for @timed;
+    delete @{$_}{@timed} for $once[$index], $again[$index];
+    is(encode_json([map { $once[$index]{$_} } sort keys %{$once[$index]}]),
+       encode_json([map { $again[$index]{$_} } sort keys %{$again[$index]}]), "row $index is the same, time aside");
+}
+my ($few) = (csv('-w', 'uniform:n=100', '-p', 'segments'))[1];
+ok($few->{alloc_p99_ns} eq '' && $few->{alloc_p50_ns} ne '', 'too few samples for a p99 leave it empty');
+
+# ---- JSON
+my $text = stress(qw(run -w uniform:n=3000 -p raw,segments --limit 1G -q --out json=-))->{out};
+my $json = eval { JSON::PP->new->utf8->decode($text) } // {};
+is($json->{schema}, 'gpuarena-stress/1', 'JSON parses and names its schema');
+is(scalar @{$json->{cases} // []}, 2, 'a case a row');
+my ($first, $second) = @{$json->{cases} // [{}, {}]};
+is(join(',', grep { !exists $first->{$_} } grep { !/^oom_/ } split /,/, $header), '',
+   'a case has every column but the oom ones');
+ok($text =~ /"ops":\d/ && $text =~ /"footprint":\d/ && $text =~ /"seed":1,/, 'numbers are numbers');
+ok(exists $first->{oom} && !defined $first->{oom} && !defined $first->{fragmentation}, 'what does not exist is null');
+ok(scalar(($second->{oom}{reason} // '') =~ /^(?:over_limit|fragmented)$/), 'the arena under its limit: the reason');
+ok(($second->{oom}{op} // '') =~ /^\d+$/ && ($second->{oom}{text} // '') =~ /\w/, 'its op and its sentence');
+my $n = 0;
+$n += $_->[1] for @{$first->{lat}{alloc}{bins} // []};
+is($n, $first->{lat}{alloc}{n}, 'the bins hold all allocations');
+is($first->{lat}{alloc}{n} + $first->{lat}{free}{n}, $first->{ops}, 'allocations and frees are the ops');
+
+# ---- out of memory is a result
+my ($stop, $poor) = csv('-w', 'train', '-p', 'segments', '--limit', '1G', '--no-timing');
+is("$stop->{code} $poor->{status}", '0 oom', 'train under 1G: status oom, exit 0');
+ok($poor->{reserved_peak_bytes} <= 1 << 30, 'the limit holds');
+ok($poor->{$_} =~ /^\d+$/, "$_ is a number") for qw(oom_op oom_requested_bytes oom_free_bytes oom_largest_bytes);
+ok($poor->{oom_reason} =~ /^(over_limit|fragmented)$/, "reason $poor->{oom_reason}");
+is($poor->{oom_op} + 1, $poor->{ops}, 'the row ends at the first failure');
+ok(stress(qw(run -w train -p segments --limit 1G --no-timing))->{out} =~ m{^train/segments: \S.* bytes}m,
+   'the table says why in a sentence');
+my ($skip, $on) = csv('-w', 'train', '-p', 'segments', '--limit', '1G', '--no-timing', '--on-oom', 'skip');
+is("$skip->{code} $on->{status}", '0 oom', 'skip: status stays oom');
+ok($on->{ops} > $poor->{ops}, 'and the run goes on');
+is(join(',', @$on{grep { /^oom/ } split /,/, $header}), join(',', @$poor{grep { /^oom/ } split /,/, $header}),
+   "with the first failure's numbers");
+ok($on->{reserved_peak_bytes} <= 1 << 30, 'the limit holds to the end');
+my ($full, $device) = csv('-w', 'uniform:n=2000,max=64', '-p', 'raw,segments', '--device', 'sim:1G', '--no-timing');
+is("$full->{code} $device->{status} $device->{oom_reason}", '0 oom driver_refused', 'raw on a full device');
+ok($device->{oom_free_bytes} < $device->{oom_requested_bytes} && $device->{oom_largest_bytes} eq '',
+   "the device's free bytes");
+
+# ---- faults: driver errors, lies, repro lines that reproduce
+sub repro {
+    my ($name, $code, $pattern, @words) = @_;
+    my $run = stress('run', @words, '--no-timing', '-q');
+    is($run->{code}, $code, "$name: exit $code") or print "#   $_\n" for split /\n/, $run->{err};
+    ok($run->{err} =~ $pattern, "$name: is told");
+    my ($line) = $run->{err} =~ /^repro: (.*)$/m;
+    return ok(0, "$name: a repro line") if !defined $line;
+    my $shown = qx{$line -q 2>&1 >/dev/null};
+    is($? >> 8, $code, "$name: the repro line ends alike: $line");
+    is(($shown =~ /^(stress: .*)$/m)[0], ($run->{err} =~ /^(stress: .*)$/m)[0], "$name: and says the same");
+    return $line;
+}
+my @random = ('-w', 'uniform:n=500', '-p');
+my $line = repro('overlap', 3, qr{stress: uniform:n=500/raw: verify_failed: op \d+: \w+: block \d+: expected .*found},
+                 @random, 'raw', '--faults', 'overlap:100');
+ok($line =~ / --faults overlap:100 --ops 1\d\d$/, 'cut right after the failing op') or print "#   $line\n";
+repro('misaligned', 3, qr/misaligned: block/, @random, 'raw', '--faults', 'misaligned:9', '--seed', 4);
+repro('give_back fails', 4, qr/: error: op \d+: free: driver_error/, @random, 'raw', '--faults', 'give_back:3');
+repro('device lost', 4, qr/device_lost/, @random, 'segments', '--faults', 'obtain:3=700', '--device', 'sim:8G');
+repro('trim fails at the end', 4, qr/trim: driver_error/, @random, 'segments', '--faults', 'give_back:1+',
+      '--on-oom', 'skip');
+repro('several faults in quotes', 4, qr/error/, @random, 'raw', '--faults', 'give_back:4;obtain>100G');
+is(stress('run', '-w', 'uniform:n=500', '-p', 'raw,segments', '--faults', 'overlap:100;give_back:3', '-q')->{code}, 4,
+   'of several exit codes the highest');
+my ($baseline) = stress(qw(run -w uniform:n=500 -p segments --faults give_back:50));
+ok($baseline->{code} eq 0 && $baseline->{err} eq '', 'a baseline that nobody asked for fails no run');
+my (undef, $rival) = csv(qw(-w uniform:n=500,max=64 -p segments --device sim:1G --faults rival@20=1G --no-timing));
+is($rival->{status}, 'oom', 'a rival takes the device: out of memory');
+ok(($rival->{oom_op} || 0) >= 20, 'not before it came');
+my ($refused_code, $large) = csv('-w', 'uniform:n=500', '-p', 'segments', '--faults', 'obtain>4M', '--no-timing');
+is("$refused_code->{code} $large->{status}", '0 ok', 'a driver that refuses above 4 MiB is lived with');
+
+# ---- costs, clock, context
+my $costs = spew('costs', "malloc_block 1000000 0\nfree_block 0 0\nmalloc_slab 1000000 0\nfree_slab 0 0\n");
+my (undef, $priced) = csv('-w', "replay:$small", '-p', 'raw', '--costs', $costs, '--no-timing');
+is($priced->{driver_vns}, 3000000, 'driver_vns is what the costs say');
+my (undef, $context) = csv(qw(-w uniform:n=2000,max=64 -p raw --device sim:2G --context 1G --no-timing));
+is($context->{oom_op}, $device->{oom_op}, 'a context of 1G on 2G is a device of 1G');
+
+# ---- trace out, and in again
+my ($writes, $made) = csv(qw(-w train:steps=2,layers=3 -p segments --seed 3 --no-timing), '--out',
+                          "trace=$folder/made.trace");
+my (undef, $replayed) = csv('-w', "replay:$folder/made.trace", '-p', 'segments', '--no-timing');
+is($writes->{code}, 0, 'a trace is written');
+is(join(' ', @$replayed{qw(ops requested_peak_bytes driver_calls digest)}),
+   join(' ', @$made{qw(ops requested_peak_bytes driver_calls digest)}), 'and replays to the same numbers');
+
+# ---- outputs that cannot be written
+if (-w '/dev/full') {
+    for my $out ('csv=/dev/full', 'json=/dev/full', 'trace=/dev/full') {
+        my $lost = stress('run', '-w', 'uniform:n=50', '-p', 'raw', '-q', '--out', $out);
+        ok($lost->{code} eq 4 && $lost->{err} =~ m{\Astress: /dev/full: not all was written: .*\n\z}, "$out: exit 4");
+    }
+    for my $words ('run -w uniform:n=50 -p raw', 'list', 'help', 'version', 'run -w train -p raw -q --out csv=-') {
+        my $told = qx{$stress $words 2>&1 >/dev/full};
+        ok($? >> 8 == 4 && $told =~ /^stress: stdout: not all was written/m, "$words to a full disk: exit 4");
+    }
+} else {
+    skip('no /dev/full here');
+}
+my $to_pipe = "$stress run -w uniform:n=20000 -p raw --no-timing -q --out trace=- 2>$folder/pipe";
+system "($to_pipe; echo \$? >$folder/code) | cat >/dev/null";
+is(slurp("$folder/code"), "0\n", 'to an open pipe: exit 0');
+system "($to_pipe; echo \$? >$folder/code) | head -c 10 >/dev/null";
+is(slurp("$folder/code"), "4\n", 'to a closed pipe: exit 4, no signal');
+ok(slurp("$folder/pipe") =~ /\Astress: stdout: not all was written: .*\n\z/, 'and a clear line');
+
+# ---- progress
+{
+    local $ENV{CI} = 1;
+    my $silent = stress('run', '-w', 'uniform:n=50', '-p', 'raw', '--no-timing', '--progress', 'always');
+    ok($silent->{err} !~ /\r/, 'under CI no line is redrawn');
+}
+
+# ---- broken traces: one clear line, file and line named, exit 2
+my $head = "gpuarena-trace 1\n";
+my %broken = (
+    'bad number' => [$head . "a 1 x 0\n", 2], 'unknown id' => [$head . "a 1 5 0\nf 2\n", 3],
+    'double free' => [$head . "a 1 5 0\nf 1\nf 1\n", 4], 'truncated last line' => [$head . "a 1 5 0\nf 1", 3],
+    '2^64' => [$head . "a 1 18446744073709551616 0\n", 2], 'negative' => [$head . "a 1 -5 0\n", 2],
+    'binary garbage' => [join('', map { chr(($_ * 7919) % 256) } 1 .. 5000), 1],
+    'live id again' => [$head . "a 1 5 0\na 1 5 0\n", 3], 'unknown verb' => [$head . "z 1\n", 2],
+);
+for my $name (sort keys %broken) {
+    my $file = spew('broken', $broken{$name}[0]);
+    refused(2, qr/\Q$file\E:$broken{$name}[1]: /, 'run', '-w', "replay:$file", '-p', 'raw');
+}
+refused(2, qr/empty.*empty/, 'run', '-w', 'replay:' . spew('empty', ''), '-p', 'raw');
+refused(2, qr/\Q$folder\E: /, 'run', '-w', "replay:$folder", '-p', 'raw');
+refused(2, qr/missing: /, 'run', '-w', "replay:$folder/missing", '-p', 'raw');
+
+# ---- real traces
+my ($gpt, $pangu) = ("$traces/pytorch/medium_128_training.trace", "$traces/intervals/somas_pangu_2.6B.csv");
+if (-r $gpt && -r $pangu) {
+    my ($real, @rows) = csv('-w', "replay:$gpt,replay:$pangu", '-p', 'raw,segments', '--seed', 1);
+    is($real->{code}, 0, 'real traces: exit 0');
+    is(join(' ', map { $_->{status} } @rows), 'ok ok ok ok', 'status ok');
+    is(join(' ', map { $_->{requested_peak_bytes} } @rows), '7013335044 7013335044 5530099775 5530099775',
+       'requested peaks');
+    ok($rows[$_ + 1]{driver_calls} * 100 < $rows[$_]{driver_calls}, 'segments: less than 1 % of the driver calls')
+        for 0, 2;
+} else {
+    skip("no real traces in $traces: set GPUARENA_TRACES");
+}
+done();

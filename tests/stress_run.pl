@@ -1,0 +1,97 @@
+# Runs the stress program for tests/*.t: output, errors and exit code of one call, and TAP.
+# It must not know what any command does.
+# Used by: require './tests/stress_run.pl'
+use strict;
+use warnings;
+use File::Temp qw(tempdir);
+
+our $stress = $ENV{STRESS} || ($ENV{BUILD} || 'build') . '/stress';
+our $folder = tempdir(CLEANUP => 1);
+our $traces = $ENV{GPUARENA_TRACES} || '../shared/traces';
+our ($count, $failed) = (0, 0);
+
+sub slurp {
+    open my $file, '<', $_[0] or return '';
+    local $/;
+    return <$file> // '';
+}
+
+sub spew {
+    my ($name, $text) = @_;
+    open my $file, '>', "$folder/$name" or die "$folder/$name: $!";
+    print $file $text;
+    close $file or die "$folder/$name: $!";
+    return "$folder/$name";
+}
+
+# Words of the command line -> { code, out, err }
+sub stress {
+    my $child = fork // die "fork: $!";
+    if (!$child) {
+        open STDIN, '<', '/dev/null';
+        open STDOUT, '>', "$folder/.out";
+        open STDERR, '>', "$folder/.err";
+        exec $stress, @_ or exit 126;
+    }
+    waitpid $child, 0;
+    my $code = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
+    return { code => $code, out => slurp("$folder/.out"), err => slurp("$folder/.err") };
+}
+
+sub ok {
+    my ($passed, $name) = @_;
+    $name =~ s/[\n#]/ /g;
+    print $passed ? 'ok ' : 'not ok ', ++$count, " - $name\n";
+    $failed++ if !$passed;
+    return $passed;
+}
+
+sub is {
+    my ($found, $expected, $name) = @_;
+    $found //= '(undef)';
+    return 1 if ok($found eq $expected, $name);
+    print "#   found:    $_\n" for split /\n/, substr $found, 0, 2000;
+    print "#   expected: $_\n" for split /\n/, substr $expected, 0, 2000;
+    return 0;
+}
+
+# One clear line on stderr, no result, and this exit code.
+sub refused {
+    my ($code, $pattern, @words) = @_;
+    my $run = stress(@words);
+    my $name = join(' ', @words);
+    my $one_line = $run->{err} =~ /\Astress: [^\n]*\n\z/ && $run->{err} =~ $pattern;
+    return if ok($run->{code} eq $code && $one_line && $run->{out} eq '', "exit $code: $name");
+    print "#   exit $run->{code}\n#   stderr: $_\n" for split /\n/, $run->{err} || '(empty)';
+}
+
+sub skip {
+    print 'ok ', ++$count, " # SKIP $_[0]\n";
+}
+
+# A line of CSV without line breaks in cells -> its cells.
+sub cells {
+    my ($line) = @_;
+    my @cells;
+    while ($line =~ /\G(?:"((?:[^"]|"")*)"|([^,]*))(,|\z)/g) {
+        my $cell = $1 // $2;
+        $cell =~ s/""/"/g;
+        push @cells, $cell;
+        last if $3 eq '';
+    }
+    return @cells;
+}
+
+# CSV text -> rows as hashes by column name
+sub rows {
+    my ($header, @lines) = split /\n/, $_[0];
+    my @names = split /,/, $header // '';
+    return map { my %row; @row{@names} = cells($_); \%row } @lines;
+}
+
+sub done {
+    print "1..$count\n";
+    exit($failed ? 1 : 0);
+}
+
+1;

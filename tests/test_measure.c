@@ -1,0 +1,92 @@
+/* Histogram, memory track, digest: layout, edges, known values.
+   It must not know of policies or rows.
+   Run: build/tests/test_measure */
+#include "../stress/measure/digest.h"
+#include "../stress/measure/histogram.h"
+#include "../stress/measure/memory.h"
+#include "tap.h"
+
+static histogram latency;
+
+static void test_buckets_tile_the_line(void)
+{
+    int broken = 0;
+    for (size_t bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++) {
+        uint64_t lower = histogram_lower(bucket), upper = histogram_upper(bucket);
+        broken += histogram_bucket(lower) != bucket || histogram_bucket(upper) != bucket || lower > upper;
+        broken += bucket && histogram_bucket(lower - 1) != bucket - 1;
+    }
+    CHECK_INT(broken, ==, 0);
+    CHECK_U64(histogram_upper(HISTOGRAM_BUCKETS - 1), ==, UINT64_MAX);
+    CHECK_U64(histogram_bucket(UINT64_MAX), ==, HISTOGRAM_BUCKETS - 1);
+    CHECK_U64(histogram_lower(31), ==, 31);
+    CHECK_U64(histogram_lower(64), ==, 64);
+}
+
+static void test_percentiles(void)
+{
+    memset(&latency, 0, sizeof latency);
+    CHECK_U64(histogram_percentile(&latency, 500), ==, 0);
+    for (uint64_t value = 1; value <= 20; value++) histogram_add(&latency, value);
+    CHECK_U64(histogram_percentile(&latency, 500), ==, 10);
+    CHECK_U64(histogram_percentile(&latency, 990), ==, 20);
+    CHECK_U64(histogram_percentile(&latency, 1), ==, 1);
+    CHECK_U64(histogram_percentile(&latency, 1000), ==, 20);
+    CHECK_U64(latency.sum, ==, 210);
+    histogram_add(&latency, 1000001);
+    CHECK_U64(histogram_percentile(&latency, 1000), ==, 1000001);
+    CHECK_U64(latency.max, ==, 1000001);
+}
+
+static void test_support(void)
+{
+    memset(&latency, 0, sizeof latency);
+    for (int index = 0; index < 999; index++) histogram_add(&latency, 7);
+    CHECK_INT(histogram_supports(&latency, 990), ==, 0);
+    CHECK_INT(histogram_supports(&latency, 500), ==, 1);
+    histogram_add(&latency, 7);
+    CHECK_INT(histogram_supports(&latency, 990), ==, 1);
+    CHECK_INT(histogram_supports(&latency, 1000), ==, 0);
+    CHECK_U64(histogram_percentile(&latency, 990), ==, 7);
+}
+
+static void test_memory(void)
+{
+    memory_track track;
+    memset(&track, 0, sizeof track);
+    CHECK(memory_footprint(&track) == 0.0);
+    CHECK(memory_fragmentation(0, 0) == 0.0);
+    CHECK(memory_fragmentation(100, 25) == 0.75);
+    CHECK(memory_fragmentation(100, 100) == 0.0);
+    const memory_use first = { 100, 128, 200, 72, 18, 1 }, second = { 150, 160, 200, 40, 40, 9 };
+    const memory_use third = { 50, 64, 400, 336, 84, 0 };
+    memory_sample(&track, &first);
+    memory_sample(&track, &second);
+    CHECK_MSG(track.fragmentation == 0.75, "fragmentation is that of the first op at the reserved peak");
+    CHECK_U64(track.requested_peak_bytes, ==, 150);
+    CHECK_U64(track.live_peak_bytes, ==, 160);
+    CHECK_U64(track.stranded_peak_bytes, ==, 9);
+    memory_failure(&track, 40, 20);
+    memory_failure(&track, 40, 40);
+    memory_sample(&track, &third);
+    CHECK_MSG(track.fragmentation == 0.5, "after a failure, fragmentation is that of the first failure");
+    CHECK_U64(track.reserved_peak_bytes, ==, 400);
+    CHECK(memory_footprint(&track) == 400.0 / 150.0);
+}
+
+static void test_digest(void)
+{
+    CHECK_U64(digest_word(DIGEST_START, 0), ==, UINT64_C(0xa8c7f832281a39c5));
+    CHECK(digest_word(DIGEST_START, 1) != digest_word(DIGEST_START, 256));
+    CHECK(digest_word(digest_word(DIGEST_START, 1), 2) != digest_word(digest_word(DIGEST_START, 2), 1));
+}
+
+int main(void)
+{
+    test_buckets_tile_the_line();
+    test_percentiles();
+    test_support();
+    test_memory();
+    test_digest();
+    return tap_done();
+}

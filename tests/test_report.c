@@ -1,0 +1,120 @@
+/* Rows, CSV quoting, JSON of odd texts, the table's width and notes.
+   It must not run anything: rows are made up.
+   Run: build/tests/test_report */
+#include <stdlib.h>
+
+#include "../stress/report/csv.h"
+#include "../stress/report/json.h"
+#include "../stress/report/table.h"
+#include "tap.h"
+
+static char written[65536];
+
+static const char *read_back(FILE *file)
+{
+    rewind(file);
+    written[fread(written, 1, sizeof written - 1, file)] = '\0';
+    fclose(file);
+    return written;
+}
+
+static row make_row(const char *workload, const char *policy)
+{
+    row made;
+    memset(&made, 0, sizeof made);
+    row_text(&made, COLUMN_WORKLOAD, workload);
+    row_text(&made, COLUMN_POLICY, policy);
+    row_text(&made, COLUMN_DEVICE, "sim:80G");
+    row_text(&made, COLUMN_STATUS, "ok");
+    row_count(&made, COLUMN_DRIVER_VNS, 1000);
+    row_count(&made, COLUMN_DRIVER_CALLS, 10);
+    row_ratio(&made, COLUMN_FOOTPRINT, 1.25);
+    row_hex(&made, COLUMN_DIGEST, 0x1f);
+    return made;
+}
+
+static void test_csv(void)
+{
+    row rows[2] = { make_row("replay:a \"b\"", "config:step=4M,growth=step"), make_row("x", "raw") };
+    row_list list = { rows, 2 };
+    rows[1].is_baseline = 1;
+    FILE *file = tmpfile();
+    csv_write(file, &list);
+    read_back(file);
+    const char *second = strchr(written, '\n');
+    CHECK(strncmp(written, "workload,policy,device,seed,ops,status,", 39) == 0);
+    CHECK_STR(second ? second + 1 : "",
+              "\"replay:a \"\"b\"\"\",\"config:step=4M,growth=step\",sim:80G,,,ok,,,,,,10,1000,,,,,1.2500,"
+              ",,,,,,,,000000000000001f\n");
+}
+
+static void test_json(void)
+{
+    row rows[1] = { make_row("replay:tab\there \xff\xc3\xa9", "raw") };
+    row_list list = { rows, 1 };
+    const char *const argv[] = { "stress", "a\\b\"c\n", NULL };
+    FILE *file = tmpfile();
+    json_write(file, &list, argv, "sim:80G");
+    read_back(file);
+    CHECK(strstr(written, "\"argv\":[\"stress\",\"a\\\\b\\\"c\\u000a\"]") != NULL);
+    CHECK(strstr(written, "\"workload\":\"replay:tab\\u0009here \\ufffd\xc3\xa9\"") != NULL);
+    CHECK(strstr(written, "\"seed\":null") != NULL);
+    CHECK(strstr(written, "\"driver_calls\":10,") != NULL);
+    CHECK(strstr(written, "\"digest\":\"000000000000001f\"") != NULL);
+    CHECK(strstr(written, "\"oom\":null,\"lat\":null") != NULL);
+}
+
+static size_t longest_line(const char *text)
+{
+    size_t longest = 0;
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        if (length > longest) longest = length;
+        text += length + (text[length] == '\n');
+    }
+    return longest;
+}
+
+static void test_table(void)
+{
+    static const char name[] = "replay:/a/path/that/is/long/medium_128_training_of_a_model_with_a_long_name.trace";
+    row rows[3] = { make_row(name, "raw"), make_row(name, "config:growth=step,step=64M,limit=80%,alignment=512"),
+                    make_row("train", "segments") };
+    row_list list = { rows, 3 };
+    for (int index = 0; index < 3; index++) rows[index].cells[COLUMN_WORKLOAD].text = index < 2 ? name : "train";
+    row_count(&rows[1], COLUMN_DRIVER_VNS, 250);
+    snprintf(rows[2].note, sizeof rows[2].note, "%s",
+             "a sentence that says why memory ran out, longer than any narrow line is");
+    for (size_t width = 40; width <= 200; width += 20) {
+        const table_style style = { width, 0 };
+        FILE *file = tmpfile();
+        table_write(file, &list, &style);
+        read_back(file);
+        CHECK_MSG(longest_line(written) <= width, "at %zu columns no line is longer (%zu)", width,
+                  longest_line(written));
+        CHECK_MSG(!strstr(written, " \n"), "at %zu columns no line ends in spaces", width);
+    }
+    CHECK_MSG(strstr(written, " 1.00") && strstr(written, " 0.25"), "driver time is relative to raw's");
+    CHECK(strstr(written, "train/segments: a sentence") != NULL);
+    CHECK(strstr(written, "replay:medium_128") != NULL);
+}
+
+static void test_bytes(void)
+{
+    char text[32];
+    CHECK_STR(table_bytes(0, text, sizeof text), "0");
+    CHECK_STR(table_bytes(1023, text, sizeof text), "1023");
+    CHECK_STR(table_bytes(1024, text, sizeof text), "1.0K");
+    CHECK_STR(table_bytes(UINT64_C(7013335044), text, sizeof text), "6.5G");
+    CHECK_STR(table_bytes(UINT64_C(200) << 20, text, sizeof text), "200M");
+    CHECK_STR(table_bytes(UINT64_MAX, text, sizeof text), "16.0E");
+}
+
+int main(void)
+{
+    test_csv();
+    test_json();
+    test_table();
+    test_bytes();
+    return tap_done();
+}

@@ -1,0 +1,126 @@
+/* Host memory that runs out while an op stream is made: the Nth call fails, for every N, once and from then on.
+   Knows the sources, which it includes so as to put its own allocation calls in their place.
+   Run: make test TESTS=build/tests/test_workload_memory (under ASan or valgrind it also shows that nothing leaks) */
+#include <errno.h>
+
+#include "../stress/nearest.h"
+#include "workload_text.h"
+
+static uint64_t call_count, failing_call;        /* 0: none */
+static int      fails_lastingly;
+
+static int fails_now(void)
+{
+    call_count++;
+    return failing_call > 0 && (call_count == failing_call || (fails_lastingly && call_count > failing_call));
+}
+
+static void *failing_malloc(size_t bytes)
+{
+    return fails_now() ? NULL : malloc(bytes);
+}
+
+static void *failing_calloc(size_t count, size_t bytes)
+{
+    return fails_now() ? NULL : calloc(count, bytes);
+}
+
+static void *failing_realloc(void *old, size_t bytes)
+{
+    return fails_now() ? NULL : realloc(old, bytes);
+}
+
+#define malloc failing_malloc
+#define calloc failing_calloc
+#define realloc failing_realloc
+#include "../stress/workload/id_map.c"
+#include "../stress/workload/reader.c"
+#include "../stress/workload/replay.c"
+#include "../stress/workload/replay_intervals.c"
+#include "../stress/workload/replay_rmm.c"
+#include "../stress/workload/replay_trace.c"
+#include "../stress/slice.c"
+#include "../stress/workload/spec.c"
+#include "../stress/workload/splitmix64.c"
+#include "../stress/workload/stream.c"
+#include "../stress/workload/stream_write.c"
+#include "../stress/workload/train.c"
+#include "../stress/workload/train_shapes.c"
+#include "../stress/workload/uniform.c"
+#include "../stress/workload/workload.c"
+#undef malloc
+#undef calloc
+#undef realloc
+
+static uint64_t digest(const op_stream *stream)
+{
+    buffer text = stream_text(stream);
+    uint64_t hash = slice_hash(slice_of(text.bytes));
+    free(text.bytes);
+    return hash;
+}
+
+/* A failed call must end in EXIT_HARNESS, with nothing left behind; without one the stream is what it was. */
+static void test_every_call(const char *spec, int lastingly)
+{
+    op_stream stream;
+    problem why;
+    uint64_t wrong_count = 0, expected;
+    failing_call = 0;
+    fails_lastingly = lastingly;
+    if (!CHECK_MSG(make_plain(spec, &stream, &why) == 0, "%s is made while there is memory", spec)) {
+        printf("#   %s\n", why.text);
+        return;
+    }
+    expected = digest(&stream);
+    op_stream_free(&stream);
+    for (failing_call = 1; call_count = 0, make_plain(spec, &stream, &why) != 0; failing_call++) {
+        wrong_count += why.exit_code != EXIT_HARNESS || !strstr(why.text, "no host memory") || stream.ops != NULL;
+    }
+    CHECK_INT(wrong_count, ==, 0);
+    CHECK_MSG(failing_call > 5, "%d calls failed in turn%s", (int)failing_call - 1, lastingly ? ", lastingly" : "");
+    CHECK_U64(digest(&stream), ==, expected);
+    op_stream_free(&stream);
+    failing_call = 0;
+}
+
+static void test_replay(const char *bytes)
+{
+    char spec[64];
+    write_trace(bytes, strlen(bytes));
+    snprintf(spec, sizeof spec, "replay:%s", trace_path);
+    test_every_call(spec, 0);
+    test_every_call(spec, 1);
+}
+
+/* More rows than the first capacity of every array, so that growing fails too. */
+static void test_long_replays(void)
+{
+    enum { ROW_COUNT = 300 };
+    static char text[ROW_COUNT * 80];
+    size_t length = (size_t)sprintf(text, "gpuarena-trace 1\n");
+    for (int i = 0; i < ROW_COUNT; i++) {
+        length += (size_t)sprintf(text + length, "a %d %d 0 tag%d\ns step%d\nk 0 10 %d\n", i, i, i, i, i);
+    }
+    test_replay(text);
+    length = (size_t)sprintf(text, "Time,Action,Pointer,Size,Stream\n");
+    for (int i = 1; i < ROW_COUNT; i++) {
+        length += (size_t)sprintf(text + length, "t,allocate,0x%x,%d,0\n", (unsigned)i, i);
+    }
+    test_replay(text);
+    length = (size_t)sprintf(text, "id,lower,upper,size\n");
+    for (int i = 0; i < ROW_COUNT; i++) {
+        length += (size_t)sprintf(text + length, "%d,%d,%d,64\n", i, i, i + 100);
+    }
+    test_replay(text);
+}
+
+int main(void)
+{
+    test_every_call("uniform:n=200", 0);
+    test_every_call("uniform:n=200", 1);
+    test_every_call("train:layers=2,steps=2,zero3=2,streams=2", 0);
+    test_every_call("train:layers=2,steps=2,zero3=2,streams=2", 1);
+    test_long_replays();
+    return tap_done();
+}

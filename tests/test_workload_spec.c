@@ -1,0 +1,169 @@
+/* Tests of specifications: names, options, the command line's seed, steps and ops, and the message for each mistake.
+   Knows families by name alone.
+   Run: make test TESTS=build/tests/test_workload_spec */
+#include "workload_text.h"
+
+static const struct { const char *spec, *message; } mistakes[] = {
+    { "", "no workload \"\", expected one of uniform, train, replay" },
+    { "trian", "no workload \"trian\"" }, { "trian", "did you mean 'train'?" },
+    { "trian", "expected one of uniform, train, replay" },
+    { "nothing", "no workload \"nothing\", expected one of uniform, train, replay" },
+    { "Train", "did you mean 'train'?" },
+    { "\x1b[31m", "no workload \"\\x1b[31m\"," },
+    { "train:", "workload train: \"\", expected key=value" },
+    { "train:layers", "workload train: \"layers\", expected key=value" },
+    { "train:layers=2,", "workload train: \"\", expected key=value" },
+    { "train:layer=2", "did you mean 'layers'?" },
+    { "train:layer=2", "one of layers, hidden, ff, heads, vocab, batch, seq, steps, seed, recompute, zero3, lora" },
+    { "train:=2", "workload train: no option \"\", expected one of layers" },
+    { "train:layers=2,layers=3", "workload train: option layers is given twice" },
+    { "train:layers=", "workload train: layers is \"\", expected a number from 0 to 1000000" },
+    { "train:layers=x", "workload train: layers is \"x\", expected a number" },
+    { "train:layers=-1", "workload train: layers is \"-1\", expected a number" },
+    { "train:layers=1-2", "workload train: layers is \"1-2\", expected a number" },
+    { "train:layers=2=3", "workload train: layers is \"2=3\", expected a number" },
+    { "train:layers=1000001", "workload train: layers is \"1000001\", expected a number from 0 to 1000000" },
+    { "train:layers=1000000000000000000", "layers is \"1000000000000000000\", expected a number from 0 to 1000000" },
+    { "train:seed=18446744073709551616", "seed is \"18446744073709551616\", expected a number" },
+    { "train:streams=0", "streams is \"0\", expected a number from 1 to 2" },
+    { "train:recompute=2", "recompute is \"2\", expected a number from 0 to 1" },
+    { "train:seq=", "seq is \"\", expected N or LO-HI, numbers from 0 to 4294967295" },
+    { "train:seq=9-8", "seq is \"9-8\", expected N or LO-HI" },
+    { "train:seq=8-", "seq is \"8-\", expected N or LO-HI" },
+    { "train:seq=-8", "seq is \"-8\", expected N or LO-HI" },
+    { "train:seq=1-2-3", "seq is \"1-2-3\", expected N or LO-HI" },
+    { "train:hidden=4294967295,layers=1", "a size or duration passes 2^64 - 1, expected smaller" },
+    { "train:batch=4294967295,seq=4294967295,steps=1,layers=0,hidden=8", "workload train: a size or duration" },
+    { "train:layers=0,steps=0,hidden=2147483648,vocab=1", "a size or duration passes 2^64 - 1" },
+    { "train:layers=1,hidden=2000000000,ff=1,vocab=1,steps=0", "live ones, expected a sum below 2^64" },
+    { "train:layers=1000000,steps=1000000,hidden=1,ff=1,vocab=1", "more than 16777216 operations" },
+    { "uniform:n=0", "workload uniform: n is \"0\", expected a number from 1 to 10000000" },
+    { "uniform:max=1048577", "workload uniform: max is \"1048577\", expected a number from 1 to 1048576" },
+    { "uniform:cpa=1", "workload uniform: no option \"cpa\"" },
+    { "replay", "workload replay: no file, expected replay:FILE" },
+    { "replay:", "workload replay: no file, expected replay:FILE" },
+    { "replay:a,b=c", "workload replay: \"a,b=c\", expected a path without commas" }
+};
+
+static void test_mistakes(void)
+{
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+        op_stream stream;
+        problem why;
+        int result = make_plain(mistakes[i].spec, &stream, &why);
+        int is_right = result == -1 && why.exit_code == EXIT_USAGE && strstr(why.text, mistakes[i].message) != NULL;
+        CHECK_MSG(is_right && !stream.ops, "refused: %s", slice_show(slice_of(mistakes[i].spec)).text);
+        if (!is_right) {
+            printf("# exit %d: %s\n# expected: %s\n", why.exit_code, why.text, mistakes[i].message);
+        }
+    }
+}
+
+/* Every option is shown by `stress list`, and with the default that is in force. */
+static void test_defaults(void)
+{
+    const workload_family *family;
+    for (size_t i = 0; (family = workload_family_at(i)) != NULL; i++) {
+        CHECK_MSG(family->summary[0] != '\0' && family->options[0] != '\0', "%s says what it is", family->name);
+        if (strcmp(family->name, "replay") == 0) {
+            continue;
+        }
+        char spec[300], unknown[100], *list;
+        op_stream plain, spelled;
+        problem why;
+        snprintf(spec, sizeof spec, "%s:%s", family->name, family->options);
+        CHECK_INT(make_plain(family->name, &plain, &why), ==, 0);
+        CHECK_MSG(make_plain(spec, &spelled, &why) == 0, "its options are accepted as shown: %s", spec);
+        buffer plain_text = stream_text(&plain), spelled_text = stream_text(&spelled);
+        CHECK_MSG(strcmp(plain_text.bytes, spelled_text.bytes) == 0, "and are its defaults");
+        free(plain_text.bytes);
+        free(spelled_text.bytes);
+        op_stream_free(&plain);
+        op_stream_free(&spelled);
+        snprintf(unknown, sizeof unknown, "%s:no_such_option=1", family->name);
+        CHECK_INT(make_plain(unknown, &plain, &why), ==, -1);
+        list = strstr(why.text, "one of ");
+        for (char *key = list ? strtok(list + 7, ", ") : NULL; key; key = strtok(NULL, ", ")) {
+            char with_equals[60];
+            snprintf(with_equals, sizeof with_equals, "%s=", key);
+            CHECK_MSG(strstr(family->options, with_equals) != NULL, "%s: option %s is shown", family->name, key);
+        }
+    }
+    CHECK_MSG(!workload_family_at(SIZE_MAX), "past the last family there is none");
+}
+
+/* The same stream from the specification and from the command line. */
+static void check_same(const char *spec, const char *short_spec, const workload_options *options)
+{
+    op_stream one, other;
+    problem why = { 0, "" };
+    CHECK_INT(make_plain(spec, &one, &why), ==, 0);
+    CHECK_INT(workload_make(short_spec, options, &other, &why), ==, 0);
+    buffer one_text = stream_text(&one), other_text = stream_text(&other);
+    CHECK_MSG(strcmp(one_text.bytes, other_text.bytes) == 0, "%s is %s with flags", spec, short_spec);
+    free(one_text.bytes);
+    free(other_text.bytes);
+    op_stream_free(&one);
+    op_stream_free(&other);
+}
+
+static void check_flag_mistake(const char *spec, const workload_options *options, const char *message)
+{
+    op_stream stream;
+    problem why = { 0, "" };
+    CHECK_INT(workload_make(spec, options, &stream, &why), ==, -1);
+    CHECK_INT(why.exit_code, ==, EXIT_USAGE);
+    CHECK_STR(why.text, message);
+}
+
+static void test_flags(void)
+{
+    workload_options seed = { 1, 7, 0, 0, 0, 0 }, steps = { 0, 0, 1, 2, 0, 0 }, no_ops = { 0, 0, 0, 0, 1, 0 };
+    workload_options too_many = { 0, 0, 1, 1000001, 0, 0 };
+    check_same("train:layers=2,seed=7", "train:layers=2", &seed);
+    check_same("train:layers=2,steps=2", "train:layers=2", &steps);
+    check_same("uniform:n=50,seed=7", "uniform:n=50", &seed);
+    check_same("uniform:n=50", "uniform:n=50", &steps);
+    check_flag_mistake("train:seed=7", &seed,
+                       "workload train: option seed and --seed are both given, expected one of them");
+    check_flag_mistake("train:steps=2", &steps,
+                       "workload train: option steps and --steps are both given, expected one of them");
+    check_flag_mistake("train", &too_many, "workload train: --steps is 1000001, expected a number from 0 to 1000000");
+    check_flag_mistake("train", &no_ops, "--ops is 0, expected at least 1");
+}
+
+/* --ops cuts any family, at the Nth allocation or free; blocks may stay live. */
+static void test_ops(const char *spec, uint64_t ops)
+{
+    workload_options options = { 0, 0, 0, 0, 1, 0 };
+    op_stream whole, cut;
+    problem why = { 0, "" };
+    options.ops = ops;
+    CHECK_INT(make_plain(spec, &whole, &why), ==, 0);
+    CHECK_INT(workload_make(spec, &options, &cut, &why), ==, 0);
+    uint64_t all = whole.alloc_count + whole.free_count;
+    CHECK_U64(cut.alloc_count + cut.free_count, ==, ops < all ? ops : all);
+    buffer whole_text = stream_text(&whole), cut_text = stream_text(&cut);
+    CHECK_MSG(strncmp(whole_text.bytes, cut_text.bytes, cut_text.length) == 0 &&
+              (ops >= all) == (whole_text.length == cut_text.length), "%s --ops %d is a prefix", spec, (int)ops);
+    free(whole_text.bytes);
+    free(cut_text.bytes);
+    op_stream_free(&whole);
+    op_stream_free(&cut);
+}
+
+int main(void)
+{
+    test_mistakes();
+    test_defaults();
+    test_flags();
+    test_ops("uniform:n=100", 1);
+    test_ops("uniform:n=100", 150);
+    test_ops("uniform:n=100", 200);
+    test_ops("uniform:n=100", 100000);
+    test_ops("train:layers=2,steps=2,zero3=2,streams=2", 3);
+    test_ops("train:layers=2,steps=2,zero3=2,streams=2", 171);
+    test_ops("train:layers=2,steps=2,recompute=1", 200);
+    check_same("train:layers=1,steps=0", "train:layers=1", &(workload_options){ 0, 0, 1, 0, 0, 0 });
+    return tap_done();
+}
