@@ -3060,13 +3060,21 @@ static gpuarena *gpuarena__find_owner(uint64_t address, char name[32])
 /* >>public =============================================================================================
    Check, lock, call one internal, unlock. */
 
-/* Enters an arena: its lock is held if the result is OK, else the failure is recorded. */
-static gpuarena_result gpuarena__enter(gpuarena *arena)
+/* The ways in that are not the plain one: no arena, or a thread that is inside some arena's callback. */
+static gpuarena_result gpuarena__enter_slowly(gpuarena *arena)
 {
-    if (!GPUARENA__LIKELY(arena && arena->magic == GPUARENA__MAGIC))
+    if (!arena || arena->magic != GPUARENA__MAGIC)
         return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, "arena: NULL, or not a living arena");
-    if (!GPUARENA__LIKELY(!gpuarena__frames) && gpuarena__inside(arena))
-        return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
+    if (gpuarena__inside(arena)) return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
+    gpuarena__lock(&arena->lock);
+    return GPUARENA_OK;
+}
+
+/* Enters an arena: its lock is held if the result is OK, else the failure is recorded. */
+GPUARENA__INLINE gpuarena_result gpuarena__enter(gpuarena *arena)
+{
+    if (!GPUARENA__LIKELY(arena && arena->magic == GPUARENA__MAGIC && !gpuarena__frames))
+        return gpuarena__enter_slowly(arena);
     gpuarena__lock(&arena->lock);
     return GPUARENA_OK;
 }
@@ -3259,7 +3267,8 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
 
 /* ---- memory */
 
-static gpuarena_result gpuarena__alloc_locked(gpuarena *arena, void **ptr, const gpuarena_request *request)
+GPUARENA__INLINE gpuarena_result gpuarena__alloc_locked(gpuarena *arena, void **ptr,
+                                                        const gpuarena_request *request)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     gpuarena__want want;
@@ -3371,7 +3380,7 @@ static void gpuarena__drain(gpuarena *arena, gpuarena_stream stream)
     arena->stats.driver_error_count++;
 }
 
-static void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
+GPUARENA__INLINE void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
 {
     uint32_t index = arena->lookup.table[slot];
     if (stream == GPUARENA_OWN_STREAM) stream = gpuarena__node_at(arena, index)->stream;
