@@ -434,6 +434,9 @@ typedef struct gpuarena_device {
 } gpuarena_device;
 typedef enum gpuarena_format { GPUARENA_FORMAT_TEXT, GPUARENA_FORMAT_JSON } gpuarena_format;
 
+/* -fshort-enums would give callers other structs than the implementation has: refused here. */
+typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
+
 /* >>api =================================================================================================
    Said once, for every call:
      Results  OK, or those listed. A call on an arena may also return INVALID_ARGUMENT (arena NULL, or ended:
@@ -652,8 +655,6 @@ GPUARENA_INLINE gpuarena_result gpuarena_alloc_ex(gpuarena *arena, T **ptr, cons
 extern "C" {
 #endif
 
-/* -fshort-enums would change the layout of every public struct between this file and its callers. */
-typedef char gpuarena__enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 typedef char gpuarena__sizes_fit_pointers[sizeof(uint64_t) >= sizeof(void *) ? 1 : -1];
 
 #define GPUARENA__GRANULE   ((uint64_t)2 << 20)  /* physical unit of every current NVIDIA GPU */
@@ -777,7 +778,7 @@ static void gpuarena__put_bytes(gpuarena__text *out, uint64_t bytes)
 
 typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint64_t address, size;
-    uint32_t prev, next; /* neighbours in the segment; 0 (the sentinel, always live): none */
+    uint32_t prev, next;                         /* neighbours in the segment; 0, always live: none */
     union {
         uint64_t requested;
         struct { uint32_t at, after; } bin;
@@ -835,7 +836,7 @@ typedef struct gpuarena__lookup {
 typedef struct gpuarena__range {
     uint64_t address, bytes;
     uint32_t *anchors;
-    uint32_t first; /* the node at `address`: merging and splitting keep the lower node */
+    uint32_t first;                              /* the node at `address`: the lower node always stays */
     uint32_t fresh;                              /* obtained by the gpuarena_reserve under way */
 } gpuarena__range;
 typedef struct gpuarena__ranges {                /* sorted by address, disjoint; sum of bytes == reserved */
@@ -851,8 +852,8 @@ typedef char gpuarena__mutex;
 
 struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
-    uint32_t lost; /* 1 from the first sticky error on: no driver call any more */
-    gpuarena *self; /* itself, not const: calls that only look take the lock and record failures */
+    uint32_t lost;                               /* 1 from the first sticky error on: no driver call */
+    gpuarena *self;                              /* itself, not const: looking takes the lock, records */
     gpuarena__mutex lock;
     gpuarena__nodes nodes;
     gpuarena__lookup lookup;
@@ -863,7 +864,7 @@ struct gpuarena {
     uint64_t step;                               /* next growth under DOUBLE */
     uint64_t serial;                             /* of the latest allocation */
     uint64_t action_serial;
-    gpuarena_stats stats; /* slack, cached, limit, largest free and host are filled in when read */
+    gpuarena_stats stats;                        /* what gpuarena__stats_now derives is 0 in it */
     uint64_t host_bytes;
     gpuarena *registered;                        /* next arena of the process */
     gpuarena_failure last;

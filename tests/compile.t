@@ -89,7 +89,6 @@ my %standards = (
 my @modes = (
     ['plain user',                   'user.c'],
     ['plain user, own stream type',  'user.c',           '-DGPUARENA_STREAM=void *'],
-    ['plain user, short enums',      'user.c',           '-fshort-enums'],
     ['implementation',               'implementation.c'],
     ['implementation, no threads',   'implementation.c', '-DGPUARENA_NO_THREADS'],
     ['implementation, NDEBUG',       'implementation.c', '-DNDEBUG'],
@@ -253,13 +252,17 @@ sub test_macros {
     is_deeply([grep { !/^GPUARENA_[A-Z]/ } @ours], [], "$compiler->{name}: no private or unprefixed macro is left");
 }
 
-sub test_one_hook {
+# What must not compile, and the words that say why.
+sub test_refusals {
     my ($compiler) = @_;
-    for my $flag ('-DGPUARENA_MALLOC=malloc', '-DGPUARENA_FREE=free') {
+    my $hooks = qr/error.*GPUARENA_MALLOC.*GPUARENA_FREE/;
+    for (['-DGPUARENA_MALLOC=malloc', $hooks], ['-DGPUARENA_FREE=free', $hooks],
+         ['-fshort-enums', qr/error.*gpuarena_enums_are_32_bits/]) {
+        my ($flag, $says) = @$_;
         my $job = job_of($compiler, $standards{ $compiler->{language} }[0], 'implementation.c', $flag);
         run_all($job);
         ok($job->{status} != 0, "$compiler->{name} $flag alone is refused");
-        like($job->{output}, qr/error.*GPUARENA_MALLOC.*GPUARENA_FREE/, "$compiler->{name} $flag alone: it says why");
+        like($job->{output}, $says, "$compiler->{name} $flag alone: it says why");
     }
 }
 
@@ -298,7 +301,7 @@ for my $compiler (@compilers) {
     test_32_bit($compiler);
     test_names($compiler);
     test_macros($compiler);
-    test_one_hook($compiler);
+    test_refusals($compiler);
     note_compile_time($compiler);
 }
 test_links();
