@@ -770,7 +770,7 @@ static void gpuarena__put_bytes(gpuarena__text *out, uint64_t bytes)
      node.size    bytes | state bits; a multiple of 256, so the low 8 bits are free
      live         use.requested is what the caller asked for; 0 < requested <= size
      free         use.bin says where in the bins it is:
-                  in a slot    at = slot number          (octave * 64 + class * 8 + slot)
+                  in a slot    at = class * 8 + slot
                   OVERFLOW     at, after = neighbours in the class's list; 0 ends it                        */
 #define GPUARENA__LIVE       ((uint64_t)1)
 #define GPUARENA__OVERFLOW   ((uint64_t)2)
@@ -804,14 +804,15 @@ typedef struct gpuarena__nodes {
     uint32_t unused, unused_count;               /* stack of unused nodes, linked by next */
 } gpuarena__nodes;
 
-/* The bins: sizes in units of 256 B form classes as floating point with three bits after the leading one: 8
-   classes to a power of two (an octave). A class has 8 slots, and a list for what does not fit in them.
-   Invariants:
-     classes[o][c].nodes[s]  is a free node of that class  ==  bit c * 8 + s of slots[o] is set
-     classes[o][c].digests   byte s = 1 + the six bits of the size after those of the class; 0: slot empty
-     classes[o][c].overflow  is not 0  only if some slot of the class is taken: a search sees the class
-     octaves                 bit o is set  ==  slots[o] is not 0                                            */
+/* One instance of bins: the free blocks of one set. Sizes in units of 256 B form classes as floating point
+   with three bits after the leading one: 8 classes to a power of two (an octave). A class has 8 slots, and a
+   list for what does not fit in them. Invariants:
+     classes[c].nodes[s]   is a free node of that class  ==  bit c % 8 * 8 + s of slots[c / 8] is set
+     classes[c].digests    byte s = 1 + the six bits of the size after those of the class; 0: slot empty
+     classes[c].overflow   is not 0  only if some slot of the class is taken: a search sees the class
+     octaves               bit o is set  ==  slots[o] is not 0                                           */
 #define GPUARENA__OCTAVES 42                     /* of 256 B units: covers sizes below 2^50 */
+#define GPUARENA__CLASSES (GPUARENA__OCTAVES * 8)
 typedef struct gpuarena__class {
     uint64_t digests;
     uint32_t nodes[8];
@@ -820,7 +821,7 @@ typedef struct gpuarena__class {
 typedef struct gpuarena__bins {
     uint64_t octaves;
     uint64_t slots[GPUARENA__OCTAVES];
-    gpuarena__class classes[GPUARENA__OCTAVES][8];
+    gpuarena__class classes[GPUARENA__CLASSES];
 } gpuarena__bins;
 
 /* Live nodes by address: open addressing, 4-byte slots, keys read in the nodes, empty = 0. A live node lies
@@ -1075,7 +1076,7 @@ static void gpuarena__node_drop(gpuarena *arena, uint32_t index)
    enough; the request's own class is looked at by digests, all 8 slots in one comparison. */
 
 typedef struct gpuarena__bin {                   /* where a size belongs */
-    uint32_t octave, index;
+    uint32_t number;                             /* of its class */
     uint32_t digest;                             /* 1..64 of a block; of a request rounded up, 1..65 */
 } gpuarena__bin;
 
@@ -1087,10 +1088,10 @@ typedef struct gpuarena__bin {                   /* where a size belongs */
 GPUARENA__INLINE gpuarena__bin gpuarena__bin_of(uint64_t bytes)
 {
     uint64_t units = bytes >> 8;
+    uint32_t octave = gpuarena__highest_bit(units);
     gpuarena__bin bin;
-    bin.octave = gpuarena__highest_bit(units);
-    units <<= 63 - bin.octave;
-    bin.index = (uint32_t)(units >> 60) & 7;
+    units <<= 63 - octave;
+    bin.number = octave * 8 + ((uint32_t)(units >> 60) & 7);
     bin.digest = 1 + ((uint32_t)(units >> 54) & 63);
     return bin;
 }
@@ -1099,22 +1100,22 @@ GPUARENA__INLINE gpuarena__bin gpuarena__bin_of(uint64_t bytes)
 GPUARENA__INLINE gpuarena__bin gpuarena__bin_of_request(uint64_t bytes)
 {
     gpuarena__bin bin = gpuarena__bin_of(bytes);
-    bin.digest += (bytes >> 8) << (63 - bin.octave) << 10 != 0;
+    bin.digest += (bytes >> 8) << (63 - bin.number / 8) << 10 != 0;
     return bin;
 }
 
-GPUARENA__INLINE void gpuarena__bin_fill(gpuarena *arena, gpuarena__bin bin, uint32_t slot, uint32_t index)
+GPUARENA__INLINE void gpuarena__bin_fill(const gpuarena *arena, gpuarena__bins *bins, gpuarena__bin bin,
+                                         uint32_t slot, uint32_t index)
 {
-    gpuarena__class *held = &arena->bins.classes[bin.octave][bin.index];
-    uint32_t position = bin.index * 8 + slot;
+    gpuarena__class *held = &bins->classes[bin.number];
     held->nodes[slot] = index;
     held->digests |= (uint64_t)bin.digest << (8 * slot);
-    arena->bins.slots[bin.octave] |= (uint64_t)1 << position;
-    arena->bins.octaves |= (uint64_t)1 << bin.octave;
-    gpuarena__node_at(arena, index)->use.bin.at = bin.octave * 64 + position;
+    bins->slots[bin.number / 8] |= (uint64_t)1 << (bin.number % 8 * 8 + slot);
+    bins->octaves |= (uint64_t)1 << (bin.number / 8);
+    gpuarena__node_at(arena, index)->use.bin.at = bin.number * 8 + slot;
 }
 
-static void gpuarena__overflow_insert(gpuarena *arena, uint32_t *head, uint32_t index)
+static void gpuarena__overflow_insert(const gpuarena *arena, uint32_t *head, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     node->size |= GPUARENA__OVERFLOW;
@@ -1124,7 +1125,7 @@ static void gpuarena__overflow_insert(gpuarena *arena, uint32_t *head, uint32_t 
     *head = index;
 }
 
-static void gpuarena__overflow_remove(gpuarena *arena, uint32_t *head, uint32_t index)
+static void gpuarena__overflow_remove(const gpuarena *arena, uint32_t *head, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     if (node->use.bin.at) gpuarena__node_at(arena, node->use.bin.at)->use.bin.after = node->use.bin.after;
@@ -1133,37 +1134,37 @@ static void gpuarena__overflow_remove(gpuarena *arena, uint32_t *head, uint32_t 
     node->size &= ~GPUARENA__OVERFLOW;
 }
 
-GPUARENA__INLINE void gpuarena__bin_insert(gpuarena *arena, uint32_t index)
+GPUARENA__INLINE void gpuarena__bin_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t index)
 {
     gpuarena__bin bin = gpuarena__bin_of(gpuarena__node_at(arena, index)->size);
-    uint64_t empty = ~(arena->bins.slots[bin.octave] >> (8 * bin.index)) & 255;
-    if (GPUARENA__LIKELY(empty)) gpuarena__bin_fill(arena, bin, gpuarena__lowest_bit(empty), index);
-    else gpuarena__overflow_insert(arena, &arena->bins.classes[bin.octave][bin.index].overflow, index);
+    uint64_t empty = ~(bins->slots[bin.number / 8] >> (bin.number % 8 * 8)) & 255;
+    if (GPUARENA__LIKELY(empty)) gpuarena__bin_fill(arena, bins, bin, gpuarena__lowest_bit(empty), index);
+    else gpuarena__overflow_insert(arena, &bins->classes[bin.number].overflow, index);
 }
 
-/* When the last slot of a class falls empty, up to 8 blocks of its list move into the slots: what was read
-   of another block's place before is stale. */
-GPUARENA__INLINE void gpuarena__bin_remove(gpuarena *arena, uint32_t index)
+/* When the last slot of a class falls empty, up to 8 blocks of its list move into the slots: what was read of
+   another block's place before is stale. */
+GPUARENA__INLINE void gpuarena__bin_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t at = node->use.bin.at, octave = at / 64, slot = at % 8;
+    uint32_t at = node->use.bin.at, slot = at % 8;
     gpuarena__class *held;
     if (!GPUARENA__LIKELY(!(node->size & GPUARENA__OVERFLOW))) {
-        gpuarena__bin bin = gpuarena__bin_of(node->size);
-        gpuarena__overflow_remove(arena, &arena->bins.classes[bin.octave][bin.index].overflow, index);
+        held = &bins->classes[gpuarena__bin_of(node->size).number];
+        gpuarena__overflow_remove(arena, &held->overflow, index);
         return;
     }
-    held = &arena->bins.classes[octave][at % 64 / 8];
+    held = &bins->classes[at / 8];
     held->digests &= ~((uint64_t)255 << (8 * slot));
-    arena->bins.slots[octave] &= ~((uint64_t)1 << (at % 64));
+    bins->slots[at / 64] &= ~((uint64_t)1 << (at % 64));
     if (GPUARENA__LIKELY(held->digests || !held->overflow)) {
-        if (!arena->bins.slots[octave]) arena->bins.octaves &= ~((uint64_t)1 << octave);
+        if (!bins->slots[at / 64]) bins->octaves &= ~((uint64_t)1 << (at / 64));
         return;
     }
     for (slot = 0; slot < 8 && held->overflow; slot++) {
         uint32_t moved = held->overflow;
         gpuarena__overflow_remove(arena, &held->overflow, moved);
-        gpuarena__bin_fill(arena, gpuarena__bin_of(gpuarena__node_at(arena, moved)->size), slot, moved);
+        gpuarena__bin_fill(arena, bins, gpuarena__bin_of(gpuarena__node_at(arena, moved)->size), slot, moved);
     }
 }
 
@@ -1187,24 +1188,24 @@ GPUARENA__INLINE uint32_t gpuarena__bin_look(const gpuarena__class *held, uint32
 }
 
 /* A free block of at least `bytes`, in constant time: the request's own class, then the next occupied one
-   above. 0: none there, though one may lie in the own class's list, or among those of its slots whose
-   digest is equal. */
-GPUARENA__INLINE uint32_t gpuarena__bin_search(const gpuarena *arena, uint64_t bytes)
+   above. 0: none there, though one may lie in the own class's list, or among those of its slots whose digest
+   is one lower. */
+GPUARENA__INLINE uint32_t gpuarena__bin_search(const gpuarena__bins *bins, uint64_t bytes)
 {
-    const gpuarena__bins *bins = &arena->bins;
     gpuarena__bin bin = gpuarena__bin_of_request(bytes);
+    uint32_t octave = bin.number / 8, position;
+    uint32_t found = gpuarena__bin_look(&bins->classes[bin.number], bin.digest);
     uint64_t above, octaves;
-    uint32_t position, found = gpuarena__bin_look(&bins->classes[bin.octave][bin.index], bin.digest);
     if (found) return found;
-    above = bins->slots[bin.octave] & (~(uint64_t)255 << (8 * bin.index));
+    above = bins->slots[octave] & (~(uint64_t)255 << (bin.number % 8 * 8));
     if (!above) {
-        octaves = bins->octaves & (~(uint64_t)1 << bin.octave);
+        octaves = bins->octaves & (~(uint64_t)1 << octave);
         if (!octaves) return 0;
-        bin.octave = gpuarena__lowest_bit(octaves);
-        above = bins->slots[bin.octave];
+        octave = gpuarena__lowest_bit(octaves);
+        above = bins->slots[octave];
     }
     position = gpuarena__lowest_bit(above);
-    return bins->classes[bin.octave][position / 8].nodes[position % 8];
+    return bins->classes[octave * 8 + position / 8].nodes[position % 8];
 }
 
 /* Bytes in front of the first aligned address in a block. UINT64_MAX: past the end of all addresses. */
@@ -1222,12 +1223,12 @@ static int gpuarena__node_serves(const gpuarena__node *node, uint64_t bytes, uin
 
 /* The smallest free block that can hold the request at its alignment, the lowest among equals: looks at
    every free block of the request's class and above, until a class has one. */
-static uint32_t gpuarena__bin_search_all(const gpuarena *arena, uint64_t bytes, uint64_t alignment)
+static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__bins *bins, uint64_t bytes,
+                                         uint64_t alignment)
 {
-    gpuarena__bin bin = gpuarena__bin_of(bytes);
-    uint32_t number = bin.octave * 8 + bin.index, best = 0;
-    for (; number < GPUARENA__OCTAVES * 8 && !best; number++) {
-        const gpuarena__class *held = &arena->bins.classes[number / 8][number % 8];
+    uint32_t number = gpuarena__bin_of(bytes).number, best = 0;
+    for (; number < GPUARENA__CLASSES && !best; number++) {
+        const gpuarena__class *held = &bins->classes[number];
         uint64_t best_size = UINT64_MAX, best_address = UINT64_MAX;
         uint32_t slot = 0, listed = held->overflow;
         while (slot < 8 || listed) {
@@ -1401,15 +1402,15 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t lead = gpuarena__lead(node, want->alignment);
-    gpuarena__bin_remove(arena, index);
+    gpuarena__bin_remove(arena, &arena->bins, index);
     if (!GPUARENA__LIKELY(!lead)) {
         uint32_t front = index;
         index = gpuarena__block_split(arena, front, lead);
-        gpuarena__bin_insert(arena, front);
+        gpuarena__bin_insert(arena, &arena->bins, front);
         node = gpuarena__node_at(arena, index);
     }
     if (node->size > want->bytes)
-        gpuarena__bin_insert(arena, gpuarena__block_split(arena, index, want->bytes));
+        gpuarena__bin_insert(arena, &arena->bins, gpuarena__block_split(arena, index, want->bytes));
     node->size |= GPUARENA__LIVE;
     node->use.requested = want->requested;
     node->serial = ++arena->serial;
@@ -1439,17 +1440,17 @@ static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, gpuarena_s
     arena->stats.requested_bytes -= node->use.requested;
     arena->stats.live_bytes -= node->size;
     if (!gpuarena__node_live(gpuarena__node_at(arena, node->next))) {
-        gpuarena__bin_remove(arena, node->next);
+        gpuarena__bin_remove(arena, &arena->bins, node->next);
         gpuarena__block_absorb_next(arena, index);
     }
     prev = node->prev;
     if (!gpuarena__node_live(gpuarena__node_at(arena, prev))) {
-        gpuarena__bin_remove(arena, prev); /* only now: removing the next one may have moved it in its bin */
+        gpuarena__bin_remove(arena, &arena->bins, prev);     /* removing the next one may have moved it */
         gpuarena__block_absorb_next(arena, prev);
         gpuarena__node_at(arena, prev)->stream = stream;
         index = prev;
     }
-    gpuarena__bin_insert(arena, index);
+    gpuarena__bin_insert(arena, &arena->bins, index);
 }
 
 static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t index)
@@ -1590,7 +1591,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t 
     node->stream = stream;
     memset(anchors, 0, gpuarena__anchor_bytes(bytes));
     anchors[0] = index;
-    gpuarena__bin_insert(arena, index);
+    gpuarena__bin_insert(arena, &arena->bins, index);
     arena->stats.reserved_bytes += bytes;
     arena->stats.reserved_peak_bytes =
         gpuarena__max(arena->stats.reserved_peak_bytes, arena->stats.reserved_bytes);
@@ -1663,7 +1664,7 @@ static int gpuarena__range_idle(const gpuarena *arena, const gpuarena__range *ra
 static void gpuarena__range_forget(gpuarena *arena, uint32_t at)
 {
     gpuarena__range *range = &arena->ranges.list[at];
-    gpuarena__bin_remove(arena, range->first);
+    gpuarena__bin_remove(arena, &arena->bins, range->first);
     gpuarena__node_drop(arena, range->first);
     gpuarena__host_free(arena, range->anchors, gpuarena__anchor_bytes(range->bytes));
     arena->stats.reserved_bytes -= range->bytes;
@@ -1820,7 +1821,7 @@ static void gpuarena__grow_undo(gpuarena *arena)
 /* Rung 1: what the constant-time search cannot see. */
 static uint32_t gpuarena__rung_look(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
-    uint32_t index = gpuarena__bin_search_all(arena, want->bytes, want->alignment);
+    uint32_t index = gpuarena__bin_search_all(arena, &arena->bins, want->bytes, want->alignment);
     (void)obstacle;
     arena->stats.look_count += index != 0;
     return index;
@@ -1887,8 +1888,8 @@ static uint32_t gpuarena__miss(gpuarena *arena, const gpuarena__want *want, gpua
 GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, const gpuarena__want *want)
 {
     uint64_t lead = want->alignment - arena->unit;
-    if (lead > GPUARENA__MAX_BYTES - want->bytes) return 0;
-    return gpuarena__bin_search(arena, want->bytes + lead);
+    if (!GPUARENA__LIKELY(lead <= GPUARENA__MAX_BYTES - want->bytes)) return 0;
+    return gpuarena__bin_search(&arena->bins, want->bytes + lead);
 }
 
 /* Checks a request. 1, and *want; 0 and an obstacle: refused before anything is looked at. */
@@ -1951,7 +1952,7 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
     uint32_t octave, index, slot;
     if (!arena->bins.octaves) return 0;
     octave = gpuarena__highest_bit(arena->bins.octaves);
-    held = &arena->bins.classes[octave][gpuarena__highest_bit(arena->bins.slots[octave]) / 8];
+    held = &arena->bins.classes[octave * 8 + gpuarena__highest_bit(arena->bins.slots[octave]) / 8];
     for (slot = 0; slot < 8; slot++)
         if (held->digests >> (8 * slot) & 255)
             largest = gpuarena__max(largest, gpuarena__node_at(arena, held->nodes[slot])->size);
@@ -2376,12 +2377,11 @@ typedef struct gpuarena__tally {
 static int gpuarena__check_free_node(const gpuarena *arena, uint32_t index, gpuarena__text *out)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    gpuarena__bin at = gpuarena__bin_of(node->size);
-    uint32_t position = node->use.bin.at;
+    uint32_t at = node->use.bin.at;
     if (node->size & GPUARENA__OVERFLOW) return 1;           /* its list is walked with the bins */
-    if (gpuarena__check_fails(out, position / 64 != at.octave || position % 64 / 8 != at.index,
-                              "a free block is in the bin of another size", index)) return 0;
-    return !gpuarena__check_fails(out, arena->bins.classes[at.octave][at.index].nodes[position % 8] != index,
+    return !gpuarena__check_fails(out, at / 8 != gpuarena__bin_of(node->size).number,
+                                  "a free block is in the bin of another size", index)
+        && !gpuarena__check_fails(out, arena->bins.classes[at / 8].nodes[at % 8] != index,
                                   "a free block is not in its slot", index);
 }
 
@@ -2452,54 +2452,54 @@ static int gpuarena__check_range(const gpuarena *arena, uint32_t at, gpuarena__t
     return !gpuarena__check_fails(out, address != end, "blocks end before their segment does", at);
 }
 
-static int gpuarena__check_bin(const gpuarena *arena, uint32_t octave, uint32_t index, uint64_t *binned,
-                               gpuarena__text *out)
+static int gpuarena__check_slots(const gpuarena *arena, uint32_t number, uint32_t taken, uint64_t *binned,
+                                 gpuarena__text *out)
 {
-    const gpuarena__class *bin = &arena->bins.classes[octave][index];
-    uint32_t slot, next, before = 0, taken = (uint32_t)(arena->bins.slots[octave] >> (8 * index)) & 255;
+    const gpuarena__class *held = &arena->bins.classes[number];
+    uint32_t slot;
     for (slot = 0; slot < 8; slot++) {
-        uint32_t held = bin->nodes[slot], digest = (uint32_t)(bin->digests >> (8 * slot)) & 255;
-        int set = (taken >> slot & 1) != 0;
-        if (gpuarena__check_fails(out, set != (digest != 0), "a digest and its slot disagree",
-                                  octave * 64 + index * 8))
-            return 0;
-        if (!set) continue;
-        if (gpuarena__check_fails(out, gpuarena__node_live(gpuarena__node_at(arena, held)),
-                                  "a bin holds a live block", held)
-            || gpuarena__check_fails(out,
-                                     gpuarena__bin_of(gpuarena__node_at(arena, held)->size).digest != digest,
-                                     "a digest is wrong", held))
-            return 0;
-        (*binned)++;
+        uint32_t digest = (uint32_t)(held->digests >> (8 * slot)) & 255;
+        const gpuarena__node *node = gpuarena__node_at(arena, held->nodes[slot]);
+        if (gpuarena__check_fails(out, (taken >> slot & 1) != (digest != 0), "a digest and its slot disagree",
+                                  number * 8 + slot)) return 0;
+        if (!digest) continue;
+        if (gpuarena__check_fails(out, gpuarena__node_live(node), "a bin holds a live block",
+                                  held->nodes[slot])
+            || gpuarena__check_fails(out, gpuarena__bin_of(node->size).digest != digest, "a digest is wrong",
+                                     held->nodes[slot])) return 0;
+        ++*binned;
     }
-    next = bin->overflow;
-    if (gpuarena__check_fails(out, next && !taken, "a bin has a list and no slot taken", octave * 8 + index))
-        return 0;
+    return 1;
+}
+
+static int gpuarena__check_overflow(const gpuarena *arena, uint32_t number, uint64_t *binned,
+                                    gpuarena__text *out)
+{
+    uint64_t all = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
+    uint32_t next = arena->bins.classes[number].overflow, before = 0;
     for (; next; before = next, next = gpuarena__node_at(arena, next)->use.bin.after) {
         const gpuarena__node *node = gpuarena__node_at(arena, next);
-        gpuarena__bin at = gpuarena__bin_of(node->size);
         if (gpuarena__check_fails(out, gpuarena__node_live(node) || !(node->size & GPUARENA__OVERFLOW)
-                                       || at.octave != octave || at.index != index
-                                       || node->use.bin.at != before,
-                                  "a bin's list is broken", next)
-            || gpuarena__check_fails(out,
-                                     ++*binned > (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2,
-                                     "a bin's list has no end", next)) return 0;
+                                       || gpuarena__bin_of(node->size).number != number
+                                       || node->use.bin.at != before, "a bin's list is broken", next)
+            || gpuarena__check_fails(out, ++*binned > all, "a bin's list has no end", next)) return 0;
     }
     return 1;
 }
 
 static int gpuarena__check_bins(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
 {
+    const gpuarena__bins *bins = &arena->bins;
     uint64_t binned = 0;
-    uint32_t octave, index;
-    for (octave = 0; octave < GPUARENA__OCTAVES; octave++) {
-        if (gpuarena__check_fails(out,
-                                  (arena->bins.octaves >> octave & 1) != (arena->bins.slots[octave] != 0),
-                                  "an octave's bit is wrong", octave))
-            return 0;
-        for (index = 0; index < 8; index++)
-            if (!gpuarena__check_bin(arena, octave, index, &binned, out)) return 0;
+    uint32_t number;
+    for (number = 0; number < GPUARENA__CLASSES; number++) {
+        uint32_t octave = number / 8, taken = (uint32_t)(bins->slots[octave] >> (number % 8 * 8)) & 255;
+        if (gpuarena__check_fails(out, (bins->octaves >> octave & 1) != (bins->slots[octave] != 0),
+                                  "an octave's bit is wrong", octave)
+            || gpuarena__check_fails(out, bins->classes[number].overflow && !taken,
+                                     "a bin has a list and no slot taken", number)
+            || !gpuarena__check_slots(arena, number, taken, &binned, out)
+            || !gpuarena__check_overflow(arena, number, &binned, out)) return 0;
     }
     return !gpuarena__check_fails(out, binned != tally->free_count, "free blocks and bins differ in number",
                                   binned);
@@ -3340,7 +3340,8 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
             ? gpuarena__fail_obstacle(arena, &obstacle, request->bytes, request->stream) : obstacle.result;
     if (!want.bytes) return GPUARENA_OK;
     if (arena->stats.reserved_bytes <= arena->limit
-        && (gpuarena__hit(arena, &want) || gpuarena__bin_search_all(arena, want.bytes, want.alignment)))
+        && (gpuarena__hit(arena, &want)
+            || gpuarena__bin_search_all(arena, &arena->bins, want.bytes, want.alignment)))
         return GPUARENA_OK;
     return gpuarena__can_grow(arena, &want);
 }
@@ -3684,6 +3685,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__BYTES_OF_1
 #undef GPUARENA__BYTES_OF_80
 #undef GPUARENA__CHUNK
+#undef GPUARENA__CLASSES
 #undef GPUARENA__CHUNK_LOG2
 #undef GPUARENA__GRANULE
 #undef GPUARENA__INLINE
