@@ -1,0 +1,141 @@
+/* Section >>check of the header, from inside: every invariant is violated in turn, named, and mended again.
+   It must not change what is checked: each row puts one field wrong and back.
+   Run: make test, or prove build/tests/test_section_check. */
+#include "section.h"
+
+static fake_device device;
+static gpuarena *arena;
+static uint32_t live_node, free_node, listed_node;
+
+/* Puts a value into a field of 4 or 8 bytes, expects the complaint, and puts the old value back. */
+static void violate(void *field, size_t size, uint64_t value, const char *complaint)
+{
+    unsigned char old[8];
+    uint32_t narrow = (uint32_t)value;
+    char message[200] = "";
+    memcpy(old, field, size);
+    memcpy(field, size == 4 ? (const void *)&narrow : (const void *)&value, size);
+    gpuarena_result result = gpuarena_check(arena, message, sizeof message);
+    memcpy(field, old, size);
+    CHECK_MSG(result == GPUARENA_CORRUPT && strncmp(message, complaint, strlen(complaint)) == 0, "%s", complaint);
+    if (strncmp(message, complaint, strlen(complaint))) printf("# said: %s\n", message);
+    if (gpuarena_check(arena, message, sizeof message)) CHECK_MSG(0, "mended, but: %s", message);
+}
+
+#define VIOLATE(field, value, complaint) violate(&(field), sizeof(field), (uint64_t)(value), complaint)
+
+/* Two segments; live blocks; free ones of one size, more than a bin has slots. */
+static void set_up(void)
+{
+    void *blocks[64], *ptr;
+    fake_open(&device, (uint64_t)1 << 30);
+    gpuarena_config config = fake_config(&device);
+    config.growth = GPUARENA_GROWTH_STEP;
+    config.step_bytes = (uint64_t)4 << 20;
+    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
+    for (int block = 0; block < 64; block++)
+        CHECK(gpuarena_alloc(arena, &blocks[block], 65536 - 10, NULL) == GPUARENA_OK);
+    CHECK(gpuarena_alloc(arena, &ptr, (uint64_t)3 << 20, NULL) == GPUARENA_OK);
+    for (int block = 0; block < 64; block += 2) CHECK(gpuarena_free(arena, blocks[block], NULL) == GPUARENA_OK);
+    live_node = gpuarena__node_around(arena, gpuarena__address(blocks[1]));
+    free_node = gpuarena__node_around(arena, gpuarena__address(blocks[2]));
+    for (int block = 2; block < 64 && !listed_node; block += 2) {
+        uint32_t index = gpuarena__node_around(arena, gpuarena__address(blocks[block]));
+        if (gpuarena__node_at(arena, index)->size & SECTION_OVERFLOW) listed_node = index;
+    }
+    if (gpuarena__node_at(arena, free_node)->size & SECTION_OVERFLOW) free_node = arena->bins.classes[
+        gpuarena__bin_of(65536).number].nodes[0];
+    CHECK(listed_node != 0 && arena->ranges.count == 2);
+    CHECK_INT(gpuarena_check(arena, NULL, 0), ==, GPUARENA_OK);
+}
+
+static void test_blocks(void)
+{
+    gpuarena__node *live = gpuarena__node_at(arena, live_node), *idle = gpuarena__node_at(arena, free_node);
+    VIOLATE(live->address, live->address + 256, "blocks do not tile a segment");
+    VIOLATE(live->prev, 0, "blocks do not tile a segment");
+    VIOLATE(live->next, 0, "blocks end before their segment does");
+    VIOLATE(live->size, SECTION_LIVE, "a block has a size that cannot be");
+    VIOLATE(live->size, (uint64_t)8 << 20 | SECTION_LIVE, "a block has a size that cannot be");
+    VIOLATE(live->size, live->size & ~SECTION_LIVE, "two free blocks are neighbours");
+    VIOLATE(live->use.requested, 0, "a live block is smaller than its request");
+    VIOLATE(live->use.requested, 65537, "a live block is smaller than its request");
+    VIOLATE(live->serial, 0, "a live block's serial was never given");
+    VIOLATE(live->serial, arena->serial + 1, "a live block's serial was never given");
+    VIOLATE(arena->lookup.table[gpuarena__lookup_find(arena, live->address)], 0,
+            "a live block is not found by its address");
+    VIOLATE(idle->use.bin.at, idle->use.bin.at + 8, "a free block is in the bin of another size");
+    VIOLATE(idle->use.bin.at, idle->use.bin.at ^ 7, "a free block is not in its slot");
+}
+
+static void test_ranges(void)
+{
+    gpuarena__range *range = &arena->ranges.list[1];
+    VIOLATE(range->bytes, range->bytes + 1, "a segment has a size or base that cannot be");
+    VIOLATE(range->address, arena->ranges.list[0].address, "segments overlap or are out of order");
+    VIOLATE(range->bytes, range->bytes - SECTION_GRANULE, "a block has a size that cannot be");
+    VIOLATE(range->bytes, range->bytes + SECTION_GRANULE, "blocks end before their segment does");
+    VIOLATE(arena->ranges.list[0].anchors[0], 0, "an anchor is wrong");
+    VIOLATE(arena->ranges.list[0].anchors[1], live_node, "an anchor is wrong");
+    VIOLATE(arena->ranges.count, 1, "free blocks and bins differ in number");
+}
+
+static void test_bins(void)
+{
+    uint32_t number = gpuarena__bin_of(65536).number;
+    gpuarena__class *held = &arena->bins.classes[number];
+    gpuarena__node *listed = gpuarena__node_at(arena, listed_node);
+    VIOLATE(arena->bins.octaves, arena->bins.octaves ^ 1, "an octave's bit is wrong");
+    VIOLATE(arena->bins.slots[number / 8], arena->bins.slots[number / 8] & ~((uint64_t)1 << (number % 8 * 8)),
+            "a digest and its slot disagree");
+    VIOLATE(held->digests, held->digests & ~(uint64_t)255, "a digest and its slot disagree");
+    VIOLATE(held->digests, held->digests + 1, "a digest is wrong");
+    VIOLATE(arena->bins.classes[0].overflow, listed_node, "a bin has a list and no slot taken");
+    VIOLATE(listed->use.bin.at, live_node, "a bin's list is broken");
+    VIOLATE(held->overflow, listed->use.bin.after, listed->use.bin.after ? "a bin's list is broken"
+                                                                         : "free blocks and bins differ in number");
+}
+
+static void test_sums(void)
+{
+    VIOLATE(arena->stats.live_bytes, 1, "live bytes do not add up");
+    VIOLATE(arena->stats.requested_bytes, 1, "requested bytes do not add up");
+    VIOLATE(arena->stats.reserved_bytes, arena->stats.reserved_bytes - 1, "reserved bytes do not add up");
+    VIOLATE(arena->stats.live_count, 1, "live blocks are miscounted");
+    VIOLATE(arena->stats.alloc_count, 0, "live blocks are miscounted");
+    VIOLATE(arena->stats.requested_peak_bytes, 0, "a peak is below its current value");
+    VIOLATE(arena->stats.live_peak_bytes, 0, "a peak is below its current value");
+    VIOLATE(arena->stats.reserved_peak_bytes, 0, "a peak is below its current value");
+    VIOLATE(arena->growing, 2, "growth is claimed that is not under way");
+    VIOLATE(arena->nodes.unused_count, 0, "unused nodes are miscounted");
+    VIOLATE(arena->nodes.unused, 0, "unused nodes are miscounted");
+    VIOLATE(arena->lookup.capacity_log2, 4, "a live block is not found by its address");
+}
+
+/* A slot of the table that holds a node which is not live, and nodes that belong nowhere. */
+static void test_tables(void)
+{
+    uint32_t slot = 0;
+    while (arena->lookup.table[slot]) slot++;
+    VIOLATE(arena->lookup.table[slot], free_node, "the table of live blocks holds another");
+    VIOLATE(arena->lookup.table[slot], live_node, "the table of live blocks is incomplete");
+    uint32_t taken = gpuarena__node_take(arena);
+    char message[100];
+    CHECK_INT(gpuarena_check(arena, message, sizeof message), ==, GPUARENA_CORRUPT);
+    CHECK_MSG(strncmp(message, "nodes are lost", 14) == 0, "nodes are lost");
+    gpuarena__node_drop(arena, taken);
+}
+
+int main(void)
+{
+    set_up();
+    test_blocks();
+    test_ranges();
+    test_bins();
+    test_sums();
+    test_tables();
+    CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    CHECK(fake_close(&device));
+    return tap_done();
+}
