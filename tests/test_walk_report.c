@@ -126,7 +126,8 @@ static void test_text(void)
     state_end(arena, &device, "text");
 }
 
-/* Any hash of the report that has a statistic's name must have its value; schema and name must be there. */
+/* Any hash of the report that has a statistic's name must have its value; schema and name must be there; blocks tile
+   their segments, and the live ones sum. */
 static const char *const perl_program =
     "local $/; my $r = decode_json(<STDIN>); my %want = @ARGV; my %seen;"
     " sub look { my $v = shift; if (ref $v eq 'HASH') { for my $k (keys %$v) {"
@@ -134,7 +135,12 @@ static const char *const perl_program =
     " die \"$k: $v->{$k}, wanted $want{$k}\\n\" unless $v->{$k} eq $want{$k} } }"
     " look($_) for values %$v } elsif (ref $v eq 'ARRAY') { look($_) for @$v } }"
     " die \"schema\\n\" unless $r->{schema} eq 'gpuarena-report/1';"
-    " look($r->{stats} || $r); $seen{$_} or die \"no $_\\n\" for keys %want;";
+    " look($r->{stats} || $r); $seen{$_} or die \"no $_\\n\" for keys %want;"
+    " my ($count, $live) = (0, 0); for my $s (@{$r->{segments}}) { my $end = 0; for (@{$s->{blocks}}) {"
+    " die \"tiling\\n\" unless $_->{offset} == $end; $end += $_->{bytes};"
+    " if ($_->{state} eq 'live') { $count++; $live += $_->{bytes} } else { die \"state\\n\" unless $_->{state} eq 'free' } }"
+    " die \"end\\n\" unless $end == $s->{bytes} }"
+    " die \"live\\n\" unless $count == $want{live_count} && $live == $want{live_bytes};";
 
 static int perl_missing(void)
 {
