@@ -2123,6 +2123,21 @@ static void gpuarena__say_code(gpuarena__text *out, const gpuarena_failure *fail
                   failure->detail);
 }
 
+/* What kept the arena from growing, where growing would have made up for fragmentation. */
+static void gpuarena__say_no_growth(gpuarena__text *out, const gpuarena_failure *failure)
+{
+    if (failure->driver_code) {
+        gpuarena__put(out, "; the driver refused more (");
+        gpuarena__say_code(out, failure);
+        gpuarena__put(out, "); free device memory elsewhere");
+    } else if (failure->device_free_bytes) gpuarena__put(out, "; the headroom forbids growth; lower it");
+    else {
+        gpuarena__put(out, "; the limit of ");
+        gpuarena__put_bytes(out, failure->limit_bytes);
+        gpuarena__put(out, " forbids growth; raise it");
+    }
+}
+
 static void gpuarena__say_memory(gpuarena__text *out, const gpuarena_failure *failure)
 {
     switch (failure->reason) {
@@ -2134,13 +2149,12 @@ static void gpuarena__say_memory(gpuarena__text *out, const gpuarena_failure *fa
         gpuarena__put(out, ", or free as much");
         break;
     case GPUARENA_REASON_FRAGMENTED:
-        gpuarena__put(
-            out, " fit in no single free block, though enough is free, and the arena could not grow; the "
-                 "longest is ");
+        gpuarena__put(out, " fit in no single free block, though enough is free: the longest is ");
         gpuarena__put_bytes(out, failure->largest_free_bytes);
-        gpuarena__put(out, ", short of ");
+        gpuarena__put(out, ", short by ");
         gpuarena__put_bytes(out, failure->missing_bytes);
-        gpuarena__put(out, "; allocate large blocks first, or reserve all at once (growth=fixed)");
+        gpuarena__say_no_growth(out, failure);
+        gpuarena__put(out, ", or allocate large blocks first");
         break;
     case GPUARENA_REASON_HEADROOM:
         gpuarena__put(out, " would leave less than the headroom to others: the device has ");
@@ -2690,7 +2704,7 @@ static int gpuarena__parse_limit(gpuarena__piece piece, gpuarena_config *config)
     } else if (gpuarena__parse_share(&rest, &fraction)) {
         base = rest.begin == rest.end ? GPUARENA_LIMIT_OF_TOTAL : GPUARENA_LIMIT_OF_FREE;
         if (rest.begin != rest.end && !gpuarena__piece_is(rest, "free")) return 0;
-    } else if (!gpuarena__parse_size(piece, &bytes) || !bytes) return 0;
+    } else if (!gpuarena__parse_size(piece, &bytes) || !bytes || bytes == GPUARENA_NO_LIMIT) return 0;
     config->limit_base = base;
     config->limit_bytes = bytes;
     config->limit_fraction = fraction;
@@ -3000,6 +3014,7 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
                                    || config->alignment > GPUARENA__GRANULE))
         gpuarena__put(out, "alignment: expected a power of two from 256 to 2M");
     else if (config->headroom_bytes > total_bytes) gpuarena__put(out, "headroom: above the device's size");
+    else if (config->initial_bytes > total_bytes) gpuarena__put(out, "initial: above the device's size");
     if (out->length) return 0;
     config->backing = GPUARENA_BACKING_SEGMENTS;
     if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_DOUBLE;

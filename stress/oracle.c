@@ -179,6 +179,15 @@ static int oracle_sums(oracle *self, uint64_t op, const gpuarena_stats *stats)
                          stats->reserved_bytes);
 }
 
+/* Not now, and not for an instant inside a call: the device keeps the highest it ever gave. */
+static int oracle_limit(oracle *self, uint64_t op, uint64_t held_peak_bytes)
+{
+    if (held_peak_bytes <= self->settings.limit_bytes) return 0;
+    return oracle_report(self, op, ORACLE_NO_BLOCK, "over_limit",
+                         "expected at most %" PRIu64 " bytes held from the device, found %" PRIu64,
+                         self->settings.limit_bytes, held_peak_bytes);
+}
+
 static int oracle_judge(oracle *self, uint64_t op)
 {
     const char *finding = sim_finding(self->settings.sim, 0);
@@ -204,7 +213,7 @@ int oracle_settle(oracle *self, uint64_t op, const gpuarena_stats *stats)
     if (self->settings.arena) {
         sim_counters device;
         sim_get_counters(self->settings.sim, 0, &device);
-        if (oracle_sums(self, op, stats)
+        if (oracle_sums(self, op, stats) || oracle_limit(self, op, device.held_peak_bytes)
             || oracle_equal(self, op, "device_held", stats->reserved_bytes, device.held_bytes)) return -1;
     }
     if (oracle_judge(self, op)) return -1;

@@ -27,7 +27,8 @@ typedef struct pass {
     pass_timing         *timing;                 /* NULL: verifying pass */
     pass_result         *result;
     sim_counters         before;
-    uint64_t             op;                     /* of the op under way: allocations and frees before it */
+    uint64_t             op;                     /* of the op under way: allocations and frees of the stream before it,
+                                                    whether or not they were refused or left out */
     int                  done;                   /* no more ops: oom, violation or error */
 } pass;
 
@@ -164,10 +165,11 @@ static int pass_settle(pass *run)
 static void pass_drive(pass *run)
 {
     for (size_t index = 0; index < run->stream->op_count && !run->done; index++) {
-        run->op = run->result->ops;
+        const op *next = &run->stream->ops[index];
         sim_begin_op(run->device, run->op);
         sim_advance(run->device, run->settings->op_ns);
-        if (pass_op(run, &run->stream->ops[index]) || pass_settle(run)) return;
+        if (pass_op(run, next) || pass_settle(run)) return;
+        run->op += next->kind == OP_ALLOC || next->kind == OP_FREE;
         if (index % PASS_PROGRESS_OPS == 0) progress_update(run->settings->progress, index, run->stream->op_count);
     }
 }

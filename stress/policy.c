@@ -3,6 +3,7 @@
    Tested by tests/test_policy.c and tests/cli.t. */
 #include "policy.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "nearest.h"
@@ -54,6 +55,10 @@ static int policy_limit(policy *made, uint64_t limit_bytes, problem *why)
     if (policy_has_limit(&made->config)) {
         return problem_set(why, EXIT_USAGE, "policy '%s' has a limit key, and --limit is given: only one of both",
                            made->text);
+    }
+    if (limit_bytes == GPUARENA_NO_LIMIT) {
+        return problem_set(why, EXIT_USAGE, "--limit: %" PRIu64 " is no size of any device; leave it out for no limit",
+                           limit_bytes);
     }
     made->config.limit_bytes = limit_bytes;
     return 0;

@@ -50,10 +50,27 @@ static int run_outputs(run *self, problem *why)
                          : 0;
 }
 
-static int run_open(run *self, problem *why)
+/* No output may be another one, or a recording that is read: it would be lost. */
+static int run_apart(const run *self, const output *made, problem *why)
+{
+    for (const output *other = self->outputs; other < made; other++) {
+        if (output_is_file(made, other->path)) {
+            return problem_set(why, EXIT_USAGE, "--out: %s is written twice; give each output a file of its own", made->path);
+        }
+    }
+    for (size_t index = 0; index < self->plan.workload_count; index++) {
+        const char *text = self->plan.workloads[index].text, *path = strchr(text, ':');
+        if (!strncmp(text, "replay:", 7) && output_is_file(made, path + 1)) {
+            return problem_set(why, EXIT_USAGE, "--out: %s is the recording of -w %s; give another file", made->path, text);
+        }
+    }
+    return 0;
+}
+
+static int run_try_outputs(const run *self, problem *why)
 {
     for (size_t index = 0; index < self->output_count; index++) {
-        if (output_open(&self->outputs[index], why)) return -1;
+        if (output_try(&self->outputs[index], why) || run_apart(self, &self->outputs[index], why)) return -1;
     }
     return 0;
 }
@@ -153,7 +170,7 @@ static void run_table(const run *self)
 
 static int run_write(run *self, problem *why)
 {
-    const output_material material = { &self->rows, self->argv, self->plan.device,
+    const output_material material = { &self->rows, self->plan.device,
                                        self->plan.workload_count == 1 ? &self->plan.workloads[0].stream : NULL };
     int failed = 0;
     for (size_t index = 0; index < self->output_count; index++) {
@@ -178,7 +195,7 @@ static void run_tell_plan(const run *self)
 
 static int run_all(run *self, problem *why)
 {
-    if (run_outputs(self, why) || plan_make(&self->plan, self->asked, why) || run_open(self, why)) return -1;
+    if (run_outputs(self, why) || plan_make(&self->plan, self->asked, why) || run_try_outputs(self, why)) return -1;
     run_tell_plan(self);
     self->progress = progress_start(self->asked->values[CLI_PROGRESS].text, self->asked->values[CLI_QUIET].given,
                                     run_row_count(self));
@@ -193,7 +210,6 @@ int run_command(const cli *asked, const char *const *argv, problem *why)
     self.asked = asked;
     self.argv = argv;
     if (run_all(&self, why)) run_raise(&self, why->exit_code);
-    for (size_t index = 0; index < self.output_count; index++) output_abandon(&self.outputs[index]);
     for (size_t index = 0; index < self.rows.count; index++) row_free(&self.rows.rows[index]);
     free(self.rows.rows);
     free(self.outputs);

@@ -187,6 +187,30 @@ refused(2, qr/empty.*empty/, 'run', '-w', 'replay:' . spew('empty', ''), '-p', '
 refused(2, qr/\Q$folder\E: /, 'run', '-w', "replay:$folder", '-p', 'raw');
 refused(2, qr/missing: /, 'run', '-w', "replay:$folder/missing", '-p', 'raw');
 
+# ---- outputs never destroy what is there: another output, the recording itself, or earlier results
+my $keep = slurp($small);
+refused(2, qr/is the recording of/, 'run', '-w', "replay:$small", '-p', 'raw', '--out', "csv=$small");
+is(slurp($small), $keep, 'the recording is as it was');
+refused(2, qr/written twice/, 'run', '-w', 'uniform:n=10', '-p', 'raw', '--out', "csv=$folder/same", '--out', "json=$folder/./same");
+my @json = map { stress('run', '-w', 'uniform:n=100', '-p', 'segments', '--no-timing', '-q', '--out', "json=$folder/$_"); slurp("$folder/$_") }
+    qw(first.json second.json);
+is($json[0], $json[1], 'equal runs give equal JSON, wherever it goes');
+
+# ---- a repro line repeats its failure, refused ids left out on the way or not
+my @lies = qw(run -w uniform:n=2000 -p raw --device sim:1G --on-oom skip --faults misaligned:1200 --no-timing -q);
+my $lied = stress(@lies);
+is($lied->{code}, 3, 'a misaligned block after many refusals: exit 3');
+my ($repro) = $lied->{err} =~ /^repro: \S+ (.*)$/m;
+my $repeated = stress(map { s/^'(.*)'$/$1/r } split / /, $repro // '', -1);
+is($repeated->{code}, 3, "repeated: $repro");
+is(join("\n", grep { /^stress: / } split /\n/, $repeated->{err}), join("\n", grep { /^stress: / } split /\n/, $lied->{err}), 'the same violation');
+
+# ---- the table compares whole runs alone, and shows no columns that hold nothing
+my $table = stress(qw(run -w uniform:n=2000 -p raw,segments --limit 64M --no-timing));
+ok($table->{out} =~ /^uniform:n=2000 +segments +oom +- /m, 'a row that ended early has no share of the driver time');
+ok($table->{out} !~ /p50|p99|host ns/ && $table->{out} =~ /drv calls/, 'what was not timed takes no room') or print "#   $table->{out}";
+ok($table->{out} =~ /the limit of 67108864 bytes/, 'the sentence names the limit');
+
 # ---- real traces
 my ($gpt, $pangu) = ("$traces/pytorch/medium_128_training.trace", "$traces/intervals/somas_pangu_2.6B.csv");
 if (-r $gpt && -r $pangu) {

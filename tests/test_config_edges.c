@@ -24,7 +24,7 @@ static void test_parse(void)
     CHECK_STR(parse_message("step=4g,step_max=2t,initial=3k", &config), "");
     CHECK_MSG(config.step_bytes == GIB(4) && config.step_max_bytes == (uint64_t)2 << 40 && config.initial_bytes == 3072,
               "units in small letters");
-    const char *const bad[] = { "limit=0%", "limit=100.1%", "limit=100.0000000000001%", "limit=-10%", "limit=110%",
+    const char *const bad[] = { "limit=18446744073709551615", "limit=0%", "limit=100.1%", "limit=100.0000000000001%", "limit=-10%", "limit=110%",
                                 "limit=0", "limit=4G%", "limit=%", "limit=80%total", "limit=total", "limit=1.5G",
                                 "limit=80.%", "limit=0.12345678901234%", "limit=total-", "limit=free-2Gx" };
     const char *const wanted = ": expected 4G, none, 80%, 80%free, total-2G or free-2G";
@@ -82,6 +82,10 @@ static void test_contradictions(void)
     config.initial_bytes = GIB(1);
     CHECK_STR(refusal(&config), "created");
     config.initial_bytes = GIB(1) + 1;
+    CHECK_STR(refusal(&config), "initial: above the device's size");
+    config.limit_bytes = config.initial_bytes = MIB(512);
+    CHECK_STR(refusal(&config), "created");
+    config.initial_bytes = MIB(512) + 1;
     CHECK_STR(refusal(&config), "initial: above the limit");
     config.initial_bytes = 0;
     config.step_bytes = ((uint64_t)1 << 49) + 1;
@@ -197,6 +201,12 @@ static void test_streams(void)
     CHECK_INT(gpuarena_free(arena, ptr, GPUARENA_OWN_STREAM), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_lookup(arena, ptr, &block), ==, GPUARENA_OK);
     CHECK(block.stream == stream && block.state == GPUARENA_STATE_FREE && block.serial == 0);
+    void *next = state_alloc(arena, 1000);       /* joined, the block below keeps the latest free's stream */
+    void *last = state_alloc(arena, 1000);
+    CHECK_INT(gpuarena_free(arena, next, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(arena, last, stream), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_lookup(arena, next, &block), ==, GPUARENA_OK);
+    CHECK(block.stream == stream && block.bytes == MIB(2));
     state_end(arena, &device, "streams");
 }
 

@@ -103,6 +103,10 @@ static void test_arena(sim *device)
     why.exit_code = 0;
     CHECK_INT(parse("config:initial=1000G", 0, &made), ==, 0);
     CHECK_INT(pool_open(&opened, &made, device, &why), ==, -1);
+    CHECK_INT(why.exit_code, ==, EXIT_USAGE);
+    why.exit_code = 0;
+    CHECK_INT(parse("config:initial=80G,headroom=2M", 0, &made), ==, 0);     /* sound, and more than there is */
+    CHECK_INT(pool_open(&opened, &made, device, &why), ==, -1);
     CHECK_INT(why.exit_code, ==, EXIT_HARNESS);
 }
 

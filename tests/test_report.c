@@ -50,13 +50,12 @@ static void test_csv(void)
 
 static void test_json(void)
 {
-    row rows[1] = { make_row("replay:tab\there \xff\xc3\xa9", "raw") };
+    row rows[1] = { make_row("replay:tab\there \xff\xc3\xa9", "a\\b\"c\n") };
     row_list list = { rows, 1 };
-    const char *const argv[] = { "stress", "a\\b\"c\n", NULL };
     FILE *file = tmpfile();
-    json_write(file, &list, argv, "sim:80G");
+    json_write(file, &list, "sim:80G");
     read_back(file);
-    CHECK(strstr(written, "\"argv\":[\"stress\",\"a\\\\b\\\"c\\u000a\"]") != NULL);
+    CHECK(strstr(written, "\"policy\":\"a\\\\b\\\"c\\u000a\"") != NULL);
     CHECK(strstr(written, "\"workload\":\"replay:tab\\u0009here \\ufffd\xc3\xa9\"") != NULL);
     CHECK(strstr(written, "\"seed\":null") != NULL);
     CHECK(strstr(written, "\"driver_calls\":10,") != NULL);

@@ -147,6 +147,26 @@ static void test_overflow(void)
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
 }
 
+/* The longest block may be in a class's list: it counts too. */
+static void test_largest(void)
+{
+    gpuarena *arena = open_arena();
+    uint32_t nodes[12];
+    int wrong = 0;
+    for (uint32_t made = 0; made < 12; made++) {
+        nodes[made] = node_make(arena, 65536 + 256 * (uint64_t)made);
+        gpuarena__bin_insert(arena, &arena->bins, nodes[made]);
+        wrong += gpuarena__largest_free(arena) != 65536 + 256 * (uint64_t)made;
+    }
+    for (uint32_t left = 12; left > 0; left--) {
+        wrong += gpuarena__largest_free(arena) != 65536 + 256 * (uint64_t)(left - 1);
+        gpuarena__bin_remove(arena, &arena->bins, nodes[left - 1]);
+        gpuarena__node_drop(arena, nodes[left - 1]);
+    }
+    CHECK_MSG(wrong == 0 && gpuarena__largest_free(arena) == 0, "the longest of 12 in one class: %d wrong", wrong);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+}
+
 static void test_search(void)
 {
     gpuarena *arena = open_arena();
@@ -175,6 +195,7 @@ int main(void)
     test_classes();
     test_digests();
     test_overflow();
+    test_largest();
     test_search();
     return tap_done();
 }

@@ -34,9 +34,14 @@ static void test_memory(void)
     CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) would pass the limit of 1073741824 bytes (1.00 GiB); "
               "raise it by 2097152 bytes (2.00 MiB), or free as much");
     failure = refused(GPUARENA_REASON_FRAGMENTED);
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) fit in no single free block, though enough is free, "
-              "and the arena could not grow; the longest is 1048576 bytes (1.00 MiB), short of 2097152 bytes (2.00 MiB); "
-              "allocate large blocks first, or reserve all at once (growth=fixed)");
+    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) fit in no single free block, though enough is free: "
+              "the longest is 1048576 bytes (1.00 MiB), short by 2097152 bytes (2.00 MiB); the driver refused more (code 2); "
+              "free device memory elsewhere, or allocate large blocks first");
+    failure.driver_code = 0;
+    CHECK_MSG(strstr(sentence(&failure), "; the headroom forbids growth; lower it, or") != NULL, "fragmented by headroom");
+    failure.device_free_bytes = 0;
+    CHECK_MSG(strstr(sentence(&failure), "; the limit of 1073741824 bytes (1.00 GiB) forbids growth; raise it, or") != NULL,
+              "fragmented by the limit");
     failure = refused(GPUARENA_REASON_HEADROOM);
     CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) would leave less than the headroom to others: the "
               "device has 1536 bytes (1.50 KiB) free; 2097152 bytes (2.00 MiB) more, or a smaller headroom, would do");

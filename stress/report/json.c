@@ -97,15 +97,10 @@ static void json_row(FILE *out, const row *shown)
     fputc('}', out);
 }
 
-void json_write(FILE *out, const row_list *list, const char *const *argv, const char *device)
+void json_write(FILE *out, const row_list *list, const char *device)
 {
     const char *comma = "";
-    fputs("{\"schema\":\"gpuarena-stress/1\",\"version\":\"" GPUARENA_VERSION_TEXT "\",\"argv\":[", out);
-    for (size_t index = 0; argv[index]; index++) {
-        fputs(index ? "," : "", out);
-        json_text(out, argv[index]);
-    }
-    fputs("],\"device\":{\"kind\":\"sim\",\"name\":", out);
+    fputs("{\"schema\":\"gpuarena-stress/1\",\"version\":\"" GPUARENA_VERSION_TEXT "\",\"device\":{\"kind\":\"sim\",\"name\":", out);
     json_text(out, device);
     fputs("},\"cases\":[", out);
     for (size_t index = 0; index < list->count; index++) {

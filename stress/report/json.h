@@ -8,7 +8,7 @@
 
 #include "row.h"
 
-/* argv: the command line, NULL at its end. Write errors: ferror(out). */
-void json_write(FILE *out, const row_list *list, const char *const *argv, const char *device);
+/* No word of how or when it was made: equal runs give equal bytes. Write errors: ferror(out). */
+void json_write(FILE *out, const row_list *list, const char *device);
 
 #endif

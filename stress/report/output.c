@@ -1,10 +1,11 @@
-/* The kinds of files, opening, and errors that only show when a file is closed.
+/* The kinds of files, trying them, and errors that only show when a file is closed.
    It must not know the formats.
    Tested by tests/run.t. */
 #include "output.h"
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../nearest.h"
 #include "csv.h"
@@ -23,7 +24,7 @@ static void output_csv(FILE *out, const output_material *material)
 
 static void output_json(FILE *out, const output_material *material)
 {
-    json_write(out, material->list, material->argv, material->device);
+    json_write(out, material->list, material->device);
 }
 
 static void output_trace(FILE *out, const output_material *material)
@@ -68,12 +69,23 @@ int output_is_stdout(const output *self)
     return !strcmp(self->path, "-");
 }
 
-int output_open(output *self, problem *why)
+/* For appending: what the file holds stays until there is something to put in its place. */
+int output_try(const output *self, problem *why)
 {
     errno = 0;
-    self->file = output_is_stdout(self) ? stdout : fopen(self->path, "w");
-    if (self->file) return 0;
-    return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", self->path, strerror(errno));
+    FILE *file = output_is_stdout(self) ? NULL : fopen(self->path, "a");
+    if (file) fclose(file);
+    else if (!output_is_stdout(self)) {
+        return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", self->path, strerror(errno));
+    }
+    return 0;
+}
+
+int output_is_file(const output *self, const char *path)
+{
+    struct stat mine, other;
+    return !output_is_stdout(self) && !stat(self->path, &mine) && !stat(path, &other) && S_ISREG(mine.st_mode)
+        && mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
 }
 
 int output_finish_stdout(problem *why)
@@ -84,10 +96,11 @@ int output_finish_stdout(problem *why)
     return problem_set(why, EXIT_HARNESS, "stdout: not all was written: %s", errno ? strerror(errno) : "write error");
 }
 
-int output_write(output *self, const output_material *material, problem *why)
+int output_write(const output *self, const output_material *material, problem *why)
 {
-    FILE *file = self->file;
-    self->file = NULL;
+    errno = 0;
+    FILE *file = output_is_stdout(self) ? stdout : fopen(self->path, "w");
+    if (!file) return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", self->path, strerror(errno));
     self->kind->write(file, material);
     if (file == stdout) return output_finish_stdout(why);
     int failed = ferror(file);
@@ -95,10 +108,4 @@ int output_write(output *self, const output_material *material, problem *why)
     if (!fclose(file) && !failed) return 0;
     return problem_set(why, EXIT_HARNESS, "%s: not all was written: %s", self->path,
                        errno ? strerror(errno) : "write error");
-}
-
-void output_abandon(output *self)
-{
-    if (self->file && self->file != stdout) fclose(self->file);
-    self->file = NULL;
 }

@@ -1,4 +1,4 @@
-/* Files of a run: --out KIND=PATH. Opened before anything runs, written at the end, every write error noticed.
+/* Files of a run: --out KIND=PATH. Tried before anything runs, written at the end, every write error noticed.
    Knows nothing of how rows are made. A new format is one row in output.c and one file beside it.
    Tested by tests/run.t. */
 #ifndef STRESS_REPORT_OUTPUT_H
@@ -12,7 +12,6 @@
 
 typedef struct output_material {                 /* what files are made of */
     const row_list    *list;
-    const char *const *argv;
     const char        *device;
     const op_stream   *stream;                   /* of the one workload; NULL: there are several */
 } output_material;
@@ -21,17 +20,17 @@ typedef struct output_kind output_kind;
 typedef struct output {
     const output_kind *kind;
     const char        *path;                     /* "-": stdout */
-    FILE              *file;                     /* NULL: not open */
 } output;
 
 /* KIND=PATH. -1 and a problem, EXIT_USAGE. */
 int output_parse(const char *text, output *made, problem *why);
 int output_needs_one_workload(const output *self);
 int output_is_stdout(const output *self);
-int output_open(output *self, problem *why);                                 /* EXIT_HARNESS: cannot be written */
-/* Writes and closes; EXIT_HARNESS: not all of it arrived. */
-int output_write(output *self, const output_material *material, problem *why);
-void output_abandon(output *self);                                           /* closes without writing */
+/* EXIT_HARNESS: cannot be written. What the file holds stays. */
+int output_try(const output *self, problem *why);
+int output_is_file(const output *self, const char *path);                    /* a regular file, and the same one */
+/* Opens, writes and closes; EXIT_HARNESS: not all of it arrived. */
+int output_write(const output *self, const output_material *material, problem *why);
 
 /* Flushes stdout: -1 and a problem, EXIT_HARNESS, if anything written to it was lost. */
 int output_finish_stdout(problem *why);

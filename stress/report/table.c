@@ -69,9 +69,16 @@ static const char *table_status(const table_context *context, char *text, size_t
     return table_cell(context, COLUMN_STATUS, text, size);
 }
 
+static int table_is_ok(const row *shown)
+{
+    return shown->cells[COLUMN_STATUS].kind == CELL_TEXT && !strcmp(shown->cells[COLUMN_STATUS].text, "ok");
+}
+
+/* Of two whole runs alone: a row that ended early did less. */
 static const char *table_time(const table_context *context, char *text, size_t size)
 {
     if (!context->raw || !context->raw->cells[COLUMN_DRIVER_VNS].count) return "-";
+    if (!table_is_ok(context->raw) || !table_is_ok(context->shown)) return "-";
     double share = (double)context->shown->cells[COLUMN_DRIVER_VNS].count
                  / (double)context->raw->cells[COLUMN_DRIVER_VNS].count;
     snprintf(text, size, share < 0.1 ? "%.4f" : "%.2f", share);
@@ -138,6 +145,7 @@ static const table_column table_columns[] = {
     { "OOM at op", table_oom_op, 0, 2 },
 };
 #define TABLE_COLUMNS (sizeof table_columns / sizeof table_columns[0])
+enum { TABLE_OPTIONAL = 5 };                     /* ranks from here on: not shown where all of a column is empty */
 
 typedef struct table_layout { size_t widths[TABLE_COLUMNS]; } table_layout;      /* 0: dropped */
 
@@ -177,12 +185,15 @@ static void table_measure(const row_list *list, size_t width, table_layout *layo
 {
     char text[1024];
     for (size_t column = 0; column < TABLE_COLUMNS; column++) {
+        int empty = table_columns[column].rank >= TABLE_OPTIONAL;
         layout->widths[column] = strlen(table_columns[column].heading);
         for (size_t index = 0; index < list->count; index++) {
             const table_context context = { &list->rows[index], table_find_raw(list, &list->rows[index]) };
-            size_t length = strlen(table_columns[column].fill(&context, text, sizeof text));
-            if (length > layout->widths[column]) layout->widths[column] = length;
+            const char *filled = table_columns[column].fill(&context, text, sizeof text);
+            if (strlen(filled) > layout->widths[column]) layout->widths[column] = strlen(filled);
+            empty &= !strcmp(filled, "-");
         }
+        if (empty) layout->widths[column] = 0;   /* what was not timed takes no room from what was counted */
     }
     while (table_total(layout) > width && table_drop(layout)) continue;
     while (table_total(layout) > width && (layout->widths[0] > 8 || layout->widths[1] > 8)) {
@@ -251,6 +262,14 @@ static void table_notes(FILE *out, const row_list *list, size_t width)
     }
 }
 
+static int table_shows(const table_layout *layout, table_fill *fill)
+{
+    for (size_t column = 0; column < TABLE_COLUMNS; column++) {
+        if (table_columns[column].fill == fill) return layout->widths[column] != 0;
+    }
+    return 0;
+}
+
 void table_write(FILE *out, const row_list *list, const table_style *style)
 {
     table_layout layout;
@@ -261,7 +280,10 @@ void table_write(FILE *out, const row_list *list, const table_style *style)
         table_line(out, &context, &layout, style);
     }
     table_notes(out, list, style->width);
-    table_fold(out, "simulated device. drv time: virtual time in the driver over raw's; host, p50, p99, max: "
-               "measured on this machine, simulated driver included; footprint: peak reserved / peak requested.",
+    table_fold(out, table_shows(&layout, table_host_ns) || table_shows(&layout, table_p99)
+               ? "simulated device. drv time: virtual time in the driver over raw's; host ns, p50, p99: measured on this "
+                 "machine, simulated driver included; footprint: peak reserved / peak requested."
+               : "simulated device. drv time: virtual time in the driver over raw's; footprint: peak reserved / peak "
+                 "requested.",
                style->width);
 }

@@ -35,7 +35,7 @@ static int table_color(int descriptor, const char *choice)
     const char *terminal = getenv("TERM");
     if (strcmp(choice, "auto")) return !strcmp(choice, "always");
     if (table_environment("NO_COLOR")) return 0;
-    if (table_environment("FORCE_COLOR")) return 1;
+    if (table_environment("FORCE_COLOR")) return strcmp(getenv("FORCE_COLOR"), "0") != 0;
     return isatty(descriptor) && terminal && strcmp(terminal, "dumb");
 }
 

@@ -157,7 +157,7 @@ int sim_costs_read(const char *path, sim_costs *costs, problem *why)
 {
     FILE *in = fopen(path, "r");
     if (!in) {
-        return problem_set(why, EXIT_USAGE, "%s:0: expected a file of costs: %s", path, strerror(errno));
+        return problem_set(why, EXIT_USAGE, "%s: expected a file of costs: %s", path, strerror(errno));
     }
     costs_file file = { path, 0, { 0 }, why };
     sim_costs read = *sim_costs_default();

@@ -23,6 +23,9 @@ int reader_line(reader *in, slice *line)
 int reader_csv_line(reader *in, slice *line)
 {
     int found = reader_line(in, line);
+    if (found > 0 && in->is_unended) {
+        return stream_refuse(in->builder, "%s is cut off, expected a newline at its end", slice_show(*line).text);
+    }
     if (found > 0 && line->length > 0 && line->bytes[line->length - 1] == '\r') {
         line->length--;
     }

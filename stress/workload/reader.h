@@ -18,7 +18,8 @@ typedef struct reader {
 
 /* 1: *line is the next one, without its newline. 0: there is none. -1: it is too long. */
 int reader_line(reader *in, slice *line);
-/* For CSV: the same, without the carriage return that such files may have. */
+/* For CSV: the same, without the carriage return that such files may have. -1 and a problem too for a last line
+   without newline: whoever wrote it may have been cut off. */
 int reader_csv_line(reader *in, slice *line);
 
 /* Takes the next field off *rest. `name` and `grammar` are for the message when there is none. */
