@@ -264,6 +264,9 @@ static void test_initial(void)
     config = fake_config(&device);
     config.initial_bytes = MIB(65);
     arena = NULL;
+    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_INVALID_CONFIG);
+    config.initial_bytes = MIB(64);
+    device.rival_bytes = MIB(2);
     CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OUT_OF_MEMORY);
     CHECK_MSG(arena == NULL && fake_close(&device), "initial refused: no arena, nothing left behind");
 }
