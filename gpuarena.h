@@ -105,7 +105,8 @@
 
    Callbacks (observer, visitor, writer) run inside the call that triggers them, on its thread, with the
    lock held: calls on the same arena answer REENTRANT, but get_stats, get_config, last_failure and
-   reset_peaks work. Driver and host memory functions run with the lock held too, and must not call an arena.
+   reset_peaks work. Other arenas may be called, as long as their callbacks do not call this one. Driver and
+   host memory functions run with the lock held too, and must not call an arena.
 
    Cost. Allocations and frees without a driver call take constant time, amortised, for host tables double.
    Host memory: 64 bytes a block, live or free; 16 to 32 bytes a live block; 4 bytes per 2 MiB reserved; and
