@@ -325,7 +325,7 @@ typedef struct gpuarena_failure {
     uint64_t live_bytes, pending_bytes, cached_bytes, reserved_bytes, limit_bytes, largest_free_bytes;
     uint64_t device_free_bytes;                  /* asked for HEADROOM and DRIVER_REFUSED; else 0 */
     gpuarena_block block;                        /* misuse: the block it is about; ptr NULL: none */
-    char     arena[32];                          /* the arena's name; creation failed: "" */
+    char     arena[32];                          /* the arena's name; "": there was none yet */
     char     detail[96];                         /* the key and what is allowed; the other arena; the offset
                                                     in the block; the driver's name of its code */
 } gpuarena_failure;
@@ -478,7 +478,8 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
 
 /* What would gpuarena_alloc_ex answer now? OK: a free block fits, for certain; or growth is within the limit,
    and the driver, asked by info, reports enough free memory, which it must still grant. Else the result that
-   alloc_ex would have; of these only misuse is recorded. Changes nothing. O(free blocks + segments). */
+   alloc_ex would have, had it to grow by alignment - config.alignment bytes more, as a driver's worst start
+   would make it; of these only misuse is recorded. Changes nothing. O(free blocks + segments). */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
 /* Frees the live block whose base is ptr; NULL: OK, nothing. stream: the last one that used it. Constant;
@@ -855,6 +856,7 @@ typedef char gpuarena__mutex;
 struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
     uint32_t lost;                               /* 1 from the first sticky error on: no driver call */
+    int32_t lost_code;                           /* that error */
     gpuarena *self;                              /* itself, not const: looking takes the lock, records */
     gpuarena__mutex lock;
     gpuarena__nodes nodes;
@@ -1508,11 +1510,21 @@ static int gpuarena__driver_done(gpuarena *arena, int code, gpuarena__obstacle *
         break;
     case GPUARENA_STATUS_LOST:
         arena->lost = 1;
+        arena->lost_code = code;
         gpuarena__obstruct(obstacle, GPUARENA_DEVICE_LOST, GPUARENA_REASON_NONE);
         break;
     default: gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR, GPUARENA_REASON_NONE); break;
     }
     return 0;
+}
+
+/* 1, and the sticky error as the obstacle: no driver call may be made any more. */
+static int gpuarena__is_lost(const gpuarena *arena, gpuarena__obstacle *obstacle)
+{
+    if (GPUARENA__LIKELY(!arena->lost)) return 0;
+    gpuarena__obstruct(obstacle, GPUARENA_DEVICE_LOST, GPUARENA_REASON_NONE);
+    obstacle->code = arena->lost_code;
+    return 1;
 }
 
 static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t *total_bytes,
@@ -1717,10 +1729,7 @@ static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, gpuarena_s
             }
         }
         if (best == UINT32_MAX) return 1;
-        if (arena->lost) {
-            gpuarena__obstruct(obstacle, GPUARENA_DEVICE_LOST, GPUARENA_REASON_NONE);
-            return 0;
-        }
+        if (gpuarena__is_lost(arena, obstacle)) return 0;
         if (!gpuarena__range_release(arena, best, stream, obstacle)) return 0;
     }
     return 1;
@@ -1744,6 +1753,14 @@ static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__w
     if (lead > GPUARENA__MAX_BYTES || bytes + lead > GPUARENA__MAX_BYTES) return 0;
     /* cannot overflow: both are below 2^50 */
     (void)gpuarena__round_up(bytes + lead, GPUARENA__GRANULE, &bytes);
+    return bytes;
+}
+
+/* Bytes of the segment that would serve the request if it starts at its alignment. */
+static uint64_t gpuarena__tight_bytes(const gpuarena__want *want)
+{
+    uint64_t bytes = want->bytes;
+    (void)gpuarena__round_up(bytes, GPUARENA__GRANULE, &bytes);              /* cannot overflow: below 2^50 */
     return bytes;
 }
 
@@ -1828,6 +1845,24 @@ static uint32_t gpuarena__rung_look(gpuarena *arena, const gpuarena__want *want,
     return index;
 }
 
+/* Grows for a request. Where there is no room for a segment that serves it wherever the segment starts, one
+   of just its size may start right: drivers align far better than they must. If not, it goes back. */
+static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__want *want, uint64_t need, uint64_t wish,
+                                   gpuarena__obstacle *obstacle)
+{
+    uint64_t tight = gpuarena__tight_bytes(want);
+    uint32_t index = gpuarena__grow(arena, need, wish, want->stream, obstacle);
+    gpuarena_reason reason = index ? GPUARENA_REASON_OVER_LIMIT : obstacle->reason;
+    if (!index && obstacle->result == GPUARENA_OUT_OF_MEMORY && tight < need)
+        index = gpuarena__grow(arena, tight, tight, want->stream, obstacle);
+    if (!index || gpuarena__node_serves(gpuarena__node_at(arena, index), want->bytes, want->alignment))
+        return index;
+    if (gpuarena__range_release(arena, gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address),
+                                want->stream, obstacle))
+        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, reason);
+    return 0;
+}
+
 /* Rung 2: a segment within the limit. */
 static uint32_t gpuarena__rung_grow(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
@@ -1838,7 +1873,7 @@ static uint32_t gpuarena__rung_grow(gpuarena *arena, const gpuarena__want *want,
         gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
         return 0;
     }
-    index = gpuarena__grow(arena, need, wish, want->stream, obstacle);
+    index = gpuarena__grow_for(arena, want, need, wish, obstacle);
     if (index) arena->step = next;
     return index;
 }
@@ -1852,13 +1887,14 @@ static uint32_t gpuarena__rung_release(gpuarena *arena, const gpuarena__want *wa
     uint64_t need = gpuarena__segment_bytes(arena, want);
     if (!need) return 0;
     for (;;) {
-        uint64_t idle = gpuarena__idle_bytes(arena), room = gpuarena__room(arena);
-        uint64_t give = need > room ? need - room : gpuarena__min(idle, need);
+        uint64_t idle = gpuarena__idle_bytes(arena), room = gpuarena__room(arena), give;
         uint32_t index;
+        if (need > room && need - room > idle) need = gpuarena__tight_bytes(want);
+        give = need > room ? need - room : gpuarena__min(idle, need);
         if (!idle || give > idle) return 0;      /* ends: idle falls in every round */
         if (!gpuarena__range_release_to(arena, arena->stats.reserved_bytes - give, want->stream, obstacle))
             return 0;
-        index = gpuarena__grow(arena, need, need, want->stream, obstacle);
+        index = gpuarena__grow_for(arena, want, need, need, obstacle);
         if (index || obstacle->result != GPUARENA_OUT_OF_MEMORY) return index;
     }
 }
@@ -2031,7 +2067,7 @@ static gpuarena_result gpuarena__fail(gpuarena *arena, gpuarena_failure *failure
     gpuarena__thread_failure = *failure;
     if (arena && !gpuarena__inside(arena))
         gpuarena__tell(arena, misuse ? GPUARENA_ACTION_MISUSE : GPUARENA_ACTION_FAIL, NULL, stream,
-                       &arena->last);
+                       failure);
     return failure->result;
 }
 
@@ -2108,7 +2144,8 @@ static gpuarena_result gpuarena__fail_memory(gpuarena *arena, const gpuarena__wa
     failure.requested_bytes = want->requested;
     gpuarena__failure_measure(arena, &failure, need);
     if (failure.reason == GPUARENA_REASON_OVER_LIMIT && !drained) /* it must at least hold what is held */
-        failure.missing_bytes = gpuarena__hit(arena, want) ? arena->stats.reserved_bytes - arena->limit
+        failure.missing_bytes = gpuarena__bin_search_all(arena, &arena->bins, want->bytes, want->alignment)
+            ? arena->stats.reserved_bytes - arena->limit
             : gpuarena__max(failure.missing_bytes, arena->stats.reserved_bytes - arena->limit);
     if (drained && failure.cached_bytes >= want->bytes && failure.reason != GPUARENA_REASON_TRY_ONLY
         && failure.reason != GPUARENA_REASON_TOO_LARGE) {
@@ -2420,7 +2457,7 @@ static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *ra
                                 uint32_t prev, uint64_t address, gpuarena__text *out)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index), *before = gpuarena__node_at(arena, prev);
-    uint64_t bytes = gpuarena__node_bytes(node);
+    uint64_t bytes = gpuarena__node_bytes(node), bits = node->size & GPUARENA__STATE_BITS;
     uint32_t anchor =
         range->anchors[(address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2)];
     int starts_page = !prev || !gpuarena__same_page(before->address, address);
@@ -2429,6 +2466,8 @@ static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *ra
         || gpuarena__check_fails(
             out, !bytes || bytes % arena->unit || bytes > range->bytes - (address - range->address),
             "a block has a size that cannot be", index)
+        || gpuarena__check_fails(out, bits && bits != GPUARENA__LIVE && bits != GPUARENA__OVERFLOW,
+                                 "a block has a state that cannot be", index)
         || gpuarena__check_fails(out, starts_page ? anchor != index : anchor == index, "an anchor is wrong",
                                  index)
         || gpuarena__check_fails(out, prev && !gpuarena__node_live(node) && !gpuarena__node_live(before),
@@ -2438,12 +2477,21 @@ static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *ra
                                      : gpuarena__check_free_node(arena, index, out);
 }
 
+/* Each page with a start has its anchor (seen with the nodes), and no other has one. */
+static int gpuarena__check_anchors(const gpuarena__range *range, uint32_t pages_started, gpuarena__text *out)
+{
+    size_t page, pages = gpuarena__anchor_bytes(range->bytes) / sizeof *range->anchors;
+    for (page = 0; page < pages; page++)
+        if (range->anchors[page]) pages_started--;
+    return !gpuarena__check_fails(out, pages_started != 0, "an anchor is left over", range->first);
+}
+
 static int gpuarena__check_range(const gpuarena *arena, uint32_t at, gpuarena__tally *tally,
                                  gpuarena__text *out)
 {
     const gpuarena__range *range = &arena->ranges.list[at];
     uint64_t address = range->address, end = address + range->bytes;
-    uint32_t index = range->first, prev = 0;
+    uint32_t index = range->first, prev = 0, pages_started = 0;
     if (gpuarena__check_fails(
             out, range->bytes % GPUARENA__GRANULE || address & (arena->unit - 1) || end < address,
             "a segment has a size or base that cannot be", at)
@@ -2459,12 +2507,14 @@ static int gpuarena__check_range(const gpuarena *arena, uint32_t at, gpuarena__t
             tally->live_bytes += gpuarena__node_bytes(node);
             tally->requested_bytes += node->use.requested;
         } else tally->free_count++;
+        pages_started += !prev || !gpuarena__same_page(gpuarena__node_at(arena, prev)->address, address);
         address += gpuarena__node_bytes(node);
         prev = index;
         index = node->next;
     }
     tally->reserved_bytes += range->bytes;
-    return !gpuarena__check_fails(out, address != end, "blocks end before their segment does", at);
+    return !gpuarena__check_fails(out, address != end, "blocks end before their segment does", at)
+        && gpuarena__check_anchors(range, pages_started, out);
 }
 
 static int gpuarena__check_slots(const gpuarena *arena, uint32_t number, uint32_t taken, uint64_t *binned,
@@ -2568,6 +2618,10 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
 {
     gpuarena__tally tally = GPUARENA_INIT;
     uint32_t at;
+    if (gpuarena__check_fails(out, !gpuarena__node_live(gpuarena__node_at(arena, 0)), "the sentinel is free",
+                              0)
+        || gpuarena__check_fails(out, arena->unit != arena->config.alignment, "the unit is not the alignment",
+                                 arena->unit)) return 0;
     for (at = 0; at < arena->ranges.count; at++)
         if (!gpuarena__check_range(arena, at, &tally, out)) return 0;
     return gpuarena__check_bins(arena, &tally, out) && gpuarena__check_tables(arena, &tally, out)
@@ -2950,7 +3004,8 @@ static int gpuarena__settle_limit(gpuarena_config *config, uint64_t free_bytes, 
         gpuarena__put(out, "limit: a fraction must be above 0 and at most 1 (100%%)");
         return 0;
     }
-    if (share) bytes = gpuarena__min((uint64_t)((double)whole * fraction), whole);
+    if (share)                                   /* a product below a uint64_t can be converted to one */
+        bytes = (double)whole * fraction < (double)whole ? (uint64_t)((double)whole * fraction) : whole;
     else if (base != GPUARENA_LIMIT_BYTES) bytes = whole - gpuarena__min(bytes, whole);
     else if (!bytes) bytes = GPUARENA_NO_LIMIT;
     if (bytes < GPUARENA__GRANULE) {
@@ -3211,7 +3266,9 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     arena->unit = arena->config.alignment;
     arena->limit = arena->config.limit_bytes;
     arena->step = arena->config.step_bytes;
+    arena->magic = GPUARENA__MAGIC;              /* from here on observers may look at it */
     if (gpuarena__first_growth(arena, free_bytes, &obstacle)) return failure;
+    gpuarena__grow_undo(arena);                  /* before anything is measured */
     failure = gpuarena__failure_of(arena, &obstacle);
     failure.requested_bytes = gpuarena__max(arena->config.initial_bytes, GPUARENA__GRANULE);
     gpuarena__failure_measure(arena, &failure,
@@ -3238,7 +3295,6 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
         else failure.result = GPUARENA_HOST_MEMORY;
     }
     if (failure.result == GPUARENA_OK) {
-        made->magic = GPUARENA__MAGIC;
         gpuarena__register(made);
         *arena = made;
         return GPUARENA_OK;
@@ -3284,18 +3340,30 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
 
 /* ---- memory */
 
+/* A request that fails its checks. */
+static gpuarena_result gpuarena__fail_request(gpuarena *arena, const gpuarena_request *request,
+                                              const gpuarena__obstacle *obstacle)
+{
+    gpuarena_failure failure = gpuarena__failure_of(arena, obstacle);
+    gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail);
+    if (obstacle->result == GPUARENA_INVALID_ARGUMENT)
+        gpuarena__put(&out, "%s", request->flags & ~GPUARENA_ALLOC_TRY
+                                      ? "request.flags: GPUARENA_ALLOC_TRY or 0"
+                                      : "request.alignment_bytes: a power of two, or 0");
+    failure.requested_bytes = request->bytes;
+    return gpuarena__fail(arena, &failure, request->stream);
+}
+
 GPUARENA__INLINE gpuarena_result gpuarena__alloc_locked(gpuarena *arena, void **ptr,
                                                         const gpuarena_request *request)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     gpuarena__want want;
     uint32_t index;
-    if (!GPUARENA__LIKELY(!arena->lost)) {
-        gpuarena__obstruct(&obstacle, GPUARENA_DEVICE_LOST, GPUARENA_REASON_NONE);
+    if (gpuarena__is_lost(arena, &obstacle))
         return gpuarena__fail_obstacle(arena, &obstacle, request->bytes, request->stream);
-    }
     if (!GPUARENA__LIKELY(gpuarena__want_make(arena, request, &want, &obstacle)))
-        return gpuarena__fail_obstacle(arena, &obstacle, request->bytes, request->stream);
+        return gpuarena__fail_request(arena, request, &obstacle);
     if (!GPUARENA__LIKELY(want.bytes)) {
         *ptr = NULL;
         return GPUARENA_OK;
@@ -3353,7 +3421,7 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
     if (arena->lost) return GPUARENA_DEVICE_LOST;
     if (!gpuarena__want_make(arena, request, &want, &obstacle))
         return obstacle.result == GPUARENA_INVALID_ARGUMENT
-            ? gpuarena__fail_obstacle(arena, &obstacle, request->bytes, request->stream) : obstacle.result;
+            ? gpuarena__fail_request(arena, request, &obstacle) : obstacle.result;
     if (!want.bytes) return GPUARENA_OK;
     if (arena->stats.reserved_bytes <= arena->limit
         && (gpuarena__hit(arena, &want)
@@ -3429,7 +3497,7 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     gpuarena_failure failure;
     uint64_t target = 0;
-    if (arena->lost) return gpuarena__fail_plain(arena, GPUARENA_DEVICE_LOST);
+    if (gpuarena__is_lost(arena, &obstacle)) return gpuarena__fail_obstacle(arena, &obstacle, bytes, NULL);
     if (bytes <= arena->stats.reserved_bytes) return GPUARENA_OK;
     if (!gpuarena__round_up(bytes, GPUARENA__GRANULE, &target))
         gpuarena__obstruct(&obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
@@ -3461,11 +3529,12 @@ static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes)
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes)
 {
     gpuarena_result result = gpuarena__enter(arena);
+    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     uint64_t before;
     if (result != GPUARENA_OK) return result;
     before = arena->stats.reserved_bytes;
-    result =
-        arena->lost ? gpuarena__fail_plain(arena, GPUARENA_DEVICE_LOST) : gpuarena__trim(arena, keep_bytes);
+    result = gpuarena__is_lost(arena, &obstacle) ? gpuarena__fail_obstacle(arena, &obstacle, 0, NULL)
+                                                 : gpuarena__trim(arena, keep_bytes);
     if (released_bytes) *released_bytes = before - arena->stats.reserved_bytes;
     return gpuarena__leave(arena, result);
 }
@@ -3591,7 +3660,7 @@ GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_devic
     uint64_t free_bytes, total_bytes;
     if (result != GPUARENA_OK) return result;
     if (!device) result = gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "device: NULL");
-    else if (arena->lost) result = gpuarena__fail_plain(arena, GPUARENA_DEVICE_LOST);
+    else if (gpuarena__is_lost(arena, &obstacle)) result = gpuarena__fail_obstacle(arena, &obstacle, 0, NULL);
     else if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle))
         result = gpuarena__fail_obstacle(arena, &obstacle, 0, NULL);
     else {

@@ -35,6 +35,7 @@ static void test_calls(void)
     CHECK(ptr == &device);
     gpuarena_last_failure(arena, &failure);
     CHECK_U64(failure.requested_bytes, ==, 1000);
+    CHECK_INT(failure.driver_code, ==, GPUARENA_STATUS_LOST * device.code_step);     /* still that one */
     CHECK_INT(gpuarena_alloc(arena, &ptr, 0, NULL), ==, GPUARENA_DEVICE_LOST);
     CHECK_INT(gpuarena_can_alloc(arena, &request), ==, GPUARENA_DEVICE_LOST);
     CHECK_INT(gpuarena_reserve(arena, MIB(32)), ==, GPUARENA_DEVICE_LOST);

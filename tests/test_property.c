@@ -143,7 +143,9 @@ static void judge_alloc(const gpuarena_request *request, gpuarena_result result,
 {
     rounded made = model_round(&shadow, request);
     int struck = device.fail_at != 0 && device.fail_fired != 0;
-    if (can != GPUARENA_OK && !struck && result != can) blame("can_alloc said no, alloc something else");
+    /* an aligned request may be luckier than can_alloc assumes: the new segment may start right */
+    int lucky = result == GPUARENA_OK && made.alignment > shadow.unit;
+    if (can != GPUARENA_OK && !struck && result != can && !lucky) blame("can_alloc said no, alloc something else");
     if (result == GPUARENA_OK) {
         const fake_range *range = fake_range_of(&device, fake_address(ptr));
         if (fake_address(ptr) % made.alignment != 0) blame("an address is not aligned");
@@ -167,6 +169,9 @@ static void do_alloc(void)
     gpuarena_result can = GPUARENA_OK;
     int asked = with(WITH_CAN) && random_below(4) == 0;
     if (asked) can = gpuarena_can_alloc(arena, &request);
+    rounded made = model_round(&shadow, &request);
+    int fits = asked && request.bytes && device.held_bytes <= shadow.limit && !made.too_large
+        && model_fits(&shadow, &device, made.bytes, made.alignment);
     arm_fault();
     uint64_t refused = device.refused_count;
     gpuarena_result result = gpuarena_alloc_ex(arena, &ptr, &request);
@@ -174,13 +179,10 @@ static void do_alloc(void)
         if (result != GPUARENA_OK || ptr != NULL || can != GPUARENA_OK) blame("0 bytes");
         return;
     }
-    rounded made = model_round(&shadow, &request);
     if (asked && can == GPUARENA_OK && result != GPUARENA_OK && device.fail_at == 0
         && device.largest_bytes == UINT64_MAX)
         blame("can_alloc said yes, nothing was in the way, and alloc failed");
-    if (asked && can != GPUARENA_OK && device.held_bytes <= shadow.limit && !made.too_large
-        && model_fits(&shadow, &device, made.bytes, made.alignment))
-        blame("can_alloc said no, though a free block fits");
+    if (fits && can != GPUARENA_OK) blame("can_alloc said no, though a free block fits");
     judge_alloc(&request, result, ptr, can, refused);
 }
 

@@ -58,6 +58,10 @@ static void test_blocks(void)
     VIOLATE(live->size, SECTION_LIVE, "a block has a size that cannot be");
     VIOLATE(live->size, (uint64_t)8 << 20 | SECTION_LIVE, "a block has a size that cannot be");
     VIOLATE(live->size, live->size & ~SECTION_LIVE, "two free blocks are neighbours");
+    VIOLATE(live->size, live->size | 4, "a block has a state that cannot be");
+    VIOLATE(live->size, live->size | SECTION_OVERFLOW, "a block has a state that cannot be");
+    VIOLATE(gpuarena__node_at(arena, 0)->size, 0, "the sentinel is free");
+    VIOLATE(arena->unit, 512, "the unit is not the alignment");
     VIOLATE(live->use.requested, 0, "a live block is smaller than its request");
     VIOLATE(live->use.requested, 65537, "a live block is smaller than its request");
     VIOLATE(live->serial, 0, "a live block's serial was never given");
@@ -77,6 +81,7 @@ static void test_ranges(void)
     VIOLATE(range->bytes, range->bytes + SECTION_GRANULE, "blocks end before their segment does");
     VIOLATE(arena->ranges.list[0].anchors[0], 0, "an anchor is wrong");
     VIOLATE(arena->ranges.list[0].anchors[1], live_node, "an anchor is wrong");
+    VIOLATE(arena->ranges.list[0].anchors[3], live_node, "an anchor is left over");
     VIOLATE(arena->ranges.count, 1, "free blocks and bins differ in number");
 }
 

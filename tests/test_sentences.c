@@ -153,6 +153,55 @@ static void test_advice_lowered(void)
     state_end(arena, &device, "advice, lowered");
 }
 
+/* An aligned request takes a whole limit where the driver's segment starts right; where it does not, nothing stays. */
+static void test_aligned_at_limit(void)
+{
+    gpuarena_request request = GPUARENA_INIT;
+    void *ptr = NULL;
+    fake_open(&device, GIB(4));
+    gpuarena_config config = fake_config(&device);
+    config.limit_bytes = MIB(2);
+    gpuarena *arena = state_arena(&config);
+    request.bytes = MIB(2);
+    request.alignment_bytes = 512;
+    CHECK_INT(gpuarena_alloc_ex(arena, &ptr, &request), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_OK);
+    device.base_address += 256;
+    CHECK_INT(gpuarena_alloc_ex(arena, &ptr, &request), ==, GPUARENA_OUT_OF_MEMORY);
+    CHECK_U64(device.held_bytes, ==, 0);
+    state_end(arena, &device, "aligned at the limit");
+}
+
+/* From the first growth on an observer may look at its arena, and its record stays what it was told. */
+static uint64_t observed_bytes;
+static int record_kept;
+
+static void looking(gpuarena *arena, const gpuarena_action *action, void *user)
+{
+    gpuarena_stats stats;
+    void *ptr = NULL;
+    (void)user;
+    gpuarena_get_stats(arena, &stats);
+    if (action->kind == GPUARENA_ACTION_GROW) observed_bytes = stats.reserved_bytes;
+    if (action->kind == GPUARENA_ACTION_MISUSE)
+        record_kept = gpuarena_alloc(arena, &ptr, 1, NULL) == GPUARENA_REENTRANT
+            && action->failure->result == GPUARENA_FOREIGN_POINTER;
+}
+
+static void test_observed(void)
+{
+    fake_open(&device, GIB(4));
+    gpuarena_config config = fake_config(&device);
+    config.initial_bytes = MIB(4);
+    config.observe = looking;
+    gpuarena *arena = state_arena(&config);
+    CHECK_U64(observed_bytes, ==, MIB(4));
+    CHECK_INT(gpuarena_free(arena, &device, NULL), ==, GPUARENA_FOREIGN_POINTER);
+    CHECK(record_kept);
+    state_end(arena, &device, "observed");
+}
+
 int main(void)
 {
     test_memory();
@@ -160,5 +209,7 @@ int main(void)
     test_others();
     test_advice();
     test_advice_lowered();
+    test_aligned_at_limit();
+    test_observed();
     return tap_done();
 }
