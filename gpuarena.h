@@ -3299,6 +3299,7 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
         *arena = made;
         return GPUARENA_OK;
     }
+    result = failure.result;                     /* not OK, as a compiler that inlines this can see */
     if (failure.result == GPUARENA_HOST_MEMORY) failure.reason = GPUARENA_REASON_HOST_MEMORY;
     if (made) {
         (void)gpuarena__surrender(made, &ignored);
@@ -3306,7 +3307,6 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
         while (made->ranges.count) gpuarena__range_forget(made, 0);
         gpuarena__dismantle(made);
     }
-    result = failure.result;                     /* not OK, as a compiler that inlines this can see */
     (void)gpuarena__fail(NULL, &failure, NULL);
     return result;
 }
