@@ -515,7 +515,8 @@ GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream str
 /* ---- looking */
 
 /* The arena of this process in whose segments the address lies, free memory included, or NULL. Takes no
-   arena's lock: may be called from any callback. O(arenas x log segments). */
+   arena's lock: may be called from any callback, but not from driver and host memory functions.
+   O(arenas x log segments). */
 GPUARENA_API gpuarena *gpuarena_owner(const void *inside);
 
 /* *block: the block, live or free, in which the address lies. WRONG_ARENA (failure.detail: its name),
@@ -2168,7 +2169,8 @@ static void gpuarena__say_no_growth(gpuarena__text *out, const gpuarena_failure 
         gpuarena__put(out, "; the driver refused more (");
         gpuarena__say_code(out, failure);
         gpuarena__put(out, "); free device memory elsewhere");
-    } else if (failure->device_free_bytes) gpuarena__put(out, "; the headroom forbids growth; lower it");
+    } else if (failure->device_free_bytes || failure->limit_bytes == GPUARENA_NO_LIMIT)
+        gpuarena__put(out, "; the headroom forbids growth; lower it");
     else {
         gpuarena__put(out, "; the limit of ");
         gpuarena__put_bytes(out, failure->limit_bytes);
@@ -3562,6 +3564,12 @@ GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream str
 
 /* ---- looking */
 
+/* The arena to lock and record in, for calls that promise to change nothing; NULL if it is none. */
+static gpuarena *gpuarena__self(const gpuarena *arena)
+{
+    return arena && arena->magic == GPUARENA__MAGIC ? arena->self : NULL;
+}
+
 GPUARENA_API gpuarena *gpuarena_owner(const void *inside)
 {
     char name[32];
@@ -3570,7 +3578,7 @@ GPUARENA_API gpuarena *gpuarena_owner(const void *inside)
 
 GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *inside, gpuarena_block *block)
 {
-    gpuarena *self = arena ? arena->self : NULL;
+    gpuarena *self = gpuarena__self(arena);
     gpuarena_result result = gpuarena__enter(self);
     uint32_t index;
     if (result != GPUARENA_OK) return result;
@@ -3584,7 +3592,7 @@ GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *
 
 GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit_fn *visit, void *user)
 {
-    gpuarena *self = arena ? arena->self : NULL;
+    gpuarena *self = gpuarena__self(arena);
     gpuarena_result result = gpuarena__enter(self);
     if (result != GPUARENA_OK) return result;
     result = visit ? gpuarena__walk(self, visit, user)
@@ -3613,7 +3621,7 @@ static gpuarena_result gpuarena__report(const gpuarena *arena, gpuarena_format f
 GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_format format,
                                              gpuarena_write_fn *write, void *user)
 {
-    gpuarena *self = arena ? arena->self : NULL;
+    gpuarena *self = gpuarena__self(arena);
     gpuarena_result result = gpuarena__enter(self);
     if (result != GPUARENA_OK) return result;
     if (!write || (uint32_t)format > GPUARENA_FORMAT_JSON)
@@ -3625,7 +3633,7 @@ GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_for
 
 GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message, size_t size)
 {
-    gpuarena *self = arena ? arena->self : NULL;
+    gpuarena *self = gpuarena__self(arena);
     gpuarena_result result = gpuarena__enter(self);
     gpuarena__text out = gpuarena__text_begin(message, size);
     if (result != GPUARENA_OK) return result;
