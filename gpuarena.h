@@ -1625,20 +1625,30 @@ static void gpuarena__range_refuse(gpuarena *arena, uint64_t address, uint64_t b
     if (!arena->lost) gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR, GPUARENA_REASON_NONE);
 }
 
+/* Room for one more range in the list. Other threads look at it under the registry's lock, which is held for
+   the exchange alone: host memory functions are the user's, and may take locks of their own. */
+static int gpuarena__ranges_reserve(gpuarena *arena)
+{
+    gpuarena__range *old = arena->ranges.list, *list;
+    uint32_t old_room = arena->ranges.room, room = old_room ? old_room * 2 : 8;
+    if (arena->ranges.count < old_room) return 1;
+    list = (gpuarena__range *)gpuarena__host_alloc(arena, room * sizeof *list);
+    if (!list) return 0;
+    if (old_room) memcpy(list, old, old_room * sizeof *list);
+    gpuarena__lock(&gpuarena__registry_lock);
+    arena->ranges.list = list;
+    arena->ranges.room = room;
+    gpuarena__unlock(&gpuarena__registry_lock);
+    gpuarena__host_free(arena, old, old_room * sizeof *old);
+    return 1;
+}
+
 /* Host memory for one more range: three nodes (the segment, and what a block taken from it may split off),
    a place in the list, and its anchors, which are returned. NULL: no host memory. */
 static uint32_t *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
 {
-    int room = gpuarena__nodes_reserve(arena, 3);
-    if (room && arena->ranges.count == arena->ranges.room) {
-        void *list = arena->ranges.list;
-        gpuarena__lock(&gpuarena__registry_lock);
-        room = gpuarena__host_double(arena, &list, sizeof *arena->ranges.list, arena->ranges.count,
-                                     &arena->ranges.room);
-        arena->ranges.list = (gpuarena__range *)list;
-        gpuarena__unlock(&gpuarena__registry_lock);
-    }
-    return room ? (uint32_t *)gpuarena__host_alloc(arena, gpuarena__anchor_bytes(bytes)) : NULL;
+    if (!gpuarena__nodes_reserve(arena, 3) || !gpuarena__ranges_reserve(arena)) return NULL;
+    return (uint32_t *)gpuarena__host_alloc(arena, gpuarena__anchor_bytes(bytes));
 }
 
 /* One segment of exactly `bytes`, a multiple of the granule that the caller has found to be within the limit.
