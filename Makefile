@@ -1,4 +1,5 @@
 # Builds what this machine can build, all of it under $(BUILD). Needs GNU Make, a C compiler, libc; perl for tests.
+# The CUDA Toolkit, a C++17 compiler and nvcc add what needs them; what is left out for want of one is said.
 #   make CC=clang   make CFLAGS="-g -O0"   make BUILD=/tmp/gpuarena   make V=1   make WERROR=1   make help
 # Change flags as often as you like: what was built with others is built again. Paths must not contain spaces.
 
@@ -12,55 +13,84 @@ WORKLOADS  ?= train,uniform
 POLICIES   ?= raw,segments
 PROVE      ?= prove
 TESTS      ?= $(TEST_PROGRAMS) $(filter-out $(SKIP_TESTS),$(wildcard tests/*.t))
-CUDA_HOME  ?= $(or $(CUDA_PATH),/usr/local/cuda)
+CUDA_HOME  ?= $(or $(CUDA_PATH),$(patsubst %/include/cuda_runtime_api.h,%,$(firstword $(wildcard \
+                  /usr/local/cuda/include/cuda_runtime_api.h /usr/include/cuda_runtime_api.h))),/usr/local/cuda)
+NVCC       ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc))
 
 # ---- not yours to set: the language, and what must stay free of warnings
 DIALECT  := -std=c99 -D_POSIX_C_SOURCE=200809L
 WARNINGS := -Wall -Wextra -pedantic -Wconversion -Wshadow -Wcast-qual -Wundef $(if $(WERROR),-Werror)
-LIBS     := -lpthread -lm
-COMPILE   = $(CC) $(DIALECT) $(WARNINGS) $(CPPFLAGS) $(CFLAGS)
+LIBS     := -lpthread -lm -ldl
+COMPILE   = $(CC) $(DIALECT) $(WARNINGS) $(CUDA_FLAGS) $(CPPFLAGS) $(CFLAGS)
+COMPILE_CXX = $(CXX) -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) $(CUDA_FLAGS) $(CPPFLAGS) $(CFLAGS)
 LINK      = $(CC) $(CFLAGS) $(LDFLAGS)
 SANITIZE := -fsanitize=address,undefined
 Q        := $(if $(filter 1,$(V)),,@)
 
+# ---- the CUDA Toolkit: its headers and its libcudart, or neither. Programs are linked with the substitute, which has
+# the same name and symbols, so that a call that it lacks shows when linking; they run on either.
+CUDA_HEADER := $(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h)
+CUDA_LIBS   := $(patsubst %/,%,$(dir $(firstword $(wildcard $(foreach folder,lib64 lib lib/x86_64-linux-gnu \
+                   targets/x86_64-linux/lib,$(CUDA_HOME)/$(folder)/libcudart.so*)))))
+ifeq ($(and $(CUDA_HEADER),$(CUDA_LIBS)),)
+CUDA        :=
+CUDA_FLAGS  := -DGPUARENA_NO_CUDA
+TOOLKIT     := CUDA Toolkit: not found in $(CUDA_HOME)$(if $(CUDA_HEADER), (headers, but no libcudart)); left out are the \
+               CUDA driver table, --device cuda:N, the libcudart substitute, cub-library and examples 04, 05 and 12
+else
+CUDA        := 1
+CUDA_FLAGS  := $(if $(filter /usr,$(CUDA_HOME)),,-isystem $(CUDA_HOME)/include)
+CUDA_NUMBER := $(shell awk '/define *CUDART_VERSION/ { print $$3; exit }' '$(CUDA_HEADER)')
+CUDA_MAJOR  := $(shell echo $$(( $(CUDA_NUMBER) / 1000 )))
+CUDA_SONAME := libcudart.so.$(if $(filter 11,$(CUDA_MAJOR)),11.0,$(CUDA_MAJOR))
+CUB_FOLDER  := $(patsubst %/cub/util_allocator.cuh,%,$(firstword $(wildcard \
+                   $(CUDA_HOME)/include/cccl/cub/util_allocator.cuh $(CUDA_HOME)/include/cub/util_allocator.cuh)))
+HAVE_CXX    := $(shell echo 'int main() { return 0; }' | $(CXX) -std=c++17 -x c++ - -fsyntax-only 2>/dev/null && echo 1)
+RUNS_ON_CUDA = -Wl,--enable-new-dtags,-rpath,$(CUDA_LIBS)
+TOOLKIT     := CUDA Toolkit: $(CUDA_NUMBER) in $(CUDA_HOME)$(if $(HAVE_CXX),,; no C++17 compiler, so no \
+               cub-library)$(if $(NVCC),,; no nvcc, so no example 05)
+endif
+
 # ---- what there is: a file in one of these folders is part of the build, without further ado
-STRESS_FOLDERS := stress stress/workload stress/measure stress/report stress/sim
+STRESS_FOLDERS := stress stress/workload stress/measure stress/report stress/sim stress/rival
 STRESS_SOURCES := $(filter-out stress/main.c,$(wildcard $(STRESS_FOLDERS:%=%/*.c)))
 TEST_SOURCES   := $(wildcard tests/test_*.c)
 BENCH_SOURCES  := $(wildcard tests/bench.c)
-EXAMPLE_SOURCES := $(wildcard examples/[0-9]*.c)
+EXAMPLE_SOURCES := $(filter-out $(if $(CUDA),,examples/04% examples/12%),$(wildcard examples/[0-9]*.c))
+EXAMPLE_CUDA_SOURCES := $(if $(and $(CUDA),$(NVCC)),$(wildcard examples/[0-9]*.cu))
+CUDART_SOURCES := $(wildcard stress/sim/cudart/*.c)
 
 LIBRARY        := $(BUILD)/libstress.a
+CUDART         := $(if $(CUDA),$(BUILD)/sim/libcudart.so)
+INSTALLED_LIBS  = $(CUB) $(if $(CUDA),$(BUILD)/libcudart-sim.so)
+CUB            := $(if $(and $(CUDA),$(HAVE_CXX),$(CUB_FOLDER),$(wildcard stress/rival)),$(BUILD)/libcub-sim.so $(BUILD)/libcub-cuda.so)
 STRESS         := $(BUILD)/stress
 LIBRARY_OBJECTS := $(STRESS_SOURCES:%.c=$(BUILD)/obj/%.o)
 TEST_PROGRAMS  := $(TEST_SOURCES:%.c=$(BUILD)/%)
-EXAMPLES       := $(EXAMPLE_SOURCES:%.c=$(BUILD)/%)
+EXAMPLES       := $(EXAMPLE_SOURCES:%.c=$(BUILD)/%) $(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%)
 BENCH          := $(BENCH_SOURCES:tests/%.c=$(BUILD)/%)
 ALL_SOURCES    := $(STRESS_SOURCES) stress/main.c $(TEST_SOURCES) $(EXAMPLE_SOURCES) $(BENCH_SOURCES)
+PIC_SOURCES    := stress/problem.c stress/slice.c $(wildcard stress/sim/*.c) $(CUDART_SOURCES)
 
 ifneq ($(words x $(CURDIR) $(BUILD)),3)
 $(error paths with spaces are not supported: "$(CURDIR)", BUILD="$(BUILD)")
 endif
-ifneq ($(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h),)
-TOOLKIT := CUDA Toolkit: found in $(CUDA_HOME); nothing here uses it yet, all runs are on the simulated device
-else
-TOOLKIT := CUDA Toolkit: not found in $(CUDA_HOME); nothing here needs it yet, all runs are on the simulated device
-endif
-
 .DELETE_ON_ERROR:
 .PHONY: all run test asan valgrind bench install uninstall clean help toolkit FORCE
 
-all: toolkit $(STRESS) $(TEST_PROGRAMS) $(EXAMPLES) $(BENCH)  ## build all that this machine can build (the default)
+all: toolkit $(STRESS) $(CUDART) $(CUB) $(TEST_PROGRAMS) $(EXAMPLES) $(BENCH)  ## build all that this machine can build (the default)
 
-run: toolkit $(STRESS)  ## the main job: cudaMalloc against the pool, as a table; WORKLOADS=.. POLICIES=.. ARGS=..
+run: toolkit $(STRESS) $(CUB)  ## the main job: cudaMalloc against the pool, as a table; WORKLOADS=.. POLICIES=.. ARGS=..
 	$(Q)$(STRESS) run -w $(WORKLOADS) -p $(POLICIES) --device auto $(ARGS)
 
 test: all  ## run all tests; some of them: TESTS="build/tests/test_x tests/y.t"
-	$(Q)BUILD='$(BUILD)' $(PROVE) $(TESTS)
+	$(Q)BUILD='$(BUILD)' CUDA_FLAGS='$(CUDA_FLAGS)' $(PROVE) $(TESTS)
 
+# a sanitizer's own dlopen does not know the program's rpath, so that libcub must be found otherwise
 asan: | $(BUILD)/  ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer, in BUILD/asan
 	$(Q)if echo 'int main(void) { return 0; }' | $(CC) -x c - $(SANITIZE) -o $(BUILD)/sanitizer_probe 2>/dev/null; then \
-	    $(MAKE) test BUILD='$(BUILD)/asan' SKIP_TESTS=tests/compile.t LDFLAGS='$(SANITIZE)' \
+	    LD_LIBRARY_PATH='$(abspath $(BUILD))/asan' $(MAKE) test BUILD='$(BUILD)/asan' NVCC= LDFLAGS='$(SANITIZE)' \
+	        SKIP_TESTS='tests/compile.t tests/cuda_headers.t' \
 	        CFLAGS='-g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE)'; \
 	else echo 'asan: skipped, $(CC) cannot link with $(SANITIZE)'; fi
 
@@ -73,10 +103,12 @@ valgrind: all  ## the C tests under valgrind, with fewer random operations
 bench: $(BENCH)  ## measure alloc and free on this machine
 	$(Q)$(BENCH)
 
-install: $(STRESS)  ## install header, pkg-config file and gpuarena-stress under DESTDIR and PREFIX
+install: $(STRESS) $(CUDART) $(CUB)  ## install header, pkg-config file, gpuarena-stress, substitute: DESTDIR, PREFIX
 	install -d '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/share/pkgconfig'
 	install -m 644 gpuarena.h '$(DESTDIR)$(PREFIX)/include/gpuarena.h'
 	install -m 755 $(STRESS) '$(DESTDIR)$(PREFIX)/bin/gpuarena-stress'
+	$(if $(INSTALLED_LIBS),install -d '$(DESTDIR)$(PREFIX)/lib/gpuarena' && \
+	    install -m 755 $(INSTALLED_LIBS) '$(DESTDIR)$(PREFIX)/lib/gpuarena')
 	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' '' 'Name: gpuarena' \
 	    'Description: GPU memory pool in one header' \
 	    "Version: $$(sed -n 's/^#define GPUARENA_VERSION_TEXT *"\(.*\)".*/\1/p' gpuarena.h)" \
@@ -85,6 +117,7 @@ install: $(STRESS)  ## install header, pkg-config file and gpuarena-stress under
 uninstall:  ## remove what install put there
 	rm -f '$(DESTDIR)$(PREFIX)/include/gpuarena.h' '$(DESTDIR)$(PREFIX)/bin/gpuarena-stress' \
 	    '$(DESTDIR)$(PREFIX)/share/pkgconfig/gpuarena.pc'
+	rm -rf '$(DESTDIR)$(PREFIX)/lib/gpuarena'
 
 clean:  ## remove BUILD
 	rm -rf '$(BUILD)'
@@ -96,14 +129,69 @@ help:  ## this list
 toolkit:
 	@echo '$(TOOLKIT)'
 
-# ---- programs: each is one object and whatever it needs of the library
+# ---- programs: each is one object and whatever it needs of the library, and of libcudart where there is one. Tests run
+# on the substitute, the others on the toolkit's own libcudart, unless told otherwise: see README.
+ifdef CUDA
+LINK_CUDART = -L$(BUILD)/sim -Wl,--as-needed -lcudart -Wl,--no-as-needed $(1)
+endif
+ifeq ($(findstring -fsanitize,$(CFLAGS)),)
+WHOLE       = -Wl,-z,defs
+endif
 $(STRESS): $(BUILD)/obj/stress/main.o
+$(STRESS): RPATH = $(RUNS_ON_CUDA):'$$ORIGIN':'$$ORIGIN/../lib/gpuarena'
 $(BENCH): $(BUILD)/obj/tests/bench.o
-$(TEST_PROGRAMS) $(EXAMPLES): $(BUILD)/%: $(BUILD)/obj/%.o
-$(STRESS) $(BENCH) $(TEST_PROGRAMS) $(EXAMPLES): $(LIBRARY)
+$(BENCH): RPATH = $(RUNS_ON_CUDA)
+$(TEST_PROGRAMS): $(BUILD)/%: $(BUILD)/obj/%.o
+$(TEST_PROGRAMS): RPATH = -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../sim':'$$ORIGIN/..'
+$(STRESS) $(BENCH) $(TEST_PROGRAMS): $(LIBRARY) | $(CUDART)
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
-	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
+	$(Q)$(LINK) -o $@ $(filter %.o,$^) $(LIBRARY) $(call LINK_CUDART,$(RPATH)) $(LIBS)
+
+# with the toolkit, examples are programs of a user: header and libcudart, and nothing else
+$(EXAMPLE_SOURCES:%.c=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/%.o $(if $(CUDA),,$(LIBRARY)) | $(CUDART)
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	$(Q)$(LINK) -o $@ $< $(if $(CUDA),,$(LIBRARY)) $(call LINK_CUDART,$(RUNS_ON_CUDA)) $(LIBS)
+
+$(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%): $(BUILD)/%: %.cu gpuarena.h examples/example.h $(BUILD)/stamp.flags | $(CUDART)
+	@mkdir -p $(@D)
+	@echo "  NVCC $<"
+	$(Q)$(NVCC) -std=c++17 -O2 -cudart shared -L$(BUILD)/sim -o $@ $< -lpthread -Xlinker -rpath -Xlinker $(CUDA_LIBS)
+
+# ---- the libcudart substitute: name and symbol versions of the toolkit's own; and CUB's allocator, over the substitute
+# for simulated devices and over libcudart for real ones
+EXPORT_CUDART := $(CUDA_SONAME) { global: cuda*; __cuda*; local: *; }; GPUARENA_SIM { global: cudart_*; };
+EXPORT_CUB    := { global: cub_library_*; cudart_attach; local: *; };
+
+$(BUILD)/libcudart-sim.so: $(PIC_SOURCES:%.c=$(BUILD)/pic/%.o) $(BUILD)/stamp.sources
+	@echo "  LINK $@"
+	$(Q)echo '$(EXPORT_CUDART)' > $(BUILD)/cudart.map
+	$(Q)$(LINK) -shared -Wl,-soname,$(CUDA_SONAME) -Wl,--version-script,$(BUILD)/cudart.map -Wl,-z,now $(WHOLE) -o $@ \
+	    $(filter %.o,$^) $(LIBS)
+
+$(BUILD)/sim/libcudart.so: $(BUILD)/libcudart-sim.so
+	@mkdir -p $(@D)
+	$(Q)ln -sf ../libcudart-sim.so $(@D)/$(CUDA_SONAME) && ln -sf ../libcudart-sim.so $@
+
+$(BUILD)/pic/%.o: %.c $(BUILD)/stamp.flags
+	@mkdir -p $(@D)
+	@echo "  CC   $< (shared)"
+	$(Q)$(COMPILE) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+
+$(BUILD)/pic/%.o: %.cc $(BUILD)/stamp.flags
+	@mkdir -p $(@D)
+	@echo "  CXX  $<"
+	$(Q)$(COMPILE_CXX) -isystem $(CUB_FOLDER) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+
+$(BUILD)/libcub-sim.so: $(BUILD)/pic/stress/rival/cub_library.o $(PIC_SOURCES:%.c=$(BUILD)/pic/%.o)
+	@echo "  LINK $@"
+	$(Q)echo '$(EXPORT_CUB)' > $(BUILD)/cub.map
+	$(Q)$(CXX) $(CFLAGS) $(LDFLAGS) -shared $(WHOLE) -Wl,--version-script,$(BUILD)/cub.map -o $@ $(filter %.o,$^) $(LIBS)
+
+$(BUILD)/libcub-cuda.so: $(BUILD)/pic/stress/rival/cub_library.o | $(CUDART)
+	@echo "  LINK $@"
+	$(Q)$(CXX) $(CFLAGS) $(LDFLAGS) -shared $(WHOLE) -o $@ $< $(call LINK_CUDART,$(RUNS_ON_CUDA)) $(LIBS)
 
 $(LIBRARY): $(LIBRARY_OBJECTS) $(BUILD)/stamp.sources
 	@echo "  AR   $@"
@@ -115,19 +203,20 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/stamp.flags
 	$(Q)$(COMPILE) -MMD -MP -c -o $@ $<
 
 # ---- stamps: files that change when the flags, or the list of sources, do
-FLAGS := $(strip $(COMPILE) ; $(LINK) $(LIBS))
+FLAGS := $(strip $(COMPILE) ; $(LINK) $(LIBS) ; $(CXX) ; $(NVCC) ; $(CUDA_LIBS))
 ifneq ($(FLAGS),$(shell cat '$(BUILD)/stamp.flags' 2>/dev/null))
 $(BUILD)/stamp.flags: FORCE
 endif
-ifneq ($(strip $(STRESS_SOURCES)),$(shell cat '$(BUILD)/stamp.sources' 2>/dev/null))
+SOURCES := $(strip $(STRESS_SOURCES) $(CUDART_SOURCES))
+ifneq ($(SOURCES),$(shell cat '$(BUILD)/stamp.sources' 2>/dev/null))
 $(BUILD)/stamp.sources: FORCE
 endif
 $(BUILD)/stamp.flags: STAMP = $(FLAGS)
-$(BUILD)/stamp.sources: STAMP = $(strip $(STRESS_SOURCES))
+$(BUILD)/stamp.sources: STAMP = $(SOURCES)
 $(BUILD)/stamp.%: | $(BUILD)/
 	@printf '%s\n' '$(subst ','\'',$(STAMP))' > $@
 
 $(BUILD)/:
 	@mkdir -p $@
 
--include $(ALL_SOURCES:%.c=$(BUILD)/obj/%.d)
+-include $(ALL_SOURCES:%.c=$(BUILD)/obj/%.d) $(PIC_SOURCES:%.c=$(BUILD)/pic/%.d) $(BUILD)/pic/stress/rival/cub_library.d

@@ -9,11 +9,10 @@
        #define GPUARENA_IMPLEMENTATION
        #include "gpuarena.h"
 
-   Then, with `driver` filled for your device (see gpuarena_driver; examples/01_quickstart.c is whole):
+   Compile that file with the CUDA Toolkit's include folder, link with -lcudart -lpthread, and:
 
        gpuarena_config config = GPUARENA_INIT;       // zero means default, in every struct
        gpuarena *arena; void *weights;
-       config.driver = &driver;
        config.limit_bytes = (uint64_t)4 << 30;       // never more than 4 GiB, not for an instant
        if (gpuarena_create(&config, &arena)) return 1;
        if (gpuarena_alloc(arena, &weights, bytes, stream)) {    // cudaMallocAsync(&p, n, s) -> this
@@ -44,9 +43,10 @@
      >>impl     includes, structs, invariants        >>dump     walk and report
      >>bits     rounding, powers of two, text        >>check    every invariant, by name
      >>host     host memory                          >>parse    configuration as text
-     >>lock     one mutex; who is in a callback      >>registry which arenas there are
-     >>nodes    the blocks' records, in chunks       >>public   every public function, thin
-     >>bins     free blocks by size                  >>end      clean-up, changes, licences
+     >>lock     one mutex; who is in a callback      >>registry which arenas there are, and fork
+     >>nodes    the blocks' records, in chunks       >>cuda     the driver table over the CUDA runtime
+     >>bins     free blocks by size                  >>public   every public function, thin
+                                                     >>end      clean-up, changes, licences
 
    >>manual =============================================================================================
 
@@ -108,6 +108,18 @@
    reset_peaks work. Other arenas may be called, as long as their callbacks do not call this one. Driver and
    host memory functions run with the lock held too, and must not call an arena.
 
+   CUDA. Where config.driver is NULL the arena reaches CUDA's current device through the runtime; for
+   another, gpuarena_driver_cuda makes the table. Around each of its calls the device is made current, and
+   the caller's put back. The runtime's last-error slot is cleared of errors that these calls caused; one
+   of the caller's that was there before stays, unless a call of ours fails on top of it: then the slot
+   keeps ours, so that the caller's next check does not miss that there was one. Other drivers: fill a
+   gpuarena_driver of your own, as examples and tests do for a simulated device.
+
+   Fork and exit. In a child process every call on the parent's arenas answers FORKED, and nothing of the
+   parent's is freed; arenas that the child makes itself are its own. CUDA does not work in a child of a
+   process that has used it: gpuarena_driver_cuda answers FORKED there. At process exit, when the runtime
+   has shut down, frees and gpuarena_destroy succeed: the memory is gone with the context.
+
    Cost. Allocations and frees without a driver call take constant time, amortised, for host tables double.
    Host memory: 64 bytes a block, live or free; 16 to 32 bytes a live block; 4 bytes per 2 MiB reserved; and
    about 50 KiB an arena. */
@@ -119,11 +131,12 @@
    Define before the include, in the file that defines GPUARENA_IMPLEMENTATION; those marked * everywhere.
 
      GPUARENA_IMPLEMENTATION    this file compiles the implementation; one file of the program does
-   * GPUARENA_STATIC            every function static, implementation included: a private copy here
+   * GPUARENA_STATIC            every function static, implementation included: a private copy here, with
+                                a list of arenas of its own: gpuarena_owner and WRONG_ARENA know no others
    * GPUARENA_STREAM T          the stream handle's type; default: cudaStream_t, without a CUDA header
-     GPUARENA_NO_CUDA           nothing of CUDA is included or called. This version has no CUDA driver table
-                                of its own yet, so it is always so, and config.driver must be given
-     GPUARENA_NO_THREADS        no mutex, no thread-local storage: the caller serialises
+     GPUARENA_NO_CUDA           nothing of CUDA is included or called: config.driver must be given, and
+                                gpuarena_driver_cuda answers NOT_SUPPORTED
+     GPUARENA_NO_THREADS        no mutex, no thread-local storage: the caller serialises; fork is not seen
      GPUARENA_MALLOC(bytes)     host memory aligned as malloc's, or NULL; default malloc. With
      GPUARENA_FREE(memory)      this one; both or neither. config.host_alloc goes before both
      GPUARENA_ASSERT(condition) called on a defect of this file alone; default: nothing */
@@ -193,7 +206,7 @@ typedef GPUARENA_STREAM gpuarena_stream;                     /* NULL: the defaul
     X(CORRUPT, -15, "corrupt") /* gpuarena_check found a violated invariant */ \
     X(DRIVER_ERROR, -16, "driver_error") /* the driver failed otherwise, or gave nonsense */ \
     X(DEVICE_LOST, -17, "device_lost") /* a sticky error: no call on this device works any more */ \
-    X(FORKED, -18, "forked") /* called in a child process; not returned by this version */
+    X(FORKED, -18, "forked") /* called in a child process, on what is its parent's */
 typedef enum gpuarena_result {
 #define X(name, value, text) GPUARENA_##name = value,
     GPUARENA_RESULTS(X)
@@ -369,7 +382,8 @@ typedef enum gpuarena_limit_base {
 typedef struct gpuarena_config {
     uint32_t zero_begin;                         /* must be 0, as zero_end: an uncleared struct is refused */
     char name[32];                               /* printable ASCII, for failures and reports; "": "arena" */
-    const gpuarena_driver *driver;               /* required; copied, but `user` must outlive the arena */
+    const gpuarena_driver *driver;               /* NULL: CUDA's current device. Copied, but what `user`
+                                                    points to must outlive the arena */
     const char *environment;                     /* variable whose text fills the fields below left at
                                                     zero; NULL: "GPUARENA_CONF"; "": none */
     gpuarena_backing   backing;                  /* AUTO: SEGMENTS, cudaMalloc-like memory */
@@ -441,25 +455,35 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 /* >>api =================================================================================================
    Said once, for every call:
      Results  OK, or those listed. A call on an arena may also return INVALID_ARGUMENT (arena NULL, or ended:
-              best effort) and REENTRANT (called from one of its callbacks).
+              best effort), REENTRANT (called from one of its callbacks) and FORKED (the arena is the parent
+              process's: recorded for the thread alone, and its figures read as zero).
      Failure  changes nothing and writes no output, unless said. It is recorded: gpuarena_last_failure.
      Cost     "constant" leaves out driver and host memory calls, and is amortised.
      Threads  any, any time. Callbacks: the observer, if set. Driver calls: where said. */
 
 /* ---- life */
 
+/* Fills *driver for a CUDA device, -1 being the current one; may be copied, needs no end. Creates no context:
+   the first use does. Calls cudaGetDeviceCount and cudaGetDevice.
+   INVALID_ARGUMENT (driver NULL; no such device: failure.detail says which there are), NOT_SUPPORTED (built
+   with GPUARENA_NO_CUDA; failure.driver_code 35, cudaErrorInsufficientDriver: the driver is missing or too
+   old; 100, cudaErrorNoDevice), DEVICE_LOST, FORKED, DRIVER_ERROR (any other code), HOST_MEMORY. */
+GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *driver);
+
 /* Makes an arena. config NULL: all defaults. Reads the environment. Calls driver.memory.info, and obtain for
    config.initial_bytes or growth FIXED.
-   INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail: the key and what is allowed), NOT_SUPPORTED
-   (no driver table), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; FIXED: not even one granule),
-   DRIVER_ERROR, CAPTURE, DEVICE_LOST. Nothing stays behind a failure: see gpuarena_last_failure(NULL). */
+   INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail: the key and what is allowed), HOST_MEMORY,
+   OUT_OF_MEMORY (the initial memory; FIXED: not even one granule; the driver had none to begin with),
+   NOT_SUPPORTED, FORKED (driver NULL: as gpuarena_driver_cuda), DRIVER_ERROR, CAPTURE, DEVICE_LOST. Nothing
+   stays behind a failure: see gpuarena_last_failure(NULL). */
 GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpuarena **arena);
 
 /* Gives all memory back and ends the arena; must be its last call. NULL: OK, nothing.
    STILL_IN_USE (live blocks: failure.block is one of them, live_bytes their sum; gpuarena_reset frees
    them; the arena lives on unchanged), INVALID_ARGUMENT (not a living arena: always seen), DRIVER_ERROR,
    CAPTURE, NOT_SUPPORTED (a segment was not taken back: the arena lives on, with what it still holds). A
-   lost device, or one lost on the way, is OK: the books are closed without it. O(segments squared). */
+   lost device, or one lost on the way, is OK: the books are closed without it. FORKED: in a child, where
+   nothing is given back. O(segments squared). */
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 
 /* ---- memory */
@@ -501,12 +525,14 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
 /* Gives idle segments back until reserved is at most keep_bytes, or none is idle; OK in both cases. The
    smallest that gets there goes first, else the largest. *released_bytes (may be NULL) is written on
    failure too.
-   DRIVER_ERROR, CAPTURE, DEVICE_LOST: what was given back before stays given back. O(segments squared). */
+   DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST: the driver did not take a segment that had to go; all
+   others that could be given back were. O(segments squared). */
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes);
 
 /* Sets the limit to exactly bytes: 0 is 0, GPUARENA_NO_LIMIT is none, and it may be above the device's
    size. Below reserved: see the limit, in the manual. O(segments squared).
-   DRIVER_ERROR, CAPTURE, DEVICE_LOST, from giving idle segments back: the limit is in force all the same. */
+   DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST, from giving idle segments back, as gpuarena_trim: the
+   limit is in force all the same. */
 GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes);
 
 /* Frees every live block, each as gpuarena_free would on this stream; keeps the segments. O(host table). */
@@ -537,7 +563,8 @@ GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_for
                                              gpuarena_write_fn *write, void *user);
 
 /* Verifies every invariant of the books. CORRUPT: message (may be NULL with size 0) names the first
-   violated one and where; otherwise it is "". Repairs nothing. O(blocks + host tables). */
+   violated one and where, as failure.detail does; otherwise it is "". Repairs nothing. O(blocks + host
+   tables). */
 GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message, size_t size);
 
 /* Sets the observer, or none (NULL). */
@@ -628,6 +655,14 @@ GPUARENA_INLINE gpuarena_result gpuarena_alloc_ex(gpuarena *arena, T **ptr, cons
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifndef GPUARENA_NO_CUDA
+#ifdef __has_include
+#if !__has_include(<cuda_runtime_api.h>)
+#error "gpuarena: no cuda_runtime_api.h: give the CUDA Toolkit's include folder, or define GPUARENA_NO_CUDA"
+#endif
+#endif
+#include <cuda_runtime_api.h>
+#endif
 #ifndef GPUARENA_NO_THREADS
 #include <pthread.h>
 #define GPUARENA__THREAD_LOCAL __thread
@@ -663,7 +698,8 @@ typedef char gpuarena__sizes_fit_pointers[sizeof(uint64_t) >= sizeof(void *) ? 1
 #define GPUARENA__GRANULE   ((uint64_t)2 << 20)  /* physical unit of every current NVIDIA GPU */
 #define GPUARENA__UNIT      ((uint64_t)256)      /* cudaMalloc promises this alignment: the finest block */
 #define GPUARENA__MAX_BYTES ((uint64_t)1 << 49)  /* largest request, and segment; bins cover it */
-#define GPUARENA__MAGIC     0x67706172u
+#define GPUARENA__MAGIC     0x67706172u            /* a living arena; */
+#define GPUARENA__FORKED    0x666f726bu            /*   the parent process's, in a child */
 
 /* >>bits ===============================================================================================
    Rounding and powers of two, each in one place. Nothing here can fail without saying so. */
@@ -842,6 +878,7 @@ typedef struct gpuarena__range {
     uint32_t *anchors;
     uint32_t first;                              /* the node at `address`: the lower node always stays */
     uint32_t fresh;                              /* obtained by the gpuarena_reserve under way */
+    uint32_t refused;                            /* the release pass in which the driver did not take it */
 } gpuarena__range;
 typedef struct gpuarena__ranges {                /* sorted by address, disjoint; sum of bytes == reserved */
     gpuarena__range *list;
@@ -858,6 +895,7 @@ struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
     uint32_t lost;                               /* 1 from the first sticky error on: no driver call */
     int32_t lost_code;                           /* that error */
+    uint32_t release_pass;                       /* counts the calls that give segments back */
     gpuarena *self;                              /* itself, not const: looking takes the lock, records */
     gpuarena__mutex lock;
     gpuarena__nodes nodes;
@@ -1597,7 +1635,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t 
     range->bytes = bytes;
     range->anchors = anchors;
     range->first = index;
-    range->fresh = 0;
+    range->fresh = range->refused = 0;
     gpuarena__unlock(&gpuarena__registry_lock);
     node->address = address;
     node->size = bytes;
@@ -1721,29 +1759,42 @@ static uint64_t gpuarena__idle_bytes(const gpuarena *arena)
     return idle;
 }
 
-/* Gives idle segments back until reserved is at most keep: the smallest that gets there at once, else the
-   largest, so that little more goes than must. 1: done, or none is idle any more. 0 and an obstacle: the
-   driver did not take one. */
+/* The idle segment that goes next, of those that this pass has not been refused: the smallest that covers
+   what is over, else the largest, so that little more goes than must. UINT32_MAX: none. */
+static uint32_t gpuarena__range_to_release(const gpuarena *arena, uint64_t over)
+{
+    uint64_t best_bytes = 0;
+    uint32_t at, best = UINT32_MAX;
+    for (at = 0; at < arena->ranges.count; at++) {
+        const gpuarena__range *range = &arena->ranges.list[at];
+        if (range->refused == arena->release_pass || !gpuarena__range_idle(arena, range)) continue;
+        if (best == UINT32_MAX || (range->bytes >= over ? best_bytes < over || range->bytes < best_bytes
+                                                        : range->bytes > best_bytes)) {
+            best = at;
+            best_bytes = range->bytes;
+        }
+    }
+    return best;
+}
+
+/* Gives idle segments back until reserved is at most keep. One that the driver does not take stays, and the
+   others still go. 1: done, or none is idle any more. 0 and an obstacle: it is not done for what the driver
+   refused. */
 static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, gpuarena_stream stream,
                                       gpuarena__obstacle *obstacle)
 {
+    gpuarena__obstacle refusal = gpuarena__no_obstacle();
+    arena->release_pass++;
     while (arena->stats.reserved_bytes > keep) {
-        uint64_t over = arena->stats.reserved_bytes - keep, best_bytes = 0;
-        uint32_t at, best = UINT32_MAX;
-        for (at = 0; at < arena->ranges.count; at++) {
-            const gpuarena__range *range = &arena->ranges.list[at];
-            if (!gpuarena__range_idle(arena, range)) continue;
-            if (best == UINT32_MAX || (range->bytes >= over ? best_bytes < over || range->bytes < best_bytes
-                                                            : range->bytes > best_bytes)) {
-                best = at;
-                best_bytes = range->bytes;
-            }
-        }
-        if (best == UINT32_MAX) return 1;
-        if (gpuarena__is_lost(arena, obstacle)) return 0;
-        if (!gpuarena__range_release(arena, best, stream, obstacle)) return 0;
+        uint32_t next = gpuarena__range_to_release(arena, arena->stats.reserved_bytes - keep);
+        if (next == UINT32_MAX) break;
+        if (gpuarena__is_lost(arena, &refusal) || refusal.result == GPUARENA_CAPTURE) break;
+        if (!gpuarena__range_release(arena, next, stream, &refusal))
+            arena->ranges.list[next].refused = arena->release_pass;
     }
-    return 1;
+    if (arena->stats.reserved_bytes <= keep || refusal.result == GPUARENA_OK) return 1;
+    *obstacle = refusal;
+    return 0;
 }
 
 /* >>policy =============================================================================================
@@ -2282,6 +2333,10 @@ static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure)
         gpuarena__say_code(out, failure);
         gpuarena__put(out, "); the arena is as it was, and the call may be tried again");
         break;
+    case GPUARENA_FORKED:
+        gpuarena__put(out, "%s", failure->detail[0] ? failure->detail
+                      : "the arena is that of the process from which this one was forked; make one here");
+        break;
     default:
         gpuarena__put(out, "%s", gpuarena__result_text(failure->result));
         if (failure->detail[0]) gpuarena__put(out, ": %s", failure->detail);
@@ -2434,6 +2489,13 @@ static int gpuarena__check_fails(gpuarena__text *out, int violated, const char *
     return violated;
 }
 
+/* What a link or a table names must be a node before it may be read. 1: it is none. */
+static int gpuarena__check_wild(const gpuarena *arena, uint32_t index, uint64_t where, gpuarena__text *out)
+{
+    return gpuarena__check_fails(out, index >> GPUARENA__CHUNK_LOG2 >= arena->nodes.chunk_count,
+                                 "a link leads to no block", where);
+}
+
 typedef struct gpuarena__tally {
     uint64_t live_bytes, requested_bytes, live_count, free_count, reserved_bytes;
 } gpuarena__tally;
@@ -2511,7 +2573,9 @@ static int gpuarena__check_range(const gpuarena *arena, uint32_t at, gpuarena__t
                                  "segments overlap or are out of order", at))
         return 0;
     while (index) {
-        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        const gpuarena__node *node;
+        if (gpuarena__check_wild(arena, index, prev, out)) return 0;
+        node = gpuarena__node_at(arena, index);
         if (gpuarena__check_fails(out, address >= end, "blocks go past the end of their segment", at)
             || !gpuarena__check_node(arena, range, index, prev, address, out)) return 0;
         if (gpuarena__node_live(node)) {
@@ -2536,10 +2600,12 @@ static int gpuarena__check_slots(const gpuarena *arena, uint32_t number, uint32_
     uint32_t slot;
     for (slot = 0; slot < 8; slot++) {
         uint32_t digest = (uint32_t)(held->digests >> (8 * slot)) & 255;
-        const gpuarena__node *node = gpuarena__node_at(arena, held->nodes[slot]);
+        const gpuarena__node *node;
         if (gpuarena__check_fails(out, (taken >> slot & 1) != (digest != 0), "a digest and its slot disagree",
                                   number * 8 + slot)) return 0;
         if (!digest) continue;
+        if (gpuarena__check_wild(arena, held->nodes[slot], number * 8 + slot, out)) return 0;
+        node = gpuarena__node_at(arena, held->nodes[slot]);
         if (gpuarena__check_fails(out, gpuarena__node_live(node), "a bin holds a live block",
                                   held->nodes[slot])
             || gpuarena__check_fails(out, gpuarena__bin_of(node->size).digest != digest, "a digest is wrong",
@@ -2555,7 +2621,9 @@ static int gpuarena__check_overflow(const gpuarena *arena, uint32_t number, uint
     uint64_t all = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
     uint32_t next = arena->bins.classes[number].overflow, before = 0;
     for (; next; before = next, next = gpuarena__node_at(arena, next)->use.bin.after) {
-        const gpuarena__node *node = gpuarena__node_at(arena, next);
+        const gpuarena__node *node;
+        if (gpuarena__check_wild(arena, next, number, out)) return 0;
+        node = gpuarena__node_at(arena, next);
         if (gpuarena__check_fails(out, gpuarena__node_live(node) || !(node->size & GPUARENA__OVERFLOW)
                                        || gpuarena__bin_of(node->size).number != number
                                        || node->use.bin.at != before, "a bin's list is broken", next)
@@ -2589,13 +2657,16 @@ static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *
     for (slot = 0; slot >> arena->lookup.capacity_log2 == 0; slot++) {
         if (!arena->lookup.table[slot]) continue;
         entries++;
-        if (gpuarena__check_fails(out,
+        if (gpuarena__check_wild(arena, arena->lookup.table[slot], slot, out)
+            || gpuarena__check_fails(out,
                                   !gpuarena__node_live(gpuarena__node_at(arena, arena->lookup.table[slot])),
                                   "the table of live blocks holds another", slot))
             return 0;
     }
-    for (index = arena->nodes.unused; index && unused <= all; index = gpuarena__node_at(arena, index)->next)
+    for (index = arena->nodes.unused; index && unused <= all; index = gpuarena__node_at(arena, index)->next) {
+        if (gpuarena__check_wild(arena, index, unused, out)) return 0;
         unused++;
+    }
     return !gpuarena__check_fails(out, entries != tally->live_count, "the table of live blocks is incomplete",
                                   entries)
            && !gpuarena__check_fails(out, tally->live_count * 4 > (uint64_t)1 << arena->lookup.capacity_log2,
@@ -2626,6 +2697,19 @@ static int gpuarena__check_sums(const gpuarena *arena, const gpuarena__tally *ta
                                   arena->growing);
 }
 
+/* Every allocation of host memory that there is, against the count. */
+static int gpuarena__check_host(const gpuarena *arena, gpuarena__text *out)
+{
+    uint64_t bytes = sizeof *arena + arena->nodes.chunk_count * (uint64_t)gpuarena__chunk_bytes()
+        + arena->nodes.chunk_room * sizeof *arena->nodes.chunks
+        + arena->ranges.room * sizeof *arena->ranges.list
+        + (sizeof *arena->lookup.table << arena->lookup.capacity_log2);
+    uint32_t at;
+    for (at = 0; at < arena->ranges.count; at++)
+        bytes += gpuarena__anchor_bytes(arena->ranges.list[at].bytes);
+    return !gpuarena__check_fails(out, bytes != arena->host_bytes, "host memory does not add up", bytes);
+}
+
 static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
 {
     gpuarena__tally tally = GPUARENA_INIT;
@@ -2633,11 +2717,13 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
     if (gpuarena__check_fails(out, !gpuarena__node_live(gpuarena__node_at(arena, 0)), "the sentinel is free",
                               0)
         || gpuarena__check_fails(out, arena->unit != arena->config.alignment, "the unit is not the alignment",
-                                 arena->unit)) return 0;
+                                 arena->unit)
+        || gpuarena__check_fails(out, arena->limit != arena->config.limit_bytes,
+                                 "the limit is not the configuration's", arena->limit)) return 0;
     for (at = 0; at < arena->ranges.count; at++)
         if (!gpuarena__check_range(arena, at, &tally, out)) return 0;
     return gpuarena__check_bins(arena, &tally, out) && gpuarena__check_tables(arena, &tally, out)
-        && gpuarena__check_sums(arena, &tally, out);
+        && gpuarena__check_sums(arena, &tally, out) && gpuarena__check_host(arena, out);
 }
 
 /* >>parse ==============================================================================================
@@ -3129,24 +3215,249 @@ static int gpuarena__is_registered(const gpuarena *arena)
     return found != NULL;
 }
 
-/* The arena in whose ranges the address lies, and its name. */
+/* The arena in whose ranges the address lies, and its name. A parent process's is none of this one's. */
 static gpuarena *gpuarena__find_owner(uint64_t address, char name[32])
 {
     gpuarena *found;
     gpuarena__lock(&gpuarena__registry_lock);
     for (found = gpuarena__registry; found; found = found->registered)
-        if (gpuarena__range_of(found, address) < found->ranges.count) break;
+        if (found->magic == GPUARENA__MAGIC
+            && gpuarena__range_of(found, address) < found->ranges.count) break;
     if (found) memcpy(name, found->config.name, sizeof found->config.name);
     gpuarena__unlock(&gpuarena__registry_lock);
     return found;
 }
 
+/* Fork. The registry's lock is held across it, so that the child finds the list whole. There, all arenas are
+   the parent's: no call enters them (their locks may be held by threads that the child has not), and no
+   driver is called for them. */
+#ifndef GPUARENA_NO_CUDA
+static int gpuarena__cuda_used;                  /* by this process: guarded by the registry's lock */
+static int gpuarena__cuda_is_parents;            /* it was used before this process was forked */
+#endif
+#ifndef GPUARENA_NO_THREADS
+static pthread_once_t gpuarena__fork_once = PTHREAD_ONCE_INIT;
+static int gpuarena__fork_watched;
+
+static void gpuarena__fork_begin(void)  { gpuarena__lock(&gpuarena__registry_lock); }
+static void gpuarena__fork_parent(void) { gpuarena__unlock(&gpuarena__registry_lock); }
+static void gpuarena__fork_child(void)
+{
+    gpuarena *arena;
+    for (arena = gpuarena__registry; arena; arena = arena->registered) {
+        arena->magic = GPUARENA__FORKED;
+        arena->lost = 1;
+    }
+#ifndef GPUARENA_NO_CUDA
+    gpuarena__cuda_is_parents = gpuarena__cuda_used;
+#endif
+    gpuarena__unlock(&gpuarena__registry_lock);
+}
+
+static void gpuarena__fork_register(void)
+{
+    gpuarena__fork_watched = pthread_atfork(gpuarena__fork_begin, gpuarena__fork_parent,
+                                            gpuarena__fork_child) == 0;
+}
+
+/* 0: no host memory to be told of forks. */
+static int gpuarena__watch_forks(void)
+{
+    (void)pthread_once(&gpuarena__fork_once, gpuarena__fork_register);
+    return gpuarena__fork_watched;
+}
+#else
+static int gpuarena__watch_forks(void) { return 1; }
+#endif
+
+/* >>cuda ===============================================================================================
+   The driver table over the CUDA runtime: an entry makes one call of it, with the device made current
+   around it, and leaves the last-error slot as it was. */
+
+#ifdef GPUARENA_NO_CUDA
+static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, gpuarena_failure *failure)
+{
+    gpuarena__text out = gpuarena__text_begin(failure->detail, sizeof failure->detail);
+    (void)device; (void)driver;
+    gpuarena__put(&out, "built with GPUARENA_NO_CUDA: a driver table must be given");
+    return GPUARENA_NOT_SUPPORTED;
+}
+#else
+typedef char gpuarena__cuda_is_64_bit[sizeof(size_t) >= sizeof(uint64_t) ? 1 : -1];
+
+typedef struct gpuarena__cuda_turn {
+    int previous;                                /* the caller's device; -1: nothing to put back */
+    int slot_clean;                              /* the last-error slot held no error of the caller's */
+} gpuarena__cuda_turn;
+
+/* Makes the device current. Must be followed by an end, whatever it answers. */
+static int gpuarena__cuda_begin(const gpuarena_driver *self, gpuarena__cuda_turn *turn)
+{
+    int current = self->device, code;
+    turn->previous = -1;
+    turn->slot_clean = 0;
+    if (gpuarena__cuda_is_parents) return (int)cudaErrorInitializationError;
+    turn->slot_clean = cudaPeekAtLastError() == cudaSuccess;
+    code = (int)cudaGetDevice(&current);
+    if (code || current == self->device) return code;
+    turn->previous = current;
+    return (int)cudaSetDevice(self->device);
+}
+
+/* Makes the caller's device current again, and clears the slot of what we wrote to it. Its answer is `code`,
+   the call's, or else why the device could not be put back. */
+static int gpuarena__cuda_end(const gpuarena__cuda_turn *turn, int code)
+{
+    int restored = turn->previous >= 0 ? (int)cudaSetDevice(turn->previous) : 0;
+    if ((code || restored) && turn->slot_clean) (void)cudaGetLastError();
+    return code ? code : restored;
+}
+
+static int gpuarena__cuda_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
+                               uint64_t *total_bytes)
+{
+    gpuarena__cuda_turn turn;
+    size_t device_free = 0, device_total = 0;
+    int code;
+    if (kind != GPUARENA_MEMORY_DEVICE) return (int)cudaErrorNotSupported;
+    code = gpuarena__cuda_begin(self, &turn);
+    if (!code) code = (int)cudaMemGetInfo(&device_free, &device_total);
+    code = gpuarena__cuda_end(&turn, code);
+    if (code) return code;
+    *free_bytes = device_free;
+    *total_bytes = device_total;
+    return 0;
+}
+
+static int gpuarena__cuda_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr,
+                                 uint64_t bytes, gpuarena_stream stream)
+{
+    gpuarena__cuda_turn turn;
+    void *memory = NULL;
+    int code, call;
+    (void)stream;
+    if (kind != GPUARENA_MEMORY_DEVICE) return (int)cudaErrorNotSupported;
+    call = code = gpuarena__cuda_begin(self, &turn);
+    if (!code) call = code = (int)cudaMalloc(&memory, (size_t)bytes);
+    code = gpuarena__cuda_end(&turn, code);
+    if (!code) *ptr = memory;
+    else if (!call && cudaFree(memory) && turn.slot_clean) (void)cudaGetLastError();
+    return code;
+}
+
+/* What was freed is freed, even if the caller's device cannot be put back. */
+static int gpuarena__cuda_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr,
+                                    uint64_t bytes, gpuarena_stream stream)
+{
+    gpuarena__cuda_turn turn;
+    int code;
+    (void)bytes; (void)stream;
+    if (kind != GPUARENA_MEMORY_DEVICE) return (int)cudaErrorNotSupported;
+    code = gpuarena__cuda_begin(self, &turn);
+    if (!code) code = (int)cudaFree(ptr);
+    (void)gpuarena__cuda_end(&turn, code);
+    return code;
+}
+
+/* By number: older toolkits have not all the names. Sticky are those after which, as driver_types.h says,
+   the process must be ended, uncorrectable hardware errors, and a context that is gone. */
+static gpuarena_status gpuarena__cuda_classify(const gpuarena_driver *self, int code)
+{
+    (void)self;
+    switch (code) {
+    case 0:   return GPUARENA_STATUS_DONE;
+    case 2:   return GPUARENA_STATUS_NO_MEMORY;          /* cudaErrorMemoryAllocation */
+    case 4:   return GPUARENA_STATUS_UNLOADING;          /* cudaErrorCudartUnloading */
+    case 600: return GPUARENA_STATUS_NOT_READY;          /* cudaErrorNotReady */
+    case 34:                                             /* cudaErrorStubLibrary */
+    case 35:                                             /* cudaErrorInsufficientDriver */
+    case 36:                                             /* cudaErrorCallRequiresNewerDriver */
+    case 100:                                            /* cudaErrorNoDevice */
+    case 801: return GPUARENA_STATUS_NOT_SUPPORTED;      /* cudaErrorNotSupported */
+    case 214: case 220: case 226:                        /* ECC, NVLink, contained */
+    case 700: case 702: case 709: case 710:              /* address, timeout, no context, assert */
+    case 714: case 715: case 716: case 717: case 718: case 719: case 721:    /* faults in a kernel */
+    case 810: case 911:                                  /* MPS client ended, external device */
+        return GPUARENA_STATUS_LOST;
+    default:  return code >= 900 && code <= 908 ? GPUARENA_STATUS_CAPTURING : GPUARENA_STATUS_FAILED;
+    }
+}
+
+static const char *gpuarena__cuda_code_name(const gpuarena_driver *self, int code)
+{
+    (void)self;
+    return cudaGetErrorName((cudaError_t)code);
+}
+
+/* The device that is asked for: *device -1 is the current one. Makes no context. */
+static int gpuarena__cuda_find(int *device, int *count)
+{
+    int slot_clean = cudaPeekAtLastError() == cudaSuccess, code = (int)cudaGetDeviceCount(count);
+    if (!code && *device < 0) code = (int)cudaGetDevice(device);
+    if (code && slot_clean) (void)cudaGetLastError();
+    return code;
+}
+
+static gpuarena_result gpuarena__cuda_absent(int code, gpuarena_failure *failure)
+{
+    gpuarena__text out = gpuarena__text_begin(failure->detail, sizeof failure->detail);
+    gpuarena_status status = gpuarena__cuda_classify(NULL, code);
+    failure->driver_code = code;
+    gpuarena__put(&out, "%s", cudaGetErrorName((cudaError_t)code));
+    if (code == 35) gpuarena__put(&out, " (35): no CUDA driver, or one too old for this runtime");
+    if (code == 100) gpuarena__put(&out, " (100): the driver sees no CUDA device");
+    return status == GPUARENA_STATUS_NOT_SUPPORTED ? GPUARENA_NOT_SUPPORTED
+           : status == GPUARENA_STATUS_LOST        ? GPUARENA_DEVICE_LOST
+                                                   : GPUARENA_DRIVER_ERROR;
+}
+
+/* Fills *driver; or says in *failure, its result aside, why not. */
+static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, gpuarena_failure *failure)
+{
+    gpuarena__text out = gpuarena__text_begin(failure->detail, sizeof failure->detail);
+    gpuarena_driver filled = GPUARENA_INIT;
+    int found = device, count = 0, code;
+    if (!gpuarena__watch_forks()) return GPUARENA_HOST_MEMORY;
+    if (gpuarena__cuda_is_parents) {
+        gpuarena__put(&out, "CUDA was used before this process was forked; here it works after exec alone");
+        return GPUARENA_FORKED;
+    }
+    code = gpuarena__cuda_find(&found, &count);
+    if (code) return gpuarena__cuda_absent(code, failure);
+    gpuarena__lock(&gpuarena__registry_lock);
+    gpuarena__cuda_used = 1;
+    gpuarena__unlock(&gpuarena__registry_lock);
+    if (device < -1 || found >= count) {
+        gpuarena__put(&out, "device: %d; there are 0 to %d, and -1 is the current one", device, count - 1);
+        return GPUARENA_INVALID_ARGUMENT;
+    }
+    filled.device = (int32_t)found;
+#if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)
+    filled.null_is_per_thread = 1;
+#endif
+    filled.classify = gpuarena__cuda_classify;
+    filled.code_name = gpuarena__cuda_code_name;
+    filled.memory.info = gpuarena__cuda_info;
+    filled.memory.obtain = gpuarena__cuda_obtain;
+    filled.memory.give_back = gpuarena__cuda_give_back;
+    *driver = filled;
+    return GPUARENA_OK;
+}
+#endif
+
 /* >>public =============================================================================================
    Check, lock, call one internal, unlock. */
 
-/* The ways in that are not the plain one: no arena, or a thread that is inside some arena's callback. */
+/* The ways in that are not the plain one: no arena, a parent process's, or a thread that is inside some
+   arena's callback. */
 static gpuarena_result gpuarena__enter_slowly(gpuarena *arena)
 {
+    if (arena && arena->magic == GPUARENA__FORKED) {
+        gpuarena_failure failure = GPUARENA_INIT;
+        failure.result = GPUARENA_FORKED;
+        memcpy(failure.arena, arena->config.name, sizeof failure.arena);
+        return gpuarena__fail(NULL, &failure, NULL);
+    }
     if (!arena || arena->magic != GPUARENA__MAGIC)
         return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, "arena: NULL, or not a living arena");
     if (gpuarena__inside(arena)) return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
@@ -3250,14 +3561,20 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     return NULL;
 }
 
-/* Everything that creation refuses before there is an arena. */
-static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena__text *why)
+/* Everything that creation refuses before there is an arena. *cuda: where CUDA's table goes, if none is
+   given. */
+static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena_driver *cuda,
+                                               gpuarena_failure *failure)
 {
+    gpuarena__text why = gpuarena__text_begin(failure->detail, sizeof failure->detail);
+    gpuarena_result result;
+    if (!gpuarena__watch_forks()) return GPUARENA_HOST_MEMORY;
     if (!config->driver) {
-        gpuarena__put(why, "driver: no table given, and this build has none for CUDA");
-        return GPUARENA_NOT_SUPPORTED;
+        result = gpuarena__cuda_fill(-1, cuda, failure);
+        if (result != GPUARENA_OK) return result;
+        config->driver = cuda;
     }
-    if (!gpuarena__config_sound(config, why) || !gpuarena__config_fill(config, why))
+    if (!gpuarena__config_sound(config, &why) || !gpuarena__config_fill(config, &why))
         return GPUARENA_INVALID_CONFIG;
     return GPUARENA_OK;
 }
@@ -3269,8 +3586,14 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     gpuarena_failure failure = GPUARENA_INIT;
     gpuarena__text why = gpuarena__text_begin(failure.detail, sizeof failure.detail);
     uint64_t free_bytes, total_bytes;
-    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle))
-        return gpuarena__failure_of(arena, &obstacle);
+    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle)) {
+        int full = gpuarena__status_of(arena, obstacle.code) == GPUARENA_STATUS_NO_MEMORY;
+        if (full)                                /* there is not even room for CUDA's own context */
+            gpuarena__obstruct(&obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_DRIVER_REFUSED);
+        failure = gpuarena__failure_of(arena, &obstacle);
+        if (full) failure.requested_bytes = failure.missing_bytes = GPUARENA__GRANULE;
+        return failure;
+    }
     if (!gpuarena__config_settle(&arena->config, free_bytes, total_bytes, &why)) {
         failure.result = GPUARENA_INVALID_CONFIG;
         return failure;
@@ -3289,18 +3612,29 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     return failure;
 }
 
+GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *driver)
+{
+    gpuarena_failure failure = GPUARENA_INIT;
+    if (!driver)
+        return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, "driver: NULL");
+    failure.result = gpuarena__cuda_fill(device, driver, &failure);
+    if (failure.result == GPUARENA_OK) return GPUARENA_OK;
+    if (failure.result == GPUARENA_HOST_MEMORY) failure.reason = GPUARENA_REASON_HOST_MEMORY;
+    return gpuarena__fail(NULL, &failure, NULL);
+}
+
 GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpuarena **arena)
 {
     gpuarena_config wanted = GPUARENA_INIT;
+    gpuarena_driver cuda = GPUARENA_INIT;
     gpuarena_failure failure = GPUARENA_INIT;
-    gpuarena__text why = gpuarena__text_begin(failure.detail, sizeof failure.detail);
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     gpuarena *made = NULL;
     gpuarena_result result;
     if (!arena)
         return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, "arena: where to put it must be given");
     if (config) wanted = *config;
-    failure.result = gpuarena__create_checks(&wanted, &why);
+    failure.result = gpuarena__create_checks(&wanted, &cuda, &failure);
     if (failure.result == GPUARENA_OK) {
         made = gpuarena__assemble(&wanted);
         if (made) failure = gpuarena__start(made);
@@ -3511,7 +3845,7 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
     uint64_t target = 0;
     if (gpuarena__is_lost(arena, &obstacle)) return gpuarena__fail_obstacle(arena, &obstacle, bytes, NULL);
     if (bytes <= arena->stats.reserved_bytes) return GPUARENA_OK;
-    if (!gpuarena__round_up(bytes, GPUARENA__GRANULE, &target))
+    if (!gpuarena__round_up(bytes, GPUARENA__GRANULE, &target) || target > GPUARENA__MAX_BYTES)
         gpuarena__obstruct(&obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
     else if (target > arena->limit)
         gpuarena__obstruct(&obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_OVER_LIMIT);
@@ -3577,7 +3911,8 @@ GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream str
 /* The arena to lock and record in, for calls that promise to change nothing; NULL if it is none. */
 static gpuarena *gpuarena__self(const gpuarena *arena)
 {
-    return arena && arena->magic == GPUARENA__MAGIC ? arena->self : NULL;
+    int known = arena && (arena->magic == GPUARENA__MAGIC || arena->magic == GPUARENA__FORKED);
+    return known ? arena->self : NULL;
 }
 
 GPUARENA_API gpuarena *gpuarena_owner(const void *inside)
@@ -3645,9 +3980,16 @@ GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message
 {
     gpuarena *self = gpuarena__self(arena);
     gpuarena_result result = gpuarena__enter(self);
-    gpuarena__text out = gpuarena__text_begin(message, size);
+    gpuarena_failure failure = GPUARENA_INIT;    /* no figures: what they are made of cannot be trusted */
+    gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail),
+                   copy = gpuarena__text_begin(message, size);
     if (result != GPUARENA_OK) return result;
-    if (!gpuarena__check(self, &out)) result = gpuarena__fail_plain(self, GPUARENA_CORRUPT);
+    if (!gpuarena__check(self, &out)) {
+        failure.result = GPUARENA_CORRUPT;
+        memcpy(failure.arena, self->config.name, sizeof failure.arena);
+        result = gpuarena__fail(self, &failure, NULL);
+    }
+    gpuarena__put(&copy, "%s", failure.detail);
     return gpuarena__leave(self, result);
 }
 
@@ -3790,6 +4132,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__CHUNK
 #undef GPUARENA__CLASSES
 #undef GPUARENA__CHUNK_LOG2
+#undef GPUARENA__FORKED
 #undef GPUARENA__GRANULE
 #undef GPUARENA__INLINE
 #undef GPUARENA__KEY_COUNT

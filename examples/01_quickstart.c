@@ -1,65 +1,44 @@
 /* Quickstart: a pool that can never take more than 4 GiB of the device, and two buffers a step from it.
    Introduces gpuarena_create, gpuarena_alloc, gpuarena_free, gpuarena_destroy; holds the implementation.
-   Run: make && build/examples/01_quickstart. It prints how few calls reached the driver. No GPU is needed. */
+   Run: make && build/examples/01_quickstart; without a GPU: LD_LIBRARY_PATH=build/sim build/examples/01_quickstart */
 #define GPUARENA_IMPLEMENTATION              /* in one file of your program; a plain include in all others */
 #include "../gpuarena.h"
+#include "example.h"                         /* the rest of your program */
 
-#include "../stress/sim/sim.h"               /* a simulated GPU of 80 GiB, for machines without one */
-#include <inttypes.h>
-#include <stdio.h>
-
-#define MIB ((uint64_t)1 << 20)
-
-/* One step of a program: two buffers, used on the default stream, and given back. */
-static gpuarena_result step(gpuarena *arena)
+/* One step: two buffers, used on the default stream, and given back. */
+static int step(gpuarena *arena, unsigned char number)
 {
     void *activations, *gradients;
-    gpuarena_result result = gpuarena_alloc(arena, &activations, 300 * MIB, NULL);
-    if (result) return result;
+    if (gpuarena_alloc(arena, &activations, 300 * MIB, NULL)) return example_failed();
+    if (gpuarena_alloc(arena, &gradients, 75 * MIB, NULL)) return example_failed();
 
-    result = gpuarena_alloc(arena, &gradients, 75 * MIB, NULL);
-    if (!result) {
-        /* ... launch kernels on the default stream; they may use both buffers ... */
-        result = gpuarena_free(arena, gradients, NULL);
-    }
+    /* ... your kernels and copies on the default stream ... */
+    if (example_write(activations, 4 * KIB, 1) || example_write(gradients, 4 * KIB, number)) return 1;
+    if (example_compare(activations, 4 * KIB, 1) || example_compare(gradients, 4 * KIB, number)) return 1;
+
+    gpuarena_free(arena, gradients, NULL);
     gpuarena_free(arena, activations, NULL);
-    return result;
+    return 0;
 }
 
-static int run(const gpuarena_driver *driver)
+int main(void)
 {
     gpuarena_config config = GPUARENA_INIT;  /* zero means default, in every field */
-    gpuarena_result result = GPUARENA_OK;
     gpuarena_stats stats;
     gpuarena *arena;
     int count;
 
-    config.driver = driver;
     config.limit_bytes = 4096 * MIB;
-    if (gpuarena_create(&config, &arena)) return 1;
+    config.driver = example_driver();        /* NULL, or no such line: CUDA's current device */
+    if (gpuarena_create(&config, &arena)) return example_failed();
 
-    for (count = 0; count < 1000 && !result; count++) result = step(arena);
+    for (count = 0; count < 1000; count++)
+        if (step(arena, (unsigned char)count)) return 1;
 
     gpuarena_get_stats(arena, &stats);
     printf("%d steps: %" PRIu64 " allocations, %" PRIu64 " driver calls\n", count, stats.alloc_count,
            stats.driver_call_count);
     printf("never more than %" PRIu64 " MiB of the device; %" PRIu64 " MiB were allowed\n",
            stats.reserved_peak_bytes / MIB, stats.limit_bytes / MIB);
-    printf("last result: %s\n", gpuarena_result_name(result));
-    return gpuarena_destroy(arena) || result;
-}
-
-int main(void)
-{
-    problem trouble = {0};
-    sim_config machine_config = {0};
-    sim *machine = sim_create(&machine_config, &trouble);
-    gpuarena_driver driver = GPUARENA_INIT;
-    int status;
-
-    if (!machine) return fprintf(stderr, "%s\n", trouble.text), 1;
-    sim_driver(machine, 0, &driver);             /* the table through which the pool reaches device 0 */
-    status = run(&driver);
-    sim_destroy(machine);
-    return status;
+    return gpuarena_destroy(arena) ? example_failed() : 0;
 }

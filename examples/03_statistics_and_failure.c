@@ -1,13 +1,19 @@
 /* Statistics and failure: every byte is in one sum, a failure says why, misuse is caught in every build.
    Introduces gpuarena_get_stats, gpuarena_report, gpuarena_last_failure, gpuarena_failure_text.
-   Run: make && build/examples/03_statistics_and_failure. No GPU is needed. */
+   Run: make && build/examples/03_statistics_and_failure; without a GPU: with LD_LIBRARY_PATH=build/sim before it */
+#define GPUARENA_IMPLEMENTATION
+#include "../gpuarena.h"
 #include "example.h"
+#include <string.h>
 
 enum { BLOCK_COUNT = 64 };
 
-static gpuarena_result print_text(const char *text, size_t bytes, void *user)
+/* Gets a report piece by piece. What follows the sums is a line a segment, which begins with its address: enough. */
+static gpuarena_result print_sums(const char *text, size_t bytes, void *user)
 {
+    static const char segment[] = "  segment";
     (void)user;
+    if (bytes >= sizeof segment && memcmp(text, segment, sizeof segment - 1) == 0) return GPUARENA_STOPPED;
     return fwrite(text, 1, bytes, stdout) == bytes ? GPUARENA_OK : GPUARENA_STOPPED;
 }
 
@@ -27,51 +33,47 @@ static int fragment(gpuarena *arena)
 {
     void *blocks[BLOCK_COUNT], *large;
     for (int i = 0; i < BLOCK_COUNT; i++)
-        if (gpuarena_alloc(arena, &blocks[i], 32 * MIB, NULL)) return 1;
+        if (gpuarena_alloc(arena, &blocks[i], 32 * MIB, NULL)) return example_failed();
     for (int i = 0; i < BLOCK_COUNT; i += 2) gpuarena_free(arena, blocks[i], NULL);
 
     if (gpuarena_alloc(arena, &large, 48 * MIB, NULL) == GPUARENA_OK) return 1;
-    example_explain("48 MiB of 1 GiB free", arena);
+    example_explain(stdout, "48 MiB of 1 GiB free");
+    gpuarena_reset(arena, NULL);
     return 0;
 }
 
+/* Both mistakes are refused by name, and the block that they are about keeps what is in it. */
 static int misuse(gpuarena *arena)
 {
     void *block, *freed;
-    if (gpuarena_alloc(arena, &block, 1000, NULL) || gpuarena_alloc(arena, &freed, 1000, NULL)) return 1;
+    if (gpuarena_alloc(arena, &block, 1000, NULL)) return example_failed();
+    if (gpuarena_alloc(arena, &freed, 1000, NULL)) return example_failed();
+    if (example_write(block, 1000, 7)) return 1;
     gpuarena_free(arena, freed, NULL);
     if (gpuarena_free(arena, freed, NULL) == GPUARENA_OK) return 1;
-    example_explain("a second free", arena);
+    example_explain(stdout, "a second free");
     if (gpuarena_free(arena, (char *)block + 100, NULL) == GPUARENA_OK) return 1;
-    example_explain("free of base + 100", arena);
-    return 0;
-}
-
-static int run(const gpuarena_driver *driver)
-{
-    gpuarena_config config = GPUARENA_INIT;
-    gpuarena *arena;
-    void *block;
-    int status;
-    config.driver = driver;
-    config.growth = GPUARENA_GROWTH_FIXED;           /* all of the limit at creation, in one piece */
-    config.limit_bytes = 2048 * MIB;
-    snprintf(config.name, sizeof config.name, "example");
-    if (gpuarena_create(&config, &arena)) return 1;
-
-    if (gpuarena_alloc(arena, &block, 1000 * 1000, NULL)) return 1;
-    show_sum(arena);
-    gpuarena_report(arena, GPUARENA_FORMAT_TEXT, print_text, NULL);
-    gpuarena_reset(arena, NULL);
-
-    status = fragment(arena);
-    gpuarena_reset(arena, NULL);
-    if (!status) status = misuse(arena);
-    gpuarena_reset(arena, NULL);
-    return gpuarena_destroy(arena) || status;
+    example_explain(stdout, "free of base + 100");
+    if (example_compare(block, 1000, 7)) return 1;
+    return gpuarena_free(arena, block, NULL) ? example_failed() : 0;
 }
 
 int main(void)
 {
-    return example_main(run);
+    gpuarena_config config = GPUARENA_INIT;
+    gpuarena *arena;
+    void *block;
+    config.driver = example_driver();
+    config.growth = GPUARENA_GROWTH_FIXED;           /* all of the limit at creation, in one piece */
+    config.limit_bytes = 2048 * MIB;
+    snprintf(config.name, sizeof config.name, "example");
+    if (gpuarena_create(&config, &arena)) return example_failed();
+
+    if (gpuarena_alloc(arena, &block, 1000 * 1000, NULL)) return example_failed();
+    show_sum(arena);
+    gpuarena_report(arena, GPUARENA_FORMAT_TEXT, print_sums, NULL);
+    gpuarena_free(arena, block, NULL);
+
+    if (fragment(arena) || misuse(arena)) return 1;
+    return gpuarena_destroy(arena) ? example_failed() : 0;
 }

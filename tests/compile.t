@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # Compiles gpuarena.h in every language, mode and compiler at hand, then looks at names and macros that it shows.
 # It must not know what the functions do; the programs are in tests/compile. A missing compiler is skipped aloud.
-# Run: prove tests/compile.t (GPUARENA_JOBS=N compilers at a time; default: one a processor)
+# Run: make test TESTS=tests/compile.t (CUDA_FLAGS: how to find the CUDA Toolkit; GPUARENA_JOBS=N compilers at a time)
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
@@ -15,6 +15,9 @@ my $dir    = tempdir(CLEANUP => 1);
 my @strict = qw(-Wall -Wextra -pedantic -Wconversion -Wshadow -Wcast-qual -Wundef -Werror);
 my @posix  = '-D_POSIX_C_SOURCE=200809L';
 my $define = '-DGPUARENA_IMPLEMENTATION';
+my @cuda   = split ' ', $ENV{CUDA_FLAGS} // '-DGPUARENA_NO_CUDA';
+my $none   = '-DGPUARENA_NO_CUDA';
+my $toolkit = !grep { $_ eq $none } @cuda;
 my $jobs   = $ENV{GPUARENA_JOBS} || `getconf _NPROCESSORS_ONLN 2>/dev/null` || 1;
 my ($log_count, $object_count) = (0, 0);
 
@@ -93,7 +96,8 @@ my @modes = (
     ['implementation, no threads',   'implementation.c', '-DGPUARENA_NO_THREADS'],
     ['implementation, NDEBUG',       'implementation.c', '-DNDEBUG'],
     ['implementation, own stream',   'implementation.c', '-DGPUARENA_STREAM=void *'],
-    ['implementation, no CUDA',      'implementation.c', '-DGPUARENA_NO_CUDA'],
+    ['implementation, no CUDA',      'implementation.c', $none],
+    ['static, no CUDA, no threads',  'static.c',         $none, '-DGPUARENA_NO_THREADS'],
     ['included before and after',    'twice.c'],
     ['static',                       'static.c'],
     ['static, said twice',           'static.c',         $define],
@@ -111,7 +115,7 @@ sub middle_standard { my ($compiler) = @_; return $compiler->{language} eq 'C' ?
 sub job_of {
     my ($compiler, $standard, $file, @flags) = @_;
     my $object = sprintf '%s/object.%d.o', $dir, ++$object_count;
-    my @command = (@{ $compiler->{command} }, @$standard, @strict, @posix, "-I$root", @flags);
+    my @command = (@{ $compiler->{command} }, @$standard, @strict, @posix, "-I$root", @cuda, @flags);
     return { object => $object, command => [@command, '-c', "$FindBin::Bin/compile/$file", '-o', $object] };
 }
 
@@ -148,7 +152,7 @@ sub test_32_bit {
     my ($compiler) = @_;
     SKIP: {
         skip "$compiler->{name}: 32 bits: no libc for it", 1 unless probe(@{ $compiler->{command} }, '-m32');
-        my @all = map { job_of($compiler, middle_standard($compiler), $_, '-m32') } qw(user.c implementation.c);
+        my @all = map { job_of($compiler, middle_standard($compiler), $_, '-m32', $none) } qw(user.c implementation.c);
         run_all(@all);
         report("$compiler->{name}: 32 bits", @all);
     }
@@ -172,7 +176,8 @@ sub test_program {
 }
 
 sub test_links {
-    my @made = objects_of(map { ([$_, 'user.c'], [$_, 'implementation.c'], [$_, 'static.c']) } @compilers);
+    my @made = objects_of(map { ([$_, 'user.c'], [$_, 'implementation.c', $none], [$_, 'static.c', $none]) }
+                           @compilers);
     my @objects;
     for my $compiler (@compilers) {
         my ($user, $implementation, $static) = splice @made, 0, 3;
@@ -239,13 +244,13 @@ sub macros {
     open my $file, '>', "$dir/macros.c" or die;
     print {$file} $source;
     close $file;
-    my ($status, $output) = run(@{ $compiler->{command} }, @posix, "-I$root", '-dM', '-E', "$dir/macros.c");
+    my ($status, $output) = run(@{ $compiler->{command} }, @posix, "-I$root", @cuda, '-dM', '-E', "$dir/macros.c");
     return $status ? ("compiler failed: $output") : $output =~ /^#define (\w+)/mg;
 }
 
 sub test_macros {
     my ($compiler) = @_;
-    my @includes = slurp($header) =~ /^\s*#\s*include\s*(<\w[\w\/.]*>)/mg;
+    my @includes = grep { $toolkit || !/cuda/ } slurp($header) =~ /^\s*#\s*include\s*(<\w[\w\/.]*>)/mg;
     my %theirs = map { $_ => 1 } macros($compiler, join '', map { "#include $_\n" } @includes);
     my @ours = grep { !$theirs{$_} } macros($compiler, "#define GPUARENA_IMPLEMENTATION\n#include \"gpuarena.h\"\n");
     cmp_ok(scalar @ours, '>', 10, "$compiler->{name}: macros of the header are seen");
@@ -263,6 +268,33 @@ sub test_refusals {
         run_all($job);
         ok($job->{status} != 0, "$compiler->{name} $flag alone is refused");
         like($job->{output}, $says, "$compiler->{name} $flag alone: it says why");
+    }
+}
+
+# CUDA is asked for, and its header is not found: a copy asks for one that is nowhere, as some machines find the real one.
+sub test_no_toolkit {
+    my ($compiler) = @_;
+    (my $copy = slurp($header)) =~ s/cuda_runtime_api/no_such_runtime_api/g;
+    open my $file, '>', "$dir/no_toolkit.c" or die;
+    print {$file} "$copy\n";
+    close $file;
+    my ($status, $output) = run(@{ $compiler->{command} }, @posix, $define, '-c', "$dir/no_toolkit.c", '-o', "$dir/no.o");
+    ok($status != 0, "$compiler->{name}: without the CUDA Toolkit it does not compile by itself");
+    like($output, qr/error.*GPUARENA_NO_CUDA/, "$compiler->{name}: and says what to do");
+}
+
+# With the toolkit its calls are made, and by no other name than the runtime's; without, none is.
+sub test_runtime_calls {
+    my ($compiler) = @_;
+    my ($without, $with) = objects_of([$compiler, 'implementation.c', $none], [$compiler, 'implementation.c']);
+    my %asked = symbols($without, '--undefined-only');
+    is_deeply([grep { /^cu/ } sort keys %asked], [], "$compiler->{name}: without CUDA nothing of CUDA is called");
+    SKIP: {
+        skip "$compiler->{name}: no CUDA Toolkit", 1 unless $toolkit;
+        %asked = symbols($with, '--undefined-only');
+        is_deeply([grep { /^cu/ } sort keys %asked],
+                  [qw(cudaFree cudaGetDevice cudaGetDeviceCount cudaGetErrorName cudaGetLastError cudaMalloc cudaMemGetInfo
+                      cudaPeekAtLastError cudaSetDevice)], "$compiler->{name}: with it, these calls of the runtime alone");
     }
 }
 
@@ -302,6 +334,8 @@ for my $compiler (@compilers) {
     test_names($compiler);
     test_macros($compiler);
     test_refusals($compiler);
+    test_no_toolkit($compiler);
+    test_runtime_calls($compiler);
     note_compile_time($compiler);
 }
 test_links();

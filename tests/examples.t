@@ -1,25 +1,37 @@
 #!/usr/bin/perl
-# Runs the example programs and looks at their exit status and at the lines that a reader is promised.
+# Runs the example programs, on the libcudart substitute or (built without the CUDA Toolkit) on the simulated device's
+# own table, and looks at exit status, at the lines that a reader is promised, and at what failures end in.
 # It must not know how they are written. Run: make && prove tests/examples.t (BUILD=DIR: where they were built)
 use strict;
 use warnings;
+use File::Temp qw(tempdir);
 use FindBin;
 use Test::More;
 
 chdir "$FindBin::Bin/.." or die "$FindBin::Bin/..: $!";
-my $examples = ($ENV{BUILD} // 'build') . '/examples';
+delete @ENV{qw(GPUARENA_SIM GPUARENA_CONF LD_PRELOAD LD_LIBRARY_PATH)};
+my $build = $ENV{BUILD} // 'build';
+my $examples = "$build/examples";
+my $substitute = "$build/libcudart-sim.so";
+my $has_cuda = defined $ENV{CUDA_FLAGS} ? $ENV{CUDA_FLAGS} !~ /GPUARENA_NO_CUDA/ : -e $substitute;
+my $on_substitute = $has_cuda ? "LD_LIBRARY_PATH=$build/sim" : '';
+my $scratch = tempdir(CLEANUP => 1);
+
+my %needs_cuda = map { $_ => 1 } qw(04_drop_in 05_thrust 12_two_devices);
+my %needs_nvcc = ('05_thrust' => 1);
 
 my %promised = (
     '01_quickstart' => [
         qr/^1000 steps: 2000 allocations, [1-9] driver calls$/m,
         qr/^never more than (?:37[5-9]|3[89]\d|[4-9]\d\d) MiB of the device; 4096 MiB were allowed$/m,
-        qr/^last result: ok$/m,
     ],
     '02_limits_and_growth' => [
         qr/^16384 blocks of 64 KiB fit into 1024 MiB$/m,
         qr/^of the limit, 0 bytes are not in use$/m,
         qr/^one more block -> out_of_memory\n    \S.*\blimit\b.*$/m,
+        qr/^the first and the last hold what was written to them$/m,
         qr/^after reset +live +0, reserved 1024, limit 1024 MiB$/m,
+        qr/^after set_limit to 600 MiB +live +0, reserved +(?:600|5\d\d|[1-4]\d\d|\d\d?), limit +600 MiB$/m,
         qr/^after trim +live +0, reserved +0, limit +600 MiB$/m,
         qr/^growth=double +\d+ +\d+ +\d+$/m,
         qr/^growth=step +16 +16 +1024$/m,
@@ -28,30 +40,145 @@ my %promised = (
     ],
     '03_statistics_and_failure' => [
         qr/^  requested +1000000\n\+ slack +192\n\+ cached +\d+\n= reserved +2147483648 \(it sums\)$/m,
+        qr/^arena example \(.*\bgrowth=fixed\b.*\n  requested +1000000 bytes/m,
         qr/^48 MiB of 1 GiB free -> out_of_memory\n    \S.*\d/m,
         qr/^a second free -> double_free\n    \S/m,
         qr/^free of base \+ 100 -> interior_pointer\n    \S.*\b100\b/m,
     ],
+    '04_drop_in' => [
+        qr/^500 rounds of 3000 numbers to the device and back: all right$/m,
+        qr/^1000 calls of cudaMalloc and cudaFree, [1-5] of them reached the driver$/m,
+        qr/^far too much: cudaErrorMemoryAllocation$/m,
+        qr/^a pointer that is not of the pool: cudaErrorInvalidValue$/m,
+    ],
+    '05_thrust' => [
+        qr/^100000 numbers to the device, copied there, and back: the same$/m,
+        qr/^sort(?:ed on the device: in order| left out: no kernel can run here \(cudaErrorNotSupported\))$/m,
+        qr/^0 blocks live, at most [1-9]\d* MiB held$/m,
+    ],
+    '12_two_devices' => [
+        qr/^device 0: live 256, reserved 256, limit 256 MiB; of \d+ MiB in all others hold -?\d+$/m,
+        qr/^device (\d) was made current, and device \1 is$/m,
+        qr/^(?:one device only: .*|device 1: live 512, reserved 512, limit 512 MiB; of .*)$/m,
+    ],
 );
 
-# What an example prints; one that runs for a minute is ended, and has failed.
-sub output_of { my ($name) = @_; return scalar `perl -e 'alarm 60; exec \@ARGV' '$examples/$name' 2>&1` }
+# Runs an example with these VARIABLE=VALUE words: (status, stdout, stderr). One that runs for a minute is ended.
+sub run_example {
+    my ($name, @environment) = @_;
+    my @words = map { "'$_'" } grep { $_ ne '' } @environment;
+    system "perl -e 'alarm 60; exec \@ARGV' env @words '$examples/$name' >$scratch/out 2>$scratch/err";
+    my @texts = map { open my $file, '<', "$scratch/$_" or die "$_: $!"; local $/; scalar <$file> } qw(out err);
+    return ($?, map { $_ // '' } @texts);
+}
 
-for my $source (glob 'examples/[0-9]*.c') {
-    my ($name) = $source =~ m{([^/]+)\.c$};
-    my $output = output_of($name);
-    my @missing = grep { $output !~ $_ } @{ $promised{$name} || [] };
-    is($?, 0, "$name exits with 0") or diag($output);
-    is_deeply(\@missing, [], "$name prints what it promises") or diag($output);
-    ok($promised{$name}, "$name: is looked at here");
+# It ends with 0, says nothing on stderr, and prints what it promises; the output, to compare others with.
+sub keeps_its_promises {
+    my ($name, $where, @environment) = @_;
+    my ($status, $out, $err) = run_example($name, @environment);
+    my @missing = grep { $out !~ $_ } @{ $promised{$name} };
+    is($status, 0, "$name exits with 0 $where") or diag($out, $err);
+    is($err, '', "$name leaves stderr empty $where");
+    is_deeply(\@missing, [], "$name prints what it promises $where") or diag($out);
+    unlike($out, qr/\b0x[0-9a-f]{5,}/i, "$name prints no address $where");
+    return $out;
+}
+
+# It ends with 1, and one sentence on stderr that says why.
+sub fails_in_words {
+    my ($name, $sim, $why) = @_;
+    my ($status, $out, $err) = run_example($name, $on_substitute, "GPUARENA_SIM=$sim");
+    is($status, 1 << 8, "$name with GPUARENA_SIM=$sim ends in 1") or diag($out, $err);
+    like($err, $why, "$name with GPUARENA_SIM=$sim says why");
+    is($err =~ tr/\n//, 1, "$name with GPUARENA_SIM=$sim: in one line") or diag($err);
+}
+
+sub dynamic_section { my ($name) = @_; return scalar `readelf -d '$examples/$name'` }
+
+# The binary asks for the toolkit's libcudart by name and version, and for nothing of ours.
+sub is_an_ordinary_client {
+    my ($name, $soname) = @_;
+    my $dynamic = dynamic_section($name);
+    my $symbols = `nm -D '$examples/$name'`;
+    like($symbols, qr/^ +U cudaMalloc\@\Q$soname\E$/m, "$name: cudaMalloc is undefined, of $soname");
+    unlike($symbols, qr/^[0-9a-f]+ \w _*cuda/mi, "$name defines no symbol of CUDA's");
+    unlike($symbols, qr/cudart_(?:attach|machine)/, "$name uses nothing that the substitute alone has");
+    like($dynamic, qr/\(NEEDED\).*\[\Q$soname\E\]/, "$name needs $soname");
+    unlike($dynamic, qr/\(NEEDED\).*\[(?:libcuda\.so|libcudart-sim)/, "$name: neither libcuda nor the substitute");
+    unlike($dynamic, qr/\(RPATH\)/, "$name: LD_LIBRARY_PATH goes before the path that is built in");
+}
+
+# Where no GPU answers, the same binary by itself says so; where one does, it keeps its promises on it.
+sub runs_by_itself {
+    my ($name) = @_;
+    my ($status, $out, $err) = run_example($name, 'ASAN_OPTIONS=protect_shadow_gap=0:detect_leaks=0');
+    return keeps_its_promises($name, 'on a GPU', 'ASAN_OPTIONS=protect_shadow_gap=0:detect_leaks=0') if $status == 0;
+    is($status, 1 << 8, "$name without a GPU ends in 1") or diag($out);
+    like($err, qr/^.*\b(?:cudaErrorInsufficientDriver|cudaErrorNoDevice|cudaErrorStubLibrary|CUDA driver|no CUDA)/m,
+         "$name without a GPU says why");
+}
+
+# Whichever call of CUDA's fails, sticky or not: it ends in 1 and in words, or the failure changed nothing.
+sub survives_every_failure {
+    my ($name, $calls) = @_;
+    for my $code (700, 999) {
+        my @bad;
+        for my $nth (1 .. $calls) {
+            my ($status, $out, $err) = run_example($name, $on_substitute, "GPUARENA_SIM=fail=any:$nth=$code");
+            my $kept = $status == 0 && !grep { $out !~ $_ } @{ $promised{$name} };
+            my $told = $status == 1 << 8 && $err =~ /\w\n\z/;
+            push @bad, "any:$nth=$code: status $status, $out$err" unless $kept || $told;
+        }
+        is("@bad", '', "$name: each of its first $calls calls may fail with $code");
+    }
+}
+
+sub check_on_cuda {
+    my ($soname) = `readelf -d '$substitute'` =~ /\(SONAME\).*\[(libcudart\.so\.[\d.]+)\]/;
+    like($soname, qr/^libcudart\.so\.\d/, 'the substitute has a libcudart\'s name');
+    my @programs = grep { !$needs_nvcc{$_} || -e "$examples/$_" } sort keys %promised;
+    is_an_ordinary_client($_, $soname) for @programs;
+
+    # the two ways to a program that was not built for it; the second also under AddressSanitizer's eyes
+    my $out = keeps_its_promises('01_quickstart', 'by LD_PRELOAD', 'ASAN_OPTIONS=verify_asan_link_order=0',
+                                 "LD_PRELOAD=$substitute");
+    is($out, (run_example('01_quickstart', $on_substitute))[1], '01_quickstart: the same by either way');
+
+    my $two = keeps_its_promises('12_two_devices', 'on two devices', $on_substitute, 'GPUARENA_SIM=device=24G*2');
+    like($two, qr/^device 1: live 512, reserved 512, limit 512 MiB; of 24576 MiB in all others hold 0$/m,
+         '12_two_devices: each arena is on its own device');
+    like($two, qr/^device 1 was made current, and device 1 is$/m, '12_two_devices: current is what the caller chose');
+    unlike($two, qr/one device only/, '12_two_devices does not miss the second');
+
+    fails_in_words($_, 'device=80G*0', qr/cudaErrorNoDevice|no CUDA-capable device/) for @programs;
+    fails_in_words($_, 'fail=any:5=700', qr/illegal ?(?:memory access|address)/i) for @programs;
+    fails_in_words($_, 'fail=cudaMalloc:1=700', qr/illegal ?(?:memory access|address)/i) for @programs;
+    fails_in_words('01_quickstart', 'device=1G', qr/\blimit\b.* above the device's 1073741824 bytes/);
+    fails_in_words('01_quickstart', 'device=4G,context=3900M', qr/refused by the driver .* 205520896 bytes .* free/);
+    fails_in_words('01_quickstart', 'device=4G,fail=cudaMalloc:1+',
+                   qr/refused by the driver .* 4294967296 bytes .* free/);
+    survives_every_failure($_, 40) for @programs;
+    runs_by_itself($_) for @programs;
+}
+
+for my $name (sort keys %promised) {
+    SKIP: {
+        skip("$name: no CUDA Toolkit", 1) if $needs_cuda{$name} && !$has_cuda;
+        skip("$name: no nvcc, or none wanted", 1) if $needs_nvcc{$name} && !-e "$examples/$name";
+        my $where = $has_cuda ? 'on the substitute' : 'on the simulated device';
+        my $out = keeps_its_promises($name, $where, $on_substitute);
+        is((run_example($name, $on_substitute))[1], $out, "$name: the same output every time");
+    }
+}
+
+for my $source (glob 'examples/[0-9]*.c*') {
+    my ($name) = $source =~ m{([^/]+)\.cu?$};
     open my $file, '<', $source or die "$source: $!";
     my @lines = <$file>;
-    cmp_ok(scalar @lines, '<=', 90, "$name fits on a page");
+    ok($promised{$name}, "$name: is looked at here");
+    cmp_ok(scalar @lines, '<=', 120, "$name fits on two pages");
     like($lines[0] . $lines[1], qr{\A/\* .*\n   Introduces }, "$name says what it shows and introduces");
 }
 
-# What is set below what is reserved is obeyed at once where memory is idle.
-my ($reserved) = output_of('02_limits_and_growth') =~ /^after set_limit to 600 MiB .*reserved +(\d+)/m;
-cmp_ok($reserved // 1e9, '<=', 600, 'the lowered limit is kept');
-is(output_of($_), output_of($_), "$_: the same output every time") for sort keys %promised;
+check_on_cuda() if $has_cuda;
 done_testing();

@@ -177,7 +177,9 @@ static uint64_t live(const plan *fault)
     fake_fail(&device, fault->kinds, fault->at, fault->length, fault->status);
     gpuarena_result result = gpuarena_create(&config, &arena);
     if (result != GPUARENA_OK) {
-        int memory = fault->status == GPUARENA_STATUS_NO_MEMORY && device.struck[FAKE_OBTAIN];
+        /* a device without room for its own context answers its very first call so */
+        int full = device.struck[FAKE_INFO] && device.calls[FAKE_INFO] == 1;
+        int memory = fault->status == GPUARENA_STATUS_NO_MEMORY && (device.struck[FAKE_OBTAIN] || full);
         gpuarena_result wanted = device.struck[FAKE_HOST] ? GPUARENA_HOST_MEMORY : memory ? GPUARENA_OUT_OF_MEMORY
             : result_of(fault);
         if (result != wanted || arena != none) blame(-1, gpuarena_result_name(result));

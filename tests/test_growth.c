@@ -236,6 +236,33 @@ static void test_trim(void)
     state_end(arena, &device, "trim");
 }
 
+/* A segment that the driver does not take back does not keep the others; only a goal missed is a failure. */
+static void test_refused_release(void)
+{
+    uint64_t released = 0;
+    fake_open(&device, GIB(1));
+    gpuarena_config config = fake_config(&device);
+    config.growth = GPUARENA_GROWTH_EXACT;
+    gpuarena *arena = state_arena(&config);
+    for (uint64_t size = 2; size <= 32; size *= 2) state_alloc(arena, MIB(size));
+    CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
+    fake_fail(&device, FAKE_ON_GIVE_BACK, 1, 1, GPUARENA_STATUS_FAILED);     /* the 32 MiB: the smallest that covers */
+    CHECK_INT(gpuarena_trim(arena, MIB(62) - MIB(20), &released), ==, GPUARENA_OK);
+    CHECK_U64(released, ==, MIB(20));                                        /* 16 and 4 instead */
+    fake_fail(&device, FAKE_ON_GIVE_BACK, 1, 2, GPUARENA_STATUS_FAILED);
+    CHECK_INT(gpuarena_trim(arena, 0, &released), ==, GPUARENA_DRIVER_ERROR);
+    CHECK_U64(released, ==, MIB(2));                                         /* 32 and 8 were refused */
+    CHECK_U64(device.calls[FAKE_GIVE_BACK], ==, 3 + 3);
+    fake_fail(&device, FAKE_ON_GIVE_BACK, 1, FAKE_FOR_EVER, GPUARENA_STATUS_CAPTURING);
+    fake_forget_calls(&device);
+    CHECK_INT(gpuarena_trim(arena, 0, &released), ==, GPUARENA_CAPTURE);     /* that would refuse all: one is enough */
+    CHECK_U64(device.calls[FAKE_GIVE_BACK], ==, 1);
+    fake_heal(&device);
+    CHECK_INT(gpuarena_trim(arena, 0, &released), ==, GPUARENA_OK);
+    CHECK_U64(released, ==, MIB(40));
+    state_end(arena, &device, "refused release");
+}
+
 /* Idle segments that are not in the way stay. */
 static void test_release_for_room(void)
 {
@@ -280,6 +307,7 @@ int main(void)
     test_refusing_driver();
     test_reserve();
     test_trim();
+    test_refused_release();
     test_release_for_room();
     test_initial();
     return tap_done();

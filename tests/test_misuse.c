@@ -236,11 +236,17 @@ static void test_create(void)
     gpuarena_failure failure;
     gpuarena *made = (gpuarena *)(void *)&sentinel;
     fake_open(&device, GIB(1));
+    CHECK_INT(gpuarena_create(NULL, NULL), ==, GPUARENA_INVALID_ARGUMENT);
+#ifdef GPUARENA_NO_CUDA                          /* with CUDA no driver is no mistake: tests/test_cuda_table.c */
     config.environment = "";
     CHECK_INT(gpuarena_create(&config, &made), ==, GPUARENA_NOT_SUPPORTED);
     gpuarena_last_failure(NULL, &failure);
     CHECK_INT(failure.result, ==, GPUARENA_NOT_SUPPORTED);
+    CHECK_STR(failure.detail, "built with GPUARENA_NO_CUDA: a driver table must be given");
     CHECK_INT(gpuarena_create(NULL, &made), ==, GPUARENA_NOT_SUPPORTED);
+    CHECK_INT(gpuarena_driver_cuda(0, &device.table), ==, GPUARENA_NOT_SUPPORTED);
+    CHECK(device.table.memory.obtain != NULL);
+#endif
     config = fake_config(&device);
     CHECK_INT(gpuarena_create(&config, NULL), ==, GPUARENA_INVALID_ARGUMENT);
     gpuarena_last_failure(NULL, &failure);

@@ -55,6 +55,10 @@ static void test_blocks(void)
     VIOLATE(live->address, live->address + 256, "blocks do not tile a segment");
     VIOLATE(live->prev, 0, "blocks do not tile a segment");
     VIOLATE(live->next, 0, "blocks end before their segment does");
+    VIOLATE(live->next, 0x7fffffff, "a link leads to no block");
+    VIOLATE(idle->use.bin.at, UINT32_MAX, "a free block is in the bin of another size");
+    VIOLATE(arena->limit, arena->limit - 1, "the limit is not the configuration's");
+    VIOLATE(arena->host_bytes, arena->host_bytes + 1, "host memory does not add up");
     VIOLATE(live->size, SECTION_LIVE, "a block has a size that cannot be");
     VIOLATE(live->size, (uint64_t)8 << 20 | SECTION_LIVE, "a block has a size that cannot be");
     VIOLATE(live->size, live->size & ~SECTION_LIVE, "two free blocks are neighbours");
@@ -90,6 +94,9 @@ static void test_bins(void)
     uint32_t number = gpuarena__bin_of(65536).number;
     gpuarena__class *held = &arena->bins.classes[number];
     gpuarena__node *listed = gpuarena__node_at(arena, listed_node);
+    VIOLATE(held->nodes[0], 0x7fffffff, "a free block is not in its slot");
+    VIOLATE(held->overflow, 0x7fffffff, "a link leads to no block");
+    VIOLATE(listed->use.bin.after, 0x7fffffff, "a link leads to no block");
     VIOLATE(arena->bins.octaves, arena->bins.octaves ^ 1, "an octave's bit is wrong");
     VIOLATE(arena->bins.slots[number / 8], arena->bins.slots[number / 8] & ~((uint64_t)1 << (number % 8 * 8)),
             "a digest and its slot disagree");
@@ -113,6 +120,7 @@ static void test_sums(void)
     VIOLATE(arena->stats.reserved_peak_bytes, 0, "a peak is below its current value");
     VIOLATE(arena->growing, 2, "growth is claimed that is not under way");
     VIOLATE(arena->nodes.unused_count, 0, "unused nodes are miscounted");
+    VIOLATE(arena->nodes.unused, UINT32_MAX, "a link leads to no block");
     VIOLATE(arena->nodes.unused, 0, "unused nodes are miscounted");
     VIOLATE(arena->lookup.capacity_log2, 4, "a live block is not found by its address");
 }
@@ -123,6 +131,7 @@ static void test_tables(void)
     uint32_t slot = 0;
     while (arena->lookup.table[slot]) slot++;
     VIOLATE(arena->lookup.table[slot], free_node, "the table of live blocks holds another");
+    VIOLATE(arena->lookup.table[slot], UINT32_MAX, "a link leads to no block");
     VIOLATE(arena->lookup.table[slot], live_node, "the table of live blocks is incomplete");
     uint32_t taken = gpuarena__node_take(arena);
     char message[100];

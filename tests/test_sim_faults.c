@@ -22,8 +22,8 @@ static const char *codes_of_ten(sim_bench *bench, sim_call kind)
 
 static void expect_codes(const char *faults, const char *obtain, const char *give_back, const char *info)
 {
-    const char *expected[SIM_CALL_KINDS] = { obtain, give_back, info };
-    for (int kind = 0; kind < SIM_CALL_KINDS; kind++) {
+    const char *expected[] = { obtain, give_back, info };     /* the kinds that the driver table has */
+    for (int kind = 0; kind < (int)COUNT(expected); kind++) {
         sim_bench bench = bench_open_sized(GIB(1), faults);
         const char *found = codes_of_ten(&bench, (sim_call)kind);
         if (!CHECK_MSG(strcmp(found, expected[kind]) == 0, "%s: calls of kind %d", faults, kind))
@@ -46,11 +46,14 @@ static void test_nth_call(void)
     expect_codes("any:3=1", "..........", "..........", "1.........");
     expect_codes("any:4+=1", ".111111111", "..........", ".111111111");
     expect_codes("obtain:2=1,obtain:2+=4", ".144444444", "..........", "..........");
+    expect_codes("cudaMalloc:3;cudaFree:2;cudaMemGetInfo:1", "..2.......", ".x........", "x.........");
+    expect_codes("cudaMalloc>1M=1", "1111111111", "..........", "..........");
+    expect_codes("cudaSetDevice:1+;cudaStreamCreate:1+=700", "..........", "..........", "..........");
 }
 
 static void test_sticky_codes(void)
 {
-    static const int sticky[] = { 700, 710, 714, 715, 716, 717, 718, 719, 214 };
+    static const int sticky[] = { 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 214, 220, 226, 810, 911 };
     for (size_t i = 0; i < COUNT(sticky); i++) {
         char text[32];
         void *kept, *ptr = NULL;

@@ -42,6 +42,9 @@ const sim_costs *sim_costs_default(void)
 
 uint64_t sim_costs_ns(const sim_costs *costs, sim_cost_kind kind, uint64_t bytes)
 {
+    if (kind == SIM_COST_NONE) {
+        return 0;
+    }
     const sim_cost *cost = &costs->of[kind];
     uint64_t whole_mib = bytes >> 20, rest = bytes & (((uint64_t)1 << 20) - 1);
     return cost->fixed_ns + whole_mib * cost->per_mib_ns + (rest * cost->per_mib_ns >> 20);
@@ -83,7 +86,7 @@ static int costs_read_name(costs_file *file, slice word, sim_cost_kind *kind)
             return 0;
         }
     }
-    char expected[128] = "one of";
+    char expected[320] = "one of";
     for (int i = 0; i < SIM_COST_KINDS; i++) {
         size_t length = strlen(expected);
         snprintf(expected + length, sizeof expected - length, " %s", costs_names[i]);

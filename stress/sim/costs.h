@@ -1,5 +1,5 @@
 /* What each driver call costs the host: one table, a fixed part and a part per MiB, in virtual nanoseconds.
-   It must not know when a call is made or why: engine.c and table_memory.c charge. Text form: `--costs FILE`.
+   It must not know when a call is made or why: memory.c and the ends of calls charge. Text form: `--costs FILE`.
    Tested by tests/test_sim_costs.c. */
 #ifndef STRESS_SIM_COSTS_H
 #define STRESS_SIM_COSTS_H
@@ -13,13 +13,26 @@
     X(MALLOC_BLOCK, "malloc_block",    120000, 120, "cudaMalloc otherwise, a new slab included") \
     X(FREE_SLAB,    "free_slab",         4000,   0, "cudaFree that leaves its slab in place") \
     X(FREE_BLOCK,   "free_block",       75000, 370, "cudaFree otherwise, the last piece of a slab included") \
-    X(INFO,         "info",             10000,   0, "cudaMemGetInfo")
+    X(INFO,         "info",             10000,   0, "cudaMemGetInfo") \
+    X(HOST_ALLOC,   "host_alloc",      100000, 400000, "cudaHostAlloc, cudaMallocHost") \
+    X(HOST_FREE,    "host_free",        50000, 200000, "cudaFreeHost") \
+    X(GET_DEVICE,   "get_device",         100,   0, "cudaGetDevice") \
+    X(SET_DEVICE,   "set_device",         300,   0, "cudaSetDevice") \
+    X(EVENT_CREATE, "event_create",      1000,   0, "cudaEventCreate") \
+    X(EVENT_DESTROY, "event_destroy",     600,   0, "cudaEventDestroy") \
+    X(EVENT_RECORD, "event_record",      1500,   0, "cudaEventRecord") \
+    X(EVENT_QUERY,  "event_query",       1000,   0, "cudaEventQuery, cudaStreamQuery") \
+    X(STREAM_WAIT,  "stream_wait",       1000,   0, "cudaStreamWaitEvent") \
+    X(CAPTURE_QUERY, "capture_query",     300,   0, "cudaStreamIsCapturing") \
+    X(ISSUE,        "issue",             3000,   0, "copies, fills and launches: what the host pays") \
+    X(SYNC,         "sync",              5000,   0, "waiting for an idle stream, event or device")
 
 typedef enum sim_cost_kind {
 #define X(name, text, fixed, per_mib, what) SIM_COST_##name,
     SIM_COSTS(X)
 #undef X
-    SIM_COST_KINDS
+    SIM_COST_KINDS,
+    SIM_COST_NONE = SIM_COST_KINDS               /* nothing is known of what it costs: 0 */
 } sim_cost_kind;
 
 /* Bounds that keep every product and sum below 2^64: 1,000 s a call, 1 s a MiB. */

@@ -143,29 +143,12 @@ int devmem_find(const devmem *memory, uint64_t offset, devmem_place *place)
     return 1;
 }
 
-/* One granule's share of a range, for a walk over the granules behind it. */
-typedef struct devmem_part { uint32_t granule, from, to; } devmem_part;
-
-/* The part of [offset, end) that lies in the granule of offset. */
-static devmem_part devmem_first_part(const devmem *memory, uint64_t offset, uint64_t end)
+devmem_part devmem_first_part(const devmem *memory, uint64_t offset, uint64_t end)
 {
     uint64_t from = offset % SIM_GRANULE, left = end - offset;
     uint64_t to = left < SIM_GRANULE - from ? from + left : SIM_GRANULE;
     devmem_part part = { mapping_get(&memory->mapping, offset), (uint32_t)from, (uint32_t)to };
     return part;
-}
-
-static int devmem_paint(devmem *memory, uint64_t offset, uint64_t bytes, uint32_t known, uint64_t pattern)
-{
-    uint64_t end = offset + bytes;
-    while (offset < end) {
-        devmem_part part = devmem_first_part(memory, offset, end);
-        if (granules_fill(&memory->granules, part.granule, part.from, part.to, known, pattern)) {
-            return -1;
-        }
-        offset += part.to - part.from;
-    }
-    return 0;
 }
 
 void devmem_give_back(devmem *memory, const devmem_place *place, devmem_work *work)
@@ -177,12 +160,21 @@ void devmem_give_back(devmem *memory, const devmem_place *place, devmem_work *wo
         devmem_drop_range(memory, range);
         return;
     }
-    /* Forgetting may split a content piece and so need host memory; without it the old contents stay, which is what
-       freed memory may hold as well. */
-    (void)devmem_paint(memory, place->offset, place->bytes, 0, 0);
+    uint64_t end = place->offset + place->bytes;                    /* of a piece: within one granule */
+    devmem_part part = devmem_first_part(memory, place->offset, end);
+    /* Forgetting may need host memory; without it old contents stay, which is what freed memory may hold as well. */
+    granules_forget(&memory->granules, part.granule, part.from, part.to);
     work->in_slab = 1;
     slab_drop(range->slab, place->piece);
     addresses_set_hole(&memory->addresses, range, slab_largest_hole(range->slab));
+}
+
+void devmem_clear(devmem *memory)
+{
+    address_range *range;
+    while ((range = addresses_lowest(&memory->addresses)) != NULL) {
+        devmem_drop_range(memory, range);
+    }
 }
 
 int devmem_holds(const devmem *memory, uint64_t offset, uint64_t bytes)
@@ -200,7 +192,15 @@ int devmem_holds(const devmem *memory, uint64_t offset, uint64_t bytes)
 
 int devmem_fill(devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern)
 {
-    return devmem_paint(memory, offset, bytes, 1, pattern);
+    uint64_t end = offset + bytes;
+    while (offset < end) {
+        devmem_part part = devmem_first_part(memory, offset, end);
+        if (granules_fill(&memory->granules, part.granule, part.from, part.to, 1, pattern)) {
+            return -1;
+        }
+        offset += part.to - part.from;
+    }
+    return 0;
 }
 
 int devmem_verify(const devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset)

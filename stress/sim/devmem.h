@@ -1,6 +1,6 @@
 /* The memory of one device as cudaMalloc and cudaFree see it: blocks of whole granules, slabs for small requests,
    physical memory that is counted and runs out. It must not know of driver codes, costs, faults or the judge.
-   Tested by tests/test_sim_memory.c. */
+   Tested by tests/test_sim_memory.c; the bytes by tests/test_sim_bytes.c. */
 #ifndef STRESS_SIM_DEVMEM_H
 #define STRESS_SIM_DEVMEM_H
 
@@ -40,6 +40,7 @@ uint64_t devmem_free_bytes(const devmem *memory);
 devmem_result devmem_obtain(devmem *memory, uint64_t bytes, uint64_t *offset, devmem_work *work);
 int  devmem_find(const devmem *memory, uint64_t offset, devmem_place *place);        /* 1: offset lies in a request */
 void devmem_give_back(devmem *memory, const devmem_place *place, devmem_work *work);
+void devmem_clear(devmem *memory);               /* gives back all that is held */
 
 /* 1: the range lies within one request, as long as it was asked for. An empty range always does. */
 int  devmem_holds(const devmem *memory, uint64_t offset, uint64_t bytes);
@@ -48,5 +49,16 @@ int  devmem_holds(const devmem *memory, uint64_t offset, uint64_t bytes);
    that has not the pattern. */
 int  devmem_fill(devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern);
 int  devmem_verify(const devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
+
+/* One granule's share of a range, for walks over what is behind it: the part of [offset, end) in offset's granule. */
+typedef struct devmem_part { uint32_t granule, from, to; } devmem_part;
+devmem_part devmem_first_part(const devmem *memory, uint64_t offset, uint64_t end);
+
+/* Real bytes, of ranges that devmem_holds. -1: no host memory, and part of the range may be done. The two ranges of a
+   copy must be apart. */
+int  devmem_write(devmem *memory, uint64_t offset, uint64_t bytes, const void *source);
+void devmem_read(const devmem *memory, uint64_t offset, uint64_t bytes, void *target);
+int  devmem_set(devmem *memory, uint64_t offset, uint64_t bytes, unsigned char value);
+int  devmem_copy(devmem *to, uint64_t to_offset, const devmem *from, uint64_t from_offset, uint64_t bytes);
 
 #endif

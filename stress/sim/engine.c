@@ -18,32 +18,69 @@ int engine_offset(const sim_device *device, uint64_t address, uint64_t *offset)
     return address / MAPPING_SPACE == (uint64_t)device->ordinal + 1;
 }
 
+sim_device *engine_owner(const sim *machine, uint64_t address)
+{
+    uint64_t owner = address / MAPPING_SPACE;
+    return owner >= 1 && owner <= (uint64_t)machine->device_count ? &machine->devices[owner - 1] : NULL;
+}
+
 engine_text engine_name(const sim_device *device, uint64_t address)
 {
     engine_text name = { "an address of no device" };
-    uint64_t owner = address / MAPPING_SPACE, offset = address % MAPPING_SPACE;
-    if (owner == (uint64_t)device->ordinal + 1) {
+    const sim_device *owner = engine_owner(device->sim, address);
+    uint64_t offset = address % MAPPING_SPACE;
+    if (owner == device) {
         snprintf(name.text, sizeof name.text, "+0x%" PRIx64, offset);
-    } else if (owner >= 1 && owner <= (uint64_t)device->sim->device_count) {
-        snprintf(name.text, sizeof name.text, "device %" PRIu64 " +0x%" PRIx64, owner - 1, offset);
+    } else if (owner) {
+        snprintf(name.text, sizeof name.text, "device %d +0x%" PRIx64, owner->ordinal, offset);
     }
     return name;
 }
 
-fault_answer engine_begin_call(sim_device *device, sim_call kind, uint64_t bytes)
+void engine_open_context(sim_device *device)
 {
-    faults *set = &device->sim->faults;
-    fault_answer lost = { device->lost_code, FAULT_CALL };
-    device->calls[kind]++;
-    faults_count(set, kind);
-    if (device->lost_code) {
-        return lost;
+    if (!device->has_context) {
+        device->has_context = 1;
+        sim_advance(device->sim, sim_costs_ns(&device->sim->costs, SIM_COST_CONTEXT, 0));
     }
-    fault_answer answer = faults_answer(set, kind, bytes);
-    if (codes_status(answer.code) == GPUARENA_STATUS_LOST) {
+}
+
+static void engine_count_call(sim_device *device, sim_call kind)
+{
+    device->calls[kind]++;
+    faults_count(&device->sim->faults, kind);
+}
+
+static fault_answer engine_answer(sim_device *device, sim_call kind, uint64_t bytes)
+{
+    fault_answer answer = faults_answer(&device->sim->faults, kind, bytes);
+    if (!device->lost_code && codes_status(answer.code) == GPUARENA_STATUS_LOST) {
         device->lost_code = answer.code;
     }
     return answer;
+}
+
+fault_answer engine_begin_call(sim_device *device, sim_call kind, uint64_t bytes)
+{
+    fault_answer lost = { device->lost_code, FAULT_CALL };
+    engine_count_call(device, kind);
+    return device->lost_code ? lost : engine_answer(device, kind, bytes);
+}
+
+fault_answer engine_begin_bare_call(sim_device *device, sim_call kind)
+{
+    engine_count_call(device, kind);
+    return engine_answer(device, kind, 0);
+}
+
+uint64_t engine_call_ns(const sim_device *device, sim_call kind)
+{
+    static const sim_cost_kind kinds[SIM_CALL_KINDS] = {
+#define X(name, text, runtime_name, code, cost) SIM_COST_##cost,
+        SIM_CALLS(X)
+#undef X
+    };
+    return sim_costs_ns(&device->sim->costs, kinds[kind], 0);
 }
 
 int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_ns)

@@ -14,6 +14,7 @@ typedef struct sim_device {
     int      ordinal;
     int      has_context;                        /* 1: its creation has been charged */
     int      lost_code;                          /* not 0: the sticky code that every call answers */
+    unsigned runtime_flags, runtime_peers;       /* the CUDA runtime's: cudaSetDeviceFlags; a bit a peer enabled */
     uint64_t calls[SIM_CALL_KINDS], vns[SIM_CALL_KINDS];
     devmem   memory;
 } sim_device;
@@ -27,6 +28,7 @@ struct sim {
     judge       judge;
     sim_lie     lies[FAULTS_MOST];               /* answered and not given back; each fault lies once at most */
     int         lie_count;
+    uint64_t    runtime_serial;                  /* tells machines apart for the CUDA runtime; 0: not used yet */
     int         device_count;
     sim_device *devices;
 };
@@ -35,12 +37,21 @@ struct sim {
 uint64_t engine_address(const sim_device *device, uint64_t offset);
 int      engine_offset(const sim_device *device, uint64_t address, uint64_t *offset);
 
+/* The device whose addresses these are, held or not; NULL: an address of no device. */
+sim_device *engine_owner(const sim *machine, uint64_t address);
+
 /* An address for people, relative to its device: "+0x200000", "device 1 +0x200000", "an address of no device". */
 typedef struct engine_text { char text[48]; } engine_text;
 engine_text engine_name(const sim_device *device, uint64_t address);
 
-/* Starts a call: counts it, and says what becomes of it. A sticky code loses the device. */
+/* The first time: creates the device's context and charges the clock for it. */
+void engine_open_context(sim_device *device);
+
+/* Starts a call: counts it, and says what becomes of it. A sticky code loses the device. bare: the call does not
+   reach the device, so that a lost one does not stop it. */
 fault_answer engine_begin_call(sim_device *device, sim_call kind, uint64_t bytes);
+fault_answer engine_begin_bare_call(sim_device *device, sim_call kind);
+uint64_t engine_call_ns(const sim_device *device, sim_call kind);        /* the fixed part of what the kind costs */
 /* Ends it: charges the cost to clock and counters, and returns the code. */
 int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_ns);
 

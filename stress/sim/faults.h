@@ -2,27 +2,30 @@
 
      faults = [part {(";" | ",") part}]
      part   = KIND ":" N ["+"] ["=" CODE]   the Nth call of this kind (from 1) fails, with "+" every one from it on
-            | "obtain>" SIZE ["=" CODE]     every obtain of more than SIZE fails
+            | "obtain>" SIZE ["=" CODE]     every obtain of more than SIZE fails; cudaMalloc> is the same
             | "null:" N                     the Nth obtain answers success with NULL,
             | "misaligned:" N               .. with an address that no alignment of 256 or more allows,
             | "overlap:" N                  .. with the address of memory that is held already
             | "rival@" OP "=" ["-"] SIZE ["/" DEVICE]
                                             before operation OP another process takes SIZE of the device's memory,
                                             or gives it back with "-"; DEVICE 0 if left out
-     KIND   = "obtain" | "give_back" | "info" | "any"
-     CODE   = 1 .. 9999                     default: 2 for obtain, 999 for the others
+     KIND   = "obtain" | "give_back" | "info" | "any", or the CUDA runtime's name of any call in calls.h:
+              obtain is cudaMalloc, give_back cudaFree, info cudaMemGetInfo; the others only libcudart's substitute
+              serves (cudart/cudart.h)
+     CODE   = 1 .. 9999                     default: 2 for obtain and its kin, 999 for the others
      SIZE   = decimal bytes ["K" | "M" | "G" | "T"]
 
    Calls are counted over all devices, those that fail or are lied to included. Of several parts that concern one call
    the first in the text acts. A rival takes what is free at most, and gives back what it holds at most. Lying answers
    take no memory: the range is no one's until it is given back, which succeeds; an overlap with nothing held answers
    truly, and so does a request for 0 bytes or above the capacity. A call that fails changes nothing but clock and
-   counters. Codes that the CUDA runtime calls sticky (700, 710, 714 to 719, 214) make every later call on that device
-   fail with them; 4 (unloading) is not sticky by itself: `any:9+=4`.
+   counters. Codes that the CUDA runtime calls sticky (codes.c has them: a lost device) make every later call on that
+   device fail with them; 4 (unloading) is not sticky by itself: `any:9+=4`.
    It must not know of memory or of what calls do. Tested by tests/test_sim_faults.c. */
 #ifndef STRESS_SIM_FAULTS_H
 #define STRESS_SIM_FAULTS_H
 
+#include "../slice.h"
 #include "sim.h"
 
 enum { FAULTS_MOST = 64 };
@@ -57,6 +60,9 @@ typedef struct fault_answer {                    /* what becomes of a call */
 /* Replaces all parts. NULL or "": none. -1 and a problem naming the part and what was expected, EXIT_USAGE.
    device_count: how many devices rivals may name. */
 int faults_parse(const char *text, int device_count, faults *set, problem *why);
+
+/* SIZE of the grammar: 1, or 0 if the text is none or passes 2^64. */
+int faults_size(slice text, uint64_t *bytes);
 
 /* Counts a call; then, unless its device is lost, says what becomes of it. bytes: of an obtain, else 0. */
 void         faults_count(faults *set, sim_call kind);

@@ -5,11 +5,16 @@
 
 #include <string.h>
 
-#include "../slice.h"
-
 enum { FAULTS_MOST_CODE = 9999 };
 
-static const char *const faults_kinds[SIM_CALL_KINDS + 1] = { "obtain", "give_back", "info", "any" };
+typedef struct faults_kind { const char *name, *runtime_name; int code; } faults_kind;     /* name: NULL for none */
+
+static const faults_kind faults_kinds[SIM_CALL_KINDS + 1] = {
+#define X(name, text, runtime_name, code, cost) { text, runtime_name, code },
+    SIM_CALLS(X)
+#undef X
+    { "any", "any", SIM_UNKNOWN }
+};
 
 static const struct { const char *name; fault_type type; } faults_lies[] = {
     { "null", FAULT_NULL }, { "misaligned", FAULT_MISALIGNED }, { "overlap", FAULT_OVERLAP },
@@ -22,7 +27,7 @@ static int faults_cut(slice *rest, char at, slice *front)
     return found ? slice_take(rest, at, front) : 0;
 }
 
-static int faults_size(slice text, uint64_t *bytes)
+int faults_size(slice text, uint64_t *bytes)
 {
     static const char units[] = "KMGT";
     unsigned shift = 0;
@@ -96,7 +101,7 @@ static int faults_read_nth(slice part, slice rest, fault *made, problem *why)
 {
     int is_call = made->type == FAULT_CALL, fits = 1;
     if (is_call) {
-        made->code = made->kind == SIM_CALL_OBTAIN ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
+        made->code = faults_kinds[made->kind].code;
         fits = faults_read_code(&rest, &made->code);
         if (rest.length > 0 && rest.bytes[rest.length - 1] == '+') {
             made->lasting = 1;
@@ -113,7 +118,7 @@ static int faults_read_nth(slice part, slice rest, fault *made, problem *why)
 static int faults_read_part(slice part, int device_count, fault *made, problem *why)
 {
     slice rest = part, name;
-    if (slice_begins(rest, "obtain>")) {
+    if (slice_begins(rest, "obtain>") || slice_begins(rest, "cudaMalloc>")) {
         faults_cut(&rest, '>', &name);
         return faults_read_above(part, rest, made, why);
     }
@@ -123,7 +128,8 @@ static int faults_read_part(slice part, int device_count, fault *made, problem *
     }
     if (faults_cut(&rest, ':', &name)) {
         for (int i = 0; i <= SIM_CALL_KINDS; i++) {
-            if (slice_is(name, faults_kinds[i])) {
+            const faults_kind *kind = &faults_kinds[i];
+            if (slice_is(name, kind->runtime_name) || (kind->name && slice_is(name, kind->name))) {
                 made->type = FAULT_CALL;
                 made->kind = (sim_call)i;
                 return faults_read_nth(part, rest, made, why);
@@ -137,7 +143,8 @@ static int faults_read_part(slice part, int device_count, fault *made, problem *
         }
     }
     return faults_expected(part, "obtain:N, give_back:N, info:N, any:N, obtain>SIZE, null:N, misaligned:N, overlap:N "
-                                 "or rival@OP=SIZE", why);
+                                 "or rival@OP=SIZE; or the CUDA runtime's name of a call, such as cudaSetDevice:N",
+                           why);
 }
 
 int faults_parse(const char *text, int device_count, faults *set, problem *why)

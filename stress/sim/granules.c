@@ -57,15 +57,23 @@ int granules_reserve(granules *all, uint32_t count)
 
 uint32_t granules_take(granules *all)
 {
-    static const granule fresh = { { 0, 0, 0 }, NULL, 1, 0 };
+    static const granule fresh = { { 0, 0, 0 }, NULL, 1, 0, NULL, GRANULES_POISON };
     uint32_t number = all->idle_count > 0 ? all->idle[--all->idle_count] : all->count++;
     all->list[number] = fresh;
     return number;
 }
 
+static void granules_set_even(granule *unit, unsigned char value)
+{
+    free(unit->bytes);
+    unit->bytes = NULL;
+    unit->even = value;
+}
+
 void granules_give(granules *all, uint32_t number)
 {
     granules_set_whole(&all->list[number], 0, 0);
+    granules_set_even(&all->list[number], GRANULES_POISON);
     all->idle[all->idle_count++] = number;
 }
 
@@ -73,6 +81,7 @@ void granules_destroy(granules *all)
 {
     for (uint32_t i = 0; i < all->count; i++) {
         free(all->list[i].pieces);
+        free(all->list[i].bytes);
     }
     free(all->list);
     free(all->idle);
@@ -179,4 +188,76 @@ uint32_t granules_matches(const granules *all, uint32_t number, uint32_t from, u
 uint32_t granules_piece_count(const granules *all, uint32_t number)
 {
     return all->list[number].count;
+}
+
+/* Before bytes of a part are changed: makes room for them, and forgets the part's pattern. */
+static int granules_open_bytes(granules *all, uint32_t number, uint32_t from, uint32_t to)
+{
+    granule *unit = &all->list[number];
+    unsigned char *bytes = unit->bytes ? unit->bytes : calloc(1, (size_t)SIM_GRANULE);
+    if (!bytes || granules_fill(all, number, from, to, 0, 0)) {
+        if (bytes != unit->bytes) {
+            free(bytes);
+        }
+        return -1;
+    }
+    unit->bytes = bytes;
+    return 0;
+}
+
+int granules_write(granules *all, uint32_t number, uint32_t from, uint32_t to, const unsigned char *source)
+{
+    granule *unit = &all->list[number];
+    if (granules_open_bytes(all, number, from, to)) {
+        return -1;
+    }
+    for (uint32_t i = from; i < to; i++) {
+        unit->bytes[i] = (unsigned char)(source[i - from] ^ unit->even);
+    }
+    return 0;
+}
+
+void granules_read(const granules *all, uint32_t number, uint32_t from, uint32_t to, unsigned char *target)
+{
+    const granule *unit = &all->list[number];
+    if (!unit->bytes) {
+        memset(target, unit->even, to - from);
+        return;
+    }
+    for (uint32_t i = from; i < to; i++) {
+        target[i - from] = (unsigned char)(unit->bytes[i] ^ unit->even);
+    }
+}
+
+int granules_set(granules *all, uint32_t number, uint32_t from, uint32_t to, unsigned char value)
+{
+    granule *unit = &all->list[number];
+    int is_whole = from == 0 && to == SIM_GRANULE;
+    if (is_whole || (!unit->bytes && unit->even == value)) {
+        if (granules_fill(all, number, from, to, 0, 0)) {
+            return -1;
+        }
+        if (is_whole) {
+            granules_set_even(unit, value);
+        }
+        return 0;
+    }
+    if (granules_open_bytes(all, number, from, to)) {
+        return -1;
+    }
+    memset(unit->bytes + from, value ^ unit->even, to - from);
+    return 0;
+}
+
+int granules_even(const granules *all, uint32_t number, unsigned char *value)
+{
+    *value = all->list[number].even;
+    return !all->list[number].bytes;
+}
+
+void granules_forget(granules *all, uint32_t number, uint32_t from, uint32_t to)
+{
+    if (granules_set(all, number, from, to, GRANULES_POISON)) {
+        (void)granules_fill(all, number, from, to, 0, 0);
+    }
 }

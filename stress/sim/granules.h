@@ -1,6 +1,6 @@
-/* Physical memory: granules of 2 MiB by number, and what they hold, symbolically. Contents belong to the granule,
-   whatever addresses it is mapped at. It must not know of addresses, blocks or calls.
-   Tested by tests/test_sim_contents.c. */
+/* Physical memory: granules of 2 MiB by number, and what they hold: patterns, symbolically, and real bytes. Contents
+   belong to the granule, whatever addresses it is mapped at. It must not know of addresses, blocks or calls.
+   Tested by tests/test_sim_contents.c and tests/test_sim_bytes.c. */
 #ifndef STRESS_SIM_GRANULES_H
 #define STRESS_SIM_GRANULES_H
 
@@ -9,11 +9,17 @@
 /* Bytes from offset to the next piece (or the granule's end) hold the pattern; known 0: nobody can say which. */
 typedef struct content { uint64_t pattern; uint32_t offset; uint32_t known; } content;
 
-/* Pieces are sorted, the first starts at 0, neighbours differ. One piece lies in `whole`, more in `pieces`. */
+enum { GRANULES_POISON = 0xA5 };                 /* what bytes hold that nobody has written */
+
+/* Pieces are sorted, the first starts at 0, neighbours differ. One piece lies in `whole`, more in `pieces`.
+   Byte i of the granule holds even ^ (bytes ? bytes[i] : 0), so that memory of the host is touched only where bytes
+   were written that are not all the same. */
 typedef struct granule {
     content  whole;
     content *pieces;                             /* NULL: the granule is of one piece */
     uint32_t count, capacity;                    /* of pieces */
+    unsigned char *bytes;                        /* 2 MiB; NULL: all bytes hold `even` */
+    unsigned char  even;
 } granule;
 
 typedef struct granules {                        /* zeroed: empty */
@@ -32,5 +38,14 @@ void     granules_destroy(granules *all);
 int      granules_fill(granules *all, uint32_t number, uint32_t from, uint32_t to, uint32_t known, uint64_t pattern);
 uint32_t granules_matches(const granules *all, uint32_t number, uint32_t from, uint32_t to, uint64_t pattern);
 uint32_t granules_piece_count(const granules *all, uint32_t number);
+
+/* Real bytes of [from, to). write and set: the patterns of the range are forgotten; -1: no host memory, nothing done.
+   even: 1 if all of the granule holds one value. forget: patterns and bytes; a part of a granule may keep them when
+   host memory is out. O(bytes), a whole granule that is set O(1). */
+int  granules_write(granules *all, uint32_t number, uint32_t from, uint32_t to, const unsigned char *source);
+void granules_read(const granules *all, uint32_t number, uint32_t from, uint32_t to, unsigned char *target);
+int  granules_set(granules *all, uint32_t number, uint32_t from, uint32_t to, unsigned char value);
+int  granules_even(const granules *all, uint32_t number, unsigned char *value);
+void granules_forget(granules *all, uint32_t number, uint32_t from, uint32_t to);
 
 #endif

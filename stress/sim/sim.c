@@ -112,10 +112,7 @@ void sim_driver(sim *machine, int device, gpuarena_driver *driver)
     if (!found) {
         return;
     }
-    if (!found->has_context) {
-        found->has_context = 1;
-        sim_advance(machine, sim_costs_ns(&machine->costs, SIM_COST_CONTEXT, 0));
-    }
+    engine_open_context(found);
     driver->user = found;
     driver->device = device;
     driver->classify = sim_classify;
@@ -199,6 +196,11 @@ void sim_reset_counters(sim *machine, int device)
 const char *sim_finding(const sim *machine, uint64_t index)
 {
     return judge_text(&machine->judge, index);
+}
+
+uint64_t sim_finding_count(const sim *machine)
+{
+    return machine->judge.count;
 }
 
 int sim_holds(const sim *machine, int device, const void *ptr, uint64_t bytes)

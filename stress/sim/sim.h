@@ -1,13 +1,15 @@
 /* The simulated CUDA machine: several devices, one host clock in virtual nanoseconds (vns), costs, faults, a judge.
    It must not know of arenas, policies or workloads: it sees driver calls and the memory behind them.
    Deterministic: no wall clock, no real sleeping, no host addresses in any result. Tested by tests/test_sim_*.c.
-   One thread at a time may be in a sim, its driver tables included. */
+   One thread at a time may be in a sim, its driver tables included. The same machine serves CUDA programs behind the
+   substitute for libcudart: cudart/cudart.h. */
 #ifndef STRESS_SIM_H
 #define STRESS_SIM_H
 
 #include <stdio.h>
 #include "../../gpuarena.h"
 #include "../problem.h"
+#include "calls.h"
 
 enum { SIM_MAX_DEVICES = 16 };
 #define SIM_GRANULE          ((uint64_t)2 << 20) /* physical memory comes in granules of 2 MiB */
@@ -19,10 +21,6 @@ enum {
     SIM_SUCCESS = 0, SIM_INVALID_VALUE = 1, SIM_OUT_OF_MEMORY = 2, SIM_UNLOADING = 4, SIM_ILLEGAL_ADDRESS = 700,
     SIM_NOT_SUPPORTED = 801, SIM_UNKNOWN = 999
 };
-
-typedef enum sim_call {                          /* kinds of call: they cost time, are counted, can be made to fail */
-    SIM_CALL_OBTAIN, SIM_CALL_GIVE_BACK, SIM_CALL_INFO, SIM_CALL_KINDS
-} sim_call;
 
 typedef struct sim sim;
 typedef struct sim_costs sim_costs;              /* costs.h: one table, a + b x MiB a call, from reference figures */
@@ -82,6 +80,7 @@ void        sim_reset_counters(sim *machine, int device);    /* to 0; held_peak_
    relative to their device. NULL past the last. The first 64 texts are kept, all are counted. Memory still held at
    the end is no finding. */
 const char *sim_finding(const sim *machine, uint64_t index);
+uint64_t    sim_finding_count(const sim *machine);           /* all, not reset with the counters */
 
 /* Contents, symbolically: a pattern a range, kept with the physical granules behind the addresses. sim_fill and
    sim_verify of a range that is not wholly held are findings. sim_verify: 1 if every byte of the range still has the

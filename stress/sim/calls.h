@@ -1,0 +1,73 @@
+/* Kinds of call: what can be counted, made to fail and charged. One list, for engine, faults and substitute alike. It
+   must not know what the calls do. The driver table has the first three alone, libcudart's substitute has all.
+   Tested by tests/test_sim_faults.c and tests/test_cudart_faults.c. */
+#ifndef STRESS_SIM_CALLS_H
+#define STRESS_SIM_CALLS_H
+
+/* X(NAME, in faults, the CUDA runtime's name, code of a fault that names none, cost): in faults both names mean the
+   kind. cost: a row of costs.h, or NONE. A call that fails costs the row's fixed part alone; how much there was to do
+   counts only where memory is obtained or given back, and then chooses the row. */
+#define SIM_CALLS(X) \
+    X(OBTAIN,                 "obtain",    "cudaMalloc",                              2, MALLOC_BLOCK) \
+    X(GIVE_BACK,              "give_back", "cudaFree",                              999, FREE_SLAB) \
+    X(INFO,                   "info",      "cudaMemGetInfo",                        999, INFO) \
+    X(MALLOC_PITCH,           NULL,        "cudaMallocPitch",                         2, MALLOC_BLOCK) \
+    X(MALLOC_HOST,            NULL,        "cudaMallocHost",                          2, HOST_ALLOC) \
+    X(HOST_ALLOC,             NULL,        "cudaHostAlloc",                           2, HOST_ALLOC) \
+    X(FREE_HOST,              NULL,        "cudaFreeHost",                          999, HOST_FREE) \
+    X(POINTER_GET_ATTRIBUTES, NULL,        "cudaPointerGetAttributes",              999, NONE) \
+    X(MEMSET,                 NULL,        "cudaMemset",                            999, ISSUE) \
+    X(MEMSET_ASYNC,           NULL,        "cudaMemsetAsync",                       999, ISSUE) \
+    X(MEMSET_2D,              NULL,        "cudaMemset2D",                          999, ISSUE) \
+    X(MEMCPY,                 NULL,        "cudaMemcpy",                            999, ISSUE) \
+    X(MEMCPY_ASYNC,           NULL,        "cudaMemcpyAsync",                       999, ISSUE) \
+    X(MEMCPY_2D,              NULL,        "cudaMemcpy2D",                          999, ISSUE) \
+    X(MEMCPY_PEER,            NULL,        "cudaMemcpyPeer",                        999, ISSUE) \
+    X(MEMCPY_PEER_ASYNC,      NULL,        "cudaMemcpyPeerAsync",                   999, ISSUE) \
+    X(GET_DEVICE_COUNT,       NULL,        "cudaGetDeviceCount",                    999, NONE) \
+    X(GET_DEVICE,             NULL,        "cudaGetDevice",                         999, GET_DEVICE) \
+    X(SET_DEVICE,             NULL,        "cudaSetDevice",                         999, SET_DEVICE) \
+    X(INIT_DEVICE,            NULL,        "cudaInitDevice",                        999, SET_DEVICE) \
+    X(DEVICE_GET_ATTRIBUTE,   NULL,        "cudaDeviceGetAttribute",                999, NONE) \
+    X(GET_DEVICE_PROPERTIES,  NULL,        "cudaGetDeviceProperties",               999, NONE) \
+    X(DEVICE_GET_PCI_BUS_ID,  NULL,        "cudaDeviceGetPCIBusId",                 999, NONE) \
+    X(DEVICE_SYNCHRONIZE,     NULL,        "cudaDeviceSynchronize",                 999, SYNC) \
+    X(DEVICE_RESET,           NULL,        "cudaDeviceReset",                       999, NONE) \
+    X(CAN_ACCESS_PEER,        NULL,        "cudaDeviceCanAccessPeer",               999, NONE) \
+    X(ENABLE_PEER_ACCESS,     NULL,        "cudaDeviceEnablePeerAccess",            999, NONE) \
+    X(DISABLE_PEER_ACCESS,    NULL,        "cudaDeviceDisablePeerAccess",           999, NONE) \
+    X(SET_DEVICE_FLAGS,       NULL,        "cudaSetDeviceFlags",                    999, NONE) \
+    X(GET_DEVICE_FLAGS,       NULL,        "cudaGetDeviceFlags",                    999, NONE) \
+    X(PRIORITY_RANGE,         NULL,        "cudaDeviceGetStreamPriorityRange",      999, NONE) \
+    X(DRIVER_GET_VERSION,     NULL,        "cudaDriverGetVersion",                  999, NONE) \
+    X(ENTRY_POINT,            NULL,        "cudaGetDriverEntryPoint",               999, NONE) \
+    X(ENTRY_POINT_BY_VERSION, NULL,        "cudaGetDriverEntryPointByVersion",      999, NONE) \
+    X(STREAM_CREATE,          NULL,        "cudaStreamCreate",                      999, NONE) \
+    X(STREAM_WITH_FLAGS,      NULL,        "cudaStreamCreateWithFlags",             999, NONE) \
+    X(STREAM_WITH_PRIORITY,   NULL,        "cudaStreamCreateWithPriority",          999, NONE) \
+    X(STREAM_DESTROY,         NULL,        "cudaStreamDestroy",                     999, NONE) \
+    X(STREAM_SYNCHRONIZE,     NULL,        "cudaStreamSynchronize",                 999, SYNC) \
+    X(STREAM_QUERY,           NULL,        "cudaStreamQuery",                       999, EVENT_QUERY) \
+    X(STREAM_WAIT_EVENT,      NULL,        "cudaStreamWaitEvent",                   999, STREAM_WAIT) \
+    X(STREAM_IS_CAPTURING,    NULL,        "cudaStreamIsCapturing",                 999, CAPTURE_QUERY) \
+    X(EXCHANGE_CAPTURE_MODE,  NULL,        "cudaThreadExchangeStreamCaptureMode",   999, NONE) \
+    X(EVENT_CREATE,           NULL,        "cudaEventCreate",                       999, EVENT_CREATE) \
+    X(EVENT_WITH_FLAGS,       NULL,        "cudaEventCreateWithFlags",              999, EVENT_CREATE) \
+    X(EVENT_RECORD,           NULL,        "cudaEventRecord",                       999, EVENT_RECORD) \
+    X(EVENT_QUERY,            NULL,        "cudaEventQuery",                        999, EVENT_QUERY) \
+    X(EVENT_SYNCHRONIZE,      NULL,        "cudaEventSynchronize",                  999, SYNC) \
+    X(EVENT_DESTROY,          NULL,        "cudaEventDestroy",                      999, EVENT_DESTROY) \
+    X(EVENT_ELAPSED_TIME,     NULL,        "cudaEventElapsedTime",                  999, NONE) \
+    X(LAUNCH_KERNEL,          NULL,        "cudaLaunchKernel",                      999, ISSUE) \
+    X(LAUNCH_KERNEL_EXC,      NULL,        "cudaLaunchKernelExC",                   999, ISSUE) \
+    X(FUNC_GET_ATTRIBUTES,    NULL,        "cudaFuncGetAttributes",                 999, NONE) \
+    X(OCCUPANCY,              NULL,        "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", 999, NONE)
+
+typedef enum sim_call {
+#define X(name, text, runtime_name, code, cost) SIM_CALL_##name,
+    SIM_CALLS(X)
+#undef X
+    SIM_CALL_KINDS
+} sim_call;
+
+#endif

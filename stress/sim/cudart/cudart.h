@@ -1,0 +1,39 @@
+/* The substitute for libcudart, beyond the CUDA runtime's own interface: which simulated machine serves the calls.
+   It must not be needed by CUDA programs: without it calls are served by the machine that GPUARENA_SIM describes.
+   Tested by tests/test_cudart*.c.
+
+   GPUARENA_SIM = part {"," part}, read at the first call of the process:
+     device=SIZE[*COUNT]   physical memory of each device, and how many there are, 0 to 16; default 80G*1. With 0
+                           every call answers cudaErrorNoDevice
+     context=SIZE          held by each device's context; default 0
+     fail=FAULTS           faults.h, its parts separated by ";". An operation (`rival@OP`) is a call of the runtime
+     costs=FILE            costs.h
+   SIZE: bytes, or a whole number with K, M, G or T. A bad text ends the process at once, with status 2.
+
+   What serves and what does not:
+   - Calls are counted from 1, all kinds of calls.h together, and findings say "op N" for the Nth.
+   - Work is done when it is issued: streams are always idle, a recorded event is complete. Events have the times of
+     the virtual clock.
+   - Memory holds real bytes; what nobody has written reads as 0xA5.
+   - Kernels cannot run: registration succeeds; launching, and questions about kernels, answer cudaErrorNotSupported.
+   - What is not exported is missing by name, when a program is linked or loaded, or at the call.
+   - A child of fork gets cudaErrorInitializationError from every call if its parent had made one. The first call
+     registers an exit handler; once that has run, every call answers cudaErrorCudartUnloading.
+   - When the process ends by exit or by returning from main, the judge's findings are printed to stderr, and if there
+     are any, its status is 3. Memory still held is no finding. */
+#ifndef STRESS_SIM_CUDART_H
+#define STRESS_SIM_CUDART_H
+
+#include "../sim.h"
+
+/* From now on all calls, of all threads, are served by this machine, which the caller owns and whose findings are the
+   caller's to read; NULL: by the one that GPUARENA_SIM describes. With a change, each thread's current device is 0
+   again and its last error is none; streams and events work with the machine that made them alone. No other thread
+   may be in a call that is served by the machine left, once that is destroyed. */
+void cudart_attach(sim *machine);
+
+/* The machine that serves calls: the attached one, else the one that GPUARENA_SIM describes, made now if need be.
+   NULL: there is none (no devices, a child of fork, the process is ending). */
+sim *cudart_machine(void);
+
+#endif

@@ -1,0 +1,148 @@
+/* Obtain, give back, info: memory itself is devmem's; here are codes, costs, lies, and findings for what must not be.
+   Must not know of calls: neither their counters, nor the faults that stop them.
+   Tested by tests/test_sim_driver.c, test_sim_costs.c, test_sim_faults.c and test_sim_judge.c. */
+#include "memory.h"
+
+#include <inttypes.h>
+
+static uint64_t memory_cost(const sim_device *device, sim_cost_kind kind, uint64_t bytes)
+{
+    return sim_costs_ns(&device->sim->costs, kind, bytes);
+}
+
+/* Where a lying answer points: into the last granule of the lowest block, or to the first piece of the lowest slab;
+   or above all addresses that were ever used. 0: there is nothing to overlap. */
+static uint64_t memory_lie_offset(const sim_device *device, fault_type lie)
+{
+    if (lie == FAULT_MISALIGNED) {
+        return device->memory.high_offset + SLAB_ALIGNMENT / 2;
+    }
+    const address_range *lowest = addresses_lowest(&device->memory.addresses);
+    if (!lowest) {
+        return 0;
+    }
+    return lowest->offset + (lowest->slab ? lowest->slab->pieces[0].offset : lowest->bytes - SIM_GRANULE);
+}
+
+/* 1: the lie was told. */
+static int memory_lie(sim_device *device, fault_type lie, void **ptr, uint64_t bytes)
+{
+    sim *machine = device->sim;
+    if (lie == FAULT_NULL) {
+        *ptr = NULL;
+        return 1;
+    }
+    uint64_t offset = memory_lie_offset(device, lie);
+    if (offset == 0 || bytes > device->memory.capacity_bytes) {
+        return 0;
+    }
+    sim_lie told = { device, engine_address(device, offset), bytes };
+    machine->lies[machine->lie_count++] = told;
+    *ptr = (void *)(uintptr_t)told.address;
+    return 1;
+}
+
+int memory_obtain(sim_device *device, fault_type lie, void **ptr, uint64_t bytes, uint64_t *cost_ns)
+{
+    *cost_ns = 0;
+    if (bytes == 0) {
+        *ptr = NULL;
+        return SIM_SUCCESS;
+    }
+    *cost_ns = engine_call_ns(device, SIM_CALL_OBTAIN);
+    if (lie != FAULT_CALL && memory_lie(device, lie, ptr, bytes)) {
+        return SIM_SUCCESS;
+    }
+    uint64_t offset;
+    devmem_work work;
+    devmem_result result = devmem_obtain(&device->memory, bytes, &offset, &work);
+    if (result == DEVMEM_HOST_MEMORY) {
+        judge_report(&device->sim->judge, device->ordinal, "no host memory left to simulate an obtain of %" PRIu64
+                     " bytes", bytes);
+    }
+    if (result != DEVMEM_OK) {
+        return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
+    }
+    *ptr = (void *)(uintptr_t)engine_address(device, offset);
+    *cost_ns = memory_cost(device, work.in_slab ? SIM_COST_MALLOC_SLAB : SIM_COST_MALLOC_BLOCK, work.bytes);
+    return SIM_SUCCESS;
+}
+
+/* 1: the range was a lie, and is taken back. */
+static int memory_take_lie_back(sim_device *device, uint64_t address, uint64_t bytes)
+{
+    sim *machine = device->sim;
+    for (int i = 0; i < machine->lie_count; i++) {
+        const sim_lie *lie = &machine->lies[i];
+        if (lie->device == device && lie->address == address && (lie->bytes == bytes || bytes == MEMORY_ANY_BYTES)) {
+            machine->lies[i] = machine->lies[--machine->lie_count];
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Says why a range cannot be given back. offset: of the address, if own; place: the request it lies in, if held. */
+static void memory_refuse_give_back(sim_device *device, uint64_t address, uint64_t bytes, const devmem_place *place)
+{
+    judge *book = &device->sim->judge;
+    uint64_t offset;
+    int own = engine_offset(device, address, &offset);
+    engine_text name = engine_name(device, address);
+    const char *action = bytes == MEMORY_ANY_BYTES ? "cudaFree" : "give_back";
+    if (place && place->offset == offset) {
+        judge_report(book, device->ordinal, "give_back of %s as %" PRIu64 " bytes, which were obtained as %" PRIu64,
+                     name.text, bytes, place->bytes);
+    } else if (place) {
+        judge_report(book, device->ordinal, "%s of %s, which lies %" PRIu64 " bytes inside +0x%" PRIx64 " of %"
+                     PRIu64 " bytes", action, name.text, offset - place->offset, place->offset, place->bytes);
+    } else if (own && offset >= SIM_GRANULE && offset < device->memory.high_offset) {
+        judge_report(book, device->ordinal, "%s of %s, which is not held now: given back already?", action,
+                     name.text);
+    } else {
+        judge_report(book, device->ordinal, "%s of %s, which this device never gave", action, name.text);
+    }
+}
+
+int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns)
+{
+    *cost_ns = 0;
+    if (address == 0) {
+        return SIM_SUCCESS;
+    }
+    if (memory_take_lie_back(device, address, bytes)) {
+        *cost_ns = memory_cost(device, SIM_COST_FREE_BLOCK, 0);
+        return SIM_SUCCESS;
+    }
+    uint64_t offset;
+    devmem_place place;
+    int held = engine_offset(device, address, &offset) && devmem_find(&device->memory, offset, &place);
+    if (!held || place.offset != offset || (place.bytes != bytes && bytes != MEMORY_ANY_BYTES)) {
+        memory_refuse_give_back(device, address, bytes, held ? &place : NULL);
+        *cost_ns = engine_call_ns(device, SIM_CALL_GIVE_BACK);
+        return SIM_INVALID_VALUE;
+    }
+    /* cudaFree waits here for all work of the device. Nothing can be pending: work is done when it is issued. */
+    devmem_work work;
+    devmem_give_back(&device->memory, &place, &work);
+    *cost_ns = memory_cost(device, work.in_slab ? SIM_COST_FREE_SLAB : SIM_COST_FREE_BLOCK, work.bytes);
+    return SIM_SUCCESS;
+}
+
+int memory_info(const sim_device *device, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    *free_bytes = devmem_free_bytes(&device->memory);
+    *total_bytes = device->memory.capacity_bytes;
+    return SIM_SUCCESS;
+}
+
+void memory_reset(sim_device *device)
+{
+    sim *machine = device->sim;
+    devmem_clear(&device->memory);
+    for (int i = machine->lie_count - 1; i >= 0; i--) {
+        if (machine->lies[i].device == device) {
+            machine->lies[i] = machine->lies[--machine->lie_count];
+        }
+    }
+}

@@ -1,0 +1,18 @@
+/* What obtaining memory, giving it back and asking for it do on one device, whoever asks: driver table or runtime.
+   It must not count calls or know of faults but for the lies it is told to tell: whoever serves a call does that.
+   Tested by tests/test_sim_driver.c, test_sim_costs.c, test_sim_faults.c and test_sim_judge.c. */
+#ifndef STRESS_SIM_MEMORY_H
+#define STRESS_SIM_MEMORY_H
+
+#include "engine.h"
+
+#define MEMORY_ANY_BYTES UINT64_MAX              /* given back by its address alone, as cudaFree does */
+
+/* All answer with a code of the runtime and what the call costs, refused or not. lie: FAULT_CALL for the truth. */
+int memory_obtain(sim_device *device, fault_type lie, void **ptr, uint64_t bytes, uint64_t *cost_ns);
+int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns);
+int memory_info(const sim_device *device, uint64_t *free_bytes, uint64_t *total_bytes);
+
+void memory_reset(sim_device *device);           /* all that is held is given back, lies too: cudaDeviceReset */
+
+#endif

@@ -1,0 +1,184 @@
+/* A fault campaign over the CUDA driver table: every runtime call of a scripted life fails in turn, once and for ever,
+   with codes of every class. It must not know the implementation: only the contracts in gpuarena.h.
+   Run: make test, or prove build/tests/test_cuda_faults. */
+#include "cuda_machine.h"
+
+#ifndef GPUARENA_NO_CUDA
+
+enum { LIFE_STEPS = 14, MOST_CALLS = 400 };
+
+typedef struct plan { sim_call kind; uint64_t nth; int lasting, code; } plan;
+
+typedef struct life {
+    sim          *machine;
+    gpuarena     *arena;
+    gpuarena_driver driver;
+    void         *blocks[4];
+    const char   *wrong;                         /* the first thing that went wrong, and at which step */
+    int           step;
+} life;
+
+static const sim_call kinds[] = { SIM_CALL_OBTAIN, SIM_CALL_GIVE_BACK, SIM_CALL_INFO, SIM_CALL_GET_DEVICE,
+                                  SIM_CALL_SET_DEVICE, SIM_CALL_GET_DEVICE_COUNT };
+static const char *const kind_names[] = { "cudaMalloc", "cudaFree", "cudaMemGetInfo", "cudaGetDevice", "cudaSetDevice",
+                                          "cudaGetDeviceCount" };
+static const struct { int code; gpuarena_result result; } codes[] = {
+    { 1, GPUARENA_DRIVER_ERROR }, { 2, GPUARENA_OUT_OF_MEMORY }, { 3, GPUARENA_DRIVER_ERROR },
+    { 4, GPUARENA_DRIVER_ERROR }, { 35, GPUARENA_NOT_SUPPORTED }, { 46, GPUARENA_DRIVER_ERROR },
+    { 100, GPUARENA_NOT_SUPPORTED }, { 214, GPUARENA_DEVICE_LOST }, { 600, GPUARENA_DRIVER_ERROR },
+    { 700, GPUARENA_DEVICE_LOST }, { 710, GPUARENA_DEVICE_LOST }, { 719, GPUARENA_DEVICE_LOST },
+    { 801, GPUARENA_NOT_SUPPORTED }, { 900, GPUARENA_CAPTURE }, { 999, GPUARENA_DRIVER_ERROR },
+};
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static gpuarena_result result_of(int code)
+{
+    for (size_t row = 0; row < COUNT(codes); row++)
+        if (codes[row].code == code) return codes[row].result;
+    return GPUARENA_OK;
+}
+
+static void blame(life *self, const char *what)
+{
+    if (!self->wrong) self->wrong = what;
+}
+
+static gpuarena_result life_create(life *self)
+{
+    gpuarena_config config = GPUARENA_INIT;
+    config.environment = "";
+    config.driver = &self->driver;
+    config.limit_bytes = MIB(400);
+    config.initial_bytes = MIB(4);
+    config.headroom_bytes = MIB(8);
+    return gpuarena_create(&config, &self->arena);
+}
+
+/* The script. Steps on an arena that was not made, and frees of blocks that were not, do nothing. */
+static gpuarena_result life_step(life *self, int step)
+{
+    gpuarena_device figures;
+    void **blocks = self->blocks;
+    if (step > 1 && !self->arena) return GPUARENA_OK;
+    switch (step) {
+    case 0:  return gpuarena_driver_cuda(1, &self->driver);
+    case 1:  return self->driver.memory.info ? life_create(self) : GPUARENA_OK;
+    case 2:  return gpuarena_alloc(self->arena, &blocks[0], MIB(3), NULL);
+    case 3:  return gpuarena_alloc(self->arena, &blocks[1], MIB(100), NULL);
+    case 4:  return gpuarena_get_device(self->arena, &figures);
+    case 5:  return gpuarena_reserve(self->arena, MIB(250));
+    case 6:  return gpuarena_free(self->arena, blocks[1], NULL);
+    case 7:  blocks[1] = NULL; return gpuarena_trim(self->arena, MIB(16), NULL);
+    case 8:  return gpuarena_alloc(self->arena, &blocks[2], MIB(300), NULL);
+    case 9:  return gpuarena_set_limit(self->arena, MIB(64));
+    case 10: return gpuarena_free(self->arena, blocks[2], NULL);
+    case 11: blocks[2] = NULL; return gpuarena_alloc(self->arena, &blocks[3], MIB(200), NULL);
+    case 12: return gpuarena_reset(self->arena, NULL);
+    default: return gpuarena_trim(self->arena, 0, NULL);
+    }
+}
+
+/* What must hold after every step, whatever failed: the caller's device and error slot, the arena's books. */
+static void judge_step(life *self, const plan *fault, gpuarena_result result, gpuarena_result without, int fired)
+{
+    int device = -1, sticky = result_of(fault->code) == GPUARENA_DEVICE_LOST && sim_fail_fired(self->machine);
+    gpuarena_failure failure;
+    gpuarena_result wanted = result_of(fault->code);
+    if (self->step == 0 && wanted == GPUARENA_CAPTURE) wanted = GPUARENA_DRIVER_ERROR;   /* nothing there is captured */
+    int memory = wanted == GPUARENA_OUT_OF_MEMORY && result == GPUARENA_DRIVER_ERROR;    /* of calls that ask for none */
+    if (result != without && result != wanted && !memory) blame(self, gpuarena_result_name(result));
+    if (!fired && result != without && !sim_fail_fired(self->machine)) blame(self, "another result without a fault");
+    if (result != GPUARENA_OK) {
+        gpuarena_last_failure(NULL, &failure);
+        if (failure.result != result) blame(self, "the record is of another failure");
+        if (result == wanted && result != GPUARENA_OUT_OF_MEMORY && failure.driver_code != fault->code)
+            blame(self, "the record has another code");
+    }
+    if (!sticky && cudaPeekAtLastError() != cudaSuccess) blame(self, "an error was left in the slot");
+    int own_device = fault->kind != SIM_CALL_SET_DEVICE && fault->kind != SIM_CALL_GET_DEVICE;
+    if (!sticky && own_device) {
+        if (cudaGetDevice(&device) != cudaSuccess || device != 0) blame(self, "the caller's device was not put back");
+    }
+    if (self->arena && gpuarena_check(self->arena, NULL, 0)) blame(self, "the books are corrupt");
+}
+
+static void judge_held(life *self, const plan *fault)
+{
+    gpuarena_stats stats;
+    int gone = fault->code == 4 && sim_fail_fired(self->machine);            /* the process ends, and memory with it */
+    if (!self->arena || gone || result_of(fault->code) == GPUARENA_DEVICE_LOST) return;
+    gpuarena_get_stats(self->arena, &stats);
+    if (machine_held(self->machine, 1) != stats.reserved_bytes) blame(self, "held and reserved differ");
+}
+
+/* The fault is over: the arena must end, and nothing be held but what a failed cudaFree of creation left. */
+static void judge_end(life *self, const plan *fault)
+{
+    int lost = result_of(fault->code) == GPUARENA_DEVICE_LOST && sim_fail_fired(self->machine);
+    int unloaded = fault->code == 4 && sim_fail_fired(self->machine), made = self->arena != NULL;
+    sim_fail_call(self->machine, SIM_CALL_KINDS, 0, 0, 0);
+    cudaSetDevice(0);
+    if (gpuarena_destroy(self->arena)) blame(self, "destroy after the fault");
+    if (made && !lost && !unloaded && machine_held(self->machine, 1)) blame(self, "memory is left");
+    if (machine_held(self->machine, 0)) blame(self, "memory of another device was taken");
+    if (sim_finding(self->machine, 0)) blame(self, sim_finding(self->machine, 0));
+}
+
+/* One life under the fault; 1 if it struck. results: those without a fault; NULL: learn them. */
+static int live(const plan *fault, const gpuarena_result *without, gpuarena_result *learned, char *wrong, size_t size)
+{
+    life self;
+    memset(&self, 0, sizeof self);
+    self.machine = machine_attach(NULL);
+    sim_fail_call(self.machine, fault->kind, fault->nth, fault->lasting, fault->code);
+    for (int step = 0; step < LIFE_STEPS && !self.wrong; step++) {
+        int before = sim_fail_fired(self.machine);
+        self.step = step;
+        gpuarena_result result = life_step(&self, step);
+        if (learned) learned[step] = result;
+        int fired = sim_fail_fired(self.machine) && !before;
+        if (!learned && sim_fail_fired(self.machine) && !fired && !fault->lasting && step > 1) without = NULL;
+        int skipped = step > 1 && !self.arena;
+        judge_step(&self, fault, result, without && !skipped ? without[step] : result, fired);
+        judge_held(&self, fault);
+    }
+    int struck = sim_fail_fired(self.machine);
+    if (!self.wrong) judge_end(&self, fault);
+    if (self.wrong) snprintf(wrong, size, "step %d: %s", self.step, self.wrong);
+    machine_detach(self.machine);
+    return struck;
+}
+
+static void test_kind(size_t kind, const gpuarena_result *without)
+{
+    char wrong[256] = "";
+    for (int lasting = 0; lasting < 2; lasting++) {
+        for (size_t row = 0; row < COUNT(codes); row++) {
+            plan fault = { kinds[kind], 1, lasting, codes[row].code };
+            uint64_t lives = 0;
+            while (fault.nth < MOST_CALLS && live(&fault, without, NULL, wrong, sizeof wrong) && !wrong[0]) {
+                fault.nth++;
+                lives++;
+            }
+            CHECK_MSG(!wrong[0] && lives > 0, "%s fails with %d%s: %" PRIu64 " calls in turn%s%s", kind_names[kind],
+                      codes[row].code, lasting ? " for ever" : "", lives, wrong[0] ? ": " : "", wrong);
+            wrong[0] = 0;
+        }
+    }
+}
+
+static void run(void)
+{
+    static const plan none = { SIM_CALL_KINDS, 0, 0, 0 };
+    gpuarena_result without[LIFE_STEPS];
+    char wrong[256] = "";
+    live(&none, NULL, without, wrong, sizeof wrong);
+    CHECK_STR(wrong, "");
+    CHECK_INT(without[3], ==, GPUARENA_OK);
+    CHECK_INT(without[8], ==, GPUARENA_OK);
+    CHECK_INT(without[11], ==, GPUARENA_OUT_OF_MEMORY);
+    for (size_t kind = 0; kind < COUNT(kinds); kind++) test_kind(kind, without);
+}
+#endif
+
+CUDA_TEST_MAIN(run)

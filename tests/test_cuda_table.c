@@ -1,0 +1,253 @@
+/* The driver table over the CUDA runtime, on the libcudart substitute: devices, the caller's current device and last
+   error, codes, memory kinds, absence. It must not know the implementation.
+   Run: make test, or prove build/tests/test_cuda_table. */
+#include "cuda_machine.h"
+
+#ifndef GPUARENA_NO_CUDA
+
+static gpuarena_failure last(void)
+{
+    gpuarena_failure failure;
+    gpuarena_last_failure(NULL, &failure);
+    return failure;
+}
+
+static int current_device(void)
+{
+    int device = -1;
+    cudaGetDevice(&device);
+    return device;
+}
+
+static gpuarena *arena_on(int device, uint64_t limit_bytes)
+{
+    gpuarena_driver driver = GPUARENA_INIT;
+    gpuarena_config config = GPUARENA_INIT;
+    gpuarena *arena = NULL;
+    config.environment = "";
+    config.limit_bytes = limit_bytes;
+    config.driver = device < 0 ? NULL : &driver;
+    if (device >= 0) CHECK_INT(gpuarena_driver_cuda(device, &driver), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
+    if (!arena) {
+        printf("Bail out! no arena\n");
+        exit(1);
+    }
+    return arena;
+}
+
+static void test_devices(void)
+{
+    sim *machine = machine_attach(NULL);
+    gpuarena_driver driver = GPUARENA_INIT, untouched = GPUARENA_INIT;
+    CHECK_INT(gpuarena_driver_cuda(1, &driver), ==, GPUARENA_OK);
+    CHECK_INT(driver.device, ==, 1);
+    CHECK_INT(cudaSetDevice(1), ==, cudaSuccess);
+    CHECK_INT(gpuarena_driver_cuda(-1, &driver), ==, GPUARENA_OK);
+    CHECK_INT(driver.device, ==, 1);
+    CHECK_INT(cudaSetDevice(0), ==, cudaSuccess);
+    CHECK_INT(gpuarena_driver_cuda(-1, &driver), ==, GPUARENA_OK);
+    CHECK_INT(driver.device, ==, 0);
+    CHECK(driver.memory.info && driver.memory.obtain && driver.memory.give_back && driver.classify);
+    CHECK(driver.null_is_per_thread == 0 && driver.page_bytes == 0 && !driver.vm.map && !driver.events.create);
+    CHECK_INT(gpuarena_driver_cuda(2, &untouched), ==, GPUARENA_INVALID_ARGUMENT);
+    CHECK_STR(last().detail, "device: 2; there are 0 to 1, and -1 is the current one");
+    CHECK_INT(gpuarena_driver_cuda(-2, &untouched), ==, GPUARENA_INVALID_ARGUMENT);
+    CHECK_INT(gpuarena_driver_cuda(INT32_MAX, &untouched), ==, GPUARENA_INVALID_ARGUMENT);
+    CHECK(untouched.classify == NULL);
+    CHECK_INT(gpuarena_driver_cuda(0, NULL), ==, GPUARENA_INVALID_ARGUMENT);
+    CHECK_INT(cudaPeekAtLastError(), ==, cudaSuccess);
+    machine_detach(machine);
+}
+
+static void test_current_device(void)
+{
+    sim *machine = machine_attach(NULL);
+    gpuarena_device figures;
+    gpuarena *second = arena_on(1, MIB(64));
+    void *ptr = NULL;
+    CHECK_INT(current_device(), ==, 0);
+    CHECK_INT(gpuarena_alloc(second, &ptr, MIB(30), NULL), ==, GPUARENA_OK);
+    CHECK_INT(current_device(), ==, 0);
+    CHECK_U64(machine_held(machine, 0), ==, 0);
+    CHECK_U64(machine_held(machine, 1), >=, MIB(30));
+    CHECK_INT(gpuarena_get_device(second, &figures), ==, GPUARENA_OK);
+    CHECK_INT(figures.device, ==, 1);
+    CHECK_U64(figures.total_bytes, ==, GIB(1));
+    CHECK_INT(current_device(), ==, 0);
+    CHECK_INT(gpuarena_alloc(second, &ptr, MIB(60), NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    CHECK_INT(current_device(), ==, 0);
+    CHECK_INT(cudaSetDevice(1), ==, cudaSuccess);
+    gpuarena *current = arena_on(-1, 0);
+    CHECK_INT(gpuarena_get_device(current, &figures), ==, GPUARENA_OK);
+    CHECK_INT(figures.device, ==, 1);
+    CHECK_INT(cudaSetDevice(0), ==, cudaSuccess);
+    CHECK_INT(gpuarena_reset(second, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(second), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(current), ==, GPUARENA_OK);
+    CHECK_INT(current_device(), ==, 0);
+    CHECK_U64(machine_held(machine, 0) + machine_held(machine, 1), ==, 0);
+    CHECK(sim_finding(machine, 0) == NULL);
+    machine_detach(machine);
+}
+
+/* An error of ours leaves no trace; one of the caller's outlives calls of ours that succeed, and is not forgotten by
+   one that fails. */
+static void test_last_error(void)
+{
+    sim *machine = machine_attach(NULL);
+    gpuarena *arena = arena_on(1, 0);
+    void *ptr = NULL;
+    CHECK_INT(gpuarena_alloc(arena, &ptr, GIB(4), NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    CHECK_INT(last().driver_code, ==, cudaErrorMemoryAllocation);
+    CHECK_STR(last().detail, "cudaErrorMemoryAllocation");
+    CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
+    CHECK_INT(cudaSetDevice(99), ==, cudaErrorInvalidDevice);
+    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(1), NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_OK);
+    CHECK_INT(cudaPeekAtLastError(), ==, cudaErrorInvalidDevice);
+    CHECK_INT(gpuarena_alloc(arena, &ptr, GIB(4), NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    CHECK_INT(cudaGetLastError(), !=, cudaSuccess);
+    CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    machine_detach(machine);
+}
+
+static void test_codes(void)
+{
+    static const struct { int from, to; gpuarena_status status; } rows[] = {
+        { 0, 0, GPUARENA_STATUS_DONE }, { 1, 1, GPUARENA_STATUS_FAILED }, { 2, 2, GPUARENA_STATUS_NO_MEMORY },
+        { 3, 3, GPUARENA_STATUS_FAILED }, { 4, 4, GPUARENA_STATUS_UNLOADING }, { 5, 33, GPUARENA_STATUS_FAILED },
+        { 34, 36, GPUARENA_STATUS_NOT_SUPPORTED }, { 37, 99, GPUARENA_STATUS_FAILED },
+        { 100, 100, GPUARENA_STATUS_NOT_SUPPORTED }, { 101, 213, GPUARENA_STATUS_FAILED },
+        { 214, 214, GPUARENA_STATUS_LOST }, { 215, 219, GPUARENA_STATUS_FAILED }, { 220, 220, GPUARENA_STATUS_LOST },
+        { 221, 225, GPUARENA_STATUS_FAILED }, { 226, 226, GPUARENA_STATUS_LOST },
+        { 227, 599, GPUARENA_STATUS_FAILED }, { 600, 600, GPUARENA_STATUS_NOT_READY },
+        { 601, 699, GPUARENA_STATUS_FAILED }, { 700, 700, GPUARENA_STATUS_LOST }, { 701, 701, GPUARENA_STATUS_FAILED },
+        { 702, 702, GPUARENA_STATUS_LOST }, { 703, 708, GPUARENA_STATUS_FAILED }, { 709, 710, GPUARENA_STATUS_LOST },
+        { 711, 713, GPUARENA_STATUS_FAILED }, { 714, 719, GPUARENA_STATUS_LOST }, { 720, 720, GPUARENA_STATUS_FAILED },
+        { 721, 721, GPUARENA_STATUS_LOST }, { 722, 800, GPUARENA_STATUS_FAILED },
+        { 801, 801, GPUARENA_STATUS_NOT_SUPPORTED }, { 802, 809, GPUARENA_STATUS_FAILED },
+        { 810, 810, GPUARENA_STATUS_LOST }, { 811, 899, GPUARENA_STATUS_FAILED },
+        { 900, 908, GPUARENA_STATUS_CAPTURING }, { 909, 910, GPUARENA_STATUS_FAILED },
+        { 911, 911, GPUARENA_STATUS_LOST }, { 912, 1100, GPUARENA_STATUS_FAILED },
+    };
+    sim *machine = machine_attach(NULL);
+    gpuarena_driver driver = GPUARENA_INIT;
+    int wrong_code = -1, code_count = 0;
+    gpuarena_driver_cuda(0, &driver);
+    for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++)
+        for (int code = rows[row].from; code <= rows[row].to; code++, code_count++)
+            if (driver.classify(&driver, code) != rows[row].status) wrong_code = code;
+    CHECK_INT(code_count, ==, 1101);
+    CHECK_INT(wrong_code, ==, -1);
+    CHECK_INT(driver.classify(&driver, -1), ==, GPUARENA_STATUS_FAILED);
+    CHECK_STR(driver.code_name(&driver, 2), "cudaErrorMemoryAllocation");
+    CHECK_STR(driver.code_name(&driver, 700), "cudaErrorIllegalAddress");
+    machine_detach(machine);
+}
+
+static void test_kinds(void)
+{
+    sim *machine = machine_attach(NULL);
+    gpuarena_driver driver = GPUARENA_INIT;
+    void *ptr = &driver;
+    uint64_t free_bytes = 5, total_bytes = 6;
+    gpuarena_driver_cuda(0, &driver);
+    for (int kind = GPUARENA_MEMORY_PINNED; kind <= GPUARENA_MEMORY_ASYNC; kind++) {
+        gpuarena_memory memory = (gpuarena_memory)kind;
+        CHECK_INT(driver.memory.obtain(&driver, memory, &ptr, MIB(2), NULL), ==, cudaErrorNotSupported);
+        CHECK_INT(driver.memory.give_back(&driver, memory, ptr, MIB(2), NULL), ==, cudaErrorNotSupported);
+        CHECK_INT(driver.memory.info(&driver, memory, &free_bytes, &total_bytes), ==, cudaErrorNotSupported);
+    }
+    CHECK(ptr == &driver && free_bytes == 5 && total_bytes == 6);
+    CHECK_INT(driver.memory.give_back(&driver, GPUARENA_MEMORY_DEVICE, NULL, MIB(2), NULL), ==, 0);
+    machine_detach(machine);
+}
+
+typedef struct absence { const char *faults; int code; gpuarena_result result; const char *says; } absence;
+
+/* Whatever the runtime answers, creation ends with a result, the code and a sentence, and leaves nothing. */
+static void test_absence(void)
+{
+    static const absence rows[] = {
+        { "any:1+=35", 35, GPUARENA_NOT_SUPPORTED, "cudaErrorInsufficientDriver (35): no CUDA driver" },
+        { "any:1+=34", 34, GPUARENA_NOT_SUPPORTED, "cudaErrorStubLibrary" },
+        { "any:1+=100", 100, GPUARENA_NOT_SUPPORTED, "cudaErrorNoDevice (100): the driver sees no CUDA device" },
+        { "any:1+=3", 3, GPUARENA_DRIVER_ERROR, "cudaErrorInitializationError" },
+        { "any:1+=4", 4, GPUARENA_DRIVER_ERROR, "cudaErrorCudartUnloading" },
+        { "cudaGetDeviceCount:1=719", 719, GPUARENA_DEVICE_LOST, "cudaErrorLaunchFailure" },
+        { "cudaGetDevice:1=46", 46, GPUARENA_DRIVER_ERROR, "cudaErrorDevicesUnavailable" },
+        { "cudaMemGetInfo:1=2", 2, GPUARENA_OUT_OF_MEMORY, "2.00 MiB) were refused by the driver" },
+        { "cudaMemGetInfo:1=46", 46, GPUARENA_DRIVER_ERROR, "cudaErrorDevicesUnavailable" },
+    };
+    for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+        sim *machine = machine_attach(rows[row].faults);
+        gpuarena_config config = GPUARENA_INIT;
+        gpuarena *arena = NULL;
+        char text[512] = "";
+        config.environment = "";
+        gpuarena_result result = gpuarena_create(&config, &arena);
+        gpuarena_failure failure = last();
+        gpuarena_failure_text(&failure, text, sizeof text);
+        CHECK_MSG(result == rows[row].result && failure.result == result, "%s: %s", rows[row].faults,
+                  gpuarena_result_name(result));
+        CHECK_INT(failure.driver_code, ==, rows[row].code);
+        CHECK_MSG(strstr(text, rows[row].says) != NULL, "%s: %s", rows[row].faults, text);
+        CHECK(arena == NULL);
+        machine_detach(machine);
+    }
+}
+
+/* The caller's device cannot be made current again: memory that was obtained goes back, what was freed is freed. */
+static void test_return_fails(void)
+{
+    sim *machine = machine_attach("cudaSetDevice:2=46;cudaSetDevice:5=46");
+    gpuarena_driver driver = GPUARENA_INIT;
+    void *ptr = &driver;
+    gpuarena_driver_cuda(1, &driver);
+    CHECK_INT(driver.memory.obtain(&driver, GPUARENA_MEMORY_DEVICE, &ptr, MIB(2), NULL), ==, 46);
+    CHECK(ptr == &driver);
+    CHECK_U64(machine_held(machine, 1), ==, 0);
+    CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
+    CHECK_INT(cudaSetDevice(0), ==, cudaSuccess);                            /* the third */
+    ptr = NULL;
+    CHECK_INT(cudaSetDevice(1), ==, cudaSuccess);
+    CHECK_INT(driver.memory.obtain(&driver, GPUARENA_MEMORY_DEVICE, &ptr, MIB(2), NULL), ==, 0);
+    CHECK_INT(cudaSetDevice(0), ==, 46);                                     /* fails: still on 1 */
+    CHECK_INT(cudaGetLastError(), ==, 46);
+    CHECK_INT(driver.memory.give_back(&driver, GPUARENA_MEMORY_DEVICE, ptr, MIB(2), NULL), ==, 0);
+    CHECK_U64(machine_held(machine, 1), ==, 0);
+    CHECK(sim_finding(machine, 0) == NULL);
+    machine_detach(machine);
+}
+
+static void test_give_back_return_fails(void)
+{
+    sim *machine = machine_attach("cudaSetDevice:4=46");
+    gpuarena_driver driver = GPUARENA_INIT;
+    void *ptr = NULL;
+    gpuarena_driver_cuda(1, &driver);
+    CHECK_INT(driver.memory.obtain(&driver, GPUARENA_MEMORY_DEVICE, &ptr, MIB(2), NULL), ==, 0);
+    CHECK_INT(driver.memory.give_back(&driver, GPUARENA_MEMORY_DEVICE, ptr, MIB(2), NULL), ==, 0);
+    CHECK_U64(machine_held(machine, 1), ==, 0);
+    CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
+    machine_detach(machine);
+}
+
+static void run(void)
+{
+    test_devices();
+    test_current_device();
+    test_last_error();
+    test_codes();
+    test_kinds();
+    test_absence();
+    test_return_fails();
+    test_give_back_return_fails();
+}
+#endif
+
+CUDA_TEST_MAIN(run)

@@ -1,0 +1,161 @@
+/* The libcudart substitute: streams and events, which are always done, and handles that are not, or no more, theirs.
+   Must not know how handles are made.
+   Run by `make test`; alone: prove build/tests/test_cudart_streams. */
+#ifdef GPUARENA_NO_CUDA
+#include <stdio.h>
+int main(void) { return printf("1..0 # SKIP no CUDA Toolkit\n") < 0; }
+#else
+#include "test_cudart.h"
+
+extern __typeof__(cudaStreamQuery) cudaStreamQuery_ptsz;
+extern __typeof__(cudaStreamSynchronize) cudaStreamSynchronize_ptsz;
+extern __typeof__(cudaStreamWaitEvent) cudaStreamWaitEvent_ptsz;
+extern __typeof__(cudaStreamIsCapturing) cudaStreamIsCapturing_ptsz;
+extern __typeof__(cudaEventRecord) cudaEventRecord_ptsz;
+
+static void test_streams(void)
+{
+    sim *machine = cudart_open(1, GIB(1), NULL);
+    cudaStream_t stream = NULL, other = NULL, all[] = { NULL, cudaStreamLegacy, cudaStreamPerThread, NULL, NULL };
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusActive;
+    int least = 9, greatest = 9;
+    CHECK_DONE(cudaStreamCreate(&stream));
+    CHECK_DONE(cudaStreamCreateWithPriority(&other, cudaStreamNonBlocking, -99));
+    CHECK(stream && other && stream != other && stream != cudaStreamPerThread);
+    all[3] = stream;
+    all[4] = other;
+    for (size_t i = 0; i < COUNT(all); i++) {
+        CHECK_DONE(cudaStreamQuery(all[i]));
+        CHECK_DONE(cudaStreamSynchronize_ptsz(all[i]));
+        CHECK_DONE(cudaStreamIsCapturing_ptsz(all[i], &status));
+        CHECK_INT(status, ==, cudaStreamCaptureStatusNone);
+    }
+    CHECK_CODE(cudaStreamIsCapturing(stream, NULL), cudaErrorInvalidValue);
+    CHECK_CODE(cudaStreamCreate(NULL), cudaErrorInvalidValue);
+    CHECK_CODE(cudaStreamCreateWithFlags(&stream, 0x20), cudaErrorInvalidValue);
+    CHECK_DONE(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    CHECK(least == 0 && greatest < least);
+    CHECK_DONE(cudaDeviceGetStreamPriorityRange(NULL, NULL));
+    for (size_t i = 0; i < 3; i++) CHECK_CODE(cudaStreamDestroy(all[i]), cudaErrorInvalidResourceHandle);
+    CHECK_DONE(cudaStreamDestroy(stream));
+    CHECK_CODE(cudaStreamDestroy(stream), cudaErrorInvalidResourceHandle);
+    cudart_close(machine);
+}
+
+/* Of a destroyed stream, even when its place was taken again; of an event; of nothing. */
+static void test_handles_that_are_no_streams(void)
+{
+    sim *machine = cudart_open(1, GIB(1), NULL);
+    cudaStream_t gone, stream;
+    cudaEvent_t event;
+    void *block;
+    CHECK_DONE(cudaMalloc(&block, 64));
+    CHECK_DONE(cudaStreamCreate(&gone));
+    CHECK_DONE(cudaStreamDestroy(gone));
+    CHECK_DONE(cudaStreamCreate(&stream));
+    CHECK_DONE(cudaEventCreate(&event));
+    CHECK(gone != stream);
+    const cudaStream_t bad[] = { gone, (cudaStream_t)(void *)event, (cudaStream_t)(void *)machine,
+                                 (cudaStream_t)(uintptr_t)3, (cudaStream_t)UINTPTR_MAX };
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        enum cudaStreamCaptureStatus status;
+        int refused = 0;
+        refused += cudaStreamQuery(bad[i]) == cudaErrorInvalidResourceHandle;
+        refused += cudaStreamSynchronize(bad[i]) == cudaErrorInvalidResourceHandle;
+        refused += cudaStreamDestroy(bad[i]) == cudaErrorInvalidResourceHandle;
+        refused += cudaStreamIsCapturing(bad[i], &status) == cudaErrorInvalidResourceHandle;
+        refused += cudaStreamWaitEvent(bad[i], event, 0) == cudaErrorInvalidResourceHandle;
+        refused += cudaEventRecord(event, bad[i]) == cudaErrorInvalidResourceHandle;
+        refused += cudaMemsetAsync(block, 0, 64, bad[i]) == cudaErrorInvalidResourceHandle;
+        refused += cudaMemcpyAsync(block, &refused, 4, cudaMemcpyDefault, bad[i]) == cudaErrorInvalidResourceHandle;
+        refused += cudaMemcpyPeerAsync(block, 0, block, 0, 0, bad[i]) == cudaErrorInvalidResourceHandle;
+        CHECK_INT(refused, ==, 9);
+    }
+    CHECK_CODE(cudaEventQuery((cudaEvent_t)(void *)stream), cudaErrorInvalidResourceHandle);
+    CHECK_CODE(cudaEventDestroy(NULL), cudaErrorInvalidResourceHandle);
+    cudart_close(machine);
+    CHECK_MSG(cudaStreamQuery(stream) != cudaSuccess, "another machine does not know the streams of this one");
+}
+
+static void test_events(void)
+{
+    sim *machine = cudart_open(2, GIB(1), NULL);
+    cudaEvent_t start, end, untimed, unrecorded, gone;
+    cudaStream_t there;
+    float milliseconds = -1;
+    CHECK_DONE(cudaEventCreate(&start));
+    CHECK_DONE(cudaEventCreateWithFlags(&end, cudaEventBlockingSync));
+    CHECK_DONE(cudaEventCreateWithFlags(&untimed, cudaEventDisableTiming));
+    CHECK_DONE(cudaEventCreate(&unrecorded));
+    CHECK_DONE(cudaEventRecord(start, NULL));
+    sim_advance(machine, 2500000);
+    CHECK_DONE(cudaEventRecord_ptsz(end, cudaStreamPerThread));
+    CHECK_DONE(cudaEventRecord(untimed, NULL));
+    CHECK_DONE(cudaEventElapsedTime(&milliseconds, start, end));
+    CHECK_MSG(milliseconds > 2.4999f && milliseconds < 2.51f, "the virtual clock's: %f ms", (double)milliseconds);
+    CHECK_DONE(cudaEventElapsedTime(&milliseconds, end, start));
+    CHECK(milliseconds < -2.4999f);
+    CHECK_CODE(cudaEventElapsedTime(&milliseconds, start, untimed), cudaErrorInvalidResourceHandle);
+    CHECK_CODE(cudaEventElapsedTime(&milliseconds, unrecorded, end), cudaErrorInvalidResourceHandle);
+    CHECK_CODE(cudaEventElapsedTime(NULL, start, end), cudaErrorInvalidValue);
+    CHECK_DONE(cudaEventQuery(end));
+    CHECK_DONE(cudaEventQuery(unrecorded));
+    CHECK_DONE(cudaEventSynchronize(end));
+    CHECK_DONE(cudaStreamWaitEvent_ptsz(NULL, end, 0));
+    CHECK_CODE(cudaStreamWaitEvent(NULL, end, 0x10), cudaErrorInvalidValue);
+    CHECK_CODE(cudaEventCreate(NULL), cudaErrorInvalidValue);
+    CHECK_CODE(cudaEventCreateWithFlags(&gone, 0x100), cudaErrorInvalidValue);
+    CHECK_CODE(cudaEventCreateWithFlags(&gone, cudaEventInterprocess), cudaErrorInvalidValue);
+    CHECK_DONE(cudaSetDevice(1));
+    CHECK_DONE(cudaStreamCreate(&there));
+    CHECK_CODE(cudaEventRecord(start, there), cudaErrorInvalidResourceHandle);
+    CHECK_CODE(cudaEventRecord(start, NULL), cudaErrorInvalidResourceHandle);
+    CHECK_MSG(cudaStreamWaitEvent(there, start, 0) == cudaSuccess, "a stream may wait for another device's event");
+    CHECK_DONE(cudaEventDestroy(start));
+    CHECK_CODE(cudaEventDestroy(start), cudaErrorInvalidResourceHandle);
+    CHECK_CODE(cudaEventQuery(start), cudaErrorInvalidResourceHandle);
+    CHECK_CODE(cudaEventSynchronize(start), cudaErrorInvalidResourceHandle);
+    CHECK_CODE(cudaStreamWaitEvent(there, start, 0), cudaErrorInvalidResourceHandle);
+    CHECK_CODE(cudaEventElapsedTime(&milliseconds, start, end), cudaErrorInvalidResourceHandle);
+    cudart_close(machine);
+}
+
+static void test_many_handles(void)
+{
+    enum { MOST = 1000 };
+    static cudaEvent_t events[MOST];
+    sim *machine = cudart_open(1, GIB(1), NULL);
+    int wrong = 0;
+    for (int i = 0; i < MOST; i++) wrong += cudaEventCreate(&events[i]) != cudaSuccess;
+    for (int i = 0; i < MOST; i += 2) wrong += cudaEventDestroy(events[i]) != cudaSuccess;
+    for (int i = 0; i < MOST; i++)
+        wrong += cudaEventQuery(events[i]) != (i % 2 ? cudaSuccess : cudaErrorInvalidResourceHandle);
+    for (int i = 0; i < MOST; i += 2) wrong += cudaEventCreate(&events[i]) != cudaSuccess;
+    for (int i = 0; i < MOST; i++) wrong += cudaEventDestroy(events[i]) != cudaSuccess;
+    CHECK_INT(wrong, ==, 0);
+    cudart_close(machine);
+}
+
+static void test_capture_mode(void)
+{
+    sim *machine = cudart_open(1, GIB(1), NULL);
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed, bad = (enum cudaStreamCaptureMode)9;
+    CHECK_DONE(cudaThreadExchangeStreamCaptureMode(&mode));
+    CHECK_INT(mode, ==, cudaStreamCaptureModeGlobal);
+    CHECK_DONE(cudaThreadExchangeStreamCaptureMode(&mode));
+    CHECK_INT(mode, ==, cudaStreamCaptureModeRelaxed);
+    CHECK_CODE(cudaThreadExchangeStreamCaptureMode(&bad), cudaErrorInvalidValue);
+    CHECK_CODE(cudaThreadExchangeStreamCaptureMode(NULL), cudaErrorInvalidValue);
+    cudart_close(machine);
+}
+
+int main(void)
+{
+    test_streams();
+    test_handles_that_are_no_streams();
+    test_events();
+    test_many_handles();
+    test_capture_mode();
+    return tap_done();
+}
+#endif

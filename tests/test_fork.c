@@ -1,0 +1,202 @@
+/* Fork: a child is refused on everything of its parent's, frees nothing of it, and may make arenas of its own; the parent
+   notices nothing, whatever other threads were doing. It must not know the implementation.
+   Run: make test, or prove build/tests/test_fork. */
+#include "arena_state.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FORK_COUNT = 200 };
+
+static fake_device device;
+
+/* Runs `child` in a child process; its exit status, or -1 if it did not end by itself within 20 s. */
+static int in_child(int (*child)(gpuarena *arena, void *block), gpuarena *arena, void *block)
+{
+    int status = 0;
+    fflush(stdout);
+    pid_t process = fork();
+    if (process == 0) {
+        alarm(20);
+        _exit(child(arena, block));
+    }
+    if (process < 0 || waitpid(process, &status, 0) != process || !WIFEXITED(status)) return -1;
+    return WEXITSTATUS(status);
+}
+
+static gpuarena_result stop_at_once(const gpuarena_block *block, void *user)
+{
+    (void)block, (void)user;
+    return GPUARENA_STOPPED;
+}
+
+static gpuarena_result swallow(const char *text, size_t bytes, void *user)
+{
+    (void)text, (void)bytes, (void)user;
+    return GPUARENA_OK;
+}
+
+/* The number of the first call that is not answered FORKED; 0: all are. */
+static int child_is_refused(gpuarena *arena, void *block)
+{
+    void *ptr = &device;
+    uint64_t released = 0;
+    gpuarena_request request = GPUARENA_INIT;
+    gpuarena_block found;
+    gpuarena_device figures;
+    request.bytes = 100;
+    const gpuarena_result results[] = {
+        gpuarena_alloc(arena, &ptr, 100, NULL), gpuarena_alloc_ex(arena, &ptr, &request),
+        gpuarena_can_alloc(arena, &request), gpuarena_free(arena, block, NULL), gpuarena_reserve(arena, MIB(64)),
+        gpuarena_trim(arena, 0, &released), gpuarena_set_limit(arena, 0), gpuarena_reset(arena, NULL),
+        gpuarena_lookup(arena, block, &found), gpuarena_walk(arena, stop_at_once, NULL),
+        gpuarena_report(arena, GPUARENA_FORMAT_TEXT, swallow, NULL), gpuarena_check(arena, NULL, 0),
+        gpuarena_observe(arena, NULL, NULL), gpuarena_get_device(arena, &figures), gpuarena_destroy(arena),
+    };
+    for (size_t at = 0; at < sizeof results / sizeof results[0]; at++)
+        if (results[at] != GPUARENA_FORKED) return (int)at + 1;
+    return ptr == &device ? 0 : 100;
+}
+
+static int child_makes_no_driver_call(gpuarena *arena, void *block)
+{
+    uint64_t calls = device.calls[FAKE_OBTAIN] + device.calls[FAKE_GIVE_BACK] + device.calls[FAKE_INFO];
+    if (child_is_refused(arena, block)) return 1;
+    return calls != device.calls[FAKE_OBTAIN] + device.calls[FAKE_GIVE_BACK] + device.calls[FAKE_INFO];
+}
+
+/* What has no result reads as nothing, the record says why, and the sentence names the arena. */
+static int child_reads_nothing(gpuarena *arena, void *block)
+{
+    gpuarena_stats stats;
+    gpuarena_config config;
+    gpuarena_failure failure;
+    char text[256];
+    memset(&stats, 1, sizeof stats);
+    gpuarena_get_stats(arena, &stats);
+    gpuarena_get_config(arena, &config);
+    gpuarena_reset_peaks(arena);
+    if (stats.reserved_bytes || stats.live_count || config.alignment) return 1;
+    if (gpuarena_owner(block)) return 2;
+    gpuarena_free(arena, block, NULL);
+    gpuarena_last_failure(NULL, &failure);
+    if (failure.result != GPUARENA_FORKED || strcmp(failure.arena, "arena") != 0) return 3;
+    gpuarena_failure_text(&failure, text, sizeof text);
+    if (!strstr(text, "arena: ") || !strstr(text, "forked")) return 4;
+    gpuarena_last_failure(arena, &failure);
+    return failure.serial ? 5 : 0;
+}
+
+/* An arena of the child's own; the parent's pointers are foreign to it. */
+static int child_makes_its_own(gpuarena *arena, void *block)
+{
+    static fake_device other;
+    gpuarena *own = NULL;
+    void *ptr = NULL;
+    (void)arena;
+    fake_open(&other, GIB(1));
+    other.base_address += GIB(512);
+    gpuarena_config config = fake_config(&other);
+    if (gpuarena_create(&config, &own) || gpuarena_alloc(own, &ptr, MIB(3), NULL)) return 1;
+    if (gpuarena_owner(ptr) != own || gpuarena_check(own, NULL, 0)) return 2;
+    if (gpuarena_free(own, block, NULL) != GPUARENA_FOREIGN_POINTER) return 3;
+    if (gpuarena_free(own, ptr, NULL)) return 4;
+    return gpuarena_destroy(own) || other.held_bytes ? 5 : 0;
+}
+
+/* A grandchild of the parent, by a child that has an arena too. */
+static int child_forks_again(gpuarena *arena, void *block)
+{
+    static fake_device other;
+    gpuarena *own = NULL;
+    void *ptr = NULL;
+    fake_open(&other, GIB(1));
+    gpuarena_config config = fake_config(&other);
+    if (gpuarena_create(&config, &own) || gpuarena_alloc(own, &ptr, 100, NULL)) return 1;
+    if (in_child(child_is_refused, own, ptr) || in_child(child_is_refused, arena, block)) return 2;
+    if (gpuarena_check(own, NULL, 0) || gpuarena_free(own, ptr, NULL)) return 3;
+    return gpuarena_destroy(own) ? 4 : 0;
+}
+
+static void test_child(void)
+{
+    fake_open(&device, GIB(1));
+    gpuarena_config config = fake_config(&device);
+    gpuarena *arena = state_arena(&config);
+    void *block = state_alloc(arena, MIB(5));
+    arena_state before, after;
+    state_take(arena, &device, &before);
+    CHECK_INT(in_child(child_is_refused, arena, block), ==, 0);
+    CHECK_INT(in_child(child_makes_no_driver_call, arena, block), ==, 0);
+    CHECK_INT(in_child(child_reads_nothing, arena, block), ==, 0);
+    CHECK_INT(in_child(child_makes_its_own, arena, block), ==, 0);
+    CHECK_INT(in_child(child_forks_again, arena, block), ==, 0);
+    state_take(arena, &device, &after);
+    CHECK(after.digest == before.digest && after.failure_serial == before.failure_serial);
+    CHECK_STR(state_audit(arena, &device), "");
+    CHECK_INT(gpuarena_free(arena, block, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    CHECK_U64(device.held_bytes + device.wrong_count, ==, 0);
+}
+
+static gpuarena *busy_arena;
+static int busy_end;
+
+static void *keep_busy(void *unused)
+{
+    while (!__atomic_load_n(&busy_end, __ATOMIC_ACQUIRE)) {
+        void *ptr = NULL;
+        if (gpuarena_alloc(busy_arena, &ptr, MIB(40), NULL) == GPUARENA_OK) gpuarena_free(busy_arena, ptr, NULL);
+        gpuarena_trim(busy_arena, 0, NULL);
+    }
+    return unused;
+}
+
+/* Locks that another thread holds at the fork must not stop the child: neither the arena's nor the registry's. */
+static void test_busy_locks(void)
+{
+    pthread_t worker;
+    int good = 0;
+    fake_open(&device, GIB(1));
+    gpuarena_config config = fake_config(&device);
+    busy_arena = state_arena(&config);
+    void *block = state_alloc(busy_arena, 100);
+    CHECK_INT(pthread_create(&worker, NULL, keep_busy, NULL), ==, 0);
+    for (int round = 0; round < FORK_COUNT; round++) good += in_child(child_is_refused, busy_arena, block) == 0;
+    __atomic_store_n(&busy_end, 1, __ATOMIC_RELEASE);
+    pthread_join(worker, NULL);
+    CHECK_INT(good, ==, FORK_COUNT);
+    CHECK_INT(gpuarena_free(busy_arena, block, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(busy_arena), ==, GPUARENA_OK);
+}
+
+static int forked_status = -1;
+
+/* Forks while the arena's lock is held by this very thread. */
+static void fork_inside(gpuarena *arena, const gpuarena_action *action, void *user)
+{
+    if (action->kind == GPUARENA_ACTION_ALLOC) forked_status = in_child(child_is_refused, arena, user);
+}
+
+static void test_inside_callback(void)
+{
+    fake_open(&device, GIB(1));
+    gpuarena_config config = fake_config(&device);
+    gpuarena *arena = state_arena(&config);
+    void *block = state_alloc(arena, 100), *ptr = NULL;
+    gpuarena_observe(arena, fork_inside, block);
+    CHECK_INT(gpuarena_alloc(arena, &ptr, 100, NULL), ==, GPUARENA_OK);
+    CHECK_INT(forked_status, ==, 0);
+    CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+}
+
+int main(void)
+{
+    test_child();
+    test_busy_locks();
+    test_inside_callback();
+    return tap_done();
+}

@@ -1,0 +1,105 @@
+/* Real bytes of simulated memory, granule by granule and across them, against a shadow kept here; what they cost.
+   Must not know how bytes are kept, but that patterns are kept beside them.
+   Run by `make test`; alone: prove build/tests/test_sim_bytes. */
+#include "sim_device.h"
+
+#include "../stress/sim/devmem.h"
+
+enum { SPACE = 5 << 20, POISON = GRANULES_POISON };
+
+static unsigned char shadow[SPACE], buffer[SPACE];
+static devmem memory;                            /* must not move */
+
+/* Writes, fills, copies and reads of random ranges of one block of 5 MiB; all bytes are compared now and then. */
+static void test_block_equals_a_shadow(void)
+{
+    enum { ROUNDS = 400 };
+    uint64_t offset, state = 3, wrong = 0;
+    devmem_work work;
+    devmem_init(&memory, GIB(1), 0);
+    CHECK_INT(devmem_obtain(&memory, SPACE, &offset, &work), ==, DEVMEM_OK);
+    memset(shadow, POISON, sizeof shadow);
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t choice = bench_random(&state) % 6, from = bench_random(&state) % SPACE;
+        uint64_t bytes = 1 + (bench_random(&state) >> (41 + bench_random(&state) % 20)) % (SPACE - from);
+        if (bench_random(&state) % 4 == 0) from = from / MIB(2) * MIB(2);
+        if (choice <= 1) {
+            unsigned char value = (unsigned char)(bench_random(&state) % 3 ? bench_random(&state) : POISON);
+            wrong += devmem_set(&memory, offset + from, bytes, value) != 0;
+            memset(shadow + from, value, bytes);
+        } else if (choice <= 3) {
+            for (uint64_t i = 0; i < bytes; i++) buffer[i] = (unsigned char)(i * 31 + (uint64_t)round);
+            wrong += devmem_write(&memory, offset + from, bytes, buffer) != 0;
+            memcpy(shadow + from, buffer, bytes);
+        } else if (choice == 4) {
+            uint64_t to = bench_random(&state) % SPACE;
+            uint64_t apart = to > from ? to - from : from - to, room = SPACE - (to > from ? to : from);
+            bytes = bytes < apart ? bytes : apart;
+            bytes = bytes < room ? bytes : room;
+            wrong += devmem_copy(&memory, offset + to, &memory, offset + from, bytes) != 0;
+            memcpy(shadow + to, shadow + from, bytes);
+        } else {
+            devmem_read(&memory, offset + from, bytes, buffer);
+            wrong += memcmp(buffer, shadow + from, bytes) != 0;
+        }
+        if (round % 20 == 0) {
+            devmem_read(&memory, offset, SPACE, buffer);
+            wrong += memcmp(buffer, shadow, SPACE) != 0;
+        }
+    }
+    CHECK_U64(wrong, ==, 0);
+    devmem_clear(&memory);
+    CHECK_U64(memory.held_bytes, ==, 0);
+    CHECK_INT(devmem_obtain(&memory, SPACE, &offset, &work), ==, DEVMEM_OK);
+    devmem_read(&memory, offset, SPACE, buffer);
+    memset(shadow, POISON, sizeof shadow);
+    CHECK_MSG(memcmp(buffer, shadow, SPACE) == 0, "what was given back comes again as poison");
+    devmem_destroy(&memory);
+}
+
+/* A pattern is what fills say, bytes are what writes say; a write makes the pattern of its range unknown. */
+static void test_writes_forget_patterns(void)
+{
+    uint64_t offset, bad_offset;
+    devmem_work work;
+    devmem_init(&memory, GIB(1), 0);
+    devmem_obtain(&memory, MIB(6), &offset, &work);
+    CHECK_INT(devmem_fill(&memory, offset, MIB(6), 77), ==, 0);
+    CHECK_INT(devmem_write(&memory, offset + MIB(2) - 1, 2, "ab"), ==, 0);
+    CHECK_INT(devmem_verify(&memory, offset, MIB(6), 77, &bad_offset), ==, 0);
+    CHECK_U64(bad_offset, ==, MIB(2) - 1);
+    CHECK_INT(devmem_verify(&memory, offset + MIB(2) + 1, MIB(4) - 1, 77, &bad_offset), ==, 1);
+    CHECK_INT(devmem_set(&memory, offset + MIB(4), MIB(2), 0), ==, 0);
+    CHECK_INT(devmem_verify(&memory, offset + MIB(2) + 1, MIB(4) - 1, 77, &bad_offset), ==, 0);
+    CHECK_U64(bad_offset, ==, MIB(2) - 1);
+    CHECK_INT(devmem_fill(&memory, offset, MIB(6), 78), ==, 0);
+    CHECK_INT(devmem_verify(&memory, offset, MIB(6), 78, &bad_offset), ==, 1);
+    devmem_read(&memory, offset + MIB(2) - 1, 2, buffer);
+    CHECK_MSG(memcmp(buffer, "ab", 2) == 0, "a pattern leaves the bytes alone");
+    devmem_destroy(&memory);
+}
+
+static void test_even_granules_take_no_host_memory(void)
+{
+    uint64_t offset;
+    devmem_work work;
+    devmem_init(&memory, GIB(4096), 0);
+    CHECK_INT(devmem_obtain(&memory, GIB(512), &offset, &work), ==, DEVMEM_OK);
+    CHECK_INT(devmem_set(&memory, offset, GIB(512), 0), ==, 0);
+    CHECK_INT(devmem_copy(&memory, offset, &memory, offset + GIB(256), GIB(256)), ==, 0);
+    unsigned char value;
+    uint64_t uneven = 0;
+    for (uint32_t i = 0; i < memory.granules.count; i++)
+        uneven += !granules_even(&memory.granules, i, &value) || value;
+    CHECK_U64(memory.granules.count, ==, GIB(512) / MIB(2));
+    CHECK_U64(uneven, ==, 0);
+    devmem_destroy(&memory);
+}
+
+int main(void)
+{
+    test_block_equals_a_shadow();
+    test_writes_forget_patterns();
+    test_even_granules_take_no_host_memory();
+    return tap_done();
+}
