@@ -63,7 +63,7 @@ CUDART_SOURCES := $(wildcard stress/sim/cudart/*.c)
 LIBRARY        := $(BUILD)/libstress.a
 CUDART         := $(if $(CUDA),$(BUILD)/sim/libcudart.so)
 INSTALLED_LIBS  = $(CUB) $(if $(CUDA),$(BUILD)/libcudart-sim.so)
-CUB            := $(if $(and $(CUDA),$(HAVE_CXX),$(CUB_FOLDER),$(wildcard stress/rival)),$(BUILD)/libcub-sim.so $(BUILD)/libcub-cuda.so)
+CUB            := $(if $(and $(CUDA),$(HAVE_CXX),$(CUB_FOLDER)),$(BUILD)/libcub-sim.so $(BUILD)/libcub-cuda.so)
 STRESS         := $(BUILD)/stress
 LIBRARY_OBJECTS := $(STRESS_SOURCES:%.c=$(BUILD)/obj/%.o)
 TEST_PROGRAMS  := $(TEST_SOURCES:%.c=$(BUILD)/%)

@@ -25,6 +25,12 @@ typedef enum cli_kind {
     CLI_LIST, CLI_REPEAT                         /* items by the list grammar, all together; one text each time */
 } cli_kind;
 
+typedef enum cli_effect {                        /* of an option on results */
+    CLI_NO_EFFECT,
+    CLI_SHAPES_RESULTS,                          /* belongs into a repro line when given */
+    CLI_SHAPES_SIMULATION                        /* so does this; a CUDA device has nothing of the kind */
+} cli_effect;
+
 typedef struct cli_option {
     const char *group;                           /* heading of --help; NULL: as the row above */
     const char *name;                            /* without the dashes */
@@ -33,7 +39,7 @@ typedef struct cli_option {
     const char *argument;                        /* shown in help */
     const char *fallback;                        /* default, parsed like an argument; NULL: none */
     uint64_t    least;                           /* NUMBER, SIZE */
-    int         shapes_results;                  /* belongs into a repro line when given */
+    cli_effect  effect;
     const char *summary;
 } cli_option;
 const cli_option *cli_option_at(size_t index);                               /* NULL past the last */

@@ -6,17 +6,21 @@
 #include <string.h>
 
 #include "cli.h"
+#include "cuda_environment.h"
 #include "nearest.h"
 #include "policy.h"
 #include "report/row.h"
+#include "report/table.h"
 #include "sim/costs.h"
 #include "workload/workload.h"
 
 static const char help_top[] =
     "stress: GPU memory policies against randomized and recorded workloads, on a simulated device\n"
+    "or a CUDA one\n"
     "\n"
     "Usage: stress run -w WORKLOAD[,..] -p POLICY[,..] [options]\n"
-    "       stress list [workloads|policies]\n"
+    "       stress costs [--device sim|cuda:N] [--out costs=FILE]\n"
+    "       stress list [workloads|policies|devices]\n"
     "       stress help [lists|faults|costs|columns]\n"
     "       stress version\n";
 
@@ -31,6 +35,8 @@ static const char help_bottom[] =
     "  stress run -w train:steps=3,layers=4 -p config:growth=step,step=64M,limit=80%\n"
     "  stress run -w uniform -p segments --no-timing --out csv=-   the same bytes every time\n"
     "  stress run -w train --seed 3 -p raw --out trace=train.trace\n"
+    "  stress costs --device cuda:0 --out costs=mine.costs         what do driver calls cost here?\n"
+    "  stress run -w train -p raw,segments --costs mine.costs      .. and what would they on a simulated device?\n"
     "\n"
     "Exit codes (the highest of 4, 3, 2, 1 that applies)\n"
     "  0   all rows done; out of memory in a workload is a result, not an error\n"
@@ -60,10 +66,11 @@ static const char help_faults[] =
 static const char help_columns[] =
     "\n"
     "ops counts allocations and frees, refused ones too; oom_op counts from 0. Peaks are sampled after every op.\n"
-    "driver_calls and driver_vns: from the first op to the last, in virtual nanoseconds of the simulated device.\n"
-    "The columns in ns are measured, in a second pass over the same operations; they hold the simulated driver's\n"
-    "own work, and stay empty with --no-timing or where there are too few samples. fragmentation: at the first\n"
-    "failure, else at peak reserved. An empty cell: not measured, or does not exist.\n";
+    "driver_calls and driver_vns: from the first op to the last, in virtual nanoseconds of the simulated device; on\n"
+    "CUDA there are none. The columns in ns are measured, in a second pass over the same operations; they hold the\n"
+    "simulated driver's own work, and stay empty with --no-timing or where there are too few samples. On CUDA raw's\n"
+    "reserved_peak_bytes is what it obtained, in granules of 2 MiB. fragmentation: at the first failure, else at\n"
+    "peak reserved. An empty cell: not measured, or does not exist.\n";
 
 static int help_plain(FILE *out, const char *text)
 {
@@ -114,16 +121,39 @@ static void help_list_policies(FILE *out)
     fputs("policies\n", out);
     for (size_t index = 0; policy_kind_at(index); index++) {
         const policy_kind *kind = policy_kind_at(index);
-        fprintf(out, "  %-10s %s\n", kind->name, kind->summary);
-        if (*kind->options) fprintf(out, "  %-10s keys: %s\n", "", kind->options);
+        fprintf(out, "  %-11s %s%s\n", kind->name, kind->summary,
+                policy_kind_present(kind) ? "" : " (not in this build)");
+        if (*kind->options) fprintf(out, "  %-11s keys: %s\n", "", kind->options);
+    }
+}
+
+static void help_list_devices(FILE *out)
+{
+    char total[16];
+    cuda_environment found;
+    problem trouble = { 0, "" };
+    fputs("devices\n  sim:SIZE   simulated; sim is sim:80G\n", out);
+    int count = cuda_environment_count(&trouble);
+    if (count < 0) fprintf(out, "  cuda:N     none: %s\n", trouble.text);
+    for (int ordinal = 0; ordinal < count; ordinal++) {
+        problem unknown = { 0, "" };
+        fprintf(out, "  cuda:%-5d ", ordinal);
+        if (cuda_environment_describe(ordinal, &found, &unknown)) fprintf(out, "%s\n", unknown.text);
+        else fprintf(out, "%s, %s, %s\n", found.name, table_bytes(found.total_bytes, total, sizeof total),
+                     found.uuid);
     }
 }
 
 int help_list(FILE *out, const char *topic, problem *why)
 {
-    int workloads = !topic || !strcmp(topic, "workloads"), policies = !topic || !strcmp(topic, "policies");
-    if (!workloads && !policies) return problem_set(why, EXIT_USAGE, "no list of '%s': workloads or policies", topic);
-    if (workloads) help_list_workloads(out);
-    if (policies) help_list_policies(out);
-    return 0;
+    static const struct { const char *name; void (*list)(FILE *out); } lists[] = {
+        { "workloads", help_list_workloads }, { "policies", help_list_policies }, { "devices", help_list_devices },
+    };
+    int known = 0;
+    for (size_t index = 0; index < sizeof lists / sizeof lists[0]; index++) {
+        if (topic && strcmp(topic, lists[index].name)) continue;
+        lists[index].list(out);
+        known = 1;
+    }
+    return known ? 0 : problem_set(why, EXIT_USAGE, "no list of '%s': workloads, policies or devices", topic);
 }

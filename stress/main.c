@@ -7,6 +7,8 @@
 
 #include "../gpuarena.h"
 #include "cli.h"
+#include "costs_command.h"
+#include "cuda_environment.h"
 #include "help.h"
 #include "nearest.h"
 #include "report/output.h"
@@ -28,6 +30,11 @@ static int main_run(const cli *asked, const char *const *argv, problem *why)
     return main_no_topic(asked, why) ? EXIT_USAGE : run_command(asked, argv, why);
 }
 
+static int main_costs(const cli *asked, const char *const *argv, problem *why)
+{
+    return main_no_topic(asked, why) ? EXIT_USAGE : costs_command(asked, argv, why);
+}
+
 static int main_list(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
@@ -44,12 +51,13 @@ static int main_version(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
     if (main_no_topic(asked, why)) return EXIT_USAGE;
-    fputs("gpuarena stress " GPUARENA_VERSION_TEXT " (simulated device; no CUDA)\n", stdout);
+    printf("gpuarena stress " GPUARENA_VERSION_TEXT " (simulated device; %s)\n", cuda_environment_build());
     return output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
 }
 
 static const command main_commands[] = {
-    { "run", main_run }, { "list", main_list }, { "help", main_help }, { "version", main_version },
+    { "run", main_run }, { "costs", main_costs }, { "list", main_list }, { "help", main_help },
+    { "version", main_version },
 };
 #define MAIN_COMMANDS (sizeof main_commands / sizeof main_commands[0])
 
@@ -66,8 +74,8 @@ static int main_dispatch(const cli *asked, const char *const *argv, problem *why
         nearest_offer(&search, main_commands[index].name);
     }
     problem_set(why, EXIT_USAGE,
-                *asked->command ? "unknown command '%s'%s; there are run, list, help, version"
-                                : "no command%s%s; there are run, list, help, version",
+                *asked->command ? "unknown command '%s'%s; there are run, costs, list, help, version"
+                                : "no command%s%s; there are run, costs, list, help, version",
                 asked->command, nearest_hint(&search, hint, sizeof hint));
     return why->exit_code;
 }

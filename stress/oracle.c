@@ -17,6 +17,7 @@ struct oracle {
     uint64_t        requested_bytes, live_bytes; /* sums over live blocks */
     uint64_t        alloc_count, free_count;     /* of more than 0 bytes */
     uint64_t        due_check_op;                /* gpuarena_check is next made at this op */
+    int             stuck;
     char            violation[400];
 };
 
@@ -63,6 +64,17 @@ static int oracle_report(oracle *self, uint64_t op, uint32_t block, const char *
     return -1;
 }
 
+int oracle_is_stuck(const oracle *self)
+{
+    return self->stuck;
+}
+
+static int oracle_stick(oracle *self, uint64_t op, uint32_t block, const char *why)
+{
+    self->stuck = 1;
+    return oracle_report(self, op, block, "unverified", "%s", why);
+}
+
 /* Every block has its own pattern, so that bytes of one block in another are seen. */
 static uint64_t oracle_pattern(uint32_t block)
 {
@@ -84,12 +96,12 @@ static int oracle_place(oracle *self, uint64_t op, uint32_t block, const void *p
         return oracle_report(self, op, block, "misaligned", "expected a multiple of %" PRIu64 ", found %" PRIu64
                              " bytes past one", alignment, address % alignment);
     }
-    if (!sim_holds(self->settings.sim, 0, ptr, bytes)) {
+    if (!device_holds(self->settings.device, ptr, bytes)) {
         return oracle_report(self, op, block, "not_held", "expected %" PRIu64 " bytes of device memory held by the "
                              "policy, found some that are not", bytes);
     }
     int placed = oracle_map_insert(&self->map, block, address, occupied, &other);
-    if (placed < 0) return oracle_report(self, op, block, "host_memory", "none for the shadow model");
+    if (placed < 0) return oracle_stick(self, op, block, "no host memory for the shadow model");
     if (!placed) {
         return oracle_report(self, op, block, "overlap", "expected %" PRIu64 " bytes of its own, found live block %"
                              PRIu32 " in them", occupied, other);
@@ -108,22 +120,28 @@ int oracle_alloc(oracle *self, uint64_t op, uint32_t block, const void *ptr, uin
     if (!bytes) {
         return ptr ? oracle_report(self, op, block, "null_block", "expected NULL for 0 bytes, found memory") : 0;
     }
+    problem why = { 0, "" };
     if (oracle_place(self, op, block, ptr, bytes)) return -1;
-    if (oracle_minds_content(self, block)) sim_fill(self->settings.sim, 0, ptr, bytes, oracle_pattern(block));
-    return 0;
+    if (!oracle_minds_content(self, block)) return 0;
+    if (!device_fill(self->settings.device, ptr, bytes, oracle_pattern(block), &why)) return 0;
+    return oracle_stick(self, op, block, why.text);
 }
 
 int oracle_touch(oracle *self, uint64_t op, uint32_t block)
 {
     uint64_t bad_offset = 0;
+    problem why = { 0, "" };
     if (self->violation[0]) return -1;
     if (self->settings.verify == VERIFY_OFF || !oracle_minds_content(self, block)) return 0;
     const oracle_span *span = &self->map.spans[block];
     if (!span->bytes) return 0;
     const void *ptr = (const void *)(uintptr_t)span->address;
-    if (sim_verify(self->settings.sim, 0, ptr, self->sizes[block], oracle_pattern(block), &bad_offset)) return 0;
+    uint64_t bytes = self->sizes[block];
+    int same = device_verify(self->settings.device, ptr, bytes, oracle_pattern(block), &bad_offset, &why);
+    if (same < 0) return oracle_stick(self, op, block, why.text);
+    if (same) return 0;
     return oracle_report(self, op, block, "content", "expected what was written, found other bytes at offset %" PRIu64
-                         " of %" PRIu64, bad_offset, self->sizes[block]);
+                         " of %" PRIu64, bad_offset, bytes);
 }
 
 int oracle_free(oracle *self, uint64_t op, uint32_t block)
@@ -190,7 +208,7 @@ static int oracle_limit(oracle *self, uint64_t op, uint64_t held_peak_bytes)
 
 static int oracle_judge(oracle *self, uint64_t op)
 {
-    const char *finding = sim_finding(self->settings.sim, 0);
+    const char *finding = device_finding(self->settings.device, 0);
     return finding ? oracle_report(self, op, ORACLE_NO_BLOCK, "device", "%s", finding) : 0;
 }
 
@@ -211,10 +229,10 @@ int oracle_settle(oracle *self, uint64_t op, const gpuarena_stats *stats)
     if (self->settings.verify == VERIFY_OFF) return 0;
     if (self->settings.verify == VERIFY_SAMPLE && op % ORACLE_SAMPLE) return 0;
     if (self->settings.arena) {
-        sim_counters device;
-        sim_get_counters(self->settings.sim, 0, &device);
-        if (oracle_sums(self, op, stats) || oracle_limit(self, op, device.held_peak_bytes)
-            || oracle_equal(self, op, "device_held", stats->reserved_bytes, device.held_bytes)) return -1;
+        device_counters counted;
+        device_count(self->settings.device, &counted);
+        if (oracle_sums(self, op, stats) || oracle_limit(self, op, counted.held_peak_bytes)
+            || oracle_equal(self, op, "device_held", stats->reserved_bytes, counted.held_bytes)) return -1;
     }
     if (oracle_judge(self, op)) return -1;
     if (op < self->due_check_op) return 0;
@@ -224,12 +242,12 @@ int oracle_settle(oracle *self, uint64_t op, const gpuarena_stats *stats)
 
 int oracle_end(oracle *self, uint64_t op, uint64_t reserved_bytes)
 {
-    sim_counters device;
+    device_counters counted;
     if (self->violation[0]) return -1;
     if (self->settings.verify == VERIFY_OFF) return 0;
-    sim_get_counters(self->settings.sim, 0, &device);
+    device_count(self->settings.device, &counted);
     if (oracle_equal(self, op, "live_at_end", 0, self->map.count)
         || oracle_equal(self, op, "reserved_at_end", 0, reserved_bytes)
-        || oracle_equal(self, op, "held_at_end", 0, device.held_bytes)) return -1;
+        || oracle_equal(self, op, "held_at_end", 0, counted.held_bytes)) return -1;
     return oracle_judge(self, op);
 }

@@ -4,8 +4,8 @@
 #ifndef STRESS_ORACLE_H
 #define STRESS_ORACLE_H
 
+#include "device.h"
 #include "problem.h"
-#include "sim/sim.h"
 
 /* off: nothing. sample: overlap, alignment and residence on every op, content of one block in 64, sums on one op
    in 64. full: everything on every op. gpuarena_check, the costly walk: every ORACLE_CHECK_OPS, and at the end. */
@@ -19,7 +19,7 @@ typedef struct oracle_settings {
     uint32_t        block_count;                 /* blocks of the op stream: numbers below it */
     uint64_t        alignment_bytes;             /* addresses and block sizes are multiples of it */
     uint64_t        limit_bytes;                 /* GPUARENA_NO_LIMIT: none */
-    sim            *sim;                         /* device 0 of it; holds the contents */
+    device         *device;                      /* holds the contents */
     const gpuarena *arena;                       /* whose statistics and check are asked; NULL: none */
 } oracle_settings;
 
@@ -35,7 +35,8 @@ int oracle_free(oracle *self, uint64_t op, uint32_t block);                /* be
 int oracle_refusal(oracle *self, uint64_t op, uint32_t block, uint64_t bytes, uint64_t largest_free_bytes);
 /* A call returned what no correct policy can. */
 int oracle_result(oracle *self, uint64_t op, uint32_t block, const char *call, const char *result);
-/* After each op: the arena's statistics (asked for only when due), sums, limit, the device's books, the judge. */
+/* After each op: the arena's statistics (asked for only when due), sums, limit, the device's books; on simulated devices
+   the judge. */
 int oracle_settle(oracle *self, uint64_t op, const gpuarena_stats *stats);
 int oracle_check(oracle *self, uint64_t op);                                 /* gpuarena_check, now */
 /* When every block is freed, the arena trimmed and ended: reserved_bytes was its last word. */
@@ -43,5 +44,7 @@ int oracle_end(oracle *self, uint64_t op, uint64_t reserved_bytes);
 
 /* "overlap: block 7: expected .., found ..", or NULL. No addresses: the text is the same on every host. */
 const char *oracle_violation(const oracle *self);
+/* 1: it is no violation, but that the oracle could not go on: the device failed, or host memory is out. */
+int         oracle_is_stuck(const oracle *self);
 
 #endif

@@ -20,15 +20,15 @@ typedef struct pass_slot {                       /* a block of the stream */
 typedef struct pass {
     const pass_settings *settings;
     const op_stream     *stream;
-    sim                 *device;
+    device              *device;
     pool                 pool;
     oracle              *oracle;                 /* NULL: timing pass */
     pass_slot           *slots;
     pass_timing         *timing;                 /* NULL: verifying pass */
     pass_result         *result;
-    sim_counters         before;
-    uint64_t             op;                     /* of the op under way: allocations and frees of the stream before it,
-                                                    whether or not they were refused or left out */
+    device_counters      before;
+    uint64_t             op;                     /* of the op under way: allocations and frees of the stream before
+                                                    it, whether or not they were refused or left out */
     int                  done;                   /* no more ops: oom, violation or error */
 } pass;
 
@@ -54,7 +54,8 @@ static int pass_stop(pass *run, pass_status status, const char *message)
 
 static int pass_violated(pass *run)
 {
-    return pass_stop(run, PASS_VERIFY_FAILED, oracle_violation(run->oracle));
+    pass_status status = oracle_is_stuck(run->oracle) ? PASS_ERROR : PASS_VERIFY_FAILED;
+    return pass_stop(run, status, oracle_violation(run->oracle));
 }
 
 /* Neither success nor out of memory: the device's or the host's failure, or a result that no policy may give. */
@@ -166,8 +167,7 @@ static void pass_drive(pass *run)
 {
     for (size_t index = 0; index < run->stream->op_count && !run->done; index++) {
         const op *next = &run->stream->ops[index];
-        sim_begin_op(run->device, run->op);
-        sim_advance(run->device, run->settings->op_ns);
+        device_begin_op(run->device, run->op);
         if (pass_op(run, next) || pass_settle(run)) return;
         run->op += next->kind == OP_ALLOC || next->kind == OP_FREE;
         if (index % PASS_PROGRESS_OPS == 0) progress_update(run->settings->progress, index, run->stream->op_count);
@@ -176,21 +176,20 @@ static void pass_drive(pass *run)
 
 static void pass_count_driver(pass *run)
 {
-    sim_counters after;
-    sim_get_counters(run->device, 0, &after);
-    const sim_call kinds[] = { SIM_CALL_OBTAIN, SIM_CALL_GIVE_BACK };
-    for (size_t index = 0; index < sizeof kinds / sizeof kinds[0]; index++) {
-        run->result->driver_calls += after.calls[kinds[index]] - run->before.calls[kinds[index]];
-        run->result->driver_vns += after.vns[kinds[index]] - run->before.vns[kinds[index]];
-    }
+    device_counters after;
+    device_count(run->device, &after);
+    run->result->driver_calls = after.calls - run->before.calls;
+    run->result->driver_vns = after.call_vns - run->before.call_vns;
+    run->result->is_virtual = after.is_virtual;
 }
 
-/* The arena's last words: everything given back, every invariant holds, ended without complaint. */
-static int pass_end_arena(pass *run, uint64_t *reserved_bytes)
+/* Everything given back, every invariant of an arena holds, and it ends without complaint. */
+static int pass_end_pool(pass *run, uint64_t *reserved_bytes)
 {
     gpuarena_stats stats;
-    gpuarena_result result = gpuarena_trim(run->pool.arena, 0, NULL);
+    gpuarena_result result = pool_trim(&run->pool);
     if (result) return pass_failed(run, ORACLE_NO_BLOCK, "trim", result);
+    if (!run->pool.arena) return 0;
     gpuarena_get_stats(run->pool.arena, &stats);
     *reserved_bytes = stats.reserved_bytes;
     if (oracle_check(run->oracle, run->op)) return pass_violated(run);
@@ -214,7 +213,7 @@ static void pass_end(pass *run)
     uint64_t reserved_bytes = 0, ops = run->result->ops, digest = run->result->digest;
     if (run->result->status > PASS_OOM || run->settings->verify == VERIFY_OFF) return;
     run->op = ops;
-    if (!pass_end_blocks(run) && (!run->pool.arena || !pass_end_arena(run, &reserved_bytes))
+    if (!pass_end_blocks(run) && !pass_end_pool(run, &reserved_bytes)
         && oracle_end(run->oracle, run->op, reserved_bytes)) pass_violated(run);
     run->result->ops = ops;
     run->result->digest = digest;
@@ -222,7 +221,7 @@ static void pass_end(pass *run)
 
 static int pass_open(pass *run, const policy *chosen, problem *why)
 {
-    run->device = sim_create(&run->settings->device, why);
+    run->device = device_open(&run->settings->device, why);
     if (!run->device || pool_open(&run->pool, chosen, run->device, why)) return -1;
     run->slots = calloc(run->stream->block_count + 1, sizeof *run->slots);
     if (!run->slots) return problem_set(why, EXIT_HARNESS, "no host memory for %zu blocks", run->stream->block_count);
@@ -238,7 +237,7 @@ static void pass_close(pass *run)
     oracle_destroy(run->oracle);
     free(run->slots);
     pool_close(&run->pool);
-    sim_destroy(run->device);
+    device_close(run->device);
 }
 
 void pass_run(const pass_settings *settings, const op_stream *stream, const policy *chosen, pass_timing *timing,
@@ -256,7 +255,7 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
     if (pass_open(&run, chosen, &why)) {
         pass_stop(&run, PASS_ERROR, why.text);
     } else {
-        sim_get_counters(run.device, 0, &run.before);
+        device_count(run.device, &run.before);
         pass_drive(&run);
         pass_count_driver(&run);
         if (!timing) pass_end(&run);

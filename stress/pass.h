@@ -1,4 +1,4 @@
-/* One pass: an op stream through a policy on a fresh simulated device, verified or timed.
+/* One pass: an op stream through a policy on a freshly opened device, verified or timed.
    Knows nothing of rows or reports. The verifying pass reads no clock; the timing pass asks no oracle.
    Tested by tests/test_runner.c and tests/run.t. */
 #ifndef STRESS_PASS_H
@@ -12,11 +12,10 @@
 #include "workload/workload.h"
 
 typedef struct pass_settings {
-    sim_config  device;
-    uint64_t    op_ns;                           /* host's virtual time an op */
-    int         skip_oom;                        /* leave the refused block out and go on */
-    verify_mode verify;
-    progress   *progress;
+    device_config device;
+    int           skip_oom;                      /* leave the refused block out and go on */
+    verify_mode   verify;
+    progress     *progress;
 } pass_settings;
 
 typedef enum pass_status { PASS_OK, PASS_OOM, PASS_VERIFY_FAILED, PASS_ERROR } pass_status;
@@ -35,7 +34,8 @@ typedef struct pass_result {
     pass_status  status;
     uint64_t     ops;                            /* allocations, refused ones too, and frees */
     uint64_t     digest;                         /* of ops and results: no addresses */
-    uint64_t     driver_calls, driver_vns;       /* obtain and give_back, from the first op to the last */
+    uint64_t     driver_calls, driver_vns;       /* that obtain and give back, from the first op to the last */
+    int          is_virtual;                     /* 0: CUDA has no virtual time, driver_vns is none */
     memory_track memory;                         /* all below: verifying pass alone */
     uint64_t     gpu_waits, remapped_pages;
     pass_oom     oom;

@@ -1,4 +1,4 @@
-/* From options to a plan: device, policies, op streams, each checked.
+/* From options to a plan: policies, op streams, filter, each checked; the device is plan_device.c's.
    It must not run anything but trial openings of policies.
    Tested by tests/cli.t. */
 #include "plan.h"
@@ -6,66 +6,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLAN_DEVICE_TEXT "sim:80G"
+static const char *const plan_verify_names[] = { "off", "sample", "full" };
 
-static int plan_size_device(plan *self, const char *text, const char *size, problem *why)
+const char *plan_verify_name(verify_mode mode)
 {
-    if (cli_read_size(size, &self->settings.device.capacity_bytes) ||
-        self->settings.device.capacity_bytes < SIM_GRANULE) {
-        return problem_set(why, EXIT_USAGE,
-                           "--device: expected sim:SIZE with a size such as 80G, at least 2M, found '%s'", text);
-    }
-    self->device = text;
-    return 0;
+    return plan_verify_names[mode];
 }
 
-static int plan_device(plan *self, const cli *asked, problem *why)
+const cuda_environment *plan_environment(const plan *self)
 {
-    const char *text = asked->values[CLI_DEVICE].text;
-    if (!strcmp(text, "auto") && !asked->values[CLI_QUIET].given) {
-        fputs("stress: --device auto: this version reaches no CUDA device; running on " PLAN_DEVICE_TEXT
-              ", simulated\n", stderr);
-    }
-    if (!strcmp(text, "auto") || !strcmp(text, "sim")) text = PLAN_DEVICE_TEXT;
-    if (!strncmp(text, "sim:", 4)) return plan_size_device(self, text, text + 4, why);
-    uint64_t number;
-    if (!strncmp(text, "cuda:", 5) && !cli_read_number(text + 5, &number)) {
-        return problem_set(why, EXIT_NO_DEVICE,
-                           "--device %s: this version reaches no CUDA device; --device sim:80G is simulated", text);
-    }
-    return problem_set(why, EXIT_USAGE, "--device: expected sim, sim:SIZE, auto or cuda:N, found '%s'", text);
+    return self->settings.device.is_cuda ? &self->environment : NULL;
 }
 
-/* A sim is made once for its own checks of capacity, context and faults. */
-static int plan_try_device(plan *self, problem *why)
+/* Reading contents back from a GPU takes longer than all the rest: there, all of it is for those who ask. */
+static verify_mode plan_verify(const plan *self, const cli_value *asked)
 {
-    sim *trial = sim_create(&self->settings.device, why);
-    sim_destroy(trial);
-    return trial ? 0 : -1;
-}
-
-static verify_mode plan_verify(const char *text)
-{
-    return !strcmp(text, "off") ? VERIFY_OFF : !strcmp(text, "sample") ? VERIFY_SAMPLE : VERIFY_FULL;
+    if (self->settings.device.is_cuda && !asked->given) return VERIFY_SAMPLE;
+    verify_mode mode = VERIFY_FULL;
+    while (mode > VERIFY_OFF && strcmp(asked->text, plan_verify_names[mode])) mode--;
+    return mode;
 }
 
 static int plan_settings(plan *self, const cli *asked, problem *why)
 {
     const cli_value *values = asked->values;
     pass_settings *settings = &self->settings;
-    settings->device.context_bytes = values[CLI_CONTEXT].number;
-    settings->device.faults = values[CLI_FAULTS].text;
-    settings->op_ns = values[CLI_OP_NS].number;
-    settings->skip_oom = !strcmp(values[CLI_ON_OOM].text, "skip");
-    settings->verify = plan_verify(values[CLI_VERIFY].text);
-    self->timed = !values[CLI_NO_TIMING].given;
     if (plan_device(self, asked, why)) return -1;
-    if (values[CLI_COSTS].text) {
-        self->costs = *sim_costs_default();
-        if (sim_costs_read(values[CLI_COSTS].text, &self->costs, why)) return -1;
-        settings->device.costs = &self->costs;
-    }
-    return plan_try_device(self, why);
+    settings->skip_oom = !strcmp(values[CLI_ON_OOM].text, "skip");
+    settings->verify = plan_verify(self, &values[CLI_VERIFY]);
+    self->timed = !values[CLI_NO_TIMING].given;
+    return 0;
 }
 
 static int plan_filter(plan *self, const char *text, problem *why)
@@ -93,15 +63,16 @@ int plan_wants(const plan *self, const plan_workload *workload, const policy *ch
    for it is no mistake of the user's: the row will say so. */
 static int plan_try_policy(const plan *self, const policy *chosen, problem *why)
 {
-    sim_config device = self->settings.device;
+    device_config config = self->settings.device;
     problem trouble = { 0, "" };
     pool trial;
-    device.faults = NULL;
-    sim *made = sim_create(&device, why);
+    config.sim.faults = NULL;
+    device *made = device_open(&config, why);
     if (!made) return -1;
     if (!pool_open(&trial, chosen, made, &trouble)) pool_close(&trial);
-    sim_destroy(made);
-    return trouble.exit_code == EXIT_USAGE ? problem_set(why, EXIT_USAGE, "%s", trouble.text) : 0;
+    device_close(made);
+    if (trouble.exit_code != EXIT_USAGE && trouble.exit_code != EXIT_NO_DEVICE) return 0;
+    return problem_set(why, trouble.exit_code, "%s", trouble.text);
 }
 
 static int plan_policies(plan *self, const cli *asked, problem *why)

@@ -7,6 +7,7 @@
 #include <regex.h>
 
 #include "cli.h"
+#include "cuda_environment.h"
 #include "pass.h"
 #include "sim/costs.h"
 
@@ -16,9 +17,10 @@ typedef struct plan_workload {
 } plan_workload;
 
 typedef struct plan {
-    const char    *device;                       /* "sim:80G" */
-    pass_settings  settings;
+    char           device[64];                   /* "sim:80G", "cuda:0" */
+    pass_settings  settings;                     /* verify: what is in force */
     sim_costs      costs;
+    cuda_environment environment;                /* on CUDA */
     plan_workload *workloads;
     size_t         workload_count;
     policy        *policies;
@@ -30,6 +32,12 @@ typedef struct plan {
 } plan;
 
 enum { PLAN_QUICK_OPS = 20000 };
+
+/* --device and the options that shape a simulated one: name, device and environment of the plan, the rest zero. The
+   plan must not move. -1 and a problem: a mistake is EXIT_USAGE, a device that is not there EXIT_NO_DEVICE. */
+int  plan_device(plan *self, const cli *asked, problem *why);
+const char *plan_verify_name(verify_mode mode);
+const cuda_environment *plan_environment(const plan *self);                  /* NULL: the device is simulated */
 
 /* -1 and a problem. The cli must outlive the plan, which must not move; plan_free in both cases. */
 int  plan_make(plan *self, const cli *asked, problem *why);

@@ -9,16 +9,24 @@
 #include "nearest.h"
 
 static const policy_kind policy_kinds[] = {
-    { "raw", "cudaMalloc and cudaFree for every allocation: the baseline", "", NULL },
+    { "raw", "cudaMalloc and cudaFree for every allocation: the baseline", "", POLICY_RAW, NULL },
     { "segments", "the arena over cudaMalloc segments, at its defaults",
-      "growth initial step step_max alignment limit headroom", "backing=segments" },
+      "growth initial step step_max alignment limit headroom", POLICY_ARENA, "backing=segments" },
     { "config", "the arena as the keys say, at the library's defaults otherwise",
-      "backing growth placement initial step step_max alignment limit headroom", "" },
+      "backing growth placement initial step step_max alignment limit headroom", POLICY_ARENA, "" },
+    { "cub-library",
+      "CUB's CachingDeviceAllocator: bin_growth 8, min_bin 3, max_bin 7, 6 MiB - 1 cached; --limit does not bind it",
+      "", POLICY_RIVAL, NULL },
 };
 
 const policy_kind *policy_kind_at(size_t index)
 {
     return index < sizeof policy_kinds / sizeof policy_kinds[0] ? &policy_kinds[index] : NULL;
+}
+
+int policy_kind_present(const policy_kind *kind)
+{
+    return kind->family != POLICY_RIVAL || rival_present();
 }
 
 static const policy_kind *policy_find(const char *text, problem *why)
@@ -57,8 +65,8 @@ static int policy_limit(policy *made, uint64_t limit_bytes, problem *why)
                            made->text);
     }
     if (limit_bytes == GPUARENA_NO_LIMIT) {
-        return problem_set(why, EXIT_USAGE, "--limit: %" PRIu64 " is no size of any device; leave it out for no limit",
-                           limit_bytes);
+        return problem_set(why, EXIT_USAGE,
+                           "--limit: %" PRIu64 " is no size of any device; leave it out for no limit", limit_bytes);
     }
     made->config.limit_bytes = limit_bytes;
     return 0;
@@ -70,11 +78,11 @@ int policy_parse(const char *text, uint64_t limit_bytes, policy *made, problem *
     if (!kind) return -1;
     memset(made, 0, sizeof *made);
     made->text = text;
-    made->raw = !kind->base;
+    made->family = kind->family;
     made->config.environment = "";             /* results must not depend on the caller's environment */
     const char *keys = strchr(text, ':');
     if (keys && !keys[1]) return problem_set(why, EXIT_USAGE, "policy '%s': nothing follows the ':'", text);
-    if (made->raw) {
+    if (made->family != POLICY_ARENA) {
         return keys ? problem_set(why, EXIT_USAGE, "policy '%s': '%s' has no keys", text, kind->name) : 0;
     }
     if (policy_apply(text, kind->base, &made->config, why)) return -1;

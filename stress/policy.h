@@ -1,56 +1,70 @@
-/* Policies by name, and one at work on a device: a gpuarena configuration, or a raw baseline without an arena.
+/* Policies by name, and one at work on a device: a gpuarena configuration, a rival library, or the raw baseline.
    Knows nothing of workloads or reports. A new preset is one row of the table in policy.c.
    Tested by tests/test_policy.c. */
 #ifndef STRESS_POLICY_H
 #define STRESS_POLICY_H
 
+#include "device.h"
 #include "measure/memory.h"
 #include "problem.h"
-#include "sim/sim.h"
+#include "rival/rival.h"
+
+typedef enum policy_family {
+    POLICY_RAW,                                  /* the driver itself, one call an allocation: the baseline */
+    POLICY_ARENA,                                /* gpuarena, as configured: the only one that can be looked into */
+    POLICY_RIVAL                                 /* another library, at its own defaults */
+} policy_family;
 
 typedef struct policy_kind {                     /* `stress list` */
     const char *name, *summary, *options;
-    const char *base;                            /* configuration text below the user's keys; NULL: a raw baseline */
+    policy_family family;
+    const char *base;                            /* ARENA: configuration text below the user's keys */
 } policy_kind;
 const policy_kind *policy_kind_at(size_t index);                             /* NULL past the last */
+int policy_kind_present(const policy_kind *kind);                            /* 0: its library is not in this build */
 
 typedef struct policy {
     const char *text;                            /* as asked for; the caller's, must outlive it */
-    int raw;                                     /* no arena: one driver call an allocation */
-    gpuarena_config config;                      /* of an arena, still without a driver */
+    policy_family family;
+    gpuarena_config config;                      /* ARENA: still without a driver */
 } policy;
 
-/* NAME or NAME:key=value,.. -1 and a problem (EXIT_USAGE): unknown name, bad key, `raw` with keys, or limit_bytes
-   (0: not given) beside a `limit` key. limit_bytes does not bind `raw`. */
+/* NAME or NAME:key=value,.. -1 and a problem (EXIT_USAGE): unknown name, bad key, keys where there are none, or
+   limit_bytes (0: not given) beside a `limit` key. limit_bytes binds arenas alone. */
 int policy_parse(const char *text, uint64_t limit_bytes, policy *made, problem *why);
 
 typedef struct pool {                            /* a policy at work */
-    sim            *sim;
-    gpuarena_driver driver;
-    gpuarena       *arena;                       /* NULL: raw */
-    uint64_t        alignment_bytes;             /* blocks are multiples of it; raw: what cudaMalloc aligns to */
+    device         *device;
+    gpuarena       *arena;                       /* NULL: not an ARENA */
+    rival          *rival;                       /* NULL: not a RIVAL */
+    uint64_t        alignment_bytes;             /* blocks are multiples of it; no arena: what cudaMalloc aligns to */
     uint64_t        limit_bytes;                 /* in force; GPUARENA_NO_LIMIT: none */
-    uint64_t        requested_bytes, live_bytes; /* raw: kept here, as there is nobody to ask */
-    uint64_t        refused_bytes;               /* raw: of the block whose call failed latest */
-    int             refused_code;                /* raw: the driver's code */
+    uint64_t        requested_bytes;             /* no arena: kept here, as there is nobody to ask */
+    uint64_t        live_bytes;                  /* raw: likewise */
+    uint64_t        refused_bytes;               /* no arena: of the block whose call failed latest */
+    int             refused_code;                /* no arena: the driver's code */
 } pool;
 
-/* Opens on device 0 of the sim, which must outlive it. -1 and a problem: a bad configuration is EXIT_USAGE, else
-   EXIT_HARNESS. */
-int  pool_open(pool *self, const policy *chosen, sim *device, problem *why);
-/* Frees what is live, ends the arena; what it cannot give back is lost with the simulated device. */
+/* Opens on a device, which must outlive it. -1 and a problem: a bad configuration is EXIT_USAGE, a rival that is not
+   in this build EXIT_NO_DEVICE, all else EXIT_HARNESS. */
+int  pool_open(pool *self, const policy *chosen, device *on, problem *why);
+/* Frees what is live, ends arena or rival; what cannot be given back is lost with the device. raw frees nothing:
+   the device does. */
 void pool_close(pool *self);
 
-/* The results of gpuarena_alloc and gpuarena_free, for raw as well. `bytes` of a free: as allocated. */
+/* The results of gpuarena_alloc and gpuarena_free, for every family. `bytes` of a free: as allocated. */
 gpuarena_result pool_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stream stream);
 gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream stream);
+/* Gives back to the device all that is not in use. */
+gpuarena_result pool_trim(pool *self);
 
-/* Bytes now; *stats: the arena's own, zeroed for raw. raw: reserved is what the device holds, nothing is free. */
+/* Bytes now; *stats: the arena's own, zeroed for others. Of others, reserved is what the device holds; of raw
+   nothing is free; of a rival all that it caches is, and the largest piece is not known. */
 void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats);
 
 typedef struct pool_refusal {                    /* the latest failure, in numbers and as a sentence */
     uint64_t requested_bytes, free_bytes, largest_bytes;
-    int      largest_known;                      /* raw: no */
+    int      largest_known;                      /* no arena: no */
     const char *reason;
     char     text[512];
 } pool_refusal;

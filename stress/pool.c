@@ -1,4 +1,4 @@
-/* A policy at work on the simulated device: the arena's calls, or the driver's own for `raw`.
+/* A policy at work on a device: the arena's calls, a rival's, or the driver's own for `raw`.
    It must not know of workloads; it times nothing and checks nothing (see oracle.h).
    Tested by tests/test_policy.c. */
 #include <inttypes.h>
@@ -6,18 +6,18 @@
 
 #include "policy.h"
 
-enum { POOL_RAW_ALIGNMENT = 256 };               /* cudaMalloc's */
+enum { POOL_DRIVER_ALIGNMENT = 256 };            /* cudaMalloc's */
 
 static uint64_t pool_round_up(uint64_t bytes, uint64_t alignment)
 {
     return bytes > UINT64_MAX - alignment ? bytes : (bytes + alignment - 1) / alignment * alignment;
 }
 
-/* What a driver code means for a raw call, in the library's terms. */
-static gpuarena_result pool_raw_result(const pool *self, int code)
+/* What a driver code means where there is no arena, in the library's terms. */
+static gpuarena_result pool_result(const pool *self, int code)
 {
-    gpuarena_status status =
-        self->driver.classify ? self->driver.classify(&self->driver, code) : (gpuarena_status)code;
+    const gpuarena_driver *driver = device_driver(self->device);
+    gpuarena_status status = driver->classify ? driver->classify(driver, code) : (gpuarena_status)code;
     switch (status) {
     case GPUARENA_STATUS_DONE:          return GPUARENA_OK;
     case GPUARENA_STATUS_NO_MEMORY:     return GPUARENA_OUT_OF_MEMORY;
@@ -31,16 +31,10 @@ static gpuarena_result pool_raw_result(const pool *self, int code)
     return GPUARENA_DRIVER_ERROR;
 }
 
-int pool_open(pool *self, const policy *chosen, sim *device, problem *why)
+static int pool_open_arena(pool *self, const policy *chosen, problem *why)
 {
-    memset(self, 0, sizeof *self);
-    self->sim = device;
-    sim_driver(device, 0, &self->driver);
-    self->alignment_bytes = POOL_RAW_ALIGNMENT;
-    self->limit_bytes = GPUARENA_NO_LIMIT;
-    if (chosen->raw) return 0;
     gpuarena_config config = chosen->config;
-    config.driver = &self->driver;
+    config.driver = device_driver(self->device);
     gpuarena_result result = gpuarena_create(&config, &self->arena);
     if (result) {
         gpuarena_failure failure;
@@ -56,8 +50,32 @@ int pool_open(pool *self, const policy *chosen, sim *device, problem *why)
     return 0;
 }
 
+static int pool_open_rival(pool *self, const policy *chosen, problem *why)
+{
+    problem trouble = { 0, "" };
+    self->rival = rival_open(self->device, &trouble);
+    if (self->rival) return 0;
+    return problem_set(why, trouble.exit_code, "policy '%s': %s", chosen->text, trouble.text);
+}
+
+int pool_open(pool *self, const policy *chosen, device *on, problem *why)
+{
+    memset(self, 0, sizeof *self);
+    self->device = on;
+    self->alignment_bytes = POOL_DRIVER_ALIGNMENT;
+    self->limit_bytes = GPUARENA_NO_LIMIT;
+    switch (chosen->family) {
+    case POLICY_ARENA: return pool_open_arena(self, chosen, why);
+    case POLICY_RIVAL: return pool_open_rival(self, chosen, why);
+    case POLICY_RAW:   break;
+    }
+    return 0;
+}
+
 void pool_close(pool *self)
 {
+    rival_close(self->rival);
+    self->rival = NULL;
     if (!self->arena) return;
     if (gpuarena_destroy(self->arena)) {
         gpuarena_reset(self->arena, NULL);
@@ -66,48 +84,65 @@ void pool_close(pool *self)
     self->arena = NULL;
 }
 
+static gpuarena_result pool_refused(pool *self, uint64_t bytes, int code)
+{
+    self->refused_bytes = bytes;
+    self->refused_code = code;
+    return pool_result(self, code);
+}
+
 /* cudaMalloc and cudaFree know no streams. */
-static gpuarena_result pool_raw_alloc(pool *self, void **ptr, uint64_t bytes)
+static int pool_obtain(pool *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
 {
-    void *memory = NULL;
-    int code = bytes ? self->driver.memory.obtain(&self->driver, GPUARENA_MEMORY_DEVICE, &memory, bytes, NULL) : 0;
-    gpuarena_result result = bytes ? pool_raw_result(self, code) : GPUARENA_OK;
-    if (result) {
-        self->refused_bytes = bytes;
-        self->refused_code = code;
-        return result;
-    }
-    *ptr = memory;
-    self->requested_bytes += bytes;
-    self->live_bytes += pool_round_up(bytes, POOL_RAW_ALIGNMENT);
-    return GPUARENA_OK;
+    const gpuarena_driver *driver = device_driver(self->device);
+    if (self->rival) return rival_alloc(self->rival, ptr, bytes, stream);
+    return driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL);
 }
 
-static gpuarena_result pool_raw_free(pool *self, void *ptr, uint64_t bytes)
+static int pool_give_back(pool *self, void *ptr, uint64_t bytes)
 {
-    if (!ptr) return GPUARENA_OK;
-    int code = self->driver.memory.give_back(&self->driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL);
-    gpuarena_result result = pool_raw_result(self, code);
-    if (result) {
-        self->refused_bytes = bytes;
-        self->refused_code = code;
-        return result;
-    }
-    self->requested_bytes -= bytes;
-    self->live_bytes -= pool_round_up(bytes, POOL_RAW_ALIGNMENT);
-    return GPUARENA_OK;
+    const gpuarena_driver *driver = device_driver(self->device);
+    if (self->rival) return rival_free(self->rival, ptr);
+    return driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL);
 }
 
+/* 0 bytes are no request to cudaMalloc, and a rival would hand out a block: nobody is asked. */
 gpuarena_result pool_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
 {
+    void *memory = NULL;
     if (self->arena) return gpuarena_alloc(self->arena, ptr, bytes, stream);
-    return pool_raw_alloc(self, ptr, bytes);
+    int code = bytes ? pool_obtain(self, &memory, bytes, stream) : 0;
+    if (code) return pool_refused(self, bytes, code);
+    *ptr = memory;
+    self->requested_bytes += bytes;
+    self->live_bytes += pool_round_up(bytes, POOL_DRIVER_ALIGNMENT);
+    return GPUARENA_OK;
 }
 
 gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     if (self->arena) return gpuarena_free(self->arena, ptr, stream);
-    return pool_raw_free(self, ptr, bytes);
+    int code = ptr ? pool_give_back(self, ptr, bytes) : 0;
+    if (code) return pool_refused(self, bytes, code);
+    if (!ptr) return GPUARENA_OK;
+    self->requested_bytes -= bytes;
+    self->live_bytes -= pool_round_up(bytes, POOL_DRIVER_ALIGNMENT);
+    return GPUARENA_OK;
+}
+
+gpuarena_result pool_trim(pool *self)
+{
+    if (self->arena) return gpuarena_trim(self->arena, 0, NULL);
+    int code = self->rival ? rival_trim(self->rival) : 0;
+    return code ? pool_refused(self, 0, code) : GPUARENA_OK;
+}
+
+static void pool_measure_rival(const pool *self, memory_use *use)
+{
+    rival_use rival_now;
+    rival_measure(self->rival, &rival_now);
+    use->live_bytes = rival_now.live_bytes;
+    use->free_bytes = rival_now.cached_bytes;
 }
 
 void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats)
@@ -115,11 +150,12 @@ void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats)
     memset(use, 0, sizeof *use);
     memset(stats, 0, sizeof *stats);
     if (!self->arena) {
-        sim_counters counters;
-        sim_get_counters(self->sim, 0, &counters);
+        device_counters counters;
+        device_count(self->device, &counters);
         use->requested_bytes = self->requested_bytes;
         use->live_bytes = self->live_bytes;
         use->reserved_bytes = counters.held_bytes;
+        if (self->rival) pool_measure_rival(self, use);
         return;
     }
     gpuarena_get_stats(self->arena, stats);
@@ -131,12 +167,12 @@ void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats)
     use->stranded_bytes = stats->stranded_bytes;
 }
 
-static void pool_raw_refusal(pool *self, pool_refusal *refusal)
+static void pool_driver_refusal(pool *self, pool_refusal *refusal)
 {
+    const gpuarena_driver *driver = device_driver(self->device);
     uint64_t free_bytes = 0, total_bytes = 0;
-    self->driver.memory.info(&self->driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes);
-    const char *name =
-        self->driver.code_name ? self->driver.code_name(&self->driver, self->refused_code) : "driver code";
+    driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes);
+    const char *name = driver->code_name ? driver->code_name(driver, self->refused_code) : "driver code";
     refusal->requested_bytes = self->refused_bytes;
     refusal->free_bytes = free_bytes;
     refusal->reason = gpuarena_reason_name(GPUARENA_REASON_DRIVER_REFUSED);
@@ -149,7 +185,7 @@ void pool_last_refusal(pool *self, pool_refusal *refusal)
 {
     memset(refusal, 0, sizeof *refusal);
     if (!self->arena) {
-        pool_raw_refusal(self, refusal);
+        pool_driver_refusal(self, refusal);
         return;
     }
     gpuarena_failure failure;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "plan.h"
+#include "report/environment.h"
 #include "report/output.h"
 #include "report/table.h"
 #include "runner.h"
@@ -24,7 +25,7 @@ typedef struct run {
     int                exit_code;                /* the highest so far */
 } run;
 
-static const policy run_baseline = { "raw", 1, GPUARENA_INIT };
+static const policy run_baseline = { "raw", POLICY_RAW, GPUARENA_INIT };
 
 static void run_raise(run *self, int exit_code)
 {
@@ -39,7 +40,7 @@ static int run_outputs(run *self, problem *why)
     if (!self->outputs) return problem_set(why, EXIT_HARNESS, "no host memory for the outputs");
     for (size_t index = 0; index < items->item_count; index++) {
         output *made = &self->outputs[index];
-        if (output_parse(items->items[index], made, why)) return -1;
+        if (output_parse(items->items[index], "run", made, why)) return -1;
         trace_of_many |= output_needs_one_workload(made) && self->asked->values[CLI_WORKLOAD].item_count > 1;
         if (output_is_stdout(made) && self->stdout_taken++) {
             return problem_set(why, EXIT_USAGE, "--out: two outputs to stdout; give one of them a file");
@@ -89,10 +90,11 @@ static void run_repro(const run *self, const runner_job *job, uint64_t needed_op
     for (size_t index = 0; cli_option_at(index); index++) {
         const cli_option *option = cli_option_at(index);
         const cli_value *value = &self->asked->values[index];
-        if (!value->given || !option->shapes_results) continue;
+        if (!value->given || option->effect == CLI_NO_EFFECT) continue;
         if (cut && (index == CLI_OPS || index == CLI_QUICK)) continue;
-        fprintf(stderr, " --%s%s", option->name, value->text ? " " : "");
-        if (value->text) cli_print_word(stderr, value->text);
+        const char *text = index == CLI_DEVICE ? self->plan.device : value->text;    /* auto: the one it was */
+        fprintf(stderr, " --%s%s", option->name, text ? " " : "");
+        if (text) cli_print_word(stderr, text);
     }
     if (cut) fprintf(stderr, " --ops %" PRIu64, needed_ops);
     fputc('\n', stderr);
@@ -125,7 +127,7 @@ static int run_needs_baseline(const run *self, const plan_workload *workload)
     for (size_t index = 0; index < self->plan.policy_count; index++) {
         const policy *chosen = &self->plan.policies[index];
         if (!plan_wants(&self->plan, workload, chosen)) continue;
-        if (chosen->raw) return 0;
+        if (chosen->family == POLICY_RAW) return 0;
         wanted = 1;
     }
     return wanted;
@@ -165,13 +167,14 @@ static void run_table(const run *self)
     FILE *out = self->stdout_taken ? stderr : stdout;
     if (self->asked->values[CLI_QUIET].given) return;
     const table_style style = table_style_for(out, self->asked->values[CLI_COLOR].text);
-    table_write(out, &self->rows, &style);
+    table_write(out, &self->rows, plan_environment(&self->plan), &style);
 }
 
 static int run_write(run *self, problem *why)
 {
     const output_material material = { &self->rows, self->plan.device,
-                                       self->plan.workload_count == 1 ? &self->plan.workloads[0].stream : NULL };
+                                       self->plan.workload_count == 1 ? &self->plan.workloads[0].stream : NULL,
+                                       plan_environment(&self->plan), NULL };
     int failed = 0;
     for (size_t index = 0; index < self->output_count; index++) {
         failed |= output_write(&self->outputs[index], &material, why);
@@ -183,13 +186,18 @@ static int run_write(run *self, problem *why)
 static void run_tell_plan(const run *self)
 {
     if (!self->asked->values[CLI_VERBOSE].given || self->asked->values[CLI_QUIET].given) return;
-    fprintf(stderr, "stress: device %s, verify %s, %s\n", self->plan.device, self->asked->values[CLI_VERIFY].text,
-            self->plan.timed ? "timed in a second pass" : "not timed");
+    char line[512];
+    const cuda_environment *environment = plan_environment(&self->plan);
+    fprintf(stderr, "stress: device %s, verify %s, %s\n", self->plan.device,
+            plan_verify_name(self->plan.settings.verify), self->plan.timed ? "timed in a second pass" : "not timed");
+    if (environment) fprintf(stderr, "stress: %s\n", environment_line(environment, line, sizeof line));
     for (size_t index = 0; index < self->plan.policy_count; index++) {
         char text[512];
         const policy *chosen = &self->plan.policies[index];
         gpuarena_config_text(&chosen->config, text, sizeof text);
-        fprintf(stderr, "stress: policy %s: %s\n", chosen->text, chosen->raw ? "cudaMalloc and cudaFree" : text);
+        fprintf(stderr, "stress: policy %s: %s\n", chosen->text,
+                chosen->family == POLICY_ARENA ? text
+                : chosen->family == POLICY_RAW ? "cudaMalloc and cudaFree" : "at its own defaults");
     }
 }
 

@@ -26,7 +26,7 @@ static void runner_memory(const runner_job *job, const pass_result *result, row 
     row_count(made, COLUMN_LIVE_PEAK, memory->live_peak_bytes);
     row_count(made, COLUMN_RESERVED_PEAK, memory->reserved_peak_bytes);
     if (memory->requested_peak_bytes) row_ratio(made, COLUMN_FOOTPRINT, memory_footprint(memory));
-    if (job->chosen->raw) return;                /* nobody can see these in cudaMalloc */
+    if (job->chosen->family != POLICY_ARENA) return; /* nobody can see these in cudaMalloc, or in a rival */
     row_count(made, COLUMN_GPU_WAITS, result->gpu_waits);
     row_ratio(made, COLUMN_FRAGMENTATION, memory->fragmentation);
     row_count(made, COLUMN_STRANDED_PEAK, memory->stranded_peak_bytes);
@@ -55,7 +55,7 @@ static void runner_results(const runner_job *job, const pass_result *result, row
 {
     row_count(made, COLUMN_OPS, result->ops);
     row_count(made, COLUMN_DRIVER_CALLS, result->driver_calls);
-    row_count(made, COLUMN_DRIVER_VNS, result->driver_vns);
+    if (result->is_virtual) row_count(made, COLUMN_DRIVER_VNS, result->driver_vns);
     row_hex(made, COLUMN_DIGEST, result->digest);
     runner_memory(job, result, made);
     runner_oom(&result->oom, made);
@@ -86,6 +86,15 @@ static void runner_void(row *made, const char *message, runner_outcome *outcome)
     outcome->needed_ops = UINT64_MAX;
 }
 
+/* A GPU is not ours alone: memory may run out in one pass and not, or elsewhere, in the other. */
+static void runner_untimed(row *made, const pass_result *timed)
+{
+    row_free(made);
+    if (made->note[0]) return;
+    snprintf(made->note, sizeof made->note, "not timed: in the timing pass memory ran out after %" PRIu64
+             " ops; other processes use this device", timed->ops);
+}
+
 /* The same stream again, on a fresh device, with a clock instead of checks. It counts only if it did the same. */
 static void runner_time(const runner_job *job, const pass_settings *settings, const pass_result *verified, row *made,
                         runner_outcome *outcome)
@@ -102,6 +111,14 @@ static void runner_time(const runner_job *job, const pass_settings *settings, co
     pass_run(settings, job->stream, job->chosen, &timing, &timed);
     if (timed.digest == verified->digest && timed.ops == verified->ops) {
         runner_times(made, timed.ops);
+        return;
+    }
+    if (timed.status == PASS_ERROR) {
+        runner_void(made, timed.message, outcome);
+        return;
+    }
+    if (!timed.is_virtual && (timed.status == PASS_OOM || verified->status == PASS_OOM)) {
+        runner_untimed(made, &timed);
         return;
     }
     snprintf(message, sizeof message,

@@ -20,9 +20,9 @@ sub passes {
 }
 
 # ---- commands
-refused(2, qr/no command.*run, list, help, version/);
+refused(2, qr/no command.*run, costs, list, help, version/);
 refused(2, qr/'rnu'.*did you mean 'run'/, 'rnu');
-refused(2, qr/'capacity'.*run, list, help, version/, 'capacity');
+refused(2, qr/'capacity'.*run, costs, list, help, version/, 'capacity');
 refused(2, qr/'list' of|no list of 'bogus'/, 'list', 'bogus');
 refused(2, qr/no help on 'bogus'/, 'help', 'bogus');
 refused(2, qr/unexpected argument 'extra'/, 'version', 'extra');
@@ -31,7 +31,9 @@ refused(2, qr/unexpected argument 'c'/, 'list', 'workloads', 'c');
 ok(stress('version')->{out} =~ /^gpuarena stress \d+\.\d+\.\d+ /, 'version names itself');
 is(stress('--version')->{out}, stress('version')->{out}, '--version is version');
 my $list = stress('list')->{out};
-is(stress('list', 'workloads')->{out} . stress('list', 'policies')->{out}, $list, 'list is both lists');
+is(join('', map { stress('list', $_)->{out} } qw(workloads policies devices)), $list, 'list is all lists');
+ok($list =~ /^devices\n  sim:SIZE .*\n  cuda:/m, 'list has devices, and says where there is none');
+ok(stress('version')->{out} =~ /\(simulated device; (?:CUDA \d+\.\d|no CUDA)\)$/, 'version says what CUDA it was built with');
 ok($list =~ /^  $_ /m, "list has $_") for qw(uniform train replay raw segments config);
 
 # ---- help has every option of the source's table, every exit code, every default
@@ -87,13 +89,19 @@ is(join(' ', map { "$_->{workload}/$_->{policy}" } @rows), join(' ', map { my $w
    'rows are workloads x policies in the order asked for');
 
 # ---- options, one by one
-refused(77, qr/cuda:0.*no CUDA/, @run, '--device', 'cuda:0');
+refused(77, qr/--device cuda:99: .*(?:no CUDA device 99|driver|without CUDA)/, @run, '--device', 'cuda:99');
 refused(2, qr/--device.*found 'gpu'/, @run, '--device', 'gpu');
-refused(2, qr/--device.*found 'cuda:x'/, @run, '--device', 'cuda:x');
+refused(2, qr/--device.*found '$_'/, @run, '--device', $_) for qw(cuda:x cuda: cuda:-1 cuda:4294967296 cuda:0x);
+refused(2, qr/$_->[0] shapes simulated devices alone/, @run, '--device', 'cuda:0', @$_)
+    for ['--faults', 'obtain:1'], ['--costs', $costs], ['--context', '1G'], ['--op-ns', 5];
 refused(2, qr/--device.*sim:SIZE/, @run, '--device', "sim:$_") for '', '1', '0', '80X', '99999999999999999999';
 is(stress(@quiet, '--device', 'sim')->{out}, stress(@quiet)->{out}, 'sim is sim:80G');
-is(stress(@quiet, '--device', 'auto')->{out}, stress(@quiet)->{out}, 'auto is simulated');
-ok(stress(@run, '--device', 'auto')->{err} =~ /^stress: --device auto: .*simulated/m, 'auto says what it took');
+is(stress(@quiet, '--device', 'auto', '--op-ns', 2000)->{out}, stress(@quiet)->{out},
+   'auto is simulated where an option wants that');
+ok(stress(@run, '--device', 'auto', '--op-ns', 2000)->{err}
+       =~ /^stress: --device auto: running on sim:80G, simulated: --op-ns shapes/, 'and says so');
+ok(stress(@run, '--device', 'auto')->{err} =~ /^stress: --device auto: running on (?:sim:80G, simulated: |cuda:0, )/m,
+   'auto says what it took');
 is((rows(stress(@quiet, '--device', 'sim:1G')->{out}))[0]{device}, 'sim:1G', 'the device is in the row');
 refused(2, qr/--seed: expected a number/, @run, '--seed', $_) for 'x', '-1', '1K', '18446744073709551616';
 refused(2, qr/--ops: expected a number from 1/, @run, '--ops', 0);

@@ -12,7 +12,8 @@ enum { BLOCKS = 200 };
 #define MIB ((uint64_t)1 << 20)
 
 typedef struct bench {                           /* a device with 16 MiB held, and an oracle on it */
-    sim            *device;
+    device         *device;
+    sim            *machine;
     gpuarena_driver driver;
     char           *base;
     gpuarena       *arena;
@@ -24,13 +25,14 @@ static problem why;
 
 static void bench_open(bench *bed, verify_mode verify, int with_arena)
 {
-    sim_config config;
+    device_config config;
     gpuarena_config arena_config = GPUARENA_INIT;
     void *memory = NULL;
     memset(bed, 0, sizeof *bed);
     memset(&config, 0, sizeof config);
-    bed->device = sim_create(&config, &why);
-    sim_driver(bed->device, 0, &bed->driver);
+    bed->device = device_open(&config, &why);
+    bed->machine = device_simulated(bed->device);
+    bed->driver = *device_driver(bed->device);
     arena_config.driver = &bed->driver;
     arena_config.environment = "";
     if (with_arena) gpuarena_create(&arena_config, &bed->arena);
@@ -45,7 +47,7 @@ static void bench_close(bench *bed)
 {
     oracle_destroy(bed->oracle);
     gpuarena_destroy(bed->arena);
-    sim_destroy(bed->device);
+    device_close(bed->device);
 }
 
 /* An arena's statistics after one more live block. */
@@ -101,20 +103,20 @@ static void test_content(void)
     bench_open(&bed, VERIFY_FULL, 0);
     oracle_alloc(bed.oracle, 0, 7, bed.base, 3 * MIB);
     CHECK_INT(oracle_touch(bed.oracle, 1, 7), ==, 0);
-    sim_fill(bed.device, 0, bed.base + 2 * MIB + 5, 1, 99);
+    sim_fill(bed.machine, 0, bed.base + 2 * MIB + 5, 1, 99);
     CHECK_INT(oracle_free(bed.oracle, 1, 7), ==, -1);
     CHECK(strstr(oracle_violation(bed.oracle), "2097157") != NULL);
     expect(&bed, "content");
     bench_open(&bed, VERIFY_FULL, 0);
     oracle_alloc(bed.oracle, 0, 7, bed.base, 3 * MIB);
-    sim_fill(bed.device, 0, bed.base, 1, 99);
+    sim_fill(bed.machine, 0, bed.base, 1, 99);
     oracle_touch(bed.oracle, 5, 7);
     CHECK(strncmp(oracle_violation(bed.oracle), "op 5: ", 6) == 0);
     expect(&bed, "content");
     bench_open(&bed, VERIFY_SAMPLE, 0);
     oracle_alloc(bed.oracle, 0, 7, bed.base, 100);
     oracle_alloc(bed.oracle, 1, 64, bed.base + 256, 100);
-    sim_fill(bed.device, 0, bed.base, 512, 99);
+    sim_fill(bed.machine, 0, bed.base, 512, 99);
     CHECK_MSG(oracle_free(bed.oracle, 2, 7) == 0, "sample: block 7 is not one in 64");
     oracle_free(bed.oracle, 3, 64);
     expect(&bed, "content");
@@ -179,7 +181,7 @@ static void test_refusals_and_results(void)
     CHECK_STR(oracle_violation(bed.oracle), "op 4: result: block 9: expected ok of free, found double_free");
     expect(&bed, "result");
     bench_open(&bed, VERIFY_FULL, 0);
-    sim_fill(bed.device, 0, bed.base + 17 * MIB, 1, 1);
+    sim_fill(bed.machine, 0, bed.base + 17 * MIB, 1, 1);
     oracle_settle(bed.oracle, 0, &bed.stats);
     expect(&bed, "device");
 }
@@ -212,6 +214,17 @@ static void test_first_stays(void)
     CHECK_INT(oracle_alloc(bed.oracle, 0, 0, NULL, 1) | oracle_free(bed.oracle, 1, 0)
               | oracle_settle(bed.oracle, 1, &bed.stats) | oracle_end(bed.oracle, 1, 5), ==, 0);
     bench_close(&bed);
+}
+
+/* A violation is the policy's, being stuck is not. */
+static void test_stuck(void)
+{
+    bench bed;
+    bench_open(&bed, VERIFY_FULL, 0);
+    CHECK_INT(oracle_is_stuck(bed.oracle), ==, 0);
+    oracle_alloc(bed.oracle, 0, 0, NULL, 1);
+    CHECK_INT(oracle_is_stuck(bed.oracle), ==, 0);
+    expect(&bed, "null_block");
 }
 
 /* From inside a callback an arena refuses to be checked: an answer of gpuarena_check that is not OK. */
@@ -272,6 +285,7 @@ int main(void)
     test_refusals_and_results();
     test_end();
     test_first_stays();
+    test_stuck();
     test_check();
     test_map();
     return tap_done();

@@ -1,4 +1,4 @@
-/* Policies: their text, limits, and pools at work, raw and arena, on a simulated device.
+/* Policies: their text, limits, and pools at work, raw, arena and rival, on a simulated device.
    It must not know of workloads or rows.
    Run: build/tests/test_policy */
 #include "../stress/policy.h"
@@ -16,14 +16,17 @@ static int parse(const char *text, uint64_t limit_bytes, policy *made)
 static void test_text(void)
 {
     policy made;
-    CHECK(parse("raw", 0, &made) == 0 && made.raw);
+    CHECK(parse("raw", 0, &made) == 0 && made.family == POLICY_RAW);
     CHECK(parse("raw", 1 << 30, &made) == 0 && made.config.limit_bytes == 0);
-    CHECK(parse("segments", 1 << 30, &made) == 0 && !made.raw && made.config.limit_bytes == 1 << 30);
+    CHECK(parse("segments", 1 << 30, &made) == 0 && made.family == POLICY_ARENA
+          && made.config.limit_bytes == 1 << 30);
     CHECK(made.config.backing == GPUARENA_BACKING_SEGMENTS && made.config.environment && !*made.config.environment);
     CHECK(parse("config:growth=step,step=4M", 0, &made) == 0 && made.config.step_bytes == 4194304);
     CHECK(parse("segments:limit=80%", 0, &made) == 0 && made.config.limit_base == GPUARENA_LIMIT_OF_TOTAL);
-    static const char *const bad[] = { "", "rwa", "raw:x=1", "segments:", "config:nokey=1", "config:step=-1",
-                                       "Segments", "segments2", "config:step=4M,step=4M" };
+    CHECK(parse("cub-library", 1 << 30, &made) == 0 && made.family == POLICY_RIVAL && made.config.limit_bytes == 0);
+    static const char *const bad[] = { "", "rwa", "raw:x=1", "cub", "cub-library:limit=1G", "segments:",
+                                       "config:nokey=1", "config:step=-1", "Segments", "segments2",
+                                       "config:step=4M,step=4M" };
     for (size_t index = 0; index < sizeof bad / sizeof bad[0]; index++) {
         CHECK_MSG(parse(bad[index], 0, &made) == -1 && why.exit_code == EXIT_USAGE && why.text[0],
                   "'%s' is refused: %s", bad[index], why.text);
@@ -32,12 +35,14 @@ static void test_text(void)
     CHECK(strstr(why.text, "--limit") != NULL);
     CHECK(parse("segments:limit=80%", 1 << 30, &made) == -1);
     for (size_t index = 0; policy_kind_at(index); index++) {
-        CHECK_MSG(parse(policy_kind_at(index)->name, 0, &made) == 0, "'%s' of the table parses",
-                  policy_kind_at(index)->name);
+        const policy_kind *kind = policy_kind_at(index);
+        CHECK_MSG(parse(kind->name, 0, &made) == 0 && made.family == kind->family, "'%s' of the table parses",
+                  kind->name);
+        CHECK(policy_kind_present(kind) || kind->family == POLICY_RIVAL);
     }
 }
 
-static void test_raw(sim *device)
+static void test_raw(device *on)
 {
     policy made;
     pool opened;
@@ -45,14 +50,14 @@ static void test_raw(sim *device)
     gpuarena_stats stats;
     pool_refusal refusal;
     void *ptr = NULL, *none = &use;
-    sim_counters counters;
+    device_counters counters;
     CHECK_INT(parse("raw", 0, &made), ==, 0);
-    CHECK_INT(pool_open(&opened, &made, device, &why), ==, 0);
+    CHECK_INT(pool_open(&opened, &made, on, &why), ==, 0);
     CHECK_INT(pool_alloc(&opened, &ptr, 1000, NULL), ==, GPUARENA_OK);
     pool_measure(&opened, &use, &stats);
     CHECK_U64(use.requested_bytes, ==, 1000);
     CHECK_U64(use.live_bytes, ==, 1024);
-    sim_get_counters(device, 0, &counters);
+    device_count(on, &counters);
     CHECK_U64(use.reserved_bytes, ==, counters.held_bytes);
     CHECK(use.reserved_bytes > 0);
     CHECK_INT(pool_alloc(&opened, &none, 0, NULL), ==, GPUARENA_OK);
@@ -69,7 +74,7 @@ static void test_raw(sim *device)
     pool_close(&opened);
 }
 
-static void test_arena(sim *device)
+static void test_arena(device *on)
 {
     policy made;
     pool opened;
@@ -77,9 +82,9 @@ static void test_arena(sim *device)
     gpuarena_stats stats;
     pool_refusal refusal;
     void *ptr = NULL;
-    sim_counters counters;
+    device_counters counters;
     CHECK_INT(parse("segments:alignment=512", 8 << 20, &made), ==, 0);
-    CHECK_INT(pool_open(&opened, &made, device, &why), ==, 0);
+    CHECK_INT(pool_open(&opened, &made, on, &why), ==, 0);
     CHECK_U64(opened.alignment_bytes, ==, 512);
     CHECK_U64(opened.limit_bytes, ==, 8 << 20);
     CHECK_INT(pool_alloc(&opened, &ptr, 1000, NULL), ==, GPUARENA_OK);
@@ -95,33 +100,85 @@ static void test_arena(sim *device)
     CHECK_U64(refusal.largest_bytes, ==, use.largest_bytes);
     CHECK(refusal.text[0] != '\0');
     pool_close(&opened);
-    sim_get_counters(device, 0, &counters);
+    device_count(on, &counters);
     CHECK_MSG(counters.held_bytes == 0, "closing with a live block leaves nothing held");
     CHECK_INT(parse("config:step=3M,growth=exact", 0, &made), ==, 0);
-    CHECK_INT(pool_open(&opened, &made, device, &why), ==, -1);
+    CHECK_INT(pool_open(&opened, &made, on, &why), ==, -1);
     CHECK_INT(why.exit_code, ==, EXIT_USAGE);
     why.exit_code = 0;
     CHECK_INT(parse("config:initial=1000G", 0, &made), ==, 0);
-    CHECK_INT(pool_open(&opened, &made, device, &why), ==, -1);
+    CHECK_INT(pool_open(&opened, &made, on, &why), ==, -1);
     CHECK_INT(why.exit_code, ==, EXIT_USAGE);
     why.exit_code = 0;
     CHECK_INT(parse("config:initial=80G,headroom=2M", 0, &made), ==, 0);     /* sound, and more than there is */
-    CHECK_INT(pool_open(&opened, &made, device, &why), ==, -1);
+    CHECK_INT(pool_open(&opened, &made, on, &why), ==, -1);
     CHECK_INT(why.exit_code, ==, EXIT_HARNESS);
+}
+
+static void test_rival_at_work(device *on)
+{
+    policy made;
+    pool opened;
+    memory_use use;
+    gpuarena_stats stats;
+    pool_refusal refusal;
+    void *ptr = NULL, *none = &use;
+    device_counters before, counters;
+    device_count(on, &before);
+    CHECK_INT(parse("cub-library", 0, &made), ==, 0);
+    CHECK_INT(pool_open(&opened, &made, on, &why), ==, 0);
+    CHECK_INT(pool_alloc(&opened, &ptr, 1000, NULL), ==, GPUARENA_OK);
+    pool_measure(&opened, &use, &stats);
+    CHECK_U64(use.requested_bytes, ==, 1000);
+    CHECK_U64(use.live_bytes, ==, 4096);
+    CHECK_U64(use.free_bytes, ==, 0);
+    CHECK_U64(use.reserved_bytes, ==, 2 << 20);
+    CHECK_INT(pool_alloc(&opened, &none, 0, NULL), ==, GPUARENA_OK);
+    CHECK(none == NULL);
+    CHECK_INT(pool_free(&opened, NULL, 0, NULL), ==, GPUARENA_OK);
+    CHECK_INT(pool_alloc(&opened, &none, UINT64_C(1) << 40, NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    pool_last_refusal(&opened, &refusal);
+    CHECK_STR(refusal.reason, "driver_refused");
+    CHECK(strstr(refusal.text, "cudaErrorMemoryAllocation (2) for a block of 1099511627776 bytes; the device has "));
+    CHECK_INT(refusal.largest_known, ==, 0);
+    CHECK_INT(pool_free(&opened, ptr, 1000, NULL), ==, GPUARENA_OK);
+    pool_measure(&opened, &use, &stats);
+    CHECK_U64(use.requested_bytes + use.live_bytes, ==, 0);
+    CHECK_U64(use.free_bytes, ==, 4096);
+    CHECK_INT(pool_trim(&opened), ==, GPUARENA_OK);
+    pool_measure(&opened, &use, &stats);
+    CHECK_U64(use.free_bytes + use.reserved_bytes, ==, 0);
+    device_count(on, &counters);
+    CHECK_U64(counters.calls - before.calls, ==, 4);
+    pool_close(&opened);
+}
+
+/* Where the library is not: the name, what is missing and where it would come from. */
+static void test_rival_absent(device *on)
+{
+    policy made;
+    pool opened;
+    CHECK_INT(parse("cub-library", 0, &made), ==, 0);
+    CHECK_INT(pool_open(&opened, &made, on, &why), ==, -1);
+    CHECK_INT(why.exit_code, ==, EXIT_NO_DEVICE);
+    CHECK(strstr(why.text, "policy 'cub-library': libcub-sim.so: not found; it is built where a C++17 compiler"));
+    why.exit_code = 0;
 }
 
 int main(void)
 {
-    sim_config config;
+    device_config config;
     memset(&config, 0, sizeof config);
     test_text();
     why.exit_code = 0;
-    sim *device = sim_create(&config, &why);
-    CHECK(device != NULL);
-    if (device) {
-        test_raw(device);
-        test_arena(device);
+    device *on = device_open(&config, &why);
+    CHECK(on != NULL);
+    if (on) {
+        test_raw(on);
+        test_arena(on);
+        if (rival_present()) test_rival_at_work(on);
+        else test_rival_absent(on);
     }
-    sim_destroy(device);
+    device_close(on);
     return tap_done();
 }

@@ -53,7 +53,7 @@ static void test_json(void)
     row rows[1] = { make_row("replay:tab\there \xff\xc3\xa9", "a\\b\"c\n") };
     row_list list = { rows, 1 };
     FILE *file = tmpfile();
-    json_write(file, &list, "sim:80G");
+    json_write(file, &list, "sim:80G", NULL);
     read_back(file);
     CHECK(strstr(written, "\"policy\":\"a\\\\b\\\"c\\u000a\"") != NULL);
     CHECK(strstr(written, "\"workload\":\"replay:tab\\u0009here \\ufffd\xc3\xa9\"") != NULL);
@@ -82,20 +82,71 @@ static void test_table(void)
     row_list list = { rows, 3 };
     for (int index = 0; index < 3; index++) rows[index].cells[COLUMN_WORKLOAD].text = index < 2 ? name : "train";
     row_count(&rows[1], COLUMN_DRIVER_VNS, 250);
+    for (int index = 0; index < 3; index++) row_tenths(&rows[index], COLUMN_HOST_NS, 100.0);
     snprintf(rows[2].note, sizeof rows[2].note, "%s",
              "a sentence that says why memory ran out, longer than any narrow line is");
     for (size_t width = 40; width <= 200; width += 20) {
         const table_style style = { width, 0 };
         FILE *file = tmpfile();
-        table_write(file, &list, &style);
+        table_write(file, &list, NULL, &style);
         read_back(file);
         CHECK_MSG(longest_line(written) <= width, "at %zu columns no line is longer (%zu)", width,
                   longest_line(written));
         CHECK_MSG(!strstr(written, " \n"), "at %zu columns no line ends in spaces", width);
     }
     CHECK_MSG(strstr(written, " 1.00") && strstr(written, " 0.25"), "driver time is relative to raw's");
+    CHECK_MSG(!strstr(written, "host time"), "and measured time is not: the simulated driver's is in it");
     CHECK(strstr(written, "train/segments: a sentence") != NULL);
     CHECK(strstr(written, "replay:medium_128") != NULL);
+}
+
+static const cuda_environment gpu = { 0, "A \"GPU\"", "GPU-01234567-89ab-cdef-0123-456789abcdef", UINT64_C(80) << 30,
+                                      UINT64_C(512) << 20, 12080, 13000, "570.86.15", 2 };
+
+static void test_cuda_json(void)
+{
+    row rows[1] = { make_row("train", "raw") };
+    row_list list = { rows, 1 };
+    cuda_environment bare = gpu;
+    FILE *file = tmpfile();
+    json_write(file, &list, "cuda:0", &gpu);
+    read_back(file);
+    CHECK(strstr(written, "\"device\":{\"kind\":\"cuda\",\"name\":\"cuda:0\"},\"environment\":{\"name\":"
+                 "\"A \\\"GPU\\\"\",\"uuid\":\"GPU-01234567-89ab-cdef-0123-456789abcdef\","
+                 "\"total_bytes\":85899345920,\"other_bytes\":536870912,\"driver\":\"570.86.15\","
+                 "\"driver_cuda\":\"12.8\",\"runtime_cuda\":\"13.0\","
+                 "\"other_processes\":2},\"cases\":[") != NULL);
+    bare.driver[0] = '\0';
+    bare.process_count = -1;
+    file = tmpfile();
+    json_write(file, &list, "cuda:0", &bare);
+    read_back(file);
+    CHECK(strstr(written, "\"driver\":null,") && strstr(written, "\"other_processes\":null},"));
+}
+
+/* No virtual time: its columns are gone, measured time over raw's is there. */
+static void test_cuda_table(void)
+{
+    row rows[2] = { make_row("train", "raw"), make_row("train", "segments") };
+    row_list list = { rows, 2 };
+    const table_style style = { 200, 0 };
+    for (int index = 0; index < 2; index++) {
+        rows[index].cells[COLUMN_WORKLOAD].text = "train";
+        rows[index].cells[COLUMN_DRIVER_VNS].kind = CELL_NONE;
+        row_tenths(&rows[index], COLUMN_HOST_NS, index ? 500.0 : 100000.0);
+    }
+    FILE *file = tmpfile();
+    table_write(file, &list, &gpu, &style);
+    read_back(file);
+    CHECK(strstr(written, "host time") && strstr(written, " 1.00 ") && strstr(written, " 0.0050 "));
+    CHECK(!strstr(written, "drv time") && !strstr(written, "in driver") && !strstr(written, "simulated"));
+    CHECK(strstr(written, "80.0G, 512M of it in use before the first op, driver 570.86.15") != NULL);
+    CHECK(strstr(written, "CUDA 12.8, runtime 13.0, 2 other processes") != NULL);
+    file = tmpfile();
+    rows[1].cells[COLUMN_HOST_NS].kind = rows[0].cells[COLUMN_HOST_NS].kind = CELL_NONE;
+    table_write(file, &list, &gpu, &style);
+    read_back(file);
+    CHECK_MSG(!strstr(written, "host time"), "untimed: no such column, and no word of it");
 }
 
 static void test_bytes(void)
@@ -114,6 +165,8 @@ int main(void)
     test_csv();
     test_json();
     test_table();
+    test_cuda_json();
+    test_cuda_table();
     test_bytes();
     return tap_done();
 }

@@ -37,8 +37,8 @@ static void bench_open(bench *bed)
     bed->stream.alloc_count = 4;
     bed->stream.free_count = 3;
     bed->quiet = progress_start("never", 1, 1);
-    bed->settings.device.capacity_bytes = 32 * MIB;
-    bed->settings.op_ns = 2000;
+    bed->settings.device.sim.capacity_bytes = 32 * MIB;
+    bed->settings.device.op_ns = 2000;
     bed->settings.verify = VERIFY_FULL;
     bed->settings.progress = &bed->quiet;
     policy_parse("raw", 0, &bed->raw, &why);
@@ -84,12 +84,12 @@ static void test_violations(void)
     bench bed;
     pass_result result;
     bench_open(&bed);
-    bed.settings.device.faults = "overlap:2";
+    bed.settings.device.sim.faults = "overlap:2";
     pass_run(&bed.settings, &bed.stream, &bed.raw, NULL, &result);
     CHECK_INT(result.status, ==, PASS_VERIFY_FAILED);
     CHECK_U64(result.needed_ops, ==, 2);
     CHECK(strncmp(result.message, "op 1: ", 6) == 0);
-    bed.settings.device.faults = "give_back:1";
+    bed.settings.device.sim.faults = "give_back:1";
     pass_run(&bed.settings, &bed.stream, &bed.raw, NULL, &result);
     CHECK_INT(result.status, ==, PASS_ERROR);
     CHECK_U64(result.needed_ops, ==, 4);
@@ -97,7 +97,7 @@ static void test_violations(void)
     pass_run(&bed.settings, &bed.stream, &bed.segments, NULL, &result);
     CHECK_MSG(result.status == PASS_ERROR && strstr(result.message, "trim"), "a give_back that fails at the end: %s",
               result.message);
-    bed.settings.device.faults = NULL;
+    bed.settings.device.sim.faults = NULL;
     bed.stream.op_count = OPS;
     bed.ops[3].first = 0;
     pass_run(&bed.settings, &bed.stream, &bed.segments, NULL, &result);

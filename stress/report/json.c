@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../../gpuarena.h"
+#include "environment.h"
 
 /* Length of the well-formed UTF-8 sequence that text starts with; 0: it is none. */
 static size_t json_utf8(const unsigned char *text)
@@ -21,8 +22,7 @@ static size_t json_utf8(const unsigned char *text)
     return length;
 }
 
-/* Bytes that are no UTF-8 (paths may have any) become U+FFFD, so that the document always parses. */
-static void json_text(FILE *out, const char *text)
+void json_text(FILE *out, const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
     fputc('"', out);
@@ -97,12 +97,19 @@ static void json_row(FILE *out, const row *shown)
     fputc('}', out);
 }
 
-void json_write(FILE *out, const row_list *list, const char *device)
+void json_write(FILE *out, const row_list *list, const char *device, const cuda_environment *environment)
 {
     const char *comma = "";
-    fputs("{\"schema\":\"gpuarena-stress/1\",\"version\":\"" GPUARENA_VERSION_TEXT "\",\"device\":{\"kind\":\"sim\",\"name\":", out);
+    fprintf(out, "{\"schema\":\"gpuarena-stress/1\",\"version\":\"" GPUARENA_VERSION_TEXT
+                 "\",\"device\":{\"kind\":\"%s\",\"name\":", environment ? "cuda" : "sim");
     json_text(out, device);
-    fputs("},\"cases\":[", out);
+    if (environment) {
+        fputs("},\"environment\":", out);
+        environment_json(out, environment);
+        fputs(",\"cases\":[", out);
+    } else {
+        fputs("},\"cases\":[", out);
+    }
     for (size_t index = 0; index < list->count; index++) {
         if (list->rows[index].is_baseline) continue;
         fprintf(out, "%s\n", comma);

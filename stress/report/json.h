@@ -6,9 +6,14 @@
 
 #include <stdio.h>
 
+#include "../cuda_environment.h"
 #include "row.h"
 
-/* No word of how or when it was made: equal runs give equal bytes. Write errors: ferror(out). */
-void json_write(FILE *out, const row_list *list, const char *device);
+/* environment NULL: the device is simulated, and there is no word of how or when it was made: equal runs give equal
+   bytes. Write errors: ferror(out). */
+void json_write(FILE *out, const row_list *list, const char *device, const cuda_environment *environment);
+
+/* A JSON string, quotes included; bytes that are no UTF-8 become U+FFFD, so that the document always parses. */
+void json_text(FILE *out, const char *text);
 
 #endif

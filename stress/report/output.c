@@ -7,12 +7,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../costs_fit.h"
 #include "../nearest.h"
 #include "csv.h"
 #include "json.h"
 
 struct output_kind {
-    const char *name;
+    const char *name, *command;
     int         needs_one_workload;
     void      (*write)(FILE *out, const output_material *material);
 };
@@ -24,7 +25,7 @@ static void output_csv(FILE *out, const output_material *material)
 
 static void output_json(FILE *out, const output_material *material)
 {
-    json_write(out, material->list, material->device);
+    json_write(out, material->list, material->device, material->environment);
 }
 
 static void output_trace(FILE *out, const output_material *material)
@@ -32,12 +33,18 @@ static void output_trace(FILE *out, const output_material *material)
     op_stream_write(material->stream, out);
 }
 
+static void output_costs(FILE *out, const output_material *material)
+{
+    costs_write(out, material->costs, material->device);
+}
+
 static const output_kind output_kinds[] = {
-    { "csv", 0, output_csv }, { "json", 0, output_json }, { "trace", 1, output_trace },
+    { "csv", "run", 0, output_csv }, { "json", "run", 0, output_json }, { "trace", "run", 1, output_trace },
+    { "costs", "costs", 0, output_costs },
 };
 #define OUTPUT_KINDS (sizeof output_kinds / sizeof output_kinds[0])
 
-int output_parse(const char *text, output *made, problem *why)
+int output_parse(const char *text, const char *command, output *made, problem *why)
 {
     size_t length = strcspn(text, "=");
     char name[40], hint[96];
@@ -45,11 +52,13 @@ int output_parse(const char *text, output *made, problem *why)
     nearest search = nearest_to(name);
     memset(made, 0, sizeof *made);
     for (size_t index = 0; index < OUTPUT_KINDS; index++) {
+        if (strcmp(command, output_kinds[index].command)) continue;
         if (!strcmp(name, output_kinds[index].name)) made->kind = &output_kinds[index];
         nearest_offer(&search, output_kinds[index].name);
     }
     if (!made->kind) {
-        return problem_set(why, EXIT_USAGE, "--out: expected KIND=PATH with csv, json or trace, found '%s'%s", name,
+        return problem_set(why, EXIT_USAGE, "--out: expected KIND=PATH with %s, found '%s'%s",
+                           strcmp(command, "run") ? command : "csv, json or trace", name,
                            nearest_hint(&search, hint, sizeof hint));
     }
     if (!text[length] || !text[length + 1]) {

@@ -1,4 +1,4 @@
-/* Files of a run: --out KIND=PATH. Tried before anything runs, written at the end, every write error noticed.
+/* Files of a command: --out KIND=PATH. Tried before anything runs, written at the end, every write error noticed.
    Knows nothing of how rows are made. A new format is one row in output.c and one file beside it.
    Tested by tests/run.t. */
 #ifndef STRESS_REPORT_OUTPUT_H
@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#include "../costs_measure.h"
+#include "../cuda_environment.h"
 #include "../problem.h"
 #include "../workload/workload.h"
 #include "row.h"
@@ -14,6 +16,8 @@ typedef struct output_material {                 /* what files are made of */
     const row_list    *list;
     const char        *device;
     const op_stream   *stream;                   /* of the one workload; NULL: there are several */
+    const cuda_environment *environment;         /* NULL: the device is simulated */
+    const costs_table *costs;                    /* of the command costs */
 } output_material;
 
 typedef struct output_kind output_kind;
@@ -22,8 +26,8 @@ typedef struct output {
     const char        *path;                     /* "-": stdout */
 } output;
 
-/* KIND=PATH. -1 and a problem, EXIT_USAGE. */
-int output_parse(const char *text, output *made, problem *why);
+/* KIND=PATH, of the kinds that the command writes. -1 and a problem, EXIT_USAGE. */
+int output_parse(const char *text, const char *command, output *made, problem *why);
 int output_needs_one_workload(const output *self);
 int output_is_stdout(const output *self);
 /* EXIT_HARNESS: cannot be written. What the file holds stays. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "environment.h"
+
 enum { TABLE_NAME_MAX = 40, TABLE_CELL = 64 };
 
 typedef struct table_context {
@@ -74,9 +76,15 @@ static int table_is_ok(const row *shown)
     return shown->cells[COLUMN_STATUS].kind == CELL_TEXT && !strcmp(shown->cells[COLUMN_STATUS].text, "ok");
 }
 
+static int table_is_virtual(const row *shown)
+{
+    return shown->cells[COLUMN_DRIVER_VNS].kind != CELL_NONE;
+}
+
 /* Of two whole runs alone: a row that ended early did less. */
 static const char *table_time(const table_context *context, char *text, size_t size)
 {
+    if (!table_is_virtual(context->shown)) return "";
     if (!context->raw || !context->raw->cells[COLUMN_DRIVER_VNS].count) return "-";
     if (!table_is_ok(context->raw) || !table_is_ok(context->shown)) return "-";
     double share = (double)context->shown->cells[COLUMN_DRIVER_VNS].count
@@ -85,8 +93,20 @@ static const char *table_time(const table_context *context, char *text, size_t s
     return text;
 }
 
+/* Where there is no virtual time: measured time, in the same sense. */
+static const char *table_host_time(const table_context *context, char *text, size_t size)
+{
+    if (table_is_virtual(context->shown) || !context->raw) return "";
+    const cell *raw = &context->raw->cells[COLUMN_HOST_NS], *mine = &context->shown->cells[COLUMN_HOST_NS];
+    if (raw->kind == CELL_NONE || mine->kind == CELL_NONE || raw->real <= 0.0) return "";
+    if (!table_is_ok(context->raw) || !table_is_ok(context->shown)) return "-";
+    snprintf(text, size, mine->real < 0.1 * raw->real ? "%.4f" : "%.2f", mine->real / raw->real);
+    return text;
+}
+
 static const char *table_driver_vns(const table_context *context, char *text, size_t size)
 {
+    if (!table_is_virtual(context->shown)) return "";
     return table_vns(context->shown->cells[COLUMN_DRIVER_VNS].count, text, size);
 }
 
@@ -132,6 +152,7 @@ static const table_column table_columns[] = {
     { "policy", table_policy, 1, 0 },
     { "status", table_status, 1, 0 },
     { "drv time", table_time, 0, 2 },
+    { "host time", table_host_time, 0, 2 },
     { "drv calls", table_calls, 0, 4 },
     { "in driver", table_driver_vns, 0, 8 },
     { "host ns/op", table_host_ns, 0, 6 },
@@ -185,15 +206,17 @@ static void table_measure(const row_list *list, size_t width, table_layout *layo
 {
     char text[1024];
     for (size_t column = 0; column < TABLE_COLUMNS; column++) {
-        int empty = table_columns[column].rank >= TABLE_OPTIONAL;
+        int empty = table_columns[column].rank >= TABLE_OPTIONAL, absent = 1;
         layout->widths[column] = strlen(table_columns[column].heading);
         for (size_t index = 0; index < list->count; index++) {
             const table_context context = { &list->rows[index], table_find_raw(list, &list->rows[index]) };
             const char *filled = table_columns[column].fill(&context, text, sizeof text);
             if (strlen(filled) > layout->widths[column]) layout->widths[column] = strlen(filled);
+            absent &= !*filled;
             empty &= !strcmp(filled, "-");
         }
-        if (empty) layout->widths[column] = 0;   /* what was not timed takes no room from what was counted */
+        /* what was not timed takes no room from what was counted, nor what the device has nothing of */
+        if (empty || absent) layout->widths[column] = 0;
     }
     while (table_total(layout) > width && table_drop(layout)) continue;
     while (table_total(layout) > width && (layout->widths[0] > 8 || layout->widths[1] > 8)) {
@@ -270,7 +293,28 @@ static int table_shows(const table_layout *layout, table_fill *fill)
     return 0;
 }
 
-void table_write(FILE *out, const row_list *list, const table_style *style)
+static void table_legend(FILE *out, const table_layout *layout, const cuda_environment *environment, size_t width)
+{
+    char line[512];
+    int timed = table_shows(layout, table_host_ns) || table_shows(layout, table_p99);
+    if (environment) {
+        table_fold(out, environment_line(environment, line, sizeof line), width);
+        table_fold(out, timed
+                   ? "host time: measured time an op over raw's; host ns, p50, p99: measured; footprint: peak "
+                     "reserved, raw's in granules of 2 MiB, / peak requested."
+                   : "footprint: peak reserved, raw's in granules of 2 MiB, / peak requested.",
+                   width);
+        return;
+    }
+    table_fold(out, timed
+               ? "simulated device. drv time: virtual time in the driver over raw's; host ns, p50, p99: measured on "
+                 "this machine, simulated driver included; footprint: peak reserved / peak requested."
+               : "simulated device. drv time: virtual time in the driver over raw's; footprint: peak reserved / peak "
+                 "requested.",
+               width);
+}
+
+void table_write(FILE *out, const row_list *list, const cuda_environment *environment, const table_style *style)
 {
     table_layout layout;
     table_measure(list, style->width, &layout);
@@ -280,10 +324,5 @@ void table_write(FILE *out, const row_list *list, const table_style *style)
         table_line(out, &context, &layout, style);
     }
     table_notes(out, list, style->width);
-    table_fold(out, table_shows(&layout, table_host_ns) || table_shows(&layout, table_p99)
-               ? "simulated device. drv time: virtual time in the driver over raw's; host ns, p50, p99: measured on this "
-                 "machine, simulated driver included; footprint: peak reserved / peak requested."
-               : "simulated device. drv time: virtual time in the driver over raw's; footprint: peak reserved / peak "
-                 "requested.",
-               style->width);
+    table_legend(out, &layout, environment, style->width);
 }

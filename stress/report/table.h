@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "../cuda_environment.h"
 #include "row.h"
 
 typedef struct table_style {
@@ -16,8 +17,8 @@ typedef struct table_style {
    Width: COLUMNS, else the terminal's, else 120. */
 table_style table_style_for(FILE *out, const char *choice);
 
-/* Write errors: ferror(out). */
-void table_write(FILE *out, const row_list *list, const table_style *style);
+/* environment NULL: the device is simulated. Write errors: ferror(out). */
+void table_write(FILE *out, const row_list *list, const cuda_environment *environment, const table_style *style);
 
 /* 1.5G, 312K, 17: at most 6 characters. Returns text. */
 const char *table_bytes(uint64_t bytes, char *text, size_t size);

@@ -1,0 +1,27 @@
+/* A CUDA device at work for one pass: gpuarena's own CUDA table with every call counted and every range on a list, so
+   that nothing of it stays on somebody's GPU; and contents, really written and read back.
+   It must not know of policies or workloads, nor of simulated devices. Without CUDA every opening fails.
+   Tested by tests/test_device.c on the libcudart substitute, by tests/gpu.t on a GPU. */
+#ifndef STRESS_CUDA_DEVICE_H
+#define STRESS_CUDA_DEVICE_H
+
+#include "device.h"
+
+typedef struct cuda_device cuda_device;
+
+/* As device_open; *driver: the counting table, for as long as the device is open. */
+cuda_device *cuda_device_open(int ordinal, gpuarena_driver *driver, problem *why);
+/* Gives back what is on the list still; NULL is fine. */
+void cuda_device_close(cuda_device *self);
+
+/* *counters zeroed before. */
+void cuda_device_count(const cuda_device *self, device_counters *counters);
+int  cuda_device_holds(const cuda_device *self, const void *ptr, uint64_t bytes);
+
+/* The first 8 bytes are the pattern, so are the last 8; between them every byte is one and the same, made from the
+   pattern. Where the ends meet the first goes before. Blocks next to each other are told apart to the byte. */
+int  cuda_device_fill(cuda_device *self, const void *ptr, uint64_t bytes, uint64_t pattern, problem *why);
+int  cuda_device_verify(cuda_device *self, const void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset,
+                        problem *why);
+
+#endif

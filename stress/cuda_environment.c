@@ -1,0 +1,121 @@
+/* Questions to the CUDA runtime, and one to nvidia-smi before our own process shows up there.
+   It must not obtain memory.
+   Tested by tests/cuda_stress.t and tests/gpu.t. */
+#include "cuda_environment.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "nvidia_smi.h"
+
+#ifdef GPUARENA_NO_CUDA
+
+const char *cuda_environment_build(void)
+{
+    return "no CUDA";
+}
+
+int cuda_environment_count(problem *why)
+{
+    return problem_set(why, EXIT_NO_DEVICE, "this build is without CUDA: the toolkit's headers were not found");
+}
+
+int cuda_environment_describe(int ordinal, cuda_environment *made, problem *why)
+{
+    (void)ordinal; (void)made;
+    return cuda_environment_count(why);
+}
+
+int cuda_environment_record(int ordinal, cuda_environment *made, problem *why)
+{
+    return cuda_environment_describe(ordinal, made, why);
+}
+
+#else
+
+#include <cuda_runtime_api.h>
+
+
+const char *cuda_environment_build(void)
+{
+    static char text[32];
+    snprintf(text, sizeof text, "CUDA %d.%d", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    return text;
+}
+
+static int environment_failed(const char *call, int ordinal, cudaError_t code, problem *why)
+{
+    (void)cudaGetLastError();
+    return problem_set(why, EXIT_HARNESS, "CUDA device %d: %s: %s (%d)", ordinal, call, cudaGetErrorName(code),
+                       (int)code);
+}
+
+int cuda_environment_count(problem *why)
+{
+    int count = 0;
+    cudaError_t code = cudaGetDeviceCount(&count);
+    (void)cudaGetLastError();
+    if (!code && count > 0) return count;
+    const char *meaning = cudaGetErrorString(code);
+    if (code == cudaErrorInsufficientDriver) meaning = "the CUDA driver is missing, or too old for this runtime";
+    if (code == cudaErrorNoDevice || !code) meaning = "the CUDA driver sees no device";
+    if (!code) code = cudaErrorNoDevice;
+    return problem_set(why, EXIT_NO_DEVICE, "%s (%s, %d)", meaning, cudaGetErrorName(code), (int)code);
+}
+
+static void environment_uuid(const cudaUUID_t *uuid, char *text, size_t size)
+{
+    size_t length = (size_t)snprintf(text, size, "GPU");
+    for (size_t index = 0; index < sizeof uuid->bytes && length < size; index++) {
+        const char *dash = index == 0 || index == 4 || index == 6 || index == 8 || index == 10 ? "-" : "";
+        length += (size_t)snprintf(text + length, size - length, "%s%02x", dash,
+                                   (unsigned)(unsigned char)uuid->bytes[index]);
+    }
+}
+
+int cuda_environment_describe(int ordinal, cuda_environment *made, problem *why)
+{
+    struct cudaDeviceProp properties;
+    memset(made, 0, sizeof *made);
+    made->ordinal = ordinal;
+    cudaError_t code = cudaGetDeviceProperties(&properties, ordinal);
+    if (code) return environment_failed("cudaGetDeviceProperties", ordinal, code, why);
+    snprintf(made->name, sizeof made->name, "%.*s", (int)sizeof properties.name, properties.name);
+    environment_uuid(&properties.uuid, made->uuid, sizeof made->uuid);
+    made->total_bytes = properties.totalGlobalMem;
+    return 0;
+}
+
+/* The first call that needs the context makes it, and a context counts among what is in use. */
+static int environment_memory(cuda_environment *made, problem *why)
+{
+    size_t free_bytes = 0, total_bytes = 0;
+    cudaError_t code = cudaSetDevice(made->ordinal);
+    if (code) return environment_failed("cudaSetDevice", made->ordinal, code, why);
+    code = cudaMemGetInfo(&free_bytes, &total_bytes);
+    if (code) return environment_failed("cudaMemGetInfo", made->ordinal, code, why);
+    made->total_bytes = total_bytes;
+    made->other_bytes = total_bytes - free_bytes;
+    return 0;
+}
+
+int cuda_environment_record(int ordinal, cuda_environment *made, problem *why)
+{
+    if (cuda_environment_find(ordinal, why) || cuda_environment_describe(ordinal, made, why)) return -1;
+    made->process_count = nvidia_smi_processes(made->uuid);
+    nvidia_smi_driver(made->uuid, made->driver, sizeof made->driver);
+    (void)cudaDriverGetVersion(&made->driver_version);
+    (void)cudaRuntimeGetVersion(&made->runtime_version);
+    return environment_memory(made, why);
+}
+
+#endif
+
+int cuda_environment_find(int ordinal, problem *why)
+{
+    int count = cuda_environment_count(why);
+    if (count < 0) return -1;
+    if (ordinal >= 0 && ordinal < count) return 0;
+    return problem_set(why, EXIT_NO_DEVICE, "there is no CUDA device %d: %d answer%s, numbered from 0", ordinal,
+                       count, count == 1 ? "s" : "");
+}

@@ -1,0 +1,111 @@
+/* One device at work: hands every question to the simulated machine or to CUDA.
+   It must not know how either answers.
+   Tested by tests/test_device.c. */
+#include "device.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cuda_device.h"
+
+struct device {
+    sim            *machine;                     /* NULL: CUDA */
+    cuda_device    *cuda;                        /* NULL: simulated */
+    gpuarena_driver driver;
+    uint64_t        op_ns;
+};
+
+static int device_connect(device *self, const device_config *config, problem *why)
+{
+    if (config->is_cuda) {
+        self->cuda = cuda_device_open(config->ordinal, &self->driver, why);
+        return self->cuda ? 0 : -1;
+    }
+    self->op_ns = config->op_ns;
+    self->machine = sim_create(&config->sim, why);
+    if (!self->machine) return -1;
+    sim_driver(self->machine, 0, &self->driver);
+    return 0;
+}
+
+device *device_open(const device_config *config, problem *why)
+{
+    device *made = calloc(1, sizeof *made);
+    if (!made) {
+        problem_set(why, EXIT_HARNESS, "no host memory for a device");
+        return NULL;
+    }
+    if (!device_connect(made, config, why)) return made;
+    device_close(made);
+    return NULL;
+}
+
+void device_close(device *self)
+{
+    if (!self) return;
+    cuda_device_close(self->cuda);
+    sim_destroy(self->machine);
+    free(self);
+}
+
+const gpuarena_driver *device_driver(const device *self)
+{
+    return &self->driver;
+}
+
+sim *device_simulated(const device *self)
+{
+    return self->machine;
+}
+
+void device_begin_op(device *self, uint64_t op)
+{
+    if (!self->machine) return;
+    sim_begin_op(self->machine, op);
+    sim_advance(self->machine, self->op_ns);
+}
+
+static void device_count_simulated(const device *self, device_counters *counters)
+{
+    sim_counters counted;
+    sim_get_counters(self->machine, 0, &counted);
+    counters->calls = counted.calls[SIM_CALL_OBTAIN] + counted.calls[SIM_CALL_GIVE_BACK];
+    counters->call_vns = counted.vns[SIM_CALL_OBTAIN] + counted.vns[SIM_CALL_GIVE_BACK];
+    counters->is_virtual = 1;
+    counters->held_bytes = counted.held_bytes;
+    counters->held_peak_bytes = counted.held_peak_bytes;
+    counters->findings = counted.findings;
+    counters->lies_held = counted.lies_held;
+}
+
+void device_count(const device *self, device_counters *counters)
+{
+    static const device_counters none;
+    *counters = none;
+    if (self->machine) device_count_simulated(self, counters);
+    else cuda_device_count(self->cuda, counters);
+}
+
+const char *device_finding(const device *self, uint64_t index)
+{
+    return self->machine ? sim_finding(self->machine, index) : NULL;
+}
+
+int device_holds(const device *self, const void *ptr, uint64_t bytes)
+{
+    return self->machine ? sim_holds(self->machine, 0, ptr, bytes) : cuda_device_holds(self->cuda, ptr, bytes);
+}
+
+int device_fill(device *self, const void *ptr, uint64_t bytes, uint64_t pattern, problem *why)
+{
+    if (!self->machine) return cuda_device_fill(self->cuda, ptr, bytes, pattern, why);
+    sim_fill(self->machine, 0, ptr, bytes, pattern);
+    return 0;
+}
+
+int device_verify(device *self, const void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset,
+                  problem *why)
+{
+    if (!self->machine) return cuda_device_verify(self->cuda, ptr, bytes, pattern, bad_offset, why);
+    return sim_verify(self->machine, 0, ptr, bytes, pattern, bad_offset);
+}

@@ -1,0 +1,51 @@
+/* One device at work, for one pass: simulated, or reached through CUDA. The seam between policies and hardware.
+   It must not know of policies, workloads or reports.
+   Tested by tests/test_device.c, the CUDA side on the libcudart substitute, and by tests/gpu.t on a GPU. */
+#ifndef STRESS_DEVICE_H
+#define STRESS_DEVICE_H
+
+#include "problem.h"
+#include "sim/sim.h"
+
+typedef struct device_config {
+    int        is_cuda;                          /* 0: simulated, as `sim` says */
+    int        ordinal;                          /* CUDA's; a simulated one is device 0 of its machine */
+    sim_config sim;
+    uint64_t   op_ns;                            /* simulated: the host's virtual time an operation */
+} device_config;
+
+typedef struct device_counters {                 /* since the device was opened */
+    uint64_t calls;                              /* that obtain memory or give it back, refused ones included */
+    uint64_t call_vns;                           /* simulated: host time spent in them; CUDA: 0, see is_virtual */
+    int      is_virtual;                         /* 1: there is a virtual clock, and call_vns is its */
+    uint64_t held_bytes;                         /* simulated: physical. CUDA: what was obtained through the table,
+                                                    in granules of 2 MiB; pieces share them: at least this */
+    uint64_t held_peak_bytes;                    /* highest so far, not only between operations */
+    uint64_t findings;                           /* what the judge reported; CUDA: 0 */
+    uint64_t lies_held;                          /* of injected lies (sim/faults.h), not given back yet; CUDA: 0 */
+} device_counters;
+
+typedef struct device device;
+
+/* NULL and a problem: a bad configuration is EXIT_USAGE, a CUDA device that is absent or a build without CUDA
+   EXIT_NO_DEVICE, all else EXIT_HARNESS. Closing gives back all that is held still; NULL is fine. */
+device *device_open(const device_config *config, problem *why);
+void    device_close(device *self);
+
+/* The table through which policies reach it; lives as long as the device. Its memory group counts. */
+const gpuarena_driver *device_driver(const device *self);
+sim *device_simulated(const device *self);       /* the machine behind it; NULL: CUDA */
+
+/* Operation `op` of the workload is next: the virtual clock advances, rivals act. CUDA: nothing. */
+void device_begin_op(device *self, uint64_t op);
+void device_count(const device *self, device_counters *counters);
+const char *device_finding(const device *self, uint64_t index);              /* as sim_finding; CUDA: NULL */
+
+/* As sim_holds, sim_fill and sim_verify (sim/sim.h). On CUDA the bytes are really written and read back, by
+   synchronous copies; -1 and a problem from fill and verify: the device failed. */
+int device_holds(const device *self, const void *ptr, uint64_t bytes);
+int device_fill(device *self, const void *ptr, uint64_t bytes, uint64_t pattern, problem *why);
+int device_verify(device *self, const void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset,
+                  problem *why);
+
+#endif

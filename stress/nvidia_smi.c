@@ -1,0 +1,60 @@
+/* One process a question, its answer line by line; anything odd is "not known".
+   It must not know what the answers are for.
+   Tested by tests/cuda_stress.t. */
+#include "nvidia_smi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef void nvidia_smi_line(const char *line, void *user);
+
+/* -1: no such program, or it failed. */
+static int nvidia_smi_ask(const char *uuid, const char *query, nvidia_smi_line *tell, void *user)
+{
+    char command[256], line[256];
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-";
+    if (uuid[strspn(uuid, plain)]) return -1;
+    snprintf(command, sizeof command, "nvidia-smi --id=%s --query-%s --format=csv,noheader 2>/dev/null", uuid, query);
+    FILE *answer = popen(command, "r");
+    if (!answer) return -1;
+    while (fgets(line, sizeof line, answer)) {
+        line[strcspn(line, "\r\n")] = '\0';
+        tell(line, user);
+    }
+    return pclose(answer) ? -1 : 0;
+}
+
+typedef struct nvidia_smi_tally { int others, odd; } nvidia_smi_tally;
+
+static void nvidia_smi_count(const char *line, void *user)
+{
+    nvidia_smi_tally *tally = user;
+    char *end;
+    long process = strtol(line, &end, 10);
+    if (end == line || *end) tally->odd = 1;     /* "[Insufficient Permissions]" and the like */
+    else tally->others += process != (long)getpid();
+}
+
+int nvidia_smi_processes(const char *uuid)
+{
+    nvidia_smi_tally tally = { 0, 0 };
+    return nvidia_smi_ask(uuid, "compute-apps=pid", nvidia_smi_count, &tally) || tally.odd ? -1 : tally.others;
+}
+
+typedef struct nvidia_smi_word { char *text; size_t size; } nvidia_smi_word;
+
+static void nvidia_smi_keep(const char *line, void *user)
+{
+    const nvidia_smi_word *kept = user;
+    snprintf(kept->text, kept->size, "%s", line);
+}
+
+void nvidia_smi_driver(const char *uuid, char *text, size_t size)
+{
+    nvidia_smi_word kept = { text, size };
+    text[0] = '\0';
+    if (nvidia_smi_ask(uuid, "gpu=driver_version", nvidia_smi_keep, &kept)
+        || text[strspn(text, "0123456789.")]) text[0] = '\0';
+}

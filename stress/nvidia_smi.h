@@ -1,0 +1,14 @@
+/* What only nvidia-smi can tell, asked of the program where it is found in PATH.
+   It must not be needed: everything may be unknown.
+   Tested by tests/cuda_stress.t with a program of that name. */
+#ifndef STRESS_NVIDIA_SMI_H
+#define STRESS_NVIDIA_SMI_H
+
+#include <stddef.h>
+
+/* Compute processes on the device other than this one; -1: not known. uuid: letters, digits and '-'. */
+int nvidia_smi_processes(const char *uuid);
+/* The driver's version, such as 570.133.20; "": not known. */
+void nvidia_smi_driver(const char *uuid, char *text, size_t size);
+
+#endif

@@ -1,0 +1,155 @@
+/* CUB's CachingDeviceAllocator, with the parameters that CUB itself gives it, one instance a handle.
+   It must not know of stress, its devices or policies; no exception may leave it.
+   Tested by tests/test_rival.c and tests/cub.t. */
+#include "cub_library.h"
+
+#include <cuda_runtime.h>
+
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace {
+
+struct memory_route {                            /* where an instance gets its memory */
+    cub_library_memory         memory;
+    std::map<void *, uint64_t> sizes;            /* of what memory.obtain gave; CUB frees by address alone */
+};
+
+memory_route *route_now;                         /* of the instance that is at work */
+
+cudaError_t route_malloc(void **ptr, size_t bytes)
+{
+    const cub_library_memory &memory = route_now->memory;
+    if (!memory.obtain) return cudaMalloc(ptr, bytes);
+    const int code = memory.obtain(memory.user, ptr, bytes);
+    if (!code) route_now->sizes[*ptr] = bytes;
+    return static_cast<cudaError_t>(code);
+}
+
+cudaError_t route_free(void *ptr)
+{
+    const cub_library_memory &memory = route_now->memory;
+    if (!memory.obtain) return cudaFree(ptr);
+    const auto found = route_now->sizes.find(ptr);
+    if (found == route_now->sizes.end()) return cudaErrorInvalidValue;
+    const int code = memory.give_back(memory.user, ptr, found->second);
+    if (!code) route_now->sizes.erase(found);
+    return static_cast<cudaError_t>(code);
+}
+
+} // namespace
+
+/* CUB is a header: its two calls that make and end memory are led through here by name. */
+#define cudaMalloc route_malloc
+#define cudaFree route_free
+#include <cub/util_allocator.cuh>
+#undef cudaMalloc
+#undef cudaFree
+
+struct cub_library {
+    memory_route route;                          /* goes after the allocator, which frees through it */
+    int          device;
+    bool         broken;                         /* an exception passed through CUB, which unlocks by hand */
+    cub::CachingDeviceAllocator allocator;
+    std::map<const void *, cudaStream_t> streams;
+    std::pair<const void *, cudaStream_t> stream_now;    /* the latest: most calls are on the stream of the last */
+};
+
+/* CUB rounds up in a loop that has no end for some sizes near the type's end; no device has as much as this. */
+static const uint64_t cub_library_max_bytes = UINT64_C(1) << 62;
+
+/* One call of CUB: its code; exceptions end here, and no last error is left behind. */
+template <typename Call> static int cub_library_call(cub_library *self, Call call) noexcept
+{
+    cudaError_t code = cudaErrorUnknown;
+    if (self->broken) return code;
+    route_now = &self->route;
+    try {
+        code = call(self->allocator);
+    } catch (...) {
+        self->broken = true;
+    }
+    if (code != cudaSuccess) (void)cudaGetLastError();
+    return code;
+}
+
+int cub_library_open(int device, const cub_library_memory *memory, cub_library **opened)
+{
+    try {
+        *opened = new cub_library{ { *memory, {} }, device, false, {}, {}, { nullptr, nullptr } };
+        return cudaSuccess;
+    } catch (...) {
+        return cudaErrorUnknown;
+    }
+}
+
+/* Makes it stream_now. The default one was there from the start. */
+static cudaError_t cub_library_find_stream(cub_library *self, const void *number)
+{
+    const auto found = self->streams.find(number);
+    cudaStream_t stream = found == self->streams.end() ? nullptr : found->second;
+    if (number && !stream) {
+        const cudaError_t code = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+        if (code != cudaSuccess) return code;
+        self->streams[number] = stream;
+    }
+    self->stream_now = { number, stream };
+    return cudaSuccess;
+}
+
+int cub_library_alloc(cub_library *self, void **ptr, uint64_t bytes, const void *number)
+{
+    if (bytes > cub_library_max_bytes) return cudaErrorMemoryAllocation;
+    return cub_library_call(self, [=](cub::CachingDeviceAllocator &cub) {
+        cudaError_t code = cudaSuccess;
+        if (number != self->stream_now.first) code = cub_library_find_stream(self, number);
+        if (code != cudaSuccess) return code;
+        return cub.DeviceAllocate(self->device, ptr, static_cast<size_t>(bytes), self->stream_now.second);
+    });
+}
+
+int cub_library_free(cub_library *self, void *ptr)
+{
+    return cub_library_call(self, [=](cub::CachingDeviceAllocator &cub) {
+        return cub.DeviceFree(self->device, ptr);
+    });
+}
+
+int cub_library_trim(cub_library *self)
+{
+    return cub_library_call(self, [](cub::CachingDeviceAllocator &cub) { return cub.FreeAllCached(); });
+}
+
+void cub_library_measure(const cub_library *self, cub_library_use *use)
+{
+    const auto &bytes_of = self->allocator.cached_bytes;
+    const auto found = bytes_of.find(self->device);
+    use->live_bytes = found == bytes_of.end() ? 0 : found->second.live;
+    use->cached_bytes = found == bytes_of.end() ? 0 : found->second.free;
+}
+
+/* CUB frees what it caches, never what is live. Its own list of that is read, so that no call above pays for
+   another one. */
+static cudaError_t cub_library_free_live(cub::CachingDeviceAllocator &cub, int device)
+{
+    std::vector<void *> live;
+    cudaError_t first = cudaSuccess;
+    for (const auto &block : cub.live_blocks) live.push_back(block.d_ptr);
+    for (void *ptr : live) {
+        const cudaError_t code = cub.DeviceFree(device, ptr);
+        if (first == cudaSuccess) first = code;
+    }
+    return first;
+}
+
+void cub_library_close(cub_library *self)
+{
+    if (!self) return;
+    (void)cub_library_call(self, [=](cub::CachingDeviceAllocator &cub) {
+        return cub_library_free_live(cub, self->device);
+    });
+    (void)cub_library_trim(self);
+    for (const auto &stream : self->streams) (void)cudaStreamDestroy(stream.second);
+    if (!self->broken) delete self;              /* else its destructor might wait for CUB's own lock */
+}

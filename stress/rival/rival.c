@@ -1,0 +1,132 @@
+/* Finds the library, binds it to the device, and hands calls through.
+   It must not know how the library works, nor what the numbers are for.
+   Tested by tests/test_rival.c and tests/cub.t. */
+#include "rival.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cub_library.h"
+
+#define RIVAL_SIM_NAME  "libcub-sim.so"          /* with the substitute for the CUDA runtime inside */
+#define RIVAL_CUDA_NAME "libcub-cuda.so"         /* linked with the CUDA runtime */
+
+typedef struct rival_calls {                     /* what the library exports */
+    int  (*open)(int device, const cub_library_memory *memory, cub_library **opened);
+    void (*close)(cub_library *self);
+    int  (*alloc)(cub_library *self, void **ptr, uint64_t bytes, const void *number);
+    int  (*free)(cub_library *self, void *ptr);
+    int  (*trim)(cub_library *self);
+    void (*measure)(const cub_library *self, cub_library_use *use);
+    void (*attach)(sim *machine);                /* the one for simulated devices alone */
+} rival_calls;
+
+struct rival {
+    rival_calls  calls;
+    sim         *machine;                        /* NULL: CUDA */
+    cub_library *library;
+};
+
+/* ISO C has no way from an object pointer to a function's; POSIX promises that the bytes are the same. */
+static int rival_find(void *loaded, const char *name, void *function)
+{
+    void *found = dlsym(loaded, name);
+    memcpy(function, &found, sizeof found);
+    return found != NULL;
+}
+
+/* A library stays loaded until the process ends: the CUDA runtime does not stand being unloaded. */
+static int rival_load(const char *name, int simulated, rival_calls *calls, problem *why)
+{
+    void *loaded = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    memset(calls, 0, sizeof *calls);
+    if (loaded && rival_find(loaded, "cub_library_open", &calls->open)
+        && rival_find(loaded, "cub_library_close", &calls->close)
+        && rival_find(loaded, "cub_library_alloc", &calls->alloc)
+        && rival_find(loaded, "cub_library_free", &calls->free)
+        && rival_find(loaded, "cub_library_trim", &calls->trim)
+        && rival_find(loaded, "cub_library_measure", &calls->measure)
+        && (!simulated || rival_find(loaded, "cudart_attach", &calls->attach))) return 0;
+    const char *loader = dlerror();
+    return problem_set(why, EXIT_NO_DEVICE, "%s: not found; it is built where a C++17 compiler and the CUDA Toolkit "
+                       "are (%s)", name, loader ? loader : "the loader gives no reason");
+}
+
+/* Before every call: rivals on several machines share one library. */
+static void rival_enter(const rival *self)
+{
+    if (self->machine) self->calls.attach(self->machine);
+}
+
+static int rival_obtain(void *user, void **ptr, uint64_t bytes)
+{
+    const gpuarena_driver *driver = device_driver(user);
+    return driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL);
+}
+
+static int rival_give_back(void *user, void *ptr, uint64_t bytes)
+{
+    const gpuarena_driver *driver = device_driver(user);
+    return driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL);
+}
+
+rival *rival_open(device *on, problem *why)
+{
+    rival_calls calls;
+    sim *machine = device_simulated(on);
+    const cub_library_memory memory = { on, machine ? NULL : rival_obtain, machine ? NULL : rival_give_back };
+    if (rival_load(machine ? RIVAL_SIM_NAME : RIVAL_CUDA_NAME, machine != NULL, &calls, why)) return NULL;
+    rival *made = calloc(1, sizeof *made);
+    if (made) {
+        made->calls = calls;
+        made->machine = machine;
+        rival_enter(made);
+        if (!calls.open(device_driver(on)->device, &memory, &made->library)) return made;
+    }
+    free(made);
+    problem_set(why, EXIT_HARNESS, "no host memory for it");
+    return NULL;
+}
+
+void rival_close(rival *self)
+{
+    if (!self) return;
+    rival_enter(self);
+    self->calls.close(self->library);
+    if (self->machine) self->calls.attach(NULL);
+    free(self);
+}
+
+int rival_alloc(rival *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
+{
+    rival_enter(self);
+    return self->calls.alloc(self->library, ptr, bytes, stream);
+}
+
+int rival_free(rival *self, void *ptr)
+{
+    rival_enter(self);
+    return self->calls.free(self->library, ptr);
+}
+
+int rival_trim(rival *self)
+{
+    rival_enter(self);
+    return self->calls.trim(self->library);
+}
+
+void rival_measure(const rival *self, rival_use *use)
+{
+    cub_library_use library_now;
+    self->calls.measure(self->library, &library_now);
+    use->live_bytes = library_now.live_bytes;
+    use->cached_bytes = library_now.cached_bytes;
+}
+
+int rival_present(void)
+{
+    problem unused = { 0, "" };
+    rival_calls calls;
+    return !rival_load(RIVAL_SIM_NAME, 1, &calls, &unused);
+}

@@ -1,0 +1,224 @@
+/* Measured costs on the simulated device, which charges what its table says: the fit must be that table, to the
+   byte. And made-up rows, with noise.
+   It must not know CUDA.
+   Run: build/tests/test_costs */
+#include <stdlib.h>
+
+#include "../stress/costs_fit.h"
+#include "../stress/device.h"
+#include "../stress/workload/splitmix64.h"
+#include "tap.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static problem why;
+
+static const sim_cost_kind measured[] = { SIM_COST_MALLOC_SLAB, SIM_COST_MALLOC_BLOCK, SIM_COST_FREE_SLAB,
+                                          SIM_COST_FREE_BLOCK, SIM_COST_INFO };
+enum { MEASURED = sizeof measured / sizeof measured[0] };
+
+static int takes_memory(sim_cost_kind kind)
+{
+    return kind == SIM_COST_MALLOC_BLOCK || kind == SIM_COST_FREE_BLOCK;
+}
+
+static int measure(const sim_costs *costs, uint64_t capacity_bytes, const char *faults, costs_table *table)
+{
+    device_config config;
+    device_counters counters;
+    memset(&config, 0, sizeof config);
+    config.sim.capacity_bytes = capacity_bytes;
+    config.sim.costs = costs;
+    config.sim.faults = faults;
+    why.exit_code = 0;
+    why.text[0] = '\0';
+    device *opened = device_open(&config, &why);
+    if (!opened) return -1;
+    int failed = costs_measure(device_driver(opened), table, &why);
+    device_count(opened, &counters);
+    CHECK_MSG(failed || (counters.held_bytes == 0 && counters.findings == 0), "nothing stays held, nothing is found");
+    device_close(opened);
+    return failed;
+}
+
+/* The file, read back over defaults: the measured kinds are the table's, the others are not in it. */
+static void check_round_trip(const sim_costs *costs, const costs_table *table, const char *name)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[512];
+    sim_costs read;
+    snprintf(path, sizeof path, "%s/gpuarena_costs_XXXXXX", folder && *folder ? folder : "/tmp");
+    int descriptor = mkstemp(path);
+    FILE *out = descriptor < 0 ? NULL : fdopen(descriptor, "w");
+    if (!CHECK(out != NULL)) return;
+    costs_write(out, table, "a device with a name that is longer than any line of such a file may be, for which a "
+                            "comment has to be broken into several, each below two hundred bytes, as readers want");
+    CHECK(!ferror(out) && fclose(out) == 0);
+    CHECK_MSG(sim_costs_read(path, &read, &why) == 0, "%s: read back: %s", name, why.text);
+    for (int index = 0; index < MEASURED; index++) {
+        CHECK_MSG(memcmp(&read.of[measured[index]], &costs->of[measured[index]], sizeof read.of[0]) == 0,
+                  "%s: kind %d is the table's", name, (int)measured[index]);
+    }
+    CHECK(memcmp(&read.of[SIM_COST_CONTEXT], &sim_costs_default()->of[SIM_COST_CONTEXT], sizeof read.of[0]) == 0);
+    remove(path);
+}
+
+static void test_default_table(void)
+{
+    costs_table table;
+    CHECK_INT(measure(sim_costs_default(), 0, NULL, &table), ==, 0);
+    check_round_trip(sim_costs_default(), &table, "default");
+    CHECK_INT(measure(sim_costs_default(), 64 * MIB, NULL, &table), ==, 0);
+    check_round_trip(sim_costs_default(), &table, "small-device");
+    uint64_t largest_bytes = 0;
+    for (size_t index = 0; index < table.count; index++) {
+        if (table.rows[index].bytes > largest_bytes) largest_bytes = table.rows[index].bytes;
+    }
+    CHECK_MSG(largest_bytes == 32 * MIB, "no more than half of what is free is taken: %" PRIu64, largest_bytes);
+}
+
+static void test_random_tables(void)
+{
+    enum { TABLES = 20 };
+    uint64_t random = 5;
+    for (int round = 0; round < TABLES; round++) {
+        sim_costs costs = *sim_costs_default();
+        costs_table table;
+        char name[32];
+        for (int index = 0; index < MEASURED; index++) {
+            sim_cost *cost = &costs.of[measured[index]];
+            unsigned shift = (unsigned)(splitmix64_next(&random) % 40);
+            cost->fixed_ns = splitmix64_next(&random) % (SIM_COST_MAX_FIXED_NS >> shift);
+            cost->per_mib_ns = splitmix64_next(&random) % (SIM_COST_MAX_PER_MIB_NS >> shift % 30);
+            if (!takes_memory(measured[index])) cost->per_mib_ns = 0;        /* never charged, so never seen */
+        }
+        snprintf(name, sizeof name, "random-%d", round);
+        CHECK_INT(measure(&costs, 0, NULL, &table), ==, 0);
+        check_round_trip(&costs, &table, name);
+    }
+}
+
+static void test_failures(void)
+{
+    costs_table table;
+    CHECK_INT(measure(NULL, 2 * MIB, NULL, &table), ==, -1);
+    CHECK_MSG(why.exit_code == EXIT_HARNESS && strstr(why.text, "too little"), "a device too small: %s", why.text);
+    CHECK_INT(measure(NULL, 0, "obtain:7=999", &table), ==, -1);
+    CHECK_MSG(strstr(why.text, "cudaMalloc of 1024 bytes: cudaErrorUnknown (999)") != NULL, "%s", why.text);
+    CHECK_INT(measure(NULL, 0, "give_back:30", &table), ==, -1);
+    CHECK_MSG(strstr(why.text, "cudaFree of ") != NULL, "%s", why.text);
+    CHECK_INT(measure(NULL, 0, "info:5", &table), ==, -1);
+    CHECK_MSG(strstr(why.text, "cudaMemGetInfo") != NULL, "%s", why.text);
+    CHECK_MSG(measure(NULL, 0, "obtain>64M", &table) == 0, "a device that gives no large block is measured below");
+    check_round_trip(sim_costs_default(), &table, "up-to-64M");
+}
+
+static void add_row(costs_table *table, sim_cost_kind kind, uint64_t mib, uint64_t median_ns)
+{
+    const costs_row row = { kind, mib * MIB, COSTS_REPEATS, median_ns, median_ns, median_ns };
+    table->rows[table->count++] = row;
+}
+
+/* 100 us and 1 us a MiB, one size far off and noise on the others. */
+static void test_noise(void)
+{
+    costs_table table;
+    uint64_t random = 3;
+    table.count = 0;
+    for (uint64_t mib = 2; mib <= 16384; mib *= 2) {
+        uint64_t median_ns = 100000 + 1000 * mib;
+        if (mib == 256) median_ns *= 10;
+        else median_ns += median_ns / 100 * (splitmix64_next(&random) % 5) - median_ns / 50;
+        add_row(&table, SIM_COST_FREE_BLOCK, mib, median_ns);
+    }
+    costs_fit fit = costs_fit_kind(&table, SIM_COST_FREE_BLOCK);
+    CHECK_U64(fit.row_count, ==, 14);
+    CHECK_MSG(fit.cost.per_mib_ns >= 950 && fit.cost.per_mib_ns <= 1050, "per MiB %" PRIu64, fit.cost.per_mib_ns);
+    CHECK_MSG(fit.cost.fixed_ns >= 90000 && fit.cost.fixed_ns <= 110000, "fixed %" PRIu64, fit.cost.fixed_ns);
+    CHECK_MSG(fit.worst > 0.8 && fit.worst_bytes == 256 * MIB, "the odd size is the worst: %.2f", fit.worst);
+    CHECK_U64(costs_fit_kind(&table, SIM_COST_INFO).row_count, ==, 0);
+}
+
+/* Many small sizes on a steep line, few large ones on a flat one: distances count, not how many there are. */
+static void test_weights(void)
+{
+    costs_table table;
+    table.count = 0;
+    for (uint64_t mib = 2; mib <= 16384; mib *= 2) {
+        uint64_t steep = mib < 2048 ? mib : 2048;
+        add_row(&table, SIM_COST_MALLOC_BLOCK, mib, 100000 + 5000 * steep + 1000 * (mib - steep));
+    }
+    uint64_t per_mib_ns = costs_fit_kind(&table, SIM_COST_MALLOC_BLOCK).cost.per_mib_ns;
+    CHECK_MSG(per_mib_ns >= 1000 && per_mib_ns < 2000, "per MiB %" PRIu64, per_mib_ns);
+    table.count = 0;
+    add_row(&table, SIM_COST_MALLOC_BLOCK, 2, 1000);
+    add_row(&table, SIM_COST_MALLOC_BLOCK, 4, 1003);
+    CHECK_MSG(costs_fit_kind(&table, SIM_COST_MALLOC_BLOCK).cost.per_mib_ns == 2, "1.5 ns a MiB is rounded");
+}
+
+/* A driver that keeps what it is given back: its frees are none of a block. */
+static uint64_t hoarded_bytes;
+
+static int hoard_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    (void)self; (void)kind;
+    *total_bytes = (uint64_t)1 << 40;
+    *free_bytes = *total_bytes - hoarded_bytes;
+    return 0;
+}
+
+static int hoard_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
+                        gpuarena_stream stream)
+{
+    (void)self; (void)kind; (void)stream;
+    hoarded_bytes += bytes;
+    *ptr = &hoarded_bytes;
+    return 0;
+}
+
+static int hoard_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
+                           gpuarena_stream stream)
+{
+    (void)self; (void)kind; (void)ptr; (void)bytes; (void)stream;
+    return 0;
+}
+
+static void test_hoarder(void)
+{
+    costs_table table;
+    gpuarena_driver hoarder;
+    memset(&hoarder, 0, sizeof hoarder);
+    hoarder.memory.info = hoard_info;
+    hoarder.memory.obtain = hoard_obtain;
+    hoarder.memory.give_back = hoard_give_back;
+    why.exit_code = 0;
+    why.text[0] = '\0';
+    CHECK_MSG(costs_measure(&hoarder, &table, &why) == -1 && why.exit_code == EXIT_HARNESS, "no free_block: %s",
+              why.text);
+    CHECK_U64(costs_fit_kind(&table, SIM_COST_FREE_BLOCK).row_count, ==, 0);
+}
+
+/* Costs that fall with the size have no negative part per MiB. */
+static void test_falling(void)
+{
+    costs_table table;
+    table.count = 0;
+    add_row(&table, SIM_COST_MALLOC_BLOCK, 2, 300);
+    add_row(&table, SIM_COST_MALLOC_BLOCK, 4, 200);
+    add_row(&table, SIM_COST_MALLOC_BLOCK, 8, 100);
+    costs_fit fit = costs_fit_kind(&table, SIM_COST_MALLOC_BLOCK);
+    CHECK_U64(fit.cost.per_mib_ns, ==, 0);
+    CHECK_U64(fit.cost.fixed_ns, ==, 200);
+}
+
+int main(void)
+{
+    test_default_table();
+    test_random_tables();
+    test_failures();
+    test_noise();
+    test_weights();
+    test_hoarder();
+    test_falling();
+    return tap_done();
+}
