@@ -109,14 +109,19 @@ install: $(STRESS) $(CUDART) $(CUB)  ## install header, pkg-config file, gpuaren
 	install -m 755 $(STRESS) '$(DESTDIR)$(PREFIX)/bin/gpuarena-stress'
 	$(if $(INSTALLED_LIBS),install -d '$(DESTDIR)$(PREFIX)/lib/gpuarena' && \
 	    install -m 755 $(INSTALLED_LIBS) '$(DESTDIR)$(PREFIX)/lib/gpuarena')
+	$(if $(CUDART),install -d '$(DESTDIR)$(PREFIX)/lib/gpuarena/sim' && for name in libcudart.so $(CUDA_SONAME); do \
+	    ln -sf ../libcudart-sim.so "$(DESTDIR)$(PREFIX)/lib/gpuarena/sim/$$name" || exit 1; done)
 	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' '' 'Name: gpuarena' \
 	    'Description: GPU memory pool in one header' \
 	    "Version: $$(sed -n 's/^#define GPUARENA_VERSION_TEXT *"\(.*\)".*/\1/p' gpuarena.h)" \
 	    'Cflags: -I$${includedir}' 'Libs: -lpthread' > '$(DESTDIR)$(PREFIX)/share/pkgconfig/gpuarena.pc'
+	$(if $(CUDA),printf '%s\n' 'Name: gpuarena-cuda' 'Description: gpuarena with the CUDA runtime' 'Version: $(CUDA_NUMBER)' \
+	    'Requires: gpuarena' 'Cflags: $(CUDA_FLAGS)' 'Libs: -L$(CUDA_LIBS) -lcudart' \
+	    > '$(DESTDIR)$(PREFIX)/share/pkgconfig/gpuarena-cuda.pc')
 
 uninstall:  ## remove what install put there
 	rm -f '$(DESTDIR)$(PREFIX)/include/gpuarena.h' '$(DESTDIR)$(PREFIX)/bin/gpuarena-stress' \
-	    '$(DESTDIR)$(PREFIX)/share/pkgconfig/gpuarena.pc'
+	    '$(DESTDIR)$(PREFIX)/share/pkgconfig/gpuarena.pc' '$(DESTDIR)$(PREFIX)/share/pkgconfig/gpuarena-cuda.pc'
 	rm -rf '$(DESTDIR)$(PREFIX)/lib/gpuarena'
 
 clean:  ## remove BUILD
@@ -138,6 +143,7 @@ ifeq ($(findstring -fsanitize,$(CFLAGS)),)
 WHOLE       = -Wl,-z,defs
 endif
 $(STRESS): $(BUILD)/obj/stress/main.o
+$(STRESS): | $(CUDART) $(CUB)
 $(STRESS): RPATH = $(RUNS_ON_CUDA):'$$ORIGIN':'$$ORIGIN/../lib/gpuarena'
 $(BENCH): $(BUILD)/obj/tests/bench.o
 $(BENCH): RPATH = $(RUNS_ON_CUDA)
@@ -162,7 +168,7 @@ $(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%): $(BUILD)/%: %.cu gpuarena.h examples/ex
 # ---- the libcudart substitute: name and symbol versions of the toolkit's own; and CUB's allocator, over the substitute
 # for simulated devices and over libcudart for real ones
 EXPORT_CUDART := $(CUDA_SONAME) { global: cuda*; __cuda*; local: *; }; GPUARENA_SIM { global: cudart_*; };
-EXPORT_CUB    := { global: cub_library_*; cudart_attach; local: *; };
+EXPORT_CUB    := { global: cub_library_*; cudart_attach; cudart_build; local: *; };
 
 $(BUILD)/libcudart-sim.so: $(PIC_SOURCES:%.c=$(BUILD)/pic/%.o) $(BUILD)/stamp.sources
 	@echo "  LINK $@"
@@ -203,7 +209,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/stamp.flags
 	$(Q)$(COMPILE) -MMD -MP -c -o $@ $<
 
 # ---- stamps: files that change when the flags, or the list of sources, do
-FLAGS := $(strip $(COMPILE) ; $(LINK) $(LIBS) ; $(CXX) ; $(NVCC) ; $(CUDA_LIBS))
+FLAGS := $(strip $(COMPILE) ; $(LINK) $(LIBS) ; $(CXX) ; $(NVCC) ; $(CUDA_NUMBER) $(CUDA_LIBS))
 ifneq ($(FLAGS),$(shell cat '$(BUILD)/stamp.flags' 2>/dev/null))
 $(BUILD)/stamp.flags: FORCE
 endif

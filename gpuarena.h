@@ -109,15 +109,18 @@
    host memory functions run with the lock held too, and must not call an arena.
 
    CUDA. Where config.driver is NULL the arena reaches CUDA's current device through the runtime; for
-   another, gpuarena_driver_cuda makes the table. Around each of its calls the device is made current, and
-   the caller's put back. The runtime's last-error slot is cleared of errors that these calls caused; one
-   of the caller's that was there before stays, unless a call of ours fails on top of it: then the slot
-   keeps ours, so that the caller's next check does not miss that there was one. Other drivers: fill a
+   another, gpuarena_driver_cuda makes the table. Around each driver call the device is made current, and
+   the caller's again after it: from CUDA 12 on that makes a context on the caller's device, if it had none
+   (a thread that chose no device has device 0: make the arena's current there). The runtime's last-error
+   slot is cleared of errors that these calls caused; one of the caller's that was there before stays,
+   unless a call of ours fails on top of it: then the slot keeps ours, so that the caller's next check does
+   not miss that there was one. Other drivers: fill a
    gpuarena_driver of your own, as examples and tests do for a simulated device.
 
    Fork and exit. In a child process every call on the parent's arenas answers FORKED, and nothing of the
-   parent's is freed; arenas that the child makes itself are its own. CUDA does not work in a child of a
-   process that has used it: gpuarena_driver_cuda answers FORKED there. At process exit, when the runtime
+   parent's is freed; arenas that the child makes itself are its own. (By fork alone: vfork and _Fork run no
+   handlers.) CUDA does not work in a child of a process that has used it: there gpuarena_driver_cuda
+   answers FORKED, or, where the use was not this header's, DRIVER_ERROR. At process exit, when the runtime
    has shut down, frees and gpuarena_destroy succeed: the memory is gone with the context.
 
    Cost. Allocations and frees without a driver call take constant time, amortised, for host tables double.
@@ -467,7 +470,10 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
    the first use does. Calls cudaGetDeviceCount and cudaGetDevice.
    INVALID_ARGUMENT (driver NULL; no such device: failure.detail says which there are), NOT_SUPPORTED (built
    with GPUARENA_NO_CUDA; failure.driver_code 35, cudaErrorInsufficientDriver: the driver is missing or too
-   old; 100, cudaErrorNoDevice), DEVICE_LOST, FORKED, DRIVER_ERROR (any other code), HOST_MEMORY. */
+   old; 100, cudaErrorNoDevice; 34, 36, 801), DEVICE_LOST, FORKED, DRIVER_ERROR (any other code),
+   HOST_MEMORY.
+   Of the table: where the caller's device cannot be made current again, the table's stays current; what was
+   obtained is given back and the call fails with driver_code -1 (DRIVER_ERROR); what was freed is freed. */
 GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *driver);
 
 /* Makes an arena. config NULL: all defaults. Reads the environment. Calls driver.memory.info, and obtain for
@@ -475,7 +481,7 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
    INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail: the key and what is allowed), HOST_MEMORY,
    OUT_OF_MEMORY (the initial memory; FIXED: not even one granule; the driver had none to begin with),
    NOT_SUPPORTED, FORKED (driver NULL: as gpuarena_driver_cuda), DRIVER_ERROR, CAPTURE, DEVICE_LOST. Nothing
-   stays behind a failure: see gpuarena_last_failure(NULL). */
+   stays behind a failure but what the driver does not take back: see gpuarena_last_failure(NULL). */
 GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpuarena **arena);
 
 /* Gives all memory back and ends the arena; must be its last call. NULL: OK, nothing.
@@ -509,7 +515,7 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
 /* Frees the live block whose base is ptr; NULL: OK, nothing. stream: the last one that used it. Constant;
    needs no host memory; works on a lost device. Calls the driver only while reserved is above a lowered
    limit, to give back what became idle: if that fails, the block is free all the same
-   (driver_error_count).
+   (driver_error_count), and the segment stays until the next call that releases. That takes O(segments).
    INTERIOR_POINTER, DOUBLE_FREE (failure.block: the block it lies in; detail: the offset in it),
    WRONG_ARENA (detail: its name), FOREIGN_POINTER: O(arenas x log segments + blocks in 2 MiB + 2 MiB pages
    in the block). */
@@ -525,8 +531,8 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
 /* Gives idle segments back until reserved is at most keep_bytes, or none is idle; OK in both cases. The
    smallest that gets there goes first, else the largest. *released_bytes (may be NULL) is written on
    failure too.
-   DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST: the driver did not take a segment that had to go; all
-   others that could be given back were. O(segments squared). */
+   DRIVER_ERROR, NOT_SUPPORTED: the driver did not take a segment that had to go; all others that could be
+   given back were. CAPTURE, DEVICE_LOST: it ended there. O(segments squared). */
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes);
 
 /* Sets the limit to exactly bytes: 0 is 0, GPUARENA_NO_LIMIT is none, and it may be above the device's
@@ -877,8 +883,8 @@ typedef struct gpuarena__range {
     uint64_t address, bytes;
     uint32_t *anchors;
     uint32_t first;                              /* the node at `address`: the lower node always stays */
+    uint64_t refused;                            /* the release pass in which the driver did not take it */
     uint32_t fresh;                              /* obtained by the gpuarena_reserve under way */
-    uint32_t refused;                            /* the release pass in which the driver did not take it */
 } gpuarena__range;
 typedef struct gpuarena__ranges {                /* sorted by address, disjoint; sum of bytes == reserved */
     gpuarena__range *list;
@@ -895,7 +901,7 @@ struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
     uint32_t lost;                               /* 1 from the first sticky error on: no driver call */
     int32_t lost_code;                           /* that error */
-    uint32_t release_pass;                       /* counts the calls that give segments back */
+    uint64_t release_pass;                       /* counts the calls that give segments back, but for frees */
     gpuarena *self;                              /* itself, not const: looking takes the lock, records */
     gpuarena__mutex lock;
     gpuarena__nodes nodes;
@@ -1635,7 +1641,8 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t 
     range->bytes = bytes;
     range->anchors = anchors;
     range->first = index;
-    range->fresh = range->refused = 0;
+    range->fresh = 0;
+    range->refused = 0;
     gpuarena__unlock(&gpuarena__registry_lock);
     node->address = address;
     node->size = bytes;
@@ -1777,14 +1784,13 @@ static uint32_t gpuarena__range_to_release(const gpuarena *arena, uint64_t over)
     return best;
 }
 
-/* Gives idle segments back until reserved is at most keep. One that the driver does not take stays, and the
-   others still go. 1: done, or none is idle any more. 0 and an obstacle: it is not done for what the driver
-   refused. */
-static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, gpuarena_stream stream,
-                                      gpuarena__obstacle *obstacle)
+/* Gives idle segments back until reserved is at most keep. One that the driver does not take stays, is not
+   asked for again in this pass, and the others still go. 1: done, or none is left to ask for. 0 and an
+   obstacle: it is not done for what the driver refused. */
+static int gpuarena__range_release_more(gpuarena *arena, uint64_t keep, gpuarena_stream stream,
+                                        gpuarena__obstacle *obstacle)
 {
     gpuarena__obstacle refusal = gpuarena__no_obstacle();
-    arena->release_pass++;
     while (arena->stats.reserved_bytes > keep) {
         uint32_t next = gpuarena__range_to_release(arena, arena->stats.reserved_bytes - keep);
         if (next == UINT32_MAX) break;
@@ -1795,6 +1801,14 @@ static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, gpuarena_s
     if (arena->stats.reserved_bytes <= keep || refusal.result == GPUARENA_OK) return 1;
     *obstacle = refusal;
     return 0;
+}
+
+/* The same in a pass of its own: what was refused before is tried again. */
+static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, gpuarena_stream stream,
+                                      gpuarena__obstacle *obstacle)
+{
+    arena->release_pass++;
+    return gpuarena__range_release_more(arena, keep, stream, obstacle);
 }
 
 /* >>policy =============================================================================================
@@ -3185,11 +3199,21 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
 
 static gpuarena *gpuarena__registry;
 
+/* One store, after all that it makes reachable: a fork between any two finds a list. */
+static void gpuarena__publish(gpuarena **link, gpuarena *arena)
+{
+#ifndef GPUARENA_NO_THREADS
+    __atomic_store_n(link, arena, __ATOMIC_RELEASE);
+#else
+    *link = arena;
+#endif
+}
+
 static void gpuarena__register(gpuarena *arena)
 {
     gpuarena__lock(&gpuarena__registry_lock);
     arena->registered = gpuarena__registry;
-    gpuarena__registry = arena;
+    gpuarena__publish(&gpuarena__registry, arena);
     gpuarena__unlock(&gpuarena__registry_lock);
 }
 
@@ -3199,7 +3223,7 @@ static void gpuarena__unregister(gpuarena *arena)
     gpuarena__lock(&gpuarena__registry_lock);
     for (link = &gpuarena__registry; *link; link = &(*link)->registered)
         if (*link == arena) {
-            *link = arena->registered;
+            gpuarena__publish(link, arena->registered);
             break;
         }
     gpuarena__unlock(&gpuarena__registry_lock);
@@ -3228,9 +3252,10 @@ static gpuarena *gpuarena__find_owner(uint64_t address, char name[32])
     return found;
 }
 
-/* Fork. The registry's lock is held across it, so that the child finds the list whole. There, all arenas are
-   the parent's: no call enters them (their locks may be held by threads that the child has not), and no
-   driver is called for them. */
+/* Fork. In the child all arenas are the parent's: no call enters them (their locks may be held by threads
+   that the child has not), and no driver is called for them. Nothing is locked before a fork: other handlers
+   may hold locks of theirs, under which arenas are called. So the child may find the registry's lock taken,
+   and makes it anew; the list is whole at every moment, as single pointers link and unlink. */
 #ifndef GPUARENA_NO_CUDA
 static int gpuarena__cuda_used;                  /* by this process: guarded by the registry's lock */
 static int gpuarena__cuda_is_parents;            /* it was used before this process was forked */
@@ -3239,11 +3264,11 @@ static int gpuarena__cuda_is_parents;            /* it was used before this proc
 static pthread_once_t gpuarena__fork_once = PTHREAD_ONCE_INIT;
 static int gpuarena__fork_watched;
 
-static void gpuarena__fork_begin(void)  { gpuarena__lock(&gpuarena__registry_lock); }
-static void gpuarena__fork_parent(void) { gpuarena__unlock(&gpuarena__registry_lock); }
 static void gpuarena__fork_child(void)
 {
+    static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     gpuarena *arena;
+    memcpy(&gpuarena__registry_lock, &fresh, sizeof fresh);
     for (arena = gpuarena__registry; arena; arena = arena->registered) {
         arena->magic = GPUARENA__FORKED;
         arena->lost = 1;
@@ -3251,13 +3276,11 @@ static void gpuarena__fork_child(void)
 #ifndef GPUARENA_NO_CUDA
     gpuarena__cuda_is_parents = gpuarena__cuda_used;
 #endif
-    gpuarena__unlock(&gpuarena__registry_lock);
 }
 
 static void gpuarena__fork_register(void)
 {
-    gpuarena__fork_watched = pthread_atfork(gpuarena__fork_begin, gpuarena__fork_parent,
-                                            gpuarena__fork_child) == 0;
+    gpuarena__fork_watched = pthread_atfork(NULL, NULL, gpuarena__fork_child) == 0;
 }
 
 /* 0: no host memory to be told of forks. */
@@ -3285,6 +3308,8 @@ static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, 
 #else
 typedef char gpuarena__cuda_is_64_bit[sizeof(size_t) >= sizeof(uint64_t) ? 1 : -1];
 
+enum { GPUARENA__NOT_RESTORED = -1 };            /* a code of our own, classified FAILED */
+
 typedef struct gpuarena__cuda_turn {
     int previous;                                /* the caller's device; -1: nothing to put back */
     int slot_clean;                              /* the last-error slot held no error of the caller's */
@@ -3295,8 +3320,6 @@ static int gpuarena__cuda_begin(const gpuarena_driver *self, gpuarena__cuda_turn
 {
     int current = self->device, code;
     turn->previous = -1;
-    turn->slot_clean = 0;
-    if (gpuarena__cuda_is_parents) return (int)cudaErrorInitializationError;
     turn->slot_clean = cudaPeekAtLastError() == cudaSuccess;
     code = (int)cudaGetDevice(&current);
     if (code || current == self->device) return code;
@@ -3305,12 +3328,12 @@ static int gpuarena__cuda_begin(const gpuarena_driver *self, gpuarena__cuda_turn
 }
 
 /* Makes the caller's device current again, and clears the slot of what we wrote to it. Its answer is `code`,
-   the call's, or else why the device could not be put back. */
+   the call's, or else NOT_RESTORED: what is wrong with the caller's device is not wrong with the table's. */
 static int gpuarena__cuda_end(const gpuarena__cuda_turn *turn, int code)
 {
-    int restored = turn->previous >= 0 ? (int)cudaSetDevice(turn->previous) : 0;
-    if ((code || restored) && turn->slot_clean) (void)cudaGetLastError();
-    return code ? code : restored;
+    int failed = turn->previous >= 0 && cudaSetDevice(turn->previous);
+    if ((code || failed) && turn->slot_clean) (void)cudaGetLastError();
+    return code ? code : failed ? GPUARENA__NOT_RESTORED : 0;
 }
 
 static int gpuarena__cuda_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
@@ -3345,7 +3368,7 @@ static int gpuarena__cuda_obtain(const gpuarena_driver *self, gpuarena_memory ki
     return code;
 }
 
-/* What was freed is freed, even if the caller's device cannot be put back. */
+/* What is freed is freed, even if the caller's device cannot be made current again. */
 static int gpuarena__cuda_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr,
                                     uint64_t bytes, gpuarena_stream stream)
 {
@@ -3386,7 +3409,8 @@ static gpuarena_status gpuarena__cuda_classify(const gpuarena_driver *self, int 
 static const char *gpuarena__cuda_code_name(const gpuarena_driver *self, int code)
 {
     (void)self;
-    return cudaGetErrorName((cudaError_t)code);
+    return code == GPUARENA__NOT_RESTORED ? "the caller's device could not be made current again"
+                                          : cudaGetErrorName((cudaError_t)code);
 }
 
 /* The device that is asked for: *device -1 is the current one. Makes no context. */
@@ -3404,6 +3428,7 @@ static gpuarena_result gpuarena__cuda_absent(int code, gpuarena_failure *failure
     gpuarena_status status = gpuarena__cuda_classify(NULL, code);
     failure->driver_code = code;
     gpuarena__put(&out, "%s", cudaGetErrorName((cudaError_t)code));
+    if (code == 3) gpuarena__put(&out, " (3): or a fork of a process that had used CUDA: exec first");
     if (code == 35) gpuarena__put(&out, " (35): no CUDA driver, or one too old for this runtime");
     if (code == 100) gpuarena__put(&out, " (100): the driver sees no CUDA device");
     return status == GPUARENA_STATUS_NOT_SUPPORTED ? GPUARENA_NOT_SUPPORTED
@@ -3422,11 +3447,11 @@ static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, 
         gpuarena__put(&out, "CUDA was used before this process was forked; here it works after exec alone");
         return GPUARENA_FORKED;
     }
+    gpuarena__lock(&gpuarena__registry_lock);
+    gpuarena__cuda_used = 1;                     /* before the first call, so that no fork is missed */
+    gpuarena__unlock(&gpuarena__registry_lock);
     code = gpuarena__cuda_find(&found, &count);
     if (code) return gpuarena__cuda_absent(code, failure);
-    gpuarena__lock(&gpuarena__registry_lock);
-    gpuarena__cuda_used = 1;
-    gpuarena__unlock(&gpuarena__registry_lock);
     if (device < -1 || found >= count) {
         gpuarena__put(&out, "device: %d; there are 0 to %d, and -1 is the current one", device, count - 1);
         return GPUARENA_INVALID_ARGUMENT;
@@ -3556,6 +3581,7 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     arena->config = *config;
     arena->config.driver = &arena->driver;
     arena->host_bytes = sizeof *arena;
+    arena->release_pass = 1;
     if (gpuarena__nodes_grow(arena) && gpuarena__lookup_grow(arena)) return arena;
     gpuarena__dismantle(arena);
     return NULL;
@@ -3601,7 +3627,8 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     arena->unit = arena->config.alignment;
     arena->limit = arena->config.limit_bytes;
     arena->step = arena->config.step_bytes;
-    arena->magic = GPUARENA__MAGIC;              /* from here on observers may look at it */
+    arena->magic = GPUARENA__MAGIC;              /* from here on observers may look at it, or fork */
+    gpuarena__register(arena);
     if (gpuarena__first_growth(arena, free_bytes, &obstacle)) return failure;
     gpuarena__grow_undo(arena);                  /* before anything is measured */
     failure = gpuarena__failure_of(arena, &obstacle);
@@ -3641,13 +3668,13 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
         else failure.result = GPUARENA_HOST_MEMORY;
     }
     if (failure.result == GPUARENA_OK) {
-        gpuarena__register(made);
         *arena = made;
         return GPUARENA_OK;
     }
     result = failure.result;                     /* not OK, as a compiler that inlines this can see */
     if (failure.result == GPUARENA_HOST_MEMORY) failure.reason = GPUARENA_REASON_HOST_MEMORY;
     if (made) {
+        gpuarena__unregister(made);              /* it may not have come so far: then this does nothing */
         (void)gpuarena__surrender(made, &ignored);
         /* what the driver does not take back is lost */
         while (made->ranges.count) gpuarena__range_forget(made, 0);
@@ -3808,7 +3835,7 @@ static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, 
 static void gpuarena__drain(gpuarena *arena, gpuarena_stream stream)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    if (arena->lost || gpuarena__range_release_to(arena, arena->limit, stream, &ignored)) return;
+    if (arena->lost || gpuarena__range_release_more(arena, arena->limit, stream, &ignored)) return;
     arena->stats.driver_error_count++;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # Compiles gpuarena.h and the libcudart substitute against the headers of other CUDA Toolkits than the one installed, in
-# C and C++, and links the substitute under that toolkit's name. .ci/cuda_headers fetches the headers; without, skipped.
-# Run: .ci/cuda_headers build/cuda_headers && make test TESTS=tests/cuda_headers.t
+# C and C++, and links the substitute under that toolkit's name. .ci/cuda_toolkits fetches them; without, skipped.
+# Run: .ci/cuda_toolkits build/cuda_toolkits && make test TESTS=tests/cuda_headers.t
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
@@ -9,12 +9,12 @@ use FindBin;
 use Test::More;
 
 my $root   = "$FindBin::Bin/..";
-my $folder = $ENV{GPUARENA_CUDA_HEADERS} // ($ENV{BUILD} // 'build') . '/cuda_headers';
+my $folder = $ENV{GPUARENA_CUDA_TOOLKITS} // ($ENV{BUILD} // 'build') . '/cuda_toolkits';
 my $dir    = tempdir(CLEANUP => 1);
 my @strict = qw(-Wall -Wextra -pedantic -Wconversion -Wshadow -Wcast-qual -Wundef -Werror -D_POSIX_C_SOURCE=200809L);
-my @found  = grep { -e "$_/cuda_runtime_api.h" } map { "$folder/$_" } qw(11.8 12.9);
+my @found  = grep { -e "$_/cuda_runtime_api.h" } map { "$folder/$_/include" } qw(11.8 12.9);
 
-plan skip_all => "no headers of other CUDA Toolkits in $folder: .ci/cuda_headers gets them" unless @found;
+plan skip_all => "no headers of other CUDA Toolkits in $folder: .ci/cuda_toolkits gets them" unless @found;
 
 sub compile {
     my ($include, $source, $object, @command) = @_;
@@ -65,7 +65,7 @@ sub test_substitute {
 }
 
 for my $include (@found) {
-    my ($version) = $include =~ /([0-9.]+)$/;
+    my ($version) = $include =~ m{([0-9.]+)/include$};
     test_header($version, $include);
     test_substitute($version, $include);
 }

@@ -13,7 +13,8 @@ my $root  = "$FindBin::Bin/..";
 my $dir   = tempdir(CLEANUP => 1);
 my @cuda  = split ' ', $ENV{CUDA_FLAGS} // '-DGPUARENA_NO_CUDA';
 
-plan skip_all => "no CUDA Toolkit: $build/libcudart-sim.so was not built" unless -e "$build/libcudart-sim.so";
+plan skip_all => 'built without the CUDA Toolkit' if grep { $_ eq '-DGPUARENA_NO_CUDA' } @cuda;
+plan skip_all => "no substitute in $build" unless -e "$build/libcudart-sim.so";
 plan skip_all => 'no C++ compiler: g++ was not found' if system('g++ --version >/dev/null 2>&1');
 
 # A sanitizer's runtime must come first in whoever loads the substitute: the same flags here.
@@ -54,5 +55,18 @@ for my $faults ('fail=cudaFree:1=700', 'fail=any:9+=719', 'fail=cudaFree:1+=4') 
         is("$status $signal", '0 0', "$faults, $when: exit status 0") or diag($output);
         unlike($output, qr/finding/, "$faults, $when: no finding");
     }
+}
+# the default stream that the build means, as CUDA's own calls in the same file do
+for my $mode ('', '-DCUDA_API_PER_THREAD_DEFAULT_STREAM') {
+    open my $source, '>', "$dir/stream.cc" or die;
+    print {$source} "#define GPUARENA_IMPLEMENTATION\n#include \"$root/gpuarena.h\"\n#include <cstdio>\nint main()\n{\n",
+        "    gpuarena_driver driver = GPUARENA_INIT;\n    if (gpuarena_driver_cuda(0, &driver)) return 1;\n",
+        "    std::printf(\"%d\", (int)driver.null_is_per_thread);\n}\n";
+    close $source;
+    my @build = ('g++', '-std=c++11', @flags, @cuda, $mode || (), "$dir/stream.cc", '-o', "$dir/stream", "-L$build/sim",
+                 '-lcudart', '-lpthread');
+    is(system(@build), 0, "built $mode");
+    local $ENV{LD_LIBRARY_PATH} = "$build/sim";
+    is(scalar qx("$dir/stream"), $mode ? 1 : 0, "null_is_per_thread $mode");
 }
 done_testing();

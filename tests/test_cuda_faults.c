@@ -24,10 +24,17 @@ static const char *const kind_names[] = { "cudaMalloc", "cudaFree", "cudaMemGetI
                                           "cudaGetDeviceCount" };
 static const struct { int code; gpuarena_result result; } codes[] = {
     { 1, GPUARENA_DRIVER_ERROR }, { 2, GPUARENA_OUT_OF_MEMORY }, { 3, GPUARENA_DRIVER_ERROR },
-    { 4, GPUARENA_DRIVER_ERROR }, { 35, GPUARENA_NOT_SUPPORTED }, { 46, GPUARENA_DRIVER_ERROR },
-    { 100, GPUARENA_NOT_SUPPORTED }, { 214, GPUARENA_DEVICE_LOST }, { 600, GPUARENA_DRIVER_ERROR },
-    { 700, GPUARENA_DEVICE_LOST }, { 710, GPUARENA_DEVICE_LOST }, { 719, GPUARENA_DEVICE_LOST },
-    { 801, GPUARENA_NOT_SUPPORTED }, { 900, GPUARENA_CAPTURE }, { 999, GPUARENA_DRIVER_ERROR },
+    { 4, GPUARENA_DRIVER_ERROR }, { 34, GPUARENA_NOT_SUPPORTED }, { 35, GPUARENA_NOT_SUPPORTED },
+    { 36, GPUARENA_NOT_SUPPORTED }, { 46, GPUARENA_DRIVER_ERROR }, { 100, GPUARENA_NOT_SUPPORTED },
+    { 214, GPUARENA_DEVICE_LOST }, { 220, GPUARENA_DEVICE_LOST }, { 226, GPUARENA_DEVICE_LOST },
+    { 600, GPUARENA_DRIVER_ERROR }, { 700, GPUARENA_DEVICE_LOST }, { 702, GPUARENA_DEVICE_LOST },
+    { 709, GPUARENA_DEVICE_LOST }, { 710, GPUARENA_DEVICE_LOST }, { 714, GPUARENA_DEVICE_LOST },
+    { 715, GPUARENA_DEVICE_LOST }, { 716, GPUARENA_DEVICE_LOST }, { 717, GPUARENA_DEVICE_LOST },
+    { 718, GPUARENA_DEVICE_LOST }, { 719, GPUARENA_DEVICE_LOST }, { 721, GPUARENA_DEVICE_LOST },
+    { 801, GPUARENA_NOT_SUPPORTED }, { 810, GPUARENA_DEVICE_LOST }, { 900, GPUARENA_CAPTURE },
+    { 901, GPUARENA_CAPTURE }, { 902, GPUARENA_CAPTURE }, { 903, GPUARENA_CAPTURE }, { 904, GPUARENA_CAPTURE },
+    { 905, GPUARENA_CAPTURE }, { 906, GPUARENA_CAPTURE }, { 907, GPUARENA_CAPTURE }, { 908, GPUARENA_CAPTURE },
+    { 911, GPUARENA_DEVICE_LOST }, { 999, GPUARENA_DRIVER_ERROR },
 };
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -78,25 +85,42 @@ static gpuarena_result life_step(life *self, int step)
     }
 }
 
-/* What must hold after every step, whatever failed: the caller's device and error slot, the arena's books. */
-static void judge_step(life *self, const plan *fault, gpuarena_result result, gpuarena_result without, int fired)
+/* What a step may answer: what it does without a fault; while the fault lasts, what the code means, or that the caller's
+   device could not be put back; after it, that there is less to be had. */
+static int is_allowed(const life *self, const plan *fault, gpuarena_result result, gpuarena_result without, int over)
 {
-    int device = -1, sticky = result_of(fault->code) == GPUARENA_DEVICE_LOST && sim_fail_fired(self->machine);
-    gpuarena_failure failure;
     gpuarena_result wanted = result_of(fault->code);
     if (self->step == 0 && wanted == GPUARENA_CAPTURE) wanted = GPUARENA_DRIVER_ERROR;   /* nothing there is captured */
-    int memory = wanted == GPUARENA_OUT_OF_MEMORY && result == GPUARENA_DRIVER_ERROR;    /* of calls that ask for none */
-    if (result != without && result != wanted && !memory) blame(self, gpuarena_result_name(result));
-    if (!fired && result != without && !sim_fail_fired(self->machine)) blame(self, "another result without a fault");
-    if (result != GPUARENA_OK) {
-        gpuarena_last_failure(NULL, &failure);
-        if (failure.result != result) blame(self, "the record is of another failure");
-        if (result == wanted && result != GPUARENA_OUT_OF_MEMORY && failure.driver_code != fault->code)
-            blame(self, "the record has another code");
-    }
+    if (result == without) return 1;
+    if (!sim_fail_fired(self->machine)) return 0;
+    if (wanted == GPUARENA_DEVICE_LOST && result == wanted) return 1;
+    if (over) return result == GPUARENA_OK || result == GPUARENA_OUT_OF_MEMORY;
+    if (result == wanted) return 1;
+    /* memory was refused to a call that asks for none */
+    return result == GPUARENA_DRIVER_ERROR
+        && (fault->kind == SIM_CALL_SET_DEVICE || wanted == GPUARENA_OUT_OF_MEMORY);
+}
+
+static void judge_record(life *self, const plan *fault, gpuarena_result result)
+{
+    gpuarena_failure failure;
+    gpuarena_last_failure(NULL, &failure);
+    int expected = failure.driver_code == fault->code
+        || (failure.driver_code == -1 && fault->kind == SIM_CALL_SET_DEVICE && result == GPUARENA_DRIVER_ERROR);
+    if (failure.result != result) blame(self, "the record is of another failure");
+    if (result != GPUARENA_OUT_OF_MEMORY && !expected) blame(self, "the record has another code");
+}
+
+/* What must hold after every step, whatever failed: the result, the caller's device and error slot, the arena's books.
+   over: the fault struck in an earlier step, and does not last. */
+static void judge_step(life *self, const plan *fault, gpuarena_result result, gpuarena_result without, int over)
+{
+    int device = -1, sticky = result_of(fault->code) == GPUARENA_DEVICE_LOST && sim_fail_fired(self->machine);
+    int restorable = fault->kind != SIM_CALL_SET_DEVICE || over || !sim_fail_fired(self->machine);
+    if (!is_allowed(self, fault, result, without, over)) blame(self, gpuarena_result_name(result));
+    if (result != GPUARENA_OK) judge_record(self, fault, result);
     if (!sticky && cudaPeekAtLastError() != cudaSuccess) blame(self, "an error was left in the slot");
-    int own_device = fault->kind != SIM_CALL_SET_DEVICE && fault->kind != SIM_CALL_GET_DEVICE;
-    if (!sticky && own_device) {
+    if (!sticky && restorable && fault->kind != SIM_CALL_GET_DEVICE) {
         if (cudaGetDevice(&device) != cudaSuccess || device != 0) blame(self, "the caller's device was not put back");
     }
     if (self->arena && gpuarena_check(self->arena, NULL, 0)) blame(self, "the books are corrupt");
@@ -132,14 +156,12 @@ static int live(const plan *fault, const gpuarena_result *without, gpuarena_resu
     self.machine = machine_attach(NULL);
     sim_fail_call(self.machine, fault->kind, fault->nth, fault->lasting, fault->code);
     for (int step = 0; step < LIFE_STEPS && !self.wrong; step++) {
-        int before = sim_fail_fired(self.machine);
+        int over = sim_fail_fired(self.machine) && !fault->lasting, skipped = step > 1 && !self.arena;
+        if (over) cudaSetDevice(0);              /* as the caller would, whose device could not be put back */
         self.step = step;
         gpuarena_result result = life_step(&self, step);
         if (learned) learned[step] = result;
-        int fired = sim_fail_fired(self.machine) && !before;
-        if (!learned && sim_fail_fired(self.machine) && !fired && !fault->lasting && step > 1) without = NULL;
-        int skipped = step > 1 && !self.arena;
-        judge_step(&self, fault, result, without && !skipped ? without[step] : result, fired);
+        judge_step(&self, fault, result, without && !skipped ? without[step] : result, over);
         judge_held(&self, fault);
     }
     int struck = sim_fail_fired(self.machine);

@@ -167,6 +167,20 @@ static void test_kinds(void)
     machine_detach(machine);
 }
 
+/* The caller's own error is kept when the driver table cannot be had. */
+static void test_error_before_absence(void)
+{
+    sim *machine = machine_attach("cudaGetDeviceCount:1=999;cudaGetDeviceCount:2=999");
+    gpuarena_driver driver = GPUARENA_INIT;
+    CHECK_INT(gpuarena_driver_cuda(0, &driver), ==, GPUARENA_DRIVER_ERROR);
+    CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
+    CHECK_INT(cudaSetDevice(99), ==, cudaErrorInvalidDevice);
+    CHECK_INT(gpuarena_driver_cuda(0, &driver), ==, GPUARENA_DRIVER_ERROR);
+    CHECK_INT(cudaGetLastError(), !=, cudaSuccess);
+    CHECK(driver.classify == NULL);
+    machine_detach(machine);
+}
+
 typedef struct absence { const char *faults; int code; gpuarena_result result; const char *says; } absence;
 
 /* Whatever the runtime answers, creation ends with a result, the code and a sentence, and leaves nothing. */
@@ -176,7 +190,7 @@ static void test_absence(void)
         { "any:1+=35", 35, GPUARENA_NOT_SUPPORTED, "cudaErrorInsufficientDriver (35): no CUDA driver" },
         { "any:1+=34", 34, GPUARENA_NOT_SUPPORTED, "cudaErrorStubLibrary" },
         { "any:1+=100", 100, GPUARENA_NOT_SUPPORTED, "cudaErrorNoDevice (100): the driver sees no CUDA device" },
-        { "any:1+=3", 3, GPUARENA_DRIVER_ERROR, "cudaErrorInitializationError" },
+        { "any:1+=3", 3, GPUARENA_DRIVER_ERROR, "cudaErrorInitializationError (3): or a fork of a process" },
         { "any:1+=4", 4, GPUARENA_DRIVER_ERROR, "cudaErrorCudartUnloading" },
         { "cudaGetDeviceCount:1=719", 719, GPUARENA_DEVICE_LOST, "cudaErrorLaunchFailure" },
         { "cudaGetDevice:1=46", 46, GPUARENA_DRIVER_ERROR, "cudaErrorDevicesUnavailable" },
@@ -197,6 +211,7 @@ static void test_absence(void)
         CHECK_INT(failure.driver_code, ==, rows[row].code);
         CHECK_MSG(strstr(text, rows[row].says) != NULL, "%s: %s", rows[row].faults, text);
         CHECK(arena == NULL);
+        CHECK_U64(failure.missing_bytes, ==, result == GPUARENA_OUT_OF_MEMORY ? MIB(2) : 0);
         machine_detach(machine);
     }
 }
@@ -208,7 +223,8 @@ static void test_return_fails(void)
     gpuarena_driver driver = GPUARENA_INIT;
     void *ptr = &driver;
     gpuarena_driver_cuda(1, &driver);
-    CHECK_INT(driver.memory.obtain(&driver, GPUARENA_MEMORY_DEVICE, &ptr, MIB(2), NULL), ==, 46);
+    CHECK_INT(driver.memory.obtain(&driver, GPUARENA_MEMORY_DEVICE, &ptr, MIB(2), NULL), ==, -1);
+    CHECK_STR(driver.code_name(&driver, -1), "the caller's device could not be made current again");
     CHECK(ptr == &driver);
     CHECK_U64(machine_held(machine, 1), ==, 0);
     CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
@@ -221,6 +237,34 @@ static void test_return_fails(void)
     CHECK_INT(driver.memory.give_back(&driver, GPUARENA_MEMORY_DEVICE, ptr, MIB(2), NULL), ==, 0);
     CHECK_U64(machine_held(machine, 1), ==, 0);
     CHECK(sim_finding(machine, 0) == NULL);
+    machine_detach(machine);
+}
+
+static void test_info_return_fails(void)
+{
+    sim *machine = machine_attach("cudaSetDevice:2=46;cudaMemGetInfo:2=46");
+    gpuarena_driver driver = GPUARENA_INIT;
+    uint64_t free_bytes = 5, total_bytes = 6;
+    gpuarena_driver_cuda(1, &driver);
+    CHECK_INT(driver.memory.info(&driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes), ==, -1);
+    CHECK_INT(driver.memory.info(&driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes), ==, 46);
+    CHECK(free_bytes == 5 && total_bytes == 6);
+    CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
+    machine_detach(machine);
+}
+
+/* What is wrong with the caller's device is not wrong with the arena's. */
+static void test_wrong_caller(void)
+{
+    sim *machine = machine_attach("cudaSetDevice:4=2");
+    gpuarena *arena = arena_on(1, 0);            /* two to look at the memory */
+    void *ptr = NULL;
+    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(2), NULL), ==, GPUARENA_DRIVER_ERROR);
+    CHECK_INT(last().driver_code, ==, -1);
+    CHECK_STR(last().detail, "the caller's device could not be made current again");
+    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(2), NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
     machine_detach(machine);
 }
 
@@ -247,6 +291,9 @@ static void run(void)
     test_absence();
     test_return_fails();
     test_give_back_return_fails();
+    test_info_return_fails();
+    test_wrong_caller();
+    test_error_before_absence();
 }
 #endif
 

@@ -302,7 +302,9 @@ static void test_not_taken_back(void)
     CHECK_U64(stats.fail_count, ==, 0);
     CHECK_U64(stats.reserved_bytes, ==, MIB(12));
     CHECK_INT(gpuarena_free(arena, second, NULL), ==, GPUARENA_OK);
-    CHECK_U64(device.held_bytes, ==, 0);
+    CHECK_U64(device.held_bytes, ==, MIB(4));                /* a free does not ask again for what was refused, */
+    CHECK_INT(gpuarena_set_limit(arena, MIB(2)), ==, GPUARENA_OK);
+    CHECK_U64(device.held_bytes, ==, 0);                     /* the next call that releases does */
     CHECK_INT(gpuarena_set_limit(arena, GPUARENA_NO_LIMIT), ==, GPUARENA_OK);
     first = state_alloc(arena, MIB(4));
     second = state_alloc(arena, MIB(8));

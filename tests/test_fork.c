@@ -120,6 +120,28 @@ static int child_forks_again(gpuarena *arena, void *block)
     return gpuarena_destroy(own) ? 4 : 0;
 }
 
+/* Two more arenas: every one is marked, not the first alone. */
+static int child_is_refused_by_all(gpuarena *arena, void *block)
+{
+    gpuarena *const *others = block;
+    (void)arena;
+    return gpuarena_reserve(others[0], 1) != GPUARENA_FORKED || gpuarena_reserve(others[1], 1) != GPUARENA_FORKED;
+}
+
+static void test_several(void)
+{
+    static fake_device devices[2];
+    gpuarena *arenas[2];
+    for (int at = 0; at < 2; at++) {
+        fake_open(&devices[at], GIB(1));
+        gpuarena_config config = fake_config(&devices[at]);
+        arenas[at] = state_arena(&config);
+    }
+    CHECK_INT(in_child(child_is_refused_by_all, arenas[0], arenas), ==, 0);
+    CHECK_INT(gpuarena_destroy(arenas[0]), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(arenas[1]), ==, GPUARENA_OK);
+}
+
 static void test_child(void)
 {
     fake_open(&device, GIB(1));
@@ -172,6 +194,46 @@ static void test_busy_locks(void)
     CHECK_INT(gpuarena_destroy(busy_arena), ==, GPUARENA_OK);
 }
 
+/* A handler of the program's own, registered before any arena was made, with a lock under which arenas are called:
+   held across forks as the header's own lock must not be. */
+static pthread_mutex_t program_lock = PTHREAD_MUTEX_INITIALIZER;
+static void program_before(void) { pthread_mutex_lock(&program_lock); }
+static void program_after(void)  { pthread_mutex_unlock(&program_lock); }
+
+static void *call_under_lock(void *unused)
+{
+    while (!__atomic_load_n(&busy_end, __ATOMIC_ACQUIRE)) {
+        pthread_mutex_lock(&program_lock);
+        for (int call = 0; call < 100; call++) (void)gpuarena_owner(&device);
+        pthread_mutex_unlock(&program_lock);
+    }
+    return unused;
+}
+
+static int child_does_nothing(gpuarena *arena, void *block)
+{
+    (void)arena, (void)block;
+    return 0;
+}
+
+static void test_handlers_of_others(void)
+{
+    pthread_t worker;
+    int good = 0;
+    fake_open(&device, GIB(1));
+    gpuarena_config config = fake_config(&device);
+    gpuarena *arena = state_arena(&config);
+    busy_end = 0;
+    CHECK_INT(pthread_create(&worker, NULL, call_under_lock, NULL), ==, 0);
+    alarm(60);                                   /* a deadlock ends here */
+    for (int round = 0; round < FORK_COUNT; round++) good += in_child(child_does_nothing, arena, NULL) == 0;
+    alarm(0);
+    __atomic_store_n(&busy_end, 1, __ATOMIC_RELEASE);
+    pthread_join(worker, NULL);
+    CHECK_INT(good, ==, FORK_COUNT);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+}
+
 static int forked_status = -1;
 
 /* Forks while the arena's lock is held by this very thread. */
@@ -193,9 +255,65 @@ static void test_inside_callback(void)
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
 }
 
+/* The child goes on inside the call, out of the callback: it makes no driver call, and gives nothing back. */
+static uint64_t calls_at_fork;
+static pid_t inside_process;
+
+static void fork_and_return(gpuarena *arena, const gpuarena_action *action, void *user)
+{
+    (void)arena, (void)user;
+    if (action->kind != GPUARENA_ACTION_RELEASE || inside_process) return;
+    calls_at_fork = device.calls[FAKE_GIVE_BACK];
+    fflush(stdout);
+    inside_process = fork();
+}
+
+static void test_return_from_callback(void)
+{
+    int status = -1;
+    fake_open(&device, GIB(1));
+    gpuarena_config config = fake_config(&device);
+    config.growth = GPUARENA_GROWTH_EXACT;
+    gpuarena *arena = state_arena(&config);
+    for (int block = 0; block < 4; block++) state_alloc(arena, MIB(2));
+    CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
+    gpuarena_observe(arena, fork_and_return, NULL);
+    gpuarena_result result = gpuarena_trim(arena, 0, NULL);
+    if (inside_process == 0) _exit(device.calls[FAKE_GIVE_BACK] == calls_at_fork ? 0 : 1);
+    CHECK_INT(result, ==, GPUARENA_OK);
+    CHECK(waitpid(inside_process, &status, 0) == inside_process && WIFEXITED(status));
+    CHECK_INT(WEXITSTATUS(status), ==, 0);
+    CHECK_U64(device.calls[FAKE_GIVE_BACK], ==, 4);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+}
+
+/* Forked while an arena is made: it is the parent's. */
+static void fork_at_growth(gpuarena *arena, const gpuarena_action *action, void *user)
+{
+    (void)user;
+    if (action->kind == GPUARENA_ACTION_GROW) forked_status = in_child(child_is_refused, arena, &device);
+}
+
+static void test_inside_creation(void)
+{
+    fake_open(&device, GIB(1));
+    gpuarena_config config = fake_config(&device);
+    config.initial_bytes = MIB(4);
+    config.observe = fork_at_growth;
+    forked_status = -1;
+    gpuarena *arena = state_arena(&config);
+    CHECK_INT(forked_status, ==, 0);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+}
+
 int main(void)
 {
+    pthread_atfork(program_before, program_after, program_after);
     test_child();
+    test_several();
+    test_handlers_of_others();
+    test_return_from_callback();
+    test_inside_creation();
     test_busy_locks();
     test_inside_callback();
     return tap_done();

@@ -263,6 +263,31 @@ static void test_refused_release(void)
     state_end(arena, &device, "refused release");
 }
 
+/* Above a lowered limit a free asks the driver for what became idle, not again for all that it refused before. */
+static void test_refused_drain(void)
+{
+    void *blocks[20];
+    gpuarena_stats stats;
+    fake_open(&device, GIB(1));
+    gpuarena_config config = fake_config(&device);
+    config.growth = GPUARENA_GROWTH_EXACT;
+    gpuarena *arena = state_arena(&config);
+    for (int block = 0; block < 20; block++) blocks[block] = state_alloc(arena, MIB(2));
+    for (int block = 0; block < 10; block++) gpuarena_free(arena, blocks[block], NULL);
+    fake_forget_calls(&device);
+    fake_fail(&device, FAKE_ON_GIVE_BACK, 1, FAKE_FOR_EVER, GPUARENA_STATUS_FAILED);
+    CHECK_INT(gpuarena_set_limit(arena, MIB(2)), ==, GPUARENA_DRIVER_ERROR);
+    CHECK_U64(device.calls[FAKE_GIVE_BACK], ==, 10);
+    for (int block = 10; block < 20; block++) CHECK_INT(gpuarena_free(arena, blocks[block], NULL), ==, GPUARENA_OK);
+    CHECK_U64(device.calls[FAKE_GIVE_BACK], ==, 20);
+    gpuarena_get_stats(arena, &stats);
+    CHECK_U64(stats.driver_error_count, ==, 10);
+    fake_heal(&device);
+    CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_OK);
+    CHECK_U64(device.held_bytes, ==, 0);
+    state_end(arena, &device, "refused drain");
+}
+
 /* Idle segments that are not in the way stay. */
 static void test_release_for_room(void)
 {
@@ -308,6 +333,7 @@ int main(void)
     test_reserve();
     test_trim();
     test_refused_release();
+    test_refused_drain();
     test_release_for_room();
     test_initial();
     return tap_done();

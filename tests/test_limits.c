@@ -136,6 +136,21 @@ static void test_huge(void)
     state_end(arena, &device, "huge");
 }
 
+/* No arena could hold it: refused before the driver is asked. */
+static void test_reserve_too_large(void)
+{
+    gpuarena_failure failure;
+    fake_open(&device, GIB(1));
+    gpuarena_config config = fake_config(&device);
+    gpuarena *arena = state_arena(&config);
+    fake_forget_calls(&device);
+    CHECK_INT(gpuarena_reserve(arena, ((uint64_t)1 << 49) + 1), ==, GPUARENA_OUT_OF_MEMORY);
+    gpuarena_last_failure(arena, &failure);
+    CHECK_INT(failure.reason, ==, GPUARENA_REASON_TOO_LARGE);
+    CHECK_U64(device.calls[FAKE_OBTAIN], ==, 0);
+    state_end(arena, &device, "reserve too large");
+}
+
 static void test_set_limit(void)
 {
     gpuarena *arena = open_limited(GIB(1), MIB(64), GPUARENA_GROWTH_EXACT);
@@ -272,6 +287,7 @@ int main(void)
     test_full_limit();
     test_capped();
     test_huge();
+    test_reserve_too_large();
     test_set_limit();
     test_refused_below();
     test_missing();

@@ -125,6 +125,27 @@ static void test_sums(void)
     VIOLATE(arena->lookup.capacity_log2, 4, "a live block is not found by its address");
 }
 
+/* A digest without a block behind it. */
+static void test_wild_slot(void)
+{
+    char message[100];
+    gpuarena__class *held = &arena->bins.classes[0], old = *held;
+    held->digests = 1;
+    held->nodes[0] = 0x7fffffff;
+    arena->bins.slots[0] |= 1;
+    arena->bins.octaves |= 1;
+    CHECK_INT(gpuarena_check(arena, message, sizeof message), ==, GPUARENA_CORRUPT);
+    CHECK_MSG(strncmp(message, "a link leads to no block", 24) == 0, "a link leads to no block: %s", message);
+    gpuarena_failure failure;
+    gpuarena_last_failure(arena, &failure);
+    CHECK_STR(failure.detail, message);
+    CHECK_STR(failure.arena, "arena");
+    *held = old;
+    arena->bins.slots[0] &= ~(uint64_t)1;
+    arena->bins.octaves &= ~(uint64_t)1;
+    CHECK_INT(gpuarena_check(arena, message, sizeof message), ==, GPUARENA_OK);
+}
+
 /* A slot of the table that holds a node which is not live, and nodes that belong nowhere. */
 static void test_tables(void)
 {
@@ -147,6 +168,7 @@ int main(void)
     test_ranges();
     test_bins();
     test_sums();
+    test_wild_slot();
     test_tables();
     CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
