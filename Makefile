@@ -173,7 +173,7 @@ EXPORT_CUB    := { global: cub_library_*; cudart_attach; cudart_build; local: *;
 $(BUILD)/libcudart-sim.so: $(PIC_SOURCES:%.c=$(BUILD)/pic/%.o) $(BUILD)/stamp.sources
 	@echo "  LINK $@"
 	$(Q)echo '$(EXPORT_CUDART)' > $(BUILD)/cudart.map
-	$(Q)$(LINK) -shared -Wl,-soname,$(CUDA_SONAME) -Wl,--version-script,$(BUILD)/cudart.map -Wl,-z,now $(WHOLE) -o $@ \
+	$(Q)$(LINK) -shared -Wl,-soname,$(CUDA_SONAME) -Wl,--version-script,$(BUILD)/cudart.map -Wl,-z,now,-z,nodelete $(WHOLE) -o $@ \
 	    $(filter %.o,$^) $(LIBS)
 
 $(BUILD)/sim/libcudart.so: $(BUILD)/libcudart-sim.so

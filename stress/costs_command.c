@@ -3,8 +3,11 @@
    Tested by tests/costs.t. */
 #include "costs_command.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "costs_fit.h"
 #include "plan.h"
 #include "report/environment.h"
 #include "report/output.h"
@@ -42,8 +45,62 @@ static int costs_of_device(const plan *self, costs_table *made, problem *why)
     device *measured = device_open(&self->settings.device, why);
     if (!measured) return -1;
     int failed = costs_measure(device_driver(measured), made, why);
-    device_close(measured);
-    return failed;
+    return device_close(measured, why) || failed ? -1 : 0;
+}
+
+/* A newline of the command line would end the comment that it stands in. */
+static void costs_print_word(FILE *out, const char *word)
+{
+    char *text = strdup(word);
+    for (char *at = text; at && *at; at++) {
+        if ((unsigned char)*at < ' ' || *at == 127) *at = '?';
+    }
+    cli_print_word(out, text ? text : "?");
+    free(text);
+}
+
+/* Numbers of a GPU are worth what is known of where they come from. A simulated device's are the same every day. */
+static void costs_origin(FILE *about, const char *const *argv)
+{
+    char date[16] = "";
+    time_t now = time(NULL);
+    const struct tm *day = localtime(&now);
+    if (day) strftime(date, sizeof date, "%Y-%m-%d", day);
+    fprintf(about, "\nmeasured on %s by:", date);
+    for (; *argv; argv++) {
+        fputc(' ', about);
+        costs_print_word(about, *argv);
+    }
+}
+
+/* NULL and a problem: no host memory. */
+static char *costs_about(const plan *self, const char *const *argv, problem *why)
+{
+    char *text = NULL, line[512];
+    size_t length = 0;
+    const cuda_environment *environment = plan_environment(self);
+    FILE *about = open_memstream(&text, &length);
+    if (about) {
+        fprintf(about, "%s: %s", self->device,
+                environment ? environment_line(environment, line, sizeof line) : "simulated, virtual nanoseconds");
+        if (environment) costs_origin(about, argv);
+    }
+    if (!about || fclose(about) || !text) {
+        free(text);
+        problem_set(why, EXIT_HARNESS, "no host memory for the text about the device");
+        return NULL;
+    }
+    return text;
+}
+
+/* The file says nothing of these, so that whoever reads it takes them from the defaults. */
+static void costs_tell_missing(const costs_table *table)
+{
+    for (int kind = 0; kind < SIM_COST_KINDS; kind++) {
+        if (!costs_measures((sim_cost_kind)kind) || costs_fit_kind(table, (sim_cost_kind)kind).row_count) continue;
+        fprintf(stderr, "stress: %s was not measured and is left out: no call was of that kind\n",
+                costs_kind_name((sim_cost_kind)kind));
+    }
 }
 
 int costs_command(const cli *asked, const char *const *argv, problem *why)
@@ -51,16 +108,17 @@ int costs_command(const cli *asked, const char *const *argv, problem *why)
     plan self;
     output made;
     costs_table table;
-    char about[600], line[512];
-    (void)argv;
     memset(&self, 0, sizeof self);
     if (costs_options(asked, why) || costs_output(asked, &made, why) || plan_device(&self, asked, why)) {
         return why->exit_code;
     }
-    const cuda_environment *environment = plan_environment(&self);
-    snprintf(about, sizeof about, "%s: %s", self.device,
-             environment ? environment_line(environment, line, sizeof line) : "simulated, virtual nanoseconds");
-    if (asked->values[CLI_VERBOSE].given) fprintf(stderr, "stress: device %s\n", about);
-    const output_material material = { NULL, about, NULL, environment, &table };
-    return costs_of_device(&self, &table, why) || output_write(&made, &material, why) ? why->exit_code : EXIT_PASS;
+    char *about = costs_about(&self, argv, why);
+    if (!about) return why->exit_code;
+    if (asked->values[CLI_VERBOSE].given) fprintf(stderr, "stress: device %.*s\n", (int)strcspn(about, "\n"), about);
+    const output_material material = { NULL, about, NULL, plan_environment(&self), &table };
+    int failed = costs_of_device(&self, &table, why);
+    if (!failed && !asked->values[CLI_QUIET].given) costs_tell_missing(&table);
+    failed = failed || output_write(&made, &material, why);
+    free(about);
+    return failed ? why->exit_code : EXIT_PASS;
 }

@@ -21,6 +21,11 @@ static const char *const fit_meanings[SIM_COST_KINDS] = {
 #undef X
 };
 
+const char *costs_kind_name(sim_cost_kind kind)
+{
+    return fit_names[kind];
+}
+
 typedef struct fit_value { double value, weight; } fit_value;
 
 static int fit_by_value(const void *left, const void *right)
@@ -111,10 +116,33 @@ static void costs_write_rows(FILE *out, const costs_table *table)
     }
 }
 
+/* How much of a text goes on one line of comment: up to a line's end, else whole words, else as much as there is
+   room for. */
+static size_t costs_line(const char *text)
+{
+    size_t length = strcspn(text, "\n");
+    if (length <= FIT_COMMENT) return length;
+    for (length = FIT_COMMENT; length && text[length] != ' '; length--) continue;
+    return length ? length : FIT_COMMENT;
+}
+
+static void costs_write_about(FILE *out, const char *about)
+{
+    while (*about) {
+        size_t length = costs_line(about);
+        fprintf(out, "# %.*s\n", (int)length, about);
+        about += length;
+        about += *about == ' ' || *about == '\n';
+    }
+}
+
 void costs_write(FILE *out, const costs_table *table, const char *about)
 {
-    for (; *about; about += strnlen(about, FIT_COMMENT)) fprintf(out, "# %.*s\n", FIT_COMMENT, about);
+    costs_write_about(out, about);
     costs_write_rows(out, table);
+    for (size_t index = 0; index < table->refused_count; index++) {
+        fprintf(out, "# stopped at %" PRIu64 " bytes: no memory\n", table->refused[index]);
+    }
     fputs("# per MiB: median of the slopes between sizes, weighted by their distance; fixed: median of the rest\n"
           "# name fixed_ns per_mib_ns\n", out);
     for (int kind = 0; kind < SIM_COST_KINDS; kind++) {

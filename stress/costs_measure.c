@@ -114,12 +114,24 @@ static void costs_settle(costs_bench *bench, uint64_t bytes)
     }
 }
 
+static void costs_refused(costs_bench *bench, uint64_t bytes)
+{
+    costs_table *table = bench->table;
+    if (table->refused_count < COSTS_MOST_REFUSED) table->refused[table->refused_count++] = bytes;
+}
+
+/* No memory for one call may be another process's doing, and pass. */
 static int costs_size(costs_bench *bench, uint64_t bytes)
 {
-    int failed = 0;
-    for (int repeat = 0; repeat <= COSTS_REPEATS && !failed; repeat++) failed = costs_turn(bench, bytes, repeat > 0);
+    int refusals = 0;
+    for (int repeat = 0; repeat <= COSTS_REPEATS && refusals <= COSTS_REPEATS / 2; repeat++) {
+        int failed = costs_turn(bench, bytes, repeat > 0);
+        if (failed < 0) return -1;
+        refusals += failed;
+    }
+    if (refusals > COSTS_REPEATS / 2) costs_refused(bench, bytes);
     costs_settle(bench, bytes);
-    return failed;
+    return 0;
 }
 
 /* Sizes times `factor` from the smallest on, below the end and while they fit into half of what is free. */
@@ -127,9 +139,10 @@ static int costs_sizes(costs_bench *bench, uint64_t bytes, uint64_t factor, uint
 {
     uint64_t free_bytes;
     if (costs_free_bytes(bench, &free_bytes)) return -1;
-    int failed = 0;
-    for (; bytes < end && bytes <= free_bytes / 2 && !failed; bytes *= factor) failed = costs_size(bench, bytes);
-    return failed < 0 ? -1 : 0;
+    for (; bytes < end && bytes <= free_bytes / 2; bytes *= factor) {
+        if (costs_size(bench, bytes)) return -1;
+    }
+    return 0;
 }
 
 /* Small sizes beside a piece that keeps their slab open. */
@@ -137,6 +150,7 @@ static int costs_slabs(costs_bench *bench)
 {
     void *keeper = NULL;
     int failed = costs_obtain(bench, COSTS_SMALLEST, &keeper);
+    if (failed > 0) costs_refused(bench, COSTS_SMALLEST);
     if (failed) return failed < 0 ? -1 : 0;
     failed = costs_sizes(bench, COSTS_SMALLEST, 4, SIM_GRANULE);
     return costs_give_back(bench, COSTS_SMALLEST, keeper) || failed ? -1 : 0;
@@ -153,12 +167,21 @@ static int costs_info(costs_bench *bench)
     return 0;
 }
 
+int costs_measures(sim_cost_kind kind)
+{
+    static const sim_cost_kind measured[] = { SIM_COST_MALLOC_SLAB, SIM_COST_MALLOC_BLOCK, SIM_COST_FREE_SLAB,
+                                              SIM_COST_FREE_BLOCK, SIM_COST_INFO };
+    size_t at = 0;
+    while (at < sizeof measured / sizeof measured[0] && measured[at] != kind) at++;
+    return at < sizeof measured / sizeof measured[0];
+}
+
 int costs_measure(const gpuarena_driver *driver, costs_table *made, problem *why)
 {
     costs_bench bench;
     size_t given_back = 0;
     memset(&bench, 0, sizeof bench);
-    made->count = 0;
+    made->count = made->refused_count = 0;
     bench.driver = driver;
     bench.table = made;
     bench.why = why;

@@ -8,7 +8,7 @@
 #include "problem.h"
 #include "sim/costs.h"
 
-enum { COSTS_REPEATS = 15, COSTS_MOST_ROWS = 64 };
+enum { COSTS_REPEATS = 15, COSTS_MOST_ROWS = 64, COSTS_MOST_REFUSED = 32 };
 
 typedef struct costs_row {                       /* one kind of call at one size */
     sim_cost_kind kind;
@@ -19,10 +19,15 @@ typedef struct costs_row {                       /* one kind of call at one size
 typedef struct costs_table {
     costs_row rows[COSTS_MOST_ROWS];             /* by kind as met, then by size */
     size_t    count;
+    uint64_t  refused[COSTS_MOST_REFUSED];       /* sizes at which there was no memory for most of the calls */
+    size_t    refused_count;
 } costs_table;
 
+int costs_measures(sim_cost_kind kind);          /* whether it is one of the kinds that costs_measure looks for */
+
 /* obtain, give_back and info at sizes from 1 KiB to 16 GiB, as far as half of what is free goes; every first call of
-   a size is left out. Time is driver->now_ns where there is one, else the host's monotonic clock. Nothing stays held.
+   a size is left out. Where memory runs out, other repeats and other sizes go on; a row needs most of its calls. Time
+   is driver->now_ns where there is one, else the host's monotonic clock. Nothing stays held.
    -1 and EXIT_HARNESS: a call failed, or there is too little memory to tell a fixed part from one per MiB. */
 int costs_measure(const gpuarena_driver *driver, costs_table *made, problem *why);
 

@@ -14,9 +14,10 @@ cuda_device *cuda_device_open(int ordinal, gpuarena_driver *driver, problem *why
     return NULL;
 }
 
-void cuda_device_close(cuda_device *self)
+int cuda_device_close(cuda_device *self, problem *why)
 {
-    (void)self;
+    (void)self; (void)why;
+    return 0;
 }
 
 void cuda_device_count(const cuda_device *self, device_counters *counters)
@@ -46,6 +47,7 @@ int cuda_device_verify(cuda_device *self, const void *ptr, uint64_t bytes, uint6
 #else
 
 #include <cuda_runtime_api.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,7 +130,7 @@ cuda_device *cuda_device_open(int ordinal, gpuarena_driver *driver, problem *why
     if (made) made->window = malloc(CUDA_DEVICE_WINDOW);
     if (!made || !made->window) problem_set(why, EXIT_HARNESS, "no host memory for a CUDA device");
     if (!made || !made->window || cuda_device_connect(made, ordinal, why)) {
-        cuda_device_close(made);
+        (void)cuda_device_close(made, why);      /* holds nothing yet */
         return NULL;
     }
     memset(driver, 0, sizeof *driver);
@@ -143,17 +145,33 @@ cuda_device *cuda_device_open(int ordinal, gpuarena_driver *driver, problem *why
     return made;
 }
 
-void cuda_device_close(cuda_device *self)
+/* What stays has the code of the last call that failed. */
+static uint64_t cuda_device_give_back_all(cuda_device *self, int *failed)
 {
-    if (!self) return;
-    for (size_t at = 0; at < self->ranges.capacity; at++) {
-        const device_range *range = &self->ranges.slots[at];
-        if (range->bytes) self->inner.memory.give_back(&self->inner, GPUARENA_MEMORY_DEVICE,
-                                                       (void *)(uintptr_t)range->address, range->bytes, NULL);
+    uint64_t kept_bytes = 0;
+    for (size_t at = 0; at < self->ranges.held.capacity; at++) {
+        const device_range *range = &self->ranges.held.slots[at];
+        void *ptr = (void *)(uintptr_t)range->address;
+        if (!range->bytes) continue;
+        int code = self->inner.memory.give_back(&self->inner, GPUARENA_MEMORY_DEVICE, ptr, range->bytes, NULL);
+        if (!code) continue;
+        *failed = code;
+        kept_bytes += range->bytes;
     }
+    return kept_bytes;
+}
+
+int cuda_device_close(cuda_device *self, problem *why)
+{
+    int code = 0, ordinal = self ? self->inner.device : 0;
+    if (!self) return 0;
+    uint64_t kept_bytes = cuda_device_give_back_all(self, &code);
     device_ranges_clear(&self->ranges);
     free(self->window);
     free(self);
+    if (!kept_bytes) return 0;
+    return problem_set(why, EXIT_HARNESS, "%" PRIu64 " bytes could not be given back to cuda:%d: %s (%d)", kept_bytes,
+                       ordinal, cudaGetErrorName((cudaError_t)code), code);
 }
 
 void cuda_device_count(const cuda_device *self, device_counters *counters)

@@ -11,8 +11,8 @@ typedef struct cuda_device cuda_device;
 
 /* As device_open; *driver: the counting table, for as long as the device is open. */
 cuda_device *cuda_device_open(int ordinal, gpuarena_driver *driver, problem *why);
-/* Gives back what is on the list still; NULL is fine. */
-void cuda_device_close(cuda_device *self);
+/* Gives back what is on the list still. -1 and EXIT_HARNESS: how much could not be; NULL is fine. */
+int cuda_device_close(cuda_device *self, problem *why);
 
 /* *counters zeroed before. */
 void cuda_device_count(const cuda_device *self, device_counters *counters);

@@ -36,16 +36,18 @@ device *device_open(const device_config *config, problem *why)
         return NULL;
     }
     if (!device_connect(made, config, why)) return made;
-    device_close(made);
+    device_close(made, NULL);
     return NULL;
 }
 
-void device_close(device *self)
+int device_close(device *self, problem *why)
 {
-    if (!self) return;
-    cuda_device_close(self->cuda);
+    problem unheard = { 0, "" };
+    if (!self) return 0;
+    int failed = cuda_device_close(self->cuda, why ? why : &unheard);
     sim_destroy(self->machine);
     free(self);
+    return failed;
 }
 
 const gpuarena_driver *device_driver(const device *self)

@@ -19,7 +19,8 @@ typedef struct device_counters {                 /* since the device was opened 
     uint64_t call_vns;                           /* simulated: host time spent in them; CUDA: 0, see is_virtual */
     int      is_virtual;                         /* 1: there is a virtual clock, and call_vns is its */
     uint64_t held_bytes;                         /* simulated: physical. CUDA: what was obtained through the table,
-                                                    in granules of 2 MiB; pieces share them: at least this */
+                                                    in whole granules of 2 MiB, and of pieces below that every
+                                                    granule one lies in: the device keeps at least this */
     uint64_t held_peak_bytes;                    /* highest so far, not only between operations */
     uint64_t findings;                           /* what the judge reported; CUDA: 0 */
     uint64_t lies_held;                          /* of injected lies (sim/faults.h), not given back yet; CUDA: 0 */
@@ -28,9 +29,11 @@ typedef struct device_counters {                 /* since the device was opened 
 typedef struct device device;
 
 /* NULL and a problem: a bad configuration is EXIT_USAGE, a CUDA device that is absent or a build without CUDA
-   EXIT_NO_DEVICE, all else EXIT_HARNESS. Closing gives back all that is held still; NULL is fine. */
+   EXIT_NO_DEVICE, all else EXIT_HARNESS. */
 device *device_open(const device_config *config, problem *why);
-void    device_close(device *self);
+/* Gives back all that is held still. -1 and EXIT_HARNESS: some of it stays on a CUDA device; the device is closed all
+   the same. self NULL is fine, so is why NULL: nobody is told. */
+int     device_close(device *self, problem *why);
 
 /* The table through which policies reach it; lives as long as the device. Its memory group counts. */
 const gpuarena_driver *device_driver(const device *self);

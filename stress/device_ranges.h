@@ -9,11 +9,15 @@
 
 typedef struct device_range { uint64_t address, bytes; } device_range;
 
-typedef struct device_ranges {                   /* zeroed: none */
+typedef struct device_table {                    /* zeroed: empty */
     device_range *slots;                         /* open addressing, linear probes; bytes 0: empty */
     size_t        count, capacity;               /* at most half full; capacity 0 or a power of two */
-    uint64_t      block_bytes;                   /* of ranges of a granule and more: each in whole granules */
-    uint64_t      piece_bytes;                   /* of smaller ones: each in multiples of 256 */
+} device_table;
+
+typedef struct device_ranges {                   /* zeroed: none */
+    device_table held;
+    device_table pages;                          /* granules in which small ranges lie; bytes: how many of them */
+    uint64_t     block_bytes;                    /* of ranges of a granule and more: each in whole granules */
 } device_ranges;
 
 /* Room for one more, so that adding cannot fail. -1: no host memory. */
@@ -23,7 +27,8 @@ void device_ranges_add(device_ranges *self, uint64_t address, uint64_t bytes);
 int  device_ranges_remove(device_ranges *self, uint64_t address);            /* 0: no range begins there */
 /* 1: the bytes lie wholly in one range. At once where they begin with it, else after a look at all ranges. */
 int  device_ranges_hold(const device_ranges *self, uint64_t address, uint64_t bytes);
-/* Blocks, and pieces packed as tightly as they go: the device holds at least this. */
+/* Ranges of a granule and more in whole granules, and every granule in which a smaller one lies, once. The device
+   holds at least this: it may keep what nothing lies in. */
 uint64_t device_ranges_bytes(const device_ranges *self);
 void device_ranges_clear(device_ranges *self);
 

@@ -44,7 +44,7 @@ static const char help_bottom[] =
     "  2   usage: an option, name, key or input file\n"
     "  3   verification failed: the line 'repro:' on stderr shows it again\n"
     "  4   device or harness error, or output that could not be written\n"
-    "  77  the device asked for is not there\n"
+    "  77  the device asked for is not there, or a policy's library is not in this build\n"
     "\n"
     "Environment: COLUMNS, NO_COLOR, FORCE_COLOR, TERM, CI. GPUARENA_CONF is ignored.\n";
 
@@ -66,11 +66,12 @@ static const char help_faults[] =
 static const char help_columns[] =
     "\n"
     "ops counts allocations and frees, refused ones too; oom_op counts from 0. Peaks are sampled after every op.\n"
-    "driver_calls and driver_vns: from the first op to the last, in virtual nanoseconds of the simulated device; on\n"
-    "CUDA there are none. The columns in ns are measured, in a second pass over the same operations; they hold the\n"
-    "simulated driver's own work, and stay empty with --no-timing or where there are too few samples. On CUDA raw's\n"
-    "reserved_peak_bytes is what it obtained, in granules of 2 MiB. fragmentation: at the first failure, else at\n"
-    "peak reserved. An empty cell: not measured, or does not exist.\n";
+    "driver_calls: from the first op to the last; driver_vns: the time in them, in virtual nanoseconds of the\n"
+    "simulated device, empty on CUDA. The columns in ns are measured, in a second pass over the same operations;\n"
+    "they hold the simulated driver's own work, and stay empty with --no-timing or where there are too few samples.\n"
+    "On CUDA reserved_peak_bytes and footprint of raw and cub-library are at least so much: the 2 MiB granules in\n"
+    "which their blocks lie; the driver may keep more. fragmentation: at the first failure, else at peak reserved.\n"
+    "An empty cell: not measured, or does not exist.\n";
 
 static int help_plain(FILE *out, const char *text)
 {

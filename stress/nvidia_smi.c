@@ -10,20 +10,25 @@
 
 typedef void nvidia_smi_line(const char *line, void *user);
 
-/* -1: no such program, or it failed. */
+/* -1: no such program, it failed or took more than 5 seconds (on a GPU that hangs it has no end), or a line is longer
+   than any answer or has no end. */
 static int nvidia_smi_ask(const char *uuid, const char *query, nvidia_smi_line *tell, void *user)
 {
     char command[256], line[256];
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-";
     if (uuid[strspn(uuid, plain)]) return -1;
-    snprintf(command, sizeof command, "nvidia-smi --id=%s --query-%s --format=csv,noheader 2>/dev/null", uuid, query);
+    snprintf(command, sizeof command,
+             "timeout -k 1 5 nvidia-smi --id=%s --query-%s --format=csv,noheader 2>/dev/null", uuid, query);
+    int odd = 0;
     FILE *answer = popen(command, "r");
     if (!answer) return -1;
     while (fgets(line, sizeof line, answer)) {
+        size_t length = strlen(line);
+        odd |= !length || line[length - 1] != '\n';
         line[strcspn(line, "\r\n")] = '\0';
-        tell(line, user);
+        if (!odd) tell(line, user);
     }
-    return pclose(answer) ? -1 : 0;
+    return pclose(answer) || odd ? -1 : 0;
 }
 
 typedef struct nvidia_smi_tally { int others, odd; } nvidia_smi_tally;

@@ -232,12 +232,24 @@ static int pass_open(pass *run, const policy *chosen, problem *why)
     return run->oracle ? 0 : -1;
 }
 
+/* Whoever comes next has that much less of the device: no result may hide it. */
+static void pass_kept(pass *run, const char *what)
+{
+    pass_result *result = run->result;
+    size_t length = strlen(result->message);
+    if (result->status <= PASS_OOM) result->needed_ops = UINT64_MAX;
+    result->status = PASS_ERROR;
+    result->kept = 1;
+    snprintf(result->message + length, sizeof result->message - length, "%s%s", length ? "; " : "", what);
+}
+
 static void pass_close(pass *run)
 {
+    problem kept = { 0, "" };
     oracle_destroy(run->oracle);
     free(run->slots);
     pool_close(&run->pool);
-    device_close(run->device);
+    if (device_close(run->device, &kept)) pass_kept(run, kept.text);
 }
 
 void pass_run(const pass_settings *settings, const op_stream *stream, const policy *chosen, pass_timing *timing,
@@ -254,6 +266,7 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
     result->digest = DIGEST_START;
     if (pass_open(&run, chosen, &why)) {
         pass_stop(&run, PASS_ERROR, why.text);
+        if (!run.device) result->needed_ops = 0;
     } else {
         device_count(run.device, &run.before);
         pass_drive(&run);

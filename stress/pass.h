@@ -40,7 +40,9 @@ typedef struct pass_result {
     uint64_t     gpu_waits, remapped_pages;
     pass_oom     oom;
     char         message[512];                   /* VERIFY_FAILED, ERROR: what happened .. */
-    uint64_t     needed_ops;                     /* .. and how many allocations and frees lead to it */
+    uint64_t     needed_ops;                     /* .. and how many allocations and frees lead to it; 0: the device
+                                                    could not be opened */
+    int          kept;                           /* memory could not be given back to the device: ERROR */
 } pass_result;
 
 /* timing NULL: the verifying pass. A device, pool or oracle that cannot be made is status ERROR. */

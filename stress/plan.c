@@ -70,7 +70,7 @@ static int plan_try_policy(const plan *self, const policy *chosen, problem *why)
     device *made = device_open(&config, why);
     if (!made) return -1;
     if (!pool_open(&trial, chosen, made, &trouble)) pool_close(&trial);
-    device_close(made);
+    if (device_close(made, why)) return -1;
     if (trouble.exit_code != EXIT_USAGE && trouble.exit_code != EXIT_NO_DEVICE) return 0;
     return problem_set(why, trouble.exit_code, "%s", trouble.text);
 }

@@ -21,8 +21,7 @@ static const cli_option *plan_simulated_option(const cli *asked)
 static int plan_try_simulated(const plan *self, problem *why)
 {
     device *trial = device_open(&self->settings.device, why);
-    device_close(trial);
-    return trial ? 0 : -1;
+    return !trial || device_close(trial, why) ? -1 : 0;
 }
 
 static int plan_simulated(plan *self, const cli *asked, const char *text, problem *why)

@@ -41,8 +41,9 @@ typedef struct pool {                            /* a policy at work */
     uint64_t        limit_bytes;                 /* in force; GPUARENA_NO_LIMIT: none */
     uint64_t        requested_bytes;             /* no arena: kept here, as there is nobody to ask */
     uint64_t        live_bytes;                  /* raw: likewise */
-    uint64_t        refused_bytes;               /* no arena: of the block whose call failed latest */
-    int             refused_code;                /* no arena: the driver's code */
+    const char     *refused_call;                /* no arena: the call that failed latest; NULL: one that obtains */
+    uint64_t        refused_bytes;               /* .. of the block that it was about, 0: of none */
+    int             refused_code;                /* .. the driver's code */
 } pool;
 
 /* Opens on a device, which must outlive it. -1 and a problem: a bad configuration is EXIT_USAGE, a rival that is not
@@ -64,6 +65,7 @@ void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats);
 
 typedef struct pool_refusal {                    /* the latest failure, in numbers and as a sentence */
     uint64_t requested_bytes, free_bytes, largest_bytes;
+    int      free_known;                         /* no arena: the device could be asked, and had a part in it */
     int      largest_known;                      /* no arena: no */
     const char *reason;
     char     text[512];

@@ -84,8 +84,9 @@ void pool_close(pool *self)
     self->arena = NULL;
 }
 
-static gpuarena_result pool_refused(pool *self, uint64_t bytes, int code)
+static gpuarena_result pool_refused(pool *self, const char *call, uint64_t bytes, int code)
 {
+    self->refused_call = call;
     self->refused_bytes = bytes;
     self->refused_code = code;
     return pool_result(self, code);
@@ -112,7 +113,7 @@ gpuarena_result pool_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stre
     void *memory = NULL;
     if (self->arena) return gpuarena_alloc(self->arena, ptr, bytes, stream);
     int code = bytes ? pool_obtain(self, &memory, bytes, stream) : 0;
-    if (code) return pool_refused(self, bytes, code);
+    if (code) return pool_refused(self, NULL, bytes, code);
     *ptr = memory;
     self->requested_bytes += bytes;
     self->live_bytes += pool_round_up(bytes, POOL_DRIVER_ALIGNMENT);
@@ -123,7 +124,7 @@ gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream
 {
     if (self->arena) return gpuarena_free(self->arena, ptr, stream);
     int code = ptr ? pool_give_back(self, ptr, bytes) : 0;
-    if (code) return pool_refused(self, bytes, code);
+    if (code) return pool_refused(self, self->rival ? "DeviceFree" : "cudaFree", bytes, code);
     if (!ptr) return GPUARENA_OK;
     self->requested_bytes -= bytes;
     self->live_bytes -= pool_round_up(bytes, POOL_DRIVER_ALIGNMENT);
@@ -134,7 +135,7 @@ gpuarena_result pool_trim(pool *self)
 {
     if (self->arena) return gpuarena_trim(self->arena, 0, NULL);
     int code = self->rival ? rival_trim(self->rival) : 0;
-    return code ? pool_refused(self, 0, code) : GPUARENA_OK;
+    return code ? pool_refused(self, "FreeAllCached", 0, code) : GPUARENA_OK;
 }
 
 static void pool_measure_rival(const pool *self, memory_use *use)
@@ -167,18 +168,36 @@ void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats)
     use->stranded_bytes = stats->stranded_bytes;
 }
 
-static void pool_driver_refusal(pool *self, pool_refusal *refusal)
+/* What is free belongs to a request that found no memory; and a device that is lost cannot say. */
+static void pool_obtain_refusal(const pool *self, const char *name, pool_refusal *refusal)
 {
     const gpuarena_driver *driver = device_driver(self->device);
     uint64_t free_bytes = 0, total_bytes = 0;
-    driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes);
+    char clause[96] = "";
+    if (!driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes)) {
+        refusal->free_known = 1;
+        refusal->free_bytes = free_bytes;
+        snprintf(clause, sizeof clause, "; the device has %" PRIu64 " of %" PRIu64 " bytes free", free_bytes,
+                 total_bytes);
+    }
+    snprintf(refusal->text, sizeof refusal->text, "%s (%d) for a block of %" PRIu64 " bytes%s", name,
+             self->refused_code, self->refused_bytes, clause);
+}
+
+static void pool_driver_refusal(const pool *self, pool_refusal *refusal)
+{
+    const gpuarena_driver *driver = device_driver(self->device);
     const char *name = driver->code_name ? driver->code_name(driver, self->refused_code) : "driver code";
+    char block[48] = "";
     refusal->requested_bytes = self->refused_bytes;
-    refusal->free_bytes = free_bytes;
     refusal->reason = gpuarena_reason_name(GPUARENA_REASON_DRIVER_REFUSED);
-    snprintf(refusal->text, sizeof refusal->text,
-             "%s (%d) for a block of %" PRIu64 " bytes; the device has %" PRIu64 " of %" PRIu64 " bytes free",
-             name ? name : "?", self->refused_code, self->refused_bytes, free_bytes, total_bytes);
+    if (!self->refused_call) {
+        pool_obtain_refusal(self, name ? name : "?", refusal);
+        return;
+    }
+    if (self->refused_bytes) snprintf(block, sizeof block, " of %" PRIu64 " bytes", self->refused_bytes);
+    snprintf(refusal->text, sizeof refusal->text, "%s%s: %s (%d)", self->refused_call, block, name ? name : "?",
+             self->refused_code);
 }
 
 void pool_last_refusal(pool *self, pool_refusal *refusal)
@@ -192,6 +211,7 @@ void pool_last_refusal(pool *self, pool_refusal *refusal)
     gpuarena_last_failure(self->arena, &failure);
     refusal->requested_bytes = failure.requested_bytes;
     refusal->free_bytes = failure.cached_bytes + failure.pending_bytes;
+    refusal->free_known = 1;
     refusal->largest_bytes = failure.largest_free_bytes;
     refusal->largest_known = 1;
     refusal->reason = gpuarena_reason_name(failure.reason);

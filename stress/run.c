@@ -100,10 +100,37 @@ static void run_repro(const run *self, const runner_job *job, uint64_t needed_op
     fputc('\n', stderr);
 }
 
-static void run_one(run *self, const plan_workload *workload, const policy *chosen, int is_baseline)
+/* Memory of the device under test, asked for by an opening of its own. */
+static int run_answers(const run *self, problem *why)
+{
+    uint64_t free_bytes, total_bytes;
+    device *trial = device_open(&self->plan.settings.device, why);
+    if (!trial) return 0;
+    const gpuarena_driver *driver = device_driver(trial);
+    int code = driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes);
+    if (code) problem_set(why, EXIT_HARNESS, "%s (%d)", driver->code_name(driver, code), code);
+    (void)device_close(trial, NULL);             /* nothing was obtained */
+    return !code;
+}
+
+/* A CUDA device that is lost stays so for the whole process: every row from here on would fail for that alone. 1: the
+   others are not run. */
+static int run_ends(run *self, size_t row_count)
+{
+    problem why = { 0, "" };
+    size_t left = row_count - self->rows.count;
+    if (!self->plan.settings.device.is_cuda || !left || run_answers(self, &why)) return 0;
+    run_raise(self, EXIT_HARNESS);
+    fprintf(stderr, "stress: %s does not answer any more, %zu row%s left out: %s\n", self->plan.device, left,
+            left == 1 ? " is" : "s are", why.text);
+    return 1;
+}
+
+/* 1: it failed, and nobody knows what the device is worth now. */
+static int run_one(run *self, const plan_workload *workload, const policy *chosen, int is_baseline)
 {
     char label[256];
-    runner_outcome outcome;
+    runner_outcome outcome = { PASS_OK, 0, 0 };
     row *made = &self->rows.rows[self->rows.count++];
     const runner_job job = { workload->text, self->plan.device, chosen, &workload->stream, workload->stream.seed,
                              self->plan.timed, is_baseline };
@@ -113,10 +140,12 @@ static void run_one(run *self, const plan_workload *workload, const policy *chos
     if (is_baseline) settings.verify = VERIFY_OFF;
     runner_row(&job, &settings, made, &outcome);
     progress_clear(&self->progress);
-    if (outcome.status <= PASS_OOM || is_baseline) return; /* nobody asked whether the baseline is right */
+    if (outcome.status <= PASS_OOM) return 0;
+    if (is_baseline && !outcome.kept) return 1;  /* nobody asked whether the baseline is right */
     run_raise(self, outcome.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS);
     fprintf(stderr, "stress: %s: %s: %s\n", label, made->cells[COLUMN_STATUS].text, made->note);
-    run_repro(self, &job, outcome.needed_ops);
+    if (outcome.needed_ops) run_repro(self, &job, outcome.needed_ops);
+    return 1;
 }
 
 /* The table compares with `raw`; where that was not asked for it is run for the table alone. */
@@ -133,22 +162,6 @@ static int run_needs_baseline(const run *self, const plan_workload *workload)
     return wanted;
 }
 
-static int run_rows(run *self, problem *why)
-{
-    const plan *made = &self->plan;
-    size_t most = made->workload_count * (made->policy_count + 1);
-    self->rows.rows = calloc(most, sizeof *self->rows.rows);
-    if (!self->rows.rows) return problem_set(why, EXIT_HARNESS, "no host memory for %zu rows", most);
-    for (size_t index = 0; index < made->workload_count; index++) {
-        const plan_workload *workload = &made->workloads[index];
-        if (run_needs_baseline(self, workload)) run_one(self, workload, &run_baseline, 1);
-        for (size_t item = 0; item < made->policy_count; item++) {
-            if (plan_wants(made, workload, &made->policies[item])) run_one(self, workload, &made->policies[item], 0);
-        }
-    }
-    return 0;
-}
-
 static size_t run_row_count(const run *self)
 {
     size_t count = 0;
@@ -160,6 +173,31 @@ static size_t run_row_count(const run *self)
         }
     }
     return count;
+}
+
+/* 1: the rows that follow are left out. */
+static int run_workload(run *self, const plan_workload *workload, size_t row_count)
+{
+    const plan *made = &self->plan;
+    if (run_needs_baseline(self, workload)
+        && run_one(self, workload, &run_baseline, 1) && run_ends(self, row_count)) return 1;
+    for (size_t item = 0; item < made->policy_count; item++) {
+        const policy *chosen = &made->policies[item];
+        if (!plan_wants(made, workload, chosen)) continue;
+        if (run_one(self, workload, chosen, 0) && run_ends(self, row_count)) return 1;
+    }
+    return 0;
+}
+
+static int run_rows(run *self, problem *why)
+{
+    size_t most = run_row_count(self);
+    self->rows.rows = calloc(most, sizeof *self->rows.rows);
+    if (!self->rows.rows) return problem_set(why, EXIT_HARNESS, "no host memory for %zu rows", most);
+    for (size_t index = 0; index < self->plan.workload_count; index++) {
+        if (run_workload(self, &self->plan.workloads[index], most)) break;
+    }
+    return 0;
 }
 
 static void run_table(const run *self)

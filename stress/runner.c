@@ -38,7 +38,7 @@ static void runner_oom(const pass_oom *oom, row *made)
     if (!oom->happened) return;
     row_count(made, COLUMN_OOM_OP, oom->op);
     row_count(made, COLUMN_OOM_REQUESTED, oom->refusal.requested_bytes);
-    row_count(made, COLUMN_OOM_FREE, oom->refusal.free_bytes);
+    if (oom->refusal.free_known) row_count(made, COLUMN_OOM_FREE, oom->refusal.free_bytes);
     if (oom->refusal.largest_known) row_count(made, COLUMN_OOM_LARGEST, oom->refusal.largest_bytes);
     row_text(made, COLUMN_OOM_REASON, oom->refusal.reason);
     snprintf(made->note, sizeof made->note, "%s", oom->refusal.text);
@@ -61,6 +61,7 @@ static void runner_results(const runner_job *job, const pass_result *result, row
     runner_oom(&result->oom, made);
     runner_status(result->status, result->message, made, outcome);
     outcome->needed_ops = result->needed_ops;
+    outcome->kept = result->kept;
 }
 
 /* Too few samples for a percentile leave its cell empty. */
@@ -92,7 +93,7 @@ static void runner_untimed(row *made, const pass_result *timed)
     row_free(made);
     if (made->note[0]) return;
     snprintf(made->note, sizeof made->note, "not timed: in the timing pass memory ran out after %" PRIu64
-             " ops; other processes use this device", timed->ops);
+             " ops; another process may have taken memory", timed->ops);
 }
 
 /* The same stream again, on a fresh device, with a clock instead of checks. It counts only if it did the same. */
@@ -109,12 +110,13 @@ static void runner_time(const runner_job *job, const pass_settings *settings, co
     }
     pass_timing timing = { made->allocs, made->frees };
     pass_run(settings, job->stream, job->chosen, &timing, &timed);
-    if (timed.digest == verified->digest && timed.ops == verified->ops) {
-        runner_times(made, timed.ops);
-        return;
-    }
+    outcome->kept |= timed.kept;
     if (timed.status == PASS_ERROR) {
         runner_void(made, timed.message, outcome);
+        return;
+    }
+    if (timed.digest == verified->digest && timed.ops == verified->ops) {
+        runner_times(made, timed.ops);
         return;
     }
     if (!timed.is_virtual && (timed.status == PASS_OOM || verified->status == PASS_OOM)) {

@@ -18,7 +18,9 @@ typedef struct runner_job {
 
 typedef struct runner_outcome {
     pass_status status;
-    uint64_t    needed_ops;                      /* VERIFY_FAILED, ERROR: allocations and frees that lead to it */
+    uint64_t    needed_ops;                      /* VERIFY_FAILED, ERROR: allocations and frees that lead to it;
+                                                    0: the device could not be opened */
+    int         kept;                            /* memory could not be given back to the device */
 } runner_outcome;
 
 /* Fills *made (free it by row_free). Whatever goes wrong is the row's status, with a note that says what. */

@@ -50,6 +50,10 @@ ok($help =~ /--$_->[0] .*\Q[$_->[1]]\E$/m, "help shows the default of --$_->[0]"
     for ['device', 'sim:80G'], ['seed', 1], ['op-ns', 2000], ['verify', 'full'], ['on-oom', 'stop'];
 ok(!grep({ length > 118 } split /\n/, $help), 'help is at most 118 columns wide');
 ok(length stress('help', $_)->{out}, "help $_") for qw(lists faults costs columns run);
+my $columns = stress('help', 'columns')->{out} =~ s/\s+/ /gr;
+ok($columns =~ /driver_calls: from the first op to the last; driver_vns: [^;]*, empty on CUDA/, 'on CUDA driver_vns alone is empty');
+ok($columns =~ /On CUDA reserved_peak_bytes and footprint of raw and cub-library are at least/, 'and whose reserved is a lower bound');
+ok($help =~ /^  77  the device asked for is not there, or a policy's library is not in this build$/m, 'both meanings of 77');
 my $costs = spew('costs', stress('help', 'costs')->{out} =~ s/\A.*\n//r);
 passes('the costs that help prints are read back', @quiet, '--costs', $costs);
 

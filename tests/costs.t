@@ -35,6 +35,15 @@ is(entries(slurp("$folder/measured") =~ s/ +#.*//gr), $other =~ s/\n\z//r, 'anot
 is(entries(stress('costs', '--costs', "$folder/measured", '--device', 'sim:24G')->{out}),
    entries(slurp("$folder/measured")), 'and again, on another device');
 
+my $poor = stress('costs', '--faults', 'obtain>1K');
+ok($poor->{code} eq 4 && $poor->{err} !~ /not measured/, 'no memory for blocks: refused as a whole');
+my $slabless = stress('costs', '--faults', 'obtain:1');
+is($slabless->{code}, 0, 'no memory for a slab: the rest is measured');
+is($slabless->{err}, join('', map { "stress: $_ was not measured and is left out: no call was of that kind\n" } qw(malloc_slab free_slab)),
+   'and what was not is said');
+ok($slabless->{out} =~ /^# stopped at 1024 bytes: no memory$/m && $slabless->{out} !~ /^(?:malloc|free)_slab/m, 'in the file too');
+is(stress('costs', '--faults', 'obtain:1', '-q')->{err}, '', '-q: without a word');
+
 refused(2, qr/--workload means nothing to costs/, 'costs', '-w', 'train');
 refused(2, qr/--verify means nothing to costs/, 'costs', '--verify', 'off');
 refused(2, qr/unexpected argument 'all'/, 'costs', 'all');

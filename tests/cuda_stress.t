@@ -12,8 +12,8 @@ require './tests/stress_run.pl';
 our ($folder, $stress);
 
 my $build = $ENV{BUILD} || 'build';
-if (!-e "$build/libcudart-sim.so") {
-    print "1..0 # SKIP no $build/libcudart-sim.so: built without the CUDA Toolkit\n";
+if (!built_with_cuda()) {
+    print "1..0 # SKIP built without the CUDA Toolkit\n";
     exit 0;
 }
 delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GPUARENA_SIM)};
@@ -48,8 +48,9 @@ for my $index (0 .. $#on_sim) {
     is(join(' ', map { $_ // '' } @$cuda{@same}), join(' ', @$sim{@same}), "row $index: the same as simulated");
     is(($cuda->{device} // '') . ':' . ($cuda->{driver_vns} // 'none'), 'cuda:0:', "row $index: no virtual time on CUDA");
 }
-is($on_cuda[1]{reserved_peak_bytes}, $on_sim[1]{reserved_peak_bytes}, 'segments: reserved is the same');
-ok($on_cuda[0]{reserved_peak_bytes} <= $on_sim[0]{reserved_peak_bytes}, 'raw: what is held is at least that');
+is($on_cuda[$_]{reserved_peak_bytes}, $on_sim[$_]{reserved_peak_bytes}, "row $_: reserved is the same") for 0 .. 3;
+my @pieces = qw(-w uniform:max=2 -p raw --no-timing);
+is((csv(@pieces, '--device', 'cuda:0'))[1]{footprint}, (csv(@pieces))[1]{footprint}, 'many small blocks: the footprint is the same');
 my ($timed, $row) = csv('-w', 'uniform:n=3000', '-p', 'segments', '--device', 'cuda:0');
 ok($timed->{code} eq 0 && $row->{host_ns_per_op} > 0 && $row->{alloc_p50_ns} > 0, 'timed in a second pass');
 
@@ -89,6 +90,26 @@ ok($timed->{code} eq 0 && $row->{host_ns_per_op} > 0 && $row->{alloc_p50_ns} > 0
         csv('-w', 'uniform:n=500', '-p', 'segments', '--device', 'cuda:0', '--no-timing');
     };
     ok("$lost->{code} $gone->{status}" eq '4 error' && $lost->{err} =~ /device_lost/, 'a lost device: status error, exit 4');
+    local $ENV{GPUARENA_SIM} = 'fail=cudaMalloc:3=700';
+    my ($ended, @left) = csv('-w', 'uniform:n=500,max=64', '-p', 'raw,segments,config:initial=64M', '--device', 'cuda:0', '--no-timing');
+    is(join(' ', $ended->{code}, map { $_->{status} } @left), '4 error', 'nothing is run on a device that is lost');
+    is(scalar(() = $ended->{err} =~ /^repro:/mg), 1, 'one failure to repeat');
+    ok($ended->{err} =~ /^stress: cuda:0 does not answer any more, 2 rows are left out: .*cudaErrorIllegalAddress/m, 'and one line on the others');
+    ok($ended->{err} =~ /raw: error: op \d+: alloc: device_lost: cudaErrorIllegalAddress \(700\) for a block of \d+ bytes(?:;|$)/m
+           && $ended->{err} !~ /the device has/, 'a lost device has no free bytes to tell');
+
+    # what cannot be given back at the end is told, whoever notices it
+    my $left = spew('left.trace', "gpuarena-trace 1\na 1 3000000 0\na 2 500 0\n");
+    my @leaves = ('-w', "replay:$left", '--device', 'cuda:0', '--verify', 'off');
+    $ENV{GPUARENA_SIM} = 'fail=cudaFree:2';
+    my ($ends, $keeps) = csv(@leaves, '-p', 'raw', '--no-timing');
+    is("$ends->{code} $keeps->{status}", '4 error', 'memory that stays on the device: exit 4');
+    ok($ends->{err} =~ /(?:500|3000000) bytes could not be given back to cuda:0: cudaErrorUnknown \(999\)$/m, 'and how much');
+    $ENV{GPUARENA_SIM} = 'fail=cudaFree:4';
+    is((csv(@leaves, '-p', 'raw'))[0]{code}, 4, 'so it is in the timing pass');
+    $ENV{GPUARENA_SIM} = 'fail=cudaFree:2';
+    my $told = stress('run', @leaves, '-p', 'segments', '--no-timing');
+    ok($told->{code} eq 4 && $told->{err} =~ m{/raw: error: .*could not be given back}, 'and of the baseline');
 }
 
 # ---- other processes: memory that runs out in the timing pass alone leaves the row without times, not without results
@@ -97,7 +118,7 @@ ok($timed->{code} eq 0 && $row->{host_ns_per_op} > 0 && $row->{alloc_p50_ns} > 0
     local $ENV{GPUARENA_SIM} = 'device=2G,fail=rival@3000=1900M';
     my ($crowded, $row) = csv(@work);
     is("$crowded->{code} $row->{status} $row->{ops} $row->{host_ns_per_op}$row->{alloc_p50_ns}", '0 ok 1200 ', 'no times');
-    ok(stress('run', @work)->{out} =~ /not timed: in the timing pass memory ran out after \d+ ops; other processes/, 'and the table says why');
+    ok(stress('run', @work)->{out} =~ /not timed: in the timing pass memory ran\s+out after \d+ ops; another process may\s+have\s+taken\s+memory/, 'and the table says why');
     $ENV{GPUARENA_SIM} = 'device=2G,fail=cudaMalloc:800=999';
     ok(stress('run', @work, '-q')->{err} =~ m{raw: error: op \d+: alloc: driver_error: cudaErrorUnknown}, 'a failure there is told as what it is');
 }
@@ -150,13 +171,16 @@ smi('case "$*" in *driver_version*) echo 570.86.15;; *"--id=' . ($record->{uuid}
 is(join(' ', map { $_ // 'null' } @{environment()->{environment}}{qw(driver other_processes)}), '570.86.15 2', 'with it they are there');
 ok(stress(qw(run -w uniform:n=100 -p segments --no-timing -v --device cuda:0))->{err}
        =~ /^stress: device cuda:0, verify sample.*\nstress: .*driver 570\.86\.15, .*2 other processes$/m, '-v: a line of it');
-for my $odd ('echo "[Insufficient Permissions]"', 'echo 1; exit 9', 'echo', 'kill $$') {
+for my $odd ('echo "[Insufficient Permissions]"', 'echo 1; exit 9', 'echo', 'kill $$', 'printf "%0300d\n" 7', 'printf 17') {
     smi($odd);
     is(environment()->{environment}{other_processes} // 'null', 'null', "nvidia-smi: $odd: not known");
 }
-smi('case "$*" in *apps*) echo $PPID; cut -d" " -f4 /proc/$PPID/stat;; esac');
-is(environment()->{environment}{other_processes} // 'null', 1, 'of the two processes above nvidia-smi one is not counted: our own')
-    if -r '/proc/self/stat';
+smi('case "$*" in *apps*) echo 4711; p=$PPID; while [ "$(cat /proc/$p/comm)" != stress ]; do p=$(cut -d" " -f4 /proc/$p/stat); done; echo $p;; esac');
+is(environment()->{environment}{other_processes} // 'null', 1, 'our own process is not counted') if -r '/proc/self/stat';
+smi('exec sleep 60');
+my $start = time;
+my $hung = environment()->{environment} // {};
+ok(exists $hung->{other_processes} && !defined $hung->{other_processes} && time - $start < 30, 'an nvidia-smi that hangs is not waited for');
 smi('exit 0');
 is(environment()->{environment}{other_processes} // 'null', 0, 'nobody else');
 $ENV{PATH} = $path;
@@ -166,6 +190,11 @@ my $costs = stress('costs', '--device', 'cuda:0', '--out', "costs=$folder/costs"
 is($costs->{code}, 0, 'costs --device cuda:0') or print "#   $costs->{err}\n";
 my $file = slurp("$folder/costs");
 ok($file =~ /^# cuda:0: /m, 'the file names the device');
+ok($file =~ /^# measured on \d{4}-\d\d-\d\d by: \S+ costs --device cuda:0 --out/m, 'the date, and the command')
+    or print map { "#   $_\n" } grep { /^#/ } split /\n/, $file;
+is(scalar(grep { length > 118 } split /\n/, $file), 0, 'in lines that can be read');
+ok(stress('costs', '--device', 'cuda:0', '--out', "costs=$folder/new\nline")->{code} eq 0
+       && stress(qw(run -w uniform:n=100 -p raw -q --costs), "$folder/new\nline")->{code} eq 0, 'a newline in a word ends no comment');
 ok($file =~ /^$_ \d+ \d+ /m, "it has $_") for qw(malloc_slab malloc_block free_slab free_block info);
 is(stress(qw(run -w uniform:n=100 -p raw -q --costs), "$folder/costs")->{code}, 0, 'and --costs reads it');
 refused(2, qr/--costs shapes simulated devices alone/, 'costs', '--device', 'cuda:0', '--costs', "$folder/costs");

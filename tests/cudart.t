@@ -51,6 +51,22 @@ subtest 'names' => sub {
     ok(-e "$build/sim/$soname", 'found by its name in a folder of its own');
 };
 
+# Compiled for a default stream a thread, programs have other names for some calls: each that the toolkit has.
+subtest 'names for a default stream a thread' => sub {
+    my %has = map { $_ => 1 } @symbols;
+    my @calls = grep { /^cuda(?!rt_)/ && !/_pt/ } @symbols;
+    my $calls = program('calls', join '', map { "    printf(\"%p\\n\", (void *)$_);\n" } @calls);
+    my ($status, $said) = run({}, $cc, @flags, '-w', '-DCUDA_API_PER_THREAD_DEFAULT_STREAM', $calls, "-L$build/sim",
+        '-lcudart', '-o', "$dir/a_thread");
+    is($status, 0, 'every call links under the name that it has then') or diag $said;
+    like(scalar(`nm -u $dir/a_thread`), qr/cudaMemcpyAsync_ptsz/, 'which is another one');
+    return if !$real;
+    my %toolkit = map { / [TW] (\w+)/ ? ($1 => 1) : () } `nm -D --defined-only $real/libcudart.so`;
+    my @two = map { my $name = $_; grep { $toolkit{$_} } "${name}_ptds", "${name}_ptsz" } @symbols;
+    is_deeply([grep { !$has{$_} } @two], [], 'and so has every call that the toolkit has under two');
+    cmp_ok(scalar @two, '>', 10, 'as there are');
+};
+
 subtest 'linked with the substitute' => sub {
     my ($status, $said) = run({}, $cc, @flags, $served, "-L$build/sim", '-lcudart', '-o', "$dir/on_sim");
     is($status, 0, 'links') or diag $said;

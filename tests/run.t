@@ -115,6 +115,8 @@ ok($line =~ / --faults overlap:100 --ops 1\d\d$/, 'cut right after the failing o
 repro('misaligned', 3, qr/misaligned: block/, @random, 'raw', '--faults', 'misaligned:9', '--seed', 4);
 repro('give_back fails', 4, qr/: error: op \d+: free: driver_error/, @random, 'raw', '--faults', 'give_back:3');
 repro('device lost', 4, qr/device_lost/, @random, 'segments', '--faults', 'obtain:3=700', '--device', 'sim:8G');
+repro('give_back by name', 4, qr/: error: op \d+: free: driver_error: cudaFree of \d+ bytes: cudaErrorUnknown \(999\)$/m, @random, 'raw',
+      '--faults', 'give_back:3');
 repro('trim fails at the end', 4, qr/trim: driver_error/, @random, 'segments', '--faults', 'give_back:1+',
       '--on-oom', 'skip');
 repro('several faults in quotes', 4, qr/error/, @random, 'raw', '--faults', 'give_back:4;obtain>100G');

@@ -10,6 +10,12 @@ our $folder = tempdir(CLEANUP => 1);
 our $traces = $ENV{GPUARENA_TRACES} || '../shared/traces';
 our ($count, $failed) = (0, 0);
 
+# Whether this build is with CUDA: as make says, whatever an earlier build left in its folder. By hand: what is there.
+sub built_with_cuda {
+    return $ENV{CUDA_FLAGS} !~ /GPUARENA_NO_CUDA/ if defined $ENV{CUDA_FLAGS};
+    return -e ($ENV{BUILD} || 'build') . '/libcudart-sim.so';
+}
+
 sub slurp {
     open my $file, '<', $_[0] or return '';
     local $/;

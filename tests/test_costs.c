@@ -37,7 +37,7 @@ static int measure(const sim_costs *costs, uint64_t capacity_bytes, const char *
     int failed = costs_measure(device_driver(opened), table, &why);
     device_count(opened, &counters);
     CHECK_MSG(failed || (counters.held_bytes == 0 && counters.findings == 0), "nothing stays held, nothing is found");
-    device_close(opened);
+    device_close(opened, NULL);
     return failed;
 }
 
@@ -98,6 +98,56 @@ static void test_random_tables(void)
     }
 }
 
+static size_t rows_of(const char *faults, sim_cost_kind kind)
+{
+    costs_table table;
+    CHECK_INT(measure(NULL, 0, faults, &table), ==, 0);
+    return costs_fit_kind(&table, kind).row_count;
+}
+
+static void written(const costs_table *table, const char *about, char *text, size_t size)
+{
+    FILE *out = tmpfile();
+    text[0] = '\0';
+    if (!CHECK(out != NULL)) return;
+    costs_write(out, table, about);
+    rewind(out);
+    text[fread(text, 1, size - 1, out)] = '\0';
+    fclose(out);
+}
+
+static void check_line(const costs_table *table, const char *line)
+{
+    static char text[16384];
+    written(table, "x", text, sizeof text);
+    CHECK_MSG(strstr(text, line) != NULL, "in the file: %s", line);
+}
+
+/* Comments are broken between words, and at the ends of lines; a word that is longer than a line wherever it must. */
+static void test_comments(void)
+{
+    static const costs_table empty;
+    static char text[16384], about[512], word[301];
+    size_t filled = 0;
+    int words = 0, odd = 0, number;
+    for (int index = 0; index < 40; index++) {
+        filled += (size_t)snprintf(about + filled, sizeof about - filled, "%sword%d", index ? " " : "", index);
+    }
+    written(&empty, about, text, sizeof text);
+    for (char *found = strtok(text, " \n"); found; found = strtok(NULL, " \n")) {
+        if (sscanf(found, "word%d", &number) == 1) odd += number != words++;
+        else if (strcmp(found, "#")) break;
+    }
+    CHECK_INT(odd, ==, 0);
+    CHECK_INT(words, ==, 40);
+    memset(word, 'w', sizeof word - 1);
+    snprintf(about, sizeof about, "first\nsecond %s", word);
+    written(&empty, about, text, sizeof text);
+    CHECK(!strncmp(text, "# first\n# second\n# www", 22));
+    for (char *line = text; *line; line += strcspn(line, "\n") + 1) odd += strcspn(line, "\n") > 118;
+    CHECK_INT(odd, ==, 0);
+}
+
 static void test_failures(void)
 {
     costs_table table;
@@ -111,6 +161,14 @@ static void test_failures(void)
     CHECK_MSG(strstr(why.text, "cudaMemGetInfo") != NULL, "%s", why.text);
     CHECK_MSG(measure(NULL, 0, "obtain>64M", &table) == 0, "a device that gives no large block is measured below");
     check_round_trip(sim_costs_default(), &table, "up-to-64M");
+    CHECK_U64(table.refused_count, ==, 8);
+    CHECK_MSG(table.refused[0] == 128 * MIB && table.refused[7] == 16384 * MIB, "the others are named: %" PRIu64,
+              table.refused[0]);
+    check_line(&table, "# stopped at 134217728 bytes: no memory\n");
+    size_t all_rows = rows_of(NULL, SIM_COST_MALLOC_BLOCK);
+    CHECK_MSG(rows_of("obtain:150", SIM_COST_MALLOC_BLOCK) == all_rows, "one refusal ends neither size nor sizes");
+    CHECK_MSG(rows_of("obtain:1", SIM_COST_MALLOC_BLOCK) == all_rows, "not even the first");
+    CHECK_U64(rows_of("obtain:1", SIM_COST_MALLOC_SLAB), ==, 0);
 }
 
 static void add_row(costs_table *table, sim_cost_kind kind, uint64_t mib, uint64_t median_ns)
@@ -220,5 +278,6 @@ int main(void)
     test_weights();
     test_hoarder();
     test_falling();
+    test_comments();
     return tap_done();
 }

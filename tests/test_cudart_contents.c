@@ -14,6 +14,8 @@ extern __typeof__(cudaMemcpy2D) cudaMemcpy2D_ptds;
 extern __typeof__(cudaMemset) cudaMemset_ptds;
 extern __typeof__(cudaMemsetAsync) cudaMemsetAsync_ptsz;
 extern __typeof__(cudaMemset2D) cudaMemset2D_ptds;
+extern __typeof__(cudaMemcpy2DAsync) cudaMemcpy2DAsync_ptsz;
+extern __typeof__(cudaMemset2DAsync) cudaMemset2DAsync_ptsz;
 
 static unsigned char host[3 << 20], back[3 << 20];
 
@@ -128,8 +130,20 @@ static void test_two_dimensions(void)
     CHECK_CODE(cudaMemset2D(block, WIDTH - 1, 4, WIDTH, HEIGHT), cudaErrorInvalidPitchValue);
     CHECK_CODE(cudaMemcpy2D(block, pitch, host, WIDTH - 1, WIDTH, HEIGHT, cudaMemcpyHostToDevice),
                cudaErrorInvalidPitchValue);
-    CHECK_CODE(cudaMemset2D(block, SIZE_MAX / 2, 4, WIDTH, HEIGHT), cudaErrorInvalidValue);
+    CHECK_MSG(cudaMemset2D(block, WIDTH - 1, 4, WIDTH, 1) == cudaErrorInvalidPitchValue
+              && cudaMemcpy2D(host, WIDTH, block, WIDTH - 1, WIDTH, 1, cudaMemcpyDeviceToHost)
+              == cudaErrorInvalidPitchValue, "nor is a single row wider than its pitch");
+    CHECK_CODE(cudaMemset2D(block, (size_t)INT32_MAX + 1, 4, 1, 2), cudaErrorInvalidPitchValue);
+    CHECK_CODE(cudaMemcpy2D(block, 1, host, SIZE_MAX, 1, 2, cudaMemcpyHostToDevice), cudaErrorInvalidPitchValue);
+    CHECK_CODE(cudaMemset2D(block, INT32_MAX, 4, 1, SIZE_MAX / 4), cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemcpy2D(block, 8, host, INT32_MAX, 1, SIZE_MAX / 4, cudaMemcpyHostToDevice),
+               cudaErrorInvalidValue);
     CHECK_DONE(cudaMemset2D(block, pitch, 4, 0, HEIGHT));
+    CHECK_DONE(cudaMemset2DAsync(block, pitch, 6, 5, 2, NULL));
+    CHECK(all(block, 5, 6) && all(block + pitch, 5, 6));
+    CHECK_DONE(cudaMemcpy2DAsync(block, pitch, host, 400, 5, 2, cudaMemcpyHostToDevice, NULL));
+    CHECK_DONE(cudaMemcpy(back, block + pitch, 6, cudaMemcpyDefault));
+    CHECK(memcmp(back, host + 400, 6) == 0);
     CHECK_DONE(cudaMemcpy2D(NULL, pitch, NULL, pitch, WIDTH, 0, cudaMemcpyHostToDevice));
     CHECK_U64(sim_finding_count(machine), ==, 0);
     CHECK_CODE(cudaMemset2D(block, pitch, 4, WIDTH, 2 * HEIGHT), cudaErrorInvalidValue);
@@ -155,6 +169,9 @@ static void test_copies_outside(void)
         { cudaMemcpy(block, next, 8, cudaMemcpyHostToDevice), "of a device from one of a device" },
         { cudaMemcpy(block, gone, 8, cudaMemcpyDefault), "cudaMemcpy from 8 bytes at +0x600000" },
         { cudaMemcpyPeer(gone, 0, block, 0, 8), "cudaMemcpyPeer to 8 bytes at +0x600000" },
+        { cudaMemcpyPeer(block, 1, next, 0, 8), "cudaMemcpyPeer with device 1 for +0x200000" },
+        { cudaMemcpyPeerAsync(block, 0, next, 1, 8, NULL), "cudaMemcpyPeerAsync with device 1 for +0x400000" },
+        { cudaMemcpyPeer(block, 0, host, 0, 8), "cudaMemcpyPeer with device 0 for an address of no device" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         const char *says = sim_finding(machine, i) ? sim_finding(machine, i) : "nothing";
@@ -167,9 +184,81 @@ static void test_copies_outside(void)
     CHECK_CODE(cudaMemcpy(block, NULL, 8, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
     CHECK_CODE(cudaMemcpyPeer(block, 2, next, 0, 8), cudaErrorInvalidDevice);
     CHECK_DONE(cudaMemcpy(NULL, NULL, 0, cudaMemcpyHostToDevice));
+    CHECK_DONE(cudaMemcpyPeer(NULL, 1, host, 0, 0));
     CHECK_DONE(cudaMemset(NULL, 0, 0));
     CHECK_U64(sim_finding_count(machine), ==, COUNT(rows));
     CHECK(all(block, MIB(2), 0xA5) && all(next, MIB(2), 0xA5));
+    cudart_close(machine);
+}
+
+/* Areas that share a byte are refused and found; those that only touch, or pass each other by, are not. */
+static void test_overlaps(void)
+{
+    sim *machine = cudart_open(2, GIB(1), NULL);
+    char *block, *other;
+    CHECK_DONE(cudaMalloc((void **)&block, MIB(2)));
+    CHECK_DONE(cudaSetDevice(1));
+    CHECK_DONE(cudaMalloc((void **)&other, MIB(2)));
+    CHECK_DONE(cudaSetDevice(0));
+    CHECK_DONE(cudaMemcpy(block + 100, block, 100, cudaMemcpyDeviceToDevice));
+    CHECK_DONE(cudaMemcpy(block, block + 100, 100, cudaMemcpyDefault));
+    CHECK_DONE(cudaMemcpyPeer(other, 1, block, 0, 100));
+    CHECK_DONE(cudaMemcpy2D(block + 10, 20, block, 20, 10, 3, cudaMemcpyDeviceToDevice));
+    CHECK_DONE(cudaMemcpy2D(block + 60, 20, block, 20, 20, 3, cudaMemcpyDeviceToDevice));
+    CHECK_DONE(cudaMemcpy2D(block, 20, block + 50, 20, 10, 3, cudaMemcpyDeviceToDevice));
+    CHECK_DONE(cudaMemcpy2D(block, 20, block + 55, 20, 10, 3, cudaMemcpyDeviceToDevice));
+    CHECK_DONE(cudaMemcpy(host + 100, host, 100, cudaMemcpyHostToHost));
+    CHECK_U64(sim_finding_count(machine), ==, 0);
+    CHECK_CODE(cudaMemcpy(block + 99, block, 100, cudaMemcpyDeviceToDevice), cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemcpyAsync(block, block + 99, 100, cudaMemcpyDefault, NULL), cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemcpy(block, block, 1, cudaMemcpyDefault), cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemcpy(host, host + 99, 100, cudaMemcpyHostToHost), cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemcpy2D(block + 9, 20, block, 20, 10, 3, cudaMemcpyDeviceToDevice), cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemcpy2D(block + 51, 20, block, 20, 10, 4, cudaMemcpyDeviceToDevice), cudaErrorInvalidValue);
+    CHECK_U64(sim_finding_count(machine), ==, 6);
+    CHECK(strstr(sim_finding(machine, 5), "cudaMemcpy2D of 40 bytes between areas that overlap") != NULL);
+    cudart_close(machine);
+}
+
+/* Pinned memory ends where it was asked to; what lies behind it is somebody else's. */
+static void test_pinned_memory_ends(void)
+{
+    sim *machine = cudart_open(1, GIB(1), NULL);
+    char *block, *pinned;
+    CHECK_DONE(cudaMalloc((void **)&block, MIB(2)));
+    CHECK_DONE(cudaMallocHost((void **)&pinned, 1000));
+    CHECK_DONE(cudaMemset(pinned + 990, 1, 10));
+    CHECK_DONE(cudaMemcpy(block, pinned, 1000, cudaMemcpyHostToDevice));
+    CHECK_DONE(cudaMemcpy(pinned + 999, block, 1, cudaMemcpyDeviceToHost));
+    CHECK_U64(sim_finding_count(machine), ==, 0);
+    CHECK_CODE(cudaMemset(pinned + 990, 1, 11), cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemcpy(pinned, block, 1001, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+    CHECK_CODE(cudaMemcpy(block, pinned + 999, 2, cudaMemcpyDefault), cudaErrorInvalidValue);
+    CHECK_U64(sim_finding_count(machine), ==, 3);
+    CHECK(strstr(sim_finding(machine, 0), "cudaMemset of 11 bytes of pinned memory that ends after 10") != NULL);
+    CHECK_DONE(cudaFreeHost(pinned));
+    cudart_close(machine);
+}
+
+/* Sixteen devices have the addresses in which a program itself lies: they are no device's. */
+static void test_the_host_among_sixteen_devices(void)
+{
+    sim *machine = cudart_open(16, GIB(1), NULL);
+    unsigned char here[16] = { 1 }, *heap = calloc(1, 16);
+    char *block;
+    void *const all_kinds[] = { here, heap, host, &machine };
+    CHECK_DONE(cudaMalloc((void **)&block, MIB(2)));
+    for (size_t i = 0; heap && i < 3; i++) {
+        CHECK_DONE(cudaMemcpy(block, all_kinds[i], 16, cudaMemcpyHostToDevice));
+        CHECK_DONE(cudaMemcpy(all_kinds[i], block, 16, cudaMemcpyDefault));
+    }
+    CHECK_U64(sim_finding_count(machine), ==, 0);
+    for (size_t i = 0; i < COUNT(all_kinds); i++) {
+        CHECK_CODE(cudaFree(all_kinds[i]), cudaErrorInvalidValue);
+        CHECK_MSG(strstr(sim_finding(machine, i), "device 0: cudaFree of an address of no device") != NULL,
+                  "no address of the host is told");
+    }
+    free(heap);
     cudart_close(machine);
 }
 
@@ -190,6 +279,11 @@ static void test_names_for_a_stream_a_thread(void)
     CHECK_DONE(cudaMemcpy2D_ptds(block, 10, host + 1, 10, 10, 10, cudaMemcpyHostToDevice));
     CHECK_DONE(cudaMemcpy(back, block, 100, cudaMemcpyDefault));
     CHECK(memcmp(host + 1, back, 100) == 0);
+    CHECK_DONE(cudaMemset2DAsync_ptsz(block, 10, 4, 5, 2, cudaStreamPerThread));
+    CHECK(all(block + 10, 5, 4));
+    CHECK_DONE(cudaMemcpy2DAsync_ptsz(block, 10, host, 10, 10, 10, cudaMemcpyHostToDevice, cudaStreamPerThread));
+    CHECK_DONE(cudaMemcpy(back, block, 100, cudaMemcpyDefault));
+    CHECK(memcmp(host, back, 100) == 0);
     CHECK_U64(sim_finding_count(machine), ==, 0);
     cudart_close(machine);
 }
@@ -201,6 +295,9 @@ int main(void)
     test_freed_memory_forgets();
     test_two_dimensions();
     test_copies_outside();
+    test_overlaps();
+    test_pinned_memory_ends();
+    test_the_host_among_sixteen_devices();
     test_names_for_a_stream_a_thread();
     return tap_done();
 }

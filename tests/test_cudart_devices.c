@@ -104,6 +104,9 @@ static void test_bus_flags_and_start(void)
     CHECK_DONE(cudaGetDeviceFlags(&flags));
     CHECK_U64(flags, ==, cudaDeviceScheduleYield);
     CHECK_CODE(cudaSetDeviceFlags(0x8000), cudaErrorInvalidValue);
+    CHECK_CODE(cudaSetDeviceFlags(cudaDeviceScheduleYield | cudaDeviceScheduleSpin), cudaErrorInvalidValue);
+    CHECK_DONE(cudaGetDeviceFlags(&flags));
+    CHECK_MSG(flags == cudaDeviceScheduleYield, "what is refused changes nothing");
     CHECK_CODE(cudaGetDeviceFlags(NULL), cudaErrorInvalidValue);
 #if CUDART_VERSION >= 12000
     int device = -1;
@@ -152,6 +155,7 @@ static void test_reset(void)
     sim *machine = cudart_open(2, GIB(1), NULL);
     void *block, *other, *pinned;
     cudaStream_t stream;
+    unsigned flags = 99;
     sim_counters counters;
     struct cudaPointerAttributes is;
     CHECK_DONE(cudaMalloc(&block, MIB(2)));
@@ -161,7 +165,11 @@ static void test_reset(void)
     CHECK_DONE(cudaSetDevice(1));
     CHECK_DONE(cudaMalloc(&other, MIB(2)));
     CHECK_DONE(cudaSetDevice(0));
+    CHECK_DONE(cudaSetDeviceFlags(cudaDeviceScheduleYield));
     CHECK_DONE(cudaDeviceReset());
+    uint64_t before_ns = sim_now_ns(machine);
+    CHECK_DONE(cudaGetDeviceFlags(&flags));
+    CHECK_MSG(flags == 0 && sim_now_ns(machine) == before_ns + 150000000, "flags go, and the context is made anew");
     sim_get_counters(machine, 0, &counters);
     CHECK_U64(counters.held_bytes, ==, 0);
     CHECK_CODE(cudaStreamQuery(stream), cudaErrorInvalidResourceHandle);

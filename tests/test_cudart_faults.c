@@ -61,9 +61,11 @@ static cudaError_t entry_point(void)
     X(MEMSET,                 cudaMemset(B, 1, 64)) \
     X(MEMSET_ASYNC,           cudaMemsetAsync(B, 1, 64, at.stream)) \
     X(MEMSET_2D,              cudaMemset2D(B, 8, 1, 4, 4)) \
+    X(MEMSET_2D_ASYNC,        cudaMemset2DAsync(B, 8, 1, 4, 4, at.stream)) \
     X(MEMCPY,                 cudaMemcpy(B, at.host, 64, cudaMemcpyHostToDevice)) \
     X(MEMCPY_ASYNC,           cudaMemcpyAsync(B, at.host, 64, cudaMemcpyHostToDevice, at.stream)) \
     X(MEMCPY_2D,              cudaMemcpy2D(B, 8, at.host, 8, 4, 4, cudaMemcpyHostToDevice)) \
+    X(MEMCPY_2D_ASYNC,        cudaMemcpy2DAsync(B, 8, at.host, 8, 4, 4, cudaMemcpyHostToDevice, at.stream)) \
     X(MEMCPY_PEER,            cudaMemcpyPeer(S, 1, B, 0, 64)) \
     X(MEMCPY_PEER_ASYNC,      cudaMemcpyPeerAsync(S, 1, B, 0, 64, at.stream)) \
     X(GET_DEVICE_COUNT,       cudaGetDeviceCount(&at.number)) \
@@ -206,11 +208,20 @@ static void test_a_lost_device(void)
     CHECK_DONE(cudaGetDeviceCount(&count));
     CHECK_CODE(cudaGetLastError(), cudaErrorLaunchFailure);
     CHECK_CODE(cudaGetLastError(), cudaErrorLaunchFailure);
+    CHECK_CODE(cudaSetDevice(9), cudaErrorInvalidDevice);
+    CHECK_MSG(cudaGetLastError() == cudaErrorLaunchFailure, "no other error takes its place");
     CHECK_DONE(cudaSetDevice(1));
     CHECK_DONE(cudaMalloc(&ptr, 1));
     CHECK_DONE(cudaFree(at.second));
     CHECK_MSG(cudaFree(at.block) == cudaErrorLaunchFailure, "the address is the lost device's, whichever is current");
     CHECK_CODE(cudaMemcpy(ptr, at.block, 1, cudaMemcpyDefault), cudaErrorLaunchFailure);
+    CHECK_CODE(cudaEventQuery(at.event), cudaErrorLaunchFailure);
+    CHECK_CODE(cudaEventSynchronize(at.event), cudaErrorLaunchFailure);
+    CHECK_CODE(cudaEventElapsedTime(&at.time, at.event, at.later), cudaErrorLaunchFailure);
+    CHECK_CODE(cudaEventDestroy(at.event), cudaErrorLaunchFailure);
+    CHECK_CODE(cudaStreamQuery(at.stream), cudaErrorLaunchFailure);
+    CHECK_CODE(cudaStreamDestroy(at.stream), cudaErrorLaunchFailure);
+    CHECK_MSG(cudaMemsetAsync(ptr, 0, 1, at.stream) == cudaErrorLaunchFailure, "nor can work go to its streams");
 #if CUDART_VERSION >= 12000
     CHECK_CODE(cudaSetDevice(0), cudaErrorLaunchFailure);
 #endif
@@ -218,18 +229,25 @@ static void test_a_lost_device(void)
     cudart_close(machine);
 }
 
-/* A driver that is missing: any call fails, but its version is 0 and no error. */
+/* A driver that is missing, or only pretends: any call fails, but its version is 0 and no error. Without a device the
+   driver is there. */
 static void test_no_driver(void)
 {
-    sim *machine = cudart_open(1, 0, "any:1+=35");
-    int version = -1, count = -1;
-    CHECK_CODE(cudaGetDeviceCount(&count), cudaErrorInsufficientDriver);
-    CHECK_INT(count, ==, -1);
-    CHECK_DONE(cudaDriverGetVersion(&version));
-    CHECK_INT(version, ==, 0);
-    CHECK_DONE(cudaRuntimeGetVersion(&version));
-    CHECK_INT(version, ==, CUDART_VERSION);
-    cudart_close(machine);
+    static const struct { const char *faults; int code, version; } rows[] = {
+        { "any:1+=35", cudaErrorInsufficientDriver, 0 }, { "any:1+=34", cudaErrorStubLibrary, 0 },
+        { "any:1+=100", cudaErrorNoDevice, CUDART_VERSION },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        sim *machine = cudart_open(1, 0, rows[i].faults);
+        int version = -1, count = -1;
+        CHECK_CODE(cudaGetDeviceCount(&count), (cudaError_t)rows[i].code);
+        CHECK_INT(count, ==, -1);
+        CHECK_DONE(cudaDriverGetVersion(&version));
+        CHECK_INT(version, ==, rows[i].version);
+        CHECK_DONE(cudaRuntimeGetVersion(&version));
+        CHECK_INT(version, ==, CUDART_VERSION);
+        cudart_close(machine);
+    }
 }
 
 int main(void)

@@ -6,8 +6,24 @@
 int main(void) { return printf("1..0 # SKIP no CUDA Toolkit\n") < 0; }
 #else
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include "test_cudart.h"
+
+/* Sanitizers take address space without end. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+/* What <<< >>> calls first; the toolkit declares it for its own compiler alone. */
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream);
 
 static const char *program;
 static char said[8192];
@@ -74,7 +90,9 @@ static int forking(int call_first, int find_first)
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
+        const dim3 one = { 1, 1, 1 };
         int device = -1;
+        printf("push %u, ", __cudaPushCallConfiguration(one, one, 0, NULL));
         printf("child: %d %d %d %d %d\n", (int)cudaGetDevice(&device), (int)cudaFree(NULL), (int)cudaSetDevice(0),
                (int)cudaGetLastError(), cudart_machine() == NULL);
         exit(7);
@@ -97,10 +115,81 @@ static int attached(void)
     return 0;
 }
 
+/* Calls until the process ends, and does not come back from there. */
+static void *call_for_ever(void *unused)
+{
+    void *block;
+    while (cudaMalloc(&block, 5000) == cudaSuccess && cudaMemset(block, 1, 5000) == cudaSuccess) cudaFree(block);
+    while (pause() < 0) continue;
+    return unused;
+}
+
+static int start_callers(void)
+{
+    enum { CALLERS = 3 };
+    pthread_t thread;
+    int failed = 0;
+    cudaFree(NULL);
+    for (int i = 0; i < CALLERS; i++) failed |= pthread_create(&thread, NULL, call_for_ever, NULL);
+    return failed;
+}
+
+/* A child that hangs is ended by its alarm. */
+static int fork_among_threads(void)
+{
+    enum { CHILDREN = 100 };
+    int right = start_callers() ? -1 : 0;
+    for (int i = 0; i < CHILDREN; i++) {
+        int status = -1, device;
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            _exit(cudaGetDevice(&device) == cudaErrorInitializationError ? 9 : 1);
+        }
+        waitpid(child, &status, 0);
+        right += WIFEXITED(status) && WEXITSTATUS(status) == 9;
+    }
+    printf("%d children were told\n", right);
+    return 0;
+}
+
+static int end_among_threads(void)
+{
+    alarm(60);
+    if (start_callers()) return 1;
+    for (int i = 0; i < 1000; i++) cudaFree(NULL);
+    return 6;
+}
+
+/* Address space for a hundred granules; a gigabyte is written. What fails is told, and the rest goes on. */
+static int no_host_memory(void)
+{
+    static char text[8192];
+    const struct rlimit limit = { MIB(256), MIB(256) };
+    char *block = NULL, *other = NULL;
+    size_t done = 0;
+    int codes[4];
+    if (cudaMalloc((void **)&block, GIB(1)) || cudaMalloc((void **)&other, GIB(1))) return 1;
+    if (setrlimit(RLIMIT_AS, &limit)) return 1;
+    for (size_t i = 0; i < sizeof text; i++) text[i] = (char)(i % 251);
+    while (done < GIB(1) && cudaMemcpy(block + done, text, sizeof text, cudaMemcpyHostToDevice) == cudaSuccess)
+        done += MIB(2);
+    codes[0] = (int)cudaGetLastError();
+    codes[1] = (int)cudaMemset(block + done, 1, 2);
+    codes[2] = (int)cudaMemcpy2D(other, 100, block, 100, 64, 10, cudaMemcpyDeviceToDevice);
+    codes[3] = (int)cudaMemset(block, 0, GIB(1));
+    printf("%s: %d ", done > MIB(20) && done < MIB(300) ? "some" : "all or none", codes[0]);
+    printf("%d %d %d; ", codes[1], codes[2], codes[3]);
+    printf("then %d\n", (int)cudaMemcpy(other, text, sizeof text, cudaMemcpyHostToDevice));
+    return 0;
+}
+
 static const struct { const char *name; int (*run)(void); } cases[] = {
     { "held", held }, { "double_free", double_free }, { "many_findings", many_findings },
     { "leave_at_once", leave_at_once }, { "unloading", unloading }, { "fork_after_a_call", fork_after_a_call },
     { "fork_before_any", fork_before_any }, { "fork_with_a_finding", fork_with_a_finding }, { "attached", attached },
+    { "fork_among_threads", fork_among_threads }, { "end_among_threads", end_among_threads },
+    { "no_host_memory", no_host_memory },
 };
 
 static void expect(const char *name, int status, const char *text)
@@ -127,11 +216,28 @@ static void test_ends(void)
 
 static void test_forks(void)
 {
-    expect("fork_after_a_call", 0, "child: 3 3 3 3 1\nparent: child ended with 7; 0\n");
-    expect("fork_before_any", 0, "child: 0 0 0 0 0\nparent: child ended with 7; 0\n");
+    expect("fork_after_a_call", 0, "push 1, child: 3 3 3 3 1\nparent: child ended with 7; 0\n");
+    expect("fork_before_any", 0, "push 0, child: 0 0 0 0 0\nparent: child ended with 7; 0\n");
     CHECK_INT(cudart_run_again(program, "fork_with_a_finding", "device=1G", said, sizeof said), ==, 3);
     CHECK_MSG(strstr(said, "child ended with 7; 0\n") && strstr(said, "1 finding:") == strstr(said, "1 f")
               && !strstr(strstr(said, "1 f") + 1, "1 f"), "the parent's finding is the parent's to report");
+}
+
+static void test_other_threads_are_at_work(void)
+{
+    expect("fork_among_threads", 0, "100 children were told\n");
+    for (int i = 0; i < 20; i++) expect("end_among_threads", 6, "");
+}
+
+static void test_no_host_memory(void)
+{
+    if (SANITIZED) {
+        SKIP("no limit of address space under a sanitizer");
+        return;
+    }
+    CHECK_INT(cudart_run_again(program, "no_host_memory", "device=4G", said, sizeof said), ==, 3);
+    CHECK_MSG(strstr(said, "some: 999 999 999 0; then 0\n") != NULL, "%s", said);
+    CHECK_MSG(strstr(said, "no host memory left to simulate cudaMemcpy2D\n") != NULL, "each is a finding");
 }
 
 /* Blocks of one thread are written and read back by it alone; all share one machine. */
@@ -186,6 +292,8 @@ int main(int count, char **arguments)
     }
     test_ends();
     test_forks();
+    test_other_threads_are_at_work();
+    test_no_host_memory();
     test_threads();
     return tap_done();
 }

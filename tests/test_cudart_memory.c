@@ -121,6 +121,24 @@ static void test_pinned_memory(void)
     cudart_close(machine);
 }
 
+/* What a pinned pointer says of its device is who was current when it was made, not who asks. */
+static void test_pinned_memory_is_a_devices(void)
+{
+    sim *machine = cudart_open(2, GIB(1), NULL);
+    struct cudaPointerAttributes is;
+    void *ptr;
+    CHECK_DONE(cudaSetDevice(1));
+    CHECK_DONE(cudaMallocHost(&ptr, 100));
+    CHECK_DONE(cudaSetDevice(0));
+    CHECK_DONE(cudaPointerGetAttributes(&is, ptr));
+    CHECK(is.type == cudaMemoryTypeHost && is.device == 1 && is.hostPointer == ptr && is.devicePointer == ptr);
+    CHECK_DONE(cudaDeviceReset());
+    CHECK_DONE(cudaPointerGetAttributes(&is, ptr));
+    CHECK_MSG(is.type == cudaMemoryTypeHost, "the reset of another device leaves it alone");
+    CHECK_DONE(cudaFreeHost(ptr));
+    cudart_close(machine);
+}
+
 static void test_pitch(void)
 {
     sim *machine = cudart_open(1, GIB(1), NULL);
@@ -135,6 +153,10 @@ static void test_pitch(void)
     CHECK_CODE(cudaMallocPitch(&block, &pitch, GIB(1), 2), cudaErrorMemoryAllocation);
     CHECK_CODE(cudaMallocPitch(&block, NULL, 1, 1), cudaErrorInvalidValue);
     CHECK_U64(pitch, ==, 1024);
+    CHECK_DONE(cudaMallocPitch(&block, &pitch, 513, 0));
+    CHECK(block == NULL && pitch == 1024);
+    CHECK_DONE(cudaMallocPitch(&block, &pitch, 512, 2));
+    CHECK(pitch == 512 && sim_holds(machine, 0, block, 1024) && !sim_holds(machine, 0, block, 1025));
     cudart_close(machine);
 }
 
@@ -162,6 +184,7 @@ int main(void)
     test_frees_that_must_not_be();
     test_another_device_is_current();
     test_pinned_memory();
+    test_pinned_memory_is_a_devices();
     test_pitch();
     test_lies();
     return tap_done();

@@ -82,7 +82,7 @@ static void test_simulated(void)
     CHECK(device_finding(opened, 0) == NULL && counted(opened).findings == 0);
     give_back(opened, block, 5 * MIB);
     CHECK(device_finding(opened, 0) != NULL && counted(opened).findings == 1);
-    device_close(opened);
+    device_close(opened, NULL);
 }
 
 static void test_bad_configurations(void)
@@ -98,7 +98,7 @@ static void test_bad_configurations(void)
     config.ordinal = 99;
     forget();
     CHECK_MSG(device_open(&config, &why) == NULL && why.exit_code == EXIT_NO_DEVICE, "CUDA device 99: %s", why.text);
-    device_close(NULL);
+    device_close(NULL, NULL);
 }
 
 /* Random ranges against a table of owners, one per unit. */
@@ -107,7 +107,7 @@ static void test_ranges(void)
     enum { UNITS = 512, ROUNDS = 20000 };
     static uint32_t owner[UNITS], length[UNITS];
     device_ranges ranges;
-    uint64_t random = 9, expected_bytes = 0;
+    uint64_t random = 9;
     int wrong = 0;
     memset(&ranges, 0, sizeof ranges);
     for (int round = 0; round < ROUNDS; round++) {
@@ -120,7 +120,6 @@ static void test_ranges(void)
             wrong += !device_ranges_hold(&ranges, last, 1) || !device_ranges_remove(&ranges, at);
             for (uint32_t unit = at; unit <= last; unit++) owner[unit] = 0;
             length[at] = 0;
-            expected_bytes -= 256;
             continue;
         }
         wrong += device_ranges_remove(&ranges, at);
@@ -131,8 +130,7 @@ static void test_ranges(void)
         device_ranges_add(&ranges, at, bytes);
         for (uint32_t unit = at; unit < at + bytes; unit++) owner[unit] = at + 1;
         length[at] = bytes;
-        expected_bytes += 256;
-        wrong += ranges.piece_bytes != expected_bytes || device_ranges_bytes(&ranges) != 2 * MIB;
+        wrong += device_ranges_bytes(&ranges) != 2 * MIB;
     }
     CHECK_INT(wrong, ==, 0);
     device_ranges_clear(&ranges);
@@ -140,9 +138,38 @@ static void test_ranges(void)
         device_ranges_reserve(&ranges);
         device_ranges_add(&ranges, bytes * 16, bytes);
     }
-    CHECK_MSG(device_ranges_bytes(&ranges) == 2 * MIB + 2 * MIB + 4 * MIB, "whole granules, pieces packed: %" PRIu64,
-              device_ranges_bytes(&ranges));
+    CHECK_U64(device_ranges_bytes(&ranges), ==, 2 * MIB + 2 * MIB + 4 * MIB);
     CHECK(device_ranges_hold(&ranges, 5, 0) && !device_ranges_hold(&ranges, UINT64_MAX, UINT64_MAX));
+    device_ranges_clear(&ranges);
+}
+
+/* Pieces against a look at every granule: those that share one, those that reach into two, those that are gone. */
+static void test_pieces(void)
+{
+    enum { GRANULES = 8, PLACES = 24, ROUNDS = 20000 };
+    const uint64_t granule_bytes = 2 * MIB, step_bytes = GRANULES * granule_bytes / PLACES;
+    uint64_t random = 10, sizes[PLACES] = { 0 };
+    device_ranges ranges;
+    int wrong = 0;
+    memset(&ranges, 0, sizeof ranges);
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t place = splitmix64_next(&random) % PLACES, used = 0;
+        int is_held = sizes[place] != 0;
+        sizes[place] = is_held ? 0 : 1 + splitmix64_next(&random) % (granule_bytes - 1);
+        if (is_held) wrong += !device_ranges_remove(&ranges, place * step_bytes);
+        else wrong += device_ranges_reserve(&ranges) != 0;
+        if (!is_held) device_ranges_add(&ranges, place * step_bytes, sizes[place]);
+        for (uint64_t granule = 0; granule <= GRANULES; granule++) {
+            uint64_t start = granule * granule_bytes, tenants = 0;
+            for (uint64_t at = 0; at < PLACES; at++) {
+                uint64_t address = at * step_bytes;
+                tenants += sizes[at] && address < start + granule_bytes && address + sizes[at] > start;
+            }
+            used += tenants > 0;
+        }
+        wrong += device_ranges_bytes(&ranges) != used * granule_bytes;
+    }
+    CHECK_INT(wrong, ==, 0);
     device_ranges_clear(&ranges);
 }
 
@@ -191,7 +218,7 @@ static uint64_t cuda_bench_held(const cuda_bench *bed)
 
 static void cuda_bench_close(cuda_bench *bed)
 {
-    device_close(bed->opened);
+    device_close(bed->opened, NULL);
     CHECK_U64(cuda_bench_held(bed), ==, 0);
     CHECK_MSG(!sim_finding(bed->machine, 0), "no finding: %s",
               sim_finding(bed->machine, 0) ? sim_finding(bed->machine, 0) : "");
@@ -266,8 +293,29 @@ static void test_cuda_neighbours(void)
     cuda_bench_close(&bed);
 }
 
+/* What cannot be given back is said, with how much it is. */
+static void test_cuda_kept(void)
+{
+    cuda_bench bed;
+    if (!cuda_bench_open(&bed)) return;
+    CHECK(obtain(bed.opened, 5 * MIB) && obtain(bed.opened, 100));
+    sim_config machine;
+    memset(&machine, 0, sizeof machine);
+    machine.device_count = 2;
+    sim *other = sim_create(&machine, &why);
+    cudart_attach(other);                        /* where nothing of it is known */
+    forget();
+    CHECK_INT(device_close(bed.opened, &why), ==, -1);
+    CHECK_INT(why.exit_code, ==, EXIT_HARNESS);
+    CHECK_MSG(strstr(why.text, "5242980 bytes could not be given back to cuda:1: cudaError") != NULL, "%s", why.text);
+    cudart_attach(NULL);
+    sim_destroy(other);
+    sim_destroy(bed.machine);
+}
+
 static void test_cuda(void)
 {
+    test_cuda_kept();
     test_cuda_counts();
     test_cuda_contents();
     test_cuda_neighbours();
@@ -279,6 +327,7 @@ int main(void)
     test_simulated();
     test_bad_configurations();
     test_ranges();
+    test_pieces();
     test_nvidia_smi();
     test_cuda();
     return tap_done();

@@ -8,6 +8,10 @@
 #include "../stress/workload/splitmix64.h"
 #include "tap.h"
 
+#ifndef GPUARENA_NO_CUDA
+#include "../stress/sim/cudart/cudart.h"
+#endif
+
 enum { BLOCKS = 200 };
 #define MIB ((uint64_t)1 << 20)
 
@@ -47,7 +51,7 @@ static void bench_close(bench *bed)
 {
     oracle_destroy(bed->oracle);
     gpuarena_destroy(bed->arena);
-    device_close(bed->device);
+    device_close(bed->device, NULL);
 }
 
 /* An arena's statistics after one more live block. */
@@ -217,7 +221,7 @@ static void test_first_stays(void)
 }
 
 /* A violation is the policy's, being stuck is not. */
-static void test_stuck(void)
+static void test_violation_is_not_stuck(void)
 {
     bench bed;
     bench_open(&bed, VERIFY_FULL, 0);
@@ -226,6 +230,50 @@ static void test_stuck(void)
     CHECK_INT(oracle_is_stuck(bed.oracle), ==, 0);
     expect(&bed, "null_block");
 }
+
+#ifdef GPUARENA_NO_CUDA
+static void test_stuck(void)
+{
+    SKIP("an oracle that is stuck: this build is without CUDA, and a simulated device's contents never fail");
+}
+#else
+
+/* Contents that cannot be written, or cannot be read back, on CUDA: faults of the substitute. */
+static void stick(const char *faults, int is_filled, const char *expected)
+{
+    sim_config machine;
+    device_config config;
+    void *memory = NULL;
+    memset(&machine, 0, sizeof machine);
+    memset(&config, 0, sizeof config);
+    machine.device_count = 1;
+    machine.faults = faults;
+    config.is_cuda = 1;
+    sim *served = sim_create(&machine, &why);
+    cudart_attach(served);
+    device *opened = device_open(&config, &why);
+    const gpuarena_driver *driver = device_driver(opened);
+    driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, &memory, MIB, NULL);
+    oracle_settings settings = { VERIFY_FULL, BLOCKS, 256, 64 * MIB, opened, NULL };
+    oracle *judge = oracle_create(&settings, &why);
+    CHECK_INT(oracle_alloc(judge, 3, 7, memory, 1000), ==, is_filled ? 0 : -1);
+    CHECK_INT(oracle_is_stuck(judge), ==, !is_filled);
+    if (is_filled) CHECK_INT(oracle_free(judge, 4, 7), ==, -1);
+    CHECK_INT(oracle_is_stuck(judge), ==, 1);
+    CHECK_STR(oracle_violation(judge) ? oracle_violation(judge) : "(nothing)", expected);
+    oracle_destroy(judge);
+    device_close(opened, NULL);
+    cudart_attach(NULL);
+    sim_destroy(served);
+}
+
+static void test_stuck(void)
+{
+    stick("cudaMemset:1", 0, "op 3: unverified: block 7: cudaMemset: cudaErrorUnknown (999)");
+    stick("cudaMemcpy:2", 0, "op 3: unverified: block 7: cudaMemcpy to the device: cudaErrorUnknown (999)");
+    stick("cudaMemcpy:3", 1, "op 4: unverified: block 7: cudaMemcpy from the device: cudaErrorUnknown (999)");
+}
+#endif
 
 /* From inside a callback an arena refuses to be checked: an answer of gpuarena_check that is not OK. */
 static void check_inside(gpuarena *arena, const gpuarena_action *action, void *user)
@@ -285,6 +333,7 @@ int main(void)
     test_refusals_and_results();
     test_end();
     test_first_stays();
+    test_violation_is_not_stuck();
     test_stuck();
     test_check();
     test_map();

@@ -165,6 +165,48 @@ static void test_rival_absent(device *on)
     why.exit_code = 0;
 }
 
+/* A device of 64 MiB with these faults, and raw at work on it. */
+static device *open_faulty(const char *faults, pool *opened)
+{
+    policy made;
+    device_config config;
+    memset(&config, 0, sizeof config);
+    config.sim.capacity_bytes = 64 << 20;
+    config.sim.faults = faults;
+    device *on = device_open(&config, &why);
+    CHECK(on && parse("raw", 0, &made) == 0 && pool_open(opened, &made, on, &why) == 0);
+    return on;
+}
+
+/* What a refusal says of a device that does not answer, and of a call that asks for nothing. */
+static void test_refusals(void)
+{
+    pool opened;
+    pool_refusal refusal;
+    void *ptr = NULL;
+    device *on = open_faulty("obtain:1=700", &opened);
+    CHECK_INT(pool_alloc(&opened, &ptr, 1000, NULL), ==, GPUARENA_DEVICE_LOST);
+    pool_last_refusal(&opened, &refusal);
+    CHECK_STR(refusal.text, "cudaErrorIllegalAddress (700) for a block of 1000 bytes");
+    CHECK_INT(refusal.free_known, ==, 0);
+    device_close(on, NULL);
+    on = open_faulty("info:1", &opened);
+    CHECK_INT(pool_alloc(&opened, &ptr, 65 << 20, NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    pool_last_refusal(&opened, &refusal);
+    CHECK_STR(refusal.text, "cudaErrorMemoryAllocation (2) for a block of 68157440 bytes");
+    CHECK_INT(refusal.free_known, ==, 0);
+    pool_last_refusal(&opened, &refusal);
+    CHECK(refusal.free_known && refusal.free_bytes == 64 << 20);
+    device_close(on, NULL);
+    on = open_faulty("give_back:1", &opened);
+    CHECK_INT(pool_alloc(&opened, &ptr, 1000, NULL), ==, GPUARENA_OK);
+    CHECK_INT(pool_free(&opened, ptr, 1000, NULL), ==, GPUARENA_DRIVER_ERROR);
+    pool_last_refusal(&opened, &refusal);
+    CHECK_STR(refusal.text, "cudaFree of 1000 bytes: cudaErrorUnknown (999)");
+    CHECK_INT(refusal.free_known, ==, 0);
+    device_close(on, NULL);
+}
+
 int main(void)
 {
     device_config config;
@@ -179,6 +221,7 @@ int main(void)
         if (rival_present()) test_rival_at_work(on);
         else test_rival_absent(on);
     }
-    device_close(on);
+    device_close(on, NULL);
+    test_refusals();
     return tap_done();
 }

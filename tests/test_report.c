@@ -142,11 +142,13 @@ static void test_cuda_table(void)
     CHECK(!strstr(written, "drv time") && !strstr(written, "in driver") && !strstr(written, "simulated"));
     CHECK(strstr(written, "80.0G, 512M of it in use before the first op, driver 570.86.15") != NULL);
     CHECK(strstr(written, "CUDA 12.8, runtime 13.0, 2 other processes") != NULL);
+    CHECK(strstr(written, "reserved of raw and cub-library is at least so much") != NULL);
     file = tmpfile();
     rows[1].cells[COLUMN_HOST_NS].kind = rows[0].cells[COLUMN_HOST_NS].kind = CELL_NONE;
     table_write(file, &list, &gpu, &style);
     read_back(file);
     CHECK_MSG(!strstr(written, "host time"), "untimed: no such column, and no word of it");
+    CHECK(strstr(written, "reserved of raw and cub-library is at least so much") != NULL);
 }
 
 static void test_bytes(void)

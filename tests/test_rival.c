@@ -64,7 +64,7 @@ static void test_bins(void)
     }
     rival_close(opened);
     CHECK_U64(held(on), ==, 0);
-    device_close(on);
+    device_close(on, NULL);
 }
 
 static void test_cache(void)
@@ -92,7 +92,7 @@ static void test_cache(void)
     CHECK_U64(calls(on), ==, 8);
     rival_close(opened);
     CHECK_U64(held(on), ==, 0);
-    device_close(on);
+    device_close(on, NULL);
 }
 
 /* A stream's blocks are another's once its work is done, and there is none here. */
@@ -107,7 +107,7 @@ static void test_streams(void)
     CHECK(second == first);
     CHECK_U64(calls(on), ==, 1);
     rival_close(opened);
-    device_close(on);
+    device_close(on, NULL);
 }
 
 static void test_refusals(void)
@@ -134,7 +134,7 @@ static void test_refusals(void)
     CHECK_INT(rival_alloc(opened, &none, 1, NULL), ==, 0);
     rival_close(opened);
     CHECK_MSG(held(on) == 0, "closing gives back live blocks too");
-    device_close(on);
+    device_close(on, NULL);
 }
 
 static void test_lost(void)
@@ -147,7 +147,7 @@ static void test_lost(void)
     CHECK_INT(rival_alloc(opened, &second, 1000, NULL), ==, 700);
     CHECK_INT(rival_free(opened, first), ==, 700);
     rival_close(opened);
-    device_close(on);
+    device_close(on, NULL);
 }
 
 /* CUB looks for out of memory alone: another code of cudaMalloc is lost, and success comes with NULL. Were it ever
@@ -160,7 +160,7 @@ static void test_lost_code(void)
     CHECK_INT(rival_alloc(opened, &ptr, 1000, NULL), ==, 0);
     CHECK(ptr == NULL);
     rival_close(opened);
-    device_close(on);
+    device_close(on, NULL);
 }
 
 /* Machines do not mix, and a device outlives rivals that come and go. */
@@ -178,7 +178,7 @@ static void test_several(void)
     CHECK_INT(rival_free(three, of_one), !=, 0);
     CHECK_INT(rival_free(two, of_two), ==, 0);
     rival_close(two);
-    device_close(right);
+    device_close(right, NULL);
     CHECK_INT(rival_alloc(one, &of_two, 1, NULL), ==, 0);
     rival_close(three);
     rival_close(one);
@@ -187,7 +187,7 @@ static void test_several(void)
     CHECK_INT(rival_alloc(one, &of_one, 1, NULL), ==, 0);
     CHECK_U64(use_of(one).live_bytes, ==, 512);
     rival_close(one);
-    device_close(left);
+    device_close(left, NULL);
 }
 
 #ifndef GPUARENA_NO_CUDA
@@ -200,7 +200,7 @@ static void test_last_error(void)
     CHECK_INT(rival_alloc(opened, &none, UINT64_C(1) << 46, NULL), ==, cudaErrorMemoryAllocation);
     CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
     rival_close(opened);
-    device_close(on);
+    device_close(on, NULL);
 }
 #endif
 
@@ -219,11 +219,11 @@ static void test_over_cuda(void)
     rival *opened = on ? rival_open(on, &why) : NULL;
     if (!opened) {
         SKIP("over CUDA: %s", why.text);
-        device_close(on);
+        device_close(on, NULL);
         return;
     }
     rival_close(opened);
-    device_close(on);
+    device_close(on, NULL);
     test_anywhere();
 #ifndef GPUARENA_NO_CUDA
     test_last_error();

@@ -79,6 +79,28 @@ static void test_writes_forget_patterns(void)
     devmem_destroy(&memory);
 }
 
+/* Eight bytes at a time, and the rest: every length, at every distance from a border, over a value that is not 0. */
+static void test_every_length(void)
+{
+    uint64_t offset, wrong = 0;
+    devmem_work work;
+    devmem_init(&memory, GIB(1), 0);
+    CHECK_INT(devmem_obtain(&memory, MIB(2), &offset, &work), ==, DEVMEM_OK);
+    for (uint64_t bytes = 1; bytes < 40; bytes++) {
+        for (uint64_t at = 0; at < 9; at++) {
+            for (uint64_t i = 0; i < bytes; i++) buffer[i] = (unsigned char)(i * 5 + bytes + at);
+            wrong += devmem_set(&memory, offset, MIB(2), 0x5A) != 0;
+            wrong += devmem_write(&memory, offset + at, bytes, buffer) != 0;
+            memset(shadow, 0x5A, 64);
+            memcpy(shadow + at, buffer, bytes);
+            devmem_read(&memory, offset, 64, buffer);
+            wrong += memcmp(buffer, shadow, 64) != 0;
+        }
+    }
+    CHECK_U64(wrong, ==, 0);
+    devmem_destroy(&memory);
+}
+
 static void test_even_granules_take_no_host_memory(void)
 {
     uint64_t offset;
@@ -93,6 +115,17 @@ static void test_even_granules_take_no_host_memory(void)
         uneven += !granules_even(&memory.granules, i, &value) || value;
     CHECK_U64(memory.granules.count, ==, GIB(512) / MIB(2));
     CHECK_U64(uneven, ==, 0);
+    memset(buffer, 7, sizeof buffer);
+    CHECK_INT(devmem_write(&memory, offset + 1, MIB(2), buffer), ==, 0);
+    CHECK_MSG(!granules_even(&memory.granules, 0, &value) && !granules_even(&memory.granules, 1, &value), "parts do");
+    CHECK_INT(devmem_write(&memory, offset, MIB(4), buffer), ==, 0);
+    CHECK_MSG(granules_even(&memory.granules, 0, &value) && value == 7 && granules_even(&memory.granules, 1, &value),
+              "a write of one value all over gives it back");
+    buffer[MIB(2) - 1] = 8;
+    CHECK_INT(devmem_write(&memory, offset, MIB(2), buffer), ==, 0);
+    CHECK_MSG(!granules_even(&memory.granules, 0, &value), "the last byte counts");
+    devmem_read(&memory, offset, MIB(2), shadow);
+    CHECK(memcmp(shadow, buffer, MIB(2)) == 0);
     devmem_destroy(&memory);
 }
 
@@ -100,6 +133,7 @@ int main(void)
 {
     test_block_equals_a_shadow();
     test_writes_forget_patterns();
+    test_every_length();
     test_even_granules_take_no_host_memory();
     return tap_done();
 }

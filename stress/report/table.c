@@ -293,6 +293,9 @@ static int table_shows(const table_layout *layout, table_fill *fill)
     return 0;
 }
 
+#define TABLE_FOOTPRINT "footprint: peak reserved / peak requested; reserved of raw and cub-library is at least so " \
+                        "much: the 2 MiB granules in which their blocks lie."
+
 static void table_legend(FILE *out, const table_layout *layout, const cuda_environment *environment, size_t width)
 {
     char line[512];
@@ -300,9 +303,8 @@ static void table_legend(FILE *out, const table_layout *layout, const cuda_envir
     if (environment) {
         table_fold(out, environment_line(environment, line, sizeof line), width);
         table_fold(out, timed
-                   ? "host time: measured time an op over raw's; host ns, p50, p99: measured; footprint: peak "
-                     "reserved, raw's in granules of 2 MiB, / peak requested."
-                   : "footprint: peak reserved, raw's in granules of 2 MiB, / peak requested.",
+                   ? "host time: measured time an op over raw's; host ns, p50, p99: measured; " TABLE_FOOTPRINT
+                   : TABLE_FOOTPRINT,
                    width);
         return;
     }

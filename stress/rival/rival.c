@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../sim/build.h"
 #include "cub_library.h"
 
 #define RIVAL_SIM_NAME  "libcub-sim.so"          /* with the substitute for the CUDA runtime inside */
@@ -36,6 +37,15 @@ static int rival_find(void *loaded, const char *name, void *function)
     return found != NULL;
 }
 
+/* The machine is handed to the library as it lies in memory. One without a build to tell is of an older one. */
+static int rival_same_build(const char *name, void *loaded, problem *why)
+{
+    const char *(*build)(void) = NULL;
+    if (rival_find(loaded, "cudart_build", &build) && !strcmp(build(), sim_build())) return 0;
+    return problem_set(why, EXIT_NO_DEVICE, "%s is of another build: expected %s, found %s; make all builds it again",
+                       name, sim_build(), build ? build() : "one that does not say");
+}
+
 /* A library stays loaded until the process ends: the CUDA runtime does not stand being unloaded. */
 static int rival_load(const char *name, int simulated, rival_calls *calls, problem *why)
 {
@@ -47,8 +57,10 @@ static int rival_load(const char *name, int simulated, rival_calls *calls, probl
         && rival_find(loaded, "cub_library_free", &calls->free)
         && rival_find(loaded, "cub_library_trim", &calls->trim)
         && rival_find(loaded, "cub_library_measure", &calls->measure)
-        && (!simulated || rival_find(loaded, "cudart_attach", &calls->attach))) return 0;
-    const char *loader = dlerror();
+        && (!simulated || rival_find(loaded, "cudart_attach", &calls->attach))) {
+        return simulated ? rival_same_build(name, loaded, why) : 0;
+    }
+    const char *loader = loaded ? "it lacks a call" : dlerror();
     return problem_set(why, EXIT_NO_DEVICE, "%s: not found; it is built where a C++17 compiler and the CUDA Toolkit "
                        "are (%s)", name, loader ? loader : "the loader gives no reason");
 }

@@ -13,11 +13,11 @@ typedef struct rival_use {
     uint64_t cached_bytes;                       /* held by the library, free */
 } rival_use;
 
-/* NULL and a problem: the library is not in this build (EXIT_NO_DEVICE, with the loader's words), or cannot be
-   opened (EXIT_HARNESS). Its cudaMalloc and cudaFree are served, counted and known by the device like everybody's: on
-   a simulated one by its machine, behind a CUDA runtime of the library's own; on CUDA by the device's table. The
-   loader finds it by bare name, beside the program. Any number may be open. The device must outlive it. One thread
-   at a time may be in rivals. */
+/* NULL and a problem: the library is not in this build, or what is found is of another (EXIT_NO_DEVICE, with the
+   loader's words), or it cannot be opened (EXIT_HARNESS). Its cudaMalloc and cudaFree are served, counted and known by
+   the device like everybody's: on a simulated one by its machine, behind a CUDA runtime of the library's own; on CUDA
+   by the device's table. The loader finds it by bare name, beside the program. Any number may be open. The device must
+   outlive it. One thread at a time may be in rivals. */
 rival *rival_open(device *on, problem *why);
 /* Gives back to the device all that the library still holds, live blocks too; NULL is fine. */
 void rival_close(rival *self);

@@ -19,9 +19,11 @@
     X(MEMSET,                 NULL,        "cudaMemset",                            999, ISSUE) \
     X(MEMSET_ASYNC,           NULL,        "cudaMemsetAsync",                       999, ISSUE) \
     X(MEMSET_2D,              NULL,        "cudaMemset2D",                          999, ISSUE) \
+    X(MEMSET_2D_ASYNC,        NULL,        "cudaMemset2DAsync",                     999, ISSUE) \
     X(MEMCPY,                 NULL,        "cudaMemcpy",                            999, ISSUE) \
     X(MEMCPY_ASYNC,           NULL,        "cudaMemcpyAsync",                       999, ISSUE) \
     X(MEMCPY_2D,              NULL,        "cudaMemcpy2D",                          999, ISSUE) \
+    X(MEMCPY_2D_ASYNC,        NULL,        "cudaMemcpy2DAsync",                     999, ISSUE) \
     X(MEMCPY_PEER,            NULL,        "cudaMemcpyPeer",                        999, ISSUE) \
     X(MEMCPY_PEER_ASYNC,      NULL,        "cudaMemcpyPeerAsync",                   999, ISSUE) \
     X(GET_DEVICE_COUNT,       NULL,        "cudaGetDeviceCount",                    999, NONE) \

@@ -20,8 +20,12 @@ int engine_offset(const sim_device *device, uint64_t address, uint64_t *offset)
 
 sim_device *engine_owner(const sim *machine, uint64_t address)
 {
-    uint64_t owner = address / MAPPING_SPACE;
-    return owner >= 1 && owner <= (uint64_t)machine->device_count ? &machine->devices[owner - 1] : NULL;
+    uint64_t owner = address / MAPPING_SPACE, offset = address % MAPPING_SPACE;
+    if (owner < 1 || owner > (uint64_t)machine->device_count) {
+        return NULL;
+    }
+    sim_device *found = &machine->devices[owner - 1];
+    return offset >= SIM_GRANULE && offset < found->memory.high_offset + SIM_GRANULE ? found : NULL;
 }
 
 engine_text engine_name(const sim_device *device, uint64_t address)

@@ -40,8 +40,9 @@ uint32_t granules_matches(const granules *all, uint32_t number, uint32_t from, u
 uint32_t granules_piece_count(const granules *all, uint32_t number);
 
 /* Real bytes of [from, to). write and set: the patterns of the range are forgotten; -1: no host memory, nothing done.
-   even: 1 if all of the granule holds one value. forget: patterns and bytes; a part of a granule may keep them when
-   host memory is out. O(bytes), a whole granule that is set O(1). */
+   A whole granule that gets one byte all over takes no host memory. even: 1 if all of the granule is known to hold
+   one value. forget: patterns and bytes; a part of a granule may keep them when host memory is out. O(bytes), a whole
+   granule that is set O(1). */
 int  granules_write(granules *all, uint32_t number, uint32_t from, uint32_t to, const unsigned char *source);
 void granules_read(const granules *all, uint32_t number, uint32_t from, uint32_t to, unsigned char *target);
 int  granules_set(granules *all, uint32_t number, uint32_t from, uint32_t to, unsigned char value);

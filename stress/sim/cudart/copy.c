@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "attributes.h"
 #include "host.h"
 
 typedef struct copy_side {
@@ -21,51 +22,88 @@ static copy_side copy_find(const call *self, copy_area area)
     copy_side side = { engine_owner(self->machine, (uint64_t)(uintptr_t)area.ptr), 0, NULL, area.pitch };
     if (side.device) {
         engine_offset(side.device, (uint64_t)(uintptr_t)area.ptr, &side.offset);
-        if (side.offset >= SIM_GRANULE && side.offset < side.device->memory.high_offset) {
-            return side;
-        }
+    } else {
+        side.host = area.ptr;
     }
-    side.device = NULL;
-    side.host = area.ptr;
     return side;
 }
 
-/* From the first byte of the first row to the last of the last; 0: more than the type holds. */
-static int copy_extent(uint64_t pitch, uint64_t width, uint64_t height, uint64_t *bytes)
+/* How many bytes there are from the first of the first row to the last of the last; or the code of a bad pitch. */
+static int copy_measure(const call *self, const copy_side *side, uint64_t width, uint64_t height, uint64_t *bytes)
 {
-    if (height > 1 && pitch > (UINT64_MAX - width) / (height - 1)) {
-        return 0;
+    const uint64_t most = (uint64_t)attributes_of(self->device, cudaDevAttrMaxPitch);
+    if (width > side->pitch || (height > 1 && side->pitch > most)) {
+        return cudaErrorInvalidPitchValue;
     }
-    *bytes = pitch * (height - 1) + width;
-    return 1;
+    if (height - 1 > (UINT64_MAX - width) / side->pitch) {
+        return SIM_INVALID_VALUE;
+    }
+    *bytes = side->pitch * (height - 1) + width;
+    return SIM_SUCCESS;
+}
+
+static int copy_check_pinned(call *self, const char *name, const char *what, const unsigned char *ptr, uint64_t bytes)
+{
+    const host_block *block = host_find(ptr);
+    uint64_t left = block ? block->bytes - (uint64_t)(ptr - (unsigned char *)block->ptr) : bytes;
+    if (bytes <= left) {
+        return SIM_SUCCESS;
+    }
+    judge_report(&self->machine->judge, self->device->ordinal, "%s %s %" PRIu64 " bytes of pinned memory that ends "
+                 "after %" PRIu64, name, what, bytes, left);
+    return SIM_INVALID_VALUE;
 }
 
 static int copy_check(call *self, const char *name, const char *what, const copy_side *side, copy_area area,
                       uint64_t bytes)
 {
-    if (!side->device && !area.ptr) {
-        return SIM_INVALID_VALUE;
+    if (!side->device) {
+        return area.ptr ? copy_check_pinned(self, name, what, side->host, bytes) : SIM_INVALID_VALUE;
     }
-    if (!side->device || devmem_holds(&side->device->memory, side->offset, bytes)) {
-        return side->device ? side->device->lost_code : SIM_SUCCESS;
+    if (devmem_holds(&side->device->memory, side->offset, bytes)) {
+        return side->device->lost_code;
     }
     judge_report(&self->machine->judge, side->device->ordinal, "%s %s %" PRIu64 " bytes at %s, which are not held by "
                  "one cudaMalloc", name, what, bytes, engine_name(side->device, (uint64_t)(uintptr_t)area.ptr).text);
     return SIM_INVALID_VALUE;
 }
 
-/* 1: the sides are where the kind says. */
+/* Rows of different pitches are not judged: they may pass each other by. */
+static int copy_overlaps(const copy_side *to, const copy_side *from, uint64_t width, uint64_t height)
+{
+    uint64_t target = to->device ? to->offset : (uint64_t)(uintptr_t)to->host;
+    uint64_t source = from->device ? from->offset : (uint64_t)(uintptr_t)from->host;
+    uint64_t apart = target > source ? target - source : source - target;
+    if (to->device != from->device || (height > 1 && to->pitch != from->pitch)) {
+        return 0;
+    }
+    uint64_t rows = apart / to->pitch, rest = apart % to->pitch;
+    return (rest < width && rows < height) || (to->pitch - rest < width && rows + 1 < height);
+}
+
+static int copy_check_overlap(call *self, const char *name, const copy_side *to, const copy_side *from,
+                              uint64_t width, uint64_t height)
+{
+    if (!copy_overlaps(to, from, width, height)) {
+        return SIM_SUCCESS;
+    }
+    judge_report(&self->machine->judge, self->device->ordinal, "%s of %" PRIu64 " bytes between areas that overlap",
+                 name, width * height);
+    return SIM_INVALID_VALUE;
+}
+
+/* Whether the sides are where the kind says. */
 static int copy_check_kind(call *self, const char *name, const copy_side *to, const copy_side *from,
                            enum cudaMemcpyKind kind)
 {
     int to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     int from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     if (kind == cudaMemcpyDefault || (to_device == (to->device != NULL) && from_device == (from->device != NULL))) {
-        return 1;
+        return SIM_SUCCESS;
     }
     judge_report(&self->machine->judge, self->device->ordinal, "%s of kind %d to an address of %s from one of %s",
                  name, (int)kind, to->device ? "a device" : "no device", from->device ? "a device" : "no device");
-    return 0;
+    return SIM_INVALID_VALUE;
 }
 
 static int copy_no_host_memory(call *self, const char *name)
@@ -87,7 +125,7 @@ static int copy_row(const copy_side *to, const copy_side *from, uint64_t row, ui
     if (from->device) {
         devmem_read(&from->device->memory, from->offset + source, width, to->host + target);
     } else {
-        memmove(to->host + target, from->host + source, width);
+        memcpy(to->host + target, from->host + source, width);
     }
     return 0;
 }
@@ -99,19 +137,16 @@ int copy_bytes(call *self, const char *name, copy_area to, copy_area from, size_
     if ((unsigned)kind > cudaMemcpyDefault) {
         return cudaErrorInvalidMemcpyDirection;
     }
-    if (height > 1 && (width > to.pitch || width > from.pitch)) {
-        return cudaErrorInvalidPitchValue;
-    }
     if (width == 0 || height == 0) {
         return SIM_SUCCESS;
     }
     copy_side target = copy_find(self, to), source = copy_find(self, from);
-    if (!copy_extent(to.pitch, width, height, &to_bytes) || !copy_extent(from.pitch, width, height, &from_bytes)
-        || !copy_check_kind(self, name, &target, &source, kind)) {
-        return SIM_INVALID_VALUE;
-    }
-    int code = copy_check(self, name, "to", &target, to, to_bytes);
+    int code = copy_measure(self, &target, width, height, &to_bytes);
+    code = code != SIM_SUCCESS ? code : copy_measure(self, &source, width, height, &from_bytes);
+    code = code != SIM_SUCCESS ? code : copy_check_kind(self, name, &target, &source, kind);
+    code = code != SIM_SUCCESS ? code : copy_check(self, name, "to", &target, to, to_bytes);
     code = code != SIM_SUCCESS ? code : copy_check(self, name, "from", &source, from, from_bytes);
+    code = code != SIM_SUCCESS ? code : copy_check_overlap(self, name, &target, &source, width, height);
     for (uint64_t row = 0; code == SIM_SUCCESS && row < height; row++) {
         if (copy_row(&target, &source, row, width)) {
             code = copy_no_host_memory(self, name);
@@ -123,22 +158,17 @@ int copy_bytes(call *self, const char *name, copy_area to, copy_area from, size_
 int copy_fill(call *self, const char *name, copy_area to, int value, size_t width, size_t height)
 {
     uint64_t bytes;
-    if (height > 1 && width > to.pitch) {
-        return cudaErrorInvalidPitchValue;
-    }
     if (width == 0 || height == 0) {
         return SIM_SUCCESS;
     }
     copy_side target = copy_find(self, to);
-    if (!copy_extent(to.pitch, width, height, &bytes)) {
-        return SIM_INVALID_VALUE;
-    }
-    if (!target.device && to.ptr && !host_find(to.ptr)) {
+    int code = copy_measure(self, &target, width, height, &bytes);
+    if (code == SIM_SUCCESS && !target.device && to.ptr && !host_find(to.ptr)) {
         judge_report(&self->machine->judge, self->device->ordinal, "%s of %" PRIu64 " bytes at an address that is "
                      "neither a device's nor pinned", name, bytes);
         return SIM_INVALID_VALUE;
     }
-    int code = copy_check(self, name, "of", &target, to, bytes);
+    code = code != SIM_SUCCESS ? code : copy_check(self, name, "of", &target, to, bytes);
     for (uint64_t row = 0; code == SIM_SUCCESS && row < height; row++) {
         if (!target.device) {
             memset(target.host + row * to.pitch, value, width);

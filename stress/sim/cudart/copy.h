@@ -11,8 +11,10 @@ typedef struct copy_area {                       /* rows of equal width, pitch b
     size_t pitch;
 } copy_area;
 
-/* Both answer with a code. A side that is no memory of the kind's, or not held by one obtain, is a finding. Rows are
-   at most as wide as each pitch, else cudaErrorInvalidPitchValue. Nothing to do is always fine. */
+/* Both answer with a code. Findings: a side that is no memory of the kind's, or not held by one obtain, or leaves its
+   pinned memory; sides that overlap. Rows are at most as wide as each pitch, and a pitch of many rows is at most
+   cudaDevAttrMaxPitch, else cudaErrorInvalidPitchValue. Nothing to do is always fine. One row: any pitch from its
+   width on will do. */
 int copy_bytes(call *self, const char *name, copy_area to, copy_area from, size_t width, size_t height,
                enum cudaMemcpyKind kind);
 int copy_fill(call *self, const char *name, copy_area to, int value, size_t width, size_t height);

@@ -14,7 +14,11 @@
    - Calls are counted from 1, all kinds of calls.h together, and findings say "op N" for the Nth.
    - Work is done when it is issued: streams are always idle, a recorded event is complete. Events have the times of
      the virtual clock.
-   - Memory holds real bytes; what nobody has written reads as 0xA5.
+   - Memory holds real bytes; what nobody has written reads as 0xA5. Of host memory it takes 2 MiB for each 2 MiB that
+     hold more than one value; when that runs out, a copy or fill is a finding and answers cudaErrorUnknown.
+   - What the CUDA runtime leaves undefined is a finding and refused with cudaErrorInvalidValue: a side of a copy that
+     is not of its kind, of the device named or of one cudaMalloc, that leaves its pinned memory, or overlaps the
+     other. Other memory of the host is taken as it comes.
    - Kernels cannot run: registration succeeds; launching, and questions about kernels, answer cudaErrorNotSupported.
    - What is not exported is missing by name, when a program is linked or loaded, or at the call.
    - A child of fork gets cudaErrorInitializationError from every call if its parent had made one. The first call
@@ -35,5 +39,8 @@ void cudart_attach(sim *machine);
 /* The machine that serves calls: the attached one, else the one that GPUARENA_SIM describes, made now if need be.
    NULL: there is none (no devices, a child of fork, the process is ending). */
 sim *cudart_machine(void);
+
+/* Which build this is, as sim_build has it (../build.h): a machine of another one must not be attached. */
+const char *cudart_build(void);
 
 #endif

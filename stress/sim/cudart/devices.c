@@ -59,6 +59,13 @@ CUDART_EXPORT cudaError_t cudaSetDevice(int device)
     return call_end(&self);
 }
 
+/* One way to wait at most, and nothing that is unknown. */
+static int devices_flags_fit(unsigned flags)
+{
+    unsigned schedule = flags & cudaDeviceScheduleMask;
+    return (flags & ~(unsigned)cudaDeviceMask) == 0 && (schedule & (schedule - 1)) == 0;
+}
+
 #if CUDART_VERSION >= 12000
 static int devices_initialise(const call *self, int ordinal, unsigned device_flags, unsigned flags)
 {
@@ -66,7 +73,7 @@ static int devices_initialise(const call *self, int ordinal, unsigned device_fla
     if (!found) {
         return cudaErrorInvalidDevice;
     }
-    if (flags & ~(unsigned)cudaInitDeviceFlagsAreValid || device_flags & ~(unsigned)cudaDeviceMask) {
+    if (flags & ~(unsigned)cudaInitDeviceFlagsAreValid || !devices_flags_fit(device_flags)) {
         return SIM_INVALID_VALUE;
     }
     if (flags & cudaInitDeviceFlagsAreValid) {
@@ -142,7 +149,7 @@ CUDART_EXPORT cudaError_t cudaSetDeviceFlags(unsigned int flags)
 {
     call self;
     if (call_begin(&self, SIM_CALL_SET_DEVICE_FLAGS, 0)) {
-        if (flags & ~(unsigned)cudaDeviceMask) {
+        if (!devices_flags_fit(flags)) {
             self.code = SIM_INVALID_VALUE;
         } else {
             self.device->runtime_flags = flags;

@@ -5,11 +5,7 @@
 
 static handle *event_find(call *self, cudaEvent_t event)
 {
-    handle *found = handles_find(event, HANDLE_EVENT, self->machine);
-    if (!found) {
-        self->code = cudaErrorInvalidResourceHandle;
-    }
-    return found;
+    return stream_find(self, event, HANDLE_EVENT);
 }
 
 static int event_make(call *self, cudaEvent_t *event, unsigned flags)

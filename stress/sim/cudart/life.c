@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../build.h"
 #include "../engine.h"
 #include "options.h"
 
 enum { LIFE_INITIALIZATION_ERROR = 3, LIFE_EXIT_FINDINGS = 3 };
 
 typedef struct life {
-    int      begun;                              /* a call was made: handlers are registered */
+    int      begun;                              /* a call was made: the exit handler is registered */
     int      forked;                             /* the parent had begun */
     int      unloading;                          /* the exit handler has run */
     sim     *own;                                /* GPUARENA_SIM's; NULL: not needed yet */
@@ -45,17 +46,22 @@ static void life_unload(void)
 
 static void life_fork_child(void)
 {
-    life_state.forked = 1;
+    life_state.forked = life_state.begun;
     life_unlock();
+}
+
+/* When the library is loaded, not at the first call: a fork in the midst of that one must not take its lock along.
+   Fails for want of memory alone, and then a child is not told that it is one. */
+__attribute__((constructor)) static void life_load(void)
+{
+    (void)pthread_atfork(life_lock, life_unlock, life_fork_child);
 }
 
 int life_begin(void)
 {
     if (!life_state.begun) {
         life_state.begun = 1;
-        /* Either fails for want of memory alone, and then that part of a CUDA process's life is not simulated. */
-        (void)atexit(life_unload);
-        (void)pthread_atfork(life_lock, life_unlock, life_fork_child);
+        (void)atexit(life_unload);               /* fails for want of memory alone: unloading is then not seen */
     }
     return life_state.forked ? LIFE_INITIALIZATION_ERROR : life_state.unloading ? SIM_UNLOADING : SIM_SUCCESS;
 }
@@ -132,6 +138,11 @@ __attribute__((visibility("default"))) sim *cudart_machine(void)
     return machine;
 }
 
+__attribute__((visibility("default"))) const char *cudart_build(void)
+{
+    return sim_build();
+}
+
 static uint64_t life_print_findings(const sim *machine)
 {
     uint64_t count = sim_finding_count(machine), shown = 0;
@@ -154,11 +165,12 @@ static uint64_t life_print_findings(const sim *machine)
    is ending, and does not come near the machine. */
 __attribute__((destructor)) static void life_end(void)
 {
-    if (life_state.forked || !life_state.own) {
-        return;
-    }
     life_lock();
     life_state.unloading = 1;
+    if (life_state.forked || !life_state.own) {
+        life_unlock();
+        return;
+    }
     uint64_t findings = life_print_findings(life_state.own);
     sim_destroy(life_state.own);
     life_state.own = NULL;

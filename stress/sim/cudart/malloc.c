@@ -123,6 +123,7 @@ CUDART_EXPORT cudaError_t cudaFreeHost(void *ptr)
 static void malloc_describe(const call *self, void *ptr, struct cudaPointerAttributes *described)
 {
     const sim_device *owner = engine_owner(self->machine, (uint64_t)(uintptr_t)ptr);
+    const host_block *pinned = host_find(ptr);
     memset(described, 0, sizeof *described);
     described->type = cudaMemoryTypeUnregistered;
     described->device = cudaInvalidDeviceId;
@@ -130,9 +131,9 @@ static void malloc_describe(const call *self, void *ptr, struct cudaPointerAttri
         described->type = cudaMemoryTypeDevice;
         described->device = owner->ordinal;
         described->devicePointer = ptr;
-    } else if (host_find(ptr)) {
+    } else if (pinned) {
         described->type = cudaMemoryTypeHost;
-        described->device = self->thread->device;
+        described->device = pinned->ordinal;
         described->devicePointer = ptr;
         described->hostPointer = ptr;
     }

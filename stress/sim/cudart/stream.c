@@ -10,12 +10,20 @@ static int stream_is_default(cudaStream_t stream)
     return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
 }
 
+handle *stream_find(call *self, const void *value, handle_kind kind)
+{
+    handle *found = handles_find(value, kind, self->machine);
+    int code = found ? self->machine->devices[found->ordinal].lost_code : cudaErrorInvalidResourceHandle;
+    if (code != SIM_SUCCESS) {
+        self->code = code;
+        return NULL;
+    }
+    return found;
+}
+
 int stream_check(call *self, cudaStream_t stream)
 {
-    if (!stream_is_default(stream) && !handles_find(stream, HANDLE_STREAM, self->machine)) {
-        self->code = cudaErrorInvalidResourceHandle;
-    }
-    return self->code == SIM_SUCCESS;
+    return stream_is_default(stream) || stream_find(self, stream, HANDLE_STREAM);
 }
 
 int stream_device(const call *self, cudaStream_t stream)
@@ -84,8 +92,7 @@ CUDART_EXPORT cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     call self;
     if (call_begin(&self, SIM_CALL_STREAM_DESTROY, 0)) {
-        handle *found = handles_find(stream, HANDLE_STREAM, self.machine);
-        self.code = found ? SIM_SUCCESS : cudaErrorInvalidResourceHandle;
+        handle *found = stream_find(&self, stream, HANDLE_STREAM);
         if (found) {
             handles_destroy(found);
         }

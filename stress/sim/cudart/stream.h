@@ -7,7 +7,9 @@
 #include "call.h"
 #include "handles.h"
 
-int stream_check(call *self, cudaStream_t stream);           /* 1, or 0 and the code: not a stream now */
+/* The record of a stream or an event; NULL and the code: it is none now, or its device is lost. */
+handle *stream_find(call *self, const void *value, handle_kind kind);
+int stream_check(call *self, cudaStream_t stream);           /* 1, or 0 and the code; default ones are fine */
 int stream_device(const call *self, cudaStream_t stream);    /* of a stream; default ones are the current device's */
 
 #endif

@@ -14,7 +14,8 @@ CUDART_EXPORT cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, e
 {
     call self;
     if (call_begin(&self, SIM_CALL_MEMCPY, 0)) {
-        self.code = copy_bytes(&self, "cudaMemcpy", transfer_area(to, 0), transfer_area(from, 0), bytes, 1, kind);
+        self.code = copy_bytes(&self, "cudaMemcpy", transfer_area(to, bytes), transfer_area(from, bytes), bytes, 1,
+                               kind);
     }
     return call_end(&self);
 }
@@ -24,8 +25,8 @@ CUDART_EXPORT cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t byt
 {
     call self;
     if (call_begin(&self, SIM_CALL_MEMCPY_ASYNC, 0) && stream_check(&self, stream)) {
-        self.code = copy_bytes(&self, "cudaMemcpyAsync", transfer_area(to, 0), transfer_area(from, 0), bytes, 1,
-                               kind);
+        self.code = copy_bytes(&self, "cudaMemcpyAsync", transfer_area(to, bytes), transfer_area(from, bytes), bytes,
+                               1, kind);
     }
     return call_end(&self);
 }
@@ -41,13 +42,40 @@ CUDART_EXPORT cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *fr
     return call_end(&self);
 }
 
+CUDART_EXPORT cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                                            size_t width, size_t height, enum cudaMemcpyKind kind,
+                                            cudaStream_t stream)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_MEMCPY_2D_ASYNC, 0) && stream_check(&self, stream)) {
+        self.code = copy_bytes(&self, "cudaMemcpy2DAsync", transfer_area(to, to_pitch),
+                               transfer_area(from, from_pitch), width, height, kind);
+    }
+    return call_end(&self);
+}
+
+/* 1: the memory is the device's, held or not. */
+static int transfer_is_on(call *self, const char *name, const void *ptr, int device)
+{
+    const sim_device *owner = engine_owner(self->machine, (uint64_t)(uintptr_t)ptr);
+    if (owner && owner->ordinal == device) {
+        return 1;
+    }
+    judge_report(&self->machine->judge, self->device->ordinal, "%s with device %d for %s", name, device,
+                 engine_name(self->device, (uint64_t)(uintptr_t)ptr).text);
+    return 0;
+}
+
 static int transfer_peers(call *self, const char *name, void *to, int to_device, const void *from, int from_device,
                           size_t bytes)
 {
     if (!call_find_device(self, to_device) || !call_find_device(self, from_device)) {
         return cudaErrorInvalidDevice;
     }
-    return copy_bytes(self, name, transfer_area(to, 0), transfer_area(from, 0), bytes, 1, cudaMemcpyDefault);
+    if (bytes > 0 && (!transfer_is_on(self, name, to, to_device) || !transfer_is_on(self, name, from, from_device))) {
+        return SIM_INVALID_VALUE;
+    }
+    return copy_bytes(self, name, transfer_area(to, bytes), transfer_area(from, bytes), bytes, 1, cudaMemcpyDefault);
 }
 
 CUDART_EXPORT cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes)
@@ -73,7 +101,7 @@ CUDART_EXPORT cudaError_t cudaMemset(void *to, int value, size_t bytes)
 {
     call self;
     if (call_begin(&self, SIM_CALL_MEMSET, 0)) {
-        self.code = copy_fill(&self, "cudaMemset", transfer_area(to, 0), value, bytes, 1);
+        self.code = copy_fill(&self, "cudaMemset", transfer_area(to, bytes), value, bytes, 1);
     }
     return call_end(&self);
 }
@@ -82,7 +110,7 @@ CUDART_EXPORT cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cud
 {
     call self;
     if (call_begin(&self, SIM_CALL_MEMSET_ASYNC, 0) && stream_check(&self, stream)) {
-        self.code = copy_fill(&self, "cudaMemsetAsync", transfer_area(to, 0), value, bytes, 1);
+        self.code = copy_fill(&self, "cudaMemsetAsync", transfer_area(to, bytes), value, bytes, 1);
     }
     return call_end(&self);
 }
@@ -96,9 +124,21 @@ CUDART_EXPORT cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t
     return call_end(&self);
 }
 
+CUDART_EXPORT cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height,
+                                            cudaStream_t stream)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_MEMSET_2D_ASYNC, 0) && stream_check(&self, stream)) {
+        self.code = copy_fill(&self, "cudaMemset2DAsync", transfer_area(to, pitch), value, width, height);
+    }
+    return call_end(&self);
+}
+
 CUDART_ALSO(cudaMemcpy, cudaMemcpy_ptds);
 CUDART_ALSO(cudaMemcpyAsync, cudaMemcpyAsync_ptsz);
 CUDART_ALSO(cudaMemcpy2D, cudaMemcpy2D_ptds);
+CUDART_ALSO(cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz);
 CUDART_ALSO(cudaMemset, cudaMemset_ptds);
 CUDART_ALSO(cudaMemsetAsync, cudaMemsetAsync_ptsz);
 CUDART_ALSO(cudaMemset2D, cudaMemset2D_ptds);
+CUDART_ALSO(cudaMemset2DAsync, cudaMemset2DAsync_ptsz);
