@@ -158,7 +158,7 @@ $(STRESS) $(BENCH) $(TEST_PROGRAMS): $(LIBRARY) | $(CUDART)
 $(EXAMPLE_SOURCES:%.c=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/%.o $(if $(CUDA),,$(LIBRARY)) | $(CUDART)
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
-	$(Q)$(LINK) -o $@ $< $(if $(CUDA),,$(LIBRARY)) $(call LINK_CUDART,$(RUNS_ON_CUDA)) $(LIBS)
+	$(Q)$(LINK) -o $@ $< $(if $(CUDA),,$(LIBRARY)) $(call LINK_CUDART,$(RUNS_ON_CUDA)) $(if $(CUDA),-lpthread,$(LIBS))
 
 $(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%): $(BUILD)/%: %.cu gpuarena.h examples/example.h $(BUILD)/stamp.flags | $(CUDART)
 	@mkdir -p $(@D)
