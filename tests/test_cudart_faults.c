@@ -27,6 +27,9 @@ static struct {                                  /* what calls work on, made ane
     struct cudaPointerAttributes pointer;
     enum cudaStreamCaptureStatus status;
     enum cudaStreamCaptureMode mode;
+    unsigned long long id;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
 } at;
 
 static cudaError_t free_host(void)
@@ -90,6 +93,12 @@ static cudaError_t entry_point(void)
     X(STREAM_SYNCHRONIZE,     cudaStreamSynchronize(at.stream)) \
     X(STREAM_QUERY,           cudaStreamQuery(at.stream)) \
     X(STREAM_WAIT_EVENT,      cudaStreamWaitEvent(at.stream, at.event, 0)) \
+    X(STREAM_GET_FLAGS,       cudaStreamGetFlags(at.stream, &at.flags)) \
+    X(BEGIN_CAPTURE,          cudaStreamBeginCapture(at.stream, cudaStreamCaptureModeRelaxed)) \
+    X(GRAPH_INSTANTIATE,      cudaGraphInstantiateWithFlags(&at.exec, at.graph, 0)) \
+    X(GRAPH_LAUNCH,           cudaGraphLaunch(at.exec, at.stream)) \
+    X(GRAPH_DESTROY,          cudaGraphDestroy(at.graph)) \
+    X(GRAPH_EXEC_DESTROY,     cudaGraphExecDestroy(at.exec)) \
     X(STREAM_IS_CAPTURING,    cudaStreamIsCapturing(at.stream, &at.status)) \
     X(EXCHANGE_CAPTURE_MODE,  cudaThreadExchangeStreamCaptureMode(&at.mode)) \
     X(EVENT_CREATE,           cudaEventCreate(&at.event)) \
@@ -100,7 +109,7 @@ static cudaError_t entry_point(void)
     X(EVENT_DESTROY,          cudaEventDestroy(at.event)) \
     X(EVENT_ELAPSED_TIME,     cudaEventElapsedTime(&at.time, at.event, at.later))
 #if CUDART_VERSION >= 12000
-#define CALLS_12(X) X(INIT_DEVICE, cudaInitDevice(0, 0, 0))
+#define CALLS_12(X) X(INIT_DEVICE, cudaInitDevice(0, 0, 0)) X(STREAM_GET_ID, cudaStreamGetId(at.stream, &at.id))
 #else
 #define CALLS_12(X)
 #endif
@@ -119,7 +128,7 @@ ALL_CALLS(X)
 /* Not among them: what fails without any fault, because kernels cannot run; and what another call must precede. */
 static const sim_call elsewhere[] = {
     SIM_CALL_LAUNCH_KERNEL, SIM_CALL_LAUNCH_KERNEL_EXC, SIM_CALL_FUNC_GET_ATTRIBUTES, SIM_CALL_OCCUPANCY,
-    SIM_CALL_DISABLE_PEER_ACCESS
+    SIM_CALL_DISABLE_PEER_ACCESS, SIM_CALL_END_CAPTURE
 };
 
 static const struct { sim_call kind; const char *name; cudaError_t (*make)(void); } calls[] = {
@@ -144,6 +153,9 @@ static sim *prepare(const char *faults)
     wrong += cudaEventCreate(&at.event) != cudaSuccess || cudaEventCreate(&at.later) != cudaSuccess;
     wrong += cudaEventRecord(at.event, at.stream) != cudaSuccess || cudaEventRecord(at.later, NULL) != cudaSuccess;
     wrong += cudaMallocHost(&at.ptr, 100) != cudaSuccess;
+    wrong += cudaStreamBeginCapture(at.stream, cudaStreamCaptureModeGlobal) != cudaSuccess;
+    wrong += cudaMemsetAsync(at.block, 1, 64, at.stream) || cudaStreamEndCapture(at.stream, &at.graph) != cudaSuccess;
+    wrong += cudaGraphInstantiateWithFlags(&at.exec, at.graph, 0) != cudaSuccess;
     if (wrong) CHECK_MSG(0, "what calls work on could not be made");
     return machine;
 }
@@ -166,6 +178,7 @@ static void test_every_call_succeeds_and_fails(void)
     for (size_t i = 0; i < COUNT(elsewhere); i++) seen[elsewhere[i]]++;
 #if CUDART_VERSION < 12000
     seen[SIM_CALL_INIT_DEVICE]++;
+    seen[SIM_CALL_STREAM_GET_ID]++;
 #endif
 #if CUDART_VERSION < 12050
     seen[SIM_CALL_ENTRY_POINT_BY_VERSION]++;
@@ -222,6 +235,11 @@ static void test_a_lost_device(void)
     CHECK_CODE(cudaStreamQuery(at.stream), cudaErrorLaunchFailure);
     CHECK_CODE(cudaStreamDestroy(at.stream), cudaErrorLaunchFailure);
     CHECK_MSG(cudaMemsetAsync(ptr, 0, 1, at.stream) == cudaErrorLaunchFailure, "nor can work go to its streams");
+    CHECK_CODE(cudaStreamSynchronize(at.stream), cudaErrorLaunchFailure);
+    CHECK_CODE(cudaEventRecord(at.event, NULL), cudaErrorLaunchFailure);
+    CHECK_CODE(cudaStreamWaitEvent(NULL, at.event, 0), cudaErrorLaunchFailure);
+    CHECK_CODE(cudaStreamBeginCapture(at.stream, cudaStreamCaptureModeRelaxed), cudaErrorLaunchFailure);
+    CHECK_DONE(cudaStreamSynchronize(NULL));
 #if CUDART_VERSION >= 12000
     CHECK_CODE(cudaSetDevice(0), cudaErrorLaunchFailure);
 #endif

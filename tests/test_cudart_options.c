@@ -87,7 +87,9 @@ static void test_bad_texts(void)
         { "fail=obtain:0", "faults: part \"obtain:0\"", "N from 1" },
         { "fail=any:1+=10000", "faults", "CODE to 9999" },
         { "device=1G*0,fail=x", "faults: part \"x\"", "expected" }, { "costs=", "costs", "the name of a file" },
-        { "rival=1", "\"rival\"", "expected device=SIZE[*COUNT], context=SIZE, fail=FAULTS or costs=FILE" },
+        { "rival=1", "\"rival\"", "expected device=SIZE[*COUNT], context=SIZE, fail=FAULTS, costs=FILE or work=NS" },
+        { "work=", "work", "work=virtual nanoseconds" }, { "work=5us", "work", "up to 1000 s" },
+        { "work=1000000000001", "work", "up to 1000 s" },
         { ",", "\"\"", "expected device=" }, { "device=1G,", "\"\"", "expected device=" },
         { "device=1G;fail=any:1", "device", "SIZE" }, { "\n\x01", "\"\\x0a\\x01\"", "expected" },
     };

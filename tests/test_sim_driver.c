@@ -8,9 +8,11 @@ static void test_table_is_filled(void)
     sim_bench bench = bench_open_sized(MIB(64), NULL);
     const gpuarena_driver *driver = &bench.driver;
     CHECK(driver->user && driver->device == 0 && driver->page_bytes == 0);
-    CHECK(driver->classify && driver->code_name && driver->now_ns && !driver->stream_id);
+    CHECK(driver->classify && driver->code_name && driver->now_ns && driver->stream_id);
     CHECK(driver->memory.info && driver->memory.obtain && driver->memory.give_back);
-    CHECK(!driver->vm.reserve && !driver->events.create && !driver->capture.active);
+    CHECK(!driver->vm.reserve && driver->capture.active && driver->capture.exchange_mode);
+    CHECK(driver->events.create && driver->events.destroy && driver->events.record && driver->events.query
+          && driver->events.host_wait && driver->events.stream_wait && driver->events.device_wait);
     gpuarena_driver none;
     memset(&none, 0xFF, sizeof none);
     sim_driver(bench.machine, 1, &none);

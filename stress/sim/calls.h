@@ -1,5 +1,5 @@
 /* Kinds of call: what can be counted, made to fail and charged. One list, for engine, faults and substitute alike. It
-   must not know what the calls do. The driver table has the first three alone, libcudart's substitute has all.
+   must not know what the calls do. The driver table has some, libcudart's substitute has all.
    Tested by tests/test_sim_faults.c and tests/test_cudart_faults.c. */
 #ifndef STRESS_SIM_CALLS_H
 #define STRESS_SIM_CALLS_H
@@ -51,8 +51,16 @@
     X(STREAM_SYNCHRONIZE,     NULL,        "cudaStreamSynchronize",                 999, SYNC) \
     X(STREAM_QUERY,           NULL,        "cudaStreamQuery",                       999, EVENT_QUERY) \
     X(STREAM_WAIT_EVENT,      NULL,        "cudaStreamWaitEvent",                   999, STREAM_WAIT) \
+    X(STREAM_GET_ID,          NULL,        "cudaStreamGetId",                       999, NONE) \
+    X(STREAM_GET_FLAGS,       NULL,        "cudaStreamGetFlags",                    999, NONE) \
     X(STREAM_IS_CAPTURING,    NULL,        "cudaStreamIsCapturing",                 999, CAPTURE_QUERY) \
     X(EXCHANGE_CAPTURE_MODE,  NULL,        "cudaThreadExchangeStreamCaptureMode",   999, NONE) \
+    X(BEGIN_CAPTURE,          NULL,        "cudaStreamBeginCapture",                999, NONE) \
+    X(END_CAPTURE,            NULL,        "cudaStreamEndCapture",                  999, NONE) \
+    X(GRAPH_INSTANTIATE,      NULL,        "cudaGraphInstantiate",                  999, NONE) \
+    X(GRAPH_LAUNCH,           NULL,        "cudaGraphLaunch",                       999, ISSUE) \
+    X(GRAPH_DESTROY,          NULL,        "cudaGraphDestroy",                      999, NONE) \
+    X(GRAPH_EXEC_DESTROY,     NULL,        "cudaGraphExecDestroy",                  999, NONE) \
     X(EVENT_CREATE,           NULL,        "cudaEventCreate",                       999, EVENT_CREATE) \
     X(EVENT_WITH_FLAGS,       NULL,        "cudaEventCreateWithFlags",              999, EVENT_CREATE) \
     X(EVENT_RECORD,           NULL,        "cudaEventRecord",                       999, EVENT_RECORD) \

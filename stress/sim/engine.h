@@ -4,10 +4,14 @@
 #ifndef STRESS_SIM_ENGINE_H
 #define STRESS_SIM_ENGINE_H
 
+#include "capture.h"
 #include "costs.h"
 #include "devmem.h"
 #include "faults.h"
+#include "handles.h"
 #include "judge.h"
+#include "streams.h"
+#include "touches.h"
 
 typedef struct sim_device {
     sim     *sim;
@@ -17,6 +21,7 @@ typedef struct sim_device {
     unsigned runtime_flags, runtime_peers;       /* the CUDA runtime's: cudaSetDeviceFlags; a bit a peer enabled */
     uint64_t calls[SIM_CALL_KINDS], vns[SIM_CALL_KINDS];
     devmem   memory;
+    touches  touches;                            /* of its physical memory */
 } sim_device;
 
 typedef struct sim_lie { const sim_device *device; uint64_t address, bytes; } sim_lie;
@@ -26,6 +31,11 @@ struct sim {
     sim_costs   costs;
     faults      faults;
     judge       judge;
+    streams     streams;                         /* of all devices */
+    captures    captures;
+    handles     handles;                         /* of streams, events, graphs */
+    uint64_t    acting_thread;                   /* sim_thread's; 0: the one that calls */
+    uint64_t    runtime_work_ns;                 /* how long commands of the CUDA runtime take on the device */
     sim_lie     lies[FAULTS_MOST];               /* answered and not given back; each fault lies once at most */
     int         lie_count;
     uint64_t    runtime_serial;                  /* tells machines apart for the CUDA runtime; 0: not used yet */

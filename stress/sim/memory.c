@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 
+#include "access.h"
+
 static uint64_t memory_cost(const sim_device *device, sim_cost_kind kind, uint64_t bytes)
 {
     return sim_costs_ns(&device->sim->costs, kind, bytes);
@@ -82,6 +84,11 @@ static int memory_take_lie_back(sim_device *device, uint64_t address, uint64_t b
     return 0;
 }
 
+static const char *memory_free_name(uint64_t bytes)
+{
+    return bytes == MEMORY_ANY_BYTES ? "cudaFree" : "give_back";
+}
+
 /* Says why a range cannot be given back. offset: of the address, if own; place: the request it lies in, if held. */
 static void memory_refuse_give_back(sim_device *device, uint64_t address, uint64_t bytes, const devmem_place *place)
 {
@@ -89,7 +96,7 @@ static void memory_refuse_give_back(sim_device *device, uint64_t address, uint64
     uint64_t offset;
     int own = engine_offset(device, address, &offset);
     engine_text name = engine_name(device, address);
-    const char *action = bytes == MEMORY_ANY_BYTES ? "cudaFree" : "give_back";
+    const char *action = memory_free_name(bytes);
     if (place && place->offset == offset) {
         judge_report(book, device->ordinal, "give_back of %s as %" PRIu64 " bytes, which were obtained as %" PRIu64,
                      name.text, bytes, place->bytes);
@@ -122,10 +129,12 @@ int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint6
         *cost_ns = engine_call_ns(device, SIM_CALL_GIVE_BACK);
         return SIM_INVALID_VALUE;
     }
-    /* cudaFree waits here for all work of the device. Nothing can be pending: work is done when it is issued. */
+    uint64_t wait_ns = 0;
     devmem_work work;
+    work_drain_device(device, &wait_ns);
+    access_end(device, offset, place.bytes, memory_free_name(bytes));
     devmem_give_back(&device->memory, &place, &work);
-    *cost_ns = memory_cost(device, work.in_slab ? SIM_COST_FREE_SLAB : SIM_COST_FREE_BLOCK, work.bytes);
+    *cost_ns = wait_ns + memory_cost(device, work.in_slab ? SIM_COST_FREE_SLAB : SIM_COST_FREE_BLOCK, work.bytes);
     return SIM_SUCCESS;
 }
 
@@ -140,6 +149,7 @@ void memory_reset(sim_device *device)
 {
     sim *machine = device->sim;
     devmem_clear(&device->memory);
+    touches_destroy(&device->touches);
     for (int i = machine->lie_count - 1; i >= 0; i--) {
         if (machine->lies[i].device == device) {
             machine->lies[i] = machine->lies[--machine->lie_count];

@@ -8,7 +8,8 @@
 
 #define MEMORY_ANY_BYTES UINT64_MAX              /* given back by its address alone, as cudaFree does */
 
-/* All answer with a code of the runtime and what the call costs, refused or not. lie: FAULT_CALL for the truth. */
+/* All answer with a code of the runtime and what the call costs, refused or not. lie: FAULT_CALL for the truth.
+   Giving memory back waits for all work of the device, as cudaFree does, and that is part of its cost. */
 int memory_obtain(sim_device *device, fault_type lie, void **ptr, uint64_t bytes, uint64_t *cost_ns);
 int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns);
 int memory_info(const sim_device *device, uint64_t *free_bytes, uint64_t *total_bytes);

@@ -10,6 +10,7 @@
 #include "codes.h"
 #include "engine.h"
 #include "table.h"
+#include "work.h"
 
 typedef char sim_pointers_hold_device_addresses[sizeof(void *) >= sizeof(uint64_t) ? 1 : -1];
 
@@ -75,8 +76,10 @@ void sim_destroy(sim *machine)
     if (!machine) {
         return;
     }
+    work_destroy(machine);
     for (int i = 0; i < machine->device_count; i++) {
         devmem_destroy(&machine->devices[i].memory);
+        touches_destroy(&machine->devices[i].touches);
     }
     free(machine->devices);
     free(machine);
@@ -119,6 +122,8 @@ void sim_driver(sim *machine, int device, gpuarena_driver *driver)
     driver->code_name = sim_code_name;
     driver->now_ns = sim_driver_now_ns;
     table_fill_memory(driver);
+    table_fill_events(driver);
+    table_fill_capture(driver);
 }
 
 uint64_t sim_now_ns(const sim *machine)

@@ -19,7 +19,10 @@ enum { SIM_MAX_DEVICES = 16 };
 /* Codes that driver entries return: the CUDA runtime's own numbers. */
 enum {
     SIM_SUCCESS = 0, SIM_INVALID_VALUE = 1, SIM_OUT_OF_MEMORY = 2, SIM_UNLOADING = 4, SIM_ILLEGAL_ADDRESS = 700,
-    SIM_NOT_SUPPORTED = 801, SIM_UNKNOWN = 999
+    SIM_INVALID_HANDLE = 400, SIM_ILLEGAL_STATE = 401, SIM_NOT_READY = 600, SIM_NOT_SUPPORTED = 801,
+    SIM_CAPTURE_UNSUPPORTED = 900, SIM_CAPTURE_INVALIDATED = 901, SIM_CAPTURE_MERGE = 902,
+    SIM_CAPTURE_UNMATCHED = 903, SIM_CAPTURE_UNJOINED = 904, SIM_CAPTURE_ISOLATION = 905,
+    SIM_CAPTURE_IMPLICIT = 906, SIM_CAPTURED_EVENT = 907, SIM_CAPTURE_WRONG_THREAD = 908, SIM_UNKNOWN = 999
 };
 
 typedef struct sim sim;
@@ -55,7 +58,12 @@ void sim_destroy(sim *machine);
                 0 bytes: success and NULL, free of charge. SIM_NOT_SUPPORTED for memory other than DEVICE.
      give_back  the base and the very size of an obtain. Anything else: SIM_INVALID_VALUE and a finding, and nothing
                 changed. NULL: success, free of charge. What is given back forgets its contents.
+                It waits for all work of the device, as cudaFree does.
      info       free = capacity - context - held - rival.
+     events     cudaEventCreateWithFlags (without timing), and so on; a query of one that is not complete answers
+                SIM_NOT_READY. While streams capture, what CUDA prohibits then answers SIM_CAPTURE_* codes
+     capture    cudaStreamIsCapturing (1 for an invalid capture, too), cudaThreadExchangeStreamCaptureMode
+     stream_id  cudaStreamGetId
    A call that fails costs a fixed part alone: obtain malloc_block's, give_back free_slab's, info its own. */
 void sim_driver(sim *machine, int device, gpuarena_driver *driver);
 
@@ -92,5 +100,40 @@ int  sim_verify(sim *machine, int device, const void *ptr, uint64_t bytes, uint6
 
 /* 1: the range lies wholly inside memory held by one obtain of this device, as long as it was asked for. */
 int sim_holds(const sim *machine, int device, const void *ptr, uint64_t bytes);
+
+/* ---- streams, for whoever runs a workload. These are the program's own calls, so that none is counted, made to fail
+   or charged; but waits advance the clock, and those of a lost device answer its code. `stream`: NULL or 1 is the
+   device's legacy stream, 2 the calling thread's. What answers an int answers with a code, unless said otherwise. */
+
+/* The thread that calls from now on, be it to tables, to here or, as far as streams and captures go, to the runtime.
+   0: the one that really does. */
+void sim_thread(sim *machine, uint64_t thread);
+
+/* 1: from now on a new stream may have the handle of one that was destroyed. Its stream_id is its own anyhow. */
+void sim_reuse_handles(sim *machine, int reuse);
+
+int sim_stream_create(sim *machine, int device, int is_blocking, gpuarena_stream *stream);
+int sim_stream_destroy(sim *machine, int device, gpuarena_stream stream);    /* at once: its work goes on */
+int sim_stream_query(sim *machine, int device, gpuarena_stream stream);
+int sim_stream_wait(sim *machine, int device, gpuarena_stream stream);
+int sim_device_wait(sim *machine, int device);
+int sim_stream_follow(sim *machine, int device, gpuarena_stream stream, gpuarena_stream other); /* waits for it */
+
+/* GPU work of so many virtual nanoseconds; and what it, or anything else on the stream from here on, uses. owner: to
+   whom the memory was handed, a number that is never used again, below 2^63; op: for findings. A finding, if some
+   byte of it was used by another owner before, and that use does not come before this one: by streams, events, and
+   waits of the host alone, whatever the clock says. Captured uses are judged when the graph is launched, as of the
+   op of then; and there it is a finding, too, if another owner used the memory since the capture, but for graphs'
+   uses: what a graph was given must stay its own. So it is if the memory is not held by one obtain. */
+int sim_work(sim *machine, int device, gpuarena_stream stream, uint64_t work_ns);
+int sim_access(sim *machine, int device, gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t owner,
+               uint64_t op);
+
+/* mode: 0 global, 1 thread-local, 2 relaxed, as CUDA's. graph: NULL, if the code is not 0. A graph may be launched
+   any number of times. What it still holds when the machine is destroyed goes with it. */
+int sim_capture_begin(sim *machine, int device, gpuarena_stream stream, int mode);
+int sim_capture_end(sim *machine, int device, gpuarena_stream stream, void **graph);
+int sim_graph_launch(sim *machine, int device, void *graph, gpuarena_stream stream, uint64_t op);
+int sim_graph_destroy(sim *machine, void *graph);
 
 #endif

@@ -4,6 +4,7 @@
 #include "table.h"
 
 #include "memory.h"
+#include "work.h"
 
 static int table_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
                         gpuarena_stream stream)
@@ -15,7 +16,8 @@ static int table_obtain(const gpuarena_driver *self, gpuarena_memory kind, void 
     int code = answer.code;
     if (code == SIM_SUCCESS && (kind != GPUARENA_MEMORY_DEVICE || !ptr)) {
         code = ptr ? SIM_NOT_SUPPORTED : SIM_INVALID_VALUE;
-    } else if (code == SIM_SUCCESS) {
+    }
+    if (code == SIM_SUCCESS && (code = work_check_unsafe(device, "obtain")) == SIM_SUCCESS) {
         code = memory_obtain(device, answer.lie, ptr, bytes, &cost_ns);
     }
     return engine_end_call(device, SIM_CALL_OBTAIN, code, cost_ns);
@@ -31,7 +33,8 @@ static int table_give_back(const gpuarena_driver *self, gpuarena_memory kind, vo
     int code = answer.code;
     if (code == SIM_SUCCESS && kind != GPUARENA_MEMORY_DEVICE) {
         code = SIM_NOT_SUPPORTED;
-    } else if (code == SIM_SUCCESS) {
+    }
+    if (code == SIM_SUCCESS && (code = work_check_unsafe(device, "give_back")) == SIM_SUCCESS) {
         code = memory_give_back(device, (uint64_t)(uintptr_t)ptr, bytes, &cost_ns);
     }
     return engine_end_call(device, SIM_CALL_GIVE_BACK, code, cost_ns);

@@ -9,7 +9,7 @@
 #include "../engine.h"
 
 /* What a CUDA program may call; and the same call under the name that it has in programs that are compiled with
-   CUDA_API_PER_THREAD_DEFAULT_STREAM. All streams are idle at all times, so there is no difference. */
+   CUDA_API_PER_THREAD_DEFAULT_STREAM, where no stream makes a difference. */
 #define CUDART_EXPORT __attribute__((visibility("default")))
 #define CUDART_ALSO(name, other) \
     extern __typeof__(name) other __attribute__((alias(#name), visibility("default")))
@@ -22,7 +22,6 @@ typedef struct call_thread {                     /* what each thread has of its 
     uint64_t epoch;                              /* of the machine that it was at work on */
     int      device;                             /* the current one */
     int      last_error;
-    enum cudaStreamCaptureMode capture_mode;
     call_launch launches[CALL_NESTED_LAUNCHES];  /* pushed by <<< >>> and not popped yet */
     int      launch_count;
 } call_thread;

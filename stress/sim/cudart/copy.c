@@ -1,6 +1,6 @@
 /* Copies and fills, row by row, between host and devices; all is checked before the first byte moves.
-   Must not know of streams or how memory is laid out.
-   Tested by tests/test_cudart_contents.c. */
+   Must not know of calls or how memory is laid out.
+   Tested by tests/test_cudart_contents.c and test_cudart_streams.c. */
 #include "copy.h"
 
 #include <inttypes.h>
@@ -17,9 +17,9 @@ typedef struct copy_side {
 } copy_side;
 
 /* An address that a device has ever given is a device's, held or not: what was given back is found as that. */
-static copy_side copy_find(const call *self, copy_area area)
+static copy_side copy_find(const sim *machine, copy_area area)
 {
-    copy_side side = { engine_owner(self->machine, (uint64_t)(uintptr_t)area.ptr), 0, NULL, area.pitch };
+    copy_side side = { engine_owner(machine, (uint64_t)(uintptr_t)area.ptr), 0, NULL, area.pitch };
     if (side.device) {
         engine_offset(side.device, (uint64_t)(uintptr_t)area.ptr, &side.offset);
     } else {
@@ -29,7 +29,7 @@ static copy_side copy_find(const call *self, copy_area area)
 }
 
 /* How many bytes there are from the first of the first row to the last of the last; or the code of a bad pitch. */
-static int copy_measure(const call *self, const copy_side *side, uint64_t width, uint64_t height, uint64_t *bytes)
+static int copy_measure(const launch *self, const copy_side *side, uint64_t width, uint64_t height, uint64_t *bytes)
 {
     const uint64_t most = (uint64_t)attributes_of(self->device, cudaDevAttrMaxPitch);
     if (width > side->pitch || (height > 1 && side->pitch > most)) {
@@ -42,19 +42,20 @@ static int copy_measure(const call *self, const copy_side *side, uint64_t width,
     return SIM_SUCCESS;
 }
 
-static int copy_check_pinned(call *self, const char *name, const char *what, const unsigned char *ptr, uint64_t bytes)
+static int copy_check_pinned(const launch *self, const char *name, const char *what, const unsigned char *ptr,
+                             uint64_t bytes)
 {
     const host_block *block = host_find(ptr);
     uint64_t left = block ? block->bytes - (uint64_t)(ptr - (unsigned char *)block->ptr) : bytes;
     if (bytes <= left) {
         return SIM_SUCCESS;
     }
-    judge_report(&self->machine->judge, self->device->ordinal, "%s %s %" PRIu64 " bytes of pinned memory that ends "
+    judge_report(&self->device->sim->judge, self->device->ordinal, "%s %s %" PRIu64 " bytes of pinned memory that ends "
                  "after %" PRIu64, name, what, bytes, left);
     return SIM_INVALID_VALUE;
 }
 
-static int copy_check(call *self, const char *name, const char *what, const copy_side *side, copy_area area,
+static int copy_check(const launch *self, const char *name, const char *what, const copy_side *side, copy_area area,
                       uint64_t bytes)
 {
     if (!side->device) {
@@ -63,8 +64,9 @@ static int copy_check(call *self, const char *name, const char *what, const copy
     if (devmem_holds(&side->device->memory, side->offset, bytes)) {
         return side->device->lost_code;
     }
-    judge_report(&self->machine->judge, side->device->ordinal, "%s %s %" PRIu64 " bytes at %s, which are not held by "
-                 "one cudaMalloc", name, what, bytes, engine_name(side->device, (uint64_t)(uintptr_t)area.ptr).text);
+    judge_report(&self->device->sim->judge, side->device->ordinal, "%s %s %" PRIu64 " bytes at %s, which are not "
+                 "held by one cudaMalloc", name, what, bytes,
+                 engine_name(side->device, (uint64_t)(uintptr_t)area.ptr).text);
     return SIM_INVALID_VALUE;
 }
 
@@ -81,19 +83,19 @@ static int copy_overlaps(const copy_side *to, const copy_side *from, uint64_t wi
     return (rest < width && rows < height) || (to->pitch - rest < width && rows + 1 < height);
 }
 
-static int copy_check_overlap(call *self, const char *name, const copy_side *to, const copy_side *from,
+static int copy_check_overlap(const launch *self, const char *name, const copy_side *to, const copy_side *from,
                               uint64_t width, uint64_t height)
 {
     if (!copy_overlaps(to, from, width, height)) {
         return SIM_SUCCESS;
     }
-    judge_report(&self->machine->judge, self->device->ordinal, "%s of %" PRIu64 " bytes between areas that overlap",
+    judge_report(&self->device->sim->judge, self->device->ordinal, "%s of %" PRIu64 " bytes between areas that overlap",
                  name, width * height);
     return SIM_INVALID_VALUE;
 }
 
 /* Whether the sides are where the kind says. */
-static int copy_check_kind(call *self, const char *name, const copy_side *to, const copy_side *from,
+static int copy_check_kind(const launch *self, const char *name, const copy_side *to, const copy_side *from,
                            enum cudaMemcpyKind kind)
 {
     int to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
@@ -101,14 +103,14 @@ static int copy_check_kind(call *self, const char *name, const copy_side *to, co
     if (kind == cudaMemcpyDefault || (to_device == (to->device != NULL) && from_device == (from->device != NULL))) {
         return SIM_SUCCESS;
     }
-    judge_report(&self->machine->judge, self->device->ordinal, "%s of kind %d to an address of %s from one of %s",
+    judge_report(&self->device->sim->judge, self->device->ordinal, "%s of kind %d to an address of %s from one of %s",
                  name, (int)kind, to->device ? "a device" : "no device", from->device ? "a device" : "no device");
     return SIM_INVALID_VALUE;
 }
 
-static int copy_no_host_memory(call *self, const char *name)
+static int copy_no_host_memory(const launch *self, const char *name)
 {
-    judge_report(&self->machine->judge, self->device->ordinal, "no host memory left to simulate %s", name);
+    judge_report(&self->device->sim->judge, self->device->ordinal, "no host memory left to simulate %s", name);
     return SIM_UNKNOWN;
 }
 
@@ -130,50 +132,84 @@ static int copy_row(const copy_side *to, const copy_side *from, uint64_t row, ui
     return 0;
 }
 
-int copy_bytes(call *self, const char *name, copy_area to, copy_area from, size_t width, size_t height,
-               enum cudaMemcpyKind kind)
+/* The host's memory is the host's own affair. */
+static void copy_use(const launch *self, const copy_side *side, copy_area area, uint64_t bytes)
 {
+    if (side->device) {
+        uint64_t address = (uint64_t)(uintptr_t)area.ptr;
+        access_range range = { address, bytes, access_owner_of(side->device, address), self->op, 0, 0 };
+        access_use(self->device, self->by, &range);
+    }
+}
+
+int copy_meets_host(const sim *machine, const copy_request *request)
+{
+    return !copy_find(machine, request->to).device || !copy_find(machine, request->from).device;
+}
+
+int copy_bytes(void *now, const void *payload)
+{
+    const launch *self = now;
+    const copy_request *asked = payload;
+    size_t width = asked->width, height = asked->height;
     uint64_t to_bytes, from_bytes;
-    if ((unsigned)kind > cudaMemcpyDefault) {
+    if ((unsigned)asked->kind > cudaMemcpyDefault) {
         return cudaErrorInvalidMemcpyDirection;
     }
     if (width == 0 || height == 0) {
         return SIM_SUCCESS;
     }
-    copy_side target = copy_find(self, to), source = copy_find(self, from);
+    copy_side target = copy_find(self->device->sim, asked->to), source = copy_find(self->device->sim, asked->from);
     int code = copy_measure(self, &target, width, height, &to_bytes);
     code = code != SIM_SUCCESS ? code : copy_measure(self, &source, width, height, &from_bytes);
-    code = code != SIM_SUCCESS ? code : copy_check_kind(self, name, &target, &source, kind);
-    code = code != SIM_SUCCESS ? code : copy_check(self, name, "to", &target, to, to_bytes);
-    code = code != SIM_SUCCESS ? code : copy_check(self, name, "from", &source, from, from_bytes);
-    code = code != SIM_SUCCESS ? code : copy_check_overlap(self, name, &target, &source, width, height);
+    code = code != SIM_SUCCESS ? code : copy_check_kind(self, asked->name, &target, &source, asked->kind);
+    code = code != SIM_SUCCESS ? code : copy_check(self, asked->name, "to", &target, asked->to, to_bytes);
+    code = code != SIM_SUCCESS ? code : copy_check(self, asked->name, "from", &source, asked->from, from_bytes);
+    code = code != SIM_SUCCESS ? code : copy_check_overlap(self, asked->name, &target, &source, width, height);
+    if (code == SIM_SUCCESS) {
+        copy_use(self, &target, asked->to, to_bytes);
+        copy_use(self, &source, asked->from, from_bytes);
+    }
     for (uint64_t row = 0; code == SIM_SUCCESS && row < height; row++) {
         if (copy_row(&target, &source, row, width)) {
-            code = copy_no_host_memory(self, name);
+            code = copy_no_host_memory(self, asked->name);
         }
     }
     return code;
 }
 
-int copy_fill(call *self, const char *name, copy_area to, int value, size_t width, size_t height)
+static int copy_fill_row(const copy_side *target, uint64_t row, const copy_request *asked)
 {
+    uint64_t at = row * asked->to.pitch;
+    if (!target->device) {
+        memset(target->host + at, asked->value, asked->width);
+        return 0;
+    }
+    return devmem_set(&target->device->memory, target->offset + at, asked->width, (unsigned char)asked->value);
+}
+
+int copy_fill(void *now, const void *payload)
+{
+    const launch *self = now;
+    const copy_request *asked = payload;
     uint64_t bytes;
-    if (width == 0 || height == 0) {
+    if (asked->width == 0 || asked->height == 0) {
         return SIM_SUCCESS;
     }
-    copy_side target = copy_find(self, to);
-    int code = copy_measure(self, &target, width, height, &bytes);
-    if (code == SIM_SUCCESS && !target.device && to.ptr && !host_find(to.ptr)) {
-        judge_report(&self->machine->judge, self->device->ordinal, "%s of %" PRIu64 " bytes at an address that is "
-                     "neither a device's nor pinned", name, bytes);
+    copy_side target = copy_find(self->device->sim, asked->to);
+    int code = copy_measure(self, &target, asked->width, asked->height, &bytes);
+    if (code == SIM_SUCCESS && !target.device && asked->to.ptr && !host_find(asked->to.ptr)) {
+        judge_report(&self->device->sim->judge, self->device->ordinal, "%s of %" PRIu64 " bytes at an address that "
+                     "is neither a device's nor pinned", asked->name, bytes);
         return SIM_INVALID_VALUE;
     }
-    code = code != SIM_SUCCESS ? code : copy_check(self, name, "of", &target, to, bytes);
-    for (uint64_t row = 0; code == SIM_SUCCESS && row < height; row++) {
-        if (!target.device) {
-            memset(target.host + row * to.pitch, value, width);
-        } else if (devmem_set(&target.device->memory, target.offset + row * to.pitch, width, (unsigned char)value)) {
-            code = copy_no_host_memory(self, name);
+    code = code != SIM_SUCCESS ? code : copy_check(self, asked->name, "of", &target, asked->to, bytes);
+    if (code == SIM_SUCCESS) {
+        copy_use(self, &target, asked->to, bytes);
+    }
+    for (uint64_t row = 0; code == SIM_SUCCESS && row < asked->height; row++) {
+        if (copy_fill_row(&target, row, asked)) {
+            code = copy_no_host_memory(self, asked->name);
         }
     }
     return code;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "../memory.h"
+#include "../work.h"
 #include "attributes.h"
-#include "handles.h"
 #include "host.h"
 
 CUDART_EXPORT cudaError_t cudaGetDeviceCount(int *count)
@@ -127,7 +127,9 @@ CUDART_EXPORT cudaError_t cudaDeviceGetPCIBusId(char *text, int bytes, int devic
 CUDART_EXPORT cudaError_t cudaDeviceSynchronize(void)
 {
     call self;
-    call_begin(&self, SIM_CALL_DEVICE_SYNCHRONIZE, 0);
+    if (call_begin(&self, SIM_CALL_DEVICE_SYNCHRONIZE, 0)) {
+        self.code = work_wait_device(self.device, "cudaDeviceSynchronize", &self.cost_ns);
+    }
     return call_end(&self);
 }
 
@@ -135,8 +137,8 @@ CUDART_EXPORT cudaError_t cudaDeviceReset(void)
 {
     call self;
     if (call_begin(&self, SIM_CALL_DEVICE_RESET, 0)) {
+        work_reset(self.device);
         memory_reset(self.device);
-        handles_reset(self.device);
         host_reset(self.device);
         self.device->has_context = 0;
         self.device->runtime_flags = 0;

@@ -87,6 +87,7 @@ static void life_make_own(void)
     if (!life_state.own) {
         life_refuse(why.text);
     }
+    life_state.own->runtime_work_ns = read.work_ns;
 }
 
 /* A machine may lie where another one lay: numbers tell them apart. */

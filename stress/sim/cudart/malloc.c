@@ -5,13 +5,21 @@
 #include <string.h>
 
 #include "../memory.h"
+#include "../work.h"
 #include "call.h"
 #include "host.h"
+
+/* 1: the call may be made while whatever captures does; else 0 and the code. */
+static int malloc_may(call *self, const char *name)
+{
+    self->code = work_check_unsafe(self->device, name);
+    return self->code == SIM_SUCCESS;
+}
 
 CUDART_EXPORT cudaError_t cudaMalloc(void **ptr, size_t bytes)
 {
     call self;
-    if (call_begin(&self, SIM_CALL_OBTAIN, bytes)) {
+    if (call_begin(&self, SIM_CALL_OBTAIN, bytes) && malloc_may(&self, "cudaMalloc")) {
         self.code = ptr ? memory_obtain(self.device, self.lie, ptr, bytes, &self.cost_ns) : SIM_INVALID_VALUE;
     }
     return call_end(&self);
@@ -35,7 +43,7 @@ static int malloc_pitch(call *self, void **ptr, size_t *pitch, size_t width, siz
 CUDART_EXPORT cudaError_t cudaMallocPitch(void **ptr, size_t *pitch, size_t width, size_t height)
 {
     call self;
-    if (call_begin(&self, SIM_CALL_MALLOC_PITCH, 0)) {
+    if (call_begin(&self, SIM_CALL_MALLOC_PITCH, 0) && malloc_may(&self, "cudaMallocPitch")) {
         self.code = malloc_pitch(&self, ptr, pitch, width, height);
     }
     return call_end(&self);
@@ -45,7 +53,7 @@ CUDART_EXPORT cudaError_t cudaMallocPitch(void **ptr, size_t *pitch, size_t widt
 CUDART_EXPORT cudaError_t cudaFree(void *ptr)
 {
     call self;
-    if (call_begin_at(&self, SIM_CALL_GIVE_BACK, ptr)) {
+    if (call_begin_at(&self, SIM_CALL_GIVE_BACK, ptr) && malloc_may(&self, "cudaFree")) {
         self.code = memory_give_back(self.device, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES, &self.cost_ns);
     }
     return call_end(&self);
@@ -82,7 +90,7 @@ static int malloc_host(call *self, void **ptr, uint64_t bytes)
 CUDART_EXPORT cudaError_t cudaMallocHost(void **ptr, size_t bytes)
 {
     call self;
-    if (call_begin(&self, SIM_CALL_MALLOC_HOST, 0)) {
+    if (call_begin(&self, SIM_CALL_MALLOC_HOST, 0) && malloc_may(&self, "cudaMallocHost")) {
         self.code = malloc_host(&self, ptr, bytes);
     }
     return call_end(&self);
@@ -92,7 +100,7 @@ CUDART_EXPORT cudaError_t cudaHostAlloc(void **ptr, size_t bytes, unsigned int f
 {
     const unsigned known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
     call self;
-    if (call_begin(&self, SIM_CALL_HOST_ALLOC, 0)) {
+    if (call_begin(&self, SIM_CALL_HOST_ALLOC, 0) && malloc_may(&self, "cudaHostAlloc")) {
         self.code = flags & ~known ? SIM_INVALID_VALUE : malloc_host(&self, ptr, bytes);
     }
     return call_end(&self);
@@ -113,7 +121,7 @@ static int malloc_free_host(call *self, void *ptr)
 CUDART_EXPORT cudaError_t cudaFreeHost(void *ptr)
 {
     call self;
-    if (call_begin(&self, SIM_CALL_FREE_HOST, 0)) {
+    if (call_begin(&self, SIM_CALL_FREE_HOST, 0) && malloc_may(&self, "cudaFreeHost")) {
         self.code = malloc_free_host(&self, ptr);
     }
     return call_end(&self);

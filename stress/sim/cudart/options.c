@@ -59,11 +59,18 @@ static int options_read_costs(options *self, slice value, problem *why)
     return sim_costs_read(path, &self->costs, why) ? -1 : 1;
 }
 
+static int options_read_work(options *self, slice value, problem *why)
+{
+    (void)why;
+    return slice_decimal(value, &self->work_ns) && self->work_ns <= SIM_COST_MAX_FIXED_NS;
+}
+
 static const options_key options_keys[] = {
     { "device",  "SIZE[*COUNT] up to 4T, such as 24G*2, COUNT from 0 to 16", options_read_device },
     { "context", "SIZE, such as 500M", options_read_context },
     { "fail",    "faults such as cudaMalloc:3=2;any:90+=719, separated by semicolons", options_read_faults },
     { "costs",   "the name of a file, without commas", options_read_costs },
+    { "work",    "virtual nanoseconds, such as 20000, up to 1000 s", options_read_work },
 };
 
 enum { OPTIONS_KEYS = sizeof options_keys / sizeof options_keys[0] };
@@ -85,8 +92,8 @@ static int options_read_part(options *self, slice part, int *seen, problem *why)
         return fits == 1 ? 0 : problem_set(why, EXIT_USAGE, "%s: expected %s=%s", key->name, key->name,
                                            key->expected);
     }
-    return problem_set(why, EXIT_USAGE, "%s: expected device=SIZE[*COUNT], context=SIZE, fail=FAULTS or costs=FILE",
-                       slice_show(name).text);
+    return problem_set(why, EXIT_USAGE, "%s: expected device=SIZE[*COUNT], context=SIZE, fail=FAULTS, costs=FILE or "
+                       "work=NS", slice_show(name).text);
 }
 
 int options_read(const char *text, options *read, problem *why)

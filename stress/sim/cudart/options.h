@@ -9,7 +9,7 @@
 enum { OPTIONS_TEXT = 4096 };                    /* of one value, at most, with its end */
 
 typedef struct options {
-    uint64_t  device_bytes, context_bytes;
+    uint64_t  device_bytes, context_bytes, work_ns;
     uint32_t  device_count;                      /* 0: none at all */
     sim_costs costs;
     char      faults[OPTIONS_TEXT];

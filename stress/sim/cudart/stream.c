@@ -1,48 +1,37 @@
-/* Streams: made, destroyed, asked and waited for; always idle.
-   Must not know of events' times.
+/* Streams: made, destroyed, asked, waited for.
+   Must not know what is issued to them.
    Tested by tests/test_cudart_streams.c. */
 #include "stream.h"
 
 enum { STREAM_HIGHEST_PRIORITY = -5 };           /* as the devices of today answer */
 
-static int stream_is_default(cudaStream_t stream)
-{
-    return stream == NULL || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
-}
-
-handle *stream_find(call *self, const void *value, handle_kind kind)
-{
-    handle *found = handles_find(value, kind, self->machine);
-    int code = found ? self->machine->devices[found->ordinal].lost_code : cudaErrorInvalidResourceHandle;
-    if (code != SIM_SUCCESS) {
-        self->code = code;
-        return NULL;
-    }
-    return found;
-}
-
 int stream_check(call *self, cudaStream_t stream)
 {
-    return stream_is_default(stream) || stream_find(self, stream, HANDLE_STREAM);
+    return work_find_stream(self->device, stream, &self->code) != NULL;
 }
 
-int stream_device(const call *self, cudaStream_t stream)
+cudaStream_t stream_of_thread(cudaStream_t stream)
 {
-    const handle *found = stream_is_default(stream) ? NULL : handles_find(stream, HANDLE_STREAM, self->machine);
-    return found ? found->ordinal : self->thread->device;
+    return stream ? stream : cudaStreamPerThread;
+}
+
+int stream_command(call *self, cudaStream_t stream, graph_act act, const void *payload, size_t bytes,
+                   const char *action)
+{
+    return launch_command(self->device, stream, self->machine->runtime_work_ns, act, payload, bytes, action);
 }
 
 static int stream_make(call *self, cudaStream_t *stream, unsigned flags)
 {
+    void *made;
     if (!stream || flags & ~(unsigned)cudaStreamNonBlocking) {
         return SIM_INVALID_VALUE;
     }
-    void *made = handles_create(HANDLE_STREAM, self->device, flags);
-    if (!made) {
-        return SIM_OUT_OF_MEMORY;
+    int code = work_create_stream(self->device, !(flags & cudaStreamNonBlocking), &made);
+    if (code == SIM_SUCCESS) {
+        *stream = made;
     }
-    *stream = made;
-    return SIM_SUCCESS;
+    return code;
 }
 
 CUDART_EXPORT cudaError_t cudaStreamCreate(cudaStream_t *stream)
@@ -92,10 +81,7 @@ CUDART_EXPORT cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     call self;
     if (call_begin(&self, SIM_CALL_STREAM_DESTROY, 0)) {
-        handle *found = stream_find(&self, stream, HANDLE_STREAM);
-        if (found) {
-            handles_destroy(found);
-        }
+        self.code = work_destroy_stream(self.device, stream, "cudaStreamDestroy");
     }
     return call_end(&self);
 }
@@ -104,7 +90,7 @@ CUDART_EXPORT cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     call self;
     if (call_begin(&self, SIM_CALL_STREAM_SYNCHRONIZE, 0)) {
-        stream_check(&self, stream);
+        self.code = work_wait_stream(self.device, stream, "cudaStreamSynchronize", &self.cost_ns);
     }
     return call_end(&self);
 }
@@ -113,43 +99,56 @@ CUDART_EXPORT cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     call self;
     if (call_begin(&self, SIM_CALL_STREAM_QUERY, 0)) {
-        stream_check(&self, stream);
+        self.code = work_query_stream(self.device, stream, "cudaStreamQuery");
     }
     return call_end(&self);
 }
 
-CUDART_EXPORT cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
+CUDART_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *flags)
 {
     call self;
-    if (call_begin(&self, SIM_CALL_STREAM_IS_CAPTURING, 0) && stream_check(&self, stream)) {
-        self.code = status ? SIM_SUCCESS : SIM_INVALID_VALUE;
-        if (status) {
-            *status = cudaStreamCaptureStatusNone;
+    if (call_begin(&self, SIM_CALL_STREAM_GET_FLAGS, 0)) {
+        const stream_queue *found = work_find_stream(self.device, stream, &self.code);
+        if (found && flags) {
+            *flags = found->is_blocking ? cudaStreamDefault : cudaStreamNonBlocking;
+        } else if (found) {
+            self.code = SIM_INVALID_VALUE;
         }
     }
     return call_end(&self);
 }
 
-static int stream_exchange_mode(call *self, enum cudaStreamCaptureMode *mode)
-{
-    if (!mode || (unsigned)*mode > cudaStreamCaptureModeRelaxed) {
-        return SIM_INVALID_VALUE;
-    }
-    enum cudaStreamCaptureMode before = self->thread->capture_mode;
-    self->thread->capture_mode = *mode;
-    *mode = before;
-    return SIM_SUCCESS;
-}
-
-CUDART_EXPORT cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
+#if CUDART_VERSION >= 12000
+CUDART_EXPORT cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id)
 {
     call self;
-    if (call_begin_bare(&self, SIM_CALL_EXCHANGE_CAPTURE_MODE)) {
-        self.code = stream_exchange_mode(&self, mode);
+    uint64_t found;
+    if (call_begin(&self, SIM_CALL_STREAM_GET_ID, 0)) {
+        self.code = id ? work_stream_id(self.device, stream, &found) : SIM_INVALID_VALUE;
+        if (self.code == SIM_SUCCESS) {
+            *id = found;
+        }
     }
     return call_end(&self);
 }
 
-CUDART_ALSO(cudaStreamSynchronize, cudaStreamSynchronize_ptsz);
-CUDART_ALSO(cudaStreamQuery, cudaStreamQuery_ptsz);
-CUDART_ALSO(cudaStreamIsCapturing, cudaStreamIsCapturing_ptsz);
+CUDART_THREAD_FORM(cudaStreamGetId, cudaStreamGetId_ptsz)(cudaStream_t stream, unsigned long long *id)
+{
+    return cudaStreamGetId(stream_of_thread(stream), id);
+}
+#endif
+
+CUDART_THREAD_FORM(cudaStreamSynchronize, cudaStreamSynchronize_ptsz)(cudaStream_t stream)
+{
+    return cudaStreamSynchronize(stream_of_thread(stream));
+}
+
+CUDART_THREAD_FORM(cudaStreamQuery, cudaStreamQuery_ptsz)(cudaStream_t stream)
+{
+    return cudaStreamQuery(stream_of_thread(stream));
+}
+
+CUDART_THREAD_FORM(cudaStreamGetFlags, cudaStreamGetFlags_ptsz)(cudaStream_t stream, unsigned int *flags)
+{
+    return cudaStreamGetFlags(stream_of_thread(stream), flags);
+}

@@ -1,4 +1,4 @@
-/* cudaMemcpy, cudaMemset and their kin. Work is done when it is issued: those with a stream do it at once, too.
+/* cudaMemcpy, cudaMemset and their kin: commands of a stream, and which of them the host waits for.
    Must not know how bytes are kept.
    Tested by tests/test_cudart_contents.c. */
 #include "copy.h"
@@ -10,52 +10,45 @@ static copy_area transfer_area(const void *ptr, size_t pitch)
     return area;
 }
 
-CUDART_EXPORT cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+static int transfer_issue(call *self, const copy_request *asked, graph_act act, cudaStream_t stream)
+{
+    return stream_command(self, stream, act, asked, sizeof *asked, asked->name);
+}
+
+/* The host waits for what meets its memory, but as little as for other calls while something captures. */
+static int transfer_wait(call *self, const copy_request *asked, cudaStream_t stream)
+{
+    int code;
+    stream_queue *found = work_find_stream(self->device, stream, &code);
+    capture_scene scene = work_scene(self->device, asked->name);
+    code = found ? capture_check_wait(&scene, found) : code;
+    code = code == SIM_SUCCESS ? transfer_issue(self, asked, copy_bytes, stream) : code;
+    if (code == SIM_SUCCESS && copy_meets_host(self->machine, asked)) {
+        code = work_wait_stream(self->device, stream, asked->name, &self->cost_ns);
+    }
+    return code;
+}
+
+static cudaError_t transfer_copy(sim_call kind, const copy_request *asked, cudaStream_t stream, int is_async)
 {
     call self;
-    if (call_begin(&self, SIM_CALL_MEMCPY, 0)) {
-        self.code = copy_bytes(&self, "cudaMemcpy", transfer_area(to, bytes), transfer_area(from, bytes), bytes, 1,
-                               kind);
+    if (call_begin(&self, kind, 0) && stream_check(&self, stream)) {
+        self.code = is_async ? transfer_issue(&self, asked, copy_bytes, stream) : transfer_wait(&self, asked, stream);
     }
     return call_end(&self);
 }
 
-CUDART_EXPORT cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
-                                          cudaStream_t stream)
+static cudaError_t transfer_fill(sim_call kind, const copy_request *asked, cudaStream_t stream)
 {
     call self;
-    if (call_begin(&self, SIM_CALL_MEMCPY_ASYNC, 0) && stream_check(&self, stream)) {
-        self.code = copy_bytes(&self, "cudaMemcpyAsync", transfer_area(to, bytes), transfer_area(from, bytes), bytes,
-                               1, kind);
-    }
-    return call_end(&self);
-}
-
-CUDART_EXPORT cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                                       size_t height, enum cudaMemcpyKind kind)
-{
-    call self;
-    if (call_begin(&self, SIM_CALL_MEMCPY_2D, 0)) {
-        self.code = copy_bytes(&self, "cudaMemcpy2D", transfer_area(to, to_pitch), transfer_area(from, from_pitch),
-                               width, height, kind);
-    }
-    return call_end(&self);
-}
-
-CUDART_EXPORT cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
-                                            size_t width, size_t height, enum cudaMemcpyKind kind,
-                                            cudaStream_t stream)
-{
-    call self;
-    if (call_begin(&self, SIM_CALL_MEMCPY_2D_ASYNC, 0) && stream_check(&self, stream)) {
-        self.code = copy_bytes(&self, "cudaMemcpy2DAsync", transfer_area(to, to_pitch),
-                               transfer_area(from, from_pitch), width, height, kind);
+    if (call_begin(&self, kind, 0) && stream_check(&self, stream)) {
+        self.code = transfer_issue(&self, asked, copy_fill, stream);
     }
     return call_end(&self);
 }
 
 /* 1: the memory is the device's, held or not. */
-static int transfer_is_on(call *self, const char *name, const void *ptr, int device)
+static int transfer_is_on(const call *self, const char *name, const void *ptr, int device)
 {
     const sim_device *owner = engine_owner(self->machine, (uint64_t)(uintptr_t)ptr);
     if (owner && owner->ordinal == device) {
@@ -66,79 +59,166 @@ static int transfer_is_on(call *self, const char *name, const void *ptr, int dev
     return 0;
 }
 
-static int transfer_peers(call *self, const char *name, void *to, int to_device, const void *from, int from_device,
-                          size_t bytes)
+static int transfer_check_peers(const call *self, const copy_request *asked, int to_device, int from_device)
 {
     if (!call_find_device(self, to_device) || !call_find_device(self, from_device)) {
         return cudaErrorInvalidDevice;
     }
-    if (bytes > 0 && (!transfer_is_on(self, name, to, to_device) || !transfer_is_on(self, name, from, from_device))) {
+    if (asked->width > 0 && (!transfer_is_on(self, asked->name, asked->to.ptr, to_device)
+                             || !transfer_is_on(self, asked->name, asked->from.ptr, from_device))) {
         return SIM_INVALID_VALUE;
     }
-    return copy_bytes(self, name, transfer_area(to, bytes), transfer_area(from, bytes), bytes, 1, cudaMemcpyDefault);
+    return SIM_SUCCESS;
+}
+
+static cudaError_t transfer_peers(sim_call kind, const copy_request *asked, int to_device, int from_device,
+                                  cudaStream_t stream)
+{
+    call self;
+    if (call_begin(&self, kind, 0) && stream_check(&self, stream)) {
+        int code = transfer_check_peers(&self, asked, to_device, from_device);
+        self.code = code == SIM_SUCCESS ? transfer_issue(&self, asked, copy_bytes, stream) : code;
+    }
+    return call_end(&self);
+}
+
+static cudaError_t transfer_line(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                                 cudaStream_t stream)
+{
+    copy_request asked = { "cudaMemcpy", transfer_area(to, bytes), transfer_area(from, bytes), bytes, 1, kind, 0 };
+    return transfer_copy(SIM_CALL_MEMCPY, &asked, stream, 0);
+}
+
+static cudaError_t transfer_rows(copy_area to, copy_area from, size_t width, size_t height, enum cudaMemcpyKind kind,
+                                 cudaStream_t stream)
+{
+    copy_request asked = { "cudaMemcpy2D", to, from, width, height, kind, 0 };
+    return transfer_copy(SIM_CALL_MEMCPY_2D, &asked, stream, 0);
+}
+
+static cudaError_t transfer_fill_rows(copy_area to, int value, size_t width, size_t height, cudaStream_t stream)
+{
+    copy_request asked = { "cudaMemset2D", to, to, width, height, cudaMemcpyDefault, value };
+    return transfer_fill(SIM_CALL_MEMSET_2D, &asked, stream);
+}
+
+static cudaError_t transfer_fill_line(void *to, int value, size_t bytes, cudaStream_t stream)
+{
+    copy_request asked = { "cudaMemset", transfer_area(to, bytes), transfer_area(to, bytes), bytes, 1,
+                           cudaMemcpyDefault, value };
+    return transfer_fill(SIM_CALL_MEMSET, &asked, stream);
+}
+
+CUDART_EXPORT cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+{
+    return transfer_line(to, from, bytes, kind, NULL);
+}
+
+CUDART_EXPORT cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                                          cudaStream_t stream)
+{
+    copy_request asked = { "cudaMemcpyAsync", transfer_area(to, bytes), transfer_area(from, bytes), bytes, 1, kind,
+                           0 };
+    return transfer_copy(SIM_CALL_MEMCPY_ASYNC, &asked, stream, 1);
+}
+
+CUDART_EXPORT cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                                       size_t height, enum cudaMemcpyKind kind)
+{
+    return transfer_rows(transfer_area(to, to_pitch), transfer_area(from, from_pitch), width, height, kind, NULL);
+}
+
+CUDART_EXPORT cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                                            size_t width, size_t height, enum cudaMemcpyKind kind,
+                                            cudaStream_t stream)
+{
+    copy_request asked = { "cudaMemcpy2DAsync", transfer_area(to, to_pitch), transfer_area(from, from_pitch), width,
+                           height, kind, 0 };
+    return transfer_copy(SIM_CALL_MEMCPY_2D_ASYNC, &asked, stream, 1);
 }
 
 CUDART_EXPORT cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_MEMCPY_PEER, 0)) {
-        self.code = transfer_peers(&self, "cudaMemcpyPeer", to, to_device, from, from_device, bytes);
-    }
-    return call_end(&self);
+    copy_request asked = { "cudaMemcpyPeer", transfer_area(to, bytes), transfer_area(from, bytes), bytes, 1,
+                           cudaMemcpyDefault, 0 };
+    return transfer_peers(SIM_CALL_MEMCPY_PEER, &asked, to_device, from_device, NULL);
 }
 
 CUDART_EXPORT cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
                                               size_t bytes, cudaStream_t stream)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_MEMCPY_PEER_ASYNC, 0) && stream_check(&self, stream)) {
-        self.code = transfer_peers(&self, "cudaMemcpyPeerAsync", to, to_device, from, from_device, bytes);
-    }
-    return call_end(&self);
+    copy_request asked = { "cudaMemcpyPeerAsync", transfer_area(to, bytes), transfer_area(from, bytes), bytes, 1,
+                           cudaMemcpyDefault, 0 };
+    return transfer_peers(SIM_CALL_MEMCPY_PEER_ASYNC, &asked, to_device, from_device, stream);
 }
 
 CUDART_EXPORT cudaError_t cudaMemset(void *to, int value, size_t bytes)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_MEMSET, 0)) {
-        self.code = copy_fill(&self, "cudaMemset", transfer_area(to, bytes), value, bytes, 1);
-    }
-    return call_end(&self);
+    return transfer_fill_line(to, value, bytes, NULL);
 }
 
 CUDART_EXPORT cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_MEMSET_ASYNC, 0) && stream_check(&self, stream)) {
-        self.code = copy_fill(&self, "cudaMemsetAsync", transfer_area(to, bytes), value, bytes, 1);
-    }
-    return call_end(&self);
+    copy_request asked = { "cudaMemsetAsync", transfer_area(to, bytes), transfer_area(to, bytes), bytes, 1,
+                           cudaMemcpyDefault, value };
+    return transfer_fill(SIM_CALL_MEMSET_ASYNC, &asked, stream);
 }
 
 CUDART_EXPORT cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_MEMSET_2D, 0)) {
-        self.code = copy_fill(&self, "cudaMemset2D", transfer_area(to, pitch), value, width, height);
-    }
-    return call_end(&self);
+    return transfer_fill_rows(transfer_area(to, pitch), value, width, height, NULL);
 }
 
 CUDART_EXPORT cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height,
                                             cudaStream_t stream)
 {
-    call self;
-    if (call_begin(&self, SIM_CALL_MEMSET_2D_ASYNC, 0) && stream_check(&self, stream)) {
-        self.code = copy_fill(&self, "cudaMemset2DAsync", transfer_area(to, pitch), value, width, height);
-    }
-    return call_end(&self);
+    copy_request asked = { "cudaMemset2DAsync", transfer_area(to, pitch), transfer_area(to, pitch), width, height,
+                           cudaMemcpyDefault, value };
+    return transfer_fill(SIM_CALL_MEMSET_2D_ASYNC, &asked, stream);
 }
 
-CUDART_ALSO(cudaMemcpy, cudaMemcpy_ptds);
-CUDART_ALSO(cudaMemcpyAsync, cudaMemcpyAsync_ptsz);
-CUDART_ALSO(cudaMemcpy2D, cudaMemcpy2D_ptds);
-CUDART_ALSO(cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz);
-CUDART_ALSO(cudaMemset, cudaMemset_ptds);
-CUDART_ALSO(cudaMemsetAsync, cudaMemsetAsync_ptsz);
-CUDART_ALSO(cudaMemset2D, cudaMemset2D_ptds);
-CUDART_ALSO(cudaMemset2DAsync, cudaMemset2DAsync_ptsz);
+CUDART_THREAD_FORM(cudaMemcpy, cudaMemcpy_ptds)(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+{
+    return transfer_line(to, from, bytes, kind, cudaStreamPerThread);
+}
+
+CUDART_THREAD_FORM(cudaMemcpyAsync, cudaMemcpyAsync_ptsz)(void *to, const void *from, size_t bytes,
+                                                          enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+    return cudaMemcpyAsync(to, from, bytes, kind, stream_of_thread(stream));
+}
+
+CUDART_THREAD_FORM(cudaMemcpy2D, cudaMemcpy2D_ptds)(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                                                    size_t width, size_t height, enum cudaMemcpyKind kind)
+{
+    return transfer_rows(transfer_area(to, to_pitch), transfer_area(from, from_pitch), width, height, kind,
+                         cudaStreamPerThread);
+}
+
+CUDART_THREAD_FORM(cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz)(void *to, size_t to_pitch, const void *from,
+                                                              size_t from_pitch, size_t width, size_t height,
+                                                              enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+    return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, stream_of_thread(stream));
+}
+
+CUDART_THREAD_FORM(cudaMemset, cudaMemset_ptds)(void *to, int value, size_t bytes)
+{
+    return transfer_fill_line(to, value, bytes, cudaStreamPerThread);
+}
+
+CUDART_THREAD_FORM(cudaMemsetAsync, cudaMemsetAsync_ptsz)(void *to, int value, size_t bytes, cudaStream_t stream)
+{
+    return cudaMemsetAsync(to, value, bytes, stream_of_thread(stream));
+}
+
+CUDART_THREAD_FORM(cudaMemset2D, cudaMemset2D_ptds)(void *to, size_t pitch, int value, size_t width, size_t height)
+{
+    return transfer_fill_rows(transfer_area(to, pitch), value, width, height, cudaStreamPerThread);
+}
+
+CUDART_THREAD_FORM(cudaMemset2DAsync, cudaMemset2DAsync_ptsz)(void *to, size_t pitch, int value, size_t width,
+                                                              size_t height, cudaStream_t stream)
+{
+    return cudaMemset2DAsync(to, pitch, value, width, height, stream_of_thread(stream));
+}

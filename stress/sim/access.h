@@ -1,0 +1,28 @@
+/* The judge of use: which memory is used by whom, on which stream, and whether that comes after all that others did
+   to it. It must not know of calls, nor why anything is used.
+   Tested by tests/test_sim_order.c and tests/test_sim_races.c. */
+#ifndef STRESS_SIM_ACCESS_H
+#define STRESS_SIM_ACCESS_H
+
+#include "work.h"
+
+typedef struct access_range {
+    uint64_t address, bytes;
+    uint64_t owner;                              /* whoever the memory was handed to, by a number never used again */
+    uint64_t op;                                 /* for findings */
+    int      is_launched;                        /* 1: by a graph, */
+    uint64_t captured_op;                        /* captured then: it is a finding if others had it since */
+} access_range;
+
+#define ACCESS_BY_OBTAIN ((uint64_t)1 << 63)     /* | address of an obtain: as owner; nobody's number */
+
+/* The stream's latest command uses the range: not after all that others did to it, or not held, is a finding, one at
+   most. */
+void access_use(sim_device *device, const stream_queue *by, const access_range *range);
+uint64_t access_owner_of(const sim_device *device, uint64_t address);    /* the obtain that it lies in */
+
+/* Memory is about to go, and what is said of its touches with it. A use that the host does not know to be done is a
+   finding. offset: of the device's addresses, mapped. */
+void access_end(sim_device *device, uint64_t offset, uint64_t bytes, const char *action);
+
+#endif

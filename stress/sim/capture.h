@@ -1,0 +1,66 @@
+/* Captures under way: which streams are in which, whose they are, what each thread may do meanwhile.
+   It must not know of handles, memory or what is captured. Tested by tests/test_sim_capture.c.
+
+   A call that must not be made while something captures answers with a code, and, but for uses of the legacy stream,
+   invalidates the captures that it met, which is a finding. */
+#ifndef STRESS_SIM_CAPTURE_H
+#define STRESS_SIM_CAPTURE_H
+
+#include "graph.h"
+#include "judge.h"
+#include "streams.h"
+
+typedef enum capture_mode { CAPTURE_GLOBAL, CAPTURE_THREAD_LOCAL, CAPTURE_RELAXED, CAPTURE_MODES } capture_mode;
+
+typedef struct capture {
+    uint64_t        id;                          /* never given again, from 1 */
+    uint64_t        thread;
+    capture_mode    mode;
+    int             is_invalid;
+    const stream_queue *origin;
+    graph          *graph;
+    struct capture *next;
+} capture;
+
+typedef struct capture_thread { uint64_t thread; capture_mode mode; } capture_thread;
+
+typedef struct captures {                        /* zeroed: none; all threads' modes global */
+    capture        *list;
+    uint64_t        last_id;
+    capture_thread *threads;                     /* those that exchanged their mode */
+    uint32_t        thread_count, thread_capacity;
+} captures;
+
+typedef struct capture_scene {                   /* where a call is made */
+    captures   *all;
+    streams    *streams;
+    judge      *judge;
+    int         device;                          /* its ordinal */
+    uint64_t    thread;
+    const char *action;                          /* the call's name, for findings */
+} capture_scene;
+
+void captures_destroy(captures *all);
+capture *capture_find(const captures *all, uint64_t id);     /* NULL: it has ended */
+
+/* All answer with a code. */
+int capture_begin(const capture_scene *scene, stream_queue *self, int mode);
+int capture_end(const capture_scene *scene, stream_queue *self, graph **made);     /* NULL, if not successful */
+void capture_abandon_device(const capture_scene *scene);      /* captures that streams of the device are in */
+int capture_exchange_mode(captures *all, uint64_t thread, int *mode);
+
+/* A call that is potentially unsafe; one that uses this stream, be it the legacy stream; one that waits for or asks
+   this stream, or all of the device (self NULL). */
+int capture_check_unsafe(const capture_scene *scene);
+int capture_check_use(const capture_scene *scene, const stream_queue *self);
+int capture_check_wait(const capture_scene *scene, const stream_queue *self);
+
+/* Invalidates a capture, which is a finding, and answers with the code. */
+int capture_fail(const capture_scene *scene, capture *met, int code);
+
+/* A capturing stream's next piece of work; a point in it; what follows a point of the same capture, or joins it. */
+int capture_issue(const capture_scene *scene, stream_queue *self, uint64_t work_ns);
+int capture_record(const capture_scene *scene, const stream_queue *self, stream_mark *mark);
+int capture_follow(const capture_scene *scene, stream_queue *self, uint64_t id, const stream_mark *mark);
+
+#endif

@@ -1,0 +1,96 @@
+/* Graphs: instantiated, launched, destroyed. What is in them was captured.
+   Must not know what their nodes do.
+   Tested by tests/test_cudart_capture.c. */
+#include "stream.h"
+
+static int graph_instantiate(call *self, cudaGraphExec_t *made, cudaGraph_t source, unsigned long long flags)
+{
+    const graph *found = handles_find(&self->machine->handles, source, HANDLE_GRAPH);
+    if (!made || !found || flags > cudaGraphInstantiateFlagUseNodePriority * 2 - 1) {
+        return SIM_INVALID_VALUE;
+    }
+    graph *copy = graph_copy(found);
+    void *value = copy ? handles_create(&self->machine->handles, self->machine->runtime_serial, HANDLE_GRAPH_EXEC,
+                                        copy) : NULL;
+    if (!value) {
+        graph_destroy(copy);
+        return SIM_OUT_OF_MEMORY;
+    }
+    *made = value;
+    return SIM_SUCCESS;
+}
+
+#if CUDART_VERSION >= 12000
+CUDART_EXPORT cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t source, unsigned long long flags)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_GRAPH_INSTANTIATE, 0)) {
+        self.code = graph_instantiate(&self, made, source, flags);
+    }
+    return call_end(&self);
+}
+#else
+CUDART_EXPORT cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t source, cudaGraphNode_t *failed,
+                                               char *text, size_t bytes)
+{
+    call self;
+    (void)failed;
+    if (text && bytes > 0) {
+        text[0] = '\0';
+    }
+    if (call_begin(&self, SIM_CALL_GRAPH_INSTANTIATE, 0)) {
+        self.code = graph_instantiate(&self, made, source, 0);
+    }
+    return call_end(&self);
+}
+#endif
+
+CUDART_EXPORT cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *made, cudaGraph_t source,
+                                                        unsigned long long flags)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_GRAPH_INSTANTIATE, 0)) {
+        self.code = graph_instantiate(&self, made, source, flags);
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_GRAPH_LAUNCH, 0) && stream_check(&self, stream)) {
+        const graph *found = handles_find(&self.machine->handles, exec, HANDLE_GRAPH_EXEC);
+        self.code = found ? launch_graph(self.device, found, stream, self.machine->judge.op, "cudaGraphLaunch")
+                          : SIM_INVALID_VALUE;
+    }
+    return call_end(&self);
+}
+
+static cudaError_t graph_drop(sim_call kind, handle_kind of, const void *value)
+{
+    call self;
+    if (call_begin(&self, kind, 0)) {
+        graph *found = handles_find(&self.machine->handles, value, of);
+        self.code = found ? SIM_SUCCESS : SIM_INVALID_VALUE;
+        if (found) {
+            handles_drop(&self.machine->handles, value);
+            graph_destroy(found);
+        }
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaGraphDestroy(cudaGraph_t value)
+{
+    return graph_drop(SIM_CALL_GRAPH_DESTROY, HANDLE_GRAPH, value);
+}
+
+CUDART_EXPORT cudaError_t cudaGraphExecDestroy(cudaGraphExec_t value)
+{
+    return graph_drop(SIM_CALL_GRAPH_EXEC_DESTROY, HANDLE_GRAPH_EXEC, value);
+}
+
+CUDART_THREAD_FORM(cudaGraphLaunch, cudaGraphLaunch_ptsz)(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    return cudaGraphLaunch(exec, stream_of_thread(stream));
+}

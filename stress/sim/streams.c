@@ -1,0 +1,240 @@
+/* Streams and what comes before what. Room in all clocks is made before anything changes.
+   Must not know of calls, codes, handles or memory.
+   Tested by tests/test_sim_order.c. */
+#include "streams.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STREAMS_LINE_STEP = 8 };                  /* clocks grow by so many lines at once */
+
+uint32_t streams_width(const streams *all)
+{
+    return (all->line_count + STREAMS_LINE_STEP - 1) / STREAMS_LINE_STEP * STREAMS_LINE_STEP;
+}
+
+static void streams_free(stream_queue *self)
+{
+    vclock_destroy(&self->seen);
+    vclock_destroy(&self->captured);
+    free(self);
+}
+
+void streams_destroy(streams *all)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        streams_free(all->list[i]);
+    }
+    free(all->list);
+    free(all->idle_lines);
+    vclock_destroy(&all->host);
+    memset(all, 0, sizeof *all);
+}
+
+/* Room for one more stream, and for its line to become idle. */
+static int streams_grow(streams *all)
+{
+    if (all->count < all->capacity) {
+        return 0;
+    }
+    uint32_t capacity = all->capacity ? all->capacity * 2 : 8;
+    stream_queue **list = realloc(all->list, capacity * sizeof(stream_queue *));
+    if (!list) {
+        return -1;
+    }
+    all->list = list;
+    uint32_t *idle = realloc(all->idle_lines, capacity * sizeof *idle);
+    if (!idle) {
+        return -1;
+    }
+    all->idle_lines = idle;
+    all->capacity = capacity;
+    return 0;
+}
+
+/* A line that was another's starts where the host has outlived that one. */
+static int streams_take_line(streams *all, stream_queue *made)
+{
+    if (all->idle_count == 0) {
+        all->idle_lines[all->idle_count++] = all->line_count++;
+    }
+    if (vclock_reserve(&all->host, streams_width(all)) || vclock_reserve(&made->seen, streams_width(all))) {
+        return -1;
+    }
+    made->line = all->idle_lines[--all->idle_count];
+    vclock_copy(&made->seen, &all->host);
+    made->host_version = all->host_version;
+    return 0;
+}
+
+stream_queue *streams_create(streams *all, stream_kind kind, int device, int is_blocking, uint64_t thread)
+{
+    stream_queue *made = calloc(1, sizeof *made);
+    if (!made || streams_grow(all) || streams_take_line(all, made)) {
+        free(made);
+        return NULL;
+    }
+    made->kind = kind;
+    made->device = device;
+    made->is_blocking = is_blocking;
+    made->thread = thread;
+    made->id = kind == STREAM_LEGACY ? STREAMS_LEGACY_ID + (uint64_t)device : ++all->last_id;
+    all->list[all->count++] = made;
+    return made;
+}
+
+stream_queue *streams_find(const streams *all, stream_kind kind, int device, uint64_t thread)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        stream_queue *self = all->list[i];
+        if (self->kind == kind && self->device == device && self->thread == thread && !self->is_closed) {
+            return self;
+        }
+    }
+    return NULL;
+}
+
+int streams_is_outlived(const streams *all, const stream_queue *self)
+{
+    return vclock_get(&self->seen, self->line) <= vclock_get(&all->host, self->line);
+}
+
+/* Closed streams that the host has outlived leave. */
+static void streams_sweep(streams *all)
+{
+    uint32_t kept = 0;
+    if (all->closed_count == 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < all->count; i++) {
+        stream_queue *self = all->list[i];
+        if (self->is_closed && streams_is_outlived(all, self)) {
+            all->idle_lines[all->idle_count++] = self->line;
+            all->closed_count--;
+            streams_free(self);
+        } else {
+            all->list[kept++] = self;
+        }
+    }
+    all->count = kept;
+}
+
+void streams_close(streams *all, stream_queue *self)
+{
+    self->is_closed = 1;
+    all->closed_count++;
+    streams_sweep(all);
+}
+
+void streams_close_device(streams *all, int device)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        stream_queue *self = all->list[i];
+        if (self->device == device && !self->is_closed) {
+            self->is_closed = 1;
+            all->closed_count++;
+        }
+    }
+    streams_sweep(all);
+}
+
+/* Another stream's commands so far come before this one's next, in order and in time. */
+static void streams_join(stream_queue *self, const stream_queue *other)
+{
+    if (vclock_get(&other->seen, other->line) <= vclock_get(&self->seen, other->line)) {
+        return;
+    }
+    vclock_join(&self->seen, &other->seen);
+    self->end_ns = other->end_ns > self->end_ns ? other->end_ns : self->end_ns;
+}
+
+static void streams_join_implicit(streams *all, stream_queue *self)
+{
+    for (uint32_t i = 0; self->is_blocking && i < all->count; i++) {
+        const stream_queue *other = all->list[i];
+        if (other != self && other->device == self->device && other->is_blocking && !other->is_closed
+            && (self->kind == STREAM_LEGACY || other->kind == STREAM_LEGACY)) {
+            streams_join(self, other);
+        }
+    }
+}
+
+int streams_issue(streams *all, stream_queue *self, uint64_t now_ns, uint64_t work_ns)
+{
+    if (vclock_reserve(&self->seen, streams_width(all))) {
+        return -1;
+    }
+    if (self->host_version != all->host_version) {
+        vclock_join(&self->seen, &all->host);
+        self->host_version = all->host_version;
+    }
+    streams_join_implicit(all, self);
+    self->seen.at[self->line]++;
+    uint64_t start_ns = self->end_ns > now_ns ? self->end_ns : now_ns;
+    self->end_ns = work_ns > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + work_ns;
+    return 0;
+}
+
+int streams_record(streams *all, stream_queue *self, uint64_t now_ns, stream_mark *mark)
+{
+    if (vclock_reserve(&mark->seen, streams_width(all)) || streams_issue(all, self, now_ns, 0)) {
+        return -1;
+    }
+    vclock_copy(&mark->seen, &self->seen);
+    mark->end_ns = self->end_ns;
+    return 0;
+}
+
+int streams_follow(streams *all, stream_queue *self, uint64_t now_ns, const stream_mark *mark)
+{
+    if (streams_issue(all, self, now_ns, 0)) {
+        return -1;
+    }
+    vclock_join(&self->seen, &mark->seen);
+    self->end_ns = mark->end_ns > self->end_ns ? mark->end_ns : self->end_ns;
+    return 0;
+}
+
+void streams_host_follow(streams *all, const stream_mark *mark)
+{
+    vclock_join(&all->host, &mark->seen);
+    all->host_version++;
+    streams_sweep(all);
+}
+
+void streams_host_outlive(streams *all, stream_queue *self)
+{
+    if (!streams_is_outlived(all, self)) {
+        vclock_join(&all->host, &self->seen);
+        all->host_version++;
+        streams_sweep(all);
+    }
+}
+
+void streams_host_outlive_device(streams *all, int device)
+{
+    int changed = 0;
+    for (uint32_t i = 0; i < all->count; i++) {
+        const stream_queue *self = all->list[i];
+        if (self->device == device && !streams_is_outlived(all, self)) {
+            vclock_join(&all->host, &self->seen);
+            changed = 1;
+        }
+    }
+    all->host_version += (uint64_t)changed;
+    if (changed) {
+        streams_sweep(all);
+    }
+}
+
+uint64_t streams_device_end_ns(const streams *all, int device)
+{
+    uint64_t end_ns = 0;
+    for (uint32_t i = 0; i < all->count; i++) {
+        const stream_queue *self = all->list[i];
+        if (self->device == device && self->end_ns > end_ns) {
+            end_ns = self->end_ns;
+        }
+    }
+    return end_ns;
+}

@@ -1,0 +1,71 @@
+/* Streams: queues of work, each with the virtual time when its work is done, and with what is known to come before
+   its next piece of work. The two are apart: that one thing ended before another began, says nothing about order.
+   It must not know of calls, codes, handles or memory. Tested by tests/test_sim_order.c.
+
+   Each stream has a line of its own in the vector clocks, and its commands (work, records, waits) have positions on
+   it from 1. The host has a clock too: what it has waited for, or found done, comes before all that is issued from
+   then on, by any thread: calls come one at a time, and that is taken as their order. A destroyed stream whose work
+   the host has outlived leaves its line to the next one, which goes on counting, so that clocks stay short. */
+#ifndef STRESS_SIM_STREAMS_H
+#define STRESS_SIM_STREAMS_H
+
+#include "vclock.h"
+
+typedef enum stream_kind { STREAM_CREATED, STREAM_LEGACY, STREAM_PER_THREAD } stream_kind;
+
+struct capture;
+
+typedef struct stream_queue {
+    stream_kind kind;
+    int      device;                             /* its ordinal */
+    int      is_blocking;                        /* 1: waits for the legacy stream, which waits for it */
+    int      is_closed;                          /* destroyed; what it was given goes on */
+    uint64_t id;                                 /* never given again, from 1; legacy: STREAMS_LEGACY_ID + device */
+    uint64_t thread;                             /* whose, if it is a thread's */
+    uint32_t line;
+    uint64_t end_ns;                             /* when all it was given is done */
+    vclock   seen;                               /* comes before the next command; own line: the latest's position */
+    uint64_t host_version;                       /* of the host's clock that went into seen */
+    struct capture *capture;                     /* capture.h; NULL: it is not capturing */
+    vclock   captured;                           /* while capturing: as seen, of the captured work alone */
+    uint64_t captured_ns;                        /* and as end_ns, from the launch on */
+} stream_queue;
+
+#define STREAMS_LEGACY_ID ((uint64_t)1 << 32)
+
+typedef struct streams {                         /* zeroed: none */
+    stream_queue **list;                         /* closed ones until the host has outlived them */
+    uint32_t  count, capacity, closed_count;
+    uint32_t *idle_lines;
+    uint32_t  idle_count, line_count;
+    vclock    host;
+    uint64_t  host_version, last_id;
+} streams;
+
+/* A point in a stream: what comes before it, and when it is reached. Zeroed: the beginning. */
+typedef struct stream_mark { vclock seen; uint64_t end_ns; } stream_mark;
+
+void     streams_destroy(streams *all);
+uint32_t streams_width(const streams *all);      /* lines that clocks need room for */
+
+/* NULL: no host memory. thread: of STREAM_PER_THREAD. */
+stream_queue *streams_create(streams *all, stream_kind kind, int device, int is_blocking, uint64_t thread);
+stream_queue *streams_find(const streams *all, stream_kind kind, int device, uint64_t thread);   /* or NULL */
+void     streams_close(streams *all, stream_queue *self);
+void     streams_close_device(streams *all, int device);     /* all of a device's, default ones too */
+
+/* The next command of the stream, and how long it takes; what it comes after as the legacy stream's rules are: a
+   blocking stream's after the device's legacy stream's, that one's after all blocking streams' that are not closed.
+   -1: no host memory. */
+int      streams_issue(streams *all, stream_queue *self, uint64_t now_ns, uint64_t work_ns);
+int      streams_record(streams *all, stream_queue *self, uint64_t now_ns, stream_mark *mark);
+int      streams_follow(streams *all, stream_queue *self, uint64_t now_ns, const stream_mark *mark);
+
+/* The host has seen the mark, or all that the stream or the device was given. */
+void     streams_host_follow(streams *all, const stream_mark *mark);
+void     streams_host_outlive(streams *all, stream_queue *self);
+void     streams_host_outlive_device(streams *all, int device);
+int      streams_is_outlived(const streams *all, const stream_queue *self);  /* 1: the host knows that all is done */
+uint64_t streams_device_end_ns(const streams *all, int device);          /* closed streams' work included */
+
+#endif

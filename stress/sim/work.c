@@ -1,0 +1,233 @@
+/* Streams of a machine by their handles: life, work, questions and waits; capture, as far as it is a stream's.
+   Must not count calls or know of faults.
+   Tested by tests/test_sim_order.c, test_sim_events.c and test_sim_capture.c. */
+#include "work.h"
+
+#include <pthread.h>
+
+#include "event.h"
+
+uint64_t work_thread(const sim *machine)
+{
+    return machine->acting_thread ? machine->acting_thread : (uint64_t)(uintptr_t)pthread_self();
+}
+
+capture_scene work_scene(sim_device *device, const char *action)
+{
+    sim *machine = device->sim;
+    capture_scene scene = { &machine->captures, &machine->streams, &machine->judge, device->ordinal,
+                            work_thread(machine), action };
+    return scene;
+}
+
+static stream_queue *work_find_created(const sim *machine, const void *handle, int *code)
+{
+    stream_queue *found = handles_find(&machine->handles, handle, HANDLE_STREAM);
+    *code = found ? machine->devices[found->device].lost_code : SIM_INVALID_HANDLE;
+    return *code == SIM_SUCCESS ? found : NULL;
+}
+
+stream_queue *work_find_stream(sim_device *device, const void *handle, int *code)
+{
+    sim *machine = device->sim;
+    if ((uintptr_t)handle > (uintptr_t)WORK_PER_THREAD) {
+        return work_find_created(machine, handle, code);
+    }
+    if (device->lost_code) {
+        *code = device->lost_code;
+        return NULL;
+    }
+    stream_kind kind = handle == WORK_PER_THREAD ? STREAM_PER_THREAD : STREAM_LEGACY;
+    uint64_t thread = kind == STREAM_PER_THREAD ? work_thread(machine) : 0;
+    stream_queue *found = streams_find(&machine->streams, kind, device->ordinal, thread);
+    found = found ? found : streams_create(&machine->streams, kind, device->ordinal, 1, thread);
+    *code = found ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;
+    return found;
+}
+
+int work_create_stream(sim_device *device, int is_blocking, void **handle)
+{
+    sim *machine = device->sim;
+    if (device->lost_code) {
+        return device->lost_code;
+    }
+    stream_queue *made = streams_create(&machine->streams, STREAM_CREATED, device->ordinal, is_blocking, 0);
+    void *value = made ? handles_create(&machine->handles, machine->runtime_serial, HANDLE_STREAM, made) : NULL;
+    if (!value) {
+        if (made) {
+            streams_close(&machine->streams, made);
+        }
+        return SIM_OUT_OF_MEMORY;
+    }
+    *handle = value;
+    return SIM_SUCCESS;
+}
+
+int work_destroy_stream(sim_device *device, const void *handle, const char *action)
+{
+    int code;
+    sim *machine = device->sim;
+    stream_queue *found = work_find_created(machine, handle, &code);
+    if (!found) {
+        return code;
+    }
+    if (found->capture) {
+        capture_scene scene = work_scene(device, action);
+        return capture_fail(&scene, found->capture, SIM_CAPTURE_UNSUPPORTED);
+    }
+    handles_drop(&machine->handles, handle);
+    streams_close(&machine->streams, found);
+    return SIM_SUCCESS;
+}
+
+int work_stream_id(sim_device *device, const void *handle, uint64_t *id)
+{
+    int code;
+    const stream_queue *found = work_find_stream(device, handle, &code);
+    if (found) {
+        *id = found->id;
+    }
+    return code;
+}
+
+int work_issue(sim_device *device, stream_queue *self, uint64_t work_ns, const char *action)
+{
+    sim *machine = device->sim;
+    capture_scene scene = work_scene(device, action);
+    int code = capture_check_use(&scene, self);
+    if (code != SIM_SUCCESS || self->capture) {
+        return code != SIM_SUCCESS ? code : capture_issue(&scene, self, work_ns);
+    }
+    return streams_issue(&machine->streams, self, machine->now_ns, work_ns) ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
+}
+
+void work_wait_until(const sim *machine, uint64_t end_ns, uint64_t *cost_ns)
+{
+    uint64_t wait_ns = end_ns > machine->now_ns ? end_ns - machine->now_ns : 0;
+    *cost_ns = wait_ns > UINT64_MAX - *cost_ns ? UINT64_MAX : *cost_ns + wait_ns;
+}
+
+/* What may be asked or waited for; whatever comes before the legacy stream's next command belongs to that stream. */
+static int work_look(sim_device *device, const void *handle, const char *action, stream_queue **found)
+{
+    int code;
+    sim *machine = device->sim;
+    *found = work_find_stream(device, handle, &code);
+    if (!*found) {
+        return code;
+    }
+    capture_scene scene = work_scene(device, action);
+    code = capture_check_wait(&scene, *found);
+    if (code == SIM_SUCCESS && (*found)->kind == STREAM_LEGACY
+        && streams_issue(&machine->streams, *found, machine->now_ns, 0)) {
+        code = SIM_OUT_OF_MEMORY;
+    }
+    return code;
+}
+
+int work_query_stream(sim_device *device, const void *handle, const char *action)
+{
+    stream_queue *found;
+    int code = work_look(device, handle, action, &found);
+    if (code == SIM_SUCCESS && found->end_ns > device->sim->now_ns) {
+        return SIM_NOT_READY;
+    }
+    if (code == SIM_SUCCESS) {
+        streams_host_outlive(&device->sim->streams, found);
+    }
+    return code;
+}
+
+int work_wait_stream(sim_device *device, const void *handle, const char *action, uint64_t *cost_ns)
+{
+    stream_queue *found;
+    int code = work_look(device, handle, action, &found);
+    if (code == SIM_SUCCESS) {
+        work_wait_until(device->sim, found->end_ns, cost_ns);
+        streams_host_outlive(&device->sim->streams, found);
+    }
+    return code;
+}
+
+void work_drain_device(sim_device *device, uint64_t *cost_ns)
+{
+    sim *machine = device->sim;
+    work_wait_until(machine, streams_device_end_ns(&machine->streams, device->ordinal), cost_ns);
+    streams_host_outlive_device(&machine->streams, device->ordinal);
+}
+
+int work_wait_device(sim_device *device, const char *action, uint64_t *cost_ns)
+{
+    capture_scene scene = work_scene(device, action);
+    int code = capture_check_wait(&scene, NULL);
+    if (code == SIM_SUCCESS) {
+        work_drain_device(device, cost_ns);
+    }
+    return code;
+}
+
+int work_check_unsafe(sim_device *device, const char *action)
+{
+    capture_scene scene = work_scene(device, action);
+    return capture_check_unsafe(&scene);
+}
+
+int work_capture_status(sim_device *device, const void *handle, int *status)
+{
+    int code;
+    const stream_queue *found = work_find_stream(device, handle, &code);
+    if (!found) {
+        return code;
+    }
+    capture_scene scene = work_scene(device, "");
+    code = capture_check_use(&scene, found);
+    *status = !found->capture ? 0 : found->capture->is_invalid ? 2 : 1;
+    return code == SIM_CAPTURE_IMPLICIT ? code : SIM_SUCCESS;
+}
+
+int work_begin_capture(sim_device *device, const void *handle, int mode, const char *action)
+{
+    int code;
+    stream_queue *found = work_find_stream(device, handle, &code);
+    capture_scene scene = work_scene(device, action);
+    return found ? capture_begin(&scene, found, mode) : code;
+}
+
+int work_end_capture(sim_device *device, const void *handle, const char *action, graph **made)
+{
+    int code;
+    stream_queue *found = work_find_stream(device, handle, &code);
+    capture_scene scene = work_scene(device, action);
+    *made = NULL;
+    return found ? capture_end(&scene, found, made) : code;
+}
+
+void work_reset(sim_device *device)
+{
+    sim *machine = device->sim;
+    capture_scene scene = work_scene(device, "");
+    capture_abandon_device(&scene);
+    streams_host_outlive_device(&machine->streams, device->ordinal);
+    for (uint32_t i = 0; i < machine->handles.count; i++) {
+        void *value;
+        const stream_queue *found = handles_each(&machine->handles, i, HANDLE_STREAM, &value);
+        if (found && found->device == device->ordinal) {
+            handles_drop(&machine->handles, value);
+        }
+    }
+    streams_close_device(&machine->streams, device->ordinal);
+    event_reset(device);
+}
+
+void work_destroy(sim *machine)
+{
+    for (uint32_t i = 0; i < machine->handles.count; i++) {
+        void *value;
+        graph_destroy(handles_each(&machine->handles, i, HANDLE_GRAPH, &value));
+        graph_destroy(handles_each(&machine->handles, i, HANDLE_GRAPH_EXEC, &value));
+    }
+    event_destroy_all(machine);
+    captures_destroy(&machine->captures);
+    streams_destroy(&machine->streams);
+    handles_destroy(&machine->handles);
+}

@@ -1,0 +1,44 @@
+/* What stream calls do on the machine, whoever makes them: driver table, CUDA runtime, or the harness for a workload.
+   It must not count calls or know of faults: whoever serves a call does that. What each answers is a code of the
+   runtime. Tested by tests/test_sim_order.c, test_sim_events.c and test_sim_capture.c.
+
+   `device`: whose default streams are meant, and where findings belong. `handle`: of a stream; 0 and 1 the device's
+   legacy one, 2 the calling thread's. `action`: the call's name, for findings. Waits add to *cost_ns what the host
+   waits; the clock is the caller's to advance. */
+#ifndef STRESS_SIM_WORK_H
+#define STRESS_SIM_WORK_H
+
+#include "engine.h"
+
+#define WORK_LEGACY     ((const void *)(uintptr_t)1)
+#define WORK_PER_THREAD ((const void *)(uintptr_t)2)
+
+uint64_t work_thread(const sim *machine);        /* the thread that calls, or that sim_thread says is calling */
+capture_scene work_scene(sim_device *device, const char *action);
+
+/* NULL and a code: not a stream now, or one of a lost device, or no host memory for a default one. Valid until a
+   stream is destroyed or waited for. */
+stream_queue *work_find_stream(sim_device *device, const void *handle, int *code);
+
+int  work_create_stream(sim_device *device, int is_blocking, void **handle);
+int  work_destroy_stream(sim_device *device, const void *handle, const char *action);
+int  work_stream_id(sim_device *device, const void *handle, uint64_t *id);
+
+/* Captured, where the stream captures. */
+int  work_issue(sim_device *device, stream_queue *self, uint64_t work_ns, const char *action);
+
+int  work_query_stream(sim_device *device, const void *handle, const char *action);
+int  work_wait_stream(sim_device *device, const void *handle, const char *action, uint64_t *cost_ns);
+int  work_wait_device(sim_device *device, const char *action, uint64_t *cost_ns);
+void work_drain_device(sim_device *device, uint64_t *cost_ns);           /* waits, whatever captures: cudaFree */
+void work_wait_until(const sim *machine, uint64_t end_ns, uint64_t *cost_ns);
+int  work_check_unsafe(sim_device *device, const char *action);          /* may this call be made now? */
+
+int  work_capture_status(sim_device *device, const void *handle, int *status);      /* 0 none, 1 active, 2 invalid */
+int  work_begin_capture(sim_device *device, const void *handle, int mode, const char *action);
+int  work_end_capture(sim_device *device, const void *handle, const char *action, graph **made);
+
+void work_reset(sim_device *device);             /* its streams and captures are gone: cudaDeviceReset */
+void work_destroy(sim *machine);
+
+#endif
