@@ -9,23 +9,6 @@
 
 enum { FIT_MOST_PAIRS = COSTS_MOST_ROWS * (COSTS_MOST_ROWS - 1) / 2, FIT_COMMENT = 116 };
 
-static const char *const fit_names[SIM_COST_KINDS] = {
-#define X(name, text, fixed, per_mib, what) text,
-    SIM_COSTS(X)
-#undef X
-};
-
-static const char *const fit_meanings[SIM_COST_KINDS] = {
-#define X(name, text, fixed, per_mib, what) what,
-    SIM_COSTS(X)
-#undef X
-};
-
-const char *costs_kind_name(sim_cost_kind kind)
-{
-    return fit_names[kind];
-}
-
 typedef struct fit_value { double value, weight; } fit_value;
 
 static int fit_by_value(const void *left, const void *right)
@@ -110,7 +93,7 @@ static void costs_write_rows(FILE *out, const costs_table *table)
 {
     for (size_t index = 0; index < table->count; index++) {
         const costs_row *row = &table->rows[index];
-        fprintf(out, "# %-12s %11" PRIu64 " bytes: median %" PRIu64 " ns of %" PRIu64, fit_names[row->kind],
+        fprintf(out, "# %-12s %11" PRIu64 " bytes: median %" PRIu64 " ns of %" PRIu64, sim_costs_name(row->kind),
                 row->bytes, row->median_ns, row->sample_count);
         fprintf(out, ", from %" PRIu64 " to %" PRIu64 "\n", row->least_ns, row->most_ns);
     }
@@ -150,7 +133,6 @@ void costs_write(FILE *out, const costs_table *table, const char *about)
         if (!fit.row_count) continue;
         fprintf(out, "# worst of %zu sizes: %.1f %% off, at %" PRIu64 " bytes\n", fit.row_count, fit.worst * 100.0,
                 fit.worst_bytes);
-        fprintf(out, "%s %" PRIu64 " %" PRIu64 "  # %s\n", fit_names[kind], fit.cost.fixed_ns, fit.cost.per_mib_ns,
-                fit_meanings[kind]);
+        sim_costs_write_line((sim_cost_kind)kind, &fit.cost, out);
     }
 }

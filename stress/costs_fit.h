@@ -20,8 +20,6 @@ typedef struct costs_fit {
    are. Kinds that take no memory have no part per MiB. */
 costs_fit costs_fit_kind(const costs_table *table, sim_cost_kind kind);
 
-const char *costs_kind_name(sim_cost_kind kind);             /* as in files */
-
 /* What sim_costs_read accepts: about (any number of lines), every row and every size that was refused as comments,
    then a line for each kind that was met; the others keep their defaults. Write errors: ferror(out). */
 void costs_write(FILE *out, const costs_table *table, const char *about);

@@ -10,35 +10,13 @@
 #else
 #define CUDA_TEST_MAIN(run) int main(void) { run(); return tap_done(); }
 
-#include <cuda_runtime_api.h>
-#include <stdlib.h>
 #include "../gpuarena.h"
-#include "../stress/sim/cudart/cudart.h"
+#include "test_cudart.h"
 
-#define MIB(count) ((uint64_t)(count) << 20)
-#define GIB(count) ((uint64_t)(count) << 30)
-
-/* Two devices of 1 GiB. Ends the program if it cannot be made: nothing could be tested. The fault text must last. */
+/* Two devices of 1 GiB. */
 static inline sim *machine_attach(const char *faults)
 {
-    sim_config config = { 0, 0, 0, NULL, NULL };
-    problem why = { 0, "" };
-    config.device_count = 2;
-    config.capacity_bytes = GIB(1);
-    config.faults = faults;
-    sim *machine = sim_create(&config, &why);
-    if (!machine) {
-        printf("Bail out! no simulated machine: %s\n", why.text);
-        exit(1);
-    }
-    cudart_attach(machine);
-    return machine;
-}
-
-static inline void machine_detach(sim *machine)
-{
-    cudart_attach(NULL);
-    sim_destroy(machine);
+    return cudart_open(2, GIB(1), faults);
 }
 
 static inline uint64_t machine_held(const sim *machine, int device)

@@ -36,7 +36,6 @@ static const struct { int code; gpuarena_result result; } codes[] = {
     { 905, GPUARENA_CAPTURE }, { 906, GPUARENA_CAPTURE }, { 907, GPUARENA_CAPTURE }, { 908, GPUARENA_CAPTURE },
     { 911, GPUARENA_DEVICE_LOST }, { 999, GPUARENA_DRIVER_ERROR },
 };
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static gpuarena_result result_of(int code)
 {
@@ -167,7 +166,7 @@ static int live(const plan *fault, const gpuarena_result *without, gpuarena_resu
     int struck = sim_fail_fired(self.machine);
     if (!self.wrong) judge_end(&self, fault);
     if (self.wrong) snprintf(wrong, size, "step %d: %s", self.step, self.wrong);
-    machine_detach(self.machine);
+    cudart_close(self.machine);
     return struck;
 }
 

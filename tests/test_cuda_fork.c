@@ -56,7 +56,7 @@ static void run(void)
     CHECK_INT(gpuarena_free(arena, block, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
     CHECK_U64(machine_held(machine, 0), ==, 0);
-    machine_detach(machine);
+    cudart_close(machine);
 }
 #endif
 

@@ -57,7 +57,7 @@ static void test_devices(void)
     CHECK(untouched.classify == NULL);
     CHECK_INT(gpuarena_driver_cuda(0, NULL), ==, GPUARENA_INVALID_ARGUMENT);
     CHECK_INT(cudaPeekAtLastError(), ==, cudaSuccess);
-    machine_detach(machine);
+    cudart_close(machine);
 }
 
 static void test_current_device(void)
@@ -88,7 +88,7 @@ static void test_current_device(void)
     CHECK_INT(current_device(), ==, 0);
     CHECK_U64(machine_held(machine, 0) + machine_held(machine, 1), ==, 0);
     CHECK(sim_finding(machine, 0) == NULL);
-    machine_detach(machine);
+    cudart_close(machine);
 }
 
 /* An error of ours leaves no trace; one of the caller's outlives calls of ours that succeed, and is not forgotten by
@@ -112,7 +112,7 @@ static void test_last_error(void)
     CHECK_INT(cudaGetLastError(), !=, cudaSuccess);
     CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-    machine_detach(machine);
+    cudart_close(machine);
 }
 
 static void test_codes(void)
@@ -146,7 +146,7 @@ static void test_codes(void)
     CHECK_INT(driver.classify(&driver, -1), ==, GPUARENA_STATUS_FAILED);
     CHECK_STR(driver.code_name(&driver, 2), "cudaErrorMemoryAllocation");
     CHECK_STR(driver.code_name(&driver, 700), "cudaErrorIllegalAddress");
-    machine_detach(machine);
+    cudart_close(machine);
 }
 
 static void test_kinds(void)
@@ -164,7 +164,7 @@ static void test_kinds(void)
     }
     CHECK(ptr == &driver && free_bytes == 5 && total_bytes == 6);
     CHECK_INT(driver.memory.give_back(&driver, GPUARENA_MEMORY_DEVICE, NULL, MIB(2), NULL), ==, 0);
-    machine_detach(machine);
+    cudart_close(machine);
 }
 
 /* The caller's own error is kept when the driver table cannot be had. */
@@ -178,7 +178,7 @@ static void test_error_before_absence(void)
     CHECK_INT(gpuarena_driver_cuda(0, &driver), ==, GPUARENA_DRIVER_ERROR);
     CHECK_INT(cudaGetLastError(), !=, cudaSuccess);
     CHECK(driver.classify == NULL);
-    machine_detach(machine);
+    cudart_close(machine);
 }
 
 typedef struct absence { const char *faults; int code; gpuarena_result result; const char *says; } absence;
@@ -212,7 +212,7 @@ static void test_absence(void)
         CHECK_MSG(strstr(text, rows[row].says) != NULL, "%s: %s", rows[row].faults, text);
         CHECK(arena == NULL);
         CHECK_U64(failure.missing_bytes, ==, result == GPUARENA_OUT_OF_MEMORY ? MIB(2) : 0);
-        machine_detach(machine);
+        cudart_close(machine);
     }
 }
 
@@ -237,7 +237,7 @@ static void test_return_fails(void)
     CHECK_INT(driver.memory.give_back(&driver, GPUARENA_MEMORY_DEVICE, ptr, MIB(2), NULL), ==, 0);
     CHECK_U64(machine_held(machine, 1), ==, 0);
     CHECK(sim_finding(machine, 0) == NULL);
-    machine_detach(machine);
+    cudart_close(machine);
 }
 
 static void test_info_return_fails(void)
@@ -250,7 +250,7 @@ static void test_info_return_fails(void)
     CHECK_INT(driver.memory.info(&driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes), ==, 46);
     CHECK(free_bytes == 5 && total_bytes == 6);
     CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
-    machine_detach(machine);
+    cudart_close(machine);
 }
 
 /* What is wrong with the caller's device is not wrong with the arena's. */
@@ -265,7 +265,7 @@ static void test_wrong_caller(void)
     CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(2), NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
-    machine_detach(machine);
+    cudart_close(machine);
 }
 
 static void test_give_back_return_fails(void)
@@ -278,7 +278,7 @@ static void test_give_back_return_fails(void)
     CHECK_INT(driver.memory.give_back(&driver, GPUARENA_MEMORY_DEVICE, ptr, MIB(2), NULL), ==, 0);
     CHECK_U64(machine_held(machine, 1), ==, 0);
     CHECK_INT(cudaGetLastError(), ==, cudaSuccess);
-    machine_detach(machine);
+    cudart_close(machine);
 }
 
 static void run(void)

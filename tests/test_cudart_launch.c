@@ -33,7 +33,7 @@ cudaError_t __cudaLaunchKernel_ptsz(void *kernel, dim3 grid, dim3 block, void **
 extern __typeof__(cudaLaunchKernel) cudaLaunchKernel_ptsz;
 extern __typeof__(cudaLaunchKernelExC) cudaLaunchKernelExC_ptsz;
 
-static char kernel;                              /* stands for a kernel's stub in the host's code */
+static char kernel;                              /* its address is the host's name for a kernel */
 
 static void test_registration(void)
 {

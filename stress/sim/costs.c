@@ -180,12 +180,22 @@ int sim_costs_read(const char *path, sim_costs *costs, problem *why)
     return more;
 }
 
+const char *sim_costs_name(sim_cost_kind kind)
+{
+    return costs_names[kind];
+}
+
+void sim_costs_write_line(sim_cost_kind kind, const sim_cost *cost, FILE *out)
+{
+    fprintf(out, "%s %" PRIu64 " %" PRIu64 "  # %s\n", costs_names[kind], cost->fixed_ns, cost->per_mib_ns,
+            costs_meanings[kind]);
+}
+
 int sim_costs_write(const sim_costs *costs, FILE *out)
 {
     fprintf(out, "# name fixed_ns per_mib_ns\n");
     for (int i = 0; i < SIM_COST_KINDS; i++) {
-        fprintf(out, "%s %" PRIu64 " %" PRIu64 "  # %s\n", costs_names[i], costs->of[i].fixed_ns,
-                costs->of[i].per_mib_ns, costs_meanings[i]);
+        sim_costs_write_line((sim_cost_kind)i, &costs->of[i], out);
     }
     return ferror(out) ? -1 : 0;
 }

@@ -56,4 +56,8 @@ int sim_costs_read(const char *path, sim_costs *costs, problem *why);
 /* Writes what sim_costs_read accepts. 0, or -1 if a write failed. */
 int sim_costs_write(const sim_costs *costs, FILE *out);
 
+/* One kind: its name in files, and its line there. kind: below SIM_COST_KINDS. */
+const char *sim_costs_name(sim_cost_kind kind);
+void        sim_costs_write_line(sim_cost_kind kind, const sim_cost *cost, FILE *out);
+
 #endif
