@@ -26,8 +26,8 @@
 
    What it does NOT do
      - It never prints, aborts, exits or starts a thread, and never reads or writes device memory.
-     - It does not order work between streams yet: it takes all streams of one arena for one ordered
-       queue, as if there were only the default stream. Streams that run side by side need an arena each.
+     - It does not know what a kernel touches: memory used on another stream than the one it is freed on is
+       named by gpuarena_use, and what a graph will use is allocated between gpuarena_capture_begin and _end.
      - It does not move blocks: the free memory of two segments is never one block.
      - It does not limit what others take: the context, kernels, libraries and other processes.
      - It cannot tell a stale pointer from a fresh one once the address has been handed out again.
@@ -46,7 +46,7 @@
      >>lock     one mutex; who is in a callback      >>registry which arenas there are, and fork
      >>nodes    the blocks' records, in chunks       >>cuda     the driver table over the CUDA runtime
      >>bins     free blocks by size                  >>public   every public function, thin
-                                                     >>end      clean-up, changes, licences
+     >>stream   what waits for what; captures        >>end      clean-up, changes, licences
 
    >>manual =============================================================================================
 
@@ -60,8 +60,8 @@
        requested      what callers asked for
        + slack        what rounding up to config.alignment added
        = live
-       + pending      freed, but some stream may still use it: 0 in this version
-       + cached       free memory that the arena keeps
+       + pending      freed, but for the stream that may still use it, or for its capture set, alone
+       + cached       other free memory that the arena keeps
        + children     reserved by sub-arenas: 0 in this version
        = reserved     what the driver gave and the arena holds
 
@@ -86,27 +86,54 @@
    size, eight to a power of two. Of the request's own bin up to eight blocks are looked at, and the
    tightest that fits is taken, as near as 1/512 of a size tells; else one of the next larger occupied bin:
    constant time, however many blocks are free. On a miss these rungs are climbed, in order and counted:
-       1. look at every free block that may fit: for alignment, and for the rest of the own bin
-       2. grow, within the limit
-       3. give idle segments back, where that makes room, and grow
-     If all fail, nothing has changed, except that idle segments may have been given back.
+       1. look at every free block that may fit: for alignment, for the rest of the own bin, and for runs of
+          the stream's own free blocks and quiet ones side by side
+       2. where a run of free blocks would do but for other streams: record events behind their frees, make
+          quiet what completed events show to be, and look
+       3. grow, within the limit
+       4. give idle segments back, where that makes room, and grow
+       5. for up to config.wait_ms: rung 2, again and again
+       6. make the stream wait for other streams: for those of the run that has the fewest bytes of theirs
+       7. wait for the device, if a run would do that no event tells of, or that every stream is to use
+       8. call config.pressure, and start again if it says so
+     If all fail, nothing has changed, except that idle segments may have been given back, and the stream may
+     wait for others. config.streams leaves rungs 2, 5 and 6 out.
 
    Errors. Three kinds are kept apart. The world said no (out of memory, driver error): a result and a
    reason. The caller broke a contract (double free, foreign pointer, bad argument): a result too, in every
    build. A defect of this file: GPUARENA_ASSERT, if you define it. Every failed call, misuse included, is
    recorded, numbered and readable as a sentence. Outputs are written on success alone.
 
-   Streams. Calls take the stream that the memory is used on. This version carries it into blocks, actions
-   and failures, and hands it to the driver; freed memory is reusable at once, on any stream.
+   Streams. Calls take the stream that the memory is used on, and free the last one that used it: that stream
+   may have the memory again at once. It is *pending* for others until the arena knows that the GPU is done
+   with it, and *quiet* then. Each free has a number on its stream; an event is recorded only when another
+   stream's miss asks, and covers all frees so far: none is recorded or asked on a hit, nor while there is one
+   stream alone; but the first call on a stream asks those of forgotten ones. Blocks that wait for different
+   streams stay apart. A block that further streams used is named to gpuarena_use before its free. A stream
+   that will be destroyed is named to gpuarena_forget first, for its handle may come back as another's. The
+   per-thread default stream is one of each thread; what that thread frees on it has its event at once, and
+   what another frees for it when it frees next. An event that fails is never taken as ready: another one, or
+   a wait for the device, must tell. Where the driver has no events, all streams are taken for one queue.
+
+   Graph capture. Between gpuarena_capture_begin and gpuarena_capture_end allocations on a stream belong to a
+   capture set: nobody else has their memory until the set is released, though they be freed. A block freed
+   during a capture is for its stream's next allocations in it; for the set's other streams when all its
+   captures have ended; freed after that, for the set's next capture once its stream is done. Graphs that
+   share a set must not run at the same time. While a stream is captured, and the arena knows or the driver
+   says so, no event is asked, the device not waited for, and nothing given back; growth goes on, in relaxed
+   mode. Ordinary memory that a captured stream frees is ordered when the capture has ended; where a graph
+   uses such memory, it is for its owner to keep it as long as the graph.
 
    Threads. Any thread may call anything on any arena, any time; gpuarena_destroy must be an arena's last
    call. One mutex an arena is held during each call, driver calls included. With GPUARENA_NO_THREADS the
    caller serialises all calls on all arenas.
 
-   Callbacks (observer, visitor, writer) run inside the call that triggers them, on its thread, with the
-   lock held: calls on the same arena answer REENTRANT, but get_stats, get_config, last_failure and
-   reset_peaks work. Other arenas may be called, as long as their callbacks do not call this one. Driver and
-   host memory functions run with the lock held too, and must not call an arena.
+   Callbacks (observer, visitor, writer) run inside the call that triggers them, on its thread, with the lock
+   held: calls on the same arena answer REENTRANT, but get_stats, get_config, last_failure and reset_peaks
+   work. Other arenas may be called, as long as their callbacks do not call this one. Driver and host memory
+   functions run with the lock held too, and must not call an arena. config.pressure runs without it: there
+   gpuarena_alloc, gpuarena_reserve and gpuarena_destroy alone answer REENTRANT. The observer may find its
+   thread in relaxed capture mode.
 
    CUDA. Where config.driver is NULL the arena reaches CUDA's current device through the runtime; for
    another, gpuarena_driver_cuda makes the table. Around each driver call the device is made current, and
@@ -123,9 +150,10 @@
    answers FORKED, or, where the use was not this header's, DRIVER_ERROR. At process exit, when the runtime
    has shut down, frees and gpuarena_destroy succeed: the memory is gone with the context.
 
-   Cost. Allocations and frees without a driver call take constant time, amortised, for host tables double.
-   Host memory: 64 bytes a block, live or free; 16 to 32 bytes a live block; 4 bytes per 2 MiB reserved; and
-   about 50 KiB an arena. */
+   Cost. Allocations and frees without a driver call take constant time, amortised, for host tables double;
+   with more than 64 streams in use at once, or a new one, O(streams). Host memory: 64 bytes a block, live or
+   free; 16 to 32 bytes a live block; 4 bytes per 2 MiB reserved; about 17 KiB a stream from the second on,
+   which streams that nothing waits for leave to new ones; and about 50 KiB an arena. */
 
 #ifndef GPUARENA_H
 #define GPUARENA_H
@@ -203,7 +231,7 @@ typedef GPUARENA_STREAM gpuarena_stream;                     /* NULL: the defaul
     X(STILL_IN_USE, -9, "still_in_use") /* destroy with live blocks */ \
     X(BUSY, -10, "busy") /* another thread is inside; not returned by this version */ \
     X(REENTRANT, -11, "reentrant") /* called from a callback of the same arena */ \
-    X(CAPTURE, -12, "capture") /* the driver must not be called while a stream is captured */ \
+    X(CAPTURE, -12, "capture") /* not while a stream is captured into a graph */ \
     X(NOT_SUPPORTED, -13, "not_supported") /* not by this driver, or not by this build */ \
     X(STOPPED, -14, "stopped") /* for visitors and writers to return: stop, and hand this back */ \
     X(CORRUPT, -15, "corrupt") /* gpuarena_check found a violated invariant */ \
@@ -225,8 +253,8 @@ typedef enum gpuarena_result {
     X(HEADROOM, "headroom") /* less than config.headroom_bytes would be left to others */ \
     X(DRIVER_REFUSED, "driver_refused") /* the driver was asked, and had no memory */ \
     X(FRAGMENTED, "fragmented") /* enough bytes are free, but in no single block, and it could not grow */ \
-    X(PENDING, "pending") /* free blocks would do, but the GPU may use them still; not in this version */ \
-    X(CAPTURE, "capture") /* a graph capture forbids growth; not in this version */ \
+    X(PENDING, "pending") /* free blocks would do, but the GPU may use them still */ \
+    X(CAPTURE, "capture") /* a graph capture forbids what would have helped: to wait, or give back first */ \
     X(NEIGHBOUR, "neighbour") /* resize: the next block is taken; not in this version */ \
     X(ADDRESSES, "addresses") /* no address range to be had; not in this version */ \
     X(HOST_MEMORY, "host_memory") /* goes with the result of that name */ \
@@ -239,11 +267,11 @@ typedef enum gpuarena_reason {
     GPUARENA_REASON_END                          /* how many there are */
 } gpuarena_reason;
 
-/* ---- the driver table: how an arena reaches a device.
-   Entries return the driver's own code; classify says what it means. A group is set whole or not at all, and
-   `memory` must be: creation checks it. This version calls classify, code_name and memory alone. Entries get
-   the arena's own copy of the table, run with its lock held, one at a time per arena, and must not call an
-   arena. Where arenas share a table's `user`, its functions see several threads. */
+/* ---- the driver table: how an arena reaches a device. Entries return the driver's own code; classify says
+   what it means. A group is set whole or not at all, and `memory` must be: creation checks it. This version
+   calls all but vm, stream_id and events.host_wait. Entries get the arena's own copy of the table, run with
+   its lock held, one at a time per arena, and must not call an arena. Where arenas share a table's `user`,
+   its functions see several threads. */
 typedef enum gpuarena_status {                   /* what a driver's code means */
     GPUARENA_STATUS_DONE,                        /* success */
     GPUARENA_STATUS_NO_MEMORY,                   /* refused; the device works on */
@@ -261,7 +289,9 @@ typedef struct gpuarena_driver gpuarena_driver;
 struct gpuarena_driver {
     void    *user;                               /* yours; never touched */
     int32_t  device;                             /* ordinal, for reports */
-    uint32_t null_is_per_thread;                 /* the default stream of this build is per thread */
+    uint32_t null_is_per_thread;                 /* 1: stream NULL is per_thread */
+    gpuarena_stream per_thread;                  /* the handle by which every thread has a stream of its own;
+                                                    NULL: there is none */
     uint64_t page_bytes;                         /* granularity of vm; 0: no vm */
     uint64_t peers;                              /* bit i: device i may access paged memory too */
     gpuarena_status (*classify)(const gpuarena_driver *self, int code);    /* NULL: they are statuses */
@@ -288,7 +318,8 @@ struct gpuarena_driver {
         int (*access)(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode);
         int (*unmap)(const gpuarena_driver *self, void *address, uint64_t bytes);
     } vm;
-    struct {                                     /* more than one stream */
+    struct {                                     /* more than one stream; as the CUDA calls of these names.
+                                                    Without it all streams are taken for one queue */
         int (*create)(const gpuarena_driver *self, void **event);
         int (*destroy)(const gpuarena_driver *self, void *event);
         int (*record)(const gpuarena_driver *self, void *event, gpuarena_stream stream);
@@ -297,7 +328,8 @@ struct gpuarena_driver {
         int (*stream_wait)(const gpuarena_driver *self, gpuarena_stream stream, void *event);
         int (*device_wait)(const gpuarena_driver *self);
     } events;
-    struct {                                     /* graph capture */
+    struct {                                     /* graph capture: cudaStreamIsCapturing; the thread's mode,
+                                                    exchanged: cudaThreadExchangeStreamCaptureMode */
         int (*active)(const gpuarena_driver *self, gpuarena_stream stream, int *active);
         int (*exchange_mode)(const gpuarena_driver *self, int *mode);
     } capture;
@@ -313,7 +345,7 @@ typedef struct gpuarena_request {
     uint32_t tag;                                /* a number of yours, kept with the block */
     uint32_t flags;                              /* GPUARENA_ALLOC_TRY or 0 */
 } gpuarena_request;
-typedef enum gpuarena_state {                    /* this version: LIVE and FREE */
+typedef enum gpuarena_state {                    /* this version: all but HOLE */
     GPUARENA_STATE_LIVE, GPUARENA_STATE_PENDING, GPUARENA_STATE_FREE, GPUARENA_STATE_HOLE
 } gpuarena_state;
 typedef struct gpuarena_block {
@@ -322,7 +354,8 @@ typedef struct gpuarena_block {
     uint64_t requested_bytes;                    /* as asked for; free: 0 */
     uint64_t bytes;                              /* what it occupies: requested + slack */
     uint64_t resident_bytes;                     /* backed by memory: in segments, all of it */
-    gpuarena_stream stream;                      /* of its allocation; free: of the latest free in it */
+    gpuarena_stream stream;                      /* of its allocation; free: the one it waits for, and quiet,
+                                                    or a capture set's: GPUARENA_ANY_STREAM */
     gpuarena_state state;
     uint32_t tag;                                /* the request's; free: 0 */
 } gpuarena_block;
@@ -348,8 +381,13 @@ typedef struct gpuarena_failure {
 
 /* ---- what an observer is told: after the fact, with the lock held. Pointers hold during the call alone. */
 typedef enum gpuarena_action_kind {
-    GPUARENA_ACTION_ALLOC, GPUARENA_ACTION_FREE,             /* block: as it is; as it was, state FREE */
-    GPUARENA_ACTION_FREE_DONE, GPUARENA_ACTION_USE, GPUARENA_ACTION_RESIZE,  /* not in this version */
+    GPUARENA_ACTION_ALLOC,                                   /* block: as it is */
+    GPUARENA_ACTION_FREE,                                    /* block: as it was, state PENDING or FREE */
+    GPUARENA_ACTION_FREE_DONE,                               /* block: pending memory that is quiet now; it may
+                                                    be that of several frees. What its own stream had again
+                                                    before is not told of */
+    GPUARENA_ACTION_USE,                                     /* block: as it is; stream: the one it is used on */
+    GPUARENA_ACTION_RESIZE,                                  /* not in this version */
     GPUARENA_ACTION_GROW, GPUARENA_ACTION_RELEASE,           /* block: the segment, whole and free */
     GPUARENA_ACTION_REMAP,                                   /* not in this version */
     GPUARENA_ACTION_LIMIT,                                   /* block.bytes: the new limit */
@@ -364,6 +402,10 @@ typedef struct gpuarena_action {
     const gpuarena_failure *failure;             /* FAIL, MISUSE; else NULL */
 } gpuarena_action;
 typedef void            gpuarena_observe_fn(gpuarena *arena, const gpuarena_action *action, void *user);
+/* A request cannot be served. Nonzero: the search is made again. If that fails too, it is called once more
+   only if something was freed, released, or the limit changed meanwhile. No lock is held, and any call is
+   allowed, but allocations, reserve and destroy on this arena, by this thread: they answer REENTRANT. */
+typedef int             gpuarena_pressure_fn(gpuarena *arena, const gpuarena_failure *failure, void *user);
 typedef gpuarena_result gpuarena_visit_fn(const gpuarena_block *block, void *user);
 typedef gpuarena_result gpuarena_write_fn(const char *text, size_t bytes, void *user);  /* no final NUL */
 
@@ -374,6 +416,12 @@ typedef enum gpuarena_growth {                   /* AUTO: DOUBLE; each is descri
     GPUARENA_GROWTH_DOUBLE
 } gpuarena_growth;
 typedef enum gpuarena_placement { GPUARENA_PLACE_GOOD } gpuarena_placement;
+typedef enum gpuarena_streams {                  /* what one stream freed is for another, before growth fails: */
+    GPUARENA_STREAMS_AUTO,                       /* STEAL */
+    GPUARENA_STREAMS_SAME,                       /* not to be had */
+    GPUARENA_STREAMS_EVENTS,                     /* to be had when events show that it is quiet */
+    GPUARENA_STREAMS_STEAL                       /* and, where nothing else helps, after a wait on the GPU */
+} gpuarena_streams;
 typedef enum gpuarena_limit_base {
     GPUARENA_LIMIT_BYTES,                        /* limit_bytes; 0: none but the device's own size */
     GPUARENA_LIMIT_OF_TOTAL,                     /* limit_fraction of the device's total, */
@@ -392,6 +440,9 @@ typedef struct gpuarena_config {
     gpuarena_backing   backing;                  /* AUTO: SEGMENTS, cudaMalloc-like memory */
     gpuarena_growth    growth;
     gpuarena_placement placement;                /* GOOD: see the manual, the way of one allocation */
+    gpuarena_streams   streams;
+    uint32_t wait_ms;                            /* how long a request that growth cannot serve asks events
+                                                    before streams are made to wait: by driver.now_ns (0) */
     uint64_t initial_bytes;                      /* reserved at creation, in whole granules. Not with FIXED */
     uint64_t step_bytes;                         /* DOUBLE: the first step (2 MiB); STEP: each (64 MiB) */
     uint64_t step_max_bytes;                     /* DOUBLE: the largest step (256 MiB, or step if larger) */
@@ -406,6 +457,8 @@ typedef struct gpuarena_config {
     void *host_user;
     gpuarena_observe_fn *observe;                /* NULL: none, at the cost of a predicted branch */
     void *observe_user;
+    gpuarena_pressure_fn *pressure;              /* called before an allocation fails for memory; NULL: none */
+    void *pressure_user;
     uint32_t zero_end;
 } gpuarena_config;
 
@@ -414,12 +467,13 @@ typedef struct gpuarena_config {
     X(requested_bytes) /* asked for, by all live blocks */ \
     X(slack_bytes) /* live - requested */ \
     X(live_bytes) /* occupied by live blocks */ \
-    X(pending_bytes) /* 0 in this version */ \
-    X(cached_bytes) /* free */ \
+    X(pending_bytes) /* free, and a stream's that may still use it, or kept for a capture set's graphs */ \
+    X(cached_bytes) /* free, and used by nobody */ \
     X(children_bytes) /* 0 in this version */ \
     X(reserved_bytes) /* held from the driver: live + pending + cached + children */ \
     X(limit_bytes) /* in force; GPUARENA_NO_LIMIT: none */ \
-    X(largest_free_bytes) /* the longest free block, exactly: the largest request that needs no growth */ \
+    X(largest_free_bytes) /* the longest run of free blocks, exactly: the largest request that needs no
+                             growth once all work of the GPU is done. Capture sets' are not counted */ \
     X(stranded_bytes) /* 0 in this version */ \
     X(requested_peak_bytes) /* the highest since creation or gpuarena_reset_peaks; */ \
     X(live_peak_bytes) /*   each peak by itself, */ \
@@ -430,13 +484,19 @@ typedef struct gpuarena_config {
     X(fail_count) /* calls that the world refused */ \
     X(misuse_count) /* calls refused for what the caller did */ \
     X(look_count) /* rung 1: allocations that only the look at all free blocks could serve */ \
-    X(grow_count) /* rungs 2 and 3, creation, reserve: segments obtained */ \
+    X(settle_count) /* rung 2: that other streams' completed events could */ \
+    X(grow_count) /* rungs 3 and 4, creation, reserve, captures: segments obtained */ \
     X(backoff_count) /* times the driver refused, and was asked for less */ \
-    X(release_count) /* segments given back, by rung 3, trim and lowered limits */ \
+    X(release_count) /* segments given back, by rung 4, trim and lowered limits */ \
     X(driver_call_count) /* of driver.memory.obtain and give_back */ \
     X(driver_error_count) /* failed give_backs that no caller could be told of: in free, reset, reserve */ \
     X(remapped_page_count) /* 0 in this version */ \
-    X(gpu_wait_count) /* 0 in this version */ \
+    X(wait_count) /* rungs 5 and 7: allocations that the host waited for */ \
+    X(steal_count) /* rung 6: that their stream waits for */ \
+    X(pressure_count) /* rung 8: calls of config.pressure */ \
+    X(gpu_wait_count) /* rungs 6 and 7: times a stream was made to wait, or the device was waited for */ \
+    X(parked_count) /* frees whose stream is not known, or told nothing: only a wait for the device ends theirs */ \
+    X(event_error_count) /* events that could not be made, recorded, asked or waited for: none counts as done */ \
     X(host_bytes) /* host memory held for bookkeeping */
 typedef struct gpuarena_stats {
 #define X(field) uint64_t field;
@@ -484,21 +544,22 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
    stays behind a failure but what the driver does not take back: see gpuarena_last_failure(NULL). */
 GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpuarena **arena);
 
-/* Gives all memory back and ends the arena; must be its last call. NULL: OK, nothing.
-   STILL_IN_USE (live blocks: failure.block is one of them, live_bytes their sum; gpuarena_reset frees
-   them; the arena lives on unchanged), INVALID_ARGUMENT (not a living arena: always seen), DRIVER_ERROR,
-   CAPTURE, NOT_SUPPORTED (a segment was not taken back: the arena lives on, with what it still holds). A
-   lost device, or one lost on the way, is OK: the books are closed without it. FORKED: in a child, where
-   nothing is given back. O(segments squared). */
+/* Gives all memory back and ends the arena; must be its last call. NULL: OK, nothing. STILL_IN_USE (live
+   blocks: failure.block is one of them, live_bytes their sum; gpuarena_reset frees them. Or a capture set
+   that is not released. The arena lives on unchanged), INVALID_ARGUMENT (not a living arena: always seen),
+   DRIVER_ERROR, CAPTURE, NOT_SUPPORTED (a segment was not taken back: the arena lives on, with what it still
+   holds). A lost device, or one lost on the way, is OK: the books are closed without it. FORKED: in a child,
+   where nothing is given back. O(segments squared). */
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 
 /* ---- memory */
 
-/* Allocates. *ptr: device memory aligned to config.alignment; bytes 0: OK, and NULL. Constant on a hit. A
-   miss climbs the rungs of the manual: O(free blocks + segments squared), and driver calls info, obtain,
-   give_back.
-   INVALID_ARGUMENT (ptr NULL), OUT_OF_MEMORY (failure.reason), HOST_MEMORY, DRIVER_ERROR, CAPTURE,
-   NOT_SUPPORTED, DEVICE_LOST. A failure may have given idle segments back; all else is as before. */
+/* Allocates, for use on this stream, or on every (GPUARENA_ANY_STREAM: quiet memory alone). *ptr: device
+   memory aligned to config.alignment; bytes 0: OK, and NULL. Constant on a hit. A miss climbs the rungs of
+   the manual: O(free blocks + segments squared), with several streams O(blocks) for each stream waited for,
+   and driver calls of all groups. INVALID_ARGUMENT (ptr NULL, stream GPUARENA_OWN_STREAM), OUT_OF_MEMORY
+   (failure.reason), HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST. A failure may have given
+   idle segments back and made the stream wait for others; all else is as before. */
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
                                             gpuarena_stream stream);
 
@@ -506,20 +567,40 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
    flag unknown. With GPUARENA_ALLOC_TRY a miss ends after rung 1, without a driver call: reason TRY_ONLY. */
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request);
 
-/* What would gpuarena_alloc_ex answer now? OK: a free block fits, for certain; or growth is within the limit,
-   and the driver, asked by info, reports enough free memory, which it must still grant. Else the result that
-   alloc_ex would have, had it to grow by alignment - config.alignment bytes more, as a driver's worst start
-   would make it; of these only misuse is recorded. Changes nothing. O(free blocks + segments). */
+/* What would gpuarena_alloc_ex answer now? OK: free blocks fit, for certain, if the events of other streams
+   that must be waited for do not fail, and no stream is captured; or growth is within the limit, and the
+   driver, asked by info, reports enough free memory, which it must still grant. Else the result that alloc_ex
+   would have, had it to grow by alignment - config.alignment bytes more, as a driver's worst start would make
+   it; of these only misuse is recorded. Changes nothing. O(blocks + segments). */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
-/* Frees the live block whose base is ptr; NULL: OK, nothing. stream: the last one that used it. Constant;
-   needs no host memory; works on a lost device. Calls the driver only while reserved is above a lowered
-   limit, to give back what became idle: if that fails, the block is free all the same
-   (driver_error_count), and the segment stays until the next call that releases. That takes O(segments).
-   INTERIOR_POINTER, DOUBLE_FREE (failure.block: the block it lies in; detail: the offset in it),
-   WRONG_ARENA (detail: its name), FOREIGN_POINTER: O(arenas x log segments + blocks in 2 MiB + 2 MiB pages
-   in the block). */
+/* Frees the live block whose base is ptr; NULL: OK, nothing. stream: the last one that used it, ordered
+   behind all others but those named to gpuarena_use; GPUARENA_ANY_STREAM: the GPU is done with it, on all
+   streams; GPUARENA_OWN_STREAM: the one it was allocated for (for every stream: then it is parked until the
+   device was waited for). Constant; needs no host memory (a stream never seen before, and none to be had: the
+   block is parked); works on a lost device. Calls the driver to record an event on a per-thread stream; and
+   while reserved is above a lowered limit, to give back what became idle: if that fails, the block is free
+   all the same (driver_error_count), and the segment stays until the next call that releases. That takes
+   O(segments). INTERIOR_POINTER, DOUBLE_FREE (failure.block: the block it lies in; detail: the offset in it),
+   WRONG_ARENA (detail: its name), FOREIGN_POINTER: O(arenas x log segments + blocks in 2 MiB + 2 MiB pages in
+   the block). */
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream);
+
+/* The live block around `inside` is used on this stream, too: once it is freed, it is not reused before the
+   stream is done with what it had by then. To be called after the allocation and before the free, as often as
+   needed; the stream it is freed on needs none, and freeing with GPUARENA_ANY_STREAM says that all is done.
+   Nothing where the driver has no events. O(log segments + blocks in 2 MiB + uses of the block).
+   INVALID_ARGUMENT (GPUARENA_ANY_STREAM, GPUARENA_OWN_STREAM), FOREIGN_POINTER, WRONG_ARENA, DOUBLE_FREE
+   (free memory), HOST_MEMORY. */
+GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, gpuarena_stream stream);
+
+/* Before a stream is destroyed: records an event behind its work so far, and forgets the handle, which may be
+   another stream's later. Blocks allocated for it may be freed later, on another stream or
+   GPUARENA_OWN_STREAM. A stream that the arena does not know: OK. INVALID_ARGUMENT (GPUARENA_ANY_STREAM,
+   GPUARENA_OWN_STREAM). CAPTURE (nothing is forgotten where the capture is into a set of this arena),
+   HOST_MEMORY, DRIVER_ERROR, NOT_SUPPORTED, DEVICE_LOST: it is forgotten, and what was freed on it waits for
+   the whole device. */
+GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream);
 
 /* Grows until reserved is at least bytes: by one segment, or by several where the driver has no such
    piece. All or nothing: on failure the segments of this call are given back (one that the driver does not
@@ -543,6 +624,27 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
 
 /* Frees every live block, each as gpuarena_free would on this stream; keeps the segments. O(host table). */
 GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream);
+
+/* ---- graph capture: see the manual */
+
+/* From now on allocations on this stream are for a capture: of the free blocks of a set, of quiet memory, or
+   grown for it. *set 0: a new set, whose number is written; else it joins that one. To be called for every
+   stream that takes part, before or after cudaStreamBeginCapture. May ask events, where no stream is captured
+   yet. O(streams + free blocks). INVALID_ARGUMENT (set NULL, or *set no set of this arena; stream
+   GPUARENA_ANY_STREAM, GPUARENA_OWN_STREAM, or captured already), NOT_SUPPORTED (the driver has no events),
+   HOST_MEMORY. */
+GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_stream stream, uint64_t *set);
+
+/* The stream's capture has ended, or was given up; cudaStreamEndCapture may come before or after. When the
+   last stream of a set ends, all that is free in the set serves its next capture. O(streams + blocks of the
+   set). INVALID_ARGUMENT (stream not captured). */
+GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stream stream);
+
+/* The set's graphs are gone, and the last launches are behind what this stream has now, or done
+   (GPUARENA_ANY_STREAM): what is free in the set is the arena's, as if freed there, and live blocks become
+   ordinary ones. O(streams + blocks of the set + blocks on hold). INVALID_ARGUMENT (set not of this arena,
+   stream GPUARENA_OWN_STREAM), CAPTURE (a capture into it goes on), HOST_MEMORY. */
+GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream);
 
 /* ---- looking */
 
@@ -578,7 +680,7 @@ GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_
 
 /* The statistics; all zero if arena is no arena. Never calls the driver. From callbacks too: there the
    call in progress may be missing from the sums. Cost: a look at the free blocks of the highest occupied
-   bin. */
+   bin; with several streams at all blocks. */
 GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats);
 
 /* The device's figures beside ours; calls driver.memory.info. INVALID_ARGUMENT (device NULL), DRIVER_ERROR,
@@ -607,10 +709,10 @@ GPUARENA_API size_t gpuarena_failure_text(const gpuarena_failure *failure, char 
 GPUARENA_API const char *gpuarena_result_name(gpuarena_result result);
 GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
 
-/* Lays text over config: key=value,key=value, each key at most once; "" changes nothing. Keys: backing
-   growth placement initial step step_max alignment limit headroom. Sizes are decimal with binary units:
-   256, 64K, 512M, 4G, 1T. limit is a size, `none`, `80%` (of the device), `80%free` (of what is free at
-   creation), `total-2G` or `free-2G`. Whether the values agree with each other is for creation to check.
+/* Lays text over config: key=value,key=value, each key at most once; "" changes nothing. Keys: backing growth
+   placement initial step step_max alignment limit headroom streams wait_ms. Sizes are decimal with binary
+   units: 256, 64K, 512M, 4G, 1T. limit is a size, `none`, `80%` (of the device), `80%free` (of what is free
+   at creation), `total-2G` or `free-2G`. Whether the values agree with each other is for creation to check.
    INVALID_CONFIG (message, which may be NULL with size 0, names the key and what is allowed; config is
    unchanged; recorded for this thread), INVALID_ARGUMENT (text or config NULL). On success message is "". */
 GPUARENA_API gpuarena_result gpuarena_config_parse(const char *text, gpuarena_config *config,
@@ -668,6 +770,7 @@ GPUARENA_INLINE gpuarena_result gpuarena_alloc_ex(gpuarena *arena, T **ptr, cons
 #endif
 #endif
 #include <cuda_runtime_api.h>
+#include <time.h>
 #endif
 #ifndef GPUARENA_NO_THREADS
 #include <pthread.h>
@@ -706,36 +809,24 @@ typedef char gpuarena__sizes_fit_pointers[sizeof(uint64_t) >= sizeof(void *) ? 1
 #define GPUARENA__MAX_BYTES ((uint64_t)1 << 49)  /* largest request, and segment; bins cover it */
 #define GPUARENA__MAGIC     0x67706172u            /* a living arena; */
 #define GPUARENA__FORKED    0x666f726bu            /*   the parent process's, in a child */
+#define GPUARENA__HELD      UINT32_MAX           /* a node's set: in no bin, on the arena's list */
 
 /* >>bits ===============================================================================================
    Rounding and powers of two, each in one place. Nothing here can fail without saying so. */
 
-static int gpuarena__is_power_of_two(uint64_t value)
-{
-    return value != 0 && (value & (value - 1)) == 0;
-}
+static uint64_t gpuarena__min(uint64_t left, uint64_t right)         { return left < right ? left : right; }
+static uint64_t gpuarena__max(uint64_t left, uint64_t right)         { return left > right ? left : right; }
+static int gpuarena__is_power_of_two(uint64_t size)                  { return size && !(size & (size - 1)); }
+static uint64_t gpuarena__round_down(uint64_t value, uint64_t power) { return value & ~(power - 1); }
+static uint64_t gpuarena__address(const void *ptr)                   { return (uint64_t)(uintptr_t)ptr; }
+static void *gpuarena__pointer(uint64_t address)                     { return (void *)(uintptr_t)address; }
 
-/* Rounds up to a power of two. 0: would overflow, and *rounded is left alone. */
-static int gpuarena__round_up(uint64_t value, uint64_t power_of_two, uint64_t *rounded)
+/* Rounds up to a multiple of a power of two. 0: would overflow, and *rounded is left alone. */
+static int gpuarena__round_up(uint64_t value, uint64_t power, uint64_t *rounded)
 {
-    if (value > UINT64_MAX - (power_of_two - 1)) return 0;
-    *rounded = (value + power_of_two - 1) & ~(power_of_two - 1);
+    if (value > UINT64_MAX - (power - 1)) return 0;
+    *rounded = gpuarena__round_down(value + power - 1, power);
     return 1;
-}
-
-static uint64_t gpuarena__round_down(uint64_t value, uint64_t power_of_two)
-{
-    return value & ~(power_of_two - 1);
-}
-
-static uint64_t gpuarena__min(uint64_t left, uint64_t right)
-{
-    return left < right ? left : right;
-}
-
-static uint64_t gpuarena__max(uint64_t left, uint64_t right)
-{
-    return left > right ? left : right;
 }
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -753,21 +844,10 @@ static uint32_t gpuarena__highest_bit(uint64_t value)
 static uint32_t gpuarena__lowest_bit(uint64_t value)  { return gpuarena__highest_bit(value & (~value + 1)); }
 #endif
 
-static uint64_t gpuarena__address(const void *ptr)
-{
-    return (uint64_t)(uintptr_t)ptr;
-}
-
-static void *gpuarena__pointer(uint64_t address)
-{
-    return (void *)(uintptr_t)address;
-}
-
 /* Text of bounded size that counts what it would have needed, as snprintf does. */
 typedef struct gpuarena__text { char *text; size_t size, length; } gpuarena__text;
 
-static void gpuarena__put(gpuarena__text *out, const char *format, ...) GPUARENA__PRINTF(2, 3);
-static void gpuarena__put(gpuarena__text *out, const char *format, ...)
+GPUARENA__PRINTF(2, 3) static void gpuarena__put(gpuarena__text *out, const char *format, ...)
 {
     int length;
     size_t room = out->length < out->size ? out->size - out->length : 0;
@@ -784,6 +864,18 @@ static gpuarena__text gpuarena__text_begin(char *text, size_t size)
     out.text = text; out.size = text ? size : 0; out.length = 0;
     if (out.size) text[0] = '\0';
     return out;
+}
+
+/* A piece of text, not ended by NUL. */
+typedef struct gpuarena__piece { const char *begin, *end; } gpuarena__piece;
+
+/* Takes text from the front of a piece, if it is there. */
+static int gpuarena__piece_skip(gpuarena__piece *piece, const char *text)
+{
+    size_t length = strlen(text);
+    if ((size_t)(piece->end - piece->begin) < length || memcmp(piece->begin, text, length) != 0) return 0;
+    piece->begin += length;
+    return 1;
 }
 
 /* 4294967296 -> 4G, 300 -> 300: the shortest text that is exact. */
@@ -817,9 +909,7 @@ static void gpuarena__put_bytes(gpuarena__text *out, uint64_t bytes)
      free         use.bin says where in the bins it is:
                   in a slot    at = class * 8 + slot
                   OVERFLOW     at, after = neighbours in the class's list; 0 ends it                        */
-#define GPUARENA__LIVE       ((uint64_t)1)
-#define GPUARENA__OVERFLOW   ((uint64_t)2)
-#define GPUARENA__STATE_BITS ((uint64_t)255)
+static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__STATE_BITS = 255;
 
 typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint64_t address, size;
@@ -828,15 +918,15 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
         uint64_t requested;
         struct { uint32_t at, after; } bin;
     } use;
-    uint64_t serial;                             /* of the allocation */
-    gpuarena_stream stream;                      /* of the allocation; free: of the latest free in it */
-    uint32_t tag, spare;
-    uint64_t spare_line;                         /* to the end of the line */
+    uint64_t serial;                             /* of the allocation; free: a link, for who collects blocks */
+    uint64_t ticket;                             /* of the latest free in it, by its set; 0: waits for none */
+    uint32_t set;                                /* live: of its allocation; free: of what it waits for */
+    uint32_t hold;                               /* first use on another stream than the one it is freed on */
+    uint32_t tag;                                /* live: the caller's; held: the set it goes to afterwards */
+    uint32_t parked;                             /* held: until the whole device was waited for */
 } gpuarena__node;
 
-#define GPUARENA__LINE       64u
-#define GPUARENA__CHUNK_LOG2 9
-#define GPUARENA__CHUNK      (1u << GPUARENA__CHUNK_LOG2)
+enum { GPUARENA__LINE = 64, GPUARENA__CHUNK_LOG2 = 9, GPUARENA__CHUNK = 1 << GPUARENA__CHUNK_LOG2 };
 typedef struct gpuarena__chunk {
     gpuarena__node *nodes;                       /* CHUNK of them, at the first cache line in memory */
     void *memory;
@@ -856,8 +946,7 @@ typedef struct gpuarena__nodes {
      classes[c].digests    byte s = 1 + the six bits of the size after those of the class; 0: slot empty
      classes[c].overflow   is not 0  only if some slot of the class is taken: a search sees the class
      octaves               bit o is set  ==  slots[o] is not 0                                           */
-#define GPUARENA__OCTAVES 42                     /* of 256 B units: covers sizes below 2^50 */
-#define GPUARENA__CLASSES (GPUARENA__OCTAVES * 8)
+enum { GPUARENA__OCTAVES = 42, GPUARENA__CLASSES = GPUARENA__OCTAVES * 8 };  /* sizes below 2^50 */
 typedef struct gpuarena__class {
     uint64_t digests;
     uint32_t nodes[8];
@@ -897,6 +986,67 @@ typedef pthread_mutex_t gpuarena__mutex;
 typedef char gpuarena__mutex;
 #endif
 
+/* What free blocks wait for, a record each. Ordinary ones are of a stream: its frees are numbered by tickets,
+   events cover them up to one; quiet <= recorded <= ticket. Entry 0 is none: its blocks wait for nothing. A
+   capture set has a record, its home, for what no work of the capture in progress may touch, and one for each
+   stream captured into it. Blocks that nothing waits for any more go home: to entry 0, or to their capture
+   set's. Live blocks keep the record that they were allocated for, which so is not another's meanwhile. */
+typedef enum gpuarena__stream_state {
+    GPUARENA__OPEN,                              /* found by its handle */
+    GPUARENA__COVERED,                           /* the stream is captured: its capture's record is found */
+    GPUARENA__CLOSED                             /* not found: forgotten, or of a capture that has ended */
+} gpuarena__stream_state;
+typedef struct gpuarena__stream {
+    gpuarena_stream handle;
+    uint64_t key;                                /* a thread's own default stream: its thread. A capture set's
+                                                    home: the set's number. Else 0 */
+    uint64_t ticket;                             /* of the latest free */
+    uint64_t recorded;                           /* the latest that an event was recorded after */
+    uint64_t quiet;                              /* the GPU is done with all up to this one */
+    uint64_t waited, refused;                    /* the pass in which a stream was made to wait, or was not */
+    gpuarena__stream_state state;
+    uint32_t first_event, last_event;            /* recorded and not seen to be done, oldest first; 0: none */
+    uint32_t event_count;
+    uint32_t hold_count;                         /* uses of freed blocks that wait for it */
+    uint32_t ref_count;                          /* live blocks and uses of such, blocks on hold, captures */
+    uint32_t home;                               /* where its blocks go; a home's is itself */
+    uint32_t under;                              /* a captured stream's: the record of its ordinary work */
+    uint32_t owed;                               /* a captured stream's: live blocks that holds are kept for */
+    gpuarena__bins *bins;                        /* the arena's own while there is one stream */
+} gpuarena__stream;
+enum { GPUARENA__STREAM_CACHE = 64 };
+typedef struct gpuarena__streams {
+    gpuarena__stream *list;
+    uint32_t count, room;
+    uint32_t many;                               /* more than one record: each has bins of its own */
+    uint32_t ordered;                            /* 0: the driver has no events, all streams are one queue */
+    uint32_t captured;                           /* how many streams are captured into sets */
+    uint64_t set_serial;                         /* of the latest capture set */
+    uint64_t pass;                               /* counts the passes of waiting */
+    uint32_t cache[GPUARENA__STREAM_CACHE];      /* records by a hash of handle and thread; checked when used */
+} gpuarena__streams;
+typedef struct gpuarena__event {
+    void    *handle;
+    uint64_t ticket;                             /* it is recorded after this free */
+    uint32_t next;                               /* of its stream, or of the unused */
+} gpuarena__event;
+typedef struct gpuarena__events {                /* entry 0 is none */
+    gpuarena__event *list;
+    uint32_t count, room, unused;
+} gpuarena__events;
+
+/* A block's use on a stream beside the one it is freed on. While the block is live ticket is 0; when it is
+   freed, the stream's next. */
+typedef struct gpuarena__hold {
+    uint64_t ticket;
+    uint32_t set, next;                          /* next: of the block, or of the unused */
+} gpuarena__hold;
+typedef struct gpuarena__holds {                 /* entry 0 is none */
+    gpuarena__hold *list;
+    uint32_t count, room, unused, unused_count;
+    uint32_t owed;                               /* live blocks of capture sets: a free may need one for each */
+} gpuarena__holds;
+
 struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
     uint32_t lost;                               /* 1 from the first sticky error on: no driver call */
@@ -907,6 +1057,10 @@ struct gpuarena {
     gpuarena__nodes nodes;
     gpuarena__lookup lookup;
     gpuarena__ranges ranges;
+    gpuarena__streams streams;
+    gpuarena__events events;
+    gpuarena__holds holds;
+    uint32_t held;                               /* list of the free blocks that wait for more than a set */
     uint64_t unit;                               /* config.alignment */
     uint64_t limit;
     uint64_t growing;                            /* claimed against the limit; the driver is being asked */
@@ -927,6 +1081,7 @@ typedef struct gpuarena__want {
     uint64_t requested, bytes, alignment;        /* bytes: rounded up; alignment >= unit */
     gpuarena_stream stream;
     uint32_t tag, flags;
+    uint32_t set, home;                          /* blocks of these will do, and quiet ones. Set 0: of any */
 } gpuarena__want;
 
 /* What stood in the way so far; the last rung that failed has the word. */
@@ -989,22 +1144,30 @@ static int gpuarena__host_double(gpuarena *arena, void **table, size_t element_b
 typedef struct gpuarena__frame {
     const gpuarena *arena;
     const struct gpuarena__frame *outer;
+    int unlocked;                                /* the pressure callback: the lock is not held */
 } gpuarena__frame;
 static GPUARENA__THREAD_LOCAL const gpuarena__frame *gpuarena__frames;
 static GPUARENA__THREAD_LOCAL gpuarena_failure gpuarena__thread_failure;
 
-static int gpuarena__inside(const gpuarena *arena)
+/* 1: in a callback of the arena, of the one kind or the other. */
+static int gpuarena__inside_of(const gpuarena *arena, int unlocked)
 {
     const gpuarena__frame *frame;
     for (frame = gpuarena__frames; frame; frame = frame->outer)
-        if (frame->arena == arena) return 1;
+        if (frame->arena == arena && frame->unlocked == unlocked) return 1;
     return 0;
+}
+
+static int gpuarena__inside(const gpuarena *arena)
+{
+    return gpuarena__inside_of(arena, 0);
 }
 
 static void gpuarena__call_begin(gpuarena__frame *frame, const gpuarena *arena)
 {
     frame->arena = arena;
     frame->outer = gpuarena__frames;
+    frame->unlocked = 0;
     gpuarena__frames = frame;
 }
 
@@ -1025,6 +1188,23 @@ static int  gpuarena__mutex_make(char *mutex) { *mutex = 0; return 1; }
 static void gpuarena__mutex_end(char *mutex)  { (void)mutex; }
 static void gpuarena__lock(char *mutex)       { (void)mutex; }
 static void gpuarena__unlock(char *mutex)     { (void)mutex; }
+#endif
+
+#ifndef GPUARENA_NO_THREADS
+static uint64_t gpuarena__thread_count;
+static GPUARENA__THREAD_LOCAL uint64_t gpuarena__thread_number_;
+
+/* Of this thread, from 1; never given to another, as its address would be. */
+static uint64_t gpuarena__thread_number(void)
+{
+    if (gpuarena__thread_number_) return gpuarena__thread_number_;
+    gpuarena__lock(&gpuarena__registry_lock);
+    gpuarena__thread_number_ = ++gpuarena__thread_count;
+    gpuarena__unlock(&gpuarena__registry_lock);
+    return gpuarena__thread_number_;
+}
+#else
+static uint64_t gpuarena__thread_number(void) { return 1; }
 #endif
 
 static void gpuarena__tell(gpuarena *arena, gpuarena_action_kind kind, const gpuarena_block *block,
@@ -1296,6 +1476,26 @@ static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__
     return best;
 }
 
+/* Into and out of the bins of the set that a free node belongs to, or the list of what is held. */
+GPUARENA__INLINE void gpuarena__set_insert(gpuarena *arena, uint32_t index)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    if (GPUARENA__LIKELY(node->set != GPUARENA__HELD))
+        gpuarena__bin_insert(arena, arena->streams.list[node->set].bins, index);
+    else {
+        gpuarena__overflow_insert(arena, &arena->held, index);
+        node->size &= ~GPUARENA__OVERFLOW;
+    }
+}
+
+GPUARENA__INLINE void gpuarena__set_remove(gpuarena *arena, uint32_t index)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    if (GPUARENA__LIKELY(node->set != GPUARENA__HELD))
+        gpuarena__bin_remove(arena, arena->streams.list[node->set].bins, index);
+    else gpuarena__overflow_remove(arena, &arena->held, index);
+}
+
 /* >>lookup ========================================================================================== */
 
 #define GPUARENA__TABLE_LOG2 8                   /* slots at creation */
@@ -1422,7 +1622,9 @@ GPUARENA__INLINE uint32_t gpuarena__block_split(gpuarena *arena, uint32_t index,
     node->size = keep;
     node->next = tail;
     if (rest->next) gpuarena__node_at(arena, rest->next)->prev = tail;
-    rest->stream = node->stream;
+    rest->set = node->set;
+    rest->ticket = node->ticket;
+    rest->hold = 0;
     /* node is the nearest start below: if it lies in another page, rest is the first start of its own */
     if (!gpuarena__same_page(node->address, rest->address)) *gpuarena__anchor_of(arena, rest->address) = tail;
     return tail;
@@ -1450,20 +1652,28 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t lead = gpuarena__lead(node, want->alignment);
-    gpuarena__bin_remove(arena, &arena->bins, index);
+    gpuarena__set_remove(arena, index);
     if (!GPUARENA__LIKELY(!lead)) {
         uint32_t front = index;
         index = gpuarena__block_split(arena, front, lead);
-        gpuarena__bin_insert(arena, &arena->bins, front);
+        gpuarena__set_insert(arena, front);
         node = gpuarena__node_at(arena, index);
     }
     if (node->size > want->bytes)
-        gpuarena__bin_insert(arena, &arena->bins, gpuarena__block_split(arena, index, want->bytes));
+        gpuarena__set_insert(arena, gpuarena__block_split(arena, index, want->bytes));
+    if (node->set) arena->stats.pending_bytes -= want->bytes;
+    if (node->set != want->set) node->ticket = 0;
+    node->set = want->set;
+    node->hold = 0;
     node->size |= GPUARENA__LIVE;
     node->use.requested = want->requested;
     node->serial = ++arena->serial;
-    node->stream = want->stream;
     node->tag = want->tag;
+    arena->streams.list[want->set].ref_count++;
+    if (!GPUARENA__LIKELY(!want->home)) {
+        arena->streams.list[want->set].owed++;
+        arena->holds.owed++;
+    }
     gpuarena__lookup_insert(arena, index, node->address);
     arena->stats.live_count++;
     arena->stats.alloc_count++;
@@ -1475,30 +1685,249 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
     return index;
 }
 
-/* Frees the live node in this slot of the table, and joins it with its free neighbours. */
-static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
+/* Whether two free neighbours may be one block: of one set; or quiet and of the only stream that there is. */
+GPUARENA__INLINE int gpuarena__may_merge(const gpuarena *arena, const gpuarena__node *left,
+                                         const gpuarena__node *right)
 {
-    uint32_t index = arena->lookup.table[slot], prev;
+    if (gpuarena__node_live(left) || gpuarena__node_live(right)) return 0;
+    if (left->set == GPUARENA__HELD || right->set == GPUARENA__HELD) return 0;
+    return GPUARENA__LIKELY(left->set == right->set) || !arena->streams.many;
+}
+
+/* What the joined block of two inherits: the stream that one of them waits for, and the later ticket. */
+GPUARENA__INLINE void gpuarena__inherit(gpuarena *arena, gpuarena__node *node, const gpuarena__node *other)
+{
+    if (node->set != other->set) {
+        arena->stats.pending_bytes += node->set ? other->size : node->size;
+        if (!node->set) node->set = other->set;
+    }
+    node->ticket = gpuarena__max(node->ticket, other->ticket);
+}
+
+/* Joins a free node, in no bin, with its free neighbours, and puts it into its bin. Returns the whole. */
+GPUARENA__INLINE uint32_t gpuarena__block_join(gpuarena *arena, uint32_t index)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint32_t prev, next = node->next;
+    if (gpuarena__may_merge(arena, node, gpuarena__node_at(arena, next))) {
+        gpuarena__set_remove(arena, next);
+        gpuarena__inherit(arena, node, gpuarena__node_at(arena, next));
+        gpuarena__block_absorb_next(arena, index);
+    }
+    prev = node->prev;
+    if (gpuarena__may_merge(arena, gpuarena__node_at(arena, prev), node)) {
+        gpuarena__set_remove(arena, prev);       /* removing the next one may have moved it */
+        gpuarena__inherit(arena, gpuarena__node_at(arena, prev), node);
+        gpuarena__block_absorb_next(arena, prev);
+        index = prev;
+    }
+    gpuarena__set_insert(arena, index);
+    return index;
+}
+
+/* The ticket of what is freed on a stream now, or is used there and freed elsewhere. 0: nothing will tell
+   when the GPU is done with it, for the stream is forgotten and had no event recorded. */
+GPUARENA__INLINE uint64_t gpuarena__ticket(gpuarena__stream *stream)
+{
+    if (GPUARENA__LIKELY(stream->state != GPUARENA__CLOSED)) return ++stream->ticket;
+    return stream->home || stream->recorded == stream->ticket ? stream->ticket : 0;
+}
+
+static void gpuarena__hold_drop(gpuarena *arena, uint32_t hold)
+{
+    gpuarena__stream *stream = &arena->streams.list[arena->holds.list[hold].set];
+    if (arena->holds.list[hold].ticket) stream->hold_count--;
+    else stream->ref_count--;
+    arena->holds.list[hold].next = arena->holds.unused;
+    arena->holds.unused = hold;
+    arena->holds.unused_count++;
+}
+
+/* Out of those that were reserved. */
+static uint32_t gpuarena__hold_take(gpuarena *arena)
+{
+    gpuarena__holds *holds = &arena->holds;
+    uint32_t hold = holds->unused;
+    if (!hold) return holds->count++;
+    holds->unused = holds->list[hold].next;
+    holds->unused_count--;
+    return hold;
+}
+
+/* Makes sure that one can be taken beside those that are owed. 0: no host memory. */
+static int gpuarena__holds_reserve(gpuarena *arena)
+{
+    gpuarena__holds *holds = &arena->holds;
+    void *list = holds->list;
+    while (holds->unused_count + holds->room - holds->count < holds->owed + 1) {
+        if (!gpuarena__host_double(arena, &list, sizeof *holds->list, holds->count, &holds->room)) return 0;
+        holds->list = (gpuarena__hold *)list;
+        if (!holds->count) holds->count = 1;     /* entry 0 is none */
+    }
+    return 1;
+}
+
+static void gpuarena__holds_drop(gpuarena *arena, gpuarena__node *node)
+{
+    uint32_t hold, next;
+    for (hold = node->hold; hold; hold = next) {
+        next = arena->holds.list[hold].next;
+        gpuarena__hold_drop(arena, hold);
+    }
+    node->hold = 0;
+}
+
+/* Puts a node that was just freed on hold: it goes to a set by this ticket when its holds are let go, or,
+   parked, home when the device was waited for. */
+static void gpuarena__hold_on(gpuarena *arena, gpuarena__node *node, uint32_t set, uint64_t ticket, int parked)
+{
+    if (parked) {
+        gpuarena__holds_drop(arena, node);
+        set = arena->streams.list[set].home;
+        ticket = 0;
+        arena->stats.parked_count++;
+    }
+    node->set = GPUARENA__HELD;
+    node->tag = set;
+    node->ticket = ticket;
+    node->parked = parked != 0;
+    arena->streams.list[set].ref_count++;
+}
+
+/* The reverse: the node is in no set. */
+static void gpuarena__hold_off(gpuarena *arena, uint32_t index)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena__holds_drop(arena, node);
+    arena->streams.list[node->tag].ref_count--;
+    node->parked = 0;
+}
+
+/* Takes a free node out of where it waits into another set, by a ticket, joined with its neighbours there.
+   Returns the whole. */
+static uint32_t gpuarena__block_move(gpuarena *arena, uint32_t index, uint32_t set, uint64_t ticket)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena__set_remove(arena, index);
+    if (node->set && !set) arena->stats.pending_bytes -= node->size;
+    if (!node->set && set) arena->stats.pending_bytes += node->size;
+    if (node->set == GPUARENA__HELD) gpuarena__hold_off(arena, index);
+    node->set = set;
+    node->ticket = ticket;
+    return gpuarena__block_join(arena, index);
+}
+
+/* The uses of a block that is freed get their tickets, but for those on the stream it is freed on. 0: one is
+   on a stream that tells nothing any more. */
+static int gpuarena__holds_start(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
+{
+    uint32_t hold = node->hold, next;
+    int told = 1;
+    for (node->hold = 0; hold; hold = next) {
+        gpuarena__hold *held = &arena->holds.list[hold];
+        gpuarena__stream *stream = &arena->streams.list[held->set];
+        uint64_t ticket = held->set == freed_on ? 0 : gpuarena__ticket(stream);
+        next = held->next;
+        told = told && (ticket || held->set == freed_on);
+        if (!ticket || ticket <= stream->quiet) {
+            gpuarena__hold_drop(arena, hold);
+            continue;
+        }
+        stream->ref_count--;
+        stream->hold_count++;
+        held->ticket = ticket;
+        held->next = node->hold;
+        node->hold = hold;
+    }
+    return told;
+}
+
+/* One more hold on a node that is being freed: it is owed. 0: the stream tells nothing any more. */
+static int gpuarena__hold_spare(gpuarena *arena, gpuarena__node *node, uint32_t set)
+{
+    uint64_t ticket = gpuarena__ticket(&arena->streams.list[set]);
+    uint32_t hold = ticket ? gpuarena__hold_take(arena) : 0;
+    if (!hold) return 0;
+    arena->holds.list[hold].ticket = ticket;
+    arena->holds.list[hold].set = set;
+    arena->holds.list[hold].next = node->hold;
+    arena->streams.list[set].hold_count++;
+    node->hold = hold;
+    return 1;
+}
+
+/* What a block waits for that was used on several streams, or that is of another capture set than the stream
+   it is freed on. `from` is the record that it was allocated for. */
+static void gpuarena__order_slowly(gpuarena *arena, gpuarena__node *node, uint32_t from, uint32_t freed_on)
+{
+    const gpuarena__stream *list = arena->streams.list;
+    uint32_t home = list[from].home, set = freed_on;
+    int told = gpuarena__holds_start(arena, node, freed_on);
+    uint64_t ticket;
+    if (!home && list[set].home) set = list[set].under;      /* ordinary memory: no graph has it for its own */
+    if (list[set].home != home) {                /* a capture set's memory, freed outside of its captures */
+        told = gpuarena__hold_spare(arena, node, set) && told;
+        set = home;
+    }
+    ticket = set == home ? 0 : gpuarena__ticket(&arena->streams.list[set]);
+    if (ticket && ticket <= list[set].quiet) {   /* a forgotten stream that is known to be done */
+        set = home;
+        ticket = 0;
+    }
+    if (!told || (set != home && !ticket)) gpuarena__hold_on(arena, node, set, 0, 1);
+    else if (node->hold) gpuarena__hold_on(arena, node, set, ticket, 0);
+    else {
+        node->set = set;
+        node->ticket = ticket;
+    }
+}
+
+/* What a block waits for from now on that is freed on a stream; 0: the GPU is done with it, HELD: nobody
+   knows. */
+GPUARENA__INLINE void gpuarena__order(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
+{
+    gpuarena__stream *list = arena->streams.list;
+    uint32_t from = node->set;
+    list[from].ref_count--;
+    if (!GPUARENA__LIKELY(!list[from].owed)) {
+        list[from].owed--;
+        arena->holds.owed--;
+    }
+    if (!GPUARENA__LIKELY(freed_on && freed_on != GPUARENA__HELD)) {
+        gpuarena__holds_drop(arena, node);
+        if (freed_on) gpuarena__hold_on(arena, node, from, 0, 1);
+        else if (node->ticket <= list[from].quiet) {         /* later: who had it before may still use it */
+            node->set = list[from].home;
+            node->ticket = 0;
+        }
+    } else if (GPUARENA__LIKELY(!node->hold && list[freed_on].home == list[from].home
+                                && list[freed_on].state != GPUARENA__CLOSED)) {
+        node->set = freed_on;
+        node->ticket = ++list[freed_on].ticket;
+    } else gpuarena__order_slowly(arena, node, from, freed_on);
+}
+
+/* Frees the live node in this slot of the table. */
+static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, uint32_t freed_on)
+{
+    uint32_t index = arena->lookup.table[slot];
     gpuarena__node *node = gpuarena__node_at(arena, index);
     arena->lookup.table[slot] = 0;
     node->size &= ~GPUARENA__LIVE;
-    node->stream = stream;
     arena->stats.live_count--;
     arena->stats.free_count++;
     arena->stats.requested_bytes -= node->use.requested;
     arena->stats.live_bytes -= node->size;
-    if (!gpuarena__node_live(gpuarena__node_at(arena, node->next))) {
-        gpuarena__bin_remove(arena, &arena->bins, node->next);
-        gpuarena__block_absorb_next(arena, index);
-    }
-    prev = node->prev;
-    if (!gpuarena__node_live(gpuarena__node_at(arena, prev))) {
-        gpuarena__bin_remove(arena, &arena->bins, prev);     /* removing the next one may have moved it */
-        gpuarena__block_absorb_next(arena, prev);
-        gpuarena__node_at(arena, prev)->stream = stream;
-        index = prev;
-    }
-    gpuarena__bin_insert(arena, &arena->bins, index);
+    gpuarena__order(arena, node, freed_on);
+    if (node->set) arena->stats.pending_bytes += node->size;
+    (void)gpuarena__block_join(arena, index);
+}
+
+/* The stream of a block: that of its allocation, or which it waits for. ANY_STREAM: of none. */
+static gpuarena_stream gpuarena__stream_of(const gpuarena *arena, const gpuarena__node *node)
+{
+    uint32_t set = node->set == GPUARENA__HELD && !gpuarena__node_live(node) ? node->tag : node->set;
+    return set ? arena->streams.list[set].handle : GPUARENA_ANY_STREAM;
 }
 
 static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t index)
@@ -1510,8 +1939,8 @@ static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t i
     block.ptr = gpuarena__pointer(node->address);
     block.requested_bytes = live ? node->use.requested : 0;
     block.bytes = block.resident_bytes = gpuarena__node_bytes(node);
-    block.stream = node->stream;
-    block.state = live ? GPUARENA_STATE_LIVE : GPUARENA_STATE_FREE;
+    block.stream = gpuarena__stream_of(arena, node);
+    block.state = live ? GPUARENA_STATE_LIVE : node->set ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
     block.tag = live ? node->tag : 0;
     return block;
 }
@@ -1580,15 +2009,68 @@ static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t
                                                                   free_bytes, total_bytes), obstacle);
 }
 
+/* Lets this thread make calls that a graph capture elsewhere forbids by default; returns the mode to put
+   back. 2: cudaStreamCaptureModeRelaxed. */
+static int gpuarena__relax(gpuarena *arena)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    int mode = 2;
+    if (arena->driver.capture.exchange_mode && !arena->lost
+        && gpuarena__driver_done(arena, arena->driver.capture.exchange_mode(&arena->driver, &mode), &ignored))
+        return mode;
+    return -1;                                   /* it is as it was */
+}
+
+static void gpuarena__unrelax(const gpuarena *arena, int mode)
+{
+    if (mode >= 0) (void)arena->driver.capture.exchange_mode(&arena->driver, &mode);
+}
+
+/* 1, and an obstacle: work of this stream goes into a graph now, CAPTURE, or it cannot be told. */
+static int gpuarena__is_captured(gpuarena *arena, gpuarena_stream stream, gpuarena__obstacle *obstacle)
+{
+    gpuarena__obstacle said = gpuarena__no_obstacle();
+    int active = 0;
+    if (!arena->driver.capture.active) return 0;
+    (void)gpuarena__driver_done(arena, arena->driver.capture.active(&arena->driver, stream, &active), &said);
+    if (said.result == GPUARENA_OK && !active) return 0;
+    if (active) gpuarena__obstruct(&said, GPUARENA_CAPTURE, GPUARENA_REASON_NONE);
+    *obstacle = said;
+    return 1;
+}
+
+/* 1, and CAPTURE as the obstacle: so it is with some stream that the arena knows. Then the device must not be
+   waited for, which giving memory back does. */
+static int gpuarena__is_capturing(gpuarena *arena, gpuarena__obstacle *obstacle)
+{
+    gpuarena__obstacle said = gpuarena__no_obstacle();
+    uint32_t at;
+    if (arena->streams.captured) gpuarena__obstruct(&said, GPUARENA_CAPTURE, GPUARENA_REASON_NONE);
+    for (at = 1; at < arena->streams.count && said.result != GPUARENA_CAPTURE && !arena->lost; at++) {
+        const gpuarena__stream *stream = &arena->streams.list[at];
+        if (stream->state == GPUARENA__OPEN && (!stream->key || stream->key == gpuarena__thread_number()))
+            (void)gpuarena__is_captured(arena, stream->handle, &said);
+    }
+    if (said.result != GPUARENA_CAPTURE) return 0;
+    *obstacle = said;
+    return 1;
+}
+
 /* Claims the bytes against the limit while the driver is asked. Here alone its refusal is not an error. */
 static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t bytes, gpuarena_stream stream,
                                    gpuarena__obstacle *obstacle)
 {
     void *memory = NULL;
-    int code;
+    int code, mode = gpuarena__relax(arena);
+    if (gpuarena__is_lost(arena, obstacle)) return 0;
+    if (mode < 0 && arena->driver.capture.exchange_mode && arena->streams.captured) {
+        gpuarena__obstruct(obstacle, GPUARENA_CAPTURE, GPUARENA_REASON_NONE);
+        return 0;                                /* the call would break the capture */
+    }
     arena->growing += bytes;
     code = arena->driver.memory.obtain(&arena->driver, GPUARENA_MEMORY_DEVICE, &memory, bytes, stream);
     arena->growing -= bytes;
+    gpuarena__unrelax(arena, mode);
     arena->stats.driver_call_count++;
     *address = gpuarena__address(memory);
     if (gpuarena__driver_done(arena, code, obstacle)) return 1;
@@ -1629,7 +2111,7 @@ static uint32_t gpuarena__range_place(const gpuarena *arena, uint64_t address, u
 /* Enters a range that the driver gave; nodes and list room are reserved, anchors are made. Returns its free
    node. */
 static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t address, uint64_t bytes,
-                                      uint32_t *anchors, gpuarena_stream stream)
+                                      uint32_t *anchors)
 {
     gpuarena__range *range = &arena->ranges.list[place];
     uint32_t index = gpuarena__node_take(arena);
@@ -1647,10 +2129,12 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t 
     node->address = address;
     node->size = bytes;
     node->prev = node->next = 0;
-    node->stream = stream;
+    node->set = 0;
+    node->ticket = 0;
+    node->hold = 0;
     memset(anchors, 0, gpuarena__anchor_bytes(bytes));
     anchors[0] = index;
-    gpuarena__bin_insert(arena, &arena->bins, index);
+    gpuarena__set_insert(arena, index);
     arena->stats.reserved_bytes += bytes;
     arena->stats.reserved_peak_bytes =
         gpuarena__max(arena->stats.reserved_peak_bytes, arena->stats.reserved_bytes);
@@ -1716,25 +2200,38 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena
         gpuarena__host_free(arena, anchors, gpuarena__anchor_bytes(bytes));
         return 0;
     }
-    index = gpuarena__range_enter(arena, place, address, bytes, anchors, stream);
+    index = gpuarena__range_enter(arena, place, address, bytes, anchors);
     block = gpuarena__block_describe(arena, index);
     gpuarena__tell(arena, GPUARENA_ACTION_GROW, &block, stream, NULL);
     return index;
 }
 
-/* A segment is idle when one free node is all of it. */
+/* A segment is idle when nothing in it is live, or a capture set's. Blocks of several streams may lie side by
+   side. */
 static int gpuarena__range_idle(const gpuarena *arena, const gpuarena__range *range)
 {
-    const gpuarena__node *node = gpuarena__node_at(arena, range->first);
-    return !gpuarena__node_live(node) && !node->next;
+    uint32_t index;
+    for (index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set;
+        if (gpuarena__node_live(node) || arena->streams.list[set].home) return 0;
+    }
+    return 1;
 }
 
 /* Strikes an idle segment from the books. */
 static void gpuarena__range_forget(gpuarena *arena, uint32_t at)
 {
     gpuarena__range *range = &arena->ranges.list[at];
-    gpuarena__bin_remove(arena, &arena->bins, range->first);
-    gpuarena__node_drop(arena, range->first);
+    uint32_t index, next;
+    for (index = range->first; index; index = next) {
+        gpuarena__node *node = gpuarena__node_at(arena, index);
+        next = node->next;
+        if (node->set) arena->stats.pending_bytes -= gpuarena__node_bytes(node);
+        gpuarena__set_remove(arena, index);
+        if (node->set == GPUARENA__HELD) gpuarena__hold_off(arena, index);
+        gpuarena__node_drop(arena, index);
+    }
     gpuarena__host_free(arena, range->anchors, gpuarena__anchor_bytes(range->bytes));
     arena->stats.reserved_bytes -= range->bytes;
     gpuarena__lock(&gpuarena__registry_lock);
@@ -1750,6 +2247,9 @@ static int gpuarena__range_release(gpuarena *arena, uint32_t at, gpuarena_stream
 {
     const gpuarena__range *range = &arena->ranges.list[at];
     gpuarena_block block = gpuarena__block_describe(arena, range->first);
+    block.bytes = block.resident_bytes = range->bytes;
+    block.state = GPUARENA_STATE_FREE;           /* what is given back was waited for */
+    if (gpuarena__is_capturing(arena, obstacle) || gpuarena__is_lost(arena, obstacle)) return 0;
     if (!gpuarena__driver_give_back(arena, range->address, range->bytes, stream, obstacle)) return 0;
     gpuarena__range_forget(arena, at);
     arena->stats.release_count++;
@@ -1809,6 +2309,436 @@ static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, gpuarena_s
 {
     arena->release_pass++;
     return gpuarena__range_release_more(arena, keep, stream, obstacle);
+}
+
+/* >>stream =============================================================================================
+   Which stream a free block waits for, and when it need wait no more. A stream's frees are numbered; an event
+   is recorded only when another stream's miss asks, and covers all frees so far. With one stream alone, or a
+   driver without events, nothing of this costs anything: all free blocks are in one set of bins. */
+
+/* What tells streams of one handle apart: this thread, for the default stream that each has for itself. */
+GPUARENA__INLINE uint64_t gpuarena__stream_key(const gpuarena *arena, gpuarena_stream *stream)
+{
+    if (!*stream && arena->driver.null_is_per_thread) *stream = arena->driver.per_thread;
+    return GPUARENA__LIKELY(*stream != arena->driver.per_thread || !*stream) ? 0 : gpuarena__thread_number();
+}
+
+GPUARENA__INLINE uint32_t *gpuarena__stream_cached(gpuarena *arena, gpuarena_stream stream, uint64_t key)
+{
+    uint64_t hash = ((uint64_t)(uintptr_t)stream + key) * 0x9E3779B97F4A7C15u;
+    return &arena->streams.cache[hash >> 58];
+}
+
+/* The open record of a stream; 0: it has none. */
+GPUARENA__INLINE uint32_t gpuarena__stream_find(gpuarena *arena, gpuarena_stream stream)
+{
+    uint64_t key = gpuarena__stream_key(arena, &stream);
+    uint32_t *cached = gpuarena__stream_cached(arena, stream, key), at = *cached;
+    const gpuarena__stream *found = &arena->streams.list[at];
+    if (GPUARENA__LIKELY(found->handle == stream && found->key == key && found->state == GPUARENA__OPEN)) return at;
+    for (at = arena->streams.count - 1; at; at--) {
+        found = &arena->streams.list[at];
+        if (found->state == GPUARENA__OPEN && found->handle == stream && found->key == key) break;
+    }
+    return *cached = at;
+}
+
+static gpuarena__bins *gpuarena__bins_make(gpuarena *arena)
+{
+    gpuarena__bins *bins = (gpuarena__bins *)gpuarena__host_alloc(arena, sizeof *bins);
+    if (bins) memset(bins, 0, sizeof *bins);
+    return bins;
+}
+
+/* The second record: what waits for the first moves into bins of its own. 0: no host memory. */
+static int gpuarena__streams_part(gpuarena *arena)
+{
+    gpuarena__bins *bins;
+    uint32_t at, index;
+    if (arena->streams.many || arena->streams.count < 2 || !arena->streams.ordered) return 1;
+    bins = gpuarena__bins_make(arena);
+    if (!bins) return 0;
+    for (at = 0; at < arena->ranges.count; at++)
+        for (index = arena->ranges.list[at].first; index; index = gpuarena__node_at(arena, index)->next) {
+            const gpuarena__node *node = gpuarena__node_at(arena, index);
+            if (gpuarena__node_live(node) || node->set != 1) continue;
+            gpuarena__bin_remove(arena, &arena->bins, index);
+            gpuarena__bin_insert(arena, bins, index);
+        }
+    arena->streams.list[1].bins = bins;
+    arena->streams.many = 1;
+    return 1;
+}
+
+/* ---- events: from a pool, never destroyed before the arena */
+
+/* An unused event. 0: none to be had now. */
+static uint32_t gpuarena__event_take(gpuarena *arena, gpuarena__obstacle *obstacle)
+{
+    gpuarena__events *events = &arena->events;
+    uint32_t at = events->unused;
+    void *list = events->list, *handle = NULL;
+    if (at) {
+        events->unused = events->list[at].next;
+        return at;
+    }
+    if (events->count == events->room
+        && !gpuarena__host_double(arena, &list, sizeof *events->list, events->count, &events->room)) {
+        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+        return 0;
+    }
+    events->list = (gpuarena__event *)list;
+    if (!events->count) events->count = 1;       /* entry 0 is none */
+    if (!gpuarena__driver_done(arena, arena->driver.events.create(&arena->driver, &handle), obstacle)) return 0;
+    events->list[events->count].handle = handle;
+    return events->count++;
+}
+
+static void gpuarena__event_drop(gpuarena *arena, uint32_t at)
+{
+    arena->events.list[at].next = arena->events.unused;
+    arena->events.unused = at;
+}
+
+/* Takes the oldest event off its stream. */
+static void gpuarena__event_pop(gpuarena *arena, gpuarena__stream *stream)
+{
+    uint32_t at = stream->first_event;
+    stream->first_event = arena->events.list[at].next;
+    if (!stream->first_event) stream->last_event = 0;
+    stream->event_count--;
+    gpuarena__event_drop(arena, at);
+}
+
+/* Records an event behind all frees of a stream so far, if none is. 0: not now, or not any more; *obstacle:
+   what the driver said, if it was asked. */
+static int gpuarena__stream_record(gpuarena *arena, uint32_t set, gpuarena__obstacle *obstacle)
+{
+    gpuarena__stream *stream = &arena->streams.list[set];
+    uint32_t at = 0, again = stream->key && stream->event_count >= 4 ? stream->last_event : 0;
+    int recorded;
+    if (stream->recorded == stream->ticket) return 1;
+    if (stream->state == GPUARENA__CLOSED || stream->home || arena->lost) return 0;
+    if (stream->key && stream->key != gpuarena__thread_number()) return 0;
+    if (gpuarena__is_captured(arena, stream->handle, obstacle)) return 0;
+    at = again ? again : gpuarena__event_take(arena, obstacle);          /* at every free: no more than four */
+    recorded = at && gpuarena__driver_done(arena, arena->driver.events.record(
+                         &arena->driver, arena->events.list[at].handle, stream->handle), obstacle);
+    if (!recorded) {
+        arena->stats.event_error_count++;
+        if (at && !again) gpuarena__event_drop(arena, at);
+        return 0;
+    }
+    arena->events.list[at].ticket = stream->recorded = stream->ticket;
+    if (again) return 1;
+    arena->events.list[at].next = 0;
+    if (stream->last_event) arena->events.list[stream->last_event].next = at;
+    else stream->first_event = at;
+    stream->last_event = at;
+    stream->event_count++;
+    return 1;
+}
+
+/* Whether free blocks wait for a record. With one stream alone they are among the quiet ones. */
+static int gpuarena__has_blocks(const gpuarena *arena, uint32_t set)
+{
+    return arena->streams.many ? arena->streams.list[set].bins->octaves != 0 : arena->stats.pending_bytes != 0;
+}
+
+/* Chains the free blocks of a record up to a ticket, through their serials; the first, or 0. */
+static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t set, uint64_t ticket)
+{
+    const gpuarena__bins *bins = arena->streams.list[set].bins;
+    uint64_t octaves, slots;
+    uint32_t head = 0;
+    for (octaves = bins->octaves; octaves; octaves &= octaves - 1) {
+        uint32_t octave = gpuarena__lowest_bit(octaves), listed = 0;
+        for (slots = bins->slots[octave]; slots || listed;) {
+            uint32_t at = slots ? gpuarena__lowest_bit(slots) : 0, index = listed;
+            gpuarena__node *node;
+            if (!listed) {
+                const gpuarena__class *held = &bins->classes[octave * 8 + at / 8];
+                index = held->nodes[at % 8];
+                slots &= slots - 1;              /* the last slot of its class: then the class's list */
+                if (!slots || gpuarena__lowest_bit(slots) / 8 != at / 8) listed = held->overflow;
+            } else listed = gpuarena__node_at(arena, listed)->use.bin.after;
+            node = gpuarena__node_at(arena, index);
+            if (node->set != set || node->ticket > ticket) continue;
+            node->serial = head;
+            head = index;
+        }
+    }
+    return head;
+}
+
+/* Moves a block to where it goes when its wait is over. */
+static void gpuarena__block_settle(gpuarena *arena, uint32_t index, uint32_t to, uint64_t ticket)
+{
+    gpuarena_block block = gpuarena__block_describe(arena, index);
+    block.state = GPUARENA_STATE_FREE;
+    (void)gpuarena__block_move(arena, index, to, ticket);
+    if (!to) gpuarena__tell(arena, GPUARENA_ACTION_FREE_DONE, &block, block.stream, NULL);
+}
+
+/* Moves the blocks of a record up to a ticket into another set, and joins them with what is there. 1:
+   some. */
+static int gpuarena__set_move(gpuarena *arena, uint32_t set, uint64_t up_to, uint32_t to, uint64_t ticket)
+{
+    uint32_t head = gpuarena__chain(arena, set, up_to), index, next;
+    for (index = head; index; index = next) {    /* blocks that are joined on the way were moved before */
+        next = (uint32_t)gpuarena__node_at(arena, index)->serial;
+        gpuarena__block_settle(arena, index, to, ticket);
+    }
+    return head != 0;
+}
+
+/* Makes quiet what a stream's completed events show to be. 1: there was something. */
+static int gpuarena__stream_poll(gpuarena *arena, uint32_t set)
+{
+    gpuarena__stream *stream = &arena->streams.list[set];
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint64_t before = stream->quiet;
+    while (stream->first_event && !arena->lost) {
+        const gpuarena__event *event = &arena->events.list[stream->first_event];
+        int code = arena->driver.events.query(&arena->driver, event->handle);
+        gpuarena_status status = gpuarena__status_of(arena, code);
+        if (status == GPUARENA_STATUS_NOT_READY || status == GPUARENA_STATUS_CAPTURING) break;
+        if (gpuarena__driver_done(arena, code, &ignored)) stream->quiet = event->ticket;
+        else {                                   /* an error is not "ready": another event must tell */
+            arena->stats.event_error_count++;
+            if (stream->first_event == stream->last_event && stream->state != GPUARENA__CLOSED)
+                stream->recorded = stream->quiet;
+        }
+        gpuarena__event_pop(arena, stream);
+    }
+    return stream->quiet != before && (gpuarena__set_move(arena, set, stream->quiet, 0, 0) || stream->hold_count);
+}
+
+/* Lets go of the holds whose streams are done; blocks without any go where they were freed to. 1: some. */
+static int gpuarena__holds_settle(gpuarena *arena)
+{
+    uint32_t index, next, hold, after, some = 0;
+    for (index = arena->held; index; index = next) {
+        gpuarena__node *node = gpuarena__node_at(arena, index);
+        const gpuarena__stream *to = &arena->streams.list[node->tag];
+        uint64_t ticket = node->ticket > to->quiet ? node->ticket : 0;
+        uint32_t set = ticket || node->tag == to->home ? node->tag : to->home;
+        next = node->use.bin.after;
+        for (hold = node->hold, node->hold = 0; hold; hold = after) {
+            gpuarena__hold *held = &arena->holds.list[hold];
+            after = held->next;
+            if (held->ticket <= arena->streams.list[held->set].quiet) gpuarena__hold_drop(arena, hold);
+            else {
+                held->next = node->hold;
+                node->hold = hold;
+            }
+        }
+        if (node->hold || node->parked) continue;
+        gpuarena__block_settle(arena, index, set, ticket);
+        some = 1;
+    }
+    return (int)some;
+}
+
+/* Makes quiet all that is shown to be, of all streams but one; events are recorded for what none is yet. 1:
+   some. */
+static int gpuarena__settle(gpuarena *arena, uint32_t but)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    int mode = gpuarena__relax(arena), some = 0, again;
+    uint32_t set;
+    do {
+        for (set = 1; set < arena->streams.count && !arena->lost; set++) {
+            const gpuarena__stream *stream = &arena->streams.list[set];
+            if (!stream->hold_count && (set == but || !gpuarena__has_blocks(arena, set))) continue;
+            (void)gpuarena__stream_record(arena, set, &ignored);
+            some |= gpuarena__stream_poll(arena, set);
+        }
+        again = gpuarena__holds_settle(arena);   /* what is off hold may wait for a stream that had nothing before */
+        some |= again;
+    } while (again);                             /* ends: fewer blocks are on hold */
+    gpuarena__unrelax(arena, mode);
+    return some;
+}
+
+/* The device has finished all that it had: only what graphs keep for themselves is not quiet. */
+static void gpuarena__all_quiet(gpuarena *arena)
+{
+    uint32_t set, index, next;
+    for (set = 1; set < arena->streams.count; set++) {
+        gpuarena__stream *stream = &arena->streams.list[set];
+        if (stream->home) continue;
+        while (stream->first_event) gpuarena__event_pop(arena, stream);
+        stream->quiet = stream->recorded = stream->ticket;
+        (void)gpuarena__set_move(arena, set, UINT64_MAX, 0, 0);
+    }
+    (void)gpuarena__holds_settle(arena);
+    for (index = arena->held; index; index = next) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        next = node->use.bin.after;
+        if (node->parked) gpuarena__block_settle(arena, index, arena->streams.list[node->tag].home, 0);
+    }
+}
+
+/* ---- records */
+
+/* A record that nothing refers to, to be another's; or a new one, at the end of the list. 0: no host
+   memory. */
+static uint32_t gpuarena__stream_vacant(gpuarena *arena)
+{
+    gpuarena__streams *streams = &arena->streams;
+    void *list = streams->list;
+    uint32_t at;
+    for (at = 1; at < streams->count; at++) {
+        gpuarena__stream *stream = &streams->list[at];
+        if (stream->state == GPUARENA__CLOSED && !stream->home && stream->first_event && !streams->captured) {
+            int mode = gpuarena__relax(arena);
+            (void)gpuarena__stream_poll(arena, at);
+            gpuarena__unrelax(arena, mode);
+        }
+        if (stream->hold_count || stream->ref_count || gpuarena__has_blocks(arena, at)) continue;
+        if (stream->home && (stream->home == at || stream->state == GPUARENA__OPEN)) continue;
+        while (stream->first_event) gpuarena__event_pop(arena, stream);
+        if (stream->under) streams->list[stream->under].ref_count--;
+        if (stream->home) streams->list[stream->home].ref_count--;
+        stream->under = stream->home = 0;
+        return at;
+    }
+    if (streams->count == streams->room
+        && !gpuarena__host_double(arena, &list, sizeof *streams->list, streams->count, &streams->room)) return 0;
+    streams->list = (gpuarena__stream *)list;
+    memset(&streams->list[streams->count], 0, sizeof *streams->list);
+    streams->list[streams->count].state = GPUARENA__CLOSED;
+    return streams->count;
+}
+
+/* A new record. 0: no host memory. */
+static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, uint64_t key)
+{
+    gpuarena__streams *streams = &arena->streams;
+    uint32_t at = gpuarena__stream_vacant(arena);
+    gpuarena__stream *stream;
+    gpuarena__bins *bins;
+    if (!at || (at == streams->count && at > 1 && !gpuarena__streams_part(arena))) return 0;
+    bins = streams->list[at].bins;
+    if (!bins) bins = streams->many ? gpuarena__bins_make(arena) : &arena->bins;
+    if (!bins) return 0;
+    stream = &streams->list[at];
+    memset(stream, 0, sizeof *stream);
+    stream->bins = bins;
+    stream->handle = handle;
+    stream->key = key;
+    if (at == streams->count) streams->count++;
+    return at;
+}
+
+/* The record of a stream, made if need be. 0: no host memory. */
+GPUARENA__INLINE uint32_t gpuarena__stream_enter(gpuarena *arena, gpuarena_stream stream)
+{
+    uint32_t at = gpuarena__stream_find(arena, stream);
+    uint64_t key;
+    if (GPUARENA__LIKELY(at)) return at;
+    key = gpuarena__stream_key(arena, &stream);
+    at = gpuarena__stream_add(arena, stream, key);
+    *gpuarena__stream_cached(arena, stream, key) = at;
+    return at;
+}
+
+/* ---- capture sets */
+
+/* The home of a capture set; 0: there is none of this number. */
+static uint32_t gpuarena__set_find(const gpuarena *arena, uint64_t number)
+{
+    uint32_t at = arena->streams.count - 1;
+    while (at && (arena->streams.list[at].home != at || arena->streams.list[at].key != number)) at--;
+    return at;
+}
+
+/* Whether a stream is captured into a set now. */
+static int gpuarena__set_is_open(const gpuarena *arena, uint32_t home)
+{
+    uint32_t at = arena->streams.count - 1;
+    while (at && (arena->streams.list[at].home != home || at == home
+                  || arena->streams.list[at].state != GPUARENA__OPEN)) at--;
+    return at != 0;
+}
+
+/* No capture into the set goes on: none of its free blocks waits for a captured stream. */
+static void gpuarena__set_close(gpuarena *arena, uint32_t home)
+{
+    uint32_t at;
+    for (at = 1; at < arena->streams.count; at++) {
+        gpuarena__stream *stream = &arena->streams.list[at];
+        if (stream->home != home || at == home) continue;
+        stream->quiet = stream->recorded = stream->ticket;
+        (void)gpuarena__set_move(arena, at, UINT64_MAX, home, 0);
+    }
+    (void)gpuarena__holds_settle(arena);
+}
+
+/* From now on allocations on this stream are a capture's. 0: no host memory, and nothing has changed. */
+static int gpuarena__capture_open(gpuarena *arena, gpuarena_stream stream, uint64_t *set)
+{
+    gpuarena__streams *streams = &arena->streams;
+    uint32_t home = *set ? gpuarena__set_find(arena, *set) : 0, under = gpuarena__stream_enter(arena, stream), at;
+    int is_new = !home;
+    if (!under) return 0;
+    streams->list[under].ref_count++;            /* so that it is nobody else's meanwhile */
+    if (is_new) {
+        home = gpuarena__stream_add(arena, GPUARENA_ANY_STREAM, streams->set_serial + 1);
+        if (home) streams->list[home].home = home;
+        if (home) streams->list[home].state = GPUARENA__CLOSED;
+    }
+    at = home ? gpuarena__stream_add(arena, streams->list[under].handle, streams->list[under].key) : 0;
+    if (!at) {
+        streams->list[under].ref_count--;
+        if (is_new && home) streams->list[home].home = 0;    /* vacant */
+        return 0;
+    }
+    streams->list[at].home = home;
+    streams->list[at].under = under;
+    streams->list[home].ref_count++;
+    streams->list[under].state = GPUARENA__COVERED;
+    streams->captured++;
+    if (is_new) *set = ++streams->set_serial;
+    return 1;
+}
+
+/* The capture on this record's stream has ended. */
+static void gpuarena__capture_close(gpuarena *arena, uint32_t at)
+{
+    gpuarena__stream *stream = &arena->streams.list[at];
+    stream->state = GPUARENA__CLOSED;
+    stream->ticket++;                            /* what blocks are used for in it, until the set's captures end */
+    arena->streams.list[stream->under].state = GPUARENA__OPEN;
+    arena->streams.captured--;
+    if (!gpuarena__set_is_open(arena, stream->home)) gpuarena__set_close(arena, stream->home);
+}
+
+/* The set's graphs are gone: its free blocks are the arena's, freed on a record's stream (0: quiet), and its
+   live ones ordinary. No capture into it goes on. */
+static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
+{
+    gpuarena__stream *list = arena->streams.list;
+    uint64_t ticket = to ? ++list[to].ticket : 0;
+    uint32_t at, index;
+    (void)gpuarena__set_move(arena, home, UINT64_MAX, to, ticket);
+    for (index = arena->held; index; index = gpuarena__node_at(arena, index)->use.bin.after) {
+        gpuarena__node *node = gpuarena__node_at(arena, index);
+        if (list[node->tag].home != home) continue;
+        list[node->tag].ref_count--;
+        list[node->parked ? 0 : to].ref_count++; /* what the device is waited for needs no other wait */
+        node->tag = node->parked ? 0 : to;
+        node->ticket = node->parked ? 0 : ticket;
+    }
+    for (at = 1; at < arena->streams.count; at++)
+        if (list[at].home == home && at != home) {
+            list[at].home = 0;
+            list[home].ref_count--;
+            arena->holds.owed -= list[at].owed;
+            list[at].owed = 0;
+        }
+    list[home].home = 0;                         /* vacant, when no block on hold goes there */
 }
 
 /* >>policy =============================================================================================
@@ -1912,12 +2842,189 @@ static void gpuarena__grow_undo(gpuarena *arena)
             && !gpuarena__range_release(arena, at, NULL, &ignored)) arena->stats.driver_error_count++;
 }
 
-/* Rung 1: what the constant-time search cannot see. */
+/* A hit: constant time. A request aligned above the unit looks for a block that serves it wherever it
+   starts. */
+GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, const gpuarena__want *want)
+{
+    uint64_t bytes = want->bytes + (want->alignment - arena->unit);
+    uint32_t index = 0;
+    if (!GPUARENA__LIKELY(want->alignment - arena->unit <= GPUARENA__MAX_BYTES - want->bytes)) return 0;
+    if (!GPUARENA__LIKELY(!arena->streams.many)) {
+        if (want->set) index = gpuarena__bin_search(arena->streams.list[want->set].bins, bytes);
+        if (!index && want->home) index = gpuarena__bin_search(arena->streams.list[want->home].bins, bytes);
+        if (index) return index;
+    }
+    return gpuarena__bin_search(&arena->bins, bytes);
+}
+
+/* The same without its haste: every free block that the request may have is looked at. */
+static uint32_t gpuarena__search(const gpuarena *arena, const gpuarena__want *want)
+{
+    const gpuarena__stream *list = arena->streams.list;
+    uint32_t index = gpuarena__bin_search_all(arena, list[want->set].bins, want->bytes, want->alignment);
+    if (!index && want->home)
+        index = gpuarena__bin_search_all(arena, list[want->home].bins, want->bytes, want->alignment);
+    return index ? index : gpuarena__bin_search_all(arena, &arena->bins, want->bytes, want->alignment);
+}
+
+/* ---- runs: free blocks side by side, of several streams, that would serve a request as one */
+
+enum { GPUARENA__NOT_FREE, GPUARENA__TO_HAND, GPUARENA__AFTER_STREAMS, GPUARENA__AFTER_DEVICE };
+
+/* What it takes for a request to have this node. */
+static uint32_t gpuarena__reach(const gpuarena *arena, const gpuarena__want *want, const gpuarena__node *node)
+{
+    const gpuarena__stream *stream;
+    uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set, takes = GPUARENA__AFTER_STREAMS, hold;
+    if (gpuarena__node_live(node)) return GPUARENA__NOT_FREE;
+    if (!node->set || node->set == want->set || (want->home && node->set == want->home)) return GPUARENA__TO_HAND;
+    stream = &arena->streams.list[set];
+    if (stream->home || want->home) return GPUARENA__NOT_FREE;       /* graphs' memory; or a graph is to be made */
+    if (node->parked || !want->set || stream->refused == arena->streams.pass) takes = GPUARENA__AFTER_DEVICE;
+    for (hold = node->hold; hold; hold = arena->holds.list[hold].next) {
+        stream = &arena->streams.list[arena->holds.list[hold].set];
+        if (stream->home) return GPUARENA__NOT_FREE;
+        if (stream->refused == arena->streams.pass) takes = GPUARENA__AFTER_DEVICE;
+    }
+    return takes;
+}
+
+/* The first node of the run that serves a request with the fewest bytes that must be waited for, then the
+   fewest in all; 0: none within this reach. O(blocks). */
+static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__want *want, uint32_t reach)
+{
+    uint64_t best_bytes = UINT64_MAX, best_foreign = UINT64_MAX, foreign = 0;
+    uint32_t at, index, first, best = 0;
+    gpuarena__node span = GPUARENA_INIT, rest;   /* the run so far: its address and size */
+    for (at = 0; at < arena->ranges.count; at++)
+        for (first = 0, index = arena->ranges.list[at].first; index;
+             index = gpuarena__node_at(arena, index)->next) {
+            const gpuarena__node *node = gpuarena__node_at(arena, index);
+            uint32_t takes = gpuarena__reach(arena, want, node);
+            if (takes == GPUARENA__NOT_FREE || takes > reach) {
+                first = 0;
+                continue;
+            }
+            if (!first) {
+                first = index;
+                span.address = node->address;
+                span.size = foreign = 0;
+            }
+            span.size += gpuarena__node_bytes(node);
+            if (takes > GPUARENA__TO_HAND) foreign += gpuarena__node_bytes(node);
+            for (;; span = rest) {               /* what it can do without at its front goes */
+                node = gpuarena__node_at(arena, first);
+                rest = span;
+                rest.address += gpuarena__node_bytes(node);
+                rest.size -= gpuarena__node_bytes(node);
+                if (!gpuarena__node_serves(&rest, want->bytes, want->alignment)) break;
+                if (gpuarena__reach(arena, want, node) > GPUARENA__TO_HAND) foreign -= gpuarena__node_bytes(node);
+                first = node->next;
+            }
+            if (!gpuarena__node_serves(&span, want->bytes, want->alignment) || foreign > best_foreign
+                || (foreign == best_foreign && span.size >= best_bytes)) continue;
+            best = first;
+            best_foreign = foreign;
+            best_bytes = span.size;
+        }
+    return best;
+}
+
+/* Makes the request's stream wait for all that was freed on another. 0: it cannot, in this pass. */
+static int gpuarena__wait_for(gpuarena *arena, const gpuarena__want *want, uint32_t set)
+{
+    gpuarena__stream *stream = &arena->streams.list[set];
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    int code;
+    if (set == want->set || stream->quiet == stream->ticket || stream->waited == arena->streams.pass) return 1;
+    stream->refused = arena->streams.pass;
+    if (!gpuarena__stream_record(arena, set, &ignored) || !stream->last_event) return 0;
+    code = arena->driver.events.stream_wait(&arena->driver, want->stream,
+                                            arena->events.list[stream->last_event].handle);
+    if (!gpuarena__driver_done(arena, code, &ignored)) {
+        arena->stats.event_error_count++;
+        return 0;
+    }
+    stream->refused = 0;
+    stream->waited = arena->streams.pass;
+    arena->stats.gpu_wait_count++;
+    return 1;
+}
+
+/* The same for all that a free node waits for. */
+static int gpuarena__wait_for_node(gpuarena *arena, const gpuarena__want *want, const gpuarena__node *node)
+{
+    uint32_t hold = node->hold;
+    if (node->set != GPUARENA__HELD) return !node->set || gpuarena__wait_for(arena, want, node->set);
+    for (; hold; hold = arena->holds.list[hold].next)
+        if (!gpuarena__wait_for(arena, want, arena->holds.list[hold].set)) return 0;
+    return !node->tag || gpuarena__wait_for(arena, want, node->tag);
+}
+
+/* Makes the run from this node on one block of the request's own, whose stream waits for what must be waited
+   for. 0: it cannot; nothing has moved. */
+static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__want *want, uint32_t first)
+{
+    gpuarena__node span = *gpuarena__node_at(arena, first);
+    uint32_t index = first;
+    uint64_t ticket = 0;
+    for (span.size = 0;; index = gpuarena__node_at(arena, index)->next) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        if (gpuarena__reach(arena, want, node) > GPUARENA__TO_HAND) {
+            if (!gpuarena__wait_for_node(arena, want, node)) return 0;
+            ticket = arena->streams.list[want->set].ticket + 1;
+        }
+        span.size += gpuarena__node_bytes(node);
+        if (gpuarena__node_serves(&span, want->bytes, want->alignment)) break;
+    }
+    if (ticket) arena->streams.list[want->set].ticket = ticket;
+    for (index = first;; index = gpuarena__node_at(arena, index)->next) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        if (node->set != want->set)
+            index = gpuarena__block_move(arena, index, want->set,
+                                         gpuarena__reach(arena, want, node) > GPUARENA__TO_HAND ? ticket : 0);
+        if (gpuarena__node_serves(gpuarena__node_at(arena, index), want->bytes, want->alignment)) return index;
+    }
+}
+
+/* ---- the rungs of a miss, in order. Each returns a binned free node that serves the request, or 0;
+   *obstacle says what kept it from growing. */
+
+/* What the constant-time search cannot see: the rest of its bins, and the stream's own blocks beside quiet
+   ones. */
+static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__want *want)
+{
+    uint32_t index = gpuarena__search(arena, want), first;
+    if (index || !arena->streams.many || !want->set) return index;
+    if (!gpuarena__has_blocks(arena, want->set) && !want->home) return 0;
+    first = gpuarena__run_find(arena, want, GPUARENA__TO_HAND);
+    return first ? gpuarena__run_take(arena, want, first) : 0;
+}
+
 static uint32_t gpuarena__rung_look(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
-    uint32_t index = gpuarena__bin_search_all(arena, &arena->bins, want->bytes, want->alignment);
+    uint32_t index = gpuarena__look(arena, want);
     (void)obstacle;
     arena->stats.look_count += index != 0;
+    return index;
+}
+
+/* Whether asking events may help: there is a run that waits for nothing else, and no capture forbids to
+   ask. */
+static int gpuarena__may_settle(const gpuarena *arena, const gpuarena__want *want)
+{
+    return arena->streams.many && !arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME
+        && gpuarena__run_find(arena, want, GPUARENA__AFTER_DEVICE) != 0;
+}
+
+/* Other streams' completed events make their blocks quiet. */
+static uint32_t gpuarena__rung_settle(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+{
+    uint32_t index;
+    (void)obstacle;
+    if (!gpuarena__may_settle(arena, want) || !gpuarena__settle(arena, want->set)) return 0;
+    index = gpuarena__look(arena, want);
+    arena->stats.settle_count += index != 0;
     return index;
 }
 
@@ -1939,7 +3046,7 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__want *want, 
     return 0;
 }
 
-/* Rung 2: a segment within the limit. */
+/* A segment within the limit. */
 static uint32_t gpuarena__rung_grow(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     uint64_t need = gpuarena__segment_bytes(arena, want), next;
@@ -1954,20 +3061,24 @@ static uint32_t gpuarena__rung_grow(gpuarena *arena, const gpuarena__want *want,
     return index;
 }
 
-/* Rung 3: idle segments back, just enough to make room, and growth by just what is needed. Where the limit
+/* Idle segments back, just enough to make room, and growth by just what is needed. Where the limit
    is in the way, nothing is released unless it helps; where the driver is, there is no telling without
    trying. */
 static uint32_t gpuarena__rung_release(gpuarena *arena, const gpuarena__want *want,
                                        gpuarena__obstacle *obstacle)
 {
     uint64_t need = gpuarena__segment_bytes(arena, want);
-    if (!need) return 0;
+    if (!need || obstacle->result != GPUARENA_OUT_OF_MEMORY) return 0;
     for (;;) {
         uint64_t idle = gpuarena__idle_bytes(arena), room = gpuarena__room(arena), give;
         uint32_t index;
         if (need > room && need - room > idle) need = gpuarena__tight_bytes(want);
         give = need > room ? need - room : gpuarena__min(idle, need);
         if (!idle || give > idle) return 0;      /* ends: idle falls in every round */
+        if (gpuarena__is_capturing(arena, obstacle)) {
+            if (!obstacle->code) gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_CAPTURE);
+            return 0;
+        }
         if (!gpuarena__range_release_to(arena, arena->stats.reserved_bytes - give, want->stream, obstacle))
             return 0;
         index = gpuarena__grow_for(arena, want, need, need, obstacle);
@@ -1975,34 +3086,84 @@ static uint32_t gpuarena__rung_release(gpuarena *arena, const gpuarena__want *wa
     }
 }
 
-/* The rungs of a miss, in order. Each returns a binned free node that serves the request, or 0 and, if it
-   asked for something, the obstacle it met. */
+/* For up to config.wait_ms by the driver's clock: as much of other streams' work may be done by then. */
+static uint32_t gpuarena__rung_poll(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+{
+    uint64_t span = (uint64_t)arena->config.wait_ms * 1000000u, begin, now, before = 0;
+    uint32_t index = 0, still = 0;
+    (void)obstacle;
+    if (!span || !gpuarena__may_settle(arena, want)) return 0;
+    begin = now = arena->driver.now_ns(&arena->driver);
+    while (!index && now - begin < span && still < 1000 && !arena->lost) {   /* ends: even if the clock stands */
+        if (gpuarena__settle(arena, want->set)) index = gpuarena__look(arena, want);
+        before = now;
+        now = arena->driver.now_ns(&arena->driver);
+        still = now == before ? still + 1 : 0;
+    }
+    arena->stats.wait_count += index != 0;
+    return index;
+}
+
+/* The request's stream is made to wait for the frees of others. */
+static uint32_t gpuarena__rung_steal(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint32_t index = 0, first;
+    int mode;
+    (void)obstacle;
+    if (!arena->streams.many || !want->set || want->home || arena->config.streams != GPUARENA_STREAMS_STEAL
+        || gpuarena__is_captured(arena, want->stream, &ignored)) return 0;
+    mode = gpuarena__relax(arena);
+    arena->streams.pass++;
+    while (!index && !arena->lost && (first = gpuarena__run_find(arena, want, GPUARENA__AFTER_STREAMS)) != 0)
+        index = gpuarena__run_take(arena, want, first);      /* ends: what cannot be waited for is marked */
+    if (index && arena->streams.list[want->set].key) (void)gpuarena__stream_record(arena, want->set, &ignored);
+    gpuarena__unrelax(arena, mode);
+    arena->stats.steal_count += index != 0;
+    return index;
+}
+
+/* The host waits for the whole device: nothing else tells when parked blocks are done with, or serves what
+   every stream is to use. */
+static uint32_t gpuarena__rung_wait(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint32_t index;
+    int mode, done;
+    (void)obstacle;
+    if (!arena->streams.ordered || want->home || !gpuarena__run_find(arena, want, GPUARENA__AFTER_DEVICE)
+        || gpuarena__is_capturing(arena, &ignored) || arena->lost) return 0;
+    mode = gpuarena__relax(arena);
+    done = gpuarena__driver_done(arena, arena->driver.events.device_wait(&arena->driver), &ignored);
+    gpuarena__unrelax(arena, mode);
+    if (!done) {
+        arena->stats.event_error_count++;
+        return 0;
+    }
+    arena->stats.gpu_wait_count++;
+    gpuarena__all_quiet(arena);
+    index = gpuarena__look(arena, want);
+    arena->stats.wait_count += index != 0;
+    return index;
+}
+
 typedef uint32_t gpuarena__rung(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle);
-static gpuarena__rung *const gpuarena__ladder[] = { gpuarena__rung_look, gpuarena__rung_grow,
-                                                    gpuarena__rung_release };
+static gpuarena__rung *const gpuarena__ladder[] = {
+    gpuarena__rung_look, gpuarena__rung_settle, gpuarena__rung_grow, gpuarena__rung_release, gpuarena__rung_poll,
+    gpuarena__rung_steal, gpuarena__rung_wait };
 
 static uint32_t gpuarena__miss(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
-    uint32_t rung, index;
-    for (rung = 0; rung < sizeof gpuarena__ladder / sizeof *gpuarena__ladder; rung++) {
+    uint32_t rung, index = 0;
+    for (rung = 0; rung < sizeof gpuarena__ladder / sizeof *gpuarena__ladder && !index; rung++) {
         if (rung && want->flags & GPUARENA_ALLOC_TRY) {
             gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TRY_ONLY);
             return 0;
         }
         index = gpuarena__ladder[rung](arena, want, obstacle);
-        if (index) return index;
-        if (obstacle->result != GPUARENA_OK && obstacle->result != GPUARENA_OUT_OF_MEMORY) return 0;
+        if (!index && gpuarena__is_lost(arena, obstacle)) return 0;
     }
-    return 0;
-}
-
-/* A hit: constant time. A request aligned above the unit looks for a block that serves it wherever it
-   starts. */
-GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, const gpuarena__want *want)
-{
-    uint64_t lead = want->alignment - arena->unit;
-    if (!GPUARENA__LIKELY(lead <= GPUARENA__MAX_BYTES - want->bytes)) return 0;
-    return gpuarena__bin_search(&arena->bins, want->bytes + lead);
+    return index;
 }
 
 /* Checks a request. 1, and *want; 0 and an obstacle: refused before anything is looked at. */
@@ -2011,7 +3172,8 @@ GPUARENA__INLINE int gpuarena__want_make(const gpuarena *arena, const gpuarena_r
 {
     uint64_t alignment = request->alignment_bytes;
     want->bytes = 0;
-    if ((alignment & (alignment - 1)) != 0 || request->flags & ~GPUARENA_ALLOC_TRY) {
+    if (!GPUARENA__LIKELY((alignment & (alignment - 1)) == 0 && !(request->flags & ~GPUARENA_ALLOC_TRY)
+                          && request->stream != GPUARENA_OWN_STREAM)) {
         gpuarena__obstruct(obstacle, GPUARENA_INVALID_ARGUMENT, GPUARENA_REASON_NONE);
         return 0;
     }
@@ -2020,6 +3182,7 @@ GPUARENA__INLINE int gpuarena__want_make(const gpuarena *arena, const gpuarena_r
     want->stream = request->stream;
     want->tag = request->tag;
     want->flags = request->flags;
+    want->set = want->home = 0;
     if (request->bytes > GPUARENA__MAX_BYTES) {
         gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
         return 0;
@@ -2032,21 +3195,34 @@ GPUARENA__INLINE int gpuarena__want_make(const gpuarena *arena, const gpuarena_r
 /* The limit was lowered below what is reserved: that must fall first. */
 static int gpuarena__drained(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
-    if (!(want->flags & GPUARENA_ALLOC_TRY)
-        && !gpuarena__range_release_to(arena, arena->limit, want->stream, obstacle)) return 0;
-    if (arena->stats.reserved_bytes <= arena->limit) return 1;
-    gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_OVER_LIMIT);
+    int released = want->flags & GPUARENA_ALLOC_TRY
+        || gpuarena__range_release_to(arena, arena->limit, want->stream, obstacle);
+    if (released && arena->stats.reserved_bytes <= arena->limit) return 1;
+    if (released) gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_OVER_LIMIT);
+    if (obstacle->result == GPUARENA_CAPTURE && !obstacle->code)
+        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_CAPTURE);
     return 0;
 }
 
+/* Finds out whose blocks may serve the request beside the quiet ones. Memory for every stream is none's; but
+   what waits for the only stream so far must then be told from what does not. 0: no host memory. */
+GPUARENA__INLINE int gpuarena__want_stream(gpuarena *arena, gpuarena__want *want)
+{
+    if (!GPUARENA__LIKELY(want->stream != GPUARENA_ANY_STREAM)) return gpuarena__streams_part(arena);
+    want->set = gpuarena__stream_enter(arena, want->stream);
+    want->home = arena->streams.list[want->set].home;
+    return want->set != 0 && (!want->home || gpuarena__holds_reserve(arena));
+}
+
 /* The way of one allocation. Returns the live node, or 0 and an obstacle. */
-static uint32_t gpuarena__allocate(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     uint32_t index;
     if (!GPUARENA__LIKELY(arena->stats.reserved_bytes <= arena->limit)
         && !gpuarena__drained(arena, want, obstacle))
         return 0;
-    if (!gpuarena__nodes_reserve(arena, 2) || !gpuarena__lookup_reserve(arena)) {
+    if (!gpuarena__nodes_reserve(arena, 2) || !gpuarena__lookup_reserve(arena)
+        || !gpuarena__want_stream(arena, want)) {
         gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
         return 0;
     }
@@ -2057,15 +3233,15 @@ static uint32_t gpuarena__allocate(gpuarena *arena, const gpuarena__want *want, 
 
 /* >>stats =========================================================================================== */
 
-/* The longest free block: it lies in the highest occupied class. */
-static uint64_t gpuarena__largest_free(const gpuarena *arena)
+/* The longest block of one set of bins. */
+static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__bins *bins)
 {
     const gpuarena__class *held;
     uint64_t largest = 0;
     uint32_t octave, index, slot;
-    if (!arena->bins.octaves) return 0;
-    octave = gpuarena__highest_bit(arena->bins.octaves);
-    held = &arena->bins.classes[octave * 8 + gpuarena__highest_bit(arena->bins.slots[octave]) / 8];
+    if (!bins->octaves) return 0;
+    octave = gpuarena__highest_bit(bins->octaves);
+    held = &bins->classes[octave * 8 + gpuarena__highest_bit(bins->slots[octave]) / 8];
     for (slot = 0; slot < 8; slot++)
         if (held->digests >> (8 * slot) & 255)
             largest = gpuarena__max(largest, gpuarena__node_at(arena, held->nodes[slot])->size);
@@ -2074,11 +3250,29 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
     return largest;
 }
 
+/* The longest run of free blocks, whatever they wait for: what is one block when all work is done. Of those
+   that capture sets keep, none. */
+static uint64_t gpuarena__largest_free(const gpuarena *arena)
+{
+    uint64_t largest = 0, run;
+    uint32_t at, index;
+    if (!arena->streams.many && !arena->held) return gpuarena__largest_binned(arena, &arena->bins);
+    for (at = 0; at < arena->ranges.count; at++)
+        for (run = 0, index = arena->ranges.list[at].first; index;
+             index = gpuarena__node_at(arena, index)->next) {
+            const gpuarena__node *node = gpuarena__node_at(arena, index);
+            uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set;
+            run = gpuarena__node_live(node) || arena->streams.list[set].home ? 0 : run + gpuarena__node_bytes(node);
+            largest = gpuarena__max(largest, run);
+        }
+    return largest;
+}
+
 static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
 {
     gpuarena_stats stats = arena->stats;
     stats.slack_bytes = stats.live_bytes - stats.requested_bytes;
-    stats.cached_bytes = stats.reserved_bytes - stats.live_bytes;
+    stats.cached_bytes = stats.reserved_bytes - stats.live_bytes - stats.pending_bytes;
     stats.limit_bytes = arena->limit;
     stats.largest_free_bytes = gpuarena__largest_free(arena);
     stats.host_bytes = arena->host_bytes;
@@ -2113,7 +3307,8 @@ static gpuarena_failure gpuarena__failure_begin(const gpuarena *arena, gpuarena_
     failure.result = result;
     if (!arena) return failure;
     failure.live_bytes = arena->stats.live_bytes;
-    failure.cached_bytes = arena->stats.reserved_bytes - arena->stats.live_bytes;
+    failure.pending_bytes = arena->stats.pending_bytes;
+    failure.cached_bytes = arena->stats.reserved_bytes - arena->stats.live_bytes - failure.pending_bytes;
     failure.reserved_bytes = arena->stats.reserved_bytes;
     failure.limit_bytes = arena->limit;
     failure.largest_free_bytes = gpuarena__largest_free(arena);
@@ -2166,14 +3361,12 @@ static gpuarena_result gpuarena__fail_detail(gpuarena *arena, gpuarena_result re
 static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuarena__obstacle *obstacle)
 {
     gpuarena_failure failure = gpuarena__failure_begin(arena, obstacle->result);
+    gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail);
     const char *name = obstacle->code && arena->driver.code_name
         ? arena->driver.code_name(&arena->driver, obstacle->code) : NULL;
     failure.reason = obstacle->reason;
     failure.driver_code = obstacle->code;
-    if (name) {
-        gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail);
-        gpuarena__put(&out, "%s", name);
-    }
+    gpuarena__put(&out, "%s", name ? name : "");
     return failure;
 }
 
@@ -2209,152 +3402,141 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
     failure->missing_bytes = need > failure->device_free_bytes ? need - failure->device_free_bytes : need;
 }
 
+/* Whether a run would serve the request, could it be waited for. */
+static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__want *want)
+{
+    gpuarena__want plain = *want;
+    plain.home = 0;                              /* as if there were no capture */
+    return gpuarena__run_find(arena, &plain, GPUARENA__AFTER_DEVICE) != 0;
+}
+
 /* An allocation failed for want of memory: why, and by how much. */
-static gpuarena_result gpuarena__fail_memory(gpuarena *arena, const gpuarena__want *want,
-                                             const gpuarena__obstacle *obstacle)
+static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena__want *want,
+                                                 const gpuarena__obstacle *obstacle)
 {
     gpuarena_failure failure = gpuarena__failure_of(arena, obstacle);
     uint64_t span = want->bytes + (want->alignment - arena->unit),
              need = gpuarena__segment_bytes(arena, want);
     int drained = arena->stats.reserved_bytes <= arena->limit;
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
     failure.requested_bytes = want->requested;
     gpuarena__failure_measure(arena, &failure, need);
     if (failure.reason == GPUARENA_REASON_OVER_LIMIT && !drained) /* it must at least hold what is held */
-        failure.missing_bytes = gpuarena__bin_search_all(arena, &arena->bins, want->bytes, want->alignment)
+        failure.missing_bytes = gpuarena__search(arena, want)
             ? arena->stats.reserved_bytes - arena->limit
             : gpuarena__max(failure.missing_bytes, arena->stats.reserved_bytes - arena->limit);
-    if (drained && failure.cached_bytes >= want->bytes && failure.reason != GPUARENA_REASON_TRY_ONLY
-        && failure.reason != GPUARENA_REASON_TOO_LARGE) {
+    if (!drained || failure.reason == GPUARENA_REASON_TRY_ONLY || failure.reason == GPUARENA_REASON_TOO_LARGE
+        || failure.reason == GPUARENA_REASON_CAPTURE) return failure;
+    if (failure.cached_bytes + failure.pending_bytes < want->bytes) return failure;
+    if (gpuarena__is_waiting(arena, want)) {
+        failure.reason =
+            gpuarena__is_capturing(arena, &ignored) ? GPUARENA_REASON_CAPTURE : GPUARENA_REASON_PENDING;
+        failure.missing_bytes = 0;
+    } else {
         failure.reason = GPUARENA_REASON_FRAGMENTED;
         failure.missing_bytes = span - gpuarena__min(span, failure.largest_free_bytes);
     }
-    return gpuarena__fail(arena, &failure, want->stream);
+    return failure;
 }
 
-static void gpuarena__say_code(gpuarena__text *out, const gpuarena_failure *failure)
-{
-    gpuarena__put(out, "code %d%s%s", (int)failure->driver_code, failure->detail[0] ? ", " : "",
-                  failure->detail);
-}
+/* ---- in words. A sentence may name figures of the failure, as $limit, and pieces that depend on it. */
 
 /* What kept the arena from growing, where growing would have made up for fragmentation. */
-static void gpuarena__say_no_growth(gpuarena__text *out, const gpuarena_failure *failure)
+static const char *gpuarena__words_of_growth(const gpuarena_failure *failure)
 {
-    if (failure->driver_code) {
-        gpuarena__put(out, "; the driver refused more (");
-        gpuarena__say_code(out, failure);
-        gpuarena__put(out, "); free device memory elsewhere");
-    } else if (failure->device_free_bytes || failure->limit_bytes == GPUARENA_NO_LIMIT)
-        gpuarena__put(out, "; the headroom forbids growth; lower it");
-    else {
-        gpuarena__put(out, "; the limit of ");
-        gpuarena__put_bytes(out, failure->limit_bytes);
-        gpuarena__put(out, " forbids growth; raise it");
-    }
+    if (failure->driver_code) return "the driver refused more ($code); free device memory elsewhere";
+    if (failure->device_free_bytes || failure->limit_bytes == GPUARENA_NO_LIMIT)
+        return "the headroom forbids growth; lower it";
+    return "the limit of $limit forbids growth; raise it";
 }
 
-static void gpuarena__say_memory(gpuarena__text *out, const gpuarena_failure *failure)
+static const char *gpuarena__words_of_reason(gpuarena_reason reason)
 {
-    switch (failure->reason) {
+    switch (reason) {
     case GPUARENA_REASON_OVER_LIMIT:
-        gpuarena__put(out, " would pass the limit of ");
-        gpuarena__put_bytes(out, failure->limit_bytes);
-        gpuarena__put(out, "; raise it by ");
-        gpuarena__put_bytes(out, failure->missing_bytes);
-        gpuarena__put(out, ", or free as much");
-        break;
+        return "$requested would pass the limit of $limit; raise it by $missing, or free as much";
     case GPUARENA_REASON_FRAGMENTED:
-        gpuarena__put(out, " fit in no single free block, though enough is free: the longest is ");
-        gpuarena__put_bytes(out, failure->largest_free_bytes);
-        gpuarena__put(out, ", short by ");
-        gpuarena__put_bytes(out, failure->missing_bytes);
-        gpuarena__say_no_growth(out, failure);
-        gpuarena__put(out, ", or allocate large blocks first");
-        break;
+        return "$requested fit in no single free block, though enough is free: the longest is $largest_free, "
+               "short by $missing; $growth, or allocate large blocks first";
+    case GPUARENA_REASON_PENDING:
+        return "$requested are free, but the GPU may use them still: $pending wait for streams, and cannot be "
+               "waited for; synchronise, or allow streams=steal";
+    case GPUARENA_REASON_CAPTURE:
+        return "$requested are free or could be made so, but not while a stream is captured into a graph; "
+               "allocate before the capture";
     case GPUARENA_REASON_HEADROOM:
-        gpuarena__put(out, " would leave less than the headroom to others: the device has ");
-        gpuarena__put_bytes(out, failure->device_free_bytes);
-        gpuarena__put(out, " free; ");
-        gpuarena__put_bytes(out, failure->missing_bytes);
-        gpuarena__put(out, " more, or a smaller headroom, would do");
-        break;
+        return "$requested would leave less than the headroom to others: the device has $device_free free; "
+               "$missing more, or a smaller headroom, would do";
     case GPUARENA_REASON_DRIVER_REFUSED:
-        gpuarena__put(out, " were refused by the driver (");
-        gpuarena__say_code(out, failure);
-        gpuarena__put(out, "), which reports ");
-        gpuarena__put_bytes(out, failure->device_free_bytes);
-        gpuarena__put(out, " free on the device; another ");
-        gpuarena__put_bytes(out, failure->missing_bytes);
-        gpuarena__put(out, " of device memory would do");
-        break;
+        return "$requested were refused by the driver ($code), which reports $device_free free on the "
+               "device; another $missing of device memory would do";
     case GPUARENA_REASON_TOO_LARGE:
-        gpuarena__put(out, " are more than any arena can hold; check the size");
-        break;
+        return "$requested are more than any arena can hold; check the size";
     case GPUARENA_REASON_TRY_ONLY:
-        gpuarena__put(out,
-                      " are not free in one piece, and GPUARENA_ALLOC_TRY forbids growth; ask without it");
-        break;
-    default: gpuarena__put(out, " could not be had (%s)", gpuarena__reason_text(failure->reason)); break;
+        return "$requested are not free in one piece, and GPUARENA_ALLOC_TRY forbids growth; ask without it";
+    default: return "$requested could not be had ($reason)";
     }
 }
 
-static void gpuarena__say_pointer(gpuarena__text *out, const gpuarena_failure *failure, const char *what)
+static const char *gpuarena__words_of(const gpuarena_failure *failure)
 {
-    gpuarena__put(out, "%s", what);
+    switch (failure->result) {
+    case GPUARENA_OK: return "nothing has failed";
+    case GPUARENA_OUT_OF_MEMORY: return gpuarena__words_of_reason(failure->reason);
+    case GPUARENA_HOST_MEMORY:
+        return "no host memory for the arena's bookkeeping; nothing on the device has changed";
+    case GPUARENA_DOUBLE_FREE: return "the pointer's memory is free already$place";
+    case GPUARENA_FOREIGN_POINTER: return "the pointer is in no arena$place";
+    case GPUARENA_INTERIOR_POINTER: return "the pointer is inside a block, not its base; free the base$place";
+    case GPUARENA_WRONG_ARENA: return "the pointer is another arena's; free it there$place";
+    case GPUARENA_STILL_IN_USE:
+        if (failure->detail[0]) return "$detail; call gpuarena_capture_release before gpuarena_destroy";
+        return "$live are still live; free them, or call gpuarena_reset, before gpuarena_destroy";
+    case GPUARENA_REENTRANT:
+        return "called from a callback of the same arena, which holds its lock; call after it returns";
+    case GPUARENA_DEVICE_LOST: return "the device is lost (driver $code); end the process and start again";
+    case GPUARENA_DRIVER_ERROR:
+        return "the driver failed or gave nonsense ($code); the arena is as it was, and the call may be "
+               "tried again";
+    case GPUARENA_FORKED:
+        return failure->detail[0] ? "$detail"
+               : "the arena is that of the process from which this one was forked; make one here";
+    default: return failure->detail[0] ? "$result: $detail" : "$result";
+    }
+}
+
+/* What is known of a pointer. */
+static void gpuarena__say_place(gpuarena__text *out, const gpuarena_failure *failure)
+{
+    int live = failure->block.state == GPUARENA_STATE_LIVE;
     if (failure->detail[0]) gpuarena__put(out, " (%s)", failure->detail);
     if (!failure->block.ptr) return;
-    gpuarena__put(out, "; it lies in a %s block of ",
-                  failure->block.state == GPUARENA_STATE_LIVE ? "live" : "free");
+    gpuarena__put(out, "; it lies in a %s block of ", live ? "live" : "free");
     gpuarena__put_bytes(out, failure->block.bytes);
 }
 
-static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure)
+static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure, const char *words)
 {
-    switch (failure->result) {
-    case GPUARENA_OK: gpuarena__put(out, "nothing has failed"); break;
-    case GPUARENA_OUT_OF_MEMORY:
-        gpuarena__put_bytes(out, failure->requested_bytes);
-        gpuarena__say_memory(out, failure);
-        break;
-    case GPUARENA_HOST_MEMORY:
-        gpuarena__put(out, "no host memory for the arena's bookkeeping; nothing on the device has changed");
-        break;
-    case GPUARENA_DOUBLE_FREE:
-        gpuarena__say_pointer(out, failure, "the pointer's memory is free already");
-        break;
-    case GPUARENA_FOREIGN_POINTER: gpuarena__say_pointer(out, failure, "the pointer is in no arena"); break;
-    case GPUARENA_INTERIOR_POINTER:
-        gpuarena__say_pointer(out, failure, "the pointer is inside a block, not its base; free the base");
-        break;
-    case GPUARENA_WRONG_ARENA:
-        gpuarena__say_pointer(out, failure, "the pointer is another arena's; free it there");
-        break;
-    case GPUARENA_STILL_IN_USE:
-        gpuarena__put_bytes(out, failure->live_bytes);
-        gpuarena__put(out, " are still live; free them, or call gpuarena_reset, before gpuarena_destroy");
-        break;
-    case GPUARENA_REENTRANT:
-        gpuarena__put(
-            out, "called from a callback of the same arena, which holds its lock; call after it returns");
-        break;
-    case GPUARENA_DEVICE_LOST:
-        gpuarena__put(out, "the device is lost (driver ");
-        gpuarena__say_code(out, failure);
-        gpuarena__put(out, "); end the process and start again");
-        break;
-    case GPUARENA_DRIVER_ERROR:
-        gpuarena__put(out, "the driver failed or gave nonsense (");
-        gpuarena__say_code(out, failure);
-        gpuarena__put(out, "); the arena is as it was, and the call may be tried again");
-        break;
-    case GPUARENA_FORKED:
-        gpuarena__put(out, "%s", failure->detail[0] ? failure->detail
-                      : "the arena is that of the process from which this one was forked; make one here");
-        break;
-    default:
-        gpuarena__put(out, "%s", gpuarena__result_text(failure->result));
-        if (failure->detail[0]) gpuarena__put(out, ": %s", failure->detail);
-        break;
+    const char *detail = failure->detail;
+    gpuarena__piece rest;
+    rest.begin = words;
+    rest.end = words + strlen(words);
+    while (rest.begin < rest.end) {
+        if (gpuarena__piece_skip(&rest, "$code"))
+            gpuarena__put(out, "code %d%s%s", (int)failure->driver_code, detail[0] ? ", " : "", detail);
+#define X(name) \
+        else if (gpuarena__piece_skip(&rest, "$" #name)) gpuarena__put_bytes(out, failure->name##_bytes);
+        X(requested) X(missing) X(live) X(pending) X(limit) X(largest_free) X(device_free)
+#undef X
+        else if (gpuarena__piece_skip(&rest, "$growth"))
+            gpuarena__say(out, failure, gpuarena__words_of_growth(failure));
+        else if (gpuarena__piece_skip(&rest, "$place")) gpuarena__say_place(out, failure);
+        else if (gpuarena__piece_skip(&rest, "$detail")) gpuarena__put(out, "%s", detail);
+        else if (gpuarena__piece_skip(&rest, "$result"))
+            gpuarena__put(out, "%s", gpuarena__result_text(failure->result));
+        else if (gpuarena__piece_skip(&rest, "$reason"))
+            gpuarena__put(out, "%s", gpuarena__reason_text(failure->reason));
+        else gpuarena__put(out, "%c", *rest.begin++);
     }
 }
 
@@ -2385,8 +3567,7 @@ typedef struct gpuarena__writer {
     gpuarena_result result;
 } gpuarena__writer;
 
-static void gpuarena__write(gpuarena__writer *writer, const char *format, ...) GPUARENA__PRINTF(2, 3);
-static void gpuarena__write(gpuarena__writer *writer, const char *format, ...)
+GPUARENA__PRINTF(2, 3) static void gpuarena__write(gpuarena__writer *writer, const char *format, ...)
 {
     char line[768];                              /* longer than any one piece: checked by the assertion */
     int length;
@@ -2424,16 +3605,11 @@ static void gpuarena__report_text(const gpuarena *arena, const char *config, gpu
     gpuarena_stats stats = gpuarena__stats_now(arena);
     uint32_t at, index;
     gpuarena__write(writer, "arena %s (%s)\n", arena->config.name, config);
-    gpuarena__write_size(writer, "requested", stats.requested_bytes);
-    gpuarena__write_size(writer, "+ slack", stats.slack_bytes);
-    gpuarena__write_size(writer, "= live", stats.live_bytes);
-    gpuarena__write_size(writer, "+ pending", stats.pending_bytes);
-    gpuarena__write_size(writer, "+ cached", stats.cached_bytes);
-    gpuarena__write_size(writer, "+ children", stats.children_bytes);
-    gpuarena__write_size(writer, "= reserved", stats.reserved_bytes);
-    gpuarena__write_size(writer, "limit", stats.limit_bytes);
-    gpuarena__write_size(writer, "largest free", stats.largest_free_bytes);
-    gpuarena__write_size(writer, "peak", stats.reserved_peak_bytes);
+#define X(label, name) gpuarena__write_size(writer, label, stats.name##_bytes);
+    X("requested", requested) X("+ slack", slack) X("= live", live)
+    X("+ pending", pending) X("+ cached", cached) X("+ children", children) X("= reserved", reserved)
+    X("limit", limit) X("largest free", largest_free) X("peak", reserved_peak)
+#undef X
     gpuarena__write(writer, "  %" PRIu64 " live blocks, %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64
                     " failures, %" PRIu64 " misuses, %" PRIu64 " driver calls\n", stats.live_count,
                     stats.alloc_count, stats.free_count, stats.fail_count, stats.misuse_count,
@@ -2462,7 +3638,8 @@ static void gpuarena__json_segment(const gpuarena *arena, const gpuarena__range 
         gpuarena_block block = gpuarena__block_describe(arena, index);
         gpuarena__write(writer, "%s\n{\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"state\":\"%s\"",
                         index == range->first ? "" : ",", gpuarena__address(block.ptr) - range->address,
-                        block.bytes, block.state == GPUARENA_STATE_LIVE ? "live" : "free");
+                        block.bytes, block.state == GPUARENA_STATE_LIVE ? "live"
+                                     : block.state == GPUARENA_STATE_PENDING ? "pending" : "free");
         if (block.state == GPUARENA_STATE_LIVE)
             gpuarena__write(writer, ",\"requested\":%" PRIu64 ",\"serial\":%" PRIu64 ",\"tag\":%" PRIu32,
                             block.requested_bytes, block.serial, block.tag);
@@ -2497,47 +3674,76 @@ static void gpuarena__report_json(const gpuarena *arena, const char *config, gpu
 /* >>check ==============================================================================================
    Every invariant that the structs state, in one pass a structure; the first violated one is named. */
 
-static int gpuarena__check_fails(gpuarena__text *out, int violated, const char *name, uint64_t where)
+/* For functions that answer 1, or name in *out what is violated and answer 0: the latter. */
+#define GPUARENA__NEVER(violated, name, where) \
+    if (violated) return gpuarena__broken(out, name, where)
+
+static int gpuarena__broken(gpuarena__text *out, const char *name, uint64_t where)
 {
-    if (violated) gpuarena__put(out, "%s (at %" PRIu64 ")", name, where);
-    return violated;
+    gpuarena__put(out, "%s (at %" PRIu64 ")", name, where);
+    return 0;
 }
 
-/* What a link or a table names must be a node before it may be read. 1: it is none. */
-static int gpuarena__check_wild(const gpuarena *arena, uint32_t index, uint64_t where, gpuarena__text *out)
+/* What a link or a table names must be a node before it may be read. */
+static int gpuarena__check_link(const gpuarena *arena, uint32_t index, uint64_t where, gpuarena__text *out)
 {
-    return gpuarena__check_fails(out, index >> GPUARENA__CHUNK_LOG2 >= arena->nodes.chunk_count,
-                                 "a link leads to no block", where);
+    GPUARENA__NEVER(index >> GPUARENA__CHUNK_LOG2 >= arena->nodes.chunk_count,
+                    "a link leads to no block", where);
+    return 1;
 }
 
 typedef struct gpuarena__tally {
-    uint64_t live_bytes, requested_bytes, live_count, free_count, reserved_bytes;
+    uint64_t live_bytes, requested_bytes, live_count, free_count, reserved_bytes, pending_bytes, held_count;
+    uint64_t ref_count, hold_count;              /* of streams' records */
 } gpuarena__tally;
+
+/* What a block waits for beside its set, and what keeps records from being another's. */
+static int gpuarena__check_holds(const gpuarena *arena, uint32_t index, gpuarena__tally *tally,
+                                 gpuarena__text *out)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    int live = gpuarena__node_live(node), held = !live && node->set == GPUARENA__HELD;
+    uint32_t set = held ? node->tag : node->set, hold = node->hold, count = 0;
+    GPUARENA__NEVER(set >= arena->streams.count || node->ticket > arena->streams.list[set].ticket,
+                    "a block is of no stream that there is", index);
+    GPUARENA__NEVER(hold && !live && !held, "a free block in a bin is on hold", index);
+    tally->ref_count += live || held;
+    tally->held_count += held != 0;
+    for (; hold; hold = arena->holds.list[hold].next) {
+        GPUARENA__NEVER(hold >= arena->holds.count || ++count > arena->holds.count,
+                        "a block's uses lead nowhere", index);
+        GPUARENA__NEVER(arena->holds.list[hold].set >= arena->streams.count
+                        || (arena->holds.list[hold].ticket == 0) != live, "a use is of no stream", hold);
+        if (live) tally->ref_count++;
+        else tally->hold_count++;
+    }
+    return 1;
+}
 
 static int gpuarena__check_free_node(const gpuarena *arena, uint32_t index, gpuarena__text *out)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint32_t at = node->use.bin.at;
-    if (node->size & GPUARENA__OVERFLOW) return 1;           /* its list is walked with the bins */
-    return !gpuarena__check_fails(out, at / 8 != gpuarena__bin_of(node->size).number,
-                                  "a free block is in the bin of another size", index)
-        && !gpuarena__check_fails(out, arena->bins.classes[at / 8].nodes[at % 8] != index,
-                                  "a free block is not in its slot", index);
+    const gpuarena__bins *bins;
+    if (node->set == GPUARENA__HELD || node->size & GPUARENA__OVERFLOW) return 1;  /* lists: walked later */
+    bins = arena->streams.list[node->set].bins;
+    GPUARENA__NEVER(at / 8 != gpuarena__bin_of(node->size).number,
+                    "a free block is in the bin of another size", index);
+    GPUARENA__NEVER(bins->classes[at / 8].nodes[at % 8] != index, "a free block is not in its slot", index);
+    return 1;
 }
 
 static int gpuarena__check_live_node(const gpuarena *arena, uint32_t index, gpuarena__text *out)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint32_t slot = gpuarena__lookup_find(arena, node->address);
-    uint64_t bytes = gpuarena__node_bytes(node);
-    if (gpuarena__check_fails(out,
-                              slot >> arena->lookup.capacity_log2 != 0 || arena->lookup.table[slot] != index,
-                              "a live block is not found by its address", index))
-        return 0;
-    if (gpuarena__check_fails(out, !node->use.requested || node->use.requested > bytes,
-                              "a live block is smaller than its request", index)) return 0;
-    return !gpuarena__check_fails(out, !node->serial || node->serial > arena->serial,
-                                  "a live block's serial was never given", index);
+    GPUARENA__NEVER(slot >> arena->lookup.capacity_log2 != 0 || arena->lookup.table[slot] != index,
+                    "a live block is not found by its address", index);
+    GPUARENA__NEVER(!node->use.requested || node->use.requested > gpuarena__node_bytes(node),
+                    "a live block is smaller than its request", index);
+    GPUARENA__NEVER(!node->serial || node->serial > arena->serial,
+                    "a live block's serial was never given", index);
+    return 1;
 }
 
 /* One node in its place: behind `prev`, at `address`. */
@@ -2549,18 +3755,14 @@ static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *ra
     uint32_t anchor =
         range->anchors[(address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2)];
     int starts_page = !prev || !gpuarena__same_page(before->address, address);
-    if (gpuarena__check_fails(out, node->address != address || node->prev != prev,
-                              "blocks do not tile a segment", index)
-        || gpuarena__check_fails(
-            out, !bytes || bytes % arena->unit || bytes > range->bytes - (address - range->address),
-            "a block has a size that cannot be", index)
-        || gpuarena__check_fails(out, bits && bits != GPUARENA__LIVE && bits != GPUARENA__OVERFLOW,
-                                 "a block has a state that cannot be", index)
-        || gpuarena__check_fails(out, starts_page ? anchor != index : anchor == index, "an anchor is wrong",
-                                 index)
-        || gpuarena__check_fails(out, prev && !gpuarena__node_live(node) && !gpuarena__node_live(before),
-                                 "two free blocks are neighbours", index))
-        return 0;
+    GPUARENA__NEVER(node->address != address || node->prev != prev, "blocks do not tile a segment", index);
+    GPUARENA__NEVER(!bytes || bytes % arena->unit || bytes > range->bytes - (address - range->address),
+                    "a block has a size that cannot be", index);
+    GPUARENA__NEVER(bits && bits != GPUARENA__LIVE && bits != GPUARENA__OVERFLOW,
+                    "a block has a state that cannot be", index);
+    GPUARENA__NEVER(starts_page != (anchor == index), "an anchor is wrong", index);
+    GPUARENA__NEVER(prev && gpuarena__may_merge(arena, before, node),
+                    "two free blocks are neighbours", index);
     return gpuarena__node_live(node) ? gpuarena__check_live_node(arena, index, out)
                                      : gpuarena__check_free_node(arena, index, out);
 }
@@ -2571,7 +3773,8 @@ static int gpuarena__check_anchors(const gpuarena__range *range, uint32_t pages_
     size_t page, pages = gpuarena__anchor_bytes(range->bytes) / sizeof *range->anchors;
     for (page = 0; page < pages; page++)
         if (range->anchors[page]) pages_started--;
-    return !gpuarena__check_fails(out, pages_started != 0, "an anchor is left over", range->first);
+    GPUARENA__NEVER(pages_started != 0, "an anchor is left over", range->first);
+    return 1;
 }
 
 static int gpuarena__check_range(const gpuarena *arena, uint32_t at, gpuarena__tally *tally,
@@ -2580,88 +3783,124 @@ static int gpuarena__check_range(const gpuarena *arena, uint32_t at, gpuarena__t
     const gpuarena__range *range = &arena->ranges.list[at];
     uint64_t address = range->address, end = address + range->bytes;
     uint32_t index = range->first, prev = 0, pages_started = 0;
-    if (gpuarena__check_fails(
-            out, range->bytes % GPUARENA__GRANULE || address & (arena->unit - 1) || end < address,
-            "a segment has a size or base that cannot be", at)
-        || gpuarena__check_fails(out, at && address < range[-1].address + range[-1].bytes,
-                                 "segments overlap or are out of order", at))
-        return 0;
+    GPUARENA__NEVER(range->bytes % GPUARENA__GRANULE || address & (arena->unit - 1) || end < address,
+                    "a segment has a size or base that cannot be", at);
+    GPUARENA__NEVER(at && address < range[-1].address + range[-1].bytes,
+                    "segments overlap or are out of order", at);
     while (index) {
         const gpuarena__node *node;
-        if (gpuarena__check_wild(arena, index, prev, out)) return 0;
+        if (!gpuarena__check_link(arena, index, prev, out)) return 0;
         node = gpuarena__node_at(arena, index);
-        if (gpuarena__check_fails(out, address >= end, "blocks go past the end of their segment", at)
+        GPUARENA__NEVER(address >= end, "blocks go past the end of their segment", at);
+        if (!gpuarena__check_holds(arena, index, tally, out)
             || !gpuarena__check_node(arena, range, index, prev, address, out)) return 0;
         if (gpuarena__node_live(node)) {
             tally->live_count++;
             tally->live_bytes += gpuarena__node_bytes(node);
             tally->requested_bytes += node->use.requested;
-        } else tally->free_count++;
+        } else {
+            tally->free_count++;
+            if (node->set) tally->pending_bytes += gpuarena__node_bytes(node);
+        }
         pages_started += !prev || !gpuarena__same_page(gpuarena__node_at(arena, prev)->address, address);
         address += gpuarena__node_bytes(node);
         prev = index;
         index = node->next;
     }
     tally->reserved_bytes += range->bytes;
-    return !gpuarena__check_fails(out, address != end, "blocks end before their segment does", at)
-        && gpuarena__check_anchors(range, pages_started, out);
+    GPUARENA__NEVER(address != end, "blocks end before their segment does", at);
+    return gpuarena__check_anchors(range, pages_started, out);
 }
 
-static int gpuarena__check_slots(const gpuarena *arena, uint32_t number, uint32_t taken, uint64_t *binned,
-                                 gpuarena__text *out)
+static int gpuarena__check_slots(const gpuarena *arena, const gpuarena__bins *bins, uint32_t number,
+                                 uint32_t taken, uint64_t *binned, gpuarena__text *out)
 {
-    const gpuarena__class *held = &arena->bins.classes[number];
+    const gpuarena__class *held = &bins->classes[number];
     uint32_t slot;
     for (slot = 0; slot < 8; slot++) {
-        uint32_t digest = (uint32_t)(held->digests >> (8 * slot)) & 255;
+        uint32_t digest = (uint32_t)(held->digests >> (8 * slot)) & 255, index = held->nodes[slot];
         const gpuarena__node *node;
-        if (gpuarena__check_fails(out, (taken >> slot & 1) != (digest != 0), "a digest and its slot disagree",
-                                  number * 8 + slot)) return 0;
+        GPUARENA__NEVER((taken >> slot & 1) != (digest != 0), "a digest and its slot disagree",
+                        number * 8 + slot);
         if (!digest) continue;
-        if (gpuarena__check_wild(arena, held->nodes[slot], number * 8 + slot, out)) return 0;
-        node = gpuarena__node_at(arena, held->nodes[slot]);
-        if (gpuarena__check_fails(out, gpuarena__node_live(node), "a bin holds a live block",
-                                  held->nodes[slot])
-            || gpuarena__check_fails(out, gpuarena__bin_of(node->size).digest != digest, "a digest is wrong",
-                                     held->nodes[slot])) return 0;
+        if (!gpuarena__check_link(arena, index, number * 8 + slot, out)) return 0;
+        node = gpuarena__node_at(arena, index);
+        GPUARENA__NEVER(gpuarena__node_live(node), "a bin holds a live block", index);
+        GPUARENA__NEVER(gpuarena__bin_of(node->size).digest != digest, "a digest is wrong", index);
         ++*binned;
     }
     return 1;
 }
 
-static int gpuarena__check_overflow(const gpuarena *arena, uint32_t number, uint64_t *binned,
-                                    gpuarena__text *out)
+static int gpuarena__check_overflow(const gpuarena *arena, const gpuarena__bins *bins, uint32_t number,
+                                    uint64_t *binned, gpuarena__text *out)
 {
     uint64_t all = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
-    uint32_t next = arena->bins.classes[number].overflow, before = 0;
+    uint32_t next = bins->classes[number].overflow, before = 0;
     for (; next; before = next, next = gpuarena__node_at(arena, next)->use.bin.after) {
         const gpuarena__node *node;
-        if (gpuarena__check_wild(arena, next, number, out)) return 0;
+        if (!gpuarena__check_link(arena, next, number, out)) return 0;
         node = gpuarena__node_at(arena, next);
-        if (gpuarena__check_fails(out, gpuarena__node_live(node) || !(node->size & GPUARENA__OVERFLOW)
-                                       || gpuarena__bin_of(node->size).number != number
-                                       || node->use.bin.at != before, "a bin's list is broken", next)
-            || gpuarena__check_fails(out, ++*binned > all, "a bin's list has no end", next)) return 0;
+        GPUARENA__NEVER(gpuarena__node_live(node) || !(node->size & GPUARENA__OVERFLOW)
+                        || gpuarena__bin_of(node->size).number != number || node->use.bin.at != before,
+                        "a bin's list is broken", next);
+        GPUARENA__NEVER(++*binned > all, "a bin's list has no end", next);
     }
+    return 1;
+}
+
+static int gpuarena__check_set(const gpuarena *arena, const gpuarena__bins *bins, uint64_t *binned,
+                               gpuarena__text *out)
+{
+    uint32_t number;
+    for (number = 0; number < GPUARENA__CLASSES; number++) {
+        uint32_t octave = number / 8, taken = (uint32_t)(bins->slots[octave] >> (number % 8 * 8)) & 255;
+        GPUARENA__NEVER((bins->octaves >> octave & 1) != (bins->slots[octave] != 0),
+                        "an octave's bit is wrong", octave);
+        GPUARENA__NEVER(bins->classes[number].overflow && !taken,
+                        "a bin has a list and no slot taken", number);
+        if (!gpuarena__check_slots(arena, bins, number, taken, binned, out)
+            || !gpuarena__check_overflow(arena, bins, number, binned, out)) return 0;
+    }
+    return 1;
+}
+
+static int gpuarena__check_streams(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
+{
+    uint64_t refs = tally->ref_count, holds = tally->hold_count;
+    uint32_t at, captured = 0;
+    for (at = 0; at < arena->streams.count; at++) {
+        const gpuarena__stream *stream = &arena->streams.list[at];
+        GPUARENA__NEVER(stream->quiet > stream->recorded || stream->recorded > stream->ticket,
+                        "a stream's tickets are out of order", at);
+        GPUARENA__NEVER(stream->home >= arena->streams.count || stream->under >= arena->streams.count,
+                        "a capture's record leads nowhere", at);
+        captured += stream->home && stream->state == GPUARENA__OPEN;
+        if (stream->home && stream->home != at) refs++;
+        if (stream->under) refs++;
+        refs -= stream->ref_count;
+        holds -= stream->hold_count;
+    }
+    GPUARENA__NEVER(refs != 0, "uses of streams' records do not add up", refs);
+    GPUARENA__NEVER(holds != 0, "what waits for streams does not add up", holds);
+    GPUARENA__NEVER(captured != arena->streams.captured, "captured streams are miscounted", captured);
     return 1;
 }
 
 static int gpuarena__check_bins(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
 {
-    const gpuarena__bins *bins = &arena->bins;
-    uint64_t binned = 0;
-    uint32_t number;
-    for (number = 0; number < GPUARENA__CLASSES; number++) {
-        uint32_t octave = number / 8, taken = (uint32_t)(bins->slots[octave] >> (number % 8 * 8)) & 255;
-        if (gpuarena__check_fails(out, (bins->octaves >> octave & 1) != (bins->slots[octave] != 0),
-                                  "an octave's bit is wrong", octave)
-            || gpuarena__check_fails(out, bins->classes[number].overflow && !taken,
-                                     "a bin has a list and no slot taken", number)
-            || !gpuarena__check_slots(arena, number, taken, &binned, out)
-            || !gpuarena__check_overflow(arena, number, &binned, out)) return 0;
+    uint64_t binned = 0, held = 0;
+    uint32_t set, index;
+    for (set = 0; set < arena->streams.count; set++) {
+        const gpuarena__stream *stream = &arena->streams.list[set];
+        if (set && stream->bins == &arena->bins) continue;   /* one stream: it shares the quiet ones' bins */
+        if (!gpuarena__check_set(arena, stream->bins, &binned, out)) return 0;
     }
-    return !gpuarena__check_fails(out, binned != tally->free_count, "free blocks and bins differ in number",
-                                  binned);
+    for (index = arena->held; index && held <= tally->held_count; held++)
+        index = gpuarena__node_at(arena, index)->use.bin.after;
+    GPUARENA__NEVER(binned + held != tally->free_count, "free blocks and bins differ in number", binned);
+    GPUARENA__NEVER(held != tally->held_count, "blocks on hold are miscounted", held);
+    return gpuarena__check_streams(arena, tally, out);
 }
 
 static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
@@ -2669,46 +3908,38 @@ static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *
     uint64_t entries = 0, unused = 0, all = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
     uint32_t slot, index;
     for (slot = 0; slot >> arena->lookup.capacity_log2 == 0; slot++) {
-        if (!arena->lookup.table[slot]) continue;
+        index = arena->lookup.table[slot];
+        if (!index) continue;
         entries++;
-        if (gpuarena__check_wild(arena, arena->lookup.table[slot], slot, out)
-            || gpuarena__check_fails(out,
-                                  !gpuarena__node_live(gpuarena__node_at(arena, arena->lookup.table[slot])),
-                                  "the table of live blocks holds another", slot))
-            return 0;
+        GPUARENA__NEVER(!gpuarena__node_live(gpuarena__node_at(arena, index)),
+                        "the table of live blocks holds another", slot);
     }
-    for (index = arena->nodes.unused; index && unused <= all; index = gpuarena__node_at(arena, index)->next) {
-        if (gpuarena__check_wild(arena, index, unused, out)) return 0;
-        unused++;
-    }
-    return !gpuarena__check_fails(out, entries != tally->live_count, "the table of live blocks is incomplete",
-                                  entries)
-           && !gpuarena__check_fails(out, tally->live_count * 4 > (uint64_t)1 << arena->lookup.capacity_log2,
-                                     "the table of live blocks is too full", entries)
-           && !gpuarena__check_fails(out, unused != arena->nodes.unused_count, "unused nodes are miscounted",
-                                     unused)
-           && !gpuarena__check_fails(out, all != 1 + unused + tally->live_count + tally->free_count,
-                                     "nodes are lost", all);
+    for (index = arena->nodes.unused; index && unused <= all; index = gpuarena__node_at(arena, index)->next)
+        if (!gpuarena__check_link(arena, index, unused++, out)) return 0;
+    GPUARENA__NEVER(entries != tally->live_count, "the table of live blocks is incomplete", entries);
+    GPUARENA__NEVER(tally->live_count * 4 > (uint64_t)1 << arena->lookup.capacity_log2,
+                    "the table of live blocks is too full", entries);
+    GPUARENA__NEVER(unused != arena->nodes.unused_count, "unused nodes are miscounted", unused);
+    GPUARENA__NEVER(all != 1 + unused + tally->live_count + tally->free_count, "nodes are lost", all);
+    return 1;
 }
 
 static int gpuarena__check_sums(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
 {
     const gpuarena_stats *stats = &arena->stats;
-    return !gpuarena__check_fails(out, stats->live_bytes != tally->live_bytes, "live bytes do not add up",
-                                  tally->live_bytes)
-        && !gpuarena__check_fails(out, stats->requested_bytes != tally->requested_bytes,
-                                  "requested bytes do not add up", tally->requested_bytes)
-        && !gpuarena__check_fails(out, stats->reserved_bytes != tally->reserved_bytes,
-                                  "reserved bytes do not add up", tally->reserved_bytes)
-        && !gpuarena__check_fails(out, stats->live_count != tally->live_count
-                                       || stats->alloc_count - stats->free_count != tally->live_count,
-                                  "live blocks are miscounted", tally->live_count)
-        && !gpuarena__check_fails(out, stats->requested_peak_bytes < stats->requested_bytes
-                                       || stats->live_peak_bytes < stats->live_bytes
-                                       || stats->reserved_peak_bytes < stats->reserved_bytes,
-                                  "a peak is below its current value", 0)
-        && !gpuarena__check_fails(out, arena->growing != 0, "growth is claimed that is not under way",
-                                  arena->growing);
+#define X(name) GPUARENA__NEVER(stats->name##_bytes != tally->name##_bytes, \
+                                #name " bytes do not add up", tally->name##_bytes);
+    X(live) X(requested) X(reserved) X(pending)
+#undef X
+    GPUARENA__NEVER(stats->live_count != tally->live_count
+                    || stats->alloc_count - stats->free_count != tally->live_count,
+                    "live blocks are miscounted", tally->live_count);
+    GPUARENA__NEVER(stats->requested_peak_bytes < stats->requested_bytes
+                    || stats->live_peak_bytes < stats->live_bytes
+                    || stats->reserved_peak_bytes < stats->reserved_bytes,
+                    "a peak is below its current value", 0);
+    GPUARENA__NEVER(arena->growing != 0, "growth is claimed that is not under way", arena->growing);
+    return 1;
 }
 
 /* Every allocation of host memory that there is, against the count. */
@@ -2717,23 +3948,28 @@ static int gpuarena__check_host(const gpuarena *arena, gpuarena__text *out)
     uint64_t bytes = sizeof *arena + arena->nodes.chunk_count * (uint64_t)gpuarena__chunk_bytes()
         + arena->nodes.chunk_room * sizeof *arena->nodes.chunks
         + arena->ranges.room * sizeof *arena->ranges.list
-        + (sizeof *arena->lookup.table << arena->lookup.capacity_log2);
+        + (sizeof *arena->lookup.table << arena->lookup.capacity_log2)
+        + arena->streams.room * sizeof *arena->streams.list + arena->events.room * sizeof *arena->events.list
+        + arena->holds.room * sizeof *arena->holds.list;
     uint32_t at;
+    for (at = 1; at < arena->streams.count; at++)
+        if (arena->streams.list[at].bins != &arena->bins) bytes += sizeof arena->bins;
     for (at = 0; at < arena->ranges.count; at++)
         bytes += gpuarena__anchor_bytes(arena->ranges.list[at].bytes);
-    return !gpuarena__check_fails(out, bytes != arena->host_bytes, "host memory does not add up", bytes);
+    GPUARENA__NEVER(bytes != arena->host_bytes, "host memory does not add up", bytes);
+    return 1;
 }
 
 static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
 {
     gpuarena__tally tally = GPUARENA_INIT;
     uint32_t at;
-    if (gpuarena__check_fails(out, !gpuarena__node_live(gpuarena__node_at(arena, 0)), "the sentinel is free",
-                              0)
-        || gpuarena__check_fails(out, arena->unit != arena->config.alignment, "the unit is not the alignment",
-                                 arena->unit)
-        || gpuarena__check_fails(out, arena->limit != arena->config.limit_bytes,
-                                 "the limit is not the configuration's", arena->limit)) return 0;
+    GPUARENA__NEVER(!gpuarena__node_live(gpuarena__node_at(arena, 0)), "the sentinel is free", 0);
+    GPUARENA__NEVER(arena->unit != arena->config.alignment, "the unit is not the alignment", arena->unit);
+    GPUARENA__NEVER(arena->limit != arena->config.limit_bytes,
+                    "the limit is not the configuration's", arena->limit);
+    for (at = 0; at >> arena->lookup.capacity_log2 == 0; at++)               /* blocks are looked up in it */
+        if (!gpuarena__check_link(arena, arena->lookup.table[at], at, out)) return 0;
     for (at = 0; at < arena->ranges.count; at++)
         if (!gpuarena__check_range(arena, at, &tally, out)) return 0;
     return gpuarena__check_bins(arena, &tally, out) && gpuarena__check_tables(arena, &tally, out)
@@ -2751,6 +3987,10 @@ static const gpuarena__choice gpuarena__growths[] = {
     { "auto", GPUARENA_GROWTH_AUTO }, { "fixed", GPUARENA_GROWTH_FIXED }, { "exact", GPUARENA_GROWTH_EXACT },
     { "step", GPUARENA_GROWTH_STEP }, { "double", GPUARENA_GROWTH_DOUBLE }, { NULL, 0 } };
 static const gpuarena__choice gpuarena__placements[] = { { "good", GPUARENA_PLACE_GOOD }, { NULL, 0 } };
+static const gpuarena__choice gpuarena__reuses[] = {
+    { "auto", GPUARENA_STREAMS_AUTO }, { "same", GPUARENA_STREAMS_SAME }, { "events", GPUARENA_STREAMS_EVENTS },
+    { "steal", GPUARENA_STREAMS_STEAL }, { NULL, 0 } };
+static const gpuarena__choice gpuarena__number[] = { { NULL, 0 } };      /* no choice: a plain uint32_t */
 
 typedef struct gpuarena__key {
     const char *name;
@@ -2766,23 +4006,21 @@ static const gpuarena__key gpuarena__keys[] = {
     { "step_max",  NULL, offsetof(gpuarena_config, step_max_bytes) },
     { "alignment", NULL, offsetof(gpuarena_config, alignment) },
     { "limit",     NULL, offsetof(gpuarena_config, limit_bytes) },
-    { "headroom",  NULL, offsetof(gpuarena_config, headroom_bytes) }
+    { "headroom",  NULL, offsetof(gpuarena_config, headroom_bytes) },
+    { "streams",   gpuarena__reuses,     offsetof(gpuarena_config, streams) },
+    { "wait_ms",   gpuarena__number,     offsetof(gpuarena_config, wait_ms) }
 };
-#define GPUARENA__KEY_COUNT (sizeof gpuarena__keys / sizeof *gpuarena__keys)
+enum { GPUARENA__KEY_COUNT = sizeof gpuarena__keys / sizeof *gpuarena__keys };
 
 /* Fields are read and written as bytes: enums of different types, all 32 bits wide, share the code. */
-static uint32_t gpuarena__choice_get(const gpuarena_config *config, const gpuarena__key *key)
+static uint64_t gpuarena__field_get(const gpuarena_config *config, const gpuarena__key *key)
 {
-    uint32_t value;
-    memcpy(&value, (const char *)config + key->offset, sizeof value);
-    return value;
-}
-
-static uint64_t gpuarena__size_get(const gpuarena_config *config, const gpuarena__key *key)
-{
-    uint64_t value;
-    memcpy(&value, (const char *)config + key->offset, sizeof value);
-    return value;
+    const char *field = (const char *)config + key->offset;
+    uint32_t choice = 0;
+    uint64_t bytes = 0;
+    if (key->choices) memcpy(&choice, field, sizeof choice);
+    else memcpy(&bytes, field, sizeof bytes);
+    return key->choices ? choice : bytes;
 }
 
 static int gpuarena__is_limit(const gpuarena__key *key)
@@ -2790,22 +4028,9 @@ static int gpuarena__is_limit(const gpuarena__key *key)
     return key->offset == offsetof(gpuarena_config, limit_bytes);
 }
 
-/* A piece of text, not ended by NUL. */
-typedef struct gpuarena__piece { const char *begin, *end; } gpuarena__piece;
-
 static int gpuarena__piece_is(gpuarena__piece piece, const char *text)
 {
-    size_t length = strlen(text);
-    return (size_t)(piece.end - piece.begin) == length && memcmp(piece.begin, text, length) == 0;
-}
-
-/* Takes text from the front of a piece, if it is there. */
-static int gpuarena__piece_skip(gpuarena__piece *piece, const char *text)
-{
-    size_t length = strlen(text);
-    if ((size_t)(piece->end - piece->begin) < length || memcmp(piece->begin, text, length) != 0) return 0;
-    piece->begin += length;
-    return 1;
+    return gpuarena__piece_skip(&piece, text) && piece.begin == piece.end;
 }
 
 /* Decimal digits from the front of a piece: at least one, and no overflow. */
@@ -2880,20 +4105,25 @@ static int gpuarena__parse_limit(gpuarena__piece piece, gpuarena_config *config)
 
 static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value, gpuarena_config *config)
 {
-    const gpuarena__choice *choice;
+    const gpuarena__choice *choice = key->choices;
     uint64_t bytes;
+    uint32_t count;
     if (gpuarena__is_limit(key)) return gpuarena__parse_limit(value, config);
-    if (!key->choices) {
-        if (!gpuarena__parse_size(value, &bytes)) return 0;
-        memcpy((char *)config + key->offset, &bytes, sizeof bytes);
+    if (choice == gpuarena__number) {
+        if (!gpuarena__piece_digits(&value, &bytes, &count) || value.begin != value.end
+            || bytes > UINT32_MAX) return 0;
+        count = (uint32_t)bytes;
+        memcpy((char *)config + key->offset, &count, sizeof count);
         return 1;
     }
-    for (choice = key->choices; choice->name; choice++)
-        if (gpuarena__piece_is(value, choice->name)) {
-            memcpy((char *)config + key->offset, &choice->value, sizeof choice->value);
-            return 1;
-        }
-    return 0;
+    if (choice) {
+        while (choice->name && !gpuarena__piece_is(value, choice->name)) choice++;
+        if (choice->name) memcpy((char *)config + key->offset, &choice->value, sizeof choice->value);
+        return choice->name != NULL;
+    }
+    if (!gpuarena__parse_size(value, &bytes)) return 0;
+    memcpy((char *)config + key->offset, &bytes, sizeof bytes);
+    return 1;
 }
 
 /* A piece of foreign text, cut and made printable, for a message. */
@@ -2908,7 +4138,9 @@ static void gpuarena__put_piece(gpuarena__text *out, gpuarena__piece piece)
 static void gpuarena__put_expected(gpuarena__text *out, const gpuarena__key *key)
 {
     const gpuarena__choice *choice;
+    gpuarena__put(out, ": expected ");
     if (gpuarena__is_limit(key)) gpuarena__put(out, "4G, none, 80%%, 80%%free, total-2G or free-2G");
+    else if (key->choices == gpuarena__number) gpuarena__put(out, "a number below 2^32");
     else if (!key->choices) gpuarena__put(out, "a size, such as 256, 64K, 512M, 4G");
     else
         for (choice = key->choices; choice->name; choice++)
@@ -2920,34 +4152,25 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
                                 gpuarena__text *out)
 {
     gpuarena__piece name = item, value = item;
-    uint32_t at;
+    uint32_t at = 0;
+    int has_value;
     while (value.begin < item.end && *value.begin != '=') value.begin++;
     name.end = value.begin;
-    for (at = 0; at < GPUARENA__KEY_COUNT && !gpuarena__piece_is(name, gpuarena__keys[at].name); at++) {}
+    has_value = gpuarena__piece_skip(&value, "=");
+    while (at < GPUARENA__KEY_COUNT && !gpuarena__piece_is(name, gpuarena__keys[at].name)) at++;
+    if (at < GPUARENA__KEY_COUNT && has_value && !(*given >> at & 1)
+        && gpuarena__parse_value(&gpuarena__keys[at], value, config)) {
+        *given |= 1u << at;
+        return 1;
+    }
     gpuarena__put_piece(out, item);
-    if (at == GPUARENA__KEY_COUNT || value.begin == item.end) {
-        gpuarena__put(out,
-                      at == GPUARENA__KEY_COUNT ? ": no such key, expected " : ": expected a value for ");
-        if (at < GPUARENA__KEY_COUNT) gpuarena__put(out, "%s", gpuarena__keys[at].name);
-        else
-            for (at = 0; at < GPUARENA__KEY_COUNT; at++)
-                gpuarena__put(out, "%s%s", at ? " " : "", gpuarena__keys[at].name);
-        return 0;
-    }
-    value.begin++;
-    if (*given >> at & 1) {
-        gpuarena__put(out, ": %s is given twice", gpuarena__keys[at].name);
-        return 0;
-    }
-    *given |= 1u << at;
-    if (!gpuarena__parse_value(&gpuarena__keys[at], value, config)) {
-        gpuarena__put(out, ": expected ");
-        gpuarena__put_expected(out, &gpuarena__keys[at]);
-        return 0;
-    }
-    out->length = 0;
-    if (out->size) out->text[0] = '\0';
-    return 1;
+    if (at == GPUARENA__KEY_COUNT) {
+        gpuarena__put(out, ": no such key, expected");
+        for (at = 0; at < GPUARENA__KEY_COUNT; at++) gpuarena__put(out, " %s", gpuarena__keys[at].name);
+    } else if (!has_value) gpuarena__put(out, ": expected a value for %s", gpuarena__keys[at].name);
+    else if (*given >> at & 1) gpuarena__put(out, ": %s is given twice", gpuarena__keys[at].name);
+    else gpuarena__put_expected(out, &gpuarena__keys[at]);
+    return 0;
 }
 
 static int gpuarena__parse(const char *text, gpuarena_config *config, gpuarena__text *out)
@@ -3002,11 +4225,9 @@ static void gpuarena__put_limit(gpuarena__text *out, const gpuarena_config *conf
 
 static int gpuarena__key_is_zero(const gpuarena_config *config, const gpuarena__key *key)
 {
-    if (key->choices) return gpuarena__choice_get(config, key) == 0;
-    return gpuarena__size_get(config, key) == 0
-        && (!gpuarena__is_limit(key)
-            || (config->limit_base == GPUARENA_LIMIT_BYTES
-                && !(config->limit_fraction > 0 || config->limit_fraction < 0)));
+    int fraction = config->limit_fraction > 0 || config->limit_fraction < 0;
+    return gpuarena__field_get(config, key) == 0
+        && (!gpuarena__is_limit(key) || (config->limit_base == GPUARENA_LIMIT_BYTES && !fraction));
 }
 
 static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *config)
@@ -3018,9 +4239,10 @@ static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *con
         if (gpuarena__key_is_zero(config, key)) continue;
         gpuarena__put(out, "%s%s=", out->length ? "," : "", key->name);
         if (gpuarena__is_limit(key)) gpuarena__put_limit(out, config);
-        else if (!choice) gpuarena__put_size(out, gpuarena__size_get(config, key));
+        else if (!choice) gpuarena__put_size(out, gpuarena__field_get(config, key));
+        else if (choice == gpuarena__number) gpuarena__put(out, "%" PRIu64, gpuarena__field_get(config, key));
         else {
-            while (choice->name && choice->value != gpuarena__choice_get(config, key)) choice++;
+            while (choice->name && choice->value != gpuarena__field_get(config, key)) choice++;
             gpuarena__put(out, "%s", choice->name ? choice->name : "unknown");
         }
     }
@@ -3046,52 +4268,44 @@ static int gpuarena__config_fill(gpuarena_config *config, gpuarena__text *out)
     return 1;
 }
 
-static int gpuarena__group_whole(int set, int members)
+static int gpuarena__refuse(gpuarena__text *out, const char *why)
 {
-    return set == 0 || set == members;
+    gpuarena__put(out, "%s", why);
+    return 0;
 }
 
-static void gpuarena__name_sound(const char *name, gpuarena__text *out)
+static int gpuarena__driver_sound(const gpuarena_driver *driver, gpuarena__text *out)
 {
-    uint32_t at;
-    for (at = 0; at < sizeof ((gpuarena_config *)0)->name && name[at]; at++)
-        if (name[at] < ' ' || name[at] > '~') {
-            gpuarena__put(out, "name: printable ASCII alone, as it stands in reports and messages");
-            return;
-        }
-    if (at == sizeof ((gpuarena_config *)0)->name)
-        gpuarena__put(out, "name: not ended by a NUL within 32 characters");
-}
-
-static void gpuarena__driver_sound(const gpuarena_driver *driver, gpuarena__text *out)
-{
+    /* how many of a group are set */
+    int vm = !!driver->vm.reserve + !!driver->vm.release + !!driver->vm.create + !!driver->vm.destroy
+        + !!driver->vm.map + !!driver->vm.access + !!driver->vm.unmap;
+    int events = !!driver->events.create + !!driver->events.destroy + !!driver->events.record
+        + !!driver->events.query + !!driver->events.host_wait + !!driver->events.stream_wait
+        + !!driver->events.device_wait;
     if (!driver->memory.info || !driver->memory.obtain || !driver->memory.give_back)
-        gpuarena__put(out, "driver.memory: info, obtain and give_back must all be set");
-    else if (!gpuarena__group_whole(!!driver->vm.reserve + !!driver->vm.release + !!driver->vm.create
-                                    + !!driver->vm.destroy + !!driver->vm.map + !!driver->vm.access
-                                    + !!driver->vm.unmap, 7))
-        gpuarena__put(out, "driver.vm: set all of its functions, or none");
-    else if (!gpuarena__group_whole(!!driver->events.create + !!driver->events.destroy
-                                        + !!driver->events.record + !!driver->events.query
-                                        + !!driver->events.host_wait + !!driver->events.stream_wait
-                                        + !!driver->events.device_wait,
-                                    7))
-        gpuarena__put(out, "driver.events: set all of its functions, or none");
-    else if (!gpuarena__group_whole(!!driver->capture.active + !!driver->capture.exchange_mode, 2))
-        gpuarena__put(out, "driver.capture: set both of its functions, or none");
+        return gpuarena__refuse(out, "driver.memory: info, obtain and give_back must all be set");
+    if (vm % 7) return gpuarena__refuse(out, "driver.vm: set all of its functions, or none");
+    if (events % 7) return gpuarena__refuse(out, "driver.events: set all of its functions, or none");
+    if (!driver->capture.active != !driver->capture.exchange_mode)
+        return gpuarena__refuse(out, "driver.capture: set both of its functions, or none");
+    return 1;
 }
 
 /* What can be checked before the driver is asked anything. */
 static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text *out)
 {
+    uint32_t at;
     if (config->zero_begin || config->zero_end)
-        gpuarena__put(out,
-                      "zero_begin, zero_end: not zero; start from gpuarena_config config = GPUARENA_INIT");
-    else if (!config->host_alloc != !config->host_free)
-        gpuarena__put(out, "host_alloc, host_free: set both or neither");
-    else gpuarena__name_sound(config->name, out);
-    if (!out->length) gpuarena__driver_sound(config->driver, out);
-    return out->length == 0;
+        return gpuarena__refuse(out, "zero_begin, zero_end: not zero; start from gpuarena_config config = "
+                                     "GPUARENA_INIT");
+    if (!config->host_alloc != !config->host_free)
+        return gpuarena__refuse(out, "host_alloc, host_free: set both or neither");
+    for (at = 0; at < sizeof config->name && config->name[at]; at++)
+        if (config->name[at] < ' ' || config->name[at] > '~')
+            return gpuarena__refuse(out, "name: printable ASCII alone, as it stands in reports and messages");
+    if (at == sizeof config->name)
+        return gpuarena__refuse(out, "name: not ended by a NUL within 32 characters");
+    return gpuarena__driver_sound(config->driver, out);
 }
 
 /* Turns the limit into bytes. */
@@ -3104,18 +4318,11 @@ static int gpuarena__settle_limit(gpuarena_config *config, uint64_t free_bytes, 
         base == GPUARENA_LIMIT_OF_FREE || base == GPUARENA_LIMIT_FREE_MINUS ? free_bytes : total_bytes;
     uint64_t bytes = config->limit_bytes;
     double fraction = config->limit_fraction;
-    if ((uint32_t)base > GPUARENA_LIMIT_FREE_MINUS) {
-        gpuarena__put(out, "limit_base: no such value");
-        return 0;
-    }
-    if (share ? bytes != 0 : fraction > 0 || fraction < 0) {
-        gpuarena__put(out, "limit: give bytes or a fraction, not both");
-        return 0;
-    }
-    if (share && !(fraction > 0 && fraction <= 1)) {
-        gpuarena__put(out, "limit: a fraction must be above 0 and at most 1 (100%%)");
-        return 0;
-    }
+    if ((uint32_t)base > GPUARENA_LIMIT_FREE_MINUS) return gpuarena__refuse(out, "limit_base: no such value");
+    if (share ? bytes != 0 : fraction > 0 || fraction < 0)
+        return gpuarena__refuse(out, "limit: give bytes or a fraction, not both");
+    if (share && !(fraction > 0 && fraction <= 1))
+        return gpuarena__refuse(out, "limit: a fraction must be above 0 and at most 1 (100%)");
     if (share)                                   /* a product below a uint64_t can be converted to one */
         bytes = (double)whole * fraction < (double)whole ? (uint64_t)((double)whole * fraction) : whole;
     else if (base != GPUARENA_LIMIT_BYTES) bytes = whole - gpuarena__min(bytes, whole);
@@ -3149,15 +4356,15 @@ static int gpuarena__settle_growth(gpuarena_config *config, gpuarena__text *out)
         || !gpuarena__settle_granules(&config->step_max_bytes, "step_max", out)
         || !gpuarena__settle_granules(&config->initial_bytes, "initial", out)) return 0;
     if (growth != GPUARENA_GROWTH_STEP && growth != GPUARENA_GROWTH_DOUBLE && config->step_bytes)
-        gpuarena__put(out, "step: only with growth=double or growth=step");
-    else if (growth != GPUARENA_GROWTH_DOUBLE && config->step_max_bytes)
-        gpuarena__put(out, "step_max: only with growth=double");
-    else if (growth == GPUARENA_GROWTH_FIXED && config->initial_bytes)
-        gpuarena__put(out, "initial: not with growth=fixed, which takes the whole limit");
-    else if (config->initial_bytes > config->limit_bytes) gpuarena__put(out, "initial: above the limit");
-    else if (config->step_max_bytes && config->step_max_bytes < config->step_bytes)
-        gpuarena__put(out, "step_max: below step");
-    if (out->length) return 0;
+        return gpuarena__refuse(out, "step: only with growth=double or growth=step");
+    if (growth != GPUARENA_GROWTH_DOUBLE && config->step_max_bytes)
+        return gpuarena__refuse(out, "step_max: only with growth=double");
+    if (growth == GPUARENA_GROWTH_FIXED && config->initial_bytes)
+        return gpuarena__refuse(out, "initial: not with growth=fixed, which takes the whole limit");
+    if (config->initial_bytes > config->limit_bytes)
+        return gpuarena__refuse(out, "initial: above the limit");
+    if (config->step_max_bytes && config->step_max_bytes < config->step_bytes)
+        return gpuarena__refuse(out, "step_max: below step");
     if (growth == GPUARENA_GROWTH_STEP && !config->step_bytes) config->step_bytes = (uint64_t)64 << 20;
     if (growth != GPUARENA_GROWTH_DOUBLE) return 1;
     if (!config->step_bytes)
@@ -3173,19 +4380,25 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
                                    gpuarena__text *out)
 {
     if (config->backing != GPUARENA_BACKING_AUTO && config->backing != GPUARENA_BACKING_SEGMENTS)
-        gpuarena__put(out, "backing: expected auto or segments");
-    else if ((uint32_t)config->growth > GPUARENA_GROWTH_DOUBLE)
-        gpuarena__put(out, "growth: expected auto, fixed, exact, step or double");
-    else if (config->placement != GPUARENA_PLACE_GOOD) gpuarena__put(out, "placement: expected good");
-    else if (config->alignment && (!gpuarena__is_power_of_two(config->alignment)
-                                   || config->alignment < GPUARENA__UNIT
-                                   || config->alignment > GPUARENA__GRANULE))
-        gpuarena__put(out, "alignment: expected a power of two from 256 to 2M");
-    else if (config->headroom_bytes > total_bytes) gpuarena__put(out, "headroom: above the device's size");
-    else if (config->initial_bytes > total_bytes) gpuarena__put(out, "initial: above the device's size");
-    if (out->length) return 0;
+        return gpuarena__refuse(out, "backing: expected auto or segments");
+    if ((uint32_t)config->growth > GPUARENA_GROWTH_DOUBLE)
+        return gpuarena__refuse(out, "growth: expected auto, fixed, exact, step or double");
+    if (config->placement != GPUARENA_PLACE_GOOD) return gpuarena__refuse(out, "placement: expected good");
+    if (config->alignment && (!gpuarena__is_power_of_two(config->alignment)
+                              || config->alignment < GPUARENA__UNIT || config->alignment > GPUARENA__GRANULE))
+        return gpuarena__refuse(out, "alignment: expected a power of two from 256 to 2M");
+    if ((uint32_t)config->streams > GPUARENA_STREAMS_STEAL)
+        return gpuarena__refuse(out, "streams: expected auto, same, events or steal");
+    if (config->wait_ms && (!config->driver->now_ns || config->streams == GPUARENA_STREAMS_SAME))
+        return gpuarena__refuse(out, config->driver->now_ns ? "wait_ms: not with streams=same, which asks no events"
+                                                            : "wait_ms: the driver has no clock");
+    if (config->headroom_bytes > total_bytes)
+        return gpuarena__refuse(out, "headroom: above the device's size");
+    if (config->initial_bytes > total_bytes)
+        return gpuarena__refuse(out, "initial: above the device's size");
     config->backing = GPUARENA_BACKING_SEGMENTS;
     if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_DOUBLE;
+    if (config->streams == GPUARENA_STREAMS_AUTO) config->streams = GPUARENA_STREAMS_STEAL;
     if (!config->alignment) config->alignment = GPUARENA__UNIT;
     if (!config->name[0]) memcpy(config->name, "arena", sizeof "arena");
     config->environment = "";
@@ -3221,11 +4434,8 @@ static void gpuarena__unregister(gpuarena *arena)
 {
     gpuarena **link;
     gpuarena__lock(&gpuarena__registry_lock);
-    for (link = &gpuarena__registry; *link; link = &(*link)->registered)
-        if (*link == arena) {
-            gpuarena__publish(link, arena->registered);
-            break;
-        }
+    for (link = &gpuarena__registry; *link && *link != arena; link = &(*link)->registered) {}
+    if (*link) gpuarena__publish(link, arena->registered);
     gpuarena__unlock(&gpuarena__registry_lock);
 }
 
@@ -3336,16 +4546,19 @@ static int gpuarena__cuda_end(const gpuarena__cuda_turn *turn, int code)
     return code ? code : failed ? GPUARENA__NOT_RESTORED : 0;
 }
 
+/* One call, with the device current; `code` is its answer. */
+#define GPUARENA__CUDA_CALL(call) \
+    gpuarena__cuda_turn turn; \
+    int code = gpuarena__cuda_begin(self, &turn); \
+    if (!code) code = (int)(call); \
+    code = gpuarena__cuda_end(&turn, code)
+
 static int gpuarena__cuda_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
                                uint64_t *total_bytes)
 {
-    gpuarena__cuda_turn turn;
     size_t device_free = 0, device_total = 0;
-    int code;
     if (kind != GPUARENA_MEMORY_DEVICE) return (int)cudaErrorNotSupported;
-    code = gpuarena__cuda_begin(self, &turn);
-    if (!code) code = (int)cudaMemGetInfo(&device_free, &device_total);
-    code = gpuarena__cuda_end(&turn, code);
+    GPUARENA__CUDA_CALL(cudaMemGetInfo(&device_free, &device_total));
     if (code) return code;
     *free_bytes = device_free;
     *total_bytes = device_total;
@@ -3355,16 +4568,12 @@ static int gpuarena__cuda_info(const gpuarena_driver *self, gpuarena_memory kind
 static int gpuarena__cuda_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr,
                                  uint64_t bytes, gpuarena_stream stream)
 {
-    gpuarena__cuda_turn turn;
     void *memory = NULL;
-    int code, call;
     (void)stream;
     if (kind != GPUARENA_MEMORY_DEVICE) return (int)cudaErrorNotSupported;
-    call = code = gpuarena__cuda_begin(self, &turn);
-    if (!code) call = code = (int)cudaMalloc(&memory, (size_t)bytes);
-    code = gpuarena__cuda_end(&turn, code);
+    GPUARENA__CUDA_CALL(cudaMalloc(&memory, (size_t)bytes));
     if (!code) *ptr = memory;
-    else if (!call && cudaFree(memory) && turn.slot_clean) (void)cudaGetLastError();
+    else if (code == GPUARENA__NOT_RESTORED && cudaFree(memory) && turn.slot_clean) (void)cudaGetLastError();
     return code;
 }
 
@@ -3372,14 +4581,80 @@ static int gpuarena__cuda_obtain(const gpuarena_driver *self, gpuarena_memory ki
 static int gpuarena__cuda_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr,
                                     uint64_t bytes, gpuarena_stream stream)
 {
-    gpuarena__cuda_turn turn;
-    int code;
     (void)bytes; (void)stream;
     if (kind != GPUARENA_MEMORY_DEVICE) return (int)cudaErrorNotSupported;
-    code = gpuarena__cuda_begin(self, &turn);
-    if (!code) code = (int)cudaFree(ptr);
-    (void)gpuarena__cuda_end(&turn, code);
+    GPUARENA__CUDA_CALL(cudaFree(ptr));
+    return code == GPUARENA__NOT_RESTORED ? 0 : code;
+}
+
+static int gpuarena__cuda_event_create(const gpuarena_driver *self, void **event)
+{
+    cudaEvent_t made = NULL;
+    GPUARENA__CUDA_CALL(cudaEventCreateWithFlags(&made, cudaEventDisableTiming));
+    if (!code) *event = (void *)made;
+    else if (made) (void)cudaEventDestroy(made);
     return code;
+}
+
+/* The rest is one call each. */
+#define GPUARENA__CUDA_ENTRY(call) \
+    GPUARENA__CUDA_CALL(call); \
+    return code
+static int gpuarena__cuda_event_destroy(const gpuarena_driver *self, void *event)
+{
+    GPUARENA__CUDA_ENTRY(cudaEventDestroy((cudaEvent_t)event));
+}
+static int gpuarena__cuda_event_record(const gpuarena_driver *self, void *event, gpuarena_stream stream)
+{
+    GPUARENA__CUDA_ENTRY(cudaEventRecord((cudaEvent_t)event, (cudaStream_t)stream));
+}
+static int gpuarena__cuda_event_query(const gpuarena_driver *self, void *event)
+{
+    GPUARENA__CUDA_ENTRY(cudaEventQuery((cudaEvent_t)event));
+}
+static int gpuarena__cuda_host_wait(const gpuarena_driver *self, void *event)
+{
+    GPUARENA__CUDA_ENTRY(cudaEventSynchronize((cudaEvent_t)event));
+}
+static int gpuarena__cuda_stream_wait(const gpuarena_driver *self, gpuarena_stream stream, void *event)
+{
+    GPUARENA__CUDA_ENTRY(cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0));
+}
+static int gpuarena__cuda_device_wait(const gpuarena_driver *self)
+{
+    GPUARENA__CUDA_ENTRY(cudaDeviceSynchronize());
+}
+static int gpuarena__cuda_active(const gpuarena_driver *self, gpuarena_stream stream, int *active)
+{
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    GPUARENA__CUDA_CALL(cudaStreamIsCapturing((cudaStream_t)stream, &status));
+    if (!code) *active = status != cudaStreamCaptureStatusNone;
+    return code;
+}
+static int gpuarena__cuda_exchange_mode(const gpuarena_driver *self, int *mode)
+{
+    enum cudaStreamCaptureMode exchanged = (enum cudaStreamCaptureMode)*mode;
+    int slot_clean = cudaPeekAtLastError() == cudaSuccess;   /* the mode is the thread's, not a device's */
+    int code = (int)cudaThreadExchangeStreamCaptureMode(&exchanged);
+    (void)self;
+    if (!code) *mode = (int)exchanged;
+    else if (slot_clean) (void)cudaGetLastError();
+    return code;
+}
+
+/* Of an arbitrary start; whole seconds where the compiler was told to hide what is not ISO C. */
+static uint64_t gpuarena__cuda_now_ns(const gpuarena_driver *self)
+{
+    (void)self;
+#ifdef CLOCK_MONOTONIC
+    {
+        struct timespec now;
+        (void)clock_gettime(CLOCK_MONOTONIC, &now);
+        return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    }
+#else
+    return (uint64_t)time(NULL) * 1000000000u;
+#endif
 }
 
 /* By number: older toolkits have not all the names. Sticky are those after which, as driver_types.h says,
@@ -3460,11 +4735,22 @@ static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, 
 #if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)
     filled.null_is_per_thread = 1;
 #endif
+    filled.per_thread = (gpuarena_stream)cudaStreamPerThread;
     filled.classify = gpuarena__cuda_classify;
     filled.code_name = gpuarena__cuda_code_name;
+    filled.now_ns = gpuarena__cuda_now_ns;
     filled.memory.info = gpuarena__cuda_info;
     filled.memory.obtain = gpuarena__cuda_obtain;
     filled.memory.give_back = gpuarena__cuda_give_back;
+    filled.events.create = gpuarena__cuda_event_create;
+    filled.events.destroy = gpuarena__cuda_event_destroy;
+    filled.events.record = gpuarena__cuda_event_record;
+    filled.events.query = gpuarena__cuda_event_query;
+    filled.events.host_wait = gpuarena__cuda_host_wait;
+    filled.events.stream_wait = gpuarena__cuda_stream_wait;
+    filled.events.device_wait = gpuarena__cuda_device_wait;
+    filled.capture.active = gpuarena__cuda_active;
+    filled.capture.exchange_mode = gpuarena__cuda_exchange_mode;
     *driver = filled;
     return GPUARENA_OK;
 }
@@ -3505,20 +4791,26 @@ static gpuarena_result gpuarena__leave(gpuarena *arena, gpuarena_result result)
     return result;
 }
 
-/* For calls that only read and have no result: from a callback of the arena they read without its lock,
-   which this thread holds. NULL: no arena. *locked: to be unlocked. */
-static gpuarena *gpuarena__enter_to_read(const gpuarena *arena, int *locked)
+/* Enters, unless an argument is `wrong` (says what; NULL: none is): that refusal is recorded. */
+static gpuarena_result gpuarena__enter_with(gpuarena *arena, const char *wrong)
 {
-    *locked = 0;
+    gpuarena_result result = gpuarena__enter(arena);
+    if (result != GPUARENA_OK || !wrong) return result;
+    return gpuarena__leave(arena, gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, wrong));
+}
+
+/* For calls that only read and have no result: from a callback of the arena they read without its lock,
+   which this thread holds. NULL: no arena, and nothing to leave. */
+static gpuarena *gpuarena__enter_to_read(const gpuarena *arena)
+{
     if (!arena || arena->magic != GPUARENA__MAGIC) return NULL;
-    *locked = !gpuarena__inside(arena);
-    if (*locked) gpuarena__lock(&arena->self->lock);
+    if (!gpuarena__inside(arena)) gpuarena__lock(&arena->self->lock);
     return arena->self;
 }
 
-static void gpuarena__leave_read(gpuarena *arena, int locked)
+static void gpuarena__leave_read(gpuarena *arena)
 {
-    if (locked) gpuarena__unlock(&arena->lock);
+    if (arena && !gpuarena__inside(arena)) gpuarena__unlock(&arena->lock);
 }
 
 /* ---- life */
@@ -3527,11 +4819,24 @@ static void gpuarena__leave_read(gpuarena *arena, int locked)
 static void gpuarena__dismantle(gpuarena *arena)
 {
     gpuarena_config config = arena->config;
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
     while (arena->nodes.chunk_count)
         gpuarena__host_free(arena, arena->nodes.chunks[--arena->nodes.chunk_count].memory,
                             gpuarena__chunk_bytes());
     gpuarena__host_free(arena, arena->nodes.chunks, arena->nodes.chunk_room * sizeof *arena->nodes.chunks);
     gpuarena__host_free(arena, arena->ranges.list, arena->ranges.room * sizeof *arena->ranges.list);
+    while (arena->events.count > 1) {
+        void *event = arena->events.list[--arena->events.count].handle;
+        if (!arena->lost)
+            (void)gpuarena__driver_done(arena, arena->driver.events.destroy(&arena->driver, event), &ignored);
+    }
+    while (arena->streams.count > 1) {
+        gpuarena__bins *bins = arena->streams.list[--arena->streams.count].bins;
+        if (bins != &arena->bins) gpuarena__host_free(arena, bins, sizeof *bins);
+    }
+    gpuarena__host_free(arena, arena->events.list, arena->events.room * sizeof *arena->events.list);
+    gpuarena__host_free(arena, arena->holds.list, arena->holds.room * sizeof *arena->holds.list);
+    gpuarena__host_free(arena, arena->streams.list, arena->streams.room * sizeof *arena->streams.list);
     if (arena->lookup.table)
         gpuarena__host_free(arena, arena->lookup.table,
                             sizeof *arena->lookup.table << arena->lookup.capacity_log2);
@@ -3566,6 +4871,21 @@ static int gpuarena__first_growth(gpuarena *arena, uint64_t free_bytes, gpuarena
     return obstacle->result == GPUARENA_OUT_OF_MEMORY && arena->stats.reserved_bytes;
 }
 
+/* The entry that is no stream, for blocks that wait for none. 0: no host memory. */
+static int gpuarena__streams_begin(gpuarena *arena)
+{
+    void *list = NULL;
+    if (!gpuarena__host_double(arena, &list, sizeof *arena->streams.list, 0, &arena->streams.room)) return 0;
+    arena->streams.list = (gpuarena__stream *)list;
+    memset(arena->streams.list, 0, sizeof *arena->streams.list);
+    arena->streams.list[0].bins = &arena->bins;
+    arena->streams.list[0].handle = GPUARENA_ANY_STREAM;
+    arena->streams.list[0].state = GPUARENA__CLOSED;
+    arena->streams.count = 1;
+    arena->streams.pass = 1;
+    return 1;
+}
+
 /* An empty arena with its tables; NULL: no host memory. Its configuration is still to be settled. */
 static gpuarena *gpuarena__assemble(const gpuarena_config *config)
 {
@@ -3582,7 +4902,8 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     arena->config.driver = &arena->driver;
     arena->host_bytes = sizeof *arena;
     arena->release_pass = 1;
-    if (gpuarena__nodes_grow(arena) && gpuarena__lookup_grow(arena)) return arena;
+    arena->streams.ordered = arena->driver.events.create != NULL;
+    if (gpuarena__nodes_grow(arena) && gpuarena__lookup_grow(arena) && gpuarena__streams_begin(arena)) return arena;
     gpuarena__dismantle(arena);
     return NULL;
 }
@@ -3697,12 +5018,18 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     gpuarena_result result;
+    uint32_t set;
     if (!arena) return GPUARENA_OK;
     if (!gpuarena__is_registered(arena))
         return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, "arena: not a living arena");
     result = gpuarena__enter(arena);
     if (result != GPUARENA_OK) return result;
+    if (gpuarena__inside_of(arena, 1)) return gpuarena__leave(arena, gpuarena__fail_plain(arena, GPUARENA_REENTRANT));
     if (arena->stats.live_count) return gpuarena__leave(arena, gpuarena__fail_in_use(arena));
+    for (set = 1; set < arena->streams.count; set++)
+        if (arena->streams.list[set].home)
+            return gpuarena__leave(arena, gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE,
+                                                                "a capture set is not released"));
     if (!gpuarena__surrender(arena, &obstacle))
         return gpuarena__leave(arena, gpuarena__fail_obstacle(arena, &obstacle, 0, NULL));
     gpuarena__unregister(arena);
@@ -3722,15 +5049,55 @@ static gpuarena_result gpuarena__fail_request(gpuarena *arena, const gpuarena_re
     if (obstacle->result == GPUARENA_INVALID_ARGUMENT)
         gpuarena__put(&out, "%s", request->flags & ~GPUARENA_ALLOC_TRY
                                       ? "request.flags: GPUARENA_ALLOC_TRY or 0"
+                      : request->stream == GPUARENA_OWN_STREAM
+                                      ? "stream: GPUARENA_OWN_STREAM is for frees alone"
                                       : "request.alignment_bytes: a power of two, or 0");
     failure.requested_bytes = request->bytes;
     return gpuarena__fail(arena, &failure, request->stream);
+}
+
+/* Calls config.pressure, with the lock let go of. 1: search again. */
+static int gpuarena__relieve(gpuarena *arena, const gpuarena_failure *failure)
+{
+    gpuarena_pressure_fn *pressure = arena->config.pressure;
+    gpuarena__frame frame;
+    int again;
+    arena->stats.pressure_count++;
+    gpuarena__unlock(&arena->lock);
+    gpuarena__call_begin(&frame, arena);
+    frame.unlocked = 1;
+    again = pressure(arena, failure, arena->config.pressure_user);
+    gpuarena__call_end(&frame);
+    gpuarena__lock(&arena->lock);
+    return again != 0;
+}
+
+/* An allocation with all that may be done for it. Returns the live node, or 0 and why. Ends: config.pressure
+   is called again only if something has changed since the last time. */
+static uint32_t gpuarena__allocate_hard(gpuarena *arena, gpuarena__want *want, gpuarena_failure *failure)
+{
+    uint64_t freed = 0, limit = 0, calls = 0;
+    for (;;) {
+        gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+        uint64_t freed_now = arena->stats.free_count + arena->stats.release_count;
+        uint32_t index = gpuarena__is_lost(arena, &obstacle) ? 0 : gpuarena__allocate(arena, want, &obstacle);
+        int memory = obstacle.result == GPUARENA_OUT_OF_MEMORY && obstacle.reason != GPUARENA_REASON_TOO_LARGE;
+        if (GPUARENA__LIKELY(index)) return index;
+        *failure = memory ? gpuarena__failure_memory(arena, want, &obstacle) : gpuarena__failure_of(arena, &obstacle);
+        failure->requested_bytes = want->requested;
+        if (!memory || !arena->config.pressure || want->flags & GPUARENA_ALLOC_TRY
+            || (calls++ && freed == freed_now && limit == arena->limit)) return 0;
+        freed = freed_now;
+        limit = arena->limit;
+        if (!gpuarena__relieve(arena, failure)) return 0;
+    }
 }
 
 GPUARENA__INLINE gpuarena_result gpuarena__alloc_locked(gpuarena *arena, void **ptr,
                                                         const gpuarena_request *request)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena_failure failure;
     gpuarena__want want;
     uint32_t index;
     if (gpuarena__is_lost(arena, &obstacle))
@@ -3741,11 +5108,8 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_locked(gpuarena *arena, void **
         *ptr = NULL;
         return GPUARENA_OK;
     }
-    index = gpuarena__allocate(arena, &want, &obstacle);
-    if (!GPUARENA__LIKELY(index))
-        return obstacle.result == GPUARENA_OUT_OF_MEMORY && obstacle.reason != GPUARENA_REASON_TOO_LARGE
-            ? gpuarena__fail_memory(arena, &want, &obstacle)
-            : gpuarena__fail_obstacle(arena, &obstacle, want.requested, want.stream);
+    index = gpuarena__allocate_hard(arena, &want, &failure);
+    if (!GPUARENA__LIKELY(index)) return gpuarena__fail(arena, &failure, want.stream);
     *ptr = gpuarena__pointer(gpuarena__node_at(arena, index)->address);
     if (!GPUARENA__LIKELY(!arena->config.observe)) {
         gpuarena_block block = gpuarena__block_describe(arena, index);
@@ -3760,6 +5124,8 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
     if (result != GPUARENA_OK) return result;
     if (!GPUARENA__LIKELY(ptr && request))
         result = gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, ptr ? "request: NULL" : "ptr: NULL");
+    else if (!GPUARENA__LIKELY(!gpuarena__frames) && gpuarena__inside_of(arena, 1))
+        result = gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
     else result = gpuarena__alloc_locked(arena, ptr, request);
     return gpuarena__leave(arena, result);
 }
@@ -3796,10 +5162,16 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
         return obstacle.result == GPUARENA_INVALID_ARGUMENT
             ? gpuarena__fail_request(arena, request, &obstacle) : obstacle.result;
     if (!want.bytes) return GPUARENA_OK;
-    if (arena->stats.reserved_bytes <= arena->limit
-        && (gpuarena__hit(arena, &want)
-            || gpuarena__bin_search_all(arena, &arena->bins, want.bytes, want.alignment)))
-        return GPUARENA_OK;
+    if (want.stream != GPUARENA_ANY_STREAM) want.set = gpuarena__stream_find(arena, want.stream);
+    want.home = arena->streams.list[want.set].home;
+    if (arena->stats.reserved_bytes <= arena->limit) {
+        uint32_t reach = want.flags & GPUARENA_ALLOC_TRY || want.home || gpuarena__is_capturing(arena, &obstacle)
+            ? GPUARENA__TO_HAND : GPUARENA__AFTER_DEVICE;
+        /* in one set of bins the only stream's free blocks are among the quiet ones */
+        int apart = want.set || arena->streams.many || !arena->stats.pending_bytes;
+        if ((apart && (gpuarena__hit(arena, &want) || gpuarena__search(arena, &want)))
+            || gpuarena__run_find(arena, &want, reach)) return GPUARENA_OK;
+    }
     return gpuarena__can_grow(arena, &want);
 }
 
@@ -3836,20 +5208,48 @@ static void gpuarena__drain(gpuarena *arena, gpuarena_stream stream)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     if (arena->lost || gpuarena__range_release_more(arena, arena->limit, stream, &ignored)) return;
-    arena->stats.driver_error_count++;
+    arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE;
+}
+
+/* The record of the stream that a block is freed on; 0: the GPU is done with it; HELD: it cannot be known
+   when it will be, for it was allocated for every stream, or there is no host memory for a record. */
+GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__node *node, gpuarena_stream stream)
+{
+    const gpuarena__stream *own = &arena->streams.list[node->set];
+    uint32_t at;
+    if (!GPUARENA__LIKELY(stream != GPUARENA_ANY_STREAM && arena->streams.ordered)) return 0;
+    if (!GPUARENA__LIKELY(stream != GPUARENA_OWN_STREAM)) at = own->under && own->state ? own->under : node->set;
+    else at = gpuarena__stream_enter(arena, stream);
+    return GPUARENA__LIKELY(at) ? at : GPUARENA__HELD;
+}
+
+/* Nobody else can record an event on a thread's own stream. */
+static void gpuarena__record_own(gpuarena *arena, uint32_t set)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    int mode;
+    if (arena->lost || !arena->streams.list[set].key) return;
+    mode = gpuarena__relax(arena);
+    (void)gpuarena__stream_record(arena, set, &ignored);
+    gpuarena__unrelax(arena, mode);
 }
 
 GPUARENA__INLINE void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
 {
     uint32_t index = arena->lookup.table[slot];
-    if (stream == GPUARENA_OWN_STREAM) stream = gpuarena__node_at(arena, index)->stream;
-    if (GPUARENA__LIKELY(!arena->config.observe)) gpuarena__block_give_back(arena, slot, stream);
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint32_t freed_on = gpuarena__freed_on(arena, node, stream);
+    if (GPUARENA__LIKELY(!arena->config.observe)) gpuarena__block_give_back(arena, slot, freed_on);
     else {
+        uint64_t pending = arena->stats.pending_bytes;
         gpuarena_block block = gpuarena__block_describe(arena, index);
-        block.state = GPUARENA_STATE_FREE;
-        gpuarena__block_give_back(arena, slot, stream);
-        gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block, stream, NULL);
+        gpuarena__block_give_back(arena, slot, freed_on);
+        block.state = arena->stats.pending_bytes > pending ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
+        gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block, stream == GPUARENA_OWN_STREAM ? block.stream : stream,
+                       NULL);
     }
+    if (!GPUARENA__LIKELY(freed_on == GPUARENA__HELD || !arena->streams.list[freed_on].key))
+        gpuarena__record_own(arena, freed_on);
 }
 
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
@@ -3863,6 +5263,157 @@ GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_
     gpuarena__free_slot(arena, slot, stream);
     if (!GPUARENA__LIKELY(arena->stats.reserved_bytes <= arena->limit)) gpuarena__drain(arena, stream);
     return gpuarena__leave(arena, GPUARENA_OK);
+}
+
+/* 0: no host memory. */
+static int gpuarena__hold_add(gpuarena *arena, gpuarena__node *node, uint32_t set)
+{
+    gpuarena__holds *holds = &arena->holds;
+    uint32_t hold;
+    for (hold = node->hold; hold; hold = holds->list[hold].next)
+        if (holds->list[hold].set == set) return 1;
+    if (!gpuarena__holds_reserve(arena)) return 0;
+    hold = gpuarena__hold_take(arena);
+    arena->streams.list[set].ref_count++;
+    holds->list[hold].ticket = 0;
+    holds->list[hold].set = set;
+    holds->list[hold].next = node->hold;
+    node->hold = hold;
+    return 1;
+}
+
+/* Must a stream be one, and why is it none? */
+static int gpuarena__is_one_stream(gpuarena *arena, gpuarena_stream stream, gpuarena_result *result)
+{
+    if (stream != GPUARENA_ANY_STREAM && stream != GPUARENA_OWN_STREAM) return 1;
+    *result = gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "stream: must be one stream");
+    return 0;
+}
+
+static gpuarena_result gpuarena__use(gpuarena *arena, const void *inside, gpuarena_stream stream)
+{
+    uint32_t index = gpuarena__node_around(arena, gpuarena__address(inside)), set;
+    gpuarena_result result;
+    gpuarena_block block;
+    if (!gpuarena__is_one_stream(arena, stream, &result)) return result;
+    if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
+        return gpuarena__fail_pointer(arena, inside, stream);
+    if (arena->streams.ordered) {
+        set = gpuarena__stream_enter(arena, stream);
+        if (!set || !gpuarena__hold_add(arena, gpuarena__node_at(arena, index), set))
+            return gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY);
+    }
+    block = gpuarena__block_describe(arena, index);
+    gpuarena__tell(arena, GPUARENA_ACTION_USE, &block, stream, NULL);
+    return GPUARENA_OK;
+}
+
+GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, gpuarena_stream stream)
+{
+    gpuarena_result result = gpuarena__enter(arena);
+    if (result != GPUARENA_OK) return result;
+    return gpuarena__leave(arena, gpuarena__use(arena, inside, stream));
+}
+
+static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
+{
+    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena_result result;
+    gpuarena__stream *record;
+    uint32_t set;
+    int mode;
+    if (!gpuarena__is_one_stream(arena, stream, &result)) return result;
+    set = gpuarena__stream_find(arena, stream);
+    record = &arena->streams.list[set];
+    if (!set) return GPUARENA_OK;
+    if (record->home)
+        return gpuarena__fail_detail(arena, GPUARENA_CAPTURE, "stream: captured; call gpuarena_capture_end first");
+    if (record->ref_count) record->ticket++;     /* what live blocks are used for on it until now */
+    if (arena->streams.ordered && !gpuarena__is_lost(arena, &obstacle)) {
+        mode = gpuarena__relax(arena);
+        (void)gpuarena__stream_record(arena, set, &obstacle);
+        gpuarena__unrelax(arena, mode);
+    }
+    record->state = GPUARENA__CLOSED;
+    return obstacle.result == GPUARENA_OK ? GPUARENA_OK : gpuarena__fail_obstacle(arena, &obstacle, 0, stream);
+}
+
+GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream)
+{
+    gpuarena_result result = gpuarena__enter(arena);
+    if (result != GPUARENA_OK) return result;
+    return gpuarena__leave(arena, gpuarena__forget(arena, stream));
+}
+
+/* ---- captures */
+
+static gpuarena_result gpuarena__capture_begin(gpuarena *arena, gpuarena_stream stream, uint64_t *set)
+{
+    gpuarena_result result;
+    if (!set) return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "set: NULL");
+    if (!gpuarena__is_one_stream(arena, stream, &result)) return result;
+    if (!arena->streams.ordered)
+        return gpuarena__fail_detail(arena, GPUARENA_NOT_SUPPORTED, "the driver has no events");
+    if (*set && !gpuarena__set_find(arena, *set))
+        return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "set: 0, or one that is not released");
+    if (arena->streams.list[gpuarena__stream_find(arena, stream)].home)
+        return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "stream: captured already");
+    if (!arena->streams.captured && !arena->lost) (void)gpuarena__settle(arena, 0);   /* the last time for long */
+    return gpuarena__capture_open(arena, stream, set) ? GPUARENA_OK
+                                                      : gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY);
+}
+
+GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_stream stream, uint64_t *set)
+{
+    gpuarena_result result = gpuarena__enter(arena);
+    if (result != GPUARENA_OK) return result;
+    return gpuarena__leave(arena, gpuarena__capture_begin(arena, stream, set));
+}
+
+static gpuarena_result gpuarena__capture_end(gpuarena *arena, gpuarena_stream stream)
+{
+    gpuarena_result result;
+    uint32_t at, under;
+    if (!gpuarena__is_one_stream(arena, stream, &result)) return result;
+    at = gpuarena__stream_find(arena, stream);
+    if (!arena->streams.list[at].home)
+        return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "stream: not captured");
+    under = arena->streams.list[at].under;
+    gpuarena__capture_close(arena, at);
+    gpuarena__record_own(arena, under);
+    return GPUARENA_OK;
+}
+
+GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stream stream)
+{
+    gpuarena_result result = gpuarena__enter(arena);
+    if (result != GPUARENA_OK) return result;
+    return gpuarena__leave(arena, gpuarena__capture_end(arena, stream));
+}
+
+static gpuarena_result gpuarena__capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream)
+{
+    uint32_t home = set ? gpuarena__set_find(arena, set) : 0, to = 0;
+    if (!home) return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "set: not one of this arena");
+    if (stream == GPUARENA_OWN_STREAM)
+        return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "stream: one, or GPUARENA_ANY_STREAM");
+    if (gpuarena__set_is_open(arena, home))
+        return gpuarena__fail_detail(arena, GPUARENA_CAPTURE, "set: a capture into it goes on");
+    if (stream != GPUARENA_ANY_STREAM) {
+        to = gpuarena__stream_enter(arena, stream);
+        if (!to) return gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY);
+        if (arena->streams.list[to].home) to = arena->streams.list[to].under;
+    }
+    gpuarena__set_release(arena, home, to);
+    if (to) gpuarena__record_own(arena, to);
+    return GPUARENA_OK;
+}
+
+GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream)
+{
+    gpuarena_result result = gpuarena__enter(arena);
+    if (result != GPUARENA_OK) return result;
+    return gpuarena__leave(arena, gpuarena__capture_release(arena, set, stream));
 }
 
 static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
@@ -3888,7 +5439,9 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
 GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
 {
     gpuarena_result result = gpuarena__enter(arena);
-    return result == GPUARENA_OK ? gpuarena__leave(arena, gpuarena__reserve(arena, bytes)) : result;
+    if (result != GPUARENA_OK) return result;
+    return gpuarena__leave(arena, gpuarena__inside_of(arena, 1) ? gpuarena__fail_plain(arena, GPUARENA_REENTRANT)
+                                                                : gpuarena__reserve(arena, bytes));
 }
 
 /* Gives back down to keep; what a caller is told. */
@@ -3951,25 +5504,20 @@ GPUARENA_API gpuarena *gpuarena_owner(const void *inside)
 GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *inside, gpuarena_block *block)
 {
     gpuarena *self = gpuarena__self(arena);
-    gpuarena_result result = gpuarena__enter(self);
+    gpuarena_result result = gpuarena__enter_with(self, block ? NULL : "block: NULL");
     uint32_t index;
     if (result != GPUARENA_OK) return result;
-    if (!block)
-        return gpuarena__leave(self, gpuarena__fail_detail(self, GPUARENA_INVALID_ARGUMENT, "block: NULL"));
     index = gpuarena__node_around(self, gpuarena__address(inside));
-    if (!index) return gpuarena__leave(self, gpuarena__fail_pointer(self, inside, NULL));
-    *block = gpuarena__block_describe(self, index);
-    return gpuarena__leave(self, GPUARENA_OK);
+    if (index) *block = gpuarena__block_describe(self, index);
+    else result = gpuarena__fail_pointer(self, inside, NULL);
+    return gpuarena__leave(self, result);
 }
 
 GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit_fn *visit, void *user)
 {
     gpuarena *self = gpuarena__self(arena);
-    gpuarena_result result = gpuarena__enter(self);
-    if (result != GPUARENA_OK) return result;
-    result = visit ? gpuarena__walk(self, visit, user)
-                   : gpuarena__fail_detail(self, GPUARENA_INVALID_ARGUMENT, "visit: NULL");
-    return gpuarena__leave(self, result);
+    gpuarena_result result = gpuarena__enter_with(self, visit ? NULL : "visit: NULL");
+    return result == GPUARENA_OK ? gpuarena__leave(self, gpuarena__walk(self, visit, user)) : result;
 }
 
 static gpuarena_result gpuarena__report(const gpuarena *arena, gpuarena_format format,
@@ -3994,13 +5542,10 @@ GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_for
                                              gpuarena_write_fn *write, void *user)
 {
     gpuarena *self = gpuarena__self(arena);
-    gpuarena_result result = gpuarena__enter(self);
+    const char *wrong = (uint32_t)format > GPUARENA_FORMAT_JSON ? "format: no such value" : NULL;
+    gpuarena_result result = gpuarena__enter_with(self, write ? wrong : "write: NULL");
     if (result != GPUARENA_OK) return result;
-    if (!write || (uint32_t)format > GPUARENA_FORMAT_JSON)
-        result = gpuarena__fail_detail(self, GPUARENA_INVALID_ARGUMENT,
-                                       write ? "format: no such value" : "write: NULL");
-    else result = gpuarena__report(self, format, write, user);
-    return gpuarena__leave(self, result);
+    return gpuarena__leave(self, gpuarena__report(self, format, write, user));
 }
 
 GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message, size_t size)
@@ -4029,69 +5574,57 @@ GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_
     return gpuarena__leave(arena, GPUARENA_OK);
 }
 
-GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats)
-{
-    int locked;
-    gpuarena *self = gpuarena__enter_to_read(arena, &locked);
-    if (!stats) return;
-    memset(stats, 0, sizeof *stats);
-    if (!self) return;
-    *stats = gpuarena__stats_now(self);
-    gpuarena__leave_read(self, locked);
-}
-
 GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_device *device)
 {
-    gpuarena_result result = gpuarena__enter(arena);
+    gpuarena_result result = gpuarena__enter_with(arena, device ? NULL : "device: NULL");
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     uint64_t free_bytes, total_bytes;
     if (result != GPUARENA_OK) return result;
-    if (!device) result = gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "device: NULL");
-    else if (gpuarena__is_lost(arena, &obstacle)) result = gpuarena__fail_obstacle(arena, &obstacle, 0, NULL);
-    else if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle))
-        result = gpuarena__fail_obstacle(arena, &obstacle, 0, NULL);
-    else {
-        device->total_bytes = total_bytes;
-        device->free_bytes = free_bytes;
-        device->other_bytes = (int64_t)(total_bytes - free_bytes - arena->stats.reserved_bytes);
-        device->page_bytes = GPUARENA__GRANULE;
-        device->device = arena->driver.device;
-        device->paged = 0;
-    }
-    return gpuarena__leave(arena, result);
+    if (gpuarena__is_lost(arena, &obstacle)
+        || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle))
+        return gpuarena__leave(arena, gpuarena__fail_obstacle(arena, &obstacle, 0, NULL));
+    device->total_bytes = total_bytes;
+    device->free_bytes = free_bytes;
+    device->other_bytes = (int64_t)(total_bytes - free_bytes - arena->stats.reserved_bytes);
+    device->page_bytes = GPUARENA__GRANULE;
+    device->device = arena->driver.device;
+    device->paged = 0;
+    return gpuarena__leave(arena, GPUARENA_OK);
+}
+
+GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats)
+{
+    gpuarena *self = gpuarena__enter_to_read(arena);
+    if (stats) memset(stats, 0, sizeof *stats);
+    if (stats && self) *stats = gpuarena__stats_now(self);
+    gpuarena__leave_read(self);
 }
 
 GPUARENA_API void gpuarena_get_config(const gpuarena *arena, gpuarena_config *config)
 {
-    int locked;
-    gpuarena *self = gpuarena__enter_to_read(arena, &locked);
+    gpuarena *self = gpuarena__enter_to_read(arena);
+    if (config) memset(config, 0, sizeof *config);
     if (config && self) *config = self->config;
-    else if (config) memset(config, 0, sizeof *config);
-    if (self) gpuarena__leave_read(self, locked);
-}
-
-GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena)
-{
-    int locked;
-    gpuarena *self = gpuarena__enter_to_read(arena, &locked);
-    if (!self) return;
-    self->stats.requested_peak_bytes = self->stats.requested_bytes;
-    self->stats.live_peak_bytes = self->stats.live_bytes;
-    self->stats.reserved_peak_bytes = self->stats.reserved_bytes;
-    gpuarena__leave_read(self, locked);
+    gpuarena__leave_read(self);
 }
 
 GPUARENA_API void gpuarena_last_failure(const gpuarena *arena, gpuarena_failure *failure)
 {
-    int locked = 0;
-    gpuarena *self = NULL;
-    if (!failure) return;
-    memset(failure, 0, sizeof *failure);
-    if (!arena) *failure = gpuarena__thread_failure;
-    else self = gpuarena__enter_to_read(arena, &locked);
+    gpuarena *self = gpuarena__enter_to_read(arena);
+    if (failure) memset(failure, 0, sizeof *failure);
+    if (failure && self) *failure = self->last;
+    if (failure && !arena) *failure = gpuarena__thread_failure;
+    gpuarena__leave_read(self);
+}
+
+GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena)
+{
+    gpuarena *self = gpuarena__enter_to_read(arena);
     if (!self) return;
-    *failure = self->last;
-    gpuarena__leave_read(self, locked);
+    self->stats.requested_peak_bytes = self->stats.requested_bytes;
+    self->stats.live_peak_bytes = self->stats.live_bytes;
+    self->stats.reserved_peak_bytes = self->stats.reserved_bytes;
+    gpuarena__leave_read(self);
 }
 
 /* ---- text */
@@ -4101,7 +5634,7 @@ GPUARENA_API size_t gpuarena_failure_text(const gpuarena_failure *failure, char 
     gpuarena__text out = gpuarena__text_begin(text, size);
     if (!failure) return 0;
     if (failure->arena[0]) gpuarena__put(&out, "%.31s: ", failure->arena);
-    gpuarena__say(&out, failure);
+    gpuarena__say(&out, failure, gpuarena__words_of(failure));
     return out.length;
 }
 
@@ -4156,30 +5689,26 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #endif
 #undef GPUARENA__BYTES_OF_1
 #undef GPUARENA__BYTES_OF_80
-#undef GPUARENA__CHUNK
-#undef GPUARENA__CLASSES
-#undef GPUARENA__CHUNK_LOG2
+#undef GPUARENA__CUDA_CALL
+#undef GPUARENA__CUDA_ENTRY
 #undef GPUARENA__FORKED
 #undef GPUARENA__GRANULE
+#undef GPUARENA__HELD
 #undef GPUARENA__INLINE
-#undef GPUARENA__KEY_COUNT
 #undef GPUARENA__LIKELY
-#undef GPUARENA__LINE
-#undef GPUARENA__LIVE
 #undef GPUARENA__MAGIC
 #undef GPUARENA__MAX_BYTES
-#undef GPUARENA__OCTAVES
-#undef GPUARENA__OVERFLOW
+#undef GPUARENA__NEVER
 #undef GPUARENA__PAGE_LOG2
 #undef GPUARENA__PRINTF
-#undef GPUARENA__STATE_BITS
 #undef GPUARENA__TABLE_LOG2
 #undef GPUARENA__THREAD_LOCAL
 #undef GPUARENA__UNIT
 #endif /* GPUARENA_IMPLEMENTATION */
 
 /* Changes
-     0.1.0  The pool over segments: growth, limits, statistics, failures in words, observer, report, check.
+     0.1.0  CUDA, streams, fork. The pool over segments: growth, limits, statistics, failures in words,
+            observer, report, check.
 
    This software is available under two licences; choose whichever you prefer.
    --------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ my $has_cuda = defined $ENV{CUDA_FLAGS} ? $ENV{CUDA_FLAGS} !~ /GPUARENA_NO_CUDA/
 my $on_substitute = $has_cuda ? "LD_LIBRARY_PATH=$build/sim" : '';
 my $scratch = tempdir(CLEANUP => 1);
 
-my %needs_cuda = map { $_ => 1 } qw(04_drop_in 05_thrust 12_two_devices);
+my %needs_cuda = map { $_ => 1 } qw(04_drop_in 05_thrust 06_streams 07_graph_capture 12_two_devices);
 my %needs_nvcc = ('05_thrust' => 1);
 
 my %promised = (
@@ -55,6 +55,19 @@ my %promised = (
         qr/^100000 numbers to the device, copied there, and back: the same$/m,
         qr/^sort(?:ed on the device: in order| left out: no kernel can run here \(cudaErrorNotSupported\))$/m,
         qr/^0 blocks live, at most [1-9]\d* MiB held$/m,
+    ],
+    '06_streams' => [
+        qr/^weights, for every stream +live  64, pending   0, cached 192 MiB$/m,
+        qr/^stream one works on a block +live 256, pending   0, cached   0 MiB$/m,
+        qr/^and frees it: pending, and the host goes on +live  64, pending 192, cached   0 MiB$/m,
+        qr/^stream one has the same memory at once +live 256, pending   0, cached   0 MiB$/m,
+        qr/^stream two has it, behind stream one's work +live 256, pending   0, cached   0 MiB$/m,
+        qr/^and frees it: pending until the arena asks +live  64, pending 192, cached   0 MiB$/m,
+        qr/^stream two has read what stream one wrote and freed$/m,
+    ],
+    '07_graph_capture' => [
+        qr/^(?:others had (?:[89]|1\d) blocks of 16 MiB\nrun \d: the result is right\n){3}/m,
+        qr/^run 3: the result is right\nothers had 16 blocks of 16 MiB$/m,
     ],
     '12_two_devices' => [
         qr/^device 0: live 256, reserved 256, limit 256 MiB; of \d+ MiB in all others hold -?\d+$/m,

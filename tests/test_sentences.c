@@ -56,7 +56,14 @@ static void test_memory(void)
     CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) are not free in one piece, and GPUARENA_ALLOC_TRY "
               "forbids growth; ask without it");
     failure = refused(GPUARENA_REASON_PENDING);
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) could not be had (pending)");
+    failure.pending_bytes = 8192;
+    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) are free, but the GPU may use them still: 8192 bytes "
+              "(8.00 KiB) wait for streams, and cannot be waited for; synchronise, or allow streams=steal");
+    failure = refused(GPUARENA_REASON_CAPTURE);
+    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) are free or could be made so, but not while a stream "
+              "is captured into a graph; allocate before the capture");
+    failure = refused(GPUARENA_REASON_ADDRESSES);
+    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) could not be had (addresses)");
 }
 
 static void test_pointers(void)

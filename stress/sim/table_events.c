@@ -79,6 +79,7 @@ static int table_stream_id(const gpuarena_driver *self, gpuarena_stream handle, 
 void table_fill_events(gpuarena_driver *driver)
 {
     driver->stream_id = table_stream_id;
+    driver->per_thread = (gpuarena_stream)(intptr_t)2;
     driver->events.create = table_event_create;
     driver->events.destroy = table_event_destroy;
     driver->events.record = table_event_record;

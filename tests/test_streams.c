@@ -1,0 +1,341 @@
+/* Property: random programs of streams, waits, uses, destroys and captures, legal by CUDA's rules and by the header's
+   contracts: the simulated device's judge finds nothing, sums hold after every operation, no refusal is spurious.
+   It must not know how order is kept. Run: make test (GPUARENA_STREAM_OPS, .._SEED); a failure prints its repro. */
+#include "world_sets.h"
+
+#include <stdlib.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define DEFAULT_OPS 100000u
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define DEFAULT_OPS 100000u
+#endif
+#endif
+#ifndef DEFAULT_OPS
+#define DEFAULT_OPS 1000000u
+#endif
+
+enum { PROGRAM_OPS = 2000, CHECK_EVERY = 64, HIT_STREAMS = 4 };
+
+static uint64_t reserved_before;
+
+/* ---- properties */
+
+typedef struct walk_sums {
+    uint64_t live_bytes, free_bytes, run_bytes, longest_bytes, live_count;
+} walk_sums;
+
+static gpuarena_result walk_visit(const gpuarena_block *at, void *user)
+{
+    walk_sums *sums = user;
+    int live = at->state == GPUARENA_STATE_LIVE;
+    if (live || world_starts_range(at->ptr)) sums->run_bytes = 0;
+    if (live) sums->live_bytes += at->bytes;
+    else sums->free_bytes += at->bytes;
+    sums->live_count += (uint64_t)live;
+    if (!live) sums->run_bytes += at->bytes;
+    if (sums->run_bytes > sums->longest_bytes) sums->longest_bytes = sums->run_bytes;
+    return GPUARENA_OK;
+}
+
+static int sets_exist(void)
+{
+    int count = 0;
+    for (int set = 1; set <= SETS; set++) count += sets[set].id != 0;
+    return count;
+}
+
+static void audit_sums(const gpuarena_stats *stats)
+{
+    if (stats->requested_bytes != requested_bytes || stats->live_count != (uint64_t)block_count)
+        blame("requested_bytes or live_count is not the program's", 0);
+    if (stats->requested_bytes + stats->slack_bytes != stats->live_bytes) blame("requested + slack is live", 0);
+    if (stats->live_bytes + stats->pending_bytes + stats->cached_bytes + stats->children_bytes
+        != stats->reserved_bytes)
+        blame("live + pending + cached + children is reserved", 0);
+    if (stats->reserved_bytes != world.held_bytes) blame("reserved is what the driver gave", 0);
+    if (stats->reserved_bytes > world.limit && stats->reserved_bytes > reserved_before)
+        blame("reserved never rises above the limit", 0);
+    if (stats->alloc_count - stats->free_count != stats->live_count) blame("alloc - free is live_count", 0);
+    if (stats->misuse_count) blame("nothing is taken for misuse", (int)stats->misuse_count);
+    reserved_before = stats->reserved_bytes;
+}
+
+static void audit_walk(const gpuarena_stats *stats)
+{
+    char message[200];
+    walk_sums sums = { 0, 0, 0, 0, 0 };
+    if (gpuarena_check(world.arena, message, sizeof message) && !world.trouble[0])
+        snprintf(world.trouble, sizeof world.trouble, "property: check finds nothing: %s", message);
+    if (gpuarena_walk(world.arena, walk_visit, &sums)) blame("walk", 0);
+    if (sums.live_count != stats->live_count || sums.live_bytes != stats->live_bytes
+        || sums.free_bytes != stats->reserved_bytes - stats->live_bytes)
+        blame("walk and statistics agree", 0);
+    if (!sets_exist() && sums.longest_bytes != stats->largest_free_bytes) blame("largest_free is the longest run", 0);
+}
+
+static void audit(int thorough)
+{
+    gpuarena_stats stats;
+    gpuarena_get_stats(world.arena, &stats);
+    audit_sums(&stats);
+    if (thorough) audit_walk(&stats);
+    if (sim_finding_count(world.machine) && !world.trouble[0])
+        snprintf(world.trouble, sizeof world.trouble, "finding: %s", sim_finding(world.machine, 0));
+}
+
+/* ---- operations on the whole */
+
+static void pass_on(int stream, int heir)
+{
+    block_pass_on(stream, heir);
+    capture_pass_on(stream, heir);
+}
+
+static void do_wait(void)
+{
+    int stream = world_pick(), code;
+    if (stream < 0 || world.captures) return;
+    if (one_in(30)) {
+        if (sim_device_wait(world.machine, 0)) blame("the program's own wait for the device", 0);
+        for (int at = 0; at < WORLD_STREAMS; at++) pass_on(at, NOBODY);
+        return;
+    }
+    gpuarena_stream handle = world_enter(stream);
+    code = one_in(8) ? sim_stream_wait(world.machine, 0, handle) : sim_stream_query(world.machine, 0, handle);
+    if (code == SIM_SUCCESS) pass_on(stream, NOBODY);
+    else if (code != SIM_NOT_READY) blame("the program's own wait for a stream", code);
+}
+
+/* A stream goes, which is done, or its heir follows it. */
+static void do_end_stream(int stream, int heir)
+{
+    pass_on(stream, heir);
+    block_forget_stream(stream);
+    world_arm();
+    gpuarena_result result = gpuarena_forget(world.arena, world.streams[stream].handle);
+    int struck = world_disarm();
+    if (!block_expected(result, struck)) blame("result of forget", result);
+    if (sim_stream_destroy(world.machine, 0, world.streams[stream].handle)) blame("the program's own destroy", 0);
+    world.streams[stream].alive = 0;
+    tally.destroys++;
+}
+
+/* A stream goes: the host waited for it, or another follows it, and the arena may be told what else it uses. */
+static void do_destroy(void)
+{
+    int stream = WORLD_MADE + (int)draw(WORLD_STREAMS - WORLD_MADE), heir;
+    if (!with(WITH_DESTROYS) || with(WITH_ALONE)) return;
+    if (!world.streams[stream].alive) {
+        world_make_stream(stream);
+        return;
+    }
+    heir = world_pick();
+    if (heir < 0 || heir == stream || !world_is_usable(stream)) return;
+    block *last = one_in(4) ? NULL : block_pick();
+    if (last) block_last_use(last, stream);
+    if (one_in(2)) block_name_all(stream);
+    if (!world.captures && one_in(4)) {
+        if (sim_stream_wait(world.machine, 0, world_enter(stream))) blame("the program's own wait for a stream", 0);
+        heir = NOBODY;
+    } else world_follow(heir, stream);
+    do_end_stream(stream, heir);
+    if (last && last->own >= 0 && !last->pins && one_in(2)) block_free_on(last, last->own, 0);
+    if (one_in(2)) world_make_stream(stream);
+}
+
+/* A stream is made for one use. */
+static void do_errand(void)
+{
+    int stream = WORLD_MADE + (int)draw(WORLD_STREAMS - WORLD_MADE);
+    block *at = block_pick();
+    if (!with(WITH_DESTROYS) || with(WITH_ALONE) || world.streams[stream].alive || !at) return;
+    world_make_stream(stream);
+    block_last_use(at, stream);
+    do_end_stream(stream, NOBODY);
+    if (at->own >= 0 && !at->pins && one_in(2)) block_free_on(at, at->own, 0);
+}
+
+static void do_trim(void)
+{
+    if (!with(WITH_RELEASE)) return;
+    world_arm();
+    gpuarena_result result = gpuarena_trim(world.arena, draw(world.held_bytes + 1), NULL);
+    int struck = world_disarm();
+    if (!block_expected(result, struck)) blame("result of trim", result);
+}
+
+static void do_limit(void)
+{
+    if (!with(WITH_RELEASE)) return;
+    world.limit = one_in(4) ? MIB(2) * draw(4) : MIB(4) + MIB(2) * draw(16);
+    gpuarena_result result = gpuarena_set_limit(world.arena, world.limit);
+    if (!block_expected(result, 0)) blame("result of set_limit", result);
+    tally.limits++;
+}
+
+/* Once all work is done, what fits into free memory is served. */
+static void do_must_fit(void)
+{
+    gpuarena_stats stats;
+    gpuarena_request request = GPUARENA_INIT;
+    int any = with(WITH_ANY) && !with(WITH_ALONE) && one_in(4), stream = any ? NOBODY : world_pick();
+    if (world.captures || (stream < 0 && !any) || block_count == BLOCKS || world.held_bytes > world.limit) return;
+    if (world.streams_in_force == GPUARENA_STREAMS_SAME) return;
+    if (sim_device_wait(world.machine, 0)) blame("the program's own wait for the device", 0);
+    for (int at = 0; at < WORLD_STREAMS; at++) pass_on(at, NOBODY);
+    gpuarena_get_stats(world.arena, &stats);
+    request.bytes = stats.largest_free_bytes;
+    request.stream = any ? GPUARENA_ANY_STREAM : world_enter(stream);
+    void *ptr = NULL;
+    gpuarena_result result = gpuarena_alloc_ex(world.arena, &ptr, &request);
+    if (result) blame("all work is done, and the longest run of free memory is served", result);
+    if (result || !request.bytes) return;
+    block *made = block_add(ptr, request.bytes, stream);
+    tally.must_fit++;
+    if (!any) block_touch(made, stream);
+    if (any || !one_in(8)) block_free_on(made, any ? world_pick() : stream, 0);
+}
+
+static void do_rare(void)
+{
+    switch (draw(20)) {
+    case 0: case 1: do_trim(); break;
+    case 2: do_limit(); break;
+    case 3: if (one_in(8)) do_reset(); break;
+    case 4: case 5: do_must_fit(); break;
+    default: do_destroy();
+    }
+}
+
+static void do_op(uint64_t target_count)
+{
+    uint64_t choice = draw(100);
+    sim_begin_op(world.machine, world.op);
+    sim_advance(world.machine, draw(8000));
+    world_be(1 + draw(WORLD_THREADS));
+    if (choice < 4) do_rare();
+    else if (choice < 8) {
+        if (with(WITH_WAITS)) do_wait();
+    } else if (choice < 18) do_use();
+    else if (choice < 20) do_errand();
+    else if (choice < 45 && with(WITH_CAPTURES) && !with(WITH_ALONE)) do_graph();
+    else if (draw(2 * target_count) < (uint64_t)block_count) do_free();
+    else do_alloc();
+    world.op++;
+}
+
+/* ---- programs */
+
+/* Captures end, the device is waited for, and all is given back. */
+static void wind_up(void)
+{
+    for (int number = 1; number <= CAPTURES; number++)
+        if (captures[number].set) capture_finish(number);
+    if (sim_device_wait(world.machine, 0)) blame("the program's own wait for the device", 0);
+    for (int at = 0; at < GRAPHS; at++) graph_drop(&graphs[at]);
+    while (block_count) block_free(&blocks[0], GPUARENA_ANY_STREAM);
+    for (int set = 1; set <= SETS; set++)
+        if (sets[set].id && gpuarena_capture_release(world.arena, sets[set].id, GPUARENA_ANY_STREAM))
+            blame("result of the last capture_release", set);
+    memset(sets, 0, sizeof sets);
+    audit(1);
+}
+
+/* One program from its seed; the number of its operation that failed, or `ops`. */
+static uint64_t run_program(uint64_t seed, uint64_t ops)
+{
+    capture_clear();
+    block_count = 0;
+    world_open(seed, block_relieve);
+    requested_bytes = reserved_before = 0;
+    if (world.trouble[0]) return 0;
+    uint64_t target_count = 4 + draw((uint64_t)1 << (3 + draw(5)));
+    while (world.op < ops && !world.trouble[0]) {
+        do_op(target_count);
+        audit(world.op % CHECK_EVERY == 0);
+    }
+    uint64_t done = world.op;
+    if (!world.trouble[0]) {
+        wind_up();
+        world_close();
+    }
+    return done;
+}
+
+/* ---- hits cost no call: several streams, each with memory of its own to reuse */
+
+static void test_hits_call_nothing(void)
+{
+    enum { HITS = 1000000 };
+    void *ptr, *first[HIT_STREAMS];
+    sim_counters before, after;
+    gpuarena_driver table;
+    gpuarena_stream streams[HIT_STREAMS];
+    memset(&world, 0, sizeof world);
+    sim_bench bench = bench_open_sized(MIB(64), NULL);
+    world.driver = bench.driver;
+    gpuarena_config config = world_config(&table, MIB(64));
+    config.growth = GPUARENA_GROWTH_EXACT;
+    config.limit_bytes = 0;
+    CHECK_INT(gpuarena_create(&config, &world.arena), ==, GPUARENA_OK);
+    for (int at = 0; at < HIT_STREAMS; at++) {
+        sim_stream_create(bench.machine, 0, 0, &streams[at]);
+        gpuarena_alloc(world.arena, &first[at], MIB(2), streams[at]);
+    }
+    int failed = 0;
+    for (int at = 0; at < HIT_STREAMS; at++) failed |= gpuarena_free(world.arena, first[at], streams[at]);
+    sim_get_counters(bench.machine, 0, &before);
+    for (int hit = 0; hit < HITS && !failed; hit++) {
+        failed = gpuarena_alloc(world.arena, &ptr, 1 + draw(MIB(2)), streams[hit % HIT_STREAMS])
+            || gpuarena_free(world.arena, ptr, streams[hit % HIT_STREAMS]);
+    }
+    sim_get_counters(bench.machine, 0, &after);
+    CHECK_INT(failed, ==, 0);
+    CHECK_MSG(memcmp(before.calls, after.calls, sizeof before.calls) == 0, "%d hits on %d streams call nothing",
+              (int)HITS, (int)HIT_STREAMS);
+    CHECK_INT(gpuarena_destroy(world.arena), ==, GPUARENA_OK);
+    sim_destroy(bench.machine);
+}
+
+/* ---- all */
+
+static uint64_t environment_number(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+/* Each of these must have happened, or the test does not test it. */
+static void test_it_all_happened(uint64_t ops)
+{
+#define SHOW(field) printf("# %s: %" PRIu64 "\n", #field, tally.field);
+#define MISSING(field) missing = tally.field ? missing : #field;
+    const char *missing = NULL;
+    WORLD_TALLY(SHOW)
+    WORLD_TALLY(MISSING)
+    CHECK_MSG(ops < 1000000 || !missing, "all of this happened%s%s", missing ? ", but " : "", missing ? missing : "");
+}
+
+int main(void)
+{
+    uint64_t seed = environment_number("GPUARENA_STREAM_SEED", 1), done = 0;
+    uint64_t ops = environment_number("GPUARENA_STREAM_OPS", DEFAULT_OPS), program = 0;
+    printf("# seed %" PRIu64 ", %" PRIu64 " operations\n", seed, ops);
+    for (; done < ops; program++) {
+        uint64_t length = ops - done < PROGRAM_OPS ? ops - done : PROGRAM_OPS;
+        uint64_t at = run_program(seed + program, length);
+        done += at;
+        if (!world.trouble[0]) continue;
+        CHECK_MSG(0, "operation %" PRIu64 ", number %" PRIu64 " of seed %" PRIu64 ": %s", done, at, seed + program,
+                  world.trouble);
+        printf("# repro: GPUARENA_STREAM_SEED=%" PRIu64 " GPUARENA_STREAM_OPS=%d build/tests/test_streams\n",
+               seed + program, (int)PROGRAM_OPS);
+        return tap_done();
+    }
+    CHECK_MSG(1, "%" PRIu64 " operations in %" PRIu64 " programs: nothing found", done, program);
+    test_it_all_happened(ops);
+    test_hits_call_nothing();
+    return tap_done();
+}
