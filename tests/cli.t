@@ -34,7 +34,7 @@ my $list = stress('list')->{out};
 is(join('', map { stress('list', $_)->{out} } qw(workloads policies devices)), $list, 'list is all lists');
 ok($list =~ /^devices\n  sim:SIZE .*\n  cuda:/m, 'list has devices, and says where there is none');
 ok(stress('version')->{out} =~ /\(simulated device; (?:CUDA \d+\.\d|no CUDA)\)$/, 'version says what CUDA it was built with');
-ok($list =~ /^  $_ /m, "list has $_") for qw(uniform train replay raw segments config);
+ok($list =~ /^  $_ /m, "list has $_") for qw(uniform train producer phases replay raw segments config);
 
 # ---- help has every option of the source's table, every exit code, every default
 my $help = stress('help')->{out};

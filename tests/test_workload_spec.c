@@ -4,10 +4,10 @@
 #include "workload_text.h"
 
 static const struct { const char *spec, *message; } mistakes[] = {
-    { "", "no workload \"\", expected one of uniform, train, replay" },
+    { "", "no workload \"\", expected one of uniform, train, producer, phases, replay" },
     { "trian", "no workload \"trian\"" }, { "trian", "did you mean 'train'?" },
-    { "trian", "expected one of uniform, train, replay" },
-    { "nothing", "no workload \"nothing\", expected one of uniform, train, replay" },
+    { "trian", "expected one of uniform, train, producer, phases, replay" },
+    { "nothing", "no workload \"nothing\", expected one of uniform, train, producer, phases, replay" },
     { "Train", "did you mean 'train'?" },
     { "\x1b[31m", "no workload \"\\x1b[31m\"," },
     { "train:", "workload train: \"\", expected key=value" },
@@ -40,6 +40,25 @@ static const struct { const char *spec, *message; } mistakes[] = {
     { "uniform:n=0", "workload uniform: n is \"0\", expected a number from 1 to 10000000" },
     { "uniform:max=1048577", "workload uniform: max is \"1048577\", expected a number from 1 to 1048576" },
     { "uniform:cpa=1", "workload uniform: no option \"cpa\"" },
+    { "producer:n=0", "workload producer: n is \"0\", expected a number from 1 to 10000000" },
+    { "producer:depth=0", "workload producer: depth is \"0\", expected a number from 1 to 1048576" },
+    { "producer:consumers=65", "workload producer: consumers is \"65\", expected a number from 0 to 64" },
+    { "producer:side=9-8,images=1", "workload producer: side is \"9-8\", expected N or LO-HI, numbers from 1 to 65536" },
+    { "producer:images=2,max=2", "workload producer: max is given beside images, expected one of them" },
+    { "producer:side=640", "workload producer: side is given without images, expected images=N beside it" },
+    { "producer:side=640,images=0", "workload producer: side is given without images" },
+    { "producer:consumer=2", "did you mean 'consumers'?" },
+    { "producer:n=10000000,steps=1000000", "workload producer: more than 16777216 operations" },
+    { "producer:images=65536,side=1,n=2000", "workload producer: more than 16777216 operations" },
+    { "producr", "did you mean 'producer'?" },
+    { "phases:layers=0", "workload phases: layers is \"0\", expected a number from 1 to 1000000" },
+    { "phases:batch=0-4", "workload phases: batch is \"0-4\", expected N or LO-HI, numbers from 1 to 4294967295" },
+    { "phases:streams=3", "workload phases: streams is \"3\", expected a number from 1 to 2" },
+    { "phases:zero3=8", "workload phases: no option \"zero3\", expected one of layers, hidden, ff, heads, vocab" },
+    { "phases:layers=1,hidden=4294967295", "workload phases: a size or duration passes 2^64 - 1" },
+    { "phases:layers=1,hidden=1,vocab=4294967295,batch=4294967295", "workload phases: a size or duration passes" },
+    { "phases:layers=1,hidden=1,ff=1,generate=1000000", "workload phases: more than 16777216 operations" },
+    { "phases:updates=1000000,seq=4294967295,batch=4294967295", "workload phases: a size or duration passes 2^64" },
     { "replay", "workload replay: no file, expected replay:FILE" },
     { "replay:", "workload replay: no file, expected replay:FILE" },
     { "replay:a,b=c", "workload replay: \"a,b=c\", expected a path without commas" }
@@ -124,6 +143,10 @@ static void test_flags(void)
     check_same("train:layers=2,steps=2", "train:layers=2", &steps);
     check_same("uniform:n=50,seed=7", "uniform:n=50", &seed);
     check_same("uniform:n=50", "uniform:n=50", &steps);
+    check_same("producer:n=50,steps=2,seed=7", "producer:n=50,steps=2", &seed);
+    check_same("producer:n=50,steps=2", "producer:n=50", &steps);
+    check_same("phases:layers=1,steps=1,seed=7", "phases:layers=1,steps=1", &seed);
+    check_same("phases:layers=1,steps=2", "phases:layers=1", &steps);
     check_flag_mistake("train:seed=7", &seed,
                        "workload train: option seed and --seed are both given, expected one of them");
     check_flag_mistake("train:steps=2", &steps,
@@ -164,6 +187,13 @@ int main(void)
     test_ops("train:layers=2,steps=2,zero3=2,streams=2", 3);
     test_ops("train:layers=2,steps=2,zero3=2,streams=2", 171);
     test_ops("train:layers=2,steps=2,recompute=1", 200);
+    for (uint64_t ops = 1; ops < 40; ops++) {
+        test_ops("producer:n=3,steps=2,images=2,depth=2,consumers=2", ops);
+    }
+    test_ops("producer:n=100,steps=3", 333);
+    for (uint64_t ops = 1; ops < 1400; ops += ops < 60 ? 1 : 37) {
+        test_ops("phases:layers=1,steps=2,generate=2,streams=2", ops);
+    }
     check_same("train:layers=1,steps=0", "train:layers=1", &(workload_options){ 0, 0, 1, 0, 0, 0 });
     return tap_done();
 }

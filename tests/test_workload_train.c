@@ -1,7 +1,7 @@
-/* Tests of `train`: digests of what the reference generator prints, and the same bytes where python3 and that are
+/* Tests of `train`: digests of what the reference generator prints, order, and the same bytes where python3 and that are
    found ($GPUARENA_TRAIN, by default ../shared/reference/train.py). Knows nothing of how streams are made.
    Run: make test TESTS=build/tests/test_workload_train */
-#include "workload_text.h"
+#include "workload_order.h"
 
 /* Digests (FNV-1a, 64 bits) and lines of `python3 train.py OPTIONS`. */
 static const struct { const char *options; uint64_t digest; size_t line_count; } golden[] = {
@@ -83,6 +83,19 @@ static void check_reference(const char *options, const char *ours)
     free(theirs.bytes);
 }
 
+/* Nothing puts the first gather, on stream 1, after setup, where stream 0 allocated the 7 weights that it reads: so it
+   is in the reference. All else is ordered. */
+static void check_order(const char *options, const op_stream *stream)
+{
+    int gathers = strstr(options, "streams=2") && strstr(options, "zero3=");
+    order_count count = order_check(stream);
+    CHECK_U64(count.before_alloc, ==, gathers ? 7 : 0);
+    count.before_alloc = 0;
+    check_ordered(options, &count);
+    CHECK_MSG((count.crossing_uses > 0) == gathers && (count.waits > 0) == gathers && count.crossing_frees == 0,
+              "%s gathers", gathers ? "a second stream" : "one stream");
+}
+
 static void check_golden(size_t index, int has_reference)
 {
     op_stream stream;
@@ -97,6 +110,7 @@ static void check_golden(size_t index, int has_reference)
         check_reference(golden[index].options, text.bytes);
     }
     check_fixed_point(golden[index].options, &stream);
+    check_order(golden[index].options, &stream);
     free(text.bytes);
     op_stream_free(&stream);
 }

@@ -6,9 +6,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static void train_setup_weights(train *state)
+void train_setup_weights(train *state)
 {
-    state->weights = 0;                          /* block numbers start here: layer l has 7 from 7 l on */
+    state->weights = (uint32_t)state->builder->stream->block_count;
     for (uint64_t i = 0; i < state->layers * TRAIN_MATRICES && !train_is_over(state); i++) {
         train_new(state, train_times(state, 2, train_shard(state, state->shapes[i % TRAIN_MATRICES])));
     }
@@ -22,8 +22,7 @@ static void train_setup_weights(train *state)
     state->last_norm = train_new(state, 2 * state->hidden);
 }
 
-/* Adapters, then master weight and two moments of every trained tensor. */
-static void train_setup_state(train *state)
+void train_setup_state(train *state)
 {
     uint64_t tensors = state->layers * state->trained_count;
     for (uint64_t i = 0; state->lora > 0 && i < tensors && !train_is_over(state); i++) {
@@ -47,7 +46,7 @@ static void train_gather(train *state, uint64_t layer, uint32_t full[TRAIN_MATRI
     if (state->zero3 == 1) {
         return;
     }
-    train_kernel(state, state->gather_stream, train_times(state, 2, state->shapes_total) / TRAIN_LINK_BYTES_PER_NS);
+    train_kernel(state, state->gather_stream, train_times(state, 2, state->shapes_total) / RATE_LINK_BYTES_PER_NS);
     train_touch_run(state, own, TRAIN_MATRICES);
     train_touch_all(state, full, TRAIN_MATRICES);
     if (state->gather_stream > 0) {
@@ -111,7 +110,7 @@ static uint32_t train_forward(train *state, uint64_t layer, uint32_t source, con
 static void train_forward_pass(train *state)
 {
     state->inputs[0] = train_new(state, state->narrow_bytes);
-    train_kernel(state, 0, state->narrow_bytes / TRAIN_MEMORY_BYTES_PER_NS);
+    train_kernel(state, 0, state->narrow_bytes / RATE_MEMORY_BYTES_PER_NS);
     train_touch(state, state->embedding);
     train_touch(state, state->inputs[0]);
     for (uint64_t layer = 0; layer < state->layers && !train_is_over(state); layer++) {
@@ -142,7 +141,7 @@ static uint32_t train_loss(train *state)
     uint32_t output_gradient = train_new(state, state->narrow_bytes);
     const uint32_t touched[] = { state->inputs[state->layers], state->head, state->last_norm, logits, loss, gradient,
                                  output_gradient };
-    train_kernel(state, 0, flops / TRAIN_FLOPS_PER_NS);
+    train_kernel(state, 0, flops / RATE_FLOPS_PER_NS);
     train_touch_all(state, touched, sizeof touched / sizeof touched[0]);
     train_free(state, gradient);
     train_free(state, logits);
@@ -187,7 +186,7 @@ static void train_weight_gradients(train *state)
         if (state->zero3 > 1 && state->lora == 0) {
             uint32_t whole = gradient;
             gradient = train_new(state, train_times(state, 2, train_shard(state, state->trained[i])));
-            train_kernel(state, 0, whole_bytes / TRAIN_LINK_BYTES_PER_NS);
+            train_kernel(state, 0, whole_bytes / RATE_LINK_BYTES_PER_NS);
             train_touch(state, whole);
             train_touch(state, gradient);
             train_free(state, whole);
@@ -227,7 +226,7 @@ static void train_update(train *state)
     for (size_t i = 0; i < state->grad_count && !train_is_over(state); i++) {
         uint64_t elements = train_part(state, state->trained[i % state->trained_count]);
         uint32_t temporary = train_new(state, train_times(state, 4, elements));
-        train_kernel(state, 0, train_times(state, 16, elements) / TRAIN_MEMORY_BYTES_PER_NS);
+        train_kernel(state, 0, train_times(state, 16, elements) / RATE_MEMORY_BYTES_PER_NS);
         train_touch(state, state->grads[i]);
         train_touch_run(state, state->state + (uint32_t)i * TRAIN_MOMENTS, TRAIN_MOMENTS);
         train_touch(state, temporary);
@@ -236,11 +235,8 @@ static void train_update(train *state)
     train_free_all(state, state->grads, state->grad_count, 0);
 }
 
-static void train_one_step(train *state, uint64_t step)
+void train_one_step(train *state)
 {
-    char label[32];
-    snprintf(label, sizeof label, "step%" PRIu64, step);
-    train_step(state, label);
     train_draw(state);
     train_forward_pass(state);
     uint32_t gradient = train_loss(state);
@@ -253,26 +249,40 @@ static void train_one_step(train *state, uint64_t step)
     train_update(state);
 }
 
+int train_begin(train *state, const family_request *request, stream_builder *builder)
+{
+    train_shapes(state, request, builder);
+    state->inputs = calloc(state->layers + 1, sizeof *state->inputs);
+    state->saved = calloc(state->layers * KEPT_COUNT + 1, sizeof *state->saved);
+    state->grads = calloc(state->layers * TRAIN_ADAPTERS + 1, sizeof *state->grads);
+    if (!state->inputs || !state->saved || !state->grads) {
+        state->failed = stream_no_memory(builder);
+    }
+    return state->failed;
+}
+
+int train_end(train *state)
+{
+    free(state->inputs);
+    free(state->saved);
+    free(state->grads);
+    return state->failed ? -1 : 0;
+}
+
 static int train_make(const family_request *request, stream_builder *builder)
 {
     train state;
-    train_shapes(&state, request, builder);
+    train_begin(&state, request, builder);
     train_step(&state, "setup");
     train_setup_weights(&state);
     train_setup_state(&state);
-    state.inputs = calloc(state.layers + 1, sizeof *state.inputs);
-    state.saved = calloc(state.layers * KEPT_COUNT + 1, sizeof *state.saved);
-    state.grads = calloc(state.layers * TRAIN_ADAPTERS + 1, sizeof *state.grads);
-    if (!state.inputs || !state.saved || !state.grads) {
-        state.failed = stream_no_memory(builder);
-    }
     for (uint64_t step = 0; step < state.steps && !train_is_over(&state); step++) {
-        train_one_step(&state, step);
+        char label[32];
+        snprintf(label, sizeof label, "step%" PRIu64, step);
+        train_step(&state, label);
+        train_one_step(&state);
     }
-    free(state.inputs);
-    free(state.saved);
-    free(state.grads);
-    return state.failed ? -1 : 0;
+    return train_end(&state);
 }
 
 const family family_train = {

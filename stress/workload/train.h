@@ -1,19 +1,17 @@
 /* `train`, inside: the shapes of a decoder-only transformer's training, and the words in which its steps are written.
-   train_shapes.c makes them from the options; train.c is the order of a training step. Not used by anyone else.
-   Tested by tests/test_workload_train.c. */
+   train_shapes.c makes them from the options; train.c is the order of a training step. `phases` trains with them, too.
+   Tested by tests/test_workload_train.c and tests/test_workload_phases.c. */
 #ifndef STRESS_WORKLOAD_TRAIN_H
 #define STRESS_WORKLOAD_TRAIN_H
 
 #include "family.h"
+#include "rates.h"
 
 enum {
     TRAIN_LAYERS, TRAIN_HIDDEN, TRAIN_FF, TRAIN_HEADS, TRAIN_VOCAB, TRAIN_BATCH, TRAIN_SEQ, TRAIN_STEPS, TRAIN_SEED,
     TRAIN_RECOMPUTE, TRAIN_ZERO3, TRAIN_LORA, TRAIN_STREAMS, TRAIN_OPTION_COUNT
 };
 extern const family_option train_options[TRAIN_OPTION_COUNT];
-
-/* 200 TFLOP/s in 16-bit matrices, 200 GB/s between GPUs, 2 TB/s of memory: a GPU of 2020, in round figures. */
-enum { TRAIN_FLOPS_PER_NS = 200000, TRAIN_LINK_BYTES_PER_NS = 200, TRAIN_MEMORY_BYTES_PER_NS = 2000 };
 
 enum { TRAIN_MATRICES = 7, TRAIN_ADAPTERS = 8, TRAIN_MOMENTS = 3 };  /* q k v o gate up down; 2 for q k v o */
 
@@ -45,6 +43,10 @@ typedef struct train {
 
 /* Fills what does not change from step to step, from the options. */
 void train_shapes(train *state, const family_request *request, stream_builder *builder);
+/* The same, and room for what a step keeps. Returns 0, or -1 with a problem; train_end must follow in both cases, and
+   returns the same for all that was done since. */
+int train_begin(train *state, const family_request *request, stream_builder *builder);
+int train_end(train *state);
 /* Draws this step's sequence length and fills what depends on it. */
 void train_draw(train *state);
 
@@ -53,6 +55,13 @@ uint64_t train_times(train *state, uint64_t left, uint64_t right);
 uint64_t train_plus(train *state, uint64_t left, uint64_t right);
 uint64_t train_shard(const train *state, uint64_t elements);         /* this rank's part */
 uint64_t train_part(const train *state, uint64_t elements);          /* the same, but adapters are not sharded */
+
+/* Weights: 7 matrices a layer, 2 norms a layer, embedding, head, last norm: blocks with numbers that follow on each
+   other, on stream 0. Then, with LoRA, adapters; then master weight and two moments of every trained tensor. Both may
+   be done anew once the blocks of before are freed. A step needs both. */
+void train_setup_weights(train *state);
+void train_setup_state(train *state);
+void train_one_step(train *state);               /* draws; forward, loss, backward, update */
 
 int      train_is_over(const train *state);      /* failed, or cut by --ops */
 void     train_step(train *state, const char *label);

@@ -101,7 +101,7 @@ void train_draw(train *state)
     state->wide_bytes = train_times(state, train_times(state, 2, state->tokens), state->ff);
     state->sums_bytes = train_times(state, 4, state->tokens);
     uint64_t layer_flops = train_times(state, train_times(state, 2, state->tokens), state->shapes_total);
-    state->layer_ns = layer_flops / TRAIN_FLOPS_PER_NS;
+    state->layer_ns = layer_flops / RATE_FLOPS_PER_NS;
 }
 
 int train_is_over(const train *state)

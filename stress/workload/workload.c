@@ -6,7 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const family *const workload_families[] = { &family_uniform, &family_train, &family_replay };
+static const family *const workload_families[] = {
+    &family_uniform, &family_train, &family_producer, &family_phases, &family_replay
+};
 enum { WORKLOAD_FAMILY_COUNT = sizeof workload_families / sizeof workload_families[0] };
 
 const workload_family *workload_family_at(size_t index)

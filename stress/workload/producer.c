@@ -1,0 +1,212 @@
+/* `producer`: blocks that one stream allocates and fills, and others use and free, through a queue of bounded depth.
+   Must not know of policies, devices or files.
+   Tested by tests/test_workload_producer.c. */
+#include "family.h"
+#include "rates.h"
+#include "splitmix64.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Two kinds of items. RMM's test of a producer and a consumer: one block of 1 byte to max MiB, received over the
+   link. And, with images=N, a batch of training for detection, as torchvision's GeneralizedRCNNTransform makes it: N
+   images of 3 colours come from the host in one byte a value, each a block with sides of its own (800 to 1333 there);
+   padded to common sides, which are multiples of 32, they become one block of 32-bit values; and their own blocks are
+   freed.
+   A consumer waits for the producer's stream, uses the item and frees it on its own stream; nobody ever tells the
+   producer's stream that this has happened: to know it is the pool's task. */
+enum { PRODUCER_COLOURS = 3, PRODUCER_PADDING = 32, PRODUCER_VALUE_BYTES = 4 };
+enum { PRODUCER_STREAM = 1 };                    /* consumers: the next ones. Stream 0 is ordered with all on a GPU */
+
+enum {
+    PRODUCER_N, PRODUCER_STEPS, PRODUCER_MAX, PRODUCER_IMAGES, PRODUCER_SIDE, PRODUCER_DEPTH, PRODUCER_CONSUMERS,
+    PRODUCER_SEED, PRODUCER_OPTION_COUNT
+};
+
+static const family_option producer_options[PRODUCER_OPTION_COUNT] = {
+    { "n",         1, 10000000,   1000, 1000, 0 },   /* items a step; RMM: 100, one step */
+    { "steps",     0, 1000000,    10,   10,   0 },
+    { "max",       1, 1 << 20,    1,    1,    0 },   /* MiB; RMM: 1 */
+    { "images",    0, 65536,      0,    0,    0 },
+    { "side",      1, 65536,      800,  1333, 1 },
+    { "depth",     1, 1 << 20,    2,    2,    0 },
+    { "consumers", 0, 64,         1,    1,    0 },   /* 0: the producer's own stream consumes */
+    { "seed",      0, UINT64_MAX, 1,    1,    0 }
+};
+
+typedef struct producer_item { uint32_t block; uint64_t bytes; } producer_item;
+
+typedef struct producer {
+    stream_builder *builder;
+    uint64_t  random, count, max_bytes, images, side_low, side_high, depth, consumers;
+    producer_item *queue;                        /* a ring of depth items */
+    uint64_t  head, waiting_count;
+    uint32_t *raw;                               /* the images of the batch that is being made */
+} producer;
+
+static int producer_alloc(producer *state, uint64_t bytes, uint32_t *block)
+{
+    slice no_tag = { NULL, 0 };
+    return stream_alloc(state->builder, state->builder->stream->block_count, bytes, PRODUCER_STREAM, no_tag, block);
+}
+
+static int producer_kernel(producer *state, uint64_t on_stream, uint64_t bytes, uint64_t bytes_per_ns)
+{
+    uint64_t duration_ns = bytes / bytes_per_ns;
+    return stream_kernel(state->builder, on_stream, duration_ns > 0 ? duration_ns : 1);
+}
+
+static int producer_touch_raw(producer *state)
+{
+    int failed = 0;
+    for (uint64_t i = 0; i < state->images && !failed; i++) {
+        failed = stream_touch(state->builder, state->raw[i]);
+    }
+    return failed;
+}
+
+static uint64_t producer_draw_side(producer *state)
+{
+    return state->side_low + splitmix64_below(&state->random, state->side_high - state->side_low + 1);
+}
+
+static uint64_t producer_pad(uint64_t side)
+{
+    return (side + PRODUCER_PADDING - 1) / PRODUCER_PADDING * PRODUCER_PADDING;
+}
+
+/* The images, in one byte a value. Returns through *bytes what they padded to one size take as 32-bit values. */
+static int producer_read_images(producer *state, uint64_t *bytes)
+{
+    uint64_t height = 0, width = 0, read_bytes = 0;
+    for (uint64_t i = 0; i < state->images && !state->builder->is_cut; i++) {
+        uint64_t own_height = producer_draw_side(state), own_width = producer_draw_side(state);
+        uint64_t own_bytes = PRODUCER_COLOURS * own_height * own_width;
+        if (producer_alloc(state, own_bytes, &state->raw[i])) {
+            return -1;
+        }
+        height = own_height > height ? own_height : height;
+        width = own_width > width ? own_width : width;
+        read_bytes += own_bytes;
+    }
+    *bytes = state->images * PRODUCER_COLOURS * producer_pad(height) * producer_pad(width) * PRODUCER_VALUE_BYTES;
+    return producer_kernel(state, PRODUCER_STREAM, read_bytes, RATE_HOST_BYTES_PER_NS) || producer_touch_raw(state);
+}
+
+static int producer_batch(producer *state, producer_item *made)
+{
+    if (producer_read_images(state, &made->bytes) || producer_alloc(state, made->bytes, &made->block) ||
+        producer_kernel(state, PRODUCER_STREAM, made->bytes, RATE_MEMORY_BYTES_PER_NS) ||
+        producer_touch_raw(state) || stream_touch(state->builder, made->block)) {
+        return -1;
+    }
+    int failed = 0;
+    for (uint64_t i = 0; i < state->images && !failed; i++) {
+        failed = stream_free_on(state->builder, state->raw[i], PRODUCER_STREAM);
+    }
+    return failed;
+}
+
+static int producer_message(producer *state, producer_item *made)
+{
+    made->bytes = 1 + splitmix64_below(&state->random, state->max_bytes);
+    return producer_alloc(state, made->bytes, &made->block) ||
+           producer_kernel(state, PRODUCER_STREAM, made->bytes, RATE_LINK_BYTES_PER_NS) ||
+           stream_touch(state->builder, made->block);
+}
+
+static int producer_produce(producer *state)
+{
+    producer_item *made = &state->queue[(state->head + state->waiting_count) % state->depth];
+    state->waiting_count++;
+    return state->images > 0 ? producer_batch(state, made) : producer_message(state, made);
+}
+
+/* Items are taken in order; which consumer takes one is chance. */
+static int producer_consume(producer *state)
+{
+    const producer_item *taken = &state->queue[state->head];
+    uint64_t on_stream = PRODUCER_STREAM;
+    state->head = (state->head + 1) % state->depth;
+    state->waiting_count--;
+    if (state->consumers > 0) {
+        on_stream += 1 + splitmix64_below(&state->random, state->consumers);
+        if (stream_wait(state->builder, on_stream, PRODUCER_STREAM)) {
+            return -1;
+        }
+    }
+    return producer_kernel(state, on_stream, taken->bytes, RATE_MEMORY_BYTES_PER_NS) ||
+           stream_touch(state->builder, taken->block) || stream_free_on(state->builder, taken->block, on_stream);
+}
+
+/* The pace of both sides is chance, within what the queue allows. Each step ends with an empty queue. */
+static int producer_step(producer *state)
+{
+    uint64_t left = state->count;
+    while ((left > 0 || state->waiting_count > 0) && !state->builder->is_cut) {
+        int can_produce = left > 0 && state->waiting_count < state->depth;
+        int produces = can_produce && (state->waiting_count == 0 || splitmix64_below(&state->random, 2) == 0);
+        left -= (uint64_t)produces;
+        if (produces ? producer_produce(state) : producer_consume(state)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int producer_steps(producer *state, uint64_t steps)
+{
+    for (uint64_t step = 0; step < steps && !state->builder->is_cut; step++) {
+        char label[32];
+        snprintf(label, sizeof label, "step%" PRIu64, step);
+        if (stream_step(state->builder, slice_of(label)) || producer_step(state)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* An option that would be without effect is a mistake; said with its default it does no harm. */
+static int producer_judge(const family_value *values, stream_builder *builder)
+{
+    const family_value *side = &values[PRODUCER_SIDE];
+    const family_option *usual = &producer_options[PRODUCER_SIDE];
+    if (values[PRODUCER_IMAGES].from > 0 && values[PRODUCER_MAX].from != producer_options[PRODUCER_MAX].from) {
+        return stream_refuse(builder, "max is given beside images, expected one of them: images have sides");
+    }
+    if (values[PRODUCER_IMAGES].from == 0 && (side->from != usual->from || side->to != usual->to)) {
+        return stream_refuse(builder, "side is given without images, expected images=N beside it");
+    }
+    return 0;
+}
+
+static int producer_make(const family_request *request, stream_builder *builder)
+{
+    const family_value *values = request->values;
+    producer state = { 0 };
+    if (producer_judge(values, builder)) {
+        return -1;
+    }
+    state.builder = builder;
+    state.random = values[PRODUCER_SEED].from;
+    state.count = values[PRODUCER_N].from;
+    state.max_bytes = values[PRODUCER_MAX].from << 20;
+    state.images = values[PRODUCER_IMAGES].from;
+    state.side_low = values[PRODUCER_SIDE].from;
+    state.side_high = values[PRODUCER_SIDE].to;
+    state.depth = values[PRODUCER_DEPTH].from;
+    state.consumers = values[PRODUCER_CONSUMERS].from;
+    state.queue = calloc(state.depth, sizeof *state.queue);
+    state.raw = calloc(state.images + 1, sizeof *state.raw);
+    int failed = state.queue && state.raw ? producer_steps(&state, values[PRODUCER_STEPS].from)
+                                          : stream_no_memory(builder);
+    free(state.queue);
+    free(state.raw);
+    return failed;
+}
+
+const family family_producer = {
+    { "producer", "blocks filled on one stream, used and freed on others: of up to max MiB, or batches of images",
+      "n=1000,steps=10,max=1,images=0,side=800-1333,depth=2,consumers=1,seed=1" },
+    producer_options, PRODUCER_OPTION_COUNT, producer_make
+};
