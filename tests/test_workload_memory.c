@@ -34,6 +34,9 @@ static void *failing_realloc(void *old, size_t bytes)
 #define calloc failing_calloc
 #define realloc failing_realloc
 #include "../stress/workload/id_map.c"
+#include "../stress/workload/phases.c"
+#include "../stress/workload/phases_evaluate.c"
+#include "../stress/workload/producer.c"
 #include "../stress/workload/reader.c"
 #include "../stress/workload/replay.c"
 #include "../stress/workload/replay_intervals.c"
@@ -121,6 +124,10 @@ int main(void)
     test_every_call("uniform:n=200", 1);
     test_every_call("train:layers=2,steps=2,zero3=2,streams=2", 0);
     test_every_call("train:layers=2,steps=2,zero3=2,streams=2", 1);
+    test_every_call("producer:n=50,steps=2,images=2,consumers=2", 0);
+    test_every_call("producer:n=50,steps=2,images=2,consumers=2", 1);
+    test_every_call("phases:layers=1,steps=2,streams=2", 0);
+    test_every_call("phases:layers=1,steps=2,streams=2", 1);
     test_long_replays();
     return tap_done();
 }

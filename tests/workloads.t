@@ -1,0 +1,57 @@
+#!/usr/bin/perl
+# Workloads of several streams, through the program: trace out and in again, flags, mistakes.
+# It must not test what their operations are: tests/test_workload_*.c do.
+# Run: prove tests/workloads.t (STRESS=path of the program)
+use strict;
+use warnings;
+no warnings 'qw';
+require './tests/stress_run.pl';
+our ($folder, $stress);
+
+delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
+my @csv = qw(-q --no-timing --out csv=-);
+my @same = qw(ops status requested_peak_bytes live_peak_bytes reserved_peak_bytes driver_calls gpu_waits digest);
+
+sub row {
+    my $run = stress('run', @_, @csv);
+    print "#   $_\n" for split /\n/, $run->{err};
+    my ($first) = rows($run->{out});
+    return $first // {};
+}
+
+sub text { return stress('run', '-w', @_, qw(-p raw --verify off --no-timing -q --out trace=-))->{out} }
+
+# ---- trace out, and in again
+for my $workload ('producer:n=200,steps=2', 'producer:n=30,steps=2,images=3,depth=4,consumers=3,side=32-640',
+                  'phases:layers=2,hidden=256,ff=688,streams=2,steps=2',
+                  'train:layers=2,hidden=256,ff=688,steps=2,zero3=4,streams=2') {
+    my $made = row('-w', $workload, '-p', 'segments', '--out', "trace=$folder/made.trace");
+    my $again = row('-w', "replay:$folder/made.trace", '-p', 'segments');
+    ok($made->{digest} && $made->{status} eq 'ok', "$workload runs");
+    is(join(' ', map { $_ // '' } @$again{@same}), join(' ', map { $_ // '' } @$made{@same}), 'and its trace gives the same row');
+    is(text("replay:$folder/made.trace"), slurp("$folder/made.trace"), 'and the same trace');
+    my $other = row('-w', $workload, '-p', 'segments', '--seed', 2);
+    ok($other->{digest} ne $made->{digest} && $other->{seed} == 2, 'another seed is another stream');
+}
+
+# ---- steps, ops, quick
+is((() = text('producer:n=5', '--steps', 3) =~ /^s step\d+$/mg) . '', 3, "--steps is producer's steps");
+is((() = text('phases:layers=1,updates=0,generate=0', '--steps', 3) =~ /^s checkpoint\d+$/mg) . '', 3,
+   "and phases' trials");
+is(row(qw(-w producer -p raw --ops 77))->{ops}, 77, '--ops cuts a producer');
+is(row(qw(-w phases:layers=2,hidden=64,ff=64 -p raw --ops 77))->{ops}, 77, 'and phases');
+is(row(qw(-w producer:n=30000 -p raw --quick --verify off))->{ops}, 20000, '--quick cuts a producer');
+is(row(qw(-w phases:layers=2,hidden=64,ff=64,generate=3000 -p raw --quick --verify off))->{ops}, 20000, 'and phases');
+
+# ---- mistakes
+refused(2, qr/^stress: workload producer: n is "0", expected a number from 1 to 10000000$/m, qw(run -w producer:n=0 -p raw));
+refused(2, qr/producer: max is given beside images/, qw(run -w producer:images=2,max=3 -p raw));
+refused(2, qr/producer: side is given without images/, qw(run -w producer:side=2 -p raw));
+refused(2, qr/option steps and --steps are both given/, qw(run -w producer:steps=2 -p raw --steps 3));
+refused(2, qr/option seed and --seed are both given/, qw(run -w phases:seed=2 -p raw --seed 3));
+refused(2, qr/phases: no option "update", did you mean 'updates'/, qw(run -w phases:update=2 -p raw));
+refused(2, qr/phases: streams is "0", expected a number from 1 to 2/, qw(run -w phases:streams=0 -p raw));
+refused(2, qr/producer: --steps is 1000001, expected a number from 0 to 1000000/, qw(run -w producer -p raw --steps 1000001));
+refused(2, qr/no workload "phase", did you mean 'phases'/, qw(run -w phase -p raw));
+
+done();
