@@ -29,7 +29,7 @@ static const family_option producer_options[PRODUCER_OPTION_COUNT] = {
     { "max",       1, 1 << 20,    1,    1,    0 },   /* MiB; RMM: 1 */
     { "images",    0, 65536,      0,    0,    0 },
     { "side",      1, 65536,      800,  1333, 1 },
-    { "depth",     1, 1 << 20,    2,    2,    0 },
+    { "depth",     1, 1 << 20,    16,   16,   0 },   /* PyTorch: 2 a worker */
     { "consumers", 0, 64,         1,    1,    0 },   /* 0: the producer's own stream consumes */
     { "seed",      0, UINT64_MAX, 1,    1,    0 }
 };
@@ -207,6 +207,6 @@ static int producer_make(const family_request *request, stream_builder *builder)
 
 const family family_producer = {
     { "producer", "blocks filled on one stream, used and freed on others: of up to max MiB, or batches of images",
-      "n=1000,steps=10,max=1,images=0,side=800-1333,depth=2,consumers=1,seed=1" },
+      "n=1000,steps=10,max=1,images=0,side=800-1333,depth=16,consumers=1,seed=1" },
     producer_options, PRODUCER_OPTION_COUNT, producer_make
 };
