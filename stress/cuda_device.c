@@ -1,4 +1,4 @@
-/* CUDA's table, counted and listed; contents by synchronous memset and memcpy.
+/* Streams, uses of memory that are written in order, contents by synchronous memset and memcpy.
    It must not drive anything: it answers what device.h asks.
    Tested by tests/test_device.c on the libcudart substitute, by tests/gpu.t on a GPU. */
 #include "cuda_device.h"
@@ -31,17 +31,40 @@ int cuda_device_holds(const cuda_device *self, const void *ptr, uint64_t bytes)
     return 0;
 }
 
-int cuda_device_fill(cuda_device *self, const void *ptr, uint64_t bytes, uint64_t pattern, problem *why)
+int cuda_device_stream_create(cuda_device *self, gpuarena_stream *stream, problem *why)
 {
-    (void)self; (void)ptr; (void)bytes; (void)pattern;
+    (void)self; (void)stream;
+    return cuda_environment_count(why);
+}
+
+int cuda_device_stream_destroy(gpuarena_stream stream, problem *why)
+{
+    (void)stream;
+    return cuda_environment_count(why);
+}
+
+int cuda_device_access(gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t owner, problem *why)
+{
+    return cuda_device_fill(stream, ptr, bytes, owner, why);
+}
+
+int cuda_device_follow(cuda_device *self, gpuarena_stream stream, gpuarena_stream other, problem *why)
+{
+    (void)self; (void)stream; (void)other;
+    return cuda_environment_count(why);
+}
+
+int cuda_device_fill(gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t pattern, problem *why)
+{
+    (void)stream; (void)ptr; (void)bytes; (void)pattern;
     return cuda_environment_count(why);
 }
 
 int cuda_device_verify(cuda_device *self, const void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset,
                        problem *why)
 {
-    (void)bad_offset;
-    return cuda_device_fill(self, ptr, bytes, pattern, why);
+    (void)self; (void)bad_offset;
+    return cuda_device_fill(NULL, ptr, bytes, pattern, why);
 }
 
 #else
@@ -51,14 +74,13 @@ int cuda_device_verify(cuda_device *self, const void *ptr, uint64_t bytes, uint6
 #include <stdlib.h>
 #include <string.h>
 
-#include "device_ranges.h"
+#include "cuda_table.h"
 
-enum { CUDA_DEVICE_ENDS = 8, CUDA_DEVICE_WINDOW = 4 << 20 };
+enum { CUDA_DEVICE_ENDS = 8, CUDA_DEVICE_GRANULE = 2 << 20, CUDA_DEVICE_WINDOW = 4 << 20 };
 
 struct cuda_device {
-    gpuarena_driver inner;                       /* gpuarena_driver_cuda's */
-    device_ranges   ranges;
-    uint64_t        calls, held_peak_bytes;
+    cuda_table      table;
+    cudaEvent_t     event;                       /* what streams follow each other by; NULL: none was needed yet */
     unsigned char  *window;                      /* host memory through which contents come back */
 };
 
@@ -68,54 +90,10 @@ static int cuda_device_failed(const char *call, cudaError_t code, problem *why)
     return problem_set(why, EXIT_HARNESS, "%s: %s (%d)", call, cudaGetErrorName(code), (int)code);
 }
 
-static gpuarena_status cuda_device_classify(const gpuarena_driver *table, int code)
-{
-    const cuda_device *self = table->user;
-    return self->inner.classify(&self->inner, code);
-}
-
-static const char *cuda_device_code_name(const gpuarena_driver *table, int code)
-{
-    const cuda_device *self = table->user;
-    return self->inner.code_name(&self->inner, code);
-}
-
-static int cuda_device_info(const gpuarena_driver *table, gpuarena_memory kind, uint64_t *free_bytes,
-                            uint64_t *total_bytes)
-{
-    const cuda_device *self = table->user;
-    return self->inner.memory.info(&self->inner, kind, free_bytes, total_bytes);
-}
-
-/* What cannot be put on the list would be lost: it is not even asked for. */
-static int cuda_device_obtain(const gpuarena_driver *table, gpuarena_memory kind, void **ptr, uint64_t bytes,
-                              gpuarena_stream stream)
-{
-    cuda_device *self = table->user;
-    if (device_ranges_reserve(&self->ranges)) return (int)cudaErrorUnknown;
-    self->calls++;
-    int code = self->inner.memory.obtain(&self->inner, kind, ptr, bytes, stream);
-    if (code || !*ptr || !bytes) return code;
-    device_ranges_add(&self->ranges, (uint64_t)(uintptr_t)*ptr, bytes);
-    uint64_t held_bytes = device_ranges_bytes(&self->ranges);
-    if (held_bytes > self->held_peak_bytes) self->held_peak_bytes = held_bytes;
-    return code;
-}
-
-static int cuda_device_give_back(const gpuarena_driver *table, gpuarena_memory kind, void *ptr, uint64_t bytes,
-                                 gpuarena_stream stream)
-{
-    cuda_device *self = table->user;
-    self->calls++;
-    int code = self->inner.memory.give_back(&self->inner, kind, ptr, bytes, stream);
-    if (!code) device_ranges_remove(&self->ranges, (uint64_t)(uintptr_t)ptr);
-    return code;
-}
-
 static int cuda_device_connect(cuda_device *self, int ordinal, problem *why)
 {
     if (cuda_environment_find(ordinal, why)) return -1;
-    if (gpuarena_driver_cuda(ordinal, &self->inner)) {
+    if (gpuarena_driver_cuda(ordinal, &self->table.inner)) {
         gpuarena_failure failure;
         gpuarena_last_failure(NULL, &failure);
         return problem_set(why, EXIT_HARNESS, "CUDA device %d: %s", ordinal, failure.detail);
@@ -133,40 +111,16 @@ cuda_device *cuda_device_open(int ordinal, gpuarena_driver *driver, problem *why
         (void)cuda_device_close(made, why);      /* holds nothing yet */
         return NULL;
     }
-    memset(driver, 0, sizeof *driver);
-    driver->user = made;
-    driver->device = made->inner.device;
-    driver->null_is_per_thread = made->inner.null_is_per_thread;
-    driver->classify = cuda_device_classify;
-    driver->code_name = cuda_device_code_name;
-    driver->memory.info = cuda_device_info;
-    driver->memory.obtain = cuda_device_obtain;
-    driver->memory.give_back = cuda_device_give_back;
+    cuda_table_fill(&made->table, driver);
     return made;
-}
-
-/* What stays has the code of the last call that failed. */
-static uint64_t cuda_device_give_back_all(cuda_device *self, int *failed)
-{
-    uint64_t kept_bytes = 0;
-    for (size_t at = 0; at < self->ranges.held.capacity; at++) {
-        const device_range *range = &self->ranges.held.slots[at];
-        void *ptr = (void *)(uintptr_t)range->address;
-        if (!range->bytes) continue;
-        int code = self->inner.memory.give_back(&self->inner, GPUARENA_MEMORY_DEVICE, ptr, range->bytes, NULL);
-        if (!code) continue;
-        *failed = code;
-        kept_bytes += range->bytes;
-    }
-    return kept_bytes;
 }
 
 int cuda_device_close(cuda_device *self, problem *why)
 {
-    int code = 0, ordinal = self ? self->inner.device : 0;
+    int code = 0, ordinal = self ? self->table.inner.device : 0;
     if (!self) return 0;
-    uint64_t kept_bytes = cuda_device_give_back_all(self, &code);
-    device_ranges_clear(&self->ranges);
+    uint64_t kept_bytes = cuda_table_clear(&self->table, &code);
+    if (self->event && cudaEventDestroy(self->event)) (void)cudaGetLastError();
     free(self->window);
     free(self);
     if (!kept_bytes) return 0;
@@ -176,19 +130,57 @@ int cuda_device_close(cuda_device *self, problem *why)
 
 void cuda_device_count(const cuda_device *self, device_counters *counters)
 {
-    counters->calls = self->calls;
-    counters->held_bytes = device_ranges_bytes(&self->ranges);
-    counters->held_peak_bytes = self->held_peak_bytes;
+    counters->calls = self->table.calls;
+    counters->held_bytes = device_ranges_bytes(&self->table.ranges);
+    counters->held_peak_bytes = self->table.held_peak_bytes;
 }
 
 int cuda_device_holds(const cuda_device *self, const void *ptr, uint64_t bytes)
 {
-    return device_ranges_hold(&self->ranges, (uint64_t)(uintptr_t)ptr, bytes);
+    return device_ranges_hold(&self->table.ranges, (uint64_t)(uintptr_t)ptr, bytes);
+}
+
+int cuda_device_stream_create(cuda_device *self, gpuarena_stream *stream, problem *why)
+{
+    (void)self;
+    cudaError_t code = cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
+    return code ? cuda_device_failed("cudaStreamCreateWithFlags", code, why) : 0;
+}
+
+int cuda_device_stream_destroy(gpuarena_stream stream, problem *why)
+{
+    cudaError_t code = cudaStreamDestroy(stream);
+    return code ? cuda_device_failed("cudaStreamDestroy", code, why) : 0;
+}
+
+/* One event will do: a stream waits for the record that was the latest when it was told to. */
+int cuda_device_follow(cuda_device *self, gpuarena_stream stream, gpuarena_stream other, problem *why)
+{
+    cudaError_t code = self->event ? cudaSuccess : cudaEventCreateWithFlags(&self->event, cudaEventDisableTiming);
+    if (code) return cuda_device_failed("cudaEventCreateWithFlags", code, why);
+    code = cudaEventRecord(self->event, other);
+    if (code) return cuda_device_failed("cudaEventRecord", code, why);
+    code = cudaStreamWaitEvent(stream, self->event, 0);
+    return code ? cuda_device_failed("cudaStreamWaitEvent", code, why) : 0;
 }
 
 static unsigned char cuda_device_body(uint64_t pattern)
 {
     return (unsigned char)(pattern * UINT64_C(0x9e3779b97f4a7c15) >> 56);
+}
+
+/* Granules that hold one value cost the substitute no host memory: parts of them would, in every large block. */
+int cuda_device_access(gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t owner, problem *why)
+{
+    uint64_t begin = (uint64_t)(uintptr_t)ptr + CUDA_DEVICE_ENDS, end = begin + bytes - 2 * CUDA_DEVICE_ENDS;
+    if (bytes >= CUDA_DEVICE_GRANULE) {
+        begin = (begin + CUDA_DEVICE_GRANULE - 1) / CUDA_DEVICE_GRANULE * CUDA_DEVICE_GRANULE;
+        end = end / CUDA_DEVICE_GRANULE * CUDA_DEVICE_GRANULE;
+    }
+    if (bytes <= 2 * CUDA_DEVICE_ENDS || begin >= end) return 0;
+    cudaError_t code = cudaMemsetAsync((void *)(uintptr_t)begin, cuda_device_body(owner), (size_t)(end - begin),
+                                       stream);
+    return code ? cuda_device_failed("cudaMemsetAsync", code, why) : 0;
 }
 
 /* The bytes of the pattern, the same on every host. */
@@ -197,14 +189,15 @@ static void cuda_device_ends(uint64_t pattern, unsigned char *ends)
     for (int index = 0; index < CUDA_DEVICE_ENDS; index++) ends[index] = (unsigned char)(pattern >> 8 * index);
 }
 
-int cuda_device_fill(cuda_device *self, const void *ptr, uint64_t bytes, uint64_t pattern, problem *why)
+int cuda_device_fill(gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t pattern, problem *why)
 {
     unsigned char ends[CUDA_DEVICE_ENDS], *memory = (unsigned char *)(uintptr_t)ptr;
     uint64_t end = bytes < CUDA_DEVICE_ENDS ? bytes : CUDA_DEVICE_ENDS;
-    (void)self;
     if (!bytes) return 0;
     cuda_device_ends(pattern, ends);
-    cudaError_t code = cudaMemset(memory, cuda_device_body(pattern), (size_t)bytes);
+    cudaError_t code = cudaStreamSynchronize(stream);
+    if (code) return cuda_device_failed("cudaStreamSynchronize", code, why);
+    code = cudaMemset(memory, cuda_device_body(pattern), (size_t)bytes);
     if (code) return cuda_device_failed("cudaMemset", code, why);
     code = cudaMemcpy(memory + (bytes - end), ends, (size_t)end, cudaMemcpyHostToDevice);
     if (!code) code = cudaMemcpy(memory, ends, (size_t)end, cudaMemcpyHostToDevice);

@@ -12,7 +12,8 @@ struct device {
     sim            *machine;                     /* NULL: CUDA */
     cuda_device    *cuda;                        /* NULL: simulated */
     gpuarena_driver driver;
-    uint64_t        op_ns;
+    uint64_t        op_ns, op;                   /* op: under way */
+    int             is_unjudged;
 };
 
 static int device_connect(device *self, const device_config *config, problem *why)
@@ -22,6 +23,7 @@ static int device_connect(device *self, const device_config *config, problem *wh
         return self->cuda ? 0 : -1;
     }
     self->op_ns = config->op_ns;
+    self->is_unjudged = config->is_unjudged;
     self->machine = sim_create(&config->sim, why);
     if (!self->machine) return -1;
     sim_driver(self->machine, 0, &self->driver);
@@ -63,6 +65,7 @@ sim *device_simulated(const device *self)
 void device_begin_op(device *self, uint64_t op)
 {
     if (!self->machine) return;
+    self->op = op;
     sim_begin_op(self->machine, op);
     sim_advance(self->machine, self->op_ns);
 }
@@ -93,14 +96,52 @@ const char *device_finding(const device *self, uint64_t index)
     return self->machine ? sim_finding(self->machine, index) : NULL;
 }
 
+static int device_failed(const device *self, const char *call, int code, problem *why)
+{
+    return code ? problem_set(why, EXIT_HARNESS, "%s: %s (%d)", call, self->driver.code_name(&self->driver, code), code)
+                : 0;
+}
+
+int device_stream_create(device *self, gpuarena_stream *stream, problem *why)
+{
+    if (!self->machine) return cuda_device_stream_create(self->cuda, stream, why);
+    return device_failed(self, "creating a stream", sim_stream_create(self->machine, 0, 0, stream), why);
+}
+
+int device_stream_destroy(device *self, gpuarena_stream stream, problem *why)
+{
+    if (!self->machine) return cuda_device_stream_destroy(stream, why);
+    return device_failed(self, "destroying a stream", sim_stream_destroy(self->machine, 0, stream), why);
+}
+
+int device_work(device *self, gpuarena_stream stream, uint64_t work_ns, problem *why)
+{
+    if (!self->machine) return 0;
+    return device_failed(self, "work on a stream", sim_work(self->machine, 0, stream, work_ns), why);
+}
+
+int device_access(device *self, gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t owner, problem *why)
+{
+    if (!self->machine) return cuda_device_access(stream, ptr, bytes, owner, why);
+    if (self->is_unjudged) return 0;
+    return device_failed(self, "use on a stream", sim_access(self->machine, 0, stream, ptr, bytes, owner, self->op),
+                         why);
+}
+
+int device_follow(device *self, gpuarena_stream stream, gpuarena_stream other, problem *why)
+{
+    if (!self->machine) return cuda_device_follow(self->cuda, stream, other, why);
+    return device_failed(self, "a stream's wait for another", sim_stream_follow(self->machine, 0, stream, other), why);
+}
+
 int device_holds(const device *self, const void *ptr, uint64_t bytes)
 {
     return self->machine ? sim_holds(self->machine, 0, ptr, bytes) : cuda_device_holds(self->cuda, ptr, bytes);
 }
 
-int device_fill(device *self, const void *ptr, uint64_t bytes, uint64_t pattern, problem *why)
+int device_fill(device *self, gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t pattern, problem *why)
 {
-    if (!self->machine) return cuda_device_fill(self->cuda, ptr, bytes, pattern, why);
+    if (!self->machine) return cuda_device_fill(stream, ptr, bytes, pattern, why);
     sim_fill(self->machine, 0, ptr, bytes, pattern);
     return 0;
 }

@@ -12,6 +12,7 @@ typedef struct device_config {
     int        ordinal;                          /* CUDA's; a simulated one is device 0 of its machine */
     sim_config sim;
     uint64_t   op_ns;                            /* simulated: the host's virtual time an operation */
+    int        is_unjudged;                      /* simulated: 1: nobody asks for findings, uses are not followed */
 } device_config;
 
 typedef struct device_counters {                 /* since the device was opened */
@@ -44,10 +45,29 @@ void device_begin_op(device *self, uint64_t op);
 void device_count(const device *self, device_counters *counters);
 const char *device_finding(const device *self, uint64_t index);              /* as sim_finding; CUDA: NULL */
 
+/* What a program does with the GPU, beside its allocations: no policy sees these calls, and none is counted. NULL is
+   the device's default stream; it is no more ordered with created ones than these are with each other: by
+   device_follow alone. Those of one device that are left when it is closed go with it.
+     work     work of so long on the stream. CUDA, which has no kernels here: nothing
+     access   what was given to the stream before uses this memory, and what comes after may: of sim_access the
+              operation is the one begun last. owner: a block's own number, from 1. CUDA: writes the bytes that
+              device_fill would have written with owner as its pattern, but not the first and the last: on the stream,
+              so that one that comes too late is seen in another's block. Of 2 MiB and more, whole granules alone
+     follow   stream waits for what `other` was given so far
+   0, or -1 and a problem (EXIT_HARNESS): the device failed. */
+int  device_stream_create(device *self, gpuarena_stream *stream, problem *why);
+int  device_stream_destroy(device *self, gpuarena_stream stream, problem *why);      /* its work goes on */
+int  device_work(device *self, gpuarena_stream stream, uint64_t work_ns, problem *why);
+int  device_access(device *self, gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t owner,
+                   problem *why);
+int  device_follow(device *self, gpuarena_stream stream, gpuarena_stream other, problem *why);
+
 /* As sim_holds, sim_fill and sim_verify (sim/sim.h). On CUDA the bytes are really written and read back, by
-   synchronous copies; -1 and a problem from fill and verify: the device failed. */
+   synchronous copies, a fill after all that the stream was given; -1 and a problem from fill and verify: the device
+   failed. */
 int device_holds(const device *self, const void *ptr, uint64_t bytes);
-int device_fill(device *self, const void *ptr, uint64_t bytes, uint64_t pattern, problem *why);
+int device_fill(device *self, gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t pattern,
+                problem *why);
 int device_verify(device *self, const void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset,
                   problem *why);
 

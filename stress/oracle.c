@@ -75,8 +75,8 @@ static int oracle_stick(oracle *self, uint64_t op, uint32_t block, const char *w
     return oracle_report(self, op, block, "unverified", "%s", why);
 }
 
-/* Every block has its own pattern, so that bytes of one block in another are seen. */
-static uint64_t oracle_pattern(uint32_t block)
+/* Its own, so that bytes of one block in another are seen. */
+uint64_t oracle_owner(uint32_t block)
 {
     return (uint64_t)block + 1;
 }
@@ -113,7 +113,7 @@ static int oracle_place(oracle *self, uint64_t op, uint32_t block, const void *p
     return 0;
 }
 
-int oracle_alloc(oracle *self, uint64_t op, uint32_t block, const void *ptr, uint64_t bytes)
+int oracle_alloc(oracle *self, uint64_t op, uint32_t block, const void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     if (self->violation[0]) return -1;
     if (self->settings.verify == VERIFY_OFF) return 0;
@@ -123,7 +123,7 @@ int oracle_alloc(oracle *self, uint64_t op, uint32_t block, const void *ptr, uin
     problem why = { 0, "" };
     if (oracle_place(self, op, block, ptr, bytes)) return -1;
     if (!oracle_minds_content(self, block)) return 0;
-    if (!device_fill(self->settings.device, ptr, bytes, oracle_pattern(block), &why)) return 0;
+    if (!device_fill(self->settings.device, stream, ptr, bytes, oracle_owner(block), &why)) return 0;
     return oracle_stick(self, op, block, why.text);
 }
 
@@ -137,7 +137,7 @@ int oracle_touch(oracle *self, uint64_t op, uint32_t block)
     if (!span->bytes) return 0;
     const void *ptr = (const void *)(uintptr_t)span->address;
     uint64_t bytes = self->sizes[block];
-    int same = device_verify(self->settings.device, ptr, bytes, oracle_pattern(block), &bad_offset, &why);
+    int same = device_verify(self->settings.device, ptr, bytes, oracle_owner(block), &bad_offset, &why);
     if (same < 0) return oracle_stick(self, op, block, why.text);
     if (same) return 0;
     return oracle_report(self, op, block, "content", "expected what was written, found other bytes at offset %" PRIu64

@@ -27,8 +27,12 @@ typedef struct oracle oracle;
 oracle *oracle_create(const oracle_settings *settings, problem *why);    /* NULL and EXIT_HARNESS: no host memory */
 void    oracle_destroy(oracle *self);
 
+/* By which number the device knows a block: its contents, and whose its uses are. */
+uint64_t oracle_owner(uint32_t block);
+
 /* All below: 0, or -1 at a violation, which then stays (later calls return -1). `op` counts allocations and frees. */
-int oracle_alloc(oracle *self, uint64_t op, uint32_t block, const void *ptr, uint64_t bytes);    /* it succeeded */
+/* It succeeded; the stream is the block's own from now on. */
+int oracle_alloc(oracle *self, uint64_t op, uint32_t block, const void *ptr, uint64_t bytes, gpuarena_stream stream);
 int oracle_touch(oracle *self, uint64_t op, uint32_t block);               /* content is still what was written */
 int oracle_free(oracle *self, uint64_t op, uint32_t block);                /* before the free is made */
 /* An allocation was refused for want of memory. Spurious if a free block would have held it. */

@@ -8,12 +8,15 @@
 #include <string.h>
 
 #include "measure/digest.h"
+#include "pass_streams.h"
 
 enum { PASS_PROGRESS_OPS = 4096 };
 
 typedef struct pass_slot {                       /* a block of the stream */
     void    *ptr;
     uint64_t bytes;
+    uint64_t others;                             /* pass_bit of the streams that used it, its own aside */
+    uint32_t home;                               /* the stream of its allocation */
     int      present;                            /* allocated and not freed; refused blocks never are */
 } pass_slot;
 
@@ -21,6 +24,7 @@ typedef struct pass {
     const pass_settings *settings;
     const op_stream     *stream;
     device              *device;
+    pass_streams         streams;
     pool                 pool;
     oracle              *oracle;                 /* NULL: timing pass */
     pass_slot           *slots;
@@ -32,10 +36,17 @@ typedef struct pass {
     int                  done;                   /* no more ops: oom, violation or error */
 } pass;
 
-/* Stream numbers become handles that are none of CUDA's special ones (small numbers, and -1, -2 of the header). */
-static gpuarena_stream pass_stream(uint64_t number)
+/* The last bit stands for all streams from PASS_LAST_BIT on. */
+enum { PASS_LAST_BIT = 63 };
+
+static uint64_t pass_bit(uint32_t stream)
 {
-    return number ? (gpuarena_stream)(uintptr_t)((number & (UINT64_MAX >> 1)) + 16) : NULL;
+    return (uint64_t)1 << (stream < PASS_LAST_BIT ? stream : PASS_LAST_BIT);
+}
+
+static gpuarena_stream pass_handle(const pass *run, uint32_t stream)
+{
+    return run->streams.list[stream].handle;
 }
 
 static void pass_digest(pass *run, uint64_t word)
@@ -50,6 +61,13 @@ static int pass_stop(pass *run, pass_status status, const char *message)
     run->result->needed_ops = run->op + 1;
     snprintf(run->result->message, sizeof run->result->message, "%s", message);
     return -1;
+}
+
+static int pass_stuck(pass *run, const problem *why)
+{
+    char message[sizeof run->result->message];
+    snprintf(message, sizeof message, "op %" PRIu64 ": %.400s", run->op, why->text);
+    return pass_stop(run, PASS_ERROR, message);
 }
 
 static int pass_violated(pass *run)
@@ -93,11 +111,33 @@ static int pass_refused(pass *run, uint32_t block, uint64_t bytes)
     return 0;
 }
 
-static int pass_alloc(pass *run, const op *next)
+static int pass_access(pass *run, uint32_t block, uint32_t stream)
+{
+    const pass_slot *slot = &run->slots[block];
+    problem why = { 0, "" };
+    if (!slot->ptr || !device_access(run->device, pass_handle(run, stream), slot->ptr, slot->bytes, oracle_owner(block),
+                                     &why)) return 0;
+    return pass_stuck(run, &why);
+}
+
+static int pass_work(pass *run, uint32_t stream, uint64_t work_ns)
+{
+    problem why = { 0, "" };
+    return device_work(run->device, pass_handle(run, stream), work_ns, &why) ? pass_stuck(run, &why) : 0;
+}
+
+static int pass_follow(pass *run, uint32_t stream, uint32_t other)
+{
+    problem why = { 0, "" };
+    if (!device_follow(run->device, pass_handle(run, stream), pass_handle(run, other), &why)) return 0;
+    return pass_stuck(run, &why);
+}
+
+static int pass_alloc(pass *run, const op *next, uint32_t home)
 {
     pass_slot *slot = &run->slots[next->first];
     void *ptr = NULL;
-    gpuarena_stream stream = pass_stream(next->stream);
+    gpuarena_stream stream = pass_handle(run, home);
     uint64_t start_ns = run->timing ? progress_clock_ns() : 0;
     gpuarena_result result = pool_alloc(&run->pool, &ptr, next->value, stream);
     if (run->timing) histogram_add(run->timing->allocs, progress_clock_ns() - start_ns);
@@ -108,31 +148,66 @@ static int pass_alloc(pass *run, const op *next)
     if (result) return pass_failed(run, next->first, "alloc", result);
     slot->ptr = ptr;
     slot->bytes = next->value;
+    slot->home = home;
     slot->present = 1;
-    if (!run->oracle || !oracle_alloc(run->oracle, run->op, next->first, ptr, next->value)) return 0;
-    return pass_violated(run);
+    if (run->oracle && oracle_alloc(run->oracle, run->op, next->first, ptr, next->value, stream)) {
+        return pass_violated(run);
+    }
+    if (run->streams.has_kernels || !ptr) return 0;
+    return pass_work(run, home, run->settings->device.op_ns) || pass_access(run, next->first, home) ? -1 : 0;
 }
 
-static int pass_free(pass *run, uint32_t block, gpuarena_stream stream)
+/* The allocation's stream comes after all other uses, for a policy that takes every free for one on it. */
+static int pass_bring_home(pass *run, const pass_slot *slot, uint64_t others)
+{
+    for (uint32_t stream = 0; others && stream < run->streams.count; stream++) {
+        if (stream != slot->home && others & pass_bit(stream) && pass_follow(run, slot->home, stream)) return -1;
+    }
+    return 0;
+}
+
+/* What a program does before a free on a stream that is not the allocation's. */
+static int pass_order_free(pass *run, const pass_slot *slot, uint32_t stream)
+{
+    uint64_t others = slot->others | (stream == slot->home ? 0 : pass_bit(stream));
+    if (stream != slot->home && !run->streams.has_kernels && pass_follow(run, stream, slot->home)) return -1;
+    return pool_follows(&run->pool) ? pass_bring_home(run, slot, others) : 0;
+}
+
+static int pass_free(pass *run, uint32_t block, uint32_t stream)
 {
     pass_slot *slot = &run->slots[block];
     if (!slot->present) return 0;                /* was refused, and left out */
     if (run->oracle && oracle_free(run->oracle, run->op, block)) return pass_violated(run);
+    if (pass_order_free(run, slot, stream)) return -1;
     slot->present = 0;
     uint64_t start_ns = run->timing ? progress_clock_ns() : 0;
-    gpuarena_result result = pool_free(&run->pool, slot->ptr, slot->bytes, stream);
+    gpuarena_result result = pool_free(&run->pool, slot->ptr, slot->bytes, pass_handle(run, stream));
     if (run->timing) histogram_add(run->timing->frees, progress_clock_ns() - start_ns);
     run->result->ops++;
     pass_digest(run, (uint64_t)(uint32_t)result);
     return result ? pass_failed(run, block, "free", result) : 0;
 }
 
-/* GPU work reads what it touches. */
-static int pass_kernel(pass *run, const op *next)
+/* A policy is told of a further stream once a block, as far as there are bits. */
+static int pass_touch(pass *run, uint32_t block, uint32_t stream)
 {
-    for (uint32_t index = 0; run->oracle && index < next->count; index++) {
+    pass_slot *slot = &run->slots[block];
+    uint64_t bit = pass_bit(stream);
+    if (run->oracle && oracle_touch(run->oracle, run->op, block)) return pass_violated(run);
+    if (pass_access(run, block, stream)) return -1;
+    if (stream == slot->home || (slot->others & bit && stream < PASS_LAST_BIT)) return 0;
+    slot->others |= bit;
+    gpuarena_result result = slot->ptr ? pool_use(&run->pool, slot->ptr, pass_handle(run, stream)) : GPUARENA_OK;
+    return result ? pass_failed(run, block, "use", result) : 0;
+}
+
+static int pass_kernel(pass *run, const op *next, uint32_t stream)
+{
+    if (pass_work(run, stream, next->value)) return -1;
+    for (uint32_t index = 0; index < next->count; index++) {
         uint32_t block = run->stream->touches[next->first + index];
-        if (run->slots[block].present && oracle_touch(run->oracle, run->op, block)) return pass_violated(run);
+        if (run->slots[block].present && pass_touch(run, block, stream)) return -1;
     }
     return 0;
 }
@@ -141,12 +216,13 @@ static int pass_op(pass *run, const op *next)
 {
     pass_digest(run, (uint64_t)next->kind);
     pass_digest(run, next->value);
+    uint32_t stream = pass_streams_index(&run->streams, next->stream);
     switch (next->kind) {
-    case OP_ALLOC:  return pass_alloc(run, next);
-    case OP_FREE:   return pass_free(run, next->first, pass_stream(next->stream));
-    case OP_KERNEL: return pass_kernel(run, next);
-    case OP_STEP:
-    case OP_WAIT:   break;                       /* no work of its own: streams are taken for one */
+    case OP_ALLOC:  return pass_alloc(run, next, stream);
+    case OP_FREE:   return pass_free(run, next->first, stream);
+    case OP_KERNEL: return pass_kernel(run, next, stream);
+    case OP_WAIT:   return pass_follow(run, stream, pass_streams_index(&run->streams, next->value));
+    case OP_STEP:   break;
     }
     return 0;
 }
@@ -202,9 +278,20 @@ static int pass_end_pool(pass *run, uint64_t *reserved_bytes)
 static int pass_end_blocks(pass *run)
 {
     for (size_t block = 0; block < run->stream->block_count; block++) {
-        if (pass_free(run, (uint32_t)block, GPUARENA_OWN_STREAM)) return -1;
+        if (pass_free(run, (uint32_t)block, run->slots[block].home)) return -1;
     }
     return 0;
+}
+
+/* Streams end before the policy does, as they may. */
+static int pass_end_streams(pass *run)
+{
+    problem why = { 0, "" };
+    for (uint32_t stream = 1; stream < run->streams.count; stream++) {
+        gpuarena_result result = pool_forget(&run->pool, pass_handle(run, stream));
+        if (result) return pass_failed(run, ORACLE_NO_BLOCK, "forget", result);
+    }
+    return pass_streams_close(&run->streams, run->device, &why) ? pass_stuck(run, &why) : 0;
 }
 
 /* After the last op, outside every count: nothing may be left anywhere. */
@@ -213,7 +300,7 @@ static void pass_end(pass *run)
     uint64_t reserved_bytes = 0, ops = run->result->ops, digest = run->result->digest;
     if (run->result->status > PASS_OOM || run->settings->verify == VERIFY_OFF) return;
     run->op = ops;
-    if (!pass_end_blocks(run) && !pass_end_pool(run, &reserved_bytes)
+    if (!pass_end_blocks(run) && !pass_end_streams(run) && !pass_end_pool(run, &reserved_bytes)
         && oracle_end(run->oracle, run->op, reserved_bytes)) pass_violated(run);
     run->result->ops = ops;
     run->result->digest = digest;
@@ -221,8 +308,11 @@ static void pass_end(pass *run)
 
 static int pass_open(pass *run, const policy *chosen, problem *why)
 {
-    run->device = device_open(&run->settings->device, why);
-    if (!run->device || pool_open(&run->pool, chosen, run->device, why)) return -1;
+    device_config config = run->settings->device;
+    config.is_unjudged = run->timing || run->settings->verify == VERIFY_OFF;
+    run->device = device_open(&config, why);
+    if (!run->device || pass_streams_open(&run->streams, run->stream, run->device, why)
+        || pool_open(&run->pool, chosen, run->device, why)) return -1;
     run->slots = calloc(run->stream->block_count + 1, sizeof *run->slots);
     if (!run->slots) return problem_set(why, EXIT_HARNESS, "no host memory for %zu blocks", run->stream->block_count);
     if (run->timing) return 0;
@@ -249,6 +339,8 @@ static void pass_close(pass *run)
     oracle_destroy(run->oracle);
     free(run->slots);
     pool_close(&run->pool);
+    if (run->device) (void)pass_streams_close(&run->streams, run->device, &kept);
+    kept.exit_code = 0;                          /* what matters is memory */
     if (device_close(run->device, &kept)) pass_kept(run, kept.text);
 }
 
@@ -267,6 +359,7 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
     if (pass_open(&run, chosen, &why)) {
         pass_stop(&run, PASS_ERROR, why.text);
         if (!run.device) result->needed_ops = 0;
+        else if (!run.pool.device) result->needed_ops = UINT64_MAX;          /* the streams of all ops are too many */
     } else {
         device_count(run.device, &run.before);
         pass_drive(&run);

@@ -131,6 +131,21 @@ gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream
     return GPUARENA_OK;
 }
 
+gpuarena_result pool_use(pool *self, const void *ptr, gpuarena_stream stream)
+{
+    return self->arena ? gpuarena_use(self->arena, ptr, stream) : GPUARENA_OK;
+}
+
+int pool_follows(const pool *self)
+{
+    return self->rival != NULL;
+}
+
+gpuarena_result pool_forget(pool *self, gpuarena_stream stream)
+{
+    return self->arena ? gpuarena_forget(self->arena, stream) : GPUARENA_OK;
+}
+
 gpuarena_result pool_trim(pool *self)
 {
     if (self->arena) return gpuarena_trim(self->arena, 0, NULL);
@@ -166,6 +181,7 @@ void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats)
     use->free_bytes = stats->cached_bytes + stats->pending_bytes;
     use->largest_bytes = stats->largest_free_bytes;
     use->stranded_bytes = stats->stranded_bytes;
+    use->pending_bytes = stats->pending_bytes;
 }
 
 /* What is free belongs to a request that found no memory; and a device that is lost cannot say. */

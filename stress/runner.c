@@ -31,6 +31,7 @@ static void runner_memory(const runner_job *job, const pass_result *result, row 
     row_ratio(made, COLUMN_FRAGMENTATION, memory->fragmentation);
     row_count(made, COLUMN_STRANDED_PEAK, memory->stranded_peak_bytes);
     row_count(made, COLUMN_REMAPPED_PAGES, result->remapped_pages);
+    row_count(made, COLUMN_PENDING_PEAK, memory->pending_peak_bytes);
 }
 
 static void runner_oom(const pass_oom *oom, row *made)

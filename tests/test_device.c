@@ -70,9 +70,9 @@ static void test_simulated(void)
     CHECK_U64(counted(opened).held_bytes, ==, 6 * MIB);
     CHECK_U64(counted(opened).call_vns, ==, 120000 + 6 * 120 + 120000);
     CHECK(device_holds(opened, block, 5 * MIB) && !device_holds(opened, block + 1, 5 * MIB));
-    CHECK_INT(device_fill(opened, block, 5 * MIB, 7, &why), ==, 0);
+    CHECK_INT(device_fill(opened, NULL, block, 5 * MIB, 7, &why), ==, 0);
     CHECK_INT(device_verify(opened, block, 5 * MIB, 7, &bad_offset, &why), ==, 1);
-    device_fill(opened, block + 100, 1, 8, &why);
+    device_fill(opened, NULL, block + 100, 1, 8, &why);
     CHECK_INT(device_verify(opened, block, 5 * MIB, 7, &bad_offset, &why), ==, 0);
     CHECK_U64(bad_offset, ==, 100);
     CHECK_INT(give_back(opened, block, 5 * MIB), ==, 0);
@@ -261,7 +261,7 @@ static void test_cuda_contents(void)
     for (size_t index = 0; index < sizeof sizes / sizeof sizes[0]; index++) {
         uint64_t bytes = sizes[index], bad_offset = 0, wrong = 0, step = bytes < 1000 ? 1 : bytes / 7;
         unsigned char *block = obtain(bed.opened, bytes), other;
-        wrong += device_fill(bed.opened, block, bytes, pattern, &why) != 0;
+        wrong += device_fill(bed.opened, NULL, block, bytes, pattern, &why) != 0;
         for (uint64_t at = 0; at < bytes; at += step) {
             unsigned char kept;
             wrong += device_verify(bed.opened, block, bytes, pattern, &bad_offset, &why) != 1;
@@ -285,7 +285,7 @@ static void test_cuda_neighbours(void)
     if (!cuda_bench_open(&bed)) return;
     unsigned char *block = obtain(bed.opened, 64);
     for (uint64_t pattern = 1; pattern <= 300; pattern++) {
-        device_fill(bed.opened, block, 64, pattern, &why);
+        device_fill(bed.opened, NULL, block, 64, pattern, &why);
         mistaken += device_verify(bed.opened, block, 64, pattern + 1, &bad_offset, &why) != 0;
         mistaken += device_verify(bed.opened, block, 64, pattern, &bad_offset, &why) != 1;
     }

@@ -78,26 +78,26 @@ static void test_placement(void)
 {
     bench bed;
     bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 0, bed.base, 1000);
-    oracle_alloc(bed.oracle, 1, 1, bed.base + 1024, 1000);
+    oracle_alloc(bed.oracle, 0, 0, bed.base, 1000, NULL);
+    oracle_alloc(bed.oracle, 1, 1, bed.base + 1024, 1000, NULL);
     CHECK(oracle_violation(bed.oracle) == NULL);
-    oracle_alloc(bed.oracle, 2, 2, bed.base + 768, 100);
+    oracle_alloc(bed.oracle, 2, 2, bed.base + 768, 100, NULL);
     expect(&bed, "overlap");
     bench_open(&bed, VERIFY_SAMPLE, 0);
-    oracle_alloc(bed.oracle, 0, 0, bed.base + 4096, 1000);
-    oracle_alloc(bed.oracle, 1, 1, bed.base, 4097);
+    oracle_alloc(bed.oracle, 0, 0, bed.base + 4096, 1000, NULL);
+    oracle_alloc(bed.oracle, 1, 1, bed.base, 4097, NULL);
     expect(&bed, "overlap");
     bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 3, bed.base + 128, 100);
+    oracle_alloc(bed.oracle, 0, 3, bed.base + 128, 100, NULL);
     expect(&bed, "misaligned");
     bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 3, bed.base + 15 * MIB, 2 * MIB);
+    oracle_alloc(bed.oracle, 0, 3, bed.base + 15 * MIB, 2 * MIB, NULL);
     expect(&bed, "not_held");
     bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 3, NULL, 100);
+    oracle_alloc(bed.oracle, 0, 3, NULL, 100, NULL);
     expect(&bed, "null_block");
     bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 3, bed.base, 0);
+    oracle_alloc(bed.oracle, 0, 3, bed.base, 0, NULL);
     expect(&bed, "null_block");
 }
 
@@ -105,21 +105,21 @@ static void test_content(void)
 {
     bench bed;
     bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 7, bed.base, 3 * MIB);
+    oracle_alloc(bed.oracle, 0, 7, bed.base, 3 * MIB, NULL);
     CHECK_INT(oracle_touch(bed.oracle, 1, 7), ==, 0);
     sim_fill(bed.machine, 0, bed.base + 2 * MIB + 5, 1, 99);
     CHECK_INT(oracle_free(bed.oracle, 1, 7), ==, -1);
     CHECK(strstr(oracle_violation(bed.oracle), "2097157") != NULL);
     expect(&bed, "content");
     bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 7, bed.base, 3 * MIB);
+    oracle_alloc(bed.oracle, 0, 7, bed.base, 3 * MIB, NULL);
     sim_fill(bed.machine, 0, bed.base, 1, 99);
     oracle_touch(bed.oracle, 5, 7);
     CHECK(strncmp(oracle_violation(bed.oracle), "op 5: ", 6) == 0);
     expect(&bed, "content");
     bench_open(&bed, VERIFY_SAMPLE, 0);
-    oracle_alloc(bed.oracle, 0, 7, bed.base, 100);
-    oracle_alloc(bed.oracle, 1, 64, bed.base + 256, 100);
+    oracle_alloc(bed.oracle, 0, 7, bed.base, 100, NULL);
+    oracle_alloc(bed.oracle, 1, 64, bed.base + 256, 100, NULL);
     sim_fill(bed.machine, 0, bed.base, 512, 99);
     CHECK_MSG(oracle_free(bed.oracle, 2, 7) == 0, "sample: block 7 is not one in 64");
     oracle_free(bed.oracle, 3, 64);
@@ -144,7 +144,7 @@ static void test_statistics(void)
     for (size_t index = 0; index < sizeof fields / sizeof fields[0]; index++) {
         bench bed;
         bench_open(&bed, VERIFY_FULL, 1);
-        oracle_alloc(bed.oracle, 0, 0, bed.base, 1000);
+        oracle_alloc(bed.oracle, 0, 0, bed.base, 1000, NULL);
         bench_count(&bed, 1000, 1024);
         CHECK_INT(oracle_settle(bed.oracle, 0, &bed.stats), ==, 0);
         uint64_t *field = (uint64_t *)(void *)((char *)&bed.stats + fields[index].at);
@@ -194,7 +194,7 @@ static void test_end(void)
 {
     bench bed;
     bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 0, bed.base, 1000);
+    oracle_alloc(bed.oracle, 0, 0, bed.base, 1000, NULL);
     oracle_end(bed.oracle, 1, 0);
     expect(&bed, "live_at_end");
     bench_open(&bed, VERIFY_FULL, 0);
@@ -210,8 +210,8 @@ static void test_first_stays(void)
 {
     bench bed;
     bench_open(&bed, VERIFY_FULL, 0);
-    oracle_alloc(bed.oracle, 0, 0, NULL, 1);
-    CHECK_INT(oracle_alloc(bed.oracle, 1, 1, bed.base, 1), ==, -1);
+    oracle_alloc(bed.oracle, 0, 0, NULL, 1, NULL);
+    CHECK_INT(oracle_alloc(bed.oracle, 1, 1, bed.base, 1, NULL), ==, -1);
     CHECK_INT(oracle_settle(bed.oracle, 1, &bed.stats), ==, -1);
     expect(&bed, "null_block");
     bench_open(&bed, VERIFY_OFF, 0);
@@ -226,7 +226,7 @@ static void test_violation_is_not_stuck(void)
     bench bed;
     bench_open(&bed, VERIFY_FULL, 0);
     CHECK_INT(oracle_is_stuck(bed.oracle), ==, 0);
-    oracle_alloc(bed.oracle, 0, 0, NULL, 1);
+    oracle_alloc(bed.oracle, 0, 0, NULL, 1, NULL);
     CHECK_INT(oracle_is_stuck(bed.oracle), ==, 0);
     expect(&bed, "null_block");
 }
@@ -256,7 +256,7 @@ static void stick(const char *faults, int is_filled, const char *expected)
     driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, &memory, MIB, NULL);
     oracle_settings settings = { VERIFY_FULL, BLOCKS, 256, 64 * MIB, opened, NULL };
     oracle *judge = oracle_create(&settings, &why);
-    CHECK_INT(oracle_alloc(judge, 3, 7, memory, 1000), ==, is_filled ? 0 : -1);
+    CHECK_INT(oracle_alloc(judge, 3, 7, memory, 1000, NULL), ==, is_filled ? 0 : -1);
     CHECK_INT(oracle_is_stuck(judge), ==, !is_filled);
     if (is_filled) CHECK_INT(oracle_free(judge, 4, 7), ==, -1);
     CHECK_INT(oracle_is_stuck(judge), ==, 1);

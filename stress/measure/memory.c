@@ -23,6 +23,7 @@ void memory_sample(memory_track *track, const memory_use *use)
     memory_raise(&track->live_peak_bytes, use->live_bytes);
     memory_raise(&track->reserved_peak_bytes, use->reserved_bytes);
     memory_raise(&track->stranded_peak_bytes, use->stranded_bytes);
+    memory_raise(&track->pending_peak_bytes, use->pending_bytes);
 }
 
 void memory_failure(memory_track *track, uint64_t free_bytes, uint64_t largest_bytes)

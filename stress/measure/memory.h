@@ -11,10 +11,12 @@ typedef struct memory_use {                      /* a policy's bytes at one mome
     uint64_t free_bytes;                         /* of these, free and backed */
     uint64_t largest_bytes;                      /* the largest request they could serve */
     uint64_t stranded_bytes;
+    uint64_t pending_bytes;                      /* of the free ones: for one stream alone, as far as is known */
 } memory_use;
 
 typedef struct memory_track {                    /* starts zeroed */
     uint64_t requested_peak_bytes, live_peak_bytes, reserved_peak_bytes, stranded_peak_bytes;
+    uint64_t pending_peak_bytes;
     double   fragmentation;                      /* at the first failure, else at the reserved peak's first op */
     int      failed;                             /* a failure has fixed it */
 } memory_track;

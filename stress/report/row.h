@@ -36,7 +36,8 @@
     X(OOM_FREE,        "oom_free_bytes") \
     X(OOM_LARGEST,     "oom_largest_bytes") \
     X(OOM_REASON,      "oom_reason") \
-    X(DIGEST,          "digest")
+    X(DIGEST,          "digest") \
+    X(PENDING_PEAK,    "pending_peak_bytes")
 typedef enum row_column {
 #define X(name, text) COLUMN_##name,
     ROW_COLUMNS(X)

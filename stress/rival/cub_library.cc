@@ -6,7 +6,6 @@
 #include <cuda_runtime.h>
 
 #include <map>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -52,8 +51,6 @@ struct cub_library {
     int          device;
     bool         broken;                         /* an exception passed through CUB, which unlocks by hand */
     cub::CachingDeviceAllocator allocator;
-    std::map<const void *, cudaStream_t> streams;
-    std::pair<const void *, cudaStream_t> stream_now;    /* the latest: most calls are on the stream of the last */
 };
 
 /* CUB rounds up in a loop that has no end for some sizes near the type's end; no device has as much as this. */
@@ -77,35 +74,18 @@ template <typename Call> static int cub_library_call(cub_library *self, Call cal
 int cub_library_open(int device, const cub_library_memory *memory, cub_library **opened)
 {
     try {
-        *opened = new cub_library{ { *memory, {} }, device, false, {}, {}, { nullptr, nullptr } };
+        *opened = new cub_library{ { *memory, {} }, device, false, {} };
         return cudaSuccess;
     } catch (...) {
         return cudaErrorUnknown;
     }
 }
 
-/* Makes it stream_now. The default one was there from the start. */
-static cudaError_t cub_library_find_stream(cub_library *self, const void *number)
-{
-    const auto found = self->streams.find(number);
-    cudaStream_t stream = found == self->streams.end() ? nullptr : found->second;
-    if (number && !stream) {
-        const cudaError_t code = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-        if (code != cudaSuccess) return code;
-        self->streams[number] = stream;
-    }
-    self->stream_now = { number, stream };
-    return cudaSuccess;
-}
-
-int cub_library_alloc(cub_library *self, void **ptr, uint64_t bytes, const void *number)
+int cub_library_alloc(cub_library *self, void **ptr, uint64_t bytes, void *stream)
 {
     if (bytes > cub_library_max_bytes) return cudaErrorMemoryAllocation;
     return cub_library_call(self, [=](cub::CachingDeviceAllocator &cub) {
-        cudaError_t code = cudaSuccess;
-        if (number != self->stream_now.first) code = cub_library_find_stream(self, number);
-        if (code != cudaSuccess) return code;
-        return cub.DeviceAllocate(self->device, ptr, static_cast<size_t>(bytes), self->stream_now.second);
+        return cub.DeviceAllocate(self->device, ptr, static_cast<size_t>(bytes), static_cast<cudaStream_t>(stream));
     });
 }
 
@@ -150,6 +130,5 @@ void cub_library_close(cub_library *self)
         return cub_library_free_live(cub, self->device);
     });
     (void)cub_library_trim(self);
-    for (const auto &stream : self->streams) (void)cudaStreamDestroy(stream.second);
     if (!self->broken) delete self;              /* else its destructor might wait for CUB's own lock */
 }

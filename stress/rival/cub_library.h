@@ -30,8 +30,8 @@ CUB_LIBRARY_API int cub_library_open(int device, const cub_library_memory *memor
 /* Frees all live and cached blocks, as far as the device lets it; after an exception its
    own host memory stays. */
 CUB_LIBRARY_API void cub_library_close(cub_library *self);
-/* number: stands for a stream, which is made when it first comes up; NULL: the default one. */
-CUB_LIBRARY_API int cub_library_alloc(cub_library *self, void **ptr, uint64_t bytes, const void *number);
+/* stream: a cudaStream_t of the runtime; it must outlive what is allocated on it, live and cached. */
+CUB_LIBRARY_API int cub_library_alloc(cub_library *self, void **ptr, uint64_t bytes, void *stream);
 CUB_LIBRARY_API int cub_library_free(cub_library *self, void *ptr);
 CUB_LIBRARY_API int cub_library_trim(cub_library *self);                     /* FreeAllCached */
 CUB_LIBRARY_API void cub_library_measure(const cub_library *self, cub_library_use *use);

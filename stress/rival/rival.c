@@ -16,7 +16,7 @@
 typedef struct rival_calls {                     /* what the library exports */
     int  (*open)(int device, const cub_library_memory *memory, cub_library **opened);
     void (*close)(cub_library *self);
-    int  (*alloc)(cub_library *self, void **ptr, uint64_t bytes, const void *number);
+    int  (*alloc)(cub_library *self, void **ptr, uint64_t bytes, void *stream);
     int  (*free)(cub_library *self, void *ptr);
     int  (*trim)(cub_library *self);
     void (*measure)(const cub_library *self, cub_library_use *use);

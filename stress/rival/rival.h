@@ -22,8 +22,8 @@ rival *rival_open(device *on, problem *why);
 /* Gives back to the device all that the library still holds, live blocks too; NULL is fine. */
 void rival_close(rival *self);
 
-/* The CUDA runtime's codes: 0 is success. bytes: not 0. stream: a number that stands for a stream, which is made when
-   it first comes up; NULL: the default one. The stream of a free is its allocation's. */
+/* The CUDA runtime's codes: 0 is success. bytes: not 0. stream: the device's, and it must outlive what is allocated on
+   it, live and cached. The stream of a free is its allocation's: it must have been made to wait for all other uses. */
 int rival_alloc(rival *self, void **ptr, uint64_t bytes, gpuarena_stream stream);
 int rival_free(rival *self, void *ptr);
 int rival_trim(rival *self);                     /* gives back all that is cached */

@@ -1,0 +1,76 @@
+/* Streams by number: found in the ops, sorted, made.
+   It must not know what is done on them.
+   Tested by tests/test_runner.c. */
+#include "pass_streams.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int pass_streams_no_memory(problem *why)
+{
+    return problem_set(why, EXIT_HARNESS, "no host memory for the workload's streams");
+}
+
+static int pass_streams_add(pass_streams *self, uint64_t number, problem *why)
+{
+    if (self->count && number == self->list[self->count - 1].number) return 0;
+    id_entry *entry = id_map_add(&self->index_by_number, number);
+    if (!entry) return pass_streams_no_memory(why);
+    if (entry->state != ID_UNKNOWN) return 0;
+    entry->state = ID_LIVE;
+    if (self->count == PASS_MAX_STREAMS) {
+        return problem_set(why, EXIT_HARNESS, "the workload has more than %d streams", PASS_MAX_STREAMS);
+    }
+    self->list[self->count++].number = number;
+    return 0;
+}
+
+static int pass_streams_find(pass_streams *self, const op_stream *stream, problem *why)
+{
+    for (size_t index = 0; index < stream->op_count; index++) {
+        const op *next = &stream->ops[index];
+        self->has_kernels |= next->kind == OP_KERNEL;
+        if (pass_streams_add(self, next->stream, why)) return -1;
+        if (next->kind == OP_WAIT && pass_streams_add(self, next->value, why)) return -1;
+    }
+    return 0;
+}
+
+static int pass_streams_compare(const void *one, const void *other)
+{
+    uint64_t left = ((const pass_stream *)one)->number, right = ((const pass_stream *)other)->number;
+    return (left > right) - (left < right);
+}
+
+int pass_streams_open(pass_streams *self, const op_stream *stream, device *on, problem *why)
+{
+    memset(self, 0, sizeof *self);
+    self->list = calloc(PASS_MAX_STREAMS, sizeof *self->list);
+    if (!self->list) return pass_streams_no_memory(why);
+    if (pass_streams_add(self, 0, why) || pass_streams_find(self, stream, why)) return -1;
+    qsort(self->list, self->count, sizeof *self->list, pass_streams_compare);
+    for (uint32_t index = 0; index < self->count; index++) {
+        id_map_find(&self->index_by_number, self->list[index].number)->value = index;
+        if (index && device_stream_create(on, &self->list[index].handle, why)) return -1;
+    }
+    return 0;
+}
+
+uint32_t pass_streams_index(const pass_streams *self, uint64_t number)
+{
+    return number ? id_map_find(&self->index_by_number, number)->value : 0;
+}
+
+int pass_streams_close(pass_streams *self, device *on, problem *why)
+{
+    int failed = 0;
+    for (uint32_t index = 0; index < self->count; index++) {
+        if (!self->list[index].handle) continue;
+        failed |= device_stream_destroy(on, self->list[index].handle, why);
+    }
+    free(self->list);
+    id_map_free(&self->index_by_number);
+    memset(self, 0, sizeof *self);
+    return failed;
+}
