@@ -1,6 +1,6 @@
 /* Streams, uses of memory that are written in order, contents by synchronous memset and memcpy.
    It must not drive anything: it answers what device.h asks.
-   Tested by tests/test_device.c on the libcudart substitute, by tests/gpu.t on a GPU. */
+   Tested by tests/test_device*.c on the libcudart substitute, by tests/gpu.t on a GPU. */
 #include "cuda_device.h"
 
 #include "cuda_environment.h"

@@ -1,7 +1,7 @@
 /* A CUDA device at work for one pass: a counting table, the pass's streams, and contents, really written and read
    back.
    It must not know of policies or workloads, nor of simulated devices. Without CUDA every opening fails.
-   Tested by tests/test_device.c on the libcudart substitute, by tests/gpu.t on a GPU. */
+   Tested by tests/test_device*.c on the libcudart substitute, by tests/gpu.t on a GPU. */
 #ifndef STRESS_CUDA_DEVICE_H
 #define STRESS_CUDA_DEVICE_H
 

@@ -1,6 +1,6 @@
 /* The counting table: memory calls on the list, the rest as it is.
    It must not know what the memory is for.
-   Tested by tests/test_device.c on the libcudart substitute, by tests/gpu.t on a GPU. */
+   Tested by tests/test_device*.c on the libcudart substitute, by tests/gpu.t on a GPU. */
 #include "cuda_table.h"
 
 #ifndef GPUARENA_NO_CUDA

@@ -1,7 +1,7 @@
 /* gpuarena's own CUDA table, with every call on memory counted and every range on a list, so that nothing of it stays
    on somebody's GPU. The other groups are handed through.
    It must not know of contents, streams in use, policies or workloads. Without CUDA there is none.
-   Tested by tests/test_device.c on the libcudart substitute, by tests/gpu.t on a GPU. */
+   Tested by tests/test_device*.c on the libcudart substitute, by tests/gpu.t on a GPU. */
 #ifndef STRESS_CUDA_TABLE_H
 #define STRESS_CUDA_TABLE_H
 

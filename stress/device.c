@@ -1,6 +1,6 @@
 /* One device at work: hands every question to the simulated machine or to CUDA.
    It must not know how either answers.
-   Tested by tests/test_device.c. */
+   Tested by tests/test_device.c and test_device_streams.c. */
 #include "device.h"
 
 #include <inttypes.h>

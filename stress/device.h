@@ -1,6 +1,6 @@
 /* One device at work, for one pass: simulated, or reached through CUDA. The seam between policies and hardware.
    It must not know of policies, workloads or reports.
-   Tested by tests/test_device.c, the CUDA side on the libcudart substitute, and by tests/gpu.t on a GPU. */
+   Tested by tests/test_device*.c, the CUDA side on the libcudart substitute, and by tests/gpu.t on a GPU. */
 #ifndef STRESS_DEVICE_H
 #define STRESS_DEVICE_H
 

@@ -1,6 +1,6 @@
 /* Streams by number: found in the ops, sorted, made.
    It must not know what is done on them.
-   Tested by tests/test_runner.c. */
+   Tested by tests/test_pass_streams.c. */
 #include "pass_streams.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* The streams of an op stream as streams of the device: one each, made before the first op.
    It must not know what is done on them.
-   Tested by tests/test_runner.c. */
+   Tested by tests/test_pass_streams.c. */
 #ifndef STRESS_PASS_STREAMS_H
 #define STRESS_PASS_STREAMS_H
 

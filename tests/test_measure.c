@@ -58,8 +58,9 @@ static void test_memory(void)
     CHECK(memory_fragmentation(0, 0) == 0.0);
     CHECK(memory_fragmentation(100, 25) == 0.75);
     CHECK(memory_fragmentation(100, 100) == 0.0);
-    const memory_use first = { 100, 128, 200, 72, 18, 1 }, second = { 150, 160, 200, 40, 40, 9 };
-    const memory_use third = { 50, 64, 400, 336, 84, 0 };
+    const memory_use first = { 100, 128, 200, 72, 18, 1, 5 };
+    const memory_use second = { 150, 160, 200, 40, 40, 9, 30 };
+    const memory_use third = { 50, 64, 400, 336, 84, 0, 7 };
     memory_sample(&track, &first);
     memory_sample(&track, &second);
     CHECK_MSG(track.fragmentation == 0.75, "fragmentation is that of the first op at the reserved peak");
@@ -71,6 +72,7 @@ static void test_memory(void)
     memory_sample(&track, &third);
     CHECK_MSG(track.fragmentation == 0.5, "after a failure, fragmentation is that of the first failure");
     CHECK_U64(track.reserved_peak_bytes, ==, 400);
+    CHECK_U64(track.pending_peak_bytes, ==, 30);
     CHECK(memory_footprint(&track) == 400.0 / 150.0);
 }
 

@@ -215,7 +215,7 @@ static void test_first_stays(void)
     CHECK_INT(oracle_settle(bed.oracle, 1, &bed.stats), ==, -1);
     expect(&bed, "null_block");
     bench_open(&bed, VERIFY_OFF, 0);
-    CHECK_INT(oracle_alloc(bed.oracle, 0, 0, NULL, 1) | oracle_free(bed.oracle, 1, 0)
+    CHECK_INT(oracle_alloc(bed.oracle, 0, 0, NULL, 1, NULL) | oracle_free(bed.oracle, 1, 0)
               | oracle_settle(bed.oracle, 1, &bed.stats) | oracle_end(bed.oracle, 1, 5), ==, 0);
     bench_close(&bed);
 }

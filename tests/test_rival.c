@@ -100,13 +100,16 @@ static void test_streams(void)
 {
     device *on = open_device(64 * MIB, NULL);
     rival *opened = rival_open(on, &why);
+    gpuarena_stream streams[2] = { NULL, NULL };
     void *first = NULL, *second = NULL;
-    CHECK_INT(rival_alloc(opened, &first, 1000, (gpuarena_stream)(uintptr_t)17), ==, 0);
+    for (int index = 0; index < 2; index++) CHECK_INT(device_stream_create(on, &streams[index], &why), ==, 0);
+    CHECK_INT(rival_alloc(opened, &first, 1000, streams[0]), ==, 0);
     CHECK_INT(rival_free(opened, first), ==, 0);
-    CHECK_INT(rival_alloc(opened, &second, 1000, (gpuarena_stream)(uintptr_t)18), ==, 0);
+    CHECK_INT(rival_alloc(opened, &second, 1000, streams[1]), ==, 0);
     CHECK(second == first);
     CHECK_U64(calls(on), ==, 1);
     rival_close(opened);
+    for (int index = 0; index < 2; index++) CHECK_INT(device_stream_destroy(on, streams[index], &why), ==, 0);
     device_close(on, NULL);
 }
 
