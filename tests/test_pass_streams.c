@@ -10,7 +10,7 @@
 #define MIB ((uint64_t)1 << 20)
 #define LONG_NS ((uint64_t)1000000000)           /* work that outlasts everything else here */
 
-enum { OPS = 16 };
+enum { OPS = 80 };
 
 typedef struct bench {
     pass_settings settings;
@@ -129,6 +129,23 @@ static void test_used_elsewhere(void)
     }
 }
 
+/* Of streams from the 64th on, none hides another. */
+static void test_many_streams(void)
+{
+    bench bed;
+    bench_open(&bed);
+    add_alloc(&bed, 2 * MIB, 0);
+    for (uint64_t other = 1; other < 63; other++) add_wait(&bed, other, 0);
+    for (uint64_t other = 63; other < 66; other++) {
+        add_wait(&bed, other, 0);
+        add_kernel(&bed, other == 65 ? LONG_NS : 1, other, 0);
+    }
+    add_free(&bed, 0, 0);
+    add_alloc(&bed, 2 * MIB, 0);
+    add_kernel(&bed, 1000, 0, 1);
+    expect_ok(&bed, "used on the last of many streams");
+}
+
 /* Ops without work: every allocation gives its stream some, and streams are not ordered by themselves. */
 static void test_no_kernels(void)
 {
@@ -229,6 +246,7 @@ int main(void)
 {
     test_freed_elsewhere();
     test_used_elsewhere();
+    test_many_streams();
     test_no_kernels();
     test_timing();
     test_pending_column();
