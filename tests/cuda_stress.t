@@ -54,6 +54,19 @@ is((csv(@pieces, '--device', 'cuda:0'))[1]{footprint}, (csv(@pieces))[1]{footpri
 my ($timed, $row) = csv('-w', 'uniform:n=3000', '-p', 'segments', '--device', 'cuda:0');
 ok($timed->{code} eq 0 && $row->{host_ns_per_op} > 0 && $row->{alloc_p50_ns} > 0, 'timed in a second pass');
 
+# ---- streams are CUDA's, and nothing of them stays
+my $streams = spew('streams.trace', "gpuarena-trace 1\na 1 5000000 1\na 2 3000 1\nk 1 1000 1 2\nw 2 1\nk 2 1000 1 2\nf 1\nf 2 2\na 3 5000000 1\n"
+    . "k 1 1000 3\na 4 3000 2\nk 2 1000 4\nw 0 2\nf 4 0\na 5 3000 0\nk 0 5 5\n");
+for my $policy (qw(raw segments)) {
+    local $ENV{GPUARENA_SIM} = 'work=3000';
+    my ($many, $there) = csv('-w', "replay:$streams", '-p', $policy, '--device', 'cuda:0', '--verify', 'full');
+    is("$many->{code} $there->{status} $many->{err}", '0 ok ', "$policy on three streams of cuda:0");
+    $ENV{GPUARENA_SIM} = 'fail=cudaStreamCreateWithFlags:2';
+    my ($none) = csv('-w', "replay:$streams", '-p', $policy, '--device', 'cuda:0', '--no-timing');
+    ok($none->{code} eq 4 && $none->{err} =~ m{error: cudaStreamCreateWithFlags: cudaErrorUnknown \(999\)$}m, 'one that cannot be made')
+        or print "#   $none->{err}";
+}
+
 # ---- contents are real bytes
 {
     local $ENV{GPUARENA_SIM} = 'fail=cudaMemcpy:5=1';

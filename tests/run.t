@@ -41,6 +41,20 @@ my $other = spew('other.trace', slurp($small) =~ s/100 0/101 0/r);
 my ($changed) = (csv('-w', "replay:$other", '-p', 'raw', '--no-timing'))[1];
 ok($changed->{digest} ne $raw->{digest}, 'one byte more changes the digest');
 
+# ---- streams: work and waits of a trace are followed, and what is not ordered is told
+my $racy = "gpuarena-trace 1\na 1 3000000 1\nk 1 5000000 1\nf 1 2\na 2 3000000 2\nk 2 1000 2\n";
+my $race = spew('race.trace', $racy);
+my $order = spew('order.trace', $racy =~ s/^f 1 2/w 2 1\nf 1 2/mr);
+my $found = repro('a free that nothing orders', 3, qr{/segments: verify_failed: op 3: device: .*op 3 on stream 2 uses 3000000 bytes at \S+ not ordered after op 1 on stream 1$}m,
+                  '-w', "replay:$race", '-p', 'segments', '--verify', 'full');
+my ($ordered, $waits, $pends) = csv('-w', "replay:$order", '-p', 'raw,segments', '--verify', 'full', '--no-timing');
+is("$ordered->{code} $waits->{status} $pends->{status}", '0 ok ok', 'with a wait it is in order');
+is($waits->{digest}, $pends->{digest}, 'and every policy has done the same');
+ok($waits->{driver_vns} > 5000000 - 100000, "raw: cudaFree waits for the stream's work, and driver_vns has it");
+is(join(' ', map { $_->{pending_peak_bytes} } $waits, $pends), ' 3000064', 'what a stream has freed is pending for others');
+my ($elsewhere) = (csv('-w', 'replay:' . spew('none.trace', "gpuarena-trace 1\na 1 3000000 1\nf 1 2\na 2 3000000 2\nf 2 0\n"), '-p', 'segments', '--verify', 'full', '--no-timing'))[1];
+is($elsewhere->{status}, 'ok', 'without work of its own a trace is a program that waits');
+
 # ---- determinism
 for my $out (qw(csv json)) {
     my @words = ('run', '-w', 'train:steps=2,layers=4,uniform:n=3000', '-p', 'raw,segments', '-q', '--no-timing',

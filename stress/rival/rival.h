@@ -22,10 +22,10 @@ rival *rival_open(device *on, problem *why);
 /* Gives back to the device all that the library still holds, live blocks too; NULL is fine. */
 void rival_close(rival *self);
 
-/* The CUDA runtime's codes: 0 is success. bytes: not 0. stream: the device's, and it must outlive what is allocated on
-   it, live and cached. The stream of a free is its allocation's: it must have been made to wait for all other uses. An
-   allocation fails with cudaErrorNotReady (600) where another stream's cached block of its bin is not quiet and none
-   fits: a bug of CUB's that no caller can go round (tests/test_rival_bugs.c). */
+/* The CUDA runtime's codes: 0 is success. bytes: not 0. stream: the device's; it must outlive what is live on it, and
+   once it is gone no allocation may follow. The stream of a free is its allocation's: it must have been made to wait
+   for all other uses. An allocation fails with cudaErrorNotReady (600) where a cached block of its bin is another
+   stream's and not quiet, and none fits: a bug of CUB's that no caller can go round (tests/test_rival_bugs.c). */
 int rival_alloc(rival *self, void **ptr, uint64_t bytes, gpuarena_stream stream);
 int rival_free(rival *self, void *ptr);
 int rival_trim(rival *self);                     /* gives back all that is cached */
