@@ -98,8 +98,8 @@ const char *device_finding(const device *self, uint64_t index)
 
 static int device_failed(const device *self, const char *call, int code, problem *why)
 {
-    return code ? problem_set(why, EXIT_HARNESS, "%s: %s (%d)", call, self->driver.code_name(&self->driver, code), code)
-                : 0;
+    if (!code) return 0;
+    return problem_set(why, EXIT_HARNESS, "%s: %s (%d)", call, self->driver.code_name(&self->driver, code), code);
 }
 
 int device_stream_create(device *self, gpuarena_stream *stream, problem *why)
@@ -131,7 +131,8 @@ int device_access(device *self, gpuarena_stream stream, const void *ptr, uint64_
 int device_follow(device *self, gpuarena_stream stream, gpuarena_stream other, problem *why)
 {
     if (!self->machine) return cuda_device_follow(self->cuda, stream, other, why);
-    return device_failed(self, "a stream's wait for another", sim_stream_follow(self->machine, 0, stream, other), why);
+    int code = sim_stream_follow(self->machine, 0, stream, other);
+    return device_failed(self, "a stream's wait for another", code, why);
 }
 
 int device_holds(const device *self, const void *ptr, uint64_t bytes)

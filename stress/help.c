@@ -71,8 +71,8 @@ static const char help_columns[] =
     "they hold the simulated driver's own work, and stay empty with --no-timing or where there are too few samples.\n"
     "On CUDA reserved_peak_bytes and footprint of raw and cub-library are at least so much: the 2 MiB granules in\n"
     "which their blocks lie; the driver may keep more. fragmentation: at the first failure, else at peak reserved.\n"
-    "gpu_waits: times that the arena made a stream wait, or waited itself; pending_peak_bytes: the most that was free,\n"
-    "and for the stream alone that had freed it.\n"
+    "gpu_waits: times that the arena made a stream wait, or waited itself; pending_peak_bytes: the most that was\n"
+    "free, but for the stream alone that had freed it.\n"
     "An empty cell: not measured, or does not exist.\n";
 
 static int help_plain(FILE *out, const char *text)

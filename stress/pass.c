@@ -12,14 +12,6 @@
 
 enum { PASS_PROGRESS_OPS = 4096 };
 
-typedef struct pass_slot {                       /* a block of the stream */
-    void    *ptr;
-    uint64_t bytes;
-    uint64_t others;                             /* pass_bit of the streams that used it, its own aside */
-    uint32_t home;                               /* the stream of its allocation */
-    int      present;                            /* allocated and not freed; refused blocks never are */
-} pass_slot;
-
 typedef struct pass {
     const pass_settings *settings;
     const op_stream     *stream;
@@ -27,7 +19,7 @@ typedef struct pass {
     pass_streams         streams;
     pool                 pool;
     oracle              *oracle;                 /* NULL: timing pass */
-    pass_slot           *slots;
+    pass_block          *blocks;
     pass_timing         *timing;                 /* NULL: verifying pass */
     pass_result         *result;
     device_counters      before;
@@ -35,14 +27,6 @@ typedef struct pass {
                                                     it, whether or not they were refused or left out */
     int                  done;                   /* no more ops: oom, violation or error */
 } pass;
-
-/* The last bit stands for all streams from PASS_LAST_BIT on. */
-enum { PASS_LAST_BIT = 63 };
-
-static uint64_t pass_bit(uint32_t stream)
-{
-    return (uint64_t)1 << (stream < PASS_LAST_BIT ? stream : PASS_LAST_BIT);
-}
 
 static gpuarena_stream pass_handle(const pass *run, uint32_t stream)
 {
@@ -63,9 +47,11 @@ static int pass_stop(pass *run, pass_status status, const char *message)
     return -1;
 }
 
-static int pass_stuck(pass *run, const problem *why)
+/* The device failed, if so. */
+static int pass_stuck(pass *run, int failed, const problem *why)
 {
     char message[sizeof run->result->message];
+    if (!failed) return 0;
     snprintf(message, sizeof message, "op %" PRIu64 ": %.400s", run->op, why->text);
     return pass_stop(run, PASS_ERROR, message);
 }
@@ -111,31 +97,10 @@ static int pass_refused(pass *run, uint32_t block, uint64_t bytes)
     return 0;
 }
 
-static int pass_access(pass *run, uint32_t block, uint32_t stream)
-{
-    const pass_slot *slot = &run->slots[block];
-    problem why = { 0, "" };
-    if (!slot->ptr || !device_access(run->device, pass_handle(run, stream), slot->ptr, slot->bytes, oracle_owner(block),
-                                     &why)) return 0;
-    return pass_stuck(run, &why);
-}
-
-static int pass_work(pass *run, uint32_t stream, uint64_t work_ns)
-{
-    problem why = { 0, "" };
-    return device_work(run->device, pass_handle(run, stream), work_ns, &why) ? pass_stuck(run, &why) : 0;
-}
-
-static int pass_follow(pass *run, uint32_t stream, uint32_t other)
-{
-    problem why = { 0, "" };
-    if (!device_follow(run->device, pass_handle(run, stream), pass_handle(run, other), &why)) return 0;
-    return pass_stuck(run, &why);
-}
-
 static int pass_alloc(pass *run, const op *next, uint32_t home)
 {
-    pass_slot *slot = &run->slots[next->first];
+    pass_block *block = &run->blocks[next->first];
+    problem why = { 0, "" };
     void *ptr = NULL;
     gpuarena_stream stream = pass_handle(run, home);
     uint64_t start_ns = run->timing ? progress_clock_ns() : 0;
@@ -146,70 +111,59 @@ static int pass_alloc(pass *run, const op *next, uint32_t home)
     pass_digest(run, ptr != NULL);
     if (result == GPUARENA_OUT_OF_MEMORY) return pass_refused(run, next->first, next->value);
     if (result) return pass_failed(run, next->first, "alloc", result);
-    slot->ptr = ptr;
-    slot->bytes = next->value;
-    slot->home = home;
-    slot->present = 1;
+    const pass_block made = { ptr, next->value, oracle_owner(next->first), 0, home, 1 };
+    *block = made;
     if (run->oracle && oracle_alloc(run->oracle, run->op, next->first, ptr, next->value, stream)) {
         return pass_violated(run);
     }
-    if (run->streams.has_kernels || !ptr) return 0;
-    return pass_work(run, home, run->settings->device.op_ns) || pass_access(run, next->first, home) ? -1 : 0;
+    return pass_stuck(run, pass_streams_begin(&run->streams, block, &why), &why);
 }
 
-/* The allocation's stream comes after all other uses, for a policy that takes every free for one on it. */
-static int pass_bring_home(pass *run, const pass_slot *slot, uint64_t others)
+static int pass_free(pass *run, uint32_t number, uint32_t stream)
 {
-    for (uint32_t stream = 0; others && stream < run->streams.count; stream++) {
-        if (stream != slot->home && others & pass_bit(stream) && pass_follow(run, slot->home, stream)) return -1;
-    }
-    return 0;
-}
-
-/* What a program does before a free on a stream that is not the allocation's. */
-static int pass_order_free(pass *run, const pass_slot *slot, uint32_t stream)
-{
-    uint64_t others = slot->others | (stream == slot->home ? 0 : pass_bit(stream));
-    if (stream != slot->home && !run->streams.has_kernels && pass_follow(run, stream, slot->home)) return -1;
-    return pool_follows(&run->pool) ? pass_bring_home(run, slot, others) : 0;
-}
-
-static int pass_free(pass *run, uint32_t block, uint32_t stream)
-{
-    pass_slot *slot = &run->slots[block];
-    if (!slot->present) return 0;                /* was refused, and left out */
-    if (run->oracle && oracle_free(run->oracle, run->op, block)) return pass_violated(run);
-    if (pass_order_free(run, slot, stream)) return -1;
-    slot->present = 0;
+    pass_block *block = &run->blocks[number];
+    problem why = { 0, "" };
+    if (!block->is_live) return 0;                /* was refused, and left out */
+    if (run->oracle && oracle_free(run->oracle, run->op, number)) return pass_violated(run);
+    int failed = pass_streams_end(&run->streams, stream, block, pool_follows(&run->pool), &why);
+    if (pass_stuck(run, failed, &why)) return -1;
+    block->is_live = 0;
     uint64_t start_ns = run->timing ? progress_clock_ns() : 0;
-    gpuarena_result result = pool_free(&run->pool, slot->ptr, slot->bytes, pass_handle(run, stream));
+    gpuarena_result result = pool_free(&run->pool, block->ptr, block->bytes, pass_handle(run, stream));
     if (run->timing) histogram_add(run->timing->frees, progress_clock_ns() - start_ns);
     run->result->ops++;
     pass_digest(run, (uint64_t)(uint32_t)result);
-    return result ? pass_failed(run, block, "free", result) : 0;
+    return result ? pass_failed(run, number, "free", result) : 0;
 }
 
-/* A policy is told of a further stream once a block, as far as there are bits. */
-static int pass_touch(pass *run, uint32_t block, uint32_t stream)
+static int pass_touch(pass *run, uint32_t number, uint32_t stream)
 {
-    pass_slot *slot = &run->slots[block];
-    uint64_t bit = pass_bit(stream);
-    if (run->oracle && oracle_touch(run->oracle, run->op, block)) return pass_violated(run);
-    if (pass_access(run, block, stream)) return -1;
-    if (stream == slot->home || (slot->others & bit && stream < PASS_LAST_BIT)) return 0;
-    slot->others |= bit;
-    gpuarena_result result = slot->ptr ? pool_use(&run->pool, slot->ptr, pass_handle(run, stream)) : GPUARENA_OK;
-    return result ? pass_failed(run, block, "use", result) : 0;
+    pass_block *block = &run->blocks[number];
+    problem why = { 0, "" };
+    int is_further = 0;
+    if (run->oracle && oracle_touch(run->oracle, run->op, number)) return pass_violated(run);
+    if (pass_stuck(run, pass_streams_use(&run->streams, stream, block, &is_further, &why), &why)) return -1;
+    if (!is_further) return 0;
+    gpuarena_result result = pool_use(&run->pool, block->ptr, pass_handle(run, stream));
+    return result ? pass_failed(run, number, "use", result) : 0;
 }
 
 static int pass_kernel(pass *run, const op *next, uint32_t stream)
 {
-    if (pass_work(run, stream, next->value)) return -1;
+    problem why = { 0, "" };
+    if (pass_stuck(run, pass_streams_work(&run->streams, stream, next->value, &why), &why)) return -1;
     for (uint32_t index = 0; index < next->count; index++) {
         uint32_t block = run->stream->touches[next->first + index];
-        if (run->slots[block].present && pass_touch(run, block, stream)) return -1;
+        if (run->blocks[block].is_live && pass_touch(run, block, stream)) return -1;
     }
     return 0;
+}
+
+static int pass_wait(pass *run, const op *next, uint32_t stream)
+{
+    problem why = { 0, "" };
+    uint32_t other = pass_streams_index(&run->streams, next->value);
+    return pass_stuck(run, pass_streams_follow(&run->streams, stream, other, &why), &why);
 }
 
 static int pass_op(pass *run, const op *next)
@@ -221,7 +175,7 @@ static int pass_op(pass *run, const op *next)
     case OP_ALLOC:  return pass_alloc(run, next, stream);
     case OP_FREE:   return pass_free(run, next->first, stream);
     case OP_KERNEL: return pass_kernel(run, next, stream);
-    case OP_WAIT:   return pass_follow(run, stream, pass_streams_index(&run->streams, next->value));
+    case OP_WAIT:   return pass_wait(run, next, stream);
     case OP_STEP:   break;
     }
     return 0;
@@ -278,7 +232,7 @@ static int pass_end_pool(pass *run, uint64_t *reserved_bytes)
 static int pass_end_blocks(pass *run)
 {
     for (size_t block = 0; block < run->stream->block_count; block++) {
-        if (pass_free(run, (uint32_t)block, run->slots[block].home)) return -1;
+        if (pass_free(run, (uint32_t)block, run->blocks[block].home)) return -1;
     }
     return 0;
 }
@@ -291,7 +245,7 @@ static int pass_end_streams(pass *run)
         gpuarena_result result = pool_forget(&run->pool, pass_handle(run, stream));
         if (result) return pass_failed(run, ORACLE_NO_BLOCK, "forget", result);
     }
-    return pass_streams_close(&run->streams, run->device, &why) ? pass_stuck(run, &why) : 0;
+    return pass_stuck(run, pass_streams_close(&run->streams, &why), &why);
 }
 
 /* After the last op, outside every count: nothing may be left anywhere. */
@@ -311,10 +265,12 @@ static int pass_open(pass *run, const policy *chosen, problem *why)
     device_config config = run->settings->device;
     config.is_unjudged = run->timing || run->settings->verify == VERIFY_OFF;
     run->device = device_open(&config, why);
-    if (!run->device || pass_streams_open(&run->streams, run->stream, run->device, why)
+    if (!run->device || pass_streams_open(&run->streams, run->stream, run->device, config.op_ns, why)
         || pool_open(&run->pool, chosen, run->device, why)) return -1;
-    run->slots = calloc(run->stream->block_count + 1, sizeof *run->slots);
-    if (!run->slots) return problem_set(why, EXIT_HARNESS, "no host memory for %zu blocks", run->stream->block_count);
+    run->blocks = calloc(run->stream->block_count + 1, sizeof *run->blocks);
+    if (!run->blocks) {
+        return problem_set(why, EXIT_HARNESS, "no host memory for %zu blocks", run->stream->block_count);
+    }
     if (run->timing) return 0;
     oracle_settings settings = { run->settings->verify, (uint32_t)run->stream->block_count, run->pool.alignment_bytes,
                                  run->pool.limit_bytes, run->device, run->pool.arena };
@@ -335,12 +291,11 @@ static void pass_kept(pass *run, const char *what)
 
 static void pass_close(pass *run)
 {
-    problem kept = { 0, "" };
+    problem kept = { 0, "" }, unheard = { 0, "" };
     oracle_destroy(run->oracle);
-    free(run->slots);
+    free(run->blocks);
     pool_close(&run->pool);
-    if (run->device) (void)pass_streams_close(&run->streams, run->device, &kept);
-    kept.exit_code = 0;                          /* what matters is memory */
+    (void)pass_streams_close(&run->streams, &unheard);
     if (device_close(run->device, &kept)) pass_kept(run, kept.text);
 }
 

@@ -101,8 +101,8 @@ static void test_freed_elsewhere(void)
         }
         const pass_result *result = run(&bed, "segments", NULL);
         CHECK_INT(result->status, ==, PASS_VERIFY_FAILED);
-        CHECK_STR(result->message, "op 3: device: op 3: device 0: op 3 on stream 2 uses 3145728 bytes at +0x200000: not "
-                  "ordered after op 1 on stream 1");
+        CHECK_STR(result->message, "op 3: device: op 3: device 0: op 3 on stream 2 uses 3145728 bytes at +0x200000: "
+                  "not ordered after op 1 on stream 1");
         CHECK_U64(result->needed_ops, ==, 4);
         CHECK_MSG(run(&bed, "raw", NULL)->status == PASS_OK && bed.result.driver_vns > LONG_NS - 100000,
                   "cudaFree waits for the device, and that counts");
@@ -227,18 +227,18 @@ static void test_numbers(void)
     stream.op_count = PASS_MAX_STREAMS - 1;
     for (uint64_t index = 0; index <= PASS_MAX_STREAMS; index++) ops[index].stream = UINT64_MAX - index;
     device *on = device_open(&config, &why);
-    CHECK_INT(pass_streams_open(&found, &stream, on, &why), ==, 0);
+    CHECK_INT(pass_streams_open(&found, &stream, on, 2000, &why), ==, 0);
     CHECK_U64(found.count, ==, PASS_MAX_STREAMS);
     CHECK(pass_streams_index(&found, 0) == 0 && found.list[0].handle == NULL && !found.has_kernels);
     CHECK_U64(pass_streams_index(&found, UINT64_MAX), ==, PASS_MAX_STREAMS - 1);
     CHECK_U64(found.list[pass_streams_index(&found, UINT64_MAX - 5)].number, ==, UINT64_MAX - 5);
     CHECK(found.list[1].handle && found.list[1].handle != found.list[2].handle);
-    CHECK_INT(pass_streams_close(&found, on, &why), ==, 0);
+    CHECK_INT(pass_streams_close(&found, &why), ==, 0);
     stream.op_count++;
-    CHECK_INT(pass_streams_open(&found, &stream, on, &why), ==, -1);
+    CHECK_INT(pass_streams_open(&found, &stream, on, 2000, &why), ==, -1);
     CHECK_STR(why.text, "the workload has more than 1024 streams");
     why.exit_code = 0;
-    CHECK_INT(pass_streams_close(&found, on, &why), ==, 0);
+    CHECK_INT(pass_streams_close(&found, &why), ==, 0);
     device_close(on, NULL);
 }
 

@@ -93,7 +93,7 @@ static int bench_open(bench *bed)
     cudart_attach(bed->machine);
     bed->on = device_open(&config, &why);
     return CHECK_MSG(bed->on && !device_stream_create(bed->on, &bed->streams[0], &why)
-                     && !device_stream_create(bed->on, &bed->streams[1], &why), "a device with streams: %s", why.text);
+                     && !device_stream_create(bed->on, &bed->streams[1], &why), "device and streams: %s", why.text);
 }
 
 static int bench_open_cub(bench *bed)
@@ -188,8 +188,8 @@ static void test_cub_race(void)
     CHECK_INT(rival_free(bed.cub, block), ==, 0);
     CHECK_MSG(bed.taken_code == 0 && bed.taken == block, "the other stream has it while the work is still under way");
     const char *finding = use(&bed, 1, bed.taken, BYTES, 4);
-    CHECK_MSG(strstr(finding, "op 4 on stream 2 uses 1000 bytes at +0x200000: not ordered after op 2 on stream 1"), "%s",
-              finding);
+    CHECK_MSG(strstr(finding, "op 4 on stream 2 uses 1000 bytes at +0x200000: not ordered after op 2 on stream 1"),
+              "%s", finding);
     bench_close(&bed);
 }
 
@@ -237,7 +237,8 @@ static void test_cub_not_ready(void)
     device_count(bed.on, &after);
     CHECK_MSG(after.calls == before.calls, "there is memory, and it is not even asked for");
     CHECK_INT(sim_stream_wait(bed.machine, 0, bed.streams[0]), ==, 0);
-    CHECK_MSG(rival_alloc(bed.cub, &next, 2 * MIB, bed.streams[1]) == 0 && next == block, "once it is ready, it is had");
+    CHECK_INT(rival_alloc(bed.cub, &next, 2 * MIB, bed.streams[1]), ==, 0);
+    CHECK_MSG(next == block, "once it is ready, it is had");
     CHECK_U64(sim_finding_count(bed.machine), ==, 0);
     bench_close(&bed);
 }

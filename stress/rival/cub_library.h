@@ -30,7 +30,7 @@ CUB_LIBRARY_API int cub_library_open(int device, const cub_library_memory *memor
 /* Frees all live and cached blocks, as far as the device lets it; after an exception its
    own host memory stays. */
 CUB_LIBRARY_API void cub_library_close(cub_library *self);
-/* stream: a cudaStream_t of the runtime. It must outlive what is live on it; once it is gone, nothing may be allocated. */
+/* stream: a cudaStream_t of the runtime. It must outlive what is live on it; once it is gone, nothing may follow. */
 CUB_LIBRARY_API int cub_library_alloc(cub_library *self, void **ptr, uint64_t bytes, void *stream);
 CUB_LIBRARY_API int cub_library_free(cub_library *self, void *ptr);
 CUB_LIBRARY_API int cub_library_trim(cub_library *self);                     /* FreeAllCached */
