@@ -63,6 +63,8 @@ static void test_raw(device *on)
     CHECK_INT(pool_alloc(&opened, &none, 0, NULL), ==, GPUARENA_OK);
     CHECK(none == NULL);
     CHECK_INT(pool_free(&opened, NULL, 0, NULL), ==, GPUARENA_OK);
+    CHECK_INT(pool_use(&opened, ptr, NULL), ==, GPUARENA_OK);
+    CHECK(pool_forget(&opened, NULL) == GPUARENA_OK && !pool_follows(&opened));
     CHECK_INT(pool_alloc(&opened, &none, UINT64_C(1) << 40, NULL), ==, GPUARENA_OUT_OF_MEMORY);
     pool_last_refusal(&opened, &refusal);
     CHECK_STR(refusal.reason, "driver_refused");
@@ -99,6 +101,13 @@ static void test_arena(device *on)
     CHECK_U64(refusal.free_bytes, ==, use.free_bytes);
     CHECK_U64(refusal.largest_bytes, ==, use.largest_bytes);
     CHECK(refusal.text[0] != '\0');
+    gpuarena_stream stream = NULL;
+    CHECK_INT(device_stream_create(on, &stream, &why), ==, 0);
+    CHECK_INT(pool_use(&opened, ptr, stream), ==, GPUARENA_OK);
+    CHECK_INT(pool_use(&opened, &opened, stream), ==, GPUARENA_FOREIGN_POINTER);
+    CHECK_INT(pool_follows(&opened), ==, 0);
+    CHECK_INT(pool_forget(&opened, stream), ==, GPUARENA_OK);
+    CHECK_INT(device_stream_destroy(on, stream, &why), ==, 0);
     pool_close(&opened);
     device_count(on, &counters);
     CHECK_MSG(counters.held_bytes == 0, "closing with a live block leaves nothing held");
@@ -127,6 +136,7 @@ static void test_rival_at_work(device *on)
     device_count(on, &before);
     CHECK_INT(parse("cub-library", 0, &made), ==, 0);
     CHECK_INT(pool_open(&opened, &made, on, &why), ==, 0);
+    CHECK_MSG(pool_follows(&opened), "a free is on the stream of the allocation");
     CHECK_INT(pool_alloc(&opened, &ptr, 1000, NULL), ==, GPUARENA_OK);
     pool_measure(&opened, &use, &stats);
     CHECK_U64(use.requested_bytes, ==, 1000);
