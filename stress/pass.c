@@ -111,7 +111,7 @@ static int pass_alloc(pass *run, const op *next, uint32_t home)
     pass_digest(run, ptr != NULL);
     if (result == GPUARENA_OUT_OF_MEMORY) return pass_refused(run, next->first, next->value);
     if (result) return pass_failed(run, next->first, "alloc", result);
-    const pass_block made = { ptr, next->value, oracle_owner(next->first), 0, home, 1 };
+    const pass_block made = { ptr, next->value, oracle_owner(next->first), home, 0, 1 };
     *block = made;
     if (run->oracle && oracle_alloc(run->oracle, run->op, next->first, ptr, next->value, stream)) {
         return pass_violated(run);
@@ -119,14 +119,26 @@ static int pass_alloc(pass *run, const op *next, uint32_t home)
     return pass_stuck(run, pass_streams_begin(&run->streams, block, &why), &why);
 }
 
-static int pass_free(pass *run, uint32_t number, uint32_t stream)
+/* What a program tells its allocator before a free, and what it puts in order. */
+static int pass_end_uses(pass *run, uint32_t number, uint32_t stream)
 {
     pass_block *block = &run->blocks[number];
     problem why = { 0, "" };
+    const pass_use *use = NULL;
+    while ((use = pass_streams_unordered(&run->streams, stream, block, use)) != NULL) {
+        gpuarena_result result = pool_use(&run->pool, block->ptr, pass_handle(run, use->stream));
+        if (result) return pass_failed(run, number, "use", result);
+    }
+    int failed = pass_streams_end(&run->streams, stream, block, pool_follows(&run->pool), &why);
+    return pass_stuck(run, failed, &why);
+}
+
+static int pass_free(pass *run, uint32_t number, uint32_t stream)
+{
+    pass_block *block = &run->blocks[number];
     if (!block->is_live) return 0;                /* was refused, and left out */
     if (run->oracle && oracle_free(run->oracle, run->op, number)) return pass_violated(run);
-    int failed = pass_streams_end(&run->streams, stream, block, pool_follows(&run->pool), &why);
-    if (pass_stuck(run, failed, &why)) return -1;
+    if (pass_end_uses(run, number, stream)) return -1;
     block->is_live = 0;
     uint64_t start_ns = run->timing ? progress_clock_ns() : 0;
     gpuarena_result result = pool_free(&run->pool, block->ptr, block->bytes, pass_handle(run, stream));
@@ -140,12 +152,8 @@ static int pass_touch(pass *run, uint32_t number, uint32_t stream)
 {
     pass_block *block = &run->blocks[number];
     problem why = { 0, "" };
-    int is_further = 0;
     if (run->oracle && oracle_touch(run->oracle, run->op, number)) return pass_violated(run);
-    if (pass_stuck(run, pass_streams_use(&run->streams, stream, block, &is_further, &why), &why)) return -1;
-    if (!is_further) return 0;
-    gpuarena_result result = pool_use(&run->pool, block->ptr, pass_handle(run, stream));
-    return result ? pass_failed(run, number, "use", result) : 0;
+    return pass_stuck(run, pass_streams_use(&run->streams, stream, block, &why), &why);
 }
 
 static int pass_kernel(pass *run, const op *next, uint32_t stream)

@@ -1,8 +1,8 @@
 /* One pass: an op stream through a policy on a freshly opened device, verified or timed.
    It is a correct program of several streams, each a stream of the device: work goes to its stream and uses its
-   blocks, waits are the device's, and what a policy must be told of uses and streams it is told. Where the ops hold
-   no work, each allocation gives its stream as much as an op takes, which uses the block, and a free on another
-   stream comes after it.
+   blocks, waits are the device's, and right before a free a policy is told which further streams used the block
+   without a wait that orders them before it. Where the ops hold no work, each allocation gives its stream as much as
+   an op takes, which uses the block, and a free on another stream comes after it.
    Knows nothing of rows or reports. The verifying pass reads no clock; the timing pass asks no oracle.
    Tested by tests/test_runner.c, tests/test_pass_streams.c and tests/run.t. */
 #ifndef STRESS_PASS_H

@@ -1,12 +1,10 @@
-/* Streams by number: found in the ops, sorted, made; and what is done on them.
+/* Streams by number: found in the ops, sorted, made; and what is done on them, by vector clocks of their uses.
    It must not know of policies or results.
    Tested by tests/test_pass_streams.c. */
 #include "pass_streams.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { PASS_STREAMS_LAST_BIT = 63 };             /* stands for all streams from this one on */
 
 static int pass_streams_no_memory(problem *why)
 {
@@ -52,6 +50,8 @@ int pass_streams_open(pass_streams *self, const op_stream *stream, device *on, u
     self->list = calloc(PASS_MAX_STREAMS, sizeof *self->list);
     if (!self->list) return pass_streams_no_memory(why);
     if (pass_streams_add(self, 0, why) || pass_streams_find(self, stream, why)) return -1;
+    self->clocks = calloc((size_t)self->count * self->count, sizeof *self->clocks);
+    if (!self->clocks) return pass_streams_no_memory(why);
     qsort(self->list, self->count, sizeof *self->list, pass_streams_compare);
     for (uint32_t index = 0; index < self->count; index++) {
         id_map_find(&self->index_by_number, self->list[index].number)->value = index;
@@ -73,6 +73,8 @@ int pass_streams_close(pass_streams *self, problem *why)
         failed |= device_stream_destroy(self->device, self->list[index].handle, why);
     }
     free(self->list);
+    free(self->clocks);
+    free(self->uses);
     id_map_free(&self->index_by_number);
     memset(self, 0, sizeof *self);
     return failed;
@@ -83,40 +85,88 @@ int pass_streams_work(const pass_streams *self, uint32_t stream, uint64_t work_n
     return device_work(self->device, self->list[stream].handle, work_ns, why);
 }
 
-int pass_streams_follow(const pass_streams *self, uint32_t stream, uint32_t other, problem *why)
+static uint64_t *pass_streams_clock(const pass_streams *self, uint32_t stream)
 {
+    return &self->clocks[(size_t)stream * self->count];
+}
+
+int pass_streams_follow(pass_streams *self, uint32_t stream, uint32_t other, problem *why)
+{
+    uint64_t *clock = pass_streams_clock(self, stream);
+    const uint64_t *passed = pass_streams_clock(self, other);
+    for (uint32_t index = 0; index < self->count; index++) {
+        if (passed[index] > clock[index]) clock[index] = passed[index];
+    }
     return device_follow(self->device, self->list[stream].handle, self->list[other].handle, why);
 }
 
-static uint64_t pass_streams_bit(uint32_t stream)
+/* Room for one more use in the list. */
+static int pass_streams_reserve(pass_streams *self, problem *why)
 {
-    return (uint64_t)1 << (stream < PASS_STREAMS_LAST_BIT ? stream : PASS_STREAMS_LAST_BIT);
+    uint32_t capacity = self->use_capacity ? self->use_capacity * 2 : 64;
+    if (self->unused || self->use_count < self->use_capacity) return 0;
+    pass_use *grown = capacity > self->use_capacity ? realloc(self->uses, capacity * sizeof *grown) : NULL;
+    if (!grown) return pass_streams_no_memory(why);
+    self->uses = grown;
+    self->use_capacity = capacity;
+    if (!self->use_count) self->use_count = 1;
+    return 0;
 }
 
-int pass_streams_use(const pass_streams *self, uint32_t stream, pass_block *block, int *is_further, problem *why)
+/* The block's use on this stream, which is new if there was none. NULL: no host memory. */
+static pass_use *pass_streams_find_use(pass_streams *self, uint32_t stream, pass_block *block, problem *why)
 {
-    uint64_t bit = pass_streams_bit(stream);
-    int is_told = block->others & bit && stream < PASS_STREAMS_LAST_BIT;
-    *is_further = block->ptr && stream != block->home && !is_told;
+    uint32_t index = block->uses;
+    while (index && self->uses[index].stream != stream) index = self->uses[index].next;
+    if (index) return &self->uses[index];
+    if (pass_streams_reserve(self, why)) return NULL;
+    index = self->unused ? self->unused : self->use_count++;
+    if (self->unused) self->unused = self->uses[index].next;
+    self->uses[index].stream = stream;
+    self->uses[index].next = block->uses;
+    block->uses = index;
+    return &self->uses[index];
+}
+
+int pass_streams_use(pass_streams *self, uint32_t stream, pass_block *block, problem *why)
+{
     if (!block->ptr) return 0;
-    if (stream != block->home) block->others |= bit;
+    if (stream != block->home) {
+        pass_use *use = pass_streams_find_use(self, stream, block, why);
+        if (!use) return -1;
+        use->position = ++pass_streams_clock(self, stream)[stream];
+    }
     return device_access(self->device, self->list[stream].handle, block->ptr, block->bytes, block->owner, why);
 }
 
-int pass_streams_begin(const pass_streams *self, const pass_block *block, problem *why)
+int pass_streams_begin(pass_streams *self, const pass_block *block, problem *why)
 {
     if (self->has_kernels || !block->ptr) return 0;
     if (pass_streams_work(self, block->home, self->op_ns, why)) return -1;
     return device_access(self->device, self->list[block->home].handle, block->ptr, block->bytes, block->owner, why);
 }
 
-int pass_streams_end(const pass_streams *self, uint32_t stream, const pass_block *block, int at_home, problem *why)
+const pass_use *pass_streams_unordered(const pass_streams *self, uint32_t stream, const pass_block *block,
+                                       const pass_use *after)
 {
-    uint64_t others = block->others | (stream == block->home ? 0 : pass_streams_bit(stream));
+    const uint64_t *clock = pass_streams_clock(self, stream);
+    for (uint32_t index = after ? after->next : block->uses; index; index = self->uses[index].next) {
+        if (self->uses[index].position > clock[self->uses[index].stream]) return &self->uses[index];
+    }
+    return NULL;
+}
+
+int pass_streams_end(pass_streams *self, uint32_t stream, pass_block *block, int at_home, problem *why)
+{
     if (stream != block->home && !self->has_kernels && pass_streams_follow(self, stream, block->home, why)) return -1;
-    for (uint32_t other = 0; at_home && others && other < self->count; other++) {
-        if (other == block->home || !(others & pass_streams_bit(other))) continue;
-        if (pass_streams_follow(self, block->home, other, why)) return -1;
+    if (stream != block->home && at_home && pass_streams_follow(self, block->home, stream, why)) return -1;
+    while (block->uses) {
+        uint32_t index = block->uses;
+        pass_use *use = &self->uses[index];
+        if (at_home && use->stream != stream && pass_streams_follow(self, block->home, use->stream, why)) return -1;
+        block->uses = use->next;
+        use->next = self->unused;
+        self->unused = index;
     }
     return 0;
 }

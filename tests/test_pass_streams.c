@@ -129,7 +129,97 @@ static void test_used_elsewhere(void)
     }
 }
 
-/* Of streams from the 64th on, none hides another. */
+/* A block used on further streams and freed on its own, which then asks for as much. waits: the op stream's, in pairs
+   of the waiting stream and the other; `before` of them come before the uses on streams 2 and 3. */
+typedef struct naming {
+    const char *name;
+    uint64_t    waits[3][2];
+    size_t      wait_count, before;
+    int         third_uses;
+    int         is_named;                        /* a use is not ordered before the free: what it left is pending */
+} naming;
+
+static void expect_naming(const naming *known)
+{
+    bench bed;
+    bench_open(&bed);
+    add_alloc(&bed, 2 * MIB, 1);
+    add_wait(&bed, 2, 1);
+    add_wait(&bed, 3, 1);
+    for (size_t index = 0; index <= known->wait_count; index++) {
+        if (index == known->before) add_kernel(&bed, LONG_NS, 2, 0);
+        if (index == known->before && known->third_uses) add_kernel(&bed, 1000, 3, 0);
+        if (index < known->wait_count) add_wait(&bed, known->waits[index][0], known->waits[index][1]);
+    }
+    add_free(&bed, 0, 1);
+    add_alloc(&bed, 2 * MIB, 1);
+    add_kernel(&bed, 1000, 1, 1);
+    expect_ok(&bed, known->name);
+    const pass_result *result = run(&bed, "segments:growth=exact", NULL);
+    CHECK_MSG(result->memory.reserved_peak_bytes == (known->is_named ? 4 : 2) * MIB, "%s: %" PRIu64 " bytes held",
+              known->name, result->memory.reserved_peak_bytes);
+}
+
+/* A program names what no wait orders before the free, and no more: memory would lie idle for nothing. */
+static void test_naming(void)
+{
+    static const naming cases[] = {
+        { "not ordered", { { 0, 0 } }, 0, 0, 0, 1 },
+        { "ordered", { { 1, 2 } }, 1, 0, 0, 0 },
+        { "ordered before the use alone", { { 1, 2 } }, 1, 1, 0, 1 },
+        { "ordered before the use, and after it", { { 1, 2 }, { 1, 2 } }, 2, 1, 0, 0 },
+        { "ordered over a third stream", { { 4, 2 }, { 1, 4 } }, 2, 0, 0, 0 },
+        { "the third stream waits too late", { { 1, 4 }, { 4, 2 } }, 2, 0, 0, 1 },
+        { "the third stream waited too early", { { 4, 2 }, { 1, 4 } }, 2, 1, 0, 1 },
+        { "the other way round", { { 2, 1 } }, 1, 0, 0, 1 },
+        { "two uses, both ordered", { { 1, 2 }, { 1, 3 } }, 2, 0, 1, 0 },
+        { "two uses, one through the other", { { 3, 2 }, { 1, 3 } }, 2, 0, 1, 0 },
+        { "two uses, the longer one not ordered", { { 1, 3 } }, 1, 0, 1, 1 },
+    };
+    for (size_t index = 0; index < sizeof cases / sizeof cases[0]; index++) expect_naming(&cases[index]);
+}
+
+/* The latest use of a stream counts, and every block has its own. */
+static void test_latest_use(void)
+{
+    bench bed;
+    bench_open(&bed);
+    add_alloc(&bed, 2 * MIB, 1);
+    add_alloc(&bed, 2 * MIB, 1);
+    add_wait(&bed, 2, 1);
+    add_kernel(&bed, LONG_NS, 2, 0);
+    add_kernel(&bed, 1000, 2, 1);
+    add_wait(&bed, 1, 2);
+    add_kernel(&bed, LONG_NS, 2, 0);
+    add_free(&bed, 0, 1);
+    add_free(&bed, 1, 1);
+    add_alloc(&bed, 2 * MIB, 1);
+    add_kernel(&bed, 1000, 1, 2);
+    expect_ok(&bed, "one of two used again");
+    CHECK_U64(run(&bed, "segments:growth=exact", NULL)->memory.reserved_peak_bytes, ==, 4 * MIB);
+    add_alloc(&bed, 2 * MIB, 1);
+    add_kernel(&bed, 1000, 1, 3);
+    expect_ok(&bed, "one of two used again, and both wanted");
+    CHECK_U64(run(&bed, "segments:growth=exact", NULL)->memory.reserved_peak_bytes, ==, 6 * MIB);
+}
+
+/* Freed on the stream that used it last: that one may have it at once, and needs no name. */
+static void test_freed_by_user(void)
+{
+    bench bed;
+    bench_open(&bed);
+    add_alloc(&bed, 2 * MIB, 1);
+    add_wait(&bed, 2, 1);
+    add_kernel(&bed, LONG_NS, 2, 0);
+    add_free(&bed, 0, 2);
+    add_alloc(&bed, 2 * MIB, 2);
+    add_kernel(&bed, 1000, 2, 1);
+    const pass_result *result = run(&bed, "segments:growth=exact", NULL);
+    CHECK_INT(result->status, ==, PASS_OK);
+    CHECK_U64(result->memory.reserved_peak_bytes, ==, 2 * MIB);
+}
+
+/* Of many streams none hides another. */
 static void test_many_streams(void)
 {
     bench bed;
@@ -246,6 +336,9 @@ int main(void)
 {
     test_freed_elsewhere();
     test_used_elsewhere();
+    test_naming();
+    test_latest_use();
+    test_freed_by_user();
     test_many_streams();
     test_no_kernels();
     test_timing();
