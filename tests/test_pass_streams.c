@@ -5,12 +5,13 @@
 
 #include "../stress/pass_streams.h"
 #include "../stress/runner.h"
+#include "../stress/workload/splitmix64.h"
 #include "tap.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define LONG_NS ((uint64_t)1000000000)           /* work that outlasts everything else here */
 
-enum { OPS = 80 };
+enum { OPS = 4000, RANDOM_BLOCKS = 24, RANDOM_STREAMS = 6 };
 
 typedef struct bench {
     pass_settings settings;
@@ -219,6 +220,50 @@ static void test_freed_by_user(void)
     CHECK_U64(result->memory.reserved_peak_bytes, ==, 2 * MIB);
 }
 
+/* A correct program by chance: a stream that uses or frees a block waits for the block's own before, and for others at
+   times. Uses that nothing orders are many; a name left out, or a stream too few that waits, is a finding. */
+static void add_random(bench *bed, uint64_t seed)
+{
+    uint64_t draw = seed;
+    uint32_t live[RANDOM_BLOCKS];
+    uint64_t homes[RANDOM_BLOCKS], count = 0;
+    while (bed->stream.op_count < OPS - 4) {
+        uint64_t pick = count ? splitmix64_below(&draw, count) : 0;
+        uint64_t stream = splitmix64_below(&draw, RANDOM_STREAMS), choice = splitmix64_below(&draw, 8);
+        if (choice == 0) add_wait(bed, stream, splitmix64_below(&draw, RANDOM_STREAMS));
+        if (choice > 0 && choice < 3 && count < RANDOM_BLOCKS) {
+            live[count] = (uint32_t)bed->stream.block_count;
+            homes[count++] = stream;
+            add_alloc(bed, (1 + splitmix64_below(&draw, 8)) * MIB, stream);
+            add_kernel(bed, 1000 + splitmix64_below(&draw, 100000), stream, live[count - 1]);
+        }
+        if (choice < 3 || !count) continue;
+        if (stream != homes[pick]) add_wait(bed, stream, homes[pick]);
+        if (choice > 4) add_kernel(bed, splitmix64_below(&draw, 100000), stream, live[pick]);
+        if (choice > 4) continue;
+        add_free(bed, live[pick], stream);
+        live[pick] = live[--count];
+        homes[pick] = homes[count];
+    }
+}
+
+static void test_random(void)
+{
+    static const char *const policies[] = { "raw", "segments", "segments:growth=exact,limit=160M",
+                                            "segments:growth=fixed,limit=112M", "segments:streams=same" };
+    static bench bed;
+    for (uint64_t seed = 1; seed < 9; seed++) {
+        bench_open(&bed);
+        bed.settings.skip_oom = 1;
+        add_random(&bed, seed);
+        for (size_t index = 0; index < sizeof policies / sizeof policies[0]; index++) {
+            const pass_result *result = run(&bed, policies[index], NULL);
+            CHECK_MSG(result->status <= PASS_OOM, "seed %" PRIu64 " on %s: %s", seed, policies[index],
+                      result->message);
+        }
+    }
+}
+
 /* Of many streams none hides another. */
 static void test_many_streams(void)
 {
@@ -339,6 +384,7 @@ int main(void)
     test_naming();
     test_latest_use();
     test_freed_by_user();
+    test_random();
     test_many_streams();
     test_no_kernels();
     test_timing();
