@@ -228,7 +228,7 @@ int oracle_settle(oracle *self, uint64_t op, const gpuarena_stats *stats)
     if (self->violation[0]) return -1;
     if (self->settings.verify == VERIFY_OFF) return 0;
     if (self->settings.verify == VERIFY_SAMPLE && op % ORACLE_SAMPLE) return 0;
-    if (self->settings.arena) {
+    if (self->settings.arena && stats) {
         device_counters counted;
         device_count(self->settings.device, &counted);
         if (oracle_sums(self, op, stats) || oracle_limit(self, op, counted.held_peak_bytes)

@@ -39,8 +39,8 @@ int oracle_free(oracle *self, uint64_t op, uint32_t block);                /* be
 int oracle_refusal(oracle *self, uint64_t op, uint32_t block, uint64_t bytes, uint64_t largest_free_bytes);
 /* A call returned what no correct policy can. */
 int oracle_result(oracle *self, uint64_t op, uint32_t block, const char *call, const char *result);
-/* After each op: the arena's statistics (asked for only when due), sums, limit, the device's books; on simulated
-   devices the judge. */
+/* After each op: the arena's statistics, sums, limit, the device's books; on simulated devices the judge. stats NULL:
+   the policy was not called since they were last seen. */
 int oracle_settle(oracle *self, uint64_t op, const gpuarena_stats *stats);
 int oracle_check(oracle *self, uint64_t op);                                 /* gpuarena_check, now */
 /* When every block is freed, the arena trimmed and ended: reserved_bytes was its last word. */

@@ -188,6 +188,12 @@ static void test_refusals_and_results(void)
     sim_fill(bed.machine, 0, bed.base + 17 * MIB, 1, 1);
     oracle_settle(bed.oracle, 0, &bed.stats);
     expect(&bed, "device");
+    bench_open(&bed, VERIFY_FULL, 1);
+    bed.stats.live_bytes++;
+    CHECK_MSG(oracle_settle(bed.oracle, 0, NULL) == 0, "the policy was not called: nobody asks it");
+    sim_fill(bed.machine, 0, bed.base + 17 * MIB, 1, 1);
+    oracle_settle(bed.oracle, 0, NULL);
+    expect(&bed, "device");
 }
 
 static void test_end(void)

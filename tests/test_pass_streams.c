@@ -220,7 +220,7 @@ static void test_freed_by_user(void)
     CHECK_U64(result->memory.reserved_peak_bytes, ==, 2 * MIB);
 }
 
-/* A correct program by chance: a stream that uses or frees a block waits for the block's own before, and for others at
+/* A correct program by chance: a stream that uses or frees a block waits for its home before, and for others at
    times. Uses that nothing orders are many; a name left out, or a stream too few that waits, is a finding. */
 static void add_random(bench *bed, uint64_t seed)
 {

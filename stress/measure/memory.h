@@ -1,4 +1,4 @@
-/* Memory over time: peaks, sampled after every op, and fragmentation at the moment that counts.
+/* Memory over time: peaks, sampled after every op that may change it, and fragmentation at the moment that counts.
    Knows nothing of arenas or devices: it is handed byte counts. Tested by tests/test_measure.c. */
 #ifndef STRESS_MEASURE_MEMORY_H
 #define STRESS_MEASURE_MEMORY_H
@@ -23,7 +23,7 @@ typedef struct memory_track {                    /* starts zeroed */
 
 /* 1 - largest / free, 0 when nothing is free. */
 double memory_fragmentation(uint64_t free_bytes, uint64_t largest_bytes);
-void   memory_sample(memory_track *track, const memory_use *use);            /* after each op */
+void   memory_sample(memory_track *track, const memory_use *use);            /* after each op that may change it */
 void   memory_failure(memory_track *track, uint64_t free_bytes, uint64_t largest_bytes);   /* the first counts */
 double memory_footprint(const memory_track *track);                  /* reserved peak / requested peak; 0: none */
 
