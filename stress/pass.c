@@ -1,6 +1,6 @@
 /* Drives every op of a stream through a pool, and after each one measures and verifies.
    It must not know workloads by name, nor what the numbers are for.
-   Tested by tests/test_runner.c, tests/test_pass_streams.c and tests/run.t. */
+   Tested by tests/test_runner.c, tests/test_pass_*.c and tests/run.t. */
 #include "pass.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
    without a wait that orders them before it. Where the ops hold no work, each allocation gives its stream as much as
    an op takes, which uses the block, and a free on another stream comes after it.
    Knows nothing of rows or reports. The verifying pass reads no clock; the timing pass asks no oracle.
-   Tested by tests/test_runner.c, tests/test_pass_streams.c and tests/run.t. */
+   Tested by tests/test_runner.c, tests/test_pass_*.c and tests/run.t. */
 #ifndef STRESS_PASS_H
 #define STRESS_PASS_H
 

@@ -1,6 +1,6 @@
 /* Streams by number: found in the ops, sorted, made; and what is done on them, by vector clocks of their uses.
    It must not know of policies or results.
-   Tested by tests/test_pass_streams.c. */
+   Tested by tests/test_pass_*.c. */
 #include "pass_streams.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* What the program of an op stream does on the GPU: its streams, one each of the device's, made before the first op;
    work, waits, and the uses of its blocks; and which of these its own waits order.
    It must not know of policies or results.
-   Tested by tests/test_pass_streams.c. */
+   Tested by tests/test_pass_*.c. */
 #ifndef STRESS_PASS_STREAMS_H
 #define STRESS_PASS_STREAMS_H
 
