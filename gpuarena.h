@@ -1015,6 +1015,7 @@ typedef struct gpuarena__stream {
     gpuarena__bins *bins;                        /* the arena's own while there is one stream */
 } gpuarena__stream;
 enum { GPUARENA__STREAM_CACHE = 64 };
+typedef struct gpuarena__known { gpuarena_stream handle; uint64_t key; uint32_t record; } gpuarena__known;
 typedef struct gpuarena__streams {
     gpuarena__stream *list;
     uint32_t count, room;
@@ -1023,7 +1024,8 @@ typedef struct gpuarena__streams {
     uint32_t captured;                           /* how many streams are captured into sets */
     uint64_t set_serial;                         /* of the latest capture set */
     uint64_t pass;                               /* counts the passes of waiting */
-    uint32_t cache[GPUARENA__STREAM_CACHE];      /* records by a hash of handle and thread; checked when used */
+    gpuarena_stream own, own_too;                /* handles of the per-thread stream; OWN_STREAM: none */
+    gpuarena__known cache[GPUARENA__STREAM_CACHE];           /* by a hash; record 0: nothing */
 } gpuarena__streams;
 typedef struct gpuarena__event {
     void    *handle;
@@ -1476,12 +1478,18 @@ static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__
     return best;
 }
 
+/* While there is one stream, what waits for it and what is quiet are in the same bins. */
+GPUARENA__INLINE gpuarena__bins *gpuarena__bins_of(gpuarena *arena, uint32_t set)
+{
+    return GPUARENA__LIKELY(!arena->streams.many) ? &arena->bins : arena->streams.list[set].bins;
+}
+
 /* Into and out of the bins of the set that a free node belongs to, or the list of what is held. */
 GPUARENA__INLINE void gpuarena__set_insert(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     if (GPUARENA__LIKELY(node->set != GPUARENA__HELD))
-        gpuarena__bin_insert(arena, arena->streams.list[node->set].bins, index);
+        gpuarena__bin_insert(arena, gpuarena__bins_of(arena, node->set), index);
     else {
         gpuarena__overflow_insert(arena, &arena->held, index);
         node->size &= ~GPUARENA__OVERFLOW;
@@ -1492,7 +1500,7 @@ GPUARENA__INLINE void gpuarena__set_remove(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     if (GPUARENA__LIKELY(node->set != GPUARENA__HELD))
-        gpuarena__bin_remove(arena, arena->streams.list[node->set].bins, index);
+        gpuarena__bin_remove(arena, gpuarena__bins_of(arena, node->set), index);
     else gpuarena__overflow_remove(arena, &arena->held, index);
 }
 
@@ -1858,7 +1866,7 @@ static int gpuarena__hold_spare(gpuarena *arena, gpuarena__node *node, uint32_t 
 
 /* What a block waits for that was used on several streams, or that is of another capture set than the stream
    it is freed on. `from` is the record that it was allocated for. */
-static void gpuarena__order_slowly(gpuarena *arena, gpuarena__node *node, uint32_t from, uint32_t freed_on)
+static void gpuarena__order_uses(gpuarena *arena, gpuarena__node *node, uint32_t from, uint32_t freed_on)
 {
     const gpuarena__stream *list = arena->streams.list;
     uint32_t home = list[from].home, set = freed_on;
@@ -1882,29 +1890,36 @@ static void gpuarena__order_slowly(gpuarena *arena, gpuarena__node *node, uint32
     }
 }
 
-/* What a block waits for from now on that is freed on a stream; 0: the GPU is done with it, HELD: nobody
-   knows. */
-GPUARENA__INLINE void gpuarena__order(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
+/* The same of any free that is not plain. freed_on 0: the GPU is done with it; HELD: nobody knows. */
+static void gpuarena__order_slowly(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
 {
-    gpuarena__stream *list = arena->streams.list;
-    uint32_t from = node->set;
-    list[from].ref_count--;
-    if (!GPUARENA__LIKELY(!list[from].owed)) {
-        list[from].owed--;
+    gpuarena__stream *from = &arena->streams.list[node->set];
+    if (from->owed) {
+        from->owed--;
         arena->holds.owed--;
     }
-    if (!GPUARENA__LIKELY(freed_on && freed_on != GPUARENA__HELD)) {
+    if (freed_on && freed_on != GPUARENA__HELD) gpuarena__order_uses(arena, node, node->set, freed_on);
+    else {
         gpuarena__holds_drop(arena, node);
-        if (freed_on) gpuarena__hold_on(arena, node, from, 0, 1);
-        else if (node->ticket <= list[from].quiet) {         /* later: who had it before may still use it */
-            node->set = list[from].home;
+        if (freed_on) gpuarena__hold_on(arena, node, node->set, 0, 1);
+        else if (node->ticket <= from->quiet) {  /* later: who had it before may still use it */
+            node->set = from->home;
             node->ticket = 0;
         }
-    } else if (GPUARENA__LIKELY(!node->hold && list[freed_on].home == list[from].home
-                                && list[freed_on].state != GPUARENA__CLOSED)) {
+    }
+}
+
+/* What a block waits for from now on that is freed on a stream: in general, for that stream. */
+GPUARENA__INLINE void gpuarena__order(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
+{
+    gpuarena__stream *from = &arena->streams.list[node->set], *on = from;
+    from->ref_count--;
+    if (freed_on != node->set && freed_on != GPUARENA__HELD) on = &arena->streams.list[freed_on];
+    if (GPUARENA__LIKELY(freed_on && freed_on != GPUARENA__HELD
+                         && !(node->hold | from->home | on->home | (on->state == GPUARENA__CLOSED)))) {
         node->set = freed_on;
-        node->ticket = ++list[freed_on].ticket;
-    } else gpuarena__order_slowly(arena, node, from, freed_on);
+        node->ticket = ++on->ticket;
+    } else gpuarena__order_slowly(arena, node, freed_on);
 }
 
 /* Frees the live node in this slot of the table. */
@@ -2316,31 +2331,39 @@ static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, gpuarena_s
    is recorded only when another stream's miss asks, and covers all frees so far. With one stream alone, or a
    driver without events, nothing of this costs anything: all free blocks are in one set of bins. */
 
-/* What tells streams of one handle apart: this thread, for the default stream that each has for itself. */
-GPUARENA__INLINE uint64_t gpuarena__stream_key(const gpuarena *arena, gpuarena_stream *stream)
+/* The open record of a stream; 0: it has none. `key` tells streams of one handle apart: the thread, for the
+   default stream that each has for itself. */
+static uint32_t gpuarena__stream_look(gpuarena *arena, gpuarena__known *cached, gpuarena_stream handle,
+                                      uint64_t key)
 {
-    if (!*stream && arena->driver.null_is_per_thread) *stream = arena->driver.per_thread;
-    return GPUARENA__LIKELY(*stream != arena->driver.per_thread || !*stream) ? 0 : gpuarena__thread_number();
+    uint32_t at = arena->streams.count - 1;
+    for (; at; at--) {
+        const gpuarena__stream *found = &arena->streams.list[at];
+        if (found->state == GPUARENA__OPEN && found->handle == handle && found->key == key) break;
+    }
+    cached->handle = handle;
+    cached->key = key;
+    return cached->record = at;
 }
 
-GPUARENA__INLINE uint32_t *gpuarena__stream_cached(gpuarena *arena, gpuarena_stream stream, uint64_t key)
+/* Some record is not found any more by its handle, or again. */
+static void gpuarena__streams_changed(gpuarena *arena)
 {
-    uint64_t hash = ((uint64_t)(uintptr_t)stream + key) * 0x9E3779B97F4A7C15u;
-    return &arena->streams.cache[hash >> 58];
+    memset(arena->streams.cache, 0, sizeof arena->streams.cache);
 }
 
-/* The open record of a stream; 0: it has none. */
 GPUARENA__INLINE uint32_t gpuarena__stream_find(gpuarena *arena, gpuarena_stream stream)
 {
-    uint64_t key = gpuarena__stream_key(arena, &stream);
-    uint32_t *cached = gpuarena__stream_cached(arena, stream, key), at = *cached;
-    const gpuarena__stream *found = &arena->streams.list[at];
-    if (GPUARENA__LIKELY(found->handle == stream && found->key == key && found->state == GPUARENA__OPEN)) return at;
-    for (at = arena->streams.count - 1; at; at--) {
-        found = &arena->streams.list[at];
-        if (found->state == GPUARENA__OPEN && found->handle == stream && found->key == key) break;
+    gpuarena__streams *streams = &arena->streams;
+    gpuarena__known *cached;
+    uint64_t key = 0;
+    if (!GPUARENA__LIKELY(stream != streams->own && stream != streams->own_too)) {
+        stream = arena->driver.per_thread;
+        key = gpuarena__thread_number();
     }
-    return *cached = at;
+    cached = &streams->cache[((uint64_t)(uintptr_t)stream + key) * 0x9E3779B97F4A7C15u >> 58];
+    if (GPUARENA__LIKELY(cached->record && cached->handle == stream && cached->key == key)) return cached->record;
+    return gpuarena__stream_look(arena, cached, stream, key);
 }
 
 static gpuarena__bins *gpuarena__bins_make(gpuarena *arena)
@@ -2625,6 +2648,7 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
     if (!bins) return 0;
     stream = &streams->list[at];
     memset(stream, 0, sizeof *stream);
+    gpuarena__streams_changed(arena);
     stream->bins = bins;
     stream->handle = handle;
     stream->key = key;
@@ -2632,16 +2656,17 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
     return at;
 }
 
+static uint32_t gpuarena__stream_make(gpuarena *arena, gpuarena_stream stream)
+{
+    int own = stream == arena->streams.own || stream == arena->streams.own_too;
+    return gpuarena__stream_add(arena, own ? arena->driver.per_thread : stream, own ? gpuarena__thread_number() : 0);
+}
+
 /* The record of a stream, made if need be. 0: no host memory. */
 GPUARENA__INLINE uint32_t gpuarena__stream_enter(gpuarena *arena, gpuarena_stream stream)
 {
     uint32_t at = gpuarena__stream_find(arena, stream);
-    uint64_t key;
-    if (GPUARENA__LIKELY(at)) return at;
-    key = gpuarena__stream_key(arena, &stream);
-    at = gpuarena__stream_add(arena, stream, key);
-    *gpuarena__stream_cached(arena, stream, key) = at;
-    return at;
+    return GPUARENA__LIKELY(at) ? at : gpuarena__stream_make(arena, stream);
 }
 
 /* ---- capture sets */
@@ -2699,6 +2724,7 @@ static int gpuarena__capture_open(gpuarena *arena, gpuarena_stream stream, uint6
     streams->list[at].under = under;
     streams->list[home].ref_count++;
     streams->list[under].state = GPUARENA__COVERED;
+    gpuarena__streams_changed(arena);
     streams->captured++;
     if (is_new) *set = ++streams->set_serial;
     return 1;
@@ -2711,6 +2737,7 @@ static void gpuarena__capture_close(gpuarena *arena, uint32_t at)
     stream->state = GPUARENA__CLOSED;
     stream->ticket++;                            /* what blocks are used for in it, until the set's captures end */
     arena->streams.list[stream->under].state = GPUARENA__OPEN;
+    gpuarena__streams_changed(arena);
     arena->streams.captured--;
     if (!gpuarena__set_is_open(arena, stream->home)) gpuarena__set_close(arena, stream->home);
 }
@@ -4903,6 +4930,8 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     arena->host_bytes = sizeof *arena;
     arena->release_pass = 1;
     arena->streams.ordered = arena->driver.events.create != NULL;
+    arena->streams.own = arena->driver.per_thread ? arena->driver.per_thread : GPUARENA_OWN_STREAM;
+    arena->streams.own_too = arena->driver.null_is_per_thread ? NULL : GPUARENA_OWN_STREAM;
     if (gpuarena__nodes_grow(arena) && gpuarena__lookup_grow(arena) && gpuarena__streams_begin(arena)) return arena;
     gpuarena__dismantle(arena);
     return NULL;
@@ -5072,24 +5101,26 @@ static int gpuarena__relieve(gpuarena *arena, const gpuarena_failure *failure)
     return again != 0;
 }
 
-/* An allocation with all that may be done for it. Returns the live node, or 0 and why. Ends: config.pressure
-   is called again only if something has changed since the last time. */
-static uint32_t gpuarena__allocate_hard(gpuarena *arena, gpuarena__want *want, gpuarena_failure *failure)
+/* An allocation has failed, for this obstacle. What config.pressure can do for it, again and again: it ends, for it
+   is called again only if something has changed since the last time. Returns the live node, or 0 and why. */
+static uint32_t gpuarena__allocate_again(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle obstacle,
+                                         gpuarena_failure *failure)
 {
-    uint64_t freed = 0, limit = 0, calls = 0;
+    uint64_t freed = UINT64_MAX, limit = 0, freed_now;
+    uint32_t index = 0;
     for (;;) {
-        gpuarena__obstacle obstacle = gpuarena__no_obstacle();
-        uint64_t freed_now = arena->stats.free_count + arena->stats.release_count;
-        uint32_t index = gpuarena__is_lost(arena, &obstacle) ? 0 : gpuarena__allocate(arena, want, &obstacle);
         int memory = obstacle.result == GPUARENA_OUT_OF_MEMORY && obstacle.reason != GPUARENA_REASON_TOO_LARGE;
-        if (GPUARENA__LIKELY(index)) return index;
         *failure = memory ? gpuarena__failure_memory(arena, want, &obstacle) : gpuarena__failure_of(arena, &obstacle);
         failure->requested_bytes = want->requested;
+        freed_now = arena->stats.free_count + arena->stats.release_count;
         if (!memory || !arena->config.pressure || want->flags & GPUARENA_ALLOC_TRY
-            || (calls++ && freed == freed_now && limit == arena->limit)) return 0;
+            || (freed == freed_now && limit == arena->limit)) return 0;
         freed = freed_now;
         limit = arena->limit;
         if (!gpuarena__relieve(arena, failure)) return 0;
+        obstacle = gpuarena__no_obstacle();
+        index = gpuarena__is_lost(arena, &obstacle) ? 0 : gpuarena__allocate(arena, want, &obstacle);
+        if (index) return index;
     }
 }
 
@@ -5097,7 +5128,6 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_locked(gpuarena *arena, void **
                                                         const gpuarena_request *request)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
-    gpuarena_failure failure;
     gpuarena__want want;
     uint32_t index;
     if (gpuarena__is_lost(arena, &obstacle))
@@ -5108,8 +5138,12 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_locked(gpuarena *arena, void **
         *ptr = NULL;
         return GPUARENA_OK;
     }
-    index = gpuarena__allocate_hard(arena, &want, &failure);
-    if (!GPUARENA__LIKELY(index)) return gpuarena__fail(arena, &failure, want.stream);
+    index = gpuarena__allocate(arena, &want, &obstacle);
+    if (!GPUARENA__LIKELY(index)) {
+        gpuarena_failure failure;
+        index = gpuarena__allocate_again(arena, &want, obstacle, &failure);
+        if (!index) return gpuarena__fail(arena, &failure, want.stream);
+    }
     *ptr = gpuarena__pointer(gpuarena__node_at(arena, index)->address);
     if (!GPUARENA__LIKELY(!arena->config.observe)) {
         gpuarena_block block = gpuarena__block_describe(arena, index);
@@ -5335,6 +5369,7 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
         gpuarena__unrelax(arena, mode);
     }
     record->state = GPUARENA__CLOSED;
+    gpuarena__streams_changed(arena);
     return obstacle.result == GPUARENA_OK ? GPUARENA_OK : gpuarena__fail_obstacle(arena, &obstacle, 0, stream);
 }
 
