@@ -544,12 +544,12 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
    stays behind a failure but what the driver does not take back: see gpuarena_last_failure(NULL). */
 GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpuarena **arena);
 
-/* Gives all memory back and ends the arena; must be its last call. NULL: OK, nothing. STILL_IN_USE (live
-   blocks: failure.block is one of them, live_bytes their sum; gpuarena_reset frees them. Or a capture set
-   that is not released. The arena lives on unchanged), INVALID_ARGUMENT (not a living arena: always seen),
-   DRIVER_ERROR, CAPTURE, NOT_SUPPORTED (a segment was not taken back: the arena lives on, with what it still
-   holds). A lost device, or one lost on the way, is OK: the books are closed without it. FORKED: in a child,
-   where nothing is given back. O(segments squared). */
+/* Gives all memory back and ends the arena; must be its last call. Streams may be gone by then: none is
+   asked. NULL: OK, nothing. STILL_IN_USE (live blocks: failure.block is one of them, live_bytes their sum;
+   gpuarena_reset frees them. Or a capture set that is not released. The arena lives on unchanged),
+   INVALID_ARGUMENT (not a living arena: always seen), DRIVER_ERROR, CAPTURE, NOT_SUPPORTED (a segment was not
+   taken back: the arena lives on, with what it still holds). A lost device, or one lost on the way, is OK:
+   the books are closed without it. FORKED: in a child, where nothing is given back. O(segments squared). */
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 
 /* ---- memory */
@@ -2097,8 +2097,10 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
 static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, uint64_t bytes,
                                       gpuarena_stream stream, gpuarena__obstacle *obstacle)
 {
+    int mode = gpuarena__relax(arena);
     int code = arena->driver.memory.give_back(&arena->driver, GPUARENA_MEMORY_DEVICE,
                                               gpuarena__pointer(address), bytes, stream);
+    gpuarena__unrelax(arena, mode);
     arena->stats.driver_call_count++;
     /* the process ends: it is gone already */
     return gpuarena__status_of(arena, code) == GPUARENA_STATUS_UNLOADING
@@ -5059,6 +5061,9 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
         if (arena->streams.list[set].home)
             return gpuarena__leave(arena, gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE,
                                                                 "a capture set is not released"));
+    for (set = 1; set < arena->streams.count; set++)
+        arena->streams.list[set].state = GPUARENA__CLOSED;   /* they may be gone: no call is made on them */
+    gpuarena__streams_changed(arena);
     if (!gpuarena__surrender(arena, &obstacle))
         return gpuarena__leave(arena, gpuarena__fail_obstacle(arena, &obstacle, 0, NULL));
     gpuarena__unregister(arena);
@@ -5101,8 +5106,9 @@ static int gpuarena__relieve(gpuarena *arena, const gpuarena_failure *failure)
     return again != 0;
 }
 
-/* An allocation has failed, for this obstacle. What config.pressure can do for it, again and again: it ends, for it
-   is called again only if something has changed since the last time. Returns the live node, or 0 and why. */
+/* An allocation has failed, for this obstacle. What config.pressure can do for it, again and again: it ends,
+   for it is called again only if something has changed since the last time. Returns the live node, or 0 and
+   why. */
 static uint32_t gpuarena__allocate_again(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle obstacle,
                                          gpuarena_failure *failure)
 {

@@ -88,7 +88,10 @@ my @planted = (
      q@|| gpuarena__is_capturing(arena, &ignored) || arena->lost) return 0;@, q@|| arena->lost) return 0;@],
     ['memory is given back while a stream is captured',
      q@if (gpuarena__is_capturing(arena, obstacle) || gpuarena__is_lost(arena, obstacle)) return 0;@,
-     q@if (gpuarena__is_lost(arena, obstacle)) return 0;@],
+     q@if (gpuarena__is_lost(arena, obstacle)) return 0;@,
+     q@int mode = gpuarena__relax(arena);
+    int code = arena->driver.memory.give_back@, q@int mode = -1;
+    int code = arena->driver.memory.give_back@],
     ['memory grows in the mode that the thread has',
      q@int code, mode = gpuarena__relax(arena);@, q@int code, mode = -1;@,
      q@if (mode < 0 && arena->driver.capture.exchange_mode && arena->streams.captured) {@, q@if (0) {@],

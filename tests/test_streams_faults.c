@@ -222,6 +222,28 @@ static void test_destroyed_without_forget(void)
     stage_close(&self, "destroyed without forget");
 }
 
+/* Streams may be destroyed before the arena: it makes no call on what may be another's handle by then. */
+static void test_streams_gone_before_destroy(void)
+{
+    stage self = stage_open(MIB(16));
+    sim_counters before, after;
+    for (int stream = 1; stream < 4; stream++) {
+        tenancy block = stage_take(&self, MIB(2), stream);
+        CHECK_INT(stage_free(&self, &block, stream), ==, GPUARENA_OK);
+    }
+    CHECK_INT(gpuarena_reset(self.arena, GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
+    for (int stream = 1; stream < 4; stream++)
+        CHECK_INT(sim_stream_destroy(self.machine, 0, self.streams[stream]), ==, 0);
+    sim_get_counters(self.machine, 0, &before);
+    CHECK_INT(gpuarena_destroy(self.arena), ==, GPUARENA_OK);
+    sim_get_counters(self.machine, 0, &after);
+    CHECK_U64(after.calls[SIM_CALL_STREAM_IS_CAPTURING], ==, before.calls[SIM_CALL_STREAM_IS_CAPTURING]);
+    CHECK_U64(after.calls[SIM_CALL_EVENT_RECORD], ==, before.calls[SIM_CALL_EVENT_RECORD]);
+    CHECK_U64(after.calls[SIM_CALL_GIVE_BACK], >, before.calls[SIM_CALL_GIVE_BACK]);
+    CHECK_U64(sim_finding_count(self.machine), ==, 0);
+    sim_destroy(self.machine);
+}
+
 /* ---- drivers without events */
 
 static void test_no_events(void)
@@ -290,6 +312,7 @@ int main(void)
     test_forget_fails(SIM_UNKNOWN, GPUARENA_DRIVER_ERROR);
     test_forget_fails(SIM_CAPTURE_UNSUPPORTED, GPUARENA_CAPTURE);
     test_destroyed_without_forget();
+    test_streams_gone_before_destroy();
     test_no_events();
     test_half_a_group();
     return tap_done();
