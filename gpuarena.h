@@ -2331,7 +2331,7 @@ static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, gpuarena_s
 /* >>stream =============================================================================================
    Which stream a free block waits for, and when it need wait no more. A stream's frees are numbered; an event
    is recorded only when another stream's miss asks, and covers all frees so far. With one stream alone, or a
-   driver without events, nothing of this costs anything: all free blocks are in one set of bins. */
+   driver without events, none is: all free blocks are in one set of bins. */
 
 /* The open record of a stream; 0: it has none. `key` tells streams of one handle apart: the thread, for the
    default stream that each has for itself. */
@@ -3897,7 +3897,7 @@ static int gpuarena__check_set(const gpuarena *arena, const gpuarena__bins *bins
 static int gpuarena__check_streams(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
 {
     uint64_t refs = tally->ref_count, holds = tally->hold_count;
-    uint32_t at, captured = 0;
+    uint32_t at, captured = 0, owed = 0;
     for (at = 0; at < arena->streams.count; at++) {
         const gpuarena__stream *stream = &arena->streams.list[at];
         GPUARENA__NEVER(stream->quiet > stream->recorded || stream->recorded > stream->ticket,
@@ -3907,12 +3907,16 @@ static int gpuarena__check_streams(const gpuarena *arena, const gpuarena__tally 
         captured += stream->home && stream->state == GPUARENA__OPEN;
         if (stream->home && stream->home != at) refs++;
         if (stream->under) refs++;
+        owed += stream->owed;
         refs -= stream->ref_count;
         holds -= stream->hold_count;
     }
     GPUARENA__NEVER(refs != 0, "uses of streams' records do not add up", refs);
     GPUARENA__NEVER(holds != 0, "what waits for streams does not add up", holds);
     GPUARENA__NEVER(captured != arena->streams.captured, "captured streams are miscounted", captured);
+    GPUARENA__NEVER(owed != arena->holds.owed
+                    || arena->holds.unused_count + arena->holds.room - arena->holds.count < owed,
+                    "uses are not reserved for what captures may free", owed);
     return 1;
 }
 
