@@ -1,6 +1,6 @@
 /* What tests of graph captures share: begin and end with the arena and on the device, forks, joins, launches.
    It must not know how the arena works inside, nor what is tested.
-   Included by tests/test_streams_capture.c, test_streams_sets.c and test_streams_capture_misuse.c. */
+   Included by tests/test_streams_*.c. */
 #ifndef TESTS_STREAM_CAPTURE_H
 #define TESTS_STREAM_CAPTURE_H
 

@@ -1,6 +1,8 @@
 /* Misuse: every call the arena must refuse: exact result, outputs untouched, nothing changed, the record.
    It must not know the implementation: only the contracts in gpuarena.h.
    Run: make test, or prove build/tests/test_misuse. */
+#include <unistd.h>
+
 #include "arena_state.h"
 
 static fake_device device, other_device;
@@ -154,6 +156,21 @@ static void test_looking(void)
     close_both();
 }
 
+/* Calls that answer nothing, with nowhere to write: they do nothing, and the next call finds the arena usable. */
+static void test_nowhere_to_write(void)
+{
+    open_both();
+    alarm(60);                                   /* a deadlock ends here */
+    gpuarena_get_stats(arena, NULL);
+    CHECK_MSG(state_alloc(arena, 1000) != NULL, "after get_stats");
+    gpuarena_get_config(arena, NULL);
+    CHECK_MSG(state_alloc(arena, 1000) != NULL, "after get_config");
+    gpuarena_last_failure(arena, NULL);
+    CHECK_MSG(state_alloc(arena, 1000) != NULL, "after last_failure");
+    alarm(0);
+    close_both();
+}
+
 /* Every call on what is no arena: INVALID_ARGUMENT, outputs untouched, on this thread's record. */
 static void refuse_all(gpuarena *none, const char *name)
 {
@@ -260,6 +277,7 @@ int main(void)
     test_frees();
     test_arguments();
     test_looking();
+    test_nowhere_to_write();
     test_no_arena();
     test_create();
     return tap_done();
