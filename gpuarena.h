@@ -5373,11 +5373,12 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
     if (record->home)
         return gpuarena__fail_detail(arena, GPUARENA_CAPTURE, "stream: captured; call gpuarena_capture_end first");
     if (record->ref_count) record->ticket++;     /* what live blocks are used for on it until now */
-    if (arena->streams.ordered && !gpuarena__is_lost(arena, &obstacle)) {
+    if (arena->streams.ordered && !arena->lost) {
         mode = gpuarena__relax(arena);
         (void)gpuarena__stream_record(arena, set, &obstacle);
         gpuarena__unrelax(arena, mode);
     }
+    (void)gpuarena__is_lost(arena, &obstacle);   /* before, or in one of these calls */
     record->state = GPUARENA__CLOSED;
     gpuarena__streams_changed(arena);
     return obstacle.result == GPUARENA_OK ? GPUARENA_OK : gpuarena__fail_obstacle(arena, &obstacle, 0, stream);
