@@ -120,6 +120,14 @@ static gpuarena_result take_elsewhere(stage *self, uint64_t bytes)
     return gpuarena_alloc(self->arena, &ptr, bytes, self->streams[2]);
 }
 
+static gpuarena_result ask(stage *self, uint64_t bytes)
+{
+    gpuarena_request request = GPUARENA_INIT;
+    request.bytes = bytes;
+    request.stream = self->streams[2];
+    return gpuarena_can_alloc(self->arena, &request);
+}
+
 static gpuarena_result grow(stage *self, uint64_t bytes) { return gpuarena_reserve(self->arena, bytes); }
 
 static gpuarena_result trim(stage *self, uint64_t keep) { return gpuarena_trim(self->arena, keep, NULL); }
@@ -147,6 +155,10 @@ static const struct {
       take_elsewhere, MIB(24) },
     { "before growth", SIM_CALL_EXCHANGE_CAPTURE_MODE, GPUARENA_STREAMS_STEAL, GPUARENA_GROWTH_EXACT, grow, MIB(24) },
     { "before a trim", SIM_CALL_STREAM_IS_CAPTURING, GPUARENA_STREAMS_STEAL, GPUARENA_GROWTH_EXACT, trim, 0 },
+    { "in can_alloc of what is there", SIM_CALL_STREAM_IS_CAPTURING, GPUARENA_STREAMS_STEAL, GPUARENA_GROWTH_EXACT, ask,
+      MIB(16) },
+    { "in can_alloc of more", SIM_CALL_STREAM_IS_CAPTURING, GPUARENA_STREAMS_STEAL, GPUARENA_GROWTH_EXACT, ask,
+      MIB(24) },
     { "in forget", SIM_CALL_STREAM_IS_CAPTURING, GPUARENA_STREAMS_STEAL, GPUARENA_GROWTH_FIXED, forget, 1 },
     { "before forget", SIM_CALL_EXCHANGE_CAPTURE_MODE, GPUARENA_STREAMS_STEAL, GPUARENA_GROWTH_FIXED, forget, 1 },
 };
@@ -185,11 +197,16 @@ static void live(stage *self)
 {
     uint64_t set = 0;
     void *ptrs[3] = { NULL, NULL, NULL };
+    gpuarena_request request = GPUARENA_INIT;
+    gpuarena_device figures;
+    request.bytes = MIB(24);
+    request.stream = self->streams[4];
     (void)gpuarena_alloc(self->arena, &ptrs[0], MIB(8), self->streams[2]);
     if (ptrs[0]) (void)gpuarena_use(self->arena, ptrs[0], self->streams[3]);
     (void)gpuarena_free(self->arena, ptrs[0], self->streams[2]);
     (void)gpuarena_forget(self->arena, self->streams[3]);
-    (void)gpuarena_alloc(self->arena, &ptrs[1], MIB(24), self->streams[4]);
+    (void)gpuarena_can_alloc(self->arena, &request);
+    (void)gpuarena_alloc_ex(self->arena, &ptrs[1], &request);
     (void)gpuarena_free(self->arena, ptrs[1], self->streams[4]);
     (void)gpuarena_capture_begin(self->arena, self->streams[5], &set);
     (void)gpuarena_alloc(self->arena, &ptrs[2], MIB(4), self->streams[5]);
@@ -199,7 +216,10 @@ static void live(stage *self)
     (void)gpuarena_alloc(self->arena, &ptrs[0], MIB(16), GPUARENA_ANY_STREAM);
     (void)gpuarena_free(self->arena, ptrs[0], GPUARENA_OWN_STREAM);
     (void)gpuarena_alloc(self->arena, &ptrs[1], MIB(30), self->streams[2]);
-    (void)gpuarena_trim(self->arena, 0, NULL);
+    (void)gpuarena_get_device(self->arena, &figures);
+    (void)gpuarena_free(self->arena, ptrs[1], self->streams[2]);
+    (void)gpuarena_trim(self->arena, MIB(16), NULL);
+    (void)gpuarena_set_limit(self->arena, MIB(2));
 }
 
 /* Whichever of its calls it is. */

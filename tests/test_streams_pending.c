@@ -70,6 +70,28 @@ static void test_used_on_a_joined_stream(int is_freed_inside)
     stage_close(&self, "used on a joined stream");
 }
 
+/* Captures come and go, into one set or into sets of their own; what they leave behind is not more and more. */
+static void test_host_memory_of_captures(int is_one_set)
+{
+    stage self = stage_open(MIB(16));
+    uint64_t set = 0, after_ten = 0;
+    for (int round = 0; round < 50; round++) {
+        tenancy blocks[4];
+        capture_begin(&self, 1, GLOBAL, &set);
+        for (int i = 0; i < 4; i++) blocks[i] = stage_take(&self, MIB(4), 1);
+        CHECK_INT(sim_graph_destroy(self.machine, capture_end(&self, 1)), ==, SIM_SUCCESS);
+        if (!is_one_set) capture_release(&self, set, 1);
+        if (!is_one_set) set = 0;
+        for (int i = 0; i < 4; i++) CHECK_INT(stage_free(&self, &blocks[i], 1), ==, GPUARENA_OK);
+        CHECK_INT(sim_device_wait(self.machine, 0), ==, SIM_SUCCESS);
+        if (round == 10) after_ten = stage_stats(&self).host_bytes;
+    }
+    CHECK_U64(stage_stats(&self).host_bytes, ==, after_ten);
+    CHECK_U64(stage_stats(&self).parked_count, ==, 0);
+    if (is_one_set) capture_release(&self, set, 1);
+    stage_close(&self, is_one_set ? "captures into one set" : "captures into sets of their own");
+}
+
 /* Its stream is forgotten and known to be done; freed on it now, the block waits for nothing: a stream may have it,
    or a capture, which cannot ask any more. */
 static void test_freed_on_a_stream_known_to_be_done(int in_a_capture)
@@ -171,6 +193,8 @@ int main(void)
     test_freed_after_the_capture();
     test_used_on_a_joined_stream(1);
     test_used_on_a_joined_stream(0);
+    test_host_memory_of_captures(1);
+    test_host_memory_of_captures(0);
     test_freed_on_a_stream_known_to_be_done(0);
     test_freed_on_a_stream_known_to_be_done(1);
     test_parked_and_released();
