@@ -5213,6 +5213,7 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
             ? GPUARENA__TO_HAND : GPUARENA__AFTER_DEVICE;
         /* in one set of bins the only stream's free blocks are among the quiet ones */
         int apart = want.set || arena->streams.many || !arena->stats.pending_bytes;
+        if (arena->lost) return GPUARENA_DEVICE_LOST;        /* a stream that was asked has told */
         if ((apart && (gpuarena__hit(arena, &want) || gpuarena__search(arena, &want)))
             || gpuarena__run_find(arena, &want, reach)) return GPUARENA_OK;
     }
