@@ -2097,9 +2097,10 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
 static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, uint64_t bytes,
                                       gpuarena_stream stream, gpuarena__obstacle *obstacle)
 {
-    int mode = gpuarena__relax(arena);
-    int code = arena->driver.memory.give_back(&arena->driver, GPUARENA_MEMORY_DEVICE,
-                                              gpuarena__pointer(address), bytes, stream);
+    int code, mode = gpuarena__relax(arena);
+    if (gpuarena__is_lost(arena, obstacle)) return 0;
+    code = arena->driver.memory.give_back(&arena->driver, GPUARENA_MEMORY_DEVICE, gpuarena__pointer(address), bytes,
+                                          stream);
     gpuarena__unrelax(arena, mode);
     arena->stats.driver_call_count++;
     /* the process ends: it is gone already */

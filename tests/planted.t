@@ -89,12 +89,14 @@ my @planted = (
     ['memory is given back while a stream is captured',
      q@if (gpuarena__is_capturing(arena, obstacle) || gpuarena__is_lost(arena, obstacle)) return 0;@,
      q@if (gpuarena__is_lost(arena, obstacle)) return 0;@,
-     q@int mode = gpuarena__relax(arena);
-    int code = arena->driver.memory.give_back@, q@int mode = -1;
-    int code = arena->driver.memory.give_back@],
+     q@if (gpuarena__is_lost(arena, obstacle)) return 0;
+    code = arena->driver.memory.give_back@, q@gpuarena__unrelax(arena, mode);
+    code = arena->driver.memory.give_back@],
     ['memory grows in the mode that the thread has',
-     q@int code, mode = gpuarena__relax(arena);@, q@int code, mode = -1;@,
-     q@if (mode < 0 && arena->driver.capture.exchange_mode && arena->streams.captured) {@, q@if (0) {@],
+     q@if (mode < 0 && arena->driver.capture.exchange_mode && arena->streams.captured) {@,
+     q@gpuarena__unrelax(arena, mode);
+    mode = -1;
+    if (0) {@],
     ['what a capture freed is the arena\'s',
      q@(void)gpuarena__set_move(arena, at, UINT64_MAX, home, 0);@,
      q@(void)gpuarena__set_move(arena, at, UINT64_MAX, 0, 0);@],
