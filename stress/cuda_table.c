@@ -53,6 +53,12 @@ static int cuda_table_give_back(const gpuarena_driver *table, gpuarena_memory ki
     return code;
 }
 
+static uint64_t cuda_table_now_ns(const gpuarena_driver *table)
+{
+    const cuda_table *self = table->user;
+    return self->inner.now_ns(&self->inner);
+}
+
 static int cuda_table_stream_id(const gpuarena_driver *table, gpuarena_stream stream, uint64_t *id)
 {
     const cuda_table *self = table->user;
@@ -131,11 +137,13 @@ void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)
     driver->user = self;
     driver->device = self->inner.device;
     driver->null_is_per_thread = self->inner.null_is_per_thread;
+    driver->per_thread = self->inner.per_thread;
     driver->classify = cuda_table_classify;
     driver->code_name = cuda_table_code_name;
     driver->memory.info = cuda_table_info;
     driver->memory.obtain = cuda_table_obtain;
     driver->memory.give_back = cuda_table_give_back;
+    if (self->inner.now_ns) driver->now_ns = cuda_table_now_ns;
     if (self->inner.stream_id) driver->stream_id = cuda_table_stream_id;
     if (self->inner.events.create) cuda_table_fill_events(driver);
     if (!self->inner.capture.active) return;

@@ -59,6 +59,11 @@ static void test_cuda_streams(void)
     failed |= device_follow(bed.opened, NULL, streams[1], &why);
     failed |= device_work(bed.opened, streams[0], 1000, &why);
     CHECK_MSG(!failed, "streams on CUDA: %s", why.text);
+    CHECK_INT(sim_work(bed.machine, 1, streams[0], UINT64_C(1000000000)), ==, 0);
+    CHECK_MSG(cudaStreamQuery(streams[1]) == cudaSuccess, "one stream is at work, the other not");
+    CHECK_INT(device_follow(bed.opened, streams[1], streams[0], &why), ==, 0);
+    CHECK_MSG(cudaStreamQuery(streams[1]) == cudaErrorNotReady && cudaGetLastError(), "now it waits");
+    CHECK_INT(cudaStreamSynchronize(streams[1]), ==, 0);
     for (size_t index = 0; index < sizeof sizes / sizeof sizes[0]; index++) {
         uint64_t bytes = sizes[index], bad_offset = bytes;
         char *block = obtain(bed.opened, bytes);
@@ -98,7 +103,8 @@ static void test_cuda_groups(void)
         CHECK_INT(driver->events.destroy(driver, event), ==, 0);
         CHECK(driver->events.destroy(driver, event) != 0);
     }
-    if (driver->capture.active) {
+    CHECK(driver->per_thread == (gpuarena_stream)cudaStreamPerThread && driver->now_ns && driver->now_ns(driver));
+    if (CHECK(driver->capture.active != NULL)) {
         int active = 1, mode = 2;
         CHECK(!driver->capture.active(driver, stream, &active) && !active);
         CHECK(!driver->capture.exchange_mode(driver, &mode) && !driver->capture.exchange_mode(driver, &mode));

@@ -131,6 +131,12 @@ static void test_pending_column(void)
     CHECK_U64(made.cells[COLUMN_PENDING_PEAK].count, ==, 3 * MIB);
     CHECK_U64(made.cells[COLUMN_GPU_WAITS].count, ==, 0);
     row_free(&made);
+    add_alloc(&bed, 3 * MIB, 2);
+    CHECK_INT(policy_parse("segments:growth=fixed,limit=4M", 0, &chosen, &why), ==, 0);
+    runner_row(&job, &bed.settings, &made, &outcome);
+    CHECK_STR(made.cells[COLUMN_STATUS].text, "ok");
+    CHECK_U64(made.cells[COLUMN_GPU_WAITS].count, ==, 1);
+    row_free(&made);
     CHECK_INT(policy_parse("raw", 0, &chosen, &why), ==, 0);
     runner_row(&job, &bed.settings, &made, &outcome);
     CHECK_MSG(made.cells[COLUMN_PENDING_PEAK].kind == CELL_NONE, "nobody can see it in cudaMalloc");

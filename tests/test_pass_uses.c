@@ -80,6 +80,20 @@ static void test_latest_use(void)
     CHECK_U64(run(&bed, "segments:growth=exact", NULL)->memory.reserved_peak_bytes, ==, 6 * MIB);
 }
 
+/* Freed on another stream, and wanted where it was allocated: that stream must come behind the free. */
+static void test_wanted_at_home(void)
+{
+    bench bed;
+    bench_open(&bed);
+    add_alloc(&bed, 2 * MIB, 1);
+    add_wait(&bed, 2, 1);
+    add_kernel(&bed, LONG_NS, 2, 0);
+    add_free(&bed, 0, 2);
+    add_alloc(&bed, 2 * MIB, 1);
+    add_kernel(&bed, 1000, 1, 1);
+    expect_ok(&bed, "freed elsewhere, wanted at home");
+}
+
 /* Freed on the stream that used it last: that one may have it at once, and needs no name. */
 static void test_freed_by_user(void)
 {
@@ -144,6 +158,7 @@ int main(void)
 {
     test_naming();
     test_latest_use();
+    test_wanted_at_home();
     test_freed_by_user();
     test_random();
     CHECK_MSG(why.exit_code == 0, "no problem is left: %s", why.text);
