@@ -91,13 +91,14 @@
        2. where a run of free blocks would do but for other streams: record events behind their frees, make
           quiet what completed events show to be, and look
        3. grow, within the limit
-       4. give idle segments back, where that makes room, and grow
+       4. give idle segments back that, as events tell, wait for no stream, where that makes room, and grow
        5. for up to config.wait_ms: rung 2, again and again
        6. make the stream wait for other streams: for those of the run that has the fewest bytes of theirs
-       7. wait for the device, if a run would do that no event tells of, or that every stream is to use
-       8. call config.pressure, and start again if it says so
+       7. rung 4 with idle segments that do: to give them back waits for the device
+       8. wait for the device, if a run of free blocks would do that the rungs before may not or cannot have
+       9. call config.pressure, and start again if it says so
      If all fail, nothing has changed, except that idle segments may have been given back, and the stream may
-     wait for others. config.streams leaves rungs 2, 5 and 6 out.
+     wait for others. streams=events leaves rung 6 out, streams=same rungs 2 and 5 too.
 
    Errors. Three kinds are kept apart. The world said no (out of memory, driver error): a result and a
    reason. The caller broke a contract (double free, foreign pointer, bad argument): a result too, in every
@@ -402,9 +403,10 @@ typedef struct gpuarena_action {
     const gpuarena_failure *failure;             /* FAIL, MISUSE; else NULL */
 } gpuarena_action;
 typedef void            gpuarena_observe_fn(gpuarena *arena, const gpuarena_action *action, void *user);
-/* A request cannot be served. Nonzero: the search is made again. If that fails too, it is called once more
-   only if something was freed, released, or the limit changed meanwhile. No lock is held, and any call is
-   allowed, but allocations, reserve and destroy on this arena, by this thread: they answer REENTRANT. */
+/* A request cannot be served. 0: it fails. Nonzero: the search is made again; if that fails too, this is
+   called once more only if something was freed, released, or the limit changed meanwhile. No lock is held,
+   and any call is allowed, but what allocates, gpuarena_reserve and gpuarena_destroy on this arena, by this
+   thread: they answer REENTRANT. It is called during captures, too: there it must not wait for the device. */
 typedef int             gpuarena_pressure_fn(gpuarena *arena, const gpuarena_failure *failure, void *user);
 typedef gpuarena_result gpuarena_visit_fn(const gpuarena_block *block, void *user);
 typedef gpuarena_result gpuarena_write_fn(const char *text, size_t bytes, void *user);  /* no final NUL */
@@ -418,9 +420,9 @@ typedef enum gpuarena_growth {                   /* AUTO: DOUBLE; each is descri
 typedef enum gpuarena_placement { GPUARENA_PLACE_GOOD } gpuarena_placement;
 typedef enum gpuarena_streams {                  /* what one stream freed is for another, before growth fails: */
     GPUARENA_STREAMS_AUTO,                       /* STEAL */
-    GPUARENA_STREAMS_SAME,                       /* not to be had */
-    GPUARENA_STREAMS_EVENTS,                     /* to be had when events show that it is quiet */
-    GPUARENA_STREAMS_STEAL                       /* and, where nothing else helps, after a wait on the GPU */
+    GPUARENA_STREAMS_SAME,                       /* to be had after a wait of the host for the device alone */
+    GPUARENA_STREAMS_EVENTS,                     /* also when events show that it is quiet */
+    GPUARENA_STREAMS_STEAL                       /* also when the stream was made to wait for the other */
 } gpuarena_streams;
 typedef enum gpuarena_limit_base {
     GPUARENA_LIMIT_BYTES,                        /* limit_bytes; 0: none but the device's own size */
@@ -441,8 +443,9 @@ typedef struct gpuarena_config {
     gpuarena_growth    growth;
     gpuarena_placement placement;                /* GOOD: see the manual, the way of one allocation */
     gpuarena_streams   streams;
-    uint32_t wait_ms;                            /* how long a request that growth cannot serve asks events
-                                                    before streams are made to wait: by driver.now_ns (0) */
+    uint32_t wait_ms;                            /* how long a request that growth cannot serve asks events,
+                                                    with the lock held, before streams are made to wait: by
+                                                    driver.now_ns (0) */
     uint64_t initial_bytes;                      /* reserved at creation, in whole granules. Not with FIXED */
     uint64_t step_bytes;                         /* DOUBLE: the first step (2 MiB); STEP: each (64 MiB) */
     uint64_t step_max_bytes;                     /* DOUBLE: the largest step (256 MiB, or step if larger) */
@@ -485,16 +488,17 @@ typedef struct gpuarena_config {
     X(misuse_count) /* calls refused for what the caller did */ \
     X(look_count) /* rung 1: allocations that only the look at all free blocks could serve */ \
     X(settle_count) /* rung 2: that other streams' completed events could */ \
-    X(grow_count) /* rungs 3 and 4, creation, reserve, captures: segments obtained */ \
+    X(grow_count) /* rungs 3, 4 and 7, creation, reserve: segments obtained */ \
     X(backoff_count) /* times the driver refused, and was asked for less */ \
-    X(release_count) /* segments given back, by rung 4, trim and lowered limits */ \
+    X(release_count) /* segments given back, by rungs 4 and 7, trim and lowered limits */ \
     X(driver_call_count) /* of driver.memory.obtain and give_back */ \
     X(driver_error_count) /* failed give_backs that no caller could be told of: in free, reset, reserve */ \
     X(remapped_page_count) /* 0 in this version */ \
-    X(wait_count) /* rungs 5 and 7: allocations that the host waited for */ \
+    X(wait_count) /* rungs 5 and 8: allocations that the host waited for */ \
     X(steal_count) /* rung 6: that their stream waits for */ \
-    X(pressure_count) /* rung 8: calls of config.pressure */ \
-    X(gpu_wait_count) /* rungs 6 and 7: times a stream was made to wait, or the device was waited for */ \
+    X(pressure_count) /* rung 9: calls of config.pressure */ \
+    X(gpu_wait_count) /* times a stream was made to wait, rung 6, or the device was waited for: rung 8, and
+                         segments given back that waited for streams */ \
     X(parked_count) /* frees whose stream is not known, or told nothing: only a wait for the device ends theirs */ \
     X(event_error_count) /* events that could not be made, recorded, asked or waited for: none counts as done */ \
     X(host_bytes) /* host memory held for bookkeeping */
@@ -587,19 +591,19 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream);
 
 /* The live block around `inside` is used on this stream, too: once it is freed, it is not reused before the
-   stream is done with what it had by then. To be called after the allocation and before the free, as often as
-   needed; the stream it is freed on needs none, and freeing with GPUARENA_ANY_STREAM says that all is done.
-   Nothing where the driver has no events. O(log segments + blocks in 2 MiB + uses of the block).
-   INVALID_ARGUMENT (GPUARENA_ANY_STREAM, GPUARENA_OWN_STREAM), FOREIGN_POINTER, WRONG_ARENA, DOUBLE_FREE
-   (free memory), HOST_MEMORY. */
+   stream is done with what it had when the block was freed. To be called after the allocation and before the
+   free, as often as needed; the stream it is freed on needs none, and freeing with GPUARENA_ANY_STREAM says
+   that all is done. Nothing where the driver has no events. O(log segments + blocks in 2 MiB + uses of the
+   block). INVALID_ARGUMENT (GPUARENA_ANY_STREAM, GPUARENA_OWN_STREAM), FOREIGN_POINTER, WRONG_ARENA,
+   DOUBLE_FREE (free memory), HOST_MEMORY. */
 GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, gpuarena_stream stream);
 
 /* Before a stream is destroyed: records an event behind its work so far, and forgets the handle, which may be
    another stream's later. Blocks allocated for it may be freed later, on another stream or
    GPUARENA_OWN_STREAM. A stream that the arena does not know: OK. INVALID_ARGUMENT (GPUARENA_ANY_STREAM,
-   GPUARENA_OWN_STREAM). CAPTURE (nothing is forgotten where the capture is into a set of this arena),
-   HOST_MEMORY, DRIVER_ERROR, NOT_SUPPORTED, DEVICE_LOST: it is forgotten, and what was freed on it waits for
-   the whole device. */
+   GPUARENA_OWN_STREAM). CAPTURE (the stream is captured; into a set of this arena: nothing is forgotten, else
+   as with what follows), HOST_MEMORY, DRIVER_ERROR, NOT_SUPPORTED, DEVICE_LOST: it is forgotten, and what was
+   freed on it waits for the whole device. */
 GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream);
 
 /* Grows until reserved is at least bytes: by one segment, or by several where the driver has no such
@@ -2225,14 +2229,14 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena
 }
 
 /* A segment is idle when nothing in it is live, or a capture set's. Blocks of several streams may lie side by
-   side. */
-static int gpuarena__range_idle(const gpuarena *arena, const gpuarena__range *range)
+   side. quiet: 1: nor does anything in it wait, so that giving it back does not, either. */
+static int gpuarena__range_idle(const gpuarena *arena, const gpuarena__range *range, int quiet)
 {
     uint32_t index;
     for (index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
         uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set;
-        if (gpuarena__node_live(node) || arena->streams.list[set].home) return 0;
+        if (gpuarena__node_live(node) || arena->streams.list[set].home || (quiet && node->set)) return 0;
     }
     return 1;
 }
@@ -2264,35 +2268,38 @@ static int gpuarena__range_release(gpuarena *arena, uint32_t at, gpuarena_stream
                                    gpuarena__obstacle *obstacle)
 {
     const gpuarena__range *range = &arena->ranges.list[at];
+    int waits;
     gpuarena_block block = gpuarena__block_describe(arena, range->first);
     block.bytes = block.resident_bytes = range->bytes;
     block.state = GPUARENA_STATE_FREE;           /* what is given back was waited for */
     if (gpuarena__is_capturing(arena, obstacle) || gpuarena__is_lost(arena, obstacle)) return 0;
+    waits = !gpuarena__range_idle(arena, range, 1);
     if (!gpuarena__driver_give_back(arena, range->address, range->bytes, stream, obstacle)) return 0;
     gpuarena__range_forget(arena, at);
+    if (waits) arena->stats.gpu_wait_count++;
     arena->stats.release_count++;
     gpuarena__tell(arena, GPUARENA_ACTION_RELEASE, &block, stream, NULL);
     return 1;
 }
 
-static uint64_t gpuarena__idle_bytes(const gpuarena *arena)
+static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
 {
     uint64_t idle = 0;
     uint32_t at;
     for (at = 0; at < arena->ranges.count; at++)
-        if (gpuarena__range_idle(arena, &arena->ranges.list[at])) idle += arena->ranges.list[at].bytes;
+        if (gpuarena__range_idle(arena, &arena->ranges.list[at], quiet)) idle += arena->ranges.list[at].bytes;
     return idle;
 }
 
 /* The idle segment that goes next, of those that this pass has not been refused: the smallest that covers
    what is over, else the largest, so that little more goes than must. UINT32_MAX: none. */
-static uint32_t gpuarena__range_to_release(const gpuarena *arena, uint64_t over)
+static uint32_t gpuarena__range_to_release(const gpuarena *arena, uint64_t over, int quiet)
 {
     uint64_t best_bytes = 0;
     uint32_t at, best = UINT32_MAX;
     for (at = 0; at < arena->ranges.count; at++) {
         const gpuarena__range *range = &arena->ranges.list[at];
-        if (range->refused == arena->release_pass || !gpuarena__range_idle(arena, range)) continue;
+        if (range->refused == arena->release_pass || !gpuarena__range_idle(arena, range, quiet)) continue;
         if (best == UINT32_MAX || (range->bytes >= over ? best_bytes < over || range->bytes < best_bytes
                                                         : range->bytes > best_bytes)) {
             best = at;
@@ -2302,15 +2309,15 @@ static uint32_t gpuarena__range_to_release(const gpuarena *arena, uint64_t over)
     return best;
 }
 
-/* Gives idle segments back until reserved is at most keep. One that the driver does not take stays, is not
-   asked for again in this pass, and the others still go. 1: done, or none is left to ask for. 0 and an
-   obstacle: it is not done for what the driver refused. */
-static int gpuarena__range_release_more(gpuarena *arena, uint64_t keep, gpuarena_stream stream,
+/* Gives idle segments back until reserved is at most keep; quiet: 1: those alone. One that the driver does
+   not take stays, is not asked for again in this pass, and the others still go. 1: done, or none is left to
+   ask for. 0 and an obstacle: it is not done for what the driver refused. */
+static int gpuarena__range_release_more(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                         gpuarena__obstacle *obstacle)
 {
     gpuarena__obstacle refusal = gpuarena__no_obstacle();
     while (arena->stats.reserved_bytes > keep) {
-        uint32_t next = gpuarena__range_to_release(arena, arena->stats.reserved_bytes - keep);
+        uint32_t next = gpuarena__range_to_release(arena, arena->stats.reserved_bytes - keep, quiet);
         if (next == UINT32_MAX) break;
         if (gpuarena__is_lost(arena, &refusal) || refusal.result == GPUARENA_CAPTURE) break;
         if (!gpuarena__range_release(arena, next, stream, &refusal))
@@ -2322,11 +2329,11 @@ static int gpuarena__range_release_more(gpuarena *arena, uint64_t keep, gpuarena
 }
 
 /* The same in a pass of its own: what was refused before is tried again. */
-static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, gpuarena_stream stream,
+static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                       gpuarena__obstacle *obstacle)
 {
     arena->release_pass++;
-    return gpuarena__range_release_more(arena, keep, stream, obstacle);
+    return gpuarena__range_release_more(arena, keep, quiet, stream, obstacle);
 }
 
 /* >>stream =============================================================================================
@@ -3094,13 +3101,13 @@ static uint32_t gpuarena__rung_grow(gpuarena *arena, const gpuarena__want *want,
 /* Idle segments back, just enough to make room, and growth by just what is needed. Where the limit
    is in the way, nothing is released unless it helps; where the driver is, there is no telling without
    trying. */
-static uint32_t gpuarena__rung_release(gpuarena *arena, const gpuarena__want *want,
-                                       gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__want *want, int quiet,
+                                      gpuarena__obstacle *obstacle)
 {
     uint64_t need = gpuarena__segment_bytes(arena, want);
     if (!need || obstacle->result != GPUARENA_OUT_OF_MEMORY) return 0;
     for (;;) {
-        uint64_t idle = gpuarena__idle_bytes(arena), room = gpuarena__room(arena), give;
+        uint64_t idle = gpuarena__idle_bytes(arena, quiet), room = gpuarena__room(arena), give;
         uint32_t index;
         if (need > room && need - room > idle) need = gpuarena__tight_bytes(want);
         give = need > room ? need - room : gpuarena__min(idle, need);
@@ -3109,11 +3116,26 @@ static uint32_t gpuarena__rung_release(gpuarena *arena, const gpuarena__want *wa
             if (!obstacle->code) gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_CAPTURE);
             return 0;
         }
-        if (!gpuarena__range_release_to(arena, arena->stats.reserved_bytes - give, want->stream, obstacle))
+        if (!gpuarena__range_release_to(arena, arena->stats.reserved_bytes - give, quiet, want->stream, obstacle))
             return 0;
         index = gpuarena__grow_for(arena, want, need, need, obstacle);
         if (index || obstacle->result != GPUARENA_OUT_OF_MEMORY) return index;
     }
+}
+
+/* Events may show that more segments wait for nothing. */
+static uint32_t gpuarena__rung_release(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+{
+    if (arena->streams.many && !arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME
+        && obstacle->result == GPUARENA_OUT_OF_MEMORY
+        && gpuarena__idle_bytes(arena, 0) > gpuarena__idle_bytes(arena, 1)) (void)gpuarena__settle(arena, 0);
+    return gpuarena__release_for(arena, want, 1, obstacle);
+}
+
+/* The same with segments that wait for streams: giving them back waits for the whole device. */
+static uint32_t gpuarena__rung_free(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+{
+    return gpuarena__release_for(arena, want, 0, obstacle);
 }
 
 /* For up to config.wait_ms by the driver's clock: as much of other streams' work may be done by then. */
@@ -3180,7 +3202,7 @@ static uint32_t gpuarena__rung_wait(gpuarena *arena, const gpuarena__want *want,
 typedef uint32_t gpuarena__rung(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle);
 static gpuarena__rung *const gpuarena__ladder[] = {
     gpuarena__rung_look, gpuarena__rung_settle, gpuarena__rung_grow, gpuarena__rung_release, gpuarena__rung_poll,
-    gpuarena__rung_steal, gpuarena__rung_wait };
+    gpuarena__rung_steal, gpuarena__rung_free, gpuarena__rung_wait };
 
 static uint32_t gpuarena__miss(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
@@ -3226,7 +3248,7 @@ GPUARENA__INLINE int gpuarena__want_make(const gpuarena *arena, const gpuarena_r
 static int gpuarena__drained(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     int released = want->flags & GPUARENA_ALLOC_TRY
-        || gpuarena__range_release_to(arena, arena->limit, want->stream, obstacle);
+        || gpuarena__range_release_to(arena, arena->limit, 0, want->stream, obstacle);
     if (released && arena->stats.reserved_bytes <= arena->limit) return 1;
     if (released) gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_OVER_LIMIT);
     if (obstacle->result == GPUARENA_CAPTURE && !obstacle->code)
@@ -3411,7 +3433,7 @@ static gpuarena_result gpuarena__fail_obstacle(gpuarena *arena, const gpuarena__
 /* By how much the limit would have to be higher for `need` more bytes, idle memory given back first. */
 static uint64_t gpuarena__missing_limit(const gpuarena *arena, uint64_t need)
 {
-    uint64_t kept = arena->stats.reserved_bytes - gpuarena__idle_bytes(arena);
+    uint64_t kept = arena->stats.reserved_bytes - gpuarena__idle_bytes(arena, 0);
     return need > UINT64_MAX - kept     ? UINT64_MAX
            : kept + need > arena->limit ? kept + need - arena->limit
                                         : 0;
@@ -4885,7 +4907,7 @@ static void gpuarena__dismantle(gpuarena *arena)
    one. */
 static int gpuarena__surrender(gpuarena *arena, gpuarena__obstacle *obstacle)
 {
-    int released = arena->lost || gpuarena__range_release_to(arena, 0, NULL, obstacle);
+    int released = arena->lost || gpuarena__range_release_to(arena, 0, 0, NULL, obstacle);
     if (arena->lost)
         while (arena->ranges.count) gpuarena__range_forget(arena, arena->ranges.count - 1);
     return released || arena->lost;
@@ -5188,7 +5210,7 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
 static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__want *want)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
-    uint64_t need = gpuarena__segment_bytes(arena, want), idle = gpuarena__idle_bytes(arena);
+    uint64_t need = gpuarena__segment_bytes(arena, want), idle = gpuarena__idle_bytes(arena, 0);
     uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes,
              headroom = arena->config.headroom_bytes;
     if (!need || want->flags & GPUARENA_ALLOC_TRY || kept > arena->limit || need > arena->limit - kept)
@@ -5253,7 +5275,7 @@ static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, 
 static void gpuarena__drain(gpuarena *arena, gpuarena_stream stream)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    if (arena->lost || gpuarena__range_release_more(arena, arena->limit, stream, &ignored)) return;
+    if (arena->lost || gpuarena__range_release_more(arena, arena->limit, 0, stream, &ignored)) return;
     arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE;
 }
 
@@ -5496,7 +5518,7 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
 static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
-    if (gpuarena__range_release_to(arena, keep_bytes, NULL, &obstacle)) return GPUARENA_OK;
+    if (gpuarena__range_release_to(arena, keep_bytes, 0, NULL, &obstacle)) return GPUARENA_OK;
     return gpuarena__fail_obstacle(arena, &obstacle, 0, NULL);
 }
 
