@@ -52,7 +52,9 @@ static const char help_lists[] =
     "-w and -p take items separated by commas, each NAME or NAME:key=value,key=value. A part whose first of\n"
     "':' and '=' is '=' continues the item on its left. Three policies:\n"
     "  -p raw,segments:growth=step,step=64M,config:limit=4G\n"
-    "A policy without a name is config:key=value,.. Paths with commas are refused.\n";
+    "A policy without a name is config:key=value,.. Paths with commas are refused. Workloads and their keys:\n"
+    "stress list workloads.\n"
+    "\n";
 
 static const char help_faults[] =
     "--faults TEXT: parts separated by ';' or ','\n"
@@ -95,6 +97,17 @@ static int help_column_list(FILE *out)
     return help_plain(out, help_columns);
 }
 
+static void help_list_policies(FILE *out)
+{
+    fputs("policies\n", out);
+    for (size_t index = 0; policy_kind_at(index); index++) {
+        const policy_kind *kind = policy_kind_at(index);
+        fprintf(out, "  %-11s %s%s\n", kind->name, kind->summary,
+                policy_kind_present(kind) ? "" : " (not in this build)");
+        if (*kind->options) fprintf(out, "  %-11s keys: %s\n", "", kind->options);
+    }
+}
+
 int help_write(FILE *out, const char *topic, problem *why)
 {
     if (!topic || !strcmp(topic, "run")) {
@@ -102,7 +115,11 @@ int help_write(FILE *out, const char *topic, problem *why)
         cli_help(out);
         return help_plain(out, help_bottom);
     }
-    if (!strcmp(topic, "lists")) return help_plain(out, help_lists);
+    if (!strcmp(topic, "lists")) {
+        fputs(help_lists, out);
+        help_list_policies(out);
+        return 0;
+    }
     if (!strcmp(topic, "faults")) return help_plain(out, help_faults);
     if (!strcmp(topic, "costs")) return help_costs(out);
     if (!strcmp(topic, "columns")) return help_column_list(out);
@@ -116,17 +133,6 @@ static void help_list_workloads(FILE *out)
         const workload_family *family = workload_family_at(index);
         fprintf(out, "  %-10s %s\n", family->name, family->summary);
         if (family->options && *family->options) fprintf(out, "  %-10s %s\n", "", family->options);
-    }
-}
-
-static void help_list_policies(FILE *out)
-{
-    fputs("policies\n", out);
-    for (size_t index = 0; policy_kind_at(index); index++) {
-        const policy_kind *kind = policy_kind_at(index);
-        fprintf(out, "  %-11s %s%s\n", kind->name, kind->summary,
-                policy_kind_present(kind) ? "" : " (not in this build)");
-        if (*kind->options) fprintf(out, "  %-11s keys: %s\n", "", kind->options);
     }
 }
 

@@ -11,9 +11,9 @@
 static const policy_kind policy_kinds[] = {
     { "raw", "cudaMalloc and cudaFree for every allocation: the baseline", "", POLICY_RAW, NULL },
     { "segments", "the arena over cudaMalloc segments, at its defaults",
-      "growth initial step step_max alignment limit headroom", POLICY_ARENA, "backing=segments" },
+      "growth initial step step_max alignment limit headroom streams wait_ms", POLICY_ARENA, "backing=segments" },
     { "config", "the arena as the keys say, at the library's defaults otherwise",
-      "backing growth placement initial step step_max alignment limit headroom", POLICY_ARENA, "" },
+      "backing growth placement initial step step_max alignment limit headroom streams wait_ms", POLICY_ARENA, "" },
     { "cub-library",
       "CUB's CachingDeviceAllocator: bin_growth 8, min_bin 3, max_bin 7, 6 MiB - 1 cached; --limit does not bind it",
       "", POLICY_RIVAL, NULL },

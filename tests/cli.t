@@ -35,6 +35,13 @@ is(join('', map { stress('list', $_)->{out} } qw(workloads policies devices)), $
 ok($list =~ /^devices\n  sim:SIZE .*\n  cuda:/m, 'list has devices, and says where there is none');
 ok(stress('version')->{out} =~ /\(simulated device; (?:CUDA \d+\.\d|no CUDA)\)$/, 'version says what CUDA it was built with');
 ok($list =~ /^  $_ /m, "list has $_") for qw(uniform train producer phases replay raw segments config);
+my ($keys) = stress(qw(run -w train -p config:nokey=1))->{err} =~ /nokey=1: no such key, expected (.+)$/m;
+is(join(' ', grep { /^(?:streams|wait_ms)$/ } split / /, $keys // ''), 'streams wait_ms', "the library tells its keys");
+for my $text (stress('list', 'policies')->{out}, stress('help', 'lists')->{out}) {
+    my %listed = $text =~ /^  (\w+) .*\n +keys: (.+)$/mg;
+    is($listed{config}, $keys, 'config lists them all, in their order');
+    is($listed{segments}, join(' ', grep { !/^(?:backing|placement)$/ } split / /, $keys // ''), 'segments all but what it is');
+}
 
 # ---- help has every option of the source's table, every exit code, every default
 my $help = stress('help')->{out};
