@@ -1,7 +1,7 @@
 /* One pass: an op stream through a policy on a freshly opened device, verified or timed.
    It is a correct program of several streams, each a stream of the device: work goes to its stream and uses its
-   blocks, waits are the device's, and right before a free a policy is told which further streams used the block
-   without a wait that orders them before it. Where the ops hold no work, each allocation gives its stream as much as
+   blocks, waits are the device's, and right before a free a policy is told which streams used the block without a
+   wait that orders them before it. Where the ops hold no work, each allocation gives its stream as much as
    an op takes, which uses the block, and a free on another stream comes after it.
    Knows nothing of rows or reports. The verifying pass reads no clock; the timing pass asks no oracle.
    Tested by tests/test_runner.c, tests/test_pass_*.c and tests/run.t. */

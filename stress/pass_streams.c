@@ -131,11 +131,9 @@ static pass_use *pass_streams_find_use(pass_streams *self, uint32_t stream, pass
 int pass_streams_use(pass_streams *self, uint32_t stream, pass_block *block, problem *why)
 {
     if (!block->ptr) return 0;
-    if (stream != block->home) {
-        pass_use *use = pass_streams_find_use(self, stream, block, why);
-        if (!use) return -1;
-        use->position = ++pass_streams_clock(self, stream)[stream];
-    }
+    pass_use *use = pass_streams_find_use(self, stream, block, why);
+    if (!use) return -1;
+    use->position = ++pass_streams_clock(self, stream)[stream];
     return device_access(self->device, self->list[stream].handle, block->ptr, block->bytes, block->owner, why);
 }
 
@@ -158,12 +156,14 @@ const pass_use *pass_streams_unordered(const pass_streams *self, uint32_t stream
 
 int pass_streams_end(pass_streams *self, uint32_t stream, pass_block *block, int at_home, problem *why)
 {
-    if (stream != block->home && !self->has_kernels && pass_streams_follow(self, stream, block->home, why)) return -1;
-    if (stream != block->home && at_home && pass_streams_follow(self, block->home, stream, why)) return -1;
+    uint32_t home = block->home;
+    if (stream != home && !self->has_kernels && pass_streams_follow(self, stream, home, why)) return -1;
+    if (stream != home && at_home && pass_streams_follow(self, home, stream, why)) return -1;
     while (block->uses) {
         uint32_t index = block->uses;
         pass_use *use = &self->uses[index];
-        if (at_home && use->stream != stream && pass_streams_follow(self, block->home, use->stream, why)) return -1;
+        int is_apart = use->stream != stream && use->stream != home;
+        if (at_home && is_apart && pass_streams_follow(self, home, use->stream, why)) return -1;
         block->uses = use->next;
         use->next = self->unused;
         self->unused = index;

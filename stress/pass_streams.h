@@ -27,7 +27,7 @@ typedef struct pass_block {                      /* zeroed: not allocated yet */
     uint64_t bytes;
     uint64_t owner;                              /* its own number, from 1 (oracle_owner) */
     uint32_t home;                               /* the stream of its allocation */
-    uint32_t uses;                               /* on other streams: the first's index, as pass_use.next */
+    uint32_t uses;                               /* one a stream: the first's index, as pass_use.next */
     int      is_live;                            /* allocated and not freed; refused ones never are */
 } pass_block;
 
@@ -55,9 +55,9 @@ int pass_streams_follow(pass_streams *self, uint32_t stream, uint32_t other, pro
 int pass_streams_use(pass_streams *self, uint32_t stream, pass_block *block, problem *why);
 /* After an allocation: its work, where the op stream has none. */
 int pass_streams_begin(pass_streams *self, const pass_block *block, problem *why);
-/* Before a free on this stream, whose program must name to the policy the streams of these uses: the latest of the
-   block on streams other than its allocation's that no wait so far orders before what is given to the stream next.
-   What the allocation's own stream did must be in order. after: the answer before, NULL at first. NULL: no more. */
+/* Before a free on this stream, whose program must name to the policy the streams of these uses: the latest of each
+   stream, the allocation's own included, that no wait so far orders before what is given to the stream next. after:
+   the answer before, NULL at first. NULL: no more. */
 const pass_use *pass_streams_unordered(const pass_streams *self, uint32_t stream, const pass_block *block,
                                        const pass_use *after);
 /* Then, still before it: what puts it in order where the op stream says nothing; the block's uses are forgotten.

@@ -56,7 +56,7 @@ void pool_close(pool *self);
 /* The results of gpuarena_alloc and gpuarena_free, for every family. `bytes` of a free: as allocated. */
 gpuarena_result pool_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stream stream);
 gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream stream);
-/* The live block is used on this stream, too, which is not its allocation's: an arena is told, by gpuarena_use. raw
+/* The live block is used on this stream, and its free will not be behind that: an arena is told, by gpuarena_use. raw
    need not know, as cudaFree waits for the device; a rival has no call for it (pool_follows). */
 gpuarena_result pool_use(pool *self, const void *ptr, gpuarena_stream stream);
 /* 1: a free is taken for one on the allocation's stream, which must have been made to wait for all other uses. */

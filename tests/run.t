@@ -42,11 +42,14 @@ my ($changed) = (csv('-w', "replay:$other", '-p', 'raw', '--no-timing'))[1];
 ok($changed->{digest} ne $raw->{digest}, 'one byte more changes the digest');
 
 # ---- streams: work and waits of a trace are followed, and what is not ordered is told
-my $racy = "gpuarena-trace 1\na 1 3000000 1\nk 1 5000000 1\nf 1 2\na 2 3000000 2\nk 2 1000 2\n";
-my $race = spew('race.trace', $racy);
-my $order = spew('order.trace', $racy =~ s/^f 1 2/w 2 1\nf 1 2/mr);
-my $found = repro('a free that nothing orders', 3, qr{/segments: verify_failed: op 3: device: .*op 3 on stream 2 uses 3000000 bytes at \S+ not ordered after op 1 on stream 1$}m,
+my $head_of_race = "gpuarena-trace 1\na 1 3000000 1\nk 1 5000000 1\n";
+my $apart = spew('apart.trace', "${head_of_race}f 1 2\na 2 3000000 2\nk 2 1000 2\n");
+my $order = spew('order.trace', "${head_of_race}w 2 1\nf 1 2\na 2 3000000 2\nk 2 1000 2\n");
+my $race = spew('race.trace', "${head_of_race}f 1\na 2 3000000 1\nk 2 1000 2\n");
+my $found = repro('a use that nothing orders', 3, qr{/segments: verify_failed: op 3: device: .*op 3 on stream 2 uses 3000000 bytes at \S+ not ordered after op 1 on stream 1$}m,
                   '-w', "replay:$race", '-p', 'segments', '--verify', 'full');
+my ($named, $told) = csv('-w', "replay:$apart", '-p', 'segments', '--verify', 'full', '--no-timing');
+is("$named->{code} $told->{status}", '0 ok', 'a free that nothing orders: the arena is told what it is not behind');
 my ($ordered, $waits, $pends) = csv('-w', "replay:$order", '-p', 'raw,segments', '--verify', 'full', '--no-timing');
 is("$ordered->{code} $waits->{status} $pends->{status}", '0 ok ok', 'with a wait it is in order');
 is($waits->{digest}, $pends->{digest}, 'and every policy has done the same');
