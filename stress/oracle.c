@@ -206,10 +206,21 @@ static int oracle_limit(oracle *self, uint64_t op, uint64_t held_peak_bytes)
                          self->settings.limit_bytes, held_peak_bytes);
 }
 
+/* What a finding says beyond the operation that the report names anyway. */
+static const char *oracle_bare(const char *finding, uint64_t op)
+{
+    char when[48], who[32];
+    size_t when_length = (size_t)snprintf(when, sizeof when, "op %" PRIu64 ": device 0: ", op);
+    size_t who_length = (size_t)snprintf(who, sizeof who, "op %" PRIu64 " on ", op);
+    if (strncmp(finding, when, when_length)) return finding;
+    finding += when_length;
+    return strncmp(finding, who, who_length) ? finding : finding + who_length;
+}
+
 static int oracle_judge(oracle *self, uint64_t op)
 {
     const char *finding = device_finding(self->settings.device, 0);
-    return finding ? oracle_report(self, op, ORACLE_NO_BLOCK, "device", "%s", finding) : 0;
+    return finding ? oracle_report(self, op, ORACLE_NO_BLOCK, "device", "%s", oracle_bare(finding, op)) : 0;
 }
 
 int oracle_check(oracle *self, uint64_t op)

@@ -56,10 +56,16 @@ static int pass_stuck(pass *run, int failed, const problem *why)
     return pass_stop(run, PASS_ERROR, message);
 }
 
+/* Of two uses in no order only the device can tell; whose task the order was it cannot, where the ops have kernels. */
 static int pass_violated(pass *run)
 {
+    char message[sizeof run->result->message];
+    const char *violation = oracle_violation(run->oracle);
     pass_status status = oracle_is_stuck(run->oracle) ? PASS_ERROR : PASS_VERIFY_FAILED;
-    return pass_stop(run, status, oracle_violation(run->oracle));
+    int may_be_workload = run->streams.has_kernels && strstr(violation, "not ordered after");
+    snprintf(message, sizeof message, "%.400s%s", violation, may_be_workload
+             ? "; the policy's mistake, or the workload's if no `w` line orders its own kernels" : "");
+    return pass_stop(run, status, message);
 }
 
 /* Neither success nor out of memory: the device's or the host's failure, or a result that no policy may give. */
