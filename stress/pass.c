@@ -56,7 +56,7 @@ static int pass_stuck(pass *run, int failed, const problem *why)
     return pass_stop(run, PASS_ERROR, message);
 }
 
-/* Of two uses in no order only the device can tell; whose task the order was it cannot, where the ops have kernels. */
+/* Where the ops have kernels, nobody can tell whose task the order of two uses was. */
 static int pass_violated(pass *run)
 {
     char message[sizeof run->result->message];

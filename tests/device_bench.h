@@ -83,7 +83,11 @@ static inline uint64_t cuda_bench_held(const cuda_bench *bed)
 
 static inline void cuda_bench_close(cuda_bench *bed)
 {
+    sim_counters counters;
     device_close(bed->opened, NULL);
+    sim_get_counters(bed->machine, 1, &counters);
+    CHECK_MSG(counters.calls[SIM_CALL_EVENT_DESTROY] >= counters.calls[SIM_CALL_EVENT_WITH_FLAGS],
+              "every event is destroyed");
     CHECK_U64(cuda_bench_held(bed), ==, 0);
     CHECK_MSG(!sim_finding(bed->machine, 0), "no finding: %s",
               sim_finding(bed->machine, 0) ? sim_finding(bed->machine, 0) : "");

@@ -9,6 +9,7 @@ static void test_table_is_filled(void)
     const gpuarena_driver *driver = &bench.driver;
     CHECK(driver->user && driver->device == 0 && driver->page_bytes == 0);
     CHECK(driver->classify && driver->code_name && driver->now_ns && driver->stream_id);
+    CHECK(driver->per_thread == (gpuarena_stream)(uintptr_t)2 && !driver->null_is_per_thread);
     CHECK(driver->memory.info && driver->memory.obtain && driver->memory.give_back);
     CHECK(!driver->vm.reserve && driver->capture.active && driver->capture.exchange_mode);
     CHECK(driver->events.create && driver->events.destroy && driver->events.record && driver->events.query

@@ -1,0 +1,117 @@
+/* A pass at its seams to device and policy: what is judged, what a policy is told at the end, and one that lies.
+   It must not know of files or the command line.
+   Run: build/tests/test_pass_seams */
+#include "../stress/pass.h"
+
+enum { SEAM_STREAMS = 8 };
+
+static struct seam {
+    int             is_unjudged, lies;           /* lies: every allocation is the first one's stream's */
+    gpuarena_stream first, forgotten[SEAM_STREAMS];
+    size_t          alloc_count, forgotten_count, gone_count;        /* gone: destroyed before */
+} seam;
+
+static device *seam_device_open(const device_config *config, problem *trouble)
+{
+    seam.is_unjudged = config->is_unjudged;
+    return device_open(config, trouble);
+}
+
+static gpuarena_result seam_pool_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
+{
+    if (!seam.alloc_count++) seam.first = stream;
+    return pool_alloc(self, ptr, bytes, seam.lies ? seam.first : stream);
+}
+
+static gpuarena_result seam_pool_forget(pool *self, gpuarena_stream stream)
+{
+    seam.gone_count += sim_stream_query(device_simulated(self->device), 0, stream) == SIM_INVALID_HANDLE;
+    if (seam.forgotten_count < SEAM_STREAMS) seam.forgotten[seam.forgotten_count++] = stream;
+    return pool_forget(self, stream);
+}
+
+#define device_open seam_device_open
+#define pool_alloc  seam_pool_alloc
+#define pool_forget seam_pool_forget
+#include "../stress/pass.c"
+#undef device_open
+#undef pool_alloc
+#undef pool_forget
+
+#include <stdlib.h>
+
+#include "pass_bench.h"
+
+static pass_result *seam_run(bench *bed, pass_timing *timing)
+{
+    memset(&seam, 0, sizeof seam);
+    return run(bed, "segments", timing);
+}
+
+static void add_blocks(bench *bed)
+{
+    bench_open(bed);
+    for (uint64_t stream = 0; stream < 4; stream++) add_alloc(bed, 3 * MIB, stream);
+    add_free(bed, 1, 1);
+}
+
+/* Judging is for a pass that looks at what is found. */
+static void test_unjudged(void)
+{
+    static const struct { verify_mode verify; int is_unjudged; } cases[] = {
+        { VERIFY_FULL, 0 }, { VERIFY_SAMPLE, 0 }, { VERIFY_OFF, 1 }
+    };
+    bench bed;
+    pass_timing timing = { calloc(1, sizeof(histogram)), calloc(1, sizeof(histogram)) };
+    add_blocks(&bed);
+    for (size_t index = 0; index < sizeof cases / sizeof cases[0]; index++) {
+        bed.settings.verify = cases[index].verify;
+        CHECK_INT(seam_run(&bed, NULL)->status, ==, PASS_OK);
+        CHECK_INT(seam.is_unjudged, ==, cases[index].is_unjudged);
+        CHECK_INT(seam_run(&bed, &timing)->status, ==, PASS_OK);
+        CHECK_MSG(seam.is_unjudged, "the timing pass asks nobody");
+    }
+    free(timing.allocs);
+    free(timing.frees);
+}
+
+/* At the end each stream is forgotten, once, while it is there still; but for the default one, which stays. */
+static void test_forgotten(void)
+{
+    bench bed;
+    add_blocks(&bed);
+    CHECK_INT(seam_run(&bed, NULL)->status, ==, PASS_OK);
+    CHECK_U64(seam.forgotten_count, ==, 3);
+    CHECK_U64(seam.gone_count, ==, 0);
+    for (size_t index = 0; index < seam.forgotten_count; index++) {
+        CHECK(seam.forgotten[index] && seam.forgotten[index] != seam.forgotten[(index + 1) % 3]);
+    }
+}
+
+/* A policy that hands one stream's memory to another is found out, by the work that the pass adds where ops have
+   none; and then it is not the workload's mistake. */
+static void test_lie(void)
+{
+    bench bed;
+    bench_open(&bed);
+    bed.settings.device.op_ns = LONG_NS;
+    add_alloc(&bed, 3 * MIB, 1);
+    add_free(&bed, 0, 1);
+    add_alloc(&bed, 3 * MIB, 2);
+    CHECK_INT(seam_run(&bed, NULL)->status, ==, PASS_OK);
+    memset(&seam, 0, sizeof seam);
+    seam.lies = 1;
+    const pass_result *result = run(&bed, "segments", NULL);
+    CHECK_INT(result->status, ==, PASS_VERIFY_FAILED);
+    CHECK_STR(result->message,
+              "op 2: device: stream 2 uses 3145728 bytes at +0x200000: not ordered after op 0 on stream 1");
+}
+
+int main(void)
+{
+    test_unjudged();
+    test_forgotten();
+    test_lie();
+    CHECK_MSG(why.exit_code == 0, "no problem is left: %s", why.text);
+    return tap_done();
+}
