@@ -59,12 +59,6 @@ static uint64_t cuda_table_now_ns(const gpuarena_driver *table)
     return self->inner.now_ns(&self->inner);
 }
 
-static int cuda_table_stream_id(const gpuarena_driver *table, gpuarena_stream stream, uint64_t *id)
-{
-    const cuda_table *self = table->user;
-    return self->inner.stream_id(&self->inner, stream, id);
-}
-
 static int cuda_table_event_create(const gpuarena_driver *table, void **event)
 {
     const cuda_table *self = table->user;
@@ -130,7 +124,6 @@ static void cuda_table_fill_events(gpuarena_driver *driver)
     driver->events.device_wait = cuda_table_device_wait;
 }
 
-/* What the inner table has not, this one has not. */
 void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)
 {
     memset(driver, 0, sizeof *driver);
@@ -143,10 +136,8 @@ void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)
     driver->memory.info = cuda_table_info;
     driver->memory.obtain = cuda_table_obtain;
     driver->memory.give_back = cuda_table_give_back;
-    if (self->inner.now_ns) driver->now_ns = cuda_table_now_ns;
-    if (self->inner.stream_id) driver->stream_id = cuda_table_stream_id;
-    if (self->inner.events.create) cuda_table_fill_events(driver);
-    if (!self->inner.capture.active) return;
+    driver->now_ns = cuda_table_now_ns;
+    cuda_table_fill_events(driver);
     driver->capture.active = cuda_table_active;
     driver->capture.exchange_mode = cuda_table_exchange_mode;
 }

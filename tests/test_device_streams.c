@@ -110,11 +110,6 @@ static void test_cuda_groups(void)
         CHECK(!driver->capture.exchange_mode(driver, &mode) && !driver->capture.exchange_mode(driver, &mode));
         CHECK_INT(mode, ==, 2);
     }
-    uint64_t id = 0, other_id = 0;
-    if (driver->stream_id) {
-        CHECK(!driver->stream_id(driver, stream, &id) && !driver->stream_id(driver, NULL, &other_id));
-        CHECK(id != other_id);
-    }
     CHECK_INT(device_stream_destroy(bed.opened, stream, &why), ==, 0);
     cuda_bench_close(&bed);
 }
