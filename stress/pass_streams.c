@@ -19,7 +19,7 @@ static int pass_streams_add(pass_streams *self, uint64_t number, problem *why)
     if (entry->state != ID_UNKNOWN) return 0;
     entry->state = ID_LIVE;
     if (self->count == PASS_MAX_STREAMS) {
-        return problem_set(why, EXIT_HARNESS, "the workload has more than %d streams", PASS_MAX_STREAMS);
+        return problem_set(why, EXIT_USAGE, "more than %d streams", PASS_MAX_STREAMS);
     }
     self->list[self->count++].number = number;
     return 0;
@@ -27,6 +27,9 @@ static int pass_streams_add(pass_streams *self, uint64_t number, problem *why)
 
 static int pass_streams_find(pass_streams *self, const op_stream *stream, problem *why)
 {
+    self->list = calloc(PASS_MAX_STREAMS, sizeof *self->list);
+    if (!self->list) return pass_streams_no_memory(why);
+    if (pass_streams_add(self, 0, why)) return -1;
     for (size_t index = 0; index < stream->op_count; index++) {
         const op *next = &stream->ops[index];
         self->has_kernels |= next->kind == OP_KERNEL;
@@ -47,9 +50,7 @@ int pass_streams_open(pass_streams *self, const op_stream *stream, device *on, u
     memset(self, 0, sizeof *self);
     self->device = on;
     self->op_ns = op_ns;
-    self->list = calloc(PASS_MAX_STREAMS, sizeof *self->list);
-    if (!self->list) return pass_streams_no_memory(why);
-    if (pass_streams_add(self, 0, why) || pass_streams_find(self, stream, why)) return -1;
+    if (pass_streams_find(self, stream, why)) return -1;
     self->clocks = calloc((size_t)self->count * self->count, sizeof *self->clocks);
     if (!self->clocks) return pass_streams_no_memory(why);
     qsort(self->list, self->count, sizeof *self->list, pass_streams_compare);
@@ -77,6 +78,16 @@ int pass_streams_close(pass_streams *self, problem *why)
     free(self->uses);
     id_map_free(&self->index_by_number);
     memset(self, 0, sizeof *self);
+    return failed;
+}
+
+int pass_streams_fit(const op_stream *stream, problem *why)
+{
+    pass_streams trial;
+    problem unheard = { 0, "" };
+    memset(&trial, 0, sizeof trial);
+    int failed = pass_streams_find(&trial, stream, why);
+    (void)pass_streams_close(&trial, &unheard);  /* none was made */
     return failed;
 }
 

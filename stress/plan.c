@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pass_streams.h"
+
 static const char *const plan_verify_names[] = { "off", "sample", "full" };
 
 const char *plan_verify_name(verify_mode mode)
@@ -102,6 +104,13 @@ static void plan_options(plan *self, const cli *asked)
     options->ops = values[CLI_OPS].given ? values[CLI_OPS].number : PLAN_QUICK_OPS;
 }
 
+static int plan_try_streams(const plan_workload *made, problem *why)
+{
+    problem trouble = { 0, "" };
+    if (!pass_streams_fit(&made->stream, &trouble)) return 0;
+    return problem_set(why, trouble.exit_code, "workload %s: %s", made->text, trouble.text);
+}
+
 static int plan_workloads(plan *self, const cli *asked, problem *why)
 {
     const cli_value *items = &asked->values[CLI_WORKLOAD];
@@ -113,6 +122,7 @@ static int plan_workloads(plan *self, const cli *asked, problem *why)
         made->text = items->items[index];
         if (workload_make(made->text, &self->options, &made->stream, why)) return -1;
         self->workload_count++;
+        if (plan_try_streams(made, why)) return -1;
     }
     return 0;
 }

@@ -206,6 +206,10 @@ refused(2, qr/empty.*empty/, 'run', '-w', 'replay:' . spew('empty', ''), '-p', '
 refused(2, qr/\Q$folder\E: /, 'run', '-w', "replay:$folder", '-p', 'raw');
 refused(2, qr/missing: /, 'run', '-w', "replay:$folder/missing", '-p', 'raw');
 
+my $crowd = spew('crowd.trace', "${head}a 1 3000 0\n" . join('', map { "k $_ 5 1\n" } 1 .. 1024));
+refused(2, qr/workload replay:\Q$crowd\E: more than 1024 streams/, 'run', '-w', "replay:$crowd", '-p', 'raw');
+is((csv('-w', 'replay:' . spew('full.trace', slurp($crowd) =~ s/k 1024 5 1\n//r), '-p', 'segments', '--no-timing'))[0]{code}, 0, 'and 1024 are served');
+
 # ---- outputs never destroy what is there: another output, the recording itself, or earlier results
 my $keep = slurp($small);
 refused(2, qr/is the recording of/, 'run', '-w', "replay:$small", '-p', 'raw', '--out', "csv=$small");

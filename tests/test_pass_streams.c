@@ -176,9 +176,12 @@ static void test_numbers(void)
     CHECK_U64(found.list[pass_streams_index(&found, UINT64_MAX - 5)].number, ==, UINT64_MAX - 5);
     CHECK(found.list[1].handle && found.list[1].handle != found.list[2].handle);
     CHECK_INT(pass_streams_close(&found, &why), ==, 0);
+    CHECK_INT(pass_streams_fit(&stream, &why), ==, 0);
     stream.op_count++;
+    CHECK_INT(pass_streams_fit(&stream, &why), ==, -1);
     CHECK_INT(pass_streams_open(&found, &stream, on, 2000, &why), ==, -1);
-    CHECK_STR(why.text, "the workload has more than 1024 streams");
+    CHECK_INT(why.exit_code, ==, EXIT_USAGE);
+    CHECK_STR(why.text, "more than 1024 streams");
     why.exit_code = 0;
     CHECK_INT(pass_streams_close(&found, &why), ==, 0);
     device_close(on, NULL);
