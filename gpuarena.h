@@ -384,10 +384,10 @@ typedef struct gpuarena_failure {
 typedef enum gpuarena_action_kind {
     GPUARENA_ACTION_ALLOC,                                   /* block: as it is */
     GPUARENA_ACTION_FREE,                                    /* block: as it was, state PENDING or FREE */
-    GPUARENA_ACTION_FREE_DONE,                               /* block: pending memory that is quiet now; it may
-                                                    be that of several frees. What its own stream had again
-                                                    before is not told of */
-    GPUARENA_ACTION_USE,                                     /* block: as it is; stream: the one it is used on */
+    GPUARENA_ACTION_FREE_DONE,                               /* block: pending memory that is quiet now; of
+                                                    several frees, perhaps. What its own stream had
+                                                    again before is not told of */
+    GPUARENA_ACTION_USE,                                     /* block: as it is; stream: which uses it */
     GPUARENA_ACTION_RESIZE,                                  /* not in this version */
     GPUARENA_ACTION_GROW, GPUARENA_ACTION_RELEASE,           /* block: the segment, whole and free */
     GPUARENA_ACTION_REMAP,                                   /* not in this version */
@@ -418,7 +418,7 @@ typedef enum gpuarena_growth {                   /* AUTO: DOUBLE; each is descri
     GPUARENA_GROWTH_DOUBLE
 } gpuarena_growth;
 typedef enum gpuarena_placement { GPUARENA_PLACE_GOOD } gpuarena_placement;
-typedef enum gpuarena_streams {                  /* what one stream freed is for another, before growth fails: */
+typedef enum gpuarena_streams {                  /* what one stream freed is for another: */
     GPUARENA_STREAMS_AUTO,                       /* STEAL */
     GPUARENA_STREAMS_SAME,                       /* to be had after a wait of the host for the device alone */
     GPUARENA_STREAMS_EVENTS,                     /* also when events show that it is quiet */
@@ -460,7 +460,7 @@ typedef struct gpuarena_config {
     void *host_user;
     gpuarena_observe_fn *observe;                /* NULL: none, at the cost of a predicted branch */
     void *observe_user;
-    gpuarena_pressure_fn *pressure;              /* called before an allocation fails for memory; NULL: none */
+    gpuarena_pressure_fn *pressure;              /* before an allocation fails for memory; NULL: none */
     void *pressure_user;
     uint32_t zero_end;
 } gpuarena_config;
@@ -499,8 +499,8 @@ typedef struct gpuarena_config {
     X(pressure_count) /* rung 9: calls of config.pressure */ \
     X(gpu_wait_count) /* times a stream was made to wait, rung 6, or the device was waited for: rung 8, and
                          segments given back that waited for streams */ \
-    X(parked_count) /* frees whose stream is not known, or told nothing: only a wait for the device ends theirs */ \
-    X(event_error_count) /* events that could not be made, recorded, asked or waited for: none counts as done */ \
+    X(parked_count) /* frees that no stream is known for, or tells of: only a wait for the device does */ \
+    X(event_error_count) /* events not to be made, recorded, asked or waited for: none counts as done */ \
     X(host_bytes) /* host memory held for bookkeeping */
 typedef struct gpuarena_stats {
 #define X(field) uint64_t field;
@@ -922,7 +922,7 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
         uint64_t requested;
         struct { uint32_t at, after; } bin;
     } use;
-    uint64_t serial;                             /* of the allocation; free: a link, for who collects blocks */
+    uint64_t serial;                             /* of the allocation; free: a link, to collect blocks by */
     uint64_t ticket;                             /* of the latest free in it, by its set; 0: waits for none */
     uint32_t set;                                /* live: of its allocation; free: of what it waits for */
     uint32_t hold;                               /* first use on another stream than the one it is freed on */
@@ -1015,7 +1015,7 @@ typedef struct gpuarena__stream {
     uint32_t ref_count;                          /* live blocks and uses of such, blocks on hold, captures */
     uint32_t home;                               /* where its blocks go; a home's is itself */
     uint32_t under;                              /* a captured stream's: the record of its ordinary work */
-    uint32_t owed;                               /* a captured stream's: live blocks that holds are kept for */
+    uint32_t owed;                               /* a captured stream's: live blocks to have holds */
     gpuarena__bins *bins;                        /* the arena's own while there is one stream */
 } gpuarena__stream;
 enum { GPUARENA__STREAM_CACHE = 64 };
@@ -1050,7 +1050,7 @@ typedef struct gpuarena__hold {
 typedef struct gpuarena__holds {                 /* entry 0 is none */
     gpuarena__hold *list;
     uint32_t count, room, unused, unused_count;
-    uint32_t owed;                               /* live blocks of capture sets: a free may need one for each */
+    uint32_t owed;                               /* live blocks of capture sets: each free may need one */
 } gpuarena__holds;
 
 struct gpuarena {
@@ -1791,7 +1791,8 @@ static void gpuarena__holds_drop(gpuarena *arena, gpuarena__node *node)
 
 /* Puts a node that was just freed on hold: it goes to a set by this ticket when its holds are let go, or,
    parked, home when the device was waited for. */
-static void gpuarena__hold_on(gpuarena *arena, gpuarena__node *node, uint32_t set, uint64_t ticket, int parked)
+static void gpuarena__hold_on(gpuarena *arena, gpuarena__node *node, uint32_t set, uint64_t ticket,
+                              int parked)
 {
     if (parked) {
         gpuarena__holds_drop(arena, node);
@@ -1876,7 +1877,7 @@ static void gpuarena__order_uses(gpuarena *arena, gpuarena__node *node, uint32_t
     uint32_t home = list[from].home, set = freed_on;
     int told = gpuarena__holds_start(arena, node, freed_on);
     uint64_t ticket;
-    if (!home && list[set].home) set = list[set].under;      /* ordinary memory: no graph has it for its own */
+    if (!home && list[set].home) set = list[set].under;      /* ordinary memory: it is no graph's own */
     if (list[set].home != home) {                /* a capture set's memory, freed outside of its captures */
         told = gpuarena__hold_spare(arena, node, set) && told;
         set = home;
@@ -2103,8 +2104,8 @@ static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, uint64_
 {
     int code, mode = gpuarena__relax(arena);
     if (gpuarena__is_lost(arena, obstacle)) return 0;
-    code = arena->driver.memory.give_back(&arena->driver, GPUARENA_MEMORY_DEVICE, gpuarena__pointer(address), bytes,
-                                          stream);
+    code = arena->driver.memory.give_back(&arena->driver, GPUARENA_MEMORY_DEVICE, gpuarena__pointer(address),
+                                          bytes, stream);
     gpuarena__unrelax(arena, mode);
     arena->stats.driver_call_count++;
     /* the process ends: it is gone already */
@@ -2372,7 +2373,8 @@ GPUARENA__INLINE uint32_t gpuarena__stream_find(gpuarena *arena, gpuarena_stream
         key = gpuarena__thread_number();
     }
     cached = &streams->cache[((uint64_t)(uintptr_t)stream + key) * 0x9E3779B97F4A7C15u >> 58];
-    if (GPUARENA__LIKELY(cached->record && cached->handle == stream && cached->key == key)) return cached->record;
+    if (GPUARENA__LIKELY(cached->record && cached->handle == stream && cached->key == key))
+        return cached->record;
     return gpuarena__stream_look(arena, cached, stream, key);
 }
 
@@ -2422,7 +2424,8 @@ static uint32_t gpuarena__event_take(gpuarena *arena, gpuarena__obstacle *obstac
     }
     events->list = (gpuarena__event *)list;
     if (!events->count) events->count = 1;       /* entry 0 is none */
-    if (!gpuarena__driver_done(arena, arena->driver.events.create(&arena->driver, &handle), obstacle)) return 0;
+    if (!gpuarena__driver_done(arena, arena->driver.events.create(&arena->driver, &handle), obstacle))
+        return 0;
     events->list[events->count].handle = handle;
     return events->count++;
 }
@@ -2454,7 +2457,7 @@ static int gpuarena__stream_record(gpuarena *arena, uint32_t set, gpuarena__obst
     if (stream->state == GPUARENA__CLOSED || stream->home || arena->lost) return 0;
     if (stream->key && stream->key != gpuarena__thread_number()) return 0;
     if (gpuarena__is_captured(arena, stream->handle, obstacle)) return 0;
-    at = again ? again : gpuarena__event_take(arena, obstacle);          /* at every free: no more than four */
+    at = again ? again : gpuarena__event_take(arena, obstacle);      /* at every free: no more than four */
     recorded = at && gpuarena__driver_done(arena, arena->driver.events.record(
                          &arena->driver, arena->events.list[at].handle, stream->handle), obstacle);
     if (!recorded) {
@@ -2475,7 +2478,8 @@ static int gpuarena__stream_record(gpuarena *arena, uint32_t set, gpuarena__obst
 /* Whether free blocks wait for a record. With one stream alone they are among the quiet ones. */
 static int gpuarena__has_blocks(const gpuarena *arena, uint32_t set)
 {
-    return arena->streams.many ? arena->streams.list[set].bins->octaves != 0 : arena->stats.pending_bytes != 0;
+    return arena->streams.many ? arena->streams.list[set].bins->octaves != 0
+                               : arena->stats.pending_bytes != 0;
 }
 
 /* Chains the free blocks of a record up to a ticket, through their serials; the first, or 0. */
@@ -2544,7 +2548,8 @@ static int gpuarena__stream_poll(gpuarena *arena, uint32_t set)
         }
         gpuarena__event_pop(arena, stream);
     }
-    return stream->quiet != before && (gpuarena__set_move(arena, set, stream->quiet, 0, 0) || stream->hold_count);
+    return stream->quiet != before
+        && (gpuarena__set_move(arena, set, stream->quiet, 0, 0) || stream->hold_count);
 }
 
 /* Lets go of the holds whose streams are done; blocks without any go where they were freed to. 1: some. */
@@ -2587,7 +2592,7 @@ static int gpuarena__settle(gpuarena *arena, uint32_t but)
             (void)gpuarena__stream_record(arena, set, &ignored);
             some |= gpuarena__stream_poll(arena, set);
         }
-        again = gpuarena__holds_settle(arena);   /* what is off hold may wait for a stream that had nothing before */
+        again = gpuarena__holds_settle(arena);   /* may add to a stream that had nothing before */
         some |= again;
     } while (again);                             /* ends: fewer blocks are on hold */
     gpuarena__unrelax(arena, mode);
@@ -2638,7 +2643,8 @@ static uint32_t gpuarena__stream_vacant(gpuarena *arena)
         return at;
     }
     if (streams->count == streams->room
-        && !gpuarena__host_double(arena, &list, sizeof *streams->list, streams->count, &streams->room)) return 0;
+        && !gpuarena__host_double(arena, &list, sizeof *streams->list, streams->count, &streams->room))
+        return 0;
     streams->list = (gpuarena__stream *)list;
     memset(&streams->list[streams->count], 0, sizeof *streams->list);
     streams->list[streams->count].state = GPUARENA__CLOSED;
@@ -2669,7 +2675,8 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
 static uint32_t gpuarena__stream_make(gpuarena *arena, gpuarena_stream stream)
 {
     int own = stream == arena->streams.own || stream == arena->streams.own_too;
-    return gpuarena__stream_add(arena, own ? arena->driver.per_thread : stream, own ? gpuarena__thread_number() : 0);
+    return gpuarena__stream_add(arena, own ? arena->driver.per_thread : stream,
+                                own ? gpuarena__thread_number() : 0);
 }
 
 /* The record of a stream, made if need be. 0: no host memory. */
@@ -2715,7 +2722,8 @@ static void gpuarena__set_close(gpuarena *arena, uint32_t home)
 static int gpuarena__capture_open(gpuarena *arena, gpuarena_stream stream, uint64_t *set)
 {
     gpuarena__streams *streams = &arena->streams;
-    uint32_t home = *set ? gpuarena__set_find(arena, *set) : 0, under = gpuarena__stream_enter(arena, stream), at;
+    uint32_t home = *set ? gpuarena__set_find(arena, *set) : 0, at;
+    uint32_t under = gpuarena__stream_enter(arena, stream);
     int is_new = !home;
     if (!under) return 0;
     streams->list[under].ref_count++;            /* so that it is nobody else's meanwhile */
@@ -2745,7 +2753,7 @@ static void gpuarena__capture_close(gpuarena *arena, uint32_t at)
 {
     gpuarena__stream *stream = &arena->streams.list[at];
     stream->state = GPUARENA__CLOSED;
-    stream->ticket++;                            /* what blocks are used for in it, until the set's captures end */
+    stream->ticket++;                            /* of what blocks are used for in it, until all end */
     arena->streams.list[stream->under].state = GPUARENA__OPEN;
     gpuarena__streams_changed(arena);
     arena->streams.captured--;
@@ -2914,9 +2922,10 @@ static uint32_t gpuarena__reach(const gpuarena *arena, const gpuarena__want *wan
     const gpuarena__stream *stream;
     uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set, takes = GPUARENA__AFTER_STREAMS, hold;
     if (gpuarena__node_live(node)) return GPUARENA__NOT_FREE;
-    if (!node->set || node->set == want->set || (want->home && node->set == want->home)) return GPUARENA__TO_HAND;
+    if (!node->set || node->set == want->set || (want->home && node->set == want->home))
+        return GPUARENA__TO_HAND;
     stream = &arena->streams.list[set];
-    if (stream->home || want->home) return GPUARENA__NOT_FREE;       /* graphs' memory; or a graph is to be made */
+    if (stream->home || want->home) return GPUARENA__NOT_FREE;   /* graphs' memory; or for a graph */
     if (node->parked || !want->set || stream->refused == arena->streams.pass) takes = GPUARENA__AFTER_DEVICE;
     for (hold = node->hold; hold; hold = arena->holds.list[hold].next) {
         stream = &arena->streams.list[arena->holds.list[hold].set];
@@ -2955,7 +2964,8 @@ static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__want *
                 rest.address += gpuarena__node_bytes(node);
                 rest.size -= gpuarena__node_bytes(node);
                 if (!gpuarena__node_serves(&rest, want->bytes, want->alignment)) break;
-                if (gpuarena__reach(arena, want, node) > GPUARENA__TO_HAND) foreign -= gpuarena__node_bytes(node);
+                if (gpuarena__reach(arena, want, node) > GPUARENA__TO_HAND)
+                    foreign -= gpuarena__node_bytes(node);
                 first = node->next;
             }
             if (!gpuarena__node_serves(&span, want->bytes, want->alignment) || foreign > best_foreign
@@ -2973,7 +2983,8 @@ static int gpuarena__wait_for(gpuarena *arena, const gpuarena__want *want, uint3
     gpuarena__stream *stream = &arena->streams.list[set];
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     int code;
-    if (set == want->set || stream->quiet == stream->ticket || stream->waited == arena->streams.pass) return 1;
+    if (set == want->set || stream->quiet == stream->ticket || stream->waited == arena->streams.pass)
+        return 1;
     stream->refused = arena->streams.pass;
     if (!gpuarena__stream_record(arena, set, &ignored) || !stream->last_event) return 0;
     code = arena->driver.events.stream_wait(&arena->driver, want->stream,
@@ -3020,7 +3031,8 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__want *want, 
         if (node->set != want->set)
             index = gpuarena__block_move(arena, index, want->set,
                                          gpuarena__reach(arena, want, node) > GPUARENA__TO_HAND ? ticket : 0);
-        if (gpuarena__node_serves(gpuarena__node_at(arena, index), want->bytes, want->alignment)) return index;
+        if (gpuarena__node_serves(gpuarena__node_at(arena, index), want->bytes, want->alignment))
+            return index;
     }
 }
 
@@ -3055,7 +3067,8 @@ static int gpuarena__may_settle(const gpuarena *arena, const gpuarena__want *wan
 }
 
 /* Other streams' completed events make their blocks quiet. */
-static uint32_t gpuarena__rung_settle(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__rung_settle(gpuarena *arena, const gpuarena__want *want,
+                                      gpuarena__obstacle *obstacle)
 {
     uint32_t index;
     (void)obstacle;
@@ -3113,10 +3126,12 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__want *wan
         give = need > room ? need - room : gpuarena__min(idle, need);
         if (!idle || give > idle) return 0;      /* ends: idle falls in every round */
         if (gpuarena__is_capturing(arena, obstacle)) {
-            if (!obstacle->code) gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_CAPTURE);
+            if (!obstacle->code)
+                gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_CAPTURE);
             return 0;
         }
-        if (!gpuarena__range_release_to(arena, arena->stats.reserved_bytes - give, quiet, want->stream, obstacle))
+        if (!gpuarena__range_release_to(arena, arena->stats.reserved_bytes - give, quiet, want->stream,
+                                        obstacle))
             return 0;
         index = gpuarena__grow_for(arena, want, need, need, obstacle);
         if (index || obstacle->result != GPUARENA_OUT_OF_MEMORY) return index;
@@ -3124,7 +3139,8 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__want *wan
 }
 
 /* Events may show that more segments wait for nothing. */
-static uint32_t gpuarena__rung_release(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__rung_release(gpuarena *arena, const gpuarena__want *want,
+                                       gpuarena__obstacle *obstacle)
 {
     if (arena->streams.many && !arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME
         && obstacle->result == GPUARENA_OUT_OF_MEMORY
@@ -3146,7 +3162,7 @@ static uint32_t gpuarena__rung_poll(gpuarena *arena, const gpuarena__want *want,
     (void)obstacle;
     if (!span || !gpuarena__may_settle(arena, want)) return 0;
     begin = now = arena->driver.now_ns(&arena->driver);
-    while (!index && now - begin < span && still < 1000 && !arena->lost) {   /* ends: even if the clock stands */
+    while (!index && now - begin < span && still < 1000 && !arena->lost) {   /* ends if the clock stands */
         if (gpuarena__settle(arena, want->set)) index = gpuarena__look(arena, want);
         before = now;
         now = arena->driver.now_ns(&arena->driver);
@@ -3157,7 +3173,8 @@ static uint32_t gpuarena__rung_poll(gpuarena *arena, const gpuarena__want *want,
 }
 
 /* The request's stream is made to wait for the frees of others. */
-static uint32_t gpuarena__rung_steal(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__rung_steal(gpuarena *arena, const gpuarena__want *want,
+                                     gpuarena__obstacle *obstacle)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     uint32_t index = 0, first;
@@ -3169,7 +3186,8 @@ static uint32_t gpuarena__rung_steal(gpuarena *arena, const gpuarena__want *want
     arena->streams.pass++;
     while (!index && !arena->lost && (first = gpuarena__run_find(arena, want, GPUARENA__AFTER_STREAMS)) != 0)
         index = gpuarena__run_take(arena, want, first);      /* ends: what cannot be waited for is marked */
-    if (index && arena->streams.list[want->set].key) (void)gpuarena__stream_record(arena, want->set, &ignored);
+    if (index && arena->streams.list[want->set].key)
+        (void)gpuarena__stream_record(arena, want->set, &ignored);
     gpuarena__unrelax(arena, mode);
     arena->stats.steal_count += index != 0;
     return index;
@@ -3201,8 +3219,8 @@ static uint32_t gpuarena__rung_wait(gpuarena *arena, const gpuarena__want *want,
 
 typedef uint32_t gpuarena__rung(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle);
 static gpuarena__rung *const gpuarena__ladder[] = {
-    gpuarena__rung_look, gpuarena__rung_settle, gpuarena__rung_grow, gpuarena__rung_release, gpuarena__rung_poll,
-    gpuarena__rung_steal, gpuarena__rung_free, gpuarena__rung_wait };
+    gpuarena__rung_look, gpuarena__rung_settle, gpuarena__rung_grow, gpuarena__rung_release,
+    gpuarena__rung_poll, gpuarena__rung_steal, gpuarena__rung_free, gpuarena__rung_wait };
 
 static uint32_t gpuarena__miss(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
@@ -3314,7 +3332,8 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
              index = gpuarena__node_at(arena, index)->next) {
             const gpuarena__node *node = gpuarena__node_at(arena, index);
             uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set;
-            run = gpuarena__node_live(node) || arena->streams.list[set].home ? 0 : run + gpuarena__node_bytes(node);
+            run = gpuarena__node_live(node) || arena->streams.list[set].home
+                ? 0 : run + gpuarena__node_bytes(node);
             largest = gpuarena__max(largest, run);
         }
     return largest;
@@ -3511,8 +3530,8 @@ static const char *gpuarena__words_of_reason(gpuarena_reason reason)
         return "$requested fit in no single free block, though enough is free: the longest is $largest_free, "
                "short by $missing; $growth, or allocate large blocks first";
     case GPUARENA_REASON_PENDING:
-        return "$requested are free, but the GPU may use them still: $pending wait for streams, and cannot be "
-               "waited for; synchronise, or allow streams=steal";
+        return "$requested are free, but the GPU may use them still: $pending wait for streams, and cannot "
+               "be waited for; synchronise, or allow streams=steal";
     case GPUARENA_REASON_CAPTURE:
         return "$requested are free or could be made so, but not while a stream is captured into a graph; "
                "allocate before the capture";
@@ -4044,8 +4063,8 @@ static const gpuarena__choice gpuarena__growths[] = {
     { "step", GPUARENA_GROWTH_STEP }, { "double", GPUARENA_GROWTH_DOUBLE }, { NULL, 0 } };
 static const gpuarena__choice gpuarena__placements[] = { { "good", GPUARENA_PLACE_GOOD }, { NULL, 0 } };
 static const gpuarena__choice gpuarena__reuses[] = {
-    { "auto", GPUARENA_STREAMS_AUTO }, { "same", GPUARENA_STREAMS_SAME }, { "events", GPUARENA_STREAMS_EVENTS },
-    { "steal", GPUARENA_STREAMS_STEAL }, { NULL, 0 } };
+    { "auto", GPUARENA_STREAMS_AUTO }, { "same", GPUARENA_STREAMS_SAME },
+    { "events", GPUARENA_STREAMS_EVENTS }, { "steal", GPUARENA_STREAMS_STEAL }, { NULL, 0 } };
 static const gpuarena__choice gpuarena__number[] = { { NULL, 0 } };      /* no choice: a plain uint32_t */
 
 typedef struct gpuarena__key {
@@ -4446,8 +4465,9 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
     if ((uint32_t)config->streams > GPUARENA_STREAMS_STEAL)
         return gpuarena__refuse(out, "streams: expected auto, same, events or steal");
     if (config->wait_ms && (!config->driver->now_ns || config->streams == GPUARENA_STREAMS_SAME))
-        return gpuarena__refuse(out, config->driver->now_ns ? "wait_ms: not with streams=same, which asks no events"
-                                                            : "wait_ms: the driver has no clock");
+        return gpuarena__refuse(out, config->driver->now_ns
+                                         ? "wait_ms: not with streams=same, which asks no events"
+                                         : "wait_ms: the driver has no clock");
     if (config->headroom_bytes > total_bytes)
         return gpuarena__refuse(out, "headroom: above the device's size");
     if (config->initial_bytes > total_bytes)
@@ -4961,7 +4981,8 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     arena->streams.ordered = arena->driver.events.create != NULL;
     arena->streams.own = arena->driver.per_thread ? arena->driver.per_thread : GPUARENA_OWN_STREAM;
     arena->streams.own_too = arena->driver.null_is_per_thread ? NULL : GPUARENA_OWN_STREAM;
-    if (gpuarena__nodes_grow(arena) && gpuarena__lookup_grow(arena) && gpuarena__streams_begin(arena)) return arena;
+    if (gpuarena__nodes_grow(arena) && gpuarena__lookup_grow(arena) && gpuarena__streams_begin(arena))
+        return arena;
     gpuarena__dismantle(arena);
     return NULL;
 }
@@ -5082,7 +5103,8 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
         return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, "arena: not a living arena");
     result = gpuarena__enter(arena);
     if (result != GPUARENA_OK) return result;
-    if (gpuarena__inside_of(arena, 1)) return gpuarena__leave(arena, gpuarena__fail_plain(arena, GPUARENA_REENTRANT));
+    if (gpuarena__inside_of(arena, 1))
+        return gpuarena__leave(arena, gpuarena__fail_plain(arena, GPUARENA_REENTRANT));
     if (arena->stats.live_count) return gpuarena__leave(arena, gpuarena__fail_in_use(arena));
     for (set = 1; set < arena->streams.count; set++)
         if (arena->streams.list[set].home)
@@ -5142,8 +5164,10 @@ static uint32_t gpuarena__allocate_again(gpuarena *arena, gpuarena__want *want, 
     uint64_t freed = UINT64_MAX, limit = 0, freed_now;
     uint32_t index = 0;
     for (;;) {
-        int memory = obstacle.result == GPUARENA_OUT_OF_MEMORY && obstacle.reason != GPUARENA_REASON_TOO_LARGE;
-        *failure = memory ? gpuarena__failure_memory(arena, want, &obstacle) : gpuarena__failure_of(arena, &obstacle);
+        int memory =
+            obstacle.result == GPUARENA_OUT_OF_MEMORY && obstacle.reason != GPUARENA_REASON_TOO_LARGE;
+        *failure = memory ? gpuarena__failure_memory(arena, want, &obstacle)
+                          : gpuarena__failure_of(arena, &obstacle);
         failure->requested_bytes = want->requested;
         freed_now = arena->stats.free_count + arena->stats.release_count;
         if (!memory || !arena->config.pressure || want->flags & GPUARENA_ALLOC_TRY
@@ -5232,8 +5256,8 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
     if (want.stream != GPUARENA_ANY_STREAM) want.set = gpuarena__stream_find(arena, want.stream);
     want.home = arena->streams.list[want.set].home;
     if (arena->stats.reserved_bytes <= arena->limit) {
-        uint32_t reach = want.flags & GPUARENA_ALLOC_TRY || want.home || gpuarena__is_capturing(arena, &obstacle)
-            ? GPUARENA__TO_HAND : GPUARENA__AFTER_DEVICE;
+        uint32_t reach = want.flags & GPUARENA_ALLOC_TRY || want.home
+                || gpuarena__is_capturing(arena, &obstacle) ? GPUARENA__TO_HAND : GPUARENA__AFTER_DEVICE;
         /* in one set of bins the only stream's free blocks are among the quiet ones */
         int apart = want.set || arena->streams.many || !arena->stats.pending_bytes;
         if (arena->lost) return GPUARENA_DEVICE_LOST;        /* a stream that was asked has told */
@@ -5281,12 +5305,14 @@ static void gpuarena__drain(gpuarena *arena, gpuarena_stream stream)
 
 /* The record of the stream that a block is freed on; 0: the GPU is done with it; HELD: it cannot be known
    when it will be, for it was allocated for every stream, or there is no host memory for a record. */
-GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__node *node, gpuarena_stream stream)
+GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__node *node,
+                                             gpuarena_stream stream)
 {
     const gpuarena__stream *own = &arena->streams.list[node->set];
     uint32_t at;
     if (!GPUARENA__LIKELY(stream != GPUARENA_ANY_STREAM && arena->streams.ordered)) return 0;
-    if (!GPUARENA__LIKELY(stream != GPUARENA_OWN_STREAM)) at = own->under && own->state ? own->under : node->set;
+    if (!GPUARENA__LIKELY(stream != GPUARENA_OWN_STREAM))
+        at = own->under && own->state ? own->under : node->set;
     else at = gpuarena__stream_enter(arena, stream);
     return GPUARENA__LIKELY(at) ? at : GPUARENA__HELD;
 }
@@ -5313,8 +5339,8 @@ GPUARENA__INLINE void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuare
         gpuarena_block block = gpuarena__block_describe(arena, index);
         gpuarena__block_give_back(arena, slot, freed_on);
         block.state = arena->stats.pending_bytes > pending ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
-        gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block, stream == GPUARENA_OWN_STREAM ? block.stream : stream,
-                       NULL);
+        gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block,
+                       stream == GPUARENA_OWN_STREAM ? block.stream : stream, NULL);
     }
     if (!GPUARENA__LIKELY(freed_on == GPUARENA__HELD || !arena->streams.list[freed_on].key))
         gpuarena__record_own(arena, freed_on);
@@ -5395,7 +5421,8 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
     record = &arena->streams.list[set];
     if (!set) return GPUARENA_OK;
     if (record->home)
-        return gpuarena__fail_detail(arena, GPUARENA_CAPTURE, "stream: captured; call gpuarena_capture_end first");
+        return gpuarena__fail_detail(arena, GPUARENA_CAPTURE,
+                                     "stream: captured; call gpuarena_capture_end first");
     if (record->ref_count) record->ticket++;     /* what live blocks are used for on it until now */
     if (arena->streams.ordered && !arena->lost) {
         mode = gpuarena__relax(arena);
@@ -5405,7 +5432,8 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
     (void)gpuarena__is_lost(arena, &obstacle);   /* before, or in one of these calls */
     record->state = GPUARENA__CLOSED;
     gpuarena__streams_changed(arena);
-    return obstacle.result == GPUARENA_OK ? GPUARENA_OK : gpuarena__fail_obstacle(arena, &obstacle, 0, stream);
+    return obstacle.result == GPUARENA_OK ? GPUARENA_OK
+                                          : gpuarena__fail_obstacle(arena, &obstacle, 0, stream);
 }
 
 GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream)
@@ -5428,7 +5456,8 @@ static gpuarena_result gpuarena__capture_begin(gpuarena *arena, gpuarena_stream 
         return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "set: 0, or one that is not released");
     if (arena->streams.list[gpuarena__stream_find(arena, stream)].home)
         return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "stream: captured already");
-    if (!arena->streams.captured && !arena->lost) (void)gpuarena__settle(arena, 0);   /* the last time for long */
+    if (!arena->streams.captured && !arena->lost)
+        (void)gpuarena__settle(arena, 0);        /* the last time for long */
     return gpuarena__capture_open(arena, stream, set) ? GPUARENA_OK
                                                       : gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY);
 }
@@ -5510,8 +5539,9 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
 {
     gpuarena_result result = gpuarena__enter(arena);
     if (result != GPUARENA_OK) return result;
-    return gpuarena__leave(arena, gpuarena__inside_of(arena, 1) ? gpuarena__fail_plain(arena, GPUARENA_REENTRANT)
-                                                                : gpuarena__reserve(arena, bytes));
+    return gpuarena__leave(arena, gpuarena__inside_of(arena, 1)
+                                      ? gpuarena__fail_plain(arena, GPUARENA_REENTRANT)
+                                      : gpuarena__reserve(arena, bytes));
 }
 
 /* Gives back down to keep; what a caller is told. */
