@@ -45,8 +45,9 @@
      >>host     host memory                          >>parse    configuration as text
      >>lock     one mutex; who is in a callback      >>registry which arenas there are, and fork
      >>nodes    the blocks' records, in chunks       >>cuda     the driver table over the CUDA runtime
-     >>bins     free blocks by size                  >>public   every public function, thin
-     >>stream   what waits for what; captures        >>end      clean-up, changes, licences
+     >>tree     free blocks in order                 >>public   every public function, thin
+     >>bins     free blocks by size                  >>end      clean-up, changes, licences
+     >>stream   what waits for what; captures
 
    >>manual =============================================================================================
 
@@ -417,7 +418,12 @@ typedef enum gpuarena_growth {                   /* AUTO: DOUBLE; each is descri
     GPUARENA_GROWTH_AUTO, GPUARENA_GROWTH_FIXED, GPUARENA_GROWTH_EXACT, GPUARENA_GROWTH_STEP,
     GPUARENA_GROWTH_DOUBLE
 } gpuarena_growth;
-typedef enum gpuarena_placement { GPUARENA_PLACE_GOOD } gpuarena_placement;
+typedef enum gpuarena_placement {                /* which of the free blocks that fit is taken: */
+    GPUARENA_PLACE_GOOD,                         /* of one size class, in constant time; of config.large_bytes
+                                                    and more, in paged ranges: the lowest */
+    GPUARENA_PLACE_BEST,                         /* the smallest, of equals the lowest: O(log free blocks) */
+    GPUARENA_PLACE_FIRST                         /* the lowest: O(log free blocks) */
+} gpuarena_placement;
 typedef enum gpuarena_streams {                  /* what one stream freed is for another: */
     GPUARENA_STREAMS_AUTO,                       /* STEAL */
     GPUARENA_STREAMS_SAME,                       /* to be had after a wait of the host for the device alone */
@@ -906,14 +912,21 @@ static void gpuarena__put_bytes(gpuarena__text *out, uint64_t bytes)
 }
 
 /* ---- the structs that the sections below work on, each with its invariants.
-   A node is one block. The nodes of a segment tile it: in address order, linked by prev and next, no two
-   free ones side by side. Metadata is host memory only.
+   A node is one block. The nodes of a range tile it: in address order, linked by prev and next, no two
+   free ones side by side, no two holes. Metadata is host memory only.
      node.size    bytes | state bits; a multiple of 256, so the low 8 bits are free
      live         use.requested is what the caller asked for; 0 < requested <= size
-     free         use.bin says where in the bins it is:
+                  KEPT         the hole behind it is its own, to grow into
+                  OWN          it has a segment to itself, which goes back when it is freed
+     free         all of it backed; use.bin says where it is:
+                  of `ordered_bytes` and more: in the tree of its bins. at, after = its children; serial =
+                               the bytes of the longest block from here down; 0: none
                   in a slot    at = class * 8 + slot
-                  OVERFLOW     at, after = neighbours in the class's list; 0 ends it                        */
-static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__STATE_BITS = 255;
+                  OVERFLOW     at, after = neighbours in the class's list; 0 ends it
+     HOLE         whole pages of addresses without memory; at, after = neighbours in the list of holes
+                  KEPT         in no list: a live block's, or such as the driver failed to unmap */
+static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE = 4, GPUARENA__KEPT = 8,
+                      GPUARENA__OWN = 16, GPUARENA__STATE_BITS = 255;
 
 typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint64_t address, size;
@@ -922,11 +935,12 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
         uint64_t requested;
         struct { uint32_t at, after; } bin;
     } use;
-    uint64_t serial;                             /* of the allocation; free: a link, to collect blocks by */
+    uint64_t serial;                             /* of the allocation; free: in a tree, see above */
     uint64_t ticket;                             /* of the latest free in it, by its set; 0: waits for none */
     uint32_t set;                                /* live: of its allocation; free: of what it waits for */
     uint32_t hold;                               /* first use on another stream than the one it is freed on */
-    uint32_t tag;                                /* live: the caller's; held: the set it goes to afterwards */
+    uint32_t tag;                                /* live: the caller's; held: the set it goes to afterwards;
+                                                    free: a link, to collect blocks by */
     uint32_t parked;                             /* held: until the whole device was waited for */
 } gpuarena__node;
 
@@ -957,6 +971,7 @@ typedef struct gpuarena__class {
     uint32_t overflow, spare;
 } gpuarena__class;
 typedef struct gpuarena__bins {
+    uint32_t root;                               /* of the tree of what is not in the classes */
     uint64_t octaves;
     uint64_t slots[GPUARENA__OCTAVES];
     gpuarena__class classes[GPUARENA__CLASSES];
@@ -975,6 +990,8 @@ typedef struct gpuarena__lookup {
 typedef struct gpuarena__range {
     uint64_t address, bytes;
     uint32_t *anchors;
+    uint64_t *pages;                             /* the driver's handles of the pages that back it, where they
+                                                    do. NULL: a segment */
     uint32_t first;                              /* the node at `address`: the lower node always stays */
     uint64_t refused;                            /* the release pass in which the driver did not take it */
     uint32_t fresh;                              /* obtained by the gpuarena_reserve under way */
@@ -983,6 +1000,21 @@ typedef struct gpuarena__ranges {                /* sorted by address, disjoint;
     gpuarena__range *list;
     uint32_t count, room;
 } gpuarena__ranges;
+
+/* What paged ranges have in common. */
+typedef struct gpuarena__run { uint64_t address, page_count; uint32_t node; } gpuarena__run;
+typedef struct gpuarena__paged {
+    uint64_t page_bytes;                         /* 0: the arena has segments alone */
+    uint64_t least_bytes;                        /* blocks below hold no whole page, or none is counted */
+    uint64_t span_bytes;                         /* of addresses, that a range has */
+    uint64_t idle_count;                         /* whole pages inside single free blocks */
+    uint64_t *spare;                             /* pages that are mapped nowhere */
+    uint32_t spare_count, spare_room;
+    uint32_t holes;                              /* their list */
+    uint32_t stuck_count;                        /* holes that the driver failed to unmap */
+    gpuarena__run *runs;                         /* scratch: idle pages, to be moved or given back */
+    uint32_t run_count, run_room;
+} gpuarena__paged;
 
 #ifndef GPUARENA_NO_THREADS
 typedef pthread_mutex_t gpuarena__mutex;
@@ -1067,6 +1099,8 @@ struct gpuarena {
     gpuarena__events events;
     gpuarena__holds holds;
     uint32_t held;                               /* list of the free blocks that wait for more than a set */
+    uint64_t ordered_bytes;                      /* free blocks of this and more are in trees */
+    gpuarena__paged paged;
     uint64_t unit;                               /* config.alignment */
     uint64_t limit;
     uint64_t growing;                            /* claimed against the limit; the driver is being asked */
@@ -1305,6 +1339,112 @@ static void gpuarena__node_drop(gpuarena *arena, uint32_t index)
     arena->nodes.unused_count++;
 }
 
+/* Bytes in front of the first aligned address in a block. UINT64_MAX: past the end of all addresses. */
+static uint64_t gpuarena__lead(const gpuarena__node *node, uint64_t alignment)
+{
+    uint64_t aligned;
+    return gpuarena__round_up(node->address, alignment, &aligned) ? aligned - node->address : UINT64_MAX;
+}
+
+static int gpuarena__node_serves(const gpuarena__node *node, uint64_t bytes, uint64_t alignment)
+{
+    uint64_t lead = gpuarena__lead(node, alignment), size = gpuarena__node_bytes(node);
+    return lead <= size && size - lead >= bytes;
+}
+
+/* >>tree ===============================================================================================
+   Free blocks in order of their addresses, or, for placement=best, of their sizes. A treap: how high in the
+   tree a block stands is for its index alone to say, so that equal calls make equal trees. O(log blocks),
+   expected. */
+
+static int gpuarena__tree_before(const gpuarena *arena, const gpuarena__node *left,
+                                 const gpuarena__node *right)
+{
+    if (arena->config.placement == GPUARENA_PLACE_BEST && left->size != right->size)
+        return left->size < right->size;
+    return left->address < right->address;
+}
+
+/* No two indices have the same. */
+static uint32_t gpuarena__tree_height(uint32_t index)
+{
+    return index * 0x9E3779B1u;
+}
+
+static void gpuarena__tree_pull(const gpuarena *arena, uint32_t at)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, at);
+    uint64_t left = gpuarena__node_at(arena, node->use.bin.at)->serial;      /* the sentinel's is 0 */
+    node->serial = gpuarena__max(node->size, gpuarena__max(left,
+                                 gpuarena__node_at(arena, node->use.bin.after)->serial));
+}
+
+/* Parts a tree into what comes before a block, and what comes after it. */
+static void gpuarena__tree_part(const gpuarena *arena, uint32_t at, const gpuarena__node *key,
+                                uint32_t *before, uint32_t *after)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, at);
+    if (!at) *before = *after = 0;
+    else if (gpuarena__tree_before(arena, node, key)) {
+        *before = at;
+        gpuarena__tree_part(arena, node->use.bin.after, key, &node->use.bin.after, after);
+    } else {
+        *after = at;
+        gpuarena__tree_part(arena, node->use.bin.at, key, before, &node->use.bin.at);
+    }
+    if (at) gpuarena__tree_pull(arena, at);
+}
+
+/* The reverse, of two trees of which all of one comes before all of the other. */
+static uint32_t gpuarena__tree_join(const gpuarena *arena, uint32_t before, uint32_t after)
+{
+    uint32_t top = gpuarena__tree_height(before) > gpuarena__tree_height(after) ? before : after;
+    gpuarena__node *node = gpuarena__node_at(arena, top);
+    if (!before || !after) return before ? before : after;
+    if (top == before) node->use.bin.after = gpuarena__tree_join(arena, node->use.bin.after, after);
+    else node->use.bin.at = gpuarena__tree_join(arena, before, node->use.bin.at);
+    gpuarena__tree_pull(arena, top);
+    return top;
+}
+
+static void gpuarena__tree_insert(const gpuarena *arena, uint32_t *root, uint32_t index)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index), *top = gpuarena__node_at(arena, *root);
+    if (!*root || gpuarena__tree_height(index) > gpuarena__tree_height(*root)) {
+        gpuarena__tree_part(arena, *root, node, &node->use.bin.at, &node->use.bin.after);
+        *root = index;
+    } else
+        gpuarena__tree_insert(arena, gpuarena__tree_before(arena, node, top) ? &top->use.bin.at
+                                                                             : &top->use.bin.after, index);
+    gpuarena__tree_pull(arena, *root);
+}
+
+static void gpuarena__tree_remove(const gpuarena *arena, uint32_t *root, uint32_t index)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena__node *top = gpuarena__node_at(arena, *root);
+    if (*root == index) {
+        *root = gpuarena__tree_join(arena, node->use.bin.at, node->use.bin.after);
+        return;
+    }
+    gpuarena__tree_remove(arena, gpuarena__tree_before(arena, node, top) ? &top->use.bin.at
+                                                                         : &top->use.bin.after, index);
+    gpuarena__tree_pull(arena, *root);
+}
+
+/* The first block that serves a request; 0: none. With no more alignment than every block has, all that are
+   long enough do, and the way is straight. */
+static uint32_t gpuarena__tree_find(const gpuarena *arena, uint32_t at, uint64_t bytes, uint64_t alignment)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, at);
+    uint32_t found;
+    if (!at || node->serial < bytes) return 0;
+    found = gpuarena__tree_find(arena, node->use.bin.at, bytes, alignment);
+    if (found) return found;
+    if (gpuarena__node_serves(node, bytes, alignment)) return at;
+    return gpuarena__tree_find(arena, node->use.bin.after, bytes, alignment);
+}
+
 /* >>bins ===============================================================================================
    Insert rounds a size down to its class, search rounds up, so that any block of a class found is large
    enough; the request's own class is looked at by digests, all 8 slots in one comparison. */
@@ -1442,21 +1582,18 @@ GPUARENA__INLINE uint32_t gpuarena__bin_search(const gpuarena__bins *bins, uint6
     return bins->classes[octave * 8 + position / 8].nodes[position % 8];
 }
 
-/* Bytes in front of the first aligned address in a block. UINT64_MAX: past the end of all addresses. */
-static uint64_t gpuarena__lead(const gpuarena__node *node, uint64_t alignment)
+/* A free block of these bins, in constant time but for the tree. */
+GPUARENA__INLINE uint32_t gpuarena__bins_search(const gpuarena *arena, const gpuarena__bins *bins,
+                                                uint64_t bytes)
 {
-    uint64_t aligned;
-    return gpuarena__round_up(node->address, alignment, &aligned) ? aligned - node->address : UINT64_MAX;
-}
-
-static int gpuarena__node_serves(const gpuarena__node *node, uint64_t bytes, uint64_t alignment)
-{
-    uint64_t lead = gpuarena__lead(node, alignment), size = gpuarena__node_bytes(node);
-    return lead <= size && size - lead >= bytes;
+    uint32_t index = gpuarena__bin_search(bins, bytes);
+    if (!GPUARENA__LIKELY(index || !bins->root))
+        index = gpuarena__tree_find(arena, bins->root, bytes, arena->unit);
+    return index;
 }
 
 /* The smallest free block that can hold the request at its alignment, the lowest among equals: looks at
-   every free block of the request's class and above, until a class has one. */
+   every free block of the request's class and above, until a class has one; then in the tree. */
 static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__bins *bins, uint64_t bytes,
                                          uint64_t alignment)
 {
@@ -1479,7 +1616,21 @@ static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__
             best_address = node->address;
         }
     }
-    return best;
+    return best ? best : gpuarena__tree_find(arena, bins->root, bytes, alignment);
+}
+
+/* The range that the address lies in; ranges.count: none. */
+static uint32_t gpuarena__range_of(const gpuarena *arena, uint64_t address)
+{
+    uint32_t low = 0, high = arena->ranges.count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (arena->ranges.list[middle].address <= address) low = middle + 1;
+        else high = middle;
+    }
+    if (low && address - arena->ranges.list[low - 1].address < arena->ranges.list[low - 1].bytes)
+        return low - 1;
+    return arena->ranges.count;
 }
 
 /* While there is one stream, what waits for it and what is quiet are in the same bins. */
@@ -1488,12 +1639,44 @@ GPUARENA__INLINE gpuarena__bins *gpuarena__bins_of(gpuarena *arena, uint32_t set
     return GPUARENA__LIKELY(!arena->streams.many) ? &arena->bins : arena->streams.list[set].bins;
 }
 
-/* Into and out of the bins of the set that a free node belongs to, or the list of what is held. */
+/* Into and out of bins, or their tree. */
+GPUARENA__INLINE void gpuarena__bins_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t index)
+{
+    if (GPUARENA__LIKELY(gpuarena__node_at(arena, index)->size < arena->ordered_bytes))
+        gpuarena__bin_insert(arena, bins, index);
+    else gpuarena__tree_insert(arena, &bins->root, index);
+}
+
+GPUARENA__INLINE void gpuarena__bins_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index)
+{
+    if (GPUARENA__LIKELY(gpuarena__node_at(arena, index)->size < arena->ordered_bytes))
+        gpuarena__bin_remove(arena, bins, index);
+    else gpuarena__tree_remove(arena, &bins->root, index);
+}
+
+static int gpuarena__bins_empty(const gpuarena__bins *bins)
+{
+    return !bins->octaves && !bins->root;
+}
+
+/* Whole pages inside a free block of a paged range: they may move. */
+static uint64_t gpuarena__whole_pages(const gpuarena *arena, const gpuarena__node *node)
+{
+    uint64_t page = arena->paged.page_bytes, end = node->address + gpuarena__node_bytes(node), begin;
+    if (!page || !arena->ranges.list[gpuarena__range_of(arena, node->address)].pages) return 0;
+    begin = gpuarena__round_down(node->address + page - 1, page);
+    end = gpuarena__round_down(end, page);
+    return begin < end ? (end - begin) / page : 0;
+}
+
+/* Into and out of where the free blocks of a set are, or the list of what is held. */
 GPUARENA__INLINE void gpuarena__set_insert(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
+    if (!GPUARENA__LIKELY(node->size < arena->paged.least_bytes))
+        arena->paged.idle_count += gpuarena__whole_pages(arena, node);
     if (GPUARENA__LIKELY(node->set != GPUARENA__HELD))
-        gpuarena__bin_insert(arena, gpuarena__bins_of(arena, node->set), index);
+        gpuarena__bins_insert(arena, gpuarena__bins_of(arena, node->set), index);
     else {
         gpuarena__overflow_insert(arena, &arena->held, index);
         node->size &= ~GPUARENA__OVERFLOW;
@@ -1503,8 +1686,10 @@ GPUARENA__INLINE void gpuarena__set_insert(gpuarena *arena, uint32_t index)
 GPUARENA__INLINE void gpuarena__set_remove(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
+    if (!GPUARENA__LIKELY(node->size < arena->paged.least_bytes))
+        arena->paged.idle_count -= gpuarena__whole_pages(arena, node);
     if (GPUARENA__LIKELY(node->set != GPUARENA__HELD))
-        gpuarena__bin_remove(arena, gpuarena__bins_of(arena, node->set), index);
+        gpuarena__bins_remove(arena, gpuarena__bins_of(arena, node->set), index);
     else gpuarena__overflow_remove(arena, &arena->held, index);
 }
 
@@ -1577,20 +1762,6 @@ GPUARENA__INLINE uint32_t gpuarena__lookup_find(const gpuarena *arena, uint64_t 
    Splitting, merging, taking, giving back. No lock, no driver, no host memory: nothing here can fail. */
 
 #define GPUARENA__PAGE_LOG2 21                   /* of addresses, for anchors */
-
-/* The range that the address lies in; ranges.count: none. */
-static uint32_t gpuarena__range_of(const gpuarena *arena, uint64_t address)
-{
-    uint32_t low = 0, high = arena->ranges.count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (arena->ranges.list[middle].address <= address) low = middle + 1;
-        else high = middle;
-    }
-    if (low && address - arena->ranges.list[low - 1].address < arena->ranges.list[low - 1].bytes)
-        return low - 1;
-    return arena->ranges.count;
-}
 
 static int gpuarena__same_page(uint64_t left, uint64_t right)
 {
@@ -1701,7 +1872,7 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
 GPUARENA__INLINE int gpuarena__may_merge(const gpuarena *arena, const gpuarena__node *left,
                                          const gpuarena__node *right)
 {
-    if (gpuarena__node_live(left) || gpuarena__node_live(right)) return 0;
+    if ((left->size | right->size) & (GPUARENA__LIVE | GPUARENA__HOLE)) return 0;
     if (left->set == GPUARENA__HELD || right->set == GPUARENA__HELD) return 0;
     return GPUARENA__LIKELY(left->set == right->set) || !arena->streams.many;
 }
@@ -2145,6 +2316,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t 
     range->address = address;
     range->bytes = bytes;
     range->anchors = anchors;
+    range->pages = NULL;
     range->first = index;
     range->fresh = 0;
     range->refused = 0;
@@ -2397,8 +2569,8 @@ static int gpuarena__streams_part(gpuarena *arena)
         for (index = arena->ranges.list[at].first; index; index = gpuarena__node_at(arena, index)->next) {
             const gpuarena__node *node = gpuarena__node_at(arena, index);
             if (gpuarena__node_live(node) || node->set != 1) continue;
-            gpuarena__bin_remove(arena, &arena->bins, index);
-            gpuarena__bin_insert(arena, bins, index);
+            gpuarena__bins_remove(arena, &arena->bins, index);
+            gpuarena__bins_insert(arena, bins, index);
         }
     arena->streams.list[1].bins = bins;
     arena->streams.many = 1;
@@ -2478,17 +2650,32 @@ static int gpuarena__stream_record(gpuarena *arena, uint32_t set, gpuarena__obst
 /* Whether free blocks wait for a record. With one stream alone they are among the quiet ones. */
 static int gpuarena__has_blocks(const gpuarena *arena, uint32_t set)
 {
-    return arena->streams.many ? arena->streams.list[set].bins->octaves != 0
+    return arena->streams.many ? !gpuarena__bins_empty(arena->streams.list[set].bins)
                                : arena->stats.pending_bytes != 0;
 }
 
-/* Chains the free blocks of a record up to a ticket, through their serials; the first, or 0. */
-static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t set, uint64_t ticket)
+/* Chains the free blocks of a tree that are of a record, up to a ticket, in front of `head`. */
+static uint32_t gpuarena__chain_tree(const gpuarena *arena, uint32_t at, uint32_t set, uint64_t ticket,
+                                     uint32_t head)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, at);
+    if (!at) return head;
+    head = gpuarena__chain_tree(arena, node->use.bin.after, set, ticket, head);
+    if (node->set == set && node->ticket <= ticket) {
+        node->tag = head;
+        head = at;
+    }
+    return gpuarena__chain_tree(arena, node->use.bin.at, set, ticket, head);
+}
+
+/* Chains the free blocks of a record, of at least `least` bytes and up to a ticket, through their tags; the
+   first, or 0. */
+static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t set, uint64_t least, uint64_t ticket)
 {
     const gpuarena__bins *bins = arena->streams.list[set].bins;
-    uint64_t octaves, slots;
-    uint32_t head = 0;
-    for (octaves = bins->octaves; octaves; octaves &= octaves - 1) {
+    uint64_t octaves = bins->octaves, slots;
+    uint32_t head = gpuarena__chain_tree(arena, bins->root, set, ticket, 0);
+    for (octaves &= ~(uint64_t)0 << gpuarena__bin_of(least).number / 8; octaves; octaves &= octaves - 1) {
         uint32_t octave = gpuarena__lowest_bit(octaves), listed = 0;
         for (slots = bins->slots[octave]; slots || listed;) {
             uint32_t at = slots ? gpuarena__lowest_bit(slots) : 0, index = listed;
@@ -2500,8 +2687,8 @@ static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t set, uint64_t ti
                 if (!slots || gpuarena__lowest_bit(slots) / 8 != at / 8) listed = held->overflow;
             } else listed = gpuarena__node_at(arena, listed)->use.bin.after;
             node = gpuarena__node_at(arena, index);
-            if (node->set != set || node->ticket > ticket) continue;
-            node->serial = head;
+            if (node->set != set || node->ticket > ticket || node->size < least) continue;
+            node->tag = head;
             head = index;
         }
     }
@@ -2521,9 +2708,9 @@ static void gpuarena__block_settle(gpuarena *arena, uint32_t index, uint32_t to,
    some. */
 static int gpuarena__set_move(gpuarena *arena, uint32_t set, uint64_t up_to, uint32_t to, uint64_t ticket)
 {
-    uint32_t head = gpuarena__chain(arena, set, up_to), index, next;
+    uint32_t head = gpuarena__chain(arena, set, GPUARENA__UNIT, up_to), index, next;
     for (index = head; index; index = next) {    /* blocks that are joined on the way were moved before */
-        next = (uint32_t)gpuarena__node_at(arena, index)->serial;
+        next = gpuarena__node_at(arena, index)->tag;
         gpuarena__block_settle(arena, index, to, ticket);
     }
     return head != 0;
@@ -2895,11 +3082,12 @@ GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, const gpuarena__w
     uint32_t index = 0;
     if (!GPUARENA__LIKELY(want->alignment - arena->unit <= GPUARENA__MAX_BYTES - want->bytes)) return 0;
     if (!GPUARENA__LIKELY(!arena->streams.many)) {
-        if (want->set) index = gpuarena__bin_search(arena->streams.list[want->set].bins, bytes);
-        if (!index && want->home) index = gpuarena__bin_search(arena->streams.list[want->home].bins, bytes);
+        if (want->set) index = gpuarena__bins_search(arena, arena->streams.list[want->set].bins, bytes);
+        if (!index && want->home)
+            index = gpuarena__bins_search(arena, arena->streams.list[want->home].bins, bytes);
         if (index) return index;
     }
-    return gpuarena__bin_search(&arena->bins, bytes);
+    return gpuarena__bins_search(arena, &arena->bins, bytes);
 }
 
 /* The same without its haste: every free block that the request may have is looked at. */
@@ -3307,9 +3495,9 @@ static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuare
 static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__bins *bins)
 {
     const gpuarena__class *held;
-    uint64_t largest = 0;
+    uint64_t largest = gpuarena__node_at(arena, bins->root)->serial;         /* the sentinel's is 0 */
     uint32_t octave, index, slot;
-    if (!bins->octaves) return 0;
+    if (largest || !bins->octaves) return largest;           /* what is in the tree is longer than all else */
     octave = gpuarena__highest_bit(bins->octaves);
     held = &bins->classes[octave * 8 + gpuarena__highest_bit(bins->slots[octave]) / 8];
     for (slot = 0; slot < 8; slot++)
@@ -3796,7 +3984,8 @@ static int gpuarena__check_free_node(const gpuarena *arena, uint32_t index, gpua
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint32_t at = node->use.bin.at;
     const gpuarena__bins *bins;
-    if (node->set == GPUARENA__HELD || node->size & GPUARENA__OVERFLOW) return 1;  /* lists: walked later */
+    if (node->set == GPUARENA__HELD || node->size & GPUARENA__OVERFLOW
+        || node->size >= arena->ordered_bytes) return 1;     /* lists and trees are walked later */
     bins = arena->streams.list[node->set].bins;
     GPUARENA__NEVER(at / 8 != gpuarena__bin_of(node->size).number,
                     "a free block is in the bin of another size", index);
@@ -3920,10 +4109,38 @@ static int gpuarena__check_overflow(const gpuarena *arena, const gpuarena__bins 
     return 1;
 }
 
+/* The tree, by depth at most that of all blocks: its order, heights, and longest blocks. */
+static int gpuarena__check_tree(const gpuarena *arena, uint32_t at, uint64_t *binned, gpuarena__text *out)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, at), *child[2];
+    uint32_t side;
+    uint64_t longest = node->size;
+    if (!at) return 1;
+    GPUARENA__NEVER(++*binned > (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2,
+                    "a tree has no end", at);
+    GPUARENA__NEVER(node->size & GPUARENA__STATE_BITS || node->size < arena->ordered_bytes,
+                    "a tree holds what it should not", at);
+    for (side = 0; side < 2; side++) {
+        uint32_t below = side ? node->use.bin.after : node->use.bin.at;
+        if (!gpuarena__check_link(arena, below, at, out)) return 0;
+        child[side] = gpuarena__node_at(arena, below);
+        if (!below) continue;
+        longest = gpuarena__max(longest, child[side]->serial);
+        GPUARENA__NEVER(gpuarena__tree_height(below) > gpuarena__tree_height(at)
+                        || gpuarena__tree_before(arena, child[side], node) == (int)side,
+                        "a tree is out of order", below);
+        if (!gpuarena__check_tree(arena, below, binned, out)) return 0;
+    }
+    GPUARENA__NEVER(longest != node->serial, "a tree's longest block is another", at);
+    return 1;
+}
+
 static int gpuarena__check_set(const gpuarena *arena, const gpuarena__bins *bins, uint64_t *binned,
                                gpuarena__text *out)
 {
     uint32_t number;
+    if (!gpuarena__check_link(arena, bins->root, 0, out)
+        || !gpuarena__check_tree(arena, bins->root, binned, out)) return 0;
     for (number = 0; number < GPUARENA__CLASSES; number++) {
         uint32_t octave = number / 8, taken = (uint32_t)(bins->slots[octave] >> (number % 8 * 8)) & 255;
         GPUARENA__NEVER((bins->octaves >> octave & 1) != (bins->slots[octave] != 0),
@@ -4061,7 +4278,9 @@ static const gpuarena__choice gpuarena__backings[] = {
 static const gpuarena__choice gpuarena__growths[] = {
     { "auto", GPUARENA_GROWTH_AUTO }, { "fixed", GPUARENA_GROWTH_FIXED }, { "exact", GPUARENA_GROWTH_EXACT },
     { "step", GPUARENA_GROWTH_STEP }, { "double", GPUARENA_GROWTH_DOUBLE }, { NULL, 0 } };
-static const gpuarena__choice gpuarena__placements[] = { { "good", GPUARENA_PLACE_GOOD }, { NULL, 0 } };
+static const gpuarena__choice gpuarena__placements[] = {
+    { "good", GPUARENA_PLACE_GOOD }, { "best", GPUARENA_PLACE_BEST }, { "first", GPUARENA_PLACE_FIRST },
+    { NULL, 0 } };
 static const gpuarena__choice gpuarena__reuses[] = {
     { "auto", GPUARENA_STREAMS_AUTO }, { "same", GPUARENA_STREAMS_SAME },
     { "events", GPUARENA_STREAMS_EVENTS }, { "steal", GPUARENA_STREAMS_STEAL }, { NULL, 0 } };
@@ -4458,7 +4677,8 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
         return gpuarena__refuse(out, "backing: expected auto or segments");
     if ((uint32_t)config->growth > GPUARENA_GROWTH_DOUBLE)
         return gpuarena__refuse(out, "growth: expected auto, fixed, exact, step or double");
-    if (config->placement != GPUARENA_PLACE_GOOD) return gpuarena__refuse(out, "placement: expected good");
+    if ((uint32_t)config->placement > GPUARENA_PLACE_FIRST)
+        return gpuarena__refuse(out, "placement: expected good, best or first");
     if (config->alignment && (!gpuarena__is_power_of_two(config->alignment)
                               || config->alignment < GPUARENA__UNIT || config->alignment > GPUARENA__GRANULE))
         return gpuarena__refuse(out, "alignment: expected a power of two from 256 to 2M");
@@ -4978,6 +5198,7 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     arena->config.driver = &arena->driver;
     arena->host_bytes = sizeof *arena;
     arena->release_pass = 1;
+    arena->paged.least_bytes = arena->ordered_bytes = UINT64_MAX;
     arena->streams.ordered = arena->driver.events.create != NULL;
     arena->streams.own = arena->driver.per_thread ? arena->driver.per_thread : GPUARENA_OWN_STREAM;
     arena->streams.own_too = arena->driver.null_is_per_thread ? NULL : GPUARENA_OWN_STREAM;
@@ -5024,6 +5245,7 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
         failure.result = GPUARENA_INVALID_CONFIG;
         return failure;
     }
+    if (arena->config.placement != GPUARENA_PLACE_GOOD) arena->ordered_bytes = 0;
     arena->unit = arena->config.alignment;
     arena->limit = arena->config.limit_bytes;
     arena->step = arena->config.step_bytes;

@@ -18,12 +18,12 @@ my $scratch = tempdir(CLEANUP => 1);
 # What is planted: a name, and pairs of a text, which must be there exactly once, and what stands there instead.
 my @planted = (
     ['a hit takes another stream\'s block without a wait',
-     q@return gpuarena__bin_search(&arena->bins, bytes);@,
+     q@return gpuarena__bins_search(arena, &arena->bins, bytes);@,
      q@for (uint32_t at = 1; want->set && at < arena->streams.count; at++) {
-           uint32_t other = gpuarena__bin_search(arena->streams.list[at].bins, bytes);
+           uint32_t other = gpuarena__bins_search(arena, arena->streams.list[at].bins, bytes);
            if (other && !arena->streams.list[at].home) return other;
        }
-       return gpuarena__bin_search(&arena->bins, bytes);@],
+       return gpuarena__bins_search(arena, &arena->bins, bytes);@],
     ['neighbours of two streams merge',
      q@return GPUARENA__LIKELY(left->set == right->set) || !arena->streams.many;@,
      q@return left->set == right->set || !arena->streams.many || (left->set && right->set
@@ -101,10 +101,11 @@ my @planted = (
      q@(void)gpuarena__set_move(arena, at, UINT64_MAX, home, 0);@,
      q@(void)gpuarena__set_move(arena, at, UINT64_MAX, 0, 0);@],
     ['what was freed on one captured stream is for all of its set',
-     q@if (!index && want->home) index = gpuarena__bin_search(arena->streams.list[want->home].bins, bytes);@,
+     q@if (!index && want->home)
+            index = gpuarena__bins_search(arena, arena->streams.list[want->home].bins, bytes);@,
      q@for (uint32_t at = 1; !index && want->home && at < arena->streams.count; at++)
            if (arena->streams.list[at].home == want->home)
-               index = gpuarena__bin_search(arena->streams.list[at].bins, bytes);@],
+               index = gpuarena__bins_search(arena, arena->streams.list[at].bins, bytes);@],
     ['what is freed outside a capture is for the set\'s next one at once',
      q@told = gpuarena__hold_spare(arena, node, set) && told;@, q@@],
     ['a released set\'s memory is quiet',
