@@ -35,7 +35,7 @@ static inline sim_bench bench_open(const sim_config *config)
 
 static inline sim_bench bench_open_sized(uint64_t capacity_bytes, const char *faults)
 {
-    sim_config config = { 0, 0, 0, NULL, NULL };
+    sim_config config = { 0, 0, 0, NULL, NULL, 0, 0 };
     config.capacity_bytes = capacity_bytes;
     config.faults = faults;
     return bench_open(&config);

@@ -20,7 +20,7 @@ typedef struct order_bench {                     /* stream 0 is the legacy one, 
 /* non_blocking: a bit a stream. */
 static inline order_bench order_open(unsigned non_blocking)
 {
-    sim_config config = { 2, MIB(256), 0, NULL, NULL };
+    sim_config config = { 2, MIB(256), 0, NULL, NULL, 0, 0 };
     order_bench made = { bench_open(&config), NULL, { NULL }, { NULL }, NULL, 0 };
     void *block = NULL;
     made.machine = made.bench.machine;

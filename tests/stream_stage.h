@@ -43,7 +43,7 @@ static inline int stage_destroy_event(const gpuarena_driver *self, void *event)
 /* A device with streams, and no arena yet. Ends the test program if it cannot be made. */
 static inline stage stage_device(void)
 {
-    sim_config config = { 0, GIB(32), 0, NULL, NULL };
+    sim_config config = { 0, GIB(32), 0, NULL, NULL, 0, 0 };
     sim_bench bench = bench_open(&config);
     stage made = { NULL, bench.driver, NULL, { NULL }, NULL, 0, 0 };
     made.machine = bench.machine;

@@ -25,7 +25,7 @@
 /* A machine that serves all calls from now on. Ends the test program if it cannot be made. */
 static inline sim *cudart_open(uint32_t devices, uint64_t capacity_bytes, const char *faults)
 {
-    sim_config config = { devices, capacity_bytes, 0, NULL, faults };
+    sim_config config = { devices, capacity_bytes, 0, NULL, faults, 0, 0 };
     problem why = { 0, "" };
     sim *machine = sim_create(&config, &why);
     if (!machine) {

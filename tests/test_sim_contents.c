@@ -59,7 +59,7 @@ static void test_given_back_memory_forgets(void)
 
 static void test_devices_have_their_own_contents(void)
 {
-    sim_config config = { 2, MIB(64), 0, NULL, NULL };
+    sim_config config = { 2, MIB(64), 0, NULL, NULL, 0, 0 };
     sim_bench bench = bench_open(&config);
     gpuarena_driver second;
     void *here, *there;

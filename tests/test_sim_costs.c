@@ -46,7 +46,7 @@ static void test_golden_costs(void)
 
 static void test_the_clock(void)
 {
-    sim_config config = { 2, 0, 0, NULL, NULL };
+    sim_config config = { 2, 0, 0, NULL, NULL, 0, 0 };
     sim_bench bench = bench_open(&config);
     gpuarena_driver again, other;
     uint64_t start_ns = sim_now_ns(bench.machine);
@@ -205,7 +205,7 @@ static void test_a_problem_is_one_line_and_the_first(void)
 static void test_costs_of_the_configuration(void)
 {
     sim_costs costs = *sim_costs_default();
-    sim_config config = { 1, 0, 0, NULL, NULL };
+    sim_config config = { 1, 0, 0, NULL, NULL, 0, 0 };
     void *ptr;
     costs.of[SIM_COST_CONTEXT].fixed_ns = 1;
     costs.of[SIM_COST_MALLOC_BLOCK].per_mib_ns = 1000;

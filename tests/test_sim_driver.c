@@ -106,13 +106,13 @@ static void expect_refused(sim_config config, const char *expected)
 
 static void test_bad_configurations(void)
 {
-    const sim_config many = { 17, 0, 0, NULL, NULL }, huge = { 1, SIM_MAX_CAPACITY + 1, 0, NULL, NULL },
-                     wide = { 1, MIB(4), MIB(4) + 1, NULL, NULL }, faulty = { 1, 0, 0, NULL, "obtain" };
-    expect_refused(many, "17, expected 1 to 16");
+    const sim_config many = { 33, 0, 0, NULL, NULL, 0, 0 }, huge = { 1, SIM_MAX_CAPACITY + 1, 0, NULL, NULL, 0, 0 },
+                     wide = { 1, MIB(4), MIB(4) + 1, NULL, NULL, 0, 0 }, faulty = { 1, 0, 0, NULL, "obtain", 0, 0 };
+    expect_refused(many, "33, expected 1 to 32");
     expect_refused(huge, "expected at most 4398046511104");
     expect_refused(wide, "expected at most the device's 4194304");
     expect_refused(faulty, "faults: part \"obtain\"");
-    sim_config most = { 16, SIM_MAX_CAPACITY, SIM_MAX_CAPACITY, NULL, NULL };
+    sim_config most = { 16, SIM_MAX_CAPACITY, SIM_MAX_CAPACITY, NULL, NULL, 0, 0 };
     sim_bench bench = bench_open(&most);
     gpuarena_driver last;
     void *ptr;
@@ -124,7 +124,7 @@ static void test_bad_configurations(void)
 
 static void test_defaults(void)
 {
-    sim_config config = { 0, 0, 0, NULL, NULL };
+    sim_config config = { 0, 0, 0, NULL, NULL, 0, 0 };
     sim_bench bench = bench_open(&config);
     void *ptr;
     CHECK_U64(bench_free_bytes(&bench.driver), ==, GIB(80));

@@ -59,7 +59,7 @@ static void test_sticky_codes(void)
         void *kept, *ptr = NULL;
         uint64_t free_bytes, total_bytes;
         snprintf(text, sizeof text, "obtain:2=%d", sticky[i]);
-        sim_config config = { 2, MIB(64), 0, NULL, text };
+        sim_config config = { 2, MIB(64), 0, NULL, text, 0, 0 };
         sim_bench bench = bench_open(&config);
         gpuarena_driver other;
         sim_driver(bench.machine, 1, &other);
@@ -94,7 +94,7 @@ static void test_above_a_size(void)
 static void test_rival(void)
 {
     static const char text[] = "rival@10=-1G;rival@5=4G,rival@5=1K/1;rival@20=100G;rival@30=-1T";
-    sim_config config = { 2, GIB(8), GIB(1), NULL, text };
+    sim_config config = { 2, GIB(8), GIB(1), NULL, text, 0, 0 };
     sim_bench bench = bench_open(&config);
     gpuarena_driver other;
     void *ptr;
@@ -126,7 +126,7 @@ static void test_rival(void)
 
 static void test_lies(void)
 {
-    sim_config config = { 2, MIB(64), 0, NULL, "null:1;misaligned:3,overlap:4;overlap:5" };
+    sim_config config = { 2, MIB(64), 0, NULL, "null:1;misaligned:3,overlap:4;overlap:5", 0, 0 };
     sim_bench bench = bench_open(&config);
     gpuarena_driver other;
     void *null = &bench, *honest, *misaligned, *overlap, *same;
@@ -202,7 +202,7 @@ static void test_campaign(void)
 
 static void expect_bad(const char *text, const char *part, const char *expected)
 {
-    sim_config config = { 2, 0, 0, NULL, NULL };
+    sim_config config = { 2, 0, 0, NULL, NULL, 0, 0 };
     problem why = { 0, "" };
     config.faults = text;
     sim *machine = sim_create(&config, &why);

@@ -18,7 +18,7 @@ static void expect_finding(sim_bench *bench, void *ptr, uint64_t bytes, uint64_t
 
 static void test_wrong_give_backs(void)
 {
-    sim_config config = { 2, MIB(64), 0, NULL, NULL };
+    sim_config config = { 2, MIB(64), 0, NULL, NULL, 0, 0 };
     sim_bench bench = bench_open(&config);
     gpuarena_driver second;
     void *first, *block, *piece, *there;

@@ -42,7 +42,7 @@ static void test_lowest_address_that_fits(void)
 
 static void test_capacity_is_exact(void)
 {
-    sim_config config = { 1, MIB(20) + KIB(1), MIB(3), NULL, NULL };
+    sim_config config = { 1, MIB(20) + KIB(1), MIB(3), NULL, NULL, 0, 0 };
     sim_bench bench = bench_open(&config);
     void *ptr = NULL, *rest = NULL, *untouched = &bench;
     CHECK_U64(bench_free_bytes(&bench.driver), ==, MIB(17) + KIB(1));
@@ -137,7 +137,7 @@ static void test_nothing_and_null(void)
 
 static void test_devices_are_apart(void)
 {
-    sim_config config = { 3, MIB(4), 0, NULL, NULL };
+    sim_config config = { 3, MIB(4), 0, NULL, NULL, 0, 0 };
     sim_bench bench = bench_open(&config);
     gpuarena_driver second;
     sim_counters counters;

@@ -4,13 +4,20 @@
 #ifndef STRESS_SIM_CALLS_H
 #define STRESS_SIM_CALLS_H
 
-/* X(NAME, in faults, the CUDA runtime's name, code of a fault that names none, cost): in faults both names mean the
+/* X(NAME, in faults, CUDA's name (the runtime's, or the driver's: cuMem..), code of a fault that names none, cost): in faults both names mean the
    kind. cost: a row of costs.h, or NONE. A call that fails costs the row's fixed part alone; how much there was to do
-   counts only where memory is obtained or given back, and then chooses the row. */
+   counts where memory is obtained or given back, and then chooses the row, and in calls of virtual memory: vmem.h. */
 #define SIM_CALLS(X) \
     X(OBTAIN,                 "obtain",    "cudaMalloc",                              2, MALLOC_BLOCK) \
     X(GIVE_BACK,              "give_back", "cudaFree",                              999, FREE_SLAB) \
     X(INFO,                   "info",      "cudaMemGetInfo",                        999, INFO) \
+    X(VM_RESERVE,             "reserve",   "cuMemAddressReserve",                     2, VM_RESERVE) \
+    X(VM_RELEASE,             "release",   "cuMemAddressFree",                      999, VM_RELEASE) \
+    X(VM_CREATE,              "create",    "cuMemCreate",                             2, VM_CREATE) \
+    X(VM_DESTROY,             "destroy",   "cuMemRelease",                          999, VM_DESTROY) \
+    X(VM_MAP,                 "map",       "cuMemMap",                                2, VM_MAP) \
+    X(VM_ACCESS,              "access",    "cuMemSetAccess",                          2, VM_ACCESS) \
+    X(VM_UNMAP,               "unmap",     "cuMemUnmap",                            999, VM_UNMAP) \
     X(MALLOC_PITCH,           NULL,        "cudaMallocPitch",                         2, MALLOC_BLOCK) \
     X(MALLOC_HOST,            NULL,        "cudaMallocHost",                          2, HOST_ALLOC) \
     X(HOST_ALLOC,             NULL,        "cudaHostAlloc",                           2, HOST_ALLOC) \

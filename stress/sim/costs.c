@@ -86,7 +86,7 @@ static int costs_read_name(costs_file *file, slice word, sim_cost_kind *kind)
             return 0;
         }
     }
-    char expected[320] = "one of";
+    char expected[512] = "one of";
     for (int i = 0; i < SIM_COST_KINDS; i++) {
         size_t length = strlen(expected);
         snprintf(expected + length, sizeof expected - length, " %s", costs_names[i]);

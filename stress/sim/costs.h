@@ -14,6 +14,13 @@
     X(FREE_SLAB,    "free_slab",         4000,   0, "cudaFree that leaves its slab in place") \
     X(FREE_BLOCK,   "free_block",       75000, 370, "cudaFree otherwise, the last piece of a slab included") \
     X(INFO,         "info",             10000,   0, "cudaMemGetInfo") \
+    X(VM_RESERVE,   "vm_reserve",       10000,   0, "cuMemAddressReserve") \
+    X(VM_RELEASE,   "vm_release",        2000,   0, "cuMemAddressFree") \
+    X(VM_CREATE,    "vm_create",        30000,   0, "cuMemCreate") \
+    X(VM_DESTROY,   "vm_destroy",       20000, 370, "cuMemRelease; per MiB: whichever call lets the memory go") \
+    X(VM_MAP,       "vm_map",            2000,   0, "cuMemMap") \
+    X(VM_ACCESS,    "vm_access",        38000,  40, "cuMemSetAccess, for each device that is named") \
+    X(VM_UNMAP,     "vm_unmap",         28000,   0, "cuMemUnmap") \
     X(HOST_ALLOC,   "host_alloc",      100000, 400000, "cudaHostAlloc, cudaMallocHost") \
     X(HOST_FREE,    "host_free",        50000, 200000, "cudaFreeHost") \
     X(GET_DEVICE,   "get_device",         100,   0, "cudaGetDevice") \

@@ -11,7 +11,7 @@
 #include "../problem.h"
 #include "calls.h"
 
-enum { SIM_MAX_DEVICES = 16 };
+enum { SIM_MAX_DEVICES = 32 };
 #define SIM_GRANULE          ((uint64_t)2 << 20) /* physical memory comes in granules of 2 MiB */
 #define SIM_DEFAULT_CAPACITY ((uint64_t)80 << 30)
 #define SIM_MAX_CAPACITY     ((uint64_t)4 << 40)
@@ -34,12 +34,16 @@ typedef struct sim_config {                      /* zero: default */
     uint64_t context_bytes;                      /* held by the context from the start, outside all arenas; 0: none */
     const sim_costs *costs;                      /* NULL: the default table */
     const char *faults;                          /* NULL: none; grammar: faults.h */
+    uint32_t without_vm;                         /* 1: devices without virtual memory: no group vm, page_bytes 0 */
+    uint32_t most_mappings;                      /* live ones of each device; 0: 523,000 */
 } sim_config;
 
 typedef struct sim_counters {                    /* of one device, since creation or sim_reset_counters */
     uint64_t calls[SIM_CALL_KINDS];              /* refused and failed ones included */
     uint64_t vns[SIM_CALL_KINDS];                /* host time spent in them */
-    uint64_t held_bytes, held_peak_bytes;        /* physical memory behind obtains: whole granules, slabs */
+    uint64_t held_bytes, held_peak_bytes;        /* physical memory: whole granules, slabs, handles of vm */
+    uint64_t handle_count, mapping_count;        /* of vm, live now: created and still somewhere, or mapped */
+    uint64_t reserved_address_bytes;             /* by vm */
     uint64_t rival_bytes;                        /* taken by the other process */
     uint64_t findings;                           /* what the judge reported: sim_finding */
     uint64_t lies_held;                          /* ranges of lying answers (faults.h) that were not given back yet */
@@ -50,8 +54,8 @@ typedef struct sim_counters {                    /* of one device, since creatio
 sim *sim_create(const sim_config *config, problem *why);
 void sim_destroy(sim *machine);
 
-/* Fills a table that reaches one device: user, device, classify, code_name, now_ns and the memory group; the rest is
-   zero. The first table of a device creates its context and charges the clock for it, but no call's counter. The sim
+/* Fills a table that reaches one device: user, device, page_bytes, classify, code_name, now_ns, stream_id, per_thread
+   and all groups; the rest is zero. The first table of a device creates its context and charges the clock for it, but no call's counter. The sim
    must outlive the table. A device that does not exist: all zero.
      obtain     requests below 2 MiB share slabs of 2 MiB, 256 B aligned; others are rounded up to whole granules,
                 2 MiB aligned. Lowest addresses that fit. SIM_OUT_OF_MEMORY if free physical memory does not suffice.
@@ -62,6 +66,7 @@ void sim_destroy(sim *machine);
      info       free = capacity - context - held - rival.
      events     cudaEventCreateWithFlags (without timing), and so on; a query of one that is not complete answers
                 SIM_NOT_READY. While streams capture, what CUDA prohibits then answers SIM_CAPTURE_* codes
+     vm         cuMemAddressReserve and so on, in pages of SIM_GRANULE: what each does and refuses is told in vmem.h
      capture    cudaStreamIsCapturing (1 for an invalid capture, too), cudaThreadExchangeStreamCaptureMode
      stream_id  cudaStreamGetId
    A call that fails costs a fixed part alone: obtain malloc_block's, give_back free_slab's, info its own. */

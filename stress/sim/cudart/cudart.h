@@ -3,7 +3,7 @@
    Tested by tests/test_cudart*.c.
 
    GPUARENA_SIM = part {"," part}, read at the first call of the process:
-     device=SIZE[*COUNT]   physical memory of each device, and how many there are, 0 to 16; default 80G*1. With 0
+     device=SIZE[*COUNT]   physical memory of each device, and how many there are, 0 to 32; default 80G*1. With 0
                            every call answers cudaErrorNoDevice
      context=SIZE          held by each device's context; default 0
      fail=FAULTS           faults.h, its parts separated by ";". An operation (`rival@OP`) is a call of the runtime

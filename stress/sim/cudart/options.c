@@ -66,7 +66,7 @@ static int options_read_work(options *self, slice value, problem *why)
 }
 
 static const options_key options_keys[] = {
-    { "device",  "SIZE[*COUNT] up to 4T, such as 24G*2, COUNT from 0 to 16", options_read_device },
+    { "device",  "SIZE[*COUNT] up to 4T, such as 24G*2, COUNT from 0 to 32", options_read_device },
     { "context", "SIZE, such as 500M", options_read_context },
     { "fail",    "faults such as cudaMalloc:3=2;any:90+=719, separated by semicolons", options_read_faults },
     { "costs",   "the name of a file, without commas", options_read_costs },
