@@ -16,7 +16,7 @@ static void test_block_equals_a_shadow(void)
     enum { ROUNDS = 400 };
     uint64_t offset, state = 3, wrong = 0;
     devmem_work work;
-    devmem_init(&memory, GIB(1), 0);
+    devmem_init(&memory, 0, GIB(1), 0, GIB(8192), GIB(8192));
     CHECK_INT(devmem_obtain(&memory, SPACE, &offset, &work), ==, DEVMEM_OK);
     memset(shadow, POISON, sizeof shadow);
     for (int round = 0; round < ROUNDS; round++) {
@@ -62,7 +62,7 @@ static void test_writes_forget_patterns(void)
 {
     uint64_t offset, bad_offset;
     devmem_work work;
-    devmem_init(&memory, GIB(1), 0);
+    devmem_init(&memory, 0, GIB(1), 0, GIB(8192), GIB(8192));
     devmem_obtain(&memory, MIB(6), &offset, &work);
     CHECK_INT(devmem_fill(&memory, offset, MIB(6), 77), ==, 0);
     CHECK_INT(devmem_write(&memory, offset + MIB(2) - 1, 2, "ab"), ==, 0);
@@ -84,7 +84,7 @@ static void test_every_length(void)
 {
     uint64_t offset, wrong = 0;
     devmem_work work;
-    devmem_init(&memory, GIB(1), 0);
+    devmem_init(&memory, 0, GIB(1), 0, GIB(8192), GIB(8192));
     CHECK_INT(devmem_obtain(&memory, MIB(2), &offset, &work), ==, DEVMEM_OK);
     for (uint64_t bytes = 1; bytes < 40; bytes++) {
         for (uint64_t at = 0; at < 9; at++) {
@@ -105,7 +105,7 @@ static void test_even_granules_take_no_host_memory(void)
 {
     uint64_t offset;
     devmem_work work;
-    devmem_init(&memory, GIB(4096), 0);
+    devmem_init(&memory, 0, GIB(4096), 0, GIB(8192), GIB(8192));
     CHECK_INT(devmem_obtain(&memory, GIB(512), &offset, &work), ==, DEVMEM_OK);
     CHECK_INT(devmem_set(&memory, offset, GIB(512), 0), ==, 0);
     CHECK_INT(devmem_copy(&memory, offset, &memory, offset + GIB(256), GIB(256)), ==, 0);

@@ -7,11 +7,13 @@ static void test_table_is_filled(void)
 {
     sim_bench bench = bench_open_sized(MIB(64), NULL);
     const gpuarena_driver *driver = &bench.driver;
-    CHECK(driver->user && driver->device == 0 && driver->page_bytes == 0);
+    CHECK(driver->user && driver->device == 0 && driver->page_bytes == SIM_GRANULE && driver->peers == 0);
     CHECK(driver->classify && driver->code_name && driver->now_ns && driver->stream_id);
     CHECK(driver->per_thread == (gpuarena_stream)(uintptr_t)2 && !driver->null_is_per_thread);
     CHECK(driver->memory.info && driver->memory.obtain && driver->memory.give_back);
-    CHECK(!driver->vm.reserve && driver->capture.active && driver->capture.exchange_mode);
+    CHECK(driver->vm.reserve && driver->vm.release && driver->vm.create && driver->vm.destroy && driver->vm.map
+          && driver->vm.access && driver->vm.unmap);
+    CHECK(driver->capture.active && driver->capture.exchange_mode);
     CHECK(driver->events.create && driver->events.destroy && driver->events.record && driver->events.query
           && driver->events.host_wait && driver->events.stream_wait && driver->events.device_wait);
     gpuarena_driver none;
@@ -20,6 +22,17 @@ static void test_table_is_filled(void)
     CHECK_MSG(!none.memory.obtain && !none.user, "the table of a device that does not exist is empty");
     sim_driver(bench.machine, -1, &none);
     CHECK(!none.memory.obtain && !none.user);
+    bench_close(&bench);
+}
+
+static void test_a_device_without_virtual_memory(void)
+{
+    sim_config config = { 0, 0, 0, NULL, NULL, 1, 0 };
+    sim_bench bench = bench_open(&config);
+    const gpuarena_driver *driver = &bench.driver;
+    CHECK(driver->page_bytes == 0 && driver->memory.obtain && driver->capture.active);
+    CHECK(!driver->vm.reserve && !driver->vm.release && !driver->vm.create && !driver->vm.destroy && !driver->vm.map
+          && !driver->vm.access && !driver->vm.unmap);
     bench_close(&bench);
 }
 
@@ -106,6 +119,8 @@ static void expect_refused(sim_config config, const char *expected)
 
 static void test_bad_configurations(void)
 {
+    const sim_config crowd = { 32, SIM_MAX_CAPACITY, 0, NULL, NULL, 0, 0 };
+    expect_refused(crowd, "32 simulated devices of 4398046511104 bytes, expected at most 82463372083200 in all");
     const sim_config many = { 33, 0, 0, NULL, NULL, 0, 0 }, huge = { 1, SIM_MAX_CAPACITY + 1, 0, NULL, NULL, 0, 0 },
                      wide = { 1, MIB(4), MIB(4) + 1, NULL, NULL, 0, 0 }, faulty = { 1, 0, 0, NULL, "obtain", 0, 0 };
     expect_refused(many, "33, expected 1 to 32");
@@ -156,6 +171,7 @@ static void test_deterministic(void)
 int main(void)
 {
     test_table_is_filled();
+    test_a_device_without_virtual_memory();
     test_codes();
     test_arguments();
     test_counters_reset();

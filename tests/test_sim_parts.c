@@ -26,7 +26,7 @@ static void test_addresses_equal_an_array(void)
     static int used[SPACE];
     addresses space;
     uint64_t state = 2, wrong = 0, refused = 0;
-    addresses_init(&space, SPACE * SIM_GRANULE);
+    addresses_init(&space, SIM_GRANULE, SPACE * SIM_GRANULE);
     memset(used, 0, sizeof used);
     used[0] = -1;
     for (int round = 0; round < ROUNDS; round++) {

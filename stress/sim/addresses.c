@@ -81,12 +81,12 @@ static void addresses_set_last_gap(address_range *root, uint64_t end)
     addresses_refresh(root);
 }
 
-void addresses_init(addresses *space, uint64_t space_bytes)
+void addresses_init(addresses *space, uint64_t from, uint64_t space_bytes)
 {
     memset(space, 0, sizeof *space);
     space->space_bytes = space_bytes;
-    space->origin.bytes = SIM_GRANULE;
-    space->origin.gap_bytes = space_bytes - SIM_GRANULE;
+    space->origin.bytes = from;
+    space->origin.gap_bytes = space_bytes - from;
     addresses_refresh(&space->origin);
     space->root = &space->origin;
 }

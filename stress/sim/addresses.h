@@ -13,7 +13,8 @@ typedef struct address_range address_range;
 struct address_range {
     uint64_t offset, bytes;                      /* whole granules; set before addresses_insert, then fixed */
     uint64_t requested_bytes;                    /* of a block; a slab's are in its pieces */
-    slab    *slab;                               /* NULL: a block */
+    slab    *slab;                               /* NULL: a block, or reserved addresses */
+    uint64_t mapping_count;                      /* of reserved addresses: mappings that lie there */
     uint64_t gap_bytes, gap_max_bytes;
     uint64_t hole_bytes, hole_max_bytes;         /* hole: what may still be placed inside, see addresses_set_hole */
     uint64_t rank;                               /* heap order: a hash of the offset, so that shapes repeat */
@@ -23,12 +24,14 @@ struct address_range {
 typedef struct addresses {
     uint64_t space_bytes;
     address_range *root;
-    address_range origin;                        /* the first granule, never handed out: offset 0 is no address */
+    address_range origin;                        /* what is never handed out: the first granule, so that offset 0 is
+                                                    no address, or all that another space has */
 } addresses;
 
 #define ADDRESSES_NONE UINT64_MAX
 
-void addresses_init(addresses *space, uint64_t space_bytes);     /* *space must not move afterwards */
+/* *space must not move afterwards. from: the first offset that may be handed out; whole granules, at least one. */
+void addresses_init(addresses *space, uint64_t from, uint64_t space_bytes);
 
 /* All O(log ranges). */
 uint64_t       addresses_lowest_gap(const addresses *space, uint64_t bytes);     /* its offset, or ADDRESSES_NONE */

@@ -6,10 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-void devmem_init(devmem *memory, uint64_t capacity_bytes, uint64_t context_bytes)
+void devmem_init(devmem *memory, int device, uint64_t capacity_bytes, uint64_t context_bytes, uint64_t obtain_end,
+                 uint64_t address_end)
 {
     memset(memory, 0, sizeof *memory);
-    addresses_init(&memory->addresses, MAPPING_SPACE);
+    memory->device = device;
+    addresses_init(&memory->addresses, SIM_GRANULE, obtain_end);
+    vspace_init(&memory->virtual, obtain_end, address_end);
     memory->capacity_bytes = capacity_bytes;
     memory->context_bytes = context_bytes;
     memory->high_offset = SIM_GRANULE;
@@ -28,6 +31,12 @@ void devmem_destroy(devmem *memory)
     while ((range = addresses_lowest(&memory->addresses)) != NULL) {
         devmem_destroy_range(memory, range);
     }
+    while (memory->pages) {
+        vspace_page *page = memory->pages;
+        memory->pages = page->next;
+        free(page);
+    }
+    vspace_destroy(&memory->virtual);
     mapping_destroy(&memory->mapping);
     granules_destroy(&memory->granules);
 }
@@ -37,11 +46,25 @@ uint64_t devmem_free_bytes(const devmem *memory)
     return memory->capacity_bytes - memory->context_bytes - memory->held_bytes - memory->rival_bytes;
 }
 
+/* 1: there is physical memory for so many bytes in whole granules. */
+static int devmem_has_room(const devmem *memory, uint64_t bytes)
+{
+    uint64_t free_bytes = devmem_free_bytes(memory);
+    return bytes <= free_bytes && free_bytes - bytes >= (SIM_GRANULE - bytes % SIM_GRANULE) % SIM_GRANULE;
+}
+
+static void devmem_hold(devmem *memory, uint64_t bytes)
+{
+    memory->held_bytes += bytes;
+    if (memory->held_bytes > memory->held_peak_bytes) {
+        memory->held_peak_bytes = memory->held_bytes;
+    }
+}
+
 /* A range of whole granules with physical memory behind all of them. */
 static devmem_result devmem_add_range(devmem *memory, uint64_t bytes, address_range **added)
 {
-    uint64_t free_bytes = devmem_free_bytes(memory);
-    if (bytes > free_bytes || free_bytes - bytes < (SIM_GRANULE - bytes % SIM_GRANULE) % SIM_GRANULE) {
+    if (!devmem_has_room(memory, bytes)) {
         return DEVMEM_FULL;
     }
     uint64_t whole = (bytes + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE;
@@ -61,10 +84,7 @@ static devmem_result devmem_add_range(devmem *memory, uint64_t bytes, address_ra
     for (uint64_t at = offset; at < offset + whole; at += SIM_GRANULE) {
         mapping_set(&memory->mapping, at, granules_take(&memory->granules));
     }
-    memory->held_bytes += whole;
-    if (memory->held_bytes > memory->held_peak_bytes) {
-        memory->held_peak_bytes = memory->held_bytes;
-    }
+    devmem_hold(memory, whole);
     if (offset + whole > memory->high_offset) {
         memory->high_offset = offset + whole;
     }
@@ -147,7 +167,14 @@ devmem_part devmem_first_part(const devmem *memory, uint64_t offset, uint64_t en
 {
     uint64_t from = offset % SIM_GRANULE, left = end - offset;
     uint64_t to = left < SIM_GRANULE - from ? from + left : SIM_GRANULE;
-    devmem_part part = { mapping_get(&memory->mapping, offset), (uint32_t)from, (uint32_t)to };
+    devmem_part part = { 0, (uint32_t)from, (uint32_t)to, 0 };
+    const vspace_mapping *mapped = vspace_at(&memory->virtual, offset);
+    if (mapped) {
+        part.granule = mapped->page->granules[(offset - mapped->offset) / SIM_GRANULE];
+        part.place = mapped->serial;
+    } else {
+        part.granule = mapping_get(&memory->mapping, offset);
+    }
     return part;
 }
 
@@ -177,11 +204,83 @@ void devmem_clear(devmem *memory)
     }
 }
 
+devmem_result devmem_take_page(devmem *memory, uint64_t bytes, vspace_page **taken)
+{
+    if (!devmem_has_room(memory, bytes)) {
+        return DEVMEM_FULL;
+    }
+    uint32_t count = (uint32_t)(bytes / SIM_GRANULE);
+    vspace_page *page = calloc(1, sizeof *page + count * sizeof page->granules[0]);
+    if (!page || granules_reserve(&memory->granules, count)) {
+        free(page);
+        return DEVMEM_HOST_MEMORY;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        page->granules[i] = granules_take(&memory->granules);
+    }
+    page->bytes = bytes;
+    page->device = memory->device;
+    page->next = memory->pages;
+    if (page->next) {
+        page->next->previous = page;
+    }
+    memory->pages = page;
+    memory->page_count++;
+    devmem_hold(memory, bytes);
+    *taken = page;
+    return DEVMEM_OK;
+}
+
+void devmem_give_page(devmem *memory, vspace_page *page)
+{
+    for (uint64_t i = 0; i < page->bytes / SIM_GRANULE; i++) {
+        granules_give(&memory->granules, page->granules[i]);
+    }
+    *(page->previous ? &page->previous->next : &memory->pages) = page->next;
+    if (page->next) {
+        page->next->previous = page->previous;
+    }
+    memory->page_count--;
+    memory->held_bytes -= page->bytes;
+    free(page);
+}
+
+int devmem_base(const devmem *memory, uint64_t offset, uint64_t *base)
+{
+    devmem_place place;
+    const address_range *reservation = vspace_reservation(&memory->virtual, offset);
+    if (reservation) {
+        *base = reservation->offset;
+        return 1;
+    }
+    if (!devmem_find(memory, offset, &place)) {
+        return 0;
+    }
+    *base = place.offset;
+    return 1;
+}
+
+int devmem_has_given(const devmem *memory, uint64_t offset)
+{
+    const vspace *space = &memory->virtual;
+    return offset >= space->from_offset ? space->high_offset > space->from_offset
+                                              && offset < space->high_offset + SIM_GRANULE
+                                        : offset >= SIM_GRANULE && offset < memory->high_offset + SIM_GRANULE;
+}
+
 int devmem_holds(const devmem *memory, uint64_t offset, uint64_t bytes)
+{
+    return devmem_reaches(memory, offset, bytes, memory->device);
+}
+
+int devmem_reaches(const devmem *memory, uint64_t offset, uint64_t bytes, int device)
 {
     devmem_place place;
     if (bytes == 0) {
         return 1;
+    }
+    if (offset >= memory->virtual.from_offset) {
+        return vspace_reaches(&memory->virtual, offset, bytes, device);
     }
     if (!devmem_find(memory, offset, &place)) {
         return 0;

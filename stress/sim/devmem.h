@@ -1,21 +1,27 @@
 /* The memory of one device as cudaMalloc and cudaFree see it: blocks of whole granules, slabs for small requests,
-   physical memory that is counted and runs out. It must not know of driver codes, costs, faults or the judge.
-   Tested by tests/test_sim_memory.c; the bytes by tests/test_sim_bytes.c. */
+   physical memory that is counted and runs out; and pages, which are physical memory for virtual addresses. It must not know of driver codes, costs, faults or the judge.
+   Tested by tests/test_sim_memory.c; the bytes by tests/test_sim_bytes.c; virtual memory by tests/test_sim_vm*.c. */
 #ifndef STRESS_SIM_DEVMEM_H
 #define STRESS_SIM_DEVMEM_H
 
 #include "addresses.h"
 #include "granules.h"
 #include "mapping.h"
+#include "vspace.h"
 
-/* Offsets count from the start of the device's addresses. Physical memory:
+/* Offsets count from the start of the device's addresses: first obtains' own, then those that can be reserved.
+   Physical memory:
      free = capacity - context - held - rival >= 0 */
 typedef struct devmem {
-    addresses addresses;
+    int       device;                            /* its ordinal */
+    addresses addresses;                         /* of obtains */
     mapping   mapping;
+    vspace    virtual;
+    vspace_page *pages;
+    uint64_t  page_count;
     granules  granules;
     uint64_t  capacity_bytes, context_bytes, rival_bytes, held_bytes, held_peak_bytes;
-    uint64_t  high_offset;                       /* end of all addresses that were ever in use */
+    uint64_t  high_offset;                       /* end of all addresses that obtains ever had */
 } devmem;
 
 typedef enum devmem_result { DEVMEM_OK, DEVMEM_FULL, DEVMEM_HOST_MEMORY } devmem_result;
@@ -32,7 +38,9 @@ typedef struct devmem_work {                     /* what a call had to do, for w
     uint64_t bytes;                              /* physical memory obtained or given back */
 } devmem_work;
 
-void     devmem_init(devmem *memory, uint64_t capacity_bytes, uint64_t context_bytes);       /* must not move after */
+/* Obtains have the addresses below obtain_end, reservations those from there to address_end. Must not move after. */
+void     devmem_init(devmem *memory, int device, uint64_t capacity_bytes, uint64_t context_bytes, uint64_t obtain_end,
+                     uint64_t address_end);
 void     devmem_destroy(devmem *memory);
 uint64_t devmem_free_bytes(const devmem *memory);
 
@@ -40,18 +48,31 @@ uint64_t devmem_free_bytes(const devmem *memory);
 devmem_result devmem_obtain(devmem *memory, uint64_t bytes, uint64_t *offset, devmem_work *work);
 int  devmem_find(const devmem *memory, uint64_t offset, devmem_place *place);        /* 1: offset lies in a request */
 void devmem_give_back(devmem *memory, const devmem_place *place, devmem_work *work);
-void devmem_clear(devmem *memory);               /* gives back all that is held */
+void devmem_clear(devmem *memory);               /* gives back all that was obtained */
 
-/* 1: the range lies within one request, as long as it was asked for. An empty range always does. */
+/* Whole granules, for one handle; give: it must not be mapped any more. O(granules). */
+devmem_result devmem_take_page(devmem *memory, uint64_t bytes, vspace_page **taken);
+void devmem_give_page(devmem *memory, vspace_page *page);
+
+/* 1: the range lies within one request, as long as it was asked for, or is all mapped, within one reservation, with
+   access for the device: holds: this one. An empty range always does. */
 int  devmem_holds(const devmem *memory, uint64_t offset, uint64_t bytes);
+int  devmem_reaches(const devmem *memory, uint64_t offset, uint64_t bytes, int device);
+
+/* 1: the offset lies in a request, or in a reservation, and where that begins. */
+int  devmem_base(const devmem *memory, uint64_t offset, uint64_t *base);
+
+/* 1: an obtain or a reservation has had the offset, or it lies right above those. */
+int  devmem_has_given(const devmem *memory, uint64_t offset);
 
 /* Of ranges that devmem_holds. fill: -1, no host memory. verify: 1, or 0 and the first offset from the range's start
    that has not the pattern. */
 int  devmem_fill(devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern);
 int  devmem_verify(const devmem *memory, uint64_t offset, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
 
-/* One granule's share of a range, for walks over what is behind it: the part of [offset, end) in offset's granule. */
-typedef struct devmem_part { uint32_t granule, from, to; } devmem_part;
+/* One granule's share of a range, for walks over what is behind it: the part of [offset, end) in offset's granule.
+   place: the serial of its mapping; 0: it was obtained. */
+typedef struct devmem_part { uint32_t granule, from, to; uint64_t place; } devmem_part;
 devmem_part devmem_first_part(const devmem *memory, uint64_t offset, uint64_t end);
 
 /* Real bytes, of ranges that devmem_holds. -1: no host memory, and part of the range may be done. The two ranges of a

@@ -7,35 +7,45 @@
 
 #include "codes.h"
 
+uint64_t engine_obtain_space(const sim *machine)
+{
+    uint64_t share = machine->device_space / SIM_GRANULE * 5 / 8 * SIM_GRANULE;
+    return share < ENGINE_FIRST_ADDRESS ? share : ENGINE_FIRST_ADDRESS;
+}
+
 uint64_t engine_address(const sim_device *device, uint64_t offset)
 {
-    return ((uint64_t)device->ordinal + 1) * MAPPING_SPACE + offset;
+    return ENGINE_FIRST_ADDRESS + (uint64_t)device->ordinal * device->sim->device_space + offset;
 }
 
 int engine_offset(const sim_device *device, uint64_t address, uint64_t *offset)
 {
-    *offset = address % MAPPING_SPACE;
-    return address / MAPPING_SPACE == (uint64_t)device->ordinal + 1;
+    uint64_t base = engine_address(device, 0);
+    *offset = address - base;
+    return address >= base && *offset < device->sim->device_space;
 }
 
 sim_device *engine_owner(const sim *machine, uint64_t address)
 {
-    uint64_t owner = address / MAPPING_SPACE, offset = address % MAPPING_SPACE;
-    if (owner < 1 || owner > (uint64_t)machine->device_count) {
+    uint64_t from = address - ENGINE_FIRST_ADDRESS, owner = from / machine->device_space;
+    if (address < ENGINE_FIRST_ADDRESS || owner >= (uint64_t)machine->device_count) {
         return NULL;
     }
-    sim_device *found = &machine->devices[owner - 1];
-    return offset >= SIM_GRANULE && offset < found->memory.high_offset + SIM_GRANULE ? found : NULL;
+    sim_device *found = &machine->devices[owner];
+    return devmem_has_given(&found->memory, from % machine->device_space) ? found : NULL;
 }
 
 engine_text engine_name(const sim_device *device, uint64_t address)
 {
     engine_text name = { "an address of no device" };
     const sim_device *owner = engine_owner(device->sim, address);
-    uint64_t offset = address % MAPPING_SPACE;
+    uint64_t offset;
+    if (!owner || !engine_offset(owner, address, &offset)) {
+        return name;
+    }
     if (owner == device) {
         snprintf(name.text, sizeof name.text, "+0x%" PRIx64, offset);
-    } else if (owner) {
+    } else {
         snprintf(name.text, sizeof name.text, "device %d +0x%" PRIx64, owner->ordinal, offset);
     }
     return name;
@@ -89,6 +99,7 @@ uint64_t engine_call_ns(const sim_device *device, sim_call kind)
 
 int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_ns)
 {
+    cost_ns += faults_stall_ns(&device->sim->faults, kind);
     device->vns[kind] += cost_ns;
     sim_advance(device->sim, cost_ns);
     return code;

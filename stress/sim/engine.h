@@ -35,6 +35,10 @@ struct sim {
     captures    captures;
     handles     handles;                         /* of streams, events, graphs */
     uint64_t    acting_thread;                   /* sim_thread's; 0: the one that calls */
+    uint64_t    device_space;                    /* how many addresses each device has */
+    uint64_t    mapping_serial;                  /* of the latest mapping of virtual memory, on any device */
+    uint32_t    most_mappings;                   /* live ones of each device */
+    int         without_vm;
     uint64_t    runtime_work_ns;                 /* how long commands of the CUDA runtime take on the device */
     sim_lie     lies[FAULTS_MOST];               /* answered and not given back; each fault lies once at most */
     int         lie_count;
@@ -43,7 +47,11 @@ struct sim {
     sim_device *devices;
 };
 
-/* Addresses: device d has those from (d + 1) x 8 TiB on. engine_offset: 1 and the offset if it is this device's. */
+/* Addresses: the devices share those from 8 TiB to 128 TiB evenly, and each gives obtains the lower part of its own,
+   at most 8 TiB. engine_offset: 1 and the offset if it is this device's. */
+#define ENGINE_FIRST_ADDRESS ((uint64_t)1 << 43)
+#define ENGINE_MOST_CAPACITY ((MAPPING_SPACE - ENGINE_FIRST_ADDRESS) / 8 * 5)    /* of all devices together */
+uint64_t engine_obtain_space(const sim *machine);            /* how much that lower part is */
 uint64_t engine_address(const sim_device *device, uint64_t offset);
 int      engine_offset(const sim_device *device, uint64_t address, uint64_t *offset);
 
@@ -63,7 +71,7 @@ void engine_open_context(sim_device *device);
 fault_answer engine_begin_call(sim_device *device, sim_call kind, uint64_t bytes);
 fault_answer engine_begin_bare_call(sim_device *device, sim_call kind);
 uint64_t engine_call_ns(const sim_device *device, sim_call kind);        /* the fixed part of what the kind costs */
-/* Ends it: charges the cost to clock and counters, and returns the code. */
+/* Ends it: charges the cost to clock and counters, and the stall if it is due, and returns the code. */
 int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_ns);
 
 #endif

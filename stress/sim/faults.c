@@ -14,13 +14,36 @@ static int faults_concerns(const faults *set, const fault *part, sim_call kind, 
         return calls == part->nth || (part->lasting && calls > part->nth);
     }
     case FAULT_ABOVE:
-        return kind == SIM_CALL_OBTAIN && bytes > part->bytes;
+        return kind == part->kind && bytes > part->bytes;
     case FAULT_NULL: case FAULT_MISALIGNED: case FAULT_OVERLAP:
         return kind == SIM_CALL_OBTAIN && set->calls[kind] == part->nth;
-    case FAULT_RIVAL:
+    case FAULT_RIVAL: case FAULT_STALL:
         break;
     }
     return 0;
+}
+
+static uint64_t faults_scatter(uint64_t number)              /* splitmix64 */
+{
+    number = (number + 1) * 0x9E3779B97F4A7C15u;
+    number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9u;
+    number = (number ^ number >> 27) * 0x94D049BB133111EBu;
+    return number ^ number >> 31;
+}
+
+uint64_t faults_stall_ns(const faults *set, sim_call kind)
+{
+    uint64_t stall_ns = 0;
+    if (kind != SIM_CALL_VM_ACCESS && kind != SIM_CALL_VM_UNMAP) {
+        return 0;
+    }
+    for (int i = 0; i < set->count; i++) {
+        const fault *part = &set->parts[i];
+        if (part->type == FAULT_STALL && faults_scatter(set->calls[kind] * SIM_CALL_KINDS + kind) % 1000 < part->nth) {
+            stall_ns += part->bytes;
+        }
+    }
+    return stall_ns;
 }
 
 void faults_count(faults *set, sim_call kind)

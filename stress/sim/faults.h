@@ -2,17 +2,21 @@
 
      faults = [part {(";" | ",") part}]
      part   = KIND ":" N ["+"] ["=" CODE]   the Nth call of this kind (from 1) fails, with "+" every one from it on
-            | "obtain>" SIZE ["=" CODE]     every obtain of more than SIZE fails; cudaMalloc> is the same
+            | SIZED ">" SIZE ["=" CODE]     every such call of more than SIZE fails
             | "null:" N                     the Nth obtain answers success with NULL,
             | "misaligned:" N               .. with an address that no alignment of 256 or more allows,
             | "overlap:" N                  .. with the address of memory that is held already
             | "rival@" OP "=" ["-"] SIZE ["/" DEVICE]
                                             before operation OP another process takes SIZE of the device's memory,
                                             or gives it back with "-"; DEVICE 0 if left out
-     KIND   = "obtain" | "give_back" | "info" | "any", or the CUDA runtime's name of any call in calls.h:
-              obtain is cudaMalloc, give_back cudaFree, info cudaMemGetInfo; the others only libcudart's substitute
+            | "stall:" N ["=" US]           of 1,000 calls of access and unmap N, scattered but always the same ones,
+                                            take US microseconds more; 2,000 if left out
+     KIND   = "obtain" | "give_back" | "info" | "reserve" | "release" | "create" | "destroy" | "map" | "access" |
+              "unmap" | "any", or CUDA's name of any call in calls.h: obtain is cudaMalloc, give_back cudaFree, info
+              cudaMemGetInfo, reserve to unmap cuMemAddressReserve and so on; the others only libcudart's substitute
               serves (cudart/cudart.h)
-     CODE   = 1 .. 9999                     default: 2 for obtain and its kin, 999 for the others
+     SIZED  = "obtain" | "reserve" | "create" | "map" | "access", or CUDA's name of these
+     CODE   = 1 .. 9999                     default: 2 where memory is asked for (calls.h), 999 for the others
      SIZE   = decimal bytes ["K" | "M" | "G" | "T"]
 
    Calls are counted over all devices, those that fail or are lied to included. Of several parts that concern one call
@@ -31,16 +35,17 @@
 enum { FAULTS_MOST = 64 };
 
 typedef enum fault_type {
-    FAULT_CALL, FAULT_ABOVE, FAULT_NULL, FAULT_MISALIGNED, FAULT_OVERLAP, FAULT_RIVAL
+    FAULT_CALL, FAULT_ABOVE, FAULT_NULL, FAULT_MISALIGNED, FAULT_OVERLAP, FAULT_RIVAL, FAULT_STALL
 } fault_type;
 
 typedef struct fault {
     fault_type type;
-    sim_call   kind;                             /* CALL; SIM_CALL_KINDS: any */
-    uint64_t   nth;                              /* CALL and lies: which call, from 1. RIVAL: the operation */
+    sim_call   kind;                             /* CALL, ABOVE; SIM_CALL_KINDS: any */
+    uint64_t   nth;                              /* CALL and lies: which call, from 1. RIVAL: the operation. STALL: how
+                                                    many of 1,000 */
     int        lasting;                          /* CALL: from the nth on */
     int        code;                             /* CALL, ABOVE */
-    uint64_t   bytes;                            /* ABOVE, RIVAL */
+    uint64_t   bytes;                            /* ABOVE, RIVAL. STALL: nanoseconds */
     int        gives_back, device;               /* RIVAL */
     int        fired;                            /* has acted at least once */
 } fault;
@@ -64,9 +69,12 @@ int faults_parse(const char *text, int device_count, faults *set, problem *why);
 /* SIZE of the grammar: 1, or 0 if the text is none or passes 2^64. */
 int faults_size(slice text, uint64_t *bytes);
 
-/* Counts a call; then, unless its device is lost, says what becomes of it. bytes: of an obtain, else 0. */
+/* Counts a call; then, unless its device is lost, says what becomes of it. bytes: of SIZED calls, else 0. */
 void         faults_count(faults *set, sim_call kind);
 fault_answer faults_answer(faults *set, sim_call kind, uint64_t bytes);
+
+/* How much longer the latest call of the kind takes. */
+uint64_t faults_stall_ns(const faults *set, sim_call kind);
 
 /* The rival that acts next before operation op: earliest first, then as in the text; each once. NULL: no more. */
 const fault *faults_next_rival(faults *set, uint64_t op);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { FAULTS_MOST_CODE = 9999 };
+enum { FAULTS_MOST_CODE = 9999, FAULTS_MOST_STALL_US = 1000000000 };
 
 typedef struct faults_kind { const char *name, *runtime_name; int code; } faults_kind;     /* name: NULL for none */
 
@@ -74,6 +74,43 @@ static int faults_read_above(slice part, slice rest, fault *made, problem *why)
     return 0;
 }
 
+static int faults_read_stall(slice part, slice rest, fault *made, problem *why)
+{
+    slice many = rest;
+    uint64_t us = 2000;
+    made->type = FAULT_STALL;
+    int fits = !faults_cut(&rest, '=', &many) || slice_decimal(rest, &us);
+    if (!fits || !slice_decimal(many, &made->nth) || made->nth > 1000 || us > FAULTS_MOST_STALL_US) {
+        return faults_expected(part, "stall:N[=MICROSECONDS], such as stall:20=2000, with N from 0 to 1000", why);
+    }
+    made->bytes = us * 1000;
+    return 0;
+}
+
+static int faults_is_named(const faults_kind *kind, slice name)
+{
+    return slice_is(name, kind->runtime_name) || (kind->name && slice_is(name, kind->name));
+}
+
+/* 1: the part is of the form KIND ">" ..., cut after the character, and the kind is one that has a size. */
+static int faults_cut_above(slice *rest, sim_call *kind)
+{
+    static const sim_call sized[] = { SIM_CALL_OBTAIN, SIM_CALL_VM_RESERVE, SIM_CALL_VM_CREATE, SIM_CALL_VM_MAP,
+                                      SIM_CALL_VM_ACCESS };
+    slice name, after = *rest;
+    if (!faults_cut(&after, '>', &name)) {
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof sized / sizeof sized[0]; i++) {
+        if (faults_is_named(&faults_kinds[sized[i]], name)) {
+            *kind = sized[i];
+            *rest = after;
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static int faults_read_rival(slice part, slice rest, int device_count, fault *made, problem *why)
 {
     slice op, size;
@@ -118,9 +155,12 @@ static int faults_read_nth(slice part, slice rest, fault *made, problem *why)
 static int faults_read_part(slice part, int device_count, fault *made, problem *why)
 {
     slice rest = part, name;
-    if (slice_begins(rest, "obtain>") || slice_begins(rest, "cudaMalloc>")) {
-        faults_cut(&rest, '>', &name);
+    if (faults_cut_above(&rest, &made->kind)) {
         return faults_read_above(part, rest, made, why);
+    }
+    if (slice_begins(rest, "stall:")) {
+        faults_cut(&rest, ':', &name);
+        return faults_read_stall(part, rest, made, why);
     }
     if (slice_begins(rest, "rival@")) {
         faults_cut(&rest, '@', &name);
@@ -128,8 +168,7 @@ static int faults_read_part(slice part, int device_count, fault *made, problem *
     }
     if (faults_cut(&rest, ':', &name)) {
         for (int i = 0; i <= SIM_CALL_KINDS; i++) {
-            const faults_kind *kind = &faults_kinds[i];
-            if (slice_is(name, kind->runtime_name) || (kind->name && slice_is(name, kind->name))) {
+            if (faults_is_named(&faults_kinds[i], name)) {
                 made->type = FAULT_CALL;
                 made->kind = (sim_call)i;
                 return faults_read_nth(part, rest, made, why);
@@ -142,9 +181,9 @@ static int faults_read_part(slice part, int device_count, fault *made, problem *
             }
         }
     }
-    return faults_expected(part, "obtain:N, give_back:N, info:N, any:N, obtain>SIZE, null:N, misaligned:N, overlap:N "
-                                 "or rival@OP=SIZE; or the CUDA runtime's name of a call, such as cudaSetDevice:N",
-                           why);
+    return faults_expected(part, "obtain:N, give_back:N, info:N, any:N, obtain>SIZE, null:N, misaligned:N, overlap:N, "
+                                 "stall:N or rival@OP=SIZE; or reserve:N, create:N and so on to unmap:N, or CUDA's name "
+                                 "of any call, such as cudaSetDevice:N", why);
 }
 
 int faults_parse(const char *text, int device_count, faults *set, problem *why)

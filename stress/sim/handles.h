@@ -6,7 +6,8 @@
 
 #include "sim.h"
 
-typedef enum handle_kind { HANDLE_NONE, HANDLE_STREAM, HANDLE_EVENT, HANDLE_GRAPH, HANDLE_GRAPH_EXEC } handle_kind;
+typedef enum handle_kind { HANDLE_NONE, HANDLE_STREAM, HANDLE_EVENT, HANDLE_GRAPH, HANDLE_GRAPH_EXEC,
+                           HANDLE_PAGE } handle_kind;
 
 typedef struct handle_record { uint64_t value; void *object; handle_kind kind; } handle_record;
 

@@ -39,7 +39,10 @@ int launch_use(sim_device *device, const void *handle, const access_range *range
         return code;
     }
     if (by->capture) {
-        return graph_add(by->capture->graph, launch_act_use, range, sizeof *range) ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
+        access_range captured = *range;
+        captured.captured_mapping = device->sim->mapping_serial;
+        return graph_add(by->capture->graph, launch_act_use, &captured, sizeof captured) ? SIM_OUT_OF_MEMORY
+                                                                                         : SIM_SUCCESS;
     }
     access_use(device, by, range);
     return SIM_SUCCESS;

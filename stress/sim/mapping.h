@@ -6,16 +6,18 @@
 
 #include "sim.h"
 
-/* Of each device's addresses: 8 TiB, so that fragmented addresses never stand in the way of physical memory. */
-#define MAPPING_SPACE ((uint64_t)1 << 43)
+#define MAPPING_SPACE ((uint64_t)1 << 47)        /* of addresses: half of what 48 bits have, as programs have them */
 #define MAPPING_NONE  UINT32_MAX                 /* nothing is mapped there */
 
-enum { MAPPING_LEAF_SLOTS = 2048, MAPPING_LEAVES = 2048 };   /* slots x leaves x granule = space */
+enum { MAPPING_LEAF_SLOTS = 2048 };
 
-typedef struct mapping { uint32_t *leaves[MAPPING_LEAVES]; } mapping;        /* zeroed: nothing mapped */
+typedef struct mapping {                         /* zeroed: nothing mapped */
+    uint32_t **leaves;                           /* NULL: nothing was ever mapped there */
+    size_t     leaf_count;
+} mapping;
 
-/* Offsets are those of granules, or inside them. reserve: the next sets of [offset, offset + bytes) cannot fail;
-   -1: no host memory. */
+/* Offsets are those of granules, or inside them, below the space's end. reserve: the next sets of [offset, offset +
+   bytes) cannot fail; -1: no host memory. O(granules). */
 int      mapping_reserve(mapping *map, uint64_t offset, uint64_t bytes);
 void     mapping_set(mapping *map, uint64_t offset, uint32_t granule);       /* reserved before; or MAPPING_NONE */
 uint32_t mapping_get(const mapping *map, uint64_t offset);

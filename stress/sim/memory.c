@@ -103,6 +103,9 @@ static void memory_refuse_give_back(sim_device *device, uint64_t address, uint64
     } else if (place) {
         judge_report(book, device->ordinal, "%s of %s, which lies %" PRIu64 " bytes inside +0x%" PRIx64 " of %"
                      PRIu64 " bytes", action, name.text, offset - place->offset, place->offset, place->bytes);
+    } else if (own && vspace_reservation(&device->memory.virtual, offset)) {
+        judge_report(book, device->ordinal, "%s of %s, which are reserved addresses: release is for those", action,
+                     name.text);
     } else if (own && offset >= SIM_GRANULE && offset < device->memory.high_offset) {
         judge_report(book, device->ordinal, "%s of %s, which is not held now: given back already?", action,
                      name.text);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access.h"
 #include "codes.h"
 #include "engine.h"
 #include "table.h"
@@ -29,6 +30,10 @@ static int sim_check_config(const sim_config *config, problem *why)
         return problem_set(why, EXIT_USAGE, "simulated device of %" PRIu64 " bytes, expected at most %" PRIu64,
                            config->capacity_bytes, SIM_MAX_CAPACITY);
     }
+    if (config->device_count > 1 && sim_capacity(config) > ENGINE_MOST_CAPACITY / config->device_count) {
+        return problem_set(why, EXIT_USAGE, "%" PRIu32 " simulated devices of %" PRIu64 " bytes, expected at most %"
+                           PRIu64 " in all", config->device_count, sim_capacity(config), ENGINE_MOST_CAPACITY);
+    }
     if (config->context_bytes > sim_capacity(config)) {
         return problem_set(why, EXIT_USAGE, "context of %" PRIu64 " bytes, expected at most the device's %" PRIu64,
                            config->context_bytes, sim_capacity(config));
@@ -44,10 +49,12 @@ static int sim_create_devices(sim *machine, const sim_config *config, problem *w
         return problem_set(why, EXIT_HARNESS, "no host memory for a simulated device");
     }
     machine->device_count = device_count;
+    machine->device_space = (MAPPING_SPACE - ENGINE_FIRST_ADDRESS) / (uint64_t)device_count / SIM_GRANULE * SIM_GRANULE;
     for (int i = 0; i < device_count; i++) {
         machine->devices[i].sim = machine;
         machine->devices[i].ordinal = i;
-        devmem_init(&machine->devices[i].memory, sim_capacity(config), config->context_bytes);
+        devmem_init(&machine->devices[i].memory, i, sim_capacity(config), config->context_bytes,
+                    engine_obtain_space(machine), machine->device_space);
     }
     return 0;
 }
@@ -63,6 +70,8 @@ sim *sim_create(const sim_config *config, problem *why)
         return NULL;
     }
     made->costs = config->costs ? *config->costs : *sim_costs_default();
+    made->most_mappings = config->most_mappings ? config->most_mappings : SIM_DEFAULT_MAPPINGS;
+    made->without_vm = config->without_vm != 0;
     if (sim_create_devices(made, config, why)
         || faults_parse(config->faults, made->device_count, &made->faults, why)) {
         sim_destroy(made);
@@ -122,6 +131,9 @@ void sim_driver(sim *machine, int device, gpuarena_driver *driver)
     driver->code_name = sim_code_name;
     driver->now_ns = sim_driver_now_ns;
     table_fill_memory(driver);
+    if (!machine->without_vm) {
+        table_fill_vm(driver);
+    }
     table_fill_events(driver);
     table_fill_capture(driver);
 }
@@ -179,6 +191,9 @@ void sim_get_counters(const sim *machine, int device, sim_counters *counters)
     memcpy(counters->vns, found->vns, sizeof counters->vns);
     counters->held_bytes = found->memory.held_bytes;
     counters->held_peak_bytes = found->memory.held_peak_bytes;
+    counters->handle_count = found->memory.page_count;
+    counters->mapping_count = vspace_mapping_count(&found->memory.virtual);
+    counters->reserved_address_bytes = found->memory.virtual.reserved_bytes;
     counters->rival_bytes = found->memory.rival_bytes;
     counters->findings = machine->judge.by_device[device];
     for (int i = 0; i < machine->lie_count; i++) {
@@ -229,8 +244,9 @@ static sim_device *sim_touch(sim *machine, int device, const char *action, const
         return NULL;
     }
     if (!sim_holds(machine, device, ptr, bytes)) {
-        judge_report(&machine->judge, device, "%s of %" PRIu64 " bytes at %s, which are not held by one obtain",
-                     action, bytes, engine_name(found, (uint64_t)(uintptr_t)ptr).text);
+        engine_offset(found, (uint64_t)(uintptr_t)ptr, offset);
+        judge_report(&machine->judge, device, "%s of %" PRIu64 " bytes at %s, which are %s", action, bytes,
+                     engine_name(found, (uint64_t)(uintptr_t)ptr).text, access_lack(found, *offset));
         return NULL;
     }
     engine_offset(found, (uint64_t)(uintptr_t)ptr, offset);

@@ -15,6 +15,7 @@ enum { SIM_MAX_DEVICES = 32 };
 #define SIM_GRANULE          ((uint64_t)2 << 20) /* physical memory comes in granules of 2 MiB */
 #define SIM_DEFAULT_CAPACITY ((uint64_t)80 << 30)
 #define SIM_MAX_CAPACITY     ((uint64_t)4 << 40)
+#define SIM_DEFAULT_MAPPINGS ((uint32_t)523000)
 
 /* Codes that driver entries return: the CUDA runtime's own numbers. */
 enum {
@@ -30,12 +31,12 @@ typedef struct sim_costs sim_costs;              /* costs.h: one table, a + b x 
 
 typedef struct sim_config {                      /* zero: default */
     uint32_t device_count;                       /* 0: 1 */
-    uint64_t capacity_bytes;                     /* of each device, up to 4 TiB; 0: 80 GiB */
+    uint64_t capacity_bytes;                     /* of each device, to 4 TiB, 75 in all; 0: 80 GiB */
     uint64_t context_bytes;                      /* held by the context from the start, outside all arenas; 0: none */
     const sim_costs *costs;                      /* NULL: the default table */
     const char *faults;                          /* NULL: none; grammar: faults.h */
     uint32_t without_vm;                         /* 1: devices without virtual memory: no group vm, page_bytes 0 */
-    uint32_t most_mappings;                      /* live ones of each device; 0: 523,000 */
+    uint32_t most_mappings;                      /* live ones of each device; 0: SIM_DEFAULT_MAPPINGS */
 } sim_config;
 
 typedef struct sim_counters {                    /* of one device, since creation or sim_reset_counters */
@@ -98,12 +99,13 @@ uint64_t    sim_finding_count(const sim *machine);           /* all, not reset w
 /* Contents, symbolically: a pattern a range, kept with the physical granules behind the addresses. sim_fill and
    sim_verify of a range that is not wholly held are findings. sim_verify: 1 if every byte of the range still has the
    pattern, else 0 and the offset of the first that has not (0 if the range is not held). Memory that was just
-   obtained has no pattern at all. A range of 0 bytes is held, filled and verified anywhere. Cost: granules and pieces
+   obtained or created has no pattern at all, and what is mapped elsewhere keeps its own. A range of 0 bytes is held, filled and verified anywhere. Cost: granules and pieces
    touched. */
 void sim_fill(sim *machine, int device, const void *ptr, uint64_t bytes, uint64_t pattern);
 int  sim_verify(sim *machine, int device, const void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
 
-/* 1: the range lies wholly inside memory held by one obtain of this device, as long as it was asked for. */
+/* 1: the range lies wholly inside memory held by one obtain of this device, as long as it was asked for; or is all
+   mapped, within one reservation, with access for this device. */
 int sim_holds(const sim *machine, int device, const void *ptr, uint64_t bytes);
 
 /* ---- streams, for whoever runs a workload. These are the program's own calls, so that none is counted, made to fail
@@ -129,7 +131,9 @@ int sim_stream_follow(sim *machine, int device, gpuarena_stream stream, gpuarena
    byte of it was used by another owner before, and that use does not come before this one: by streams, events, and
    waits of the host alone, whatever the clock says. Captured uses are judged when the graph is launched, as of the
    op of then; and there it is a finding, too, if another owner used the memory since the capture, but for graphs'
-   uses: what a graph was given must stay its own. So it is if the memory is not held by one obtain. */
+   uses: what a graph was given must stay its own; or if its addresses were mapped anew. So it is if the range is not
+   one that sim_holds, or another device's likewise; in reserved addresses the stream's device is lost then, with
+   SIM_ILLEGAL_ADDRESS. Memory that was mapped elsewhere since is the same memory: its uses there come after these. */
 int sim_work(sim *machine, int device, gpuarena_stream stream, uint64_t work_ns);
 int sim_access(sim *machine, int device, gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t owner,
                uint64_t op);

@@ -85,7 +85,7 @@ int sim_access(sim *machine, int device, gpuarena_stream handle, const void *ptr
                uint64_t op)
 {
     sim_device *found = streams_device(machine, device);
-    access_range range = { (uint64_t)(uintptr_t)ptr, bytes, owner, op, 0, 0 };
+    access_range range = { (uint64_t)(uintptr_t)ptr, bytes, owner, op, 0, 0, 0 };
     return found ? launch_use(found, handle, &range, "use") : SIM_INVALID_VALUE;
 }
 

@@ -28,15 +28,24 @@ static uint32_t history_put(touch *list, uint32_t count, const touch *one, const
     return count;
 }
 
-/* Both by line: the later touch of each, unless the host has outlived it. Room for both. */
+static int history_order(const touch *one, const touch *other)
+{
+    if (one->line != other->line) {
+        return one->line < other->line ? -1 : 1;
+    }
+    return one->place < other->place ? -1 : one->place > other->place;
+}
+
+/* Both by line and place: the later touch of each, unless the host has outlived it. Room for both. */
 static uint32_t history_merge(touch *list, const touch *one, uint32_t one_count, const touch *other,
                               uint32_t other_count, const vclock *host)
 {
     uint32_t count = 0, i = 0, j = 0;
     while (i < one_count || j < other_count) {
-        if (j == other_count || (i < one_count && one[i].line < other[j].line)) {
+        int order = i == one_count ? 1 : j == other_count ? -1 : history_order(&one[i], &other[j]);
+        if (order < 0) {
             count = history_put(list, count, &one[i++], host);
-        } else if (i == one_count || other[j].line < one[i].line) {
+        } else if (order > 0) {
             count = history_put(list, count, &other[j++], host);
         } else {
             count = history_put(list, count, one[i].position > other[j].position ? &one[i] : &other[j], host);
@@ -92,9 +101,21 @@ const touch *touch_history_taken(const touch_history *self, const touch_by *by)
     return NULL;
 }
 
+const touch *touch_history_pending(const touch_history *self, uint64_t place, const vclock *host)
+{
+    uint32_t count = self ? self->earlier_count + self->own_count : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const touch *one = &self->touches[i];
+        if (one->place == place && vclock_get(host, one->line) < one->position) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
 static int history_same_touch(const touch *one, const touch *other)
 {
-    return one->line == other->line && one->position == other->position;
+    return one->line == other->line && one->place == other->place && one->position == other->position;
 }
 
 /* A position on a line is one command, of one operation on one stream. */

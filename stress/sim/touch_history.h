@@ -6,7 +6,7 @@
 
 #include "touches.h"
 
-/* Touches of earlier tenancies, then those of this one: each part by line, the latest touch of each. */
+/* Touches of earlier tenancies, then those of this one: each part by line and place, the latest touch of each. */
 struct touch_history {
     uint64_t owner;                              /* of this tenancy */
     uint32_t references, earlier_count, own_count;
@@ -24,6 +24,8 @@ const touch *touch_history_unordered(const touch_history *self, const touch_by *
 
 /* A touch by the present owner, another one and no graph, since this graph was captured; NULL: none. */
 const touch *touch_history_taken(const touch_history *self, const touch_by *by);
+/* The first touch through the place that the host has not outlived; NULL: none. */
+const touch *touch_history_pending(const touch_history *self, uint64_t place, const vclock *host);
 int touch_history_equal(const touch_history *one, const touch_history *other);
 
 #endif

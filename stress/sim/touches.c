@@ -194,6 +194,18 @@ touch_verdict touches_end(touches *all, uint32_t granule, uint32_t from, uint32_
     return touches_change(all, granule, from, to, &change);
 }
 
+int touches_pending(const touches *all, uint32_t granule, uint64_t place, const vclock *host, touch *other)
+{
+    for (uint32_t i = 0; i < touches_piece_count(all, granule); i++) {
+        const touch *found = touch_history_pending(all->list[granule].pieces[i].history, place, host);
+        if (found) {
+            *other = *found;
+            return 1;
+        }
+    }
+    return 0;
+}
+
 uint32_t touches_piece_count(const touches *all, uint32_t granule)
 {
     return granule < all->count ? all->list[granule].count : 0;

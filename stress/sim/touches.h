@@ -4,8 +4,8 @@
    Tested by tests/test_sim_touches.c and tests/test_sim_order.c.
 
    A tenancy is a run of touches of a byte by one owner. A touch must come after every touch of an earlier tenancy;
-   what an owner does to its own memory is its own affair. Each piece keeps the latest touch of each line of work, of
-   this tenancy and of all before. Touches that the host has outlived come before all that can follow, and are
+   what an owner does to its own memory is its own affair. Each piece keeps the latest touch of each line of work, and
+   of each place, of this tenancy and of all before. Touches that the host has outlived come before all that can follow, and are
    dropped: with neighbours merged where they are equal, that bounds the memory. */
 #ifndef STRESS_SIM_TOUCHES_H
 #define STRESS_SIM_TOUCHES_H
@@ -16,6 +16,7 @@ typedef struct touch {
     uint64_t position, op, stream;
     uint32_t line;
     uint32_t is_launched;                        /* 1: by a graph */
+    uint64_t place;                              /* through which addresses, of several that the bytes may have */
 } touch;
 
 typedef struct touch_history touch_history;      /* shared by pieces; NULL: nothing to come after */
@@ -57,6 +58,9 @@ touch_verdict touches_add(touches *all, uint32_t granule, uint32_t from, uint32_
                           touch *other);
 touch_verdict touches_end(touches *all, uint32_t granule, uint32_t from, uint32_t to, const touch_by *by,
                           touch *other);
+
+/* Looks alone: the first touch in memory through this place that the host has not outlived. 1: there is one. */
+int touches_pending(const touches *all, uint32_t granule, uint64_t place, const vclock *host, touch *other);
 uint32_t touches_piece_count(const touches *all, uint32_t granule);
 void touches_destroy(touches *all);
 

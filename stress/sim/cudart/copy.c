@@ -137,7 +137,7 @@ static void copy_use(const launch *self, const copy_side *side, copy_area area, 
 {
     if (side->device) {
         uint64_t address = (uint64_t)(uintptr_t)area.ptr;
-        access_range range = { address, bytes, access_owner_of(side->device, address), self->op, 0, 0 };
+        access_range range = { address, bytes, access_owner_of(side->device, address), self->op, 0, 0, 0 };
         access_use(self->device, self->by, &range);
     }
 }

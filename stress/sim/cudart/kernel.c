@@ -12,7 +12,7 @@ static int kernel_issue(sim_device *device, const void *stream, uint64_t work_ns
     for (size_t i = 0; code == SIM_SUCCESS && i < count; i++) {
         uint64_t address = (uint64_t)(uintptr_t)ptrs[i];
         access_range range = { address, bytes[i], access_owner_of(device, address), device->sim->judge.op, 0,
-                               0 };
+                               0, 0 };
         code = launch_use(device, stream, &range, "cudart_kernel");
     }
     return code;

@@ -1,0 +1,269 @@
+/* Calls of virtual memory: what is refused and why, what changes, what it costs.
+   Must not know of calls' counters, nor of the faults that stop them.
+   Tested by tests/test_sim_vm*.c. */
+#include "vmem.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "access.h"
+
+typedef struct vmem_range { address_range *reservation; uint64_t offset, end; } vmem_range;
+
+static uint64_t vmem_cost(const sim_device *device, sim_cost_kind kind, uint64_t bytes)
+{
+    return sim_costs_ns(&device->sim->costs, kind, bytes);
+}
+
+static int vmem_is_whole(uint64_t bytes)
+{
+    return bytes > 0 && bytes % SIM_GRANULE == 0;
+}
+
+static int vmem_refuse(const sim_device *device, const char *action, uint64_t address, uint64_t bytes, const char *why)
+{
+    judge_report(&device->sim->judge, device->ordinal, "%s of %" PRIu64 " bytes at %s: %s", action, bytes,
+                 engine_name(device, address).text, why);
+    return SIM_INVALID_VALUE;
+}
+
+static int vmem_no_host_memory(const sim_device *device, const char *action)
+{
+    judge_report(&device->sim->judge, device->ordinal, "no host memory left to simulate %s", action);
+    return SIM_UNKNOWN;
+}
+
+/* Whole granules within one reservation of this device; else a code and a finding. */
+static int vmem_find(const sim_device *device, const char *action, uint64_t address, uint64_t bytes,
+                     vmem_range *found)
+{
+    uint64_t offset;
+    int is_own = engine_offset(device, address, &offset);
+    memset(found, 0, sizeof *found);
+    if (!vmem_is_whole(bytes) || offset % SIM_GRANULE != 0) {
+        return vmem_refuse(device, action, address, bytes, "not whole pages of 2 MiB");
+    }
+    address_range *reservation = is_own ? vspace_reservation(&device->memory.virtual, offset) : NULL;
+    if (!reservation || bytes > reservation->bytes - (offset - reservation->offset)) {
+        return vmem_refuse(device, action, address, bytes, "not within one reservation of this device");
+    }
+    found->reservation = reservation;
+    found->offset = offset;
+    found->end = offset + bytes;
+    return SIM_SUCCESS;
+}
+
+/* Any number of whole mappings without a hole; else a code and a finding. */
+static int vmem_find_mapped(const sim_device *device, const char *action, uint64_t address, uint64_t bytes,
+                            vmem_range *found)
+{
+    int code = vmem_find(device, action, address, bytes, found);
+    for (uint64_t at = found->offset; code == SIM_SUCCESS && at < found->end;) {
+        const vspace_mapping *mapped = vspace_at(&device->memory.virtual, at);
+        if (!mapped) {
+            return vmem_refuse(device, action, address, bytes, "there is a hole, where nothing is mapped");
+        }
+        if (mapped->offset != at || mapped->page->bytes > found->end - at) {
+            return vmem_refuse(device, action, address, bytes, "part of a mapping");
+        }
+        at += mapped->page->bytes;
+    }
+    return code;
+}
+
+int vmem_reserve(sim_device *device, uint64_t bytes, uint64_t alignment, uint64_t *address, uint64_t *cost_ns)
+{
+    uint64_t offset;
+    *cost_ns = engine_call_ns(device, SIM_CALL_VM_RESERVE);
+    if (!vmem_is_whole(bytes) || (alignment & (alignment - 1)) != 0) {
+        return SIM_INVALID_VALUE;
+    }
+    vspace_result result = vspace_reserve(&device->memory.virtual, bytes, alignment, engine_address(device, 0),
+                                          &offset);
+    if (result != VSPACE_OK) {
+        return result == VSPACE_FULL ? SIM_OUT_OF_MEMORY : vmem_no_host_memory(device, "reserve");
+    }
+    *address = engine_address(device, offset);
+    *cost_ns = vmem_cost(device, SIM_COST_VM_RESERVE, bytes);
+    return SIM_SUCCESS;
+}
+
+int vmem_release(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns)
+{
+    vmem_range range;
+    *cost_ns = engine_call_ns(device, SIM_CALL_VM_RELEASE);
+    int code = vmem_find(device, "release", address, bytes, &range);
+    if (code != SIM_SUCCESS) {
+        return code;
+    }
+    if (range.reservation->offset != range.offset || range.reservation->bytes != bytes) {
+        return vmem_refuse(device, "release", address, bytes, "not what was reserved");
+    }
+    if (range.reservation->mapping_count > 0) {
+        return vmem_refuse(device, "release", address, bytes, "something is mapped there");
+    }
+    vspace_release(&device->memory.virtual, range.reservation);
+    *cost_ns = vmem_cost(device, SIM_COST_VM_RELEASE, bytes);
+    return SIM_SUCCESS;
+}
+
+int vmem_create(sim_device *device, uint64_t bytes, uint64_t *handle, uint64_t *cost_ns)
+{
+    sim *machine = device->sim;
+    vspace_page *page;
+    *cost_ns = engine_call_ns(device, SIM_CALL_VM_CREATE);
+    if (!vmem_is_whole(bytes)) {
+        return SIM_INVALID_VALUE;
+    }
+    devmem_result result = devmem_take_page(&device->memory, bytes, &page);
+    if (result != DEVMEM_OK) {
+        return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : vmem_no_host_memory(device, "create");
+    }
+    void *value = handles_create(&machine->handles, machine->runtime_serial, HANDLE_PAGE, page);
+    if (!value) {
+        devmem_give_page(&device->memory, page);
+        return vmem_no_host_memory(device, "create");
+    }
+    page->is_referenced = 1;
+    *handle = (uint64_t)(uintptr_t)value;
+    *cost_ns = vmem_cost(device, SIM_COST_VM_CREATE, bytes);
+    return SIM_SUCCESS;
+}
+
+static vspace_page *vmem_page(const sim *machine, uint64_t handle)
+{
+    return handles_find(&machine->handles, (const void *)(uintptr_t)handle, HANDLE_PAGE);
+}
+
+/* What it costs more that memory goes. */
+static uint64_t vmem_going_ns(const sim_device *device, uint64_t bytes)
+{
+    return vmem_cost(device, SIM_COST_VM_DESTROY, bytes) - vmem_cost(device, SIM_COST_VM_DESTROY, 0);
+}
+
+/* If nothing holds it any more, the page's memory goes. How much goes. */
+static uint64_t vmem_let_go(sim_device *device, vspace_page *page, int is_reported, const char *action)
+{
+    uint64_t bytes = page->bytes;
+    if (page->is_referenced || page->mapping_count > 0) {
+        return 0;
+    }
+    access_end_page(device, page, is_reported, action);
+    devmem_give_page(&device->memory, page);
+    return bytes;
+}
+
+int vmem_destroy(sim_device *device, uint64_t handle, uint64_t bytes, uint64_t *cost_ns)
+{
+    sim *machine = device->sim;
+    vspace_page *page = vmem_page(machine, handle);
+    *cost_ns = engine_call_ns(device, SIM_CALL_VM_DESTROY);
+    if (!page || page->device != device->ordinal || (bytes != page->bytes && bytes != VMEM_ANY_BYTES)) {
+        judge_report(&machine->judge, device->ordinal, "destroy of a handle of %" PRIu64 " bytes that this device does "
+                     "not have", bytes);
+        return SIM_INVALID_VALUE;
+    }
+    handles_drop(&machine->handles, (const void *)(uintptr_t)handle);
+    page->is_referenced = 0;
+    *cost_ns += vmem_going_ns(device, vmem_let_go(device, page, 0, "destroy"));
+    return SIM_SUCCESS;
+}
+
+int vmem_map(sim_device *device, uint64_t address, uint64_t bytes, uint64_t handle, uint64_t *cost_ns)
+{
+    vmem_range range;
+    sim *machine = device->sim;
+    vspace *space = &device->memory.virtual;
+    vspace_page *page = vmem_page(machine, handle);
+    *cost_ns = engine_call_ns(device, SIM_CALL_VM_MAP);
+    int code = vmem_find(device, "map", address, bytes, &range);
+    if (code != SIM_SUCCESS) {
+        return code;
+    }
+    if (!page || page->device != device->ordinal || page->bytes != bytes) {
+        return vmem_refuse(device, "map", address, bytes, "not all of a handle that this device has");
+    }
+    for (uint64_t at = range.offset; at < range.end; at += SIM_GRANULE) {
+        if (vspace_at(space, at)) {
+            return vmem_refuse(device, "map", address, bytes, "something is mapped there already");
+        }
+    }
+    if (vspace_map(space, range.reservation, range.offset, page, machine->mapping_serial + 1)) {
+        return vmem_no_host_memory(device, "map");
+    }
+    machine->mapping_serial++;
+    *cost_ns = vmem_cost(device, SIM_COST_VM_MAP, bytes);
+    return SIM_SUCCESS;
+}
+
+static uint64_t vmem_device_count(uint64_t accessors)
+{
+    uint64_t count = 0;
+    for (; accessors != 0; accessors &= accessors - 1) {
+        count++;
+    }
+    return count;
+}
+
+int vmem_access(sim_device *device, uint64_t address, uint64_t bytes, uint64_t accessors, uint32_t mode,
+                uint64_t *cost_ns)
+{
+    vmem_range range;
+    vspace *space = &device->memory.virtual;
+    *cost_ns = engine_call_ns(device, SIM_CALL_VM_ACCESS);
+    int code = vmem_find_mapped(device, "access", address, bytes, &range);
+    if (code != SIM_SUCCESS) {
+        return code;
+    }
+    if (mode > 1 || accessors == 0 || accessors >> device->sim->device_count != 0) {
+        return vmem_refuse(device, "access", address, bytes, "a mode or a device that there is not");
+    }
+    if (mode == 1 && vspace_mapping_count(space) > device->sim->most_mappings) {
+        return SIM_OUT_OF_MEMORY;
+    }
+    if (mode == 0) {
+        access_leave(device, range.offset, bytes, "end of access");
+    }
+    vspace_mapping *mapped;
+    for (uint64_t at = range.offset; at < range.end; at += mapped->page->bytes) {
+        mapped = vspace_at(space, at);
+        mapped->accessors = mode ? mapped->accessors | accessors : mapped->accessors & ~accessors;
+    }
+    *cost_ns = vmem_cost(device, SIM_COST_VM_ACCESS, bytes) * vmem_device_count(accessors);
+    return SIM_SUCCESS;
+}
+
+int vmem_unmap(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *cost_ns)
+{
+    vmem_range range;
+    uint64_t gone_bytes = 0;
+    *cost_ns = engine_call_ns(device, SIM_CALL_VM_UNMAP);
+    int code = vmem_find_mapped(device, "unmap", address, bytes, &range);
+    if (code != SIM_SUCCESS) {
+        return code;
+    }
+    access_leave(device, range.offset, bytes, "unmap");
+    for (uint64_t at = range.offset; at < range.end;) {
+        vspace_mapping *mapped = vspace_at(&device->memory.virtual, at);
+        vspace_page *page = mapped->page;
+        at += page->bytes;
+        vspace_unmap(&device->memory.virtual, mapped);
+        gone_bytes += vmem_let_go(device, page, 1, "unmap");
+    }
+    *cost_ns = vmem_cost(device, SIM_COST_VM_UNMAP, bytes) + vmem_going_ns(device, gone_bytes);
+    return SIM_SUCCESS;
+}
+
+sim_device *vmem_device_of(const sim *machine, uint64_t handle)
+{
+    const vspace_page *page = vmem_page(machine, handle);
+    return page ? &machine->devices[page->device] : NULL;
+}
+
+int vmem_has_access(const sim_device *device, uint64_t address, int accessor)
+{
+    uint64_t offset;
+    const vspace_mapping *mapped = engine_offset(device, address, &offset) ? vspace_at(&device->memory.virtual, offset)
+                                                                           : NULL;
+    return mapped && (mapped->accessors >> accessor & 1);
+}
