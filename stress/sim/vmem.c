@@ -158,9 +158,13 @@ int vmem_destroy(sim_device *device, uint64_t handle, uint64_t bytes, uint64_t *
     sim *machine = device->sim;
     vspace_page *page = vmem_page(machine, handle);
     *cost_ns = engine_call_ns(device, SIM_CALL_VM_DESTROY);
-    if (!page || page->device != device->ordinal || (bytes != page->bytes && bytes != VMEM_ANY_BYTES)) {
-        judge_report(&machine->judge, device->ordinal, "destroy of a handle of %" PRIu64 " bytes that this device does "
-                     "not have", bytes);
+    if (!page || page->device != device->ordinal) {
+        judge_report(&machine->judge, device->ordinal, "destroy of a handle that this device does not have");
+        return SIM_INVALID_VALUE;
+    }
+    if (bytes != page->bytes && bytes != VMEM_ANY_BYTES) {
+        judge_report(&machine->judge, device->ordinal, "destroy of %" PRIu64 " bytes by a handle of %" PRIu64, bytes,
+                     page->bytes);
         return SIM_INVALID_VALUE;
     }
     handles_drop(&machine->handles, (const void *)(uintptr_t)handle);
