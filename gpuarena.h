@@ -780,6 +780,9 @@ GPUARENA_INLINE gpuarena_result gpuarena_alloc_ex(gpuarena *arena, T **ptr, cons
 #endif
 #endif
 #include <cuda_runtime_api.h>
+#if CUDART_VERSION >= 11030
+#include <cudaTypedefs.h>
+#endif
 #include <time.h>
 #endif
 #ifndef GPUARENA_NO_THREADS
@@ -4801,7 +4804,7 @@ static int gpuarena__watch_forks(void) { return 1; }
 
 /* >>cuda ===============================================================================================
    The driver table over the CUDA runtime: an entry makes one call of it, with the device made current
-   around it, and leaves the last-error slot as it was. */
+   around it, and leaves the last-error slot as it was. The group vm calls the driver. */
 
 #ifdef GPUARENA_NO_CUDA
 static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, gpuarena_failure *failure)
@@ -4938,6 +4941,153 @@ static int gpuarena__cuda_exchange_mode(const gpuarena_driver *self, int *mode)
     return code;
 }
 
+/* Virtual memory. The driver's functions are looked up through the runtime, so that nothing links libcuda;
+   the runtime can from toolkit 11.3 on. Their codes' numbers are the runtime's, but the last-error slot is
+   not theirs. None lists the lack of a context among its errors, and all but reserve name the device, by a
+   handle, an address or in so many words: they are called whichever is current. */
+#if CUDART_VERSION >= 11030
+enum { GPUARENA__SHAREABLE = 1, GPUARENA__RDMA = 2 };    /* bits of vm.create's traits */
+
+#define GPUARENA__CUDA_VM(X) \
+    X(attribute, cuDeviceGetAttribute, 2000) \
+    X(granularity, cuMemGetAllocationGranularity, 10020) \
+    X(reserve, cuMemAddressReserve, 10020) \
+    X(release, cuMemAddressFree, 10020) \
+    X(create, cuMemCreate, 10020) \
+    X(destroy, cuMemRelease, 10020) \
+    X(map, cuMemMap, 10020) \
+    X(access, cuMemSetAccess, 10020) \
+    X(unmap, cuMemUnmap, 10020)
+typedef struct gpuarena__cuda_functions {
+#define X(field, name, version) PFN_##name##_v##version field;
+    GPUARENA__CUDA_VM(X)
+#undef X
+} gpuarena__cuda_functions;
+
+static gpuarena__cuda_functions gpuarena__cuda_vm;   /* written once, before any table has a vm group */
+
+/* function: of a pointer to one, for which ISO C has no cast. 1: found. */
+static int gpuarena__cuda_look_up(const char *name, void *function)
+{
+    void *found = NULL;
+#if CUDART_VERSION >= 12050
+    int code = (int)cudaGetDriverEntryPointByVersion(name, &found, 10020, cudaEnableDefault, NULL);
+#elif CUDART_VERSION >= 12000
+    int code = (int)cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, NULL);
+#else
+    int code = (int)cudaGetDriverEntryPoint(name, &found, cudaEnableDefault);
+#endif
+    memcpy(function, &found, sizeof found);
+    return !code && found;
+}
+
+/* 1: all functions are there. Where one was missing, the next table looks again. */
+static int gpuarena__cuda_look_up_all(void)
+{
+    gpuarena__cuda_functions found;
+    int slot_clean = cudaPeekAtLastError() == cudaSuccess, complete = 1;
+#define X(field, name, version) if (!gpuarena__cuda_look_up(#name, &found.field)) complete = 0;
+    GPUARENA__CUDA_VM(X)
+#undef X
+    if (!complete && slot_clean) (void)cudaGetLastError();
+    gpuarena__lock(&gpuarena__registry_lock);
+    if (complete && !gpuarena__cuda_vm.unmap) gpuarena__cuda_vm = found;
+    gpuarena__unlock(&gpuarena__registry_lock);
+    return complete;
+}
+
+static void gpuarena__cuda_prop(int device, uint32_t traits, CUmemAllocationProp *prop)
+{
+    memset(prop, 0, sizeof *prop);
+    prop->type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop->location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    prop->location.id = device;
+    if (traits & GPUARENA__SHAREABLE) prop->requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    if (traits & GPUARENA__RDMA) prop->allocFlags.gpuDirectRDMACapable = 1;
+}
+
+static int gpuarena__cuda_reserve(const gpuarena_driver *self, void **address, uint64_t bytes,
+                                  uint64_t alignment)
+{
+    CUdeviceptr start = 0;
+    GPUARENA__CUDA_CALL(gpuarena__cuda_vm.reserve(&start, (size_t)bytes, (size_t)alignment, 0, 0));
+    if (!code) *address = (void *)(uintptr_t)start;
+    else if (code == GPUARENA__NOT_RESTORED) (void)gpuarena__cuda_vm.release(start, (size_t)bytes);
+    return code;
+}
+static int gpuarena__cuda_release(const gpuarena_driver *self, void *address, uint64_t bytes)
+{
+    (void)self;
+    return (int)gpuarena__cuda_vm.release((CUdeviceptr)(uintptr_t)address, (size_t)bytes);
+}
+static int gpuarena__cuda_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
+{
+    CUmemAllocationProp prop;
+    CUmemGenericAllocationHandle made = 0;
+    int code;
+    gpuarena__cuda_prop(self->device, traits, &prop);
+    code = (int)gpuarena__cuda_vm.create(&made, (size_t)bytes, &prop, 0);
+    if (!code) *page = made;
+    return code;
+}
+static int gpuarena__cuda_destroy(const gpuarena_driver *self, uint64_t page, uint64_t bytes)
+{
+    (void)self; (void)bytes;
+    return (int)gpuarena__cuda_vm.destroy((CUmemGenericAllocationHandle)page);
+}
+static int gpuarena__cuda_map(const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page)
+{
+    (void)self;
+    return (int)gpuarena__cuda_vm.map((CUdeviceptr)(uintptr_t)address, (size_t)bytes, 0,
+                                      (CUmemGenericAllocationHandle)page, 0);
+}
+static int gpuarena__cuda_unmap(const gpuarena_driver *self, void *address, uint64_t bytes)
+{
+    (void)self;
+    return (int)gpuarena__cuda_vm.unmap((CUdeviceptr)(uintptr_t)address, (size_t)bytes);
+}
+
+/* For the device and its peers, in one call. `peers` is filled with 0, for the table's owner to set. */
+static int gpuarena__cuda_access(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode)
+{
+    CUmemAccessDesc grants[1 + 64];
+    size_t count = 0;
+    int device;
+    for (device = -1; device < 64; device++) {
+        if (device >= 0 && (device == self->device || !(self->peers >> device & 1))) continue;
+        memset(&grants[count], 0, sizeof grants[count]);
+        grants[count].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+        grants[count].location.id = device < 0 ? self->device : device;
+        grants[count++].flags = mode ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    }
+    return (int)gpuarena__cuda_vm.access((CUdeviceptr)(uintptr_t)address, (size_t)bytes, grants, count);
+}
+
+/* The group vm, or nothing of it, whatever the reason: the table is good without. */
+static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
+{
+    const CUdevice_attribute supported = CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
+    CUmemAllocationProp prop;
+    size_t page_bytes = 0;
+    int answer = 0;
+    gpuarena__cuda_prop(driver->device, 0, &prop);
+    if (!gpuarena__cuda_look_up_all()) return;
+    if (gpuarena__cuda_vm.attribute(&answer, supported, driver->device) || !answer) return;
+    if (gpuarena__cuda_vm.granularity(&page_bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM)) return;
+    if (!page_bytes) return;
+    driver->page_bytes = page_bytes;
+    driver->vm.reserve = gpuarena__cuda_reserve;
+    driver->vm.release = gpuarena__cuda_release;
+    driver->vm.create = gpuarena__cuda_create;
+    driver->vm.destroy = gpuarena__cuda_destroy;
+    driver->vm.map = gpuarena__cuda_map;
+    driver->vm.access = gpuarena__cuda_access;
+    driver->vm.unmap = gpuarena__cuda_unmap;
+}
+#else
+static void gpuarena__cuda_fill_vm(gpuarena_driver *driver) { (void)driver; }
+#endif
+
 /* Of an arbitrary start; whole seconds where the compiler was told to hide what is not ISO C. */
 static uint64_t gpuarena__cuda_now_ns(const gpuarena_driver *self)
 {
@@ -5047,6 +5197,7 @@ static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, 
     filled.events.device_wait = gpuarena__cuda_device_wait;
     filled.capture.active = gpuarena__cuda_active;
     filled.capture.exchange_mode = gpuarena__cuda_exchange_mode;
+    gpuarena__cuda_fill_vm(&filled);
     *driver = filled;
     return GPUARENA_OK;
 }
@@ -6013,6 +6164,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__BYTES_OF_80
 #undef GPUARENA__CUDA_CALL
 #undef GPUARENA__CUDA_ENTRY
+#undef GPUARENA__CUDA_VM
 #undef GPUARENA__FORKED
 #undef GPUARENA__GRANULE
 #undef GPUARENA__HELD
