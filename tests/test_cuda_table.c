@@ -49,7 +49,7 @@ static void test_devices(void)
     CHECK_INT(gpuarena_driver_cuda(-1, &driver), ==, GPUARENA_OK);
     CHECK_INT(driver.device, ==, 0);
     CHECK(driver.memory.info && driver.memory.obtain && driver.memory.give_back && driver.classify);
-    CHECK(driver.null_is_per_thread == 0 && driver.page_bytes == 0 && !driver.vm.map && driver.events.create && driver.capture.active);
+    CHECK(driver.null_is_per_thread == 0 && driver.page_bytes == MIB(2) && driver.vm.map && driver.events.create && driver.capture.active);
     CHECK_INT(gpuarena_driver_cuda(2, &untouched), ==, GPUARENA_INVALID_ARGUMENT);
     CHECK_STR(last().detail, "device: 2; there are 0 to 1, and -1 is the current one");
     CHECK_INT(gpuarena_driver_cuda(-2, &untouched), ==, GPUARENA_INVALID_ARGUMENT);

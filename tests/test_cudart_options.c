@@ -7,6 +7,10 @@ int main(void) { return printf("1..0 # SKIP no CUDA Toolkit\n") < 0; }
 #else
 #include "test_cudart.h"
 
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#endif
+
 static const char *program;
 static char said[8192];
 
@@ -26,12 +30,46 @@ static int describe(void)
     return 0;
 }
 
-static void expect(const char *text, const char *line)
+/* What two mappings with access answer. */
+static int map_twice(void)
 {
-    int status = cudart_run_again(program, "describe", text, said, sizeof said);
+    gpuarena_driver driver;
+    void *at = NULL;
+    uint64_t page = 0;
+    sim_driver(cudart_machine(), 0, &driver);
+    if (!driver.page_bytes) return -1;
+    driver.vm.reserve(&driver, &at, MIB(4), 0);
+    driver.vm.create(&driver, &page, MIB(2), 0);
+    driver.vm.map(&driver, at, MIB(2), page);
+    driver.vm.map(&driver, (char *)at + MIB(2), MIB(2), page);
+    return driver.vm.access(&driver, at, MIB(4), 1);
+}
+
+/* The same of virtual memory, which the driver's own function tells. */
+static int describe_vm(void)
+{
+    int (*ask)(int *value, int attribute, int device);
+    int value = -1, code = -1;
+    void *found = NULL;
+#if CUDART_VERSION >= 12000
+    cudaGetDriverEntryPoint("cuDeviceGetAttribute", &found, cudaEnableDefault, NULL);
+#else
+    cudaGetDriverEntryPoint("cuDeviceGetAttribute", &found, cudaEnableDefault);
+#endif
+    memcpy(&ask, &found, sizeof ask);
+    if (found) code = ask(&value, 102, 0);
+    printf("vm %d:%d %d\n", code, value, map_twice());
+    return 0;
+}
+
+static void expect_of(const char *question, const char *text, const char *line)
+{
+    int status = cudart_run_again(program, question, text, said, sizeof said);
     if (!CHECK_MSG(status == 0 && strcmp(said, line) == 0, "%s", text ? text : "no GPUARENA_SIM"))
         printf("#   status %d, said: %s#   expected: %s", status, said, line);
 }
+
+static void expect(const char *text, const char *line) { expect_of("describe", text, line); }
 
 static void test_good_texts(void)
 {
@@ -48,6 +86,14 @@ static void test_good_texts(void)
     expect("fail=any:1=35;cudaMemGetInfo:1=46;obtain:1+=719",
            "count 35:-1 info 46 free 0M total 0M malloc 719 719 at 150250 us\n");
     expect("device=8G,fail=rival@3=8G", "count 0:1 info 0 free 8192M total 8192M malloc 2 2 at 150250 us\n");
+}
+
+static void test_virtual_memory(void)
+{
+    expect_of("vm", "", "vm 0:1 0\n");
+    expect_of("vm", "vm=on,mappings=2", "vm 0:1 0\n");
+    expect_of("vm", "mappings=1", "vm 0:1 2\n");
+    expect_of("vm", "vm=off,device=1G", "vm 0:0 -1\n");
 }
 
 static void write_costs(const char *path, const char *text)
@@ -87,7 +133,11 @@ static void test_bad_texts(void)
         { "fail=obtain:0", "faults: part \"obtain:0\"", "N from 1" },
         { "fail=any:1+=10000", "faults", "CODE to 9999" },
         { "device=1G*0,fail=x", "faults: part \"x\"", "expected" }, { "costs=", "costs", "the name of a file" },
-        { "rival=1", "\"rival\"", "expected device=SIZE[*COUNT], context=SIZE, fail=FAULTS, costs=FILE or work=NS" },
+        { "vm=1", "vm", "vm=on or off" }, { "vm=off,vm=off", "vm", "once" },
+        { "mappings=0", "mappings", "such as 523000" }, { "mappings=4294967296", "mappings", "such as 523000" },
+        { "rival=1", "\"rival\"",
+          "expected device=SIZE[*COUNT], context=SIZE, fail=FAULTS, costs=FILE, work=NS, vm=off or "
+                                  "mappings=N" },
         { "work=", "work", "work=virtual nanoseconds" }, { "work=5us", "work", "up to 1000 s" },
         { "work=1000000000001", "work", "up to 1000 s" },
         { ",", "\"\"", "expected device=" }, { "device=1G,", "\"\"", "expected device=" },
@@ -120,8 +170,9 @@ int main(int count, char **arguments)
 {
     program = arguments[0];
     if (count > 1 && strcmp(arguments[1], "print first") == 0) printf("before the call\n");
-    if (count > 1) return describe();
+    if (count > 1) return strcmp(arguments[1], "vm") == 0 ? describe_vm() : describe();
     test_good_texts();
+    test_virtual_memory();
     test_costs();
     test_bad_texts();
     test_output_before_the_refusal();

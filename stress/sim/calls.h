@@ -49,6 +49,8 @@
     X(GET_DEVICE_FLAGS,       NULL,        "cudaGetDeviceFlags",                    999, NONE) \
     X(PRIORITY_RANGE,         NULL,        "cudaDeviceGetStreamPriorityRange",      999, NONE) \
     X(DRIVER_GET_VERSION,     NULL,        "cudaDriverGetVersion",                  999, NONE) \
+    X(VM_GRANULARITY,         NULL,        "cuMemGetAllocationGranularity",         999, NONE) \
+    X(VM_GET_ACCESS,          NULL,        "cuMemGetAccess",                        999, NONE) \
     X(ENTRY_POINT,            NULL,        "cudaGetDriverEntryPoint",               999, NONE) \
     X(ENTRY_POINT_BY_VERSION, NULL,        "cudaGetDriverEntryPointByVersion",      999, NONE) \
     X(STREAM_CREATE,          NULL,        "cudaStreamCreate",                      999, NONE) \

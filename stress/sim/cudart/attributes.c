@@ -3,7 +3,10 @@
    Tested by tests/test_cudart_devices.c. */
 #include "attributes.h"
 
-/* All others are 0: among them memory pools, managed memory, virtual memory, sharing between processes. */
+/* The driver's alone: CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED. */
+enum { ATTRIBUTES_VIRTUAL_MEMORY = 102 };
+
+/* All others are 0: among them memory pools, managed memory, sharing between processes. */
 static const struct { enum cudaDeviceAttr attribute; int value; } attributes_table[] = {
     { cudaDevAttrMaxThreadsPerBlock,             1024 },
     { cudaDevAttrMaxBlockDimX,                   1024 },
@@ -41,7 +44,9 @@ int attributes_read(const sim_device *device, int attribute, int *value)
     if (attribute < cudaDevAttrMaxThreadsPerBlock || attribute >= cudaDevAttrMax) {
         return 0;
     }
-    *value = attribute == cudaDevAttrPciBusId ? device->ordinal + 1 : 0;
+    *value = attribute == cudaDevAttrPciBusId ? device->ordinal + 1
+           : attribute == ATTRIBUTES_VIRTUAL_MEMORY ? !device->sim->without_vm
+                                                    : 0;
     for (size_t i = 0; i < sizeof attributes_table / sizeof attributes_table[0]; i++) {
         if ((int)attributes_table[i].attribute == attribute) {
             *value = attributes_table[i].value;

@@ -42,8 +42,7 @@ sim_device *call_find_device(const call *self, int ordinal)
     return ordinal >= 0 && ordinal < self->machine->device_count ? &self->machine->devices[ordinal] : NULL;
 }
 
-/* 1: there is a machine, and self->device is the current one. */
-static int call_open(call *self, sim_call kind)
+int call_open(call *self, sim_call kind)
 {
     call_enter(self);
     self->kind = kind;
@@ -69,11 +68,16 @@ static int call_take_answer(call *self, fault_answer answer)
     return self->code == SIM_SUCCESS;
 }
 
-static int call_begin_on(call *self, sim_device *device, uint64_t bytes)
+int call_serve(call *self, sim_device *device, uint64_t bytes)
 {
     self->device = device;
-    engine_open_context(device);
     return call_take_answer(self, engine_begin_call(device, self->kind, bytes));
+}
+
+static int call_begin_on(call *self, sim_device *device, uint64_t bytes)
+{
+    engine_open_context(device);
+    return call_serve(self, device, bytes);
 }
 
 int call_begin(call *self, sim_call kind, uint64_t bytes)

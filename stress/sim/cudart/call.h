@@ -39,10 +39,13 @@ typedef struct call {
 /* 1: the call is to be served, which sets code and cost_ns. 0: code says why not. call_end in both cases.
      call_begin       reaches the current device: creates its context, fails if it is lost. bytes: of cudaMalloc or 0
      call_begin_at    the same, for the device whose address it is; the current one if it is no device's
-     call_begin_bare  reaches no device */
+     call_begin_bare  reaches no device
+     call_open, then call_serve: reaches the device given, which needs no context */
 int call_begin(call *self, sim_call kind, uint64_t bytes);
 int call_begin_at(call *self, sim_call kind, const void *ptr);
 int call_begin_bare(call *self, sim_call kind);
+int call_open(call *self, sim_call kind);        /* 1: there is a machine, and self->device is the current one */
+int call_serve(call *self, sim_device *device, uint64_t bytes);
 cudaError_t call_end(call *self);                /* keeps the last error */
 int call_end_driver(call *self);                 /* of the driver's interface, which has no last error */
 

@@ -55,14 +55,28 @@ static int copy_check_pinned(const launch *self, const char *name, const char *w
     return SIM_INVALID_VALUE;
 }
 
+/* The host's memory is the host's own affair. */
+static void copy_use(const launch *self, const copy_side *side, copy_area area, uint64_t bytes)
+{
+    if (side->device) {
+        uint64_t address = (uint64_t)(uintptr_t)area.ptr;
+        access_range range = { address, bytes, access_owner_of(side->device, address), self->op, 0, 0, 0 };
+        access_use(self->device, self->by, &range);
+    }
+}
+
 static int copy_check(const launch *self, const char *name, const char *what, const copy_side *side, copy_area area,
                       uint64_t bytes)
 {
     if (!side->device) {
         return area.ptr ? copy_check_pinned(self, name, what, side->host, bytes) : SIM_INVALID_VALUE;
     }
-    if (devmem_holds(&side->device->memory, side->offset, bytes)) {
+    if (devmem_reaches(&side->device->memory, side->offset, bytes, self->device->ordinal)) {
         return side->device->lost_code;
+    }
+    if (vspace_reservation(&side->device->memory.virtual, side->offset)) {
+        copy_use(self, side, area, bytes);       /* a finding, and the device's end */
+        return self->device->lost_code;
     }
     judge_report(&self->device->sim->judge, side->device->ordinal, "%s %s %" PRIu64 " bytes at %s, which are not "
                  "held by one cudaMalloc", name, what, bytes,
@@ -130,16 +144,6 @@ static int copy_row(const copy_side *to, const copy_side *from, uint64_t row, ui
         memcpy(to->host + target, from->host + source, width);
     }
     return 0;
-}
-
-/* The host's memory is the host's own affair. */
-static void copy_use(const launch *self, const copy_side *side, copy_area area, uint64_t bytes)
-{
-    if (side->device) {
-        uint64_t address = (uint64_t)(uintptr_t)area.ptr;
-        access_range range = { address, bytes, access_owner_of(side->device, address), self->op, 0, 0, 0 };
-        access_use(self->device, self->by, &range);
-    }
 }
 
 int copy_meets_host(const sim *machine, const copy_request *request)

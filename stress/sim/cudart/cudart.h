@@ -9,6 +9,8 @@
      fail=FAULTS           faults.h, its parts separated by ";". An operation (`rival@OP`) is a call of the runtime
      costs=FILE            costs.h
      work=NS               how long each copy and fill takes on the device, virtual nanoseconds; default 0
+     vm=on|off             whether devices have virtual memory; default on
+     mappings=N            of it, live on each device at most, from 1; default 523000
    SIZE: bytes, or a whole number with K, M, G or T. A bad text ends the process at once, with status 2.
 
    What serves and what does not:
@@ -26,6 +28,10 @@
    - What the CUDA runtime leaves undefined is a finding and refused with cudaErrorInvalidValue: a side of a copy that
      is not of its kind, of the device named or of one cudaMalloc, that leaves its pinned memory, or overlaps the
      other. Other memory of the host is taken as it comes.
+   - Virtual memory is had through cudaGetDriverEntryPoint alone: cuMemAddressReserve, cuMemCreate and so on, as
+     vmem.h has them, for device memory without compression. None makes a context. Addresses are those of the device that is
+     current when they are reserved, and hold its memory alone. Copies, fills and cudart_kernel that may not use what
+     is mapped there lose their device.
    - Kernels cannot run: registration succeeds; launching, and questions about kernels, answer cudaErrorNotSupported.
    - What is not exported is missing by name, when a program is linked or loaded, or at the call.
    - A child of fork gets cudaErrorInitializationError from every call if its parent had made one. The first call

@@ -105,18 +105,22 @@ static const driver_row driver_rows[] = {
     { "cuDeviceGet",          2000, (driver_function)driver_get_device },
     { "cuDeviceGetAttribute", 2000, (driver_function)driver_get_device_attribute },
     { "cuMemGetInfo",         3020, (driver_function)driver_get_info },
+    { NULL, 0, NULL },
 };
+
+static const driver_row *const driver_groups[] = { driver_rows, driver_vm_rows, driver_pointer_rows };
 
 const driver_row *driver_find(const char *name, unsigned version, int *known)
 {
     const driver_row *found = NULL;
     *known = 0;
-    for (size_t i = 0; i < sizeof driver_rows / sizeof driver_rows[0]; i++) {
-        const driver_row *row = &driver_rows[i];
-        if (strcmp(row->name, name) == 0) {
-            *known = 1;
-            if (row->since <= version && (!found || row->since > found->since)) {
-                found = row;
+    for (size_t group = 0; group < sizeof driver_groups / sizeof driver_groups[0]; group++) {
+        for (const driver_row *row = driver_groups[group]; row->name; row++) {
+            if (strcmp(row->name, name) == 0) {
+                *known = 1;
+                if (row->since <= version && (!found || row->since > found->since)) {
+                    found = row;
+                }
             }
         }
     }

@@ -81,7 +81,8 @@ static void life_make_own(void)
     if (options_read(getenv("GPUARENA_SIM"), &read, &why)) {
         life_refuse(why.text);
     }
-    sim_config config = { read.device_count, read.device_bytes, read.context_bytes, &read.costs, read.faults, 0, 0 };
+    sim_config config = { read.device_count, read.device_bytes, read.context_bytes, &read.costs, read.faults,
+                          (uint32_t)read.without_vm, (uint32_t)read.most_mappings };
     life_state.own = sim_create(&config, &why);
     life_state.own_without_devices = read.device_count == 0;
     if (!life_state.own) {

@@ -65,12 +65,27 @@ static int options_read_work(options *self, slice value, problem *why)
     return slice_decimal(value, &self->work_ns) && self->work_ns <= SIM_COST_MAX_FIXED_NS;
 }
 
+static int options_read_vm(options *self, slice value, problem *why)
+{
+    (void)why;
+    self->without_vm = slice_is(value, "off");
+    return self->without_vm || slice_is(value, "on");
+}
+
+static int options_read_mappings(options *self, slice value, problem *why)
+{
+    (void)why;
+    return slice_decimal(value, &self->most_mappings) && self->most_mappings > 0 && self->most_mappings <= UINT32_MAX;
+}
+
 static const options_key options_keys[] = {
     { "device",  "SIZE[*COUNT] up to 4T, such as 24G*2, COUNT from 0 to 32", options_read_device },
     { "context", "SIZE, such as 500M", options_read_context },
     { "fail",    "faults such as cudaMalloc:3=2;any:90+=719, separated by semicolons", options_read_faults },
     { "costs",   "the name of a file, without commas", options_read_costs },
     { "work",    "virtual nanoseconds, such as 20000, up to 1000 s", options_read_work },
+    { "vm",      "on or off", options_read_vm },
+    { "mappings", "a number of mappings, such as 523000", options_read_mappings },
 };
 
 enum { OPTIONS_KEYS = sizeof options_keys / sizeof options_keys[0] };
@@ -92,8 +107,8 @@ static int options_read_part(options *self, slice part, int *seen, problem *why)
         return fits == 1 ? 0 : problem_set(why, EXIT_USAGE, "%s: expected %s=%s", key->name, key->name,
                                            key->expected);
     }
-    return problem_set(why, EXIT_USAGE, "%s: expected device=SIZE[*COUNT], context=SIZE, fail=FAULTS, costs=FILE or "
-                       "work=NS", slice_show(name).text);
+    return problem_set(why, EXIT_USAGE, "%s: expected device=SIZE[*COUNT], context=SIZE, fail=FAULTS, costs=FILE, "
+                       "work=NS, vm=off or mappings=N", slice_show(name).text);
 }
 
 int options_read(const char *text, options *read, problem *why)

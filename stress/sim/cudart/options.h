@@ -11,6 +11,8 @@ enum { OPTIONS_TEXT = 4096 };                    /* of one value, at most, with 
 typedef struct options {
     uint64_t  device_bytes, context_bytes, work_ns;
     uint32_t  device_count;                      /* 0: none at all */
+    int       without_vm;
+    uint64_t  most_mappings;                     /* 0: as many as there are by default */
     sim_costs costs;
     char      faults[OPTIONS_TEXT];
 } options;
