@@ -1,0 +1,313 @@
+/* The CUDA driver table's group vm, argument by argument: what it hands to the driver's functions, which are this
+   program's own, and what it makes of look-ups that find nothing. It must not know the implementation.
+   Run: make test, or prove build/tests/test_cuda_vm_arguments. */
+#include "cuda_vm.h"
+
+#ifndef GPUARENA_NO_CUDA
+#include <cudaTypedefs.h>
+
+enum { ADDRESS = 0x40000000, HANDLE = 0x1234, PAGE_BYTES = 4 << 20 };
+
+/* What the latest call was given, and what calls answer. */
+static struct {
+    const char *name;
+    size_t bytes, alignment, offset, desc_count;
+    CUdeviceptr address;
+    unsigned long long flags;
+    CUmemGenericAllocationHandle handle;
+    CUmemAllocationProp prop;
+    CUmemAccessDesc descs[65];
+    CUmemAllocationGranularity_flags option;
+    CUdevice_attribute attribute;
+    int device, call_count;
+} seen;
+static int answer, supported, wrong_look_ups;
+static const char *hidden;                       /* found by no look-up, */
+static cudaError_t hidden_code;                  /* which answers this */
+
+static CUresult tell(const char *name)
+{
+    seen.name = name;
+    seen.call_count++;
+    return (CUresult)answer;
+}
+
+static CUresult CUDAAPI fake_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+    seen.attribute = attribute;
+    seen.device = device;
+    *value = supported;
+    return tell("cuDeviceGetAttribute");
+}
+
+static CUresult CUDAAPI fake_granularity(size_t *bytes, const CUmemAllocationProp *prop,
+                                         CUmemAllocationGranularity_flags option)
+{
+    seen.prop = *prop;
+    seen.option = option;
+    *bytes = PAGE_BYTES;
+    return tell("cuMemGetAllocationGranularity");
+}
+
+static CUresult CUDAAPI fake_reserve(CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint,
+                                     unsigned long long flags)
+{
+    seen.bytes = bytes;
+    seen.alignment = alignment;
+    seen.address = hint;
+    seen.flags = flags;
+    *address = ADDRESS;
+    return tell("cuMemAddressReserve");
+}
+
+static CUresult CUDAAPI fake_release(CUdeviceptr address, size_t bytes)
+{
+    seen.address = address;
+    seen.bytes = bytes;
+    return tell("cuMemAddressFree");
+}
+
+static CUresult CUDAAPI fake_create(CUmemGenericAllocationHandle *handle, size_t bytes,
+                                    const CUmemAllocationProp *prop, unsigned long long flags)
+{
+    seen.bytes = bytes;
+    seen.prop = *prop;
+    seen.flags = flags;
+    *handle = HANDLE;
+    return tell("cuMemCreate");
+}
+
+static CUresult CUDAAPI fake_destroy(CUmemGenericAllocationHandle handle)
+{
+    seen.handle = handle;
+    return tell("cuMemRelease");
+}
+
+static CUresult CUDAAPI fake_map(CUdeviceptr address, size_t bytes, size_t offset,
+                                 CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+    seen.address = address;
+    seen.bytes = bytes;
+    seen.offset = offset;
+    seen.handle = handle;
+    seen.flags = flags;
+    return tell("cuMemMap");
+}
+
+static CUresult CUDAAPI fake_unmap(CUdeviceptr address, size_t bytes)
+{
+    seen.address = address;
+    seen.bytes = bytes;
+    return tell("cuMemUnmap");
+}
+
+static CUresult CUDAAPI fake_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *descs, size_t count)
+{
+    seen.address = address;
+    seen.bytes = bytes;
+    seen.desc_count = count;
+    memcpy(seen.descs, descs, (count < COUNT(seen.descs) ? count : COUNT(seen.descs)) * sizeof descs[0]);
+    return tell("cuMemSetAccess");
+}
+
+static const struct { const char *name; void (*function)(void); } functions[] = {
+    { "cuDeviceGetAttribute", (void (*)(void))fake_attribute },
+    { "cuMemGetAllocationGranularity", (void (*)(void))fake_granularity },
+    { "cuMemAddressReserve", (void (*)(void))fake_reserve }, { "cuMemAddressFree", (void (*)(void))fake_release },
+    { "cuMemCreate", (void (*)(void))fake_create }, { "cuMemRelease", (void (*)(void))fake_destroy },
+    { "cuMemMap", (void (*)(void))fake_map }, { "cuMemUnmap", (void (*)(void))fake_unmap },
+    { "cuMemSetAccess", (void (*)(void))fake_access },
+};
+
+static cudaError_t look_up(const char *name, void **function, unsigned version, unsigned long long flags)
+{
+    *function = NULL;
+    for (size_t i = 0; i < COUNT(functions); i++)
+        if (strcmp(functions[i].name, name) == 0) memcpy(function, &functions[i].function, sizeof *function);
+    if (!*function || version != 10020 || flags != cudaEnableDefault) wrong_look_ups++;
+    if (!hidden || strcmp(hidden, name) != 0) return cudaSuccess;
+    if (hidden_code == cudaSuccess) *function = NULL;
+    return hidden_code;
+}
+
+/* Instead of libcudart's own, for this program is asked first. */
+#if CUDART_VERSION >= 12050
+#undef cudaGetDriverEntryPointByVersion
+cudaError_t CUDARTAPI cudaGetDriverEntryPointByVersion(const char *name, void **function, unsigned version,
+                                                       unsigned long long flags,
+                                                       enum cudaDriverEntryPointQueryResult *result)
+{
+    if (result) *result = cudaDriverEntryPointSuccess;
+    return look_up(name, function, version, flags);
+}
+#elif CUDART_VERSION >= 12000
+#undef cudaGetDriverEntryPoint
+cudaError_t CUDARTAPI cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags,
+                                              enum cudaDriverEntryPointQueryResult *result)
+{
+    if (result) *result = cudaDriverEntryPointSuccess;
+    return look_up(name, function, 10020, flags);
+}
+#else
+#undef cudaGetDriverEntryPoint
+cudaError_t CUDARTAPI cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags)
+{
+    return look_up(name, function, 10020, flags);
+}
+#endif
+
+static gpuarena_driver fill(void)
+{
+    memset(&seen, 0, sizeof seen);
+    return driver_of(1);
+}
+
+static void test_what_filling_asks(void)
+{
+    gpuarena_driver driver = fill();
+    CHECK_U64(driver.page_bytes, ==, PAGE_BYTES);
+    CHECK_INT(wrong_look_ups, ==, 0);
+    CHECK_INT(seen.call_count, ==, 2);
+    CHECK_INT(seen.attribute, ==, 102);
+    CHECK_INT(seen.device, ==, 1);
+    CHECK_INT(seen.option, ==, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    supported = 0;
+    driver = fill();
+    CHECK(is_absent(&driver));
+    CHECK_MSG(seen.call_count == 1, "a device without is asked no more");
+    supported = 1;
+    answer = 101;
+    driver = fill();
+    CHECK(is_absent(&driver));
+    answer = 0;
+}
+
+/* Nothing found, with success or without; or found, and an error all the same. */
+static void test_what_is_not_found(void)
+{
+    for (size_t i = 0; i < COUNT(functions); i++) {
+        hidden = functions[i].name;
+        for (hidden_code = cudaSuccess; hidden_code <= cudaErrorInvalidValue; hidden_code++) {
+            gpuarena_driver driver = fill();
+            CHECK_MSG(is_absent(&driver) && seen.call_count == 0, "without %s, code %d", hidden, (int)hidden_code);
+        }
+    }
+    hidden = NULL;
+    gpuarena_driver driver = fill();
+    CHECK(driver.page_bytes && driver.vm.map);
+}
+
+static void expect_prop(int traits)
+{
+    CUmemAllocationProp expected;
+    memset(&expected, 0, sizeof expected);
+    expected.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    expected.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    expected.location.id = 1;
+    if (traits & 1) expected.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    if (traits & 2) expected.allocFlags.gpuDirectRDMACapable = 1;
+    CHECK_MSG(memcmp(&seen.prop, &expected, sizeof expected) == 0, "the properties of traits %d", traits);
+}
+
+static void test_addresses_and_handles(void)
+{
+    gpuarena_driver driver = fill();
+    void *address = NULL;
+    uint64_t page = 0;
+    expect_prop(0);
+    CHECK_INT(driver.vm.reserve(&driver, &address, GIB(160), GIB(1)), ==, 0);
+    CHECK_STR(seen.name, "cuMemAddressReserve");
+    CHECK(seen.bytes == GIB(160) && seen.alignment == GIB(1) && seen.address == 0 && seen.flags == 0);
+    CHECK_U64((uintptr_t)address, ==, ADDRESS);
+    for (int traits = 0; traits < 4; traits++) {
+        CHECK_INT(driver.vm.create(&driver, &page, GIB(5), (uint32_t)traits), ==, 0);
+        CHECK_STR(seen.name, "cuMemCreate");
+        CHECK(seen.bytes == GIB(5) && seen.flags == 0 && page == HANDLE);
+        expect_prop(traits);
+    }
+    CHECK_INT(driver.vm.destroy(&driver, UINT64_MAX - 1, GIB(5)), ==, 0);
+    CHECK_STR(seen.name, "cuMemRelease");
+    CHECK_U64(seen.handle, ==, UINT64_MAX - 1);
+    CHECK_INT(driver.vm.release(&driver, address, GIB(160)), ==, 0);
+    CHECK_STR(seen.name, "cuMemAddressFree");
+    CHECK(seen.address == ADDRESS && seen.bytes == GIB(160));
+}
+
+static void test_mappings(void)
+{
+    gpuarena_driver driver = fill();
+    char *at = (char *)(uintptr_t)ADDRESS + MIB(6);
+    seen.offset = 1;
+    seen.flags = 1;
+    CHECK_INT(driver.vm.map(&driver, at, MIB(8), HANDLE + 5), ==, 0);
+    CHECK_STR(seen.name, "cuMemMap");
+    CHECK(seen.address == ADDRESS + MIB(6) && seen.bytes == MIB(8) && seen.handle == HANDLE + 5);
+    CHECK(seen.offset == 0 && seen.flags == 0);
+    CHECK_INT(driver.vm.unmap(&driver, at, GIB(6)), ==, 0);
+    CHECK_STR(seen.name, "cuMemUnmap");
+    CHECK(seen.address == ADDRESS + MIB(6) && seen.bytes == GIB(6));
+}
+
+/* The device first, then its peers, each once; all of them with the same flags. */
+static void expect_access(const gpuarena_driver *driver, uint32_t mode, size_t count)
+{
+    char *at = (char *)(uintptr_t)ADDRESS + MIB(6);
+    uint64_t named = 0;
+    int bad = 0;
+    CHECK_INT(driver->vm.access(driver, at, GIB(9), mode), ==, 0);
+    CHECK_STR(seen.name, "cuMemSetAccess");
+    CHECK(seen.address == ADDRESS + MIB(6) && seen.bytes == GIB(9));
+    CHECK_U64(seen.desc_count, ==, count);
+    for (size_t i = 0; i < seen.desc_count; i++) {
+        const CUmemAccessDesc *desc = &seen.descs[i];
+        bad += desc->location.type != CU_MEM_LOCATION_TYPE_DEVICE || (int)desc->flags != (mode ? 3 : 0);
+        named |= (uint64_t)1 << desc->location.id;
+    }
+    CHECK_INT(bad, ==, 0);
+    CHECK_U64(named, ==, driver->peers | 2);
+}
+
+static void test_access(void)
+{
+    static const struct { uint64_t peers; size_t count; } rows[] = {
+        { 0, 1 }, { 2, 1 }, { 1, 2 }, { 5, 3 }, { (uint64_t)1 << 63 | 2, 2 }, { UINT64_MAX, 64 },
+    };
+    gpuarena_driver driver = fill();
+    for (size_t row = 0; row < COUNT(rows); row++) {
+        driver.peers = rows[row].peers;
+        expect_access(&driver, 1, rows[row].count);
+        expect_access(&driver, 0, rows[row].count);
+    }
+}
+
+/* Codes come back as they are; outputs of a call that fails are not touched, whatever the driver wrote. */
+static void test_codes(void)
+{
+    static const int codes[] = { 1, 2, 3, 4, 101, 201, 304, 709, 719, 800, 801, 999 };
+    gpuarena_driver driver = fill();
+    for (size_t i = 0; i < COUNT(codes); i++) {
+        void *address = &driver;
+        uint64_t page = 77;
+        answer = codes[i];
+        CHECK_INT(driver.vm.reserve(&driver, &address, MIB(8), 0), ==, codes[i]);
+        CHECK_INT(driver.vm.create(&driver, &page, MIB(8), 0), ==, codes[i]);
+        CHECK(address == &driver && page == 77);
+    }
+    answer = 0;
+}
+
+static void run(void)
+{
+    sim *machine = cudart_open(2, GIB(1), NULL);
+    supported = 1;
+    test_what_is_not_found();
+    test_what_filling_asks();
+    test_addresses_and_handles();
+    test_mappings();
+    test_access();
+    test_codes();
+    cudart_close(machine);
+}
+#endif
+
+CUDA_TEST_MAIN(run)
