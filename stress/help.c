@@ -19,9 +19,10 @@ static const char help_top[] =
     "or a CUDA one\n"
     "\n"
     "Usage: stress run -w WORKLOAD[,..] -p POLICY[,..] [options]\n"
+    "       stress capacity -w WORKLOAD[,..] -p POLICY[,..] [options]\n"
     "       stress costs [--device sim|cuda:N] [--out costs=FILE]\n"
     "       stress list [workloads|policies|devices]\n"
-    "       stress help [lists|faults|costs|columns]\n"
+    "       stress help [lists|faults|costs|columns|capacity]\n"
     "       stress version\n";
 
 static const char help_bottom[] =
@@ -35,6 +36,7 @@ static const char help_bottom[] =
     "  stress run -w train:steps=3,layers=4 -p config:growth=step,step=64M,limit=80%\n"
     "  stress run -w uniform -p segments --no-timing --out csv=-   the same bytes every time\n"
     "  stress run -w train --seed 3 -p raw --out trace=train.trace\n"
+    "  stress capacity -w train -p raw,segments                    the smallest limit that is enough\n"
     "  stress costs --device cuda:0 --out costs=mine.costs         what do driver calls cost here?\n"
     "  stress run -w train -p raw,segments --costs mine.costs      .. and what would they on a simulated device?\n"
     "\n"
@@ -77,6 +79,19 @@ static const char help_columns[] =
     "free, but for the stream alone that had freed it.\n"
     "An empty cell: not measured, or does not exist.\n";
 
+static const char help_capacity[] =
+    "stress capacity -w WORKLOAD[,..] -p POLICY[,..]: the smallest limit under which the workload completes, over\n"
+    "the peak of what it requests. Limits are tried in steps of 2 MiB, from that peak to what the policy reserved\n"
+    "without one, by bisection: the workload completes under the limit that is told, and does not with one step\n"
+    "less (stop_op, stop_reason). A policy may complete under some limits and fail under larger ones: then there\n"
+    "may be a smaller limit that is not found.\n"
+    "The runs without a limit and under the one found are verified (--verify); remapped_pages, driver_calls and\n"
+    "gpu_waits are of the latter. probes: how many runs it took.\n"
+    "A workload that does not complete without a limit has status oom, and no min_limit_bytes.\n"
+    "raw and cub-library have no limit: it is the memory of the smallest simulated device, beside --context, on\n"
+    "which the workload completes; on CUDA it is what they held, in one run.\n"
+    "Options are those of run, but for --limit and --on-oom skip; nothing is timed.\n";
+
 static int help_plain(FILE *out, const char *text)
 {
     fputs(text, out);
@@ -90,11 +105,20 @@ static int help_costs(FILE *out)
     return sim_costs_write(sim_costs_default(), out);
 }
 
+static void help_columns_of(FILE *out, const char *command, row_kind kind)
+{
+    const row_column *columns;
+    size_t count = row_columns(kind, &columns);
+    fprintf(out, "Columns of --out csv, in order, of %s:\n", command);
+    for (size_t at = 0; at < count; at++) fprintf(out, "  %s\n", row_column_name(columns[at]));
+}
+
 static int help_column_list(FILE *out)
 {
-    fputs("Columns of --out csv, in order:\n", out);
-    for (int column = 0; column < COLUMN_COUNT; column++) fprintf(out, "  %s\n", row_column_name((row_column)column));
-    return help_plain(out, help_columns);
+    help_columns_of(out, "run", ROW_RUN);
+    help_plain(out, help_columns);
+    help_columns_of(out, "capacity (stress help capacity)", ROW_CAPACITY);
+    return 0;
 }
 
 static void help_list_policies(FILE *out)
@@ -123,7 +147,8 @@ int help_write(FILE *out, const char *topic, problem *why)
     if (!strcmp(topic, "faults")) return help_plain(out, help_faults);
     if (!strcmp(topic, "costs")) return help_costs(out);
     if (!strcmp(topic, "columns")) return help_column_list(out);
-    return problem_set(why, EXIT_USAGE, "no help on '%s': lists, faults, costs, columns", topic);
+    if (!strcmp(topic, "capacity")) return help_plain(out, help_capacity);
+    return problem_set(why, EXIT_USAGE, "no help on '%s': lists, faults, costs, columns, capacity", topic);
 }
 
 static void help_list_workloads(FILE *out)

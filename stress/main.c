@@ -27,7 +27,12 @@ static int main_no_topic(const cli *asked, problem *why)
 
 static int main_run(const cli *asked, const char *const *argv, problem *why)
 {
-    return main_no_topic(asked, why) ? EXIT_USAGE : run_command(asked, argv, why);
+    return main_no_topic(asked, why) ? EXIT_USAGE : run_command(asked, argv, ROW_RUN, why);
+}
+
+static int main_capacity(const cli *asked, const char *const *argv, problem *why)
+{
+    return main_no_topic(asked, why) ? EXIT_USAGE : run_command(asked, argv, ROW_CAPACITY, why);
 }
 
 static int main_costs(const cli *asked, const char *const *argv, problem *why)
@@ -56,8 +61,8 @@ static int main_version(const cli *asked, const char *const *argv, problem *why)
 }
 
 static const command main_commands[] = {
-    { "run", main_run }, { "costs", main_costs }, { "list", main_list }, { "help", main_help },
-    { "version", main_version },
+    { "run", main_run }, { "capacity", main_capacity }, { "costs", main_costs }, { "list", main_list },
+    { "help", main_help }, { "version", main_version },
 };
 #define MAIN_COMMANDS (sizeof main_commands / sizeof main_commands[0])
 
@@ -74,8 +79,8 @@ static int main_dispatch(const cli *asked, const char *const *argv, problem *why
         nearest_offer(&search, main_commands[index].name);
     }
     problem_set(why, EXIT_USAGE,
-                *asked->command ? "unknown command '%s'%s; there are run, costs, list, help, version"
-                                : "no command%s%s; there are run, costs, list, help, version",
+                *asked->command ? "unknown command '%s'%s; there are run, capacity, costs, list, help, version"
+                                : "no command%s%s; there are run, capacity, costs, list, help, version",
                 asked->command, nearest_hint(&search, hint, sizeof hint));
     return why->exit_code;
 }

@@ -18,9 +18,9 @@ typedef struct pass {
     device              *device;
     pass_streams         streams;
     pool                 pool;
-    oracle              *oracle;                 /* NULL: timing pass */
+    oracle              *oracle;                 /* NULL: timing pass, probe */
     pass_block          *blocks;
-    pass_timing         *timing;                 /* NULL: verifying pass */
+    pass_timing         *timing;                 /* NULL: verifying pass, probe */
     pass_result         *result;
     device_counters      before;
     uint64_t             op;                     /* of the op under way: allocations and frees of the stream before
@@ -89,10 +89,10 @@ static int pass_refused(pass *run, uint32_t block, uint64_t bytes)
     pass_result *result = run->result;
     result->status = PASS_OOM;
     if (!run->settings->skip_oom) run->done = 1;
-    if (!run->oracle) return 0;
+    if (run->timing) return 0;
     pool_refusal refusal;
     pool_last_refusal(&run->pool, &refusal);
-    if (run->pool.arena && oracle_refusal(run->oracle, run->op, block, bytes, refusal.largest_bytes)) {
+    if (run->oracle && run->pool.arena && oracle_refusal(run->oracle, run->op, block, bytes, refusal.largest_bytes)) {
         return pass_violated(run);
     }
     if (result->oom.happened) return 0;
@@ -286,15 +286,18 @@ static void pass_end(pass *run)
 static int pass_open(pass *run, const policy *chosen, problem *why)
 {
     device_config config = run->settings->device;
-    config.is_unjudged = run->timing || run->settings->verify == VERIFY_OFF;
+    config.is_unjudged = run->timing || run->settings->is_probe || run->settings->verify == VERIFY_OFF;
     run->device = device_open(&config, why);
-    if (!run->device || pass_streams_open(&run->streams, run->stream, run->device, config.op_ns, why)
-        || pool_open(&run->pool, chosen, run->device, why)) return -1;
+    if (!run->device || pass_streams_open(&run->streams, run->stream, run->device, config.op_ns, why)) return -1;
+    if (pool_open(&run->pool, chosen, run->device, why)) {
+        run->result->is_unopened = 1;
+        return -1;
+    }
     run->blocks = calloc(run->stream->block_count + 1, sizeof *run->blocks);
     if (!run->blocks) {
         return problem_set(why, EXIT_HARNESS, "no host memory for %zu blocks", run->stream->block_count);
     }
-    if (run->timing) return 0;
+    if (run->timing || run->settings->is_probe) return 0;
     oracle_settings settings = { run->settings->verify, (uint32_t)run->stream->block_count, run->pool.alignment_bytes,
                                  run->pool.limit_bytes, run->device, run->pool.arena };
     run->oracle = oracle_create(&settings, why);
@@ -326,6 +329,7 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
               pass_result *result)
 {
     problem why = { 0, "" };
+    gpuarena_stats stats;
     pass run;
     memset(&run, 0, sizeof run);
     memset(result, 0, sizeof *result);
@@ -342,7 +346,8 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
         device_count(run.device, &run.before);
         pass_drive(&run);
         pass_count_driver(&run);
-        if (!timing) pass_end(&run);
+        if (run.oracle) pass_end(&run);
+        else if (settings->is_probe) pass_measure(&run, &stats);
     }
     pass_close(&run);
 }

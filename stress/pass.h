@@ -3,7 +3,7 @@
    blocks, waits are the device's, and right before a free a policy is told which streams used the block without a
    wait that orders them before it. Where the ops hold no work, each allocation gives its stream as much as
    an op takes, which uses the block, and a free on another stream comes after it.
-   Knows nothing of rows or reports. The verifying pass reads no clock; the timing pass asks no oracle.
+   Knows nothing of rows or reports. The verifying pass reads no clock; timing passes and probes ask no oracle.
    Tested by tests/test_runner.c, tests/test_pass_*.c and tests/run.t. */
 #ifndef STRESS_PASS_H
 #define STRESS_PASS_H
@@ -19,6 +19,8 @@ typedef struct pass_settings {
     device_config device;
     int           skip_oom;                      /* leave the refused block out and go on */
     verify_mode   verify;
+    int           is_probe;                      /* 1: does it complete? Nothing is verified or judged, and of memory
+                                                    only gpu_waits and remapped_pages are known, at the end */
     progress     *progress;
 } pass_settings;
 
@@ -46,6 +48,7 @@ typedef struct pass_result {
     char         message[512];                   /* VERIFY_FAILED, ERROR: what happened .. */
     uint64_t     needed_ops;                     /* .. and how many allocations and frees lead to it; 0: the device
                                                     could not be opened */
+    int          is_unopened;                    /* ERROR: the policy could not be opened on the device */
     int          kept;                           /* memory could not be given back to the device: ERROR */
 } pass_result;
 

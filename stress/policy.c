@@ -45,9 +45,9 @@ static const policy_kind *policy_find(const char *text, problem *why)
     return NULL;
 }
 
-static int policy_has_limit(const gpuarena_config *config)
+int policy_has_limit(const policy *self)
 {
-    return config->limit_base != GPUARENA_LIMIT_BYTES || config->limit_bytes != 0;
+    return self->config.limit_base != GPUARENA_LIMIT_BYTES || self->config.limit_bytes != 0;
 }
 
 static int policy_apply(const char *text, const char *keys, gpuarena_config *config, problem *why)
@@ -60,7 +60,7 @@ static int policy_apply(const char *text, const char *keys, gpuarena_config *con
 static int policy_limit(policy *made, uint64_t limit_bytes, problem *why)
 {
     if (!limit_bytes) return 0;
-    if (policy_has_limit(&made->config)) {
+    if (policy_has_limit(made)) {
         return problem_set(why, EXIT_USAGE, "policy '%s' has a limit key, and --limit is given: only one of both",
                            made->text);
     }

@@ -33,6 +33,8 @@ typedef struct policy {
    limit_bytes (0: not given) beside a `limit` key. limit_bytes binds arenas alone. */
 int policy_parse(const char *text, uint64_t limit_bytes, policy *made, problem *why);
 
+int policy_has_limit(const policy *self);        /* of its own keys, or --limit */
+
 typedef struct pool {                            /* a policy at work */
     device         *device;
     gpuarena       *arena;                       /* NULL: not an ARENA */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capacity.h"
 #include "plan.h"
 #include "report/environment.h"
 #include "report/output.h"
@@ -16,6 +17,7 @@
 typedef struct run {
     const cli         *asked;
     const char *const *argv;
+    row_kind           kind;
     plan               plan;
     progress           progress;
     output            *outputs;
@@ -40,7 +42,7 @@ static int run_outputs(run *self, problem *why)
     if (!self->outputs) return problem_set(why, EXIT_HARNESS, "no host memory for the outputs");
     for (size_t index = 0; index < items->item_count; index++) {
         output *made = &self->outputs[index];
-        if (output_parse(items->items[index], "run", made, why)) return -1;
+        if (output_parse(items->items[index], self->asked->command, made, why)) return -1;
         trace_of_many |= output_needs_one_workload(made) && self->asked->values[CLI_WORKLOAD].item_count > 1;
         if (output_is_stdout(made) && self->stdout_taken++) {
             return problem_set(why, EXIT_USAGE, "--out: two outputs to stdout; give one of them a file");
@@ -77,9 +79,9 @@ static int run_try_outputs(const run *self, problem *why)
 }
 
 /* What is needed to see a failure again, and no more: options that shape results, cut where it happened. */
-static void run_repro(const run *self, const runner_job *job, uint64_t needed_ops)
+static void run_repro(const run *self, const runner_job *job, const runner_outcome *outcome)
 {
-    uint64_t all_ops = job->stream->alloc_count + job->stream->free_count;
+    uint64_t all_ops = job->stream->alloc_count + job->stream->free_count, needed_ops = outcome->needed_ops;
     int cut = needed_ops < all_ops;
     fprintf(stderr, "repro: ");
     cli_print_word(stderr, self->argv[0]);
@@ -92,11 +94,14 @@ static void run_repro(const run *self, const runner_job *job, uint64_t needed_op
         const cli_value *value = &self->asked->values[index];
         if (!value->given || option->effect == CLI_NO_EFFECT) continue;
         if (cut && (index == CLI_OPS || index == CLI_QUICK)) continue;
+        if (index == CLI_DEVICE && outcome->capacity_bytes) continue;
         const char *text = index == CLI_DEVICE ? self->plan.device : value->text;    /* auto: the one it was */
         fprintf(stderr, " --%s%s", option->name, text ? " " : "");
         if (text) cli_print_word(stderr, text);
     }
     if (cut) fprintf(stderr, " --ops %" PRIu64, needed_ops);
+    if (outcome->limit_bytes) fprintf(stderr, " --limit %" PRIu64, outcome->limit_bytes);
+    if (outcome->capacity_bytes) fprintf(stderr, " --device sim:%" PRIu64, outcome->capacity_bytes);
     fputc('\n', stderr);
 }
 
@@ -130,7 +135,7 @@ static int run_ends(run *self, size_t row_count)
 static int run_one(run *self, const plan_workload *workload, const policy *chosen, int is_baseline)
 {
     char label[256];
-    runner_outcome outcome = { PASS_OK, 0, 0 };
+    runner_outcome outcome = { PASS_OK, 0, 0, 0, 0 };
     row *made = &self->rows.rows[self->rows.count++];
     const runner_job job = { workload->text, self->plan.device, chosen, &workload->stream, workload->stream.seed,
                              self->plan.timed, is_baseline };
@@ -138,13 +143,14 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     progress_row(&self->progress, label);
     pass_settings settings = self->plan.settings;
     if (is_baseline) settings.verify = VERIFY_OFF;
-    runner_row(&job, &settings, made, &outcome);
+    if (self->kind == ROW_CAPACITY) capacity_row(&job, &settings, made, &outcome);
+    else runner_row(&job, &settings, made, &outcome);
     progress_clear(&self->progress);
     if (outcome.status <= PASS_OOM) return 0;
     if (is_baseline && !outcome.kept) return 1;  /* nobody asked whether the baseline is right */
     run_raise(self, outcome.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS);
     fprintf(stderr, "stress: %s: %s: %s\n", label, made->cells[COLUMN_STATUS].text, made->note);
-    if (outcome.needed_ops) run_repro(self, &job, outcome.needed_ops);
+    if (outcome.needed_ops) run_repro(self, &job, &outcome);
     return 1;
 }
 
@@ -152,7 +158,7 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
 static int run_needs_baseline(const run *self, const plan_workload *workload)
 {
     int wanted = 0;
-    if (self->asked->values[CLI_QUIET].given) return 0;
+    if (self->kind != ROW_RUN || self->asked->values[CLI_QUIET].given) return 0;
     for (size_t index = 0; index < self->plan.policy_count; index++) {
         const policy *chosen = &self->plan.policies[index];
         if (!plan_wants(&self->plan, workload, chosen)) continue;
@@ -227,7 +233,8 @@ static void run_tell_plan(const run *self)
     char line[512];
     const cuda_environment *environment = plan_environment(&self->plan);
     fprintf(stderr, "stress: device %s, verify %s, %s\n", self->plan.device,
-            plan_verify_name(self->plan.settings.verify), self->plan.timed ? "timed in a second pass" : "not timed");
+            plan_verify_name(self->plan.settings.verify),
+            self->kind == ROW_RUN && self->plan.timed ? "timed in a second pass" : "not timed");
     if (environment) fprintf(stderr, "stress: %s\n", environment_line(environment, line, sizeof line));
     for (size_t index = 0; index < self->plan.policy_count; index++) {
         char text[512];
@@ -241,7 +248,10 @@ static void run_tell_plan(const run *self)
 
 static int run_all(run *self, problem *why)
 {
-    if (run_outputs(self, why) || plan_make(&self->plan, self->asked, why) || run_try_outputs(self, why)) return -1;
+    if (run_outputs(self, why) || (self->kind == ROW_CAPACITY && capacity_check(self->asked, why))
+        || plan_make(&self->plan, self->asked, why)
+        || (self->kind == ROW_CAPACITY && capacity_check_plan(&self->plan, why))
+        || run_try_outputs(self, why)) return -1;
     run_tell_plan(self);
     self->progress = progress_start(self->asked->values[CLI_PROGRESS].text, self->asked->values[CLI_QUIET].given,
                                     run_row_count(self));
@@ -249,12 +259,13 @@ static int run_all(run *self, problem *why)
     return run_rows(self, why) || run_write(self, why) ? -1 : 0;
 }
 
-int run_command(const cli *asked, const char *const *argv, problem *why)
+int run_command(const cli *asked, const char *const *argv, row_kind kind, problem *why)
 {
     run self;
     memset(&self, 0, sizeof self);
     self.asked = asked;
     self.argv = argv;
+    self.kind = self.rows.kind = kind;
     if (run_all(&self, why)) run_raise(&self, why->exit_code);
     for (size_t index = 0; index < self.rows.count; index++) row_free(&self.rows.rows[index]);
     free(self.rows.rows);

@@ -9,7 +9,7 @@
 
 static const char *const runner_status_names[] = { "ok", "oom", "verify_failed", "error" };
 
-static void runner_identity(const runner_job *job, row *made)
+void runner_identity(const runner_job *job, row *made)
 {
     memset(made, 0, sizeof *made);
     row_text(made, COLUMN_WORKLOAD, job->workload);
@@ -45,7 +45,7 @@ static void runner_oom(const pass_oom *oom, row *made)
     snprintf(made->note, sizeof made->note, "%s", oom->refusal.text);
 }
 
-static void runner_status(pass_status status, const char *message, row *made, runner_outcome *outcome)
+void runner_status(pass_status status, const char *message, row *made, runner_outcome *outcome)
 {
     outcome->status = status;
     row_text(made, COLUMN_STATUS, runner_status_names[status]);

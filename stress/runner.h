@@ -21,9 +21,14 @@ typedef struct runner_outcome {
     uint64_t    needed_ops;                      /* VERIFY_FAILED, ERROR: allocations and frees that lead to it;
                                                     0: the device could not be opened */
     int         kept;                            /* memory could not be given back to the device */
+    uint64_t    limit_bytes, capacity_bytes;     /* it needs this limit, a simulated device this large; 0: as asked */
 } runner_outcome;
 
 /* Fills *made (free it by row_free). Whatever goes wrong is the row's status, with a note that says what. */
 void runner_row(const runner_job *job, const pass_settings *settings, row *made, runner_outcome *outcome);
+
+/* For rows of another kind: all cells empty but those that name the row; and the status, with its message. */
+void runner_identity(const runner_job *job, row *made);
+void runner_status(pass_status status, const char *message, row *made, runner_outcome *outcome);
 
 #endif

@@ -19,12 +19,12 @@ static void csv_text(FILE *out, const char *text)
     fputc('"', out);
 }
 
-static void csv_row(FILE *out, const row *shown)
+static void csv_row(FILE *out, const row *shown, const row_column *columns, size_t count)
 {
-    for (int column = 0; column < COLUMN_COUNT; column++) {
-        const cell *value = &shown->cells[column];
+    for (size_t at = 0; at < count; at++) {
+        const cell *value = &shown->cells[columns[at]];
         char text[64];
-        if (column) fputc(',', out);
+        if (at) fputc(',', out);
         csv_text(out, value->kind == CELL_TEXT ? value->text : cell_print(value, text, sizeof text));
     }
     fputc('\n', out);
@@ -32,11 +32,11 @@ static void csv_row(FILE *out, const row *shown)
 
 void csv_write(FILE *out, const row_list *list)
 {
-    for (int column = 0; column < COLUMN_COUNT; column++) {
-        fprintf(out, "%s%s", column ? "," : "", row_column_name((row_column)column));
-    }
+    const row_column *columns;
+    size_t count = row_columns(list->kind, &columns);
+    for (size_t at = 0; at < count; at++) fprintf(out, "%s%s", at ? "," : "", row_column_name(columns[at]));
     fputc('\n', out);
     for (size_t index = 0; index < list->count; index++) {
-        if (!list->rows[index].is_baseline) csv_row(out, &list->rows[index]);
+        if (!list->rows[index].is_baseline) csv_row(out, &list->rows[index], columns, count);
     }
 }

@@ -1,4 +1,4 @@
-/* CSV of `run`: header row, RFC 4180, the columns of row.h in order, an empty cell where nothing was measured.
+/* CSV: header row, RFC 4180, the columns of the command (row.h) in order, an empty cell where nothing was measured.
    Knows nothing of what the columns mean. Tested by tests/run.t. */
 #ifndef STRESS_REPORT_CSV_H
 #define STRESS_REPORT_CSV_H

@@ -75,13 +75,9 @@ static void json_oom(FILE *out, const row *shown)
     fputc('}', out);
 }
 
-static void json_row(FILE *out, const row *shown)
+/* What only `run` has, beside its columns. */
+static void json_run(FILE *out, const row *shown)
 {
-    for (int column = 0; column < COLUMN_COUNT; column++) {
-        if (column >= COLUMN_OOM_OP && column <= COLUMN_OOM_REASON) continue;
-        fprintf(out, "%s\"%s\":", column ? "," : "{", row_column_name((row_column)column));
-        json_cell(out, &shown->cells[column]);
-    }
     fputs(",\"oom\":", out);
     json_oom(out, shown);
     fputs(",\"lat\":", out);
@@ -94,6 +90,18 @@ static void json_row(FILE *out, const row *shown)
     } else {
         fputs("null", out);
     }
+}
+
+static void json_row(FILE *out, const row *shown, row_kind kind)
+{
+    const row_column *columns;
+    size_t count = row_columns(kind, &columns);
+    for (size_t at = 0; at < count; at++) {
+        if (columns[at] >= COLUMN_OOM_OP && columns[at] <= COLUMN_OOM_REASON) continue;
+        fprintf(out, "%s\"%s\":", at ? "," : "{", row_column_name(columns[at]));
+        json_cell(out, &shown->cells[columns[at]]);
+    }
+    if (kind == ROW_RUN) json_run(out, shown);
     fputc('}', out);
 }
 
@@ -113,7 +121,7 @@ void json_write(FILE *out, const row_list *list, const char *device, const cuda_
     for (size_t index = 0; index < list->count; index++) {
         if (list->rows[index].is_baseline) continue;
         fprintf(out, "%s\n", comma);
-        json_row(out, &list->rows[index]);
+        json_row(out, &list->rows[index], list->kind);
         comma = ",";
     }
     fputs("\n]}\n", out);

@@ -1,5 +1,5 @@
-/* JSON of `run`, schema gpuarena-stress/1: additive only. Keys of a case are the CSV's columns, the oom_ ones in an
-   object or null; numbers are numbers, what was not measured is null.
+/* JSON, schema gpuarena-stress/1: additive only. Keys of a case are the CSV's columns, of `run` the oom_ ones in an
+   object or null, and latencies; numbers are numbers, what was not measured is null.
    Knows nothing of what the columns mean. Tested by tests/run.t. */
 #ifndef STRESS_REPORT_JSON_H
 #define STRESS_REPORT_JSON_H

@@ -40,14 +40,29 @@ static void output_costs(FILE *out, const output_material *material)
 
 static const output_kind output_kinds[] = {
     { "csv", "run", 0, output_csv }, { "json", "run", 0, output_json }, { "trace", "run", 1, output_trace },
+    { "csv", "capacity", 0, output_csv }, { "json", "capacity", 0, output_json },
     { "costs", "costs", 0, output_costs },
 };
 #define OUTPUT_KINDS (sizeof output_kinds / sizeof output_kinds[0])
 
+/* "csv, json or trace": the kinds that the command writes. Returns text. */
+static const char *output_names(const char *command, char *text, size_t size)
+{
+    size_t used = 0, left = 0;
+    for (size_t index = 0; index < OUTPUT_KINDS; index++) left += !strcmp(command, output_kinds[index].command);
+    for (size_t index = 0; index < OUTPUT_KINDS && used < size; index++) {
+        if (strcmp(command, output_kinds[index].command)) continue;
+        left--;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", output_kinds[index].name,
+                                 left > 1 ? ", " : left ? " or " : "");
+    }
+    return text;
+}
+
 int output_parse(const char *text, const char *command, output *made, problem *why)
 {
     size_t length = strcspn(text, "=");
-    char name[40], hint[96];
+    char name[40], hint[96], names[64] = "";
     snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : (int)sizeof name - 1, text);
     nearest search = nearest_to(name);
     memset(made, 0, sizeof *made);
@@ -58,7 +73,7 @@ int output_parse(const char *text, const char *command, output *made, problem *w
     }
     if (!made->kind) {
         return problem_set(why, EXIT_USAGE, "--out: expected KIND=PATH with %s, found '%s'%s",
-                           strcmp(command, "run") ? command : "csv, json or trace", name,
+                           output_names(command, names, sizeof names), name,
                            nearest_hint(&search, hint, sizeof hint));
     }
     if (!text[length] || !text[length + 1]) {

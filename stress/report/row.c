@@ -13,6 +13,31 @@ static const char *const row_names[COLUMN_COUNT] = {
 #undef X
 };
 
+#define X(name, text) COLUMN_##name,
+static const row_column row_run_columns[] = { ROW_RUN_COLUMNS(X) };
+#undef X
+static const row_column row_capacity_columns[] = {
+    COLUMN_WORKLOAD, COLUMN_POLICY, COLUMN_DEVICE, COLUMN_SEED, COLUMN_REQUESTED_PEAK, COLUMN_MIN_LIMIT, COLUMN_RATIO,
+    COLUMN_REMAPPED_PAGES, COLUMN_DRIVER_CALLS, COLUMN_STATUS, COLUMN_GPU_WAITS, COLUMN_PROBES, COLUMN_STOP_OP,
+    COLUMN_STOP_REASON,
+};
+
+size_t row_columns(row_kind kind, const row_column **columns)
+{
+    int is_run = kind == ROW_RUN;
+    *columns = is_run ? row_run_columns : row_capacity_columns;
+    return is_run ? sizeof row_run_columns / sizeof row_run_columns[0]
+                  : sizeof row_capacity_columns / sizeof row_capacity_columns[0];
+}
+
+int row_has(row_kind kind, row_column column)
+{
+    const row_column *columns;
+    size_t count = row_columns(kind, &columns);
+    while (count && columns[count - 1] != column) count--;
+    return count != 0;
+}
+
 const char *row_column_name(row_column column)
 {
     return row_names[column];

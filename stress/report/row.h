@@ -8,8 +8,9 @@
 
 #include "../measure/histogram.h"
 
-/* X(NAME, name in files): the names and their order are a contract with scripts. More may follow at the end. */
-#define ROW_COLUMNS(X) \
+/* X(NAME, name in files): the names and their order are a contract with scripts. More may follow at the end. First those
+   of `run`, then those that only other commands have: which of all these, and in which order, row_columns says. */
+#define ROW_RUN_COLUMNS(X) \
     X(WORKLOAD,        "workload") \
     X(POLICY,          "policy") \
     X(DEVICE,          "device") \
@@ -38,6 +39,13 @@
     X(OOM_REASON,      "oom_reason") \
     X(DIGEST,          "digest") \
     X(PENDING_PEAK,    "pending_peak_bytes")
+#define ROW_OTHER_COLUMNS(X) \
+    X(MIN_LIMIT,       "min_limit_bytes") \
+    X(RATIO,           "ratio")                  /* min limit / requested peak */ \
+    X(PROBES,          "probes")                 /* runs that it took */ \
+    X(STOP_OP,         "stop_op")                /* where it ends with one granule less .. */ \
+    X(STOP_REASON,     "stop_reason")            /* .. and why; of status oom: without a limit */
+#define ROW_COLUMNS(X) ROW_RUN_COLUMNS(X) ROW_OTHER_COLUMNS(X)
 typedef enum row_column {
 #define X(name, text) COLUMN_##name,
     ROW_COLUMNS(X)
@@ -65,7 +73,12 @@ typedef struct row {
     char note[512];                              /* out of memory: the reason as a sentence; failure: what happened */
 } row;
 
-typedef struct row_list { row *rows; size_t count; } row_list;
+typedef enum row_kind { ROW_RUN, ROW_CAPACITY } row_kind;                    /* the command that made a row */
+typedef struct row_list { row *rows; size_t count; row_kind kind; } row_list;
+
+/* The columns that files of this command have, in order; how many. */
+size_t      row_columns(row_kind kind, const row_column **columns);
+int         row_has(row_kind kind, row_column column);
 
 void        row_free(row *self);
 const char *row_column_name(row_column column);
