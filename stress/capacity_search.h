@@ -24,7 +24,7 @@ typedef struct capacity_found {
 
 /* Where what suffices has gaps, as a policy may need less in one layout than in another, this is the end of one of
    them, not always the lowest. Of all tries that failed, the one of below_bytes is the last.
-   1: *found is filled; 0: not even most_bytes suffices; -1: the answer of a try, or less than least_bytes sufficed. */
+   1: *found is filled; 0: not even most_bytes suffices; -1: a try's answer, or less than least_bytes sufficed. */
 int capacity_search(const capacity_bounds *bounds, capacity_try *tried, void *user, capacity_found *found);
 
 #endif

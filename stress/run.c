@@ -58,13 +58,15 @@ static int run_apart(const run *self, const output *made, problem *why)
 {
     for (const output *other = self->outputs; other < made; other++) {
         if (output_is_file(made, other->path)) {
-            return problem_set(why, EXIT_USAGE, "--out: %s is written twice; give each output a file of its own", made->path);
+            return problem_set(why, EXIT_USAGE, "--out: %s is written twice; give each output a file of its own",
+                               made->path);
         }
     }
     for (size_t index = 0; index < self->plan.workload_count; index++) {
         const char *text = self->plan.workloads[index].text, *path = strchr(text, ':');
         if (!strncmp(text, "replay:", 7) && output_is_file(made, path + 1)) {
-            return problem_set(why, EXIT_USAGE, "--out: %s is the recording of -w %s; give another file", made->path, text);
+            return problem_set(why, EXIT_USAGE, "--out: %s is the recording of -w %s; give another file",
+                               made->path, text);
         }
     }
     return 0;

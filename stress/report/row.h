@@ -8,8 +8,8 @@
 
 #include "../measure/histogram.h"
 
-/* X(NAME, name in files): the names and their order are a contract with scripts. More may follow at the end. First those
-   of `run`, then those that only other commands have: which of all these, and in which order, row_columns says. */
+/* X(NAME, name in files): the names and their order are a contract with scripts. More may follow at the end. First
+   those of `run`, then those that only other commands have: which a command has, in which order, row_columns says. */
 #define ROW_RUN_COLUMNS(X) \
     X(WORKLOAD,        "workload") \
     X(POLICY,          "policy") \
