@@ -131,13 +131,13 @@ int cuda_device_close(cuda_device *self, problem *why)
 void cuda_device_count(const cuda_device *self, device_counters *counters)
 {
     counters->calls = self->table.calls;
-    counters->held_bytes = device_ranges_bytes(&self->table.ranges);
+    counters->held_bytes = cuda_table_held_bytes(&self->table);
     counters->held_peak_bytes = self->table.held_peak_bytes;
 }
 
 int cuda_device_holds(const cuda_device *self, const void *ptr, uint64_t bytes)
 {
-    return device_ranges_hold(&self->table.ranges, (uint64_t)(uintptr_t)ptr, bytes);
+    return cuda_table_holds(&self->table, ptr, bytes);
 }
 
 int cuda_device_stream_create(cuda_device *self, gpuarena_stream *stream, problem *why)

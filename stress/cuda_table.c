@@ -28,6 +28,23 @@ static int cuda_table_info(const gpuarena_driver *table, gpuarena_memory kind, u
     return self->inner.memory.info(&self->inner, kind, free_bytes, total_bytes);
 }
 
+uint64_t cuda_table_held_bytes(const cuda_table *self)
+{
+    return device_ranges_bytes(&self->ranges) + self->pages.held_bytes;
+}
+
+int cuda_table_holds(const cuda_table *self, const void *ptr, uint64_t bytes)
+{
+    uint64_t address = (uint64_t)(uintptr_t)ptr;
+    return device_pages_hold(&self->pages, address, bytes) || device_ranges_hold(&self->ranges, address, bytes);
+}
+
+static void cuda_table_hold(cuda_table *self)
+{
+    uint64_t held_bytes = cuda_table_held_bytes(self);
+    if (held_bytes > self->held_peak_bytes) self->held_peak_bytes = held_bytes;
+}
+
 /* What cannot be put on the list would be lost: it is not even asked for. */
 static int cuda_table_obtain(const gpuarena_driver *table, gpuarena_memory kind, void **ptr, uint64_t bytes,
                              gpuarena_stream stream)
@@ -38,8 +55,7 @@ static int cuda_table_obtain(const gpuarena_driver *table, gpuarena_memory kind,
     int code = self->inner.memory.obtain(&self->inner, kind, ptr, bytes, stream);
     if (code || !*ptr || !bytes) return code;
     device_ranges_add(&self->ranges, (uint64_t)(uintptr_t)*ptr, bytes);
-    uint64_t held_bytes = device_ranges_bytes(&self->ranges);
-    if (held_bytes > self->held_peak_bytes) self->held_peak_bytes = held_bytes;
+    cuda_table_hold(self);
     return code;
 }
 
@@ -50,6 +66,72 @@ static int cuda_table_give_back(const gpuarena_driver *table, gpuarena_memory ki
     self->calls++;
     int code = self->inner.memory.give_back(&self->inner, kind, ptr, bytes, stream);
     if (!code) device_ranges_remove(&self->ranges, (uint64_t)(uintptr_t)ptr);
+    return code;
+}
+
+static int cuda_table_reserve(const gpuarena_driver *table, void **address, uint64_t bytes, uint64_t alignment)
+{
+    cuda_table *self = table->user;
+    if (device_pages_reserve(&self->pages, 0)) return (int)cudaErrorUnknown;
+    self->calls++;
+    int code = self->inner.vm.reserve(&self->inner, address, bytes, alignment);
+    if (!code && *address && bytes) device_pages_add_range(&self->pages, (uint64_t)(uintptr_t)*address, bytes);
+    return code;
+}
+
+static int cuda_table_release(const gpuarena_driver *table, void *address, uint64_t bytes)
+{
+    cuda_table *self = table->user;
+    self->calls++;
+    int code = self->inner.vm.release(&self->inner, address, bytes);
+    if (!code) device_pages_remove_range(&self->pages, (uint64_t)(uintptr_t)address);
+    return code;
+}
+
+static int cuda_table_create(const gpuarena_driver *table, uint64_t *page, uint64_t bytes, uint32_t traits)
+{
+    cuda_table *self = table->user;
+    if (device_pages_reserve(&self->pages, 0)) return (int)cudaErrorUnknown;
+    self->calls++;
+    int code = self->inner.vm.create(&self->inner, page, bytes, traits);
+    if (code) return code;
+    device_pages_create(&self->pages, *page, bytes);
+    cuda_table_hold(self);
+    return code;
+}
+
+static int cuda_table_destroy(const gpuarena_driver *table, uint64_t page, uint64_t bytes)
+{
+    cuda_table *self = table->user;
+    self->calls++;
+    int code = self->inner.vm.destroy(&self->inner, page, bytes);
+    if (!code) device_pages_destroy(&self->pages, page);
+    return code;
+}
+
+static int cuda_table_map(const gpuarena_driver *table, void *address, uint64_t bytes, uint64_t page)
+{
+    cuda_table *self = table->user;
+    if (device_pages_reserve(&self->pages, bytes)) return (int)cudaErrorUnknown;
+    self->calls++;
+    int code = self->inner.vm.map(&self->inner, address, bytes, page);
+    if (!code) device_pages_map(&self->pages, (uint64_t)(uintptr_t)address, bytes, page);
+    return code;
+}
+
+static int cuda_table_access(const gpuarena_driver *table, void *address, uint64_t bytes, uint32_t mode)
+{
+    cuda_table *self = table->user;
+    self->calls++;
+    return self->inner.vm.access(&self->inner, address, bytes, mode);
+}
+
+static int cuda_table_unmap(const gpuarena_driver *table, void *address, uint64_t bytes)
+{
+    cuda_table *self = table->user;
+    self->calls++;
+    int code = self->inner.vm.unmap(&self->inner, address, bytes);
+    if (!code) device_pages_unmap(&self->pages, (uint64_t)(uintptr_t)address, bytes);
     return code;
 }
 
@@ -113,6 +195,20 @@ static int cuda_table_exchange_mode(const gpuarena_driver *table, int *mode)
     return self->inner.capture.exchange_mode(&self->inner, mode);
 }
 
+static void cuda_table_fill_vm(cuda_table *self, gpuarena_driver *driver)
+{
+    self->pages.page_bytes = driver->page_bytes = self->inner.page_bytes;
+    driver->peers = self->inner.peers;
+    if (!self->inner.vm.reserve) return;
+    driver->vm.reserve = cuda_table_reserve;
+    driver->vm.release = cuda_table_release;
+    driver->vm.create = cuda_table_create;
+    driver->vm.destroy = cuda_table_destroy;
+    driver->vm.map = cuda_table_map;
+    driver->vm.access = cuda_table_access;
+    driver->vm.unmap = cuda_table_unmap;
+}
+
 static void cuda_table_fill_events(gpuarena_driver *driver)
 {
     driver->events.create = cuda_table_event_create;
@@ -137,9 +233,54 @@ void cuda_table_fill(cuda_table *self, gpuarena_driver *driver)
     driver->memory.obtain = cuda_table_obtain;
     driver->memory.give_back = cuda_table_give_back;
     driver->now_ns = cuda_table_now_ns;
+    cuda_table_fill_vm(self, driver);
     cuda_table_fill_events(driver);
     driver->capture.active = cuda_table_active;
     driver->capture.exchange_mode = cuda_table_exchange_mode;
+}
+
+static int cuda_table_unmap_run(cuda_table *self, uint64_t address, uint64_t bytes)
+{
+    int code = self->inner.vm.unmap(&self->inner, (void *)(uintptr_t)address, bytes);
+    if (!code) device_pages_unmap(&self->pages, address, bytes);
+    return code;
+}
+
+/* What of a reserved range is mapped, each run of whole mappings at once; the code of the last that failed. */
+static int cuda_table_clear_range(cuda_table *self, const device_range *range)
+{
+    int failed = 0;
+    for (uint64_t at = 0; at < range->bytes;) {
+        uint64_t run = device_pages_run(&self->pages, range->address + at, range->bytes - at);
+        if (run) {
+            int code = cuda_table_unmap_run(self, range->address + at, run);
+            if (code) failed = code;
+        }
+        at += run ? run : self->pages.page_bytes;
+    }
+    if (!failed) failed = self->inner.vm.release(&self->inner, (void *)(uintptr_t)range->address, range->bytes);
+    return failed;
+}
+
+/* Addresses are of no weight: only memory that stays is told. */
+static uint64_t cuda_table_clear_pages(cuda_table *self, int *failed)
+{
+    for (size_t at = 0; at < self->pages.ranges.capacity; at++) {
+        const device_range *range = &self->pages.ranges.slots[at];
+        int code = range->bytes ? cuda_table_clear_range(self, range) : 0;
+        if (code) *failed = code;
+    }
+    for (size_t at = 0; at < self->pages.handles.capacity;) {
+        const device_range *held = &self->pages.handles.slots[at];
+        uint64_t handle = held->address, bytes = held->bytes ? self->pages.memories[held->bytes - 1].bytes : 0;
+        int code = bytes ? self->inner.vm.destroy(&self->inner, handle, bytes) : 0;
+        if (code) *failed = code;
+        if (bytes && !code) device_pages_destroy(&self->pages, handle);      /* what follows moves up: here again */
+        else at++;
+    }
+    uint64_t kept_bytes = self->pages.held_bytes;
+    device_pages_clear(&self->pages);
+    return kept_bytes;
 }
 
 uint64_t cuda_table_clear(cuda_table *self, int *failed)
@@ -155,7 +296,7 @@ uint64_t cuda_table_clear(cuda_table *self, int *failed)
         kept_bytes += range->bytes;
     }
     device_ranges_clear(&self->ranges);
-    return kept_bytes;
+    return kept_bytes + cuda_table_clear_pages(self, failed);
 }
 
 #endif

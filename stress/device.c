@@ -70,12 +70,20 @@ void device_begin_op(device *self, uint64_t op)
     sim_advance(self->machine, self->op_ns);
 }
 
+/* Calls on memory, plain and virtual. */
+static const sim_call device_calls[] = {
+    SIM_CALL_OBTAIN, SIM_CALL_GIVE_BACK, SIM_CALL_VM_RESERVE, SIM_CALL_VM_RELEASE, SIM_CALL_VM_CREATE,
+    SIM_CALL_VM_DESTROY, SIM_CALL_VM_MAP, SIM_CALL_VM_ACCESS, SIM_CALL_VM_UNMAP,
+};
+
 static void device_count_simulated(const device *self, device_counters *counters)
 {
     sim_counters counted;
     sim_get_counters(self->machine, 0, &counted);
-    counters->calls = counted.calls[SIM_CALL_OBTAIN] + counted.calls[SIM_CALL_GIVE_BACK];
-    counters->call_vns = counted.vns[SIM_CALL_OBTAIN] + counted.vns[SIM_CALL_GIVE_BACK];
+    for (size_t index = 0; index < sizeof device_calls / sizeof device_calls[0]; index++) {
+        counters->calls += counted.calls[device_calls[index]];
+        counters->call_vns += counted.vns[device_calls[index]];
+    }
     counters->is_virtual = 1;
     counters->held_bytes = counted.held_bytes;
     counters->held_peak_bytes = counted.held_peak_bytes;

@@ -16,12 +16,14 @@ typedef struct device_config {
 } device_config;
 
 typedef struct device_counters {                 /* since the device was opened */
-    uint64_t calls;                              /* that obtain memory or give it back, refused ones included */
+    uint64_t calls;                              /* on memory: obtain, give back, reserve, create, map and so on;
+                                                    refused ones included; not asking how much there is */
     uint64_t call_vns;                           /* simulated: host time spent in them; CUDA: 0, see is_virtual */
     int      is_virtual;                         /* 1: there is a virtual clock, and call_vns is its */
     uint64_t held_bytes;                         /* simulated: physical. CUDA: what was obtained through the table,
                                                     in whole granules of 2 MiB, and of pieces below that every
-                                                    granule one lies in: the device keeps at least this */
+                                                    granule one lies in, and pages created, mapped or spare: the device
+                                                    keeps at least this */
     uint64_t held_peak_bytes;                    /* highest so far, not only between operations */
     uint64_t findings;                           /* what the judge reported; CUDA: 0 */
     uint64_t lies_held;                          /* of injected lies (sim/faults.h), not given back yet; CUDA: 0 */
@@ -36,7 +38,7 @@ device *device_open(const device_config *config, problem *why);
    the same. self NULL is fine, so is why NULL: nobody is told. */
 int     device_close(device *self, problem *why);
 
-/* The table through which policies reach it; lives as long as the device. Its memory group counts. */
+/* The table through which policies reach it; lives as long as the device. Its groups memory and vm count. */
 const gpuarena_driver *device_driver(const device *self);
 sim *device_simulated(const device *self);       /* the machine behind it; NULL: CUDA */
 

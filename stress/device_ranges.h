@@ -4,15 +4,7 @@
 #ifndef STRESS_DEVICE_RANGES_H
 #define STRESS_DEVICE_RANGES_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-typedef struct device_range { uint64_t address, bytes; } device_range;
-
-typedef struct device_table {                    /* zeroed: empty */
-    device_range *slots;                         /* open addressing, linear probes; bytes 0: empty */
-    size_t        count, capacity;               /* at most half full; capacity 0 or a power of two */
-} device_table;
+#include "device_table.h"
 
 typedef struct device_ranges {                   /* zeroed: none */
     device_table held;

@@ -40,7 +40,7 @@ typedef struct pass_result {
     pass_status  status;
     uint64_t     ops;                            /* allocations, refused ones too, and frees */
     uint64_t     digest;                         /* of ops and results: no addresses */
-    uint64_t     driver_calls, driver_vns;       /* that obtain and give back, from the first op to the last */
+    uint64_t     driver_calls, driver_vns;       /* on memory, from the first op to the last */
     int          is_virtual;                     /* 0: CUDA has no virtual time, driver_vns is none */
     memory_track memory;                         /* all below: verifying pass alone */
     uint64_t     gpu_waits, remapped_pages;
