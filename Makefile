@@ -76,7 +76,7 @@ ifneq ($(words x $(CURDIR) $(BUILD)),3)
 $(error paths with spaces are not supported: "$(CURDIR)", BUILD="$(BUILD)")
 endif
 .DELETE_ON_ERROR:
-.PHONY: all run test asan valgrind bench install uninstall clean help toolkit FORCE
+.PHONY: all run test asan valgrind bench footprints bounds install uninstall clean help toolkit FORCE
 
 all: toolkit $(STRESS) $(CUDART) $(CUB) $(TEST_PROGRAMS) $(EXAMPLES) $(BENCH)  ## build all that this machine can build (the default)
 
@@ -102,6 +102,12 @@ valgrind: all  ## the C tests under valgrind, with fewer random operations
 
 bench: $(BENCH)  ## measure alloc and free on this machine
 	$(Q)$(BENCH)
+
+footprints: $(STRESS)  ## the table of footprints: paged ranges against others, on recordings and training; minutes
+	@BUILD='$(BUILD)' perl tests/footprints.pl
+
+bounds: $(STRESS)  ## check on all of these that paged ranges keep their bounds; minutes
+	$(Q)BUILD='$(BUILD)' GPUARENA_BOUNDS=all $(PROVE) -v tests/paged_bounds.t
 
 install: $(STRESS) $(CUDART) $(CUB)  ## install header, pkg-config file, gpuarena-stress, substitute: DESTDIR, PREFIX
 	install -d '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/share/pkgconfig'

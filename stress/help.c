@@ -69,14 +69,17 @@ static const char help_faults[] =
 
 static const char help_columns[] =
     "\n"
-    "ops counts allocations and frees, refused ones too; oom_op counts from 0. Peaks are sampled after every op.\n"
-    "driver_calls: from the first op to the last; driver_vns: the time in them, in virtual nanoseconds of the\n"
-    "simulated device, empty on CUDA. The columns in ns are measured, in a second pass over the same operations;\n"
-    "they hold the simulated driver's own work, and stay empty with --no-timing or where there are too few samples.\n"
+    "ops counts allocations and frees, refused ones too, allocs the former alone; oom_op counts from 0. Peaks are\n"
+    "sampled after every op.\n"
+    "driver_calls: of calls on memory, plain and virtual, from the first op to the last; driver_vns: the time in\n"
+    "them, in virtual nanoseconds of the simulated device, empty on CUDA. The columns in ns are measured, in a\n"
+    "second pass over the same operations; they hold the simulated driver's own work, and stay empty with\n"
+    "--no-timing or where there are too few samples.\n"
     "On CUDA reserved_peak_bytes and footprint of raw and cub-library are at least so much: the 2 MiB granules in\n"
     "which their blocks lie; the driver may keep more. fragmentation: at the first failure, else at peak reserved.\n"
     "gpu_waits: times that the arena made a stream wait, or waited itself; pending_peak_bytes: the most that was\n"
-    "free, but for the stream alone that had freed it.\n"
+    "free, but for the stream alone that had freed it. stranded_peak_bytes: the most that was free in pages that\n"
+    "were partly live, so that it could not be moved; remapped_pages: pages that were.\n"
     "An empty cell: not measured, or does not exist.\n";
 
 static const char help_capacity[] =

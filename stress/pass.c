@@ -113,6 +113,7 @@ static int pass_alloc(pass *run, const op *next, uint32_t home)
     gpuarena_result result = pool_alloc(&run->pool, &ptr, next->value, stream);
     if (run->timing) histogram_add(run->timing->allocs, progress_clock_ns() - start_ns);
     run->result->ops++;
+    run->result->allocs++;
     pass_digest(run, (uint64_t)(uint32_t)result);
     pass_digest(run, ptr != NULL);
     if (result == GPUARENA_OUT_OF_MEMORY) return pass_refused(run, next->first, next->value);

@@ -39,6 +39,7 @@ typedef struct pass_timing {                     /* of a timing pass: one clock 
 typedef struct pass_result {
     pass_status  status;
     uint64_t     ops;                            /* allocations, refused ones too, and frees */
+    uint64_t     allocs;                         /* of these, allocations */
     uint64_t     digest;                         /* of ops and results: no addresses */
     uint64_t     driver_calls, driver_vns;       /* on memory, from the first op to the last */
     int          is_virtual;                     /* 0: CUDA has no virtual time, driver_vns is none */

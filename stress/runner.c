@@ -55,6 +55,7 @@ void runner_status(pass_status status, const char *message, row *made, runner_ou
 static void runner_results(const runner_job *job, const pass_result *result, row *made, runner_outcome *outcome)
 {
     row_count(made, COLUMN_OPS, result->ops);
+    row_count(made, COLUMN_ALLOCS, result->allocs);
     row_count(made, COLUMN_DRIVER_CALLS, result->driver_calls);
     if (result->is_virtual) row_count(made, COLUMN_DRIVER_VNS, result->driver_vns);
     row_hex(made, COLUMN_DIGEST, result->digest);

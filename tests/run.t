@@ -13,7 +13,7 @@ delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my $header = 'workload,policy,device,seed,ops,status,host_ns_per_op,alloc_p50_ns,alloc_p99_ns,alloc_max_ns,'
     . 'free_p50_ns,driver_calls,driver_vns,gpu_waits,requested_peak_bytes,live_peak_bytes,reserved_peak_bytes,'
     . 'footprint,fragmentation,stranded_peak_bytes,remapped_pages,oom_op,oom_requested_bytes,oom_free_bytes,'
-    . 'oom_largest_bytes,oom_reason,digest,pending_peak_bytes';
+    . 'oom_largest_bytes,oom_reason,digest,pending_peak_bytes,allocs';
 my @timed = qw(host_ns_per_op alloc_p50_ns alloc_p99_ns alloc_max_ns free_p50_ns);
 
 sub csv {
@@ -28,8 +28,8 @@ my ($run, $raw, $arena) = csv('-w', "replay:$small", '-p', 'raw,segments:growth=
 is($run->{code}, 0, 'the small trace runs');
 is((split /\n/, $run->{out})[0], $header, 'the columns are these, in this order');
 is($run->{out} =~ tr/\r//, 0, 'lines end in a newline alone');
-is(join(' ', @$raw{qw(ops status driver_calls requested_peak_bytes live_peak_bytes footprint fragmentation oom_op)}),
-   '6 ok 6 5000100 5000448 ' . sprintf('%.4f', $raw->{reserved_peak_bytes} / 5000100) . '  ', 'raw');
+is(join(' ', @$raw{qw(ops allocs status driver_calls requested_peak_bytes live_peak_bytes footprint fragmentation oom_op)}),
+   '6 3 ok 6 5000100 5000448 ' . sprintf('%.4f', $raw->{reserved_peak_bytes} / 5000100) . '  ', 'raw');
 is(join(' ', @$arena{qw(ops status driver_calls requested_peak_bytes live_peak_bytes reserved_peak_bytes footprint
                         gpu_waits)}),
    '6 ok 2 5000100 5000448 10485760 2.0971 0', 'segments: 4 MiB, then 6 MiB as the 5,000,000 bytes fit nowhere');

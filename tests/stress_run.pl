@@ -4,6 +4,8 @@
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
+use JSON::PP;
+use POSIX ();
 
 our $stress = $ENV{STRESS} || ($ENV{BUILD} || 'build') . '/stress';
 our $folder = tempdir(CLEANUP => 1);
@@ -94,6 +96,30 @@ sub rows {
     my ($header, @lines) = split /\n/, $_[0];
     my @names = split /,/, $header // '';
     return map { my %row; @row{@names} = cells($_); \%row } @lines;
+}
+
+# The job's answer for every item, in order, by a few processes at once. Items are plain data, answers plain or undef.
+sub in_parallel {
+    my ($items, $job) = @_;
+    my ($processors) = (qx{getconf _NPROCESSORS_ONLN 2>/dev/null} || 1) =~ /^(\d+)/;
+    my $processes = !$processors || $processors < 1 ? 1 : $processors > 4 ? 4 : $processors;
+    STDOUT->flush();
+    my @children = map {
+        my $number = $_;
+        my $child = fork // die "fork: $!";
+        if (!$child) {
+            my $result = "$folder/answers.$number";
+            mkdir($folder = "$folder/process.$number");
+            my %answers = map { $_ => $job->($items->[$_]) } grep { $_ % $processes == $number } 0 .. $#$items;
+            open my $file, '>', $result or POSIX::_exit(1);
+            print $file JSON::PP->new->encode(\%answers);
+            POSIX::_exit(close($file) ? 0 : 1);
+        }
+        $child;
+    } 0 .. $processes - 1;
+    waitpid $_, 0 for @children;
+    my %all = map { %{JSON::PP->new->decode(slurp("$folder/answers.$_") || '{}')} } 0 .. $processes - 1;
+    return map { $all{$_} } 0 .. $#$items;
 }
 
 sub done {

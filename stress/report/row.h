@@ -38,7 +38,8 @@
     X(OOM_LARGEST,     "oom_largest_bytes") \
     X(OOM_REASON,      "oom_reason") \
     X(DIGEST,          "digest") \
-    X(PENDING_PEAK,    "pending_peak_bytes")
+    X(PENDING_PEAK,    "pending_peak_bytes") \
+    X(ALLOCS,          "allocs")                 /* of the ops: allocations */
 #define ROW_OTHER_COLUMNS(X) \
     X(MIN_LIMIT,       "min_limit_bytes") \
     X(RATIO,           "ratio")                  /* min limit / requested peak */ \
