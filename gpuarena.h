@@ -257,8 +257,8 @@ typedef enum gpuarena_result {
     X(FRAGMENTED, "fragmented") /* enough bytes are free, but in no single block, and it could not grow */ \
     X(PENDING, "pending") /* free blocks would do, but the GPU may use them still */ \
     X(CAPTURE, "capture") /* a graph capture forbids what would have helped: to wait, or give back first */ \
-    X(NEIGHBOUR, "neighbour") /* resize: the next block is taken; not in this version */ \
-    X(ADDRESSES, "addresses") /* no address range to be had; not in this version */ \
+    X(NEIGHBOUR, "neighbour") /* resize: what follows the block is taken, or not its to have */ \
+    X(ADDRESSES, "addresses") /* paged: the driver has no more addresses */ \
     X(HOST_MEMORY, "host_memory") /* goes with the result of that name */ \
     X(TOO_LARGE, "too_large") /* with its alignment above 2^49 bytes: no arena could ever serve it */ \
     X(TRY_ONLY, "try_only") /* GPUARENA_ALLOC_TRY forbade what may have helped */
@@ -340,12 +340,16 @@ struct gpuarena_driver {
 /* ---- requests, blocks */
 typedef struct gpuarena gpuarena;
 #define GPUARENA_ALLOC_TRY 1u                    /* request.flags: what is free now, or nothing */
+#define GPUARENA_ALLOC_OWN 2u                    /* a segment of its own, whatever the backing, given back when
+                                                    it is freed: for cudaIpc, RDMA. Not with room_bytes */
 typedef struct gpuarena_request {
     uint64_t bytes;                              /* 0: success, and NULL */
     uint64_t alignment_bytes;                    /* any power of two; 0, or below config.alignment: that */
+    uint64_t room_bytes;                         /* addresses kept behind the block, for gpuarena_resize to
+                                                    grow into: backing PAGED alone */
     gpuarena_stream stream;                      /* where it will be used */
     uint32_t tag;                                /* a number of yours, kept with the block */
-    uint32_t flags;                              /* GPUARENA_ALLOC_TRY or 0 */
+    uint32_t flags;                              /* GPUARENA_ALLOC_TRY, GPUARENA_ALLOC_OWN, both or 0 */
 } gpuarena_request;
 typedef enum gpuarena_state {                    /* this version: all but HOLE */
     GPUARENA_STATE_LIVE, GPUARENA_STATE_PENDING, GPUARENA_STATE_FREE, GPUARENA_STATE_HOLE
@@ -389,9 +393,10 @@ typedef enum gpuarena_action_kind {
                                                     several frees, perhaps. What its own stream had
                                                     again before is not told of */
     GPUARENA_ACTION_USE,                                     /* block: as it is; stream: which uses it */
-    GPUARENA_ACTION_RESIZE,                                  /* not in this version */
-    GPUARENA_ACTION_GROW, GPUARENA_ACTION_RELEASE,           /* block: the segment, whole and free */
-    GPUARENA_ACTION_REMAP,                                   /* not in this version */
+    GPUARENA_ACTION_RESIZE,                                  /* block: as it is now */
+    GPUARENA_ACTION_GROW, GPUARENA_ACTION_RELEASE,           /* block: the segment, whole and free. Paged: bytes:
+                                                    of the pages; ptr: a place that some of them back */
+    GPUARENA_ACTION_REMAP,                                   /* the same, of pages that were moved there */
     GPUARENA_ACTION_LIMIT,                                   /* block.bytes: the new limit */
     GPUARENA_ACTION_FAIL, GPUARENA_ACTION_MISUSE             /* failure: the record */
 } gpuarena_action_kind;
@@ -413,8 +418,18 @@ typedef gpuarena_result gpuarena_visit_fn(const gpuarena_block *block, void *use
 typedef gpuarena_result gpuarena_write_fn(const char *text, size_t bytes, void *user);  /* no final NUL */
 
 /* ---- configuration: zero is the default, everywhere. Copied at creation. */
-typedef enum gpuarena_backing { GPUARENA_BACKING_AUTO = 0, GPUARENA_BACKING_SEGMENTS = 2 } gpuarena_backing;
-typedef enum gpuarena_growth {                   /* AUTO: DOUBLE; each is described in the manual */
+typedef enum gpuarena_backing {
+    GPUARENA_BACKING_AUTO,                       /* PAGED, where driver.vm and driver.events are there, unless
+                                                    share, or growth STEP or DOUBLE, ask for SEGMENTS */
+    GPUARENA_BACKING_PAGED,                      /* addresses, backed by pages that move */
+    GPUARENA_BACKING_SEGMENTS                    /* cudaMalloc-like memory */
+} gpuarena_backing;
+typedef enum gpuarena_share {                    /* what blocks are to be registered for; paged memory is */
+    GPUARENA_SHARE_NONE,                         /*   made of many handles, and cannot be as it is */
+    GPUARENA_SHARE_IPC,                          /* cudaIpcGetMemHandle */
+    GPUARENA_SHARE_RDMA                          /* GPUDirect RDMA, and libraries that look for the range */
+} gpuarena_share;
+typedef enum gpuarena_growth {                   /* AUTO: segments: DOUBLE, paged: EXACT; see the manual */
     GPUARENA_GROWTH_AUTO, GPUARENA_GROWTH_FIXED, GPUARENA_GROWTH_EXACT, GPUARENA_GROWTH_STEP,
     GPUARENA_GROWTH_DOUBLE
 } gpuarena_growth;
@@ -445,13 +460,21 @@ typedef struct gpuarena_config {
                                                     points to must outlive the arena */
     const char *environment;                     /* variable whose text fills the fields below left at
                                                     zero; NULL: "GPUARENA_CONF"; "": none */
-    gpuarena_backing   backing;                  /* AUTO: SEGMENTS, cudaMalloc-like memory */
+    gpuarena_backing   backing;
     gpuarena_growth    growth;
     gpuarena_placement placement;                /* GOOD: see the manual, the way of one allocation */
     gpuarena_streams   streams;
     uint32_t wait_ms;                            /* how long a request that growth cannot serve asks events,
                                                     with the lock held, before streams are made to wait: by
                                                     driver.now_ns (0) */
+    gpuarena_share share;                        /* not NONE: not with PAGED */
+    uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB (2 MiB) to 1 GiB, of which
+                                                    driver.page_bytes is a divisor */
+    double   idle_fraction;                      /* PAGED: of what is reserved may lie idle in whole pages
+                                                    before these move (0: 0.05; negative: none; 1: all: pages
+                                                    never move) */
+    uint64_t large_bytes;                        /* PAGED: requests from here on take the lowest block that
+                                                    fits (8 MiB) */
     uint64_t initial_bytes;                      /* reserved at creation, in whole granules. Not with FIXED */
     uint64_t step_bytes;                         /* DOUBLE: the first step (2 MiB); STEP: each (64 MiB) */
     uint64_t step_max_bytes;                     /* DOUBLE: the largest step (256 MiB, or step if larger) */
@@ -483,7 +506,7 @@ typedef struct gpuarena_config {
     X(limit_bytes) /* in force; GPUARENA_NO_LIMIT: none */ \
     X(largest_free_bytes) /* the longest run of free blocks, exactly: the largest request that needs no
                              growth once all work of the GPU is done. Capture sets' are not counted */ \
-    X(stranded_bytes) /* 0 in this version */ \
+    X(stranded_bytes) /* paged: free bytes that no move of pages can free: all but spare and whole free pages */ \
     X(requested_peak_bytes) /* the highest since creation or gpuarena_reset_peaks; */ \
     X(live_peak_bytes) /*   each peak by itself, */ \
     X(reserved_peak_bytes) /*   so their moments may differ */ \
@@ -499,7 +522,7 @@ typedef struct gpuarena_config {
     X(release_count) /* segments given back, by rungs 4 and 7, trim and lowered limits */ \
     X(driver_call_count) /* of driver.memory.obtain and give_back */ \
     X(driver_error_count) /* failed give_backs that no caller could be told of: in free, reset, reserve */ \
-    X(remapped_page_count) /* 0 in this version */ \
+    X(remapped_page_count) /* paged: pages that were moved to where they were needed */ \
     X(wait_count) /* rungs 5 and 8: allocations that the host waited for */ \
     X(steal_count) /* rung 6: that their stream waits for */ \
     X(pressure_count) /* rung 9: calls of config.pressure */ \
@@ -516,9 +539,9 @@ typedef struct gpuarena_stats {
 typedef struct gpuarena_device {
     uint64_t total_bytes, free_bytes;            /* as the driver reports them */
     int64_t  other_bytes;                        /* total - free - reserved: others, and contexts */
-    uint64_t page_bytes;                         /* granule of reserved memory: 2 MiB */
+    uint64_t page_bytes;                         /* granule of reserved memory: of segments, 2 MiB */
     int32_t  device;                             /* the driver table's ordinal */
-    int32_t  paged;                              /* 0 in this version */
+    int32_t  paged;                              /* 1: the arena's backing is PAGED */
 } gpuarena_device;
 typedef enum gpuarena_format { GPUARENA_FORMAT_TEXT, GPUARENA_FORMAT_JSON } gpuarena_format;
 
@@ -611,6 +634,17 @@ GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, g
    as with what follows), HOST_MEMORY, DRIVER_ERROR, NOT_SUPPORTED, DEVICE_LOST: it is forgotten, and what was
    freed on it waits for the whole device. */
 GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream);
+
+/* Resizes a live block in place, or not at all: ptr stays, and so do the contents of what remains. Growing takes
+   what follows the block: the room it was allocated with, holes (which are backed), free memory that is quiet
+   or the block's own stream's; it is for that stream, or, if `stream` is another, quiet. Shrinking frees the
+   tail, as gpuarena_free on `stream` would, and ends the block's room. Takes effect in units of
+   config.alignment; of pages for a block with room; a block with GPUARENA_ALLOC_OWN keeps its segment whole.
+   OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, HEADROOM, DRIVER_REFUSED, TOO_LARGE; failure.block: the block),
+   INVALID_ARGUMENT (ptr NULL, bytes 0), INTERIOR_POINTER, DOUBLE_FREE, WRONG_ARENA, FOREIGN_POINTER as
+   gpuarena_free, HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST; REENTRANT from config.pressure, to
+   grow. O(blocks behind it that it takes), where pages move as gpuarena_alloc. */
+GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes, gpuarena_stream stream);
 
 /* Grows until reserved is at least bytes: by one segment, or by several where the driver has no such
    piece. All or nothing: on failure the segments of this call are given back (one that the driver does not
@@ -1122,6 +1156,7 @@ struct gpuarena {
 /* A request that has passed its checks. */
 typedef struct gpuarena__want {
     uint64_t requested, bytes, alignment;        /* bytes: rounded up; alignment >= unit */
+    uint64_t room;                               /* addresses to be kept behind it, in whole pages */
     gpuarena_stream stream;
     uint32_t tag, flags;
     uint32_t set, home;                          /* blocks of these will do, and quiet ones. Set 0: of any */
@@ -2132,9 +2167,13 @@ static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t i
     block.serial = live ? node->serial : 0;
     block.ptr = gpuarena__pointer(node->address);
     block.requested_bytes = live ? node->use.requested : 0;
-    block.bytes = block.resident_bytes = gpuarena__node_bytes(node);
+    block.bytes = gpuarena__node_bytes(node);
+    block.resident_bytes = node->size & GPUARENA__HOLE ? 0 : block.bytes;
     block.stream = gpuarena__stream_of(arena, node);
-    block.state = live ? GPUARENA_STATE_LIVE : node->set ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
+    block.state = live                          ? GPUARENA_STATE_LIVE
+                  : node->size & GPUARENA__HOLE ? GPUARENA_STATE_HOLE
+                  : node->set                   ? GPUARENA_STATE_PENDING
+                                                : GPUARENA_STATE_FREE;
     block.tag = live ? node->tag : 0;
     return block;
 }
@@ -2305,10 +2344,24 @@ static uint32_t gpuarena__range_place(const gpuarena *arena, uint64_t address, u
     return place;
 }
 
-/* Enters a range that the driver gave; nodes and list room are reserved, anchors are made. Returns its free
-   node. */
+/* Holes that may be backed are in a list. */
+static void gpuarena__hole_list(gpuarena *arena, uint32_t index)
+{
+    gpuarena__overflow_insert(arena, &arena->paged.holes, index);
+    gpuarena__node_at(arena, index)->size &= ~GPUARENA__OVERFLOW;
+    gpuarena__node_at(arena, index)->size |= GPUARENA__HOLE;
+}
+
+static void gpuarena__hole_unlist(gpuarena *arena, uint32_t index)
+{
+    gpuarena__overflow_remove(arena, &arena->paged.holes, index);
+    gpuarena__node_at(arena, index)->size &= ~GPUARENA__HOLE;
+}
+
+/* Enters a range that the driver gave; nodes and list room are reserved, anchors are made, and for addresses
+   alone, pages. Returns its node: free, or a hole. */
 static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t address, uint64_t bytes,
-                                      uint32_t *anchors)
+                                      uint32_t *anchors, uint64_t *pages)
 {
     gpuarena__range *range = &arena->ranges.list[place];
     uint32_t index = gpuarena__node_take(arena);
@@ -2319,7 +2372,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t 
     range->address = address;
     range->bytes = bytes;
     range->anchors = anchors;
-    range->pages = NULL;
+    range->pages = pages;
     range->first = index;
     range->fresh = 0;
     range->refused = 0;
@@ -2332,6 +2385,10 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t 
     node->hold = 0;
     memset(anchors, 0, gpuarena__anchor_bytes(bytes));
     anchors[0] = index;
+    if (pages) {
+        gpuarena__hole_list(arena, index);
+        return index;
+    }
     gpuarena__set_insert(arena, index);
     arena->stats.reserved_bytes += bytes;
     arena->stats.reserved_peak_bytes =
@@ -2398,7 +2455,7 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena
         gpuarena__host_free(arena, anchors, gpuarena__anchor_bytes(bytes));
         return 0;
     }
-    index = gpuarena__range_enter(arena, place, address, bytes, anchors);
+    index = gpuarena__range_enter(arena, place, address, bytes, anchors, NULL);
     block = gpuarena__block_describe(arena, index);
     gpuarena__tell(arena, GPUARENA_ACTION_GROW, &block, stream, NULL);
     return index;
@@ -2409,6 +2466,7 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena
 static int gpuarena__range_idle(const gpuarena *arena, const gpuarena__range *range, int quiet)
 {
     uint32_t index;
+    if (range->pages) return 0;
     for (index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
         uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set;
@@ -2417,7 +2475,12 @@ static int gpuarena__range_idle(const gpuarena *arena, const gpuarena__range *ra
     return 1;
 }
 
-/* Strikes an idle segment from the books. */
+static size_t gpuarena__pages_bytes(const gpuarena *arena, uint64_t bytes)
+{
+    return (size_t)(bytes / arena->paged.page_bytes) * sizeof(uint64_t);
+}
+
+/* Strikes a range without live blocks from the books. */
 static void gpuarena__range_forget(gpuarena *arena, uint32_t at)
 {
     gpuarena__range *range = &arena->ranges.list[at];
@@ -2425,13 +2488,19 @@ static void gpuarena__range_forget(gpuarena *arena, uint32_t at)
     for (index = range->first; index; index = next) {
         gpuarena__node *node = gpuarena__node_at(arena, index);
         next = node->next;
-        if (node->set) arena->stats.pending_bytes -= gpuarena__node_bytes(node);
-        gpuarena__set_remove(arena, index);
-        if (node->set == GPUARENA__HELD) gpuarena__hold_off(arena, index);
+        if (node->size & GPUARENA__KEPT) arena->paged.stuck_count--;
+        else if (node->size & GPUARENA__HOLE) gpuarena__hole_unlist(arena, index);
+        else {
+            arena->stats.reserved_bytes -= gpuarena__node_bytes(node);
+            if (node->set) arena->stats.pending_bytes -= gpuarena__node_bytes(node);
+            gpuarena__set_remove(arena, index);
+            if (node->set == GPUARENA__HELD) gpuarena__hold_off(arena, index);
+        }
         gpuarena__node_drop(arena, index);
     }
     gpuarena__host_free(arena, range->anchors, gpuarena__anchor_bytes(range->bytes));
-    arena->stats.reserved_bytes -= range->bytes;
+    if (range->pages)
+        gpuarena__host_free(arena, range->pages, gpuarena__pages_bytes(arena, range->bytes));
     gpuarena__lock(&gpuarena__registry_lock);
     arena->ranges.count--;
     memmove(range, range + 1, (arena->ranges.count - at) * sizeof *range);
@@ -2458,7 +2527,7 @@ static int gpuarena__range_release(gpuarena *arena, uint32_t at, gpuarena_stream
     return 1;
 }
 
-static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
+static uint64_t gpuarena__idle_segments(const gpuarena *arena, int quiet)
 {
     uint64_t idle = 0;
     uint32_t at;
@@ -2483,33 +2552,6 @@ static uint32_t gpuarena__range_to_release(const gpuarena *arena, uint64_t over,
         }
     }
     return best;
-}
-
-/* Gives idle segments back until reserved is at most keep; quiet: 1: those alone. One that the driver does
-   not take stays, is not asked for again in this pass, and the others still go. 1: done, or none is left to
-   ask for. 0 and an obstacle: it is not done for what the driver refused. */
-static int gpuarena__range_release_more(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
-                                        gpuarena__obstacle *obstacle)
-{
-    gpuarena__obstacle refusal = gpuarena__no_obstacle();
-    while (arena->stats.reserved_bytes > keep) {
-        uint32_t next = gpuarena__range_to_release(arena, arena->stats.reserved_bytes - keep, quiet);
-        if (next == UINT32_MAX) break;
-        if (gpuarena__is_lost(arena, &refusal) || refusal.result == GPUARENA_CAPTURE) break;
-        if (!gpuarena__range_release(arena, next, stream, &refusal))
-            arena->ranges.list[next].refused = arena->release_pass;
-    }
-    if (arena->stats.reserved_bytes <= keep || refusal.result == GPUARENA_OK) return 1;
-    *obstacle = refusal;
-    return 0;
-}
-
-/* The same in a pass of its own: what was refused before is tried again. */
-static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
-                                      gpuarena__obstacle *obstacle)
-{
-    arena->release_pass++;
-    return gpuarena__range_release_more(arena, keep, quiet, stream, obstacle);
 }
 
 /* >>stream =============================================================================================
@@ -2976,8 +3018,8 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
     list[home].home = 0;                         /* vacant, when no block on hold goes there */
 }
 
-/* >>policy =============================================================================================
-   How much to ask for, and what is tried, in which order, when no free block fits. */
+/* >>growth =============================================================================================
+   How much to ask for, and segments. */
 
 /* What may still be claimed against the limit. */
 static uint64_t gpuarena__room(const gpuarena *arena)
@@ -3021,23 +3063,31 @@ static uint64_t gpuarena__growth(const gpuarena *arena, uint64_t need, uint64_t 
     }
 }
 
+/* Room for growth within the limit and, where `need` is within that, the headroom. *narrow: which of them it
+   is. 0 and an obstacle: the driver was asked, and did not say. */
+static int gpuarena__room_now(gpuarena *arena, uint64_t need, uint64_t *room, gpuarena_reason *narrow,
+                              gpuarena__obstacle *obstacle)
+{
+    uint64_t headroom = arena->config.headroom_bytes, free_bytes, total_bytes;
+    *room = gpuarena__room(arena);
+    *narrow = GPUARENA_REASON_OVER_LIMIT;
+    if (!headroom || need > *room) return 1;
+    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, obstacle)) return 0;
+    if (free_bytes - gpuarena__min(free_bytes, headroom) >= *room) return 1;
+    *room = free_bytes - gpuarena__min(free_bytes, headroom);
+    *narrow = GPUARENA_REASON_HEADROOM;
+    return 1;
+}
+
 /* Asks for `wish` bytes, less where limit, headroom or driver leave less, down to `need`; all whole
    granules. Returns the new segment's free node, or 0 and an obstacle. Ends: the surplus over need halves
    at every refusal. */
 static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gpuarena_stream stream,
                                gpuarena__obstacle *obstacle)
 {
-    uint64_t room = gpuarena__room(arena), headroom = arena->config.headroom_bytes;
-    gpuarena_reason narrow = GPUARENA_REASON_OVER_LIMIT;
-    if (headroom && need <= room) {
-        uint64_t free_bytes, total_bytes, spare;
-        if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, obstacle)) return 0;
-        spare = free_bytes > headroom ? free_bytes - headroom : 0;
-        if (spare < room) {
-            room = spare;
-            narrow = GPUARENA_REASON_HEADROOM;
-        }
-    }
+    uint64_t room;
+    gpuarena_reason narrow;
+    if (!gpuarena__room_now(arena, need, &room, &narrow, obstacle)) return 0;
     if (need > room) {
         gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, narrow);
         return 0;
@@ -3052,30 +3102,9 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
     }
 }
 
-/* Grows until reserved is at least `target`, in as few pieces as the driver allows. 0 and an obstacle: not
-   all of it; the pieces had so far are marked fresh. */
-static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__obstacle *obstacle)
-{
-    uint32_t at;
-    for (at = 0; at < arena->ranges.count; at++) arena->ranges.list[at].fresh = 0;
-    while (arena->stats.reserved_bytes < target) {
-        uint32_t index = gpuarena__grow(arena, GPUARENA__GRANULE, target - arena->stats.reserved_bytes, NULL,
-                                        obstacle);
-        if (!index) return 0;
-        arena->ranges.list[gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address)].fresh = 1;
-    }
-    return 1;
-}
-
-/* Undoes a gpuarena__grow_to that failed. A piece that the driver does not take back stays, as cache. */
-static void gpuarena__grow_undo(gpuarena *arena)
-{
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    uint32_t at = arena->ranges.count;
-    while (at-- > 0)
-        if (arena->ranges.list[at].fresh && !arena->lost
-            && !gpuarena__range_release(arena, at, NULL, &ignored)) arena->stats.driver_error_count++;
-}
+/* >>runs ===============================================================================================
+   Looking for free memory: in the bins; and as runs, free blocks side by side, of several streams, that would
+   serve a request as one. */
 
 /* A hit: constant time. A request aligned above the unit looks for a block that serves it wherever it
    starts. */
@@ -3103,8 +3132,6 @@ static uint32_t gpuarena__search(const gpuarena *arena, const gpuarena__want *wa
     return index ? index : gpuarena__bin_search_all(arena, &arena->bins, want->bytes, want->alignment);
 }
 
-/* ---- runs: free blocks side by side, of several streams, that would serve a request as one */
-
 enum { GPUARENA__NOT_FREE, GPUARENA__TO_HAND, GPUARENA__AFTER_STREAMS, GPUARENA__AFTER_DEVICE };
 
 /* What it takes for a request to have this node. */
@@ -3112,7 +3139,7 @@ static uint32_t gpuarena__reach(const gpuarena *arena, const gpuarena__want *wan
 {
     const gpuarena__stream *stream;
     uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set, takes = GPUARENA__AFTER_STREAMS, hold;
-    if (gpuarena__node_live(node)) return GPUARENA__NOT_FREE;
+    if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE)) return GPUARENA__NOT_FREE;
     if (!node->set || node->set == want->set || (want->home && node->set == want->home))
         return GPUARENA__TO_HAND;
     stream = &arena->streams.list[set];
@@ -3227,6 +3254,871 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__want *want, 
     }
 }
 
+/* >>pages ==============================================================================================
+   Paged ranges: addresses, reserved once, of which pages back what blocks need. All of a free block is
+   backed, nothing of a hole is. Where no free block fits, a gap is chosen, holes and free blocks side by side,
+   by how few pages it lacks. These are made, or moved from inside other free blocks: quiet ones alone. A page
+   is mapped at its new place before it is unmapped at the old one, so that a failure leaves all as it was. */
+
+/* Takes in the answer of a driver.vm function. */
+static int gpuarena__vm_done(gpuarena *arena, int code, gpuarena__obstacle *obstacle)
+{
+    arena->stats.driver_call_count++;
+    if (gpuarena__driver_done(arena, code, obstacle)) return 1;
+    if (gpuarena__status_of(arena, code) == GPUARENA_STATUS_NO_MEMORY)
+        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_DRIVER_REFUSED);
+    return 0;
+}
+
+/* The same of one that gives back: when the process ends, all is gone already. */
+static int gpuarena__vm_gone(gpuarena *arena, int code, gpuarena__obstacle *obstacle)
+{
+    if (gpuarena__status_of(arena, code) == GPUARENA_STATUS_UNLOADING) code = 0;
+    else return gpuarena__vm_done(arena, code, obstacle);
+    arena->stats.driver_call_count++;
+    return 1;
+}
+
+/* One more spare page, room for which is reserved; claimed against the limit while the driver is asked. */
+static int gpuarena__page_create(gpuarena *arena, gpuarena__obstacle *obstacle)
+{
+    uint64_t page = 0, bytes = arena->paged.page_bytes;
+    int code;
+    if (gpuarena__is_lost(arena, obstacle)) return 0;
+    arena->growing += bytes;
+    code = arena->driver.vm.create(&arena->driver, &page, bytes, 0);
+    arena->growing -= bytes;
+    if (!gpuarena__vm_done(arena, code, obstacle)) return 0;
+    arena->paged.spare[arena->paged.spare_count++] = page;
+    arena->stats.reserved_bytes += bytes;
+    return 1;
+}
+
+/* One fewer. 0: it is still there. */
+static int gpuarena__page_destroy(gpuarena *arena, gpuarena__obstacle *obstacle)
+{
+    uint64_t bytes = arena->paged.page_bytes;
+    if (gpuarena__is_lost(arena, obstacle)
+        || !gpuarena__vm_gone(arena, arena->driver.vm.destroy(&arena->driver,
+                                  arena->paged.spare[arena->paged.spare_count - 1], bytes), obstacle)) return 0;
+    arena->paged.spare_count--;
+    arena->stats.reserved_bytes -= bytes;
+    return 1;
+}
+
+static int gpuarena__unmap(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena__obstacle *obstacle)
+{
+    return !gpuarena__is_lost(arena, obstacle)
+        && gpuarena__vm_gone(arena, arena->driver.vm.unmap(&arena->driver, gpuarena__pointer(address), bytes),
+                             obstacle);
+}
+
+static int gpuarena__spares_reserve(gpuarena *arena, uint64_t count)
+{
+    void *spare = arena->paged.spare;
+    while (arena->paged.spare_room - arena->paged.spare_count < count) {
+        if (!gpuarena__host_double(arena, &spare, sizeof *arena->paged.spare, arena->paged.spare_count,
+                                   &arena->paged.spare_room)) return 0;
+        arena->paged.spare = (uint64_t *)spare;
+    }
+    return 1;
+}
+
+/* The handle of the page that backs this address. */
+static uint64_t *gpuarena__page_at(const gpuarena *arena, uint64_t address)
+{
+    const gpuarena__range *range = &arena->ranges.list[gpuarena__range_of(arena, address)];
+    return &range->pages[(address - range->address) / arena->paged.page_bytes];
+}
+
+/* ---- holes */
+
+/* A hole in the list: it may be backed. */
+static int gpuarena__is_open(const gpuarena__node *node)
+{
+    return (node->size & (GPUARENA__HOLE | GPUARENA__KEPT)) == GPUARENA__HOLE;
+}
+
+/* Makes a hole of a node in no list, joined with its neighbours. Returns the whole. */
+static uint32_t gpuarena__hole_join(gpuarena *arena, uint32_t index)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint32_t prev = node->prev, next = node->next;
+    if (next && gpuarena__is_open(gpuarena__node_at(arena, next))) {
+        gpuarena__hole_unlist(arena, next);
+        gpuarena__block_absorb_next(arena, index);
+    }
+    if (prev && gpuarena__is_open(gpuarena__node_at(arena, prev))) {
+        gpuarena__hole_unlist(arena, prev);
+        gpuarena__block_absorb_next(arena, prev);
+        index = prev;
+    }
+    gpuarena__hole_list(arena, index);
+    return index;
+}
+
+/* Makes part of an open hole a node that is in no list, and no hole. Takes up to two nodes: reserved. */
+static uint32_t gpuarena__hole_cut(gpuarena *arena, uint64_t begin, uint64_t end)
+{
+    uint32_t index = gpuarena__node_around(arena, begin), front = index;
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena__hole_unlist(arena, index);
+    if (begin > node->address) {
+        index = gpuarena__block_split(arena, front, begin - node->address);
+        gpuarena__hole_list(arena, front);
+        node = gpuarena__node_at(arena, index);
+    }
+    if (end - begin < node->size)
+        gpuarena__hole_list(arena, gpuarena__block_split(arena, index, end - begin));
+    return index;
+}
+
+/* Makes a hole of whole pages of a quiet free block. Takes up to two nodes: reserved. stuck: the driver still
+   maps them. */
+static void gpuarena__hole_make(gpuarena *arena, uint64_t begin, uint64_t end, int stuck)
+{
+    uint32_t index = gpuarena__node_around(arena, begin), front = index;
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena__set_remove(arena, index);
+    if (begin > node->address) {
+        index = gpuarena__block_split(arena, front, begin - node->address);
+        gpuarena__set_insert(arena, front);
+        node = gpuarena__node_at(arena, index);
+    }
+    if (end - begin < node->size)
+        gpuarena__set_insert(arena, gpuarena__block_split(arena, index, end - begin));
+    if (!stuck) (void)gpuarena__hole_join(arena, index);
+    else {
+        node->size |= GPUARENA__HOLE | GPUARENA__KEPT;
+        arena->paged.stuck_count++;
+    }
+}
+
+/* Keeps part of the hole behind a live block for it alone. */
+static void gpuarena__room_keep(gpuarena *arena, uint32_t index, uint64_t bytes)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t end = node->address + gpuarena__node_bytes(node);
+    gpuarena__node_at(arena, gpuarena__hole_cut(arena, end, end + bytes))->size |= GPUARENA__HOLE | GPUARENA__KEPT;
+    node->size |= GPUARENA__KEPT;
+}
+
+/* The reverse. */
+static void gpuarena__room_end(gpuarena *arena, uint32_t index)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    if (!(node->size & GPUARENA__KEPT)) return;
+    node->size &= ~GPUARENA__KEPT;
+    gpuarena__node_at(arena, node->next)->size &= ~GPUARENA__STATE_BITS;
+    (void)gpuarena__hole_join(arena, node->next);
+}
+
+/* Asks again for what the driver failed to unmap. */
+static void gpuarena__unstick(gpuarena *arena, gpuarena__obstacle *obstacle)
+{
+    uint32_t at, index;
+    for (at = 0; at < arena->ranges.count; at++)
+        for (index = arena->ranges.list[at].first; index && arena->paged.stuck_count;
+             index = gpuarena__node_at(arena, index)->next) {
+            gpuarena__node *node = gpuarena__node_at(arena, index);
+            const gpuarena__node *before = gpuarena__node_at(arena, node->prev);
+            if (!(node->size & GPUARENA__HOLE) || !(node->size & GPUARENA__KEPT)
+                || (before->size & GPUARENA__KEPT && gpuarena__node_live(before))
+                || !gpuarena__unmap(arena, node->address, gpuarena__node_bytes(node), obstacle)) continue;
+            node->size &= ~GPUARENA__STATE_BITS;
+            arena->paged.stuck_count--;
+            index = gpuarena__hole_join(arena, index);
+        }
+}
+
+/* ---- addresses */
+
+static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__obstacle *obstacle)
+{
+    uint32_t *anchors = gpuarena__range_reserve(arena, bytes), place;
+    uint64_t *pages = (uint64_t *)gpuarena__host_alloc(arena, gpuarena__pages_bytes(arena, bytes)), base;
+    void *address = NULL;
+    gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+    if (anchors && pages && gpuarena__spares_reserve(arena, 1) && !gpuarena__is_lost(arena, obstacle)) {
+        gpuarena__obstacle said = gpuarena__no_obstacle();
+        if (gpuarena__vm_done(arena, arena->driver.vm.reserve(&arena->driver, &address, bytes,
+                                                              arena->paged.page_bytes), &said)) {
+            base = gpuarena__address(address);
+            place = gpuarena__range_place(arena, base, bytes);
+            if (place != UINT32_MAX && base % arena->paged.page_bytes == 0) {
+                (void)gpuarena__range_enter(arena, place, base, bytes, anchors, pages);
+                return 1;
+            }
+            if (place != UINT32_MAX)             /* it is new, and of no use */
+                (void)gpuarena__vm_gone(arena, arena->driver.vm.release(&arena->driver, address, bytes), &said);
+            if (!arena->lost) gpuarena__obstruct(&said, GPUARENA_DRIVER_ERROR, GPUARENA_REASON_NONE);
+        } else if (said.result == GPUARENA_OUT_OF_MEMORY) said.reason = GPUARENA_REASON_ADDRESSES;
+        *obstacle = said;
+    }
+    gpuarena__host_free(arena, anchors, gpuarena__anchor_bytes(bytes));
+    gpuarena__host_free(arena, pages, gpuarena__pages_bytes(arena, bytes));
+    return 0;
+}
+
+/* Reserves another range of addresses: at least `need`, and as many as ranges have, if the driver has them. */
+static int gpuarena__span_reserve(gpuarena *arena, uint64_t need, gpuarena__obstacle *obstacle)
+{
+    uint64_t bytes = gpuarena__max(need, arena->paged.span_bytes), page = arena->paged.page_bytes;
+    for (;;) {
+        if (gpuarena__span_obtain(arena, bytes, obstacle)) return 1;
+        if (bytes == need || (obstacle->reason != GPUARENA_REASON_ADDRESSES
+                              && obstacle->reason != GPUARENA_REASON_HOST_MEMORY)) return 0;
+        bytes = gpuarena__max(need, gpuarena__round_down(bytes / 2, page));
+    }
+}
+
+/* Lets go of ranges that are one hole. */
+static int gpuarena__spans_release(gpuarena *arena, gpuarena__obstacle *obstacle)
+{
+    uint32_t at;
+    for (at = arena->ranges.count; at-- > 0;) {
+        const gpuarena__range *range = &arena->ranges.list[at];
+        const gpuarena__node *node = gpuarena__node_at(arena, range->first);
+        if (!range->pages || !gpuarena__is_open(node) || node->next) continue;
+        if (gpuarena__is_lost(arena, obstacle)
+            || !gpuarena__vm_gone(arena, arena->driver.vm.release(
+                    &arena->driver, gpuarena__pointer(range->address), range->bytes), obstacle)) return 0;
+        gpuarena__range_forget(arena, at);
+    }
+    return 1;
+}
+
+/* ---- where a request is to lie */
+
+typedef struct gpuarena__place {
+    uint64_t begin, end;                         /* of the block */
+    uint64_t page_count;                         /* that it lacks */
+    uint64_t gap_bytes;
+} gpuarena__place;
+
+static int gpuarena__is_usable(const gpuarena *arena, const gpuarena__want *want, const gpuarena__node *node)
+{
+    return gpuarena__is_open(node) || gpuarena__reach(arena, want, node) == GPUARENA__TO_HAND;
+}
+
+/* The next open hole that ends behind `begin`, and the part of it, in whole pages, that lies before `end`. 0:
+   there is none. index: a node at or before it. */
+static uint32_t gpuarena__hole_next(const gpuarena *arena, uint32_t index, uint64_t *begin, uint64_t *end)
+{
+    uint64_t page = arena->paged.page_bytes, first = gpuarena__round_down(*begin, page),
+             last = gpuarena__round_down(*end + page - 1, page);
+    for (; index; index = gpuarena__node_at(arena, index)->next) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        uint64_t node_end = node->address + gpuarena__node_bytes(node);
+        if (first >= last || node->address >= last) return 0;
+        if (node_end <= first || !gpuarena__is_open(node)) continue;
+        *begin = gpuarena__max(first, node->address);
+        *end = gpuarena__min(last, node_end);
+        return index;
+    }
+    return 0;
+}
+
+/* Pages that are not there under these addresses. */
+static uint64_t gpuarena__lacking(const gpuarena *arena, uint32_t index, uint64_t begin, uint64_t end)
+{
+    uint64_t count = 0, from = begin, to = end;
+    for (; (index = gpuarena__hole_next(arena, index, &from, &to)) != 0; from = to, to = end)
+        count += (to - from) / arena->paged.page_bytes;
+    return count;
+}
+
+/* Whether a block may begin here in a gap, and if that is better than the best so far. Fewest pages first,
+   then the smallest gap, then the lowest address. */
+static void gpuarena__place_try(const gpuarena *arena, const gpuarena__want *want, uint32_t first,
+                                uint64_t begin, uint64_t gap_end, gpuarena__place *best)
+{
+    uint64_t gap_begin = gpuarena__node_at(arena, first)->address, gap = gap_end - gap_begin, count;
+    if (begin < gap_begin || begin > gap_end || gap_end - begin < want->bytes) return;
+    count = gpuarena__lacking(arena, first, begin, begin + want->bytes);
+    if (count > best->page_count || (count == best->page_count
+        && (gap > best->gap_bytes || (gap == best->gap_bytes && begin >= best->begin)))) return;
+    best->begin = begin;
+    best->end = begin + want->bytes;
+    best->page_count = count;
+    best->gap_bytes = gap;
+}
+
+/* The gap from this node on: a block may begin with each of its nodes, or end with it. */
+static void gpuarena__gap_look(const gpuarena *arena, const gpuarena__want *want, uint32_t first,
+                               gpuarena__place *best)
+{
+    uint64_t end = gpuarena__node_at(arena, first)->address, begin;
+    uint32_t index;
+    for (index = first; index && gpuarena__is_usable(arena, want, gpuarena__node_at(arena, index));
+         index = gpuarena__node_at(arena, index)->next)
+        end += gpuarena__node_bytes(gpuarena__node_at(arena, index));
+    for (index = first; index && gpuarena__node_at(arena, index)->address < end;
+         index = gpuarena__node_at(arena, index)->next) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        uint64_t node_end = node->address + gpuarena__node_bytes(node);
+        if (gpuarena__round_up(node->address, want->alignment, &begin))
+            gpuarena__place_try(arena, want, first, begin, end, best);
+        if (node_end >= want->bytes)
+            gpuarena__place_try(arena, want, first,
+                                gpuarena__round_down(node_end - want->bytes, want->alignment), end, best);
+    }
+}
+
+/* A block that is to have room behind it begins a hole: the smallest that has both. */
+static void gpuarena__room_look(const gpuarena *arena, const gpuarena__want *want, uint32_t hole,
+                                gpuarena__place *best)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, hole);
+    uint64_t size = gpuarena__node_bytes(node), lead = gpuarena__lead(node, want->alignment);
+    if (lead > size || size - lead < want->bytes || size - lead - want->bytes < want->room
+        || size > best->gap_bytes || (size == best->gap_bytes && node->address >= best->begin)) return;
+    best->begin = node->address + lead;
+    best->end = best->begin + want->bytes;
+    best->page_count = want->bytes / arena->paged.page_bytes;
+    best->gap_bytes = size;
+}
+
+/* The best place for a request; 0: no gap can hold it. O(holes x blocks of their gaps). */
+static int gpuarena__place_find(const gpuarena *arena, const gpuarena__want *want, gpuarena__place *best)
+{
+    uint32_t hole, first, prev;
+    best->begin = best->end = 0;
+    best->page_count = best->gap_bytes = UINT64_MAX;
+    for (hole = arena->paged.holes; hole; hole = gpuarena__node_at(arena, hole)->use.bin.after) {
+        if (want->room) {
+            gpuarena__room_look(arena, want, hole, best);
+            continue;
+        }
+        first = hole;
+        prev = gpuarena__node_at(arena, first)->prev;
+        while (prev && gpuarena__is_usable(arena, want, gpuarena__node_at(arena, prev))
+               && !gpuarena__is_open(gpuarena__node_at(arena, prev))) {
+            first = prev;
+            prev = gpuarena__node_at(arena, first)->prev;
+        }
+        if (!prev || !gpuarena__is_open(gpuarena__node_at(arena, prev)))     /* else it is that hole's gap */
+            gpuarena__gap_look(arena, want, first, best);
+    }
+    return best->page_count != UINT64_MAX;
+}
+
+/* ---- which pages move */
+
+/* Enters the whole pages of a free block outside of [begin, end) as such that may move. 0: no host memory. */
+static int gpuarena__run_add(gpuarena *arena, uint32_t index, uint64_t begin, uint64_t end)
+{
+    gpuarena__paged *paged = &arena->paged;
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t page = paged->page_bytes, low = gpuarena__round_down(node->address + page - 1, page),
+             high = low + gpuarena__whole_pages(arena, node) * page;
+    void *runs = paged->runs;
+    if (begin < high && end > low) {             /* the block is to lie there: the longer of what is beside */
+        uint64_t left = gpuarena__max(low, gpuarena__round_down(begin, page)),
+                 right = gpuarena__min(high, gpuarena__round_down(end + page - 1, page));
+        if (left - low >= high - right) high = left;
+        else low = right;
+    }
+    if (low >= high) return 1;
+    if (paged->run_count == paged->run_room
+        && !gpuarena__host_double(arena, &runs, sizeof *paged->runs, paged->run_count, &paged->run_room))
+        return 0;
+    paged->runs = (gpuarena__run *)runs;
+    paged->runs[paged->run_count].address = low;
+    paged->runs[paged->run_count++].page_count = (high - low) / page;
+    return 1;
+}
+
+/* Chooses quiet idle pages outside of [begin, end): up to `count`, the highest first, for large blocks settle
+   at the bottom. How many; they are in `runs`. 0 and an obstacle: no host memory. */
+static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
+                               gpuarena__obstacle *obstacle)
+{
+    gpuarena__paged *paged = &arena->paged;
+    uint64_t found = 0;
+    uint32_t index, at = 0, best;
+    paged->run_count = 0;
+    for (index = gpuarena__chain(arena, 0, paged->page_bytes, UINT64_MAX); index;
+         index = gpuarena__node_at(arena, index)->tag)
+        if (!gpuarena__run_add(arena, index, begin, end)) {
+            gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+            paged->run_count = 0;
+        }
+    for (; at < paged->run_count && found < count; at++) {
+        gpuarena__run run;
+        for (best = at, index = at + 1; index < paged->run_count; index++)
+            if (paged->runs[index].address > paged->runs[best].address) best = index;
+        run = paged->runs[best];
+        paged->runs[best] = paged->runs[at];
+        if (run.page_count > count - found) {    /* of one block, too */
+            run.address += (run.page_count - (count - found)) * paged->page_bytes;
+            run.page_count = count - found;
+        }
+        paged->runs[at] = run;
+        found += run.page_count;
+    }
+    paged->run_count = at;
+    return found;
+}
+
+/* Before pages are chosen: makes quiet what events show to be. */
+static void gpuarena__pages_settle(gpuarena *arena)
+{
+    if (!arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME)
+        (void)gpuarena__settle(arena, 0);
+}
+
+/* The host waits for the oldest event of a stream that tells of free blocks. 1: it is over. */
+static int gpuarena__wait_stream(gpuarena *arena, uint32_t set)
+{
+    const gpuarena__stream *stream = &arena->streams.list[set];
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    int done = 0;
+    if (stream->home || stream->quiet == stream->ticket || arena->lost
+        || (!stream->hold_count && !gpuarena__has_blocks(arena, set))) return 0;
+    (void)gpuarena__stream_record(arena, set, &ignored);
+    if (stream->first_event && !arena->lost) {
+        void *event = arena->events.list[stream->first_event].handle;
+        done = gpuarena__driver_done(arena, arena->driver.events.host_wait(&arena->driver, event), &ignored);
+        if (done) arena->stats.gpu_wait_count++;
+        else arena->stats.event_error_count++;
+    }
+    if (done) (void)gpuarena__stream_poll(arena, set);
+    if (done) (void)gpuarena__holds_settle(arena);
+    return done;
+}
+
+/* The same, and chooses; none while a stream is captured. may_wait: where quiet pages are too few, the host
+   waits for streams, event by event, as long as that makes some so. */
+static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
+                                   int may_wait, gpuarena__obstacle *obstacle)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint64_t found;
+    uint32_t set;
+    if (gpuarena__is_capturing(arena, &ignored)) return 0;
+    gpuarena__pages_settle(arena);
+    found = gpuarena__pick(arena, count, begin, end, obstacle);
+    if (!may_wait || arena->config.streams == GPUARENA_STREAMS_SAME) return found;
+    for (set = 1; set < arena->streams.count; set++)
+        while (found < count && obstacle->result != GPUARENA_HOST_MEMORY && gpuarena__wait_stream(arena, set))
+            found = gpuarena__pick(arena, count, begin, end, obstacle);
+    return found;
+}
+
+/* Bytes that could be given back, or moved: of idle segments, spare and whole free pages. quiet: 1: of those
+   that wait for nothing. */
+static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
+{
+    uint64_t count = arena->paged.spare_count, idle = gpuarena__idle_segments(arena, quiet);
+    uint32_t set, index;
+    if (!arena->paged.page_bytes) return idle;
+    for (set = 0; set < (quiet ? 1 : arena->streams.count); set++)
+        if (!arena->streams.list[set].home)
+            for (index = gpuarena__chain(arena, set, arena->paged.page_bytes, UINT64_MAX); index;
+                 index = gpuarena__node_at(arena, index)->tag)
+                count += gpuarena__whole_pages(arena, gpuarena__node_at(arena, index));
+    for (index = quiet ? 0 : arena->held; index; index = gpuarena__node_at(arena, index)->use.bin.after)
+        if (!arena->streams.list[gpuarena__node_at(arena, index)->tag].home)
+            count += gpuarena__whole_pages(arena, gpuarena__node_at(arena, index));
+    return idle + count * arena->paged.page_bytes;
+}
+
+/* ---- pages for a place */
+
+/* Whether pages may move: quiet ones; or after the host has waited for them, though others could be had. */
+enum { GPUARENA__STAYS, GPUARENA__MOVES, GPUARENA__WAITS };
+
+/* How many of the pages that a place lacks come from where. */
+typedef struct gpuarena__supply { uint64_t begin, end, need, spare, create, move; } gpuarena__supply;
+
+/* Shares out the need: spare pages first; new ones while no more than config.idle lies idle and limit and
+   headroom allow; quiet idle ones for the rest, or, if these are too few, new ones. */
+static int gpuarena__supply_plan(gpuarena *arena, gpuarena__supply *plan, int may_move,
+                                 gpuarena__obstacle *obstacle)
+{
+    uint64_t page = arena->paged.page_bytes, room, left, found = 0, inside, idle, share;
+    double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
+    gpuarena_reason narrow;
+    if (!gpuarena__room_now(arena, page, &room, &narrow, obstacle)) return 0;
+    room /= page;
+    plan->spare = gpuarena__min(plan->need, arena->paged.spare_count);
+    left = plan->need - plan->spare;
+    inside = (gpuarena__round_down(plan->end + page - 1, page) - gpuarena__round_down(plan->begin, page)) / page
+        - plan->need;
+    idle = arena->paged.idle_count - gpuarena__min(arena->paged.idle_count, inside);
+    share = (uint64_t)((double)(arena->stats.reserved_bytes / page) * fraction);
+    plan->create = gpuarena__min(left, room);
+    if (may_move && idle > share) plan->create = gpuarena__min(plan->create, left - gpuarena__min(left, idle - share));
+    plan->move = left - plan->create;
+    if (plan->move && may_move) {
+        found = gpuarena__pick_now(arena, plan->move, plan->begin, plan->end,
+                                   may_move == GPUARENA__WAITS || left <= room, obstacle);
+        if (gpuarena__is_lost(arena, obstacle) || obstacle->result == GPUARENA_HOST_MEMORY) return 0;
+    }
+    plan->create += gpuarena__min(plan->move - found, room - plan->create);
+    plan->move = found;
+    if (plan->create + plan->move == left) return 1;
+    gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, narrow);
+    return 0;
+}
+
+/* Makes the new pages; where the driver refuses, more are to move. 0 and an obstacle: nothing has changed. */
+static int gpuarena__supply_create(gpuarena *arena, gpuarena__supply *plan, int may_move,
+                                   gpuarena__obstacle *obstacle)
+{
+    gpuarena__obstacle said = gpuarena__no_obstacle();
+    uint64_t made = 0, more;
+    if (!gpuarena__spares_reserve(arena, plan->create + 1)) {
+        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+        return 0;
+    }
+    while (made < plan->create && gpuarena__page_create(arena, &said)) made++;
+    if (made == plan->create) return 1;
+    *obstacle = said;
+    if (said.reason == GPUARENA_REASON_DRIVER_REFUSED && may_move) {
+        more = plan->move + plan->create - made;
+        if (gpuarena__pick_now(arena, more, plan->begin, plan->end, may_move == GPUARENA__WAITS, obstacle)
+            == more) {
+            arena->stats.backoff_count++;
+            plan->move = more;
+            plan->create = made;
+            return 1;
+        }
+    }
+    while (made && gpuarena__page_destroy(arena, &said)) made--;
+    return 0;
+}
+
+/* The handles for a place, one by one: of pages that move, then spare ones. */
+static uint64_t gpuarena__supply_next(const gpuarena *arena, const gpuarena__supply *plan, uint64_t at)
+{
+    uint32_t run = 0;
+    if (at >= plan->move) return arena->paged.spare[arena->paged.spare_count - 1 - (at - plan->move)];
+    for (; at >= arena->paged.runs[run].page_count; run++) at -= arena->paged.runs[run].page_count;
+    return *gpuarena__page_at(arena, arena->paged.runs[run].address + at * arena->paged.page_bytes);
+}
+
+/* Maps them into the holes of the place, with access run by run. 0 and an obstacle: all below *reached is
+   mapped. */
+static int gpuarena__supply_map(gpuarena *arena, const gpuarena__supply *plan, uint64_t *reached,
+                                gpuarena__obstacle *obstacle)
+{
+    uint64_t begin = plan->begin, end = plan->end, page = arena->paged.page_bytes, at = 0, done;
+    uint32_t index = gpuarena__node_around(arena, begin);
+    for (; (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0; begin = end, end = plan->end) {
+        for (*reached = begin; *reached < end; *reached += page, at++) {
+            uint64_t handle = gpuarena__supply_next(arena, plan, at);
+            if (gpuarena__is_lost(arena, obstacle)) return 0;
+            done = (uint64_t)gpuarena__vm_done(arena, arena->driver.vm.map(
+                &arena->driver, gpuarena__pointer(*reached), page, handle), obstacle);
+            if (!done) return 0;
+            *gpuarena__page_at(arena, *reached) = handle;
+        }
+        if (!gpuarena__vm_done(arena, arena->driver.vm.access(
+                &arena->driver, gpuarena__pointer(begin), end - begin, 1), obstacle)) return 0;
+    }
+    return 1;
+}
+
+/* Unmaps what was mapped. Where that fails, the addresses are of no use any more. */
+static void gpuarena__supply_unmap(gpuarena *arena, const gpuarena__supply *plan, uint64_t reached)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint64_t begin = plan->begin, end = reached;
+    uint32_t index = gpuarena__node_around(arena, begin);
+    while (begin < reached && (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0) {
+        if (!gpuarena__unmap(arena, begin, end - begin, &ignored) && !arena->lost) {
+            index = gpuarena__hole_cut(arena, begin, end);
+            gpuarena__node_at(arena, index)->size |= GPUARENA__HOLE | GPUARENA__KEPT;
+            arena->paged.stuck_count++;
+            arena->stats.driver_error_count++;
+        }
+        begin = end;
+        end = reached;
+    }
+}
+
+/* The pages are where they are to be: unmaps those that have moved from where they were, and keeps the
+   books. */
+static void gpuarena__supply_enter(gpuarena *arena, const gpuarena__supply *plan)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint64_t begin = plan->begin, end = plan->end, page = arena->paged.page_bytes;
+    uint32_t at, index;
+    for (at = 0; at < arena->paged.run_count && plan->move; at++) {
+        const gpuarena__run *run = &arena->paged.runs[at];
+        uint64_t bytes = run->page_count * page;
+        int stuck = !gpuarena__unmap(arena, run->address, bytes, &ignored) && !arena->lost;
+        arena->stats.driver_error_count += stuck != 0;
+        gpuarena__hole_make(arena, run->address, run->address + bytes, stuck);
+    }
+    arena->paged.spare_count -= (uint32_t)(plan->need - plan->move);
+    index = gpuarena__node_around(arena, begin);
+    for (; (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0; begin = end, end = plan->end)
+        index = gpuarena__block_join(arena, gpuarena__hole_cut(arena, begin, end));
+    arena->stats.remapped_page_count += plan->move;
+    arena->stats.grow_count += plan->create != 0;
+}
+
+/* The holes of a place. */
+static uint32_t gpuarena__parts(const gpuarena *arena, const gpuarena__supply *plan)
+{
+    uint64_t begin = plan->begin, end = plan->end;
+    uint32_t index = gpuarena__node_around(arena, begin), count = 0;
+    for (; (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0; begin = end, end = plan->end) count++;
+    return count;
+}
+
+static void gpuarena__supply_tell(gpuarena *arena, const gpuarena__supply *plan, gpuarena_stream stream)
+{
+    gpuarena_block block = GPUARENA_INIT;
+    block.ptr = gpuarena__pointer(plan->begin);
+    block.stream = GPUARENA_ANY_STREAM;
+    block.state = GPUARENA_STATE_FREE;
+    block.bytes = block.resident_bytes = plan->create * arena->paged.page_bytes;
+    if (plan->create) gpuarena__tell(arena, GPUARENA_ACTION_GROW, &block, stream, NULL);
+    block.bytes = block.resident_bytes = plan->move * arena->paged.page_bytes;
+    if (plan->move) gpuarena__tell(arena, GPUARENA_ACTION_REMAP, &block, stream, NULL);
+}
+
+/* Backs the `need` pages that [begin, end) lacks. 0 and an obstacle: nothing has changed. */
+static int gpuarena__supply_do(gpuarena *arena, uint64_t begin, uint64_t end, uint64_t need, int may_move,
+                               gpuarena_stream stream, gpuarena__obstacle *obstacle)
+{
+    gpuarena__supply plan = GPUARENA_INIT;
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint64_t reached = begin, made;
+    int mode = gpuarena__relax(arena), done = 0;
+    plan.begin = begin; plan.end = end; plan.need = need;
+    if (arena->config.idle_fraction >= 1) may_move = GPUARENA__STAYS;
+    if (mode < 0 && arena->driver.capture.exchange_mode && arena->streams.captured)
+        gpuarena__obstruct(obstacle, GPUARENA_CAPTURE, GPUARENA_REASON_NONE);
+    else if (!gpuarena__is_lost(arena, obstacle) && gpuarena__supply_plan(arena, &plan, may_move, obstacle)
+             && gpuarena__supply_create(arena, &plan, may_move, obstacle)) {
+        /* each run and hole may be cut twice, and a block with its room from what they give */
+        if (!gpuarena__nodes_reserve(arena, 2 * (arena->paged.run_count + gpuarena__parts(arena, &plan)) + 4))
+            gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+        else done = gpuarena__supply_map(arena, &plan, &reached, obstacle);
+        if (done) gpuarena__supply_enter(arena, &plan);
+        else {
+            gpuarena__supply_unmap(arena, &plan, reached);
+            for (made = plan.create; made && gpuarena__page_destroy(arena, &ignored);) made--;
+        }
+    }
+    gpuarena__unrelax(arena, mode);
+    arena->stats.reserved_peak_bytes =           /* not for an instant more, if it failed */
+        gpuarena__max(arena->stats.reserved_peak_bytes, arena->stats.reserved_bytes);
+    if (done) gpuarena__supply_tell(arena, &plan, stream);
+    return done;
+}
+
+/* Backs the best place for a request. Returns a binned free node that serves it, or 0 and an obstacle. */
+static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want, int may_move,
+                                     gpuarena__obstacle *obstacle)
+{
+    gpuarena__place place;
+    uint32_t index, rest;
+    uint64_t need = want->bytes + (want->alignment - arena->unit);
+    (void)gpuarena__round_up(need + want->room, arena->paged.page_bytes, &need);     /* all are below 2^50 */
+    if (!gpuarena__place_find(arena, want, &place)
+        && !(gpuarena__span_reserve(arena, need, obstacle) && gpuarena__place_find(arena, want, &place)))
+        return 0;
+    if (!gpuarena__supply_do(arena, place.begin, place.end, place.page_count, may_move, want->stream,
+                             obstacle))
+        return 0;
+    index = gpuarena__node_around(arena, place.begin);
+    if (!want->room) return gpuarena__run_take(arena, want, index);
+    if (gpuarena__node_at(arena, index)->address == place.begin) return index;
+    gpuarena__set_remove(arena, index);          /* it must end where the hole does that is its room */
+    rest = gpuarena__block_split(arena, index, place.begin - gpuarena__node_at(arena, index)->address);
+    gpuarena__set_insert(arena, index);
+    gpuarena__set_insert(arena, rest);
+    return rest;
+}
+
+/* ---- pages given back */
+
+/* Gives pages of a run back, the highest first. Room for their handles is had in steps, for none may be had:
+   one there always is. 0 and an obstacle. */
+static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__obstacle *obstacle)
+{
+    gpuarena__paged *paged = &arena->paged;
+    gpuarena_block block = GPUARENA_INIT;
+    while (run.page_count) {
+        int roomy = gpuarena__spares_reserve(arena, run.page_count);
+        uint64_t count = roomy ? run.page_count : paged->spare_room - paged->spare_count, at;
+        uint64_t begin = run.address + (run.page_count - count) * paged->page_bytes;
+        uint64_t bytes = count * paged->page_bytes, before = arena->stats.reserved_bytes;
+        int done = 1;
+        if (!gpuarena__nodes_reserve(arena, 2)) {
+            const gpuarena__node *node = gpuarena__node_at(arena, gpuarena__node_around(arena, begin));
+            if (node->address != begin || node->size != bytes) {
+                gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+                return 0;
+            }
+        }
+        if (!gpuarena__unmap(arena, begin, bytes, obstacle)) return 0;
+        for (at = 0; at < count; at++)
+            paged->spare[paged->spare_count++] = *gpuarena__page_at(arena, begin + at * paged->page_bytes);
+        gpuarena__hole_make(arena, begin, begin + bytes, 0);
+        for (at = 0; at < count && done; at++) done = gpuarena__page_destroy(arena, obstacle);
+        block.ptr = gpuarena__pointer(begin);
+        block.bytes = block.resident_bytes = before - arena->stats.reserved_bytes;
+        block.stream = GPUARENA_ANY_STREAM;
+        block.state = GPUARENA_STATE_FREE;
+        arena->stats.release_count++;
+        gpuarena__tell(arena, GPUARENA_ACTION_RELEASE, &block, NULL, NULL);
+        if (!done) return 0;
+        run.page_count -= count;
+    }
+    return 1;
+}
+
+/* Gives spare and quiet idle pages back until reserved is at most keep, and the addresses that are left
+   without any. 1: done, or there are none left. */
+static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__obstacle *obstacle)
+{
+    gpuarena__obstacle said = gpuarena__no_obstacle();
+    uint64_t page = arena->paged.page_bytes, over;
+    uint32_t at, count;
+    int mode, done = 1;
+    if (gpuarena__is_capturing(arena, obstacle) || gpuarena__is_lost(arena, obstacle)) return 0;
+    mode = gpuarena__relax(arena);
+    gpuarena__unstick(arena, &said);
+    while (done && arena->stats.reserved_bytes > keep && arena->paged.spare_count)
+        done = gpuarena__page_destroy(arena, obstacle);
+    over = arena->stats.reserved_bytes > keep ? (arena->stats.reserved_bytes - keep + page - 1) / page : 0;
+    if (done && over) {
+        (void)gpuarena__pick(arena, over, 0, 0, obstacle);
+        count = arena->paged.run_count;
+        done = obstacle->result != GPUARENA_HOST_MEMORY;
+        for (at = 0; at < count && done; at++)
+            done = gpuarena__run_release(arena, arena->paged.runs[at], obstacle);
+    }
+    done = done && gpuarena__spans_release(arena, obstacle);
+    gpuarena__unrelax(arena, mode);
+    return done;
+}
+
+/* ---- waits */
+
+/* The host waits for all work of the device. 0 and, if it was tried, an obstacle: it did not. */
+static int gpuarena__wait_device(gpuarena *arena, gpuarena__obstacle *obstacle)
+{
+    int mode, done;
+    if (!arena->streams.ordered || gpuarena__is_capturing(arena, obstacle) || arena->lost) return 0;
+    mode = gpuarena__relax(arena);
+    done = gpuarena__driver_done(arena, arena->driver.events.device_wait(&arena->driver), obstacle);
+    gpuarena__unrelax(arena, mode);
+    if (!done) {
+        arena->stats.event_error_count++;
+        return 0;
+    }
+    arena->stats.gpu_wait_count++;
+    gpuarena__all_quiet(arena);
+    return 1;
+}
+
+/* >>policy =============================================================================================
+   What is given back, and what is tried, in which order, when no free block fits. */
+
+/* Gives idle segments back until reserved is at most keep. One that the driver does not take stays, is not
+   asked for again in this pass, and the others still go. */
+static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
+                                       gpuarena__obstacle *refusal)
+{
+    while (arena->stats.reserved_bytes > keep) {
+        uint32_t next = gpuarena__range_to_release(arena, arena->stats.reserved_bytes - keep, quiet);
+        if (next == UINT32_MAX) break;
+        if (gpuarena__is_lost(arena, refusal) || refusal->result == GPUARENA_CAPTURE) break;
+        if (!gpuarena__range_release(arena, next, stream, refusal))
+            arena->ranges.list[next].refused = arena->release_pass;
+    }
+}
+
+/* Gives idle segments and pages back until reserved is at most keep; quiet: 1: those alone that wait for
+   nothing. 1: done, or none is left to ask for. 0 and an obstacle: it is not done for what the driver
+   refused. */
+static int gpuarena__range_release_more(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
+                                        gpuarena__obstacle *obstacle)
+{
+    gpuarena__obstacle refusal = gpuarena__no_obstacle();
+    gpuarena__segments_release(arena, keep, quiet, stream, &refusal);
+    if (arena->paged.page_bytes && arena->stats.reserved_bytes > keep && !arena->lost) {
+        gpuarena__pages_settle(arena);
+        if (gpuarena__pages_release(arena, keep, &refusal) && !quiet && arena->stats.reserved_bytes > keep
+            && gpuarena__idle_bytes(arena, 0) && gpuarena__wait_device(arena, &refusal))
+            (void)gpuarena__pages_release(arena, keep, &refusal);
+    }
+    if (arena->stats.reserved_bytes <= keep || refusal.result == GPUARENA_OK) return 1;
+    *obstacle = refusal;
+    return 0;
+}
+
+/* The same in a pass of its own: what was refused before is tried again. */
+static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
+                                      gpuarena__obstacle *obstacle)
+{
+    arena->release_pass++;
+    return gpuarena__range_release_more(arena, keep, quiet, stream, obstacle);
+}
+
+/* Backs the lowest holes until reserved is at least `target`; half as much at a time, down to a page, where
+   the driver refuses. */
+static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__obstacle *obstacle)
+{
+    uint64_t page = arena->paged.page_bytes, step = 64, count;
+    while (arena->stats.reserved_bytes < target) {
+        uint32_t hole = arena->paged.holes, lowest = hole;
+        const gpuarena__node *node;
+        for (; hole; hole = gpuarena__node_at(arena, hole)->use.bin.after)
+            if (gpuarena__node_at(arena, hole)->address < gpuarena__node_at(arena, lowest)->address) lowest = hole;
+        if (!lowest) {
+            if (!gpuarena__span_reserve(arena, page, obstacle)) return 0;
+            continue;
+        }
+        node = gpuarena__node_at(arena, lowest);
+        count = (target - arena->stats.reserved_bytes + page - 1) / page;
+        count = gpuarena__min(gpuarena__min(count, step), gpuarena__node_bytes(node) / page);
+        if (gpuarena__supply_do(arena, node->address, node->address + count * page, count, GPUARENA__STAYS, NULL,
+                                obstacle)) continue;
+        if (obstacle->reason != GPUARENA_REASON_DRIVER_REFUSED || count == 1) return 0;
+        step = count / 2;
+        arena->stats.backoff_count++;
+    }
+    return 1;
+}
+
+/* Grows until reserved is at least `target`, in as few pieces as the driver allows. 0 and an obstacle: not
+   all of it; the segments had so far are marked fresh. */
+static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__obstacle *obstacle)
+{
+    uint32_t at;
+    for (at = 0; at < arena->ranges.count; at++) arena->ranges.list[at].fresh = 0;
+    if (arena->paged.page_bytes) return gpuarena__pages_reserve(arena, target, obstacle);
+    while (arena->stats.reserved_bytes < target) {
+        uint32_t index = gpuarena__grow(arena, GPUARENA__GRANULE, target - arena->stats.reserved_bytes, NULL,
+                                        obstacle);
+        if (!index) return 0;
+        arena->ranges.list[gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address)].fresh = 1;
+    }
+    return 1;
+}
+
+/* Undoes a gpuarena__grow_to that failed, of an arena that had reserved so much before. A piece that the
+   driver does not take back stays, as cache. */
+static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint32_t at = arena->ranges.count;
+    if (arena->paged.page_bytes && !arena->lost)
+        arena->stats.driver_error_count += !gpuarena__pages_release(arena, reserved, &ignored);
+    else while (at-- > 0)
+        if (arena->ranges.list[at].fresh && !arena->lost
+            && !gpuarena__range_release(arena, at, NULL, &ignored)) arena->stats.driver_error_count++;
+}
+
 /* ---- the rungs of a miss, in order. Each returns a binned free node that serves the request, or 0;
    *obstacle says what kept it from growing. */
 
@@ -3234,7 +4126,9 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__want *want, 
    ones. */
 static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__want *want)
 {
-    uint32_t index = gpuarena__search(arena, want), first;
+    uint32_t index, first;
+    if (want->room || want->flags & GPUARENA_ALLOC_OWN) return 0;            /* it takes what is not free */
+    index = gpuarena__search(arena, want);
     if (index || !arena->streams.many || !want->set) return index;
     if (!gpuarena__has_blocks(arena, want->set) && !want->home) return 0;
     first = gpuarena__run_find(arena, want, GPUARENA__TO_HAND);
@@ -3287,7 +4181,116 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__want *want, 
     return 0;
 }
 
-/* A segment within the limit. */
+/* Whether a request is served from paged ranges. */
+static int gpuarena__is_paged(const gpuarena *arena, const gpuarena__want *want)
+{
+    return arena->paged.page_bytes && !(want->flags & GPUARENA_ALLOC_OWN);
+}
+
+/* Bytes that growth for a request takes, 0: none could serve it; *idle: what there is that could be given back
+   or moved for it. */
+static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__want *want, uint64_t *idle)
+{
+    uint64_t need = gpuarena__segment_bytes(arena, want), page = arena->paged.page_bytes, inside;
+    gpuarena__place place;
+    *idle = gpuarena__idle_bytes(arena, 0);
+    if (!need || !gpuarena__is_paged(arena, want)) return need;
+    (void)gpuarena__round_up(need, page, &need);
+    if (!gpuarena__place_find(arena, want, &place)) return need;             /* in addresses to come */
+    need = place.page_count * page;
+    inside = gpuarena__round_down(place.end + page - 1, page) - gpuarena__round_down(place.begin, page) - need;
+    *idle -= gpuarena__min(*idle, inside);
+    if (arena->config.idle_fraction >= 1) *idle = 0;
+    return need;
+}
+
+/* Backs what [begin, end) lacks, with all that rungs 3 to 8 do for pages. */
+static int gpuarena__supply_hard(gpuarena *arena, uint64_t begin, uint64_t end, gpuarena_stream stream,
+                                 gpuarena__obstacle *obstacle)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint32_t step;
+    for (step = 0; step < 3; step++) {
+        uint64_t need = gpuarena__lacking(arena, gpuarena__node_around(arena, begin), begin, end);
+        uint64_t idle = gpuarena__idle_segments(arena, step == 2);
+        if (!need) return 1;
+        if (step && idle)
+            (void)gpuarena__range_release_to(arena, arena->stats.reserved_bytes - idle, step < 2, stream, &ignored);
+        if (step == 2 && !gpuarena__wait_device(arena, &ignored)) break;
+        if (gpuarena__supply_do(arena, begin, end, need, step == 1 ? GPUARENA__WAITS : GPUARENA__MOVES, stream,
+                                obstacle)) return 1;
+        if (obstacle->result != GPUARENA_OUT_OF_MEMORY) break;
+    }
+    return 0;
+}
+
+/* How far a live block may be extended: over its room, and free memory and holes that the request may have. */
+static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__want *want, uint32_t index)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index), *next;
+    uint64_t end = node->address + gpuarena__node_bytes(node);
+    int room = (node->size & GPUARENA__KEPT) != 0;
+    for (; node->next; node = next, room = 0) {
+        next = gpuarena__node_at(arena, node->next);
+        if (!room && !gpuarena__is_usable(arena, want, next)) break;
+        end += gpuarena__node_bytes(next);
+    }
+    return end;
+}
+
+/* Joins a live block with the free ones behind it, up to `end`. Takes a node: reserved. */
+static void gpuarena__block_extend(gpuarena *arena, uint32_t index, uint64_t end)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t at = node->address + gpuarena__node_bytes(node);
+    arena->stats.live_bytes += end - at;
+    while (at < end) {
+        uint32_t next = node->next;
+        gpuarena__node *gone = gpuarena__node_at(arena, next);
+        gpuarena__set_remove(arena, next);
+        if (gone->size > end - at) gpuarena__set_insert(arena, gpuarena__block_split(arena, next, end - at));
+        if (gone->set) arena->stats.pending_bytes -= gone->size;
+        at += gone->size;
+        node->ticket = gpuarena__max(node->ticket, gone->ticket);
+        gpuarena__block_absorb_next(arena, index);
+    }
+    arena->stats.live_peak_bytes = gpuarena__max(arena->stats.live_peak_bytes, arena->stats.live_bytes);
+}
+
+/* Grows a live block to want->bytes where it is. 0 and an obstacle: it is as it was. */
+static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena__want *want,
+                                gpuarena__obstacle *obstacle)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t begin = node->address + gpuarena__node_bytes(node), end = node->address + want->bytes, room = begin;
+    int done;
+    if (node->size & GPUARENA__KEPT) room += gpuarena__node_bytes(gpuarena__node_at(arena, node->next));
+    if (gpuarena__extent(arena, want, index) < end) {
+        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_NEIGHBOUR);
+        return 0;
+    }
+    if (!gpuarena__nodes_reserve(arena, 4)) {
+        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+        return 0;
+    }
+    gpuarena__room_end(arena, index);
+    done = gpuarena__supply_hard(arena, begin, end, want->stream, obstacle);
+    if (done) gpuarena__block_extend(arena, index, end);     /* three nodes are left: supply_do has seen to it */
+    if (room > gpuarena__node_bytes(node) + node->address)
+        gpuarena__room_keep(arena, index, room - gpuarena__node_bytes(node) - node->address);
+    return done;
+}
+
+/* Whether there are free pages that would do, but are not quiet. */
+static int gpuarena__may_move(const gpuarena *arena, const gpuarena__want *want,
+                              const gpuarena__obstacle *obstacle)
+{
+    return gpuarena__is_paged(arena, want) && arena->config.idle_fraction < 1
+        && obstacle->result == GPUARENA_OUT_OF_MEMORY
+        && gpuarena__idle_bytes(arena, 0) > gpuarena__idle_bytes(arena, 1);
+}
+
+/* A segment, or pages, within the limit. */
 static uint32_t gpuarena__rung_grow(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     uint64_t need = gpuarena__segment_bytes(arena, want), next;
@@ -3297,6 +4300,7 @@ static uint32_t gpuarena__rung_grow(gpuarena *arena, const gpuarena__want *want,
         gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
         return 0;
     }
+    if (gpuarena__is_paged(arena, want)) return gpuarena__pages_grow(arena, want, GPUARENA__MOVES, obstacle);
     index = gpuarena__grow_for(arena, want, need, wish, obstacle);
     if (index) arena->step = next;
     return index;
@@ -3310,6 +4314,13 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__want *wan
 {
     uint64_t need = gpuarena__segment_bytes(arena, want);
     if (!need || obstacle->result != GPUARENA_OUT_OF_MEMORY) return 0;
+    if (gpuarena__is_paged(arena, want)) {       /* such as stayed behind the blocks that had them */
+        uint64_t idle = gpuarena__idle_segments(arena, quiet);
+        if (!idle || gpuarena__is_capturing(arena, obstacle)
+            || !gpuarena__range_release_to(arena, arena->stats.reserved_bytes - idle, quiet, want->stream,
+                                           obstacle)) return 0;
+        return gpuarena__pages_grow(arena, want, GPUARENA__MOVES, obstacle);
+    }
     for (;;) {
         uint64_t idle = gpuarena__idle_bytes(arena, quiet), room = gpuarena__room(arena), give;
         uint32_t index;
@@ -3339,10 +4350,15 @@ static uint32_t gpuarena__rung_release(gpuarena *arena, const gpuarena__want *wa
     return gpuarena__release_for(arena, want, 1, obstacle);
 }
 
-/* The same with segments that wait for streams: giving them back waits for the whole device. */
+/* The same with segments that wait for streams: giving them back waits for the whole device. Pages wait for
+   their streams, one after the other. */
 static uint32_t gpuarena__rung_free(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
-    return gpuarena__release_for(arena, want, 0, obstacle);
+    uint32_t index = gpuarena__release_for(arena, want, 0, obstacle);
+    if (index || !gpuarena__may_move(arena, want, obstacle)) return index;
+    index = gpuarena__pages_grow(arena, want, GPUARENA__WAITS, obstacle);
+    arena->stats.wait_count += index != 0;
+    return index;
 }
 
 /* For up to config.wait_ms by the driver's clock: as much of other streams' work may be done by then. */
@@ -3390,20 +4406,11 @@ static uint32_t gpuarena__rung_wait(gpuarena *arena, const gpuarena__want *want,
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     uint32_t index;
-    int mode, done;
-    (void)obstacle;
-    if (!arena->streams.ordered || want->home || !gpuarena__run_find(arena, want, GPUARENA__AFTER_DEVICE)
-        || gpuarena__is_capturing(arena, &ignored) || arena->lost) return 0;
-    mode = gpuarena__relax(arena);
-    done = gpuarena__driver_done(arena, arena->driver.events.device_wait(&arena->driver), &ignored);
-    gpuarena__unrelax(arena, mode);
-    if (!done) {
-        arena->stats.event_error_count++;
-        return 0;
-    }
-    arena->stats.gpu_wait_count++;
-    gpuarena__all_quiet(arena);
+    int moves = gpuarena__may_move(arena, want, obstacle);
+    if (want->home || want->flags & GPUARENA_ALLOC_OWN || (!moves && !gpuarena__run_find(arena, want, GPUARENA__AFTER_DEVICE))
+        || !gpuarena__wait_device(arena, &ignored)) return 0;
     index = gpuarena__look(arena, want);
+    if (!index && moves) index = gpuarena__pages_grow(arena, want, GPUARENA__MOVES, obstacle);
     arena->stats.wait_count += index != 0;
     return index;
 }
@@ -3412,11 +4419,14 @@ typedef uint32_t gpuarena__rung(gpuarena *arena, const gpuarena__want *want, gpu
 static gpuarena__rung *const gpuarena__ladder[] = {
     gpuarena__rung_look, gpuarena__rung_settle, gpuarena__rung_grow, gpuarena__rung_release,
     gpuarena__rung_poll, gpuarena__rung_steal, gpuarena__rung_free, gpuarena__rung_wait };
+static const char gpuarena__ladder_grows[] = { 0, 0, 1, 1, 0, 0, 1, 1 };
 
 static uint32_t gpuarena__miss(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     uint32_t rung, index = 0;
+    int own = (want->flags & GPUARENA_ALLOC_OWN) != 0, kept = want->room != 0;
     for (rung = 0; rung < sizeof gpuarena__ladder / sizeof *gpuarena__ladder && !index; rung++) {
+        if ((own || kept) && !gpuarena__ladder_grows[rung]) continue;        /* free blocks do not serve it */
         if (rung && want->flags & GPUARENA_ALLOC_TRY) {
             gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TRY_ONLY);
             return 0;
@@ -3433,9 +4443,16 @@ GPUARENA__INLINE int gpuarena__want_make(const gpuarena *arena, const gpuarena_r
 {
     uint64_t alignment = request->alignment_bytes;
     want->bytes = 0;
-    if (!GPUARENA__LIKELY((alignment & (alignment - 1)) == 0 && !(request->flags & ~GPUARENA_ALLOC_TRY)
+    want->room = request->room_bytes;
+    if (!GPUARENA__LIKELY((alignment & (alignment - 1)) == 0
+                          && !(request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_OWN))
+                          && !(want->room && request->flags & GPUARENA_ALLOC_OWN)
                           && request->stream != GPUARENA_OWN_STREAM)) {
         gpuarena__obstruct(obstacle, GPUARENA_INVALID_ARGUMENT, GPUARENA_REASON_NONE);
+        return 0;
+    }
+    if (want->room && !arena->paged.page_bytes) {
+        gpuarena__obstruct(obstacle, GPUARENA_NOT_SUPPORTED, GPUARENA_REASON_NONE);
         return 0;
     }
     want->requested = request->bytes;
@@ -3444,12 +4461,17 @@ GPUARENA__INLINE int gpuarena__want_make(const gpuarena *arena, const gpuarena_r
     want->tag = request->tag;
     want->flags = request->flags;
     want->set = want->home = 0;
-    if (request->bytes > GPUARENA__MAX_BYTES) {
+    if (request->bytes > GPUARENA__MAX_BYTES || want->room > GPUARENA__MAX_BYTES) {
         gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
         return 0;
     }
     /* cannot overflow: below 2^49 + 2 MiB */
     (void)gpuarena__round_up(request->bytes, arena->unit, &want->bytes);
+    if (!GPUARENA__LIKELY(!(want->room | (request->flags & GPUARENA_ALLOC_OWN)))) {
+        uint64_t whole = want->room ? arena->paged.page_bytes : GPUARENA__GRANULE;
+        (void)gpuarena__round_up(want->bytes, whole, &want->bytes);
+        (void)gpuarena__round_up(want->room, whole, &want->room);
+    }
     return 1;
 }
 
@@ -3487,9 +4509,13 @@ static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuare
         gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
         return 0;
     }
-    index = gpuarena__hit(arena, want);
+    index = GPUARENA__LIKELY(!(want->room | (want->flags & GPUARENA_ALLOC_OWN))) ? gpuarena__hit(arena, want) : 0;
     if (!index) index = gpuarena__miss(arena, want, obstacle);
-    return index ? gpuarena__block_take(arena, index, want) : 0;
+    if (!index) return 0;
+    index = gpuarena__block_take(arena, index, want);
+    if (want->room) gpuarena__room_keep(arena, index, want->room);
+    if (want->flags & GPUARENA_ALLOC_OWN) gpuarena__node_at(arena, index)->size |= GPUARENA__OWN;
+    return index;
 }
 
 /* >>stats =========================================================================================== */
@@ -3515,19 +4541,29 @@ static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__
    that capture sets keep, none. */
 static uint64_t gpuarena__largest_free(const gpuarena *arena)
 {
-    uint64_t largest = 0, run;
+    uint64_t largest = 0, idle = 0, page = arena->paged.page_bytes;
     uint32_t at, index;
-    if (!arena->streams.many && !arena->held) return gpuarena__largest_binned(arena, &arena->bins);
-    for (at = 0; at < arena->ranges.count; at++)
-        for (run = 0, index = arena->ranges.list[at].first; index;
+    gpuarena__node run = GPUARENA_INIT;          /* the run so far: its address and size */
+    if (!arena->streams.many && !arena->held)
+        return gpuarena__max(gpuarena__largest_binned(arena, &arena->bins),
+                             (arena->paged.idle_count + arena->paged.spare_count) * page);
+    for (at = 0; at < arena->ranges.count; at++) {
+        for (index = arena->ranges.list[at].first, run.size = 0; index;
              index = gpuarena__node_at(arena, index)->next) {
             const gpuarena__node *node = gpuarena__node_at(arena, index);
             uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set;
-            run = gpuarena__node_live(node) || arena->streams.list[set].home
-                ? 0 : run + gpuarena__node_bytes(node);
-            largest = gpuarena__max(largest, run);
+            if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE) || arena->streams.list[set].home) {
+                idle += run.size ? gpuarena__whole_pages(arena, &run) : 0;
+                run.size = 0;
+                continue;
+            }
+            if (!run.size) run.address = node->address;
+            run.size += gpuarena__node_bytes(node);
+            largest = gpuarena__max(largest, run.size);
         }
-    return largest;
+        idle += run.size ? gpuarena__whole_pages(arena, &run) : 0;
+    }
+    return gpuarena__max(largest, (idle + arena->paged.spare_count) * page);
 }
 
 static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
@@ -3537,6 +4573,9 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
     stats.cached_bytes = stats.reserved_bytes - stats.live_bytes - stats.pending_bytes;
     stats.limit_bytes = arena->limit;
     stats.largest_free_bytes = gpuarena__largest_free(arena);
+    if (arena->paged.page_bytes)
+        stats.stranded_bytes = stats.reserved_bytes - stats.live_bytes
+            - (arena->paged.idle_count + arena->paged.spare_count) * arena->paged.page_bytes;
     stats.host_bytes = arena->host_bytes;
     return stats;
 }
@@ -3640,22 +4679,23 @@ static gpuarena_result gpuarena__fail_obstacle(gpuarena *arena, const gpuarena__
     return gpuarena__fail(arena, &failure, stream);
 }
 
-/* By how much the limit would have to be higher for `need` more bytes, idle memory given back first. */
-static uint64_t gpuarena__missing_limit(const gpuarena *arena, uint64_t need)
+/* By how much the limit would have to be higher for `need` more bytes, `idle` of which are there already. */
+static uint64_t gpuarena__missing_limit(const gpuarena *arena, uint64_t need, uint64_t idle)
 {
-    uint64_t kept = arena->stats.reserved_bytes - gpuarena__idle_bytes(arena, 0);
+    uint64_t kept = arena->stats.reserved_bytes - idle;
     return need > UINT64_MAX - kept     ? UINT64_MAX
            : kept + need > arena->limit ? kept + need - arena->limit
                                         : 0;
 }
 
 /* `need` more bytes could not be had from the driver: what is missing, by the reason. */
-static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure, uint64_t need)
+static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure, uint64_t need,
+                                      uint64_t idle)
 {
     uint64_t headroom = failure->reason == GPUARENA_REASON_HEADROOM ? arena->config.headroom_bytes : 0, total;
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     if (failure->reason == GPUARENA_REASON_OVER_LIMIT)
-        failure->missing_bytes = gpuarena__missing_limit(arena, need);
+        failure->missing_bytes = gpuarena__missing_limit(arena, need, idle);
     if (failure->reason != GPUARENA_REASON_HEADROOM && failure->reason != GPUARENA_REASON_DRIVER_REFUSED)
         return;
     (void)gpuarena__driver_info(arena, &failure->device_free_bytes, &total, &ignored);
@@ -3668,8 +4708,13 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
 static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__want *want)
 {
     gpuarena__want plain = *want;
+    uint64_t idle, need;
     plain.home = 0;                              /* as if there were no capture */
-    return gpuarena__run_find(arena, &plain, GPUARENA__AFTER_DEVICE) != 0;
+    if (!plain.room && !(plain.flags & GPUARENA_ALLOC_OWN)
+        && gpuarena__run_find(arena, &plain, GPUARENA__AFTER_DEVICE)) return 1;
+    if (!gpuarena__is_paged(arena, want) || arena->config.idle_fraction >= 1) return 0;
+    need = gpuarena__need(arena, want, &idle);
+    return need && need <= idle + gpuarena__round_down(gpuarena__room(arena), arena->paged.page_bytes);
 }
 
 /* An allocation failed for want of memory: why, and by how much. */
@@ -3677,18 +4722,18 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
                                                  const gpuarena__obstacle *obstacle)
 {
     gpuarena_failure failure = gpuarena__failure_of(arena, obstacle);
-    uint64_t span = want->bytes + (want->alignment - arena->unit),
-             need = gpuarena__segment_bytes(arena, want);
+    uint64_t span = want->bytes + (want->alignment - arena->unit), idle,
+             need = gpuarena__need(arena, want, &idle);
     int drained = arena->stats.reserved_bytes <= arena->limit;
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     failure.requested_bytes = want->requested;
-    gpuarena__failure_measure(arena, &failure, need);
+    gpuarena__failure_measure(arena, &failure, need, idle);
     if (failure.reason == GPUARENA_REASON_OVER_LIMIT && !drained) /* it must at least hold what is held */
         failure.missing_bytes = gpuarena__search(arena, want)
             ? arena->stats.reserved_bytes - arena->limit
             : gpuarena__max(failure.missing_bytes, arena->stats.reserved_bytes - arena->limit);
     if (!drained || failure.reason == GPUARENA_REASON_TRY_ONLY || failure.reason == GPUARENA_REASON_TOO_LARGE
-        || failure.reason == GPUARENA_REASON_CAPTURE) return failure;
+        || failure.reason == GPUARENA_REASON_CAPTURE || failure.reason == GPUARENA_REASON_ADDRESSES) return failure;
     if (failure.cached_bytes + failure.pending_bytes < want->bytes) return failure;
     if (gpuarena__is_waiting(arena, want)) {
         failure.reason =
@@ -3734,6 +4779,12 @@ static const char *gpuarena__words_of_reason(gpuarena_reason reason)
                "device; another $missing of device memory would do";
     case GPUARENA_REASON_TOO_LARGE:
         return "$requested are more than any arena can hold; check the size";
+    case GPUARENA_REASON_NEIGHBOUR:
+        return "$requested do not fit in place: what follows the block is taken; allocate it with room_bytes, or "
+               "anew";
+    case GPUARENA_REASON_ADDRESSES:
+        return "$requested have no addresses: the driver reserves no more ($code); free what is not needed, or "
+               "set a limit";
     case GPUARENA_REASON_TRY_ONLY:
         return "$requested are not free in one piece, and GPUARENA_ALLOC_TRY forbids growth; ask without it";
     default: return "$requested could not be had ($reason)";
@@ -3957,6 +5008,8 @@ static int gpuarena__check_link(const gpuarena *arena, uint32_t index, uint64_t 
 typedef struct gpuarena__tally {
     uint64_t live_bytes, requested_bytes, live_count, free_count, reserved_bytes, pending_bytes, held_count;
     uint64_t ref_count, hold_count;              /* of streams' records */
+    uint64_t hole_count, open_count, stuck_count;            /* all, those in the list, stuck ones */
+    uint64_t idle_count;                         /* whole pages in free blocks */
 } gpuarena__tally;
 
 /* What a block waits for beside its set, and what keeps records from being another's. */
@@ -3996,6 +5049,25 @@ static int gpuarena__check_free_node(const gpuarena *arena, uint32_t index, gpua
     return 1;
 }
 
+/* What is behind a live block that has room is a hole of its own; every other hole stands alone. */
+static int gpuarena__check_hole(const gpuarena *arena, const gpuarena__range *range, uint32_t index,
+                                gpuarena__tally *tally, gpuarena__text *out)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index), *before = gpuarena__node_at(arena, node->prev);
+    uint64_t page = arena->paged.page_bytes;
+    int kept = (node->size & GPUARENA__KEPT) != 0, room = gpuarena__node_live(before) && before->size & GPUARENA__KEPT;
+    GPUARENA__NEVER(!range->pages || (node->address - range->address) % page || gpuarena__node_bytes(node) % page,
+                    "a hole is not of whole pages", index);
+    GPUARENA__NEVER(node->set || node->ticket || node->hold, "a hole waits for something", index);
+    GPUARENA__NEVER(room && !kept, "a block's room is open to all", index);
+    GPUARENA__NEVER(!kept && before->size & GPUARENA__HOLE && !(before->size & GPUARENA__KEPT),
+                    "two holes are neighbours", index);
+    tally->hole_count++;
+    tally->open_count += !kept;
+    tally->stuck_count += kept && !room;
+    return 1;
+}
+
 static int gpuarena__check_live_node(const gpuarena *arena, uint32_t index, gpuarena__text *out)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -4021,11 +5093,16 @@ static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *ra
     GPUARENA__NEVER(node->address != address || node->prev != prev, "blocks do not tile a segment", index);
     GPUARENA__NEVER(!bytes || bytes % arena->unit || bytes > range->bytes - (address - range->address),
                     "a block has a size that cannot be", index);
-    GPUARENA__NEVER(bits && bits != GPUARENA__LIVE && bits != GPUARENA__OVERFLOW,
-                    "a block has a state that cannot be", index);
+    GPUARENA__NEVER(bits && bits != GPUARENA__LIVE && bits != GPUARENA__OVERFLOW && bits != GPUARENA__HOLE
+                    && bits != (GPUARENA__HOLE | GPUARENA__KEPT) && bits != (GPUARENA__LIVE | GPUARENA__KEPT)
+                    && bits != (GPUARENA__LIVE | GPUARENA__OWN), "a block has a state that cannot be", index);
+    GPUARENA__NEVER(bits == (GPUARENA__LIVE | GPUARENA__KEPT)
+                    && !(node->next && gpuarena__node_at(arena, node->next)->size & GPUARENA__HOLE),
+                    "a block has no room behind it", index);
     GPUARENA__NEVER(starts_page != (anchor == index), "an anchor is wrong", index);
     GPUARENA__NEVER(prev && gpuarena__may_merge(arena, before, node),
                     "two free blocks are neighbours", index);
+    if (bits & GPUARENA__HOLE) return 1;
     return gpuarena__node_live(node) ? gpuarena__check_live_node(arena, index, out)
                                      : gpuarena__check_free_node(arena, index, out);
 }
@@ -4046,7 +5123,8 @@ static int gpuarena__check_range(const gpuarena *arena, uint32_t at, gpuarena__t
     const gpuarena__range *range = &arena->ranges.list[at];
     uint64_t address = range->address, end = address + range->bytes;
     uint32_t index = range->first, prev = 0, pages_started = 0;
-    GPUARENA__NEVER(range->bytes % GPUARENA__GRANULE || address & (arena->unit - 1) || end < address,
+    GPUARENA__NEVER(range->bytes % (range->pages ? arena->paged.page_bytes : GPUARENA__GRANULE)
+                    || address & (arena->unit - 1) || end < address,
                     "a segment has a size or base that cannot be", at);
     GPUARENA__NEVER(at && address < range[-1].address + range[-1].bytes,
                     "segments overlap or are out of order", at);
@@ -4057,20 +5135,23 @@ static int gpuarena__check_range(const gpuarena *arena, uint32_t at, gpuarena__t
         GPUARENA__NEVER(address >= end, "blocks go past the end of their segment", at);
         if (!gpuarena__check_holds(arena, index, tally, out)
             || !gpuarena__check_node(arena, range, index, prev, address, out)) return 0;
-        if (gpuarena__node_live(node)) {
+        if (node->size & GPUARENA__HOLE) {
+            if (!gpuarena__check_hole(arena, range, index, tally, out)) return 0;
+        } else if (gpuarena__node_live(node)) {
             tally->live_count++;
             tally->live_bytes += gpuarena__node_bytes(node);
             tally->requested_bytes += node->use.requested;
         } else {
             tally->free_count++;
+            tally->idle_count += gpuarena__whole_pages(arena, node);
             if (node->set) tally->pending_bytes += gpuarena__node_bytes(node);
         }
+        if (!(node->size & GPUARENA__HOLE)) tally->reserved_bytes += gpuarena__node_bytes(node);
         pages_started += !prev || !gpuarena__same_page(gpuarena__node_at(arena, prev)->address, address);
         address += gpuarena__node_bytes(node);
         prev = index;
         index = node->next;
     }
-    tally->reserved_bytes += range->bytes;
     GPUARENA__NEVER(address != end, "blocks end before their segment does", at);
     return gpuarena__check_anchors(range, pages_started, out);
 }
@@ -4200,7 +5281,7 @@ static int gpuarena__check_bins(const gpuarena *arena, const gpuarena__tally *ta
 
 static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
 {
-    uint64_t entries = 0, unused = 0, all = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
+    uint64_t entries = 0, unused = 0, open = 0, all = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
     uint32_t slot, index;
     for (slot = 0; slot >> arena->lookup.capacity_log2 == 0; slot++) {
         index = arena->lookup.table[slot];
@@ -4215,7 +5296,18 @@ static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *
     GPUARENA__NEVER(tally->live_count * 4 > (uint64_t)1 << arena->lookup.capacity_log2,
                     "the table of live blocks is too full", entries);
     GPUARENA__NEVER(unused != arena->nodes.unused_count, "unused nodes are miscounted", unused);
-    GPUARENA__NEVER(all != 1 + unused + tally->live_count + tally->free_count, "nodes are lost", all);
+    GPUARENA__NEVER(all != 1 + unused + tally->live_count + tally->free_count + tally->hole_count,
+                    "nodes are lost", all);
+    for (index = arena->paged.holes; index && open <= tally->open_count; open++) {
+        if (!gpuarena__check_link(arena, index, open, out)) return 0;
+        GPUARENA__NEVER(!gpuarena__is_open(gpuarena__node_at(arena, index)), "the holes' list holds another", index);
+        index = gpuarena__node_at(arena, index)->use.bin.after;
+    }
+    GPUARENA__NEVER(open != tally->open_count, "holes are missing in their list", open);
+    GPUARENA__NEVER(tally->stuck_count != arena->paged.stuck_count, "stuck holes are miscounted",
+                    tally->stuck_count);
+    GPUARENA__NEVER(tally->idle_count != arena->paged.idle_count && arena->paged.page_bytes,
+                    "idle pages are miscounted", tally->idle_count);
     return 1;
 }
 
@@ -4245,12 +5337,14 @@ static int gpuarena__check_host(const gpuarena *arena, gpuarena__text *out)
         + arena->ranges.room * sizeof *arena->ranges.list
         + (sizeof *arena->lookup.table << arena->lookup.capacity_log2)
         + arena->streams.room * sizeof *arena->streams.list + arena->events.room * sizeof *arena->events.list
-        + arena->holds.room * sizeof *arena->holds.list;
+        + arena->holds.room * sizeof *arena->holds.list
+        + arena->paged.spare_room * sizeof *arena->paged.spare + arena->paged.run_room * sizeof *arena->paged.runs;
     uint32_t at;
     for (at = 1; at < arena->streams.count; at++)
         if (arena->streams.list[at].bins != &arena->bins) bytes += sizeof arena->bins;
     for (at = 0; at < arena->ranges.count; at++)
-        bytes += gpuarena__anchor_bytes(arena->ranges.list[at].bytes);
+        bytes += gpuarena__anchor_bytes(arena->ranges.list[at].bytes)
+            + (arena->ranges.list[at].pages ? gpuarena__pages_bytes(arena, arena->ranges.list[at].bytes) : 0);
     GPUARENA__NEVER(bytes != arena->host_bytes, "host memory does not add up", bytes);
     return 1;
 }
@@ -4259,7 +5353,9 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
 {
     gpuarena__tally tally = GPUARENA_INIT;
     uint32_t at;
-    GPUARENA__NEVER(!gpuarena__node_live(gpuarena__node_at(arena, 0)), "the sentinel is free", 0);
+    tally.reserved_bytes = arena->paged.spare_count * arena->paged.page_bytes;
+    GPUARENA__NEVER(gpuarena__node_at(arena, 0)->size != GPUARENA__LIVE || gpuarena__node_at(arena, 0)->serial,
+                    "the sentinel is free", 0);
     GPUARENA__NEVER(arena->unit != arena->config.alignment, "the unit is not the alignment", arena->unit);
     GPUARENA__NEVER(arena->limit != arena->config.limit_bytes,
                     "the limit is not the configuration's", arena->limit);
@@ -4277,7 +5373,11 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
 
 typedef struct gpuarena__choice { const char *name; uint32_t value; } gpuarena__choice;
 static const gpuarena__choice gpuarena__backings[] = {
-    { "auto", GPUARENA_BACKING_AUTO }, { "segments", GPUARENA_BACKING_SEGMENTS }, { NULL, 0 } };
+    { "auto", GPUARENA_BACKING_AUTO }, { "paged", GPUARENA_BACKING_PAGED },
+    { "segments", GPUARENA_BACKING_SEGMENTS }, { NULL, 0 } };
+static const gpuarena__choice gpuarena__shares[] = {
+    { "none", GPUARENA_SHARE_NONE }, { "ipc", GPUARENA_SHARE_IPC }, { "rdma", GPUARENA_SHARE_RDMA },
+    { NULL, 0 } };
 static const gpuarena__choice gpuarena__growths[] = {
     { "auto", GPUARENA_GROWTH_AUTO }, { "fixed", GPUARENA_GROWTH_FIXED }, { "exact", GPUARENA_GROWTH_EXACT },
     { "step", GPUARENA_GROWTH_STEP }, { "double", GPUARENA_GROWTH_DOUBLE }, { NULL, 0 } };
@@ -4298,6 +5398,10 @@ static const gpuarena__key gpuarena__keys[] = {
     { "backing",   gpuarena__backings,   offsetof(gpuarena_config, backing) },
     { "growth",    gpuarena__growths,    offsetof(gpuarena_config, growth) },
     { "placement", gpuarena__placements, offsetof(gpuarena_config, placement) },
+    { "share",     gpuarena__shares,     offsetof(gpuarena_config, share) },
+    { "page",      NULL, offsetof(gpuarena_config, page_bytes) },
+    { "idle",      NULL, offsetof(gpuarena_config, idle_fraction) },
+    { "large",     NULL, offsetof(gpuarena_config, large_bytes) },
     { "initial",   NULL, offsetof(gpuarena_config, initial_bytes) },
     { "step",      NULL, offsetof(gpuarena_config, step_bytes) },
     { "step_max",  NULL, offsetof(gpuarena_config, step_max_bytes) },
@@ -4323,6 +5427,11 @@ static uint64_t gpuarena__field_get(const gpuarena_config *config, const gpuaren
 static int gpuarena__is_limit(const gpuarena__key *key)
 {
     return key->offset == offsetof(gpuarena_config, limit_bytes);
+}
+
+static int gpuarena__is_idle(const gpuarena__key *key)
+{
+    return key->offset == offsetof(gpuarena_config, idle_fraction);
 }
 
 static int gpuarena__piece_is(gpuarena__piece piece, const char *text)
@@ -4400,12 +5509,23 @@ static int gpuarena__parse_limit(gpuarena__piece piece, gpuarena_config *config)
     return 1;
 }
 
+/* None is -1, for 0 is the default. */
+static int gpuarena__parse_idle(gpuarena__piece piece, gpuarena_config *config)
+{
+    double fraction = -1;
+    if (!gpuarena__piece_is(piece, "0") && !gpuarena__piece_is(piece, "0%")
+        && (!gpuarena__parse_share(&piece, &fraction) || piece.begin != piece.end)) return 0;
+    config->idle_fraction = fraction;
+    return 1;
+}
+
 static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value, gpuarena_config *config)
 {
     const gpuarena__choice *choice = key->choices;
     uint64_t bytes;
     uint32_t count;
     if (gpuarena__is_limit(key)) return gpuarena__parse_limit(value, config);
+    if (gpuarena__is_idle(key)) return gpuarena__parse_idle(value, config);
     if (choice == gpuarena__number) {
         if (!gpuarena__piece_digits(&value, &bytes, &count) || value.begin != value.end
             || bytes > UINT32_MAX) return 0;
@@ -4437,6 +5557,7 @@ static void gpuarena__put_expected(gpuarena__text *out, const gpuarena__key *key
     const gpuarena__choice *choice;
     gpuarena__put(out, ": expected ");
     if (gpuarena__is_limit(key)) gpuarena__put(out, "4G, none, 80%%, 80%%free, total-2G or free-2G");
+    else if (gpuarena__is_idle(key)) gpuarena__put(out, "0, 5%%, or another share up to 100%%");
     else if (key->choices == gpuarena__number) gpuarena__put(out, "a number below 2^32");
     else if (!key->choices) gpuarena__put(out, "a size, such as 256, 64K, 512M, 4G");
     else
@@ -4536,6 +5657,9 @@ static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *con
         if (gpuarena__key_is_zero(config, key)) continue;
         gpuarena__put(out, "%s%s=", out->length ? "," : "", key->name);
         if (gpuarena__is_limit(key)) gpuarena__put_limit(out, config);
+        else if (gpuarena__is_idle(key) && config->idle_fraction > 0)
+            gpuarena__put_share(out, config->idle_fraction);
+        else if (gpuarena__is_idle(key)) gpuarena__put(out, "0");
         else if (!choice) gpuarena__put_size(out, gpuarena__field_get(config, key));
         else if (choice == gpuarena__number) gpuarena__put(out, "%" PRIu64, gpuarena__field_get(config, key));
         else {
@@ -4624,8 +5748,9 @@ static int gpuarena__settle_limit(gpuarena_config *config, uint64_t free_bytes, 
         bytes = (double)whole * fraction < (double)whole ? (uint64_t)((double)whole * fraction) : whole;
     else if (base != GPUARENA_LIMIT_BYTES) bytes = whole - gpuarena__min(bytes, whole);
     else if (!bytes) bytes = GPUARENA_NO_LIMIT;
-    if (bytes < GPUARENA__GRANULE) {
-        gpuarena__put(out, "limit: %" PRIu64 " bytes are less than one segment of 2M", bytes);
+    if (bytes < gpuarena__max(config->page_bytes, GPUARENA__GRANULE)) {
+        gpuarena__put(out, "limit: %" PRIu64 " bytes are less than one %s", bytes,
+                      config->page_bytes ? "page" : "segment of 2M");
         return 0;
     }
     if (bytes != GPUARENA_NO_LIMIT && bytes > total_bytes) {
@@ -4672,12 +5797,49 @@ static int gpuarena__settle_growth(gpuarena_config *config, gpuarena__text *out)
     return 1;
 }
 
+/* Which backing it is to be, and what belongs to it. */
+static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out)
+{
+    const gpuarena_driver *driver = config->driver;
+    int stepped = config->growth == GPUARENA_GROWTH_STEP || config->growth == GPUARENA_GROWTH_DOUBLE,
+        paged = driver->vm.reserve && driver->page_bytes && driver->events.create;
+    if (config->backing == GPUARENA_BACKING_AUTO)
+        config->backing = paged && !stepped && config->share == GPUARENA_SHARE_NONE ? GPUARENA_BACKING_PAGED
+                                                                                    : GPUARENA_BACKING_SEGMENTS;
+    else if (config->backing == GPUARENA_BACKING_PAGED) {
+        if (!paged) return gpuarena__refuse(out, "backing: paged needs a driver, and a device, with vm and events");
+        if (stepped) return gpuarena__refuse(out, "growth: expected auto, exact or fixed with backing=paged");
+        if (config->share != GPUARENA_SHARE_NONE)
+            return gpuarena__refuse(out, "share: not with backing=paged, whose memory is many handles");
+    } else if (config->page_bytes || config->large_bytes || config->idle_fraction < 0 || config->idle_fraction > 0)
+        return gpuarena__refuse(out, "page, idle, large: only with backing=paged");
+    if (config->backing == GPUARENA_BACKING_SEGMENTS) {
+        config->page_bytes = config->large_bytes = 0;
+        config->idle_fraction = 0;
+        if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_DOUBLE;
+        return 1;
+    }
+    if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_EXACT;
+    if (!config->page_bytes) config->page_bytes = gpuarena__max(GPUARENA__GRANULE, driver->page_bytes);
+    if (!config->large_bytes) config->large_bytes = (uint64_t)8 << 20;
+    if (config->idle_fraction < 0) config->idle_fraction = -1;
+    else if (!(config->idle_fraction > 0)) config->idle_fraction = 0.05;
+    if (!gpuarena__is_power_of_two(config->page_bytes) || config->page_bytes < GPUARENA__GRANULE
+        || config->page_bytes > (uint64_t)1 << 30 || config->page_bytes % driver->page_bytes)
+        return gpuarena__refuse(out, "page: expected a power of two from 2M to 1G, a multiple of the driver's");
+    return 1;
+}
+
 /* Puts the values in force in place of defaults; everything is checked. */
 static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
                                    gpuarena__text *out)
 {
-    if (config->backing != GPUARENA_BACKING_AUTO && config->backing != GPUARENA_BACKING_SEGMENTS)
-        return gpuarena__refuse(out, "backing: expected auto or segments");
+    if ((uint32_t)config->backing > GPUARENA_BACKING_SEGMENTS)
+        return gpuarena__refuse(out, "backing: expected auto, paged or segments");
+    if ((uint32_t)config->share > GPUARENA_SHARE_RDMA)
+        return gpuarena__refuse(out, "share: expected none, ipc or rdma");
+    if (!(config->idle_fraction <= 1)) return gpuarena__refuse(out, "idle: at most 1 (100%)");
+    if (config->large_bytes > GPUARENA__MAX_BYTES) return gpuarena__refuse(out, "large: at most 512T");
     if ((uint32_t)config->growth > GPUARENA_GROWTH_DOUBLE)
         return gpuarena__refuse(out, "growth: expected auto, fixed, exact, step or double");
     if ((uint32_t)config->placement > GPUARENA_PLACE_FIRST)
@@ -4695,8 +5857,7 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
         return gpuarena__refuse(out, "headroom: above the device's size");
     if (config->initial_bytes > total_bytes)
         return gpuarena__refuse(out, "initial: above the device's size");
-    config->backing = GPUARENA_BACKING_SEGMENTS;
-    if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_DOUBLE;
+    if (!gpuarena__settle_backing(config, out)) return 0;
     if (config->streams == GPUARENA_STREAMS_AUTO) config->streams = GPUARENA_STREAMS_STEAL;
     if (!config->alignment) config->alignment = GPUARENA__UNIT;
     if (!config->name[0]) memcpy(config->name, "arena", sizeof "arena");
@@ -5281,6 +6442,8 @@ static void gpuarena__dismantle(gpuarena *arena)
         gpuarena__bins *bins = arena->streams.list[--arena->streams.count].bins;
         if (bins != &arena->bins) gpuarena__host_free(arena, bins, sizeof *bins);
     }
+    gpuarena__host_free(arena, arena->paged.spare, arena->paged.spare_room * sizeof *arena->paged.spare);
+    gpuarena__host_free(arena, arena->paged.runs, arena->paged.run_room * sizeof *arena->paged.runs);
     gpuarena__host_free(arena, arena->events.list, arena->events.room * sizeof *arena->events.list);
     gpuarena__host_free(arena, arena->holds.list, arena->holds.room * sizeof *arena->holds.list);
     gpuarena__host_free(arena, arena->streams.list, arena->streams.room * sizeof *arena->streams.list);
@@ -5294,13 +6457,24 @@ static void gpuarena__dismantle(gpuarena *arena)
     gpuarena__host_free_raw(&config, arena, sizeof *arena);
 }
 
+/* Strikes all that the driver holds for the arena from the books. */
+static void gpuarena__abandon(gpuarena *arena)
+{
+    while (arena->ranges.count) gpuarena__range_forget(arena, arena->ranges.count - 1);
+    arena->stats.reserved_bytes -= arena->paged.spare_count * arena->paged.page_bytes;
+    arena->paged.spare_count = 0;
+}
+
 /* Gives all ranges back; on a lost device strikes them from the books. 0 and an obstacle: the driver kept
    one. */
 static int gpuarena__surrender(gpuarena *arena, gpuarena__obstacle *obstacle)
 {
     int released = arena->lost || gpuarena__range_release_to(arena, 0, 0, NULL, obstacle);
-    if (arena->lost)
-        while (arena->ranges.count) gpuarena__range_forget(arena, arena->ranges.count - 1);
+    if (released && !arena->lost && arena->ranges.count)     /* addresses */
+        released = gpuarena__pages_release(arena, 0, obstacle) && !arena->ranges.count;
+    if (arena->lost) gpuarena__abandon(arena);
+    if (!released && obstacle->result == GPUARENA_OK)
+        gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR, GPUARENA_REASON_NONE);
     return released || arena->lost;
 }
 
@@ -5377,6 +6551,17 @@ static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena
     return GPUARENA_OK;
 }
 
+/* Addresses for twice what may be reserved at most: training runs need 1.3 times as many as memory. */
+static void gpuarena__start_pages(gpuarena *arena, uint64_t total_bytes)
+{
+    uint64_t page = arena->config.page_bytes, span = gpuarena__min(arena->config.limit_bytes, total_bytes);
+    if (!page) return;
+    span = gpuarena__min(span, GPUARENA__MAX_BYTES / 2) * 2;
+    arena->paged.span_bytes = gpuarena__max(page, gpuarena__round_down(span, page));
+    arena->paged.page_bytes = arena->paged.least_bytes = page;
+    arena->ordered_bytes = gpuarena__round_down(arena->config.large_bytes, GPUARENA__UNIT);
+}
+
 /* Settles the configuration by the device's size, and reserves what it says. */
 static gpuarena_failure gpuarena__start(gpuarena *arena)
 {
@@ -5396,6 +6581,7 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
         failure.result = GPUARENA_INVALID_CONFIG;
         return failure;
     }
+    gpuarena__start_pages(arena, total_bytes);
     if (arena->config.placement != GPUARENA_PLACE_GOOD) arena->ordered_bytes = 0;
     arena->unit = arena->config.alignment;
     arena->limit = arena->config.limit_bytes;
@@ -5403,12 +6589,12 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     arena->magic = GPUARENA__MAGIC;              /* from here on observers may look at it, or fork */
     gpuarena__register(arena);
     if (gpuarena__first_growth(arena, free_bytes, &obstacle)) return failure;
-    gpuarena__grow_undo(arena);                  /* before anything is measured */
+    gpuarena__grow_undo(arena, 0);               /* before anything is measured */
     failure = gpuarena__failure_of(arena, &obstacle);
     failure.requested_bytes = gpuarena__max(arena->config.initial_bytes, GPUARENA__GRANULE);
     gpuarena__failure_measure(arena, &failure,
                               failure.requested_bytes
-                                  - gpuarena__min(failure.requested_bytes, arena->stats.reserved_bytes));
+                                  - gpuarena__min(failure.requested_bytes, arena->stats.reserved_bytes), 0);
     return failure;
 }
 
@@ -5450,7 +6636,7 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
         gpuarena__unregister(made);              /* it may not have come so far: then this does nothing */
         (void)gpuarena__surrender(made, &ignored);
         /* what the driver does not take back is lost */
-        while (made->ranges.count) gpuarena__range_forget(made, 0);
+        gpuarena__abandon(made);
         gpuarena__dismantle(made);
     }
     (void)gpuarena__fail(NULL, &failure, NULL);
@@ -5503,11 +6689,15 @@ static gpuarena_result gpuarena__fail_request(gpuarena *arena, const gpuarena_re
     gpuarena_failure failure = gpuarena__failure_of(arena, obstacle);
     gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail);
     if (obstacle->result == GPUARENA_INVALID_ARGUMENT)
-        gpuarena__put(&out, "%s", request->flags & ~GPUARENA_ALLOC_TRY
-                                      ? "request.flags: GPUARENA_ALLOC_TRY or 0"
+        gpuarena__put(&out, "%s", request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_OWN)
+                                      ? "request.flags: GPUARENA_ALLOC_TRY, GPUARENA_ALLOC_OWN, both or 0"
+                      : request->room_bytes && request->flags & GPUARENA_ALLOC_OWN
+                                      ? "request.room_bytes: not with GPUARENA_ALLOC_OWN"
                       : request->stream == GPUARENA_OWN_STREAM
                                       ? "stream: GPUARENA_OWN_STREAM is for frees alone"
                                       : "request.alignment_bytes: a power of two, or 0");
+    if (obstacle->result == GPUARENA_NOT_SUPPORTED)
+        gpuarena__put(&out, "request.room_bytes: backing=paged alone keeps addresses");
     failure.requested_bytes = request->bytes;
     return gpuarena__fail(arena, &failure, request->stream);
 }
@@ -5607,9 +6797,10 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
 static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__want *want)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
-    uint64_t need = gpuarena__segment_bytes(arena, want), idle = gpuarena__idle_bytes(arena, 0);
+    uint64_t idle, need = gpuarena__need(arena, want, &idle);
     uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes,
              headroom = arena->config.headroom_bytes;
+    if (arena->paged.page_bytes && need && need <= idle && !(want->flags & GPUARENA_ALLOC_TRY)) return GPUARENA_OK;
     if (!need || want->flags & GPUARENA_ALLOC_TRY || kept > arena->limit || need > arena->limit - kept)
         return GPUARENA_OUT_OF_MEMORY;
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle)) return obstacle.result;
@@ -5628,7 +6819,7 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
     if (!want.bytes) return GPUARENA_OK;
     if (want.stream != GPUARENA_ANY_STREAM) want.set = gpuarena__stream_find(arena, want.stream);
     want.home = arena->streams.list[want.set].home;
-    if (arena->stats.reserved_bytes <= arena->limit) {
+    if (arena->stats.reserved_bytes <= arena->limit && !want.room && !(want.flags & GPUARENA_ALLOC_OWN)) {
         uint32_t reach = want.flags & GPUARENA_ALLOC_TRY || want.home
                 || gpuarena__is_capturing(arena, &obstacle) ? GPUARENA__TO_HAND : GPUARENA__AFTER_DEVICE;
         /* in one set of bins the only stream's free blocks are among the quiet ones */
@@ -5672,7 +6863,8 @@ static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, 
 static void gpuarena__drain(gpuarena *arena, gpuarena_stream stream)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    if (arena->lost || gpuarena__range_release_more(arena, arena->limit, 0, stream, &ignored)) return;
+    if (arena->lost || gpuarena__range_release_more(arena, arena->limit, arena->paged.page_bytes != 0, stream,
+                                                    &ignored)) return;
     arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE;
 }
 
@@ -5701,11 +6893,26 @@ static void gpuarena__record_own(gpuarena *arena, uint32_t set)
     gpuarena__unrelax(arena, mode);
 }
 
+/* The segment that a freed block had to itself goes back; now, or when more is given back. */
+static void gpuarena__own_end(gpuarena *arena, uint64_t address, gpuarena_stream stream)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint32_t at = gpuarena__range_of(arena, address);
+    if (arena->lost || !gpuarena__range_idle(arena, &arena->ranges.list[at], 0)
+        || gpuarena__range_release(arena, at, stream, &ignored)) return;
+    arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE;
+}
+
 GPUARENA__INLINE void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
 {
     uint32_t index = arena->lookup.table[slot];
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint32_t freed_on = gpuarena__freed_on(arena, node, stream);
+    uint64_t address = node->address, special = node->size & (GPUARENA__KEPT | GPUARENA__OWN);
+    if (!GPUARENA__LIKELY(!special)) {
+        gpuarena__room_end(arena, index);
+        gpuarena__node_at(arena, index)->size &= ~GPUARENA__OWN;
+    }
     if (GPUARENA__LIKELY(!arena->config.observe)) gpuarena__block_give_back(arena, slot, freed_on);
     else {
         uint64_t pending = arena->stats.pending_bytes;
@@ -5717,6 +6924,7 @@ GPUARENA__INLINE void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuare
     }
     if (!GPUARENA__LIKELY(freed_on == GPUARENA__HELD || !arena->streams.list[freed_on].key))
         gpuarena__record_own(arena, freed_on);
+    if (!GPUARENA__LIKELY(!(special & GPUARENA__OWN))) gpuarena__own_end(arena, address, stream);
 }
 
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
@@ -5731,6 +6939,139 @@ GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_
     if (!GPUARENA__LIKELY(arena->stats.reserved_bytes <= arena->limit)) gpuarena__drain(arena, stream);
     return gpuarena__leave(arena, GPUARENA_OK);
 }
+
+/* ---- resize */
+
+/* Host memory for a tail that is to be freed: a node, its place in the table, its uses, and one more if it is a
+   capture's. */
+static int gpuarena__tail_reserve(gpuarena *arena, const gpuarena__node *node)
+{
+    uint32_t hold, count = 1;
+    int done;
+    for (hold = node->hold; hold; hold = arena->holds.list[hold].next) count++;
+    arena->holds.owed += count;
+    done = (count == 1 && !arena->streams.list[node->set].home) || gpuarena__holds_reserve(arena);
+    arena->holds.owed -= count;
+    return done && gpuarena__nodes_reserve(arena, 1) && gpuarena__lookup_reserve(arena);
+}
+
+/* Cuts a live block in two, both used as the one was. Returns the slot of the tail. */
+static uint32_t gpuarena__tail_cut(gpuarena *arena, uint32_t index, uint64_t keep)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index), *rest;
+    gpuarena__stream *stream = &arena->streams.list[node->set];
+    uint32_t tail, hold, copy;
+    node->size &= ~GPUARENA__STATE_BITS;
+    tail = gpuarena__block_split(arena, index, keep);
+    rest = gpuarena__node_at(arena, tail);
+    node->size |= GPUARENA__LIVE;
+    rest->size |= GPUARENA__LIVE;
+    rest->use.requested = 0;
+    rest->serial = node->serial;
+    rest->tag = node->tag;
+    stream->ref_count++;
+    if (stream->owed) {
+        stream->owed++;
+        arena->holds.owed++;
+    }
+    for (hold = node->hold; hold; hold = arena->holds.list[hold].next) {
+        copy = gpuarena__hold_take(arena);
+        arena->holds.list[copy] = arena->holds.list[hold];
+        arena->holds.list[copy].next = rest->hold;
+        arena->streams.list[arena->holds.list[copy].set].ref_count++;
+        rest->hold = copy;
+    }
+    gpuarena__lookup_insert(arena, tail, rest->address);
+    return gpuarena__lookup_find(arena, rest->address);
+}
+
+/* Frees the tail of a live block. 0: no host memory. */
+static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep, gpuarena_stream stream)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint32_t slot, freed_on;
+    if (keep == gpuarena__node_bytes(node)) return 1;
+    if (!gpuarena__tail_reserve(arena, node)) return 0;
+    freed_on = gpuarena__freed_on(arena, node, stream);
+    gpuarena__room_end(arena, index);
+    slot = gpuarena__tail_cut(arena, index, keep);
+    arena->stats.live_count++;
+    arena->stats.free_count--;                   /* for a tail is no block */
+    gpuarena__block_give_back(arena, slot, freed_on);
+    if (freed_on != GPUARENA__HELD) gpuarena__record_own(arena, freed_on);
+    return 1;
+}
+
+/* What a resize asks for: of the block's own stream, else quiet memory alone. 0 and an obstacle. */
+static int gpuarena__resize_want(gpuarena *arena, const gpuarena__node *node, uint64_t bytes,
+                                 gpuarena_stream stream, gpuarena__want *want, gpuarena__obstacle *obstacle)
+{
+    gpuarena_request request = GPUARENA_INIT;
+    request.bytes = bytes;
+    request.stream = stream == GPUARENA_OWN_STREAM ? gpuarena__stream_of(arena, node) : stream;
+    if (!gpuarena__want_make(arena, &request, want, obstacle)) return 0;
+    want->set = node->set;                       /* it may be of a stream that is gone */
+    want->home = arena->streams.list[node->set].home;
+    if (node->size & GPUARENA__KEPT)
+        (void)gpuarena__round_up(want->bytes, arena->paged.page_bytes, &want->bytes);
+    if (node->size & GPUARENA__OWN) want->bytes = gpuarena__max(want->bytes, gpuarena__node_bytes(node));
+    if (stream != GPUARENA_OWN_STREAM && !gpuarena__want_stream(arena, want)) {
+        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+        return 0;
+    }
+    if (want->set != node->set) want->set = want->home = 0;
+    return 1;
+}
+
+static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index, const gpuarena__obstacle *obstacle,
+                                             uint64_t bytes, gpuarena_stream stream)
+{
+    gpuarena_failure failure = gpuarena__failure_of(arena, obstacle);
+    failure.requested_bytes = bytes;
+    failure.block = gpuarena__block_describe(arena, index);
+    if (failure.reason == GPUARENA_REASON_OVER_LIMIT || failure.reason == GPUARENA_REASON_HEADROOM
+        || failure.reason == GPUARENA_REASON_DRIVER_REFUSED)
+        gpuarena__failure_measure(arena, &failure, bytes - gpuarena__min(bytes, failure.block.bytes),
+                                  gpuarena__idle_bytes(arena, 0));
+    return gpuarena__fail(arena, &failure, stream);
+}
+
+static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t bytes, gpuarena_stream stream)
+{
+    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    uint32_t slot = gpuarena__lookup_find(arena, gpuarena__address(ptr)), index;
+    gpuarena__node *node;
+    gpuarena__want want;
+    gpuarena_block block;
+    if (slot >> arena->lookup.capacity_log2) return gpuarena__fail_pointer(arena, ptr, stream);
+    if (!bytes) return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "bytes: 0; free the block instead");
+    index = arena->lookup.table[slot];
+    node = gpuarena__node_at(arena, index);
+    if (!gpuarena__resize_want(arena, node, bytes, stream, &want, &obstacle))
+        return gpuarena__fail_resize(arena, index, &obstacle, bytes, stream);
+    if (want.bytes > gpuarena__node_bytes(node)) {
+        if (gpuarena__inside_of(arena, 1)) return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
+        if (gpuarena__is_lost(arena, &obstacle) || !gpuarena__block_grow(arena, index, &want, &obstacle))
+            return gpuarena__fail_resize(arena, index, &obstacle, bytes, stream);
+    } else if (!gpuarena__block_shrink(arena, index, want.bytes, stream))
+        return gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY);
+    arena->stats.requested_bytes += bytes - node->use.requested;
+    node->use.requested = bytes;
+    arena->stats.requested_peak_bytes =
+        gpuarena__max(arena->stats.requested_peak_bytes, arena->stats.requested_bytes);
+    block = gpuarena__block_describe(arena, index);
+    gpuarena__tell(arena, GPUARENA_ACTION_RESIZE, &block, stream, NULL);
+    return GPUARENA_OK;
+}
+
+GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes, gpuarena_stream stream)
+{
+    gpuarena_result result = gpuarena__enter_with(arena, ptr ? NULL : "ptr: NULL");
+    if (result != GPUARENA_OK) return result;
+    return gpuarena__leave(arena, gpuarena__resize(arena, ptr, bytes, stream));
+}
+
+/* ---- */
 
 /* 0: no host memory. */
 static int gpuarena__hold_add(gpuarena *arena, gpuarena__node *node, uint32_t set)
@@ -5892,7 +7233,7 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     gpuarena_failure failure;
-    uint64_t target = 0;
+    uint64_t target = 0, before = arena->stats.reserved_bytes;
     if (gpuarena__is_lost(arena, &obstacle)) return gpuarena__fail_obstacle(arena, &obstacle, bytes, NULL);
     if (bytes <= arena->stats.reserved_bytes) return GPUARENA_OK;
     if (!gpuarena__round_up(bytes, GPUARENA__GRANULE, &target) || target > GPUARENA__MAX_BYTES)
@@ -5900,10 +7241,11 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
     else if (target > arena->limit)
         gpuarena__obstruct(&obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_OVER_LIMIT);
     else if (gpuarena__grow_to(arena, target, &obstacle)) return GPUARENA_OK;
-    else gpuarena__grow_undo(arena);
+    else gpuarena__grow_undo(arena, before);
     failure = gpuarena__failure_of(arena, &obstacle);
     failure.requested_bytes = bytes;
-    gpuarena__failure_measure(arena, &failure, target - gpuarena__min(target, arena->stats.reserved_bytes));
+    gpuarena__failure_measure(arena, &failure, target - gpuarena__min(target, arena->stats.reserved_bytes),
+                              0);
     if (failure.reason == GPUARENA_REASON_OVER_LIMIT) failure.missing_bytes = target - arena->limit;
     return gpuarena__fail(arena, &failure, NULL);
 }
@@ -6059,9 +7401,9 @@ GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_devic
     device->total_bytes = total_bytes;
     device->free_bytes = free_bytes;
     device->other_bytes = (int64_t)(total_bytes - free_bytes - arena->stats.reserved_bytes);
-    device->page_bytes = GPUARENA__GRANULE;
+    device->page_bytes = arena->paged.page_bytes ? arena->paged.page_bytes : GPUARENA__GRANULE;
     device->device = arena->driver.device;
-    device->paged = 0;
+    device->paged = arena->paged.page_bytes != 0;
     return gpuarena__leave(arena, GPUARENA_OK);
 }
 
