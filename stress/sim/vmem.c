@@ -96,7 +96,7 @@ int vmem_release(sim_device *device, uint64_t address, uint64_t bytes, uint64_t 
     if (code != SIM_SUCCESS) {
         return code;
     }
-    if (range.reservation->offset != range.offset || range.reservation->bytes != bytes) {
+    if (bytes != range.reservation->bytes) {
         return vmem_refuse(device, "release", address, bytes, "not what was reserved");
     }
     if (range.reservation->mapping_count > 0) {
