@@ -61,8 +61,10 @@ static const char help_lists[] =
 static const char help_faults[] =
     "--faults TEXT: parts separated by ';' or ','\n"
     "  KIND:N[+][=CODE]     the Nth call of this kind fails, with + every one from it on;\n"
-    "                       KIND: obtain, give_back, info, any; CODE: 2 for obtain, else 999\n"
-    "  obtain>SIZE[=CODE]   every request above SIZE fails\n"
+    "                       KIND: obtain, give_back, info; reserve, release, create, destroy, map, access, unmap\n"
+    "                       (cuMemAddressReserve to cuMemUnmap); any; CODE: 2 where memory is asked for, else 999\n"
+    "  obtain>SIZE[=CODE]   every request above SIZE fails; so for reserve, create, map and access\n"
+    "  stall:N[=US]         of 1,000 calls of access and unmap N take US microseconds more, 2000 if left out\n"
     "  null:N  misaligned:N  overlap:N\n"
     "                       the Nth obtain succeeds with an address that is none\n"
     "  rival@OP=[-]SIZE     before operation OP (from 0) another process takes SIZE, or gives it back\n";
@@ -169,7 +171,8 @@ static void help_list_devices(FILE *out)
     char total[16];
     cuda_environment found;
     problem trouble = { 0, "" };
-    fputs("devices\n  sim:SIZE   simulated; sim is sim:80G\n", out);
+    fputs("devices\n  sim:SIZE   simulated; sim is sim:80G; sim:SIZE,vm=off has no virtual memory management,\n", out);
+    fprintf(out, "  %-10s sim:SIZE,mappings=N no more mappings than N, %u otherwise\n", "", SIM_DEFAULT_MAPPINGS);
     int count = cuda_environment_count(&trouble);
     if (count < 0) fprintf(out, "  cuda:N     none: %s\n", trouble.text);
     for (int ordinal = 0; ordinal < count; ordinal++) {

@@ -32,7 +32,7 @@ ok(stress('version')->{out} =~ /^gpuarena stress \d+\.\d+\.\d+ /, 'version names
 is(stress('--version')->{out}, stress('version')->{out}, '--version is version');
 my $list = stress('list')->{out};
 is(join('', map { stress('list', $_)->{out} } qw(workloads policies devices)), $list, 'list is all lists');
-ok($list =~ /^devices\n  sim:SIZE .*\n  cuda:/m, 'list has devices, and says where there is none');
+ok($list =~ /^devices\n  sim:SIZE .*\n +sim:SIZE,mappings=N .*\n  cuda:/m, 'list has devices, and says where there is none');
 ok(stress('version')->{out} =~ /\(simulated device; (?:CUDA \d+\.\d|no CUDA)\)$/, 'version says what CUDA it was built with');
 ok($list =~ /^  $_ /m, "list has $_") for qw(uniform train producer phases replay raw segments config);
 my ($keys) = stress(qw(run -w train -p config:nokey=1))->{err} =~ /nokey=1: no such key, expected (.+)$/m;
@@ -113,6 +113,10 @@ ok(stress(@run, '--device', 'auto', '--op-ns', 2000)->{err}
        =~ /^stress: --device auto: running on sim:80G, simulated: --op-ns shapes/, 'and says so');
 ok(stress(@run, '--device', 'auto')->{err} =~ /^stress: --device auto: running on (?:sim:80G, simulated: |cuda:0, )/m,
    'auto says what it took');
+refused(2, qr/--device.*sim:SIZE\[,vm=off\].*found 'sim:80G,\Q$_\E'/, @run, '--device', "sim:80G,$_")
+    for '', 'vm', 'vm=', 'vm=no', 'vm=off,', 'mappings=0', 'mappings=x', 'mappings=4294967296', 'vm=off,,vm=off', 'x=1';
+is((rows(stress(@quiet, '--device', 'sim:1G,vm=off,mappings=7')->{out}))[0]{device}, 'sim:1G,vm=off,mappings=7',
+   'what a simulated device lacks is in the row');
 is((rows(stress(@quiet, '--device', 'sim:1G')->{out}))[0]{device}, 'sim:1G', 'the device is in the row');
 refused(2, qr/--seed: expected a number/, @run, '--seed', $_) for 'x', '-1', '1K', '18446744073709551616';
 refused(2, qr/--ops: expected a number from 1/, @run, '--ops', 0);
