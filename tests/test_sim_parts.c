@@ -4,6 +4,7 @@
 #include "sim_device.h"
 
 #include "../stress/sim/addresses.h"
+#include "../stress/sim/devmem.h"
 #include "../stress/sim/granules.h"
 #include "../stress/sim/mapping.h"
 
@@ -139,11 +140,30 @@ static void test_granule_numbers_are_reused(void)
     granules_destroy(&all);
 }
 
+static void test_pages_give_their_granules_back(void)
+{
+    devmem memory;
+    vspace_page *pages[3];
+    unsigned wrong = 0;
+    devmem_init(&memory, 0, MIB(64), 0, GIB(1), GIB(2));
+    for (int i = 0; i < 3000; i++) {
+        wrong += devmem_take_page(&memory, MIB(20), &pages[i % 3]) != DEVMEM_OK;
+        if (i % 3 < 2) continue;
+        wrong += devmem_take_page(&memory, MIB(6), &pages[0]) != DEVMEM_FULL || memory.page_count != 3;
+        for (int j = 0; j < 3; j++) devmem_give_page(&memory, pages[(i + j) % 3]);
+        wrong += memory.pages != NULL || memory.page_count != 0 || memory.held_bytes != 0;
+    }
+    CHECK_U64(wrong, ==, 0);
+    CHECK_MSG(memory.granules.count == 30 && memory.held_peak_bytes == MIB(60), "and the same ones come again");
+    devmem_destroy(&memory);
+}
+
 int main(void)
 {
     test_addresses_equal_an_array();
     test_slab_equals_an_array();
     test_mapping();
     test_granule_numbers_are_reused();
+    test_pages_give_their_granules_back();
     return tap_done();
 }

@@ -117,10 +117,31 @@ static void test_neighbours_merge(void)
     touches_destroy(&all);
 }
 
+/* One line's touches in two places are two: neither hides the other, nor merges with it. */
+static void test_places(void)
+{
+    touches all = { NULL, 0, NULL, 0 };
+    touch other;
+    now[0] = outlived[0] = 100;
+    for (uint32_t place = 1; place <= 2; place++) {
+        touch_by by = { { 101, 40 + place, 1, 0, 0, place }, 1, 0, &all_seen, &all_outlived };
+        CHECK_INT(touches_add(&all, 0, 0, CELL, &by, &other), ==, 1);
+        CHECK_INT(touches_add(&all, 0, place * CELL, (place + 1) * CELL, &by, &other), ==, 1);
+    }
+    CHECK_MSG(touches_piece_count(&all, 0) == 4, "both places, the first, the second, neither");
+    CHECK(touches_pending(&all, 0, 1, &all_outlived, &other) && other.op == 41);
+    CHECK(touches_pending(&all, 0, 2, &all_outlived, &other) && other.op == 42);
+    CHECK(!touches_pending(&all, 0, 3, &all_outlived, &other) && !touches_pending(&all, 7, 1, &all_outlived, &other));
+    outlived[0] = 101;
+    CHECK(!touches_pending(&all, 0, 1, &all_outlived, &other));
+    touches_destroy(&all);
+}
+
 int main(void)
 {
     test_against_cells();
     test_outlived_touches_are_dropped();
     test_neighbours_merge();
+    test_places();
     return tap_done();
 }

@@ -65,6 +65,24 @@ static void test_addresses_run_out(void)
     bench_close(&bench);
 }
 
+/* Alignment is that of the address, wherever a device's addresses begin. */
+static void test_alignment_on_every_device(void)
+{
+    sim_config config = { 7, MIB(64), 0, NULL, NULL, 0, 0 };
+    sim_bench bench = bench_open(&config);
+    unsigned wrong = 0;
+    for (int i = 0; i < 7; i++) {
+        gpuarena_driver driver;
+        sim_driver(bench.machine, i, &driver);
+        for (uint64_t alignment = MIB(2); alignment <= TIB(4); alignment *= 2) {
+            void *address = NULL;
+            wrong += vm_reserve(&driver, &address, MIB(2), alignment) != 0 || bench_number(address) % alignment != 0;
+        }
+    }
+    CHECK_U64(wrong, ==, 0);
+    bench_close(&bench);
+}
+
 typedef struct span { uint64_t start, end; } span;
 
 static void test_thirty_two_devices(void)
@@ -151,6 +169,7 @@ int main(void)
 {
     test_the_ceiling_of_mappings();
     test_addresses_run_out();
+    test_alignment_on_every_device();
     test_thirty_two_devices();
     test_a_whole_device(GIB(139));
     test_a_whole_device(GIB(160) + KIB(4));
