@@ -75,9 +75,7 @@ costs_fit costs_fit_kind(const costs_table *table, sim_cost_kind kind)
         if (table->rows[index].kind == kind) rows[fit.row_count++] = &table->rows[index];
     }
     if (!fit.row_count) return fit;
-    if (kind == SIM_COST_MALLOC_BLOCK || kind == SIM_COST_FREE_BLOCK) {
-        fit.cost.per_mib_ns = fit_per_mib(rows, fit.row_count);
-    }
+    if (costs_takes_memory(kind)) fit.cost.per_mib_ns = fit_per_mib(rows, fit.row_count);
     fit.cost.fixed_ns = fit_fixed(&fit, rows, fit.row_count);
     for (size_t index = 0; index < fit.row_count; index++) {
         double median = (double)rows[index]->median_ns, off = (double)fit_charge(&fit, rows[index]) - median;

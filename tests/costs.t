@@ -16,7 +16,8 @@ my $run = stress('costs');
 is($run->{code}, 0, 'costs: exit 0') or print "#   $run->{err}\n";
 is($run->{err}, '', 'and nothing on stderr');
 is(stress('costs')->{out}, $run->{out}, 'the same bytes every time');
-my @measured = qw(malloc_slab malloc_block free_slab free_block info);
+my @measured = (qw(malloc_slab malloc_block free_slab free_block info),
+                map { "vm_$_" } qw(reserve release create destroy map access unmap));
 my $defaults = stress('help', 'costs')->{out};
 my ($wanted) = join "\n", map { my $name = $_; grep { /^$name / } split /\n/, $defaults } sort @measured;
 is(entries($run->{out}), $wanted, 'what is measured is the default table, to the byte; the rest is left out');
@@ -28,7 +29,8 @@ is(stress('run', '-w', 'uniform:n=2000', '-p', 'raw,segments', '-q', '--no-timin
    stress('run', '-w', 'uniform:n=2000', '-p', 'raw,segments', '-q', '--no-timing', '--out', 'csv=-')->{out},
    'a run with them is a run with the defaults');
 
-my $other = "free_block 1234 5678\nfree_slab 99 0\ninfo 7 0\nmalloc_block 1000000000 3\nmalloc_slab 31 0\n";
+my $other = "free_block 1234 5678\nfree_slab 99 0\ninfo 7 0\nmalloc_block 1000000000 3\nmalloc_slab 31 0\n"
+          . "vm_access 9 8\nvm_create 7 0\nvm_destroy 6 5\nvm_map 4 0\nvm_release 3 0\nvm_reserve 2 0\nvm_unmap 1 0\n";
 my $table = spew('other', $other);
 is(stress('costs', '--costs', $table, '--out', "costs=$folder/measured")->{out}, '', '--out to a file: nothing on stdout');
 is(entries(slurp("$folder/measured") =~ s/ +#.*//gr), $other =~ s/\n\z//r, 'another table comes back as it went in');

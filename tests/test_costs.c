@@ -14,12 +14,14 @@
 static problem why;
 
 static const sim_cost_kind measured[] = { SIM_COST_MALLOC_SLAB, SIM_COST_MALLOC_BLOCK, SIM_COST_FREE_SLAB,
-                                          SIM_COST_FREE_BLOCK, SIM_COST_INFO };
+                                          SIM_COST_FREE_BLOCK, SIM_COST_INFO, SIM_COST_VM_RESERVE,
+                                          SIM_COST_VM_RELEASE, SIM_COST_VM_CREATE, SIM_COST_VM_DESTROY,
+                                          SIM_COST_VM_MAP, SIM_COST_VM_ACCESS, SIM_COST_VM_UNMAP };
 enum { MEASURED = sizeof measured / sizeof measured[0] };
 
 static int takes_memory(sim_cost_kind kind)
 {
-    return kind == SIM_COST_MALLOC_BLOCK || kind == SIM_COST_FREE_BLOCK;
+    return kind != SIM_COST_MALLOC_SLAB && kind != SIM_COST_FREE_SLAB && kind != SIM_COST_INFO;
 }
 
 static int measure(const sim_costs *costs, uint64_t capacity_bytes, const char *faults, costs_table *table)
@@ -118,7 +120,7 @@ static void written(const costs_table *table, const char *about, char *text, siz
 
 static void check_line(const costs_table *table, const char *line)
 {
-    static char text[16384];
+    static char text[65536];
     written(table, "x", text, sizeof text);
     CHECK_MSG(strstr(text, line) != NULL, "in the file: %s", line);
 }
@@ -148,6 +150,20 @@ static void test_comments(void)
     CHECK_INT(odd, ==, 0);
 }
 
+/* Without virtual memory there is nothing to measure of it, and nothing missing. */
+static void test_no_virtual_memory(void)
+{
+    device_config config;
+    costs_table table;
+    memset(&config, 0, sizeof config);
+    config.sim.without_vm = 1;
+    device *opened = device_open(&config, &why);
+    if (!CHECK(opened && costs_measure(device_driver(opened), &table, &why) == 0)) return;
+    CHECK(!costs_measures(&table, SIM_COST_VM_MAP) && costs_fit_kind(&table, SIM_COST_VM_MAP).row_count == 0);
+    CHECK(costs_measures(&table, SIM_COST_INFO) && costs_fit_kind(&table, SIM_COST_INFO).row_count == 1);
+    device_close(opened, NULL);
+}
+
 static void test_failures(void)
 {
     costs_table table;
@@ -165,6 +181,16 @@ static void test_failures(void)
     CHECK_MSG(table.refused[0] == 128 * MIB && table.refused[7] == 16384 * MIB, "the others are named: %" PRIu64,
               table.refused[0]);
     check_line(&table, "# stopped at 134217728 bytes: no memory\n");
+    CHECK_INT(measure(NULL, 0, "cuMemUnmap:7", &table), ==, -1);
+    CHECK_MSG(strstr(why.text, "cuMemUnmap of 2097152 bytes: cudaErrorUnknown (999)") != NULL, "%s", why.text);
+    for (size_t index = 0; index < 4; index++) {
+        static const char *const refusals[] = { "reserve>64M", "create>64M", "map>64M", "access>64M" };
+        CHECK_MSG(measure(NULL, 0, refusals[index], &table) == 0, "%s: measured below", refusals[index]);
+        check_round_trip(sim_costs_default(), &table, refusals[index]);
+        CHECK_U64(table.refused_count, ==, 8);
+    }
+    CHECK_MSG(measure(NULL, 0, "access:9=999", &table) == -1 && strstr(why.text, "cuMemSetAccess of 2097152 bytes"),
+              "%s", why.text);
     size_t all_rows = rows_of(NULL, SIM_COST_MALLOC_BLOCK);
     CHECK_MSG(rows_of("obtain:150", SIM_COST_MALLOC_BLOCK) == all_rows, "one refusal ends neither size nor sizes");
     CHECK_MSG(rows_of("obtain:1", SIM_COST_MALLOC_BLOCK) == all_rows, "not even the first");
@@ -273,6 +299,7 @@ int main(void)
 {
     test_default_table();
     test_random_tables();
+    test_no_virtual_memory();
     test_failures();
     test_noise();
     test_weights();
