@@ -56,7 +56,8 @@ void costs_settle(costs_bench *bench, uint64_t bytes)
             costs_row *row = &bench->table->rows[bench->table->count++];
             qsort(samples->ns, samples->count, sizeof *samples->ns, costs_by_time);
             row->kind = (sim_cost_kind)kind;
-            row->bytes = costs_takes_memory(row->kind) ? (bytes + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE : bytes;
+            row->bytes = bytes;
+            if (costs_takes_memory(row->kind)) row->bytes = (bytes + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE;
             row->sample_count = samples->count;
             row->median_ns = samples->ns[samples->count / 2];
             row->least_ns = samples->ns[0];

@@ -28,7 +28,8 @@ void     costs_sample(costs_bench *bench, sim_cost_kind kind, uint64_t ns);
 void     costs_settle(costs_bench *bench, uint64_t bytes);   /* samples become rows */
 void     costs_refused(costs_bench *bench, uint64_t bytes);  /* there was no memory for this size */
 
-/* What a code means: 0; 1, there is no memory; or -1 and a problem that names the call. failed: -1, whatever it is. */
+/* check: what a code means: 0; 1, there is no memory; or -1 and a problem that names the call. failed: -1, whatever
+   it is. */
 int costs_failed(costs_bench *bench, const char *call, uint64_t bytes, int code);
 int costs_check(costs_bench *bench, const char *call, uint64_t bytes, int code);
 

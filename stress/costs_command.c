@@ -97,7 +97,8 @@ static char *costs_about(const plan *self, const char *const *argv, problem *why
 static void costs_tell_missing(const costs_table *table)
 {
     for (int kind = 0; kind < SIM_COST_KINDS; kind++) {
-        if (!costs_measures(table, (sim_cost_kind)kind) || costs_fit_kind(table, (sim_cost_kind)kind).row_count) continue;
+        sim_cost_kind asked = (sim_cost_kind)kind;
+        if (!costs_measures(table, asked) || costs_fit_kind(table, asked).row_count) continue;
         fprintf(stderr, "stress: %s was not measured and is left out: no call was of that kind\n",
                 sim_costs_name((sim_cost_kind)kind));
     }

@@ -30,8 +30,9 @@ int costs_measures(const costs_table *table, sim_cost_kind kind);
 int costs_takes_memory(sim_cost_kind kind);
 
 /* obtain, give_back and info, and the calls of virtual memory, at sizes from 1 KiB, or a page, to 16 GiB, as far as
-   half of what is free goes; every first call of a size is left out. Where memory runs out, other repeats and other sizes go on; a row needs most of its calls. Time
-   is driver->now_ns where there is one, else the host's monotonic clock. Nothing stays held.
+   half of what is free goes; every first call of a size is left out. Where memory runs out, other repeats and other
+   sizes go on; a row needs most of its calls. Time is driver->now_ns where there is one, else the host's monotonic
+   clock. Nothing stays held.
    -1 and EXIT_HARNESS: a call failed, or there is too little memory to tell a fixed part from one per MiB. */
 int costs_measure(const gpuarena_driver *driver, costs_table *made, problem *why);
 

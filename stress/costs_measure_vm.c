@@ -5,9 +5,10 @@
 
 enum { VM_RESERVE, VM_CREATE, VM_MAP, VM_ACCESS, VM_UNMAP, VM_DESTROY, VM_RELEASE, VM_STEPS };
 
+/* undo: the step that goes on from it, if it fails. */
 static const struct { sim_cost_kind kind; const char *name; int undo; } costs_vm_steps[VM_STEPS] = {
-    [VM_RESERVE] = { SIM_COST_VM_RESERVE, "cuMemAddressReserve", VM_STEPS },    /* undo: the step that goes on from it, */
-    [VM_CREATE] = { SIM_COST_VM_CREATE, "cuMemCreate", VM_RELEASE },            /* if it fails */
+    [VM_RESERVE] = { SIM_COST_VM_RESERVE, "cuMemAddressReserve", VM_STEPS },
+    [VM_CREATE] = { SIM_COST_VM_CREATE, "cuMemCreate", VM_RELEASE },
     [VM_MAP] = { SIM_COST_VM_MAP, "cuMemMap", VM_DESTROY },
     [VM_ACCESS] = { SIM_COST_VM_ACCESS, "cuMemSetAccess", VM_UNMAP },
     [VM_UNMAP] = { SIM_COST_VM_UNMAP, "cuMemUnmap", VM_STEPS },

@@ -171,7 +171,7 @@ static void help_list_devices(FILE *out)
     char total[16];
     cuda_environment found;
     problem trouble = { 0, "" };
-    fputs("devices\n  sim:SIZE   simulated; sim is sim:80G; sim:SIZE,vm=off has no virtual memory management,\n", out);
+    fputs("devices\n  sim:SIZE   simulated; sim is sim:80G; sim:SIZE,vm=off has no virtual memory,\n", out);
     fprintf(out, "  %-10s sim:SIZE,mappings=N no more mappings than N, %u otherwise\n", "", SIM_DEFAULT_MAPPINGS);
     int count = cuda_environment_count(&trouble);
     if (count < 0) fprintf(out, "  cuda:N     none: %s\n", trouble.text);

@@ -62,8 +62,8 @@ static int plan_simulated(plan *self, const cli *asked, const char *text, proble
     const cli_value *values = asked->values;
     device_config *config = &self->settings.device;
     if (!plan_read_simulated(text + strlen("sim:"), &config->sim) || strlen(text) >= sizeof self->device) {
-        return problem_set(why, EXIT_USAGE, "--device: expected sim:SIZE[,vm=off][,mappings=N] with a size such as 80G, "
-                           "at least 2M, found '%s'", text);
+        return problem_set(why, EXIT_USAGE, "--device: expected sim:SIZE[,vm=off][,mappings=N] with a size such as "
+                           "80G, at least 2M, found '%s'", text);
     }
     snprintf(self->device, sizeof self->device, "%s", text);
     config->sim.context_bytes = values[CLI_CONTEXT].number;

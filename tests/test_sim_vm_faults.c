@@ -4,7 +4,7 @@
    Run by `make test`; alone: prove build/tests/test_sim_vm_faults. */
 #include "sim_vm.h"
 
-typedef struct stage {                           /* 4 pages reserved: the first mapped with access, the second without */
+typedef struct stage {                           /* 4 pages reserved: the first has access, the second is mapped */
     sim_bench bench;
     const gpuarena_driver *driver;
     char *address, *spare;
@@ -66,7 +66,7 @@ static const struct {
     sim_call kind;
     const char *name, *cuda_name;
     int (*make)(stage *);
-    int before, code;                            /* such calls that opening a stage makes; of a fault without a code */
+    int before, code;                            /* such calls that a stage makes; of a fault that names none */
 } calls[] = {
     { SIM_CALL_VM_RESERVE, "reserve", "cuMemAddressReserve", call_reserve, 2, SIM_OUT_OF_MEMORY },
     { SIM_CALL_VM_RELEASE, "release", "cuMemAddressFree", call_release, 0, SIM_UNKNOWN },

@@ -66,7 +66,8 @@ static void test_unmap_while_work_is_pending(void)
     CHECK_INT(order_work(&self.order, 1, 100000), ==, 0);
     uint64_t start = sim_now_ns(self.machine);
     CHECK_MSG(!stage_unmap(&self, 2, 1), "the work goes on");
-    CHECK_STR(order_last_finding(&self.order), "op 1: device 0: unmap of 2097152 bytes at +0x80000400000: not known to "
+    CHECK_STR(order_last_finding(&self.order), "op 1: device 0: unmap of 2097152 bytes at +0x80000400000: not known "
+              "to "
               "be after op 0 on stream 1");
     CHECK_MSG(sim_now_ns(self.machine) - start == 28000, "unmap does not wait");
     CHECK_MSG(stage_unmap(&self, 3, 1), "the page beside it is nobody's");
@@ -84,12 +85,13 @@ static void test_one_unmap_is_one_finding(void)
     stage_open(&self);
     CHECK(stage_use(&self, 1, 1, 1, 1) && stage_use(&self, 2, 2, 1, 2));
     CHECK(!stage_unmap(&self, 0, 4) && sim_finding_count(self.machine) == 1);
-    CHECK_STR(order_last_finding(&self.order), "op 2: device 0: unmap of 8388608 bytes at +0x80000000000: not known to "
+    CHECK_STR(order_last_finding(&self.order), "op 2: device 0: unmap of 8388608 bytes at +0x80000000000: not known "
+              "to "
               "be after op 0 on stream 1");
     order_close(&self.order);
 }
 
-/* What proves that work is done: every wait of the host, a query that says so, an obtain's cudaFree; no stream's wait. */
+/* What proves that work is done: every wait of the host, a query that says so, a give_back; no stream's wait. */
 static void test_what_unmap_may_follow(void)
 {
     for (int way = 0; way < 6; way++) {
@@ -104,7 +106,8 @@ static void test_what_unmap_may_follow(void)
         if (way == 3) fine &= self.driver->events.device_wait(self.driver) == SIM_SUCCESS;
         if (way == 4) fine &= bench_give_back(self.driver, self.order.block, MIB(4)) == SIM_SUCCESS;
         if (way == 5) fine &= order_follow(&self.order, 2, 0) == SIM_SUCCESS;
-        CHECK_MSG(fine && stage_unmap(&self, 0, 1) == (way < 5), "%s: %s", names[way], way < 5 ? "fine" : "not enough");
+        CHECK_MSG(fine && stage_unmap(&self, 0, 1) == (way < 5), "%s: %s", names[way], way < 5 ? "fine" : "not "
+                  "enough");
         order_close(&self.order);
     }
 }
@@ -117,14 +120,16 @@ static void test_end_of_access_and_destroy_are_judged(void)
     CHECK_INT(vm_access(self.driver, stage_page(&self, 0), PAGE, 1), ==, 0);
     CHECK_MSG(sim_finding_count(self.machine) == 0, "access that stays disturbs nobody");
     CHECK_INT(vm_access(self.driver, stage_page(&self, 0), PAGE, 0), ==, 0);
-    CHECK_STR(order_last_finding(&self.order), "op 0: device 0: end of access of 2097152 bytes at +0x80000000000: not "
+    CHECK_STR(order_last_finding(&self.order), "op 0: device 0: end of access of 2097152 bytes at +0x80000000000: "
+              "not "
               "known to be after op 0 on stream 1");
     CHECK_INT(vm_destroy(self.driver, self.pages[1], PAGE), ==, 0);
     CHECK_MSG(sim_finding_count(self.machine) == 1, "destroy alone takes nothing away that is mapped");
     CHECK_MSG(!stage_unmap(&self, 1, 1) && sim_finding_count(self.machine) == 2, "unmapped, destroyed: said once");
     CHECK_MSG(!stage_unmap(&self, 0, 1), "unmapped before the work is known to be done");
     CHECK_INT(vm_destroy(self.driver, self.pages[0], PAGE), ==, 0);
-    CHECK_STR(order_last_finding(&self.order), "op 2: device 0: destroy of 2097152 bytes in a handle: not known to be "
+    CHECK_STR(order_last_finding(&self.order), "op 2: device 0: destroy of 2097152 bytes in a handle: not known to "
+              "be "
               "after op 0 on stream 1");
     CHECK_U64(sim_finding_count(self.machine), ==, 4);
     order_close(&self.order);
@@ -137,7 +142,8 @@ static void test_moved_memory_is_the_same_memory(void)
     CHECK(stage_use(&self, 1, 0, 1, 1) && !stage_unmap(&self, 0, 1));
     stage_map(&self, 5, self.pages[0]);
     CHECK_MSG(!stage_use(&self, 2, 5, 1, 2), "at its new address, not after the use at its old one");
-    CHECK_STR(order_last_finding(&self.order), "op 2: device 0: op 2 on stream 2 uses 2097152 bytes at +0x80000a00000: "
+    CHECK_STR(order_last_finding(&self.order), "op 2: device 0: op 2 on stream 2 uses 2097152 bytes at "
+              "+0x80000a00000: "
               "not ordered after op 0 on stream 1");
     stage_map(&self, 0, self.pages[0]);
     CHECK(stage_use(&self, 1, 1, 1, 3) && order_record(&self.order, 0, 1) == SIM_SUCCESS);
@@ -173,7 +179,8 @@ static void test_other_places_of_the_same_memory(void)
     CHECK_MSG(stage_unmap(&self, 4, 1), "another place of it is in use, not this one");
     CHECK(stage_use(&self, 1, 5, 1, 1));
     CHECK_MSG(!stage_unmap(&self, 0, 1), "a later use in another place does not hide the one here");
-    CHECK_STR(order_last_finding(&self.order), "op 3: device 0: unmap of 2097152 bytes at +0x80000000000: not known to "
+    CHECK_STR(order_last_finding(&self.order), "op 3: device 0: unmap of 2097152 bytes at +0x80000000000: not known "
+              "to "
               "be after op 0 on stream 1");
     CHECK_MSG(!stage_use(&self, 2, 5, 1, 2), "two owners of one memory are two owners");
     CHECK(stage_wait(&self, 1) && stage_wait(&self, 2) && stage_unmap(&self, 5, 1));
@@ -191,7 +198,8 @@ static void test_use_without_access_loses_the_device(void)
         if (way == 2) vm_must(vm_access(self.driver, stage_page(&self, 3), PAGE, 0), "access");
         int page = way == 2 ? 3 : way == 3 ? 0 : 4, count = way == 3 ? 5 : 1;
         CHECK_MSG(!stage_use(&self, 1, page, count, 1), "%s", names[way]);
-        CHECK_MSG(strstr(order_last_finding(&self.order), "which are not all mapped, within one reservation, with access "
+        CHECK_MSG(strstr(order_last_finding(&self.order), "which are not all mapped, within one reservation, with "
+                  "access "
                          "for the device") != NULL, "and the finding says so");
         CHECK_INT(sim_stream_query(self.machine, 0, self.order.streams[1]), ==, SIM_ILLEGAL_ADDRESS);
         CHECK_INT(vm_unmap(self.driver, stage_page(&self, 0), PAGE), ==, SIM_ILLEGAL_ADDRESS);
@@ -228,7 +236,8 @@ static void test_graphs_pin_their_addresses(void)
     CHECK(stage_wait(&self, 1));
     stage_map(&self, 0, self.pages[0]);
     CHECK_MSG(!stage_launch(&self, graph), "the same memory at the same addresses, but mapped anew");
-    CHECK_STR(order_last_finding(&self.order), "op 4: device 0: op 4 on stream 1 launches a graph, captured at op 0, that "
+    CHECK_STR(order_last_finding(&self.order), "op 4: device 0: op 4 on stream 1 launches a graph, captured at op "
+              "0, that "
               "uses 2097152 bytes at +0x80000000000: unmapped since, and mapped anew");
     void *second = stage_capture(&self, 0);
     CHECK_MSG(second && stage_launch(&self, second), "a graph captured since then knows the new mapping");
@@ -251,8 +260,8 @@ static void test_a_graph_that_is_gone_pins_nothing(void)
     order_close(&self.order);
 }
 
-/* Each call while a stream captures globally is refused, and the capture is invalid; with this thread's mode relaxed it
-   is as ever. */
+/* Each call while a stream captures globally is refused, and the capture is invalid; with this thread's mode relaxed
+   it is as ever. */
 static void test_calls_while_a_stream_captures(void)
 {
     for (int way = 0; way < 14; way++) {
@@ -275,7 +284,8 @@ static void test_calls_while_a_stream_captures(void)
                                 : vm_unmap(driver, stage_page(&self, 0), PAGE);
         CHECK_INT(code, ==, relaxed ? SIM_SUCCESS : SIM_CAPTURE_UNSUPPORTED);
         status = sim_capture_end(self.machine, 0, self.order.streams[1], &graph);
-        CHECK_MSG(status == (relaxed ? SIM_SUCCESS : SIM_CAPTURE_INVALIDATED), "%s: the capture is %s", names[way % 7],
+        CHECK_MSG(status == (relaxed ? SIM_SUCCESS : SIM_CAPTURE_INVALIDATED), "%s: the capture is "
+                  "%s", names[way % 7],
                   relaxed ? "fine" : "invalid");
         CHECK_U64(sim_finding_count(self.machine), ==, !relaxed);
         order_close(&self.order);

@@ -129,9 +129,11 @@ static void test_a_whole_device(uint64_t capacity_bytes)
     CHECK_INT(vm_create(driver, &pages[count], PAGE), ==, SIM_OUT_OF_MEMORY);
     CHECK_INT(vm_access(driver, address, count * PAGE, 1), ==, 0);
     for (uint64_t i = 0; i < count; i++) sim_fill(bench.machine, 0, address + i * PAGE, PAGE, i + 1);
-    CHECK(sim_holds(bench.machine, 0, address, count * PAGE) && !sim_holds(bench.machine, 0, address, count * PAGE + 1));
+    CHECK(sim_holds(bench.machine, 0, address, count * PAGE));
+    CHECK(!sim_holds(bench.machine, 0, address, count * PAGE + 1));
     CHECK_INT(vm_unmap(driver, address, count * PAGE), ==, 0);
-    for (uint64_t i = 0; i < count; i++) wrong += vm_map(driver, second + (count - 1 - i) * PAGE, PAGE, pages[i]) != 0;
+    for (uint64_t i = 0; i < count; i++)
+        wrong += vm_map(driver, second + (count - 1 - i) * PAGE, PAGE, pages[i]) != 0;
     CHECK_INT(vm_access(driver, second, count * PAGE, 1), ==, 0);
     for (uint64_t i = 0; i < count; i++)
         wrong += !sim_verify(bench.machine, 0, second + (count - 1 - i) * PAGE, PAGE, i + 1, &bad_offset);

@@ -20,7 +20,8 @@ static void expect_refused(const sim_bench *bench, int code, state before, uint6
     state after = state_now(bench);
     const char *last = vm_last_finding(bench);
     size_t length = strlen(last), tail = end ? strlen(end) : 0;
-    CHECK_MSG(code == SIM_INVALID_VALUE && memcmp(&before, &after, sizeof after) == 0, "refused, and nothing changed");
+    CHECK_MSG(code == SIM_INVALID_VALUE && memcmp(&before, &after, sizeof after) == 0, "refused, and nothing "
+              "changed");
     CHECK_U64(sim_finding_count(bench->machine), ==, findings + (end != NULL));
     if (end) CHECK_STR(length >= tail ? last + (length - tail) : last, end);
 }
@@ -144,7 +145,8 @@ static void test_map(void)
     uint64_t page = vm_created(driver, MIB(4)), other = vm_created(driver, MIB(4));
     REFUSED(&bench, vm_map(driver, address, MIB(2), page), ": not all of a handle that this device has");
     REFUSED(&bench, vm_map(driver, address, MIB(6), page), ": not all of a handle that this device has");
-    REFUSED(&bench, vm_map(driver, address, MIB(4), page + ((uint64_t)1 << 32)), ": not all of a handle that this device has");
+    REFUSED(&bench, vm_map(driver, address, MIB(4), page + ((uint64_t)1 << 32)),
+            ": not all of a handle that this device has");
     REFUSED(&bench, vm_map(driver, address + KIB(64), MIB(4), page), ": not whole pages of 2 MiB");
     REFUSED(&bench, vm_map(driver, address, KIB(64), page), ": not whole pages of 2 MiB");
     REFUSED(&bench, vm_map(driver, address + MIB(6), MIB(4), page), ": not within one reservation of this device");
@@ -175,7 +177,8 @@ static void test_access_and_unmap(void)
     char *address = vm_reserved(driver, MIB(16)), *next = vm_reserved(driver, MIB(2));
     uint64_t pages[4], after = vm_backed(driver, next, MIB(2));
     for (int i = 0; i < 4; i++) {                            /* 2, 4, 2 MiB, a hole of 2, 2, a hole of 4 */
-        static const uint64_t offsets[] = { 0, MIB(2), MIB(6), MIB(10) }, sizes[] = { MIB(2), MIB(4), MIB(2), MIB(2) };
+        static const uint64_t offsets[] = { 0, MIB(2), MIB(6), MIB(10) };
+        static const uint64_t sizes[] = { MIB(2), MIB(4), MIB(2), MIB(2) };
         pages[i] = vm_created(driver, sizes[i]);
         vm_must(vm_map(driver, address + offsets[i], sizes[i], pages[i]), "map");
     }
@@ -187,7 +190,8 @@ static void test_access_and_unmap(void)
     REFUSED(&bench, vm_access(driver, address, MIB(2), 2), ": a mode or a device that there is not");
     CHECK_MSG(!sim_holds(bench.machine, 0, address, 1), "and none has given access to a part of it");
     CHECK_MSG(vm_access(driver, address, MIB(8), 1) == 0, "several mappings in one call");
-    CHECK(sim_holds(bench.machine, 0, address, MIB(8)) && sim_holds(bench.machine, 0, address + MIB(2) - 1, MIB(4) + 2));
+    CHECK(sim_holds(bench.machine, 0, address, MIB(8)));
+    CHECK(sim_holds(bench.machine, 0, address + MIB(2) - 1, MIB(4) + 2));
     CHECK(!sim_holds(bench.machine, 0, address, MIB(8) + 1));
     REFUSED(&bench, vm_unmap(driver, address, MIB(12)), hole);
     REFUSED(&bench, vm_unmap(driver, address + MIB(10), MIB(4)), hole);
@@ -267,7 +271,8 @@ static void test_devices_are_apart(void)
     CHECK_INT(vm_access(&second, there, MIB(2), 0) | vm_access(&second, there, MIB(2), 1), ==, 0);
     uint64_t findings = sim_finding_count(bench.machine);
     CHECK_INT(sim_access(bench.machine, 0, NULL, there, MIB(2), 1, 1), ==, 0);
-    CHECK_MSG(sim_finding_count(bench.machine) == findings, "a peer that has access may use it, whatever others have");
+    CHECK_MSG(sim_finding_count(bench.machine) == findings, "a peer that has access may use it, whatever others "
+              "have");
     CHECK_INT(sim_access(bench.machine, 1, NULL, here, MIB(2), 2, 1), ==, 0);
     CHECK_MSG(sim_finding_count(bench.machine) == findings + 1, "one that has none may not");
     second.peers = 1 << 2;

@@ -73,7 +73,8 @@ const char *access_lack(const sim_device *memory, uint64_t offset)
 }
 
 /* The memory and the offset of what the stream may use; else NULL, and a finding. */
-static sim_device *access_find(sim_device *device, const stream_queue *by, const access_range *range, uint64_t *offset)
+static sim_device *access_find(sim_device *device, const stream_queue *by, const access_range *range,
+                               uint64_t *offset)
 {
     sim *machine = device->sim;
     sim_device *memory = engine_owner(machine, range->address);
@@ -91,19 +92,22 @@ static sim_device *access_find(sim_device *device, const stream_queue *by, const
     return NULL;
 }
 
-/* 1: a graph was captured with these addresses, and they were mapped anew since, which is a finding. */
-static int access_was_remapped(const sim_device *device, const sim_device *memory, uint64_t offset,
-                               const stream_queue *by, const access_range *range)
+static void access_report_remapped(const sim_device *device, const stream_queue *by, const access_range *range)
+{
+    judge_report(&device->sim->judge, device->ordinal, "op %" PRIu64 " on %s launches a graph, captured at op %"
+                 PRIu64 ", that uses %" PRIu64 " bytes at %s: unmapped since, and mapped anew", range->op,
+                 access_stream_name(by->id).text, range->captured_op, range->bytes,
+                 engine_name(device, range->address).text);
+}
+
+/* 1: a graph was captured with these addresses, and they were mapped anew since. */
+static int access_was_remapped(const sim_device *memory, uint64_t offset, const access_range *range)
 {
     const vspace_mapping *mapped;
     uint64_t end = range->is_launched ? offset + range->bytes : 0;
     for (uint64_t at = offset; at < end && (mapped = vspace_at(&memory->memory.virtual, at)) != NULL;
          at = mapped->offset + mapped->page->bytes) {
         if (mapped->serial > range->captured_mapping) {
-            judge_report(&device->sim->judge, device->ordinal, "op %" PRIu64 " on %s launches a graph, captured at op %"
-                         PRIu64 ", that uses %" PRIu64 " bytes at %s: unmapped since, and mapped anew", range->op,
-                         access_stream_name(by->id).text, range->captured_op, range->bytes,
-                         engine_name(device, range->address).text);
             return 1;
         }
     }
@@ -118,12 +122,16 @@ void access_use(sim_device *device, const stream_queue *by, const access_range *
         return;
     }
     sim_device *memory = access_find(device, by, range, &offset);
-    if (!memory || access_was_remapped(device, memory, offset, by, range)) {
+    if (!memory) {
+        return;
+    }
+    if (access_was_remapped(memory, offset, range)) {
+        access_report_remapped(device, by, range);
         return;
     }
     touch other;
-    touch_by use = { { vclock_get(&by->seen, by->line), range->op, by->id, by->line, (uint32_t)range->is_launched, 0 },
-                     range->owner, range->captured_op, &by->seen, &machine->streams.host };
+    touch_by use = { { vclock_get(&by->seen, by->line), range->op, by->id, by->line, (uint32_t)range->is_launched,
+                       0 }, range->owner, range->captured_op, &by->seen, &machine->streams.host };
     touch_verdict verdict = access_walk(memory, offset, range->bytes, touches_add, &use, &other);
     if (verdict == TOUCH_UNORDERED) {
         access_report_unordered(device, by, range, &other);

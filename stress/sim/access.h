@@ -26,8 +26,8 @@ uint64_t access_owner_of(const sim_device *device, uint64_t address);    /* the 
    finding. offset: of the device's addresses, mapped. */
 void access_end(sim_device *device, uint64_t offset, uint64_t bytes, const char *action);
 
-/* Addresses, all mapped, are about to go, while the memory stays. A use through them that the host does not know to be
-   done is a finding. */
+/* Addresses, all mapped, are about to go, while the memory stays. A use through them that the host does not know to
+   be done is a finding. */
 void access_leave(sim_device *device, uint64_t offset, uint64_t bytes, const char *action);
 
 /* A page that is mapped nowhere is about to go. is_reported: such a use was a finding before. */

@@ -4,9 +4,10 @@
 #ifndef STRESS_SIM_CALLS_H
 #define STRESS_SIM_CALLS_H
 
-/* X(NAME, in faults, CUDA's name (the runtime's, or the driver's: cuMem..), code of a fault that names none, cost): in faults both names mean the
-   kind. cost: a row of costs.h, or NONE. A call that fails costs the row's fixed part alone; how much there was to do
-   counts where memory is obtained or given back, and then chooses the row, and in calls of virtual memory: vmem.h. */
+/* X(NAME, in faults, CUDA's name (the runtime's; the driver's: cuMem..), code of a fault that names none, cost): in
+   faults both names mean the kind. cost: a row of costs.h, or NONE. A call that fails costs the row's fixed part
+   alone; how much there was to do counts where memory is obtained or given back, and then chooses the row, and in
+   calls of virtual memory: vmem.h. */
 #define SIM_CALLS(X) \
     X(OBTAIN,                 "obtain",    "cudaMalloc",                              2, MALLOC_BLOCK) \
     X(GIVE_BACK,              "give_back", "cudaFree",                              999, FREE_SLAB) \

@@ -7,10 +7,15 @@
 
 #include "codes.h"
 
+uint64_t engine_share_space(int device_count)
+{
+    return (MAPPING_SPACE - ENGINE_FIRST_ADDRESS) / (uint64_t)device_count / SIM_GRANULE * SIM_GRANULE;
+}
+
 uint64_t engine_obtain_space(const sim *machine)
 {
     uint64_t share = machine->device_space / SIM_GRANULE * 5 / 8 * SIM_GRANULE;
-    return share < ENGINE_FIRST_ADDRESS ? share : ENGINE_FIRST_ADDRESS;
+    return share < ENGINE_MOST_OBTAIN ? share : ENGINE_MOST_OBTAIN;
 }
 
 uint64_t engine_address(const sim_device *device, uint64_t offset)

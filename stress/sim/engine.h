@@ -50,8 +50,10 @@ struct sim {
 /* Addresses: the devices share those from 8 TiB to 128 TiB evenly, and each gives obtains the lower part of its own,
    at most 8 TiB. engine_offset: 1 and the offset if it is this device's. */
 #define ENGINE_FIRST_ADDRESS ((uint64_t)1 << 43)
+#define ENGINE_MOST_OBTAIN   ((uint64_t)1 << 43)
 #define ENGINE_MOST_CAPACITY ((MAPPING_SPACE - ENGINE_FIRST_ADDRESS) / 8 * 5)    /* of all devices together */
-uint64_t engine_obtain_space(const sim *machine);            /* how much that lower part is */
+uint64_t engine_share_space(int device_count);               /* how much each has, */
+uint64_t engine_obtain_space(const sim *machine);            /* and how much that lower part is */
 uint64_t engine_address(const sim_device *device, uint64_t offset);
 int      engine_offset(const sim_device *device, uint64_t address, uint64_t *offset);
 

@@ -39,7 +39,8 @@ uint64_t faults_stall_ns(const faults *set, sim_call kind)
     }
     for (int i = 0; i < set->count; i++) {
         const fault *part = &set->parts[i];
-        if (part->type == FAULT_STALL && faults_scatter(set->calls[kind] * SIM_CALL_KINDS + kind) % 1000 < part->nth) {
+        uint64_t lot = faults_scatter(set->calls[kind] * SIM_CALL_KINDS + kind) % 1000;
+        if (part->type == FAULT_STALL && lot < part->nth) {
             stall_ns += part->bytes;
         }
     }

@@ -41,8 +41,8 @@ typedef enum fault_type {
 typedef struct fault {
     fault_type type;
     sim_call   kind;                             /* CALL, ABOVE; SIM_CALL_KINDS: any */
-    uint64_t   nth;                              /* CALL and lies: which call, from 1. RIVAL: the operation. STALL: how
-                                                    many of 1,000 */
+    uint64_t   nth;                              /* CALL and lies: which call, from 1. RIVAL: the operation.
+                                                    STALL: how many of 1,000 */
     int        lasting;                          /* CALL: from the nth on */
     int        code;                             /* CALL, ABOVE */
     uint64_t   bytes;                            /* ABOVE, RIVAL. STALL: nanoseconds */

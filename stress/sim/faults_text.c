@@ -181,9 +181,9 @@ static int faults_read_part(slice part, int device_count, fault *made, problem *
             }
         }
     }
-    return faults_expected(part, "obtain:N, give_back:N, info:N, any:N, obtain>SIZE, null:N, misaligned:N, overlap:N, "
-                                 "stall:N or rival@OP=SIZE; or reserve:N, create:N and so on to unmap:N, or CUDA's name "
-                                 "of any call, such as cudaSetDevice:N", why);
+    return faults_expected(part, "obtain:N, give_back:N, info:N, any:N, obtain>SIZE, null:N, misaligned:N, "
+                                 "overlap:N, stall:N or rival@OP=SIZE; or reserve:N, create:N and so on to unmap:N, "
+                                 "or CUDA's name of any call, such as cudaSetDevice:N", why);
 }
 
 int faults_parse(const char *text, int device_count, faults *set, problem *why)

@@ -49,7 +49,7 @@ static int sim_create_devices(sim *machine, const sim_config *config, problem *w
         return problem_set(why, EXIT_HARNESS, "no host memory for a simulated device");
     }
     machine->device_count = device_count;
-    machine->device_space = (MAPPING_SPACE - ENGINE_FIRST_ADDRESS) / (uint64_t)device_count / SIM_GRANULE * SIM_GRANULE;
+    machine->device_space = engine_share_space(device_count);
     for (int i = 0; i < device_count; i++) {
         machine->devices[i].sim = machine;
         machine->devices[i].ordinal = i;

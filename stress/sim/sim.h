@@ -56,8 +56,8 @@ sim *sim_create(const sim_config *config, problem *why);
 void sim_destroy(sim *machine);
 
 /* Fills a table that reaches one device: user, device, page_bytes, classify, code_name, now_ns, stream_id, per_thread
-   and all groups; the rest is zero. The first table of a device creates its context and charges the clock for it, but no call's counter. The sim
-   must outlive the table. A device that does not exist: all zero.
+   and all groups; the rest is zero. The first table of a device creates its context and charges the clock for it, but
+   no call's counter. The sim must outlive the table. A device that does not exist: all zero.
      obtain     requests below 2 MiB share slabs of 2 MiB, 256 B aligned; others are rounded up to whole granules,
                 2 MiB aligned. Lowest addresses that fit. SIM_OUT_OF_MEMORY if free physical memory does not suffice.
                 0 bytes: success and NULL, free of charge. SIM_NOT_SUPPORTED for memory other than DEVICE.
@@ -99,8 +99,8 @@ uint64_t    sim_finding_count(const sim *machine);           /* all, not reset w
 /* Contents, symbolically: a pattern a range, kept with the physical granules behind the addresses. sim_fill and
    sim_verify of a range that is not wholly held are findings. sim_verify: 1 if every byte of the range still has the
    pattern, else 0 and the offset of the first that has not (0 if the range is not held). Memory that was just
-   obtained or created has no pattern at all, and what is mapped elsewhere keeps its own. A range of 0 bytes is held, filled and verified anywhere. Cost: granules and pieces
-   touched. */
+   obtained or created has no pattern at all, and what is mapped elsewhere keeps its own. A range of 0 bytes is held,
+   filled and verified anywhere. Cost: granules and pieces touched. */
 void sim_fill(sim *machine, int device, const void *ptr, uint64_t bytes, uint64_t pattern);
 int  sim_verify(sim *machine, int device, const void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset);
 

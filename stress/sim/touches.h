@@ -5,8 +5,8 @@
 
    A tenancy is a run of touches of a byte by one owner. A touch must come after every touch of an earlier tenancy;
    what an owner does to its own memory is its own affair. Each piece keeps the latest touch of each line of work, and
-   of each place, of this tenancy and of all before. Touches that the host has outlived come before all that can follow, and are
-   dropped: with neighbours merged where they are equal, that bounds the memory. */
+   of each place, of this tenancy and of all before. Touches that the host has outlived come before all that can
+   follow, and are dropped: with neighbours merged where they are equal, that bounds the memory. */
 #ifndef STRESS_SIM_TOUCHES_H
 #define STRESS_SIM_TOUCHES_H
 

@@ -20,7 +20,8 @@ static int vmem_is_whole(uint64_t bytes)
     return bytes > 0 && bytes % SIM_GRANULE == 0;
 }
 
-static int vmem_refuse(const sim_device *device, const char *action, uint64_t address, uint64_t bytes, const char *why)
+static int vmem_refuse(const sim_device *device, const char *action, uint64_t address, uint64_t bytes,
+                       const char *why)
 {
     judge_report(&device->sim->judge, device->ordinal, "%s of %" PRIu64 " bytes at %s: %s", action, bytes,
                  engine_name(device, address).text, why);
@@ -267,7 +268,7 @@ sim_device *vmem_device_of(const sim *machine, uint64_t handle)
 int vmem_has_access(const sim_device *device, uint64_t address, int accessor)
 {
     uint64_t offset;
-    const vspace_mapping *mapped = engine_offset(device, address, &offset) ? vspace_at(&device->memory.virtual, offset)
-                                                                           : NULL;
+    int is_own = engine_offset(device, address, &offset);
+    const vspace_mapping *mapped = is_own ? vspace_at(&device->memory.virtual, offset) : NULL;
     return mapped && (mapped->accessors >> accessor & 1);
 }

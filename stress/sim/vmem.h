@@ -16,8 +16,8 @@
               whole mappings without a hole. SIM_OUT_OF_MEMORY: more mappings than config.most_mappings are live
      unmap    any number of whole mappings without a hole
    Contents and the order of uses belong to physical granules, wherever they are mapped. Neither unmap nor access nor
-   destroy waits for GPU work: a use through these addresses that the host does not know to be done is a finding. So is
-   a use of reserved addresses without access, and if it is GPU work, its device is lost with SIM_ILLEGAL_ADDRESS.
+   destroy waits for GPU work: a use through these addresses that the host does not know to be done is a finding. So
+   is a use of reserved addresses without access, and if it is GPU work, its device is lost with SIM_ILLEGAL_ADDRESS.
    Costs: rows vm_* of costs.h; per MiB what is given access, and what goes: whichever call lets it go. */
 #ifndef STRESS_SIM_VMEM_H
 #define STRESS_SIM_VMEM_H
