@@ -77,8 +77,7 @@ static void test_use_without_access_is_a_finding(void)
     vm_must(vm_map(driver, address, MIB(4), page), "map");
     sim_fill(bench.machine, 0, address, 1, 1);
     CHECK_STR(vm_last_finding(&bench), "before the first op: device 0: fill of 1 bytes at +0x80000000000, which are "
-              "not "
-              "all mapped, within one reservation, with access for the device");
+              "not all mapped, within one reservation, with access for the device");
     CHECK_MSG(!sim_verify(bench.machine, 0, address, 1, 1, &bad_offset) && sim_finding_count(bench.machine) == 3,
               "no access");
     CHECK_U64(bad_offset, ==, 0);

@@ -67,8 +67,7 @@ static void test_unmap_while_work_is_pending(void)
     uint64_t start = sim_now_ns(self.machine);
     CHECK_MSG(!stage_unmap(&self, 2, 1), "the work goes on");
     CHECK_STR(order_last_finding(&self.order), "op 1: device 0: unmap of 2097152 bytes at +0x80000400000: not known "
-              "to "
-              "be after op 0 on stream 1");
+              "to be after op 0 on stream 1");
     CHECK_MSG(sim_now_ns(self.machine) - start == 28000, "unmap does not wait");
     CHECK_MSG(stage_unmap(&self, 3, 1), "the page beside it is nobody's");
     sim_advance(self.machine, 1000000);
@@ -86,8 +85,7 @@ static void test_one_unmap_is_one_finding(void)
     CHECK(stage_use(&self, 1, 1, 1, 1) && stage_use(&self, 2, 2, 1, 2));
     CHECK(!stage_unmap(&self, 0, 4) && sim_finding_count(self.machine) == 1);
     CHECK_STR(order_last_finding(&self.order), "op 2: device 0: unmap of 8388608 bytes at +0x80000000000: not known "
-              "to "
-              "be after op 0 on stream 1");
+              "to be after op 0 on stream 1");
     order_close(&self.order);
 }
 
@@ -106,8 +104,8 @@ static void test_what_unmap_may_follow(void)
         if (way == 3) fine &= self.driver->events.device_wait(self.driver) == SIM_SUCCESS;
         if (way == 4) fine &= bench_give_back(self.driver, self.order.block, MIB(4)) == SIM_SUCCESS;
         if (way == 5) fine &= order_follow(&self.order, 2, 0) == SIM_SUCCESS;
-        CHECK_MSG(fine && stage_unmap(&self, 0, 1) == (way < 5), "%s: %s", names[way], way < 5 ? "fine" : "not "
-                  "enough");
+        CHECK_MSG(fine && stage_unmap(&self, 0, 1) == (way < 5), "%s: %s", names[way],
+                  way < 5 ? "fine" : "not enough");
         order_close(&self.order);
     }
 }
@@ -121,16 +119,14 @@ static void test_end_of_access_and_destroy_are_judged(void)
     CHECK_MSG(sim_finding_count(self.machine) == 0, "access that stays disturbs nobody");
     CHECK_INT(vm_access(self.driver, stage_page(&self, 0), PAGE, 0), ==, 0);
     CHECK_STR(order_last_finding(&self.order), "op 0: device 0: end of access of 2097152 bytes at +0x80000000000: "
-              "not "
-              "known to be after op 0 on stream 1");
+              "not known to be after op 0 on stream 1");
     CHECK_INT(vm_destroy(self.driver, self.pages[1], PAGE), ==, 0);
     CHECK_MSG(sim_finding_count(self.machine) == 1, "destroy alone takes nothing away that is mapped");
     CHECK_MSG(!stage_unmap(&self, 1, 1) && sim_finding_count(self.machine) == 2, "unmapped, destroyed: said once");
     CHECK_MSG(!stage_unmap(&self, 0, 1), "unmapped before the work is known to be done");
     CHECK_INT(vm_destroy(self.driver, self.pages[0], PAGE), ==, 0);
     CHECK_STR(order_last_finding(&self.order), "op 2: device 0: destroy of 2097152 bytes in a handle: not known to "
-              "be "
-              "after op 0 on stream 1");
+              "be after op 0 on stream 1");
     CHECK_U64(sim_finding_count(self.machine), ==, 4);
     order_close(&self.order);
 }
@@ -143,8 +139,7 @@ static void test_moved_memory_is_the_same_memory(void)
     stage_map(&self, 5, self.pages[0]);
     CHECK_MSG(!stage_use(&self, 2, 5, 1, 2), "at its new address, not after the use at its old one");
     CHECK_STR(order_last_finding(&self.order), "op 2: device 0: op 2 on stream 2 uses 2097152 bytes at "
-              "+0x80000a00000: "
-              "not ordered after op 0 on stream 1");
+              "+0x80000a00000: not ordered after op 0 on stream 1");
     stage_map(&self, 0, self.pages[0]);
     CHECK(stage_use(&self, 1, 1, 1, 3) && order_record(&self.order, 0, 1) == SIM_SUCCESS);
     CHECK(order_follow(&self.order, 2, 0) == SIM_SUCCESS && !stage_unmap(&self, 1, 1));
@@ -180,8 +175,7 @@ static void test_other_places_of_the_same_memory(void)
     CHECK(stage_use(&self, 1, 5, 1, 1));
     CHECK_MSG(!stage_unmap(&self, 0, 1), "a later use in another place does not hide the one here");
     CHECK_STR(order_last_finding(&self.order), "op 3: device 0: unmap of 2097152 bytes at +0x80000000000: not known "
-              "to "
-              "be after op 0 on stream 1");
+              "to be after op 0 on stream 1");
     CHECK_MSG(!stage_use(&self, 2, 5, 1, 2), "two owners of one memory are two owners");
     CHECK(stage_wait(&self, 1) && stage_wait(&self, 2) && stage_unmap(&self, 5, 1));
     order_close(&self.order);
@@ -199,8 +193,7 @@ static void test_use_without_access_loses_the_device(void)
         int page = way == 2 ? 3 : way == 3 ? 0 : 4, count = way == 3 ? 5 : 1;
         CHECK_MSG(!stage_use(&self, 1, page, count, 1), "%s", names[way]);
         CHECK_MSG(strstr(order_last_finding(&self.order), "which are not all mapped, within one reservation, with "
-                  "access "
-                         "for the device") != NULL, "and the finding says so");
+                  "access for the device") != NULL, "and the finding says so");
         CHECK_INT(sim_stream_query(self.machine, 0, self.order.streams[1]), ==, SIM_ILLEGAL_ADDRESS);
         CHECK_INT(vm_unmap(self.driver, stage_page(&self, 0), PAGE), ==, SIM_ILLEGAL_ADDRESS);
         CHECK_INT(bench_obtain(self.driver, MIB(2), &ptr), ==, SIM_ILLEGAL_ADDRESS);
@@ -237,8 +230,7 @@ static void test_graphs_pin_their_addresses(void)
     stage_map(&self, 0, self.pages[0]);
     CHECK_MSG(!stage_launch(&self, graph), "the same memory at the same addresses, but mapped anew");
     CHECK_STR(order_last_finding(&self.order), "op 4: device 0: op 4 on stream 1 launches a graph, captured at op "
-              "0, that "
-              "uses 2097152 bytes at +0x80000000000: unmapped since, and mapped anew");
+              "0, that uses 2097152 bytes at +0x80000000000: unmapped since, and mapped anew");
     void *second = stage_capture(&self, 0);
     CHECK_MSG(second && stage_launch(&self, second), "a graph captured since then knows the new mapping");
     CHECK(stage_wait(&self, 1) && stage_unmap(&self, 0, 1));
@@ -284,8 +276,8 @@ static void test_calls_while_a_stream_captures(void)
                                 : vm_unmap(driver, stage_page(&self, 0), PAGE);
         CHECK_INT(code, ==, relaxed ? SIM_SUCCESS : SIM_CAPTURE_UNSUPPORTED);
         status = sim_capture_end(self.machine, 0, self.order.streams[1], &graph);
-        CHECK_MSG(status == (relaxed ? SIM_SUCCESS : SIM_CAPTURE_INVALIDATED), "%s: the capture is "
-                  "%s", names[way % 7],
+        CHECK_MSG(status == (relaxed ? SIM_SUCCESS : SIM_CAPTURE_INVALIDATED), "%s: the capture is %s",
+                  names[way % 7],
                   relaxed ? "fine" : "invalid");
         CHECK_U64(sim_finding_count(self.machine), ==, !relaxed);
         order_close(&self.order);
