@@ -28,7 +28,8 @@
      - It never prints, aborts, exits or starts a thread, and never reads or writes device memory.
      - It does not know what a kernel touches: memory used on another stream than the one it is freed on is
        named by gpuarena_use, and what a graph will use is allocated between gpuarena_capture_begin and _end.
-     - It does not move blocks: the free memory of two segments is never one block.
+     - It does not move live blocks. Free memory that lies in pieces between them is made one block by moving
+       whole pages, where the device has virtual memory; elsewhere, and in parts of pages, it stays in pieces.
      - It does not limit what others take: the context, kernels, libraries and other processes.
      - It cannot tell a stale pointer from a fresh one once the address has been handed out again.
 
@@ -52,9 +53,11 @@
    >>manual =============================================================================================
 
    Words. The *driver* is a table of functions through which an arena reaches one device. An *arena* is a
-   pool with one configuration and one limit; several may share a device. A *segment* is contiguous memory
-   obtained from the driver, a whole number of granules (2 MiB) long. A *block* is a piece of a segment,
-   live or free. A segment without live blocks is *idle*. Sizes of device memory are uint64_t bytes.
+   pool with one configuration and one limit; several may share a device. A *range* is contiguous addresses
+   obtained from the driver: a *segment*, all of it memory, a whole number of granules (2 MiB) long; or
+   *paged*: addresses, backed by *pages* where blocks need them. A *block* is a piece of a range: live, free,
+   or a *hole*, addresses without memory. A segment without live blocks is *idle*, and a page wholly inside a
+   free block. Sizes of device memory are uint64_t bytes.
 
    Where every byte is. When no call is in progress these sums hold exactly, in every gpuarena_stats:
 
@@ -62,9 +65,9 @@
        + slack        what rounding up to config.alignment added
        = live
        + pending      freed, but for the stream that may still use it, or for its capture set, alone
-       + cached       other free memory that the arena keeps
+       + cached       other free memory that the arena keeps, and pages that are mapped nowhere
        + children     reserved by sub-arenas: 0 in this version
-       = reserved     what the driver gave and the arena holds
+       = reserved     what the driver gave and the arena holds: segments and pages. Addresses cost nothing
 
      gpuarena_get_device adds: reserved + other = total - free of the device. `other` is signed, for the
      driver's own figures race with other processes.
@@ -73,30 +76,47 @@
    reserved never passes it. It may be lowered below what is reserved: then idle segments go back at once,
    allocations are refused, and segments go back as they empty, until reserved has fallen to it.
 
-   Growth. When no free block fits, the arena asks the driver for a segment:
+   Paged ranges, the backing wherever the device has virtual memory: memory that does not fragment. Addresses
+   for twice the limit are reserved at the first need, more when they run out. All of a free block is backed,
+   so that a hit never asks. Where none fits, a gap is chosen, of holes and free blocks side by side, by how
+   few pages it lacks. New pages are made while no more than config.idle_fraction of what is reserved lies
+   idle and the limit allows; then idle pages are moved there, the highest first, quiet ones alone: if need
+   be, and though new ones could be had, the host waits for the oldest event of a stream that freed such. A
+   page is mapped at its new place before it is unmapped at its old one. Requests of config.large_bytes and
+   more take the lowest free block that fits, so that large blocks settle at the bottom and idle pages gather
+   at the top. What cannot move is the free memory in pages that are partly live: stranded_bytes. Pages of
+   capture sets do not move, and none does while a stream is captured. Memory of many pages is many
+   allocations to the driver: what must be one, for cudaIpc or RDMA, is asked for with GPUARENA_ALLOC_OWN, or
+   by config.share.
+
+   Growth of segments. When no free block fits, the arena asks the driver for one:
        double   the step starts at `step` (2 MiB) and doubles, up to `step_max` (256 MiB), until it covers
                 the request; if it did already, it doubles after the growth. At reserved 0 it starts again
        step     always `step` (64 MiB)
        exact    just the request
        fixed    the whole limit, or all free device memory where there is none, at creation; later growth,
-                where the limit is raised or the driver had refused a part, is exact
+                where the limit is raised or the driver had refused a part, is exact. Of paged arenas, too
      A request above the step gets what it needs. When the driver refuses, the surplus over the need is
      halved, and it is asked again, down to the need itself.
 
    The way of one allocation. The request is rounded up to config.alignment. Free blocks are kept in bins by
-   size, eight to a power of two. Of the request's own bin up to eight blocks are looked at, and the
-   tightest that fits is taken, as near as 1/512 of a size tells; else one of the next larger occupied bin:
-   constant time, however many blocks are free. On a miss these rungs are climbed, in order and counted:
+   size, eight to a power of two. Of the request's own bin up to eight blocks are looked at, and the tightest
+   that fits is taken, as near as 1/512 of a size tells; else one of the next larger occupied bin: constant
+   time, however many blocks are free. (placement=best, first, and large requests of paged arenas, take the
+   smallest or lowest from a tree: O(log free blocks).) On a miss these rungs are climbed, in order and
+   counted:
        1. look at every free block that may fit: for alignment, for the rest of the own bin, and for runs of
           the stream's own free blocks and quiet ones side by side
        2. where a run of free blocks would do but for other streams: record events behind their frees, make
           quiet what completed events show to be, and look
-       3. grow, within the limit
+       3. grow, within the limit; paged: with new pages, or quiet ones from elsewhere
        4. give idle segments back that, as events tell, wait for no stream, where that makes room, and grow
        5. for up to config.wait_ms: rung 2, again and again
        6. make the stream wait for other streams: for those of the run that has the fewest bytes of theirs
-       7. rung 4 with idle segments that do: to give them back waits for the device
-       8. wait for the device, if a run of free blocks would do that the rungs before may not or cannot have
+       7. rung 4 with idle segments that do: to give them back waits for the device. Paged: rung 3, with pages
+          that the host waits for, event by event
+       8. wait for the device, if a run of free blocks, or pages, would do that the rungs before may not or
+          cannot have
        9. call config.pressure, and start again if it says so
      If all fail, nothing has changed, except that idle segments may have been given back, and the stream may
      wait for others. streams=events leaves rung 6 out, streams=same rungs 2 and 5 too.
@@ -154,8 +174,9 @@
 
    Cost. Allocations and frees without a driver call take constant time, amortised, for host tables double;
    with more than 64 streams in use at once, or a new one, O(streams). Host memory: 64 bytes a block, live or
-   free; 16 to 32 bytes a live block; 4 bytes per 2 MiB reserved; about 17 KiB a stream from the second on,
-   which streams that nothing waits for leave to new ones; and about 50 KiB an arena. */
+   free; 16 to 32 bytes a live block; 4 bytes per 2 MiB reserved, of paged ranges 12 bytes per 2 MiB of
+   addresses; about 17 KiB a stream from the second on, which streams that nothing waits for leave to new
+   ones; and about 50 KiB an arena. */
 
 #ifndef GPUARENA_H
 #define GPUARENA_H
@@ -271,7 +292,7 @@ typedef enum gpuarena_reason {
 
 /* ---- the driver table: how an arena reaches a device. Entries return the driver's own code; classify says
    what it means. A group is set whole or not at all, and `memory` must be: creation checks it. This version
-   calls all but vm, stream_id and events.host_wait. Entries get the arena's own copy of the table, run with
+   calls all but stream_id. Entries get the arena's own copy of the table, run with
    its lock held, one at a time per arena, and must not call an arena. Where arenas share a table's `user`,
    its functions see several threads. */
 typedef enum gpuarena_status {                   /* what a driver's code means */
@@ -311,14 +332,18 @@ struct gpuarena_driver {
         int (*give_back)(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
                          gpuarena_stream stream);
     } memory;
-    struct {                                     /* virtual memory */
+    struct {                                     /* virtual memory, in multiples of page_bytes, as cuMem* */
+        /* bytes of addresses, with nothing behind them; alignment: a power of two, or 0 */
         int (*reserve)(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment);
-        int (*release)(const gpuarena_driver *self, void *address, uint64_t bytes);
+        int (*release)(const gpuarena_driver *self, void *address, uint64_t bytes);      /* as reserved */
+        /* memory of so many bytes, mapped nowhere. traits: 0 in this version */
         int (*create)(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits);
-        int (*destroy)(const gpuarena_driver *self, uint64_t page, uint64_t bytes);
+        int (*destroy)(const gpuarena_driver *self, uint64_t page, uint64_t bytes);      /* as created */
+        /* the whole of it to reserved addresses where nothing is mapped; it may be mapped elsewhere, too */
         int (*map)(const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page);
+        /* of whole mappings side by side. 0: none; 1: the device, and peers, may read and write */
         int (*access)(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode);
-        int (*unmap)(const gpuarena_driver *self, void *address, uint64_t bytes);
+        int (*unmap)(const gpuarena_driver *self, void *address, uint64_t bytes);        /* the same */
     } vm;
     struct {                                     /* more than one stream; as the CUDA calls of these names.
                                                     Without it all streams are taken for one queue */
@@ -340,8 +365,8 @@ struct gpuarena_driver {
 /* ---- requests, blocks */
 typedef struct gpuarena gpuarena;
 #define GPUARENA_ALLOC_TRY 1u                    /* request.flags: what is free now, or nothing */
-#define GPUARENA_ALLOC_OWN 2u                    /* a segment of its own, whatever the backing, given back when
-                                                    it is freed: for cudaIpc, RDMA. Not with room_bytes */
+#define GPUARENA_ALLOC_OWN 2u                    /* a segment of its own, whatever the backing, given back
+                                                    when it is freed: for cudaIpc, RDMA. No room_bytes */
 typedef struct gpuarena_request {
     uint64_t bytes;                              /* 0: success, and NULL */
     uint64_t alignment_bytes;                    /* any power of two; 0, or below config.alignment: that */
@@ -351,7 +376,7 @@ typedef struct gpuarena_request {
     uint32_t tag;                                /* a number of yours, kept with the block */
     uint32_t flags;                              /* GPUARENA_ALLOC_TRY, GPUARENA_ALLOC_OWN, both or 0 */
 } gpuarena_request;
-typedef enum gpuarena_state {                    /* this version: all but HOLE */
+typedef enum gpuarena_state {                    /* HOLE: addresses without memory, of a paged range */
     GPUARENA_STATE_LIVE, GPUARENA_STATE_PENDING, GPUARENA_STATE_FREE, GPUARENA_STATE_HOLE
 } gpuarena_state;
 typedef struct gpuarena_block {
@@ -359,7 +384,7 @@ typedef struct gpuarena_block {
     void    *ptr;                                /* base */
     uint64_t requested_bytes;                    /* as asked for; free: 0 */
     uint64_t bytes;                              /* what it occupies: requested + slack */
-    uint64_t resident_bytes;                     /* backed by memory: in segments, all of it */
+    uint64_t resident_bytes;                     /* backed by memory: all of it, but of a HOLE none */
     gpuarena_stream stream;                      /* of its allocation; free: the one it waits for, and quiet,
                                                     or a capture set's: GPUARENA_ANY_STREAM */
     gpuarena_state state;
@@ -394,8 +419,8 @@ typedef enum gpuarena_action_kind {
                                                     again before is not told of */
     GPUARENA_ACTION_USE,                                     /* block: as it is; stream: which uses it */
     GPUARENA_ACTION_RESIZE,                                  /* block: as it is now */
-    GPUARENA_ACTION_GROW, GPUARENA_ACTION_RELEASE,           /* block: the segment, whole and free. Paged: bytes:
-                                                    of the pages; ptr: a place that some of them back */
+    GPUARENA_ACTION_GROW, GPUARENA_ACTION_RELEASE,           /* block: the segment, whole and free. Paged:
+                                                    bytes of the pages; ptr: one place that they back */
     GPUARENA_ACTION_REMAP,                                   /* the same, of pages that were moved there */
     GPUARENA_ACTION_LIMIT,                                   /* block.bytes: the new limit */
     GPUARENA_ACTION_FAIL, GPUARENA_ACTION_MISUSE             /* failure: the record */
@@ -468,8 +493,8 @@ typedef struct gpuarena_config {
                                                     with the lock held, before streams are made to wait: by
                                                     driver.now_ns (0) */
     gpuarena_share share;                        /* not NONE: not with PAGED */
-    uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB (2 MiB) to 1 GiB, of which
-                                                    driver.page_bytes is a divisor */
+    uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB (2 MiB) to 1 GiB, and
+                                                    a multiple of driver.page_bytes */
     double   idle_fraction;                      /* PAGED: of what is reserved may lie idle in whole pages
                                                     before these move (0: 0.05; negative: none; 1: all: pages
                                                     never move) */
@@ -504,9 +529,10 @@ typedef struct gpuarena_config {
     X(children_bytes) /* 0 in this version */ \
     X(reserved_bytes) /* held from the driver: live + pending + cached + children */ \
     X(limit_bytes) /* in force; GPUARENA_NO_LIMIT: none */ \
-    X(largest_free_bytes) /* the longest run of free blocks, exactly: the largest request that needs no
-                             growth once all work of the GPU is done. Capture sets' are not counted */ \
-    X(stranded_bytes) /* paged: free bytes that no move of pages can free: all but spare and whole free pages */ \
+    X(largest_free_bytes) /* the longest run of free blocks, exactly, or, paged, all spare and whole free
+                             pages, if that is more: a request that needs no growth once all work of the GPU
+                             is done. Capture sets' are not counted */ \
+    X(stranded_bytes) /* paged: free bytes in no whole free page: no move of pages can free them */ \
     X(requested_peak_bytes) /* the highest since creation or gpuarena_reset_peaks; */ \
     X(live_peak_bytes) /*   each peak by itself, */ \
     X(reserved_peak_bytes) /*   so their moments may differ */ \
@@ -517,17 +543,19 @@ typedef struct gpuarena_config {
     X(misuse_count) /* calls refused for what the caller did */ \
     X(look_count) /* rung 1: allocations that only the look at all free blocks could serve */ \
     X(settle_count) /* rung 2: that other streams' completed events could */ \
-    X(grow_count) /* rungs 3, 4 and 7, creation, reserve: segments obtained */ \
+    X(grow_count) /* rungs 3, 4 and 7, creation, reserve: segments obtained; times that pages were made */ \
     X(backoff_count) /* times the driver refused, and was asked for less */ \
-    X(release_count) /* segments given back, by rungs 4 and 7, trim and lowered limits */ \
-    X(driver_call_count) /* of driver.memory.obtain and give_back */ \
-    X(driver_error_count) /* failed give_backs that no caller could be told of: in free, reset, reserve */ \
+    X(release_count) /* segments, and runs of pages, given back, by rungs 4, 7, trim, lowered limits */ \
+    X(driver_call_count) /* of driver.memory.obtain and give_back, and of driver.vm */ \
+    X(driver_error_count) /* failed give_backs that no caller could be told of: in free, reset, reserve; and
+                             unmaps, whose addresses are lost until gpuarena_trim or _destroy asks again */ \
     X(remapped_page_count) /* paged: pages that were moved to where they were needed */ \
-    X(wait_count) /* rungs 5 and 8: allocations that the host waited for */ \
+    X(wait_count) /* rungs 5, 7 (paged) and 8: allocations that the host waited for */ \
     X(steal_count) /* rung 6: that their stream waits for */ \
     X(pressure_count) /* rung 9: calls of config.pressure */ \
-    X(gpu_wait_count) /* times a stream was made to wait, rung 6, or the device was waited for: rung 8, and
-                         segments given back that waited for streams */ \
+    X(gpu_wait_count) /* times a stream was made to wait, rung 6, or the host waited: for events of pages,
+                         rungs 3 and 7; for the device, rung 8, trim, and segments given back that wait for
+                         streams */ \
     X(parked_count) /* frees that no stream is known for, or tells of: only a wait for the device does */ \
     X(event_error_count) /* events not to be made, recorded, asked or waited for: none counts as done */ \
     X(host_bytes) /* host memory held for bookkeeping */
@@ -570,7 +598,7 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *driver);
 
 /* Makes an arena. config NULL: all defaults. Reads the environment. Calls driver.memory.info, and obtain for
-   config.initial_bytes or growth FIXED.
+   config.initial_bytes or growth FIXED; of paged arenas those of vm.
    INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail: the key and what is allowed), HOST_MEMORY,
    OUT_OF_MEMORY (the initial memory; FIXED: not even one granule; the driver had none to begin with),
    NOT_SUPPORTED, FORKED (driver NULL: as gpuarena_driver_cuda), DRIVER_ERROR, CAPTURE, DEVICE_LOST. Nothing
@@ -596,8 +624,13 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
                                             gpuarena_stream stream);
 
-/* The same, with alignment, tag and flags. Also INVALID_ARGUMENT: request NULL, alignment no power of two,
-   flag unknown. With GPUARENA_ALLOC_TRY a miss ends after rung 1, without a driver call: reason TRY_ONLY. */
+/* The same, with alignment, tag, flags and room. Also INVALID_ARGUMENT: request NULL, alignment no power of
+   two, flag unknown, room with GPUARENA_ALLOC_OWN. With GPUARENA_ALLOC_TRY a miss ends after rung 1, without
+   a driver call: reason TRY_ONLY. With GPUARENA_ALLOC_OWN the block has a segment from memory.obtain to
+   itself, whole granules, within the limit like all else; it goes back when it is freed, at the cost of
+   cudaFree (if a capture or the driver forbids it, with later calls that give back). With room_bytes the
+   block has whole pages, and as many addresses behind it that nobody else is given, until it is freed or
+   shrunk: NOT_SUPPORTED where the backing is not PAGED, reason ADDRESSES where the driver has none left. */
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request);
 
 /* What would gpuarena_alloc_ex answer now? OK: free blocks fit, for certain, if the events of other streams
@@ -635,35 +668,37 @@ GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, g
    freed on it waits for the whole device. */
 GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream);
 
-/* Resizes a live block in place, or not at all: ptr stays, and so do the contents of what remains. Growing takes
-   what follows the block: the room it was allocated with, holes (which are backed), free memory that is quiet
-   or the block's own stream's; it is for that stream, or, if `stream` is another, quiet. Shrinking frees the
-   tail, as gpuarena_free on `stream` would, and ends the block's room. Takes effect in units of
+/* Resizes a live block in place, or not at all: ptr stays, and so do the contents of what remains. Growing
+   takes what follows the block: the room it was allocated with, holes (which are backed), free memory that is
+   quiet or the block's own stream's; it is for that stream, or, if `stream` is another, quiet. Shrinking
+   frees the tail, as gpuarena_free on `stream` would, and ends the block's room. Takes effect in units of
    config.alignment; of pages for a block with room; a block with GPUARENA_ALLOC_OWN keeps its segment whole.
    OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, HEADROOM, DRIVER_REFUSED, TOO_LARGE; failure.block: the block),
    INVALID_ARGUMENT (ptr NULL, bytes 0), INTERIOR_POINTER, DOUBLE_FREE, WRONG_ARENA, FOREIGN_POINTER as
-   gpuarena_free, HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST; REENTRANT from config.pressure, to
-   grow. O(blocks behind it that it takes), where pages move as gpuarena_alloc. */
-GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes, gpuarena_stream stream);
+   gpuarena_free, HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST; REENTRANT from
+   config.pressure, to grow. O(blocks behind it that it takes), where pages move as gpuarena_alloc. */
+GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
+                                             gpuarena_stream stream);
 
-/* Grows until reserved is at least bytes: by one segment, or by several where the driver has no such
-   piece. All or nothing: on failure the segments of this call are given back (one that the driver does not
-   take back stays, as cached memory: driver_error_count). O(segments).
-   OUT_OF_MEMORY (OVER_LIMIT, HEADROOM, DRIVER_REFUSED, TOO_LARGE), HOST_MEMORY, DRIVER_ERROR, CAPTURE,
-   NOT_SUPPORTED, DEVICE_LOST. */
+/* Grows until reserved is at least bytes: by one segment, or by several where the driver has no such piece;
+   by pages, at the lowest holes. All or nothing: on failure the segments of this call, or as many pages, are
+   given back (one that the driver does not take back stays, as cached memory: driver_error_count).
+   O(segments), O(holes x pages). OUT_OF_MEMORY (OVER_LIMIT, HEADROOM, DRIVER_REFUSED, ADDRESSES, TOO_LARGE),
+   HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST. */
 GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
 
-/* Gives idle segments back until reserved is at most keep_bytes, or none is idle; OK in both cases. The
-   smallest that gets there goes first, else the largest. *released_bytes (may be NULL) is written on
-   failure too.
-   DRIVER_ERROR, NOT_SUPPORTED: the driver did not take a segment that had to go; all others that could be
-   given back were. CAPTURE, DEVICE_LOST: it ended there. O(segments squared). */
+/* Gives idle segments and pages back until reserved is at most keep_bytes, or none is idle; OK in both cases.
+   Of segments the smallest that gets there goes first, else the largest; of pages the highest, those that are
+   not quiet after a wait for the device. *released_bytes (may be NULL) is written on failure too.
+   DRIVER_ERROR, NOT_SUPPORTED: the driver did not take a segment that had to go, and all others that could be
+   given back were; or a page, and it ended there. HOST_MEMORY: to give back part of a free block takes some.
+   CAPTURE, DEVICE_LOST: it ended there. O(segments squared + free blocks). */
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes);
 
-/* Sets the limit to exactly bytes: 0 is 0, GPUARENA_NO_LIMIT is none, and it may be above the device's
-   size. Below reserved: see the limit, in the manual. O(segments squared).
-   DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST, from giving idle segments back, as gpuarena_trim: the
-   limit is in force all the same. */
+/* Sets the limit to exactly bytes: 0 is 0, GPUARENA_NO_LIMIT is none, and it may be above the device's size.
+   Below reserved: see the limit, in the manual. O(segments squared + free blocks). DRIVER_ERROR, HOST_MEMORY,
+   CAPTURE, NOT_SUPPORTED, DEVICE_LOST, from giving idle segments back, as gpuarena_trim: the limit is in
+   force all the same. */
 GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes);
 
 /* Frees every live block, each as gpuarena_free would on this stream; keeps the segments. O(host table). */
@@ -702,13 +737,14 @@ GPUARENA_API gpuarena *gpuarena_owner(const void *inside);
 GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *inside,
                                              gpuarena_block *block);
 
-/* Visits all blocks, live and free, by address. A visitor that does not answer OK stops the walk, and its
-   answer is returned (and not recorded). INVALID_ARGUMENT (visit NULL). O(blocks). */
+/* Visits all blocks, live, free and holes, by address. A visitor that does not answer OK stops the walk, and
+   its answer is returned (and not recorded). INVALID_ARGUMENT (visit NULL). O(blocks). */
 GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit_fn *visit, void *user);
 
 /* Writes the arena's state through write, in pieces. TEXT: for people. JSON: one object of schema
    "gpuarena-report/1", version, name, config (its text), stats (every field of gpuarena_stats by name) and
-   segments: address, bytes, blocks: offset, bytes, state, and of live ones requested, serial, tag.
+   segments, the ranges: address, bytes, blocks: offset, bytes, state (live, pending, free, hole), and of live
+   ones requested, serial, tag.
    A writer that does not answer OK stops it, as in walk. INVALID_ARGUMENT (write NULL, no such format).
    O(blocks). */
 GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_format format,
@@ -754,11 +790,12 @@ GPUARENA_API const char *gpuarena_result_name(gpuarena_result result);
 GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
 
 /* Lays text over config: key=value,key=value, each key at most once; "" changes nothing. Keys: backing growth
-   placement initial step step_max alignment limit headroom streams wait_ms. Sizes are decimal with binary
-   units: 256, 64K, 512M, 4G, 1T. limit is a size, `none`, `80%` (of the device), `80%free` (of what is free
-   at creation), `total-2G` or `free-2G`. Whether the values agree with each other is for creation to check.
-   INVALID_CONFIG (message, which may be NULL with size 0, names the key and what is allowed; config is
-   unchanged; recorded for this thread), INVALID_ARGUMENT (text or config NULL). On success message is "". */
+   placement share page idle large initial step step_max alignment limit headroom streams wait_ms. Sizes are
+   decimal with binary units: 256, 64K, 512M, 4G, 1T. idle is `0` (none) or a share, `5%`. limit is a size,
+   `none`, `80%` (of the device), `80%free` (of what is free at creation), `total-2G` or `free-2G`. Whether
+   the values agree with each other is for creation to check. INVALID_CONFIG (message, which may be NULL with
+   size 0, names the key and what is allowed; config is unchanged; recorded for this thread), INVALID_ARGUMENT
+   (text or config NULL). On success message is "". */
 GPUARENA_API gpuarena_result gpuarena_config_parse(const char *text, gpuarena_config *config,
                                                    char *message, size_t size);
 
@@ -1022,7 +1059,7 @@ typedef struct gpuarena__lookup {
     uint32_t capacity_log2, longest;
 } gpuarena__lookup;
 
-/* A segment. anchors[p]: the first node that starts in its p-th 2 MiB page of addresses, or 0: from it any
+/* A range. anchors[p]: the first node that starts in its p-th 2 MiB page of addresses, or 0: from it any
    address is at most the blocks of one page away. */
 typedef struct gpuarena__range {
     uint64_t address, bytes;
@@ -3256,9 +3293,9 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__want *want, 
 
 /* >>pages ==============================================================================================
    Paged ranges: addresses, reserved once, of which pages back what blocks need. All of a free block is
-   backed, nothing of a hole is. Where no free block fits, a gap is chosen, holes and free blocks side by side,
-   by how few pages it lacks. These are made, or moved from inside other free blocks: quiet ones alone. A page
-   is mapped at its new place before it is unmapped at the old one, so that a failure leaves all as it was. */
+   backed, nothing of a hole is. Where no free block fits, a gap is chosen, of holes and free blocks side by
+   side, by how few pages it lacks. These are made, or moved from inside other free blocks: quiet ones alone.
+   A page is mapped at its new place before it is unmapped at the old one: a failure leaves all as it was. */
 
 /* Takes in the answer of a driver.vm function. */
 static int gpuarena__vm_done(gpuarena *arena, int code, gpuarena__obstacle *obstacle)
@@ -3298,9 +3335,10 @@ static int gpuarena__page_create(gpuarena *arena, gpuarena__obstacle *obstacle)
 static int gpuarena__page_destroy(gpuarena *arena, gpuarena__obstacle *obstacle)
 {
     uint64_t bytes = arena->paged.page_bytes;
+    const uint64_t *last = &arena->paged.spare[arena->paged.spare_count - 1];
     if (gpuarena__is_lost(arena, obstacle)
-        || !gpuarena__vm_gone(arena, arena->driver.vm.destroy(&arena->driver,
-                                  arena->paged.spare[arena->paged.spare_count - 1], bytes), obstacle)) return 0;
+        || !gpuarena__vm_gone(arena, arena->driver.vm.destroy(&arena->driver, *last, bytes), obstacle))
+        return 0;
     arena->paged.spare_count--;
     arena->stats.reserved_bytes -= bytes;
     return 1;
@@ -3399,7 +3437,8 @@ static void gpuarena__room_keep(gpuarena *arena, uint32_t index, uint64_t bytes)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t end = node->address + gpuarena__node_bytes(node);
-    gpuarena__node_at(arena, gpuarena__hole_cut(arena, end, end + bytes))->size |= GPUARENA__HOLE | GPUARENA__KEPT;
+    gpuarena__node *room = gpuarena__node_at(arena, gpuarena__hole_cut(arena, end, end + bytes));
+    room->size |= GPUARENA__HOLE | GPUARENA__KEPT;
     node->size |= GPUARENA__KEPT;
 }
 
@@ -3438,9 +3477,10 @@ static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__obst
     uint32_t *anchors = gpuarena__range_reserve(arena, bytes), place;
     uint64_t *pages = (uint64_t *)gpuarena__host_alloc(arena, gpuarena__pages_bytes(arena, bytes)), base;
     void *address = NULL;
-    gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-    if (anchors && pages && gpuarena__spares_reserve(arena, 1) && !gpuarena__is_lost(arena, obstacle)) {
-        gpuarena__obstacle said = gpuarena__no_obstacle();
+    gpuarena__obstacle said = gpuarena__no_obstacle();
+    if (!anchors || !pages || !gpuarena__spares_reserve(arena, 1))
+        gpuarena__obstruct(&said, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+    else if (!gpuarena__is_lost(arena, &said)) {
         if (gpuarena__vm_done(arena, arena->driver.vm.reserve(&arena->driver, &address, bytes,
                                                               arena->paged.page_bytes), &said)) {
             base = gpuarena__address(address);
@@ -3450,24 +3490,30 @@ static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__obst
                 return 1;
             }
             if (place != UINT32_MAX)             /* it is new, and of no use */
-                (void)gpuarena__vm_gone(arena, arena->driver.vm.release(&arena->driver, address, bytes), &said);
+                (void)gpuarena__vm_gone(
+                    arena, arena->driver.vm.release(&arena->driver, address, bytes), &said);
             if (!arena->lost) gpuarena__obstruct(&said, GPUARENA_DRIVER_ERROR, GPUARENA_REASON_NONE);
         } else if (said.result == GPUARENA_OUT_OF_MEMORY) said.reason = GPUARENA_REASON_ADDRESSES;
-        *obstacle = said;
     }
+    *obstacle = said;
     gpuarena__host_free(arena, anchors, gpuarena__anchor_bytes(bytes));
     gpuarena__host_free(arena, pages, gpuarena__pages_bytes(arena, bytes));
     return 0;
 }
 
-/* Reserves another range of addresses: at least `need`, and as many as ranges have, if the driver has them. */
+/* Reserves another range of addresses: at least `need`, and as many as ranges have, if the driver has
+   them. */
 static int gpuarena__span_reserve(gpuarena *arena, uint64_t need, gpuarena__obstacle *obstacle)
 {
     uint64_t bytes = gpuarena__max(need, arena->paged.span_bytes), page = arena->paged.page_bytes;
+    gpuarena__obstacle said = gpuarena__no_obstacle();
     for (;;) {
-        if (gpuarena__span_obtain(arena, bytes, obstacle)) return 1;
-        if (bytes == need || (obstacle->reason != GPUARENA_REASON_ADDRESSES
-                              && obstacle->reason != GPUARENA_REASON_HOST_MEMORY)) return 0;
+        if (gpuarena__span_obtain(arena, bytes, &said)) return 1;
+        if (bytes == need || (said.reason != GPUARENA_REASON_ADDRESSES
+                              && said.reason != GPUARENA_REASON_HOST_MEMORY)) {
+            *obstacle = said;
+            return 0;
+        }
         bytes = gpuarena__max(need, gpuarena__round_down(bytes / 2, page));
     }
 }
@@ -3739,22 +3785,27 @@ static int gpuarena__supply_plan(gpuarena *arena, gpuarena__supply *plan, int ma
 {
     uint64_t page = arena->paged.page_bytes, room, left, found = 0, inside, idle, share;
     double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
+    gpuarena__obstacle said = gpuarena__no_obstacle();
     gpuarena_reason narrow;
     if (!gpuarena__room_now(arena, page, &room, &narrow, obstacle)) return 0;
     room /= page;
     plan->spare = gpuarena__min(plan->need, arena->paged.spare_count);
     left = plan->need - plan->spare;
-    inside = (gpuarena__round_down(plan->end + page - 1, page) - gpuarena__round_down(plan->begin, page)) / page
-        - plan->need;
+    inside = gpuarena__round_down(plan->end + page - 1, page) - gpuarena__round_down(plan->begin, page);
+    inside = inside / page - plan->need;
     idle = arena->paged.idle_count - gpuarena__min(arena->paged.idle_count, inside);
     share = (uint64_t)((double)(arena->stats.reserved_bytes / page) * fraction);
     plan->create = gpuarena__min(left, room);
-    if (may_move && idle > share) plan->create = gpuarena__min(plan->create, left - gpuarena__min(left, idle - share));
+    if (may_move && idle > share)
+        plan->create = gpuarena__min(plan->create, left - gpuarena__min(left, idle - share));
     plan->move = left - plan->create;
     if (plan->move && may_move) {
         found = gpuarena__pick_now(arena, plan->move, plan->begin, plan->end,
-                                   may_move == GPUARENA__WAITS || left <= room, obstacle);
-        if (gpuarena__is_lost(arena, obstacle) || obstacle->result == GPUARENA_HOST_MEMORY) return 0;
+                                   may_move == GPUARENA__WAITS || left <= room, &said);
+        if (gpuarena__is_lost(arena, &said) || said.result != GPUARENA_OK) {
+            *obstacle = said;
+            return 0;
+        }
     }
     plan->create += gpuarena__min(plan->move - found, room - plan->create);
     plan->move = found;
@@ -3778,8 +3829,8 @@ static int gpuarena__supply_create(gpuarena *arena, gpuarena__supply *plan, int 
     *obstacle = said;
     if (said.reason == GPUARENA_REASON_DRIVER_REFUSED && may_move) {
         more = plan->move + plan->create - made;
-        if (gpuarena__pick_now(arena, more, plan->begin, plan->end, may_move == GPUARENA__WAITS, obstacle)
-            == more) {
+        if (gpuarena__pick_now(arena, more, plan->begin, plan->end, may_move == GPUARENA__WAITS, &said)
+            == more && !arena->lost) {
             arena->stats.backoff_count++;
             plan->move = more;
             plan->create = made;
@@ -3804,15 +3855,13 @@ static uint64_t gpuarena__supply_next(const gpuarena *arena, const gpuarena__sup
 static int gpuarena__supply_map(gpuarena *arena, const gpuarena__supply *plan, uint64_t *reached,
                                 gpuarena__obstacle *obstacle)
 {
-    uint64_t begin = plan->begin, end = plan->end, page = arena->paged.page_bytes, at = 0, done;
+    uint64_t begin = plan->begin, end = plan->end, page = arena->paged.page_bytes, at = 0;
     uint32_t index = gpuarena__node_around(arena, begin);
     for (; (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0; begin = end, end = plan->end) {
         for (*reached = begin; *reached < end; *reached += page, at++) {
             uint64_t handle = gpuarena__supply_next(arena, plan, at);
-            if (gpuarena__is_lost(arena, obstacle)) return 0;
-            done = (uint64_t)gpuarena__vm_done(arena, arena->driver.vm.map(
-                &arena->driver, gpuarena__pointer(*reached), page, handle), obstacle);
-            if (!done) return 0;
+            if (!gpuarena__vm_done(arena, arena->driver.vm.map(
+                    &arena->driver, gpuarena__pointer(*reached), page, handle), obstacle)) return 0;
             *gpuarena__page_at(arena, *reached) = handle;
         }
         if (!gpuarena__vm_done(arena, arena->driver.vm.access(
@@ -3866,7 +3915,8 @@ static uint32_t gpuarena__parts(const gpuarena *arena, const gpuarena__supply *p
 {
     uint64_t begin = plan->begin, end = plan->end;
     uint32_t index = gpuarena__node_around(arena, begin), count = 0;
-    for (; (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0; begin = end, end = plan->end) count++;
+    for (; (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0; begin = end, end = plan->end)
+        count++;
     return count;
 }
 
@@ -3903,7 +3953,8 @@ static int gpuarena__supply_do(gpuarena *arena, uint64_t begin, uint64_t end, ui
         if (done) gpuarena__supply_enter(arena, &plan);
         else {
             gpuarena__supply_unmap(arena, &plan, reached);
-            for (made = plan.create; made && gpuarena__page_destroy(arena, &ignored);) made--;
+            for (made = plan.create; made && !arena->paged.stuck_count
+                                     && gpuarena__page_destroy(arena, &ignored);) made--;
         }
     }
     gpuarena__unrelax(arena, mode);
@@ -3986,6 +4037,10 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__obs
     if (gpuarena__is_capturing(arena, obstacle) || gpuarena__is_lost(arena, obstacle)) return 0;
     mode = gpuarena__relax(arena);
     gpuarena__unstick(arena, &said);
+    if (arena->paged.stuck_count) {              /* to destroy a page that is mapped still frees nothing */
+        *obstacle = said;
+        done = 0;
+    }
     while (done && arena->stats.reserved_bytes > keep && arena->paged.spare_count)
         done = gpuarena__page_destroy(arena, obstacle);
     over = arena->stats.reserved_bytes > keep ? (arena->stats.reserved_bytes - keep + page - 1) / page : 0;
@@ -4073,7 +4128,8 @@ static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__o
         uint32_t hole = arena->paged.holes, lowest = hole;
         const gpuarena__node *node;
         for (; hole; hole = gpuarena__node_at(arena, hole)->use.bin.after)
-            if (gpuarena__node_at(arena, hole)->address < gpuarena__node_at(arena, lowest)->address) lowest = hole;
+            if (gpuarena__node_at(arena, hole)->address < gpuarena__node_at(arena, lowest)->address)
+                lowest = hole;
         if (!lowest) {
             if (!gpuarena__span_reserve(arena, page, obstacle)) return 0;
             continue;
@@ -4081,8 +4137,8 @@ static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__o
         node = gpuarena__node_at(arena, lowest);
         count = (target - arena->stats.reserved_bytes + page - 1) / page;
         count = gpuarena__min(gpuarena__min(count, step), gpuarena__node_bytes(node) / page);
-        if (gpuarena__supply_do(arena, node->address, node->address + count * page, count, GPUARENA__STAYS, NULL,
-                                obstacle)) continue;
+        if (gpuarena__supply_do(arena, node->address, node->address + count * page, count, GPUARENA__STAYS,
+                                NULL, obstacle)) continue;
         if (obstacle->reason != GPUARENA_REASON_DRIVER_REFUSED || count == 1) return 0;
         step = count / 2;
         arena->stats.backoff_count++;
@@ -4187,8 +4243,8 @@ static int gpuarena__is_paged(const gpuarena *arena, const gpuarena__want *want)
     return arena->paged.page_bytes && !(want->flags & GPUARENA_ALLOC_OWN);
 }
 
-/* Bytes that growth for a request takes, 0: none could serve it; *idle: what there is that could be given back
-   or moved for it. */
+/* Bytes that growth for a request takes, 0: none could serve it; *idle: what there is that could be given
+   back or moved for it. */
 static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__want *want, uint64_t *idle)
 {
     uint64_t need = gpuarena__segment_bytes(arena, want), page = arena->paged.page_bytes, inside;
@@ -4198,7 +4254,8 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__want *want
     (void)gpuarena__round_up(need, page, &need);
     if (!gpuarena__place_find(arena, want, &place)) return need;             /* in addresses to come */
     need = place.page_count * page;
-    inside = gpuarena__round_down(place.end + page - 1, page) - gpuarena__round_down(place.begin, page) - need;
+    inside = gpuarena__round_down(place.end + page - 1, page) - gpuarena__round_down(place.begin, page)
+        - need;
     *idle -= gpuarena__min(*idle, inside);
     if (arena->config.idle_fraction >= 1) *idle = 0;
     return need;
@@ -4215,16 +4272,18 @@ static int gpuarena__supply_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
         uint64_t idle = gpuarena__idle_segments(arena, step == 2);
         if (!need) return 1;
         if (step && idle)
-            (void)gpuarena__range_release_to(arena, arena->stats.reserved_bytes - idle, step < 2, stream, &ignored);
+            (void)gpuarena__range_release_to(arena, arena->stats.reserved_bytes - idle, step < 2, stream,
+                                             &ignored);
         if (step == 2 && !gpuarena__wait_device(arena, &ignored)) break;
-        if (gpuarena__supply_do(arena, begin, end, need, step == 1 ? GPUARENA__WAITS : GPUARENA__MOVES, stream,
-                                obstacle)) return 1;
+        if (gpuarena__supply_do(arena, begin, end, need, step == 1 ? GPUARENA__WAITS : GPUARENA__MOVES,
+                                stream, obstacle)) return 1;
         if (obstacle->result != GPUARENA_OUT_OF_MEMORY) break;
     }
     return 0;
 }
 
-/* How far a live block may be extended: over its room, and free memory and holes that the request may have. */
+/* How far a live block may be extended: over its room, and free memory and holes that the request may
+   have. */
 static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__want *want, uint32_t index)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index), *next;
@@ -4262,7 +4321,8 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
                                 gpuarena__obstacle *obstacle)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t begin = node->address + gpuarena__node_bytes(node), end = node->address + want->bytes, room = begin;
+    uint64_t begin = node->address + gpuarena__node_bytes(node), end = node->address + want->bytes,
+             room = begin;
     int done;
     if (node->size & GPUARENA__KEPT) room += gpuarena__node_bytes(gpuarena__node_at(arena, node->next));
     if (gpuarena__extent(arena, want, index) < end) {
@@ -4275,7 +4335,7 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     }
     gpuarena__room_end(arena, index);
     done = gpuarena__supply_hard(arena, begin, end, want->stream, obstacle);
-    if (done) gpuarena__block_extend(arena, index, end);     /* three nodes are left: supply_do has seen to it */
+    if (done) gpuarena__block_extend(arena, index, end);     /* supply_do has left nodes for it */
     if (room > gpuarena__node_bytes(node) + node->address)
         gpuarena__room_keep(arena, index, room - gpuarena__node_bytes(node) - node->address);
     return done;
@@ -4407,7 +4467,8 @@ static uint32_t gpuarena__rung_wait(gpuarena *arena, const gpuarena__want *want,
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     uint32_t index;
     int moves = gpuarena__may_move(arena, want, obstacle);
-    if (want->home || want->flags & GPUARENA_ALLOC_OWN || (!moves && !gpuarena__run_find(arena, want, GPUARENA__AFTER_DEVICE))
+    if (want->home || want->flags & GPUARENA_ALLOC_OWN
+        || (!moves && !gpuarena__run_find(arena, want, GPUARENA__AFTER_DEVICE))
         || !gpuarena__wait_device(arena, &ignored)) return 0;
     index = gpuarena__look(arena, want);
     if (!index && moves) index = gpuarena__pages_grow(arena, want, GPUARENA__MOVES, obstacle);
@@ -4500,7 +4561,7 @@ GPUARENA__INLINE int gpuarena__want_stream(gpuarena *arena, gpuarena__want *want
 /* The way of one allocation. Returns the live node, or 0 and an obstacle. */
 static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
-    uint32_t index;
+    uint32_t index = 0;
     if (!GPUARENA__LIKELY(arena->stats.reserved_bytes <= arena->limit)
         && !gpuarena__drained(arena, want, obstacle))
         return 0;
@@ -4509,7 +4570,8 @@ static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuare
         gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
         return 0;
     }
-    index = GPUARENA__LIKELY(!(want->room | (want->flags & GPUARENA_ALLOC_OWN))) ? gpuarena__hit(arena, want) : 0;
+    if (GPUARENA__LIKELY(!(want->room | (want->flags & GPUARENA_ALLOC_OWN))))
+        index = gpuarena__hit(arena, want);
     if (!index) index = gpuarena__miss(arena, want, obstacle);
     if (!index) return 0;
     index = gpuarena__block_take(arena, index, want);
@@ -4733,7 +4795,8 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
             ? arena->stats.reserved_bytes - arena->limit
             : gpuarena__max(failure.missing_bytes, arena->stats.reserved_bytes - arena->limit);
     if (!drained || failure.reason == GPUARENA_REASON_TRY_ONLY || failure.reason == GPUARENA_REASON_TOO_LARGE
-        || failure.reason == GPUARENA_REASON_CAPTURE || failure.reason == GPUARENA_REASON_ADDRESSES) return failure;
+        || failure.reason == GPUARENA_REASON_CAPTURE || failure.reason == GPUARENA_REASON_ADDRESSES)
+        return failure;
     if (failure.cached_bytes + failure.pending_bytes < want->bytes) return failure;
     if (gpuarena__is_waiting(arena, want)) {
         failure.reason =
@@ -4780,11 +4843,11 @@ static const char *gpuarena__words_of_reason(gpuarena_reason reason)
     case GPUARENA_REASON_TOO_LARGE:
         return "$requested are more than any arena can hold; check the size";
     case GPUARENA_REASON_NEIGHBOUR:
-        return "$requested do not fit in place: what follows the block is taken; allocate it with room_bytes, or "
-               "anew";
+        return "$requested do not fit in place: what follows the block is taken; allocate it with "
+               "room_bytes, or anew";
     case GPUARENA_REASON_ADDRESSES:
-        return "$requested have no addresses: the driver reserves no more ($code); free what is not needed, or "
-               "set a limit";
+        return "$requested have no addresses: the driver reserves no more ($code); free what is not needed, "
+               "or set a limit";
     case GPUARENA_REASON_TRY_ONLY:
         return "$requested are not free in one piece, and GPUARENA_ALLOC_TRY forbids growth; ask without it";
     default: return "$requested could not be had ($reason)";
@@ -4929,15 +4992,18 @@ static void gpuarena__report_text(const gpuarena *arena, const char *config, gpu
                     stats.driver_call_count);
     for (at = 0; at < arena->ranges.count; at++) {
         const gpuarena__range *range = &arena->ranges.list[at];
-        uint64_t live = 0, longest = 0, blocks = 0;
+        uint64_t live = 0, longest = 0, blocks = 0, holes = 0;
         for (index = range->first; index; index = gpuarena__node_at(arena, index)->next, blocks++) {
             const gpuarena__node *node = gpuarena__node_at(arena, index);
             if (gpuarena__node_live(node)) live += gpuarena__node_bytes(node);
+            else if (node->size & GPUARENA__HOLE) holes += gpuarena__node_bytes(node);
             else longest = gpuarena__max(longest, gpuarena__node_bytes(node));
         }
-        gpuarena__write(writer, "  segment 0x%" PRIx64 " of %" PRIu64 " bytes: %" PRIu64 " blocks, %" PRIu64
-                        " bytes live, longest free %" PRIu64 "\n", range->address, range->bytes, blocks,
-                        live, longest);
+        gpuarena__write(writer, "  %s 0x%" PRIx64 " of %" PRIu64 " bytes: %" PRIu64 " blocks, %" PRIu64
+                        " bytes live, longest free %" PRIu64, range->pages ? "range" : "segment",
+                        range->address, range->bytes, blocks, live, longest);
+        if (range->pages) gpuarena__write(writer, ", holes %" PRIu64, holes);
+        gpuarena__write(writer, "\n");
     }
 }
 
@@ -4952,7 +5018,8 @@ static void gpuarena__json_segment(const gpuarena *arena, const gpuarena__range 
         gpuarena__write(writer, "%s\n{\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"state\":\"%s\"",
                         index == range->first ? "" : ",", gpuarena__address(block.ptr) - range->address,
                         block.bytes, block.state == GPUARENA_STATE_LIVE ? "live"
-                                     : block.state == GPUARENA_STATE_PENDING ? "pending" : "free");
+                                     : block.state == GPUARENA_STATE_PENDING ? "pending"
+                                     : block.state == GPUARENA_STATE_HOLE    ? "hole" : "free");
         if (block.state == GPUARENA_STATE_LIVE)
             gpuarena__write(writer, ",\"requested\":%" PRIu64 ",\"serial\":%" PRIu64 ",\"tag\":%" PRIu32,
                             block.requested_bytes, block.serial, block.tag);
@@ -5053,11 +5120,13 @@ static int gpuarena__check_free_node(const gpuarena *arena, uint32_t index, gpua
 static int gpuarena__check_hole(const gpuarena *arena, const gpuarena__range *range, uint32_t index,
                                 gpuarena__tally *tally, gpuarena__text *out)
 {
-    const gpuarena__node *node = gpuarena__node_at(arena, index), *before = gpuarena__node_at(arena, node->prev);
+    const gpuarena__node *node = gpuarena__node_at(arena, index),
+                         *before = gpuarena__node_at(arena, node->prev);
     uint64_t page = arena->paged.page_bytes;
-    int kept = (node->size & GPUARENA__KEPT) != 0, room = gpuarena__node_live(before) && before->size & GPUARENA__KEPT;
-    GPUARENA__NEVER(!range->pages || (node->address - range->address) % page || gpuarena__node_bytes(node) % page,
-                    "a hole is not of whole pages", index);
+    int kept = (node->size & GPUARENA__KEPT) != 0,
+        room = gpuarena__node_live(before) && before->size & GPUARENA__KEPT;
+    GPUARENA__NEVER(!range->pages || (node->address - range->address) % page
+                    || gpuarena__node_bytes(node) % page, "a hole is not of whole pages", index);
     GPUARENA__NEVER(node->set || node->ticket || node->hold, "a hole waits for something", index);
     GPUARENA__NEVER(room && !kept, "a block's room is open to all", index);
     GPUARENA__NEVER(!kept && before->size & GPUARENA__HOLE && !(before->size & GPUARENA__KEPT),
@@ -5281,7 +5350,8 @@ static int gpuarena__check_bins(const gpuarena *arena, const gpuarena__tally *ta
 
 static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
 {
-    uint64_t entries = 0, unused = 0, open = 0, all = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
+    uint64_t entries = 0, unused = 0, open = 0;
+    uint64_t all = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
     uint32_t slot, index;
     for (slot = 0; slot >> arena->lookup.capacity_log2 == 0; slot++) {
         index = arena->lookup.table[slot];
@@ -5300,7 +5370,8 @@ static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *
                     "nodes are lost", all);
     for (index = arena->paged.holes; index && open <= tally->open_count; open++) {
         if (!gpuarena__check_link(arena, index, open, out)) return 0;
-        GPUARENA__NEVER(!gpuarena__is_open(gpuarena__node_at(arena, index)), "the holes' list holds another", index);
+        GPUARENA__NEVER(!gpuarena__is_open(gpuarena__node_at(arena, index)),
+                        "the holes' list holds another", index);
         index = gpuarena__node_at(arena, index)->use.bin.after;
     }
     GPUARENA__NEVER(open != tally->open_count, "holes are missing in their list", open);
@@ -5338,7 +5409,8 @@ static int gpuarena__check_host(const gpuarena *arena, gpuarena__text *out)
         + (sizeof *arena->lookup.table << arena->lookup.capacity_log2)
         + arena->streams.room * sizeof *arena->streams.list + arena->events.room * sizeof *arena->events.list
         + arena->holds.room * sizeof *arena->holds.list
-        + arena->paged.spare_room * sizeof *arena->paged.spare + arena->paged.run_room * sizeof *arena->paged.runs;
+        + arena->paged.spare_room * sizeof *arena->paged.spare
+        + arena->paged.run_room * sizeof *arena->paged.runs;
     uint32_t at;
     for (at = 1; at < arena->streams.count; at++)
         if (arena->streams.list[at].bins != &arena->bins) bytes += sizeof arena->bins;
@@ -5354,8 +5426,8 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
     gpuarena__tally tally = GPUARENA_INIT;
     uint32_t at;
     tally.reserved_bytes = arena->paged.spare_count * arena->paged.page_bytes;
-    GPUARENA__NEVER(gpuarena__node_at(arena, 0)->size != GPUARENA__LIVE || gpuarena__node_at(arena, 0)->serial,
-                    "the sentinel is free", 0);
+    GPUARENA__NEVER(gpuarena__node_at(arena, 0)->size != GPUARENA__LIVE
+                    || gpuarena__node_at(arena, 0)->serial, "the sentinel is free", 0);
     GPUARENA__NEVER(arena->unit != arena->config.alignment, "the unit is not the alignment", arena->unit);
     GPUARENA__NEVER(arena->limit != arena->config.limit_bytes,
                     "the limit is not the configuration's", arena->limit);
@@ -5803,15 +5875,19 @@ static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out
     const gpuarena_driver *driver = config->driver;
     int stepped = config->growth == GPUARENA_GROWTH_STEP || config->growth == GPUARENA_GROWTH_DOUBLE,
         paged = driver->vm.reserve && driver->page_bytes && driver->events.create;
-    if (config->backing == GPUARENA_BACKING_AUTO)
-        config->backing = paged && !stepped && config->share == GPUARENA_SHARE_NONE ? GPUARENA_BACKING_PAGED
-                                                                                    : GPUARENA_BACKING_SEGMENTS;
-    else if (config->backing == GPUARENA_BACKING_PAGED) {
-        if (!paged) return gpuarena__refuse(out, "backing: paged needs a driver, and a device, with vm and events");
-        if (stepped) return gpuarena__refuse(out, "growth: expected auto, exact or fixed with backing=paged");
+    if (config->backing == GPUARENA_BACKING_AUTO) {
+        config->backing = GPUARENA_BACKING_SEGMENTS;
+        if (paged && !stepped && config->share == GPUARENA_SHARE_NONE)
+            config->backing = GPUARENA_BACKING_PAGED;
+    } else if (config->backing == GPUARENA_BACKING_PAGED) {
+        if (!paged)
+            return gpuarena__refuse(out, "backing: paged needs a driver, and a device, with vm and events");
+        if (stepped)
+            return gpuarena__refuse(out, "growth: expected auto, exact or fixed with backing=paged");
         if (config->share != GPUARENA_SHARE_NONE)
             return gpuarena__refuse(out, "share: not with backing=paged, whose memory is many handles");
-    } else if (config->page_bytes || config->large_bytes || config->idle_fraction < 0 || config->idle_fraction > 0)
+    } else if (config->page_bytes || config->large_bytes || config->idle_fraction < 0
+               || config->idle_fraction > 0)
         return gpuarena__refuse(out, "page, idle, large: only with backing=paged");
     if (config->backing == GPUARENA_BACKING_SEGMENTS) {
         config->page_bytes = config->large_bytes = 0;
@@ -5826,7 +5902,8 @@ static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out
     else if (!(config->idle_fraction > 0)) config->idle_fraction = 0.05;
     if (!gpuarena__is_power_of_two(config->page_bytes) || config->page_bytes < GPUARENA__GRANULE
         || config->page_bytes > (uint64_t)1 << 30 || config->page_bytes % driver->page_bytes)
-        return gpuarena__refuse(out, "page: expected a power of two from 2M to 1G, a multiple of the driver's");
+        return gpuarena__refuse(out, "page: expected a power of two from 2M to 1G, a multiple of the "
+                                     "driver's");
     return 1;
 }
 
@@ -6800,7 +6877,8 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__want 
     uint64_t idle, need = gpuarena__need(arena, want, &idle);
     uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes,
              headroom = arena->config.headroom_bytes;
-    if (arena->paged.page_bytes && need && need <= idle && !(want->flags & GPUARENA_ALLOC_TRY)) return GPUARENA_OK;
+    if (arena->paged.page_bytes && need && need <= idle && !(want->flags & GPUARENA_ALLOC_TRY))
+        return GPUARENA_OK;
     if (!need || want->flags & GPUARENA_ALLOC_TRY || kept > arena->limit || need > arena->limit - kept)
         return GPUARENA_OUT_OF_MEMORY;
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle)) return obstacle.result;
@@ -6942,8 +7020,8 @@ GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_
 
 /* ---- resize */
 
-/* Host memory for a tail that is to be freed: a node, its place in the table, its uses, and one more if it is a
-   capture's. */
+/* Host memory for a tail that is to be freed: a node, its place in the table, its uses, and one more if it is
+   a capture's. */
 static int gpuarena__tail_reserve(gpuarena *arena, const gpuarena__node *node)
 {
     uint32_t hold, count = 1;
@@ -7023,8 +7101,9 @@ static int gpuarena__resize_want(gpuarena *arena, const gpuarena__node *node, ui
     return 1;
 }
 
-static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index, const gpuarena__obstacle *obstacle,
-                                             uint64_t bytes, gpuarena_stream stream)
+static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
+                                             const gpuarena__obstacle *obstacle, uint64_t bytes,
+                                             gpuarena_stream stream)
 {
     gpuarena_failure failure = gpuarena__failure_of(arena, obstacle);
     failure.requested_bytes = bytes;
@@ -7044,7 +7123,8 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     gpuarena__want want;
     gpuarena_block block;
     if (slot >> arena->lookup.capacity_log2) return gpuarena__fail_pointer(arena, ptr, stream);
-    if (!bytes) return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "bytes: 0; free the block instead");
+    if (!bytes)
+        return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "bytes: 0; free the block instead");
     index = arena->lookup.table[slot];
     node = gpuarena__node_at(arena, index);
     if (!gpuarena__resize_want(arena, node, bytes, stream, &want, &obstacle))
@@ -7064,7 +7144,8 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     return GPUARENA_OK;
 }
 
-GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes, gpuarena_stream stream)
+GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
+                                             gpuarena_stream stream)
 {
     gpuarena_result result = gpuarena__enter_with(arena, ptr ? NULL : "ptr: NULL");
     if (result != GPUARENA_OK) return result;
