@@ -2262,6 +2262,13 @@ static int gpuarena__driver_done(gpuarena *arena, int code, gpuarena__obstacle *
     return 0;
 }
 
+/* The same of calls that give back, or wait: when the process ends, all is gone already. */
+static int gpuarena__gone(gpuarena *arena, int code, gpuarena__obstacle *obstacle)
+{
+    return gpuarena__status_of(arena, code) == GPUARENA_STATUS_UNLOADING
+        || gpuarena__driver_done(arena, code, obstacle);
+}
+
 /* 1, and the sticky error as the obstacle: no driver call may be made any more. */
 static int gpuarena__is_lost(const gpuarena *arena, gpuarena__obstacle *obstacle)
 {
@@ -2358,9 +2365,7 @@ static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, uint64_
                                           bytes, stream);
     gpuarena__unrelax(arena, mode);
     arena->stats.driver_call_count++;
-    /* the process ends: it is gone already */
-    return gpuarena__status_of(arena, code) == GPUARENA_STATUS_UNLOADING
-        || gpuarena__driver_done(arena, code, obstacle);
+    return gpuarena__gone(arena, code, obstacle);
 }
 
 static size_t gpuarena__anchor_bytes(uint64_t bytes)
@@ -3307,13 +3312,11 @@ static int gpuarena__vm_done(gpuarena *arena, int code, gpuarena__obstacle *obst
     return 0;
 }
 
-/* The same of one that gives back: when the process ends, all is gone already. */
+/* The same of one that gives back. */
 static int gpuarena__vm_gone(gpuarena *arena, int code, gpuarena__obstacle *obstacle)
 {
-    if (gpuarena__status_of(arena, code) == GPUARENA_STATUS_UNLOADING) code = 0;
-    else return gpuarena__vm_done(arena, code, obstacle);
     arena->stats.driver_call_count++;
-    return 1;
+    return gpuarena__gone(arena, code, obstacle);
 }
 
 /* One more spare page, room for which is reserved; claimed against the limit while the driver is asked. */
@@ -3481,8 +3484,10 @@ static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__obst
     if (!anchors || !pages || !gpuarena__spares_reserve(arena, 1))
         gpuarena__obstruct(&said, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
     else if (!gpuarena__is_lost(arena, &said)) {
-        if (gpuarena__vm_done(arena, arena->driver.vm.reserve(&arena->driver, &address, bytes,
-                                                              arena->paged.page_bytes), &said)) {
+        int mode = gpuarena__relax(arena), code;
+        code = arena->driver.vm.reserve(&arena->driver, &address, bytes, arena->paged.page_bytes);
+        gpuarena__unrelax(arena, mode);
+        if (gpuarena__vm_done(arena, code, &said)) {
             base = gpuarena__address(address);
             place = gpuarena__range_place(arena, base, bytes);
             if (place != UINT32_MAX && base % arena->paged.page_bytes == 0) {
@@ -3651,6 +3656,31 @@ static int gpuarena__place_find(const gpuarena *arena, const gpuarena__want *wan
 
 /* ---- which pages move */
 
+/* The longest run of free blocks, and the whole pages in all of them, whatever they wait for: what is one
+   block when all work is done. Of those that capture sets keep, none. O(blocks). */
+static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t *longest)
+{
+    uint64_t count = 0;
+    uint32_t at, index;
+    gpuarena__node run = GPUARENA_INIT;          /* so far: its address and size */
+    *longest = 0;
+    for (at = 0; at < arena->ranges.count; at++)
+        for (index = arena->ranges.list[at].first, run.size = 0; index || run.size;
+             index = index ? gpuarena__node_at(arena, index)->next : 0) {
+            const gpuarena__node *node = gpuarena__node_at(arena, index);    /* in the end the sentinel */
+            uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set;
+            if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE) || arena->streams.list[set].home) {
+                if (run.size) count += gpuarena__whole_pages(arena, &run);
+                run.size = 0;
+                continue;
+            }
+            if (!run.size) run.address = node->address;
+            run.size += gpuarena__node_bytes(node);
+            *longest = gpuarena__max(*longest, run.size);
+        }
+    return count;
+}
+
 /* Enters the whole pages of a free block outside of [begin, end) as such that may move. 0: no host memory. */
 static int gpuarena__run_add(gpuarena *arena, uint32_t index, uint64_t begin, uint64_t end)
 {
@@ -3753,21 +3783,18 @@ static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t beg
 }
 
 /* Bytes that could be given back, or moved: of idle segments, spare and whole free pages. quiet: 1: of those
-   that wait for nothing. */
+   that wait for nothing; else once all do. */
 static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
 {
-    uint64_t count = arena->paged.spare_count, idle = gpuarena__idle_segments(arena, quiet);
-    uint32_t set, index;
-    if (!arena->paged.page_bytes) return idle;
-    for (set = 0; set < (quiet ? 1 : arena->streams.count); set++)
-        if (!arena->streams.list[set].home)
-            for (index = gpuarena__chain(arena, set, arena->paged.page_bytes, UINT64_MAX); index;
-                 index = gpuarena__node_at(arena, index)->tag)
-                count += gpuarena__whole_pages(arena, gpuarena__node_at(arena, index));
-    for (index = quiet ? 0 : arena->held; index; index = gpuarena__node_at(arena, index)->use.bin.after)
-        if (!arena->streams.list[gpuarena__node_at(arena, index)->tag].home)
-            count += gpuarena__whole_pages(arena, gpuarena__node_at(arena, index));
-    return idle + count * arena->paged.page_bytes;
+    uint64_t count = 0, longest;
+    uint32_t index;
+    if (!arena->paged.page_bytes) return gpuarena__idle_segments(arena, quiet);
+    if (!quiet) count = gpuarena__free_runs(arena, &longest);
+    else for (index = gpuarena__chain(arena, 0, arena->paged.page_bytes, UINT64_MAX); index;
+              index = gpuarena__node_at(arena, index)->tag)
+        count += gpuarena__whole_pages(arena, gpuarena__node_at(arena, index));
+    count += arena->paged.spare_count;
+    return gpuarena__idle_segments(arena, quiet) + count * arena->paged.page_bytes;
 }
 
 /* ---- pages for a place */
@@ -4064,7 +4091,7 @@ static int gpuarena__wait_device(gpuarena *arena, gpuarena__obstacle *obstacle)
     int mode, done;
     if (!arena->streams.ordered || gpuarena__is_capturing(arena, obstacle) || arena->lost) return 0;
     mode = gpuarena__relax(arena);
-    done = gpuarena__driver_done(arena, arena->driver.events.device_wait(&arena->driver), obstacle);
+    done = gpuarena__gone(arena, arena->driver.events.device_wait(&arena->driver), obstacle);
     gpuarena__unrelax(arena, mode);
     if (!done) {
         arena->stats.event_error_count++;
@@ -4415,7 +4442,7 @@ static uint32_t gpuarena__rung_release(gpuarena *arena, const gpuarena__want *wa
 static uint32_t gpuarena__rung_free(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     uint32_t index = gpuarena__release_for(arena, want, 0, obstacle);
-    if (index || !gpuarena__may_move(arena, want, obstacle)) return index;
+    if (index || !gpuarena__is_paged(arena, want) || obstacle->result != GPUARENA_OUT_OF_MEMORY) return index;
     index = gpuarena__pages_grow(arena, want, GPUARENA__WAITS, obstacle);
     arena->stats.wait_count += index != 0;
     return index;
@@ -4599,33 +4626,13 @@ static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__
     return largest;
 }
 
-/* The longest run of free blocks, whatever they wait for: what is one block when all work is done. Of those
-   that capture sets keep, none. */
+/* What could be one block when all work is done, or be made one of whole pages. */
 static uint64_t gpuarena__largest_free(const gpuarena *arena)
 {
-    uint64_t largest = 0, idle = 0, page = arena->paged.page_bytes;
-    uint32_t at, index;
-    gpuarena__node run = GPUARENA_INIT;          /* the run so far: its address and size */
-    if (!arena->streams.many && !arena->held)
-        return gpuarena__max(gpuarena__largest_binned(arena, &arena->bins),
-                             (arena->paged.idle_count + arena->paged.spare_count) * page);
-    for (at = 0; at < arena->ranges.count; at++) {
-        for (index = arena->ranges.list[at].first, run.size = 0; index;
-             index = gpuarena__node_at(arena, index)->next) {
-            const gpuarena__node *node = gpuarena__node_at(arena, index);
-            uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set;
-            if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE) || arena->streams.list[set].home) {
-                idle += run.size ? gpuarena__whole_pages(arena, &run) : 0;
-                run.size = 0;
-                continue;
-            }
-            if (!run.size) run.address = node->address;
-            run.size += gpuarena__node_bytes(node);
-            largest = gpuarena__max(largest, run.size);
-        }
-        idle += run.size ? gpuarena__whole_pages(arena, &run) : 0;
-    }
-    return gpuarena__max(largest, (idle + arena->paged.spare_count) * page);
+    uint64_t longest, count = arena->paged.idle_count;
+    if (!arena->streams.many && !arena->held) longest = gpuarena__largest_binned(arena, &arena->bins);
+    else count = gpuarena__free_runs(arena, &longest);
+    return gpuarena__max(longest, (count + arena->paged.spare_count) * arena->paged.page_bytes);
 }
 
 static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
@@ -6563,7 +6570,8 @@ static int gpuarena__first_growth(gpuarena *arena, uint64_t free_bytes, gpuarena
         return gpuarena__grow_to(arena, arena->config.initial_bytes, obstacle);
     if (whole == GPUARENA_NO_LIMIT)
         whole = free_bytes - gpuarena__min(free_bytes, arena->config.headroom_bytes);
-    whole = gpuarena__max(gpuarena__round_down(whole, GPUARENA__GRANULE), GPUARENA__GRANULE);
+    whole = gpuarena__round_down(whole, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));
+    whole = gpuarena__max(whole, GPUARENA__GRANULE);
     if (gpuarena__grow_to(arena, whole, obstacle)) return 1;
     /* as much as there is */
     return obstacle->result == GPUARENA_OUT_OF_MEMORY && arena->stats.reserved_bytes;
