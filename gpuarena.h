@@ -4091,7 +4091,8 @@ static int gpuarena__wait_device(gpuarena *arena, gpuarena__obstacle *obstacle)
     int mode, done;
     if (!arena->streams.ordered || gpuarena__is_capturing(arena, obstacle) || arena->lost) return 0;
     mode = gpuarena__relax(arena);
-    done = gpuarena__gone(arena, arena->driver.events.device_wait(&arena->driver), obstacle);
+    done = !gpuarena__is_lost(arena, obstacle)
+        && gpuarena__gone(arena, arena->driver.events.device_wait(&arena->driver), obstacle);
     gpuarena__unrelax(arena, mode);
     if (!done) {
         arena->stats.event_error_count++;
@@ -4632,6 +4633,7 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
     uint64_t longest, count = arena->paged.idle_count;
     if (!arena->streams.many && !arena->held) longest = gpuarena__largest_binned(arena, &arena->bins);
     else count = gpuarena__free_runs(arena, &longest);
+    if (arena->config.idle_fraction >= 1) count = 0;         /* they do not move */
     return gpuarena__max(longest, (count + arena->paged.spare_count) * arena->paged.page_bytes);
 }
 
