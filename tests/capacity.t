@@ -51,7 +51,7 @@ sub confirm {
     is($row->{ratio}, sprintf('%.4f', $row->{min_limit_bytes} / $row->{requested_peak_bytes}), 'the ratio');
     ok($row->{min_limit_bytes} % $step == 0 && $row->{min_limit_bytes} >= $row->{requested_peak_bytes}, 'whole steps');
 }
-my @policies = split / /, 'segments segments:growth=exact segments:growth=fixed raw';
+my @policies = split / /, 'paged best segments segments:growth=exact segments:growth=fixed raw';
 my @words = ('--seed', 3, '--ops', 6000);
 my (undef, @rows) = capacity('-w', 'train:steps=2,layers=6,uniform:n=3000,train:layers=3,steps=3,streams=2', '-p',
                              join(',', @policies), @words);
@@ -124,8 +124,9 @@ ok(stress('help', 'columns')->{out} =~ /of capacity.*\n  workload\n(?:  \w+\n)* 
 # ---- real traces
 my $pangu = "$traces/intervals/somas_pangu_2.6B.csv";
 if (-r $pangu) {
-    my ($real, @of) = capacity('-w', "replay:$pangu", '-p', 'raw,segments');
+    my ($real, @of) = capacity('-w', "replay:$pangu", '-p', 'raw,segments,paged');
     confirm($_) for @of;
+    ok($of[2]{ratio} < $of[1]{ratio} && $of[2]{remapped_pages} > 0, 'paged needs less than segments, and moves pages');
 } else {
     skip("no real traces in $traces: set GPUARENA_TRACES");
 }

@@ -34,13 +34,17 @@ my $list = stress('list')->{out};
 is(join('', map { stress('list', $_)->{out} } qw(workloads policies devices)), $list, 'list is all lists');
 ok($list =~ /^devices\n  sim:SIZE .*\n +sim:SIZE,mappings=N .*\n  cuda:/m, 'list has devices, and says where there is none');
 ok(stress('version')->{out} =~ /\(simulated device; (?:CUDA \d+\.\d|no CUDA)\)$/, 'version says what CUDA it was built with');
-ok($list =~ /^  $_ /m, "list has $_") for qw(uniform train producer phases replay raw segments config);
+ok($list =~ /^  $_ /m, "list has $_") for qw(uniform train producer phases replay raw paged segments best first config);
 my ($keys) = stress(qw(run -w train -p config:nokey=1))->{err} =~ /nokey=1: no such key, expected (.+)$/m;
 is(join(' ', grep { /^(?:streams|wait_ms)$/ } split / /, $keys // ''), 'streams wait_ms', "the library tells its keys");
 for my $text (stress('list', 'policies')->{out}, stress('help', 'lists')->{out}) {
     my %listed = $text =~ /^  (\w+) .*\n +keys: (.+)$/mg;
     is($listed{config}, $keys, 'config lists them all, in their order');
-    is($listed{segments}, join(' ', grep { !/^(?:backing|placement)$/ } split / /, $keys // ''), 'segments all but what it is');
+    my %not_of = (segments => 'backing|share|page|idle|large', paged => 'backing|share|growth|step|step_max');
+    for my $name (sort keys %not_of) {
+        is($listed{$name}, join(' ', grep { !/^(?:$not_of{$name})$/ } split / /, $keys // ''), "$name all that are its");
+    }
+    is("$listed{best} $listed{first}", join(' ', ('alignment limit headroom streams wait_ms') x 2), 'plain ranges the rest');
 }
 
 # ---- help has every option of the source's table, every exit code, every default

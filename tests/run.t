@@ -234,6 +234,19 @@ ok($table->{out} =~ /^uniform:n=2000 +segments +oom +- /m, 'a row that ended ear
 ok($table->{out} !~ /p50|p99|host ns/ && $table->{out} =~ /drv calls/, 'what was not timed takes no room') or print "#   $table->{out}";
 ok($table->{out} =~ /the limit of 67108864 bytes/, 'the sentence names the limit');
 
+# ---- memory that moves: counted, and shown where there is any. Four pages, the first and the third free: 4 MiB must move.
+my $apart_pages = spew('pages.trace', $head . join('', map { "a $_ 2097152 0\n" } 1 .. 4) . "f 1\nf 3\na 5 4194304 0\na 6 100 0\nf 5\n");
+my @moving = ('-w', "replay:$apart_pages", '--no-timing', '-p');
+my ($paged_run, $paged, $none, $segments) = csv(@moving, 'paged:limit=10M,best:limit=10M,segments:limit=8M');
+is($paged_run->{code}, 0, 'paged, a plain range and segments');
+is(join(' ', @$paged{qw(status allocs remapped_pages reserved_peak_bytes stranded_peak_bytes)}), 'ok 6 2 10485760 2096896',
+   'paged: two pages move; 100 bytes strand the rest of theirs');
+is(join(' ', map { @$_{qw(status remapped_pages)} } $none, $segments), 'oom 0 oom 0', 'the others move none');
+ok($paged->{driver_calls} > 5 + 7 + 2, 'five creates, seven maps, two unmaps and more are counted');
+my $shown = stress('run', @moving, 'paged:limit=10M')->{out};
+ok($shown =~ /^workload .* remapped .*\n.*\n.* paged\S* .* 2 /m, 'the table has them');
+ok(stress('run', @moving, 'segments')->{out} !~ /remapped/, 'and no such column where nothing moves');
+
 # ---- real traces
 my ($gpt, $pangu) = ("$traces/pytorch/medium_128_training.trace", "$traces/intervals/somas_pangu_2.6B.csv");
 if (-r $gpt && -r $pangu) {
