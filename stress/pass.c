@@ -330,7 +330,6 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
               pass_result *result)
 {
     problem why = { 0, "" };
-    gpuarena_stats stats;
     pass run;
     memset(&run, 0, sizeof run);
     memset(result, 0, sizeof *result);
@@ -348,7 +347,6 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
         pass_drive(&run);
         pass_count_driver(&run);
         if (run.oracle) pass_end(&run);
-        else if (settings->is_probe) pass_measure(&run, &stats);
     }
     pass_close(&run);
 }

@@ -19,8 +19,8 @@ typedef struct pass_settings {
     device_config device;
     int           skip_oom;                      /* leave the refused block out and go on */
     verify_mode   verify;
-    int           is_probe;                      /* 1: does it complete? Nothing is verified or judged, and of memory
-                                                    only gpu_waits and remapped_pages are known, at the end */
+    int           is_probe;                      /* 1: does it complete, and if not, why? Nothing is verified, judged
+                                                    or measured: the rest is as of a timing pass */
     progress     *progress;
 } pass_settings;
 
@@ -43,7 +43,7 @@ typedef struct pass_result {
     uint64_t     digest;                         /* of ops and results: no addresses */
     uint64_t     driver_calls, driver_vns;       /* on memory, from the first op to the last */
     int          is_virtual;                     /* 0: CUDA has no virtual time, driver_vns is none */
-    memory_track memory;                         /* all below: verifying pass alone */
+    memory_track memory;                         /* all below: verifying pass alone; oom: and probes */
     uint64_t     gpu_waits, remapped_pages;
     pass_oom     oom;
     char         message[512];                   /* VERIFY_FAILED, ERROR: what happened .. */

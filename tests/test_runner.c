@@ -132,11 +132,41 @@ static void test_row(void)
     row_free(&made);
 }
 
+/* Asked only whether it completes: who lies is not found out, and a refusal ends it with its reason. */
+static void test_probe(void)
+{
+    bench bed;
+    pass_result probed, verified;
+    bench_open(&bed);
+    bed.settings.device.sim.capacity_bytes = 256 * MIB;
+    bed.settings.device.sim.faults = "overlap:2";
+    pass_run(&bed.settings, &bed.stream, &bed.raw, NULL, &verified);
+    bed.settings.is_probe = 1;
+    pass_run(&bed.settings, &bed.stream, &bed.raw, NULL, &probed);
+    CHECK_INT(verified.status, ==, PASS_VERIFY_FAILED);
+    CHECK_INT(probed.status, ==, PASS_OK);
+    CHECK_U64(probed.ops, ==, 7);
+    CHECK_U64(probed.memory.reserved_peak_bytes, ==, 0);
+    bench_open(&bed);
+    pass_run(&bed.settings, &bed.stream, &bed.segments, NULL, &verified);
+    bed.settings.is_probe = 1;
+    pass_run(&bed.settings, &bed.stream, &bed.segments, NULL, &probed);
+    CHECK_MSG(probed.status == PASS_OOM && probed.oom.happened && probed.oom.op == verified.oom.op,
+              "it ends where the verified one does");
+    CHECK_STR(probed.oom.refusal.reason, verified.oom.refusal.reason);
+    CHECK_STR(probed.oom.refusal.text, verified.oom.refusal.text);
+    policy never;
+    policy_parse("segments:initial=1G,limit=2M", 0, &never, &why);
+    pass_run(&bed.settings, &bed.stream, &never, NULL, &probed);
+    CHECK(probed.status == PASS_ERROR && probed.is_unopened && !verified.is_unopened);
+}
+
 int main(void)
 {
     test_stop();
     test_skip();
     test_violations();
     test_row();
+    test_probe();
     return tap_done();
 }
