@@ -21,7 +21,7 @@ void     cuda_table_fill(cuda_table *self, gpuarena_driver *driver);
 /* Device memory that is held, at least (device_ranges.h); and whether the bytes lie in it. */
 uint64_t cuda_table_held_bytes(const cuda_table *self);
 int      cuda_table_holds(const cuda_table *self, const void *ptr, uint64_t bytes);
-/* Gives back what is on the lists still, and clears them. How many bytes could not be, *failed: the last such code. */
+/* Gives back what is on the lists still, and clears them. How many bytes could not, *failed: the last such code. */
 uint64_t cuda_table_clear(cuda_table *self, int *failed);
 
 #endif

@@ -22,7 +22,7 @@ typedef struct device_counters {                 /* since the device was opened 
     int      is_virtual;                         /* 1: there is a virtual clock, and call_vns is its */
     uint64_t held_bytes;                         /* simulated: physical. CUDA: what was obtained through the table,
                                                     in whole granules of 2 MiB, and of pieces below that every
-                                                    granule one lies in, and pages created, mapped or spare: the device
+                                                    granule one lies in, and pages created, mapped or spare: a device
                                                     keeps at least this */
     uint64_t held_peak_bytes;                    /* highest so far, not only between operations */
     uint64_t findings;                           /* what the judge reported; CUDA: 0 */

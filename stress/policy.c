@@ -18,7 +18,7 @@ static const policy_kind policy_kinds[] = {
       POLICY_ARENA, "backing=paged" },
     { "segments", "the arena over cudaMalloc segments, at its defaults",
       "growth placement initial step step_max " POLICY_KEYS, POLICY_ARENA, "backing=segments" },
-    { "best", "one plain range, exact best fit: what a perfect search makes of memory that does not move", POLICY_KEYS,
+    { "best", "one plain range, exact best fit: what a perfect search makes of memory that stays", POLICY_KEYS,
       POLICY_ARENA, POLICY_PLAIN "best" },
     { "first", "one plain range, the lowest address that fits", POLICY_KEYS, POLICY_ARENA, POLICY_PLAIN "first" },
     { "config", "the arena as the keys say, at the library's defaults otherwise",

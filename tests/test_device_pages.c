@@ -1,4 +1,4 @@
-/* Books of virtual memory: random calls against a plain model; and the counting CUDA table in front of a made-up driver.
+/* Books of virtual memory: random calls against a plain model; and the counting CUDA table over a made-up driver.
    It must not know of policies or workloads.
    Run: build/tests/test_device_pages */
 #include "../stress/cuda_table.h"
@@ -92,7 +92,7 @@ static void test_books(void)
     }
     CHECK_MSG(!wrong && created > 500, "%d rounds, %d handles: held bytes and mapped runs as the model's", ROUNDS,
               (int)created);
-    CHECK_MSG(books.memory_count <= HANDLES, "what is gone leaves its place to the next (%d)", (int)books.memory_count);
+    CHECK_MSG(books.memory_count <= HANDLES, "what is gone leaves its place to others (%d)", (int)books.memory_count);
     device_pages_unmap(&books, FIRST, PLACES * (uint64_t)PAGE);
     for (uint64_t handle = 0; handle < created; handle++) device_pages_destroy(&books, handle);
     CHECK_U64(books.held_bytes, ==, 0);
@@ -110,7 +110,7 @@ static void test_table(void)
 
 typedef struct made_up {                         /* a driver that only counts, and refuses what it is told to */
     gpuarena_driver table;
-    int             calls[7], fails;             /* of vm's entries, in order; fails: index + 1 of the one that does */
+    int             calls[7], fails;             /* of vm's entries, in order; fails: index + 1 of one that does */
     uint64_t        next_handle, unmapped_bytes, access_bytes;
     uint32_t        mode;
 } made_up;
@@ -257,7 +257,7 @@ static void test_clear(void)
     made_up_open(&inner, &counting, &driver);
     made_up_use(&driver, &base);
     inner.fails = 4;
-    CHECK_MSG(cuda_table_clear(&counting, &failed) == 2 * (uint64_t)PAGE && failed == 2, "so does what is not destroyed");
+    CHECK_MSG(cuda_table_clear(&counting, &failed) == 2 * (uint64_t)PAGE && failed == 2, "so does what is kept");
 }
 
 static void test_refusals(void)
@@ -273,7 +273,7 @@ static void test_refusals(void)
         if (entry != 1) made_up_use(&driver, &base);
         else CHECK_INT(driver.vm.reserve(&driver, &(void *){ NULL }, PAGE, 0), ==, 2);
         uint64_t held_bytes = entry == 3 || entry == 1 ? 0 : entry == 5 ? 2 * (uint64_t)PAGE : 4 * (uint64_t)PAGE;
-        CHECK_MSG(cuda_table_held_bytes(&counting) == held_bytes, "entry %d refuses: nothing is booked for it", entry);
+        CHECK_MSG(cuda_table_held_bytes(&counting) == held_bytes, "entry %d refuses: nothing is booked", entry);
         inner.fails = 0;
         CHECK_U64(cuda_table_clear(&counting, &failed), ==, 0);
     }

@@ -1,4 +1,4 @@
-/* Virtual memory of devices, through their seam: simulated ones, and CUDA's on the libcudart substitute. What a policy
+/* Virtual memory of devices, through their seam: simulated ones, CUDA's on the libcudart substitute. What a policy
    does there is counted and known, contents live with the pages, and what is left goes with the device.
    It must not know of policies or workloads.
    Run: build/tests/test_device_virtual */
@@ -47,7 +47,7 @@ static void check_virtual(device *on)
     move_second(on, base, handles);
     CHECK_U64(counted(on).calls, ==, 9);
     CHECK_INT(driver->vm.create(driver, &spare, 3 * page, 0), ==, 0);
-    CHECK_MSG(counted(on).held_bytes == 5 * page && counted(on).held_peak_bytes == 5 * page, "a spare handle is held");
+    CHECK_MSG(counted(on).held_bytes == 5 * page && counted(on).held_peak_bytes == 5 * page, "a spare one is held");
     CHECK_INT(driver->vm.destroy(driver, spare, 3 * page), ==, 0);
     CHECK_INT(driver->vm.destroy(driver, handles[0], page), ==, 0);
     CHECK_MSG(counted(on).held_bytes == 2 * page, "a mapping keeps what is behind it");
