@@ -1080,6 +1080,8 @@ typedef struct gpuarena__run { uint64_t address, page_count; uint32_t node; } gp
 typedef struct gpuarena__paged {
     uint64_t page_bytes;                         /* 0: the arena has segments alone */
     uint64_t least_bytes;                        /* blocks below hold no whole page, or none is counted */
+    uint32_t page_log2;
+    uint32_t segment_count;                      /* blocks' own segments among the ranges */
     uint64_t span_bytes;                         /* of addresses, that a range has */
     uint64_t idle_count;                         /* whole pages inside single free blocks */
     uint64_t *spare;                             /* pages that are mapped nowhere */
@@ -1485,7 +1487,13 @@ static uint32_t gpuarena__tree_join(const gpuarena *arena, uint32_t before, uint
 static void gpuarena__tree_insert(const gpuarena *arena, uint32_t *root, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index), *top = gpuarena__node_at(arena, *root);
-    if (!*root || gpuarena__tree_height(index) > gpuarena__tree_height(*root)) {
+    if (!*root) {                                /* the usual case, in short */
+        node->use.bin.at = node->use.bin.after = 0;
+        node->serial = node->size;
+        *root = index;
+        return;
+    }
+    if ( gpuarena__tree_height(index) > gpuarena__tree_height(*root)) {
         gpuarena__tree_part(arena, *root, node, &node->use.bin.at, &node->use.bin.after);
         *root = index;
     } else
@@ -1507,8 +1515,21 @@ static void gpuarena__tree_remove(const gpuarena *arena, uint32_t *root, uint32_
     gpuarena__tree_pull(arena, *root);
 }
 
-/* The first block that serves a request; 0: none. With no more alignment than every block has, all that are
-   long enough do, and the way is straight. */
+/* The first block of at least `bytes`; 0: none. */
+static uint32_t gpuarena__tree_first(const gpuarena *arena, uint32_t at, uint64_t bytes)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, at);
+    if (node->serial < bytes) return 0;          /* no block is longer than 0 in an empty tree */
+    for (;;) {
+        const gpuarena__node *left = gpuarena__node_at(arena, node->use.bin.at);
+        if (left->serial >= bytes) at = node->use.bin.at;
+        else if (node->size >= bytes) return at;
+        else at = node->use.bin.after;
+        node = gpuarena__node_at(arena, at);
+    }
+}
+
+/* The first block that serves a request at its alignment; 0: none. */
 static uint32_t gpuarena__tree_find(const gpuarena *arena, uint32_t at, uint64_t bytes, uint64_t alignment)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, at);
@@ -1661,9 +1682,9 @@ GPUARENA__INLINE uint32_t gpuarena__bin_search(const gpuarena__bins *bins, uint6
 GPUARENA__INLINE uint32_t gpuarena__bins_search(const gpuarena *arena, const gpuarena__bins *bins,
                                                 uint64_t bytes)
 {
-    uint32_t index = gpuarena__bin_search(bins, bytes);
-    if (!GPUARENA__LIKELY(index || !bins->root))
-        index = gpuarena__tree_find(arena, bins->root, bytes, arena->unit);
+    uint32_t index = 0;
+    if (GPUARENA__LIKELY(bytes < arena->ordered_bytes)) index = gpuarena__bin_search(bins, bytes);
+    if (!GPUARENA__LIKELY(index || !bins->root)) index = gpuarena__tree_first(arena, bins->root, bytes);
     return index;
 }
 
@@ -1737,11 +1758,12 @@ static int gpuarena__bins_empty(const gpuarena__bins *bins)
 /* Whole pages inside a free block of a paged range: they may move. */
 static uint64_t gpuarena__whole_pages(const gpuarena *arena, const gpuarena__node *node)
 {
-    uint64_t page = arena->paged.page_bytes, end = node->address + gpuarena__node_bytes(node), begin;
-    if (!page || !arena->ranges.list[gpuarena__range_of(arena, node->address)].pages) return 0;
-    begin = gpuarena__round_down(node->address + page - 1, page);
-    end = gpuarena__round_down(end, page);
-    return begin < end ? (end - begin) / page : 0;
+    uint64_t end = (node->address + gpuarena__node_bytes(node)) >> arena->paged.page_log2,
+             begin = (node->address + arena->paged.page_bytes - 1) >> arena->paged.page_log2;
+    if (begin >= end || !arena->paged.page_bytes) return 0;
+    if (arena->paged.segment_count && !arena->ranges.list[gpuarena__range_of(arena, node->address)].pages)
+        return 0;
+    return end - begin;
 }
 
 /* Into and out of where the free blocks of a set are, or the list of what is held. */
@@ -2431,6 +2453,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t 
         gpuarena__hole_list(arena, index);
         return index;
     }
+    arena->paged.segment_count++;
     gpuarena__set_insert(arena, index);
     arena->stats.reserved_bytes += bytes;
     arena->stats.reserved_peak_bytes =
@@ -2543,6 +2566,7 @@ static void gpuarena__range_forget(gpuarena *arena, uint32_t at)
     gpuarena__host_free(arena, range->anchors, gpuarena__anchor_bytes(range->bytes));
     if (range->pages)
         gpuarena__host_free(arena, range->pages, gpuarena__pages_bytes(arena, range->bytes));
+    else arena->paged.segment_count--;
     gpuarena__lock(&gpuarena__registry_lock);
     arena->ranges.count--;
     memmove(range, range + 1, (arena->ranges.count - at) * sizeof *range);
@@ -3799,9 +3823,6 @@ static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
 
 /* ---- pages for a place */
 
-/* Whether pages may move: quiet ones; or after the host has waited for them, though others could be had. */
-enum { GPUARENA__STAYS, GPUARENA__MOVES, GPUARENA__WAITS };
-
 /* How many of the pages that a place lacks come from where. */
 typedef struct gpuarena__supply { uint64_t begin, end, need, spare, create, move; } gpuarena__supply;
 
@@ -3828,7 +3849,7 @@ static int gpuarena__supply_plan(gpuarena *arena, gpuarena__supply *plan, int ma
     plan->move = left - plan->create;
     if (plan->move && may_move) {
         found = gpuarena__pick_now(arena, plan->move, plan->begin, plan->end,
-                                   may_move == GPUARENA__WAITS || left <= room, &said);
+                                   left <= room, &said);
         if (gpuarena__is_lost(arena, &said) || said.result != GPUARENA_OK) {
             *obstacle = said;
             return 0;
@@ -3856,8 +3877,7 @@ static int gpuarena__supply_create(gpuarena *arena, gpuarena__supply *plan, int 
     *obstacle = said;
     if (said.reason == GPUARENA_REASON_DRIVER_REFUSED && may_move) {
         more = plan->move + plan->create - made;
-        if (gpuarena__pick_now(arena, more, plan->begin, plan->end, may_move == GPUARENA__WAITS, &said)
-            == more && !arena->lost) {
+        if (gpuarena__pick_now(arena, more, plan->begin, plan->end, 0, &said) == more && !arena->lost) {
             arena->stats.backoff_count++;
             plan->move = more;
             plan->create = made;
@@ -3968,7 +3988,7 @@ static int gpuarena__supply_do(gpuarena *arena, uint64_t begin, uint64_t end, ui
     uint64_t reached = begin, made;
     int mode = gpuarena__relax(arena), done = 0;
     plan.begin = begin; plan.end = end; plan.need = need;
-    if (arena->config.idle_fraction >= 1) may_move = GPUARENA__STAYS;
+    if (arena->config.idle_fraction >= 1) may_move = 0;
     if (mode < 0 && arena->driver.capture.exchange_mode && arena->streams.captured)
         gpuarena__obstruct(obstacle, GPUARENA_CAPTURE, GPUARENA_REASON_NONE);
     else if (!gpuarena__is_lost(arena, obstacle) && gpuarena__supply_plan(arena, &plan, may_move, obstacle)
@@ -4165,8 +4185,8 @@ static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__o
         node = gpuarena__node_at(arena, lowest);
         count = (target - arena->stats.reserved_bytes + page - 1) / page;
         count = gpuarena__min(gpuarena__min(count, step), gpuarena__node_bytes(node) / page);
-        if (gpuarena__supply_do(arena, node->address, node->address + count * page, count, GPUARENA__STAYS,
-                                NULL, obstacle)) continue;
+        if (gpuarena__supply_do(arena, node->address, node->address + count * page, count, 0, NULL, obstacle))
+            continue;
         if (obstacle->reason != GPUARENA_REASON_DRIVER_REFUSED || count == 1) return 0;
         step = count / 2;
         arena->stats.backoff_count++;
@@ -4294,18 +4314,19 @@ static int gpuarena__supply_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
                                  gpuarena__obstacle *obstacle)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    uint32_t step;
-    for (step = 0; step < 3; step++) {
-        uint64_t need = gpuarena__lacking(arena, gpuarena__node_around(arena, begin), begin, end);
-        uint64_t idle = gpuarena__idle_segments(arena, step == 2);
-        if (!need) return 1;
-        if (step && idle)
+    uint32_t step, set = 1;
+    for (step = 0; step < 4; step++) {
+        uint64_t need = gpuarena__lacking(arena, gpuarena__node_around(arena, begin), begin, end), idle;
+        if (!need || gpuarena__supply_do(arena, begin, end, need, 1, stream, obstacle)) return 1;
+        if (obstacle->result != GPUARENA_OUT_OF_MEMORY) break;
+        idle = gpuarena__idle_segments(arena, step < 2);
+        if (step == 1 && arena->config.streams != GPUARENA_STREAMS_SAME) {
+            while (set < arena->streams.count && !gpuarena__wait_stream(arena, set)) set++;
+            if (set < arena->streams.count) step--;          /* as long as there is one to wait for */
+        } else if (step == 2 && !gpuarena__wait_device(arena, &ignored)) break;
+        if (idle)
             (void)gpuarena__range_release_to(arena, arena->stats.reserved_bytes - idle, step < 2, stream,
                                              &ignored);
-        if (step == 2 && !gpuarena__wait_device(arena, &ignored)) break;
-        if (gpuarena__supply_do(arena, begin, end, need, step == 1 ? GPUARENA__WAITS : GPUARENA__MOVES,
-                                stream, obstacle)) return 1;
-        if (obstacle->result != GPUARENA_OUT_OF_MEMORY) break;
     }
     return 0;
 }
@@ -4373,9 +4394,12 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
 static int gpuarena__may_move(const gpuarena *arena, const gpuarena__want *want,
                               const gpuarena__obstacle *obstacle)
 {
-    return gpuarena__is_paged(arena, want) && arena->config.idle_fraction < 1
-        && obstacle->result == GPUARENA_OUT_OF_MEMORY
-        && gpuarena__idle_bytes(arena, 0) > gpuarena__idle_bytes(arena, 1);
+    uint64_t need, idle;
+    if (!gpuarena__is_paged(arena, want) || arena->config.idle_fraction >= 1
+        || obstacle->result != GPUARENA_OUT_OF_MEMORY
+        || gpuarena__idle_bytes(arena, 0) == gpuarena__idle_bytes(arena, 1)) return 0;
+    need = gpuarena__need(arena, want, &idle);
+    return need && need <= idle + gpuarena__round_down(gpuarena__room(arena), arena->paged.page_bytes);
 }
 
 /* A segment, or pages, within the limit. */
@@ -4388,7 +4412,7 @@ static uint32_t gpuarena__rung_grow(gpuarena *arena, const gpuarena__want *want,
         gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
         return 0;
     }
-    if (gpuarena__is_paged(arena, want)) return gpuarena__pages_grow(arena, want, GPUARENA__MOVES, obstacle);
+    if (gpuarena__is_paged(arena, want)) return gpuarena__pages_grow(arena, want, 1, obstacle);
     index = gpuarena__grow_for(arena, want, need, wish, obstacle);
     if (index) arena->step = next;
     return index;
@@ -4407,7 +4431,7 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__want *wan
         if (!idle || gpuarena__is_capturing(arena, obstacle)
             || !gpuarena__range_release_to(arena, arena->stats.reserved_bytes - idle, quiet, want->stream,
                                            obstacle)) return 0;
-        return gpuarena__pages_grow(arena, want, GPUARENA__MOVES, obstacle);
+        return gpuarena__pages_grow(arena, want, 1, obstacle);
     }
     for (;;) {
         uint64_t idle = gpuarena__idle_bytes(arena, quiet), room = gpuarena__room(arena), give;
@@ -4442,10 +4466,17 @@ static uint32_t gpuarena__rung_release(gpuarena *arena, const gpuarena__want *wa
    their streams, one after the other. */
 static uint32_t gpuarena__rung_free(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
-    uint32_t index = gpuarena__release_for(arena, want, 0, obstacle);
+    uint32_t set, index = gpuarena__release_for(arena, want, 0, obstacle);
+    int waited = 0, asks = arena->config.streams != GPUARENA_STREAMS_SAME;
     if (index || !gpuarena__is_paged(arena, want) || obstacle->result != GPUARENA_OUT_OF_MEMORY) return index;
-    index = gpuarena__pages_grow(arena, want, GPUARENA__WAITS, obstacle);
-    arena->stats.wait_count += index != 0;
+    index = gpuarena__pages_grow(arena, want, 1, obstacle);  /* the rungs before may have made some quiet */
+    for (set = 1; set < arena->streams.count && !index && asks; set++)
+        while (!index && gpuarena__may_move(arena, want, obstacle) && gpuarena__wait_stream(arena, set)) {
+            waited = 1;
+            index = gpuarena__look(arena, want);
+            if (!index) index = gpuarena__pages_grow(arena, want, 1, obstacle);
+        }
+    arena->stats.wait_count += index && waited;
     return index;
 }
 
@@ -4499,7 +4530,7 @@ static uint32_t gpuarena__rung_wait(gpuarena *arena, const gpuarena__want *want,
         || (!moves && !gpuarena__run_find(arena, want, GPUARENA__AFTER_DEVICE))
         || !gpuarena__wait_device(arena, &ignored)) return 0;
     index = gpuarena__look(arena, want);
-    if (!index && moves) index = gpuarena__pages_grow(arena, want, GPUARENA__MOVES, obstacle);
+    if (!index && moves) index = gpuarena__pages_grow(arena, want, 1, obstacle);
     arena->stats.wait_count += index != 0;
     return index;
 }
@@ -6646,6 +6677,7 @@ static void gpuarena__start_pages(gpuarena *arena, uint64_t total_bytes)
     span = gpuarena__min(span, GPUARENA__MAX_BYTES / 2) * 2;
     arena->paged.span_bytes = gpuarena__max(page, gpuarena__round_down(span, page));
     arena->paged.page_bytes = arena->paged.least_bytes = page;
+    arena->paged.page_log2 = gpuarena__lowest_bit(page);
     arena->ordered_bytes = gpuarena__round_down(arena->config.large_bytes, GPUARENA__UNIT);
 }
 
