@@ -18,6 +18,17 @@ static void test_good_text(void)
               && config.alignment == 1024 && config.limit_bytes == GIB(4) && config.headroom_bytes == GIB(1024),
               "sizes, binary units");
     CHECK_INT(config.limit_base, ==, GPUARENA_LIMIT_BYTES);
+    CHECK_INT(gpuarena_config_parse("backing=paged,growth=auto,placement=best,share=ipc,page=4M,idle=12.5%,large=16M",
+                                    &config, message, sizeof message), ==, GPUARENA_OK);
+    CHECK_MSG(config.backing == GPUARENA_BACKING_PAGED && config.growth == GPUARENA_GROWTH_AUTO
+              && config.placement == GPUARENA_PLACE_BEST && config.share == GPUARENA_SHARE_IPC, "names of pages");
+    CHECK_MSG(config.page_bytes == MIB(4) && config.large_bytes == MIB(16) && config.idle_fraction > 0.1249999
+              && config.idle_fraction < 0.1250001, "sizes of pages");
+    CHECK_INT(gpuarena_config_parse("placement=first,share=rdma,idle=0", &config, NULL, 0), ==, GPUARENA_OK);
+    CHECK_MSG(config.placement == GPUARENA_PLACE_FIRST && config.share == GPUARENA_SHARE_RDMA
+              && config.idle_fraction < 0, "first, rdma, and none idle");
+    CHECK_INT(gpuarena_config_parse("backing=auto,idle=100%", &config, NULL, 0), ==, GPUARENA_OK);
+    CHECK_MSG(config.backing == GPUARENA_BACKING_AUTO && config.idle_fraction * 2 > 1.9999999, "auto, and all idle");
     static const struct { const char *text; gpuarena_growth growth; } growths[] = {
         { "growth=fixed", GPUARENA_GROWTH_FIXED }, { "growth=exact", GPUARENA_GROWTH_EXACT },
         { "growth=double", GPUARENA_GROWTH_DOUBLE } };
@@ -45,8 +56,11 @@ static void test_bad_text(void)
 {
     static const struct { const char *text, *key; } bad[] = {
         { "colour=1", "colour" }, { "Growth=step", "Growth" }, { "growth=fast", "growth" }, { "growth=", "growth" },
-        { "growth", "growth" }, { "backing=paged", "backing" }, { "backing=disk", "backing" }, { "placement=best",
-                                                                                                 "placement" },
+        { "growth", "growth" }, { "backing=pages", "backing" }, { "backing=disk", "backing" },
+        { "placement=worst", "placement" },
+        { "share=all", "share" }, { "page=", "page" }, { "page=2.5M", "page" }, { "large=-8M", "large" },
+        { "idle=", "idle" }, { "idle=5", "idle" }, { "idle=-5%", "idle" }, { "idle=101%", "idle" },
+        { "idle=5%free", "idle" }, { "idle=0.05", "idle" }, { "idle=5%,idle=5%", "idle" },
         { "initial=x", "initial" }, { "step=", "step" }, { "step=-1", "step" }, { "step=+1", "step" }, { "step= 1",
                                                                                                          "step" },
         { "step=1.5M", "step" }, { "step=1Q", "step" }, { "step=1MM", "step" }, { "step=M", "step" }, { "step=0x10",
@@ -109,8 +123,13 @@ static void test_round_trip(void)
     for (int round = 0; round < 20000 && wrong == 0; round++) {
         gpuarena_config config = GPUARENA_INIT, parsed = GPUARENA_INIT;
         char text[512], again[512], message[128];
-        config.backing = random_next() % 2 ? GPUARENA_BACKING_SEGMENTS : GPUARENA_BACKING_AUTO;
+        config.backing = (gpuarena_backing)(random_next() % 3);
         config.growth = (gpuarena_growth)(random_next() % 5);
+        config.placement = (gpuarena_placement)(random_next() % 3);
+        config.share = (gpuarena_share)(random_next() % 3);
+        config.page_bytes = random_size();
+        config.large_bytes = random_size();
+        if (random_next() % 2) config.idle_fraction = random_next() % 4 ? (double)(1 + random_next() % 1000) / 1e3 : -1;
         config.initial_bytes = random_size();
         config.step_bytes = random_size();
         config.step_max_bytes = random_size();
@@ -124,8 +143,11 @@ static void test_round_trip(void)
         wrong += length != strlen(text);
         wrong += gpuarena_config_parse(text, &parsed, message, sizeof message) != GPUARENA_OK;
         double apart = parsed.limit_fraction - config.limit_fraction;
+        double idle_apart = parsed.idle_fraction - config.idle_fraction;
         wrong += parsed.backing != config.backing || parsed.growth != config.growth
-            || parsed.placement != config.placement
+            || parsed.placement != config.placement || parsed.share != config.share
+            || parsed.page_bytes != config.page_bytes || parsed.large_bytes != config.large_bytes
+            || idle_apart > 1e-14 || idle_apart < -1e-14
             || parsed.initial_bytes != config.initial_bytes || parsed.step_bytes != config.step_bytes
             || parsed.step_max_bytes != config.step_max_bytes || parsed.alignment != config.alignment
             || parsed.headroom_bytes != config.headroom_bytes || parsed.limit_base != config.limit_base
@@ -222,7 +244,11 @@ static void test_contradictions(void)
     gpuarena_config config;
     REFUSE(zero_begin, 1, "");
     REFUSE(zero_end, 1, "");
-    REFUSE(backing, (gpuarena_backing)1, "backing");
+    REFUSE(backing, GPUARENA_BACKING_PAGED, "backing");
+    REFUSE(backing, (gpuarena_backing)9, "backing");
+    REFUSE(share, (gpuarena_share)9, "share");
+    REFUSE(idle_fraction, 1.5, "idle");
+    REFUSE(large_bytes, UINT64_MAX, "large");
     REFUSE(growth, (gpuarena_growth)9, "growth");
     REFUSE(placement, (gpuarena_placement)9, "placement");
     REFUSE(limit_base, (gpuarena_limit_base)9, "limit");
@@ -264,6 +290,14 @@ static void test_contradictions(void)
     config.initial_bytes = MIB(8);
     config.limit_bytes = MIB(4);
     refuse(&config, "initial");
+    for (int row = 0; row < 3; row++) {
+        config = zero;
+        config.backing = GPUARENA_BACKING_SEGMENTS;
+        config.page_bytes = row == 0 ? MIB(4) : 0;
+        config.idle_fraction = row == 1 ? 0.5 : 0;
+        config.large_bytes = row == 2 ? MIB(16) : 0;
+        refuse(&config, "page, idle, large");
+    }
     gpuarena_driver partial = device.table;
     config = zero;
     config.driver = &partial;
@@ -320,7 +354,8 @@ static void test_in_force(void)
                   && values.step_max_bytes == MIB(256)
               && values.alignment == 256 && values.limit_base == GPUARENA_LIMIT_BYTES
               && values.limit_bytes == GPUARENA_NO_LIMIT && values.initial_bytes == 0 && values.headroom_bytes == 0
-              && values.zero_begin == 0 && values.zero_end == 0, "defaults in force");
+              && values.share == GPUARENA_SHARE_NONE && values.page_bytes == 0 && values.large_bytes == 0
+              && !(values.idle_fraction > 0 || values.idle_fraction < 0) && values.zero_begin == 0 && values.zero_end == 0, "defaults in force");
     CHECK_MSG(values.driver && values.driver != &device.table && values.driver->user == &device
               && values.host_alloc == fake_host_alloc && values.host_free == fake_host_free
                   && values.host_user == &device,

@@ -102,16 +102,19 @@ static void test_arguments(void)
         refused(gpuarena_alloc_ex(arena, &out, &request), GPUARENA_INVALID_ARGUMENT, "alignment no power of two");
     }
     request.alignment_bytes = 0;
-    for (unsigned bit = 1; bit < 32; bit++) {
+    for (unsigned bit = 2; bit < 32; bit++) {
         request.flags = 1u << bit;
         if (gpuarena_alloc_ex(arena, &out, &request) != GPUARENA_INVALID_ARGUMENT) CHECK_MSG(0, "unknown flag %u",
                                                                                              bit);
     }
     state_take(arena, &device, &before);
-    request.flags = 3;
+    request.flags = 5;
     refused(gpuarena_alloc_ex(arena, &out, &request), GPUARENA_INVALID_ARGUMENT, "unknown flag beside TRY");
     request.bytes = 0;
     refused(gpuarena_alloc_ex(arena, &out, &request), GPUARENA_INVALID_ARGUMENT, "unknown flag, 0 bytes");
+    request.bytes = request.room_bytes = 1;
+    request.flags = GPUARENA_ALLOC_OWN;
+    refused(gpuarena_alloc_ex(arena, &out, &request), GPUARENA_INVALID_ARGUMENT, "room behind a segment of its own");
     CHECK_MSG(out == &sentinel, "the output is untouched");
     close_both();
 }

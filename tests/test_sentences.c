@@ -63,7 +63,8 @@ static void test_memory(void)
     CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) are free or could be made so, but not while a stream "
               "is captured into a graph; allocate before the capture");
     failure = refused(GPUARENA_REASON_ADDRESSES);
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) could not be had (addresses)");
+    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) have no addresses: the driver "
+              "reserves no more (code 2); free what is not needed, or set a limit");
 }
 
 static void test_pointers(void)
