@@ -9,6 +9,8 @@
 enum { STAGE_STREAMS = 6 };
 #define STAGE_SECOND UINT64_C(1000000000)        /* of work: far more than any call of the host costs */
 
+static gpuarena_backing stage_backing = GPUARENA_BACKING_SEGMENTS;   /* of arenas to come */
+
 #define STAGE_PER_THREAD ((gpuarena_stream)(intptr_t)2)  /* the calling thread's own stream, as the device has it */
 
 typedef struct stage {
@@ -16,7 +18,7 @@ typedef struct stage {
     gpuarena_driver driver;                      /* may be changed before stage_arena */
     gpuarena       *arena;
     gpuarena_stream streams[STAGE_STREAMS];      /* none waits for the default stream */
-    void           *pin;                         /* a live block, so that its segment is never idle */
+    void           *pin;                         /* a live block, so that its memory is never idle */
     uint64_t        owner, op;
 } stage;
 
@@ -66,6 +68,7 @@ static inline gpuarena_config stage_config(const stage *self)
 {
     gpuarena_config config = GPUARENA_INIT;
     config.driver = &self->driver;
+    config.backing = stage_backing;
     config.environment = "";
     return config;
 }
@@ -80,7 +83,7 @@ static inline void stage_arena(stage *self, const gpuarena_config *config)
     }
 }
 
-/* One segment that cannot grow: what bytes say, and the pin's 2 MiB, which stay live at its start. */
+/* Memory in one piece that cannot grow: what bytes say, and the pin's 2 MiB, which stay live at its start. */
 static inline stage stage_open(uint64_t bytes)
 {
     stage made = stage_device();
