@@ -5,9 +5,11 @@
 
 static struct {
     gpuarena_driver real;
-    int is_lost, is_relaxed;                     /* relaxed: the thread's mode is to be put back */
+    int is_lost, depth;                          /* depth: how often the thread's mode is to be put back */
     uint64_t after;                              /* calls on a lost device */
 } watch;
+
+enum { WATCH_RELAXED = 2 };                      /* cudaStreamCaptureModeRelaxed */
 
 static int watch_code(int code)
 {
@@ -53,6 +55,11 @@ static int watch_query(const gpuarena_driver *self, void *event)
     return watch_code(watch.real.events.query(self, event));
 }
 
+static int watch_host_wait(const gpuarena_driver *self, void *event)
+{
+    return watch_code(watch.real.events.host_wait(self, event));
+}
+
 static int watch_stream_wait(const gpuarena_driver *self, gpuarena_stream stream, void *event)
 {
     return watch_code(watch.real.events.stream_wait(self, stream, event));
@@ -68,11 +75,76 @@ static int watch_active(const gpuarena_driver *self, gpuarena_stream stream, int
     return watch_code(watch.real.capture.active(self, stream, active));
 }
 
+/* The mode is made relaxed, and inside of that, by calls that wait, once more: what is put back there is relaxed.
+   It is put back though the call says that it failed, so that modes tell what a call is for. */
 static int watch_exchange_mode(const gpuarena_driver *self, int *mode)
 {
-    int code = watch.real.capture.exchange_mode(self, mode), is_put_back = watch.is_relaxed;
-    watch.is_relaxed = !is_put_back && code == SIM_SUCCESS;
+    int is_put_back = watch.depth == 2 || (watch.depth == 1 && *mode != WATCH_RELAXED);
+    int code = watch.real.capture.exchange_mode(self, mode);
+    if (is_put_back && code != SIM_SUCCESS) (void)watch.real.capture.exchange_mode(self, mode);
+    watch.depth += is_put_back ? -1 : code == SIM_SUCCESS;
     return is_put_back ? code : watch_code(code);
+}
+
+static int watch_vm_reserve(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment)
+{
+    return watch_code(watch.real.vm.reserve(self, address, bytes, alignment));
+}
+
+static int watch_vm_release(const gpuarena_driver *self, void *address, uint64_t bytes)
+{
+    return watch_code(watch.real.vm.release(self, address, bytes));
+}
+
+static int watch_vm_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
+{
+    return watch_code(watch.real.vm.create(self, page, bytes, traits));
+}
+
+static int watch_vm_destroy(const gpuarena_driver *self, uint64_t page, uint64_t bytes)
+{
+    return watch_code(watch.real.vm.destroy(self, page, bytes));
+}
+
+static int watch_vm_map(const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page)
+{
+    return watch_code(watch.real.vm.map(self, address, bytes, page));
+}
+
+static int watch_vm_access(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode)
+{
+    return watch_code(watch.real.vm.access(self, address, bytes, mode));
+}
+
+static int watch_vm_unmap(const gpuarena_driver *self, void *address, uint64_t bytes)
+{
+    return watch_code(watch.real.vm.unmap(self, address, bytes));
+}
+
+static void watch_all(gpuarena_driver *driver)
+{
+    watch.real = *driver;
+    watch.is_lost = watch.depth = 0;
+    watch.after = 0;
+    driver->memory.info = watch_info;
+    driver->memory.obtain = watch_obtain;
+    driver->memory.give_back = watch_give_back;
+    driver->vm.reserve = watch_vm_reserve;
+    driver->vm.release = watch_vm_release;
+    driver->vm.create = watch_vm_create;
+    driver->vm.destroy = watch_vm_destroy;
+    driver->vm.map = watch_vm_map;
+    driver->vm.access = watch_vm_access;
+    driver->vm.unmap = watch_vm_unmap;
+    driver->events.create = watch_create;
+    driver->events.destroy = watch_destroy;
+    driver->events.record = watch_record;
+    driver->events.query = watch_query;
+    driver->events.host_wait = watch_host_wait;
+    driver->events.stream_wait = watch_stream_wait;
+    driver->events.device_wait = watch_device_wait;
+    driver->capture.active = watch_active;
+    driver->capture.exchange_mode = watch_exchange_mode;
 }
 
 /* Beside the pin: 16 MiB that stream 1 works on and has freed, in the pin's segment, or in one that is idle. */
@@ -80,20 +152,7 @@ static stage open_watched(gpuarena_streams streams, gpuarena_growth growth)
 {
     stage self = stage_device();
     gpuarena_config config = stage_config(&self);
-    watch.real = self.driver;
-    watch.is_lost = watch.is_relaxed = 0;
-    watch.after = 0;
-    self.driver.memory.info = watch_info;
-    self.driver.memory.obtain = watch_obtain;
-    self.driver.memory.give_back = watch_give_back;
-    self.driver.events.create = watch_create;
-    self.driver.events.destroy = watch_destroy;
-    self.driver.events.record = watch_record;
-    self.driver.events.query = watch_query;
-    self.driver.events.stream_wait = watch_stream_wait;
-    self.driver.events.device_wait = watch_device_wait;
-    self.driver.capture.active = watch_active;
-    self.driver.capture.exchange_mode = watch_exchange_mode;
+    watch_all(&self.driver);
     config.streams = streams;
     config.growth = growth;
     config.limit_bytes = growth == GPUARENA_GROWTH_FIXED ? MIB(18) : MIB(32);
@@ -250,8 +309,11 @@ int main(void)
     for (size_t at = 0; at < COUNT(losses); at++) test_lost_in(at);
     test_lost_at_the_end();
     test_forget_on_a_lost_device();
-    test_lost_anywhere(GPUARENA_STREAMS_SAME);
-    test_lost_anywhere(GPUARENA_STREAMS_EVENTS);
-    test_lost_anywhere(GPUARENA_STREAMS_STEAL);
+    for (int backing = GPUARENA_BACKING_PAGED; backing <= GPUARENA_BACKING_SEGMENTS; backing++) {
+        stage_backing = (gpuarena_backing)backing;
+        test_lost_anywhere(GPUARENA_STREAMS_SAME);
+        test_lost_anywhere(GPUARENA_STREAMS_EVENTS);
+        test_lost_anywhere(GPUARENA_STREAMS_STEAL);
+    }
     return tap_done();
 }
