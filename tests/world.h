@@ -15,7 +15,8 @@ enum {                                           /* features; each program has a
     WITH_LEGACY = 1 << 0, WITH_PER_THREAD = 1 << 1, WITH_BLOCKING = 1 << 2, WITH_DESTROYS = 1 << 3,
     WITH_FAULTS = 1 << 4, WITH_HOST_FAULTS = 1 << 5, WITH_CAPTURES = 1 << 6, WITH_RELEASE = 1 << 7,
     WITH_ANY = 1 << 8, WITH_LARGE = 1 << 9, WITH_ALIGNMENT = 1 << 10, WITH_TRY = 1 << 11,
-    WITH_LONG_WORK = 1 << 12, WITH_WAITS = 1 << 13, WITH_ALONE = 1 << 14, WITH_PRESSURE = 1 << 15
+    WITH_LONG_WORK = 1 << 12, WITH_WAITS = 1 << 13, WITH_ALONE = 1 << 14, WITH_PRESSURE = 1 << 15,
+    WITH_PAGES = 1 << 16                         /* backing=paged, else segments */
 };
 
 typedef struct world_stream {
@@ -25,14 +26,15 @@ typedef struct world_stream {
     int capture;                                 /* that it is in, from 1; 0: none */
 } world_stream;
 
-typedef struct world_range { uint64_t address, bytes; } world_range;
+typedef struct world_range { uint64_t address, bytes; int is_addresses; } world_range;
 
 /* What happened in all programs, so that the test can tell that it happens at all. */
 #define WORLD_TALLY(X) \
     X(allocs) X(refused) X(looked) X(settled) X(grown) X(released) X(waited) X(stolen) X(gpu_waits) X(event_errors) \
     X(relieved) X(any_allocs) X(try_refused) X(own_frees) X(other_frees) X(any_frees) X(uses) X(destroys) \
     X(same_handles) X(faults) X(host_faults) X(must_fit) X(captures) X(joins) X(forks) X(launches) X(set_allocs) \
-    X(set_frees) X(outside_frees) X(set_releases) X(let_go) X(resets) X(limits)
+    X(set_frees) X(outside_frees) X(set_releases) X(let_go) X(resets) X(limits) X(remapped) X(stuck) X(judged) \
+    X(own_segments)
 typedef struct world_tally {
 #define X(field) uint64_t field;
     WORLD_TALLY(X)
@@ -46,12 +48,13 @@ typedef struct world_state {
     void *bridge;                                /* the event that orders streams */
     world_stream streams[WORLD_STREAMS];
     uint64_t random, op, id, features, thread, limit;
-    world_range ranges[WORLD_RANGES];            /* what the arena holds, in no order */
+    world_range ranges[WORLD_RANGES];            /* segments and addresses that the arena holds, in no order */
     uint32_t range_count;
-    uint64_t held_bytes, host_bytes;
+    uint64_t host_bytes, device_bytes, page_bytes;
     int host_fails, host_failed, faulty;         /* this call's: host memory fails; it did; a driver call may */
     int captures, blocking_captures;             /* under way */
     gpuarena_streams streams_in_force;
+    int idle_moves;                              /* pages may move */
     int struck;                                  /* a driver call has failed in this program */
     char trouble[320];                           /* the first thing that went wrong; "" */
 } world_state;
@@ -106,14 +109,43 @@ static inline void world_host_free(void *memory, size_t bytes, void *user)
     free(memory);
 }
 
+static inline sim_counters world_counters(void)
+{
+    sim_counters counters;
+    sim_get_counters(world.machine, 0, &counters);
+    return counters;
+}
+
+static inline uint64_t world_held(void) { return world_counters().held_bytes; }
+
+static inline void world_enter_range(const void *ptr, uint64_t bytes, int is_addresses)
+{
+    world_range made = { bench_number(ptr), bytes, is_addresses };
+    if (world.range_count < WORLD_RANGES) world.ranges[world.range_count++] = made;
+    else blame("more ranges than the test can watch", 0);
+}
+
+static inline void world_forget_range(const void *ptr)
+{
+    for (uint32_t at = 0; at < world.range_count; at++) {
+        if (world.ranges[at].address != bench_number(ptr)) continue;
+        world.ranges[at] = world.ranges[--world.range_count];
+        return;
+    }
+}
+
+/* The device holds more for the arena: never more than it may, not for an instant. */
+static inline int world_grown(int code)
+{
+    if (!code && world_held() > world.limit) blame("what is held never passes the limit", (int)(world_held() >> 20));
+    return code;
+}
+
 static inline int world_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
                                gpuarena_stream stream)
 {
-    int code = world.driver.memory.obtain(self, kind, ptr, bytes, stream);
-    if (code || world.range_count == WORLD_RANGES) return code;
-    world.ranges[world.range_count].address = bench_number(*ptr);
-    world.ranges[world.range_count++].bytes = bytes;
-    world.held_bytes += bytes;
+    int code = world_grown(world.driver.memory.obtain(self, kind, ptr, bytes, stream));
+    if (!code) world_enter_range(*ptr, bytes, 0);
     return code;
 }
 
@@ -121,20 +153,27 @@ static inline int world_give_back(const gpuarena_driver *self, gpuarena_memory k
                                   gpuarena_stream stream)
 {
     int code = world.driver.memory.give_back(self, kind, ptr, bytes, stream);
-    for (uint32_t at = 0; at < world.range_count && !code; at++) {
-        if (world.ranges[at].address != bench_number(ptr)) continue;
-        world.held_bytes -= world.ranges[at].bytes;
-        world.ranges[at] = world.ranges[--world.range_count];
-        break;
-    }
+    if (!code) world_forget_range(ptr);
     return code;
 }
 
-static inline int world_starts_range(const void *ptr)
+static inline int world_reserve(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment)
 {
-    for (uint32_t at = 0; at < world.range_count; at++)
-        if (world.ranges[at].address == bench_number(ptr)) return 1;
-    return 0;
+    int code = world.driver.vm.reserve(self, address, bytes, alignment);
+    if (!code) world_enter_range(*address, bytes, 1);
+    return code;
+}
+
+static inline int world_release(const gpuarena_driver *self, void *address, uint64_t bytes)
+{
+    int code = world.driver.vm.release(self, address, bytes);
+    if (!code) world_forget_range(address);
+    return code;
+}
+
+static inline int world_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
+{
+    return world_grown(world.driver.vm.create(self, page, bytes, traits));
 }
 
 /* ---- faults: one of the arena's next call on the driver, or all of its calls for host memory */
@@ -145,13 +184,16 @@ static inline void world_arm(void)
                                       SIM_CALL_STREAM_WAIT_EVENT, SIM_CALL_DEVICE_SYNCHRONIZE, SIM_CALL_OBTAIN,
                                       SIM_CALL_EVENT_RECORD, SIM_CALL_EVENT_QUERY, SIM_CALL_STREAM_WAIT_EVENT,
                                       SIM_CALL_STREAM_IS_CAPTURING };
+    static const sim_call pages[] = { SIM_CALL_VM_RESERVE, SIM_CALL_VM_CREATE, SIM_CALL_VM_MAP, SIM_CALL_VM_ACCESS,
+                                      SIM_CALL_VM_UNMAP, SIM_CALL_VM_DESTROY, SIM_CALL_VM_RELEASE };
     world.faulty = with(WITH_FAULTS) && one_in(3);
     world.host_fails = with(WITH_HOST_FAULTS) && one_in(8);
     world.host_failed = 0;
     if (!world.faulty) return;
-    sim_call kind = kinds[draw(COUNT(kinds))];
+    sim_call kind = with(WITH_PAGES) && one_in(2) ? pages[draw(COUNT(pages))] : kinds[draw(COUNT(kinds))];
+    int refuses = kind == SIM_CALL_OBTAIN || kind == SIM_CALL_VM_RESERVE || kind == SIM_CALL_VM_CREATE;
     sim_fail_call(world.machine, kind, one_in(2) ? 1 : 1 + draw(3), one_in(2),
-                  kind == SIM_CALL_OBTAIN ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN);
+                  refuses ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN);
 }
 
 /* 1: the call met a fault. */
@@ -232,6 +274,18 @@ static inline void world_make_stream(int stream)
 
 /* ---- the beginning and the end of a program */
 
+static inline void world_config_pages(gpuarena_config *config)
+{
+    static const double idles[] = { 0, 0, -1, 0.2, 1 };
+    static const uint64_t larges[] = { 0, 0, MIB(1), MIB(3) };
+    config->page_bytes = one_in(4) ? MIB(4) : 0;
+    config->idle_fraction = idles[draw(COUNT(idles))];
+    config->large_bytes = larges[draw(COUNT(larges))];
+    if (one_in(4)) config->placement = one_in(2) ? GPUARENA_PLACE_BEST : GPUARENA_PLACE_FIRST;
+    world.page_bytes = config->page_bytes ? config->page_bytes : MIB(2);
+    world.idle_moves = config->idle_fraction < 1;
+}
+
 static inline gpuarena_config world_config(gpuarena_driver *table, uint64_t device_bytes)
 {
     static const gpuarena_growth growths[] = { GPUARENA_GROWTH_FIXED, GPUARENA_GROWTH_EXACT, GPUARENA_GROWTH_STEP,
@@ -243,14 +297,19 @@ static inline gpuarena_config world_config(gpuarena_driver *table, uint64_t devi
     table->per_thread = (gpuarena_stream)(intptr_t)2;       /* cudaStreamPerThread's handle */
     table->memory.obtain = world_obtain;
     table->memory.give_back = world_give_back;
+    table->vm.reserve = world_reserve;
+    table->vm.release = world_release;
+    table->vm.create = world_create;
     config.environment = "";
     config.driver = table;
+    config.backing = with(WITH_PAGES) ? GPUARENA_BACKING_PAGED : GPUARENA_BACKING_SEGMENTS;
     config.host_alloc = world_host_alloc;
     config.host_free = world_host_free;
     config.streams = one_in(4) ? reuses[draw(COUNT(reuses))] : GPUARENA_STREAMS_AUTO;
     config.wait_ms = config.streams != GPUARENA_STREAMS_SAME && one_in(6);
-    config.growth = growths[draw(COUNT(growths))];
+    config.growth = growths[draw(with(WITH_PAGES) ? 2 : COUNT(growths))];
     if (config.growth == GPUARENA_GROWTH_STEP) config.step_bytes = MIB(2) << draw(3);
+    if (with(WITH_PAGES)) world_config_pages(&config);
     config.limit_bytes = world.limit = MIB(4) + MIB(2) * draw((device_bytes - MIB(4)) / MIB(2));
     return config;
 }
@@ -263,8 +322,8 @@ static inline void world_open(uint64_t seed, gpuarena_pressure_fn *pressure)
     world.random = seed;
     world.features = bench_random(&world.random);
     world.features |= bench_random(&world.random) & (WITH_CAPTURES | WITH_DESTROYS | WITH_FAULTS);
-    uint64_t device_bytes = MIB(12) + MIB(2) * draw(14);
-    sim_bench bench = bench_open_sized(device_bytes, NULL);
+    world.device_bytes = MIB(12) + MIB(2) * draw(14);
+    sim_bench bench = bench_open_sized(world.device_bytes, NULL);
     world.machine = bench.machine;
     world.driver = bench.driver;
     sim_reuse_handles(world.machine, 1);
@@ -285,7 +344,7 @@ static inline void world_open(uint64_t seed, gpuarena_pressure_fn *pressure)
         if (stream < WORLD_MADE + made) world_make_stream(stream);
     }
     if (world.driver.events.create(&world.driver, &world.bridge)) blame("the program's own event", 0);
-    gpuarena_config config = world_config(&table, device_bytes);
+    gpuarena_config config = world_config(&table, world.device_bytes);
     config.pressure = with(WITH_PRESSURE) ? pressure : NULL;
     world.streams_in_force = config.streams;
     gpuarena_result result = gpuarena_create(&config, &world.arena);
@@ -295,18 +354,19 @@ static inline void world_open(uint64_t seed, gpuarena_pressure_fn *pressure)
 /* All that the arena made is gone. Events: those of the program itself are one, and its bridge. */
 static inline void world_close(void)
 {
-    sim_counters counters;
     gpuarena_stats stats;
     gpuarena_get_stats(world.arena, &stats);
     if (stats.event_error_count && !world.struck && !with(WITH_HOST_FAULTS))
         blame("event errors are counted where there were", 0);
     gpuarena_result result = gpuarena_destroy(world.arena);
     if (result) blame("destroy", result);
-    sim_get_counters(world.machine, 0, &counters);
-    if (world.held_bytes || world.host_bytes) blame("memory is left at the end", 0);
+    sim_counters counters = world_counters();
+    if (counters.held_bytes || world.host_bytes) blame("memory is left at the end", 0);
+    if (counters.handle_count || counters.mapping_count || counters.reserved_address_bytes)
+        blame("handles, mappings or addresses are left at the end", (int)counters.mapping_count);
     uint64_t events = counters.calls[SIM_CALL_EVENT_WITH_FLAGS] - counters.calls[SIM_CALL_EVENT_DESTROY];
     if (!world.struck && events != 1) blame("events are left at the end", (int)events);
-    if (with(WITH_ALONE) && counters.calls[SIM_CALL_EVENT_RECORD] + counters.calls[SIM_CALL_EVENT_QUERY])
+    if (with(WITH_ALONE) && !with(WITH_PAGES) && counters.calls[SIM_CALL_EVENT_RECORD] + counters.calls[SIM_CALL_EVENT_QUERY])
         blame("one stream alone, and events", (int)counters.calls[SIM_CALL_EVENT_RECORD]);
     sim_destroy(world.machine);
 }

@@ -4,7 +4,7 @@
 #ifndef TESTS_WORLD_BLOCKS_H
 #define TESTS_WORLD_BLOCKS_H
 
-#include "world.h"
+#include "world_pages.h"
 
 enum { BLOCKS = 200, NOBODY = -1 };
 
@@ -27,6 +27,13 @@ typedef struct block {
 static block blocks[BLOCKS];
 static int block_count;
 static uint64_t requested_bytes;                 /* of all of them */
+
+/* What is in a block stays there, wherever pages move. */
+static inline void block_verify(const block *at, uint64_t bytes)
+{
+    uint64_t bad;
+    if (!sim_verify(world.machine, 0, at->ptr, bytes, at->id, &bad)) blame("a block's contents survive", (int)(bad >> 10));
+}
 
 static inline void block_drop(block *gone)
 {
@@ -81,6 +88,7 @@ static inline block *block_add(void *ptr, uint64_t bytes, int stream)
     uint64_t id = ++world.id;
     block fresh = { ptr, bytes, id, id, stream, stream, bit(stream), 0, 0, 0, 0, 0, 0, 0, stream < 0, 0 };
     blocks[block_count] = fresh;
+    sim_fill(world.machine, 0, ptr, bytes, id);
     requested_bytes += bytes;
     tally.allocs++;
     return &blocks[block_count++];
@@ -99,6 +107,8 @@ static inline void block_count_rungs(const gpuarena_stats *before)
 {
     gpuarena_stats after;
     gpuarena_get_stats(world.arena, &after);
+    tally.remapped += after.remapped_page_count - before->remapped_page_count;
+    tally.stuck += world.arena->paged.stuck_count != 0;
     tally.looked += after.look_count - before->look_count;
     tally.grown += after.grow_count - before->grow_count;
     tally.released += after.release_count - before->release_count;
@@ -122,8 +132,9 @@ static inline block *block_ask(gpuarena_request *request, int stream)
     block_count_rungs(&before);
     if (result == GPUARENA_OK) return block_add(ptr, request->bytes, stream);
     tally.refused++;
-    tally.try_refused += request->flags == GPUARENA_ALLOC_TRY;
+    tally.try_refused += (request->flags & GPUARENA_ALLOC_TRY) != 0;
     if (result != GPUARENA_OUT_OF_MEMORY && !block_expected(result, struck)) blame("result of alloc", result);
+    if (result == GPUARENA_OUT_OF_MEMORY && !struck) world_judge_refusal(request);
     return NULL;
 }
 
@@ -147,6 +158,9 @@ static inline void do_alloc(void)
     request.bytes = block_bytes();
     if (with(WITH_ALIGNMENT) && one_in(4)) request.alignment_bytes = (uint64_t)256 << draw(14);
     if (with(WITH_TRY) && one_in(4)) request.flags = GPUARENA_ALLOC_TRY;
+    if (with(WITH_PAGES) && one_in(12)) request.flags |= GPUARENA_ALLOC_OWN;
+    else if (with(WITH_PAGES) && one_in(12)) request.room_bytes = 1 + draw(MIB(5));
+    tally.own_segments += (request.flags & GPUARENA_ALLOC_OWN) != 0;
     block *made = block_ask(&request, stream);
     if (!made) return;
     tally.any_allocs += stream < 0;
@@ -175,6 +189,7 @@ static inline void do_use(void)
 
 static inline void block_free(block *at, gpuarena_stream stream)
 {
+    block_verify(at, at->bytes);
     world_arm();
     gpuarena_result result = gpuarena_free(world.arena, at->ptr, stream);
     (void)world_disarm();
@@ -229,6 +244,7 @@ static inline void do_reset(void)
     for (int at = 0; at < block_count; at++) {
         if (blocks[at].set || blocks[at].pins) return;
         before |= blocks[at].touched | bit(blocks[at].ready);
+        block_verify(&blocks[at], blocks[at].bytes);
     }
     if (stream < 0 || !world_all_usable(before)) return;
     world_follow_all(stream, before);
@@ -248,6 +264,7 @@ static inline int block_relieve(gpuarena *arena, const gpuarena_failure *failure
     if (!at || at->pins || at->own < 0 || block_unnamed(at, at->own) || one_in(3)) return 0;
     const world_stream *own = &world.streams[at->own];
     if (own->thread && own->thread != world.thread) return 0;
+    block_verify(at, at->bytes);
     if (gpuarena_free(arena, at->ptr, own->handle)) blame("result of free, under pressure", 0);
     block_drop(at);
     tally.relieved++;
