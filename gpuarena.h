@@ -2325,6 +2325,14 @@ static void gpuarena__unrelax(const gpuarena *arena, int mode)
     if (mode >= 0) (void)arena->driver.capture.exchange_mode(&arena->driver, &mode);
 }
 
+/* 1, and CAPTURE as the obstacle: it could not, and the call would break a capture. */
+static int gpuarena__is_strict(const gpuarena *arena, int mode, gpuarena__obstacle *obstacle)
+{
+    if (mode >= 0 || !arena->driver.capture.exchange_mode || !arena->streams.captured) return 0;
+    gpuarena__obstruct(obstacle, GPUARENA_CAPTURE, GPUARENA_REASON_NONE);
+    return 1;
+}
+
 /* 1, and an obstacle: work of this stream goes into a graph now, CAPTURE, or it cannot be told. */
 static int gpuarena__is_captured(gpuarena *arena, gpuarena_stream stream, gpuarena__obstacle *obstacle)
 {
@@ -2362,10 +2370,7 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
     void *memory = NULL;
     int code, mode = gpuarena__relax(arena);
     if (gpuarena__is_lost(arena, obstacle)) return 0;
-    if (mode < 0 && arena->driver.capture.exchange_mode && arena->streams.captured) {
-        gpuarena__obstruct(obstacle, GPUARENA_CAPTURE, GPUARENA_REASON_NONE);
-        return 0;                                /* the call would break the capture */
-    }
+    if (gpuarena__is_strict(arena, mode, obstacle)) return 0;
     arena->growing += bytes;
     code = arena->driver.memory.obtain(&arena->driver, GPUARENA_MEMORY_DEVICE, &memory, bytes, stream);
     arena->growing -= bytes;
@@ -3499,6 +3504,16 @@ static void gpuarena__unstick(gpuarena *arena, gpuarena__obstacle *obstacle)
 
 /* ---- addresses */
 
+static int gpuarena__vm_reserve(gpuarena *arena, void **address, uint64_t bytes, gpuarena__obstacle *obstacle)
+{
+    int code, mode = gpuarena__relax(arena);
+    if (gpuarena__is_lost(arena, obstacle)) return 0;
+    if (gpuarena__is_strict(arena, mode, obstacle)) return 0;
+    code = arena->driver.vm.reserve(&arena->driver, address, bytes, arena->paged.page_bytes);
+    gpuarena__unrelax(arena, mode);
+    return gpuarena__vm_done(arena, code, obstacle);
+}
+
 static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__obstacle *obstacle)
 {
     uint32_t *anchors = gpuarena__range_reserve(arena, bytes), place;
@@ -3508,10 +3523,7 @@ static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__obst
     if (!anchors || !pages || !gpuarena__spares_reserve(arena, 1))
         gpuarena__obstruct(&said, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
     else if (!gpuarena__is_lost(arena, &said)) {
-        int mode = gpuarena__relax(arena), code;
-        code = arena->driver.vm.reserve(&arena->driver, &address, bytes, arena->paged.page_bytes);
-        gpuarena__unrelax(arena, mode);
-        if (gpuarena__vm_done(arena, code, &said)) {
+        if (gpuarena__vm_reserve(arena, &address, bytes, &said)) {
             base = gpuarena__address(address);
             place = gpuarena__range_place(arena, base, bytes);
             if (place != UINT32_MAX && base % arena->paged.page_bytes == 0) {
@@ -3768,11 +3780,12 @@ static void gpuarena__pages_settle(gpuarena *arena)
         (void)gpuarena__settle(arena, 0);
 }
 
-/* The host waits for the oldest event of a stream that tells of free blocks. 1: it is over. */
+/* The host waits for the oldest event of a stream that tells of free blocks. 1: more of them are quiet. */
 static int gpuarena__wait_stream(gpuarena *arena, uint32_t set)
 {
     const gpuarena__stream *stream = &arena->streams.list[set];
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint64_t before = stream->quiet;
     int done = 0;
     if (stream->home || stream->quiet == stream->ticket || arena->lost
         || (!stream->hold_count && !gpuarena__has_blocks(arena, set))) return 0;
@@ -3785,7 +3798,7 @@ static int gpuarena__wait_stream(gpuarena *arena, uint32_t set)
     }
     if (done) (void)gpuarena__stream_poll(arena, set);
     if (done) (void)gpuarena__holds_settle(arena);
-    return done;
+    return stream->quiet != before;
 }
 
 /* The same, and chooses; none while a stream is captured. may_wait: where quiet pages are too few, the host
@@ -3989,10 +4002,9 @@ static int gpuarena__supply_do(gpuarena *arena, uint64_t begin, uint64_t end, ui
     int mode = gpuarena__relax(arena), done = 0;
     plan.begin = begin; plan.end = end; plan.need = need;
     if (arena->config.idle_fraction >= 1) may_move = 0;
-    if (mode < 0 && arena->driver.capture.exchange_mode && arena->streams.captured)
-        gpuarena__obstruct(obstacle, GPUARENA_CAPTURE, GPUARENA_REASON_NONE);
-    else if (!gpuarena__is_lost(arena, obstacle) && gpuarena__supply_plan(arena, &plan, may_move, obstacle)
-             && gpuarena__supply_create(arena, &plan, may_move, obstacle)) {
+    if (!gpuarena__is_lost(arena, obstacle) && !gpuarena__is_strict(arena, mode, obstacle)
+        && gpuarena__supply_plan(arena, &plan, may_move, obstacle)
+        && gpuarena__supply_create(arena, &plan, may_move, obstacle)) {
         /* each run and hole may be cut twice, and a block with its room from what they give */
         if (!gpuarena__nodes_reserve(arena, 2 * (arena->paged.run_count + gpuarena__parts(arena, &plan)) + 4))
             gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
@@ -4154,6 +4166,7 @@ static int gpuarena__range_release_more(gpuarena *arena, uint64_t keep, int quie
             && gpuarena__idle_bytes(arena, 0) && gpuarena__wait_device(arena, &refusal))
             (void)gpuarena__pages_release(arena, keep, &refusal);
     }
+    (void)gpuarena__is_lost(arena, &refusal);    /* or it has just been found out */
     if (arena->stats.reserved_bytes <= keep || refusal.result == GPUARENA_OK) return 1;
     *obstacle = refusal;
     return 0;
@@ -4372,6 +4385,7 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t begin = node->address + gpuarena__node_bytes(node), end = node->address + want->bytes,
              room = begin;
+    const gpuarena__node *next;
     int done;
     if (node->size & GPUARENA__KEPT) room += gpuarena__node_bytes(gpuarena__node_at(arena, node->next));
     if (gpuarena__extent(arena, want, index) < end) {
@@ -4384,9 +4398,15 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     }
     gpuarena__room_end(arena, index);
     done = gpuarena__supply_hard(arena, begin, end, want->stream, obstacle);
+    if (done && gpuarena__extent(arena, want, index) < end) {    /* a part that the driver failed to unmap */
+        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_NEIGHBOUR);
+        done = 0;
+    }
     if (done) gpuarena__block_extend(arena, index, end);     /* supply_do has left nodes for it */
-    if (room > gpuarena__node_bytes(node) + node->address)
-        gpuarena__room_keep(arena, index, room - gpuarena__node_bytes(node) - node->address);
+    next = gpuarena__node_at(arena, node->next);
+    begin = node->address + gpuarena__node_bytes(node);
+    if (room > begin && gpuarena__is_open(next))
+        gpuarena__room_keep(arena, index, gpuarena__min(room - begin, gpuarena__node_bytes(next)));
     return done;
 }
 
