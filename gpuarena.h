@@ -3786,10 +3786,12 @@ static int gpuarena__wait_stream(gpuarena *arena, uint32_t set)
     const gpuarena__stream *stream = &arena->streams.list[set];
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     uint64_t before = stream->quiet;
-    int done = 0;
+    int mode, done = 0;
     if (stream->home || stream->quiet == stream->ticket || arena->lost
-        || (!stream->hold_count && !gpuarena__has_blocks(arena, set))) return 0;
-    (void)gpuarena__stream_record(arena, set, &ignored);
+        || (!stream->hold_count && !gpuarena__has_blocks(arena, set))
+        || gpuarena__is_capturing(arena, &ignored)) return 0;
+    mode = gpuarena__relax(arena);
+    if (!arena->lost) (void)gpuarena__stream_record(arena, set, &ignored);
     if (stream->first_event && !arena->lost) {
         void *event = arena->events.list[stream->first_event].handle;
         done = gpuarena__driver_done(arena, arena->driver.events.host_wait(&arena->driver, event), &ignored);
@@ -3798,6 +3800,7 @@ static int gpuarena__wait_stream(gpuarena *arena, uint32_t set)
     }
     if (done) (void)gpuarena__stream_poll(arena, set);
     if (done) (void)gpuarena__holds_settle(arena);
+    gpuarena__unrelax(arena, mode);
     return stream->quiet != before;
 }
 
