@@ -53,7 +53,7 @@ static int limit_is_exact(void)
     return gpuarena_destroy(arena) ? example_failed() : 0;
 }
 
-/* The same 96 blocks of 10 MiB under each way to grow: fewer driver calls, or less memory beyond what is in use. */
+/* The same 96 blocks of 10 MiB under each way for segments to grow: fewer driver calls, or less memory beyond what is in use. */
 static int compare_growth(void)
 {
     static const char *const growths[] = { "growth=double", "growth=step", "growth=exact", "growth=fixed" };
@@ -65,6 +65,7 @@ static int compare_growth(void)
         uint64_t count;
         void *last;
         config.driver = example_driver();
+        config.backing = GPUARENA_BACKING_SEGMENTS;  /* paged ranges grow by pages, as many as are needed */
         config.limit_bytes = 2048 * MIB;
         if (gpuarena_config_parse(growths[i], &config, NULL, 0)) return example_failed();
         if (gpuarena_create(&config, &arena)) return example_failed();

@@ -64,6 +64,7 @@ int main(void)
     gpuarena *arena;
     void *block;
     config.driver = example_driver();
+    config.backing = GPUARENA_BACKING_SEGMENTS;      /* which fragment; paged ranges move pages instead */
     config.growth = GPUARENA_GROWTH_FIXED;           /* all of the limit at creation, in one piece */
     config.limit_bytes = 2048 * MIB;
     snprintf(config.name, sizeof config.name, "example");

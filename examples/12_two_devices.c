@@ -31,8 +31,18 @@ static int show(gpuarena *arena)
     return 0;
 }
 
+/* Memory is written and read where it is: paged memory can be reached by no other device, but driver.peers. */
+static int use(int device, void *memory)
+{
+    int current, failed;
+    if (example_cuda(cudaGetDevice(&current), "cudaGetDevice")) return 1;
+    if (example_cuda(cudaSetDevice(device), "cudaSetDevice")) return 1;
+    failed = example_write(memory, 4 * KIB, 9) || example_compare(memory, 4 * KIB, 9);
+    return example_cuda(cudaSetDevice(current), "cudaSetDevice") || failed;
+}
+
 /* Blocks until the limit stops it; the last one holds what is written to it, and is known to be this arena's. */
-static int fill(gpuarena *arena)
+static int fill(int device, gpuarena *arena)
 {
     gpuarena_result result;
     void *last = NULL;
@@ -41,7 +51,7 @@ static int fill(gpuarena *arena)
     } while (result == GPUARENA_OK);
     if (result != GPUARENA_OUT_OF_MEMORY || gpuarena_owner(last) != arena) return example_failed();
     example_explain(stdout, "one block of 64 MiB more");
-    return example_write(last, 4 * KIB, 9) || example_compare(last, 4 * KIB, 9) || show(arena);
+    return use(device, last) || show(arena);
 }
 
 int main(void)
@@ -58,7 +68,7 @@ int main(void)
     for (i = 0; i < count; i++)
         if (open_arena(i, limits[i], &arenas[i])) return 1;
     for (i = 0; i < count; i++)
-        if (fill(arenas[i])) return 1;
+        if (fill(i, arenas[i])) return 1;
     for (i = count - 1; i >= 0; i--) {           /* the last to be called is not on the current device */
         gpuarena_reset(arenas[i], NULL);
         if (gpuarena_destroy(arenas[i])) return example_failed();
