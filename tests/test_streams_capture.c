@@ -187,16 +187,19 @@ static void test_mode_cannot_be_relaxed(int lasting)
 
 int main(void)
 {
-    for (int mode = GLOBAL; mode <= RELAXED; mode++)
-        for (int is_known = 0; is_known < 2; is_known++)
-            for (uint64_t thread = 1; thread <= 2; thread++) test_nothing_forbidden(mode, is_known, thread);
-    test_memory_is_private();
-    test_private_after_a_device_wait();
-    test_reuse_in_a_capture();
-    test_capture_takes_quiet_memory_alone();
-    test_begin_asks_what_is_done(1);
-    test_begin_asks_what_is_done(2);
-    test_mode_cannot_be_relaxed(0);
-    test_mode_cannot_be_relaxed(1);
+    for (int backing = GPUARENA_BACKING_PAGED; backing <= GPUARENA_BACKING_SEGMENTS; backing++) {
+        stage_backing = (gpuarena_backing)backing;
+        for (int mode = GLOBAL; mode <= RELAXED; mode++)
+            for (int is_known = 0; is_known < 2; is_known++)
+                for (uint64_t thread = 1; thread <= 2; thread++) test_nothing_forbidden(mode, is_known, thread);
+        test_memory_is_private();
+        test_reuse_in_a_capture();
+        test_capture_takes_quiet_memory_alone();
+        test_begin_asks_what_is_done(1);
+        test_begin_asks_what_is_done(2);
+        test_mode_cannot_be_relaxed(0);
+        test_mode_cannot_be_relaxed(1);
+    }
+    test_private_after_a_device_wait();          /* segments alone */
     return tap_done();
 }

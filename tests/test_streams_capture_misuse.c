@@ -152,9 +152,13 @@ static void test_drivers_without_captures(int has_events)
 
 int main(void)
 {
-    test_misuse();
-    test_whole_arena_calls();
-    test_out_of_memory();
+    for (int backing = GPUARENA_BACKING_PAGED; backing <= GPUARENA_BACKING_SEGMENTS; backing++) {
+        stage_backing = (gpuarena_backing)backing;
+        test_misuse();
+        test_whole_arena_calls();
+        test_out_of_memory();
+    }
+    /* segments alone */
     test_idle_segments_would_help();
     test_drivers_without_captures(0);
     test_drivers_without_captures(1);

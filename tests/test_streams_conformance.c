@@ -294,22 +294,26 @@ static void test_hopeless_request_waits_for_nothing(void)
 
 int main(void)
 {
-    test_same_stream_at_once();
-    test_other_stream_behind_the_work();
+    for (int backing = GPUARENA_BACKING_PAGED; backing <= GPUARENA_BACKING_SEGMENTS; backing++) {
+        stage_backing = (gpuarena_backing)backing;
+        test_same_stream_at_once();
+        test_other_stream_behind_the_work();
+        test_merge_of_two_streams();
+        test_merge_in_one_stream();
+        test_split();
+        test_split_after_a_wait();
+        test_third_stream(1);
+        test_third_stream(4);
+        test_third_stream_of_two_donors();
+        test_neighbours_of_two_streams_join();
+        for (int slow = 0; slow < 4; slow++) test_head_of_line(slow);
+        test_hopeless_request_waits_for_nothing();
+    }
+    /* segments alone */
     test_other_stream_elsewhere_while_there_is_room();
     test_other_stream_once_the_work_is_done();
-    test_merge_of_two_streams();
-    test_merge_in_one_stream();
     test_merge_with_quiet();
-    test_split();
-    test_split_after_a_wait();
     test_trim();
     test_trim_of_nothing();
-    test_third_stream(1);
-    test_third_stream(4);
-    test_third_stream_of_two_donors();
-    test_neighbours_of_two_streams_join();
-    for (int slow = 0; slow < 4; slow++) test_head_of_line(slow);
-    test_hopeless_request_waits_for_nothing();
     return tap_done();
 }

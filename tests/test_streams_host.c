@@ -172,10 +172,13 @@ static void test_free_on_an_unknown_stream(void)
 
 int main(void)
 {
-    for (int lasting = 0; lasting < 2; lasting++) {
-        test_each_request_refused(live, lasting);
-        test_each_request_refused(live_captured, lasting);
+    for (int backing = GPUARENA_BACKING_PAGED; backing <= GPUARENA_BACKING_SEGMENTS; backing++) {
+        stage_backing = (gpuarena_backing)backing;
+        for (int lasting = 0; lasting < 2; lasting++) {
+            test_each_request_refused(live, lasting);
+            test_each_request_refused(live_captured, lasting);
+        }
+        test_free_on_an_unknown_stream();
     }
-    test_free_on_an_unknown_stream();
     return tap_done();
 }

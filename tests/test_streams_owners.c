@@ -255,22 +255,26 @@ static void test_free_of_what_the_gpu_is_done_with(void)
 
 int main(void)
 {
+    for (int backing = GPUARENA_BACKING_PAGED; backing <= GPUARENA_BACKING_SEGMENTS; backing++) {
+        stage_backing = (gpuarena_backing)backing;
+        test_use_on_the_own_stream_costs_nothing();
+        test_use_of_two_streams();
+        test_handle_of_a_destroyed_stream();
+        test_memory_of_a_destroyed_stream();
+        test_forget_with_a_live_block(0);
+        test_forget_with_a_live_block(1);
+        test_own_stream_is_the_old_one();
+        test_own_frees();
+        test_memory_for_every_stream();
+        test_memory_for_every_stream_under_pressure(1);
+        test_memory_for_every_stream_under_pressure(3);
+        test_free_of_what_the_gpu_is_done_with();
+        test_own_free_of_memory_for_every_stream();
+        test_free_of_an_unused_block();
+        test_streams_that_are_none();
+    }
+    /* segments alone */
     test_use_keeps_the_block(0);
     test_use_keeps_the_block(MIB(16) - 1);
-    test_use_on_the_own_stream_costs_nothing();
-    test_use_of_two_streams();
-    test_handle_of_a_destroyed_stream();
-    test_memory_of_a_destroyed_stream();
-    test_forget_with_a_live_block(0);
-    test_forget_with_a_live_block(1);
-    test_own_stream_is_the_old_one();
-    test_own_frees();
-    test_memory_for_every_stream();
-    test_memory_for_every_stream_under_pressure(1);
-    test_memory_for_every_stream_under_pressure(3);
-    test_free_of_what_the_gpu_is_done_with();
-    test_own_free_of_memory_for_every_stream();
-    test_free_of_an_unused_block();
-    test_streams_that_are_none();
     return tap_done();
 }

@@ -190,16 +190,19 @@ static void test_freed_in_an_own_capture(void)
 
 int main(void)
 {
-    test_freed_after_the_capture();
-    test_used_on_a_joined_stream(1);
-    test_used_on_a_joined_stream(0);
-    test_host_memory_of_captures(1);
-    test_host_memory_of_captures(0);
-    test_freed_on_a_stream_known_to_be_done(0);
-    test_freed_on_a_stream_known_to_be_done(1);
-    test_parked_and_released();
-    test_used_and_freed_and_done(0);
-    test_used_and_freed_and_done(1);
-    test_freed_in_an_own_capture();
+    for (int backing = GPUARENA_BACKING_PAGED; backing <= GPUARENA_BACKING_SEGMENTS; backing++) {
+        stage_backing = (gpuarena_backing)backing;
+        test_freed_after_the_capture();
+        test_used_on_a_joined_stream(1);
+        test_used_on_a_joined_stream(0);
+        test_host_memory_of_captures(1);
+        test_host_memory_of_captures(0);
+        test_freed_on_a_stream_known_to_be_done(0);
+        test_freed_on_a_stream_known_to_be_done(1);
+        test_parked_and_released();
+        test_used_and_freed_and_done(0);
+        test_used_and_freed_and_done(1);
+        test_freed_in_an_own_capture();
+    }
     return tap_done();
 }

@@ -229,15 +229,18 @@ static void test_misuse_in_the_callback(void)
 
 int main(void)
 {
-    test_served();
-    test_zero_fails();
-    test_bit_by_bit();
-    test_no_endless_loop();
-    test_after_the_waits();
-    test_freed_on_another_stream();
-    test_not_asked();
-    test_other_threads_go_on();
-    test_another_thread_takes_it();
-    test_misuse_in_the_callback();
+    for (int backing = GPUARENA_BACKING_PAGED; backing <= GPUARENA_BACKING_SEGMENTS; backing++) {
+        stage_backing = (gpuarena_backing)backing;
+        test_served();
+        test_zero_fails();
+        test_bit_by_bit();
+        test_no_endless_loop();
+        test_after_the_waits();
+        test_freed_on_another_stream();
+        test_not_asked();
+        test_other_threads_go_on();
+        test_another_thread_takes_it();
+        test_misuse_in_the_callback();
+    }
     return tap_done();
 }

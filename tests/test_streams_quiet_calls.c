@@ -140,12 +140,15 @@ static void test_forget_without_an_event(int code, gpuarena_result wanted)
 
 int main(void)
 {
-    test_new_stream_beside_a_capture();
-    test_own_stream_captures();
-    test_pressure_on_a_default_arena(0);
-    test_pressure_on_a_default_arena(1);
-    test_forget_without_an_event(SIM_UNKNOWN, GPUARENA_DRIVER_ERROR);
-    test_forget_without_an_event(SIM_CAPTURE_UNSUPPORTED, GPUARENA_CAPTURE);
-    test_forget_without_an_event(0, GPUARENA_HOST_MEMORY);
+    for (int backing = GPUARENA_BACKING_PAGED; backing <= GPUARENA_BACKING_SEGMENTS; backing++) {
+        stage_backing = (gpuarena_backing)backing;
+        test_new_stream_beside_a_capture();
+        test_pressure_on_a_default_arena(0);
+        test_pressure_on_a_default_arena(1);
+        test_forget_without_an_event(SIM_UNKNOWN, GPUARENA_DRIVER_ERROR);
+        test_forget_without_an_event(SIM_CAPTURE_UNSUPPORTED, GPUARENA_CAPTURE);
+        test_forget_without_an_event(0, GPUARENA_HOST_MEMORY);
+    }
+    test_own_stream_captures();                  /* segments alone */
     return tap_done();
 }

@@ -221,17 +221,20 @@ static void test_rungs_are_counted(void)
 
 int main(void)
 {
-    test_pending_free_is_waited_for(0);
-    test_pending_free_is_waited_for(1);
-    test_hundred_pending_blocks();
-    test_many_small_pending_blocks_join();
-    test_try_only();
-    test_million_hits(1);
-    test_million_hits(4);
-    test_free_never_waits();
-    test_events_are_few(0);
-    test_events_are_few(1);
-    for (uint64_t seed = 1; seed <= 4; seed++) test_no_spurious_failure(seed);
-    test_rungs_are_counted();
+    for (int backing = GPUARENA_BACKING_PAGED; backing <= GPUARENA_BACKING_SEGMENTS; backing++) {
+        stage_backing = (gpuarena_backing)backing;
+        test_pending_free_is_waited_for(0);
+        test_pending_free_is_waited_for(1);
+        test_hundred_pending_blocks();
+        test_many_small_pending_blocks_join();
+        test_try_only();
+        test_million_hits(1);
+        test_million_hits(4);
+        test_free_never_waits();
+        test_events_are_few(0);
+        test_events_are_few(1);
+        for (uint64_t seed = 1; seed <= 4; seed++) test_no_spurious_failure(seed);
+    }
+    test_rungs_are_counted();                    /* segments alone */
     return tap_done();
 }

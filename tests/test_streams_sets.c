@@ -241,15 +241,18 @@ static void test_graph_beside_a_busy_arena(uint64_t seed)
 
 int main(void)
 {
-    test_two_captures_share_a_set();
-    test_two_sets();
-    test_freed_output_goes_back_to_the_set();
-    test_release_is_ordered();
-    test_live_block_at_release();
-    test_release_and_trim();
-    test_reset();
-    test_captures_that_overlap();
-    test_stream_gone_set_kept();
-    for (uint64_t seed = 1; seed <= 3; seed++) test_graph_beside_a_busy_arena(seed);
+    for (int backing = GPUARENA_BACKING_PAGED; backing <= GPUARENA_BACKING_SEGMENTS; backing++) {
+        stage_backing = (gpuarena_backing)backing;
+        test_two_captures_share_a_set();
+        test_two_sets();
+        test_freed_output_goes_back_to_the_set();
+        test_release_is_ordered();
+        test_live_block_at_release();
+        test_release_and_trim();
+        test_reset();
+        test_captures_that_overlap();
+        test_stream_gone_set_kept();
+        for (uint64_t seed = 1; seed <= 3; seed++) test_graph_beside_a_busy_arena(seed);
+    }
     return tap_done();
 }

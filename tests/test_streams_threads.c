@@ -210,6 +210,8 @@ static void test_put_before_record(void)
     stage self = stage_device();
     race.record = self.driver.events.record;
     race.self = &self;
+    race.got = NULL;
+    race.is_running = race.is_trying = 0;
     self.driver.events.record = race_record;
     gpuarena_config config = stage_config(&self);
     config.limit_bytes = MIB(16);
@@ -227,16 +229,19 @@ static void test_put_before_record(void)
 
 int main(void)
 {
-    test_per_thread_stream_at_once();
-    test_per_thread_streams(0);
-    test_per_thread_streams(1);
-    test_capture_on_a_per_thread_stream();
-    test_null_is_per_thread(0);
-    test_null_is_per_thread(1);
-    test_producer_and_consumer(0, 0);
-    test_producer_and_consumer(1, 0);
-    test_producer_and_consumer(0, 1);
-    test_double_free();
-    test_put_before_record();
+    for (int backing = GPUARENA_BACKING_PAGED; backing <= GPUARENA_BACKING_SEGMENTS; backing++) {
+        stage_backing = (gpuarena_backing)backing;
+        test_per_thread_stream_at_once();
+        test_per_thread_streams(0);
+        test_per_thread_streams(1);
+        test_capture_on_a_per_thread_stream();
+        test_null_is_per_thread(0);
+        test_null_is_per_thread(1);
+        test_producer_and_consumer(0, 0);
+        test_producer_and_consumer(1, 0);
+        test_producer_and_consumer(0, 1);
+        test_double_free();
+        test_put_before_record();
+    }
     return tap_done();
 }
