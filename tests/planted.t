@@ -85,18 +85,20 @@ my @planted = (
      q@return arena->streams.many && arena->config.streams@,
      q@int mode = gpuarena__relax(arena), some = 0, again;@, q@int mode = -1, some = 0, again;@],
     ['the device is waited for while a stream is captured',
-     q@|| gpuarena__is_capturing(arena, &ignored) || arena->lost) return 0;@, q@|| arena->lost) return 0;@],
+     q@|| gpuarena__is_capturing(arena, obstacle) || arena->lost) return 0;@, q@|| arena->lost) return 0;@],
     ['memory is given back while a stream is captured',
-     q@if (gpuarena__is_capturing(arena, obstacle) || gpuarena__is_lost(arena, obstacle)) return 0;@,
-     q@if (gpuarena__is_lost(arena, obstacle)) return 0;@,
+     q@if (gpuarena__is_capturing(arena, obstacle) || gpuarena__is_lost(arena, obstacle)) return 0;
+    waits@, q@if (gpuarena__is_lost(arena, obstacle)) return 0;
+    waits@,
      q@if (gpuarena__is_lost(arena, obstacle)) return 0;
     code = arena->driver.memory.give_back@, q@gpuarena__unrelax(arena, mode);
     code = arena->driver.memory.give_back@],
     ['memory grows in the mode that the thread has',
-     q@if (mode < 0 && arena->driver.capture.exchange_mode && arena->streams.captured) {@,
+     q@if (gpuarena__is_strict(arena, mode, obstacle)) return 0;
+    arena->growing += bytes;@,
      q@gpuarena__unrelax(arena, mode);
     mode = -1;
-    if (0) {@],
+    arena->growing += bytes;@],
     ['what a capture freed is the arena\'s',
      q@(void)gpuarena__set_move(arena, at, UINT64_MAX, home, 0);@,
      q@(void)gpuarena__set_move(arena, at, UINT64_MAX, 0, 0);@],

@@ -298,8 +298,9 @@ int main(void)
         stage_backing = (gpuarena_backing)backing;
         test_same_stream_at_once();
         test_other_stream_behind_the_work();
+        test_other_stream_once_the_work_is_done();
         test_merge_of_two_streams();
-        test_merge_in_one_stream();
+        test_merge_with_quiet();
         test_split();
         test_split_after_a_wait();
         test_third_stream(1);
@@ -311,8 +312,7 @@ int main(void)
     }
     /* segments alone */
     test_other_stream_elsewhere_while_there_is_room();
-    test_other_stream_once_the_work_is_done();
-    test_merge_with_quiet();
+    test_merge_in_one_stream();
     test_trim();
     test_trim_of_nothing();
     return tap_done();
