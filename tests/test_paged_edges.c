@@ -1,6 +1,6 @@
-/* Paged ranges at their edges: large alignments, 1 B to 40 GiB, large devices and many, limits that are no multiple of
-   the page, page sizes, the adversary, idle's ends, what goes back, addresses that run out. It must not know how pages
-   are chosen. Run: make test. */
+/* Paged ranges at their edges: alignments, sizes, large devices and many, limits that are no multiple of the page, page
+   sizes, the adversary, idle's ends, what goes back, addresses that run out.
+   It must not know how pages are chosen. Run: make test. */
 #include "paged.h"
 
 static void expect_audit(const paged_bench *bench, const char *what)

@@ -133,8 +133,8 @@ static const char *judge(const scene *of, paged_bench *bench, const paged_state 
     stuck_count += stuck;
     refused_count += result != GPUARENA_OK;
     if (text[0]) return text;
-    if (result && result != GPUARENA_OUT_OF_MEMORY && result != GPUARENA_DRIVER_ERROR && result != GPUARENA_HOST_MEMORY)
-        return gpuarena_result_name(result);
+    if (result && result != GPUARENA_OUT_OF_MEMORY && result != GPUARENA_DRIVER_ERROR
+        && result != GPUARENA_HOST_MEMORY) return gpuarena_result_name(result);
     if (result && !of->gives_back && !stuck && !(undo_fails && bench->arena->paged.spare_count)
         && paged_differs(before, &after)[0]) return paged_differs(before, &after);
     if (result && !of->gives_back && stuck && before->stats.live_bytes != after.stats.live_bytes)
@@ -153,7 +153,8 @@ static const char *judge_lost(paged_bench *bench)
     void *ptr;
     gpuarena_result first = gpuarena_alloc(bench->arena, &ptr, MIB(30), NULL);
     sim_counters before = paged_counters(bench);
-    if (first != GPUARENA_DEVICE_LOST || gpuarena_alloc(bench->arena, &ptr, MIB(1), NULL) != GPUARENA_DEVICE_LOST) return "alloc does not tell";
+    if (first != GPUARENA_DEVICE_LOST || gpuarena_alloc(bench->arena, &ptr, 1, NULL) != first)
+        return "alloc does not tell";
     for (; bench->block_count; bench->block_count--)
         if (gpuarena_free(bench->arena, bench->blocks[bench->block_count - 1].ptr, NULL)) return "a free, lost";
     if (gpuarena_destroy(bench->arena)) return "destroy, lost";
@@ -231,11 +232,11 @@ static const char *destroy_again(paged_bench *bench)
 {
     gpuarena_result result = gpuarena_destroy(bench->arena);
     if (bench->host_fail_at && result) return "destroy needs host memory";
-    if (result && result != GPUARENA_DRIVER_ERROR && result != GPUARENA_DEVICE_LOST && result != GPUARENA_OUT_OF_MEMORY)
-        return gpuarena_result_name(result);
+    if (result && result != GPUARENA_DRIVER_ERROR && result != GPUARENA_DEVICE_LOST) return gpuarena_result_name(result);
     sim_fail_call(bench->machine, SIM_CALL_KINDS, 0, 0, 0);
     if (result && gpuarena_check(bench->arena, NULL, 0)) return "check, after a destroy that failed";
-    if (result && paged_stats(bench).reserved_bytes != paged_counters(bench).held_bytes) return "reserved is not held";
+    if (result && paged_stats(bench).reserved_bytes != paged_counters(bench).held_bytes)
+        return "reserved is not held";
     if (result && gpuarena_destroy(bench->arena)) return "the second destroy fails, too";
     return "";
 }

@@ -366,7 +366,8 @@ static inline void world_close(void)
         blame("handles, mappings or addresses are left at the end", (int)counters.mapping_count);
     uint64_t events = counters.calls[SIM_CALL_EVENT_WITH_FLAGS] - counters.calls[SIM_CALL_EVENT_DESTROY];
     if (!world.struck && events != 1) blame("events are left at the end", (int)events);
-    if (with(WITH_ALONE) && !with(WITH_PAGES) && counters.calls[SIM_CALL_EVENT_RECORD] + counters.calls[SIM_CALL_EVENT_QUERY])
+    if (with(WITH_ALONE) && !with(WITH_PAGES)
+        && counters.calls[SIM_CALL_EVENT_RECORD] + counters.calls[SIM_CALL_EVENT_QUERY])
         blame("one stream alone, and events", (int)counters.calls[SIM_CALL_EVENT_RECORD]);
     sim_destroy(world.machine);
 }

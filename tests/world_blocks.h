@@ -32,7 +32,8 @@ static uint64_t requested_bytes;                 /* of all of them */
 static inline void block_verify(const block *at, uint64_t bytes)
 {
     uint64_t bad;
-    if (!sim_verify(world.machine, 0, at->ptr, bytes, at->id, &bad)) blame("a block's contents survive", (int)(bad >> 10));
+    if (!sim_verify(world.machine, 0, at->ptr, bytes, at->id, &bad))
+        blame("a block's contents survive", (int)(bad >> 10));
 }
 
 static inline void block_drop(block *gone)

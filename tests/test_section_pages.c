@@ -1,0 +1,169 @@
+/* Sections >>pages and >>tree of the header, from inside: every invariant of holes, rooms, pages and trees is
+   violated in turn, named by the check, and mended again. It must not change what is checked: each row puts one field wrong
+   and back. Run: make test. */
+#include "paged.h"
+
+/* state bits of a node's size, which the header takes back at its end */
+enum { PAGES_LIVE = 1, PAGES_OVERFLOW = 2, PAGES_HOLE = 4, PAGES_KEPT = 8, PAGES_OWN = 16 };
+
+static paged_bench bench;
+static gpuarena__node *roomy, *room, *stuck, *open_hole, *root, *child, *plain;
+
+/* Puts a value into a field of 4 or 8 bytes, expects the complaint, and puts the old value back. */
+static void violate(void *field, size_t size, uint64_t value, const char *complaint)
+{
+    unsigned char old[8];
+    uint32_t narrow = (uint32_t)value;
+    char message[200] = "";
+    memcpy(old, field, size);
+    memcpy(field, size == 4 ? (const void *)&narrow : (const void *)&value, size);
+    gpuarena_result result = gpuarena_check(bench.arena, message, sizeof message);
+    memcpy(field, old, size);
+    CHECK_MSG(result == GPUARENA_CORRUPT && strncmp(message, complaint, strlen(complaint)) == 0, "%s", complaint);
+    if (strncmp(message, complaint, strlen(complaint))) printf("# said: %s\n", message);
+    if (gpuarena_check(bench.arena, message, sizeof message)) CHECK_MSG(0, "mended, but: %s", message);
+}
+
+#define VIOLATE(field, value, complaint) violate(&(field), sizeof(field), (uint64_t)(value), complaint)
+
+static gpuarena__node *node_at(uint32_t index)
+{
+    return gpuarena__node_at(bench.arena, index);
+}
+
+/* The first node that has just these of the bits HOLE and KEPT, and is behind a block with room or not. */
+static gpuarena__node *find_hole(uint64_t bits, int behind_roomy)
+{
+    for (uint32_t at = 0; at < bench.arena->ranges.count; at++)
+        for (uint32_t index = bench.arena->ranges.list[at].first; index; index = node_at(index)->next) {
+            const gpuarena__node *before = node_at(node_at(index)->prev);
+            if ((node_at(index)->size & (PAGES_HOLE | PAGES_KEPT)) == bits
+                && behind_roomy == ((before->size & (PAGES_LIVE | PAGES_KEPT)) == (PAGES_LIVE | PAGES_KEPT)))
+                return node_at(index);
+        }
+    printf("Bail out! there is no such hole\n");
+    exit(1);
+}
+
+/* A block with room; addresses that are stuck, for the driver did not unmap what had moved; open holes; three free
+   blocks in a tree, idle pages. */
+static void set_up(void)
+{
+    gpuarena_request request = GPUARENA_INIT;
+    paged_open(&bench, MIB(256), "limit=24M,idle=0,large=1M");
+    for (int at = 0; at < 8; at++) paged_alloc(&bench, MIB(2));
+    request.bytes = MIB(1);
+    request.room_bytes = MIB(4);
+    CHECK_INT(paged_ask(&bench, &request), ==, GPUARENA_OK);
+    roomy = node_at(gpuarena__node_around(bench.arena, bench_number(bench.blocks[8].ptr)));
+    room = node_at(roomy->next);
+    for (int at = 0; at < 4; at++) paged_free(&bench, at);
+    sim_fail_call(bench.machine, SIM_CALL_VM_UNMAP, 1, 0, SIM_UNKNOWN);
+    CHECK_INT(paged_alloc(&bench, MIB(7)), ==, GPUARENA_OK);
+    CHECK(sim_fail_fired(bench.machine));
+    for (uint64_t at = 0; at < 6; at++)
+        CHECK_INT(paged_alloc(&bench, at % 2 ? KIB(300) : KIB(1100 + 100 * at)), ==, GPUARENA_OK);
+    for (int at = 0; at < 3; at++) paged_free(&bench, bench.block_count - 6 + at);
+    paged_free(&bench, 0);
+    stuck = find_hole(PAGES_HOLE | PAGES_KEPT, 0);
+    open_hole = find_hole(PAGES_HOLE, 0);
+    root = node_at(bench.arena->bins.root);
+    child = node_at(root->use.bin.at ? root->use.bin.at : root->use.bin.after);
+    plain = node_at(gpuarena__node_around(bench.arena, bench_number(bench.blocks[0].ptr)));
+    CHECK_INT(gpuarena_check(bench.arena, NULL, 0), ==, GPUARENA_OK);
+    CHECK(room->size & PAGES_KEPT && child != node_at(0) && bench.arena->paged.idle_count);
+}
+
+static void test_holes(void)
+{
+    uint32_t self = bench.arena->paged.holes;
+    VIOLATE(open_hole->set, 1, "a hole waits for something");
+    VIOLATE(open_hole->hold, 1, "a free block in a bin is on hold");
+    VIOLATE(open_hole->size, open_hole->size | PAGES_KEPT, "the holes' list holds another");
+    VIOLATE(open_hole->size, open_hole->size & ~(uint64_t)PAGES_HOLE, "two free blocks are neighbours");
+    VIOLATE(open_hole->size, open_hole->size | PAGES_LIVE, "a block has a state that cannot be");
+    VIOLATE(open_hole->size, open_hole->size | PAGES_OVERFLOW, "a block has a state that cannot be");
+    VIOLATE(stuck->size, stuck->size & ~(uint64_t)PAGES_KEPT, "holes are missing in their list");
+    VIOLATE(stuck->size, stuck->size | PAGES_OWN, "a block has a state that cannot be");
+    VIOLATE(plain->size, plain->size | PAGES_OVERFLOW, "a block has a state that cannot be");
+    VIOLATE(plain->size, (plain->size | PAGES_HOLE | PAGES_KEPT) & ~(uint64_t)PAGES_LIVE,
+            "a hole waits for something");
+    VIOLATE(bench.arena->paged.holes, 0, "holes are missing in their list");
+    VIOLATE(bench.arena->paged.holes, 0x7fffffff, "a link leads to no block");
+    VIOLATE(bench.arena->paged.holes, gpuarena__node_around(bench.arena, plain->address),
+            "the holes' list holds another");
+    VIOLATE(node_at(self)->use.bin.after, self, "holes are missing in their list");
+    VIOLATE(bench.arena->paged.stuck_count, bench.arena->paged.stuck_count + 1, "stuck holes are miscounted");
+    VIOLATE(bench.arena->paged.stuck_count, 0, "stuck holes are miscounted");
+}
+
+/* A hole in two halves. */
+static void test_neighbours(void)
+{
+    char message[200] = "";
+    uint32_t index = bench.arena->paged.holes, rest;
+    while (index && node_at(index)->size < MIB(4)) index = node_at(index)->use.bin.after;
+    CHECK(index && gpuarena__nodes_reserve(bench.arena, 1));
+    gpuarena__hole_unlist(bench.arena, index);
+    rest = gpuarena__block_split(bench.arena, index, MIB(2));
+    gpuarena__hole_list(bench.arena, index);
+    gpuarena__hole_list(bench.arena, rest);
+    CHECK_INT(gpuarena_check(bench.arena, message, sizeof message), ==, GPUARENA_CORRUPT);
+    CHECK_MSG(strncmp(message, "two holes are neighbours", 24) == 0, "two holes are neighbours");
+    gpuarena__hole_unlist(bench.arena, rest);
+    gpuarena__hole_unlist(bench.arena, index);
+    gpuarena__block_absorb_next(bench.arena, index);
+    gpuarena__hole_list(bench.arena, index);
+    CHECK_INT(gpuarena_check(bench.arena, NULL, 0), ==, GPUARENA_OK);
+}
+
+static void test_rooms(void)
+{
+    VIOLATE(roomy->size, roomy->size & ~(uint64_t)PAGES_KEPT, "stuck holes are miscounted");
+    VIOLATE(room->size, room->size & ~(uint64_t)PAGES_KEPT, "a block's room is open to all");
+    VIOLATE(plain->size, plain->size | PAGES_KEPT, "a block has no room behind it");
+    VIOLATE(plain->size, plain->size | PAGES_OWN | PAGES_KEPT, "a block has a state that cannot be");
+    VIOLATE(bench.arena->ranges.list[0].pages, 0, "a hole is not of whole pages");
+    VIOLATE(bench.arena->ranges.list[0].bytes, bench.arena->ranges.list[0].bytes + 1, "a segment has a size");
+    VIOLATE(bench.arena->paged.page_bytes, bench.arena->paged.page_bytes * 64,
+            "a segment has a size or base that cannot be");
+}
+
+static void test_pages(void)
+{
+    gpuarena__paged *paged = &bench.arena->paged;
+    VIOLATE(paged->idle_count, paged->idle_count + 1, "idle pages are miscounted");
+    VIOLATE(paged->idle_count, paged->idle_count - 1, "idle pages are miscounted");
+    VIOLATE(paged->spare_count, paged->spare_count + 1, "reserved bytes do not add up");
+    VIOLATE(paged->spare_room, paged->spare_room * 2, "host memory does not add up");
+    VIOLATE(paged->run_room, paged->run_room + 1, "host memory does not add up");
+    VIOLATE(bench.arena->stats.reserved_bytes, bench.arena->stats.reserved_bytes - MIB(2),
+            "reserved bytes do not add up");
+    VIOLATE(bench.arena->growing, MIB(2), "growth is claimed that is not under way");
+}
+
+static void test_trees(void)
+{
+    gpuarena__bins *bins = &bench.arena->bins;
+    VIOLATE(bins->root, 0, "free blocks and bins differ in number");
+    VIOLATE(bins->root, 0x7fffffff, "a link leads to no block");
+    VIOLATE(root->serial, root->serial + 256, "a tree's longest block is another");
+    VIOLATE(child->serial, 0, "a tree's longest block is another");
+    VIOLATE(root->use.bin.at, root->use.bin.after, "a tree is out of order");
+    VIOLATE(root->use.bin.after, bins->root, "a tree has no end");
+    VIOLATE(bins->root, gpuarena__node_around(bench.arena, plain->address), "a tree holds what it should not");
+    VIOLATE(bench.arena->ordered_bytes, MIB(64), "a free block is in the bin of another size");
+}
+
+int main(void)
+{
+    set_up();
+    test_holes();
+    test_neighbours();
+    test_rooms();
+    test_pages();
+    test_trees();
+    CHECK_INT(gpuarena_check(bench.arena, NULL, 0), ==, GPUARENA_OK);
+    CHECK_STR(paged_close(&bench), "");
+    return tap_done();
+}
