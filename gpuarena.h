@@ -1196,6 +1196,7 @@ struct gpuarena {
 typedef struct gpuarena__want {
     uint64_t requested, bytes, alignment;        /* bytes: rounded up; alignment >= unit */
     uint64_t room;                               /* addresses to be kept behind it, in whole pages */
+    uint32_t patient;                            /* 1: what others' work still uses counts as free */
     gpuarena_stream stream;
     uint32_t tag, flags;
     uint32_t set, home;                          /* blocks of these will do, and quiet ones. Set 0: of any */
@@ -3585,7 +3586,8 @@ typedef struct gpuarena__place {
 
 static int gpuarena__is_usable(const gpuarena *arena, const gpuarena__want *want, const gpuarena__node *node)
 {
-    return gpuarena__is_open(node) || gpuarena__reach(arena, want, node) == GPUARENA__TO_HAND;
+    uint32_t takes = gpuarena__is_open(node) ? GPUARENA__TO_HAND : gpuarena__reach(arena, want, node);
+    return takes == GPUARENA__TO_HAND || (want->patient && takes != GPUARENA__NOT_FREE);
 }
 
 /* The next open hole that ends behind `begin`, and the part of it, in whole pages, that lies before `end`. 0:
@@ -3692,9 +3694,22 @@ static int gpuarena__place_find(const gpuarena *arena, const gpuarena__want *wan
 
 /* ---- which pages move */
 
+/* Whole pages of a free block, or a run of such, but for those in [begin, end), which is of whole pages. */
+static uint64_t gpuarena__pages_beside(const gpuarena *arena, const gpuarena__node *node, uint64_t begin,
+                                       uint64_t end)
+{
+    uint64_t page = arena->paged.page_bytes, count = gpuarena__whole_pages(arena, node), low, high;
+    if (!count || begin >= end) return count;
+    low = gpuarena__round_down(node->address + page - 1, page);
+    high = gpuarena__min(low + count * page, end);
+    low = gpuarena__max(low, begin);
+    return low < high ? count - (high - low) / page : count;
+}
+
 /* The longest run of free blocks, and the whole pages in all of them, whatever they wait for: what is one
-   block when all work is done. Of those that capture sets keep, none. O(blocks). */
-static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t *longest)
+   block when all work is done; but for those in [begin, end), whole pages. Of what capture sets keep, none.
+   O(blocks). */
+static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint64_t end, uint64_t *longest)
 {
     uint64_t count = 0;
     uint32_t at, index;
@@ -3706,7 +3721,7 @@ static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t *longest)
             const gpuarena__node *node = gpuarena__node_at(arena, index);    /* in the end the sentinel */
             uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set;
             if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE) || arena->streams.list[set].home) {
-                if (run.size) count += gpuarena__whole_pages(arena, &run);
+                if (run.size) count += gpuarena__pages_beside(arena, &run, begin, end);
                 run.size = 0;
                 continue;
             }
@@ -3717,28 +3732,28 @@ static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t *longest)
     return count;
 }
 
-/* Enters the whole pages of a free block outside of [begin, end) as such that may move. 0: no host memory. */
-static int gpuarena__run_add(gpuarena *arena, uint32_t index, uint64_t begin, uint64_t end)
+/* Enters pages as such that may move. 0: no host memory. */
+static int gpuarena__run_add(gpuarena *arena, uint64_t begin, uint64_t end)
 {
     gpuarena__paged *paged = &arena->paged;
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t page = paged->page_bytes, low = gpuarena__round_down(node->address + page - 1, page),
-             high = low + gpuarena__whole_pages(arena, node) * page;
     void *runs = paged->runs;
-    if (begin < high && end > low) {             /* the block is to lie there: the longer of what is beside */
-        uint64_t left = gpuarena__max(low, gpuarena__round_down(begin, page)),
-                 right = gpuarena__min(high, gpuarena__round_down(end + page - 1, page));
-        if (left - low >= high - right) high = left;
-        else low = right;
-    }
-    if (low >= high) return 1;
+    if (begin >= end) return 1;
     if (paged->run_count == paged->run_room
         && !gpuarena__host_double(arena, &runs, sizeof *paged->runs, paged->run_count, &paged->run_room))
         return 0;
     paged->runs = (gpuarena__run *)runs;
-    paged->runs[paged->run_count].address = low;
-    paged->runs[paged->run_count++].page_count = (high - low) / page;
+    paged->runs[paged->run_count].address = begin;
+    paged->runs[paged->run_count++].page_count = (end - begin) / paged->page_bytes;
     return 1;
+}
+
+/* The same of the whole pages of a free block, but for those in [begin, end), which is of whole pages. */
+static int gpuarena__runs_add(gpuarena *arena, const gpuarena__node *node, uint64_t begin, uint64_t end)
+{
+    uint64_t page = arena->paged.page_bytes, low = gpuarena__round_down(node->address + page - 1, page),
+             high = low + gpuarena__whole_pages(arena, node) * page;
+    if (begin >= high || end <= low) return gpuarena__run_add(arena, low, high);
+    return gpuarena__run_add(arena, low, begin) && gpuarena__run_add(arena, end, high);
 }
 
 /* Chooses quiet idle pages outside of [begin, end): up to `count`, the highest first, for large blocks settle
@@ -3750,9 +3765,11 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
     uint64_t found = 0;
     uint32_t index, at = 0, best;
     paged->run_count = 0;
+    begin = gpuarena__round_down(begin, paged->page_bytes);
+    end = gpuarena__round_down(end + paged->page_bytes - 1, paged->page_bytes);
     for (index = gpuarena__chain(arena, 0, paged->page_bytes, UINT64_MAX); index;
          index = gpuarena__node_at(arena, index)->tag)
-        if (!gpuarena__run_add(arena, index, begin, end)) {
+        if (!gpuarena__runs_add(arena, gpuarena__node_at(arena, index), begin, end)) {
             gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
             paged->run_count = 0;
         }
@@ -3829,7 +3846,7 @@ static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
     uint64_t count = 0, longest;
     uint32_t index;
     if (!arena->paged.page_bytes) return gpuarena__idle_segments(arena, quiet);
-    if (!quiet) count = gpuarena__free_runs(arena, &longest);
+    if (!quiet) count = gpuarena__free_runs(arena, 0, 0, &longest);
     else for (index = gpuarena__chain(arena, 0, arena->paged.page_bytes, UINT64_MAX); index;
               index = gpuarena__node_at(arena, index)->tag)
         count += gpuarena__whole_pages(arena, gpuarena__node_at(arena, index));
@@ -4307,21 +4324,25 @@ static int gpuarena__is_paged(const gpuarena *arena, const gpuarena__want *want)
     return arena->paged.page_bytes && !(want->flags & GPUARENA_ALLOC_OWN);
 }
 
-/* Bytes that growth for a request takes, 0: none could serve it; *idle: what there is that could be given
-   back or moved for it. */
+/* Bytes that growth for a request takes, once all work is done, 0: none could serve it; *idle: what there is
+   that could be given back or moved for it. */
 static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__want *want, uint64_t *idle)
 {
-    uint64_t need = gpuarena__segment_bytes(arena, want), page = arena->paged.page_bytes, inside;
+    uint64_t need = gpuarena__segment_bytes(arena, want), page = arena->paged.page_bytes, count, longest;
+    gpuarena__want patient = *want;
     gpuarena__place place;
     *idle = gpuarena__idle_bytes(arena, 0);
     if (!need || !gpuarena__is_paged(arena, want)) return need;
+    patient.patient = 1;
     (void)gpuarena__round_up(need, page, &need);
-    if (!gpuarena__place_find(arena, want, &place)) return need;             /* in addresses to come */
-    need = place.page_count * page;
-    inside = gpuarena__round_down(place.end + page - 1, page) - gpuarena__round_down(place.begin, page)
-        - need;
-    *idle -= gpuarena__min(*idle, inside);
-    if (arena->config.idle_fraction >= 1) *idle = 0;
+    if (gpuarena__place_find(arena, &patient, &place)) {     /* else in addresses to come */
+        need = place.page_count * page;
+        count = gpuarena__free_runs(arena, gpuarena__round_down(place.begin, page),
+                                    gpuarena__round_down(place.end + page - 1, page), &longest);
+        *idle = gpuarena__idle_segments(arena, 0) + (count + arena->paged.spare_count) * page;
+    }
+    if (arena->config.idle_fraction >= 1)
+        *idle = gpuarena__idle_segments(arena, 0) + arena->paged.spare_count * page;
     return need;
 }
 
@@ -4587,6 +4608,7 @@ GPUARENA__INLINE int gpuarena__want_make(const gpuarena *arena, const gpuarena_r
     uint64_t alignment = request->alignment_bytes;
     want->bytes = 0;
     want->room = request->room_bytes;
+    want->patient = 0;
     if (!GPUARENA__LIKELY((alignment & (alignment - 1)) == 0
                           && !(request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_OWN))
                           && !(want->room && request->flags & GPUARENA_ALLOC_OWN)
@@ -4686,7 +4708,7 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
 {
     uint64_t longest, count = arena->paged.idle_count;
     if (!arena->streams.many && !arena->held) longest = gpuarena__largest_binned(arena, &arena->bins);
-    else count = gpuarena__free_runs(arena, &longest);
+    else count = gpuarena__free_runs(arena, 0, 0, &longest);
     if (arena->config.idle_fraction >= 1) count = 0;         /* they do not move */
     return gpuarena__max(longest, (count + arena->paged.spare_count) * arena->paged.page_bytes);
 }
@@ -7153,8 +7175,10 @@ static int gpuarena__resize_want(gpuarena *arena, const gpuarena__node *node, ui
     request.bytes = bytes;
     request.stream = stream == GPUARENA_OWN_STREAM ? gpuarena__stream_of(arena, node) : stream;
     if (!gpuarena__want_make(arena, &request, want, obstacle)) return 0;
-    want->set = node->set;                       /* it may be of a stream that is gone */
-    want->home = arena->streams.list[node->set].home;
+    if (stream == GPUARENA_OWN_STREAM) {         /* it may be gone: it is not looked for */
+        want->set = node->set;
+        want->home = arena->streams.list[node->set].home;
+    }
     if (node->size & GPUARENA__KEPT)
         (void)gpuarena__round_up(want->bytes, arena->paged.page_bytes, &want->bytes);
     if (node->size & GPUARENA__OWN) want->bytes = gpuarena__max(want->bytes, gpuarena__node_bytes(node));
