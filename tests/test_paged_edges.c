@@ -1,5 +1,5 @@
-/* Paged ranges at their edges: alignments, sizes, large devices and many, limits that are no multiple of the page, page
-   sizes, the adversary, idle's ends, what goes back, addresses that run out.
+/* Paged ranges at their edges: alignments, sizes, large devices and many, limits that are no multiple of the page,
+   page sizes, the adversary, idle's ends, what goes back, addresses that run out.
    It must not know how pages are chosen. Run: make test. */
 #include "paged.h"
 

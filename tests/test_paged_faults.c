@@ -232,7 +232,8 @@ static const char *destroy_again(paged_bench *bench)
 {
     gpuarena_result result = gpuarena_destroy(bench->arena);
     if (bench->host_fail_at && result) return "destroy needs host memory";
-    if (result && result != GPUARENA_DRIVER_ERROR && result != GPUARENA_DEVICE_LOST) return gpuarena_result_name(result);
+    if (result && result != GPUARENA_DRIVER_ERROR && result != GPUARENA_DEVICE_LOST)
+        return gpuarena_result_name(result);
     sim_fail_call(bench->machine, SIM_CALL_KINDS, 0, 0, 0);
     if (result && gpuarena_check(bench->arena, NULL, 0)) return "check, after a destroy that failed";
     if (result && paged_stats(bench).reserved_bytes != paged_counters(bench).held_bytes)

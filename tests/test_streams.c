@@ -182,7 +182,8 @@ static void do_op(uint64_t target_count)
     if (choice < 4) do_rare();
     else if (choice < 8) {
         if (with(WITH_WAITS)) do_wait();
-    } else if (choice < 18) do_use();
+    } else if (choice < 16) do_use();
+    else if (choice < 18) do_resize();
     else if (choice < 20) do_errand();
     else if (choice < 45 && with(WITH_CAPTURES) && !with(WITH_ALONE)) do_graph();
     else if (draw(2 * target_count) < (uint64_t)block_count) do_free();

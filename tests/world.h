@@ -34,7 +34,7 @@ typedef struct world_range { uint64_t address, bytes; int is_addresses; } world_
     X(relieved) X(any_allocs) X(try_refused) X(own_frees) X(other_frees) X(any_frees) X(uses) X(destroys) \
     X(same_handles) X(faults) X(host_faults) X(must_fit) X(captures) X(joins) X(forks) X(launches) X(set_allocs) \
     X(set_frees) X(outside_frees) X(set_releases) X(let_go) X(resets) X(limits) X(remapped) X(stuck) X(judged) \
-    X(own_segments)
+    X(own_segments) X(grown_blocks) X(shrunk_blocks)
 typedef struct world_tally {
 #define X(field) uint64_t field;
     WORLD_TALLY(X)

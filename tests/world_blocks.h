@@ -237,6 +237,51 @@ static inline void do_free(void)
     else if (world.streams[other].alive) block_free_on(at, other, 0);
 }
 
+/* On the stream that the block is ready behind, which had all that lies behind it too; or out of quiet memory. */
+static inline void block_grow(block *at, int stream, uint64_t bytes)
+{
+    if (stream == at->own && at->ready != stream) return;
+    world_arm();
+    gpuarena_result result = gpuarena_resize(world.arena, at->ptr, bytes, world_enter(stream));
+    int struck = world_disarm();
+    block_verify(at, at->bytes);
+    if (result != GPUARENA_OUT_OF_MEMORY && !block_expected(result, struck)) blame("result of resize", result);
+    if (result) return;
+    tally.grown_blocks++;
+    requested_bytes += bytes - at->bytes;
+    at->bytes = bytes;
+    if (stream == at->own) at->behind = bit(stream);
+    sim_fill(world.machine, 0, at->ptr, bytes, at->id);
+}
+
+/* The tail is freed, as by block_free_on. */
+static inline void block_shrink(block *at, int stream, uint64_t bytes)
+{
+    uint32_t before = block_unnamed(at, stream);
+    if (!world_all_usable(before) || !world_is_usable(stream)) return;
+    world_follow_all(stream, before);
+    world_arm();
+    gpuarena_result result = gpuarena_resize(world.arena, at->ptr, bytes, world_enter(stream));
+    int struck = world_disarm();
+    block_verify(at, result ? at->bytes : bytes);
+    if (!block_expected(result, struck)) blame("result of a resize that shrinks", result);
+    if (result) return;
+    tally.shrunk_blocks++;
+    requested_bytes -= at->bytes - bytes;
+    at->bytes = bytes;
+}
+
+static inline void do_resize(void)
+{
+    block *at = block_pick();
+    int stream = world_pick();
+    if (!at || at->pins || at->is_haunted || stream < 0) return;
+    if (at->own >= 0 && world_is_usable(at->own) && !one_in(3)) stream = at->own;
+    uint64_t bytes = one_in(2) ? block_bytes() : at->bytes + 1 + draw(MIB(2));
+    if (bytes > at->bytes) block_grow(at, stream, bytes);
+    else if (bytes < at->bytes) block_shrink(at, stream, bytes);
+}
+
 /* Everything at once, on one stream that follows all. */
 static inline void do_reset(void)
 {
