@@ -35,20 +35,21 @@
 
    >>toc ================================================================================================
 
-     >>about    what this is, ten lines of use       >>lookup   pointer to block
-     >>toc      this list                            >>block    split, absorb, take, give back
-     >>manual   words, sums, growth, errors          >>range    memory from the driver, and back
-     >>config   macros that you may define           >>policy   growth steps, the rungs of a miss
-     >>types    results, driver, configuration       >>stats    largest free, and what is derived
-     >>api      every call, a contract each          >>failure  why, in numbers and in words
-     >>impl     includes, structs, invariants        >>dump     walk and report
-     >>bits     rounding, powers of two, text        >>check    every invariant, by name
-     >>host     host memory                          >>parse    configuration as text
-     >>lock     one mutex; who is in a callback      >>registry which arenas there are, and fork
-     >>nodes    the blocks' records, in chunks       >>cuda     the driver table over the CUDA runtime
-     >>tree     free blocks in order                 >>public   every public function, thin
-     >>bins     free blocks by size                  >>end      clean-up, changes, licences
-     >>stream   what waits for what; captures
+     >>about    what this is, ten lines of use       >>range    segments from the driver, and back
+     >>toc      this list                            >>stream   what waits for what; captures
+     >>manual   words, sums, growth, errors          >>growth   how much to ask for
+     >>config   macros that you may define           >>runs     free blocks side by side
+     >>types    results, driver, configuration       >>pages    holes, and what backs them
+     >>api      every call, a contract each          >>policy   what is given back; a miss's rungs
+     >>impl     includes, structs, invariants        >>stats    largest free, and what is derived
+     >>bits     rounding, powers of two, text        >>failure  why, in numbers and in words
+     >>host     host memory                          >>dump     walk and report
+     >>lock     one mutex; who is in a callback      >>check    every invariant, by name
+     >>nodes    the blocks' records, in chunks       >>parse    configuration as text
+     >>tree     free blocks in order                 >>registry which arenas there are, and fork
+     >>bins     free blocks by size                  >>cuda     the driver table over the CUDA runtime
+     >>lookup   pointer to block                     >>public   every public function, thin
+     >>block    split, absorb, take, give back       >>end      clean-up, changes, licences
 
    >>manual =============================================================================================
 
@@ -79,15 +80,15 @@
    Paged ranges, the backing wherever the device has virtual memory: memory that does not fragment. Addresses
    for twice the limit are reserved at the first need, more when they run out. All of a free block is backed,
    so that a hit never asks. Where none fits, a gap is chosen, of holes and free blocks side by side, by how
-   few pages it lacks. New pages are made while no more than config.idle_fraction of what is reserved lies
-   idle and the limit allows; then idle pages are moved there, the highest first, quiet ones alone: if need
-   be, and though new ones could be had, the host waits for the oldest event of a stream that freed such. A
-   page is mapped at its new place before it is unmapped at its old one. Requests of config.large_bytes and
-   more take the lowest free block that fits, so that large blocks settle at the bottom and idle pages gather
-   at the top. What cannot move is the free memory in pages that are partly live: stranded_bytes. Pages of
-   capture sets do not move, and none does while a stream is captured. Memory of many pages is many
-   allocations to the driver: what must be one, for cudaIpc or RDMA, is asked for with GPUARENA_ALLOC_OWN, or
-   by config.share.
+   few pages it lacks. New pages are made while what is reserved passes the peak of what was live by no more
+   than config.idle_fraction, and the limit allows; then idle pages are moved there, the highest first, quiet
+   ones alone: if need be, and though new ones could be had, the host waits for the oldest event of a stream
+   that freed such. A page is mapped at its new place before it is unmapped at its old one. Requests of
+   config.large_bytes and more take the lowest free block that fits, so that large blocks settle at the bottom
+   and idle pages gather at the top. What cannot move is the free memory in pages that are partly live:
+   stranded_bytes. Pages of capture sets do not move, and none does while a stream is captured. Memory of many
+   pages is many allocations to the driver: what must be one, for cudaIpc or RDMA, is asked for with
+   GPUARENA_ALLOC_OWN, or by config.share.
 
    Growth of segments. When no free block fits, the arena asks the driver for one:
        double   the step starts at `step` (2 MiB) and doubles, up to `step_max` (256 MiB), until it covers
@@ -445,7 +446,7 @@ typedef gpuarena_result gpuarena_write_fn(const char *text, size_t bytes, void *
 /* ---- configuration: zero is the default, everywhere. Copied at creation. */
 typedef enum gpuarena_backing {
     GPUARENA_BACKING_AUTO,                       /* PAGED, where driver.vm and driver.events are there, unless
-                                                    share, or growth STEP or DOUBLE, ask for SEGMENTS */
+                                                    share, step, or growth STEP or DOUBLE ask for SEGMENTS */
     GPUARENA_BACKING_PAGED,                      /* addresses, backed by pages that move */
     GPUARENA_BACKING_SEGMENTS                    /* cudaMalloc-like memory */
 } gpuarena_backing;
@@ -495,9 +496,9 @@ typedef struct gpuarena_config {
     gpuarena_share share;                        /* not NONE: not with PAGED */
     uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB (2 MiB) to 1 GiB, and
                                                     a multiple of driver.page_bytes */
-    double   idle_fraction;                      /* PAGED: of what is reserved may lie idle in whole pages
-                                                    before these move (0: 0.05; negative: none; 1: all: pages
-                                                    never move) */
+    double   idle_fraction;                      /* PAGED: by how much of the peak of what is live more may be
+                                                    reserved before idle pages move (0: 0.05; negative: by
+                                                    nothing; 1: pages never move) */
     uint64_t large_bytes;                        /* PAGED: requests from here on take the lowest block that
                                                     fits (8 MiB) */
     uint64_t initial_bytes;                      /* reserved at creation, in whole granules. Not with FIXED */
@@ -617,7 +618,8 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 
 /* Allocates, for use on this stream, or on every (GPUARENA_ANY_STREAM: quiet memory alone). *ptr: device
    memory aligned to config.alignment; bytes 0: OK, and NULL. Constant on a hit. A miss climbs the rungs of
-   the manual: O(free blocks + segments squared), with several streams O(blocks) for each stream waited for,
+   the manual: O(free blocks + segments squared), paged O(free blocks + holes) and a driver call or two for
+   each page, with several streams, or at the limit, O(blocks) for each stream waited for,
    and driver calls of all groups. INVALID_ARGUMENT (ptr NULL, stream GPUARENA_OWN_STREAM), OUT_OF_MEMORY
    (failure.reason), HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST. A failure may have given
    idle segments back and made the stream wait for others; all else is as before. */
@@ -625,12 +627,13 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
                                             gpuarena_stream stream);
 
 /* The same, with alignment, tag, flags and room. Also INVALID_ARGUMENT: request NULL, alignment no power of
-   two, flag unknown, room with GPUARENA_ALLOC_OWN. With GPUARENA_ALLOC_TRY a miss ends after rung 1, without
-   a driver call: reason TRY_ONLY. With GPUARENA_ALLOC_OWN the block has a segment from memory.obtain to
-   itself, whole granules, within the limit like all else; it goes back when it is freed, at the cost of
-   cudaFree (if a capture or the driver forbids it, with later calls that give back). With room_bytes the
-   block has whole pages, and as many addresses behind it that nobody else is given, until it is freed or
-   shrunk: NOT_SUPPORTED where the backing is not PAGED, reason ADDRESSES where the driver has none left. */
+   two, flag unknown, room or an alignment above 2 MiB with GPUARENA_ALLOC_OWN. With GPUARENA_ALLOC_TRY a miss
+   ends after rung 1, without a driver call: reason TRY_ONLY. With GPUARENA_ALLOC_OWN the block has a segment
+   from memory.obtain to itself, whole granules, within the limit like all else; it goes back when it is
+   freed, at the cost of cudaFree (if a capture or the driver forbids it, with later calls that give back).
+   With room_bytes the block has whole pages, and as many addresses behind it that nobody else is given, until
+   it is freed or shrunk: NOT_SUPPORTED where the backing is not PAGED, reason ADDRESSES where the driver has
+   none left. */
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request);
 
 /* What would gpuarena_alloc_ex answer now? OK: free blocks fit, for certain, if the events of other streams
@@ -647,9 +650,9 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
    block is parked); works on a lost device. Calls the driver to record an event on a per-thread stream; and
    while reserved is above a lowered limit, to give back what became idle: if that fails, the block is free
    all the same (driver_error_count), and the segment stays until the next call that releases. That takes
-   O(segments). INTERIOR_POINTER, DOUBLE_FREE (failure.block: the block it lies in; detail: the offset in it),
-   WRONG_ARENA (detail: its name), FOREIGN_POINTER: O(arenas x log segments + blocks in 2 MiB + 2 MiB pages in
-   the block). */
+   O(segments), paged O(streams + free blocks), with events asked. INTERIOR_POINTER, DOUBLE_FREE
+   (failure.block: the block it lies in; detail: the offset in it), WRONG_ARENA (detail: its name),
+   FOREIGN_POINTER: O(arenas x log segments + blocks in 2 MiB + 2 MiB pages in the block). */
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream);
 
 /* The live block around `inside` is used on this stream, too: once it is freed, it is not reused before the
@@ -1084,6 +1087,9 @@ typedef struct gpuarena__paged {
     uint32_t segment_count;                      /* blocks' own segments among the ranges */
     uint64_t span_bytes;                         /* of addresses, that a range has */
     uint64_t idle_count;                         /* whole pages inside single free blocks */
+    uint64_t peak_bytes;                         /* of live, as far as growth has seen, since pages were given
+                                                    back; */
+    uint64_t past_peak_bytes;                    /*   and that of the statistics then */
     uint64_t *spare;                             /* pages that are mapped nowhere */
     uint32_t spare_count, spare_room;
     uint32_t holes;                              /* their list */
@@ -1443,10 +1449,12 @@ static int gpuarena__tree_before(const gpuarena *arena, const gpuarena__node *le
     return left->address < right->address;
 }
 
-/* No two indices have the same. */
+/* No two indices have the same, and no stride of them has a pattern: murmur3's finaliser. */
 static uint32_t gpuarena__tree_height(uint32_t index)
 {
-    return index * 0x9E3779B1u;
+    index = (index ^ index >> 16) * 0x85EBCA6Bu;
+    index = (index ^ index >> 13) * 0xC2B2AE35u;
+    return index ^ index >> 16;
 }
 
 static void gpuarena__tree_pull(const gpuarena *arena, uint32_t at)
@@ -2498,11 +2506,11 @@ static int gpuarena__ranges_reserve(gpuarena *arena)
     return 1;
 }
 
-/* Host memory for one more range: three nodes (the segment, and what a block taken from it may split off),
+/* Host memory for one more range: four nodes (the range, and what a block taken from it may split off),
    a place in the list, and its anchors, which are returned. NULL: no host memory. */
 static uint32_t *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
 {
-    if (!gpuarena__nodes_reserve(arena, 3) || !gpuarena__ranges_reserve(arena)) return NULL;
+    if (!gpuarena__nodes_reserve(arena, 4) || !gpuarena__ranges_reserve(arena)) return NULL;
     return (uint32_t *)gpuarena__host_alloc(arena, gpuarena__anchor_bytes(bytes));
 }
 
@@ -3105,6 +3113,7 @@ static uint64_t gpuarena__room(const gpuarena *arena)
 static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__want *want)
 {
     uint64_t bytes = want->bytes, lead = want->alignment - arena->unit;
+    if (want->flags & GPUARENA_ALLOC_OWN) lead = 0;          /* nothing else may be in it */
     if (lead > GPUARENA__MAX_BYTES || bytes + lead > GPUARENA__MAX_BYTES) return 0;
     /* cannot overflow: both are below 2^50 */
     (void)gpuarena__round_up(bytes + lead, GPUARENA__GRANULE, &bytes);
@@ -3304,8 +3313,8 @@ static int gpuarena__wait_for_node(gpuarena *arena, const gpuarena__want *want, 
 static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__want *want, uint32_t first)
 {
     gpuarena__node span = *gpuarena__node_at(arena, first);
-    uint32_t index = first;
-    uint64_t ticket = 0;
+    uint32_t index = first, rest;
+    uint64_t ticket = 0, end = span.address + gpuarena__lead(&span, want->alignment) + want->bytes;
     for (span.size = 0;; index = gpuarena__node_at(arena, index)->next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
         if (gpuarena__reach(arena, want, node) > GPUARENA__TO_HAND) {
@@ -3318,6 +3327,13 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__want *want, 
     if (ticket) arena->streams.list[want->set].ticket = ticket;
     for (index = first;; index = gpuarena__node_at(arena, index)->next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
+        if (!arena->streams.many) return index;  /* all that is to hand is one block already */
+        if (!node->set && want->set && node->address < end && end - node->address < node->size) {
+            gpuarena__set_remove(arena, index);  /* what is not needed stays quiet */
+            rest = gpuarena__block_split(arena, index, end - node->address);
+            gpuarena__set_insert(arena, index);
+            gpuarena__set_insert(arena, rest);
+        }
         if (node->set != want->set)
             index = gpuarena__block_move(arena, index, want->set,
                                          gpuarena__reach(arena, want, node) > GPUARENA__TO_HAND ? ticket : 0);
@@ -3563,17 +3579,19 @@ static int gpuarena__span_reserve(gpuarena *arena, uint64_t need, gpuarena__obst
 /* Lets go of ranges that are one hole. */
 static int gpuarena__spans_release(gpuarena *arena, gpuarena__obstacle *obstacle)
 {
+    int mode = gpuarena__relax(arena), done = 1;
     uint32_t at;
-    for (at = arena->ranges.count; at-- > 0;) {
+    for (at = arena->ranges.count; at-- > 0 && done;) {
         const gpuarena__range *range = &arena->ranges.list[at];
         const gpuarena__node *node = gpuarena__node_at(arena, range->first);
         if (!range->pages || !gpuarena__is_open(node) || node->next) continue;
-        if (gpuarena__is_lost(arena, obstacle)
-            || !gpuarena__vm_gone(arena, arena->driver.vm.release(
-                    &arena->driver, gpuarena__pointer(range->address), range->bytes), obstacle)) return 0;
-        gpuarena__range_forget(arena, at);
+        done = !gpuarena__is_lost(arena, obstacle)
+            && gpuarena__vm_gone(arena, arena->driver.vm.release(
+                   &arena->driver, gpuarena__pointer(range->address), range->bytes), obstacle);
+        if (done) gpuarena__range_forget(arena, at);
     }
-    return 1;
+    gpuarena__unrelax(arena, mode);
+    return done;
 }
 
 /* ---- where a request is to lie */
@@ -3586,7 +3604,8 @@ typedef struct gpuarena__place {
 
 static int gpuarena__is_usable(const gpuarena *arena, const gpuarena__want *want, const gpuarena__node *node)
 {
-    uint32_t takes = gpuarena__is_open(node) ? GPUARENA__TO_HAND : gpuarena__reach(arena, want, node);
+    uint32_t takes = GPUARENA__TO_HAND;
+    if (!gpuarena__is_open(node)) takes = gpuarena__reach(arena, want, node);
     return takes == GPUARENA__TO_HAND || (want->patient && takes != GPUARENA__NOT_FREE);
 }
 
@@ -3617,40 +3636,60 @@ static uint64_t gpuarena__lacking(const gpuarena *arena, uint32_t index, uint64_
     return count;
 }
 
-/* Whether a block may begin here in a gap, and if that is better than the best so far. Fewest pages first,
-   then the smallest gap, then the lowest address. */
-static void gpuarena__place_try(const gpuarena *arena, const gpuarena__want *want, uint32_t first,
-                                uint64_t begin, uint64_t gap_end, gpuarena__place *best)
+/* Bytes of open holes below an address; asked for rising ones, it goes over the nodes once. */
+typedef struct gpuarena__cursor { uint32_t index; uint64_t hole_bytes; } gpuarena__cursor;
+static uint64_t gpuarena__holes_below(const gpuarena *arena, gpuarena__cursor *cursor, uint64_t address)
 {
-    uint64_t gap_begin = gpuarena__node_at(arena, first)->address, gap = gap_end - gap_begin, count;
-    if (begin < gap_begin || begin > gap_end || gap_end - begin < want->bytes) return;
-    count = gpuarena__lacking(arena, first, begin, begin + want->bytes);
-    if (count > best->page_count || (count == best->page_count
-        && (gap > best->gap_bytes || (gap == best->gap_bytes && begin >= best->begin)))) return;
-    best->begin = begin;
-    best->end = begin + want->bytes;
-    best->page_count = count;
-    best->gap_bytes = gap;
+    const gpuarena__node *node = gpuarena__node_at(arena, cursor->index);
+    for (; cursor->index && node->address + gpuarena__node_bytes(node) <= address;
+         cursor->index = node->next, node = gpuarena__node_at(arena, cursor->index))
+        if (gpuarena__is_open(node)) cursor->hole_bytes += gpuarena__node_bytes(node);
+    return cursor->hole_bytes
+        + (cursor->index && gpuarena__is_open(node) && address > node->address ? address - node->address : 0);
 }
 
-/* The gap from this node on: a block may begin with each of its nodes, or end with it. */
+/* A gap, and the places in it that are tried, in rising order, of each of the two kinds. */
+typedef struct gpuarena__gap { uint64_t begin, end; gpuarena__cursor from[2], to[2]; } gpuarena__gap;
+
+/* Whether a block may begin here in a gap, and if that is better than the best so far. Fewest pages first,
+   then the smallest gap, then the lowest address. */
+static void gpuarena__place_try(const gpuarena *arena, const gpuarena__want *want, uint64_t begin,
+                                uint32_t kind, gpuarena__gap *gap, gpuarena__place *best)
+{
+    uint64_t page = arena->paged.page_bytes, end = begin + want->bytes, size = gap->end - gap->begin, count;
+    if (begin < gap->begin || begin > gap->end || gap->end - begin < want->bytes) return;
+    count = gpuarena__holes_below(arena, &gap->to[kind], gpuarena__round_down(end + page - 1, page));
+    count -= gpuarena__holes_below(arena, &gap->from[kind], gpuarena__round_down(begin, page));
+    count /= page;
+    if (count > best->page_count || (count == best->page_count
+        && (size > best->gap_bytes || (size == best->gap_bytes && begin >= best->begin)))) return;
+    best->begin = begin;
+    best->end = end;
+    best->page_count = count;
+    best->gap_bytes = size;
+}
+
+/* The gap from this node on: a block may begin with each of its nodes, or end with it. O(its nodes). */
 static void gpuarena__gap_look(const gpuarena *arena, const gpuarena__want *want, uint32_t first,
                                gpuarena__place *best)
 {
-    uint64_t end = gpuarena__node_at(arena, first)->address, begin;
+    gpuarena__gap gap = GPUARENA_INIT;
+    uint64_t begin;
     uint32_t index;
+    gap.from[0].index = gap.from[1].index = gap.to[0].index = gap.to[1].index = first;
+    gap.begin = gap.end = gpuarena__node_at(arena, first)->address;
     for (index = first; index && gpuarena__is_usable(arena, want, gpuarena__node_at(arena, index));
          index = gpuarena__node_at(arena, index)->next)
-        end += gpuarena__node_bytes(gpuarena__node_at(arena, index));
-    for (index = first; index && gpuarena__node_at(arena, index)->address < end;
+        gap.end += gpuarena__node_bytes(gpuarena__node_at(arena, index));
+    for (index = first; index && gpuarena__node_at(arena, index)->address < gap.end;
          index = gpuarena__node_at(arena, index)->next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
         uint64_t node_end = node->address + gpuarena__node_bytes(node);
         if (gpuarena__round_up(node->address, want->alignment, &begin))
-            gpuarena__place_try(arena, want, first, begin, end, best);
+            gpuarena__place_try(arena, want, begin, 0, &gap, best);
         if (node_end >= want->bytes)
-            gpuarena__place_try(arena, want, first,
-                                gpuarena__round_down(node_end - want->bytes, want->alignment), end, best);
+            gpuarena__place_try(arena, want, gpuarena__round_down(node_end - want->bytes, want->alignment), 1,
+                                &gap, best);
     }
 }
 
@@ -3668,7 +3707,7 @@ static void gpuarena__room_look(const gpuarena *arena, const gpuarena__want *wan
     best->gap_bytes = size;
 }
 
-/* The best place for a request; 0: no gap can hold it. O(holes x blocks of their gaps). */
+/* The best place for a request; 0: no gap can hold it. O(blocks of gaps). */
 static int gpuarena__place_find(const gpuarena *arena, const gpuarena__want *want, gpuarena__place *best)
 {
     uint32_t hole, first, prev;
@@ -3756,6 +3795,19 @@ static int gpuarena__runs_add(gpuarena *arena, const gpuarena__node *node, uint6
     return gpuarena__run_add(arena, low, begin) && gpuarena__run_add(arena, end, high);
 }
 
+/* The highest first. */
+static void gpuarena__runs_sort(gpuarena__paged *paged)
+{
+    uint32_t step, at, back;
+    for (step = paged->run_count / 2; step; step = step == 2 ? 1 : step * 5 / 11)    /* Shell's */
+        for (at = step; at < paged->run_count; at++) {
+            gpuarena__run run = paged->runs[at];
+            for (back = at; back >= step && paged->runs[back - step].address < run.address; back -= step)
+                paged->runs[back] = paged->runs[back - step];
+            paged->runs[back] = run;
+        }
+}
+
 /* Chooses quiet idle pages outside of [begin, end): up to `count`, the highest first, for large blocks settle
    at the bottom. How many; they are in `runs`. 0 and an obstacle: no host memory. */
 static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
@@ -3763,7 +3815,7 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
 {
     gpuarena__paged *paged = &arena->paged;
     uint64_t found = 0;
-    uint32_t index, at = 0, best;
+    uint32_t index, at = 0;
     paged->run_count = 0;
     begin = gpuarena__round_down(begin, paged->page_bytes);
     end = gpuarena__round_down(end + paged->page_bytes - 1, paged->page_bytes);
@@ -3773,18 +3825,14 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
             gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
             paged->run_count = 0;
         }
+    gpuarena__runs_sort(paged);
     for (; at < paged->run_count && found < count; at++) {
-        gpuarena__run run;
-        for (best = at, index = at + 1; index < paged->run_count; index++)
-            if (paged->runs[index].address > paged->runs[best].address) best = index;
-        run = paged->runs[best];
-        paged->runs[best] = paged->runs[at];
-        if (run.page_count > count - found) {    /* of one block, too */
-            run.address += (run.page_count - (count - found)) * paged->page_bytes;
-            run.page_count = count - found;
+        gpuarena__run *run = &paged->runs[at];
+        if (run->page_count > count - found) {   /* of one block, too */
+            run->address += (run->page_count - (count - found)) * paged->page_bytes;
+            run->page_count = count - found;
         }
-        paged->runs[at] = run;
-        found += run.page_count;
+        found += run->page_count;
     }
     paged->run_count = at;
     return found;
@@ -3857,10 +3905,39 @@ static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
 /* ---- pages for a place */
 
 /* How many of the pages that a place lacks come from where. */
-typedef struct gpuarena__supply { uint64_t begin, end, need, spare, create, move; } gpuarena__supply;
+typedef struct gpuarena__supply {
+    uint64_t begin, end, need, spare, create, move;
+    uint64_t taken;                              /* of the run that handles are taken of now */
+    uint32_t run;
+} gpuarena__supply;
 
-/* Shares out the need: spare pages first; new ones while no more than config.idle lies idle and limit and
-   headroom allow; quiet idle ones for the rest, or, if these are too few, new ones. */
+/* Whole free pages of which a part lies between these addresses. */
+static uint64_t gpuarena__idle_inside(const gpuarena *arena, uint64_t begin, uint64_t end)
+{
+    uint64_t page = arena->paged.page_bytes, low = gpuarena__round_down(begin, page),
+             high = gpuarena__round_down(end + page - 1, page), count = 0;
+    uint32_t index = gpuarena__node_around(arena, begin);
+    for (; index && gpuarena__node_at(arena, index)->address < end;
+         index = gpuarena__node_at(arena, index)->next) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        if (!(node->size & (GPUARENA__LIVE | GPUARENA__HOLE)))
+            count += gpuarena__whole_pages(arena, node) - gpuarena__pages_beside(arena, node, low, high);
+    }
+    return count;
+}
+
+/* The most that was live, since pages were given back last: what is reserved is measured by it. */
+static uint64_t gpuarena__peak(gpuarena *arena)
+{
+    gpuarena__paged *paged = &arena->paged;
+    uint64_t since = arena->stats.live_peak_bytes > paged->past_peak_bytes ? arena->stats.live_peak_bytes
+                                                                            : arena->stats.live_bytes;
+    return paged->peak_bytes = gpuarena__max(paged->peak_bytes, since);
+}
+
+/* Shares out the need: spare pages first; new ones while what is reserved is at most config.idle_fraction
+   above the peak of what is live, and limit and headroom allow; quiet idle ones for the rest, or, if these
+   are too few, new ones. */
 static int gpuarena__supply_plan(gpuarena *arena, gpuarena__supply *plan, int may_move,
                                  gpuarena__obstacle *obstacle)
 {
@@ -3872,13 +3949,14 @@ static int gpuarena__supply_plan(gpuarena *arena, gpuarena__supply *plan, int ma
     room /= page;
     plan->spare = gpuarena__min(plan->need, arena->paged.spare_count);
     left = plan->need - plan->spare;
-    inside = gpuarena__round_down(plan->end + page - 1, page) - gpuarena__round_down(plan->begin, page);
-    inside = inside / page - plan->need;
+    inside = gpuarena__idle_inside(arena, plan->begin, plan->end);
     idle = arena->paged.idle_count - gpuarena__min(arena->paged.idle_count, inside);
-    share = (uint64_t)((double)(arena->stats.reserved_bytes / page) * fraction);
+    share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + (plan->end - plan->begin));
+    share += (uint64_t)((double)share * fraction);
+    share = (share - gpuarena__min(share, arena->stats.reserved_bytes)) / page;
     plan->create = gpuarena__min(left, room);
-    if (may_move && idle > share)
-        plan->create = gpuarena__min(plan->create, left - gpuarena__min(left, idle - share));
+    if (may_move && left > share)
+        plan->create = gpuarena__min(plan->create, left - gpuarena__min(idle, left - share));
     plan->move = left - plan->create;
     if (plan->move && may_move) {
         found = gpuarena__pick_now(arena, plan->move, plan->begin, plan->end,
@@ -3921,18 +3999,22 @@ static int gpuarena__supply_create(gpuarena *arena, gpuarena__supply *plan, int 
     return 0;
 }
 
-/* The handles for a place, one by one: of pages that move, then spare ones. */
-static uint64_t gpuarena__supply_next(const gpuarena *arena, const gpuarena__supply *plan, uint64_t at)
+/* The handles for a place, one after the other: of pages that move, then spare ones. */
+static uint64_t gpuarena__supply_next(const gpuarena *arena, gpuarena__supply *plan, uint64_t at)
 {
-    uint32_t run = 0;
+    const gpuarena__run *run;
     if (at >= plan->move) return arena->paged.spare[arena->paged.spare_count - 1 - (at - plan->move)];
-    for (; at >= arena->paged.runs[run].page_count; run++) at -= arena->paged.runs[run].page_count;
-    return *gpuarena__page_at(arena, arena->paged.runs[run].address + at * arena->paged.page_bytes);
+    run = &arena->paged.runs[plan->run];
+    if (plan->taken == run->page_count) {
+        run = &arena->paged.runs[++plan->run];
+        plan->taken = 0;
+    }
+    return *gpuarena__page_at(arena, run->address + plan->taken++ * arena->paged.page_bytes);
 }
 
 /* Maps them into the holes of the place, with access run by run. 0 and an obstacle: all below *reached is
    mapped. */
-static int gpuarena__supply_map(gpuarena *arena, const gpuarena__supply *plan, uint64_t *reached,
+static int gpuarena__supply_map(gpuarena *arena, gpuarena__supply *plan, uint64_t *reached,
                                 gpuarena__obstacle *obstacle)
 {
     uint64_t begin = plan->begin, end = plan->end, page = arena->paged.page_bytes, at = 0;
@@ -4026,7 +4108,7 @@ static int gpuarena__supply_do(gpuarena *arena, uint64_t begin, uint64_t end, ui
         && gpuarena__supply_plan(arena, &plan, may_move, obstacle)
         && gpuarena__supply_create(arena, &plan, may_move, obstacle)) {
         /* each run and hole may be cut twice, and a block with its room from what they give */
-        if (!gpuarena__nodes_reserve(arena, 2 * (arena->paged.run_count + gpuarena__parts(arena, &plan)) + 4))
+        if (!gpuarena__nodes_reserve(arena, 2 * (arena->paged.run_count + gpuarena__parts(arena, &plan)) + 5))
             gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
         else done = gpuarena__supply_map(arena, &plan, &reached, obstacle);
         if (done) gpuarena__supply_enter(arena, &plan);
@@ -4043,20 +4125,37 @@ static int gpuarena__supply_do(gpuarena *arena, uint64_t begin, uint64_t end, ui
     return done;
 }
 
+/* Whether there may be pages enough for a request. 0 and an obstacle: there are not. */
+static int gpuarena__supply_fits(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+{
+    uint64_t room, need = 0;
+    gpuarena_reason narrow;
+    if (!gpuarena__room_now(arena, 0, &room, &narrow, obstacle)) return 0;
+    (void)gpuarena__round_up(want->bytes, arena->paged.page_bytes, &need);   /* cannot overflow: below 2^50 */
+    if (room >= need || need - room <= gpuarena__idle_bytes(arena, 0)) return 1;
+    gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, narrow);
+    return 0;
+}
+
 /* Backs the best place for a request. Returns a binned free node that serves it, or 0 and an obstacle. */
 static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want, int may_move,
                                      gpuarena__obstacle *obstacle)
 {
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
     gpuarena__place place;
     uint32_t index, rest;
+    int fresh = 0;
     uint64_t need = want->bytes + (want->alignment - arena->unit);
     (void)gpuarena__round_up(need + want->room, arena->paged.page_bytes, &need);     /* all are below 2^50 */
-    if (!gpuarena__place_find(arena, want, &place)
-        && !(gpuarena__span_reserve(arena, need, obstacle) && gpuarena__place_find(arena, want, &place)))
-        return 0;
+    if (!gpuarena__place_find(arena, want, &place)) {
+        fresh = gpuarena__supply_fits(arena, want, obstacle) && gpuarena__span_reserve(arena, need, obstacle);
+        if (!fresh || !gpuarena__place_find(arena, want, &place)) return 0;
+    }
     if (!gpuarena__supply_do(arena, place.begin, place.end, place.page_count, may_move, want->stream,
-                             obstacle))
+                             obstacle)) {
+        if (fresh) (void)gpuarena__spans_release(arena, &ignored);
         return 0;
+    }
     index = gpuarena__node_around(arena, place.begin);
     if (!want->room) return gpuarena__run_take(arena, want, index);
     if (gpuarena__node_at(arena, index)->address == place.begin) return index;
@@ -4129,6 +4228,10 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__obs
         done = obstacle->result != GPUARENA_HOST_MEMORY;
         for (at = 0; at < count && done; at++)
             done = gpuarena__run_release(arena, arena->paged.runs[at], obstacle);
+    }
+    if (over) {
+        arena->paged.past_peak_bytes = arena->stats.live_peak_bytes;
+        arena->paged.peak_bytes = arena->stats.live_bytes;
     }
     done = done && gpuarena__spans_release(arena, obstacle);
     gpuarena__unrelax(arena, mode);
@@ -4307,7 +4410,9 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__want *want, 
 {
     uint64_t tight = gpuarena__tight_bytes(want);
     uint32_t index = gpuarena__grow(arena, need, wish, want->stream, obstacle);
-    gpuarena_reason reason = index ? GPUARENA_REASON_OVER_LIMIT : obstacle->reason;
+    gpuarena_reason reason = want->flags & GPUARENA_ALLOC_OWN ? GPUARENA_REASON_DRIVER_REFUSED
+                             : index                          ? GPUARENA_REASON_OVER_LIMIT
+                                                              : obstacle->reason;
     if (!index && obstacle->result == GPUARENA_OUT_OF_MEMORY && tight < need)
         index = gpuarena__grow(arena, tight, tight, want->stream, obstacle);
     if (!index || gpuarena__node_serves(gpuarena__node_at(arena, index), want->bytes, want->alignment))
@@ -4334,8 +4439,8 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__want *want
     *idle = gpuarena__idle_bytes(arena, 0);
     if (!need || !gpuarena__is_paged(arena, want)) return need;
     patient.patient = 1;
-    (void)gpuarena__round_up(need, page, &need);
-    if (gpuarena__place_find(arena, &patient, &place)) {     /* else in addresses to come */
+    (void)gpuarena__round_up(want->bytes, page, &need);      /* in addresses to come, or: */
+    if (gpuarena__place_find(arena, &patient, &place)) {
         need = place.page_count * page;
         count = gpuarena__free_runs(arena, gpuarena__round_down(place.begin, page),
                                     gpuarena__round_down(place.end + page - 1, page), &longest);
@@ -4396,7 +4501,7 @@ static void gpuarena__block_extend(gpuarena *arena, uint32_t index, uint64_t end
         if (gone->size > end - at) gpuarena__set_insert(arena, gpuarena__block_split(arena, next, end - at));
         if (gone->set) arena->stats.pending_bytes -= gone->size;
         at += gone->size;
-        node->ticket = gpuarena__max(node->ticket, gone->ticket);
+        if (gone->set == node->set) node->ticket = gpuarena__max(node->ticket, gone->ticket);
         gpuarena__block_absorb_next(arena, index);
     }
     arena->stats.live_peak_bytes = gpuarena__max(arena->stats.live_peak_bytes, arena->stats.live_bytes);
@@ -4434,15 +4539,18 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     return done;
 }
 
-/* Whether there are free pages that would do, but are not quiet. */
+/* Whether free pages would do, some of which are not quiet. */
 static int gpuarena__may_move(const gpuarena *arena, const gpuarena__want *want,
                               const gpuarena__obstacle *obstacle)
 {
+    gpuarena__place place;
     uint64_t need, idle;
     if (!gpuarena__is_paged(arena, want) || arena->config.idle_fraction >= 1
-        || obstacle->result != GPUARENA_OUT_OF_MEMORY
-        || gpuarena__idle_bytes(arena, 0) == gpuarena__idle_bytes(arena, 1)) return 0;
+        || obstacle->result != GPUARENA_OUT_OF_MEMORY || !arena->stats.pending_bytes) return 0;
     need = gpuarena__need(arena, want, &idle);
+    if (gpuarena__idle_bytes(arena, 0) == gpuarena__idle_bytes(arena, 1)     /* a wait gives no page, */
+        && gpuarena__place_find(arena, want, &place)             /*   and no gap that lacks fewer */
+        && place.page_count * arena->paged.page_bytes <= need) return 0;
     return need && need <= idle + gpuarena__round_down(gpuarena__room(arena), arena->paged.page_bytes);
 }
 
@@ -4611,7 +4719,8 @@ GPUARENA__INLINE int gpuarena__want_make(const gpuarena *arena, const gpuarena_r
     want->patient = 0;
     if (!GPUARENA__LIKELY((alignment & (alignment - 1)) == 0
                           && !(request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_OWN))
-                          && !(want->room && request->flags & GPUARENA_ALLOC_OWN)
+                          && !(request->flags & GPUARENA_ALLOC_OWN
+                               && (want->room || alignment > GPUARENA__GRANULE))
                           && request->stream != GPUARENA_OWN_STREAM)) {
         gpuarena__obstruct(obstacle, GPUARENA_INVALID_ARGUMENT, GPUARENA_REASON_NONE);
         return 0;
@@ -4669,7 +4778,7 @@ static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuare
     if (!GPUARENA__LIKELY(arena->stats.reserved_bytes <= arena->limit)
         && !gpuarena__drained(arena, want, obstacle))
         return 0;
-    if (!gpuarena__nodes_reserve(arena, 2) || !gpuarena__lookup_reserve(arena)
+    if (!gpuarena__nodes_reserve(arena, 3) || !gpuarena__lookup_reserve(arena)
         || !gpuarena__want_stream(arena, want)) {
         gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
         return 0;
@@ -5958,7 +6067,8 @@ static int gpuarena__settle_growth(gpuarena_config *config, gpuarena__text *out)
 static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out)
 {
     const gpuarena_driver *driver = config->driver;
-    int stepped = config->growth == GPUARENA_GROWTH_STEP || config->growth == GPUARENA_GROWTH_DOUBLE,
+    int stepped = config->growth == GPUARENA_GROWTH_STEP || config->growth == GPUARENA_GROWTH_DOUBLE
+            || config->step_bytes || config->step_max_bytes,
         paged = driver->vm.reserve && driver->page_bytes && driver->events.create;
     if (config->backing == GPUARENA_BACKING_AUTO) {
         config->backing = GPUARENA_BACKING_SEGMENTS;
@@ -5968,7 +6078,8 @@ static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out
         if (!paged)
             return gpuarena__refuse(out, "backing: paged needs a driver, and a device, with vm and events");
         if (stepped)
-            return gpuarena__refuse(out, "growth: expected auto, exact or fixed with backing=paged");
+            return gpuarena__refuse(out, "growth, step, step_max: expected growth auto, exact or fixed with "
+                                         "backing=paged");
         if (config->share != GPUARENA_SHARE_NONE)
             return gpuarena__refuse(out, "share: not with backing=paged, whose memory is many handles");
     } else if (config->page_bytes || config->large_bytes || config->idle_fraction < 0
@@ -6857,6 +6968,8 @@ static gpuarena_result gpuarena__fail_request(gpuarena *arena, const gpuarena_re
                                       ? "request.flags: GPUARENA_ALLOC_TRY, GPUARENA_ALLOC_OWN, both or 0"
                       : request->room_bytes && request->flags & GPUARENA_ALLOC_OWN
                                       ? "request.room_bytes: not with GPUARENA_ALLOC_OWN"
+                      : request->flags & GPUARENA_ALLOC_OWN && request->alignment_bytes > GPUARENA__GRANULE
+                                      ? "request.alignment_bytes: at most 2M with GPUARENA_ALLOC_OWN"
                       : request->stream == GPUARENA_OWN_STREAM
                                       ? "stream: GPUARENA_OWN_STREAM is for frees alone"
                                       : "request.alignment_bytes: a power of two, or 0");
@@ -6964,10 +7077,9 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__want 
     uint64_t idle, need = gpuarena__need(arena, want, &idle);
     uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes,
              headroom = arena->config.headroom_bytes;
-    if (arena->paged.page_bytes && need && need <= idle && !(want->flags & GPUARENA_ALLOC_TRY))
-        return GPUARENA_OK;
     if (!need || want->flags & GPUARENA_ALLOC_TRY || kept > arena->limit || need > arena->limit - kept)
         return GPUARENA_OUT_OF_MEMORY;
+    if (gpuarena__is_paged(arena, want) && need <= idle) return GPUARENA_OK; /* pages that move */
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle)) return obstacle.result;
     if (need > UINT64_MAX - headroom || idle > UINT64_MAX - free_bytes) return GPUARENA_OUT_OF_MEMORY;
     return free_bytes + idle >= need + headroom ? GPUARENA_OK : GPUARENA_OUT_OF_MEMORY;
@@ -7187,7 +7299,30 @@ static int gpuarena__resize_want(gpuarena *arena, const gpuarena__node *node, ui
         return 0;
     }
     if (want->set != node->set) want->set = want->home = 0;
+    if (!want->set && !gpuarena__streams_part(arena)) {      /* what is quiet must not be with what waits */
+        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+        return 0;
+    }
     return 1;
+}
+
+/* Bytes of the pages that a block lacks in order to grow; *idle: what there is that could be given back or
+   moved there. */
+static uint64_t gpuarena__resize_need(const gpuarena *arena, uint32_t index, uint64_t bytes, uint64_t *idle)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t page = arena->paged.page_bytes, count = 0, longest, end = node->address + bytes,
+             begin = node->address + gpuarena__node_bytes(node);
+    *idle = gpuarena__idle_segments(arena, 0);
+    if (!page) return 0;
+    if (node->size & GPUARENA__KEPT)             /* its room is no open hole */
+        count = (gpuarena__round_down(end + page - 1, page) - begin) / page;
+    else count = gpuarena__lacking(arena, index, begin, end);
+    *idle += arena->paged.spare_count * page;
+    if (arena->config.idle_fraction < 1)
+        *idle += gpuarena__free_runs(arena, gpuarena__round_down(begin, page),
+                                     gpuarena__round_down(end + page - 1, page), &longest) * page;
+    return count * page;
 }
 
 static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
@@ -7195,12 +7330,12 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
                                              gpuarena_stream stream)
 {
     gpuarena_failure failure = gpuarena__failure_of(arena, obstacle);
+    uint64_t idle, need = gpuarena__resize_need(arena, index, bytes, &idle);
     failure.requested_bytes = bytes;
     failure.block = gpuarena__block_describe(arena, index);
     if (failure.reason == GPUARENA_REASON_OVER_LIMIT || failure.reason == GPUARENA_REASON_HEADROOM
         || failure.reason == GPUARENA_REASON_DRIVER_REFUSED)
-        gpuarena__failure_measure(arena, &failure, bytes - gpuarena__min(bytes, failure.block.bytes),
-                                  gpuarena__idle_bytes(arena, 0));
+        gpuarena__failure_measure(arena, &failure, need, idle);
     return gpuarena__fail(arena, &failure, stream);
 }
 
@@ -7406,7 +7541,8 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
     uint64_t target = 0, before = arena->stats.reserved_bytes;
     if (gpuarena__is_lost(arena, &obstacle)) return gpuarena__fail_obstacle(arena, &obstacle, bytes, NULL);
     if (bytes <= arena->stats.reserved_bytes) return GPUARENA_OK;
-    if (!gpuarena__round_up(bytes, GPUARENA__GRANULE, &target) || target > GPUARENA__MAX_BYTES)
+    if (!gpuarena__round_up(bytes, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE), &target)
+        || target > GPUARENA__MAX_BYTES)
         gpuarena__obstruct(&obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
     else if (target > arena->limit)
         gpuarena__obstruct(&obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_OVER_LIMIT);
@@ -7606,6 +7742,8 @@ GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena)
 {
     gpuarena *self = gpuarena__enter_to_read(arena);
     if (!self) return;
+    (void)gpuarena__peak(self);                  /* what growth goes by is not reset */
+    self->paged.past_peak_bytes = 0;
     self->stats.requested_peak_bytes = self->stats.requested_bytes;
     self->stats.live_peak_bytes = self->stats.live_bytes;
     self->stats.reserved_peak_bytes = self->stats.reserved_bytes;

@@ -151,9 +151,11 @@ static const char *judge(const scene *of, paged_bench *bench, const paged_state 
 static const char *judge_lost(paged_bench *bench)
 {
     void *ptr;
-    gpuarena_result first = gpuarena_alloc(bench->arena, &ptr, MIB(30), NULL);
+    gpuarena_device device;
+    gpuarena_result first = gpuarena_get_device(bench->arena, &device);      /* asks the driver: now it is known */
     sim_counters before = paged_counters(bench);
-    if (first != GPUARENA_DEVICE_LOST || gpuarena_alloc(bench->arena, &ptr, 1, NULL) != first)
+    if (first != GPUARENA_DEVICE_LOST || gpuarena_alloc(bench->arena, &ptr, MIB(30), NULL) != first
+        || gpuarena_alloc(bench->arena, &ptr, 1, NULL) != first)
         return "alloc does not tell";
     for (; bench->block_count; bench->block_count--)
         if (gpuarena_free(bench->arena, bench->blocks[bench->block_count - 1].ptr, NULL)) return "a free, lost";
