@@ -4151,8 +4151,11 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want
         fresh = gpuarena__supply_fits(arena, want, obstacle) && gpuarena__span_reserve(arena, need, obstacle);
         if (!fresh || !gpuarena__place_find(arena, want, &place)) return 0;
     }
-    if (!gpuarena__supply_do(arena, place.begin, place.end, place.page_count, may_move, want->stream,
-                             obstacle)) {
+    while (!gpuarena__supply_do(arena, place.begin, place.end, place.page_count, may_move, want->stream,
+                                obstacle)) {
+        uint64_t lacked = place.page_count;      /* what has become quiet on the way may lie beside a hole */
+        if (obstacle->result == GPUARENA_OUT_OF_MEMORY && gpuarena__place_find(arena, want, &place)
+            && place.page_count < lacked) continue;
         if (fresh) (void)gpuarena__spans_release(arena, &ignored);
         return 0;
     }
