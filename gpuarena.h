@@ -3328,7 +3328,8 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__want *want, 
     for (index = first;; index = gpuarena__node_at(arena, index)->next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
         if (!arena->streams.many) return index;  /* all that is to hand is one block already */
-        if (!node->set && want->set && node->address < end && end - node->address < node->size) {
+        if (!node->set && want->set && node->address < end
+            && end - node->address < gpuarena__node_bytes(node)) {
             gpuarena__set_remove(arena, index);  /* what is not needed stays quiet */
             rest = gpuarena__block_split(arena, index, end - node->address);
             gpuarena__set_insert(arena, index);
@@ -4185,7 +4186,7 @@ static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__o
         int done = 1;
         if (!gpuarena__nodes_reserve(arena, 2)) {
             const gpuarena__node *node = gpuarena__node_at(arena, gpuarena__node_around(arena, begin));
-            if (node->address != begin || node->size != bytes) {
+            if (node->address != begin || gpuarena__node_bytes(node) != bytes) {
                 gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
                 return 0;
             }
