@@ -56,7 +56,8 @@ sub bounds {
     within("$name: footprint", $default->{status}, $default->{footprint}, 1.06);
     within("$name: pages moved an allocation", $default->{status}, moved($default), 0.05);
     within("$name: footprint, idle=0", $none->{status}, $none->{footprint}, 1.04);
-    within("$name: pages moved under 1.02 x peak", $limited->{status}, moved($limited), 0.1);
+    within("$name: pages moved under 1.02 x peak", $limited->{status}, moved($limited),
+           $workload->{moved_under_limit} // 0.1);
     within("$name: capacity", $least->{status}, $least->{ratio}, 1.02);
     return if !$workload->{fixed};
     is("$found->{two}{status} $found->{two}{driver_calls}", "$found->{twelve}{status} $found->{twelve}{driver_calls}",
