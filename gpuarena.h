@@ -4627,7 +4627,9 @@ static uint32_t gpuarena__rung_free(gpuarena *arena, const gpuarena__want *want,
     if (index || !gpuarena__is_paged(arena, want) || obstacle->result != GPUARENA_OUT_OF_MEMORY) return index;
     index = gpuarena__pages_grow(arena, want, 1, obstacle);  /* the rungs before may have made some quiet */
     for (set = 1; set < arena->streams.count && !index && asks; set++)
-        while (!index && gpuarena__may_move(arena, want, obstacle) && gpuarena__wait_stream(arena, set)) {
+        while (!index && (gpuarena__may_move(arena, want, obstacle)
+                          || gpuarena__run_find(arena, want, GPUARENA__AFTER_DEVICE))
+               && gpuarena__wait_stream(arena, set)) {
             waited = 1;
             index = gpuarena__look(arena, want);
             if (!index) index = gpuarena__pages_grow(arena, want, 1, obstacle);
