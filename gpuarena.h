@@ -158,14 +158,14 @@
    gpuarena_alloc, gpuarena_reserve and gpuarena_destroy alone answer REENTRANT. The observer may find its
    thread in relaxed capture mode.
 
-   CUDA. Where config.driver is NULL the arena reaches CUDA's current device through the runtime; for
-   another, gpuarena_driver_cuda makes the table. Around each driver call the device is made current, and
-   the caller's again after it: from CUDA 12 on that makes a context on the caller's device, if it had none
-   (a thread that chose no device has device 0: make the arena's current there). The runtime's last-error
-   slot is cleared of errors that these calls caused; one of the caller's that was there before stays,
-   unless a call of ours fails on top of it: then the slot keeps ours, so that the caller's next check does
-   not miss that there was one. Other drivers: fill a
-   gpuarena_driver of your own, as examples and tests do for a simulated device.
+   CUDA. Where config.driver is NULL the arena reaches CUDA's current device through the runtime; for another,
+   gpuarena_driver_cuda makes the table. Around each driver call (of vm, reserve alone) the device is made
+   current, and the caller's again after it: from CUDA 12 on that makes a context on the caller's device, if
+   it had none (a thread that chose no device has device 0: make the arena's current there). The runtime's
+   last-error slot is cleared of errors that these calls caused; one of the caller's that was there before
+   stays, unless a call of ours fails on top of it: then the slot keeps ours, so that the caller's next check
+   does not miss that there was one. Other drivers: fill a gpuarena_driver of your own, as examples and tests
+   do for a simulated device.
 
    Fork and exit. In a child process every call on the parent's arenas answers FORKED, and nothing of the
    parent's is freed; arenas that the child makes itself are its own. (By fork alone: vfork and _Fork run no
@@ -589,13 +589,15 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 /* ---- life */
 
 /* Fills *driver for a CUDA device, -1 being the current one; may be copied, needs no end. Creates no context:
-   the first use does. Calls cudaGetDeviceCount and cudaGetDevice.
-   INVALID_ARGUMENT (driver NULL; no such device: failure.detail says which there are), NOT_SUPPORTED (built
-   with GPUARENA_NO_CUDA; failure.driver_code 35, cudaErrorInsufficientDriver: the driver is missing or too
-   old; 100, cudaErrorNoDevice; 34, 36, 801), DEVICE_LOST, FORKED, DRIVER_ERROR (any other code),
-   HOST_MEMORY.
-   Of the table: where the caller's device cannot be made current again, the table's stays current; what was
-   obtained is given back and the call fails with driver_code -1 (DRIVER_ERROR); what was freed is freed. */
+   the first use does. Calls cudaGetDeviceCount and cudaGetDevice; and looks for the driver's virtual memory
+   by cudaGetDriverEntryPoint, asking whether the device has it, and in which pages: where anything of that
+   fails, the group vm is absent. `peers` is 0, for the program to set: paged memory is open to no other
+   device else. INVALID_ARGUMENT (driver NULL; no such device: failure.detail says which there are),
+   NOT_SUPPORTED (built with GPUARENA_NO_CUDA; failure.driver_code 35, cudaErrorInsufficientDriver: the driver
+   is missing or too old; 100, cudaErrorNoDevice; 34, 36, 801), DEVICE_LOST, FORKED, DRIVER_ERROR (any other
+   code), HOST_MEMORY. Of the table: where the caller's device cannot be made current again, the table's stays
+   current; what was obtained is given back and the call fails with driver_code -1 (DRIVER_ERROR); what was
+   freed is freed. */
 GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *driver);
 
 /* Makes an arena. config NULL: all defaults. Reads the environment. Calls driver.memory.info, and obtain for

@@ -241,6 +241,7 @@ static void test_hits_call_nothing(void)
     memset(&world, 0, sizeof world);
     sim_bench bench = bench_open_sized(MIB(64), NULL);
     world.driver = bench.driver;
+    world.machine = bench.machine;
     gpuarena_config config = world_config(&table, MIB(64));
     config.growth = GPUARENA_GROWTH_EXACT;
     config.limit_bytes = 0;
