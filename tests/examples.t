@@ -23,8 +23,7 @@ my %needs_nvcc = ('05_thrust' => 1);
 
 my %promised = (
     '01_quickstart' => [
-        # addresses once, each of 188 pages of 2 MiB made and mapped, and access to two blocks
-        qr/^1000 steps: 2000 allocations, 379 driver calls$/m,
+        qr/^1000 steps: 2000 allocations, (?:[1-9]|379) driver calls$/m,
         qr/^never more than (?:37[5-9]|3[89]\d|[4-9]\d\d) MiB of the device; 4096 MiB were allowed$/m,
     ],
     '02_limits_and_growth' => [
@@ -78,6 +77,12 @@ my %promised = (
     ],
 );
 
+# What else it prints where no call fails. A failure may leave an arena without virtual memory, and with segments.
+my %undisturbed = (
+    # addresses once, each of 188 pages of 2 MiB made and mapped, and access to two blocks
+    '01_quickstart' => [qr/^1000 steps: 2000 allocations, 379 driver calls$/m],
+);
+
 # Runs an example with these VARIABLE=VALUE words: (status, stdout, stderr). One that runs for a minute is ended.
 sub run_example {
     my ($name, @environment) = @_;
@@ -91,7 +96,7 @@ sub run_example {
 sub keeps_its_promises {
     my ($name, $where, @environment) = @_;
     my ($status, $out, $err) = run_example($name, @environment);
-    my @missing = grep { $out !~ $_ } @{ $promised{$name} };
+    my @missing = grep { $out !~ $_ } @{ $promised{$name} }, @{ $undisturbed{$name} // [] };
     is($status, 0, "$name exits with 0 $where") or diag($out, $err);
     is($err, '', "$name leaves stderr empty $where");
     is_deeply(\@missing, [], "$name prints what it promises $where") or diag($out);
