@@ -863,6 +863,7 @@ GPUARENA_INLINE gpuarena_result gpuarena_alloc_ex(gpuarena *arena, T **ptr, cons
 #endif
 #ifndef GPUARENA_NO_THREADS
 #include <pthread.h>
+#include <sched.h>
 #define GPUARENA__THREAD_LOCAL __thread
 #else
 #define GPUARENA__THREAD_LOCAL
@@ -990,6 +991,69 @@ static void gpuarena__put_bytes(gpuarena__text *out, uint64_t bytes)
     gpuarena__put(out, " (%" PRIu64 ".%02" PRIu64 " %s)", whole, rest, units[unit]);
 }
 
+/* ---- locks: what threads that call at the same time are kept apart by. A spin is held for the length of a
+   hit; who finds it taken waits in a queue, and only the first of that asks again and again. */
+#ifdef GPUARENA_TEST_LOCK
+#include GPUARENA_TEST_LOCK                      /* tests that run threads in an order of their own */
+#elif !defined(GPUARENA_NO_THREADS)
+typedef pthread_mutex_t gpuarena__mutex;
+static int  gpuarena__mutex_make(pthread_mutex_t *mutex)   { return pthread_mutex_init(mutex, NULL) == 0; }
+static void gpuarena__mutex_end(pthread_mutex_t *mutex)    { (void)pthread_mutex_destroy(mutex); }
+static void gpuarena__mutex_lock(pthread_mutex_t *mutex)   { (void)pthread_mutex_lock(mutex); }
+static void gpuarena__mutex_unlock(pthread_mutex_t *mutex) { (void)pthread_mutex_unlock(mutex); }
+static void gpuarena__pause(void)                          { (void)sched_yield(); }
+static pthread_mutex_t gpuarena__registry_lock = PTHREAD_MUTEX_INITIALIZER;
+
+typedef struct gpuarena__spin { pthread_mutex_t queue; uint32_t taken, waiting; } gpuarena__spin;
+static int gpuarena__spin_make(gpuarena__spin *spin)
+{
+    spin->taken = spin->waiting = 0;
+    return gpuarena__mutex_make(&spin->queue);
+}
+
+static void gpuarena__spin_wait(gpuarena__spin *spin)
+{
+    uint32_t asked = 0;
+    (void)__atomic_fetch_add(&spin->waiting, 1, __ATOMIC_RELAXED);
+    gpuarena__mutex_lock(&spin->queue);
+    while (__atomic_load_n(&spin->taken, __ATOMIC_RELAXED)
+           || __atomic_exchange_n(&spin->taken, 1, __ATOMIC_ACQUIRE))
+        if (++asked % 64 == 0) gpuarena__pause();
+    gpuarena__mutex_unlock(&spin->queue);
+    (void)__atomic_fetch_sub(&spin->waiting, 1, __ATOMIC_RELAXED);
+}
+
+GPUARENA__INLINE void gpuarena__spin_lock(gpuarena__spin *spin)
+{
+    if (!GPUARENA__LIKELY(!__atomic_exchange_n(&spin->taken, 1, __ATOMIC_ACQUIRE))) gpuarena__spin_wait(spin);
+}
+
+GPUARENA__INLINE void gpuarena__spin_unlock(gpuarena__spin *spin)
+{
+    __atomic_store_n(&spin->taken, 0, __ATOMIC_RELEASE);
+}
+
+/* Once all have gone who waited for it. */
+static void gpuarena__spin_end(gpuarena__spin *spin)
+{
+    while (__atomic_load_n(&spin->waiting, __ATOMIC_RELAXED)) gpuarena__pause();
+    gpuarena__spin_lock(spin);
+    gpuarena__mutex_end(&spin->queue);
+}
+#else
+typedef char gpuarena__mutex, gpuarena__spin;
+static char gpuarena__registry_lock;
+static int  gpuarena__mutex_make(char *mutex)   { *mutex = 0; return 1; }
+static void gpuarena__mutex_end(char *mutex)    { (void)mutex; }
+static void gpuarena__mutex_lock(char *mutex)   { (void)mutex; }
+static void gpuarena__mutex_unlock(char *mutex) { (void)mutex; }
+static void gpuarena__pause(void)               {}
+static int  gpuarena__spin_make(char *spin)     { *spin = 0; return 1; }
+static void gpuarena__spin_end(char *spin)      { (void)spin; }
+static void gpuarena__spin_lock(char *spin)     { (void)spin; }
+static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
+#endif
+
 /* ---- the structs that the sections below work on, each with its invariants.
    A node is one block. The nodes of a range tile it: in address order, linked by prev and next, no two
    free ones side by side, no two holes. Metadata is host memory only.
@@ -1003,9 +1067,10 @@ static void gpuarena__put_bytes(gpuarena__text *out, uint64_t bytes)
                   in a slot    at = class * 8 + slot
                   OVERFLOW     at, after = neighbours in the class's list; 0 ends it
      HOLE         whole pages of addresses without memory; at, after = neighbours in the list of holes
-                  KEPT         in no list: a live block's, or such as the driver failed to unmap */
+                  KEPT         in no list: a live block's, or such as the driver failed to unmap
+     CLAIMED      free, but in no bin: the driver is asked to take its memory */
 static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE = 4, GPUARENA__KEPT = 8,
-                      GPUARENA__OWN = 16, GPUARENA__STATE_BITS = 255;
+                      GPUARENA__OWN = 16, GPUARENA__CLAIMED = 32, GPUARENA__STATE_BITS = 255;
 
 typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint64_t address, size;
@@ -1020,12 +1085,13 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint32_t hold;                               /* first use on another stream than the one it is freed on */
     uint32_t tag;                                /* live: the caller's; held: the set it goes to afterwards;
                                                     free: a link, to collect blocks by */
-    uint32_t parked;                             /* held: until the whole device was waited for */
+    uint32_t parked;                             /* held: 1 + the wait for the whole device that lets it go */
 } gpuarena__node;
 
 enum { GPUARENA__LINE = 64, GPUARENA__CHUNK_LOG2 = 9, GPUARENA__CHUNK = 1 << GPUARENA__CHUNK_LOG2 };
 typedef struct gpuarena__chunk {
-    gpuarena__node *nodes;                       /* CHUNK of them, at the first cache line in memory */
+    uintptr_t origin;                            /* where node 0 would be, were all nodes as far apart as its;
+                                                    its first is at a cache line */
     void *memory;
 } gpuarena__chunk;
 
@@ -1034,6 +1100,7 @@ typedef struct gpuarena__nodes {
     gpuarena__chunk *chunks;                     /* room for chunk_room; the nodes never move */
     uint32_t chunk_count, chunk_room;
     uint32_t unused, unused_count;               /* stack of unused nodes, linked by next */
+    uint32_t kept_count;                         /* of these: for the call that has the turn */
 } gpuarena__nodes;
 
 /* One instance of bins: the free blocks of one set. Sizes in units of 256 B form classes as floating point
@@ -1100,12 +1167,6 @@ typedef struct gpuarena__paged {
     uint32_t run_count, run_room;
 } gpuarena__paged;
 
-#ifndef GPUARENA_NO_THREADS
-typedef pthread_mutex_t gpuarena__mutex;
-#else
-typedef char gpuarena__mutex;
-#endif
-
 /* What free blocks wait for, a record each. Ordinary ones are of a stream: its frees are numbered by tickets,
    events cover them up to one; quiet <= recorded <= ticket. Entry 0 is none: its blocks wait for nothing. A
    capture set has a record, its home, for what no work of the capture in progress may touch, and one for each
@@ -1123,7 +1184,9 @@ typedef struct gpuarena__stream {
     uint64_t ticket;                             /* of the latest free */
     uint64_t recorded;                           /* the latest that an event was recorded after */
     uint64_t quiet;                              /* the GPU is done with all up to this one */
-    uint64_t waited, refused;                    /* the pass in which a stream was made to wait, or was not */
+    uint64_t asked;                              /* the latest when the device was waited for last */
+    uint64_t waited, waited_for, refused;        /* the pass in which a stream was made to wait, and for which
+                                                    ticket; in which it was not */
     gpuarena__stream_state state;
     uint32_t first_event, last_event;            /* recorded and not seen to be done, oldest first; 0: none */
     uint32_t event_count;
@@ -1144,7 +1207,10 @@ typedef struct gpuarena__streams {
     uint32_t captured;                           /* how many streams are captured into sets */
     uint64_t set_serial;                         /* of the latest capture set */
     uint64_t pass;                               /* counts the passes of waiting */
+    uint32_t device_waits;                       /* counts the waits for the device */
     gpuarena_stream own, own_too;                /* handles of the per-thread stream; OWN_STREAM: none */
+    gpuarena_stream recent;                      /* the last plain stream; of this record, 0: of none */
+    uint32_t recent_record;
     gpuarena__known cache[GPUARENA__STREAM_CACHE];           /* by a hash; record 0: nothing */
 } gpuarena__streams;
 typedef struct gpuarena__event {
@@ -1175,7 +1241,9 @@ struct gpuarena {
     int32_t lost_code;                           /* that error */
     uint64_t release_pass;                       /* counts the calls that give segments back, but for frees */
     gpuarena *self;                              /* itself, not const: looking takes the lock, records */
-    gpuarena__mutex lock;
+    gpuarena__spin lock;                         /* of all that follows; see the section lock */
+    gpuarena__mutex turn;                        /* of the call that may change more than a hit does */
+    uint32_t entering;                           /* calls that wait for their turn, atomic */
     gpuarena__nodes nodes;
     gpuarena__lookup lookup;
     gpuarena__ranges ranges;
@@ -1263,37 +1331,48 @@ static int gpuarena__host_double(gpuarena *arena, void **table, size_t element_b
 }
 
 /* >>lock ===============================================================================================
-   One mutex an arena, taken by the public functions alone. Callbacks run with it held; the frames tell, by
-   thread, which arenas this thread is inside of, so that a call back into one is refused instead of
-   deadlocking. */
+   Two locks an arena. Its *lock*, a spin, guards all of it: a hit, a plain free and a look at figures take it
+   alone, and are done. Its *turn*, a mutex, is had by one call at a time that may do more: ask the driver,
+   grow, move pages, give back, make records, destroy. That call holds the lock too, but lets go of it around
+   each driver call (GPUARENA__ASK): then others' hits and frees go on, and nothing else does. So behind such
+   a call free blocks may be others, and tickets later; ranges, holes, records, events and the limit are as
+   they were. What the driver is asked about is out of the bins meanwhile: CLAIMED. Order: turn, lock, the
+   registry's lock; nothing else is waited for under the lock.
+   The frames tell, by thread, which arenas this thread is inside of, so that a call back into one is refused
+   instead of deadlocking. */
 
+typedef enum gpuarena__frame_kind {
+    GPUARENA__FRAME_CALLBACK,                    /* the lock is held */
+    GPUARENA__FRAME_DRIVER,                      /* the turn is */
+    GPUARENA__FRAME_PRESSURE                     /* neither */
+} gpuarena__frame_kind;
 typedef struct gpuarena__frame {
     const gpuarena *arena;
     const struct gpuarena__frame *outer;
-    int unlocked;                                /* the pressure callback: the lock is not held */
+    gpuarena__frame_kind kind;
 } gpuarena__frame;
 static GPUARENA__THREAD_LOCAL const gpuarena__frame *gpuarena__frames;
 static GPUARENA__THREAD_LOCAL gpuarena_failure gpuarena__thread_failure;
 
-/* 1: in a callback of the arena, of the one kind or the other. */
-static int gpuarena__inside_of(const gpuarena *arena, int unlocked)
+static int gpuarena__inside_of(const gpuarena *arena, gpuarena__frame_kind kind)
 {
     const gpuarena__frame *frame;
     for (frame = gpuarena__frames; frame; frame = frame->outer)
-        if (frame->arena == arena && frame->unlocked == unlocked) return 1;
+        if (frame->arena == arena && frame->kind == kind) return 1;
     return 0;
 }
 
+/* 1: this thread holds the arena's lock. */
 static int gpuarena__inside(const gpuarena *arena)
 {
-    return gpuarena__inside_of(arena, 0);
+    return gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK);
 }
 
-static void gpuarena__call_begin(gpuarena__frame *frame, const gpuarena *arena)
+static void gpuarena__call_begin(gpuarena__frame *frame, const gpuarena *arena, gpuarena__frame_kind kind)
 {
     frame->arena = arena;
     frame->outer = gpuarena__frames;
-    frame->unlocked = 0;
+    frame->kind = kind;
     gpuarena__frames = frame;
 }
 
@@ -1303,20 +1382,6 @@ static void gpuarena__call_end(const gpuarena__frame *frame)
 }
 
 #ifndef GPUARENA_NO_THREADS
-static pthread_mutex_t gpuarena__registry_lock = PTHREAD_MUTEX_INITIALIZER;
-static int  gpuarena__mutex_make(pthread_mutex_t *mutex) { return pthread_mutex_init(mutex, NULL) == 0; }
-static void gpuarena__mutex_end(pthread_mutex_t *mutex)  { (void)pthread_mutex_destroy(mutex); }
-static void gpuarena__lock(pthread_mutex_t *mutex)       { (void)pthread_mutex_lock(mutex); }
-static void gpuarena__unlock(pthread_mutex_t *mutex)     { (void)pthread_mutex_unlock(mutex); }
-#else
-static char gpuarena__registry_lock;
-static int  gpuarena__mutex_make(char *mutex) { *mutex = 0; return 1; }
-static void gpuarena__mutex_end(char *mutex)  { (void)mutex; }
-static void gpuarena__lock(char *mutex)       { (void)mutex; }
-static void gpuarena__unlock(char *mutex)     { (void)mutex; }
-#endif
-
-#ifndef GPUARENA_NO_THREADS
 static uint64_t gpuarena__thread_count;
 static GPUARENA__THREAD_LOCAL uint64_t gpuarena__thread_number_;
 
@@ -1324,14 +1389,64 @@ static GPUARENA__THREAD_LOCAL uint64_t gpuarena__thread_number_;
 static uint64_t gpuarena__thread_number(void)
 {
     if (gpuarena__thread_number_) return gpuarena__thread_number_;
-    gpuarena__lock(&gpuarena__registry_lock);
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
     gpuarena__thread_number_ = ++gpuarena__thread_count;
-    gpuarena__unlock(&gpuarena__registry_lock);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return gpuarena__thread_number_;
 }
 #else
 static uint64_t gpuarena__thread_number(void) { return 1; }
 #endif
+
+static void gpuarena__open(gpuarena *arena, gpuarena__frame *frame)
+{
+    gpuarena__call_begin(frame, arena, GPUARENA__FRAME_DRIVER);
+    gpuarena__spin_unlock(&arena->lock);
+}
+
+static void gpuarena__shut(gpuarena *arena, const gpuarena__frame *frame)
+{
+    gpuarena__spin_lock(&arena->lock);
+    gpuarena__call_end(frame);
+}
+
+/* answer = call, of the driver: the lock is let go of for it. */
+#define GPUARENA__ASK(arena, answer, call)              \
+    do {                                                \
+        gpuarena__frame gpuarena__asking;               \
+        gpuarena__open((arena), &gpuarena__asking);     \
+        (answer) = (call);                              \
+        gpuarena__shut((arena), &gpuarena__asking);     \
+    } while (0)
+
+/* Calls that wait for their turn are counted, so that destroy can wait until they have seen that it is over. */
+static void gpuarena__count(uint32_t *count, int by)
+{
+#ifndef GPUARENA_NO_THREADS
+    (void)__atomic_fetch_add(count, (uint32_t)by, __ATOMIC_ACQ_REL);
+#else
+    *count += (uint32_t)by;
+#endif
+}
+
+static void gpuarena__drain_callers(gpuarena *arena)
+{
+#ifndef GPUARENA_NO_THREADS
+    while (__atomic_load_n(&arena->entering, __ATOMIC_ACQUIRE)) gpuarena__pause();
+#endif
+    gpuarena__mutex_lock(&arena->turn);
+    gpuarena__mutex_unlock(&arena->turn);
+}
+
+/* Lets everybody else at the arena for a moment. */
+static void gpuarena__yield(gpuarena *arena)
+{
+    gpuarena__spin_unlock(&arena->lock);
+    gpuarena__mutex_unlock(&arena->turn);
+    gpuarena__pause();
+    gpuarena__mutex_lock(&arena->turn);
+    gpuarena__spin_lock(&arena->lock);
+}
 
 static void gpuarena__tell(gpuarena *arena, gpuarena_action_kind kind, const gpuarena_block *block,
                            gpuarena_stream stream, const gpuarena_failure *failure)
@@ -1345,7 +1460,7 @@ static void gpuarena__tell(gpuarena *arena, gpuarena_action_kind kind, const gpu
     if (block) action.block = *block;
     action.stream = stream;
     action.failure = failure;
-    gpuarena__call_begin(&frame, arena);
+    gpuarena__call_begin(&frame, arena, GPUARENA__FRAME_CALLBACK);
     arena->config.observe(arena, &action, arena->config.observe_user);
     gpuarena__call_end(&frame);
 }
@@ -1354,7 +1469,8 @@ static void gpuarena__tell(gpuarena *arena, gpuarena_action_kind kind, const gpu
 
 GPUARENA__INLINE gpuarena__node *gpuarena__node_at(const gpuarena *arena, uint32_t index)
 {
-    return &arena->nodes.chunks[index >> GPUARENA__CHUNK_LOG2].nodes[index & (GPUARENA__CHUNK - 1)];
+    return (gpuarena__node *)(arena->nodes.chunks[index >> GPUARENA__CHUNK_LOG2].origin
+                              + (uintptr_t)index * sizeof(gpuarena__node));
 }
 
 static uint64_t gpuarena__node_bytes(const gpuarena__node *node)
@@ -1377,6 +1493,7 @@ static int gpuarena__nodes_grow(gpuarena *arena)
     gpuarena__nodes *nodes = &arena->nodes;
     uint32_t base = nodes->chunk_count << GPUARENA__CHUNK_LOG2, index;
     gpuarena__chunk chunk;
+    gpuarena__node *made;
     void *table = nodes->chunks;
     if (nodes->chunk_count >= UINT32_MAX >> GPUARENA__CHUNK_LOG2) return 0;
     if (nodes->chunk_count == nodes->chunk_room
@@ -1386,24 +1503,33 @@ static int gpuarena__nodes_grow(gpuarena *arena)
     nodes->chunks = (gpuarena__chunk *)table;
     chunk.memory = gpuarena__host_alloc(arena, gpuarena__chunk_bytes());
     if (!chunk.memory) return 0;
-    chunk.nodes = (gpuarena__node *)(void *)((char *)chunk.memory
-                                             + (0 - gpuarena__address(chunk.memory)) % GPUARENA__LINE);
-    memset(chunk.nodes, 0, GPUARENA__CHUNK * sizeof *chunk.nodes);
+    made = (gpuarena__node *)(void *)((char *)chunk.memory
+                                      + (0 - gpuarena__address(chunk.memory)) % GPUARENA__LINE);
+    chunk.origin = (uintptr_t)made - (uintptr_t)base * sizeof *made;
+    memset(made, 0, GPUARENA__CHUNK * sizeof *made);
     nodes->chunks[nodes->chunk_count++] = chunk;
-    if (!base) chunk.nodes[0].size = GPUARENA__LIVE;         /* the sentinel: nobody merges with it */
+    if (!base) made[0].size = GPUARENA__LIVE;                /* the sentinel: nobody merges with it */
     for (index = GPUARENA__CHUNK; index-- > (base ? 0u : 1u);) {
-        chunk.nodes[index].next = nodes->unused;
+        made[index].next = nodes->unused;
         nodes->unused = base + index;
         nodes->unused_count++;
     }
     return 1;
 }
 
-/* Makes sure that `count` nodes can be taken without host memory. */
+/* Makes sure that `count` nodes can be taken without host memory, beside those that are kept. */
 static int gpuarena__nodes_reserve(gpuarena *arena, uint32_t count)
 {
-    while (!GPUARENA__LIKELY(arena->nodes.unused_count >= count))
+    while (!GPUARENA__LIKELY(arena->nodes.unused_count >= count + arena->nodes.kept_count))
         if (!gpuarena__nodes_grow(arena)) return 0;
+    return 1;
+}
+
+/* The same while the driver is asked: kept until they are let go of. */
+static int gpuarena__nodes_keep(gpuarena *arena, uint32_t count)
+{
+    if (!gpuarena__nodes_reserve(arena, count)) return 0;
+    arena->nodes.kept_count += count;
     return 1;
 }
 
@@ -1845,10 +1971,11 @@ static int gpuarena__lookup_grow(gpuarena *arena)
     return 1;
 }
 
-/* Makes sure that one more live node can be inserted without host memory. */
+/* Makes sure that one more live node can be inserted without host memory; and another, by the call that has
+   the turn and may have made sure of it before. */
 static int gpuarena__lookup_reserve(gpuarena *arena)
 {
-    return GPUARENA__LIKELY((arena->stats.live_count + 1) * 4 <= (uint64_t)1 << arena->lookup.capacity_log2)
+    return GPUARENA__LIKELY((arena->stats.live_count + 2) * 4 <= (uint64_t)1 << arena->lookup.capacity_log2)
         || gpuarena__lookup_grow(arena);
 }
 
@@ -1937,19 +2064,10 @@ GPUARENA__INLINE void gpuarena__block_absorb_next(gpuarena *arena, uint32_t inde
     gpuarena__node_drop(arena, dropped);
 }
 
-/* Makes a block of a binned free node that serves the request. Takes up to two nodes and a table slot:
-   reserved. */
-static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpuarena__want *want)
+/* Makes a block of a free node, in no bin, that is long enough. Takes a node and a table slot: reserved. */
+GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, uint32_t index, const gpuarena__want *want)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t lead = gpuarena__lead(node, want->alignment);
-    gpuarena__set_remove(arena, index);
-    if (!GPUARENA__LIKELY(!lead)) {
-        uint32_t front = index;
-        index = gpuarena__block_split(arena, front, lead);
-        gpuarena__set_insert(arena, front);
-        node = gpuarena__node_at(arena, index);
-    }
     if (node->size > want->bytes)
         gpuarena__set_insert(arena, gpuarena__block_split(arena, index, want->bytes));
     if (node->set) arena->stats.pending_bytes -= want->bytes;
@@ -1973,6 +2091,20 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
     arena->stats.requested_peak_bytes =
         gpuarena__max(arena->stats.requested_peak_bytes, arena->stats.requested_bytes);
     arena->stats.live_peak_bytes = gpuarena__max(arena->stats.live_peak_bytes, arena->stats.live_bytes);
+}
+
+/* Makes a block of a binned free node that serves the request. Takes up to two nodes and a table slot:
+   reserved. */
+static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpuarena__want *want)
+{
+    uint64_t lead = gpuarena__lead(gpuarena__node_at(arena, index), want->alignment);
+    gpuarena__set_remove(arena, index);
+    if (lead) {
+        uint32_t front = index;
+        index = gpuarena__block_split(arena, front, lead);
+        gpuarena__set_insert(arena, front);
+    }
+    gpuarena__block_use(arena, index, want);
     return index;
 }
 
@@ -1980,7 +2112,7 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
 GPUARENA__INLINE int gpuarena__may_merge(const gpuarena *arena, const gpuarena__node *left,
                                          const gpuarena__node *right)
 {
-    if ((left->size | right->size) & (GPUARENA__LIVE | GPUARENA__HOLE)) return 0;
+    if ((left->size | right->size) & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED)) return 0;
     if (left->set == GPUARENA__HELD || right->set == GPUARENA__HELD) return 0;
     return GPUARENA__LIKELY(left->set == right->set) || !arena->streams.many;
 }
@@ -2082,7 +2214,7 @@ static void gpuarena__hold_on(gpuarena *arena, gpuarena__node *node, uint32_t se
     node->set = GPUARENA__HELD;
     node->tag = set;
     node->ticket = ticket;
-    node->parked = parked != 0;
+    node->parked = parked ? 1 + arena->streams.device_waits : 0;
     arena->streams.list[set].ref_count++;
 }
 
@@ -2207,7 +2339,7 @@ GPUARENA__INLINE void gpuarena__order(gpuarena *arena, gpuarena__node *node, uin
 }
 
 /* Frees the live node in this slot of the table. */
-static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, uint32_t freed_on)
+GPUARENA__INLINE void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, uint32_t freed_on)
 {
     uint32_t index = arena->lookup.table[slot];
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -2314,13 +2446,16 @@ static int gpuarena__is_lost(const gpuarena *arena, gpuarena__obstacle *obstacle
 static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t *total_bytes,
                                  gpuarena__obstacle *obstacle)
 {
+    int code;
     *free_bytes = *total_bytes = 0;
-    return gpuarena__driver_done(arena, arena->driver.memory.info(&arena->driver, GPUARENA_MEMORY_DEVICE,
-                                                                  free_bytes, total_bytes), obstacle);
+    GPUARENA__ASK(arena, code, arena->driver.memory.info(&arena->driver, GPUARENA_MEMORY_DEVICE, free_bytes,
+                                                         total_bytes));
+    return gpuarena__driver_done(arena, code, obstacle);
 }
 
 /* Lets this thread make calls that a graph capture elsewhere forbids by default; returns the mode to put
-   back. 2: cudaStreamCaptureModeRelaxed. */
+   back. 2: cudaStreamCaptureModeRelaxed. The lock is kept: the mode is the thread's own, nothing is waited
+   for. */
 static int gpuarena__relax(gpuarena *arena)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
@@ -2348,9 +2483,10 @@ static int gpuarena__is_strict(const gpuarena *arena, int mode, gpuarena__obstac
 static int gpuarena__is_captured(gpuarena *arena, gpuarena_stream stream, gpuarena__obstacle *obstacle)
 {
     gpuarena__obstacle said = gpuarena__no_obstacle();
-    int active = 0;
+    int active = 0, code;
     if (!arena->driver.capture.active) return 0;
-    (void)gpuarena__driver_done(arena, arena->driver.capture.active(&arena->driver, stream, &active), &said);
+    GPUARENA__ASK(arena, code, arena->driver.capture.active(&arena->driver, stream, &active));
+    (void)gpuarena__driver_done(arena, code, &said);
     if (said.result == GPUARENA_OK && !active) return 0;
     if (active) gpuarena__obstruct(&said, GPUARENA_CAPTURE, GPUARENA_REASON_NONE);
     *obstacle = said;
@@ -2383,7 +2519,8 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
     if (gpuarena__is_lost(arena, obstacle)) return 0;
     if (gpuarena__is_strict(arena, mode, obstacle)) return 0;
     arena->growing += bytes;
-    code = arena->driver.memory.obtain(&arena->driver, GPUARENA_MEMORY_DEVICE, &memory, bytes, stream);
+    GPUARENA__ASK(arena, code, arena->driver.memory.obtain(&arena->driver, GPUARENA_MEMORY_DEVICE, &memory,
+                                                           bytes, stream));
     arena->growing -= bytes;
     gpuarena__unrelax(arena, mode);
     arena->stats.driver_call_count++;
@@ -2399,8 +2536,8 @@ static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, uint64_
 {
     int code, mode = gpuarena__relax(arena);
     if (gpuarena__is_lost(arena, obstacle)) return 0;
-    code = arena->driver.memory.give_back(&arena->driver, GPUARENA_MEMORY_DEVICE, gpuarena__pointer(address),
-                                          bytes, stream);
+    GPUARENA__ASK(arena, code, arena->driver.memory.give_back(&arena->driver, GPUARENA_MEMORY_DEVICE,
+                                                              gpuarena__pointer(address), bytes, stream));
     gpuarena__unrelax(arena, mode);
     arena->stats.driver_call_count++;
     return gpuarena__gone(arena, code, obstacle);
@@ -2446,7 +2583,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t 
     gpuarena__range *range = &arena->ranges.list[place];
     uint32_t index = gpuarena__node_take(arena);
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    gpuarena__lock(&gpuarena__registry_lock);
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
     memmove(range + 1, range, (arena->ranges.count - place) * sizeof *range);
     arena->ranges.count++;
     range->address = address;
@@ -2456,7 +2593,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t 
     range->first = index;
     range->fresh = 0;
     range->refused = 0;
-    gpuarena__unlock(&gpuarena__registry_lock);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
     node->address = address;
     node->size = bytes;
     node->prev = node->next = 0;
@@ -2500,20 +2637,25 @@ static int gpuarena__ranges_reserve(gpuarena *arena)
     list = (gpuarena__range *)gpuarena__host_alloc(arena, room * sizeof *list);
     if (!list) return 0;
     if (old_room) memcpy(list, old, old_room * sizeof *list);
-    gpuarena__lock(&gpuarena__registry_lock);
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
     arena->ranges.list = list;
     arena->ranges.room = room;
-    gpuarena__unlock(&gpuarena__registry_lock);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
     gpuarena__host_free(arena, old, old_room * sizeof *old);
     return 1;
 }
 
-/* Host memory for one more range: four nodes (the range, and what a block taken from it may split off),
-   a place in the list, and its anchors, which are returned. NULL: no host memory. */
+/* Host memory for one more range: four nodes (the range, and what a block taken from it may split off), which
+   are kept, a place in the list, and its anchors, which are returned. NULL: no host memory. */
+enum { GPUARENA__RANGE_NODES = 4 };
 static uint32_t *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
 {
-    if (!gpuarena__nodes_reserve(arena, 4) || !gpuarena__ranges_reserve(arena)) return NULL;
-    return (uint32_t *)gpuarena__host_alloc(arena, gpuarena__anchor_bytes(bytes));
+    uint32_t *anchors = NULL;
+    if (!gpuarena__nodes_keep(arena, GPUARENA__RANGE_NODES)) return NULL;
+    if (gpuarena__ranges_reserve(arena))
+        anchors = (uint32_t *)gpuarena__host_alloc(arena, gpuarena__anchor_bytes(bytes));
+    if (!anchors) arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
+    return anchors;
 }
 
 /* One segment of exactly `bytes`, a multiple of the granule that the caller has found to be within the limit.
@@ -2532,6 +2674,7 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena
         place = gpuarena__range_place(arena, address, bytes);
         if (place == UINT32_MAX) gpuarena__range_refuse(arena, address, bytes, stream, obstacle);
     }
+    arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
     if (place == UINT32_MAX) {
         gpuarena__host_free(arena, anchors, gpuarena__anchor_bytes(bytes));
         return 0;
@@ -2574,7 +2717,7 @@ static void gpuarena__range_forget(gpuarena *arena, uint32_t at)
         else {
             arena->stats.reserved_bytes -= gpuarena__node_bytes(node);
             if (node->set) arena->stats.pending_bytes -= gpuarena__node_bytes(node);
-            gpuarena__set_remove(arena, index);
+            if (!(node->size & GPUARENA__CLAIMED)) gpuarena__set_remove(arena, index);
             if (node->set == GPUARENA__HELD) gpuarena__hold_off(arena, index);
         }
         gpuarena__node_drop(arena, index);
@@ -2583,14 +2726,35 @@ static void gpuarena__range_forget(gpuarena *arena, uint32_t at)
     if (range->pages)
         gpuarena__host_free(arena, range->pages, gpuarena__pages_bytes(arena, range->bytes));
     else arena->paged.segment_count--;
-    gpuarena__lock(&gpuarena__registry_lock);
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
     arena->ranges.count--;
     memmove(range, range + 1, (arena->ranges.count - at) * sizeof *range);
-    gpuarena__unlock(&gpuarena__registry_lock);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
     if (!arena->stats.reserved_bytes) arena->step = arena->config.step_bytes;
 }
 
-/* Gives one idle segment back. 0 and an obstacle: the driver did not take it, and it is still held. */
+/* Takes the blocks of an idle segment out of their bins: nobody is to have them while it is given back. */
+static void gpuarena__range_claim(gpuarena *arena, const gpuarena__range *range)
+{
+    uint32_t index;
+    for (index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
+        gpuarena__set_remove(arena, index);
+        gpuarena__node_at(arena, index)->size |= GPUARENA__CLAIMED;
+    }
+}
+
+/* The reverse. */
+static void gpuarena__range_unclaim(gpuarena *arena, const gpuarena__range *range)
+{
+    uint32_t index;
+    for (index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
+        gpuarena__node_at(arena, index)->size &= ~GPUARENA__CLAIMED;
+        gpuarena__set_insert(arena, index);
+    }
+}
+
+/* Gives one idle segment back. 0: the driver did not take it, and *obstacle says why; or it is not idle any
+   more. It is still held then. */
 static int gpuarena__range_release(gpuarena *arena, uint32_t at, gpuarena_stream stream,
                                    gpuarena__obstacle *obstacle)
 {
@@ -2599,9 +2763,14 @@ static int gpuarena__range_release(gpuarena *arena, uint32_t at, gpuarena_stream
     gpuarena_block block = gpuarena__block_describe(arena, range->first);
     block.bytes = block.resident_bytes = range->bytes;
     block.state = GPUARENA_STATE_FREE;           /* what is given back was waited for */
-    if (gpuarena__is_capturing(arena, obstacle) || gpuarena__is_lost(arena, obstacle)) return 0;
+    if (gpuarena__is_capturing(arena, obstacle) || gpuarena__is_lost(arena, obstacle)
+        || !gpuarena__range_idle(arena, range, 0)) return 0;
     waits = !gpuarena__range_idle(arena, range, 1);
-    if (!gpuarena__driver_give_back(arena, range->address, range->bytes, stream, obstacle)) return 0;
+    gpuarena__range_claim(arena, range);
+    if (!gpuarena__driver_give_back(arena, range->address, range->bytes, stream, obstacle)) {
+        gpuarena__range_unclaim(arena, range);
+        return 0;
+    }
     gpuarena__range_forget(arena, at);
     if (waits) arena->stats.gpu_wait_count++;
     arena->stats.release_count++;
@@ -2660,6 +2829,7 @@ static uint32_t gpuarena__stream_look(gpuarena *arena, gpuarena__known *cached, 
 static void gpuarena__streams_changed(gpuarena *arena)
 {
     memset(arena->streams.cache, 0, sizeof arena->streams.cache);
+    arena->streams.recent_record = 0;
 }
 
 GPUARENA__INLINE uint32_t gpuarena__stream_find(gpuarena *arena, gpuarena_stream stream)
@@ -2675,6 +2845,22 @@ GPUARENA__INLINE uint32_t gpuarena__stream_find(gpuarena *arena, gpuarena_stream
     if (GPUARENA__LIKELY(cached->record && cached->handle == stream && cached->key == key))
         return cached->record;
     return gpuarena__stream_look(arena, cached, stream, key);
+}
+
+static uint32_t gpuarena__stream_plain_find(gpuarena *arena, gpuarena_stream stream)
+{
+    uint32_t at = gpuarena__stream_find(arena, stream);
+    if (arena->streams.list[at].key || arena->streams.list[at].home) return 0;
+    arena->streams.recent = stream;
+    return arena->streams.recent_record = at;
+}
+
+/* The record of a plain stream: it has one, is no thread's own, and not captured. 0: it is none. */
+GPUARENA__INLINE uint32_t gpuarena__stream_plain(gpuarena *arena, gpuarena_stream stream)
+{
+    uint32_t at = arena->streams.recent_record;
+    return GPUARENA__LIKELY(at && arena->streams.recent == stream) ? at
+                                                                   : gpuarena__stream_plain_find(arena, stream);
 }
 
 static gpuarena__bins *gpuarena__bins_make(gpuarena *arena)
@@ -2712,6 +2898,7 @@ static uint32_t gpuarena__event_take(gpuarena *arena, gpuarena__obstacle *obstac
     gpuarena__events *events = &arena->events;
     uint32_t at = events->unused;
     void *list = events->list, *handle = NULL;
+    int code;
     if (at) {
         events->unused = events->list[at].next;
         return at;
@@ -2723,8 +2910,8 @@ static uint32_t gpuarena__event_take(gpuarena *arena, gpuarena__obstacle *obstac
     }
     events->list = (gpuarena__event *)list;
     if (!events->count) events->count = 1;       /* entry 0 is none */
-    if (!gpuarena__driver_done(arena, arena->driver.events.create(&arena->driver, &handle), obstacle))
-        return 0;
+    GPUARENA__ASK(arena, code, arena->driver.events.create(&arena->driver, &handle));
+    if (!gpuarena__driver_done(arena, code, obstacle)) return 0;
     events->list[events->count].handle = handle;
     return events->count++;
 }
@@ -2751,20 +2938,22 @@ static int gpuarena__stream_record(gpuarena *arena, uint32_t set, gpuarena__obst
 {
     gpuarena__stream *stream = &arena->streams.list[set];
     uint32_t at = 0, again = stream->key && stream->event_count >= 4 ? stream->last_event : 0;
-    int recorded;
-    if (stream->recorded == stream->ticket) return 1;
+    uint64_t ticket = stream->ticket;            /* what is freed from here on may be too late for the event */
+    int code = -1;
+    if (stream->recorded == ticket) return 1;
     if (stream->state == GPUARENA__CLOSED || stream->home || arena->lost) return 0;
     if (stream->key && stream->key != gpuarena__thread_number()) return 0;
     if (gpuarena__is_captured(arena, stream->handle, obstacle)) return 0;
     at = again ? again : gpuarena__event_take(arena, obstacle);      /* at every free: no more than four */
-    recorded = at && gpuarena__driver_done(arena, arena->driver.events.record(
-                         &arena->driver, arena->events.list[at].handle, stream->handle), obstacle);
-    if (!recorded) {
+    if (at)
+        GPUARENA__ASK(arena, code, arena->driver.events.record(&arena->driver, arena->events.list[at].handle,
+                                                               stream->handle));
+    if (!at || !gpuarena__driver_done(arena, code, obstacle)) {
         arena->stats.event_error_count++;
         if (at && !again) gpuarena__event_drop(arena, at);
         return 0;
     }
-    arena->events.list[at].ticket = stream->recorded = stream->ticket;
+    arena->events.list[at].ticket = stream->recorded = ticket;
     if (again) return 1;
     arena->events.list[at].next = 0;
     if (stream->last_event) arena->events.list[stream->last_event].next = at;
@@ -2851,8 +3040,10 @@ static int gpuarena__stream_poll(gpuarena *arena, uint32_t set)
     uint64_t before = stream->quiet;
     while (stream->first_event && !arena->lost) {
         const gpuarena__event *event = &arena->events.list[stream->first_event];
-        int code = arena->driver.events.query(&arena->driver, event->handle);
-        gpuarena_status status = gpuarena__status_of(arena, code);
+        gpuarena_status status;
+        int code;
+        GPUARENA__ASK(arena, code, arena->driver.events.query(&arena->driver, event->handle));
+        status = gpuarena__status_of(arena, code);
         if (status == GPUARENA_STATUS_NOT_READY || status == GPUARENA_STATUS_CAPTURING) break;
         if (gpuarena__driver_done(arena, code, &ignored)) stream->quiet = event->ticket;
         else {                                   /* an error is not "ready": another event must tell */
@@ -2913,22 +3104,32 @@ static int gpuarena__settle(gpuarena *arena, uint32_t but)
     return some;
 }
 
-/* The device has finished all that it had: only what graphs keep for themselves is not quiet. */
-static void gpuarena__all_quiet(gpuarena *arena)
+/* The device is to be waited for: what was freed until now will be quiet. Returns the number of the wait. */
+static uint32_t gpuarena__all_asked(gpuarena *arena)
+{
+    uint32_t set;
+    for (set = 1; set < arena->streams.count; set++)
+        arena->streams.list[set].asked = arena->streams.list[set].ticket;
+    return arena->streams.device_waits++;
+}
+
+/* It was: only what graphs keep for themselves is not quiet, and what was freed meanwhile. */
+static void gpuarena__all_quiet(gpuarena *arena, uint32_t wait)
 {
     uint32_t set, index, next;
     for (set = 1; set < arena->streams.count; set++) {
         gpuarena__stream *stream = &arena->streams.list[set];
         if (stream->home) continue;
         while (stream->first_event) gpuarena__event_pop(arena, stream);
-        stream->quiet = stream->recorded = stream->ticket;
-        (void)gpuarena__set_move(arena, set, UINT64_MAX, 0, 0);
+        stream->quiet = stream->recorded = stream->asked;
+        (void)gpuarena__set_move(arena, set, stream->quiet, 0, 0);
     }
     (void)gpuarena__holds_settle(arena);
     for (index = arena->held; index; index = next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
         next = node->use.bin.after;
-        if (node->parked) gpuarena__block_settle(arena, index, arena->streams.list[node->tag].home, 0);
+        if (node->parked && node->parked - 1 <= wait)
+            gpuarena__block_settle(arena, index, arena->streams.list[node->tag].home, 0);
     }
 }
 
@@ -3222,7 +3423,7 @@ static uint32_t gpuarena__reach(const gpuarena *arena, const gpuarena__want *wan
 {
     const gpuarena__stream *stream;
     uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set, takes = GPUARENA__AFTER_STREAMS, hold;
-    if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE)) return GPUARENA__NOT_FREE;
+    if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED)) return GPUARENA__NOT_FREE;
     if (!node->set || node->set == want->set || (want->home && node->set == want->home))
         return GPUARENA__TO_HAND;
     stream = &arena->streams.list[set];
@@ -3278,53 +3479,86 @@ static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__want *
     return best;
 }
 
+/* Whether the request's stream need not wait for another's ticket: any more, or at all. */
+static int gpuarena__is_waited_for(const gpuarena *arena, const gpuarena__want *want, uint32_t set,
+                                   uint64_t ticket)
+{
+    const gpuarena__stream *stream = &arena->streams.list[set];
+    return !set || set == want->set || ticket <= stream->quiet
+        || (stream->waited == arena->streams.pass && ticket <= stream->waited_for);
+}
+
 /* Makes the request's stream wait for all that was freed on another. 0: it cannot, in this pass. */
 static int gpuarena__wait_for(gpuarena *arena, const gpuarena__want *want, uint32_t set)
 {
     gpuarena__stream *stream = &arena->streams.list[set];
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     int code;
-    if (set == want->set || stream->quiet == stream->ticket || stream->waited == arena->streams.pass)
-        return 1;
     stream->refused = arena->streams.pass;
     if (!gpuarena__stream_record(arena, set, &ignored) || !stream->last_event) return 0;
-    code = arena->driver.events.stream_wait(&arena->driver, want->stream,
-                                            arena->events.list[stream->last_event].handle);
+    GPUARENA__ASK(arena, code, arena->driver.events.stream_wait(
+                                   &arena->driver, want->stream, arena->events.list[stream->last_event].handle));
     if (!gpuarena__driver_done(arena, code, &ignored)) {
         arena->stats.event_error_count++;
         return 0;
     }
     stream->refused = 0;
     stream->waited = arena->streams.pass;
+    stream->waited_for = arena->events.list[stream->last_event].ticket;
     arena->stats.gpu_wait_count++;
     return 1;
 }
 
-/* The same for all that a free node waits for. */
-static int gpuarena__wait_for_node(gpuarena *arena, const gpuarena__want *want, const gpuarena__node *node)
+/* What a free node waits for that the request's stream does not, yet; 0: nothing. */
+static uint32_t gpuarena__still_waits(const gpuarena *arena, const gpuarena__want *want,
+                                      const gpuarena__node *node)
 {
-    uint32_t hold = node->hold;
-    if (node->set != GPUARENA__HELD) return !node->set || gpuarena__wait_for(arena, want, node->set);
-    for (; hold; hold = arena->holds.list[hold].next)
-        if (!gpuarena__wait_for(arena, want, arena->holds.list[hold].set)) return 0;
-    return !node->tag || gpuarena__wait_for(arena, want, node->tag);
+    uint32_t hold = node->hold, set = node->set;
+    if (set == GPUARENA__HELD) {
+        for (; hold; hold = arena->holds.list[hold].next)
+            if (!gpuarena__is_waited_for(arena, want, arena->holds.list[hold].set,
+                                         arena->holds.list[hold].ticket)) return arena->holds.list[hold].set;
+        set = node->tag;
+    }
+    return gpuarena__is_waited_for(arena, want, set, node->ticket) ? 0 : set;
+}
+
+/* What the run that begins at an address would have to wait for to serve the request; 0: nothing, and *lasts:
+   the last of its nodes. HELD: there is no such run. */
+static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__want *want, uint64_t address,
+                                    uint32_t *last)
+{
+    uint32_t index = gpuarena__node_around(arena, address), set;
+    gpuarena__node span = *gpuarena__node_at(arena, index);
+    for (span.size = 0; index; index = gpuarena__node_at(arena, index)->next) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        uint32_t takes = gpuarena__reach(arena, want, node);
+        if (takes == GPUARENA__NOT_FREE || (takes > GPUARENA__TO_HAND && (node->parked || !want->set)))
+            return GPUARENA__HELD;
+        set = takes == GPUARENA__TO_HAND ? 0 : gpuarena__still_waits(arena, want, node);
+        if (set) return set;
+        *last = index;
+        span.size += gpuarena__node_bytes(node);
+        if (gpuarena__node_serves(&span, want->bytes, want->alignment)) return 0;
+    }
+    return GPUARENA__HELD;
 }
 
 /* Makes the run from this node on one block of the request's own, whose stream waits for what must be waited
-   for. 0: it cannot; nothing has moved. */
+   for. 0: it cannot, or the run is another's by now; nothing has moved. */
 static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__want *want, uint32_t first)
 {
     gpuarena__node span = *gpuarena__node_at(arena, first);
-    uint32_t index = first, rest;
+    uint32_t index, last = first, rest, set;
     uint64_t ticket = 0, end = span.address + gpuarena__lead(&span, want->alignment) + want->bytes;
-    for (span.size = 0;; index = gpuarena__node_at(arena, index)->next) {
-        const gpuarena__node *node = gpuarena__node_at(arena, index);
-        if (gpuarena__reach(arena, want, node) > GPUARENA__TO_HAND) {
-            if (!gpuarena__wait_for_node(arena, want, node)) return 0;
+    while ((set = gpuarena__run_waits(arena, want, span.address, &last)) != 0)
+        if (set == GPUARENA__HELD || !gpuarena__wait_for(arena, want, set)) return 0;
+    if (!gpuarena__nodes_reserve(arena, 3)) return 0;        /* one here, two for the block */
+    first = gpuarena__node_around(arena, span.address);
+    for (index = first;; index = gpuarena__node_at(arena, index)->next) {
+        if (gpuarena__reach(arena, want, gpuarena__node_at(arena, index)) > GPUARENA__TO_HAND)
             ticket = arena->streams.list[want->set].ticket + 1;
-        }
-        span.size += gpuarena__node_bytes(node);
-        if (gpuarena__node_serves(&span, want->bytes, want->alignment)) break;
+        if (index == last) break;
     }
     if (ticket) arena->streams.list[want->set].ticket = ticket;
     for (index = first;; index = gpuarena__node_at(arena, index)->next) {
@@ -3375,7 +3609,7 @@ static int gpuarena__page_create(gpuarena *arena, gpuarena__obstacle *obstacle)
     int code;
     if (gpuarena__is_lost(arena, obstacle)) return 0;
     arena->growing += bytes;
-    code = arena->driver.vm.create(&arena->driver, &page, bytes, 0);
+    GPUARENA__ASK(arena, code, arena->driver.vm.create(&arena->driver, &page, bytes, 0));
     arena->growing -= bytes;
     if (!gpuarena__vm_done(arena, code, obstacle)) return 0;
     arena->paged.spare[arena->paged.spare_count++] = page;
@@ -3387,10 +3621,11 @@ static int gpuarena__page_create(gpuarena *arena, gpuarena__obstacle *obstacle)
 static int gpuarena__page_destroy(gpuarena *arena, gpuarena__obstacle *obstacle)
 {
     uint64_t bytes = arena->paged.page_bytes;
-    const uint64_t *last = &arena->paged.spare[arena->paged.spare_count - 1];
-    if (gpuarena__is_lost(arena, obstacle)
-        || !gpuarena__vm_gone(arena, arena->driver.vm.destroy(&arena->driver, *last, bytes), obstacle))
-        return 0;
+    uint64_t last = arena->paged.spare[arena->paged.spare_count - 1];
+    int code;
+    if (gpuarena__is_lost(arena, obstacle)) return 0;
+    GPUARENA__ASK(arena, code, arena->driver.vm.destroy(&arena->driver, last, bytes));
+    if (!gpuarena__vm_gone(arena, code, obstacle)) return 0;
     arena->paged.spare_count--;
     arena->stats.reserved_bytes -= bytes;
     return 1;
@@ -3398,9 +3633,10 @@ static int gpuarena__page_destroy(gpuarena *arena, gpuarena__obstacle *obstacle)
 
 static int gpuarena__unmap(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena__obstacle *obstacle)
 {
-    return !gpuarena__is_lost(arena, obstacle)
-        && gpuarena__vm_gone(arena, arena->driver.vm.unmap(&arena->driver, gpuarena__pointer(address), bytes),
-                             obstacle);
+    int code;
+    if (gpuarena__is_lost(arena, obstacle)) return 0;
+    GPUARENA__ASK(arena, code, arena->driver.vm.unmap(&arena->driver, gpuarena__pointer(address), bytes));
+    return gpuarena__vm_gone(arena, code, obstacle);
 }
 
 static int gpuarena__spares_reserve(gpuarena *arena, uint64_t count)
@@ -3463,20 +3699,40 @@ static uint32_t gpuarena__hole_cut(gpuarena *arena, uint64_t begin, uint64_t end
     return index;
 }
 
-/* Makes a hole of whole pages of a quiet free block. Takes up to two nodes: reserved. stuck: the driver still
-   maps them. */
-static void gpuarena__hole_make(gpuarena *arena, uint64_t begin, uint64_t end, int stuck)
+/* Takes whole pages out of a quiet free block, for the driver to be asked about them. Takes up to two nodes.
+   0: they are not free any more, or there is no host memory. */
+static int gpuarena__pages_claim(gpuarena *arena, uint64_t begin, uint64_t bytes)
 {
     uint32_t index = gpuarena__node_around(arena, begin), front = index;
     gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t size = gpuarena__node_bytes(node);
+    if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED) || node->set || size - (begin - node->address) < bytes
+        || (size > bytes && !gpuarena__nodes_reserve(arena, 2))) return 0;
     gpuarena__set_remove(arena, index);
     if (begin > node->address) {
         index = gpuarena__block_split(arena, front, begin - node->address);
         gpuarena__set_insert(arena, front);
         node = gpuarena__node_at(arena, index);
     }
-    if (end - begin < node->size)
-        gpuarena__set_insert(arena, gpuarena__block_split(arena, index, end - begin));
+    if (bytes < node->size) gpuarena__set_insert(arena, gpuarena__block_split(arena, index, bytes));
+    node->size |= GPUARENA__CLAIMED;
+    return 1;
+}
+
+/* The reverse: they are still there. */
+static void gpuarena__pages_unclaim(gpuarena *arena, uint64_t begin)
+{
+    uint32_t index = gpuarena__node_around(arena, begin);
+    gpuarena__node_at(arena, index)->size &= ~GPUARENA__CLAIMED;
+    (void)gpuarena__block_join(arena, index);
+}
+
+/* They are gone. stuck: but the driver still maps them. */
+static void gpuarena__hole_make(gpuarena *arena, uint64_t begin, int stuck)
+{
+    uint32_t index = gpuarena__node_around(arena, begin);
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    node->size &= ~GPUARENA__CLAIMED;
     if (!stuck) (void)gpuarena__hole_join(arena, index);
     else {
         node->size |= GPUARENA__HOLE | GPUARENA__KEPT;
@@ -3529,9 +3785,18 @@ static int gpuarena__vm_reserve(gpuarena *arena, void **address, uint64_t bytes,
     int code, mode = gpuarena__relax(arena);
     if (gpuarena__is_lost(arena, obstacle)) return 0;
     if (gpuarena__is_strict(arena, mode, obstacle)) return 0;
-    code = arena->driver.vm.reserve(&arena->driver, address, bytes, arena->paged.page_bytes);
+    GPUARENA__ASK(arena, code, arena->driver.vm.reserve(&arena->driver, address, bytes,
+                                                        arena->paged.page_bytes));
     gpuarena__unrelax(arena, mode);
     return gpuarena__vm_done(arena, code, obstacle);
+}
+
+static int gpuarena__vm_release(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena__obstacle *obstacle)
+{
+    int code;
+    if (gpuarena__is_lost(arena, obstacle)) return 0;
+    GPUARENA__ASK(arena, code, arena->driver.vm.release(&arena->driver, gpuarena__pointer(address), bytes));
+    return gpuarena__vm_gone(arena, code, obstacle);
 }
 
 static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__obstacle *obstacle)
@@ -3547,16 +3812,17 @@ static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__obst
             base = gpuarena__address(address);
             place = gpuarena__range_place(arena, base, bytes);
             if (place != UINT32_MAX && base % arena->paged.page_bytes == 0) {
+                arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
                 (void)gpuarena__range_enter(arena, place, base, bytes, anchors, pages);
                 return 1;
             }
             if (place != UINT32_MAX)             /* it is new, and of no use */
-                (void)gpuarena__vm_gone(
-                    arena, arena->driver.vm.release(&arena->driver, address, bytes), &said);
+                (void)gpuarena__vm_release(arena, base, bytes, &said);
             if (!arena->lost) gpuarena__obstruct(&said, GPUARENA_DRIVER_ERROR, GPUARENA_REASON_NONE);
         } else if (said.result == GPUARENA_OUT_OF_MEMORY) said.reason = GPUARENA_REASON_ADDRESSES;
     }
     *obstacle = said;
+    if (anchors) arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
     gpuarena__host_free(arena, anchors, gpuarena__anchor_bytes(bytes));
     gpuarena__host_free(arena, pages, gpuarena__pages_bytes(arena, bytes));
     return 0;
@@ -3588,9 +3854,7 @@ static int gpuarena__spans_release(gpuarena *arena, gpuarena__obstacle *obstacle
         const gpuarena__range *range = &arena->ranges.list[at];
         const gpuarena__node *node = gpuarena__node_at(arena, range->first);
         if (!range->pages || !gpuarena__is_open(node) || node->next) continue;
-        done = !gpuarena__is_lost(arena, obstacle)
-            && gpuarena__vm_gone(arena, arena->driver.vm.release(
-                   &arena->driver, gpuarena__pointer(range->address), range->bytes), obstacle);
+        done = gpuarena__vm_release(arena, range->address, range->bytes, obstacle);
         if (done) gpuarena__range_forget(arena, at);
     }
     gpuarena__unrelax(arena, mode);
@@ -3762,7 +4026,8 @@ static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint6
              index = index ? gpuarena__node_at(arena, index)->next : 0) {
             const gpuarena__node *node = gpuarena__node_at(arena, index);    /* in the end the sentinel */
             uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set;
-            if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE) || arena->streams.list[set].home) {
+            if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED)
+                || arena->streams.list[set].home) {
                 if (run.size) count += gpuarena__pages_beside(arena, &run, begin, end);
                 run.size = 0;
                 continue;
@@ -3862,7 +4127,9 @@ static int gpuarena__wait_stream(gpuarena *arena, uint32_t set)
     if (!arena->lost) (void)gpuarena__stream_record(arena, set, &ignored);
     if (stream->first_event && !arena->lost) {
         void *event = arena->events.list[stream->first_event].handle;
-        done = gpuarena__driver_done(arena, arena->driver.events.host_wait(&arena->driver, event), &ignored);
+        int code;
+        GPUARENA__ASK(arena, code, arena->driver.events.host_wait(&arena->driver, event));
+        done = gpuarena__driver_done(arena, code, &ignored);
         if (done) arena->stats.gpu_wait_count++;
         else arena->stats.event_error_count++;
     }
@@ -4002,6 +4269,31 @@ static int gpuarena__supply_create(gpuarena *arena, gpuarena__supply *plan, int 
     return 0;
 }
 
+static void gpuarena__supply_unclaim(gpuarena *arena)
+{
+    while (arena->paged.run_count) gpuarena__pages_unclaim(arena, arena->paged.runs[--arena->paged.run_count].address);
+}
+
+/* Claims what is to move, chosen anew: while new pages were made, others may have got some of it. 0 and an
+   obstacle: NONE: it is too little by now. */
+static int gpuarena__supply_claim(gpuarena *arena, const gpuarena__supply *plan, gpuarena__obstacle *obstacle)
+{
+    uint32_t at = 0, count;
+    arena->paged.run_count = 0;
+    if (plan->move && gpuarena__pick(arena, plan->move, plan->begin, plan->end, obstacle) < plan->move) {
+        arena->paged.run_count = 0;
+        return 0;
+    }
+    count = arena->paged.run_count;
+    while (at < count && gpuarena__pages_claim(arena, arena->paged.runs[at].address,
+                                               arena->paged.runs[at].page_count * arena->paged.page_bytes)) at++;
+    if (at == count) return 1;
+    arena->paged.run_count = at;
+    gpuarena__supply_unclaim(arena);
+    gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+    return 0;
+}
+
 /* The handles for a place, one after the other: of pages that move, then spare ones. */
 static uint64_t gpuarena__supply_next(const gpuarena *arena, gpuarena__supply *plan, uint64_t at)
 {
@@ -4022,15 +4314,18 @@ static int gpuarena__supply_map(gpuarena *arena, gpuarena__supply *plan, uint64_
 {
     uint64_t begin = plan->begin, end = plan->end, page = arena->paged.page_bytes, at = 0;
     uint32_t index = gpuarena__node_around(arena, begin);
+    int code;
     for (; (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0; begin = end, end = plan->end) {
         for (*reached = begin; *reached < end; *reached += page, at++) {
             uint64_t handle = gpuarena__supply_next(arena, plan, at);
-            if (!gpuarena__vm_done(arena, arena->driver.vm.map(
-                    &arena->driver, gpuarena__pointer(*reached), page, handle), obstacle)) return 0;
+            GPUARENA__ASK(arena, code, arena->driver.vm.map(&arena->driver, gpuarena__pointer(*reached), page,
+                                                            handle));
+            if (!gpuarena__vm_done(arena, code, obstacle)) return 0;
             *gpuarena__page_at(arena, *reached) = handle;
         }
-        if (!gpuarena__vm_done(arena, arena->driver.vm.access(
-                &arena->driver, gpuarena__pointer(begin), end - begin, 1), obstacle)) return 0;
+        GPUARENA__ASK(arena, code, arena->driver.vm.access(&arena->driver, gpuarena__pointer(begin),
+                                                           end - begin, 1));
+        if (!gpuarena__vm_done(arena, code, obstacle)) return 0;
     }
     return 1;
 }
@@ -4065,7 +4360,7 @@ static void gpuarena__supply_enter(gpuarena *arena, const gpuarena__supply *plan
         uint64_t bytes = run->page_count * page;
         int stuck = !gpuarena__unmap(arena, run->address, bytes, &ignored) && !arena->lost;
         arena->stats.driver_error_count += stuck != 0;
-        gpuarena__hole_make(arena, run->address, run->address + bytes, stuck);
+        gpuarena__hole_make(arena, run->address, stuck);
     }
     arena->paged.spare_count -= (uint32_t)(plan->need - plan->move);
     index = gpuarena__node_around(arena, begin);
@@ -4097,30 +4392,55 @@ static void gpuarena__supply_tell(gpuarena *arena, const gpuarena__supply *plan,
     if (plan->move) gpuarena__tell(arena, GPUARENA_ACTION_REMAP, &block, stream, NULL);
 }
 
+/* With the pages at hand: maps them, and unmaps what has moved. 0 and an obstacle: nothing has changed, but
+   that new pages may be spare. */
+static int gpuarena__supply_use(gpuarena *arena, gpuarena__supply *plan, gpuarena__obstacle *obstacle)
+{
+    uint64_t reached = plan->begin;
+    uint32_t count = 2 * gpuarena__parts(arena, plan) + 5;   /* each hole may be cut twice, and a block with its
+                                                                room from what they give */
+    int done;
+    if (!gpuarena__nodes_keep(arena, count)) {
+        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+        return 0;
+    }
+    done = gpuarena__supply_claim(arena, plan, obstacle);
+    if (done && !gpuarena__supply_map(arena, plan, &reached, obstacle)) {
+        gpuarena__supply_unclaim(arena);
+        done = 0;
+    }
+    if (done) gpuarena__supply_enter(arena, plan);
+    else gpuarena__supply_unmap(arena, plan, reached);
+    arena->nodes.kept_count -= count;
+    return done;
+}
+
 /* Backs the `need` pages that [begin, end) lacks. 0 and an obstacle: nothing has changed. */
 static int gpuarena__supply_do(gpuarena *arena, uint64_t begin, uint64_t end, uint64_t need, int may_move,
                                gpuarena_stream stream, gpuarena__obstacle *obstacle)
 {
     gpuarena__supply plan = GPUARENA_INIT;
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    uint64_t reached = begin, made;
-    int mode = gpuarena__relax(arena), done = 0;
-    plan.begin = begin; plan.end = end; plan.need = need;
+    uint64_t made = 0;
+    int mode = gpuarena__relax(arena), done = 0, again;
     if (arena->config.idle_fraction >= 1) may_move = 0;
-    if (!gpuarena__is_lost(arena, obstacle) && !gpuarena__is_strict(arena, mode, obstacle)
-        && gpuarena__supply_plan(arena, &plan, may_move, obstacle)
-        && gpuarena__supply_create(arena, &plan, may_move, obstacle)) {
-        /* each run and hole may be cut twice, and a block with its room from what they give */
-        if (!gpuarena__nodes_reserve(arena, 2 * (arena->paged.run_count + gpuarena__parts(arena, &plan)) + 5))
-            gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-        else done = gpuarena__supply_map(arena, &plan, &reached, obstacle);
-        if (done) gpuarena__supply_enter(arena, &plan);
-        else {
-            gpuarena__supply_unmap(arena, &plan, reached);
-            for (made = plan.create; made && !arena->paged.stuck_count
-                                     && gpuarena__page_destroy(arena, &ignored);) made--;
+    do {
+        gpuarena__obstacle said = gpuarena__no_obstacle();
+        memset(&plan, 0, sizeof plan);
+        plan.begin = begin; plan.end = end; plan.need = need;
+        again = 0;
+        if (!gpuarena__is_lost(arena, &said) && !gpuarena__is_strict(arena, mode, &said)
+            && gpuarena__supply_plan(arena, &plan, may_move, &said)
+            && gpuarena__supply_create(arena, &plan, may_move, &said)) {
+            made += plan.create;
+            said = gpuarena__no_obstacle();
+            done = gpuarena__supply_use(arena, &plan, &said);
+            again = !done && said.result == GPUARENA_OK;     /* what was to move is another's now */
         }
-    }
+        if (!done && !again) *obstacle = said;
+    } while (again);
+    plan.create = made;
+    while (!done && made && !arena->paged.stuck_count && gpuarena__page_destroy(arena, &ignored)) made--;
     gpuarena__unrelax(arena, mode);
     arena->stats.reserved_peak_bytes =           /* not for an instant more, if it failed */
         gpuarena__max(arena->stats.reserved_peak_bytes, arena->stats.reserved_bytes);
@@ -4154,16 +4474,20 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want
         fresh = gpuarena__supply_fits(arena, want, obstacle) && gpuarena__span_reserve(arena, need, obstacle);
         if (!fresh || !gpuarena__place_find(arena, want, &place)) return 0;
     }
-    while (!gpuarena__supply_do(arena, place.begin, place.end, place.page_count, may_move, want->stream,
-                                obstacle)) {
-        uint64_t lacked = place.page_count;      /* what has become quiet on the way may lie beside a hole */
-        if (obstacle->result == GPUARENA_OUT_OF_MEMORY && gpuarena__place_find(arena, want, &place)
-            && place.page_count < lacked) continue;
-        if (fresh) (void)gpuarena__spans_release(arena, &ignored);
-        return 0;
+    for (;;) {
+        uint64_t lacked = place.page_count;
+        if (gpuarena__supply_do(arena, place.begin, place.end, lacked, may_move, want->stream, obstacle)) {
+            index = gpuarena__node_around(arena, place.begin);
+            if (want->room) break;
+            index = gpuarena__run_take(arena, want, index);  /* or others have got the free part of it */
+            if (index || !gpuarena__place_find(arena, want, &place)) return index;
+        /* what has become quiet on the way may lie beside a hole */
+        } else if (obstacle->result != GPUARENA_OUT_OF_MEMORY || !gpuarena__place_find(arena, want, &place)
+                   || place.page_count >= lacked) {
+            if (fresh) (void)gpuarena__spans_release(arena, &ignored);
+            return 0;
+        }
     }
-    index = gpuarena__node_around(arena, place.begin);
-    if (!want->room) return gpuarena__run_take(arena, want, index);
     if (gpuarena__node_at(arena, index)->address == place.begin) return index;
     gpuarena__set_remove(arena, index);          /* it must end where the hole does that is its room */
     rest = gpuarena__block_split(arena, index, place.begin - gpuarena__node_at(arena, index)->address);
@@ -4174,8 +4498,8 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want
 
 /* ---- pages given back */
 
-/* Gives pages of a run back, the highest first. Room for their handles is had in steps, for none may be had:
-   one there always is. 0 and an obstacle. */
+/* Gives pages of a run back, the highest first, unless they are another's by now. Room for their handles is
+   had in steps, for none may be had: one there always is. 0 and an obstacle. */
 static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__obstacle *obstacle)
 {
     gpuarena__paged *paged = &arena->paged;
@@ -4186,17 +4510,18 @@ static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__o
         uint64_t begin = run.address + (run.page_count - count) * paged->page_bytes;
         uint64_t bytes = count * paged->page_bytes, before = arena->stats.reserved_bytes;
         int done = 1;
-        if (!gpuarena__nodes_reserve(arena, 2)) {
-            const gpuarena__node *node = gpuarena__node_at(arena, gpuarena__node_around(arena, begin));
-            if (node->address != begin || gpuarena__node_bytes(node) != bytes) {
-                gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-                return 0;
-            }
+        if (!gpuarena__pages_claim(arena, begin, bytes)) {
+            if (gpuarena__nodes_reserve(arena, 2)) return 1;
+            gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+            return 0;
         }
-        if (!gpuarena__unmap(arena, begin, bytes, obstacle)) return 0;
+        if (!gpuarena__unmap(arena, begin, bytes, obstacle)) {
+            gpuarena__pages_unclaim(arena, begin);
+            return 0;
+        }
         for (at = 0; at < count; at++)
             paged->spare[paged->spare_count++] = *gpuarena__page_at(arena, begin + at * paged->page_bytes);
-        gpuarena__hole_make(arena, begin, begin + bytes, 0);
+        gpuarena__hole_make(arena, begin, 0);
         for (at = 0; at < count && done; at++) done = gpuarena__page_destroy(arena, obstacle);
         block.ptr = gpuarena__pointer(begin);
         block.bytes = block.resident_bytes = before - arena->stats.reserved_bytes;
@@ -4249,18 +4574,22 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__obs
 /* The host waits for all work of the device. 0 and, if it was tried, an obstacle: it did not. */
 static int gpuarena__wait_device(gpuarena *arena, gpuarena__obstacle *obstacle)
 {
-    int mode, done;
+    int mode, done = 0, code;
+    uint32_t wait;
     if (!arena->streams.ordered || gpuarena__is_capturing(arena, obstacle) || arena->lost) return 0;
     mode = gpuarena__relax(arena);
-    done = !gpuarena__is_lost(arena, obstacle)
-        && gpuarena__gone(arena, arena->driver.events.device_wait(&arena->driver), obstacle);
+    wait = gpuarena__all_asked(arena);
+    if (!gpuarena__is_lost(arena, obstacle)) {
+        GPUARENA__ASK(arena, code, arena->driver.events.device_wait(&arena->driver));
+        done = gpuarena__gone(arena, code, obstacle);
+    }
     gpuarena__unrelax(arena, mode);
     if (!done) {
         arena->stats.event_error_count++;
         return 0;
     }
     arena->stats.gpu_wait_count++;
-    gpuarena__all_quiet(arena);
+    gpuarena__all_quiet(arena, wait);
     return 1;
 }
 
@@ -4365,6 +4694,16 @@ static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
             && !gpuarena__range_release(arena, at, NULL, &ignored)) arena->stats.driver_error_count++;
 }
 
+/* Finds out whose blocks may serve the request beside the quiet ones. Memory for every stream is none's; but
+   what waits for the only stream so far must then be told from what does not. 0: no host memory. */
+GPUARENA__INLINE int gpuarena__want_stream(gpuarena *arena, gpuarena__want *want)
+{
+    if (!GPUARENA__LIKELY(want->stream != GPUARENA_ANY_STREAM)) return gpuarena__streams_part(arena);
+    want->set = gpuarena__stream_enter(arena, want->stream);
+    want->home = arena->streams.list[want->set].home;
+    return want->set != 0 && (!want->home || gpuarena__holds_reserve(arena));
+}
+
 /* ---- the rungs of a miss, in order. Each returns a binned free node that serves the request, or 0;
    *obstacle says what kept it from growing. */
 
@@ -4381,7 +4720,7 @@ static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__want *want)
     return first ? gpuarena__run_take(arena, want, first) : 0;
 }
 
-static uint32_t gpuarena__rung_look(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__rung_look(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     uint32_t index = gpuarena__look(arena, want);
     (void)obstacle;
@@ -4398,7 +4737,7 @@ static int gpuarena__may_settle(const gpuarena *arena, const gpuarena__want *wan
 }
 
 /* Other streams' completed events make their blocks quiet. */
-static uint32_t gpuarena__rung_settle(gpuarena *arena, const gpuarena__want *want,
+static uint32_t gpuarena__rung_settle(gpuarena *arena, gpuarena__want *want,
                                       gpuarena__obstacle *obstacle)
 {
     uint32_t index;
@@ -4519,7 +4858,7 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t begin = node->address + gpuarena__node_bytes(node), end = node->address + want->bytes,
-             room = begin;
+             room = begin, serial = node->serial;
     const gpuarena__node *next;
     int done;
     if (node->size & GPUARENA__KEPT) room += gpuarena__node_bytes(gpuarena__node_at(arena, node->next));
@@ -4527,13 +4866,19 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
         gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_NEIGHBOUR);
         return 0;
     }
-    if (!gpuarena__nodes_reserve(arena, 4)) {
+    if (!gpuarena__nodes_keep(arena, 4)) {
         gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
         return 0;
     }
     gpuarena__room_end(arena, index);
     done = gpuarena__supply_hard(arena, begin, end, want->stream, obstacle);
-    if (done && gpuarena__extent(arena, want, index) < end) {    /* a part that the driver failed to unmap */
+    arena->nodes.kept_count -= 4;
+    if (node->serial != serial || !gpuarena__node_live(node)) {  /* another thread has freed it: a misuse */
+        gpuarena__obstruct(obstacle, GPUARENA_DOUBLE_FREE, GPUARENA_REASON_NONE);
+        return 0;
+    }
+    if (done && gpuarena__extent(arena, want, index) < end) {    /* what the driver failed to unmap, or others
+                                                                    have got meanwhile */
         gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_NEIGHBOUR);
         done = 0;
     }
@@ -4561,7 +4906,7 @@ static int gpuarena__may_move(const gpuarena *arena, const gpuarena__want *want,
 }
 
 /* A segment, or pages, within the limit. */
-static uint32_t gpuarena__rung_grow(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__rung_grow(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     uint64_t need = gpuarena__segment_bytes(arena, want), next;
     uint64_t wish = gpuarena__growth(arena, need, &next);
@@ -4611,7 +4956,7 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__want *wan
 }
 
 /* Events may show that more segments wait for nothing. */
-static uint32_t gpuarena__rung_release(gpuarena *arena, const gpuarena__want *want,
+static uint32_t gpuarena__rung_release(gpuarena *arena, gpuarena__want *want,
                                        gpuarena__obstacle *obstacle)
 {
     if (arena->streams.many && !arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME
@@ -4622,7 +4967,7 @@ static uint32_t gpuarena__rung_release(gpuarena *arena, const gpuarena__want *wa
 
 /* The same with segments that wait for streams: giving them back waits for the whole device. Pages wait for
    their streams, one after the other. */
-static uint32_t gpuarena__rung_free(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__rung_free(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     uint32_t set, index = gpuarena__release_for(arena, want, 0, obstacle);
     int waited = 0, asks = arena->config.streams != GPUARENA_STREAMS_SAME;
@@ -4640,16 +4985,22 @@ static uint32_t gpuarena__rung_free(gpuarena *arena, const gpuarena__want *want,
     return index;
 }
 
-/* For up to config.wait_ms by the driver's clock: as much of other streams' work may be done by then. */
-static uint32_t gpuarena__rung_poll(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+/* For up to config.wait_ms by the driver's clock: as much of other streams' work may be done by then, or other
+   threads may have freed. */
+static uint32_t gpuarena__rung_poll(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     uint64_t span = (uint64_t)arena->config.wait_ms * 1000000u, begin, now, before = 0;
     uint32_t index = 0, still = 0;
-    (void)obstacle;
-    if (!span || !gpuarena__may_settle(arena, want)) return 0;
+    if (!span || (!arena->stats.live_count && !gpuarena__may_settle(arena, want))) return 0;
     begin = now = arena->driver.now_ns(&arena->driver);
     while (!index && now - begin < span && still < 1000 && !arena->lost) {   /* ends if the clock stands */
-        if (gpuarena__settle(arena, want->set)) index = gpuarena__look(arena, want);
+        if (gpuarena__may_settle(arena, want)) (void)gpuarena__settle(arena, want->set);
+        gpuarena__yield(arena);
+        if (!gpuarena__want_stream(arena, want)) {           /* its record may be another's by now */
+            gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+            return 0;
+        }
+        index = gpuarena__look(arena, want);
         before = now;
         now = arena->driver.now_ns(&arena->driver);
         still = now == before ? still + 1 : 0;
@@ -4659,7 +5010,7 @@ static uint32_t gpuarena__rung_poll(gpuarena *arena, const gpuarena__want *want,
 }
 
 /* The request's stream is made to wait for the frees of others. */
-static uint32_t gpuarena__rung_steal(gpuarena *arena, const gpuarena__want *want,
+static uint32_t gpuarena__rung_steal(gpuarena *arena, gpuarena__want *want,
                                      gpuarena__obstacle *obstacle)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
@@ -4672,8 +5023,6 @@ static uint32_t gpuarena__rung_steal(gpuarena *arena, const gpuarena__want *want
     arena->streams.pass++;
     while (!index && !arena->lost && (first = gpuarena__run_find(arena, want, GPUARENA__AFTER_STREAMS)) != 0)
         index = gpuarena__run_take(arena, want, first);      /* ends: what cannot be waited for is marked */
-    if (index && arena->streams.list[want->set].key)
-        (void)gpuarena__stream_record(arena, want->set, &ignored);
     gpuarena__unrelax(arena, mode);
     arena->stats.steal_count += index != 0;
     return index;
@@ -4681,7 +5030,7 @@ static uint32_t gpuarena__rung_steal(gpuarena *arena, const gpuarena__want *want
 
 /* The host waits for the whole device: nothing else tells when parked blocks are done with, or serves what
    every stream is to use. */
-static uint32_t gpuarena__rung_wait(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__rung_wait(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     uint32_t index;
@@ -4695,13 +5044,13 @@ static uint32_t gpuarena__rung_wait(gpuarena *arena, const gpuarena__want *want,
     return index;
 }
 
-typedef uint32_t gpuarena__rung(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle);
+typedef uint32_t gpuarena__rung(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle);
 static gpuarena__rung *const gpuarena__ladder[] = {
     gpuarena__rung_look, gpuarena__rung_settle, gpuarena__rung_grow, gpuarena__rung_release,
     gpuarena__rung_poll, gpuarena__rung_steal, gpuarena__rung_free, gpuarena__rung_wait };
 static const char gpuarena__ladder_grows[] = { 0, 0, 1, 1, 0, 0, 1, 1 };
 
-static uint32_t gpuarena__miss(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__miss(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     uint32_t rung, index = 0;
     int own = (want->flags & GPUARENA_ALLOC_OWN) != 0, kept = want->room != 0;
@@ -4769,14 +5118,15 @@ static int gpuarena__drained(gpuarena *arena, const gpuarena__want *want, gpuare
     return 0;
 }
 
-/* Finds out whose blocks may serve the request beside the quiet ones. Memory for every stream is none's; but
-   what waits for the only stream so far must then be told from what does not. 0: no host memory. */
-GPUARENA__INLINE int gpuarena__want_stream(gpuarena *arena, gpuarena__want *want)
+/* Nobody else can record an event on a thread's own stream. */
+static void gpuarena__record_own(gpuarena *arena, uint32_t set)
 {
-    if (!GPUARENA__LIKELY(want->stream != GPUARENA_ANY_STREAM)) return gpuarena__streams_part(arena);
-    want->set = gpuarena__stream_enter(arena, want->stream);
-    want->home = arena->streams.list[want->set].home;
-    return want->set != 0 && (!want->home || gpuarena__holds_reserve(arena));
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    int mode;
+    if (arena->lost || !arena->streams.list[set].key) return;
+    mode = gpuarena__relax(arena);
+    (void)gpuarena__stream_record(arena, set, &ignored);
+    gpuarena__unrelax(arena, mode);
 }
 
 /* The way of one allocation. Returns the live node, or 0 and an obstacle. */
@@ -4795,9 +5145,15 @@ static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuare
         index = gpuarena__hit(arena, want);
     if (!index) index = gpuarena__miss(arena, want, obstacle);
     if (!index) return 0;
+    if (!gpuarena__nodes_reserve(arena, 2) || !gpuarena__lookup_reserve(arena)
+        || (want->home && !gpuarena__holds_reserve(arena))) {    /* others may have had what was reserved */
+        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+        return 0;
+    }
     index = gpuarena__block_take(arena, index, want);
     if (want->room) gpuarena__room_keep(arena, index, want->room);
     if (want->flags & GPUARENA_ALLOC_OWN) gpuarena__node_at(arena, index)->size |= GPUARENA__OWN;
+    gpuarena__record_own(arena, want->set);      /* the rest of what was others' */
     return index;
 }
 
@@ -5126,7 +5482,7 @@ static gpuarena_result gpuarena__walk(const gpuarena *arena, gpuarena_visit_fn *
     gpuarena_result result = GPUARENA_OK;
     gpuarena__frame frame;
     uint32_t at, index;
-    gpuarena__call_begin(&frame, arena);
+    gpuarena__call_begin(&frame, arena, GPUARENA__FRAME_CALLBACK);
     for (at = 0; at < arena->ranges.count && result == GPUARENA_OK; at++)
         for (index = arena->ranges.list[at].first; index && result == GPUARENA_OK;
              index = gpuarena__node_at(arena, index)->next) {
@@ -6165,28 +6521,28 @@ static void gpuarena__publish(gpuarena **link, gpuarena *arena)
 
 static void gpuarena__register(gpuarena *arena)
 {
-    gpuarena__lock(&gpuarena__registry_lock);
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
     arena->registered = gpuarena__registry;
     gpuarena__publish(&gpuarena__registry, arena);
-    gpuarena__unlock(&gpuarena__registry_lock);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
 static void gpuarena__unregister(gpuarena *arena)
 {
     gpuarena **link;
-    gpuarena__lock(&gpuarena__registry_lock);
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (link = &gpuarena__registry; *link && *link != arena; link = &(*link)->registered) {}
     if (*link) gpuarena__publish(link, arena->registered);
-    gpuarena__unlock(&gpuarena__registry_lock);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
 /* By pointer alone: what does not live is not read. */
 static int gpuarena__is_registered(const gpuarena *arena)
 {
     const gpuarena *found;
-    gpuarena__lock(&gpuarena__registry_lock);
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (found = gpuarena__registry; found && found != arena; found = found->registered) {}
-    gpuarena__unlock(&gpuarena__registry_lock);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return found != NULL;
 }
 
@@ -6194,12 +6550,12 @@ static int gpuarena__is_registered(const gpuarena *arena)
 static gpuarena *gpuarena__find_owner(uint64_t address, char name[32])
 {
     gpuarena *found;
-    gpuarena__lock(&gpuarena__registry_lock);
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (found = gpuarena__registry; found; found = found->registered)
         if (found->magic == GPUARENA__MAGIC
             && gpuarena__range_of(found, address) < found->ranges.count) break;
     if (found) memcpy(name, found->config.name, sizeof found->config.name);
-    gpuarena__unlock(&gpuarena__registry_lock);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return found;
 }
 
@@ -6217,9 +6573,8 @@ static int gpuarena__fork_watched;
 
 static void gpuarena__fork_child(void)
 {
-    static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     gpuarena *arena;
-    memcpy(&gpuarena__registry_lock, &fresh, sizeof fresh);
+    (void)gpuarena__mutex_make(&gpuarena__registry_lock);
     for (arena = gpuarena__registry; arena; arena = arena->registered) {
         arena->magic = GPUARENA__FORKED;
         arena->lost = 1;
@@ -6432,9 +6787,9 @@ static int gpuarena__cuda_look_up_all(void)
     GPUARENA__CUDA_VM(X)
 #undef X
     if (!complete && slot_clean) (void)cudaGetLastError();
-    gpuarena__lock(&gpuarena__registry_lock);
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
     if (complete && !gpuarena__cuda_vm.unmap) gpuarena__cuda_vm = found;
-    gpuarena__unlock(&gpuarena__registry_lock);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return complete;
 }
 
@@ -6610,9 +6965,9 @@ static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, 
         gpuarena__put(&out, "CUDA was used before this process was forked; here it works after exec alone");
         return GPUARENA_FORKED;
     }
-    gpuarena__lock(&gpuarena__registry_lock);
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
     gpuarena__cuda_used = 1;                     /* before the first call, so that no fork is missed */
-    gpuarena__unlock(&gpuarena__registry_lock);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
     code = gpuarena__cuda_find(&found, &count);
     if (code) return gpuarena__cuda_absent(code, failure);
     if (device < -1 || found >= count) {
@@ -6648,10 +7003,11 @@ static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, 
 /* >>public =============================================================================================
    Check, lock, call one internal, unlock. */
 
-/* The ways in that are not the plain one: no arena, a parent process's, or a thread that is inside some
-   arena's callback. */
-static gpuarena_result gpuarena__enter_slowly(gpuarena *arena)
+/* Why a call cannot enter an arena; OK: it can. A thread that is in a driver function or a callback of the
+   arena cannot. */
+static gpuarena_result gpuarena__turn_away(gpuarena *arena)
 {
+    gpuarena_result result;
     if (arena && arena->magic == GPUARENA__FORKED) {
         gpuarena_failure failure = GPUARENA_INIT;
         failure.result = GPUARENA_FORKED;
@@ -6661,31 +7017,63 @@ static gpuarena_result gpuarena__enter_slowly(gpuarena *arena)
     if (!arena || arena->magic != GPUARENA__MAGIC)
         return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, "arena: NULL, or not a living arena");
     if (gpuarena__inside(arena)) return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
-    gpuarena__lock(&arena->lock);
-    return GPUARENA_OK;
+    if (!gpuarena__inside_of(arena, GPUARENA__FRAME_DRIVER)) return GPUARENA_OK;
+    gpuarena__spin_lock(&arena->lock);
+    result = gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
+    gpuarena__spin_unlock(&arena->lock);
+    return result;
 }
 
-/* Enters an arena: its lock is held if the result is OK, else the failure is recorded. */
-GPUARENA__INLINE gpuarena_result gpuarena__enter(gpuarena *arena)
+GPUARENA__INLINE gpuarena_result gpuarena__may_enter(gpuarena *arena)
 {
-    if (!GPUARENA__LIKELY(arena && arena->magic == GPUARENA__MAGIC && !gpuarena__frames))
-        return gpuarena__enter_slowly(arena);
-    gpuarena__lock(&arena->lock);
-    return GPUARENA_OK;
+    return GPUARENA__LIKELY(arena && arena->magic == GPUARENA__MAGIC && !gpuarena__frames)
+        ? GPUARENA_OK : gpuarena__turn_away(arena);
 }
 
 static gpuarena_result gpuarena__leave(gpuarena *arena, gpuarena_result result)
 {
-    gpuarena__unlock(&arena->lock);
+    gpuarena__spin_unlock(&arena->lock);
     return result;
 }
 
-/* Enters, unless an argument is `wrong` (says what; NULL: none is): that refusal is recorded. */
-static gpuarena_result gpuarena__enter_with(gpuarena *arena, const char *wrong)
+static gpuarena_result gpuarena__end(gpuarena *arena, gpuarena_result result)
 {
-    gpuarena_result result = gpuarena__enter(arena);
+    gpuarena__spin_unlock(&arena->lock);
+    gpuarena__mutex_unlock(&arena->turn);
+    return result;
+}
+
+/* Enters an arena, to look at it or do no more than a hit does: its lock is held if the result is OK, else the
+   failure is recorded. An arena may have been destroyed by the time that a caller has the lock: a misuse, seen
+   where the caller waited for it. */
+static gpuarena_result gpuarena__enter(gpuarena *arena)
+{
+    gpuarena_result result = gpuarena__may_enter(arena);
+    if (result != GPUARENA_OK) return result;
+    gpuarena__spin_lock(&arena->lock);
+    return GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC) ? result
+                                                             : gpuarena__leave(arena, gpuarena__turn_away(arena));
+}
+
+/* The same with the turn: for all that may do more. */
+static gpuarena_result gpuarena__begin(gpuarena *arena)
+{
+    gpuarena_result result = gpuarena__may_enter(arena);
+    if (result != GPUARENA_OK) return result;
+    gpuarena__count(&arena->entering, 1);
+    gpuarena__mutex_lock(&arena->turn);
+    gpuarena__spin_lock(&arena->lock);
+    gpuarena__count(&arena->entering, -1);
+    return GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC) ? result
+                                                             : gpuarena__end(arena, gpuarena__turn_away(arena));
+}
+
+/* Begins, unless an argument is `wrong` (says what; NULL: none is): that refusal is recorded. */
+static gpuarena_result gpuarena__begin_with(gpuarena *arena, const char *wrong)
+{
+    gpuarena_result result = gpuarena__begin(arena);
     if (result != GPUARENA_OK || !wrong) return result;
-    return gpuarena__leave(arena, gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, wrong));
+    return gpuarena__end(arena, gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, wrong));
 }
 
 /* For calls that only read and have no result: from a callback of the arena they read without its lock,
@@ -6693,13 +7081,16 @@ static gpuarena_result gpuarena__enter_with(gpuarena *arena, const char *wrong)
 static gpuarena *gpuarena__enter_to_read(const gpuarena *arena)
 {
     if (!arena || arena->magic != GPUARENA__MAGIC) return NULL;
-    if (!gpuarena__inside(arena)) gpuarena__lock(&arena->self->lock);
-    return arena->self;
+    if (gpuarena__inside(arena)) return arena->self;
+    gpuarena__spin_lock(&arena->self->lock);
+    if (arena->magic == GPUARENA__MAGIC) return arena->self;
+    gpuarena__spin_unlock(&arena->self->lock);
+    return NULL;
 }
 
 static void gpuarena__leave_read(gpuarena *arena)
 {
-    if (arena && !gpuarena__inside(arena)) gpuarena__unlock(&arena->lock);
+    if (arena && !gpuarena__inside(arena)) gpuarena__spin_unlock(&arena->lock);
 }
 
 /* ---- life */
@@ -6732,9 +7123,10 @@ static void gpuarena__dismantle(gpuarena *arena)
         gpuarena__host_free(arena, arena->lookup.table,
                             sizeof *arena->lookup.table << arena->lookup.capacity_log2);
     GPUARENA_ASSERT(arena->host_bytes == sizeof *arena && "every host allocation has been freed");
-    arena->magic = 0;
     arena->self = NULL;
-    gpuarena__mutex_end(&arena->lock);
+    gpuarena__drain_callers(arena);
+    gpuarena__spin_end(&arena->lock);
+    gpuarena__mutex_end(&arena->turn);
     gpuarena__host_free_raw(&config, arena, sizeof *arena);
 }
 
@@ -6795,7 +7187,7 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     gpuarena *arena = (gpuarena *)gpuarena__host_alloc_raw(config, sizeof *arena);
     if (!arena) return NULL;
     memset(arena, 0, sizeof *arena);
-    if (!gpuarena__mutex_make(&arena->lock)) {
+    if (!gpuarena__spin_make(&arena->lock) || !gpuarena__mutex_make(&arena->turn)) {
         gpuarena__host_free_raw(config, arena, sizeof *arena);
         return NULL;
     }
@@ -6845,13 +7237,15 @@ static void gpuarena__start_pages(gpuarena *arena, uint64_t total_bytes)
     arena->ordered_bytes = gpuarena__round_down(arena->config.large_bytes, GPUARENA__UNIT);
 }
 
-/* Settles the configuration by the device's size, and reserves what it says. */
+/* Settles the configuration by the device's size, and reserves what it says. Begins the call that goes on. */
 static gpuarena_failure gpuarena__start(gpuarena *arena)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     gpuarena_failure failure = GPUARENA_INIT;
     gpuarena__text why = gpuarena__text_begin(failure.detail, sizeof failure.detail);
     uint64_t free_bytes, total_bytes;
+    gpuarena__mutex_lock(&arena->turn);
+    gpuarena__spin_lock(&arena->lock);
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle)) {
         int full = gpuarena__status_of(arena, obstacle.code) == GPUARENA_STATUS_NO_MEMORY;
         if (full)                                /* there is not even room for CUDA's own context */
@@ -6911,7 +7305,7 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
     }
     if (failure.result == GPUARENA_OK) {
         *arena = made;
-        return GPUARENA_OK;
+        return gpuarena__end(made, GPUARENA_OK);
     }
     result = failure.result;                     /* not OK, as a compiler that inlines this can see */
     if (failure.result == GPUARENA_HOST_MEMORY) failure.reason = GPUARENA_REASON_HOST_MEMORY;
@@ -6920,6 +7314,8 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
         (void)gpuarena__surrender(made, &ignored);
         /* what the driver does not take back is lost */
         gpuarena__abandon(made);
+        made->magic = 0;
+        (void)gpuarena__end(made, result);
         gpuarena__dismantle(made);
     }
     (void)gpuarena__fail(NULL, &failure, NULL);
@@ -6935,6 +7331,18 @@ static gpuarena_result gpuarena__fail_in_use(gpuarena *arena)
     return gpuarena__fail(arena, &failure, NULL);
 }
 
+/* What keeps an arena from being destroyed; OK: nothing does. */
+static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
+{
+    uint32_t set;
+    if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE)) return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
+    if (arena->stats.live_count) return gpuarena__fail_in_use(arena);
+    for (set = 1; set < arena->streams.count; set++)
+        if (arena->streams.list[set].home)
+            return gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE, "a capture set is not released");
+    return GPUARENA_OK;
+}
+
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
@@ -6943,22 +7351,18 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
     if (!arena) return GPUARENA_OK;
     if (!gpuarena__is_registered(arena))
         return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, "arena: not a living arena");
-    result = gpuarena__enter(arena);
+    result = gpuarena__begin(arena);
     if (result != GPUARENA_OK) return result;
-    if (gpuarena__inside_of(arena, 1))
-        return gpuarena__leave(arena, gpuarena__fail_plain(arena, GPUARENA_REENTRANT));
-    if (arena->stats.live_count) return gpuarena__leave(arena, gpuarena__fail_in_use(arena));
-    for (set = 1; set < arena->streams.count; set++)
-        if (arena->streams.list[set].home)
-            return gpuarena__leave(arena, gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE,
-                                                                "a capture set is not released"));
+    result = gpuarena__destroy_checks(arena);
+    if (result != GPUARENA_OK) return gpuarena__end(arena, result);
     for (set = 1; set < arena->streams.count; set++)
         arena->streams.list[set].state = GPUARENA__CLOSED;   /* they may be gone: no call is made on them */
     gpuarena__streams_changed(arena);
     if (!gpuarena__surrender(arena, &obstacle))
-        return gpuarena__leave(arena, gpuarena__fail_obstacle(arena, &obstacle, 0, NULL));
+        return gpuarena__end(arena, gpuarena__fail_obstacle(arena, &obstacle, 0, NULL));
     gpuarena__unregister(arena);
-    gpuarena__unlock(&arena->lock);
+    arena->magic = 0;                            /* who waits to enter will see it */
+    (void)gpuarena__end(arena, GPUARENA_OK);
     gpuarena__dismantle(arena);
     return GPUARENA_OK;
 }
@@ -6987,19 +7391,19 @@ static gpuarena_result gpuarena__fail_request(gpuarena *arena, const gpuarena_re
     return gpuarena__fail(arena, &failure, request->stream);
 }
 
-/* Calls config.pressure, with the lock let go of. 1: search again. */
+/* Calls config.pressure, with turn and lock let go of. 1: search again. */
 static int gpuarena__relieve(gpuarena *arena, const gpuarena_failure *failure)
 {
     gpuarena_pressure_fn *pressure = arena->config.pressure;
     gpuarena__frame frame;
     int again;
     arena->stats.pressure_count++;
-    gpuarena__unlock(&arena->lock);
-    gpuarena__call_begin(&frame, arena);
-    frame.unlocked = 1;
+    (void)gpuarena__end(arena, GPUARENA_OK);
+    gpuarena__call_begin(&frame, arena, GPUARENA__FRAME_PRESSURE);
     again = pressure(arena, failure, arena->config.pressure_user);
     gpuarena__call_end(&frame);
-    gpuarena__lock(&arena->lock);
+    gpuarena__mutex_lock(&arena->turn);
+    gpuarena__spin_lock(&arena->lock);
     return again != 0;
 }
 
@@ -7029,44 +7433,93 @@ static uint32_t gpuarena__allocate_again(gpuarena *arena, gpuarena__want *want, 
     }
 }
 
-GPUARENA__INLINE gpuarena_result gpuarena__alloc_locked(gpuarena *arena, void **ptr,
-                                                        const gpuarena_request *request)
+static gpuarena_result gpuarena__fail_host(gpuarena *arena, const gpuarena_request *request)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena__obstruct(&obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+    return gpuarena__fail_obstacle(arena, &obstacle, request->bytes, request->stream);
+}
+
+static void gpuarena__tell_alloc(gpuarena *arena, uint32_t index, gpuarena_stream stream)
+{
+    gpuarena_block block = gpuarena__block_describe(arena, index);
+    gpuarena__tell(arena, GPUARENA_ACTION_ALLOC, &block, stream, NULL);
+}
+
+static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, const gpuarena_request *request)
+{
+    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena_failure failure;
     gpuarena__want want;
     uint32_t index;
     if (gpuarena__is_lost(arena, &obstacle))
         return gpuarena__fail_obstacle(arena, &obstacle, request->bytes, request->stream);
-    if (!GPUARENA__LIKELY(gpuarena__want_make(arena, request, &want, &obstacle)))
+    if (!gpuarena__want_make(arena, request, &want, &obstacle))
         return gpuarena__fail_request(arena, request, &obstacle);
-    if (!GPUARENA__LIKELY(want.bytes)) {
+    if (!want.bytes) {
         *ptr = NULL;
         return GPUARENA_OK;
     }
     index = gpuarena__allocate(arena, &want, &obstacle);
-    if (!GPUARENA__LIKELY(index)) {
-        gpuarena_failure failure;
-        index = gpuarena__allocate_again(arena, &want, obstacle, &failure);
-        if (!index) return gpuarena__fail(arena, &failure, want.stream);
-    }
+    if (!index) index = gpuarena__allocate_again(arena, &want, obstacle, &failure);
+    if (!index) return gpuarena__fail(arena, &failure, want.stream);
     *ptr = gpuarena__pointer(gpuarena__node_at(arena, index)->address);
-    if (!GPUARENA__LIKELY(!arena->config.observe)) {
-        gpuarena_block block = gpuarena__block_describe(arena, index);
-        gpuarena__tell(arena, GPUARENA_ACTION_ALLOC, &block, want.stream, NULL);
-    }
+    gpuarena__tell_alloc(arena, index, want.stream);
     return GPUARENA_OK;
+}
+
+/* The long way, with the turn. */
+static gpuarena_result gpuarena__alloc_slowly(gpuarena *arena, void **ptr, const gpuarena_request *request)
+{
+    gpuarena_result result = gpuarena__begin(arena);
+    if (result != GPUARENA_OK) return result;
+    if (!ptr || !request)
+        result = gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, ptr ? "request: NULL" : "ptr: NULL");
+    else if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
+        result = gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
+    else result = gpuarena__alloc_request(arena, ptr, request);
+    return gpuarena__end(arena, result);
+}
+
+/* The short way, of nearly all allocations: a hit, on a plain stream, at the arena's own alignment, where
+   nothing is to be asked, given back or refused first. Or else the long way; but host memory is asked for
+   once. */
+GPUARENA__INLINE gpuarena_result gpuarena__alloc_quickly(gpuarena *arena, void **ptr,
+                                                         const gpuarena_request *request)
+{
+    gpuarena__want want;
+    gpuarena_result result = GPUARENA_OK;
+    uint32_t index = 0;
+    if (!GPUARENA__LIKELY(arena && arena->magic == GPUARENA__MAGIC && !gpuarena__frames))
+        return gpuarena__alloc_slowly(arena, ptr, request);
+    gpuarena__spin_lock(&arena->lock);
+    want.requested = request->bytes;
+    want.bytes = gpuarena__round_down(request->bytes + arena->unit - 1, arena->unit);
+    want.alignment = arena->unit;
+    want.tag = request->tag;
+    want.home = 0;
+    want.set = gpuarena__stream_plain(arena, request->stream);
+    if (GPUARENA__LIKELY(want.set && ptr && want.requested - 1 < GPUARENA__MAX_BYTES && !arena->lost
+                         && arena->stats.reserved_bytes <= arena->limit && arena->magic == GPUARENA__MAGIC)) {
+        if (GPUARENA__LIKELY(gpuarena__nodes_reserve(arena, 3) && gpuarena__lookup_reserve(arena)))
+            index = gpuarena__hit(arena, &want);
+        else result = gpuarena__fail_host(arena, request);
+    }
+    if (GPUARENA__LIKELY(index)) {
+        gpuarena__set_remove(arena, index);
+        gpuarena__block_use(arena, index, &want);
+        *ptr = gpuarena__pointer(gpuarena__node_at(arena, index)->address);
+        if (!GPUARENA__LIKELY(!arena->config.observe)) gpuarena__tell_alloc(arena, index, request->stream);
+    }
+    gpuarena__spin_unlock(&arena->lock);
+    return GPUARENA__LIKELY(index || result) ? result : gpuarena__alloc_slowly(arena, ptr, request);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request)
 {
-    gpuarena_result result = gpuarena__enter(arena);
-    if (result != GPUARENA_OK) return result;
-    if (!GPUARENA__LIKELY(ptr && request))
-        result = gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, ptr ? "request: NULL" : "ptr: NULL");
-    else if (!GPUARENA__LIKELY(!gpuarena__frames) && gpuarena__inside_of(arena, 1))
-        result = gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
-    else result = gpuarena__alloc_locked(arena, ptr, request);
-    return gpuarena__leave(arena, result);
+    if (GPUARENA__LIKELY(request && !(request->room_bytes | request->alignment_bytes | request->flags)))
+        return gpuarena__alloc_quickly(arena, ptr, request);
+    return gpuarena__alloc_slowly(arena, ptr, request);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
@@ -7075,7 +7528,7 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
     gpuarena_request request = GPUARENA_INIT;
     request.bytes = bytes;
     request.stream = stream;
-    return gpuarena_alloc_ex(arena, ptr, &request);
+    return gpuarena__alloc_quickly(arena, ptr, &request);
 }
 
 /* Could growth serve the request, as far as can be known without trying? */
@@ -7118,11 +7571,11 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
 
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request)
 {
-    gpuarena_result result = gpuarena__enter(arena);
+    gpuarena_result result = gpuarena__begin(arena);
     if (result != GPUARENA_OK) return result;
     result = request ? gpuarena__can_alloc(arena, request)
                      : gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "request: NULL");
-    return gpuarena__leave(arena, result);
+    return gpuarena__end(arena, result);
 }
 
 /* The pointer is no live block's base: what is it? */
@@ -7167,17 +7620,6 @@ GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__no
     return GPUARENA__LIKELY(at) ? at : GPUARENA__HELD;
 }
 
-/* Nobody else can record an event on a thread's own stream. */
-static void gpuarena__record_own(gpuarena *arena, uint32_t set)
-{
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    int mode;
-    if (arena->lost || !arena->streams.list[set].key) return;
-    mode = gpuarena__relax(arena);
-    (void)gpuarena__stream_record(arena, set, &ignored);
-    gpuarena__unrelax(arena, mode);
-}
-
 /* The segment that a freed block had to itself goes back; now, or when more is given back. */
 static void gpuarena__own_end(gpuarena *arena, uint64_t address, gpuarena_stream stream)
 {
@@ -7188,41 +7630,78 @@ static void gpuarena__own_end(gpuarena *arena, uint64_t address, gpuarena_stream
     arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE;
 }
 
-GPUARENA__INLINE void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
+/* Frees a block and tells the observer. */
+static void gpuarena__free_told(gpuarena *arena, uint32_t slot, uint32_t freed_on, gpuarena_stream stream)
+{
+    uint64_t pending = arena->stats.pending_bytes;
+    gpuarena_block block = gpuarena__block_describe(arena, arena->lookup.table[slot]);
+    gpuarena__block_give_back(arena, slot, freed_on);
+    block.state = arena->stats.pending_bytes > pending ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
+    gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block, stream == GPUARENA_OWN_STREAM ? block.stream : stream,
+                   NULL);
+}
+
+/* With the turn: any block, on any stream. */
+static void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
 {
     uint32_t index = arena->lookup.table[slot];
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint32_t freed_on = gpuarena__freed_on(arena, node, stream);
     uint64_t address = node->address, special = node->size & (GPUARENA__KEPT | GPUARENA__OWN);
-    if (!GPUARENA__LIKELY(!special)) {
+    if (special) {
         gpuarena__room_end(arena, index);
         gpuarena__node_at(arena, index)->size &= ~GPUARENA__OWN;
     }
-    if (GPUARENA__LIKELY(!arena->config.observe)) gpuarena__block_give_back(arena, slot, freed_on);
-    else {
-        uint64_t pending = arena->stats.pending_bytes;
-        gpuarena_block block = gpuarena__block_describe(arena, index);
-        gpuarena__block_give_back(arena, slot, freed_on);
-        block.state = arena->stats.pending_bytes > pending ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
-        gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block,
-                       stream == GPUARENA_OWN_STREAM ? block.stream : stream, NULL);
+    gpuarena__free_told(arena, slot, freed_on, stream);
+    if (freed_on != GPUARENA__HELD) gpuarena__record_own(arena, freed_on);
+    if (special & GPUARENA__OWN) gpuarena__own_end(arena, address, stream);
+}
+
+/* The long way, with the turn. */
+static gpuarena_result gpuarena__free_slowly(gpuarena *arena, void *ptr, gpuarena_stream stream)
+{
+    gpuarena_result result = gpuarena__begin(arena);
+    uint32_t slot;
+    if (result != GPUARENA_OK || !ptr) return result == GPUARENA_OK ? gpuarena__end(arena, result) : result;
+    slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
+    if (slot >> arena->lookup.capacity_log2) return gpuarena__end(arena, gpuarena__fail_pointer(arena, ptr, stream));
+    gpuarena__free_slot(arena, slot, stream);
+    if (arena->stats.reserved_bytes > arena->limit) gpuarena__drain(arena, stream);
+    return gpuarena__end(arena, GPUARENA_OK);
+}
+
+/* Whether a free needs no more than the lock, and *freed_on: no record is to be made, no event recorded,
+   nothing given back. */
+GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__node *node,
+                                             gpuarena_stream stream, uint32_t *freed_on)
+{
+    *freed_on = gpuarena__stream_plain(arena, stream);
+    if (!GPUARENA__LIKELY(*freed_on && arena->streams.ordered)) {
+        if (!*freed_on && stream != GPUARENA_OWN_STREAM && stream != GPUARENA_ANY_STREAM) return 0;
+        *freed_on = gpuarena__freed_on(arena, node, stream);
+        if (*freed_on != GPUARENA__HELD && arena->streams.list[*freed_on].key) return 0;
     }
-    if (!GPUARENA__LIKELY(freed_on == GPUARENA__HELD || !arena->streams.list[freed_on].key))
-        gpuarena__record_own(arena, freed_on);
-    if (!GPUARENA__LIKELY(!(special & GPUARENA__OWN))) gpuarena__own_end(arena, address, stream);
+    return !(node->size & (GPUARENA__KEPT | GPUARENA__OWN)) && arena->stats.reserved_bytes <= arena->limit
+        && arena->magic == GPUARENA__MAGIC;
 }
 
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
-    gpuarena_result result = gpuarena__enter(arena);
-    uint32_t slot;
-    if (result != GPUARENA_OK || !ptr) return result == GPUARENA_OK ? gpuarena__leave(arena, result) : result;
+    uint32_t slot, freed_on;
+    int done = 0;
+    if (!GPUARENA__LIKELY(arena && arena->magic == GPUARENA__MAGIC && !gpuarena__frames))
+        return gpuarena__free_slowly(arena, ptr, stream);
+    gpuarena__spin_lock(&arena->lock);
     slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
-    if (!GPUARENA__LIKELY(slot >> arena->lookup.capacity_log2 == 0))
-        return gpuarena__leave(arena, gpuarena__fail_pointer(arena, ptr, stream));
-    gpuarena__free_slot(arena, slot, stream);
-    if (!GPUARENA__LIKELY(arena->stats.reserved_bytes <= arena->limit)) gpuarena__drain(arena, stream);
-    return gpuarena__leave(arena, GPUARENA_OK);
+    if (GPUARENA__LIKELY(slot >> arena->lookup.capacity_log2 == 0)
+        && GPUARENA__LIKELY(gpuarena__is_plain_free(
+               arena, gpuarena__node_at(arena, arena->lookup.table[slot]), stream, &freed_on))) {
+        if (GPUARENA__LIKELY(!arena->config.observe)) gpuarena__block_give_back(arena, slot, freed_on);
+        else gpuarena__free_told(arena, slot, freed_on, stream);
+        done = 1;
+    }
+    gpuarena__spin_unlock(&arena->lock);
+    return GPUARENA__LIKELY(done) ? GPUARENA_OK : gpuarena__free_slowly(arena, ptr, stream);
 }
 
 /* ---- resize */
@@ -7362,9 +7841,11 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     if (!gpuarena__resize_want(arena, node, bytes, stream, &want, &obstacle))
         return gpuarena__fail_resize(arena, index, &obstacle, bytes, stream);
     if (want.bytes > gpuarena__node_bytes(node)) {
-        if (gpuarena__inside_of(arena, 1)) return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
+        if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE)) return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
         if (gpuarena__is_lost(arena, &obstacle) || !gpuarena__block_grow(arena, index, &want, &obstacle))
-            return gpuarena__fail_resize(arena, index, &obstacle, bytes, stream);
+            return obstacle.result == GPUARENA_DOUBLE_FREE
+                ? gpuarena__fail_pointer(arena, ptr, stream)
+                : gpuarena__fail_resize(arena, index, &obstacle, bytes, stream);
     } else if (!gpuarena__block_shrink(arena, index, want.bytes, stream))
         return gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY);
     arena->stats.requested_bytes += bytes - node->use.requested;
@@ -7379,9 +7860,9 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
 GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
                                              gpuarena_stream stream)
 {
-    gpuarena_result result = gpuarena__enter_with(arena, ptr ? NULL : "ptr: NULL");
+    gpuarena_result result = gpuarena__begin_with(arena, ptr ? NULL : "ptr: NULL");
     if (result != GPUARENA_OK) return result;
-    return gpuarena__leave(arena, gpuarena__resize(arena, ptr, bytes, stream));
+    return gpuarena__end(arena, gpuarena__resize(arena, ptr, bytes, stream));
 }
 
 /* ---- */
@@ -7433,7 +7914,12 @@ GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, g
 {
     gpuarena_result result = gpuarena__enter(arena);
     if (result != GPUARENA_OK) return result;
-    return gpuarena__leave(arena, gpuarena__use(arena, inside, stream));
+    if (gpuarena__stream_plain(arena, stream))   /* no record is to be made */
+        return gpuarena__leave(arena, gpuarena__use(arena, inside, stream));
+    (void)gpuarena__leave(arena, result);
+    result = gpuarena__begin(arena);
+    if (result != GPUARENA_OK) return result;
+    return gpuarena__end(arena, gpuarena__use(arena, inside, stream));
 }
 
 static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
@@ -7465,9 +7951,9 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
 
 GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream)
 {
-    gpuarena_result result = gpuarena__enter(arena);
+    gpuarena_result result = gpuarena__begin(arena);
     if (result != GPUARENA_OK) return result;
-    return gpuarena__leave(arena, gpuarena__forget(arena, stream));
+    return gpuarena__end(arena, gpuarena__forget(arena, stream));
 }
 
 /* ---- captures */
@@ -7491,9 +7977,9 @@ static gpuarena_result gpuarena__capture_begin(gpuarena *arena, gpuarena_stream 
 
 GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_stream stream, uint64_t *set)
 {
-    gpuarena_result result = gpuarena__enter(arena);
+    gpuarena_result result = gpuarena__begin(arena);
     if (result != GPUARENA_OK) return result;
-    return gpuarena__leave(arena, gpuarena__capture_begin(arena, stream, set));
+    return gpuarena__end(arena, gpuarena__capture_begin(arena, stream, set));
 }
 
 static gpuarena_result gpuarena__capture_end(gpuarena *arena, gpuarena_stream stream)
@@ -7512,9 +7998,9 @@ static gpuarena_result gpuarena__capture_end(gpuarena *arena, gpuarena_stream st
 
 GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stream stream)
 {
-    gpuarena_result result = gpuarena__enter(arena);
+    gpuarena_result result = gpuarena__begin(arena);
     if (result != GPUARENA_OK) return result;
-    return gpuarena__leave(arena, gpuarena__capture_end(arena, stream));
+    return gpuarena__end(arena, gpuarena__capture_end(arena, stream));
 }
 
 static gpuarena_result gpuarena__capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream)
@@ -7537,9 +8023,9 @@ static gpuarena_result gpuarena__capture_release(gpuarena *arena, uint64_t set, 
 
 GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream)
 {
-    gpuarena_result result = gpuarena__enter(arena);
+    gpuarena_result result = gpuarena__begin(arena);
     if (result != GPUARENA_OK) return result;
-    return gpuarena__leave(arena, gpuarena__capture_release(arena, set, stream));
+    return gpuarena__end(arena, gpuarena__capture_release(arena, set, stream));
 }
 
 static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
@@ -7566,9 +8052,9 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
 
 GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
 {
-    gpuarena_result result = gpuarena__enter(arena);
+    gpuarena_result result = gpuarena__begin(arena);
     if (result != GPUARENA_OK) return result;
-    return gpuarena__leave(arena, gpuarena__inside_of(arena, 1)
+    return gpuarena__end(arena, gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE)
                                       ? gpuarena__fail_plain(arena, GPUARENA_REENTRANT)
                                       : gpuarena__reserve(arena, bytes));
 }
@@ -7583,7 +8069,7 @@ static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes)
 
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes)
 {
-    gpuarena_result result = gpuarena__enter(arena);
+    gpuarena_result result = gpuarena__begin(arena);
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     uint64_t before;
     if (result != GPUARENA_OK) return result;
@@ -7591,28 +8077,28 @@ GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes,
     result = gpuarena__is_lost(arena, &obstacle) ? gpuarena__fail_obstacle(arena, &obstacle, 0, NULL)
                                                  : gpuarena__trim(arena, keep_bytes);
     if (released_bytes) *released_bytes = before - arena->stats.reserved_bytes;
-    return gpuarena__leave(arena, result);
+    return gpuarena__end(arena, result);
 }
 
 GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
 {
-    gpuarena_result result = gpuarena__enter(arena);
+    gpuarena_result result = gpuarena__begin(arena);
     gpuarena_block block = GPUARENA_INIT;
     if (result != GPUARENA_OK) return result;
     arena->limit = arena->config.limit_bytes = block.bytes = bytes;
     gpuarena__tell(arena, GPUARENA_ACTION_LIMIT, &block, NULL, NULL);
-    return gpuarena__leave(arena, gpuarena__trim(arena, bytes));
+    return gpuarena__end(arena, gpuarena__trim(arena, bytes));
 }
 
 GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream)
 {
-    gpuarena_result result = gpuarena__enter(arena);
+    gpuarena_result result = gpuarena__begin(arena);
     uint32_t slot;
     if (result != GPUARENA_OK) return result;
     for (slot = 0; slot >> arena->lookup.capacity_log2 == 0; slot++)
         if (arena->lookup.table[slot]) gpuarena__free_slot(arena, slot, stream);
     if (arena->stats.reserved_bytes > arena->limit) gpuarena__drain(arena, stream);
-    return gpuarena__leave(arena, GPUARENA_OK);
+    return gpuarena__end(arena, GPUARENA_OK);
 }
 
 /* ---- looking */
@@ -7633,9 +8119,11 @@ GPUARENA_API gpuarena *gpuarena_owner(const void *inside)
 GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *inside, gpuarena_block *block)
 {
     gpuarena *self = gpuarena__self(arena);
-    gpuarena_result result = gpuarena__enter_with(self, block ? NULL : "block: NULL");
+    gpuarena_result result = gpuarena__enter(self);
     uint32_t index;
     if (result != GPUARENA_OK) return result;
+    if (!block)
+        return gpuarena__leave(self, gpuarena__fail_detail(self, GPUARENA_INVALID_ARGUMENT, "block: NULL"));
     index = gpuarena__node_around(self, gpuarena__address(inside));
     if (index) *block = gpuarena__block_describe(self, index);
     else result = gpuarena__fail_pointer(self, inside, NULL);
@@ -7645,8 +8133,8 @@ GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *
 GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit_fn *visit, void *user)
 {
     gpuarena *self = gpuarena__self(arena);
-    gpuarena_result result = gpuarena__enter_with(self, visit ? NULL : "visit: NULL");
-    return result == GPUARENA_OK ? gpuarena__leave(self, gpuarena__walk(self, visit, user)) : result;
+    gpuarena_result result = gpuarena__begin_with(self, visit ? NULL : "visit: NULL");
+    return result == GPUARENA_OK ? gpuarena__end(self, gpuarena__walk(self, visit, user)) : result;
 }
 
 static gpuarena_result gpuarena__report(const gpuarena *arena, gpuarena_format format,
@@ -7660,7 +8148,7 @@ static gpuarena_result gpuarena__report(const gpuarena *arena, gpuarena_format f
     writer.write = write;
     writer.user = user;
     writer.result = GPUARENA_OK;
-    gpuarena__call_begin(&frame, arena);
+    gpuarena__call_begin(&frame, arena, GPUARENA__FRAME_CALLBACK);
     if (format == GPUARENA_FORMAT_JSON) gpuarena__report_json(arena, config, &writer);
     else gpuarena__report_text(arena, config, &writer);
     gpuarena__call_end(&frame);
@@ -7672,15 +8160,15 @@ GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_for
 {
     gpuarena *self = gpuarena__self(arena);
     const char *wrong = (uint32_t)format > GPUARENA_FORMAT_JSON ? "format: no such value" : NULL;
-    gpuarena_result result = gpuarena__enter_with(self, write ? wrong : "write: NULL");
+    gpuarena_result result = gpuarena__begin_with(self, write ? wrong : "write: NULL");
     if (result != GPUARENA_OK) return result;
-    return gpuarena__leave(self, gpuarena__report(self, format, write, user));
+    return gpuarena__end(self, gpuarena__report(self, format, write, user));
 }
 
 GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message, size_t size)
 {
     gpuarena *self = gpuarena__self(arena);
-    gpuarena_result result = gpuarena__enter(self);
+    gpuarena_result result = gpuarena__begin(self);
     gpuarena_failure failure = GPUARENA_INIT;    /* no figures: what they are made of cannot be trusted */
     gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail),
                    copy = gpuarena__text_begin(message, size);
@@ -7691,7 +8179,7 @@ GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message
         result = gpuarena__fail(self, &failure, NULL);
     }
     gpuarena__put(&copy, "%s", failure.detail);
-    return gpuarena__leave(self, result);
+    return gpuarena__end(self, result);
 }
 
 GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_fn *observe, void *user)
@@ -7705,20 +8193,20 @@ GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_
 
 GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_device *device)
 {
-    gpuarena_result result = gpuarena__enter_with(arena, device ? NULL : "device: NULL");
+    gpuarena_result result = gpuarena__begin_with(arena, device ? NULL : "device: NULL");
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     uint64_t free_bytes, total_bytes;
     if (result != GPUARENA_OK) return result;
     if (gpuarena__is_lost(arena, &obstacle)
         || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle))
-        return gpuarena__leave(arena, gpuarena__fail_obstacle(arena, &obstacle, 0, NULL));
+        return gpuarena__end(arena, gpuarena__fail_obstacle(arena, &obstacle, 0, NULL));
     device->total_bytes = total_bytes;
     device->free_bytes = free_bytes;
     device->other_bytes = (int64_t)(total_bytes - free_bytes - arena->stats.reserved_bytes);
     device->page_bytes = arena->paged.page_bytes ? arena->paged.page_bytes : GPUARENA__GRANULE;
     device->device = arena->driver.device;
     device->paged = arena->paged.page_bytes != 0;
-    return gpuarena__leave(arena, GPUARENA_OK);
+    return gpuarena__end(arena, GPUARENA_OK);
 }
 
 GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats)
