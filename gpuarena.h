@@ -1128,7 +1128,9 @@ typedef struct gpuarena__bins {
    nodes. */
 typedef struct gpuarena__lookup {
     uint32_t *table;
-    uint32_t capacity_log2, longest;
+    uint32_t mask, shift;                        /* of 2^(64 - shift) slots: one less */
+    uint32_t longest;
+    uint32_t most;                               /* with so many live nodes, more slots must be made */
 } gpuarena__lookup;
 
 /* A range. anchors[p]: the first node that starts in its p-th 2 MiB page of addresses, or 0: from it any
@@ -1252,6 +1254,7 @@ struct gpuarena {
     gpuarena__holds holds;
     uint32_t held;                               /* list of the free blocks that wait for more than a set */
     uint64_t ordered_bytes;                      /* free blocks of this and more are in trees */
+    uint64_t small_bytes;                        /* the lesser of it and paged.least_bytes */
     gpuarena__paged paged;
     uint64_t unit;                               /* config.alignment */
     uint64_t limit;
@@ -1419,7 +1422,8 @@ static void gpuarena__shut(gpuarena *arena, const gpuarena__frame *frame)
         gpuarena__shut((arena), &gpuarena__asking);     \
     } while (0)
 
-/* Calls that wait for their turn are counted, so that destroy can wait until they have seen that it is over. */
+/* Calls that wait for their turn are counted, so that destroy can wait until they have seen that it is
+   over. */
 static void gpuarena__count(uint32_t *count, int by)
 {
 #ifndef GPUARENA_NO_THREADS
@@ -1533,18 +1537,18 @@ static int gpuarena__nodes_keep(gpuarena *arena, uint32_t count)
     return 1;
 }
 
-static uint32_t gpuarena__node_take(gpuarena *arena)
+/* The node nodes.unused, which is it no more. */
+GPUARENA__INLINE gpuarena__node *gpuarena__node_take(gpuarena *arena)
 {
-    uint32_t index = arena->nodes.unused;
-    GPUARENA_ASSERT(index != 0 && "nodes are reserved before anything is changed");
-    arena->nodes.unused = gpuarena__node_at(arena, index)->next;
+    gpuarena__node *node = gpuarena__node_at(arena, arena->nodes.unused);
+    GPUARENA_ASSERT(arena->nodes.unused != 0 && "nodes are reserved before anything is changed");
+    arena->nodes.unused = node->next;
     arena->nodes.unused_count--;
-    return index;
+    return node;
 }
 
-static void gpuarena__node_drop(gpuarena *arena, uint32_t index)
+GPUARENA__INLINE void gpuarena__node_drop(gpuarena *arena, uint32_t index, gpuarena__node *node)
 {
-    gpuarena__node *node = gpuarena__node_at(arena, index);
     node->size = 0;
     node->next = arena->nodes.unused;
     arena->nodes.unused = index;
@@ -1711,15 +1715,15 @@ GPUARENA__INLINE gpuarena__bin gpuarena__bin_of_request(uint64_t bytes)
     return bin;
 }
 
-GPUARENA__INLINE void gpuarena__bin_fill(const gpuarena *arena, gpuarena__bins *bins, gpuarena__bin bin,
-                                         uint32_t slot, uint32_t index)
+GPUARENA__INLINE void gpuarena__bin_fill(gpuarena__bins *bins, gpuarena__bin bin, uint32_t slot,
+                                         uint32_t index, gpuarena__node *node)
 {
     gpuarena__class *held = &bins->classes[bin.number];
     held->nodes[slot] = index;
     held->digests |= (uint64_t)bin.digest << (8 * slot);
     bins->slots[bin.number / 8] |= (uint64_t)1 << (bin.number % 8 * 8 + slot);
     bins->octaves |= (uint64_t)1 << (bin.number / 8);
-    gpuarena__node_at(arena, index)->use.bin.at = bin.number * 8 + slot;
+    node->use.bin.at = bin.number * 8 + slot;
 }
 
 static void gpuarena__overflow_insert(const gpuarena *arena, uint32_t *head, uint32_t index)
@@ -1741,19 +1745,20 @@ static void gpuarena__overflow_remove(const gpuarena *arena, uint32_t *head, uin
     node->size &= ~GPUARENA__OVERFLOW;
 }
 
-GPUARENA__INLINE void gpuarena__bin_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t index)
+GPUARENA__INLINE void gpuarena__bin_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
+                                           gpuarena__node *node)
 {
-    gpuarena__bin bin = gpuarena__bin_of(gpuarena__node_at(arena, index)->size);
+    gpuarena__bin bin = gpuarena__bin_of(node->size);
     uint64_t empty = ~(bins->slots[bin.number / 8] >> (bin.number % 8 * 8)) & 255;
-    if (GPUARENA__LIKELY(empty)) gpuarena__bin_fill(arena, bins, bin, gpuarena__lowest_bit(empty), index);
+    if (GPUARENA__LIKELY(empty)) gpuarena__bin_fill(bins, bin, gpuarena__lowest_bit(empty), index, node);
     else gpuarena__overflow_insert(arena, &bins->classes[bin.number].overflow, index);
 }
 
 /* When the last slot of a class falls empty, up to 8 blocks of its list move into the slots: what was read of
    another block's place before is stale. */
-GPUARENA__INLINE void gpuarena__bin_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index)
+GPUARENA__INLINE void gpuarena__bin_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
+                                           gpuarena__node *node)
 {
-    gpuarena__node *node = gpuarena__node_at(arena, index);
     uint32_t at = node->use.bin.at, slot = at % 8;
     gpuarena__class *held;
     if (!GPUARENA__LIKELY(!(node->size & GPUARENA__OVERFLOW))) {
@@ -1771,7 +1776,8 @@ GPUARENA__INLINE void gpuarena__bin_remove(const gpuarena *arena, gpuarena__bins
     for (slot = 0; slot < 8 && held->overflow; slot++) {
         uint32_t moved = held->overflow;
         gpuarena__overflow_remove(arena, &held->overflow, moved);
-        gpuarena__bin_fill(arena, bins, gpuarena__bin_of(gpuarena__node_at(arena, moved)->size), slot, moved);
+        node = gpuarena__node_at(arena, moved);
+        gpuarena__bin_fill(bins, gpuarena__bin_of(node->size), slot, moved, node);
     }
 }
 
@@ -1875,15 +1881,15 @@ GPUARENA__INLINE gpuarena__bins *gpuarena__bins_of(gpuarena *arena, uint32_t set
 /* Into and out of bins, or their tree. */
 GPUARENA__INLINE void gpuarena__bins_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t index)
 {
-    if (GPUARENA__LIKELY(gpuarena__node_at(arena, index)->size < arena->ordered_bytes))
-        gpuarena__bin_insert(arena, bins, index);
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    if (GPUARENA__LIKELY(node->size < arena->ordered_bytes)) gpuarena__bin_insert(arena, bins, index, node);
     else gpuarena__tree_insert(arena, &bins->root, index);
 }
 
 GPUARENA__INLINE void gpuarena__bins_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index)
 {
-    if (GPUARENA__LIKELY(gpuarena__node_at(arena, index)->size < arena->ordered_bytes))
-        gpuarena__bin_remove(arena, bins, index);
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    if (GPUARENA__LIKELY(node->size < arena->ordered_bytes)) gpuarena__bin_remove(arena, bins, index, node);
     else gpuarena__tree_remove(arena, &bins->root, index);
 }
 
@@ -1904,12 +1910,12 @@ static uint64_t gpuarena__whole_pages(const gpuarena *arena, const gpuarena__nod
 }
 
 /* Into and out of where the free blocks of a set are, or the list of what is held. */
-GPUARENA__INLINE void gpuarena__set_insert(gpuarena *arena, uint32_t index)
+static void gpuarena__set_insert(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    if (!GPUARENA__LIKELY(node->size < arena->paged.least_bytes))
+    if (node->size >= arena->paged.least_bytes)
         arena->paged.idle_count += gpuarena__whole_pages(arena, node);
-    if (GPUARENA__LIKELY(node->set != GPUARENA__HELD))
+    if (node->set != GPUARENA__HELD)
         gpuarena__bins_insert(arena, gpuarena__bins_of(arena, node->set), index);
     else {
         gpuarena__overflow_insert(arena, &arena->held, index);
@@ -1917,32 +1923,46 @@ GPUARENA__INLINE void gpuarena__set_insert(gpuarena *arena, uint32_t index)
     }
 }
 
-GPUARENA__INLINE void gpuarena__set_remove(gpuarena *arena, uint32_t index)
+static void gpuarena__set_remove(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    if (!GPUARENA__LIKELY(node->size < arena->paged.least_bytes))
+    if (node->size >= arena->paged.least_bytes)
         arena->paged.idle_count -= gpuarena__whole_pages(arena, node);
-    if (GPUARENA__LIKELY(node->set != GPUARENA__HELD))
+    if (node->set != GPUARENA__HELD)
         gpuarena__bins_remove(arena, gpuarena__bins_of(arena, node->set), index);
     else gpuarena__overflow_remove(arena, &arena->held, index);
 }
 
+/* The same in short for what is nearly all: blocks below a size, in bins. */
+GPUARENA__INLINE void gpuarena__set_put(gpuarena *arena, uint32_t index, gpuarena__node *node)
+{
+    if (GPUARENA__LIKELY(node->size < arena->small_bytes && node->set != GPUARENA__HELD))
+        gpuarena__bin_insert(arena, gpuarena__bins_of(arena, node->set), index, node);
+    else gpuarena__set_insert(arena, index);
+}
+
+GPUARENA__INLINE void gpuarena__set_pull(gpuarena *arena, uint32_t index, gpuarena__node *node)
+{
+    if (GPUARENA__LIKELY(node->size < arena->small_bytes && node->set != GPUARENA__HELD))
+        gpuarena__bin_remove(arena, gpuarena__bins_of(arena, node->set), index, node);
+    else gpuarena__set_remove(arena, index);
+}
+
 /* >>lookup ========================================================================================== */
 
-#define GPUARENA__TABLE_LOG2 8                   /* slots at creation */
+#define GPUARENA__TABLE 256                      /* slots at creation */
 
 static uint32_t gpuarena__home(const gpuarena__lookup *lookup, uint64_t address)
 {
-    return (uint32_t)((address >> 8) * 0x9E3779B97F4A7C15u >> (64 - lookup->capacity_log2));
+    return (uint32_t)((address >> 8) * 0x9E3779B97F4A7C15u >> lookup->shift);
 }
 
 GPUARENA__INLINE void gpuarena__lookup_insert(gpuarena *arena, uint32_t index, uint64_t address)
 {
     gpuarena__lookup *lookup = &arena->lookup;
-    uint32_t mask = ((uint32_t)1 << lookup->capacity_log2) - 1;
     uint32_t slot = gpuarena__home(lookup, address), distance = 0;
     while (lookup->table[slot]) {                /* ends: at most a quarter of the slots are taken */
-        slot = (slot + 1) & mask;
+        slot = (slot + 1) & lookup->mask;
         distance++;
     }
     lookup->table[slot] = index;
@@ -1952,11 +1972,13 @@ GPUARENA__INLINE void gpuarena__lookup_insert(gpuarena *arena, uint32_t index, u
 static int gpuarena__lookup_grow(gpuarena *arena)
 {
     gpuarena__lookup *lookup = &arena->lookup, old = arena->lookup;
-    uint32_t slot, old_capacity = old.table ? (uint32_t)1 << old.capacity_log2 : 0;
-    size_t bytes;
-    lookup->capacity_log2 = old.table ? old.capacity_log2 + 1 : GPUARENA__TABLE_LOG2;
-    bytes = sizeof *lookup->table << lookup->capacity_log2;
-    lookup->table = lookup->capacity_log2 < 32 ? (uint32_t *)gpuarena__host_alloc(arena, bytes) : NULL;
+    uint32_t slot, old_capacity = old.table ? old.mask + 1 : 0,
+             capacity = old.table ? old_capacity * 2 : GPUARENA__TABLE;
+    size_t bytes = capacity * sizeof *lookup->table;
+    lookup->mask = capacity - 1;
+    lookup->shift = 63 - gpuarena__highest_bit(lookup->mask | 1);
+    lookup->most = capacity / 4 - 1;
+    lookup->table = capacity ? (uint32_t *)gpuarena__host_alloc(arena, bytes) : NULL;
     if (!lookup->table) {
         *lookup = old;
         return 0;
@@ -1975,22 +1997,20 @@ static int gpuarena__lookup_grow(gpuarena *arena)
    the turn and may have made sure of it before. */
 static int gpuarena__lookup_reserve(gpuarena *arena)
 {
-    return GPUARENA__LIKELY((arena->stats.live_count + 2) * 4 <= (uint64_t)1 << arena->lookup.capacity_log2)
-        || gpuarena__lookup_grow(arena);
+    return GPUARENA__LIKELY(arena->stats.live_count < arena->lookup.most) || gpuarena__lookup_grow(arena);
 }
 
 /* The slot of the live node based at this address; the table's capacity: there is none. */
 GPUARENA__INLINE uint32_t gpuarena__lookup_find(const gpuarena *arena, uint64_t address)
 {
     const gpuarena__lookup *lookup = &arena->lookup;
-    uint32_t mask = ((uint32_t)1 << lookup->capacity_log2) - 1;
     uint32_t slot = gpuarena__home(lookup, address), distance;
     for (distance = 0; distance <= lookup->longest; distance++) {
         uint32_t index = lookup->table[slot];
         if (index && gpuarena__node_at(arena, index)->address == address) return slot;
-        slot = (slot + 1) & mask;
+        slot = (slot + 1) & lookup->mask;
     }
-    return mask + 1;
+    return lookup->mask + 1;
 }
 
 /* >>block ==============================================================================================
@@ -2029,10 +2049,11 @@ static uint32_t gpuarena__node_around(const gpuarena *arena, uint64_t address)
 
 /* Cuts a free node, in no bin, after `keep` bytes. Returns the new node behind the cut, free and in no bin.
    */
-GPUARENA__INLINE uint32_t gpuarena__block_split(gpuarena *arena, uint32_t index, uint64_t keep)
+GPUARENA__INLINE uint32_t gpuarena__block_cut(gpuarena *arena, uint32_t index, gpuarena__node *node,
+                                              uint64_t keep)
 {
-    uint32_t tail = gpuarena__node_take(arena);
-    gpuarena__node *node = gpuarena__node_at(arena, index), *rest = gpuarena__node_at(arena, tail);
+    uint32_t tail = arena->nodes.unused;
+    gpuarena__node *rest = gpuarena__node_take(arena);
     rest->address = node->address + keep;
     rest->size = node->size - keep;
     rest->prev = index;
@@ -2048,10 +2069,15 @@ GPUARENA__INLINE uint32_t gpuarena__block_split(gpuarena *arena, uint32_t index,
     return tail;
 }
 
-/* Joins a free node with the free node behind it; neither is in a bin. The lower one stays. */
-GPUARENA__INLINE void gpuarena__block_absorb_next(gpuarena *arena, uint32_t index)
+static uint32_t gpuarena__block_split(gpuarena *arena, uint32_t index, uint64_t keep)
 {
-    gpuarena__node *node = gpuarena__node_at(arena, index), *gone = gpuarena__node_at(arena, node->next);
+    return gpuarena__block_cut(arena, index, gpuarena__node_at(arena, index), keep);
+}
+
+/* Joins a free node with the free node behind it; neither is in a bin. The lower one stays. */
+GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, uint32_t index, gpuarena__node *node,
+                                             gpuarena__node *gone)
+{
     uint32_t dropped = node->next, after = gone->next;
     if (!gpuarena__same_page(node->address, gone->address)) {
         int next_starts =
@@ -2061,15 +2087,23 @@ GPUARENA__INLINE void gpuarena__block_absorb_next(gpuarena *arena, uint32_t inde
     node->size += gone->size;
     node->next = after;
     if (after) gpuarena__node_at(arena, after)->prev = index;
-    gpuarena__node_drop(arena, dropped);
+    gpuarena__node_drop(arena, dropped, gone);
+}
+
+static void gpuarena__block_absorb_next(gpuarena *arena, uint32_t index)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena__block_absorb(arena, index, node, gpuarena__node_at(arena, node->next));
 }
 
 /* Makes a block of a free node, in no bin, that is long enough. Takes a node and a table slot: reserved. */
-GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, uint32_t index, const gpuarena__want *want)
+GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, uint32_t index, gpuarena__node *node,
+                                          const gpuarena__want *want)
 {
-    gpuarena__node *node = gpuarena__node_at(arena, index);
-    if (node->size > want->bytes)
-        gpuarena__set_insert(arena, gpuarena__block_split(arena, index, want->bytes));
+    if (node->size > want->bytes) {
+        uint32_t rest = gpuarena__block_cut(arena, index, node, want->bytes);
+        gpuarena__set_put(arena, rest, gpuarena__node_at(arena, rest));
+    }
     if (node->set) arena->stats.pending_bytes -= want->bytes;
     if (node->set != want->set) node->ticket = 0;
     node->set = want->set;
@@ -2085,12 +2119,12 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, uint32_t index, const
     }
     gpuarena__lookup_insert(arena, index, node->address);
     arena->stats.live_count++;
-    arena->stats.alloc_count++;
     arena->stats.requested_bytes += want->requested;
     arena->stats.live_bytes += want->bytes;
-    arena->stats.requested_peak_bytes =
-        gpuarena__max(arena->stats.requested_peak_bytes, arena->stats.requested_bytes);
-    arena->stats.live_peak_bytes = gpuarena__max(arena->stats.live_peak_bytes, arena->stats.live_bytes);
+    if (arena->stats.requested_bytes > arena->stats.requested_peak_bytes)
+        arena->stats.requested_peak_bytes = arena->stats.requested_bytes;
+    if (arena->stats.live_bytes > arena->stats.live_peak_bytes)
+        arena->stats.live_peak_bytes = arena->stats.live_bytes;
 }
 
 /* Makes a block of a binned free node that serves the request. Takes up to two nodes and a table slot:
@@ -2104,7 +2138,7 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
         index = gpuarena__block_split(arena, front, lead);
         gpuarena__set_insert(arena, front);
     }
-    gpuarena__block_use(arena, index, want);
+    gpuarena__block_use(arena, index, gpuarena__node_at(arena, index), want);
     return index;
 }
 
@@ -2128,24 +2162,28 @@ GPUARENA__INLINE void gpuarena__inherit(gpuarena *arena, gpuarena__node *node, c
 }
 
 /* Joins a free node, in no bin, with its free neighbours, and puts it into its bin. Returns the whole. */
-GPUARENA__INLINE uint32_t gpuarena__block_join(gpuarena *arena, uint32_t index)
+GPUARENA__INLINE uint32_t gpuarena__block_merge(gpuarena *arena, uint32_t index, gpuarena__node *node)
 {
-    gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t prev, next = node->next;
-    if (gpuarena__may_merge(arena, node, gpuarena__node_at(arena, next))) {
-        gpuarena__set_remove(arena, next);
-        gpuarena__inherit(arena, node, gpuarena__node_at(arena, next));
-        gpuarena__block_absorb_next(arena, index);
+    gpuarena__node *prev = gpuarena__node_at(arena, node->prev), *next = gpuarena__node_at(arena, node->next);
+    if (gpuarena__may_merge(arena, node, next)) {
+        gpuarena__set_pull(arena, node->next, next);
+        gpuarena__inherit(arena, node, next);
+        gpuarena__block_absorb(arena, index, node, next);
     }
-    prev = node->prev;
-    if (gpuarena__may_merge(arena, gpuarena__node_at(arena, prev), node)) {
-        gpuarena__set_remove(arena, prev);       /* removing the next one may have moved it */
-        gpuarena__inherit(arena, gpuarena__node_at(arena, prev), node);
-        gpuarena__block_absorb_next(arena, prev);
-        index = prev;
+    if (gpuarena__may_merge(arena, prev, node)) {
+        gpuarena__set_pull(arena, node->prev, prev);         /* removing the next one may have moved it */
+        gpuarena__inherit(arena, prev, node);
+        index = node->prev;
+        gpuarena__block_absorb(arena, index, prev, node);
+        node = prev;
     }
-    gpuarena__set_insert(arena, index);
+    gpuarena__set_put(arena, index, node);
     return index;
+}
+
+static uint32_t gpuarena__block_join(gpuarena *arena, uint32_t index)
+{
+    return gpuarena__block_merge(arena, index, gpuarena__node_at(arena, index));
 }
 
 /* The ticket of what is freed on a stream now, or is used there and freed elsewhere. 0: nothing will tell
@@ -2330,6 +2368,11 @@ GPUARENA__INLINE void gpuarena__order(gpuarena *arena, gpuarena__node *node, uin
 {
     gpuarena__stream *from = &arena->streams.list[node->set], *on = from;
     from->ref_count--;
+    if (GPUARENA__LIKELY(freed_on && freed_on == node->set && freed_on == arena->streams.recent_record
+                         && !node->hold)) {
+        node->ticket = ++from->ticket;           /* a plain stream's own */
+        return;
+    }
     if (freed_on != node->set && freed_on != GPUARENA__HELD) on = &arena->streams.list[freed_on];
     if (GPUARENA__LIKELY(freed_on && freed_on != GPUARENA__HELD
                          && !(node->hold | from->home | on->home | (on->state == GPUARENA__CLOSED)))) {
@@ -2339,10 +2382,9 @@ GPUARENA__INLINE void gpuarena__order(gpuarena *arena, gpuarena__node *node, uin
 }
 
 /* Frees the live node in this slot of the table. */
-GPUARENA__INLINE void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, uint32_t freed_on)
+GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, uint32_t slot, uint32_t index,
+                                           gpuarena__node *node, uint32_t freed_on)
 {
-    uint32_t index = arena->lookup.table[slot];
-    gpuarena__node *node = gpuarena__node_at(arena, index);
     arena->lookup.table[slot] = 0;
     node->size &= ~GPUARENA__LIVE;
     arena->stats.live_count--;
@@ -2351,7 +2393,13 @@ GPUARENA__INLINE void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, 
     arena->stats.live_bytes -= node->size;
     gpuarena__order(arena, node, freed_on);
     if (node->set) arena->stats.pending_bytes += node->size;
-    (void)gpuarena__block_join(arena, index);
+    (void)gpuarena__block_merge(arena, index, node);
+}
+
+static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, uint32_t freed_on)
+{
+    uint32_t index = arena->lookup.table[slot];
+    gpuarena__block_free(arena, slot, index, gpuarena__node_at(arena, index), freed_on);
 }
 
 /* The stream of a block: that of its allocation, or which it waits for. ANY_STREAM: of none. */
@@ -2581,8 +2629,8 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t 
                                       uint32_t *anchors, uint64_t *pages)
 {
     gpuarena__range *range = &arena->ranges.list[place];
-    uint32_t index = gpuarena__node_take(arena);
-    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint32_t index = arena->nodes.unused;
+    gpuarena__node *node = gpuarena__node_take(arena);
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     memmove(range + 1, range, (arena->ranges.count - place) * sizeof *range);
     arena->ranges.count++;
@@ -2720,7 +2768,7 @@ static void gpuarena__range_forget(gpuarena *arena, uint32_t at)
             if (!(node->size & GPUARENA__CLAIMED)) gpuarena__set_remove(arena, index);
             if (node->set == GPUARENA__HELD) gpuarena__hold_off(arena, index);
         }
-        gpuarena__node_drop(arena, index);
+        gpuarena__node_drop(arena, index, node);
     }
     gpuarena__host_free(arena, range->anchors, gpuarena__anchor_bytes(range->bytes));
     if (range->pages)
@@ -3390,20 +3438,24 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
    Looking for free memory: in the bins; and as runs, free blocks side by side, of several streams, that would
    serve a request as one. */
 
-/* A hit: constant time. A request aligned above the unit looks for a block that serves it wherever it
-   starts. */
-GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, const gpuarena__want *want)
+/* A hit: constant time. Blocks of these records will do, and quiet ones. */
+GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, uint32_t set, uint32_t home, uint64_t bytes)
 {
-    uint64_t bytes = want->bytes + (want->alignment - arena->unit);
     uint32_t index = 0;
-    if (!GPUARENA__LIKELY(want->alignment - arena->unit <= GPUARENA__MAX_BYTES - want->bytes)) return 0;
     if (!GPUARENA__LIKELY(!arena->streams.many)) {
-        if (want->set) index = gpuarena__bins_search(arena, arena->streams.list[want->set].bins, bytes);
-        if (!index && want->home)
-            index = gpuarena__bins_search(arena, arena->streams.list[want->home].bins, bytes);
+        if (set) index = gpuarena__bins_search(arena, arena->streams.list[set].bins, bytes);
+        if (!index && home) index = gpuarena__bins_search(arena, arena->streams.list[home].bins, bytes);
         if (index) return index;
     }
     return gpuarena__bins_search(arena, &arena->bins, bytes);
+}
+
+/* A request aligned above the unit looks for a block that serves it wherever it starts. */
+static uint32_t gpuarena__hit_for(const gpuarena *arena, const gpuarena__want *want)
+{
+    uint64_t lead = want->alignment - arena->unit;
+    return lead > GPUARENA__MAX_BYTES - want->bytes
+        ? 0 : gpuarena__hit(arena, want->set, want->home, want->bytes + lead);
 }
 
 /* The same without its haste: every free block that the request may have is looked at. */
@@ -4985,8 +5037,8 @@ static uint32_t gpuarena__rung_free(gpuarena *arena, gpuarena__want *want, gpuar
     return index;
 }
 
-/* For up to config.wait_ms by the driver's clock: as much of other streams' work may be done by then, or other
-   threads may have freed. */
+/* For up to config.wait_ms by the driver's clock: as much of other streams' work may be done by then, or
+   other threads may have freed. */
 static uint32_t gpuarena__rung_poll(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     uint64_t span = (uint64_t)arena->config.wait_ms * 1000000u, begin, now, before = 0;
@@ -5142,7 +5194,7 @@ static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuare
         return 0;
     }
     if (GPUARENA__LIKELY(!(want->room | (want->flags & GPUARENA_ALLOC_OWN))))
-        index = gpuarena__hit(arena, want);
+        index = gpuarena__hit_for(arena, want);
     if (!index) index = gpuarena__miss(arena, want, obstacle);
     if (!index) return 0;
     if (!gpuarena__nodes_reserve(arena, 2) || !gpuarena__lookup_reserve(arena)
@@ -5189,6 +5241,7 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
 static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
 {
     gpuarena_stats stats = arena->stats;
+    stats.alloc_count = stats.live_count + stats.free_count;
     stats.slack_bytes = stats.live_bytes - stats.requested_bytes;
     stats.cached_bytes = stats.reserved_bytes - stats.live_bytes - stats.pending_bytes;
     stats.limit_bytes = arena->limit;
@@ -5699,7 +5752,7 @@ static int gpuarena__check_live_node(const gpuarena *arena, uint32_t index, gpua
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint32_t slot = gpuarena__lookup_find(arena, node->address);
-    GPUARENA__NEVER(slot >> arena->lookup.capacity_log2 != 0 || arena->lookup.table[slot] != index,
+    GPUARENA__NEVER(slot > arena->lookup.mask || arena->lookup.table[slot] != index,
                     "a live block is not found by its address", index);
     GPUARENA__NEVER(!node->use.requested || node->use.requested > gpuarena__node_bytes(node),
                     "a live block is smaller than its request", index);
@@ -5911,7 +5964,7 @@ static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *
     uint64_t entries = 0, unused = 0, open = 0;
     uint64_t all = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
     uint32_t slot, index;
-    for (slot = 0; slot >> arena->lookup.capacity_log2 == 0; slot++) {
+    for (slot = 0; slot <= arena->lookup.mask; slot++) {
         index = arena->lookup.table[slot];
         if (!index) continue;
         entries++;
@@ -5921,7 +5974,7 @@ static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *
     for (index = arena->nodes.unused; index && unused <= all; index = gpuarena__node_at(arena, index)->next)
         if (!gpuarena__check_link(arena, index, unused++, out)) return 0;
     GPUARENA__NEVER(entries != tally->live_count, "the table of live blocks is incomplete", entries);
-    GPUARENA__NEVER(tally->live_count * 4 > (uint64_t)1 << arena->lookup.capacity_log2,
+    GPUARENA__NEVER(tally->live_count * 4 > (uint64_t)arena->lookup.mask + 1,
                     "the table of live blocks is too full", entries);
     GPUARENA__NEVER(unused != arena->nodes.unused_count, "unused nodes are miscounted", unused);
     GPUARENA__NEVER(all != 1 + unused + tally->live_count + tally->free_count + tally->hole_count,
@@ -5947,9 +6000,7 @@ static int gpuarena__check_sums(const gpuarena *arena, const gpuarena__tally *ta
                                 #name " bytes do not add up", tally->name##_bytes);
     X(live) X(requested) X(reserved) X(pending)
 #undef X
-    GPUARENA__NEVER(stats->live_count != tally->live_count
-                    || stats->alloc_count - stats->free_count != tally->live_count,
-                    "live blocks are miscounted", tally->live_count);
+    GPUARENA__NEVER(stats->live_count != tally->live_count, "live blocks are miscounted", tally->live_count);
     GPUARENA__NEVER(stats->requested_peak_bytes < stats->requested_bytes
                     || stats->live_peak_bytes < stats->live_bytes
                     || stats->reserved_peak_bytes < stats->reserved_bytes,
@@ -5964,7 +6015,7 @@ static int gpuarena__check_host(const gpuarena *arena, gpuarena__text *out)
     uint64_t bytes = sizeof *arena + arena->nodes.chunk_count * (uint64_t)gpuarena__chunk_bytes()
         + arena->nodes.chunk_room * sizeof *arena->nodes.chunks
         + arena->ranges.room * sizeof *arena->ranges.list
-        + (sizeof *arena->lookup.table << arena->lookup.capacity_log2)
+        + ((uint64_t)arena->lookup.mask + 1) * sizeof *arena->lookup.table
         + arena->streams.room * sizeof *arena->streams.list + arena->events.room * sizeof *arena->events.list
         + arena->holds.room * sizeof *arena->holds.list
         + arena->paged.spare_room * sizeof *arena->paged.spare
@@ -5989,7 +6040,7 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
     GPUARENA__NEVER(arena->unit != arena->config.alignment, "the unit is not the alignment", arena->unit);
     GPUARENA__NEVER(arena->limit != arena->config.limit_bytes,
                     "the limit is not the configuration's", arena->limit);
-    for (at = 0; at >> arena->lookup.capacity_log2 == 0; at++)               /* blocks are looked up in it */
+    for (at = 0; at <= arena->lookup.mask; at++)               /* blocks are looked up in it */
         if (!gpuarena__check_link(arena, arena->lookup.table[at], at, out)) return 0;
     for (at = 0; at < arena->ranges.count; at++)
         if (!gpuarena__check_range(arena, at, &tally, out)) return 0;
@@ -7043,9 +7094,9 @@ static gpuarena_result gpuarena__end(gpuarena *arena, gpuarena_result result)
     return result;
 }
 
-/* Enters an arena, to look at it or do no more than a hit does: its lock is held if the result is OK, else the
-   failure is recorded. An arena may have been destroyed by the time that a caller has the lock: a misuse, seen
-   where the caller waited for it. */
+/* Enters an arena, to look at it or do no more than a hit does: its lock is held if the result is OK, else
+   the failure is recorded. An arena may have been destroyed by the time that a caller has the lock: a misuse,
+   seen where the caller waited for it. */
 static gpuarena_result gpuarena__enter(gpuarena *arena)
 {
     gpuarena_result result = gpuarena__may_enter(arena);
@@ -7121,7 +7172,7 @@ static void gpuarena__dismantle(gpuarena *arena)
     gpuarena__host_free(arena, arena->streams.list, arena->streams.room * sizeof *arena->streams.list);
     if (arena->lookup.table)
         gpuarena__host_free(arena, arena->lookup.table,
-                            sizeof *arena->lookup.table << arena->lookup.capacity_log2);
+                            ((size_t)arena->lookup.mask + 1) * sizeof *arena->lookup.table);
     GPUARENA_ASSERT(arena->host_bytes == sizeof *arena && "every host allocation has been freed");
     arena->self = NULL;
     gpuarena__drain_callers(arena);
@@ -7197,7 +7248,7 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     arena->config.driver = &arena->driver;
     arena->host_bytes = sizeof *arena;
     arena->release_pass = 1;
-    arena->paged.least_bytes = arena->ordered_bytes = UINT64_MAX;
+    arena->paged.least_bytes = arena->ordered_bytes = arena->small_bytes = UINT64_MAX;
     arena->streams.ordered = arena->driver.events.create != NULL;
     arena->streams.own = arena->driver.per_thread ? arena->driver.per_thread : GPUARENA_OWN_STREAM;
     arena->streams.own_too = arena->driver.null_is_per_thread ? NULL : GPUARENA_OWN_STREAM;
@@ -7260,6 +7311,7 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     }
     gpuarena__start_pages(arena, total_bytes);
     if (arena->config.placement != GPUARENA_PLACE_GOOD) arena->ordered_bytes = 0;
+    arena->small_bytes = gpuarena__min(arena->ordered_bytes, arena->paged.least_bytes);
     arena->unit = arena->config.alignment;
     arena->limit = arena->config.limit_bytes;
     arena->step = arena->config.step_bytes;
@@ -7433,11 +7485,11 @@ static uint32_t gpuarena__allocate_again(gpuarena *arena, gpuarena__want *want, 
     }
 }
 
-static gpuarena_result gpuarena__fail_host(gpuarena *arena, const gpuarena_request *request)
+static gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t bytes, gpuarena_stream stream)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     gpuarena__obstruct(&obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-    return gpuarena__fail_obstacle(arena, &obstacle, request->bytes, request->stream);
+    return gpuarena__fail_obstacle(arena, &obstacle, bytes, stream);
 }
 
 static void gpuarena__tell_alloc(gpuarena *arena, uint32_t index, gpuarena_stream stream)
@@ -7481,54 +7533,61 @@ static gpuarena_result gpuarena__alloc_slowly(gpuarena *arena, void **ptr, const
     return gpuarena__end(arena, result);
 }
 
+static gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void **ptr, uint64_t bytes,
+                                             gpuarena_stream stream, uint32_t tag)
+{
+    gpuarena_request request = GPUARENA_INIT;
+    request.bytes = bytes;
+    request.stream = stream;
+    request.tag = tag;
+    return gpuarena__alloc_slowly(arena, ptr, &request);
+}
+
 /* The short way, of nearly all allocations: a hit, on a plain stream, at the arena's own alignment, where
    nothing is to be asked, given back or refused first. Or else the long way; but host memory is asked for
    once. */
-GPUARENA__INLINE gpuarena_result gpuarena__alloc_quickly(gpuarena *arena, void **ptr,
-                                                         const gpuarena_request *request)
+GPUARENA__INLINE gpuarena_result gpuarena__alloc_quickly(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                         gpuarena_stream stream, uint32_t tag)
 {
     gpuarena__want want;
     gpuarena_result result = GPUARENA_OK;
     uint32_t index = 0;
     if (!GPUARENA__LIKELY(arena && arena->magic == GPUARENA__MAGIC && !gpuarena__frames))
-        return gpuarena__alloc_slowly(arena, ptr, request);
+        return gpuarena__alloc_plain(arena, ptr, bytes, stream, tag);
     gpuarena__spin_lock(&arena->lock);
-    want.requested = request->bytes;
-    want.bytes = gpuarena__round_down(request->bytes + arena->unit - 1, arena->unit);
-    want.alignment = arena->unit;
-    want.tag = request->tag;
+    want.requested = bytes;
+    want.bytes = gpuarena__round_down(bytes + arena->unit - 1, arena->unit);
+    want.tag = tag;
     want.home = 0;
-    want.set = gpuarena__stream_plain(arena, request->stream);
+    want.set = gpuarena__stream_plain(arena, stream);
     if (GPUARENA__LIKELY(want.set && ptr && want.requested - 1 < GPUARENA__MAX_BYTES && !arena->lost
                          && arena->stats.reserved_bytes <= arena->limit && arena->magic == GPUARENA__MAGIC)) {
         if (GPUARENA__LIKELY(gpuarena__nodes_reserve(arena, 3) && gpuarena__lookup_reserve(arena)))
-            index = gpuarena__hit(arena, &want);
-        else result = gpuarena__fail_host(arena, request);
+            index = gpuarena__hit(arena, want.set, 0, want.bytes);
+        else result = gpuarena__fail_host(arena, bytes, stream);
     }
     if (GPUARENA__LIKELY(index)) {
-        gpuarena__set_remove(arena, index);
-        gpuarena__block_use(arena, index, &want);
-        *ptr = gpuarena__pointer(gpuarena__node_at(arena, index)->address);
-        if (!GPUARENA__LIKELY(!arena->config.observe)) gpuarena__tell_alloc(arena, index, request->stream);
+        gpuarena__node *node = gpuarena__node_at(arena, index);
+        gpuarena__set_pull(arena, index, node);
+        gpuarena__block_use(arena, index, node, &want);
+        *ptr = gpuarena__pointer(node->address);
+        if (!GPUARENA__LIKELY(!arena->config.observe)) gpuarena__tell_alloc(arena, index, stream);
     }
     gpuarena__spin_unlock(&arena->lock);
-    return GPUARENA__LIKELY(index || result) ? result : gpuarena__alloc_slowly(arena, ptr, request);
+    return GPUARENA__LIKELY(index || result) ? result : gpuarena__alloc_plain(arena, ptr, bytes, stream, tag);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request)
 {
     if (GPUARENA__LIKELY(request && !(request->room_bytes | request->alignment_bytes | request->flags)))
-        return gpuarena__alloc_quickly(arena, ptr, request);
+        return gpuarena__alloc_quickly(arena, ptr, request->bytes, request->stream, request->tag);
     return gpuarena__alloc_slowly(arena, ptr, request);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
                                             gpuarena_stream stream)
 {
-    gpuarena_request request = GPUARENA_INIT;
-    request.bytes = bytes;
-    request.stream = stream;
-    return gpuarena__alloc_quickly(arena, ptr, &request);
+    return gpuarena__alloc_quickly(arena, ptr, bytes, stream, 0);
 }
 
 /* Could growth serve the request, as far as can be known without trying? */
@@ -7563,7 +7622,7 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
         /* in one set of bins the only stream's free blocks are among the quiet ones */
         int apart = want.set || arena->streams.many || !arena->stats.pending_bytes;
         if (arena->lost) return GPUARENA_DEVICE_LOST;        /* a stream that was asked has told */
-        if ((apart && (gpuarena__hit(arena, &want) || gpuarena__search(arena, &want)))
+        if ((apart && (gpuarena__hit_for(arena, &want) || gpuarena__search(arena, &want)))
             || gpuarena__run_find(arena, &want, reach)) return GPUARENA_OK;
     }
     return gpuarena__can_grow(arena, &want);
@@ -7664,7 +7723,7 @@ static gpuarena_result gpuarena__free_slowly(gpuarena *arena, void *ptr, gpuaren
     uint32_t slot;
     if (result != GPUARENA_OK || !ptr) return result == GPUARENA_OK ? gpuarena__end(arena, result) : result;
     slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
-    if (slot >> arena->lookup.capacity_log2) return gpuarena__end(arena, gpuarena__fail_pointer(arena, ptr, stream));
+    if (slot > arena->lookup.mask) return gpuarena__end(arena, gpuarena__fail_pointer(arena, ptr, stream));
     gpuarena__free_slot(arena, slot, stream);
     if (arena->stats.reserved_bytes > arena->limit) gpuarena__drain(arena, stream);
     return gpuarena__end(arena, GPUARENA_OK);
@@ -7687,21 +7746,28 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
 
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
-    uint32_t slot, freed_on;
-    int done = 0;
-    if (!GPUARENA__LIKELY(arena && arena->magic == GPUARENA__MAGIC && !gpuarena__frames))
+    gpuarena_result result = GPUARENA_OK;
+    uint32_t slot, freed_on, index;
+    gpuarena__node *node;
+    if (!GPUARENA__LIKELY(arena && arena->magic == GPUARENA__MAGIC && !gpuarena__frames && ptr))
         return gpuarena__free_slowly(arena, ptr, stream);
     gpuarena__spin_lock(&arena->lock);
     slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
-    if (GPUARENA__LIKELY(slot >> arena->lookup.capacity_log2 == 0)
-        && GPUARENA__LIKELY(gpuarena__is_plain_free(
-               arena, gpuarena__node_at(arena, arena->lookup.table[slot]), stream, &freed_on))) {
-        if (GPUARENA__LIKELY(!arena->config.observe)) gpuarena__block_give_back(arena, slot, freed_on);
-        else gpuarena__free_told(arena, slot, freed_on, stream);
-        done = 1;
+    if (!GPUARENA__LIKELY(slot <= arena->lookup.mask)) {
+        result = arena->magic == GPUARENA__MAGIC ? gpuarena__fail_pointer(arena, ptr, stream)
+                                                 : gpuarena__turn_away(arena);
+        return gpuarena__leave(arena, result);
     }
+    index = arena->lookup.table[slot];
+    node = gpuarena__node_at(arena, index);
+    if (!GPUARENA__LIKELY(gpuarena__is_plain_free(arena, node, stream, &freed_on))) {
+        gpuarena__spin_unlock(&arena->lock);
+        return gpuarena__free_slowly(arena, ptr, stream);
+    }
+    if (GPUARENA__LIKELY(!arena->config.observe)) gpuarena__block_free(arena, slot, index, node, freed_on);
+    else gpuarena__free_told(arena, slot, freed_on, stream);
     gpuarena__spin_unlock(&arena->lock);
-    return GPUARENA__LIKELY(done) ? GPUARENA_OK : gpuarena__free_slowly(arena, ptr, stream);
+    return result;
 }
 
 /* ---- resize */
@@ -7833,7 +7899,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     gpuarena__node *node;
     gpuarena__want want;
     gpuarena_block block;
-    if (slot >> arena->lookup.capacity_log2) return gpuarena__fail_pointer(arena, ptr, stream);
+    if (slot > arena->lookup.mask) return gpuarena__fail_pointer(arena, ptr, stream);
     if (!bytes)
         return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "bytes: 0; free the block instead");
     index = arena->lookup.table[slot];
@@ -8095,7 +8161,7 @@ GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream str
     gpuarena_result result = gpuarena__begin(arena);
     uint32_t slot;
     if (result != GPUARENA_OK) return result;
-    for (slot = 0; slot >> arena->lookup.capacity_log2 == 0; slot++)
+    for (slot = 0; slot <= arena->lookup.mask; slot++)
         if (arena->lookup.table[slot]) gpuarena__free_slot(arena, slot, stream);
     if (arena->stats.reserved_bytes > arena->limit) gpuarena__drain(arena, stream);
     return gpuarena__end(arena, GPUARENA_OK);

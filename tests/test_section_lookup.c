@@ -34,14 +34,15 @@ static void test_nodes(void)
 static void test_collisions(void)
 {
     gpuarena *arena = open_arena(GPUARENA_GROWTH_EXACT, 0);
-    uint32_t capacity = (uint32_t)1 << arena->lookup.capacity_log2, made = 0, nodes[40];
+    uint32_t capacity = arena->lookup.mask + 1, made = 0, nodes[40];
     uint64_t addresses[40];
     int wrong = 0;
     CHECK(gpuarena__nodes_reserve(arena, 40));
     for (uint64_t address = (uint64_t)1 << 30; made < 40; address += 256) {
         if (gpuarena__home(&arena->lookup, address) != capacity - 3) continue;       /* so that probes wrap round */
         addresses[made] = address;
-        nodes[made] = gpuarena__node_take(arena);
+        nodes[made] = arena->nodes.unused;
+        (void)gpuarena__node_take(arena);
         gpuarena__node_at(arena, nodes[made])->address = address;
         gpuarena__lookup_insert(arena, nodes[made++], address);
     }
@@ -53,7 +54,7 @@ static void test_collisions(void)
         }
         arena->lookup.table[gpuarena__lookup_find(arena, addresses[gone])] = 0;
         wrong += gpuarena__lookup_find(arena, addresses[gone]) != capacity;
-        gpuarena__node_drop(arena, nodes[gone]);
+        gpuarena__node_drop(arena, nodes[gone], gpuarena__node_at(arena, nodes[gone]));
     }
     CHECK_MSG(wrong == 0, "40 addresses with one home: %d wrong", wrong);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
