@@ -112,7 +112,7 @@
           quiet what completed events show to be, and look
        3. grow, within the limit; paged: with new pages, or quiet ones from elsewhere
        4. give idle segments back that, as events tell, wait for no stream, where that makes room, and grow
-       5. for up to config.wait_ms: rung 2, again and again
+       5. for up to config.wait_ms: rung 2 and what other threads free or give back, again and again
        6. make the stream wait for other streams: for those of the run that has the fewest bytes of theirs
        7. rung 4 with idle segments that do: to give them back waits for the device. Paged: rung 3, with pages
           that the host waits for, event by event
@@ -148,15 +148,21 @@
    uses such memory, it is for its owner to keep it as long as the graph.
 
    Threads. Any thread may call anything on any arena, any time; gpuarena_destroy must be an arena's last
-   call. One mutex an arena is held during each call, driver calls included. With GPUARENA_NO_THREADS the
-   caller serialises all calls on all arenas.
+   call: who waits to enter meanwhile is told so, who comes later reads what is freed. A short lock is held
+   for a hit, a plain free, gpuarena_use, lookup and get_stats. All else takes its turn, one call at a time;
+   and lets go of the lock around each driver call, so that others' hits and frees go on while one thread's
+   growth is stuck in the driver. So a miss waits for what another thread grows or gives back before it
+   fails. Frees on a thread's own default stream, of blocks with room or a segment of their own, and above a
+   lowered limit take their turn too. What is reserved and about to be (stats are taken between driver calls)
+   never passes the limit. With GPUARENA_NO_THREADS the caller serialises all calls on all arenas.
 
    Callbacks (observer, visitor, writer) run inside the call that triggers them, on its thread, with the lock
    held: calls on the same arena answer REENTRANT, but get_stats, get_config, last_failure and reset_peaks
-   work. Other arenas may be called, as long as their callbacks do not call this one. Driver and host memory
-   functions run with the lock held too, and must not call an arena. config.pressure runs without it: there
-   gpuarena_alloc, gpuarena_reserve and gpuarena_destroy alone answer REENTRANT. The observer may find its
-   thread in relaxed capture mode.
+   work. Other arenas may be called, as long as their callbacks do not call this one. Driver functions run
+   without the lock, but in the turn of the call: the same goes for them. Host memory functions run with the
+   lock held, and must not call an arena. config.pressure runs without either: there gpuarena_alloc,
+   gpuarena_reserve and gpuarena_destroy alone answer REENTRANT, but others' calls go on. The observer may
+   find its thread in relaxed capture mode.
 
    CUDA. Where config.driver is NULL the arena reaches CUDA's current device through the runtime; for another,
    gpuarena_driver_cuda makes the table. Around each driver call (of vm, reserve alone) the device is made
@@ -490,9 +496,9 @@ typedef struct gpuarena_config {
     gpuarena_growth    growth;
     gpuarena_placement placement;                /* GOOD: see the manual, the way of one allocation */
     gpuarena_streams   streams;
-    uint32_t wait_ms;                            /* how long a request that growth cannot serve asks events,
-                                                    with the lock held, before streams are made to wait: by
-                                                    driver.now_ns (0) */
+    uint32_t wait_ms;                            /* how long a request that growth cannot serve asks events and
+                                                    lets other threads free, before streams are made to
+                                                    wait: by driver.now_ns (0) */
     gpuarena_share share;                        /* not NONE: not with PAGED */
     uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB (2 MiB) to 1 GiB, and
                                                     a multiple of driver.page_bytes */
@@ -2907,8 +2913,8 @@ static uint32_t gpuarena__stream_plain_find(gpuarena *arena, gpuarena_stream str
 GPUARENA__INLINE uint32_t gpuarena__stream_plain(gpuarena *arena, gpuarena_stream stream)
 {
     uint32_t at = arena->streams.recent_record;
-    return GPUARENA__LIKELY(at && arena->streams.recent == stream) ? at
-                                                                   : gpuarena__stream_plain_find(arena, stream);
+    if (GPUARENA__LIKELY(at && arena->streams.recent == stream)) return at;
+    return gpuarena__stream_plain_find(arena, stream);
 }
 
 static gpuarena__bins *gpuarena__bins_make(gpuarena *arena)
@@ -2986,7 +2992,7 @@ static int gpuarena__stream_record(gpuarena *arena, uint32_t set, gpuarena__obst
 {
     gpuarena__stream *stream = &arena->streams.list[set];
     uint32_t at = 0, again = stream->key && stream->event_count >= 4 ? stream->last_event : 0;
-    uint64_t ticket = stream->ticket;            /* what is freed from here on may be too late for the event */
+    uint64_t ticket = stream->ticket;            /* what is freed from here on may be too late for it */
     int code = -1;
     if (stream->recorded == ticket) return 1;
     if (stream->state == GPUARENA__CLOSED || stream->home || arena->lost) return 0;
@@ -3545,11 +3551,12 @@ static int gpuarena__wait_for(gpuarena *arena, const gpuarena__want *want, uint3
 {
     gpuarena__stream *stream = &arena->streams.list[set];
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    void *event;
     int code;
     stream->refused = arena->streams.pass;
     if (!gpuarena__stream_record(arena, set, &ignored) || !stream->last_event) return 0;
-    GPUARENA__ASK(arena, code, arena->driver.events.stream_wait(
-                                   &arena->driver, want->stream, arena->events.list[stream->last_event].handle));
+    event = arena->events.list[stream->last_event].handle;
+    GPUARENA__ASK(arena, code, arena->driver.events.stream_wait(&arena->driver, want->stream, event));
     if (!gpuarena__driver_done(arena, code, &ignored)) {
         arena->stats.event_error_count++;
         return 0;
@@ -3758,8 +3765,9 @@ static int gpuarena__pages_claim(gpuarena *arena, uint64_t begin, uint64_t bytes
     uint32_t index = gpuarena__node_around(arena, begin), front = index;
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t size = gpuarena__node_bytes(node);
-    if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED) || node->set || size - (begin - node->address) < bytes
-        || (size > bytes && !gpuarena__nodes_reserve(arena, 2))) return 0;
+    if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED) || node->set
+        || size - (begin - node->address) < bytes || (size > bytes && !gpuarena__nodes_reserve(arena, 2)))
+        return 0;
     gpuarena__set_remove(arena, index);
     if (begin > node->address) {
         index = gpuarena__block_split(arena, front, begin - node->address);
@@ -3843,7 +3851,8 @@ static int gpuarena__vm_reserve(gpuarena *arena, void **address, uint64_t bytes,
     return gpuarena__vm_done(arena, code, obstacle);
 }
 
-static int gpuarena__vm_release(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena__obstacle *obstacle)
+static int gpuarena__vm_release(gpuarena *arena, uint64_t address, uint64_t bytes,
+                                gpuarena__obstacle *obstacle)
 {
     int code;
     if (gpuarena__is_lost(arena, obstacle)) return 0;
@@ -4323,24 +4332,26 @@ static int gpuarena__supply_create(gpuarena *arena, gpuarena__supply *plan, int 
 
 static void gpuarena__supply_unclaim(gpuarena *arena)
 {
-    while (arena->paged.run_count) gpuarena__pages_unclaim(arena, arena->paged.runs[--arena->paged.run_count].address);
+    gpuarena__paged *paged = &arena->paged;
+    while (paged->run_count) gpuarena__pages_unclaim(arena, paged->runs[--paged->run_count].address);
 }
 
 /* Claims what is to move, chosen anew: while new pages were made, others may have got some of it. 0 and an
    obstacle: NONE: it is too little by now. */
 static int gpuarena__supply_claim(gpuarena *arena, const gpuarena__supply *plan, gpuarena__obstacle *obstacle)
 {
+    gpuarena__paged *paged = &arena->paged;
     uint32_t at = 0, count;
-    arena->paged.run_count = 0;
+    paged->run_count = 0;
     if (plan->move && gpuarena__pick(arena, plan->move, plan->begin, plan->end, obstacle) < plan->move) {
-        arena->paged.run_count = 0;
+        paged->run_count = 0;
         return 0;
     }
-    count = arena->paged.run_count;
-    while (at < count && gpuarena__pages_claim(arena, arena->paged.runs[at].address,
-                                               arena->paged.runs[at].page_count * arena->paged.page_bytes)) at++;
+    count = paged->run_count;
+    while (at < count && gpuarena__pages_claim(arena, paged->runs[at].address,
+                                               paged->runs[at].page_count * paged->page_bytes)) at++;
     if (at == count) return 1;
-    arena->paged.run_count = at;
+    paged->run_count = at;
     gpuarena__supply_unclaim(arena);
     gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
     return 0;
@@ -4449,8 +4460,8 @@ static void gpuarena__supply_tell(gpuarena *arena, const gpuarena__supply *plan,
 static int gpuarena__supply_use(gpuarena *arena, gpuarena__supply *plan, gpuarena__obstacle *obstacle)
 {
     uint64_t reached = plan->begin;
-    uint32_t count = 2 * gpuarena__parts(arena, plan) + 5;   /* each hole may be cut twice, and a block with its
-                                                                room from what they give */
+    /* each hole may be cut twice, and a block with its room from what they give */
+    uint32_t count = 2 * gpuarena__parts(arena, plan) + 5;
     int done;
     if (!gpuarena__nodes_keep(arena, count)) {
         gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
@@ -5037,6 +5048,21 @@ static uint32_t gpuarena__rung_free(gpuarena *arena, gpuarena__want *want, gpuar
     return index;
 }
 
+/* Everybody else is let at the arena for a moment. Returns what serves the request now. */
+static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
+{
+    uint64_t room = gpuarena__room(arena), freed = arena->stats.free_count;
+    int settled = gpuarena__may_settle(arena, want) && gpuarena__settle(arena, want->set);
+    uint32_t index = 0;
+    arena->streams.list[want->set].ref_count++;  /* so that the record is nobody else's meanwhile */
+    gpuarena__yield(arena);
+    arena->streams.list[want->set].ref_count--;
+    want->home = arena->streams.list[want->set].home;
+    if (!settled && freed == arena->stats.free_count && gpuarena__room(arena) <= room) return 0;
+    index = gpuarena__look(arena, want);
+    return index || gpuarena__room(arena) <= room ? index : gpuarena__rung_grow(arena, want, obstacle);
+}
+
 /* For up to config.wait_ms by the driver's clock: as much of other streams' work may be done by then, or
    other threads may have freed. */
 static uint32_t gpuarena__rung_poll(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
@@ -5046,13 +5072,7 @@ static uint32_t gpuarena__rung_poll(gpuarena *arena, gpuarena__want *want, gpuar
     if (!span || (!arena->stats.live_count && !gpuarena__may_settle(arena, want))) return 0;
     begin = now = arena->driver.now_ns(&arena->driver);
     while (!index && now - begin < span && still < 1000 && !arena->lost) {   /* ends if the clock stands */
-        if (gpuarena__may_settle(arena, want)) (void)gpuarena__settle(arena, want->set);
-        gpuarena__yield(arena);
-        if (!gpuarena__want_stream(arena, want)) {           /* its record may be another's by now */
-            gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-            return 0;
-        }
-        index = gpuarena__look(arena, want);
+        index = gpuarena__poll(arena, want, obstacle);
         before = now;
         now = arena->driver.now_ns(&arena->driver);
         still = now == before ? still + 1 : 0;
@@ -7102,8 +7122,8 @@ static gpuarena_result gpuarena__enter(gpuarena *arena)
     gpuarena_result result = gpuarena__may_enter(arena);
     if (result != GPUARENA_OK) return result;
     gpuarena__spin_lock(&arena->lock);
-    return GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC) ? result
-                                                             : gpuarena__leave(arena, gpuarena__turn_away(arena));
+    if (GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return result;
+    return gpuarena__leave(arena, gpuarena__turn_away(arena));
 }
 
 /* The same with the turn: for all that may do more. */
@@ -7115,8 +7135,8 @@ static gpuarena_result gpuarena__begin(gpuarena *arena)
     gpuarena__mutex_lock(&arena->turn);
     gpuarena__spin_lock(&arena->lock);
     gpuarena__count(&arena->entering, -1);
-    return GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC) ? result
-                                                             : gpuarena__end(arena, gpuarena__turn_away(arena));
+    if (GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return result;
+    return gpuarena__end(arena, gpuarena__turn_away(arena));
 }
 
 /* Begins, unless an argument is `wrong` (says what; NULL: none is): that refusal is recorded. */
@@ -7387,7 +7407,8 @@ static gpuarena_result gpuarena__fail_in_use(gpuarena *arena)
 static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
 {
     uint32_t set;
-    if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE)) return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
+    if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
+        return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
     if (arena->stats.live_count) return gpuarena__fail_in_use(arena);
     for (set = 1; set < arena->streams.count; set++)
         if (arena->streams.list[set].home)
@@ -7907,7 +7928,8 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     if (!gpuarena__resize_want(arena, node, bytes, stream, &want, &obstacle))
         return gpuarena__fail_resize(arena, index, &obstacle, bytes, stream);
     if (want.bytes > gpuarena__node_bytes(node)) {
-        if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE)) return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
+        if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
+            return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
         if (gpuarena__is_lost(arena, &obstacle) || !gpuarena__block_grow(arena, index, &want, &obstacle))
             return obstacle.result == GPUARENA_DOUBLE_FREE
                 ? gpuarena__fail_pointer(arena, ptr, stream)
