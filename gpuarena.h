@@ -496,8 +496,8 @@ typedef struct gpuarena_config {
     gpuarena_growth    growth;
     gpuarena_placement placement;                /* GOOD: see the manual, the way of one allocation */
     gpuarena_streams   streams;
-    uint32_t wait_ms;                            /* how long a request that growth cannot serve asks events and
-                                                    lets other threads free, before streams are made to
+    uint32_t wait_ms;                            /* how long a request that growth cannot serve asks events,
+                                                    and lets other threads free, before streams are made to
                                                     wait: by driver.now_ns (0) */
     gpuarena_share share;                        /* not NONE: not with PAGED */
     uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB (2 MiB) to 1 GiB, and
@@ -1252,6 +1252,7 @@ struct gpuarena {
     gpuarena__spin lock;                         /* of all that follows; see the section lock */
     gpuarena__mutex turn;                        /* of the call that may change more than a hit does */
     uint32_t entering;                           /* calls that wait for their turn, atomic */
+    uint32_t away_count;                         /* calls that have let go of it, and will have it again */
     gpuarena__nodes nodes;
     gpuarena__lookup lookup;
     gpuarena__ranges ranges;
@@ -1448,14 +1449,19 @@ static void gpuarena__drain_callers(gpuarena *arena)
     gpuarena__mutex_unlock(&arena->turn);
 }
 
-/* Lets everybody else at the arena for a moment. */
-static void gpuarena__yield(gpuarena *arena)
+/* A call lets everybody else at the arena, and comes back: it is not destroyed meanwhile. */
+static void gpuarena__step_aside(gpuarena *arena)
 {
+    arena->away_count++;
     gpuarena__spin_unlock(&arena->lock);
     gpuarena__mutex_unlock(&arena->turn);
-    gpuarena__pause();
+}
+
+static void gpuarena__step_back(gpuarena *arena)
+{
     gpuarena__mutex_lock(&arena->turn);
     gpuarena__spin_lock(&arena->lock);
+    arena->away_count--;
 }
 
 static void gpuarena__tell(gpuarena *arena, gpuarena_action_kind kind, const gpuarena_block *block,
@@ -5055,12 +5061,15 @@ static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__want *want, gpuarena__
     int settled = gpuarena__may_settle(arena, want) && gpuarena__settle(arena, want->set);
     uint32_t index = 0;
     arena->streams.list[want->set].ref_count++;  /* so that the record is nobody else's meanwhile */
-    gpuarena__yield(arena);
+    gpuarena__step_aside(arena);
+    gpuarena__pause();
+    gpuarena__step_back(arena);
     arena->streams.list[want->set].ref_count--;
     want->home = arena->streams.list[want->set].home;
     if (!settled && freed == arena->stats.free_count && gpuarena__room(arena) <= room) return 0;
     index = gpuarena__look(arena, want);
-    return index || gpuarena__room(arena) <= room ? index : gpuarena__rung_grow(arena, want, obstacle);
+    if (!index) index = gpuarena__rung_grow(arena, want, obstacle);
+    return index ? index : gpuarena__rung_release(arena, want, obstacle);
 }
 
 /* For up to config.wait_ms by the driver's clock: as much of other streams' work may be done by then, or
@@ -7410,6 +7419,8 @@ static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
     if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
         return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
     if (arena->stats.live_count) return gpuarena__fail_in_use(arena);
+    if (arena->away_count)
+        return gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE, "another thread's allocation waits");
     for (set = 1; set < arena->streams.count; set++)
         if (arena->streams.list[set].home)
             return gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE, "a capture set is not released");
@@ -7471,12 +7482,11 @@ static int gpuarena__relieve(gpuarena *arena, const gpuarena_failure *failure)
     gpuarena__frame frame;
     int again;
     arena->stats.pressure_count++;
-    (void)gpuarena__end(arena, GPUARENA_OK);
+    gpuarena__step_aside(arena);
     gpuarena__call_begin(&frame, arena, GPUARENA__FRAME_PRESSURE);
     again = pressure(arena, failure, arena->config.pressure_user);
     gpuarena__call_end(&frame);
-    gpuarena__mutex_lock(&arena->turn);
-    gpuarena__spin_lock(&arena->lock);
+    gpuarena__step_back(arena);
     return again != 0;
 }
 
