@@ -52,7 +52,7 @@ TOOLKIT     := CUDA Toolkit: $(CUDA_NUMBER) in $(CUDA_HOME)$(if $(HAVE_CXX),,; n
 endif
 
 # ---- what there is: a file in one of these folders is part of the build, without further ado
-STRESS_FOLDERS := stress stress/workload stress/measure stress/report stress/sim stress/rival
+STRESS_FOLDERS := stress stress/workload stress/measure stress/report stress/sim stress/rival stress/bench
 STRESS_SOURCES := $(filter-out stress/main.c,$(wildcard $(STRESS_FOLDERS:%=%/*.c)))
 TEST_SOURCES   := $(wildcard tests/test_*.c)
 BENCH_SOURCES  := $(wildcard tests/bench.c)
@@ -63,7 +63,8 @@ CUDART_SOURCES := $(wildcard stress/sim/cudart/*.c)
 LIBRARY        := $(BUILD)/libstress.a
 CUDART         := $(if $(CUDA),$(BUILD)/sim/libcudart.so)
 INSTALLED_LIBS  = $(CUB) $(if $(CUDA),$(BUILD)/libcudart-sim.so)
-CUB            := $(if $(and $(CUDA),$(HAVE_CXX),$(CUB_FOLDER)),$(BUILD)/libcub-sim.so $(BUILD)/libcub-cuda.so)
+CUB            := $(if $(and $(CUDA),$(HAVE_CXX),$(CUB_FOLDER)),$(BUILD)/libcub-sim.so $(BUILD)/libcub-cuda.so \
+                      $(BUILD)/libcub-null.so)
 STRESS         := $(BUILD)/stress
 LIBRARY_OBJECTS := $(STRESS_SOURCES:%.c=$(BUILD)/obj/%.o)
 TEST_PROGRAMS  := $(TEST_SOURCES:%.c=$(BUILD)/%)
@@ -152,7 +153,8 @@ $(STRESS): $(BUILD)/obj/stress/main.o
 $(STRESS): | $(CUDART) $(CUB)
 $(STRESS): RPATH = $(RUNS_ON_CUDA):'$$ORIGIN':'$$ORIGIN/../lib/gpuarena'
 $(BENCH): $(BUILD)/obj/tests/bench.o
-$(BENCH): RPATH = $(RUNS_ON_CUDA)
+$(BENCH): | $(CUB)
+$(BENCH): RPATH = $(RUNS_ON_CUDA):'$$ORIGIN'
 $(TEST_PROGRAMS): $(BUILD)/%: $(BUILD)/obj/%.o
 $(TEST_PROGRAMS): RPATH = -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../sim':'$$ORIGIN/..'
 $(STRESS) $(BENCH) $(TEST_PROGRAMS): $(LIBRARY) | $(CUDART)
@@ -175,6 +177,7 @@ $(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%): $(BUILD)/%: %.cu gpuarena.h examples/ex
 # for simulated devices and over libcudart for real ones
 EXPORT_CUDART := $(CUDA_SONAME) { global: cuda*; __cuda*; local: *; }; GPUARENA_SIM { global: cudart_*; };
 EXPORT_CUB    := { global: cub_library_*; cudart_attach; cudart_build; local: *; };
+EXPORT_NULL   := { global: cub_library_*; local: *; };
 
 $(BUILD)/libcudart-sim.so: $(PIC_SOURCES:%.c=$(BUILD)/pic/%.o) $(BUILD)/stamp.sources
 	@echo "  LINK $@"
@@ -200,6 +203,11 @@ $(BUILD)/libcub-sim.so: $(BUILD)/pic/stress/rival/cub_library.o $(PIC_SOURCES:%.
 	@echo "  LINK $@"
 	$(Q)echo '$(EXPORT_CUB)' > $(BUILD)/cub.map
 	$(Q)$(CXX) $(CFLAGS) $(LDFLAGS) -shared $(WHOLE) -Wl,--version-script,$(BUILD)/cub.map -o $@ $(filter %.o,$^) $(LIBS)
+
+$(BUILD)/libcub-null.so: $(BUILD)/pic/stress/rival/cub_library.o $(BUILD)/pic/stress/rival/null_cudart.o
+	@echo "  LINK $@"
+	$(Q)echo '$(EXPORT_NULL)' > $(BUILD)/null.map
+	$(Q)$(CXX) $(CFLAGS) $(LDFLAGS) -shared $(WHOLE) -Wl,--version-script,$(BUILD)/null.map -o $@ $(filter %.o,$^)
 
 $(BUILD)/libcub-cuda.so: $(BUILD)/pic/stress/rival/cub_library.o | $(CUDART)
 	@echo "  LINK $@"
@@ -231,4 +239,4 @@ $(BUILD)/stamp.%: | $(BUILD)/
 $(BUILD)/:
 	@mkdir -p $@
 
--include $(ALL_SOURCES:%.c=$(BUILD)/obj/%.d) $(PIC_SOURCES:%.c=$(BUILD)/pic/%.d) $(BUILD)/pic/stress/rival/cub_library.d
+-include $(ALL_SOURCES:%.c=$(BUILD)/obj/%.d) $(PIC_SOURCES:%.c=$(BUILD)/pic/%.d) $(patsubst %,$(BUILD)/pic/stress/rival/%.d,cub_library null_cudart)

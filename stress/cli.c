@@ -42,6 +42,8 @@ static const cli_option cli_options[CLI_COUNT] = {
         "shadow model; sample (cuda:N's default): contents 1 in 64" },
     [CLI_NO_TIMING] = { NULL, "no-timing", 0, CLI_FLAG, NULL, NULL, 0, CLI_NO_EFFECT,
         "no measured time: those cells stay empty" },
+    [CLI_INSTRUCTIONS] = { NULL, "instructions", 0, CLI_FLAG, NULL, NULL, 0, CLI_NO_EFFECT,
+        "holes: count them, by running again under valgrind" },
     [CLI_OUT] = { "What comes out", "out", 0, CLI_REPEAT, "KIND=PATH", NULL, 0, CLI_NO_EFFECT,
         "csv, json, trace (costs: costs); repeatable; -: stdout, table to stderr" },
     [CLI_QUIET] = { NULL, "quiet", 'q', CLI_FLAG, NULL, NULL, 0, CLI_NO_EFFECT,
@@ -200,6 +202,18 @@ int cli_parse(cli *self, int argc, char *const *argv, problem *why)
         if (failed) return -1;
     }
     return cli_defaults(self, why);
+}
+
+int cli_expect(const cli *self, const cli_id *known, size_t count, const char *reason, problem *why)
+{
+    for (size_t index = 0; index < CLI_COUNT; index++) {
+        size_t at = 0;
+        while (at < count && (size_t)known[at] != index) at++;
+        if (at < count || !self->values[index].given) continue;
+        return problem_set(why, EXIT_USAGE, "--%s means nothing to %s, %s", cli_options[index].name, self->command,
+                           reason);
+    }
+    return 0;
 }
 
 void cli_free(cli *self)

@@ -12,24 +12,10 @@
 #include "report/environment.h"
 #include "report/output.h"
 
-/* Whether an option means anything here. */
-static int costs_has_option(size_t index)
-{
-    static const cli_id known[] = { CLI_DEVICE, CLI_FAULTS, CLI_COSTS, CLI_CONTEXT, CLI_OUT, CLI_QUIET, CLI_VERBOSE };
-    for (size_t at = 0; at < sizeof known / sizeof known[0]; at++) {
-        if ((size_t)known[at] == index) return 1;
-    }
-    return 0;
-}
-
 static int costs_options(const cli *asked, problem *why)
 {
-    for (size_t index = 0; cli_option_at(index); index++) {
-        if (!asked->values[index].given || costs_has_option(index)) continue;
-        return problem_set(why, EXIT_USAGE, "--%s means nothing to costs, which measures a device alone",
-                           cli_option_at(index)->name);
-    }
-    return 0;
+    static const cli_id known[] = { CLI_DEVICE, CLI_FAULTS, CLI_COSTS, CLI_CONTEXT, CLI_OUT, CLI_QUIET, CLI_VERBOSE };
+    return cli_expect(asked, known, sizeof known / sizeof known[0], "which measures a device alone", why);
 }
 
 static int costs_output(const cli *asked, output *made, problem *why)

@@ -10,8 +10,7 @@
 #include "capacity.h"
 #include "plan.h"
 #include "report/environment.h"
-#include "report/output.h"
-#include "report/table.h"
+#include "report/output_list.h"
 #include "runner.h"
 
 typedef struct run {
@@ -20,9 +19,7 @@ typedef struct run {
     row_kind           kind;
     plan               plan;
     progress           progress;
-    output            *outputs;
-    size_t             output_count;
-    int                stdout_taken;             /* by a file: the table goes to stderr */
+    output_list        outputs;
     row_list           rows;
     int                exit_code;                /* the highest so far */
 } run;
@@ -38,30 +35,18 @@ static int run_outputs(run *self, problem *why)
 {
     const cli_value *items = &self->asked->values[CLI_OUT];
     int trace_of_many = 0;
-    self->outputs = calloc(items->item_count + 1, sizeof *self->outputs);
-    if (!self->outputs) return problem_set(why, EXIT_HARNESS, "no host memory for the outputs");
-    for (size_t index = 0; index < items->item_count; index++) {
-        output *made = &self->outputs[index];
-        if (output_parse(items->items[index], self->asked->command, made, why)) return -1;
-        trace_of_many |= output_needs_one_workload(made) && self->asked->values[CLI_WORKLOAD].item_count > 1;
-        if (output_is_stdout(made) && self->stdout_taken++) {
-            return problem_set(why, EXIT_USAGE, "--out: two outputs to stdout; give one of them a file");
-        }
-        self->output_count++;
+    if (output_list_parse(&self->outputs, items->items, items->item_count, self->asked->command, why)) return -1;
+    for (size_t index = 0; index < self->outputs.count; index++) {
+        trace_of_many |= output_needs_one_workload(&self->outputs.items[index])
+            && self->asked->values[CLI_WORKLOAD].item_count > 1;
     }
     return trace_of_many ? problem_set(why, EXIT_USAGE, "--out trace: holds one workload, and several are asked for")
                          : 0;
 }
 
-/* No output may be another one, or a recording that is read: it would be lost. */
+/* No output may be a recording that is read: it would be lost. */
 static int run_apart(const run *self, const output *made, problem *why)
 {
-    for (const output *other = self->outputs; other < made; other++) {
-        if (output_is_file(made, other->path)) {
-            return problem_set(why, EXIT_USAGE, "--out: %s is written twice; give each output a file of its own",
-                               made->path);
-        }
-    }
     for (size_t index = 0; index < self->plan.workload_count; index++) {
         const char *text = self->plan.workloads[index].text, *path = strchr(text, ':');
         if (!strncmp(text, "replay:", 7) && output_is_file(made, path + 1)) {
@@ -74,8 +59,9 @@ static int run_apart(const run *self, const output *made, problem *why)
 
 static int run_try_outputs(const run *self, problem *why)
 {
-    for (size_t index = 0; index < self->output_count; index++) {
-        if (output_try(&self->outputs[index], why) || run_apart(self, &self->outputs[index], why)) return -1;
+    if (output_list_try(&self->outputs, why)) return -1;
+    for (size_t index = 0; index < self->outputs.count; index++) {
+        if (run_apart(self, &self->outputs.items[index], why)) return -1;
     }
     return 0;
 }
@@ -208,25 +194,13 @@ static int run_rows(run *self, problem *why)
     return 0;
 }
 
-static void run_table(const run *self)
+static int run_write(const run *self, problem *why)
 {
-    FILE *out = self->stdout_taken ? stderr : stdout;
-    if (self->asked->values[CLI_QUIET].given) return;
-    const table_style style = table_style_for(out, self->asked->values[CLI_COLOR].text);
-    table_write(out, &self->rows, plan_environment(&self->plan), &style);
-}
-
-static int run_write(run *self, problem *why)
-{
+    const cli_value *values = self->asked->values;
     const output_material material = { &self->rows, self->plan.device,
                                        self->plan.workload_count == 1 ? &self->plan.workloads[0].stream : NULL,
                                        plan_environment(&self->plan), NULL };
-    int failed = 0;
-    for (size_t index = 0; index < self->output_count; index++) {
-        failed |= output_write(&self->outputs[index], &material, why);
-    }
-    run_table(self);
-    return output_finish_stdout(why) || failed ? -1 : 0;
+    return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
 }
 
 static void run_tell_plan(const run *self)
@@ -248,9 +222,16 @@ static void run_tell_plan(const run *self)
     }
 }
 
+static int run_options(const run *self, problem *why)
+{
+    if (!self->asked->values[CLI_INSTRUCTIONS].given) return 0;
+    return problem_set(why, EXIT_USAGE, "--instructions means nothing to %s: it is holes that counts them",
+                       self->asked->command);
+}
+
 static int run_all(run *self, problem *why)
 {
-    if (run_outputs(self, why) || (self->kind == ROW_CAPACITY && capacity_check(self->asked, why))
+    if (run_options(self, why) || run_outputs(self, why) || (self->kind == ROW_CAPACITY && capacity_check(self->asked, why))
         || plan_make(&self->plan, self->asked, why)
         || (self->kind == ROW_CAPACITY && capacity_check_plan(&self->plan, why))
         || run_try_outputs(self, why)) return -1;
@@ -271,7 +252,7 @@ int run_command(const cli *asked, const char *const *argv, row_kind kind, proble
     if (run_all(&self, why)) run_raise(&self, why->exit_code);
     for (size_t index = 0; index < self.rows.count; index++) row_free(&self.rows.rows[index]);
     free(self.rows.rows);
-    free(self.outputs);
+    output_list_free(&self.outputs);
     plan_free(&self.plan);
     return self.exit_code;
 }

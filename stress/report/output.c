@@ -42,6 +42,8 @@ static const output_kind output_kinds[] = {
     { "csv", "run", 0, output_csv }, { "json", "run", 0, output_json }, { "trace", "run", 1, output_trace },
     { "csv", "capacity", 0, output_csv }, { "json", "capacity", 0, output_json },
     { "costs", "costs", 0, output_costs },
+    { "csv", "holes", 0, output_csv }, { "json", "holes", 0, output_json },
+    { "csv", "bench", 0, output_csv },
 };
 #define OUTPUT_KINDS (sizeof output_kinds / sizeof output_kinds[0])
 

@@ -21,13 +21,26 @@ static const row_column row_capacity_columns[] = {
     COLUMN_REMAPPED_PAGES, COLUMN_DRIVER_CALLS, COLUMN_STATUS, COLUMN_GPU_WAITS, COLUMN_PROBES, COLUMN_STOP_OP,
     COLUMN_STOP_REASON,
 };
+static const row_column row_holes_columns[] = {
+    COLUMN_POLICY, COLUMN_HOLES, COLUMN_NS_PER_PAIR, COLUMN_PAIR_INSTRUCTIONS, COLUMN_RATIO, COLUMN_RATIO_LOW,
+    COLUMN_RATIO_HIGH, COLUMN_DEVICE, COLUMN_SEED, COLUMN_STATUS, COLUMN_DRIVER_CALLS, COLUMN_ROUNDS,
+};
+static const row_column row_bench_columns[] = {
+    COLUMN_CASE, COLUMN_POLICY, COLUMN_AGAINST, COLUMN_NS_PER_PAIR, COLUMN_AGAINST_NS, COLUMN_RATIO, COLUMN_RATIO_LOW,
+    COLUMN_RATIO_HIGH, COLUMN_PAIR_INSTRUCTIONS, COLUMN_AGAINST_INSTRUCTIONS, COLUMN_TARGET, COLUMN_MET,
+    COLUMN_SEED, COLUMN_ROUNDS,
+};
 
 size_t row_columns(row_kind kind, const row_column **columns)
 {
-    int is_run = kind == ROW_RUN;
-    *columns = is_run ? row_run_columns : row_capacity_columns;
-    return is_run ? sizeof row_run_columns / sizeof row_run_columns[0]
-                  : sizeof row_capacity_columns / sizeof row_capacity_columns[0];
+#define X(list) { list, sizeof list / sizeof list[0] }
+    static const struct { const row_column *columns; size_t count; } lists[] = {
+        [ROW_RUN] = X(row_run_columns), [ROW_CAPACITY] = X(row_capacity_columns), [ROW_HOLES] = X(row_holes_columns),
+        [ROW_BENCH] = X(row_bench_columns),
+    };
+#undef X
+    *columns = lists[kind].columns;
+    return lists[kind].count;
 }
 
 int row_has(row_kind kind, row_column column)

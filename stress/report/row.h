@@ -45,7 +45,19 @@
     X(RATIO,           "ratio")                  /* min limit / requested peak */ \
     X(PROBES,          "probes")                 /* runs that it took */ \
     X(STOP_OP,         "stop_op")                /* where it ends with one granule less .. */ \
-    X(STOP_REASON,     "stop_reason")            /* .. and why; of status oom: without a limit */
+    X(STOP_REASON,     "stop_reason")            /* .. and why; of status oom: without a limit */ \
+    X(HOLES,           "holes")                  /* free blocks around the pair */ \
+    X(NS_PER_PAIR,     "ns_per_pair")            /* an allocation and a free, measured: the median */ \
+    X(PAIR_INSTRUCTIONS, "instructions_per_pair") /* the same, counted */ \
+    X(RATIO_LOW,       "ratio_low")              /* the ratio's 95 % confidence interval .. */ \
+    X(RATIO_HIGH,      "ratio_high") \
+    X(CASE,            "case") \
+    X(AGAINST,         "against")                /* what a pair is compared with .. */ \
+    X(AGAINST_NS,      "against_ns_per_pair")    /* .. and what that takes */ \
+    X(AGAINST_INSTRUCTIONS, "against_instructions_per_pair") \
+    X(TARGET,          "target")                 /* of the ratio, or of the instructions */ \
+    X(MET,             "met")                    /* yes, no: the whole interval says so; unclear */ \
+    X(ROUNDS,          "rounds")
 #define ROW_COLUMNS(X) ROW_RUN_COLUMNS(X) ROW_OTHER_COLUMNS(X)
 typedef enum row_column {
 #define X(name, text) COLUMN_##name,
@@ -74,7 +86,7 @@ typedef struct row {
     char note[512];                              /* out of memory: the reason as a sentence; failure: what happened */
 } row;
 
-typedef enum row_kind { ROW_RUN, ROW_CAPACITY } row_kind;                    /* the command that made a row */
+typedef enum row_kind { ROW_RUN, ROW_CAPACITY, ROW_HOLES, ROW_BENCH } row_kind;      /* the command that made a row */
 typedef struct row_list { row *rows; size_t count; row_kind kind; } row_list;
 
 /* The columns that files of this command have, in order; how many. */

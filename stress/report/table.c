@@ -71,8 +71,8 @@ static void table_measure(const row_list *list, size_t width, table_layout *layo
 
 static const char *table_paint(const row *shown, const table_style *style)
 {
-    const char *status = shown ? shown->cells[COLUMN_STATUS].text : "";
-    if (!style->color || !shown) return "";
+    const char *status = shown ? shown->cells[COLUMN_STATUS].text : NULL;
+    if (!style->color || !status) return "";
     if (!strcmp(status, "ok")) return shown->is_baseline ? "\033[2m" : "";
     return strcmp(status, "oom") ? "\033[31m" : "\033[33m";
 }
@@ -125,7 +125,9 @@ static void table_notes(FILE *out, const row_list *list, size_t width)
         const row *shown = &list->rows[index];
         int is_told = list->kind == ROW_CAPACITY && table_is_ok(shown);      /* by STOP_REASON */
         if (!shown->note[0] || is_told) continue;
-        snprintf(text, sizeof text, "%s/%s: %s", table_name(shown->cells[COLUMN_WORKLOAD].text, name, sizeof name),
+        const cell *workload = &shown->cells[list->kind == ROW_HOLES ? COLUMN_HOLES : COLUMN_WORKLOAD];
+        snprintf(text, sizeof text, "%s/%s: %s", workload->kind == CELL_TEXT
+                 ? table_name(workload->text, name, sizeof name) : cell_print(workload, name, sizeof name),
                  table_name(shown->cells[COLUMN_POLICY].text, policy, sizeof policy), shown->note);
         table_fold(out, text, width);
     }
@@ -174,6 +176,34 @@ static void table_capacity_legend(FILE *out, const cuda_environment *environment
                "which the workload completes, on CUDA what they held.", width);
 }
 
+#define TABLE_INTERVAL "95 %: the confidence interval of the median of all rounds' ratios, each of measurements next " \
+                       "to each other."
+
+static void table_holes_legend(FILE *out, size_t width)
+{
+    table_fold(out, "ns a pair: measured on this machine, the median of all rounds: an allocation that finds one of "
+               "so many free blocks, and its free; over the first: over the same among the fewest. " TABLE_INTERVAL
+               " instructions: counted by callgrind.", width);
+}
+
+static void table_bench_legend(FILE *out, size_t width)
+{
+    table_fold(out, "ns: of one free and one allocation, measured on this machine, the median of all rounds; instr: "
+               "instructions, counted by callgrind; against: of what it is compared with. ratio: ns over that, of "
+               "threads the throughput over one thread's. " TABLE_INTERVAL, width);
+}
+
+static void table_legend(FILE *out, const row_list *list, const table_layout *layout,
+                         const cuda_environment *environment, size_t width)
+{
+    switch (list->kind) {
+    case ROW_RUN:      table_run_legend(out, layout, environment, width); break;
+    case ROW_CAPACITY: table_capacity_legend(out, environment, width); break;
+    case ROW_HOLES:    table_holes_legend(out, width); break;
+    case ROW_BENCH:    table_bench_legend(out, width); break;
+    }
+}
+
 void table_write(FILE *out, const row_list *list, const cuda_environment *environment, const table_style *style)
 {
     table_layout layout;
@@ -184,6 +214,5 @@ void table_write(FILE *out, const row_list *list, const cuda_environment *enviro
         table_line(out, &context, &layout, style);
     }
     table_notes(out, list, style->width);
-    if (list->kind == ROW_CAPACITY) table_capacity_legend(out, environment, style->width);
-    else table_run_legend(out, &layout, environment, style->width);
+    table_legend(out, list, &layout, environment, style->width);
 }

@@ -136,6 +136,24 @@ TABLE_FILL(ratio, COLUMN_RATIO, table_cell)
 TABLE_FILL(probes, COLUMN_PROBES, table_cell)
 TABLE_FILL(stop_op, COLUMN_STOP_OP, table_cell)
 TABLE_FILL(stop_reason, COLUMN_STOP_REASON, table_cell)
+TABLE_FILL(holes, COLUMN_HOLES, table_cell)
+TABLE_FILL(case, COLUMN_CASE, table_cell)
+TABLE_FILL(against, COLUMN_AGAINST, table_cell)
+TABLE_FILL(pair_ns, COLUMN_NS_PER_PAIR, table_cell)
+TABLE_FILL(against_ns, COLUMN_AGAINST_NS, table_cell)
+TABLE_FILL(pair_instructions, COLUMN_PAIR_INSTRUCTIONS, table_cell)
+TABLE_FILL(against_instructions, COLUMN_AGAINST_INSTRUCTIONS, table_cell)
+TABLE_FILL(target, COLUMN_TARGET, table_cell)
+TABLE_FILL(met, COLUMN_MET, table_cell)
+
+/* [0.2134,0.2210] */
+static const char *table_interval(const table_context *context, char *text, size_t size)
+{
+    const cell *low = &context->shown->cells[COLUMN_RATIO_LOW], *high = &context->shown->cells[COLUMN_RATIO_HIGH];
+    if (low->kind == CELL_NONE || high->kind == CELL_NONE) return "-";
+    snprintf(text, size, "[%.4f,%.4f]", low->real, high->real);
+    return text;
+}
 
 static const table_column table_run_columns[] = {
     { "workload", table_workload, 1, 0, 0 },
@@ -171,10 +189,39 @@ static const table_column table_capacity_columns[] = {
     { "for", table_stop_reason, 1, 2, 0 },
 };
 
+static const table_column table_holes_columns[] = {
+    { "policy", table_policy, 1, 0, 0 },
+    { "holes", table_holes, 0, 0, 0 },
+    { "status", table_status, 1, 2, 0 },
+    { "ns a pair", table_pair_ns, 0, TABLE_OPTIONAL, 1 },
+    { "over the first", table_ratio, 0, TABLE_OPTIONAL, 1 },
+    { "95 %", table_interval, 0, TABLE_OPTIONAL, 1 },
+    { "instructions", table_pair_instructions, 0, TABLE_OPTIONAL, 0 },
+    { "drv calls", table_calls, 0, 1, 0 },
+};
+
+static const table_column table_bench_columns[] = {
+    { "case", table_case, 1, 0, 0 },
+    { "policy", table_policy, 1, 0, 0 },
+    { "against", table_against, 1, 3, 0 },
+    { "ns", table_pair_ns, 0, TABLE_OPTIONAL, 1 },
+    { "against", table_against_ns, 0, TABLE_OPTIONAL, 1 },
+    { "ratio", table_ratio, 0, TABLE_OPTIONAL, 0 },
+    { "95 %", table_interval, 0, TABLE_OPTIONAL + 1, 1 },
+    { "instr", table_pair_instructions, 0, TABLE_OPTIONAL, 0 },
+    { "against", table_against_instructions, 0, TABLE_OPTIONAL + 2, 0 },
+    { "target", table_target, 1, 1, 0 },
+    { "met", table_met, 1, 0, 0 },
+};
+
 size_t table_columns(row_kind kind, const table_column **columns)
 {
-    int is_run = kind == ROW_RUN;
-    *columns = is_run ? table_run_columns : table_capacity_columns;
-    return is_run ? sizeof table_run_columns / sizeof table_run_columns[0]
-                  : sizeof table_capacity_columns / sizeof table_capacity_columns[0];
+#define X(list) { list, sizeof list / sizeof list[0] }
+    static const struct { const table_column *columns; size_t count; } lists[] = {
+        [ROW_RUN] = X(table_run_columns), [ROW_CAPACITY] = X(table_capacity_columns),
+        [ROW_HOLES] = X(table_holes_columns), [ROW_BENCH] = X(table_bench_columns),
+    };
+#undef X
+    *columns = lists[kind].columns;
+    return lists[kind].count;
 }

@@ -12,6 +12,7 @@
 
 #define RIVAL_SIM_NAME  "libcub-sim.so"          /* with the substitute for the CUDA runtime inside */
 #define RIVAL_CUDA_NAME "libcub-cuda.so"         /* linked with the CUDA runtime */
+#define RIVAL_NULL_NAME "libcub-null.so"         /* with a CUDA runtime inside that does nothing (null_cudart.cc) */
 
 typedef struct rival_calls {                     /* what the library exports */
     int  (*open)(int device, const cub_library_memory *memory, cub_library **opened);
@@ -83,22 +84,35 @@ static int rival_give_back(void *user, void *ptr, uint64_t bytes)
     return driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL);
 }
 
+static rival *rival_make(const rival_calls *calls, sim *machine, int ordinal, const cub_library_memory *memory,
+                         problem *why)
+{
+    rival *made = calloc(1, sizeof *made);
+    if (made) {
+        made->calls = *calls;
+        made->machine = machine;
+        rival_enter(made);
+        if (!calls->open(ordinal, memory, &made->library)) return made;
+    }
+    free(made);
+    problem_set(why, EXIT_HARNESS, "no host memory for it");
+    return NULL;
+}
+
 rival *rival_open(device *on, problem *why)
 {
     rival_calls calls;
     sim *machine = device_simulated(on);
     const cub_library_memory memory = { on, machine ? NULL : rival_obtain, machine ? NULL : rival_give_back };
     if (rival_load(machine ? RIVAL_SIM_NAME : RIVAL_CUDA_NAME, machine != NULL, &calls, why)) return NULL;
-    rival *made = calloc(1, sizeof *made);
-    if (made) {
-        made->calls = calls;
-        made->machine = machine;
-        rival_enter(made);
-        if (!calls.open(device_driver(on)->device, &memory, &made->library)) return made;
-    }
-    free(made);
-    problem_set(why, EXIT_HARNESS, "no host memory for it");
-    return NULL;
+    return rival_make(&calls, machine, device_driver(on)->device, &memory, why);
+}
+
+rival *rival_open_null(problem *why)
+{
+    rival_calls calls;
+    const cub_library_memory memory = { NULL, NULL, NULL };
+    return rival_load(RIVAL_NULL_NAME, 0, &calls, why) ? NULL : rival_make(&calls, NULL, 0, &memory, why);
 }
 
 void rival_close(rival *self)

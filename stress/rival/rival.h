@@ -19,6 +19,8 @@ typedef struct rival_use {
    by the device's table. The loader finds it by bare name, beside the program. Any number may be open. The device must
    outlive it. One thread at a time may be in rivals. */
 rival *rival_open(device *on, problem *why);
+/* The same library over a CUDA runtime whose every call succeeds in constant time, for timing it by itself. */
+rival *rival_open_null(problem *why);
 /* Gives back to the device all that the library still holds, live blocks too; NULL is fine. */
 void rival_close(rival *self);
 

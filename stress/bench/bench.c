@@ -1,0 +1,211 @@
+/* Case by case: measure, and make rows of it.
+   It must not know how a case is measured, nor formats.
+   Tested by tests/bench.t. */
+#include "bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../report/output_list.h"
+#include "callgrind.h"
+#include "stage.h"
+
+enum { BENCH_MOST_ROWS = 64, BENCH_MOST_COUNTED = 16 };
+
+typedef struct bench {
+    const cli  *asked;
+    output_list outputs;
+    row_list    rows;
+    stage      *stage;
+    uint64_t    counted[BENCH_MOST_COUNTED];     /* instructions, lane after lane of the cases that are counted */
+    size_t      counted_count, counted_at;
+} bench;
+
+static int bench_is_timed(const bench *self)
+{
+    return !self->asked->values[CLI_NO_TIMING].given;
+}
+
+static row *bench_new_row(bench *self, const char *name, size_t backing)
+{
+    row *made = &self->rows.rows[self->rows.count++];
+    const cli_value *values = self->asked->values;
+    row_text(made, COLUMN_CASE, name);
+    row_text(made, COLUMN_POLICY, subject_name(self->stage->lanes[backing].on.kind));
+    row_text(made, COLUMN_AGAINST, cases_other_name(self->stage->row->other));
+    row_count(made, COLUMN_SEED, values[CLI_SEED].number);
+    return made;
+}
+
+static void bench_target(row *made, const char *target, int is_known, double low, double high)
+{
+    if (!target) return;
+    row_text(made, COLUMN_TARGET, target);
+    if (is_known) row_text(made, COLUMN_MET, cases_met(target, low, high));
+}
+
+static void bench_ratio_cells(const stage *measured, size_t backing, row *made)
+{
+    double ratios[STAGE_MOST_ROUNDS];
+    const double *ours = measured->lanes[backing].ns, *others = stage_other(measured, backing)->ns;
+    for (size_t round = 0; round < measured->round_count; round++) {
+        int is_gain = measured->row->other == CASES_ONE_THREAD;
+        ratios[round] = is_gain ? others[round] / ours[round] : ours[round] / others[round];
+    }
+    rounds_interval found = rounds_median(ratios, measured->round_count);
+    row_ratio(made, COLUMN_RATIO, found.median);
+    row_ratio(made, COLUMN_RATIO_LOW, found.low);
+    row_ratio(made, COLUMN_RATIO_HIGH, found.high);
+    bench_target(made, measured->row->target, 1, found.low, found.high);
+}
+
+static double bench_median_ns(const stage *measured, const stage_lane *lane)
+{
+    double sorted[STAGE_MOST_ROUNDS];
+    memcpy(sorted, lane->ns, sizeof sorted);
+    return rounds_median(sorted, measured->round_count).median;
+}
+
+static void bench_timed_row(bench *self, size_t backing)
+{
+    const stage *measured = self->stage;
+    const stage_lane *other = stage_other(measured, backing);
+    row *made = bench_new_row(self, measured->row->name, backing);
+    bench_target(made, measured->row->target, 0, 0, 0);
+    if (!bench_is_timed(self)) return;
+    row_count(made, COLUMN_ROUNDS, measured->round_count);
+    row_tenths(made, COLUMN_NS_PER_PAIR, bench_median_ns(measured, &measured->lanes[backing]));
+    if (!other->crowd) return;
+    row_tenths(made, COLUMN_AGAINST_NS, bench_median_ns(measured, other));
+    bench_ratio_cells(measured, backing, made);
+}
+
+/* Where lane so-and-so of this case stands among all that were counted. */
+static double bench_instructions(const bench *self, size_t lane)
+{
+    size_t at = self->counted_at;
+    for (size_t before = 0; before < lane; before++) at += self->stage->lanes[before].crowd != NULL;
+    return (double)self->counted[at] / STAGE_COUNTED_PAIRS;
+}
+
+static void bench_counted_row(bench *self, size_t backing)
+{
+    const cases_row *of = self->stage->row;
+    row *made = bench_new_row(self, of->counted_name, backing);
+    bench_target(made, of->counted_target, 0, 0, 0);
+    if (!self->counted_count) return;
+    double ours = bench_instructions(self, backing);
+    row_tenths(made, COLUMN_PAIR_INSTRUCTIONS, ours);
+    bench_target(made, of->counted_target, 1, ours, ours);
+    if (!stage_other(self->stage, backing)->crowd) return;
+    double others = bench_instructions(self, stage_other_index(self->stage, backing));
+    row_tenths(made, COLUMN_AGAINST_INSTRUCTIONS, others);
+    row_ratio(made, COLUMN_RATIO, ours / others);
+}
+
+static void bench_rows(bench *self)
+{
+    const stage *measured = self->stage;
+    for (size_t backing = 0; backing < STAGE_BACKINGS; backing++) bench_timed_row(self, backing);
+    for (size_t backing = 0; measured->row->is_counted && backing < STAGE_BACKINGS; backing++) {
+        bench_counted_row(self, backing);
+    }
+    for (size_t lane = 0; measured->row->is_counted && lane < measured->lane_count; lane++) {
+        self->counted_at += measured->lanes[lane].crowd != NULL;
+    }
+}
+
+static int bench_case(bench *self, const cases_row *of, problem *why)
+{
+    const cli_value *values = self->asked->values;
+    stage *on = self->stage;
+    int failed = stage_open(on, of, values[CLI_SEED].number, why)
+        || (bench_is_timed(self) && stage_measure(on, values[CLI_QUICK].given, why));
+    if (!failed && of->is_counted) stage_count(on);
+    failed = failed || stage_verify(on, why);
+    if (!failed) bench_rows(self);
+    stage_close(on);
+    return failed ? -1 : 0;
+}
+
+static int bench_has_cub(problem *why)
+{
+    subject trial;
+    int found = !subject_open(&trial, SUBJECT_CUB, why);
+    subject_close(&trial);
+    return found;
+}
+
+/* How many calls of pairs_counted there will be. */
+static size_t bench_counted_calls(int has_cub)
+{
+    size_t calls = 0;
+    for (size_t index = 0; cases_at(index); index++) {
+        const cases_row *of = cases_at(index);
+        if (of->is_counted) calls += of->other != CASES_CUB || has_cub ? STAGE_BACKINGS + 1 : STAGE_BACKINGS;
+    }
+    return calls;
+}
+
+static int bench_count(bench *self, const char *program, int has_cub, problem *why)
+{
+    const char *words[] = { program, "--no-timing", "--quiet", "--seed", self->asked->values[CLI_SEED].text, NULL };
+    size_t calls = bench_counted_calls(has_cub);
+    int result = callgrind_count(words, "pairs_counted", self->counted, calls, why);
+    if (!result) self->counted_count = calls;
+    if (result > 0) fprintf(stderr, "bench: no valgrind: instructions are not counted\n");
+    return result < 0 ? -1 : 0;
+}
+
+static int bench_cases(bench *self, const char *program, problem *why)
+{
+    problem absent = { 0, "" };
+    int is_quiet = self->asked->values[CLI_QUIET].given, has_cub = bench_has_cub(&absent);
+    if (!has_cub && !is_quiet) fprintf(stderr, "bench: nothing is compared with CUB: %s\n", absent.text);
+    if (self->asked->values[CLI_INSTRUCTIONS].given && bench_count(self, program, has_cub, why)) return -1;
+    for (size_t index = 0; cases_at(index); index++) {
+        const cases_row *of = cases_at(index);
+        if (!is_quiet && bench_is_timed(self)) fprintf(stderr, "bench: %s\n", of->name);
+        if (bench_case(self, of, why)) return -1;
+    }
+    return 0;
+}
+
+static int bench_write(const bench *self, problem *why)
+{
+    const cli_value *values = self->asked->values;
+    const output_material material = { &self->rows, "null", NULL, NULL, NULL };
+    return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
+}
+
+static int bench_options(const cli *asked, problem *why)
+{
+    static const cli_id known[] = { CLI_SEED, CLI_QUICK, CLI_NO_TIMING, CLI_INSTRUCTIONS, CLI_OUT, CLI_QUIET,
+                                    CLI_COLOR };
+    if (*asked->command) return problem_set(why, EXIT_USAGE, "unexpected argument '%s'", asked->command);
+    return cli_expect(asked, known, sizeof known / sizeof known[0], "which has cases of its own", why);
+}
+
+static int bench_start(bench *self, problem *why)
+{
+    const cli_value *files = &self->asked->values[CLI_OUT];
+    if (bench_options(self->asked, why)
+        || output_list_parse(&self->outputs, files->items, files->item_count, "bench", why)
+        || output_list_try(&self->outputs, why) || rounds_second_thread(why)) return -1;
+    self->rows.kind = ROW_BENCH;
+    self->rows.rows = calloc(BENCH_MOST_ROWS, sizeof *self->rows.rows);
+    self->stage = malloc(sizeof *self->stage);
+    return self->rows.rows && self->stage ? 0 : problem_set(why, EXIT_HARNESS, "no host memory");
+}
+
+int bench_command(const cli *asked, const char *const *argv, problem *why)
+{
+    bench self;
+    memset(&self, 0, sizeof self);
+    self.asked = asked;
+    int failed = bench_start(&self, why) || bench_cases(&self, argv[0], why) || bench_write(&self, why);
+    output_list_free(&self.outputs);
+    free(self.rows.rows);
+    free(self.stage);
+    return failed ? why->exit_code : EXIT_PASS;
+}

@@ -1,0 +1,11 @@
+/* The program build/bench: every case measured, told as a table and as files.
+   Knows nothing of how a case is measured. Tested by tests/bench.t. */
+#ifndef STRESS_BENCH_BENCH_H
+#define STRESS_BENCH_BENCH_H
+
+#include "../cli.h"
+
+/* The exit code; a problem with it is in why. */
+int bench_command(const cli *asked, const char *const *argv, problem *why);
+
+#endif

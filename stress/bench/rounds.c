@@ -1,0 +1,61 @@
+/* Order and statistics.
+   It must not know what is measured.
+   Tested by tests/test_bench.c. */
+#include "rounds.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "../workload/splitmix64.h"
+
+static void *rounds_idle(void *user)
+{
+    return user;
+}
+
+int rounds_second_thread(problem *why)
+{
+    pthread_t thread;
+    if (!pthread_create(&thread, NULL, rounds_idle, NULL) && !pthread_join(thread, NULL)) return 0;
+    return problem_set(why, EXIT_HARNESS, "no second thread can be started");
+}
+
+void rounds_shuffle(size_t *order, size_t count, uint64_t *random)
+{
+    for (size_t index = 0; index < count; index++) {
+        size_t other = (size_t)splitmix64_below(random, index + 1);
+        order[index] = order[other];
+        order[other] = index;
+    }
+}
+
+/* The median is below the value of rank r with the probability that at most r of count fair coins fall on one side. */
+size_t rounds_low_rank(size_t count)
+{
+    double term = pow(0.5, (double)count), below = term;
+    size_t rank = 0;
+    while (below + term * (double)(count - rank) / (double)(rank + 1) <= 0.025) {
+        term = term * (double)(count - rank) / (double)(rank + 1);
+        below += term;
+        rank++;
+    }
+    return rank;
+}
+
+static int rounds_by_value(const void *left, const void *right)
+{
+    double first = *(const double *)left, second = *(const double *)right;
+    return (first > second) - (first < second);
+}
+
+rounds_interval rounds_median(double *values, size_t count)
+{
+    rounds_interval found;
+    size_t rank = rounds_low_rank(count);
+    qsort(values, count, sizeof *values, rounds_by_value);
+    found.low = values[rank];
+    found.median = (values[(count - 1) / 2] + values[count / 2]) / 2;
+    found.high = values[count - 1 - rank];
+    return found;
+}

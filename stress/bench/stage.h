@@ -1,0 +1,42 @@
+/* One case at work: an arena of each backing and who they are compared with, measured in turn.
+   It must not know how results are told. Tested by tests/test_bench.c and tests/bench.t. */
+#ifndef STRESS_BENCH_STAGE_H
+#define STRESS_BENCH_STAGE_H
+
+#include "cases.h"
+#include "crowd.h"
+#include "rounds.h"
+
+enum { STAGE_BACKINGS = 2, STAGE_LANES = 2 * STAGE_BACKINGS, STAGE_MOST_ROUNDS = 101, STAGE_COUNTED_PAIRS = 5000 };
+
+typedef struct stage_lane {
+    subject on;
+    pairs  *crowd;                               /* NULL: the lane is not there */
+    size_t  members;
+    int     is_borrowed;                         /* crowd and its subject are another lane's */
+    double  ns[STAGE_MOST_ROUNDS];               /* of a pair, by round */
+} stage_lane;
+
+typedef struct stage {
+    const cases_row *row;
+    stage_lane       lanes[STAGE_LANES];         /* segments, paged, and the other's, or each one's other */
+    size_t           lane_count, round_count;
+    unsigned char   *cold;
+    uint64_t         random;                     /* orders lanes */
+} stage;
+
+/* Opens and warms all lanes; a CUB that is not in this build is left out. -1 and a problem; stage_close in both cases.
+   Large: not for a thread's stack. */
+int  stage_open(stage *self, const cases_row *row, uint64_t seed, problem *why);
+void stage_close(stage *self);
+
+/* Every round measures every lane once, in a random order. is_quick: few and short ones, good for nothing but tests. */
+int  stage_measure(stage *self, int is_quick, problem *why);
+void stage_count(stage *self);                   /* of every lane that is there, in order: STAGE_COUNTED_PAIRS pairs */
+int  stage_verify(const stage *self, problem *why);          /* as subject_verify, all arenas; and no call failed */
+
+/* The lane that this backing's is compared with. */
+const stage_lane *stage_other(const stage *self, size_t backing);
+size_t stage_other_index(const stage *self, size_t backing);
+
+#endif
