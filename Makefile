@@ -11,6 +11,8 @@ PREFIX     ?= /usr/local
 DESTDIR    ?=
 WORKLOADS  ?= train,uniform
 POLICIES   ?= raw,segments,paged
+BENCH_CSV  ?= $(BUILD)/bench.csv
+HOLES_CSV  ?= $(BUILD)/holes.csv
 PROVE      ?= prove
 TESTS      ?= $(TEST_PROGRAMS) $(filter-out $(SKIP_TESTS),$(wildcard tests/*.t))
 CUDA_HOME  ?= $(or $(CUDA_PATH),$(patsubst %/include/cuda_runtime_api.h,%,$(firstword $(wildcard \
@@ -91,7 +93,8 @@ test: all  ## run all tests; some of them: TESTS="build/tests/test_x tests/y.t"
 asan: | $(BUILD)/  ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer, in BUILD/asan
 	$(Q)if echo 'int main(void) { return 0; }' | $(CC) -x c - $(SANITIZE) -o $(BUILD)/sanitizer_probe 2>/dev/null; then \
 	    LD_LIBRARY_PATH='$(abspath $(BUILD))/asan' $(MAKE) test BUILD='$(BUILD)/asan' NVCC= LDFLAGS='$(SANITIZE)' \
-	        SKIP_TESTS='tests/paged_bounds.t tests/compile.t tests/cuda_headers.t tests/clients.t tests/planted.t' \
+	        SKIP_TESTS='tests/paged_bounds.t tests/compile.t tests/cuda_headers.t tests/clients.t tests/planted.t \
+	                    tests/instructions.t' \
 	        CFLAGS='-g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE)'; \
 	else echo 'asan: skipped, $(CC) cannot link with $(SANITIZE)'; fi
 
@@ -101,8 +104,9 @@ valgrind: all  ## the C tests under valgrind, with fewer random operations
 	    $(PROVE) --exec 'valgrind -q --leak-check=full --error-exitcode=99' $(TEST_PROGRAMS); \
 	else echo 'valgrind: skipped, it is not installed'; fi
 
-bench: $(BENCH)  ## measure alloc and free on this machine
-	$(Q)$(BENCH)
+bench: $(BENCH) $(STRESS)  ## measure alloc and free on this machine, against CUB and a mutex; BENCH_CSV=.. HOLES_CSV=..
+	$(Q)$(BENCH) --instructions --out csv='$(BENCH_CSV)'
+	$(Q)$(STRESS) holes -p segments,paged --instructions --out csv='$(HOLES_CSV)'
 
 footprints: $(STRESS)  ## the table of footprints: paged ranges against others, on recordings and training; minutes
 	@BUILD='$(BUILD)' perl tests/footprints.pl

@@ -204,14 +204,13 @@ int cli_parse(cli *self, int argc, char *const *argv, problem *why)
     return cli_defaults(self, why);
 }
 
-int cli_expect(const cli *self, const cli_id *known, size_t count, const char *reason, problem *why)
+int cli_expect(const cli *self, const cli_id *known, size_t count, const char *whom, problem *why)
 {
     for (size_t index = 0; index < CLI_COUNT; index++) {
         size_t at = 0;
         while (at < count && (size_t)known[at] != index) at++;
         if (at < count || !self->values[index].given) continue;
-        return problem_set(why, EXIT_USAGE, "--%s means nothing to %s, %s", cli_options[index].name, self->command,
-                           reason);
+        return problem_set(why, EXIT_USAGE, "--%s means nothing to %s", cli_options[index].name, whom);
     }
     return 0;
 }

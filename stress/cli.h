@@ -62,8 +62,8 @@ typedef struct cli {
 int  cli_parse(cli *self, int argc, char *const *argv, problem *why);
 void cli_free(cli *self);
 void cli_help(FILE *out);                        /* options by group, from the table */
-/* -1 and a problem if another option than these is given: `--NAME means nothing to COMMAND`, and why. */
-int  cli_expect(const cli *self, const cli_id *known, size_t count, const char *reason, problem *why);
+/* -1 and a problem if another option than these is given: `--NAME means nothing to WHOM`. */
+int  cli_expect(const cli *self, const cli_id *known, size_t count, const char *whom, problem *why);
 
 /* Decimal digits and at most one of K M G T (2^10 .. 2^40): 0, or -1 for anything else and above 2^64 - 1. */
 int  cli_read_size(const char *text, uint64_t *bytes);

@@ -15,7 +15,7 @@
 static int costs_options(const cli *asked, problem *why)
 {
     static const cli_id known[] = { CLI_DEVICE, CLI_FAULTS, CLI_COSTS, CLI_CONTEXT, CLI_OUT, CLI_QUIET, CLI_VERBOSE };
-    return cli_expect(asked, known, sizeof known / sizeof known[0], "which measures a device alone", why);
+    return cli_expect(asked, known, sizeof known / sizeof known[0], "costs, which measures a device alone", why);
 }
 
 static int costs_output(const cli *asked, output *made, problem *why)

@@ -10,6 +10,7 @@
 #include "costs_command.h"
 #include "cuda_environment.h"
 #include "help.h"
+#include "holes.h"
 #include "nearest.h"
 #include "report/output.h"
 #include "run.h"
@@ -40,6 +41,11 @@ static int main_costs(const cli *asked, const char *const *argv, problem *why)
     return main_no_topic(asked, why) ? EXIT_USAGE : costs_command(asked, argv, why);
 }
 
+static int main_holes(const cli *asked, const char *const *argv, problem *why)
+{
+    return main_no_topic(asked, why) ? EXIT_USAGE : holes_command(asked, argv, why);
+}
+
 static int main_list(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
@@ -61,8 +67,8 @@ static int main_version(const cli *asked, const char *const *argv, problem *why)
 }
 
 static const command main_commands[] = {
-    { "run", main_run }, { "capacity", main_capacity }, { "costs", main_costs }, { "list", main_list },
-    { "help", main_help }, { "version", main_version },
+    { "run", main_run }, { "capacity", main_capacity }, { "holes", main_holes }, { "costs", main_costs },
+    { "list", main_list }, { "help", main_help }, { "version", main_version },
 };
 #define MAIN_COMMANDS (sizeof main_commands / sizeof main_commands[0])
 
@@ -79,8 +85,8 @@ static int main_dispatch(const cli *asked, const char *const *argv, problem *why
         nearest_offer(&search, main_commands[index].name);
     }
     problem_set(why, EXIT_USAGE,
-                *asked->command ? "unknown command '%s'%s; there are run, capacity, costs, list, help, version"
-                                : "no command%s%s; there are run, capacity, costs, list, help, version",
+                *asked->command ? "unknown command '%s'%s; there are run, capacity, holes, costs, list, help, version"
+                                : "no command%s%s; there are run, capacity, holes, costs, list, help, version",
                 asked->command, nearest_hint(&search, hint, sizeof hint));
     return why->exit_code;
 }

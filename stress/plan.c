@@ -77,7 +77,7 @@ static int plan_try_policy(const plan *self, const policy *chosen, problem *why)
     return problem_set(why, trouble.exit_code, "%s", trouble.text);
 }
 
-static int plan_policies(plan *self, const cli *asked, problem *why)
+int plan_policies(plan *self, const cli *asked, problem *why)
 {
     const cli_value *items = &asked->values[CLI_POLICY];
     if (!items->item_count) return problem_set(why, EXIT_USAGE, "no policy: -p NAME (stress list policies)");

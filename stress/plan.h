@@ -36,6 +36,8 @@ enum { PLAN_QUICK_OPS = 20000 };
 /* --device and the options that shape a simulated one: name, device and environment of the plan, the rest zero. The
    plan must not move. -1 and a problem: a mistake is EXIT_USAGE, a device that is not there EXIT_NO_DEVICE. */
 int  plan_device(plan *self, const cli *asked, problem *why);
+/* -p: policies of the plan, which has its device; each is tried on it. plan_free in all cases. */
+int  plan_policies(plan *self, const cli *asked, problem *why);
 const char *plan_verify_name(verify_mode mode);
 const cuda_environment *plan_environment(const plan *self);                  /* NULL: the device is simulated */
 

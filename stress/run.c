@@ -231,7 +231,8 @@ static int run_options(const run *self, problem *why)
 
 static int run_all(run *self, problem *why)
 {
-    if (run_options(self, why) || run_outputs(self, why) || (self->kind == ROW_CAPACITY && capacity_check(self->asked, why))
+    if (run_options(self, why) || run_outputs(self, why)
+        || (self->kind == ROW_CAPACITY && capacity_check(self->asked, why))
         || plan_make(&self->plan, self->asked, why)
         || (self->kind == ROW_CAPACITY && capacity_check_plan(&self->plan, why))
         || run_try_outputs(self, why)) return -1;

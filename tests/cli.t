@@ -20,9 +20,9 @@ sub passes {
 }
 
 # ---- commands
-refused(2, qr/no command.*run, capacity, costs, list, help, version/);
+refused(2, qr/no command.*run, capacity, holes, costs, list, help, version/);
 refused(2, qr/'rnu'.*did you mean 'run'/, 'rnu');
-refused(2, qr/'batch'.*run, capacity, costs, list, help, version/, 'batch');
+refused(2, qr/'batch'.*run, capacity, holes, costs, list, help, version/, 'batch');
 refused(2, qr/'list' of|no list of 'bogus'/, 'list', 'bogus');
 refused(2, qr/no help on 'bogus'/, 'help', 'bogus');
 refused(2, qr/unexpected argument 'extra'/, 'version', 'extra');
@@ -60,7 +60,7 @@ ok($help =~ /^  $_ /m, "help explains exit code $_") for 0, 1, 2, 3, 4, 77;
 ok($help =~ /--$_->[0] .*\Q[$_->[1]]\E$/m, "help shows the default of --$_->[0]")
     for ['device', 'sim:80G'], ['seed', 1], ['op-ns', 2000], ['verify', 'full'], ['on-oom', 'stop'];
 ok(!grep({ length > 118 } split /\n/, $help), 'help is at most 118 columns wide');
-ok(length stress('help', $_)->{out}, "help $_") for qw(lists faults costs columns capacity run);
+ok(length stress('help', $_)->{out}, "help $_") for qw(lists faults costs columns capacity holes run);
 my $columns = stress('help', 'columns')->{out} =~ s/\s+/ /gr;
 ok($columns =~ /driver_calls: [^;]*from the first op to the last; driver_vns: [^;]*, empty on CUDA/, 'on CUDA driver_vns alone is empty');
 ok($columns =~ /On CUDA reserved_peak_bytes and footprint of raw and cub-library are at least/, 'and whose reserved is a lower bound');

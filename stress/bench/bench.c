@@ -26,13 +26,14 @@ static int bench_is_timed(const bench *self)
     return !self->asked->values[CLI_NO_TIMING].given;
 }
 
-static row *bench_new_row(bench *self, const char *name, size_t backing)
+/* backing: the first kinds of subjects are those. */
+static row *bench_new_row(bench *self, const cases_row *of, const char *name, size_t backing)
 {
     row *made = &self->rows.rows[self->rows.count++];
     const cli_value *values = self->asked->values;
     row_text(made, COLUMN_CASE, name);
-    row_text(made, COLUMN_POLICY, subject_name(self->stage->lanes[backing].on.kind));
-    row_text(made, COLUMN_AGAINST, cases_other_name(self->stage->row->other));
+    row_text(made, COLUMN_POLICY, subject_name((subject_kind)backing));
+    row_text(made, COLUMN_AGAINST, cases_other_name(of->other));
     row_count(made, COLUMN_SEED, values[CLI_SEED].number);
     return made;
 }
@@ -66,13 +67,13 @@ static double bench_median_ns(const stage *measured, const stage_lane *lane)
     return rounds_median(sorted, measured->round_count).median;
 }
 
-static void bench_timed_row(bench *self, size_t backing)
+static void bench_timed_row(bench *self, const cases_row *of, size_t backing)
 {
     const stage *measured = self->stage;
-    const stage_lane *other = stage_other(measured, backing);
-    row *made = bench_new_row(self, measured->row->name, backing);
-    bench_target(made, measured->row->target, 0, 0, 0);
+    row *made = bench_new_row(self, of, of->name, backing);
+    bench_target(made, of->target, 0, 0, 0);
     if (!bench_is_timed(self)) return;
+    const stage_lane *other = stage_other(measured, backing);
     row_count(made, COLUMN_ROUNDS, measured->round_count);
     row_tenths(made, COLUMN_NS_PER_PAIR, bench_median_ns(measured, &measured->lanes[backing]));
     if (!other->crowd) return;
@@ -88,10 +89,9 @@ static double bench_instructions(const bench *self, size_t lane)
     return (double)self->counted[at] / STAGE_COUNTED_PAIRS;
 }
 
-static void bench_counted_row(bench *self, size_t backing)
+static void bench_counted_row(bench *self, const cases_row *of, size_t backing)
 {
-    const cases_row *of = self->stage->row;
-    row *made = bench_new_row(self, of->counted_name, backing);
+    row *made = bench_new_row(self, of, of->counted_name, backing);
     bench_target(made, of->counted_target, 0, 0, 0);
     if (!self->counted_count) return;
     double ours = bench_instructions(self, backing);
@@ -103,15 +103,13 @@ static void bench_counted_row(bench *self, size_t backing)
     row_ratio(made, COLUMN_RATIO, ours / others);
 }
 
-static void bench_rows(bench *self)
+static void bench_rows(bench *self, const cases_row *of)
 {
-    const stage *measured = self->stage;
-    for (size_t backing = 0; backing < STAGE_BACKINGS; backing++) bench_timed_row(self, backing);
-    for (size_t backing = 0; measured->row->is_counted && backing < STAGE_BACKINGS; backing++) {
-        bench_counted_row(self, backing);
-    }
-    for (size_t lane = 0; measured->row->is_counted && lane < measured->lane_count; lane++) {
-        self->counted_at += measured->lanes[lane].crowd != NULL;
+    for (size_t backing = 0; backing < STAGE_BACKINGS; backing++) bench_timed_row(self, of, backing);
+    if (!of->is_counted) return;
+    for (size_t backing = 0; backing < STAGE_BACKINGS; backing++) bench_counted_row(self, of, backing);
+    for (size_t lane = 0; lane < self->stage->lane_count; lane++) {
+        self->counted_at += self->stage->lanes[lane].crowd != NULL;
     }
 }
 
@@ -123,7 +121,7 @@ static int bench_case(bench *self, const cases_row *of, problem *why)
         || (bench_is_timed(self) && stage_measure(on, values[CLI_QUICK].given, why));
     if (!failed && of->is_counted) stage_count(on);
     failed = failed || stage_verify(on, why);
-    if (!failed) bench_rows(self);
+    if (!failed) bench_rows(self, of);
     stage_close(on);
     return failed ? -1 : 0;
 }
@@ -166,7 +164,8 @@ static int bench_cases(bench *self, const char *program, problem *why)
     for (size_t index = 0; cases_at(index); index++) {
         const cases_row *of = cases_at(index);
         if (!is_quiet && bench_is_timed(self)) fprintf(stderr, "bench: %s\n", of->name);
-        if (bench_case(self, of, why)) return -1;
+        if (!bench_is_timed(self) && !of->is_counted) bench_rows(self, of);
+        else if (bench_case(self, of, why)) return -1;
     }
     return 0;
 }
@@ -183,7 +182,7 @@ static int bench_options(const cli *asked, problem *why)
     static const cli_id known[] = { CLI_SEED, CLI_QUICK, CLI_NO_TIMING, CLI_INSTRUCTIONS, CLI_OUT, CLI_QUIET,
                                     CLI_COLOR };
     if (*asked->command) return problem_set(why, EXIT_USAGE, "unexpected argument '%s'", asked->command);
-    return cli_expect(asked, known, sizeof known / sizeof known[0], "which has cases of its own", why);
+    return cli_expect(asked, known, sizeof known / sizeof known[0], "bench, which has cases of its own", why);
 }
 
 static int bench_start(bench *self, problem *why)
@@ -198,12 +197,12 @@ static int bench_start(bench *self, problem *why)
     return self->rows.rows && self->stage ? 0 : problem_set(why, EXIT_HARNESS, "no host memory");
 }
 
-int bench_command(const cli *asked, const char *const *argv, problem *why)
+int bench_command(const cli *asked, const char *program, problem *why)
 {
     bench self;
     memset(&self, 0, sizeof self);
     self.asked = asked;
-    int failed = bench_start(&self, why) || bench_cases(&self, argv[0], why) || bench_write(&self, why);
+    int failed = bench_start(&self, why) || bench_cases(&self, program, why) || bench_write(&self, why);
     output_list_free(&self.outputs);
     free(self.rows.rows);
     free(self.stage);

@@ -5,7 +5,7 @@
 
 #include "../cli.h"
 
-/* The exit code; a problem with it is in why. */
-int bench_command(const cli *asked, const char *const *argv, problem *why);
+/* The exit code; a problem with it is in why. program: as a shell would find it, to run it again under valgrind. */
+int bench_command(const cli *asked, const char *program, problem *why);
 
 #endif

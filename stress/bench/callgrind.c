@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CALLGRIND_MOST_WORDS = 64, CALLGRIND_ABSENT = 125 };
+enum { CALLGRIND_MOST_WORDS = 256, CALLGRIND_ABSENT = 125 };
 
 typedef struct callgrind_job {
     char        folder[64], out[128], toggle[128], dump[128];

@@ -57,7 +57,9 @@ int crowd_ns(pairs *crowd, size_t count, uint64_t each, double *ns, problem *why
     while (started == count && __atomic_load_n(&gate.ready, __ATOMIC_ACQUIRE) < count) sched_yield();
     __atomic_store_n(&gate.state, started == count ? CROWD_GO : CROWD_LEAVE, __ATOMIC_RELEASE);
     for (size_t index = 0; index < started; index++) (void)pthread_join(members[index].thread, NULL);
-    if (started < count) return problem_set(why, EXIT_HARNESS, "only %zu of %zu threads can be started", started, count);
+    if (started < count) {
+        return problem_set(why, EXIT_HARNESS, "only %zu of %zu threads can be started", started, count);
+    }
     *ns = (double)crowd_span(members, count) / (double)(each * count);
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../progress.h"
+#include "rounds.h"
 #include "sizes.h"
 
 static uint64_t pairs_next_bytes(pairs *self)
@@ -62,9 +63,9 @@ void pairs_counted(pairs *self, uint64_t count)
 
 double pairs_warm_ns(pairs *self, uint64_t count)
 {
-    uint64_t begin_ns = progress_clock_ns();
+    uint64_t begin_ns = rounds_clock_ns();
     pairs_run(self, count);
-    return (double)(progress_clock_ns() - begin_ns) / (double)count;
+    return (double)(rounds_clock_ns() - begin_ns) / (double)count;
 }
 
 /* The clock's own lines are warm again when the pair begins. */

@@ -18,8 +18,8 @@ typedef struct pairs {
     uint64_t        sizes[PAIRS_SIZES];          /* few enough to stay in a cache */
 } pairs;
 
-/* Allocates so many blocks. bytes: of each; 0: log-uniform sizes by seed, so that who has the same seed does the same. -1
-   and a problem; pairs_close in both cases. The blocks go with the subject. */
+/* Allocates so many blocks. bytes: of each; 0: log-uniform sizes by seed: who has the same seed does the same. -1 and a
+   problem; pairs_close in both cases. The blocks go with the subject. */
 int  pairs_open(pairs *self, subject *on, uint32_t live, uint64_t bytes, gpuarena_stream stream, uint64_t seed,
                 problem *why);
 void pairs_close(pairs *self);
@@ -28,8 +28,8 @@ void pairs_close(pairs *self);
 void pairs_run(pairs *self, uint64_t count);
 void pairs_counted(pairs *self, uint64_t count);
 
-/* Nanoseconds of a pair: of so many in one go, or each by itself, after as many bytes as a cache may hold were touched;
-   then reading the clock is part of it. */
+/* Nanoseconds of a pair: of so many in one go, by rounds_clock_ns; or each by itself, after as many bytes as a cache
+   may hold were touched, by a clock that costs little: reading it is part of the pair. */
 double pairs_warm_ns(pairs *self, uint64_t count);
 double pairs_cold_ns(pairs *self, uint64_t count, unsigned char *cold);
 

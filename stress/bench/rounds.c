@@ -6,8 +6,16 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "../workload/splitmix64.h"
+
+uint64_t rounds_clock_ns(void)
+{
+    struct timespec now = { 0, 0 };
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 static void *rounds_idle(void *user)
 {
@@ -30,7 +38,7 @@ void rounds_shuffle(size_t *order, size_t count, uint64_t *random)
     }
 }
 
-/* The median is below the value of rank r with the probability that at most r of count fair coins fall on one side. */
+/* The median is below the value of rank r as often as at most r of count fair coins fall on one side. */
 size_t rounds_low_rank(size_t count)
 {
     double term = pow(0.5, (double)count), below = term;

@@ -13,7 +13,12 @@ typedef struct rounds_interval { double low, median, high; } rounds_interval;
 /* Starts a thread and waits for its end: until then, glibc's mutex does without atomics. */
 int rounds_second_thread(problem *why);
 
-void rounds_shuffle(size_t *order, size_t count, uint64_t *random);          /* order becomes 0 .. count - 1, shuffled */
+/* Time that this thread has had a processor for: what others do on the machine meanwhile is not counted, else who
+   takes longer would be interrupted more often. A system call: not for single pairs. */
+uint64_t rounds_clock_ns(void);
+
+/* order becomes 0 .. count - 1, shuffled. */
+void rounds_shuffle(size_t *order, size_t count, uint64_t *random);
 
 /* The median, and the ranks between which it lies with 95 % confidence, whatever the distribution. Below 6 values no
    ranks do: then it is all of them. Sorts values; count > 0. */

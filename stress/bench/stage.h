@@ -7,7 +7,7 @@
 #include "crowd.h"
 #include "rounds.h"
 
-enum { STAGE_BACKINGS = 2, STAGE_LANES = 2 * STAGE_BACKINGS, STAGE_MOST_ROUNDS = 101, STAGE_COUNTED_PAIRS = 5000 };
+enum { STAGE_BACKINGS = 2, STAGE_LANES = 2 * STAGE_BACKINGS, STAGE_MOST_ROUNDS = 201, STAGE_COUNTED_PAIRS = 5000 };
 
 typedef struct stage_lane {
     subject on;
@@ -25,14 +25,15 @@ typedef struct stage {
     uint64_t         random;                     /* orders lanes */
 } stage;
 
-/* Opens and warms all lanes; a CUB that is not in this build is left out. -1 and a problem; stage_close in both cases.
-   Large: not for a thread's stack. */
+/* Opens and warms all lanes; a CUB that is not in this build is left out. -1 and a problem; stage_close in both
+   cases. */
 int  stage_open(stage *self, const cases_row *row, uint64_t seed, problem *why);
 void stage_close(stage *self);
 
-/* Every round measures every lane once, in a random order. is_quick: few and short ones, good for nothing but tests. */
+/* Every round measures every lane once, in a random order. is_quick: few and short ones, good for tests alone. */
 int  stage_measure(stage *self, int is_quick, problem *why);
-void stage_count(stage *self);                   /* of every lane that is there, in order: STAGE_COUNTED_PAIRS pairs */
+/* STAGE_COUNTED_PAIRS pairs of every lane that is there, in order. */
+void stage_count(stage *self);
 int  stage_verify(const stage *self, problem *why);          /* as subject_verify, all arenas; and no call failed */
 
 /* The lane that this backing's is compared with. */

@@ -176,21 +176,26 @@ static void table_capacity_legend(FILE *out, const cuda_environment *environment
                "which the workload completes, on CUDA what they held.", width);
 }
 
-#define TABLE_INTERVAL "95 %: the confidence interval of the median of all rounds' ratios, each of measurements next " \
-                       "to each other."
+#define TABLE_INTERVAL " 95 %: the confidence interval of the median of all rounds' ratios, each of measurements " \
+                       "next to each other."
 
-static void table_holes_legend(FILE *out, size_t width)
+static void table_holes_legend(FILE *out, const table_layout *layout, size_t width)
 {
-    table_fold(out, "ns a pair: measured on this machine, the median of all rounds: an allocation that finds one of "
-               "so many free blocks, and its free; over the first: over the same among the fewest. " TABLE_INTERVAL
-               " instructions: counted by callgrind.", width);
+    table_fold(out, "a pair: an allocation that finds one of so many free blocks, and its free; instructions: "
+               "counted by callgrind; drv calls: of 4,096 pairs.", width);
+    if (!table_shows_time(layout)) return;
+    table_fold(out, "ns: processor time, measured on this machine, the median of all rounds; over the first: over "
+               "the same among the fewest." TABLE_INTERVAL, width);
 }
 
-static void table_bench_legend(FILE *out, size_t width)
+static void table_bench_legend(FILE *out, const table_layout *layout, size_t width)
 {
-    table_fold(out, "ns: of one free and one allocation, measured on this machine, the median of all rounds; instr: "
-               "instructions, counted by callgrind; against: of what it is compared with. ratio: ns over that, of "
-               "threads the throughput over one thread's. " TABLE_INTERVAL, width);
+    table_fold(out, "a pair: the free of a random block and an allocation; instr: instructions, counted by "
+               "callgrind; against: of what it is compared with.", width);
+    if (!table_shows_time(layout)) return;
+    table_fold(out, "ns: measured on this machine, the median of all rounds, in processor time but for threads and "
+               "cold caches; ratio: over the other's, of threads the throughput over one thread's." TABLE_INTERVAL,
+               width);
 }
 
 static void table_legend(FILE *out, const row_list *list, const table_layout *layout,
@@ -199,8 +204,8 @@ static void table_legend(FILE *out, const row_list *list, const table_layout *la
     switch (list->kind) {
     case ROW_RUN:      table_run_legend(out, layout, environment, width); break;
     case ROW_CAPACITY: table_capacity_legend(out, environment, width); break;
-    case ROW_HOLES:    table_holes_legend(out, width); break;
-    case ROW_BENCH:    table_bench_legend(out, width); break;
+    case ROW_HOLES:    table_holes_legend(out, layout, width); break;
+    case ROW_BENCH:    table_bench_legend(out, layout, width); break;
     }
 }
 

@@ -1,0 +1,226 @@
+/* Policies by numbers of holes: measured in turn, told as rows.
+   It must not know how holes are made, nor formats.
+   Tested by tests/holes.t. */
+#include "holes.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/callgrind.h"
+#include "bench/rounds.h"
+#include "holes_field.h"
+#include "plan.h"
+#include "report/output_list.h"
+
+enum { HOLES_STEPS = 5, HOLES_ROUNDS = 201, HOLES_QUICK_ROUNDS = 5, HOLES_PAIRS = 4096, HOLES_QUICK_PAIRS = 200 };
+static const uint64_t holes_steps[HOLES_STEPS] = { 64, 1024, 4096, 16384, 65536 };
+
+typedef struct holes_step {
+    holes_field field;
+    row        *made;
+    int         is_there;                        /* 0: no memory for it */
+    double      ns[HOLES_ROUNDS];
+} holes_step;
+
+typedef struct holes {
+    const cli  *asked;
+    output_list outputs;
+    plan        plan;
+    row_list    rows;
+    holes_step *steps;
+    size_t      round_count;
+    uint64_t    pair_count;                      /* of a round */
+    uint64_t    random;                          /* orders steps */
+} holes;
+
+static row *holes_new_row(holes *self, const policy *chosen, uint64_t count)
+{
+    row *made = &self->rows.rows[self->rows.count++];
+    row_text(made, COLUMN_POLICY, chosen->text);
+    row_count(made, COLUMN_HOLES, count);
+    row_text(made, COLUMN_DEVICE, self->plan.device);
+    row_count(made, COLUMN_SEED, self->asked->values[CLI_SEED].number);
+    return made;
+}
+
+/* Opened, and one time through all sizes, under the count of driver calls. */
+static int holes_open_step(holes *self, holes_step *step, const policy *chosen, uint64_t count, problem *why)
+{
+    device_config config = self->plan.settings.device;
+    config.is_unjudged = 1;
+    step->made = holes_new_row(self, chosen, count);
+    int failed = holes_open(&step->field, &config, chosen, count, self->asked->values[CLI_SEED].number, why);
+    if (failed < 0) return -1;
+    step->is_there = !failed;
+    row_text(step->made, COLUMN_STATUS, failed ? "oom" : "ok");
+    if (failed) {
+        snprintf(step->made->note, sizeof step->made->note, "%s", step->field.refusal.text);
+        return 0;
+    }
+    holes_pairs(&step->field, HOLES_COUNTED_PAIRS);
+    uint64_t before = holes_driver_calls(&step->field);
+    holes_counted(&step->field, HOLES_COUNTED_PAIRS);
+    row_count(step->made, COLUMN_DRIVER_CALLS, holes_driver_calls(&step->field) - before);
+    return 0;
+}
+
+static void holes_measure(holes *self)
+{
+    size_t order[HOLES_STEPS];
+    for (size_t round = 0; round < self->round_count; round++) {
+        rounds_shuffle(order, HOLES_STEPS, &self->random);
+        for (size_t at = 0; at < HOLES_STEPS; at++) {
+            holes_step *step = &self->steps[order[at]];
+            if (!step->is_there) continue;
+            uint64_t begin_ns = rounds_clock_ns();
+            holes_pairs(&step->field, self->pair_count);
+            step->ns[round] = (double)(rounds_clock_ns() - begin_ns) / (double)self->pair_count;
+        }
+    }
+}
+
+static void holes_cells(const holes *self, const holes_step *step)
+{
+    double values[HOLES_ROUNDS];
+    const holes_step *first = self->steps;
+    row_count(step->made, COLUMN_ROUNDS, self->round_count);
+    memcpy(values, step->ns, sizeof values);
+    row_tenths(step->made, COLUMN_NS_PER_PAIR, rounds_median(values, self->round_count).median);
+    for (size_t round = 0; round < self->round_count; round++) values[round] = step->ns[round] / first->ns[round];
+    rounds_interval ratio = rounds_median(values, self->round_count);
+    row_ratio(step->made, COLUMN_RATIO, ratio.median);
+    row_ratio(step->made, COLUMN_RATIO_LOW, ratio.low);
+    row_ratio(step->made, COLUMN_RATIO_HIGH, ratio.high);
+}
+
+static int holes_verify(const holes_step *step, const policy *chosen, problem *why)
+{
+    char message[256];
+    const pool *used = &step->field.pool;
+    if (step->field.failed) {
+        return problem_set(why, EXIT_HARNESS, "policy '%s': a measured call failed: %s", chosen->text,
+                           gpuarena_result_name(step->field.failed));
+    }
+    if (!used->arena || !gpuarena_check(used->arena, message, sizeof message)) return 0;
+    return problem_set(why, EXIT_VERIFY, "policy '%s': %s", chosen->text, message);
+}
+
+static int holes_policy(holes *self, const policy *chosen, problem *why)
+{
+    int failed = 0;
+    memset(self->steps, 0, HOLES_STEPS * sizeof *self->steps);
+    for (size_t index = 0; index < HOLES_STEPS && !failed; index++) {
+        failed = holes_open_step(self, &self->steps[index], chosen, holes_steps[index], why);
+    }
+    if (!failed) holes_measure(self);
+    for (size_t index = 0; index < HOLES_STEPS; index++) {
+        holes_step *step = &self->steps[index];
+        if (!failed && step->is_there) failed = holes_verify(step, chosen, why);
+        if (!failed && step->is_there && self->round_count) holes_cells(self, step);
+        failed |= holes_close(&step->field, why);
+    }
+    return failed ? -1 : 0;
+}
+
+/* The command line of a run that does the same, untimed; NULL: no host memory. The caller frees the list. */
+static const char **holes_words(const holes *self, const char *program)
+{
+    static const struct { cli_id id; const char *word; } shaping[] = {
+        { CLI_SEED, "--seed" }, { CLI_LIMIT, "--limit" }, { CLI_CONTEXT, "--context" },
+    };
+    enum { HOLES_SHAPING = sizeof shaping / sizeof shaping[0] };
+    const char **words = calloc(6 + 2 * HOLES_SHAPING + 2 * self->plan.policy_count + 1, sizeof *words), **at = words;
+    if (!words) return NULL;
+    *at++ = program;
+    *at++ = "holes";
+    *at++ = "--no-timing";
+    *at++ = "--quiet";
+    *at++ = "--device";
+    *at++ = self->plan.device;                   /* auto: the one it was */
+    for (size_t index = 0; index < HOLES_SHAPING; index++) {
+        const cli_value *value = &self->asked->values[shaping[index].id];
+        if (!value->given) continue;
+        *at++ = shaping[index].word;
+        *at++ = value->text;
+    }
+    for (size_t index = 0; index < self->plan.policy_count; index++) {
+        *at++ = "-p";
+        *at++ = self->plan.policies[index].text;
+    }
+    return words;
+}
+
+static int holes_count_rows(holes *self, const char *const *words, uint64_t *counted, problem *why)
+{
+    size_t there = 0, at = 0;
+    for (size_t index = 0; index < self->rows.count; index++) there += self->rows.rows[index].note[0] == '\0';
+    int result = callgrind_count(words, "holes_counted", counted, there, why);
+    if (result > 0) fprintf(stderr, "stress: no valgrind: instructions are not counted\n");
+    for (size_t index = 0; !result && index < self->rows.count; index++) {
+        row *made = &self->rows.rows[index];
+        if (made->note[0]) continue;
+        row_tenths(made, COLUMN_PAIR_INSTRUCTIONS, (double)counted[at++] / HOLES_COUNTED_PAIRS);
+    }
+    return result < 0 ? -1 : 0;
+}
+
+static int holes_count(holes *self, const char *program, problem *why)
+{
+    const char **words = holes_words(self, program);
+    uint64_t *counted = calloc(self->rows.count, sizeof *counted);
+    int failed = words && counted ? holes_count_rows(self, words, counted, why)
+               : problem_set(why, EXIT_HARNESS, "no host memory for the counts");
+    free(words);
+    free(counted);
+    return failed;
+}
+
+static int holes_options(const cli *asked, problem *why)
+{
+    static const cli_id known[] = { CLI_POLICY, CLI_DEVICE, CLI_SEED, CLI_LIMIT, CLI_QUICK, CLI_CONTEXT,
+                                    CLI_NO_TIMING, CLI_INSTRUCTIONS, CLI_OUT, CLI_QUIET, CLI_COLOR };
+    return cli_expect(asked, known, sizeof known / sizeof known[0], "holes, which makes blocks of its own", why);
+}
+
+static int holes_start(holes *self, problem *why)
+{
+    const cli_value *values = self->asked->values, *files = &values[CLI_OUT];
+    if (holes_options(self->asked, why)
+        || output_list_parse(&self->outputs, files->items, files->item_count, "holes", why)
+        || plan_device(&self->plan, self->asked, why) || plan_policies(&self->plan, self->asked, why)
+        || output_list_try(&self->outputs, why) || rounds_second_thread(why)) return -1;
+    if (!values[CLI_NO_TIMING].given) {
+        self->round_count = values[CLI_QUICK].given ? HOLES_QUICK_ROUNDS : HOLES_ROUNDS;
+        self->pair_count = values[CLI_QUICK].given ? HOLES_QUICK_PAIRS : HOLES_PAIRS;
+    }
+    self->random = values[CLI_SEED].number;
+    self->rows.kind = ROW_HOLES;
+    self->rows.rows = calloc(self->plan.policy_count * HOLES_STEPS, sizeof *self->rows.rows);
+    self->steps = calloc(HOLES_STEPS, sizeof *self->steps);
+    return self->rows.rows && self->steps ? 0 : problem_set(why, EXIT_HARNESS, "no host memory for the rows");
+}
+
+static int holes_all(holes *self, const char *program, problem *why)
+{
+    const cli_value *values = self->asked->values;
+    const output_material material = { &self->rows, self->plan.device, NULL, plan_environment(&self->plan), NULL };
+    for (size_t index = 0; index < self->plan.policy_count; index++) {
+        if (holes_policy(self, &self->plan.policies[index], why)) return -1;
+    }
+    if (values[CLI_INSTRUCTIONS].given && holes_count(self, program, why)) return -1;
+    return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
+}
+
+int holes_command(const cli *asked, const char *const *argv, problem *why)
+{
+    holes self;
+    memset(&self, 0, sizeof self);
+    self.asked = asked;
+    int failed = holes_start(&self, why) || holes_all(&self, argv[0], why);
+    output_list_free(&self.outputs);
+    plan_free(&self.plan);
+    free(self.rows.rows);
+    free(self.steps);
+    return failed ? why->exit_code : EXIT_PASS;
+}

@@ -1,0 +1,75 @@
+#!/usr/bin/perl
+# `stress holes`: its columns, that pairs are served without the driver, and its mistakes. Times are never a test.
+# It must not test how holes lie (test_bench does) nor instructions (instructions.t).
+# Run: prove tests/holes.t (STRESS=path of the program)
+use strict;
+use warnings;
+no warnings 'qw';
+use JSON::PP;
+require './tests/stress_run.pl';
+our ($folder, $stress);
+
+delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
+my $header = 'policy,holes,ns_per_pair,instructions_per_pair,ratio,ratio_low,ratio_high,device,seed,status,driver_calls,rounds';
+my @steps = (64, 1024, 4096, 16384, 65536);
+my @csv = qw(-q --out csv=-);
+
+# ---- measured
+my $quick = stress(qw(holes -p segments,paged --quick), @csv);
+is($quick->{code}, 0, 'exit 0') or print "#   $quick->{err}\n";
+is((split /\n/, $quick->{out})[0], $header, 'the columns are these, in this order');
+my @rows = rows($quick->{out});
+is(join(' ', map { "$_->{policy}/$_->{holes}" } @rows), join(' ', map { my $policy = $_; map { "$policy/$_" } @steps } qw(segments paged)),
+   'a row for each policy and number of holes');
+is(join('', map { $_->{status} eq 'ok' && $_->{driver_calls} eq '0' ? '' : "$_->{policy}/$_->{holes} " } @rows), '',
+   'every pair is served without the driver');
+is(join('', map { my $row = $_; grep { $row->{$_} !~ /^\d+\.\d+$/ } qw(ns_per_pair ratio ratio_low ratio_high) } @rows), '',
+   'and measured');
+is(join(' ', @{$rows[5]}{qw(ratio ratio_low ratio_high)}), '1.0000 1.0000 1.0000', 'the fewest holes are what ratios are over');
+is(join('', map { $_->{ratio_low} <= $_->{ratio} && $_->{ratio} <= $_->{ratio_high} ? '' : 'x' } @rows), '', 'within its interval');
+
+# ---- not timed: the same bytes
+my @untimed = (qw(holes -p raw,segments:growth=exact,best --no-timing --device sim:24G --seed 7), @csv);
+my $first = stress(@untimed);
+is(stress(@untimed)->{out}, $first->{out}, '--no-timing: the same bytes every time');
+@rows = rows($first->{out});
+is(join('', map { @$_{qw(ns_per_pair instructions_per_pair ratio rounds)} } @rows), '', 'and those cells stay empty');
+is(join(' ', map { $_->{driver_calls} } @rows), join(' ', (8192) x 5, (0) x 10), 'raw calls the driver for each, 4,096 pairs');
+is(join(' ', @{$rows[0]}{qw(device seed)}), 'sim:24G 7', 'device and seed are in the row');
+
+# ---- no room
+my $poor = stress(qw(holes -p segments,paged:limit=512M --no-timing --device sim:2G --out), "csv=$folder/poor.csv");
+is($poor->{code}, 0, 'out of memory is a result');
+is(join(' ', map { $_->{status} } rows(slurp("$folder/poor.csv"))), 'ok ok ok oom oom ok ok oom oom oom', 'of the rows that ran out');
+ok($poor->{out} =~ m{^65536/segments: arena: \d+ bytes }m, 'and the table says why');
+
+# ---- where there is no valgrind; formats; the table
+{
+    local $ENV{PATH} = "$folder/nothing";
+    my $uncounted = stress(qw(holes -p segments --no-timing --instructions --device sim:1G), @csv);
+    is($uncounted->{err}, "stress: no valgrind: instructions are not counted\n", 'without valgrind: said');
+    is($uncounted->{code}, 0, 'and no failure');
+    is(join('', map { $_->{instructions_per_pair} } rows($uncounted->{out})), '', 'the cells stay empty');
+}
+my $json = eval { JSON::PP->new->decode(stress(qw(holes -p paged --no-timing --device sim:1G -q --out json=-))->{out}) } // {};
+is(join(',', sort keys %{$json->{cases}[0] // {}}), join(',', sort split /,/, $header), 'JSON: a case has every column');
+my $table = stress(qw(holes -p segments --no-timing --device sim:1G));
+ok($table->{out} =~ /^policy +holes +status +drv calls\nsegments +64 +ok +0\n/, 'the table shows what there is');
+ok($table->{out} =~ /of 4,096 pairs/ && $table->{out} !~ /measured on this machine/, 'and says what it shows');
+ok(stress(qw(holes -p segments --quick --device sim:1G))->{out} =~ /measured on this machine/, 'of times, too');
+
+# ---- mistakes
+refused(2, qr/no policy/, 'holes');
+refused(2, qr/'segment', did you mean 'segments'/, qw(holes -p segment));
+refused(2, qr/--workload means nothing to holes, which makes blocks of its own/, qw(holes -p raw -w train));
+refused(2, qr/--verify means nothing to holes/, qw(holes -p raw --verify off));
+refused(2, qr/--instructions means nothing to $_: /, $_, qw(-w train -p raw --instructions)) for qw(run capacity);
+refused(2, qr/--instructions means nothing to costs/, qw(costs --instructions));
+refused(2, qr/unexpected argument '64' after holes/, qw(holes 64 -p raw));
+refused(2, qr/--out: expected KIND=PATH with csv or json, found 'trace'/, qw(holes -p raw --out trace=x));
+refused(2, qr/limit key.*--limit/, qw(holes -p segments:limit=1G --limit 1G));
+refused(4, qr/cannot be written/, qw(holes -p raw --out), "csv=$folder/no/such/folder");
+refused(77, qr/--device cuda:99: /, qw(holes -p raw --device cuda:99));
+ok(stress('help', 'holes')->{out} =~ /every second in order of address is freed/, 'help holes');
+ok(stress('help', 'columns')->{out} =~ /of holes.*\n  policy\n  holes\n  ns_per_pair\n  instructions_per_pair\n/, 'help columns has them');
+done();

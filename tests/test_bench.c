@@ -1,0 +1,196 @@
+/* What measuring stands on: ranks of intervals, orders, sizes, targets; subjects over the null device; crowds; holes.
+   It must not test that anything is fast.
+   Run: build/tests/test_bench */
+#include <stdlib.h>
+
+#include "../stress/bench/sizes.h"
+#include "../stress/bench/stage.h"
+#include "../stress/holes_field.h"
+#include "tap.h"
+
+static problem why;
+
+/* Of so many fair coins, the chance that at most `most` show heads. */
+static double chance_at_most(size_t coins, size_t most)
+{
+    double term = 1, sum = 0;
+    for (size_t index = 0; index < coins; index++) term /= 2;
+    for (size_t heads = 0; heads <= most; heads++) {
+        sum += term;
+        term = term * (double)(coins - heads) / (double)(heads + 1);
+    }
+    return sum;
+}
+
+static void test_ranks(void)
+{
+    size_t wrong = 0;
+    for (size_t count = 6; count <= 101; count++) {
+        size_t rank = rounds_low_rank(count);
+        wrong += chance_at_most(count, rank) > 0.025 || chance_at_most(count, rank + 1) <= 0.025;
+    }
+    CHECK_MSG(wrong == 0, "for 6 to 101 values the ranks are the closest that hold the median in 95 of 100");
+    CHECK_INT(rounds_low_rank(5), ==, 0);
+    CHECK_INT(rounds_low_rank(31), ==, 9);
+}
+
+static void test_median(void)
+{
+    double values[31], even[4] = { 4, 1, 3, 2 };
+    for (size_t index = 0; index < 31; index++) values[index] = (double)((index * 17 + 5) % 31);
+    rounds_interval found = rounds_median(values, 31);
+    CHECK(found.low > 8.5 && found.low < 9.5);
+    CHECK(found.median > 14.5 && found.median < 15.5);
+    CHECK(found.high > 20.5 && found.high < 21.5);
+    found = rounds_median(even, 4);
+    CHECK(found.median > 2.49 && found.median < 2.51 && found.low < 1.5 && found.high > 3.5);
+}
+
+static void test_orders(void)
+{
+    size_t first[8], again[8], places[8][8] = { { 0 } }, seen = 0, least = 1000;
+    uint64_t random = 3, same = 3;
+    rounds_shuffle(first, 8, &random);
+    rounds_shuffle(again, 8, &same);
+    for (size_t index = 0; index < 8; index++) seen |= (size_t)1 << first[index];
+    CHECK_INT(seen, ==, 255);
+    CHECK(!memcmp(first, again, sizeof first));
+    for (size_t round = 0; round < 1000; round++) {
+        rounds_shuffle(first, 8, &random);
+        for (size_t index = 0; index < 8; index++) places[index][first[index]]++;
+    }
+    for (size_t index = 0; index < 64; index++) {
+        if (places[index / 8][index % 8] < least) least = places[index / 8][index % 8];
+    }
+    CHECK_MSG(least > 80, "everyone comes at every place about as often");
+}
+
+static void test_sizes(void)
+{
+    static uint64_t sizes[12000], again[12000];
+    size_t octaves[64] = { 0 }, least = SIZE_MAX, outside = 0;
+    sizes_draw(sizes, 12000, 7);
+    sizes_draw(again, 12000, 7);
+    CHECK(!memcmp(sizes, again, sizeof sizes));
+    for (size_t index = 0; index < 12000; index++) {
+        size_t octave = 0;
+        while (sizes[index] >> (octave + 1)) octave++;
+        octaves[octave]++;
+        outside += sizes[index] < 256 || sizes[index] > 1 << 20;
+    }
+    for (size_t octave = 8; octave < 20; octave++) if (octaves[octave] < least) least = octaves[octave];
+    CHECK_INT(outside, ==, 0);
+    CHECK_MSG(least > 850, "each power of two has a twelfth");
+}
+
+static void test_targets(void)
+{
+    CHECK_STR(cases_met("<= 0.25", 0.20, 0.25), "yes");
+    CHECK_STR(cases_met("<= 0.25", 0.20, 0.26), "unclear");
+    CHECK_STR(cases_met("<= 0.25", 0.26, 0.27), "no");
+    CHECK_STR(cases_met(">= 1.6", 1.60, 1.90), "yes");
+    CHECK_STR(cases_met(">= 1.6", 1.59, 1.90), "unclear");
+    CHECK_STR(cases_met(">= 1.6", 1.00, 1.59), "no");
+}
+
+/* Two of the same seed do the same, whoever serves them. */
+static void test_subject(subject_kind kind)
+{
+    static pairs work, twin;
+    subject on;
+    problem absent = { 0, "" };
+    if (subject_open(&on, kind, &absent)) {
+        SKIP("%s: %s", subject_name(kind), absent.text);
+        subject_close(&on);
+        return;
+    }
+    CHECK_MSG(!pairs_open(&work, &on, 100, 0, NULL, 5, &why), "%s: 100 blocks", subject_name(kind));
+    CHECK_MSG(!pairs_open(&twin, &on, 100, 0, NULL, 5, &why), "%s: and the same again", subject_name(kind));
+    pairs_run(&work, 2000);
+    pairs_counted(&twin, 2000);
+    CHECK(!work.failed && !twin.failed && work.at == twin.at && work.random == twin.random);
+    CHECK_MSG(!subject_verify(&on, 200, &why), "%s: verified: %s", subject_name(kind), why.text);
+    if (on.arena) {
+        problem found = { 0, "" };
+        CHECK(subject_verify(&on, 199, &found) && found.exit_code == EXIT_VERIFY);
+        CHECK_INT(gpuarena_free(on.arena, work.blocks[0], NULL), ==, GPUARENA_OK);
+        pairs_run(&work, 2000);
+        CHECK_MSG(work.failed, "%s: a block that is gone is noticed", subject_name(kind));
+    }
+    pairs_close(&work);
+    pairs_close(&twin);
+    subject_close(&on);
+}
+
+static void test_crowd(subject_kind kind)
+{
+    static pairs crowd[CROWD_MOST];
+    static char streams[CROWD_MOST];
+    gpuarena_stats now;
+    subject on;
+    double ns = 0;
+    CHECK(!subject_open(&on, kind, &why));
+    for (size_t index = 0; index < CROWD_MOST; index++) {
+        CHECK(!pairs_open(&crowd[index], &on, 50, 0, (gpuarena_stream)(void *)&streams[index / 2], index, &why));
+    }
+    CHECK(!crowd_ns(crowd, CROWD_MOST, 1000, &ns, &why) && ns > 0);
+    gpuarena_get_stats(on.arena, &now);
+    CHECK_U64(now.alloc_count, ==, 50 * CROWD_MOST + 1100 * CROWD_MOST);
+    CHECK_MSG(!subject_verify(&on, 50 * CROWD_MOST, &why), "%s: exact after threads: %s", subject_name(kind),
+              why.text);
+    for (size_t index = 0; index < CROWD_MOST; index++) pairs_close(&crowd[index]);
+    subject_close(&on);
+}
+
+typedef struct tiling { uint64_t frees, touching, was_free; const char *end; } tiling;
+
+static gpuarena_result tile(const gpuarena_block *block, void *user)
+{
+    tiling *seen = user;
+    int is_free = block->state == GPUARENA_STATE_FREE || block->state == GPUARENA_STATE_PENDING;
+    seen->frees += is_free ? 1 : 0;
+    seen->touching += is_free && seen->was_free && seen->end == (const char *)block->ptr ? 1 : 0;
+    seen->was_free = is_free ? 1 : 0;
+    seen->end = (const char *)block->ptr + block->bytes;
+    return GPUARENA_OK;
+}
+
+static void test_holes(const char *text)
+{
+    static holes_field field;
+    device_config config;
+    policy chosen;
+    memset(&config, 0, sizeof config);
+    config.sim.capacity_bytes = (uint64_t)4 << 30;
+    CHECK(!policy_parse(text, 0, &chosen, &why));
+    CHECK_MSG(!holes_open(&field, &config, &chosen, 1000, 1, &why), "%s: 1,000 holes: %s", text, why.text);
+    tiling before = { 0, 0, 0, NULL }, after = { 0, 0, 0, NULL };
+    gpuarena_walk(field.pool.arena, tile, &before);
+    CHECK_MSG(before.frees >= 1000 && before.frees < 1200, "%s: and little else that is free", text);
+    CHECK_U64(before.touching, ==, 0);
+    uint64_t calls = holes_driver_calls(&field);
+    holes_pairs(&field, 5000);
+    gpuarena_walk(field.pool.arena, tile, &after);
+    CHECK(!field.failed && after.frees == before.frees && holes_driver_calls(&field) == calls);
+    CHECK(!holes_close(&field, &why));
+    config.sim.capacity_bytes = (uint64_t)64 << 20;
+    CHECK_MSG(holes_open(&field, &config, &chosen, 1000, 1, &why) == 1 && field.refusal.text[0], "%s: too many",
+              text);
+    CHECK(!holes_close(&field, &why));
+}
+
+int main(void)
+{
+    CHECK(!rounds_second_thread(&why));
+    test_ranks();
+    test_median();
+    test_orders();
+    test_sizes();
+    test_targets();
+    for (int kind = SUBJECT_SEGMENTS; kind <= SUBJECT_MUTEX; kind++) test_subject((subject_kind)kind);
+    test_crowd(SUBJECT_SEGMENTS);
+    test_crowd(SUBJECT_PAGED);
+    test_holes("segments");
+    test_holes("paged");
+    return tap_done();
+}
