@@ -28,8 +28,8 @@ void pairs_close(pairs *self);
 void pairs_run(pairs *self, uint64_t count);
 void pairs_counted(pairs *self, uint64_t count);
 
-/* Nanoseconds of a pair: of so many in one go, by rounds_clock_ns; or each by itself, after as many bytes as a cache
-   may hold were touched, by a clock that costs little: reading it is part of the pair. */
+/* Nanoseconds of a pair: of so many in one go, after some to warm up, by rounds_clock_ns; or each by itself, after as
+   many bytes as a cache may hold were touched, by a clock that costs little: reading it is part of the pair. */
 double pairs_warm_ns(pairs *self, uint64_t count);
 double pairs_cold_ns(pairs *self, uint64_t count, unsigned char *cold);
 

@@ -10,7 +10,7 @@ enum { STAGE_WARM_PAIRS = 5000, STAGE_SMALL_BYTES = 1024 };
 
 typedef struct stage_length { size_t rounds; uint64_t pairs; } stage_length;
 static const stage_length stage_lengths[] = {
-    [CASES_WARM] = { STAGE_MOST_ROUNDS, 4096 }, [CASES_COLD] = { 101, 24 }, [CASES_CROWD] = { 31, 40000 },
+    [CASES_WARM] = { STAGE_MOST_ROUNDS, 8192 }, [CASES_COLD] = { 101, 24 }, [CASES_CROWD] = { 31, 40000 },
 };
 
 /* Handles that no call of the null device looks behind. */
