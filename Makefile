@@ -79,7 +79,7 @@ ifneq ($(words x $(CURDIR) $(BUILD)),3)
 $(error paths with spaces are not supported: "$(CURDIR)", BUILD="$(BUILD)")
 endif
 .DELETE_ON_ERROR:
-.PHONY: all run test asan valgrind bench footprints bounds install uninstall clean help toolkit FORCE
+.PHONY: all run test asan valgrind bench profile footprints bounds install uninstall clean help toolkit FORCE
 
 all: toolkit $(STRESS) $(CUDART) $(CUB) $(TEST_PROGRAMS) $(EXAMPLES) $(BENCH)  ## build all that this machine can build (the default)
 
@@ -107,6 +107,9 @@ valgrind: all  ## the C tests under valgrind, with fewer random operations
 bench: $(BENCH) $(STRESS)  ## measure alloc and free on this machine, against CUB and a mutex; BENCH_CSV=.. HOLES_CSV=..
 	$(Q)$(BENCH) --instructions --out csv='$(BENCH_CSV)'
 	$(Q)$(STRESS) holes -p segments,paged --instructions --out csv='$(HOLES_CSV)'
+
+profile: $(BENCH)  ## instructions of an alloc and a free, by function of the header; needs valgrind
+	@BUILD='$(BUILD)' perl tests/profile.pl
 
 footprints: $(STRESS)  ## the table of footprints: paged ranges against others, on recordings and training; minutes
 	@BUILD='$(BUILD)' perl tests/footprints.pl
