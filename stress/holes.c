@@ -8,12 +8,14 @@
 #include <string.h>
 
 #include "bench/callgrind.h"
+#include "bench/cases.h"
 #include "bench/rounds.h"
 #include "holes_field.h"
 #include "plan.h"
 #include "report/output_list.h"
 
 enum { HOLES_STEPS = 5, HOLES_ROUNDS = 201, HOLES_QUICK_ROUNDS = 5, HOLES_PAIRS = 8192, HOLES_QUICK_PAIRS = 200 };
+#define HOLES_TARGET "<= 1.5"                    /* of the arena: the most holes over the fewest */
 static const uint64_t holes_steps[HOLES_STEPS] = { 64, 1024, 4096, 16384, 65536 };
 
 typedef struct holes_step {
@@ -41,6 +43,9 @@ static row *holes_new_row(holes *self, const policy *chosen, uint64_t count)
     row_count(made, COLUMN_HOLES, count);
     row_text(made, COLUMN_DEVICE, self->plan.device);
     row_count(made, COLUMN_SEED, self->asked->values[CLI_SEED].number);
+    if (chosen->family == POLICY_ARENA && count == holes_steps[HOLES_STEPS - 1]) {
+        row_text(made, COLUMN_TARGET, HOLES_TARGET);
+    }
     return made;
 }
 
@@ -93,6 +98,8 @@ static void holes_cells(const holes *self, const holes_step *step)
     row_ratio(step->made, COLUMN_RATIO, ratio.median);
     row_ratio(step->made, COLUMN_RATIO_LOW, ratio.low);
     row_ratio(step->made, COLUMN_RATIO_HIGH, ratio.high);
+    const cell *target = &step->made->cells[COLUMN_TARGET];
+    if (target->text) row_text(step->made, COLUMN_MET, cases_met(target->text, ratio.low, ratio.high));
 }
 
 static int holes_verify(const holes_step *step, const policy *chosen, problem *why)

@@ -10,7 +10,7 @@ require './tests/stress_run.pl';
 our ($folder, $stress);
 
 delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
-my $header = 'policy,holes,ns_per_pair,instructions_per_pair,ratio,ratio_low,ratio_high,device,seed,status,driver_calls,rounds';
+my $header = 'policy,holes,ns_per_pair,instructions_per_pair,ratio,ratio_low,ratio_high,device,seed,status,driver_calls,rounds,target,met';
 my @steps = (64, 1024, 4096, 16384, 65536);
 my @csv = qw(-q --out csv=-);
 
@@ -28,12 +28,15 @@ is(join('', map { my $row = $_; grep { $row->{$_} !~ /^\d+\.\d+$/ } qw(ns_per_pa
 is(join(' ', @{$rows[5]}{qw(ratio ratio_low ratio_high)}), '1.0000 1.0000 1.0000', 'the fewest holes are what ratios are over');
 is(join('', map { $_->{ratio_low} <= $_->{ratio} && $_->{ratio} <= $_->{ratio_high} ? '' : 'x' } @rows), '', 'within its interval');
 
+is(join('|', map { $_->{target} } @rows), '||||<= 1.5|||||<= 1.5', 'the most holes have a target');
+is($_->{met}, $_->{ratio_high} <= 1.5 ? 'yes' : $_->{ratio_low} > 1.5 ? 'no' : 'unclear', '.. and a verdict') for @rows[4, 9];
+
 # ---- not timed: the same bytes
 my @untimed = (qw(holes -p raw,segments:growth=exact,best --no-timing --device sim:24G --seed 7), @csv);
 my $first = stress(@untimed);
 is(stress(@untimed)->{out}, $first->{out}, '--no-timing: the same bytes every time');
 @rows = rows($first->{out});
-is(join('', map { @$_{qw(ns_per_pair instructions_per_pair ratio rounds)} } @rows), '', 'and those cells stay empty');
+is(join('', map { @$_{qw(ns_per_pair instructions_per_pair ratio rounds met)} } @rows), '', 'and those cells stay empty');
 is(join(' ', map { $_->{driver_calls} } @rows), join(' ', (8192) x 5, (0) x 10), 'raw calls the driver for each, 4,096 pairs');
 is(join(' ', @{$rows[0]}{qw(device seed)}), 'sim:24G 7', 'device and seed are in the row');
 
@@ -54,7 +57,7 @@ ok($poor->{out} =~ m{^65536/segments: arena: \d+ bytes }m, 'and the table says w
 my $json = eval { JSON::PP->new->decode(stress(qw(holes -p paged --no-timing --device sim:1G -q --out json=-))->{out}) } // {};
 is(join(',', sort keys %{$json->{cases}[0] // {}}), join(',', sort split /,/, $header), 'JSON: a case has every column');
 my $table = stress(qw(holes -p segments --no-timing --device sim:1G));
-ok($table->{out} =~ /^policy +holes +status +drv calls\nsegments +64 +ok +0\n/, 'the table shows what there is');
+ok($table->{out} =~ /^policy +holes +status +drv calls +target\nsegments +64 +ok +0 +-\n/, 'the table shows what there is');
 ok($table->{out} =~ /of 4,096 pairs/ && $table->{out} !~ /measured on this machine/, 'and says what it shows');
 ok(stress(qw(holes -p segments --quick --device sim:1G))->{out} =~ /measured on this machine/, 'of times, too');
 

@@ -198,6 +198,8 @@ static const table_column table_holes_columns[] = {
     { "95 %", table_interval, 0, TABLE_OPTIONAL, 1 },
     { "instructions", table_pair_instructions, 0, TABLE_OPTIONAL, 0 },
     { "drv calls", table_calls, 0, 1, 0 },
+    { "target", table_target, 1, TABLE_OPTIONAL, 0 },
+    { "met", table_met, 1, TABLE_OPTIONAL, 0 },
 };
 
 static const table_column table_bench_columns[] = {
