@@ -100,15 +100,16 @@ static const char help_capacity[] =
     "Options are those of run, but for --limit and --on-oom skip; nothing is timed.\n";
 
 static const char help_holes[] =
-    "stress holes -p POLICY[,..]: what an allocation and its free cost among so many free blocks. Blocks of 256 B to\n"
-    "1 MiB are allocated, log-uniform by --seed, and every second in order of address is freed: no two of those touch.\n"
-    "A pair asks for the size of one of them and frees it again: it is served without the driver (driver_calls: of\n"
-    "4,096 pairs), but for raw's.\n"
+    "stress holes -p POLICY[,..]: what an allocation and its free cost among so many free blocks. Blocks of 256 B\n"
+    "to 1 MiB are allocated, log-uniform by --seed, and every second in order of address is freed: no two of those\n"
+    "touch. A pair asks for the size of one of them and frees it again: it is served without the driver\n"
+    "(driver_calls: of 4,096 pairs), but for raw's.\n"
     "ns_per_pair is processor time, measured on this machine: the median of so many rounds, each of which measures\n"
-    "every number of holes once, in random order. ratio: over the fewest holes, the median of the rounds' ratios, and\n"
-    "from ratio_low to ratio_high its 95 % confidence interval. Too little device memory for the blocks: status oom.\n"
-    "--instructions counts instructions_per_pair, by running the same again under valgrind's callgrind; they are the\n"
-    "same every time. --no-timing leaves what is measured empty; --quick measures 5 short rounds.\n";
+    "every number of holes once, in random order. ratio: over the fewest holes, the median of the rounds' ratios,\n"
+    "and from ratio_low to ratio_high its 95 % confidence interval. met: whether all of that meets the arena's\n"
+    "target for the most holes. Too little device memory for the blocks: status oom.\n"
+    "--instructions counts instructions_per_pair, by running the same again under valgrind's callgrind; they are\n"
+    "the same every time. --no-timing leaves what is measured empty; --quick measures 5 short rounds.\n";
 
 static int help_plain(FILE *out, const char *text)
 {

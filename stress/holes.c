@@ -78,7 +78,7 @@ static void holes_measure(holes *self)
         for (size_t at = 0; at < HOLES_STEPS; at++) {
             holes_step *step = &self->steps[order[at]];
             if (!step->is_there) continue;
-            holes_pairs(&step->field, self->pair_count / 2);         /* the one before has left its own in the caches */
+            holes_pairs(&step->field, self->pair_count / 2);         /* caches are full of the one before */
             uint64_t begin_ns = rounds_clock_ns();
             holes_pairs(&step->field, self->pair_count);
             step->ns[round] = (double)(rounds_clock_ns() - begin_ns) / (double)self->pair_count;

@@ -1,4 +1,4 @@
-/* Measures the pool against CUB, a mutex and itself, over a device that costs nothing; tells it as a table and as CSV.
+/* Measures the pool against CUB, a mutex and itself, over a device that costs nothing: a table, and CSV.
    It must not know how anything is measured: stress/bench does.
    Run by `make bench`; that it runs is tested by tests/bench.t. What it measures is never a test. */
 #include <signal.h>

@@ -18,8 +18,8 @@ typedef struct pairs {
     uint64_t        sizes[PAIRS_SIZES];          /* few enough to stay in a cache */
 } pairs;
 
-/* Allocates so many blocks. bytes: of each; 0: log-uniform sizes by seed: who has the same seed does the same. -1 and a
-   problem; pairs_close in both cases. The blocks go with the subject. */
+/* Allocates so many blocks. bytes: of each; 0: log-uniform sizes by seed: who has the same seed does the same. -1 and
+   a problem; pairs_close in both cases. The blocks go with the subject. */
 int  pairs_open(pairs *self, subject *on, uint32_t live, uint64_t bytes, gpuarena_stream stream, uint64_t seed,
                 problem *why);
 void pairs_close(pairs *self);
