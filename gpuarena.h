@@ -616,10 +616,11 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
 
 /* Gives all memory back and ends the arena; must be its last call. Streams may be gone by then: none is
    asked. NULL: OK, nothing. STILL_IN_USE (live blocks: failure.block is one of them, live_bytes their sum;
-   gpuarena_reset frees them. Or a capture set that is not released. The arena lives on unchanged),
-   INVALID_ARGUMENT (not a living arena: always seen), DRIVER_ERROR, CAPTURE, NOT_SUPPORTED (a segment was not
-   taken back: the arena lives on, with what it still holds). A lost device, or one lost on the way, is OK:
-   the books are closed without it. FORKED: in a child, where nothing is given back. O(segments squared). */
+   gpuarena_reset frees them. Or a capture set that is not released, or an allocation in another thread that
+   waits, or is in config.pressure. The arena lives on unchanged), INVALID_ARGUMENT (not a living arena:
+   always seen), DRIVER_ERROR, CAPTURE, NOT_SUPPORTED (a segment was not taken back: the arena lives on, with
+   what it still holds). A lost device, or one lost on the way, is OK: the books are closed without it.
+   FORKED: in a child, where nothing is given back. O(segments squared). */
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 
 /* ---- memory */
@@ -5506,7 +5507,7 @@ static const char *gpuarena__words_of(const gpuarena_failure *failure)
     case GPUARENA_INTERIOR_POINTER: return "the pointer is inside a block, not its base; free the base$place";
     case GPUARENA_WRONG_ARENA: return "the pointer is another arena's; free it there$place";
     case GPUARENA_STILL_IN_USE:
-        if (failure->detail[0]) return "$detail; call gpuarena_capture_release before gpuarena_destroy";
+        if (failure->detail[0]) return "$detail";
         return "$live are still live; free them, or call gpuarena_reset, before gpuarena_destroy";
     case GPUARENA_REENTRANT:
         return "called from a callback of the same arena, which holds its lock; call after it returns";
@@ -7420,10 +7421,13 @@ static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
         return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
     if (arena->stats.live_count) return gpuarena__fail_in_use(arena);
     if (arena->away_count)
-        return gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE, "another thread's allocation waits");
+        return gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE,
+                                     "a thread waits in an allocation, which must "
+                                        "return before gpuarena_destroy");
     for (set = 1; set < arena->streams.count; set++)
         if (arena->streams.list[set].home)
-            return gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE, "a capture set is not released");
+            return gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE, "a capture set is not released; call "
+                                        "gpuarena_capture_release before gpuarena_destroy");
     return GPUARENA_OK;
 }
 
