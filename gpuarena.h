@@ -81,14 +81,14 @@
    for twice the limit are reserved at the first need, more when they run out. All of a free block is backed,
    so that a hit never asks. Where none fits, a gap is chosen, of holes and free blocks side by side, by how
    few pages it lacks. New pages are made while what is reserved passes the peak of what was live by no more
-   than config.idle_fraction, and the limit allows; then idle pages are moved there, the highest first, quiet
-   ones alone: if need be, and though new ones could be had, the host waits for the oldest event of a stream
-   that freed such. A page is mapped at its new place before it is unmapped at its old one. Requests of
-   config.large_bytes and more take the lowest free block that fits, so that large blocks settle at the bottom
-   and idle pages gather at the top. What cannot move is the free memory in pages that are partly live:
-   stranded_bytes. Pages of capture sets do not move, and none does while a stream is captured. Memory of many
-   pages is many allocations to the driver: what must be one, for cudaIpc or RDMA, is asked for with
-   GPUARENA_ALLOC_OWN, or by config.share.
+   than config.idle_fraction, and the limit allows; then idle pages are moved there, of the smallest free
+   block that has enough, else the highest first, quiet ones alone: if need be, and though new ones could be
+   had, the host waits for the oldest event of a stream that freed such. A page is mapped at its new place
+   before it is unmapped at its old one. Requests of config.large_bytes and more take the lowest free block
+   that fits, so that large blocks settle at the bottom and idle pages gather at the top. What cannot move is
+   the free memory in pages that are partly live: stranded_bytes. Pages of capture sets do not move, and none
+   does while a stream is captured. Memory of many pages is many allocations to the driver: what must be one,
+   for cudaIpc or RDMA, is asked for with GPUARENA_ALLOC_OWN, or by config.share.
 
    Growth of segments. When no free block fits, the arena asks the driver for one:
        double   the step starts at `step` (2 MiB) and doubles, up to `step_max` (256 MiB), until it covers
@@ -4144,9 +4144,26 @@ static void gpuarena__runs_sort(gpuarena__paged *paged)
         }
 }
 
+/* The smallest run that has so many pages comes to the front, the first of equals. */
+static void gpuarena__runs_fit(gpuarena__paged *paged, uint64_t count)
+{
+    uint32_t at, best = 0;
+    for (at = 0; at < paged->run_count; at++) {
+        gpuarena__run run = paged->runs[at];
+        uint64_t least = paged->runs[best].page_count;
+        if (run.page_count >= count && (least < count || run.page_count < least)) best = at;
+    }
+    if (best) {
+        gpuarena__run run = paged->runs[best];
+        paged->runs[best] = paged->runs[0];
+        paged->runs[0] = run;
+    }
+}
+
 /* Chooses quiet idle pages outside of [begin, end): up to `count`, the highest first, for large blocks settle
-   at the bottom. How many; they are in `runs`. 0 and an obstacle: no host memory. */
-static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
+   at the bottom. To move: of the smallest run that has them all, if one has, and the lowest of the last: thus
+   the holes that are left are few. How many; they are in `runs`. 0 and an obstacle: no host memory. */
+static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end, int to_move,
                                gpuarena__obstacle *obstacle)
 {
     gpuarena__paged *paged = &arena->paged;
@@ -4162,10 +4179,11 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
             paged->run_count = 0;
         }
     gpuarena__runs_sort(paged);
+    if (to_move) gpuarena__runs_fit(paged, count);
     for (; at < paged->run_count && found < count; at++) {
         gpuarena__run *run = &paged->runs[at];
         if (run->page_count > count - found) {   /* of one block, too */
-            run->address += (run->page_count - (count - found)) * paged->page_bytes;
+            if (!to_move) run->address += (run->page_count - (count - found)) * paged->page_bytes;
             run->page_count = count - found;
         }
         found += run->page_count;
@@ -4174,7 +4192,7 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
     return found;
 }
 
-/* Before pages are chosen: makes quiet what events show to be. */
+/* Before a gap or pages are chosen: makes quiet what events show to be. */
 static void gpuarena__pages_settle(gpuarena *arena)
 {
     if (!arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME)
@@ -4217,11 +4235,11 @@ static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t beg
     uint32_t set;
     if (gpuarena__is_capturing(arena, &ignored)) return 0;
     gpuarena__pages_settle(arena);
-    found = gpuarena__pick(arena, count, begin, end, obstacle);
+    found = gpuarena__pick(arena, count, begin, end, 1, obstacle);
     if (!may_wait || arena->config.streams == GPUARENA_STREAMS_SAME) return found;
     for (set = 1; set < arena->streams.count; set++)
         while (found < count && obstacle->result != GPUARENA_HOST_MEMORY && gpuarena__wait_stream(arena, set))
-            found = gpuarena__pick(arena, count, begin, end, obstacle);
+            found = gpuarena__pick(arena, count, begin, end, 1, obstacle);
     return found;
 }
 
@@ -4273,6 +4291,15 @@ static uint64_t gpuarena__peak(gpuarena *arena)
     return paged->peak_bytes = gpuarena__max(paged->peak_bytes, since);
 }
 
+/* Pages that may be made for a place before idle ones move. */
+static uint64_t gpuarena__supply_share(gpuarena *arena, uint64_t begin, uint64_t end)
+{
+    double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
+    uint64_t share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + (end - begin));
+    share += (uint64_t)((double)share * fraction);
+    return (share - gpuarena__min(share, arena->stats.reserved_bytes)) / arena->paged.page_bytes;
+}
+
 /* Shares out the need: spare pages first; new ones while what is reserved is at most config.idle_fraction
    above the peak of what is live, and limit and headroom allow; quiet idle ones for the rest, or, if these
    are too few, new ones. */
@@ -4280,7 +4307,6 @@ static int gpuarena__supply_plan(gpuarena *arena, gpuarena__supply *plan, int ma
                                  gpuarena__obstacle *obstacle)
 {
     uint64_t page = arena->paged.page_bytes, room, left, found = 0, inside, idle, share;
-    double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
     gpuarena__obstacle said = gpuarena__no_obstacle();
     gpuarena_reason narrow;
     if (!gpuarena__room_now(arena, page, &room, &narrow, obstacle)) return 0;
@@ -4289,9 +4315,7 @@ static int gpuarena__supply_plan(gpuarena *arena, gpuarena__supply *plan, int ma
     left = plan->need - plan->spare;
     inside = gpuarena__idle_inside(arena, plan->begin, plan->end);
     idle = arena->paged.idle_count - gpuarena__min(arena->paged.idle_count, inside);
-    share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + (plan->end - plan->begin));
-    share += (uint64_t)((double)share * fraction);
-    share = (share - gpuarena__min(share, arena->stats.reserved_bytes)) / page;
+    share = gpuarena__supply_share(arena, plan->begin, plan->end);
     plan->create = gpuarena__min(left, room);
     if (may_move && left > share)
         plan->create = gpuarena__min(plan->create, left - gpuarena__min(idle, left - share));
@@ -4350,7 +4374,7 @@ static int gpuarena__supply_claim(gpuarena *arena, const gpuarena__supply *plan,
     gpuarena__paged *paged = &arena->paged;
     uint32_t at = 0, count;
     paged->run_count = 0;
-    if (plan->move && gpuarena__pick(arena, plan->move, plan->begin, plan->end, obstacle) < plan->move) {
+    if (plan->move && gpuarena__pick(arena, plan->move, plan->begin, plan->end, 1, obstacle) < plan->move) {
         paged->run_count = 0;
         return 0;
     }
@@ -4530,6 +4554,19 @@ static int gpuarena__supply_fits(gpuarena *arena, const gpuarena__want *want, gp
     return 0;
 }
 
+/* The best place for a request. Where pages are to move for it, by what events show to be quiet: then more gaps
+   may lack fewer. 0: there is none. */
+static int gpuarena__place_choose(gpuarena *arena, const gpuarena__want *want, gpuarena__place *place)
+{
+    uint64_t made;
+    if (!gpuarena__place_find(arena, want, place)) return 0;
+    made = gpuarena__min(gpuarena__room(arena) / arena->paged.page_bytes,
+                         gpuarena__supply_share(arena, place->begin, place->end));
+    if (place->page_count <= arena->paged.spare_count + made) return 1;
+    gpuarena__pages_settle(arena);
+    return gpuarena__place_find(arena, want, place);
+}
+
 /* Backs the best place for a request. Returns a binned free node that serves it, or 0 and an obstacle. */
 static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want, int may_move,
                                      gpuarena__obstacle *obstacle)
@@ -4540,7 +4577,7 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want
     int fresh = 0;
     uint64_t need = want->bytes + (want->alignment - arena->unit);
     (void)gpuarena__round_up(need + want->room, arena->paged.page_bytes, &need);     /* all are below 2^50 */
-    if (!gpuarena__place_find(arena, want, &place)) {
+    if (!gpuarena__place_choose(arena, want, &place)) {
         fresh = gpuarena__supply_fits(arena, want, obstacle) && gpuarena__span_reserve(arena, need, obstacle);
         if (!fresh || !gpuarena__place_find(arena, want, &place)) return 0;
     }
@@ -4624,7 +4661,7 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__obs
         done = gpuarena__page_destroy(arena, obstacle);
     over = arena->stats.reserved_bytes > keep ? (arena->stats.reserved_bytes - keep + page - 1) / page : 0;
     if (done && over) {
-        (void)gpuarena__pick(arena, over, 0, 0, obstacle);
+        (void)gpuarena__pick(arena, over, 0, 0, 0, obstacle);
         count = arena->paged.run_count;
         done = obstacle->result != GPUARENA_HOST_MEMORY;
         for (at = 0; at < count && done; at++)
