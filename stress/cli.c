@@ -10,53 +10,55 @@
 #include "nearest.h"
 
 static const cli_option cli_options[CLI_COUNT] = {
-    [CLI_WORKLOAD] = { "What runs", "workload", 'w', CLI_LIST, "NAME[:key=value,..][,..]", NULL, 0, CLI_NO_EFFECT,
+    [CLI_WORKLOAD] = { "What runs", "workload", 'w', CLI_LIST, "NAME[:key=value,..][,..]", NULL, 0, 0, CLI_NO_EFFECT,
         "workloads; repeatable (stress list workloads)" },
-    [CLI_POLICY] = { NULL, "policy", 'p', CLI_LIST, "NAME[:key=value,..][,..]", NULL, 0, CLI_NO_EFFECT,
+    [CLI_POLICY] = { NULL, "policy", 'p', CLI_LIST, "NAME[:key=value,..][,..]", NULL, 0, 0, CLI_NO_EFFECT,
         "policies; repeatable (stress list policies)" },
-    [CLI_DEVICE] = { NULL, "device", 0, CLI_TEXT, "sim[:SIZE]|auto|cuda:N", "sim:80G", 0, CLI_SHAPES_RESULTS,
+    [CLI_DEVICE] = { NULL, "device", 0, CLI_TEXT, "sim[:SIZE]|auto|cuda:N", "sim:80G", 0, 0, CLI_SHAPES_RESULTS,
         "simulated, or CUDA's; auto: cuda:0, else sim:80G" },
-    [CLI_SEED] = { NULL, "seed", 0, CLI_NUMBER, "N", "1", 0, CLI_SHAPES_RESULTS,
+    [CLI_SEED] = { NULL, "seed", 0, CLI_NUMBER, "N", "1", 0, 0, CLI_SHAPES_RESULTS,
         "of generated workloads" },
-    [CLI_STEPS] = { NULL, "steps", 0, CLI_NUMBER, "N", NULL, 1, CLI_SHAPES_RESULTS,
+    [CLI_STEPS] = { NULL, "steps", 0, CLI_NUMBER, "N", NULL, 1, 0, CLI_SHAPES_RESULTS,
         "training steps, where the workload has steps" },
-    [CLI_OPS] = { NULL, "ops", 0, CLI_NUMBER, "N", NULL, 1, CLI_SHAPES_RESULTS,
+    [CLI_OPS] = { NULL, "ops", 0, CLI_NUMBER, "N", NULL, 1, 0, CLI_SHAPES_RESULTS,
         "cut each workload after N allocations and frees" },
-    [CLI_LIMIT] = { NULL, "limit", 0, CLI_SIZE, "SIZE", NULL, 1, CLI_SHAPES_RESULTS,
+    [CLI_THREADS] = { NULL, "threads", 0, CLI_NUMBER, "N", NULL, 1, 64, CLI_SHAPES_RESULTS,
+        "of each workload; a+b: different ones (stress help threads)" },
+    [CLI_LIMIT] = { NULL, "limit", 0, CLI_SIZE, "SIZE", NULL, 1, 0, CLI_SHAPES_RESULTS,
         "hard limit of arenas (not raw, cub-library); not beside a limit key" },
-    [CLI_FILTER] = { NULL, "filter", 0, CLI_TEXT, "REGEX", NULL, 0, CLI_NO_EFFECT,
+    [CLI_FILTER] = { NULL, "filter", 0, CLI_TEXT, "REGEX", NULL, 0, 0, CLI_NO_EFFECT,
         "only rows whose WORKLOAD/POLICY matches (extended syntax)" },
-    [CLI_QUICK] = { NULL, "quick", 0, CLI_FLAG, NULL, NULL, 0, CLI_SHAPES_RESULTS,
+    [CLI_QUICK] = { NULL, "quick", 0, CLI_FLAG, NULL, NULL, 0, 0, CLI_SHAPES_RESULTS,
         "a smoke test: --ops 20000 where --ops is not given" },
-    [CLI_ON_OOM] = { "What happens", "on-oom", 0, CLI_CHOICE, "stop|skip", "stop", 0, CLI_SHAPES_RESULTS,
+    [CLI_ON_OOM] = { "What happens", "on-oom", 0, CLI_CHOICE, "stop|skip", "stop", 0, 0, CLI_SHAPES_RESULTS,
         "after a refusal: end the row, or go on without the block" },
-    [CLI_FAULTS] = { NULL, "faults", 0, CLI_TEXT, "TEXT", NULL, 0, CLI_SHAPES_SIMULATION,
+    [CLI_FAULTS] = { NULL, "faults", 0, CLI_TEXT, "TEXT", NULL, 0, 0, CLI_SHAPES_SIMULATION,
         "faults of the simulated device (stress help faults)" },
-    [CLI_COSTS] = { NULL, "costs", 0, CLI_TEXT, "FILE", NULL, 0, CLI_SHAPES_SIMULATION,
+    [CLI_COSTS] = { NULL, "costs", 0, CLI_TEXT, "FILE", NULL, 0, 0, CLI_SHAPES_SIMULATION,
         "of simulated driver calls (stress help costs)" },
-    [CLI_CONTEXT] = { NULL, "context", 0, CLI_SIZE, "SIZE", "0", 0, CLI_SHAPES_SIMULATION,
+    [CLI_CONTEXT] = { NULL, "context", 0, CLI_SIZE, "SIZE", "0", 0, 0, CLI_SHAPES_SIMULATION,
         "simulated device memory that the context holds" },
-    [CLI_OP_NS] = { NULL, "op-ns", 0, CLI_NUMBER, "N", "2000", 0, CLI_SHAPES_SIMULATION,
+    [CLI_OP_NS] = { NULL, "op-ns", 0, CLI_NUMBER, "N", "2000", 0, 0, CLI_SHAPES_SIMULATION,
         "virtual host time of one operation, in vns" },
-    [CLI_VERIFY] = { NULL, "verify", 0, CLI_CHOICE, "off|sample|full", "full", 0, CLI_SHAPES_RESULTS,
+    [CLI_VERIFY] = { NULL, "verify", 0, CLI_CHOICE, "off|sample|full", "full", 0, 0, CLI_SHAPES_RESULTS,
         "shadow model; sample (cuda:N's default): contents 1 in 64" },
-    [CLI_NO_TIMING] = { NULL, "no-timing", 0, CLI_FLAG, NULL, NULL, 0, CLI_NO_EFFECT,
+    [CLI_NO_TIMING] = { NULL, "no-timing", 0, CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
         "no measured time: those cells stay empty" },
-    [CLI_INSTRUCTIONS] = { NULL, "instructions", 0, CLI_FLAG, NULL, NULL, 0, CLI_NO_EFFECT,
+    [CLI_INSTRUCTIONS] = { NULL, "instructions", 0, CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
         "holes: count them, by running again under valgrind" },
-    [CLI_OUT] = { "What comes out", "out", 0, CLI_REPEAT, "KIND=PATH", NULL, 0, CLI_NO_EFFECT,
+    [CLI_OUT] = { "What comes out", "out", 0, CLI_REPEAT, "KIND=PATH", NULL, 0, 0, CLI_NO_EFFECT,
         "csv, json, trace (costs: costs); repeatable; -: stdout, table to stderr" },
-    [CLI_QUIET] = { NULL, "quiet", 'q', CLI_FLAG, NULL, NULL, 0, CLI_NO_EFFECT,
+    [CLI_QUIET] = { NULL, "quiet", 'q', CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
         "no table, no notes, no progress" },
-    [CLI_VERBOSE] = { NULL, "verbose", 'v', CLI_FLAG, NULL, NULL, 0, CLI_NO_EFFECT,
+    [CLI_VERBOSE] = { NULL, "verbose", 'v', CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
         "device and configurations, on stderr" },
-    [CLI_COLOR] = { NULL, "color", 0, CLI_CHOICE, "auto|always|never", "auto", 0, CLI_NO_EFFECT,
+    [CLI_COLOR] = { NULL, "color", 0, CLI_CHOICE, "auto|always|never", "auto", 0, 0, CLI_NO_EFFECT,
         "auto: NO_COLOR, FORCE_COLOR, then a terminal" },
-    [CLI_PROGRESS] = { NULL, "progress", 0, CLI_CHOICE, "auto|always|never", "auto", 0, CLI_NO_EFFECT,
+    [CLI_PROGRESS] = { NULL, "progress", 0, CLI_CHOICE, "auto|always|never", "auto", 0, 0, CLI_NO_EFFECT,
         "on stderr; auto: on a terminal, and where CI is set" },
-    [CLI_HELP] = { "Help", "help", 'h', CLI_FLAG, NULL, NULL, 0, CLI_NO_EFFECT,
+    [CLI_HELP] = { "Help", "help", 'h', CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
         "this page" },
-    [CLI_VERSION] = { NULL, "version", 0, CLI_FLAG, NULL, NULL, 0, CLI_NO_EFFECT,
+    [CLI_VERSION] = { NULL, "version", 0, CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
         "the version" },
 };
 
@@ -75,6 +77,14 @@ static int cli_is_choice(const char *choices, const char *text)
     return 0;
 }
 
+static int cli_bad_number(const cli_option *option, const char *text, problem *why)
+{
+    char most[24] = "2^64-1";
+    if (option->most) snprintf(most, sizeof most, "%" PRIu64, option->most);
+    return problem_set(why, EXIT_USAGE, "--%s: expected a number from %" PRIu64 " to %s, found '%s'", option->name,
+                       option->least, most, text);
+}
+
 static int cli_read_value(const cli_option *option, const char *text, cli_value *value, problem *why)
 {
     if (!*text)
@@ -82,9 +92,9 @@ static int cli_read_value(const cli_option *option, const char *text, cli_value 
     value->text = text;
     switch (option->kind) {
     case CLI_NUMBER:
-        if (!cli_read_number(text, &value->number) && value->number >= option->least) return 0;
-        return problem_set(why, EXIT_USAGE, "--%s: expected a number from %" PRIu64 " to 2^64-1, found '%s'",
-                           option->name, option->least, text);
+        if (!cli_read_number(text, &value->number) && value->number >= option->least
+            && (!option->most || value->number <= option->most)) return 0;
+        return cli_bad_number(option, text, why);
     case CLI_SIZE:
         if (!cli_read_size(text, &value->number) && value->number >= option->least) return 0;
         return problem_set(why, EXIT_USAGE,

@@ -11,7 +11,7 @@
 #include "problem.h"
 
 typedef enum cli_id {
-    CLI_WORKLOAD, CLI_POLICY, CLI_DEVICE, CLI_SEED, CLI_STEPS, CLI_OPS, CLI_LIMIT, CLI_FILTER, CLI_QUICK,
+    CLI_WORKLOAD, CLI_POLICY, CLI_DEVICE, CLI_SEED, CLI_STEPS, CLI_OPS, CLI_THREADS, CLI_LIMIT, CLI_FILTER, CLI_QUICK,
     CLI_ON_OOM, CLI_FAULTS, CLI_COSTS, CLI_CONTEXT, CLI_OP_NS, CLI_VERIFY, CLI_NO_TIMING, CLI_INSTRUCTIONS,
     CLI_OUT, CLI_QUIET, CLI_VERBOSE, CLI_COLOR, CLI_PROGRESS, CLI_HELP, CLI_VERSION,
     CLI_COUNT
@@ -19,7 +19,7 @@ typedef enum cli_id {
 
 typedef enum cli_kind {
     CLI_FLAG,
-    CLI_NUMBER,                                  /* decimal, at least the row's least */
+    CLI_NUMBER,                                  /* decimal, from the row's least to its most */
     CLI_SIZE,                                    /* bytes, binary suffix K M G T */
     CLI_TEXT, CLI_CHOICE,                        /* anything but nothing; one of the row's argument, separated by | */
     CLI_LIST, CLI_REPEAT                         /* items by the list grammar, all together; one text each time */
@@ -39,6 +39,7 @@ typedef struct cli_option {
     const char *argument;                        /* shown in help */
     const char *fallback;                        /* default, parsed like an argument; NULL: none */
     uint64_t    least;                           /* NUMBER, SIZE */
+    uint64_t    most;                            /* NUMBER; 0: none */
     cli_effect  effect;
     const char *summary;
 } cli_option;

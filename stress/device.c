@@ -7,27 +7,37 @@
 #include <stdlib.h>
 
 #include "cuda_device.h"
+#include "device_lock.h"
 
 struct device {
     sim            *machine;                     /* NULL: CUDA */
     cuda_device    *cuda;                        /* NULL: simulated */
     gpuarena_driver driver;
+    device_lock    *lock;                        /* NULL: not shared */
     uint64_t        op_ns, op;                   /* op: under way */
     int             is_unjudged;
 };
+
+/* A wait on CUDA lasts, and CUDA minds its own streams; a simulated one is over at once. */
+static int device_share(device *self, const device_config *config, problem *why)
+{
+    if (!config->is_shared) return 0;
+    self->lock = device_lock_open(&self->driver, !config->is_cuda);
+    return self->lock ? 0 : problem_set(why, EXIT_HARNESS, "no host memory for a device of several threads");
+}
 
 static int device_connect(device *self, const device_config *config, problem *why)
 {
     if (config->is_cuda) {
         self->cuda = cuda_device_open(config->ordinal, &self->driver, why);
-        return self->cuda ? 0 : -1;
+        return self->cuda ? device_share(self, config, why) : -1;
     }
     self->op_ns = config->op_ns;
     self->is_unjudged = config->is_unjudged;
     self->machine = sim_create(&config->sim, why);
     if (!self->machine) return -1;
     sim_driver(self->machine, 0, &self->driver);
-    return 0;
+    return device_share(self, config, why);
 }
 
 device *device_open(const device_config *config, problem *why)
@@ -48,6 +58,7 @@ int device_close(device *self, problem *why)
     if (!self) return 0;
     int failed = cuda_device_close(self->cuda, why ? why : &unheard);
     sim_destroy(self->machine);
+    device_lock_close(self->lock);
     free(self);
     return failed;
 }
@@ -68,6 +79,11 @@ void device_begin_op(device *self, uint64_t op)
     self->op = op;
     sim_begin_op(self->machine, op);
     sim_advance(self->machine, self->op_ns);
+}
+
+void device_thread(device *self, uint64_t thread)
+{
+    if (self->machine) sim_thread(self->machine, thread);
 }
 
 /* Calls on memory, plain and virtual. */

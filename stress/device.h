@@ -13,6 +13,8 @@ typedef struct device_config {
     sim_config sim;
     uint64_t   op_ns;                            /* simulated: the host's virtual time an operation */
     int        is_unjudged;                      /* simulated: 1: nobody asks for findings, uses are not followed */
+    int        is_shared;                        /* 1: several threads call the table at once; all else below is
+                                                    called while none of them does */
 } device_config;
 
 typedef struct device_counters {                 /* since the device was opened */
@@ -44,6 +46,8 @@ sim *device_simulated(const device *self);       /* the machine behind it; NULL:
 
 /* Operation `op` of the workload is next: the virtual clock advances, rivals act. CUDA: nothing. */
 void device_begin_op(device *self, uint64_t op);
+/* Who makes the calls from now on, to the table and below: a number of its own, from 1. CUDA: it knows itself. */
+void device_thread(device *self, uint64_t thread);
 void device_count(const device *self, device_counters *counters);
 const char *device_finding(const device *self, uint64_t index);              /* as sim_finding; CUDA: NULL */
 

@@ -23,7 +23,7 @@ static const char help_top[] =
     "       stress holes -p POLICY[,..] [--instructions]\n"
     "       stress costs [--device sim|cuda:N] [--out costs=FILE]\n"
     "       stress list [workloads|policies|devices]\n"
-    "       stress help [lists|faults|costs|columns|capacity|holes]\n"
+    "       stress help [lists|threads|faults|costs|columns|capacity|holes]\n"
     "       stress version\n";
 
 static const char help_bottom[] =
@@ -37,6 +37,7 @@ static const char help_bottom[] =
     "  stress run -w train:steps=3,layers=4 -p config:growth=step,step=64M,limit=80%\n"
     "  stress run -w uniform -p segments --no-timing --out csv=-   the same bytes every time\n"
     "  stress run -w train --seed 3 -p raw --out trace=train.trace\n"
+    "  stress run -w train+uniform -p paged --threads 4            two threads of each, on one arena\n"
     "  stress capacity -w train -p raw,segments                    the smallest limit that is enough\n"
     "  stress holes -p segments,paged                              does free memory in pieces cost time?\n"
     "  stress costs --device cuda:0 --out costs=mine.costs         what do driver calls cost here?\n"
@@ -59,6 +60,22 @@ static const char help_lists[] =
     "A policy without a name is config:key=value,.. Paths with commas are refused. Workloads and their keys:\n"
     "stress list workloads.\n"
     "\n";
+
+static const char help_threads[] =
+    "-w WORKLOAD --threads N, N from 1 to 64: so many threads share one policy. Each runs the workload with a seed of\n"
+    "its own, drawn from the workload's seed and the thread's number; thread 0 has the seed as it is. Streams are no\n"
+    "other thread's. larson has threads anyhow: there it is the key threads.\n"
+    "-w A+B: workloads joined by '+', keys and all (train:seq=512+uniform:n=500,max=8), are one row: thread 0 runs A,\n"
+    "thread 1 runs B. With --threads N the threads are dealt out in turn: 0, 2, .. run A, 1, 3, .. run B. In the path\n"
+    "of replay: a '+' separates where the name of a workload follows, and then ':', '+' or the end.\n"
+    "Whose operation is next is drawn from the seed, some threads being faster for a while: the order, and all that is\n"
+    "verified and counted in it, is the same for the same seed. It is one thread of this machine that makes them.\n"
+    "Times, where the row has threads, are those of as many real threads, which start together and keep each its own\n"
+    "order, not the drawn one. They allocate and free; work on streams, uses and waits are left out. host_ns_per_op is\n"
+    "the time from the first one's start to the last one's end, over the ops of all; alloc_p50_ns and so on, from a\n"
+    "further run, are those of single calls. When they have ended the arena's sums must be exact. The simulated device\n"
+    "lets one thread in at a time.\n"
+    "cub-library is not timed then.\n";
 
 static const char help_faults[] =
     "--faults TEXT: parts separated by ';' or ','\n"
@@ -164,12 +181,13 @@ int help_write(FILE *out, const char *topic, problem *why)
         help_list_policies(out);
         return 0;
     }
+    if (!strcmp(topic, "threads")) return help_plain(out, help_threads);
     if (!strcmp(topic, "faults")) return help_plain(out, help_faults);
     if (!strcmp(topic, "costs")) return help_costs(out);
     if (!strcmp(topic, "columns")) return help_column_list(out);
     if (!strcmp(topic, "capacity")) return help_plain(out, help_capacity);
     if (!strcmp(topic, "holes")) return help_plain(out, help_holes);
-    return problem_set(why, EXIT_USAGE, "no help on '%s': lists, faults, costs, columns, capacity, holes", topic);
+    return problem_set(why, EXIT_USAGE, "no help on '%s': lists, threads, faults, costs, columns, capacity, holes", topic);
 }
 
 static void help_list_workloads(FILE *out)

@@ -222,6 +222,7 @@ static void pass_drive(pass *run)
     for (size_t index = 0; index < run->stream->op_count && !run->done; index++) {
         const op *next = &run->stream->ops[index];
         device_begin_op(run->device, run->op);
+        if (run->stream->threads) device_thread(run->device, 1 + op_stream_thread(run->stream, index));
         if (pass_op(run, next) || pass_settle(run, index)) return;
         run->op += next->kind == OP_ALLOC || next->kind == OP_FREE;
         if (index % PASS_PROGRESS_OPS == 0) progress_update(run->settings->progress, index, run->stream->op_count);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pass_streams.h"
+#include "workload/mix.h"
 
 static const char *const plan_verify_names[] = { "off", "sample", "full" };
 
@@ -100,6 +101,8 @@ static void plan_options(plan *self, const cli *asked)
     options->seed = values[CLI_SEED].number;
     options->steps_given = values[CLI_STEPS].given;
     options->steps = values[CLI_STEPS].number;
+    options->threads_given = values[CLI_THREADS].given;
+    options->threads = values[CLI_THREADS].number;
     options->ops_given = values[CLI_OPS].given || values[CLI_QUICK].given;
     options->ops = values[CLI_OPS].given ? values[CLI_OPS].number : PLAN_QUICK_OPS;
 }
@@ -120,7 +123,7 @@ static int plan_workloads(plan *self, const cli *asked, problem *why)
     for (size_t index = 0; index < items->item_count; index++) {
         plan_workload *made = &self->workloads[index];
         made->text = items->items[index];
-        if (workload_make(made->text, &self->options, &made->stream, why)) return -1;
+        if (mix_make(made->text, &self->options, &made->stream, why)) return -1;
         self->workload_count++;
         if (plan_try_streams(made, why)) return -1;
     }

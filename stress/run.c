@@ -12,6 +12,7 @@
 #include "report/environment.h"
 #include "report/output_list.h"
 #include "runner.h"
+#include "workload/mix.h"
 
 typedef struct run {
     const cli         *asked;
@@ -44,14 +45,26 @@ static int run_outputs(run *self, problem *why)
                          : 0;
 }
 
+/* Whether a recording that the workload replays is this file. */
+static int run_reads(const char *text, const output *made)
+{
+    slice rest = slice_of(text), spec, name;
+    char path[4096];
+    while (mix_take(&rest, &spec)) {
+        if (!slice_begins(spec, "replay:") || !slice_take(&spec, ':', &name)) continue;
+        snprintf(path, sizeof path, "%.*s", (int)spec.length, spec.bytes);
+        if (output_is_file(made, path)) return 1;
+    }
+    return 0;
+}
+
 /* No output may be a recording that is read: it would be lost. */
 static int run_apart(const run *self, const output *made, problem *why)
 {
     for (size_t index = 0; index < self->plan.workload_count; index++) {
-        const char *text = self->plan.workloads[index].text, *path = strchr(text, ':');
-        if (!strncmp(text, "replay:", 7) && output_is_file(made, path + 1)) {
+        if (run_reads(self->plan.workloads[index].text, made)) {
             return problem_set(why, EXIT_USAGE, "--out: %s is the recording of -w %s; give another file",
-                               made->path, text);
+                               made->path, self->plan.workloads[index].text);
         }
     }
     return 0;

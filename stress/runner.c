@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pass_threads.h"
+
 static const char *const runner_status_names[] = { "ok", "oom", "verify_failed", "error" };
 
 void runner_identity(const runner_job *job, row *made)
@@ -16,6 +18,7 @@ void runner_identity(const runner_job *job, row *made)
     row_text(made, COLUMN_POLICY, job->chosen->text);
     row_text(made, COLUMN_DEVICE, job->device);
     row_count(made, COLUMN_SEED, job->seed);
+    row_count(made, COLUMN_THREADS, op_stream_threads(job->stream));
     made->is_baseline = job->is_baseline;
 }
 
@@ -72,64 +75,89 @@ static void runner_percentile(row *made, row_column column, const histogram *lat
     if (histogram_supports(latency, per_mille)) row_count(made, column, histogram_percentile(latency, per_mille));
 }
 
-static void runner_times(row *made, uint64_t ops)
+static void runner_times(row *made, uint64_t spent_ns, uint64_t ops)
 {
     const histogram *allocs = made->allocs, *frees = made->frees;
-    if (ops) row_tenths(made, COLUMN_HOST_NS, (double)(allocs->sum + frees->sum) / (double)ops);
+    if (ops) row_tenths(made, COLUMN_HOST_NS, (double)spent_ns / (double)ops);
     runner_percentile(made, COLUMN_ALLOC_P50, allocs, 500);
     runner_percentile(made, COLUMN_ALLOC_P99, allocs, 990);
     if (allocs->count) row_count(made, COLUMN_ALLOC_MAX, allocs->max);
     runner_percentile(made, COLUMN_FREE_P50, frees, 500);
 }
 
-static void runner_void(row *made, const char *message, runner_outcome *outcome)
+static void runner_void(row *made, pass_status status, const char *message, runner_outcome *outcome)
 {
     row_free(made);
-    runner_status(PASS_ERROR, message, made, outcome);
+    runner_status(status, message, made, outcome);
     outcome->needed_ops = UINT64_MAX;
 }
 
-/* A GPU is not ours alone: memory may run out in one pass and not, or elsewhere, in the other. */
-static void runner_untimed(row *made, const pass_result *timed)
+/* Memory may run out in one pass and not, or elsewhere, in the other. */
+static void runner_untimed(row *made, uint64_t ops, const char *cause)
 {
     row_free(made);
     if (made->note[0]) return;
     snprintf(made->note, sizeof made->note, "not timed: in the timing pass memory ran out after %" PRIu64
-             " ops; another process may have taken memory", timed->ops);
+             " ops; %s", ops, cause);
+}
+
+/* Real threads, twice: first for the time of all ops together, then, with clocks in between, for that of each. */
+static void runner_time_threads(const runner_job *job, const pass_settings *settings, row *made,
+                                runner_outcome *outcome)
+{
+    pass_threads_result whole, each;
+    pass_timing timing = { made->allocs, made->frees };
+    pass_threads_run(settings, job->stream, job->chosen, NULL, &whole);
+    if (whole.status <= PASS_OOM) pass_threads_run(settings, job->stream, job->chosen, &timing, &each);
+    const pass_threads_result *last = whole.status <= PASS_OOM ? &each : &whole;
+    outcome->kept |= last->kept;
+    if (last->status > PASS_OOM) runner_void(made, last->status, last->message, outcome);
+    else if (whole.status == outcome->status && each.status == outcome->status) runner_times(made, whole.wall_ns, whole.ops);
+    else runner_untimed(made, whole.ops, "real threads are not in the verified order");
 }
 
 /* The same stream again, on a fresh device, with a clock instead of checks. It counts only if it did the same. */
-static void runner_time(const runner_job *job, const pass_settings *settings, const pass_result *verified, row *made,
-                        runner_outcome *outcome)
+static void runner_time_one(const runner_job *job, const pass_settings *settings, const pass_result *verified,
+                            row *made, runner_outcome *outcome)
 {
     pass_result timed;
     char message[128];
-    made->allocs = calloc(1, sizeof *made->allocs);
-    made->frees = calloc(1, sizeof *made->frees);
-    if (!made->allocs || !made->frees) {
-        runner_void(made, "no host memory for the histograms", outcome);
-        return;
-    }
     pass_timing timing = { made->allocs, made->frees };
     pass_run(settings, job->stream, job->chosen, &timing, &timed);
     outcome->kept |= timed.kept;
     if (timed.status == PASS_ERROR) {
-        runner_void(made, timed.message, outcome);
+        runner_void(made, PASS_ERROR, timed.message, outcome);
         return;
     }
     if (timed.digest == verified->digest && timed.ops == verified->ops) {
-        runner_times(made, timed.ops);
+        runner_times(made, made->allocs->sum + made->frees->sum, timed.ops);
         return;
     }
     if (!timed.is_virtual && (timed.status == PASS_OOM || verified->status == PASS_OOM)) {
-        runner_untimed(made, &timed);
+        runner_untimed(made, timed.ops, "another process may have taken memory");
         return;
     }
     snprintf(message, sizeof message,
              "the timing pass differs: digest %016" PRIx64 " after %" PRIu64 " ops, expected %016" PRIx64
              " after %" PRIu64,
              timed.digest, timed.ops, verified->digest, verified->ops);
-    runner_void(made, message, outcome);
+    runner_void(made, PASS_ERROR, message, outcome);
+}
+
+/* A rival lets one thread in at a time (rival/rival.h): on several it would be timed waiting for us. */
+static void runner_time(const runner_job *job, const pass_settings *settings, const pass_result *verified, row *made,
+                        runner_outcome *outcome)
+{
+    int has_threads = op_stream_threads(job->stream) > 1;
+    if (has_threads && job->chosen->family == POLICY_RIVAL) {
+        if (!made->note[0]) snprintf(made->note, sizeof made->note, "not timed on several threads");
+        return;
+    }
+    made->allocs = calloc(1, sizeof *made->allocs);
+    made->frees = calloc(1, sizeof *made->frees);
+    if (!made->allocs || !made->frees) runner_void(made, PASS_ERROR, "no host memory for the histograms", outcome);
+    else if (has_threads) runner_time_threads(job, settings, made, outcome);
+    else runner_time_one(job, settings, verified, made, outcome);
 }
 
 void runner_row(const runner_job *job, const pass_settings *settings, row *made, runner_outcome *outcome)

@@ -12,7 +12,7 @@ our ($folder, $stress, $traces);
 delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my $step = 2 << 20;
 my $header = 'workload,policy,device,seed,requested_peak_bytes,min_limit_bytes,ratio,remapped_pages,driver_calls,'
-    . 'status,gpu_waits,probes,stop_op,stop_reason';
+    . 'status,gpu_waits,probes,stop_op,stop_reason,threads';
 
 sub capacity {
     my $run = stress('capacity', @_, '-q', '--out', 'csv=-');

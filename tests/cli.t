@@ -34,7 +34,7 @@ my $list = stress('list')->{out};
 is(join('', map { stress('list', $_)->{out} } qw(workloads policies devices)), $list, 'list is all lists');
 ok($list =~ /^devices\n  sim:SIZE .*\n +sim:SIZE,mappings=N .*\n  cuda:/m, 'list has devices, and says where there is none');
 ok(stress('version')->{out} =~ /\(simulated device; (?:CUDA \d+\.\d|no CUDA)\)$/, 'version says what CUDA it was built with');
-ok($list =~ /^  $_ /m, "list has $_") for qw(uniform train producer phases replay raw paged segments best first config);
+ok($list =~ /^  $_ /m, "list has $_") for qw(uniform train producer larson phases replay raw paged segments best first config);
 my ($keys) = stress(qw(run -w train -p config:nokey=1))->{err} =~ /nokey=1: no such key, expected (.+)$/m;
 is(join(' ', grep { /^(?:streams|wait_ms)$/ } split / /, $keys // ''), 'streams wait_ms', "the library tells its keys");
 for my $text (stress('list', 'policies')->{out}, stress('help', 'lists')->{out}) {
@@ -60,7 +60,7 @@ ok($help =~ /^  $_ /m, "help explains exit code $_") for 0, 1, 2, 3, 4, 77;
 ok($help =~ /--$_->[0] .*\Q[$_->[1]]\E$/m, "help shows the default of --$_->[0]")
     for ['device', 'sim:80G'], ['seed', 1], ['op-ns', 2000], ['verify', 'full'], ['on-oom', 'stop'];
 ok(!grep({ length > 118 } split /\n/, $help), 'help is at most 118 columns wide');
-ok(length stress('help', $_)->{out}, "help $_") for qw(lists faults costs columns capacity holes run);
+ok(length stress('help', $_)->{out}, "help $_") for qw(lists threads faults costs columns capacity holes run);
 my $columns = stress('help', 'columns')->{out} =~ s/\s+/ /gr;
 ok($columns =~ /driver_calls: [^;]*from the first op to the last; driver_vns: [^;]*, empty on CUDA/, 'on CUDA driver_vns alone is empty');
 ok($columns =~ /On CUDA reserved_peak_bytes and footprint of raw and cub-library are at least/, 'and whose reserved is a lower bound');

@@ -4,10 +4,10 @@
 #include "workload_text.h"
 
 static const struct { const char *spec, *message; } mistakes[] = {
-    { "", "no workload \"\", expected one of uniform, train, producer, phases, replay" },
+    { "", "no workload \"\", expected one of uniform, train, producer, larson, phases, replay" },
     { "trian", "no workload \"trian\"" }, { "trian", "did you mean 'train'?" },
-    { "trian", "expected one of uniform, train, producer, phases, replay" },
-    { "nothing", "no workload \"nothing\", expected one of uniform, train, producer, phases, replay" },
+    { "trian", "expected one of uniform, train, producer, larson, phases, replay" },
+    { "nothing", "no workload \"nothing\", expected one of uniform, train, producer, larson, phases, replay" },
     { "Train", "did you mean 'train'?" },
     { "\x1b[31m", "no workload \"\\x1b[31m\"," },
     { "train:", "workload train: \"\", expected key=value" },
@@ -50,6 +50,11 @@ static const struct { const char *spec, *message; } mistakes[] = {
     { "producer:consumer=2", "did you mean 'consumers'?" },
     { "producer:n=10000000,steps=1000000", "workload producer: more than 16777216 operations" },
     { "producer:images=65536,side=1,n=2000", "workload producer: more than 16777216 operations" },
+    { "larson:threads=0", "workload larson: threads is \"0\", expected a number from 1 to 64" },
+    { "larson:threads=65", "workload larson: threads is \"65\", expected a number from 1 to 64" },
+    { "larson:blocks=0", "workload larson: blocks is \"0\", expected a number from 1 to 1000000" },
+    { "larson:size=9-8", "workload larson: size is \"9-8\", expected N or LO-HI, numbers from 1 to 1048576" },
+    { "larson:blocks=1000000,rounds=9", "workload larson: more than 16777216 operations" },
     { "producr", "did you mean 'producer'?" },
     { "phases:layers=0", "workload phases: layers is \"0\", expected a number from 1 to 1000000" },
     { "phases:batch=0-4", "workload phases: batch is \"0-4\", expected N or LO-HI, numbers from 1 to 4294967295" },
@@ -137,8 +142,9 @@ static void check_flag_mistake(const char *spec, const workload_options *options
 
 static void test_flags(void)
 {
-    workload_options seed = { 1, 7, 0, 0, 0, 0 }, steps = { 0, 0, 1, 2, 0, 0 }, no_ops = { 0, 0, 0, 0, 1, 0 };
-    workload_options too_many = { 0, 0, 1, 1000001, 0, 0 };
+    const workload_options seed = { .seed_given = 1, .seed = 7 }, steps = { .steps_given = 1, .steps = 2 };
+    const workload_options no_ops = { .ops_given = 1 }, too_many = { .steps_given = 1, .steps = 1000001 };
+    const workload_options threads = { .threads_given = 1, .threads = 3 };
     check_same("train:layers=2,seed=7", "train:layers=2", &seed);
     check_same("train:layers=2,steps=2", "train:layers=2", &steps);
     check_same("uniform:n=50,seed=7", "uniform:n=50", &seed);
@@ -147,6 +153,11 @@ static void test_flags(void)
     check_same("producer:n=50,steps=2", "producer:n=50", &steps);
     check_same("phases:layers=1,steps=1,seed=7", "phases:layers=1,steps=1", &seed);
     check_same("phases:layers=1,steps=2", "phases:layers=1", &steps);
+    check_same("larson:blocks=9,seed=7", "larson:blocks=9", &seed);
+    check_same("larson:blocks=9,threads=3", "larson:blocks=9", &threads);
+    check_same("uniform:n=50", "uniform:n=50", &threads);
+    check_flag_mistake("larson:threads=3", &threads,
+                       "workload larson: option threads and --threads are both given, expected one of them");
     check_flag_mistake("train:seed=7", &seed,
                        "workload train: option seed and --seed are both given, expected one of them");
     check_flag_mistake("train:steps=2", &steps,
@@ -158,7 +169,7 @@ static void test_flags(void)
 /* --ops cuts any family, at the Nth allocation or free; blocks may stay live. */
 static void test_ops(const char *spec, uint64_t ops)
 {
-    workload_options options = { 0, 0, 0, 0, 1, 0 };
+    workload_options options = { .ops_given = 1 };
     op_stream whole, cut;
     problem why = { 0, "" };
     options.ops = ops;
@@ -191,9 +202,12 @@ int main(void)
         test_ops("producer:n=3,steps=2,images=2,depth=2,consumers=2", ops);
     }
     test_ops("producer:n=100,steps=3", 333);
+    for (uint64_t ops = 1; ops < 40; ops += 7) {
+        test_ops("larson:threads=3,blocks=2,rounds=3", ops);
+    }
     for (uint64_t ops = 1; ops < 1400; ops += ops < 60 ? 1 : 37) {
         test_ops("phases:layers=1,steps=2,generate=2,streams=2", ops);
     }
-    check_same("train:layers=1,steps=0", "train:layers=1", &(workload_options){ 0, 0, 1, 0, 0, 0 });
+    check_same("train:layers=1,steps=0", "train:layers=1", &(workload_options){ .steps_given = 1 });
     return tap_done();
 }

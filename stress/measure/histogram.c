@@ -44,6 +44,14 @@ void histogram_add(histogram *self, uint64_t value)
     self->buckets[histogram_bucket(value)]++;
 }
 
+void histogram_merge(histogram *self, const histogram *other)
+{
+    self->count += other->count;
+    self->sum += other->sum;
+    if (other->max > self->max) self->max = other->max;
+    for (size_t bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++) self->buckets[bucket] += other->buckets[bucket];
+}
+
 uint64_t histogram_percentile(const histogram *self, unsigned per_mille)
 {
     uint64_t whole = self->count / 1000 * per_mille;

@@ -16,6 +16,7 @@ typedef struct histogram {
 } histogram;
 
 void     histogram_add(histogram *self, uint64_t value);
+void     histogram_merge(histogram *self, const histogram *other);           /* the other's values are added */
 size_t   histogram_bucket(uint64_t value);       /* where a value is counted */
 uint64_t histogram_lower(size_t bucket);         /* smallest value of a bucket */
 uint64_t histogram_upper(size_t bucket);         /* largest value of a bucket */

@@ -39,7 +39,8 @@
     X(OOM_REASON,      "oom_reason") \
     X(DIGEST,          "digest") \
     X(PENDING_PEAK,    "pending_peak_bytes") \
-    X(ALLOCS,          "allocs")                 /* of the ops: allocations */
+    X(ALLOCS,          "allocs")                 /* of the ops: allocations */ \
+    X(THREADS,         "threads")                /* that made them */
 #define ROW_OTHER_COLUMNS(X) \
     X(MIN_LIMIT,       "min_limit_bytes") \
     X(RATIO,           "ratio")                  /* min limit / requested peak */ \

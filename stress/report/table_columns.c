@@ -57,6 +57,13 @@ static const char *table_cell(const table_context *context, row_column column, c
     return value->kind == CELL_NONE ? "-" : cell_print(value, text, size);
 }
 
+/* One thread is the rule, and goes without saying. */
+static const char *table_threads(const table_context *context, char *text, size_t size)
+{
+    const cell *value = &context->shown->cells[COLUMN_THREADS];
+    return value->kind == CELL_COUNT && value->count == 1 ? "" : table_cell(context, COLUMN_THREADS, text, size);
+}
+
 static const char *table_status(const table_context *context, char *text, size_t size)
 {
     return table_cell(context, COLUMN_STATUS, text, size);
@@ -157,6 +164,7 @@ static const char *table_interval(const table_context *context, char *text, size
 
 static const table_column table_run_columns[] = {
     { "workload", table_workload, 1, 0, 0 },
+    { "threads", table_threads, 0, 3, 0 },
     { "policy", table_policy, 1, 0, 0 },
     { "status", table_status, 1, 0, 0 },
     { "drv time", table_time, 0, 2, 0 },
@@ -177,6 +185,7 @@ static const table_column table_run_columns[] = {
 
 static const table_column table_capacity_columns[] = {
     { "workload", table_workload, 1, 0, 0 },
+    { "threads", table_threads, 0, 3, 0 },
     { "policy", table_policy, 1, 0, 0 },
     { "status", table_status, 1, 0, 0 },
     { "ratio", table_ratio, 0, 0, 0 },

@@ -31,6 +31,6 @@ typedef struct family {
     int (*make)(const family_request *request, stream_builder *builder);
 } family;
 
-extern const family family_uniform, family_train, family_producer, family_phases, family_replay;
+extern const family family_uniform, family_train, family_producer, family_larson, family_phases, family_replay;
 
 #endif

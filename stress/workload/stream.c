@@ -53,6 +53,15 @@ static int stream_append(stream_builder *builder, const op *next)
         return -1;
     }
     stream->ops = ops;
+    if (stream->thread_count > 1) {
+        uint8_t *threads = stream_room(builder, stream->threads, stream->op_count, &builder->thread_capacity,
+                                       sizeof *threads);
+        if (!threads) {
+            return -1;
+        }
+        stream->threads = threads;
+        threads[stream->op_count] = builder->thread;
+    }
     ops[stream->op_count++] = *next;
     return 0;
 }
@@ -134,6 +143,16 @@ void stream_end(stream_builder *builder)
     free(builder->blocks);
     builder->blocks = NULL;
     id_map_free(&builder->label_by_hash);
+}
+
+void stream_threads(stream_builder *builder, uint32_t count)
+{
+    builder->stream->thread_count = count;
+}
+
+void stream_turn(stream_builder *builder, uint32_t thread)
+{
+    builder->thread = (uint8_t)thread;
 }
 
 int stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t on_stream, slice tag, uint32_t *block)

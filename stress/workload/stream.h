@@ -22,13 +22,20 @@ typedef struct stream_builder {
     uint64_t    ops_left;                        /* allocations and frees until the stream is cut */
     int         is_cut;                          /* appending goes on without effect; a family may stop early */
     uint64_t    live_bytes;
+    uint8_t     thread;                          /* makes what is appended */
     stream_block *blocks;                        /* as many as stream->block_count */
-    size_t      op_capacity, id_capacity, tag_capacity, block_capacity, touch_capacity, label_capacity;
+    size_t      op_capacity, id_capacity, tag_capacity, block_capacity, touch_capacity, label_capacity,
+                thread_capacity;
     id_map      label_by_hash;
 } stream_builder;
 
 void stream_begin(stream_builder *builder, op_stream *stream, const char *source, uint64_t ops_limit, problem *why);
 void stream_end(stream_builder *builder);        /* frees what only building needs; the op_stream stays */
+
+/* Before anything is appended: so many threads make the stream, 1 to WORKLOAD_MAX_THREADS. And: what follows is this
+   one's, from 0; at first it is 0's. */
+void stream_threads(stream_builder *builder, uint32_t count);
+void stream_turn(stream_builder *builder, uint32_t thread);
 
 /* All return 0, or -1 with a problem, and then nothing more may be appended. Once the stream is cut, *block is 0 and
    means nothing. */

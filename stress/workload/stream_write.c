@@ -1,4 +1,4 @@
-/* What can be done with a finished op stream: write it as `gpuarena-trace 1`, and free it.
+/* What can be done with a finished op stream: write it as `gpuarena-trace 1`, ask for its threads, and free it.
    Must not know of families, files or devices.
    Tested by tests/test_workload_stream.c, and by tests/test_workload_train.c against the reference generator. */
 #include "workload.h"
@@ -53,12 +53,23 @@ int op_stream_write(const op_stream *stream, FILE *out)
     return fflush(out) != 0 || ferror(out) ? -1 : 0;
 }
 
+uint32_t op_stream_threads(const op_stream *stream)
+{
+    return stream->thread_count > 0 ? stream->thread_count : 1;
+}
+
+uint32_t op_stream_thread(const op_stream *stream, size_t index)
+{
+    return stream->threads ? stream->threads[index] : 0;
+}
+
 void op_stream_free(op_stream *stream)
 {
     for (size_t i = 0; i < stream->label_count; i++) {
         free(stream->labels[i]);
     }
     free(stream->labels);
+    free(stream->threads);
     free(stream->touches);
     free(stream->tags);
     free(stream->ids);

@@ -6,8 +6,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "turns.h"
+
 static const family *const workload_families[] = {
-    &family_uniform, &family_train, &family_producer, &family_phases, &family_replay
+    &family_uniform, &family_train, &family_producer, &family_larson, &family_phases, &family_replay
 };
 enum { WORKLOAD_FAMILY_COUNT = sizeof workload_families / sizeof workload_families[0] };
 
@@ -46,6 +48,24 @@ static int workload_path(const family *of, slice path, family_request *request, 
     return 0;
 }
 
+/* Its place among the options; option_count: it has none of that name. */
+static size_t workload_option(const family *of, const char *key)
+{
+    size_t option = 0;
+    while (option < of->option_count && strcmp(of->options[option].key, key) != 0) {
+        option++;
+    }
+    return option;
+}
+
+int workload_is_threaded(slice spec)
+{
+    slice name = spec;
+    slice_take(&spec, ':', &name);
+    const family *of = workload_find(name);
+    return of && workload_option(of, "threads") < of->option_count;
+}
+
 static int workload_request(const family *of, slice arguments, const workload_options *options,
                             family_request *request, problem *why)
 {
@@ -60,20 +80,25 @@ static int workload_request(const family *of, slice arguments, const workload_op
     if (options->steps_given && spec_override(of, "--steps", "steps", options->steps, request, why)) {
         return -1;
     }
+    if (options->threads_given && spec_override(of, "--threads", "threads", options->threads, request, why)) {
+        return -1;
+    }
     if (options->ops_given && options->ops == 0) {
         return problem_set(why, EXIT_USAGE, "--ops is 0, expected at least 1");
     }
     return 0;
 }
 
-static uint64_t workload_seed(const family *of, const family_request *request, const workload_options *options)
+/* The seed asked for; the stream is made from the thread's own. */
+static uint64_t workload_seed(const family *of, const workload_options *options, family_request *request)
 {
-    for (size_t option = 0; option < of->option_count; option++) {
-        if (strcmp(of->options[option].key, "seed") == 0) {
-            return request->values[option].from;
-        }
+    size_t option = workload_option(of, "seed");
+    if (option == of->option_count) {
+        return options->seed_given ? options->seed : 1;
     }
-    return options->seed_given ? options->seed : 1;
+    uint64_t seed = request->values[option].from;
+    request->values[option].from = request->values[option].to = turns_seed(seed, options->thread);
+    return seed;
 }
 
 int workload_make(const char *spec, const workload_options *options, op_stream *stream, problem *why)
@@ -93,9 +118,10 @@ int workload_make(const char *spec, const workload_options *options, op_stream *
     }
     snprintf(source, sizeof source, "workload %s", of->shown.name);
     stream_begin(&builder, stream, source, options->ops_given ? options->ops : UINT64_MAX, why);
+    uint64_t seed = workload_seed(of, options, &request);
     int failed = of->make(&request, &builder);
     stream_end(&builder);
-    stream->seed = workload_seed(of, &request, options);
+    stream->seed = seed;
     if (failed) {
         op_stream_free(stream);
         return -1;

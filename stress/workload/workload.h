@@ -8,8 +8,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include "../problem.h"
+#include "../slice.h"
 
 typedef enum op_kind { OP_ALLOC, OP_FREE, OP_STEP, OP_KERNEL, OP_WAIT } op_kind;
+
+enum { WORKLOAD_MAX_THREADS = 64 };
 
 /* One operation. Every allocation of a stream makes a block of its own: block numbers are dense, from 0, in order of
    allocation, and never reused, whatever ids the text had. */
@@ -27,6 +30,8 @@ typedef struct op_stream {
     uint32_t *tags;                              /* by block: index into labels + 1; 0: no tag */
     uint32_t *touches;       size_t touch_count; /* blocks that kernels touch */
     char    **labels;        size_t label_count; /* of steps and tags */
+    uint8_t  *threads;                           /* by operation: who makes it; NULL: one thread makes all */
+    uint32_t thread_count;                       /* 0 is 1 */
     uint64_t alloc_count, free_count;
     uint64_t requested_peak_bytes;               /* highest sum of live blocks, after any op */
     uint64_t seed;                               /* it was made from; a recording has none: --seed, or 1 */
@@ -36,14 +41,20 @@ typedef struct workload_options {                /* from the command line; a fam
     int seed_given;  uint64_t seed;              /* default seed 1 */
     int steps_given; uint64_t steps;
     int ops_given;   uint64_t ops;               /* the stream is cut after this many allocations and frees */
+    int threads_given; uint64_t threads;         /* of a workload that has threads; see mix.h for all others */
+    uint64_t thread;                             /* the first that makes this stream: its seed is turns_seed's */
 } workload_options;
 
 /* spec: NAME or NAME:key=value,key=value; replay:FILE. Fills *stream, to be freed by op_stream_free.
-   -1 and a problem: unknown name or option, bad value, an option given twice or on both sides (seed, steps), a broken
+   -1 and a problem: unknown name or option, bad value, an option given twice or on both sides (seed, steps, threads), a broken
    or unreadable file (file and line named), EXIT_USAGE in all these cases; no host memory: EXIT_HARNESS. *stream is then
    empty. */
 int  workload_make(const char *spec, const workload_options *options, op_stream *stream, problem *problem);
 void op_stream_free(op_stream *stream);          /* of a zeroed or filled stream */
+int  workload_is_threaded(slice spec);           /* 1: its operations are several threads': it has an option `threads` */
+
+uint32_t op_stream_threads(const op_stream *stream);                 /* how many make it, from 1 */
+uint32_t op_stream_thread(const op_stream *stream, size_t index);    /* who makes this operation, from 0 */
 
 /* The stream as `gpuarena-trace 1`. 0, or -1 if a write failed. */
 int  op_stream_write(const op_stream *stream, FILE *out);

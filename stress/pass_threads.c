@@ -1,0 +1,390 @@
+/* Threads that start together, each with a list of its own made before; and the sums when they have ended.
+   It must not know workloads by name, nor what the numbers are for.
+   Tested by tests/test_pass_threads.c and tests/threads.t. */
+#include "pass_threads.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pass_streams.h"
+
+enum { THREADS_APART = 128 };                    /* bytes that keep two threads' counters out of one cache line */
+
+typedef enum slot_state { SLOT_EMPTY, SLOT_LIVE, SLOT_REFUSED, SLOT_FREED } slot_state;
+typedef struct slot {                            /* a block */
+    void    *ptr;                                /* written before the state is, read after */
+    uint64_t bytes;
+    uint32_t home;                               /* the stream of its allocation, by index */
+    int      state;
+} slot;
+
+typedef struct step {                            /* one call */
+    uint32_t slot, stream;
+    int      is_free;
+} step;
+
+typedef struct threads_shared {
+    const pass_settings *settings;
+    const pass_streams  *streams;
+    slot                *slots;                  /* one thread's side by side */
+    uint32_t             arrived;
+    int                  may_go, must_stop;
+} threads_shared;
+
+typedef struct worker {
+    threads_shared *shared;
+    pool            pool;                        /* the one of all threads, with books of its own for `raw` */
+    const step     *steps;
+    size_t          step_count;
+    histogram      *allocs, *frees;              /* NULL: no clock */
+    uint64_t        start_ns, end_ns, ops;
+    uint64_t        alloc_count, free_count;     /* that succeeded, of more than 0 bytes */
+    int             refused;
+    const char     *failed_call;                 /* NULL: none */
+    gpuarena_result failed_result;
+    char            apart[THREADS_APART];
+} worker;
+
+typedef struct threads {
+    threads_shared       shared;
+    const op_stream     *stream;
+    device              *device;
+    pass_streams         streams;
+    pool                 pool;
+    step                *steps;
+    worker              *workers;
+    pthread_t           *handles;
+    uint32_t             count;
+    pass_threads_result *result;
+} threads;
+
+PROBLEM_FORMAT(3, 4)
+static int threads_fail(threads *run, pass_status status, const char *format, ...)
+{
+    va_list values;
+    if (run->result->status > PASS_OOM) return -1;
+    va_start(values, format);
+    vsnprintf(run->result->message, sizeof run->result->message, format, values);
+    va_end(values);
+    run->result->status = status;
+    return -1;
+}
+
+static void worker_stop(worker *self)
+{
+    __atomic_store_n(&self->shared->must_stop, 1, __ATOMIC_RELAXED);
+}
+
+static int worker_must_stop(const worker *self)
+{
+    return __atomic_load_n(&self->shared->must_stop, __ATOMIC_RELAXED);
+}
+
+static void worker_failed(worker *self, const char *call, gpuarena_result result)
+{
+    self->failed_call = call;
+    self->failed_result = result;
+    worker_stop(self);
+}
+
+static gpuarena_stream worker_handle(const worker *self, uint32_t stream)
+{
+    return self->shared->streams->list[stream].handle;
+}
+
+static void worker_alloc(worker *self, const step *next)
+{
+    slot *made = &self->shared->slots[next->slot];
+    void *ptr = NULL;
+    gpuarena_stream stream = worker_handle(self, next->stream);
+    uint64_t start_ns = self->allocs ? progress_clock_ns() : 0;
+    gpuarena_result result = pool_alloc(&self->pool, &ptr, made->bytes, stream);
+    if (self->allocs) histogram_add(self->allocs, progress_clock_ns() - start_ns);
+    self->ops++;
+    made->ptr = ptr;
+    __atomic_store_n(&made->state, result ? SLOT_REFUSED : SLOT_LIVE, __ATOMIC_RELEASE);
+    if (!result) {
+        self->alloc_count += made->bytes != 0;
+    } else if (result != GPUARENA_OUT_OF_MEMORY) {
+        worker_failed(self, "alloc", result);
+    } else {
+        self->refused = 1;
+        if (!self->shared->settings->skip_oom) worker_stop(self);
+    }
+}
+
+/* What became of a block that is to be freed: its thread may be behind. */
+static int worker_await(const worker *self, const slot *awaited)
+{
+    int state = __atomic_load_n(&awaited->state, __ATOMIC_ACQUIRE);
+    while (state == SLOT_EMPTY && !worker_must_stop(self)) {
+        sched_yield();
+        state = __atomic_load_n(&awaited->state, __ATOMIC_ACQUIRE);
+    }
+    return state;
+}
+
+static void worker_free(worker *self, const step *next)
+{
+    slot *freed = &self->shared->slots[next->slot];
+    gpuarena_stream stream = worker_handle(self, next->stream);
+    if (worker_await(self, freed) != SLOT_LIVE) return;
+    uint64_t start_ns = self->frees ? progress_clock_ns() : 0;
+    gpuarena_result result = pool_free(&self->pool, freed->ptr, freed->bytes, stream);
+    if (self->frees) histogram_add(self->frees, progress_clock_ns() - start_ns);
+    self->ops++;
+    if (result) {
+        worker_failed(self, "free", result);
+        return;
+    }
+    freed->state = SLOT_FREED;                   /* by nobody else: a block is freed once */
+    self->free_count += freed->bytes != 0;
+}
+
+static void *worker_run(void *argument)
+{
+    worker *self = argument;
+    __atomic_fetch_add(&self->shared->arrived, 1, __ATOMIC_RELAXED);
+    while (!__atomic_load_n(&self->shared->may_go, __ATOMIC_ACQUIRE)) sched_yield();
+    self->start_ns = progress_clock_ns();
+    for (size_t at = 0; at < self->step_count && !worker_must_stop(self); at++) {
+        const step *next = &self->steps[at];
+        if (next->is_free) worker_free(self, next);
+        else worker_alloc(self, next);
+    }
+    self->end_ns = progress_clock_ns();
+    return NULL;
+}
+
+/* All start when all are there. -1: the machine has no more threads; those that it had have ended. */
+static int threads_go(threads *run)
+{
+    uint32_t made = 0;
+    threads_shared *shared = &run->shared;
+    while (made < run->count && !pthread_create(&run->handles[made], NULL, worker_run, &run->workers[made])) made++;
+    if (made < run->count) worker_stop(&run->workers[0]);
+    while (__atomic_load_n(&shared->arrived, __ATOMIC_RELAXED) < made) sched_yield();
+    __atomic_store_n(&shared->may_go, 1, __ATOMIC_RELEASE);
+    for (uint32_t at = 0; at < made; at++) pthread_join(run->handles[at], NULL);
+    if (made == run->count) return 0;
+    return threads_fail(run, PASS_ERROR, "thread %" PRIu32 " of %" PRIu32 " cannot be started", made + 1, run->count);
+}
+
+static void threads_add_up(threads *run, pass_timing *timing)
+{
+    uint64_t start_ns = UINT64_MAX, end_ns = 0;
+    for (uint32_t at = 0; at < run->count; at++) {
+        const worker *self = &run->workers[at];
+        if (self->start_ns < start_ns) start_ns = self->start_ns;
+        if (self->end_ns > end_ns) end_ns = self->end_ns;
+        run->result->ops += self->ops;
+        if (self->refused) run->result->status = PASS_OOM;
+        if (timing) histogram_merge(timing->allocs, self->allocs);
+        if (timing) histogram_merge(timing->frees, self->frees);
+    }
+    run->result->wall_ns = end_ns - start_ns;
+}
+
+static int threads_failures(threads *run)
+{
+    pool_refusal refusal;
+    for (uint32_t at = 0; at < run->count; at++) {
+        worker *self = &run->workers[at];
+        if (!self->failed_call) continue;
+        pool_last_refusal(&self->pool, &refusal);
+        return threads_fail(run, PASS_ERROR, "thread %" PRIu32 ": %s: %s: %.300s", at, self->failed_call,
+                            gpuarena_result_name(self->failed_result), refusal.text);
+    }
+    return 0;
+}
+
+static int threads_equal(threads *run, const char *name, uint64_t expected, uint64_t found)
+{
+    if (expected == found) return 0;
+    return threads_fail(run, PASS_VERIFY_FAILED, "%" PRIu32 " threads: %s: expected %" PRIu64 ", found %" PRIu64,
+                        run->count, name, expected, found);
+}
+
+static int threads_within_limit(threads *run, uint64_t found)
+{
+    uint64_t limit_bytes = run->pool.limit_bytes;
+    if (found <= limit_bytes) return 0;
+    return threads_fail(run, PASS_VERIFY_FAILED, "%" PRIu32 " threads: over_limit: expected at most %" PRIu64
+                        " bytes held from the device, found %" PRIu64, run->count, limit_bytes, found);
+}
+
+/* No call is in progress: what the arena says must be exact. */
+static int threads_sums(threads *run)
+{
+    uint64_t requested = 0, live = 0, allocs = 0, frees = 0;
+    gpuarena_stats stats;
+    device_counters counted;
+    char message[200] = "";
+    for (size_t at = 0; at < run->stream->block_count; at++) {
+        if (run->shared.slots[at].state != SLOT_LIVE) continue;
+        requested += run->shared.slots[at].bytes;
+        live += run->shared.slots[at].bytes != 0;
+    }
+    for (uint32_t at = 0; at < run->count; at++) {
+        allocs += run->workers[at].alloc_count;
+        frees += run->workers[at].free_count;
+    }
+    gpuarena_get_stats(run->pool.arena, &stats);
+    device_count(run->device, &counted);
+    uint64_t parts = stats.live_bytes + stats.pending_bytes + stats.cached_bytes + stats.children_bytes;
+    if (threads_equal(run, "requested_bytes", requested, stats.requested_bytes)
+        || threads_equal(run, "live_count", live, stats.live_count)
+        || threads_equal(run, "alloc_count", allocs, stats.alloc_count)
+        || threads_equal(run, "free_count", frees, stats.free_count)
+        || threads_equal(run, "misuse_count", 0, stats.misuse_count)
+        || threads_equal(run, "sum_live", stats.requested_bytes + stats.slack_bytes, stats.live_bytes)
+        || threads_equal(run, "sum_reserved", parts, stats.reserved_bytes)
+        || threads_equal(run, "device_held", stats.reserved_bytes, counted.held_bytes)
+        || threads_within_limit(run, counted.held_peak_bytes)) return -1;
+    if (!gpuarena_check(run->pool.arena, message, sizeof message)) return 0;
+    return threads_fail(run, PASS_VERIFY_FAILED, "%" PRIu32 " threads: check: %s", run->count, message);
+}
+
+/* What is live is freed, and all of it goes back to the device. */
+static int threads_end(threads *run)
+{
+    gpuarena_stats stats;
+    for (size_t at = 0; at < run->stream->block_count; at++) {
+        slot *left = &run->shared.slots[at];
+        if (left->state != SLOT_LIVE) continue;
+        gpuarena_result result = pool_free(&run->pool, left->ptr, left->bytes, run->streams.list[left->home].handle);
+        if (result) {
+            return threads_fail(run, PASS_VERIFY_FAILED, "%" PRIu32 " threads: free at the end: %s", run->count,
+                                gpuarena_result_name(result));
+        }
+    }
+    gpuarena_result result = pool_trim(&run->pool);
+    if (result) return threads_fail(run, PASS_ERROR, "trim: %s", gpuarena_result_name(result));
+    gpuarena_get_stats(run->pool.arena, &stats);
+    return threads_equal(run, "reserved_at_end", 0, stats.reserved_bytes);
+}
+
+/* Blocks by the thread that allocates them, so that threads write to memory of their own. */
+static int threads_slots(threads *run, uint32_t *slot_of)
+{
+    size_t next[WORKLOAD_MAX_THREADS] = { 0 };
+    const op_stream *stream = run->stream;
+    size_t first = 0;
+    for (size_t at = 0; at < stream->op_count; at++) {
+        if (stream->ops[at].kind == OP_ALLOC) next[op_stream_thread(stream, at)]++;
+    }
+    for (uint32_t thread = 0; thread < run->count; thread++) {
+        size_t own = next[thread];
+        next[thread] = first;
+        first += own;
+    }
+    run->shared.slots = calloc(stream->block_count + 1, sizeof *run->shared.slots);
+    if (!run->shared.slots) return -1;
+    for (size_t at = 0; at < stream->op_count; at++) {
+        const op *made = &stream->ops[at];
+        if (made->kind != OP_ALLOC) continue;
+        slot_of[made->first] = (uint32_t)next[op_stream_thread(stream, at)]++;
+        run->shared.slots[slot_of[made->first]].bytes = made->value;
+        run->shared.slots[slot_of[made->first]].home = pass_streams_index(&run->streams, made->stream);
+    }
+    return 0;
+}
+
+static void threads_steps(threads *run, const uint32_t *slot_of)
+{
+    const op_stream *stream = run->stream;
+    step *next = run->steps;
+    for (uint32_t thread = 0; thread < run->count; thread++) {
+        worker *self = &run->workers[thread];
+        self->steps = next;
+        for (size_t at = 0; at < stream->op_count; at++) {
+            const op *from = &stream->ops[at];
+            int is_free = from->kind == OP_FREE;
+            if ((!is_free && from->kind != OP_ALLOC) || op_stream_thread(stream, at) != thread) continue;
+            const step made = { slot_of[from->first], pass_streams_index(&run->streams, from->stream), is_free };
+            *next++ = made;
+        }
+        self->step_count = (size_t)(next - self->steps);
+    }
+}
+
+static int threads_workers(threads *run, const pass_timing *timing)
+{
+    for (uint32_t at = 0; at < run->count; at++) {
+        worker *self = &run->workers[at];
+        self->shared = &run->shared;
+        self->pool = run->pool;
+        if (!timing) continue;
+        self->allocs = calloc(1, sizeof *self->allocs);
+        self->frees = calloc(1, sizeof *self->frees);
+        if (!self->allocs || !self->frees) return -1;
+    }
+    return 0;
+}
+
+static int threads_prepare(threads *run, const pass_timing *timing)
+{
+    const op_stream *stream = run->stream;
+    size_t step_count = (size_t)(stream->alloc_count + stream->free_count);
+    uint32_t *slot_of = calloc(stream->block_count + 1, sizeof *slot_of);
+    run->steps = calloc(step_count + 1, sizeof *run->steps);
+    run->workers = calloc(run->count, sizeof *run->workers);
+    run->handles = calloc(run->count, sizeof *run->handles);
+    int failed = !slot_of || !run->steps || !run->workers || !run->handles || threads_slots(run, slot_of)
+                 || threads_workers(run, timing);
+    if (!failed) threads_steps(run, slot_of);
+    free(slot_of);
+    return failed ? threads_fail(run, PASS_ERROR, "no host memory for %" PRIu32 " threads", run->count) : 0;
+}
+
+static int threads_open(threads *run, const policy *chosen)
+{
+    problem why = { 0, "" };
+    device_config config = run->shared.settings->device;
+    config.is_unjudged = config.is_shared = 1;
+    run->device = device_open(&config, &why);
+    if (run->device && !pass_streams_open(&run->streams, run->stream, run->device, config.op_ns, &why)
+        && !pool_open(&run->pool, chosen, run->device, &why)) return 0;
+    return threads_fail(run, PASS_ERROR, "%s", why.text);
+}
+
+static void threads_close(threads *run)
+{
+    problem kept = { 0, "" }, unheard = { 0, "" };
+    for (uint32_t at = 0; run->workers && at < run->count; at++) {
+        free(run->workers[at].allocs);
+        free(run->workers[at].frees);
+    }
+    free(run->handles);
+    free(run->workers);
+    free(run->steps);
+    free(run->shared.slots);
+    pool_close(&run->pool);
+    (void)pass_streams_close(&run->streams, &unheard);
+    if (!device_close(run->device, &kept)) return;
+    run->result->kept = 1;
+    (void)threads_fail(run, PASS_ERROR, "%s", kept.text);
+}
+
+void pass_threads_run(const pass_settings *settings, const op_stream *stream, const policy *chosen,
+                      pass_timing *timing, pass_threads_result *result)
+{
+    threads run;
+    memset(&run, 0, sizeof run);
+    memset(result, 0, sizeof *result);
+    run.shared.settings = settings;
+    run.shared.streams = &run.streams;
+    run.stream = stream;
+    run.count = op_stream_threads(stream);
+    run.result = result;
+    if (!threads_open(&run, chosen) && !threads_prepare(&run, timing) && !threads_go(&run)) {
+        threads_add_up(&run, timing);
+        int is_verified = run.pool.arena && settings->verify != VERIFY_OFF;
+        if (!threads_failures(&run) && is_verified && !threads_sums(&run)) (void)threads_end(&run);
+    }
+    threads_close(&run);
+}

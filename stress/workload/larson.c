@@ -1,0 +1,186 @@
+/* `larson`: threads that replace random blocks in an array each, and pass the arrays on, round after round.
+   Must not know of policies, devices or files.
+   Tested by tests/test_workload_larson.c. */
+#include "family.h"
+#include "rates.h"
+#include "splitmix64.h"
+#include "turns.h"
+
+#include <stdlib.h>
+
+/* Larson and Krishnan's test of a server: each thread fills an array of blocks, then in each round replaces as many
+   random ones as the array has; after a round the array, as it is, goes to the next thread, so that most blocks are
+   freed by another thread than allocated them, and here on another stream. There a thread ends and a new one takes its
+   array; here they stand in a ring, which is the same to the allocator. Sizes are uniform, there 8 to 1,000 bytes with
+   5,000 blocks a thread (mimalloc-bench); here as many KiB.
+   Thread t does all on stream t + 1 (stream 0 is ordered with all on a GPU): each new block is written once. Who takes
+   an array over makes his stream wait for the one that had it: that is all the order there is, and all it takes. */
+enum { LARSON_FIRST_STREAM = 1 };
+
+enum { LARSON_THREADS, LARSON_BLOCKS, LARSON_ROUNDS, LARSON_SIZE, LARSON_SEED, LARSON_OPTION_COUNT };
+
+static const family_option larson_options[LARSON_OPTION_COUNT] = {
+    { "threads", 1, WORKLOAD_MAX_THREADS, 4, 4,    0 },
+    { "blocks",  1, 1000000,    250,  250,  0 }, /* a thread */
+    { "rounds",  0, 1000000,    10,   10,   0 },
+    { "size",    1, 1 << 20,    8,    1000, 1 }, /* KiB */
+    { "seed",    0, UINT64_MAX, 1,    1,    0 }
+};
+
+/* Stage 0 fills the array, 1 .. rounds are the rounds, then all is freed. A round's odd steps free, its even ones
+   allocate. */
+typedef struct larson_thread {
+    uint64_t random;                             /* its own: what it does does not depend on the others' speed */
+    uint64_t stage, steps_left;
+    uint64_t victim;                             /* the place in the array that is being replaced */
+} larson_thread;
+
+typedef struct larson {
+    stream_builder *builder;
+    uint64_t  thread_count, block_count, rounds, size_low, size_high;        /* sizes in bytes */
+    uint32_t *arrays;                            /* [array * block_count + place] */
+    larson_thread threads[WORKLOAD_MAX_THREADS];
+} larson;
+
+static uint64_t larson_previous(const larson *state, uint64_t thread, uint64_t by)
+{
+    return (thread + state->thread_count - by % state->thread_count) % state->thread_count;
+}
+
+/* The place in the array that the thread has now. */
+static uint32_t *larson_place(const larson *state, uint64_t thread, uint64_t place)
+{
+    uint64_t stage = state->threads[thread].stage, passed = stage < state->rounds ? stage : state->rounds;
+    uint64_t array = larson_previous(state, thread, passed > 0 ? passed - 1 : 0);
+    return &state->arrays[array * state->block_count + place];
+}
+
+static int larson_alloc(larson *state, uint64_t thread, uint64_t place)
+{
+    stream_builder *builder = state->builder;
+    uint64_t *random = &state->threads[thread].random, on_stream = LARSON_FIRST_STREAM + thread;
+    uint64_t bytes = state->size_low + splitmix64_below(random, state->size_high - state->size_low + 1);
+    slice no_tag = { NULL, 0 };
+    uint32_t block;
+    if (stream_alloc(builder, builder->stream->block_count, bytes, on_stream, no_tag, &block)) {
+        return -1;
+    }
+    *larson_place(state, thread, place) = block;
+    uint64_t duration_ns = bytes / RATE_MEMORY_BYTES_PER_NS;
+    return stream_kernel(builder, on_stream, duration_ns > 0 ? duration_ns : 1) || stream_touch(builder, block);
+}
+
+static int larson_free(larson *state, uint64_t thread, uint64_t place)
+{
+    return stream_free_on(state->builder, *larson_place(state, thread, place), LARSON_FIRST_STREAM + thread);
+}
+
+static uint64_t larson_stage_steps(const larson *state, uint64_t stage)
+{
+    if (stage > state->rounds + 1) {
+        return 0;
+    }
+    return stage == 0 || stage > state->rounds ? state->block_count : 2 * state->block_count;
+}
+
+static int larson_is_round(const larson *state, uint64_t stage)
+{
+    return stage > 0 && stage <= state->rounds;
+}
+
+/* Into a round other than the first, a thread comes with the array of the one before it, which must have finished. */
+static int larson_takes_over(const larson *state, uint64_t thread)
+{
+    uint64_t stage = state->threads[thread].stage;
+    return state->thread_count > 1 && larson_is_round(state, stage) && larson_is_round(state, stage + 1);
+}
+
+static int larson_can_run(const larson *state, uint64_t thread)
+{
+    const larson_thread *self = &state->threads[thread];
+    if (self->steps_left > 0) {
+        return 1;
+    }
+    if (!larson_takes_over(state, thread)) {
+        return larson_stage_steps(state, self->stage + 1) > 0;
+    }
+    const larson_thread *before = &state->threads[larson_previous(state, thread, 1)];
+    return before->stage > self->stage || (before->stage == self->stage && before->steps_left == 0);
+}
+
+static int larson_enter(larson *state, uint64_t thread)
+{
+    larson_thread *self = &state->threads[thread];
+    uint64_t before = larson_previous(state, thread, 1);
+    int takes_over = larson_takes_over(state, thread);
+    self->stage++;
+    self->steps_left = larson_stage_steps(state, self->stage);
+    return takes_over
+        && stream_wait(state->builder, LARSON_FIRST_STREAM + thread, LARSON_FIRST_STREAM + before);
+}
+
+static int larson_turn(larson *state, uint64_t thread)
+{
+    larson_thread *self = &state->threads[thread];
+    stream_turn(state->builder, (uint32_t)thread);
+    if (self->steps_left == 0 && larson_enter(state, thread)) {
+        return -1;
+    }
+    uint64_t step = --self->steps_left;
+    if (!larson_is_round(state, self->stage)) {
+        return self->stage == 0 ? larson_alloc(state, thread, step) : larson_free(state, thread, step);
+    }
+    if (step % 2 == 0) {
+        return larson_alloc(state, thread, self->victim);
+    }
+    self->victim = splitmix64_below(&self->random, state->block_count);
+    return larson_free(state, thread, self->victim);
+}
+
+static int larson_run(larson *state, uint64_t seed)
+{
+    uint8_t can_run[WORKLOAD_MAX_THREADS];
+    turns order;
+    turns_begin(&order, seed, (uint32_t)state->thread_count);
+    for (uint64_t thread = 0; thread < state->thread_count; thread++) {
+        state->threads[thread].random = turns_seed(seed, thread + 1);
+        state->threads[thread].steps_left = state->block_count;
+    }
+    while (!state->builder->is_cut) {
+        int can_any = 0;
+        for (uint64_t thread = 0; thread < state->thread_count; thread++) {
+            can_run[thread] = (uint8_t)larson_can_run(state, thread);
+            can_any |= can_run[thread];
+        }
+        if (!can_any) {
+            return 0;
+        }
+        if (larson_turn(state, turns_next(&order, can_run))) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int larson_make(const family_request *request, stream_builder *builder)
+{
+    const family_value *values = request->values;
+    larson state = { 0 };
+    state.builder = builder;
+    state.thread_count = values[LARSON_THREADS].from;
+    state.block_count = values[LARSON_BLOCKS].from;
+    state.rounds = values[LARSON_ROUNDS].from;
+    state.size_low = values[LARSON_SIZE].from << 10;
+    state.size_high = values[LARSON_SIZE].to << 10;
+    state.arrays = calloc(state.thread_count * state.block_count, sizeof *state.arrays);
+    stream_threads(builder, (uint32_t)state.thread_count);
+    int failed = state.arrays ? larson_run(&state, values[LARSON_SEED].from) : stream_no_memory(builder);
+    free(state.arrays);
+    return failed;
+}
+
+const family family_larson = {
+    { "larson", "threads that replace random blocks (size: KiB) of their arrays, and pass these on after each round",
+      "threads=4,blocks=250,rounds=10,size=8-1000,seed=1" },
+    larson_options, LARSON_OPTION_COUNT, larson_make
+};

@@ -1,0 +1,25 @@
+/* What one item of -w asks for, on any number of threads: workloads of their own, made one op stream by a seeded
+   scheduler, which draws whose operation is next.
+   It must not know of the command line, nor of policies and devices. Tested by tests/test_workload_mix.c. */
+#ifndef STRESS_WORKLOAD_MIX_H
+#define STRESS_WORKLOAD_MIX_H
+
+#include "../slice.h"
+#include "workload.h"
+
+/* text: SPEC or SPEC+SPEC.., each as for workload_make. Behind replay: a '+' is the file's, unless a workload's name
+   and then ':', '+' or the end follow.
+   With options->threads_given so many threads are dealt out to the SPECs, from thread 0 and the first on, in turn:
+     - a workload that has threads itself (larson) takes its share as its own `threads`;
+     - of all others each thread runs one, with a seed of its own (turns_seed) where there is a seed.
+   Else each SPEC is made once, as it says. As far as they go the result is that of workload_make for a SPEC alone.
+   What is made beside others has its streams to itself: with `count` op streams, stream s of the one numbered n (from
+   0) is stream s * count + n, so that stream 0 of the first stays 0. Blocks have their numbers for ids. --ops cuts the
+   whole.
+   Returns and fails as workload_make does; also: fewer threads than SPECs, or more than WORKLOAD_MAX_THREADS. */
+int mix_make(const char *text, const workload_options *options, op_stream *stream, problem *why);
+
+/* The next SPEC of an item's text: 1, or 0: there is none (rest->bytes is NULL). */
+int mix_take(slice *rest, slice *spec);
+
+#endif

@@ -1,0 +1,276 @@
+/* Real threads on one policy: counts, sums, blocks that cross threads, refusals, failures; the lock before a driver
+   table; and that the sums see what is wrong.
+   It must not depend on how fast any thread is.
+   Run: make test TESTS=build/tests/test_pass_threads */
+#include <pthread.h>
+
+#include "../stress/device_lock.h"
+#include "../stress/pass_threads.h"
+#include "../stress/workload/mix.h"
+#include "workload_text.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+typedef struct bench {
+    pass_settings settings;
+    progress      quiet;
+    op_stream     stream;
+} bench;
+
+static problem why;
+
+static void bench_open(bench *bed, const char *text, uint64_t threads)
+{
+    const workload_options options = { .threads_given = threads > 0, .threads = threads };
+    memset(bed, 0, sizeof *bed);
+    bed->quiet = progress_start("never", 1, 1);
+    bed->settings.device.sim.capacity_bytes = 8192 * MIB;
+    bed->settings.device.op_ns = 2000;
+    bed->settings.verify = VERIFY_FULL;
+    bed->settings.progress = &bed->quiet;
+    if (mix_make(text, &options, &bed->stream, &why)) give_up(why.text);
+}
+
+static policy policy_of(const char *text)
+{
+    policy made;
+    if (policy_parse(text, 0, &made, &why)) give_up(why.text);
+    return made;
+}
+
+static void test_runs(const char *text, uint64_t threads, const char *policy_text)
+{
+    bench bed;
+    pass_threads_result whole, each;
+    static histogram allocs, frees;
+    pass_timing timing = { &allocs, &frees };
+    const policy chosen = policy_of(policy_text);
+    memset(&allocs, 0, sizeof allocs);
+    memset(&frees, 0, sizeof frees);
+    bench_open(&bed, text, threads);
+    pass_threads_run(&bed.settings, &bed.stream, &chosen, NULL, &whole);
+    pass_threads_run(&bed.settings, &bed.stream, &chosen, &timing, &each);
+    CHECK_MSG(whole.status == PASS_OK && each.status == PASS_OK, "%s on %s: %s%s", text, policy_text, whole.message,
+              each.message);
+    CHECK_U64(whole.ops, ==, bed.stream.alloc_count + bed.stream.free_count);
+    CHECK_U64(each.ops, ==, whole.ops);
+    CHECK_U64(allocs.count, ==, bed.stream.alloc_count);
+    CHECK_U64(frees.count, ==, bed.stream.free_count);
+    CHECK(whole.wall_ns > 0 && each.wall_ns > 0);
+    op_stream_free(&bed.stream);
+}
+
+static void test_refusal(void)
+{
+    bench bed;
+    pass_threads_result stopped, skipped;
+    const policy chosen = policy_of("paged:limit=64M");
+    bench_open(&bed, "uniform:n=1000", 4);
+    pass_threads_run(&bed.settings, &bed.stream, &chosen, NULL, &stopped);
+    CHECK_MSG(stopped.status == PASS_OOM, "a limit is met: %s", stopped.message);
+    CHECK(stopped.ops < bed.stream.alloc_count + bed.stream.free_count);
+    bed.settings.skip_oom = 1;
+    pass_threads_run(&bed.settings, &bed.stream, &chosen, NULL, &skipped);
+    CHECK_MSG(skipped.status == PASS_OOM, "and again and again: %s", skipped.message);
+    CHECK_MSG(skipped.ops > bed.stream.alloc_count, "all allocations are asked for, and what there is is freed");
+    CHECK(skipped.ops < bed.stream.alloc_count + bed.stream.free_count);
+    op_stream_free(&bed.stream);
+}
+
+static void test_failures(void)
+{
+    bench bed;
+    pass_threads_result result;
+    const policy raw = policy_of("raw"), paged = policy_of("paged"), segments = policy_of("segments");
+    bench_open(&bed, "larson:blocks=20", 4);
+    bed.settings.device.sim.faults = "give_back:50";
+    pass_threads_run(&bed.settings, &bed.stream, &raw, NULL, &result);
+    CHECK_MSG(result.status == PASS_ERROR && strstr(result.message, ": free: driver_error"), "a free that fails: %s",
+              result.message);
+    CHECK_U64(strncmp(result.message, "thread ", 7), ==, 0);
+    bed.settings.device.sim.faults = "obtain:1=700";
+    pass_threads_run(&bed.settings, &bed.stream, &segments, NULL, &result);
+    CHECK_MSG(result.status == PASS_ERROR && strstr(result.message, ": alloc: device_lost"), "a device that is lost: %s",
+              result.message);
+    bed.settings.device.sim.faults = NULL;
+    bed.settings.device.sim.without_vm = 1;
+    pass_threads_run(&bed.settings, &bed.stream, &paged, NULL, &result);
+    CHECK_MSG(result.status == PASS_ERROR && strstr(result.message, "policy 'paged'"), "a policy that is not to be had: %s",
+              result.message);
+    op_stream_free(&bed.stream);
+}
+
+/* Blocks are left live at the end, and the sums must have them. */
+static void test_left_live(void)
+{
+    bench bed;
+    pass_threads_result result;
+    const policy chosen = policy_of("segments");
+    const workload_options cut = { .threads_given = 1, .threads = 3, .ops_given = 1, .ops = 700 };
+    bench_open(&bed, "uniform:n=2", 2);
+    op_stream_free(&bed.stream);
+    if (mix_make("uniform:n=1000", &cut, &bed.stream, &why)) give_up(why.text);
+    CHECK(bed.stream.alloc_count > bed.stream.free_count);
+    pass_threads_run(&bed.settings, &bed.stream, &chosen, NULL, &result);
+    CHECK_MSG(result.status == PASS_OK, "blocks left live are counted: %s", result.message);
+    op_stream_free(&bed.stream);
+}
+
+/* By hand: a thread frees what another one has yet to allocate. */
+static void test_waiting(void)
+{
+    static op ops[] = { { MIB, 1, 0, 0, OP_ALLOC }, { 0, 1, 0, 0, OP_FREE }, { 3, 2, 1, 0, OP_ALLOC } };
+    static uint8_t threads[] = { 0, 1, 1 };
+    bench bed;
+    pass_threads_result result;
+    const policy chosen = policy_of("segments");
+    bench_open(&bed, "uniform:n=1", 0);
+    op_stream_free(&bed.stream);
+    bed.stream.ops = ops;
+    bed.stream.op_count = 3;
+    bed.stream.block_count = 2;
+    bed.stream.alloc_count = 2;
+    bed.stream.free_count = 1;
+    bed.stream.threads = threads;
+    bed.stream.thread_count = 2;
+    for (int time = 0; time < 200; time++) {
+        pass_threads_run(&bed.settings, &bed.stream, &chosen, NULL, &result);
+        if (result.status != PASS_OK || result.ops != 3) break;
+    }
+    CHECK_MSG(result.status == PASS_OK && result.ops == 3, "the block of a thread that is behind is waited for: %s",
+              result.message);
+}
+
+/* ---- the lock */
+enum { LOCK_THREADS = 4, LOCK_CALLS = 20000 };
+typedef struct unguarded { int inside, met; uint64_t calls; } unguarded;
+
+static int unguarded_call(const gpuarena_driver *self)
+{
+    unguarded *state = self->user;
+    state->met += __atomic_add_fetch(&state->inside, 1, __ATOMIC_SEQ_CST) > 1;
+    state->calls++;
+    __atomic_sub_fetch(&state->inside, 1, __ATOMIC_SEQ_CST);
+    return 7;
+}
+
+static int unguarded_destroy(const gpuarena_driver *self, uint64_t page, uint64_t bytes)
+{
+    return unguarded_call(self) + (int)(page + bytes);
+}
+
+static void *lock_thread(void *argument)
+{
+    const gpuarena_driver *driver = argument;
+    for (int call = 0; call < LOCK_CALLS; call++) {
+        driver->events.device_wait(driver);
+        driver->vm.destroy(driver, 1, 2);
+    }
+    return NULL;
+}
+
+static void test_lock(void)
+{
+    gpuarena_driver driver;
+    unguarded state = { 0, 0, 0 };
+    pthread_t handles[LOCK_THREADS];
+    memset(&driver, 0, sizeof driver);
+    driver.user = &state;
+    driver.events.device_wait = unguarded_call;
+    driver.vm.destroy = unguarded_destroy;
+    device_lock *lock = device_lock_open(&driver, 1);
+    CHECK(lock && !driver.memory.obtain && !driver.stream_id && !driver.now_ns && !driver.capture.active);
+    for (int at = 0; at < LOCK_THREADS; at++) pthread_create(&handles[at], NULL, lock_thread, &driver);
+    for (int at = 0; at < LOCK_THREADS; at++) pthread_join(handles[at], NULL);
+    CHECK_INT(state.met, ==, 0);
+    CHECK_U64(state.calls, ==, 2 * LOCK_THREADS * LOCK_CALLS);
+    CHECK_INT(driver.vm.destroy(&driver, 10, 20), ==, 37);
+    device_lock_close(lock);
+}
+
+/* Every entry of the table reaches the one behind it, with all it was given: the simulated device's own works. */
+static void test_locked_device(void)
+{
+    device_config config = { 0 };
+    uint64_t free_bytes = 0, total_bytes = 0, page = 0, id = 0;
+    void *memory = NULL, *event = NULL, *address = NULL;
+    int active = 1, mode = 2;
+    config.is_shared = 1;
+    device *shared = device_open(&config, &why);
+    if (!shared) give_up(why.text);
+    const gpuarena_driver *table = device_driver(shared);
+    CHECK(!table->memory.info(table, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes) && total_bytes);
+    CHECK(!table->memory.obtain(table, GPUARENA_MEMORY_DEVICE, &memory, 4 * MIB, NULL) && memory);
+    CHECK(!table->memory.give_back(table, GPUARENA_MEMORY_DEVICE, memory, 4 * MIB, NULL));
+    CHECK(!table->vm.reserve(table, &address, 4 * MIB, 0) && address);
+    CHECK(!table->vm.create(table, &page, 2 * MIB, 0));
+    CHECK(!table->vm.map(table, address, 2 * MIB, page));
+    CHECK(!table->vm.access(table, address, 2 * MIB, 1));
+    CHECK(!table->vm.unmap(table, address, 2 * MIB));
+    CHECK(!table->vm.destroy(table, page, 2 * MIB));
+    CHECK(!table->vm.release(table, address, 4 * MIB));
+    CHECK(!table->events.create(table, &event) && !table->events.record(table, event, NULL));
+    CHECK(!table->events.stream_wait(table, NULL, event) && !table->events.host_wait(table, event));
+    CHECK(!table->events.query(table, event) && !table->events.device_wait(table));
+    CHECK(!table->events.destroy(table, event));
+    CHECK(!table->capture.active(table, NULL, &active) && !active);
+    CHECK(!table->capture.exchange_mode(table, &mode) && mode == 0);
+    CHECK(!table->stream_id(table, NULL, &id) && table->now_ns(table) > 0);
+    CHECK_STR(table->code_name(table, 2), "cudaErrorMemoryAllocation");
+    CHECK_INT(table->classify(table, 2), ==, GPUARENA_STATUS_NO_MEMORY);
+    device_close(shared, NULL);
+}
+
+/* Each thread has a default stream of its own, and nothing orders the two. */
+static void test_thread(void)
+{
+    device_config config = { 0 };
+    void *memory = NULL;
+    gpuarena_stream own = (gpuarena_stream)(intptr_t)2;
+    device *on = device_open(&config, &why);
+    if (!on) give_up(why.text);
+    const gpuarena_driver *table = device_driver(on);
+    if (table->memory.obtain(table, GPUARENA_MEMORY_DEVICE, &memory, 4 * MIB, NULL)) give_up("no memory");
+    device_thread(on, 1);
+    CHECK(!device_access(on, own, memory, 4 * MIB, 1, &why));
+    CHECK(!device_access(on, own, memory, 4 * MIB, 2, &why));
+    CHECK_MSG(!device_finding(on, 0), "one thread's stream orders two owners");
+    device_thread(on, 2);
+    CHECK(!device_access(on, own, memory, 4 * MIB, 3, &why));
+    CHECK_MSG(device_finding(on, 0), "another thread's does not");
+    device_close(on, NULL);
+}
+
+static void test_merge(void)
+{
+    static histogram one, other;
+    histogram_add(&one, 5);
+    histogram_add(&other, 700);
+    histogram_add(&other, 5);
+    histogram_merge(&one, &other);
+    CHECK_U64(one.count, ==, 3);
+    CHECK_U64(one.sum, ==, 710);
+    CHECK_U64(one.max, ==, 700);
+    CHECK_U64(one.buckets[histogram_bucket(5)], ==, 2);
+    CHECK_U64(one.buckets[histogram_bucket(700)], ==, 1);
+}
+
+int main(void)
+{
+    test_runs("larson:blocks=50", 4, "paged");
+    test_runs("larson:blocks=50", 4, "segments");
+    test_runs("larson:blocks=20", 8, "raw");
+    test_runs("uniform:n=500", 3, "paged");
+    test_runs("train:layers=2,steps=1+uniform:n=500", 2, "segments");
+    test_runs("uniform:n=500,max=1+producer:n=50,steps=2,consumers=2", 4, "paged:limit=2G");
+    test_runs("uniform:n=300", 1, "segments");
+    test_refusal();
+    test_failures();
+    test_left_live();
+    test_waiting();
+    test_lock();
+    test_locked_device();
+    test_thread();
+    test_merge();
+    return tap_done();
+}

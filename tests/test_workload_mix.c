@@ -1,0 +1,278 @@
+/* Tests of several threads in one op stream: whose ops they are, numbers of streams and blocks, order, the grammar.
+   Knows families by name alone.
+   Run: make test TESTS=build/tests/test_workload_mix */
+#include "../stress/workload/mix.h"
+#include "../stress/workload/turns.h"
+#include "workload_text.h"
+
+static problem why;
+
+static void make(const char *text, uint64_t threads, uint64_t seed, uint64_t ops, op_stream *stream)
+{
+    const workload_options options = { .threads_given = threads > 0, .threads = threads, .seed_given = seed > 0,
+                                       .seed = seed, .ops_given = ops > 0, .ops = ops };
+    if (!CHECK_MSG(mix_make(text, &options, stream, &why) == 0, "%s is made, threads %d", text, (int)threads)) {
+        give_up(why.text);
+    }
+}
+
+static uint64_t digest(const op_stream *stream)
+{
+    buffer text = stream_text(stream);
+    uint64_t hash = slice_hash(slice_of(text.bytes));
+    free(text.bytes);
+    return hash;
+}
+
+/* Digests (FNV-1a, 64 bits) of the texts: to change them is to change what a seed means. */
+static const struct { const char *text; uint64_t threads, digest; } golden[] = {
+    { "uniform:n=200", 2, UINT64_C(7896611095017881500) },
+    { "producer:n=20,steps=2", 3, UINT64_C(10311357529932342417) },
+    { "train:layers=1,steps=1+uniform:n=100,max=2", 0, UINT64_C(15564844773849510226) },
+    { "train:layers=1,steps=1+larson:blocks=5+phases:layers=1,steps=1", 64, UINT64_C(5679050646610985006) },
+    { "larson:threads=3,blocks=5+uniform:n=30", 0, UINT64_C(17975773222642102786) }
+};
+
+static void test_golden(void)
+{
+    for (size_t i = 0; i < sizeof golden / sizeof golden[0]; i++) {
+        op_stream stream, again, other;
+        make(golden[i].text, golden[i].threads, 0, 0, &stream);
+        make(golden[i].text, golden[i].threads, 0, 0, &again);
+        make(golden[i].text, golden[i].threads, 2, 0, &other);
+        CHECK_U64(digest(&stream), ==, golden[i].digest);
+        CHECK_MSG(digest(&again) == digest(&stream) &&
+                  !memcmp(stream.threads, again.threads, stream.op_count), "the same twice, threads too");
+        CHECK_MSG(digest(&other) != digest(&stream), "another seed, another stream");
+        CHECK_MSG(is_fixed_point(&stream), "it can be written and read again");
+        op_stream_free(&stream);
+        op_stream_free(&again);
+        op_stream_free(&other);
+    }
+}
+
+/* One thread's ops in the whole are the ops of its own workload, in order, on streams of its own. */
+static void check_thread(const op_stream *whole, uint32_t thread, uint32_t member, uint32_t members,
+                         const op_stream *own)
+{
+    size_t at = 0, wrong = 0;
+    uint32_t *block = calloc(own->block_count + 1, sizeof *block);
+    if (!block) give_up("no memory");
+    for (size_t i = 0; i < whole->op_count; i++) {
+        const op *found = &whole->ops[i], *expected = &own->ops[at];
+        if (op_stream_thread(whole, i) != thread) continue;
+        if (at++ >= own->op_count) break;
+        wrong += found->kind != expected->kind || found->count != expected->count;
+        wrong += found->stream != (found->kind == OP_STEP ? 0 : expected->stream * members + member);
+        wrong += found->value != (found->kind == OP_WAIT ? expected->value * members + member : expected->value);
+        if (found->kind == OP_ALLOC) block[expected->first] = found->first;
+        if (found->kind == OP_FREE) wrong += block[expected->first] != found->first;
+        for (uint32_t touch = 0; found->kind == OP_KERNEL && touch < found->count; touch++)
+            wrong += whole->touches[found->first + touch] != block[own->touches[expected->first + touch]];
+        if (found->kind == OP_STEP)
+            wrong += strcmp(whole->labels[found->first], own->labels[expected->first]) != 0;
+    }
+    CHECK_MSG(wrong == 0 && at == own->op_count, "thread %d does its own workload, whole: %d of %d ops, %d wrong",
+              (int)thread, (int)at, (int)own->op_count, (int)wrong);
+    free(block);
+}
+
+static void make_alone(const char *spec, uint64_t seed, op_stream *stream)
+{
+    const workload_options options = { .seed_given = 1, .seed = seed };
+    if (workload_make(spec, &options, stream, &why)) give_up(why.text);
+}
+
+static void test_threads(const char *spec, uint32_t threads)
+{
+    op_stream whole, own;
+    make(spec, threads, 7, 0, &whole);
+    CHECK_U64(op_stream_threads(&whole), ==, threads);
+    CHECK_U64(whole.seed, ==, 7);
+    for (uint32_t thread = 0; thread < threads; thread++) {
+        make_alone(spec, turns_seed(7, thread), &own);
+        check_thread(&whole, thread, thread, threads, &own);
+        op_stream_free(&own);
+    }
+    op_stream_free(&whole);
+}
+
+/* A list joined by '+': dealt out in turn. */
+static void test_dealing(void)
+{
+    static const char *const specs[] = { "uniform:n=60", "producer:n=10,steps=1" };
+    op_stream whole, own;
+    make("uniform:n=60+producer:n=10,steps=1", 5, 7, 0, &whole);
+    CHECK_U64(op_stream_threads(&whole), ==, 5);
+    for (uint32_t thread = 0; thread < 5; thread++) {
+        static const uint32_t members[] = { 0, 3, 1, 4, 2 };                 /* of all uniform, then of all producer */
+        make_alone(specs[thread % 2], turns_seed(7, thread), &own);
+        check_thread(&whole, thread, members[thread], 5, &own);
+        op_stream_free(&own);
+    }
+    op_stream_free(&whole);
+    make("uniform:n=60+producer:n=10,steps=1", 0, 7, 0, &whole);
+    make("uniform:n=60+producer:n=10,steps=1", 2, 7, 0, &own);
+    CHECK_MSG(op_stream_threads(&whole) == 2 && digest(&whole) == digest(&own), "without --threads: one each");
+    op_stream_free(&whole);
+    op_stream_free(&own);
+}
+
+/* larson has threads of its own: its share of those given, or as many as it says. */
+static void test_threaded(void)
+{
+    static const struct { const char *text; uint64_t given; uint32_t threads, of_larson; } cases[] = {
+        { "larson:blocks=5", 3, 3, 3 }, { "larson:blocks=5", 0, 4, 4 }, { "larson:blocks=5,threads=7", 0, 7, 7 },
+        { "uniform:n=9+larson:blocks=5", 7, 7, 3 }, { "larson:blocks=5+uniform:n=9", 7, 7, 4 },
+        { "larson:blocks=5,threads=2+uniform:n=9+uniform:n=9", 0, 4, 2 }
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        op_stream stream;
+        uint64_t seen = 0, of_larson = 0;
+        make(cases[i].text, cases[i].given, 0, 0, &stream);
+        CHECK_U64(op_stream_threads(&stream), ==, cases[i].threads);
+        for (size_t at = 0; at < stream.op_count; at++) {
+            uint64_t bit = (uint64_t)1 << op_stream_thread(&stream, at);
+            seen |= bit;
+            of_larson |= stream.ops[at].kind == OP_KERNEL ? bit : 0;         /* uniform has none */
+        }
+        CHECK_U64(seen, ==, ((uint64_t)1 << cases[i].threads) - 1);
+        for (seen = 0; of_larson; of_larson &= of_larson - 1) seen++;
+        CHECK_U64(seen, ==, cases[i].of_larson);
+        op_stream_free(&stream);
+    }
+}
+
+/* One thread alone does what no threads do. */
+static void test_one(void)
+{
+    static const char *const specs[] = { "uniform:n=50", "train:layers=1,steps=1,zero3=2,streams=2" };
+    for (size_t i = 0; i < 2; i++) {
+        op_stream plain, one;
+        make(specs[i], 0, 3, 0, &plain);
+        make(specs[i], 1, 3, 0, &one);
+        CHECK_MSG(digest(&plain) == digest(&one) && op_stream_threads(&one) == 1, "%s on one thread", specs[i]);
+        op_stream_free(&plain);
+        op_stream_free(&one);
+    }
+}
+
+/* --ops cuts the whole, and the turns before are the same. */
+static void test_cut(void)
+{
+    op_stream whole, cut;
+    make("uniform:n=60+larson:blocks=4,threads=2+producer:n=5,steps=2", 0, 0, 0, &whole);
+    for (uint64_t ops = 1; ops < 250; ops += 31) {
+        make("uniform:n=60+larson:blocks=4,threads=2+producer:n=5,steps=2", 0, 0, ops, &cut);
+        CHECK_U64(cut.alloc_count + cut.free_count, ==, ops);
+        buffer whole_text = stream_text(&whole), cut_text = stream_text(&cut);
+        CHECK_MSG(!strncmp(whole_text.bytes, cut_text.bytes, cut_text.length) &&
+                  !memcmp(whole.threads, cut.threads, cut.op_count), "cut after %d it is a prefix", (int)ops);
+        free(whole_text.bytes);
+        free(cut_text.bytes);
+        op_stream_free(&cut);
+    }
+    op_stream_free(&whole);
+}
+
+/* A thread's turns come in no fixed rhythm: each is fast at times, slow at times, and the mean is fair. */
+static void test_turns(void)
+{
+    enum { THREADS = 4, TURNS = 400000, WINDOW = 1000 };
+    static const uint8_t all[THREADS] = { 1, 1, 1, 1 }, some[THREADS] = { 0, 1, 0, 1 };
+    uint64_t counts[THREADS] = { 0 }, fewest = WINDOW, most = 0, in_window = 0, wrong = 0;
+    turns order;
+    turns_begin(&order, 1, THREADS);
+    for (int turn = 1; turn <= TURNS; turn++) {
+        uint32_t thread = turns_next(&order, all);
+        counts[thread]++;
+        in_window += thread == 0;
+        if (turn % WINDOW) continue;
+        fewest = in_window < fewest ? in_window : fewest;
+        most = in_window > most ? in_window : most;
+        in_window = 0;
+    }
+    CHECK_MSG(fewest < WINDOW / 50 && most > WINDOW / 2, "of %d turns a thread has %d at times, and %d", WINDOW,
+              (int)fewest, (int)most);
+    for (int thread = 0; thread < THREADS; thread++)
+        CHECK_MSG(counts[thread] > TURNS / 6 && counts[thread] < TURNS / 3, "thread %d has its share in the end: %d",
+                  thread, (int)counts[thread]);
+    for (int turn = 0; turn < 1000; turn++) wrong += turns_next(&order, some) % 2 == 0;
+    CHECK_MSG(wrong == 0, "who cannot run has no turn");
+    CHECK(turns_seed(5, 0) == 5 && turns_seed(5, 1) != turns_seed(5, 2) && turns_seed(5, 1) != turns_seed(6, 1));
+}
+
+static const struct { const char *text; const char *specs; } items[] = {
+    { "train", "[train]" }, { "train+uniform", "[train][uniform]" }, { "", "[]" }, { "+", "[][]" },
+    { "a:b=1,c=2+d", "[a:b=1,c=2][d]" }, { "replay:x+y.trace", "[replay:x+y.trace]" },
+    { "replay:x+train", "[replay:x][train]" }, { "replay:x+trains", "[replay:x+trains]" },
+    { "replay:a+b+uniform:n=1+replay:c", "[replay:a+b][uniform:n=1][replay:c]" },
+    { "train+replay:x+y", "[train][replay:x+y]" }, { "replay:x+uniform+larson", "[replay:x][uniform][larson]" }
+};
+
+static void test_grammar(void)
+{
+    for (size_t i = 0; i < sizeof items / sizeof items[0]; i++) {
+        char found[128] = "";
+        slice rest = slice_of(items[i].text), spec;
+        for (size_t used = 0; mix_take(&rest, &spec) && used < sizeof found;)
+            used += (size_t)snprintf(found + used, sizeof found - used, "[%.*s]", (int)spec.length, spec.bytes);
+        CHECK_STR(found, items[i].specs);
+    }
+}
+
+static const struct { const char *text; uint64_t threads; const char *message; } mistakes[] = {
+    { "train+uniform+larson", 2, "3 workloads joined by '+', and --threads is 2, expected at least 3" },
+    { "larson:threads=2+uniform", 4, "workload larson: option threads and --threads are both given" },
+    { "larson:threads=60,blocks=1,rounds=0+larson:blocks=1,rounds=0,threads=5", 0, "more than 64 threads" },
+    { "uniform+", 2, "no workload \"\", expected one of uniform" },
+    { "uniform+unifrom", 2, "no workload \"unifrom\", did you mean 'uniform'?" },
+    { "uniform:n=0", 2, "workload uniform: n is \"0\"" },
+    { "uniform:n=10000000", 2, "workload uniform: more than 16777216 operations" },
+    { "replay:/no/such/file", 2, "/no/such/file" }
+};
+
+static void test_mistakes(void)
+{
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+        const workload_options options = { .threads_given = mistakes[i].threads > 0, .threads = mistakes[i].threads };
+        op_stream stream;
+        why.exit_code = 0;
+        CHECK_INT(mix_make(mistakes[i].text, &options, &stream, &why), ==, -1);
+        CHECK_MSG(why.exit_code == EXIT_USAGE && strstr(why.text, mistakes[i].message) && !stream.ops, "refused: %s",
+                  why.text);
+    }
+}
+
+/* Numbers of streams that have no room for those of others. */
+static void test_large_streams(void)
+{
+    static const char trace[] = "gpuarena-trace 1\na 1 5 9223372036854775808\nf 1\n";
+    char spec[64];
+    op_stream stream;
+    const workload_options two = { .threads_given = 1, .threads = 2 }, one = { .threads_given = 1, .threads = 1 };
+    write_trace(trace, sizeof trace - 1);
+    snprintf(spec, sizeof spec, "replay:%s", trace_path);
+    CHECK_INT(mix_make(spec, &one, &stream, &why), ==, 0);
+    op_stream_free(&stream);
+    why.exit_code = 0;
+    CHECK_INT(mix_make(spec, &two, &stream, &why), ==, -1);
+    CHECK_MSG(strstr(why.text, "stream 9223372036854775808, expected below 2^64 / 2"), "%s", why.text);
+}
+
+int main(void)
+{
+    test_golden();
+    test_threads("uniform:n=40", 3);
+    test_threads("train:layers=1,steps=2,zero3=2,streams=2", 2);
+    test_threads("producer:n=10,steps=2,images=2", 4);
+    test_dealing();
+    test_threaded();
+    test_one();
+    test_cut();
+    test_turns();
+    test_grammar();
+    test_mistakes();
+    test_large_streams();
+    return tap_done();
+}
