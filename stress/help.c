@@ -62,20 +62,21 @@ static const char help_lists[] =
     "\n";
 
 static const char help_threads[] =
-    "-w WORKLOAD --threads N, N from 1 to 64: so many threads share one policy. Each runs the workload with a seed of\n"
-    "its own, drawn from the workload's seed and the thread's number; thread 0 has the seed as it is. Streams are no\n"
-    "other thread's. larson has threads anyhow: there it is the key threads.\n"
-    "-w A+B: workloads joined by '+', keys and all (train:seq=512+uniform:n=500,max=8), are one row: thread 0 runs A,\n"
-    "thread 1 runs B. With --threads N the threads are dealt out in turn: 0, 2, .. run A, 1, 3, .. run B. In the path\n"
-    "of replay: a '+' separates where the name of a workload follows, and then ':', '+' or the end.\n"
-    "Whose operation is next is drawn from the seed, some threads being faster for a while: the order, and all that is\n"
-    "verified and counted in it, is the same for the same seed. It is one thread of this machine that makes them.\n"
-    "Times, where the row has threads, are those of as many real threads, which start together and keep each its own\n"
-    "order, not the drawn one. They allocate and free; work on streams, uses and waits are left out. host_ns_per_op is\n"
-    "the time from the first one's start to the last one's end, over the ops of all; alloc_p50_ns and so on, from a\n"
-    "further run, are those of single calls. When they have ended the arena's sums must be exact. The simulated device\n"
-    "lets one thread in at a time.\n"
-    "cub-library is not timed then.\n";
+    "-w WORKLOAD --threads N, N from 1 to 64: so many threads share one policy. Each runs the workload with a\n"
+    "seed of its own, drawn from the workload's seed and the thread's number; thread 0 has the seed as it is.\n"
+    "Streams are no other thread's. larson has threads anyhow: there it is the key threads.\n"
+    "-w A+B: workloads joined by '+', keys and all (train:seq=512+uniform:n=500,max=8), are one row: thread 0\n"
+    "runs A, thread 1 runs B. With --threads N the threads are dealt out in turn: 0, 2, .. run A, 1, 3, .. run B.\n"
+    "In the path of replay: a '+' separates where the name of a workload follows, and then ':', '+' or the end.\n"
+    "Whose operation is next is drawn from the seed, some threads being faster for a while: the order, and all\n"
+    "that is verified and counted in it, is the same for the same seed. It is one thread of this machine that\n"
+    "makes them.\n"
+    "Times, where the row has threads, are those of as many real threads, which start together and keep each its\n"
+    "own order, not the drawn one. They allocate and free; work on streams, uses and waits are left out.\n"
+    "host_ns_per_op is the time from the first one's start to the last one's end, over the ops of all (of one\n"
+    "thread: the time in its calls alone); alloc_p50_ns and so on, from a further run, are those of single calls.\n"
+    "Where memory runs out for them alone those cells stay empty. When they have ended the arena's sums must be\n"
+    "exact. The simulated device lets one thread in at a time. cub-library is not timed.\n";
 
 static const char help_faults[] =
     "--faults TEXT: parts separated by ';' or ','\n"

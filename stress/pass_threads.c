@@ -1,63 +1,24 @@
-/* Threads that start together, each with a list of its own made before; and the sums when they have ended.
+/* Lists of calls for each thread, made before they start; and the sums when they have ended.
    It must not know workloads by name, nor what the numbers are for.
    Tested by tests/test_pass_threads.c and tests/threads.t. */
 #include "pass_threads.h"
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pass_streams.h"
-
-enum { THREADS_APART = 128 };                    /* bytes that keep two threads' counters out of one cache line */
-
-typedef enum slot_state { SLOT_EMPTY, SLOT_LIVE, SLOT_REFUSED, SLOT_FREED } slot_state;
-typedef struct slot {                            /* a block */
-    void    *ptr;                                /* written before the state is, read after */
-    uint64_t bytes;
-    uint32_t home;                               /* the stream of its allocation, by index */
-    int      state;
-} slot;
-
-typedef struct step {                            /* one call */
-    uint32_t slot, stream;
-    int      is_free;
-} step;
-
-typedef struct threads_shared {
-    const pass_settings *settings;
-    const pass_streams  *streams;
-    slot                *slots;                  /* one thread's side by side */
-    uint32_t             arrived;
-    int                  may_go, must_stop;
-} threads_shared;
-
-typedef struct worker {
-    threads_shared *shared;
-    pool            pool;                        /* the one of all threads, with books of its own for `raw` */
-    const step     *steps;
-    size_t          step_count;
-    histogram      *allocs, *frees;              /* NULL: no clock */
-    uint64_t        start_ns, end_ns, ops;
-    uint64_t        alloc_count, free_count;     /* that succeeded, of more than 0 bytes */
-    int             refused;
-    const char     *failed_call;                 /* NULL: none */
-    gpuarena_result failed_result;
-    char            apart[THREADS_APART];
-} worker;
+#include "pass_workers.h"
 
 typedef struct threads {
-    threads_shared       shared;
+    const pass_settings *settings;
+    workers_shared       shared;
     const op_stream     *stream;
     device              *device;
     pass_streams         streams;
     pool                 pool;
     step                *steps;
     worker              *workers;
-    pthread_t           *handles;
     uint32_t             count;
     pass_threads_result *result;
 } threads;
@@ -74,102 +35,10 @@ static int threads_fail(threads *run, pass_status status, const char *format, ..
     return -1;
 }
 
-static void worker_stop(worker *self)
-{
-    __atomic_store_n(&self->shared->must_stop, 1, __ATOMIC_RELAXED);
-}
-
-static int worker_must_stop(const worker *self)
-{
-    return __atomic_load_n(&self->shared->must_stop, __ATOMIC_RELAXED);
-}
-
-static void worker_failed(worker *self, const char *call, gpuarena_result result)
-{
-    self->failed_call = call;
-    self->failed_result = result;
-    worker_stop(self);
-}
-
-static gpuarena_stream worker_handle(const worker *self, uint32_t stream)
-{
-    return self->shared->streams->list[stream].handle;
-}
-
-static void worker_alloc(worker *self, const step *next)
-{
-    slot *made = &self->shared->slots[next->slot];
-    void *ptr = NULL;
-    gpuarena_stream stream = worker_handle(self, next->stream);
-    uint64_t start_ns = self->allocs ? progress_clock_ns() : 0;
-    gpuarena_result result = pool_alloc(&self->pool, &ptr, made->bytes, stream);
-    if (self->allocs) histogram_add(self->allocs, progress_clock_ns() - start_ns);
-    self->ops++;
-    made->ptr = ptr;
-    __atomic_store_n(&made->state, result ? SLOT_REFUSED : SLOT_LIVE, __ATOMIC_RELEASE);
-    if (!result) {
-        self->alloc_count += made->bytes != 0;
-    } else if (result != GPUARENA_OUT_OF_MEMORY) {
-        worker_failed(self, "alloc", result);
-    } else {
-        self->refused = 1;
-        if (!self->shared->settings->skip_oom) worker_stop(self);
-    }
-}
-
-/* What became of a block that is to be freed: its thread may be behind. */
-static int worker_await(const worker *self, const slot *awaited)
-{
-    int state = __atomic_load_n(&awaited->state, __ATOMIC_ACQUIRE);
-    while (state == SLOT_EMPTY && !worker_must_stop(self)) {
-        sched_yield();
-        state = __atomic_load_n(&awaited->state, __ATOMIC_ACQUIRE);
-    }
-    return state;
-}
-
-static void worker_free(worker *self, const step *next)
-{
-    slot *freed = &self->shared->slots[next->slot];
-    gpuarena_stream stream = worker_handle(self, next->stream);
-    if (worker_await(self, freed) != SLOT_LIVE) return;
-    uint64_t start_ns = self->frees ? progress_clock_ns() : 0;
-    gpuarena_result result = pool_free(&self->pool, freed->ptr, freed->bytes, stream);
-    if (self->frees) histogram_add(self->frees, progress_clock_ns() - start_ns);
-    self->ops++;
-    if (result) {
-        worker_failed(self, "free", result);
-        return;
-    }
-    freed->state = SLOT_FREED;                   /* by nobody else: a block is freed once */
-    self->free_count += freed->bytes != 0;
-}
-
-static void *worker_run(void *argument)
-{
-    worker *self = argument;
-    __atomic_fetch_add(&self->shared->arrived, 1, __ATOMIC_RELAXED);
-    while (!__atomic_load_n(&self->shared->may_go, __ATOMIC_ACQUIRE)) sched_yield();
-    self->start_ns = progress_clock_ns();
-    for (size_t at = 0; at < self->step_count && !worker_must_stop(self); at++) {
-        const step *next = &self->steps[at];
-        if (next->is_free) worker_free(self, next);
-        else worker_alloc(self, next);
-    }
-    self->end_ns = progress_clock_ns();
-    return NULL;
-}
-
-/* All start when all are there. -1: the machine has no more threads; those that it had have ended. */
+/* -1: the machine has no more threads. */
 static int threads_go(threads *run)
 {
-    uint32_t made = 0;
-    threads_shared *shared = &run->shared;
-    while (made < run->count && !pthread_create(&run->handles[made], NULL, worker_run, &run->workers[made])) made++;
-    if (made < run->count) worker_stop(&run->workers[0]);
-    while (__atomic_load_n(&shared->arrived, __ATOMIC_RELAXED) < made) sched_yield();
-    __atomic_store_n(&shared->may_go, 1, __ATOMIC_RELEASE);
-    for (uint32_t at = 0; at < made; at++) pthread_join(run->handles[at], NULL);
+    uint32_t made = workers_go(run->workers, run->count);
     if (made == run->count) return 0;
     return threads_fail(run, PASS_ERROR, "thread %" PRIu32 " of %" PRIu32 " cannot be started", made + 1, run->count);
 }
@@ -333,8 +202,7 @@ static int threads_prepare(threads *run, const pass_timing *timing)
     uint32_t *slot_of = calloc(stream->block_count + 1, sizeof *slot_of);
     run->steps = calloc(step_count + 1, sizeof *run->steps);
     run->workers = calloc(run->count, sizeof *run->workers);
-    run->handles = calloc(run->count, sizeof *run->handles);
-    int failed = !slot_of || !run->steps || !run->workers || !run->handles || threads_slots(run, slot_of)
+    int failed = !slot_of || !run->steps || !run->workers || threads_slots(run, slot_of)
                  || threads_workers(run, timing);
     if (!failed) threads_steps(run, slot_of);
     free(slot_of);
@@ -344,7 +212,7 @@ static int threads_prepare(threads *run, const pass_timing *timing)
 static int threads_open(threads *run, const policy *chosen)
 {
     problem why = { 0, "" };
-    device_config config = run->shared.settings->device;
+    device_config config = run->settings->device;
     config.is_unjudged = config.is_shared = 1;
     run->device = device_open(&config, &why);
     if (run->device && !pass_streams_open(&run->streams, run->stream, run->device, config.op_ns, &why)
@@ -359,7 +227,6 @@ static void threads_close(threads *run)
         free(run->workers[at].allocs);
         free(run->workers[at].frees);
     }
-    free(run->handles);
     free(run->workers);
     free(run->steps);
     free(run->shared.slots);
@@ -376,7 +243,8 @@ void pass_threads_run(const pass_settings *settings, const op_stream *stream, co
     threads run;
     memset(&run, 0, sizeof run);
     memset(result, 0, sizeof *result);
-    run.shared.settings = settings;
+    run.settings = settings;
+    run.shared.skip_oom = settings->skip_oom;
     run.shared.streams = &run.streams;
     run.stream = stream;
     run.count = op_stream_threads(stream);

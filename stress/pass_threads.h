@@ -18,8 +18,8 @@ typedef struct pass_threads_result {
 
 /* timing NULL: no thread reads a clock between its start and its end. Else each call is between two readings, and the
    latencies of all threads are added to these. At a refusal all stop, unless settings->skip_oom. Where verify is not
-   off an arena's sums, its limit and the device's books are compared with the threads' own counts when all have ended,
-   and gpuarena_check is asked; and then everything must go back to the device. */
+   off, when all have ended, an arena's sums, its limit and the device's books are compared with the threads' own
+   counts, and gpuarena_check is asked; and then everything must go back to the device. */
 void pass_threads_run(const pass_settings *settings, const op_stream *stream, const policy *chosen,
                       pass_timing *timing, pass_threads_result *result);
 

@@ -112,8 +112,9 @@ static void runner_time_threads(const runner_job *job, const pass_settings *sett
     const pass_threads_result *last = whole.status <= PASS_OOM ? &each : &whole;
     outcome->kept |= last->kept;
     if (last->status > PASS_OOM) runner_void(made, last->status, last->message, outcome);
-    else if (whole.status == outcome->status && each.status == outcome->status) runner_times(made, whole.wall_ns, whole.ops);
-    else runner_untimed(made, whole.ops, "real threads are not in the verified order");
+    else if (whole.status == outcome->status && each.status == outcome->status) {
+        runner_times(made, whole.wall_ns, whole.ops);
+    } else runner_untimed(made, whole.ops, "real threads are not in the verified order");
 }
 
 /* The same stream again, on a fresh device, with a clock instead of checks. It counts only if it did the same. */

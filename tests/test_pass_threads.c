@@ -87,16 +87,16 @@ static void test_failures(void)
     pass_threads_run(&bed.settings, &bed.stream, &raw, NULL, &result);
     CHECK_MSG(result.status == PASS_ERROR && strstr(result.message, ": free: driver_error"), "a free that fails: %s",
               result.message);
-    CHECK_U64(strncmp(result.message, "thread ", 7), ==, 0);
+    CHECK_INT(strncmp(result.message, "thread ", 7), ==, 0);
     bed.settings.device.sim.faults = "obtain:1=700";
     pass_threads_run(&bed.settings, &bed.stream, &segments, NULL, &result);
-    CHECK_MSG(result.status == PASS_ERROR && strstr(result.message, ": alloc: device_lost"), "a device that is lost: %s",
-              result.message);
+    CHECK_MSG(result.status == PASS_ERROR && strstr(result.message, ": alloc: device_lost"),
+              "a device that is lost: %s", result.message);
     bed.settings.device.sim.faults = NULL;
     bed.settings.device.sim.without_vm = 1;
     pass_threads_run(&bed.settings, &bed.stream, &paged, NULL, &result);
-    CHECK_MSG(result.status == PASS_ERROR && strstr(result.message, "policy 'paged'"), "a policy that is not to be had: %s",
-              result.message);
+    CHECK_MSG(result.status == PASS_ERROR && strstr(result.message, "policy 'paged'"),
+              "a policy that is not to be had: %s", result.message);
     op_stream_free(&bed.stream);
 }
 

@@ -105,7 +105,7 @@ static void test_dealing(void)
     make("uniform:n=60+producer:n=10,steps=1", 5, 7, 0, &whole);
     CHECK_U64(op_stream_threads(&whole), ==, 5);
     for (uint32_t thread = 0; thread < 5; thread++) {
-        static const uint32_t members[] = { 0, 3, 1, 4, 2 };                 /* of all uniform, then of all producer */
+        static const uint32_t members[] = { 0, 3, 1, 4, 2 };         /* of all uniform, then of all producer */
         make_alone(specs[thread % 2], turns_seed(7, thread), &own);
         check_thread(&whole, thread, members[thread], 5, &own);
         op_stream_free(&own);

@@ -164,9 +164,9 @@ static const char *table_interval(const table_context *context, char *text, size
 
 static const table_column table_run_columns[] = {
     { "workload", table_workload, 1, 0, 0 },
-    { "threads", table_threads, 0, 3, 0 },
     { "policy", table_policy, 1, 0, 0 },
     { "status", table_status, 1, 0, 0 },
+    { "threads", table_threads, 0, 4, 0 },
     { "drv time", table_time, 0, 2, 0 },
     { "host time", table_host_time, 0, 2, 0 },
     { "drv calls", table_calls, 0, 4, 0 },
@@ -185,9 +185,9 @@ static const table_column table_run_columns[] = {
 
 static const table_column table_capacity_columns[] = {
     { "workload", table_workload, 1, 0, 0 },
-    { "threads", table_threads, 0, 3, 0 },
     { "policy", table_policy, 1, 0, 0 },
     { "status", table_status, 1, 0, 0 },
+    { "threads", table_threads, 0, 4, 0 },
     { "ratio", table_ratio, 0, 0, 0 },
     { "min limit", table_min_limit, 0, 1, 0 },
     { "requested", table_requested, 0, 3, 0 },

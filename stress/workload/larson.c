@@ -10,11 +10,12 @@
 
 /* Larson and Krishnan's test of a server: each thread fills an array of blocks, then in each round replaces as many
    random ones as the array has; after a round the array, as it is, goes to the next thread, so that most blocks are
-   freed by another thread than allocated them, and here on another stream. There a thread ends and a new one takes its
-   array; here they stand in a ring, which is the same to the allocator. Sizes are uniform, there 8 to 1,000 bytes with
-   5,000 blocks a thread (mimalloc-bench); here as many KiB.
-   Thread t does all on stream t + 1 (stream 0 is ordered with all on a GPU): each new block is written once. Who takes
-   an array over makes his stream wait for the one that had it: that is all the order there is, and all it takes. */
+   freed by another thread than allocated them, and here on another stream. There a thread ends and a new one takes
+   its array; here they stand in a ring, which is the same to the allocator. Sizes are uniform, there 8 to 1,000
+   bytes, 5,000 blocks a thread (mimalloc-bench); here as many KiB.
+   Thread t does all on stream t + 1 (stream 0 is ordered with all on a GPU): each new block is written once. Who
+   takes an array over makes its stream wait for the one that had it: that is all the order there is, and all it
+   takes. */
 enum { LARSON_FIRST_STREAM = 1 };
 
 enum { LARSON_THREADS, LARSON_BLOCKS, LARSON_ROUNDS, LARSON_SIZE, LARSON_SEED, LARSON_OPTION_COUNT };

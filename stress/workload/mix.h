@@ -12,10 +12,11 @@
    With options->threads_given so many threads are dealt out to the SPECs, from thread 0 and the first on, in turn:
      - a workload that has threads itself (larson) takes its share as its own `threads`;
      - of all others each thread runs one, with a seed of its own (turns_seed) where there is a seed.
-   Else each SPEC is made once, as it says. As far as they go the result is that of workload_make for a SPEC alone.
-   What is made beside others has its streams to itself: with `count` op streams, stream s of the one numbered n (from
-   0) is stream s * count + n, so that stream 0 of the first stays 0. Blocks have their numbers for ids. --ops cuts the
-   whole.
+   Else each SPEC is made once, as it says; the one numbered n (from 0) with the seed of thread n.
+   What is made alone is what workload_make makes. Else each thread does the operations of its own, in their order;
+   turns are drawn from the first SPEC's seed (turns.h). Streams are no other's: with `count` op streams, stream s of
+   the one numbered n is stream s * count + n, so that stream 0 of the first stays 0. They are numbered in the order
+   of SPECs, those of one SPEC in the order of threads. Blocks have their numbers for ids. --ops cuts the whole.
    Returns and fails as workload_make does; also: fewer threads than SPECs, or more than WORKLOAD_MAX_THREADS. */
 int mix_make(const char *text, const workload_options *options, op_stream *stream, problem *why);
 

@@ -1,5 +1,5 @@
 /* Whose turn it is: a seeded scheduler of threads, some of them faster than others, and that for a while only.
-   It must not know what a turn is. The same seed gives the same turns, whatever is done in them and however many follow.
+   It must not know what a turn is. The same seed gives the same turns, whatever is done in them.
    Tested by tests/test_workload_larson.c and tests/test_workload_mix.c. */
 #ifndef STRESS_WORKLOAD_TURNS_H
 #define STRESS_WORKLOAD_TURNS_H

@@ -46,12 +46,12 @@ typedef struct workload_options {                /* from the command line; a fam
 } workload_options;
 
 /* spec: NAME or NAME:key=value,key=value; replay:FILE. Fills *stream, to be freed by op_stream_free.
-   -1 and a problem: unknown name or option, bad value, an option given twice or on both sides (seed, steps, threads), a broken
-   or unreadable file (file and line named), EXIT_USAGE in all these cases; no host memory: EXIT_HARNESS. *stream is then
-   empty. */
+   -1 and a problem: unknown name or option, bad value, an option given twice or on both sides (seed, steps, threads),
+   a broken or unreadable file (file and line named), EXIT_USAGE in all these cases; no host memory: EXIT_HARNESS.
+   *stream is then empty. */
 int  workload_make(const char *spec, const workload_options *options, op_stream *stream, problem *problem);
 void op_stream_free(op_stream *stream);          /* of a zeroed or filled stream */
-int  workload_is_threaded(slice spec);           /* 1: its operations are several threads': it has an option `threads` */
+int  workload_is_threaded(slice spec);           /* 1: it has threads of its own, and an option `threads` */
 
 uint32_t op_stream_threads(const op_stream *stream);                 /* how many make it, from 1 */
 uint32_t op_stream_thread(const op_stream *stream, size_t index);    /* who makes this operation, from 0 */
