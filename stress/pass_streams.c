@@ -45,6 +45,25 @@ static int pass_streams_compare(const void *one, const void *other)
     return (left > right) - (left < right);
 }
 
+uint32_t pass_streams_index(const pass_streams *self, uint64_t number)
+{
+    return number ? id_map_find(&self->index_by_number, number)->value : 0;
+}
+
+/* Threads with kernels may stand beside others without: each has its own streams. */
+static void pass_streams_mark(pass_streams *self, const op_stream *stream)
+{
+    uint8_t has_kernels[WORKLOAD_MAX_THREADS] = { 0 };
+    for (size_t index = 0; index < stream->op_count; index++) {
+        if (stream->ops[index].kind == OP_KERNEL) has_kernels[op_stream_thread(stream, index)] = 1;
+    }
+    for (size_t index = 0; index < stream->op_count; index++) {
+        const op *next = &stream->ops[index];
+        if (next->kind == OP_STEP || !has_kernels[op_stream_thread(stream, index)]) continue;
+        self->list[pass_streams_index(self, next->stream)].has_kernels = 1;
+    }
+}
+
 int pass_streams_open(pass_streams *self, const op_stream *stream, device *on, uint64_t op_ns, problem *why)
 {
     memset(self, 0, sizeof *self);
@@ -58,12 +77,8 @@ int pass_streams_open(pass_streams *self, const op_stream *stream, device *on, u
         id_map_find(&self->index_by_number, self->list[index].number)->value = index;
         if (index && device_stream_create(on, &self->list[index].handle, why)) return -1;
     }
+    pass_streams_mark(self, stream);
     return 0;
-}
-
-uint32_t pass_streams_index(const pass_streams *self, uint64_t number)
-{
-    return number ? id_map_find(&self->index_by_number, number)->value : 0;
 }
 
 int pass_streams_close(pass_streams *self, problem *why)
@@ -150,7 +165,7 @@ int pass_streams_use(pass_streams *self, uint32_t stream, pass_block *block, pro
 
 int pass_streams_begin(pass_streams *self, const pass_block *block, problem *why)
 {
-    if (self->has_kernels || !block->ptr) return 0;
+    if (self->list[block->home].has_kernels || !block->ptr) return 0;
     if (pass_streams_work(self, block->home, self->op_ns, why)) return -1;
     return device_access(self->device, self->list[block->home].handle, block->ptr, block->bytes, block->owner, why);
 }
@@ -168,7 +183,7 @@ const pass_use *pass_streams_unordered(const pass_streams *self, uint32_t stream
 int pass_streams_end(pass_streams *self, uint32_t stream, pass_block *block, int at_home, problem *why)
 {
     uint32_t home = block->home;
-    if (stream != home && !self->has_kernels && pass_streams_follow(self, stream, home, why)) return -1;
+    if (stream != home && !self->list[home].has_kernels && pass_streams_follow(self, stream, home, why)) return -1;
     if (stream != home && at_home && pass_streams_follow(self, home, stream, why)) return -1;
     while (block->uses) {
         uint32_t index = block->uses;

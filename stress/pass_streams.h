@@ -14,6 +14,7 @@ enum { PASS_MAX_STREAMS = 1024 };                /* clocks are as long as there 
 typedef struct pass_stream {
     uint64_t        number;                      /* in the op stream */
     gpuarena_stream handle;                      /* number 0: NULL, the device's default stream, which nobody makes */
+    int             has_kernels;                 /* 1: its threads say themselves what work there is */
 } pass_stream;
 
 typedef struct pass_use {                        /* the latest of a block on a stream */
@@ -35,8 +36,8 @@ typedef struct pass_streams {                    /* zeroed: none */
     device      *device;
     pass_stream *list;                           /* by number, as the device numbers its own; the first's is 0 */
     uint32_t     count;
-    int          has_kernels;                    /* 1: the op stream says itself what work there is */
-    uint64_t     op_ns;                          /* else: the work of an allocation */
+    int          has_kernels;                    /* of any */
+    uint64_t     op_ns;                          /* where there are none: the work of an allocation */
     id_map       index_by_number;
     uint64_t    *clocks;                         /* [stream * count + other]: of the other's uses, so many come before
                                                     what is given to the stream next; of its own, all */
@@ -54,7 +55,7 @@ uint32_t pass_streams_index(const pass_streams *self, uint64_t number);      /* 
 int pass_streams_work(const pass_streams *self, uint32_t stream, uint64_t work_ns, problem *why);
 int pass_streams_follow(pass_streams *self, uint32_t stream, uint32_t other, problem *why);
 int pass_streams_use(pass_streams *self, uint32_t stream, pass_block *block, problem *why);
-/* After an allocation: its work, where the op stream has none. */
+/* After an allocation: its work, where its threads have none. */
 int pass_streams_begin(pass_streams *self, const pass_block *block, problem *why);
 /* Before a free on this stream, whose program must name to the policy the streams of these uses: the latest of each
    stream, the allocation's own included, that no wait so far orders before what is given to the stream next. after:

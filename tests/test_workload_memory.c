@@ -34,6 +34,8 @@ static void *failing_realloc(void *old, size_t bytes)
 #define calloc failing_calloc
 #define realloc failing_realloc
 #include "../stress/workload/id_map.c"
+#include "../stress/workload/larson.c"
+#include "../stress/workload/mix.c"
 #include "../stress/workload/phases.c"
 #include "../stress/workload/phases_evaluate.c"
 #include "../stress/workload/producer.c"
@@ -49,6 +51,7 @@ static void *failing_realloc(void *old, size_t bytes)
 #include "../stress/workload/stream_write.c"
 #include "../stress/workload/train.c"
 #include "../stress/workload/train_shapes.c"
+#include "../stress/workload/turns.c"
 #include "../stress/workload/uniform.c"
 #include "../stress/workload/workload.c"
 #undef malloc
@@ -63,6 +66,13 @@ static uint64_t digest(const op_stream *stream)
     return hash;
 }
 
+static int make_joined(const char *text, op_stream *stream, problem *why)
+{
+    workload_options none = { 0 };
+    why->exit_code = 0;
+    return mix_make(text, &none, stream, why);
+}
+
 /* A failed call must end in EXIT_HARNESS, with nothing left behind; without one the stream is what it was. */
 static void test_every_call(const char *spec, int lastingly)
 {
@@ -71,13 +81,13 @@ static void test_every_call(const char *spec, int lastingly)
     uint64_t wrong_count = 0, expected;
     failing_call = 0;
     fails_lastingly = lastingly;
-    if (!CHECK_MSG(make_plain(spec, &stream, &why) == 0, "%s is made while there is memory", spec)) {
+    if (!CHECK_MSG(make_joined(spec, &stream, &why) == 0, "%s is made while there is memory", spec)) {
         printf("#   %s\n", why.text);
         return;
     }
     expected = digest(&stream);
     op_stream_free(&stream);
-    for (failing_call = 1; call_count = 0, make_plain(spec, &stream, &why) != 0; failing_call++) {
+    for (failing_call = 1; call_count = 0, make_joined(spec, &stream, &why) != 0; failing_call++) {
         wrong_count += why.exit_code != EXIT_HARNESS || !strstr(why.text, "no host memory") || stream.ops != NULL;
     }
     CHECK_INT(wrong_count, ==, 0);
@@ -124,6 +134,10 @@ int main(void)
     test_every_call("uniform:n=200", 1);
     test_every_call("train:layers=2,steps=2,zero3=2,streams=2", 0);
     test_every_call("train:layers=2,steps=2,zero3=2,streams=2", 1);
+    test_every_call("larson:blocks=20,rounds=2", 0);
+    test_every_call("larson:blocks=20,rounds=2", 1);
+    test_every_call("uniform:n=40+larson:blocks=5,rounds=2+train:layers=1,steps=1", 0);
+    test_every_call("uniform:n=40+larson:blocks=5,rounds=2+train:layers=1,steps=1", 1);
     test_every_call("producer:n=50,steps=2,images=2,consumers=2", 0);
     test_every_call("producer:n=50,steps=2,images=2,consumers=2", 1);
     test_every_call("phases:layers=1,steps=2,streams=2", 0);

@@ -135,6 +135,8 @@ if ($why) {
         is($found->{code}, 3, "$name: exit 3");
         ok($found->{err} =~ /verify_failed: op \d+: device: .*not ordered after/, "$name: and what is not in order")
             or print "#   $found->{err}\n";
+        is(stress(@words[0 .. 4], qw(-w uniform:n=300+uniform:n=300+producer:n=1,steps=1))->{code}, 3,
+           "$name: seen, too, on threads without work of their own beside one with it");
     }
 }
 done();
