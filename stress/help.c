@@ -76,7 +76,8 @@ static const char help_threads[] =
     "host_ns_per_op is the time from the first one's start to the last one's end, over the ops of all (of one\n"
     "thread: the time in its calls alone); alloc_p50_ns and so on, from a further run, are those of single calls.\n"
     "Where memory runs out for them alone those cells stay empty. When they have ended the arena's sums must be\n"
-    "exact. The simulated device lets one thread in at a time. cub-library is not timed.\n";
+    "exact. The simulated device lets one thread in at a time. cub-library is not timed.\n"
+    "--out trace: the operations in their order; whose they were is not in it.\n";
 
 static const char help_faults[] =
     "--faults TEXT: parts separated by ';' or ','\n"
@@ -96,7 +97,7 @@ static const char help_columns[] =
     "driver_calls: of calls on memory, plain and virtual, from the first op to the last; driver_vns: the time in\n"
     "them, in virtual nanoseconds of the simulated device, empty on CUDA. The columns in ns are measured, in a\n"
     "second pass over the same operations; they hold the simulated driver's own work, and stay empty with\n"
-    "--no-timing or where there are too few samples.\n"
+    "--no-timing or where there are too few samples. Where threads is above 1: stress help threads.\n"
     "On CUDA reserved_peak_bytes and footprint of raw and cub-library are at least so much: the 2 MiB granules in\n"
     "which their blocks lie; the driver may keep more. fragmentation: at the first failure, else at peak reserved.\n"
     "gpu_waits: times that the arena made a stream wait, or waited itself; pending_peak_bytes: the most that was\n"

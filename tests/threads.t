@@ -77,6 +77,28 @@ my $rival = stress(qw(run -w uniform:n=100 --threads 2 -p cub-library));
 if ($rival->{code} == 77) { skip('cub-library is not in this build') }
 else { ok($rival->{out} =~ m{^uniform:n=100/cub-library: not timed on several threads$}m, 'cub-library is not timed') }
 
+# ---- what fails can be seen again
+for my $words ([qw(-w uniform:n=300 --threads 3 -p raw --faults overlap:100)],
+               [qw(-w uniform:n=300+larson:blocks=9 --seed 4 -p raw --faults misaligned:200)]) {
+    my $failed = stress('run', @$words, qw(--no-timing -q));
+    my ($line) = $failed->{err} =~ /^repro: (.*)$/m;
+    is($failed->{code}, 3, "@$words: exit 3");
+    ok(($line // '') =~ /--ops \d+/, 'with a line that shows it again, cut where it was');
+    my $shown = qx{$line -q 2>&1 >/dev/null};
+    is($? >> 8, 3, "it ends alike: $line");
+    is(($shown =~ /^(stress: .*)$/m)[0], ($failed->{err} =~ /^(stress: .*)$/m)[0], 'and says the same');
+}
+
+# ---- CUDA, as the substitute has it
+if (built_with_cuda()) {
+    local $ENV{LD_LIBRARY_PATH} = ($ENV{BUILD} || 'build') . '/sim:' . ($ENV{LD_LIBRARY_PATH} // '');
+    my ($cuda, @there) = csv(qw(-w larson:blocks=10,uniform:n=200 --threads 3 -p raw,segments,paged --device cuda:0));
+    is($cuda->{code} . join('', map { " $_->{status}" } @there), '0' . ' ok' x 6, 'threads on a CUDA device');
+    ok((grep { $_->{host_ns_per_op} eq '' } @there) == 0, 'and their times');
+} else {
+    skip('no CUDA in this build');
+}
+
 # ---- mistakes
 refused(2, qr/--threads: expected a number from 1 to 64, found '\Q$_\E'$/m, 'run', '-w', 'uniform', '-p', 'raw', '--threads', $_)
     for qw(0 65 x -1 2x 18446744073709551616);
