@@ -1,0 +1,110 @@
+/* The header's locks over fibers: each taking and leaving is a step at which another fiber may go on. Judges their
+   order, that none is taken twice, nor ended while it is taken. An ended one may be taken: what it guarded tells.
+   It must not know what they guard. Named by GPUARENA_TEST_LOCK, included by gpuarena.h itself; behind schedule.h. */
+#ifndef TESTS_SCHEDULE_LOCK_H
+#define TESTS_SCHEDULE_LOCK_H
+
+enum { LOCK_NONE, LOCK_MADE = 0x6d616465, LOCK_ENDED = 0x656e6465 };
+typedef struct schedule_lock {
+    uint32_t state;                              /* LOCK_NONE: static, or not made */
+    int      is_taken, owner;
+} schedule_lock;
+typedef struct gpuarena__spin { schedule_lock lock; } gpuarena__spin;
+typedef struct gpuarena__mutex { schedule_lock lock; } gpuarena__mutex;
+
+static gpuarena__mutex gpuarena__registry_lock = { { LOCK_MADE, 0, 0 } };
+
+/* What each fiber holds, the last for what runs outside. */
+typedef struct lock_held { int spins, mutexes, registry; } lock_held;
+static lock_held lock_helds[SCHEDULE_FIBERS + 1];
+
+static inline lock_held *lock_held_now(void)
+{
+    return &lock_helds[schedule_is_on() ? schedule.current : SCHEDULE_FIBERS];
+}
+
+static inline int lock_make(schedule_lock *lock)
+{
+    lock->state = LOCK_MADE;
+    lock->is_taken = 0;
+    return 1;
+}
+
+static inline void lock_end(schedule_lock *lock)
+{
+    if (lock->state != LOCK_MADE) schedule_blame("a lock is ended that is none");
+    if (lock->is_taken) schedule_blame("a lock is ended while it is taken");
+    lock->state = LOCK_ENDED;
+}
+
+static inline void lock_take(schedule_lock *lock, const char *what)
+{
+    int me = schedule.current;
+    schedule_point(what);
+    if (lock->is_taken && lock->owner == me) {
+        schedule_blame("a lock is taken twice by one thread: %s", what);
+        if (schedule_is_on()) schedule_give_up("");
+    }
+    while (lock->is_taken && schedule_is_on()) schedule_wait(lock, what);
+    if (lock->state == LOCK_NONE) schedule_blame("a lock is taken that was not made: %s", what);
+    lock->is_taken = 1;
+    lock->owner = me;
+}
+
+static inline void lock_leave(schedule_lock *lock, const char *what)
+{
+    if (!lock->is_taken || lock->owner != schedule.current)
+        schedule_blame("a lock is left that this thread does not have");
+    lock->is_taken = 0;
+    schedule_wake(lock);
+    schedule_point(what);
+}
+
+static inline int  gpuarena__spin_make(gpuarena__spin *spin) { return lock_make(&spin->lock); }
+static inline void gpuarena__spin_end(gpuarena__spin *spin)  { lock_end(&spin->lock); }
+static inline void gpuarena__spin_lock(gpuarena__spin *spin)
+{
+    if (lock_held_now()->spins || lock_held_now()->registry)
+        schedule_blame("the core lock is taken inside a lock that it goes before");
+    lock_take(&spin->lock, "spin_lock");
+    lock_held_now()->spins++;
+}
+static inline void gpuarena__spin_unlock(gpuarena__spin *spin)
+{
+    lock_held_now()->spins--;
+    lock_leave(&spin->lock, "spin_unlock");
+}
+
+static inline int  gpuarena__mutex_make(gpuarena__mutex *mutex) { return lock_make(&mutex->lock); }
+static inline void gpuarena__mutex_end(gpuarena__mutex *mutex)  { lock_end(&mutex->lock); }
+static inline void gpuarena__mutex_lock(gpuarena__mutex *mutex)
+{
+    int is_registry = mutex == &gpuarena__registry_lock;
+    const lock_held *held = lock_held_now();
+    if (held->registry || (!is_registry && held->spins))
+        schedule_blame("a mutex is taken inside a lock that it goes before");
+    lock_take(&mutex->lock, is_registry ? "registry_lock" : "mutex_lock");
+    if (is_registry) lock_held_now()->registry++;
+    else lock_held_now()->mutexes++;
+}
+static inline void gpuarena__mutex_unlock(gpuarena__mutex *mutex)
+{
+    int is_registry = mutex == &gpuarena__registry_lock;
+    if (is_registry) lock_held_now()->registry--;
+    else lock_held_now()->mutexes--;
+    lock_leave(&mutex->lock, is_registry ? "registry_unlock" : "mutex_unlock");
+}
+
+/* A waiting loop: others go on, or time does. */
+enum { LOCK_PAUSE_NS = 250000 };
+static uint64_t *lock_clock_ns;
+static inline void gpuarena__pause(void)
+{
+    if (lock_held_now()->spins || lock_held_now()->registry)
+        schedule_blame("a pause inside a lock that every call needs");
+    if (lock_clock_ns && !schedule_is_busy()) *lock_clock_ns += LOCK_PAUSE_NS;
+    if (schedule_is_on()) schedule.fibers[schedule.current].is_pausing = 1;
+    schedule_yield("pause");
+}
+
+#endif

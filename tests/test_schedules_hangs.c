@@ -1,0 +1,178 @@
+/* Threads beside one that the driver keeps, and beside one that destroys the arena, in many orders: hits, frees and
+   looks end while a driver call hangs; of destroy and a use at the same time one is refused.
+   It must not know the implementation. GPUARENA_SCHEDULES=N: so many of each scenario. Run: make test */
+#include "schedule_scenario.h"
+
+static void *pool[4];
+static gpuarena_result results[SCHEDULE_FIBERS];
+static int is_held, is_done, holds_left;
+
+/* ---- hits while the driver does not answer */
+
+static gpuarena_status hold_call(slot_call call)
+{
+    (void)call;
+    if (!schedule_is_on() || schedule.current != 0 || is_held || holds_left-- > 0) return GPUARENA_STATUS_DONE;
+    is_held = 1;
+    schedule_wake(&is_held);
+    if (!is_done) schedule_wait(&is_done, "a driver call that hangs");
+    return GPUARENA_STATUS_DONE;
+}
+
+static void warm_and_hold(void)
+{
+    is_held = is_done = holds_left = 0;
+    for (int at = 0; at < 4; at++) pool[at] = world_alloc(KIB(128), 1);
+    world.on_call = hold_call;
+}
+
+static void warm_and_hold_later(void)
+{
+    warm_and_hold();
+    holds_left = 1;
+}
+
+static void grow(void)
+{
+    void *ptr = world_alloc(MIB(4), 1);
+    WANT(world_free(ptr, 1) == GPUARENA_OK);
+    WANT(gpuarena_trim(world.arena, 0, NULL) == GPUARENA_OK);
+    is_held = 1;
+    schedule_wake(&is_held);
+}
+
+static void trim_only(void)
+{
+    WANT(gpuarena_trim(world.arena, 0, NULL) == GPUARENA_OK);
+    is_held = 1;
+    schedule_wake(&is_held);
+}
+
+static void warm_with_idle_and_hold(void)
+{
+    void *large = world_alloc(MIB(4), 1);
+    warm_and_hold();
+    WANT(world_free(large, 1) == GPUARENA_OK);
+}
+
+/* All of it while the other is held: it is let go on at the end alone. */
+static void hit_often(void)
+{
+    gpuarena_stats stats;
+    gpuarena_failure failure;
+    gpuarena_block block;
+    if (!is_held) schedule_wait(&is_held, "until the driver hangs");
+    for (int at = 0; at < 4; at++) {
+        WANT(world_free(pool[at], 1) == GPUARENA_OK);
+        pool[at] = world_alloc(KIB(100), 1);
+        gpuarena_get_stats(world.arena, &stats);
+        gpuarena_last_failure(world.arena, &failure);
+        WANT(!failure.serial);
+        WANT(gpuarena_lookup(world.arena, pool[at], &block) == GPUARENA_OK);
+        WANT(gpuarena_owner(pool[at]) == world.arena);
+    }
+    is_done = 1;
+    schedule_wake(&is_done);
+}
+
+/* ---- destroy beside use: one of them is refused */
+
+static void one_block(void)
+{
+    pool[0] = world_alloc(KIB(64), 1);
+}
+
+static void destroy(void)
+{
+    results[schedule.current] = gpuarena_destroy(world.arena);
+}
+
+static void alloc_late(void)
+{
+    void *ptr = NULL;
+    results[schedule.current] = gpuarena_alloc(world.arena, &ptr, KIB(64), NULL);
+    if (results[schedule.current] == GPUARENA_OK) world.alloc_count++;
+    pool[1] = ptr;
+}
+
+static void judge_destroyed(void)
+{
+    if (results[0] == GPUARENA_OK) {
+        WANT(results[1] != GPUARENA_OK);
+        world.arena = NULL;
+    } else {
+        WANT(results[0] == GPUARENA_STILL_IN_USE || results[0] == GPUARENA_BUSY);
+        WANT(results[1] == GPUARENA_OK);
+        if (pool[1]) world_claim(pool[1], KIB(64));
+    }
+}
+
+static void free_last(void)
+{
+    results[schedule.current] = world_free(pool[0], 1);
+}
+
+static void judge_freed(void)
+{
+    WANT(results[1] == GPUARENA_OK);
+    if (results[0] == GPUARENA_OK) world.arena = NULL;
+    else WANT(results[0] == GPUARENA_STILL_IN_USE || results[0] == GPUARENA_BUSY);
+}
+
+static void judge_one_destroyed(void)
+{
+    WANT((results[0] == GPUARENA_OK) + (results[1] == GPUARENA_OK) == 1);
+    world.arena = NULL;
+}
+
+/* Under pressure, and in a wait, a thread is inside, though it has no lock. */
+static int press(gpuarena *arena, const gpuarena_failure *failure, void *user)
+{
+    (void)arena;
+    (void)failure;
+    (void)user;
+    schedule_point("pressure");
+    return 0;
+}
+
+static void pressed(gpuarena_config *config)
+{
+    config->limit_bytes = MIB(2);
+    config->pressure = press;
+}
+
+static void patient(gpuarena_config *config)
+{
+    config->limit_bytes = MIB(2);
+    config->wait_ms = 1;
+}
+
+static void need_too_much(void)
+{
+    void *ptr;
+    (void)world_try(&ptr, MIB(3), 1);
+}
+
+static void free_and_destroy(void)
+{
+    WANT(world_free(pool[0], 1) == GPUARENA_OK);
+    results[0] = gpuarena_destroy(world.arena);
+    results[1] = GPUARENA_OK;
+}
+
+static const scenario scenarios[] = {
+    { "hits while growth hangs", NULL, warm_and_hold, { grow, hit_often }, NULL, 0 },
+    { "hits while a later call hangs", NULL, warm_and_hold_later, { grow, hit_often }, NULL, 0 },
+    { "hits while trim hangs", NULL, warm_with_idle_and_hold, { trim_only, hit_often }, NULL, 0 },
+    { "destroy and alloc", NULL, NULL, { destroy, alloc_late }, judge_destroyed, 0 },
+    { "destroy and free", NULL, one_block, { destroy, free_last }, judge_freed, 0 },
+    { "destroy under pressure", pressed, one_block, { need_too_much, free_and_destroy }, judge_freed, 0 },
+    { "destroy beside a wait", patient, one_block, { need_too_much, free_and_destroy }, judge_freed, 0 },
+    { "destroy and destroy", NULL, NULL, { destroy, destroy }, judge_one_destroyed, 0 },
+};
+
+int main(void)
+{
+    scenarios_run(scenarios, sizeof scenarios / sizeof scenarios[0]);
+    return tap_done();
+}
