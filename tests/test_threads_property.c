@@ -1,0 +1,250 @@
+/* Random calls by several threads on shared arenas: blocks handed from thread to thread, streams, trim, limits,
+   resize; contents by a shadow, the limit at each driver call, sums at the end. Under `make tsan`, races too.
+   It must not know the implementation. GPUARENA_THREAD_OPS=N, GPUARENA_THREADS=N. Run: make test; make tsan */
+#include "thread_world.h"
+
+enum { MOST_THREADS = 16, LIVE_EACH = 48, EXCHANGE = 32, LIVES = 4 };
+
+typedef struct tenancy { void *ptr; uint64_t bytes; thread_arena *at; uint32_t number; int stream; } tenancy;
+typedef struct worker {
+    pthread_t thread;
+    uint64_t random, ops, alloc_count, free_count, fail_count;
+    uint32_t index, numbers;
+    int arena_count, count;
+    tenancy blocks[LIVE_EACH];
+} worker;
+
+static worker workers[MOST_THREADS];
+static tenancy *exchange[EXCHANGE];              /* blocks on their way to any thread */
+
+static uint64_t draw(worker *self, uint64_t below) { return thread_draw(&self->random) % below; }
+
+static uint64_t draw_bytes(worker *self)
+{
+    static const uint64_t most[8] = { KIB(1), KIB(4), KIB(4), KIB(16), KIB(16), KIB(64), KIB(128), KIB(1024) };
+    uint64_t most_bytes = most[draw(self, 8)];
+    return draw(self, 64) ? 1 + draw(self, most_bytes) : 1 + draw(self, MIB(5));
+}
+
+/* ---- one call each */
+
+static void do_alloc(worker *self, thread_arena *at)
+{
+    tenancy made = { NULL, 0, at, 0, 0 };
+    gpuarena_request request = GPUARENA_INIT;
+    gpuarena_result result;
+    if (self->count == LIVE_EACH) return;
+    made.stream = (int)draw(self, SLOT_STREAMS);
+    request.bytes = made.bytes = draw_bytes(self);
+    request.stream = slot_stream(made.stream);
+    if (!draw(self, 16)) request.flags = GPUARENA_ALLOC_TRY;
+    else if (!draw(self, 256)) request.flags = GPUARENA_ALLOC_OWN;
+    result = gpuarena_alloc_ex(at->arena, &made.ptr, &request);
+    if (result != GPUARENA_OK) {
+        gpuarena_failure failure;
+        gpuarena_last_failure(NULL, &failure);
+        WANT(result == GPUARENA_OUT_OF_MEMORY && failure.result == result && failure.requested_bytes == made.bytes);
+        self->fail_count++;
+        return;
+    }
+    self->alloc_count++;
+    made.number = ++self->numbers * MOST_THREADS + self->index;
+    thread_claim(at, made.ptr, made.bytes, made.number, made.stream);
+    slot_work(&at->device, made.stream, draw(self, 4) ? 0 : draw(self, 100000));
+    self->blocks[self->count++] = made;
+}
+
+static void free_block(worker *self, const tenancy *block)
+{
+    gpuarena_stream stream = draw(self, 4) ? slot_stream(block->stream) : GPUARENA_OWN_STREAM;
+    thread_disclaim(block->at, block->ptr, block->bytes, block->number, block->stream);
+    WANT(gpuarena_free(block->at->arena, block->ptr, stream) == GPUARENA_OK);
+    self->free_count++;
+}
+
+static void do_free(worker *self)
+{
+    uint64_t which = self->count ? draw(self, (uint64_t)self->count) : 0;
+    if (!self->count) return;
+    free_block(self, &self->blocks[which]);
+    self->blocks[which] = self->blocks[--self->count];
+}
+
+/* Puts a block where any thread may find it, and frees what is there. */
+static void do_hand_over(worker *self)
+{
+    tenancy *mine = NULL, *found;
+    if (self->count) mine = malloc(sizeof *mine);
+    if (mine) *mine = self->blocks[--self->count];
+    found = __atomic_exchange_n(&exchange[draw(self, EXCHANGE)], mine, __ATOMIC_ACQ_REL);
+    if (!found) return;
+    free_block(self, found);
+    free(found);
+}
+
+static void do_resize(worker *self)
+{
+    tenancy *block = self->count ? &self->blocks[draw(self, (uint64_t)self->count)] : NULL;
+    uint64_t bytes = block ? 1 + draw(self, block->bytes * 2) : 0;
+    gpuarena_result result;
+    if (!block) return;
+    if (bytes < block->bytes) thread_disclaim(block->at, block->ptr, block->bytes, block->number, block->stream);
+    result = gpuarena_resize(block->at->arena, block->ptr, bytes, slot_stream(block->stream));
+    WANT(result == GPUARENA_OK || result == GPUARENA_OUT_OF_MEMORY);
+    if (result == GPUARENA_OK && bytes >= block->bytes)
+        thread_disclaim(block->at, block->ptr, block->bytes, block->number, block->stream);
+    if (result != GPUARENA_OK && bytes >= block->bytes) return;
+    if (result == GPUARENA_OK) block->bytes = bytes;
+    thread_claim(block->at, block->ptr, block->bytes, block->number, block->stream);
+}
+
+static void do_look(worker *self, thread_arena *at)
+{
+    gpuarena_stats stats;
+    gpuarena_block block;
+    const tenancy *mine = self->count ? &self->blocks[draw(self, (uint64_t)self->count)] : NULL;
+    gpuarena_get_stats(at->arena, &stats);
+    WANT(stats.requested_bytes + stats.slack_bytes == stats.live_bytes);
+    WANT(stats.live_bytes + stats.pending_bytes + stats.cached_bytes == stats.reserved_bytes);
+    if (!mine) return;
+    WANT(gpuarena_owner(mine->ptr) == mine->at->arena);
+    WANT(gpuarena_lookup(mine->at->arena, mine->ptr, &block) == GPUARENA_OK && block.ptr == mine->ptr);
+    WANT(block.state == GPUARENA_STATE_LIVE && block.requested_bytes == mine->bytes);
+    WANT(gpuarena_use(mine->at->arena, mine->ptr, slot_stream((int)draw(self, SLOT_STREAMS))) == GPUARENA_OK);
+}
+
+/* A call that fails, and is this thread's latest failure. */
+static void do_misuse(worker *self, thread_arena *at)
+{
+    gpuarena_failure failure;
+    void *behind = slot_pointer(at->device.base + SLOT_COUNT * SLOT_BYTES);
+    WANT(gpuarena_free(at->arena, behind, NULL) == GPUARENA_FOREIGN_POINTER);
+    gpuarena_last_failure(NULL, &failure);
+    WANT(failure.result == GPUARENA_FOREIGN_POINTER);
+    self->fail_count++;
+}
+
+static void do_rarely(worker *self, thread_arena *at)
+{
+    gpuarena_result result;
+    gpuarena_request request = GPUARENA_INIT;
+    gpuarena_device figures;
+    switch (draw(self, 12)) {
+    case 0: WANT(gpuarena_trim(at->arena, MIB(draw(self, 32)), NULL) == GPUARENA_OK); break;
+    case 1: thread_set_limit(at, MIB(draw(self, 8) ? 24 : 2 * draw(self, 17))); break;
+    case 2: thread_set_limit(at, MIB(32)); break;
+    case 3:
+        result = gpuarena_reserve(at->arena, MIB(draw(self, 24)));
+        WANT(result == GPUARENA_OK || result == GPUARENA_OUT_OF_MEMORY);
+        self->fail_count += result != GPUARENA_OK;
+        break;
+    case 4: if (!draw(self, 16)) WANT(gpuarena_check(at->arena, NULL, 0) == GPUARENA_OK); break;
+    case 5:
+        request.bytes = draw_bytes(self);
+        (void)gpuarena_can_alloc(at->arena, &request);
+        break;
+    case 6: WANT(gpuarena_get_device(at->arena, &figures) == GPUARENA_OK); break;
+    case 7: gpuarena_reset_peaks(at->arena); break;
+    case 8: do_resize(self); break;
+    case 9: do_misuse(self, at); break;
+    default: do_look(self, at);
+    }
+}
+
+static void *work(void *argument)
+{
+    worker *self = argument;
+    for (uint64_t op = 0; op < self->ops; op++) {
+        thread_arena *at = &thread_arenas[draw(self, (uint64_t)self->arena_count)];
+        uint64_t what = draw(self, 64);
+        if (what < 30) do_alloc(self, at);
+        else if (what < 56) do_free(self);
+        else if (what < 62) do_hand_over(self);
+        else do_rarely(self, at);
+    }
+    return NULL;
+}
+
+/* ---- all of it */
+
+static void give_all_back(worker *self)
+{
+    while (self->count) do_free(self);
+    for (int at = 0; at < EXCHANGE; at++)
+        if (exchange[at]) {
+            free_block(self, exchange[at]);
+            free(exchange[at]);
+            exchange[at] = NULL;
+        }
+}
+
+static uint64_t number_of(const char *variable, uint64_t otherwise)
+{
+    const char *text = getenv(variable);
+    return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static void judge_end(const char *name, int arena_count, const worker *sum)
+{
+    gpuarena_stats stats, all = GPUARENA_INIT;
+    char message[200];
+    for (int at = 0; at < arena_count; at++) {
+        thread_arena *self = &thread_arenas[at];
+        gpuarena_get_stats(self->arena, &stats);
+        all.alloc_count += stats.alloc_count;
+        all.free_count += stats.free_count;
+        CHECK_MSG(gpuarena_check(self->arena, message, sizeof message) == GPUARENA_OK, "%s: check %s", name, message);
+        CHECK_MSG(!stats.live_count && !stats.live_bytes && !stats.requested_bytes, "%s: all freed", name);
+        CHECK_U64(stats.reserved_bytes, ==, self->device.held_bytes);
+        CHECK_U64(stats.reserved_bytes, ==, stats.cached_bytes + stats.pending_bytes);
+        CHECK_INT(gpuarena_destroy(self->arena), ==, GPUARENA_OK);
+        CHECK_STR(slot_left(&self->device), "");
+        pthread_mutex_destroy(&self->limit_lock);
+    }
+    CHECK_U64(all.alloc_count, ==, sum->alloc_count);
+    CHECK_U64(all.free_count, ==, sum->free_count);
+    CHECK_U64(thread_host_bytes, ==, 0);
+    CHECK_MSG(!thread_trouble, "%s: %" PRIu64 " allocations, %" PRIu64 " refusals: %s", name, sum->alloc_count,
+              sum->fail_count, thread_trouble ? thread_trouble : "all judged well");
+}
+
+/* Threads live and end, LIVES times; their blocks outlive them. */
+static void test_random(const char *name, gpuarena_backing backing, int arena_count, uint32_t wait_ms)
+{
+    static worker sum;
+    int count = (int)number_of("GPUARENA_THREADS", 4);
+    if (count < 1 || count > MOST_THREADS) count = 4;
+    memset(workers, 0, sizeof workers);
+    memset(&sum, 0, sizeof sum);
+    for (int at = 0; at < arena_count; at++) {
+        gpuarena_config config = thread_open(&thread_arenas[at], backing, MIB(32));
+        config.wait_ms = wait_ms;
+        CHECK_INT(gpuarena_create(&config, &thread_arenas[at].arena), ==, GPUARENA_OK);
+    }
+    for (int life = 0; life < LIVES; life++) {
+        for (int at = 0; at < count; at++) {
+            workers[at].index = (uint32_t)at;
+            workers[at].random = (uint64_t)(life * MOST_THREADS + at + 1) << 32;
+            workers[at].arena_count = arena_count;
+            workers[at].ops = number_of("GPUARENA_THREAD_OPS", 300000) / 4 / LIVES / (uint64_t)count;
+            pthread_create(&workers[at].thread, NULL, work, &workers[at]);
+        }
+        for (int at = 0; at < count; at++) pthread_join(workers[at].thread, NULL);
+    }
+    for (int at = 0; at < count; at++) {
+        give_all_back(&workers[at]);
+        sum.alloc_count += workers[at].alloc_count;
+        sum.free_count += workers[at].free_count;
+        sum.fail_count += workers[at].fail_count;
+    }
+    judge_end(name, arena_count, &sum);
+}
+
+int main(void)
+{
+    test_random("segments", GPUARENA_BACKING_SEGMENTS, 1, 0);
+    test_random("paged", GPUARENA_BACKING_PAGED, 1, 0);
+    test_random("two arenas of segments", GPUARENA_BACKING_SEGMENTS, 2, 1);
+    test_random("two paged arenas", GPUARENA_BACKING_PAGED, 2, 1);
+    return tap_done();
+}
