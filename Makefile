@@ -79,7 +79,7 @@ ifneq ($(words x $(CURDIR) $(BUILD)),3)
 $(error paths with spaces are not supported: "$(CURDIR)", BUILD="$(BUILD)")
 endif
 .DELETE_ON_ERROR:
-.PHONY: all run test asan valgrind bench profile footprints bounds install uninstall clean help toolkit FORCE
+.PHONY: all run test asan tsan valgrind bench profile footprints bounds install uninstall clean help toolkit FORCE
 
 all: toolkit $(STRESS) $(CUDART) $(CUB) $(TEST_PROGRAMS) $(EXAMPLES) $(BENCH)  ## build all that this machine can build (the default)
 
@@ -98,9 +98,19 @@ asan: | $(BUILD)/  ## all tests under AddressSanitizer and UndefinedBehaviorSani
 	        CFLAGS='-g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE)'; \
 	else echo 'asan: skipped, $(CC) cannot link with $(SANITIZE)'; fi
 
+# the others have one thread, or are about builds
+TSAN_TESTS := $(patsubst %,$(BUILD)/tsan/tests/test_%,threads threads_property threads_latch streams_threads)
+
+tsan: | $(BUILD)/  ## the tests with threads under ThreadSanitizer, in BUILD/tsan; GPUARENA_THREAD_OPS=10000000: minutes
+	$(Q)if echo 'int main(void) { return 0; }' | $(CC) -x c - -fsanitize=thread -o $(BUILD)/sanitizer_probe 2>/dev/null; then \
+	    $(MAKE) BUILD='$(BUILD)/tsan' NVCC= LDFLAGS=-fsanitize=thread CFLAGS='-g -O1 -fsanitize=thread' $(TSAN_TESTS) && \
+	    TSAN_OPTIONS='halt_on_error=1 exitcode=66' BUILD='$(BUILD)/tsan' $(PROVE) $(TSAN_TESTS); \
+	else echo 'tsan: skipped, $(CC) cannot link with -fsanitize=thread'; fi
+
 valgrind: all  ## the C tests under valgrind, with fewer random operations
 	$(Q)if command -v valgrind >/dev/null; then \
 	    BUILD='$(BUILD)' GPUARENA_PROPERTY_OPS='$(or $(GPUARENA_PROPERTY_OPS),20000)' GPUARENA_STREAM_OPS=20000 \
+	    GPUARENA_SCHEDULES=20 GPUARENA_THREAD_OPS=20000 \
 	    $(PROVE) --exec 'valgrind -q --leak-check=full --error-exitcode=99' $(TEST_PROGRAMS); \
 	else echo 'valgrind: skipped, it is not installed'; fi
 
