@@ -4193,7 +4193,7 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
 }
 
 /* Before a gap or pages are chosen: makes quiet what events show to be. */
-static void gpuarena__pages_settle(gpuarena *arena)
+static void gpuarena__settle_all(gpuarena *arena)
 {
     if (!arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME)
         (void)gpuarena__settle(arena, 0);
@@ -4234,7 +4234,7 @@ static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t beg
     uint64_t found;
     uint32_t set;
     if (gpuarena__is_capturing(arena, &ignored)) return 0;
-    gpuarena__pages_settle(arena);
+    gpuarena__settle_all(arena);
     found = gpuarena__pick(arena, count, begin, end, 1, obstacle);
     if (!may_wait || arena->config.streams == GPUARENA_STREAMS_SAME) return found;
     for (set = 1; set < arena->streams.count; set++)
@@ -4563,7 +4563,7 @@ static int gpuarena__place_choose(gpuarena *arena, const gpuarena__want *want, g
     made = gpuarena__min(gpuarena__room(arena) / arena->paged.page_bytes,
                          gpuarena__supply_share(arena, place->begin, place->end));
     if (place->page_count <= arena->paged.spare_count + made) return 1;
-    gpuarena__pages_settle(arena);
+    gpuarena__settle_all(arena);
     return gpuarena__place_find(arena, want, place);
 }
 
@@ -4726,7 +4726,7 @@ static int gpuarena__range_release_more(gpuarena *arena, uint64_t keep, int quie
     gpuarena__obstacle refusal = gpuarena__no_obstacle();
     gpuarena__segments_release(arena, keep, quiet, stream, &refusal);
     if (arena->paged.page_bytes && arena->stats.reserved_bytes > keep && !arena->lost) {
-        gpuarena__pages_settle(arena);
+        gpuarena__settle_all(arena);
         if (gpuarena__pages_release(arena, keep, &refusal) && !quiet && arena->stats.reserved_bytes > keep
             && gpuarena__idle_bytes(arena, 0) && gpuarena__wait_device(arena, &refusal))
             (void)gpuarena__pages_release(arena, keep, &refusal);
@@ -5092,10 +5092,11 @@ static uint32_t gpuarena__rung_free(gpuarena *arena, gpuarena__want *want, gpuar
     return index;
 }
 
-/* Everybody else is let at the arena for a moment. Returns what serves the request now. */
-static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
+/* Everybody else is let at the arena for a moment. Returns what serves the request now. freed, room: as the
+   waiting began: what was freed since then may be waited for by its events, and given back for other. */
+static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__want *want, uint64_t freed, uint64_t room,
+                               gpuarena__obstacle *obstacle)
 {
-    uint64_t room = gpuarena__room(arena), freed = arena->stats.free_count;
     int settled = gpuarena__may_settle(arena, want) && gpuarena__settle(arena, want->set);
     uint32_t index = 0;
     arena->streams.list[want->set].ref_count++;  /* so that the record is nobody else's meanwhile */
@@ -5105,6 +5106,7 @@ static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__want *want, gpuarena__
     arena->streams.list[want->set].ref_count--;
     want->home = arena->streams.list[want->set].home;
     if (!settled && freed == arena->stats.free_count && gpuarena__room(arena) <= room) return 0;
+    gpuarena__settle_all(arena);
     index = gpuarena__look(arena, want);
     if (!index) index = gpuarena__rung_grow(arena, want, obstacle);
     return index ? index : gpuarena__rung_release(arena, want, obstacle);
@@ -5115,11 +5117,12 @@ static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__want *want, gpuarena__
 static uint32_t gpuarena__rung_poll(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     uint64_t span = (uint64_t)arena->config.wait_ms * 1000000u, begin, now, before = 0;
+    uint64_t freed = arena->stats.free_count, room = gpuarena__room(arena);
     uint32_t index = 0, still = 0;
     if (!span || (!arena->stats.live_count && !gpuarena__may_settle(arena, want))) return 0;
     begin = now = arena->driver.now_ns(&arena->driver);
     while (!index && now - begin < span && still < 1000 && !arena->lost) {   /* ends if the clock stands */
-        index = gpuarena__poll(arena, want, obstacle);
+        index = gpuarena__poll(arena, want, freed, room, obstacle);
         before = now;
         now = arena->driver.now_ns(&arena->driver);
         still = now == before ? still + 1 : 0;

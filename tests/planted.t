@@ -19,7 +19,7 @@ my $scratch = tempdir(CLEANUP => 1);
 my @planted = (
     ['a hit takes another stream\'s block without a wait',
      q@return gpuarena__bins_search(arena, &arena->bins, bytes);@,
-     q@for (uint32_t at = 1; want->set && at < arena->streams.count; at++) {
+     q@for (uint32_t at = 1; set && at < arena->streams.count; at++) {
            uint32_t other = gpuarena__bins_search(arena, arena->streams.list[at].bins, bytes);
            if (other && !arena->streams.list[at].home) return other;
        }
@@ -49,22 +49,18 @@ my @planted = (
      q@stream->quiet = event->ticket;
        if (gpuarena__driver_done(arena, code, &ignored)) {}@],
     ['a record that failed is taken for done',
-     q@if (!recorded) {
-        arena->stats.event_error_count++;@,
-     q@if (!recorded && at) recorded = 1;
-       if (!recorded) {
-        arena->stats.event_error_count++;@],
+     q@if (!at || !gpuarena__driver_done(arena, code, obstacle)) {@,
+     q@if (!at) {@],
     ['a stream\'s blocks are stolen without a wait',
-     q@if (!gpuarena__wait_for_node(arena, want, node)) return 0;@, q@@],
+     q@return gpuarena__is_waited_for(arena, want, set, node->ticket) ? 0 : set;@, q@return 0;@],
     ['a wait that failed is taken for done',
      q@if (!gpuarena__driver_done(arena, code, &ignored)) {
         arena->stats.event_error_count++;
         return 0;
     }
     stream->refused = 0;@, q@stream->refused = 0;@],
-    ['the wait is for the oldest event', q@arena->events.list[stream->last_event].handle);
-    if (!gpuarena__driver_done@, q@arena->events.list[stream->first_event].handle);
-    if (!gpuarena__driver_done@],
+    ['the wait is for the oldest event', q@event = arena->events.list[stream->last_event].handle;@,
+     q@event = arena->events.list[stream->first_event].handle;@],
     ['gpuarena_use is ignored',
      q@if (!set || !gpuarena__hold_add(arena, gpuarena__node_at(arena, index), set))@, q@if (!set)@],
     ['a free drops the uses on other streams', q@if (!ticket || ticket <= stream->quiet) {@, q@if (1) {@],
@@ -87,12 +83,12 @@ my @planted = (
     ['the device is waited for while a stream is captured',
      q@|| gpuarena__is_capturing(arena, obstacle) || arena->lost) return 0;@, q@|| arena->lost) return 0;@],
     ['memory is given back while a stream is captured',
-     q@if (gpuarena__is_capturing(arena, obstacle) || gpuarena__is_lost(arena, obstacle)) return 0;
-    waits@, q@if (gpuarena__is_lost(arena, obstacle)) return 0;
-    waits@,
+     q@if (gpuarena__is_capturing(arena, obstacle) || gpuarena__is_lost(arena, obstacle)
+        || !gpuarena__range_idle(arena, range, 0)) return 0;@,
+     q@if (gpuarena__is_lost(arena, obstacle) || !gpuarena__range_idle(arena, range, 0)) return 0;@,
      q@if (gpuarena__is_lost(arena, obstacle)) return 0;
-    code = arena->driver.memory.give_back@, q@gpuarena__unrelax(arena, mode);
-    code = arena->driver.memory.give_back@],
+    GPUARENA__ASK(arena, code, arena->driver.memory.give_back@, q@gpuarena__unrelax(arena, mode);
+    GPUARENA__ASK(arena, code, arena->driver.memory.give_back@],
     ['memory grows in the mode that the thread has',
      q@if (gpuarena__is_strict(arena, mode, obstacle)) return 0;
     arena->growing += bytes;@,
@@ -103,10 +99,9 @@ my @planted = (
      q@(void)gpuarena__set_move(arena, at, UINT64_MAX, home, 0);@,
      q@(void)gpuarena__set_move(arena, at, UINT64_MAX, 0, 0);@],
     ['what was freed on one captured stream is for all of its set',
-     q@if (!index && want->home)
-            index = gpuarena__bins_search(arena, arena->streams.list[want->home].bins, bytes);@,
-     q@for (uint32_t at = 1; !index && want->home && at < arena->streams.count; at++)
-           if (arena->streams.list[at].home == want->home)
+     q@if (!index && home) index = gpuarena__bins_search(arena, arena->streams.list[home].bins, bytes);@,
+     q@for (uint32_t at = 1; !index && home && at < arena->streams.count; at++)
+           if (arena->streams.list[at].home == home)
                index = gpuarena__bins_search(arena, arena->streams.list[at].bins, bytes);@],
     ['what is freed outside a capture is for the set\'s next one at once',
      q@told = gpuarena__hold_spare(arena, node, set) && told;@, q@@],
