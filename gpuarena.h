@@ -1201,6 +1201,7 @@ typedef struct gpuarena__stream {
     uint32_t event_count;
     uint32_t hold_count;                         /* uses of freed blocks that wait for it */
     uint32_t ref_count;                          /* live blocks and uses of such, blocks on hold, captures */
+    uint32_t guest_count;                        /* requests for it that wait for other threads */
     uint32_t home;                               /* where its blocks go; a home's is itself */
     uint32_t under;                              /* a captured stream's: the record of its ordinary work */
     uint32_t owed;                               /* a captured stream's: live blocks to have holds */
@@ -3210,7 +3211,8 @@ static uint32_t gpuarena__stream_vacant(gpuarena *arena)
             (void)gpuarena__stream_poll(arena, at);
             gpuarena__unrelax(arena, mode);
         }
-        if (stream->hold_count || stream->ref_count || gpuarena__has_blocks(arena, at)) continue;
+        if (stream->hold_count || stream->ref_count || stream->guest_count || gpuarena__has_blocks(arena, at))
+            continue;
         if (stream->home && (stream->home == at || stream->state == GPUARENA__OPEN)) continue;
         while (stream->first_event) gpuarena__event_pop(arena, stream);
         if (stream->under) streams->list[stream->under].ref_count--;
@@ -4554,8 +4556,8 @@ static int gpuarena__supply_fits(gpuarena *arena, const gpuarena__want *want, gp
     return 0;
 }
 
-/* The best place for a request. Where pages are to move for it, by what events show to be quiet: then more gaps
-   may lack fewer. 0: there is none. */
+/* The best place for a request. Where pages are to move for it, by what events show to be quiet: then more
+   gaps may lack fewer. 0: there is none. */
 static int gpuarena__place_choose(gpuarena *arena, const gpuarena__want *want, gpuarena__place *place)
 {
     uint64_t made;
@@ -5099,11 +5101,11 @@ static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__want *want, uint64_t f
 {
     int settled = gpuarena__may_settle(arena, want) && gpuarena__settle(arena, want->set);
     uint32_t index = 0;
-    arena->streams.list[want->set].ref_count++;  /* so that the record is nobody else's meanwhile */
+    arena->streams.list[want->set].guest_count++;            /* so that it is nobody else's meanwhile */
     gpuarena__step_aside(arena);
     gpuarena__pause();
     gpuarena__step_back(arena);
-    arena->streams.list[want->set].ref_count--;
+    arena->streams.list[want->set].guest_count--;
     want->home = arena->streams.list[want->set].home;
     if (!settled && freed == arena->stats.free_count && gpuarena__room(arena) <= room) return 0;
     gpuarena__settle_all(arena);
@@ -8448,6 +8450,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA_ASSERT
 #undef GPUARENA__OWN_ASSERT
 #endif
+#undef GPUARENA__ASK
 #undef GPUARENA__BYTES_OF_1
 #undef GPUARENA__BYTES_OF_80
 #undef GPUARENA__CUDA_CALL
@@ -8463,7 +8466,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__NEVER
 #undef GPUARENA__PAGE_LOG2
 #undef GPUARENA__PRINTF
-#undef GPUARENA__TABLE_LOG2
+#undef GPUARENA__TABLE
 #undef GPUARENA__THREAD_LOCAL
 #undef GPUARENA__UNIT
 #endif /* GPUARENA_IMPLEMENTATION */
