@@ -299,9 +299,10 @@ typedef enum gpuarena_reason {
 
 /* ---- the driver table: how an arena reaches a device. Entries return the driver's own code; classify says
    what it means. A group is set whole or not at all, and `memory` must be: creation checks it. This version
-   calls all but stream_id. Entries get the arena's own copy of the table, run with
-   its lock held, one at a time per arena, and must not call an arena. Where arenas share a table's `user`,
-   its functions see several threads. */
+   calls all but stream_id. Entries get the arena's own copy of the table, run one at a time per arena, and
+   must not call an arena; now_ns, exchange_mode, classify, code_name and events.destroy run with its lock
+   held, and must not wait for another thread. Where arenas share a table's `user`, its functions see several
+   threads. */
 typedef enum gpuarena_status {                   /* what a driver's code means */
     GPUARENA_STATUS_DONE,                        /* success */
     GPUARENA_STATUS_NO_MEMORY,                   /* refused; the device works on */
@@ -999,7 +1000,8 @@ static void gpuarena__put_bytes(gpuarena__text *out, uint64_t bytes)
 }
 
 /* ---- locks: what threads that call at the same time are kept apart by. A spin is held for the length of a
-   hit; who finds it taken waits in a queue, and only the first of that asks again and again. */
+   hit; who finds it taken asks again, and lets others have the processor: a queue of who waits, behind a
+   mutex, took a third of the throughput of four threads on two processors. */
 #ifdef GPUARENA_TEST_LOCK
 #include GPUARENA_TEST_LOCK                      /* tests that run threads in an order of their own */
 #elif !defined(GPUARENA_NO_THREADS)
@@ -1011,22 +1013,23 @@ static void gpuarena__mutex_unlock(pthread_mutex_t *mutex) { (void)pthread_mutex
 static void gpuarena__pause(void)                          { (void)sched_yield(); }
 static pthread_mutex_t gpuarena__registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
-typedef struct gpuarena__spin { pthread_mutex_t queue; uint32_t taken, waiting; } gpuarena__spin;
+typedef struct gpuarena__spin {
+    uint32_t taken, waiting;
+    char     apart[56];                          /* who waits reads no line that its holder writes */
+} gpuarena__spin;
 static int gpuarena__spin_make(gpuarena__spin *spin)
 {
     spin->taken = spin->waiting = 0;
-    return gpuarena__mutex_make(&spin->queue);
+    return 1;
 }
 
 static void gpuarena__spin_wait(gpuarena__spin *spin)
 {
     uint32_t asked = 0;
     (void)__atomic_fetch_add(&spin->waiting, 1, __ATOMIC_RELAXED);
-    gpuarena__mutex_lock(&spin->queue);
     while (__atomic_load_n(&spin->taken, __ATOMIC_RELAXED)
            || __atomic_exchange_n(&spin->taken, 1, __ATOMIC_ACQUIRE))
-        if (++asked % 64 == 0) gpuarena__pause();
-    gpuarena__mutex_unlock(&spin->queue);
+        if (++asked % 4 == 0) gpuarena__pause();
     (void)__atomic_fetch_sub(&spin->waiting, 1, __ATOMIC_RELAXED);
 }
 
@@ -1045,7 +1048,6 @@ static void gpuarena__spin_end(gpuarena__spin *spin)
 {
     while (__atomic_load_n(&spin->waiting, __ATOMIC_RELAXED)) gpuarena__pause();
     gpuarena__spin_lock(spin);
-    gpuarena__mutex_end(&spin->queue);
 }
 #else
 typedef char gpuarena__mutex, gpuarena__spin;
@@ -4195,10 +4197,10 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
 }
 
 /* Before a gap or pages are chosen: makes quiet what events show to be. */
-static void gpuarena__settle_all(gpuarena *arena)
+static int gpuarena__settle_all(gpuarena *arena)
 {
-    if (!arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME)
-        (void)gpuarena__settle(arena, 0);
+    return !arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME
+        && gpuarena__settle(arena, 0);
 }
 
 /* The host waits for the oldest event of a stream that tells of free blocks. 1: more of them are quiet. */
@@ -4236,7 +4238,7 @@ static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t beg
     uint64_t found;
     uint32_t set;
     if (gpuarena__is_capturing(arena, &ignored)) return 0;
-    gpuarena__settle_all(arena);
+    (void)gpuarena__settle_all(arena);
     found = gpuarena__pick(arena, count, begin, end, 1, obstacle);
     if (!may_wait || arena->config.streams == GPUARENA_STREAMS_SAME) return found;
     for (set = 1; set < arena->streams.count; set++)
@@ -4565,8 +4567,33 @@ static int gpuarena__place_choose(gpuarena *arena, const gpuarena__want *want, g
     made = gpuarena__min(gpuarena__room(arena) / arena->paged.page_bytes,
                          gpuarena__supply_share(arena, place->begin, place->end));
     if (place->page_count <= arena->paged.spare_count + made) return 1;
-    gpuarena__settle_all(arena);
+    (void)gpuarena__settle_all(arena);
     return gpuarena__place_find(arena, want, place);
+}
+
+/* A place, in addresses that are reserved for it if need be. 0 and an obstacle. */
+static int gpuarena__place_have(gpuarena *arena, const gpuarena__want *want, gpuarena__place *place,
+                                int *fresh, gpuarena__obstacle *obstacle)
+{
+    uint64_t need = want->bytes + (want->alignment - arena->unit);
+    (void)gpuarena__round_up(need + want->room, arena->paged.page_bytes, &need);     /* all are below 2^50 */
+    if (gpuarena__place_choose(arena, want, place)) return 1;
+    if (!gpuarena__supply_fits(arena, want, obstacle) || !gpuarena__span_reserve(arena, need, obstacle))
+        return 0;
+    *fresh = 1;
+    return gpuarena__place_find(arena, want, place);         /* it ends with the addresses */
+}
+
+/* What was backed for a request with room begins where a hole did. Returns the node from there on. */
+static uint32_t gpuarena__place_end(gpuarena *arena, const gpuarena__place *place)
+{
+    uint32_t index = gpuarena__node_around(arena, place->begin), rest;
+    if (gpuarena__node_at(arena, index)->address == place->begin) return index;
+    gpuarena__set_remove(arena, index);          /* it must end where the hole does that is its room */
+    rest = gpuarena__block_split(arena, index, place->begin - gpuarena__node_at(arena, index)->address);
+    gpuarena__set_insert(arena, index);
+    gpuarena__set_insert(arena, rest);
+    return rest;
 }
 
 /* Backs the best place for a request. Returns a binned free node that serves it, or 0 and an obstacle. */
@@ -4575,34 +4602,21 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     gpuarena__place place;
-    uint32_t index, rest;
-    int fresh = 0;
-    uint64_t need = want->bytes + (want->alignment - arena->unit);
-    (void)gpuarena__round_up(need + want->room, arena->paged.page_bytes, &need);     /* all are below 2^50 */
-    if (!gpuarena__place_choose(arena, want, &place)) {
-        fresh = gpuarena__supply_fits(arena, want, obstacle) && gpuarena__span_reserve(arena, need, obstacle);
-        if (!fresh || !gpuarena__place_find(arena, want, &place)) return 0;
-    }
-    for (;;) {
+    uint32_t index;
+    int fresh = 0, found = gpuarena__place_have(arena, want, &place, &fresh, obstacle);
+    while (found) {
         uint64_t lacked = place.page_count;
         if (gpuarena__supply_do(arena, place.begin, place.end, lacked, may_move, want->stream, obstacle)) {
-            index = gpuarena__node_around(arena, place.begin);
-            if (want->room) break;
-            index = gpuarena__run_take(arena, want, index);  /* or others have got the free part of it */
-            if (index || !gpuarena__place_find(arena, want, &place)) return index;
-        /* what has become quiet on the way may lie beside a hole */
-        } else if (obstacle->result != GPUARENA_OUT_OF_MEMORY || !gpuarena__place_find(arena, want, &place)
-                   || place.page_count >= lacked) {
-            if (fresh) (void)gpuarena__spans_release(arena, &ignored);
-            return 0;
-        }
+            if (want->room) return gpuarena__place_end(arena, &place);
+            index = gpuarena__run_take(arena, want, gpuarena__node_around(arena, place.begin));
+            if (index) return index;             /* or others have got the free part of it: another place */
+            found = gpuarena__place_have(arena, want, &place, &fresh, obstacle);
+        } else                                   /* what has become quiet on the way may lie beside a hole */
+            found = obstacle->result == GPUARENA_OUT_OF_MEMORY && gpuarena__place_find(arena, want, &place)
+                && place.page_count < lacked;
     }
-    if (gpuarena__node_at(arena, index)->address == place.begin) return index;
-    gpuarena__set_remove(arena, index);          /* it must end where the hole does that is its room */
-    rest = gpuarena__block_split(arena, index, place.begin - gpuarena__node_at(arena, index)->address);
-    gpuarena__set_insert(arena, index);
-    gpuarena__set_insert(arena, rest);
-    return rest;
+    if (fresh) (void)gpuarena__spans_release(arena, &ignored);
+    return 0;
 }
 
 /* ---- pages given back */
@@ -4728,7 +4742,7 @@ static int gpuarena__range_release_more(gpuarena *arena, uint64_t keep, int quie
     gpuarena__obstacle refusal = gpuarena__no_obstacle();
     gpuarena__segments_release(arena, keep, quiet, stream, &refusal);
     if (arena->paged.page_bytes && arena->stats.reserved_bytes > keep && !arena->lost) {
-        gpuarena__settle_all(arena);
+        (void)gpuarena__settle_all(arena);
         if (gpuarena__pages_release(arena, keep, &refusal) && !quiet && arena->stats.reserved_bytes > keep
             && gpuarena__idle_bytes(arena, 0) && gpuarena__wait_device(arena, &refusal))
             (void)gpuarena__pages_release(arena, keep, &refusal);
@@ -4800,7 +4814,8 @@ static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
         arena->stats.driver_error_count += !gpuarena__pages_release(arena, reserved, &ignored);
     else while (at-- > 0)
         if (arena->ranges.list[at].fresh && !arena->lost
-            && !gpuarena__range_release(arena, at, NULL, &ignored)) arena->stats.driver_error_count++;
+            && !gpuarena__range_release(arena, at, NULL, &ignored))
+            arena->stats.driver_error_count += ignored.result != GPUARENA_OK;
 }
 
 /* Finds out whose blocks may serve the request beside the quiet ones. Memory for every stream is none's; but
@@ -4871,9 +4886,9 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__want *want, 
         index = gpuarena__grow(arena, tight, tight, want->stream, obstacle);
     if (!index || gpuarena__node_serves(gpuarena__node_at(arena, index), want->bytes, want->alignment))
         return index;
-    if (gpuarena__range_release(arena, gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address),
-                                want->stream, obstacle))
-        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, reason);
+    gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, reason);
+    (void)gpuarena__range_release(arena, gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address),
+                                  want->stream, obstacle);
     return 0;
 }
 
@@ -5020,6 +5035,10 @@ static uint32_t gpuarena__rung_grow(gpuarena *arena, gpuarena__want *want, gpuar
     uint64_t need = gpuarena__segment_bytes(arena, want), next;
     uint64_t wish = gpuarena__growth(arena, need, &next);
     uint32_t index;
+    if (want->flags & GPUARENA_ALLOC_OWN) {      /* all of it, and no more */
+        wish = need;
+        next = arena->step;
+    }
     if (!need) {
         gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
         return 0;
@@ -5094,21 +5113,26 @@ static uint32_t gpuarena__rung_free(gpuarena *arena, gpuarena__want *want, gpuar
     return index;
 }
 
-/* Everybody else is let at the arena for a moment. Returns what serves the request now. freed, room: as the
-   waiting began: what was freed since then may be waited for by its events, and given back for other. */
-static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__want *want, uint64_t freed, uint64_t room,
+/* What a request that waits has seen of others, so far: what is tried again, is tried for news alone. */
+typedef struct gpuarena__news { uint64_t begun, freed, room; } gpuarena__news;
+
+/* Everybody else is let at the arena for a moment. Returns what serves the request now. What was freed since
+   the waiting began may be waited for by its events, and given back for other. */
+static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__want *want, gpuarena__news *seen,
                                gpuarena__obstacle *obstacle)
 {
     int settled = gpuarena__may_settle(arena, want) && gpuarena__settle(arena, want->set);
-    uint32_t index = 0;
+    uint32_t index;
     arena->streams.list[want->set].guest_count++;            /* so that it is nobody else's meanwhile */
     gpuarena__step_aside(arena);
     gpuarena__pause();
     gpuarena__step_back(arena);
     arena->streams.list[want->set].guest_count--;
     want->home = arena->streams.list[want->set].home;
-    if (!settled && freed == arena->stats.free_count && gpuarena__room(arena) <= room) return 0;
-    gpuarena__settle_all(arena);
+    if (arena->stats.free_count != seen->begun) settled |= gpuarena__settle_all(arena);
+    if (!settled && seen->freed == arena->stats.free_count && seen->room >= gpuarena__room(arena)) return 0;
+    seen->freed = arena->stats.free_count;
+    seen->room = gpuarena__room(arena);
     index = gpuarena__look(arena, want);
     if (!index) index = gpuarena__rung_grow(arena, want, obstacle);
     return index ? index : gpuarena__rung_release(arena, want, obstacle);
@@ -5119,12 +5143,14 @@ static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__want *want, uint64_t f
 static uint32_t gpuarena__rung_poll(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     uint64_t span = (uint64_t)arena->config.wait_ms * 1000000u, begin, now, before = 0;
-    uint64_t freed = arena->stats.free_count, room = gpuarena__room(arena);
+    gpuarena__news seen;
     uint32_t index = 0, still = 0;
     if (!span || (!arena->stats.live_count && !gpuarena__may_settle(arena, want))) return 0;
     begin = now = arena->driver.now_ns(&arena->driver);
+    seen.begun = seen.freed = arena->stats.free_count;
+    seen.room = gpuarena__room(arena);
     while (!index && now - begin < span && still < 1000 && !arena->lost) {   /* ends if the clock stands */
-        index = gpuarena__poll(arena, want, freed, room, obstacle);
+        index = gpuarena__poll(arena, want, &seen, obstacle);
         before = now;
         now = arena->driver.now_ns(&arena->driver);
         still = now == before ? still + 1 : 0;
@@ -5314,6 +5340,7 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
 {
     gpuarena_stats stats = arena->stats;
     stats.alloc_count = stats.live_count + stats.free_count;
+    stats.reserved_peak_bytes = gpuarena__max(stats.reserved_peak_bytes, stats.reserved_bytes);
     stats.slack_bytes = stats.live_bytes - stats.requested_bytes;
     stats.cached_bytes = stats.reserved_bytes - stats.live_bytes - stats.pending_bytes;
     stats.limit_bytes = arena->limit;
@@ -7223,6 +7250,8 @@ static void gpuarena__dismantle(gpuarena *arena)
 {
     gpuarena_config config = arena->config;
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__drain_callers(arena);              /* they look at more than at the locks */
+    gpuarena__spin_end(&arena->lock);
     while (arena->nodes.chunk_count)
         gpuarena__host_free(arena, arena->nodes.chunks[--arena->nodes.chunk_count].memory,
                             gpuarena__chunk_bytes());
@@ -7247,8 +7276,6 @@ static void gpuarena__dismantle(gpuarena *arena)
                             ((size_t)arena->lookup.mask + 1) * sizeof *arena->lookup.table);
     GPUARENA_ASSERT(arena->host_bytes == sizeof *arena && "every host allocation has been freed");
     arena->self = NULL;
-    gpuarena__drain_callers(arena);
-    gpuarena__spin_end(&arena->lock);
     gpuarena__mutex_end(&arena->turn);
     gpuarena__host_free_raw(&config, arena, sizeof *arena);
 }
@@ -7739,7 +7766,15 @@ static void gpuarena__drain(gpuarena *arena, gpuarena_stream stream)
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     if (arena->lost || gpuarena__range_release_more(arena, arena->limit, arena->paged.page_bytes != 0, stream,
                                                     &ignored)) return;
-    arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE;
+    arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE && ignored.result != GPUARENA_OK;
+}
+
+/* Makes the record of a stream that blocks are to be freed on, if it has none and there is host memory.
+   Before a block is looked up: it may ask the driver. */
+static void gpuarena__prepare_free(gpuarena *arena, gpuarena_stream stream)
+{
+    if (stream != GPUARENA_ANY_STREAM && stream != GPUARENA_OWN_STREAM && arena->streams.ordered)
+        (void)gpuarena__stream_enter(arena, stream);
 }
 
 /* The record of the stream that a block is freed on; 0: the GPU is done with it; HELD: it cannot be known
@@ -7752,7 +7787,7 @@ GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__no
     if (!GPUARENA__LIKELY(stream != GPUARENA_ANY_STREAM && arena->streams.ordered)) return 0;
     if (!GPUARENA__LIKELY(stream != GPUARENA_OWN_STREAM))
         at = own->under && own->state ? own->under : node->set;
-    else at = gpuarena__stream_enter(arena, stream);
+    else at = gpuarena__stream_find(arena, stream);
     return GPUARENA__LIKELY(at) ? at : GPUARENA__HELD;
 }
 
@@ -7763,7 +7798,7 @@ static void gpuarena__own_end(gpuarena *arena, uint64_t address, gpuarena_stream
     uint32_t at = gpuarena__range_of(arena, address);
     if (arena->lost || !gpuarena__range_idle(arena, &arena->ranges.list[at], 0)
         || gpuarena__range_release(arena, at, stream, &ignored)) return;
-    arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE;
+    arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE && ignored.result != GPUARENA_OK;
 }
 
 /* Frees a block and tells the observer. */
@@ -7799,6 +7834,7 @@ static gpuarena_result gpuarena__free_slowly(gpuarena *arena, void *ptr, gpuaren
     gpuarena_result result = gpuarena__begin(arena);
     uint32_t slot;
     if (result != GPUARENA_OK || !ptr) return result == GPUARENA_OK ? gpuarena__end(arena, result) : result;
+    gpuarena__prepare_free(arena, stream);
     slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
     if (slot > arena->lookup.mask) return gpuarena__end(arena, gpuarena__fail_pointer(arena, ptr, stream));
     gpuarena__free_slot(arena, slot, stream);
@@ -7892,20 +7928,20 @@ static uint32_t gpuarena__tail_cut(gpuarena *arena, uint32_t index, uint64_t kee
     return gpuarena__lookup_find(arena, rest->address);
 }
 
-/* Frees the tail of a live block. 0: no host memory. */
-static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep, gpuarena_stream stream)
+/* Frees the tail of a live block, on *freed_on. 0: no host memory. */
+static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep, gpuarena_stream stream,
+                                  uint32_t *freed_on)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t slot, freed_on;
+    uint32_t slot;
     if (keep == gpuarena__node_bytes(node)) return 1;
     if (!gpuarena__tail_reserve(arena, node)) return 0;
-    freed_on = gpuarena__freed_on(arena, node, stream);
+    *freed_on = gpuarena__freed_on(arena, node, stream);
     gpuarena__room_end(arena, index);
     slot = gpuarena__tail_cut(arena, index, keep);
     arena->stats.live_count++;
     arena->stats.free_count--;                   /* for a tail is no block */
-    gpuarena__block_give_back(arena, slot, freed_on);
-    if (freed_on != GPUARENA__HELD) gpuarena__record_own(arena, freed_on);
+    gpuarena__block_give_back(arena, slot, *freed_on);
     return 1;
 }
 
@@ -7972,10 +8008,14 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
 static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
-    uint32_t slot = gpuarena__lookup_find(arena, gpuarena__address(ptr)), index;
+    uint32_t slot = gpuarena__lookup_find(arena, gpuarena__address(ptr)), index, freed_on = GPUARENA__HELD;
     gpuarena__node *node;
     gpuarena__want want;
     gpuarena_block block;
+    if (slot <= arena->lookup.mask && bytes) {
+        gpuarena__prepare_free(arena, stream);
+        slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
+    }
     if (slot > arena->lookup.mask) return gpuarena__fail_pointer(arena, ptr, stream);
     if (!bytes)
         return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "bytes: 0; free the block instead");
@@ -7990,7 +8030,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
             return obstacle.result == GPUARENA_DOUBLE_FREE
                 ? gpuarena__fail_pointer(arena, ptr, stream)
                 : gpuarena__fail_resize(arena, index, &obstacle, bytes, stream);
-    } else if (!gpuarena__block_shrink(arena, index, want.bytes, stream))
+    } else if (!gpuarena__block_shrink(arena, index, want.bytes, stream, &freed_on))
         return gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY);
     arena->stats.requested_bytes += bytes - node->use.requested;
     node->use.requested = bytes;
@@ -7998,6 +8038,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
         gpuarena__max(arena->stats.requested_peak_bytes, arena->stats.requested_bytes);
     block = gpuarena__block_describe(arena, index);
     gpuarena__tell(arena, GPUARENA_ACTION_RESIZE, &block, stream, NULL);
+    if (freed_on != GPUARENA__HELD) gpuarena__record_own(arena, freed_on);   /* last: it asks the driver */
     return GPUARENA_OK;
 }
 
@@ -8045,7 +8086,10 @@ static gpuarena_result gpuarena__use(gpuarena *arena, const void *inside, gpuare
     if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
         return gpuarena__fail_pointer(arena, inside, stream);
     if (arena->streams.ordered) {
-        set = gpuarena__stream_enter(arena, stream);
+        set = gpuarena__stream_enter(arena, stream);         /* may ask the driver, others free meanwhile */
+        index = gpuarena__node_around(arena, gpuarena__address(inside));
+        if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
+            return gpuarena__fail_pointer(arena, inside, stream);
         if (!set || !gpuarena__hold_add(arena, gpuarena__node_at(arena, index), set))
             return gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY);
     }
@@ -8083,7 +8127,8 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
     if (record->ref_count) record->ticket++;     /* what live blocks are used for on it until now */
     if (arena->streams.ordered && !arena->lost) {
         mode = gpuarena__relax(arena);
-        (void)gpuarena__stream_record(arena, set, &obstacle);
+        while (gpuarena__stream_record(arena, set, &obstacle) && record->recorded != record->ticket)
+            continue;                            /* others free on it meanwhile */
         gpuarena__unrelax(arena, mode);
     }
     (void)gpuarena__is_lost(arena, &obstacle);   /* before, or in one of these calls */
@@ -8237,10 +8282,19 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
 GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream)
 {
     gpuarena_result result = gpuarena__begin(arena);
-    uint32_t slot;
+    uint64_t last;
+    uint32_t slot, mask;
     if (result != GPUARENA_OK) return result;
-    for (slot = 0; slot <= arena->lookup.mask; slot++)
-        if (arena->lookup.table[slot]) gpuarena__free_slot(arena, slot, stream);
+    gpuarena__prepare_free(arena, stream);
+    last = arena->serial;                        /* what others allocate from here on is not meant */
+    for (slot = 0, mask = arena->lookup.mask; slot <= arena->lookup.mask; slot++) {
+        uint32_t index = arena->lookup.table[slot];
+        if (index && gpuarena__node_at(arena, index)->serial <= last)
+            gpuarena__free_slot(arena, slot, stream);
+        if (mask == arena->lookup.mask) continue;
+        mask = arena->lookup.mask;               /* others have made the table grow: all over again */
+        slot = UINT32_MAX;
+    }
     if (arena->stats.reserved_bytes > arena->limit) gpuarena__drain(arena, stream);
     return gpuarena__end(arena, GPUARENA_OK);
 }
