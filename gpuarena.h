@@ -6728,6 +6728,8 @@ static void gpuarena__fork_child(void)
     for (arena = gpuarena__registry; arena; arena = arena->registered) {
         arena->magic = GPUARENA__FORKED;
         arena->lost = 1;
+        (void)gpuarena__spin_make(&arena->lock); /* for the call in which it was forked, to come to its end */
+        (void)gpuarena__mutex_make(&arena->turn);
     }
 #ifndef GPUARENA_NO_CUDA
     gpuarena__cuda_is_parents = gpuarena__cuda_used;
