@@ -1662,11 +1662,13 @@ static void gpuarena__tree_insert(const gpuarena *arena, uint32_t *root, uint32_
 static void gpuarena__tree_remove(const gpuarena *arena, uint32_t *root, uint32_t index)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    gpuarena__node *top = gpuarena__node_at(arena, *root);
-    if (*root == index) {
-        *root = gpuarena__tree_join(arena, node->use.bin.at, node->use.bin.after);
+    gpuarena__node *top;
+    if (*root == index) {                        /* the usual case: and it is the only one */
+        uint32_t rest = node->use.bin.at | node->use.bin.after;
+        *root = rest ? gpuarena__tree_join(arena, node->use.bin.at, node->use.bin.after) : 0;
         return;
     }
+    top = gpuarena__node_at(arena, *root);
     gpuarena__tree_remove(arena, gpuarena__tree_before(arena, node, top) ? &top->use.bin.at
                                                                          : &top->use.bin.after, index);
     gpuarena__tree_pull(arena, *root);
@@ -1915,7 +1917,7 @@ static int gpuarena__bins_empty(const gpuarena__bins *bins)
 }
 
 /* Whole pages inside a free block of a paged range: they may move. */
-static uint64_t gpuarena__whole_pages(const gpuarena *arena, const gpuarena__node *node)
+GPUARENA__INLINE uint64_t gpuarena__whole_pages(const gpuarena *arena, const gpuarena__node *node)
 {
     uint64_t end = (node->address + gpuarena__node_bytes(node)) >> arena->paged.page_log2,
              begin = (node->address + arena->paged.page_bytes - 1) >> arena->paged.page_log2;
