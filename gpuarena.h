@@ -7663,13 +7663,15 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_quickly(gpuarena *arena, void *
     if (!GPUARENA__LIKELY(arena && arena->magic == GPUARENA__MAGIC && !gpuarena__frames))
         return gpuarena__alloc_plain(arena, ptr, bytes, stream, tag);
     gpuarena__spin_lock(&arena->lock);
+    if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC))
+        return gpuarena__leave(arena, gpuarena__turn_away(arena));
     want.requested = bytes;
     want.bytes = gpuarena__round_down(bytes + arena->unit - 1, arena->unit);
     want.tag = tag;
     want.home = 0;
     want.set = gpuarena__stream_plain(arena, stream);
     if (GPUARENA__LIKELY(want.set && ptr && want.requested - 1 < GPUARENA__MAX_BYTES && !arena->lost
-                         && arena->stats.reserved_bytes <= arena->limit && arena->magic == GPUARENA__MAGIC)) {
+                         && arena->stats.reserved_bytes <= arena->limit)) {
         if (GPUARENA__LIKELY(gpuarena__nodes_reserve(arena, 3) && gpuarena__lookup_reserve(arena)))
             index = gpuarena__hit(arena, want.set, 0, want.bytes);
         else result = gpuarena__fail_host(arena, bytes, stream);
