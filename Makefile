@@ -102,10 +102,11 @@ asan: | $(BUILD)/  ## all tests under AddressSanitizer and UndefinedBehaviorSani
 TSAN_TESTS := $(patsubst %,$(BUILD)/tsan/tests/test_%,threads threads_property threads_latch streams_threads)
 
 tsan: | $(BUILD)/  ## the tests with threads under ThreadSanitizer, in BUILD/tsan; GPUARENA_THREAD_OPS=10000000: minutes
-	$(Q)if echo 'int main(void) { return 0; }' | $(CC) -x c - -fsanitize=thread -o $(BUILD)/sanitizer_probe 2>/dev/null; then \
+	$(Q)if echo 'int main(void) { return 0; }' | $(CC) -x c - -fsanitize=thread -o $(BUILD)/sanitizer_probe 2>/dev/null \
+	    && $(BUILD)/sanitizer_probe 2>/dev/null; then \
 	    $(MAKE) BUILD='$(BUILD)/tsan' NVCC= LDFLAGS=-fsanitize=thread CFLAGS='-g -O1 -fsanitize=thread' $(TSAN_TESTS) && \
 	    TSAN_OPTIONS='halt_on_error=1 exitcode=66' BUILD='$(BUILD)/tsan' $(PROVE) $(TSAN_TESTS); \
-	else echo 'tsan: skipped, $(CC) cannot link with -fsanitize=thread'; fi
+	else echo 'tsan: skipped, what $(CC) links with -fsanitize=thread does not run'; fi
 
 valgrind: all  ## the C tests under valgrind, with fewer random operations
 	$(Q)if command -v valgrind >/dev/null; then \

@@ -44,7 +44,7 @@
      >>impl     includes, structs, invariants        >>stats    largest free, and what is derived
      >>bits     rounding, powers of two, text        >>failure  why, in numbers and in words
      >>host     host memory                          >>dump     walk and report
-     >>lock     one mutex; who is in a callback      >>check    every invariant, by name
+     >>lock     lock, turn, who is in a callback     >>check    every invariant, by name
      >>nodes    the blocks' records, in chunks       >>parse    configuration as text
      >>tree     free blocks in order                 >>registry which arenas there are, and fork
      >>bins     free blocks by size                  >>cuda     the driver table over the CUDA runtime
@@ -1159,7 +1159,7 @@ typedef struct gpuarena__ranges {                /* sorted by address, disjoint;
 } gpuarena__ranges;
 
 /* What paged ranges have in common. */
-typedef struct gpuarena__run { uint64_t address, page_count; uint32_t node; } gpuarena__run;
+typedef struct gpuarena__run { uint64_t address, page_count; } gpuarena__run;
 typedef struct gpuarena__paged {
     uint64_t page_bytes;                         /* 0: the arena has segments alone */
     uint64_t least_bytes;                        /* blocks below hold no whole page, or none is counted */
