@@ -1349,9 +1349,13 @@ static int gpuarena__host_double(gpuarena *arena, void **table, size_t element_b
    alone, and are done. Its *turn*, a mutex, is had by one call at a time that may do more: ask the driver,
    grow, move pages, give back, make records, destroy. That call holds the lock too, but lets go of it around
    each driver call (GPUARENA__ASK): then others' hits and frees go on, and nothing else does. So behind such
-   a call free blocks may be others, and tickets later; ranges, holes, records, events and the limit are as
-   they were. What the driver is asked about is out of the bins meanwhile: CLAIMED. Order: turn, lock, the
-   registry's lock; nothing else is waited for under the lock.
+   a call free blocks, nodes, slots of the lookup table, uses of live blocks and figures may be others, and
+   tickets later; ranges, holes, records, events and the limit are as they were. What the driver is asked
+   about is out of the bins meanwhile: CLAIMED. Blocks are looked up behind the last such call, not before;
+   and what a rung has found is taken before the next. (To make a stream's record may ask, too: of forgotten
+   ones.) Order: turn, lock, the registry's lock; nothing else is waited for under the lock.
+       enter .. leave            the lock                  step_aside .. step_back   neither, for a wait
+       begin .. end              turn and lock             open .. shut              the turn, for an ASK
    The frames tell, by thread, which arenas this thread is inside of, so that a call back into one is refused
    instead of deadlocking. */
 
@@ -1432,6 +1436,25 @@ static void gpuarena__shut(gpuarena *arena, const gpuarena__frame *frame)
         (answer) = (call);                              \
         gpuarena__shut((arena), &gpuarena__asking);     \
     } while (0)
+
+/* What an arena is, MAGIC while it lives: asked by calls before they have its lock. */
+GPUARENA__INLINE int gpuarena__is(const gpuarena *arena, uint32_t magic)
+{
+#ifndef GPUARENA_NO_THREADS
+    return __atomic_load_n(&arena->magic, __ATOMIC_RELAXED) == magic;
+#else
+    return arena->magic == magic;
+#endif
+}
+
+static void gpuarena__become(gpuarena *arena, uint32_t magic)
+{
+#ifndef GPUARENA_NO_THREADS
+    __atomic_store_n(&arena->magic, magic, __ATOMIC_RELAXED);
+#else
+    arena->magic = magic;
+#endif
+}
 
 /* Calls that wait for their turn are counted, so that destroy can wait until they have seen that it is
    over. */
@@ -6704,7 +6727,7 @@ static gpuarena *gpuarena__find_owner(uint64_t address, char name[32])
     gpuarena *found;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (found = gpuarena__registry; found; found = found->registered)
-        if (found->magic == GPUARENA__MAGIC
+        if (gpuarena__is(found, GPUARENA__MAGIC)
             && gpuarena__range_of(found, address) < found->ranges.count) break;
     if (found) memcpy(name, found->config.name, sizeof found->config.name);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
@@ -6728,7 +6751,7 @@ static void gpuarena__fork_child(void)
     gpuarena *arena;
     (void)gpuarena__mutex_make(&gpuarena__registry_lock);
     for (arena = gpuarena__registry; arena; arena = arena->registered) {
-        arena->magic = GPUARENA__FORKED;
+        gpuarena__become(arena, GPUARENA__FORKED);
         arena->lost = 1;
         (void)gpuarena__spin_make(&arena->lock); /* for the call in which it was forked, to come to its end */
         (void)gpuarena__mutex_make(&arena->turn);
@@ -7162,13 +7185,13 @@ static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, 
 static gpuarena_result gpuarena__turn_away(gpuarena *arena)
 {
     gpuarena_result result;
-    if (arena && arena->magic == GPUARENA__FORKED) {
+    if (arena && gpuarena__is(arena, GPUARENA__FORKED)) {
         gpuarena_failure failure = GPUARENA_INIT;
         failure.result = GPUARENA_FORKED;
         memcpy(failure.arena, arena->config.name, sizeof failure.arena);
         return gpuarena__fail(NULL, &failure, NULL);
     }
-    if (!arena || arena->magic != GPUARENA__MAGIC)
+    if (!arena || !gpuarena__is(arena, GPUARENA__MAGIC))
         return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, "arena: NULL, or not a living arena");
     if (gpuarena__inside(arena)) return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
     if (!gpuarena__inside_of(arena, GPUARENA__FRAME_DRIVER)) return GPUARENA_OK;
@@ -7180,7 +7203,7 @@ static gpuarena_result gpuarena__turn_away(gpuarena *arena)
 
 GPUARENA__INLINE gpuarena_result gpuarena__may_enter(gpuarena *arena)
 {
-    return GPUARENA__LIKELY(arena && arena->magic == GPUARENA__MAGIC && !gpuarena__frames)
+    return GPUARENA__LIKELY(arena && gpuarena__is(arena, GPUARENA__MAGIC) && !gpuarena__frames)
         ? GPUARENA_OK : gpuarena__turn_away(arena);
 }
 
@@ -7205,7 +7228,7 @@ static gpuarena_result gpuarena__enter(gpuarena *arena)
     gpuarena_result result = gpuarena__may_enter(arena);
     if (result != GPUARENA_OK) return result;
     gpuarena__spin_lock(&arena->lock);
-    if (GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return result;
+    if (GPUARENA__LIKELY(gpuarena__is(arena, GPUARENA__MAGIC))) return result;
     return gpuarena__leave(arena, gpuarena__turn_away(arena));
 }
 
@@ -7218,7 +7241,7 @@ static gpuarena_result gpuarena__begin(gpuarena *arena)
     gpuarena__mutex_lock(&arena->turn);
     gpuarena__spin_lock(&arena->lock);
     gpuarena__count(&arena->entering, -1);
-    if (GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return result;
+    if (GPUARENA__LIKELY(gpuarena__is(arena, GPUARENA__MAGIC))) return result;
     return gpuarena__end(arena, gpuarena__turn_away(arena));
 }
 
@@ -7234,10 +7257,10 @@ static gpuarena_result gpuarena__begin_with(gpuarena *arena, const char *wrong)
    which this thread holds. NULL: no arena, and nothing to leave. */
 static gpuarena *gpuarena__enter_to_read(const gpuarena *arena)
 {
-    if (!arena || arena->magic != GPUARENA__MAGIC) return NULL;
+    if (!arena || !gpuarena__is(arena, GPUARENA__MAGIC)) return NULL;
     if (gpuarena__inside(arena)) return arena->self;
     gpuarena__spin_lock(&arena->self->lock);
-    if (arena->magic == GPUARENA__MAGIC) return arena->self;
+    if (gpuarena__is(arena, GPUARENA__MAGIC)) return arena->self;
     gpuarena__spin_unlock(&arena->self->lock);
     return NULL;
 }
@@ -7418,7 +7441,7 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     arena->unit = arena->config.alignment;
     arena->limit = arena->config.limit_bytes;
     arena->step = arena->config.step_bytes;
-    arena->magic = GPUARENA__MAGIC;              /* from here on observers may look at it, or fork */
+    gpuarena__become(arena, GPUARENA__MAGIC);    /* from here on observers may look at it, or fork */
     gpuarena__register(arena);
     if (gpuarena__first_growth(arena, free_bytes, &obstacle)) return failure;
     gpuarena__grow_undo(arena, 0);               /* before anything is measured */
@@ -7469,7 +7492,7 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
         (void)gpuarena__surrender(made, &ignored);
         /* what the driver does not take back is lost */
         gpuarena__abandon(made);
-        made->magic = 0;
+        gpuarena__become(made, 0);
         (void)gpuarena__end(made, result);
         gpuarena__dismantle(made);
     }
@@ -7522,7 +7545,7 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
     if (!gpuarena__surrender(arena, &obstacle))
         return gpuarena__end(arena, gpuarena__fail_obstacle(arena, &obstacle, 0, NULL));
     gpuarena__unregister(arena);
-    arena->magic = 0;                            /* who waits to enter will see it */
+    gpuarena__become(arena, 0);                  /* who waits to enter will see it */
     (void)gpuarena__end(arena, GPUARENA_OK);
     gpuarena__dismantle(arena);
     return GPUARENA_OK;
@@ -7660,10 +7683,10 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_quickly(gpuarena *arena, void *
     gpuarena__want want;
     gpuarena_result result = GPUARENA_OK;
     uint32_t index = 0;
-    if (!GPUARENA__LIKELY(arena && arena->magic == GPUARENA__MAGIC && !gpuarena__frames))
+    if (!GPUARENA__LIKELY(arena && gpuarena__is(arena, GPUARENA__MAGIC) && !gpuarena__frames))
         return gpuarena__alloc_plain(arena, ptr, bytes, stream, tag);
     gpuarena__spin_lock(&arena->lock);
-    if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC))
+    if (!GPUARENA__LIKELY(gpuarena__is(arena, GPUARENA__MAGIC)))
         return gpuarena__leave(arena, gpuarena__turn_away(arena));
     want.requested = bytes;
     want.bytes = gpuarena__round_down(bytes + arena->unit - 1, arena->unit);
@@ -7860,7 +7883,7 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
         if (*freed_on != GPUARENA__HELD && arena->streams.list[*freed_on].key) return 0;
     }
     return !(node->size & (GPUARENA__KEPT | GPUARENA__OWN)) && arena->stats.reserved_bytes <= arena->limit
-        && arena->magic == GPUARENA__MAGIC;
+        && gpuarena__is(arena, GPUARENA__MAGIC);
 }
 
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
@@ -7868,12 +7891,12 @@ GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_
     gpuarena_result result = GPUARENA_OK;
     uint32_t slot, freed_on, index;
     gpuarena__node *node;
-    if (!GPUARENA__LIKELY(arena && arena->magic == GPUARENA__MAGIC && !gpuarena__frames && ptr))
+    if (!GPUARENA__LIKELY(arena && gpuarena__is(arena, GPUARENA__MAGIC) && !gpuarena__frames && ptr))
         return gpuarena__free_slowly(arena, ptr, stream);
     gpuarena__spin_lock(&arena->lock);
     slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
     if (!GPUARENA__LIKELY(slot <= arena->lookup.mask)) {
-        result = arena->magic == GPUARENA__MAGIC ? gpuarena__fail_pointer(arena, ptr, stream)
+        result = gpuarena__is(arena, GPUARENA__MAGIC) ? gpuarena__fail_pointer(arena, ptr, stream)
                                                  : gpuarena__turn_away(arena);
         return gpuarena__leave(arena, result);
     }
@@ -8310,7 +8333,7 @@ GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream str
 /* The arena to lock and record in, for calls that promise to change nothing; NULL if it is none. */
 static gpuarena *gpuarena__self(const gpuarena *arena)
 {
-    int known = arena && (arena->magic == GPUARENA__MAGIC || arena->magic == GPUARENA__FORKED);
+    int known = arena && (gpuarena__is(arena, GPUARENA__MAGIC) || gpuarena__is(arena, GPUARENA__FORKED));
     return known ? arena->self : NULL;
 }
 
