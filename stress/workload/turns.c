@@ -36,16 +36,17 @@ void turns_begin(turns *self, uint64_t seed, uint32_t count)
 uint32_t turns_next(turns *self, const uint8_t *can_run)
 {
     uint64_t total = 0;
-    uint32_t thread = 0;
+    uint32_t next = 0;
     if (self->left-- == 0) {
-        self->weights[splitmix64_below(&self->random, self->count)] = turns_draw_weight(self);
+        uint64_t thread = splitmix64_below(&self->random, self->count);      /* drawn before its weight */
+        self->weights[thread] = turns_draw_weight(self);
         turns_draw_change(self);
     }
     for (uint32_t at = 0; at < self->count; at++) total += can_run[at] ? self->weights[at] : 0;
     uint64_t drawn = splitmix64_below(&self->random, total);
-    for (;; thread++) {                          /* ends, since drawn is below the sum of those that can run */
-        if (!can_run[thread]) continue;
-        if (drawn < self->weights[thread]) return thread;
-        drawn -= self->weights[thread];
+    for (;; next++) {                            /* ends, since drawn is below the sum of those that can run */
+        if (!can_run[next]) continue;
+        if (drawn < self->weights[next]) return next;
+        drawn -= self->weights[next];
     }
 }
