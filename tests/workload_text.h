@@ -126,4 +126,30 @@ TEST_UNUSED static void check_fixed_point(const char *name, const op_stream *str
     CHECK_MSG(is_fixed_point(stream), "%s: written, read and written again, the text is the same", name);
 }
 
+/* The stream of a spec that must be one: without it there is nothing left to test. */
+TEST_UNUSED static void make_surely(const char *spec, op_stream *stream)
+{
+    problem why;
+    if (!CHECK_MSG(make_plain(spec, stream, &why) == 0, "%s is made", spec)) {
+        give_up(why.text);
+    }
+}
+
+/* Digests (FNV-1a, 64 bits) of the texts of streams that free all: to change them is to change what a seed means. */
+typedef struct golden_text { const char *spec; uint64_t digest; } golden_text;
+
+TEST_UNUSED static void check_golden_texts(const golden_text *golden, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        op_stream stream;
+        make_surely(golden[i].spec, &stream);
+        buffer text = stream_text(&stream);
+        CHECK_U64(slice_hash(slice_of(text.bytes)), ==, golden[i].digest);
+        CHECK_U64(stream.alloc_count, ==, stream.free_count);
+        check_fixed_point(golden[i].spec, &stream);
+        free(text.bytes);
+        op_stream_free(&stream);
+    }
+}
+
 #endif
