@@ -453,7 +453,8 @@ typedef gpuarena_result gpuarena_write_fn(const char *text, size_t bytes, void *
 /* ---- configuration: zero is the default, everywhere. Copied at creation. */
 typedef enum gpuarena_backing {
     GPUARENA_BACKING_AUTO,                       /* PAGED, where driver.vm and driver.events are there, unless
-                                                    share, step, or growth STEP or DOUBLE ask for SEGMENTS */
+                                                    share, step, growth STEP or DOUBLE, placement BUDDY or
+                                                    BINS, small or split_max ask for SEGMENTS */
     GPUARENA_BACKING_PAGED,                      /* addresses, backed by pages that move */
     GPUARENA_BACKING_SEGMENTS                    /* cudaMalloc-like memory */
 } gpuarena_backing;
@@ -470,8 +471,20 @@ typedef enum gpuarena_placement {                /* which of the free blocks tha
     GPUARENA_PLACE_GOOD,                         /* of one size class, in constant time; of config.large_bytes
                                                     and more, in paged ranges: the lowest */
     GPUARENA_PLACE_BEST,                         /* the smallest, of equals the lowest: O(log free blocks) */
-    GPUARENA_PLACE_FIRST                         /* the lowest: O(log free blocks) */
+    GPUARENA_PLACE_FIRST,                        /* the lowest: O(log free blocks) */
+    GPUARENA_PLACE_BUDDY,                        /* SEGMENTS: blocks and segments are powers of two, halved
+                                                    until they fit, and joined with their other half alone:
+                                                    O(log sizes). As aligned as its segment is at most */
+    GPUARENA_PLACE_BINS                          /* SEGMENTS: requests are rounded up to a bin, whose blocks
+                                                    serve no other, are never split and never joined; larger
+                                                    ones have segments of their own, not kept when freed */
 } gpuarena_placement;
+typedef enum gpuarena_split {                    /* a block larger than its request is cut, if of the rest: */
+    GPUARENA_SPLIT_ALWAYS,                       /* there is any */
+    GPUARENA_SPLIT_RATIO,                        /* it is as large as the request, or split_least (128 MiB) */
+    GPUARENA_SPLIT_REMAINDER                     /* it is as large as split_least (1 MiB); small requests' are
+                                                    always cut */
+} gpuarena_split;
 typedef enum gpuarena_streams {                  /* what one stream freed is for another: */
     GPUARENA_STREAMS_AUTO,                       /* STEAL */
     GPUARENA_STREAMS_SAME,                       /* to be had after a wait of the host for the device alone */
@@ -496,6 +509,27 @@ typedef struct gpuarena_config {
     gpuarena_backing   backing;
     gpuarena_growth    growth;
     gpuarena_placement placement;                /* GOOD: see the manual, the way of one allocation */
+    uint32_t bin_growth;                         /* BINS: the first is bin_min, the next as many times larger,
+                                                    and so on to bin_max: a power of two, 2 to 1024 (8) */
+    uint64_t bin_min_bytes, bin_max_bytes;       /* powers of two from alignment; in text, bin_min, bin_max
+                                                    (512, 2 MiB) */
+    uint32_t round_divisions;                    /* requests are rounded up to a whole part of the power of
+                                                    two below them, so many to one: a power of two to 128,
+                                                    0 and 1: off. None below 512 bytes a part. Not with BUDDY
+                                                    and BINS, which round themselves */
+    uint8_t  round_by_size[16];                  /* the same from 1 MiB << index on ([0]: unused, 0); 0: as
+                                                    below it. Text: 4, or 1/512M:2/1G:4 */
+    gpuarena_split split;                        /* not RATIO, REMAINDER with BUDDY and BINS */
+    uint64_t split_least_bytes;                  /* RATIO, REMAINDER: the rest that is always cut off */
+    uint64_t split_max_bytes;                    /* SEGMENTS, BEST or FIRST: blocks of this and more are never
+                                                    split; requests below do not have them, other ones such
+                                                    as are less than split_over_bytes (20 MiB) larger. Whole
+                                                    granules from 4 MiB; 0: none */
+    uint64_t split_over_bytes;
+    uint64_t small_bytes;                        /* SEGMENTS, BEST or FIRST: requests up to this have segments
+                                                    of their own, and never those of larger ones; 0: off. Not
+                                                    with growth FIXED */
+    uint64_t small_step_bytes;                   /* what those segments are, or what one needs (2 MiB) */
     gpuarena_streams   streams;
     uint32_t wait_ms;                            /* how long a request that growth cannot serve asks events,
                                                     and lets other threads free, before streams are made to
@@ -803,8 +837,10 @@ GPUARENA_API const char *gpuarena_result_name(gpuarena_result result);
 GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
 
 /* Lays text over config: key=value,key=value, each key at most once; "" changes nothing. Keys: backing growth
-   placement share page idle large initial step step_max alignment limit headroom streams wait_ms. Sizes are
-   decimal with binary units: 256, 64K, 512M, 4G, 1T. idle is `0` (none) or a share, `5%`. limit is a size,
+   placement bin_growth bin_min bin_max round_divisions split split_least split_max split_over small
+   small_step share page idle large initial step step_max alignment limit headroom streams wait_ms. Sizes are
+   decimal with binary units: 256, 64K, 512M, 4G, 1T. round_divisions is a number, and, parted by `/`, others
+   for sizes from a power of two on: `1/512M:2/1G:4`. idle is `0` (none) or a share, `5%`. limit is a size,
    `none`, `80%` (of the device), `80%free` (of what is free at creation), `total-2G` or `free-2G`. Whether
    the values agree with each other is for creation to check. INVALID_CONFIG (message, which may be NULL with
    size 0, names the key and what is allowed; config is unchanged; recorded for this thread), INVALID_ARGUMENT
@@ -6188,7 +6224,10 @@ static const gpuarena__choice gpuarena__growths[] = {
     { "step", GPUARENA_GROWTH_STEP }, { "double", GPUARENA_GROWTH_DOUBLE }, { NULL, 0 } };
 static const gpuarena__choice gpuarena__placements[] = {
     { "good", GPUARENA_PLACE_GOOD }, { "best", GPUARENA_PLACE_BEST }, { "first", GPUARENA_PLACE_FIRST },
-    { NULL, 0 } };
+    { "buddy", GPUARENA_PLACE_BUDDY }, { "bins", GPUARENA_PLACE_BINS }, { NULL, 0 } };
+static const gpuarena__choice gpuarena__splits[] = {
+    { "always", GPUARENA_SPLIT_ALWAYS }, { "ratio", GPUARENA_SPLIT_RATIO },
+    { "remainder", GPUARENA_SPLIT_REMAINDER }, { NULL, 0 } };
 static const gpuarena__choice gpuarena__reuses[] = {
     { "auto", GPUARENA_STREAMS_AUTO }, { "same", GPUARENA_STREAMS_SAME },
     { "events", GPUARENA_STREAMS_EVENTS }, { "steal", GPUARENA_STREAMS_STEAL }, { NULL, 0 } };
@@ -6203,6 +6242,16 @@ static const gpuarena__key gpuarena__keys[] = {
     { "backing",   gpuarena__backings,   offsetof(gpuarena_config, backing) },
     { "growth",    gpuarena__growths,    offsetof(gpuarena_config, growth) },
     { "placement", gpuarena__placements, offsetof(gpuarena_config, placement) },
+    { "bin_growth", gpuarena__number, offsetof(gpuarena_config, bin_growth) },
+    { "bin_min",   NULL, offsetof(gpuarena_config, bin_min_bytes) },
+    { "bin_max",   NULL, offsetof(gpuarena_config, bin_max_bytes) },
+    { "round_divisions", gpuarena__number, offsetof(gpuarena_config, round_divisions) },
+    { "split",     gpuarena__splits,     offsetof(gpuarena_config, split) },
+    { "split_least", NULL, offsetof(gpuarena_config, split_least_bytes) },
+    { "split_max", NULL, offsetof(gpuarena_config, split_max_bytes) },
+    { "split_over", NULL, offsetof(gpuarena_config, split_over_bytes) },
+    { "small",     NULL, offsetof(gpuarena_config, small_bytes) },
+    { "small_step", NULL, offsetof(gpuarena_config, small_step_bytes) },
     { "share",     gpuarena__shares,     offsetof(gpuarena_config, share) },
     { "page",      NULL, offsetof(gpuarena_config, page_bytes) },
     { "idle",      NULL, offsetof(gpuarena_config, idle_fraction) },
@@ -6237,6 +6286,11 @@ static int gpuarena__is_limit(const gpuarena__key *key)
 static int gpuarena__is_idle(const gpuarena__key *key)
 {
     return key->offset == offsetof(gpuarena_config, idle_fraction);
+}
+
+static int gpuarena__is_divisions(const gpuarena__key *key)
+{
+    return key->offset == offsetof(gpuarena_config, round_divisions);
 }
 
 static int gpuarena__piece_is(gpuarena__piece piece, const char *text)
@@ -6314,6 +6368,30 @@ static int gpuarena__parse_limit(gpuarena__piece piece, gpuarena_config *config)
     return 1;
 }
 
+/* 4, or 1/512M:2/1G:4: from a size on, which rises. */
+static int gpuarena__parse_divisions(gpuarena__piece piece, gpuarena_config *config)
+{
+    uint8_t by_size[16] = { 0 };
+    uint64_t divisions, bytes;
+    uint32_t at = 0, count;
+    if (!gpuarena__piece_digits(&piece, &divisions, &count) || divisions > UINT32_MAX) return 0;
+    config->round_divisions = (uint32_t)divisions;
+    while (gpuarena__piece_skip(&piece, "/")) {
+        gpuarena__piece size = piece;
+        while (piece.begin < piece.end && *piece.begin != ':') piece.begin++;
+        size.end = piece.begin;
+        if (!gpuarena__parse_size(size, &bytes) || !gpuarena__piece_skip(&piece, ":")
+            || !gpuarena__is_power_of_two(bytes) || bytes < (uint64_t)2 << 20 || bytes > (uint64_t)1 << 35
+            || gpuarena__lowest_bit(bytes) - 20 <= at) return 0;
+        at = gpuarena__lowest_bit(bytes) - 20;
+        if (!gpuarena__piece_digits(&piece, &divisions, &count) || !divisions || divisions > UINT8_MAX)
+            return 0;
+        by_size[at] = (uint8_t)divisions;
+    }
+    memcpy(config->round_by_size, by_size, sizeof by_size);
+    return piece.begin == piece.end;
+}
+
 /* None is -1, for 0 is the default. */
 static int gpuarena__parse_idle(gpuarena__piece piece, gpuarena_config *config)
 {
@@ -6331,6 +6409,7 @@ static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value
     uint32_t count;
     if (gpuarena__is_limit(key)) return gpuarena__parse_limit(value, config);
     if (gpuarena__is_idle(key)) return gpuarena__parse_idle(value, config);
+    if (gpuarena__is_divisions(key)) return gpuarena__parse_divisions(value, config);
     if (choice == gpuarena__number) {
         if (!gpuarena__piece_digits(&value, &bytes, &count) || value.begin != value.end
             || bytes > UINT32_MAX) return 0;
@@ -6363,6 +6442,8 @@ static void gpuarena__put_expected(gpuarena__text *out, const gpuarena__key *key
     gpuarena__put(out, ": expected ");
     if (gpuarena__is_limit(key)) gpuarena__put(out, "4G, none, 80%%, 80%%free, total-2G or free-2G");
     else if (gpuarena__is_idle(key)) gpuarena__put(out, "0, 5%%, or another share up to 100%%");
+    else if (gpuarena__is_divisions(key))
+        gpuarena__put(out, "a number, such as 4, or several by rising size, 1/512M:2/1G:4");
     else if (key->choices == gpuarena__number) gpuarena__put(out, "a number below 2^32");
     else if (!key->choices) gpuarena__put(out, "a size, such as 256, 64K, 512M, 4G");
     else
@@ -6371,7 +6452,7 @@ static void gpuarena__put_expected(gpuarena__text *out, const gpuarena__key *key
 }
 
 /* One key=value. 0: *out says what is wrong with it. */
-static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, uint32_t *given,
+static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, uint64_t *given,
                                 gpuarena__text *out)
 {
     gpuarena__piece name = item, value = item;
@@ -6383,7 +6464,7 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
     while (at < GPUARENA__KEY_COUNT && !gpuarena__piece_is(name, gpuarena__keys[at].name)) at++;
     if (at < GPUARENA__KEY_COUNT && has_value && !(*given >> at & 1)
         && gpuarena__parse_value(&gpuarena__keys[at], value, config)) {
-        *given |= 1u << at;
+        *given |= (uint64_t)1 << at;
         return 1;
     }
     gpuarena__put_piece(out, item);
@@ -6399,7 +6480,7 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
 static int gpuarena__parse(const char *text, gpuarena_config *config, gpuarena__text *out)
 {
     gpuarena_config parsed = *config;
-    uint32_t given = 0;
+    uint64_t given = 0;
     if (!*text) return 1;
     for (;;) {
         gpuarena__piece item;
@@ -6446,9 +6527,25 @@ static void gpuarena__put_limit(gpuarena__text *out, const gpuarena_config *conf
     gpuarena__put_size(out, config->limit_bytes);
 }
 
+static void gpuarena__put_divisions(gpuarena__text *out, const gpuarena_config *config)
+{
+    uint32_t at;
+    gpuarena__put(out, "%" PRIu32, config->round_divisions);
+    for (at = 1; at < sizeof config->round_by_size; at++) {
+        if (!config->round_by_size[at]) continue;
+        gpuarena__put(out, "/");
+        gpuarena__put_size(out, (uint64_t)1 << (20 + at));
+        gpuarena__put(out, ":%u", (unsigned)config->round_by_size[at]);
+    }
+}
+
 static int gpuarena__key_is_zero(const gpuarena_config *config, const gpuarena__key *key)
 {
     int fraction = config->limit_fraction > 0 || config->limit_fraction < 0;
+    uint32_t at = 0;
+    if (gpuarena__is_divisions(key))
+        while (at < sizeof config->round_by_size)
+            if (config->round_by_size[at++]) return 0;
     return gpuarena__field_get(config, key) == 0
         && (!gpuarena__is_limit(key) || (config->limit_base == GPUARENA_LIMIT_BYTES && !fraction));
 }
@@ -6465,6 +6562,7 @@ static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *con
         else if (gpuarena__is_idle(key) && config->idle_fraction > 0)
             gpuarena__put_share(out, config->idle_fraction);
         else if (gpuarena__is_idle(key)) gpuarena__put(out, "0");
+        else if (gpuarena__is_divisions(key)) gpuarena__put_divisions(out, config);
         else if (!choice) gpuarena__put_size(out, gpuarena__field_get(config, key));
         else if (choice == gpuarena__number) gpuarena__put(out, "%" PRIu64, gpuarena__field_get(config, key));
         else {
@@ -6487,6 +6585,8 @@ static int gpuarena__config_fill(gpuarena_config *config, gpuarena__text *out)
         const gpuarena__key *key = &gpuarena__keys[at];
         if (!gpuarena__key_is_zero(config, key)) continue;
         memcpy((char *)config + key->offset, (const char *)&found + key->offset, key->choices ? 4 : 8);
+        if (gpuarena__is_divisions(key))
+            memcpy(config->round_by_size, found.round_by_size, sizeof config->round_by_size);
         if (!gpuarena__is_limit(key)) continue;
         config->limit_base = found.limit_base;
         config->limit_fraction = found.limit_fraction;
@@ -6602,6 +6702,102 @@ static int gpuarena__settle_growth(gpuarena_config *config, gpuarena__text *out)
     return 1;
 }
 
+/* Blocks are no longer what lies between live ones, which is what pages back. */
+static const char *gpuarena__needs_segments(const gpuarena_config *config)
+{
+    if (config->placement == GPUARENA_PLACE_BUDDY || config->placement == GPUARENA_PLACE_BINS)
+        return "placement: buddy and bins not with backing=paged";
+    if (config->small_bytes) return "small: not with backing=paged, which is one range";
+    return config->split_max_bytes ? "split_max: not with backing=paged, which is one range" : NULL;
+}
+
+static int gpuarena__settle_bins(gpuarena_config *config, gpuarena__text *out)
+{
+    uint64_t least = config->alignment ? config->alignment : GPUARENA__UNIT, bin;
+    if (config->placement != GPUARENA_PLACE_BINS)
+        return !config->bin_growth && !config->bin_min_bytes && !config->bin_max_bytes
+            ? 1 : gpuarena__refuse(out, "bin_growth, bin_min, bin_max: only with placement=bins");
+    if (!config->bin_growth) config->bin_growth = 8;
+    if (!gpuarena__is_power_of_two(config->bin_growth) || config->bin_growth < 2 || config->bin_growth > 1024)
+        return gpuarena__refuse(out, "bin_growth: expected a power of two from 2 to 1024");
+    if (!config->bin_min_bytes) config->bin_min_bytes = gpuarena__max(512, least);
+    if (!gpuarena__is_power_of_two(config->bin_min_bytes) || config->bin_min_bytes < least
+        || config->bin_min_bytes > GPUARENA__MAX_BYTES)
+        return gpuarena__refuse(out, "bin_min: expected a power of two, alignment at least, 512T at most");
+    for (bin = config->bin_min_bytes; !config->bin_max_bytes && bin < GPUARENA__GRANULE;)
+        bin *= config->bin_growth;               /* the first that a segment holds */
+    if (!config->bin_max_bytes) config->bin_max_bytes = bin;
+    for (bin = config->bin_min_bytes; bin < config->bin_max_bytes && bin <= GPUARENA__MAX_BYTES;)
+        bin *= config->bin_growth;               /* cannot overflow: below 2^49 times 2^10 */
+    if (bin == config->bin_max_bytes && bin <= GPUARENA__MAX_BYTES) return 1;
+    return gpuarena__refuse(out, "bin_max: expected bin_min, some times bin_growth, 512T at most");
+}
+
+static int gpuarena__settle_rounding(gpuarena_config *config, gpuarena__text *out)
+{
+    uint32_t at, divisions = config->round_divisions;
+    int rounds = divisions != 0;
+    if (config->round_by_size[0])
+        return gpuarena__refuse(out, "round_by_size: its first entry must be 0; round_divisions is that");
+    for (at = 0; at < sizeof config->round_by_size; at++) {
+        if (at && config->round_by_size[at]) divisions = config->round_by_size[at];
+        if (divisions > 128 || (divisions && !gpuarena__is_power_of_two(divisions)))
+            return gpuarena__refuse(out, "round_divisions: expected a power of two up to 128, or 0");
+        rounds |= config->round_by_size[at] != 0;
+    }
+    if (rounds && config->placement > GPUARENA_PLACE_FIRST)
+        return gpuarena__refuse(out, "round_divisions: not with placement=buddy or bins, which round "
+                                     "themselves");
+    return 1;
+}
+
+static int gpuarena__settle_split(gpuarena_config *config, gpuarena__text *out)
+{
+    if (config->split != GPUARENA_SPLIT_ALWAYS && config->placement > GPUARENA_PLACE_FIRST)
+        return gpuarena__refuse(out, "split: not with placement=buddy, which halves, or bins, which never "
+                                     "split");
+    if (config->split == GPUARENA_SPLIT_ALWAYS && config->split_least_bytes)
+        return gpuarena__refuse(out, "split_least: only with split=ratio or split=remainder");
+    if (config->split_least_bytes > GPUARENA__MAX_BYTES)
+        return gpuarena__refuse(out, "split_least: at most 512T");
+    if (config->split != GPUARENA_SPLIT_ALWAYS && !config->split_least_bytes)
+        config->split_least_bytes = (uint64_t)(config->split == GPUARENA_SPLIT_RATIO ? 128 : 1) << 20;
+    if (!config->split_max_bytes)
+        return config->split_over_bytes ? gpuarena__refuse(out, "split_over: only with split_max") : 1;
+    if (config->placement != GPUARENA_PLACE_BEST && config->placement != GPUARENA_PLACE_FIRST)
+        return gpuarena__refuse(out, "split_max: only with placement=best or placement=first");
+    if (config->split_max_bytes % GPUARENA__GRANULE || config->split_max_bytes < 2 * GPUARENA__GRANULE
+        || config->split_max_bytes > GPUARENA__MAX_BYTES)
+        return gpuarena__refuse(out, "split_max: expected a multiple of 2M from 4M to 512T");
+    if (config->split_over_bytes > GPUARENA__MAX_BYTES)
+        return gpuarena__refuse(out, "split_over: at most 512T");
+    if (!config->split_over_bytes) config->split_over_bytes = (uint64_t)20 << 20;
+    return 1;
+}
+
+static int gpuarena__settle_small(gpuarena_config *config, gpuarena__text *out)
+{
+    if (!config->small_bytes)
+        return config->small_step_bytes ? gpuarena__refuse(out, "small_step: only with small") : 1;
+    if (config->placement != GPUARENA_PLACE_BEST && config->placement != GPUARENA_PLACE_FIRST)
+        return gpuarena__refuse(out, "small: only with placement=best or placement=first");
+    if (config->growth == GPUARENA_GROWTH_FIXED)
+        return gpuarena__refuse(out, "small: not with growth=fixed, which leaves nothing for its segments");
+    if (!config->small_step_bytes) config->small_step_bytes = GPUARENA__GRANULE;
+    if (config->small_bytes > GPUARENA__MAX_BYTES || config->small_step_bytes > GPUARENA__MAX_BYTES
+        || (config->split_max_bytes && config->small_step_bytes >= config->split_max_bytes))
+        return gpuarena__refuse(out, "small, small_step: at most 512T, and small_step below split_max");
+    (void)gpuarena__round_up(config->small_step_bytes, GPUARENA__GRANULE, &config->small_step_bytes);
+    return 1;
+}
+
+/* What is taken for a request, and how much. */
+static int gpuarena__settle_shape(gpuarena_config *config, gpuarena__text *out)
+{
+    return gpuarena__settle_bins(config, out) && gpuarena__settle_rounding(config, out)
+        && gpuarena__settle_split(config, out) && gpuarena__settle_small(config, out);
+}
+
 /* Which backing it is to be, and what belongs to it. */
 static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out)
 {
@@ -6611,7 +6807,7 @@ static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out
         paged = driver->vm.reserve && driver->page_bytes && driver->events.create;
     if (config->backing == GPUARENA_BACKING_AUTO) {
         config->backing = GPUARENA_BACKING_SEGMENTS;
-        if (paged && !stepped && config->share == GPUARENA_SHARE_NONE)
+        if (paged && !stepped && config->share == GPUARENA_SHARE_NONE && !gpuarena__needs_segments(config))
             config->backing = GPUARENA_BACKING_PAGED;
     } else if (config->backing == GPUARENA_BACKING_PAGED) {
         if (!paged)
@@ -6621,6 +6817,8 @@ static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out
                                          "backing=paged");
         if (config->share != GPUARENA_SHARE_NONE)
             return gpuarena__refuse(out, "share: not with backing=paged, whose memory is many handles");
+        if (gpuarena__needs_segments(config))
+            return gpuarena__refuse(out, gpuarena__needs_segments(config));
     } else if (config->page_bytes || config->large_bytes || config->idle_fraction < 0
                || config->idle_fraction > 0)
         return gpuarena__refuse(out, "page, idle, large: only with backing=paged");
@@ -6654,8 +6852,10 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
     if (config->large_bytes > GPUARENA__MAX_BYTES) return gpuarena__refuse(out, "large: at most 512T");
     if ((uint32_t)config->growth > GPUARENA_GROWTH_DOUBLE)
         return gpuarena__refuse(out, "growth: expected auto, fixed, exact, step or double");
-    if ((uint32_t)config->placement > GPUARENA_PLACE_FIRST)
-        return gpuarena__refuse(out, "placement: expected good, best or first");
+    if ((uint32_t)config->placement > GPUARENA_PLACE_BINS)
+        return gpuarena__refuse(out, "placement: expected good, best, first, buddy or bins");
+    if ((uint32_t)config->split > GPUARENA_SPLIT_REMAINDER)
+        return gpuarena__refuse(out, "split: expected always, ratio or remainder");
     if (config->alignment && (!gpuarena__is_power_of_two(config->alignment)
                               || config->alignment < GPUARENA__UNIT || config->alignment > GPUARENA__GRANULE))
         return gpuarena__refuse(out, "alignment: expected a power of two from 256 to 2M");
@@ -6669,7 +6869,7 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
         return gpuarena__refuse(out, "headroom: above the device's size");
     if (config->initial_bytes > total_bytes)
         return gpuarena__refuse(out, "initial: above the device's size");
-    if (!gpuarena__settle_backing(config, out)) return 0;
+    if (!gpuarena__settle_backing(config, out) || !gpuarena__settle_shape(config, out)) return 0;
     if (config->streams == GPUARENA_STREAMS_AUTO) config->streams = GPUARENA_STREAMS_STEAL;
     if (!config->alignment) config->alignment = GPUARENA__UNIT;
     if (!config->name[0]) memcpy(config->name, "arena", sizeof "arena");
@@ -8369,7 +8569,7 @@ static gpuarena_result gpuarena__report(const gpuarena *arena, gpuarena_format f
 {
     gpuarena__writer writer;
     gpuarena__frame frame;
-    char config[256];
+    char config[1024];
     gpuarena__text out = gpuarena__text_begin(config, sizeof config);
     gpuarena__config_put(&out, &arena->config);
     writer.write = write;
@@ -8498,7 +8698,7 @@ GPUARENA_API gpuarena_result gpuarena_config_parse(const char *text, gpuarena_co
                                                    size_t size)
 {
     gpuarena_failure failure = GPUARENA_INIT;
-    char complaint[256];
+    char complaint[1024];
     gpuarena__text out = gpuarena__text_begin(complaint, sizeof complaint),
                    copy = gpuarena__text_begin(message, size);
     gpuarena__text detail = gpuarena__text_begin(failure.detail, sizeof failure.detail);

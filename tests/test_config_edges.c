@@ -6,7 +6,7 @@ static fake_device device;
 
 static const char *parse_message(const char *text, gpuarena_config *config)
 {
-    static char message[300];
+    static char message[1024];
     strcpy(message, "untouched");
     gpuarena_config_parse(text, config, message, sizeof message);
     return message;
@@ -36,23 +36,24 @@ static void test_parse(void)
     }
 }
 
+#define KEYS "backing growth placement bin_growth bin_min bin_max round_divisions split split_least split_max " \
+             "split_over small small_step share page idle large initial step step_max alignment limit headroom " \
+             "streams wait_ms"
+
 static void test_messages(void)
 {
     gpuarena_config config = GPUARENA_INIT;
     CHECK_STR(parse_message("step=1M,step=1M", &config), "step=1M: step is given twice");
-    CHECK_STR(parse_message("colour=red", &config), "colour=red: no such key, expected backing growth placement share "
-              "page idle large initial step step_max alignment limit headroom streams wait_ms");
+    CHECK_STR(parse_message("colour=red", &config), "colour=red: no such key, expected " KEYS);
     CHECK_STR(parse_message("growth", &config), "growth: expected a value for growth");
     CHECK_STR(parse_message("backing=disk", &config), "backing=disk: expected auto, paged, segments");
-    CHECK_STR(parse_message("placement=worst", &config), "placement=worst: expected good, best, first");
+    CHECK_STR(parse_message("placement=worst", &config), "placement=worst: expected good, best, first, buddy, bins");
     CHECK_STR(parse_message("share=all", &config), "share=all: expected none, ipc, rdma");
     CHECK_STR(parse_message("idle=5", &config), "idle=5: expected 0, 5%, or another share up to 100%");
     CHECK_STR(parse_message("growth=more", &config), "growth=more: expected auto, fixed, exact, step, double");
     CHECK_STR(parse_message("step=1Q", &config), "step=1Q: expected a size, such as 256, 64K, 512M, 4G");
-    CHECK_STR(parse_message("step=1M,", &config), ": no such key, expected backing growth placement share page idle "
-              "large initial step step_max alignment limit headroom streams wait_ms");
-    CHECK_STR(parse_message("b\1cking=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", &config), "b?cking=aaaaaaaaaaaaaaaa..: no such key, "
-              "expected backing growth placement share page idle large initial step step_max alignment limit headroom streams wait_ms");
+    CHECK_STR(parse_message("step=1M,", &config), ": no such key, expected " KEYS);
+    CHECK_STR(parse_message("b\1cking=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", &config), "b?cking=aaaaaaaaaaaaaaaa..: no such key, expected " KEYS);
 }
 
 /* What creation says of a configuration. */
