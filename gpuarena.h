@@ -1107,7 +1107,7 @@ static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
                   KEPT         the hole behind it is its own, to grow into
                   OWN          it has a segment to itself, which goes back when it is freed
      free         all of it backed; use.bin says where it is:
-                  of `ordered_bytes` and more: in the tree of its bins. at, after = its children; serial =
+                  of `ordered_bytes` and more: in a tree of its bins. at, after = its children; serial =
                                the bytes of the longest block from here down; 0: none
                   in a slot    at = class * 8 + slot
                   OVERFLOW     at, after = neighbours in the class's list; 0 ends it
@@ -1162,7 +1162,8 @@ typedef struct gpuarena__class {
     uint32_t overflow, spare;
 } gpuarena__class;
 typedef struct gpuarena__bins {
-    uint32_t root;                               /* of the tree of what is not in the classes */
+    uint32_t root[2];                            /* of the trees of what is not in the classes; [1]: of what
+                                                    lies in segments of small requests */
     uint64_t octaves;
     uint64_t slots[GPUARENA__OCTAVES];
     gpuarena__class classes[GPUARENA__CLASSES];
@@ -1188,6 +1189,7 @@ typedef struct gpuarena__range {
     uint32_t first;                              /* the node at `address`: the lower node always stays */
     uint64_t refused;                            /* the release pass in which the driver did not take it */
     uint32_t fresh;                              /* obtained by the gpuarena_reserve under way */
+    uint32_t small;                              /* 1: a segment of small requests */
 } gpuarena__range;
 typedef struct gpuarena__ranges {                /* sorted by address, disjoint; sum of bytes == reserved */
     gpuarena__range *list;
@@ -1300,10 +1302,14 @@ struct gpuarena {
     gpuarena__events events;
     gpuarena__holds holds;
     uint32_t held;                               /* list of the free blocks that wait for more than a set */
-    uint64_t ordered_bytes;                      /* free blocks of this and more are in trees */
+    uint64_t ordered_bytes;                      /* free blocks of this and more are in trees; with bins those
+                                                    alone that are of no bin's size */
     uint64_t small_bytes;                        /* the lesser of it and paged.least_bytes */
     gpuarena__paged paged;
     uint64_t unit;                               /* config.alignment */
+    uint64_t quick_bytes;                        /* requests up to this go the short way */
+    uint32_t shaped;                             /* 1: the section shape has a say in what is taken; */
+    uint32_t joined;                             /* 1: and in which free blocks become one */
     uint64_t limit;
     uint64_t growing;                            /* claimed against the limit; the driver is being asked */
     uint64_t step;                               /* next growth under DOUBLE */
@@ -1643,6 +1649,159 @@ static int gpuarena__node_serves(const gpuarena__node *node, uint64_t bytes, uin
     return lead <= size && size - lead >= bytes;
 }
 
+/* >>shape ==============================================================================================
+   What a request is rounded up to, which free blocks it may have, how much of one, and which become one
+   again: each axis of the configuration in one function. Most arenas are not shaped: there a request is
+   rounded up to the unit, may have any block that is long enough, and just as much of it. */
+
+/* The range that the address lies in; ranges.count: none. */
+static uint32_t gpuarena__range_of(const gpuarena *arena, uint64_t address)
+{
+    uint32_t low = 0, high = arena->ranges.count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (arena->ranges.list[middle].address <= address) low = middle + 1;
+        else high = middle;
+    }
+    if (low && address - arena->ranges.list[low - 1].address < arena->ranges.list[low - 1].bytes)
+        return low - 1;
+    return arena->ranges.count;
+}
+
+/* How many parts the power of two below a size has that requests are rounded up to. */
+static uint64_t gpuarena__divisions(const gpuarena_config *config, uint64_t bytes)
+{
+    uint32_t at = bytes >> 21 ? gpuarena__highest_bit(bytes) - 20 : 0;
+    if (at > 15) at = 15;
+    while (at && !config->round_by_size[at]) at--;
+    return at ? config->round_by_size[at] : config->round_divisions;
+}
+
+static uint64_t gpuarena__power_above(uint64_t bytes)
+{
+    return gpuarena__is_power_of_two(bytes) ? bytes : (uint64_t)2 << gpuarena__highest_bit(bytes);
+}
+
+/* The bin of a request; 0: it is larger than all of them. */
+static uint64_t gpuarena__bin_above(const gpuarena_config *config, uint64_t bytes)
+{
+    uint64_t bin = config->bin_min_bytes;
+    while (bin < bytes && bin < config->bin_max_bytes) bin *= config->bin_growth;
+    return bin < bytes ? 0 : bin;
+}
+
+/* What a request of so many bytes takes. Cannot overflow: it is at most 2^49, and so are powers and bins. */
+static uint64_t gpuarena__rounded(const gpuarena *arena, uint64_t bytes)
+{
+    const gpuarena_config *config = &arena->config;
+    uint64_t divisions;
+    if (arena->shaped && bytes) {
+        if (config->placement == GPUARENA_PLACE_BUDDY)
+            return gpuarena__power_above(gpuarena__max(bytes, arena->unit));
+        if (config->placement == GPUARENA_PLACE_BINS && gpuarena__bin_above(config, bytes))
+            return gpuarena__bin_above(config, bytes);
+        divisions = gpuarena__divisions(config, bytes);
+        if (divisions > 1 && bytes > 512 * divisions)
+            (void)gpuarena__round_up(bytes, ((uint64_t)1 << gpuarena__highest_bit(bytes)) / divisions, &bytes);
+    }
+    (void)gpuarena__round_up(bytes, arena->unit, &bytes);
+    return bytes;
+}
+
+/* The largest request that a free block of so many bytes can hold. */
+static uint64_t gpuarena__unrounded(const gpuarena *arena, uint64_t bytes)
+{
+    uint64_t low = 0, high;                      /* rounding keeps order, and never makes smaller */
+    if (arena->config.placement == GPUARENA_PLACE_BINS)
+        bytes = gpuarena__min(bytes, arena->config.bin_max_bytes);           /* larger ones have their own */
+    high = bytes;
+    if (!arena->shaped || gpuarena__rounded(arena, bytes) == bytes) return bytes;
+    while (low < high) {
+        uint64_t middle = high - (high - low) / 2;
+        if (gpuarena__rounded(arena, middle) <= bytes) low = middle;
+        else high = middle - 1;
+    }
+    return low;
+}
+
+/* The largest request that may have free blocks of a kind of which the longest is so long. */
+static uint64_t gpuarena__largest_of(const gpuarena *arena, uint64_t longest, uint32_t small)
+{
+    uint64_t largest = gpuarena__unrounded(arena, longest), border = arena->config.small_bytes;
+    if (small) return gpuarena__min(largest, gpuarena__unrounded(arena, border));
+    return largest && gpuarena__rounded(arena, largest) > border ? largest : 0;
+}
+
+/* The same of free blocks side by side. */
+static uint64_t gpuarena__largest_in(const gpuarena *arena, const gpuarena__range *range,
+                                     const gpuarena__node *run)
+{
+    uint64_t power, begin = run->address - range->address, end = begin + run->size;
+    if (arena->config.placement != GPUARENA_PLACE_BUDDY)
+        return gpuarena__largest_of(arena, run->size, range->small);
+    for (power = (uint64_t)1 << gpuarena__highest_bit(run->size); power; power /= 2)
+        if (gpuarena__round_down(begin + power - 1, power) + power <= end) return power;
+    return 0;
+}
+
+/* Whether a request is one of those that have segments of their own kind. */
+static int gpuarena__is_small(const gpuarena *arena, const gpuarena__want *want)
+{
+    return want->bytes <= arena->config.small_bytes && !(want->flags & GPUARENA_ALLOC_OWN);
+}
+
+/* The tree that a free block is in, or would be. */
+static uint32_t *gpuarena__root_of(const gpuarena *arena, gpuarena__bins *bins, const gpuarena__node *node)
+{
+    if (!arena->config.small_bytes) return &bins->root[0];
+    return &bins->root[arena->ranges.list[gpuarena__range_of(arena, node->address)].small];
+}
+
+/* Whether a free block is in a tree, not in a class. */
+static int gpuarena__is_ordered(const gpuarena *arena, uint64_t bytes)
+{
+    return bytes >= arena->ordered_bytes
+        && (arena->config.placement != GPUARENA_PLACE_BINS
+            || gpuarena__bin_above(&arena->config, bytes) != bytes);
+}
+
+/* Whether a free block may serve a request. */
+static int gpuarena__fits(const gpuarena *arena, const gpuarena__want *want, const gpuarena__node *node)
+{
+    uint64_t size = gpuarena__node_bytes(node), lead = gpuarena__lead(node, want->alignment),
+             most = arena->config.split_max_bytes;
+    if (!gpuarena__node_serves(node, want->bytes, want->alignment)) return 0;
+    if (!arena->shaped) return 1;
+    if (arena->config.placement == GPUARENA_PLACE_BUDDY) return lead % want->bytes == 0;
+    if (arena->config.placement == GPUARENA_PLACE_BINS)      /* of no bin: it was no block of one yet */
+        return size == want->bytes || gpuarena__is_ordered(arena, size);
+    if (!most || size < most) return 1;
+    return want->bytes >= most && !lead && size - want->bytes < arena->config.split_over_bytes;
+}
+
+/* How much of a free block of so many bytes a request gets that fits: the rest is cut off, or stays. */
+static uint64_t gpuarena__share_of(const gpuarena *arena, const gpuarena__want *want, uint64_t size)
+{
+    const gpuarena_config *config = &arena->config;
+    uint64_t rest = size - want->bytes;
+    int cut = rest >= config->split_least_bytes;
+    if (config->split == GPUARENA_SPLIT_RATIO) cut = cut || rest >= want->bytes;
+    if (config->split == GPUARENA_SPLIT_REMAINDER) cut = cut || gpuarena__is_small(arena, want);
+    if (config->split_max_bytes && size >= config->split_max_bytes) cut = 0;
+    if (want->room) cut = 1;                     /* which is behind it */
+    return cut ? want->bytes : size;
+}
+
+/* Whether two neighbours that may be one block are to be. */
+static int gpuarena__joins(const gpuarena *arena, const gpuarena__node *left, const gpuarena__node *right)
+{
+    uint64_t offset, size = gpuarena__node_bytes(left);
+    if (arena->config.placement == GPUARENA_PLACE_BINS) return 0;
+    if (arena->config.placement != GPUARENA_PLACE_BUDDY) return 1;
+    offset = left->address - arena->ranges.list[gpuarena__range_of(arena, left->address)].address;
+    return size == gpuarena__node_bytes(right) && !(offset & size);
+}
+
 /* >>tree ===============================================================================================
    Free blocks in order of their addresses, or, for placement=best, of their sizes. A treap: how high in the
    tree a block stands is for its index alone to say, so that equal calls make equal trees. O(log blocks),
@@ -1747,16 +1906,16 @@ static uint32_t gpuarena__tree_first(const gpuarena *arena, uint32_t at, uint64_
     }
 }
 
-/* The first block that serves a request at its alignment; 0: none. */
-static uint32_t gpuarena__tree_find(const gpuarena *arena, uint32_t at, uint64_t bytes, uint64_t alignment)
+/* The first block that a request may have, at its alignment; 0: none. */
+static uint32_t gpuarena__tree_find(const gpuarena *arena, uint32_t at, const gpuarena__want *want)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, at);
     uint32_t found;
-    if (!at || node->serial < bytes) return 0;
-    found = gpuarena__tree_find(arena, node->use.bin.at, bytes, alignment);
+    if (!at || node->serial < want->bytes) return 0;
+    found = gpuarena__tree_find(arena, node->use.bin.at, want);
     if (found) return found;
-    if (gpuarena__node_serves(node, bytes, alignment)) return at;
-    return gpuarena__tree_find(arena, node->use.bin.after, bytes, alignment);
+    if (gpuarena__fits(arena, want, node)) return at;
+    return gpuarena__tree_find(arena, node->use.bin.after, want);
 }
 
 /* >>bins ===============================================================================================
@@ -1904,16 +2063,40 @@ GPUARENA__INLINE uint32_t gpuarena__bins_search(const gpuarena *arena, const gpu
 {
     uint32_t index = 0;
     if (GPUARENA__LIKELY(bytes < arena->ordered_bytes)) index = gpuarena__bin_search(bins, bytes);
-    if (!GPUARENA__LIKELY(index || !bins->root)) index = gpuarena__tree_first(arena, bins->root, bytes);
+    if (!GPUARENA__LIKELY(index || !bins->root[0]))
+        index = gpuarena__tree_first(arena, bins->root[0], bytes);
     return index;
 }
 
-/* The smallest free block that can hold the request at its alignment, the lowest among equals: looks at
-   every free block of the request's class and above, until a class has one; then in the tree. */
-static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__bins *bins, uint64_t bytes,
-                                         uint64_t alignment)
+/* The same where the arena is shaped: 0 also where there is one, but it takes a look at all. */
+static uint32_t gpuarena__bins_search_shaped(const gpuarena *arena, const gpuarena__bins *bins,
+                                             const gpuarena__want *want)
 {
-    uint32_t number = gpuarena__bin_of(bytes).number, best = 0;
+    uint64_t bytes = want->bytes + (want->alignment - arena->unit);          /* below 2^51 */
+    gpuarena__bin bin = gpuarena__bin_of_request(want->bytes);
+    uint32_t index = 0;
+    switch (arena->config.placement) {
+    case GPUARENA_PLACE_BUDDY:
+        index = gpuarena__bin_search(bins, gpuarena__max(want->bytes, want->alignment));
+        break;
+    case GPUARENA_PLACE_BINS:                    /* all blocks of its class are of its bin */
+        index = gpuarena__bin_look(&bins->classes[bin.number], bin.digest);
+        if (!index || !gpuarena__fits(arena, want, gpuarena__node_at(arena, index)))
+            index = gpuarena__tree_first(arena, bins->root[0], bytes);
+        break;
+    default:
+        if (gpuarena__is_small(arena, want)) index = gpuarena__tree_first(arena, bins->root[1], bytes);
+        else index = gpuarena__bins_search(arena, bins, bytes);
+    }
+    return index && gpuarena__fits(arena, want, gpuarena__node_at(arena, index)) ? index : 0;
+}
+
+/* The smallest free block that the request may have, at its alignment, the lowest among equals: looks at
+   every free block of the request's class and above, until a class has one; then in its tree. */
+static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__bins *bins,
+                                         const gpuarena__want *want)
+{
+    uint32_t number = gpuarena__bin_of(want->bytes).number, best = 0;
     for (; number < GPUARENA__CLASSES && !best; number++) {
         const gpuarena__class *held = &bins->classes[number];
         uint64_t best_size = UINT64_MAX, best_address = UINT64_MAX;
@@ -1925,28 +2108,14 @@ static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__
             uint64_t size = gpuarena__node_bytes(node);
             if (slot < 8) slot++;
             else listed = node->use.bin.after;
-            if (!taken || !gpuarena__node_serves(node, bytes, alignment) || size > best_size
+            if (!taken || !gpuarena__fits(arena, want, node) || size > best_size
                 || (size == best_size && node->address > best_address)) continue;
             best = candidate;
             best_size = size;
             best_address = node->address;
         }
     }
-    return best ? best : gpuarena__tree_find(arena, bins->root, bytes, alignment);
-}
-
-/* The range that the address lies in; ranges.count: none. */
-static uint32_t gpuarena__range_of(const gpuarena *arena, uint64_t address)
-{
-    uint32_t low = 0, high = arena->ranges.count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (arena->ranges.list[middle].address <= address) low = middle + 1;
-        else high = middle;
-    }
-    if (low && address - arena->ranges.list[low - 1].address < arena->ranges.list[low - 1].bytes)
-        return low - 1;
-    return arena->ranges.count;
+    return best ? best : gpuarena__tree_find(arena, bins->root[gpuarena__is_small(arena, want)], want);
 }
 
 /* While there is one stream, what waits for it and what is quiet are in the same bins. */
@@ -1959,20 +2128,22 @@ GPUARENA__INLINE gpuarena__bins *gpuarena__bins_of(gpuarena *arena, uint32_t set
 GPUARENA__INLINE void gpuarena__bins_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    if (GPUARENA__LIKELY(node->size < arena->ordered_bytes)) gpuarena__bin_insert(arena, bins, index, node);
-    else gpuarena__tree_insert(arena, &bins->root, index);
+    if (GPUARENA__LIKELY(!gpuarena__is_ordered(arena, node->size)))
+        gpuarena__bin_insert(arena, bins, index, node);
+    else gpuarena__tree_insert(arena, gpuarena__root_of(arena, bins, node), index);
 }
 
 GPUARENA__INLINE void gpuarena__bins_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    if (GPUARENA__LIKELY(node->size < arena->ordered_bytes)) gpuarena__bin_remove(arena, bins, index, node);
-    else gpuarena__tree_remove(arena, &bins->root, index);
+    if (GPUARENA__LIKELY(!gpuarena__is_ordered(arena, gpuarena__node_bytes(node))))
+        gpuarena__bin_remove(arena, bins, index, node);
+    else gpuarena__tree_remove(arena, gpuarena__root_of(arena, bins, node), index);
 }
 
 static int gpuarena__bins_empty(const gpuarena__bins *bins)
 {
-    return !bins->octaves && !bins->root;
+    return !bins->octaves && !bins->root[0] && !bins->root[1];
 }
 
 /* Whole pages inside a free block of a paged range: they may move. */
@@ -2204,18 +2375,47 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, uint32_t index, gpuar
         arena->stats.live_peak_bytes = arena->stats.live_bytes;
 }
 
-/* Makes a block of a binned free node that serves the request. Takes up to two nodes and a table slot:
+/* Halves a free node, in no bin, down to so many bytes from an address on. Returns what is there, in no bin;
+   takes as many nodes: reserved. */
+static uint32_t gpuarena__block_halve(gpuarena *arena, uint32_t index, uint64_t address, uint64_t bytes)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    while (node->size > bytes) {
+        uint32_t upper = gpuarena__block_cut(arena, index, node, node->size / 2), other = upper;
+        if (address >= gpuarena__node_at(arena, upper)->address) {
+            other = index;
+            index = upper;
+        }
+        gpuarena__set_insert(arena, other);
+        node = gpuarena__node_at(arena, index);
+    }
+    return index;
+}
+
+/* The nodes that a block may split off its free one: two; of halves, one a power of two from unit to segment.
+   */
+static uint32_t gpuarena__take_nodes(const gpuarena *arena)
+{
+    return arena->config.placement == GPUARENA_PLACE_BUDDY ? GPUARENA__OCTAVES : 2;
+}
+
+/* Makes a block of a binned free node that serves the request. Takes up to take_nodes nodes and a table slot:
    reserved. */
 static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpuarena__want *want)
 {
     uint64_t lead = gpuarena__lead(gpuarena__node_at(arena, index), want->alignment);
+    gpuarena__want taken = *want;
     gpuarena__set_remove(arena, index);
-    if (lead) {
+    if (arena->config.placement == GPUARENA_PLACE_BUDDY)
+        index = gpuarena__block_halve(arena, index, gpuarena__node_at(arena, index)->address + lead,
+                                      want->bytes);
+    else if (lead) {
         uint32_t front = index;
         index = gpuarena__block_split(arena, front, lead);
         gpuarena__set_insert(arena, front);
     }
-    gpuarena__block_use(arena, index, gpuarena__node_at(arena, index), want);
+    taken.bytes = gpuarena__share_of(arena, want, gpuarena__node_at(arena, index)->size);
+    gpuarena__block_use(arena, index, gpuarena__node_at(arena, index), &taken);
     return index;
 }
 
@@ -2238,10 +2438,36 @@ GPUARENA__INLINE void gpuarena__inherit(gpuarena *arena, gpuarena__node *node, c
     node->ticket = gpuarena__max(node->ticket, other->ticket);
 }
 
+/* Joins a free node, in no bin, with such free neighbours as it is to be one with, one after the other, and
+   puts it into its bin. Returns the whole. */
+static uint32_t gpuarena__block_merge_shaped(gpuarena *arena, uint32_t index, gpuarena__node *node)
+{
+    for (;;) {
+        gpuarena__node *prev = gpuarena__node_at(arena, node->prev),
+                       *next = gpuarena__node_at(arena, node->next);
+        if (gpuarena__may_merge(arena, node, next) && gpuarena__joins(arena, node, next)) {
+            gpuarena__set_remove(arena, node->next);
+            gpuarena__inherit(arena, node, next);
+            gpuarena__block_absorb(arena, index, node, next);
+        } else if (gpuarena__may_merge(arena, prev, node) && gpuarena__joins(arena, prev, node)) {
+            gpuarena__set_remove(arena, node->prev);
+            gpuarena__inherit(arena, prev, node);
+            index = node->prev;
+            gpuarena__block_absorb(arena, index, prev, node);
+            node = prev;
+        } else break;
+    }
+    gpuarena__set_insert(arena, index);
+    return index;
+}
+
 /* Joins a free node, in no bin, with its free neighbours, and puts it into its bin. Returns the whole. */
 GPUARENA__INLINE uint32_t gpuarena__block_merge(gpuarena *arena, uint32_t index, gpuarena__node *node)
 {
-    gpuarena__node *prev = gpuarena__node_at(arena, node->prev), *next = gpuarena__node_at(arena, node->next);
+    gpuarena__node *prev, *next;
+    if (!GPUARENA__LIKELY(!arena->joined)) return gpuarena__block_merge_shaped(arena, index, node);
+    prev = gpuarena__node_at(arena, node->prev);
+    next = gpuarena__node_at(arena, node->next);
     if (gpuarena__may_merge(arena, node, next)) {
         gpuarena__set_pull(arena, node->next, next);
         gpuarena__inherit(arena, node, next);
@@ -2703,7 +2929,7 @@ static void gpuarena__hole_unlist(gpuarena *arena, uint32_t index)
 /* Enters a range that the driver gave; nodes and list room are reserved, anchors are made, and for addresses
    alone, pages. Returns its node: free, or a hole. */
 static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t address, uint64_t bytes,
-                                      uint32_t *anchors, uint64_t *pages)
+                                      uint32_t small, uint32_t *anchors, uint64_t *pages)
 {
     gpuarena__range *range = &arena->ranges.list[place];
     uint32_t index = arena->nodes.unused;
@@ -2717,6 +2943,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t 
     range->pages = pages;
     range->first = index;
     range->fresh = 0;
+    range->small = small;
     range->refused = 0;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     node->address = address;
@@ -2784,9 +3011,10 @@ static uint32_t *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
 }
 
 /* One segment of exactly `bytes`, a multiple of the granule that the caller has found to be within the limit.
-   Returns its free node, binned, or 0 and an obstacle; then nothing has changed. */
-static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena_stream stream,
-                                       gpuarena__obstacle *obstacle)
+   small: 1: for small requests. Returns its free node, binned, or 0 and an obstacle; then nothing has
+   changed. */
+static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, uint32_t small,
+                                       gpuarena_stream stream, gpuarena__obstacle *obstacle)
 {
     uint64_t address;
     uint32_t *anchors = gpuarena__range_reserve(arena, bytes), place = UINT32_MAX, index;
@@ -2804,7 +3032,7 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena
         gpuarena__host_free(arena, anchors, gpuarena__anchor_bytes(bytes));
         return 0;
     }
-    index = gpuarena__range_enter(arena, place, address, bytes, anchors, NULL);
+    index = gpuarena__range_enter(arena, place, address, bytes, small, anchors, NULL);
     block = gpuarena__block_describe(arena, index);
     gpuarena__tell(arena, GPUARENA_ACTION_GROW, &block, stream, NULL);
     return index;
@@ -3115,7 +3343,8 @@ static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t set, uint64_t le
 {
     const gpuarena__bins *bins = arena->streams.list[set].bins;
     uint64_t octaves = bins->octaves, slots;
-    uint32_t head = gpuarena__chain_tree(arena, bins->root, set, ticket, 0);
+    uint32_t head = gpuarena__chain_tree(arena, bins->root[0], set, ticket,
+                                         gpuarena__chain_tree(arena, bins->root[1], set, ticket, 0));
     for (octaves &= ~(uint64_t)0 << gpuarena__bin_of(least).number / 8; octaves; octaves &= octaves - 1) {
         uint32_t octave = gpuarena__lowest_bit(octaves), listed = 0;
         for (slots = bins->slots[octave]; slots || listed;) {
@@ -3444,6 +3673,7 @@ static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__w
     uint64_t bytes = want->bytes, lead = want->alignment - arena->unit;
     if (want->flags & GPUARENA_ALLOC_OWN) lead = 0;          /* nothing else may be in it */
     if (lead > GPUARENA__MAX_BYTES || bytes + lead > GPUARENA__MAX_BYTES) return 0;
+    if (arena->config.placement == GPUARENA_PLACE_BUDDY) lead = 0;           /* it would be of no use */
     /* cannot overflow: both are below 2^50 */
     (void)gpuarena__round_up(bytes + lead, GPUARENA__GRANULE, &bytes);
     return bytes;
@@ -3473,6 +3703,14 @@ static uint64_t gpuarena__growth(const gpuarena *arena, uint64_t need, uint64_t 
     }
 }
 
+/* What of a wish may be one segment, which is at least what is needed. */
+static uint64_t gpuarena__segment_of(const gpuarena *arena, uint64_t need, uint64_t wish)
+{
+    uint64_t most = arena->config.split_max_bytes;
+    if (arena->config.placement == GPUARENA_PLACE_BUDDY) return (uint64_t)1 << gpuarena__highest_bit(wish);
+    return most ? gpuarena__max(need, gpuarena__min(wish, most - GPUARENA__GRANULE)) : wish;
+}
+
 /* Room for growth within the limit and, where `need` is within that, the headroom. *narrow: which of them it
    is. 0 and an obstacle: the driver was asked, and did not say. */
 static int gpuarena__room_now(gpuarena *arena, uint64_t need, uint64_t *room, gpuarena_reason *narrow,
@@ -3492,8 +3730,8 @@ static int gpuarena__room_now(gpuarena *arena, uint64_t need, uint64_t *room, gp
 /* Asks for `wish` bytes, less where limit, headroom or driver leave less, down to `need`; all whole
    granules. Returns the new segment's free node, or 0 and an obstacle. Ends: the surplus over need halves
    at every refusal. */
-static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gpuarena_stream stream,
-                               gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, uint32_t small,
+                               gpuarena_stream stream, gpuarena__obstacle *obstacle)
 {
     uint64_t room;
     gpuarena_reason narrow;
@@ -3505,7 +3743,9 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
     room = gpuarena__round_down(gpuarena__min(room, GPUARENA__MAX_BYTES), GPUARENA__GRANULE);
     if (wish > room) wish = room - room % need;  /* whole requests: no unusable rest in the last segment */
     for (;;) {
-        uint32_t index = gpuarena__range_obtain(arena, wish, stream, obstacle);
+        uint32_t index;
+        wish = gpuarena__segment_of(arena, need, wish);
+        index = gpuarena__range_obtain(arena, wish, small, stream, obstacle);
         if (index || obstacle->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return index;
         wish = need + gpuarena__round_down((wish - need) / 2, GPUARENA__GRANULE);
         arena->stats.backoff_count++;
@@ -3528,22 +3768,35 @@ GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, uint32_t set, uin
     return gpuarena__bins_search(arena, &arena->bins, bytes);
 }
 
+/* The same where the arena is shaped. */
+static uint32_t gpuarena__hit_shaped(const gpuarena *arena, const gpuarena__want *want)
+{
+    const gpuarena__stream *list = arena->streams.list;
+    uint32_t index = 0;
+    if (arena->streams.many) {
+        if (want->set) index = gpuarena__bins_search_shaped(arena, list[want->set].bins, want);
+        if (!index && want->home) index = gpuarena__bins_search_shaped(arena, list[want->home].bins, want);
+        if (index) return index;
+    }
+    return gpuarena__bins_search_shaped(arena, &arena->bins, want);
+}
+
 /* A request aligned above the unit looks for a block that serves it wherever it starts. */
 static uint32_t gpuarena__hit_for(const gpuarena *arena, const gpuarena__want *want)
 {
     uint64_t lead = want->alignment - arena->unit;
-    return lead > GPUARENA__MAX_BYTES - want->bytes
-        ? 0 : gpuarena__hit(arena, want->set, want->home, want->bytes + lead);
+    if (lead > GPUARENA__MAX_BYTES - want->bytes) return 0;
+    if (arena->shaped) return gpuarena__hit_shaped(arena, want);
+    return gpuarena__hit(arena, want->set, want->home, want->bytes + lead);
 }
 
 /* The same without its haste: every free block that the request may have is looked at. */
 static uint32_t gpuarena__search(const gpuarena *arena, const gpuarena__want *want)
 {
     const gpuarena__stream *list = arena->streams.list;
-    uint32_t index = gpuarena__bin_search_all(arena, list[want->set].bins, want->bytes, want->alignment);
-    if (!index && want->home)
-        index = gpuarena__bin_search_all(arena, list[want->home].bins, want->bytes, want->alignment);
-    return index ? index : gpuarena__bin_search_all(arena, &arena->bins, want->bytes, want->alignment);
+    uint32_t index = gpuarena__bin_search_all(arena, list[want->set].bins, want);
+    if (!index && want->home) index = gpuarena__bin_search_all(arena, list[want->home].bins, want);
+    return index ? index : gpuarena__bin_search_all(arena, &arena->bins, want);
 }
 
 enum { GPUARENA__NOT_FREE, GPUARENA__TO_HAND, GPUARENA__AFTER_STREAMS, GPUARENA__AFTER_DEVICE };
@@ -3567,6 +3820,15 @@ static uint32_t gpuarena__reach(const gpuarena *arena, const gpuarena__want *wan
     return takes;
 }
 
+/* Whether free blocks side by side serve a request together from this one on at most: with it begins what
+   could be one. */
+static int gpuarena__run_begins(const gpuarena *arena, const gpuarena__want *want,
+                                const gpuarena__range *range, const gpuarena__node *node)
+{
+    if (arena->config.placement != GPUARENA_PLACE_BUDDY) return arena->joined != 0;
+    return (node->address - range->address) % want->bytes == 0;
+}
+
 /* The first node of the run that serves a request with the fewest bytes that must be waited for, then the
    fewest in all; 0: none within this reach. O(blocks). */
 static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__want *want, uint32_t reach)
@@ -3574,15 +3836,15 @@ static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__want *
     uint64_t best_bytes = UINT64_MAX, best_foreign = UINT64_MAX, foreign = 0;
     uint32_t at, index, first, best = 0;
     gpuarena__node span = GPUARENA_INIT, rest;   /* the run so far: its address and size */
-    for (at = 0; at < arena->ranges.count; at++)
-        for (first = 0, index = arena->ranges.list[at].first; index;
-             index = gpuarena__node_at(arena, index)->next) {
+    for (at = 0; at < arena->ranges.count; at++) {
+        const gpuarena__range *range = &arena->ranges.list[at];
+        if (arena->config.small_bytes && range->small != (uint32_t)gpuarena__is_small(arena, want)) continue;
+        for (first = 0, index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
             const gpuarena__node *node = gpuarena__node_at(arena, index);
             uint32_t takes = gpuarena__reach(arena, want, node);
-            if (takes == GPUARENA__NOT_FREE || takes > reach) {
-                first = 0;
-                continue;
-            }
+            int begins = gpuarena__run_begins(arena, want, range, node);
+            if (takes == GPUARENA__NOT_FREE || takes > reach || begins) first = 0;
+            if (takes == GPUARENA__NOT_FREE || takes > reach || (arena->joined && !begins && !first)) continue;
             if (!first) {
                 first = index;
                 span.address = node->address;
@@ -3600,12 +3862,13 @@ static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__want *
                     foreign -= gpuarena__node_bytes(node);
                 first = node->next;
             }
-            if (!gpuarena__node_serves(&span, want->bytes, want->alignment) || foreign > best_foreign
+            if (!gpuarena__fits(arena, want, &span) || foreign > best_foreign
                 || (foreign == best_foreign && span.size >= best_bytes)) continue;
             best = first;
             best_foreign = foreign;
             best_bytes = span.size;
         }
+    }
     return best;
 }
 
@@ -3695,7 +3958,7 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__want *want, 
     for (index = first;; index = gpuarena__node_at(arena, index)->next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
         if (!arena->streams.many) return index;  /* all that is to hand is one block already */
-        if (!node->set && want->set && node->address < end
+        if (!node->set && want->set && node->address < end && !arena->shaped
             && end - node->address < gpuarena__node_bytes(node)) {
             gpuarena__set_remove(arena, index);  /* what is not needed stays quiet */
             rest = gpuarena__block_split(arena, index, end - node->address);
@@ -3946,7 +4209,7 @@ static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__obst
             place = gpuarena__range_place(arena, base, bytes);
             if (place != UINT32_MAX && base % arena->paged.page_bytes == 0) {
                 arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
-                (void)gpuarena__range_enter(arena, place, base, bytes, anchors, pages);
+                (void)gpuarena__range_enter(arena, place, base, bytes, 0, anchors, pages);
                 return 1;
             }
             if (place != UINT32_MAX)             /* it is new, and of no use */
@@ -4165,9 +4428,10 @@ static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint6
                 run.size = 0;
                 continue;
             }
+            if (arena->config.placement == GPUARENA_PLACE_BINS) run.size = 0;
             if (!run.size) run.address = node->address;
             run.size += gpuarena__node_bytes(node);
-            *longest = gpuarena__max(*longest, run.size);
+            *longest = gpuarena__max(*longest, gpuarena__largest_in(arena, &arena->ranges.list[at], &run));
         }
     return count;
 }
@@ -4857,8 +5121,8 @@ static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__obstacl
     for (at = 0; at < arena->ranges.count; at++) arena->ranges.list[at].fresh = 0;
     if (arena->paged.page_bytes) return gpuarena__pages_reserve(arena, target, obstacle);
     while (arena->stats.reserved_bytes < target) {
-        uint32_t index = gpuarena__grow(arena, GPUARENA__GRANULE, target - arena->stats.reserved_bytes, NULL,
-                                        obstacle);
+        uint32_t index = gpuarena__grow(arena, GPUARENA__GRANULE, target - arena->stats.reserved_bytes, 0,
+                                        NULL, obstacle);
         if (!index) return 0;
         arena->ranges.list[gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address)].fresh = 1;
     }
@@ -4939,12 +5203,13 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__want *want, 
                                    gpuarena__obstacle *obstacle)
 {
     uint64_t tight = gpuarena__tight_bytes(want);
-    uint32_t index = gpuarena__grow(arena, need, wish, want->stream, obstacle);
+    uint32_t small = (uint32_t)gpuarena__is_small(arena, want);
+    uint32_t index = gpuarena__grow(arena, need, wish, small, want->stream, obstacle);
     gpuarena_reason reason = want->flags & GPUARENA_ALLOC_OWN ? GPUARENA_REASON_DRIVER_REFUSED
                              : index                          ? GPUARENA_REASON_OVER_LIMIT
                                                               : obstacle->reason;
     if (!index && obstacle->result == GPUARENA_OUT_OF_MEMORY && tight < need)
-        index = gpuarena__grow(arena, tight, tight, want->stream, obstacle);
+        index = gpuarena__grow(arena, tight, tight, small, want->stream, obstacle);
     if (!index || gpuarena__node_serves(gpuarena__node_at(arena, index), want->bytes, want->alignment))
         return index;
     gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, reason);
@@ -5003,6 +5268,14 @@ static int gpuarena__supply_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
     return 0;
 }
 
+/* Whether a block may have what follows it: blocks of fixed sizes never, nor does a request leave its kind. */
+static int gpuarena__may_extend(const gpuarena *arena, const gpuarena__want *want, const gpuarena__node *node)
+{
+    return !arena->joined
+        && (!arena->config.small_bytes || gpuarena__is_small(arena, want)
+            || !arena->ranges.list[gpuarena__range_of(arena, node->address)].small);
+}
+
 /* How far a live block may be extended: over its room, and free memory and holes that the request may
    have. */
 static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__want *want, uint32_t index)
@@ -5010,6 +5283,7 @@ static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__want *wa
     const gpuarena__node *node = gpuarena__node_at(arena, index), *next;
     uint64_t end = node->address + gpuarena__node_bytes(node);
     int room = (node->size & GPUARENA__KEPT) != 0;
+    if (!gpuarena__may_extend(arena, want, node)) return end;
     for (; node->next; node = next, room = 0) {
         next = gpuarena__node_at(arena, node->next);
         if (!room && !gpuarena__is_usable(arena, want, next)) break;
@@ -5098,6 +5372,9 @@ static uint32_t gpuarena__rung_grow(gpuarena *arena, gpuarena__want *want, gpuar
     uint32_t index;
     if (want->flags & GPUARENA_ALLOC_OWN) {      /* all of it, and no more */
         wish = need;
+        next = arena->step;
+    } else if (gpuarena__is_small(arena, want)) {            /* of a size of their own, too */
+        wish = gpuarena__max(need, arena->config.small_step_bytes);
         next = arena->step;
     }
     if (!need) {
@@ -5307,9 +5584,10 @@ GPUARENA__INLINE int gpuarena__want_make(const gpuarena *arena, const gpuarena_r
         gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
         return 0;
     }
-    /* cannot overflow: below 2^49 + 2 MiB */
-    (void)gpuarena__round_up(request->bytes, arena->unit, &want->bytes);
-    if (!GPUARENA__LIKELY(!(want->room | (request->flags & GPUARENA_ALLOC_OWN)))) {
+    want->bytes = gpuarena__rounded(arena, request->bytes);
+    if (arena->config.placement == GPUARENA_PLACE_BINS && request->bytes > arena->config.bin_max_bytes)
+        want->flags |= GPUARENA_ALLOC_OWN;
+    if (!GPUARENA__LIKELY(!(want->room | (want->flags & GPUARENA_ALLOC_OWN)))) {
         uint64_t whole = want->room ? arena->paged.page_bytes : GPUARENA__GRANULE;
         (void)gpuarena__round_up(want->bytes, whole, &want->bytes);
         (void)gpuarena__round_up(want->room, whole, &want->room);
@@ -5347,7 +5625,7 @@ static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuare
     if (!GPUARENA__LIKELY(arena->stats.reserved_bytes <= arena->limit)
         && !gpuarena__drained(arena, want, obstacle))
         return 0;
-    if (!gpuarena__nodes_reserve(arena, 3) || !gpuarena__lookup_reserve(arena)
+    if (!gpuarena__nodes_reserve(arena, gpuarena__take_nodes(arena) + 1) || !gpuarena__lookup_reserve(arena)
         || !gpuarena__want_stream(arena, want)) {
         gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
         return 0;
@@ -5356,7 +5634,7 @@ static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuare
         index = gpuarena__hit_for(arena, want);
     if (!index) index = gpuarena__miss(arena, want, obstacle);
     if (!index) return 0;
-    if (!gpuarena__nodes_reserve(arena, 2) || !gpuarena__lookup_reserve(arena)
+    if (!gpuarena__nodes_reserve(arena, gpuarena__take_nodes(arena)) || !gpuarena__lookup_reserve(arena)
         || (want->home && !gpuarena__holds_reserve(arena))) {    /* others may have had what was reserved */
         gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
         return 0;
@@ -5370,13 +5648,17 @@ static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuare
 
 /* >>stats =========================================================================================== */
 
-/* The longest block of one set of bins. */
+/* The largest request that the free blocks of one set of bins can serve. */
 static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__bins *bins)
 {
-    const gpuarena__class *held;
-    uint64_t largest = gpuarena__node_at(arena, bins->root)->serial;         /* the sentinel's is 0 */
+    const gpuarena__class *held;                 /* the sentinel's serial is 0 */
+    uint64_t largest = gpuarena__largest_of(arena, gpuarena__node_at(arena, bins->root[0])->serial, 0);
     uint32_t octave, index, slot;
-    if (largest || !bins->octaves) return largest;           /* what is in the tree is longer than all else */
+    if (bins->root[1])
+        largest = gpuarena__max(largest, gpuarena__largest_of(arena,
+                                gpuarena__node_at(arena, bins->root[1])->serial, 1));
+    if (!bins->octaves || (largest && arena->config.placement != GPUARENA_PLACE_BINS))
+        return largest;                          /* what is in the tree is longer than all else */
     octave = gpuarena__highest_bit(bins->octaves);
     held = &bins->classes[octave * 8 + gpuarena__highest_bit(bins->slots[octave]) / 8];
     for (slot = 0; slot < 8; slot++)
@@ -5384,7 +5666,7 @@ static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__
             largest = gpuarena__max(largest, gpuarena__node_at(arena, held->nodes[slot])->size);
     for (index = held->overflow; index; index = gpuarena__node_at(arena, index)->use.bin.after)
         largest = gpuarena__max(largest, gpuarena__node_bytes(gpuarena__node_at(arena, index)));
-    return largest;
+    return gpuarena__unrounded(arena, largest);
 }
 
 /* What could be one block when all work is done, or be made one of whole pages. */
@@ -5575,7 +5857,8 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
         failure.missing_bytes = 0;
     } else {
         failure.reason = GPUARENA_REASON_FRAGMENTED;
-        failure.missing_bytes = span - gpuarena__min(span, failure.largest_free_bytes);
+        if (failure.largest_free_bytes < span) span -= failure.largest_free_bytes;
+        failure.missing_bytes = span;            /* all of it, where such blocks are not for this request */
     }
     return failure;
 }
@@ -5879,7 +6162,7 @@ static int gpuarena__check_free_node(const gpuarena *arena, uint32_t index, gpua
     uint32_t at = node->use.bin.at;
     const gpuarena__bins *bins;
     if (node->set == GPUARENA__HELD || node->size & GPUARENA__OVERFLOW
-        || node->size >= arena->ordered_bytes) return 1;     /* lists and trees are walked later */
+        || gpuarena__is_ordered(arena, node->size)) return 1;    /* lists and trees are walked later */
     bins = arena->streams.list[node->set].bins;
     GPUARENA__NEVER(at / 8 != gpuarena__bin_of(node->size).number,
                     "a free block is in the bin of another size", index);
@@ -5921,6 +6204,25 @@ static int gpuarena__check_live_node(const gpuarena *arena, uint32_t index, gpua
     return 1;
 }
 
+/* What placement and kinds promise of a block. */
+static int gpuarena__check_shape(const gpuarena *arena, const gpuarena__range *range, uint32_t index,
+                                 gpuarena__text *out)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    const gpuarena_config *config = &arena->config;
+    uint64_t bytes = gpuarena__node_bytes(node);
+    int live = gpuarena__node_live(node);
+    GPUARENA__NEVER(config->placement == GPUARENA_PLACE_BUDDY
+                    && (!gpuarena__is_power_of_two(bytes) || (node->address - range->address) % bytes),
+                    "a block is no buddy", index);
+    GPUARENA__NEVER(config->placement == GPUARENA_PLACE_BINS && live && !(node->size & GPUARENA__OWN)
+                    && gpuarena__bin_above(config, bytes) != bytes, "a live block is of no bin", index);
+    GPUARENA__NEVER(range->small > (config->small_bytes != 0)
+                    || (range->small && live && node->use.requested > config->small_bytes),
+                    "a segment of small requests has a large one", index);
+    return 1;
+}
+
 /* One node in its place: behind `prev`, at `address`. */
 static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *range, uint32_t index,
                                 uint32_t prev, uint64_t address, gpuarena__text *out)
@@ -5940,8 +6242,9 @@ static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *ra
                     && !(node->next && gpuarena__node_at(arena, node->next)->size & GPUARENA__HOLE),
                     "a block has no room behind it", index);
     GPUARENA__NEVER(starts_page != (anchor == index), "an anchor is wrong", index);
-    GPUARENA__NEVER(prev && gpuarena__may_merge(arena, before, node),
+    GPUARENA__NEVER(prev && gpuarena__may_merge(arena, before, node) && gpuarena__joins(arena, before, node),
                     "two free blocks are neighbours", index);
+    if (!gpuarena__check_shape(arena, range, index, out)) return 0;
     if (bits & GPUARENA__HOLE) return 1;
     return gpuarena__node_live(node) ? gpuarena__check_live_node(arena, index, out)
                                      : gpuarena__check_free_node(arena, index, out);
@@ -6034,7 +6337,8 @@ static int gpuarena__check_overflow(const gpuarena *arena, const gpuarena__bins 
 }
 
 /* The tree, by depth at most that of all blocks: its order, heights, and longest blocks. */
-static int gpuarena__check_tree(const gpuarena *arena, uint32_t at, uint64_t *binned, gpuarena__text *out)
+static int gpuarena__check_tree(const gpuarena *arena, uint32_t at, uint32_t small, uint64_t *binned,
+                                gpuarena__text *out)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, at), *child[2];
     uint32_t side;
@@ -6042,7 +6346,9 @@ static int gpuarena__check_tree(const gpuarena *arena, uint32_t at, uint64_t *bi
     if (!at) return 1;
     GPUARENA__NEVER(++*binned > (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2,
                     "a tree has no end", at);
-    GPUARENA__NEVER(node->size & GPUARENA__STATE_BITS || node->size < arena->ordered_bytes,
+    GPUARENA__NEVER(node->size & GPUARENA__STATE_BITS || !gpuarena__is_ordered(arena, node->size)
+                    || (arena->config.small_bytes && small != arena->ranges.list[gpuarena__range_of(arena,
+                                                                                 node->address)].small),
                     "a tree holds what it should not", at);
     for (side = 0; side < 2; side++) {
         uint32_t below = side ? node->use.bin.after : node->use.bin.at;
@@ -6053,7 +6359,7 @@ static int gpuarena__check_tree(const gpuarena *arena, uint32_t at, uint64_t *bi
         GPUARENA__NEVER(gpuarena__tree_height(below) > gpuarena__tree_height(at)
                         || gpuarena__tree_before(arena, child[side], node) == (int)side,
                         "a tree is out of order", below);
-        if (!gpuarena__check_tree(arena, below, binned, out)) return 0;
+        if (!gpuarena__check_tree(arena, below, small, binned, out)) return 0;
     }
     GPUARENA__NEVER(longest != node->serial, "a tree's longest block is another", at);
     return 1;
@@ -6063,8 +6369,9 @@ static int gpuarena__check_set(const gpuarena *arena, const gpuarena__bins *bins
                                gpuarena__text *out)
 {
     uint32_t number;
-    if (!gpuarena__check_link(arena, bins->root, 0, out)
-        || !gpuarena__check_tree(arena, bins->root, binned, out)) return 0;
+    for (number = 0; number < 2; number++)
+        if (!gpuarena__check_link(arena, bins->root[number], 0, out)
+            || !gpuarena__check_tree(arena, bins->root[number], number, binned, out)) return 0;
     for (number = 0; number < GPUARENA__CLASSES; number++) {
         uint32_t octave = number / 8, taken = (uint32_t)(bins->slots[octave] >> (number % 8 * 8)) & 255;
         GPUARENA__NEVER((bins->octaves >> octave & 1) != (bins->slots[octave] != 0),
@@ -7614,6 +7921,20 @@ static void gpuarena__start_pages(gpuarena *arena, uint64_t total_bytes)
     arena->ordered_bytes = gpuarena__round_down(arena->config.large_bytes, GPUARENA__UNIT);
 }
 
+/* Where free blocks are, and whether the section shape is asked about them. */
+static void gpuarena__start_shape(gpuarena *arena)
+{
+    const gpuarena_config *config = &arena->config;
+    uint32_t at, divisions = config->round_divisions;
+    for (at = 0; at < sizeof config->round_by_size; at++) divisions |= config->round_by_size[at];
+    arena->joined = config->placement == GPUARENA_PLACE_BUDDY || config->placement == GPUARENA_PLACE_BINS;
+    arena->shaped = arena->joined || divisions > 1 || config->split != GPUARENA_SPLIT_ALWAYS
+        || config->split_max_bytes || config->small_bytes;
+    arena->quick_bytes = arena->shaped ? 0 : GPUARENA__MAX_BYTES;
+    if (config->placement != GPUARENA_PLACE_GOOD && config->placement != GPUARENA_PLACE_BUDDY)
+        arena->ordered_bytes = 0;
+}
+
 /* Settles the configuration by the device's size, and reserves what it says. Begins the call that goes on. */
 static gpuarena_failure gpuarena__start(gpuarena *arena)
 {
@@ -7636,7 +7957,7 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
         return failure;
     }
     gpuarena__start_pages(arena, total_bytes);
-    if (arena->config.placement != GPUARENA_PLACE_GOOD) arena->ordered_bytes = 0;
+    gpuarena__start_shape(arena);
     arena->small_bytes = gpuarena__min(arena->ordered_bytes, arena->paged.least_bytes);
     arena->unit = arena->config.alignment;
     arena->limit = arena->config.limit_bytes;
@@ -7864,6 +8185,21 @@ static gpuarena_result gpuarena__alloc_slowly(gpuarena *arena, void **ptr, const
     return gpuarena__end(arena, result);
 }
 
+/* A hit in an arena that is shaped, with the lock: the live node, or 0, and it takes the long way. */
+static uint32_t gpuarena__hit_quickly(gpuarena *arena, const gpuarena_request *request)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__want want;
+    uint32_t index, set = gpuarena__stream_plain(arena, request->stream);
+    if (!set || arena->lost || arena->stats.reserved_bytes > arena->limit
+        || !gpuarena__want_make(arena, request, &want, &ignored) || !want.bytes || want.flags) return 0;
+    want.set = set;
+    if (!gpuarena__nodes_reserve(arena, gpuarena__take_nodes(arena) + 1)
+        || !gpuarena__lookup_reserve(arena)) return 0;
+    index = gpuarena__hit_for(arena, &want);
+    return index ? gpuarena__block_take(arena, index, &want) : 0;
+}
+
 static gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void **ptr, uint64_t bytes,
                                              gpuarena_stream stream, uint32_t tag)
 {
@@ -7871,6 +8207,15 @@ static gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void **ptr, uint64
     request.bytes = bytes;
     request.stream = stream;
     request.tag = tag;
+    if (ptr && arena && gpuarena__is(arena, GPUARENA__MAGIC) && !gpuarena__frames && !arena->quick_bytes) {
+        uint32_t index = 0;
+        gpuarena__spin_lock(&arena->lock);
+        if (gpuarena__is(arena, GPUARENA__MAGIC)) index = gpuarena__hit_quickly(arena, &request);
+        if (index) *ptr = gpuarena__pointer(gpuarena__node_at(arena, index)->address);
+        if (index) gpuarena__tell_alloc(arena, index, stream);
+        gpuarena__spin_unlock(&arena->lock);
+        if (index) return GPUARENA_OK;
+    }
     return gpuarena__alloc_slowly(arena, ptr, &request);
 }
 
@@ -7893,7 +8238,7 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_quickly(gpuarena *arena, void *
     want.tag = tag;
     want.home = 0;
     want.set = gpuarena__stream_plain(arena, stream);
-    if (GPUARENA__LIKELY(want.set && ptr && want.requested - 1 < GPUARENA__MAX_BYTES && !arena->lost
+    if (GPUARENA__LIKELY(want.set && ptr && want.requested - 1 < arena->quick_bytes && !arena->lost
                          && arena->stats.reserved_bytes <= arena->limit)) {
         if (GPUARENA__LIKELY(gpuarena__nodes_reserve(arena, 3) && gpuarena__lookup_reserve(arena)))
             index = gpuarena__hit(arena, want.set, 0, want.bytes);
@@ -8189,6 +8534,9 @@ static int gpuarena__resize_want(gpuarena *arena, const gpuarena__node *node, ui
     if (node->size & GPUARENA__KEPT)
         (void)gpuarena__round_up(want->bytes, arena->paged.page_bytes, &want->bytes);
     if (node->size & GPUARENA__OWN) want->bytes = gpuarena__max(want->bytes, gpuarena__node_bytes(node));
+    if (want->bytes < gpuarena__node_bytes(node))
+        want->bytes = arena->joined ? gpuarena__node_bytes(node)
+                                    : gpuarena__share_of(arena, want, gpuarena__node_bytes(node));
     if (stream != GPUARENA_OWN_STREAM && !gpuarena__want_stream(arena, want)) {
         gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
         return 0;

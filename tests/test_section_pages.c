@@ -67,7 +67,7 @@ static void set_up(void)
     paged_free(&bench, 0);
     stuck = find_hole(PAGES_HOLE | PAGES_KEPT, 0);
     open_hole = find_hole(PAGES_HOLE, 0);
-    root = node_at(bench.arena->bins.root);
+    root = node_at(bench.arena->bins.root[0]);
     child = node_at(root->use.bin.at ? root->use.bin.at : root->use.bin.after);
     plain = node_at(gpuarena__node_around(bench.arena, bench_number(bench.blocks[0].ptr)));
     CHECK_INT(gpuarena_check(bench.arena, NULL, 0), ==, GPUARENA_OK);
@@ -145,13 +145,13 @@ static void test_pages(void)
 static void test_trees(void)
 {
     gpuarena__bins *bins = &bench.arena->bins;
-    VIOLATE(bins->root, 0, "free blocks and bins differ in number");
-    VIOLATE(bins->root, 0x7fffffff, "a link leads to no block");
+    VIOLATE(bins->root[0], 0, "free blocks and bins differ in number");
+    VIOLATE(bins->root[0], 0x7fffffff, "a link leads to no block");
     VIOLATE(root->serial, root->serial + 256, "a tree's longest block is another");
     VIOLATE(child->serial, 0, "a tree's longest block is another");
     VIOLATE(root->use.bin.at, root->use.bin.after, "a tree is out of order");
-    VIOLATE(root->use.bin.after, bins->root, "a tree has no end");
-    VIOLATE(bins->root, gpuarena__node_around(bench.arena, plain->address), "a tree holds what it should not");
+    VIOLATE(root->use.bin.after, bins->root[0], "a tree has no end");
+    VIOLATE(bins->root[0], gpuarena__node_around(bench.arena, plain->address), "a tree holds what it should not");
     VIOLATE(bench.arena->ordered_bytes, MIB(64), "a free block is in the bin of another size");
 }
 
