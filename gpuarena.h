@@ -1724,12 +1724,16 @@ static uint64_t gpuarena__unrounded(const gpuarena *arena, uint64_t bytes)
     return low;
 }
 
-/* The largest request that may have free blocks of a kind of which the longest is so long. */
-static uint64_t gpuarena__largest_of(const gpuarena *arena, uint64_t longest, uint32_t small)
+/* The largest request that may have a free block of so many bytes, of a kind. */
+static uint64_t gpuarena__largest_of(const gpuarena *arena, uint64_t bytes, uint32_t small)
 {
-    uint64_t largest = gpuarena__unrounded(arena, longest), border = arena->config.small_bytes;
-    if (small) return gpuarena__min(largest, gpuarena__unrounded(arena, border));
-    return largest && gpuarena__rounded(arena, largest) > border ? largest : 0;
+    const gpuarena_config *config = &arena->config;
+    uint64_t largest = gpuarena__unrounded(arena, bytes), taken;
+    if (small) largest = gpuarena__min(largest, gpuarena__unrounded(arena, config->small_bytes));
+    taken = gpuarena__rounded(arena, largest);
+    if (config->split_max_bytes && bytes >= config->split_max_bytes
+        && (taken < config->split_max_bytes || bytes - taken >= config->split_over_bytes)) return 0;
+    return small || taken > config->small_bytes ? largest : 0;
 }
 
 /* The same of free blocks side by side. */
@@ -1765,14 +1769,22 @@ static int gpuarena__is_ordered(const gpuarena *arena, uint64_t bytes)
             || gpuarena__bin_above(&arena->config, bytes) != bytes);
 }
 
+/* Whether a free block, and be it a new segment, holds a request at its alignment; halves begin where such of
+   their size do. */
+static int gpuarena__node_suits(const gpuarena *arena, const gpuarena__want *want, const gpuarena__node *node)
+{
+    return gpuarena__node_serves(node, want->bytes, want->alignment)
+        && (arena->config.placement != GPUARENA_PLACE_BUDDY
+            || gpuarena__lead(node, want->alignment) % want->bytes == 0);
+}
+
 /* Whether a free block may serve a request. */
 static int gpuarena__fits(const gpuarena *arena, const gpuarena__want *want, const gpuarena__node *node)
 {
     uint64_t size = gpuarena__node_bytes(node), lead = gpuarena__lead(node, want->alignment),
              most = arena->config.split_max_bytes;
-    if (!gpuarena__node_serves(node, want->bytes, want->alignment)) return 0;
-    if (!arena->shaped) return 1;
-    if (arena->config.placement == GPUARENA_PLACE_BUDDY) return lead % want->bytes == 0;
+    if (!gpuarena__node_suits(arena, want, node)) return 0;
+    if (!arena->shaped || arena->config.placement == GPUARENA_PLACE_BUDDY) return 1;
     if (arena->config.placement == GPUARENA_PLACE_BINS)      /* of no bin: it was no block of one yet */
         return size == want->bytes || gpuarena__is_ordered(arena, size);
     if (!most || size < most) return 1;
@@ -5210,8 +5222,7 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__want *want, 
                                                               : obstacle->reason;
     if (!index && obstacle->result == GPUARENA_OUT_OF_MEMORY && tight < need)
         index = gpuarena__grow(arena, tight, tight, small, want->stream, obstacle);
-    if (!index || gpuarena__node_serves(gpuarena__node_at(arena, index), want->bytes, want->alignment))
-        return index;
+    if (!index || gpuarena__node_suits(arena, want, gpuarena__node_at(arena, index))) return index;
     gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, reason);
     (void)gpuarena__range_release(arena, gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address),
                                   want->stream, obstacle);
@@ -5673,7 +5684,8 @@ static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__
 static uint64_t gpuarena__largest_free(const gpuarena *arena)
 {
     uint64_t longest, count = arena->paged.idle_count;
-    if (!arena->streams.many && !arena->held) longest = gpuarena__largest_binned(arena, &arena->bins);
+    if (!arena->streams.many && !arena->held && !arena->config.split_max_bytes)
+        longest = gpuarena__largest_binned(arena, &arena->bins);
     else count = gpuarena__free_runs(arena, 0, 0, &longest);
     if (arena->config.idle_fraction >= 1) count = 0;         /* they do not move */
     return gpuarena__max(longest, (count + arena->paged.spare_count) * arena->paged.page_bytes);
@@ -6204,7 +6216,7 @@ static int gpuarena__check_live_node(const gpuarena *arena, uint32_t index, gpua
     return 1;
 }
 
-/* What placement and kinds promise of a block. */
+/* What placement promises of a block. */
 static int gpuarena__check_shape(const gpuarena *arena, const gpuarena__range *range, uint32_t index,
                                  gpuarena__text *out)
 {
@@ -6217,9 +6229,8 @@ static int gpuarena__check_shape(const gpuarena *arena, const gpuarena__range *r
                     "a block is no buddy", index);
     GPUARENA__NEVER(config->placement == GPUARENA_PLACE_BINS && live && !(node->size & GPUARENA__OWN)
                     && gpuarena__bin_above(config, bytes) != bytes, "a live block is of no bin", index);
-    GPUARENA__NEVER(range->small > (config->small_bytes != 0)
-                    || (range->small && live && node->use.requested > config->small_bytes),
-                    "a segment of small requests has a large one", index);
+    GPUARENA__NEVER(range->small > (config->small_bytes != 0), "a segment is of small requests, and there are "
+                    "none", index);
     return 1;
 }
 
