@@ -1702,7 +1702,8 @@ static uint64_t gpuarena__rounded(const gpuarena *arena, uint64_t bytes)
             return gpuarena__bin_above(config, bytes);
         divisions = gpuarena__divisions(config, bytes);
         if (divisions > 1 && bytes > 512 * divisions)
-            (void)gpuarena__round_up(bytes, ((uint64_t)1 << gpuarena__highest_bit(bytes)) / divisions, &bytes);
+            (void)gpuarena__round_up(bytes, ((uint64_t)1 << gpuarena__highest_bit(bytes)) / divisions,
+                                     &bytes);
     }
     (void)gpuarena__round_up(bytes, arena->unit, &bytes);
     return bytes;
@@ -1784,7 +1785,9 @@ static int gpuarena__fits(const gpuarena *arena, const gpuarena__want *want, con
     uint64_t size = gpuarena__node_bytes(node), lead = gpuarena__lead(node, want->alignment),
              most = arena->config.split_max_bytes;
     if (!gpuarena__node_suits(arena, want, node)) return 0;
-    if (!arena->shaped || arena->config.placement == GPUARENA_PLACE_BUDDY) return 1;
+    if (!arena->shaped) return 1;
+    if (arena->config.placement == GPUARENA_PLACE_BUDDY)     /* else a segment that its only block has left */
+        return gpuarena__is_power_of_two(size);
     if (arena->config.placement == GPUARENA_PLACE_BINS)      /* of no bin: it was no block of one yet */
         return size == want->bytes || gpuarena__is_ordered(arena, size);
     if (!most || size < most) return 1;
@@ -3719,7 +3722,8 @@ static uint64_t gpuarena__growth(const gpuarena *arena, uint64_t need, uint64_t 
 static uint64_t gpuarena__segment_of(const gpuarena *arena, uint64_t need, uint64_t wish)
 {
     uint64_t most = arena->config.split_max_bytes;
-    if (arena->config.placement == GPUARENA_PLACE_BUDDY) return (uint64_t)1 << gpuarena__highest_bit(wish);
+    if (arena->config.placement == GPUARENA_PLACE_BUDDY)
+        return gpuarena__max(need, (uint64_t)1 << gpuarena__highest_bit(wish));
     return most ? gpuarena__max(need, gpuarena__min(wish, most - GPUARENA__GRANULE)) : wish;
 }
 
@@ -3854,9 +3858,10 @@ static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__want *
         for (first = 0, index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
             const gpuarena__node *node = gpuarena__node_at(arena, index);
             uint32_t takes = gpuarena__reach(arena, want, node);
-            int begins = gpuarena__run_begins(arena, want, range, node);
-            if (takes == GPUARENA__NOT_FREE || takes > reach || begins) first = 0;
-            if (takes == GPUARENA__NOT_FREE || takes > reach || (arena->joined && !begins && !first)) continue;
+            int begins = gpuarena__run_begins(arena, want, range, node),
+                ends = takes == GPUARENA__NOT_FREE || takes > reach;
+            if (ends || begins) first = 0;
+            if (ends || (arena->joined && !begins && !first)) continue;
             if (!first) {
                 first = index;
                 span.address = node->address;
@@ -5279,7 +5284,8 @@ static int gpuarena__supply_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
     return 0;
 }
 
-/* Whether a block may have what follows it: blocks of fixed sizes never, nor does a request leave its kind. */
+/* Whether a block may have what follows it: blocks of fixed sizes never, nor does a request leave its
+   kind. */
 static int gpuarena__may_extend(const gpuarena *arena, const gpuarena__want *want, const gpuarena__node *node)
 {
     return !arena->joined
@@ -5595,9 +5601,10 @@ GPUARENA__INLINE int gpuarena__want_make(const gpuarena *arena, const gpuarena_r
         gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
         return 0;
     }
-    want->bytes = gpuarena__rounded(arena, request->bytes);
     if (arena->config.placement == GPUARENA_PLACE_BINS && request->bytes > arena->config.bin_max_bytes)
         want->flags |= GPUARENA_ALLOC_OWN;
+    want->bytes = request->bytes;
+    if (!(want->flags & GPUARENA_ALLOC_OWN)) want->bytes = gpuarena__rounded(arena, request->bytes);
     if (!GPUARENA__LIKELY(!(want->room | (want->flags & GPUARENA_ALLOC_OWN)))) {
         uint64_t whole = want->room ? arena->paged.page_bytes : GPUARENA__GRANULE;
         (void)gpuarena__round_up(want->bytes, whole, &want->bytes);
@@ -6224,13 +6231,12 @@ static int gpuarena__check_shape(const gpuarena *arena, const gpuarena__range *r
     const gpuarena_config *config = &arena->config;
     uint64_t bytes = gpuarena__node_bytes(node);
     int live = gpuarena__node_live(node);
-    GPUARENA__NEVER(config->placement == GPUARENA_PLACE_BUDDY
+    GPUARENA__NEVER(config->placement == GPUARENA_PLACE_BUDDY && bytes != range->bytes
                     && (!gpuarena__is_power_of_two(bytes) || (node->address - range->address) % bytes),
                     "a block is no buddy", index);
     GPUARENA__NEVER(config->placement == GPUARENA_PLACE_BINS && live && !(node->size & GPUARENA__OWN)
                     && gpuarena__bin_above(config, bytes) != bytes, "a live block is of no bin", index);
-    GPUARENA__NEVER(range->small > (config->small_bytes != 0), "a segment is of small requests, and there are "
-                    "none", index);
+    GPUARENA__NEVER(range->small > (config->small_bytes != 0), "a segment is of another kind", index);
     return 1;
 }
 
@@ -8544,7 +8550,10 @@ static int gpuarena__resize_want(gpuarena *arena, const gpuarena__node *node, ui
     }
     if (node->size & GPUARENA__KEPT)
         (void)gpuarena__round_up(want->bytes, arena->paged.page_bytes, &want->bytes);
-    if (node->size & GPUARENA__OWN) want->bytes = gpuarena__max(want->bytes, gpuarena__node_bytes(node));
+    if (node->size & GPUARENA__OWN) {            /* which is as large as it was asked for, at first */
+        (void)gpuarena__round_up(bytes, GPUARENA__GRANULE, &want->bytes);
+        want->bytes = gpuarena__max(want->bytes, gpuarena__node_bytes(node));
+    }
     if (want->bytes < gpuarena__node_bytes(node))
         want->bytes = arena->joined ? gpuarena__node_bytes(node)
                                     : gpuarena__share_of(arena, want, gpuarena__node_bytes(node));

@@ -66,7 +66,7 @@ static inline shape_want shape_request(const shape *model, uint64_t bytes, uint6
         if (shape_bin(model, bytes)) want.bytes = shape_bin(model, bytes);
         else want.own = 1;
     }
-    if (want.own) want.bytes = shape_up(want.bytes, FAKE_GRANULE);
+    if (want.own) want.bytes = shape_up(bytes, FAKE_GRANULE);
     want.small = !want.own && want.bytes <= model->rules.small_bytes;
     return want;
 }
@@ -256,7 +256,7 @@ static inline void shape_free(shape *model, size_t at)
 static inline int shape_resize(shape *model, size_t at, uint64_t bytes)
 {
     shape_block *block = &model->blocks[at];
-    shape_want want = shape_request(model, bytes, 0, 0);
+    shape_want want = shape_request(model, bytes, 0, block->own);
     const shape_segment *segment = shape_segment_of(model, block->address);
     uint64_t before = block->bytes, end = segment->address + segment->bytes, take;
     if (block->own && want.bytes < before) want.bytes = before;

@@ -68,7 +68,7 @@ static void log_apply(const shape_want *want)
             released++;
             continue;
         }
-        if (model.rules.placement == GPUARENA_PLACE_BUDDY && (bytes & (bytes - 1)))
+        if (model.rules.placement == GPUARENA_PLACE_BUDDY && (bytes & (bytes - 1)) && !(want && want->own))
             blame("buddy: a segment is no power of two");
         if (most && need < most && bytes >= most) blame("split_max: a segment is as large");
         if (want && want->small && bytes > need && bytes > model.rules.small_step_bytes)
