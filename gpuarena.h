@@ -94,11 +94,23 @@
        double   the step starts at `step` (2 MiB) and doubles, up to `step_max` (256 MiB), until it covers
                 the request; if it did already, it doubles after the growth. At reserved 0 it starts again
        step     always `step` (64 MiB)
+       half     half of what remains to the limit; where there is none, as much as is reserved
        exact    just the request
        fixed    the whole limit, or all free device memory where there is none, at creation; later growth,
                 where the limit is raised or the driver had refused a part, is exact. Of paged arenas, too
-     A request above the step gets what it needs. When the driver refuses, the surplus over the need is
-     halved, and it is asked again, down to the need itself.
+     A request above the step gets what it needs; so does one of config.exact_bytes and more, but of `fixed`.
+     When the driver refuses, it is asked again for less, by config.backoff, down to the need itself:
+       surplus  the surplus over the need is halved
+       tenth    a tenth less           half     half as much
+
+   Release. Idle segments and pages stay for the next request, until gpuarena_trim, a lower limit or a miss
+   asks for them; or, by config.release, earlier:
+       idle     after a free, when more than release_bytes is idle: down to release_keep of that
+       age      after a free, what was idle for release_age allocations and frees: each segment by itself; of
+                pages as many as were idle all through a span of so many, span after span
+       pressure before growth that would leave the device less than release_bytes: as much as is lacking
+     With the first two frees take their turn, and may call the driver. Segments go as with cudaFree, which
+     waits for the device; pages that are quiet, as events tell.
 
    The way of one allocation. The request is rounded up to config.alignment. Free blocks are kept in bins by
    size, eight to a power of two. Of the request's own bin up to eight blocks are looked at, and the tightest
@@ -453,8 +465,9 @@ typedef gpuarena_result gpuarena_write_fn(const char *text, size_t bytes, void *
 /* ---- configuration: zero is the default, everywhere. Copied at creation. */
 typedef enum gpuarena_backing {
     GPUARENA_BACKING_AUTO,                       /* PAGED, where driver.vm and driver.events are there, unless
-                                                    share, step, growth STEP or DOUBLE, placement BUDDY or
-                                                    BINS, small or split_max ask for SEGMENTS */
+                                                    share, step, exact, backoff, growth STEP, DOUBLE or HALF,
+                                                    placement BUDDY or BINS, small or split_max ask for
+                                                    SEGMENTS */
     GPUARENA_BACKING_PAGED,                      /* addresses, backed by pages that move */
     GPUARENA_BACKING_SEGMENTS                    /* cudaMalloc-like memory */
 } gpuarena_backing;
@@ -465,8 +478,21 @@ typedef enum gpuarena_share {                    /* what blocks are to be regist
 } gpuarena_share;
 typedef enum gpuarena_growth {                   /* AUTO: segments: DOUBLE, paged: EXACT; see the manual */
     GPUARENA_GROWTH_AUTO, GPUARENA_GROWTH_FIXED, GPUARENA_GROWTH_EXACT, GPUARENA_GROWTH_STEP,
-    GPUARENA_GROWTH_DOUBLE
+    GPUARENA_GROWTH_DOUBLE, GPUARENA_GROWTH_HALF
 } gpuarena_growth;
+typedef enum gpuarena_backoff {                  /* a segment was refused: what is asked for instead, which is
+                                                    never less than is needed: */
+    GPUARENA_BACKOFF_SURPLUS,                    /* half of what was beyond the need */
+    GPUARENA_BACKOFF_TENTH,                      /* a tenth less */
+    GPUARENA_BACKOFF_HALF                        /* half of it */
+} gpuarena_backoff;
+typedef enum gpuarena_release {                  /* when idle memory goes back by itself; see the manual */
+    GPUARENA_RELEASE_ON_DEMAND,                  /* by gpuarena_trim, for the limit, and on a miss, alone */
+    GPUARENA_RELEASE_IDLE,                       /* also when more than release_bytes is idle */
+    GPUARENA_RELEASE_AGE,                        /* also what was idle for release_age operations */
+    GPUARENA_RELEASE_PRESSURE                    /* also before growth that would leave the device less free
+                                                    memory than release_bytes */
+} gpuarena_release;
 typedef enum gpuarena_placement {                /* which of the free blocks that fit is taken: */
     GPUARENA_PLACE_GOOD,                         /* of one size class, in constant time; of config.large_bytes
                                                     and more, in paged ranges: the lowest */
@@ -545,12 +571,21 @@ typedef struct gpuarena_config {
     uint64_t initial_bytes;                      /* reserved at creation, in whole granules. Not with FIXED */
     uint64_t step_bytes;                         /* DOUBLE: the first step (2 MiB); STEP: each (64 MiB) */
     uint64_t step_max_bytes;                     /* DOUBLE: the largest step (256 MiB, or step if larger) */
+    uint64_t exact_bytes;                        /* DOUBLE, STEP, HALF: requests from here on get a segment
+                                                    for themselves, and leave the step as it is (0: none) */
+    gpuarena_backoff backoff;                    /* SEGMENTS */
     uint64_t alignment;                          /* of block sizes and addresses: a power of two from 256 to
                                                     2 MiB (256) */
     gpuarena_limit_base limit_base;
     uint64_t limit_bytes;                        /* what results must be 2 MiB or more, and fit the device */
     double   limit_fraction;                     /* above 0, at most 1 */
     uint64_t headroom_bytes;                     /* device memory that growth must leave free (0) */
+    gpuarena_release release;                    /* not ON_DEMAND: not with growth FIXED */
+    uint64_t release_bytes;                      /* IDLE: so much may be idle (64 MiB; 1: nothing); PRESSURE:
+                                                    so much free memory of the device is wanted (256 MiB) */
+    double   release_keep;                       /* IDLE: the share of release_bytes that stays idle when the
+                                                    rest goes (0: 0.5; negative: nothing; at most 1) */
+    uint32_t release_age;                        /* AGE: allocations and frees (10,000) */
     void *(*host_alloc)(size_t bytes, void *user);           /* bookkeeping memory, aligned as malloc's, or */
     void  (*host_free)(void *memory, size_t bytes, void *user);      /* NULL; set both or neither */
     void *host_user;
@@ -838,13 +873,14 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
 
 /* Lays text over config: key=value,key=value, each key at most once; "" changes nothing. Keys: backing growth
    placement bin_growth bin_min bin_max round_divisions split split_least split_max split_over small
-   small_step share page idle large initial step step_max alignment limit headroom streams wait_ms. Sizes are
-   decimal with binary units: 256, 64K, 512M, 4G, 1T. round_divisions is a number, and, parted by `/`, others
-   for sizes from a power of two on: `1/512M:2/1G:4`. idle is `0` (none) or a share, `5%`. limit is a size,
-   `none`, `80%` (of the device), `80%free` (of what is free at creation), `total-2G` or `free-2G`. Whether
-   the values agree with each other is for creation to check. INVALID_CONFIG (message, which may be NULL with
-   size 0, names the key and what is allowed; config is unchanged; recorded for this thread), INVALID_ARGUMENT
-   (text or config NULL). On success message is "". */
+   small_step share page idle large initial step step_max exact backoff alignment limit headroom release
+   release_at release_keep release_age streams wait_ms. Sizes are decimal with binary units: 256, 64K, 512M,
+   4G, 1T. round_divisions is a number, and, parted by `/`, others for sizes from a power of two on:
+   `1/512M:2/1G:4`. idle and release_keep are `0` (none) or a share, `5%`. release_at is release_bytes. limit
+   is a size, `none`, `80%` (of the device), `80%free` (of what is free at creation), `total-2G` or `free-2G`.
+   Whether the values agree with each other is for creation to check. INVALID_CONFIG (message, which may be
+   NULL with size 0, names the key and what is allowed; config is unchanged; recorded for this thread),
+   INVALID_ARGUMENT (text or config NULL). On success message is "". */
 GPUARENA_API gpuarena_result gpuarena_config_parse(const char *text, gpuarena_config *config,
                                                    char *message, size_t size);
 
@@ -6545,7 +6581,14 @@ static const gpuarena__choice gpuarena__shares[] = {
     { NULL, 0 } };
 static const gpuarena__choice gpuarena__growths[] = {
     { "auto", GPUARENA_GROWTH_AUTO }, { "fixed", GPUARENA_GROWTH_FIXED }, { "exact", GPUARENA_GROWTH_EXACT },
-    { "step", GPUARENA_GROWTH_STEP }, { "double", GPUARENA_GROWTH_DOUBLE }, { NULL, 0 } };
+    { "step", GPUARENA_GROWTH_STEP }, { "double", GPUARENA_GROWTH_DOUBLE },
+    { "half", GPUARENA_GROWTH_HALF }, { NULL, 0 } };
+static const gpuarena__choice gpuarena__backoffs[] = {
+    { "surplus", GPUARENA_BACKOFF_SURPLUS }, { "tenth", GPUARENA_BACKOFF_TENTH },
+    { "half", GPUARENA_BACKOFF_HALF }, { NULL, 0 } };
+static const gpuarena__choice gpuarena__releases[] = {
+    { "on_demand", GPUARENA_RELEASE_ON_DEMAND }, { "idle", GPUARENA_RELEASE_IDLE },
+    { "age", GPUARENA_RELEASE_AGE }, { "pressure", GPUARENA_RELEASE_PRESSURE }, { NULL, 0 } };
 static const gpuarena__choice gpuarena__placements[] = {
     { "good", GPUARENA_PLACE_GOOD }, { "best", GPUARENA_PLACE_BEST }, { "first", GPUARENA_PLACE_FIRST },
     { "buddy", GPUARENA_PLACE_BUDDY }, { "bins", GPUARENA_PLACE_BINS }, { NULL, 0 } };
@@ -6555,7 +6598,8 @@ static const gpuarena__choice gpuarena__splits[] = {
 static const gpuarena__choice gpuarena__reuses[] = {
     { "auto", GPUARENA_STREAMS_AUTO }, { "same", GPUARENA_STREAMS_SAME },
     { "events", GPUARENA_STREAMS_EVENTS }, { "steal", GPUARENA_STREAMS_STEAL }, { NULL, 0 } };
-static const gpuarena__choice gpuarena__number[] = { { NULL, 0 } };      /* no choice: a plain uint32_t */
+static const gpuarena__choice gpuarena__number[] = { { NULL, 0 } };      /* no choice: a plain uint32_t; */
+static const gpuarena__choice gpuarena__share[] = { { NULL, 0 } };       /*   a double, -1: none */
 
 typedef struct gpuarena__key {
     const char *name;
@@ -6578,38 +6622,45 @@ static const gpuarena__key gpuarena__keys[] = {
     { "small_step", NULL, offsetof(gpuarena_config, small_step_bytes) },
     { "share",     gpuarena__shares,     offsetof(gpuarena_config, share) },
     { "page",      NULL, offsetof(gpuarena_config, page_bytes) },
-    { "idle",      NULL, offsetof(gpuarena_config, idle_fraction) },
+    { "idle",      gpuarena__share,      offsetof(gpuarena_config, idle_fraction) },
     { "large",     NULL, offsetof(gpuarena_config, large_bytes) },
     { "initial",   NULL, offsetof(gpuarena_config, initial_bytes) },
     { "step",      NULL, offsetof(gpuarena_config, step_bytes) },
     { "step_max",  NULL, offsetof(gpuarena_config, step_max_bytes) },
+    { "exact",     NULL, offsetof(gpuarena_config, exact_bytes) },
+    { "backoff",   gpuarena__backoffs,   offsetof(gpuarena_config, backoff) },
     { "alignment", NULL, offsetof(gpuarena_config, alignment) },
     { "limit",     NULL, offsetof(gpuarena_config, limit_bytes) },
     { "headroom",  NULL, offsetof(gpuarena_config, headroom_bytes) },
+    { "release",   gpuarena__releases,   offsetof(gpuarena_config, release) },
+    { "release_at", NULL, offsetof(gpuarena_config, release_bytes) },
+    { "release_keep", gpuarena__share,   offsetof(gpuarena_config, release_keep) },
+    { "release_age", gpuarena__number,   offsetof(gpuarena_config, release_age) },
     { "streams",   gpuarena__reuses,     offsetof(gpuarena_config, streams) },
     { "wait_ms",   gpuarena__number,     offsetof(gpuarena_config, wait_ms) }
 };
 enum { GPUARENA__KEY_COUNT = sizeof gpuarena__keys / sizeof *gpuarena__keys };
+typedef char gpuarena__keys_fit_a_mask[GPUARENA__KEY_COUNT <= 32 ? 1 : -1];
 
 /* Fields are read and written as bytes: enums of different types, all 32 bits wide, share the code. */
+static int gpuarena__is_wide(const gpuarena__key *key)
+{
+    return !key->choices || key->choices == gpuarena__share;
+}
+
 static uint64_t gpuarena__field_get(const gpuarena_config *config, const gpuarena__key *key)
 {
     const char *field = (const char *)config + key->offset;
     uint32_t choice = 0;
     uint64_t bytes = 0;
-    if (key->choices) memcpy(&choice, field, sizeof choice);
+    if (!gpuarena__is_wide(key)) memcpy(&choice, field, sizeof choice);
     else memcpy(&bytes, field, sizeof bytes);
-    return key->choices ? choice : bytes;
+    return gpuarena__is_wide(key) ? bytes : choice;
 }
 
 static int gpuarena__is_limit(const gpuarena__key *key)
 {
     return key->offset == offsetof(gpuarena_config, limit_bytes);
-}
-
-static int gpuarena__is_idle(const gpuarena__key *key)
-{
-    return key->offset == offsetof(gpuarena_config, idle_fraction);
 }
 
 static int gpuarena__is_divisions(const gpuarena__key *key)
@@ -6717,12 +6768,12 @@ static int gpuarena__parse_divisions(gpuarena__piece piece, gpuarena_config *con
 }
 
 /* None is -1, for 0 is the default. */
-static int gpuarena__parse_idle(gpuarena__piece piece, gpuarena_config *config)
+static int gpuarena__parse_fraction(gpuarena__piece piece, char *field)
 {
     double fraction = -1;
     if (!gpuarena__piece_is(piece, "0") && !gpuarena__piece_is(piece, "0%")
         && (!gpuarena__parse_share(&piece, &fraction) || piece.begin != piece.end)) return 0;
-    config->idle_fraction = fraction;
+    memcpy(field, &fraction, sizeof fraction);
     return 1;
 }
 
@@ -6732,8 +6783,8 @@ static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value
     uint64_t bytes;
     uint32_t count;
     if (gpuarena__is_limit(key)) return gpuarena__parse_limit(value, config);
-    if (gpuarena__is_idle(key)) return gpuarena__parse_idle(value, config);
     if (gpuarena__is_divisions(key)) return gpuarena__parse_divisions(value, config);
+    if (choice == gpuarena__share) return gpuarena__parse_fraction(value, (char *)config + key->offset);
     if (choice == gpuarena__number) {
         if (!gpuarena__piece_digits(&value, &bytes, &count) || value.begin != value.end
             || bytes > UINT32_MAX) return 0;
@@ -6751,6 +6802,21 @@ static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value
     return 1;
 }
 
+/* What a refused limit would mean, if it is plain what was meant. */
+static const char *gpuarena__limit_wrong(gpuarena__piece value)
+{
+    uint64_t whole, part = 0;
+    uint32_t digits;
+    int share;
+    if (gpuarena__piece_skip(&value, "-")) return ": less than nothing";
+    if (!gpuarena__piece_digits(&value, &whole, &digits)) return "";
+    if (gpuarena__piece_skip(&value, ".") && !gpuarena__piece_digits(&value, &part, &digits)) return "";
+    share = gpuarena__piece_skip(&value, "%");
+    if (value.begin != value.end && !(share && gpuarena__piece_is(value, "free"))) return "";
+    if (!whole && !part) return ": nothing could be allocated";
+    return share && (whole > 100 || (whole == 100 && part)) ? ": more than there is" : "";
+}
+
 /* A piece of foreign text, cut and made printable, for a message. */
 static void gpuarena__put_piece(gpuarena__text *out, gpuarena__piece piece)
 {
@@ -6765,7 +6831,7 @@ static void gpuarena__put_expected(gpuarena__text *out, const gpuarena__key *key
     const gpuarena__choice *choice;
     gpuarena__put(out, ": expected ");
     if (gpuarena__is_limit(key)) gpuarena__put(out, "4G, none, 80%%, 80%%free, total-2G or free-2G");
-    else if (gpuarena__is_idle(key)) gpuarena__put(out, "0, 5%%, or another share up to 100%%");
+    else if (key->choices == gpuarena__share) gpuarena__put(out, "0, 5%%, or another share up to 100%%");
     else if (gpuarena__is_divisions(key))
         gpuarena__put(out, "a number, such as 4, or several by rising size, 1/512M:2/1G:4");
     else if (key->choices == gpuarena__number) gpuarena__put(out, "a number below 2^32");
@@ -6797,7 +6863,10 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
         for (at = 0; at < GPUARENA__KEY_COUNT; at++) gpuarena__put(out, " %s", gpuarena__keys[at].name);
     } else if (!has_value) gpuarena__put(out, ": expected a value for %s", gpuarena__keys[at].name);
     else if (*given >> at & 1) gpuarena__put(out, ": %s is given twice", gpuarena__keys[at].name);
-    else gpuarena__put_expected(out, &gpuarena__keys[at]);
+    else {
+        if (gpuarena__is_limit(&gpuarena__keys[at])) gpuarena__put(out, "%s", gpuarena__limit_wrong(value));
+        gpuarena__put_expected(out, &gpuarena__keys[at]);
+    }
     return 0;
 }
 
@@ -6880,12 +6949,13 @@ static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *con
     for (at = 0; at < GPUARENA__KEY_COUNT; at++) {
         const gpuarena__key *key = &gpuarena__keys[at];
         const gpuarena__choice *choice = key->choices;
+        double share = 0;
         if (gpuarena__key_is_zero(config, key)) continue;
+        if (choice == gpuarena__share) memcpy(&share, (const char *)config + key->offset, sizeof share);
         gpuarena__put(out, "%s%s=", out->length ? "," : "", key->name);
         if (gpuarena__is_limit(key)) gpuarena__put_limit(out, config);
-        else if (gpuarena__is_idle(key) && config->idle_fraction > 0)
-            gpuarena__put_share(out, config->idle_fraction);
-        else if (gpuarena__is_idle(key)) gpuarena__put(out, "0");
+        else if (share > 0) gpuarena__put_share(out, share);
+        else if (choice == gpuarena__share) gpuarena__put(out, "0");
         else if (gpuarena__is_divisions(key)) gpuarena__put_divisions(out, config);
         else if (!choice) gpuarena__put_size(out, gpuarena__field_get(config, key));
         else if (choice == gpuarena__number) gpuarena__put(out, "%" PRIu64, gpuarena__field_get(config, key));
@@ -6908,7 +6978,8 @@ static int gpuarena__config_fill(gpuarena_config *config, gpuarena__text *out)
     for (at = 0; at < GPUARENA__KEY_COUNT; at++) {
         const gpuarena__key *key = &gpuarena__keys[at];
         if (!gpuarena__key_is_zero(config, key)) continue;
-        memcpy((char *)config + key->offset, (const char *)&found + key->offset, key->choices ? 4 : 8);
+        memcpy((char *)config + key->offset, (const char *)&found + key->offset,
+               gpuarena__is_wide(key) ? 8 : 4);
         if (gpuarena__is_divisions(key))
             memcpy(config->round_by_size, found.round_by_size, sizeof config->round_by_size);
         if (!gpuarena__is_limit(key)) continue;
@@ -6978,8 +7049,9 @@ static int gpuarena__settle_limit(gpuarena_config *config, uint64_t free_bytes, 
     else if (base != GPUARENA_LIMIT_BYTES) bytes = whole - gpuarena__min(bytes, whole);
     else if (!bytes) bytes = GPUARENA_NO_LIMIT;
     if (bytes < gpuarena__max(config->page_bytes, GPUARENA__GRANULE)) {
-        gpuarena__put(out, "limit: %" PRIu64 " bytes are less than one %s", bytes,
-                      config->page_bytes ? "page" : "segment of 2M");
+        gpuarena__put(out, "limit: %" PRIu64 " bytes are less than one %s%s", bytes,
+                      config->page_bytes ? "page" : "segment of 2M",
+                      base == GPUARENA_LIMIT_BYTES && bytes <= 100 ? "; a share is written 100%" : "");
         return 0;
     }
     if (bytes != GPUARENA_NO_LIMIT && bytes > total_bytes) {
@@ -7003,6 +7075,7 @@ static int gpuarena__settle_granules(uint64_t *bytes, const char *key, gpuarena_
 static int gpuarena__settle_growth(gpuarena_config *config, gpuarena__text *out)
 {
     gpuarena_growth growth = config->growth;
+    int stepped = growth != GPUARENA_GROWTH_EXACT && growth != GPUARENA_GROWTH_FIXED;
     if (!gpuarena__settle_granules(&config->step_bytes, "step", out)
         || !gpuarena__settle_granules(&config->step_max_bytes, "step_max", out)
         || !gpuarena__settle_granules(&config->initial_bytes, "initial", out)) return 0;
@@ -7010,6 +7083,8 @@ static int gpuarena__settle_growth(gpuarena_config *config, gpuarena__text *out)
         return gpuarena__refuse(out, "step: only with growth=double or growth=step");
     if (growth != GPUARENA_GROWTH_DOUBLE && config->step_max_bytes)
         return gpuarena__refuse(out, "step_max: only with growth=double");
+    if (!stepped && config->exact_bytes)
+        return gpuarena__refuse(out, "exact: only with growth=double, growth=step or growth=half");
     if (growth == GPUARENA_GROWTH_FIXED && config->initial_bytes)
         return gpuarena__refuse(out, "initial: not with growth=fixed, which takes the whole limit");
     if (config->initial_bytes > config->limit_bytes)
@@ -7122,16 +7197,44 @@ static int gpuarena__settle_shape(gpuarena_config *config, gpuarena__text *out)
         && gpuarena__settle_split(config, out) && gpuarena__settle_small(config, out);
 }
 
+/* What is given back by itself. Settled behind growth. */
+static int gpuarena__settle_release(gpuarena_config *config, uint64_t total_bytes, gpuarena__text *out)
+{
+    gpuarena_release release = config->release;
+    int idle = release == GPUARENA_RELEASE_IDLE, pressure = release == GPUARENA_RELEASE_PRESSURE;
+    if ((uint32_t)release > GPUARENA_RELEASE_PRESSURE)
+        return gpuarena__refuse(out, "release: expected on_demand, idle, age or pressure");
+    if (release && config->growth == GPUARENA_GROWTH_FIXED)
+        return gpuarena__refuse(out, "release: only on_demand with growth=fixed, whose memory is to stay");
+    if (!idle && !pressure && config->release_bytes)
+        return gpuarena__refuse(out, "release_at: only with release=idle or release=pressure");
+    if (!idle && (config->release_keep > 0 || config->release_keep < 0))
+        return gpuarena__refuse(out, "release_keep: only with release=idle");
+    if (!(config->release_keep <= 1)) return gpuarena__refuse(out, "release_keep: at most 1 (100%)");
+    if (release != GPUARENA_RELEASE_AGE && config->release_age)
+        return gpuarena__refuse(out, "release_age: only with release=age");
+    if (pressure && config->release_bytes > total_bytes)
+        return gpuarena__refuse(out, "release_at: above the device's size");
+    if (idle && config->release_keep < 0) config->release_keep = -1;
+    else if (idle && !(config->release_keep > 0)) config->release_keep = 0.5;
+    if (idle && !config->release_bytes) config->release_bytes = (uint64_t)64 << 20;
+    if (pressure && !config->release_bytes)
+        config->release_bytes = gpuarena__min((uint64_t)256 << 20, total_bytes);
+    if (release == GPUARENA_RELEASE_AGE && !config->release_age) config->release_age = 10000;
+    return 1;
+}
+
 /* Which backing it is to be, and what belongs to it. */
 static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out)
 {
     const gpuarena_driver *driver = config->driver;
-    int stepped = config->growth == GPUARENA_GROWTH_STEP || config->growth == GPUARENA_GROWTH_DOUBLE
-            || config->step_bytes || config->step_max_bytes,
+    int stepped = config->growth >= GPUARENA_GROWTH_STEP || config->step_bytes || config->step_max_bytes,
+        single = config->exact_bytes || config->backoff != GPUARENA_BACKOFF_SURPLUS,
         paged = driver->vm.reserve && driver->page_bytes && driver->events.create;
     if (config->backing == GPUARENA_BACKING_AUTO) {
         config->backing = GPUARENA_BACKING_SEGMENTS;
-        if (paged && !stepped && config->share == GPUARENA_SHARE_NONE && !gpuarena__needs_segments(config))
+        if (paged && !stepped && !single && config->share == GPUARENA_SHARE_NONE
+            && !gpuarena__needs_segments(config))
             config->backing = GPUARENA_BACKING_PAGED;
     } else if (config->backing == GPUARENA_BACKING_PAGED) {
         if (!paged)
@@ -7139,6 +7242,8 @@ static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out
         if (stepped)
             return gpuarena__refuse(out, "growth, step, step_max: expected growth auto, exact or fixed with "
                                          "backing=paged");
+        if (single)
+            return gpuarena__refuse(out, "exact, backoff: not with backing=paged, which grows by pages");
         if (config->share != GPUARENA_SHARE_NONE)
             return gpuarena__refuse(out, "share: not with backing=paged, whose memory is many handles");
         if (gpuarena__needs_segments(config))
@@ -7174,8 +7279,10 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
         return gpuarena__refuse(out, "share: expected none, ipc or rdma");
     if (!(config->idle_fraction <= 1)) return gpuarena__refuse(out, "idle: at most 1 (100%)");
     if (config->large_bytes > GPUARENA__MAX_BYTES) return gpuarena__refuse(out, "large: at most 512T");
-    if ((uint32_t)config->growth > GPUARENA_GROWTH_DOUBLE)
-        return gpuarena__refuse(out, "growth: expected auto, fixed, exact, step or double");
+    if ((uint32_t)config->growth > GPUARENA_GROWTH_HALF)
+        return gpuarena__refuse(out, "growth: expected auto, fixed, exact, step, double or half");
+    if ((uint32_t)config->backoff > GPUARENA_BACKOFF_HALF)
+        return gpuarena__refuse(out, "backoff: expected surplus, tenth or half");
     if ((uint32_t)config->placement > GPUARENA_PLACE_BINS)
         return gpuarena__refuse(out, "placement: expected good, best, first, buddy or bins");
     if ((uint32_t)config->split > GPUARENA_SPLIT_REMAINDER)
@@ -7199,7 +7306,7 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
     if (!config->name[0]) memcpy(config->name, "arena", sizeof "arena");
     config->environment = "";
     return gpuarena__settle_limit(config, free_bytes, total_bytes, out)
-           && gpuarena__settle_growth(config, out);
+           && gpuarena__settle_growth(config, out) && gpuarena__settle_release(config, total_bytes, out);
 }
 
 /* >>registry ===========================================================================================

@@ -37,8 +37,8 @@ static void test_parse(void)
 }
 
 #define KEYS "backing growth placement bin_growth bin_min bin_max round_divisions split split_least split_max " \
-             "split_over small small_step share page idle large initial step step_max alignment limit headroom " \
-             "streams wait_ms"
+             "split_over small small_step share page idle large initial step step_max exact backoff alignment limit " \
+             "headroom release release_at release_keep release_age streams wait_ms"
 
 static void test_messages(void)
 {
@@ -50,7 +50,7 @@ static void test_messages(void)
     CHECK_STR(parse_message("placement=worst", &config), "placement=worst: expected good, best, first, buddy, bins");
     CHECK_STR(parse_message("share=all", &config), "share=all: expected none, ipc, rdma");
     CHECK_STR(parse_message("idle=5", &config), "idle=5: expected 0, 5%, or another share up to 100%");
-    CHECK_STR(parse_message("growth=more", &config), "growth=more: expected auto, fixed, exact, step, double");
+    CHECK_STR(parse_message("growth=more", &config), "growth=more: expected auto, fixed, exact, step, double, half");
     CHECK_STR(parse_message("step=1Q", &config), "step=1Q: expected a size, such as 256, 64K, 512M, 4G");
     CHECK_STR(parse_message("step=1M,", &config), ": no such key, expected " KEYS);
     CHECK_STR(parse_message("b\1cking=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", &config), "b?cking=aaaaaaaaaaaaaaaa..: no such key, expected " KEYS);
