@@ -110,7 +110,7 @@
                 pages as many as were idle all through a span of so many, span after span
        pressure before growth that would leave the device less than release_bytes: as much as is lacking
      With the first two frees take their turn, and may call the driver. Segments go as with cudaFree, which
-     waits for the device; pages that are quiet, as events tell.
+     waits for the device; pages, and under pressure segments too, that are quiet, as events tell.
 
    The way of one allocation. The request is rounded up to config.alignment. Free blocks are kept in bins by
    size, eight to a power of two. Of the request's own bin up to eight blocks are looked at, and the tightest
@@ -164,9 +164,10 @@
    for a hit, a plain free, gpuarena_use, lookup and get_stats. All else takes its turn, one call at a time;
    and lets go of the lock around each driver call, so that others' hits and frees go on while one thread's
    growth is stuck in the driver. So a miss waits for what another thread grows or gives back before it
-   fails. Frees on a thread's own default stream, of blocks with room or a segment of their own, and above a
-   lowered limit take their turn too. What is reserved and about to be (stats are taken between driver calls)
-   never passes the limit. With GPUARENA_NO_THREADS the caller serialises all calls on all arenas.
+   fails. Frees on a thread's own default stream, of blocks with room or a segment of their own, above a
+   lowered limit, and with release=idle or age, take their turn too. What is reserved and about to be (stats
+   are taken between driver calls) never passes the limit. With GPUARENA_NO_THREADS the caller serialises all
+   calls on all arenas.
 
    Callbacks (observer, visitor, writer) run inside the call that triggers them, on its thread, with the lock
    held: calls on the same arena answer REENTRANT, but get_stats, get_config, last_failure and reset_peaks
@@ -606,6 +607,7 @@ typedef struct gpuarena_config {
     X(children_bytes) /* 0 in this version */ \
     X(reserved_bytes) /* held from the driver: live + pending + cached + children */ \
     X(limit_bytes) /* in force; GPUARENA_NO_LIMIT: none */ \
+    X(excess_bytes) /* reserved above a lowered limit: goes back as it becomes idle */ \
     X(largest_free_bytes) /* the longest run of free blocks, exactly, or, paged, all spare and whole free
                              pages, if that is more: a request that needs no growth once all work of the GPU
                              is done. Capture sets' are not counted */ \
@@ -727,9 +729,9 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
    streams; GPUARENA_OWN_STREAM: the one it was allocated for (for every stream: then it is parked until the
    device was waited for). Constant; needs no host memory (a stream never seen before, and none to be had: the
    block is parked); works on a lost device. Calls the driver to record an event on a per-thread stream; and
-   while reserved is above a lowered limit, to give back what became idle: if that fails, the block is free
-   all the same (driver_error_count), and the segment stays until the next call that releases. That takes
-   O(segments), paged O(streams + free blocks), with events asked. INTERIOR_POINTER, DOUBLE_FREE
+   while reserved is above a lowered limit, or by config.release, to give idle memory back: if that fails, the
+   block is free all the same (driver_error_count), and the segment stays until the next call that releases.
+   That takes O(segments), paged O(streams + free blocks), with events asked. INTERIOR_POINTER, DOUBLE_FREE
    (failure.block: the block it lies in; detail: the offset in it), WRONG_ARENA (detail: its name),
    FOREIGN_POINTER: O(arenas x log segments + blocks in 2 MiB + 2 MiB pages in the block). */
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream);
@@ -780,7 +782,7 @@ GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes,
 /* Sets the limit to exactly bytes: 0 is 0, GPUARENA_NO_LIMIT is none, and it may be above the device's size.
    Below reserved: see the limit, in the manual. O(segments squared + free blocks). DRIVER_ERROR, HOST_MEMORY,
    CAPTURE, NOT_SUPPORTED, DEVICE_LOST, from giving idle segments back, as gpuarena_trim: the limit is in
-   force all the same. */
+   force all the same. What remains above it is stats.excess_bytes. */
 GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes);
 
 /* Frees every live block, each as gpuarena_free would on this stream; keeps the segments. O(host table). */
@@ -1224,6 +1226,7 @@ typedef struct gpuarena__range {
                                                     do. NULL: a segment */
     uint32_t first;                              /* the node at `address`: the lower node always stays */
     uint64_t refused;                            /* the release pass in which the driver did not take it */
+    uint64_t used;                               /* release AGE: the clock at the latest free in it */
     uint32_t fresh;                              /* obtained by the gpuarena_reserve under way */
     uint32_t small;                              /* 1: a segment of small requests */
 } gpuarena__range;
@@ -1241,6 +1244,7 @@ typedef struct gpuarena__paged {
     uint32_t segment_count;                      /* blocks' own segments among the ranges */
     uint64_t span_bytes;                         /* of addresses, that a range has */
     uint64_t idle_count;                         /* whole pages inside single free blocks */
+    uint64_t calm_count;                         /* release AGE: the fewest idle ones of this span so far */
     uint64_t peak_bytes;                         /* of live, as far as growth has seen, since pages were given
                                                     back; */
     uint64_t past_peak_bytes;                    /*   and that of the statistics then */
@@ -1347,8 +1351,11 @@ struct gpuarena {
     uint32_t shaped;                             /* 1: the section shape has a say in what is taken; */
     uint32_t joined;                             /* 1: and in which free blocks become one */
     uint64_t limit;
+    uint64_t plain_limit;                        /* while more is reserved frees take the long way: the limit,
+                                                    or 0, where each may have something given back */
     uint64_t growing;                            /* claimed against the limit; the driver is being asked */
     uint64_t step;                               /* next growth under DOUBLE */
+    uint64_t release_due;                        /* release AGE: nothing is old enough before this clock */
     uint64_t serial;                             /* of the latest allocation */
     uint64_t action_serial;
     gpuarena_stats stats;                        /* what gpuarena__stats_now derives is 0 in it */
@@ -2977,6 +2984,12 @@ static void gpuarena__hole_unlist(gpuarena *arena, uint32_t index)
     gpuarena__node_at(arena, index)->size &= ~GPUARENA__HOLE;
 }
 
+/* Counts operations: by it memory is old. */
+static uint64_t gpuarena__clock(const gpuarena *arena)
+{
+    return arena->serial + arena->stats.free_count;
+}
+
 /* Enters a range that the driver gave; nodes and list room are reserved, anchors are made, and for addresses
    alone, pages. Returns its node: free, or a hole. */
 static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t address, uint64_t bytes,
@@ -2996,6 +3009,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t 
     range->fresh = 0;
     range->small = small;
     range->refused = 0;
+    range->used = gpuarena__clock(arena);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     node->address = address;
     node->size = bytes;
@@ -3738,18 +3752,26 @@ static uint64_t gpuarena__tight_bytes(const gpuarena__want *want)
     return bytes;
 }
 
-/* What the growth policy would like to ask for where `need` is needed. *next: the step to keep if it is
+/* What the growth policy would like to ask for where a request needs `need`. *next: the step to keep if it is
    granted. */
-static uint64_t gpuarena__growth(const gpuarena *arena, uint64_t need, uint64_t *next)
+static uint64_t gpuarena__growth(const gpuarena *arena, const gpuarena__want *want, uint64_t need,
+                                 uint64_t *next)
 {
-    uint64_t step = arena->step, step_max = arena->config.step_max_bytes;
+    uint64_t step = arena->step, step_max = arena->config.step_max_bytes, half;
     *next = step;
+    if (want->flags & GPUARENA_ALLOC_OWN) return need;       /* all of it, and no more */
+    if (gpuarena__is_small(arena, want)) return gpuarena__max(need, arena->config.small_step_bytes);
+    if (arena->config.exact_bytes && want->bytes >= arena->config.exact_bytes) return need;
     switch (arena->config.growth) {
     case GPUARENA_GROWTH_STEP: return gpuarena__max(need, step);
     case GPUARENA_GROWTH_DOUBLE:
         while (step < need && step < step_max) step = gpuarena__min(step * 2, step_max);
         *next = step > arena->step ? step : gpuarena__min(step * 2, step_max);
         return gpuarena__max(need, step);
+    case GPUARENA_GROWTH_HALF:
+        half = arena->limit == GPUARENA_NO_LIMIT ? arena->stats.reserved_bytes : gpuarena__room(arena) / 2;
+        (void)gpuarena__round_up(half, GPUARENA__GRANULE, &half);            /* cannot overflow: halved */
+        return gpuarena__max(need, half);
     default: return need;
     }
 }
@@ -3761,6 +3783,18 @@ static uint64_t gpuarena__segment_of(const gpuarena *arena, uint64_t need, uint6
     if (arena->config.placement == GPUARENA_PLACE_BUDDY)
         return gpuarena__max(need, (uint64_t)1 << gpuarena__highest_bit(wish));
     return most ? gpuarena__max(need, gpuarena__min(wish, most - GPUARENA__GRANULE)) : wish;
+}
+
+/* What is asked for when a wish above the need was refused: less, and no less than the need. */
+static uint64_t gpuarena__back_off(const gpuarena *arena, uint64_t need, uint64_t wish)
+{
+    uint64_t less;
+    switch (arena->config.backoff) {
+    case GPUARENA_BACKOFF_TENTH: less = wish - wish / 10 - 1; break;
+    case GPUARENA_BACKOFF_HALF: less = wish / 2; break;
+    default: less = need + (wish - need) / 2; break;         /* all are whole granules */
+    }
+    return gpuarena__max(need, gpuarena__round_down(less, GPUARENA__GRANULE));
 }
 
 /* Room for growth within the limit and, where `need` is within that, the headroom. *narrow: which of them it
@@ -3780,8 +3814,7 @@ static int gpuarena__room_now(gpuarena *arena, uint64_t need, uint64_t *room, gp
 }
 
 /* Asks for `wish` bytes, less where limit, headroom or driver leave less, down to `need`; all whole
-   granules. Returns the new segment's free node, or 0 and an obstacle. Ends: the surplus over need halves
-   at every refusal. */
+   granules. Returns the new segment's free node, or 0 and an obstacle. Ends: the wish falls to the need. */
 static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, uint32_t small,
                                gpuarena_stream stream, gpuarena__obstacle *obstacle)
 {
@@ -3799,7 +3832,7 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, ui
         wish = gpuarena__segment_of(arena, need, wish);
         index = gpuarena__range_obtain(arena, wish, small, stream, obstacle);
         if (index || obstacle->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return index;
-        wish = need + gpuarena__round_down((wish - need) / 2, GPUARENA__GRANULE);
+        wish = gpuarena__back_off(arena, need, wish);
         arena->stats.backoff_count++;
     }
 }
@@ -5139,6 +5172,75 @@ static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, int quiet,
     return gpuarena__range_release_more(arena, keep, quiet, stream, obstacle);
 }
 
+/* ---- what goes back by itself: config.release */
+
+/* Idle memory, as far as it takes no walk over the blocks: of pages those inside single ones. */
+static uint64_t gpuarena__idle_seen(const gpuarena *arena)
+{
+    return gpuarena__idle_segments(arena, 0)
+        + (arena->paged.idle_count + arena->paged.spare_count) * arena->paged.page_bytes;
+}
+
+/* IDLE: more than config.release_bytes is. */
+static int gpuarena__release_idle(gpuarena *arena, gpuarena_stream stream, gpuarena__obstacle *obstacle)
+{
+    double keep = arena->config.release_keep > 0 ? arena->config.release_keep : 0;
+    uint64_t most = arena->config.release_bytes, idle = gpuarena__idle_seen(arena), stays;
+    if (idle <= most) return 1;
+    stays = keep < 1 ? (uint64_t)((double)most * keep) : most;
+    return gpuarena__range_release_more(arena, arena->stats.reserved_bytes - (idle - stays),
+                                        arena->paged.page_bytes != 0, stream, obstacle);
+}
+
+/* Whether a segment is due; if not, its time is what *due is at most. */
+static int gpuarena__is_aged(const gpuarena *arena, const gpuarena__range *range, uint64_t now, uint64_t *due)
+{
+    uint64_t then = range->used + arena->config.release_age;
+    if (!gpuarena__range_idle(arena, range, 0)) return 0;
+    if (then > now) *due = gpuarena__min(*due, then);
+    return then <= now;
+}
+
+/* AGE: what has been idle for config.release_age operations. One that the driver does not take is young
+   again. */
+static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuarena__obstacle *obstacle)
+{
+    uint64_t now = gpuarena__clock(arena), due = now + arena->config.release_age, calm;
+    gpuarena__paged *paged = &arena->paged;
+    uint32_t at = 0;
+    while (at < arena->ranges.count && !paged->page_bytes && !arena->lost)
+        if (!gpuarena__is_aged(arena, &arena->ranges.list[at], now, &due)) at++;
+        else if (!gpuarena__range_release(arena, at, stream, obstacle)) arena->ranges.list[at++].used = now;
+    arena->release_due = due;
+    if (!paged->page_bytes) return obstacle->result == GPUARENA_OK;
+    calm = gpuarena__min(paged->calm_count, paged->idle_count + paged->spare_count);
+    if (calm)
+        (void)gpuarena__range_release_more(arena, arena->stats.reserved_bytes - calm * paged->page_bytes, 1,
+                                           stream, obstacle);
+    paged->calm_count = paged->idle_count + paged->spare_count;
+    return obstacle->result == GPUARENA_OK;
+}
+
+/* Before memory becomes idle, or more is made so: as much as there is of it now was not needed so far. */
+static void gpuarena__note_calm(gpuarena *arena)
+{
+    arena->paged.calm_count =
+        gpuarena__min(arena->paged.calm_count, arena->paged.idle_count + arena->paged.spare_count);
+}
+
+/* PRESSURE: growth by so much would leave the device less than config.release_bytes. What is quiet goes back
+   first: nothing is waited for. */
+static void gpuarena__release_pressed(gpuarena *arena, uint64_t bytes, gpuarena_stream stream)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint64_t free_bytes, total_bytes, wanted = arena->config.release_bytes + bytes, lacking;
+    if (!gpuarena__idle_bytes(arena, 0) || gpuarena__is_lost(arena, &ignored)
+        || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored) || free_bytes >= wanted) return;
+    lacking = gpuarena__min(wanted - free_bytes, arena->stats.reserved_bytes);
+    (void)gpuarena__settle_all(arena);
+    (void)gpuarena__range_release_to(arena, arena->stats.reserved_bytes - lacking, 1, stream, &ignored);
+}
+
 /* Backs the lowest holes until reserved is at least `target`; half as much at a time, down to a page, where
    the driver refuses. */
 static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__obstacle *obstacle)
@@ -5421,19 +5523,14 @@ static int gpuarena__may_move(const gpuarena *arena, const gpuarena__want *want,
 static uint32_t gpuarena__rung_grow(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     uint64_t need = gpuarena__segment_bytes(arena, want), next;
-    uint64_t wish = gpuarena__growth(arena, need, &next);
+    uint64_t wish = gpuarena__growth(arena, want, need, &next);
     uint32_t index;
-    if (want->flags & GPUARENA_ALLOC_OWN) {      /* all of it, and no more */
-        wish = need;
-        next = arena->step;
-    } else if (gpuarena__is_small(arena, want)) {            /* of a size of their own, too */
-        wish = gpuarena__max(need, arena->config.small_step_bytes);
-        next = arena->step;
-    }
     if (!need) {
         gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
         return 0;
     }
+    if (arena->config.release == GPUARENA_RELEASE_PRESSURE)
+        gpuarena__release_pressed(arena, wish, want->stream);
     if (gpuarena__is_paged(arena, want)) return gpuarena__pages_grow(arena, want, 1, obstacle);
     index = gpuarena__grow_for(arena, want, need, wish, obstacle);
     if (index) arena->step = next;
@@ -5742,6 +5839,7 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
     stats.slack_bytes = stats.live_bytes - stats.requested_bytes;
     stats.cached_bytes = stats.reserved_bytes - stats.live_bytes - stats.pending_bytes;
     stats.limit_bytes = arena->limit;
+    stats.excess_bytes = stats.reserved_bytes - gpuarena__min(stats.reserved_bytes, arena->limit);
     stats.largest_free_bytes = gpuarena__largest_free(arena);
     if (arena->paged.page_bytes)
         stats.stranded_bytes = stats.reserved_bytes - stats.live_bytes
@@ -6560,6 +6658,11 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
     GPUARENA__NEVER(arena->unit != arena->config.alignment, "the unit is not the alignment", arena->unit);
     GPUARENA__NEVER(arena->limit != arena->config.limit_bytes,
                     "the limit is not the configuration's", arena->limit);
+    GPUARENA__NEVER(arena->plain_limit != (arena->config.release == GPUARENA_RELEASE_IDLE
+                    || arena->config.release == GPUARENA_RELEASE_AGE ? 0 : arena->limit),
+                    "frees take another way than their releases need", arena->plain_limit);
+    GPUARENA__NEVER(arena->release_due > gpuarena__clock(arena) + arena->config.release_age,
+                    "the next release is due too late", arena->release_due);
     for (at = 0; at <= arena->lookup.mask; at++)               /* blocks are looked up in it */
         if (!gpuarena__check_link(arena, arena->lookup.table[at], at, out)) return 0;
     for (at = 0; at < arena->ranges.count; at++)
@@ -8059,6 +8162,14 @@ static void gpuarena__start_shape(gpuarena *arena)
         arena->ordered_bytes = 0;
 }
 
+/* Puts a limit in force. */
+static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
+{
+    gpuarena_release release = arena->config.release;
+    arena->limit = arena->config.limit_bytes = bytes;
+    arena->plain_limit = release == GPUARENA_RELEASE_IDLE || release == GPUARENA_RELEASE_AGE ? 0 : bytes;
+}
+
 /* Settles the configuration by the device's size, and reserves what it says. Begins the call that goes on. */
 static gpuarena_failure gpuarena__start(gpuarena *arena)
 {
@@ -8084,11 +8195,15 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     gpuarena__start_shape(arena);
     arena->small_bytes = gpuarena__min(arena->ordered_bytes, arena->paged.least_bytes);
     arena->unit = arena->config.alignment;
-    arena->limit = arena->config.limit_bytes;
+    gpuarena__limit_to(arena, arena->config.limit_bytes);
     arena->step = arena->config.step_bytes;
+    arena->release_due = arena->config.release_age;
     gpuarena__become(arena, GPUARENA__MAGIC);    /* from here on observers may look at it, or fork */
     gpuarena__register(arena);
-    if (gpuarena__first_growth(arena, free_bytes, &obstacle)) return failure;
+    if (gpuarena__first_growth(arena, free_bytes, &obstacle)) {
+        arena->paged.calm_count = arena->paged.idle_count;
+        return failure;
+    }
     gpuarena__grow_undo(arena, 0);               /* before anything is measured */
     failure = gpuarena__failure_of(arena, &obstacle);
     failure.requested_bytes = gpuarena__max(arena->config.initial_bytes, GPUARENA__GRANULE);
@@ -8458,13 +8573,23 @@ static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, 
     return gpuarena__fail(arena, &failure, stream);
 }
 
-/* While reserved is above a lowered limit, segments go back as they empty. */
-static void gpuarena__drain(gpuarena *arena, gpuarena_stream stream)
+/* After frees: while reserved is above a lowered limit, segments go back as they empty; and what
+   config.release says. */
+static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    if (arena->lost || gpuarena__range_release_more(arena, arena->limit, arena->paged.page_bytes != 0, stream,
-                                                    &ignored)) return;
-    arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE && ignored.result != GPUARENA_OK;
+    int done = 1;
+    if (arena->stats.reserved_bytes <= arena->plain_limit || arena->lost) return;
+    if (arena->stats.reserved_bytes > arena->limit)
+        done = gpuarena__range_release_more(arena, arena->limit, arena->paged.page_bytes != 0, stream,
+                                            &ignored);
+    if (done && arena->config.release == GPUARENA_RELEASE_IDLE)
+        done = gpuarena__release_idle(arena, stream, &ignored);
+    if (done && arena->config.release == GPUARENA_RELEASE_AGE
+        && gpuarena__clock(arena) >= arena->release_due)
+        done = gpuarena__release_aged(arena, stream, &ignored);
+    arena->stats.driver_error_count += !done && ignored.result != GPUARENA_CAPTURE
+        && ignored.result != GPUARENA_OK;
 }
 
 /* Makes the record of a stream that blocks are to be freed on, if it has none and there is host memory.
@@ -8517,11 +8642,13 @@ static void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream 
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint32_t freed_on = gpuarena__freed_on(arena, node, stream);
     uint64_t address = node->address, special = node->size & (GPUARENA__KEPT | GPUARENA__OWN);
+    gpuarena__note_calm(arena);
     if (special) {
         gpuarena__room_end(arena, index);
         gpuarena__node_at(arena, index)->size &= ~GPUARENA__OWN;
     }
     gpuarena__free_told(arena, slot, freed_on, stream);
+    arena->ranges.list[gpuarena__range_of(arena, address)].used = gpuarena__clock(arena);
     if (freed_on != GPUARENA__HELD) gpuarena__record_own(arena, freed_on);
     if (special & GPUARENA__OWN) gpuarena__own_end(arena, address, stream);
 }
@@ -8536,7 +8663,7 @@ static gpuarena_result gpuarena__free_slowly(gpuarena *arena, void *ptr, gpuaren
     slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
     if (slot > arena->lookup.mask) return gpuarena__end(arena, gpuarena__fail_pointer(arena, ptr, stream));
     gpuarena__free_slot(arena, slot, stream);
-    if (arena->stats.reserved_bytes > arena->limit) gpuarena__drain(arena, stream);
+    gpuarena__after_free(arena, stream);
     return gpuarena__end(arena, GPUARENA_OK);
 }
 
@@ -8551,8 +8678,8 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
         *freed_on = gpuarena__freed_on(arena, node, stream);
         if (*freed_on != GPUARENA__HELD && arena->streams.list[*freed_on].key) return 0;
     }
-    return !(node->size & (GPUARENA__KEPT | GPUARENA__OWN)) && arena->stats.reserved_bytes <= arena->limit
-        && gpuarena__is(arena, GPUARENA__MAGIC);
+    return !(node->size & (GPUARENA__KEPT | GPUARENA__OWN))
+        && arena->stats.reserved_bytes <= arena->plain_limit && gpuarena__is(arena, GPUARENA__MAGIC);
 }
 
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
@@ -8926,6 +9053,7 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     gpuarena_failure failure;
     uint64_t target = 0, before = arena->stats.reserved_bytes;
+    gpuarena__note_calm(arena);
     if (gpuarena__is_lost(arena, &obstacle)) return gpuarena__fail_obstacle(arena, &obstacle, bytes, NULL);
     if (bytes <= arena->stats.reserved_bytes) return GPUARENA_OK;
     if (!gpuarena__round_up(bytes, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE), &target)
@@ -8978,7 +9106,8 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
     gpuarena_result result = gpuarena__begin(arena);
     gpuarena_block block = GPUARENA_INIT;
     if (result != GPUARENA_OK) return result;
-    arena->limit = arena->config.limit_bytes = block.bytes = bytes;
+    block.bytes = bytes;
+    gpuarena__limit_to(arena, bytes);
     gpuarena__tell(arena, GPUARENA_ACTION_LIMIT, &block, NULL, NULL);
     return gpuarena__end(arena, gpuarena__trim(arena, bytes));
 }
@@ -8999,7 +9128,7 @@ GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream str
         mask = arena->lookup.mask;               /* others have made the table grow: all over again */
         slot = UINT32_MAX;
     }
-    if (arena->stats.reserved_bytes > arena->limit) gpuarena__drain(arena, stream);
+    gpuarena__after_free(arena, stream);
     return gpuarena__end(arena, GPUARENA_OK);
 }
 
