@@ -1,0 +1,403 @@
+/* A program of arena calls as data, run on a simulated machine under any configuration text, and judged after each
+   call: limit, overlap, contents, order of streams, sums, refusals. "": all well; else the first thing that was not.
+   It must not know the implementation, nor where programs come from. Included by tests/test_space.c and what it prints. */
+#ifndef TESTS_SPACE_H
+#define TESTS_SPACE_H
+
+#include "sim_device.h"
+#include "space_fit.h"
+
+enum { SPACE_STREAMS = 4, SPACE_ANY = 4, SPACE_OWN = 5, SPACE_ROOM = 4 };      /* flags: TRY 1, OWN 2, ROOM 4 */
+typedef enum space_kind {                        /* what an op is: */
+    SPACE_ALLOC,                                 /* into an empty slot, bytes, aligned, on a stream */
+    SPACE_FREE, SPACE_USE, SPACE_RESIZE,         /* of a slot that is taken, else nothing */
+    SPACE_TRIM, SPACE_LIMIT, SPACE_RESERVE, SPACE_RESET,
+    SPACE_WORK,                                  /* bytes: nanoseconds that the GPU works on the stream */
+    SPACE_PASS,                                  /* bytes: nanoseconds that the host does nothing */
+    SPACE_RIVAL,                                 /* bytes: what another process holds of the device from now on */
+    SPACE_FAULT,                                 /* slot: kind of driver call; alignment: number of the call that fails */
+    SPACE_KINDS
+} space_kind;
+typedef struct space_op {
+    space_kind kind;
+    int slot, stream;
+    uint64_t bytes, alignment;
+    uint32_t flags;
+} space_op;
+
+typedef struct space_state {
+    sim *machine;
+    gpuarena_driver driver;                      /* the machine's own */
+    gpuarena *arena;
+    gpuarena_config config, begun;               /* in force: now; at the beginning */
+    gpuarena_stream streams[SPACE_STREAMS];
+    space_shadow shadow;
+    uint64_t owner, host_bytes, alloc_count, fail_count;
+    void *rival;
+    uint64_t op;
+    int struck;                                  /* a driver call has failed: nothing is spurious any more */
+    char trouble[400];
+} space_state;
+
+static space_state space;
+
+#if defined(__GNUC__)
+__attribute__((unused, format(printf, 1, 2)))
+#endif
+static void space_blame(const char *format, ...)
+{
+    va_list values;
+    if (space.trouble[0]) return;
+    va_start(values, format);
+    vsnprintf(space.trouble, sizeof space.trouble, format, values);
+    va_end(values);
+}
+
+static inline uint64_t space_held(void)
+{
+    sim_counters counters;
+    sim_get_counters(space.machine, 0, &counters);
+    return counters.held_bytes - space.shadow.rival_bytes;
+}
+
+/* ---- the driver, watched: the limit holds in every call */
+
+static inline void space_watch(uint64_t bytes)
+{
+    if (space_held() + bytes > space.shadow.limit)
+        space_blame("the device is asked for more than the limit (%" PRIu64 " held, %" PRIu64 " more)", space_held(), bytes);
+}
+
+static inline int space_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
+                               gpuarena_stream stream)
+{
+    (void)self;
+    space_watch(bytes);
+    int code = space.driver.memory.obtain(&space.driver, kind, ptr, bytes, stream);
+    if (!code && !shadow_enter(&space.shadow, bench_number(*ptr), bytes)) space_blame("too many segments");
+    return code;
+}
+
+static inline int space_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
+                                  gpuarena_stream stream)
+{
+    (void)self;
+    int code = space.driver.memory.give_back(&space.driver, kind, ptr, bytes, stream);
+    if (!code && !shadow_leave(&space.shadow, bench_number(ptr))) space_blame("a segment is given back that has a live block");
+    return code;
+}
+
+static inline int space_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
+{
+    (void)self;
+    space_watch(bytes);
+    return space.driver.vm.create(&space.driver, page, bytes, traits);
+}
+
+static inline void *space_host_alloc(size_t bytes, void *user)
+{
+    (void)user;
+    space.host_bytes += bytes;
+    return malloc(bytes);
+}
+
+static inline void space_host_free(void *memory, size_t bytes, void *user)
+{
+    (void)user;
+    space.host_bytes -= bytes;
+    free(memory);
+}
+
+/* ---- after each call */
+
+static inline void space_audit(int whole)
+{
+    char message[200];
+    gpuarena_stats stats;
+    gpuarena_get_stats(space.arena, &stats);
+    if (stats.requested_bytes + stats.slack_bytes != stats.live_bytes) space_blame("requested + slack is not live");
+    if (stats.live_bytes + stats.pending_bytes + stats.cached_bytes != stats.reserved_bytes)
+        space_blame("live + pending + cached is not reserved");
+    if (stats.requested_bytes != shadow_requested(&space.shadow)) space_blame("requested is not the program's");
+    if (stats.reserved_bytes != space_held()) space_blame("reserved is not what the device holds");
+    if (stats.excess_bytes != stats.reserved_bytes - (stats.reserved_bytes < stats.limit_bytes ? stats.reserved_bytes
+                                                                                               : stats.limit_bytes))
+        space_blame("excess is not what is above the limit");
+    if (sim_finding_count(space.machine)) space_blame("finding: %s", sim_finding(space.machine, 0));
+    if (whole && gpuarena_check(space.arena, message, sizeof message)) space_blame("check: %s", message);
+}
+
+/* A call that the world refused: was there a way? */
+static inline void space_judge(const gpuarena_request *request)
+{
+    gpuarena_failure failure;
+    const char *way;
+    gpuarena_last_failure(space.arena, &failure);
+    if (failure.requested_bytes != request->bytes || failure.limit_bytes != space.shadow.limit)
+        space_blame("the record of a refusal has other figures");
+    if (space.struck || request->flags & GPUARENA_ALLOC_TRY) return;
+    way = shadow_way(&space.shadow, &space.config, request, space_held());
+    if (way) space_blame("refused, though %s (%s, %" PRIu64 " bytes)", way, gpuarena_reason_name(failure.reason), request->bytes);
+}
+
+/* ---- the calls */
+
+static inline gpuarena_stream space_stream(int stream)
+{
+    return stream == SPACE_ANY ? GPUARENA_ANY_STREAM : stream == SPACE_OWN ? GPUARENA_OWN_STREAM : space.streams[stream];
+}
+
+/* What the block occupies now. */
+static inline void space_measure(shadow_block *block)
+{
+    gpuarena_block found;
+    if (gpuarena_lookup(space.arena, (void *)(uintptr_t)block->address, &found) || found.bytes < block->bytes)
+        space_blame("lookup does not find a live block, or finds it too short");
+    else block->held = found.bytes;
+}
+
+static inline void space_access(const shadow_block *block, int stream)
+{
+    (void)sim_access(space.machine, 0, space.streams[stream], (void *)(uintptr_t)block->address, block->bytes, block->owner,
+                     space.op);
+}
+
+static inline void space_verify(const shadow_block *block, uint64_t bytes)
+{
+    uint64_t bad;
+    if (!sim_verify(space.machine, 0, (void *)(uintptr_t)block->address, bytes, block->owner, &bad))
+        space_blame("contents are spoilt (at %" PRIu64 ")", bad);
+}
+
+static inline void space_do_alloc(const space_op *op)
+{
+    gpuarena_request request = GPUARENA_INIT;
+    shadow_block *block = &space.shadow.blocks[op->slot];
+    void *ptr = NULL;
+    uint64_t unit = space.config.alignment;
+    if (block->address || !op->bytes) return;
+    request.bytes = op->bytes;
+    request.alignment_bytes = op->alignment;
+    request.stream = space_stream(op->stream);
+    request.flags = op->flags & 3;
+    if (op->flags & SPACE_ROOM && space.config.backing == GPUARENA_BACKING_PAGED && !(op->flags & GPUARENA_ALLOC_OWN))
+        request.room_bytes = op->bytes;
+    if (request.flags & GPUARENA_ALLOC_OWN && op->alignment > SIM_GRANULE) request.alignment_bytes = 0;
+    gpuarena_result result = gpuarena_alloc_ex(space.arena, &ptr, &request);
+    if (result == GPUARENA_OUT_OF_MEMORY) space_judge(&request);
+    else if (result && !space.struck) space_blame("alloc answers %s", gpuarena_result_name(result));
+    space.fail_count += result != GPUARENA_OK;
+    if (result) return;
+    space.alloc_count++;
+    block->address = bench_number(ptr);
+    block->bytes = op->bytes;
+    block->owner = ++space.owner;
+    block->stream = op->stream == SPACE_ANY ? 1 : op->stream;
+    block->any = op->stream == SPACE_ANY;
+    if (request.alignment_bytes > unit) unit = request.alignment_bytes;
+    if (block->address % unit) space_blame("an address is not aligned");
+    space_measure(block);
+    if (shadow_overlaps(&space.shadow, op->slot)) space_blame("two live blocks overlap");
+    sim_fill(space.machine, 0, ptr, block->bytes, block->owner);
+    space_access(block, block->stream);
+}
+
+static inline void space_do_free(const space_op *op)
+{
+    shadow_block *block = &space.shadow.blocks[op->slot];
+    void *ptr = (void *)(uintptr_t)block->address;
+    if (!block->address) return;
+    space_verify(block, block->bytes);
+    if (op->stream == SPACE_ANY) (void)sim_device_wait(space.machine, 0);
+    else if (op->stream < SPACE_STREAMS && op->stream != block->stream)
+        (void)sim_stream_follow(space.machine, 0, space.streams[op->stream], space.streams[block->stream]);
+    block->address = 0;
+    if (gpuarena_free(space.arena, ptr, space_stream(op->stream))) space_blame("free fails");
+}
+
+static inline void space_do_use(const space_op *op)
+{
+    shadow_block *block = &space.shadow.blocks[op->slot];
+    int stream = op->stream % SPACE_STREAMS;
+    if (!block->address) return;
+    if (stream != block->stream)
+        (void)sim_stream_follow(space.machine, 0, space.streams[stream], space.streams[block->stream]);
+    space_access(block, stream);
+    if (gpuarena_use(space.arena, (void *)(uintptr_t)block->address, space.streams[stream])) space_blame("use fails");
+}
+
+static inline void space_do_resize(const space_op *op)
+{
+    shadow_block *block = &space.shadow.blocks[op->slot];
+    uint64_t least = op->bytes < block->bytes ? op->bytes : block->bytes;
+    if (!block->address || !op->bytes) return;
+    gpuarena_result result = gpuarena_resize(space.arena, (void *)(uintptr_t)block->address, op->bytes, GPUARENA_OWN_STREAM);
+    if (result && result != GPUARENA_OUT_OF_MEMORY && !space.struck) space_blame("resize answers %s", gpuarena_result_name(result));
+    if (result && op->bytes <= block->bytes && !space.struck) space_blame("to shrink is refused");
+    space.fail_count += result != GPUARENA_OK;
+    space_verify(block, result ? block->bytes : least);
+    if (result) return;
+    block->bytes = op->bytes;
+    space_measure(block);
+    if (shadow_overlaps(&space.shadow, op->slot)) space_blame("two live blocks overlap");
+    sim_fill(space.machine, 0, (void *)(uintptr_t)block->address, block->bytes, block->owner);
+    space_access(block, block->stream);
+}
+
+static inline void space_do_limit(uint64_t bytes)
+{
+    uint64_t before = space.shadow.limit;
+    space.shadow.limit = bytes;
+    gpuarena_result result = gpuarena_set_limit(space.arena, bytes);
+    if (result && !space.struck) space_blame("set_limit answers %s", gpuarena_result_name(result));
+    space.config.limit_bytes = bytes;
+    if (bytes < before && !space.struck && space_held() > bytes && space_held() > shadow_most_kept(&space.shadow, &space.config))
+        space_blame("idle memory is held above a lowered limit");
+}
+
+static inline void space_do_reserve(uint64_t bytes)
+{
+    gpuarena_result result = gpuarena_reserve(space.arena, bytes);
+    uint64_t held = space_held();
+    if (result == GPUARENA_OK && held < bytes) space_blame("reserve: less than asked for");
+    if (result == GPUARENA_OUT_OF_MEMORY && !space.struck && shadow_may_reserve(&space.shadow, &space.config, held, bytes))
+        space_blame("reserve is refused, though there is room (%" PRIu64 " held, %" PRIu64 " asked for)", held, bytes);
+    space.fail_count += result != GPUARENA_OK;
+}
+
+static inline void space_do_rival(uint64_t bytes)
+{
+    if (space.rival) (void)bench_give_back(&space.driver, space.rival, space.shadow.rival_bytes);
+    space.rival = NULL;
+    space.shadow.rival_bytes = 0;
+    bytes = bytes / SIM_GRANULE * SIM_GRANULE;
+    if (bytes && bench_obtain(&space.driver, bytes, &space.rival) == SIM_SUCCESS) space.shadow.rival_bytes = bytes;
+}
+
+static inline void space_do_reset(int stream)
+{
+    (void)sim_device_wait(space.machine, 0);
+    memset(space.shadow.blocks, 0, sizeof space.shadow.blocks);
+    if (gpuarena_reset(space.arena, space.streams[stream % SPACE_STREAMS])) space_blame("reset fails");
+}
+
+static inline void space_do(const space_op *op)
+{
+    sim_begin_op(space.machine, space.op);
+    switch (op->kind) {
+    case SPACE_ALLOC: space_do_alloc(op); break;
+    case SPACE_FREE: space_do_free(op); break;
+    case SPACE_USE: space_do_use(op); break;
+    case SPACE_RESIZE: space_do_resize(op); break;
+    case SPACE_TRIM: if (gpuarena_trim(space.arena, op->bytes, NULL) && !space.struck) space_blame("trim fails"); break;
+    case SPACE_LIMIT: space_do_limit(op->bytes); break;
+    case SPACE_RESERVE: space_do_reserve(op->bytes); break;
+    case SPACE_RESET: space_do_reset(op->stream); break;
+    case SPACE_WORK: (void)sim_work(space.machine, 0, space.streams[op->stream % SPACE_STREAMS], op->bytes); break;
+    case SPACE_PASS: sim_advance(space.machine, op->bytes); break;
+    case SPACE_RIVAL: space_do_rival(op->bytes); break;
+    case SPACE_FAULT:
+        sim_fail_call(space.machine, (sim_call)op->slot, op->alignment, 0, op->flags ? SIM_UNKNOWN : SIM_OUT_OF_MEMORY);
+        space.struck = 1;
+        break;
+    default: break;
+    }
+    sim_advance(space.machine, 2000);
+}
+
+/* ---- a program from its beginning to its end */
+
+/* The configuration for a text on this machine; 0: the text is none. */
+static inline int space_config(const char *text, gpuarena_driver *watched, gpuarena_config *config)
+{
+    const gpuarena_config none = GPUARENA_INIT;
+    *config = none;
+    *watched = space.driver;
+    watched->memory.obtain = space_obtain;
+    watched->memory.give_back = space_give_back;
+    watched->vm.create = space_create;
+    config->driver = watched;
+    config->environment = "";
+    config->host_alloc = space_host_alloc;
+    config->host_free = space_host_free;
+    return gpuarena_config_parse(text, config, space.trouble, sizeof space.trouble) == GPUARENA_OK;
+}
+
+/* 1: there is an arena. 0: refused; `detail` says why, or space.trouble does. */
+static inline int space_open(uint64_t device_bytes, const char *text, char detail[96])
+{
+    gpuarena_driver watched;
+    gpuarena_config config;
+    gpuarena_failure failure;
+    sim_bench bench = bench_open_sized(device_bytes, NULL);
+    memset(&space, 0, sizeof space);
+    space.machine = bench.machine;
+    space.driver = bench.driver;
+    space.shadow.device_bytes = device_bytes;
+    space.shadow.limit = UINT64_MAX;
+    detail[0] = '\0';
+    for (int at = 1; at < SPACE_STREAMS; at++) (void)sim_stream_create(space.machine, 0, 0, &space.streams[at]);
+    if (!space_config(text, &watched, &config)) return 0;
+    if (gpuarena_create(&config, &space.arena) == GPUARENA_OK) {
+        gpuarena_get_config(space.arena, &space.config);
+        space.shadow.limit = space.config.limit_bytes;
+        space.begun = space.config;
+        if (space_held() > space.shadow.limit) space_blame("more than the limit is held from the start");
+        return 1;
+    }
+    gpuarena_last_failure(NULL, &failure);
+    memcpy(detail, failure.detail, 96);
+    if (failure.result != GPUARENA_INVALID_CONFIG) space_blame("create answers %s", gpuarena_result_name(failure.result));
+    if (space_held() || space.host_bytes) space_blame("a refused creation leaves memory behind");
+    return 0;
+}
+
+/* What is in force is the same again: its text, read, makes an arena of the same text. */
+static inline void space_judge_text(void)
+{
+    char text[1024], again[1024];
+    gpuarena_config config, found;
+    gpuarena_driver watched;
+    gpuarena *arena;
+    gpuarena_config_text(&space.begun, text, sizeof text);
+    space.shadow.limit = space.begun.limit_bytes;
+    if (!space_config(text, &watched, &config)) return;      /* the trouble is there */
+    if (gpuarena_create(&config, &arena)) {
+        space_blame("what was in force is refused: %s", text);
+        return;
+    }
+    gpuarena_get_config(arena, &found);
+    gpuarena_config_text(&found, again, sizeof again);
+    if (strcmp(text, again)) space_blame("in force is %s, and then %s", text, again);
+    if (gpuarena_destroy(arena)) space_blame("destroy fails");
+}
+
+static inline void space_close(void)
+{
+    if (space.arena && !space.trouble[0]) {
+        sim_fail_call(space.machine, SIM_CALL_KINDS, 0, 0, 0);
+        space_do_rival(0);
+        space_do_reset(1);
+        if (gpuarena_destroy(space.arena)) space_blame("destroy fails");
+        if (space_held()) space_blame("memory is left");
+        space_judge_text();
+        if (space.host_bytes) space_blame("host memory is left");
+        if (sim_finding_count(space.machine)) space_blame("finding: %s", sim_finding(space.machine, 0));
+    }
+    sim_destroy(space.machine);
+}
+
+/* Runs it. The first trouble, or "". thorough: the check of all books after every op. */
+static inline const char *space_run(uint64_t device_bytes, const char *text, const space_op *ops, size_t count, int thorough)
+{
+    char detail[96];
+    if (!space_open(device_bytes, text, detail)) space_blame("refused: %s", detail);
+    for (space.op = 0; space.op < count && !space.trouble[0]; space.op++) {
+        space_do(&ops[space.op]);
+        space_audit(thorough || space.op % 16 == 0);
+    }
+    space_close();
+    return space.trouble;
+}
+
+#endif

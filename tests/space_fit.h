@@ -1,0 +1,227 @@
+/* The shadow of a program on one device: live blocks, segments, what others hold; and the proof, by sums alone, that a
+   request could be served: "" is never said, NULL is no proof. It must share no code with the header: only its contracts.
+   Included by space.h. */
+#ifndef TESTS_SPACE_FIT_H
+#define TESTS_SPACE_FIT_H
+
+#include <stdint.h>
+#include <string.h>
+#include "../gpuarena.h"
+
+enum { SHADOW_SLOTS = 64, SHADOW_RANGES = 4096 };
+#define SHADOW_GRANULE ((uint64_t)2 << 20)
+
+typedef struct shadow_block {                    /* address 0: the slot is empty */
+    uint64_t address, bytes, held, owner;        /* held: what it occupies, as gpuarena_lookup tells */
+    int stream, any;
+} shadow_block;
+typedef struct shadow_range { uint64_t address, bytes; } shadow_range;
+typedef struct space_shadow {
+    shadow_block blocks[SHADOW_SLOTS];
+    shadow_range ranges[SHADOW_RANGES];          /* segments, in no order */
+    int range_count;
+    uint64_t device_bytes, rival_bytes, limit;
+} space_shadow;
+
+static inline uint64_t shadow_up(uint64_t bytes, uint64_t whole)
+{
+    return (bytes + whole - 1) / whole * whole;
+}
+
+static inline int shadow_enter(space_shadow *shadow, uint64_t address, uint64_t bytes)
+{
+    if (shadow->range_count == SHADOW_RANGES) return 0;
+    shadow->ranges[shadow->range_count].address = address;
+    shadow->ranges[shadow->range_count++].bytes = bytes;
+    return 1;
+}
+
+static inline int shadow_is_busy(const space_shadow *shadow, const shadow_range *range)
+{
+    for (int at = 0; at < SHADOW_SLOTS; at++)
+        if (shadow->blocks[at].address && shadow->blocks[at].address - range->address < range->bytes) return 1;
+    return 0;
+}
+
+/* 0: it was none, or has a live block. */
+static inline int shadow_leave(space_shadow *shadow, uint64_t address)
+{
+    for (int at = 0; at < shadow->range_count; at++) {
+        if (shadow->ranges[at].address != address) continue;
+        int busy = shadow_is_busy(shadow, &shadow->ranges[at]);
+        shadow->ranges[at] = shadow->ranges[--shadow->range_count];
+        return !busy;
+    }
+    return 0;
+}
+
+static inline uint64_t shadow_requested(const space_shadow *shadow)
+{
+    uint64_t bytes = 0;
+    for (int at = 0; at < SHADOW_SLOTS; at++) bytes += shadow->blocks[at].address ? shadow->blocks[at].bytes : 0;
+    return bytes;
+}
+
+static inline int shadow_overlaps(const space_shadow *shadow, int slot)
+{
+    const shadow_block *one = &shadow->blocks[slot];
+    for (int at = 0; at < SHADOW_SLOTS; at++) {
+        const shadow_block *other = &shadow->blocks[at];
+        if (at != slot && other->address && one->address < other->address + other->bytes
+            && other->address < one->address + one->bytes) return 1;
+    }
+    return 0;
+}
+
+/* ---- what is held that cannot go */
+
+/* Bytes of segments with a live block. */
+static inline uint64_t shadow_busy(const space_shadow *shadow)
+{
+    uint64_t bytes = 0;
+    for (int at = 0; at < shadow->range_count; at++)
+        if (shadow_is_busy(shadow, &shadow->ranges[at])) bytes += shadow->ranges[at].bytes;
+    return bytes;
+}
+
+static inline int shadow_in_segment(const space_shadow *shadow, const shadow_block *block)
+{
+    for (int at = 0; at < shadow->range_count; at++)
+        if (block->address - shadow->ranges[at].address < shadow->ranges[at].bytes) return 1;
+    return 0;
+}
+
+/* Bytes of the pages of which a live block has a part: a page is counted with the block whose part of it is first. */
+static inline uint64_t shadow_paged(const space_shadow *shadow, uint64_t page)
+{
+    uint64_t bytes = 0;
+    for (int at = 0; at < SHADOW_SLOTS && page; at++) {
+        const shadow_block *block = &shadow->blocks[at];
+        uint64_t first = block->address / page, last = (block->address + block->held - 1) / page;
+        if (!block->address || shadow_in_segment(shadow, block)) continue;
+        for (int other = 0; other < SHADOW_SLOTS; other++) {
+            const shadow_block *before = &shadow->blocks[other];
+            if (before->address && before->address < block->address
+                && (before->address + before->held - 1) / page == first) {
+                first++;
+                break;
+            }
+        }
+        bytes += (last + 1 - first) * page;
+    }
+    return bytes;
+}
+
+static inline uint64_t shadow_most_kept(const space_shadow *shadow, const gpuarena_config *config)
+{
+    return shadow_busy(shadow) + shadow_paged(shadow, config->page_bytes);
+}
+
+/* ---- what a request takes, by the contract */
+
+static inline uint64_t shadow_divided(const gpuarena_config *config, uint64_t bytes)
+{
+    uint64_t parts = config->round_divisions, power = 1;
+    while (power <= bytes / 2) power *= 2;
+    for (int at = 1; at < 16; at++)
+        if (config->round_by_size[at] && bytes >= (uint64_t)1 << (20 + at)) parts = config->round_by_size[at];
+    return parts > 1 && bytes > 512 * parts ? shadow_up(bytes, power / parts) : bytes;
+}
+
+static inline uint64_t shadow_rounded(const gpuarena_config *config, uint64_t bytes)
+{
+    uint64_t size = config->alignment;
+    if (config->placement == GPUARENA_PLACE_BUDDY) {
+        while (size < bytes) size *= 2;
+        return size;
+    }
+    if (config->placement == GPUARENA_PLACE_BINS && bytes <= config->bin_max_bytes) {
+        for (size = config->bin_min_bytes; size < bytes;) size *= config->bin_growth;
+        return size;
+    }
+    return shadow_up(shadow_divided(config, bytes), config->alignment);
+}
+
+/* Whether, when `kept` stays, `more` can be had within limit, headroom and device. */
+static inline int shadow_has(const space_shadow *shadow, const gpuarena_config *config, uint64_t kept, uint64_t more)
+{
+    return kept <= shadow->limit && more <= shadow->limit - kept
+        && kept + more + shadow->rival_bytes + config->headroom_bytes <= shadow->device_bytes;
+}
+
+/* ---- the ways */
+
+/* A gap between live blocks of a segment, for a request without a shape of its own. */
+static inline int shadow_gap(const space_shadow *shadow, uint64_t bytes, uint64_t alignment)
+{
+    for (int at = 0; at < shadow->range_count; at++) {
+        uint64_t begin = shadow->ranges[at].address, end = begin + shadow->ranges[at].bytes;
+        while (begin < end) {
+            uint64_t next = end, behind = end, from = shadow_up(begin, alignment);
+            for (int slot = 0; slot < SHADOW_SLOTS; slot++) {
+                const shadow_block *block = &shadow->blocks[slot];
+                if (!block->address || block->address < begin || block->address >= next) continue;
+                next = block->address;
+                behind = next + block->held;
+            }
+            if (from <= next && next - from >= bytes) return 1;
+            begin = behind;
+        }
+    }
+    return 0;
+}
+
+static inline int shadow_is_plain(const gpuarena_config *config)
+{
+    return config->placement <= GPUARENA_PLACE_FIRST && config->split == GPUARENA_SPLIT_ALWAYS && !config->small_bytes
+        && !config->split_max_bytes;
+}
+
+static inline const char *shadow_paged_way(const space_shadow *shadow, const gpuarena_config *config, uint64_t bytes,
+                                           uint64_t lead, uint64_t held)
+{
+    uint64_t page = config->page_bytes, need = shadow_up(bytes + lead, page), kept = shadow_most_kept(shadow, config);
+    uint64_t idle = held - kept, more = need > idle ? need - idle : 0;
+    if (config->idle_fraction >= 1) {
+        idle = 0;
+        more = need;
+    }
+    if (held > shadow->limit) return NULL;
+    if (more ? shadow_has(shadow, config, held, more) : need <= idle) return "pages could be moved or made";
+    return NULL;
+}
+
+/* Why the request could have been served; NULL: nothing proves it. */
+static inline const char *shadow_way(const space_shadow *shadow, const gpuarena_config *config,
+                                     const gpuarena_request *request, uint64_t held)
+{
+    uint64_t alignment = request->alignment_bytes > config->alignment ? request->alignment_bytes : config->alignment;
+    uint64_t lead = alignment - config->alignment, bytes, need;
+    int own = (request->flags & GPUARENA_ALLOC_OWN) != 0;
+    if (request->bytes > (uint64_t)1 << 40 || lead > (uint64_t)1 << 40) return NULL;
+    bytes = shadow_rounded(config, request->bytes);
+    if (config->page_bytes && !own)
+        return shadow_paged_way(shadow, config, request->room_bytes ? shadow_up(bytes, config->page_bytes) : bytes, lead, held);
+    if (config->placement == GPUARENA_PLACE_BUDDY && lead) return NULL;
+    if (config->placement == GPUARENA_PLACE_BINS && bytes > config->bin_max_bytes) {     /* as with OWN */
+        if (alignment > SHADOW_GRANULE) return NULL;
+        own = 1;
+    }
+    need = shadow_up(own ? request->bytes : bytes + lead, SHADOW_GRANULE);
+    if (shadow_has(shadow, config, shadow_most_kept(shadow, config), need))
+        return "idle memory could go back, and it could grow";
+    if (held <= shadow->limit && !own && shadow_is_plain(config) && shadow_gap(shadow, bytes, alignment))
+        return "a gap between live blocks is long enough";
+    return NULL;
+}
+
+/* Whether so much can be reserved. */
+static inline int shadow_may_reserve(const space_shadow *shadow, const gpuarena_config *config, uint64_t held,
+                                     uint64_t bytes)
+{
+    uint64_t target = bytes > (uint64_t)1 << 40 ? UINT64_MAX
+                                                : shadow_up(bytes, config->page_bytes ? config->page_bytes : SHADOW_GRANULE);
+    return target <= held || (target <= shadow->limit && shadow_has(shadow, config, held, target - held));
+}
+
+#endif

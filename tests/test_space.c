@@ -1,0 +1,114 @@
+/* Property: random programs at random points of the whole configuration space, on the simulated device. What fails is
+   shrunk, and printed on stderr as a test in C. GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=1000000: the long mode.
+   It must not know the implementation: only the contracts in gpuarena.h. Run: make test */
+#define GPUARENA_STATIC
+#include "space_shrink.h"
+
+#ifndef DEFAULT_OPS
+#define DEFAULT_OPS 250000u
+#endif
+
+enum { SEQUENCE_OPS = 250 };
+static uint64_t refused_count, valid_count, alloc_count, fail_count;
+static uint64_t key_counts[COUNT(draw_keys)];    /* of the arenas that were made */
+
+static uint64_t number_of(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+/* No key is forgotten here: the header names all that it has. */
+static void test_keys(void)
+{
+    char message[1024];
+    gpuarena_config config = GPUARENA_INIT;
+    const char *names;
+    size_t count = 0;
+    (void)gpuarena_config_parse("x=1", &config, message, sizeof message);
+    names = strstr(message, "expected ");
+    for (names = names ? names + strlen("expected") : ""; *names == ' '; count++) {
+        size_t at = 0, length = strcspn(names + 1, " ");
+        while (at < COUNT(draw_keys) && (strlen(draw_keys[at].name) != length
+                                         || strncmp(draw_keys[at].name, names + 1, length))) at++;
+        CHECK_MSG(at < COUNT(draw_keys), "%.*s is drawn", (int)length, names + 1);
+        names += 1 + length;
+    }
+    CHECK_U64(count, ==, COUNT(draw_keys));
+}
+
+/* A text that makes an arena. 0: a refusal was not as it should be. */
+static int draw_valid(shrink_program *program)
+{
+    char detail[96];
+    draw_text(program->text);
+    for (;;) {
+        int open = space_open(DRAW_DEVICE, program->text, detail);
+        if (open && gpuarena_destroy(space.arena)) space_blame("destroy fails");
+        sim_destroy(space.machine);
+        if (open || space.trouble[0]) return !space.trouble[0];
+        refused_count++;
+        if (draw_mend(program->text, detail)) continue;      /* ends: a key fewer */
+        space_blame("a refusal names none of the keys given: %s: %s", program->text, detail);
+        return 0;
+    }
+}
+
+static void count_keys(const char *text)
+{
+    for (size_t at = 0; at < COUNT(draw_keys); at++) {
+        char item[40];
+        snprintf(item, sizeof item, ",%s=", draw_keys[at].name);
+        key_counts[at] += strstr(text, item) != NULL || strncmp(text, item + 1, strlen(item + 1)) == 0;
+    }
+    valid_count++;
+}
+
+/* One sequence from its seed. "": all well. */
+static const char *run_sequence(uint64_t seed, uint64_t ops, shrink_program *program)
+{
+    uint64_t like;
+    const char *trouble;
+    draw_state = seed << 20;
+    program->count = 0;
+    if (!draw_valid(program)) return space.trouble;
+    count_keys(program->text);
+    like = draw(512);
+    for (; program->count < ops; program->count++) program->ops[program->count] = draw_op(like);
+    trouble = space_run(DRAW_DEVICE, program->text, program->ops, program->count, 0);
+    alloc_count += space.alloc_count;
+    fail_count += space.fail_count;
+    return trouble;
+}
+
+static void report(shrink_program *program, uint64_t seed)
+{
+    static char trouble[sizeof space.trouble];
+    memcpy(trouble, space.trouble, sizeof trouble);
+    CHECK_MSG(0, "seed %" PRIu64 ": %s (%s)", seed, trouble, program->text);
+    printf("# repro: GPUARENA_SPACE_SEED=%" PRIu64 " GPUARENA_SPACE_OPS=%d build/tests/test_space\n", seed, (int)SEQUENCE_OPS);
+    fflush(stdout);
+    if (!program->count) return;
+    shrink(program, trouble);
+    (void)shrink_fails(program, trouble);
+    shrink_print(stderr, program, seed, space.trouble);
+}
+
+int main(void)
+{
+    static shrink_program program;
+    uint64_t seed = number_of("GPUARENA_SPACE_SEED", 1), ops = number_of("GPUARENA_SPACE_OPS", DEFAULT_OPS), done = 0;
+    test_keys();
+    for (; done < ops; seed++, done += SEQUENCE_OPS)
+        if (run_sequence(seed, SEQUENCE_OPS, &program)[0]) {
+            report(&program, seed);
+            return tap_done();
+        }
+    CHECK_MSG(1, "%" PRIu64 " operations in %" PRIu64 " arenas, %" PRIu64 " allocations, %" PRIu64 " refusals",
+              done, valid_count, alloc_count, fail_count);
+    CHECK_MSG(done < 50000 || (fail_count > alloc_count / 100 && alloc_count > done / 8), "there are enough of both");
+    for (size_t at = 0; at < COUNT(draw_keys); at++)
+        CHECK_MSG(done < 50000 || key_counts[at] > 0, "%s: in %" PRIu64 " arenas", draw_keys[at].name, key_counts[at]);
+    printf("# %" PRIu64 " texts were refused, each by one of its keys\n", refused_count);
+    return tap_done();
+}
