@@ -9052,12 +9052,15 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     gpuarena_failure failure;
-    uint64_t target = 0, before = arena->stats.reserved_bytes;
+    uint64_t more = 0, target, before = arena->stats.reserved_bytes;
     gpuarena__note_calm(arena);
     if (gpuarena__is_lost(arena, &obstacle)) return gpuarena__fail_obstacle(arena, &obstacle, bytes, NULL);
     if (bytes <= arena->stats.reserved_bytes) return GPUARENA_OK;
-    if (!gpuarena__round_up(bytes, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE), &target)
-        || target > GPUARENA__MAX_BYTES)
+    if (!gpuarena__round_up(bytes - before, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE), &more)
+        || more > GPUARENA__MAX_BYTES - gpuarena__min(before, GPUARENA__MAX_BYTES))
+        more = UINT64_MAX - before;
+    target = before + more;
+    if (target > GPUARENA__MAX_BYTES)
         gpuarena__obstruct(&obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
     else if (target > arena->limit)
         gpuarena__obstruct(&obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_OVER_LIMIT);

@@ -1,112 +1,10 @@
 /* A program of arena calls as data, run on a simulated machine under any configuration text, and judged after each
    call: limit, overlap, contents, order of streams, sums, refusals. "": all well; else the first thing that was not.
-   It must not know the implementation, nor where programs come from. Included by tests/test_space.c and what it prints. */
+   It must not know the implementation, nor where programs come from. Included by test_space.c and what it prints. */
 #ifndef TESTS_SPACE_H
 #define TESTS_SPACE_H
 
-#include "sim_device.h"
-#include "space_fit.h"
-
-enum { SPACE_STREAMS = 4, SPACE_ANY = 4, SPACE_OWN = 5, SPACE_ROOM = 4 };      /* flags: TRY 1, OWN 2, ROOM 4 */
-typedef enum space_kind {                        /* what an op is: */
-    SPACE_ALLOC,                                 /* into an empty slot, bytes, aligned, on a stream */
-    SPACE_FREE, SPACE_USE, SPACE_RESIZE,         /* of a slot that is taken, else nothing */
-    SPACE_TRIM, SPACE_LIMIT, SPACE_RESERVE, SPACE_RESET,
-    SPACE_WORK,                                  /* bytes: nanoseconds that the GPU works on the stream */
-    SPACE_PASS,                                  /* bytes: nanoseconds that the host does nothing */
-    SPACE_RIVAL,                                 /* bytes: what another process holds of the device from now on */
-    SPACE_FAULT,                                 /* slot: kind of driver call; alignment: number of the call that fails */
-    SPACE_KINDS
-} space_kind;
-typedef struct space_op {
-    space_kind kind;
-    int slot, stream;
-    uint64_t bytes, alignment;
-    uint32_t flags;
-} space_op;
-
-typedef struct space_state {
-    sim *machine;
-    gpuarena_driver driver;                      /* the machine's own */
-    gpuarena *arena;
-    gpuarena_config config, begun;               /* in force: now; at the beginning */
-    gpuarena_stream streams[SPACE_STREAMS];
-    space_shadow shadow;
-    uint64_t owner, host_bytes, alloc_count, fail_count;
-    void *rival;
-    uint64_t op;
-    int struck;                                  /* a driver call has failed: nothing is spurious any more */
-    char trouble[400];
-} space_state;
-
-static space_state space;
-
-#if defined(__GNUC__)
-__attribute__((unused, format(printf, 1, 2)))
-#endif
-static void space_blame(const char *format, ...)
-{
-    va_list values;
-    if (space.trouble[0]) return;
-    va_start(values, format);
-    vsnprintf(space.trouble, sizeof space.trouble, format, values);
-    va_end(values);
-}
-
-static inline uint64_t space_held(void)
-{
-    sim_counters counters;
-    sim_get_counters(space.machine, 0, &counters);
-    return counters.held_bytes - space.shadow.rival_bytes;
-}
-
-/* ---- the driver, watched: the limit holds in every call */
-
-static inline void space_watch(uint64_t bytes)
-{
-    if (space_held() + bytes > space.shadow.limit)
-        space_blame("the device is asked for more than the limit (%" PRIu64 " held, %" PRIu64 " more)", space_held(), bytes);
-}
-
-static inline int space_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
-                               gpuarena_stream stream)
-{
-    (void)self;
-    space_watch(bytes);
-    int code = space.driver.memory.obtain(&space.driver, kind, ptr, bytes, stream);
-    if (!code && !shadow_enter(&space.shadow, bench_number(*ptr), bytes)) space_blame("too many segments");
-    return code;
-}
-
-static inline int space_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
-                                  gpuarena_stream stream)
-{
-    (void)self;
-    int code = space.driver.memory.give_back(&space.driver, kind, ptr, bytes, stream);
-    if (!code && !shadow_leave(&space.shadow, bench_number(ptr))) space_blame("a segment is given back that has a live block");
-    return code;
-}
-
-static inline int space_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
-{
-    (void)self;
-    space_watch(bytes);
-    return space.driver.vm.create(&space.driver, page, bytes, traits);
-}
-
-static inline void *space_host_alloc(size_t bytes, void *user)
-{
-    (void)user;
-    space.host_bytes += bytes;
-    return malloc(bytes);
-}
-
-static inline void space_host_free(void *memory, size_t bytes, void *user)
-{
-    (void)user;
-    space.host_bytes -= bytes;
-    free(memory);
-}
+#include "space_state.h"
 
 /* ---- after each call */
 
@@ -137,14 +35,17 @@ static inline void space_judge(const gpuarena_request *request)
         space_blame("the record of a refusal has other figures");
     if (space.struck || request->flags & GPUARENA_ALLOC_TRY) return;
     way = shadow_way(&space.shadow, &space.config, request, space_held());
-    if (way) space_blame("refused, though %s (%s, %" PRIu64 " bytes)", way, gpuarena_reason_name(failure.reason), request->bytes);
+    if (way)
+        space_blame("refused, though %s (%s, %" PRIu64 " bytes)", way, gpuarena_reason_name(failure.reason),
+                    request->bytes);
 }
 
 /* ---- the calls */
 
 static inline gpuarena_stream space_stream(int stream)
 {
-    return stream == SPACE_ANY ? GPUARENA_ANY_STREAM : stream == SPACE_OWN ? GPUARENA_OWN_STREAM : space.streams[stream];
+    if (stream == SPACE_ANY) return GPUARENA_ANY_STREAM;
+    return stream == SPACE_OWN ? GPUARENA_OWN_STREAM : space.streams[stream];
 }
 
 /* What the block occupies now. */
@@ -158,8 +59,8 @@ static inline void space_measure(shadow_block *block)
 
 static inline void space_access(const shadow_block *block, int stream)
 {
-    (void)sim_access(space.machine, 0, space.streams[stream], (void *)(uintptr_t)block->address, block->bytes, block->owner,
-                     space.op);
+    (void)sim_access(space.machine, 0, space.streams[stream], (void *)(uintptr_t)block->address, block->bytes,
+                     block->owner, space.op);
 }
 
 static inline void space_verify(const shadow_block *block, uint64_t bytes)
@@ -183,6 +84,8 @@ static inline void space_do_alloc(const space_op *op)
     if (op->flags & SPACE_ROOM && space.config.backing == GPUARENA_BACKING_PAGED && !(op->flags & GPUARENA_ALLOC_OWN))
         request.room_bytes = op->bytes;
     if (request.flags & GPUARENA_ALLOC_OWN && op->alignment > SIM_GRANULE) request.alignment_bytes = 0;
+    if (space.config.placement >= GPUARENA_PLACE_BUDDY && request.alignment_bytes > SIM_GRANULE)
+        request.alignment_bytes = 0;
     gpuarena_result result = gpuarena_alloc_ex(space.arena, &ptr, &request);
     if (result == GPUARENA_OUT_OF_MEMORY) space_judge(&request);
     else if (result && !space.struck) space_blame("alloc answers %s", gpuarena_result_name(result));
@@ -213,6 +116,9 @@ static inline void space_do_free(const space_op *op)
         (void)sim_stream_follow(space.machine, 0, space.streams[op->stream], space.streams[block->stream]);
     block->address = 0;
     if (gpuarena_free(space.arena, ptr, space_stream(op->stream))) space_blame("free fails");
+    if (space.config.release == GPUARENA_RELEASE_IDLE && !space.config.page_bytes && !space.struck
+        && space_held() - shadow_busy(&space.shadow) > space.config.release_bytes)
+        space_blame("more is idle than release_at allows");
 }
 
 static inline void space_do_use(const space_op *op)
@@ -223,7 +129,8 @@ static inline void space_do_use(const space_op *op)
     if (stream != block->stream)
         (void)sim_stream_follow(space.machine, 0, space.streams[stream], space.streams[block->stream]);
     space_access(block, stream);
-    if (gpuarena_use(space.arena, (void *)(uintptr_t)block->address, space.streams[stream])) space_blame("use fails");
+    if (gpuarena_use(space.arena, (void *)(uintptr_t)block->address, space.streams[stream]))
+        space_blame("use fails");
 }
 
 static inline void space_do_resize(const space_op *op)
@@ -231,8 +138,10 @@ static inline void space_do_resize(const space_op *op)
     shadow_block *block = &space.shadow.blocks[op->slot];
     uint64_t least = op->bytes < block->bytes ? op->bytes : block->bytes;
     if (!block->address || !op->bytes) return;
-    gpuarena_result result = gpuarena_resize(space.arena, (void *)(uintptr_t)block->address, op->bytes, GPUARENA_OWN_STREAM);
-    if (result && result != GPUARENA_OUT_OF_MEMORY && !space.struck) space_blame("resize answers %s", gpuarena_result_name(result));
+    gpuarena_result result = gpuarena_resize(space.arena, (void *)(uintptr_t)block->address, op->bytes,
+                                             GPUARENA_OWN_STREAM);
+    if (result && result != GPUARENA_OUT_OF_MEMORY && !space.struck)
+        space_blame("resize answers %s", gpuarena_result_name(result));
     if (result && op->bytes <= block->bytes && !space.struck) space_blame("to shrink is refused");
     space.fail_count += result != GPUARENA_OK;
     space_verify(block, result ? block->bytes : least);
@@ -251,7 +160,8 @@ static inline void space_do_limit(uint64_t bytes)
     gpuarena_result result = gpuarena_set_limit(space.arena, bytes);
     if (result && !space.struck) space_blame("set_limit answers %s", gpuarena_result_name(result));
     space.config.limit_bytes = bytes;
-    if (bytes < before && !space.struck && space_held() > bytes && space_held() > shadow_most_kept(&space.shadow, &space.config))
+    if (bytes < before && !space.struck && space_held() > bytes
+        && space_held() > shadow_most_kept(&space.shadow, &space.config))
         space_blame("idle memory is held above a lowered limit");
 }
 
@@ -260,13 +170,15 @@ static inline void space_do_reserve(uint64_t bytes)
     gpuarena_result result = gpuarena_reserve(space.arena, bytes);
     uint64_t held = space_held();
     if (result == GPUARENA_OK && held < bytes) space_blame("reserve: less than asked for");
-    if (result == GPUARENA_OUT_OF_MEMORY && !space.struck && shadow_may_reserve(&space.shadow, &space.config, held, bytes))
+    if (result == GPUARENA_OUT_OF_MEMORY && !space.struck
+        && shadow_may_reserve(&space.shadow, &space.config, held, bytes))
         space_blame("reserve is refused, though there is room (%" PRIu64 " held, %" PRIu64 " asked for)", held, bytes);
     space.fail_count += result != GPUARENA_OK;
 }
 
 static inline void space_do_rival(uint64_t bytes)
 {
+    sim_fail_call(space.machine, SIM_CALL_KINDS, 0, 0, 0);   /* faults are the arena's alone */
     if (space.rival) (void)bench_give_back(&space.driver, space.rival, space.shadow.rival_bytes);
     space.rival = NULL;
     space.shadow.rival_bytes = 0;
@@ -289,15 +201,20 @@ static inline void space_do(const space_op *op)
     case SPACE_FREE: space_do_free(op); break;
     case SPACE_USE: space_do_use(op); break;
     case SPACE_RESIZE: space_do_resize(op); break;
-    case SPACE_TRIM: if (gpuarena_trim(space.arena, op->bytes, NULL) && !space.struck) space_blame("trim fails"); break;
+    case SPACE_TRIM:
+        if (gpuarena_trim(space.arena, op->bytes, NULL) && !space.struck) space_blame("trim fails");
+        break;
     case SPACE_LIMIT: space_do_limit(op->bytes); break;
     case SPACE_RESERVE: space_do_reserve(op->bytes); break;
     case SPACE_RESET: space_do_reset(op->stream); break;
-    case SPACE_WORK: (void)sim_work(space.machine, 0, space.streams[op->stream % SPACE_STREAMS], op->bytes); break;
+    case SPACE_WORK:
+        (void)sim_work(space.machine, 0, space.streams[op->stream % SPACE_STREAMS], op->bytes);
+        break;
     case SPACE_PASS: sim_advance(space.machine, op->bytes); break;
     case SPACE_RIVAL: space_do_rival(op->bytes); break;
     case SPACE_FAULT:
-        sim_fail_call(space.machine, (sim_call)op->slot, op->alignment, 0, op->flags ? SIM_UNKNOWN : SIM_OUT_OF_MEMORY);
+        sim_fail_call(space.machine, (sim_call)op->slot, op->alignment, 0,
+                      op->flags ? SIM_UNKNOWN : SIM_OUT_OF_MEMORY);
         space.struck = 1;
         break;
     default: break;
@@ -347,7 +264,8 @@ static inline int space_open(uint64_t device_bytes, const char *text, char detai
     }
     gpuarena_last_failure(NULL, &failure);
     memcpy(detail, failure.detail, 96);
-    if (failure.result != GPUARENA_INVALID_CONFIG) space_blame("create answers %s", gpuarena_result_name(failure.result));
+    if (failure.result != GPUARENA_INVALID_CONFIG)
+        space_blame("create answers %s", gpuarena_result_name(failure.result));
     if (space_held() || space.host_bytes) space_blame("a refused creation leaves memory behind");
     return 0;
 }
@@ -375,7 +293,6 @@ static inline void space_judge_text(void)
 static inline void space_close(void)
 {
     if (space.arena && !space.trouble[0]) {
-        sim_fail_call(space.machine, SIM_CALL_KINDS, 0, 0, 0);
         space_do_rival(0);
         space_do_reset(1);
         if (gpuarena_destroy(space.arena)) space_blame("destroy fails");
@@ -388,7 +305,8 @@ static inline void space_close(void)
 }
 
 /* Runs it. The first trouble, or "". thorough: the check of all books after every op. */
-static inline const char *space_run(uint64_t device_bytes, const char *text, const space_op *ops, size_t count, int thorough)
+static inline const char *space_run(uint64_t device_bytes, const char *text, const space_op *ops, size_t count,
+                                    int thorough)
 {
     char detail[96];
     if (!space_open(device_bytes, text, detail)) space_blame("refused: %s", detail);

@@ -15,16 +15,16 @@ static const draw_key draw_keys[] = {
     { "backing", 2, "auto|segments|segments|paged" },
     { "growth", 2, "auto|fixed|exact|step|double|half" },
     { "placement", 2, "good|best|first|buddy|bins" },
-    { "bin_growth", 6, "2|4|8|64" },
-    { "bin_min", 6, "512|4K|64K" },
-    { "bin_max", 6, "32K|256K|2M|16M" },
+    { "bin_growth", 4, "2|4|8|64" },
+    { "bin_min", 4, "512|4K|64K" },
+    { "bin_max", 4, "32K|256K|2M|16M" },
     { "round_divisions", 4, "1|2|4|8|1/2M:4/8M:2|4/4M:1" },
     { "split", 3, "always|ratio|remainder" },
-    { "split_least", 4, "256|64K|1M|128M" },
-    { "split_max", 5, "4M|8M|20M|64M" },
-    { "split_over", 6, "1|1M|20M" },
-    { "small", 4, "512|64K|1M" },
-    { "small_step", 6, "1|2M|6M" },
+    { "split_least", 3, "256|64K|1M|128M" },
+    { "split_max", 4, "4M|8M|20M|64M" },
+    { "split_over", 3, "1|1M|20M" },
+    { "small", 3, "512|64K|1M" },
+    { "small_step", 2, "1|2M|6M" },
     { "share", 8, "none|ipc|rdma" },
     { "page", 5, "2M|4M|16M" },
     { "idle", 4, "0|5%|50%|100%" },
@@ -38,9 +38,9 @@ static const draw_key draw_keys[] = {
     { "limit", 1, "none|40M|50M|64M|100M|128M|50%|60%free|total-100M|free-300M" },
     { "headroom", 6, "1|10M|50M" },
     { "release", 2, "on_demand|idle|age|pressure" },
-    { "release_at", 4, "1|4M|20M|100M|500M" },
-    { "release_keep", 5, "0|1%|50%|100%" },
-    { "release_age", 4, "1|5|20|200" },
+    { "release_at", 2, "1|4M|20M|100M|500M" },
+    { "release_keep", 3, "0|1%|50%|100%" },
+    { "release_age", 2, "1|5|20|200" },
     { "streams", 3, "auto|same|events|steal" },
     { "wait_ms", 12, "1" }
 };
@@ -93,7 +93,8 @@ static void draw_text(char text[DRAW_TEXT])
         char value[40];
         if (draw((uint64_t)draw_keys[at].one_in)) continue;
         draw_value(draw_keys[at].values, value, sizeof value);
-        length += (size_t)snprintf(text + length, DRAW_TEXT - length, "%s%s=%s", length ? "," : "", draw_keys[at].name, value);
+        length += (size_t)snprintf(text + length, DRAW_TEXT - length, "%s%s=%s", length ? "," : "", draw_keys[at].name,
+                                   value);
     }
 }
 
@@ -123,10 +124,16 @@ static space_op draw_rare(uint64_t like)
     space_op op = { SPACE_PASS, 0, (int)draw(SPACE_STREAMS), draw(200000), 0, 0 };
     switch (draw(9)) {
     case 0: op.kind = SPACE_TRIM; op.bytes = draw(MIB(100)); break;
-    case 1: if (like & DRAW_LIMITS) { op.kind = SPACE_LIMIT; op.bytes = draw(9) ? MIB(1) * draw(140) : UINT64_MAX; } break;
+    case 1:
+        if (like & DRAW_LIMITS) op.kind = SPACE_LIMIT;
+        op.bytes = draw(9) ? MIB(1) * draw(140) : UINT64_MAX;
+        break;
     case 2: op.kind = SPACE_RESERVE; op.bytes = draw(MIB(120)); break;
     case 3: if (!draw(6)) op.kind = SPACE_RESET; break;
-    case 4: if (like & DRAW_RIVAL) { op.kind = SPACE_RIVAL; op.bytes = draw(MIB(520)); } break;
+    case 4:
+        if (like & DRAW_RIVAL) op.kind = SPACE_RIVAL;
+        op.bytes = draw(MIB(520));
+        break;
     case 5:
         if (!(like & DRAW_FAULTS)) break;
         op.kind = SPACE_FAULT;

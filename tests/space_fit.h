@@ -201,13 +201,14 @@ static inline const char *shadow_way(const space_shadow *shadow, const gpuarena_
     if (request->bytes > (uint64_t)1 << 40 || lead > (uint64_t)1 << 40) return NULL;
     bytes = shadow_rounded(config, request->bytes);
     if (config->page_bytes && !own)
-        return shadow_paged_way(shadow, config, request->room_bytes ? shadow_up(bytes, config->page_bytes) : bytes, lead, held);
+        return shadow_paged_way(shadow, config, request->room_bytes ? shadow_up(bytes, config->page_bytes) : bytes,
+                                lead, held);
     if (config->placement == GPUARENA_PLACE_BUDDY && lead) return NULL;
     if (config->placement == GPUARENA_PLACE_BINS && bytes > config->bin_max_bytes) {     /* as with OWN */
         if (alignment > SHADOW_GRANULE) return NULL;
         own = 1;
     }
-    need = shadow_up(own ? request->bytes : bytes + lead, SHADOW_GRANULE);
+    need = shadow_up(own ? bytes : bytes + lead, SHADOW_GRANULE);
     if (shadow_has(shadow, config, shadow_most_kept(shadow, config), need))
         return "idle memory could go back, and it could grow";
     if (held <= shadow->limit && !own && shadow_is_plain(config) && shadow_gap(shadow, bytes, alignment))
@@ -219,9 +220,9 @@ static inline const char *shadow_way(const space_shadow *shadow, const gpuarena_
 static inline int shadow_may_reserve(const space_shadow *shadow, const gpuarena_config *config, uint64_t held,
                                      uint64_t bytes)
 {
-    uint64_t target = bytes > (uint64_t)1 << 40 ? UINT64_MAX
-                                                : shadow_up(bytes, config->page_bytes ? config->page_bytes : SHADOW_GRANULE);
-    return target <= held || (target <= shadow->limit && shadow_has(shadow, config, held, target - held));
+    uint64_t whole = config->page_bytes ? config->page_bytes : SHADOW_GRANULE;
+    if (bytes > (uint64_t)1 << 40) return 0;
+    return bytes <= held || shadow_has(shadow, config, held, shadow_up(bytes - held, whole));
 }
 
 #endif

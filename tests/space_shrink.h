@@ -99,16 +99,16 @@ static void shrink_print(FILE *out, const shrink_program *program, uint64_t seed
     static const char *const kinds[] = { "SPACE_ALLOC", "SPACE_FREE", "SPACE_USE", "SPACE_RESIZE", "SPACE_TRIM",
                                          "SPACE_LIMIT", "SPACE_RESERVE", "SPACE_RESET", "SPACE_WORK", "SPACE_PASS",
                                          "SPACE_RIVAL", "SPACE_FAULT" };
-    fprintf(out, "/* Shrunk from seed %" PRIu64 " of test_space: %s.\n   It must not know the implementation. Run: make test */\n"
-            "#define GPUARENA_STATIC\n#include \"space.h\"\n\nint main(void)\n{\n    static const space_op ops[] = {\n",
+    fprintf(out, "/* Shrunk from seed %" PRIu64 " of test_space: %s.\n"
+            "   It must not know the implementation.\n   Run: make test */\n#include \"space.h\"\n\nint main(void)\n{\n    static const space_op ops[] = {\n",
             seed, trouble);
     for (size_t at = 0; at < program->count; at++) {
         const space_op *op = &program->ops[at];
-        fprintf(out, "        { %s, %d, %d, UINT64_C(%" PRIu64 "), UINT64_C(%" PRIu64 "), %u }%s\n", kinds[op->kind], op->slot,
-                op->stream, op->bytes, op->alignment, op->flags, at + 1 < program->count ? "," : "");
+        fprintf(out, "        { %s, %d, %d, UINT64_C(%" PRIu64 "), UINT64_C(%" PRIu64 "), %u }%s\n", kinds[op->kind],
+                op->slot, op->stream, op->bytes, op->alignment, op->flags, at + 1 < program->count ? "," : "");
     }
-    fprintf(out, "    };\n    CHECK_STR(space_run(MIB(%u), \"%s\", ops, COUNT(ops), 1), \"\");\n    return tap_done();\n}\n",
-            (unsigned)(DRAW_DEVICE >> 20), program->text);
+    fprintf(out, "    };\n    CHECK_STR(space_run(MIB(%u), \"%s\", ops, COUNT(ops), 1), \"\");\n"
+            "    return tap_done();\n}\n", (unsigned)(DRAW_DEVICE >> 20), program->text);
 }
 
 #endif

@@ -1,7 +1,6 @@
 /* Property: random programs at random points of the whole configuration space, on the simulated device. What fails is
    shrunk, and printed on stderr as a test in C. GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=1000000: the long mode.
    It must not know the implementation: only the contracts in gpuarena.h. Run: make test */
-#define GPUARENA_STATIC
 #include "space_shrink.h"
 
 #ifndef DEFAULT_OPS
@@ -86,7 +85,8 @@ static void report(shrink_program *program, uint64_t seed)
     static char trouble[sizeof space.trouble];
     memcpy(trouble, space.trouble, sizeof trouble);
     CHECK_MSG(0, "seed %" PRIu64 ": %s (%s)", seed, trouble, program->text);
-    printf("# repro: GPUARENA_SPACE_SEED=%" PRIu64 " GPUARENA_SPACE_OPS=%d build/tests/test_space\n", seed, (int)SEQUENCE_OPS);
+    printf("# repro: GPUARENA_SPACE_SEED=%" PRIu64 " GPUARENA_SPACE_OPS=%d build/tests/test_space\n", seed,
+           (int)SEQUENCE_OPS);
     fflush(stdout);
     if (!program->count) return;
     shrink(program, trouble);
@@ -97,7 +97,8 @@ static void report(shrink_program *program, uint64_t seed)
 int main(void)
 {
     static shrink_program program;
-    uint64_t seed = number_of("GPUARENA_SPACE_SEED", 1), ops = number_of("GPUARENA_SPACE_OPS", DEFAULT_OPS), done = 0;
+    uint64_t seed = number_of("GPUARENA_SPACE_SEED", 1), ops = number_of("GPUARENA_SPACE_OPS", DEFAULT_OPS);
+    uint64_t done = 0;
     test_keys();
     for (; done < ops; seed++, done += SEQUENCE_OPS)
         if (run_sequence(seed, SEQUENCE_OPS, &program)[0]) {

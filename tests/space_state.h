@@ -1,0 +1,112 @@
+/* The state of a program of arena calls: ops as data, the simulated machine, and a driver that watches the limit in
+   every call on memory. It must not know what is done with them. Included by space.h. */
+#ifndef TESTS_SPACE_STATE_H
+#define TESTS_SPACE_STATE_H
+
+#include "sim_device.h"
+#include "space_fit.h"
+
+enum { SPACE_STREAMS = 4, SPACE_ANY = 4, SPACE_OWN = 5, SPACE_ROOM = 4 };      /* flags: TRY 1, OWN 2, ROOM 4 */
+typedef enum space_kind {                        /* what an op is: */
+    SPACE_ALLOC,                                 /* into an empty slot, bytes, aligned, on a stream */
+    SPACE_FREE, SPACE_USE, SPACE_RESIZE,         /* of a slot that is taken, else nothing */
+    SPACE_TRIM, SPACE_LIMIT, SPACE_RESERVE, SPACE_RESET,
+    SPACE_WORK,                                  /* bytes: nanoseconds that the GPU works on the stream */
+    SPACE_PASS,                                  /* bytes: nanoseconds that the host does nothing */
+    SPACE_RIVAL,                                 /* bytes: what another process holds of the device from now on */
+    SPACE_FAULT,                                 /* slot: kind of driver call; alignment: which of the next fails */
+    SPACE_KINDS
+} space_kind;
+typedef struct space_op {
+    space_kind kind;
+    int slot, stream;
+    uint64_t bytes, alignment;
+    uint32_t flags;
+} space_op;
+
+typedef struct space_state {
+    sim *machine;
+    gpuarena_driver driver;                      /* the machine's own */
+    gpuarena *arena;
+    gpuarena_config config, begun;               /* in force: now; at the beginning */
+    gpuarena_stream streams[SPACE_STREAMS];
+    space_shadow shadow;
+    uint64_t owner, host_bytes, alloc_count, fail_count;
+    void *rival;
+    uint64_t op;
+    int struck;                                  /* a driver call has failed: nothing is spurious any more */
+    char trouble[400];
+} space_state;
+
+static space_state space;
+
+#if defined(__GNUC__)
+__attribute__((unused, format(printf, 1, 2)))
+#endif
+static void space_blame(const char *format, ...)
+{
+    va_list values;
+    if (space.trouble[0]) return;
+    va_start(values, format);
+    vsnprintf(space.trouble, sizeof space.trouble, format, values);
+    va_end(values);
+}
+
+static inline uint64_t space_held(void)
+{
+    sim_counters counters;
+    sim_get_counters(space.machine, 0, &counters);
+    return counters.held_bytes - space.shadow.rival_bytes;
+}
+
+/* ---- the driver, watched: the limit holds in every call */
+
+static inline void space_watch(uint64_t bytes)
+{
+    if (space_held() + bytes > space.shadow.limit)
+        space_blame("the device is asked for more than the limit (%" PRIu64 " held, %" PRIu64 " more)", space_held(),
+                    bytes);
+}
+
+static inline int space_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
+                               gpuarena_stream stream)
+{
+    (void)self;
+    space_watch(bytes);
+    int code = space.driver.memory.obtain(&space.driver, kind, ptr, bytes, stream);
+    if (!code && !shadow_enter(&space.shadow, bench_number(*ptr), bytes)) space_blame("too many segments");
+    return code;
+}
+
+static inline int space_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
+                                  gpuarena_stream stream)
+{
+    (void)self;
+    int code = space.driver.memory.give_back(&space.driver, kind, ptr, bytes, stream);
+    if (!code && !shadow_leave(&space.shadow, bench_number(ptr)))
+        space_blame("a segment is given back that has a live block");
+    return code;
+}
+
+static inline int space_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
+{
+    (void)self;
+    space_watch(bytes);
+    return space.driver.vm.create(&space.driver, page, bytes, traits);
+}
+
+static inline void *space_host_alloc(size_t bytes, void *user)
+{
+    (void)user;
+    space.host_bytes += bytes;
+    return malloc(bytes);
+}
+
+static inline void space_host_free(void *memory, size_t bytes, void *user)
+{
+    (void)user;
+    space.host_bytes -= bytes;
+    free(memory);
+}
+
+#endif
