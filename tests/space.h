@@ -84,8 +84,6 @@ static inline void space_do_alloc(const space_op *op)
     if (op->flags & SPACE_ROOM && space.config.backing == GPUARENA_BACKING_PAGED && !(op->flags & GPUARENA_ALLOC_OWN))
         request.room_bytes = op->bytes;
     if (request.flags & GPUARENA_ALLOC_OWN && op->alignment > SIM_GRANULE) request.alignment_bytes = 0;
-    if (space.config.placement >= GPUARENA_PLACE_BUDDY && request.alignment_bytes > SIM_GRANULE)
-        request.alignment_bytes = 0;
     gpuarena_result result = gpuarena_alloc_ex(space.arena, &ptr, &request);
     if (result == GPUARENA_OUT_OF_MEMORY) space_judge(&request);
     else if (result && !space.struck) space_blame("alloc answers %s", gpuarena_result_name(result));
