@@ -170,7 +170,8 @@ static inline void space_do_reserve(uint64_t bytes)
     if (result == GPUARENA_OK && held < bytes) space_blame("reserve: less than asked for");
     if (result == GPUARENA_OUT_OF_MEMORY && !space.struck
         && shadow_may_reserve(&space.shadow, &space.config, held, bytes))
-        space_blame("reserve is refused, though there is room (%" PRIu64 " held, %" PRIu64 " asked for)", held, bytes);
+        space_blame("reserve is refused, though there is room (%" PRIu64 " held, %" PRIu64 " asked for)", held,
+                    bytes);
     space.fail_count += result != GPUARENA_OK;
 }
 

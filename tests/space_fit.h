@@ -1,6 +1,6 @@
-/* The shadow of a program on one device: live blocks, segments, what others hold; and the proof, by sums alone, that a
-   request could be served: "" is never said, NULL is no proof. It must share no code with the header: only its contracts.
-   Included by space.h. */
+/* The shadow of a program on one device: live blocks, segments, what others hold; and the proof, by sums alone, that
+   a request could be served. It must share no code with the header: it goes by the contracts.
+   Included by space_state.h and test_threads_torture.c. */
 #ifndef TESTS_SPACE_FIT_H
 #define TESTS_SPACE_FIT_H
 

@@ -100,8 +100,8 @@ static void shrink_print(FILE *out, const shrink_program *program, uint64_t seed
                                          "SPACE_LIMIT", "SPACE_RESERVE", "SPACE_RESET", "SPACE_WORK", "SPACE_PASS",
                                          "SPACE_RIVAL", "SPACE_FAULT" };
     fprintf(out, "/* Shrunk from seed %" PRIu64 " of test_space: %s.\n"
-            "   It must not know the implementation.\n   Run: make test */\n#include \"space.h\"\n\nint main(void)\n{\n    static const space_op ops[] = {\n",
-            seed, trouble);
+            "   It must not know the implementation.\n   Run: make test */\n#include \"space.h\"\n\n"
+            "int main(void)\n{\n    static const space_op ops[] = {\n", seed, trouble);
     for (size_t at = 0; at < program->count; at++) {
         const space_op *op = &program->ops[at];
         fprintf(out, "        { %s, %d, %d, UINT64_C(%" PRIu64 "), UINT64_C(%" PRIu64 "), %u }%s\n", kinds[op->kind],

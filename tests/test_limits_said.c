@@ -1,0 +1,157 @@
+/* Limits as people write them: 5,000 MiB to the byte on both backings, at every growth and release; each limit that is
+   none refused with a sentence of its own; changed at run time. It must not know the implementation: the contracts, and
+   what the simulated device counts. Run: make test, or prove build/tests/test_limits_said */
+#include "sim_device.h"
+
+static sim_bench bench;
+
+static gpuarena_result create(gpuarena_config *config, gpuarena **arena)
+{
+    config->driver = &bench.driver;
+    config->environment = "";
+    return gpuarena_create(config, arena);
+}
+
+/* What is said of a limit, by the parser or by creation; "": it is one. */
+static const char *said(const char *text)
+{
+    static char message[1024];
+    gpuarena_config config = GPUARENA_INIT;
+    gpuarena_failure failure;
+    gpuarena *arena;
+    if (gpuarena_config_parse(text, &config, message, sizeof message)) return message;
+    if (create(&config, &arena) == GPUARENA_OK) {
+        CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+        return "";
+    }
+    gpuarena_last_failure(NULL, &failure);
+    CHECK_INT(failure.result, ==, GPUARENA_INVALID_CONFIG);
+    memcpy(message, failure.detail, sizeof failure.detail);
+    return message;
+}
+
+#define WANTED ": expected 4G, none, 80%, 80%free, total-2G or free-2G"
+
+static void test_refused(void)
+{
+    CHECK_STR(said("limit=0%"), "limit=0%: nothing could be allocated" WANTED);
+    CHECK_STR(said("limit=0.0%free"), "limit=0.0%free: nothing could be allocated" WANTED);
+    CHECK_STR(said("limit=0"), "limit=0: nothing could be allocated" WANTED);
+    CHECK_STR(said("limit=110%"), "limit=110%: more than there is" WANTED);
+    CHECK_STR(said("limit=100.5%free"), "limit=100.5%free: more than there is" WANTED);
+    CHECK_STR(said("limit=-10%"), "limit=-10%: less than nothing" WANTED);
+    CHECK_STR(said("limit=-1G"), "limit=-1G: less than nothing" WANTED);
+    CHECK_STR(said("limit=much"), "limit=much" WANTED);
+    CHECK_STR(said("limit=100"), "limit: 100 bytes are less than one page; a share is written 100%");
+    CHECK_STR(said("limit=80,backing=segments"), "limit: 80 bytes are less than one segment of 2M; a share is written "
+              "100%");
+    CHECK_STR(said("limit=1M"), "limit: 1048576 bytes are less than one page");
+    CHECK_STR(said("limit=2097151,backing=segments"), "limit: 2097151 bytes are less than one segment of 2M");
+    CHECK_STR(said("limit=8M,page=16M"), "limit: 8388608 bytes are less than one page");
+    CHECK_STR(said("limit=9G"), "limit: 9663676416 is above the device's 8589934592 bytes");
+    CHECK_STR(said("limit=8589934593"), "limit: 8589934593 is above the device's 8589934592 bytes");
+    CHECK_STR(said("limit=total-9G"), "limit: 0 bytes are less than one page");
+    CHECK_STR(said("limit=4G,limit=50%"), "limit=50%: limit is given twice");
+    CHECK_STR(said("headroom=9G"), "headroom: above the device's size");
+    CHECK_STR(said("limit=2M"), "");
+    CHECK_STR(said("limit=8G"), "");
+    CHECK_STR(said("limit=100%"), "");
+}
+
+/* In fields: bytes and a fraction, and a fraction that is none. */
+static void test_refused_fields(void)
+{
+    static const struct { gpuarena_limit_base base; uint64_t bytes; double fraction; const char *says; } rows[] = {
+        { GPUARENA_LIMIT_BYTES, GIB(1), 0.5, "limit: give bytes or a fraction, not both" },
+        { GPUARENA_LIMIT_OF_TOTAL, GIB(1), 0.5, "limit: give bytes or a fraction, not both" },
+        { GPUARENA_LIMIT_TOTAL_MINUS, GIB(1), 0.5, "limit: give bytes or a fraction, not both" },
+        { GPUARENA_LIMIT_OF_TOTAL, 0, 1.1, "limit: a fraction must be above 0 and at most 1 (100%)" },
+        { GPUARENA_LIMIT_OF_FREE, 0, -0.1, "limit: a fraction must be above 0 and at most 1 (100%)" } };
+    for (size_t row = 0; row < COUNT(rows); row++) {
+        gpuarena_config config = GPUARENA_INIT;
+        gpuarena_failure failure;
+        gpuarena *arena = NULL;
+        config.limit_base = rows[row].base;
+        config.limit_bytes = rows[row].bytes;
+        config.limit_fraction = rows[row].fraction;
+        CHECK_INT(create(&config, &arena), ==, GPUARENA_INVALID_CONFIG);
+        gpuarena_last_failure(NULL, &failure);
+        CHECK_STR(failure.detail, rows[row].says);
+    }
+}
+
+/* 5,000 MiB: all of it can be had, and not a byte more is ever held, by small requests and by one. */
+static void test_to_the_byte(const char *text)
+{
+    gpuarena_config config = GPUARENA_INIT;
+    gpuarena *arena = NULL;
+    gpuarena_stats stats;
+    void *ptr = NULL;
+    char whole[200];
+    int wrong = 0;
+    snprintf(whole, sizeof whole, "%s,limit=5000M", text);
+    if (gpuarena_config_parse(whole, &config, NULL, 0) || create(&config, &arena)) {
+        CHECK_MSG(0, "%s", whole);
+        return;
+    }
+    sim_reset_counters(bench.machine, 0);
+    while (gpuarena_alloc(arena, &ptr, MIB(2), NULL) == GPUARENA_OK) continue;
+    gpuarena_get_stats(arena, &stats);
+    wrong += stats.live_bytes != 5242880000u || stats.reserved_bytes != 5242880000u;
+    wrong += bench_counters(&bench).held_peak_bytes != 5242880000u;
+    wrong += gpuarena_reset(arena, GPUARENA_ANY_STREAM) != GPUARENA_OK;
+    wrong += gpuarena_alloc(arena, &ptr, 5242880000u, NULL) != GPUARENA_OK;
+    wrong += gpuarena_free(arena, ptr, GPUARENA_ANY_STREAM) != GPUARENA_OK;
+    wrong += gpuarena_alloc(arena, &ptr, 5242880001u, NULL) != GPUARENA_OUT_OF_MEMORY;
+    wrong += bench_counters(&bench).held_peak_bytes != 5242880000u;
+    wrong += gpuarena_destroy(arena) != GPUARENA_OK || bench_counters(&bench).held_bytes != 0;
+    CHECK_MSG(wrong == 0, "%s: 5,242,880,000 bytes, %d wrong", whole, wrong);
+}
+
+/* Lowered: what can go goes, and what remains is said; raised: all is as before. */
+static void test_lowered(const char *text)
+{
+    gpuarena_config config = GPUARENA_INIT, found;
+    gpuarena *arena = NULL;
+    gpuarena_stats stats;
+    void *kept = NULL, *gone = NULL, *none = NULL;
+    CHECK_INT(gpuarena_config_parse(text, &config, NULL, 0), ==, GPUARENA_OK);
+    CHECK_INT(create(&config, &arena), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(arena, &kept, MIB(600), NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(arena, &gone, MIB(400), NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(arena, gone, GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_set_limit(arena, MIB(500)), ==, GPUARENA_OK);
+    gpuarena_get_stats(arena, &stats);
+    gpuarena_get_config(arena, &found);
+    CHECK_MSG(stats.limit_bytes == MIB(500) && found.limit_bytes == MIB(500), "%s: the limit is in force", text);
+    CHECK_U64(stats.reserved_bytes, ==, MIB(600));
+    CHECK_U64(stats.excess_bytes, ==, MIB(100));
+    CHECK_INT(gpuarena_alloc(arena, &none, 1, NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    CHECK_INT(gpuarena_free(arena, kept, GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
+    gpuarena_get_stats(arena, &stats);
+    CHECK_MSG(stats.reserved_bytes <= MIB(500) && stats.excess_bytes == 0, "what became idle is gone");
+    CHECK_INT(gpuarena_alloc(arena, &none, MIB(600), NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    CHECK_INT(gpuarena_set_limit(arena, MIB(700)), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(arena, &kept, MIB(600), NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(arena, kept, GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    CHECK_U64(bench_counters(&bench).held_bytes, ==, 0);
+}
+
+int main(void)
+{
+    static const char *const points[] = {
+        "backing=paged", "backing=paged,page=4M", "backing=paged,growth=fixed", "backing=paged,release=idle",
+        "backing=segments", "growth=double,step_max=512T,backoff=tenth", "growth=step,step=64M", "growth=exact",
+        "growth=half,backoff=half", "backing=segments,growth=fixed", "growth=step,step=20M,exact=10M",
+        "backing=segments,release=idle,release_at=1", "backing=segments,release=age,release_age=10",
+        "backing=segments,release=pressure,release_at=4G" };
+    bench = bench_open_sized(GIB(8), NULL);
+    test_refused();
+    test_refused_fields();
+    for (size_t point = 0; point < COUNT(points); point++) test_to_the_byte(points[point]);
+    test_lowered("backing=segments,growth=exact,limit=2G");
+    test_lowered("backing=paged,limit=2G");
+    bench_close(&bench);
+    return tap_done();
+}
