@@ -58,6 +58,8 @@ static void test_blocks(void)
     VIOLATE(live->next, 0x7fffffff, "a link leads to no block");
     VIOLATE(idle->use.bin.at, UINT32_MAX, "a free block is in the bin of another size");
     VIOLATE(arena->limit, arena->limit - 1, "the limit is not the configuration's");
+    VIOLATE(arena->plain_limit, 0, "frees take another way than their releases need");
+    VIOLATE(arena->release_due, 1000, "the next release is due too late");
     VIOLATE(arena->host_bytes, arena->host_bytes + 1, "host memory does not add up");
     VIOLATE(live->size, SECTION_LIVE, "a block has a size that cannot be");
     VIOLATE(live->size, (uint64_t)8 << 20 | SECTION_LIVE, "a block has a size that cannot be");
