@@ -142,8 +142,55 @@ static void test_capture(const char *text)
     stage_close(&self, text);
 }
 
+/* What its stream has, and quiet memory behind it, by the split rule: what remains is not as large as the request. */
+static void test_ratio(void)
+{
+    stage self = open_shape("placement=best,split=ratio,growth=fixed", MIB(4));
+    tenancy own = stage_take_working(&self, MIB(1), 1, STAGE_SECOND), quiet = stage_take(&self, MIB(1), 2),
+            last = stage_take(&self, MIB(2), 1);
+    (void)stage_end_ns(&self, 2);
+    CHECK_INT(gpuarena_free(self.arena, quiet.ptr, GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
+    CHECK_INT(stage_free(&self, &own, 1), ==, GPUARENA_OK);
+    tenancy run = stage_take(&self, MIB(1) + KIB(512), 1);
+    CHECK_MSG(run.ptr == own.ptr && last.ptr != NULL, "both as one");
+    CHECK_U64(stage_stats(&self).slack_bytes, ==, KIB(512));
+    CHECK_U64(stage_stats(&self).gpu_wait_count, ==, 0);
+    stage_close(&self, "ratio");
+}
+
+/* Small blocks that another stream freed and is done with are seen to be quiet, and had without a wait. */
+static void test_done(void)
+{
+    stage self = open_shape("placement=first,small=1M,growth=exact,streams=events", MIB(8));
+    tenancy first = stage_pending(&self, KIB(900), 1, STAGE_SECOND), last = stage_take(&self, KIB(1100), 2);
+    sim_advance(self.machine, 2 * STAGE_SECOND);
+    tenancy more = stage_take(&self, KIB(1024), 2), again = stage_take(&self, KIB(900), 2);
+    CHECK_MSG(more.ptr == first.ptr && again.ptr == first.ptr + MIB(1) && last.ptr != NULL, "what it freed");
+    CHECK_U64(stage_stats(&self).settle_count, ==, 1);
+    CHECK_U64(stage_stats(&self).grow_count, ==, 2);
+    CHECK_U64(stage_stats(&self).gpu_wait_count, ==, 0);
+    stage_close(&self, "done");
+}
+
+/* What placement and split_max keep from a request is not waited for either: whole segments go back instead. */
+static void test_not_for_it(const char *text, uint64_t bytes, uint64_t taken)
+{
+    stage self = open_shape(text, MIB(8));
+    tenancy large = stage_pending(&self, MIB(8), 1, STAGE_SECOND), small = stage_take(&self, bytes, 2);
+    CHECK_MSG(small.ptr != NULL && large.ptr != NULL, "%s: served", text);
+    CHECK_U64(stage_stats(&self).steal_count, ==, 0);
+    CHECK_U64(stage_stats(&self).release_count, ==, 1);
+    CHECK_U64(stage_stats(&self).live_bytes, ==, taken);
+    stage_close(&self, text);
+}
+
 int main(void)
 {
+    test_ratio();
+    test_done();
+    test_not_for_it("placement=best,split_max=4M,growth=exact", MIB(1), MIB(1));
+    test_not_for_it("placement=bins,bin_growth=2,bin_max=8M,growth=exact", MIB(1), MIB(1));
+
     test_halves("steal", 1, 0);
     test_halves("events", 0, 1);
     test_halves("same", 0, 1);
