@@ -46,10 +46,11 @@
      >>host     host memory                          >>dump     walk and report
      >>lock     lock, turn, who is in a callback     >>check    every invariant, by name
      >>nodes    the blocks' records, in chunks       >>parse    configuration as text
-     >>tree     free blocks in order                 >>registry which arenas there are, and fork
-     >>bins     free blocks by size                  >>cuda     the driver table over the CUDA runtime
-     >>lookup   pointer to block                     >>public   every public function, thin
-     >>block    split, absorb, take, give back       >>end      clean-up, changes, licences
+     >>shape    what a request may have, how much    >>registry which arenas there are, and fork
+     >>tree     free blocks in order                 >>cuda     the driver table over the CUDA runtime
+     >>bins     free blocks by size                  >>public   every public function, thin
+     >>lookup   pointer to block                     >>end      clean-up, changes, licences
+     >>block    split, absorb, take, give back
 
    >>manual =============================================================================================
 
@@ -63,7 +64,7 @@
    Where every byte is. When no call is in progress these sums hold exactly, in every gpuarena_stats:
 
        requested      what callers asked for
-       + slack        what rounding up to config.alignment added
+       + slack        what rounding up added, and rests that the split rule did not cut off
        = live
        + pending      freed, but for the stream that may still use it, or for its capture set, alone
        + cached       other free memory that the arena keeps, and pages that are mapped nowhere
@@ -111,6 +112,19 @@
        pressure before growth that would leave the device less than release_bytes: as much as is lacking
      With the first two frees take their turn, and may call the driver. Segments go as with cudaFree, which
      waits for the device; pages, and under pressure segments too, that are quiet, as events tell.
+
+   Shape. Where a configuration asks for more than alignment, placement says which free blocks a request may
+   have, and the other keys how large it is, and how much of one it gets:
+       buddy            sizes are powers of two; a free block is halved until it fits, at a multiple of its
+                        size from its segment's start, and becomes one again with its other half alone
+       bins             sizes are bin_min, and bin_growth times the one before, up to bin_max; a block that
+                        was of a bin stays of it as long as its segment; what was none yet serves any
+       round_divisions  4: of 4 MiB and a byte, 5 MiB: a part of a fourth of the power of two below
+       split            whether the rest of a larger block is cut off, or stays with the request: slack
+       split_max        large blocks apart: whole, for requests nearly as large
+       small            small requests apart: in segments of their own, of small_step
+     A resize in place never leaves what these allow. Requests with GPUARENA_ALLOC_OWN are only rounded up to
+     granules. All but round_divisions and split are for segments.
 
    The way of one allocation. The request is rounded up to config.alignment. Free blocks are kept in bins by
    size, eight to a power of two. Of the request's own bin up to eight blocks are looked at, and the tightest
@@ -610,7 +624,8 @@ typedef struct gpuarena_config {
     X(excess_bytes) /* reserved above a lowered limit: goes back as it becomes idle */ \
     X(largest_free_bytes) /* the longest run of free blocks, exactly, or, paged, all spare and whole free
                              pages, if that is more: a request that needs no growth once all work of the GPU
-                             is done. Capture sets' are not counted */ \
+                             is done; what rounding would add, and what its kind may not have, taken off.
+                             Capture sets' are not counted */ \
     X(stranded_bytes) /* paged: free bytes in no whole free page: no move of pages can free them */ \
     X(requested_peak_bytes) /* the highest since creation or gpuarena_reset_peaks; */ \
     X(live_peak_bytes) /*   each peak by itself, */ \
@@ -844,7 +859,7 @@ GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_
 
 /* The statistics; all zero if arena is no arena. Never calls the driver. From callbacks too: there the
    call in progress may be missing from the sums. Cost: a look at the free blocks of the highest occupied
-   bin; with several streams at all blocks. */
+   bin; with several streams, or split_max, at all blocks. */
 GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats);
 
 /* The device's figures beside ours; calls driver.memory.info. INVALID_ARGUMENT (device NULL), DRIVER_ERROR,
@@ -5828,7 +5843,8 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
         longest = gpuarena__largest_binned(arena, &arena->bins);
     else count = gpuarena__free_runs(arena, 0, 0, &longest);
     if (arena->config.idle_fraction >= 1) count = 0;         /* they do not move */
-    return gpuarena__max(longest, (count + arena->paged.spare_count) * arena->paged.page_bytes);
+    count = (count + arena->paged.spare_count) * arena->paged.page_bytes;
+    return gpuarena__max(longest, gpuarena__unrounded(arena, count));
 }
 
 static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)

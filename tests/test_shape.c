@@ -3,7 +3,7 @@
    "Source" names a paragraph of what those allocators document or test of themselves. */
 #include "arena_state.h"
 
-enum { SLOTS = 1100 };
+enum { SLOTS = 1200 };
 
 static fake_device device;
 static gpuarena *arena;
@@ -319,6 +319,21 @@ static void test_buddies(void)
     close_arena();
 }
 
+/* Many halves at once, of blocks that have no smaller ones beside them: records for all are made in time. */
+static void test_halving(void)
+{
+    int slot = 0;
+    open_arena("placement=buddy,growth=step,step=64M");
+    for (int segment = 1; segment <= 60; segment++) {
+        for (int half = 0; half < 19; half++, slot++) (void)take(slot, half ? (uint64_t)128 << half : 256);
+        CHECK_U64(device.held_bytes, ==, MIB(64) * (uint64_t)segment);
+    }
+    CHECK_U64(stats_now().cached_bytes, ==, 0);
+    while (slot) drop(--slot);
+    CHECK_U64(stats_now().largest_free_bytes, ==, MIB(64));
+    close_arena();
+}
+
 /* In place: what is rounded up is there to grow into, and nothing else; a small one stays small. */
 static void test_resize(void)
 {
@@ -359,6 +374,7 @@ int main(void)
     test_bins();
     test_bins_apart();
     test_buddies();
+    test_halving();
     test_resize();
     return tap_done();
 }
