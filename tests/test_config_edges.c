@@ -41,7 +41,7 @@ static void test_messages(void)
     gpuarena_config config = GPUARENA_INIT;
     CHECK_STR(parse_message("step=1M,step=1M", &config), "step=1M: step is given twice");
     CHECK_STR(parse_message("colour=red", &config), "colour=red: no such key, expected backing growth placement share "
-              "page idle large initial step step_max alignment limit headroom streams wait_ms");
+              "page idle large initial step step_max alignment limit headroom cache streams wait_ms");
     CHECK_STR(parse_message("growth", &config), "growth: expected a value for growth");
     CHECK_STR(parse_message("backing=disk", &config), "backing=disk: expected auto, paged, segments");
     CHECK_STR(parse_message("placement=worst", &config), "placement=worst: expected good, best, first");
@@ -50,9 +50,10 @@ static void test_messages(void)
     CHECK_STR(parse_message("growth=more", &config), "growth=more: expected auto, fixed, exact, step, double");
     CHECK_STR(parse_message("step=1Q", &config), "step=1Q: expected a size, such as 256, 64K, 512M, 4G");
     CHECK_STR(parse_message("step=1M,", &config), ": no such key, expected backing growth placement share page idle "
-              "large initial step step_max alignment limit headroom streams wait_ms");
+              "large initial step step_max alignment limit headroom cache streams wait_ms");
     CHECK_STR(parse_message("b\1cking=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", &config), "b?cking=aaaaaaaaaaaaaaaa..: no such key, "
-              "expected backing growth placement share page idle large initial step step_max alignment limit headroom streams wait_ms");
+              "expected backing growth placement share page idle large initial step step_max alignment limit headroom "
+              "cache streams wait_ms");
 }
 
 /* What creation says of a configuration. */
