@@ -50,6 +50,7 @@
      >>tree     free blocks in order                 >>cuda     the driver table over the CUDA runtime
      >>bins     free blocks by size                  >>public   every public function, thin
      >>lookup   pointer to block                     >>end      clean-up, changes, licences
+     >>caches   what streams keep for themselves
      >>block    split, absorb, take, give back
 
    >>manual =============================================================================================
@@ -183,6 +184,14 @@
    are taken between driver calls) never passes the limit. With GPUARENA_NO_THREADS the caller serialises all
    calls on all arenas.
 
+   With config.cache_bytes each stream keeps what small blocks are freed on it, up to so many bytes, and hands
+   them out again under a lock of its own: threads on different streams then share nothing. Such memory counts
+   as free, is given up before any call grows, waits, releases or fails, and is not joined with its neighbours
+   until then; so more may be reserved, and an allocation may get a block an eighth larger than it asks for,
+   or a quarter, which is slack. Any call but an allocation or free without flags, alignment and room empties
+   the caches, gpuarena_get_stats too. Threads' own default streams have none, and while there is an observer
+   none is used.
+
    Callbacks (observer, visitor, writer) run inside the call that triggers them, on its thread, with the lock
    held: calls on the same arena answer REENTRANT, but get_stats, get_config, last_failure and reset_peaks
    work. Other arenas may be called, as long as their callbacks do not call this one. Driver functions run
@@ -210,7 +219,8 @@
    with more than 64 streams in use at once, or a new one, O(streams). Host memory: 64 bytes a block, live or
    free; 16 to 32 bytes a live block; 4 bytes per 2 MiB reserved, of paged ranges 12 bytes per 2 MiB of
    addresses; about 17 KiB a stream from the second on, which streams that nothing waits for leave to new
-   ones; and about 50 KiB an arena. */
+   ones; about 6 KiB for a stream's cache, and up to 32 bytes for each of its live blocks; and about 50 KiB an
+   arena. */
 
 #ifndef GPUARENA_H
 #define GPUARENA_H
@@ -572,6 +582,10 @@ typedef struct gpuarena_config {
                                                     with growth FIXED */
     uint64_t small_step_bytes;                   /* what those segments are, or what one needs (2 MiB) */
     gpuarena_streams   streams;
+    uint64_t cache_bytes;                        /* what each stream may keep of freed blocks of up to 1 MiB,
+                                                    to be had again by threads that use it without waiting
+                                                    for others (0: none). GOOD alone, without
+                                                    round_divisions and split; see the manual */
     uint32_t wait_ms;                            /* how long a request that growth cannot serve asks events,
                                                     and lets other threads free, before streams are made to
                                                     wait: by driver.now_ns (0) */
@@ -891,8 +905,8 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
 /* Lays text over config: key=value,key=value, each key at most once; "" changes nothing. Keys: backing growth
    placement bin_growth bin_min bin_max round_divisions split split_least split_max split_over small
    small_step share page idle large initial step step_max exact backoff alignment limit headroom release
-   release_at release_keep release_age streams wait_ms. Sizes are decimal with binary units: 256, 64K, 512M,
-   4G, 1T. round_divisions is a number, and, parted by `/`, others for sizes from a power of two on:
+   release_at release_keep release_age cache streams wait_ms. Sizes are decimal with binary units: 256, 64K,
+   512M, 4G, 1T. round_divisions is a number, and, parted by `/`, others for sizes from a power of two on:
    `1/512M:2/1G:4`. idle and release_keep are `0` (none) or a share, `5%`. release_at is release_bytes. limit
    is a size, `none`, `80%` (of the device), `80%free` (of what is free at creation), `total-2G` or `free-2G`.
    Whether the values agree with each other is for creation to check. INVALID_CONFIG (message, which may be
@@ -978,10 +992,12 @@ GPUARENA_INLINE gpuarena_result gpuarena_alloc_ex(gpuarena *arena, T **ptr, cons
 #if defined(__GNUC__) || defined(__clang__)
 #define GPUARENA__LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define GPUARENA__INLINE static inline __attribute__((always_inline))
+#define GPUARENA__APART static __attribute__((noinline))     /* its registers are no burden to who calls it */
 #define GPUARENA__PRINTF(text, values) __attribute__((format(printf, text, values)))
 #else
 #define GPUARENA__LIKELY(condition) (condition)
 #define GPUARENA__INLINE static inline
+#define GPUARENA__APART static
 #define GPUARENA__PRINTF(text, values)
 #endif
 
@@ -1300,9 +1316,10 @@ typedef struct gpuarena__stream {
     uint32_t home;                               /* where its blocks go; a home's is itself */
     uint32_t under;                              /* a captured stream's: the record of its ordinary work */
     uint32_t owed;                               /* a captured stream's: live blocks to have holds */
+    uint32_t cached;                             /* it has a cache */
     gpuarena__bins *bins;                        /* the arena's own while there is one stream */
 } gpuarena__stream;
-enum { GPUARENA__STREAM_CACHE = 64 };
+enum { GPUARENA__STREAMS_KNOWN = 64 };
 typedef struct gpuarena__known { gpuarena_stream handle; uint64_t key; uint32_t record; } gpuarena__known;
 typedef struct gpuarena__streams {
     gpuarena__stream *list;
@@ -1316,7 +1333,7 @@ typedef struct gpuarena__streams {
     gpuarena_stream own, own_too;                /* handles of the per-thread stream; OWN_STREAM: none */
     gpuarena_stream recent;                      /* the last plain stream; of this record, 0: of none */
     uint32_t recent_record;
-    gpuarena__known cache[GPUARENA__STREAM_CACHE];           /* by a hash; record 0: nothing */
+    gpuarena__known known[GPUARENA__STREAMS_KNOWN];          /* by a hash; record 0: nothing */
 } gpuarena__streams;
 typedef struct gpuarena__event {
     void    *handle;
@@ -1340,6 +1357,38 @@ typedef struct gpuarena__holds {                 /* entry 0 is none */
     uint32_t owed;                               /* live blocks of capture sets: each free may need one */
 } gpuarena__holds;
 
+/* What a stream keeps of small blocks that are freed on it: slots by class, as bins have, without lists. In
+   all other books they are live blocks, of which nothing is requested; where it is told apart, blocks in use
+   are those that are not kept. Invariants, under the cache's lock: table      the blocks that were allocated
+   through it, in use or kept stats      count the bytes in use of all blocks, and as such also each cache's
+   live_room, requested_room: what it may hand out of its blocks without a peak that is not noticed closed
+   nothing is kept, no room */
+enum { GPUARENA__CACHES = 64, GPUARENA__CACHE_CLASSES = 12 * 8 + 2, GPUARENA__CACHE_TRIES = 8 };
+static const uint64_t GPUARENA__CACHE_BLOCK = (uint64_t)1 << 20;     /* the largest: the first of a class */
+typedef struct gpuarena__cache {
+    gpuarena__spin lock;                         /* of what follows */
+    gpuarena_stream handle;                      /* of its stream; closed and of none: ANY_STREAM */
+    uint32_t set;                                /* that stream's record; 0: it is no stream's */
+    uint32_t open;                               /* else nobody but who holds the arena's lock uses it */
+    uint32_t starved;                            /* room was lacking */
+    uint32_t count;                              /* of blocks in the table */
+    uint64_t live_room, requested_room;
+    uint64_t kept_bytes;
+    uint64_t reused_count;                       /* blocks handed out that the statistics do not know of */
+    uint64_t serial, serial_end;                 /* allocations here are numbered so; the latest, the last */
+    gpuarena__lookup table;
+    gpuarena__class classes[GPUARENA__CACHE_CLASSES];
+} gpuarena__cache;
+typedef struct gpuarena__caches {
+    uint64_t block_bytes;                        /* requests up to this size go there; 0: none does */
+    uint32_t closers;                            /* calls that keep them closed */
+    uint32_t count;                              /* made so far: they stay */
+    uint32_t share_log2;                         /* each gets that part of what there is to share out */
+    uint32_t stale;                              /* streams have come or gone */
+    gpuarena__cache *list[GPUARENA__CACHES];
+    gpuarena__cache *places[GPUARENA__CACHES];   /* by a hash of the handle, or behind; read without a lock */
+} gpuarena__caches;
+
 struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
     uint32_t lost;                               /* 1 from the first sticky error on: no driver call */
@@ -1356,6 +1405,7 @@ struct gpuarena {
     gpuarena__streams streams;
     gpuarena__events events;
     gpuarena__holds holds;
+    gpuarena__caches caches;
     uint32_t held;                               /* list of the free blocks that wait for more than a set */
     uint64_t ordered_bytes;                      /* free blocks of this and more are in trees; with bins those
                                                     alone that are of no bin's size */
@@ -1591,6 +1641,19 @@ static void gpuarena__step_back(gpuarena *arena)
     arena->away_count--;
 }
 
+/* Nobody uses a cache between the two: around changes of what they read beside their own. */
+static void gpuarena__caches_stop(gpuarena *arena)
+{
+    uint32_t at;
+    for (at = 0; at < arena->caches.count; at++) gpuarena__spin_lock(&arena->caches.list[at]->lock);
+}
+
+static void gpuarena__caches_go(gpuarena *arena)
+{
+    uint32_t at;
+    for (at = 0; at < arena->caches.count; at++) gpuarena__spin_unlock(&arena->caches.list[at]->lock);
+}
+
 static void gpuarena__tell(gpuarena *arena, gpuarena_action_kind kind, const gpuarena_block *block,
                            gpuarena_stream stream, const gpuarena_failure *failure)
 {
@@ -1631,19 +1694,28 @@ static size_t gpuarena__chunk_bytes(void)
     return GPUARENA__CHUNK * sizeof(gpuarena__node) + GPUARENA__LINE;
 }
 
+static int gpuarena__chunks_reserve(gpuarena *arena)
+{
+    gpuarena__nodes *nodes = &arena->nodes;
+    void *table = nodes->chunks;
+    int done;
+    if (nodes->chunk_count < nodes->chunk_room) return 1;
+    gpuarena__caches_stop(arena);
+    done = gpuarena__host_double(arena, &table, sizeof *nodes->chunks, nodes->chunk_count,
+                                 &nodes->chunk_room);
+    nodes->chunks = (gpuarena__chunk *)table;
+    gpuarena__caches_go(arena);
+    return done;
+}
+
 static int gpuarena__nodes_grow(gpuarena *arena)
 {
     gpuarena__nodes *nodes = &arena->nodes;
     uint32_t base = nodes->chunk_count << GPUARENA__CHUNK_LOG2, index;
     gpuarena__chunk chunk;
     gpuarena__node *made;
-    void *table = nodes->chunks;
-    if (nodes->chunk_count >= UINT32_MAX >> GPUARENA__CHUNK_LOG2) return 0;
-    if (nodes->chunk_count == nodes->chunk_room
-        && !gpuarena__host_double(arena, &table, sizeof *nodes->chunks, nodes->chunk_count,
-                                  &nodes->chunk_room))
+    if (nodes->chunk_count >= UINT32_MAX >> GPUARENA__CHUNK_LOG2 || !gpuarena__chunks_reserve(arena))
         return 0;
-    nodes->chunks = (gpuarena__chunk *)table;
     chunk.memory = gpuarena__host_alloc(arena, gpuarena__chunk_bytes());
     if (!chunk.memory) return 0;
     made = (gpuarena__node *)(void *)((char *)chunk.memory
@@ -1746,6 +1818,16 @@ static uint64_t gpuarena__bin_above(const gpuarena_config *config, uint64_t byte
     uint64_t bin = config->bin_min_bytes;
     while (bin < bytes && bin < config->bin_max_bytes) bin *= config->bin_growth;
     return bin < bytes ? 0 : bin;
+}
+
+/* Whether a configuration asks for more than a request's own size, of any block. */
+static int gpuarena__is_shaped(const gpuarena_config *config)
+{
+    uint32_t at, divisions = config->round_divisions;
+    for (at = 0; at < sizeof config->round_by_size; at++) divisions |= config->round_by_size[at];
+    return config->placement == GPUARENA_PLACE_BUDDY || config->placement == GPUARENA_PLACE_BINS
+        || divisions > 1 || config->split != GPUARENA_SPLIT_ALWAYS || config->split_max_bytes
+        || config->small_bytes;
 }
 
 /* What a request of so many bytes takes. Cannot overflow: it is at most 2^49, and so are powers and bins. */
@@ -2090,20 +2172,22 @@ GPUARENA__INLINE void gpuarena__bin_remove(const gpuarena *arena, gpuarena__bins
     }
 }
 
-/* The tightest of up to 8 blocks of the request's own class; 0: none of them is surely large enough. */
-GPUARENA__INLINE uint32_t gpuarena__bin_look(const gpuarena__class *held, uint32_t digest)
+/* The slot of the tightest of up to 8 blocks of the request's own class; 8: none of them is surely large
+   enough. */
+GPUARENA__INLINE uint32_t gpuarena__slot_look(uint64_t digests, uint32_t digest)
 {
     /* byte by byte: 128 + block - request keeps the top bit where block >= request; empty slots are 0,
        requests not */
     uint64_t fits =
-        ((held->digests | GPUARENA__BYTES_OF_80) - digest * GPUARENA__BYTES_OF_1) & GPUARENA__BYTES_OF_80;
-    uint32_t best = 0, best_digest = 255;
+        ((digests | GPUARENA__BYTES_OF_80) - digest * GPUARENA__BYTES_OF_1) & GPUARENA__BYTES_OF_80;
+    uint32_t best = 8, best_digest = 255;
     for (; fits; fits &= fits - 1) {
         uint32_t slot = gpuarena__lowest_bit(fits) / 8;
-        uint32_t candidate = (uint32_t)(held->digests >> (8 * slot)) & 255;
+        uint32_t candidate = (uint32_t)(digests >> (8 * slot)) & 255;
+        if (candidate == digest) return slot;
         if (candidate < best_digest) {
             best_digest = candidate;
-            best = held->nodes[slot];
+            best = slot;
         }
     }
     return best;
@@ -2116,9 +2200,9 @@ GPUARENA__INLINE uint32_t gpuarena__bin_search(const gpuarena__bins *bins, uint6
 {
     gpuarena__bin bin = gpuarena__bin_of_request(bytes);
     uint32_t octave = bin.number / 8, position;
-    uint32_t found = gpuarena__bin_look(&bins->classes[bin.number], bin.digest);
+    uint32_t slot = gpuarena__slot_look(bins->classes[bin.number].digests, bin.digest);
     uint64_t above, octaves;
-    if (found) return found;
+    if (slot < 8) return bins->classes[bin.number].nodes[slot];
     above = bins->slots[octave] & (~(uint64_t)255 << (bin.number % 8 * 8));
     if (!above) {
         octaves = bins->octaves & (~(uint64_t)1 << octave);
@@ -2147,13 +2231,14 @@ static uint32_t gpuarena__bins_search_shaped(const gpuarena *arena, const gpuare
 {
     uint64_t bytes = want->bytes + (want->alignment - arena->unit);          /* below 2^51 */
     gpuarena__bin bin = gpuarena__bin_of_request(want->bytes);
-    uint32_t index = 0;
+    uint32_t index = 0, slot;
     switch (arena->config.placement) {
     case GPUARENA_PLACE_BUDDY:
         index = gpuarena__bin_search(bins, gpuarena__max(want->bytes, want->alignment));
         break;
     case GPUARENA_PLACE_BINS:                    /* all blocks of its class are of its bin */
-        index = gpuarena__bin_look(&bins->classes[bin.number], bin.digest);
+        slot = gpuarena__slot_look(bins->classes[bin.number].digests, bin.digest);
+        if (slot < 8) index = bins->classes[bin.number].nodes[slot];
         if (!index || !gpuarena__fits(arena, want, gpuarena__node_at(arena, index)))
             index = gpuarena__tree_first(arena, bins->root[0], bytes);
         break;
@@ -2278,9 +2363,8 @@ static uint32_t gpuarena__home(const gpuarena__lookup *lookup, uint64_t address)
     return (uint32_t)((address >> 8) * 0x9E3779B97F4A7C15u >> lookup->shift);
 }
 
-GPUARENA__INLINE void gpuarena__lookup_insert(gpuarena *arena, uint32_t index, uint64_t address)
+GPUARENA__INLINE void gpuarena__lookup_insert(gpuarena__lookup *lookup, uint32_t index, uint64_t address)
 {
-    gpuarena__lookup *lookup = &arena->lookup;
     uint32_t slot = gpuarena__home(lookup, address), distance = 0;
     while (lookup->table[slot]) {                /* ends: at most a quarter of the slots are taken */
         slot = (slot + 1) & lookup->mask;
@@ -2290,9 +2374,14 @@ GPUARENA__INLINE void gpuarena__lookup_insert(gpuarena *arena, uint32_t index, u
     if (distance > lookup->longest) lookup->longest = distance;
 }
 
-static int gpuarena__lookup_grow(gpuarena *arena)
+static size_t gpuarena__lookup_bytes(const gpuarena__lookup *lookup)
 {
-    gpuarena__lookup *lookup = &arena->lookup, old = arena->lookup;
+    return lookup->table ? ((size_t)lookup->mask + 1) * sizeof *lookup->table : 0;
+}
+
+static int gpuarena__lookup_grow(gpuarena *arena, gpuarena__lookup *lookup)
+{
+    gpuarena__lookup old = *lookup;
     uint32_t slot, old_capacity = old.table ? old.mask + 1 : 0,
              capacity = old.table ? old_capacity * 2 : GPUARENA__TABLE;
     size_t bytes = capacity * sizeof *lookup->table;
@@ -2308,23 +2397,24 @@ static int gpuarena__lookup_grow(gpuarena *arena)
     lookup->longest = 0;
     for (slot = 0; slot < old_capacity; slot++)
         if (old.table[slot])
-            gpuarena__lookup_insert(arena, old.table[slot],
+            gpuarena__lookup_insert(lookup, old.table[slot],
                                     gpuarena__node_at(arena, old.table[slot])->address);
-    gpuarena__host_free(arena, old.table, old_capacity * sizeof *old.table);
+    gpuarena__host_free(arena, old.table, gpuarena__lookup_bytes(&old));
     return 1;
 }
 
 /* Makes sure that one more live node can be inserted without host memory; and another, by the call that has
-   the turn and may have made sure of it before. */
+   the turn and may have made sure of it before. There is room for all live blocks, caches' too. */
 static int gpuarena__lookup_reserve(gpuarena *arena)
 {
-    return GPUARENA__LIKELY(arena->stats.live_count < arena->lookup.most) || gpuarena__lookup_grow(arena);
+    return GPUARENA__LIKELY(arena->stats.live_count < arena->lookup.most)
+        || gpuarena__lookup_grow(arena, &arena->lookup);
 }
 
-/* The slot of the live node based at this address; the table's capacity: there is none. */
-GPUARENA__INLINE uint32_t gpuarena__lookup_find(const gpuarena *arena, uint64_t address)
+/* The slot of the live node based at this address; above the mask: there is none. */
+GPUARENA__INLINE uint32_t gpuarena__lookup_find(const gpuarena *arena, const gpuarena__lookup *lookup,
+                                                uint64_t address)
 {
-    const gpuarena__lookup *lookup = &arena->lookup;
     uint32_t slot = gpuarena__home(lookup, address), distance;
     for (distance = 0; distance <= lookup->longest; distance++) {
         uint32_t index = lookup->table[slot];
@@ -2332,6 +2422,276 @@ GPUARENA__INLINE uint32_t gpuarena__lookup_find(const gpuarena *arena, uint64_t 
         slot = (slot + 1) & lookup->mask;
     }
     return lookup->mask + 1;
+}
+
+/* >>caches =============================================================================================
+   With config.cache_bytes, blocks of up to 1 MiB that are freed on a stream are kept in the stream's cache,
+   not joined with their neighbours, and are handed out again under the cache's own lock: two threads on two
+   streams do not wait for each other. Whatever is not a plain allocation or free closes all caches first,
+   which frees what they keep, and opens them when it ends: it sees an arena without caches. (The exception
+   are plain allocations and frees that a cache cannot serve: they know of live_room and requested_room in the
+   statistics.) Here is what goes on under a cache's lock; closing and opening are in the section public.
+   Order: the arena's lock, a cache's. */
+
+GPUARENA__INLINE uint32_t gpuarena__cache_home(gpuarena_stream stream)
+{
+    return (uint32_t)((uint64_t)(uintptr_t)stream * 0x9E3779B97F4A7C15u >> 58);
+}
+
+/* A cache that was of this stream a moment ago, found without a lock; NULL: none. */
+GPUARENA__INLINE gpuarena__cache *gpuarena__cache_of(const gpuarena *arena, gpuarena_stream stream)
+{
+    uint32_t home = gpuarena__cache_home(stream), tries;
+    for (tries = 0; tries < GPUARENA__CACHE_TRIES; tries++) {
+        gpuarena__cache *const *place = &arena->caches.places[(home + tries) % GPUARENA__CACHES];
+#ifndef GPUARENA_NO_THREADS
+        gpuarena__cache *cache = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+        if (GPUARENA__LIKELY(!cache || __atomic_load_n(&cache->handle, __ATOMIC_RELAXED) == stream))
+            return cache;
+#else
+        if (!*place || (*place)->handle == stream) return *place;
+#endif
+    }
+    return NULL;
+}
+
+static void gpuarena__cache_name(gpuarena__cache *cache, gpuarena_stream stream, uint32_t set)
+{
+#ifndef GPUARENA_NO_THREADS
+    __atomic_store_n(&cache->handle, stream, __ATOMIC_RELAXED);
+#else
+    cache->handle = stream;
+#endif
+    cache->set = set;
+}
+
+/* Finds anew by which place each cache is found; one for which there is no place is not. */
+static void gpuarena__caches_place(gpuarena *arena)
+{
+    gpuarena__cache *places[GPUARENA__CACHES];
+    uint32_t at, tries;
+    memset(places, 0, sizeof places);
+    for (at = 0; at < arena->caches.count; at++) {
+        gpuarena__cache *cache = arena->caches.list[at];
+        uint32_t home = gpuarena__cache_home(cache->handle);
+        for (tries = 0; cache->set && tries < GPUARENA__CACHE_TRIES; tries++)
+            if (!places[(home + tries) % GPUARENA__CACHES]) {
+                places[(home + tries) % GPUARENA__CACHES] = cache;
+                break;
+            }
+    }
+    for (at = 0; at < GPUARENA__CACHES; at++) {
+#ifndef GPUARENA_NO_THREADS
+        __atomic_store_n(&arena->caches.places[at], places[at], __ATOMIC_RELEASE);
+#else
+        arena->caches.places[at] = places[at];
+#endif
+    }
+}
+
+/* Takes a block's class: its own, or the next larger one. NULL: nothing there is large enough. */
+GPUARENA__INLINE gpuarena__class *gpuarena__cache_look(gpuarena__cache *cache, uint64_t bytes, uint32_t *slot)
+{
+    gpuarena__bin bin = gpuarena__bin_of_request(bytes);
+    gpuarena__class *held = &cache->classes[bin.number];
+    *slot = gpuarena__slot_look(held->digests, bin.digest);
+    if (*slot == 8) *slot = gpuarena__slot_look((++held)->digests, 1);
+    return *slot < 8 ? held : NULL;
+}
+
+/* Hands out a block of at least `bytes`. NULL: there is none, or not without the arena's lock. */
+GPUARENA__INLINE gpuarena__node *gpuarena__cache_alloc(const gpuarena *arena, gpuarena__cache *cache,
+                                                       gpuarena_stream stream, uint64_t requested,
+                                                       uint64_t bytes, uint32_t tag)
+{
+    gpuarena__node *node = NULL;
+    gpuarena__class *held = NULL;
+    uint32_t slot;
+    gpuarena__spin_lock(&cache->lock);
+    if (GPUARENA__LIKELY(cache->handle == stream)) held = gpuarena__cache_look(cache, bytes, &slot);
+    if (held) {
+        gpuarena__node *found = gpuarena__node_at(arena, held->nodes[slot]);
+        bytes = found->size & ~GPUARENA__STATE_BITS;
+        if (GPUARENA__LIKELY(bytes <= cache->live_room && requested <= cache->requested_room
+                             && cache->serial < cache->serial_end)) {
+            node = found;
+            held->digests &= ~((uint64_t)255 << (8 * slot));
+            cache->live_room -= bytes;
+            cache->requested_room -= requested;
+            cache->kept_bytes -= bytes;
+            cache->reused_count++;
+            node->use.requested = requested;
+            node->serial = ++cache->serial;
+            node->ticket = UINT64_MAX;           /* it was freed here, which no ticket tells yet */
+            node->tag = tag;
+        } else cache->starved = 1;
+    }
+    gpuarena__spin_unlock(&cache->lock);
+    return node;
+}
+
+/* Keeps a block in use. 0: there is no room for it. */
+GPUARENA__INLINE int gpuarena__cache_keep(const gpuarena *arena, gpuarena__cache *cache, uint32_t index,
+                                          gpuarena__node *node)
+{
+    gpuarena__bin bin = gpuarena__bin_of(node->size);
+    gpuarena__class *held = &cache->classes[bin.number];
+    uint64_t bytes = gpuarena__node_bytes(node),
+             empty = (held->digests - GPUARENA__BYTES_OF_1) & GPUARENA__BYTES_OF_80;
+    uint32_t slot;                               /* digests are at most 64: the lowest such bit is of a 0 */
+    if (!GPUARENA__LIKELY(empty && cache->kept_bytes + bytes <= arena->config.cache_bytes)) return 0;
+    slot = gpuarena__lowest_bit(empty) / 8;
+    held->nodes[slot] = index;
+    held->digests |= (uint64_t)bin.digest << (8 * slot);
+    cache->live_room += bytes;
+    cache->requested_room += node->use.requested;
+    cache->kept_bytes += bytes;
+    node->use.requested = 0;
+    return 1;
+}
+
+/* Frees a block of the stream's own, by keeping it. 0: not without the arena's lock, if it is one at all. */
+GPUARENA__INLINE int gpuarena__cache_free(const gpuarena *arena, gpuarena__cache *cache,
+                                          gpuarena_stream stream, uint64_t address)
+{
+    int kept = 0;
+    gpuarena__spin_lock(&cache->lock);
+    if (GPUARENA__LIKELY(cache->open && cache->handle == stream)) {
+        uint32_t slot = gpuarena__lookup_find(arena, &cache->table, address);
+        if (GPUARENA__LIKELY(slot <= cache->table.mask)) {
+            gpuarena__node *node = gpuarena__node_at(arena, cache->table.table[slot]);
+            kept = node->use.requested && !node->hold
+                && gpuarena__cache_keep(arena, cache, cache->table.table[slot], node);
+        }
+    }
+    gpuarena__spin_unlock(&cache->lock);
+    return kept;
+}
+
+/* ---- with the arena's lock, and the cache's */
+
+/* The statistics are told what the cache did. */
+static void gpuarena__cache_settle(gpuarena *arena, gpuarena__cache *cache)
+{
+    arena->stats.live_bytes -= cache->live_room;
+    arena->stats.requested_bytes -= cache->requested_room;
+    arena->stats.free_count += cache->reused_count;
+    cache->live_room = cache->requested_room = cache->reused_count = 0;
+}
+
+/* Gives the cache its share of what is left to the peaks, and of serials. */
+static void gpuarena__cache_endow(gpuarena *arena, gpuarena__cache *cache)
+{
+    gpuarena_stats *stats = &arena->stats;
+    uint64_t live = (stats->live_peak_bytes - stats->live_bytes) >> arena->caches.share_log2,
+             requested = (stats->requested_peak_bytes - stats->requested_bytes) >> arena->caches.share_log2;
+    cache->live_room += live;
+    cache->requested_room += requested;
+    stats->live_bytes += live;
+    stats->requested_bytes += requested;
+    if (cache->serial == cache->serial_end) {
+        cache->serial = arena->serial;
+        cache->serial_end = arena->serial += 4096;
+    }
+    cache->starved = 0;
+}
+
+/* Live or requested bytes are above their peak, as far as can be known without asking the caches. */
+static void gpuarena__new_peak(gpuarena *arena)
+{
+    gpuarena_stats *stats = &arena->stats;
+    int open = !arena->caches.closers && arena->caches.count;
+    uint32_t at;
+    if (open) {
+        gpuarena__caches_stop(arena);
+        for (at = 0; at < arena->caches.count; at++)
+            gpuarena__cache_settle(arena, arena->caches.list[at]);
+    }
+    stats->live_peak_bytes = gpuarena__max(stats->live_peak_bytes, stats->live_bytes);
+    stats->requested_peak_bytes = gpuarena__max(stats->requested_peak_bytes, stats->requested_bytes);
+    if (!open) return;
+    for (at = 0; at < arena->caches.count; at++)
+        if (arena->caches.list[at]->open) gpuarena__cache_endow(arena, arena->caches.list[at]);
+    gpuarena__caches_go(arena);
+}
+
+/* Takes a block in use out of the cache's table. */
+static void gpuarena__cache_leave(gpuarena *arena, gpuarena__cache *cache, uint32_t slot)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, cache->table.table[slot]);
+    if (node->ticket == UINT64_MAX) node->ticket = ++arena->streams.list[node->set].ticket;
+    cache->table.table[slot] = 0;
+    cache->count--;
+}
+
+/* The cache's table has a block in use at this address: the slot, and the cache's lock is held. NULL: none
+   has. */
+static gpuarena__cache *gpuarena__cache_holding(gpuarena *arena, uint64_t address, uint32_t *slot)
+{
+    uint32_t at;
+    for (at = 0; at < arena->caches.count; at++) {
+        gpuarena__cache *cache = arena->caches.list[at];
+        gpuarena__spin_lock(&cache->lock);
+        *slot = cache->count ? gpuarena__lookup_find(arena, &cache->table, address) : UINT32_MAX;
+        if (cache->count && *slot <= cache->table.mask
+            && gpuarena__node_at(arena, cache->table.table[*slot])->use.requested) return cache;
+        gpuarena__spin_unlock(&cache->lock);
+    }
+    return NULL;
+}
+
+/* A live block moves into the arena's own table. */
+static void gpuarena__cache_send_home(gpuarena *arena, gpuarena__cache *cache, uint32_t slot)
+{
+    uint32_t index = cache->table.table[slot];
+    gpuarena__cache_leave(arena, cache, slot);
+    gpuarena__lookup_insert(&arena->lookup, index, gpuarena__node_at(arena, index)->address);
+}
+
+/* All of them, of a closed cache. */
+static void gpuarena__cache_empty(gpuarena *arena, gpuarena__cache *cache)
+{
+    uint32_t slot;
+    for (slot = 0; cache->count; slot++)
+        if (cache->table.table[slot]) gpuarena__cache_send_home(arena, cache, slot);
+}
+
+static void gpuarena__caches_empty(gpuarena *arena)
+{
+    uint32_t at;
+    gpuarena__caches_stop(arena);
+    for (at = 0; at < arena->caches.count; at++) gpuarena__cache_empty(arena, arena->caches.list[at]);
+    gpuarena__caches_go(arena);
+}
+
+/* The slot of a live block in the arena's own table, though it was in a cache's; above the mask: none. With
+   all caches closed. */
+static uint32_t gpuarena__live_find(gpuarena *arena, uint64_t address)
+{
+    uint32_t slot = gpuarena__lookup_find(arena, &arena->lookup, address), there;
+    gpuarena__cache *cache;
+    if (slot <= arena->lookup.mask) return slot;
+    cache = gpuarena__cache_holding(arena, address, &there);
+    if (!cache) return slot;
+    gpuarena__cache_send_home(arena, cache, there);
+    gpuarena__spin_unlock(&cache->lock);
+    return gpuarena__lookup_find(arena, &arena->lookup, address);
+}
+
+/* A new live block goes into the cache's table, if it may, or into the arena's own. */
+static void gpuarena__cache_enter(gpuarena *arena, gpuarena__cache *cache, uint32_t index,
+                                  const gpuarena__node *node)
+{
+    gpuarena__lookup *table = &arena->lookup;
+    gpuarena__spin_lock(&cache->lock);
+    if (cache->open && cache->set == node->set
+        && (cache->count < cache->table.most || gpuarena__lookup_grow(arena, &cache->table))) {
+        table = &cache->table;
+        cache->count++;
+        if (cache->starved) gpuarena__cache_endow(arena, cache);
+    }
+    gpuarena__lookup_insert(table, index, node->address);
+    gpuarena__spin_unlock(&cache->lock);
 }
 
 /* >>block ==============================================================================================
@@ -2417,7 +2777,8 @@ static void gpuarena__block_absorb_next(gpuarena *arena, uint32_t index)
     gpuarena__block_absorb(arena, index, node, gpuarena__node_at(arena, node->next));
 }
 
-/* Makes a block of a free node, in no bin, that is long enough. Takes a node and a table slot: reserved. */
+/* Makes a block of a free node, in no bin, that is long enough; it is in no table yet. Takes a node:
+   reserved. */
 GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, uint32_t index, gpuarena__node *node,
                                           const gpuarena__want *want)
 {
@@ -2438,14 +2799,12 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, uint32_t index, gpuar
         arena->streams.list[want->set].owed++;
         arena->holds.owed++;
     }
-    gpuarena__lookup_insert(arena, index, node->address);
     arena->stats.live_count++;
     arena->stats.requested_bytes += want->requested;
     arena->stats.live_bytes += want->bytes;
-    if (arena->stats.requested_bytes > arena->stats.requested_peak_bytes)
-        arena->stats.requested_peak_bytes = arena->stats.requested_bytes;
-    if (arena->stats.live_bytes > arena->stats.live_peak_bytes)
-        arena->stats.live_peak_bytes = arena->stats.live_bytes;
+    if (!GPUARENA__LIKELY(arena->stats.requested_bytes <= arena->stats.requested_peak_bytes
+                          && arena->stats.live_bytes <= arena->stats.live_peak_bytes))
+        gpuarena__new_peak(arena);
 }
 
 /* Halves a free node, in no bin, down to so many bytes from an address on. Returns what is there, in no bin;
@@ -2489,6 +2848,7 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
     }
     taken.bytes = gpuarena__share_of(arena, want, gpuarena__node_at(arena, index)->size);
     gpuarena__block_use(arena, index, gpuarena__node_at(arena, index), &taken);
+    gpuarena__lookup_insert(&arena->lookup, index, gpuarena__node_at(arena, index)->address);
     return index;
 }
 
@@ -2757,11 +3117,10 @@ GPUARENA__INLINE void gpuarena__order(gpuarena *arena, gpuarena__node *node, uin
     } else gpuarena__order_slowly(arena, node, freed_on);
 }
 
-/* Frees the live node in this slot of the table. */
-GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, uint32_t slot, uint32_t index,
-                                           gpuarena__node *node, uint32_t freed_on)
+/* Frees a live node, which is in no table any more. */
+GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, uint32_t index, gpuarena__node *node,
+                                           uint32_t freed_on)
 {
-    arena->lookup.table[slot] = 0;
     node->size &= ~GPUARENA__LIVE;
     arena->stats.live_count--;
     arena->stats.free_count++;
@@ -2775,7 +3134,33 @@ GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, uint32_t slot, uint3
 static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, uint32_t freed_on)
 {
     uint32_t index = arena->lookup.table[slot];
-    gpuarena__block_free(arena, slot, index, gpuarena__node_at(arena, index), freed_on);
+    arena->lookup.table[slot] = 0;
+    gpuarena__block_free(arena, index, gpuarena__node_at(arena, index), freed_on);
+}
+
+/* Frees what a cache keeps in a class, in its first `slots` slots. */
+static void gpuarena__cache_shed(gpuarena *arena, gpuarena__cache *cache, uint32_t number, uint32_t slots)
+{
+    gpuarena__class *held = &cache->classes[number];
+    uint32_t slot;
+    for (slot = 0; slot < slots && held->digests; slot++) {
+        uint32_t index = held->nodes[slot], at;
+        gpuarena__node *node = gpuarena__node_at(arena, index);
+        if (!(held->digests >> (8 * slot) & 255)) continue;
+        held->digests &= ~((uint64_t)255 << (8 * slot));
+        at = gpuarena__lookup_find(arena, &cache->table, node->address);
+        gpuarena__cache_leave(arena, cache, at);
+        cache->kept_bytes -= gpuarena__node_bytes(node);
+        arena->stats.live_bytes += gpuarena__node_bytes(node);           /* it counts as free already */
+        gpuarena__block_free(arena, index, node, cache->set);
+    }
+}
+
+static void gpuarena__cache_shed_all(gpuarena *arena, gpuarena__cache *cache)
+{
+    uint32_t number;
+    for (number = 0; number < GPUARENA__CACHE_CLASSES && cache->kept_bytes; number++)
+        gpuarena__cache_shed(arena, cache, number, 8);
 }
 
 /* The stream of a block: that of its allocation, or which it waits for. ANY_STREAM: of none. */
@@ -3261,8 +3646,9 @@ static uint32_t gpuarena__stream_look(gpuarena *arena, gpuarena__known *cached, 
 /* Some record is not found any more by its handle, or again. */
 static void gpuarena__streams_changed(gpuarena *arena)
 {
-    memset(arena->streams.cache, 0, sizeof arena->streams.cache);
+    memset(arena->streams.known, 0, sizeof arena->streams.known);
     arena->streams.recent_record = 0;
+    arena->caches.stale = 1;
 }
 
 GPUARENA__INLINE uint32_t gpuarena__stream_find(gpuarena *arena, gpuarena_stream stream)
@@ -3274,7 +3660,7 @@ GPUARENA__INLINE uint32_t gpuarena__stream_find(gpuarena *arena, gpuarena_stream
         stream = arena->driver.per_thread;
         key = gpuarena__thread_number();
     }
-    cached = &streams->cache[((uint64_t)(uintptr_t)stream + key) * 0x9E3779B97F4A7C15u >> 58];
+    cached = &streams->known[((uint64_t)(uintptr_t)stream + key) * 0x9E3779B97F4A7C15u >> 58];
     if (GPUARENA__LIKELY(cached->record && cached->handle == stream && cached->key == key))
         return cached->record;
     return gpuarena__stream_look(arena, cached, stream, key);
@@ -6363,7 +6749,7 @@ static int gpuarena__check_hole(const gpuarena *arena, const gpuarena__range *ra
 static int gpuarena__check_live_node(const gpuarena *arena, uint32_t index, gpuarena__text *out)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t slot = gpuarena__lookup_find(arena, node->address);
+    uint32_t slot = gpuarena__lookup_find(arena, &arena->lookup, node->address);
     GPUARENA__NEVER(slot > arena->lookup.mask || arena->lookup.table[slot] != index,
                     "a live block is not found by its address", index);
     GPUARENA__NEVER(!node->use.requested || node->use.requested > gpuarena__node_bytes(node),
@@ -6607,6 +6993,14 @@ static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *
     }
     for (index = arena->nodes.unused; index && unused <= all; index = gpuarena__node_at(arena, index)->next)
         if (!gpuarena__check_link(arena, index, unused++, out)) return 0;
+    for (slot = 0; slot < arena->caches.count; slot++) {
+        const gpuarena__cache *cache = arena->caches.list[slot];
+        GPUARENA__NEVER(cache->open || cache->count || cache->kept_bytes || cache->live_room
+                        || cache->requested_room || cache->reused_count,
+                        "a closed cache keeps something", slot);
+        for (index = 0; index < GPUARENA__CACHE_CLASSES; index++)
+            GPUARENA__NEVER(cache->classes[index].digests, "a class of a closed cache is not empty", index);
+    }
     GPUARENA__NEVER(entries != tally->live_count, "the table of live blocks is incomplete", entries);
     GPUARENA__NEVER(tally->live_count * 4 > (uint64_t)arena->lookup.mask + 1,
                     "the table of live blocks is too full", entries);
@@ -6649,12 +7043,14 @@ static int gpuarena__check_host(const gpuarena *arena, gpuarena__text *out)
     uint64_t bytes = sizeof *arena + arena->nodes.chunk_count * (uint64_t)gpuarena__chunk_bytes()
         + arena->nodes.chunk_room * sizeof *arena->nodes.chunks
         + arena->ranges.room * sizeof *arena->ranges.list
-        + ((uint64_t)arena->lookup.mask + 1) * sizeof *arena->lookup.table
+        + gpuarena__lookup_bytes(&arena->lookup)
         + arena->streams.room * sizeof *arena->streams.list + arena->events.room * sizeof *arena->events.list
         + arena->holds.room * sizeof *arena->holds.list
         + arena->paged.spare_room * sizeof *arena->paged.spare
         + arena->paged.run_room * sizeof *arena->paged.runs;
     uint32_t at;
+    for (at = 0; at < arena->caches.count; at++)
+        bytes += sizeof(gpuarena__cache) + gpuarena__lookup_bytes(&arena->caches.list[at]->table);
     for (at = 1; at < arena->streams.count; at++)
         if (arena->streams.list[at].bins != &arena->bins) bytes += sizeof arena->bins;
     for (at = 0; at < arena->ranges.count; at++)
@@ -6755,6 +7151,7 @@ static const gpuarena__key gpuarena__keys[] = {
     { "release_at", NULL, offsetof(gpuarena_config, release_bytes) },
     { "release_keep", gpuarena__share,   offsetof(gpuarena_config, release_keep) },
     { "release_age", gpuarena__number,   offsetof(gpuarena_config, release_age) },
+    { "cache",     NULL, offsetof(gpuarena_config, cache_bytes) },
     { "streams",   gpuarena__reuses,     offsetof(gpuarena_config, streams) },
     { "wait_ms",   gpuarena__number,     offsetof(gpuarena_config, wait_ms) }
 };
@@ -7406,6 +7803,8 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
         return gpuarena__refuse(out, "placement: expected good, best, first, buddy or bins");
     if ((uint32_t)config->split > GPUARENA_SPLIT_REMAINDER)
         return gpuarena__refuse(out, "split: expected always, ratio or remainder");
+    if (config->cache_bytes && (config->placement != GPUARENA_PLACE_GOOD || gpuarena__is_shaped(config)))
+        return gpuarena__refuse(out, "cache: only with placement=good, without round_divisions or split");
     if (config->alignment && (!gpuarena__is_power_of_two(config->alignment)
                               || config->alignment < GPUARENA__UNIT || config->alignment > GPUARENA__GRANULE))
         return gpuarena__refuse(out, "alignment: expected a power of two from 256 to 2M");
@@ -7957,15 +8356,117 @@ GPUARENA__INLINE gpuarena_result gpuarena__may_enter(gpuarena *arena)
         ? GPUARENA_OK : gpuarena__turn_away(arena);
 }
 
+/* ---- caches: closed by all calls but those that they serve */
+
+/* A cache that is no stream's, a new one if need be. NULL: no host memory, or there are enough. */
+static gpuarena__cache *gpuarena__cache_make(gpuarena *arena)
+{
+    gpuarena__caches *caches = &arena->caches;
+    gpuarena__cache *cache;
+    uint32_t at;
+    for (at = 0; at < caches->count; at++)
+        if (!caches->list[at]->set) return caches->list[at];
+    if (caches->count == GPUARENA__CACHES) return NULL;
+    cache = (gpuarena__cache *)gpuarena__host_alloc(arena, sizeof *cache);
+    if (!cache) return NULL;
+    memset(cache, 0, sizeof *cache);
+    cache->handle = GPUARENA_ANY_STREAM;
+    if (!gpuarena__spin_make(&cache->lock) || !gpuarena__lookup_grow(arena, &cache->table)) {
+        gpuarena__host_free(arena, cache, sizeof *cache);
+        return NULL;
+    }
+    caches->list[caches->count++] = cache;
+    caches->share_log2 = 1 + gpuarena__highest_bit(2 * caches->count - 1);
+    return cache;
+}
+
+static void gpuarena__cache_end(gpuarena *arena, gpuarena__cache *cache)
+{
+    gpuarena__spin_end(&cache->lock);
+    gpuarena__host_free(arena, cache->table.table, gpuarena__lookup_bytes(&cache->table));
+    gpuarena__host_free(arena, cache, sizeof *cache);
+}
+
+/* The stream of a record has none of its own on which others' blocks may be; it is open, and not captured. */
+static int gpuarena__may_cache(const gpuarena__stream *stream)
+{
+    return stream->state == GPUARENA__OPEN && !stream->key && !stream->home;
+}
+
+/* Each stream gets a cache, and no other keeps one. */
+static void gpuarena__caches_tend(gpuarena *arena)
+{
+    gpuarena__stream *streams = arena->streams.list;
+    uint32_t at, set;
+    arena->caches.stale = 0;
+    for (at = 0; at < arena->caches.count; at++) {
+        gpuarena__cache *cache = arena->caches.list[at];
+        gpuarena__stream *stream = &streams[cache->set];
+        if (!cache->set) continue;
+        stream->cached = gpuarena__may_cache(stream) && stream->handle == cache->handle;
+        if (stream->cached) continue;
+        gpuarena__spin_lock(&cache->lock);
+        gpuarena__cache_empty(arena, cache);
+        gpuarena__cache_name(cache, GPUARENA_ANY_STREAM, 0);
+        gpuarena__spin_unlock(&cache->lock);
+    }
+    for (set = 1; set < arena->streams.count; set++) {
+        int wanted = gpuarena__may_cache(&streams[set]) && !streams[set].cached;
+        gpuarena__cache *cache = wanted ? gpuarena__cache_make(arena) : NULL;
+        if (!cache) continue;
+        gpuarena__spin_lock(&cache->lock);
+        gpuarena__cache_name(cache, streams[set].handle, set);
+        gpuarena__spin_unlock(&cache->lock);
+        streams[set].cached = 1;
+    }
+    gpuarena__caches_place(arena);
+}
+
+static void gpuarena__caches_close(gpuarena *arena)
+{
+    uint32_t at;
+    if (arena->caches.closers++) return;
+    for (at = 0; at < arena->caches.count; at++) {
+        gpuarena__cache *cache = arena->caches.list[at];
+        gpuarena__spin_lock(&cache->lock);
+        cache->open = 0;
+        gpuarena__cache_shed_all(arena, cache);
+        gpuarena__cache_settle(arena, cache);
+        if (cache->serial_end == arena->serial) arena->serial = cache->serial;
+        cache->serial = cache->serial_end;       /* what is marked now comes before what follows */
+        gpuarena__spin_unlock(&cache->lock);
+    }
+}
+
+/* Closed they stay while an observer is to see all, or frees have more to do. */
+static void gpuarena__caches_open(gpuarena *arena)
+{
+    uint32_t at;
+    if (--arena->caches.closers || !arena->caches.block_bytes || !gpuarena__is(arena, GPUARENA__MAGIC))
+        return;
+    if (arena->caches.stale) gpuarena__caches_tend(arena);
+    if (arena->config.observe || arena->lost || arena->stats.reserved_bytes > arena->limit) return;
+    for (at = 0; at < arena->caches.count; at++) {
+        gpuarena__cache *cache = arena->caches.list[at];
+        gpuarena__spin_lock(&cache->lock);
+        cache->open = cache->set != 0;
+        if (cache->open) gpuarena__cache_endow(arena, cache);
+        gpuarena__spin_unlock(&cache->lock);
+    }
+}
+
+/* ---- in and out */
+
 static gpuarena_result gpuarena__leave(gpuarena *arena, gpuarena_result result)
 {
+    gpuarena__caches_open(arena);
     gpuarena__spin_unlock(&arena->lock);
     return result;
 }
 
 static gpuarena_result gpuarena__end(gpuarena *arena, gpuarena_result result)
 {
-    gpuarena__spin_unlock(&arena->lock);
+    (void)gpuarena__leave(arena, result);
     gpuarena__mutex_unlock(&arena->turn);
     return result;
 }
@@ -7978,6 +8479,7 @@ static gpuarena_result gpuarena__enter(gpuarena *arena)
     gpuarena_result result = gpuarena__may_enter(arena);
     if (result != GPUARENA_OK) return result;
     gpuarena__spin_lock(&arena->lock);
+    gpuarena__caches_close(arena);
     if (GPUARENA__LIKELY(gpuarena__is(arena, GPUARENA__MAGIC))) return result;
     return gpuarena__leave(arena, gpuarena__turn_away(arena));
 }
@@ -7991,6 +8493,7 @@ static gpuarena_result gpuarena__begin(gpuarena *arena)
     gpuarena__mutex_lock(&arena->turn);
     gpuarena__spin_lock(&arena->lock);
     gpuarena__count(&arena->entering, -1);
+    gpuarena__caches_close(arena);
     if (GPUARENA__LIKELY(gpuarena__is(arena, GPUARENA__MAGIC))) return result;
     return gpuarena__end(arena, gpuarena__turn_away(arena));
 }
@@ -8010,14 +8513,17 @@ static gpuarena *gpuarena__enter_to_read(const gpuarena *arena)
     if (!arena || !gpuarena__is(arena, GPUARENA__MAGIC)) return NULL;
     if (gpuarena__inside(arena)) return arena->self;
     gpuarena__spin_lock(&arena->self->lock);
-    if (gpuarena__is(arena, GPUARENA__MAGIC)) return arena->self;
-    gpuarena__spin_unlock(&arena->self->lock);
-    return NULL;
+    if (!gpuarena__is(arena, GPUARENA__MAGIC)) {
+        gpuarena__spin_unlock(&arena->self->lock);
+        return NULL;
+    }
+    gpuarena__caches_close(arena->self);
+    return arena->self;
 }
 
 static void gpuarena__leave_read(gpuarena *arena)
 {
-    if (arena && !gpuarena__inside(arena)) gpuarena__spin_unlock(&arena->lock);
+    if (arena && !gpuarena__inside(arena)) (void)gpuarena__leave(arena, GPUARENA_OK);
 }
 
 /* ---- life */
@@ -8028,6 +8534,7 @@ static void gpuarena__dismantle(gpuarena *arena)
     gpuarena_config config = arena->config;
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     gpuarena__drain_callers(arena);              /* they look at more than at the locks */
+    while (arena->caches.count) gpuarena__cache_end(arena, arena->caches.list[--arena->caches.count]);
     gpuarena__spin_end(&arena->lock);
     while (arena->nodes.chunk_count)
         gpuarena__host_free(arena, arena->nodes.chunks[--arena->nodes.chunk_count].memory,
@@ -8048,9 +8555,7 @@ static void gpuarena__dismantle(gpuarena *arena)
     gpuarena__host_free(arena, arena->events.list, arena->events.room * sizeof *arena->events.list);
     gpuarena__host_free(arena, arena->holds.list, arena->holds.room * sizeof *arena->holds.list);
     gpuarena__host_free(arena, arena->streams.list, arena->streams.room * sizeof *arena->streams.list);
-    if (arena->lookup.table)
-        gpuarena__host_free(arena, arena->lookup.table,
-                            ((size_t)arena->lookup.mask + 1) * sizeof *arena->lookup.table);
+    gpuarena__host_free(arena, arena->lookup.table, gpuarena__lookup_bytes(&arena->lookup));
     GPUARENA_ASSERT(arena->host_bytes == sizeof *arena && "every host allocation has been freed");
     arena->self = NULL;
     gpuarena__mutex_end(&arena->turn);
@@ -8128,7 +8633,8 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     arena->streams.ordered = arena->driver.events.create != NULL;
     arena->streams.own = arena->driver.per_thread ? arena->driver.per_thread : GPUARENA_OWN_STREAM;
     arena->streams.own_too = arena->driver.null_is_per_thread ? NULL : GPUARENA_OWN_STREAM;
-    if (gpuarena__nodes_grow(arena) && gpuarena__lookup_grow(arena) && gpuarena__streams_begin(arena))
+    if (gpuarena__nodes_grow(arena) && gpuarena__lookup_grow(arena, &arena->lookup)
+        && gpuarena__streams_begin(arena))
         return arena;
     gpuarena__dismantle(arena);
     return NULL;
@@ -8168,11 +8674,8 @@ static void gpuarena__start_pages(gpuarena *arena, uint64_t total_bytes)
 static void gpuarena__start_shape(gpuarena *arena)
 {
     const gpuarena_config *config = &arena->config;
-    uint32_t at, divisions = config->round_divisions;
-    for (at = 0; at < sizeof config->round_by_size; at++) divisions |= config->round_by_size[at];
     arena->joined = config->placement == GPUARENA_PLACE_BUDDY || config->placement == GPUARENA_PLACE_BINS;
-    arena->shaped = arena->joined || divisions > 1 || config->split != GPUARENA_SPLIT_ALWAYS
-        || config->split_max_bytes || config->small_bytes;
+    arena->shaped = (uint32_t)gpuarena__is_shaped(config);
     arena->quick_bytes = arena->shaped ? 0 : GPUARENA__MAX_BYTES;
     if (config->placement != GPUARENA_PLACE_GOOD && config->placement != GPUARENA_PLACE_BUDDY)
         arena->ordered_bytes = 0;
@@ -8195,6 +8698,7 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     uint64_t free_bytes, total_bytes;
     gpuarena__mutex_lock(&arena->turn);
     gpuarena__spin_lock(&arena->lock);
+    gpuarena__caches_close(arena);
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle)) {
         int full = gpuarena__status_of(arena, obstacle.code) == GPUARENA_STATUS_NO_MEMORY;
         if (full)                                /* there is not even room for CUDA's own context */
@@ -8210,6 +8714,8 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     gpuarena__start_pages(arena, total_bytes);
     gpuarena__start_shape(arena);
     arena->small_bytes = gpuarena__min(arena->ordered_bytes, arena->paged.least_bytes);
+    if (arena->config.cache_bytes && arena->streams.ordered)
+        arena->caches.block_bytes = gpuarena__min(GPUARENA__CACHE_BLOCK, arena->config.cache_bytes);
     arena->unit = arena->config.alignment;
     gpuarena__limit_to(arena, arena->config.limit_bytes);
     arena->step = arena->config.step_bytes;
@@ -8280,6 +8786,7 @@ static gpuarena_result gpuarena__fail_in_use(gpuarena *arena)
 {
     gpuarena_failure failure = gpuarena__failure_begin(arena, GPUARENA_STILL_IN_USE);
     uint32_t slot = 0;
+    gpuarena__caches_empty(arena);
     while (!arena->lookup.table[slot]) slot++;   /* ends: there is a live block */
     failure.block = gpuarena__block_describe(arena, arena->lookup.table[slot]);
     return gpuarena__fail(arena, &failure, NULL);
@@ -8392,11 +8899,16 @@ static uint32_t gpuarena__allocate_again(gpuarena *arena, gpuarena__want *want, 
     }
 }
 
+/* Without the turn: there is no host memory. */
 static gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t bytes, gpuarena_stream stream)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena_result result;
+    gpuarena__caches_close(arena);
     gpuarena__obstruct(&obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-    return gpuarena__fail_obstacle(arena, &obstacle, bytes, stream);
+    result = gpuarena__fail_obstacle(arena, &obstacle, bytes, stream);
+    gpuarena__caches_open(arena);
+    return result;
 }
 
 static void gpuarena__tell_alloc(gpuarena *arena, uint32_t index, gpuarena_stream stream)
@@ -8474,20 +8986,25 @@ static gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void **ptr, uint64
     return gpuarena__alloc_slowly(arena, ptr, &request);
 }
 
-/* The short way, of nearly all allocations: a hit, on a plain stream, at the arena's own alignment, where
-   nothing is to be asked, given back or refused first. Or else the long way; but host memory is asked for
-   once. */
-GPUARENA__INLINE gpuarena_result gpuarena__alloc_quickly(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                         gpuarena_stream stream, uint32_t tag)
+/* The lock is held by one who has not entered; the arena is over. */
+static gpuarena_result gpuarena__leave_ruin(gpuarena *arena)
 {
-    gpuarena__want want;
+    gpuarena_result result = gpuarena__turn_away(arena);
+    gpuarena__spin_unlock(&arena->lock);
+    return result;
+}
+
+/* The short way, of nearly all allocations that no cache serves: a hit, on a plain stream, at the arena's own
+   alignment, where nothing is to be asked, given back or refused first. Or else the long way; but host memory
+   is asked for once. */
+GPUARENA__INLINE gpuarena_result gpuarena__alloc_shortly(gpuarena *arena, gpuarena__cache *cache, void **ptr,
+                                                         uint64_t bytes, gpuarena_stream stream, uint32_t tag)
+{
     gpuarena_result result = GPUARENA_OK;
+    gpuarena__want want;
     uint32_t index = 0;
-    if (!GPUARENA__LIKELY(arena && gpuarena__is(arena, GPUARENA__MAGIC) && !gpuarena__frames))
-        return gpuarena__alloc_plain(arena, ptr, bytes, stream, tag);
     gpuarena__spin_lock(&arena->lock);
-    if (!GPUARENA__LIKELY(gpuarena__is(arena, GPUARENA__MAGIC)))
-        return gpuarena__leave(arena, gpuarena__turn_away(arena));
+    if (!GPUARENA__LIKELY(gpuarena__is(arena, GPUARENA__MAGIC))) return gpuarena__leave_ruin(arena);
     want.requested = bytes;
     want.bytes = gpuarena__round_down(bytes + arena->unit - 1, arena->unit);
     want.tag = tag;
@@ -8503,11 +9020,53 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_quickly(gpuarena *arena, void *
         gpuarena__node *node = gpuarena__node_at(arena, index);
         gpuarena__set_pull(arena, index, node);
         gpuarena__block_use(arena, index, node, &want);
+        if (GPUARENA__LIKELY(!cache)) gpuarena__lookup_insert(&arena->lookup, index, node->address);
+        else gpuarena__cache_enter(arena, cache, index, node);
         *ptr = gpuarena__pointer(node->address);
         if (!GPUARENA__LIKELY(!arena->config.observe)) gpuarena__tell_alloc(arena, index, stream);
     }
     gpuarena__spin_unlock(&arena->lock);
     return GPUARENA__LIKELY(index || result) ? result : gpuarena__alloc_plain(arena, ptr, bytes, stream, tag);
+}
+
+/* Three functions, of which a call sees one or two: what the longer ones need in registers is no burden to
+   the shortest. */
+GPUARENA__APART gpuarena_result gpuarena__alloc_uncached(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                         gpuarena_stream stream, uint32_t tag)
+{
+    return gpuarena__alloc_shortly(arena, NULL, ptr, bytes, stream, tag);
+}
+
+GPUARENA__APART gpuarena_result gpuarena__alloc_past(gpuarena *arena, gpuarena__cache *cache, void **ptr,
+                                                     uint64_t bytes, gpuarena_stream stream, uint32_t tag)
+{
+    return gpuarena__alloc_shortly(arena, cache, ptr, bytes, stream, tag);
+}
+
+GPUARENA__APART gpuarena_result gpuarena__alloc_cached(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                       gpuarena_stream stream, uint32_t tag)
+{
+    gpuarena__cache *cache = NULL;
+    gpuarena__node *node = NULL;
+    uint64_t whole = gpuarena__round_down(bytes + arena->unit - 1, arena->unit);
+    if (GPUARENA__LIKELY(bytes - 1 < arena->caches.block_bytes && ptr))
+        cache = gpuarena__cache_of(arena, stream);
+    if (GPUARENA__LIKELY(cache != NULL))
+        node = gpuarena__cache_alloc(arena, cache, stream, bytes, whole, tag);
+    if (!GPUARENA__LIKELY(node != NULL))
+        return gpuarena__alloc_past(arena, cache, ptr, bytes, stream, tag);
+    *ptr = gpuarena__pointer(node->address);
+    return GPUARENA_OK;
+}
+
+GPUARENA__INLINE gpuarena_result gpuarena__alloc_quickly(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                         gpuarena_stream stream, uint32_t tag)
+{
+    if (!GPUARENA__LIKELY(arena && gpuarena__is(arena, GPUARENA__MAGIC) && !gpuarena__frames))
+        return gpuarena__alloc_plain(arena, ptr, bytes, stream, tag);
+    return GPUARENA__LIKELY(!arena->caches.block_bytes)
+        ? gpuarena__alloc_uncached(arena, ptr, bytes, stream, tag)
+        : gpuarena__alloc_cached(arena, ptr, bytes, stream, tag);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request)
@@ -8676,7 +9235,7 @@ static gpuarena_result gpuarena__free_slowly(gpuarena *arena, void *ptr, gpuaren
     uint32_t slot;
     if (result != GPUARENA_OK || !ptr) return result == GPUARENA_OK ? gpuarena__end(arena, result) : result;
     gpuarena__prepare_free(arena, stream);
-    slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
+    slot = gpuarena__live_find(arena, gpuarena__address(ptr));
     if (slot > arena->lookup.mask) return gpuarena__end(arena, gpuarena__fail_pointer(arena, ptr, stream));
     gpuarena__free_slot(arena, slot, stream);
     gpuarena__after_free(arena, stream);
@@ -8698,30 +9257,83 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
         && arena->stats.reserved_bytes <= arena->plain_limit && gpuarena__is(arena, GPUARENA__MAGIC);
 }
 
-GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
+/* Without the turn: the pointer is no live block's base. */
+static gpuarena_result gpuarena__free_wrong(gpuarena *arena, const void *ptr, gpuarena_stream stream)
+{
+    gpuarena_result result;
+    if (!gpuarena__is(arena, GPUARENA__MAGIC)) return gpuarena__turn_away(arena);
+    gpuarena__caches_close(arena);
+    result = gpuarena__fail_pointer(arena, ptr, stream);
+    gpuarena__caches_open(arena);
+    return result;
+}
+
+/* A block that a cache's table has, on its way back: kept after all, in place of what was kept before, or
+   freed. 0: it takes the turn. The lock and the cache's are held; the latter is let go of. */
+static int gpuarena__free_held(gpuarena *arena, gpuarena__cache *cache, uint32_t slot, gpuarena_stream stream)
+{
+    uint32_t index = cache->table.table[slot], freed_on;
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t bytes = gpuarena__node_bytes(node);
+    int plain = gpuarena__is_plain_free(arena, node, stream, &freed_on), kept = 0;
+    if (plain && cache->open && freed_on == cache->set && !node->hold) {
+        if (cache->kept_bytes + bytes > arena->config.cache_bytes) gpuarena__cache_shed_all(arena, cache);
+        else gpuarena__cache_shed(arena, cache, gpuarena__bin_of(bytes).number, 4);
+        kept = gpuarena__cache_keep(arena, cache, index, node);
+    }
+    if (plain && !kept) gpuarena__cache_send_home(arena, cache, slot);
+    gpuarena__spin_unlock(&cache->lock);
+    if (plain && !kept) {
+        slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__node_at(arena, index)->address);
+        if (arena->config.observe) gpuarena__free_told(arena, slot, freed_on, stream);
+        else gpuarena__block_give_back(arena, slot, freed_on);
+    }
+    return plain;
+}
+
+/* The short way, of nearly all frees that no cache serves. */
+GPUARENA__INLINE gpuarena_result gpuarena__free_shortly(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     gpuarena_result result = GPUARENA_OK;
-    uint32_t slot, freed_on, index;
-    gpuarena__node *node;
+    uint32_t slot, freed_on;
+    int plain = 0;
+    gpuarena__spin_lock(&arena->lock);
+    slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__address(ptr));
+    if (GPUARENA__LIKELY(slot <= arena->lookup.mask)) {
+        uint32_t index = arena->lookup.table[slot];
+        gpuarena__node *node = gpuarena__node_at(arena, index);
+        plain = gpuarena__is_plain_free(arena, node, stream, &freed_on);
+        if (GPUARENA__LIKELY(plain && !arena->config.observe)) {
+            arena->lookup.table[slot] = 0;
+            gpuarena__block_free(arena, index, node, freed_on);
+        } else if (plain) gpuarena__free_told(arena, slot, freed_on, stream);
+    } else {
+        gpuarena__cache *cache = gpuarena__cache_holding(arena, gpuarena__address(ptr), &slot);
+        if (cache) plain = gpuarena__free_held(arena, cache, slot, stream);
+        else result = gpuarena__free_wrong(arena, ptr, stream);
+    }
+    gpuarena__spin_unlock(&arena->lock);
+    return GPUARENA__LIKELY(plain || result) ? result : gpuarena__free_slowly(arena, ptr, stream);
+}
+
+GPUARENA__APART gpuarena_result gpuarena__free_uncached(gpuarena *arena, void *ptr, gpuarena_stream stream)
+{
+    return gpuarena__free_shortly(arena, ptr, stream);
+}
+
+GPUARENA__APART gpuarena_result gpuarena__free_cached(gpuarena *arena, void *ptr, gpuarena_stream stream)
+{
+    gpuarena__cache *cache = gpuarena__cache_of(arena, stream);
+    return GPUARENA__LIKELY(cache && gpuarena__cache_free(arena, cache, stream, gpuarena__address(ptr)))
+        ? GPUARENA_OK : gpuarena__free_uncached(arena, ptr, stream);
+}
+
+GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
+{
     if (!GPUARENA__LIKELY(arena && gpuarena__is(arena, GPUARENA__MAGIC) && !gpuarena__frames && ptr))
         return gpuarena__free_slowly(arena, ptr, stream);
-    gpuarena__spin_lock(&arena->lock);
-    slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
-    if (!GPUARENA__LIKELY(slot <= arena->lookup.mask)) {
-        result = gpuarena__is(arena, GPUARENA__MAGIC) ? gpuarena__fail_pointer(arena, ptr, stream)
-                                                 : gpuarena__turn_away(arena);
-        return gpuarena__leave(arena, result);
-    }
-    index = arena->lookup.table[slot];
-    node = gpuarena__node_at(arena, index);
-    if (!GPUARENA__LIKELY(gpuarena__is_plain_free(arena, node, stream, &freed_on))) {
-        gpuarena__spin_unlock(&arena->lock);
-        return gpuarena__free_slowly(arena, ptr, stream);
-    }
-    if (GPUARENA__LIKELY(!arena->config.observe)) gpuarena__block_free(arena, slot, index, node, freed_on);
-    else gpuarena__free_told(arena, slot, freed_on, stream);
-    gpuarena__spin_unlock(&arena->lock);
-    return result;
+    return GPUARENA__LIKELY(!arena->caches.block_bytes) ? gpuarena__free_uncached(arena, ptr, stream)
+                                                        : gpuarena__free_cached(arena, ptr, stream);
 }
 
 /* ---- resize */
@@ -8765,8 +9377,8 @@ static uint32_t gpuarena__tail_cut(gpuarena *arena, uint32_t index, uint64_t kee
         arena->streams.list[arena->holds.list[copy].set].ref_count++;
         rest->hold = copy;
     }
-    gpuarena__lookup_insert(arena, tail, rest->address);
-    return gpuarena__lookup_find(arena, rest->address);
+    gpuarena__lookup_insert(&arena->lookup, tail, rest->address);
+    return gpuarena__lookup_find(arena, &arena->lookup, rest->address);
 }
 
 /* Frees the tail of a live block, on *freed_on. 0: no host memory. */
@@ -8855,13 +9467,13 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
 static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
-    uint32_t slot = gpuarena__lookup_find(arena, gpuarena__address(ptr)), index, freed_on = GPUARENA__HELD;
+    uint32_t slot = gpuarena__live_find(arena, gpuarena__address(ptr)), index, freed_on = GPUARENA__HELD;
     gpuarena__node *node;
     gpuarena__want want;
     gpuarena_block block;
     if (slot <= arena->lookup.mask && bytes) {
         gpuarena__prepare_free(arena, stream);
-        slot = gpuarena__lookup_find(arena, gpuarena__address(ptr));
+        slot = gpuarena__live_find(arena, gpuarena__address(ptr));
     }
     if (slot > arena->lookup.mask) return gpuarena__fail_pointer(arena, ptr, stream);
     if (!bytes)
@@ -9138,6 +9750,7 @@ GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream str
     uint32_t slot, mask;
     if (result != GPUARENA_OK) return result;
     gpuarena__prepare_free(arena, stream);
+    gpuarena__caches_empty(arena);
     last = arena->serial;                        /* what others allocate from here on is not meant */
     for (slot = 0, mask = arena->lookup.mask; slot <= arena->lookup.mask; slot++) {
         uint32_t index = arena->lookup.table[slot];
@@ -9223,6 +9836,7 @@ GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message
     gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail),
                    copy = gpuarena__text_begin(message, size);
     if (result != GPUARENA_OK) return result;
+    gpuarena__caches_empty(self);
     if (!gpuarena__check(self, &out)) {
         failure.result = GPUARENA_CORRUPT;
         memcpy(failure.arena, self->config.name, sizeof failure.arena);
@@ -9366,6 +9980,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__GRANULE
 #undef GPUARENA__HELD
 #undef GPUARENA__INLINE
+#undef GPUARENA__APART
 #undef GPUARENA__LIKELY
 #undef GPUARENA__MAGIC
 #undef GPUARENA__MAX_BYTES

@@ -9,20 +9,21 @@
 #include "nearest.h"
 
 #define POLICY_KEYS "alignment limit headroom streams wait_ms"   /* whatever the backing is */
+#define POLICY_KEYS_OF_CACHES "alignment limit headroom cache streams wait_ms"      /* with placement=good */
 /* One range of addresses whose pages, once mapped, stay where they are: what placement alone does. */
 #define POLICY_PLAIN "backing=paged,idle=100%,placement="
 
 static const policy_kind policy_kinds[] = {
     { "raw", "cudaMalloc and cudaFree for every allocation: the baseline", "", POLICY_RAW, NULL },
-    { "paged", "the arena over paged ranges, at its defaults", "placement page idle large initial " POLICY_KEYS,
+    { "paged", "the arena over paged ranges, at its defaults", "placement page idle large initial " POLICY_KEYS_OF_CACHES,
       POLICY_ARENA, "backing=paged" },
     { "segments", "the arena over cudaMalloc segments, at its defaults",
-      "growth placement initial step step_max " POLICY_KEYS, POLICY_ARENA, "backing=segments" },
+      "growth placement initial step step_max " POLICY_KEYS_OF_CACHES, POLICY_ARENA, "backing=segments" },
     { "best", "one plain range, exact best fit: what a perfect search makes of memory that stays", POLICY_KEYS,
       POLICY_ARENA, POLICY_PLAIN "best" },
     { "first", "one plain range, the lowest address that fits", POLICY_KEYS, POLICY_ARENA, POLICY_PLAIN "first" },
     { "config", "the arena as the keys say, at the library's defaults otherwise",
-      "backing growth placement share page idle large initial step step_max " POLICY_KEYS, POLICY_ARENA, "" },
+      "backing growth placement share page idle large initial step step_max " POLICY_KEYS_OF_CACHES, POLICY_ARENA, "" },
     { "cub-library",
       "CUB's CachingDeviceAllocator: bin_growth 8, min_bin 3, max_bin 7, 6 MiB - 1 cached; --limit does not bind it",
       "", POLICY_RIVAL, NULL },

@@ -1,5 +1,5 @@
 /* The header's locks over fibers: each taking and leaving is a step at which another fiber may go on. Judges their
-   order, that none is taken twice, nor ended while it is taken. An ended one may be taken: what it guarded tells.
+   order (of spins inside each other: that in which they were made), that none is taken twice, nor ended while it is taken. An ended one may be taken: what it guarded tells.
    It must not know what they guard. Named by GPUARENA_TEST_LOCK, included by gpuarena.h itself; behind schedule.h. */
 #ifndef TESTS_SCHEDULE_LOCK_H
 #define TESTS_SCHEDULE_LOCK_H
@@ -9,14 +9,16 @@ typedef struct schedule_lock {
     uint32_t state;                              /* LOCK_NONE: static, or not made */
     int      is_taken, owner;
 } schedule_lock;
-typedef struct gpuarena__spin { schedule_lock lock; } gpuarena__spin;
+typedef struct gpuarena__spin { schedule_lock lock; uint64_t order; } gpuarena__spin;
 typedef struct gpuarena__mutex { schedule_lock lock; } gpuarena__mutex;
 
 static gpuarena__mutex gpuarena__registry_lock = { { LOCK_MADE, 0, 0 } };
 
 /* What each fiber holds, the last for what runs outside. */
-typedef struct lock_held { int spins, mutexes, registry; } lock_held;
+enum { LOCK_SPINS = 16 };
+typedef struct lock_held { int spins, mutexes, registry; uint64_t orders[LOCK_SPINS]; } lock_held;
 static lock_held lock_helds[SCHEDULE_FIBERS + 1];
+static uint64_t  lock_spin_count;                /* made so far */
 
 static inline lock_held *lock_held_now(void)
 {
@@ -60,18 +62,28 @@ static inline void lock_leave(schedule_lock *lock, const char *what)
     schedule_point(what);
 }
 
-static inline int  gpuarena__spin_make(gpuarena__spin *spin) { return lock_make(&spin->lock); }
-static inline void gpuarena__spin_end(gpuarena__spin *spin)  { lock_end(&spin->lock); }
+static inline int gpuarena__spin_make(gpuarena__spin *spin)
+{
+    spin->order = ++lock_spin_count;
+    return lock_make(&spin->lock);
+}
+static inline void gpuarena__spin_end(gpuarena__spin *spin) { lock_end(&spin->lock); }
 static inline void gpuarena__spin_lock(gpuarena__spin *spin)
 {
-    if (lock_held_now()->spins || lock_held_now()->registry)
-        schedule_blame("the core lock is taken inside a lock that it goes before");
+    const lock_held *held = lock_held_now();
+    if (held->registry) schedule_blame("a spin is taken inside a lock that it goes before");
+    if (held->spins == LOCK_SPINS) schedule_give_up("more spins are taken than the judge knows");
+    for (int at = 0; at < held->spins; at++)
+        if (held->orders[at] >= spin->order) schedule_blame("a spin is taken inside one that it goes before");
     lock_take(&spin->lock, "spin_lock");
-    lock_held_now()->spins++;
+    lock_held_now()->orders[lock_held_now()->spins++] = spin->order;
 }
 static inline void gpuarena__spin_unlock(gpuarena__spin *spin)
 {
-    lock_held_now()->spins--;
+    lock_held *held = lock_held_now();
+    int at = 0;
+    while (at < held->spins && held->orders[at] != spin->order) at++;
+    if (at < held->spins) held->orders[at] = held->orders[--held->spins];
     lock_leave(&spin->lock, "spin_unlock");
 }
 

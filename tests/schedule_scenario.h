@@ -52,15 +52,15 @@ static inline void world_end(void)
     while (world.host_count) free(world.host_blocks[--world.host_count]);
 }
 
-static inline void world_begin(const scenario *self, gpuarena_backing backing)
+static inline void world_begin(const scenario *self, const world_kind *kind)
 {
     gpuarena_config config;
     memset(&world, 0, sizeof world);
     memset(lock_helds, 0, sizeof lock_helds);
     schedule.trouble[0] = '\0';
-    world.backing = backing;
+    world.kind = kind;
     world_open_device(MIB(64));
-    config = world_config(backing);
+    config = world_config();
     if (self->begin) self->begin(&config);
     if (gpuarena_create(&config, &world.arena)) schedule_blame("no arena");
     lock_clock_ns = &device.clock_ns;
@@ -69,10 +69,10 @@ static inline void world_begin(const scenario *self, gpuarena_backing backing)
 }
 
 /* 0: the fibers are stuck. */
-static inline int world_schedule(const scenario *self, gpuarena_backing backing, uint64_t seed)
+static inline int world_schedule(const scenario *self, const world_kind *kind, uint64_t seed)
 {
     int count = 0;
-    world_begin(self, backing);
+    world_begin(self, kind);
     while (count < SCHEDULE_FIBERS && self->bodies[count]) count++;
     if (schedule.trouble[0]) return 1;
     if (!schedule_run(self->bodies, count, seed)) return 0;
@@ -106,20 +106,20 @@ static inline uint64_t scenario_count(const scenario *self, const char *name, ui
     return 1;
 }
 
-static inline void scenario_run(const scenario *self, gpuarena_backing backing)
+static inline void scenario_run(const scenario *self, const world_kind *kind)
 {
     char name[100];
     uint64_t seed, end, longest = 0;
-    snprintf(name, sizeof name, "%s, %s", self->name, backing == GPUARENA_BACKING_PAGED ? "paged" : "segments");
+    snprintf(name, sizeof name, "%s, %s", self->name, kind->name);
     end = scenario_count(self, name, &seed);
     if (!end) return;
     end += seed;
     schedule.span = 64;
     schedule.distinct_count = 0;
     memset(schedule.seen, 0, sizeof schedule.seen);
-    if (world_schedule(self, backing, 0)) schedule.span = schedule.steps;    /* to see how long they are */
+    if (world_schedule(self, kind, 0)) schedule.span = schedule.steps;    /* to see how long they are */
     for (; !schedule.trouble[0] && seed < end; seed++) {
-        if (!world_schedule(self, backing, seed)) break;
+        if (!world_schedule(self, kind, seed)) break;
         if (schedule.trouble[0]) break;
         if (schedule.steps > longest) longest = schedule.steps;
     }
@@ -132,13 +132,16 @@ static inline void scenario_run(const scenario *self, gpuarena_backing backing)
     exit(1);
 }
 
-/* Each on both backings. */
+/* Each on both backings, without caches and with. */
 static inline void scenarios_run(const scenario *list, size_t count)
 {
-    for (size_t at = 0; at < count; at++) {
-        scenario_run(&list[at], GPUARENA_BACKING_SEGMENTS);
-        scenario_run(&list[at], GPUARENA_BACKING_PAGED);
-    }
+    static const world_kind kinds[] = {
+        { "segments", GPUARENA_BACKING_SEGMENTS, 0 }, { "paged", GPUARENA_BACKING_PAGED, 0 },
+        { "segments with caches", GPUARENA_BACKING_SEGMENTS, MIB(2) },
+        { "paged with caches", GPUARENA_BACKING_PAGED, MIB(2) },
+    };
+    for (size_t at = 0; at < count; at++)
+        for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) scenario_run(&list[at], &kinds[kind]);
 }
 
 #endif

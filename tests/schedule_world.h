@@ -22,9 +22,11 @@ typedef struct world_own {                       /* what a thread has of its own
     uint64_t number;
 } world_own;
 
+typedef struct world_kind { const char *name; gpuarena_backing backing; uint64_t cache_bytes; } world_kind;
+
 typedef struct world_state {
     gpuarena *arena;
-    gpuarena_backing backing;
+    const world_kind *kind;
     world_block blocks[WORLD_BLOCKS];            /* live */
     uint64_t alloc_count, free_count;            /* that answered OK */
     world_own owns[SCHEDULE_FIBERS + 1];         /* the last: of what runs outside */
@@ -113,10 +115,11 @@ static inline void world_host_free(void *memory, size_t bytes, void *user)
     world.host_bytes -= bytes;
 }
 
-static inline gpuarena_config world_config(gpuarena_backing backing)
+static inline gpuarena_config world_config(void)
 {
     gpuarena_config config = GPUARENA_INIT;
-    config.backing = backing;
+    config.backing = world.kind->backing;
+    config.cache_bytes = world.kind->cache_bytes;
     config.driver = &device.table;
     config.environment = "";
     config.limit_bytes = MIB(8);

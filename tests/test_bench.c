@@ -188,8 +188,7 @@ int main(void)
     test_sizes();
     test_targets();
     for (int kind = SUBJECT_SEGMENTS; kind <= SUBJECT_MUTEX; kind++) test_subject((subject_kind)kind);
-    test_crowd(SUBJECT_SEGMENTS);
-    test_crowd(SUBJECT_PAGED);
+    for (int kind = SUBJECT_SEGMENTS; kind < SUBJECT_CUB; kind++) test_crowd((subject_kind)kind);
     test_holes("segments");
     test_holes("paged");
     return tap_done();

@@ -10,12 +10,13 @@ static void test_good_text(void)
     gpuarena_config config = GPUARENA_INIT;
     char message[128] = "x";
     CHECK_INT(gpuarena_config_parse("backing=segments,growth=step,placement=good,initial=256,step=64K,step_max=512M,"
-                                    "alignment=1K,limit=4G,headroom=1T", &config, message, sizeof message), ==,
+                                    "alignment=1K,limit=4G,headroom=1T,cache=3M", &config, message, sizeof message), ==,
                                         GPUARENA_OK);
     CHECK_MSG(config.backing == GPUARENA_BACKING_SEGMENTS && config.growth == GPUARENA_GROWTH_STEP
               && config.placement == GPUARENA_PLACE_GOOD, "names");
     CHECK_MSG(config.initial_bytes == 256 && config.step_bytes == KIB(64) && config.step_max_bytes == MIB(512)
-              && config.alignment == 1024 && config.limit_bytes == GIB(4) && config.headroom_bytes == GIB(1024),
+              && config.alignment == 1024 && config.limit_bytes == GIB(4) && config.headroom_bytes == GIB(1024)
+              && config.cache_bytes == MIB(3),
               "sizes, binary units");
     CHECK_INT(config.limit_base, ==, GPUARENA_LIMIT_BYTES);
     CHECK_INT(gpuarena_config_parse("backing=paged,growth=auto,placement=best,share=ipc,page=4M,idle=12.5%,large=16M",

@@ -153,7 +153,7 @@ static void use_first(void)
 
 static void live_a_life(void)
 {
-    gpuarena_config config = world_config(world.backing);
+    gpuarena_config config = world_config();
     gpuarena *mine = NULL;
     WANT(gpuarena_create(&config, &mine) == GPUARENA_OK);
     WANT(gpuarena_free(mine, pool[0], NULL) == GPUARENA_WRONG_ARENA);

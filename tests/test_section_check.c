@@ -72,7 +72,7 @@ static void test_blocks(void)
     VIOLATE(live->use.requested, 65537, "a live block is smaller than its request");
     VIOLATE(live->serial, 0, "a live block's serial was never given");
     VIOLATE(live->serial, arena->serial + 1, "a live block's serial was never given");
-    VIOLATE(arena->lookup.table[gpuarena__lookup_find(arena, live->address)], 0,
+    VIOLATE(arena->lookup.table[gpuarena__lookup_find(arena, &arena->lookup, live->address)], 0,
             "a live block is not found by its address");
     VIOLATE(idle->use.bin.at, idle->use.bin.at + 8, "a free block is in the bin of another size");
     VIOLATE(idle->use.bin.at, idle->use.bin.at ^ 7, "a free block is not in its slot");
@@ -155,7 +155,7 @@ static void test_tables(void)
     VIOLATE(arena->lookup.table[slot], free_node, "the table of live blocks holds another");
     VIOLATE(arena->lookup.table[slot], UINT32_MAX, "a link leads to no block");
     VIOLATE(arena->lookup.table[slot], live_node, "the table of live blocks is incomplete");
-    slot = gpuarena__lookup_find(arena, gpuarena__node_at(arena, live_node)->address);     /* the walk looks there */
+    slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__node_at(arena, live_node)->address); /* the walk looks there */
     VIOLATE(arena->lookup.table[slot], 0x7fffffff, "a link leads to no block");
     VIOLATE(arena->lookup.table[slot], arena->nodes.chunk_count * SECTION_CHUNK, "a link leads to no block");
     uint32_t taken = arena->nodes.unused;

@@ -44,16 +44,16 @@ static void test_collisions(void)
         nodes[made] = arena->nodes.unused;
         (void)gpuarena__node_take(arena);
         gpuarena__node_at(arena, nodes[made])->address = address;
-        gpuarena__lookup_insert(arena, nodes[made++], address);
+        gpuarena__lookup_insert(&arena->lookup, nodes[made++], address);
     }
     CHECK_INT(arena->lookup.longest, ==, 39);
     for (uint32_t gone = 0; gone < 40; gone++) {
         for (uint32_t left = gone; left < 40; left++) {
-            uint32_t slot = gpuarena__lookup_find(arena, addresses[left]);
+            uint32_t slot = gpuarena__lookup_find(arena, &arena->lookup, addresses[left]);
             wrong += slot >= capacity || arena->lookup.table[slot] != nodes[left];
         }
-        arena->lookup.table[gpuarena__lookup_find(arena, addresses[gone])] = 0;
-        wrong += gpuarena__lookup_find(arena, addresses[gone]) != capacity;
+        arena->lookup.table[gpuarena__lookup_find(arena, &arena->lookup, addresses[gone])] = 0;
+        wrong += gpuarena__lookup_find(arena, &arena->lookup, addresses[gone]) != capacity;
         gpuarena__node_drop(arena, nodes[gone], gpuarena__node_at(arena, nodes[gone]));
     }
     CHECK_MSG(wrong == 0, "40 addresses with one home: %d wrong", wrong);

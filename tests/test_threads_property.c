@@ -1,5 +1,5 @@
 /* Random calls by several threads on shared arenas: blocks handed from thread to thread, streams, trim, limits,
-   resize; contents by a shadow, the limit at each driver call, sums at the end. Under `make tsan`, races too.
+   resize, caches; contents by a shadow, the limit at each driver call, sums at the end. Under `make tsan`, races too.
    It must not know the implementation. GPUARENA_THREAD_OPS=N, GPUARENA_THREADS=N. Run: make test; make tsan */
 #include "thread_world.h"
 
@@ -209,7 +209,8 @@ static void judge_end(const char *name, int arena_count, const worker *sum)
 }
 
 /* Threads live and end, LIVES times; their blocks outlive them. */
-static void test_random(const char *name, gpuarena_backing backing, int arena_count, uint32_t wait_ms)
+static void test_random(const char *name, gpuarena_backing backing, int arena_count, uint32_t wait_ms,
+                        uint64_t cache_bytes)
 {
     static worker sum;
     int count = (int)number_of("GPUARENA_THREADS", 4);
@@ -219,6 +220,7 @@ static void test_random(const char *name, gpuarena_backing backing, int arena_co
     for (int at = 0; at < arena_count; at++) {
         gpuarena_config config = thread_open(&thread_arenas[at], backing, MIB(32));
         config.wait_ms = wait_ms;
+        config.cache_bytes = cache_bytes;
         CHECK_INT(gpuarena_create(&config, &thread_arenas[at].arena), ==, GPUARENA_OK);
     }
     for (int life = 0; life < LIVES; life++) {
@@ -226,7 +228,7 @@ static void test_random(const char *name, gpuarena_backing backing, int arena_co
             workers[at].index = (uint32_t)at;
             workers[at].random = (uint64_t)(life * MOST_THREADS + at + 1) << 32;
             workers[at].arena_count = arena_count;
-            workers[at].ops = number_of("GPUARENA_THREAD_OPS", 300000) / 4 / LIVES / (uint64_t)count;
+            workers[at].ops = number_of("GPUARENA_THREAD_OPS", 300000) / 6 / LIVES / (uint64_t)count;
             pthread_create(&workers[at].thread, NULL, work, &workers[at]);
         }
         for (int at = 0; at < count; at++) pthread_join(workers[at].thread, NULL);
@@ -242,9 +244,11 @@ static void test_random(const char *name, gpuarena_backing backing, int arena_co
 
 int main(void)
 {
-    test_random("segments", GPUARENA_BACKING_SEGMENTS, 1, 0);
-    test_random("paged", GPUARENA_BACKING_PAGED, 1, 0);
-    test_random("two arenas of segments", GPUARENA_BACKING_SEGMENTS, 2, 1);
-    test_random("two paged arenas", GPUARENA_BACKING_PAGED, 2, 1);
+    test_random("segments", GPUARENA_BACKING_SEGMENTS, 1, 0, 0);
+    test_random("paged", GPUARENA_BACKING_PAGED, 1, 0, 0);
+    test_random("two arenas of segments", GPUARENA_BACKING_SEGMENTS, 2, 1, 0);
+    test_random("two paged arenas", GPUARENA_BACKING_PAGED, 2, 1, 0);
+    test_random("segments with caches", GPUARENA_BACKING_SEGMENTS, 1, 0, MIB(1));
+    test_random("paged with caches", GPUARENA_BACKING_PAGED, 2, 0, KIB(64));
     return tap_done();
 }

@@ -103,11 +103,18 @@ static inline int block_expected(gpuarena_result result, int struck)
     return struck && (result == GPUARENA_HOST_MEMORY || result == GPUARENA_DRIVER_ERROR);
 }
 
-/* What the ladder did for an allocation that it served. */
+/* How many blocks caches have handed out since they were opened. */
+static inline uint64_t block_reused_count(void)
+{
+    uint64_t count = 0;
+    for (uint32_t at = 0; at < world.arena->caches.count; at++) count += world.arena->caches.list[at]->reused_count;
+    return count;
+}
+
+/* What the ladder did for an allocation that it served. Looked at in the arena itself: to ask it empties caches. */
 static inline void block_count_rungs(const gpuarena_stats *before)
 {
-    gpuarena_stats after;
-    gpuarena_get_stats(world.arena, &after);
+    gpuarena_stats after = world.arena->stats;
     tally.remapped += after.remapped_page_count - before->remapped_page_count;
     tally.stuck += world.arena->paged.stuck_count != 0;
     tally.looked += after.look_count - before->look_count;
@@ -124,13 +131,14 @@ static inline void block_count_rungs(const gpuarena_stats *before)
 static inline block *block_ask(gpuarena_request *request, int stream)
 {
     void *ptr = NULL;
-    gpuarena_stats before;
-    gpuarena_get_stats(world.arena, &before);
+    gpuarena_stats before = world.arena->stats;
+    uint64_t reused_count = block_reused_count();
     request->stream = stream < 0 ? GPUARENA_ANY_STREAM : world_enter(stream);
     world_arm();
     gpuarena_result result = gpuarena_alloc_ex(world.arena, &ptr, request);
     int struck = world_disarm();
     block_count_rungs(&before);
+    tally.kept += block_reused_count() > reused_count;
     if (result == GPUARENA_OK) return block_add(ptr, request->bytes, stream);
     tally.refused++;
     tally.try_refused += (request->flags & GPUARENA_ALLOC_TRY) != 0;

@@ -26,13 +26,13 @@ static int bench_is_timed(const bench *self)
     return !self->asked->values[CLI_NO_TIMING].given;
 }
 
-/* backing: the first kinds of subjects are those. */
-static row *bench_new_row(bench *self, const cases_row *of, const char *name, size_t backing)
+/* arena: the first kinds of subjects are those. */
+static row *bench_new_row(bench *self, const cases_row *of, const char *name, size_t arena)
 {
     row *made = &self->rows.rows[self->rows.count++];
     const cli_value *values = self->asked->values;
     row_text(made, COLUMN_CASE, name);
-    row_text(made, COLUMN_POLICY, subject_name((subject_kind)backing));
+    row_text(made, COLUMN_POLICY, subject_name((subject_kind)arena));
     row_text(made, COLUMN_AGAINST, cases_other_name(of->other));
     row_count(made, COLUMN_SEED, values[CLI_SEED].number);
     return made;
@@ -45,10 +45,10 @@ static void bench_target(row *made, const char *target, int is_known, double low
     if (is_known) row_text(made, COLUMN_MET, cases_met(target, low, high));
 }
 
-static void bench_ratio_cells(const stage *measured, size_t backing, row *made)
+static void bench_ratio_cells(const stage *measured, size_t arena, row *made)
 {
     double ratios[STAGE_MOST_ROUNDS];
-    const double *ours = measured->lanes[backing].ns, *others = stage_other(measured, backing)->ns;
+    const double *ours = measured->lanes[arena].ns, *others = stage_other(measured, arena)->ns;
     for (size_t round = 0; round < measured->round_count; round++) {
         int is_gain = measured->row->other == CASES_ONE_THREAD;
         ratios[round] = is_gain ? others[round] / ours[round] : ours[round] / others[round];
@@ -67,18 +67,18 @@ static double bench_median_ns(const stage *measured, const stage_lane *lane)
     return rounds_median(sorted, measured->round_count).median;
 }
 
-static void bench_timed_row(bench *self, const cases_row *of, size_t backing)
+static void bench_timed_row(bench *self, const cases_row *of, size_t arena)
 {
     const stage *measured = self->stage;
-    row *made = bench_new_row(self, of, of->name, backing);
+    row *made = bench_new_row(self, of, of->name, arena);
     bench_target(made, of->target, 0, 0, 0);
     if (!bench_is_timed(self)) return;
-    const stage_lane *other = stage_other(measured, backing);
+    const stage_lane *other = stage_other(measured, arena);
     row_count(made, COLUMN_ROUNDS, measured->round_count);
-    row_tenths(made, COLUMN_NS_PER_PAIR, bench_median_ns(measured, &measured->lanes[backing]));
+    row_tenths(made, COLUMN_NS_PER_PAIR, bench_median_ns(measured, &measured->lanes[arena]));
     if (!other->crowd) return;
     row_tenths(made, COLUMN_AGAINST_NS, bench_median_ns(measured, other));
-    bench_ratio_cells(measured, backing, made);
+    bench_ratio_cells(measured, arena, made);
 }
 
 /* Where lane so-and-so of this case stands among all that were counted. */
@@ -89,25 +89,25 @@ static double bench_instructions(const bench *self, size_t lane)
     return (double)self->counted[at] / STAGE_COUNTED_PAIRS;
 }
 
-static void bench_counted_row(bench *self, const cases_row *of, size_t backing)
+static void bench_counted_row(bench *self, const cases_row *of, size_t arena)
 {
-    row *made = bench_new_row(self, of, of->counted_name, backing);
+    row *made = bench_new_row(self, of, of->counted_name, arena);
     bench_target(made, of->counted_target, 0, 0, 0);
     if (!self->counted_count) return;
-    double ours = bench_instructions(self, backing);
+    double ours = bench_instructions(self, arena);
     row_tenths(made, COLUMN_PAIR_INSTRUCTIONS, ours);
     bench_target(made, of->counted_target, 1, ours, ours);
-    if (!stage_other(self->stage, backing)->crowd) return;
-    double others = bench_instructions(self, stage_other_index(self->stage, backing));
+    if (!stage_other(self->stage, arena)->crowd) return;
+    double others = bench_instructions(self, stage_other_index(self->stage, arena));
     row_tenths(made, COLUMN_AGAINST_INSTRUCTIONS, others);
     row_ratio(made, COLUMN_RATIO, ours / others);
 }
 
 static void bench_rows(bench *self, const cases_row *of)
 {
-    for (size_t backing = 0; backing < STAGE_BACKINGS; backing++) bench_timed_row(self, of, backing);
+    for (size_t arena = 0; arena < STAGE_ARENAS; arena++) bench_timed_row(self, of, arena);
     if (!of->is_counted) return;
-    for (size_t backing = 0; backing < STAGE_BACKINGS; backing++) bench_counted_row(self, of, backing);
+    for (size_t arena = 0; arena < STAGE_ARENAS; arena++) bench_counted_row(self, of, arena);
     for (size_t lane = 0; lane < self->stage->lane_count; lane++) {
         self->counted_at += self->stage->lanes[lane].crowd != NULL;
     }
@@ -140,7 +140,7 @@ static size_t bench_counted_calls(int has_cub)
     size_t calls = 0;
     for (size_t index = 0; cases_at(index); index++) {
         const cases_row *of = cases_at(index);
-        if (of->is_counted) calls += of->other != CASES_CUB || has_cub ? STAGE_BACKINGS + 1 : STAGE_BACKINGS;
+        if (of->is_counted) calls += of->other != CASES_CUB || has_cub ? STAGE_ARENAS + 1 : STAGE_ARENAS;
     }
     return calls;
 }

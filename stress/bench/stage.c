@@ -47,18 +47,23 @@ static void stage_borrow_lane(stage *self, size_t lender)
     lane->is_borrowed = 1;
 }
 
+/* One of each kind, in their order. */
+static int stage_open_arenas(stage *self, uint64_t bytes, uint64_t seed, problem *why)
+{
+    for (int kind = 0; kind < STAGE_ARENAS; kind++)
+        if (stage_open_lane(self, (subject_kind)kind, bytes, seed, why)) return -1;
+    return 0;
+}
+
 static int stage_open_others(stage *self, uint64_t seed, problem *why)
 {
     const cases_row *row = self->row;
     switch (row->other) {
     case CASES_CUB:   return stage_open_lane(self, SUBJECT_CUB, row->bytes, seed, why);
     case CASES_MUTEX: return stage_open_lane(self, SUBJECT_MUTEX, row->bytes, seed, why);
-    case CASES_SMALL:
-        return stage_open_lane(self, SUBJECT_SEGMENTS, STAGE_SMALL_BYTES, seed, why)
-            || stage_open_lane(self, SUBJECT_PAGED, STAGE_SMALL_BYTES, seed, why) ? -1 : 0;
+    case CASES_SMALL: return stage_open_arenas(self, STAGE_SMALL_BYTES, seed, why);
     case CASES_ONE_THREAD:
-        stage_borrow_lane(self, 0);
-        stage_borrow_lane(self, 1);
+        for (size_t arena = 0; arena < STAGE_ARENAS; arena++) stage_borrow_lane(self, arena);
         break;
     }
     return 0;
@@ -71,8 +76,7 @@ int stage_open(stage *self, const cases_row *row, uint64_t seed, problem *why)
     self->random = seed;
     self->cold = calloc(1, PAIRS_COLD_BYTES);
     if (!self->cold) return problem_set(why, EXIT_HARNESS, "no host memory for a case");
-    return stage_open_lane(self, SUBJECT_SEGMENTS, row->bytes, seed, why)
-        || stage_open_lane(self, SUBJECT_PAGED, row->bytes, seed, why) || stage_open_others(self, seed, why) ? -1 : 0;
+    return stage_open_arenas(self, row->bytes, seed, why) || stage_open_others(self, seed, why) ? -1 : 0;
 }
 
 void stage_close(stage *self)
@@ -135,12 +139,12 @@ int stage_verify(const stage *self, problem *why)
     return 0;
 }
 
-size_t stage_other_index(const stage *self, size_t backing)
+size_t stage_other_index(const stage *self, size_t arena)
 {
-    return self->lane_count == STAGE_LANES ? STAGE_BACKINGS + backing : STAGE_BACKINGS;
+    return self->lane_count == STAGE_LANES ? STAGE_ARENAS + arena : STAGE_ARENAS;
 }
 
-const stage_lane *stage_other(const stage *self, size_t backing)
+const stage_lane *stage_other(const stage *self, size_t arena)
 {
-    return &self->lanes[stage_other_index(self, backing)];
+    return &self->lanes[stage_other_index(self, arena)];
 }

@@ -1,4 +1,4 @@
-/* One case at work: an arena of each backing and who they are compared with, measured in turn.
+/* One case at work: an arena of each kind and who they are compared with, measured in turn.
    It must not know how results are told. Tested by tests/test_bench.c and tests/bench.t. */
 #ifndef STRESS_BENCH_STAGE_H
 #define STRESS_BENCH_STAGE_H
@@ -7,7 +7,7 @@
 #include "crowd.h"
 #include "rounds.h"
 
-enum { STAGE_BACKINGS = 2, STAGE_LANES = 2 * STAGE_BACKINGS, STAGE_MOST_ROUNDS = 201, STAGE_COUNTED_PAIRS = 5000 };
+enum { STAGE_ARENAS = 4, STAGE_LANES = 2 * STAGE_ARENAS, STAGE_MOST_ROUNDS = 201, STAGE_COUNTED_PAIRS = 5000 };
 
 typedef struct stage_lane {
     subject on;
@@ -19,7 +19,7 @@ typedef struct stage_lane {
 
 typedef struct stage {
     const cases_row *row;
-    stage_lane       lanes[STAGE_LANES];         /* segments, paged, and the other's, or each one's other */
+    stage_lane       lanes[STAGE_LANES];         /* the arenas, and the other's, or each one's other */
     size_t           lane_count, round_count;
     unsigned char   *cold;
     uint64_t         random;                     /* orders lanes */
@@ -36,8 +36,8 @@ int  stage_measure(stage *self, int is_quick, problem *why);
 void stage_count(stage *self);
 int  stage_verify(const stage *self, problem *why);          /* as subject_verify, all arenas; and no call failed */
 
-/* The lane that this backing's is compared with. */
-const stage_lane *stage_other(const stage *self, size_t backing);
-size_t stage_other_index(const stage *self, size_t backing);
+/* The lane that this arena's is compared with. */
+const stage_lane *stage_other(const stage *self, size_t arena);
+size_t stage_other_index(const stage *self, size_t arena);
 
 #endif

@@ -9,7 +9,11 @@
 #include "../problem.h"
 #include "../rival/rival.h"
 
-typedef enum subject_kind { SUBJECT_SEGMENTS, SUBJECT_PAGED, SUBJECT_CUB, SUBJECT_MUTEX } subject_kind;
+typedef enum subject_kind {
+    SUBJECT_SEGMENTS, SUBJECT_PAGED,
+    SUBJECT_SEGMENTS_CACHED, SUBJECT_PAGED_CACHED,           /* with caches of SUBJECT_CACHE_BYTES */
+    SUBJECT_CUB, SUBJECT_MUTEX
+} subject_kind;
 
 typedef struct subject {
     subject_kind    kind;
@@ -19,6 +23,7 @@ typedef struct subject {
 } subject;
 
 #define SUBJECT_LIMIT_BYTES ((uint64_t)64 << 30) /* of arenas */
+#define SUBJECT_CACHE_BYTES ((uint64_t)64 << 20)
 
 const char *subject_name(subject_kind kind);
 
