@@ -7803,8 +7803,10 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
         return gpuarena__refuse(out, "placement: expected good, best, first, buddy or bins");
     if ((uint32_t)config->split > GPUARENA_SPLIT_REMAINDER)
         return gpuarena__refuse(out, "split: expected always, ratio or remainder");
-    if (config->cache_bytes && (config->placement != GPUARENA_PLACE_GOOD || gpuarena__is_shaped(config)))
-        return gpuarena__refuse(out, "cache: only with placement=good, without round_divisions or split");
+    if (config->cache_bytes && config->placement != GPUARENA_PLACE_GOOD)
+        return gpuarena__refuse(out, "cache: only with placement=good");
+    if (config->cache_bytes && gpuarena__is_shaped(config))
+        return gpuarena__refuse(out, "cache: not with round_divisions or split");
     if (config->alignment && (!gpuarena__is_power_of_two(config->alignment)
                               || config->alignment < GPUARENA__UNIT || config->alignment > GPUARENA__GRANULE))
         return gpuarena__refuse(out, "alignment: expected a power of two from 256 to 2M");
