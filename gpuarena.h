@@ -7807,6 +7807,8 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
         return gpuarena__refuse(out, "cache: only with placement=good");
     if (config->cache_bytes && gpuarena__is_shaped(config))
         return gpuarena__refuse(out, "cache: not with round_divisions or split");
+    if (config->cache_bytes && config->alignment > GPUARENA__CACHE_BLOCK)
+        return gpuarena__refuse(out, "cache: not with alignment above 1M, as no block would be kept");
     if (config->alignment && (!gpuarena__is_power_of_two(config->alignment)
                               || config->alignment < GPUARENA__UNIT || config->alignment > GPUARENA__GRANULE))
         return gpuarena__refuse(out, "alignment: expected a power of two from 256 to 2M");

@@ -60,6 +60,7 @@ static void test_refusals(void)
           "small, small_step: at most 512T, and small_step below split_max" },
         { "cache=1M,split=ratio", "cache: not with round_divisions or split" },
         { "cache=1M,round_divisions=0/2M:4", "cache: not with round_divisions or split" },
+        { "cache=1M,alignment=2M", "cache: not with alignment above 1M, as no block would be kept" },
         { "cache=1M,placement=bins", "cache: only with placement=good" },
         { "split=never", "split=never: expected always, ratio, remainder" },
         { "round_divisions=4/3M:2", "round_divisions=4/3M:2: expected a number, such as 4, or several by rising size, 1/512M:2/1G:4" },
