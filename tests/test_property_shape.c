@@ -86,7 +86,9 @@ static uint64_t random_size(void)
     switch (random_below(10)) {
     case 0: edge = (uint64_t)256 << random_below(17); return edge + random_below(3) - 1;
     case 1: return model.rules.small_bytes + random_below(3);
-    case 2: return (model.rules.split_max_bytes ? model.rules.split_max_bytes : MIB(4)) + random_below(MIB(2)) - MIB(1);
+    case 2:
+        edge = model.rules.split_max_bytes ? model.rules.split_max_bytes : MIB(4);
+        return edge + random_below(MIB(2)) - MIB(1);
     case 3: return MIB(2) * (1 + random_below(4)) + random_below(3) - 1;
     case 4: return 1 + random_below(MIB(9));
     case 5: case 6: return 1 + random_below(MIB(2));
@@ -102,7 +104,8 @@ static void judge_refusal(const shape_want *want)
     gpuarena_last_failure(arena, &failure);
     refusals++;
     if (!unsure && busy + need <= limit && busy + need <= device.total_bytes) blame("refused, though it could grow");
-    if (failure.reason == GPUARENA_REASON_FRAGMENTED && (!failure.missing_bytes || failure.cached_bytes < want->bytes))
+    if (failure.reason == GPUARENA_REASON_FRAGMENTED
+        && (!failure.missing_bytes || failure.cached_bytes < want->bytes))
         blame("FRAGMENTED is not true");
 }
 
@@ -177,7 +180,8 @@ static void do_resize(void)
     gpuarena_result result = gpuarena_resize(arena, fake_pointer(model.blocks[at].address), bytes, NULL);
     int done = shape_resize(&model, at, bytes);
     resized += (uint64_t)done;
-    if ((result == GPUARENA_OK) != done) blame(done ? "a resize that could be done" : "a resize that could not be done");
+    if ((result == GPUARENA_OK) != done)
+        blame(done ? "a resize that could be done" : "a resize that could not be done");
 }
 
 static void do_rare(void)
@@ -256,7 +260,8 @@ static gpuarena_config random_config(void)
     gpuarena_config config = fake_config(&device);
     config.backing = GPUARENA_BACKING_SEGMENTS;
     config.growth = growths[random_below(4)];
-    if (config.growth >= GPUARENA_GROWTH_STEP) config.step_bytes = random_below(2) ? 0 : MIB(2) * (1 + random_below(9));
+    if (config.growth >= GPUARENA_GROWTH_STEP)
+        config.step_bytes = random_below(2) ? 0 : MIB(2) * (1 + random_below(9));
     config.alignment = random_below(2) ? 0 : (uint64_t)256 << random_below(8);
     config.placement = (gpuarena_placement)random_below(5);
     if (config.placement == GPUARENA_PLACE_BINS) {
@@ -332,7 +337,8 @@ int main(void)
         done += length;
         if (!trouble) continue;
         CHECK_MSG(0, "seed %" PRIu64 ", operation %" PRIu64 ": %s", seed + sequence, at, trouble);
-        printf("# %s\n# repro: GPUARENA_PROPERTY_SEED=%" PRIu64 " GPUARENA_PROPERTY_OPS=%d build/tests/test_property_shape\n",
+        printf("# %s\n# repro: GPUARENA_PROPERTY_SEED=%" PRIu64 " GPUARENA_PROPERTY_OPS=%d "
+               "build/tests/test_property_shape\n",
                config_text, seed + sequence, (int)SEQUENCE_OPS);
         return tap_done();
     }

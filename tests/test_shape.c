@@ -1,5 +1,5 @@
-/* Which block is taken, and how much of it, by the published figures of allocators that do so: BFC, PyTorch, RMM, CUB,
-   ORT; and buddies by hand. It must not know the implementation. Run: make test, or prove build/tests/test_shape.
+/* Which block is taken, and how much of it, by the published figures of allocators that do so: BFC, PyTorch, RMM,
+   CUB, ORT; and buddies by hand. It must not know the implementation. Run: make test, or prove build/tests/test_shape.
    "Source" names a paragraph of what those allocators document or test of themselves. */
 #include "arena_state.h"
 
@@ -68,7 +68,8 @@ static void test_divisions(void)
     };
     for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
         char text[96];
-        snprintf(text, sizeof text, "alignment=512,placement=best,growth=exact,round_divisions=%s", rows[row].divisions);
+        snprintf(text, sizeof text, "alignment=512,placement=best,growth=exact,round_divisions=%s",
+                 rows[row].divisions);
         open_arena(text);
         CHECK_MSG(take(0, rows[row].bytes) == rows[row].taken, "%s: %" PRIu64 " B take %" PRIu64, rows[row].divisions,
                   rows[row].bytes, rows[row].taken);
@@ -145,7 +146,8 @@ static void test_remainder(void)
     close_arena();
 }
 
-/* Source: PyTorch, max_split_size: requests below do not take blocks of it, which serve those within 20 MiB, whole. */
+/* Source: PyTorch, max_split_size: requests below do not take blocks of it, which serve those within
+   20 MiB, whole. */
 static void test_split_max(void)
 {
     open_arena("placement=best,growth=exact,split_max=20M");

@@ -31,18 +31,24 @@ static void test_refusals(void)
         { "placement=bins,bin_growth=1", "bin_growth: expected a power of two from 2 to 1024" },
         { "placement=bins,bin_growth=2048", "bin_growth: expected a power of two from 2 to 1024" },
         { "placement=bins,bin_min=768", "bin_min: expected a power of two, alignment at least, 512T at most" },
-        { "placement=bins,bin_min=256,alignment=512", "bin_min: expected a power of two, alignment at least, 512T at most" },
+        { "placement=bins,bin_min=256,alignment=512",
+          "bin_min: expected a power of two, alignment at least, 512T at most" },
         { "placement=bins,bin_min=1024T", "bin_min: expected a power of two, alignment at least, 512T at most" },
         { "placement=bins,bin_max=1M", "bin_max: expected bin_min, some times bin_growth, 512T at most" },
         { "placement=bins,bin_max=256", "bin_max: expected bin_min, some times bin_growth, 512T at most" },
-        { "placement=bins,bin_growth=1024,bin_max=8192T", "bin_max: expected bin_min, some times bin_growth, 512T at most" },
+        { "placement=bins,bin_growth=1024,bin_max=8192T",
+          "bin_max: expected bin_min, some times bin_growth, 512T at most" },
         { "round_divisions=3", "round_divisions: expected a power of two up to 128, or 0" },
         { "round_divisions=256", "round_divisions: expected a power of two up to 128, or 0" },
         { "round_divisions=1/4M:12", "round_divisions: expected a power of two up to 128, or 0" },
-        { "round_divisions=4,placement=buddy", "round_divisions: not with placement=buddy or bins, which round themselves" },
-        { "round_divisions=0/2M:4,placement=bins", "round_divisions: not with placement=buddy or bins, which round themselves" },
-        { "split=ratio,placement=buddy", "split: not with placement=buddy, which halves, or bins, which never split" },
-        { "split=remainder,placement=bins", "split: not with placement=buddy, which halves, or bins, which never split" },
+        { "round_divisions=4,placement=buddy",
+          "round_divisions: not with placement=buddy or bins, which round themselves" },
+        { "round_divisions=0/2M:4,placement=bins",
+          "round_divisions: not with placement=buddy or bins, which round themselves" },
+        { "split=ratio,placement=buddy",
+          "split: not with placement=buddy, which halves, or bins, which never split" },
+        { "split=remainder,placement=bins",
+          "split: not with placement=buddy, which halves, or bins, which never split" },
         { "split_least=1M", "split_least: only with split=ratio or split=remainder" },
         { "split=ratio,split_least=1024T", "split_least: at most 512T" },
         { "split_over=1M", "split_over: only with split_max" },
@@ -54,8 +60,10 @@ static void test_refusals(void)
         { "split_max=20M,split_over=1024T,placement=best", "split_over: at most 512T" },
         { "small_step=2M", "small_step: only with small" },
         { "small=1M", "small: only with placement=best or placement=first" },
-        { "small=1M,placement=first,growth=fixed", "small: not with growth=fixed, which leaves nothing for its segments" },
-        { "small=1M,placement=first,small_step=1024T", "small, small_step: at most 512T, and small_step below split_max" },
+        { "small=1M,placement=first,growth=fixed",
+          "small: not with growth=fixed, which leaves nothing for its segments" },
+        { "small=1M,placement=first,small_step=1024T",
+          "small, small_step: at most 512T, and small_step below split_max" },
         { "small=1M,placement=first,small_step=20M,split_max=20M",
           "small, small_step: at most 512T, and small_step below split_max" },
         { "cache=1M,split=ratio", "cache: not with round_divisions or split" },
@@ -63,7 +71,8 @@ static void test_refusals(void)
         { "cache=1M,alignment=2M", "cache: not with alignment above 1M, as no block would be kept" },
         { "cache=1M,placement=bins", "cache: only with placement=good" },
         { "split=never", "split=never: expected always, ratio, remainder" },
-        { "round_divisions=4/3M:2", "round_divisions=4/3M:2: expected a number, such as 4, or several by rising size, 1/512M:2/1G:4" },
+        { "round_divisions=4/3M:2",
+          "round_divisions=4/3M:2: expected a number, such as 4, or several by rising size, 1/512M:2/1G:4" },
     };
     gpuarena_config config;
     fake_open(&device, GIB(1));
@@ -165,7 +174,8 @@ static void test_round_trip(void)
 static void test_lists(void)
 {
     static const char *const bad[] = { "", "/", "4/", "/2M:4", "4/2M", "4/2M:", "4/:4", "4/2M:4/", "4/2M:4/2M:8",
-        "4/4M:4/2M:8", "4/1M:4", "4/64G:4", "4/2M:0", "4/2M:256", "4/2M:4x", "4294967296", "-4", "4/18446744073709551616:4" };
+        "4/4M:4/2M:8", "4/1M:4", "4/64G:4", "4/2M:0", "4/2M:256", "4/2M:4x", "4294967296",
+        "-4", "4/18446744073709551616:4" };
     for (size_t row = 0; row < sizeof bad / sizeof *bad; row++) {
         gpuarena_config config = GPUARENA_INIT, zero = GPUARENA_INIT;
         char text[64], message[160];
