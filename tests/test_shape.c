@@ -1,6 +1,6 @@
-/* Which block is taken, and how much of it, by the published figures of allocators that do so: BFC, PyTorch, RMM,
-   CUB, ORT; and buddies by hand. It must not know the implementation. Run: make test, or prove build/tests/test_shape.
-   "Source" names a paragraph of what those allocators document or test of themselves. */
+/* Which block is taken, and how much of it, by the published figures of allocators that do so; and buddies by hand.
+   It must not know the implementation. "Source" names what those allocators document or test of themselves.
+   Run: make test, or prove build/tests/test_shape. */
 #include "arena_state.h"
 
 enum { SLOTS = 1200 };
