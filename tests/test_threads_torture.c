@@ -275,7 +275,7 @@ int main(void)
     static worker sum;
     char text[DRAW_TEXT];
     for (size_t key = 0; key < DRAW_KEYS; key++)
-        for (int which = 0, kept; !thread_trouble && (kept = point_text(&draw_keys[key], which, text)) != 0; which++) {
+        for (int which = 0, kept; !thread_trouble && (kept = point_text(&draw_keys[key], which, text)) > 0; which++) {
             if (open_point(text, kept)) {
                 run_point(&sum, ops);
                 points++;
