@@ -141,8 +141,9 @@
        4. give idle segments back that, as events tell, wait for no stream, where that makes room, and grow
        5. for up to config.wait_ms: rung 2 and what other threads free or give back, again and again
        6. make the stream wait for other streams: for those of the run that has the fewest bytes of theirs
-       7. rung 4 with idle segments that do: to give them back waits for the device. Paged: rung 3, with pages
-          that the host waits for, event by event
+       7. rung 4 with idle segments that do: to give them back waits for the device; behind rung 8, where the
+          alignment is above config.alignment. Paged: rung 3, with pages that the host waits for, event by
+          event
        8. wait for the device, if a run of free blocks, or pages, would do that the rungs before may not or
           cannot have
        9. call config.pressure, and start again if it says so
@@ -5982,12 +5983,31 @@ static uint32_t gpuarena__rung_release(gpuarena *arena, gpuarena__want *want,
     return gpuarena__release_for(arena, want, 1, obstacle);
 }
 
+/* The host waits for the whole device: nothing else tells when parked blocks are done with, or serves what
+   every stream is to use. */
+static uint32_t gpuarena__rung_wait(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint32_t index;
+    int moves = gpuarena__may_move(arena, want, obstacle);
+    if (want->home || want->flags & GPUARENA_ALLOC_OWN
+        || (!moves && !gpuarena__run_find(arena, want, GPUARENA__AFTER_DEVICE))
+        || !gpuarena__wait_device(arena, &ignored)) return 0;
+    index = gpuarena__look(arena, want);
+    if (!index && moves) index = gpuarena__pages_grow(arena, want, 1, obstacle);
+    arena->stats.wait_count += index != 0;
+    return index;
+}
+
 /* The same with segments that wait for streams: giving them back waits for the whole device. Pages wait for
    their streams, one after the other. */
 static uint32_t gpuarena__rung_free(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
-    uint32_t set, index = gpuarena__release_for(arena, want, 0, obstacle);
+    uint32_t set, index = 0;
     int waited = 0, asks = arena->config.streams != GPUARENA_STREAMS_SAME;
+    if (want->alignment > arena->unit && !gpuarena__is_paged(arena, want))
+        index = gpuarena__rung_wait(arena, want, obstacle);  /* a new one may start elsewhere */
+    if (!index) index = gpuarena__release_for(arena, want, 0, obstacle);
     if (index || !gpuarena__is_paged(arena, want) || obstacle->result != GPUARENA_OUT_OF_MEMORY) return index;
     index = gpuarena__pages_grow(arena, want, 1, obstacle);  /* the rungs before may have made some quiet */
     for (set = 1; set < arena->streams.count && !index && asks; set++)
@@ -6064,22 +6084,6 @@ static uint32_t gpuarena__rung_steal(gpuarena *arena, gpuarena__want *want,
         index = gpuarena__run_take(arena, want, first);      /* ends: what cannot be waited for is marked */
     gpuarena__unrelax(arena, mode);
     arena->stats.steal_count += index != 0;
-    return index;
-}
-
-/* The host waits for the whole device: nothing else tells when parked blocks are done with, or serves what
-   every stream is to use. */
-static uint32_t gpuarena__rung_wait(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
-{
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    uint32_t index;
-    int moves = gpuarena__may_move(arena, want, obstacle);
-    if (want->home || want->flags & GPUARENA_ALLOC_OWN
-        || (!moves && !gpuarena__run_find(arena, want, GPUARENA__AFTER_DEVICE))
-        || !gpuarena__wait_device(arena, &ignored)) return 0;
-    index = gpuarena__look(arena, want);
-    if (!index && moves) index = gpuarena__pages_grow(arena, want, 1, obstacle);
-    arena->stats.wait_count += index != 0;
     return index;
 }
 

@@ -84,7 +84,12 @@ static inline void space_do_alloc(const space_op *op)
     if (op->flags & SPACE_ROOM && space.config.backing == GPUARENA_BACKING_PAGED && !(op->flags & GPUARENA_ALLOC_OWN))
         request.room_bytes = op->bytes;
     if (request.flags & GPUARENA_ALLOC_OWN && op->alignment > SIM_GRANULE) request.alignment_bytes = 0;
+    int drains = space_held() > space.shadow.limit;          /* what that makes room for is no estimate's to know */
+    gpuarena_result can = gpuarena_can_alloc(space.arena, &request);
     gpuarena_result result = gpuarena_alloc_ex(space.arena, &ptr, &request);
+    if (result != can && !space.struck && (result || (request.alignment_bytes <= unit && !drains))
+        && !(space.config.placement >= GPUARENA_PLACE_BUDDY && request.alignment_bytes > SIM_GRANULE))
+        space_blame("can_alloc answers %s, and alloc %s", gpuarena_result_name(can), gpuarena_result_name(result));
     if (result == GPUARENA_OUT_OF_MEMORY) space_judge(&request);
     else if (result && !space.struck) space_blame("alloc answers %s", gpuarena_result_name(result));
     space.fail_count += result != GPUARENA_OK;

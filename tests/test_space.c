@@ -87,8 +87,7 @@ static void report(shrink_program *program, uint64_t seed)
     fflush(stdout);
     if (!program->count) return;
     shrink(program, trouble);
-    (void)shrink_fails(program, trouble);
-    shrink_print(stderr, program, seed, space.trouble);
+    shrink_print(stderr, program, seed, shrink_run(program));
 }
 
 int main(void)
