@@ -94,8 +94,10 @@
    Growth of segments. When no free block fits, the arena asks the driver for one:
        double   the step starts at `step` (2 MiB) and doubles, up to `step_max` (256 MiB), until it covers
                 the request; if it did already, it doubles after the growth. At reserved 0 it starts again
-       step     always `step` (64 MiB)
-       half     half of what remains to the limit; where there is none, as much as is reserved
+       step     always `step` (64 MiB). Paged, where idle=100%: the pages of whole steps, counted from where
+                the addresses begin; what limit and driver do not have for all of them, of the need alone
+       half     half of what remains to the limit, in whole requests; where there is none, as much as is
+                reserved
        exact    just the request
        fixed    the whole limit, or all free device memory where there is none, at creation; later growth,
                 where the limit is raised or the driver had refused a part, is exact. Of paged arenas, too
@@ -585,7 +587,8 @@ typedef struct gpuarena_config {
     uint64_t large_bytes;                        /* PAGED: requests from here on take the lowest block that
                                                     fits (8 MiB) */
     uint64_t initial_bytes;                      /* reserved at creation, in whole granules. Not with FIXED */
-    uint64_t step_bytes;                         /* DOUBLE: the first step (2 MiB); STEP: each (64 MiB) */
+    uint64_t step_bytes;                         /* DOUBLE: the first step (2 MiB); STEP: each (64 MiB); with
+                                                    PAGED where idle is 1, a multiple of page_bytes */
     uint64_t step_max_bytes;                     /* DOUBLE: the largest step (256 MiB, or step if larger) */
     uint64_t exact_bytes;                        /* DOUBLE, STEP, HALF: requests from here on get a segment
                                                     for themselves, and leave the step as it is (0: none) */
@@ -3825,6 +3828,8 @@ static int gpuarena__room_now(gpuarena *arena, uint64_t need, uint64_t *room, gp
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, obstacle)) return 0;
     if (free_bytes - gpuarena__min(free_bytes, headroom) >= *room) return 1;
     *room = free_bytes - gpuarena__min(free_bytes, headroom);
+        /* in whole requests: what is left of one may be too short for any */
+        if (need && arena->limit != GPUARENA_NO_LIMIT) half -= half % need;
     *narrow = GPUARENA_REASON_HEADROOM;
     return 1;
 }
@@ -5033,7 +5038,7 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want
     int fresh = 0, found = gpuarena__place_have(arena, want, &place, &fresh, obstacle);
     while (found) {
         uint64_t lacked = place.page_count;
-        if (gpuarena__supply_do(arena, place.begin, place.end, lacked, may_move, want->stream, obstacle)) {
+        if (gpuarena__place_back(arena, want, &place, may_move, obstacle)) {
             if (want->room) return gpuarena__place_end(arena, &place);
             index = gpuarena__run_take(arena, want, gpuarena__node_around(arena, place.begin));
             if (index) return index;             /* or others have got the free part of it: another place */
@@ -5061,6 +5066,35 @@ static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__o
         uint64_t bytes = count * paged->page_bytes, before = arena->stats.reserved_bytes;
         int done = 1;
         if (!gpuarena__pages_claim(arena, begin, bytes)) {
+/* Growth in whole steps, counted from where the addresses begin: a place with all that its first and last
+   step lack. Without steps it is the place itself. */
+static gpuarena__place gpuarena__place_whole(const gpuarena *arena, const gpuarena__place *place)
+{
+    const gpuarena__range *range = &arena->ranges.list[gpuarena__range_of(arena, place->begin)];
+    uint64_t step = arena->config.step_bytes, past;
+    gpuarena__place whole = *place;
+    if (!step) return whole;
+    whole.begin -= (whole.begin - range->address) % step;
+    past = (whole.end - range->address) % step;
+    if (past) whole.end += gpuarena__min(step - past, range->address + range->bytes - whole.end);
+    whole.page_count = gpuarena__lacking(arena, gpuarena__node_around(arena, whole.begin), whole.begin,
+                                         whole.end);
+    return whole;
+}
+
+/* Backs a place, with the rest of its steps where there is room for that. 0 and an obstacle. */
+static int gpuarena__place_back(gpuarena *arena, const gpuarena__want *want, const gpuarena__place *place,
+                                int may_move, gpuarena__obstacle *obstacle)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__place whole = gpuarena__place_whole(arena, place);
+    if (whole.page_count > place->page_count && !want->room
+        && gpuarena__supply_do(arena, whole.begin, whole.end, whole.page_count, 0, want->stream, &ignored))
+        return 1;
+    return gpuarena__supply_do(arena, place->begin, place->end, place->page_count, may_move, want->stream,
+                               obstacle);
+}
+
             if (gpuarena__nodes_reserve(arena, 2)) return 1;
             gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
             return 0;
@@ -7362,9 +7396,9 @@ static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out
     } else if (config->backing == GPUARENA_BACKING_PAGED) {
         if (!paged)
             return gpuarena__refuse(out, "backing: paged needs a driver, and a device, with vm and events");
-        if (stepped)
-            return gpuarena__refuse(out, "growth, step, step_max: expected growth auto, exact or fixed with "
-                                         "backing=paged");
+        if (stepped && config->growth != GPUARENA_GROWTH_STEP)
+            return gpuarena__refuse(out, "growth, step, step_max: expected growth auto, exact, fixed or step "
+                                         "with backing=paged");
         if (single)
             return gpuarena__refuse(out, "exact, backoff: not with backing=paged, which grows by pages");
         if (config->share != GPUARENA_SHARE_NONE)
@@ -7456,6 +7490,12 @@ static void gpuarena__register(gpuarena *arena)
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
+    if (config->growth != GPUARENA_GROWTH_STEP) return 1;
+    if (!config->step_bytes) config->step_bytes = gpuarena__max((uint64_t)64 << 20, config->page_bytes);
+    if (config->step_bytes % config->page_bytes)
+        return gpuarena__refuse(out, "step: expected a multiple of page with backing=paged");
+    if (!(config->idle_fraction >= 1))
+        return gpuarena__refuse(out, "growth: step with backing=paged only with idle=100%, pages that stay");
 static void gpuarena__unregister(gpuarena *arena)
 {
     gpuarena **link;
