@@ -41,6 +41,7 @@ typedef struct pool {                            /* a policy at work */
     rival          *rival;                       /* NULL: not a RIVAL */
     uint64_t        alignment_bytes;             /* blocks are multiples of it; no arena: what cudaMalloc aligns to */
     uint64_t        limit_bytes;                 /* in force; GPUARENA_NO_LIMIT: none */
+    int             is_shaped;                   /* arena: blocks may take more than their size in alignments */
     uint64_t        requested_bytes;             /* no arena: kept here, as there is nobody to ask */
     uint64_t        live_bytes;                  /* raw: likewise */
     const char     *refused_call;                /* no arena: the call that failed latest; NULL: one that obtains */
