@@ -74,6 +74,15 @@ is(join(' ', map { $_->{policy} } @limits), "@all", 'stress capacity -p all');
 ok(!(grep { !length $_->{ratio} || $_->{ratio} < 1 } @limits), 'each has its smallest limit');
 refused(2, qr/unknown policy 'all'/, 'run', @words, 'all:limit=1G');
 
+# ---- PyTorch's streams share nothing but what must be given back first
+my $silos = spew('silos.trace', "gpuarena-trace 1\na 1 20971520 0\nf 1\na 2 20971520 1\nf 2\na 3 20971520 0\n");
+for my $preset (qw(pytorch pytorch-expandable)) {
+    my ($apart) = figures('-w', "replay:$silos", '-p', $preset);
+    is("$apart->{status} $apart->{reserved_peak_bytes}", 'ok 41943040', "$preset: 20 MiB for each of two streams");
+    my ($within) = figures('-w', "replay:$silos", '-p', "$preset:limit=20M");
+    is("$within->{status} $within->{reserved_peak_bytes}", 'ok 20971520', "$preset: the same 20 MiB, under that limit");
+}
+
 # ---- recorded steps: what PyTorch's allocator held at its peak in two, and what a model of it needs for others
 my $recorded = "$traces/pytorch/medium_128_training.trace";
 if (!-e $recorded) {

@@ -57,6 +57,19 @@ static void test_pages(void)
     finish();
 }
 
+/* B1, Expandable: a page of 20 MiB comes whole, where part of it was given back around a block that stayed, too. */
+static void test_whole_pages(void)
+{
+    paged_open(&bench, GIB(8), "pytorch-expandable");
+    CHECK(take_many(1, MIB(8)) && take_many(1, MIB(1)) && take_many(1, MIB(11)));
+    CHECK(paged_free(&bench, 2) == GPUARENA_OK && paged_free(&bench, 0) == GPUARENA_OK);
+    CHECK_INT(gpuarena_trim(bench.arena, 0, NULL), ==, GPUARENA_OK);
+    CHECK_U64(paged_stats(&bench).reserved_bytes, ==, MIB(2));
+    CHECK(take_many(1, MIB(10)));
+    CHECK_U64(paged_stats(&bench).reserved_bytes, ==, MIB(20));
+    finish();
+}
+
 /* B1, Weak spots (a), which are not reproduced: the limit holds, and what is left below it can be had. */
 static void test_limit(void)
 {
@@ -132,6 +145,7 @@ int main(void)
 {
     test_order();
     test_pages();
+    test_whole_pages();
     test_limit();
     test_out_of_memory();
     test_wall();
