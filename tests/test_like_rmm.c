@@ -75,7 +75,7 @@ static void test_upstream(void)
     like_close(&bench, "with a cap");
 }
 
-/* C4, 7: the whole cap can be had, whatever came first. */
+/* C4, 7: the whole cap can be had, where what was taken at first is idle, or of whole requests. */
 static void test_cap(void)
 {
     gpuarena_failure failure;
