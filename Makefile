@@ -79,7 +79,7 @@ ifneq ($(words x $(CURDIR) $(BUILD)),3)
 $(error paths with spaces are not supported: "$(CURDIR)", BUILD="$(BUILD)")
 endif
 .DELETE_ON_ERROR:
-.PHONY: all run test asan tsan valgrind bench profile footprints bounds install uninstall clean help toolkit FORCE
+.PHONY: all run test asan tsan valgrind bench profile footprints policies bounds install uninstall clean help toolkit FORCE
 
 all: toolkit $(STRESS) $(CUDART) $(CUB) $(TEST_PROGRAMS) $(EXAMPLES) $(BENCH)  ## build all that this machine can build (the default)
 
@@ -124,6 +124,9 @@ profile: $(BENCH)  ## instructions of an alloc and a free, by function of the he
 
 footprints: $(STRESS)  ## the table of footprints: paged ranges against others, on recordings and training; minutes
 	@BUILD='$(BUILD)' perl tests/footprints.pl
+
+policies: $(STRESS)  ## the table of policies: what each costs on recordings, and among free holes; minutes
+	@BUILD='$(BUILD)' perl tests/policies.pl
 
 bounds: $(STRESS)  ## check on all of these that paged ranges keep their bounds; minutes
 	$(Q)BUILD='$(BUILD)' GPUARENA_BOUNDS=all $(PROVE) -v tests/paged_bounds.t

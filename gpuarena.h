@@ -95,8 +95,10 @@
    Growth of segments. When no free block fits, the arena asks the driver for one:
        double   the step starts at `step` (2 MiB) and doubles, up to `step_max` (256 MiB), until it covers
                 the request; if it did already, it doubles after the growth. At reserved 0 it starts again
-       step     always `step` (64 MiB)
-       half     half of what remains to the limit; where there is none, as much as is reserved
+       step     always `step` (64 MiB). Paged, where idle=100%: the pages of whole steps, counted from where
+                the addresses begin; what limit and driver do not have for all of them, of the need alone
+       half     half of what remains to the limit, in whole requests; where there is none, as much as is
+                reserved
        exact    just the request
        fixed    the whole limit, or all free device memory where there is none, at creation; later growth,
                 where the limit is raised or the driver had refused a part, is exact. Of paged arenas, too
@@ -599,7 +601,8 @@ typedef struct gpuarena_config {
     uint64_t large_bytes;                        /* PAGED: requests from here on take the lowest block that
                                                     fits (8 MiB) */
     uint64_t initial_bytes;                      /* reserved at creation, in whole granules. Not with FIXED */
-    uint64_t step_bytes;                         /* DOUBLE: the first step (2 MiB); STEP: each (64 MiB) */
+    uint64_t step_bytes;                         /* DOUBLE: the first step (2 MiB); STEP: each (64 MiB); with
+                                                    PAGED where idle is 1, a multiple of page_bytes */
     uint64_t step_max_bytes;                     /* DOUBLE: the largest step (256 MiB, or step if larger) */
     uint64_t exact_bytes;                        /* DOUBLE, STEP, HALF: requests from here on get a segment
                                                     for themselves, and leave the step as it is (0: none) */
@@ -625,6 +628,43 @@ typedef struct gpuarena_config {
     void *pressure_user;
     uint32_t zero_end;
 } gpuarena_config;
+
+/* ---- known allocators, as configurations. Where a configuration is text, one of these names may stand
+   first: "bfc,limit=4G" is the preset's text, and keys that go before its own. Memory comes in segments of
+   whole granules: what they ask the driver for below 2 MiB is cut from one.
+   X(name, what it is, its text, what of the original it does not reproduce) */
+#define GPUARENA_PRESETS(X) \
+    X("bfc", "TensorFlow's and JAX's BFC allocator, growing", \
+      "backing=segments,growth=double,placement=best,split=ratio,step_max=512T,backoff=tenth", \
+      "the whole limit taken at the first request, which is their default (growth=fixed,step_max=0: at " \
+      "creation); waits of up to 10 s for others' frees (wait_ms, pressure); regions of touching " \
+      "addresses made one (backing=paged); time stamps on frees, for one queue (streams have events); " \
+      "growth that goes on where it was when all regions have gone back") \
+    X("pytorch", "PyTorch's native caching allocator", \
+      "backing=segments,growth=step,placement=best,split=remainder,split_least=1049088,small=1M," \
+      "step=20M,exact=10M,alignment=512,streams=same", \
+      "segments of one stream alone: what no stream has used yet is for all; blocks used on other " \
+      "streams come back by events, here when the device is waited for; a refusal gives back all that " \
+      "is idle, here what makes room") \
+    X("pytorch-expandable", "PyTorch's with expandable_segments:True", \
+      "backing=paged,growth=step,placement=best,idle=100%,step=20M,alignment=512,streams=same", \
+      "requests to 1 MiB in a segment of 2 MiB pages of their own; addresses of each stream's own; one " \
+      "handle for a page of 20 MiB, here ten; whole pages of 20 MiB beyond a limit that has room for " \
+      "the request alone") \
+    X("rmm", "RMM's pool_memory_resource", \
+      "backing=segments,growth=half,placement=best,backoff=half", \
+      "an event at each free; other streams' memory before growth, here after it; halves of what " \
+      "remains that are no whole requests, and idle segments in the way: there some of a limit may be " \
+      "out of reach") \
+    X("cub", "CUB's CachingDeviceAllocator", \
+      "backing=segments,growth=exact,placement=bins,release=idle,release_at=6291455,release_keep=100%", \
+      "a call of the driver for each block: here bins to 256 KiB are cut from segments of 2 MiB, which " \
+      "count as cached, and go back, as a whole; an event for each block, asked at each reuse; a " \
+      "refusal gives back all that is cached") \
+    X("ort", "ONNX Runtime's BFC arena, kNextPowerOfTwo", \
+      "backing=segments,growth=double,placement=best,split=ratio,step_max=1G,backoff=tenth", \
+      "a first region of 1 MiB; memory given back at the end of a run (gpuarena_trim); Reserve " \
+      "(GPUARENA_ALLOC_OWN); kSameAsRequested (growth=exact,step_max=0)")
 
 /* ---- statistics, all uint64_t; the sums are in the manual, and exact when no call is in progress. */
 #define GPUARENA_STATS(X) \
@@ -912,7 +952,8 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
    is a size, `none`, `80%` (of the device), `80%free` (of what is free at creation), `total-2G` or `free-2G`.
    Whether the values agree with each other is for creation to check. INVALID_CONFIG (message, which may be
    NULL with size 0, names the key and what is allowed; config is unchanged; recorded for this thread),
-   INVALID_ARGUMENT (text or config NULL). On success message is "". */
+   INVALID_ARGUMENT (text or config NULL). On success message is "". A preset's name (GPUARENA_PRESETS) may
+   stand first: its text is laid over config before the rest. */
 GPUARENA_API gpuarena_result gpuarena_config_parse(const char *text, gpuarena_config *config,
                                                    char *message, size_t size);
 
@@ -4173,6 +4214,8 @@ static uint64_t gpuarena__growth(const gpuarena *arena, const gpuarena__want *wa
     case GPUARENA_GROWTH_HALF:
         half = arena->limit == GPUARENA_NO_LIMIT ? arena->stats.reserved_bytes : gpuarena__room(arena) / 2;
         (void)gpuarena__round_up(half, GPUARENA__GRANULE, &half);            /* cannot overflow: halved */
+        /* in whole requests: what is left of one may be too short for any */
+        if (need && arena->limit != GPUARENA_NO_LIMIT) half -= half % need;
         return gpuarena__max(need, half);
     default: return need;
     }
@@ -5409,6 +5452,35 @@ static uint32_t gpuarena__place_end(gpuarena *arena, const gpuarena__place *plac
     return rest;
 }
 
+/* Growth in whole steps, counted from where the addresses begin: a place with all that its first and last
+   step lack. Without steps it is the place itself. */
+static gpuarena__place gpuarena__place_whole(const gpuarena *arena, const gpuarena__place *place)
+{
+    const gpuarena__range *range = &arena->ranges.list[gpuarena__range_of(arena, place->begin)];
+    uint64_t step = arena->config.step_bytes, past;
+    gpuarena__place whole = *place;
+    if (!step) return whole;
+    whole.begin -= (whole.begin - range->address) % step;
+    past = (whole.end - range->address) % step;
+    if (past) whole.end += gpuarena__min(step - past, range->address + range->bytes - whole.end);
+    whole.page_count = gpuarena__lacking(arena, gpuarena__node_around(arena, whole.begin), whole.begin,
+                                         whole.end);
+    return whole;
+}
+
+/* Backs a place, with the rest of its steps where there is room for that. 0 and an obstacle. */
+static int gpuarena__place_back(gpuarena *arena, const gpuarena__want *want, const gpuarena__place *place,
+                                int may_move, gpuarena__obstacle *obstacle)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__place whole = gpuarena__place_whole(arena, place);
+    if (whole.page_count > place->page_count && !want->room
+        && gpuarena__supply_do(arena, whole.begin, whole.end, whole.page_count, 0, want->stream, &ignored))
+        return 1;
+    return gpuarena__supply_do(arena, place->begin, place->end, place->page_count, may_move, want->stream,
+                               obstacle);
+}
+
 /* Backs the best place for a request. Returns a binned free node that serves it, or 0 and an obstacle. */
 static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want, int may_move,
                                      gpuarena__obstacle *obstacle)
@@ -5419,7 +5491,7 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want
     int fresh = 0, found = gpuarena__place_have(arena, want, &place, &fresh, obstacle);
     while (found) {
         uint64_t lacked = place.page_count;
-        if (gpuarena__supply_do(arena, place.begin, place.end, lacked, may_move, want->stream, obstacle)) {
+        if (gpuarena__place_back(arena, want, &place, may_move, obstacle)) {
             if (want->room) return gpuarena__place_end(arena, &place);
             index = gpuarena__run_take(arena, want, gpuarena__node_around(arena, place.begin));
             if (index) return index;             /* or others have got the free part of it: another place */
@@ -7162,6 +7234,13 @@ static const gpuarena__key gpuarena__keys[] = {
 enum { GPUARENA__KEY_COUNT = sizeof gpuarena__keys / sizeof *gpuarena__keys };
 typedef char gpuarena__keys_fit_a_mask[GPUARENA__KEY_COUNT <= 32 ? 1 : -1];
 
+typedef struct gpuarena__preset { const char *name, *text; } gpuarena__preset;
+static const gpuarena__preset gpuarena__presets[] = {
+#define X(name, what, text, lacks) { name, text },
+    GPUARENA_PRESETS(X)
+#undef X
+    { NULL, NULL } };
+
 /* Fields are read and written as bytes: enums of different types, all 32 bits wide, share the code. */
 static int gpuarena__is_wide(const gpuarena__key *key)
 {
@@ -7361,6 +7440,21 @@ static void gpuarena__put_expected(gpuarena__text *out, const gpuarena__key *key
             gpuarena__put(out, "%s%s", choice == key->choices ? "" : ", ", choice->name);
 }
 
+static const gpuarena__preset *gpuarena__preset_find(gpuarena__piece name)
+{
+    const gpuarena__preset *preset = gpuarena__presets;
+    while (preset->name && !gpuarena__piece_is(name, preset->name)) preset++;
+    return preset->name ? preset : NULL;
+}
+
+static void gpuarena__put_names(gpuarena__text *out)
+{
+    const gpuarena__preset *preset = gpuarena__presets;
+    gpuarena__put(out, ": no preset and no key, expected");
+    for (; preset->name; preset++) gpuarena__put(out, " %s", preset->name);
+    gpuarena__put(out, ", or key=value");
+}
+
 /* One key=value. 0: *out says what is wrong with it. */
 static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, uint64_t *given,
                                 gpuarena__text *out)
@@ -7378,7 +7472,10 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
         return 1;
     }
     gpuarena__put_piece(out, item);
-    if (at == GPUARENA__KEY_COUNT) {
+    if (gpuarena__preset_find(item)) gpuarena__put(out, ": a preset, which must stand first");
+    else if (at == GPUARENA__KEY_COUNT && !has_value && name.begin != name.end && !*given)
+        gpuarena__put_names(out);
+    else if (at == GPUARENA__KEY_COUNT) {
         gpuarena__put(out, ": no such key, expected");
         for (at = 0; at < GPUARENA__KEY_COUNT; at++) gpuarena__put(out, " %s", gpuarena__keys[at].name);
     } else if (!has_value) gpuarena__put(out, ": expected a value for %s", gpuarena__keys[at].name);
@@ -7390,18 +7487,22 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
     return 0;
 }
 
+/* Presets are made of keys alone: one calls this once more, and no deeper. */
 static int gpuarena__parse(const char *text, gpuarena_config *config, gpuarena__text *out)
 {
     gpuarena_config parsed = *config;
+    const gpuarena__preset *preset;
+    const char *at = text;
     uint64_t given = 0;
-    if (!*text) return 1;
-    for (;;) {
+    while (*text) {
         gpuarena__piece item;
-        item.begin = item.end = text;
+        item.begin = item.end = at;
         while (*item.end && *item.end != ',') item.end++;
-        if (!gpuarena__parse_item(item, &parsed, &given, out)) return 0;
+        preset = at == text ? gpuarena__preset_find(item) : NULL;
+        if (preset ? !gpuarena__parse(preset->text, &parsed, out)
+                   : !gpuarena__parse_item(item, &parsed, &given, out)) return 0;
         if (!*item.end) break;
-        text = item.end + 1;
+        at = item.end + 1;
     }
     *config = parsed;
     return 1;
@@ -7759,9 +7860,9 @@ static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out
     } else if (config->backing == GPUARENA_BACKING_PAGED) {
         if (!paged)
             return gpuarena__refuse(out, "backing: paged needs a driver, and a device, with vm and events");
-        if (stepped)
-            return gpuarena__refuse(out, "growth, step, step_max: expected growth auto, exact or fixed with "
-                                         "backing=paged");
+        if (stepped && config->growth != GPUARENA_GROWTH_STEP)
+            return gpuarena__refuse(out, "growth, step, step_max: expected growth auto, exact, fixed or step "
+                                         "with backing=paged");
         if (single)
             return gpuarena__refuse(out, "exact, backoff: not with backing=paged, which grows by pages");
         if (config->share != GPUARENA_SHARE_NONE)
@@ -7786,6 +7887,12 @@ static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out
         || config->page_bytes > (uint64_t)1 << 30 || config->page_bytes % driver->page_bytes)
         return gpuarena__refuse(out, "page: expected a power of two from 2M to 1G, a multiple of the "
                                      "driver's");
+    if (config->growth != GPUARENA_GROWTH_STEP) return 1;
+    if (!config->step_bytes) config->step_bytes = gpuarena__max((uint64_t)64 << 20, config->page_bytes);
+    if (config->step_bytes % config->page_bytes)
+        return gpuarena__refuse(out, "step: expected a multiple of page with backing=paged");
+    if (!(config->idle_fraction >= 1))
+        return gpuarena__refuse(out, "growth: step with backing=paged only with idle=100%, pages that stay");
     return 1;
 }
 

@@ -160,15 +160,39 @@ static int help_column_list(FILE *out)
     return 0;
 }
 
+/* A label, and words behind it, broken at spaces, and behind commas, before column 112. */
+static void help_wrapped(FILE *out, const char *label, const char *text)
+{
+    int at = fprintf(out, "  %-11s %s", "", label), spaced = 0;
+    const int indent = at;
+    while (*text) {
+        int length = (int)strcspn(text, " ,");
+        length += text[length] == ',';
+        if (at + spaced + length > 112 && at > indent) {
+            at = fprintf(out, "\n%*s", indent, "") - 1;
+            spaced = 0;
+        }
+        at += fprintf(out, "%*s%.*s", spaced, "", length, text);
+        text += length;
+        spaced = *text == ' ';
+        text += spaced;
+    }
+    fputc('\n', out);
+}
+
 static void help_list_policies(FILE *out)
 {
     fputs("policies\n", out);
     for (size_t index = 0; policy_kind_at(index); index++) {
         const policy_kind *kind = policy_kind_at(index);
-        fprintf(out, "  %-11s %s%s\n", kind->name, kind->summary,
-                policy_kind_present(kind) ? "" : " (not in this build)");
-        if (*kind->options) fprintf(out, "  %-11s keys: %s\n", "", kind->options);
+        const char *absent = policy_kind_present(kind) ? "" : " (not in this build)";
+        fprintf(out, "  %-11s %s%s\n", kind->name, kind->summary, absent);
+        if (kind->lacks) {
+            help_wrapped(out, "is:  ", kind->base);
+            help_wrapped(out, "not: ", kind->lacks);
+        } else if (*kind->options) fprintf(out, "  %-11s keys: %s\n", "", kind->options);
     }
+    fprintf(out, "  %-11s raw and all of the arena above; what the device cannot have is left out\n", "all");
 }
 
 int help_write(FILE *out, const char *topic, problem *why)
@@ -189,7 +213,8 @@ int help_write(FILE *out, const char *topic, problem *why)
     if (!strcmp(topic, "columns")) return help_column_list(out);
     if (!strcmp(topic, "capacity")) return help_plain(out, help_capacity);
     if (!strcmp(topic, "holes")) return help_plain(out, help_holes);
-    return problem_set(why, EXIT_USAGE, "no help on '%s': lists, threads, faults, costs, columns, capacity, holes", topic);
+    return problem_set(why, EXIT_USAGE, "no help on '%s': lists, threads, faults, costs, columns, capacity, holes",
+                       topic);
 }
 
 static void help_list_workloads(FILE *out)

@@ -78,17 +78,49 @@ static int plan_try_policy(const plan *self, const policy *chosen, problem *why)
     return problem_set(why, trouble.exit_code, "%s", trouble.text);
 }
 
+static int plan_is_all(const char *item)
+{
+    return !strcmp(item, "all");
+}
+
+static size_t plan_policy_room(const cli_value *items)
+{
+    size_t room = 0, kinds = 0;
+    while (policy_kind_at(kinds)) kinds++;
+    for (size_t index = 0; index < items->item_count; index++) room += plan_is_all(items->items[index]) ? kinds : 1;
+    return room;
+}
+
+static int plan_add_policy(plan *self, const cli *asked, const char *text, problem *why)
+{
+    policy *made = &self->policies[self->policy_count];
+    if (policy_parse(text, asked->values[CLI_LIMIT].number, made, why) || plan_try_policy(self, made, why)) return -1;
+    self->policy_count++;
+    return 0;
+}
+
+/* What the device cannot have is left out, and told: it was not asked for by name. */
+static int plan_add_all(plan *self, const cli *asked, problem *why)
+{
+    for (size_t index = 0; policy_kind_at(index); index++) {
+        const policy_kind *kind = policy_kind_at(index);
+        problem trouble = { 0, "" };
+        if (!policy_kind_in_all(kind) || !plan_add_policy(self, asked, kind->name, &trouble)) continue;
+        if (trouble.exit_code != EXIT_USAGE) return problem_set(why, trouble.exit_code, "%s", trouble.text);
+        if (!asked->values[CLI_QUIET].given) fprintf(stderr, "stress: -p all: left out: %s\n", trouble.text);
+    }
+    return 0;
+}
+
 int plan_policies(plan *self, const cli *asked, problem *why)
 {
     const cli_value *items = &asked->values[CLI_POLICY];
     if (!items->item_count) return problem_set(why, EXIT_USAGE, "no policy: -p NAME (stress list policies)");
-    self->policies = calloc(items->item_count, sizeof *self->policies);
+    self->policies = calloc(plan_policy_room(items), sizeof *self->policies);
     if (!self->policies) return problem_set(why, EXIT_HARNESS, "no host memory for the policies");
     for (size_t index = 0; index < items->item_count; index++) {
-        policy *made = &self->policies[index];
-        if (policy_parse(items->items[index], asked->values[CLI_LIMIT].number, made, why)
-            || plan_try_policy(self, made, why)) return -1;
-        self->policy_count++;
+        const char *item = items->items[index];
+        if (plan_is_all(item) ? plan_add_all(self, asked, why) : plan_add_policy(self, asked, item, why)) return -1;
     }
     return 0;
 }

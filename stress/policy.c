@@ -8,25 +8,40 @@
 
 #include "nearest.h"
 
-#define POLICY_KEYS "alignment limit headroom streams wait_ms"   /* whatever the backing is */
-#define POLICY_KEYS_OF_CACHES "alignment limit headroom cache streams wait_ms"      /* with placement=good */
+/* Keys that mean something: whatever the backing is; then of segments, of pages, of both and all others. */
+#define POLICY_LIMITS "alignment limit headroom"
+#define POLICY_WAITS "streams wait_ms"
+#define POLICY_RELEASE "release release_at release_keep release_age"
+#define POLICY_COMMON POLICY_LIMITS " " POLICY_RELEASE " cache " POLICY_WAITS
+#define POLICY_SHAPES \
+    "bin_growth bin_min bin_max round_divisions split split_least split_max split_over small small_step"
+#define POLICY_STEPS "initial step step_max exact backoff"
+#define POLICY_SEGMENT_KEYS "growth placement " POLICY_SHAPES " " POLICY_STEPS " " POLICY_COMMON
+#define POLICY_PAGE_KEYS "placement round_divisions split split_least page idle large initial " POLICY_COMMON
+#define POLICY_ALL_KEYS \
+    "backing growth placement " POLICY_SHAPES " share page idle large " POLICY_STEPS " " POLICY_COMMON
+#define POLICY_KEYS POLICY_LIMITS " " POLICY_WAITS
 /* One range of addresses whose pages, once mapped, stay where they are: what placement alone does. */
 #define POLICY_PLAIN "backing=paged,idle=100%,placement="
 
 static const policy_kind policy_kinds[] = {
-    { "raw", "cudaMalloc and cudaFree for every allocation: the baseline", "", POLICY_RAW, NULL },
-    { "paged", "the arena over paged ranges, at its defaults", "placement page idle large initial " POLICY_KEYS_OF_CACHES,
-      POLICY_ARENA, "backing=paged" },
-    { "segments", "the arena over cudaMalloc segments, at its defaults",
-      "growth placement initial step step_max " POLICY_KEYS_OF_CACHES, POLICY_ARENA, "backing=segments" },
+    { "raw", "cudaMalloc and cudaFree for every allocation: the baseline", "", POLICY_RAW, NULL, NULL },
+    { "paged", "the arena over paged ranges, at its defaults", POLICY_PAGE_KEYS, POLICY_ARENA,
+      "backing=paged", NULL },
+    { "segments", "the arena over cudaMalloc segments, at its defaults", POLICY_SEGMENT_KEYS, POLICY_ARENA,
+      "backing=segments", NULL },
     { "best", "one plain range, exact best fit: what a perfect search makes of memory that stays", POLICY_KEYS,
-      POLICY_ARENA, POLICY_PLAIN "best" },
-    { "first", "one plain range, the lowest address that fits", POLICY_KEYS, POLICY_ARENA, POLICY_PLAIN "first" },
-    { "config", "the arena as the keys say, at the library's defaults otherwise",
-      "backing growth placement share page idle large initial step step_max " POLICY_KEYS_OF_CACHES, POLICY_ARENA, "" },
+      POLICY_ARENA, POLICY_PLAIN "best", NULL },
+    { "first", "one plain range, the lowest address that fits", POLICY_KEYS, POLICY_ARENA, POLICY_PLAIN "first",
+      NULL },
+#define X(name, what, text, lacks) { name, what, POLICY_ALL_KEYS, POLICY_ARENA, text, lacks },
+    GPUARENA_PRESETS(X)
+#undef X
+    { "config", "the arena as the keys say, at the library's defaults otherwise", POLICY_ALL_KEYS, POLICY_ARENA, "",
+      NULL },
     { "cub-library",
       "CUB's CachingDeviceAllocator: bin_growth 8, min_bin 3, max_bin 7, 6 MiB - 1 cached; --limit does not bind it",
-      "", POLICY_RIVAL, NULL },
+      "", POLICY_RIVAL, NULL, NULL },
 };
 
 const policy_kind *policy_kind_at(size_t index)
@@ -37,6 +52,11 @@ const policy_kind *policy_kind_at(size_t index)
 int policy_kind_present(const policy_kind *kind)
 {
     return kind->family != POLICY_RIVAL || rival_present();
+}
+
+int policy_kind_in_all(const policy_kind *kind)
+{
+    return kind->family == POLICY_RAW || (kind->family == POLICY_ARENA && *kind->base);
 }
 
 static const policy_kind *policy_find(const char *text, problem *why)
@@ -60,9 +80,21 @@ int policy_has_limit(const policy *self)
     return self->config.limit_base != GPUARENA_LIMIT_BYTES || self->config.limit_bytes != 0;
 }
 
+/* Keys that are a preset's name instead: only config is as the library's text says, whole. */
+static int policy_is_preset(const policy_kind *kind, const char *keys)
+{
+    size_t length = strcspn(keys, ",");
+    if (!*kind->base) return 0;
+    for (size_t index = 0; policy_kind_at(index); index++) {
+        const policy_kind *other = policy_kind_at(index);
+        if (other->lacks && strlen(other->name) == length && !memcmp(other->name, keys, length)) return 1;
+    }
+    return 0;
+}
+
 static int policy_apply(const char *text, const char *keys, gpuarena_config *config, problem *why)
 {
-    char message[256];
+    char message[480];                           /* all keys, where one is not known */
     if (!gpuarena_config_parse(keys, config, message, sizeof message)) return 0;
     return problem_set(why, EXIT_USAGE, "policy '%s': %s", text, message);
 }
@@ -94,6 +126,10 @@ int policy_parse(const char *text, uint64_t limit_bytes, policy *made, problem *
     if (keys && !keys[1]) return problem_set(why, EXIT_USAGE, "policy '%s': nothing follows the ':'", text);
     if (made->family != POLICY_ARENA) {
         return keys ? problem_set(why, EXIT_USAGE, "policy '%s': '%s' has no keys", text, kind->name) : 0;
+    }
+    if (keys && policy_is_preset(kind, keys + 1)) {
+        return problem_set(why, EXIT_USAGE, "policy '%s': %.*s is a policy of its own", text,
+                           (int)strcspn(keys + 1, ","), keys + 1);
     }
     if (policy_apply(text, kind->base, &made->config, why)) return -1;
     if (keys && policy_apply(text, keys + 1, &made->config, why)) return -1;

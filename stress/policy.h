@@ -1,5 +1,5 @@
 /* Policies by name, and one at work on a device: a gpuarena configuration, a rival library, or the raw baseline.
-   Knows nothing of workloads or reports. A new preset is one row of the table in policy.c.
+   Knows nothing of workloads or reports. Presets of the library (GPUARENA_PRESETS) are policies by themselves.
    Tested by tests/test_policy.c. */
 #ifndef STRESS_POLICY_H
 #define STRESS_POLICY_H
@@ -19,9 +19,11 @@ typedef struct policy_kind {                     /* `stress list` */
     const char *name, *summary, *options;
     policy_family family;
     const char *base;                            /* ARENA: configuration text below the user's keys */
+    const char *lacks;                           /* presets: what of the original is not reproduced; else NULL */
 } policy_kind;
 const policy_kind *policy_kind_at(size_t index);                             /* NULL past the last */
 int policy_kind_present(const policy_kind *kind);                            /* 0: its library is not in this build */
+int policy_kind_in_all(const policy_kind *kind); /* `-p all`: raw, and every arena that is not the same as another */
 
 typedef struct policy {
     const char *text;                            /* as asked for; the caller's, must outlive it */
@@ -41,6 +43,7 @@ typedef struct pool {                            /* a policy at work */
     rival          *rival;                       /* NULL: not a RIVAL */
     uint64_t        alignment_bytes;             /* blocks are multiples of it; no arena: what cudaMalloc aligns to */
     uint64_t        limit_bytes;                 /* in force; GPUARENA_NO_LIMIT: none */
+    int             is_shaped;                   /* arena: blocks may take more than their size in alignments */
     uint64_t        requested_bytes;             /* no arena: kept here, as there is nobody to ask */
     uint64_t        live_bytes;                  /* raw: likewise */
     const char     *refused_call;                /* no arena: the call that failed latest; NULL: one that obtains */

@@ -42,7 +42,7 @@ static void bench_open(bench *bed, verify_mode verify, int with_arena)
     if (with_arena) gpuarena_create(&arena_config, &bed->arena);
     bed->driver.memory.obtain(&bed->driver, GPUARENA_MEMORY_DEVICE, &memory, 16 * MIB, NULL);
     bed->base = memory;
-    oracle_settings settings = { verify, BLOCKS, 256, 64 * MIB, bed->device, bed->arena };
+    oracle_settings settings = { verify, BLOCKS, 256, 64 * MIB, bed->device, bed->arena, 0 };
     bed->oracle = oracle_create(&settings, &why);
     bed->stats.reserved_bytes = bed->stats.cached_bytes = 16 * MIB;
 }
@@ -260,7 +260,7 @@ static void stick(const char *faults, int is_filled, const char *expected)
     device *opened = device_open(&config, &why);
     const gpuarena_driver *driver = device_driver(opened);
     driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, &memory, MIB, NULL);
-    oracle_settings settings = { VERIFY_FULL, BLOCKS, 256, 64 * MIB, opened, NULL };
+    oracle_settings settings = { VERIFY_FULL, BLOCKS, 256, 64 * MIB, opened, NULL, 0 };
     oracle *judge = oracle_create(&settings, &why);
     CHECK_INT(oracle_alloc(judge, 3, 7, memory, 1000, NULL), ==, is_filled ? 0 : -1);
     CHECK_INT(oracle_is_stuck(judge), ==, !is_filled);
@@ -330,8 +330,53 @@ static void test_map(void)
     oracle_map_clear(&map);
 }
 
+static oracle *shaped_oracle(device *opened, const gpuarena *arena, int is_shaped)
+{
+    oracle_settings settings = { VERIFY_FULL, BLOCKS, 256, GPUARENA_NO_LIMIT, opened, arena, is_shaped };
+    return oracle_create(&settings, &why);
+}
+
+/* What a block of a shaped arena takes is the arena's word, as far as it can be so. */
+static void test_shaped(void)
+{
+    static const struct { uint64_t offset, bytes; int is_shaped; const char *name; } cases[] = {
+        { 0, 5000, 1, NULL }, { 0, 5000, 0, ": live_bytes: " }, { 0, 6000, 1, ": occupied: " },
+        { 256, 5000, 1, ": occupied: " }, { 2 * MIB, 5000, 1, ": result: " } };
+    device_config config;
+    gpuarena_config bins = GPUARENA_INIT;
+    gpuarena *arena = NULL;
+    gpuarena_stats stats;
+    void *ptr = NULL, *beside = NULL;
+    memset(&config, 0, sizeof config);
+    device *opened = device_open(&config, &why);
+    CHECK_INT(gpuarena_config_parse("cub", &bins, NULL, 0), ==, GPUARENA_OK);
+    bins.driver = device_driver(opened);
+    bins.environment = "";
+    CHECK(!gpuarena_create(&bins, &arena) && !gpuarena_alloc(arena, &ptr, 5000, NULL));
+    CHECK_INT(bins.driver->memory.obtain(bins.driver, GPUARENA_MEMORY_DEVICE, &beside, 2 * MIB, NULL), ==, 0);
+    gpuarena_get_stats(arena, &stats);
+    CHECK_U64(stats.live_bytes, ==, 32768);
+    for (size_t at = 0; at < sizeof cases / sizeof cases[0]; at++) {
+        oracle *made = shaped_oracle(opened, arena, cases[at].is_shaped);
+        char *told = cases[at].offset == 2 * MIB ? beside : (char *)ptr + cases[at].offset;
+        (void)oracle_alloc(made, 0, 0, told, cases[at].bytes, NULL);
+        stats.reserved_bytes += at < 2 ? 2 * MIB : 0;        /* what lies beside, which the device counts */
+        stats.cached_bytes += at < 2 ? 2 * MIB : 0;
+        (void)oracle_settle(made, 0, &stats);
+        stats.reserved_bytes -= at < 2 ? 2 * MIB : 0;
+        stats.cached_bytes -= at < 2 ? 2 * MIB : 0;
+        const char *found = oracle_violation(made);
+        CHECK_MSG(cases[at].name ? found && strstr(found, cases[at].name) : !found, "shaped %d: %s",
+                  (int)at, found ? found : "(nothing)");
+        oracle_destroy(made);
+    }
+    CHECK(!gpuarena_reset(arena, NULL) && !gpuarena_destroy(arena));
+    (void)device_close(opened, NULL);
+}
+
 int main(void)
 {
+    test_shaped();
     test_placement();
     test_content();
     test_statistics();

@@ -24,7 +24,7 @@ static void test_text(void)
     CHECK(parse("config:growth=step,step=4M", 0, &made) == 0 && made.config.step_bytes == 4194304);
     CHECK(parse("segments:limit=80%", 0, &made) == 0 && made.config.limit_base == GPUARENA_LIMIT_OF_TOTAL);
     CHECK(parse("cub-library", 1 << 30, &made) == 0 && made.family == POLICY_RIVAL && made.config.limit_bytes == 0);
-    static const char *const bad[] = { "", "rwa", "raw:x=1", "cub", "cub-library:limit=1G", "segments:",
+    static const char *const bad[] = { "", "rwa", "raw:x=1", "cubs", "all", "cub-library:limit=1G", "segments:",
                                        "config:nokey=1", "config:step=-1", "Segments", "segments2",
                                        "config:step=4M,step=4M" };
     for (size_t index = 0; index < sizeof bad / sizeof bad[0]; index++) {
