@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "capacity.h"
+#include "gate/gate.h"
 #include "plan.h"
 #include "report/environment.h"
 #include "report/output_list.h"
@@ -22,6 +23,7 @@ typedef struct run {
     progress           progress;
     output_list        outputs;
     row_list           rows;
+    gate               gates;
     int                exit_code;                /* the highest so far */
 } run;
 
@@ -159,7 +161,8 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
 static int run_needs_baseline(const run *self, const plan_workload *workload)
 {
     int wanted = 0;
-    if (self->kind != ROW_RUN || self->asked->values[CLI_QUIET].given) return 0;
+    if (self->kind != ROW_RUN) return 0;
+    if (self->asked->values[CLI_QUIET].given && !gate_names(&self->gates, run_baseline.text)) return 0;
     for (size_t index = 0; index < self->plan.policy_count; index++) {
         const policy *chosen = &self->plan.policies[index];
         if (!plan_wants(&self->plan, workload, chosen)) continue;
@@ -169,14 +172,19 @@ static int run_needs_baseline(const run *self, const plan_workload *workload)
     return wanted;
 }
 
+static uint64_t run_times(const run *self)
+{
+    return self->asked->values[CLI_TIMES].given ? self->asked->values[CLI_TIMES].number : 1;
+}
+
 static size_t run_row_count(const run *self)
 {
-    size_t count = 0;
+    size_t count = 0, times = (size_t)run_times(self);
     for (size_t index = 0; index < self->plan.workload_count; index++) {
         const plan_workload *workload = &self->plan.workloads[index];
         count += (size_t)run_needs_baseline(self, workload);
         for (size_t item = 0; item < self->plan.policy_count; item++) {
-            count += (size_t)plan_wants(&self->plan, workload, &self->plan.policies[item]);
+            count += plan_wants(&self->plan, workload, &self->plan.policies[item]) ? times : 0;
         }
     }
     return count;
@@ -188,11 +196,44 @@ static int run_workload(run *self, const plan_workload *workload, size_t row_cou
     const plan *made = &self->plan;
     if (run_needs_baseline(self, workload)
         && run_one(self, workload, &run_baseline, 1) && run_ends(self, row_count)) return 1;
-    for (size_t item = 0; item < made->policy_count; item++) {
-        const policy *chosen = &made->policies[item];
-        if (!plan_wants(made, workload, chosen)) continue;
-        if (run_one(self, workload, chosen, 0) && run_ends(self, row_count)) return 1;
+    for (uint64_t time = 0; time < run_times(self); time++) {
+        for (size_t item = 0; item < made->policy_count; item++) {
+            const policy *chosen = &made->policies[item];
+            if (!plan_wants(made, workload, chosen)) continue;
+            if (run_one(self, workload, chosen, 0) && run_ends(self, row_count)) return 1;
+        }
     }
+    return 0;
+}
+
+/* A rule that is about no row would never say anything. */
+static int run_rule_applies(const run *self, const rule *asked, problem *why)
+{
+    for (size_t index = 0; index < self->plan.workload_count; index++) {
+        const plan_workload *workload = &self->plan.workloads[index];
+        for (size_t item = 0; item < self->plan.policy_count; item++) {
+            const policy *chosen = &self->plan.policies[item];
+            if (!plan_wants(&self->plan, workload, chosen)) continue;
+            if (rule_matches(asked, workload->text, chosen->text)) return 0;
+        }
+    }
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': is about none of the rows, which are named WORKLOAD/POLICY",
+                       asked->text);
+}
+
+static int run_rules(const run *self, problem *why)
+{
+    for (size_t index = 0; index < self->gates.rule_count; index++) {
+        if (run_rule_applies(self, &self->gates.rules[index], why)) return -1;
+    }
+    return 0;
+}
+
+static int run_judge(run *self, problem *why)
+{
+    if (gate_judge(&self->gates, &self->rows, why)) return -1;
+    if (self->asked->values[CLI_QUIET].given) gate_tell(stderr, &self->gates);
+    if (gate_failed(&self->gates)) run_raise(self, EXIT_GATE);
     return 0;
 }
 
@@ -212,7 +253,7 @@ static int run_write(const run *self, problem *why)
     const cli_value *values = self->asked->values;
     const output_material material = { &self->rows, self->plan.device,
                                        self->plan.workload_count == 1 ? &self->plan.workloads[0].stream : NULL,
-                                       plan_environment(&self->plan), NULL };
+                                       plan_environment(&self->plan), NULL, &self->gates };
     return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
 }
 
@@ -237,6 +278,10 @@ static void run_tell_plan(const run *self)
 
 static int run_options(const run *self, problem *why)
 {
+    if (self->kind != ROW_RUN && self->asked->values[CLI_TIMES].given) {
+        return problem_set(why, EXIT_USAGE, "--repeat means nothing to %s, which measures no time",
+                           self->asked->command);
+    }
     if (!self->asked->values[CLI_INSTRUCTIONS].given) return 0;
     return problem_set(why, EXIT_USAGE, "--instructions means nothing to %s: it is holes that counts them",
                        self->asked->command);
@@ -248,12 +293,13 @@ static int run_all(run *self, problem *why)
         || (self->kind == ROW_CAPACITY && capacity_check(self->asked, why))
         || plan_make(&self->plan, self->asked, why)
         || (self->kind == ROW_CAPACITY && capacity_check_plan(&self->plan, why))
+        || gate_parse(&self->gates, self->asked, self->kind, why) || run_rules(self, why)
         || run_try_outputs(self, why)) return -1;
     run_tell_plan(self);
     self->progress = progress_start(self->asked->values[CLI_PROGRESS].text, self->asked->values[CLI_QUIET].given,
                                     run_row_count(self));
     self->plan.settings.progress = &self->progress;
-    return run_rows(self, why) || run_write(self, why) ? -1 : 0;
+    return run_rows(self, why) || run_judge(self, why) || run_write(self, why) ? -1 : 0;
 }
 
 int run_command(const cli *asked, const char *const *argv, row_kind kind, problem *why)
@@ -266,6 +312,7 @@ int run_command(const cli *asked, const char *const *argv, row_kind kind, proble
     if (run_all(&self, why)) run_raise(&self, why->exit_code);
     for (size_t index = 0; index < self.rows.count; index++) row_free(&self.rows.rows[index]);
     free(self.rows.rows);
+    gate_free(&self.gates);
     output_list_free(&self.outputs);
     plan_free(&self.plan);
     return self.exit_code;

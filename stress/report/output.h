@@ -8,6 +8,7 @@
 
 #include "../costs_measure.h"
 #include "../cuda_environment.h"
+#include "../gate/gate.h"
 #include "../problem.h"
 #include "../workload/workload.h"
 #include "row.h"
@@ -18,6 +19,7 @@ typedef struct output_material {                 /* what files are made of */
     const op_stream   *stream;                   /* of the one workload; NULL: there are several */
     const cuda_environment *environment;         /* NULL: the device is simulated */
     const costs_table *costs;                    /* of the command costs */
+    const gate        *gates;                    /* judged; NULL: the command has none */
 } output_material;
 
 typedef struct output_kind output_kind;
@@ -35,6 +37,10 @@ int output_try(const output *self, problem *why);
 int output_is_file(const output *self, const char *path);                    /* a regular file, and the same one */
 /* Opens, writes and closes; EXIT_HARNESS: not all of it arrived. */
 int output_write(const output *self, const output_material *material, problem *why);
+
+/* Markdown for people who look at a job's page, added to the file that GITHUB_STEP_SUMMARY names, where that is set
+   and there are rows. EXIT_HARNESS: not all of it arrived. */
+int output_summary(const output_material *material, problem *why);
 
 /* Flushes stdout: -1 and a problem, EXIT_HARNESS, if anything written to it was lost. */
 int output_finish_stdout(problem *why);
