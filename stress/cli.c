@@ -190,9 +190,11 @@ static int cli_take_short(cli *self, int argc, char *const *argv, int *at, probl
 
 static int cli_take_word(cli *self, const char *word, problem *why)
 {
-    if (!*self->command) self->command = word;
-    else if (!self->topic) self->topic = word;
-    else return problem_set(why, EXIT_USAGE, "unexpected argument '%s'", word);
+    if (*self->command) {
+        if (!self->topic) self->topic = word;
+        return cli_keep_item(&self->words, word, why);
+    }
+    self->command = word;
     return 0;
 }
 
@@ -233,15 +235,18 @@ int cli_expect(const cli *self, const cli_id *known, size_t count, const char *w
     return 0;
 }
 
+static void cli_free_value(cli_value *value)
+{
+    for (size_t item = 0; item < value->item_count; item++) free(value->items[item]);
+    free(value->items);
+    value->items = NULL;
+    value->item_count = 0;
+}
+
 void cli_free(cli *self)
 {
-    for (size_t index = 0; index < CLI_COUNT; index++) {
-        cli_value *value = &self->values[index];
-        for (size_t item = 0; item < value->item_count; item++) free(value->items[item]);
-        free(value->items);
-        value->items = NULL;
-        value->item_count = 0;
-    }
+    for (size_t index = 0; index < CLI_COUNT; index++) cli_free_value(&self->values[index]);
+    cli_free_value(&self->words);
 }
 
 static void cli_help_option(FILE *out, const cli_option *option)

@@ -56,7 +56,8 @@ typedef struct cli_value {
 
 typedef struct cli {
     const char *command;                         /* "" if none was given */
-    const char *topic;                           /* the one word after the command, or NULL */
+    const char *topic;                           /* the first word after the command, or NULL .. */
+    cli_value   words;                           /* .. and all of them */
     cli_value   values[CLI_COUNT];
 } cli;
 

@@ -22,8 +22,9 @@ static const char help_top[] =
     "       stress capacity -w WORKLOAD[,..] -p POLICY[,..] [options]\n"
     "       stress holes -p POLICY[,..] [--instructions]\n"
     "       stress costs [--device sim|cuda:N] [--out costs=FILE]\n"
+    "       stress compare A.csv B.csv [--fail-if RULE]\n"
     "       stress list [workloads|policies|devices]\n"
-    "       stress help [lists|threads|faults|costs|columns|capacity|holes|gates]\n"
+    "       stress help [lists|threads|faults|costs|columns|capacity|holes|gates|compare]\n"
     "       stress version\n";
 
 static const char help_bottom[] =
@@ -39,6 +40,7 @@ static const char help_bottom[] =
     "  stress run -w train --seed 3 -p raw --out trace=train.trace\n"
     "  stress run -w train+uniform -p paged --threads 4            two threads of each, on one arena\n"
     "  stress run -w train -p raw,paged --fail-if '*/paged: footprint > 1.05' --out junit=gate.xml    exit 1 if so\n"
+    "  stress compare before.csv after.csv                         what has changed, and for better or worse?\n"
     "  stress capacity -w train -p raw,segments                    the smallest limit that is enough\n"
     "  stress holes -p segments,paged                              does free memory in pieces cost time?\n"
     "  stress costs --device cuda:0 --out costs=mine.costs         what do driver calls cost here?\n"
@@ -149,6 +151,19 @@ static const char help_gates[] =
     "--out junit=PATH: a case a row and a case a verdict. Where GITHUB_STEP_SUMMARY is set, rows and verdicts are\n"
     "added to that file, as Markdown.\n";
 
+static const char help_compare[] =
+    "stress compare A.csv B.csv: B against A, files of --out csv of the same command; a verdict for every row, and\n"
+    "every metric that differs. Rows are the same where all that names them is: workload, policy, device, seed,\n"
+    "threads.\n"
+    "Exact metrics are compared exactly: same, BETTER, WORSE (where one is better and one is worse, too), CHANGED\n"
+    "(another digest: other work; or what is neither better nor worse). Times are compared by the 95 % confidence\n"
+    "intervals of the medians of a row's repeats (run --repeat 6 or more; files joined by cat count too), or by the\n"
+    "interval that holes gives: FASTER and SLOWER where they do not meet, same where they are within 5 %, else\n"
+    "AMBIGUOUS. With fewer repeats than 6 times are AMBIGUOUS.\n"
+    "Exit 1: a row is worse, slower or changed, or is in one file only; with --strict, or is ambiguous. With\n"
+    "--fail-if (stress help gates) the rules decide that alone, on the rows of B, with A as base. -q leaves out\n"
+    "rows that are the same.\n";
+
 static int help_plain(FILE *out, const char *text)
 {
     fputs(text, out);
@@ -208,9 +223,10 @@ int help_write(FILE *out, const char *topic, problem *why)
     if (!strcmp(topic, "columns")) return help_column_list(out);
     if (!strcmp(topic, "capacity")) return help_plain(out, help_capacity);
     if (!strcmp(topic, "holes")) return help_plain(out, help_holes);
+    if (!strcmp(topic, "compare")) return help_plain(out, help_compare);
     if (!strcmp(topic, "gates")) return help_plain(out, help_gates);
     return problem_set(why, EXIT_USAGE, "no help on '%s': lists, threads, faults, costs, columns, capacity, holes, "
-                       "gates", topic);
+                       "gates, compare", topic);
 }
 
 static void help_list_workloads(FILE *out)

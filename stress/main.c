@@ -7,6 +7,7 @@
 
 #include "../gpuarena.h"
 #include "cli.h"
+#include "compare.h"
 #include "costs_command.h"
 #include "cuda_environment.h"
 #include "help.h"
@@ -24,6 +25,18 @@ static int main_no_topic(const cli *asked, problem *why)
 {
     if (!asked->topic) return 0;
     return problem_set(why, EXIT_USAGE, "unexpected argument '%s' after %s", asked->topic, asked->command);
+}
+
+static int main_one_topic(const cli *asked, problem *why)
+{
+    if (asked->words.item_count < 2) return 0;
+    return problem_set(why, EXIT_USAGE, "unexpected argument '%s'", asked->words.items[1]);
+}
+
+static int main_compare(const cli *asked, const char *const *argv, problem *why)
+{
+    (void)argv;
+    return compare_command(asked, why);
 }
 
 static int main_run(const cli *asked, const char *const *argv, problem *why)
@@ -49,13 +62,15 @@ static int main_holes(const cli *asked, const char *const *argv, problem *why)
 static int main_list(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
-    return help_list(stdout, asked->topic, why) || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
+    return main_one_topic(asked, why) || help_list(stdout, asked->topic, why)
+        || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
 }
 
 static int main_help(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
-    return help_write(stdout, asked->topic, why) || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
+    return main_one_topic(asked, why) || help_write(stdout, asked->topic, why)
+        || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
 }
 
 static int main_version(const cli *asked, const char *const *argv, problem *why)
@@ -68,8 +83,9 @@ static int main_version(const cli *asked, const char *const *argv, problem *why)
 
 static const command main_commands[] = {
     { "run", main_run }, { "capacity", main_capacity }, { "holes", main_holes }, { "costs", main_costs },
-    { "list", main_list }, { "help", main_help }, { "version", main_version },
+    { "compare", main_compare }, { "list", main_list }, { "help", main_help }, { "version", main_version },
 };
+#define MAIN_NAMES "run, capacity, holes, costs, list, help, version, compare"
 #define MAIN_COMMANDS (sizeof main_commands / sizeof main_commands[0])
 
 static int main_dispatch(const cli *asked, const char *const *argv, problem *why)
@@ -85,8 +101,7 @@ static int main_dispatch(const cli *asked, const char *const *argv, problem *why
         nearest_offer(&search, main_commands[index].name);
     }
     problem_set(why, EXIT_USAGE,
-                *asked->command ? "unknown command '%s'%s; there are run, capacity, holes, costs, list, help, version"
-                                : "no command%s%s; there are run, capacity, holes, costs, list, help, version",
+                *asked->command ? "unknown command '%s'%s; there are " MAIN_NAMES : "no command%s%s; there are " MAIN_NAMES,
                 asked->command, nearest_hint(&search, hint, sizeof hint));
     return why->exit_code;
 }

@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "interval.h"
+#include "cases.h"
 #include "rule_file.h"
-
-typedef struct gate_row { const csv_table *table; size_t line; } gate_row;
 
 int gate_parse(gate *self, const cli *asked, row_kind kind, problem *why)
 {
@@ -51,61 +49,15 @@ int gate_names(const gate *self, const char *policy)
     return 0;
 }
 
-static const char *gate_cell(const gate_row *of, const char *name)
-{
-    return csv_table_cell(of->table, of->line, csv_table_column(of->table, name));
-}
-
-/* Whether the other row is of the same case: equal in every key, but that its policy is this one. */
-static int gate_is_case(const gate_row *one, const gate_row *other, const char *policy)
-{
-    for (size_t at = 0; at < one->table->column_count; at++) {
-        const char *name = csv_table_name(one->table, at);
-        const metric *measure = metric_find(name);
-        if (!measure || measure->unit != METRIC_KEY) continue;
-        const char *wanted = strcmp(name, "policy") ? gate_cell(one, name) : policy;
-        if (strcmp(wanted, gate_cell(other, name))) return 0;
-    }
-    return 1;
-}
-
-/* All that the table has of this case and column. -1: no host memory. */
-static int gate_samples(const csv_table *table, const gate_row *like, const char *policy, const rule *judged,
-                        interval *made)
-{
-    long double *samples = calloc(table->row_count + 1, sizeof *samples);
-    size_t count = 0;
-    if (!samples) return -1;
-    for (size_t line = 0; line < table->row_count; line++) {
-        const gate_row other = { table, line };
-        const char *text = gate_cell(&other, judged->column);
-        if (gate_is_case(like, &other, policy)
-            && !metric_read(slice_of(text), METRIC_COUNT, &samples[count])) count++;
-    }
-    *made = interval_of(samples, count, judged->measure->is_timed);
-    free(samples);
-    return 0;
-}
-
-/* The line of the case in another table; SIZE_MAX: there is none. */
-static size_t gate_find(const csv_table *table, const gate_row *like, const char *policy)
-{
-    for (size_t line = 0; line < table->row_count; line++) {
-        const gate_row other = { table, line };
-        if (gate_is_case(like, &other, policy)) return line;
-    }
-    return SIZE_MAX;
-}
-
-static void gate_judge_word(const gate *self, const gate_row *of, gate_verdict *made)
+static void gate_judge_word(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
-    const char *found = gate_cell(of, judged->column), *limit = judged->word;
+    const char *found = case_cell(of, judged->column), *limit = judged->word;
     snprintf(made->value, sizeof made->value, "%s", *found ? found : "-");
     if (judged->reference) {
-        size_t line = gate_find(&self->base, of, made->policy);
-        const gate_row before = { &self->base, line };
-        limit = line == SIZE_MAX ? NULL : gate_cell(&before, judged->column);
+        size_t line = case_find(&self->base, of, made->policy);
+        const case_row before = { &self->base, line };
+        limit = line == SIZE_MAX ? NULL : case_cell(&before, judged->column);
     }
     snprintf(made->limit, sizeof made->limit, "%s", limit ? limit : "-");
     if (!limit) {
@@ -141,7 +93,7 @@ static void gate_show(const interval *shown, const rule *judged, long double low
 }
 
 /* What the limit is made of; the verdict's note says why there is none. -1: no host memory. */
-static int gate_limit(const gate *self, const gate_row *of, gate_verdict *made, interval *limit)
+static int gate_limit(const gate *self, const case_row *of, gate_verdict *made, interval *limit)
 {
     const rule *judged = made->judged;
     const interval constant = { 1, 1, 0.0L, 0.0L, 0.0L };
@@ -150,22 +102,23 @@ static int gate_limit(const gate *self, const gate_row *of, gate_verdict *made, 
     int is_base = rule_refers_to_base(judged);
     const csv_table *table = is_base ? &self->base : of->table;
     const char *policy = is_base ? made->policy : judged->reference;
-    if (gate_samples(table, of, policy, judged, limit)) return -1;
+    if (case_samples(table, of, policy, judged->column, judged->measure->is_timed, limit)) return -1;
     if (!limit->count) {
-        int is_there = gate_find(table, of, policy) != SIZE_MAX;
+        int is_there = case_find(table, of, policy) != SIZE_MAX;
         snprintf(made->note, sizeof made->note, "%s %.40s%s%.80s", is_there ? "an empty cell of" : "no such row of",
                  policy, is_base ? " in " : "", is_base ? self->base_path : "");
     }
     return 0;
 }
 
-static int gate_judge_number(const gate *self, const gate_row *of, gate_verdict *made)
+static int gate_judge_number(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
     interval value, limit;
     snprintf(made->value, sizeof made->value, "-");
     snprintf(made->limit, sizeof made->limit, "-");
-    if (gate_samples(of->table, of, made->policy, judged, &value) || gate_limit(self, of, made, &limit)) return -1;
+    if (case_samples(of->table, of, made->policy, judged->column, judged->measure->is_timed, &value)
+        || gate_limit(self, of, made, &limit)) return -1;
     if (value.count) gate_show(&value, judged, value.low, value.high, made->value, sizeof made->value);
     else snprintf(made->note, sizeof made->note, "%s is empty in this row", judged->column);
     long double low = rule_limit(judged, limit.low), high = rule_limit(judged, limit.high);
@@ -183,20 +136,14 @@ static int gate_judge_number(const gate *self, const gate_row *of, gate_verdict 
     return 0;
 }
 
-/* Whether an earlier row is of the same case: repeats are judged together. */
-static int gate_is_repeat(const gate_row *of, const char *policy)
-{
-    return gate_find(of->table, of, policy) < of->line;
-}
-
 static int gate_judge_rule(gate *self, const rule *judged, problem *why)
 {
     size_t before = self->verdict_count;
     for (size_t line = 0; line < self->found.row_count; line++) {
-        const gate_row of = { &self->found, line };
-        const char *workload = gate_cell(&of, "workload"), *policy = gate_cell(&of, "policy");
+        const case_row of = { &self->found, line };
+        const char *workload = case_cell(&of, "workload"), *policy = case_cell(&of, "policy");
         if (csv_table_is_hidden(&self->found, line) || !rule_matches(judged, workload, policy)
-            || gate_is_repeat(&of, policy)) continue;
+            || case_is_repeat(&of)) continue;
         gate_verdict *made = &self->verdicts[self->verdict_count++];
         made->judged = judged;
         made->workload = workload;
