@@ -48,6 +48,8 @@ static const cli_option cli_options[CLI_COUNT] = {
         "holes: count them, by running again under valgrind" },
     [CLI_TIMES] = { NULL, "repeat", 0, CLI_NUMBER, "N", NULL, 1, 1000, CLI_NO_EFFECT,
         "run: every row N times, in turn: six make an interval of times" },
+    [CLI_SHARD] = { NULL, "shard", 0, CLI_TEXT, "I/N|auto/N|none", NULL, 0, 0, CLI_NO_EFFECT,
+        "every Nth row, from row I (from 0); then merge (stress help shards)" },
     [CLI_FAIL_IF] = { "What must not be", "fail-if", 0, CLI_REPEAT, "RULE|@FILE", NULL, 0, 0, CLI_NO_EFFECT,
         "exit 1 where it is true (stress help gates); repeatable" },
     [CLI_BASE] = { NULL, "base", 0, CLI_TEXT, "FILE", NULL, 0, 0, CLI_NO_EFFECT,

@@ -223,8 +223,7 @@ int compare_command(const cli *asked, problem *why)
     compare self;
     memset(&self, 0, sizeof self);
     size_t count = asked->words.item_count;
-    if (cli_expect(asked, known, sizeof known / sizeof known[0], "compare, which runs nothing", why)) return EXIT_USAGE;
-    if (count != 2) {
+    if (cli_expect(asked, known, sizeof known / sizeof known[0], "compare, which runs nothing", why) || count != 2) {
         problem_set(why, EXIT_USAGE, "compare: expected two files, A.csv and B.csv, found %zu", count);
         return EXIT_USAGE;
     }

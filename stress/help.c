@@ -23,8 +23,9 @@ static const char help_top[] =
     "       stress holes -p POLICY[,..] [--instructions]\n"
     "       stress costs [--device sim|cuda:N] [--out costs=FILE]\n"
     "       stress compare A.csv B.csv [--fail-if RULE]\n"
+    "       stress merge SHARD.. [--out csv=FILE]\n"
     "       stress list [workloads|policies|devices]\n"
-    "       stress help [lists|threads|faults|costs|columns|capacity|holes|gates|compare]\n"
+    "       stress help [lists|threads|faults|costs|columns|capacity|holes|gates|compare|shards]\n"
     "       stress version\n";
 
 static const char help_bottom[] =
@@ -54,7 +55,8 @@ static const char help_bottom[] =
     "  4   device or harness error, or output that could not be written\n"
     "  77  the device asked for is not there, or a policy's library is not in this build\n"
     "\n"
-    "Environment: COLUMNS, NO_COLOR, FORCE_COLOR, TERM, CI, GITHUB_STEP_SUMMARY. GPUARENA_CONF is ignored.\n";
+    "Environment: COLUMNS, NO_COLOR, FORCE_COLOR, TERM, CI, GITHUB_STEP_SUMMARY; of Slurm, MPI and Kubernetes:\n"
+    "stress help shards. GPUARENA_CONF is ignored.\n";
 
 static const char help_lists[] =
     "-w and -p take items separated by commas, each NAME or NAME:key=value,key=value. A part whose first of\n"
@@ -164,6 +166,19 @@ static const char help_compare[] =
     "--fail-if (stress help gates) the rules decide that alone, on the rows of B, with A as base. -q leaves out\n"
     "rows that are the same.\n";
 
+static const char help_shards[] =
+    "--shard I/N, of run and capacity: of all rows, in the order of -w and -p, those whose number modulo N is I,\n"
+    "from 0/N to (N-1)/N. A shard's csv and json begin with a line that says which it is; {shard} in the path of\n"
+    "--out is replaced by it: --out csv=out/{shard}.csv writes out/03-of-16.csv.\n"
+    "stress merge FILE.. [--out csv=FILE|json=FILE]: the files of all shards, in any order, to what the run without\n"
+    "--shard would have written, byte for byte where nothing is timed. Refused, exit 2: other seeds, versions,\n"
+    "sweeps (workloads, policies, options), columns or devices, a shard that is there twice; exit 4: one that is\n"
+    "missing or not whole. Each is named.\n"
+    "Without --shard it is detected, first match, and told on stderr: SLURM_ARRAY_TASK_ID (an array without gaps),\n"
+    "JOB_COMPLETION_INDEX (Kubernetes, which does not say N: --shard auto/N), SLURM_PROCID with SLURM_NTASKS,\n"
+    "OMPI_COMM_WORLD_RANK with .._SIZE, PMI_RANK with PMI_SIZE. --shard none: all rows, whatever is there.\n"
+    "--fail-if is for all rows: stress compare base.csv merged.csv --fail-if RULE.\n";
+
 static int help_plain(FILE *out, const char *text)
 {
     fputs(text, out);
@@ -224,9 +239,10 @@ int help_write(FILE *out, const char *topic, problem *why)
     if (!strcmp(topic, "capacity")) return help_plain(out, help_capacity);
     if (!strcmp(topic, "holes")) return help_plain(out, help_holes);
     if (!strcmp(topic, "compare")) return help_plain(out, help_compare);
+    if (!strcmp(topic, "shards")) return help_plain(out, help_shards);
     if (!strcmp(topic, "gates")) return help_plain(out, help_gates);
     return problem_set(why, EXIT_USAGE, "no help on '%s': lists, threads, faults, costs, columns, capacity, holes, "
-                       "gates, compare", topic);
+                       "gates, compare, shards", topic);
 }
 
 static void help_list_workloads(FILE *out)

@@ -12,6 +12,7 @@
 #include "cuda_environment.h"
 #include "help.h"
 #include "holes.h"
+#include "merge.h"
 #include "nearest.h"
 #include "report/output.h"
 #include "run.h"
@@ -37,6 +38,12 @@ static int main_compare(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
     return compare_command(asked, why);
+}
+
+static int main_merge(const cli *asked, const char *const *argv, problem *why)
+{
+    (void)argv;
+    return merge_command(asked, why);
 }
 
 static int main_run(const cli *asked, const char *const *argv, problem *why)
@@ -83,9 +90,10 @@ static int main_version(const cli *asked, const char *const *argv, problem *why)
 
 static const command main_commands[] = {
     { "run", main_run }, { "capacity", main_capacity }, { "holes", main_holes }, { "costs", main_costs },
-    { "compare", main_compare }, { "list", main_list }, { "help", main_help }, { "version", main_version },
+    { "compare", main_compare }, { "merge", main_merge },
+    { "list", main_list }, { "help", main_help }, { "version", main_version },
 };
-#define MAIN_NAMES "run, capacity, holes, costs, list, help, version, compare"
+#define MAIN_NAMES "run, capacity, holes, costs, list, help, version, compare, merge"
 #define MAIN_COMMANDS (sizeof main_commands / sizeof main_commands[0])
 
 static int main_dispatch(const cli *asked, const char *const *argv, problem *why)
@@ -100,8 +108,8 @@ static int main_dispatch(const cli *asked, const char *const *argv, problem *why
         if (!strcmp(asked->command, main_commands[index].name)) return main_commands[index].act(asked, argv, why);
         nearest_offer(&search, main_commands[index].name);
     }
-    problem_set(why, EXIT_USAGE,
-                *asked->command ? "unknown command '%s'%s; there are " MAIN_NAMES : "no command%s%s; there are " MAIN_NAMES,
+    problem_set(why, EXIT_USAGE, *asked->command ? "unknown command '%s'%s; there are " MAIN_NAMES
+                                                 : "no command%s%s; there are " MAIN_NAMES,
                 asked->command, nearest_hint(&search, hint, sizeof hint));
     return why->exit_code;
 }

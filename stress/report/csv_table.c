@@ -148,6 +148,10 @@ int csv_table_read(csv_table *self, const char *path, problem *why)
     memset(self, 0, sizeof *self);
     char *text = csv_table_slurp(path, &length, why);
     if (!text) return -1;
+    if (!strncmp(text, "# gpuarena-stress shard", strlen("# gpuarena-stress shard"))) {
+        free(text);
+        return problem_set(why, EXIT_USAGE, "%s: has the rows of one shard: stress merge makes a whole of all", path);
+    }
     int failed = csv_table_parse(self, path, text, length, why);
     free(text);
     if (!failed && csv_table_column(self, "policy") == CSV_NO_COLUMN) {

@@ -21,13 +21,27 @@ struct output_kind {
     void      (*write)(FILE *out, const output_material *material);
 };
 
+/* The first line of a shard's file. */
+static void output_mark(FILE *out, const output_material *material)
+{
+    char text[SHARD_MARK_ROOM];
+    if (material->shard) fprintf(out, "%s\n", shard_mark_print(material->shard, text, sizeof text));
+}
+
+static void output_merged(FILE *out, const output_material *material)
+{
+    fwrite(material->merged.bytes, 1, material->merged.length, out);
+}
+
 static void output_csv(FILE *out, const output_material *material)
 {
+    output_mark(out, material);
     csv_write(out, material->list);
 }
 
 static void output_json(FILE *out, const output_material *material)
 {
+    output_mark(out, material);
     json_write(out, material->list, material->device, material->environment);
 }
 
@@ -54,6 +68,7 @@ static const output_kind output_kinds[] = {
     { "costs", "costs", 0, output_costs },
     { "csv", "holes", 0, output_csv }, { "json", "holes", 0, output_json },
     { "csv", "bench", 0, output_csv },
+    { "csv", "merge", 0, output_merged }, { "json", "merge", 0, output_merged },
 };
 #define OUTPUT_KINDS (sizeof output_kinds / sizeof output_kinds[0])
 
@@ -93,6 +108,11 @@ int output_parse(const char *text, const char *command, output *made, problem *w
     }
     made->path = text + length + 1;
     return 0;
+}
+
+const char *output_name(const output *self)
+{
+    return self->kind->name;
 }
 
 int output_needs_one_workload(const output *self)

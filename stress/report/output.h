@@ -10,6 +10,7 @@
 #include "../cuda_environment.h"
 #include "../gate/gate.h"
 #include "../problem.h"
+#include "../shard.h"
 #include "../workload/workload.h"
 #include "row.h"
 
@@ -20,6 +21,8 @@ typedef struct output_material {                 /* what files are made of */
     const cuda_environment *environment;         /* NULL: the device is simulated */
     const costs_table *costs;                    /* of the command costs */
     const gate        *gates;                    /* judged; NULL: the command has none */
+    const shard_mark  *shard;                    /* NULL: all rows are here */
+    slice              merged;                   /* of the command merge: the whole file */
 } output_material;
 
 typedef struct output_kind output_kind;
@@ -30,6 +33,7 @@ typedef struct output {
 
 /* KIND=PATH, of the kinds that the command writes. -1 and a problem, EXIT_USAGE. */
 int output_parse(const char *text, const char *command, output *made, problem *why);
+const char *output_name(const output *self);     /* its kind's */
 int output_needs_one_workload(const output *self);
 int output_is_stdout(const output *self);
 /* EXIT_HARNESS: cannot be written. What the file holds stays. */
