@@ -54,7 +54,7 @@ TOOLKIT     := CUDA Toolkit: $(CUDA_NUMBER) in $(CUDA_HOME)$(if $(HAVE_CXX),,; n
 endif
 
 # ---- what there is: a file in one of these folders is part of the build, without further ado
-STRESS_FOLDERS := stress stress/workload stress/measure stress/report stress/sim stress/rival stress/bench
+STRESS_FOLDERS := stress stress/gate stress/workload stress/measure stress/report stress/sim stress/rival stress/bench
 STRESS_SOURCES := $(filter-out stress/main.c,$(wildcard $(STRESS_FOLDERS:%=%/*.c)))
 TEST_SOURCES   := $(wildcard tests/test_*.c)
 BENCH_SOURCES  := $(wildcard tests/bench.c)
@@ -86,8 +86,17 @@ all: toolkit $(STRESS) $(CUDART) $(CUB) $(TEST_PROGRAMS) $(EXAMPLES) $(BENCH)  #
 run: toolkit $(STRESS) $(CUB)  ## the main job: cudaMalloc against the pool, as a table; WORKLOADS=.. POLICIES=.. ARGS=..
 	$(Q)$(STRESS) run -w $(WORKLOADS) -p $(POLICIES) --device auto $(ARGS)
 
-test: all  ## run all tests; some of them: TESTS="build/tests/test_x tests/y.t"
+# what the tests named need: programs themselves, and what scripts run; everything for a test that is named otherwise
+NEEDED = $(filter $(BUILD)/tests/%,$(TESTS)) $(CUDART) $(CUB) $(if $(filter tests/%.t,$(TESTS)),$(STRESS) $(BENCH)) \
+         $(if $(filter tests/examples.t tests/gpu.t,$(TESTS)),$(EXAMPLES)) \
+         $(if $(filter-out $(BUILD)/tests/% tests/%.t,$(TESTS)),all)
+
+test: toolkit $(NEEDED)  ## run all tests; some of them: TESTS="build/tests/test_x tests/y.t"
 	$(Q)BUILD='$(BUILD)' CUDA_FLAGS='$(CUDA_FLAGS)' $(PROVE) $(TESTS)
+
+# make parse/FILE.c: the compiler looks at it, and builds nothing
+parse/%: FORCE
+	$(Q)$(COMPILE) -fsyntax-only $*
 
 # a sanitizer's own dlopen does not know the program's rpath, so that libcub must be found otherwise
 asan: | $(BUILD)/  ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer, in BUILD/asan
@@ -95,7 +104,7 @@ asan: | $(BUILD)/  ## all tests under AddressSanitizer and UndefinedBehaviorSani
 	    LD_LIBRARY_PATH='$(abspath $(BUILD))/asan' $(MAKE) test BUILD='$(BUILD)/asan' NVCC= LDFLAGS='$(SANITIZE)' \
 	        SKIP_TESTS='tests/paged_bounds.t tests/compile.t tests/cuda_headers.t tests/clients.t tests/planted.t \
 	                    tests/instructions.t' \
-	        CFLAGS='-g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE)'; \
+	        CFLAGS='-g1 -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE)'; \
 	else echo 'asan: skipped, $(CC) cannot link with $(SANITIZE)'; fi
 
 # the others have one thread, or are about builds
@@ -104,7 +113,7 @@ TSAN_TESTS := $(patsubst %,$(BUILD)/tsan/tests/test_%,threads threads_property t
 tsan: | $(BUILD)/  ## the tests with threads under ThreadSanitizer, in BUILD/tsan; GPUARENA_THREAD_OPS=10000000: minutes
 	$(Q)if echo 'int main(void) { return 0; }' | $(CC) -x c - -fsanitize=thread -o $(BUILD)/sanitizer_probe 2>/dev/null \
 	    && $(BUILD)/sanitizer_probe 2>/dev/null; then \
-	    $(MAKE) BUILD='$(BUILD)/tsan' NVCC= LDFLAGS=-fsanitize=thread CFLAGS='-g -O1 -fsanitize=thread' $(TSAN_TESTS) && \
+	    $(MAKE) BUILD='$(BUILD)/tsan' NVCC= LDFLAGS=-fsanitize=thread CFLAGS='-g1 -O1 -fsanitize=thread' $(TSAN_TESTS) && \
 	    TSAN_OPTIONS='halt_on_error=1 exitcode=66' BUILD='$(BUILD)/tsan' $(PROVE) $(TSAN_TESTS); \
 	else echo 'tsan: skipped, what $(CC) links with -fsanitize=thread does not run'; fi
 

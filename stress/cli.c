@@ -46,8 +46,18 @@ static const cli_option cli_options[CLI_COUNT] = {
         "no measured time: those cells stay empty" },
     [CLI_INSTRUCTIONS] = { NULL, "instructions", 0, CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
         "holes: count them, by running again under valgrind" },
+    [CLI_TIMES] = { NULL, "repeat", 0, CLI_NUMBER, "N", NULL, 1, 1000, CLI_NO_EFFECT,
+        "run: every row N times, in turn: six make an interval of times" },
+    [CLI_SHARD] = { NULL, "shard", 0, CLI_TEXT, "I/N|auto/N|none", NULL, 0, 0, CLI_NO_EFFECT,
+        "every Nth row, from row I (from 0); then merge (stress help shards)" },
+    [CLI_FAIL_IF] = { "What must not be", "fail-if", 0, CLI_REPEAT, "RULE|@FILE", NULL, 0, 0, CLI_NO_EFFECT,
+        "exit 1 where it is true (stress help gates); repeatable" },
+    [CLI_BASE] = { NULL, "base", 0, CLI_TEXT, "FILE", NULL, 0, 0, CLI_NO_EFFECT,
+        "CSV of an earlier run: base in rules" },
+    [CLI_STRICT] = { NULL, "strict", 0, CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
+        "what is ambiguous, or has no value, fails too" },
     [CLI_OUT] = { "What comes out", "out", 0, CLI_REPEAT, "KIND=PATH", NULL, 0, 0, CLI_NO_EFFECT,
-        "csv, json, trace (costs: costs); repeatable; -: stdout, table to stderr" },
+        "csv, json, junit, trace (costs: costs); repeatable; -: stdout" },
     [CLI_QUIET] = { NULL, "quiet", 'q', CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
         "no table, no notes, no progress" },
     [CLI_VERBOSE] = { NULL, "verbose", 'v', CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
@@ -182,9 +192,11 @@ static int cli_take_short(cli *self, int argc, char *const *argv, int *at, probl
 
 static int cli_take_word(cli *self, const char *word, problem *why)
 {
-    if (!*self->command) self->command = word;
-    else if (!self->topic) self->topic = word;
-    else return problem_set(why, EXIT_USAGE, "unexpected argument '%s'", word);
+    if (*self->command) {
+        if (!self->topic) self->topic = word;
+        return cli_keep_item(&self->words, word, why);
+    }
+    self->command = word;
     return 0;
 }
 
@@ -225,15 +237,18 @@ int cli_expect(const cli *self, const cli_id *known, size_t count, const char *w
     return 0;
 }
 
+static void cli_free_value(cli_value *value)
+{
+    for (size_t item = 0; item < value->item_count; item++) free(value->items[item]);
+    free(value->items);
+    value->items = NULL;
+    value->item_count = 0;
+}
+
 void cli_free(cli *self)
 {
-    for (size_t index = 0; index < CLI_COUNT; index++) {
-        cli_value *value = &self->values[index];
-        for (size_t item = 0; item < value->item_count; item++) free(value->items[item]);
-        free(value->items);
-        value->items = NULL;
-        value->item_count = 0;
-    }
+    for (size_t index = 0; index < CLI_COUNT; index++) cli_free_value(&self->values[index]);
+    cli_free_value(&self->words);
 }
 
 static void cli_help_option(FILE *out, const cli_option *option)

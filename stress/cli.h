@@ -13,6 +13,7 @@
 typedef enum cli_id {
     CLI_WORKLOAD, CLI_POLICY, CLI_DEVICE, CLI_SEED, CLI_STEPS, CLI_OPS, CLI_THREADS, CLI_LIMIT, CLI_FILTER, CLI_QUICK,
     CLI_ON_OOM, CLI_FAULTS, CLI_COSTS, CLI_CONTEXT, CLI_OP_NS, CLI_VERIFY, CLI_NO_TIMING, CLI_INSTRUCTIONS,
+    CLI_TIMES, CLI_SHARD, CLI_FAIL_IF, CLI_BASE, CLI_STRICT,
     CLI_OUT, CLI_QUIET, CLI_VERBOSE, CLI_COLOR, CLI_PROGRESS, CLI_HELP, CLI_VERSION,
     CLI_COUNT
 } cli_id;
@@ -55,7 +56,8 @@ typedef struct cli_value {
 
 typedef struct cli {
     const char *command;                         /* "" if none was given */
-    const char *topic;                           /* the one word after the command, or NULL */
+    const char *topic;                           /* the first word after the command, or NULL .. */
+    cli_value   words;                           /* .. and all of them */
     cli_value   values[CLI_COUNT];
 } cli;
 

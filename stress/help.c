@@ -22,8 +22,10 @@ static const char help_top[] =
     "       stress capacity -w WORKLOAD[,..] -p POLICY[,..] [options]\n"
     "       stress holes -p POLICY[,..] [--instructions]\n"
     "       stress costs [--device sim|cuda:N] [--out costs=FILE]\n"
+    "       stress compare A.csv B.csv [--fail-if RULE]\n"
+    "       stress merge SHARD.. [--out csv=FILE]\n"
     "       stress list [workloads|policies|devices]\n"
-    "       stress help [lists|threads|faults|costs|columns|capacity|holes]\n"
+    "       stress help [lists|threads|faults|costs|columns|capacity|holes|gates|compare|shards]\n"
     "       stress version\n";
 
 static const char help_bottom[] =
@@ -38,6 +40,8 @@ static const char help_bottom[] =
     "  stress run -w uniform -p segments --no-timing --out csv=-   the same bytes every time\n"
     "  stress run -w train --seed 3 -p raw --out trace=train.trace\n"
     "  stress run -w train+uniform -p paged --threads 4            two threads of each, on one arena\n"
+    "  stress run -w train -p raw,paged --fail-if '*/paged: footprint > 1.05' --out junit=gate.xml    exit 1 if so\n"
+    "  stress compare before.csv after.csv                         what has changed, and for better or worse?\n"
     "  stress capacity -w train -p raw,segments                    the smallest limit that is enough\n"
     "  stress holes -p segments,paged                              does free memory in pieces cost time?\n"
     "  stress costs --device cuda:0 --out costs=mine.costs         what do driver calls cost here?\n"
@@ -51,7 +55,8 @@ static const char help_bottom[] =
     "  4   device or harness error, or output that could not be written\n"
     "  77  the device asked for is not there, or a policy's library is not in this build\n"
     "\n"
-    "Environment: COLUMNS, NO_COLOR, FORCE_COLOR, TERM, CI. GPUARENA_CONF is ignored.\n";
+    "Environment: COLUMNS, NO_COLOR, FORCE_COLOR, TERM, CI, GITHUB_STEP_SUMMARY; of Slurm, MPI and Kubernetes:\n"
+    "stress help shards. GPUARENA_CONF is ignored.\n";
 
 static const char help_lists[] =
     "-w and -p take items separated by commas, each NAME or NAME:key=value,key=value. A part whose first of\n"
@@ -129,6 +134,50 @@ static const char help_holes[] =
     "target for the most holes. Too little device memory for the blocks: status oom.\n"
     "--instructions counts instructions_per_pair, by running the same again under valgrind's callgrind; they are\n"
     "the same every time. --no-timing leaves what is measured empty; --quick measures 5 short rounds.\n";
+
+static const char help_gates[] =
+    "--fail-if '[WORKLOAD/POLICY:]METRIC OP VALUE', of run and capacity: the run has failed, exit 1, where this is\n"
+    "true of a row. --fail-if @FILE: rules, one a line; # begins a comment line.\n"
+    "  WORKLOAD, POLICY  as -w and -p have them, or patterns: * any text, ? any character; without them all rows.\n"
+    "                    In quotes, \" or ', where they hold ':' or '/': \"train:seq=512\"/paged: footprint > 1.1\n"
+    "  METRIC            a column of --out csv (stress help columns), but those that name the row\n"
+    "  OP                < <= > >= == !=; words (status, oom_reason, stop_reason, digest): == and !=\n"
+    "  VALUE             a number: bytes 64K, 512M, 1.5GiB; times 20us, 1.5ms; shares 1.05, 20%\n"
+    "                    base, base*1.05, base/2, base+3pp, base-64M: the same row in the CSV of --base FILE\n"
+    "                    raw/10: the row of that policy in the same run; a name in quotes where it needs them\n"
+    "Every rule is told for every row, with value, limit and verdict: pass, FAILED, AMBIGUOUS, NO VALUE.\n"
+    "Exact metrics are compared exactly. Measured times are compared by the 95 % confidence interval of the median\n"
+    "of a row's repeats (--repeat 6 or more): FAILED where all of it is past all of the limit's, AMBIGUOUS where\n"
+    "only some is, or where there are fewer repeats. NO VALUE: an empty cell, or no such row in base. These two\n"
+    "do not fail the run, unless --strict is given. A rule that is about no row is refused.\n"
+    "--out junit=PATH: a case a row and a case a verdict. Where GITHUB_STEP_SUMMARY is set, rows and verdicts are\n"
+    "added to that file, as Markdown.\n";
+
+static const char help_compare[] =
+    "stress compare A.csv B.csv: B against A, files of --out csv of the same command; a verdict for every row, and\n"
+    "every metric that differs. Rows are the same where all that names them is: workload, policy, device, seed,\n"
+    "threads.\n"
+    "Exact metrics are compared exactly: same, BETTER, WORSE (where one is better and one is worse, too), CHANGED\n"
+    "(another digest: other work; or what is neither better nor worse). Times are compared by the 95 % confidence\n"
+    "intervals of the medians of a row's repeats (run --repeat 6 or more; files joined by cat count too), or by the\n"
+    "interval that holes gives: FASTER and SLOWER where they do not meet, same where they are within 5 %, else\n"
+    "AMBIGUOUS. With fewer repeats than 6 times are AMBIGUOUS.\n"
+    "Exit 1: a row is worse, slower or changed, or is in one file only; with --strict, or is ambiguous. With\n"
+    "--fail-if (stress help gates) the rules decide that alone, on the rows of B, with A as base. -q leaves out\n"
+    "rows that are the same.\n";
+
+static const char help_shards[] =
+    "--shard I/N, of run and capacity: of all rows, in the order of -w and -p, those whose number modulo N is I,\n"
+    "from 0/N to (N-1)/N. A shard's csv and json begin with a line that says which it is; {shard} in the path of\n"
+    "--out is replaced by it: --out csv=out/{shard}.csv writes out/03-of-16.csv.\n"
+    "stress merge FILE.. [--out csv=FILE|json=FILE]: the files of all shards, in any order, to what the run without\n"
+    "--shard would have written, byte for byte where nothing is timed. Refused, exit 2: other seeds, versions,\n"
+    "sweeps (workloads, policies, options), columns or devices, a shard that is there twice; exit 4: one that is\n"
+    "missing or not whole. Each is named.\n"
+    "Without --shard it is detected, first match, and told on stderr: SLURM_ARRAY_TASK_ID (an array without gaps),\n"
+    "JOB_COMPLETION_INDEX (Kubernetes, which does not say N: --shard auto/N), SLURM_PROCID with SLURM_NTASKS,\n"
+    "OMPI_COMM_WORLD_RANK with .._SIZE, PMI_RANK with PMI_SIZE. --shard none: all rows, whatever is there.\n"
+    "--fail-if is for all rows: stress compare base.csv merged.csv --fail-if RULE.\n";
 
 static int help_plain(FILE *out, const char *text)
 {
@@ -213,8 +262,11 @@ int help_write(FILE *out, const char *topic, problem *why)
     if (!strcmp(topic, "columns")) return help_column_list(out);
     if (!strcmp(topic, "capacity")) return help_plain(out, help_capacity);
     if (!strcmp(topic, "holes")) return help_plain(out, help_holes);
-    return problem_set(why, EXIT_USAGE, "no help on '%s': lists, threads, faults, costs, columns, capacity, holes",
-                       topic);
+    if (!strcmp(topic, "compare")) return help_plain(out, help_compare);
+    if (!strcmp(topic, "shards")) return help_plain(out, help_shards);
+    if (!strcmp(topic, "gates")) return help_plain(out, help_gates);
+    return problem_set(why, EXIT_USAGE, "no help on '%s': lists, threads, faults, costs, columns, capacity, holes, "
+                       "gates, compare, shards", topic);
 }
 
 static void help_list_workloads(FILE *out)

@@ -212,7 +212,8 @@ static int holes_start(holes *self, problem *why)
 static int holes_all(holes *self, const char *program, problem *why)
 {
     const cli_value *values = self->asked->values;
-    const output_material material = { &self->rows, self->plan.device, NULL, plan_environment(&self->plan), NULL };
+    const output_material material = { &self->rows, self->plan.device, NULL, plan_environment(&self->plan), NULL,
+                                       NULL, NULL, { NULL, 0 } };
     for (size_t index = 0; index < self->plan.policy_count; index++) {
         if (holes_policy(self, &self->plan.policies[index], why)) return -1;
     }

@@ -7,10 +7,12 @@
 
 #include "../gpuarena.h"
 #include "cli.h"
+#include "compare.h"
 #include "costs_command.h"
 #include "cuda_environment.h"
 #include "help.h"
 #include "holes.h"
+#include "merge.h"
 #include "nearest.h"
 #include "report/output.h"
 #include "run.h"
@@ -24,6 +26,24 @@ static int main_no_topic(const cli *asked, problem *why)
 {
     if (!asked->topic) return 0;
     return problem_set(why, EXIT_USAGE, "unexpected argument '%s' after %s", asked->topic, asked->command);
+}
+
+static int main_one_topic(const cli *asked, problem *why)
+{
+    if (asked->words.item_count < 2) return 0;
+    return problem_set(why, EXIT_USAGE, "unexpected argument '%s'", asked->words.items[1]);
+}
+
+static int main_compare(const cli *asked, const char *const *argv, problem *why)
+{
+    (void)argv;
+    return compare_command(asked, why);
+}
+
+static int main_merge(const cli *asked, const char *const *argv, problem *why)
+{
+    (void)argv;
+    return merge_command(asked, why);
 }
 
 static int main_run(const cli *asked, const char *const *argv, problem *why)
@@ -49,13 +69,15 @@ static int main_holes(const cli *asked, const char *const *argv, problem *why)
 static int main_list(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
-    return help_list(stdout, asked->topic, why) || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
+    return main_one_topic(asked, why) || help_list(stdout, asked->topic, why)
+        || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
 }
 
 static int main_help(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
-    return help_write(stdout, asked->topic, why) || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
+    return main_one_topic(asked, why) || help_write(stdout, asked->topic, why)
+        || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
 }
 
 static int main_version(const cli *asked, const char *const *argv, problem *why)
@@ -68,8 +90,10 @@ static int main_version(const cli *asked, const char *const *argv, problem *why)
 
 static const command main_commands[] = {
     { "run", main_run }, { "capacity", main_capacity }, { "holes", main_holes }, { "costs", main_costs },
+    { "compare", main_compare }, { "merge", main_merge },
     { "list", main_list }, { "help", main_help }, { "version", main_version },
 };
+#define MAIN_NAMES "run, capacity, holes, costs, list, help, version, compare, merge"
 #define MAIN_COMMANDS (sizeof main_commands / sizeof main_commands[0])
 
 static int main_dispatch(const cli *asked, const char *const *argv, problem *why)
@@ -84,9 +108,8 @@ static int main_dispatch(const cli *asked, const char *const *argv, problem *why
         if (!strcmp(asked->command, main_commands[index].name)) return main_commands[index].act(asked, argv, why);
         nearest_offer(&search, main_commands[index].name);
     }
-    problem_set(why, EXIT_USAGE,
-                *asked->command ? "unknown command '%s'%s; there are run, capacity, holes, costs, list, help, version"
-                                : "no command%s%s; there are run, capacity, holes, costs, list, help, version",
+    problem_set(why, EXIT_USAGE, *asked->command ? "unknown command '%s'%s; there are " MAIN_NAMES
+                                                 : "no command%s%s; there are " MAIN_NAMES,
                 asked->command, nearest_hint(&search, hint, sizeof hint));
     return why->exit_code;
 }

@@ -31,12 +31,12 @@ static gpuarena_result pool_result(const pool *self, int code)
     return GPUARENA_DRIVER_ERROR;
 }
 
-/* Rounding beyond the alignment, rests that stay with a block, free blocks kept apart. */
+/* Rounding beyond the alignment, rests that stay with a block, free blocks kept apart, in caches too. */
 static int pool_is_shaped(const gpuarena_config *config)
 {
     uint32_t divisions = config->round_divisions;
     for (size_t at = 0; at < sizeof config->round_by_size; at++) divisions |= config->round_by_size[at];
-    return divisions || config->placement == GPUARENA_PLACE_BUDDY || config->placement == GPUARENA_PLACE_BINS
+    return divisions || config->cache_bytes || config->placement == GPUARENA_PLACE_BUDDY || config->placement == GPUARENA_PLACE_BINS
         || config->split != GPUARENA_SPLIT_ALWAYS || config->split_max_bytes || config->small_bytes;
 }
 

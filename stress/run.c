@@ -8,10 +8,12 @@
 #include <string.h>
 
 #include "capacity.h"
+#include "gate/gate.h"
 #include "plan.h"
 #include "report/environment.h"
 #include "report/output_list.h"
 #include "runner.h"
+#include "sweep.h"
 #include "workload/mix.h"
 
 typedef struct run {
@@ -22,6 +24,11 @@ typedef struct run {
     progress           progress;
     output_list        outputs;
     row_list           rows;
+    gate               gates;
+    sweep              sweep;                    /* which rows there are, and which are this shard's */
+    char             **paths;                    /* of --out, with {shard} filled in */
+    size_t             path_count;
+    uint64_t           cases;                    /* rows that came by, of all shards */
     int                exit_code;                /* the highest so far */
 } run;
 
@@ -32,11 +39,24 @@ static void run_raise(run *self, int exit_code)
     if (exit_code > self->exit_code) self->exit_code = exit_code;
 }
 
+static int run_paths(run *self, const cli_value *items, problem *why)
+{
+    self->paths = calloc(items->item_count + 1, sizeof *self->paths);
+    if (!self->paths) return problem_set(why, EXIT_HARNESS, "no host memory for the outputs");
+    for (; self->path_count < items->item_count; self->path_count++) {
+        char *made = shard_path(items->items[self->path_count], self->sweep.part.index, self->sweep.part.count);
+        self->paths[self->path_count] = made;
+        if (!made) return problem_set(why, EXIT_HARNESS, "no host memory for the outputs");
+    }
+    return 0;
+}
+
 static int run_outputs(run *self, problem *why)
 {
     const cli_value *items = &self->asked->values[CLI_OUT];
     int trace_of_many = 0;
-    if (output_list_parse(&self->outputs, items->items, items->item_count, self->asked->command, why)) return -1;
+    if (run_paths(self, items, why)
+        || output_list_parse(&self->outputs, self->paths, self->path_count, self->asked->command, why)) return -1;
     for (size_t index = 0; index < self->outputs.count; index++) {
         trace_of_many |= output_needs_one_workload(&self->outputs.items[index])
             && self->asked->values[CLI_WORKLOAD].item_count > 1;
@@ -159,7 +179,8 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
 static int run_needs_baseline(const run *self, const plan_workload *workload)
 {
     int wanted = 0;
-    if (self->kind != ROW_RUN || self->asked->values[CLI_QUIET].given) return 0;
+    if (self->kind != ROW_RUN) return 0;
+    if (self->asked->values[CLI_QUIET].given && !gate_names(&self->gates, run_baseline.text)) return 0;
     for (size_t index = 0; index < self->plan.policy_count; index++) {
         const policy *chosen = &self->plan.policies[index];
         if (!plan_wants(&self->plan, workload, chosen)) continue;
@@ -171,35 +192,69 @@ static int run_needs_baseline(const run *self, const plan_workload *workload)
 
 static size_t run_row_count(const run *self)
 {
-    size_t count = 0;
+    uint64_t count = 0, cases = 0;
     for (size_t index = 0; index < self->plan.workload_count; index++) {
         const plan_workload *workload = &self->plan.workloads[index];
-        count += (size_t)run_needs_baseline(self, workload);
-        for (size_t item = 0; item < self->plan.policy_count; item++) {
-            count += (size_t)plan_wants(&self->plan, workload, &self->plan.policies[item]);
-        }
+        uint64_t of_it = sweep_rows_of(&self->sweep, workload), owned = sweep_owned(&self->sweep, cases, of_it);
+        count += owned + (uint64_t)(owned && run_needs_baseline(self, workload));
+        cases += of_it;
     }
-    return count;
+    return (size_t)count;
 }
 
 /* 1: the rows that follow are left out. */
 static int run_workload(run *self, const plan_workload *workload, size_t row_count)
 {
     const plan *made = &self->plan;
-    if (run_needs_baseline(self, workload)
+    const sweep *rows = &self->sweep;
+    if (sweep_owned(rows, self->cases, sweep_rows_of(rows, workload)) && run_needs_baseline(self, workload)
         && run_one(self, workload, &run_baseline, 1) && run_ends(self, row_count)) return 1;
-    for (size_t item = 0; item < made->policy_count; item++) {
-        const policy *chosen = &made->policies[item];
-        if (!plan_wants(made, workload, chosen)) continue;
-        if (run_one(self, workload, chosen, 0) && run_ends(self, row_count)) return 1;
+    for (uint64_t time = 0; time < sweep_times(self->asked); time++) {
+        for (size_t item = 0; item < made->policy_count; item++) {
+            const policy *chosen = &made->policies[item];
+            if (!plan_wants(made, workload, chosen)
+                || !shard_owns(rows->part.index, rows->part.count, self->cases++)) continue;
+            if (run_one(self, workload, chosen, 0) && run_ends(self, row_count)) return 1;
+        }
     }
+    return 0;
+}
+
+/* A rule that is about no row would never say anything. */
+static int run_rule_applies(const run *self, const rule *asked, problem *why)
+{
+    for (size_t index = 0; index < self->plan.workload_count; index++) {
+        const plan_workload *workload = &self->plan.workloads[index];
+        for (size_t item = 0; item < self->plan.policy_count; item++) {
+            const policy *chosen = &self->plan.policies[item];
+            if (!plan_wants(&self->plan, workload, chosen)) continue;
+            if (rule_matches(asked, workload->text, chosen->text)) return 0;
+        }
+    }
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': is about none of the rows, which are named WORKLOAD/POLICY",
+                       asked->text);
+}
+
+static int run_rules(const run *self, problem *why)
+{
+    for (size_t index = 0; index < self->gates.rule_count; index++) {
+        if (run_rule_applies(self, &self->gates.rules[index], why)) return -1;
+    }
+    return 0;
+}
+
+static int run_judge(run *self, problem *why)
+{
+    if (gate_judge(&self->gates, &self->rows, why)) return -1;
+    if (self->asked->values[CLI_QUIET].given) gate_tell(stderr, &self->gates);
+    if (gate_failed(&self->gates)) run_raise(self, EXIT_GATE);
     return 0;
 }
 
 static int run_rows(run *self, problem *why)
 {
     size_t most = run_row_count(self);
-    self->rows.rows = calloc(most, sizeof *self->rows.rows);
+    self->rows.rows = calloc(most + 1, sizeof *self->rows.rows);
     if (!self->rows.rows) return problem_set(why, EXIT_HARNESS, "no host memory for %zu rows", most);
     for (size_t index = 0; index < self->plan.workload_count; index++) {
         if (run_workload(self, &self->plan.workloads[index], most)) break;
@@ -212,7 +267,8 @@ static int run_write(const run *self, problem *why)
     const cli_value *values = self->asked->values;
     const output_material material = { &self->rows, self->plan.device,
                                        self->plan.workload_count == 1 ? &self->plan.workloads[0].stream : NULL,
-                                       plan_environment(&self->plan), NULL };
+                                       plan_environment(&self->plan), NULL, &self->gates,
+                                       sweep_is_part(&self->sweep) ? &self->sweep.mark : NULL, { NULL, 0 } };
     return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
 }
 
@@ -237,6 +293,10 @@ static void run_tell_plan(const run *self)
 
 static int run_options(const run *self, problem *why)
 {
+    if (self->kind != ROW_RUN && self->asked->values[CLI_TIMES].given) {
+        return problem_set(why, EXIT_USAGE, "--repeat means nothing to %s, which measures no time",
+                           self->asked->command);
+    }
     if (!self->asked->values[CLI_INSTRUCTIONS].given) return 0;
     return problem_set(why, EXIT_USAGE, "--instructions means nothing to %s: it is holes that counts them",
                        self->asked->command);
@@ -244,16 +304,18 @@ static int run_options(const run *self, problem *why)
 
 static int run_all(run *self, problem *why)
 {
-    if (run_options(self, why) || run_outputs(self, why)
+    if (run_options(self, why) || shard_find(&self->sweep.part, self->asked->values[CLI_SHARD].text, why)
+        || run_outputs(self, why)
         || (self->kind == ROW_CAPACITY && capacity_check(self->asked, why))
         || plan_make(&self->plan, self->asked, why)
         || (self->kind == ROW_CAPACITY && capacity_check_plan(&self->plan, why))
-        || run_try_outputs(self, why)) return -1;
+        || gate_parse(&self->gates, self->asked, self->kind, why) || run_rules(self, why)
+        || sweep_start(&self->sweep, self->asked, &self->plan, why) || run_try_outputs(self, why)) return -1;
     run_tell_plan(self);
     self->progress = progress_start(self->asked->values[CLI_PROGRESS].text, self->asked->values[CLI_QUIET].given,
                                     run_row_count(self));
     self->plan.settings.progress = &self->progress;
-    return run_rows(self, why) || run_write(self, why) ? -1 : 0;
+    return run_rows(self, why) || run_judge(self, why) || run_write(self, why) ? -1 : 0;
 }
 
 int run_command(const cli *asked, const char *const *argv, row_kind kind, problem *why)
@@ -266,6 +328,9 @@ int run_command(const cli *asked, const char *const *argv, row_kind kind, proble
     if (run_all(&self, why)) run_raise(&self, why->exit_code);
     for (size_t index = 0; index < self.rows.count; index++) row_free(&self.rows.rows[index]);
     free(self.rows.rows);
+    for (size_t index = 0; index < self.path_count; index++) free(self.paths[index]);
+    free(self.paths);
+    gate_free(&self.gates);
     output_list_free(&self.outputs);
     plan_free(&self.plan);
     return self.exit_code;

@@ -8,26 +8,14 @@
 
 #include "../../gpuarena.h"
 #include "environment.h"
-
-/* Length of the well-formed UTF-8 sequence that text starts with; 0: it is none. */
-static size_t json_utf8(const unsigned char *text)
-{
-    size_t length = text[0] < 0x80 ? 1 : text[0] >= 0xc2 && text[0] < 0xe0 ? 2 : text[0] >= 0xe0 && text[0] < 0xf0 ? 3
-                  : text[0] >= 0xf0 && text[0] < 0xf5 ? 4 : 0;
-    for (size_t index = 1; index < length; index++) {
-        if ((text[index] & 0xc0) != 0x80) return 0;
-    }
-    if (length == 3 && ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f))) return 0;
-    if (length == 4 && ((text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))) return 0;
-    return length;
-}
+#include "utf8.h"
 
 void json_text(FILE *out, const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
     fputc('"', out);
     while (*at) {
-        size_t length = json_utf8(at);
+        size_t length = utf8_length(at);
         if (!length) fputs("\\ufffd", out);
         else if (*at == '"' || *at == '\\') fprintf(out, "\\%c", *at);
         else if (*at < 0x20) fprintf(out, "\\u%04x", (unsigned)*at);

@@ -4,6 +4,7 @@
 #include "output.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -11,6 +12,8 @@
 #include "../nearest.h"
 #include "csv.h"
 #include "json.h"
+#include "junit.h"
+#include "summary.h"
 
 struct output_kind {
     const char *name, *command;
@@ -18,14 +21,33 @@ struct output_kind {
     void      (*write)(FILE *out, const output_material *material);
 };
 
+/* The first line of a shard's file. */
+static void output_mark(FILE *out, const output_material *material)
+{
+    char text[SHARD_MARK_ROOM];
+    if (material->shard) fprintf(out, "%s\n", shard_mark_print(material->shard, text, sizeof text));
+}
+
+static void output_merged(FILE *out, const output_material *material)
+{
+    fwrite(material->merged.bytes, 1, material->merged.length, out);
+}
+
 static void output_csv(FILE *out, const output_material *material)
 {
+    output_mark(out, material);
     csv_write(out, material->list);
 }
 
 static void output_json(FILE *out, const output_material *material)
 {
+    output_mark(out, material);
     json_write(out, material->list, material->device, material->environment);
+}
+
+static void output_junit(FILE *out, const output_material *material)
+{
+    junit_write(out, material->list, material->device, material->gates);
 }
 
 static void output_trace(FILE *out, const output_material *material)
@@ -39,11 +61,14 @@ static void output_costs(FILE *out, const output_material *material)
 }
 
 static const output_kind output_kinds[] = {
-    { "csv", "run", 0, output_csv }, { "json", "run", 0, output_json }, { "trace", "run", 1, output_trace },
+    { "csv", "run", 0, output_csv }, { "json", "run", 0, output_json }, { "junit", "run", 0, output_junit },
+    { "trace", "run", 1, output_trace },
     { "csv", "capacity", 0, output_csv }, { "json", "capacity", 0, output_json },
+    { "junit", "capacity", 0, output_junit },
     { "costs", "costs", 0, output_costs },
     { "csv", "holes", 0, output_csv }, { "json", "holes", 0, output_json },
     { "csv", "bench", 0, output_csv },
+    { "csv", "merge", 0, output_merged }, { "json", "merge", 0, output_merged },
 };
 #define OUTPUT_KINDS (sizeof output_kinds / sizeof output_kinds[0])
 
@@ -85,6 +110,11 @@ int output_parse(const char *text, const char *command, output *made, problem *w
     return 0;
 }
 
+const char *output_name(const output *self)
+{
+    return self->kind->name;
+}
+
 int output_needs_one_workload(const output *self)
 {
     return self->kind->needs_one_workload;
@@ -122,16 +152,33 @@ int output_finish_stdout(problem *why)
     return problem_set(why, EXIT_HARNESS, "stdout: not all was written: %s", errno ? strerror(errno) : "write error");
 }
 
+/* Closes what was written to; a full disk may only show here. */
+static int output_close(FILE *file, const char *path, problem *why)
+{
+    int failed = ferror(file);
+    errno = 0;
+    if (!fclose(file) && !failed) return 0;
+    return problem_set(why, EXIT_HARNESS, "%s: not all was written: %s", path,
+                       errno ? strerror(errno) : "write error");
+}
+
 int output_write(const output *self, const output_material *material, problem *why)
 {
     errno = 0;
     FILE *file = output_is_stdout(self) ? stdout : fopen(self->path, "w");
     if (!file) return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", self->path, strerror(errno));
     self->kind->write(file, material);
-    if (file == stdout) return output_finish_stdout(why);
-    int failed = ferror(file);
+    return file == stdout ? output_finish_stdout(why) : output_close(file, self->path, why);
+}
+
+int output_summary(const output_material *material, problem *why)
+{
+    const char *path = getenv("GITHUB_STEP_SUMMARY");
+    if (!path || !*path || !material->list) return 0;
     errno = 0;
-    if (!fclose(file) && !failed) return 0;
-    return problem_set(why, EXIT_HARNESS, "%s: not all was written: %s", self->path,
-                       errno ? strerror(errno) : "write error");
+    FILE *file = fopen(path, "a");
+    if (!file) return problem_set(why, EXIT_HARNESS, "GITHUB_STEP_SUMMARY: %s: cannot be written: %s", path,
+                                  strerror(errno));
+    summary_write(file, material->list, material->device, material->gates);
+    return output_close(file, path, why);
 }

@@ -8,7 +8,9 @@
 
 #include "../costs_measure.h"
 #include "../cuda_environment.h"
+#include "../gate/gate.h"
 #include "../problem.h"
+#include "../shard.h"
 #include "../workload/workload.h"
 #include "row.h"
 
@@ -18,6 +20,9 @@ typedef struct output_material {                 /* what files are made of */
     const op_stream   *stream;                   /* of the one workload; NULL: there are several */
     const cuda_environment *environment;         /* NULL: the device is simulated */
     const costs_table *costs;                    /* of the command costs */
+    const gate        *gates;                    /* judged; NULL: the command has none */
+    const shard_mark  *shard;                    /* NULL: all rows are here */
+    slice              merged;                   /* of the command merge: the whole file */
 } output_material;
 
 typedef struct output_kind output_kind;
@@ -28,6 +33,7 @@ typedef struct output {
 
 /* KIND=PATH, of the kinds that the command writes. -1 and a problem, EXIT_USAGE. */
 int output_parse(const char *text, const char *command, output *made, problem *why);
+const char *output_name(const output *self);     /* its kind's */
 int output_needs_one_workload(const output *self);
 int output_is_stdout(const output *self);
 /* EXIT_HARNESS: cannot be written. What the file holds stays. */
@@ -35,6 +41,10 @@ int output_try(const output *self, problem *why);
 int output_is_file(const output *self, const char *path);                    /* a regular file, and the same one */
 /* Opens, writes and closes; EXIT_HARNESS: not all of it arrived. */
 int output_write(const output *self, const output_material *material, problem *why);
+
+/* Markdown for people who look at a job's page, added to the file that GITHUB_STEP_SUMMARY names, where that is set
+   and there are rows. EXIT_HARNESS: not all of it arrived. */
+int output_summary(const output_material *material, problem *why);
 
 /* Flushes stdout: -1 and a problem, EXIT_HARNESS, if anything written to it was lost. */
 int output_finish_stdout(problem *why);

@@ -45,9 +45,11 @@ int output_list_write(const output_list *self, const output_material *material, 
     FILE *shown = self->takes_stdout ? stderr : stdout;
     int failed = 0;
     for (size_t index = 0; index < self->count; index++) failed |= output_write(&self->items[index], material, why);
+    failed |= output_summary(material, why);
     if (!is_quiet) {
         const table_style style = table_style_for(shown, color);
         table_write(shown, material->list, material->environment, &style);
+        if (material->gates) gate_write(shown, material->gates);
     }
     return output_finish_stdout(why) || failed ? -1 : 0;
 }

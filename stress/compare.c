@@ -1,0 +1,235 @@
+/* Row by row: exact metrics by their values, timed ones by the intervals of their repeats.
+   It must not know the columns but by what gate/metric.c says of them.
+   Tested by tests/compare.t. */
+#include "compare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/cases.h"
+#include "gate/gate.h"
+#include "gate/metric.h"
+#include "gate/rule_file.h"
+#include "report/output.h"
+
+typedef enum compare_found { COMPARE_SAME, COMPARE_BETTER, COMPARE_WORSE, COMPARE_CHANGED, COMPARE_AMBIGUOUS,
+                             COMPARE_KINDS } compare_found;
+
+typedef struct compare {
+    csv_table before, after;
+    int       is_quiet;
+    size_t    rows, counts[COMPARE_KINDS];       /* counts: rows by their verdict */
+    size_t    only_before, only_after;
+} compare;
+
+typedef struct compare_row {                     /* a case that both have */
+    case_row      before, after;
+    const char   *policy;
+    compare_found exact, timed;
+    int           has_times;                     /* in both */
+    char          text[4096];                    /* the metrics that differ, a line each */
+    size_t        used;
+} compare_row;
+
+static const long double compare_close = 0.05L;  /* of an interval of ratios: within it times are the same */
+
+/* Better and worse together are worse: somebody has to look. */
+static compare_found compare_both(compare_found one, compare_found other)
+{
+    if (one == other || other == COMPARE_SAME) return one;
+    if (one == COMPARE_SAME) return other;
+    if (one == COMPARE_CHANGED || other == COMPARE_CHANGED) return COMPARE_CHANGED;
+    if (one == COMPARE_WORSE || other == COMPARE_WORSE) return COMPARE_WORSE;
+    return COMPARE_AMBIGUOUS;
+}
+
+static compare_found compare_sense(const metric *measure, long double before, long double after)
+{
+    if (measure->sense == METRIC_NEITHER) return COMPARE_CHANGED;
+    return (after > before) == (measure->sense == METRIC_MORE_IS_BETTER) ? COMPARE_BETTER : COMPARE_WORSE;
+}
+
+static void compare_tell(compare_row *pair, const char *name, const char *before, const char *after, const char *said)
+{
+    if (pair->used >= sizeof pair->text) return;
+    int length = snprintf(pair->text + pair->used, sizeof pair->text - pair->used, "    %s: %s -> %s%s\n", name,
+                          *before ? before : "(empty)", *after ? after : "(empty)", said);
+    pair->used += (size_t)length;
+}
+
+/* A word, or an exact number: the cells are the same bytes, or they differ. */
+static void compare_exact(compare_row *pair, const char *name, const metric *measure)
+{
+    char said[64] = "";
+    long double from, to;
+    const char *before = case_cell(&pair->before, name), *after = case_cell(&pair->after, name);
+    if (!strcmp(before, after)) return;
+    compare_found found = COMPARE_CHANGED;
+    if (measure->unit != METRIC_TEXT && !metric_read(slice_of(before), METRIC_COUNT, &from)
+        && !metric_read(slice_of(after), METRIC_COUNT, &to)) {
+        found = compare_sense(measure, from, to);
+        if (from > 0.0L) snprintf(said, sizeof said, " (%+.2Lf%%)", (to / from - 1.0L) * 100.0L);
+    } else if (!strcmp(name, "status")) {
+        found = !strcmp(after, "ok") ? COMPARE_BETTER : COMPARE_WORSE;
+    }
+    compare_tell(pair, name, before, after, said);
+    pair->exact = compare_both(pair->exact, found);
+}
+
+/* ratio is measured where ratio_low and ratio_high say how well. */
+static int compare_interval(const case_row *of, const char *policy, const char *name, interval *made)
+{
+    long double low, high;
+    if (case_samples(of->table, of, policy, name, 1, made)) return -1;
+    if (strcmp(name, "ratio") || metric_read(slice_of(case_cell(of, "ratio_low")), METRIC_COUNT, &low)
+        || metric_read(slice_of(case_cell(of, "ratio_high")), METRIC_COUNT, &high)) return 0;
+    made->is_known = 1;
+    made->low = low;
+    made->high = high;
+    return 0;
+}
+
+static int compare_timed(compare_row *pair, const char *name)
+{
+    interval before, after;
+    char from[40], to[40], said[96];
+    if (compare_interval(&pair->before, pair->policy, name, &before)
+        || compare_interval(&pair->after, pair->policy, name, &after)) return -1;
+    if (!before.count || !after.count || before.low <= 0.0L) return 0;
+    pair->has_times = 1;
+    long double low = after.low / before.high, high = after.high / before.low;
+    compare_found found = COMPARE_AMBIGUOUS;
+    if (before.is_known && after.is_known) {
+        found = low > 1.0L ? COMPARE_WORSE : high < 1.0L ? COMPARE_BETTER
+              : low >= 1.0L - compare_close && high <= 1.0L + compare_close ? COMPARE_SAME : COMPARE_AMBIGUOUS;
+        snprintf(said, sizeof said, " (x %.3Lf to %.3Lf)", low, high);
+    } else {
+        snprintf(said, sizeof said, " (%zu and %zu times; an interval takes %d)", before.count, after.count,
+                 INTERVAL_LEAST_COUNT);
+    }
+    if (found != COMPARE_SAME) {
+        compare_tell(pair, name, metric_show(before.middle, METRIC_NS, from, sizeof from),
+                     metric_show(after.middle, METRIC_NS, to, sizeof to), said);
+    }
+    pair->timed = compare_both(pair->timed, found);
+    return 0;
+}
+
+static int compare_columns(compare_row *pair, problem *why)
+{
+    const csv_table *before = pair->before.table;
+    int has_interval = csv_table_column(before, "ratio_low") != CSV_NO_COLUMN;
+    for (size_t at = 0; at < before->column_count; at++) {
+        const char *name = csv_table_name(before, at);
+        const metric *measure = metric_find(name);
+        if (!measure || measure->unit == METRIC_KEY || csv_table_column(pair->after.table, name) == CSV_NO_COLUMN
+            || !strncmp(name, "ratio_", strlen("ratio_")) || (measure->is_timed && measure->unit == METRIC_TEXT)) {
+            continue;
+        }
+        if (!measure->is_timed && !(has_interval && !strcmp(name, "ratio"))) compare_exact(pair, name, measure);
+        else if (compare_timed(pair, name)) return problem_set(why, EXIT_HARNESS, "no host memory to compare");
+    }
+    return 0;
+}
+
+static void compare_say(compare *self, const compare_row *pair)
+{
+    static const char *const exact[] = { "same", "BETTER", "WORSE", "CHANGED", "" };
+    static const char *const timed[] = { "same", "FASTER", "SLOWER", "", "AMBIGUOUS" };
+    compare_found all = compare_both(pair->exact, pair->timed);
+    const char *workload = case_cell(&pair->after, "workload"), *holes = case_cell(&pair->after, "holes");
+    self->counts[all]++;
+    self->rows++;
+    if (self->is_quiet && all == COMPARE_SAME) return;
+    printf("%-8s time %-9s  %s%s%s%s%s\n%s", exact[pair->exact], pair->has_times ? timed[pair->timed] : "-", workload,
+           *workload ? "/" : "", pair->policy, *holes ? " holes " : "", holes, pair->text);
+}
+
+static void compare_alone(compare *self, const case_row *of, const char *where, size_t *count)
+{
+    ++*count;
+    self->rows++;
+    printf("ONLY IN %s  %s/%s, device %s, seed %s\n", where, case_cell(of, "workload"), case_cell(of, "policy"),
+           case_cell(of, "device"), case_cell(of, "seed"));
+}
+
+static int compare_rows(compare *self, problem *why)
+{
+    for (size_t line = 0; line < self->before.row_count; line++) {
+        compare_row pair = { { &self->before, line }, { &self->after, 0 }, NULL, COMPARE_SAME, COMPARE_SAME, 0, "",
+                             0 };
+        pair.policy = case_cell(&pair.before, "policy");
+        if (case_is_repeat(&pair.before)) continue;
+        pair.after.line = case_find(&self->after, &pair.before, pair.policy);
+        if (pair.after.line == SIZE_MAX) {
+            compare_alone(self, &pair.before, "A", &self->only_before);
+            continue;
+        }
+        if (compare_columns(&pair, why)) return -1;
+        compare_say(self, &pair);
+    }
+    for (size_t line = 0; line < self->after.row_count; line++) {
+        const case_row of = { &self->after, line };
+        if (case_is_repeat(&of)) continue;
+        if (case_find(&self->before, &of, case_cell(&of, "policy")) != SIZE_MAX) continue;
+        compare_alone(self, &of, "B", &self->only_after);
+    }
+    return 0;
+}
+
+/* Without rules anything that is not the same or better fails; what is ambiguous, where that was asked for. */
+static int compare_verdict(const compare *self, int is_strict)
+{
+    const size_t *counts = self->counts;
+    printf("%zu rows: %zu same, %zu better, %zu worse, %zu changed, %zu ambiguous, %zu only in A, %zu only in B\n",
+           self->rows, counts[COMPARE_SAME], counts[COMPARE_BETTER], counts[COMPARE_WORSE], counts[COMPARE_CHANGED],
+           counts[COMPARE_AMBIGUOUS], self->only_before, self->only_after);
+    return counts[COMPARE_WORSE] || counts[COMPARE_CHANGED] || self->only_before || self->only_after
+        || (is_strict && counts[COMPARE_AMBIGUOUS]) ? EXIT_GATE : EXIT_PASS;
+}
+
+/* With rules it is those that fail. */
+static int compare_rules(compare *self, const cli *asked, gate *gates, problem *why)
+{
+    if (rule_file_all(&gates->rules, &gates->rule_count, asked->values[CLI_FAIL_IF].items,
+                      asked->values[CLI_FAIL_IF].item_count, why)) return -1;
+    gates->is_strict = asked->values[CLI_STRICT].given;
+    gates->base_path = asked->words.items[0];
+    gates->base = self->before;                  /* ours: taken back before it is freed */
+    int failed = gate_judge_table(gates, &self->after, why);
+    memset(&gates->base, 0, sizeof gates->base);
+    if (!failed) gate_write(stdout, gates);
+    return failed;
+}
+
+static int compare_all(compare *self, const cli *asked, problem *why)
+{
+    gate gates;
+    memset(&gates, 0, sizeof gates);
+    if (csv_table_read(&self->before, asked->words.items[0], why)
+        || csv_table_read(&self->after, asked->words.items[1], why) || compare_rows(self, why)) return why->exit_code;
+    int exit_code = compare_verdict(self, asked->values[CLI_STRICT].given);
+    if (asked->values[CLI_FAIL_IF].given) {
+        exit_code = compare_rules(self, asked, &gates, why) ? why->exit_code
+                  : gate_failed(&gates) ? EXIT_GATE : EXIT_PASS;
+    }
+    gate_free(&gates);
+    return output_finish_stdout(why) ? why->exit_code : exit_code;
+}
+
+int compare_command(const cli *asked, problem *why)
+{
+    static const cli_id known[] = { CLI_FAIL_IF, CLI_STRICT, CLI_QUIET };
+    compare self;
+    memset(&self, 0, sizeof self);
+    size_t count = asked->words.item_count;
+    if (cli_expect(asked, known, sizeof known / sizeof known[0], "compare, which runs nothing", why) || count != 2) {
+        problem_set(why, EXIT_USAGE, "compare: expected two files, A.csv and B.csv, found %zu", count);
+        return EXIT_USAGE;
+    }
+    self.is_quiet = asked->values[CLI_QUIET].given;
+    int exit_code = compare_all(&self, asked, why);
+    csv_table_free(&self.before);
+    csv_table_free(&self.after);
+    return exit_code;
+}

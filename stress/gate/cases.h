@@ -1,0 +1,21 @@
+/* Rows of a table by what they are: the same case is equal in every key, and its rows are repeats.
+   Knows nothing of rules. Tested by tests/gate.t and tests/compare.t. */
+#ifndef STRESS_GATE_CASES_H
+#define STRESS_GATE_CASES_H
+
+#include "../report/csv_table.h"
+#include "interval.h"
+
+typedef struct case_row { const csv_table *table; size_t line; } case_row;
+
+const char *case_cell(const case_row *of, const char *name);
+/* Whether the other row is of the same case, but that its policy is this one. */
+int    case_is(const case_row *one, const case_row *other, const char *policy);
+int    case_is_repeat(const case_row *of);       /* an earlier row is of the same case: repeats are told together */
+/* The first line of the case in a table; SIZE_MAX: there is none. */
+size_t case_find(const csv_table *table, const case_row *like, const char *policy);
+/* All that the table has of this case and column. -1: no host memory. */
+int    case_samples(const csv_table *table, const case_row *like, const char *policy, const char *column,
+                    int is_timed, interval *made);
+
+#endif

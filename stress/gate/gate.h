@@ -1,0 +1,53 @@
+/* --fail-if: rules against the rows of a run, and of a run before it (--base); one verdict a rule and row.
+   Knows nothing of how rows are made. Tested by tests/test_gate.c and tests/gate.t. */
+#ifndef STRESS_GATE_GATE_H
+#define STRESS_GATE_GATE_H
+
+#include <stdio.h>
+
+#include "../cli.h"
+#include "../report/csv_table.h"
+#include "rule.h"
+
+typedef enum gate_outcome {
+    GATE_PASS,
+    GATE_AMBIGUOUS,                              /* timed, and the interval does not say */
+    GATE_NO_VALUE,                               /* an empty cell, or no such row to compare with */
+    GATE_FAIL
+} gate_outcome;
+
+typedef struct gate_verdict {
+    const rule  *judged;
+    const char  *workload, *policy;              /* of the row; workload "": the command has none */
+    gate_outcome outcome;
+    char         value[48], limit[48];           /* as shown; "-": there is none */
+    char         note[160];                      /* why there is no verdict; "": there is one */
+} gate_verdict;
+
+typedef struct gate {                            /* zeroed: no rules */
+    rule         *rules;
+    size_t        rule_count;
+    int           is_strict;                     /* what is ambiguous or has no value fails too */
+    const char   *base_path;                     /* NULL: there is none */
+    csv_table     base, found;
+    gate_verdict *verdicts;
+    size_t        verdict_count;
+} gate;
+
+/* --fail-if (@FILE: rules, one a line, # comments), --base, --strict. -1 and a problem. gate_free in both cases. */
+int  gate_parse(gate *self, const cli *asked, row_kind kind, problem *why);
+void gate_free(gate *self);
+int  gate_names(const gate *self, const char *policy);       /* whether a rule compares with this policy */
+
+/* Judges the rows. -1 and a problem: a rule is about none of them. */
+int  gate_judge(gate *self, const row_list *list, problem *why);
+/* Likewise rows that were read: *found is taken over. */
+int  gate_judge_table(gate *self, csv_table *found, problem *why);
+size_t gate_failed(const gate *self);            /* verdicts that fail the run */
+int  gate_fails(const gate *self, const gate_verdict *verdict);
+const char *gate_outcome_name(gate_outcome outcome);
+/* One line a verdict: rule, row, value, limit, outcome. Nothing without rules. */
+void gate_write(FILE *out, const gate *self);
+void gate_tell(FILE *out, const gate *self);     /* a line each, but for those that pass: -q */
+
+#endif

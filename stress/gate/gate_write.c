@@ -1,0 +1,44 @@
+/* Verdicts for people.
+   It must not judge.
+   Tested by tests/gate.t. */
+#include <string.h>
+
+#include "gate.h"
+
+const char *gate_outcome_name(gate_outcome outcome)
+{
+    static const char *const names[] = { "pass", "AMBIGUOUS", "NO VALUE", "FAILED" };
+    return names[outcome];
+}
+
+static void gate_write_row(FILE *out, const gate_verdict *verdict)
+{
+    fprintf(out, "%s%s%s", verdict->workload, *verdict->workload ? "/" : "", verdict->policy);
+}
+
+void gate_write(FILE *out, const gate *self)
+{
+    const rule *last = NULL;
+    for (const gate_verdict *shown = self->verdicts; shown < self->verdicts + self->verdict_count; shown++) {
+        if (shown->judged != last) fprintf(out, "%sfail if %s\n", last ? "" : "\n", shown->judged->text);
+        last = shown->judged;
+        fprintf(out, "  %-9s  ", gate_outcome_name(shown->outcome));
+        gate_write_row(out, shown);
+        fprintf(out, ": %s, limit %s%s%s\n", shown->value, shown->limit, *shown->note ? "; " : "", shown->note);
+    }
+    if (!last) return;
+    size_t failed = gate_failed(self);
+    fprintf(out, "%zu of %zu verdicts fail%s%s\n", failed, self->verdict_count, failed == 1 ? "s" : "",
+            self->is_strict ? " (--strict: what is ambiguous or has no value fails)" : "");
+}
+
+void gate_tell(FILE *out, const gate *self)
+{
+    for (const gate_verdict *shown = self->verdicts; shown < self->verdicts + self->verdict_count; shown++) {
+        if (shown->outcome == GATE_PASS) continue;
+        fprintf(out, "stress: gate: %s: ", gate_outcome_name(shown->outcome));
+        gate_write_row(out, shown);
+        fprintf(out, ": %s is %s, limit %s (fail if %s)%s%s\n", shown->judged->column, shown->value, shown->limit,
+                shown->judged->text, *shown->note ? ": " : "", shown->note);
+    }
+}

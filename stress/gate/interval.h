@@ -1,0 +1,19 @@
+/* Where a value lies, from what was measured of it: exact ones from least to most, timed ones by the 95 % confidence
+   interval of the median, which order statistics give whatever the distribution.
+   Knows nothing of metrics. Tested by tests/test_gate.c. */
+#ifndef STRESS_GATE_INTERVAL_H
+#define STRESS_GATE_INTERVAL_H
+
+#include <stddef.h>
+
+typedef struct interval {
+    size_t      count;                           /* samples; 0: none, and nothing below counts */
+    int         is_known;                        /* 0: too few samples of something timed to say where it lies */
+    long double low, middle, high;               /* middle: the median */
+} interval;
+
+enum { INTERVAL_LEAST_COUNT = 6 };               /* samples of something timed: with fewer no such interval exists */
+
+interval interval_of(long double *samples, size_t count, int is_timed);     /* sorts them */
+
+#endif

@@ -1,0 +1,110 @@
+/* The table of what columns are worth, and their numbers.
+   It must not know rows: it sees names and texts.
+   Tested by tests/test_gate.c. */
+#include "metric.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../nearest.h"
+
+#define LESS METRIC_LESS_IS_BETTER
+#define MORE METRIC_MORE_IS_BETTER
+#define NEITHER METRIC_NEITHER
+static const metric metrics[COLUMN_COUNT] = {    /* what is not listed is a key: it names the row */
+    [COLUMN_OPS] = { METRIC_COUNT, 0, MORE },             [COLUMN_STATUS] = { METRIC_TEXT, 0, NEITHER },
+    [COLUMN_HOST_NS] = { METRIC_NS, 1, LESS },            [COLUMN_ALLOC_P50] = { METRIC_NS, 1, LESS },
+    [COLUMN_ALLOC_P99] = { METRIC_NS, 1, LESS },          [COLUMN_ALLOC_MAX] = { METRIC_NS, 1, LESS },
+    [COLUMN_FREE_P50] = { METRIC_NS, 1, LESS },           [COLUMN_DRIVER_CALLS] = { METRIC_COUNT, 0, LESS },
+    [COLUMN_DRIVER_VNS] = { METRIC_NS, 0, LESS },         [COLUMN_GPU_WAITS] = { METRIC_COUNT, 0, LESS },
+    [COLUMN_REQUESTED_PEAK] = { METRIC_BYTES, 0, NEITHER }, [COLUMN_LIVE_PEAK] = { METRIC_BYTES, 0, LESS },
+    [COLUMN_RESERVED_PEAK] = { METRIC_BYTES, 0, LESS },   [COLUMN_FOOTPRINT] = { METRIC_SHARE, 0, LESS },
+    [COLUMN_FRAGMENTATION] = { METRIC_SHARE, 0, LESS },   [COLUMN_STRANDED_PEAK] = { METRIC_BYTES, 0, LESS },
+    [COLUMN_REMAPPED_PAGES] = { METRIC_COUNT, 0, LESS },  [COLUMN_OOM_OP] = { METRIC_COUNT, 0, MORE },
+    [COLUMN_OOM_REQUESTED] = { METRIC_BYTES, 0, NEITHER }, [COLUMN_OOM_FREE] = { METRIC_BYTES, 0, NEITHER },
+    [COLUMN_OOM_LARGEST] = { METRIC_BYTES, 0, NEITHER },  [COLUMN_OOM_REASON] = { METRIC_TEXT, 0, NEITHER },
+    [COLUMN_DIGEST] = { METRIC_TEXT, 0, NEITHER },        [COLUMN_PENDING_PEAK] = { METRIC_BYTES, 0, LESS },
+    [COLUMN_ALLOCS] = { METRIC_COUNT, 0, NEITHER },       [COLUMN_MIN_LIMIT] = { METRIC_BYTES, 0, LESS },
+    [COLUMN_RATIO] = { METRIC_SHARE, 0, LESS },           [COLUMN_PROBES] = { METRIC_COUNT, 0, NEITHER },
+    [COLUMN_NS_PER_PAIR] = { METRIC_NS, 1, LESS },        [COLUMN_PAIR_INSTRUCTIONS] = { METRIC_COUNT, 0, LESS },
+    [COLUMN_RATIO_LOW] = { METRIC_SHARE, 1, NEITHER },    [COLUMN_RATIO_HIGH] = { METRIC_SHARE, 1, NEITHER },
+    [COLUMN_AGAINST_NS] = { METRIC_NS, 1, NEITHER },      [COLUMN_MET] = { METRIC_TEXT, 1, NEITHER },
+    [COLUMN_AGAINST_INSTRUCTIONS] = { METRIC_COUNT, 0, NEITHER },
+    [COLUMN_ROUNDS] = { METRIC_COUNT, 0, NEITHER },
+    [COLUMN_STOP_OP] = { METRIC_COUNT, 0, NEITHER },      [COLUMN_STOP_REASON] = { METRIC_TEXT, 0, NEITHER },
+};
+#undef LESS
+#undef MORE
+#undef NEITHER
+
+typedef struct metric_suffix { metric_unit unit; const char *text; long double scale; } metric_suffix;
+static const metric_suffix metric_scales[] = {
+    { METRIC_COUNT, "", 1.0L }, { METRIC_BYTES, "", 1.0L }, { METRIC_NS, "", 1.0L }, { METRIC_SHARE, "", 1.0L },
+    { METRIC_BYTES, "B", 1.0L },
+    { METRIC_BYTES, "K", 1024.0L }, { METRIC_BYTES, "M", 1048576.0L }, { METRIC_BYTES, "G", 1073741824.0L },
+    { METRIC_BYTES, "T", 1099511627776.0L },
+    { METRIC_BYTES, "KiB", 1024.0L }, { METRIC_BYTES, "MiB", 1048576.0L }, { METRIC_BYTES, "GiB", 1073741824.0L },
+    { METRIC_BYTES, "TiB", 1099511627776.0L },
+    { METRIC_NS, "ns", 1.0L }, { METRIC_NS, "us", 1e3L }, { METRIC_NS, "ms", 1e6L }, { METRIC_NS, "s", 1e9L },
+    { METRIC_SHARE, "%", 0.01L },
+};
+
+const metric *metric_find(const char *name)
+{
+    for (int column = 0; column < COLUMN_COUNT; column++) {
+        if (!strcmp(name, row_column_name((row_column)column))) return &metrics[column];
+    }
+    return NULL;
+}
+
+const char *metric_hint(const char *name, char *text, size_t size)
+{
+    nearest search = nearest_to(name);
+    for (int column = 0; column < COLUMN_COUNT; column++) {
+        if (metrics[column].unit != METRIC_KEY) nearest_offer(&search, row_column_name((row_column)column));
+    }
+    return nearest_hint(&search, text, size);
+}
+
+/* Length of the digits, with at most one point among them; 0: it begins with none. */
+static size_t metric_digits(slice text)
+{
+    size_t length = 0, points = 0;
+    while (length < text.length && ((text.bytes[length] >= '0' && text.bytes[length] <= '9')
+                                    || (text.bytes[length] == '.' && length && !points++))) length++;
+    return length && text.bytes[length - 1] == '.' ? 0 : length;
+}
+
+int metric_read(slice text, metric_unit unit, long double *value)
+{
+    char number[48];
+    size_t digits = metric_digits(text);
+    const slice behind = { text.bytes + digits, text.length - digits };
+    if (!digits || digits >= sizeof number) return -1;
+    memcpy(number, text.bytes, digits);
+    number[digits] = '\0';
+    for (size_t at = 0; at < sizeof metric_scales / sizeof metric_scales[0]; at++) {
+        if (metric_scales[at].unit != unit || !slice_is(behind, metric_scales[at].text)) continue;
+        *value = strtold(number, NULL) * metric_scales[at].scale;
+        return 0;
+    }
+    return -1;
+}
+
+const char *metric_suffixes(metric_unit unit)
+{
+    return unit == METRIC_BYTES ? "a number of bytes, such as 512M or 1.5GiB"
+         : unit == METRIC_NS    ? "a time, such as 20us or 1.5ms, plain: nanoseconds"
+         : unit == METRIC_SHARE ? "a number, such as 1.05 or 20%" : "a plain number";
+}
+
+const char *metric_show(long double value, metric_unit unit, char *text, size_t size)
+{
+    if (unit == METRIC_SHARE) snprintf(text, size, "%.4Lf", value);
+    else if (unit == METRIC_NS) snprintf(text, size, "%.1Lf", value);
+    else if (floorl(value) == value) snprintf(text, size, "%.0Lf", value);
+    else snprintf(text, size, "%.2Lf", value);
+    return text;
+}

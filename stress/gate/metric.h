@@ -1,0 +1,36 @@
+/* What a column of a result is worth: its unit, whether it is measured time, which way is better; numbers with units.
+   Knows nothing of rules or files. A new column that may be judged is one row in metric.c.
+   Tested by tests/test_gate.c. */
+#ifndef STRESS_GATE_METRIC_H
+#define STRESS_GATE_METRIC_H
+
+#include "../report/row.h"
+#include "../slice.h"
+
+typedef enum metric_unit {
+    METRIC_KEY,                                  /* names the row: not judged */
+    METRIC_TEXT,                                 /* is it the same word? */
+    METRIC_COUNT, METRIC_BYTES, METRIC_NS, METRIC_SHARE
+} metric_unit;
+
+typedef enum metric_sense { METRIC_LESS_IS_BETTER = -1, METRIC_NEITHER, METRIC_MORE_IS_BETTER } metric_sense;
+
+typedef struct metric {
+    metric_unit  unit;
+    int          is_timed;                       /* measured on this machine: another run has another value */
+    metric_sense sense;
+} metric;
+
+/* Of a column by its name in files; NULL: there is no such column. */
+const metric *metric_find(const char *name);
+/* For messages: the nearest name of what is judged, "" if none is close. Returns text. */
+const char   *metric_hint(const char *name, char *text, size_t size);
+
+/* "1.05", "512M", "20%", "1.5us": a number in the unit's own measure (bytes, ns, 1.0 for 100%). -1: it is none. */
+int         metric_read(slice text, metric_unit unit, long double *value);
+/* What may stand behind a number of this unit, for messages. */
+const char *metric_suffixes(metric_unit unit);
+/* As files have it; nothing is rounded that is exact. Returns text. */
+const char *metric_show(long double value, metric_unit unit, char *text, size_t size);
+
+#endif

@@ -1,0 +1,256 @@
+/* Files of shards, CSV or JSON, taken apart into what stands before the rows, the rows, and what stands behind; put
+   together again with every row in its place. Rows are bytes here: what the shards wrote is what comes out.
+   It must not know columns. Tested by tests/shard.t. */
+#include "merge.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/csv_table.h"
+#include "report/output_list.h"
+#include "shard.h"
+
+typedef struct merge_file {
+    const char *path;
+    char       *text;                            /* owned */
+    shard_mark  mark;
+    slice       head;                            /* the line before the rows: of CSV the header */
+    slice      *rows;                            /* without their line's end; owned */
+    size_t      row_count;
+} merge_file;
+
+typedef struct merge {
+    merge_file *files;
+    size_t      file_count;
+    int         is_json;
+    merge_file **of;                             /* by shard; NULL: it is missing */
+    uint64_t    missing;
+} merge;
+
+static slice merge_line(slice *rest)
+{
+    const char *end = memchr(rest->bytes, '\n', rest->length);
+    slice line = { rest->bytes, end ? (size_t)(end - rest->bytes) : rest->length };
+    size_t taken = line.length + (end != NULL);
+    rest->bytes += taken;
+    rest->length -= taken;
+    return line;
+}
+
+/* A record of CSV: lines up to one that ends outside quotes. */
+static slice merge_record(slice *rest)
+{
+    slice record = { rest->bytes, 0 };
+    int quotes = 0;
+    while (rest->length) {
+        slice line = merge_line(rest);
+        for (size_t at = 0; at < line.length; at++) quotes ^= line.bytes[at] == '"';
+        record.length = (size_t)(line.bytes - record.bytes) + line.length;
+        if (!quotes) break;
+    }
+    return record;
+}
+
+static int merge_take_rows(merge_file *file, slice rest, int is_json, problem *why)
+{
+    size_t most = 1;
+    for (size_t at = 0; at < rest.length; at++) most += rest.bytes[at] == '\n';
+    file->rows = calloc(most, sizeof *file->rows);
+    if (!file->rows) return problem_set(why, EXIT_HARNESS, "no host memory for the rows of %s", file->path);
+    while (rest.length) {
+        slice taken = is_json ? merge_line(&rest) : merge_record(&rest);
+        if (is_json && slice_is(taken, "]}")) return rest.length ? -1 : 0;
+        if (is_json && taken.length && taken.bytes[taken.length - 1] == ',') taken.length--;
+        file->rows[file->row_count++] = taken;
+    }
+    return is_json ? -1 : 0;
+}
+
+static int merge_read(merge_file *file, const char *path, int *is_json, problem *why)
+{
+    size_t length;
+    file->path = path;
+    file->text = csv_table_slurp(path, &length, why);
+    if (!file->text) return -1;
+    slice rest = { file->text, length };
+    if (shard_mark_read(merge_line(&rest), &file->mark)) {
+        return problem_set(why, EXIT_USAGE, "%s: not a shard's: expected a file that --out csv or json wrote with "
+                           "--shard", path);
+    }
+    file->head = merge_line(&rest);
+    *is_json = slice_begins(file->head, "{");
+    if (length && file->text[length - 1] == '\n' && !merge_take_rows(file, rest, *is_json, why)) return 0;
+    return problem_set(why, EXIT_HARNESS, "%s: ends before its time: shard %" PRIu64 "/%" PRIu64 " must run again",
+                       path, file->mark.index, file->mark.count);
+}
+
+static int merge_equal(const merge_file *one, const merge_file *other, const char *what, uint64_t left,
+                       uint64_t right, problem *why)
+{
+    if (left == right) return 0;
+    return problem_set(why, EXIT_USAGE, "mixed %s: %s has %" PRIu64 ", %s has %" PRIu64, what, one->path, left,
+                       other->path, right);
+}
+
+/* All of one run: of one version, one seed, one sweep, dealt out alike, with the same columns or device. */
+static int merge_belongs(const merge_file *one, const merge_file *other, problem *why)
+{
+    const shard_mark *left = &one->mark, *right = &other->mark;
+    if (strcmp(left->version, right->version)) {
+        return problem_set(why, EXIT_USAGE, "mixed versions: %s has %s, %s has %s", one->path, left->version,
+                           other->path, right->version);
+    }
+    if (merge_equal(one, other, "seeds", left->seed, right->seed, why)
+        || merge_equal(one, other, "numbers of shards", left->count, right->count, why)
+        || merge_equal(one, other, "sweeps (workloads, policies or options differ)", left->sweep, right->sweep, why)
+        || merge_equal(one, other, "numbers of rows", left->rows, right->rows, why)) return -1;
+    size_t length = one->head.length;
+    if (length == other->head.length && !memcmp(one->head.bytes, other->head.bytes, length)) return 0;
+    return problem_set(why, EXIT_USAGE, "mixed files: %s and %s differ in what stands before the rows: format, "
+                       "device or environment", one->path, other->path);
+}
+
+static int merge_place(merge *self, merge_file *file, problem *why)
+{
+    const shard_mark *mark = &file->mark;
+    uint64_t expected = shard_rows(mark->index, mark->count, mark->rows);
+    merge_file **place = &self->of[mark->index];
+    if (*place) {
+        return problem_set(why, EXIT_USAGE, "shard %" PRIu64 "/%" PRIu64 " is there twice: %s and %s", mark->index,
+                           mark->count, (*place)->path, file->path);
+    }
+    if (file->row_count != expected) {
+        return problem_set(why, EXIT_HARNESS, "%s: shard %" PRIu64 "/%" PRIu64 " has %zu rows, expected %" PRIu64
+                           ": it must run again", file->path, mark->index, mark->count, file->row_count, expected);
+    }
+    *place = file;
+    self->missing--;
+    return 0;
+}
+
+/* "3, 5, 9 and 4 more" */
+static int merge_tell_missing(const merge *self, uint64_t count, problem *why)
+{
+    char names[160] = "";
+    size_t used = 0, told = 0;
+    for (uint64_t index = 0; index < count && told < 16; index++) {
+        if (self->of[index]) continue;
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%" PRIu64, told++ ? ", " : "", index);
+    }
+    if (self->missing > told) {
+        snprintf(names + used, sizeof names - used, " and %" PRIu64 " more", self->missing - (uint64_t)told);
+    }
+    return problem_set(why, EXIT_HARNESS, "%" PRIu64 " of %" PRIu64 " shards missing: %s", self->missing, count,
+                       names);
+}
+
+static int merge_files(merge *self, const cli_value *words, problem *why)
+{
+    int is_json = 0;
+    for (size_t index = 0; index < words->item_count; index++) {
+        merge_file *file = &self->files[self->file_count++];
+        if (merge_read(file, words->items[index], &is_json, why)
+            || merge_belongs(&self->files[0], file, why)) return -1;
+    }
+    uint64_t count = self->files[0].mark.count;
+    self->is_json = is_json;
+    self->missing = count;
+    self->of = calloc((size_t)count, sizeof *self->of);
+    if (!self->of) return problem_set(why, EXIT_HARNESS, "no host memory for %" PRIu64 " shards", count);
+    for (size_t index = 0; index < self->file_count; index++) {
+        if (merge_place(self, &self->files[index], why)) return -1;
+    }
+    return self->missing ? merge_tell_missing(self, count, why) : 0;
+}
+
+static size_t merge_put(char *to, slice text)
+{
+    memcpy(to, text.bytes, text.length);
+    return text.length;
+}
+
+/* As csv_write and json_write end their lines. NULL: no host memory. */
+static char *merge_join(const merge *self, size_t *length)
+{
+    const shard_mark *mark = &self->files[0].mark;
+    size_t room = 16 + self->files[0].head.length, used;
+    for (size_t index = 0; index < self->file_count; index++) {
+        const merge_file *file = &self->files[index];
+        for (size_t at = 0; at < file->row_count; at++) room += file->rows[at].length + 2;
+    }
+    char *text = malloc(room);
+    if (!text) return NULL;
+    used = merge_put(text, self->files[0].head);
+    for (uint64_t at = 0; at < mark->rows; at++) {
+        const merge_file *file = self->of[at % mark->count];
+        if (self->is_json && at) text[used++] = ',';
+        text[used++] = '\n';
+        used += merge_put(text + used, file->rows[at / mark->count]);
+    }
+    used += merge_put(text + used, slice_of(self->is_json ? "\n]}\n" : "\n"));
+    *length = used;
+    return text;
+}
+
+static int merge_write(const merge *self, const output_list *outputs, problem *why)
+{
+    size_t length;
+    char *text = merge_join(self, &length);
+    if (!text) return problem_set(why, EXIT_HARNESS, "no host memory for the merged rows");
+    const slice merged = { text, length };
+    const output_material material = { NULL, NULL, NULL, NULL, NULL, NULL, NULL, merged };
+    int failed = 0;
+    if (!outputs->count) fwrite(text, 1, length, stdout);
+    for (size_t index = 0; index < outputs->count; index++) {
+        failed |= output_write(&outputs->items[index], &material, why);
+    }
+    free(text);
+    return output_finish_stdout(why) || failed ? -1 : 0;
+}
+
+static int merge_formats(const merge *self, const output_list *outputs, problem *why)
+{
+    const char *format = self->is_json ? "json" : "csv";
+    for (size_t index = 0; index < outputs->count; index++) {
+        const char *name = output_name(&outputs->items[index]);
+        if (strcmp(name, format)) {
+            return problem_set(why, EXIT_USAGE, "--out %s: the shards are %s: expected %s=PATH", name, format,
+                               format);
+        }
+    }
+    return output_list_try(outputs, why);
+}
+
+static int merge_all(merge *self, const cli *asked, output_list *outputs, problem *why)
+{
+    static const cli_id known[] = { CLI_OUT, CLI_QUIET };
+    const cli_value *files = &asked->values[CLI_OUT];
+    if (cli_expect(asked, known, sizeof known / sizeof known[0], "merge, which runs nothing", why)) return -1;
+    if (!asked->words.item_count) {
+        return problem_set(why, EXIT_USAGE, "merge: expected the files of all shards, found none");
+    }
+    self->files = calloc(asked->words.item_count, sizeof *self->files);
+    if (!self->files) return problem_set(why, EXIT_HARNESS, "no host memory for the files");
+    return output_list_parse(outputs, files->items, files->item_count, "merge", why)
+        || merge_files(self, &asked->words, why) || merge_formats(self, outputs, why)
+        || merge_write(self, outputs, why) ? -1 : 0;
+}
+
+int merge_command(const cli *asked, problem *why)
+{
+    merge self;
+    output_list outputs;
+    memset(&self, 0, sizeof self);
+    memset(&outputs, 0, sizeof outputs);
+    int failed = merge_all(&self, asked, &outputs, why);
+    for (size_t index = 0; index < self.file_count; index++) {
+        free(self.files[index].text);
+        free(self.files[index].rows);
+    }
+    free(self.files);
+    free(self.of);
+    output_list_free(&outputs);
+    return failed ? why->exit_code : EXIT_PASS;
+}

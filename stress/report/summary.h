@@ -1,0 +1,14 @@
+/* Markdown for a job's page: verdicts, then rows.
+   Knows nothing of where it is shown. Tested by tests/gate.t. */
+#ifndef STRESS_REPORT_SUMMARY_H
+#define STRESS_REPORT_SUMMARY_H
+
+#include <stdio.h>
+
+#include "../gate/gate.h"
+#include "row.h"
+
+/* gates NULL: no verdicts. Write errors: ferror(out). */
+void summary_write(FILE *out, const row_list *list, const char *device, const gate *gates);
+
+#endif

@@ -1,0 +1,146 @@
+#!/usr/bin/perl
+# Gates from end to end: --fail-if, --base, --strict, --repeat, JUnit, the step summary, exit codes.
+# It must not test how rules are read: test_gate.c does.
+# Run: prove tests/gate.t (BUILD=folder of stress); where there is xmllint it reads the JUnit file too
+use strict;
+use warnings;
+no warnings 'qw';
+require './tests/stress_run.pl';
+our ($folder, $stress);
+
+delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GITHUB_STEP_SUMMARY)};
+my @work = ('-w', 'uniform:n=300,train:steps=1,layers=1,hidden=256,batch=1', '-p', 'raw,segments,paged', '--no-timing');
+
+# Outcomes of the rules, as the verdict table has them: rule => [outcome, row, value, limit].
+sub verdicts {
+    my ($text) = @_;
+    my (%of, $rule);
+    for (split /\n/, $text) {
+        if (/^fail if (.*)$/) { $rule = $1 }
+        elsif (/^  (pass|AMBIGUOUS|NO VALUE|FAILED) +(.*): (\S+), limit ([^\s;]+)/) { push @{$of{$rule // ''}}, [$1, $2, $3, $4] }
+    }
+    return %of;
+}
+
+sub outcome { my ($of, $rule) = @_; return join ' ', map { $_->[0] } @{$of->{$rule} || []} }
+
+# ---- every kind of rule, one true and one false
+my $base = "$folder/base.csv";
+my $first = stress('run', @work, '-q', '--out', "csv=$base");
+is($first->{code}, 0, 'a base');
+my %row = map { ("$_->{workload}/$_->{policy}" => $_) } rows(slurp($base));
+my $paged = $row{'uniform:n=300/paged'};
+my ($calls, $raw_calls) = ($paged->{driver_calls}, $row{'uniform:n=300/raw'}{driver_calls});
+my @true = (
+    'uniform*/paged: driver_calls <= ' . $calls, 'uniform*/paged: driver_calls >= ' . $calls,
+    'uniform*/paged: driver_calls == ' . $calls, 'uniform*/paged: driver_calls < ' . ($calls + 1),
+    'uniform*/paged: driver_calls > ' . ($calls - 1), 'uniform*/paged: driver_calls != ' . ($calls + 1),
+    'uniform*/paged: status == ok', 'uniform*/paged: footprint > 50%', 'uniform*/paged: reserved_peak_bytes > 2M',
+    'uniform*/paged: driver_vns > 1us', 'uniform*/paged: driver_calls > raw/1000', 'uniform*/paged: footprint < raw*1.5',
+    'uniform*/paged: driver_calls == base', 'uniform*/paged: footprint < base+3pp', 'uniform*/paged: digest == base',
+    'uniform*/paged: reserved_peak_bytes > base-1M', "\"uniform:n=300\"/'paged': footprint > 1",
+);
+my @false = (
+    'uniform*/paged: driver_calls <= ' . ($calls - 1), 'uniform*/paged: driver_calls >= ' . ($calls + 1),
+    'uniform*/paged: driver_calls == ' . ($calls + 1), 'uniform*/paged: driver_calls < ' . $calls,
+    'uniform*/paged: driver_calls > ' . $calls, 'uniform*/paged: driver_calls != ' . $calls,
+    'uniform*/paged: status != ok', 'uniform*/paged: footprint > 500%', 'uniform*/paged: reserved_peak_bytes > 2T',
+    'uniform*/paged: driver_vns > 100s', 'uniform*/paged: driver_calls > raw*1000', 'uniform*/paged: footprint > raw*1.5',
+    'uniform*/paged: driver_calls != base', 'uniform*/paged: footprint > base+3pp', 'uniform*/paged: digest != base',
+    'uniform*/paged: reserved_peak_bytes > base+1M', "\"uniform:n=300\"/'paged': footprint > 100",
+);
+my $rules = spew('rules.txt', join '', "# rules\n\n", map { "$_\n" } @true, @false);
+my $junit = "$folder/junit.xml";
+$ENV{GITHUB_STEP_SUMMARY} = spew('summary.md', "before\n");
+my $gated = stress('run', @work, '--base', $base, '--fail-if', "\@$rules", '--out', "junit=$junit");
+delete $ENV{GITHUB_STEP_SUMMARY};
+is($gated->{code}, 1, 'rules that are true: exit 1');
+my %of = verdicts($gated->{out});
+is(outcome(\%of, $_), 'FAILED', "true: $_") for @true;
+is(outcome(\%of, $_), 'pass', "false: $_") for @false;
+is(join(' ', @{$of{$true[0]}[0]}), "FAILED uniform:n=300/paged $calls $calls", 'with row, value and limit');
+is($of{'uniform*/paged: driver_calls > raw*1000'}[0][3], $raw_calls * 1000, 'the limit is worked out');
+ok($gated->{out} =~ /^@{[scalar @true]} of @{[@true + @false]} verdicts fail$/m, 'and how many failed');
+is(stress('run', @work, map { ('--fail-if', $_) } grep { !/base/ } @false)->{code}, 0, 'rules that are false: exit 0');
+is(outcome({ verdicts(stress('run', @work, '--fail-if', 'footprint > 9')->{out}) }, 'footprint > 9'), join(' ', ('pass') x 6),
+   'without a selector: of every row');
+
+# ---- JUnit and the summary
+my $xml = slurp($junit);
+my ($tests, $failures, $errors, $skipped) = $xml =~ /<testsuite name="[^"]+" tests="(\d+)" failures="(\d+)" errors="(\d+)" skipped="(\d+)">/;
+is("$tests $failures $errors $skipped", 6 + @true + @false . ' ' . @true . ' 0 0', 'JUnit counts them');
+is(scalar(() = $xml =~ /<testcase /g), $tests, 'a case each');
+is(scalar(() = $xml =~ /<failure type="gate" message="FAILED: [^"<&]*"\/><\/testcase>/g), $failures, 'a failure each, with its reason');
+ok(well_formed($xml), 'well-formed');
+if (qx{xmllint --version 2>&1} =~ /^xmllint/) { is(system("xmllint --noout '$junit'"), 0, 'xmllint reads it') }
+else                                          { skip('no xmllint') }
+my $summary = slurp("$folder/summary.md");
+ok($summary =~ /\Abefore\n### gpuarena stress on sim:80G\n/, 'the step summary is added to');
+is(scalar(() = $summary =~ /^\| \*\*FAILED\*\* \| /mg), scalar @true, 'with every verdict');
+is(scalar(() = $summary =~ /^\| uniform:n\\=300 \| (?:raw|segments|paged) \| ok \| \d\.\d{4} \|/mg), 3, 'and the rows');
+local $ENV{GITHUB_STEP_SUMMARY} = "$folder/none/summary.md";
+my $lost = stress('run', @work);
+ok($lost->{code} eq 4 && $lost->{err} =~ /GITHUB_STEP_SUMMARY: .* cannot be written/, 'a summary that is not written: exit 4');
+delete $ENV{GITHUB_STEP_SUMMARY};
+
+# A reader of the XML that we write: tags that nest, attributes in quotes, no stray < or &.
+sub well_formed {
+    my ($text) = @_;
+    my @open;
+    $text =~ s/\A<\?xml version="1\.0" encoding="UTF-8"\?>\n// or return 0;
+    while ($text =~ /\G(?:<(\w+)((?: \w+="(?:[^<&"]|&#x?[0-9A-F]+;)*")*)(\/?)>|<\/(\w+)>|\n)/gc) {
+        if (defined $4) { return 0 if !@open || pop(@open) ne $4 }
+        elsif (defined $1 && $3 eq '') { push @open, $1 }
+    }
+    return pos($text) == length $text && !@open;
+}
+
+# odd names; a row that ended in an error
+my $odd = spew("odd <&\">'\xff\x01\xef\xbf\xbf.trace", "gpuarena-trace 1\na 1 100 0\nf 1\n");
+stress('run', '-w', "replay:$odd", '-p', 'raw', '--no-timing', '-q', '--out', "junit=$junit");
+ok(well_formed(slurp($junit)) && slurp($junit) =~ /odd &#60;&#38;&#34;&#62;'&#xFFFD;&#xFFFD;&#xFFFD;\.trace\/raw" name="runs"\/>/, 'names are escaped');
+is(stress('run', @work, '-q', '--faults', 'obtain:2=999', '--out', "junit=$junit")->{code}, 4, 'rows that fail');
+ok(slurp($junit) =~ /errors="[1-6]"/ && slurp($junit) =~ /name="runs"><error type="error" message="[^"]+"\/><\/testcase>/, 'are errors in JUnit');
+
+# ---- no verdict
+my $timed = 'alloc_p50_ns > 1ns';
+my $empty = stress('run', @work, '--fail-if', $timed, '--out', "junit=$junit");
+is("$empty->{code} " . outcome({ verdicts($empty->{out}) }, $timed), '0 ' . join(' ', ('NO VALUE') x 6), 'not measured: no verdict, and exit 0');
+ok(slurp($junit) =~ /skipped="6"/ && slurp($junit) =~ /<skipped message="NO VALUE: /, 'in JUnit: skipped');
+is(stress('run', @work, '--fail-if', $timed, '--strict')->{code}, 1, '--strict: exit 1');
+my $elsewhere = stress('run', @work, '--seed', 2, '--base', $base, '--fail-if', 'uniform*/raw: footprint > base');
+ok($elsewhere->{code} eq 0 && $elsewhere->{out} =~ /NO VALUE .*no such row of raw in /, 'a base with another seed has no such row');
+my $quiet = stress('run', @work, '-q', '--fail-if', '*/raw: footprint > 1', '--fail-if', 'footprint > 9');
+is(scalar(() = $quiet->{err} =~ /^stress: gate: FAILED: \S+\/raw: footprint is \S+, limit 1\.0000 \(fail if /mg), 2, '-q tells failures alone');
+ok($quiet->{out} eq '' && $quiet->{code} eq 1, '.. on stderr');
+my $alone = stress('run', '-w', 'uniform:n=300', '-p', 'paged', '--no-timing', '-q', '--fail-if', 'driver_calls > raw*100');
+is("$alone->{code} $alone->{err}", '0 ', 'raw is run where a rule needs it');
+is(stress('run', '-w', 'uniform:n=300', '-p', 'paged', '--no-timing', '--fail-if', 'driver_calls > segments', '--strict')->{code}, 1,
+   'other policies are not');
+
+# ---- times: by the interval of repeats
+my @repeats = ('run', '-w', 'uniform:n=2000', '-p', 'raw,segments');
+my $once = stress(@repeats, '--fail-if', '*/segments: alloc_p50_ns > 1ns');
+ok($once->{code} eq 0 && $once->{out} =~ /AMBIGUOUS  \S+: \S+, limit 1\.0; timed 1 times: an interval takes 6/, 'measured once: ambiguous');
+my $six = stress(@repeats, '--repeat', 6, '--fail-if', '*/segments: alloc_p50_ns > 1ns', '--fail-if', '*/segments: alloc_p50_ns > 10s',
+                 '--fail-if', '*/segments: alloc_p50_ns > segments', '--out', "csv=$folder/six.csv");
+%of = verdicts($six->{out});
+is("$six->{code} " . join(' ', map { outcome(\%of, "*/segments: alloc_p50_ns > $_") } '1ns', '10s'), '1 FAILED pass', 'six times: a verdict');
+ok(outcome(\%of, '*/segments: alloc_p50_ns > segments') =~ /^(?:AMBIGUOUS|pass)$/, 'against itself it never fails');
+is(join(' ', map { $_->{policy} } rows(slurp("$folder/six.csv"))), join(' ', ('raw segments') x 6), 'repeats are made in turn');
+
+# ---- mistakes
+refused(2, qr/is about none of the rows/, 'run', @work, '--fail-if', 'larson/*: footprint > 1');
+refused(2, qr/base is what --base FILE has/, 'run', @work, '--fail-if', 'footprint > base');
+refused(2, qr/run has no min_limit_bytes/, 'run', @work, '--fail-if', 'min_limit_bytes > 1G');
+refused(2, qr/rules\.bad: line 2: --fail-if 'nothing': expected one of|rules\.bad: line 2: --fail-if 'nothing': no metric/, 'run', @work,
+        '--fail-if', '@' . spew('rules.bad', "footprint > 1\nnothing\n"));
+refused(2, qr/no rule in it/, 'run', @work, '--fail-if', '@' . spew('rules.none', "# none\n"));
+refused(2, qr/cannot be read/, 'run', @work, '--fail-if', "\@$folder/missing");
+refused(2, qr/cannot be read/, 'run', @work, '--base', "$folder/missing");
+refused(2, qr/no column 'policy'/, 'run', @work, '--base', spew('other.csv', "a,b\n1,2\n"));
+refused(2, qr/empty/, 'run', @work, '--base', spew('empty.csv', ''));
+refused(2, qr/--repeat means nothing to capacity/, 'capacity', '-w', 'uniform:n=300', '-p', 'raw', '--repeat', 2);
+my $capacity = stress('capacity', '-w', 'uniform:n=300', '-p', 'segments', '--fail-if', 'ratio > 1', '--fail-if', 'ratio > 90', '--out', "junit=$junit");
+is("$capacity->{code} " . (slurp($junit) =~ /tests="3" failures="1" errors="0" skipped="0"/ ? 'counted' : ''), '1 counted', 'of capacity too');
+done();
