@@ -585,10 +585,11 @@ typedef struct gpuarena_config {
                                                     with growth FIXED */
     uint64_t small_step_bytes;                   /* what those segments are, or what one needs (2 MiB) */
     gpuarena_streams   streams;
-    uint64_t cache_bytes;                        /* what each stream may keep of freed blocks of up to 1 MiB,
-                                                    to be had again by threads that use it without waiting
-                                                    for others (0: none). GOOD alone, without
-                                                    round_divisions and split; see the manual */
+    uint64_t cache_bytes;                        /* what each stream may keep of freed blocks of up to 1 MiB
+                                                    and a sixteenth of this, to be had again by threads that
+                                                    use it without waiting for others (0: none). GOOD alone,
+                                                    without round_divisions and split, and not with release
+                                                    IDLE or AGE; see the manual */
     uint32_t wait_ms;                            /* how long a request that growth cannot serve asks events,
                                                     and lets other threads free, before streams are made to
                                                     wait: by driver.now_ns (0) */
@@ -650,7 +651,7 @@ typedef struct gpuarena_config {
       "backing=paged,growth=step,placement=best,idle=100%,step=20M,alignment=512,streams=same", \
       "requests to 1 MiB in a segment of 2 MiB pages of their own; addresses of each stream's own; one " \
       "handle for a page of 20 MiB, here ten; whole pages of 20 MiB beyond a limit that has room for " \
-      "the request alone") \
+      "the request alone; idle pages given back before a request fails, which gpuarena_trim does here") \
     X("rmm", "RMM's pool_memory_resource", \
       "backing=segments,growth=half,placement=best,backoff=half", \
       "an event at each free; other streams' memory before growth, here after it; halves of what " \
@@ -5984,12 +5985,14 @@ static int gpuarena__may_move(const gpuarena *arena, const gpuarena__want *want,
 {
     gpuarena__place place;
     uint64_t need, idle;
-    if (!gpuarena__is_paged(arena, want) || arena->config.idle_fraction >= 1
-        || obstacle->result != GPUARENA_OUT_OF_MEMORY || !arena->stats.pending_bytes) return 0;
+    if (!gpuarena__is_paged(arena, want) || obstacle->result != GPUARENA_OUT_OF_MEMORY
+        || !arena->stats.pending_bytes) return 0;
     need = gpuarena__need(arena, want, &idle);
-    if (gpuarena__idle_bytes(arena, 0) == gpuarena__idle_bytes(arena, 1)     /* a wait gives no page, */
-        && gpuarena__place_find(arena, want, &place)             /*   and no gap that lacks fewer */
-        && place.page_count * arena->paged.page_bytes <= need) return 0;
+    if ((arena->config.idle_fraction >= 1                    /* a wait gives no page, .. */
+         || gpuarena__idle_bytes(arena, 0) == gpuarena__idle_bytes(arena, 1))
+        && gpuarena__place_find(arena, want, &place)         /* .. and no gap that lacks fewer, .. */
+        && place.page_count * arena->paged.page_bytes <= need
+        && !gpuarena__idle_inside(arena, place.begin, place.end)) return 0;  /* .. or has fewer of the idle */
     return need && need <= idle + gpuarena__round_down(gpuarena__room(arena), arena->paged.page_bytes);
 }
 
@@ -6049,9 +6052,11 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__want *wan
 static uint32_t gpuarena__rung_release(gpuarena *arena, gpuarena__want *want,
                                        gpuarena__obstacle *obstacle)
 {
+    uint32_t index;
     if (arena->streams.many && !arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME
         && obstacle->result == GPUARENA_OUT_OF_MEMORY
-        && gpuarena__idle_bytes(arena, 0) > gpuarena__idle_bytes(arena, 1)) (void)gpuarena__settle(arena, 0);
+        && gpuarena__idle_bytes(arena, 0) > gpuarena__idle_bytes(arena, 1)
+        && gpuarena__settle(arena, 0) && (index = gpuarena__look(arena, want)) != 0) return index;
     return gpuarena__release_for(arena, want, 1, obstacle);
 }
 
@@ -7896,6 +7901,20 @@ static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out
     return 1;
 }
 
+/* What caches keep is had again by its size alone, and no free looks at what is idle. */
+static int gpuarena__settle_caches(const gpuarena_config *config, gpuarena__text *out)
+{
+    if (!config->cache_bytes) return 1;
+    if (config->placement != GPUARENA_PLACE_GOOD)
+        return gpuarena__refuse(out, "cache: only with placement=good");
+    if (gpuarena__is_shaped(config)) return gpuarena__refuse(out, "cache: not with round_divisions or split");
+    if (config->alignment > GPUARENA__CACHE_BLOCK)
+        return gpuarena__refuse(out, "cache: not with alignment above 1M, as no block would be kept");
+    if (config->release == GPUARENA_RELEASE_IDLE || config->release == GPUARENA_RELEASE_AGE)
+        return gpuarena__refuse(out, "cache: not with release=idle or age, which look at every free");
+    return 1;
+}
+
 /* Puts the values in force in place of defaults; everything is checked. */
 static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
                                    gpuarena__text *out)
@@ -7914,12 +7933,6 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
         return gpuarena__refuse(out, "placement: expected good, best, first, buddy or bins");
     if ((uint32_t)config->split > GPUARENA_SPLIT_REMAINDER)
         return gpuarena__refuse(out, "split: expected always, ratio or remainder");
-    if (config->cache_bytes && config->placement != GPUARENA_PLACE_GOOD)
-        return gpuarena__refuse(out, "cache: only with placement=good");
-    if (config->cache_bytes && gpuarena__is_shaped(config))
-        return gpuarena__refuse(out, "cache: not with round_divisions or split");
-    if (config->cache_bytes && config->alignment > GPUARENA__CACHE_BLOCK)
-        return gpuarena__refuse(out, "cache: not with alignment above 1M, as no block would be kept");
     if (config->alignment && (!gpuarena__is_power_of_two(config->alignment)
                               || config->alignment < GPUARENA__UNIT || config->alignment > GPUARENA__GRANULE))
         return gpuarena__refuse(out, "alignment: expected a power of two from 256 to 2M");
@@ -7939,7 +7952,8 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
     if (!config->name[0]) memcpy(config->name, "arena", sizeof "arena");
     config->environment = "";
     return gpuarena__settle_limit(config, free_bytes, total_bytes, out)
-           && gpuarena__settle_growth(config, out) && gpuarena__settle_release(config, total_bytes, out);
+           && gpuarena__settle_growth(config, out) && gpuarena__settle_release(config, total_bytes, out)
+           && gpuarena__settle_caches(config, out);
 }
 
 /* >>registry ===========================================================================================
@@ -8013,12 +8027,15 @@ static int gpuarena__fork_watched;
 static void gpuarena__fork_child(void)
 {
     gpuarena *arena;
+    uint32_t at;
     (void)gpuarena__mutex_make(&gpuarena__registry_lock);
     for (arena = gpuarena__registry; arena; arena = arena->registered) {
         gpuarena__become(arena, GPUARENA__FORKED);
         arena->lost = 1;
         (void)gpuarena__spin_make(&arena->lock); /* for the call in which it was forked, to come to its end */
         (void)gpuarena__mutex_make(&arena->turn);
+        for (at = 0; at < arena->caches.count; at++)
+            (void)gpuarena__spin_make(&arena->caches.list[at]->lock);
     }
 #ifndef GPUARENA_NO_CUDA
     gpuarena__cuda_is_parents = gpuarena__cuda_used;
@@ -8497,7 +8514,6 @@ static gpuarena__cache *gpuarena__cache_make(gpuarena *arena)
 
 static void gpuarena__cache_end(gpuarena *arena, gpuarena__cache *cache)
 {
-    gpuarena__spin_end(&cache->lock);
     gpuarena__host_free(arena, cache->table.table, gpuarena__lookup_bytes(&cache->table));
     gpuarena__host_free(arena, cache, sizeof *cache);
 }
@@ -8572,6 +8588,14 @@ static void gpuarena__caches_open(gpuarena *arena)
 
 /* ---- in and out */
 
+/* The lock is held by one who has not entered; the arena is over. */
+static gpuarena_result gpuarena__leave_ruin(gpuarena *arena)
+{
+    gpuarena_result result = gpuarena__turn_away(arena);
+    gpuarena__spin_unlock(&arena->lock);
+    return result;
+}
+
 static gpuarena_result gpuarena__leave(gpuarena *arena, gpuarena_result result)
 {
     gpuarena__caches_open(arena);
@@ -8594,9 +8618,9 @@ static gpuarena_result gpuarena__enter(gpuarena *arena)
     gpuarena_result result = gpuarena__may_enter(arena);
     if (result != GPUARENA_OK) return result;
     gpuarena__spin_lock(&arena->lock);
+    if (!GPUARENA__LIKELY(gpuarena__is(arena, GPUARENA__MAGIC))) return gpuarena__leave_ruin(arena);
     gpuarena__caches_close(arena);
-    if (GPUARENA__LIKELY(gpuarena__is(arena, GPUARENA__MAGIC))) return result;
-    return gpuarena__leave(arena, gpuarena__turn_away(arena));
+    return result;
 }
 
 /* The same with the turn: for all that may do more. */
@@ -8648,9 +8672,11 @@ static void gpuarena__dismantle(gpuarena *arena)
 {
     gpuarena_config config = arena->config;
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint32_t at;
     gpuarena__drain_callers(arena);              /* they look at more than at the locks */
+    for (at = 0; at < arena->caches.count; at++) gpuarena__spin_end(&arena->caches.list[at]->lock);
+    gpuarena__spin_end(&arena->lock);            /* who was served by no cache comes here */
     while (arena->caches.count) gpuarena__cache_end(arena, arena->caches.list[--arena->caches.count]);
-    gpuarena__spin_end(&arena->lock);
     while (arena->nodes.chunk_count)
         gpuarena__host_free(arena, arena->nodes.chunks[--arena->nodes.chunk_count].memory,
                             gpuarena__chunk_bytes());
@@ -8830,7 +8856,7 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     gpuarena__start_shape(arena);
     arena->small_bytes = gpuarena__min(arena->ordered_bytes, arena->paged.least_bytes);
     if (arena->config.cache_bytes && arena->streams.ordered)
-        arena->caches.block_bytes = gpuarena__min(GPUARENA__CACHE_BLOCK, arena->config.cache_bytes);
+        arena->caches.block_bytes = gpuarena__min(GPUARENA__CACHE_BLOCK, arena->config.cache_bytes / 16);
     arena->unit = arena->config.alignment;
     gpuarena__limit_to(arena, arena->config.limit_bytes);
     arena->step = arena->config.step_bytes;
@@ -9101,14 +9127,6 @@ static gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void **ptr, uint64
     return gpuarena__alloc_slowly(arena, ptr, &request);
 }
 
-/* The lock is held by one who has not entered; the arena is over. */
-static gpuarena_result gpuarena__leave_ruin(gpuarena *arena)
-{
-    gpuarena_result result = gpuarena__turn_away(arena);
-    gpuarena__spin_unlock(&arena->lock);
-    return result;
-}
-
 /* The short way, of nearly all allocations that no cache serves: a hit, on a plain stream, at the arena's own
    alignment, where nothing is to be asked, given back or refused first. Or else the long way; but host memory
    is asked for once. */
@@ -9164,7 +9182,7 @@ GPUARENA__APART gpuarena_result gpuarena__alloc_cached(gpuarena *arena, void **p
     gpuarena__cache *cache = NULL;
     gpuarena__node *node = NULL;
     uint64_t whole = gpuarena__round_down(bytes + arena->unit - 1, arena->unit);
-    if (GPUARENA__LIKELY(bytes - 1 < arena->caches.block_bytes && ptr))
+    if (GPUARENA__LIKELY(whole - 1 < arena->caches.block_bytes && ptr))      /* 0: none, or too many */
         cache = gpuarena__cache_of(arena, stream);
     if (GPUARENA__LIKELY(cache != NULL))
         node = gpuarena__cache_alloc(arena, cache, stream, bytes, whole, tag);
@@ -9369,14 +9387,13 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
         if (*freed_on != GPUARENA__HELD && arena->streams.list[*freed_on].key) return 0;
     }
     return !(node->size & (GPUARENA__KEPT | GPUARENA__OWN))
-        && arena->stats.reserved_bytes <= arena->plain_limit && gpuarena__is(arena, GPUARENA__MAGIC);
+        && arena->stats.reserved_bytes <= arena->plain_limit;
 }
 
 /* Without the turn: the pointer is no live block's base. */
 static gpuarena_result gpuarena__free_wrong(gpuarena *arena, const void *ptr, gpuarena_stream stream)
 {
     gpuarena_result result;
-    if (!gpuarena__is(arena, GPUARENA__MAGIC)) return gpuarena__turn_away(arena);
     gpuarena__caches_close(arena);
     result = gpuarena__fail_pointer(arena, ptr, stream);
     gpuarena__caches_open(arena);
@@ -9413,6 +9430,7 @@ GPUARENA__INLINE gpuarena_result gpuarena__free_shortly(gpuarena *arena, void *p
     uint32_t slot, freed_on;
     int plain = 0;
     gpuarena__spin_lock(&arena->lock);
+    if (!GPUARENA__LIKELY(gpuarena__is(arena, GPUARENA__MAGIC))) return gpuarena__leave_ruin(arena);
     slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__address(ptr));
     if (GPUARENA__LIKELY(slot <= arena->lookup.mask)) {
         uint32_t index = arena->lookup.table[slot];
@@ -9698,6 +9716,7 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
     if (record->home)
         return gpuarena__fail_detail(arena, GPUARENA_CAPTURE,
                                      "stream: captured; call gpuarena_capture_end first");
+    gpuarena__caches_empty(arena);               /* blocks get the tickets of their frees there */
     if (record->ref_count) record->ticket++;     /* what live blocks are used for on it until now */
     if (arena->streams.ordered && !arena->lost) {
         mode = gpuarena__relax(arena);

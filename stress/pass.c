@@ -10,7 +10,7 @@
 #include "measure/digest.h"
 #include "pass_streams.h"
 
-enum { PASS_PROGRESS_OPS = 4096 };
+enum { PASS_PROGRESS_OPS = 4096, PASS_DISTURB_OPS = 64 };
 
 typedef struct pass {
     const pass_settings *settings;
@@ -206,11 +206,13 @@ static void pass_measure(pass *run, gpuarena_stats *stats)
 }
 
 /* Where the policy was not called its figures stand, and asking an arena of several streams takes a walk over its
-   blocks. It may begin with memory: the first op is measured, whatever it is. */
+   blocks. It may begin with memory: the first op is measured, whatever it is; and the last. Asking a pool that it
+   disturbs is for one op in many: it tells its peaks itself. */
 static int pass_settle(pass *run, size_t index)
 {
     op_kind kind = run->stream->ops[index].kind;
-    int is_due = !index || kind == OP_ALLOC || kind == OP_FREE;
+    int is_due = !index || index + 1 == run->stream->op_count
+        || ((kind == OP_ALLOC || kind == OP_FREE) && (!run->pool.is_disturbed || index % PASS_DISTURB_OPS == 0));
     gpuarena_stats stats;
     if (!run->oracle) return 0;
     if (is_due) pass_measure(run, &stats);

@@ -44,6 +44,7 @@ typedef struct pool {                            /* a policy at work */
     uint64_t        alignment_bytes;             /* blocks are multiples of it; no arena: what cudaMalloc aligns to */
     uint64_t        limit_bytes;                 /* in force; GPUARENA_NO_LIMIT: none */
     int             is_shaped;                   /* arena: blocks may take more than their size in alignments */
+    int             is_disturbed;                /* arena: its caches are emptied when it is asked for figures */
     uint64_t        requested_bytes;             /* no arena: kept here, as there is nobody to ask */
     uint64_t        live_bytes;                  /* raw: likewise */
     const char     *refused_call;                /* no arena: the call that failed latest; NULL: one that obtains */
@@ -71,7 +72,7 @@ gpuarena_result pool_forget(pool *self, gpuarena_stream stream);
 /* Gives back to the device all that is not in use. */
 gpuarena_result pool_trim(pool *self);
 
-/* Bytes now; *stats: the arena's own, zeroed for others. Of others, reserved is what the device holds; of raw
+/* Bytes now, of a disturbed one the peaks; *stats: the arena's own, zeroed for others. Of others, reserved is what the device holds; of raw
    nothing is free; of a rival all that it caches is, and the largest piece is not known. */
 void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats);
 

@@ -56,6 +56,7 @@ static int pool_open_arena(pool *self, const policy *chosen, problem *why)
     gpuarena_get_config(self->arena, &config);
     self->alignment_bytes = config.alignment;
     self->is_shaped = pool_is_shaped(&config);
+    self->is_disturbed = config.cache_bytes != 0;
     self->limit_bytes = config.limit_bytes;
     return 0;
 }
@@ -185,9 +186,9 @@ void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats)
         return;
     }
     gpuarena_get_stats(self->arena, stats);
-    use->requested_bytes = stats->requested_bytes;
-    use->live_bytes = stats->live_bytes;
-    use->reserved_bytes = stats->reserved_bytes;
+    use->requested_bytes = self->is_disturbed ? stats->requested_peak_bytes : stats->requested_bytes;
+    use->live_bytes = self->is_disturbed ? stats->live_peak_bytes : stats->live_bytes;
+    use->reserved_bytes = self->is_disturbed ? stats->reserved_peak_bytes : stats->reserved_bytes;
     use->free_bytes = stats->cached_bytes + stats->pending_bytes;
     use->largest_bytes = stats->largest_free_bytes;
     use->stranded_bytes = stats->stranded_bytes;

@@ -21,7 +21,7 @@ my @planted = (
      q@return arena->limit > claimed ? arena->limit - claimed + GPUARENA__GRANULE : 0;@],
     ['the rung that gives idle segments back is skipped',
      q@return gpuarena__release_for(arena, want, 1, obstacle);@, q@return 0;@,
-     q@uint32_t set, index = gpuarena__release_for(arena, want, 0, obstacle);@, q@uint32_t set, index = 0;@],
+     q@if (!index) index = gpuarena__release_for(arena, want, 0, obstacle);@, q@@],
     ['a refused wish is not asked for again by less',
      q@if (index || obstacle->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return index;@,
      q@if (index || obstacle->result || wish == need) return index;@],

@@ -411,7 +411,7 @@ int main(void)
     test_configuration();
     for (uint64_t seed = 1; seed <= PROGRAMS; seed++)
         run_program(seed % 2 ? "segments" : "paged", seed,
-                    seed % 2 ? (seed % 4 == 1 ? "backing=segments,cache=4M" : "backing=segments,cache=100K")
+                    seed % 2 ? (seed % 4 == 1 ? "backing=segments,cache=4M" : "backing=segments,cache=500K")
                              : (seed % 4 == 2 ? "backing=paged,cache=1M" : "backing=paged,cache=64M"), ops);
     return tap_done();
 }

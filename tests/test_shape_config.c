@@ -70,6 +70,8 @@ static void test_refusals(void)
         { "cache=1M,round_divisions=0/2M:4", "cache: not with round_divisions or split" },
         { "cache=1M,alignment=2M", "cache: not with alignment above 1M, as no block would be kept" },
         { "cache=1M,placement=bins", "cache: only with placement=good" },
+        { "cache=1M,release=age,release_age=9", "cache: not with release=idle or age, which look at every free" },
+        { "cache=1M,release=idle", "cache: not with release=idle or age, which look at every free" },
         { "split=never", "split=never: expected always, ratio, remainder" },
         { "round_divisions=4/3M:2",
           "round_divisions=4/3M:2: expected a number, such as 4, or several by rising size, 1/512M:2/1G:4" },
