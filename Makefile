@@ -134,7 +134,7 @@ profile: $(BENCH)  ## instructions of an alloc and a free, by function of the he
 footprints: $(STRESS)  ## the table of footprints: paged ranges against others, on recordings and training; minutes
 	@BUILD='$(BUILD)' perl tests/footprints.pl
 
-policies: $(STRESS)  ## the table of policies: what each costs on recordings, and among free holes; minutes
+policies: $(STRESS)  ## the table of policies: what each costs on recordings; minutes
 	@BUILD='$(BUILD)' perl tests/policies.pl
 
 bounds: $(STRESS)  ## check on all of these that paged ranges keep their bounds; minutes

@@ -5853,11 +5853,21 @@ static int gpuarena__is_paged(const gpuarena *arena, const gpuarena__want *want)
     return arena->paged.page_bytes && !(want->flags & GPUARENA_ALLOC_OWN);
 }
 
+/* Idle memory that could be given back or moved to a place, once all work is done. */
+static uint64_t gpuarena__idle_beside(const gpuarena *arena, const gpuarena__place *place)
+{
+    uint64_t page = arena->paged.page_bytes, longest, count = 0;
+    if (arena->config.idle_fraction < 1)
+        count = gpuarena__free_runs(arena, gpuarena__round_down(place->begin, page),
+                                    gpuarena__round_down(place->end + page - 1, page), &longest);
+    return gpuarena__idle_segments(arena, 0) + (count + arena->paged.spare_count) * page;
+}
+
 /* Bytes that growth for a request takes, once all work is done, 0: none could serve it; *idle: what there is
    that could be given back or moved for it. */
 static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__want *want, uint64_t *idle)
 {
-    uint64_t need = gpuarena__segment_bytes(arena, want), page = arena->paged.page_bytes, count, longest;
+    uint64_t need = gpuarena__segment_bytes(arena, want), page = arena->paged.page_bytes;
     gpuarena__want patient = *want;
     gpuarena__place place;
     *idle = gpuarena__idle_bytes(arena, 0);
@@ -5866,11 +5876,8 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__want *want
     (void)gpuarena__round_up(want->bytes, page, &need);      /* in addresses to come, or: */
     if (gpuarena__place_find(arena, &patient, &place)) {
         need = place.page_count * page;
-        count = gpuarena__free_runs(arena, gpuarena__round_down(place.begin, page),
-                                    gpuarena__round_down(place.end + page - 1, page), &longest);
-        *idle = gpuarena__idle_segments(arena, 0) + (count + arena->paged.spare_count) * page;
-    }
-    if (arena->config.idle_fraction >= 1)
+        *idle = gpuarena__idle_beside(arena, &place);
+    } else if (arena->config.idle_fraction >= 1)
         *idle = gpuarena__idle_segments(arena, 0) + arena->paged.spare_count * page;
     return need;
 }
@@ -5992,7 +5999,7 @@ static int gpuarena__may_move(const gpuarena *arena, const gpuarena__want *want,
          || gpuarena__idle_bytes(arena, 0) == gpuarena__idle_bytes(arena, 1))
         && gpuarena__place_find(arena, want, &place)         /* .. and no gap that lacks fewer, .. */
         && place.page_count * arena->paged.page_bytes <= need
-        && !gpuarena__idle_inside(arena, place.begin, place.end)) return 0;  /* .. or has fewer of the idle */
+        && gpuarena__idle_beside(arena, &place) >= idle) return 0;           /* .. or has more beside it */
     return need && need <= idle + gpuarena__round_down(gpuarena__room(arena), arena->paged.page_bytes);
 }
 
@@ -8544,6 +8551,7 @@ static void gpuarena__caches_tend(gpuarena *arena)
     for (set = 1; set < arena->streams.count; set++) {
         int wanted = gpuarena__may_cache(&streams[set]) && !streams[set].cached;
         gpuarena__cache *cache = wanted ? gpuarena__cache_make(arena) : NULL;
+        if (wanted && !cache && arena->caches.count < GPUARENA__CACHES) arena->caches.stale = 1;     /* again */
         if (!cache) continue;
         gpuarena__spin_lock(&cache->lock);
         gpuarena__cache_name(cache, streams[set].handle, set);
@@ -8557,7 +8565,7 @@ static void gpuarena__caches_close(gpuarena *arena)
 {
     uint32_t at;
     if (arena->caches.closers++) return;
-    for (at = 0; at < arena->caches.count; at++) {
+    for (at = arena->caches.count; at-- > 0;) {  /* so that the serials that are left go back, the latest first */
         gpuarena__cache *cache = arena->caches.list[at];
         gpuarena__spin_lock(&cache->lock);
         cache->open = 0;

@@ -36,8 +36,9 @@ static int pool_is_shaped(const gpuarena_config *config)
 {
     uint32_t divisions = config->round_divisions;
     for (size_t at = 0; at < sizeof config->round_by_size; at++) divisions |= config->round_by_size[at];
-    return divisions || config->cache_bytes || config->placement == GPUARENA_PLACE_BUDDY || config->placement == GPUARENA_PLACE_BINS
-        || config->split != GPUARENA_SPLIT_ALWAYS || config->split_max_bytes || config->small_bytes;
+    return divisions > 1 || config->cache_bytes || config->placement == GPUARENA_PLACE_BUDDY
+        || config->placement == GPUARENA_PLACE_BINS || config->split != GPUARENA_SPLIT_ALWAYS
+        || config->split_max_bytes || config->small_bytes;
 }
 
 static int pool_open_arena(pool *self, const policy *chosen, problem *why)

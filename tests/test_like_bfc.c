@@ -87,7 +87,7 @@ static void test_coalescing(void)
     like_close(&bench, "coalescing");
 }
 
-/* A1.10, A6.11: the wall between regions, where pages have none (test_like_paged.c). */
+/* A1.10, A6.11: the wall between regions, where pages have none (test_like_expandable.c). */
 static void test_wall(void)
 {
     static const uint64_t regions[] = { 4, 4, 8, 16, 32, 64, 128, 256, 0 };

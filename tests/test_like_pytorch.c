@@ -70,7 +70,7 @@ static void test_segments(void)
     }
 }
 
-/* B1, Rounding: within its power of two, from alignment x divisions on. */
+/* B1, Rounding: within its power of two, from 512 B a part on. */
 static void test_divisions(void)
 {
     static const struct { const char *text; uint64_t bytes, rounded; } cases[] = {

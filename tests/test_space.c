@@ -1,10 +1,10 @@
 /* Property: random programs at random points of the whole configuration space, on the simulated device. What fails is
-   shrunk, and printed on stderr as a test in C. GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=1000000: the long mode.
+   shrunk, and printed on stderr as a test in C. GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=N.
    It must not know the implementation: only the contracts in gpuarena.h. Run: make test */
 #include "space_shrink.h"
 
 #ifndef DEFAULT_OPS
-#define DEFAULT_OPS 250000u
+#define DEFAULT_OPS 1000000u
 #endif
 
 enum { SEQUENCE_OPS = 250 };
