@@ -8551,7 +8551,7 @@ static void gpuarena__caches_tend(gpuarena *arena)
     for (set = 1; set < arena->streams.count; set++) {
         int wanted = gpuarena__may_cache(&streams[set]) && !streams[set].cached;
         gpuarena__cache *cache = wanted ? gpuarena__cache_make(arena) : NULL;
-        if (wanted && !cache && arena->caches.count < GPUARENA__CACHES) arena->caches.stale = 1;     /* again */
+        if (wanted && !cache && arena->caches.count < GPUARENA__CACHES) arena->caches.stale = 1;
         if (!cache) continue;
         gpuarena__spin_lock(&cache->lock);
         gpuarena__cache_name(cache, streams[set].handle, set);
@@ -8565,7 +8565,7 @@ static void gpuarena__caches_close(gpuarena *arena)
 {
     uint32_t at;
     if (arena->caches.closers++) return;
-    for (at = arena->caches.count; at-- > 0;) {  /* so that the serials that are left go back, the latest first */
+    for (at = arena->caches.count; at-- > 0;) {  /* serials that are left go back, the latest first */
         gpuarena__cache *cache = arena->caches.list[at];
         gpuarena__spin_lock(&cache->lock);
         cache->open = 0;
