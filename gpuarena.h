@@ -1177,7 +1177,7 @@ static void gpuarena__spin_wait(gpuarena__spin *spin)
     (void)__atomic_fetch_add(&spin->waiting, 1, __ATOMIC_RELAXED);
     while (__atomic_load_n(&spin->taken, __ATOMIC_RELAXED)
            || __atomic_exchange_n(&spin->taken, 1, __ATOMIC_ACQUIRE))
-        if (++asked % 4 == 0) gpuarena__pause();
+        if (++asked % 32 == 0) gpuarena__pause();
     (void)__atomic_fetch_sub(&spin->waiting, 1, __ATOMIC_RELAXED);
 }
 
@@ -1256,6 +1256,7 @@ typedef struct gpuarena__chunk {
 typedef struct gpuarena__nodes {
     gpuarena__chunk *chunks;                     /* room for chunk_room; the nodes never move */
     uint32_t chunk_count, chunk_room;
+    char     apart[64];                          /* caches read the line of chunks */
     uint32_t unused, unused_count;               /* stack of unused nodes, linked by next */
     uint32_t kept_count;                         /* of these: for the call that has the turn */
 } gpuarena__nodes;
@@ -1423,6 +1424,7 @@ typedef struct gpuarena__cache {
     gpuarena__class classes[GPUARENA__CACHE_CLASSES];
 } gpuarena__cache;
 typedef struct gpuarena__caches {
+    char     apart[64];                          /* as in the arena: on both sides */
     uint64_t block_bytes;                        /* requests up to this size go there; 0: none does */
     uint32_t closers;                            /* calls that keep them closed */
     uint32_t count;                              /* made so far: they stay */
@@ -1430,6 +1432,7 @@ typedef struct gpuarena__caches {
     uint32_t stale;                              /* streams have come or gone */
     gpuarena__cache *list[GPUARENA__CACHES];
     gpuarena__cache *places[GPUARENA__CACHES];   /* by a hash of the handle, or behind; read without a lock */
+    char     apart_too[64];
 } gpuarena__caches;
 
 struct gpuarena {
@@ -1438,6 +1441,8 @@ struct gpuarena {
     int32_t lost_code;                           /* that error */
     uint64_t release_pass;                       /* counts the calls that give segments back, but for frees */
     gpuarena *self;                              /* itself, not const: looking takes the lock, records */
+    uint64_t unit;                               /* config.alignment */
+    char     apart[64];                          /* who needs no lock reads no line that its holder writes */
     gpuarena__spin lock;                         /* of all that follows; see the section lock */
     gpuarena__mutex turn;                        /* of the call that may change more than a hit does */
     uint32_t entering;                           /* calls that wait for their turn, atomic */
@@ -1454,7 +1459,6 @@ struct gpuarena {
                                                     alone that are of no bin's size */
     uint64_t small_bytes;                        /* the lesser of it and paged.least_bytes */
     gpuarena__paged paged;
-    uint64_t unit;                               /* config.alignment */
     uint64_t quick_bytes;                        /* requests up to this go the short way */
     uint32_t shaped;                             /* 1: the section shape has a say in what is taken; */
     uint32_t joined;                             /* 1: and in which free blocks become one */
