@@ -5495,7 +5495,7 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want
     uint32_t index;
     int fresh = 0, found = gpuarena__place_have(arena, want, &place, &fresh, obstacle);
     while (found) {
-        uint64_t lacked = place.page_count;
+        uint64_t lacked = place.page_count, pending = arena->stats.pending_bytes;
         if (gpuarena__place_back(arena, want, &place, may_move, obstacle)) {
             if (want->room) return gpuarena__place_end(arena, &place);
             index = gpuarena__run_take(arena, want, gpuarena__node_around(arena, place.begin));
@@ -5503,7 +5503,7 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want
             found = gpuarena__place_have(arena, want, &place, &fresh, obstacle);
         } else                                   /* what has become quiet on the way may lie beside a hole */
             found = obstacle->result == GPUARENA_OUT_OF_MEMORY && gpuarena__place_find(arena, want, &place)
-                && place.page_count < lacked;
+                && (place.page_count < lacked || arena->stats.pending_bytes < pending);
     }
     if (fresh) (void)gpuarena__spans_release(arena, &ignored);
     return 0;
@@ -6093,8 +6093,8 @@ static uint32_t gpuarena__rung_free(gpuarena *arena, gpuarena__want *want, gpuar
 {
     uint32_t set, index = 0;
     int waited = 0, asks = arena->config.streams != GPUARENA_STREAMS_SAME;
-    if (want->alignment > arena->unit && !gpuarena__is_paged(arena, want))
-        index = gpuarena__rung_wait(arena, want, obstacle);  /* a new one may start elsewhere */
+    if ((want->alignment > arena->unit || arena->config.headroom_bytes) && !gpuarena__is_paged(arena, want))
+        index = gpuarena__rung_wait(arena, want, obstacle);  /* a new one may start elsewhere, or not be had */
     if (!index) index = gpuarena__release_for(arena, want, 0, obstacle);
     if (index || !gpuarena__is_paged(arena, want) || obstacle->result != GPUARENA_OUT_OF_MEMORY) return index;
     index = gpuarena__pages_grow(arena, want, 1, obstacle);  /* the rungs before may have made some quiet */

@@ -28,9 +28,52 @@ static const space_op reserved[] = {
     { SPACE_RESERVE, 0, 0, UINT64_C(84934656), UINT64_C(0), 0 }
 };
 
+/* Both free blocks that would do have the only idle page inside, until one is quiet. */
+static const space_op surrounded[] = {
+    { SPACE_ALLOC, 33, 0, UINT64_C(2835200), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 37, 0, UINT64_C(18874368), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 20, 0, UINT64_C(3145728), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 5, 0, UINT64_C(873728), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 38, 0, UINT64_C(12153600), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 28, 0, UINT64_C(7340032), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 44, 0, UINT64_C(11534336), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 36, 0, UINT64_C(7604736), UINT64_C(2097152), 0 },
+    { SPACE_ALLOC, 55, 0, UINT64_C(3011584), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 18, 3, UINT64_C(2097152), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 11, 0, UINT64_C(5799936), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 1, 0, UINT64_C(2809088), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 23, 0, UINT64_C(2097152), UINT64_C(0), 0 },
+    { SPACE_LIMIT, 0, 0, UINT64_C(83886080), UINT64_C(0), 0 },
+    { SPACE_FREE, 55, 0, UINT64_C(1), UINT64_C(0), 0 },
+    { SPACE_FREE, 28, 0, UINT64_C(1), UINT64_C(0), 0 },
+    { SPACE_FREE, 37, 0, UINT64_C(1), UINT64_C(0), 0 },
+    { SPACE_FREE, 23, 0, UINT64_C(1), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 7, 0, UINT64_C(23068672), UINT64_C(0), 0 },
+    { SPACE_FREE, 18, 5, UINT64_C(1), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 3, 3, UINT64_C(1812224), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 34, 3, UINT64_C(1), UINT64_C(0), 0 },
+    { SPACE_FREE, 3, 5, UINT64_C(1), UINT64_C(0), 0 },
+    { SPACE_WORK, 16, 3, UINT64_C(7424), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 17, 0, UINT64_C(4194304), UINT64_C(0), 0 }
+};
+
+/* An idle segment would do after a wait; given back instead, the headroom keeps a new one from being had. */
+static const space_op crowded[] = {
+    { SPACE_ALLOC, 2, 0, UINT64_C(9437184), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 5, 0, UINT64_C(7926528), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 9, 0, UINT64_C(14680064), UINT64_C(0), 0 },
+    { SPACE_RIVAL, 0, 0, UINT64_C(465567744), UINT64_C(0), 0 },
+    { SPACE_WORK, 6, 0, UINT64_C(35328), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 0, 0, UINT64_C(9437184), UINT64_C(0), 0 },
+    { SPACE_FREE, 2, 0, UINT64_C(1), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 11, 4, UINT64_C(11534336), UINT64_C(0), 0 }
+};
+
 int main(void)
 {
     CHECK_STR(space_run(MIB(512), "step_max=2M,streams=same", aligned, COUNT(aligned), 1), "");
     CHECK_STR(space_run(MIB(512), "page=16M,limit=100M", reserved, COUNT(reserved), 1), "");
+    CHECK_STR(space_run(MIB(512), "", surrounded, COUNT(surrounded), 1), "");
+    CHECK_STR(space_run(MIB(512), "placement=best,small=1M,headroom=10M", crowded, COUNT(crowded), 1), "");
     return tap_done();
 }
