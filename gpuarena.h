@@ -6094,7 +6094,7 @@ static uint32_t gpuarena__rung_free(gpuarena *arena, gpuarena__want *want, gpuar
     uint32_t set, index = 0;
     int waited = 0, asks = arena->config.streams != GPUARENA_STREAMS_SAME;
     if ((want->alignment > arena->unit || arena->config.headroom_bytes) && !gpuarena__is_paged(arena, want))
-        index = gpuarena__rung_wait(arena, want, obstacle);  /* a new one may start elsewhere, or not be had */
+        index = gpuarena__rung_wait(arena, want, obstacle);  /* a new one may start elsewhere, or fail */
     if (!index) index = gpuarena__release_for(arena, want, 0, obstacle);
     if (index || !gpuarena__is_paged(arena, want) || obstacle->result != GPUARENA_OUT_OF_MEMORY) return index;
     index = gpuarena__pages_grow(arena, want, 1, obstacle);  /* the rungs before may have made some quiet */
