@@ -1,20 +1,17 @@
-/* Caches of streams: a random program against a shadow that knows sums and peaks to the byte; what they give back, and
-   when; that they need no lock of the arena; misuse of what they keep. Looks into the arena where asking would empty it.
+/* Caches of streams: random programs against a shadow that knows sums and peaks to the byte, and all other calls between.
    It must not know how blocks are chosen. GPUARENA_CACHE_OPS=N. Run: make test, or prove build/tests/test_caches. */
-#define GPUARENA_STATIC
-#include "sim_device.h"
+#include "caches.h"
 
 enum { STREAMS = 4, BLOCKS = 600, ENDED = 64, PROGRAMS = 8 };
 
 typedef struct block { char *ptr; uint64_t requested, bytes, serial; int stream; } block;
 typedef struct shadow {
-    sim_bench bench;
-    gpuarena *arena;
+    caches_world world;
     gpuarena_stream streams[STREAMS];
     block blocks[BLOCKS];
     void *ended[ENDED];                          /* the latest that were freed */
     int count, has_observer, has_events;
-    uint64_t random, requested, live, requested_peak, live_peak, allocs, frees, misuses, cap, limit;
+    uint64_t random, requested, live, requested_peak, live_peak, allocs, frees, misuses, limit;
     uint64_t observed, hits, kept_frees;
     const char *trouble;
 } shadow;
@@ -28,30 +25,26 @@ static uint64_t larger(uint64_t left, uint64_t right) { return left > right ? le
 static uint64_t reused_count(void)
 {
     uint64_t count = 0;
-    for (uint32_t at = 0; at < self.arena->caches.count; at++) count += self.arena->caches.list[at]->reused_count;
+    for (uint32_t at = 0; at < self.world.arena->caches.count; at++) count += self.world.arena->caches.list[at]->reused_count;
     return count;
 }
 
 static uint64_t kept_bytes(void)
 {
-    uint64_t bytes = 0;
-    for (uint32_t at = 0; at < self.arena->caches.count; at++) {
-        const gpuarena__cache *cache = self.arena->caches.list[at];
-        WANT(cache->kept_bytes <= self.cap);
-        bytes += cache->kept_bytes;
-    }
+    uint64_t bytes = caches_kept_bytes(&self.world);
+    WANT(bytes != UINT64_MAX);
     return bytes;
 }
 
 /* The node of a live block, wherever it is listed; asking the arena would empty its caches. */
 static const gpuarena__node *node_of(const void *ptr)
 {
-    const gpuarena__lookup *table = &self.arena->lookup;
+    const gpuarena__lookup *table = &self.world.arena->lookup;
     uint64_t address = gpuarena__address(ptr);
-    for (uint32_t at = 0; at <= self.arena->caches.count; table = &self.arena->caches.list[at++]->table) {
-        uint32_t slot = gpuarena__lookup_find(self.arena, table, address);
-        if (slot <= table->mask) return gpuarena__node_at(self.arena, table->table[slot]);
-        if (at == self.arena->caches.count) break;
+    for (uint32_t at = 0; at <= self.world.arena->caches.count; table = &self.world.arena->caches.list[at++]->table) {
+        uint32_t slot = gpuarena__lookup_find(self.world.arena, table, address);
+        if (slot <= table->mask) return gpuarena__node_at(self.world.arena, table->table[slot]);
+        if (at == self.world.arena->caches.count) break;
     }
     return NULL;
 }
@@ -68,7 +61,7 @@ static void do_alloc(void)
     if (self.count == BLOCKS) return;
     made.requested += draw(made.requested);
     if (!draw(40)) made.requested = MIB(1) + draw(MIB(1));
-    gpuarena_result result = gpuarena_alloc(self.arena, &ptr, made.requested, self.streams[stream]);
+    gpuarena_result result = gpuarena_alloc(self.world.arena, &ptr, made.requested, self.streams[stream]);
     if (result == GPUARENA_OUT_OF_MEMORY && self.limit) return;
     WANT(result == GPUARENA_OK);
     if (result != GPUARENA_OK) return;
@@ -108,7 +101,7 @@ static void do_free(void)
     if (how < 26) stream = self.streams[self.blocks[at].stream];
     else if (how < 28) stream = self.streams[draw(STREAMS)];
     else if (how == 28) stream = GPUARENA_ANY_STREAM;
-    WANT(gpuarena_free(self.arena, self.blocks[at].ptr, stream) == GPUARENA_OK);
+    WANT(gpuarena_free(self.world.arena, self.blocks[at].ptr, stream) == GPUARENA_OK);
     self.kept_frees += kept_bytes() > kept;
     forget_block(at);
 }
@@ -128,14 +121,14 @@ static void do_misuse(void)
     const block *at = self.count ? &self.blocks[draw((uint64_t)self.count)] : NULL;
     gpuarena_failure failure;
     if (ended && !is_live(ended)) {
-        gpuarena_result result = gpuarena_free(self.arena, ended, self.streams[draw(STREAMS)]);
+        gpuarena_result result = gpuarena_free(self.world.arena, ended, self.streams[draw(STREAMS)]);
         WANT(result == GPUARENA_DOUBLE_FREE || result == GPUARENA_FOREIGN_POINTER);  /* its segment may be gone */
-        gpuarena_last_failure(self.arena, &failure);
+        gpuarena_last_failure(self.world.arena, &failure);
         WANT(failure.result == result && failure.live_bytes == self.live);
         self.misuses++;
     }
     if (!at || at->bytes < 512) return;
-    WANT(gpuarena_free(self.arena, at->ptr + 256, self.streams[at->stream]) == GPUARENA_INTERIOR_POINTER);
+    WANT(gpuarena_free(self.world.arena, at->ptr + 256, self.streams[at->stream]) == GPUARENA_INTERIOR_POINTER);
     gpuarena_last_failure(NULL, &failure);
     WANT(failure.block.ptr == at->ptr && failure.block.requested_bytes == at->requested);
     self.misuses++;
@@ -145,13 +138,13 @@ static void audit(void)
 {
     gpuarena_stats stats;
     char message[200];
-    gpuarena_get_stats(self.arena, &stats);
+    gpuarena_get_stats(self.world.arena, &stats);
     WANT(stats.requested_bytes == self.requested && stats.live_bytes == self.live);
     WANT(stats.requested_peak_bytes == self.requested_peak && stats.live_peak_bytes == self.live_peak);
     WANT(stats.live_count == (uint64_t)self.count && stats.alloc_count == self.allocs && stats.free_count == self.frees);
     WANT(stats.misuse_count == self.misuses);
     WANT(stats.live_bytes + stats.pending_bytes + stats.cached_bytes == stats.reserved_bytes);
-    if (!draw(4)) WANT(gpuarena_check(self.arena, message, sizeof message) == GPUARENA_OK);
+    if (!draw(4)) WANT(gpuarena_check(self.world.arena, message, sizeof message) == GPUARENA_OK);
 }
 
 static void watch(gpuarena *arena, const gpuarena_action *action, void *user)
@@ -169,20 +162,20 @@ static void do_observe(void)
     self.has_observer = !self.has_observer;
     since = self.allocs + self.frees;
     self.observed = 0;
-    WANT(gpuarena_observe(self.arena, self.has_observer ? watch : NULL, NULL) == GPUARENA_OK);
+    WANT(gpuarena_observe(self.world.arena, self.has_observer ? watch : NULL, NULL) == GPUARENA_OK);
 }
 
 /* A stream is no more; another may have its handle. */
 static void do_forget(void)
 {
     int stream = (int)draw(STREAMS);
-    WANT(gpuarena_forget(self.arena, self.streams[stream]) == GPUARENA_OK);
+    WANT(gpuarena_forget(self.world.arena, self.streams[stream]) == GPUARENA_OK);
     if (draw(2)) return;
-    sim_stream_destroy(self.bench.machine, 0, self.streams[stream]);
-    sim_stream_create(self.bench.machine, 0, 0, &self.streams[stream]);
+    sim_stream_destroy(self.world.bench.machine, 0, self.streams[stream]);
+    sim_stream_create(self.world.bench.machine, 0, 0, &self.streams[stream]);
     for (int at = self.count; at-- > 0;)
         if (self.blocks[at].stream == stream) {
-            WANT(gpuarena_free(self.arena, self.blocks[at].ptr, GPUARENA_ANY_STREAM) == GPUARENA_OK);
+            WANT(gpuarena_free(self.world.arena, self.blocks[at].ptr, GPUARENA_ANY_STREAM) == GPUARENA_OK);
             forget_block(at);
         }
 }
@@ -192,14 +185,14 @@ static void do_capture(void)
     uint64_t set = 0;
     int stream = (int)draw(STREAMS), before = self.count;
     if (self.has_observer) return;
-    WANT(gpuarena_capture_begin(self.arena, self.streams[stream], &set) == GPUARENA_OK);
+    WANT(gpuarena_capture_begin(self.world.arena, self.streams[stream], &set) == GPUARENA_OK);
     for (int op = 0; op < 12; op++) if (draw(2)) do_alloc();
     while (self.count > before) {
-        WANT(gpuarena_free(self.arena, self.blocks[self.count - 1].ptr, GPUARENA_OWN_STREAM) == GPUARENA_OK);
+        WANT(gpuarena_free(self.world.arena, self.blocks[self.count - 1].ptr, GPUARENA_OWN_STREAM) == GPUARENA_OK);
         forget_block(self.count - 1);
     }
-    WANT(gpuarena_capture_end(self.arena, self.streams[stream]) == GPUARENA_OK);
-    WANT(gpuarena_capture_release(self.arena, set, GPUARENA_ANY_STREAM) == GPUARENA_OK);
+    WANT(gpuarena_capture_end(self.world.arena, self.streams[stream]) == GPUARENA_OK);
+    WANT(gpuarena_capture_release(self.world.arena, set, GPUARENA_ANY_STREAM) == GPUARENA_OK);
 }
 
 static void do_resize(void)
@@ -208,8 +201,8 @@ static void do_resize(void)
     uint64_t bytes = at ? 1 + draw(at->requested) : 0;
     gpuarena_block now;
     if (!at) return;
-    WANT(gpuarena_resize(self.arena, at->ptr, bytes, self.streams[at->stream]) == GPUARENA_OK);
-    WANT(gpuarena_lookup(self.arena, at->ptr, &now) == GPUARENA_OK && now.requested_bytes == bytes);
+    WANT(gpuarena_resize(self.world.arena, at->ptr, bytes, self.streams[at->stream]) == GPUARENA_OK);
+    WANT(gpuarena_lookup(self.world.arena, at->ptr, &now) == GPUARENA_OK && now.requested_bytes == bytes);
     self.requested -= at->requested - bytes;
     self.live -= at->bytes - now.bytes;
     at->requested = bytes;
@@ -221,24 +214,24 @@ static void do_rarely(void)
     gpuarena_block found;
     const block *at = self.count ? &self.blocks[draw((uint64_t)self.count)] : NULL;
     switch (draw(12)) {
-    case 0: WANT(gpuarena_trim(self.arena, draw(self.live + 1), NULL) == GPUARENA_OK); break;
+    case 0: WANT(gpuarena_trim(self.world.arena, draw(self.live + 1), NULL) == GPUARENA_OK); break;
     case 1: self.limit = draw(2) ? self.live + draw(MIB(16)) : 0;
-            WANT(gpuarena_set_limit(self.arena, self.limit ? self.limit : GPUARENA_NO_LIMIT) == GPUARENA_OK); break;
+            WANT(gpuarena_set_limit(self.world.arena, self.limit ? self.limit : GPUARENA_NO_LIMIT) == GPUARENA_OK); break;
     case 2: do_forget(); break;
     case 3: do_capture(); break;
     case 4: do_observe(); break;
     case 5: do_resize(); break;
-    case 6: if (at) WANT(gpuarena_use(self.arena, at->ptr, self.streams[draw(STREAMS)]) == GPUARENA_OK); break;
-    case 7: if (at) WANT(!gpuarena_lookup(self.arena, at->ptr, &found) && found.state == GPUARENA_STATE_LIVE
+    case 6: if (at) WANT(gpuarena_use(self.world.arena, at->ptr, self.streams[draw(STREAMS)]) == GPUARENA_OK); break;
+    case 7: if (at) WANT(!gpuarena_lookup(self.world.arena, at->ptr, &found) && found.state == GPUARENA_STATE_LIVE
                          && found.serial == at->serial && found.bytes == at->bytes); break;
     case 8:
-        gpuarena_reset_peaks(self.arena);
+        gpuarena_reset_peaks(self.world.arena);
         self.requested_peak = self.requested;
         self.live_peak = self.live;
         break;
     case 9:
         if (draw(8)) break;
-        WANT(gpuarena_reset(self.arena, self.streams[draw(STREAMS)]) == GPUARENA_OK);
+        WANT(gpuarena_reset(self.world.arena, self.streams[draw(STREAMS)]) == GPUARENA_OK);
         while (self.count) forget_block(0);
         break;
     default: audit();
@@ -249,16 +242,10 @@ static void do_rarely(void)
 
 static void run_program(const char *name, uint64_t seed, const char *keys, uint64_t ops)
 {
-    gpuarena_config config = GPUARENA_INIT;
     memset(&self, 0, sizeof self);
     self.random = seed;
-    self.bench = bench_open_sized(GIB(1), NULL);
-    config.driver = &self.bench.driver;
-    config.environment = "";
-    CHECK_INT(gpuarena_config_parse(keys, &config, NULL, 0), ==, GPUARENA_OK);
-    self.cap = config.cache_bytes;
-    for (int at = 0; at < STREAMS; at++) sim_stream_create(self.bench.machine, 0, 0, &self.streams[at]);
-    CHECK_INT(gpuarena_create(&config, &self.arena), ==, GPUARENA_OK);
+    caches_open(&self.world, keys);
+    for (int at = 0; at < STREAMS; at++) sim_stream_create(self.world.bench.machine, 0, 0, &self.streams[at]);
     for (uint64_t op = 0; op < ops && !self.trouble; op++) {
         uint64_t what = draw(400), most = 1 + seed * 97 % (BLOCKS - 50);
         if (what == 0) do_rarely();
@@ -271,144 +258,17 @@ static void run_program(const char *name, uint64_t seed, const char *keys, uint6
     CHECK_MSG(self.hits > ops / 50 && self.kept_frees > ops / 50,
               "%s: caches served %" PRIu64 " allocations, kept %" PRIu64 " frees", name, self.hits, self.kept_frees);
     while (self.count) {
-        WANT(gpuarena_free(self.arena, self.blocks[0].ptr, self.streams[self.blocks[0].stream]) == GPUARENA_OK);
+        WANT(gpuarena_free(self.world.arena, self.blocks[0].ptr, self.streams[self.blocks[0].stream]) == GPUARENA_OK);
         forget_block(0);
     }
-    CHECK_INT(gpuarena_destroy(self.arena), ==, GPUARENA_OK);
     CHECK_STR(self.trouble ? self.trouble : "", "");
-    bench_close(&self.bench);
-}
-
-/* ---- one thing each */
-
-static gpuarena *open_arena(const char *keys)
-{
-    gpuarena_config config = GPUARENA_INIT;
-    memset(&self, 0, sizeof self);
-    self.bench = bench_open_sized(GIB(1), NULL);
-    config.driver = &self.bench.driver;
-    config.environment = "";
-    CHECK_INT(gpuarena_config_parse(keys, &config, NULL, 0), ==, GPUARENA_OK);
-    self.cap = config.cache_bytes;
-    CHECK_INT(gpuarena_create(&config, &self.arena), ==, GPUARENA_OK);
-    return self.arena;
-}
-
-static void close_arena(void)
-{
-    CHECK_INT(gpuarena_destroy(self.arena), ==, GPUARENA_OK);
-    bench_close(&self.bench);
-}
-
-/* Hits and frees of a stream that has its memory go on while another thread is inside: its lock is held here. */
-static void test_needs_no_lock(void)
-{
-    gpuarena *arena = open_arena("cache=1M");
-    void *first = NULL, *ptr = NULL;
-    CHECK_INT(gpuarena_alloc(arena, &first, KIB(4), NULL), ==, GPUARENA_OK);         /* makes the stream known */
-    CHECK_INT(gpuarena_alloc(arena, &ptr, KIB(4), NULL), ==, GPUARENA_OK);
-    gpuarena__spin_lock(&arena->lock);
-    int failed = 0;
-    for (int round = 0; round < 1000; round++) {
-        failed |= gpuarena_free(arena, ptr, NULL);
-        failed |= gpuarena_alloc(arena, &ptr, KIB(4) - (uint64_t)round % 200, NULL);
-    }
-    gpuarena__spin_unlock(&arena->lock);
-    CHECK_INT(failed, ==, 0);
-    gpuarena_stats stats;
-    gpuarena_get_stats(arena, &stats);
-    CHECK_U64(stats.alloc_count, ==, 1002);
-    CHECK_U64(stats.free_count, ==, 1000);
-    CHECK_U64(stats.requested_bytes, ==, KIB(8) - 199);
-    CHECK_U64(stats.live_bytes, ==, KIB(8));
-    CHECK_U64(stats.requested_peak_bytes, ==, KIB(8));
-    CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_free(arena, first, NULL), ==, GPUARENA_OK);
-    close_arena();
-}
-
-/* What is kept is nobody's loss: all of a limit can be had behind it, it counts as free, and goes back. */
-static void test_is_given_up(const char *keys)
-{
-    enum { SMALL = 128 };
-    gpuarena *arena = open_arena(keys);
-    gpuarena_stats stats;
-    void *small[SMALL] = { NULL }, *large = NULL;
-    for (int round = 0; round < 2; round++) {
-        for (int at = 0; at < SMALL; at++)
-            if (gpuarena_alloc(arena, &small[at], KIB(64), NULL)) WANT(!"a small block");
-        for (int at = 0; at < SMALL; at++) WANT(gpuarena_free(arena, small[at], NULL) == GPUARENA_OK);
-        WANT(kept_bytes() > 0 || !round);
-    }
-    CHECK_INT(gpuarena_alloc(arena, &large, MIB(8), NULL), ==, GPUARENA_OK);
-    CHECK_U64(kept_bytes(), ==, 0);
-    CHECK_INT(gpuarena_free(arena, large, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_alloc(arena, &small[0], KIB(64), NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_free(arena, small[0], NULL), ==, GPUARENA_OK);
-    CHECK_U64(kept_bytes(), ==, KIB(64));
-    gpuarena_get_stats(arena, &stats);
-    CHECK_U64(stats.live_bytes, ==, 0);
-    CHECK_U64(stats.pending_bytes + stats.cached_bytes, ==, stats.reserved_bytes);
-    CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_OK);
-    gpuarena_get_stats(arena, &stats);
-    CHECK_U64(stats.reserved_bytes, ==, 0);
-    CHECK_STR(self.trouble ? self.trouble : "", "");
-    close_arena();
-}
-
-/* A block that is kept is free: freed once more it is a double free, on any stream; used, it is no live block. */
-static void test_misuse_of_kept(void)
-{
-    gpuarena *arena = open_arena("cache=1M");
-    const gpuarena_stream streams[3] = { NULL, GPUARENA_OWN_STREAM, GPUARENA_ANY_STREAM };
-    void *first = NULL, *ptr = NULL;
-    gpuarena_failure failure;
-    CHECK_INT(gpuarena_alloc(arena, &first, KIB(4), NULL), ==, GPUARENA_OK);
-    for (int at = 0; at < 3; at++) {
-        CHECK_INT(gpuarena_alloc(arena, &ptr, KIB(4), NULL), ==, GPUARENA_OK);
-        CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
-        CHECK_U64(kept_bytes(), ==, KIB(4));
-        CHECK_INT(gpuarena_free(arena, ptr, streams[at]), ==, GPUARENA_DOUBLE_FREE);
-        gpuarena_last_failure(arena, &failure);
-        CHECK_INT(failure.block.state, ==, GPUARENA_STATE_PENDING);
-    }
-    CHECK_INT(gpuarena_alloc(arena, &ptr, KIB(4), NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_use(arena, ptr, NULL), ==, GPUARENA_DOUBLE_FREE);
-    CHECK_INT(gpuarena_free(arena, first, NULL), ==, GPUARENA_OK);
-    close_arena();
-}
-
-static void test_configuration(void)
-{
-    gpuarena_config config = GPUARENA_INIT;
-    gpuarena_failure failure;
-    gpuarena *arena = NULL;
-    char text[200];
-    self.bench = bench_open_sized(GIB(1), NULL);
-    config.driver = &self.bench.driver;
-    config.environment = "";
-    config.placement = GPUARENA_PLACE_BEST;
-    config.cache_bytes = 1;
-    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_INVALID_CONFIG);
-    gpuarena_last_failure(NULL, &failure);
-    CHECK_STR(failure.detail, "cache: only with placement=good");
-    config.placement = GPUARENA_PLACE_GOOD;
-    config.cache_bytes = MIB(3);
-    (void)gpuarena_config_text(&config, text, sizeof text);
-    CHECK_STR(text, "cache=3M");
-    bench_close(&self.bench);
+    caches_close(&self.world);
 }
 
 int main(void)
 {
     const char *text = getenv("GPUARENA_CACHE_OPS");
     uint64_t ops = (text && *text ? strtoull(text, NULL, 10) : 400000) / PROGRAMS;
-    test_needs_no_lock();
-    test_is_given_up("backing=segments,cache=4M,limit=8M");
-    test_is_given_up("backing=paged,cache=4M,limit=8M");
-    test_misuse_of_kept();
-    test_configuration();
     for (uint64_t seed = 1; seed <= PROGRAMS; seed++)
         run_program(seed % 2 ? "segments" : "paged", seed,
                     seed % 2 ? (seed % 4 == 1 ? "backing=segments,cache=4M" : "backing=segments,cache=500K")
