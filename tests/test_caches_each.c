@@ -91,6 +91,48 @@ static void test_misuse_of_kept(void)
     caches_close(&world);
 }
 
+/* Above a lowered limit what is freed goes back, and is not kept. */
+static void test_lowered_limit(void)
+{
+    enum { COUNT_EACH = 68 };
+    void *blocks[COUNT_EACH] = { NULL };
+    gpuarena_stats stats;
+    int failed = 0;
+    caches_open(&world, "backing=segments,growth=exact,cache=16M");
+    for (int round = 0; round < 2; round++) {    /* those of the second are known to the cache */
+        for (int at = 0; at < COUNT_EACH; at++) failed |= gpuarena_alloc(world.arena, &blocks[at], KIB(512), NULL);
+        for (int at = 0; at < COUNT_EACH && !round; at++) failed |= gpuarena_free(world.arena, blocks[at], NULL);
+    }
+    (void)gpuarena_set_limit(world.arena, MIB(2));
+    for (int at = 0; at < COUNT_EACH; at++) failed |= gpuarena_free(world.arena, blocks[at], NULL);
+    CHECK_INT(failed, ==, 0);
+    gpuarena_get_stats(world.arena, &stats);
+    CHECK_U64(stats.reserved_bytes, <=, MIB(2));
+    caches_close(&world);
+}
+
+/* A block of ordinary memory that a captured stream frees is not for the capture's allocations. */
+static void test_capture(void)
+{
+    void *first = NULL, *ptr = NULL, *inside = NULL;
+    gpuarena_stream stream;
+    uint64_t set = 0;
+    caches_open(&world, "cache=1M");
+    sim_stream_create(world.bench.machine, 0, 0, &stream);
+    CHECK_INT(gpuarena_alloc(world.arena, &first, KIB(4), stream), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(world.arena, &ptr, KIB(4), stream), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_capture_begin(world.arena, stream, &set), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(world.arena, ptr, stream), ==, GPUARENA_OK);
+    CHECK_U64(caches_kept_bytes(&world), ==, 0);
+    CHECK_INT(gpuarena_alloc(world.arena, &inside, KIB(4), stream), ==, GPUARENA_OK);
+    CHECK(inside != ptr);
+    CHECK_INT(gpuarena_free(world.arena, inside, stream), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_capture_end(world.arena, stream), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_capture_release(world.arena, set, GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(world.arena, first, stream), ==, GPUARENA_OK);
+    caches_close(&world);
+}
+
 static void test_configuration(void)
 {
     gpuarena_config config = GPUARENA_INIT;
@@ -118,6 +160,8 @@ int main(void)
     test_is_given_up("backing=segments,cache=4M,limit=8M");
     test_is_given_up("backing=paged,cache=4M,limit=8M");
     test_misuse_of_kept();
+    test_lowered_limit();
+    test_capture();
     test_configuration();
     return tap_done();
 }
