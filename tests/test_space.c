@@ -4,7 +4,11 @@
 #include "space_shrink.h"
 
 #ifndef DEFAULT_OPS
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define DEFAULT_OPS 250000u
+#else
 #define DEFAULT_OPS 1000000u
+#endif
 #endif
 
 enum { SEQUENCE_OPS = 250 };
