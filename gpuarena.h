@@ -751,10 +751,11 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
 
 /* Makes an arena. config NULL: all defaults. Reads the environment. Calls driver.memory.info, and obtain for
    config.initial_bytes or growth FIXED; of paged arenas those of vm.
-   INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail: the key and what is allowed), HOST_MEMORY,
-   OUT_OF_MEMORY (the initial memory; FIXED: not even one granule; the driver had none to begin with),
-   NOT_SUPPORTED, FORKED (driver NULL: as gpuarena_driver_cuda), DRIVER_ERROR, CAPTURE, DEVICE_LOST. Nothing
-   stays behind a failure but what the driver does not take back: see gpuarena_last_failure(NULL). */
+   INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail: the environment's variable, if it is at
+   fault, the key and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; FIXED: not even one
+   granule; the driver had none to begin with), NOT_SUPPORTED, FORKED (driver NULL: as gpuarena_driver_cuda),
+   DRIVER_ERROR, CAPTURE, DEVICE_LOST. Nothing stays behind a failure but what the driver does not take back:
+   see gpuarena_last_failure(NULL). */
 GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpuarena **arena);
 
 /* Gives all memory back and ends the arena; must be its last call. Streams may be gone by then: none is
@@ -7603,15 +7604,19 @@ static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *con
     }
 }
 
-/* Fills the fields left at zero from the environment's text. */
+/* Fills the fields left at zero from the environment's text; what is wrong there starts with its name. */
 static int gpuarena__config_fill(gpuarena_config *config, gpuarena__text *out)
 {
     const char *name = config->environment ? config->environment : "GPUARENA_CONF",
                *text = *name ? getenv(name) : NULL;
     gpuarena_config found = GPUARENA_INIT;
+    size_t length = out->length;
     uint32_t at;
     if (!text) return 1;
+    gpuarena__put(out, "%.24s: ", name);
     if (!gpuarena__parse(text, &found, out)) return 0;
+    out->length = length;
+    out->text[length] = 0;
     for (at = 0; at < GPUARENA__KEY_COUNT; at++) {
         const gpuarena__key *key = &gpuarena__keys[at];
         if (!gpuarena__key_is_zero(config, key)) continue;

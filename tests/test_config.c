@@ -215,7 +215,7 @@ static void test_environment(void)
     gpuarena_failure failure;
     CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_INVALID_CONFIG);
     gpuarena_last_failure(NULL, &failure);
-    CHECK_MSG(strstr(failure.detail, "step") != NULL, "a broken variable: %s", failure.detail);
+    CHECK_MSG(strncmp(failure.detail, "BROKEN_ARENA: step=banana", 25) == 0, "a broken variable: %s", failure.detail);
     unsetenv("GPUARENA_CONF");
     CHECK_MSG(fake_close(&device), "nothing left behind");
 }
