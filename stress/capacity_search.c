@@ -4,7 +4,7 @@
 #include "capacity_search.h"
 
 /* What was thought to suffice may not, since what is limited behaves otherwise: the distance doubles. */
-static int capacity_upper(const capacity_bounds *bounds, capacity_try *tried, void *user, uint64_t *enough_bytes)
+static int capacity_upper(const capacity_bounds *bounds, bisect_try *tried, void *user, uint64_t *enough_bytes)
 {
     uint64_t bytes = bounds->likely_bytes;
     for (;;) {
@@ -16,20 +16,13 @@ static int capacity_upper(const capacity_bounds *bounds, capacity_try *tried, vo
     }
 }
 
-int capacity_search(const capacity_bounds *bounds, capacity_try *tried, void *user, capacity_found *found)
+int capacity_search(const capacity_bounds *bounds, bisect_try *tried, void *user, capacity_found *found)
 {
     uint64_t below_bytes = bounds->least_bytes - CAPACITY_GRANULE, enough_bytes = 0;
     int answer = capacity_upper(bounds, tried, user, &enough_bytes);
     if (answer <= 0) return answer;
     if (below_bytes && tried(user, below_bytes)) return -1;
-    while (enough_bytes - below_bytes > CAPACITY_GRANULE) {
-        uint64_t steps = (enough_bytes - below_bytes) / CAPACITY_GRANULE;
-        uint64_t middle_bytes = below_bytes + steps / 2 * CAPACITY_GRANULE;
-        answer = tried(user, middle_bytes);
-        if (answer < 0) return -1;
-        if (answer) enough_bytes = middle_bytes;
-        else below_bytes = middle_bytes;
-    }
+    if (bisect_between(&enough_bytes, &below_bytes, CAPACITY_GRANULE, tried, user) < 0) return -1;
     found->enough_bytes = enough_bytes;
     found->below_bytes = below_bytes;
     return 1;

@@ -4,12 +4,9 @@
 #ifndef STRESS_CAPACITY_SEARCH_H
 #define STRESS_CAPACITY_SEARCH_H
 
-#include <stdint.h>
+#include "bisect.h"
 
 #define CAPACITY_GRANULE ((uint64_t)2 << 20)     /* in which the memory of a device is held */
-
-/* 1: so many bytes suffice, 0: they do not, -1: nothing more can be tried. */
-typedef int capacity_try(void *user, uint64_t bytes);
 
 typedef struct capacity_bounds {                 /* all whole granules */
     uint64_t least_bytes;                        /* nothing below it can suffice; not 0 */
@@ -25,6 +22,6 @@ typedef struct capacity_found {
 /* Where what suffices has gaps, as a policy may need less in one layout than in another, this is the end of one of
    them, not always the lowest. Of all tries that failed, the one of below_bytes is the last.
    1: *found is filled; 0: not even most_bytes suffices; -1: a try's answer, or less than least_bytes sufficed. */
-int capacity_search(const capacity_bounds *bounds, capacity_try *tried, void *user, capacity_found *found);
+int capacity_search(const capacity_bounds *bounds, bisect_try *tried, void *user, capacity_found *found);
 
 #endif

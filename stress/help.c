@@ -20,12 +20,13 @@ static const char help_top[] =
     "\n"
     "Usage: stress run -w WORKLOAD[,..] -p POLICY[,..] [options]\n"
     "       stress capacity -w WORKLOAD[,..] -p POLICY[,..] [options]\n"
+    "       stress batch -w WORKLOAD[,..] -p POLICY[,..] [--vary KEY] [--repeat N] [options]\n"
     "       stress holes -p POLICY[,..] [--instructions]\n"
     "       stress costs [--device sim|cuda:N] [--out costs=FILE]\n"
     "       stress compare A.csv B.csv [--fail-if RULE]\n"
     "       stress merge SHARD.. [--out csv=FILE]\n"
     "       stress list [workloads|policies|devices]\n"
-    "       stress help [lists|threads|faults|costs|columns|capacity|holes|gates|compare|shards]\n"
+    "       stress help [lists|threads|faults|costs|columns|capacity|batch|holes|gates|compare|shards]\n"
     "       stress version\n";
 
 static const char help_bottom[] =
@@ -43,6 +44,7 @@ static const char help_bottom[] =
     "  stress run -w train -p raw,paged --fail-if '*/paged: footprint > 1.05' --out junit=gate.xml    exit 1 if so\n"
     "  stress compare before.csv after.csv                         what has changed, and for better or worse?\n"
     "  stress capacity -w train -p raw,segments                    the smallest limit that is enough\n"
+    "  stress batch -w train:zero3=8 -p raw,paged --device sim:24G    the largest batch that fits, and why no more\n"
     "  stress holes -p segments,paged                              does free memory in pieces cost time?\n"
     "  stress costs --device cuda:0 --out costs=mine.costs         what do driver calls cost here?\n"
     "  stress run -w train -p raw,segments --costs mine.costs      .. and what would they on a simulated device?\n"
@@ -122,6 +124,20 @@ static const char help_capacity[] =
     "raw and cub-library have no limit: it is the memory of the smallest simulated device, beside --context, on\n"
     "which the workload completes; on CUDA it is what they held, in one run.\n"
     "Options are those of run, but for --limit and --on-oom skip; nothing is timed.\n";
+
+static const char help_batch[] =
+    "stress batch -w WORKLOAD[,..] -p POLICY[,..]: the largest batch with which the workload completes, on this\n"
+    "device (--device sim:24G) and under this limit (--limit, or a limit key). --vary KEY: of another option; else\n"
+    "it is the first that the workload has of batch, seq, requests, depth, cap, blocks, n. A length of sequences is\n"
+    "tried as one for all: seq=N. Workloads joined by '+' are refused, and recordings, which have no options.\n"
+    "allowed: the largest whose requested peak is no more than the memory there is. It is tried first, then by\n"
+    "bisection. The workload completes with the largest, verified (--verify), and does not with one more: stop_op,\n"
+    "stop_reason, and stop_text in a sentence; next_peak_bytes is what one more requests. A policy may fail with\n"
+    "one number and complete with a larger one: of those above the end the next 8 are tried too, not all.\n"
+    "--repeat N: the workload N times, one after the other on the same pool; what is live is freed in between.\n"
+    "remapped_pages, driver_calls and gpu_waits are of the verified run. probes: how many runs it took.\n"
+    "Where not even the lowest completes: status oom, and no largest. Options are those of run, but for --on-oom\n"
+    "skip; nothing is timed.\n";
 
 static const char help_holes[] =
     "stress holes -p POLICY[,..]: what an allocation and its free cost among so many free blocks. Blocks of 256 B\n"
@@ -205,6 +221,7 @@ static int help_column_list(FILE *out)
     help_columns_of(out, "run", ROW_RUN);
     help_plain(out, help_columns);
     help_columns_of(out, "holes (stress help holes)", ROW_HOLES);
+    help_columns_of(out, "batch (stress help batch)", ROW_BATCH);
     help_columns_of(out, "capacity (stress help capacity)", ROW_CAPACITY);
     return 0;
 }
@@ -261,12 +278,13 @@ int help_write(FILE *out, const char *topic, problem *why)
     if (!strcmp(topic, "costs")) return help_costs(out);
     if (!strcmp(topic, "columns")) return help_column_list(out);
     if (!strcmp(topic, "capacity")) return help_plain(out, help_capacity);
+    if (!strcmp(topic, "batch")) return help_plain(out, help_batch);
     if (!strcmp(topic, "holes")) return help_plain(out, help_holes);
     if (!strcmp(topic, "compare")) return help_plain(out, help_compare);
     if (!strcmp(topic, "shards")) return help_plain(out, help_shards);
     if (!strcmp(topic, "gates")) return help_plain(out, help_gates);
-    return problem_set(why, EXIT_USAGE, "no help on '%s': lists, threads, faults, costs, columns, capacity, holes, "
-                       "gates, compare, shards", topic);
+    return problem_set(why, EXIT_USAGE, "no help on '%s': lists, threads, faults, costs, columns, capacity, batch, "
+                       "holes, gates, compare, shards", topic);
 }
 
 static void help_list_workloads(FILE *out)

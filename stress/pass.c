@@ -219,16 +219,36 @@ static int pass_settle(pass *run, size_t index)
     return oracle_settle(run->oracle, run->op, is_due ? &stats : NULL) ? pass_violated(run) : 0;
 }
 
-static void pass_drive(pass *run)
+static void pass_drive_once(pass *run)
 {
     for (size_t index = 0; index < run->stream->op_count && !run->done; index++) {
         const op *next = &run->stream->ops[index];
         device_begin_op(run->device, run->op);
         if (run->stream->threads) device_thread(run->device, 1 + op_stream_thread(run->stream, index));
-        if (pass_op(run, next) || pass_settle(run, index)) return;
+        if (pass_op(run, next) || pass_settle(run, index)) return;      /* and is done */
         run->op += next->kind == OP_ALLOC || next->kind == OP_FREE;
         if (index % PASS_PROGRESS_OPS == 0) progress_update(run->settings->progress, index, run->stream->op_count);
     }
+}
+
+/* What is live is freed, as ops of their own. */
+static int pass_rewind(pass *run)
+{
+    for (size_t block = 0; block < run->stream->block_count; block++) {
+        if (!run->blocks[block].is_live) continue;
+        device_begin_op(run->device, run->op);
+        if (pass_free(run, (uint32_t)block, run->blocks[block].home)) return -1;
+        run->op++;
+    }
+    return 0;
+}
+
+static void pass_drive(pass *run)
+{
+    do {
+        if (run->result->times++ && pass_rewind(run)) return;
+        pass_drive_once(run);
+    } while (!run->done && run->result->times < run->settings->times);
 }
 
 static void pass_count_driver(pass *run)

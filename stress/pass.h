@@ -21,6 +21,8 @@ typedef struct pass_settings {
     verify_mode   verify;
     int           is_probe;                      /* 1: does it complete, and if not, why? Nothing is verified, judged
                                                     or measured: the rest is as of a timing pass */
+    uint64_t      times;                         /* all ops so often, on one device and pool; in between what is live
+                                                    is freed. 0 is 1 */
     progress     *progress;
 } pass_settings;
 
@@ -38,6 +40,7 @@ typedef struct pass_timing {                     /* of a timing pass: one clock 
 
 typedef struct pass_result {
     pass_status  status;
+    uint64_t     times;                          /* begun, of settings' */
     uint64_t     ops;                            /* allocations, refused ones too, and frees */
     uint64_t     allocs;                         /* of these, allocations */
     uint64_t     digest;                         /* of ops and results: no addresses */

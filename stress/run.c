@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch.h"
 #include "capacity.h"
 #include "gate/gate.h"
 #include "plan.h"
@@ -103,10 +104,10 @@ static int run_try_outputs(const run *self, problem *why)
 static void run_repro(const run *self, const runner_job *job, const runner_outcome *outcome)
 {
     uint64_t all_ops = job->stream->alloc_count + job->stream->free_count, needed_ops = outcome->needed_ops;
-    int cut = needed_ops < all_ops;
+    int cut = needed_ops < all_ops && !outcome->is_search;
     fprintf(stderr, "repro: ");
     cli_print_word(stderr, self->argv[0]);
-    fprintf(stderr, " run -w ");
+    fprintf(stderr, " %s -w ", outcome->is_search ? self->asked->command : "run");
     cli_print_word(stderr, job->workload);
     fprintf(stderr, " -p ");
     cli_print_word(stderr, job->chosen->text);
@@ -119,6 +120,9 @@ static void run_repro(const run *self, const runner_job *job, const runner_outco
         const char *text = index == CLI_DEVICE ? self->plan.device : value->text;    /* auto: the one it was */
         fprintf(stderr, " --%s%s", option->name, text ? " " : "");
         if (text) cli_print_word(stderr, text);
+    }
+    if (outcome->is_search && self->asked->values[CLI_TIMES].given) {
+        fprintf(stderr, " --repeat %" PRIu64, self->asked->values[CLI_TIMES].number);
     }
     if (cut) fprintf(stderr, " --ops %" PRIu64, needed_ops);
     if (outcome->limit_bytes) fprintf(stderr, " --limit %" PRIu64, outcome->limit_bytes);
@@ -156,7 +160,7 @@ static int run_ends(run *self, size_t row_count)
 static int run_one(run *self, const plan_workload *workload, const policy *chosen, int is_baseline)
 {
     char label[256];
-    runner_outcome outcome = { PASS_OK, 0, 0, 0, 0 };
+    runner_outcome outcome = { PASS_OK, 0, 0, 0, 0, 0 };
     row *made = &self->rows.rows[self->rows.count++];
     const runner_job job = { workload->text, self->plan.device, chosen, &workload->stream, workload->stream.seed,
                              self->plan.timed, is_baseline };
@@ -164,7 +168,10 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     progress_row(&self->progress, label);
     pass_settings settings = self->plan.settings;
     if (is_baseline) settings.verify = VERIFY_OFF;
+    const batch_asked varied = { &self->plan.options, self->asked->values[CLI_VARY].text,
+                                 self->asked->values[CLI_TIMES].number };
     if (self->kind == ROW_CAPACITY) capacity_row(&job, &settings, made, &outcome);
+    else if (self->kind == ROW_BATCH) batch_row(&job, &settings, &varied, made, &outcome);
     else runner_row(&job, &settings, made, &outcome);
     progress_clear(&self->progress);
     if (outcome.status <= PASS_OOM) return 0;
@@ -209,7 +216,7 @@ static int run_workload(run *self, const plan_workload *workload, size_t row_cou
     const sweep *rows = &self->sweep;
     if (sweep_owned(rows, self->cases, sweep_rows_of(rows, workload)) && run_needs_baseline(self, workload)
         && run_one(self, workload, &run_baseline, 1) && run_ends(self, row_count)) return 1;
-    for (uint64_t time = 0; time < sweep_times(self->asked); time++) {
+    for (uint64_t time = 0; time < rows->times; time++) {
         for (size_t item = 0; item < made->policy_count; item++) {
             const policy *chosen = &made->policies[item];
             if (!plan_wants(made, workload, chosen)
@@ -293,22 +300,32 @@ static void run_tell_plan(const run *self)
 
 static int run_options(const run *self, problem *why)
 {
-    if (self->kind != ROW_RUN && self->asked->values[CLI_TIMES].given) {
+    const cli_value *values = self->asked->values;
+    if (self->kind == ROW_CAPACITY && values[CLI_TIMES].given) {
         return problem_set(why, EXIT_USAGE, "--repeat means nothing to %s, which measures no time",
                            self->asked->command);
     }
-    if (!self->asked->values[CLI_INSTRUCTIONS].given) return 0;
+    if (self->kind != ROW_BATCH && values[CLI_VARY].given) {
+        return problem_set(why, EXIT_USAGE, "--vary means nothing to %s: it is batch that varies workloads",
+                           self->asked->command);
+    }
+    if (self->kind == ROW_CAPACITY && capacity_check(self->asked, why)) return -1;
+    if (self->kind == ROW_BATCH && batch_check(self->asked, why)) return -1;
+    if (!values[CLI_INSTRUCTIONS].given) return 0;
     return problem_set(why, EXIT_USAGE, "--instructions means nothing to %s: it is holes that counts them",
                        self->asked->command);
+}
+
+static int run_check_plan(const run *self, problem *why)
+{
+    if (self->kind == ROW_CAPACITY) return capacity_check_plan(&self->plan, why);
+    return self->kind == ROW_BATCH ? batch_check_plan(&self->plan, self->asked->values[CLI_VARY].text, why) : 0;
 }
 
 static int run_all(run *self, problem *why)
 {
     if (run_options(self, why) || shard_find(&self->sweep.part, self->asked->values[CLI_SHARD].text, why)
-        || run_outputs(self, why)
-        || (self->kind == ROW_CAPACITY && capacity_check(self->asked, why))
-        || plan_make(&self->plan, self->asked, why)
-        || (self->kind == ROW_CAPACITY && capacity_check_plan(&self->plan, why))
+        || run_outputs(self, why) || plan_make(&self->plan, self->asked, why) || run_check_plan(self, why)
         || gate_parse(&self->gates, self->asked, self->kind, why) || run_rules(self, why)
         || sweep_start(&self->sweep, self->asked, &self->plan, why) || run_try_outputs(self, why)) return -1;
     run_tell_plan(self);
@@ -325,6 +342,7 @@ int run_command(const cli *asked, const char *const *argv, row_kind kind, proble
     self.asked = asked;
     self.argv = argv;
     self.kind = self.rows.kind = kind;
+    self.sweep.times = kind == ROW_RUN && asked->values[CLI_TIMES].given ? asked->values[CLI_TIMES].number : 1;
     if (run_all(&self, why)) run_raise(&self, why->exit_code);
     for (size_t index = 0; index < self.rows.count; index++) row_free(&self.rows.rows[index]);
     free(self.rows.rows);

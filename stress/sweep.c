@@ -8,18 +8,13 @@
 
 #include "../gpuarena.h"
 
-uint64_t sweep_times(const cli *asked)
-{
-    return asked->values[CLI_TIMES].given ? asked->values[CLI_TIMES].number : 1;
-}
-
 uint64_t sweep_rows_of(const sweep *self, const plan_workload *workload)
 {
     uint64_t count = 0;
     for (size_t item = 0; item < self->made->policy_count; item++) {
         count += (uint64_t)plan_wants(self->made, workload, &self->made->policies[item]);
     }
-    return count * sweep_times(self->asked);
+    return count * self->times;
 }
 
 uint64_t sweep_owned(const sweep *self, uint64_t first, uint64_t count)

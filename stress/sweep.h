@@ -9,6 +9,7 @@
 typedef struct sweep {
     const cli  *asked;
     const plan *made;
+    uint64_t    times;                           /* every row so often */
     shard       part;                            /* which of the rows are here */
     shard_mark  mark;
 } sweep;
@@ -17,7 +18,6 @@ typedef struct sweep {
    EXIT_USAGE: what cannot be asked of one shard. */
 int      sweep_start(sweep *self, const cli *asked, const plan *made, problem *why);
 int      sweep_is_part(const sweep *self);
-uint64_t sweep_times(const cli *asked);          /* --repeat */
 uint64_t sweep_rows_of(const sweep *self, const plan_workload *workload);    /* of all shards */
 /* How many of so many rows from the first on are this shard's. */
 uint64_t sweep_owned(const sweep *self, uint64_t first, uint64_t count);

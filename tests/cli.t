@@ -22,7 +22,7 @@ sub passes {
 # ---- commands
 refused(2, qr/no command.*run, capacity, holes, costs, list, help, version/);
 refused(2, qr/'rnu'.*did you mean 'run'/, 'rnu');
-refused(2, qr/'batch'.*run, capacity, holes, costs, list, help, version/, 'batch');
+refused(2, qr/'bench'.*run, capacity, holes, costs, list, help, version/, 'bench');
 refused(2, qr/'list' of|no list of 'bogus'/, 'list', 'bogus');
 refused(2, qr/no help on 'bogus'/, 'help', 'bogus');
 refused(2, qr/unexpected argument 'extra'/, 'version', 'extra');

@@ -21,6 +21,12 @@ static const row_column row_capacity_columns[] = {
     COLUMN_REMAPPED_PAGES, COLUMN_DRIVER_CALLS, COLUMN_STATUS, COLUMN_GPU_WAITS, COLUMN_PROBES, COLUMN_STOP_OP,
     COLUMN_STOP_REASON, COLUMN_THREADS,
 };
+static const row_column row_batch_columns[] = {
+    COLUMN_WORKLOAD, COLUMN_POLICY, COLUMN_DEVICE, COLUMN_SEED, COLUMN_KEY, COLUMN_LARGEST, COLUMN_ALLOWED,
+    COLUMN_REQUESTED_PEAK, COLUMN_NEXT_PEAK, COLUMN_STATUS, COLUMN_REMAPPED_PAGES, COLUMN_DRIVER_CALLS,
+    COLUMN_GPU_WAITS, COLUMN_REPEATS, COLUMN_PROBES, COLUMN_STOP_OP, COLUMN_STOP_REASON, COLUMN_STOP_TEXT,
+    COLUMN_THREADS,
+};
 static const row_column row_holes_columns[] = {
     COLUMN_POLICY, COLUMN_HOLES, COLUMN_NS_PER_PAIR, COLUMN_PAIR_INSTRUCTIONS, COLUMN_RATIO, COLUMN_RATIO_LOW,
     COLUMN_RATIO_HIGH, COLUMN_DEVICE, COLUMN_SEED, COLUMN_STATUS, COLUMN_DRIVER_CALLS, COLUMN_ROUNDS, COLUMN_TARGET,
@@ -37,7 +43,7 @@ size_t row_columns(row_kind kind, const row_column **columns)
 #define X(list) { list, sizeof list / sizeof list[0] }
     static const struct { const row_column *columns; size_t count; } lists[] = {
         [ROW_RUN] = X(row_run_columns), [ROW_CAPACITY] = X(row_capacity_columns), [ROW_HOLES] = X(row_holes_columns),
-        [ROW_BENCH] = X(row_bench_columns),
+        [ROW_BENCH] = X(row_bench_columns), [ROW_BATCH] = X(row_batch_columns),
     };
 #undef X
     *columns = lists[kind].columns;

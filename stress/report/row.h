@@ -58,7 +58,13 @@
     X(AGAINST_INSTRUCTIONS, "against_instructions_per_pair") \
     X(TARGET,          "target")                 /* of the ratio, or of the instructions */ \
     X(MET,             "met")                    /* yes, no: the whole interval says so; unclear */ \
-    X(ROUNDS,          "rounds")
+    X(ROUNDS,          "rounds") \
+    X(KEY,             "key")                    /* the workload's option that is varied .. */ \
+    X(LARGEST,         "largest")                /* .. and the largest that survives */ \
+    X(ALLOWED,         "allowed")                /* whose requested peak is no more than there is */ \
+    X(NEXT_PEAK,       "next_peak_bytes")        /* the requested peak of one more than the largest */ \
+    X(REPEATS,         "repeats")                /* of the workload, one after the other */ \
+    X(STOP_TEXT,       "stop_text")              /* why, as a sentence */
 #define ROW_COLUMNS(X) ROW_RUN_COLUMNS(X) ROW_OTHER_COLUMNS(X)
 typedef enum row_column {
 #define X(name, text) COLUMN_##name,
@@ -87,7 +93,7 @@ typedef struct row {
     char note[512];                              /* out of memory: the reason as a sentence; failure: what happened */
 } row;
 
-typedef enum row_kind { ROW_RUN, ROW_CAPACITY, ROW_HOLES, ROW_BENCH } row_kind;      /* the command that made a row */
+typedef enum row_kind { ROW_RUN, ROW_CAPACITY, ROW_BATCH, ROW_HOLES, ROW_BENCH } row_kind;   /* what made a row */
 typedef struct row_list { row *rows; size_t count; row_kind kind; } row_list;
 
 /* The columns that files of this command have, in order; how many. */

@@ -176,6 +176,15 @@ static void table_capacity_legend(FILE *out, const cuda_environment *environment
                "which the workload completes, on CUDA what they held.", width);
 }
 
+static void table_batch_legend(FILE *out, const cuda_environment *environment, size_t width)
+{
+    char line[512];
+    table_fold(out, environment ? environment_line(environment, line, sizeof line) : "simulated device.", width);
+    table_fold(out, "largest: what the workload's option may be for it to complete; one more ends at that op, for that "
+               "reason; allowed: the largest whose requested peak is no more than the memory there is, which no "
+               "policy can do better than.", width);
+}
+
 #define TABLE_INTERVAL " 95 %: the confidence interval of the median of all rounds' ratios, each of measurements " \
                        "next to each other."
 
@@ -204,6 +213,7 @@ static void table_legend(FILE *out, const row_list *list, const table_layout *la
     switch (list->kind) {
     case ROW_RUN:      table_run_legend(out, layout, environment, width); break;
     case ROW_CAPACITY: table_capacity_legend(out, environment, width); break;
+    case ROW_BATCH:    table_batch_legend(out, environment, width); break;
     case ROW_HOLES:    table_holes_legend(out, layout, width); break;
     case ROW_BENCH:    table_bench_legend(out, layout, width); break;
     }

@@ -144,6 +144,9 @@ TABLE_FILL(probes, COLUMN_PROBES, table_cell)
 TABLE_FILL(stop_op, COLUMN_STOP_OP, table_cell)
 TABLE_FILL(stop_reason, COLUMN_STOP_REASON, table_cell)
 TABLE_FILL(holes, COLUMN_HOLES, table_cell)
+TABLE_FILL(key, COLUMN_KEY, table_cell)
+TABLE_FILL(largest, COLUMN_LARGEST, table_cell)
+TABLE_FILL(allowed, COLUMN_ALLOWED, table_cell)
 TABLE_FILL(case, COLUMN_CASE, table_cell)
 TABLE_FILL(against, COLUMN_AGAINST, table_cell)
 TABLE_FILL(pair_ns, COLUMN_NS_PER_PAIR, table_cell)
@@ -198,6 +201,22 @@ static const table_column table_capacity_columns[] = {
     { "for", table_stop_reason, 1, 2, 0 },
 };
 
+static const table_column table_batch_columns[] = {
+    { "workload", table_workload, 1, 0, 0 },
+    { "policy", table_policy, 1, 0, 0 },
+    { "status", table_status, 1, 0, 0 },
+    { "threads", table_threads, 0, 4, 0 },
+    { "varied", table_key, 1, 1, 0 },
+    { "largest", table_largest, 0, 0, 0 },
+    { "allowed", table_allowed, 0, 0, 0 },
+    { "requested", table_requested, 0, 3, 0 },
+    { "remapped", table_remapped, 0, 5, 0 },
+    { "drv calls", table_calls, 0, 6, 0 },
+    { "probes", table_probes, 0, 9, 0 },
+    { "ends at op", table_stop_op, 0, 2, 0 },
+    { "for", table_stop_reason, 1, 2, 0 },
+};
+
 static const table_column table_holes_columns[] = {
     { "policy", table_policy, 1, 0, 0 },
     { "holes", table_holes, 0, 0, 0 },
@@ -230,7 +249,8 @@ size_t table_columns(row_kind kind, const table_column **columns)
 #define X(list) { list, sizeof list / sizeof list[0] }
     static const struct { const table_column *columns; size_t count; } lists[] = {
         [ROW_RUN] = X(table_run_columns), [ROW_CAPACITY] = X(table_capacity_columns),
-        [ROW_HOLES] = X(table_holes_columns), [ROW_BENCH] = X(table_bench_columns),
+        [ROW_BATCH] = X(table_batch_columns), [ROW_HOLES] = X(table_holes_columns),
+        [ROW_BENCH] = X(table_bench_columns),
     };
 #undef X
     *columns = lists[kind].columns;

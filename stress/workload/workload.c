@@ -66,6 +66,44 @@ int workload_is_threaded(slice spec)
     return of && workload_option(of, "threads") < of->option_count;
 }
 
+static size_t workload_scale(const family *of)
+{
+    static const char *const keys[] = { "batch", "seq", "requests", "depth", "cap", "blocks", "n" };
+    size_t option = of->option_count;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && option == of->option_count; i++) {
+        option = workload_option(of, keys[i]);
+    }
+    return option;
+}
+
+int workload_vary(const char *spec, const char *key, workload_key *found, problem *why)
+{
+    slice arguments = slice_of(spec), name = arguments;
+    family_request request;
+    slice_take(&arguments, ':', &name);
+    const family *of = workload_find(name);
+    if (!of) {
+        return spec_unknown("no workload to vary", name, workload_name, NULL, why);
+    }
+    size_t option = key ? workload_option(of, key) : workload_scale(of);
+    if (option == of->option_count) {
+        return problem_set(why, EXIT_USAGE, "workload %s: no option %s to vary", of->shown.name,
+                           key ? slice_show(slice_of(key)).text : "that makes it larger: --vary KEY");
+    }
+    memset(&request, 0, sizeof request);
+    if (spec_parse(of, arguments, &request, why)) {
+        return -1;
+    }
+    if (request.values[option].is_given) {
+        return problem_set(why, EXIT_USAGE, "workload %s: option %s is given, and is to be varied", of->shown.name,
+                           of->options[option].key);
+    }
+    found->key = of->options[option].key;
+    found->lowest = of->options[option].lowest;
+    found->highest = of->options[option].highest;
+    return 0;
+}
+
 static int workload_request(const family *of, slice arguments, const workload_options *options,
                             family_request *request, problem *why)
 {

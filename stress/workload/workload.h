@@ -53,6 +53,12 @@ int  workload_make(const char *spec, const workload_options *options, op_stream 
 void op_stream_free(op_stream *stream);          /* of a zeroed or filled stream */
 int  workload_is_threaded(slice spec);           /* 1: it has threads of its own, and an option `threads` */
 
+/* An option of the workload that spec names, to be varied: key NULL is the one that makes it larger: `batch`, where it
+   has that, else the first it has of `seq`, `requests`, `depth`, `cap`, `blocks`, `n`. 0, or -1 and a problem,
+   EXIT_USAGE: no such workload, several joined by '+', no such option, or spec says already what it is. */
+typedef struct workload_key { const char *key; uint64_t lowest, highest; } workload_key;
+int  workload_vary(const char *spec, const char *key, workload_key *found, problem *why);
+
 uint32_t op_stream_threads(const op_stream *stream);                 /* how many make it, from 1 */
 uint32_t op_stream_thread(const op_stream *stream, size_t index);    /* who makes this operation, from 0 */
 

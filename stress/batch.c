@@ -1,0 +1,245 @@
+/* One search: ever closer values of one option of the workload, and what the last ones say as cells.
+   It must not know how the next value is chosen, nor how rows are printed.
+   Tested by tests/batch.t. */
+#include "batch.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch_search.h"
+#include "workload/mix.h"
+
+typedef struct batch {
+    const runner_job    *job;
+    const pass_settings *settings;
+    const batch_asked   *asked;
+    row                 *made;
+    runner_outcome      *outcome;
+    workload_key         varied;
+    uint64_t             room_bytes;             /* device and limit have no more */
+    uint64_t             probes;
+    uint64_t             best;                   /* the largest that survived */
+    uint64_t             stopped_at;             /* the smallest above it that did not; and how: */
+    uint64_t             stopped_peak_bytes;
+    pass_result          stopped;
+    char                 unmade[256];            /* "": it could be made */
+    int                  is_over;                /* the row has an error, and says so */
+} batch;
+
+int batch_check(const cli *asked, problem *why)
+{
+    if (strcmp(asked->values[CLI_ON_OOM].text, "skip")) return 0;
+    return problem_set(why, EXIT_USAGE, "--on-oom skip: not with batch, where a workload completes or does not");
+}
+
+int batch_check_plan(const plan *made, const char *vary, problem *why)
+{
+    for (size_t index = 0; index < made->workload_count; index++) {
+        workload_key found;
+        if (workload_vary(made->workloads[index].text, vary, &found, why)) return -1;
+    }
+    return 0;
+}
+
+static void batch_fail(batch *self, const char *text)
+{
+    self->is_over = 1;
+    self->outcome->is_search = 1;
+    runner_status(PASS_ERROR, text, self->made, self->outcome);
+}
+
+/* The workload with this value. 0, or -1 and a problem. */
+static int batch_make(const batch *self, uint64_t value, op_stream *stream, problem *why)
+{
+    const char *spec = self->job->workload;
+    size_t room = strlen(spec) + strlen(self->varied.key) + 24;
+    char *text = malloc(room);
+    if (!text) return problem_set(why, EXIT_HARNESS, "no host memory for the workload");
+    snprintf(text, room, "%s%c%s=%" PRIu64, spec, strchr(spec, ':') ? ',' : ':', self->varied.key, value);
+    int failed = mix_make(text, self->asked->options, stream, why);
+    free(text);
+    return failed;
+}
+
+/* Whether its requested peak is no more than there is: then a perfect policy could do it. */
+static int batch_fits(void *user, uint64_t value)
+{
+    batch *self = user;
+    op_stream stream;
+    problem why = { 0, "" };
+    if (batch_make(self, value, &stream, &why)) {
+        if (why.exit_code == EXIT_USAGE && value > self->varied.lowest) return 0;
+        batch_fail(self, why.text);
+        return -1;
+    }
+    int fits = stream.requested_peak_bytes <= self->room_bytes;
+    op_stream_free(&stream);
+    return fits;
+}
+
+static int batch_run(batch *self, const op_stream *stream, int is_probe, pass_result *result)
+{
+    pass_settings settings = *self->settings;
+    settings.is_probe = is_probe;
+    settings.times = self->asked->times;
+    self->probes++;
+    pass_run(&settings, stream, self->job->chosen, NULL, result);
+    if (result->status <= PASS_OOM) return result->status == PASS_OK;
+    self->is_over = self->outcome->is_search = 1;
+    self->outcome->needed_ops = result->needed_ops;
+    self->outcome->kept = result->kept;
+    runner_status(result->status, result->message, self->made, self->outcome);
+    return -1;
+}
+
+/* The row tells of the value right above the largest. */
+static void batch_stop(batch *self, uint64_t value, uint64_t peak_bytes, const pass_result *result, const char *unmade)
+{
+    if (self->stopped_at > self->best && self->stopped_at <= value) return;
+    self->stopped_at = value;
+    self->stopped_peak_bytes = peak_bytes;
+    self->stopped = *result;
+    snprintf(self->unmade, sizeof self->unmade, "%s", unmade);
+}
+
+static int batch_probe(void *user, uint64_t value)
+{
+    batch *self = user;
+    op_stream stream;
+    pass_result result;
+    problem why = { 0, "" };
+    memset(&result, 0, sizeof result);
+    if (batch_make(self, value, &stream, &why)) {
+        if (why.exit_code != EXIT_USAGE) batch_fail(self, why.text);
+        else batch_stop(self, value, 0, &result, why.text);
+        return why.exit_code == EXIT_USAGE ? 0 : -1;
+    }
+    int answer = batch_run(self, &stream, 1, &result);
+    if (!answer) batch_stop(self, value, stream.requested_peak_bytes, &result, "");
+    if (answer > 0 && value > self->best) self->best = value;
+    op_stream_free(&stream);
+    return answer;
+}
+
+static void batch_sentence(const batch *self)
+{
+    const pass_result *stopped = &self->stopped;
+    char times[48] = "";
+    char *note = self->made->note;
+    int room = (int)sizeof self->made->note;
+    if (self->unmade[0]) {
+        snprintf(note, (size_t)room, "%s=%" PRIu64 " cannot be made: %s", self->varied.key, self->stopped_at,
+                 self->unmade);
+        return;
+    }
+    if (self->asked->times > 1) {
+        snprintf(times, sizeof times, ", in repeat %" PRIu64 " of %" PRIu64, stopped->times, self->asked->times);
+    }
+    if (self->stopped_peak_bytes > self->room_bytes) {
+        snprintf(note, (size_t)room, "%s=%" PRIu64 " ends at op %" PRIu64 "%s: it requests %" PRIu64
+                 " bytes at its peak, and there are %" PRIu64, self->varied.key, self->stopped_at, stopped->oom.op,
+                 times, self->stopped_peak_bytes, self->room_bytes);
+    } else {
+        snprintf(note, (size_t)room, "%s=%" PRIu64 " ends at op %" PRIu64 "%s: %.400s", self->varied.key,
+                 self->stopped_at, stopped->oom.op, times, stopped->oom.refusal.text);
+    }
+}
+
+static void batch_stop_cells(const batch *self)
+{
+    row *made = self->made;
+    batch_sentence(self);
+    row_text(made, COLUMN_STOP_TEXT, made->note);
+    row_text(made, COLUMN_STOP_REASON, self->unmade[0] ? "not_made" : self->stopped.oom.refusal.reason);
+    if (self->unmade[0]) return;
+    row_count(made, COLUMN_STOP_OP, self->stopped.oom.op);
+    row_count(made, COLUMN_NEXT_PEAK, self->stopped_peak_bytes);
+}
+
+/* The run that counts, with every check; a GPU that is shared may not have for it what it had for the probe. */
+static void batch_confirm(batch *self, const batch_found *found)
+{
+    op_stream stream;
+    pass_result result;
+    problem why = { 0, "" };
+    row *made = self->made;
+    if (batch_make(self, found->largest, &stream, &why)) {
+        batch_fail(self, why.text);
+        return;
+    }
+    int answer = batch_run(self, &stream, 0, &result);
+    op_stream_free(&stream);
+    if (!answer) batch_fail(self, "completed, and then it did not; another process may have taken memory");
+    if (answer <= 0) return;
+    row_count(made, COLUMN_LARGEST, found->largest);
+    row_count(made, COLUMN_REQUESTED_PEAK, result.memory.requested_peak_bytes);
+    row_count(made, COLUMN_DRIVER_CALLS, result.driver_calls);
+    runner_status(PASS_OK, "", made, self->outcome);
+    if (self->job->chosen->family != POLICY_ARENA) return;
+    row_count(made, COLUMN_REMAPPED_PAGES, result.remapped_pages);
+    row_count(made, COLUMN_GPU_WAITS, result.gpu_waits);
+}
+
+/* What device and limit have for the workload. */
+static int batch_room(batch *self)
+{
+    pool trial;
+    problem why = { 0, "" };
+    uint64_t total_bytes;
+    device *made = device_open(&self->settings->device, &why);
+    if (made) {
+        const gpuarena_driver *driver = device_driver(made);
+        int code = driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &self->room_bytes, &total_bytes);
+        if (code) problem_set(&why, EXIT_HARNESS, "%s (%d)", driver->code_name(driver, code), code);
+        else if (!pool_open(&trial, self->job->chosen, made, &why)) {
+            if (trial.limit_bytes < self->room_bytes) self->room_bytes = trial.limit_bytes;
+            pool_close(&trial);
+        }
+        (void)device_close(made, NULL);          /* the runs that follow would tell */
+    }
+    if (!why.exit_code) return 0;
+    batch_fail(self, why.text);
+    return -1;
+}
+
+static void batch_find(batch *self)
+{
+    batch_bounds bounds = { self->varied.lowest, self->varied.lowest, self->varied.highest };
+    batch_found found = { 0, 0 };
+    int answer = batch_search(&bounds, batch_fits, self, &found);
+    if (answer < 0) return;
+    if (answer) {
+        row_count(self->made, COLUMN_ALLOWED, found.largest);
+        bounds.likely = found.largest;
+    }
+    answer = batch_search(&bounds, batch_probe, self, &found);
+    if (answer < 0) return;
+    if (answer && found.next && self->stopped_at != found.next && batch_probe(self, found.next) < 0) return;
+    if (answer) batch_confirm(self, &found);
+    else runner_status(PASS_OOM, "", self->made, self->outcome);
+    if (!self->is_over && (!answer || found.next)) batch_stop_cells(self);
+    row_count(self->made, COLUMN_PROBES, self->probes);
+}
+
+void batch_row(const runner_job *job, const pass_settings *settings, const batch_asked *asked, row *made,
+               runner_outcome *outcome)
+{
+    problem why = { 0, "" };
+    batch self;
+    memset(&self, 0, sizeof self);
+    self.job = job;
+    self.settings = settings;
+    self.asked = asked;
+    self.made = made;
+    self.outcome = outcome;
+    runner_identity(job, made);
+    row_count(made, COLUMN_REPEATS, asked->times ? asked->times : 1);
+    if (workload_vary(job->workload, asked->vary, &self.varied, &why)) {
+        batch_fail(&self, why.text);
+        return;
+    }
+    if (!self.varied.lowest) self.varied.lowest = 1;                         /* of nothing everything completes */
+    row_text(made, COLUMN_KEY, self.varied.key);
+    if (!batch_room(&self)) batch_find(&self);
+}

@@ -1,0 +1,58 @@
+/* Up while it survives, else by bisection; then a look at the numbers above the end.
+   It must not know what is tried.
+   Tested by tests/test_batch.c. */
+#include "batch_search.h"
+
+/* The likely number survived: the next one hardly will. Then the distance doubles. *bad 0: all survived. */
+static int batch_up(const batch_bounds *bounds, bisect_try *tried, void *user, uint64_t *good, uint64_t *bad)
+{
+    for (uint64_t step = 1; *good < bounds->highest; step = step > UINT64_MAX / 2 ? UINT64_MAX : step * 2) {
+        uint64_t number = step < bounds->highest - *good ? *good + step : bounds->highest;
+        int answer = tried(user, number);
+        if (answer < 0) return -1;
+        if (!answer) {
+            *bad = number;
+            return 1;
+        }
+        *good = number;
+    }
+    return 1;
+}
+
+/* Above *good + 1, which failed, and below `failed`. 1: one survived and is *good, 0: none did. */
+static int batch_look(bisect_try *tried, void *user, uint64_t failed, uint64_t *good)
+{
+    uint64_t end = failed - *good > BATCH_LOOK + 1 ? *good + BATCH_LOOK + 2 : failed;
+    for (uint64_t number = end - 1; number > *good + 1; number--) {
+        int answer = tried(user, number);
+        if (answer) *good = number;
+        if (answer) return answer;
+    }
+    return 0;
+}
+
+int batch_search(const batch_bounds *bounds, bisect_try *tried, void *user, batch_found *found)
+{
+    uint64_t good = bounds->likely, bad = 0, failed;
+    int answer = tried(user, good);
+    if (answer > 0) {
+        answer = batch_up(bounds, tried, user, &good, &bad);
+    } else if (!answer) {
+        bad = good;
+        good = bounds->lowest;
+        answer = bad > good ? tried(user, good) : 0;
+    }
+    if (answer <= 0) return answer;
+    for (failed = bad; bad && answer > 0; bad = failed) {
+        if (bisect_between(&good, &bad, 1, tried, user) < 0) return -1;
+        found->largest = good;
+        found->next = bad;
+        answer = batch_look(tried, user, failed, &good);
+    }
+    if (answer < 0) return -1;
+    if (!bad) {
+        found->largest = good;
+        found->next = 0;
+    }
+    return 1;
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/perl
+# `stress batch`: its columns, and that its answer is what `run` says of that value and of the next one.
+# It must not test the search alone: test_batch does.
+# Run: prove tests/batch.t (STRESS=path of the program)
+use strict;
+use warnings;
+no warnings 'qw';
+use JSON::PP;
+require './tests/stress_run.pl';
+our ($folder, $stress);
+
+delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
+my $header = 'workload,policy,device,seed,key,largest,allowed,requested_peak_bytes,next_peak_bytes,status,remapped_pages,'
+    . 'driver_calls,gpu_waits,repeats,probes,stop_op,stop_reason,stop_text,threads';
+
+sub batch {
+    my $run = stress('batch', @_, '-q', '--out', 'csv=-');
+    print "#   $_\n" for split /\n/, $run->{err};
+    return ($run, rows($run->{out}));
+}
+
+sub run_row {
+    return (rows(stress('run', @_, '-q', '--no-timing', '--out', 'csv=-')->{out}))[0];
+}
+
+# ---- what every policy reaches with training on a 24 GiB device, and why no more
+my $spec = 'train:zero3=8,recompute=1';
+my @device = ('--device', 'sim:24G');
+my ($run, @rows) = batch('-w', $spec, '-p', 'raw,bfc,pytorch,paged', @device);
+is($run->{code}, 0, 'exit 0');
+is((split /\n/, $run->{out})[0], $header, 'the columns are these, in this order');
+is(join(' ', map { $_->{policy} } @rows), 'raw bfc pytorch paged', 'a row for every policy');
+my %of = map { $_->{policy} => $_ } @rows;
+for my $row (@rows) {
+    my ($policy, $largest) = @$row{qw(policy largest)};
+    my ($last, $next) = map { run_row('-w', "$spec,batch=$_", '-p', $policy, @device) } $largest, $largest + 1;
+    is("$last->{status} $next->{status}", 'ok oom', "$policy: batch=$largest completes, and one more does not");
+    is(join(' ', @$row{qw(requested_peak_bytes driver_calls remapped_pages gpu_waits next_peak_bytes stop_op stop_reason)}),
+       join(' ', @$last{qw(requested_peak_bytes driver_calls remapped_pages gpu_waits)},
+            $row->{next_peak_bytes}, @$next{qw(oom_op oom_reason)}), '.. with the numbers of those two runs');
+    my @sentences = split /(?<=[.!?])\s+(?=[A-Z])/, $row->{stop_text};
+    ok(@sentences == 1 && $row->{stop_text} =~ /^batch=@{[$largest + 1]} ends at op $row->{stop_op}: .{20}/,
+       "$policy: one sentence says why: $row->{stop_text}");
+}
+
+# the peaks of those batches, from the workload alone: what no policy can pass
+sub peak {
+    my ($batch) = @_;
+    return run_row('-w', "$spec,batch=$batch", '-p', 'raw', '--device', 'sim:200G')->{requested_peak_bytes};
+}
+my ($room, $paged) = (24 << 30, $of{paged});
+ok(peak($paged->{largest}) <= $room && peak($paged->{largest} + 1) > $room,
+   "paged reaches what the requested peak allows, to the unit: $paged->{largest}");
+is($_->{allowed}, $paged->{largest}, "$_->{policy}: allowed says so") for @rows;
+is($paged->{next_peak_bytes}, peak($paged->{largest} + 1), 'next_peak_bytes is that of one more');
+ok($of{bfc}{largest} < $of{pytorch}{largest} && $of{pytorch}{largest} < $paged->{largest}, 'bfc and pytorch stay below');
+ok($paged->{stop_text} =~ /requests $paged->{next_peak_bytes} bytes at its peak, and there are $room$/, 'paged: too much is requested');
+ok($of{bfc}{stop_text} =~ /fit in no single free block/, 'bfc: it is fragmented');
+
+# ---- a limit counts as the device does; another option; a largest that the option itself sets
+my (undef, $limited) = batch('-w', $spec, '-p', 'paged', '--limit', '8G');
+ok($limited->{largest} == $limited->{allowed} && $limited->{largest} < $paged->{largest}
+   && peak($limited->{largest}) <= 8 << 30 && peak($limited->{largest} + 1) > 8 << 30, 'under --limit: what that allows');
+my (undef, $seq) = batch('-w', 'train:layers=2,steps=2,batch=8', '-p', 'paged,segments', '--vary', 'seq', '--device', 'sim:4G');
+my ($fits, $not) = map { run_row('-w', "train:layers=2,steps=2,batch=8,seq=$_", '-p', 'paged', '--device', 'sim:4G')->{status} }
+    $seq->{largest}, $seq->{largest} + 1;
+is("$seq->{key} $fits $not", 'seq ok oom', "--vary seq: $seq->{largest} tokens, not one more");
+my (undef, $every) = batch('-w', 'larson:blocks=10,rounds=1,size=1', '-p', 'segments', '--vary', 'threads');
+is(join('|', @$every{qw(largest allowed next_peak_bytes stop_op stop_reason stop_text)}), '64|64||||',
+   'where all survive it is the highest, and nothing ends');
+my (undef, $none) = batch('-w', 'train:layers=2', '-p', 'paged', '--device', 'sim:256M');
+is(join('|', @$none{qw(status largest allowed)}), 'oom||', 'where not even one survives: oom, and no largest');
+ok($none->{stop_text} =~ /^batch=1 ends at op $none->{stop_op}: it requests /, 'and why');
+
+# ---- repeats go on on the same pool: raw makes a call an op, and one for each block that is freed in between
+my $tiny = 'train:layers=2,hidden=64,ff=64,heads=2,vocab=100,steps=1';
+my @words = ('-w', $tiny, '-p', 'raw', '--device', 'sim:64M');
+my (undef, $once) = batch(@words);
+my (undef, $thrice) = batch(@words, '--repeat', 3);
+my $one = run_row('-w', "$tiny,batch=$thrice->{largest}", '-p', 'raw', '--device', 'sim:64M');
+my $live = 2 * $one->{allocs} - $one->{ops};
+is("$once->{repeats} $thrice->{repeats}", '1 3', 'repeats');
+is($thrice->{driver_calls}, 3 * $one->{ops} + 2 * $live, 'three times the calls, and what is live is freed twice');
+is($thrice->{largest}, $once->{largest}, 'raw has no memory of what was');
+
+# ---- formats, determinism, gates, shards
+my @again = ('-w', 'train:layers=1,hidden=128,ff=256,heads=2,vocab=1000,steps=1,uniform:n=500', '-p', 'segments,paged', '--device', 'sim:512M');
+is((batch(@again))[0]{out}, (batch(@again))[0]{out}, 'two runs: the same bytes');
+my $json = eval { JSON::PP->new->decode(stress('batch', @again, '-q', '--out', 'json=-')->{out}) } // {};
+is(join(',', sort keys %{$json->{cases}[3] // {}}), join(',', sort split /,/, $header), 'JSON: a case has every column');
+is($json->{cases}[2]{key} // '', 'cap', 'uniform: cap is varied');
+my $table = stress('batch', @again);
+ok($table->{out} =~ /^train:layers=1,hidden=128\S* +segments +ok +batch +\d+ +\d+ /m, 'the table has the largest and the allowed');
+ok($table->{out} =~ /^uniform:n=500\/paged: cap=\d+ ends at op/m, 'and a sentence for every row');
+is(stress('batch', @again, '-q', '--fail-if', '*/paged: largest < 2')->{code}, 0, 'a gate on largest passes');
+is(stress('batch', @again, '-q', '--fail-if', '*/paged: largest < 4000000')->{code}, 1, 'another does not');
+my @parts = map { my $path = "$folder/$_.csv"; stress('batch', @again, '-q', '--shard', "$_/3", '--out', "csv=$path"); $path } 0 .. 2;
+is(stress('merge', @parts, '-q', '--out', 'csv=-')->{out}, (batch(@again))[0]{out}, 'three shards merged are the whole');
+
+# ---- failures: exit codes, and a line that shows it again
+for my $case ([ 'overlap', 3, qw(--faults overlap:100) ], [ 'lost device', 4, qw(--faults obtain:3=700) ]) {
+    my ($name, $code, @faults) = @$case;
+    my $failed = stress('batch', '-w', 'train:layers=2,steps=2', '-p', 'raw', '--device', 'sim:4G', '--repeat', 2, '-q', @faults);
+    is($failed->{code}, $code, "$name: exit $code");
+    my ($line) = $failed->{err} =~ /^repro: (.*)$/m;
+    ok(defined $line && $line =~ / batch -w .*--repeat 2/, "$name: a repro line: " . ($line // ''));
+    qx{$line -q 2>&1 >/dev/null} if defined $line;
+    is($? >> 8, $code, "$name: it ends alike");
+}
+
+# ---- usage
+refused(2, qr/option batch is given, and is to be varied/, qw(batch -w train:batch=3 -p raw));
+refused(2, qr/workload train: no option "width" to vary/, qw(batch -w train -p raw --vary width));
+refused(2, qr/--on-oom skip: not with batch/, qw(batch -w train -p segments --on-oom skip));
+refused(2, qr/--vary means nothing to run/, qw(run -w train -p segments --vary batch));
+refused(2, qr/no workload to vary "train\+uniform"/, qw(batch -w train+uniform -p segments));
+ok(stress('help', 'batch')->{out} =~ /largest/, 'help batch');
+ok(stress('help', 'columns')->{out} =~ /of batch.*\n  workload\n(?:  \w+\n)*  stop_text\n  threads$/m, 'help columns has them');
+done();
