@@ -25,6 +25,11 @@ void cuda_device_count(const cuda_device *self, device_counters *counters)
     (void)self; (void)counters;
 }
 
+void cuda_device_watch(cuda_device *self, sim_watch_fn *watch, void *user)
+{
+    (void)self; (void)watch; (void)user;
+}
+
 int cuda_device_holds(const cuda_device *self, const void *ptr, uint64_t bytes)
 {
     (void)self; (void)ptr; (void)bytes;
@@ -133,6 +138,12 @@ void cuda_device_count(const cuda_device *self, device_counters *counters)
     counters->calls = self->table.calls;
     counters->held_bytes = cuda_table_held_bytes(&self->table);
     counters->held_peak_bytes = self->table.held_peak_bytes;
+}
+
+void cuda_device_watch(cuda_device *self, sim_watch_fn *watch, void *user)
+{
+    self->table.watch = watch;
+    self->table.watch_user = user;
 }
 
 int cuda_device_holds(const cuda_device *self, const void *ptr, uint64_t bytes)

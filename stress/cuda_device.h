@@ -16,6 +16,7 @@ int cuda_device_close(cuda_device *self, problem *why);
 
 /* *counters zeroed before. */
 void cuda_device_count(const cuda_device *self, device_counters *counters);
+void cuda_device_watch(cuda_device *self, sim_watch_fn *watch, void *user);
 int  cuda_device_holds(const cuda_device *self, const void *ptr, uint64_t bytes);
 
 /* As their namesakes of device.h. */

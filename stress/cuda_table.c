@@ -45,6 +45,11 @@ static void cuda_table_hold(cuda_table *self)
     if (held_bytes > self->held_peak_bytes) self->held_peak_bytes = held_bytes;
 }
 
+static void cuda_table_tell(const cuda_table *self, sim_call kind, const void *address, uint64_t bytes)
+{
+    if (self->watch) self->watch(self->watch_user, kind, (uint64_t)(uintptr_t)address, bytes);
+}
+
 /* What cannot be put on the list would be lost: it is not even asked for. */
 static int cuda_table_obtain(const gpuarena_driver *table, gpuarena_memory kind, void **ptr, uint64_t bytes,
                              gpuarena_stream stream)
@@ -55,6 +60,7 @@ static int cuda_table_obtain(const gpuarena_driver *table, gpuarena_memory kind,
     int code = self->inner.memory.obtain(&self->inner, kind, ptr, bytes, stream);
     if (code || !*ptr || !bytes) return code;
     device_ranges_add(&self->ranges, (uint64_t)(uintptr_t)*ptr, bytes);
+    cuda_table_tell(self, SIM_CALL_OBTAIN, *ptr, bytes);
     cuda_table_hold(self);
     return code;
 }
@@ -65,7 +71,9 @@ static int cuda_table_give_back(const gpuarena_driver *table, gpuarena_memory ki
     cuda_table *self = table->user;
     self->calls++;
     int code = self->inner.memory.give_back(&self->inner, kind, ptr, bytes, stream);
-    if (!code) device_ranges_remove(&self->ranges, (uint64_t)(uintptr_t)ptr);
+    if (code) return code;
+    device_ranges_remove(&self->ranges, (uint64_t)(uintptr_t)ptr);
+    cuda_table_tell(self, SIM_CALL_GIVE_BACK, ptr, bytes);
     return code;
 }
 
@@ -115,7 +123,9 @@ static int cuda_table_map(const gpuarena_driver *table, void *address, uint64_t 
     if (device_pages_reserve(&self->pages, bytes)) return (int)cudaErrorUnknown;
     self->calls++;
     int code = self->inner.vm.map(&self->inner, address, bytes, page);
-    if (!code) device_pages_map(&self->pages, (uint64_t)(uintptr_t)address, bytes, page);
+    if (code) return code;
+    device_pages_map(&self->pages, (uint64_t)(uintptr_t)address, bytes, page);
+    cuda_table_tell(self, SIM_CALL_VM_MAP, address, bytes);
     return code;
 }
 
@@ -131,7 +141,9 @@ static int cuda_table_unmap(const gpuarena_driver *table, void *address, uint64_
     cuda_table *self = table->user;
     self->calls++;
     int code = self->inner.vm.unmap(&self->inner, address, bytes);
-    if (!code) device_pages_unmap(&self->pages, (uint64_t)(uintptr_t)address, bytes);
+    if (code) return code;
+    device_pages_unmap(&self->pages, (uint64_t)(uintptr_t)address, bytes);
+    cuda_table_tell(self, SIM_CALL_VM_UNMAP, address, bytes);
     return code;
 }
 

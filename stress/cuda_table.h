@@ -8,12 +8,15 @@
 #include "../gpuarena.h"
 #include "device_pages.h"
 #include "device_ranges.h"
+#include "sim/calls.h"
 
 typedef struct cuda_table {                      /* zeroed, but for `inner`: nothing obtained yet */
     gpuarena_driver inner;                       /* gpuarena_driver_cuda's */
     device_ranges   ranges;
     device_pages    pages;                       /* where `inner` has the group vm */
     uint64_t        calls, held_peak_bytes;
+    sim_watch_fn   *watch;                       /* told what comes and goes; NULL: nobody */
+    void           *watch_user;
 } cuda_table;
 
 /* *driver: the counting table, for as long as self is. */

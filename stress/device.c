@@ -115,6 +115,12 @@ void device_count(const device *self, device_counters *counters)
     else cuda_device_count(self->cuda, counters);
 }
 
+void device_watch(device *self, sim_watch_fn *watch, void *user)
+{
+    if (self->machine) sim_watch(self->machine, watch, user);
+    else cuda_device_watch(self->cuda, watch, user);
+}
+
 const char *device_finding(const device *self, uint64_t index)
 {
     return self->machine ? sim_finding(self->machine, index) : NULL;

@@ -89,6 +89,7 @@ static int pass_refused(pass *run, uint32_t block, uint64_t bytes)
     pass_result *result = run->result;
     result->status = PASS_OOM;
     if (!run->settings->skip_oom) run->done = 1;
+    record_refuse(run->settings->recording, bytes);
     if (run->timing) return 0;
     pool_refusal refusal;
     pool_last_refusal(&run->pool, &refusal);
@@ -101,6 +102,14 @@ static int pass_refused(pass *run, uint32_t block, uint64_t bytes)
     result->oom.refusal = refusal;
     memory_failure(&result->memory, refusal.largest_known ? refusal.free_bytes : 0, refusal.largest_bytes);
     return 0;
+}
+
+static void pass_record_alloc(const pass *run, const op *next, const void *ptr)
+{
+    record *recording = run->settings->recording;
+    if (!recording || !ptr) return;
+    uint64_t bytes = pool_block_bytes(&run->pool, ptr, next->value);
+    record_alloc(recording, next->first, ptr, next->value, bytes, next->stream);
 }
 
 static int pass_alloc(pass *run, const op *next, uint32_t home)
@@ -120,6 +129,7 @@ static int pass_alloc(pass *run, const op *next, uint32_t home)
     if (result) return pass_failed(run, next->first, "alloc", result);
     const pass_block made = { ptr, next->value, oracle_owner(next->first), home, 0, 1 };
     *block = made;
+    pass_record_alloc(run, next, ptr);
     if (run->oracle && oracle_alloc(run->oracle, run->op, next->first, ptr, next->value, stream)) {
         return pass_violated(run);
     }
@@ -151,6 +161,7 @@ static int pass_free(pass *run, uint32_t number, uint32_t stream)
     gpuarena_result result = pool_free(&run->pool, block->ptr, block->bytes, pass_handle(run, stream));
     if (run->timing) histogram_add(run->timing->frees, progress_clock_ns() - start_ns);
     run->result->ops++;
+    record_free(run->settings->recording, number);
     pass_digest(run, (uint64_t)(uint32_t)result);
     return result ? pass_failed(run, number, "free", result) : 0;
 }
@@ -191,7 +202,7 @@ static int pass_op(pass *run, const op *next)
     case OP_FREE:   return pass_free(run, next->first, stream);
     case OP_KERNEL: return pass_kernel(run, next, stream);
     case OP_WAIT:   return pass_wait(run, next, stream);
-    case OP_STEP:   break;
+    case OP_STEP:   record_label(run->settings->recording, next->first);
     }
     return 0;
 }
@@ -201,6 +212,7 @@ static void pass_measure(pass *run, gpuarena_stats *stats)
     memory_use use;
     pool_measure(&run->pool, &use, stats);
     memory_sample(&run->result->memory, &use);
+    record_measure(run->settings->recording, &use);
     run->result->gpu_waits = stats->gpu_wait_count;
     run->result->remapped_pages = stats->remapped_page_count;
 }
@@ -224,6 +236,7 @@ static void pass_drive_once(pass *run)
     for (size_t index = 0; index < run->stream->op_count && !run->done; index++) {
         const op *next = &run->stream->ops[index];
         device_begin_op(run->device, run->op);
+        record_op(run->settings->recording, run->op);
         if (run->stream->threads) device_thread(run->device, 1 + op_stream_thread(run->stream, index));
         if (pass_op(run, next) || pass_settle(run, index)) return;      /* and is done */
         run->op += next->kind == OP_ALLOC || next->kind == OP_FREE;
@@ -312,11 +325,13 @@ static int pass_open(pass *run, const policy *chosen, problem *why)
     device_config config = run->settings->device;
     config.is_unjudged = run->timing || run->settings->is_probe || run->settings->verify == VERIFY_OFF;
     run->device = device_open(&config, why);
+    if (run->device) record_begin(run->settings->recording, run->device, run->stream);
     if (!run->device || pass_streams_open(&run->streams, run->stream, run->device, config.op_ns, why)) return -1;
     if (pool_open(&run->pool, chosen, run->device, why)) {
         run->result->is_unopened = 1;
         return -1;
     }
+    record_pool(run->settings->recording, run->pool.limit_bytes, run->pool.is_disturbed);
     run->blocks = calloc(run->stream->block_count + 1, sizeof *run->blocks);
     if (!run->blocks) {
         return problem_set(why, EXIT_HARNESS, "no host memory for %zu blocks", run->stream->block_count);
@@ -342,6 +357,7 @@ static void pass_kept(pass *run, const char *what)
 static void pass_close(pass *run)
 {
     problem kept = { 0, "" }, unheard = { 0, "" };
+    record_finish(run->settings->recording, run->result->ops);               /* that of what could not be opened */
     oracle_destroy(run->oracle);
     free(run->blocks);
     pool_close(&run->pool);
@@ -369,6 +385,7 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
         device_count(run.device, &run.before);
         pass_drive(&run);
         pass_count_driver(&run);
+        record_finish(settings->recording, result->ops);
         if (run.oracle) pass_end(&run);
     }
     pass_close(&run);

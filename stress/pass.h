@@ -13,6 +13,7 @@
 #include "oracle.h"
 #include "policy.h"
 #include "progress.h"
+#include "record.h"
 #include "workload/workload.h"
 
 typedef struct pass_settings {
@@ -24,6 +25,7 @@ typedef struct pass_settings {
     uint64_t      times;                         /* all ops so often, on one device and pool; in between what is live
                                                     is freed. 0 is 1 */
     progress     *progress;
+    record       *recording;                     /* takes it down, as long as ops are driven; NULL: nobody does */
 } pass_settings;
 
 typedef enum pass_status { PASS_OK, PASS_OOM, PASS_VERIFY_FAILED, PASS_ERROR } pass_status;

@@ -165,6 +165,14 @@ gpuarena_result pool_trim(pool *self)
     return code ? pool_refused(self, "FreeAllCached", 0, code) : GPUARENA_OK;
 }
 
+uint64_t pool_block_bytes(const pool *self, const void *ptr, uint64_t requested_bytes)
+{
+    gpuarena_block block;
+    if (self->rival || self->is_disturbed) return requested_bytes;
+    if (!self->arena) return pool_round_up(requested_bytes, POOL_DRIVER_ALIGNMENT);
+    return gpuarena_lookup(self->arena, ptr, &block) ? requested_bytes : block.bytes;
+}
+
 static void pool_measure_rival(const pool *self, memory_use *use)
 {
     rival_use rival_now;

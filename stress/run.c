@@ -29,6 +29,7 @@ typedef struct run {
     sweep              sweep;                    /* which rows there are, and which are this shard's */
     char             **paths;                    /* of --out, with {shard} filled in */
     size_t             path_count;
+    unsigned           record;                   /* what outputs need of every row's run */
     uint64_t           cases;                    /* rows that came by, of all shards */
     int                exit_code;                /* the highest so far */
 } run;
@@ -61,6 +62,7 @@ static int run_outputs(run *self, problem *why)
     for (size_t index = 0; index < self->outputs.count; index++) {
         trace_of_many |= output_needs_one_workload(&self->outputs.items[index])
             && self->asked->values[CLI_WORKLOAD].item_count > 1;
+        self->record |= output_record(&self->outputs.items[index]);
     }
     return trace_of_many ? problem_set(why, EXIT_USAGE, "--out trace: holds one workload, and several are asked for")
                          : 0;
@@ -163,7 +165,7 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     runner_outcome outcome = { PASS_OK, 0, 0, 0, 0, 0 };
     row *made = &self->rows.rows[self->rows.count++];
     const runner_job job = { workload->text, self->plan.device, chosen, &workload->stream, workload->stream.seed,
-                             self->plan.timed, is_baseline };
+                             self->plan.timed, is_baseline, is_baseline ? 0 : self->record };
     snprintf(label, sizeof label, "%s/%s", workload->text, chosen->text);
     progress_row(&self->progress, label);
     pass_settings settings = self->plan.settings;

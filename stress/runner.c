@@ -87,7 +87,7 @@ static void runner_times(row *made, uint64_t spent_ns, uint64_t ops)
 
 static void runner_void(row *made, pass_status status, const char *message, runner_outcome *outcome)
 {
-    row_free(made);
+    row_untime(made);
     runner_status(status, message, made, outcome);
     outcome->needed_ops = UINT64_MAX;
 }
@@ -95,7 +95,7 @@ static void runner_void(row *made, pass_status status, const char *message, runn
 /* Memory may run out in one pass and not, or elsewhere, in the other. */
 static void runner_untimed(row *made, uint64_t ops, const char *cause)
 {
-    row_free(made);
+    row_untime(made);
     if (made->note[0]) return;
     snprintf(made->note, sizeof made->note, "not timed: in the timing pass memory ran out after %" PRIu64
              " ops; %s", ops, cause);
@@ -164,8 +164,10 @@ static void runner_time(const runner_job *job, const pass_settings *settings, co
 void runner_row(const runner_job *job, const pass_settings *settings, row *made, runner_outcome *outcome)
 {
     pass_result result;
+    pass_settings recorded = *settings;
     runner_identity(job, made);
-    pass_run(settings, job->stream, job->chosen, NULL, &result);
+    if (job->record) recorded.recording = made->recording = record_create(job->record);
+    pass_run(&recorded, job->stream, job->chosen, NULL, &result);
     runner_results(job, &result, made, outcome);
     if (job->timed && result.status <= PASS_OOM) runner_time(job, settings, &result, made, outcome);
 }

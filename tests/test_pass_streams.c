@@ -138,7 +138,7 @@ static void test_pending_column(void)
     add_kernel(&bed, LONG_NS, 1, 0);
     add_free(&bed, 0, 1);
     CHECK_INT(policy_parse("segments:growth=exact", 0, &chosen, &why), ==, 0);
-    const runner_job job = { "by hand", "sim:80G", &chosen, &bed.stream, 1, 0, 0 };
+    const runner_job job = { "by hand", "sim:80G", &chosen, &bed.stream, 1, 0, 0, 0 };
     runner_row(&job, &bed.settings, &made, &outcome);
     CHECK_STR(made.cells[COLUMN_STATUS].text, "ok");
     CHECK_U64(made.cells[COLUMN_PENDING_PEAK].count, ==, 3 * MIB);

@@ -112,7 +112,7 @@ static void test_row(void)
     char text[64];
     bench_open(&bed);
     bed.stream.op_count = 5;
-    const runner_job job = { "by hand", "sim:32M", &bed.segments, &bed.stream, 9, 1, 0 };
+    const runner_job job = { "by hand", "sim:32M", &bed.segments, &bed.stream, 9, 1, 0, 0 };
     runner_row(&job, &bed.settings, &made, &outcome);
     CHECK_INT(outcome.status, ==, PASS_OK);
     CHECK_STR(made.cells[COLUMN_STATUS].text, "ok");
@@ -126,7 +126,7 @@ static void test_row(void)
     CHECK_INT(made.cells[COLUMN_OOM_OP].kind, ==, CELL_NONE);
     CHECK(made.allocs && made.allocs->count == 3 && made.frees && made.frees->count == 1);
     row_free(&made);
-    const runner_job untimed = { "by hand", "sim:32M", &bed.segments, &bed.stream, 9, 0, 0 };
+    const runner_job untimed = { "by hand", "sim:32M", &bed.segments, &bed.stream, 9, 0, 0, 0 };
     runner_row(&untimed, &bed.settings, &made, &outcome);
     CHECK(!made.allocs && !made.frees && made.cells[COLUMN_HOST_NS].kind == CELL_NONE);
     row_free(&made);

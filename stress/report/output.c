@@ -18,6 +18,7 @@
 struct output_kind {
     const char *name, *command;
     int         needs_one_workload;
+    unsigned    record;                          /* record_part bits of every row */
     void      (*write)(FILE *out, const output_material *material);
 };
 
@@ -61,15 +62,15 @@ static void output_costs(FILE *out, const output_material *material)
 }
 
 static const output_kind output_kinds[] = {
-    { "csv", "run", 0, output_csv }, { "json", "run", 0, output_json }, { "junit", "run", 0, output_junit },
-    { "trace", "run", 1, output_trace },
-    { "csv", "capacity", 0, output_csv }, { "json", "capacity", 0, output_json },
-    { "junit", "capacity", 0, output_junit },
-    { "csv", "batch", 0, output_csv }, { "json", "batch", 0, output_json }, { "junit", "batch", 0, output_junit },
-    { "costs", "costs", 0, output_costs },
-    { "csv", "holes", 0, output_csv }, { "json", "holes", 0, output_json },
-    { "csv", "bench", 0, output_csv },
-    { "csv", "merge", 0, output_merged }, { "json", "merge", 0, output_merged },
+    { "csv", "run", 0, 0, output_csv }, { "json", "run", 0, 0, output_json }, { "junit", "run", 0, 0, output_junit },
+    { "trace", "run", 1, 0, output_trace },
+    { "csv", "capacity", 0, 0, output_csv }, { "json", "capacity", 0, 0, output_json },
+    { "junit", "capacity", 0, 0, output_junit },
+    { "csv", "batch", 0, 0, output_csv }, { "json", "batch", 0, 0, output_json }, { "junit", "batch", 0, 0, output_junit },
+    { "costs", "costs", 0, 0, output_costs },
+    { "csv", "holes", 0, 0, output_csv }, { "json", "holes", 0, 0, output_json },
+    { "csv", "bench", 0, 0, output_csv },
+    { "csv", "merge", 0, 0, output_merged }, { "json", "merge", 0, 0, output_merged },
 };
 #define OUTPUT_KINDS (sizeof output_kinds / sizeof output_kinds[0])
 
@@ -119,6 +120,11 @@ const char *output_name(const output *self)
 int output_needs_one_workload(const output *self)
 {
     return self->kind->needs_one_workload;
+}
+
+unsigned output_record(const output *self)
+{
+    return self->kind->record;
 }
 
 int output_is_stdout(const output *self)

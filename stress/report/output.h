@@ -35,6 +35,7 @@ typedef struct output {
 int output_parse(const char *text, const char *command, output *made, problem *why);
 const char *output_name(const output *self);     /* its kind's */
 int output_needs_one_workload(const output *self);
+unsigned output_record(const output *self);      /* record_part bits: what of every row's run it is made of */
 int output_is_stdout(const output *self);
 /* EXIT_HARNESS: cannot be written. What the file holds stays. */
 int output_try(const output *self, problem *why);

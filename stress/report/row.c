@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../record.h"
+
 static const char *const row_names[COLUMN_COUNT] = {
 #define X(name, text) text,
     ROW_COLUMNS(X)
@@ -63,11 +65,18 @@ const char *row_column_name(row_column column)
     return row_names[column];
 }
 
-void row_free(row *self)
+void row_untime(row *self)
 {
     free(self->allocs);
     free(self->frees);
     self->allocs = self->frees = NULL;
+}
+
+void row_free(row *self)
+{
+    row_untime(self);
+    record_destroy(self->recording);
+    self->recording = NULL;
 }
 
 static void row_set(row *self, row_column column, cell_kind kind, uint64_t count, double real, const char *text)

@@ -8,6 +8,8 @@
 
 #include "../measure/histogram.h"
 
+struct record;
+
 /* X(NAME, name in files): the names and their order are a contract with scripts. More may follow at the end. First
    those of `run`, then those that only other commands have: which a command has, in which order, row_columns says. */
 #define ROW_RUN_COLUMNS(X) \
@@ -90,6 +92,7 @@ typedef struct row {
     cell cells[COLUMN_COUNT];
     int  is_baseline;                            /* run for the table alone: in no file */
     histogram *allocs, *frees;                   /* NULL: not timed; owned */
+    struct record *recording;                    /* what pictures are drawn from (../record.h); NULL: none; owned */
     char note[512];                              /* out of memory: the reason as a sentence; failure: what happened */
 } row;
 
@@ -101,6 +104,7 @@ size_t      row_columns(row_kind kind, const row_column **columns);
 int         row_has(row_kind kind, row_column column);
 
 void        row_free(row *self);
+void        row_untime(row *self);               /* lets the latencies go */
 const char *row_column_name(row_column column);
 void        row_count(row *self, row_column column, uint64_t count);
 void        row_tenths(row *self, row_column column, double real);

@@ -4,6 +4,8 @@
 #ifndef STRESS_SIM_CALLS_H
 #define STRESS_SIM_CALLS_H
 
+#include <stdint.h>
+
 /* X(NAME, in faults, CUDA's name (the runtime's; the driver's: cuMem..), code of a fault that names none, cost): in
    faults both names mean the kind. cost: a row of costs.h, or NONE. A call that fails costs the row's fixed part
    alone; how much there was to do counts where memory is obtained or given back, and then chooses the row, and in
@@ -89,5 +91,8 @@ typedef enum sim_call {
 #undef X
     SIM_CALL_KINDS
 } sim_call;
+
+/* Memory came (OBTAIN, VM_MAP) or went (GIVE_BACK, VM_UNMAP), by a call that succeeded. It must not call the device. */
+typedef void sim_watch_fn(void *user, sim_call kind, uint64_t address, uint64_t bytes);
 
 #endif

@@ -109,3 +109,10 @@ int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_n
     sim_advance(device->sim, cost_ns);
     return code;
 }
+
+void engine_tell(const sim_device *device, sim_call kind, uint64_t address, uint64_t bytes)
+{
+    if (device->sim->watch) {
+        device->sim->watch(device->sim->watch_user, kind, address, bytes);
+    }
+}

@@ -45,6 +45,8 @@ struct sim {
     uint64_t    runtime_serial;                  /* tells machines apart for the CUDA runtime; 0: not used yet */
     int         device_count;
     sim_device *devices;
+    sim_watch_fn *watch;                         /* NULL: nobody watches memory */
+    void       *watch_user;
 };
 
 /* Addresses: the devices share those from 8 TiB to 128 TiB evenly, and each gives obtains the lower part of its own,
@@ -75,5 +77,8 @@ fault_answer engine_begin_bare_call(sim_device *device, sim_call kind);
 uint64_t engine_call_ns(const sim_device *device, sim_call kind);        /* the fixed part of what the kind costs */
 /* Ends it: charges the cost to clock and counters, and the stall if it is due, and returns the code. */
 int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_ns);
+
+/* Tells who watches that memory came or went. */
+void engine_tell(const sim_device *device, sim_call kind, uint64_t address, uint64_t bytes);
 
 #endif

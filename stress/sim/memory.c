@@ -66,6 +66,7 @@ int memory_obtain(sim_device *device, fault_type lie, void **ptr, uint64_t bytes
         return result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
     }
     *ptr = (void *)(uintptr_t)engine_address(device, offset);
+    engine_tell(device, SIM_CALL_OBTAIN, engine_address(device, offset), bytes);
     *cost_ns = memory_cost(device, work.in_slab ? SIM_COST_MALLOC_SLAB : SIM_COST_MALLOC_BLOCK, work.bytes);
     return SIM_SUCCESS;
 }
@@ -136,6 +137,7 @@ int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint6
     devmem_work work;
     work_drain_device(device, &wait_ns);
     access_end(device, offset, place.bytes, memory_free_name(bytes));
+    engine_tell(device, SIM_CALL_GIVE_BACK, address, place.bytes);
     devmem_give_back(&device->memory, &place, &work);
     *cost_ns = wait_ns + memory_cost(device, work.in_slab ? SIM_COST_FREE_SLAB : SIM_COST_FREE_BLOCK, work.bytes);
     return SIM_SUCCESS;

@@ -213,6 +213,12 @@ void sim_reset_counters(sim *machine, int device)
     machine->judge.by_device[device] = 0;
 }
 
+void sim_watch(sim *machine, sim_watch_fn *watch, void *user)
+{
+    machine->watch = watch;
+    machine->watch_user = user;
+}
+
 const char *sim_finding(const sim *machine, uint64_t index)
 {
     return judge_text(&machine->judge, index);

@@ -197,6 +197,7 @@ int vmem_map(sim_device *device, uint64_t address, uint64_t bytes, uint64_t hand
         return vmem_no_host_memory(device, "map");
     }
     machine->mapping_serial++;
+    engine_tell(device, SIM_CALL_VM_MAP, address, bytes);
     *cost_ns = vmem_cost(device, SIM_COST_VM_MAP, bytes);
     return SIM_SUCCESS;
 }
@@ -255,6 +256,7 @@ int vmem_unmap(sim_device *device, uint64_t address, uint64_t bytes, uint64_t *c
         vspace_unmap(&device->memory.virtual, mapped);
         gone_bytes += vmem_let_go(device, page, 1, "unmap");
     }
+    engine_tell(device, SIM_CALL_VM_UNMAP, address, bytes);
     *cost_ns = vmem_cost(device, SIM_COST_VM_UNMAP, bytes) + vmem_going_ns(device, gone_bytes);
     return SIM_SUCCESS;
 }
