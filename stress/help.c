@@ -3,6 +3,7 @@
    Tested by tests/cli.t. */
 #include "help.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "cli.h"
@@ -289,11 +290,15 @@ int help_write(FILE *out, const char *topic, problem *why)
 
 static void help_list_workloads(FILE *out)
 {
+    char size[16];
     fputs("workloads\n", out);
     for (size_t index = 0; workload_family_at(index); index++) {
         const workload_family *family = workload_family_at(index);
         fprintf(out, "  %-10s %s\n", family->name, family->summary);
         if (family->options && *family->options) fprintf(out, "  %-10s %s\n", "", family->options);
+        if (!family->peak) continue;
+        fprintf(out, "  %-10s peak %s, %" PRIu64 " bytes: %s\n", "", table_bytes(family->peak_bytes, size, sizeof size),
+                family->peak_bytes, family->peak);
     }
 }
 

@@ -33,9 +33,12 @@ static void *failing_realloc(void *old, size_t bytes)
 #define malloc failing_malloc
 #define calloc failing_calloc
 #define realloc failing_realloc
+#include "../stress/workload/dataset.c"
 #include "../stress/workload/id_map.c"
 #include "../stress/workload/larson.c"
+#include "../stress/workload/maker.c"
 #include "../stress/workload/mix.c"
+#include "../stress/workload/pareto.c"
 #include "../stress/workload/phases.c"
 #include "../stress/workload/phases_evaluate.c"
 #include "../stress/workload/producer.c"
@@ -142,6 +145,10 @@ int main(void)
     test_every_call("producer:n=50,steps=2,images=2,consumers=2", 1);
     test_every_call("phases:layers=1,steps=2,streams=2", 0);
     test_every_call("phases:layers=1,steps=2,streams=2", 1);
+    test_every_call("pareto:n=300,places=64", 0);
+    test_every_call("pareto:n=300,places=64", 1);
+    test_every_call("dataset:items=900,batch=100", 0);
+    test_every_call("dataset:items=900,batch=100", 1);
     test_long_replays();
     return tap_done();
 }

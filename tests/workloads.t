@@ -24,7 +24,8 @@ sub text { return stress('run', '-w', @_, qw(-p raw --verify off --no-timing -q 
 # ---- trace out, and in again
 for my $workload ('producer:n=200,steps=2', 'producer:n=30,steps=2,images=3,depth=4,consumers=3,side=32-640',
                   'phases:layers=2,hidden=256,ff=688,streams=2,steps=2',
-                  'train:layers=2,hidden=256,ff=688,steps=2,zero3=4,streams=2') {
+                  'train:layers=2,hidden=256,ff=688,steps=2,zero3=4,streams=2',
+                  'pareto:n=2000', 'dataset:items=2000,batch=64,side=32-128,steps=1') {
     my $made = row('-w', $workload, '-p', 'segments', '--out', "trace=$folder/made.trace");
     my $again = row('-w', "replay:$folder/made.trace", '-p', 'segments');
     ok($made->{digest} && $made->{status} eq 'ok', "$workload runs");
@@ -42,6 +43,14 @@ is(row(qw(-w producer -p raw --ops 77))->{ops}, 77, '--ops cuts a producer');
 is(row(qw(-w phases:layers=2,hidden=64,ff=64 -p raw --ops 77))->{ops}, 77, 'and phases');
 is(row(qw(-w producer:n=30000 -p raw --quick --verify off))->{ops}, 20000, '--quick cuts a producer');
 is(row(qw(-w phases:layers=2,hidden=64,ff=64,generate=3000 -p raw --quick --verify off))->{ops}, 20000, 'and phases');
+
+# ---- what each says of itself
+for my $line (split /\n(?=  \w)/, stress('list', 'workloads')->{out} =~ s/^workloads\n//r) {
+    my ($name) = $line =~ /^  (\w+)/;
+    next if $name eq 'replay';
+    my ($peak) = $line =~ /^ +peak \S+, (\d+) bytes: \S/m;
+    is(row('-w', $name, qw(-p raw --verify off))->{requested_peak_bytes}, $peak, "$name has the peak that the list tells");
+}
 
 # ---- mistakes
 refused(2, qr/^stress: workload producer: n is "0", expected a number from 1 to 10000000$/m, qw(run -w producer:n=0 -p raw));

@@ -21,11 +21,11 @@ enum { LARSON_FIRST_STREAM = 1 };
 enum { LARSON_THREADS, LARSON_BLOCKS, LARSON_ROUNDS, LARSON_SIZE, LARSON_SEED, LARSON_OPTION_COUNT };
 
 static const family_option larson_options[LARSON_OPTION_COUNT] = {
-    { "threads", 1, WORKLOAD_MAX_THREADS, 4, 4,    0 },
-    { "blocks",  1, 1000000,    250,  250,  0 }, /* a thread */
-    { "rounds",  0, 1000000,    10,   10,   0 },
-    { "size",    1, 1 << 20,    8,    1000, 1 }, /* KiB */
-    { "seed",    0, UINT64_MAX, 1,    1,    0 }
+    { "threads", 1, WORKLOAD_MAX_THREADS, 4, 4,    0, NULL },
+    { "blocks",  1, 1000000,    250,  250,  0, NULL }, /* a thread */
+    { "rounds",  0, 1000000,    10,   10,   0, NULL },
+    { "size",    1, 1 << 20,    8,    1000, 1, NULL }, /* KiB */
+    { "seed",    0, UINT64_MAX, 1,    1,    0, NULL }
 };
 
 /* Stage 0 fills the array, 1 .. rounds are the rounds, then all is freed. A round's odd steps free, its even ones
@@ -182,6 +182,7 @@ static int larson_make(const family_request *request, stream_builder *builder)
 
 const family family_larson = {
     { "larson", "threads that replace random blocks (size: KiB) of their arrays, and pass these on after each round",
-      "threads=4,blocks=250,rounds=10,size=8-1000,seed=1" },
+      "threads=4,blocks=250,rounds=10,size=8-1000,seed=1",
+      "random: about threads x blocks x mean size", UINT64_C(528971069) },
     larson_options, LARSON_OPTION_COUNT, larson_make
 };

@@ -14,18 +14,18 @@
    outlive their phase (weights: load to checkpoint; data: load to evaluate; state: train to checkpoint), some their
    trial: the weights of the best one so far, and the results of all. */
 static const family_option phases_options[PHASES_OPTION_COUNT] = {
-    { "layers",   1, 1000000,    16,    16,    0 },
-    { "hidden",   1, UINT32_MAX, 2048,  2048,  0 },
-    { "ff",       1, UINT32_MAX, 5504,  5504,  0 },
-    { "heads",    1, UINT32_MAX, 16,    16,    0 },
-    { "vocab",    1, UINT32_MAX, 32000, 32000, 0 },
-    { "batch",    1, UINT32_MAX, 2,     8,     1 },
-    { "seq",      1, UINT32_MAX, 256,   2048,  1 },
-    { "steps",    0, 1000000,    4,     4,     0 },
-    { "seed",     0, UINT64_MAX, 1,     1,     0 },
-    { "updates",  0, 1000000,    2,     2,     0 },
-    { "generate", 0, 1000000,    16,    16,    0 },
-    { "streams",  1, 2,          1,     1,     0 }
+    { "layers",   1, 1000000,    16,    16,    0, NULL },
+    { "hidden",   1, UINT32_MAX, 2048,  2048,  0, NULL },
+    { "ff",       1, UINT32_MAX, 5504,  5504,  0, NULL },
+    { "heads",    1, UINT32_MAX, 16,    16,    0, NULL },
+    { "vocab",    1, UINT32_MAX, 32000, 32000, 0, NULL },
+    { "batch",    1, UINT32_MAX, 2,     8,     1, NULL },
+    { "seq",      1, UINT32_MAX, 256,   2048,  1, NULL },
+    { "steps",    0, 1000000,    4,     4,     0, NULL },
+    { "seed",     0, UINT64_MAX, 1,     1,     0, NULL },
+    { "updates",  0, 1000000,    2,     2,     0, NULL },
+    { "generate", 0, 1000000,    16,    16,    0, NULL },
+    { "streams",  1, 2,          1,     1,     0, NULL }
 };
 
 static void phases_label(phases *run, const char *phase)
@@ -59,7 +59,7 @@ static void phases_follow(phases *run, uint64_t stream, uint64_t other)
 static void phases_load_tensor(phases *run, uint32_t weight)
 {
     train *model = &run->model;
-    uint64_t bytes = train_times(model, 2, model->builder->blocks[weight].bytes);
+    uint64_t bytes = train_times(model, 2, model->words.builder->blocks[weight].bytes);
     uint32_t staging = train_new_on(model, bytes, run->copy_stream);
     train_kernel(model, run->copy_stream, bytes / RATE_HOST_BYTES_PER_NS);
     train_touch(model, staging);
@@ -75,7 +75,7 @@ static void phases_load(phases *run)
 {
     train *model = &run->model;
     phases_label(run, "load");
-    model->batch = run->batch_low + splitmix64_below(&model->random, run->batch_high - run->batch_low + 1);
+    model->batch = run->batch_low + splitmix64_below(&model->words.random, run->batch_high - run->batch_low + 1);
     uint64_t tokens = train_times(model, train_times(model, model->batch, model->seq_high), run->updates + 1);
     uint64_t bytes = train_times(model, 8, tokens);
     run->data = train_new_on(model, bytes, run->copy_stream);
@@ -125,9 +125,9 @@ static void phases_save_layer(phases *run, uint32_t layer, uint32_t moment)
 static void phases_keep_best(phases *run)
 {
     train *model = &run->model;
-    uint32_t best = (uint32_t)model->builder->stream->block_count, count = phases_weight_count(run);
+    uint32_t best = (uint32_t)model->words.builder->stream->block_count, count = phases_weight_count(run);
     for (uint32_t i = 0; i < count && !train_is_over(model); i++) {
-        uint64_t bytes = model->builder->blocks[model->weights + i].bytes;
+        uint64_t bytes = model->words.builder->blocks[model->weights + i].bytes;
         train_new(model, bytes);
         train_kernel(model, 0, bytes / RATE_MEMORY_BYTES_PER_NS);
         train_touch(model, model->weights + i);
@@ -148,7 +148,7 @@ static void phases_checkpoint(phases *run)
         phases_save_layer(run, i / TRAIN_MOMENTS, i % TRAIN_MOMENTS);
     }
     phases_free_run(run, model->state, layers * TRAIN_MATRICES * TRAIN_MOMENTS);
-    if (splitmix64_below(&model->random, run->trial + 1) == 0) {
+    if (splitmix64_below(&model->words.random, run->trial + 1) == 0) {
         phases_keep_best(run);
     }
     phases_free_run(run, model->weights, phases_weight_count(run));
@@ -192,7 +192,7 @@ static int phases_make(const family_request *request, stream_builder *builder)
     run.cache = calloc(run.model.layers, 2 * sizeof *run.cache);
     run.results = calloc(run.model.steps + 1, PHASES_RESULTS * sizeof *run.results);
     if (!failed && (!run.cache || !run.results)) {
-        run.model.failed = stream_no_memory(builder);
+        run.model.words.failed = stream_no_memory(builder);
     } else if (!failed) {
         phases_trials(&run);
     }
@@ -204,6 +204,7 @@ static int phases_make(const family_request *request, stream_builder *builder)
 const family family_phases = {
     { "phases", "trials that load, train, evaluate and save a transformer: memory of one phase must serve the next",
       "layers=16,hidden=2048,ff=5504,heads=16,vocab=32000,batch=2-8,seq=256-2048,steps=4,seed=1,updates=2,"
-      "generate=16,streams=1" },
+      "generate=16,streams=1",
+      "of training: weights x 16 bytes and activations, beside the best weights so far", UINT64_C(32078961452) },
     phases_options, PHASES_OPTION_COUNT, phases_make
 };

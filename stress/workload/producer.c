@@ -24,14 +24,14 @@ enum {
 };
 
 static const family_option producer_options[PRODUCER_OPTION_COUNT] = {
-    { "n",         1, 10000000,   1000, 1000, 0 },   /* items a step; RMM: 100, one step */
-    { "steps",     0, 1000000,    10,   10,   0 },
-    { "max",       1, 1 << 20,    1,    1,    0 },   /* MiB; RMM: 1 */
-    { "images",    0, 65536,      0,    0,    0 },
-    { "side",      1, 65536,      800,  1333, 1 },
-    { "depth",     1, 1 << 20,    16,   16,   0 },   /* PyTorch: 2 a worker */
-    { "consumers", 0, 64,         1,    1,    0 },   /* 0: the producer's own stream consumes */
-    { "seed",      0, UINT64_MAX, 1,    1,    0 }
+    { "n",         1, 10000000,   1000, 1000, 0, NULL },   /* items a step; RMM: 100, one step */
+    { "steps",     0, 1000000,    10,   10,   0, NULL },
+    { "max",       1, 1 << 20,    1,    1,    0, NULL },   /* MiB; RMM: 1 */
+    { "images",    0, 65536,      0,    0,    0, NULL },
+    { "side",      1, 65536,      800,  1333, 1, NULL },
+    { "depth",     1, 1 << 20,    16,   16,   0, NULL },   /* PyTorch: 2 a worker */
+    { "consumers", 0, 64,         1,    1,    0, NULL },   /* 0: the producer's own stream consumes */
+    { "seed",      0, UINT64_MAX, 1,    1,    0, NULL }
 };
 
 typedef struct producer_item { uint32_t block; uint64_t bytes; } producer_item;
@@ -207,6 +207,7 @@ static int producer_make(const family_request *request, stream_builder *builder)
 
 const family family_producer = {
     { "producer", "blocks filled on one stream, used and freed on others: of up to max MiB, or batches of images",
-      "n=1000,steps=10,max=1,images=0,side=800-1333,depth=16,consumers=1,seed=1" },
+      "n=1000,steps=10,max=1,images=0,side=800-1333,depth=16,consumers=1,seed=1",
+      "random: at most depth items; images: and those of one batch", UINT64_C(12180482) },
     producer_options, PRODUCER_OPTION_COUNT, producer_make
 };

@@ -110,6 +110,6 @@ static int replay_make(const family_request *request, stream_builder *builder)
 
 const family family_replay = {
     { "replay", "a recorded trace: gpuarena-trace 1, RMM's CSV log or intervals (id,lower,upper,size), by content",
-      "FILE" },
+      "FILE", NULL, 0 },
     NULL, 0, replay_make
 };

@@ -47,6 +47,23 @@ static int spec_bad_value(const family *of, const family_option *option, slice v
                        option->is_range ? "N or LO-HI, numbers" : "a number", option->lowest, option->highest);
 }
 
+static int spec_word(const family *of, const family_option *option, slice text, family_value *value, problem *why)
+{
+    char known[120] = "";
+    size_t used = 0;
+    for (uint64_t i = 0; i <= option->highest; i++) {
+        if (slice_is(text, option->words[i])) {
+            value->from = value->to = i;
+            value->is_given = 1;
+            return 0;
+        }
+        int length = snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", option->words[i]);
+        used += length > 0 && used + (size_t)length < sizeof known ? (size_t)length : 0;
+    }
+    return problem_set(why, EXIT_USAGE, "workload %s: %s is %s, expected one of %s", of->shown.name, option->key,
+                       slice_show(text).text, known);
+}
+
 static int spec_in_range(const family_option *option, const family_value *value)
 {
     return value->from >= option->lowest && value->from <= value->to && value->to <= option->highest;
@@ -55,6 +72,9 @@ static int spec_in_range(const family_option *option, const family_value *value)
 static int spec_value(const family *of, const family_option *option, slice text, family_value *value, problem *why)
 {
     slice rest = text, from = text, to = text;
+    if (option->words) {
+        return spec_word(of, option, text, value, why);
+    }
     if (option->is_range) {
         slice_take(&rest, '-', &from);
         to = rest.bytes ? rest : from;

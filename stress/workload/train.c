@@ -8,11 +8,11 @@
 
 void train_setup_weights(train *state)
 {
-    state->weights = (uint32_t)state->builder->stream->block_count;
+    state->weights = (uint32_t)state->words.builder->stream->block_count;
     for (uint64_t i = 0; i < state->layers * TRAIN_MATRICES && !train_is_over(state); i++) {
         train_new(state, train_times(state, 2, train_shard(state, state->shapes[i % TRAIN_MATRICES])));
     }
-    state->norms = (uint32_t)state->builder->stream->block_count;
+    state->norms = (uint32_t)state->words.builder->stream->block_count;
     for (uint64_t i = 0; i < state->layers * 2 && !train_is_over(state); i++) {
         train_new(state, 2 * state->hidden);
     }
@@ -28,7 +28,7 @@ void train_setup_state(train *state)
     for (uint64_t i = 0; state->lora > 0 && i < tensors && !train_is_over(state); i++) {
         train_new(state, train_times(state, 2, state->trained[i % TRAIN_ADAPTERS]));
     }
-    state->state = (uint32_t)state->builder->stream->block_count;
+    state->state = (uint32_t)state->words.builder->stream->block_count;
     for (uint64_t i = 0; i < tensors * TRAIN_MOMENTS && !train_is_over(state); i++) {
         uint64_t elements = state->trained[i / TRAIN_MOMENTS % state->trained_count];
         train_new(state, train_times(state, 4, train_part(state, elements)));
@@ -256,9 +256,9 @@ int train_begin(train *state, const family_request *request, stream_builder *bui
     state->saved = calloc(state->layers * KEPT_COUNT + 1, sizeof *state->saved);
     state->grads = calloc(state->layers * TRAIN_ADAPTERS + 1, sizeof *state->grads);
     if (!state->inputs || !state->saved || !state->grads) {
-        state->failed = stream_no_memory(builder);
+        state->words.failed = stream_no_memory(builder);
     }
-    return state->failed;
+    return state->words.failed;
 }
 
 int train_end(train *state)
@@ -266,7 +266,7 @@ int train_end(train *state)
     free(state->inputs);
     free(state->saved);
     free(state->grads);
-    return state->failed ? -1 : 0;
+    return maker_end(&state->words);
 }
 
 static int train_make(const family_request *request, stream_builder *builder)
@@ -288,6 +288,7 @@ static int train_make(const family_request *request, stream_builder *builder)
 const family family_train = {
     { "train", "training a decoder-only transformer: AdamW, recompute, ZeRO-3, LoRA, sequences of varying length",
       "layers=24,hidden=2048,ff=5504,heads=16,vocab=32000,batch=4,seq=512-2048,steps=8,seed=1,recompute=0,zero3=1,"
-      "lora=0,streams=1" },
+      "lora=0,streams=1",
+      "weights x (2 + 12 + 2) bytes, and the activations of the longest sequence", UINT64_C(33434101764) },
     train_options, TRAIN_OPTION_COUNT, train_make
 };

@@ -5,7 +5,7 @@
 #define STRESS_WORKLOAD_TRAIN_H
 
 #include "family.h"
-#include "rates.h"
+#include "maker.h"
 
 enum {
     TRAIN_LAYERS, TRAIN_HIDDEN, TRAIN_FF, TRAIN_HEADS, TRAIN_VOCAB, TRAIN_BATCH, TRAIN_SEQ, TRAIN_STEPS, TRAIN_SEED,
@@ -22,12 +22,10 @@ enum {
 };
 
 typedef struct train {
-    stream_builder *builder;
-    int      failed;                             /* a problem is set; every call returns at once */
+    maker    words;                              /* in which all is written; its draws are the train's */
     uint64_t layers, hidden, ff, heads, vocab, batch, seq_low, seq_high, steps, zero3, lora;
     int      recompute;
     uint64_t gather_stream;                      /* 1: gathers, where zero3 > 1, have a stream of their own */
-    uint64_t random;
     uint64_t shapes[TRAIN_MATRICES];             /* elements of a layer's matrices */
     uint64_t shapes_total;
     uint64_t trained[TRAIN_ADAPTERS];            /* elements that get a gradient, a layer */

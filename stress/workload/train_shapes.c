@@ -1,4 +1,4 @@
-/* `train`: options, shapes, checked arithmetic, and the words of train.c, which do nothing once anything has failed.
+/* `train`: options, shapes, and the words of train.c, which are maker.h's on stream 0.
    Must not know the order of a training step.
    Tested by tests/test_workload_train.c. */
 #include "train.h"
@@ -10,37 +10,29 @@
 enum { TRAIN_MOST = 1000000 };                   /* layers and steps; STREAM_MAX_OPS binds together */
 
 const family_option train_options[TRAIN_OPTION_COUNT] = {
-    { "layers",    0, TRAIN_MOST, 24,    24,    0 },
-    { "hidden",    0, UINT32_MAX, 2048,  2048,  0 },
-    { "ff",        0, UINT32_MAX, 5504,  5504,  0 },
-    { "heads",     0, UINT32_MAX, 16,    16,    0 },
-    { "vocab",     0, UINT32_MAX, 32000, 32000, 0 },
-    { "batch",     0, UINT32_MAX, 4,     4,     0 },
-    { "seq",       0, UINT32_MAX, 512,   2048,  1 },
-    { "steps",     0, TRAIN_MOST, 8,     8,     0 },
-    { "seed",      0, UINT64_MAX, 1,     1,     0 },
-    { "recompute", 0, 1,          0,     0,     0 },
-    { "zero3",     0, UINT32_MAX, 1,     1,     0 },
-    { "lora",      0, UINT32_MAX, 0,     0,     0 },
-    { "streams",   1, 2,          1,     1,     0 }
+    { "layers",    0, TRAIN_MOST, 24,    24,    0, NULL },
+    { "hidden",    0, UINT32_MAX, 2048,  2048,  0, NULL },
+    { "ff",        0, UINT32_MAX, 5504,  5504,  0, NULL },
+    { "heads",     0, UINT32_MAX, 16,    16,    0, NULL },
+    { "vocab",     0, UINT32_MAX, 32000, 32000, 0, NULL },
+    { "batch",     0, UINT32_MAX, 4,     4,     0, NULL },
+    { "seq",       0, UINT32_MAX, 512,   2048,  1, NULL },
+    { "steps",     0, TRAIN_MOST, 8,     8,     0, NULL },
+    { "seed",      0, UINT64_MAX, 1,     1,     0, NULL },
+    { "recompute", 0, 1,          0,     0,     0, NULL },
+    { "zero3",     0, UINT32_MAX, 1,     1,     0, NULL },
+    { "lora",      0, UINT32_MAX, 0,     0,     0, NULL },
+    { "streams",   1, 2,          1,     1,     0, NULL }
 };
-
-static uint64_t train_overflow(train *state)
-{
-    if (!state->failed) {
-        state->failed = stream_refuse(state->builder, "a size or duration passes 2^64 - 1, expected smaller shapes");
-    }
-    return 0;
-}
 
 uint64_t train_times(train *state, uint64_t left, uint64_t right)
 {
-    return right == 0 || left <= UINT64_MAX / right ? left * right : train_overflow(state);
+    return maker_times(&state->words, left, right);
 }
 
 uint64_t train_plus(train *state, uint64_t left, uint64_t right)
 {
-    return left <= UINT64_MAX - right ? left + right : train_overflow(state);
+    return maker_plus(&state->words, left, right);
 }
 
 uint64_t train_shard(const train *state, uint64_t elements)
@@ -75,7 +67,7 @@ void train_shapes(train *state, const family_request *request, stream_builder *b
 {
     const family_value *values = request->values;
     memset(state, 0, sizeof *state);
-    state->builder = builder;
+    maker_begin(&state->words, builder, values[TRAIN_SEED].from);
     state->layers = values[TRAIN_LAYERS].from;
     state->hidden = values[TRAIN_HIDDEN].from;
     state->ff = values[TRAIN_FF].from;
@@ -85,7 +77,6 @@ void train_shapes(train *state, const family_request *request, stream_builder *b
     state->seq_low = values[TRAIN_SEQ].from;
     state->seq_high = values[TRAIN_SEQ].to;
     state->steps = values[TRAIN_STEPS].from;
-    state->random = values[TRAIN_SEED].from;
     state->recompute = values[TRAIN_RECOMPUTE].from > 0;
     state->zero3 = values[TRAIN_ZERO3].from > 0 ? values[TRAIN_ZERO3].from : 1;
     state->lora = values[TRAIN_LORA].from;
@@ -95,7 +86,7 @@ void train_shapes(train *state, const family_request *request, stream_builder *b
 
 void train_draw(train *state)
 {
-    state->seq = state->seq_low + splitmix64_next(&state->random) % (state->seq_high - state->seq_low + 1);
+    state->seq = state->seq_low + splitmix64_next(&state->words.random) % (state->seq_high - state->seq_low + 1);
     state->tokens = train_times(state, state->batch, state->seq);
     state->narrow_bytes = train_times(state, train_times(state, 2, state->tokens), state->hidden);
     state->wide_bytes = train_times(state, train_times(state, 2, state->tokens), state->ff);
@@ -106,23 +97,17 @@ void train_draw(train *state)
 
 int train_is_over(const train *state)
 {
-    return state->failed || state->builder->is_cut;
+    return maker_is_over(&state->words);
 }
 
 void train_step(train *state, const char *label)
 {
-    state->failed = state->failed || stream_step(state->builder, slice_of(label));
+    state->words.failed = state->words.failed || stream_step(state->words.builder, slice_of(label));
 }
 
 uint32_t train_new_on(train *state, uint64_t bytes, uint64_t on_stream)
 {
-    slice no_tag = { NULL, 0 };
-    uint32_t block = 0;
-    if (!state->failed) {
-        uint64_t id = state->builder->stream->block_count;           /* ids are block numbers: from 0, never reused */
-        state->failed = stream_alloc(state->builder, id, bytes, on_stream, no_tag, &block);
-    }
-    return block;
+    return maker_new(&state->words, bytes, on_stream);
 }
 
 uint32_t train_new(train *state, uint64_t bytes)
@@ -132,9 +117,7 @@ uint32_t train_new(train *state, uint64_t bytes)
 
 void train_free_all(train *state, const uint32_t *blocks, size_t count, uint64_t on_stream)
 {
-    for (size_t i = 0; i < count && !state->failed; i++) {
-        state->failed = stream_free_on(state->builder, blocks[i], on_stream);
-    }
+    maker_free_all(&state->words, blocks, count, on_stream);
 }
 
 void train_free(train *state, uint32_t block)
@@ -144,14 +127,12 @@ void train_free(train *state, uint32_t block)
 
 void train_kernel(train *state, uint64_t on_stream, uint64_t duration_ns)
 {
-    state->failed = state->failed || stream_kernel(state->builder, on_stream, duration_ns > 0 ? duration_ns : 1);
+    maker_kernel(&state->words, on_stream, duration_ns);
 }
 
 void train_touch_all(train *state, const uint32_t *blocks, size_t count)
 {
-    for (size_t i = 0; i < count && !state->failed; i++) {
-        state->failed = stream_touch(state->builder, blocks[i]);
-    }
+    maker_touch_all(&state->words, blocks, count);
 }
 
 void train_touch(train *state, uint32_t block)
@@ -161,12 +142,10 @@ void train_touch(train *state, uint32_t block)
 
 void train_touch_run(train *state, uint32_t first, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        train_touch(state, first + i);
-    }
+    maker_touch_run(&state->words, first, count);
 }
 
 void train_wait(train *state, uint64_t on_stream, uint64_t for_stream)
 {
-    state->failed = state->failed || stream_wait(state->builder, on_stream, for_stream);
+    maker_wait(&state->words, on_stream, for_stream);
 }

@@ -15,10 +15,10 @@ enum { UNIFORM_ALLOC_PERCENT = 73 };
 enum { UNIFORM_N, UNIFORM_MAX, UNIFORM_CAP, UNIFORM_SEED, UNIFORM_OPTION_COUNT };
 
 static const family_option uniform_options[UNIFORM_OPTION_COUNT] = {
-    { "n",    1, 10000000,   10000, 10000, 0 },  /* RMM: 1,000 10,000 100,000 */
-    { "max",  1, 1 << 20,    4,     4,     0 },  /* MiB; RMM: 1 4 64 256 1,024 4,096 */
-    { "cap",  1, 1 << 30,    16000, 16000, 0 },  /* MiB */
-    { "seed", 0, UINT64_MAX, 1,     1,     0 }
+    { "n",    1, 10000000,   10000, 10000, 0, NULL },  /* RMM: 1,000 10,000 100,000 */
+    { "max",  1, 1 << 20,    4,     4,     0, NULL },  /* MiB; RMM: 1 4 64 256 1,024 4,096 */
+    { "cap",  1, 1 << 30,    16000, 16000, 0, NULL },  /* MiB */
+    { "seed", 0, UINT64_MAX, 1,     1,     0, NULL }
 };
 
 typedef struct uniform {
@@ -91,6 +91,7 @@ static int uniform_make(const family_request *request, stream_builder *builder)
 
 const family family_uniform = {
     { "uniform", "RMM's random_allocations: n allocations of up to max MiB, 73 in 100 steps, below cap MiB live",
-      "n=10000,max=4,cap=16000,seed=1" },
+      "n=10000,max=4,cap=16000,seed=1",
+      "random: below cap, but for a block with nothing else live", UINT64_C(13296651197) },
     uniform_options, UNIFORM_OPTION_COUNT, uniform_make
 };

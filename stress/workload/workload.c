@@ -9,7 +9,8 @@
 #include "turns.h"
 
 static const family *const workload_families[] = {
-    &family_uniform, &family_train, &family_producer, &family_larson, &family_phases, &family_replay
+    &family_uniform, &family_train, &family_producer, &family_larson, &family_phases, &family_replay,
+    &family_pareto, &family_dataset
 };
 enum { WORKLOAD_FAMILY_COUNT = sizeof workload_families / sizeof workload_families[0] };
 

@@ -65,8 +65,12 @@ uint32_t op_stream_thread(const op_stream *stream, size_t index);    /* who make
 /* The stream as `gpuarena-trace 1`. 0, or -1 if a write failed. */
 int  op_stream_write(const op_stream *stream, FILE *out);
 
-/* `stress list`: name, one line and options of each family, in order; NULL past the last. */
-typedef struct workload_family { const char *name, *summary, *options; } workload_family;
+/* `stress list`: name, one line and options of each family, in order; NULL past the last. peak: how the highest sum of
+   live bytes comes about, and what it is at the defaults; NULL and 0: as the file has it. */
+typedef struct workload_family {
+    const char *name, *summary, *options, *peak;
+    uint64_t    peak_bytes;
+} workload_family;
 const workload_family *workload_family_at(size_t index);
 
 #endif

@@ -1,0 +1,126 @@
+/* `dataset`: a data set that streams through a ring of batches, loaded and decoded ahead of the step that uses them.
+   Must not know of policies, devices or files.
+   Tested by tests/test_workload_dataset.c. */
+#include "family.h"
+#include "maker.h"
+
+#include <stdlib.h>
+
+/* The shapes of ImageNet's validation set: 50,000 images, here of side x side pixels and 3 colours. A batch comes from
+   the host in one byte a value, with a 64-bit label an image; it is turned into 32-bit values, and its bytes are
+   freed. `prefetch` such batches are ready before the first is used (PyTorch's DataLoader: 2 a worker; tf.data's
+   prefetch(N)); then each step takes the oldest, and one more is made while it is used. The last batch of an epoch is
+   what is left, and the ring runs empty there, since a new epoch is a new iterator.
+   side=LO-HI: each batch has a side of its own, a multiple of 32 (training at several scales).
+   Batches are made on stream 1, which stream 0 waits for before it uses one, and frees it. */
+enum { DATASET_COLOURS = 3, DATASET_LABEL_BYTES = 8, DATASET_VALUE_BYTES = 4, DATASET_SIDE_STEP = 32 };
+enum { DATASET_USER, DATASET_LOADER };           /* streams */
+
+enum {
+    DATASET_ITEMS, DATASET_BATCH, DATASET_SIDE, DATASET_PREFETCH, DATASET_STEPS, DATASET_SEED, DATASET_OPTION_COUNT
+};
+
+static const family_option dataset_options[DATASET_OPTION_COUNT] = {
+    { "items",    1,  UINT32_MAX, 50000, 50000, 0, NULL },
+    { "batch",    1,  UINT32_MAX, 256,   256,   0, NULL },
+    { "side",     32, 65536,      224,   224,   1, NULL },
+    { "prefetch", 0,  65536,      2,     2,     0, NULL },
+    { "steps",    0,  1000000,    2,     2,     0, NULL },   /* epochs */
+    { "seed",     0,  UINT64_MAX, 1,     1,     0, NULL }
+};
+
+typedef struct dataset_batch { uint32_t values, labels; uint64_t bytes; } dataset_batch;
+
+typedef struct dataset {
+    maker    words;
+    uint64_t items, batch, side_low, side_high, prefetch;
+    uint64_t left;                               /* items of this epoch not made yet */
+    dataset_batch *ring;                         /* prefetch + 1 of them */
+    uint64_t head, ready;
+} dataset;
+
+static uint64_t dataset_side(dataset *state)
+{
+    uint64_t low = state->side_low, high = state->side_high;
+    if (low == high) return low;
+    return maker_draw(&state->words, (low + DATASET_SIDE_STEP - 1) / DATASET_SIDE_STEP, high / DATASET_SIDE_STEP)
+        * DATASET_SIDE_STEP;
+}
+
+static void dataset_load(dataset *state)
+{
+    maker *words = &state->words;
+    uint64_t count = state->left < state->batch ? state->left : state->batch, side = dataset_side(state);
+    uint64_t raw_bytes = maker_times(words, maker_times(words, count * DATASET_COLOURS, side), side);
+    dataset_batch *made = &state->ring[(state->head + state->ready++) % (state->prefetch + 1)];
+    state->left -= count;
+    uint32_t raw = maker_new(words, raw_bytes, DATASET_LOADER);
+    made->labels = maker_new(words, count * DATASET_LABEL_BYTES, DATASET_LOADER);
+    maker_kernel(words, DATASET_LOADER, raw_bytes / RATE_HOST_BYTES_PER_NS);
+    maker_touch(words, raw);
+    maker_touch(words, made->labels);
+    made->bytes = maker_times(words, raw_bytes, DATASET_VALUE_BYTES);
+    made->values = maker_new(words, made->bytes, DATASET_LOADER);
+    maker_kernel(words, DATASET_LOADER, made->bytes / RATE_MEMORY_BYTES_PER_NS);
+    maker_touch(words, raw);
+    maker_touch(words, made->values);
+    maker_free(words, raw, DATASET_LOADER);
+}
+
+static dataset_batch dataset_take(dataset *state)
+{
+    dataset_batch taken = state->ring[state->head];
+    state->head = (state->head + 1) % (state->prefetch + 1);
+    state->ready--;
+    return taken;
+}
+
+static void dataset_use(dataset *state)
+{
+    maker *words = &state->words;
+    if (state->ready == 0) dataset_load(state);              /* nothing is made ahead */
+    dataset_batch taken = dataset_take(state);
+    maker_wait(words, DATASET_USER, DATASET_LOADER);
+    maker_kernel(words, DATASET_USER, taken.bytes / RATE_MEMORY_BYTES_PER_NS);
+    maker_touch(words, taken.values);
+    maker_touch(words, taken.labels);
+    if (state->left > 0 && state->prefetch > 0) dataset_load(state);
+    maker_free(words, taken.values, DATASET_USER);
+    maker_free(words, taken.labels, DATASET_USER);
+}
+
+static void dataset_epoch(dataset *state, uint64_t number)
+{
+    maker_step(&state->words, "epoch", number);
+    state->left = state->items;
+    while (state->ready < state->prefetch && state->left > 0 && !maker_is_over(&state->words)) dataset_load(state);
+    while ((state->ready > 0 || state->left > 0) && !maker_is_over(&state->words)) dataset_use(state);
+}
+
+static int dataset_make(const family_request *request, stream_builder *builder)
+{
+    const family_value *values = request->values, *side = &values[DATASET_SIDE];
+    dataset state = { 0 };
+    if (side->from != side->to && (side->from + DATASET_SIDE_STEP - 1) / DATASET_SIDE_STEP > side->to / DATASET_SIDE_STEP) {
+        return stream_refuse(builder, "no multiple of %d in side, expected N or a wider LO-HI", (int)DATASET_SIDE_STEP);
+    }
+    maker_begin(&state.words, builder, values[DATASET_SEED].from);
+    state.items = values[DATASET_ITEMS].from;
+    state.batch = values[DATASET_BATCH].from;
+    state.side_low = side->from;
+    state.side_high = side->to;
+    state.prefetch = values[DATASET_PREFETCH].from;
+    state.ring = maker_array(&state.words, state.prefetch, sizeof *state.ring);
+    for (uint64_t epoch = 0; epoch < values[DATASET_STEPS].from && !maker_is_over(&state.words); epoch++) {
+        dataset_epoch(&state, epoch);
+    }
+    free(state.ring);
+    return maker_end(&state.words);
+}
+
+const family family_dataset = {
+    { "dataset", "a data set of images streams through a ring of prefetched batches, decoded on a stream of its own",
+      "items=50000,batch=256,side=224,prefetch=2,steps=2,seed=1",
+      "batch x (3 side^2 x (4 (prefetch + 1) + 1) + 8 (prefetch + 1)), with as many batches; prefetch=0: x 5, + 8", UINT64_C(500963328) },
+    dataset_options, DATASET_OPTION_COUNT, dataset_make
+};

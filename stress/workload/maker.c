@@ -1,0 +1,154 @@
+/* Words over the builder: checked arithmetic, draws, and operations that stop at the first failure.
+   Must not know of any one family.
+   Tested by tests/test_workload_maker.c. */
+#include "maker.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "splitmix64.h"
+
+void maker_begin(maker *self, stream_builder *builder, uint64_t seed)
+{
+    self->builder = builder;
+    self->failed = 0;
+    self->random = seed;
+}
+
+int maker_end(const maker *self)
+{
+    return self->failed ? -1 : 0;
+}
+
+int maker_is_over(const maker *self)
+{
+    return self->failed || self->builder->is_cut;
+}
+
+void *maker_array(maker *self, uint64_t count, size_t item_bytes)
+{
+    void *made = count < SIZE_MAX ? calloc((size_t)count + 1, item_bytes) : NULL;
+    if (!made && !self->failed) self->failed = stream_no_memory(self->builder);
+    return made;
+}
+
+static uint64_t maker_overflow(maker *self)
+{
+    if (!self->failed) {
+        self->failed = stream_refuse(self->builder, "a size or duration passes 2^64 - 1, expected smaller shapes");
+    }
+    return 0;
+}
+
+uint64_t maker_times(maker *self, uint64_t left, uint64_t right)
+{
+    return right == 0 || left <= UINT64_MAX / right ? left * right : maker_overflow(self);
+}
+
+uint64_t maker_plus(maker *self, uint64_t left, uint64_t right)
+{
+    return left <= UINT64_MAX - right ? left + right : maker_overflow(self);
+}
+
+uint64_t maker_draw(maker *self, uint64_t low, uint64_t high)
+{
+    uint64_t count = high - low + 1;
+    return count == 0 ? splitmix64_next(&self->random) : low + splitmix64_below(&self->random, count);
+}
+
+enum { GAP_BITS = 24 };                          /* behind the point of logarithms */
+
+/* log2 of number / 2^32, negated, 1 <= number < 2^32: the bits behind the point come from squaring what is left. */
+static uint64_t maker_log2(uint64_t number)
+{
+    uint64_t whole = 0, bits = 0;
+    while (number < (uint64_t)1 << 31) {
+        number <<= 1;
+        whole++;
+    }
+    for (int bit = 0; bit < GAP_BITS; bit++) {   /* number / 2^31 is from 1 to below 2 */
+        number = number * number >> 31;
+        bits <<= 1;
+        if (number >= (uint64_t)1 << 32) {
+            number >>= 1;
+            bits |= 1;
+        }
+    }
+    return ((whole + 1) << GAP_BITS) - bits;
+}
+
+uint64_t maker_draw_gap(maker *self, uint64_t mean_ns)
+{
+    const uint64_t ln2 = 0xb17217f7;             /* ln 2, in 2^-32 */
+    uint64_t drawn = (splitmix64_next(&self->random) >> 32) | 1;
+    uint64_t log = maker_log2(drawn);            /* at most 32 << 24, so that the product fits */
+    return mean_ns * (log * ln2 >> 32) >> GAP_BITS;
+}
+
+void maker_step(maker *self, const char *name, uint64_t number)
+{
+    char label[48];
+    snprintf(label, sizeof label, "%.20s%" PRIu64, name, number);
+    self->failed = self->failed || stream_step(self->builder, slice_of(label));
+}
+
+uint32_t maker_new(maker *self, uint64_t bytes, uint64_t on_stream)
+{
+    const slice no_tag = { NULL, 0 };
+    uint32_t block = 0;
+    if (!self->failed) {
+        uint64_t id = self->builder->stream->block_count;
+        self->failed = stream_alloc(self->builder, id, bytes, on_stream, no_tag, &block);
+    }
+    return block;
+}
+
+void maker_free_all(maker *self, const uint32_t *blocks, size_t count, uint64_t on_stream)
+{
+    for (size_t i = 0; i < count && !self->failed; i++) {
+        self->failed = stream_free_on(self->builder, blocks[i], on_stream);
+    }
+}
+
+void maker_free(maker *self, uint32_t block, uint64_t on_stream)
+{
+    maker_free_all(self, &block, 1, on_stream);
+}
+
+void maker_free_run(maker *self, uint32_t first, uint32_t count, uint64_t on_stream)
+{
+    for (uint32_t i = 0; i < count && !maker_is_over(self); i++) maker_free(self, first + i, on_stream);
+}
+
+uint64_t maker_bytes(const maker *self, uint32_t block)
+{
+    return self->builder->is_cut ? 0 : self->builder->blocks[block].bytes;
+}
+
+void maker_kernel(maker *self, uint64_t on_stream, uint64_t duration_ns)
+{
+    self->failed = self->failed || stream_kernel(self->builder, on_stream, duration_ns > 0 ? duration_ns : 1);
+}
+
+void maker_touch_all(maker *self, const uint32_t *blocks, size_t count)
+{
+    for (size_t i = 0; i < count && !self->failed; i++) {
+        self->failed = stream_touch(self->builder, blocks[i]);
+    }
+}
+
+void maker_touch(maker *self, uint32_t block)
+{
+    maker_touch_all(self, &block, 1);
+}
+
+void maker_touch_run(maker *self, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) maker_touch(self, first + i);
+}
+
+void maker_wait(maker *self, uint64_t on_stream, uint64_t for_stream)
+{
+    if (on_stream == for_stream) return;
+    self->failed = self->failed || stream_wait(self->builder, on_stream, for_stream);
+}

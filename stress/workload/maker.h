@@ -1,0 +1,42 @@
+/* The words in which families write their operations: each does nothing once anything has failed, so that a program
+   reads as what it does, and is asked at its end whether all of it went well.
+   It must not know of any one family. Tested by tests/test_workload_maker.c. */
+#ifndef STRESS_WORKLOAD_MAKER_H
+#define STRESS_WORKLOAD_MAKER_H
+
+#include "rates.h"
+#include "stream.h"
+
+typedef struct maker {
+    stream_builder *builder;
+    int      failed;                             /* a problem is set; every call returns at once */
+    uint64_t random;
+} maker;
+
+void maker_begin(maker *self, stream_builder *builder, uint64_t seed);
+int  maker_end(const maker *self);               /* 0, or -1: failed */
+int  maker_is_over(const maker *self);           /* failed, or cut by --ops: to leave loops */
+void *maker_array(maker *self, uint64_t count, size_t item_bytes);   /* zeroed, one item more; NULL, failed: no memory */
+
+/* a x b, and a + b; past 2^64 - 1 the maker fails with a problem and they return 0. */
+uint64_t maker_times(maker *self, uint64_t left, uint64_t right);
+uint64_t maker_plus(maker *self, uint64_t left, uint64_t right);
+
+uint64_t maker_draw(maker *self, uint64_t low, uint64_t high);       /* even, both ends included */
+/* Time until the next of events that come at random, one in mean_ns on average (exponential): integers alone, the
+   same on every machine. mean_ns: at most 10^10. At most 22.2 times the mean. */
+uint64_t maker_draw_gap(maker *self, uint64_t mean_ns);
+
+void     maker_step(maker *self, const char *name, uint64_t number); /* `s NAME`NUMBER */
+uint32_t maker_new(maker *self, uint64_t bytes, uint64_t on_stream); /* its block; its id is the block's number */
+void     maker_free(maker *self, uint32_t block, uint64_t on_stream);
+void     maker_free_all(maker *self, const uint32_t *blocks, size_t count, uint64_t on_stream);
+void     maker_free_run(maker *self, uint32_t first, uint32_t count, uint64_t on_stream);    /* numbers in a row */
+uint64_t maker_bytes(const maker *self, uint32_t block);
+void     maker_kernel(maker *self, uint64_t on_stream, uint64_t duration_ns);                /* at least 1 ns */
+void     maker_touch(maker *self, uint32_t block);                   /* by the kernel before */
+void     maker_touch_all(maker *self, const uint32_t *blocks, size_t count);
+void     maker_touch_run(maker *self, uint32_t first, uint32_t count);
+void     maker_wait(maker *self, uint64_t on_stream, uint64_t for_stream);   /* nothing, where both are one */
+
+#endif

@@ -1,0 +1,101 @@
+/* `pareto`: blocks of heavy-tailed size in an array whose places are chosen by the 80/20 rule, six times over.
+   Must not know of policies, devices or files.
+   Tested by tests/test_workload_pareto.c. */
+#include "family.h"
+#include "maker.h"
+#include "splitmix64.h"
+
+#include <stdlib.h>
+
+/* The rules of alloc-test (of node-dns, in mimalloc-bench): each step picks a place; an empty one gets a block, one
+   that holds a block loses it. Of the picks 80 % fall on 20 % of the places, of these again 80 % on 20 %, and so on:
+   each place is one of 5^6 kinds by six draws, hot or not. With k of six draws against the odds, C(6,k) x 4^(6-k)
+   picks in 5^6 go to C(6,k) x 4^k places in 5^6. So a few blocks live for long, most for a moment.
+   Sizes: each doubling is half as frequent as the one below it, and even within (Pareto, alpha = 1), so that all
+   doublings carry the same share of the bytes. There 8 bytes to 1 KiB; here KiB, up to 256 MiB. */
+enum { PARETO_LEVELS = 6, PARETO_KINDS = 15625 };            /* 5^6 */
+
+enum { PARETO_N, PARETO_PLACES, PARETO_SIZE, PARETO_SEED, PARETO_OPTION_COUNT };
+
+static const family_option pareto_options[PARETO_OPTION_COUNT] = {
+    { "n",      1,  10000000,   10000, 10000,  0, NULL },
+    { "places", 64, 10000000,   2048,  2048,   0, NULL },
+    { "size",   1,  1 << 24,    64,    262144, 1, NULL },    /* KiB: LO x 2^k, up to HI */
+    { "seed",   0,  UINT64_MAX, 1,     1,      0, NULL }
+};
+
+typedef struct pareto {
+    maker     words;
+    uint64_t  place_count, low_bytes, doublings;
+    uint32_t *blocks;                            /* by place */
+    uint8_t  *is_live;
+} pareto;
+
+/* Places below the first of level k, of PARETO_KINDS. */
+static const uint64_t pareto_bounds[PARETO_LEVELS + 2] = { 0, 1, 25, 265, 1545, 5385, 11529, PARETO_KINDS };
+
+static uint64_t pareto_pick(pareto *state)
+{
+    uint32_t level = 0;
+    for (int draw = 0; draw < PARETO_LEVELS; draw++) level += splitmix64_below(&state->words.random, 5) == 0;
+    uint64_t first = state->place_count * pareto_bounds[level] / PARETO_KINDS;
+    uint64_t end = state->place_count * pareto_bounds[level + 1] / PARETO_KINDS;
+    return end > first ? maker_draw(&state->words, first, end - 1) : first;
+}
+
+static uint64_t pareto_size(pareto *state)
+{
+    uint64_t lot = maker_draw(&state->words, 1, ((uint64_t)1 << state->doublings) - 1), bytes = state->low_bytes;
+    while (lot % 2 == 0) {
+        lot /= 2;
+        bytes *= 2;
+    }
+    return maker_draw(&state->words, bytes, 2 * bytes - 1);
+}
+
+static void pareto_free(pareto *state, uint64_t place)
+{
+    maker_free(&state->words, state->blocks[place], 0);
+    state->is_live[place] = 0;
+}
+
+static void pareto_steps(pareto *state, uint64_t count)
+{
+    for (uint64_t step = 0; step < count && !maker_is_over(&state->words); step++) {
+        uint64_t place = pareto_pick(state);
+        if (state->is_live[place]) {
+            pareto_free(state, place);
+            continue;
+        }
+        state->blocks[place] = maker_new(&state->words, pareto_size(state), 0);
+        state->is_live[place] = 1;
+    }
+    for (uint64_t place = 0; place < state->place_count && !maker_is_over(&state->words); place++) {
+        if (state->is_live[place]) pareto_free(state, place);
+    }
+}
+
+static int pareto_make(const family_request *request, stream_builder *builder)
+{
+    const family_value *values = request->values;
+    pareto state = { 0 };
+    uint64_t times = values[PARETO_SIZE].to / values[PARETO_SIZE].from;
+    if (times < 2) return stream_refuse(builder, "size spans less than a doubling, expected LO-HI with HI 2 x LO or more");
+    maker_begin(&state.words, builder, values[PARETO_SEED].from);
+    while (times >= (uint64_t)2 << state.doublings) state.doublings++;
+    state.place_count = values[PARETO_PLACES].from;
+    state.low_bytes = values[PARETO_SIZE].from << 10;
+    state.blocks = maker_array(&state.words, state.place_count, sizeof *state.blocks);
+    state.is_live = maker_array(&state.words, state.place_count, sizeof *state.is_live);
+    if (!state.words.failed) pareto_steps(&state, values[PARETO_N].from);
+    free(state.blocks);
+    free(state.is_live);
+    return maker_end(&state.words);
+}
+
+const family family_pareto = {
+    { "pareto", "n steps over an array of places: 80 % of them on 20 % of it, six times over; sizes (KiB) of heavy tail",
+      "n=10000,places=2048,size=64-262144,seed=1",
+      "random: few large blocks, each below HI, make most of it", UINT64_C(339588859) },
+    pareto_options, PARETO_OPTION_COUNT, pareto_make
+};
