@@ -297,8 +297,8 @@ static void help_list_workloads(FILE *out)
         fprintf(out, "  %-10s %s\n", family->name, family->summary);
         if (family->options && *family->options) fprintf(out, "  %-10s %s\n", "", family->options);
         if (!family->peak) continue;
-        fprintf(out, "  %-10s peak %s, %" PRIu64 " bytes: %s\n", "", table_bytes(family->peak_bytes, size, sizeof size),
-                family->peak_bytes, family->peak);
+        table_bytes(family->peak_bytes, size, sizeof size);
+        fprintf(out, "  %-10s peak %s, %" PRIu64 " bytes: %s\n", "", size, family->peak_bytes, family->peak);
     }
 }
 

@@ -20,8 +20,8 @@ static void check_peak(const char *spec, uint64_t count, uint64_t side, uint64_t
 {
     op_stream stream;
     make_surely(spec, &stream);
-    CHECK_MSG(stream.requested_peak_bytes == batch_bytes(count, side, prefetch), "%s: peak %" PRIu64 ", as told", spec,
-              stream.requested_peak_bytes);
+    CHECK_MSG(stream.requested_peak_bytes == batch_bytes(count, side, prefetch), "%s: peak %" PRIu64 ", as told",
+              spec, stream.requested_peak_bytes);
     order_count order = order_check(&stream);
     check_ordered(spec, &order);
     CHECK_U64(order.crossing_frees, ==, 2 * stream.alloc_count / 3);

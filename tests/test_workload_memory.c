@@ -34,6 +34,8 @@ static void *failing_realloc(void *old, size_t bytes)
 #define calloc failing_calloc
 #define realloc failing_realloc
 #include "../stress/workload/dataset.c"
+#include "../stress/workload/embedding.c"
+#include "../stress/workload/growing.c"
 #include "../stress/workload/id_map.c"
 #include "../stress/workload/larson.c"
 #include "../stress/workload/maker.c"
@@ -52,6 +54,7 @@ static void *failing_realloc(void *old, size_t bytes)
 #include "../stress/workload/splitmix64.c"
 #include "../stress/workload/stream.c"
 #include "../stress/workload/stream_write.c"
+#include "../stress/workload/tape.c"
 #include "../stress/workload/train.c"
 #include "../stress/workload/train_shapes.c"
 #include "../stress/workload/turns.c"
@@ -149,6 +152,12 @@ int main(void)
     test_every_call("pareto:n=300,places=64", 1);
     test_every_call("dataset:items=900,batch=100", 0);
     test_every_call("dataset:items=900,batch=100", 1);
+    test_every_call("tape:layers=1,steps=2,seq=9", 0);
+    test_every_call("tape:layers=1,steps=2,seq=9", 1);
+    test_every_call("growing:layers=2,tokens=4,steps=2", 0);
+    test_every_call("growing:layers=2,tokens=4,steps=2", 1);
+    test_every_call("embedding:steps=1", 0);
+    test_every_call("embedding:steps=1", 1);
     test_long_replays();
     return tap_done();
 }

@@ -25,7 +25,8 @@ sub text { return stress('run', '-w', @_, qw(-p raw --verify off --no-timing -q 
 for my $workload ('producer:n=200,steps=2', 'producer:n=30,steps=2,images=3,depth=4,consumers=3,side=32-640',
                   'phases:layers=2,hidden=256,ff=688,streams=2,steps=2',
                   'train:layers=2,hidden=256,ff=688,steps=2,zero3=4,streams=2',
-                  'pareto:n=2000', 'dataset:items=2000,batch=64,side=32-128,steps=1') {
+                  'pareto:n=2000', 'dataset:items=2000,batch=64,side=32-128,steps=1',
+                  'embedding:batch=16-512,steps=2', 'tape:layers=2,steps=3', 'growing:layers=2,steps=2') {
     my $made = row('-w', $workload, '-p', 'segments', '--out', "trace=$folder/made.trace");
     my $again = row('-w', "replay:$folder/made.trace", '-p', 'segments');
     ok($made->{digest} && $made->{status} eq 'ok', "$workload runs");
@@ -61,6 +62,7 @@ refused(2, qr/option seed and --seed are both given/, qw(run -w phases:seed=2 -p
 refused(2, qr/phases: no option "update", did you mean 'updates'/, qw(run -w phases:update=2 -p raw));
 refused(2, qr/phases: streams is "0", expected a number from 1 to 2/, qw(run -w phases:streams=0 -p raw));
 refused(2, qr/producer: --steps is 1000001, expected a number from 0 to 1000000/, qw(run -w producer -p raw --steps 1000001));
+refused(2, qr/embedding: option gradient has words, expected a number to vary/, qw(batch -w embedding -p raw --vary gradient));
 refused(2, qr/no workload "phase", did you mean 'phases'/, qw(run -w phase -p raw));
 
 done();

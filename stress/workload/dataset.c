@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-/* The shapes of ImageNet's validation set: 50,000 images, here of side x side pixels and 3 colours. A batch comes from
-   the host in one byte a value, with a 64-bit label an image; it is turned into 32-bit values, and its bytes are
+/* The shapes of ImageNet's validation set: 50,000 images, here of side x side pixels and 3 colours. A batch comes
+   from the host in one byte a value, with a 64-bit label an image; it is turned into 32-bit values, and its bytes are
    freed. `prefetch` such batches are ready before the first is used (PyTorch's DataLoader: 2 a worker; tf.data's
    prefetch(N)); then each step takes the oldest, and one more is made while it is used. The last batch of an epoch is
    what is left, and the ring runs empty there, since a new epoch is a new iterator.
@@ -39,12 +39,16 @@ typedef struct dataset {
     uint64_t head, ready;
 } dataset;
 
+static uint64_t dataset_scale_above(uint64_t side)
+{
+    return (side + DATASET_SIDE_STEP - 1) / DATASET_SIDE_STEP;
+}
+
 static uint64_t dataset_side(dataset *state)
 {
     uint64_t low = state->side_low, high = state->side_high;
     if (low == high) return low;
-    return maker_draw(&state->words, (low + DATASET_SIDE_STEP - 1) / DATASET_SIDE_STEP, high / DATASET_SIDE_STEP)
-        * DATASET_SIDE_STEP;
+    return maker_draw(&state->words, dataset_scale_above(low), high / DATASET_SIDE_STEP) * DATASET_SIDE_STEP;
 }
 
 static void dataset_load(dataset *state)
@@ -101,8 +105,9 @@ static int dataset_make(const family_request *request, stream_builder *builder)
 {
     const family_value *values = request->values, *side = &values[DATASET_SIDE];
     dataset state = { 0 };
-    if (side->from != side->to && (side->from + DATASET_SIDE_STEP - 1) / DATASET_SIDE_STEP > side->to / DATASET_SIDE_STEP) {
-        return stream_refuse(builder, "no multiple of %d in side, expected N or a wider LO-HI", (int)DATASET_SIDE_STEP);
+    if (side->from != side->to && dataset_scale_above(side->from) > side->to / DATASET_SIDE_STEP) {
+        return stream_refuse(builder, "no multiple of %d in side, expected N or a wider LO-HI",
+                             (int)DATASET_SIDE_STEP);
     }
     maker_begin(&state.words, builder, values[DATASET_SEED].from);
     state.items = values[DATASET_ITEMS].from;
@@ -121,6 +126,6 @@ static int dataset_make(const family_request *request, stream_builder *builder)
 const family family_dataset = {
     { "dataset", "a data set of images streams through a ring of prefetched batches, decoded on a stream of its own",
       "items=50000,batch=256,side=224,prefetch=2,steps=2,seed=1",
-      "batch x (3 side^2 x (4 (prefetch + 1) + 1) + 8 (prefetch + 1)), with as many batches; prefetch=0: x 5, + 8", UINT64_C(500963328) },
+      "batch x (3 side^2 x (4 (prefetch + 1) + 1) + 8 (prefetch + 1)); prefetch=0: x 5, + 8", UINT64_C(500963328) },
     dataset_options, DATASET_OPTION_COUNT, dataset_make
 };

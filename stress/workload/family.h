@@ -14,8 +14,8 @@ typedef struct family_option {
     uint64_t lowest, highest;                    /* allowed */
     uint64_t from, to;                           /* default; the two differ only in a range */
     int      is_range;                           /* N or LO-HI, LO <= HI */
-    const char *const *words;                    /* allowed, NULL behind the last: the value is the word's number, from
-                                                    0 to highest. NULL: a number */
+    const char *const *words;                    /* allowed: the value is a word's number, from 0 to highest. NULL: a
+                                                    number */
 } family_option;
 
 typedef struct family_value { uint64_t from, to; int is_given; } family_value;
@@ -34,6 +34,6 @@ typedef struct family {
 } family;
 
 extern const family family_uniform, family_train, family_producer, family_larson, family_phases, family_replay,
-                    family_pareto, family_dataset;
+                    family_pareto, family_dataset, family_embedding, family_tape, family_growing;
 
 #endif

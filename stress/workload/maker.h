@@ -16,7 +16,8 @@ typedef struct maker {
 void maker_begin(maker *self, stream_builder *builder, uint64_t seed);
 int  maker_end(const maker *self);               /* 0, or -1: failed */
 int  maker_is_over(const maker *self);           /* failed, or cut by --ops: to leave loops */
-void *maker_array(maker *self, uint64_t count, size_t item_bytes);   /* zeroed, one item more; NULL, failed: no memory */
+/* Zeroed, with one item more; NULL, and the maker has failed: no memory. */
+void *maker_array(maker *self, uint64_t count, size_t item_bytes);
 
 /* a x b, and a + b; past 2^64 - 1 the maker fails with a problem and they return 0. */
 uint64_t maker_times(maker *self, uint64_t left, uint64_t right);

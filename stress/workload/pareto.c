@@ -80,7 +80,9 @@ static int pareto_make(const family_request *request, stream_builder *builder)
     const family_value *values = request->values;
     pareto state = { 0 };
     uint64_t times = values[PARETO_SIZE].to / values[PARETO_SIZE].from;
-    if (times < 2) return stream_refuse(builder, "size spans less than a doubling, expected LO-HI with HI 2 x LO or more");
+    if (times < 2) {
+        return stream_refuse(builder, "size spans less than a doubling, expected LO-HI with HI 2 x LO or more");
+    }
     maker_begin(&state.words, builder, values[PARETO_SEED].from);
     while (times >= (uint64_t)2 << state.doublings) state.doublings++;
     state.place_count = values[PARETO_PLACES].from;
@@ -94,7 +96,7 @@ static int pareto_make(const family_request *request, stream_builder *builder)
 }
 
 const family family_pareto = {
-    { "pareto", "n steps over an array of places: 80 % of them on 20 % of it, six times over; sizes (KiB) of heavy tail",
+    { "pareto", "n steps over an array of places, 80 % on 20 % of it, six times over; sizes (KiB) of heavy tail",
       "n=10000,places=2048,size=64-262144,seed=1",
       "random: few large blocks, each below HI, make most of it", UINT64_C(339588859) },
     pareto_options, PARETO_OPTION_COUNT, pareto_make

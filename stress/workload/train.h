@@ -1,4 +1,4 @@
-/* `train`, inside: the shapes of a decoder-only transformer's training, and the words in which its steps are written.
+/* `train`, inside: what a decoder-only transformer trains with, and the words in which its steps stand.
    train_shapes.c makes them from the options; train.c is the order of a training step. `phases` trains with them, too.
    Tested by tests/test_workload_train.c and tests/test_workload_phases.c. */
 #ifndef STRESS_WORKLOAD_TRAIN_H

@@ -10,7 +10,7 @@
 
 static const family *const workload_families[] = {
     &family_uniform, &family_train, &family_producer, &family_larson, &family_phases, &family_replay,
-    &family_pareto, &family_dataset
+    &family_pareto, &family_dataset, &family_embedding, &family_tape, &family_growing
 };
 enum { WORKLOAD_FAMILY_COUNT = sizeof workload_families / sizeof workload_families[0] };
 
@@ -94,6 +94,10 @@ int workload_vary(const char *spec, const char *key, workload_key *found, proble
     memset(&request, 0, sizeof request);
     if (spec_parse(of, arguments, &request, why)) {
         return -1;
+    }
+    if (of->options[option].words) {
+        return problem_set(why, EXIT_USAGE, "workload %s: option %s has words, expected a number to vary",
+                           of->shown.name, of->options[option].key);
     }
     if (request.values[option].is_given) {
         return problem_set(why, EXIT_USAGE, "workload %s: option %s is given, and is to be varied", of->shown.name,

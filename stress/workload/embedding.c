@@ -1,0 +1,234 @@
+/* `embedding`: recommendation with large tables: a jump at the first step, when gradients and slots come.
+   Must not know of policies, devices or files.
+   Tested by tests/test_workload_embedding.c. */
+#include "family.h"
+#include "maker.h"
+
+#include <stdlib.h>
+
+/* DLRM on Criteo's Kaggle data (facebookresearch/dlrm, bench/dlrm_s_criteo_kaggle.sh): 26 tables with so many rows,
+   16 numbers each, below 13 dense features; batches of 128. A table is small beside what the first step takes: with
+   dense gradients one as large as the table, and then the optimizer's slots (Adam: 2), which stay. gradient=sparse:
+   only the rows that the batch hit. rows=N: the script's --max-ind-range, which folds larger tables. */
+static const uint32_t embedding_rows[] = {
+    1460, 583, 10131227, 2202608, 305, 24, 12517, 633, 3, 93145, 5683, 8351593, 3194, 27, 14992, 5461306, 10, 5652,
+    2173, 4, 7046547, 18, 15, 286181, 105, 142572
+};
+enum {
+    EMBEDDING_TABLES = sizeof embedding_rows / sizeof embedding_rows[0],
+    EMBEDDING_VECTORS = EMBEDDING_TABLES + 1,    /* that interact: one a table, and the bottom network's */
+    EMBEDDING_PAIRS = EMBEDDING_VECTORS * (EMBEDDING_VECTORS - 1) / 2,
+    EMBEDDING_DENSE = 13,
+    EMBEDDING_BOTTOM = 4, EMBEDDING_TOP = 3, EMBEDDING_LAYERS = EMBEDDING_BOTTOM + EMBEDDING_TOP,
+    EMBEDDING_PARAMETERS = EMBEDDING_TABLES + 2 * EMBEDDING_LAYERS,  /* then a matrix and a bias a layer */
+    EMBEDDING_MOST_SLOTS = 2
+};
+
+enum {
+    EMBEDDING_DIM, EMBEDDING_ROWS, EMBEDDING_BATCH, EMBEDDING_STEPS, EMBEDDING_SLOTS, EMBEDDING_GRADIENT,
+    EMBEDDING_SEED, EMBEDDING_OPTION_COUNT
+};
+
+static const char *const embedding_gradients[] = { "dense", "sparse" };
+static const family_option embedding_options[EMBEDDING_OPTION_COUNT] = {
+    { "dim",      1, 65536,      16,       16,       0, NULL },
+    { "rows",     1, 40000000,   40000000, 40000000, 0, NULL },
+    { "batch",    1, 1 << 24,    128,      128,      1, NULL },
+    { "steps",    0, 1000000,    8,        8,        0, NULL },
+    { "slots",    0, EMBEDDING_MOST_SLOTS, 2, 2,     0, NULL },
+    { "gradient", 0, 1,          0,        0,        0, embedding_gradients },
+    { "seed",     0, UINT64_MAX, 1,        1,        0, NULL }
+};
+
+typedef struct embedding {
+    maker    words;
+    uint64_t dim, most_rows, batch, slots;
+    int      is_sparse;
+    uint64_t bytes[EMBEDDING_PARAMETERS];
+    uint64_t inputs[EMBEDDING_LAYERS], outputs[EMBEDDING_LAYERS];        /* of layers: numbers a sample */
+    uint32_t gradients[EMBEDDING_PARAMETERS + EMBEDDING_TABLES];         /* sparse: also the tables' indices */
+    uint32_t gradient_count;
+    uint32_t state;                              /* the first slot; after the first update */
+    uint32_t kept[EMBEDDING_LAYERS];             /* each layer's output */
+    uint32_t vectors, joined;                    /* all 27 as one; their products, and the bottom's vector */
+} embedding;
+
+static uint64_t embedding_sample(embedding *state, uint64_t numbers)
+{
+    return 4 * numbers * state->batch;           /* below 2^64: batch < 2^25, numbers < 2^24 */
+}
+
+static void embedding_shapes(embedding *state)
+{
+    const uint64_t sizes[EMBEDDING_LAYERS + 1] = { 512, 256, 64, state->dim, 512, 256, 1, 0 };
+    for (uint32_t i = 0; i < EMBEDDING_TABLES; i++) {
+        uint64_t rows = embedding_rows[i] < state->most_rows ? embedding_rows[i] : state->most_rows;
+        state->bytes[i] = 4 * state->dim * rows;
+    }
+    for (uint32_t i = 0; i < EMBEDDING_LAYERS; i++) {
+        state->outputs[i] = sizes[i];
+        state->inputs[i] = i == 0 ? EMBEDDING_DENSE : sizes[i - 1];
+        if (i == EMBEDDING_BOTTOM) state->inputs[i] += EMBEDDING_PAIRS;
+        state->bytes[EMBEDDING_TABLES + 2 * i] = 4 * state->inputs[i] * state->outputs[i];
+        state->bytes[EMBEDDING_TABLES + 2 * i + 1] = 4 * state->outputs[i];
+    }
+}
+
+/* A block that a kernel makes from another one. */
+static uint32_t embedding_made(embedding *state, uint64_t bytes, uint32_t from)
+{
+    maker *words = &state->words;
+    uint32_t made = maker_new(words, bytes, 0);
+    maker_kernel(words, 0, bytes / RATE_MEMORY_BYTES_PER_NS);
+    maker_touch(words, from);
+    maker_touch(words, made);
+    return made;
+}
+
+static uint32_t embedding_layer(embedding *state, uint32_t layer, uint32_t input)
+{
+    uint64_t bytes = embedding_sample(state, state->outputs[layer]);
+    uint32_t linear = embedding_made(state, bytes, input);
+    state->kept[layer] = embedding_made(state, bytes, linear);           /* behind ReLU */
+    maker_free(&state->words, linear, 0);
+    return state->kept[layer];
+}
+
+static void embedding_forward(embedding *state, uint32_t dense, uint32_t indices)
+{
+    maker *words = &state->words;
+    uint64_t vector_bytes = embedding_sample(state, state->dim);
+    uint32_t found[EMBEDDING_TABLES], at = dense;
+    for (uint32_t i = 0; i < EMBEDDING_BOTTOM; i++) at = embedding_layer(state, i, at);
+    for (uint32_t i = 0; i < EMBEDDING_TABLES; i++) {
+        found[i] = embedding_made(state, vector_bytes, indices);
+        maker_touch(words, i);                   /* the table, by its block's number */
+    }
+    state->vectors = embedding_made(state, EMBEDDING_VECTORS * vector_bytes, at);
+    maker_touch_all(words, found, EMBEDDING_TABLES);
+    maker_free_all(words, found, EMBEDDING_TABLES, 0);
+    uint64_t products = (uint64_t)EMBEDDING_VECTORS * EMBEDDING_VECTORS;
+    uint32_t all = embedding_made(state, embedding_sample(state, products), state->vectors);
+    uint32_t pairs = embedding_made(state, embedding_sample(state, EMBEDDING_PAIRS), all);
+    maker_free(words, all, 0);
+    state->joined = embedding_made(state, embedding_sample(state, EMBEDDING_PAIRS + state->dim), pairs);
+    maker_free(words, pairs, 0);
+    at = state->joined;
+    for (uint32_t i = EMBEDDING_BOTTOM; i < EMBEDDING_LAYERS; i++) at = embedding_layer(state, i, at);
+}
+
+static void embedding_keep(embedding *state, uint64_t bytes, uint32_t from)
+{
+    state->gradients[state->gradient_count++] = embedding_made(state, bytes, from);
+}
+
+/* Takes the gradient of the layer's output, frees what the layer kept; returns that of its input. */
+static uint32_t embedding_layer_back(embedding *state, uint32_t layer, uint32_t gradient)
+{
+    maker *words = &state->words;
+    uint32_t linear = embedding_made(state, embedding_sample(state, state->outputs[layer]), state->kept[layer]);
+    maker_free(words, gradient, 0);
+    maker_free(words, state->kept[layer], 0);
+    embedding_keep(state, state->bytes[EMBEDDING_TABLES + 2 * layer], linear);
+    embedding_keep(state, state->bytes[EMBEDDING_TABLES + 2 * layer + 1], linear);
+    if (layer == 0) return linear;               /* the dense features have none */
+    uint32_t input = embedding_made(state, embedding_sample(state, state->inputs[layer]), linear);
+    maker_free(words, linear, 0);
+    return input;
+}
+
+static void embedding_table_back(embedding *state, uint32_t table, uint32_t vectors)
+{
+    if (state->is_sparse) {
+        embedding_keep(state, 8 * state->batch, vectors);
+        embedding_keep(state, embedding_sample(state, state->dim), vectors);
+    } else {
+        embedding_keep(state, state->bytes[table], vectors);
+    }
+}
+
+static void embedding_backward(embedding *state)
+{
+    maker *words = &state->words;
+    uint64_t products = (uint64_t)EMBEDDING_VECTORS * EMBEDDING_VECTORS;
+    uint32_t at = embedding_made(state, embedding_sample(state, 1), state->kept[EMBEDDING_LAYERS - 1]);
+    for (uint32_t i = EMBEDDING_LAYERS; i-- > EMBEDDING_BOTTOM; ) at = embedding_layer_back(state, i, at);
+    maker_free(words, state->joined, 0);
+    uint32_t all = embedding_made(state, embedding_sample(state, products), at);
+    uint32_t vectors = embedding_made(state, maker_bytes(words, state->vectors), all);
+    maker_touch(words, state->vectors);
+    maker_free(words, all, 0);
+    maker_free(words, at, 0);
+    maker_free(words, state->vectors, 0);
+    for (uint32_t i = 0; i < EMBEDDING_TABLES; i++) embedding_table_back(state, i, vectors);
+    at = embedding_made(state, embedding_sample(state, state->dim), vectors);
+    maker_free(words, vectors, 0);
+    for (uint32_t i = EMBEDDING_BOTTOM; i-- > 0; ) at = embedding_layer_back(state, i, at);
+    maker_free(words, at, 0);
+}
+
+/* All in one kernel a parameter. The slots are made when they are first needed. */
+static void embedding_update(embedding *state, int is_first)
+{
+    maker *words = &state->words;
+    if (is_first) {
+        state->state = (uint32_t)words->builder->stream->block_count;
+        for (uint64_t i = 0; i < state->slots * EMBEDDING_PARAMETERS && !maker_is_over(words); i++) {
+            maker_new(words, state->bytes[i / state->slots], 0);
+        }
+    }
+    for (uint32_t i = 0; i < EMBEDDING_PARAMETERS && !maker_is_over(words); i++) {
+        maker_kernel(words, 0, (2 + state->slots) * state->bytes[i] / RATE_MEMORY_BYTES_PER_NS);
+        maker_touch(words, i);
+        maker_touch_run(words, state->state + i * (uint32_t)state->slots, (uint32_t)state->slots);
+    }
+    maker_free_all(words, state->gradients, state->gradient_count, 0);
+    state->gradient_count = 0;
+}
+
+static void embedding_step(embedding *state, int is_first)
+{
+    maker *words = &state->words;
+    uint32_t dense = maker_new(words, embedding_sample(state, EMBEDDING_DENSE), 0);
+    uint32_t indices = maker_new(words, 8 * EMBEDDING_TABLES * state->batch, 0);
+    uint32_t offsets = maker_new(words, 8 * EMBEDDING_TABLES * state->batch, 0);
+    uint32_t labels = maker_new(words, embedding_sample(state, 1), 0);
+    const uint32_t inputs[] = { dense, indices, offsets, labels };
+    maker_kernel(words, 0, maker_bytes(words, indices) * 2 / RATE_HOST_BYTES_PER_NS);
+    maker_touch_all(words, inputs, 4);
+    embedding_forward(state, dense, indices);
+    embedding_backward(state);
+    embedding_update(state, is_first);
+    maker_free_all(words, inputs, 4, 0);
+}
+
+static int embedding_make(const family_request *request, stream_builder *builder)
+{
+    const family_value *values = request->values;
+    embedding state = { 0 };
+    maker *words = &state.words;
+    maker_begin(words, builder, values[EMBEDDING_SEED].from);
+    state.dim = values[EMBEDDING_DIM].from;
+    state.most_rows = values[EMBEDDING_ROWS].from;
+    state.slots = values[EMBEDDING_SLOTS].from;
+    state.is_sparse = values[EMBEDDING_GRADIENT].from > 0;
+    embedding_shapes(&state);
+    for (uint32_t i = 0; i < EMBEDDING_PARAMETERS && !maker_is_over(words); i++) maker_new(words, state.bytes[i], 0);
+    uint64_t step = 0;
+    for (; step < values[EMBEDDING_STEPS].from && !maker_is_over(words); step++) {
+        maker_step(words, "step", step);
+        state.batch = maker_draw(words, values[EMBEDDING_BATCH].from, values[EMBEDDING_BATCH].to);
+        embedding_step(&state, step == 0);
+    }
+    if (step > 0) maker_free_run(words, state.state, (uint32_t)state.slots * EMBEDDING_PARAMETERS, 0);
+    maker_free_run(words, 0, EMBEDDING_PARAMETERS, 0);
+    return maker_end(words);
+}
+
+const family family_embedding = {
+    { "embedding", "recommendation: large tables, and at the first step as large gradients and optimizer's slots",
+      "dim=16,rows=40000000,batch=128,steps=8,slots=2,gradient=dense,seed=1",
+      "parameters x 4 bytes x (2 + slots), and 6,616 a sample - 28,672; sparse: about x (1 + slots)",
+      UINT64_C(8651653648) },
+    embedding_options, EMBEDDING_OPTION_COUNT, embedding_make
+};

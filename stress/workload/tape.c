@@ -1,0 +1,195 @@
+/* `tape`: activations that a step's tape retains until its gradients are there, or until nobody holds the tape.
+   Must not know of policies, devices or files.
+   Tested by tests/test_workload_tape.c. */
+#include "family.h"
+#include "maker.h"
+
+#include <stdlib.h>
+
+/* What each layer of a transformer retains, as Korthikanti et al. count it ("Reducing Activation Recomputation in
+   Large Transformer Models", 2022): sbh (34 + 5 as/h) bytes, in 16 bits, a byte for each entry of a dropout mask.
+   BERT-base's shapes by default: 12 layers, 768 wide, 12 heads, 30,522 words. A step walks forward, which lays one
+   block after the other on the tape; then back, which takes them off in reverse order, with a gradient for each; the
+   gradients of the weights live to the end of the step.
+   keep=N: a tape is held longer, as TensorFlow's persistent GradientTape is, or PyTorch's graph with
+   retain_graph=True while `loss` refers to it: what it retains is freed only when N newer ones are complete. */
+enum { TAPE_POSITIONS = 514, TAPE_MATRICES = 4 };            /* 512 positions and 2 kinds of segment, beside words */
+
+enum {
+    TAPE_LAYERS, TAPE_HIDDEN, TAPE_HEADS, TAPE_VOCAB, TAPE_BATCH, TAPE_SEQ, TAPE_STEPS, TAPE_KEEP, TAPE_SEED,
+    TAPE_OPTION_COUNT
+};
+
+static const family_option tape_options[TAPE_OPTION_COUNT] = {
+    { "layers", 1, 100000,     12,    12,    0, NULL },
+    { "hidden", 1, 1 << 20,    768,   768,   0, NULL },
+    { "heads",  1, 1 << 20,    12,    12,    0, NULL },
+    { "vocab",  1, UINT32_MAX, 30522, 30522, 0, NULL },
+    { "batch",  1, UINT32_MAX, 8,     8,     0, NULL },
+    { "seq",    1, UINT32_MAX, 64,    512,   1, NULL },
+    { "steps",  0, 1000000,    8,     8,     0, NULL },
+    { "keep",   0, 64,         1,     1,     0, NULL },
+    { "seed",   0, UINT64_MAX, 1,     1,     0, NULL }
+};
+
+/* In order: bytes of s x b x h, or of a x s x s x b; whether it has a gradient, which masks have not; and a temporary
+   of the step before it, in the same unit. */
+typedef struct tape_entry { uint32_t narrow, scores, is_mask, scratch; } tape_entry;
+static const tape_entry tape_layer[] = {
+    { 2, 0, 0, 0 }, { 2, 0, 0, 0 },              /* the layer's input; the norm's output */
+    { 2, 0, 0, 0 }, { 2, 0, 0, 0 }, { 2, 0, 0, 0 },          /* q, k, v */
+    { 0, 2, 0, 2 }, { 0, 1, 1, 0 }, { 0, 2, 0, 0 },          /* softmax of the scores; its dropout */
+    { 2, 0, 0, 0 }, { 1, 0, 1, 2 },              /* attention's output; the mask behind its projection */
+    { 2, 0, 0, 0 }, { 2, 0, 0, 0 },              /* the second half's input; the norm's output */
+    { 8, 0, 0, 0 }, { 8, 0, 0, 0 }, { 1, 0, 1, 2 }           /* GELU's input and output; the mask behind fc2 */
+};
+enum { TAPE_ENTRIES = sizeof tape_layer / sizeof tape_layer[0] };
+
+typedef struct tape {
+    maker     words;
+    uint64_t  layers, hidden, heads, vocab, batch, keep;
+    uint64_t  narrow_bytes, scores_bytes;        /* of this step: s b h, and a s s b */
+    uint64_t  logits_bytes;
+    size_t    tape_count;                        /* blocks of a tape: entries a layer, head input, logits, loss */
+    uint32_t *tapes;                             /* keep + 1 of them, in a ring by step */
+    uint32_t *gradients;                         /* of weights: TAPE_MATRICES a layer */
+} tape;
+
+static uint64_t tape_matrix_bytes(const tape *state, uint32_t matrix)    /* 12 h^2 + 13 h in all, in 16 bits */
+{
+    static const uint32_t squares[TAPE_MATRICES] = { 3, 1, 4, 4 }, rows[TAPE_MATRICES] = { 3, 1 + 4, 4, 1 };
+    return 2 * (squares[matrix] * state->hidden * state->hidden + rows[matrix] * state->hidden);
+}
+
+static void tape_setup(tape *state)
+{
+    maker *words = &state->words;
+    uint64_t rows = state->vocab + TAPE_POSITIONS + 2;       /* and a norm's scale and shift */
+    maker_new(words, maker_times(words, 2 * rows, state->hidden), 0);
+    for (uint64_t i = 0; i < state->layers * TAPE_MATRICES && !maker_is_over(words); i++) {
+        maker_new(words, tape_matrix_bytes(state, i % TAPE_MATRICES), 0);
+    }
+}
+
+static void tape_shapes(tape *state, uint64_t length)
+{
+    maker *words = &state->words;
+    uint64_t tokens = maker_times(words, length, state->batch);
+    state->narrow_bytes = maker_times(words, tokens, state->hidden);
+    state->scores_bytes = maker_times(words, maker_times(words, tokens, length), state->heads);
+    state->logits_bytes = maker_times(words, maker_times(words, 2, tokens), state->vocab);
+}
+
+static uint64_t tape_unit(const tape *state, const tape_entry *entry)
+{
+    return entry->scores ? state->scores_bytes : state->narrow_bytes;
+}
+
+static uint32_t tape_retain(tape *state, uint64_t bytes, uint32_t from)
+{
+    maker *words = &state->words;
+    uint32_t made = maker_new(words, bytes, 0);
+    maker_kernel(words, 0, bytes / RATE_MEMORY_BYTES_PER_NS);
+    if (from != made) maker_touch(words, from);
+    maker_touch(words, made);
+    return made;
+}
+
+static void tape_forward(tape *state, uint32_t *laid)
+{
+    maker *words = &state->words;
+    uint32_t before = 0;                         /* the embedding's table, to begin with */
+    for (uint64_t i = 0; i < state->layers * TAPE_ENTRIES && !maker_is_over(words); i++) {
+        const tape_entry *entry = &tape_layer[i % TAPE_ENTRIES];
+        uint64_t unit = tape_unit(state, entry), bytes = maker_times(words, entry->narrow + entry->scores, unit);
+        uint64_t scratch_bytes = maker_times(words, entry->scratch, unit);
+        uint32_t scratch = scratch_bytes ? tape_retain(state, scratch_bytes, before) : before;
+        laid[i] = tape_retain(state, bytes, scratch);
+        if (scratch_bytes) maker_free(words, scratch, 0);
+        before = laid[i];
+    }
+    uint32_t *head = laid + state->tape_count - 3;
+    head[0] = tape_retain(state, maker_times(words, 2, state->narrow_bytes), before);
+    head[1] = tape_retain(state, state->logits_bytes, head[0]);
+    head[2] = tape_retain(state, 4, head[1]);
+}
+
+/* The tape is read from its end; where nobody holds it, each block goes as soon as its gradient is there. */
+static void tape_backward(tape *state, const uint32_t *laid)
+{
+    maker *words = &state->words;
+    uint32_t gradient = 0;
+    size_t gradient_count = 0;
+    for (size_t i = state->tape_count - 1; i-- > 0 && !maker_is_over(words); ) {
+        size_t in_layer = i % TAPE_ENTRIES;
+        int is_head = i >= state->tape_count - 3, is_last = i == state->tape_count - 2;
+        if (is_head || !tape_layer[in_layer].is_mask) {
+            uint32_t made = tape_retain(state, maker_bytes(words, laid[i]), laid[i]);
+            if (!is_last) maker_free(words, gradient, 0);
+            gradient = made;
+        }
+        if (!is_head && in_layer == 0) {
+            for (uint32_t matrix = 0; matrix < TAPE_MATRICES; matrix++) {
+                state->gradients[gradient_count++] = tape_retain(state, tape_matrix_bytes(state, matrix), laid[i]);
+            }
+        }
+        if (state->keep == 0) maker_free(words, laid[i], 0);
+    }
+    if (state->keep == 0) maker_free(words, laid[state->tape_count - 1], 0);
+    maker_free(words, gradient, 0);
+    maker_free_all(words, state->gradients, gradient_count, 0);
+}
+
+static uint32_t *tape_of(const tape *state, uint64_t step)
+{
+    return state->tapes + step % (state->keep + 1) * state->tape_count;
+}
+
+static void tape_steps(tape *state, const family_value *values)
+{
+    maker *words = &state->words;
+    uint64_t steps = values[TAPE_STEPS].from, step = 0;
+    for (; step < steps && !maker_is_over(words); step++) {
+        maker_step(words, "step", step);
+        tape_shapes(state, maker_draw(words, values[TAPE_SEQ].from, values[TAPE_SEQ].to));
+        tape_forward(state, tape_of(state, step));
+        if (state->keep > 0 && step >= state->keep) {
+            maker_free_all(words, tape_of(state, step - state->keep), state->tape_count, 0);
+        }
+        tape_backward(state, tape_of(state, step));
+    }
+    uint64_t held = state->keep < step ? state->keep : step;
+    for (; held > 0 && !maker_is_over(words); held--) {
+        maker_free_all(words, tape_of(state, step - held), state->tape_count, 0);
+    }
+    maker_free_run(words, 0, (uint32_t)(1 + state->layers * TAPE_MATRICES), 0);
+}
+
+static int tape_make(const family_request *request, stream_builder *builder)
+{
+    const family_value *values = request->values;
+    tape state = { 0 };
+    maker_begin(&state.words, builder, values[TAPE_SEED].from);
+    state.layers = values[TAPE_LAYERS].from;
+    state.hidden = values[TAPE_HIDDEN].from;
+    state.heads = values[TAPE_HEADS].from;
+    state.vocab = values[TAPE_VOCAB].from;
+    state.batch = values[TAPE_BATCH].from;
+    state.keep = values[TAPE_KEEP].from;
+    state.tape_count = (size_t)state.layers * TAPE_ENTRIES + 3;
+    state.tapes = maker_array(&state.words, (state.keep + 1) * state.tape_count, sizeof *state.tapes);
+    state.gradients = maker_array(&state.words, state.layers * TAPE_MATRICES, sizeof *state.gradients);
+    tape_setup(&state);
+    if (!state.words.failed) tape_steps(&state, values);
+    free(state.tapes);
+    free(state.gradients);
+    return maker_end(&state.words);
+}
+
+const family family_tape = {
+    { "tape", "activations that tapes retain: laid down in order, taken up in reverse; a held tape outlives its step",
+      "layers=12,hidden=768,heads=12,vocab=30522,batch=8,seq=64-512,steps=8,keep=1,seed=1",
+      "weights x 2 bytes + (keep + 1) tapes of layers x sbh (34 + 5 as/h) + 2 sb (h + vocab) + 4",
+      UINT64_C(4499422664) },
+    tape_options, TAPE_OPTION_COUNT, tape_make
+};
