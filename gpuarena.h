@@ -46,10 +46,11 @@
      >>host     host memory                          >>dump     walk and report
      >>lock     lock, turn, who is in a callback     >>check    every invariant, by name
      >>nodes    the blocks' records, in chunks       >>parse    configuration as text
-     >>shape    what a request may have, how much    >>registry which arenas there are, and fork
-     >>tree     free blocks in order                 >>cuda     the driver table over the CUDA runtime
-     >>bins     free blocks by size                  >>public   every public function, thin
-     >>lookup   pointer to block                     >>end      clean-up, changes, licences
+     >>tags     names, and what is live by each      >>registry which arenas there are, and fork
+     >>shape    what a request may have, how much    >>cuda     the driver table over the CUDA runtime
+     >>tree     free blocks in order                 >>public   every public function, thin
+     >>bins     free blocks by size                  >>end      clean-up, changes, licences
+     >>lookup   pointer to block
      >>caches   what streams keep for themselves
      >>block    split, absorb, take, give back
 
@@ -194,6 +195,11 @@
    or a quarter, which is slack. Any call but an allocation or free without flags, alignment and room empties
    the caches, gpuarena_get_stats too. Threads' own default streams have none, and while there is an observer
    none is used.
+
+   Tags name what memory is for, gpuarena_tag("kv"), for the whole process: a request has one, or its thread's
+   gpuarena_tag_scope. What is live by tag, and was at most, gpuarena_get_tag tells, and reports, and the
+   sentence of a failure for memory: "live by tag: weights 3.2 GiB, kv 1.1 GiB". Tagged blocks have the lock's
+   short way, but no cache, and their frees look at their books; those without cost what they cost else.
 
    Callbacks (observer, visitor, writer) run inside the call that triggers them, on its thread, with the lock
    held: calls on the same arena answer REENTRANT, but get_stats, get_config, last_failure and reset_peaks
@@ -421,7 +427,9 @@ typedef struct gpuarena_request {
     uint64_t room_bytes;                         /* addresses kept behind the block, for gpuarena_resize to
                                                     grow into: backing PAGED alone */
     gpuarena_stream stream;                      /* where it will be used */
-    uint32_t tag;                                /* a number of yours, kept with the block */
+    uint32_t tag;                                /* gpuarena_tag's: the block is counted by it; or a number of
+                                                    yours below 2^31, kept with the block. 0: that of
+                                                    gpuarena_tag_scope */
     uint32_t flags;                              /* GPUARENA_ALLOC_TRY, GPUARENA_ALLOC_OWN, both or 0 */
 } gpuarena_request;
 typedef enum gpuarena_state {                    /* HOLE: addresses without memory, of a paged range */
@@ -439,6 +447,19 @@ typedef struct gpuarena_block {
     uint32_t tag;                                /* the request's; free: 0 */
 } gpuarena_block;
 
+/* ---- tags: names for what memory is used for. A process has at most GPUARENA_TAGS of them. */
+#define GPUARENA_TAGS 1023u
+#define GPUARENA_TAG_BYTES 32                    /* of a name, with its NUL */
+typedef struct gpuarena_tag_stats {              /* of an arena's blocks with one tag */
+    uint64_t live_bytes, live_peak_bytes;        /* occupied, as gpuarena_stats.live_bytes */
+    uint64_t live_count, alloc_count;
+} gpuarena_tag_stats;
+typedef struct gpuarena_live {                   /* live blocks that a failure tells of together */
+    uint64_t count;                              /* 0: none, and no more follow */
+    uint64_t bytes;                              /* their sum. STILL_IN_USE: count times the size asked for */
+    uint32_t tag;
+} gpuarena_live;
+
 /* ---- why a call failed. Numbers are those at the end of the failed call, before any other. */
 typedef struct gpuarena_failure {
     uint64_t serial;                             /* counts an arena's failures from 1; 0: there was none */
@@ -453,6 +474,10 @@ typedef struct gpuarena_failure {
     uint64_t live_bytes, pending_bytes, cached_bytes, reserved_bytes, limit_bytes, largest_free_bytes;
     uint64_t device_free_bytes;                  /* asked for HEADROOM and DRIVER_REFUSED; else 0 */
     gpuarena_block block;                        /* misuse: the block it is about; ptr NULL: none */
+    uint64_t live_count;                         /* live blocks */
+    gpuarena_live most[4];                       /* OUT_OF_MEMORY, if anything is tagged: the tags that have
+                                                    most live, 0 among them. STILL_IN_USE by live blocks: the
+                                                    sizes, of one tag each, that have most */
     char     arena[32];                          /* the arena's name; "": there was none yet */
     char     detail[96];                         /* the key and what is allowed; the other arena; the offset
                                                     in the block; the driver's name of its code */
@@ -759,12 +784,13 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
 GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpuarena **arena);
 
 /* Gives all memory back and ends the arena; must be its last call. Streams may be gone by then: none is
-   asked. NULL: OK, nothing. STILL_IN_USE (live blocks: failure.block is one of them, live_bytes their sum;
-   gpuarena_reset frees them. Or a capture set that is not released, or an allocation in another thread that
-   waits, or is in config.pressure. The arena lives on unchanged), INVALID_ARGUMENT (not a living arena:
-   always seen), DRIVER_ERROR, CAPTURE, NOT_SUPPORTED (a segment was not taken back: the arena lives on, with
-   what it still holds). A lost device, or one lost on the way, is OK: the books are closed without it.
-   FORKED: in a child, where nothing is given back. O(segments squared). */
+   asked. NULL: OK, nothing. STILL_IN_USE (live blocks: failure.block is one of them, live_bytes their sum,
+   and failure.most tells them by size and tag: O(live blocks x log); gpuarena_walk finds, and gpuarena_reset
+   frees them. Or a capture set that is not released, or an allocation in another thread that waits, or is in
+   config.pressure. The arena lives on unchanged), INVALID_ARGUMENT (not a living arena: always seen),
+   DRIVER_ERROR, CAPTURE, NOT_SUPPORTED (a segment was not taken back: the arena lives on, with what it still
+   holds). A lost device, or one lost on the way, is OK: the books are closed without it. FORKED: in a child,
+   where nothing is given back. O(segments squared). */
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 
 /* ---- memory */
@@ -900,7 +926,8 @@ GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit
 /* Writes the arena's state through write, in pieces. TEXT: for people. JSON: one object of schema
    "gpuarena-report/1", version, name, config (its text), stats (every field of gpuarena_stats by name) and
    segments, the ranges: address, bytes, blocks: offset, bytes, state (live, pending, free, hole), and of live
-   ones requested, serial, tag.
+   ones requested, serial, tag. Where tags were used also tags: tag, name, and every field of
+   gpuarena_tag_stats; the first is 0, "", what has none.
    A writer that does not answer OK stops it, as in walk. INVALID_ARGUMENT (write NULL, no such format).
    O(blocks). */
 GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_format format,
@@ -927,12 +954,34 @@ GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_devic
    points to the arena's copy, environment is "". All zero if arena is no arena. From callbacks too. */
 GPUARENA_API void gpuarena_get_config(const gpuarena *arena, gpuarena_config *config);
 
-/* Sets the three peaks to the current values. From callbacks too. */
+/* Sets the three peaks, and those of tags, to the current values. From callbacks too. */
 GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena);
 
 /* The record of the latest failed call: on this arena, by any thread; or, arena NULL, by this thread, on any
    arena or none, creation included. serial 0: there was none. From callbacks too. */
 GPUARENA_API void gpuarena_last_failure(const gpuarena *arena, gpuarena_failure *failure);
+
+/* ---- tags. They cost an arena that none was used in nothing. */
+
+/* The tag of this name, a new one if there is none yet: at most GPUARENA_TAGS in a process, for good, 2^31 or
+   more. Names are 1 to 31 characters of printable ASCII. 0, which is no tag, and a record for this thread, as
+   of a call without arena: INVALID_ARGUMENT (name NULL, "", too long, or not printable), NOT_SUPPORTED (there
+   are as many tags as may be). Any thread; from callbacks too. O(tags). */
+GPUARENA_API uint32_t gpuarena_tag(const char *name);
+
+/* The tag's name; "": 0, or none that gpuarena_tag gave. A static string. */
+GPUARENA_API const char *gpuarena_tag_name(uint32_t tag);
+
+/* From now on allocations of this thread, on all arenas, whose request has no tag have this one; 0: none. As
+   in request.tag it may be a number of the caller's. Returns the previous one, to be set again. Meanwhile
+   this thread's hits and frees take a little longer, and its allocations no cache. Constant. */
+GPUARENA_API uint32_t gpuarena_tag_scope(uint32_t tag);
+
+/* *stats: of the arena's blocks with this tag. 0: of all that have none of gpuarena_tag's; so those of 0 and
+   of all tags add up to live_bytes, live_count and alloc_count of gpuarena_stats. INVALID_ARGUMENT (stats
+   NULL; no tag of gpuarena_tag's). Constant; 0: O(tags). */
+GPUARENA_API gpuarena_result gpuarena_get_tag(const gpuarena *arena, uint32_t tag,
+                                              gpuarena_tag_stats *stats);
 
 /* ---- text. Functions with (text, size) write at most size bytes, NUL included, and return the length of the
    whole text, as snprintf does. They and the names need no arena and record nothing, unless said. */
@@ -1148,6 +1197,16 @@ static void gpuarena__put_bytes(gpuarena__text *out, uint64_t bytes)
     gpuarena__put(out, " (%" PRIu64 ".%02" PRIu64 " %s)", whole, rest, units[unit]);
 }
 
+/* "3.2 GiB", "512 B": for lists in sentences. */
+static void gpuarena__put_about(gpuarena__text *out, uint64_t bytes)
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    uint32_t unit = bytes ? gpuarena__highest_bit(bytes) / 10 : 0;
+    gpuarena__put(out, "%" PRIu64, bytes >> (10 * unit));
+    if (unit) gpuarena__put(out, ".%" PRIu64, ((bytes >> (10 * (unit - 1))) & 1023) * 10 / 1024);
+    gpuarena__put(out, " %s", units[unit]);
+}
+
 /* ---- locks: what threads that call at the same time are kept apart by. A spin is held for the length of a
    hit; who finds it taken asks again, and lets others have the processor: a queue of who waits, behind a
    mutex, took a third of the throughput of four threads on two processors. */
@@ -1226,9 +1285,11 @@ static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
                   OVERFLOW     at, after = neighbours in the class's list; 0 ends it
      HOLE         whole pages of addresses without memory; at, after = neighbours in the list of holes
                   KEPT         in no list: a live block's, or such as the driver failed to unmap
-     CLAIMED      free, but in no bin: the driver is asked to take its memory */
+     CLAIMED      free, but in no bin: the driver is asked to take its memory
+     TAGGED       live, and counted by its tag */
 static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE = 4, GPUARENA__KEPT = 8,
-                      GPUARENA__OWN = 16, GPUARENA__CLAIMED = 32, GPUARENA__STATE_BITS = 255;
+                      GPUARENA__OWN = 16, GPUARENA__CLAIMED = 32, GPUARENA__TAGGED = 64,
+                      GPUARENA__STATE_BITS = 255;
 
 typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint64_t address, size;
@@ -1436,6 +1497,16 @@ typedef struct gpuarena__caches {
     char     apart_too[64];
 } gpuarena__caches;
 
+/* What blocks with tags have live. Where there were any, stats.live_peak_bytes is not the peak of live, but
+   how far live may rise without one: the lesser of that peak, and what it is with untagged blocks at theirs.
+   */
+typedef struct gpuarena__tags {
+    gpuarena_tag_stats *list;                    /* by place. 0: of what has none, its peak alone */
+    uint32_t room;                               /* 0: no tag was used here */
+    uint64_t live_bytes;                         /* of all but 0 */
+    uint64_t peak_bytes;                         /* of live */
+} gpuarena__tags;
+
 struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
     uint32_t lost;                               /* 1 from the first sticky error on: no driver call */
@@ -1477,6 +1548,7 @@ struct gpuarena {
     gpuarena_failure last;
     gpuarena_driver driver;
     gpuarena_config config;                      /* in force */
+    gpuarena__tags tags;
     gpuarena__bins bins;
 };
 
@@ -1487,6 +1559,7 @@ typedef struct gpuarena__want {
     uint32_t patient;                            /* 1: what others' work still uses counts as free */
     gpuarena_stream stream;
     uint32_t tag, flags;
+    uint32_t place;                              /* the tag's; 0: it is not counted */
     uint32_t set, home;                          /* blocks of these will do, and quiet ones. Set 0: of any */
 } gpuarena__want;
 
@@ -1568,6 +1641,8 @@ typedef struct gpuarena__frame {
     gpuarena__frame_kind kind;
 } gpuarena__frame;
 static GPUARENA__THREAD_LOCAL const gpuarena__frame *gpuarena__frames;
+static GPUARENA__THREAD_LOCAL gpuarena__frame gpuarena__tagging;         /* of no arena: there is a scope */
+static GPUARENA__THREAD_LOCAL uint32_t gpuarena__scope;                  /* its tag */
 static GPUARENA__THREAD_LOCAL gpuarena_failure gpuarena__thread_failure;
 
 static int gpuarena__inside_of(const gpuarena *arena, gpuarena__frame_kind kind)
@@ -1592,9 +1667,22 @@ static void gpuarena__call_begin(gpuarena__frame *frame, const gpuarena *arena, 
     gpuarena__frames = frame;
 }
 
+/* 1: this thread is inside of no arena. */
+static int gpuarena__is_outside(void)
+{
+    return !gpuarena__frames || gpuarena__frames == &gpuarena__tagging;
+}
+
+/* With a scope the last frame is its own: hits, which look whether there are frames, look for no scope. */
+static void gpuarena__scope_show(void)
+{
+    if (gpuarena__is_outside()) gpuarena__frames = gpuarena__scope ? &gpuarena__tagging : NULL;
+}
+
 static void gpuarena__call_end(const gpuarena__frame *frame)
 {
     gpuarena__frames = frame->outer;
+    gpuarena__scope_show();
 }
 
 #ifndef GPUARENA_NO_THREADS
@@ -1825,6 +1913,162 @@ static int gpuarena__node_serves(const gpuarena__node *node, uint64_t bytes, uin
 {
     uint64_t lead = gpuarena__lead(node, alignment), size = gpuarena__node_bytes(node);
     return lead <= size && size - lead >= bytes;
+}
+
+/* >>tags ===============================================================================================
+   Names for what memory is used for, one list a process; and what an arena's blocks with each have live.
+   Tagged blocks take no short way and no cache: those who have none pay nothing for them. */
+
+static const uint32_t GPUARENA__TAG_BASE = (uint32_t)1 << 31;            /* a tag is this, and its place */
+static char gpuarena__tag_names[GPUARENA_TAGS][GPUARENA_TAG_BYTES];      /* by place - 1; never changed */
+static uint32_t gpuarena__tag_count_;            /* guarded by the registry's lock, but to be read */
+
+static uint32_t gpuarena__tag_count(void)
+{
+#ifndef GPUARENA_NO_THREADS
+    return __atomic_load_n(&gpuarena__tag_count_, __ATOMIC_ACQUIRE);
+#else
+    return gpuarena__tag_count_;
+#endif
+}
+
+/* The place of a tag among all, from 1; 0: it is none, but a number of the caller's. */
+static uint32_t gpuarena__tag_place(uint32_t tag)
+{
+    return tag > GPUARENA__TAG_BASE && tag - GPUARENA__TAG_BASE <= gpuarena__tag_count()
+        ? tag - GPUARENA__TAG_BASE : 0;
+}
+
+static const char *gpuarena__tag_text(uint32_t tag)
+{
+    uint32_t place = gpuarena__tag_place(tag);
+    return place ? gpuarena__tag_names[place - 1] : "";
+}
+
+/* The place of a name that may be one, made if there is none. 0: there are too many. */
+static uint32_t gpuarena__tag_find(const char *name)
+{
+    uint32_t place = 1;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    while (place <= gpuarena__tag_count_ && strcmp(gpuarena__tag_names[place - 1], name) != 0) place++;
+    if (place > GPUARENA_TAGS) place = 0;
+    else if (place > gpuarena__tag_count_) {
+        memset(gpuarena__tag_names[place - 1], 0, GPUARENA_TAG_BYTES);
+        memcpy(gpuarena__tag_names[place - 1], name, strlen(name));
+#ifndef GPUARENA_NO_THREADS
+        __atomic_store_n(&gpuarena__tag_count_, place, __ATOMIC_RELEASE);
+#else
+        gpuarena__tag_count_ = place;
+#endif
+    }
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    return place;
+}
+
+/* Makes sure that blocks can be counted in this place. 0: no host memory. */
+static int gpuarena__tags_reserve(gpuarena *arena, uint32_t place)
+{
+    gpuarena__tags *tags = &arena->tags;
+    void *list = tags->list;
+    while (place && place >= tags->room) {
+        uint32_t had = tags->room;
+        if (!gpuarena__host_double(arena, &list, sizeof *tags->list, had, &tags->room)) return 0;
+        tags->list = (gpuarena_tag_stats *)list;
+        memset(tags->list + had, 0, (tags->room - had) * sizeof *tags->list);
+        if (!had) tags->peak_bytes = tags->list[0].live_peak_bytes = arena->stats.live_peak_bytes;
+    }
+    return 1;
+}
+
+/* How far live may rise before a peak must be told. */
+static void gpuarena__peak_watch(gpuarena *arena)
+{
+    arena->stats.live_peak_bytes =
+        gpuarena__min(arena->tags.peak_bytes,
+                      arena->tags.list[0].live_peak_bytes + arena->tags.live_bytes);
+}
+
+static uint64_t gpuarena__live_peak(const gpuarena *arena)
+{
+    return arena->tags.room ? arena->tags.peak_bytes : arena->stats.live_peak_bytes;
+}
+
+/* Live may be above its peak, or what of it has no tag above its own. */
+static void gpuarena__peak_note(gpuarena *arena)
+{
+    gpuarena_stats *stats = &arena->stats;
+    gpuarena_tag_stats *untagged = arena->tags.list;
+    if (!arena->tags.room) {
+        stats->live_peak_bytes = gpuarena__max(stats->live_peak_bytes, stats->live_bytes);
+        return;
+    }
+    arena->tags.peak_bytes = gpuarena__max(arena->tags.peak_bytes, stats->live_bytes);
+    untagged->live_peak_bytes =
+        gpuarena__max(untagged->live_peak_bytes, stats->live_bytes - arena->tags.live_bytes);
+    gpuarena__peak_watch(arena);
+}
+
+/* Live will rise by so many bytes of a tag. */
+static void gpuarena__tag_more(gpuarena *arena, uint32_t place, uint64_t bytes)
+{
+    gpuarena_tag_stats *one = &arena->tags.list[place];
+    one->live_bytes += bytes;
+    one->live_peak_bytes = gpuarena__max(one->live_peak_bytes, one->live_bytes);
+    arena->tags.live_bytes += bytes;
+    gpuarena__peak_watch(arena);
+}
+
+/* Live will fall. */
+static void gpuarena__tag_less(gpuarena *arena, uint32_t place, uint64_t bytes)
+{
+    arena->tags.list[place].live_bytes -= bytes;
+    arena->tags.live_bytes -= bytes;
+    gpuarena__peak_watch(arena);
+}
+
+/* The place that a live block is counted in. */
+static uint32_t gpuarena__place_of(const gpuarena__node *node)
+{
+    return node->size & GPUARENA__TAGGED ? node->tag - GPUARENA__TAG_BASE : 0;
+}
+
+/* A block with a tag is about to be freed. */
+static void gpuarena__tag_leave(gpuarena *arena, gpuarena__node *node)
+{
+    uint32_t place = gpuarena__place_of(node);
+    arena->tags.list[place].live_count--;
+    gpuarena__tag_less(arena, place, gpuarena__node_bytes(node));
+    node->size &= ~GPUARENA__TAGGED;
+}
+
+/* What has this tag; place 0: none. */
+static gpuarena_tag_stats gpuarena__tag_stats(const gpuarena *arena, uint32_t place)
+{
+    const gpuarena__tags *tags = &arena->tags;
+    gpuarena_tag_stats sum = GPUARENA_INIT;
+    uint32_t at;
+    if (place) return place < tags->room ? tags->list[place] : sum;
+    sum.live_bytes = arena->stats.live_bytes - tags->live_bytes;
+    sum.live_peak_bytes = tags->room ? tags->list[0].live_peak_bytes : arena->stats.live_peak_bytes;
+    sum.live_count = arena->stats.live_count;
+    sum.alloc_count = arena->stats.live_count + arena->stats.free_count;
+    for (at = 1; at < tags->room; at++) {
+        sum.live_count -= tags->list[at].live_count;
+        sum.alloc_count -= tags->list[at].alloc_count;
+    }
+    return sum;
+}
+
+/* From now on peaks are what is live. */
+static void gpuarena__peaks_reset(gpuarena *arena)
+{
+    uint32_t at;
+    arena->stats.live_peak_bytes = arena->stats.live_bytes;
+    if (!arena->tags.room) return;
+    arena->tags.peak_bytes = arena->stats.live_bytes;
+    for (at = 1; at < arena->tags.room; at++)
+        arena->tags.list[at].live_peak_bytes = arena->tags.list[at].live_bytes;
+    arena->tags.list[0].live_peak_bytes = arena->stats.live_bytes - arena->tags.live_bytes;
 }
 
 /* >>shape ==============================================================================================
@@ -2550,7 +2794,7 @@ GPUARENA__INLINE gpuarena__class *gpuarena__cache_look(gpuarena__cache *cache, u
 /* Hands out a block of at least `bytes`. NULL: there is none, or not without the arena's lock. */
 GPUARENA__INLINE gpuarena__node *gpuarena__cache_alloc(const gpuarena *arena, gpuarena__cache *cache,
                                                        gpuarena_stream stream, uint64_t requested,
-                                                       uint64_t bytes, uint32_t tag)
+                                                       uint64_t bytes)
 {
     gpuarena__node *node = NULL;
     gpuarena__class *held = NULL;
@@ -2571,7 +2815,6 @@ GPUARENA__INLINE gpuarena__node *gpuarena__cache_alloc(const gpuarena *arena, gp
             node->use.requested = requested;
             node->serial = ++cache->serial;
             node->ticket = UINT64_MAX;           /* it was freed here, which no ticket tells yet */
-            node->tag = tag;
         } else cache->starved = 1;
     }
     gpuarena__spin_unlock(&cache->lock);
@@ -2655,7 +2898,7 @@ static void gpuarena__new_peak(gpuarena *arena)
         for (at = 0; at < arena->caches.count; at++)
             gpuarena__cache_settle(arena, arena->caches.list[at]);
     }
-    stats->live_peak_bytes = gpuarena__max(stats->live_peak_bytes, stats->live_bytes);
+    gpuarena__peak_note(arena);
     stats->requested_peak_bytes = gpuarena__max(stats->requested_peak_bytes, stats->requested_bytes);
     if (!open) return;
     for (at = 0; at < arena->caches.count; at++)
@@ -2895,7 +3138,13 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
         gpuarena__set_insert(arena, front);
     }
     taken.bytes = gpuarena__share_of(arena, want, gpuarena__node_at(arena, index)->size);
+    if (want->place) {
+        arena->tags.list[want->place].live_count++;
+        arena->tags.list[want->place].alloc_count++;
+        gpuarena__tag_more(arena, want->place, taken.bytes);
+    }
     gpuarena__block_use(arena, index, gpuarena__node_at(arena, index), &taken);
+    if (want->place) gpuarena__node_at(arena, index)->size |= GPUARENA__TAGGED;
     gpuarena__lookup_insert(&arena->lookup, index, gpuarena__node_at(arena, index)->address);
     return index;
 }
@@ -3182,8 +3431,10 @@ GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, uint32_t index, gpua
 static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, uint32_t freed_on)
 {
     uint32_t index = arena->lookup.table[slot];
+    gpuarena__node *node = gpuarena__node_at(arena, index);
     arena->lookup.table[slot] = 0;
-    gpuarena__block_free(arena, index, gpuarena__node_at(arena, index), freed_on);
+    if (node->size & GPUARENA__TAGGED) gpuarena__tag_leave(arena, node);
+    gpuarena__block_free(arena, index, node, freed_on);
 }
 
 /* Frees what a cache keeps in a class, in its first `slots` slots. */
@@ -5152,8 +5403,8 @@ static uint64_t gpuarena__idle_inside(const gpuarena *arena, uint64_t begin, uin
 static uint64_t gpuarena__peak(gpuarena *arena)
 {
     gpuarena__paged *paged = &arena->paged;
-    uint64_t since = arena->stats.live_peak_bytes > paged->past_peak_bytes ? arena->stats.live_peak_bytes
-                                                                            : arena->stats.live_bytes;
+    uint64_t live_peak = gpuarena__live_peak(arena),
+             since = live_peak > paged->past_peak_bytes ? live_peak : arena->stats.live_bytes;
     return paged->peak_bytes = gpuarena__max(paged->peak_bytes, since);
 }
 
@@ -5575,7 +5826,7 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__obs
             done = gpuarena__run_release(arena, arena->paged.runs[at], obstacle);
     }
     if (over) {
-        arena->paged.past_peak_bytes = arena->stats.live_peak_bytes;
+        arena->paged.past_peak_bytes = gpuarena__live_peak(arena);
         arena->paged.peak_bytes = arena->stats.live_bytes;
     }
     done = done && gpuarena__spans_release(arena, obstacle);
@@ -5939,6 +6190,7 @@ static void gpuarena__block_extend(gpuarena *arena, uint32_t index, uint64_t end
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t at = node->address + gpuarena__node_bytes(node);
+    if (gpuarena__place_of(node)) gpuarena__tag_more(arena, gpuarena__place_of(node), end - at);
     arena->stats.live_bytes += end - at;
     while (at < end) {
         uint32_t next = node->next;
@@ -5950,7 +6202,7 @@ static void gpuarena__block_extend(gpuarena *arena, uint32_t index, uint64_t end
         if (gone->set == node->set) node->ticket = gpuarena__max(node->ticket, gone->ticket);
         gpuarena__block_absorb_next(arena, index);
     }
-    arena->stats.live_peak_bytes = gpuarena__max(arena->stats.live_peak_bytes, arena->stats.live_bytes);
+    gpuarena__peak_note(arena);
 }
 
 /* Grows a live block to want->bytes where it is. 0 and an obstacle: it is as it was. */
@@ -6221,7 +6473,8 @@ GPUARENA__INLINE int gpuarena__want_make(const gpuarena *arena, const gpuarena_r
     want->requested = request->bytes;
     want->alignment = gpuarena__max(alignment, arena->unit);
     want->stream = request->stream;
-    want->tag = request->tag;
+    want->tag = request->tag ? request->tag : gpuarena__scope;
+    want->place = gpuarena__tag_place(want->tag);
     want->flags = request->flags;
     want->set = want->home = 0;
     if (request->bytes > GPUARENA__MAX_BYTES || want->room > GPUARENA__MAX_BYTES) {
@@ -6271,7 +6524,7 @@ static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuare
         && !gpuarena__drained(arena, want, obstacle))
         return 0;
     if (!gpuarena__nodes_reserve(arena, gpuarena__take_nodes(arena) + 1) || !gpuarena__lookup_reserve(arena)
-        || !gpuarena__want_stream(arena, want)) {
+        || !gpuarena__tags_reserve(arena, want->place) || !gpuarena__want_stream(arena, want)) {
         gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
         return 0;
     }
@@ -6331,6 +6584,7 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
     gpuarena_stats stats = arena->stats;
     stats.alloc_count = stats.live_count + stats.free_count;
     stats.reserved_peak_bytes = gpuarena__max(stats.reserved_peak_bytes, stats.reserved_bytes);
+    stats.live_peak_bytes = gpuarena__live_peak(arena);
     stats.slack_bytes = stats.live_bytes - stats.requested_bytes;
     stats.cached_bytes = stats.reserved_bytes - stats.live_bytes - stats.pending_bytes;
     stats.limit_bytes = arena->limit;
@@ -6376,6 +6630,7 @@ static gpuarena_failure gpuarena__failure_begin(const gpuarena *arena, gpuarena_
     failure.reserved_bytes = arena->stats.reserved_bytes;
     failure.limit_bytes = arena->limit;
     failure.largest_free_bytes = gpuarena__largest_free(arena);
+    failure.live_count = arena->stats.live_count;
     memcpy(failure.arena, arena->config.name, sizeof failure.arena);
     return failure;
 }
@@ -6421,6 +6676,32 @@ static gpuarena_result gpuarena__fail_detail(gpuarena *arena, gpuarena_result re
     return gpuarena__fail(arena, &failure, NULL);
 }
 
+/* Puts what is told together among what is told, the most first. */
+static void gpuarena__most_put(gpuarena_live most[4], gpuarena_live one)
+{
+    uint32_t at = 4;
+    if (!one.count || (most[3].count && one.bytes <= most[3].bytes)) return;
+    while (at > 0 && (!most[at - 1].count || most[at - 1].bytes < one.bytes)) {
+        at--;
+        if (at < 3) most[at + 1] = most[at];
+    }
+    most[at] = one;
+}
+
+/* What is live by tag, if anything is tagged. */
+static void gpuarena__most_of_tags(const gpuarena *arena, gpuarena_live most[4])
+{
+    uint32_t place;
+    for (place = 0; place < arena->tags.room && arena->tags.live_bytes; place++) {
+        gpuarena_tag_stats stats = gpuarena__tag_stats(arena, place);
+        gpuarena_live one;
+        one.count = stats.live_count;
+        one.bytes = stats.live_bytes;
+        one.tag = place ? GPUARENA__TAG_BASE + place : 0;
+        gpuarena__most_put(most, one);
+    }
+}
+
 /* A failure that an obstacle explains; the driver's own name for its code goes into detail. */
 static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuarena__obstacle *obstacle)
 {
@@ -6430,6 +6711,7 @@ static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuare
         ? arena->driver.code_name(&arena->driver, obstacle->code) : NULL;
     failure.reason = obstacle->reason;
     failure.driver_code = obstacle->code;
+    if (obstacle->result == GPUARENA_OUT_OF_MEMORY) gpuarena__most_of_tags(arena, failure.most);
     gpuarena__put(&out, "%s", name ? name : "");
     return failure;
 }
@@ -6593,6 +6875,50 @@ static void gpuarena__say_place(gpuarena__text *out, const gpuarena_failure *fai
     gpuarena__put_bytes(out, failure->block.bytes);
 }
 
+/* "tagged kv", "untagged", "with tag 7". */
+static void gpuarena__say_tag(gpuarena__text *out, uint32_t tag)
+{
+    const char *name = gpuarena__tag_text(tag);
+    if (name[0]) gpuarena__put(out, "tagged %s", name);
+    else if (tag) gpuarena__put(out, "with tag %" PRIu32, tag);
+    else gpuarena__put(out, "untagged");
+}
+
+/* "; live by tag: kv 3.2 GiB, untagged 1.0 MiB, others 2.0 MiB". */
+static void gpuarena__say_tags(gpuarena__text *out, const gpuarena_failure *failure)
+{
+    uint64_t rest = failure->live_bytes;
+    uint32_t at;
+    for (at = 0; at < 4 && failure->most[at].count; at++) {
+        const gpuarena_live *one = &failure->most[at];
+        const char *name = gpuarena__tag_text(one->tag);
+        gpuarena__put(out, "%s%s ", at ? ", " : "; live by tag: ", name[0] ? name : "untagged");
+        gpuarena__put_about(out, one->bytes);
+        rest -= gpuarena__min(rest, one->bytes);
+    }
+    if (!at || !rest) return;
+    gpuarena__put(out, ", others ");
+    gpuarena__put_about(out, rest);
+}
+
+/* "; 4 blocks live: 2 of 4.0 MiB tagged kv, 1 of 512 B untagged, 1 more". */
+static void gpuarena__say_leaks(gpuarena__text *out, const gpuarena_failure *failure)
+{
+    uint64_t rest = failure->live_count;
+    uint32_t at;
+    for (at = 0; at < 4 && failure->most[at].count; at++) {
+        const gpuarena_live *one = &failure->most[at];
+        if (!at) gpuarena__put(out, "; %" PRIu64 " block%s live: ", rest, rest > 1 ? "s" : "");
+        else gpuarena__put(out, ", ");
+        gpuarena__put(out, "%" PRIu64 " of ", one->count);
+        gpuarena__put_about(out, one->bytes / one->count);
+        gpuarena__put(out, " ");
+        gpuarena__say_tag(out, one->tag);
+        rest -= gpuarena__min(rest, one->count);
+    }
+    if (at && rest) gpuarena__put(out, ", %" PRIu64 " more", rest);
+}
+
 static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure, const char *words)
 {
     const char *detail = failure->detail;
@@ -6692,6 +7018,13 @@ static void gpuarena__report_text(const gpuarena *arena, const char *config, gpu
                     " failures, %" PRIu64 " misuses, %" PRIu64 " driver calls\n", stats.live_count,
                     stats.alloc_count, stats.free_count, stats.fail_count, stats.misuse_count,
                     stats.driver_call_count);
+    for (at = 0; at < arena->tags.room; at++) {
+        gpuarena_tag_stats one = gpuarena__tag_stats(arena, at);
+        if (!one.alloc_count) continue;
+        gpuarena__write(writer, "  tag %s: %" PRIu64 " bytes live in %" PRIu64 " blocks, peak %" PRIu64
+                        ", %" PRIu64 " allocations\n", at ? gpuarena__tag_names[at - 1] : "(none)",
+                        one.live_bytes, one.live_count, one.live_peak_bytes, one.alloc_count);
+    }
     for (at = 0; at < arena->ranges.count; at++) {
         const gpuarena__range *range = &arena->ranges.list[at];
         uint64_t live = 0, longest = 0, blocks = 0, holes = 0;
@@ -6730,6 +7063,24 @@ static void gpuarena__json_segment(const gpuarena *arena, const gpuarena__range 
     gpuarena__write(writer, "]}");
 }
 
+/* Those that the arena has seen, in the order in which they were named. */
+static void gpuarena__json_tags(const gpuarena *arena, gpuarena__writer *writer)
+{
+    char name[64];
+    uint32_t at;
+    gpuarena__write(writer, "\n\"tags\":[");
+    for (at = 0; at < arena->tags.room; at++) {
+        gpuarena_tag_stats one = gpuarena__tag_stats(arena, at);
+        if (at && !one.alloc_count) continue;
+        gpuarena__json_escape(at ? gpuarena__tag_names[at - 1] : "", name);
+        gpuarena__write(writer, "%s\n{\"tag\":%" PRIu32 ",\"name\":\"%s\",\"live_bytes\":%" PRIu64
+                        ",\"live_peak_bytes\":%" PRIu64 ",\"live_count\":%" PRIu64
+                        ",\"alloc_count\":%" PRIu64 "}", at ? "," : "", at ? GPUARENA__TAG_BASE + at : 0,
+                        name, one.live_bytes, one.live_peak_bytes, one.live_count, one.alloc_count);
+    }
+    gpuarena__write(writer, "],");
+}
+
 static void gpuarena__report_json(const gpuarena *arena, const char *config, gpuarena__writer *writer)
 {
     gpuarena_stats stats = gpuarena__stats_now(arena);
@@ -6745,7 +7096,9 @@ static void gpuarena__report_json(const gpuarena *arena, const char *config, gpu
 #define X(field) gpuarena__write(writer, "%s\"" #field "\":%" PRIu64, comma, stats.field); comma = ",";
     GPUARENA_STATS(X)
 #undef X
-    gpuarena__write(writer, "},\n\"segments\":[");
+    gpuarena__write(writer, "},");
+    if (arena->tags.room) gpuarena__json_tags(arena, writer);
+    gpuarena__write(writer, "\n\"segments\":[");
     for (at = 0; at < arena->ranges.count; at++) {
         if (at) gpuarena__write(writer, ",\n");
         gpuarena__json_segment(arena, &arena->ranges.list[at], writer);
@@ -6779,7 +7132,14 @@ typedef struct gpuarena__tally {
     uint64_t ref_count, hold_count;              /* of streams' records */
     uint64_t hole_count, open_count, stuck_count;            /* all, those in the list, stuck ones */
     uint64_t idle_count;                         /* whole pages in free blocks */
+    uint64_t tagged_bytes, tagged_sum;           /* of blocks that are counted by tag; see tagged_worth */
 } gpuarena__tally;
+
+/* Sums of these tell one tag's bytes and blocks from another's. */
+static uint64_t gpuarena__tagged_worth(uint32_t place, uint64_t bytes, uint64_t count)
+{
+    return (bytes + count) * (place * 0x9E3779B97F4A7C15u | 1);
+}
 
 /* What a block waits for beside its set, and what keeps records from being another's. */
 static int gpuarena__check_holds(const gpuarena *arena, uint32_t index, gpuarena__tally *tally,
@@ -6849,6 +7209,10 @@ static int gpuarena__check_live_node(const gpuarena *arena, uint32_t index, gpua
                     "a live block is smaller than its request", index);
     GPUARENA__NEVER(!node->serial || node->serial > arena->serial,
                     "a live block's serial was never given", index);
+    GPUARENA__NEVER(node->size & GPUARENA__TAGGED
+                    && (!gpuarena__tag_place(node->tag) || gpuarena__place_of(node) >= arena->tags.room),
+                    "a live block has a tag that there is not", index);
+    GPUARENA__NEVER(node->parked, "a live block is parked", index);
     return 1;
 }
 
@@ -6878,6 +7242,7 @@ static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *ra
     uint32_t anchor =
         range->anchors[(address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2)];
     int starts_page = !prev || !gpuarena__same_page(before->address, address);
+    if (bits & GPUARENA__LIVE) bits &= ~GPUARENA__TAGGED;
     GPUARENA__NEVER(node->address != address || node->prev != prev, "blocks do not tile a segment", index);
     GPUARENA__NEVER(!bytes || bytes % arena->unit || bytes > range->bytes - (address - range->address),
                     "a block has a size that cannot be", index);
@@ -6930,6 +7295,11 @@ static int gpuarena__check_range(const gpuarena *arena, uint32_t at, gpuarena__t
             tally->live_count++;
             tally->live_bytes += gpuarena__node_bytes(node);
             tally->requested_bytes += node->use.requested;
+            if (gpuarena__place_of(node)) {
+                tally->tagged_bytes += gpuarena__node_bytes(node);
+                tally->tagged_sum += gpuarena__tagged_worth(gpuarena__place_of(node),
+                                                            gpuarena__node_bytes(node), 1);
+            }
         } else {
             tally->free_count++;
             tally->idle_count += gpuarena__whole_pages(arena, node);
@@ -7114,6 +7484,25 @@ static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *
     return 1;
 }
 
+static int gpuarena__check_tags(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
+{
+    const gpuarena__tags *tags = &arena->tags;
+    uint64_t sum = tally->tagged_sum;
+    uint32_t at;
+    for (at = 1; at < tags->room; at++) {
+        const gpuarena_tag_stats *one = &tags->list[at];
+        sum -= gpuarena__tagged_worth(at, one->live_bytes, one->live_count);
+        GPUARENA__NEVER(one->live_peak_bytes < one->live_bytes || one->alloc_count < one->live_count,
+                        "a tag's peak or count is too small", at);
+    }
+    GPUARENA__NEVER(sum || tally->tagged_bytes != tags->live_bytes, "tags do not add up",
+                    tally->tagged_bytes);
+    GPUARENA__NEVER(tags->room && arena->stats.live_peak_bytes
+                    != gpuarena__min(tags->peak_bytes, tags->list[0].live_peak_bytes + tags->live_bytes),
+                    "untagged blocks' peak is not watched", arena->stats.live_peak_bytes);
+    return 1;
+}
+
 static int gpuarena__check_sums(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
 {
     const gpuarena_stats *stats = &arena->stats;
@@ -7138,7 +7527,7 @@ static int gpuarena__check_host(const gpuarena *arena, gpuarena__text *out)
         + arena->ranges.room * sizeof *arena->ranges.list
         + gpuarena__lookup_bytes(&arena->lookup)
         + arena->streams.room * sizeof *arena->streams.list + arena->events.room * sizeof *arena->events.list
-        + arena->holds.room * sizeof *arena->holds.list
+        + arena->holds.room * sizeof *arena->holds.list + arena->tags.room * sizeof *arena->tags.list
         + arena->paged.spare_room * sizeof *arena->paged.spare
         + arena->paged.run_room * sizeof *arena->paged.runs;
     uint32_t at;
@@ -7173,7 +7562,8 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
     for (at = 0; at < arena->ranges.count; at++)
         if (!gpuarena__check_range(arena, at, &tally, out)) return 0;
     return gpuarena__check_bins(arena, &tally, out) && gpuarena__check_tables(arena, &tally, out)
-        && gpuarena__check_sums(arena, &tally, out) && gpuarena__check_host(arena, out);
+        && gpuarena__check_sums(arena, &tally, out) && gpuarena__check_tags(arena, &tally, out)
+        && gpuarena__check_host(arena, out);
 }
 
 /* >>parse ==============================================================================================
@@ -8714,6 +9104,7 @@ static void gpuarena__dismantle(gpuarena *arena)
     gpuarena__host_free(arena, arena->holds.list, arena->holds.room * sizeof *arena->holds.list);
     gpuarena__host_free(arena, arena->streams.list, arena->streams.room * sizeof *arena->streams.list);
     gpuarena__host_free(arena, arena->lookup.table, gpuarena__lookup_bytes(&arena->lookup));
+    gpuarena__host_free(arena, arena->tags.list, arena->tags.room * sizeof *arena->tags.list);
     GPUARENA_ASSERT(arena->host_bytes == sizeof *arena && "every host allocation has been freed");
     arena->self = NULL;
     gpuarena__mutex_end(&arena->turn);
@@ -8940,6 +9331,64 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
     return result;
 }
 
+/* ---- leaks: live blocks in lists, linked by `parked`, which is 0 in live ones otherwise */
+
+static int gpuarena__leak_before(const gpuarena__node *left, const gpuarena__node *right)
+{
+    return left->use.requested != right->use.requested ? left->use.requested < right->use.requested
+                                                       : left->tag < right->tag;
+}
+
+/* Sorts the first `count` blocks of a list by size and tag; *rest is what follows them. */
+static uint32_t gpuarena__leaks_sort(gpuarena *arena, uint32_t first, uint64_t count, uint32_t *rest)
+{
+    uint32_t left, right = 0, sorted = 0, *link = &sorted;
+    if (count < 2) {
+        *rest = gpuarena__node_at(arena, first)->parked;
+        gpuarena__node_at(arena, first)->parked = 0;
+        return first;
+    }
+    left = gpuarena__leaks_sort(arena, first, count / 2, &right);
+    right = gpuarena__leaks_sort(arena, right, count - count / 2, rest);
+    while (left && right) {
+        uint32_t *least = gpuarena__leak_before(gpuarena__node_at(arena, right),
+                                                gpuarena__node_at(arena, left)) ? &right : &left;
+        *link = *least;
+        link = &gpuarena__node_at(arena, *least)->parked;
+        *least = *link;
+    }
+    *link = left ? left : right;
+    return sorted;
+}
+
+/* What is live by size and tag. With all live blocks in the arena's own table; there is one. */
+static void gpuarena__most_of_leaks(gpuarena *arena, gpuarena_live most[4])
+{
+    gpuarena_live group = GPUARENA_INIT;
+    const gpuarena__node *same = NULL;
+    uint32_t slot, list = 0, rest;
+    for (slot = arena->lookup.mask + 1; slot-- > 0;)
+        if (arena->lookup.table[slot]) {
+            gpuarena__node_at(arena, arena->lookup.table[slot])->parked = list;
+            list = arena->lookup.table[slot];
+        }
+    list = gpuarena__leaks_sort(arena, list, arena->stats.live_count, &rest);
+    while (list) {
+        gpuarena__node *node = gpuarena__node_at(arena, list);
+        list = node->parked;
+        node->parked = 0;
+        if (same && gpuarena__leak_before(same, node)) {
+            gpuarena__most_put(most, group);
+            group.count = group.bytes = 0;
+        }
+        same = node;
+        group.count++;
+        group.bytes += node->use.requested;
+        group.tag = node->tag;
+    }
+    gpuarena__most_put(most, group);
+}
+
 static gpuarena_result gpuarena__fail_in_use(gpuarena *arena)
 {
     gpuarena_failure failure = gpuarena__failure_begin(arena, GPUARENA_STILL_IN_USE);
@@ -8947,6 +9396,7 @@ static gpuarena_result gpuarena__fail_in_use(gpuarena *arena)
     gpuarena__caches_empty(arena);
     while (!arena->lookup.table[slot]) slot++;   /* ends: there is a live block */
     failure.block = gpuarena__block_describe(arena, arena->lookup.table[slot]);
+    gpuarena__most_of_leaks(arena, failure.most);
     return gpuarena__fail(arena, &failure, NULL);
 }
 
@@ -9110,7 +9560,8 @@ static gpuarena_result gpuarena__alloc_slowly(gpuarena *arena, void **ptr, const
     return gpuarena__end(arena, result);
 }
 
-/* A hit in an arena that is shaped, with the lock: the live node, or 0, and it takes the long way. */
+/* A hit in an arena that is shaped, or with a tag, with the lock: the live node, or 0, and it takes the long
+   way. */
 static uint32_t gpuarena__hit_quickly(gpuarena *arena, const gpuarena_request *request)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
@@ -9120,35 +9571,41 @@ static uint32_t gpuarena__hit_quickly(gpuarena *arena, const gpuarena_request *r
         || !gpuarena__want_make(arena, request, &want, &ignored) || !want.bytes || want.flags) return 0;
     want.set = set;
     if (!gpuarena__nodes_reserve(arena, gpuarena__take_nodes(arena) + 1)
-        || !gpuarena__lookup_reserve(arena)) return 0;
+        || !gpuarena__lookup_reserve(arena) || !gpuarena__tags_reserve(arena, want.place)) return 0;
     index = gpuarena__hit_for(arena, &want);
     return index ? gpuarena__block_take(arena, index, &want) : 0;
 }
 
+/* A request without alignment, room and flags, for which there is no short way, or which it did not serve. */
+static gpuarena_result gpuarena__alloc_aside(gpuarena *arena, void **ptr, const gpuarena_request *request)
+{
+    if (ptr && arena && gpuarena__is(arena, GPUARENA__MAGIC) && gpuarena__is_outside()
+        && (!arena->quick_bytes || request->tag || gpuarena__scope)) {
+        uint32_t index = 0;
+        gpuarena__spin_lock(&arena->lock);
+        if (gpuarena__is(arena, GPUARENA__MAGIC)) index = gpuarena__hit_quickly(arena, request);
+        if (index) *ptr = gpuarena__pointer(gpuarena__node_at(arena, index)->address);
+        if (index) gpuarena__tell_alloc(arena, index, request->stream);
+        gpuarena__spin_unlock(&arena->lock);
+        if (index) return GPUARENA_OK;
+    }
+    return gpuarena__alloc_slowly(arena, ptr, request);
+}
+
 static gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void **ptr, uint64_t bytes,
-                                             gpuarena_stream stream, uint32_t tag)
+                                             gpuarena_stream stream)
 {
     gpuarena_request request = GPUARENA_INIT;
     request.bytes = bytes;
     request.stream = stream;
-    request.tag = tag;
-    if (ptr && arena && gpuarena__is(arena, GPUARENA__MAGIC) && !gpuarena__frames && !arena->quick_bytes) {
-        uint32_t index = 0;
-        gpuarena__spin_lock(&arena->lock);
-        if (gpuarena__is(arena, GPUARENA__MAGIC)) index = gpuarena__hit_quickly(arena, &request);
-        if (index) *ptr = gpuarena__pointer(gpuarena__node_at(arena, index)->address);
-        if (index) gpuarena__tell_alloc(arena, index, stream);
-        gpuarena__spin_unlock(&arena->lock);
-        if (index) return GPUARENA_OK;
-    }
-    return gpuarena__alloc_slowly(arena, ptr, &request);
+    return gpuarena__alloc_aside(arena, ptr, &request);
 }
 
 /* The short way, of nearly all allocations that no cache serves: a hit, on a plain stream, at the arena's own
    alignment, where nothing is to be asked, given back or refused first. Or else the long way; but host memory
    is asked for once. */
 GPUARENA__INLINE gpuarena_result gpuarena__alloc_shortly(gpuarena *arena, gpuarena__cache *cache, void **ptr,
-                                                         uint64_t bytes, gpuarena_stream stream, uint32_t tag)
+                                                         uint64_t bytes, gpuarena_stream stream)
 {
     gpuarena_result result = GPUARENA_OK;
     gpuarena__want want;
@@ -9157,7 +9614,7 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_shortly(gpuarena *arena, gpuare
     if (!GPUARENA__LIKELY(gpuarena__is(arena, GPUARENA__MAGIC))) return gpuarena__leave_ruin(arena);
     want.requested = bytes;
     want.bytes = gpuarena__round_down(bytes + arena->unit - 1, arena->unit);
-    want.tag = tag;
+    want.tag = 0;
     want.home = 0;
     want.set = gpuarena__stream_plain(arena, stream);
     if (GPUARENA__LIKELY(want.set && ptr && want.requested - 1 < arena->quick_bytes && !arena->lost
@@ -9176,25 +9633,25 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_shortly(gpuarena *arena, gpuare
         if (!GPUARENA__LIKELY(!arena->config.observe)) gpuarena__tell_alloc(arena, index, stream);
     }
     gpuarena__spin_unlock(&arena->lock);
-    return GPUARENA__LIKELY(index || result) ? result : gpuarena__alloc_plain(arena, ptr, bytes, stream, tag);
+    return GPUARENA__LIKELY(index || result) ? result : gpuarena__alloc_plain(arena, ptr, bytes, stream);
 }
 
 /* Three functions, of which a call sees one or two: what the longer ones need in registers is no burden to
    the shortest. */
 GPUARENA__APART gpuarena_result gpuarena__alloc_uncached(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                         gpuarena_stream stream, uint32_t tag)
+                                                         gpuarena_stream stream)
 {
-    return gpuarena__alloc_shortly(arena, NULL, ptr, bytes, stream, tag);
+    return gpuarena__alloc_shortly(arena, NULL, ptr, bytes, stream);
 }
 
 GPUARENA__APART gpuarena_result gpuarena__alloc_past(gpuarena *arena, gpuarena__cache *cache, void **ptr,
-                                                     uint64_t bytes, gpuarena_stream stream, uint32_t tag)
+                                                     uint64_t bytes, gpuarena_stream stream)
 {
-    return gpuarena__alloc_shortly(arena, cache, ptr, bytes, stream, tag);
+    return gpuarena__alloc_shortly(arena, cache, ptr, bytes, stream);
 }
 
 GPUARENA__APART gpuarena_result gpuarena__alloc_cached(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                       gpuarena_stream stream, uint32_t tag)
+                                                       gpuarena_stream stream)
 {
     gpuarena__cache *cache = NULL;
     gpuarena__node *node = NULL;
@@ -9202,34 +9659,37 @@ GPUARENA__APART gpuarena_result gpuarena__alloc_cached(gpuarena *arena, void **p
     if (GPUARENA__LIKELY(whole - 1 < arena->caches.block_bytes && ptr))      /* 0: none, or too many */
         cache = gpuarena__cache_of(arena, stream);
     if (GPUARENA__LIKELY(cache != NULL))
-        node = gpuarena__cache_alloc(arena, cache, stream, bytes, whole, tag);
+        node = gpuarena__cache_alloc(arena, cache, stream, bytes, whole);
     if (!GPUARENA__LIKELY(node != NULL))
-        return gpuarena__alloc_past(arena, cache, ptr, bytes, stream, tag);
+        return gpuarena__alloc_past(arena, cache, ptr, bytes, stream);
     *ptr = gpuarena__pointer(node->address);
     return GPUARENA_OK;
 }
 
 GPUARENA__INLINE gpuarena_result gpuarena__alloc_quickly(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                         gpuarena_stream stream, uint32_t tag)
+                                                         gpuarena_stream stream)
 {
     if (!GPUARENA__LIKELY(arena && gpuarena__is(arena, GPUARENA__MAGIC) && !gpuarena__frames))
-        return gpuarena__alloc_plain(arena, ptr, bytes, stream, tag);
+        return gpuarena__alloc_plain(arena, ptr, bytes, stream);
     return GPUARENA__LIKELY(!arena->caches.block_bytes)
-        ? gpuarena__alloc_uncached(arena, ptr, bytes, stream, tag)
-        : gpuarena__alloc_cached(arena, ptr, bytes, stream, tag);
+        ? gpuarena__alloc_uncached(arena, ptr, bytes, stream)
+        : gpuarena__alloc_cached(arena, ptr, bytes, stream);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request)
 {
-    if (GPUARENA__LIKELY(request && !(request->room_bytes | request->alignment_bytes | request->flags)))
-        return gpuarena__alloc_quickly(arena, ptr, request->bytes, request->stream, request->tag);
+    if (GPUARENA__LIKELY(request && !(request->room_bytes | request->alignment_bytes | request->flags))) {
+        if (GPUARENA__LIKELY(!request->tag))
+            return gpuarena__alloc_quickly(arena, ptr, request->bytes, request->stream);
+        return gpuarena__alloc_aside(arena, ptr, request);
+    }
     return gpuarena__alloc_slowly(arena, ptr, request);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
                                             gpuarena_stream stream)
 {
-    return gpuarena__alloc_quickly(arena, ptr, bytes, stream, 0);
+    return gpuarena__alloc_quickly(arena, ptr, bytes, stream);
 }
 
 /* Could growth serve the request, as far as can be known without trying? */
@@ -9403,8 +9863,23 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
         *freed_on = gpuarena__freed_on(arena, node, stream);
         if (*freed_on != GPUARENA__HELD && arena->streams.list[*freed_on].key) return 0;
     }
-    return !(node->size & (GPUARENA__KEPT | GPUARENA__OWN))
+    return !(node->size & (GPUARENA__KEPT | GPUARENA__OWN | GPUARENA__TAGGED))
         && arena->stats.reserved_bytes <= arena->plain_limit;
+}
+
+/* A block that is not plain, with the lock: freed, if it is its tag alone that makes it so. 0: it takes the
+   turn. */
+GPUARENA__APART int gpuarena__free_tagged(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, arena->lookup.table[slot]);
+    uint32_t freed_on;
+    int plain;
+    if (!(node->size & GPUARENA__TAGGED)) return 0;
+    node->size &= ~GPUARENA__TAGGED;
+    plain = gpuarena__is_plain_free(arena, node, stream, &freed_on);
+    node->size |= GPUARENA__TAGGED;
+    if (plain) gpuarena__free_told(arena, slot, freed_on, stream);
+    return plain;
 }
 
 /* Without the turn: the pointer is no live block's base. */
@@ -9457,6 +9932,7 @@ GPUARENA__INLINE gpuarena_result gpuarena__free_shortly(gpuarena *arena, void *p
             arena->lookup.table[slot] = 0;
             gpuarena__block_free(arena, index, node, freed_on);
         } else if (plain) gpuarena__free_told(arena, slot, freed_on, stream);
+        else plain = gpuarena__free_tagged(arena, slot, stream);
     } else {
         gpuarena__cache *cache = gpuarena__cache_holding(arena, gpuarena__address(ptr), &slot);
         if (cache) plain = gpuarena__free_held(arena, cache, slot, stream);
@@ -9478,10 +9954,18 @@ GPUARENA__APART gpuarena_result gpuarena__free_cached(gpuarena *arena, void *ptr
         ? GPUARENA_OK : gpuarena__free_uncached(arena, ptr, stream);
 }
 
+/* A thread with a tag's scope has the short way, too. */
+GPUARENA__APART gpuarena_result gpuarena__free_aside(gpuarena *arena, void *ptr, gpuarena_stream stream)
+{
+    if (arena && gpuarena__is(arena, GPUARENA__MAGIC) && gpuarena__is_outside() && ptr)
+        return gpuarena__free_uncached(arena, ptr, stream);
+    return gpuarena__free_slowly(arena, ptr, stream);
+}
+
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     if (!GPUARENA__LIKELY(arena && gpuarena__is(arena, GPUARENA__MAGIC) && !gpuarena__frames && ptr))
-        return gpuarena__free_slowly(arena, ptr, stream);
+        return gpuarena__free_aside(arena, ptr, stream);
     return GPUARENA__LIKELY(!arena->caches.block_bytes) ? gpuarena__free_uncached(arena, ptr, stream)
                                                         : gpuarena__free_cached(arena, ptr, stream);
 }
@@ -9506,11 +9990,12 @@ static uint32_t gpuarena__tail_cut(gpuarena *arena, uint32_t index, uint64_t kee
 {
     gpuarena__node *node = gpuarena__node_at(arena, index), *rest;
     gpuarena__stream *stream = &arena->streams.list[node->set];
-    uint32_t tail, hold, copy;
+    uint32_t tail, hold, copy, place = gpuarena__place_of(node);
+    if (place) gpuarena__tag_less(arena, place, gpuarena__node_bytes(node) - keep);
     node->size &= ~GPUARENA__STATE_BITS;
     tail = gpuarena__block_split(arena, index, keep);
     rest = gpuarena__node_at(arena, tail);
-    node->size |= GPUARENA__LIVE;
+    node->size |= place ? GPUARENA__LIVE | GPUARENA__TAGGED : GPUARENA__LIVE;
     rest->size |= GPUARENA__LIVE;
     rest->use.requested = 0;
     rest->serial = node->serial;
@@ -10056,9 +10541,62 @@ GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena)
     (void)gpuarena__peak(self);                  /* what growth goes by is not reset */
     self->paged.past_peak_bytes = 0;
     self->stats.requested_peak_bytes = self->stats.requested_bytes;
-    self->stats.live_peak_bytes = self->stats.live_bytes;
+    gpuarena__peaks_reset(self);
     self->stats.reserved_peak_bytes = self->stats.reserved_bytes;
     gpuarena__leave_read(self);
+}
+
+/* ---- tags */
+
+static int gpuarena__is_tag_name(const char *name)
+{
+    size_t length = 0;
+    while (length < GPUARENA_TAG_BYTES && name[length] >= ' ' && name[length] <= '~') length++;
+    return length && length < GPUARENA_TAG_BYTES && !name[length];
+}
+
+GPUARENA_API uint32_t gpuarena_tag(const char *name)
+{
+    uint32_t place;
+    (void)gpuarena__watch_forks();
+    if (!name || !gpuarena__is_tag_name(name)) {
+        (void)gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT,
+                                    "name: 1 to 31 characters of printable ASCII");
+        return 0;
+    }
+    place = gpuarena__tag_find(name);
+    if (place) return GPUARENA__TAG_BASE + place;
+    (void)gpuarena__fail_detail(NULL, GPUARENA_NOT_SUPPORTED,
+                                "name: the process has GPUARENA_TAGS tags already");
+    return 0;
+}
+
+GPUARENA_API const char *gpuarena_tag_name(uint32_t tag)
+{
+    return gpuarena__tag_text(tag);
+}
+
+GPUARENA_API uint32_t gpuarena_tag_scope(uint32_t tag)
+{
+    uint32_t previous = gpuarena__scope;
+    gpuarena__scope = tag;
+    gpuarena__scope_show();
+    return previous;
+}
+
+GPUARENA_API gpuarena_result gpuarena_get_tag(const gpuarena *arena, uint32_t tag,
+                                              gpuarena_tag_stats *stats)
+{
+    gpuarena *self = gpuarena__self(arena);
+    gpuarena_result result = gpuarena__enter(self);
+    if (result != GPUARENA_OK) return result;
+    if (!stats)
+        return gpuarena__leave(self, gpuarena__fail_detail(self, GPUARENA_INVALID_ARGUMENT, "stats: NULL"));
+    if (tag && !gpuarena__tag_place(tag))
+        return gpuarena__leave(self, gpuarena__fail_detail(self, GPUARENA_INVALID_ARGUMENT,
+                                                           "tag: 0, or one that gpuarena_tag gave"));
+    *stats = gpuarena__tag_stats(self, gpuarena__tag_place(tag));
+    return gpuarena__leave(self, GPUARENA_OK);
 }
 
 /* ---- text */
@@ -10069,6 +10607,8 @@ GPUARENA_API size_t gpuarena_failure_text(const gpuarena_failure *failure, char 
     if (!failure) return 0;
     if (failure->arena[0]) gpuarena__put(&out, "%.31s: ", failure->arena);
     gpuarena__say(&out, failure, gpuarena__words_of(failure));
+    if (failure->result == GPUARENA_OUT_OF_MEMORY) gpuarena__say_tags(&out, failure);
+    if (failure->result == GPUARENA_STILL_IN_USE) gpuarena__say_leaks(&out, failure);
     return out.length;
 }
 

@@ -1,0 +1,257 @@
+/* Tags in words: names, their bounds, what lookup, observer, report, failures and a refused destroy say of them.
+   It must not know how tags are counted.
+   Run: make test, or prove build/tests/test_tags_said. */
+#include "arena_state.h"
+
+static fake_device device;
+
+static gpuarena *arena_with(const char *keys)
+{
+    fake_open(&device, GIB(64));
+    gpuarena_config config = fake_config(&device);
+    CHECK_INT(gpuarena_config_parse(keys, &config, NULL, 0), ==, GPUARENA_OK);
+    strcpy(config.name, "serve");
+    return state_arena(&config);
+}
+
+static void *tagged(gpuarena *arena, uint64_t bytes, uint32_t tag)
+{
+    gpuarena_request request = GPUARENA_INIT;
+    void *ptr = NULL;
+    request.bytes = bytes;
+    request.tag = tag;
+    CHECK_INT(gpuarena_alloc_ex(arena, &ptr, &request), ==, GPUARENA_OK);
+    return ptr;
+}
+
+static const char *last_sentence(const gpuarena *arena)
+{
+    static char text[1024];
+    gpuarena_failure failure;
+    gpuarena_last_failure(arena, &failure);
+    CHECK_MSG(gpuarena_failure_text(&failure, text, sizeof text) < sizeof text, "the sentence fits");
+    return text;
+}
+
+static void test_names(void)
+{
+    static const char *const bad[] = { NULL, "", "a\nb", "caf\xc3\xa9", "12345678901234567890123456789012" };
+    uint32_t weights = gpuarena_tag("weights"), longest = gpuarena_tag("1234567890123456789012345678901");
+    gpuarena_failure failure;
+    CHECK_MSG(weights > INT32_MAX && gpuarena_tag("weights") == weights, "one name has one tag, 2^31 or more");
+    CHECK_MSG(longest && longest != weights && gpuarena_tag(" \"\\") != longest, "names of 31 characters, and of any");
+    CHECK_STR(gpuarena_tag_name(weights), "weights");
+    CHECK_STR(gpuarena_tag_name(longest), "1234567890123456789012345678901");
+    CHECK_MSG(!gpuarena_tag_name(0)[0] && !gpuarena_tag_name(7)[0] && !gpuarena_tag_name(UINT32_MAX)[0],
+              "what is no tag has no name");
+    for (size_t at = 0; at < sizeof bad / sizeof bad[0]; at++) {
+        CHECK_U64(gpuarena_tag(bad[at]), ==, 0);
+        gpuarena_last_failure(NULL, &failure);
+        CHECK_INT(failure.result, ==, GPUARENA_INVALID_ARGUMENT);
+        CHECK_STR(failure.detail, "name: 1 to 31 characters of printable ASCII");
+    }
+}
+
+static void test_scope(void)
+{
+    gpuarena *arena = arena_with("");
+    uint32_t kv = gpuarena_tag("kv");
+    gpuarena_block block;
+    CHECK_U64(gpuarena_tag_scope(kv), ==, 0);
+    void *scoped = state_alloc(arena, 100), *named = tagged(arena, 100, gpuarena_tag("weights"));
+    CHECK_U64(gpuarena_tag_scope(5), ==, kv);
+    void *own = state_alloc(arena, 100);
+    CHECK_U64(gpuarena_tag_scope(0), ==, 5);
+    void *none = state_alloc(arena, 100);
+    CHECK_INT(gpuarena_lookup(arena, scoped, &block), ==, GPUARENA_OK);
+    CHECK_U64(block.tag, ==, kv);
+    CHECK_INT(gpuarena_lookup(arena, named, &block), ==, GPUARENA_OK);
+    CHECK_STR(gpuarena_tag_name(block.tag), "weights");
+    CHECK_INT(gpuarena_lookup(arena, own, &block), ==, GPUARENA_OK);
+    CHECK_U64(block.tag, ==, 5);
+    CHECK_INT(gpuarena_lookup(arena, none, &block), ==, GPUARENA_OK);
+    CHECK_U64(block.tag, ==, 0);
+    state_end(arena, &device, "scope");
+}
+
+static uint32_t seen[3];
+static int seen_count;
+
+static void watch(gpuarena *arena, const gpuarena_action *action, void *user)
+{
+    (void)arena;
+    if (seen_count < 3) seen[seen_count++] = action->block.tag;
+    *(uint32_t *)user = gpuarena_tag_scope(*(uint32_t *)user);
+}
+
+/* An observer is told, and may change its thread's scope, which lasts. */
+static void test_observer(void)
+{
+    gpuarena *arena = arena_with("initial=2M");
+    uint32_t kv = gpuarena_tag("kv"), other = gpuarena_tag("other");
+    gpuarena_block block;
+    CHECK_INT(gpuarena_observe(arena, watch, &other), ==, GPUARENA_OK);
+    void *ptr = tagged(arena, 100, kv);
+    CHECK_INT(gpuarena_observe(arena, NULL, NULL), ==, GPUARENA_OK);
+    void *behind = state_alloc(arena, 100);
+    CHECK_INT(gpuarena_lookup(arena, behind, &block), ==, GPUARENA_OK);
+    CHECK_U64(block.tag, ==, gpuarena_tag("other"));
+    CHECK_U64(gpuarena_tag_scope(0), ==, gpuarena_tag("other"));
+    other = 0;
+    CHECK_INT(gpuarena_observe(arena, watch, &other), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_observe(arena, NULL, NULL), ==, GPUARENA_OK);
+    CHECK_MSG(seen_count == 2 && seen[0] == kv && seen[1] == kv, "alloc and free are told with the tag");
+    state_end(arena, &device, "observer");
+}
+
+static void test_out_of_memory(void)
+{
+    gpuarena *arena = arena_with("limit=64M");
+    gpuarena_failure failure;
+    void *ptr = NULL;
+    tagged(arena, MIB(32), gpuarena_tag("weights"));
+    tagged(arena, MIB(11) + KIB(512), gpuarena_tag("kv"));
+    state_alloc(arena, MIB(4));
+    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(100), NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    CHECK_STR(last_sentence(arena), "serve: 104857600 bytes (100.00 MiB) would pass the limit of 67108864 bytes (64.00 MiB); "
+              "raise it by 104857600 bytes (100.00 MiB), or free as much; live by tag: weights 32.0 MiB, kv 11.5 MiB, "
+              "untagged 4.0 MiB");
+    gpuarena_last_failure(arena, &failure);
+    CHECK_MSG(failure.most[0].count == 1 && failure.most[0].bytes == MIB(32) && failure.most[2].tag == 0
+              && failure.most[3].count == 0, "the same in numbers");
+    tagged(arena, KIB(2), gpuarena_tag("a"));
+    tagged(arena, KIB(1), gpuarena_tag("b"));
+    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(100), NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    CHECK_MSG(strstr(last_sentence(arena), "untagged 4.0 MiB, a 2.0 KiB, others 1.0 KiB"), "the largest four, and the rest");
+    CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
+    state_alloc(arena, MIB(4));
+    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(100), NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    CHECK_MSG(!strstr(last_sentence(arena), "live by tag"), "nothing of tags where nothing tagged is live");
+    state_end(arena, &device, "out of memory");
+}
+
+static void test_leaks(void)
+{
+    gpuarena *arena = arena_with("");
+    uint32_t kv = gpuarena_tag("kv");
+    gpuarena_failure failure;
+    tagged(arena, MIB(4), kv);
+    state_alloc(arena, 512);
+    tagged(arena, MIB(4), kv);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_STILL_IN_USE);
+    CHECK_STR(last_sentence(arena), "serve: 8389120 bytes (8.00 MiB) are still live; free them, or call gpuarena_reset, "
+              "before gpuarena_destroy; 3 blocks live: 2 of 4.0 MiB tagged kv, 1 of 512 B untagged");
+    gpuarena_last_failure(arena, &failure);
+    CHECK_MSG(failure.live_count == 3 && failure.most[0].count == 2 && failure.most[0].bytes == MIB(8)
+              && failure.most[0].tag == kv && failure.most[1].count == 1 && failure.most[1].bytes == 512,
+              "the same in numbers");
+    for (uint64_t at = 1; at <= 300; at++) tagged(arena, KIB(1) + at % 3, at % 2 ? 0 : 9);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_STILL_IN_USE);
+    CHECK_MSG(strstr(last_sentence(arena), "303 blocks live: 2 of 4.0 MiB tagged kv, 50 of 1.0 KiB untagged, "
+                     "50 of 1.0 KiB with tag 9, 50 of 1.0 KiB "), "sizes to the byte, and numbers that are no tags");
+    CHECK_MSG(strstr(last_sentence(arena), ", 151 more"), "and how many more there are");
+    CHECK_INT(gpuarena_check(arena, NULL, 0), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    CHECK_U64(device.held_bytes + device.host_bytes, ==, 0);
+    fake_close(&device);
+}
+
+typedef struct page { char text[8192]; size_t length; } page;
+
+static gpuarena_result write_page(const char *text, size_t bytes, void *user)
+{
+    page *out = user;
+    if (out->length + bytes >= sizeof out->text) return GPUARENA_STOPPED;
+    memcpy(out->text + out->length, text, bytes);
+    out->length += bytes;
+    out->text[out->length] = '\0';
+    return GPUARENA_OK;
+}
+
+static void test_report(void)
+{
+    gpuarena *arena = arena_with("");
+    page out = { "", 0 };
+    char line[200];
+    state_alloc(arena, KIB(1));
+    CHECK_INT(gpuarena_report(arena, GPUARENA_FORMAT_JSON, write_page, &out), ==, GPUARENA_OK);
+    CHECK_MSG(!strstr(out.text, "\"tags\""), "JSON: no tags where none was used");
+    uint32_t quoted = gpuarena_tag("a \"b\" \\");
+    void *ptr = tagged(arena, KIB(2), quoted);
+    out.length = 0;
+    CHECK_INT(gpuarena_report(arena, GPUARENA_FORMAT_JSON, write_page, &out), ==, GPUARENA_OK);
+    snprintf(line, sizeof line, "\"tags\":[\n{\"tag\":0,\"name\":\"\",\"live_bytes\":1024,\"live_peak_bytes\":1024,"
+             "\"live_count\":1,\"alloc_count\":1},\n{\"tag\":%" PRIu32 ",\"name\":\"a \\\"b\\\" \\\\\",\"live_bytes\":2048,",
+             quoted);
+    if (!CHECK_MSG(strstr(out.text, line), "JSON: figures of each tag")) printf("# %s\n", line);
+    CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
+    out.length = 0;
+    CHECK_INT(gpuarena_report(arena, GPUARENA_FORMAT_TEXT, write_page, &out), ==, GPUARENA_OK);
+    CHECK_MSG(strstr(out.text, "\n  tag (none): 1024 bytes live in 1 blocks, peak 1024, 1 allocations\n"
+                     "  tag a \"b\" \\: 0 bytes live in 0 blocks, peak 2048, 1 allocations\n"), "text: the same");
+    state_end(arena, &device, "report");
+}
+
+static void test_refused(void)
+{
+    gpuarena *arena = arena_with("initial=2M");
+    gpuarena_tag_stats stats = { 1, 2, 3, 4 };
+    gpuarena_request request = GPUARENA_INIT;
+    gpuarena_failure failure;
+    void *ptr = NULL;
+    CHECK_INT(gpuarena_get_tag(arena, gpuarena_tag("kv"), NULL), ==, GPUARENA_INVALID_ARGUMENT);
+    CHECK_INT(gpuarena_get_tag(arena, 5, &stats), ==, GPUARENA_INVALID_ARGUMENT);
+    CHECK_INT(gpuarena_get_tag(NULL, 0, &stats), ==, GPUARENA_INVALID_ARGUMENT);
+    CHECK_MSG(stats.live_bytes == 1 && stats.alloc_count == 4, "a refusal writes nothing");
+    CHECK_INT(gpuarena_get_tag(arena, gpuarena_tag("kv"), &stats), ==, GPUARENA_OK);
+    CHECK_U64(stats.live_peak_bytes + stats.alloc_count, ==, 0);
+    request.bytes = 100;
+    request.tag = gpuarena_tag("kv");
+    fake_fail(&device, FAKE_ON_HOST, 1, FAKE_FOR_EVER, GPUARENA_STATUS_NO_MEMORY);
+    CHECK_INT(gpuarena_alloc_ex(arena, &ptr, &request), ==, GPUARENA_HOST_MEMORY);
+    fake_heal(&device);
+    CHECK_INT(gpuarena_check(arena, NULL, 0), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc_ex(arena, &ptr, &request), ==, GPUARENA_OK);
+    gpuarena_last_failure(arena, &failure);
+    CHECK_U64(failure.serial, ==, 3);
+    state_end(arena, &device, "refusals");
+}
+
+/* Last: there is no way back. */
+static void test_full(void)
+{
+    gpuarena *arena = arena_with("");
+    gpuarena_failure failure;
+    gpuarena_tag_stats stats;
+    char name[32];
+    uint32_t made = 0, last = 0;
+    for (uint32_t at = 0; at < GPUARENA_TAGS; at++) {
+        snprintf(name, sizeof name, "name %" PRIu32, at);
+        uint32_t tag = gpuarena_tag(name);
+        if (tag) last = tag;
+        made += tag != 0;
+    }
+    CHECK_MSG(made > 1000 && made < GPUARENA_TAGS, "names until there are %u", GPUARENA_TAGS);
+    gpuarena_last_failure(NULL, &failure);
+    CHECK_INT(failure.result, ==, GPUARENA_NOT_SUPPORTED);
+    CHECK_U64(gpuarena_tag("weights"), !=, 0);
+    tagged(arena, 100, last);
+    CHECK_INT(gpuarena_get_tag(arena, last, &stats), ==, GPUARENA_OK);
+    CHECK_U64(stats.live_bytes, ==, 256);
+    state_end(arena, &device, "as many tags as may be");
+}
+
+int main(void)
+{
+    test_names();
+    test_scope();
+    test_observer();
+    test_out_of_memory();
+    test_leaks();
+    test_report();
+    test_refused();
+    test_full();
+    return tap_done();
+}
