@@ -70,6 +70,11 @@ my %promised = (
         qr/^(?:others had (?:[89]|1\d) blocks of 16 MiB\nrun \d: the result is right\n){3}/m,
         qr/^run 3: the result is right\nothers had 16 blocks of 16 MiB$/m,
     ],
+    '11_record' => [
+        qr/\Agpuarena-trace 1\na 0 1048576 0 tag7\na 1 2097152 0 tag7\n/,
+        qr/^s step\n(?:a \d+ 3145728 0\n){4}f 7\nf 6\nf 5\nf 4\ns step\n(?:a \d+ 6291456 0\n){4}f 11\n/m,
+        qr/^f 0\nf 1\nf 2\nf 3\n\z/m,
+    ],
     '12_two_devices' => [
         qr/^device 0: live 256, reserved 256, limit 256 MiB; of \d+ MiB in all others hold -?\d+$/m,
         qr/^device (\d) was made current, and device \1 is$/m,
@@ -194,6 +199,16 @@ for my $name (sort keys %promised) {
     }
 }
 
+# What it recorded, into a file that it was told of, replay takes.
+sub is_replayed {
+    my ($status, $out) = run_example('11_record', $on_substitute);
+    system "$on_substitute '$examples/11_record' '$scratch/mine.trace'";
+    is(`cat '$scratch/mine.trace'`, $out, '11_record writes the same into a file');
+    my $csv = `'$build/stress' run -w 'replay:$scratch/mine.trace' -p segments --no-timing -q --out csv=-`;
+    like($csv, qr/\nreplay:\S+,segments,[^,]+,1,24,ok,/, '11_record: replay takes what it has written');
+}
+
+is_replayed();
 for my $source (glob 'examples/[0-9]*.c*') {
     my ($name) = $source =~ m{([^/]+)\.cu?$};
     open my $file, '<', $source or die "$source: $!";
