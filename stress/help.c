@@ -22,12 +22,13 @@ static const char help_top[] =
     "Usage: stress run -w WORKLOAD[,..] -p POLICY[,..] [options]\n"
     "       stress capacity -w WORKLOAD[,..] -p POLICY[,..] [options]\n"
     "       stress batch -w WORKLOAD[,..] -p POLICY[,..] [--vary KEY] [--repeat N] [options]\n"
+    "       stress shrink -w WORKLOAD -p POLICY --out trace=FILE [options]\n"
     "       stress holes -p POLICY[,..] [--instructions]\n"
     "       stress costs [--device sim|cuda:N] [--out costs=FILE]\n"
     "       stress compare A.csv B.csv [--fail-if RULE]\n"
     "       stress merge SHARD.. [--out csv=FILE]\n"
     "       stress list [workloads|policies|devices]\n"
-    "       stress help [lists|threads|faults|costs|columns|capacity|batch|holes|gates|compare|shards]\n"
+    "       stress help [lists|threads|faults|costs|columns|capacity|batch|shrink|holes|gates|compare|shards]\n"
     "       stress version\n";
 
 static const char help_bottom[] =
@@ -139,6 +140,17 @@ static const char help_batch[] =
     "remapped_pages, driver_calls and gpu_waits are of the verified run. probes: how many runs it took.\n"
     "Where not even the lowest completes: status oom, and no largest. Options are those of run, but for --on-oom\n"
     "skip; nothing is timed.\n";
+
+static const char help_shrink[] =
+    "stress shrink -w WORKLOAD -p POLICY --out trace=FILE: of a run that fails, out of memory or in verification, as\n"
+    "few operations as still fail the same way: of the same kind, and for the same reason at a request of the same\n"
+    "size, or by the violation's name. They are written as a recording, which the line 'repro:' runs.\n"
+    "First all behind the failure goes, then chunks of blocks (each with its free, and as what work uses), of work,\n"
+    "waits and steps: halves of what is left, quarters, and so on to single ones, as long as any can be left out.\n"
+    "Sizes, ids, streams and order stay. What several threads make is made by one.\n"
+    "It ends after 40,000,000 operations at the latest, and says so; with less it is the fewest in that none can be\n"
+    "left out alone. Options are those of run, but for --on-oom. Exit: 0 where memory ran out, 3 or 4 where it was\n"
+    "another failure; 2 where nothing fails.\n";
 
 static const char help_holes[] =
     "stress holes -p POLICY[,..]: what an allocation and its free cost among so many free blocks. Blocks of 256 B\n"
@@ -280,12 +292,13 @@ int help_write(FILE *out, const char *topic, problem *why)
     if (!strcmp(topic, "columns")) return help_column_list(out);
     if (!strcmp(topic, "capacity")) return help_plain(out, help_capacity);
     if (!strcmp(topic, "batch")) return help_plain(out, help_batch);
+    if (!strcmp(topic, "shrink")) return help_plain(out, help_shrink);
     if (!strcmp(topic, "holes")) return help_plain(out, help_holes);
     if (!strcmp(topic, "compare")) return help_plain(out, help_compare);
     if (!strcmp(topic, "shards")) return help_plain(out, help_shards);
     if (!strcmp(topic, "gates")) return help_plain(out, help_gates);
     return problem_set(why, EXIT_USAGE, "no help on '%s': lists, threads, faults, costs, columns, capacity, batch, "
-                       "holes, gates, compare, shards", topic);
+                       "shrink, holes, gates, compare, shards", topic);
 }
 
 static void help_list_workloads(FILE *out)

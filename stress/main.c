@@ -16,6 +16,7 @@
 #include "nearest.h"
 #include "report/output.h"
 #include "run.h"
+#include "shrink.h"
 
 typedef struct command {
     const char *name;
@@ -61,6 +62,11 @@ static int main_batch(const cli *asked, const char *const *argv, problem *why)
     return main_no_topic(asked, why) ? EXIT_USAGE : run_command(asked, argv, ROW_BATCH, why);
 }
 
+static int main_shrink(const cli *asked, const char *const *argv, problem *why)
+{
+    return shrink_command(asked, argv, why);
+}
+
 static int main_costs(const cli *asked, const char *const *argv, problem *why)
 {
     return main_no_topic(asked, why) ? EXIT_USAGE : costs_command(asked, argv, why);
@@ -94,11 +100,11 @@ static int main_version(const cli *asked, const char *const *argv, problem *why)
 }
 
 static const command main_commands[] = {
-    { "run", main_run }, { "capacity", main_capacity }, { "batch", main_batch }, { "holes", main_holes },
+    { "run", main_run }, { "capacity", main_capacity }, { "batch", main_batch }, { "shrink", main_shrink }, { "holes", main_holes },
     { "costs", main_costs }, { "compare", main_compare }, { "merge", main_merge },
     { "list", main_list }, { "help", main_help }, { "version", main_version },
 };
-#define MAIN_NAMES "run, capacity, holes, costs, list, help, version, compare, merge, batch"
+#define MAIN_NAMES "run, capacity, holes, costs, list, help, version, compare, merge, batch, shrink"
 #define MAIN_COMMANDS (sizeof main_commands / sizeof main_commands[0])
 
 static int main_dispatch(const cli *asked, const char *const *argv, problem *why)

@@ -172,6 +172,30 @@ static int plan_wants_any(const plan *self, problem *why)
     return problem_set(why, EXIT_USAGE, "--filter: matches none of the rows, which are named WORKLOAD/POLICY");
 }
 
+/* Whether a recording that the workload replays is this file. */
+static int plan_reads(const char *text, const output *made)
+{
+    slice rest = slice_of(text), spec, name;
+    char path[4096];
+    while (mix_take(&rest, &spec)) {
+        if (!slice_begins(spec, "replay:") || !slice_take(&spec, ':', &name)) continue;
+        snprintf(path, sizeof path, "%.*s", (int)spec.length, spec.bytes);
+        if (output_is_file(made, path)) return 1;
+    }
+    return 0;
+}
+
+int plan_apart(const plan *self, const output *made, problem *why)
+{
+    for (size_t index = 0; index < self->workload_count; index++) {
+        if (plan_reads(self->workloads[index].text, made)) {
+            return problem_set(why, EXIT_USAGE, "--out: %s is the recording of -w %s; give another file",
+                               made->path, self->workloads[index].text);
+        }
+    }
+    return 0;
+}
+
 int plan_make(plan *self, const cli *asked, problem *why)
 {
     memset(self, 0, sizeof *self);

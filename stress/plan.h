@@ -9,6 +9,7 @@
 #include "cli.h"
 #include "cuda_environment.h"
 #include "pass.h"
+#include "report/output.h"
 #include "sim/costs.h"
 
 typedef struct plan_workload {
@@ -44,6 +45,8 @@ const cuda_environment *plan_environment(const plan *self);                  /* 
 /* -1 and a problem. The cli must outlive the plan, which must not move; plan_free in both cases. */
 int  plan_make(plan *self, const cli *asked, problem *why);
 void plan_free(plan *self);
+/* No output may be a recording that is read, which would be lost: -1 and a problem, EXIT_USAGE. */
+int  plan_apart(const plan *self, const output *made, problem *why);
 /* Whether the row of this workload and policy is asked for. */
 int  plan_wants(const plan *self, const plan_workload *workload, const policy *chosen);
 

@@ -13,9 +13,9 @@
 #include "plan.h"
 #include "report/environment.h"
 #include "report/output_list.h"
+#include "repro.h"
 #include "runner.h"
 #include "sweep.h"
-#include "workload/mix.h"
 
 typedef struct run {
     const cli         *asked;
@@ -68,68 +68,25 @@ static int run_outputs(run *self, problem *why)
                          : 0;
 }
 
-/* Whether a recording that the workload replays is this file. */
-static int run_reads(const char *text, const output *made)
-{
-    slice rest = slice_of(text), spec, name;
-    char path[4096];
-    while (mix_take(&rest, &spec)) {
-        if (!slice_begins(spec, "replay:") || !slice_take(&spec, ':', &name)) continue;
-        snprintf(path, sizeof path, "%.*s", (int)spec.length, spec.bytes);
-        if (output_is_file(made, path)) return 1;
-    }
-    return 0;
-}
-
-/* No output may be a recording that is read: it would be lost. */
-static int run_apart(const run *self, const output *made, problem *why)
-{
-    for (size_t index = 0; index < self->plan.workload_count; index++) {
-        if (run_reads(self->plan.workloads[index].text, made)) {
-            return problem_set(why, EXIT_USAGE, "--out: %s is the recording of -w %s; give another file",
-                               made->path, self->plan.workloads[index].text);
-        }
-    }
-    return 0;
-}
-
 static int run_try_outputs(const run *self, problem *why)
 {
     if (output_list_try(&self->outputs, why)) return -1;
     for (size_t index = 0; index < self->outputs.count; index++) {
-        if (run_apart(self, &self->outputs.items[index], why)) return -1;
+        if (plan_apart(&self->plan, &self->outputs.items[index], why)) return -1;
     }
     return 0;
 }
 
-/* What is needed to see a failure again, and no more: options that shape results, cut where it happened. */
-static void run_repro(const run *self, const runner_job *job, const runner_outcome *outcome)
+/* What is needed to see a failure again, cut where it happened. */
+static repro run_repro(const run *self, const runner_job *job, const runner_outcome *outcome)
 {
-    uint64_t all_ops = job->stream->alloc_count + job->stream->free_count, needed_ops = outcome->needed_ops;
-    int cut = needed_ops < all_ops && !outcome->is_search;
-    fprintf(stderr, "repro: ");
-    cli_print_word(stderr, self->argv[0]);
-    fprintf(stderr, " %s -w ", outcome->is_search ? self->asked->command : "run");
-    cli_print_word(stderr, job->workload);
-    fprintf(stderr, " -p ");
-    cli_print_word(stderr, job->chosen->text);
-    for (size_t index = 0; cli_option_at(index); index++) {
-        const cli_option *option = cli_option_at(index);
-        const cli_value *value = &self->asked->values[index];
-        if (!value->given || option->effect == CLI_NO_EFFECT) continue;
-        if (cut && (index == CLI_OPS || index == CLI_QUICK)) continue;
-        if (index == CLI_DEVICE && outcome->capacity_bytes) continue;
-        const char *text = index == CLI_DEVICE ? self->plan.device : value->text;    /* auto: the one it was */
-        fprintf(stderr, " --%s%s", option->name, text ? " " : "");
-        if (text) cli_print_word(stderr, text);
-    }
-    if (outcome->is_search && self->asked->values[CLI_TIMES].given) {
-        fprintf(stderr, " --repeat %" PRIu64, self->asked->values[CLI_TIMES].number);
-    }
-    if (cut) fprintf(stderr, " --ops %" PRIu64, needed_ops);
-    if (outcome->limit_bytes) fprintf(stderr, " --limit %" PRIu64, outcome->limit_bytes);
-    if (outcome->capacity_bytes) fprintf(stderr, " --device sim:%" PRIu64, outcome->capacity_bytes);
-    fputc('\n', stderr);
+    uint64_t all_ops = job->stream->alloc_count + job->stream->free_count;
+    int is_cut = outcome->needed_ops < all_ops && !outcome->is_search;
+    const repro line = { self->argv[0], outcome->is_search ? self->asked->command : "run", self->asked,
+                         self->plan.device, job->workload, job->chosen->text, 0,
+                         outcome->is_search ? self->asked->values[CLI_TIMES].number : 0,
+                         is_cut ? outcome->needed_ops : UINT64_MAX, outcome->limit_bytes, outcome->capacity_bytes };
+    return line;
 }
 
 /* Memory of the device under test, asked for by an opening of its own. */
@@ -180,7 +137,8 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     if (is_baseline && !outcome.kept) return 1;  /* nobody asked whether the baseline is right */
     run_raise(self, outcome.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS);
     fprintf(stderr, "stress: %s: %s: %s\n", label, made->cells[COLUMN_STATUS].text, made->note);
-    if (outcome.needed_ops) run_repro(self, &job, &outcome);
+    const repro line = run_repro(self, &job, &outcome);
+    if (outcome.needed_ops) repro_write(stderr, &line);
     return 1;
 }
 

@@ -66,6 +66,7 @@ static const output_kind output_kinds[] = {
     { "trace", "run", 1, 0, output_trace },
     { "csv", "capacity", 0, 0, output_csv }, { "json", "capacity", 0, 0, output_json },
     { "junit", "capacity", 0, 0, output_junit },
+    { "trace", "shrink", 0, 0, output_trace },
     { "csv", "batch", 0, 0, output_csv }, { "json", "batch", 0, 0, output_json }, { "junit", "batch", 0, 0, output_junit },
     { "costs", "costs", 0, 0, output_costs },
     { "csv", "holes", 0, 0, output_csv }, { "json", "holes", 0, 0, output_json },
