@@ -33,6 +33,9 @@ static void *failing_realloc(void *old, size_t bytes)
 #define malloc failing_malloc
 #define calloc failing_calloc
 #define realloc failing_realloc
+#include "../stress/workload/cnn.c"
+#include "../stress/workload/cnn_passes.c"
+#include "../stress/workload/cnn_shapes.c"
 #include "../stress/workload/dataset.c"
 #include "../stress/workload/embedding.c"
 #include "../stress/workload/growing.c"
@@ -158,6 +161,8 @@ int main(void)
     test_every_call("growing:layers=2,tokens=4,steps=2", 1);
     test_every_call("embedding:steps=1", 0);
     test_every_call("embedding:steps=1", 1);
+    test_every_call("cnn:batch=1,steps=1", 0);
+    test_every_call("cnn:batch=1,steps=1", 1);
     test_long_replays();
     return tap_done();
 }

@@ -13,7 +13,7 @@
    what is left, and the ring runs empty there, since a new epoch is a new iterator.
    side=LO-HI: each batch has a side of its own, a multiple of 32 (training at several scales).
    Batches are made on stream 1, which stream 0 waits for before it uses one, and frees it. */
-enum { DATASET_COLOURS = 3, DATASET_LABEL_BYTES = 8, DATASET_VALUE_BYTES = 4, DATASET_SIDE_STEP = 32 };
+enum { DATASET_COLOURS = 3, DATASET_LABEL_BYTES = 8, DATASET_VALUE_BYTES = 4 };
 enum { DATASET_USER, DATASET_LOADER };           /* streams */
 
 enum {
@@ -39,22 +39,11 @@ typedef struct dataset {
     uint64_t head, ready;
 } dataset;
 
-static uint64_t dataset_scale_above(uint64_t side)
-{
-    return (side + DATASET_SIDE_STEP - 1) / DATASET_SIDE_STEP;
-}
-
-static uint64_t dataset_side(dataset *state)
-{
-    uint64_t low = state->side_low, high = state->side_high;
-    if (low == high) return low;
-    return maker_draw(&state->words, dataset_scale_above(low), high / DATASET_SIDE_STEP) * DATASET_SIDE_STEP;
-}
-
 static void dataset_load(dataset *state)
 {
     maker *words = &state->words;
-    uint64_t count = state->left < state->batch ? state->left : state->batch, side = dataset_side(state);
+    uint64_t count = state->left < state->batch ? state->left : state->batch;
+    uint64_t side = maker_draw_side(words, state->side_low, state->side_high);
     uint64_t raw_bytes = maker_times(words, maker_times(words, count * DATASET_COLOURS, side), side);
     dataset_batch *made = &state->ring[(state->head + state->ready++) % (state->prefetch + 1)];
     state->left -= count;
@@ -103,17 +92,13 @@ static void dataset_epoch(dataset *state, uint64_t number)
 
 static int dataset_make(const family_request *request, stream_builder *builder)
 {
-    const family_value *values = request->values, *side = &values[DATASET_SIDE];
+    const family_value *values = request->values;
     dataset state = { 0 };
-    if (side->from != side->to && dataset_scale_above(side->from) > side->to / DATASET_SIDE_STEP) {
-        return stream_refuse(builder, "no multiple of %d in side, expected N or a wider LO-HI",
-                             (int)DATASET_SIDE_STEP);
-    }
     maker_begin(&state.words, builder, values[DATASET_SEED].from);
     state.items = values[DATASET_ITEMS].from;
     state.batch = values[DATASET_BATCH].from;
-    state.side_low = side->from;
-    state.side_high = side->to;
+    state.side_low = values[DATASET_SIDE].from;
+    state.side_high = values[DATASET_SIDE].to;
     state.prefetch = values[DATASET_PREFETCH].from;
     state.ring = maker_array(&state.words, state.prefetch, sizeof *state.ring);
     for (uint64_t epoch = 0; epoch < values[DATASET_STEPS].from && !maker_is_over(&state.words); epoch++) {

@@ -56,6 +56,18 @@ uint64_t maker_draw(maker *self, uint64_t low, uint64_t high)
     return count == 0 ? splitmix64_next(&self->random) : low + splitmix64_below(&self->random, count);
 }
 
+uint64_t maker_draw_side(maker *self, uint64_t low, uint64_t high)
+{
+    uint64_t first = (low + MAKER_SIDE_STEP - 1) / MAKER_SIDE_STEP, last = high / MAKER_SIDE_STEP;
+    if (low == high) return low;
+    if (first <= last) return maker_draw(self, first, last) * MAKER_SIDE_STEP;
+    if (!self->failed) {
+        self->failed = stream_refuse(self->builder, "no multiple of %d from %" PRIu64 " to %" PRIu64 ", expected N "
+                                     "or a wider LO-HI", (int)MAKER_SIDE_STEP, low, high);
+    }
+    return low;
+}
+
 enum { GAP_BITS = 24 };                          /* behind the point of logarithms */
 
 /* log2 of number / 2^32, negated, 1 <= number < 2^32: the bits behind the point come from squaring what is left. */

@@ -7,6 +7,8 @@
 #include "rates.h"
 #include "stream.h"
 
+enum { MAKER_SIDE_STEP = 32 };
+
 typedef struct maker {
     stream_builder *builder;
     int      failed;                             /* a problem is set; every call returns at once */
@@ -24,6 +26,9 @@ uint64_t maker_times(maker *self, uint64_t left, uint64_t right);
 uint64_t maker_plus(maker *self, uint64_t left, uint64_t right);
 
 uint64_t maker_draw(maker *self, uint64_t low, uint64_t high);       /* even, both ends included */
+/* One side of images: low where that is high, too, else a multiple of MAKER_SIDE_STEP; the maker fails where there is
+   none from low to high. */
+uint64_t maker_draw_side(maker *self, uint64_t low, uint64_t high);
 /* Time until the next of events that come at random, one in mean_ns on average (exponential): integers alone, the
    same on every machine. mean_ns: at most 10^10. At most 22.2 times the mean. */
 uint64_t maker_draw_gap(maker *self, uint64_t mean_ns);
