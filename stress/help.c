@@ -9,6 +9,7 @@
 #include "cli.h"
 #include "cuda_environment.h"
 #include "nearest.h"
+#include "needs/needs.h"
 #include "policy.h"
 #include "report/row.h"
 #include "report/table.h"
@@ -27,8 +28,9 @@ static const char help_top[] =
     "       stress costs [--device sim|cuda:N] [--out costs=FILE]\n"
     "       stress compare A.csv B.csv [--fail-if RULE]\n"
     "       stress merge SHARD.. [--out csv=FILE]\n"
-    "       stress list [workloads|policies|devices]\n"
-    "       stress help [lists|threads|faults|costs|columns|capacity|batch|shrink|holes|gates|compare|shards]\n"
+    "       stress run -w needs -p POLICY[,..]\n"
+    "       stress list [workloads|policies|devices|needs]\n"
+    "       stress help [lists|threads|faults|costs|columns|capacity|batch|shrink|holes|needs|gates|compare|shards]\n"
     "       stress version\n";
 
 static const char help_bottom[] =
@@ -164,6 +166,19 @@ static const char help_holes[] =
     "--instructions counts instructions_per_pair, by running the same again under valgrind's callgrind; they are\n"
     "the same every time. --no-timing leaves what is measured empty; --quick measures 5 short rounds.\n";
 
+static const char help_needs[] =
+    "stress run -w needs -p POLICY[,..]: what people ask of GPU memory, one scenario each, run against each policy\n"
+    "on simulated devices of its own; -w needs:NAME[,needs:NAME..]: these. stress list needs: every claim that they\n"
+    "answer, and when each passes.\n"
+    "The table has pass, FAIL, or - where it is not this policy's need, and below it, in a sentence, what was\n"
+    "measured where one fails; of one need alone the sentences of all. Columns of --out csv: those of run, most of\n"
+    "them empty, then claims, verdict (pass, fail, none) and said. driver_calls, driver_vns: of all devices that\n"
+    "the scenario used; reserved_peak_bytes: the most that one of them held.\n"
+    "A need that fails is a result, as out of memory is: exit 0. For a CI job: --fail-if 'verdict == fail', or of\n"
+    "one need and policy --fail-if '\"needs:limit\"/paged: verdict == fail'.\n"
+    "Scenarios set sizes, limits and faults themselves: --limit, --context, --faults and the like are refused. Same\n"
+    "seed, same bytes; --repeat K runs each K times.\n";
+
 static const char help_gates[] =
     "--fail-if '[WORKLOAD/POLICY:]METRIC OP VALUE', of run and capacity: the run has failed, exit 1, where this is\n"
     "true of a row. --fail-if @FILE: rules, one a line; # begins a comment line.\n"
@@ -294,11 +309,12 @@ int help_write(FILE *out, const char *topic, problem *why)
     if (!strcmp(topic, "batch")) return help_plain(out, help_batch);
     if (!strcmp(topic, "shrink")) return help_plain(out, help_shrink);
     if (!strcmp(topic, "holes")) return help_plain(out, help_holes);
+    if (!strcmp(topic, "needs")) return help_plain(out, help_needs);
     if (!strcmp(topic, "compare")) return help_plain(out, help_compare);
     if (!strcmp(topic, "shards")) return help_plain(out, help_shards);
     if (!strcmp(topic, "gates")) return help_plain(out, help_gates);
     return problem_set(why, EXIT_USAGE, "no help on '%s': lists, threads, faults, costs, columns, capacity, batch, "
-                       "shrink, holes, gates, compare, shards", topic);
+                       "shrink, holes, needs, gates, compare, shards", topic);
 }
 
 static void help_list_workloads(FILE *out)
@@ -313,6 +329,8 @@ static void help_list_workloads(FILE *out)
         table_bytes(family->peak_bytes, size, sizeof size);
         fprintf(out, "  %-10s peak %s, %" PRIu64 " bytes: %s\n", "", size, family->peak_bytes, family->peak);
     }
+    fprintf(out, "  %-10s what people ask of GPU memory, as verdicts; needs:NAME one of them: stress list needs\n",
+            "needs");
 }
 
 static void help_list_devices(FILE *out)
@@ -335,14 +353,16 @@ static void help_list_devices(FILE *out)
 
 int help_list(FILE *out, const char *topic, problem *why)
 {
-    static const struct { const char *name; void (*list)(FILE *out); } lists[] = {
-        { "workloads", help_list_workloads }, { "policies", help_list_policies }, { "devices", help_list_devices },
+    static const struct { const char *name; void (*list)(FILE *out); int is_apart; } lists[] = {
+        { "workloads", help_list_workloads, 0 }, { "policies", help_list_policies, 0 },
+        { "devices", help_list_devices, 0 }, { "needs", needs_list, 1 },
     };
     int known = 0;
     for (size_t index = 0; index < sizeof lists / sizeof lists[0]; index++) {
-        if (topic && strcmp(topic, lists[index].name)) continue;
+        if (topic ? strcmp(topic, lists[index].name) != 0 : lists[index].is_apart) continue;
         lists[index].list(out);
         known = 1;
     }
-    return known ? 0 : problem_set(why, EXIT_USAGE, "no list of '%s': workloads, policies or devices", topic);
+    return known ? 0 : problem_set(why, EXIT_USAGE, "no list of '%s': workloads, policies, devices or needs",
+                                           topic);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "needs/needs.h"
 #include "pass_streams.h"
 #include "workload/mix.h"
 
@@ -146,10 +147,71 @@ static int plan_try_streams(const plan_workload *made, problem *why)
     return problem_set(why, trouble.exit_code, "workload %s: %s", made->text, trouble.text);
 }
 
+static int plan_is_needs(const cli_value *items, problem *why)
+{
+    size_t count = 0;
+    for (size_t index = 0; index < items->item_count; index++) count += (size_t)needs_names(items->items[index]);
+    if (!count || count == items->item_count) return count != 0;
+    return problem_set(why, EXIT_USAGE, "-w needs: a run of its own, without other workloads: its rows are verdicts");
+}
+
+/* Scenarios make devices and limits of their own. */
+static int plan_needs_options(const plan *self, const cli *asked, problem *why)
+{
+    static const cli_id known[] = { CLI_WORKLOAD, CLI_POLICY, CLI_DEVICE, CLI_SEED, CLI_FILTER, CLI_COSTS, CLI_OP_NS,
+                                    CLI_NO_TIMING, CLI_TIMES, CLI_SHARD, CLI_FAIL_IF, CLI_BASE, CLI_STRICT, CLI_OUT,
+                                    CLI_QUIET, CLI_VERBOSE, CLI_COLOR, CLI_PROGRESS };
+    if (cli_expect(asked, known, sizeof known / sizeof known[0],
+                   "-w needs, which makes devices and limits of its own", why)) return -1;
+    if (strcmp(asked->command, "run")) {
+        return problem_set(why, EXIT_USAGE, "-w needs: means nothing to %s, only to run", asked->command);
+    }
+    if (self->settings.device.is_cuda) {
+        return problem_set(why, EXIT_USAGE, "-w needs: runs on simulated devices alone, and --device is %s",
+                           self->device);
+    }
+    for (size_t index = 0; index < self->policy_count; index++) {
+        if (!policy_has_limit(&self->policies[index])) continue;
+        return problem_set(why, EXIT_USAGE, "-w needs: sets limits of its own, and policy '%s' has one",
+                           self->policies[index].text);
+    }
+    return 0;
+}
+
+static void plan_add_need(plan *self, const need *asked, uint64_t seed)
+{
+    plan_workload *made = &self->workloads[self->workload_count++];
+    made->text = asked->text;
+    made->need = asked;
+    made->stream.seed = seed;
+}
+
+static int plan_needs(plan *self, const cli *asked, problem *why)
+{
+    const cli_value *items = &asked->values[CLI_WORKLOAD];
+    size_t all = 0;
+    if (plan_needs_options(self, asked, why)) return -1;
+    while (need_at(all)) all++;
+    self->has_needs = 1;
+    self->workloads = calloc(items->item_count * all, sizeof *self->workloads);
+    if (!self->workloads) return problem_set(why, EXIT_HARNESS, "no host memory for the needs");
+    for (size_t index = 0; index < items->item_count; index++) {
+        int is_all;
+        const need *named = needs_find(items->items[index], &is_all, why);
+        if (!named && !is_all) return -1;
+        for (size_t at = 0; at < all; at++) {
+            if (is_all || need_at(at) == named) plan_add_need(self, need_at(at), asked->values[CLI_SEED].number);
+        }
+    }
+    return 0;
+}
+
 static int plan_workloads(plan *self, const cli *asked, problem *why)
 {
     const cli_value *items = &asked->values[CLI_WORKLOAD];
     if (!items->item_count) return problem_set(why, EXIT_USAGE, "no workload: -w NAME (stress list workloads)");
+    int is_needs = plan_is_needs(items, why);
+    if (is_needs) return is_needs < 0 ? -1 : plan_needs(self, asked, why);
     self->workloads = calloc(items->item_count, sizeof *self->workloads);
     if (!self->workloads) return problem_set(why, EXIT_HARNESS, "no host memory for the workloads");
     for (size_t index = 0; index < items->item_count; index++) {

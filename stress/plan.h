@@ -15,6 +15,7 @@
 typedef struct plan_workload {
     const char *text;                            /* as asked for */
     op_stream   stream;
+    const struct need *need;                     /* NULL: it is the stream */
 } plan_workload;
 
 typedef struct plan {
@@ -24,6 +25,7 @@ typedef struct plan {
     cuda_environment environment;                /* on CUDA */
     plan_workload *workloads;
     size_t         workload_count;
+    int            has_needs;                    /* all of them are needs */
     policy        *policies;
     size_t         policy_count;
     regex_t        filter;

@@ -10,6 +10,7 @@
 #include "batch.h"
 #include "capacity.h"
 #include "gate/gate.h"
+#include "needs/needs.h"
 #include "plan.h"
 #include "report/environment.h"
 #include "report/output_list.h"
@@ -129,7 +130,8 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     if (is_baseline) settings.verify = VERIFY_OFF;
     const batch_asked varied = { &self->plan.options, self->asked->values[CLI_VARY].text,
                                  self->asked->values[CLI_TIMES].number };
-    if (self->kind == ROW_CAPACITY) capacity_row(&job, &settings, made, &outcome);
+    if (workload->need) needs_row(workload->need, &job, &settings.device, made, &outcome);
+    else if (self->kind == ROW_CAPACITY) capacity_row(&job, &settings, made, &outcome);
     else if (self->kind == ROW_BATCH) batch_row(&job, &settings, &varied, made, &outcome);
     else runner_row(&job, &settings, made, &outcome);
     progress_clear(&self->progress);
@@ -282,12 +284,27 @@ static int run_check_plan(const run *self, problem *why)
     return self->kind == ROW_BATCH ? batch_check_plan(&self->plan, self->asked->values[CLI_VARY].text, why) : 0;
 }
 
+/* Needs are known once there is a plan. */
+static int run_needs(run *self, problem *why)
+{
+    if (!self->plan.has_needs) return 0;
+    self->kind = self->rows.kind = ROW_NEEDS;
+    for (size_t index = 0; index < self->outputs.count; index++) {
+        const output *made = &self->outputs.items[index];
+        if (!output_needs_one_workload(made) && !output_record(made)) continue;
+        return problem_set(why, EXIT_USAGE, "--out %s: is made of a workload's operations, and -w needs has none",
+                           output_name(made));
+    }
+    return 0;
+}
+
 static int run_all(run *self, problem *why)
 {
     if (run_options(self, why) || shard_find(&self->sweep.part, self->asked->values[CLI_SHARD].text, why)
-        || run_outputs(self, why) || plan_make(&self->plan, self->asked, why) || run_check_plan(self, why)
-        || gate_parse(&self->gates, self->asked, self->kind, why) || run_rules(self, why)
-        || sweep_start(&self->sweep, self->asked, &self->plan, why) || run_try_outputs(self, why)) return -1;
+        || run_outputs(self, why) || plan_make(&self->plan, self->asked, why) || run_needs(self, why)
+        || run_check_plan(self, why) || gate_parse(&self->gates, self->asked, self->kind, why)
+        || run_rules(self, why) || sweep_start(&self->sweep, self->asked, &self->plan, why)
+        || run_try_outputs(self, why)) return -1;
     run_tell_plan(self);
     self->progress = progress_start(self->asked->values[CLI_PROGRESS].text, self->asked->values[CLI_QUIET].given,
                                     run_row_count(self));

@@ -66,7 +66,10 @@ struct record;
     X(ALLOWED,         "allowed")                /* whose requested peak is no more than there is */ \
     X(NEXT_PEAK,       "next_peak_bytes")        /* the requested peak of one more than the largest */ \
     X(REPEATS,         "repeats")                /* of the workload, one after the other */ \
-    X(STOP_TEXT,       "stop_text")              /* why, as a sentence */
+    X(STOP_TEXT,       "stop_text")              /* why, as a sentence */ \
+    X(CLAIMS,          "claims")                 /* of a need: what people say, which it answers */ \
+    X(VERDICT,         "verdict")                /* pass, fail; none: it is not this policy's need */ \
+    X(SAID,            "said")                   /* what was measured, in a sentence */
 #define ROW_COLUMNS(X) ROW_RUN_COLUMNS(X) ROW_OTHER_COLUMNS(X)
 typedef enum row_column {
 #define X(name, text) COLUMN_##name,
@@ -94,9 +97,11 @@ typedef struct row {
     histogram *allocs, *frees;                   /* NULL: not timed; owned */
     struct record *recording;                    /* what pictures are drawn from (../record.h); NULL: none; owned */
     char note[512];                              /* out of memory: the reason as a sentence; failure: what happened */
+    char claims[96];                             /* the text of that cell */
 } row;
 
-typedef enum row_kind { ROW_RUN, ROW_CAPACITY, ROW_BATCH, ROW_HOLES, ROW_BENCH } row_kind;   /* what made a row */
+/* What made a row: the command; NEEDS: run, with -w needs. */
+typedef enum row_kind { ROW_RUN, ROW_CAPACITY, ROW_BATCH, ROW_HOLES, ROW_BENCH, ROW_NEEDS } row_kind;
 typedef struct row_list { row *rows; size_t count; row_kind kind; } row_list;
 
 /* The columns that files of this command have, in order; how many. */

@@ -37,7 +37,8 @@ void summary_write(FILE *out, const row_list *list, const char *device, const ga
 {
     static const row_column shown[] = { COLUMN_WORKLOAD, COLUMN_POLICY, COLUMN_HOLES, COLUMN_STATUS, COLUMN_FOOTPRINT,
                                         COLUMN_RESERVED_PEAK, COLUMN_MIN_LIMIT, COLUMN_RATIO, COLUMN_DRIVER_CALLS,
-                                        COLUMN_HOST_NS, COLUMN_NS_PER_PAIR };
+                                        COLUMN_HOST_NS, COLUMN_NS_PER_PAIR, COLUMN_VERDICT, COLUMN_CLAIMS,
+                                        COLUMN_SAID };
     const size_t count = sizeof shown / sizeof shown[0];
     fputs("### gpuarena stress on ", out);
     summary_text(out, device);

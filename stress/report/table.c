@@ -99,8 +99,7 @@ static void table_line(FILE *out, const table_context *context, const table_layo
     fprintf(out, "%s\n", *paint ? "\033[0m" : "");
 }
 
-/* Sentences are folded at spaces, indented. */
-static void table_fold(FILE *out, const char *text, size_t width)
+void table_fold(FILE *out, const char *text, size_t width)
 {
     size_t at = 0, room = width > 24 ? width : 24;
     while (*text) {
@@ -216,12 +215,17 @@ static void table_legend(FILE *out, const row_list *list, const table_layout *la
     case ROW_BATCH:    table_batch_legend(out, environment, width); break;
     case ROW_HOLES:    table_holes_legend(out, layout, width); break;
     case ROW_BENCH:    table_bench_legend(out, layout, width); break;
+    case ROW_NEEDS:    break;                    /* table_needs.c */
     }
 }
 
 void table_write(FILE *out, const row_list *list, const cuda_environment *environment, const table_style *style)
 {
     table_layout layout;
+    if (list->kind == ROW_NEEDS) {
+        table_needs(out, list, style);
+        return;
+    }
     table_measure(list, style->width, &layout);
     table_line(out, NULL, &layout, style);
     for (size_t index = 0; index < list->count; index++) {

@@ -20,6 +20,12 @@ table_style table_style_for(FILE *out, const char *choice);
 /* environment NULL: the device is simulated. Write errors: ferror(out). */
 void table_write(FILE *out, const row_list *list, const cuda_environment *environment, const table_style *style);
 
+/* Rows of needs: needs by policies, then a sentence for each that fails; of one need for all policies. */
+void table_needs(FILE *out, const row_list *list, const table_style *style);
+
+/* A sentence, folded at spaces, indented. */
+void table_fold(FILE *out, const char *text, size_t width);
+
 /* 1.5G, 312K, 17: at most 6 characters. Returns text. */
 const char *table_bytes(uint64_t bytes, char *text, size_t size);
 

@@ -1,0 +1,193 @@
+/* A policy on a fresh simulated device: opened, asked for memory and figures, and looked over when it is closed.
+   It must not know what any scenario is about.
+   Tested by tests/needs.t. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene.h"
+
+enum { GROUND_WORK_NS = 2000 };                  /* of the GPU, on each block */
+
+static int ground_adapt(ground *self, const ground_shape *shape)
+{
+    char message[400];
+    gpuarena_config *config = &self->chosen.config;
+    if (self->chosen.family != POLICY_ARENA) return 0;
+    if (shape->limit_bytes) config->limit_bytes = shape->limit_bytes;
+    if (shape->keys && gpuarena_config_parse(shape->keys, config, message, sizeof message)) {
+        return problem_set(&self->of->trouble, EXIT_HARNESS, "keys '%s': %s", shape->keys, message);
+    }
+    if (shape->adapt) shape->adapt(config, shape->user);
+    return 0;
+}
+
+static int ground_device(ground *self, const ground_shape *shape)
+{
+    device_config config = self->of->device;
+    config.sim.capacity_bytes = shape->capacity_bytes ? shape->capacity_bytes : 16 * GIB;
+    config.sim.context_bytes = shape->context_bytes;
+    config.sim.faults = shape->faults;
+    config.sim.device_count = shape->device_count;
+    self->on = device_open(&config, &self->of->trouble);
+    return self->on ? 0 : -1;
+}
+
+int ground_open(ground *self, scene *of, const ground_shape *shape)
+{
+    problem refused = { 0, "" };
+    memset(self, 0, sizeof *self);
+    self->of = of;
+    self->chosen = *of->chosen;
+    if (ground_adapt(self, shape) || ground_device(self, shape)) return -1;
+    if (!pool_open(&self->pool, &self->chosen, self->on, &refused)) return 0;
+    memset(&self->pool, 0, sizeof self->pool);
+    if (refused.exit_code == EXIT_NO_DEVICE) of->trouble = refused;
+    else scene_say(of, 0, "%s", refused.text);
+    return -1;
+}
+
+static void ground_look_over(ground *self)
+{
+    char message[256];
+    device_counters counters;
+    device_count(self->on, &counters);
+    self->of->driver_calls += counters.calls;
+    self->of->driver_vns += counters.call_vns;
+    if (counters.held_peak_bytes > self->of->held_peak_bytes) self->of->held_peak_bytes = counters.held_peak_bytes;
+    if (counters.findings) scene_say(self->of, 0, "the device's judge: %s", device_finding(self->on, 0));
+    if (self->pool.arena && gpuarena_check(self->pool.arena, message, sizeof message)) {
+        scene_say(self->of, 0, "gpuarena_check: %s", message);
+    }
+}
+
+void ground_close(ground *self)
+{
+    if (!self->on) return;
+    ground_look_over(self);
+    pool_close(&self->pool);
+    (void)device_close(self->on, NULL);          /* simulated: nothing can stay */
+    self->on = NULL;
+}
+
+void *ground_alloc(ground *self, uint64_t bytes, gpuarena_stream stream)
+{
+    void *ptr = NULL;
+    device_begin_op(self->on, self->op++);
+    self->result = pool_alloc(&self->pool, &ptr, bytes, stream);
+    if (self->result || !ptr) return NULL;
+    (void)device_work(self->on, stream, GROUND_WORK_NS, &self->of->trouble);
+    (void)device_access(self->on, stream, ptr, bytes, ++self->owner, &self->of->trouble);
+    return ptr;
+}
+
+void ground_free(ground *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
+{
+    device_begin_op(self->on, self->op++);
+    gpuarena_result result = pool_free(&self->pool, ptr, bytes, stream);
+    if (result) scene_say(self->of, 0, "a free of %s: %s", scene_size(self->of, bytes), gpuarena_result_name(result));
+}
+
+gpuarena_stream ground_stream(ground *self)
+{
+    gpuarena_stream made = NULL;
+    (void)device_stream_create(self->on, &made, &self->of->trouble);
+    return made;
+}
+
+void ground_work(ground *self, gpuarena_stream stream, uint64_t work_ns)
+{
+    (void)device_work(self->on, stream, work_ns, &self->of->trouble);
+}
+
+uint64_t ground_used(ground *self)
+{
+    uint64_t free_bytes = 0, total_bytes = 0;
+    const gpuarena_driver *driver = device_driver(self->on);
+    int code = driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes);
+    if (code) problem_set(&self->of->trouble, EXIT_HARNESS, "cudaMemGetInfo: code %d", code);
+    return total_bytes - free_bytes;
+}
+
+uint64_t ground_reported(ground *self)
+{
+    memory_use use;
+    gpuarena_stats stats;
+    if (!self->pool.arena && !self->pool.rival) return ground_used(self);
+    pool_measure(&self->pool, &use, &stats);
+    return self->pool.arena ? stats.reserved_bytes : use.live_bytes + use.free_bytes;
+}
+
+static device_counters ground_count(const ground *self)
+{
+    device_counters counters;
+    device_count(self->on, &counters);
+    return counters;
+}
+
+uint64_t ground_calls(const ground *self)
+{
+    return ground_count(self).calls;
+}
+
+uint64_t ground_held(const ground *self)
+{
+    return ground_count(self).held_bytes;
+}
+
+uint64_t ground_held_peak(const ground *self)
+{
+    return ground_count(self).held_peak_bytes;
+}
+
+void ground_fixed(gpuarena_config *config, void *user)
+{
+    (void)user;
+    config->growth = GPUARENA_GROWTH_FIXED;
+    config->initial_bytes = config->step_bytes = config->step_max_bytes = config->exact_bytes = 0;
+    config->small_bytes = config->small_step_bytes = 0;
+    config->release = GPUARENA_RELEASE_ON_DEMAND;
+    config->release_bytes = 0;
+    config->release_keep = 0.0;
+    config->release_age = 0;
+}
+
+typedef struct ground_block { void *ptr; uint64_t bytes; } ground_block;
+
+/* 1: refused. */
+static int ground_play_op(ground *self, const op *done, ground_block *blocks, uint64_t *live_bytes)
+{
+    ground_block *block = &blocks[done->first];
+    if (done->kind == OP_ALLOC) {
+        block->bytes = done->value;
+        block->ptr = ground_alloc(self, block->bytes, NULL);
+        if (self->result) return 1;
+        *live_bytes += block->bytes;
+    } else {
+        ground_free(self, block->ptr, block->bytes, NULL);
+        *live_bytes -= block->bytes;
+        block->ptr = NULL;
+    }
+    return 0;
+}
+
+int ground_play(ground *self, const op_stream *stream, ground_played *played)
+{
+    uint64_t live_bytes = 0;
+    ground_block *blocks = calloc(stream->block_count + 1, sizeof *blocks);
+    memset(played, 0, sizeof *played);
+    if (!blocks) return problem_set(&self->of->trouble, EXIT_HARNESS, "no host memory for the blocks");
+    for (size_t index = 0; index < stream->op_count && !played->refused; index++) {
+        const op *done = &stream->ops[index];
+        if (done->kind != OP_ALLOC && done->kind != OP_FREE) continue;
+        played->refused = (uint64_t)ground_play_op(self, done, blocks, &live_bytes);
+        played->ops++;
+        uint64_t reported = ground_reported(self);
+        if (live_bytes > played->live_peak_bytes) played->live_peak_bytes = live_bytes;
+        if (reported > played->reserved_peak_bytes) played->reserved_peak_bytes = reported;
+    }
+    for (size_t block = 0; block < stream->block_count; block++) {
+        if (blocks[block].ptr) ground_free(self, blocks[block].ptr, blocks[block].bytes, NULL);
+    }
+    free(blocks);
+    return self->of->trouble.exit_code ? -1 : 0;
+}
