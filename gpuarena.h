@@ -70,7 +70,7 @@
        = live
        + pending      freed, but for the stream that may still use it, or for its capture set, alone
        + cached       other free memory that the arena keeps, and pages that are mapped nowhere
-       + children     reserved by sub-arenas: 0 in this version
+       + children     reserved by sub-arenas
        = reserved     what the driver gave and the arena holds: segments and pages. Addresses cost nothing
 
      gpuarena_get_device adds: reserved + other = total - free of the device. `other` is signed, for the
@@ -79,6 +79,19 @@
    The limit. Bytes are claimed against it before the driver is asked, and given up if the driver refuses:
    reserved never passes it. It may be lowered below what is reserved: then idle segments go back at once,
    allocations are refused, and segments go back as they empty, until reserved has fallen to it.
+
+   Sub-arenas. An arena with config.parent has blocks, ranges and a limit of its own, and asks the driver
+   itself; but all that it reserves counts as the parent's, too, and as that of whose that one is. Growth is
+   claimed here and in every arena above before the driver is asked, all or none: none ever passes its limit.
+   When a sub-arena is made, the limits of all of its parent must fit into the parent's (one without counts as
+   that), unless config.oversubscribe says that they need not. Behind rung 8, or before a reserve, or resize,
+   fails for any of these limits, or the driver, the arenas of the same tree give back what they have idle, if
+   together that is enough: quiet memory first, then with waits. Who is in a call there is waited for; so
+   nothing fails for what others claim in vain. Not while the caller's arena has a stream in capture, nor of
+   one that has; nor inside callbacks, where nobody may be waited for. A limit lowered below what sub-arenas
+   hold lets nobody below grow: what is free goes back at once, and what is freed, until reserved has fallen
+   to it; they may use what they have. A parent's headroom is its sub-arenas', too. A parent lives longer
+   than its sub-arenas: gpuarena_destroy says so.
 
    Paged ranges, the backing wherever the device has virtual memory: memory that does not fragment. Addresses
    for twice the limit are reserved at the first need, more when they run out. All of a free block is backed,
@@ -149,7 +162,8 @@
           event
        8. wait for the device, if a run of free blocks, or pages, would do that the rungs before may not or
           cannot have
-       9. call config.pressure, and start again if it says so
+       9. call config.pressure, and start again if it says so; with sub-arenas, or a parent, before that: have
+        the others' idle memory given back, where that makes room, and start again
      If all fail, nothing has changed, except that idle segments may have been given back, and the stream may
      wait for others. streams=events leaves rung 6 out, streams=same rungs 2 and 5 too.
 
@@ -304,7 +318,7 @@ typedef GPUARENA_STREAM gpuarena_stream;                     /* NULL: the defaul
     X(FOREIGN_POINTER, -6, "foreign_pointer") /* the address lies in no arena of this process */ \
     X(INTERIOR_POINTER, -7, "interior_pointer") /* it lies inside a live block, and is not its base */ \
     X(WRONG_ARENA, -8, "wrong_arena") /* it lies in another arena, which failure.detail names */ \
-    X(STILL_IN_USE, -9, "still_in_use") /* destroy with live blocks */ \
+    X(STILL_IN_USE, -9, "still_in_use") /* destroy with live blocks, or sub-arenas */ \
     X(BUSY, -10, "busy") /* another thread is inside; not returned by this version */ \
     X(REENTRANT, -11, "reentrant") /* called from a callback of the same arena */ \
     X(CAPTURE, -12, "capture") /* not while a stream is captured into a graph */ \
@@ -325,7 +339,7 @@ typedef enum gpuarena_result {
 #define GPUARENA_REASONS(X) \
     X(NONE, "none") /* the result says it all */ \
     X(OVER_LIMIT, "over_limit") /* reserved would pass the limit, whatever is given back first */ \
-    X(OVER_PARENT, "over_parent") /* the same of a parent arena's limit; not in this version */ \
+    X(OVER_PARENT, "over_parent") /* the same of the limit of an arena above: failure.detail names it */ \
     X(HEADROOM, "headroom") /* less than config.headroom_bytes would be left to others */ \
     X(DRIVER_REFUSED, "driver_refused") /* the driver was asked, and had no memory */ \
     X(FRAGMENTED, "fragmented") /* enough bytes are free, but in no single block, and it could not grow */ \
@@ -467,10 +481,11 @@ typedef struct gpuarena_failure {
     gpuarena_reason reason;
     int32_t  driver_code;                        /* the driver's, where it was asked and failed; else 0 */
     uint64_t requested_bytes;                    /* of an allocation; of reserve, the target; else 0 */
-    uint64_t missing_bytes;                      /* OVER_LIMIT: by how much the limit is too low for it, idle
-                                                    memory given back first. HEADROOM, DRIVER_REFUSED: how
-                                                    much more device memory it takes. FRAGMENTED: how much
-                                                    longer the longest free block would have to be */
+    uint64_t missing_bytes;                      /* OVER_LIMIT, OVER_PARENT: by how much the limit is too low
+                                                    for it, idle memory given back first. HEADROOM,
+                                                    DRIVER_REFUSED: how much more device memory it takes.
+                                                    FRAGMENTED: how much longer the longest free block would
+                                                    have to be */
     uint64_t live_bytes, pending_bytes, cached_bytes, reserved_bytes, limit_bytes, largest_free_bytes;
     uint64_t device_free_bytes;                  /* asked for HEADROOM and DRIVER_REFUSED; else 0 */
     gpuarena_block block;                        /* misuse: the block it is about; ptr NULL: none */
@@ -479,8 +494,9 @@ typedef struct gpuarena_failure {
                                                     most live, 0 among them. STILL_IN_USE by live blocks: the
                                                     sizes, of one tag each, that have most */
     char     arena[32];                          /* the arena's name; "": there was none yet */
-    char     detail[96];                         /* the key and what is allowed; the other arena; the offset
-                                                    in the block; the driver's name of its code */
+    char     detail[96];                         /* the key and what is allowed; the other arena, or the
+                                                    one above; the offset in the block; the driver's name
+                                                    of its code */
 } gpuarena_failure;
 
 /* ---- what an observer is told: after the fact, with the lock held. Pointers hold during the call alone. */
@@ -581,8 +597,11 @@ typedef enum gpuarena_limit_base {
 typedef struct gpuarena_config {
     uint32_t zero_begin;                         /* must be 0, as zero_end: an uncleared struct is refused */
     char name[32];                               /* printable ASCII, for failures and reports; "": "arena" */
-    const gpuarena_driver *driver;               /* NULL: CUDA's current device. Copied, but what `user`
-                                                    points to must outlive the arena */
+    const gpuarena_driver *driver;               /* NULL: the parent's, or CUDA's current device. Copied, but
+                                                    what `user` points to must outlive the arena */
+    gpuarena *parent;                            /* what is reserved counts there, too: see the manual */
+    uint32_t oversubscribe;                      /* 1: the limits of the parent's sub-arenas may be more than
+                                                    its own when this one is made */
     const char *environment;                     /* variable whose text fills the fields below left at
                                                     zero; NULL: "GPUARENA_CONF"; "": none */
     gpuarena_backing   backing;
@@ -699,7 +718,7 @@ typedef struct gpuarena_config {
     X(live_bytes) /* occupied by live blocks */ \
     X(pending_bytes) /* free, and a stream's that may still use it, or kept for a capture set's graphs */ \
     X(cached_bytes) /* free, and used by nobody */ \
-    X(children_bytes) /* 0 in this version */ \
+    X(children_bytes) /* reserved by sub-arenas, and theirs */ \
     X(reserved_bytes) /* held from the driver: live + pending + cached + children */ \
     X(limit_bytes) /* in force; GPUARENA_NO_LIMIT: none */ \
     X(excess_bytes) /* reserved above a lowered limit: goes back as it becomes idle */ \
@@ -727,6 +746,7 @@ typedef struct gpuarena_config {
     X(remapped_page_count) /* paged: pages that were moved to where they were needed */ \
     X(wait_count) /* rungs 5, 7 (paged) and 8: allocations that the host waited for */ \
     X(steal_count) /* rung 6: that their stream waits for */ \
+    X(relief_count) /* times that kin gave idle memory back for it, behind rung 8 */ \
     X(pressure_count) /* rung 9: calls of config.pressure */ \
     X(gpu_wait_count) /* times a stream was made to wait, rung 6, or the host waited: for events of pages,
                          rungs 3 and 7; for the device, rung 8, trim, and segments given back that wait for
@@ -775,7 +795,9 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *driver);
 
 /* Makes an arena. config NULL: all defaults. Reads the environment. Calls driver.memory.info, and obtain for
-   config.initial_bytes or growth FIXED; of paged arenas those of vm.
+   config.initial_bytes or growth FIXED; of paged arenas those of vm. With config.parent also INVALID_CONFIG:
+   it is no living arena, or the driver is another (user, device or functions differ), or the limits do not
+   fit: failure.detail has their sum and the parent's; and REENTRANT, from a callback of the parent.
    INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail: the environment's variable, if it is at
    fault, the key and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; FIXED: not even one
    granule; the driver had none to begin with), NOT_SUPPORTED, FORKED (driver NULL: as gpuarena_driver_cuda),
@@ -787,10 +809,10 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
    asked. NULL: OK, nothing. STILL_IN_USE (live blocks: failure.block is one of them, live_bytes their sum,
    and failure.most tells them by size and tag: O(live blocks x log); gpuarena_walk finds, and gpuarena_reset
    frees them. Or a capture set that is not released, or an allocation in another thread that waits, or is in
-   config.pressure. The arena lives on unchanged), INVALID_ARGUMENT (not a living arena: always seen),
-   DRIVER_ERROR, CAPTURE, NOT_SUPPORTED (a segment was not taken back: the arena lives on, with what it still
-   holds). A lost device, or one lost on the way, is OK: the books are closed without it. FORKED: in a child,
-   where nothing is given back. O(segments squared). */
+   config.pressure; or sub-arenas, of which failure.detail names one. The arena lives on unchanged),
+   INVALID_ARGUMENT (not a living arena: always seen), DRIVER_ERROR, CAPTURE, NOT_SUPPORTED (a segment was not
+   taken back: the arena lives on, with what it still holds). A lost device, or one lost on the way, is OK:
+   the books are closed without it. FORKED: in a child, where nothing is given back. O(segments squared). */
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 
 /* ---- memory */
@@ -862,14 +884,15 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
 GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
                                              gpuarena_stream stream);
 
-/* Grows until reserved is at least bytes: by one segment, or by several where the driver has no such piece;
-   by pages, at the lowest holes. All or nothing: on failure the segments of this call, or as many pages, are
-   given back (one that the driver does not take back stays, as cached memory: driver_error_count).
-   O(segments), O(holes x pages). OUT_OF_MEMORY (OVER_LIMIT, HEADROOM, DRIVER_REFUSED, ADDRESSES, TOO_LARGE),
-   HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST. */
+/* Grows until reserved, sub-arenas' included, is at least bytes: by one segment, or by several where the
+   driver has no such piece; by pages, at the lowest holes. All or nothing: on failure the segments of this
+   call, or as many pages, are given back (one that the driver does not take back stays, as cached memory:
+   driver_error_count). O(segments), O(holes x pages). OUT_OF_MEMORY (OVER_LIMIT, HEADROOM, DRIVER_REFUSED,
+   ADDRESSES, TOO_LARGE), HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST. */
 GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
 
 /* Gives idle segments and pages back until reserved is at most keep_bytes, or none is idle; OK in both cases.
+   Its own first, then sub-arenas' (of these a refusal of the driver is counted in theirs alone).
    Of segments the smallest that gets there goes first, else the largest; of pages the highest, those that are
    not quiet after a wait for the device. *released_bytes (may be NULL) is written on failure too.
    DRIVER_ERROR, NOT_SUPPORTED: the driver did not take a segment that had to go, and all others that could be
@@ -996,15 +1019,15 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
 
 /* Lays text over config: key=value,key=value, each key at most once; "" changes nothing. Keys: backing growth
    placement bin_growth bin_min bin_max round_divisions split split_least split_max split_over small
-   small_step share page idle large initial step step_max exact backoff alignment limit headroom release
-   release_at release_keep release_age cache streams wait_ms. Sizes are decimal with binary units: 256, 64K,
-   512M, 4G, 1T. round_divisions is a number, and, parted by `/`, others for sizes from a power of two on:
-   `1/512M:2/1G:4`. idle and release_keep are `0` (none) or a share, `5%`. release_at is release_bytes. limit
-   is a size, `none`, `80%` (of the device), `80%free` (of what is free at creation), `total-2G` or `free-2G`.
-   Whether the values agree with each other is for creation to check. INVALID_CONFIG (message, which may be
-   NULL with size 0, names the key and what is allowed; config is unchanged; recorded for this thread),
-   INVALID_ARGUMENT (text or config NULL). On success message is "". A preset's name (GPUARENA_PRESETS) may
-   stand first: its text is laid over config before the rest. */
+   small_step share page idle large initial step step_max exact backoff alignment limit headroom oversubscribe
+   release release_at release_keep release_age cache streams wait_ms. Sizes are decimal with binary units:
+   256, 64K, 512M, 4G, 1T. round_divisions is a number, and, parted by `/`, others for sizes from a power of
+   two on: `1/512M:2/1G:4`. idle and release_keep are `0` (none) or a share, `5%`. release_at is
+   release_bytes. limit is a size, `none`, `80%` (of the device), `80%free` (of what is free at creation),
+   `total-2G` or `free-2G`. Whether the values agree with each other is for creation to check. INVALID_CONFIG
+   (message, which may be NULL with size 0, names the key and what is allowed; config is unchanged; recorded
+   for this thread), INVALID_ARGUMENT (text or config NULL). On success message is "". A preset's name
+   (GPUARENA_PRESETS) may stand first: its text is laid over config before the rest. */
 GPUARENA_API gpuarena_result gpuarena_config_parse(const char *text, gpuarena_config *config,
                                                    char *message, size_t size);
 
@@ -1507,6 +1530,18 @@ typedef struct gpuarena__tags {
     uint64_t peak_bytes;                         /* of live */
 } gpuarena__tags;
 
+/* What an arena and its sub-arenas have together, theirs included; under the registry's lock. Kept by arenas
+   that have a parent, or have had a sub-arena: the others know it from their own figures. Invariants:
+     reserved, growing   the arena's own + those of its sub-arenas
+     reserved + growing  is raised up to the limit alone, and only if that holds for all arenas above */
+typedef struct gpuarena__kin {
+    uint64_t number;                             /* of the arena, by age */
+    uint64_t reserved, growing, peak;            /* peak: of reserved */
+    uint64_t claimed;                            /* the sum of all claims ever */
+    uint64_t changes, own_changes;               /* of these and of limits, here and below; here alone */
+    uint32_t ending;                             /* 1: it is being destroyed, and no parent any more */
+} gpuarena__kin;
+
 struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
     uint32_t lost;                               /* 1 from the first sticky error on: no driver call */
@@ -1534,9 +1569,12 @@ struct gpuarena {
     uint64_t quick_bytes;                        /* requests up to this go the short way */
     uint32_t shaped;                             /* 1: the section shape has a say in what is taken; */
     uint32_t joined;                             /* 1: and in which free blocks become one */
-    uint64_t limit;
+    uint64_t limit;                              /* of kin: written under the registry's lock, too */
     uint64_t plain_limit;                        /* while more is reserved frees take the long way: the limit,
                                                     or 0, where each may have something given back */
+    uint32_t family;                             /* 1: it has kin */
+    uint32_t pressed;                            /* 1: more than its limit was reserved here, or above */
+    gpuarena__kin kin;
     uint64_t growing;                            /* claimed against the limit; the driver is being asked */
     uint64_t step;                               /* next growth under DOUBLE */
     uint64_t release_due;                        /* release AGE: nothing is old enough before this clock */
@@ -1624,7 +1662,10 @@ static int gpuarena__host_double(gpuarena *arena, void **table, size_t element_b
    tickets later; ranges, holes, records, events and the limit are as they were. What the driver is asked
    about is out of the bins meanwhile: CLAIMED. Blocks are looked up behind the last such call, not before;
    and what a rung has found is taken before the next. (To make a stream's record may ask, too: of forgotten
-   ones.) Order: turn, lock, the registry's lock; nothing else is waited for under the lock.
+   ones.) Order: turn, lock, the registry's lock; nothing else is waited for under the lock. What arenas of
+   one tree have together (kin) is under the registry's lock, so that a claim is made in all of them at once,
+   or in none. Who wants idle memory of kin steps aside first, and has the turn of one at a time: nobody who
+   has a turn waits for another. An arena that is waited for is counted as entered, and so is not freed.
        enter .. leave            the lock                  step_aside .. step_back   neither, for a wait
        begin .. end              turn and lock             open .. shut              the turn, for an ASK
    The frames tell, by thread, which arenas this thread is inside of, so that a call back into one is refused
@@ -3618,7 +3659,120 @@ static int gpuarena__is_capturing(gpuarena *arena, gpuarena__obstacle *obstacle)
     return 1;
 }
 
-/* Claims the bytes against the limit while the driver is asked. Here alone its refusal is not an error. */
+/* ---- claims: all that is reserved, or is being asked for, counts in each arena above, too */
+
+/* What the limit of an arena leaves it and its sub-arenas. The registry's lock is held. */
+static uint64_t gpuarena__kin_room(const gpuarena *arena)
+{
+    uint64_t claimed = arena->kin.reserved + arena->kin.growing;
+    return arena->limit > claimed ? arena->limit - claimed : 0;
+}
+
+/* Of an arena and those above, the one that leaves least. */
+static const gpuarena *gpuarena__kin_narrow(const gpuarena *arena, uint64_t *room)
+{
+    const gpuarena *at, *narrow = arena;
+    *room = gpuarena__kin_room(arena);
+    for (at = arena->config.parent; at; at = at->config.parent) {
+        if (gpuarena__kin_room(at) >= *room) continue;
+        *room = gpuarena__kin_room(at);
+        narrow = at;
+    }
+    return narrow;
+}
+
+/* What may still be claimed, and what is in the way of more: OVER_LIMIT, OVER_PARENT. */
+static uint64_t gpuarena__room_by(const gpuarena *arena, gpuarena_reason *narrow)
+{
+    uint64_t claimed = arena->stats.reserved_bytes + arena->growing, room;
+    *narrow = GPUARENA_REASON_OVER_LIMIT;
+    if (!arena->family) return arena->limit > claimed ? arena->limit - claimed : 0;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    if (gpuarena__kin_narrow(arena, &room) != arena) *narrow = GPUARENA_REASON_OVER_PARENT;
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    return room;
+}
+
+static uint64_t gpuarena__room(const gpuarena *arena)
+{
+    gpuarena_reason ignored;
+    return gpuarena__room_by(arena, &ignored);
+}
+
+/* The registry's lock is held. Changes below 0 are their two's complements. */
+static void gpuarena__kin_count(gpuarena *arena, uint64_t reserved, uint64_t growing)
+{
+    gpuarena *at;
+    for (at = arena; at; at = at->config.parent) {
+        at->kin.reserved += reserved;
+        at->kin.growing += growing;
+        at->kin.changes++;
+    }
+    arena->kin.own_changes++;
+}
+
+/* Changes what the arena has reserved, and claimed for growth under way. */
+static void gpuarena__account(gpuarena *arena, uint64_t reserved, uint64_t growing)
+{
+    arena->stats.reserved_bytes += reserved;
+    arena->growing += growing;
+    if (!arena->family) return;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    gpuarena__kin_count(arena, reserved, growing);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+}
+
+/* Claims bytes that the caller has found room for, here and above, before the driver is asked. 0 and an
+   obstacle: other arenas under the same parent have got some of them meanwhile; nothing is claimed. */
+static int gpuarena__claim(gpuarena *arena, uint64_t bytes, gpuarena__obstacle *obstacle)
+{
+    const gpuarena *narrow;
+    gpuarena *at;
+    uint64_t room;
+    if (arena->family) {
+        gpuarena__mutex_lock(&gpuarena__registry_lock);
+        narrow = gpuarena__kin_narrow(arena, &room);
+        if (room >= bytes) {
+            gpuarena__kin_count(arena, 0, bytes);
+            for (at = arena; at; at = at->config.parent) at->kin.claimed += bytes;
+        }
+        gpuarena__mutex_unlock(&gpuarena__registry_lock);
+        if (room < bytes) {
+            gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY,
+                               narrow == arena ? GPUARENA_REASON_OVER_LIMIT : GPUARENA_REASON_OVER_PARENT);
+            return 0;
+        }
+    }
+    arena->growing += bytes;
+    return 1;
+}
+
+/* What is reserved now has come to stay. */
+static void gpuarena__note_peak(gpuarena *arena)
+{
+    gpuarena *at;
+    arena->stats.reserved_peak_bytes =
+        gpuarena__max(arena->stats.reserved_peak_bytes, arena->stats.reserved_bytes);
+    if (!arena->family) return;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    for (at = arena; at; at = at->config.parent)
+        at->kin.peak = gpuarena__max(at->kin.peak, at->kin.reserved);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+}
+
+/* Reserved by sub-arenas. */
+static uint64_t gpuarena__children(const gpuarena *arena)
+{
+    uint64_t bytes = 0;
+    if (!arena->family) return 0;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    bytes = arena->kin.reserved - arena->stats.reserved_bytes;
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    return bytes;
+}
+
+/* Asks for memory; what is granted stays claimed until it is entered. Here alone a refusal of the driver is
+   no error. */
 static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t bytes, gpuarena_stream stream,
                                    gpuarena__obstacle *obstacle)
 {
@@ -3626,14 +3780,17 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
     int code, mode = gpuarena__relax(arena);
     if (gpuarena__is_lost(arena, obstacle)) return 0;
     if (gpuarena__is_strict(arena, mode, obstacle)) return 0;
-    arena->growing += bytes;
+    if (!gpuarena__claim(arena, bytes, obstacle)) {
+        gpuarena__unrelax(arena, mode);
+        return 0;
+    }
     GPUARENA__ASK(arena, code, arena->driver.memory.obtain(&arena->driver, GPUARENA_MEMORY_DEVICE, &memory,
                                                            bytes, stream));
-    arena->growing -= bytes;
     gpuarena__unrelax(arena, mode);
     arena->stats.driver_call_count++;
     *address = gpuarena__address(memory);
     if (gpuarena__driver_done(arena, code, obstacle)) return 1;
+    gpuarena__account(arena, 0, 0 - bytes);
     if (gpuarena__status_of(arena, code) == GPUARENA_STATUS_NO_MEMORY)
         gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_DRIVER_REFUSED);
     return 0;
@@ -3724,9 +3881,8 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t 
     }
     arena->paged.segment_count++;
     gpuarena__set_insert(arena, index);
-    arena->stats.reserved_bytes += bytes;
-    arena->stats.reserved_peak_bytes =
-        gpuarena__max(arena->stats.reserved_peak_bytes, arena->stats.reserved_bytes);
+    gpuarena__account(arena, bytes, 0 - bytes);
+    gpuarena__note_peak(arena);
     arena->stats.grow_count++;
     return index;
 }
@@ -3789,7 +3945,10 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, uint32_t
     }
     if (gpuarena__driver_obtain(arena, &address, bytes, stream, obstacle)) {
         place = gpuarena__range_place(arena, address, bytes);
-        if (place == UINT32_MAX) gpuarena__range_refuse(arena, address, bytes, stream, obstacle);
+        if (place == UINT32_MAX) {
+            gpuarena__range_refuse(arena, address, bytes, stream, obstacle);
+            gpuarena__account(arena, 0, 0 - bytes);
+        }
     }
     arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
     if (place == UINT32_MAX) {
@@ -3825,6 +3984,7 @@ static size_t gpuarena__pages_bytes(const gpuarena *arena, uint64_t bytes)
 static void gpuarena__range_forget(gpuarena *arena, uint32_t at)
 {
     gpuarena__range *range = &arena->ranges.list[at];
+    uint64_t gone = 0;
     uint32_t index, next;
     for (index = range->first; index; index = next) {
         gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -3832,13 +3992,14 @@ static void gpuarena__range_forget(gpuarena *arena, uint32_t at)
         if (node->size & GPUARENA__KEPT) arena->paged.stuck_count--;
         else if (node->size & GPUARENA__HOLE) gpuarena__hole_unlist(arena, index);
         else {
-            arena->stats.reserved_bytes -= gpuarena__node_bytes(node);
+            gone += gpuarena__node_bytes(node);
             if (node->set) arena->stats.pending_bytes -= gpuarena__node_bytes(node);
             if (!(node->size & GPUARENA__CLAIMED)) gpuarena__set_remove(arena, index);
             if (node->set == GPUARENA__HELD) gpuarena__hold_off(arena, index);
         }
         gpuarena__node_drop(arena, index, node);
     }
+    gpuarena__account(arena, 0 - gone, 0);
     gpuarena__host_free(arena, range->anchors, gpuarena__anchor_bytes(range->bytes));
     if (range->pages)
         gpuarena__host_free(arena, range->pages, gpuarena__pages_bytes(arena, range->bytes));
@@ -4424,13 +4585,6 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
 /* >>growth =============================================================================================
    How much to ask for, and segments. */
 
-/* What may still be claimed against the limit. */
-static uint64_t gpuarena__room(const gpuarena *arena)
-{
-    uint64_t claimed = arena->stats.reserved_bytes + arena->growing;
-    return arena->limit > claimed ? arena->limit - claimed : 0;
-}
-
 /* Bytes of the segment that would serve the request wherever it starts: a range is aligned to the unit alone.
    0: above what any segment may have. */
 static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__want *want)
@@ -4499,14 +4653,13 @@ static uint64_t gpuarena__back_off(const gpuarena *arena, uint64_t need, uint64_
     return gpuarena__max(need, gpuarena__round_down(less, GPUARENA__GRANULE));
 }
 
-/* Room for growth within the limit and, where `need` is within that, the headroom. *narrow: which of them it
+/* Room for growth within the limits and, where `need` is within that, the headroom. *narrow: which of them it
    is. 0 and an obstacle: the driver was asked, and did not say. */
 static int gpuarena__room_now(gpuarena *arena, uint64_t need, uint64_t *room, gpuarena_reason *narrow,
                               gpuarena__obstacle *obstacle)
 {
     uint64_t headroom = arena->config.headroom_bytes, free_bytes, total_bytes;
-    *room = gpuarena__room(arena);
-    *narrow = GPUARENA_REASON_OVER_LIMIT;
+    *room = gpuarena__room_by(arena, narrow);
     if (!headroom || need > *room) return 1;
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, obstacle)) return 0;
     if (free_bytes - gpuarena__min(free_bytes, headroom) >= *room) return 1;
@@ -4784,18 +4937,16 @@ static int gpuarena__vm_gone(gpuarena *arena, int code, gpuarena__obstacle *obst
     return gpuarena__gone(arena, code, obstacle);
 }
 
-/* One more spare page, room for which is reserved; claimed against the limit while the driver is asked. */
+/* One more spare page, room for which is reserved, and which is claimed. */
 static int gpuarena__page_create(gpuarena *arena, gpuarena__obstacle *obstacle)
 {
     uint64_t page = 0, bytes = arena->paged.page_bytes;
     int code;
     if (gpuarena__is_lost(arena, obstacle)) return 0;
-    arena->growing += bytes;
     GPUARENA__ASK(arena, code, arena->driver.vm.create(&arena->driver, &page, bytes, 0));
-    arena->growing -= bytes;
     if (!gpuarena__vm_done(arena, code, obstacle)) return 0;
     arena->paged.spare[arena->paged.spare_count++] = page;
-    arena->stats.reserved_bytes += bytes;
+    gpuarena__account(arena, bytes, 0 - bytes);
     return 1;
 }
 
@@ -4809,7 +4960,7 @@ static int gpuarena__page_destroy(gpuarena *arena, gpuarena__obstacle *obstacle)
     GPUARENA__ASK(arena, code, arena->driver.vm.destroy(&arena->driver, last, bytes));
     if (!gpuarena__vm_gone(arena, code, obstacle)) return 0;
     arena->paged.spare_count--;
-    arena->stats.reserved_bytes -= bytes;
+    gpuarena__account(arena, 0 - bytes, 0);
     return 1;
 }
 
@@ -5452,18 +5603,21 @@ static int gpuarena__supply_plan(gpuarena *arena, gpuarena__supply *plan, int ma
     return 0;
 }
 
-/* Makes the new pages; where the driver refuses, more are to move. 0 and an obstacle: nothing has changed. */
+/* Makes the new pages, which are claimed; where the driver refuses, more are to move. 0 and an obstacle:
+   nothing is claimed any more, or has changed. */
 static int gpuarena__supply_create(gpuarena *arena, gpuarena__supply *plan, int may_move,
                                    gpuarena__obstacle *obstacle)
 {
     gpuarena__obstacle said = gpuarena__no_obstacle();
     uint64_t made = 0, more;
     if (!gpuarena__spares_reserve(arena, plan->create + 1)) {
+        gpuarena__account(arena, 0, 0 - plan->create * arena->paged.page_bytes);
         gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
         return 0;
     }
     while (made < plan->create && gpuarena__page_create(arena, &said)) made++;
     if (made == plan->create) return 1;
+    gpuarena__account(arena, 0, 0 - (plan->create - made) * arena->paged.page_bytes);
     *obstacle = said;
     if (said.reason == GPUARENA_REASON_DRIVER_REFUSED && may_move) {
         more = plan->move + plan->create - made;
@@ -5641,20 +5795,21 @@ static int gpuarena__supply_do(gpuarena *arena, uint64_t begin, uint64_t end, ui
         plan.begin = begin; plan.end = end; plan.need = need;
         again = 0;
         if (!gpuarena__is_lost(arena, &said) && !gpuarena__is_strict(arena, mode, &said)
-            && gpuarena__supply_plan(arena, &plan, may_move, &said)
-            && gpuarena__supply_create(arena, &plan, may_move, &said)) {
-            made += plan.create;
-            said = gpuarena__no_obstacle();
-            done = gpuarena__supply_use(arena, &plan, &said);
-            again = !done && said.result == GPUARENA_OK;     /* what was to move is another's now */
+            && gpuarena__supply_plan(arena, &plan, may_move, &said)) {
+            again = !gpuarena__claim(arena, plan.create * arena->paged.page_bytes, &said);
+            if (!again && gpuarena__supply_create(arena, &plan, may_move, &said)) {
+                made += plan.create;
+                said = gpuarena__no_obstacle();
+                done = gpuarena__supply_use(arena, &plan, &said);
+                again = !done && said.result == GPUARENA_OK; /* what was to move is another's now */
+            }
         }
         if (!done && !again) *obstacle = said;
     } while (again);
     plan.create = made;
     while (!done && made && !arena->paged.stuck_count && gpuarena__page_destroy(arena, &ignored)) made--;
     gpuarena__unrelax(arena, mode);
-    arena->stats.reserved_peak_bytes =           /* not for an instant more, if it failed */
-        gpuarena__max(arena->stats.reserved_peak_bytes, arena->stats.reserved_bytes);
+    gpuarena__note_peak(arena);                  /* not for an instant more, if it failed */
     if (done) gpuarena__supply_tell(arena, &plan, stream);
     return done;
 }
@@ -6579,6 +6734,16 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
     return gpuarena__max(longest, gpuarena__unrounded(arena, count));
 }
 
+/* With what sub-arenas have. */
+static void gpuarena__kin_stats(const gpuarena *arena, gpuarena_stats *stats)
+{
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    stats->children_bytes = arena->kin.reserved - stats->reserved_bytes;
+    stats->reserved_bytes = arena->kin.reserved;
+    stats->reserved_peak_bytes = gpuarena__max(arena->kin.peak, arena->kin.reserved);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+}
+
 static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
 {
     gpuarena_stats stats = arena->stats;
@@ -6588,10 +6753,11 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
     stats.slack_bytes = stats.live_bytes - stats.requested_bytes;
     stats.cached_bytes = stats.reserved_bytes - stats.live_bytes - stats.pending_bytes;
     stats.limit_bytes = arena->limit;
+    if (arena->family) gpuarena__kin_stats(arena, &stats);
     stats.excess_bytes = stats.reserved_bytes - gpuarena__min(stats.reserved_bytes, arena->limit);
     stats.largest_free_bytes = gpuarena__largest_free(arena);
     if (arena->paged.page_bytes)
-        stats.stranded_bytes = stats.reserved_bytes - stats.live_bytes
+        stats.stranded_bytes = arena->stats.reserved_bytes - stats.live_bytes
             - (arena->paged.idle_count + arena->paged.spare_count) * arena->paged.page_bytes;
     stats.host_bytes = arena->host_bytes;
     return stats;
@@ -6627,7 +6793,7 @@ static gpuarena_failure gpuarena__failure_begin(const gpuarena *arena, gpuarena_
     failure.live_bytes = arena->stats.live_bytes;
     failure.pending_bytes = arena->stats.pending_bytes;
     failure.cached_bytes = arena->stats.reserved_bytes - arena->stats.live_bytes - failure.pending_bytes;
-    failure.reserved_bytes = arena->stats.reserved_bytes;
+    failure.reserved_bytes = arena->stats.reserved_bytes + gpuarena__children(arena);
     failure.limit_bytes = arena->limit;
     failure.largest_free_bytes = gpuarena__largest_free(arena);
     failure.live_count = arena->stats.live_count;
@@ -6727,10 +6893,22 @@ static gpuarena_result gpuarena__fail_obstacle(gpuarena *arena, const gpuarena__
 /* By how much the limit would have to be higher for `need` more bytes, `idle` of which are there already. */
 static uint64_t gpuarena__missing_limit(const gpuarena *arena, uint64_t need, uint64_t idle)
 {
-    uint64_t kept = arena->stats.reserved_bytes - idle;
+    uint64_t kept = arena->stats.reserved_bytes - idle + gpuarena__children(arena);
     return need > UINT64_MAX - kept     ? UINT64_MAX
            : kept + need > arena->limit ? kept + need - arena->limit
                                         : 0;
+}
+
+/* The same of the arena above that leaves least, which is named. */
+static void gpuarena__failure_above(const gpuarena *arena, gpuarena_failure *failure, uint64_t need,
+                                    uint64_t idle)
+{
+    gpuarena__text out = gpuarena__text_begin(failure->detail, sizeof failure->detail);
+    uint64_t room, lack = need - gpuarena__min(need, idle);
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    gpuarena__put(&out, "%s", gpuarena__kin_narrow(arena->config.parent, &room)->config.name);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    failure->missing_bytes = lack - gpuarena__min(lack, room);
 }
 
 /* `need` more bytes could not be had from the driver: what is missing, by the reason. */
@@ -6741,6 +6919,8 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     if (failure->reason == GPUARENA_REASON_OVER_LIMIT)
         failure->missing_bytes = gpuarena__missing_limit(arena, need, idle);
+    if (failure->reason == GPUARENA_REASON_OVER_PARENT)
+        gpuarena__failure_above(arena, failure, need, idle);
     if (failure->reason != GPUARENA_REASON_HEADROOM && failure->reason != GPUARENA_REASON_DRIVER_REFUSED)
         return;
     (void)gpuarena__driver_info(arena, &failure->device_free_bytes, &total, &ignored);
@@ -6799,6 +6979,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
 static const char *gpuarena__words_of_growth(const gpuarena_failure *failure)
 {
     if (failure->driver_code) return "the driver refused more ($code); free device memory elsewhere";
+    if (failure->detail[0]) return "the limit of the arena above, $detail, forbids growth; raise that";
     if (failure->device_free_bytes || failure->limit_bytes == GPUARENA_NO_LIMIT)
         return "the headroom forbids growth; lower it";
     return "the limit of $limit forbids growth; raise it";
@@ -6809,6 +6990,9 @@ static const char *gpuarena__words_of_reason(gpuarena_reason reason)
     switch (reason) {
     case GPUARENA_REASON_OVER_LIMIT:
         return "$requested would pass the limit of $limit; raise it by $missing, or free as much";
+    case GPUARENA_REASON_OVER_PARENT:
+        return "$requested would pass the limit of the arena above, $detail, which its sub-arenas share; "
+               "raise that by $missing, or free as much in any of them";
     case GPUARENA_REASON_FRAGMENTED:
         return "$requested fit in no single free block, though enough is free: the longest is $largest_free, "
                "short by $missing; $growth, or allocate large blocks first";
@@ -7009,6 +7193,8 @@ static void gpuarena__report_text(const gpuarena *arena, const char *config, gpu
     gpuarena_stats stats = gpuarena__stats_now(arena);
     uint32_t at, index;
     gpuarena__write(writer, "arena %s (%s)\n", arena->config.name, config);
+    if (arena->config.parent)
+        gpuarena__write(writer, "  %-12s %s\n", "under", arena->config.parent->config.name);
 #define X(label, name) gpuarena__write_size(writer, label, stats.name##_bytes);
     X("requested", requested) X("+ slack", slack) X("= live", live)
     X("+ pending", pending) X("+ cached", cached) X("+ children", children) X("= reserved", reserved)
@@ -7108,6 +7294,16 @@ static void gpuarena__report_json(const gpuarena *arena, const char *config, gpu
 
 /* >>check ==============================================================================================
    Every invariant that the structs state, in one pass a structure; the first violated one is named. */
+
+static gpuarena *gpuarena__registry;             /* all arenas, the latest first: see the section registry */
+
+/* What plain_limit is to be. */
+static uint64_t gpuarena__plain_limit(const gpuarena *arena)
+{
+    gpuarena_release release = arena->config.release;
+    return release == GPUARENA_RELEASE_IDLE || release == GPUARENA_RELEASE_AGE || arena->pressed
+        ? 0 : arena->limit;
+}
 
 /* For functions that answer 1, or name in *out what is violated and answer 0: the latter. */
 #define GPUARENA__NEVER(violated, name, where) \
@@ -7503,6 +7699,26 @@ static int gpuarena__check_tags(const gpuarena *arena, const gpuarena__tally *ta
     return 1;
 }
 
+/* What sub-arenas have, whatever they are doing, against what is said of it here. */
+static int gpuarena__check_kin(const gpuarena *arena, gpuarena__text *out)
+{
+    uint64_t reserved = arena->stats.reserved_bytes, growing = arena->growing;
+    const gpuarena *at;
+    gpuarena__kin kin;
+    if (!arena->family) return 1;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    for (at = gpuarena__registry; at; at = at->registered) {
+        if (at->config.parent != arena) continue;
+        reserved += at->kin.reserved;
+        growing += at->kin.growing;
+    }
+    kin = arena->kin;
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    GPUARENA__NEVER(kin.reserved != reserved, "what sub-arenas reserve does not add up", reserved);
+    GPUARENA__NEVER(kin.growing != growing, "what sub-arenas claim does not add up", growing);
+    return 1;
+}
+
 static int gpuarena__check_sums(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
 {
     const gpuarena_stats *stats = &arena->stats;
@@ -7516,7 +7732,7 @@ static int gpuarena__check_sums(const gpuarena *arena, const gpuarena__tally *ta
                     || stats->reserved_peak_bytes < stats->reserved_bytes,
                     "a peak is below its current value", 0);
     GPUARENA__NEVER(arena->growing != 0, "growth is claimed that is not under way", arena->growing);
-    return 1;
+    return gpuarena__check_kin(arena, out);
 }
 
 /* Every allocation of host memory that there is, against the count. */
@@ -7552,8 +7768,7 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
     GPUARENA__NEVER(arena->unit != arena->config.alignment, "the unit is not the alignment", arena->unit);
     GPUARENA__NEVER(arena->limit != arena->config.limit_bytes,
                     "the limit is not the configuration's", arena->limit);
-    GPUARENA__NEVER(arena->plain_limit != (arena->config.release == GPUARENA_RELEASE_IDLE
-                    || arena->config.release == GPUARENA_RELEASE_AGE ? 0 : arena->limit),
+    GPUARENA__NEVER(arena->plain_limit != gpuarena__plain_limit(arena),
                     "frees take another way than their releases need", arena->plain_limit);
     GPUARENA__NEVER(arena->release_due > gpuarena__clock(arena) + arena->config.release_age,
                     "the next release is due too late", arena->release_due);
@@ -7630,6 +7845,7 @@ static const gpuarena__key gpuarena__keys[] = {
     { "alignment", NULL, offsetof(gpuarena_config, alignment) },
     { "limit",     NULL, offsetof(gpuarena_config, limit_bytes) },
     { "headroom",  NULL, offsetof(gpuarena_config, headroom_bytes) },
+    { "oversubscribe", gpuarena__number, offsetof(gpuarena_config, oversubscribe) },
     { "release",   gpuarena__releases,   offsetof(gpuarena_config, release) },
     { "release_at", NULL, offsetof(gpuarena_config, release_bytes) },
     { "release_keep", gpuarena__share,   offsetof(gpuarena_config, release_keep) },
@@ -7639,7 +7855,7 @@ static const gpuarena__key gpuarena__keys[] = {
     { "wait_ms",   gpuarena__number,     offsetof(gpuarena_config, wait_ms) }
 };
 enum { GPUARENA__KEY_COUNT = sizeof gpuarena__keys / sizeof *gpuarena__keys };
-typedef char gpuarena__keys_fit_a_mask[GPUARENA__KEY_COUNT <= 32 ? 1 : -1];
+typedef char gpuarena__keys_fit_a_mask[GPUARENA__KEY_COUNT <= 64 ? 1 : -1];
 
 typedef struct gpuarena__preset { const char *name, *text; } gpuarena__preset;
 static const gpuarena__preset gpuarena__presets[] = {
@@ -8348,6 +8564,8 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
         return gpuarena__refuse(out, config->driver->now_ns
                                          ? "wait_ms: not with streams=same, which asks no events"
                                          : "wait_ms: the driver has no clock");
+    if (config->oversubscribe > 1) return gpuarena__refuse(out, "oversubscribe: expected 0 or 1");
+    if (!config->parent) config->oversubscribe = 0;
     if (config->headroom_bytes > total_bytes)
         return gpuarena__refuse(out, "headroom: above the device's size");
     if (config->initial_bytes > total_bytes)
@@ -8366,8 +8584,6 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
    Which arenas this process has. A thread may take the registry's lock while it holds an arena's, never the
    reverse: so lists of ranges change under both locks, and finding an owner takes the registry's alone. */
 
-static gpuarena *gpuarena__registry;
-
 /* One store, after all that it makes reachable: a fork between any two finds a list. */
 static void gpuarena__publish(gpuarena **link, gpuarena *arena)
 {
@@ -8378,12 +8594,62 @@ static void gpuarena__publish(gpuarena **link, gpuarena *arena)
 #endif
 }
 
-static void gpuarena__register(gpuarena *arena)
+/* By pointer alone: what does not live is not read. The registry's lock is held. */
+static const gpuarena *gpuarena__in_registry(const gpuarena *arena)
 {
+    const gpuarena *found;
+    for (found = gpuarena__registry; found && found != arena; found = found->registered) {}
+    return found;
+}
+
+/* What the limits of a parent's sub-arenas come to; one that has none counts as the parent's. The registry's
+   lock is held. */
+static uint64_t gpuarena__limits_sum(const gpuarena *parent)
+{
+    const gpuarena *at;
+    uint64_t sum = 0;
+    for (at = gpuarena__registry; at; at = at->registered) {
+        uint64_t limit = at->limit == GPUARENA_NO_LIMIT ? parent->limit : at->limit;
+        if (at->config.parent == parent) sum = limit > UINT64_MAX - sum ? UINT64_MAX : sum + limit;
+    }
+    return sum;
+}
+
+/* Whether an arena may be its parent's. 0: no, and *out says why. The registry's lock is held. */
+static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
+{
+    const gpuarena *parent = gpuarena__in_registry(arena->config.parent);
+    uint64_t limit, sum;
+    if (!parent || parent->kin.ending) {
+        gpuarena__put(out, "parent: not a living arena");
+        return 0;
+    }
+    limit = arena->limit == GPUARENA_NO_LIMIT ? parent->limit : arena->limit;
+    sum = gpuarena__limits_sum(parent);
+    sum = limit > UINT64_MAX - sum ? UINT64_MAX : sum + limit;
+    if (sum <= parent->limit || arena->config.oversubscribe) return 1;
+    gpuarena__put(out, "limit: ");
+    gpuarena__put_size(out, sum);
+    gpuarena__put(out, " in all, of the parent's ");
+    gpuarena__put_size(out, parent->limit);
+    gpuarena__put(out, "; lower it, or oversubscribe");
+    return 0;
+}
+
+/* 0: it may not be its parent's, and *out says why. */
+static int gpuarena__register(gpuarena *arena, gpuarena__text *out)
+{
+    static uint64_t count;
+    int fits;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    arena->registered = gpuarena__registry;
-    gpuarena__publish(&gpuarena__registry, arena);
+    fits = !arena->config.parent || gpuarena__parent_fits(arena, out);
+    if (fits) {
+        arena->kin.number = ++count;
+        arena->registered = gpuarena__registry;
+        gpuarena__publish(&gpuarena__registry, arena);
+    }
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    return fits;
 }
 
 static void gpuarena__unregister(gpuarena *arena)
@@ -8395,12 +8661,11 @@ static void gpuarena__unregister(gpuarena *arena)
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
-/* By pointer alone: what does not live is not read. */
 static int gpuarena__is_registered(const gpuarena *arena)
 {
     const gpuarena *found;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    for (found = gpuarena__registry; found && found != arena; found = found->registered) {}
+    found = gpuarena__in_registry(arena);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return found != NULL;
 }
@@ -8983,7 +9248,8 @@ static void gpuarena__caches_open(gpuarena *arena)
     if (--arena->caches.closers || !arena->caches.block_bytes || !gpuarena__is(arena, GPUARENA__MAGIC))
         return;
     if (arena->caches.stale) gpuarena__caches_tend(arena);
-    if (arena->config.observe || arena->lost || arena->stats.reserved_bytes > arena->limit) return;
+    if (arena->config.observe || arena->lost || arena->stats.reserved_bytes > arena->limit || arena->pressed)
+        return;
     for (at = 0; at < arena->caches.count; at++) {
         gpuarena__cache *cache = arena->caches.list[at];
         gpuarena__spin_lock(&cache->lock);
@@ -9030,17 +9296,23 @@ static gpuarena_result gpuarena__enter(gpuarena *arena)
     return result;
 }
 
+/* Has the turn of an arena that it is counted for as entering. 0: the arena is over. */
+static int gpuarena__begin_counted(gpuarena *arena)
+{
+    gpuarena__mutex_lock(&arena->turn);
+    gpuarena__spin_lock(&arena->lock);
+    gpuarena__count(&arena->entering, -1);
+    gpuarena__caches_close(arena);
+    return gpuarena__is(arena, GPUARENA__MAGIC);
+}
+
 /* The same with the turn: for all that may do more. */
 static gpuarena_result gpuarena__begin(gpuarena *arena)
 {
     gpuarena_result result = gpuarena__may_enter(arena);
     if (result != GPUARENA_OK) return result;
     gpuarena__count(&arena->entering, 1);
-    gpuarena__mutex_lock(&arena->turn);
-    gpuarena__spin_lock(&arena->lock);
-    gpuarena__count(&arena->entering, -1);
-    gpuarena__caches_close(arena);
-    if (GPUARENA__LIKELY(gpuarena__is(arena, GPUARENA__MAGIC))) return result;
+    if (GPUARENA__LIKELY(gpuarena__begin_counted(arena))) return result;
     return gpuarena__end(arena, gpuarena__turn_away(arena));
 }
 
@@ -9070,6 +9342,235 @@ static gpuarena *gpuarena__enter_to_read(const gpuarena *arena)
 static void gpuarena__leave_read(gpuarena *arena)
 {
     if (arena && !gpuarena__inside(arena)) (void)gpuarena__leave(arena, GPUARENA_OK);
+}
+
+/* ---- kin: what arenas under one parent do for each other. A call that needs what they hold lets go of its
+   own arena (step_aside), enters the others one by one, and waits for its turn at each: so what they have
+   claimed or are giving back is settled. Nobody waits for a turn while having another, or in a callback. */
+
+/* 1: this thread has some arena's turn or lock. */
+static int gpuarena__is_tied(void)
+{
+    const gpuarena__frame *frame;
+    for (frame = gpuarena__frames; frame; frame = frame->outer)
+        if (frame->kind != GPUARENA__FRAME_PRESSURE) return 1;
+    return 0;
+}
+
+static int gpuarena__is_under(const gpuarena *arena, const gpuarena *top)
+{
+    while (arena && arena != top) arena = arena->config.parent;
+    return arena != NULL;
+}
+
+/* Enters the next arena under `top`, or it, but not `arena`: the latest made of those before *number. NULL:
+   there is none. To be left by gpuarena__end. */
+static gpuarena *gpuarena__kin_enter(const gpuarena *arena, const gpuarena *top, uint64_t *number)
+{
+    gpuarena *found;
+    for (;;) {
+        gpuarena__mutex_lock(&gpuarena__registry_lock);
+        for (found = gpuarena__registry; found; found = found->registered)
+            if (found != arena && found->kin.number < *number && gpuarena__is_under(found, top)) break;
+        if (found) {
+            *number = found->kin.number;
+            gpuarena__count(&found->entering, 1);
+        }
+        gpuarena__mutex_unlock(&gpuarena__registry_lock);
+        if (!found || gpuarena__begin_counted(found)) return found;
+        (void)gpuarena__end(found, GPUARENA_OK); /* it was destroyed meanwhile */
+    }
+}
+
+/* What an arena that was entered could give back. */
+static uint64_t gpuarena__kin_idle(gpuarena *arena, int quiet)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    if (arena->lost || gpuarena__is_capturing(arena, &ignored) || arena->lost) return 0;
+    (void)gpuarena__settle_all(arena);
+    return gpuarena__idle_bytes(arena, quiet);
+}
+
+typedef struct gpuarena__kin_figures { uint64_t held, room, claimed, changes; } gpuarena__kin_figures;
+
+/* held: reserved and growing under an arena and by it; changes: by others than `arena`. */
+static gpuarena__kin_figures gpuarena__kin_look(const gpuarena *arena, const gpuarena *top)
+{
+    gpuarena__kin_figures figures;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    figures.held = top->kin.reserved + top->kin.growing;
+    figures.room = gpuarena__kin_room(top);
+    figures.claimed = top->kin.claimed;
+    figures.changes = top->kin.changes - arena->kin.own_changes;
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    return figures;
+}
+
+static const gpuarena *gpuarena__kin_root(const gpuarena *arena)
+{
+    while (arena->config.parent) arena = arena->config.parent;
+    return arena;
+}
+
+/* What kin but `arena` have idle under `top`. */
+static uint64_t gpuarena__kin_idle_under(const gpuarena *arena, const gpuarena *top)
+{
+    uint64_t number = UINT64_MAX, idle = 0;
+    gpuarena *at;
+    while ((at = gpuarena__kin_enter(arena, top, &number)) != NULL) {
+        idle += gpuarena__kin_idle(at, 0);
+        (void)gpuarena__end(at, GPUARENA_OK);
+    }
+    return idle;
+}
+
+/* Whether so many bytes could be claimed in every limit from `arena` up, if its kin gave back all that is
+   idle; what they claim meanwhile may be so in the end. */
+static int gpuarena__kin_could(const gpuarena *arena, uint64_t bytes)
+{
+    const gpuarena *top;
+    for (top = arena; top; top = top->config.parent) {
+        gpuarena__kin_figures before = gpuarena__kin_look(arena, top), now;
+        uint64_t idle;
+        if (before.room >= bytes) continue;
+        idle = gpuarena__kin_idle_under(arena, top);
+        now = gpuarena__kin_look(arena, top);
+        if (now.room < bytes && now.room + idle + (now.claimed - before.claimed) < bytes) return 0;
+    }
+    return 1;
+}
+
+/* Of an arena that was entered: gives back what is idle, up to so much. Returns how much. */
+static uint64_t gpuarena__kin_give(gpuarena *arena, uint64_t bytes, int quiet)
+{
+    gpuarena__obstacle refusal = gpuarena__no_obstacle();
+    uint64_t before = arena->stats.reserved_bytes,
+             give = gpuarena__min(gpuarena__kin_idle(arena, quiet), bytes);
+    if (give && !gpuarena__range_release_to(arena, before - give, quiet, NULL, &refusal))
+        arena->stats.driver_error_count += refusal.result != GPUARENA_CAPTURE;
+    return before - arena->stats.reserved_bytes;
+}
+
+/* Kin under `top`, but `arena`, give idle memory back until it and they hold at most `keep`: what is quiet
+   first. Returns how much. */
+static uint64_t gpuarena__kin_release(const gpuarena *arena, const gpuarena *top, uint64_t keep)
+{
+    uint64_t released = 0, held;
+    int quiet;
+    for (quiet = 1; quiet >= 0; quiet--) {
+        uint64_t number = UINT64_MAX;
+        gpuarena *at;
+        while (gpuarena__kin_look(arena, top).held > keep
+               && (at = gpuarena__kin_enter(arena, top, &number)) != NULL) {
+            held = gpuarena__kin_look(arena, top).held;
+            released += gpuarena__kin_give(at, held - gpuarena__min(held, keep), quiet);
+            (void)gpuarena__end(at, GPUARENA_OK);
+        }
+    }
+    return released;
+}
+
+/* Room is made in all limits from `arena` up, if that is possible. 1: there may be. */
+static int gpuarena__kin_make_room(const gpuarena *arena, uint64_t bytes)
+{
+    const gpuarena *top;
+    if (!gpuarena__kin_could(arena, bytes)) return 0;
+    for (top = arena; top; top = top->config.parent) {
+        gpuarena__kin_figures now = gpuarena__kin_look(arena, top);
+        uint64_t lack = bytes - gpuarena__min(now.room, bytes);
+        (void)gpuarena__kin_release(arena, top, now.held - gpuarena__min(now.held, lack));
+    }
+    return 1;
+}
+
+/* Growth by so many bytes was refused, by a limit here or above, or the driver: the arena's kin give idle
+   memory back for it, while its turn and lock are let go of. seen: the changes by others before it was tried.
+   1: try again. */
+static int gpuarena__kin_relieve(gpuarena *arena, uint64_t bytes, const gpuarena__obstacle *obstacle,
+                                 uint64_t *seen)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    const gpuarena *root = gpuarena__kin_root(arena);
+    uint64_t held;
+    int again;
+    if (!arena->family || !bytes || arena->lost || obstacle->result != GPUARENA_OUT_OF_MEMORY
+        || gpuarena__is_tied() || gpuarena__is_capturing(arena, &ignored)) return 0;
+    gpuarena__step_aside(arena);
+    if (obstacle->reason == GPUARENA_REASON_DRIVER_REFUSED || obstacle->reason == GPUARENA_REASON_HEADROOM) {
+        held = gpuarena__kin_look(arena, root).held;
+        again = gpuarena__kin_release(arena, root, held - gpuarena__min(held, bytes)) != 0;
+    } else
+        again = (obstacle->reason == GPUARENA_REASON_OVER_LIMIT
+                 || obstacle->reason == GPUARENA_REASON_OVER_PARENT)
+            && gpuarena__kin_make_room(arena, bytes)
+            && gpuarena__kin_look(arena, root).changes != *seen;
+    if (again) *seen = gpuarena__kin_look(arena, root).changes;
+    gpuarena__step_back(arena);
+    arena->stats.relief_count += again != 0;
+    return again && !arena->lost;
+}
+
+/* To be asked before growth is tried: see gpuarena__kin_relieve. */
+static uint64_t gpuarena__kin_seen(const gpuarena *arena)
+{
+    return arena->family ? gpuarena__kin_look(arena, gpuarena__kin_root(arena)).changes : 0;
+}
+
+/* Grows until reserved is at least `target`, with what kin give back for it. 0 and an obstacle; undo: 1: what
+   was reserved so far is given back. */
+static int gpuarena__kin_grow_to(gpuarena *arena, uint64_t target, int undo, gpuarena__obstacle *obstacle)
+{
+    uint64_t seen = gpuarena__kin_seen(arena);
+    for (;;) {
+        uint64_t before = arena->stats.reserved_bytes, lack;
+        if (gpuarena__grow_to(arena, target, obstacle)) return 1;
+        if (undo) gpuarena__grow_undo(arena, before);
+        lack = target - gpuarena__min(target, arena->stats.reserved_bytes);
+        if (!gpuarena__kin_relieve(arena, lack, obstacle, &seen)) return 0;
+        *obstacle = gpuarena__no_obstacle();
+    }
+}
+
+/* How far an arena or one above is beyond its limit. */
+static uint64_t gpuarena__kin_excess(const gpuarena *arena)
+{
+    uint64_t excess = 0;
+    const gpuarena *at;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    for (at = arena; at; at = at->config.parent)
+        excess = gpuarena__max(excess, at->kin.reserved - gpuarena__min(at->kin.reserved, at->limit));
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    return excess;
+}
+
+/* Frees go the long way in an arena and under it, and give back, until it is below its limit. Its turn and
+   lock are let go of meanwhile. */
+static void gpuarena__kin_press(gpuarena *arena)
+{
+    uint64_t number = UINT64_MAX;
+    gpuarena *at;
+    arena->pressed = 1;
+    arena->plain_limit = 0;
+    if (gpuarena__is_tied()) return;
+    gpuarena__step_aside(arena);
+    while ((at = gpuarena__kin_enter(arena, arena, &number)) != NULL) {
+        at->pressed = 1;
+        at->plain_limit = 0;
+        (void)gpuarena__end(at, GPUARENA_OK);
+    }
+    gpuarena__step_back(arena);
+}
+
+/* After a free in such an arena. 0 and an obstacle: the driver did not take something back. */
+static int gpuarena__kin_shrink(gpuarena *arena, gpuarena_stream stream, gpuarena__obstacle *obstacle)
+{
+    uint64_t own = arena->stats.reserved_bytes, excess = gpuarena__kin_excess(arena);
+    if (excess)
+        return gpuarena__range_release_more(arena, own - gpuarena__min(own, excess),
+                                            arena->paged.page_bytes != 0, stream, obstacle);
+    arena->pressed = 0;
+    arena->plain_limit = gpuarena__plain_limit(arena);
+    return 1;
 }
 
 /* ---- life */
@@ -9115,7 +9616,7 @@ static void gpuarena__dismantle(gpuarena *arena)
 static void gpuarena__abandon(gpuarena *arena)
 {
     while (arena->ranges.count) gpuarena__range_forget(arena, arena->ranges.count - 1);
-    arena->stats.reserved_bytes -= arena->paged.spare_count * arena->paged.page_bytes;
+    gpuarena__account(arena, 0 - arena->paged.spare_count * arena->paged.page_bytes, 0);
     arena->paged.spare_count = 0;
 }
 
@@ -9137,12 +9638,12 @@ static int gpuarena__first_growth(gpuarena *arena, uint64_t free_bytes, gpuarena
 {
     uint64_t whole = arena->limit;
     if (arena->config.growth != GPUARENA_GROWTH_FIXED)
-        return gpuarena__grow_to(arena, arena->config.initial_bytes, obstacle);
+        return gpuarena__kin_grow_to(arena, arena->config.initial_bytes, 0, obstacle);
     if (whole == GPUARENA_NO_LIMIT)
         whole = free_bytes - gpuarena__min(free_bytes, arena->config.headroom_bytes);
     whole = gpuarena__round_down(whole, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));
     whole = gpuarena__max(whole, GPUARENA__GRANULE);
-    if (gpuarena__grow_to(arena, whole, obstacle)) return 1;
+    if (gpuarena__kin_grow_to(arena, whole, 0, obstacle)) return 1;
     /* as much as there is */
     return obstacle->result == GPUARENA_OUT_OF_MEMORY && arena->stats.reserved_bytes;
 }
@@ -9178,6 +9679,7 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     arena->config.driver = &arena->driver;
     arena->host_bytes = sizeof *arena;
     arena->release_pass = 1;
+    arena->family = config->parent != NULL;
     arena->paged.least_bytes = arena->ordered_bytes = arena->small_bytes = UINT64_MAX;
     arena->streams.ordered = arena->driver.events.create != NULL;
     arena->streams.own = arena->driver.per_thread ? arena->driver.per_thread : GPUARENA_OWN_STREAM;
@@ -9189,18 +9691,61 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     return NULL;
 }
 
-/* Everything that creation refuses before there is an arena. *cuda: where CUDA's table goes, if none is
+/* Whether two tables reach the same device in the same way. */
+static int gpuarena__is_same_driver(const gpuarena_driver *left, const gpuarena_driver *right)
+{
+    return left->user == right->user && left->device == right->device
+        && left->memory.info == right->memory.info && left->memory.obtain == right->memory.obtain
+        && left->memory.give_back == right->memory.give_back && left->vm.create == right->vm.create;
+}
+
+/* Makes an arena keep what parents do; has its driver, if none is given, and at least its headroom. *driver:
+   where the former goes. */
+static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_driver *driver,
+                                             gpuarena__text *why)
+{
+    gpuarena *parent = config->parent;
+    gpuarena_result result;
+    if (!gpuarena__is_registered(parent)) {
+        gpuarena__put(why, "parent: not a living arena");
+        return GPUARENA_INVALID_CONFIG;
+    }
+    result = gpuarena__enter(parent);
+    if (result != GPUARENA_OK) return result;
+    config->headroom_bytes = gpuarena__max(config->headroom_bytes, parent->config.headroom_bytes);
+    *driver = parent->driver;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    if (!parent->family) {
+        parent->kin.reserved = parent->stats.reserved_bytes;
+        parent->kin.growing = parent->growing;
+        parent->kin.peak = parent->stats.reserved_peak_bytes;
+        parent->family = 1;
+    }
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    if (config->driver && !gpuarena__is_same_driver(config->driver, driver)) {
+        gpuarena__put(why, "driver: another than the parent's; leave it NULL");
+        result = GPUARENA_INVALID_CONFIG;
+    }
+    if (!config->driver) config->driver = driver;
+    return gpuarena__leave(parent, result);
+}
+
+/* Everything that creation refuses before there is an arena. *table: where the driver's goes, if none is
    given. */
-static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena_driver *cuda,
+static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena_driver *table,
                                                gpuarena_failure *failure)
 {
     gpuarena__text why = gpuarena__text_begin(failure->detail, sizeof failure->detail);
     gpuarena_result result;
     if (!gpuarena__watch_forks()) return GPUARENA_HOST_MEMORY;
-    if (!config->driver) {
-        result = gpuarena__cuda_fill(-1, cuda, failure);
+    if (config->parent) {
+        result = gpuarena__join_parent(config, table, &why);
         if (result != GPUARENA_OK) return result;
-        config->driver = cuda;
+    }
+    if (!config->driver) {
+        result = gpuarena__cuda_fill(-1, table, failure);
+        if (result != GPUARENA_OK) return result;
+        config->driver = table;
     }
     if (!gpuarena__config_sound(config, &why) || !gpuarena__config_fill(config, &why))
         return GPUARENA_INVALID_CONFIG;
@@ -9233,9 +9778,11 @@ static void gpuarena__start_shape(gpuarena *arena)
 /* Puts a limit in force. */
 static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
 {
-    gpuarena_release release = arena->config.release;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
     arena->limit = arena->config.limit_bytes = bytes;
-    arena->plain_limit = release == GPUARENA_RELEASE_IDLE || release == GPUARENA_RELEASE_AGE ? 0 : bytes;
+    if (arena->kin.number) gpuarena__kin_count(arena, 0, 0);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    arena->plain_limit = gpuarena__plain_limit(arena);
 }
 
 /* Settles the configuration by the device's size, and reserves what it says. Begins the call that goes on. */
@@ -9270,7 +9817,11 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     arena->step = arena->config.step_bytes;
     arena->release_due = arena->config.release_age;
     gpuarena__become(arena, GPUARENA__MAGIC);    /* from here on observers may look at it, or fork */
-    gpuarena__register(arena);
+    if (!gpuarena__register(arena, &why)) {
+        arena->family = 0;                       /* its parent may be no more */
+        failure.result = GPUARENA_INVALID_CONFIG;
+        return failure;
+    }
     if (gpuarena__first_growth(arena, free_bytes, &obstacle)) {
         arena->paged.calm_count = arena->paged.idle_count;
         return failure;
@@ -9298,7 +9849,7 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
 GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpuarena **arena)
 {
     gpuarena_config wanted = GPUARENA_INIT;
-    gpuarena_driver cuda = GPUARENA_INIT;
+    gpuarena_driver table = GPUARENA_INIT;
     gpuarena_failure failure = GPUARENA_INIT;
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     gpuarena *made = NULL;
@@ -9306,7 +9857,7 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
     if (!arena)
         return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, "arena: where to put it must be given");
     if (config) wanted = *config;
-    failure.result = gpuarena__create_checks(&wanted, &cuda, &failure);
+    failure.result = gpuarena__create_checks(&wanted, &table, &failure);
     if (failure.result == GPUARENA_OK) {
         made = gpuarena__assemble(&wanted);
         if (made) failure = gpuarena__start(made);
@@ -9319,10 +9870,10 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
     result = failure.result;                     /* not OK, as a compiler that inlines this can see */
     if (failure.result == GPUARENA_HOST_MEMORY) failure.reason = GPUARENA_REASON_HOST_MEMORY;
     if (made) {
-        gpuarena__unregister(made);              /* it may not have come so far: then this does nothing */
         (void)gpuarena__surrender(made, &ignored);
         /* what the driver does not take back is lost */
         gpuarena__abandon(made);
+        gpuarena__unregister(made);              /* it may not have come so far: then this does nothing */
         gpuarena__become(made, 0);
         (void)gpuarena__end(made, result);
         gpuarena__dismantle(made);
@@ -9400,9 +9951,31 @@ static gpuarena_result gpuarena__fail_in_use(gpuarena *arena)
     return gpuarena__fail(arena, &failure, NULL);
 }
 
+/* From here on an arena is nobody's parent. 0: it is one, of the arena of this name. */
+static int gpuarena__end_kin(gpuarena *arena, char child[32])
+{
+    const gpuarena *at;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    for (at = gpuarena__registry; at && at->config.parent != arena; at = at->registered) {}
+    if (at) memcpy(child, at->config.name, sizeof at->config.name);
+    else arena->kin.ending = 1;
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    return at == NULL;
+}
+
+/* It lives on. */
+static void gpuarena__resume_kin(gpuarena *arena)
+{
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    arena->kin.ending = 0;
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+}
+
 /* What keeps an arena from being destroyed; OK: nothing does. */
 static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
 {
+    char child[32], said[96];
+    gpuarena__text out = gpuarena__text_begin(said, sizeof said);
     uint32_t set;
     if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
         return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
@@ -9415,7 +9988,9 @@ static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
         if (arena->streams.list[set].home)
             return gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE, "a capture set is not released; call "
                                         "gpuarena_capture_release before gpuarena_destroy");
-    return GPUARENA_OK;
+    if (gpuarena__end_kin(arena, child)) return GPUARENA_OK;
+    gpuarena__put(&out, "sub-arena %s lives; destroy it before its parent", child);
+    return gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE, said);
 }
 
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
@@ -9433,8 +10008,10 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
     for (set = 1; set < arena->streams.count; set++)
         arena->streams.list[set].state = GPUARENA__CLOSED;   /* they may be gone: no call is made on them */
     gpuarena__streams_changed(arena);
-    if (!gpuarena__surrender(arena, &obstacle))
+    if (!gpuarena__surrender(arena, &obstacle)) {
+        gpuarena__resume_kin(arena);
         return gpuarena__end(arena, gpuarena__fail_obstacle(arena, &obstacle, 0, NULL));
+    }
     gpuarena__unregister(arena);
     gpuarena__become(arena, 0);                  /* who waits to enter will see it */
     (void)gpuarena__end(arena, GPUARENA_OK);
@@ -9481,6 +10058,26 @@ static int gpuarena__relieve(gpuarena *arena, const gpuarena_failure *failure)
     return again != 0;
 }
 
+/* The way of one allocation, again as long as kin give something back for it. */
+static uint32_t gpuarena__allocate_kin(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
+{
+    uint64_t seen = gpuarena__kin_seen(arena), need, idle;
+    uint32_t index;
+    for (;;) {
+        index = gpuarena__allocate(arena, want, obstacle);
+        if (index || !arena->family || obstacle->result != GPUARENA_OUT_OF_MEMORY
+            || arena->stats.reserved_bytes > arena->limit) return index;
+        need = gpuarena__need(arena, want, &idle);
+        if (!gpuarena__kin_relieve(arena, need - gpuarena__min(need, idle), obstacle, &seen)) {
+            if (!need || gpuarena__is_paged(arena, want)) return 0;
+            need = gpuarena__tight_bytes(want);  /* a segment may start right: see gpuarena__grow_for */
+            if (!gpuarena__kin_relieve(arena, need - gpuarena__min(need, idle), obstacle, &seen)) return 0;
+        }
+        *obstacle = gpuarena__no_obstacle();
+        if (gpuarena__is_lost(arena, obstacle)) return 0;
+    }
+}
+
 /* An allocation has failed, for this obstacle. What config.pressure can do for it, again and again: it ends,
    for it is called again only if something has changed since the last time. Returns the live node, or 0 and
    why. */
@@ -9502,7 +10099,7 @@ static uint32_t gpuarena__allocate_again(gpuarena *arena, gpuarena__want *want, 
         limit = arena->limit;
         if (!gpuarena__relieve(arena, failure)) return 0;
         obstacle = gpuarena__no_obstacle();
-        index = gpuarena__is_lost(arena, &obstacle) ? 0 : gpuarena__allocate(arena, want, &obstacle);
+        index = gpuarena__is_lost(arena, &obstacle) ? 0 : gpuarena__allocate_kin(arena, want, &obstacle);
         if (index) return index;
     }
 }
@@ -9539,7 +10136,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
         *ptr = NULL;
         return GPUARENA_OK;
     }
-    index = gpuarena__allocate(arena, &want, &obstacle);
+    index = gpuarena__allocate_kin(arena, &want, &obstacle);
     if (!index) index = gpuarena__allocate_again(arena, &want, obstacle, &failure);
     if (!index) return gpuarena__fail(arena, &failure, want.stream);
     *ptr = gpuarena__pointer(gpuarena__node_at(arena, index)->address);
@@ -9692,17 +10289,33 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
     return gpuarena__alloc_quickly(arena, ptr, bytes, stream);
 }
 
+/* Would the limits here and above have room for growth by so much, with what kin may give back for it? *idle:
+   how much that is. Of kin nothing is known in a callback. */
+static int gpuarena__kin_can_grow(gpuarena *arena, uint64_t bytes, uint64_t *idle)
+{
+    int could;
+    if (gpuarena__is_tied()) return gpuarena__room(arena) >= bytes;
+    gpuarena__step_aside(arena);
+    could = gpuarena__kin_could(arena, bytes);
+    *idle = could ? gpuarena__kin_idle_under(arena, gpuarena__kin_root(arena)) : 0;
+    gpuarena__step_back(arena);
+    return could;
+}
+
 /* Could growth serve the request, as far as can be known without trying? */
 static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__want *want)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
-    uint64_t idle, need = gpuarena__need(arena, want, &idle);
+    uint64_t idle, need = gpuarena__need(arena, want, &idle), kin_idle = 0;
     uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes,
              headroom = arena->config.headroom_bytes;
     if (!need || want->flags & GPUARENA_ALLOC_TRY || kept > arena->limit || need > arena->limit - kept)
         return GPUARENA_OUT_OF_MEMORY;
     if (gpuarena__is_paged(arena, want) && need <= idle) return GPUARENA_OK; /* pages that move */
+    if (arena->family && !gpuarena__kin_can_grow(arena, need - gpuarena__min(need, idle), &kin_idle))
+        return GPUARENA_OUT_OF_MEMORY;
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle)) return obstacle.result;
+    idle += kin_idle;
     if (need > UINT64_MAX - headroom || idle > UINT64_MAX - free_bytes) return GPUARENA_OUT_OF_MEMORY;
     return free_bytes + idle >= need + headroom ? GPUARENA_OK : GPUARENA_OUT_OF_MEMORY;
 }
@@ -9768,6 +10381,7 @@ static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
     if (arena->stats.reserved_bytes > arena->limit)
         done = gpuarena__range_release_more(arena, arena->limit, arena->paged.page_bytes != 0, stream,
                                             &ignored);
+    if (done && arena->pressed) done = gpuarena__kin_shrink(arena, stream, &ignored);
     if (done && arena->config.release == GPUARENA_RELEASE_IDLE)
         done = gpuarena__release_idle(arena, stream, &ignored);
     if (done && arena->config.release == GPUARENA_RELEASE_AGE
@@ -10099,6 +10713,27 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
     return gpuarena__fail(arena, &failure, stream);
 }
 
+/* Grows a live block in place, with what kin give back for it. 0 and an obstacle. */
+static int gpuarena__block_grow_kin(gpuarena *arena, uint32_t index, gpuarena__want *want,
+                                    gpuarena__obstacle *obstacle)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t serial = node->serial, seen = gpuarena__kin_seen(arena), need, idle;
+    while (!gpuarena__block_grow(arena, index, want, obstacle)) {
+        if (!arena->family || obstacle->result != GPUARENA_OUT_OF_MEMORY) return 0;
+        need = gpuarena__resize_need(arena, index, want->bytes, &idle);
+        if (!gpuarena__kin_relieve(arena, need - gpuarena__min(need, idle), obstacle, &seen)) return 0;
+        *obstacle = gpuarena__no_obstacle();
+        if (gpuarena__is_lost(arena, obstacle)) return 0;
+        if (node->serial != serial || !gpuarena__node_live(node)) {          /* another thread has freed it */
+            gpuarena__obstruct(obstacle, GPUARENA_DOUBLE_FREE, GPUARENA_REASON_NONE);
+            return 0;
+        }
+        want->home = arena->streams.list[want->set].home;
+    }
+    return 1;
+}
+
 static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
@@ -10120,7 +10755,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     if (want.bytes > gpuarena__node_bytes(node)) {
         if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
             return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
-        if (gpuarena__is_lost(arena, &obstacle) || !gpuarena__block_grow(arena, index, &want, &obstacle))
+        if (gpuarena__is_lost(arena, &obstacle) || !gpuarena__block_grow_kin(arena, index, &want, &obstacle))
             return obstacle.result == GPUARENA_DOUBLE_FREE
                 ? gpuarena__fail_pointer(arena, ptr, stream)
                 : gpuarena__fail_resize(arena, index, &obstacle, bytes, stream);
@@ -10316,10 +10951,11 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     gpuarena_failure failure;
-    uint64_t more = 0, target, before = arena->stats.reserved_bytes;
+    uint64_t more = 0, target, children = gpuarena__children(arena),
+             before = arena->stats.reserved_bytes + children;
     gpuarena__note_calm(arena);
     if (gpuarena__is_lost(arena, &obstacle)) return gpuarena__fail_obstacle(arena, &obstacle, bytes, NULL);
-    if (bytes <= arena->stats.reserved_bytes) return GPUARENA_OK;
+    if (bytes <= before) return GPUARENA_OK;
     if (!gpuarena__round_up(bytes - before, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE), &more)
         || more > GPUARENA__MAX_BYTES - gpuarena__min(before, GPUARENA__MAX_BYTES))
         more = UINT64_MAX - before;
@@ -10328,12 +10964,11 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
         gpuarena__obstruct(&obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
     else if (target > arena->limit)
         gpuarena__obstruct(&obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_OVER_LIMIT);
-    else if (gpuarena__grow_to(arena, target, &obstacle)) return GPUARENA_OK;
-    else gpuarena__grow_undo(arena, before);
+    else if (gpuarena__kin_grow_to(arena, target - children, 1, &obstacle)) return GPUARENA_OK;
     failure = gpuarena__failure_of(arena, &obstacle);
     failure.requested_bytes = bytes;
-    gpuarena__failure_measure(arena, &failure, target - gpuarena__min(target, arena->stats.reserved_bytes),
-                              0);
+    gpuarena__failure_measure(arena, &failure,
+                              target - gpuarena__min(target, arena->stats.reserved_bytes + children), 0);
     if (failure.reason == GPUARENA_REASON_OVER_LIMIT) failure.missing_bytes = target - arena->limit;
     return gpuarena__fail(arena, &failure, NULL);
 }
@@ -10347,24 +10982,31 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
                                       : gpuarena__reserve(arena, bytes));
 }
 
-/* Gives back down to keep; what a caller is told. */
-static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes)
+/* Gives back down to keep, and lets sub-arenas do so; what a caller is told. */
+static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
-    if (gpuarena__range_release_to(arena, keep_bytes, 0, NULL, &obstacle)) return GPUARENA_OK;
-    return gpuarena__fail_obstacle(arena, &obstacle, 0, NULL);
+    uint64_t before = arena->stats.reserved_bytes, children = gpuarena__children(arena);
+    int done = gpuarena__range_release_to(arena, keep_bytes - gpuarena__min(keep_bytes, children), 0, NULL,
+                                          &obstacle);
+    *released = before - arena->stats.reserved_bytes;
+    if (children && !gpuarena__is_tied()) {
+        gpuarena__step_aside(arena);
+        *released += gpuarena__kin_release(arena, arena, keep_bytes);
+        gpuarena__step_back(arena);
+    }
+    return done ? GPUARENA_OK : gpuarena__fail_obstacle(arena, &obstacle, 0, NULL);
 }
 
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes)
 {
     gpuarena_result result = gpuarena__begin(arena);
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
-    uint64_t before;
+    uint64_t released = 0;
     if (result != GPUARENA_OK) return result;
-    before = arena->stats.reserved_bytes;
     result = gpuarena__is_lost(arena, &obstacle) ? gpuarena__fail_obstacle(arena, &obstacle, 0, NULL)
-                                                 : gpuarena__trim(arena, keep_bytes);
-    if (released_bytes) *released_bytes = before - arena->stats.reserved_bytes;
+                                                 : gpuarena__trim(arena, keep_bytes, &released);
+    if (released_bytes) *released_bytes = released;
     return gpuarena__end(arena, result);
 }
 
@@ -10372,11 +11014,13 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
 {
     gpuarena_result result = gpuarena__begin(arena);
     gpuarena_block block = GPUARENA_INIT;
+    uint64_t ignored;
     if (result != GPUARENA_OK) return result;
     block.bytes = bytes;
     gpuarena__limit_to(arena, bytes);
     gpuarena__tell(arena, GPUARENA_ACTION_LIMIT, &block, NULL, NULL);
-    return gpuarena__end(arena, gpuarena__trim(arena, bytes));
+    if (gpuarena__children(arena) && gpuarena__kin_excess(arena)) gpuarena__kin_press(arena);
+    return gpuarena__end(arena, gpuarena__trim(arena, bytes, &ignored));
 }
 
 GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream)
@@ -10502,7 +11146,8 @@ GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_devic
         return gpuarena__end(arena, gpuarena__fail_obstacle(arena, &obstacle, 0, NULL));
     device->total_bytes = total_bytes;
     device->free_bytes = free_bytes;
-    device->other_bytes = (int64_t)(total_bytes - free_bytes - arena->stats.reserved_bytes);
+    device->other_bytes = (int64_t)(total_bytes - free_bytes - arena->stats.reserved_bytes
+                                     - gpuarena__children(arena));
     device->page_bytes = arena->paged.page_bytes ? arena->paged.page_bytes : GPUARENA__GRANULE;
     device->device = arena->driver.device;
     device->paged = arena->paged.page_bytes != 0;
@@ -10543,6 +11188,9 @@ GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena)
     self->stats.requested_peak_bytes = self->stats.requested_bytes;
     gpuarena__peaks_reset(self);
     self->stats.reserved_peak_bytes = self->stats.reserved_bytes;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    self->kin.peak = self->kin.reserved;
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
     gpuarena__leave_read(self);
 }
 

@@ -12,14 +12,16 @@
 #define POLICY_LIMITS "alignment limit headroom"
 #define POLICY_WAITS "streams wait_ms"
 #define POLICY_RELEASE "release release_at release_keep release_age"
-#define POLICY_COMMON POLICY_LIMITS " " POLICY_RELEASE " cache " POLICY_WAITS
+#define POLICY_HABITS POLICY_RELEASE " cache " POLICY_WAITS
+#define POLICY_COMMON POLICY_LIMITS " " POLICY_HABITS
 #define POLICY_SHAPES \
     "bin_growth bin_min bin_max round_divisions split split_least split_max split_over small small_step"
 #define POLICY_STEPS "initial step step_max exact backoff"
 #define POLICY_SEGMENT_KEYS "growth placement " POLICY_SHAPES " " POLICY_STEPS " " POLICY_COMMON
 #define POLICY_PAGE_KEYS "placement round_divisions split split_least page idle large initial " POLICY_COMMON
 #define POLICY_ALL_KEYS \
-    "backing growth placement " POLICY_SHAPES " share page idle large " POLICY_STEPS " " POLICY_COMMON
+    "backing growth placement " POLICY_SHAPES " share page idle large " POLICY_STEPS " " POLICY_LIMITS \
+    " oversubscribe " POLICY_HABITS
 #define POLICY_KEYS POLICY_LIMITS " " POLICY_WAITS
 /* One range of addresses whose pages, once mapped, stay where they are: what placement alone does. */
 #define POLICY_PLAIN "backing=paged,idle=100%,placement="

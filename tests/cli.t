@@ -40,8 +40,9 @@ is(join(' ', grep { /^(?:streams|wait_ms)$/ } split / /, $keys // ''), 'streams 
 for my $text (stress('list', 'policies')->{out}, stress('help', 'lists')->{out}) {
     my %listed = $text =~ /^  (\w+) .*\n +keys: (.+)$/mg;
     is($listed{config}, $keys, 'config lists them all, in their order');
-    my %not_of = (segments => 'backing|share|page|idle|large',
-                  paged => 'backing|share|growth|step|step_max|exact|backoff|bin_\w+|split_max|split_over|small|small_step');
+    my %not_of = (segments => 'backing|share|page|idle|large|oversubscribe',
+                  paged => 'backing|share|growth|step|step_max|exact|backoff|bin_\w+|split_max|split_over|small|small_step'
+                          . '|oversubscribe');
     for my $name (sort keys %not_of) {
         is($listed{$name}, join(' ', grep { !/^(?:$not_of{$name})$/ } split / /, $keys // ''), "$name all that are its");
     }

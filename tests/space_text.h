@@ -45,7 +45,8 @@ static const draw_key draw_keys[] = {
     { "release_age", 2, "release=age", "1|5|20|200" },
     { "streams", 3, "", "auto|same|events|steal" },
     { "cache", 4, "", "1|64K|4M" },
-    { "wait_ms", 12, "", "1" }
+    { "wait_ms", 12, "", "1" },
+    { "oversubscribe", 12, "", "0|1" }
 };
 
 /* One of the values between the bars. */

@@ -1,0 +1,310 @@
+/* Sub-arenas: what counts in a parent's sums and limit, what is refused and why, and idle memory that passes from one
+   to the other. It must not know the implementation. On the simulated device, both backings.
+   Run: make test TESTS=build/tests/test_tenants */
+#include "sim_device.h"
+
+static sim_bench bench;
+static gpuarena_backing backing;
+
+static gpuarena_config plain_config(const char *name, gpuarena *parent, uint64_t limit_bytes)
+{
+    gpuarena_config config = GPUARENA_INIT;
+    snprintf(config.name, sizeof config.name, "%s", name);
+    config.environment = "";
+    config.backing = backing;
+    config.growth = GPUARENA_GROWTH_EXACT;
+    if (!parent) config.driver = &bench.driver;
+    config.parent = parent;
+    config.limit_bytes = limit_bytes;
+    return config;
+}
+
+static gpuarena *make(const char *name, gpuarena *parent, uint64_t limit_bytes)
+{
+    gpuarena_config config = plain_config(name, parent, limit_bytes);
+    gpuarena *arena = NULL;
+    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
+    return arena;
+}
+
+static gpuarena_stats stats_of(const gpuarena *arena)
+{
+    gpuarena_stats stats;
+    gpuarena_get_stats(arena, &stats);
+    return stats;
+}
+
+static uint64_t reserved(const gpuarena *arena) { return stats_of(arena).reserved_bytes; }
+
+static void *take(gpuarena *arena, uint64_t bytes)
+{
+    void *ptr = NULL;
+    CHECK_INT(gpuarena_alloc(arena, &ptr, bytes, NULL), ==, GPUARENA_OK);
+    return ptr;
+}
+
+static void drop(gpuarena *arena, void *ptr) { CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK); }
+
+/* An allocation that must fail, for this reason. */
+static gpuarena_failure refuse(gpuarena *arena, uint64_t bytes, gpuarena_reason reason)
+{
+    gpuarena_failure failure;
+    void *ptr = NULL;
+    CHECK_INT(gpuarena_alloc(arena, &ptr, bytes, NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    gpuarena_last_failure(arena, &failure);
+    CHECK_STR(gpuarena_reason_name(failure.reason), gpuarena_reason_name(reason));
+    return failure;
+}
+
+static void check(const gpuarena *arena)
+{
+    gpuarena_stats stats = stats_of(arena);
+    char message[128];
+    CHECK_MSG(gpuarena_check(arena, message, sizeof message) == GPUARENA_OK, "the books are in order: %s", message);
+    CHECK_U64(stats.live_bytes + stats.pending_bytes + stats.cached_bytes + stats.children_bytes, ==,
+              stats.reserved_bytes);
+}
+
+static void end(gpuarena *arena) { CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK); }
+
+/* Takes all that an arena may have, in blocks of 8 MiB. How much. */
+static uint64_t fill(gpuarena *arena)
+{
+    uint64_t bytes = 0;
+    void *ptr;
+    while (gpuarena_alloc(arena, &ptr, MIB(8), NULL) == GPUARENA_OK) bytes += MIB(8);
+    return bytes;
+}
+
+/* Two tenants that share a device: each held to the byte, neither sees what the other is refused. */
+static void test_two_tenants(void)
+{
+    gpuarena *whole = make("whole", NULL, 0), *first, *second;
+    gpuarena_stats before, after;
+    CHECK_INT(gpuarena_set_limit(whole, GIB(16)), ==, GPUARENA_OK);
+    first = make("first", whole, MIB(5000));
+    second = make("second", whole, GIB(16) - MIB(5000));
+    CHECK_U64(fill(first), ==, MIB(5000));
+    CHECK_U64(reserved(first), ==, MIB(5000));
+    before = stats_of(second);
+    (void)refuse(first, 1, GPUARENA_REASON_OVER_LIMIT);
+    after = stats_of(second);
+    CHECK(!memcmp(&before, &after, sizeof before));
+    CHECK_U64(fill(second), ==, GIB(16) - MIB(5000));
+    before = stats_of(first);
+    (void)refuse(second, MIB(2), GPUARENA_REASON_OVER_LIMIT);
+    after = stats_of(first);
+    CHECK(!memcmp(&before, &after, sizeof before));
+    CHECK_U64(reserved(first) + reserved(second), ==, GIB(16));
+    CHECK_U64(bench_counters(&bench).held_bytes, ==, GIB(16));
+    CHECK_U64(bench_free_bytes(&bench.driver), ==, 0);
+    CHECK_U64(stats_of(whole).children_bytes, ==, GIB(16));
+    CHECK_U64(reserved(whole), ==, GIB(16));
+    CHECK_U64(stats_of(whole).reserved_peak_bytes, ==, GIB(16));
+    CHECK_U64(stats_of(whole).live_bytes, ==, 0);
+    check(whole), check(first), check(second);
+    gpuarena_reset(first, NULL), gpuarena_reset(second, NULL);
+    end(first), end(second);
+    CHECK_U64(reserved(whole), ==, 0);
+    end(whole);
+}
+
+static void refuse_config(const gpuarena_config *config, const char *part)
+{
+    gpuarena_failure failure;
+    gpuarena *arena = NULL;
+    CHECK_INT(gpuarena_create(config, &arena), ==, GPUARENA_INVALID_CONFIG);
+    gpuarena_last_failure(NULL, &failure);
+    CHECK_MSG(strstr(failure.detail, part) != NULL, "\"%s\" says \"%s\"", failure.detail, part);
+    CHECK(arena == NULL);
+}
+
+static void test_creation(void)
+{
+    gpuarena *whole = make("whole", NULL, GIB(4)), *first = make("first", whole, GIB(3)), *second;
+    gpuarena_config config = plain_config("second", whole, GIB(2)), in_force;
+    gpuarena_driver other = bench.driver;
+    refuse_config(&config, "limit: 5G in all, of the parent's 4G; lower it, or oversubscribe");
+    config.limit_bytes = 0;
+    refuse_config(&config, "limit: 7G in all, of the parent's 4G");
+    config.limit_bytes = GIB(2);
+    config.oversubscribe = 2;
+    refuse_config(&config, "oversubscribe: expected 0 or 1");
+    config.oversubscribe = 0;
+    CHECK_INT(gpuarena_config_parse("oversubscribe=1", &config, NULL, 0), ==, GPUARENA_OK);
+    CHECK_U64(config.oversubscribe, ==, 1);
+    CHECK_INT(gpuarena_create(&config, &second), ==, GPUARENA_OK);
+    gpuarena_get_config(second, &in_force);
+    CHECK(in_force.parent == whole && in_force.oversubscribe == 1);
+    config.oversubscribe = 0;
+    config.limit_bytes = MIB(2);
+    refuse_config(&config, "limit: 5122M in all, of the parent's 4G");
+    other.device++;
+    config.driver = &other;
+    refuse_config(&config, "driver: another than the parent's");
+    config.driver = &bench.driver;
+    config.parent = (gpuarena *)(void *)&config;
+    refuse_config(&config, "parent: not a living arena");
+    end(second), end(first), end(whole);
+    config.parent = whole;
+    refuse_config(&config, "parent: not a living arena");
+}
+
+static void test_over_parent(void)
+{
+    gpuarena *whole = make("whole", NULL, MIB(64)), *first, *second;
+    gpuarena_config config = plain_config("second", whole, MIB(48));
+    gpuarena_failure failure;
+    char text[512];
+    void *blocks[3];
+    first = make("first", whole, MIB(48));
+    config.oversubscribe = 1;
+    CHECK_INT(gpuarena_create(&config, &second), ==, GPUARENA_OK);
+    blocks[0] = take(first, MIB(40));
+    blocks[1] = take(whole, MIB(8));
+    failure = refuse(second, MIB(20), GPUARENA_REASON_OVER_PARENT);
+    CHECK_STR(failure.detail, "whole");
+    CHECK_U64(failure.missing_bytes, ==, MIB(4));
+    CHECK_U64(failure.limit_bytes, ==, MIB(48));
+    (void)gpuarena_failure_text(&failure, text, sizeof text);
+    CHECK_STR(text, "second: 20971520 bytes (20.00 MiB) would pass the limit of the arena above, whole, which its "
+                    "sub-arenas share; raise that by 4194304 bytes (4.00 MiB), or free as much in any of them");
+    failure = refuse(whole, MIB(18), GPUARENA_REASON_OVER_LIMIT);
+    CHECK_U64(failure.missing_bytes, ==, MIB(2));
+    CHECK_U64(failure.reserved_bytes, ==, MIB(48));
+    CHECK_INT(gpuarena_reserve(second, MIB(20)), ==, GPUARENA_OUT_OF_MEMORY);
+    gpuarena_last_failure(second, &failure);
+    CHECK_INT(failure.reason, ==, GPUARENA_REASON_OVER_PARENT);
+    CHECK_U64(failure.missing_bytes, ==, MIB(4));
+    blocks[2] = take(second, MIB(16));
+    CHECK_U64(reserved(whole), ==, MIB(64));
+    CHECK_INT(gpuarena_destroy(whole), ==, GPUARENA_STILL_IN_USE);
+    drop(whole, blocks[1]);
+    CHECK_INT(gpuarena_destroy(whole), ==, GPUARENA_STILL_IN_USE);
+    gpuarena_last_failure(whole, &failure);
+    (void)gpuarena_failure_text(&failure, text, sizeof text);
+    CHECK_STR(text, "whole: sub-arena second lives; destroy it before its parent");
+    check(whole);
+    drop(first, blocks[0]), drop(second, blocks[2]);
+    end(second), end(first), end(whole);
+}
+
+/* What one has idle the other gets: before it fails, and no more than that takes. */
+static void test_idle_passes_on(void)
+{
+    gpuarena *whole = make("whole", NULL, MIB(64)), *first = make("first", whole, MIB(32)), *second;
+    gpuarena_config config = plain_config("second", whole, MIB(64));
+    gpuarena_request request = GPUARENA_INIT;
+    void *blocks[4];
+    config.oversubscribe = 1;
+    CHECK_INT(gpuarena_create(&config, &second), ==, GPUARENA_OK);
+    for (int at = 0; at < 4; at++) blocks[at] = take(first, MIB(8));
+    for (int at = 0; at < 4; at++) drop(first, blocks[at]);
+    blocks[0] = take(whole, MIB(16));
+    drop(whole, blocks[0]);
+    CHECK_U64(reserved(whole), ==, MIB(48));
+    request.bytes = MIB(24);
+    CHECK_INT(gpuarena_can_alloc(second, &request), ==, GPUARENA_OK);
+    blocks[0] = take(second, MIB(24));
+    CHECK_U64(reserved(first) + stats_of(whole).cached_bytes, ==, MIB(40));
+    CHECK_U64(stats_of(second).relief_count, ==, 1);
+    request.bytes = MIB(42);
+    CHECK_INT(gpuarena_can_alloc(second, &request), ==, GPUARENA_OUT_OF_MEMORY);
+    (void)refuse(second, MIB(42), GPUARENA_REASON_OVER_PARENT);
+    CHECK_U64(reserved(first) + stats_of(whole).cached_bytes, ==, MIB(40));
+    blocks[1] = take(second, MIB(40));
+    CHECK_U64(reserved(first) + stats_of(whole).cached_bytes, ==, 0);
+    CHECK_U64(reserved(whole), ==, MIB(64));
+    (void)refuse(first, MIB(2), GPUARENA_REASON_OVER_PARENT);
+    drop(second, blocks[0]);
+    CHECK_INT(gpuarena_reserve(first, MIB(20)), ==, GPUARENA_OK);
+    CHECK_U64(reserved(whole), ==, MIB(64) - (backing == GPUARENA_BACKING_PAGED ? 0 : MIB(4)));
+    CHECK_INT(gpuarena_trim(first, 0, NULL), ==, GPUARENA_OK);
+    blocks[2] = take(whole, MIB(24));            /* the parent, too, has what sub-arenas have idle */
+    CHECK_U64(reserved(whole), ==, MIB(64));
+    drop(whole, blocks[2]), drop(second, blocks[1]);
+    check(whole), check(first), check(second);
+    end(second), end(first), end(whole);
+}
+
+/* A parent's limit below what is held: it only falls, and nobody grows until it is there. */
+static void test_lowered_limit(void)
+{
+    gpuarena *whole = make("whole", NULL, MIB(64)), *first = make("first", whole, MIB(32)),
+             *second = make("second", whole, MIB(32));
+    void *blocks[8], *ptr = NULL;
+    uint64_t released = 0;
+    for (int at = 0; at < 8; at++) blocks[at] = take(at < 4 ? first : second, MIB(8));
+    drop(first, blocks[3]);
+    CHECK_INT(gpuarena_set_limit(whole, MIB(32)), ==, GPUARENA_OK);
+    CHECK_U64(reserved(whole), ==, MIB(56));     /* what was idle has gone at once */
+    CHECK_U64(stats_of(whole).excess_bytes, ==, MIB(24));
+    check(first), check(whole);
+    drop(second, blocks[4]);
+    CHECK_U64(reserved(second), ==, MIB(24));
+    (void)refuse(second, MIB(8), GPUARENA_REASON_OVER_PARENT);
+    (void)refuse(first, MIB(8), GPUARENA_REASON_OVER_PARENT);
+    drop(second, blocks[5]), drop(first, blocks[2]);
+    CHECK_U64(reserved(whole), ==, MIB(32));
+    (void)refuse(second, MIB(8), GPUARENA_REASON_OVER_PARENT);
+    drop(second, blocks[6]);
+    CHECK_U64(reserved(whole), ==, MIB(32));     /* it is cached again */
+    CHECK_INT(gpuarena_alloc(second, &ptr, MIB(8), NULL), ==, GPUARENA_OK);
+    check(second), check(whole);
+    drop(second, ptr), drop(first, blocks[0]);
+    CHECK_INT(gpuarena_trim(whole, MIB(20), &released), ==, GPUARENA_OK);
+    CHECK_U64(released, >=, MIB(12));
+    CHECK_U64(reserved(whole), ==, MIB(32) - released);
+    CHECK_INT(gpuarena_trim(whole, 0, NULL), ==, GPUARENA_OK);
+    CHECK_U64(reserved(whole), ==, MIB(16));
+    drop(first, blocks[1]), drop(second, blocks[7]);
+    end(first), end(second), end(whole);
+}
+
+/* Three of one above the other: each limit counts what is below. */
+static void test_tower(void)
+{
+    gpuarena *top = make("top", NULL, MIB(64)), *middle = make("middle", top, MIB(48)), *low = make("low", middle, 0);
+    gpuarena_failure failure;
+    gpuarena_device device;
+    void *block = take(low, MIB(32)), *beside = take(top, MIB(24));
+    CHECK_U64(stats_of(top).children_bytes, ==, MIB(32));
+    CHECK_U64(stats_of(middle).children_bytes, ==, MIB(32));
+    CHECK_U64(stats_of(middle).reserved_bytes, ==, MIB(32));
+    failure = refuse(low, MIB(10), GPUARENA_REASON_OVER_PARENT);
+    CHECK_STR(failure.detail, "top");
+    CHECK_INT(gpuarena_set_limit(middle, MIB(34)), ==, GPUARENA_OK);
+    failure = refuse(low, MIB(10), GPUARENA_REASON_OVER_PARENT);
+    CHECK_STR(failure.detail, "middle");
+    CHECK_U64(failure.missing_bytes, ==, MIB(8));
+    CHECK_INT(gpuarena_get_device(top, &device), ==, GPUARENA_OK);
+    CHECK_INT(device.other_bytes, ==, 0);
+    CHECK_INT(gpuarena_get_device(low, &device), ==, GPUARENA_OK);
+    CHECK_INT(device.other_bytes, ==, MIB(24));
+    check(top), check(middle), check(low);
+    drop(low, block), drop(top, beside);
+    CHECK_INT(gpuarena_destroy(middle), ==, GPUARENA_STILL_IN_USE);
+    end(low), end(middle), end(top);
+}
+
+static void test_backing(gpuarena_backing which)
+{
+    backing = which;
+    bench = bench_open_sized(GIB(16), NULL);
+    test_two_tenants();
+    test_creation();
+    test_over_parent();
+    test_idle_passes_on();
+    test_lowered_limit();
+    test_tower();
+    CHECK_U64(bench_counters(&bench).held_bytes, ==, 0);
+    CHECK_U64(bench_counters(&bench).findings, ==, 0);
+    bench_close(&bench);
+}
+
+int main(void)
+{
+    test_backing(GPUARENA_BACKING_PAGED);
+    test_backing(GPUARENA_BACKING_SEGMENTS);
+    return tap_done();
+}
