@@ -59,7 +59,7 @@ static const cli_option cli_options[CLI_COUNT] = {
     [CLI_STRICT] = { NULL, "strict", 0, CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
         "what is ambiguous, or has no value, fails too" },
     [CLI_OUT] = { "What comes out", "out", 0, CLI_REPEAT, "KIND=PATH", NULL, 0, 0, CLI_NO_EFFECT,
-        "csv, json, junit, trace (costs: costs); repeatable; -: stdout" },
+        "KIND: stress help outputs; repeatable; -: stdout" },
     [CLI_QUIET] = { NULL, "quiet", 'q', CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
         "no table, no notes, no progress" },
     [CLI_VERBOSE] = { NULL, "verbose", 'v', CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,

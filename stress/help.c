@@ -313,8 +313,9 @@ int help_write(FILE *out, const char *topic, problem *why)
     if (!strcmp(topic, "compare")) return help_plain(out, help_compare);
     if (!strcmp(topic, "shards")) return help_plain(out, help_shards);
     if (!strcmp(topic, "gates")) return help_plain(out, help_gates);
+    if (!strcmp(topic, "outputs")) return help_plain(out, help_outputs);
     return problem_set(why, EXIT_USAGE, "no help on '%s': lists, threads, faults, costs, columns, capacity, batch, "
-                       "shrink, holes, needs, gates, compare, shards", topic);
+                       "shrink, holes, needs, gates, compare, shards, outputs", topic);
 }
 
 static void help_list_workloads(FILE *out)

@@ -11,4 +11,6 @@
 int help_write(FILE *out, const char *topic, problem *why);
 int help_list(FILE *out, const char *topic, problem *why);
 
+extern const char help_outputs[];                /* of the kinds of --out */
+
 #endif

@@ -14,7 +14,7 @@ typedef enum record_part {                       /* bits: what is wanted; the ro
 } record_part;
 
 enum {
-    RECORD_BUCKETS = 1024,                       /* of ops, of equal width; of each the extremes of every figure stay */
+    RECORD_BUCKETS = 1024,                       /* of ops, equally wide; of each the extremes of every figure stay */
     RECORD_MOST_BLOCKS = 1 << 20,
     RECORD_MOST_CHANGES = 1 << 20,
     RECORD_MOST_STEPS = 1 << 16
@@ -33,15 +33,15 @@ typedef struct record_step {                     /* before allocation or free nu
 
 typedef struct record_block {                    /* in order of birth */
     uint64_t offset;                             /* on the axis of addresses, see record.axis_bytes */
-    uint64_t requested_bytes, bytes;             /* bytes: what it occupies; of a rival, and behind caches: requested */
+    uint64_t requested_bytes, bytes;             /* bytes: what it occupies, see pool_block_bytes */
     uint64_t birth_op, death_op;                 /* live from after the one to before the other; RECORD_NEVER */
     uint64_t stream;                             /* as numbered in the op stream */
     uint32_t number;                             /* of the op stream's blocks: its tag is op_stream.tags[number] */
     uint32_t step;                               /* steps before its birth; 0: none */
 } record_block;
 
-typedef struct record_change {                   /* memory came or went: SIM_CALL_OBTAIN, GIVE_BACK, VM_MAP, VM_UNMAP */
-    sim_call kind;
+typedef struct record_change {                   /* memory came or went */
+    sim_call kind;                               /* SIM_CALL_OBTAIN, GIVE_BACK, VM_MAP, VM_UNMAP */
     uint64_t op, now_vns;                        /* during allocation or free number op */
     uint64_t offset, bytes;
 } record_change;
@@ -84,8 +84,8 @@ void    record_destroy(record *self);            /* NULL is fine */
 /* Lets the blocks, changes and regions go, when what needed them has been drawn. */
 void    record_drop_map(record *self);
 
-/* What a pass tells, to nobody where self is NULL; none of it fails: a record that cannot go on is_short. begin: device
-   and stream stay till finish, which makes samples, regions and offsets, and may come twice, or without a begin. */
+/* What a pass tells, to nobody where self is NULL; none of it fails: a record that cannot go on is_short. begin:
+   device and stream stay till finish, which makes samples, regions and offsets, and may come twice, or without a begin. */
 void record_begin(record *self, device *on, const op_stream *stream);
 void record_pool(record *self, uint64_t limit_bytes, int is_peaks);
 void record_op(record *self, uint64_t number);   /* is next; allocations and frees are counted */

@@ -83,10 +83,10 @@ sub cells {
     my ($line) = @_;
     my @cells;
     while ($line =~ /\G(?:"((?:[^"]|"")*)"|([^,]*))(,|\z)/g) {
-        my $cell = $1 // $2;
+        my ($cell, $end) = ($1 // $2, $3);
         $cell =~ s/""/"/g;
         push @cells, $cell;
-        last if $3 eq '';
+        last if $end eq '';
     }
     return @cells;
 }

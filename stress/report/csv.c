@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void csv_text(FILE *out, const char *text)
+void csv_text(FILE *out, const char *text)
 {
     if (!strpbrk(text, ",\"\r\n")) {
         fputs(text, out);

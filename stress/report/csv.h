@@ -7,6 +7,7 @@
 
 #include "row.h"
 
+void csv_text(FILE *out, const char *text);       /* one cell, quoted where it must be */
 void csv_write(FILE *out, const row_list *list);             /* write errors: ferror(out) */
 
 #endif

@@ -6,21 +6,7 @@
 #include <string.h>
 
 #include "../../gpuarena.h"
-#include "utf8.h"
-
-/* As the value of an attribute; what XML cannot hold is U+FFFD. */
-static void junit_text(FILE *out, const char *text)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    while (*at) {
-        size_t length = utf8_length(at);
-        int is_none = length == 3 && at[0] == 0xef && at[1] == 0xbf && at[2] >= 0xbe;        /* U+FFFE, U+FFFF */
-        if (!length || is_none || (*at < 0x20 && !strchr("\t\n\r", *at))) fputs("&#xFFFD;", out);
-        else if (length == 1 && strchr("<>&\"\t\n\r", *at)) fprintf(out, "&#%u;", (unsigned)*at);
-        else fwrite(at, 1, length, out);
-        at += length ? length : 1;
-    }
-}
+#include "xml.h"
 
 static int junit_is_error(const row *shown)
 {
@@ -31,11 +17,11 @@ static int junit_is_error(const row *shown)
 static void junit_case(FILE *out, const char *workload, const char *policy, const char *name)
 {
     fputs("<testcase classname=\"", out);
-    junit_text(out, workload);
+    xml_text(out, workload);
     fputs(*workload ? "/" : "", out);
-    junit_text(out, policy);
+    xml_text(out, policy);
     fputs("\" name=\"", out);
-    junit_text(out, name);
+    xml_text(out, name);
     fputc('"', out);
 }
 
@@ -48,7 +34,7 @@ static void junit_row(FILE *out, const row *shown)
         return;
     }
     fprintf(out, "><error type=\"%s\" message=\"", shown->cells[COLUMN_STATUS].text);
-    junit_text(out, shown->note);
+    xml_text(out, shown->note);
     fputs("\"/></testcase>\n", out);
 }
 
@@ -65,7 +51,7 @@ static void junit_verdict(FILE *out, const gate *gates, const gate_verdict *show
     snprintf(message, sizeof message, "%s: %s is %s, limit %s%s%s", gate_outcome_name(shown->outcome),
              shown->judged->column, shown->value, shown->limit, *shown->note ? ": " : "", shown->note);
     fputs(fails ? "><failure type=\"gate\" message=\"" : "><skipped message=\"", out);
-    junit_text(out, message);
+    xml_text(out, message);
     fputs("\"/></testcase>\n", out);
 }
 
@@ -86,7 +72,7 @@ void junit_write(FILE *out, const row_list *list, const char *device, const gate
                  "<property name=\"version\" value=\"" GPUARENA_VERSION_TEXT "\"/>\n"
                  "<property name=\"device\" value=\"",
             rows + gates->verdict_count, gate_failed(gates), errors, skipped);
-    junit_text(out, device);
+    xml_text(out, device);
     fputs("\"/>\n</properties>\n", out);
     for (size_t index = 0; index < list->count; index++) {
         if (!list->rows[index].is_baseline) junit_row(out, &list->rows[index]);

@@ -10,10 +10,13 @@
 
 #include "../costs_fit.h"
 #include "../nearest.h"
+#include "../record.h"
 #include "csv.h"
 #include "json.h"
 #include "junit.h"
 #include "summary.h"
+#include "series.h"
+#include "svg.h"
 
 struct output_kind {
     const char *name, *command;
@@ -51,6 +54,26 @@ static void output_junit(FILE *out, const output_material *material)
     junit_write(out, material->list, material->device, material->gates);
 }
 
+static void output_svg(FILE *out, const output_material *material)
+{
+    svg_write(out, material->list, material->device, 0);
+}
+
+static void output_series(FILE *out, const output_material *material)
+{
+    series_write(out, material->list);
+}
+
+static void output_latency(FILE *out, const output_material *material)
+{
+    latency_write(out, material->list);
+}
+
+static void output_map(FILE *out, const output_material *material)
+{
+    svg_write(out, material->list, material->device, 1);
+}
+
 static void output_trace(FILE *out, const output_material *material)
 {
     op_stream_write(material->stream, out);
@@ -63,13 +86,16 @@ static void output_costs(FILE *out, const output_material *material)
 
 static const output_kind output_kinds[] = {
     { "csv", "run", 0, 0, output_csv }, { "json", "run", 0, 0, output_json }, { "junit", "run", 0, 0, output_junit },
+    { "svg", "run", 0, RECORD_SERIES | RECORD_MAP, output_svg }, { "map", "run", 0, RECORD_MAP, output_map },
+    { "series", "run", 0, RECORD_SERIES, output_series }, { "latency", "run", 0, 0, output_latency },
     { "trace", "run", 1, 0, output_trace },
     { "csv", "capacity", 0, 0, output_csv }, { "json", "capacity", 0, 0, output_json },
-    { "junit", "capacity", 0, 0, output_junit },
+    { "junit", "capacity", 0, 0, output_junit }, { "svg", "capacity", 0, 0, output_svg },
+    { "csv", "batch", 0, 0, output_csv }, { "json", "batch", 0, 0, output_json },
+    { "junit", "batch", 0, 0, output_junit }, { "svg", "batch", 0, 0, output_svg },
     { "trace", "shrink", 0, 0, output_trace },
-    { "csv", "batch", 0, 0, output_csv }, { "json", "batch", 0, 0, output_json }, { "junit", "batch", 0, 0, output_junit },
     { "costs", "costs", 0, 0, output_costs },
-    { "csv", "holes", 0, 0, output_csv }, { "json", "holes", 0, 0, output_json },
+    { "csv", "holes", 0, 0, output_csv }, { "json", "holes", 0, 0, output_json }, { "svg", "holes", 0, 0, output_svg },
     { "csv", "bench", 0, 0, output_csv },
     { "csv", "merge", 0, 0, output_merged }, { "json", "merge", 0, 0, output_merged },
 };
@@ -92,7 +118,7 @@ static const char *output_names(const char *command, char *text, size_t size)
 int output_parse(const char *text, const char *command, output *made, problem *why)
 {
     size_t length = strcspn(text, "=");
-    char name[40], hint[96], names[64] = "";
+    char name[40], hint[96], names[128] = "";
     snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : (int)sizeof name - 1, text);
     nearest search = nearest_to(name);
     memset(made, 0, sizeof *made);

@@ -1,0 +1,184 @@
+/* Which figures there are, and what they share: names, numbers, legends.
+   It must not know coordinates beyond those it is given.
+   Tested by tests/html.t. */
+#include "figure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../record.h"
+#include "table_columns.h"
+#include "xml.h"
+
+static const char *figure_workload(const row *shown)
+{
+    const cell *workload = &shown->cells[COLUMN_WORKLOAD];
+    return workload->kind == CELL_TEXT ? workload->text : "";
+}
+
+void figure_group(const row_list *list, size_t row_index, size_t *first, size_t *count)
+{
+    const char *workload = figure_workload(&list->rows[row_index]);
+    size_t from = row_index, end = row_index;
+    while (from && !strcmp(figure_workload(&list->rows[from - 1]), workload)) from--;
+    while (end < list->count && !strcmp(figure_workload(&list->rows[end]), workload)) end++;
+    *first = from;
+    *count = end - from;
+}
+
+int figure_is_first(const row_list *list, size_t first, size_t row_index)
+{
+    const char *policy = list->rows[row_index].cells[COLUMN_POLICY].text;
+    for (size_t at = first; at < row_index; at++) {
+        if (!strcmp(list->rows[at].cells[COLUMN_POLICY].text, policy)) return 0;
+    }
+    return 1;
+}
+
+/* Cut between characters, not within one. */
+static void figure_cut(char *text, size_t most)
+{
+    if (strlen(text) <= most) return;
+    while (most > 2 && ((unsigned char)text[most - 2] & 0xc0) == 0x80) most--;
+    memcpy(text + most - 2, "..", 3);
+}
+
+const char *figure_policy(const row *shown, char *text, size_t size)
+{
+    snprintf(text, size, "%s", shown->cells[COLUMN_POLICY].text);
+    figure_cut(text, 28);
+    return text;
+}
+
+const char *figure_name(const row *shown, const char *more, char *text, size_t size)
+{
+    char name[1024], policy[64];
+    table_name(figure_workload(shown), name, sizeof name);
+    if (!more) snprintf(text, size, "%s / %s", name, figure_policy(shown, policy, sizeof policy));
+    else snprintf(text, size, "%s%s%s", name, *name ? ": " : "", more);
+    return text;
+}
+
+void figure_text_begin(const plot *on, double x, double y, const char *anchor)
+{
+    fprintf(on->out, "<text class=\"q\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
+}
+
+void figure_number(const plot *on, const figure_sheet *sheet, size_t row_index, row_column column, const char *before,
+                   const char *as, const char *after)
+{
+    char text[64];
+    const cell *value = &sheet->list->rows[row_index].cells[column];
+    fprintf(on->out, "%s<tspan data-row=\"%zu\" data-column=\"%s\" data-value=\"", before, row_index,
+            row_column_name(column));
+    xml_text(on->out, value->kind == CELL_TEXT ? value->text : cell_print(value, text, sizeof text));
+    fputs("\">", on->out);
+    xml_text(on->out, as);
+    fprintf(on->out, "</tspan>%s", after);
+}
+
+void figure_text_end(const plot *on)
+{
+    fputs("</text>\n", on->out);
+}
+
+const char *figure_class(const row_list *list, size_t first, size_t row_index, const char *prefix, char *text,
+                         size_t size)
+{
+    size_t number = 0;
+    for (size_t at = first; at < row_index; at++) number += (size_t)figure_is_first(list, first, at);
+    snprintf(text, size, "%sl%zu", prefix, number % PLOT_LINES);
+    return text;
+}
+
+unsigned figure_legend(const plot *on, const row_list *list, size_t first, size_t count, unsigned from_line)
+{
+    enum { FIGURE_MOST_NAMES = 16 };
+    char names[FIGURE_MOST_NAMES][64], class[32];
+    const char *shown[FIGURE_MOST_NAMES];
+    size_t used = 0;
+    plot_legend legend = { on, 0.0, from_line };
+    for (size_t at = first; at < first + count && used < FIGURE_MOST_NAMES; at++) {
+        if (!figure_is_first(list, first, at)) continue;
+        shown[used] = figure_policy(&list->rows[at], names[used], sizeof names[used]);
+        if (on) plot_legend_add(&legend, figure_class(list, first, at, "line ", class, sizeof class), shown[used]);
+        used++;
+    }
+    return plot_legend_lines(shown, used);
+}
+
+typedef struct figure_maker { figure *made; size_t count, maps, left_out; } figure_maker;
+
+static void figure_add(figure_maker *maker, figure_kind kind, size_t first, size_t count)
+{
+    const figure made = { kind, first, count };
+    maker->made[maker->count++] = made;
+}
+
+static void figure_add_row(figure_maker *maker, const row_list *list, size_t first, size_t index)
+{
+    const record *drawn = list->rows[index].recording;
+    if (!drawn || !figure_is_first(list, first, index)) return;
+    if (drawn->block_count && maker->maps < FIGURE_MOST_MAPS) {
+        figure_add(maker, FIGURE_MAP, index, 1);
+        maker->maps++;
+    } else if (drawn->block_count) {
+        maker->left_out++;
+    }
+    if (drawn->sample_count && maker->maps <= FIGURE_MOST_MAPS) figure_add(maker, FIGURE_MEMORY, index, 1);
+}
+
+static void figure_add_run(figure_maker *maker, const row_list *list, size_t first, size_t count)
+{
+    int is_timed = 0, has_samples = 0, has_arena = 0;
+    for (size_t at = first; at < first + count; at++) {
+        const row *shown = &list->rows[at];
+        is_timed |= shown->allocs && histogram_supports(shown->allocs, 500);
+        has_samples |= shown->recording && shown->recording->sample_count;
+        has_arena |= has_samples && shown->cells[COLUMN_FRAGMENTATION].kind != CELL_NONE;
+    }
+    figure_add(maker, FIGURE_PEAKS, first, count);
+    if (is_timed) figure_add(maker, FIGURE_LATENCY, first, count);
+    for (size_t at = first; at < first + count; at++) figure_add_row(maker, list, first, at);
+    if (has_arena) figure_add(maker, FIGURE_FRAGMENTATION, first, count);
+    if (has_samples) figure_add(maker, FIGURE_IDLE, first, count);
+}
+
+static void figure_add_holes(figure_maker *maker, const row_list *list)
+{
+    int has_ns = 0, has_instructions = 0;
+    for (size_t at = 0; at < list->count; at++) {
+        has_ns |= list->rows[at].cells[COLUMN_NS_PER_PAIR].kind != CELL_NONE;
+        has_instructions |= list->rows[at].cells[COLUMN_PAIR_INSTRUCTIONS].kind != CELL_NONE;
+    }
+    if (has_ns) figure_add(maker, FIGURE_HOLES_NS, 0, list->count);
+    if (has_instructions) figure_add(maker, FIGURE_HOLES_INSTRUCTIONS, 0, list->count);
+}
+
+figure *figure_list(const row_list *list, size_t *count, size_t *left_out)
+{
+    figure_maker maker = { calloc(list->count * 7 + 2, sizeof *maker.made), 0, 0, 0 };
+    if (!maker.made) return NULL;
+    if (list->kind == ROW_HOLES) figure_add_holes(&maker, list);
+    for (size_t at = 0, first, rows; list->kind != ROW_HOLES && at < list->count; at += rows) {
+        figure_group(list, at, &first, &rows);
+        if (list->kind == ROW_RUN) figure_add_run(&maker, list, first, rows);
+        if (list->kind == ROW_CAPACITY) figure_add(&maker, FIGURE_CAPACITY, first, rows);
+        if (list->kind == ROW_BATCH) figure_add(&maker, FIGURE_BATCH, first, rows);
+    }
+    *count = maker.count;
+    *left_out = maker.left_out;
+    return maker.made;
+}
+
+void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, unsigned number, const char *placement)
+{
+    static figure_write_fn *const writers[] = {
+        [FIGURE_PEAKS] = figure_peaks, [FIGURE_MAP] = figure_map, [FIGURE_MEMORY] = figure_memory,
+        [FIGURE_IDLE] = figure_idle, [FIGURE_FRAGMENTATION] = figure_fragmentation, [FIGURE_LATENCY] = figure_latency,
+        [FIGURE_CAPACITY] = figure_capacity, [FIGURE_BATCH] = figure_batch, [FIGURE_HOLES_NS] = figure_holes,
+        [FIGURE_HOLES_INSTRUCTIONS] = figure_holes,
+    };
+    plot_frame frame = { number, placement, "", "" };
+    writers[shown->kind](out, sheet, shown, &frame);
+}

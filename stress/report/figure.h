@@ -1,0 +1,65 @@
+/* The figures of a report: which there are of rows, and each as an <svg> element. A number that stands in one is a
+   row's cell, which the element names (data-row: from 0, as files number them; data-column; data-value: as the CSV
+   has it); points of lines are rows of the `series` and `latency` files.
+   Knows nothing of documents. Tested by tests/html.t. */
+#ifndef STRESS_REPORT_FIGURE_H
+#define STRESS_REPORT_FIGURE_H
+
+#include <stdio.h>
+
+#include "plot.h"
+#include "row.h"
+
+typedef enum figure_kind {
+    FIGURE_PEAKS,                                /* of a workload: peak memory and the refusal, by policy */
+    FIGURE_MAP, FIGURE_MEMORY,                   /* of a row: time x addresses; bytes over time */
+    FIGURE_IDLE, FIGURE_FRAGMENTATION,           /* of a workload: shares over time, by policy */
+    FIGURE_LATENCY,                              /* of a workload: percentiles, by policy */
+    FIGURE_CAPACITY,                             /* of a workload: the smallest limit, by policy */
+    FIGURE_BATCH,                                /* of a workload: the largest batch, by policy */
+    FIGURE_HOLES_NS, FIGURE_HOLES_INSTRUCTIONS   /* cost of a pair against holes, by policy */
+} figure_kind;
+
+typedef struct figure {
+    figure_kind  kind;
+    size_t       first, count;                   /* rows of the list: the workload's, or the one */
+} figure;
+
+/* What figures need beside their rows. */
+typedef struct figure_sheet {
+    const row_list *list;                        /* without baselines */
+    size_t          map_bytes;                   /* about what a map may take in the document */
+} figure_sheet;
+
+/* The figures of rows, in order; at most FIGURE_MOST_MAPS maps. NULL: no host memory. *left_out: rows without a map,
+   for their number. Free it. */
+enum { FIGURE_MOST_MAPS = 48 };
+figure *figure_list(const row_list *list, size_t *count, size_t *left_out);
+
+void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, unsigned number, const char *placement);
+
+/* ---- for the figures' files */
+
+/* Of the workload that the row belongs to: rows from *first on, *count of them. */
+void figure_group(const row_list *list, size_t row_index, size_t *first, size_t *count);
+/* One of these rows and no other: the policy was not in the group before (--repeat). */
+int  figure_is_first(const row_list *list, size_t first, size_t row_index);
+/* "train / paged", short enough for a heading. Returns text. */
+const char *figure_name(const row *shown, const char *more, char *text, size_t size);
+const char *figure_policy(const row *shown, char *text, size_t size);
+/* A text that stands for cells of a row, piece by piece: begin, numbers, end. as: how the number is shown. */
+void figure_text_begin(const plot *on, double x, double y, const char *anchor);
+void figure_number(const plot *on, const figure_sheet *sheet, size_t row_index, row_column column, const char *before,
+                   const char *as, const char *after);
+void figure_text_end(const plot *on);
+/* A legend of the policies of these rows. *lines: room that it takes; NULL on: nothing is drawn. */
+unsigned figure_legend(const plot *on, const row_list *list, size_t first, size_t count, unsigned from_line);
+/* "l2": of a policy in its group. Returns text. */
+const char *figure_class(const row_list *list, size_t first, size_t row_index, const char *prefix, char *text,
+                         size_t size);
+
+typedef void figure_write_fn(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame);
+figure_write_fn figure_peaks, figure_map, figure_memory, figure_idle, figure_fragmentation, figure_latency,
+    figure_capacity, figure_batch, figure_holes;
+
+#endif

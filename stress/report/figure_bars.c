@@ -1,0 +1,151 @@
+/* One bar a policy: what it takes at its peak, the smallest limit, the largest batch.
+   It must not know how either was found.
+   Tested by tests/html.t. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "figure.h"
+
+enum { FIGURE_BARS_LEFT = 128, FIGURE_BARS_RIGHT = 318, FIGURE_MOST_BARS = 24 };
+
+typedef struct figure_bars {
+    row_column  column;                          /* how long the bar is */
+    row_column  beside;                          /* its number too; COLUMN_COUNT: none */
+    row_column  within;                          /* drawn within the bar; COLUMN_COUNT: none */
+    plot_unit   unit;
+    const char *label, *within_name, *none;      /* none: what stands where the column is empty */
+} figure_bars;
+
+static double figure_bar_value(const row *shown, row_column column)
+{
+    if (column == COLUMN_COUNT) return 0.0;
+    const cell *value = &shown->cells[column];
+    return value->kind == CELL_COUNT ? (double)value->count : value->kind == CELL_NONE ? 0.0 : value->real;
+}
+
+static const char *figure_bar_number(const row *shown, row_column column, char *text, size_t size)
+{
+    const cell *value = &shown->cells[column];
+    if (value->kind != CELL_COUNT) return cell_print(value, text, size);
+    int is_bytes = strstr(row_column_name(column), "_bytes") != NULL;
+    return is_bytes ? plot_bytes(value->count, text, size) : plot_count(value->count, text, size);
+}
+
+static int figure_bar_is_oom(const row *shown)
+{
+    const cell *status = &shown->cells[COLUMN_STATUS];
+    return status->kind == CELL_TEXT && !strcmp(status->text, "oom");
+}
+
+/* What follows the bar: its number and the one beside it, or why there is none. */
+static void figure_bar_text(const plot *on, const figure_sheet *sheet, const figure_bars *kind, size_t index,
+                            double y)
+{
+    const row *shown = &sheet->list->rows[index];
+    char number[64];
+    double x = FIGURE_BARS_RIGHT + 6.0;
+    if (shown->cells[kind->column].kind == CELL_NONE) {
+        plot_text(on, on->left + 4.0, y, "bad", "start",
+                  shown->cells[COLUMN_STATUS].kind == CELL_TEXT && !figure_bar_is_oom(shown)
+                  ? shown->cells[COLUMN_STATUS].text : kind->none);
+        return;
+    }
+    figure_text_begin(on, x, y, "start");
+    figure_number(on, sheet, index, kind->column, "",
+                  figure_bar_number(shown, kind->column, number, sizeof number), "");
+    figure_text_end(on);
+    figure_text_begin(on, x + 60.0, y, "start");
+    if (figure_bar_is_oom(shown) && shown->cells[COLUMN_OOM_OP].kind == CELL_COUNT) {
+        figure_number(on, sheet, index, COLUMN_OOM_OP, "out at ",
+                      plot_count(shown->cells[COLUMN_OOM_OP].count, number, sizeof number), "");
+    } else if (kind->beside != COLUMN_COUNT && shown->cells[kind->beside].kind != CELL_NONE) {
+        figure_number(on, sheet, index, kind->beside, "",
+                      figure_bar_number(shown, kind->beside, number, sizeof number), "");
+    }
+    figure_text_end(on);
+}
+
+static void figure_bar(const plot *on, const figure_sheet *sheet, const figure *shown, const figure_bars *kind,
+                       size_t index, double y, double height)
+{
+    const row *of = &sheet->list->rows[index];
+    char name[64], class[32];
+    double within = figure_bar_value(of, kind->within);
+    figure_class(sheet->list, shown->first, index, figure_bar_is_oom(of) ? "bar soft " : "bar ", class, sizeof class);
+    figure_policy(of, name, sizeof name);
+    if (strlen(name) > 19) memcpy(name + 17, "..", 3);
+    plot_text(on, on->left - 6.0, y + height * 0.5 + 4.0, "q", "end", name);
+    if (of->cells[kind->column].kind != CELL_NONE) {
+        double length = plot_x(on, figure_bar_value(of, kind->column)) - on->left;
+        plot_box(on, class, on->left, y + 1.0, length, height - 2.0);
+    }
+    if (within > 0.0) {
+        fprintf(on->out, "<path class=\"limit\" d=\"M%.1f %.1fv%.1f\"/>\n", plot_x(on, within), y, height);
+    }
+    figure_bar_text(on, sheet, kind, index, y + height * 0.5 + 4.0);
+}
+
+static void figure_bars_draw(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame,
+                             const figure_bars *kind)
+{
+    double most = 0.0;
+    size_t rows = 0, drawn = 0;
+    plot on;
+    for (size_t at = shown->first; at < shown->first + shown->count; at++) {
+        double value = figure_bar_value(&sheet->list->rows[at], kind->column);
+        double within = figure_bar_value(&sheet->list->rows[at], kind->within);
+        if (value > most) most = value;
+        if (within > most) most = within;
+        rows += (size_t)figure_is_first(sheet->list, shown->first, at);
+    }
+    if (rows > FIGURE_MOST_BARS) rows = FIGURE_MOST_BARS;
+    const plot_axis x = { 0.0, most, 0, kind->unit, kind->label }, y = { 0.0, 1.0, 0, PLOT_COUNT, NULL };
+    plot_open(&on, out, frame, &x, &y, 0);
+    on.left = FIGURE_BARS_LEFT;
+    on.right = FIGURE_BARS_RIGHT;
+    on.x.most = plot_round_up(&on.x);
+    plot_axes(&on);
+    if (kind->within_name) plot_text(&on, 4.0, 31.0, "q", "start", kind->within_name);
+    double height = (on.bottom - on.top) / (double)(rows ? rows : 1);
+    double thick = height > 26.0 ? 26.0 : height;
+    for (size_t at = shown->first; at < shown->first + shown->count && drawn < rows; at++) {
+        if (!figure_is_first(sheet->list, shown->first, at)) continue;
+        figure_bar(&on, sheet, shown, kind, at, on.top + height * (double)drawn + (height - thick) * 0.5, thick);
+        drawn++;
+    }
+    plot_close(&on);
+}
+
+void figure_peaks(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+{
+    static const figure_bars kind = { COLUMN_RESERVED_PEAK, COLUMN_FOOTPRINT, COLUMN_REQUESTED_PEAK, PLOT_BYTES,
+                                      "peak reserved", "dotted: peak requested; pale: out of memory, at this op",
+                                      "-" };
+    char title[1200];
+    frame->title = figure_name(&sheet->list->rows[shown->first], "peak memory", title, sizeof title);
+    frame->description = "Peak memory held from the driver by each policy, its ratio to what was requested, and at "
+                         "which operation memory ran out.";
+    figure_bars_draw(out, sheet, shown, frame, &kind);
+}
+
+void figure_capacity(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+{
+    static const figure_bars kind = { COLUMN_MIN_LIMIT, COLUMN_RATIO, COLUMN_REQUESTED_PEAK, PLOT_BYTES,
+                                      "smallest limit that completes", "dotted: peak requested", "never completes" };
+    char title[1200];
+    frame->title = figure_name(&sheet->list->rows[shown->first], "capacity", title, sizeof title);
+    frame->description = "The smallest limit with which the workload completes, by policy, and its ratio to what was "
+                         "requested.";
+    figure_bars_draw(out, sheet, shown, frame, &kind);
+}
+
+void figure_batch(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+{
+    static const figure_bars kind = { COLUMN_LARGEST, COLUMN_COUNT, COLUMN_ALLOWED, PLOT_COUNT,
+                                      "largest batch that completes", "dotted: what was requested would allow",
+                                      "none completes" };
+    char title[1200];
+    frame->title = figure_name(&sheet->list->rows[shown->first], "largest batch", title, sizeof title);
+    frame->description = "The largest batch that completes, by policy.";
+    figure_bars_draw(out, sheet, shown, frame, &kind);
+}

@@ -1,0 +1,171 @@
+/* Time x addresses: what lies where, and what there was no place for.
+   It must not know how cells are made.
+   Tested by tests/html.t. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../record.h"
+#include "figure.h"
+#include "map.h"
+
+enum { FIGURE_MAP_WIDTH = 414, FIGURE_MAP_HEIGHT = 200, FIGURE_MAP_PIECES = 1 << 16 };
+
+typedef struct figure_pieces {
+    const plot *on;
+    double      cell_width, cell_height;
+    int         wanted;                          /* of this kind alone; -1: they are counted */
+    size_t      count;
+    int         pen_x, pen_y;
+} figure_pieces;
+
+/* In whole units of a grid that the figure's transform lays over the plot area; from the last corner on. */
+static void figure_map_piece(void *user, map_cell seen, unsigned x, unsigned y, unsigned width, unsigned height)
+{
+    figure_pieces *self = user;
+    if (self->wanted < 0) {
+        self->count += seen != MAP_FREE;
+        return;
+    }
+    if ((int)seen != self->wanted) return;
+    fprintf(self->on->out, "m%d %dh%uv%uh-%uz", (int)x - self->pen_x, (int)y - self->pen_y, width, height, width);
+    self->pen_x = (int)x;
+    self->pen_y = (int)y;
+    self->count++;
+}
+
+/* Coarser until it takes no more than its share of the document. */
+static int figure_map_cells(map *made, const record *drawn, uint64_t ops, uint64_t axis_bytes,
+                            size_t most_bytes)
+{
+    enum { FIGURE_PIECE_BYTES = 15 };
+    for (unsigned divisor = 1; divisor <= 16; divisor *= 2) {
+        figure_pieces pieces = { NULL, 0.0, 0.0, -1, 0, 0, 0 };
+        unsigned width = FIGURE_MAP_WIDTH / divisor, height = FIGURE_MAP_HEIGHT / divisor;
+        if (map_make(made, drawn, width, height, ops, axis_bytes)) return -1;
+        map_walk(made, figure_map_piece, &pieces);
+        if (divisor == 16 || pieces.count * FIGURE_PIECE_BYTES <= most_bytes) return 0;
+        map_free(made);
+    }
+    return -1;
+}
+
+/* The whole of what was recorded is white, and everything else is laid over it. */
+static void figure_map_draw(const plot *on, const map *made, const record *drawn)
+{
+    figure_pieces pieces = { on, 0.0, 0.0, 0, 0, 0, 0 };
+    double right = plot_x(on, (double)drawn->map_ops), top = plot_y(on, (double)drawn->axis_bytes);
+    fprintf(on->out, "<g class=\"map\" data-width=\"%u\" data-height=\"%u\">\n", made->width, made->height);
+    plot_box(on, "c9", on->left, top, right - on->left, on->bottom - top);
+    fprintf(on->out, "<g transform=\"translate(%.10g %.10g) scale(%.10g -%.10g)\">\n", on->left, on->bottom,
+            (on->right - on->left) / made->width, (on->bottom - on->top) / made->height);
+    for (int seen = 0; seen < MAP_FREE; seen++) {
+        pieces.wanted = seen;
+        pieces.pen_x = pieces.pen_y = 0;
+        fprintf(on->out, "<path class=\"c%d\" d=\"M0 0", seen);
+        map_walk(made, figure_map_piece, &pieces);
+        fputs("\"/>\n", on->out);
+    }
+    fputs("</g></g>\n", on->out);
+}
+
+/* Where it ended, and as high as what it would have taken in one piece. */
+static void figure_map_refusal(const plot *on, const record *drawn)
+{
+    const record_refusal *refusal = &drawn->refusal;
+    if (!refusal->happened) return;
+    double x = plot_x(on, (double)refusal->op), high = plot_y(on, (double)refusal->requested_bytes);
+    fprintf(on->out, "<path class=\"oom\" d=\"M%.10g %.10gV%.10g\"/>\n", x, on->bottom, on->top);
+    plot_box(on, "want", x + 2.0 > on->right - 8.0 ? x - 10.0 : x + 2.0, high, 8.0, on->bottom - high);
+}
+
+static void figure_map_legend(const plot *on, const record *drawn)
+{
+    static const char *const names[] = { "slack", "too small", "hole", "free" };
+    plot_legend legend = { on, 0.0, 1 };
+    plot_legend_add(&legend, "key c0", drawn->step_count ? "before step 1" : "live, by age:");
+    for (int batch = 1; batch < MAP_BATCHES; batch++) {
+        char class[16];
+        snprintf(class, sizeof class, "key c%d", batch);
+        plot_box(on, class, legend.x + 2.0 + 13.0 * (batch - 1), 37.0, 12.0, 10.0);
+    }
+    legend.x += 64.0;
+    if (drawn->step_count) {
+        plot_text(on, legend.x + 6.0, 46.0, "q", "start", "steps");
+        legend.x += 34.0;
+    }
+    for (int seen = MAP_SLACK; seen <= MAP_FREE; seen++) {
+        char class[16];
+        snprintf(class, sizeof class, "key c%d", seen);
+        plot_legend_add(&legend, class, names[seen - MAP_SLACK]);
+    }
+}
+
+/* The refusal in numbers, each where the CSV has it; or how high it went. */
+static void figure_map_caption(const plot *on, const figure_sheet *sheet, size_t row_index)
+{
+    static const row_column columns[] = { COLUMN_OOM_OP, COLUMN_OOM_REQUESTED, COLUMN_OOM_FREE, COLUMN_OOM_LARGEST };
+    static const char *const before[] = { "out of memory, op ", ": ", ", ", ", longest " };
+    static const char *const after[] = { "", " asked", " free", "" };
+    const row *shown = &sheet->list->rows[row_index];
+    const cell *reserved = &shown->cells[COLUMN_RESERVED_PEAK];
+    char number[32];
+    figure_text_begin(on, 4.0, 31.0, "start");
+    if (shown->cells[COLUMN_OOM_OP].kind == CELL_NONE && reserved->kind == CELL_COUNT) {
+        figure_number(on, sheet, row_index, COLUMN_RESERVED_PEAK, "takes ",
+                      plot_bytes(reserved->count, number, sizeof number), " at most");
+    }
+    for (size_t at = 0; at < sizeof columns / sizeof columns[0]; at++) {
+        const cell *value = &shown->cells[columns[at]];
+        if (value->kind == CELL_NONE) continue;
+        if (at) plot_bytes(value->count, number, sizeof number);
+        else plot_count(value->count, number, sizeof number);
+        figure_number(on, sheet, row_index, columns[at], before[at], number, after[at]);
+    }
+    figure_text_end(on);
+}
+
+static void figure_map_most(const row_list *list, size_t row_index, uint64_t *ops, uint64_t *axis_bytes)
+{
+    size_t first, count;
+    figure_group(list, row_index, &first, &count);
+    *ops = *axis_bytes = 1;
+    for (size_t at = first; at < first + count; at++) {
+        const record *other = list->rows[at].recording;
+        if (other && other->op_count > *ops) *ops = other->op_count;
+        if (other && other->axis_bytes > *axis_bytes) *axis_bytes = other->axis_bytes;
+    }
+}
+
+void figure_map(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+{
+    const row *of = &sheet->list->rows[shown->first];
+    const record *drawn = of->recording;
+    uint64_t ops, axis_bytes;
+    char title[1200];
+    map made;
+    plot on;
+    figure_map_most(sheet->list, shown->first, &ops, &axis_bytes);
+    const plot_axis x = { 0.0, (double)ops, 0, PLOT_COUNT, "allocations and frees so far" };
+    const plot_axis y = { 0.0, (double)axis_bytes, 0, PLOT_BYTES, "addresses" };
+    frame->title = figure_name(of, NULL, title, sizeof title);
+    frame->description = "Map of time and addresses: live blocks in the colours of their batches, slack red, blocks "
+                         "too small to draw black, free memory white, addresses without memory grey.";
+    plot_open(&on, out, frame, &x, &y, 2);
+    on.y.most = (double)axis_bytes;              /* to the brim: cells are whole */
+    figure_map_legend(&on, drawn);
+    figure_map_caption(&on, sheet, shown->first);
+    if (figure_map_cells(&made, drawn, ops, axis_bytes, sheet->map_bytes)) {
+        plot_text(&on, on.left, on.top + 40.0, "bad", "start", "not enough host memory to draw this");
+    } else {
+        figure_map_draw(&on, &made, drawn);
+        map_free(&made);
+    }
+    plot_axes(&on);
+    figure_map_refusal(&on, drawn);
+    if (drawn->map_ops < drawn->op_count) {
+        plot_text(&on, plot_x(&on, (double)drawn->map_ops) + 4.0, on.top + 20.0, "q", "start",
+                  "too many blocks: no more was recorded");
+    }
+    plot_close(&on);
+}

@@ -1,0 +1,78 @@
+/* Drawing: one figure as an <svg> element with axes, lines, areas and texts, which says what it is to those who
+   cannot see it. Colours are classes of plot_style alone.
+   Knows nothing of rows or records. Tested by tests/test_plot.c and tests/html.t. */
+#ifndef STRESS_REPORT_PLOT_H
+#define STRESS_REPORT_PLOT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+    PLOT_WIDTH = 480, PLOT_HEIGHT = 300,         /* of a figure, in units of its own */
+    PLOT_LINES = 8,                              /* classes l0.. of lines and bars: colour and dash */
+    PLOT_CELLS = 10                              /* classes c0.. of cells: see plot_cell_name */
+};
+
+typedef enum plot_unit { PLOT_COUNT, PLOT_BYTES, PLOT_SHARE, PLOT_NS, PLOT_RATIO } plot_unit;
+
+typedef struct plot_axis {
+    double      least, most;                     /* most is rounded up to a tick by plot_open, but on log axes */
+    int         is_log;                          /* least > 0 */
+    plot_unit   unit;
+    const char *label;                           /* without the unit; NULL: no axis */
+} plot_axis;
+
+typedef struct plot_frame {
+    unsigned    number;                          /* of the figure in its document: makes ids */
+    const char *placement;                       /* further attributes of the element; "": none */
+    const char *title, *description;
+} plot_frame;
+
+typedef struct plot {
+    FILE     *out;
+    double    left, top, right, bottom;          /* of the plot area */
+    plot_axis x, y;
+} plot;
+
+typedef struct plot_point { double x, y; } plot_point;
+
+/* The style of figures, for a <style> element: light and dark, screen and paper. */
+extern const char plot_style[];
+
+/* Opens the element; axes are drawn by plot_axes. legend_lines: room for so many above the plot area. */
+void plot_open(plot *self, FILE *out, const plot_frame *frame, const plot_axis *x, const plot_axis *y,
+               unsigned legend_lines);
+/* An element of its own says which values stand where: data-x, data-y: least, most, lin or log; data-area: left, top,
+   right, bottom. */
+void plot_axes(const plot *self);
+void plot_close(const plot *self);
+
+double plot_x(const plot *self, double value);   /* in units of the figure */
+double plot_y(const plot *self, double value);
+
+/* A line through values; of points on one another's place one is drawn. class: its classes. data: further attributes,
+   which say whose points these are. */
+void plot_line(const plot *self, const char *class, const char *data, const plot_point *values, size_t count);
+/* anchor: "start", "middle" or "end". */
+void plot_text(const plot *self, double x, double y, const char *class, const char *anchor, const char *text);
+void plot_box(const plot *self, const char *class, double x, double y, double width, double height);
+
+/* Entries of a legend: a mark of the class, a name. Places the next one. */
+typedef struct plot_legend { const plot *on; double x; unsigned line; } plot_legend;
+unsigned plot_legend_lines(const char *const *names, size_t count);
+void     plot_legend_add(plot_legend *self, const char *class, const char *name);
+
+/* Ticks: at most 8 round values from least to most, and how one is written. */
+enum { PLOT_TICKS = 16 };
+size_t      plot_ticks(const plot_axis *axis, double ticks[PLOT_TICKS]);
+const char *plot_tick_text(const plot_axis *axis, double tick, char *text, size_t size);
+const char *plot_unit_name(const plot_axis *axis);          /* of the ticks: "GiB"; "": they need none */
+double      plot_round_up(const plot_axis *axis);           /* the first round value that is not below most */
+
+/* 5.41 GiB; 17 B. Returns text. */
+const char *plot_bytes(uint64_t bytes, char *text, size_t size);
+/* 1234567 as 1,234,567. */
+const char *plot_count(uint64_t count, char *text, size_t size);
+
+#endif

@@ -1,0 +1,67 @@
+/* One sample, one percentile a line.
+   It must not choose: samples are the record's, percentiles those that have enough behind them.
+   Tested by tests/pictures.t. */
+#include "series.h"
+
+#include <inttypes.h>
+
+#include "../record.h"
+#include "csv.h"
+
+const latency_point latency_points[LATENCY_POINTS] = {
+    { 500, "p50" }, { 750, "p75" }, { 900, "p90" }, { 950, "p95" }, { 990, "p99" },
+    { 995, "p99.5" }, { 999, "p99.9" },
+};
+
+static void series_name(FILE *out, const row *shown, size_t number)
+{
+    fprintf(out, "%zu,", number);
+    csv_text(out, shown->cells[COLUMN_WORKLOAD].text);
+    fputc(',', out);
+    csv_text(out, shown->cells[COLUMN_POLICY].text);
+}
+
+static void series_row(FILE *out, const row *shown, size_t number)
+{
+    const record *drawn = shown->recording;
+    for (size_t at = 0; drawn && at < drawn->sample_count; at++) {
+        const record_sample *sample = &drawn->samples[at];
+        const memory_use *use = &sample->use;
+        series_name(out, shown, number);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+                ",%" PRIu64 "\n", sample->op, sample->now_vns, use->requested_bytes, use->live_bytes,
+                use->reserved_bytes, use->pending_bytes, use->free_bytes, use->largest_bytes, use->stranded_bytes);
+    }
+}
+
+void series_write(FILE *out, const row_list *list)
+{
+    size_t number = 0;
+    fputs("row,workload,policy,op,now_vns,requested_bytes,live_bytes,reserved_bytes,pending_bytes,free_bytes,"
+          "largest_free_bytes,stranded_bytes\n", out);
+    for (size_t index = 0; index < list->count; index++) {
+        if (!list->rows[index].is_baseline) series_row(out, &list->rows[index], number++);
+    }
+}
+
+static void latency_row(FILE *out, const row *shown, size_t number, const char *call, const histogram *latency)
+{
+    for (size_t at = 0; latency && at < LATENCY_POINTS; at++) {
+        if (!histogram_supports(latency, latency_points[at].per_mille)) continue;
+        series_name(out, shown, number);
+        fprintf(out, ",%s,%u,%" PRIu64 "\n", call, latency_points[at].per_mille,
+                histogram_percentile(latency, latency_points[at].per_mille));
+    }
+}
+
+void latency_write(FILE *out, const row_list *list)
+{
+    size_t number = 0;
+    fputs("row,workload,policy,call,per_mille,ns\n", out);
+    for (size_t index = 0; index < list->count; index++) {
+        const row *shown = &list->rows[index];
+        if (shown->is_baseline) continue;
+        latency_row(out, shown, number, "alloc", shown->allocs);
+        latency_row(out, shown, number++, "free", shown->frees);
+    }
+}
