@@ -15,7 +15,7 @@ static int work(recorder *trace, gpuarena *arena)
     void *weights[LAYERS], *activations[LAYERS];
     gpuarena_request request = GPUARENA_INIT;
     uint64_t step, layer;
-    request.tag = 7;
+    request.tag = gpuarena_tag("weights");
     for (layer = 0; layer < LAYERS; layer++) {
         request.bytes = (layer + 1) * MIB;
         POOL(gpuarena_alloc_ex(arena, &weights[layer], &request));

@@ -28,12 +28,21 @@ static unsigned recorder_stream(recorder *self, gpuarena_stream stream)
     return self->stream_count++;
 }
 
+/* One word: what has no name is its number. */
+static void recorder_tag(recorder *self, uint32_t tag)
+{
+    const char *name = gpuarena_tag_name(tag);
+    if (!*name) fprintf(self->out, " tag%" PRIu32, tag);
+    else fputc(' ', self->out);
+    for (; *name; name++) fputc(*name == ' ' ? '_' : *name, self->out);
+}
+
 /* A block's number in the trace is its serial, from 0: given once, and known to the block itself. */
 static void recorder_alloc(recorder *self, const gpuarena_block *block)
 {
     unsigned stream = recorder_stream(self, block->stream);
     fprintf(self->out, "a %" PRIu64 " %" PRIu64 " %u", block->serial - 1, block->requested_bytes, stream);
-    if (block->tag) fprintf(self->out, " tag%" PRIu32, block->tag);
+    if (block->tag) recorder_tag(self, block->tag);
     fputc('\n', self->out);
     if (self->work_ns) fprintf(self->out, "k %u %" PRIu64 " %" PRIu64 "\n", stream, self->work_ns, block->serial - 1);
 }

@@ -71,7 +71,7 @@ my %promised = (
         qr/^run 3: the result is right\nothers had 16 blocks of 16 MiB$/m,
     ],
     '11_record' => [
-        qr/\Agpuarena-trace 1\na 0 1048576 0 tag7\na 1 2097152 0 tag7\n/,
+        qr/\Agpuarena-trace 1\na 0 1048576 0 weights\na 1 2097152 0 weights\n/,
         qr/^s step\n(?:a \d+ 3145728 0\n){4}f 7\nf 6\nf 5\nf 4\ns step\n(?:a \d+ 6291456 0\n){4}f 11\n/m,
         qr/^f 0\nf 1\nf 2\nf 3\n\z/m,
     ],

@@ -49,18 +49,20 @@ static void player_close(player *self)
     bench_close(&self->bench);
 }
 
-static gpuarena_result player_alloc(player *self, const op *next)
+static gpuarena_result player_alloc(player *self, const op *next, const char *tag)
 {
     gpuarena_request request = GPUARENA_INIT;
     request.bytes = next->value;
     request.stream = player_stream(self, next->stream);
+    request.tag = tag ? gpuarena_tag(tag) : 0;
     return gpuarena_alloc_ex(self->arena, &self->blocks[next->first], &request);
 }
 
 static gpuarena_result player_op(player *self, const op_stream *stream, const op *next)
 {
+    uint32_t tag = next->kind == OP_ALLOC ? stream->tags[next->first] : 0;
     switch (next->kind) {
-    case OP_ALLOC: return player_alloc(self, next);
+    case OP_ALLOC: return player_alloc(self, next, tag ? stream->labels[tag - 1] : NULL);
     case OP_FREE:
         return gpuarena_free(self->arena, self->blocks[next->first], player_stream(self, next->stream));
     case OP_STEP:
@@ -185,8 +187,8 @@ static void test_each_line(void)
 {
     static const char expected[] =
         "gpuarena-trace 1\na 0 1000 0\nk 0 500 0\na 1 3000000 1\nk 1 500 1\nf 1\na 2 3000000 1\nk 1 500 2\ns warm\n"
-        "w 2 1\nk 2 500 2\nf 2 2\na 3 70 0 tag9\nk 0 500 3\nf 3\na 3 60 0 tag9\nk 0 500 3\n"
-        "# out_of_memory for 1125899906842624 bytes\nf 3\n";
+        "w 2 1\nk 2 500 2\nf 2 2\na 3 70 0 key_values\nk 0 500 3\nf 3\na 3 60 0 key_values\nk 0 500 3\n"
+        "# out_of_memory for 1125899906842624 bytes\nf 3\na 4 70 0 tag9\nk 0 500 4\n";
     player *self = player_open();
     gpuarena_stream one = player_stream(self, 5), two = player_stream(self, 3);
     gpuarena_request tagged = GPUARENA_INIT;
@@ -202,12 +204,14 @@ static void test_each_line(void)
     CHECK_INT(gpuarena_use(self->arena, shared, two), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_free(self->arena, shared, two), ==, GPUARENA_OK);
     tagged.bytes = 70;
-    tagged.tag = 9;
+    tagged.tag = gpuarena_tag("key values");
     tagged.stream = GPUARENA_ANY_STREAM;
     CHECK_INT(gpuarena_alloc_ex(self->arena, &small, &tagged), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_resize(self->arena, small, 60, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_alloc(self->arena, &never, (uint64_t)1 << 50, NULL), ==, GPUARENA_OUT_OF_MEMORY);
     CHECK_INT(gpuarena_free(self->arena, small, GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
+    tagged.tag = 9;
+    CHECK_INT(gpuarena_alloc_ex(self->arena, &small, &tagged), ==, GPUARENA_OK);
     CHECK_INT(recorder_end(&self->recorder, self->arena), ==, 0);
     CHECK_INT(gpuarena_free(self->arena, old, NULL), ==, GPUARENA_OK);
     player_close(self);
