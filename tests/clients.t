@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# Compiles programs of users against gpuarena.h, by the script that lies with them, and runs the one that captures a
-# graph on the libcudart substitute. It must not know how the header does what they ask for.
+# Compiles programs of users against gpuarena.h, by the script that lies with them, and runs two on the libcudart
+# substitute: the one that captures a graph, and PyTorch's allocator, by what PyTorch called in recorded steps. It must not know how the header does what they ask for.
 # Run: make test TESTS=tests/clients.t (GPUARENA_CLIENTS: their folder, default ../shared/clients)
 use strict;
 use warnings;
@@ -18,6 +18,7 @@ my $toolkit = !grep { $_ eq '-DGPUARENA_NO_CUDA' } @cuda;
 # what each needs beside a compiler
 my %needs = (
     '01_quickstart.c' => '',    '01_quickstart.cu' => 'nvcc', '03_adapters.cu' => 'nvcc', '04_cupy.c'    => '',
+    '02_torch.c'      => 'cuda',
     '06_capture.c'    => 'cuda', '09_error.c'      => '',     '11_threads.c'   => '',     '16_cxx98.cc' => '',
     '17_lambda.cc'    => '',
 );
@@ -41,20 +42,49 @@ sub compiles {
     }
 }
 
-sub captures {
+# Compiles and links; 1: done.
+sub linked {
+    my ($made, @words) = @_;
     my @sanitize = qx(nm -D "$build/libcudart-sim.so" 2>/dev/null | grep -c __asan_init) > 0
         ? '-fsanitize=address,undefined' : ();
     my @strict = qw(-std=c99 -Wall -Wextra -pedantic -D_POSIX_C_SOURCE=200809L);
-    my @command = (split(' ', $ENV{CC} // 'gcc'), @strict, @sanitize, @cuda, "-I$root", "$clients/06_capture.c",
-                   "$FindBin::Bin/clients/capture_main.c", '-o', "$dir/capture", "-L$build/sim", '-lcudart',
-                   '-lpthread');
-    is(system(@command), 0, 'the capturing client is linked') or return diag("@command");
+    my @command = (split(' ', $ENV{CC} // 'gcc'), @strict, @sanitize, @cuda, "-I$root", @words, '-o', "$dir/$made",
+                   "-L$build/sim", '-lcudart', '-lpthread', '-ldl');
+    return is(system(@command), 0, "$made is linked") || diag("@command") && 0;
+}
+
+sub captures {
+    linked('capture', "$clients/06_capture.c", "$FindBin::Bin/clients/capture_main.c") or return;
     local $ENV{LD_LIBRARY_PATH} = "$build/sim";
     for my $work (0, 1_000_000) {
         local $ENV{GPUARENA_SIM} = "work=$work";
         my $output = qx("$dir/capture" 2>&1);
         is($?, 0, "and runs, work=$work") or diag($output);
         is($output, "live 0, failures 0\n", "and leaves nothing, with no finding, work=$work");
+    }
+}
+
+# As PyTorch does, the library is loaded, and called by its names alone. What a refusal says goes to stderr.
+sub serves_pytorch {
+    my ($traces, @configurations) = @_;
+    open my $whole, '>', "$dir/whole.c" or die "$dir/whole.c: $!";
+    print $whole "#define GPUARENA_IMPLEMENTATION\n#include \"gpuarena.h\"\n";
+    close $whole;
+    linked('pool.so', qw(-O1 -shared -fPIC), "$clients/02_torch.c", "$dir/whole.c") or return;
+    linked('torch', '-O1', "$FindBin::Bin/clients/torch_main.c") or return;
+    my @traces = map { "'$traces/pytorch/medium_${_}_training.trace'" } 128, 512;
+    local $ENV{LD_LIBRARY_PATH} = "$build/sim";
+    local $ENV{GPUARENA_SIM} = 'device=16G*2,work=20000';
+    for my $text (@configurations) {
+        local $ENV{GPUARENA_CONF} = $text;
+        my $output = qx("$dir/torch" "$dir/pool.so" @traces 2>"$dir/said");
+        is($?, 0, "PyTorch's calls are served, GPUARENA_CONF=$text") or diag($output, qx(cat "$dir/said"));
+        is($output, "device 0: 7190 allocations, 885 left, 1 shared, 1 marks, requested peak 7013335044, live 0, reserved 0, " .
+                    "misuse 0\ndevice 1: 8255 allocations, 885 left, 1 shared, 1 marks, requested peak 12426629128, live 0, " .
+                    "reserved 0, misuse 0\n", '.. in sum, and nothing is left');
+        my $said = qx(cat "$dir/said");
+        is(scalar(() = $said =~ /^gpuarena: alloc: .*\b1073741824 bytes\b.*limit.*$/mg), 2, '.. both refusals are told');
+        is($said =~ tr/\n//, 2, '.. and nothing else') or diag($said);
     }
 }
 
@@ -69,5 +99,12 @@ SKIP: {
     skip('the substitute is not there: built without the CUDA Toolkit', 1) unless -e "$build/libcudart-sim.so";
     skip('the capturing client is not there', 1) unless -e "$clients/06_capture.c";
     captures();
+}
+SKIP: {
+    my $traces = $ENV{GPUARENA_TRACES} // "$root/../shared/traces";
+    skip('the substitute is not there: built without the CUDA Toolkit', 1) unless -e "$build/libcudart-sim.so";
+    skip("PyTorch's client is not there", 1) unless -e "$clients/02_torch.c";
+    skip("no recorded steps in $traces: set GPUARENA_TRACES", 1) unless -e "$traces/pytorch/medium_512_training.trace";
+    serves_pytorch($traces, '', 'backing=segments', 'cache=16M');
 }
 done_testing();
