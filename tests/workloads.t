@@ -26,7 +26,8 @@ for my $workload ('producer:n=200,steps=2', 'producer:n=30,steps=2,images=3,dept
                   'phases:layers=2,hidden=256,ff=688,streams=2,steps=2',
                   'train:layers=2,hidden=256,ff=688,steps=2,zero3=4,streams=2',
                   'pareto:n=2000', 'dataset:items=2000,batch=64,side=32-128,steps=1',
-                  'embedding:batch=16-512,steps=2', 'cnn:batch=1-4,steps=2,streams=2', 'tape:layers=2,steps=3', 'growing:layers=2,steps=2') {
+                  'embedding:batch=16-512,steps=2', 'serve:requests=5', 'serve:requests=5,layout=contiguous',
+                  'cnn:batch=1-4,steps=2,streams=2', 'tape:layers=2,steps=3', 'growing:layers=2,steps=2') {
     my $made = row('-w', $workload, '-p', 'segments', '--out', "trace=$folder/made.trace");
     my $again = row('-w', "replay:$folder/made.trace", '-p', 'segments');
     ok($made->{digest} && $made->{status} eq 'ok', "$workload runs");

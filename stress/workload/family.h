@@ -34,6 +34,7 @@ typedef struct family {
 } family;
 
 extern const family family_uniform, family_train, family_producer, family_larson, family_phases, family_replay,
-                    family_pareto, family_cnn, family_dataset, family_embedding, family_tape, family_growing;
+                    family_pareto, family_cnn, family_dataset, family_embedding, family_tape, family_growing,
+                    family_serve;
 
 #endif

@@ -97,11 +97,16 @@ uint64_t maker_draw_gap(maker *self, uint64_t mean_ns)
     return mean_ns * (log * ln2 >> 32) >> GAP_BITS;
 }
 
+void maker_label(maker *self, const char *label)
+{
+    self->failed = self->failed || stream_step(self->builder, slice_of(label));
+}
+
 void maker_step(maker *self, const char *name, uint64_t number)
 {
     char label[48];
     snprintf(label, sizeof label, "%.20s%" PRIu64, name, number);
-    self->failed = self->failed || stream_step(self->builder, slice_of(label));
+    maker_label(self, label);
 }
 
 uint32_t maker_new(maker *self, uint64_t bytes, uint64_t on_stream)

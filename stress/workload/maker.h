@@ -33,7 +33,8 @@ uint64_t maker_draw_side(maker *self, uint64_t low, uint64_t high);
    same on every machine. mean_ns: at most 10^10. At most 22.2 times the mean. */
 uint64_t maker_draw_gap(maker *self, uint64_t mean_ns);
 
-void     maker_step(maker *self, const char *name, uint64_t number); /* `s NAME`NUMBER */
+void     maker_label(maker *self, const char *label);         /* `s LABEL`, which is kept once */
+void     maker_step(maker *self, const char *name, uint64_t number);         /* `s NAME`, with the number behind it */
 uint32_t maker_new(maker *self, uint64_t bytes, uint64_t on_stream); /* its block; its id is the block's number */
 void     maker_free(maker *self, uint32_t block, uint64_t on_stream);
 void     maker_free_all(maker *self, const uint32_t *blocks, size_t count, uint64_t on_stream);

@@ -102,7 +102,7 @@ int train_is_over(const train *state)
 
 void train_step(train *state, const char *label)
 {
-    state->words.failed = state->words.failed || stream_step(state->words.builder, slice_of(label));
+    maker_label(&state->words, label);
 }
 
 uint32_t train_new_on(train *state, uint64_t bytes, uint64_t on_stream)
