@@ -60,6 +60,11 @@ static const char help_bottom[] =
     "  3   verification failed: the line 'repro:' on stderr shows it again\n"
     "  4   device or harness error, or output that could not be written\n"
     "  77  the device asked for is not there, or a policy's library is not in this build\n"
+    "  128 + the signal's number: ended by it; 130 by Ctrl-C (SIGINT), 143 by SIGTERM, 129 by SIGHUP\n"
+    "After such a signal run, capacity and batch leave out the row under way and write what is finished; a second\n"
+    "one ends them at once. Files that lack rows say so: in the last line of CSV, '# partial: 3 of 12 rows, then\n"
+    "SIGINT', in JSON 'partial', in JUnit an error. So do files on a disk that is full: exit 4. After a crash the\n"
+    "line 'repro:' on stderr shows it again.\n"
     "\n"
     "Environment: COLUMNS, NO_COLOR, FORCE_COLOR, TERM, CI, GITHUB_STEP_SUMMARY; of Slurm, MPI and Kubernetes:\n"
     "stress help shards. GPUARENA_CONF is ignored.\n";

@@ -129,7 +129,8 @@ int main(int argc, char **argv)
 {
     problem why = { EXIT_PASS, "" };
     cli asked;
-    signal(SIGPIPE, SIG_IGN);                    /* a closed pipe is a write error, told as one */
+    signal(SIGPIPE, SIG_IGN);                    /* a closed pipe is a write error, told as one .. */
+    signal(SIGXFSZ, SIG_IGN);                    /* .. and so is a file that may not grow */
     int exit_code = cli_parse(&asked, argc, argv, &why) ? why.exit_code
                   : main_dispatch(&asked, (const char *const *)argv, &why);
     if (why.exit_code) fprintf(stderr, "stress: %s\n", why.text);

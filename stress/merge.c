@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/csv.h"
 #include "report/csv_table.h"
 #include "report/output_list.h"
 #include "shard.h"
@@ -61,6 +62,7 @@ static int merge_take_rows(merge_file *file, slice rest, int is_json, problem *w
     if (!file->rows) return problem_set(why, EXIT_HARNESS, "no host memory for the rows of %s", file->path);
     while (rest.length) {
         slice taken = is_json ? merge_line(&rest) : merge_record(&rest);
+        if (slice_begins(taken, CSV_PARTIAL)) break;
         if (is_json && slice_is(taken, "]}")) return rest.length ? -1 : 0;
         if (is_json && taken.length && taken.bytes[taken.length - 1] == ',') taken.length--;
         file->rows[file->row_count++] = taken;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interrupt.h"
 #include "measure/digest.h"
 #include "pass_streams.h"
 
@@ -235,6 +236,10 @@ static void pass_drive_once(pass *run)
 {
     for (size_t index = 0; index < run->stream->op_count && !run->done; index++) {
         const op *next = &run->stream->ops[index];
+        if (interrupt_signal()) {
+            pass_stop(run, PASS_ERROR, "interrupted");
+            return;
+        }
         device_begin_op(run->device, run->op);
         record_op(run->settings->recording, run->op);
         if (run->stream->threads) device_thread(run->device, 1 + op_stream_thread(run->stream, index));

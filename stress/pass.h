@@ -58,7 +58,7 @@ typedef struct pass_result {
     int          kept;                           /* memory could not be given back to the device: ERROR */
 } pass_result;
 
-/* timing NULL: the verifying pass. A device, pool or oracle that cannot be made is status ERROR. */
+/* timing NULL: the verifying pass. After a signal to end (interrupt.h) status is ERROR, soon. A device, pool or oracle that cannot be made is status ERROR. */
 void pass_run(const pass_settings *settings, const op_stream *stream, const policy *chosen, pass_timing *timing,
               pass_result *result);
 

@@ -10,6 +10,7 @@
 #include "batch.h"
 #include "capacity.h"
 #include "gate/gate.h"
+#include "interrupt.h"
 #include "needs/needs.h"
 #include "plan.h"
 #include "report/environment.h"
@@ -32,6 +33,7 @@ typedef struct run {
     size_t             path_count;
     unsigned           record;                   /* what outputs need of every row's run */
     uint64_t           cases;                    /* rows that came by, of all shards */
+    char               partial[128];             /* why rows are missing; "": none are */
     int                exit_code;                /* the highest so far */
 } run;
 
@@ -103,16 +105,57 @@ static int run_answers(const run *self, problem *why)
     return !code;
 }
 
+static void run_partial(run *self, const char *cause)
+{
+    size_t done = 0;
+    const shard_mark *mark = &self->sweep.mark;
+    for (size_t index = 0; index < self->rows.count; index++) done += !self->rows.rows[index].is_baseline;
+    snprintf(self->partial, sizeof self->partial, "%zu of %" PRIu64 " rows, then %s", done,
+             shard_rows(mark->index, mark->count, mark->rows), cause);
+    self->rows.partial = self->partial;
+}
+
+/* After a signal to end the row under way is none. */
+static int run_interrupted(run *self, pass_status status)
+{
+    if (interrupt_signal() && status == PASS_ERROR) {
+        row_free(&self->rows.rows[--self->rows.count]);
+        fprintf(stderr, "stress: %s: the row under way is left out, what is finished is written\n", interrupt_name());
+    }
+    return interrupt_signal() != 0;
+}
+
+/* A crash can tell no more than what was made ready for it. */
+static void run_ready(const run *self, const runner_job *job)
+{
+    char *text = NULL;
+    size_t length = 0;
+    const runner_outcome whole = { PASS_OK, UINT64_MAX, 0, 0, 0, self->kind != ROW_RUN };
+    const repro line = run_repro(self, job, &whole);
+    FILE *out = open_memstream(&text, &length);
+    if (out) {
+        repro_write(out, &line);
+        if (!fclose(out)) interrupt_repro(text);
+    }
+    free(text);
+}
+
 /* A CUDA device that is lost stays so for the whole process: every row from here on would fail for that alone. 1: the
    others are not run. */
 static int run_ends(run *self, size_t row_count)
 {
     problem why = { 0, "" };
     size_t left = row_count - self->rows.count;
+    if (left && interrupt_signal()) {
+        run_partial(self, interrupt_name());
+        run_raise(self, interrupt_exit());
+        return 1;
+    }
     if (!self->plan.settings.device.is_cuda || !left || run_answers(self, &why)) return 0;
     run_raise(self, EXIT_HARNESS);
     fprintf(stderr, "stress: %s does not answer any more, %zu row%s left out: %s\n", self->plan.device, left,
             left == 1 ? " is" : "s are", why.text);
+    run_partial(self, "the device did not answer any more");
     return 1;
 }
 
@@ -126,6 +169,7 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
                              self->plan.timed, is_baseline, is_baseline ? 0 : self->record };
     snprintf(label, sizeof label, "%s/%s", workload->text, chosen->text);
     progress_row(&self->progress, label);
+    run_ready(self, &job);
     pass_settings settings = self->plan.settings;
     if (is_baseline) settings.verify = VERIFY_OFF;
     const batch_asked varied = { &self->plan.options, self->asked->values[CLI_VARY].text,
@@ -135,6 +179,8 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     else if (self->kind == ROW_BATCH) batch_row(&job, &settings, &varied, made, &outcome);
     else runner_row(&job, &settings, made, &outcome);
     progress_clear(&self->progress);
+    interrupt_repro("");
+    if (run_interrupted(self, outcome.status)) return 1;
     if (outcome.status <= PASS_OOM) return 0;
     if (is_baseline && !outcome.kept) return 1;  /* nobody asked whether the baseline is right */
     run_raise(self, outcome.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS);
@@ -319,6 +365,7 @@ int run_command(const cli *asked, const char *const *argv, row_kind kind, proble
     self.asked = asked;
     self.argv = argv;
     self.kind = self.rows.kind = kind;
+    interrupt_catch();
     self.sweep.times = kind == ROW_RUN && asked->values[CLI_TIMES].given ? asked->values[CLI_TIMES].number : 1;
     if (run_all(&self, why)) run_raise(&self, why->exit_code);
     for (size_t index = 0; index < self.rows.count; index++) row_free(&self.rows.rows[index]);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "interrupt.h"
 #include "pass.h"
 #include "plan.h"
 #include "report/output_list.h"
@@ -26,7 +27,8 @@ typedef struct shrink {
     unsigned char   *keep;                       /* by unit */
     pass_result      failure;                    /* of the whole workload */
     uint64_t         driven_ops, probes;
-    int              is_over;                    /* SHRINK_MOST_OPS */
+    int              is_over;                    /* SHRINK_MOST_OPS, or a signal to end */
+    int              exit_code;                  /* of that signal, or EXIT_PASS */
     problem         *why;
 } shrink;
 
@@ -116,7 +118,7 @@ static int shrink_probe(void *user, const unsigned char *keep, size_t *needed)
     shrink *self = user;
     op_stream kept;
     pass_result result;
-    if (self->driven_ops > SHRINK_MOST_OPS) {
+    if (self->driven_ops > SHRINK_MOST_OPS || interrupt_signal()) {
         self->is_over = 1;
         return -1;
     }
@@ -155,6 +157,7 @@ static int shrink_prepare(shrink *self)
 static int shrink_fail(shrink *self)
 {
     shrink_run(self, self->stream, 0, &self->failure);
+    if (interrupt_signal()) return problem_set(self->why, interrupt_exit(), "shrink: %s", interrupt_name());
     if (self->failure.status == PASS_OK) {
         return problem_set(self->why, EXIT_USAGE, "shrink: %s on %s completes: there is nothing to shrink",
                            self->plan.workloads[0].text, self->plan.policies[0].text);
@@ -195,6 +198,8 @@ static int shrink_all(shrink *self, op_stream *made, pass_result *result)
     if (shrink_search(self->keep, self->unit_count, shrink_probe, self) && !self->is_over) {
         return problem_set(self->why, EXIT_HARNESS, "shrink: no host memory");
     }
+    if (interrupt_signal()) self->exit_code = interrupt_exit();
+    interrupt_clear();                           /* what is left so far is worth two more runs */
     shrink_spread(self, self->keep);
     if (op_stream_subset(self->stream, self->keep_ops, self->op_count, made, self->why)) return -1;
     shrink_run(self, made, 0, result);
@@ -211,9 +216,9 @@ static void shrink_tell(const shrink *self, const op_stream *made, const pass_re
             whole->alloc_count + whole->free_count, whole->op_count, shrink_needed(&self->failure) - 1);
     fprintf(out, "after: %" PRIu64 " allocations and frees, %zu operations in all; fails at op %" PRIu64 "\n",
             made->alloc_count + made->free_count, made->op_count, shrink_needed(result) - 1);
-    fprintf(out, "%" PRIu64 " runs; %s\n", self->probes, self->is_over
-            ? "stopped after 40000000 operations: what is left may not be the fewest"
-            : "without any one block or other operation of what is left it does not fail this way");
+    fprintf(out, "%" PRIu64 " runs; %s\n", self->probes, self->exit_code
+            ? "interrupted: what is left may not be the fewest" : self->is_over
+            ? "stopped after 40000000 operations: what is left may not be the fewest" : "without any one block or other operation of what is left it does not fail this way");
 }
 
 static void shrink_repro(const shrink *self, const char *program, const output *file)
@@ -272,6 +277,7 @@ int shrink_command(const cli *asked, const char *const *argv, problem *why)
 {
     shrink self;
     if (shrink_options(asked, why)) return why->exit_code;
+    interrupt_catch();
     memset(&self, 0, sizeof self);
     self.asked = asked;
     self.why = why;
@@ -282,6 +288,7 @@ int shrink_command(const cli *asked, const char *const *argv, problem *why)
     free(self.units);
     plan_free(&self.plan);
     if (failed) return why->exit_code;
+    if (self.exit_code) return self.exit_code;
     return self.failure.status == PASS_OOM ? EXIT_PASS
          : self.failure.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS;
 }

@@ -39,4 +39,5 @@ void csv_write(FILE *out, const row_list *list)
     for (size_t index = 0; index < list->count; index++) {
         if (!list->rows[index].is_baseline) csv_row(out, &list->rows[index], columns, count);
     }
+    if (list->partial) fprintf(out, CSV_PARTIAL "%s\n", list->partial);
 }

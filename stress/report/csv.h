@@ -7,6 +7,8 @@
 
 #include "row.h"
 
+#define CSV_PARTIAL "# partial: "                /* begins the last line of a file that lacks rows: why */
+
 void csv_text(FILE *out, const char *text);       /* one cell, quoted where it must be */
 void csv_write(FILE *out, const row_list *list);             /* write errors: ferror(out) */
 

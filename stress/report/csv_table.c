@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "csv.h"
+
 enum { CSV_NUMBER_ROOM = 40 };                   /* bytes of the longest number, and more */
 
 typedef struct csv_reader {
@@ -107,6 +109,12 @@ static int csv_is_header(const csv_table *self, size_t from)
 static int csv_take_line(csv_table *self, csv_reader *reader, size_t *room, size_t *used, problem *why)
 {
     size_t from = *used;
+    if (!strncmp(reader->at, CSV_PARTIAL, strlen(CSV_PARTIAL))) {
+        reader->at += strcspn(reader->at, "\n");
+        reader->at += reader->at < reader->end;
+        reader->line++;
+        return 0;
+    }
     for (int last = 0; !last; (*used)++) {
         char *made;
         if (csv_cell(reader, &made, &last, why) || csv_add_cell(self, room, *used, made, why)) return -1;

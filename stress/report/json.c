@@ -99,6 +99,10 @@ void json_write(FILE *out, const row_list *list, const char *device, const cuda_
     fprintf(out, "{\"schema\":\"gpuarena-stress/1\",\"version\":\"" GPUARENA_VERSION_TEXT
                  "\",\"device\":{\"kind\":\"%s\",\"name\":", environment ? "cuda" : "sim");
     json_text(out, device);
+    if (list->partial) {
+        fputs("},\"partial\":{\"text\":", out);
+        json_text(out, list->partial);
+    }
     if (environment) {
         fputs("},\"environment\":", out);
         environment_json(out, environment);

@@ -58,7 +58,7 @@ static void junit_verdict(FILE *out, const gate *gates, const gate_verdict *show
 void junit_write(FILE *out, const row_list *list, const char *device, const gate *gates)
 {
     static const gate none;
-    size_t rows = 0, errors = 0, skipped = 0;
+    size_t rows = list->partial != NULL, errors = rows, skipped = 0;
     if (!gates) gates = &none;
     for (const row *each = list->rows; each < list->rows + list->count; each++) {
         rows += !each->is_baseline;
@@ -76,6 +76,11 @@ void junit_write(FILE *out, const row_list *list, const char *device, const gate
     fputs("\"/>\n</properties>\n", out);
     for (size_t index = 0; index < list->count; index++) {
         if (!list->rows[index].is_baseline) junit_row(out, &list->rows[index]);
+    }
+    if (list->partial) {
+        fputs("<testcase classname=\"stress\" name=\"all rows\"><error type=\"partial\" message=\"", out);
+        xml_text(out, list->partial);
+        fputs("\"/></testcase>\n", out);
     }
     for (size_t index = 0; index < gates->verdict_count; index++) junit_verdict(out, gates, &gates->verdicts[index]);
     fputs("</testsuite>\n</testsuites>\n", out);

@@ -4,9 +4,11 @@
 #include "output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../costs_fit.h"
 #include "../nearest.h"
@@ -17,6 +19,8 @@
 #include "summary.h"
 #include "series.h"
 #include "svg.h"
+
+enum { OUTPUT_MARK_ROOM = 200 };
 
 struct output_kind {
     const char *name, *command;
@@ -186,14 +190,41 @@ int output_finish_stdout(problem *why)
     return problem_set(why, EXIT_HARNESS, "stdout: not all was written: %s", errno ? strerror(errno) : "write error");
 }
 
+/* Where the last line that leaves room for a mark ends: no half row may look like a whole one. */
+static off_t output_last_line(int file, off_t size)
+{
+    char text[4096];
+    off_t end = size > OUTPUT_MARK_ROOM ? size - OUTPUT_MARK_ROOM : 0;
+    off_t from = end > (off_t)sizeof text ? end - (off_t)sizeof text : 0;
+    ssize_t length = pread(file, text, (size_t)(end - from), from);
+    while (length > 0 && text[length - 1] != '\n') length--;
+    return length > 0 ? from + length : 0;
+}
+
+/* A regular file that ended before its time says so in its last line, in place of what stood there. */
+static void output_spoil(const char *path, const char *cause)
+{
+    char mark[OUTPUT_MARK_ROOM];
+    struct stat found;
+    int file = open(path, O_RDWR | O_NONBLOCK);
+    if (file >= 0 && !fstat(file, &found) && S_ISREG(found.st_mode)) {
+        off_t end = output_last_line(file, found.st_size);
+        snprintf(mark, sizeof mark, CSV_PARTIAL "not all was written: %s\n", cause);
+        if (ftruncate(file, end) || pwrite(file, mark, strlen(mark), end) < 0) end = 0;      /* nothing is left to do */
+    }
+    if (file >= 0) close(file);
+}
+
 /* Closes what was written to; a full disk may only show here. */
 static int output_close(FILE *file, const char *path, problem *why)
 {
+    char cause[128];
     int failed = ferror(file);
     errno = 0;
     if (!fclose(file) && !failed) return 0;
-    return problem_set(why, EXIT_HARNESS, "%s: not all was written: %s", path,
-                       errno ? strerror(errno) : "write error");
+    snprintf(cause, sizeof cause, "%s", errno ? strerror(errno) : "write error");
+    output_spoil(path, cause);
+    return problem_set(why, EXIT_HARNESS, "%s: not all was written: %s", path, cause);
 }
 
 int output_write(const output *self, const output_material *material, problem *why)

@@ -102,7 +102,12 @@ typedef struct row {
 
 /* What made a row: the command; NEEDS: run, with -w needs. */
 typedef enum row_kind { ROW_RUN, ROW_CAPACITY, ROW_BATCH, ROW_HOLES, ROW_BENCH, ROW_NEEDS } row_kind;
-typedef struct row_list { row *rows; size_t count; row_kind kind; } row_list;
+typedef struct row_list {
+    row        *rows;
+    size_t      count;
+    row_kind    kind;
+    const char *partial;                         /* why there are more rows, which are not here; NULL: these are all */
+} row_list;
 
 /* The columns that files of this command have, in order; how many. */
 size_t      row_columns(row_kind kind, const row_column **columns);

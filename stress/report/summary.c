@@ -43,6 +43,11 @@ void summary_write(FILE *out, const row_list *list, const char *device, const ga
     fputs("### gpuarena stress on ", out);
     summary_text(out, device);
     fputs("\n\n", out);
+    if (list->partial) {
+        fputs("**partial**: ", out);
+        summary_text(out, list->partial);
+        fputs("\n\n", out);
+    }
     if (gates && gates->verdict_count) summary_verdicts(out, gates);
     for (size_t line = 0; line < list->count + 2; line++) {
         if (line > 1 && list->rows[line - 2].is_baseline) continue;

@@ -50,7 +50,7 @@ static void svg_open(FILE *out, size_t count, const char *device)
 void svg_write(FILE *out, const row_list *list, const char *device, int maps_only)
 {
     size_t count = 0, left_out = 0;
-    row_list kept = { NULL, 0, list->kind };
+    row_list kept = { NULL, 0, list->kind, list->partial };
     kept.rows = svg_rows(list, &kept.count);
     figure *figures = kept.rows ? figure_list(&kept, &count, &left_out) : NULL;
     const figure_sheet sheet = { &kept, SVG_MAP_BYTES };

@@ -232,6 +232,10 @@ void table_write(FILE *out, const row_list *list, const cuda_environment *enviro
         const table_context context = { &list->rows[index], table_find_raw(list, &list->rows[index]) };
         table_line(out, &context, &layout, style);
     }
+    if (list->partial) {
+        fputs("partial: ", out);
+        table_fold(out, list->partial, style->width);
+    }
     table_notes(out, list, style->width);
     table_legend(out, list, &layout, environment, style->width);
 }
