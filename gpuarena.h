@@ -909,6 +909,20 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
 /* Frees every live block, each as gpuarena_free would on this stream; keeps the segments. O(host table). */
 GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream);
 
+/* A mark between the allocations so far and those to come, of all threads, for gpuarena_free_since; marks may
+   be nested, need no end, and are never given up. 0: no arena, or nothing was allocated yet. From callbacks
+   too. Constant. */
+GPUARENA_API uint64_t gpuarena_mark(gpuarena *arena);
+
+/* Frees every live block that was allocated after the mark, by any thread, and has this tag, which may be a
+   number of the caller's; tag 0: whatever it has. Each as gpuarena_free would on this stream: so on
+   GPUARENA_OWN_STREAM each on that of its allocation, during captures in their order, and on a lost device,
+   too. What other threads allocate or free while this runs is left to them. O(the most blocks that were ever
+   live at once), and what the frees themselves take. INVALID_ARGUMENT (mark later than the latest allocation:
+   another arena's), and nothing is freed. mark 0 and tag 0: as gpuarena_reset. */
+GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark, uint32_t tag,
+                                                 gpuarena_stream stream);
+
 /* ---- graph capture: see the manual */
 
 /* From now on allocations on this stream are for a capture: of the free blocks of a set, of quiet memory, or
@@ -11023,24 +11037,51 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
     return gpuarena__end(arena, gpuarena__trim(arena, bytes, &ignored));
 }
 
-GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream)
+/* Frees every live block that was allocated after a mark; of one tag, if that is not 0. With the turn. */
+static void gpuarena__free_all(gpuarena *arena, uint64_t mark, uint32_t tag, gpuarena_stream stream)
 {
-    gpuarena_result result = gpuarena__begin(arena);
     uint64_t last;
     uint32_t slot, mask;
-    if (result != GPUARENA_OK) return result;
     gpuarena__prepare_free(arena, stream);
     gpuarena__caches_empty(arena);
     last = arena->serial;                        /* what others allocate from here on is not meant */
     for (slot = 0, mask = arena->lookup.mask; slot <= arena->lookup.mask; slot++) {
         uint32_t index = arena->lookup.table[slot];
-        if (index && gpuarena__node_at(arena, index)->serial <= last)
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        if (index && node->serial > mark && node->serial <= last && (!tag || node->tag == tag))
             gpuarena__free_slot(arena, slot, stream);
         if (mask == arena->lookup.mask) continue;
         mask = arena->lookup.mask;               /* others have made the table grow: all over again */
         slot = UINT32_MAX;
     }
     gpuarena__after_free(arena, stream);
+}
+
+GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream)
+{
+    gpuarena_result result = gpuarena__begin(arena);
+    if (result != GPUARENA_OK) return result;
+    gpuarena__free_all(arena, 0, 0, stream);
+    return gpuarena__end(arena, GPUARENA_OK);
+}
+
+GPUARENA_API uint64_t gpuarena_mark(gpuarena *arena)
+{
+    gpuarena *self = gpuarena__enter_to_read(arena);
+    uint64_t mark = self ? self->serial : 0;
+    gpuarena__leave_read(self);
+    return mark;
+}
+
+GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark, uint32_t tag,
+                                                 gpuarena_stream stream)
+{
+    gpuarena_result result = gpuarena__begin(arena);
+    if (result != GPUARENA_OK) return result;
+    if (mark > arena->serial)
+        return gpuarena__end(arena, gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT,
+                                                          "mark: not one of this arena's"));
+    gpuarena__free_all(arena, mark, tag, stream);
     return gpuarena__end(arena, GPUARENA_OK);
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/perl
-# Compiles programs of users against gpuarena.h, by the script that lies with them, and runs two on the libcudart
-# substitute: the one that captures a graph, and PyTorch's allocator, by what PyTorch called in recorded steps. It must not know how the header does what they ask for.
+# Compiles programs of users against gpuarena.h, by the script that lies with them, and runs on the libcudart substitute
+# those that capture a graph, serve a model, resize and free in scopes; and PyTorch's allocator, by what PyTorch called
+# in recorded steps. It must not know how the header does what they ask for.
 # Run: make test TESTS=tests/clients.t (GPUARENA_CLIENTS: their folder, default ../shared/clients)
 use strict;
 use warnings;
@@ -19,8 +20,8 @@ my $toolkit = !grep { $_ eq '-DGPUARENA_NO_CUDA' } @cuda;
 my %needs = (
     '01_quickstart.c' => '',    '01_quickstart.cu' => 'nvcc', '03_adapters.cu' => 'nvcc', '04_cupy.c'    => '',
     '02_torch.c'      => 'cuda',
-    '06_capture.c'    => 'cuda', '09_error.c'      => '',     '11_threads.c'   => '',     '16_cxx98.cc' => '',
-    '17_lambda.cc'    => '',
+    '06_capture.c'    => 'cuda', '08_llm.c'        => '',     '09_error.c'     => '',     '11_threads.c' => '',
+    '13_resize_scopes.c' => '',  '16_cxx98.cc'     => '',     '17_lambda.cc'   => '',
 );
 
 plan skip_all => "no client programs in $clients: set GPUARENA_CLIENTS" unless -e "$clients/build.sh";
@@ -64,6 +65,27 @@ sub captures {
     }
 }
 
+sub scopes {
+    linked('scopes', "$clients/13_resize_scopes.c", "$FindBin::Bin/clients/scopes_main.c") or return;
+    local $ENV{LD_LIBRARY_PATH} = "$build/sim";
+    my $output = qx("$dir/scopes" 2>&1);
+    is($?, 0, 'and runs') or diag($output);
+    is($output, "16384 MiB in place, then 1; 2 blocks freed by their scope; the arena has ended\n",
+       'and grows in place, frees its scope, and ends');
+}
+
+sub serves {
+    linked('llm', "$clients/08_llm.c", "$FindBin::Bin/clients/llm_main.c") or return;
+    local $ENV{LD_LIBRARY_PATH} = "$build/sim";
+    local $ENV{GPUARENA_SIM} = 'device=2G';
+    my @output = qx("$dir/llm" 2>&1);
+    is($?, 0, 'and runs') or diag(@output);
+    my ($live) = map { /^gpuarena_live_bytes\{arena="serve"\} (\d+)$/ } @output;
+    my ($limit) = map { /^gpuarena_limit_bytes\{arena="serve"\} (\d+)$/ } @output;
+    ok($live && $live == $limit, 'and fills its limit with its cache') or diag(@output);
+    like($output[-1], qr/^kv: (\d+) blocks, \1 allocations$/, 'and its tag knows every block');
+}
+
 # As PyTorch does, the library is loaded, and called by its names alone. What a refusal says goes to stderr.
 sub serves_pytorch {
     my ($traces, @configurations) = @_;
@@ -95,10 +117,13 @@ for my $client (sort keys %needs) {
         compiles($client);
     }
 }
-SKIP: {
-    skip('the substitute is not there: built without the CUDA Toolkit', 1) unless -e "$build/libcudart-sim.so";
-    skip('the capturing client is not there', 1) unless -e "$clients/06_capture.c";
-    captures();
+my %runs = ('06_capture.c' => \&captures, '08_llm.c' => \&serves, '13_resize_scopes.c' => \&scopes);
+for my $client (sort keys %runs) {
+    SKIP: {
+        skip('the substitute is not there: built without the CUDA Toolkit', 1) unless -e "$build/libcudart-sim.so";
+        skip("$client: not there", 1) unless -e "$clients/$client";
+        $runs{$client}->();
+    }
 }
 SKIP: {
     my $traces = $ENV{GPUARENA_TRACES} // "$root/../shared/traces";
