@@ -106,6 +106,25 @@
    does while a stream is captured. Memory of many pages is many allocations to the driver: what must be one,
    for cudaIpc or RDMA, is asked for with GPUARENA_ALLOC_OWN, or by config.share.
 
+   Segments of other memory, by config.backing; all that is said of segments holds of them. Each arena counts
+   its own kind alone: arenas of several kinds on one device do not know of each other.
+       pinned   the host's memory, page-locked, for copies. Limits are of the host: 100% is all that it has
+                installed, free what it reports as unused; gpuarena_get_device tells these. It costs the
+                driver a part of a millisecond a MiB: grow rarely. Where some of a segment is not quiet, the
+                device is waited for before it goes back, for the driver does not
+       managed  memory that moves to where it is used. Shares are of the device, but the limit may be more
+                than it has. It takes none of the device before it is used, so that neither headroom nor
+                release=pressure has a meaning
+       async    the device's memory, from a pool of the driver's that keeps no limit of its own. What is had
+                in a stream's order is pending for that stream until an event tells, as if freed there; of
+                gpuarena_reserve, and at creation, the device is waited for. To give back does not wait for
+                the device where the segment waits for nothing but the call's stream, but for that stream
+                alone: then the driver's pool has let go of the memory, and the limit, which is ours, holds
+                for what the pool has, too. (What a driver rounds its pool up by is `other`.) No growth on a
+                stream that is captured: the memory would be the graph's. Blocks are cut from segments, not
+                asked for one by one: so a hit needs no driver call, and memory does not go back to the
+                system at each wait, as it does from cudaMallocAsync at its defaults
+
    Growth of segments. When no free block fits, the arena asks the driver for one:
        double   the step starts at `step` (2 MiB) and doubles, up to `step_max` (256 MiB), until it covers
                 the request; if it did already, it doubles after the growth. At reserved 0 it starts again
@@ -373,8 +392,13 @@ typedef enum gpuarena_status {                   /* what a driver's code means *
     GPUARENA_STATUS_LOST,                        /* sticky: no driver call is made after it: DEVICE_LOST */
     GPUARENA_STATUS_UNLOADING                    /* the process ends: giving back succeeds, the rest fails */
 } gpuarena_status;
-typedef enum gpuarena_memory {                   /* kinds of memory; this version asks for DEVICE alone */
-    GPUARENA_MEMORY_DEVICE, GPUARENA_MEMORY_PINNED, GPUARENA_MEMORY_MANAGED, GPUARENA_MEMORY_ASYNC
+typedef enum gpuarena_memory {                   /* kinds of memory, by config.backing. A table answers
+                                                    NOT_SUPPORTED for what it does not have */
+    GPUARENA_MEMORY_DEVICE,                      /* as cudaMalloc */
+    GPUARENA_MEMORY_PINNED,                      /* the host's, page-locked, as cudaHostAlloc */
+    GPUARENA_MEMORY_MANAGED,                     /* as cudaMallocManaged */
+    GPUARENA_MEMORY_ASYNC                        /* the device's, in the order of a stream, as
+                                                    cudaMallocFromPoolAsync */
 } gpuarena_memory;
 typedef struct gpuarena_driver gpuarena_driver;
 struct gpuarena_driver {
@@ -390,13 +414,16 @@ struct gpuarena_driver {
     uint64_t        (*now_ns)(const gpuarena_driver *self);                  /* NULL: no clock */
     int             (*stream_id)(const gpuarena_driver *self, gpuarena_stream stream, uint64_t *id);
     struct {                                     /* required */
-        /* free and total bytes of the device, as it reports them */
+        /* free and total bytes of the device, as it reports them; PINNED: of the host */
         int (*info)(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
                     uint64_t *total_bytes);
-        /* bytes: a multiple of 2 MiB. *ptr: a multiple of config.alignment, overlapping nothing held */
+        /* bytes: a multiple of 2 MiB. *ptr: a multiple of config.alignment, overlapping nothing held. ASYNC:
+           to be used behind what this stream was given so far; never one that is captured */
         int (*obtain)(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
                       gpuarena_stream stream);
-        /* exactly what obtain gave; waits for all work on it, as cudaFree. A failure leaves it held */
+        /* exactly what obtain gave; waits for all work on it, as cudaFree. A failure leaves it held. PINNED,
+           where the table has events: such work is done. ASYNC: or the stream was given it before; what the
+           driver keeps of it goes back when an event behind this call has been waited for */
         int (*give_back)(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
                          gpuarena_stream stream);
     } memory;
@@ -459,6 +486,7 @@ typedef struct gpuarena_block {
                                                     or a capture set's: GPUARENA_ANY_STREAM */
     gpuarena_state state;
     uint32_t tag;                                /* the request's; free: 0 */
+    gpuarena_memory memory;                      /* of what kind */
 } gpuarena_block;
 
 /* ---- tags: names for what memory is used for. A process has at most GPUARENA_TAGS of them. */
@@ -538,7 +566,11 @@ typedef enum gpuarena_backing {
                                                     placement BUDDY or BINS, small or split_max ask for
                                                     SEGMENTS */
     GPUARENA_BACKING_PAGED,                      /* addresses, backed by pages that move */
-    GPUARENA_BACKING_SEGMENTS                    /* cudaMalloc-like memory */
+    GPUARENA_BACKING_SEGMENTS,                   /* cudaMalloc-like memory; */
+    GPUARENA_BACKING_PINNED,                     /*   such segments of the host's memory, page-locked; */
+    GPUARENA_BACKING_MANAGED,                    /*   of memory that moves between host and devices; */
+    GPUARENA_BACKING_ASYNC                       /*   of a stream-ordered pool of the driver's: all of
+                                                    SEGMENTS but share holds of these three; see the manual */
 } gpuarena_backing;
 typedef enum gpuarena_share {                    /* what blocks are to be registered for; paged memory is */
     GPUARENA_SHARE_NONE,                         /*   made of many handles, and cannot be as it is */
@@ -637,7 +669,7 @@ typedef struct gpuarena_config {
     uint32_t wait_ms;                            /* how long a request that growth cannot serve asks events,
                                                     and lets other threads free, before streams are made to
                                                     wait: by driver.now_ns (0) */
-    gpuarena_share share;                        /* not NONE: not with PAGED */
+    gpuarena_share share;                        /* not NONE: with SEGMENTS alone */
     uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB (2 MiB) to 1 GiB, and
                                                     a multiple of driver.page_bytes */
     double   idle_fraction;                      /* PAGED: by how much of the peak of what is live more may be
@@ -655,7 +687,8 @@ typedef struct gpuarena_config {
     uint64_t alignment;                          /* of block sizes and addresses: a power of two from 256 to
                                                     2 MiB (256) */
     gpuarena_limit_base limit_base;
-    uint64_t limit_bytes;                        /* what results must be 2 MiB or more, and fit the device */
+    uint64_t limit_bytes;                        /* what results must be 2 MiB or more, and fit the device;
+                                                    PINNED: the host; MANAGED: may be more than the device */
     double   limit_fraction;                     /* above 0, at most 1 */
     uint64_t headroom_bytes;                     /* device memory that growth must leave free (0) */
     gpuarena_release release;                    /* not ON_DEMAND: not with growth FIXED */
@@ -751,7 +784,8 @@ typedef struct gpuarena_config {
     X(gpu_wait_count) /* times a stream was made to wait, rung 6, or the host waited: for events of pages,
                          rungs 3 and 7; for the device, rung 8, trim, and segments given back that wait for
                          streams */ \
-    X(parked_count) /* frees that no stream is known for, or tells of: only a wait for the device does */ \
+    X(parked_count) /* frees that no stream is known for, or tells of: only a wait for the device does;
+                       segments of async memory likewise */ \
     X(event_error_count) /* events not to be made, recorded, asked or waited for: none counts as done */ \
     X(host_bytes) /* host memory held for bookkeeping */
 typedef struct gpuarena_stats {
@@ -760,11 +794,13 @@ typedef struct gpuarena_stats {
 #undef X
 } gpuarena_stats;
 typedef struct gpuarena_device {
-    uint64_t total_bytes, free_bytes;            /* as the driver reports them */
-    int64_t  other_bytes;                        /* total - free - reserved: others, and contexts */
+    uint64_t total_bytes, free_bytes;            /* as the driver reports them for this kind of memory */
+    int64_t  other_bytes;                        /* total - free - reserved: others, and contexts. MANAGED:
+                                                    total - free, for reserved may lie elsewhere */
     uint64_t page_bytes;                         /* granule of reserved memory: of segments, 2 MiB */
     int32_t  device;                             /* the driver table's ordinal */
     int32_t  paged;                              /* 1: the arena's backing is PAGED */
+    gpuarena_memory memory;                      /* PINNED: total, free and other are the host's */
 } gpuarena_device;
 typedef enum gpuarena_format { GPUARENA_FORMAT_TEXT, GPUARENA_FORMAT_JSON } gpuarena_format;
 
@@ -1101,6 +1137,9 @@ GPUARENA_INLINE gpuarena_result gpuarena_alloc_ex(gpuarena *arena, T **ptr, cons
 #include <cudaTypedefs.h>
 #endif
 #include <time.h>
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
 #endif
 #ifndef GPUARENA_NO_THREADS
 #include <pthread.h>
@@ -1581,6 +1620,7 @@ struct gpuarena {
     uint64_t small_bytes;                        /* the lesser of it and paged.least_bytes */
     gpuarena__paged paged;
     uint64_t quick_bytes;                        /* requests up to this go the short way */
+    gpuarena_memory memory;                      /* the kind that its segments are of */
     uint32_t shaped;                             /* 1: the section shape has a say in what is taken; */
     uint32_t joined;                             /* 1: and in which free blocks become one */
     uint64_t limit;                              /* of kin: written under the registry's lock, too */
@@ -3540,12 +3580,24 @@ static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t i
                   : node->set                   ? GPUARENA_STATE_PENDING
                                                 : GPUARENA_STATE_FREE;
     block.tag = live ? node->tag : 0;
+    block.memory = arena->memory;
     return block;
 }
 
 /* >>range ==============================================================================================
    Memory from the driver and back: the only section that asks for it. Host memory is had before the driver
    is asked. */
+
+/* The kind of memory that segments of a backing are. */
+static gpuarena_memory gpuarena__memory_of(gpuarena_backing backing)
+{
+    switch (backing) {
+    case GPUARENA_BACKING_PINNED: return GPUARENA_MEMORY_PINNED;
+    case GPUARENA_BACKING_MANAGED: return GPUARENA_MEMORY_MANAGED;
+    case GPUARENA_BACKING_ASYNC: return GPUARENA_MEMORY_ASYNC;
+    default: return GPUARENA_MEMORY_DEVICE;
+    }
+}
 
 static gpuarena__obstacle gpuarena__no_obstacle(void)
 {
@@ -3611,7 +3663,7 @@ static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t
 {
     int code;
     *free_bytes = *total_bytes = 0;
-    GPUARENA__ASK(arena, code, arena->driver.memory.info(&arena->driver, GPUARENA_MEMORY_DEVICE, free_bytes,
+    GPUARENA__ASK(arena, code, arena->driver.memory.info(&arena->driver, arena->memory, free_bytes,
                                                          total_bytes));
     return gpuarena__driver_done(arena, code, obstacle);
 }
@@ -3671,6 +3723,12 @@ static int gpuarena__is_capturing(gpuarena *arena, gpuarena__obstacle *obstacle)
     if (said.result != GPUARENA_CAPTURE) return 0;
     *obstacle = said;
     return 1;
+}
+
+/* The stream that the driver is told: of a call for every stream, or on a block's own, the default one. */
+static gpuarena_stream gpuarena__real_stream(gpuarena_stream stream)
+{
+    return stream == GPUARENA_ANY_STREAM || stream == GPUARENA_OWN_STREAM ? NULL : stream;
 }
 
 /* ---- claims: all that is reserved, or is being asked for, counts in each arena above, too */
@@ -3791,15 +3849,20 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
                                    gpuarena__obstacle *obstacle)
 {
     void *memory = NULL;
-    int code, mode = gpuarena__relax(arena);
+    int code, mode;
+    if (arena->memory == GPUARENA_MEMORY_ASYNC) {            /* captured, it would be the graph's */
+        stream = gpuarena__real_stream(stream);
+        if (!arena->lost && gpuarena__is_captured(arena, stream, obstacle)) return 0;
+    }
+    mode = gpuarena__relax(arena);
     if (gpuarena__is_lost(arena, obstacle)) return 0;
     if (gpuarena__is_strict(arena, mode, obstacle)) return 0;
     if (!gpuarena__claim(arena, bytes, obstacle)) {
         gpuarena__unrelax(arena, mode);
         return 0;
     }
-    GPUARENA__ASK(arena, code, arena->driver.memory.obtain(&arena->driver, GPUARENA_MEMORY_DEVICE, &memory,
-                                                           bytes, stream));
+    GPUARENA__ASK(arena, code, arena->driver.memory.obtain(&arena->driver, arena->memory, &memory, bytes,
+                                                           stream));
     gpuarena__unrelax(arena, mode);
     arena->stats.driver_call_count++;
     *address = gpuarena__address(memory);
@@ -3810,16 +3873,40 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
     return 0;
 }
 
+/* The host waits for what this stream was given so far: then the driver's pool keeps nothing of what was
+   given back to it, and the limit holds for that, too. */
+static void gpuarena__wait_returned(gpuarena *arena, gpuarena_stream stream)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    void *event = NULL;
+    int code, done;
+    if (!arena->streams.ordered || arena->lost) return;
+    GPUARENA__ASK(arena, code, arena->driver.events.create(&arena->driver, &event));
+    done = gpuarena__driver_done(arena, code, &ignored);
+    if (done) {
+        GPUARENA__ASK(arena, code, arena->driver.events.record(&arena->driver, event, stream));
+        done = gpuarena__driver_done(arena, code, &ignored);
+        if (done) GPUARENA__ASK(arena, code, arena->driver.events.host_wait(&arena->driver, event));
+        done = done && gpuarena__driver_done(arena, code, &ignored);
+        if (!arena->lost) (void)arena->driver.events.destroy(&arena->driver, event);
+    }
+    if (done) arena->stats.gpu_wait_count++;
+    else arena->stats.event_error_count++;
+}
+
 static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, uint64_t bytes,
                                       gpuarena_stream stream, gpuarena__obstacle *obstacle)
 {
-    int code, mode = gpuarena__relax(arena);
+    int code, gone, mode = gpuarena__relax(arena);
+    if (arena->memory == GPUARENA_MEMORY_ASYNC) stream = gpuarena__real_stream(stream);
     if (gpuarena__is_lost(arena, obstacle)) return 0;
-    GPUARENA__ASK(arena, code, arena->driver.memory.give_back(&arena->driver, GPUARENA_MEMORY_DEVICE,
+    GPUARENA__ASK(arena, code, arena->driver.memory.give_back(&arena->driver, arena->memory,
                                                               gpuarena__pointer(address), bytes, stream));
-    gpuarena__unrelax(arena, mode);
     arena->stats.driver_call_count++;
-    return gpuarena__gone(arena, code, obstacle);
+    gone = gpuarena__gone(arena, code, obstacle);
+    if (gone && arena->memory == GPUARENA_MEMORY_ASYNC) gpuarena__wait_returned(arena, stream);
+    gpuarena__unrelax(arena, mode);
+    return gone;
 }
 
 static size_t gpuarena__anchor_bytes(uint64_t bytes)
@@ -4064,7 +4151,7 @@ static int gpuarena__range_release(gpuarena *arena, uint32_t at, gpuarena_stream
         return 0;
     }
     gpuarena__range_forget(arena, at);
-    if (waits) arena->stats.gpu_wait_count++;
+    if (waits && arena->memory != GPUARENA_MEMORY_ASYNC) arena->stats.gpu_wait_count++;
     arena->stats.release_count++;
     gpuarena__tell(arena, GPUARENA_ACTION_RELEASE, &block, stream, NULL);
     return 1;
@@ -4682,6 +4769,23 @@ static int gpuarena__room_now(gpuarena *arena, uint64_t need, uint64_t *room, gp
     return 1;
 }
 
+/* What was had in a stream's order is that stream's, as if freed on it, until an event tells; or, where the
+   arena does not know the stream, until the device was waited for. */
+static uint32_t gpuarena__fresh_order(gpuarena *arena, uint32_t index, gpuarena_stream stream)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena__stream *list = arena->streams.list;
+    uint32_t set;
+    if (arena->memory != GPUARENA_MEMORY_ASYNC || !arena->streams.ordered) return index;
+    set = stream == GPUARENA_ANY_STREAM ? 0 : gpuarena__stream_find(arena, stream);
+    if (set && !list[set].home) return gpuarena__block_move(arena, index, set, ++list[set].ticket);
+    gpuarena__set_remove(arena, index);
+    arena->stats.pending_bytes += node->size;
+    gpuarena__hold_on(arena, node, 0, 0, 1);
+    gpuarena__set_insert(arena, index);
+    return index;
+}
+
 /* Asks for `wish` bytes, less where limit, headroom or driver leave less, down to `need`; all whole
    granules. Returns the new segment's free node, or 0 and an obstacle. Ends: the wish falls to the need. */
 static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, uint32_t small,
@@ -4700,7 +4804,8 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, ui
         uint32_t index;
         wish = gpuarena__segment_of(arena, need, wish);
         index = gpuarena__range_obtain(arena, wish, small, stream, obstacle);
-        if (index || obstacle->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return index;
+        if (index) return gpuarena__fresh_order(arena, index, stream);
+        if (obstacle->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return 0;
         wish = gpuarena__back_off(arena, need, wish);
         arena->stats.backoff_count++;
     }
@@ -6030,6 +6135,33 @@ static int gpuarena__wait_device(gpuarena *arena, gpuarena__obstacle *obstacle)
 /* >>policy =============================================================================================
    What is given back, and what is tried, in which order, when no free block fits. */
 
+/* Whether work on an idle segment is to be waited for before the driver is told of it, which then does not
+   wait: all of PINNED memory; of ASYNC memory what is not this stream's. */
+static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range, gpuarena_stream stream)
+{
+    uint32_t index, set = 0;
+    if (arena->memory == GPUARENA_MEMORY_ASYNC)
+        set = gpuarena__stream_find(arena, gpuarena__real_stream(stream));
+    else if (arena->memory != GPUARENA_MEMORY_PINNED) return 0;
+    if (!arena->streams.ordered || arena->lost) return 0;
+    for (index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
+        const gpuarena__node *node = gpuarena__node_at(arena, index);
+        if (!gpuarena__node_live(node) && node->set && (!set || node->set != set)) return 1;
+    }
+    return 0;
+}
+
+/* Gives one idle segment back, when nothing uses it any more. As gpuarena__range_release. */
+static int gpuarena__segment_release(gpuarena *arena, uint32_t at, gpuarena_stream stream,
+                                     gpuarena__obstacle *obstacle)
+{
+    const gpuarena__range *range = &arena->ranges.list[at];
+    if (gpuarena__segment_waits(arena, range, stream)
+        && (!gpuarena__wait_device(arena, obstacle) || gpuarena__segment_waits(arena, range, stream)))
+        return 0;                                /* or others had some of it meanwhile */
+    return gpuarena__range_release(arena, at, stream, obstacle);
+}
+
 /* Gives idle segments back until reserved is at most keep. One that the driver does not take stays, is not
    asked for again in this pass, and the others still go. */
 static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
@@ -6039,7 +6171,7 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
         uint32_t next = gpuarena__range_to_release(arena, arena->stats.reserved_bytes - keep, quiet);
         if (next == UINT32_MAX) break;
         if (gpuarena__is_lost(arena, refusal) || refusal->result == GPUARENA_CAPTURE) break;
-        if (!gpuarena__range_release(arena, next, stream, refusal))
+        if (!gpuarena__segment_release(arena, next, stream, refusal))
             arena->ranges.list[next].refused = arena->release_pass;
     }
 }
@@ -6110,7 +6242,7 @@ static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuar
     uint32_t at = 0;
     while (at < arena->ranges.count && !paged->page_bytes && !arena->lost)
         if (!gpuarena__is_aged(arena, &arena->ranges.list[at], now, &due)) at++;
-        else if (!gpuarena__range_release(arena, at, stream, obstacle)) arena->ranges.list[at++].used = now;
+        else if (!gpuarena__segment_release(arena, at, stream, obstacle)) arena->ranges.list[at++].used = now;
     arena->release_due = due;
     if (!paged->page_bytes) return obstacle->result == GPUARENA_OK;
     calm = gpuarena__min(paged->calm_count, paged->idle_count + paged->spare_count);
@@ -6172,6 +6304,7 @@ static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__o
    all of it; the segments had so far are marked fresh. */
 static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__obstacle *obstacle)
 {
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
     uint32_t at;
     for (at = 0; at < arena->ranges.count; at++) arena->ranges.list[at].fresh = 0;
     if (arena->paged.page_bytes) return gpuarena__pages_reserve(arena, target, obstacle);
@@ -6181,6 +6314,7 @@ static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__obstacl
         if (!index) return 0;
         arena->ranges.list[gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address)].fresh = 1;
     }
+    if (arena->held && arena->memory == GPUARENA_MEMORY_ASYNC) (void)gpuarena__wait_device(arena, &ignored);
     return 1;
 }
 
@@ -6194,7 +6328,7 @@ static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
         arena->stats.driver_error_count += !gpuarena__pages_release(arena, reserved, &ignored);
     else while (at-- > 0)
         if (arena->ranges.list[at].fresh && !arena->lost
-            && !gpuarena__range_release(arena, at, NULL, &ignored))
+            && !gpuarena__segment_release(arena, at, NULL, &ignored))
             arena->stats.driver_error_count += ignored.result != GPUARENA_OK;
 }
 
@@ -6258,17 +6392,19 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__want *want, 
                                    gpuarena__obstacle *obstacle)
 {
     uint64_t tight = gpuarena__tight_bytes(want);
-    uint32_t small = (uint32_t)gpuarena__is_small(arena, want);
+    uint32_t small = (uint32_t)gpuarena__is_small(arena, want), at;
     uint32_t index = gpuarena__grow(arena, need, wish, small, want->stream, obstacle);
     gpuarena_reason reason = want->flags & GPUARENA_ALLOC_OWN ? GPUARENA_REASON_DRIVER_REFUSED
                              : index                          ? GPUARENA_REASON_OVER_LIMIT
                                                               : obstacle->reason;
     if (!index && obstacle->result == GPUARENA_OUT_OF_MEMORY && tight < need)
         index = gpuarena__grow(arena, tight, tight, small, want->stream, obstacle);
+    if (index && gpuarena__node_at(arena, index)->set == GPUARENA__HELD)
+        (void)gpuarena__wait_device(arena, obstacle);        /* nobody but the lock's holder has it then */
     if (!index || gpuarena__node_suits(arena, want, gpuarena__node_at(arena, index))) return index;
     gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, reason);
-    (void)gpuarena__range_release(arena, gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address),
-                                  want->stream, obstacle);
+    at = gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address);
+    (void)gpuarena__segment_release(arena, at, want->stream, obstacle);
     return 0;
 }
 
@@ -7802,7 +7938,8 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
 typedef struct gpuarena__choice { const char *name; uint32_t value; } gpuarena__choice;
 static const gpuarena__choice gpuarena__backings[] = {
     { "auto", GPUARENA_BACKING_AUTO }, { "paged", GPUARENA_BACKING_PAGED },
-    { "segments", GPUARENA_BACKING_SEGMENTS }, { NULL, 0 } };
+    { "segments", GPUARENA_BACKING_SEGMENTS }, { "pinned", GPUARENA_BACKING_PINNED },
+    { "managed", GPUARENA_BACKING_MANAGED }, { "async", GPUARENA_BACKING_ASYNC }, { NULL, 0 } };
 static const gpuarena__choice gpuarena__shares[] = {
     { "none", GPUARENA_SHARE_NONE }, { "ipc", GPUARENA_SHARE_IPC }, { "rdma", GPUARENA_SHARE_RDMA },
     { NULL, 0 } };
@@ -8316,7 +8453,7 @@ static int gpuarena__settle_limit(gpuarena_config *config, uint64_t free_bytes, 
                       base == GPUARENA_LIMIT_BYTES && bytes <= 100 ? "; a share is written 100%" : "");
         return 0;
     }
-    if (bytes != GPUARENA_NO_LIMIT && bytes > total_bytes) {
+    if (bytes != GPUARENA_NO_LIMIT && bytes > total_bytes && config->backing != GPUARENA_BACKING_MANAGED) {
         gpuarena__put(out, "limit: %" PRIu64 " is above the device's %" PRIu64 " bytes", bytes, total_bytes);
         return 0;
     }
@@ -8513,7 +8650,9 @@ static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out
     } else if (config->page_bytes || config->large_bytes || config->idle_fraction < 0
                || config->idle_fraction > 0)
         return gpuarena__refuse(out, "page, idle, large: only with backing=paged");
-    if (config->backing == GPUARENA_BACKING_SEGMENTS) {
+    if (config->backing > GPUARENA_BACKING_SEGMENTS && config->share != GPUARENA_SHARE_NONE)
+        return gpuarena__refuse(out, "share: only with backing=segments, or auto");
+    if (config->backing != GPUARENA_BACKING_PAGED) {
         config->page_bytes = config->large_bytes = 0;
         config->idle_fraction = 0;
         if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_DOUBLE;
@@ -8555,8 +8694,8 @@ static int gpuarena__settle_caches(const gpuarena_config *config, gpuarena__text
 static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
                                    gpuarena__text *out)
 {
-    if ((uint32_t)config->backing > GPUARENA_BACKING_SEGMENTS)
-        return gpuarena__refuse(out, "backing: expected auto, paged or segments");
+    if ((uint32_t)config->backing > GPUARENA_BACKING_ASYNC)
+        return gpuarena__refuse(out, "backing: expected auto, paged, segments, pinned, managed or async");
     if ((uint32_t)config->share > GPUARENA_SHARE_RDMA)
         return gpuarena__refuse(out, "share: expected none, ipc or rdma");
     if (!(config->idle_fraction <= 1)) return gpuarena__refuse(out, "idle: at most 1 (100%)");
@@ -8582,7 +8721,11 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
     if (!config->parent) config->oversubscribe = 0;
     if (config->headroom_bytes > total_bytes)
         return gpuarena__refuse(out, "headroom: above the device's size");
-    if (config->initial_bytes > total_bytes)
+    if (config->backing == GPUARENA_BACKING_MANAGED
+        && (config->headroom_bytes || config->release == GPUARENA_RELEASE_PRESSURE))
+        return gpuarena__refuse(out, "headroom, release=pressure: not with backing=managed, which takes no "
+                                     "device memory before it is used");
+    if (config->initial_bytes > total_bytes && config->backing != GPUARENA_BACKING_MANAGED)
         return gpuarena__refuse(out, "initial: above the device's size");
     if (!gpuarena__settle_backing(config, out) || !gpuarena__settle_shape(config, out)) return 0;
     if (config->streams == GPUARENA_STREAMS_AUTO) config->streams = GPUARENA_STREAMS_STEAL;
@@ -8792,11 +8935,27 @@ static int gpuarena__cuda_end(const gpuarena__cuda_turn *turn, int code)
     if (!code) code = (int)(call); \
     code = gpuarena__cuda_end(&turn, code)
 
+/* The host's memory, as the system has it. */
+static int gpuarena__cuda_host_info(uint64_t *free_bytes, uint64_t *total_bytes)
+{
+#if defined(_SC_PHYS_PAGES) && defined(_SC_AVPHYS_PAGES)
+    long page = sysconf(_SC_PAGESIZE), all = sysconf(_SC_PHYS_PAGES), idle = sysconf(_SC_AVPHYS_PAGES);
+    if (page <= 0 || all <= 0 || idle < 0) return (int)cudaErrorNotSupported;
+    *total_bytes = (uint64_t)all * (uint64_t)page;
+    *free_bytes = (uint64_t)idle * (uint64_t)page;
+    return 0;
+#else
+    (void)free_bytes; (void)total_bytes;
+    return (int)cudaErrorNotSupported;
+#endif
+}
+
 static int gpuarena__cuda_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
                                uint64_t *total_bytes)
 {
     size_t device_free = 0, device_total = 0;
-    if (kind != GPUARENA_MEMORY_DEVICE) return (int)cudaErrorNotSupported;
+    if (kind == GPUARENA_MEMORY_PINNED) return gpuarena__cuda_host_info(free_bytes, total_bytes);
+    if ((uint32_t)kind > GPUARENA_MEMORY_ASYNC) return (int)cudaErrorNotSupported;
     GPUARENA__CUDA_CALL(cudaMemGetInfo(&device_free, &device_total));
     if (code) return code;
     *free_bytes = device_free;
@@ -8804,15 +8963,116 @@ static int gpuarena__cuda_info(const gpuarena_driver *self, gpuarena_memory kind
     return 0;
 }
 
+#if CUDART_VERSION >= 11020
+/* The pool that a device's ASYNC memory is from: ours, for all arenas, as long as it has given some. Its
+   release threshold is 0, the default: what is given back leaves it at the next wait. */
+enum { GPUARENA__CUDA_POOLS = 64 };
+static struct { cudaMemPool_t pool; uint64_t held; } gpuarena__cuda_pools[GPUARENA__CUDA_POOLS];
+
+/* One that holds no more goes; so does `spare`, if it is one. */
+static void gpuarena__cuda_pool_leave(int device, cudaMemPool_t spare)
+{
+    cudaMemPool_t idle = NULL;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    if (!--gpuarena__cuda_pools[device].held) {
+        idle = gpuarena__cuda_pools[device].pool;
+        gpuarena__cuda_pools[device].pool = NULL;
+    }
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    if (idle) (void)cudaMemPoolDestroy(idle);
+    if (spare) (void)cudaMemPoolDestroy(spare);
+}
+
+/* Enters the device's pool, `made` if it has none yet. Returns it, and takes `made` only then. */
+static cudaMemPool_t gpuarena__cuda_pool_enter(int device, cudaMemPool_t *made)
+{
+    cudaMemPool_t pool;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    if (!gpuarena__cuda_pools[device].pool) {
+        gpuarena__cuda_pools[device].pool = *made;
+        *made = NULL;
+    }
+    pool = gpuarena__cuda_pools[device].pool;
+    if (pool) gpuarena__cuda_pools[device].held++;
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    return pool;
+}
+
+static int gpuarena__cuda_obtain_async(int device, void **memory, size_t bytes, cudaStream_t stream)
+{
+    cudaMemPool_t made = NULL, pool;
+    struct cudaMemPoolProps props;
+    int code = 0;
+    if (device >= GPUARENA__CUDA_POOLS) return (int)cudaErrorNotSupported;
+    pool = gpuarena__cuda_pool_enter(device, &made);
+    if (!pool) {
+        memset(&props, 0, sizeof props);
+        props.allocType = cudaMemAllocationTypePinned;
+        props.location.type = cudaMemLocationTypeDevice;
+        props.location.id = device;
+        code = (int)cudaMemPoolCreate(&made, &props);
+        if (code) return code;
+        pool = gpuarena__cuda_pool_enter(device, &made);
+    }
+    code = (int)cudaMallocFromPoolAsync(memory, bytes, pool, stream);
+    if (code) gpuarena__cuda_pool_leave(device, made);
+    else if (made) (void)cudaMemPoolDestroy(made);           /* another thread was first */
+    return code;
+}
+
+static int gpuarena__cuda_free_async(int device, void *memory, cudaStream_t stream)
+{
+    int code = (int)cudaFreeAsync(memory, stream);
+    if (!code) gpuarena__cuda_pool_leave(device, NULL);
+    return code;
+}
+#else
+static int gpuarena__cuda_obtain_async(int device, void **memory, size_t bytes, cudaStream_t stream)
+{
+    (void)device; (void)memory; (void)bytes; (void)stream;
+    return (int)cudaErrorNotSupported;
+}
+static int gpuarena__cuda_free_async(int device, void *memory, cudaStream_t stream)
+{
+    (void)device; (void)memory; (void)stream;
+    return (int)cudaErrorNotSupported;
+}
+#endif
+
+static int gpuarena__cuda_obtain_kind(const gpuarena_driver *self, gpuarena_memory kind, void **memory,
+                                      uint64_t bytes, gpuarena_stream stream)
+{
+    switch (kind) {
+    case GPUARENA_MEMORY_PINNED: return (int)cudaHostAlloc(memory, (size_t)bytes, cudaHostAllocPortable);
+    case GPUARENA_MEMORY_MANAGED:
+        return (int)cudaMallocManaged(memory, (size_t)bytes, cudaMemAttachGlobal);
+    case GPUARENA_MEMORY_ASYNC:
+        return gpuarena__cuda_obtain_async(self->device, memory, (size_t)bytes, (cudaStream_t)stream);
+    case GPUARENA_MEMORY_DEVICE: return (int)cudaMalloc(memory, (size_t)bytes);
+    default: return (int)cudaErrorNotSupported;
+    }
+}
+
+static int gpuarena__cuda_give_back_kind(const gpuarena_driver *self, gpuarena_memory kind, void *memory,
+                                         gpuarena_stream stream)
+{
+    switch (kind) {
+    case GPUARENA_MEMORY_PINNED: return (int)cudaFreeHost(memory);
+    case GPUARENA_MEMORY_ASYNC:
+        return gpuarena__cuda_free_async(self->device, memory, (cudaStream_t)stream);
+    case GPUARENA_MEMORY_DEVICE: case GPUARENA_MEMORY_MANAGED: return (int)cudaFree(memory);
+    default: return (int)cudaErrorNotSupported;
+    }
+}
+
 static int gpuarena__cuda_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr,
                                  uint64_t bytes, gpuarena_stream stream)
 {
     void *memory = NULL;
-    (void)stream;
-    if (kind != GPUARENA_MEMORY_DEVICE) return (int)cudaErrorNotSupported;
-    GPUARENA__CUDA_CALL(cudaMalloc(&memory, (size_t)bytes));
+    GPUARENA__CUDA_CALL(gpuarena__cuda_obtain_kind(self, kind, &memory, bytes, stream));
     if (!code) *ptr = memory;
-    else if (code == GPUARENA__NOT_RESTORED && cudaFree(memory) && turn.slot_clean) (void)cudaGetLastError();
+    else if (code == GPUARENA__NOT_RESTORED && gpuarena__cuda_give_back_kind(self, kind, memory, stream)
+             && turn.slot_clean) (void)cudaGetLastError();
     return code;
 }
 
@@ -8820,9 +9080,8 @@ static int gpuarena__cuda_obtain(const gpuarena_driver *self, gpuarena_memory ki
 static int gpuarena__cuda_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr,
                                     uint64_t bytes, gpuarena_stream stream)
 {
-    (void)bytes; (void)stream;
-    if (kind != GPUARENA_MEMORY_DEVICE) return (int)cudaErrorNotSupported;
-    GPUARENA__CUDA_CALL(cudaFree(ptr));
+    (void)bytes;
+    GPUARENA__CUDA_CALL(gpuarena__cuda_give_back_kind(self, kind, ptr, stream));
     return code == GPUARENA__NOT_RESTORED ? 0 : code;
 }
 
@@ -9691,6 +9950,7 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     arena->driver = *config->driver;
     arena->config = *config;
     arena->config.driver = &arena->driver;
+    arena->memory = gpuarena__memory_of(config->backing);
     arena->host_bytes = sizeof *arena;
     arena->release_pass = 1;
     arena->family = config->parent != NULL;
@@ -9799,6 +10059,14 @@ static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
     arena->plain_limit = gpuarena__plain_limit(arena);
 }
 
+/* The driver has no such memory. */
+static void gpuarena__say_kind(const gpuarena *arena, gpuarena_failure *failure)
+{
+    gpuarena__text out = gpuarena__text_begin(failure->detail, sizeof failure->detail);
+    gpuarena__put(&out, "backing: this driver, or device, has no %s memory",
+                  gpuarena__backings[arena->config.backing].name);
+}
+
 /* Settles the configuration by the device's size, and reserves what it says. Begins the call that goes on. */
 static gpuarena_failure gpuarena__start(gpuarena *arena)
 {
@@ -9815,6 +10083,8 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
             gpuarena__obstruct(&obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_DRIVER_REFUSED);
         failure = gpuarena__failure_of(arena, &obstacle);
         if (full) failure.requested_bytes = failure.missing_bytes = GPUARENA__GRANULE;
+        if (failure.result == GPUARENA_NOT_SUPPORTED && arena->memory != GPUARENA_MEMORY_DEVICE)
+            gpuarena__say_kind(arena, &failure);
         return failure;
     }
     if (!gpuarena__config_settle(&arena->config, free_bytes, total_bytes, &why)) {
@@ -10330,6 +10600,7 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__want 
         return GPUARENA_OUT_OF_MEMORY;
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle)) return obstacle.result;
     idle += kin_idle;
+    if (arena->memory == GPUARENA_MEMORY_MANAGED) return GPUARENA_OK;        /* whatever is free */
     if (need > UINT64_MAX - headroom || idle > UINT64_MAX - free_bytes) return GPUARENA_OUT_OF_MEMORY;
     return free_bytes + idle >= need + headroom ? GPUARENA_OK : GPUARENA_OUT_OF_MEMORY;
 }
@@ -10433,7 +10704,7 @@ static void gpuarena__own_end(gpuarena *arena, uint64_t address, gpuarena_stream
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     uint32_t at = gpuarena__range_of(arena, address);
     if (arena->lost || !gpuarena__range_idle(arena, &arena->ranges.list[at], 0)
-        || gpuarena__range_release(arena, at, stream, &ignored)) return;
+        || gpuarena__segment_release(arena, at, stream, &ignored)) return;
     arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE && ignored.result != GPUARENA_OK;
 }
 
@@ -11187,11 +11458,13 @@ GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_devic
         return gpuarena__end(arena, gpuarena__fail_obstacle(arena, &obstacle, 0, NULL));
     device->total_bytes = total_bytes;
     device->free_bytes = free_bytes;
-    device->other_bytes = (int64_t)(total_bytes - free_bytes - arena->stats.reserved_bytes
-                                     - gpuarena__children(arena));
+    device->other_bytes = (int64_t)(total_bytes - free_bytes);
+    if (arena->memory != GPUARENA_MEMORY_MANAGED)
+        device->other_bytes -= (int64_t)(arena->stats.reserved_bytes + gpuarena__children(arena));
     device->page_bytes = arena->paged.page_bytes ? arena->paged.page_bytes : GPUARENA__GRANULE;
     device->device = arena->driver.device;
     device->paged = arena->paged.page_bytes != 0;
+    device->memory = arena->memory;
     return gpuarena__end(arena, GPUARENA_OK);
 }
 

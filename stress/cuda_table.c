@@ -30,13 +30,19 @@ static int cuda_table_info(const gpuarena_driver *table, gpuarena_memory kind, u
 
 uint64_t cuda_table_held_bytes(const cuda_table *self)
 {
-    return device_ranges_bytes(&self->ranges) + self->pages.held_bytes;
+    uint64_t held_bytes = self->pages.held_bytes;
+    for (int kind = 0; kind < CUDA_TABLE_KINDS; kind++) held_bytes += device_ranges_bytes(&self->ranges[kind]);
+    return held_bytes;
 }
 
 int cuda_table_holds(const cuda_table *self, const void *ptr, uint64_t bytes)
 {
     uint64_t address = (uint64_t)(uintptr_t)ptr;
-    return device_pages_hold(&self->pages, address, bytes) || device_ranges_hold(&self->ranges, address, bytes);
+    int holds = device_pages_hold(&self->pages, address, bytes);
+    for (int kind = 0; kind < CUDA_TABLE_KINDS && !holds; kind++) {
+        holds = device_ranges_hold(&self->ranges[kind], address, bytes);
+    }
+    return holds;
 }
 
 static void cuda_table_hold(cuda_table *self)
@@ -55,11 +61,11 @@ static int cuda_table_obtain(const gpuarena_driver *table, gpuarena_memory kind,
                              gpuarena_stream stream)
 {
     cuda_table *self = table->user;
-    if (device_ranges_reserve(&self->ranges)) return (int)cudaErrorUnknown;
+    if (device_ranges_reserve(&self->ranges[kind])) return (int)cudaErrorUnknown;
     self->calls++;
     int code = self->inner.memory.obtain(&self->inner, kind, ptr, bytes, stream);
     if (code || !*ptr || !bytes) return code;
-    device_ranges_add(&self->ranges, (uint64_t)(uintptr_t)*ptr, bytes);
+    device_ranges_add(&self->ranges[kind], (uint64_t)(uintptr_t)*ptr, bytes);
     cuda_table_tell(self, SIM_CALL_OBTAIN, *ptr, bytes);
     cuda_table_hold(self);
     return code;
@@ -72,7 +78,7 @@ static int cuda_table_give_back(const gpuarena_driver *table, gpuarena_memory ki
     self->calls++;
     int code = self->inner.memory.give_back(&self->inner, kind, ptr, bytes, stream);
     if (code) return code;
-    device_ranges_remove(&self->ranges, (uint64_t)(uintptr_t)ptr);
+    device_ranges_remove(&self->ranges[kind], (uint64_t)(uintptr_t)ptr);
     cuda_table_tell(self, SIM_CALL_GIVE_BACK, ptr, bytes);
     return code;
 }
@@ -295,19 +301,28 @@ static uint64_t cuda_table_clear_pages(cuda_table *self, int *failed)
     return kept_bytes;
 }
 
-uint64_t cuda_table_clear(cuda_table *self, int *failed)
+static uint64_t cuda_table_clear_kind(cuda_table *self, gpuarena_memory kind, int *failed)
 {
     uint64_t kept_bytes = 0;
-    for (size_t at = 0; at < self->ranges.held.capacity; at++) {
-        const device_range *range = &self->ranges.held.slots[at];
+    for (size_t at = 0; at < self->ranges[kind].held.capacity; at++) {
+        const device_range *range = &self->ranges[kind].held.slots[at];
         void *ptr = (void *)(uintptr_t)range->address;
         if (!range->bytes) continue;
-        int code = self->inner.memory.give_back(&self->inner, GPUARENA_MEMORY_DEVICE, ptr, range->bytes, NULL);
+        int code = self->inner.memory.give_back(&self->inner, kind, ptr, range->bytes, NULL);
         if (!code) continue;
         *failed = code;
         kept_bytes += range->bytes;
     }
-    device_ranges_clear(&self->ranges);
+    device_ranges_clear(&self->ranges[kind]);
+    return kept_bytes;
+}
+
+uint64_t cuda_table_clear(cuda_table *self, int *failed)
+{
+    uint64_t kept_bytes = 0;
+    for (int kind = 0; kind < CUDA_TABLE_KINDS; kind++) {
+        kept_bytes += cuda_table_clear_kind(self, (gpuarena_memory)kind, failed);
+    }
     return kept_bytes + cuda_table_clear_pages(self, failed);
 }
 

@@ -86,9 +86,10 @@ void device_thread(device *self, uint64_t thread)
     if (self->machine) sim_thread(self->machine, thread);
 }
 
-/* Calls on memory, plain and virtual. */
+/* Calls on memory, plain, of other kinds, and virtual. */
 static const sim_call device_calls[] = {
-    SIM_CALL_OBTAIN, SIM_CALL_GIVE_BACK, SIM_CALL_VM_RESERVE, SIM_CALL_VM_RELEASE, SIM_CALL_VM_CREATE,
+    SIM_CALL_OBTAIN, SIM_CALL_GIVE_BACK, SIM_CALL_HOST_ALLOC, SIM_CALL_FREE_HOST, SIM_CALL_MALLOC_MANAGED,
+    SIM_CALL_MALLOC_ASYNC, SIM_CALL_FREE_ASYNC, SIM_CALL_VM_RESERVE, SIM_CALL_VM_RELEASE, SIM_CALL_VM_CREATE,
     SIM_CALL_VM_DESTROY, SIM_CALL_VM_MAP, SIM_CALL_VM_ACCESS, SIM_CALL_VM_UNMAP,
 };
 
@@ -101,8 +102,8 @@ static void device_count_simulated(const device *self, device_counters *counters
         counters->call_vns += counted.vns[device_calls[index]];
     }
     counters->is_virtual = 1;
-    counters->held_bytes = counted.held_bytes;
-    counters->held_peak_bytes = counted.held_peak_bytes;
+    counters->held_bytes = counted.held_bytes + counted.host_bytes + counted.managed_bytes;
+    counters->held_peak_bytes = counted.held_peak_bytes + counted.host_peak_bytes + counted.managed_peak_bytes;
     counters->findings = counted.findings;
     counters->lies_held = counted.lies_held;
 }

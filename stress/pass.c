@@ -157,6 +157,7 @@ static int pass_free(pass *run, uint32_t number, uint32_t stream)
     if (!block->is_live) return 0;                /* was refused, and left out */
     if (run->oracle && oracle_free(run->oracle, run->op, number)) return pass_violated(run);
     if (pass_end_uses(run, number, stream)) return -1;
+    if (pool_follows(&run->pool)) stream = block->home;
     block->is_live = 0;
     uint64_t start_ns = run->timing ? progress_clock_ns() : 0;
     gpuarena_result result = pool_free(&run->pool, block->ptr, block->bytes, pass_handle(run, stream));

@@ -28,6 +28,8 @@
 
 static const policy_kind policy_kinds[] = {
     { "raw", "cudaMalloc and cudaFree for every allocation: the baseline", "", POLICY_RAW, NULL, NULL },
+    { "async", "cudaMallocAsync and cudaFreeAsync for every allocation, at the driver's defaults", "", POLICY_ASYNC,
+      NULL, NULL },
     { "paged", "the arena over paged ranges, at its defaults", POLICY_PAGE_KEYS, POLICY_ARENA,
       "backing=paged", NULL },
     { "segments", "the arena over cudaMalloc segments, at its defaults", POLICY_SEGMENT_KEYS, POLICY_ARENA,
@@ -58,7 +60,8 @@ int policy_kind_present(const policy_kind *kind)
 
 int policy_kind_in_all(const policy_kind *kind)
 {
-    return kind->family == POLICY_RAW || (kind->family == POLICY_ARENA && *kind->base);
+    return kind->family == POLICY_RAW || kind->family == POLICY_ASYNC
+        || (kind->family == POLICY_ARENA && *kind->base);
 }
 
 static const policy_kind *policy_find(const char *text, problem *why)

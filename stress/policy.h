@@ -12,6 +12,7 @@
 typedef enum policy_family {
     POLICY_RAW,                                  /* the driver itself, one call an allocation: the baseline */
     POLICY_ARENA,                                /* gpuarena, as configured: the only one that can be looked into */
+    POLICY_ASYNC,                                /* the driver's stream-ordered pool, likewise */
     POLICY_RIVAL                                 /* another library, at its own defaults */
 } policy_family;
 
@@ -23,7 +24,7 @@ typedef struct policy_kind {                     /* `stress list` */
 } policy_kind;
 const policy_kind *policy_kind_at(size_t index);                             /* NULL past the last */
 int policy_kind_present(const policy_kind *kind);                            /* 0: its library is not in this build */
-int policy_kind_in_all(const policy_kind *kind); /* `-p all`: raw, and every arena that is not the same as another */
+int policy_kind_in_all(const policy_kind *kind); /* `-p all`: the driver's, arenas that differ */
 
 typedef struct policy {
     const char *text;                            /* as asked for; the caller's, must outlive it */
@@ -42,6 +43,7 @@ typedef struct pool {                            /* a policy at work */
     gpuarena       *arena;                       /* NULL: not an ARENA */
     rival          *rival;                       /* NULL: not a RIVAL */
     uint64_t        alignment_bytes;             /* blocks are multiples of it; no arena: what cudaMalloc aligns to */
+    gpuarena_memory memory;                      /* no arena, no rival: the kind that the driver is asked for */
     uint64_t        limit_bytes;                 /* in force; GPUARENA_NO_LIMIT: none */
     int             is_shaped;                   /* arena: blocks may take more than their size in alignments */
     int             is_disturbed;                /* arena: its caches are emptied when it is asked for figures */
@@ -65,7 +67,7 @@ gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream
 /* The live block is used on this stream, and its free will not be behind that: an arena is told, by gpuarena_use. raw
    need not know, as cudaFree waits for the device; a rival has no call for it (pool_follows). */
 gpuarena_result pool_use(pool *self, const void *ptr, gpuarena_stream stream);
-/* 1: a free is taken for one on the allocation's stream, which must have been made to wait for all other uses. */
+/* 1: a free must be on the allocation's stream, which must have been made to wait for all other uses. */
 int             pool_follows(const pool *self);
 /* No call will name this stream again: it will be destroyed. */
 gpuarena_result pool_forget(pool *self, gpuarena_stream stream);

@@ -79,6 +79,7 @@ int pool_open(pool *self, const policy *chosen, device *on, problem *why)
     switch (chosen->family) {
     case POLICY_ARENA: return pool_open_arena(self, chosen, why);
     case POLICY_RIVAL: return pool_open_rival(self, chosen, why);
+    case POLICY_ASYNC: self->memory = GPUARENA_MEMORY_ASYNC; break;
     case POLICY_RAW:   break;
     }
     return 0;
@@ -104,19 +105,19 @@ static gpuarena_result pool_refused(pool *self, const char *call, uint64_t bytes
     return pool_result(self, code);
 }
 
-/* cudaMalloc and cudaFree know no streams. */
+/* cudaMalloc and cudaFree ignore the stream. */
 static int pool_obtain(pool *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
 {
     const gpuarena_driver *driver = device_driver(self->device);
     if (self->rival) return rival_alloc(self->rival, ptr, bytes, stream);
-    return driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL);
+    return driver->memory.obtain(driver, self->memory, ptr, bytes, stream);
 }
 
-static int pool_give_back(pool *self, void *ptr, uint64_t bytes)
+static int pool_give_back(pool *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     const gpuarena_driver *driver = device_driver(self->device);
     if (self->rival) return rival_free(self->rival, ptr);
-    return driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL);
+    return driver->memory.give_back(driver, self->memory, ptr, bytes, stream);
 }
 
 /* 0 bytes are no request to cudaMalloc, and a rival would hand out a block: nobody is asked. */
@@ -132,11 +133,17 @@ gpuarena_result pool_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stre
     return GPUARENA_OK;
 }
 
+static const char *pool_free_name(const pool *self)
+{
+    if (self->rival) return "DeviceFree";
+    return self->memory == GPUARENA_MEMORY_ASYNC ? "cudaFreeAsync" : "cudaFree";
+}
+
 gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     if (self->arena) return gpuarena_free(self->arena, ptr, stream);
-    int code = ptr ? pool_give_back(self, ptr, bytes) : 0;
-    if (code) return pool_refused(self, self->rival ? "DeviceFree" : "cudaFree", bytes, code);
+    int code = ptr ? pool_give_back(self, ptr, bytes, stream) : 0;
+    if (code) return pool_refused(self, pool_free_name(self), bytes, code);
     if (!ptr) return GPUARENA_OK;
     self->requested_bytes -= bytes;
     self->live_bytes -= pool_round_up(bytes, POOL_DRIVER_ALIGNMENT);
@@ -150,7 +157,7 @@ gpuarena_result pool_use(pool *self, const void *ptr, gpuarena_stream stream)
 
 int pool_follows(const pool *self)
 {
-    return self->rival != NULL;
+    return self->rival || self->memory == GPUARENA_MEMORY_ASYNC;
 }
 
 gpuarena_result pool_forget(pool *self, gpuarena_stream stream)
@@ -158,9 +165,18 @@ gpuarena_result pool_forget(pool *self, gpuarena_stream stream)
     return self->arena ? gpuarena_forget(self->arena, stream) : GPUARENA_OK;
 }
 
+/* The driver's pool keeps nothing beyond a wait: its threshold is 0. */
+static gpuarena_result pool_wait(pool *self)
+{
+    const gpuarena_driver *driver = device_driver(self->device);
+    int code = driver->events.device_wait(driver);
+    return code ? pool_refused(self, "cudaDeviceSynchronize", 0, code) : GPUARENA_OK;
+}
+
 gpuarena_result pool_trim(pool *self)
 {
     if (self->arena) return gpuarena_trim(self->arena, 0, NULL);
+    if (self->memory == GPUARENA_MEMORY_ASYNC) return pool_wait(self);
     int code = self->rival ? rival_trim(self->rival) : 0;
     return code ? pool_refused(self, "FreeAllCached", 0, code) : GPUARENA_OK;
 }

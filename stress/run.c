@@ -302,7 +302,8 @@ static void run_tell_plan(const run *self)
         gpuarena_config_text(&chosen->config, text, sizeof text);
         fprintf(stderr, "stress: policy %s: %s\n", chosen->text,
                 chosen->family == POLICY_ARENA ? text
-                : chosen->family == POLICY_RAW ? "cudaMalloc and cudaFree" : "at its own defaults");
+                : chosen->family == POLICY_RAW ? "cudaMalloc and cudaFree"
+                : chosen->family == POLICY_ASYNC ? "cudaMallocAsync and cudaFreeAsync" : "at its own defaults");
     }
 }
 

@@ -46,7 +46,7 @@ static void test_messages(void)
     CHECK_STR(parse_message("step=1M,step=1M", &config), "step=1M: step is given twice");
     CHECK_STR(parse_message("colour=red", &config), "colour=red: no such key, expected " KEYS);
     CHECK_STR(parse_message("growth", &config), "growth: expected a value for growth");
-    CHECK_STR(parse_message("backing=disk", &config), "backing=disk: expected auto, paged, segments");
+    CHECK_STR(parse_message("backing=disk", &config), "backing=disk: expected auto, paged, segments, pinned, managed, async");
     CHECK_STR(parse_message("placement=worst", &config), "placement=worst: expected good, best, first, buddy, bins");
     CHECK_STR(parse_message("share=all", &config), "share=all: expected none, ipc, rdma");
     CHECK_STR(parse_message("idle=5", &config), "idle=5: expected 0, 5%, or another share up to 100%");

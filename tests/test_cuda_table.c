@@ -155,14 +155,23 @@ static void test_kinds(void)
     gpuarena_driver driver = GPUARENA_INIT;
     void *ptr = &driver;
     uint64_t free_bytes = 5, total_bytes = 6;
+    gpuarena_memory none = (gpuarena_memory)(GPUARENA_MEMORY_ASYNC + 1);
     gpuarena_driver_cuda(0, &driver);
-    for (int kind = GPUARENA_MEMORY_PINNED; kind <= GPUARENA_MEMORY_ASYNC; kind++) {
-        gpuarena_memory memory = (gpuarena_memory)kind;
-        CHECK_INT(driver.memory.obtain(&driver, memory, &ptr, MIB(2), NULL), ==, cudaErrorNotSupported);
-        CHECK_INT(driver.memory.give_back(&driver, memory, ptr, MIB(2), NULL), ==, cudaErrorNotSupported);
-        CHECK_INT(driver.memory.info(&driver, memory, &free_bytes, &total_bytes), ==, cudaErrorNotSupported);
-    }
+    CHECK_INT(driver.memory.obtain(&driver, none, &ptr, MIB(2), NULL), ==, cudaErrorNotSupported);
+    CHECK_INT(driver.memory.give_back(&driver, none, ptr, MIB(2), NULL), ==, cudaErrorNotSupported);
+    CHECK_INT(driver.memory.info(&driver, none, &free_bytes, &total_bytes), ==, cudaErrorNotSupported);
     CHECK(ptr == &driver && free_bytes == 5 && total_bytes == 6);
+    for (int kind = GPUARENA_MEMORY_DEVICE; kind <= GPUARENA_MEMORY_ASYNC; kind++) {
+        static const enum cudaMemoryType types[] = { cudaMemoryTypeDevice, cudaMemoryTypeHost, cudaMemoryTypeManaged,
+                                                     cudaMemoryTypeDevice };
+        gpuarena_memory memory = (gpuarena_memory)kind;
+        struct cudaPointerAttributes described;
+        CHECK_INT(driver.memory.info(&driver, memory, &free_bytes, &total_bytes), ==, 0);
+        CHECK(free_bytes <= total_bytes && total_bytes > MIB(2));
+        CHECK_INT(driver.memory.obtain(&driver, memory, &ptr, MIB(2), NULL), ==, 0);
+        CHECK(!cudaPointerGetAttributes(&described, ptr) && described.type == types[kind]);
+        CHECK_INT(driver.memory.give_back(&driver, memory, ptr, MIB(2), NULL), ==, 0);
+    }
     CHECK_INT(driver.memory.give_back(&driver, GPUARENA_MEMORY_DEVICE, NULL, MIB(2), NULL), ==, 0);
     cudart_close(machine);
 }

@@ -78,6 +78,8 @@ static void test_attributes_and_properties(void)
     CHECK_DONE(cudaDeviceGetAttribute(&value, cudaDevAttrPciBusId, 1));
     CHECK_INT(value, ==, second.pciBusID);
     CHECK_DONE(cudaDeviceGetAttribute(&value, cudaDevAttrMemoryPoolsSupported, 0));
+    CHECK_MSG(value == 1, "what is served is promised");
+    CHECK_DONE(cudaDeviceGetAttribute(&value, cudaDevAttrHostRegisterSupported, 0));
     CHECK_MSG(value == 0, "what is not served is not promised");
     CHECK_CODE(cudaDeviceGetAttribute(&value, (enum cudaDeviceAttr)0, 0), cudaErrorInvalidValue);
     CHECK_CODE(cudaDeviceGetAttribute(&value, cudaDevAttrMax, 0), cudaErrorInvalidValue);

@@ -30,6 +30,10 @@ static struct {                                  /* what calls work on, made ane
     unsigned long long id;
     cudaGraph_t graph;
     cudaGraphExec_t exec;
+    cudaMemPool_t pool;
+    struct cudaMemPoolProps props;
+    uint64_t figure;
+    void *async;
 } at;
 
 static cudaError_t free_host(void)
@@ -60,6 +64,18 @@ static cudaError_t entry_point(void)
     X(MALLOC_HOST,            cudaMallocHost(&at.ptr, 100)) \
     X(HOST_ALLOC,             cudaHostAlloc(&at.ptr, 100, cudaHostAllocDefault)) \
     X(FREE_HOST,              free_host()) \
+    X(MALLOC_MANAGED,         cudaMallocManaged(&at.ptr, 100, cudaMemAttachGlobal)) \
+    X(MALLOC_ASYNC,           cudaMallocAsync(&at.ptr, 100, at.stream)) \
+    X(MALLOC_FROM_POOL_ASYNC, cudaMallocFromPoolAsync(&at.ptr, 100, at.pool, at.stream)) \
+    X(FREE_ASYNC,             cudaFreeAsync(at.async, at.stream)) \
+    X(POOL_CREATE,            cudaMemPoolCreate(&at.pool, &at.props)) \
+    X(POOL_DESTROY,           cudaMemPoolDestroy(at.pool)) \
+    X(POOL_GET,               cudaDeviceGetMemPool(&at.pool, 0)) \
+    X(POOL_GET_DEFAULT,       cudaDeviceGetDefaultMemPool(&at.pool, 0)) \
+    X(POOL_SET,               cudaDeviceSetMemPool(0, at.pool)) \
+    X(POOL_SET_ATTRIBUTE,     cudaMemPoolSetAttribute(at.pool, cudaMemPoolAttrReleaseThreshold, &at.figure)) \
+    X(POOL_GET_ATTRIBUTE,     cudaMemPoolGetAttribute(at.pool, cudaMemPoolAttrUsedMemCurrent, &at.figure)) \
+    X(POOL_TRIM,              cudaMemPoolTrimTo(at.pool, 0)) \
     X(POINTER_GET_ATTRIBUTES, cudaPointerGetAttributes(&at.pointer, B)) \
     X(MEMSET,                 cudaMemset(B, 1, 64)) \
     X(MEMSET_ASYNC,           cudaMemsetAsync(B, 1, 64, at.stream)) \
@@ -156,6 +172,9 @@ static sim *prepare(const char *faults)
     wrong += cudaEventCreate(&at.event) != cudaSuccess || cudaEventCreate(&at.later) != cudaSuccess;
     wrong += cudaEventRecord(at.event, at.stream) != cudaSuccess || cudaEventRecord(at.later, NULL) != cudaSuccess;
     wrong += cudaMallocHost(&at.ptr, 100) != cudaSuccess;
+    at.props.allocType = cudaMemAllocationTypePinned;
+    at.props.location.type = cudaMemLocationTypeDevice;
+    wrong += cudaMallocAsync(&at.async, 100, at.stream) || cudaMemPoolCreate(&at.pool, &at.props) != cudaSuccess;
     wrong += cudaStreamBeginCapture(at.stream, cudaStreamCaptureModeGlobal) != cudaSuccess;
     wrong += cudaMemsetAsync(at.block, 1, 64, at.stream) || cudaStreamEndCapture(at.stream, &at.graph) != cudaSuccess;
     wrong += cudaGraphInstantiateWithFlags(&at.exec, at.graph, 0) != cudaSuccess;

@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 
+#include "mempool.h"
+
 typedef struct access_name { char text[40]; } access_name;
 
 static access_name access_stream_name(uint64_t id)
@@ -80,7 +82,8 @@ static sim_device *access_find(sim_device *device, const stream_queue *by, const
     sim_device *memory = engine_owner(machine, range->address);
     *offset = 0;
     if (memory && engine_offset(memory, range->address, offset)
-        && devmem_reaches(&memory->memory, *offset, range->bytes, device->ordinal)) {
+        && devmem_reaches(&memory->memory, *offset, range->bytes, device->ordinal)
+        && mempools_hold(memory, *offset, range->bytes)) {
         return memory;
     }
     judge_report(&machine->judge, device->ordinal, "op %" PRIu64 " on %s uses %" PRIu64 " bytes at %s, which are %s",

@@ -14,6 +14,7 @@ struct address_range {
     uint64_t offset, bytes;                      /* whole granules; set before addresses_insert, then fixed */
     uint64_t requested_bytes;                    /* of a block; a slab's are in its pieces */
     slab    *slab;                               /* NULL: a block, or reserved addresses */
+    void    *tenant;                             /* whose a block is, if not a program's: a chunk of mempool.c */
     uint64_t mapping_count;                      /* of reserved addresses: mappings that lie there */
     uint64_t gap_bytes, gap_max_bytes;
     uint64_t hole_bytes, hole_max_bytes;         /* hole: what may still be placed inside, see addresses_set_hole */

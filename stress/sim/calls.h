@@ -25,6 +25,18 @@
     X(MALLOC_HOST,            NULL,        "cudaMallocHost",                          2, HOST_ALLOC) \
     X(HOST_ALLOC,             NULL,        "cudaHostAlloc",                           2, HOST_ALLOC) \
     X(FREE_HOST,              NULL,        "cudaFreeHost",                          999, HOST_FREE) \
+    X(MALLOC_MANAGED,         NULL,        "cudaMallocManaged",                       2, MANAGED) \
+    X(MALLOC_ASYNC,           NULL,        "cudaMallocAsync",                         2, ASYNC_HIT) \
+    X(MALLOC_FROM_POOL_ASYNC, NULL,        "cudaMallocFromPoolAsync",                 2, ASYNC_HIT) \
+    X(FREE_ASYNC,             NULL,        "cudaFreeAsync",                         999, ASYNC_FREE) \
+    X(POOL_CREATE,            NULL,        "cudaMemPoolCreate",                     999, NONE) \
+    X(POOL_DESTROY,           NULL,        "cudaMemPoolDestroy",                    999, NONE) \
+    X(POOL_GET,               NULL,        "cudaDeviceGetMemPool",                  999, NONE) \
+    X(POOL_GET_DEFAULT,       NULL,        "cudaDeviceGetDefaultMemPool",           999, NONE) \
+    X(POOL_SET,               NULL,        "cudaDeviceSetMemPool",                  999, NONE) \
+    X(POOL_SET_ATTRIBUTE,     NULL,        "cudaMemPoolSetAttribute",               999, NONE) \
+    X(POOL_GET_ATTRIBUTE,     NULL,        "cudaMemPoolGetAttribute",               999, NONE) \
+    X(POOL_TRIM,              NULL,        "cudaMemPoolTrimTo",                     999, NONE) \
     X(POINTER_GET_ATTRIBUTES, NULL,        "cudaPointerGetAttributes",              999, NONE) \
     X(MEMSET,                 NULL,        "cudaMemset",                            999, ISSUE) \
     X(MEMSET_ASYNC,           NULL,        "cudaMemsetAsync",                       999, ISSUE) \

@@ -32,7 +32,11 @@
     X(STREAM_WAIT,  "stream_wait",       1000,   0, "cudaStreamWaitEvent") \
     X(CAPTURE_QUERY, "capture_query",     300,   0, "cudaStreamIsCapturing") \
     X(ISSUE,        "issue",             3000,   0, "copies, fills and launches: what the host pays") \
-    X(SYNC,         "sync",              5000,   0, "waiting for an idle stream, event or device")
+    X(SYNC,         "sync",              5000,   0, "waiting for an idle stream, event or device") \
+    X(MANAGED,      "managed",          60000,   0, "cudaMallocManaged, without the first touch of pages") \
+    X(ASYNC_HIT,    "async_hit",         1700,   0, "cudaMallocAsync that its pool can serve") \
+    X(ASYNC_MISS,   "async_miss",      150000, 150, "cudaMallocAsync otherwise") \
+    X(ASYNC_FREE,   "async_free",        1200,   0, "cudaFreeAsync")
 
 typedef enum sim_cost_kind {
 #define X(name, text, fixed, per_mib, what) SIM_COST_##name,

@@ -20,19 +20,24 @@ uint64_t engine_obtain_space(const sim *machine)
 
 uint64_t engine_address(const sim_device *device, uint64_t offset)
 {
-    return ENGINE_FIRST_ADDRESS + (uint64_t)device->ordinal * device->sim->device_space + offset;
+    return device->base_address + offset;
 }
 
 int engine_offset(const sim_device *device, uint64_t address, uint64_t *offset)
 {
-    uint64_t base = engine_address(device, 0);
-    *offset = address - base;
-    return address >= base && *offset < device->sim->device_space;
+    *offset = address - device->base_address;
+    return address >= device->base_address && *offset < device->space_bytes;
 }
 
 sim_device *engine_owner(const sim *machine, uint64_t address)
 {
-    uint64_t from = address - ENGINE_FIRST_ADDRESS, owner = from / machine->device_space;
+    uint64_t from = address - ENGINE_FIRST_ADDRESS, owner = from / machine->device_space, offset;
+    for (int i = 0; i < SIM_BANK_COUNT && address < ENGINE_FIRST_ADDRESS; i++) {
+        const sim_device *bank = &machine->banks[i];
+        if (engine_offset(bank, address, &offset) && devmem_has_given(&bank->memory, offset)) {
+            return bank->sim->banks + i;
+        }
+    }
     if (address < ENGINE_FIRST_ADDRESS || owner >= (uint64_t)machine->device_count) {
         return NULL;
     }
@@ -48,7 +53,9 @@ engine_text engine_name(const sim_device *device, uint64_t address)
     if (!owner || !engine_offset(owner, address, &offset)) {
         return name;
     }
-    if (owner == device) {
+    if (owner->bank) {
+        snprintf(name.text, sizeof name.text, "%s +0x%" PRIx64, owner->bank, offset);
+    } else if (owner == device) {
         snprintf(name.text, sizeof name.text, "+0x%" PRIx64, offset);
     } else {
         snprintf(name.text, sizeof name.text, "device %d +0x%" PRIx64, owner->ordinal, offset);

@@ -22,7 +22,12 @@ typedef struct sim_device {
     uint64_t calls[SIM_CALL_KINDS], vns[SIM_CALL_KINDS];
     devmem   memory;
     touches  touches;                            /* of its physical memory */
+    const char *bank;                            /* no device, but where memory of another kind is: its name */
+    uint64_t base_address, space_bytes;          /* where its addresses are */
+    struct mempool *pools, *current_pool;       /* mempool.h; the first is the device's own. Current: the runtime's */
 } sim_device;
+
+typedef enum sim_bank { SIM_BANK_HOST, SIM_BANK_MANAGED, SIM_BANK_COUNT } sim_bank;
 
 typedef struct sim_lie { const sim_device *device; uint64_t address, bytes; } sim_lie;
 
@@ -45,12 +50,13 @@ struct sim {
     uint64_t    runtime_serial;                  /* tells machines apart for the CUDA runtime; 0: not used yet */
     int         device_count;
     sim_device *devices;
+    sim_device  banks[SIM_BANK_COUNT];           /* of all devices together */
     sim_watch_fn *watch;                         /* NULL: nobody watches memory */
     void       *watch_user;
 };
 
 /* Addresses: the devices share those from 8 TiB to 128 TiB evenly, and each gives obtains the lower part of its own,
-   at most 8 TiB. engine_offset: 1 and the offset if it is this device's. */
+   at most 8 TiB. Banks lie below, from 1 TiB on. engine_offset: 1 and the offset if it is this device's. */
 #define ENGINE_FIRST_ADDRESS ((uint64_t)1 << 43)
 #define ENGINE_MOST_OBTAIN   ((uint64_t)1 << 43)
 #define ENGINE_MOST_CAPACITY ((MAPPING_SPACE - ENGINE_FIRST_ADDRESS) / 8 * 5)    /* of all devices together */
@@ -59,11 +65,12 @@ uint64_t engine_obtain_space(const sim *machine);            /* and how much tha
 uint64_t engine_address(const sim_device *device, uint64_t offset);
 int      engine_offset(const sim_device *device, uint64_t address, uint64_t *offset);
 
-/* The device that has given such an address, held now or not; or the one right above, where lies point. NULL: an
-   address of no device, so that the host's own, which may lie in any device's space, are never taken for one. */
+/* The device, or bank, that has given such an address, held now or not; or the one right above, where lies point.
+   NULL: an address of no device, so that the host's own, which may lie in any device's space, are never taken for one. */
 sim_device *engine_owner(const sim *machine, uint64_t address);
 
-/* An address for people, relative to its device: "+0x200000", "device 1 +0x200000", "an address of no device". */
+/* An address for people, relative to its device: "+0x200000", "device 1 +0x200000", "host +0x200000", "an
+   address of no device". */
 typedef struct engine_text { char text[48]; } engine_text;
 engine_text engine_name(const sim_device *device, uint64_t address);
 

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "mempool.h"
+
 typedef struct event {
     int         device;
     int         is_timed;
@@ -124,6 +126,7 @@ int event_wait(sim_device *device, const void *value, const char *action, uint64
     if (code == SIM_SUCCESS && self->is_recorded) {
         work_wait_until(device->sim, self->mark.end_ns, cost_ns);
         streams_host_follow(&device->sim->streams, &self->mark);
+        mempools_settle(device);
     }
     return code;
 }

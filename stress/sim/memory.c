@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "access.h"
+#include "mempool.h"
 
 static uint64_t memory_cost(const sim_device *device, sim_cost_kind kind, uint64_t bytes)
 {
@@ -128,6 +129,10 @@ int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint6
     uint64_t offset;
     devmem_place place;
     int held = engine_offset(device, address, &offset) && devmem_find(&device->memory, offset, &place);
+    if (held && place.range->tenant && bytes == MEMORY_ANY_BYTES) {
+        work_drain_device(device, cost_ns);
+        return mempool_take_now(device, address);
+    }
     if (!held || place.offset != offset || (place.bytes != bytes && bytes != MEMORY_ANY_BYTES)) {
         memory_refuse_give_back(device, address, bytes, held ? &place : NULL);
         *cost_ns = engine_call_ns(device, SIM_CALL_GIVE_BACK);
@@ -153,6 +158,7 @@ int memory_info(const sim_device *device, uint64_t *free_bytes, uint64_t *total_
 void memory_reset(sim_device *device)
 {
     sim *machine = device->sim;
+    mempools_destroy(device);
     devmem_clear(&device->memory);
     touches_destroy(&device->touches);
     for (int i = machine->lie_count - 1; i >= 0; i--) {

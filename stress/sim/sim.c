@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "access.h"
+#include "banks.h"
 #include "codes.h"
 #include "engine.h"
+#include "mempool.h"
 #include "table.h"
 #include "work.h"
 
@@ -53,6 +55,8 @@ static int sim_create_devices(sim *machine, const sim_config *config, problem *w
     for (int i = 0; i < device_count; i++) {
         machine->devices[i].sim = machine;
         machine->devices[i].ordinal = i;
+        machine->devices[i].base_address = ENGINE_FIRST_ADDRESS + (uint64_t)i * machine->device_space;
+        machine->devices[i].space_bytes = machine->device_space;
         devmem_init(&machine->devices[i].memory, i, sim_capacity(config), config->context_bytes,
                     engine_obtain_space(machine), machine->device_space);
     }
@@ -72,6 +76,7 @@ sim *sim_create(const sim_config *config, problem *why)
     made->costs = config->costs ? *config->costs : *sim_costs_default();
     made->most_mappings = config->most_mappings ? config->most_mappings : SIM_DEFAULT_MAPPINGS;
     made->without_vm = config->without_vm != 0;
+    banks_create(made, sim_capacity(config));
     if (sim_create_devices(made, config, why)
         || faults_parse(config->faults, made->device_count, &made->faults, why)) {
         sim_destroy(made);
@@ -87,9 +92,11 @@ void sim_destroy(sim *machine)
     }
     work_destroy(machine);
     for (int i = 0; i < machine->device_count; i++) {
+        mempools_destroy(&machine->devices[i]);
         devmem_destroy(&machine->devices[i].memory);
         touches_destroy(&machine->devices[i].touches);
     }
+    banks_destroy(machine);
     free(machine->devices);
     free(machine);
 }
@@ -195,6 +202,11 @@ void sim_get_counters(const sim *machine, int device, sim_counters *counters)
     counters->mapping_count = vspace_mapping_count(&found->memory.virtual);
     counters->reserved_address_bytes = found->memory.virtual.reserved_bytes;
     counters->rival_bytes = found->memory.rival_bytes;
+    counters->host_bytes = machine->banks[SIM_BANK_HOST].memory.held_bytes;
+    counters->host_peak_bytes = machine->banks[SIM_BANK_HOST].memory.held_peak_bytes;
+    counters->managed_bytes = machine->banks[SIM_BANK_MANAGED].memory.held_bytes;
+    counters->managed_peak_bytes = machine->banks[SIM_BANK_MANAGED].memory.held_peak_bytes;
+    mempools_count(found, counters);
     counters->findings = machine->judge.by_device[device];
     for (int i = 0; i < machine->lie_count; i++) {
         counters->lies_held += machine->lies[i].device == found;
@@ -229,22 +241,29 @@ uint64_t sim_finding_count(const sim *machine)
     return machine->judge.count;
 }
 
+/* Where the address is, as that device sees it: in its own memory, or in a bank. NULL: there is no such device. */
+static sim_device *sim_find_memory(const sim *machine, int device, const void *ptr)
+{
+    sim_device *found = sim_find_device(machine, device), *owner = engine_owner(machine, (uint64_t)(uintptr_t)ptr);
+    return found && owner && owner->bank ? owner : found;
+}
+
 int sim_holds(const sim *machine, int device, const void *ptr, uint64_t bytes)
 {
-    const sim_device *found = sim_find_device(machine, device);
+    const sim_device *found = sim_find_memory(machine, device, ptr);
     uint64_t offset;
     if (bytes == 0) {
         return 1;
     }
     return found && engine_offset(found, (uint64_t)(uintptr_t)ptr, &offset)
-        && devmem_holds(&found->memory, offset, bytes);
+        && devmem_holds(&found->memory, offset, bytes) && mempools_hold(found, offset, bytes);
 }
 
 /* The device, and the offset of a range that it holds; else NULL and a finding. */
 static sim_device *sim_touch(sim *machine, int device, const char *action, const void *ptr, uint64_t bytes,
                              uint64_t *offset)
 {
-    sim_device *found = sim_find_device(machine, device);
+    sim_device *found = sim_find_memory(machine, device, ptr);
     if (!found) {
         judge_report(&machine->judge, device, "%s on a device that does not exist", action);
         return NULL;

@@ -15,6 +15,7 @@ enum { SIM_MAX_DEVICES = 32 };
 #define SIM_GRANULE          ((uint64_t)2 << 20) /* physical memory comes in granules of 2 MiB */
 #define SIM_DEFAULT_CAPACITY ((uint64_t)80 << 30)
 #define SIM_MAX_CAPACITY     ((uint64_t)4 << 40)
+#define SIM_HOST_BYTES       ((uint64_t)512 << 30)   /* what of the host's memory can be pinned */
 #define SIM_DEFAULT_MAPPINGS ((uint32_t)523000)
 
 /* Codes that driver entries return: the CUDA runtime's own numbers. */
@@ -46,6 +47,10 @@ typedef struct sim_counters {                    /* of one device, since creatio
     uint64_t handle_count, mapping_count;        /* of vm, live now: created and still somewhere, or mapped */
     uint64_t reserved_address_bytes;             /* by vm */
     uint64_t rival_bytes;                        /* taken by the other process */
+    uint64_t host_bytes, host_peak_bytes;        /* of all devices together: pinned memory of the host, */
+    uint64_t managed_bytes, managed_peak_bytes;  /*   and managed memory, wherever it lies */
+    uint64_t pool_reserved_bytes, pool_reserved_peak_bytes;  /* of held: what pools have of it, */
+    uint64_t pool_used_bytes, pool_used_peak_bytes;          /*   and what is handed out of that */
     uint64_t findings;                           /* what the judge reported: sim_finding */
     uint64_t lies_held;                          /* ranges of lying answers (faults.h) that were not given back yet */
 } sim_counters;
@@ -60,11 +65,14 @@ void sim_destroy(sim *machine);
    no call's counter. The sim must outlive the table. A device that does not exist: all zero.
      obtain     requests below 2 MiB share slabs of 2 MiB, 256 B aligned; others are rounded up to whole granules,
                 2 MiB aligned. Lowest addresses that fit. SIM_OUT_OF_MEMORY if free physical memory does not suffice.
-                0 bytes: success and NULL, free of charge. SIM_NOT_SUPPORTED for memory other than DEVICE.
+                0 bytes: success and NULL, free of charge. PINNED memory is the host's: SIM_HOST_BYTES for all devices
+                together. MANAGED memory takes nothing of either, up to all devices' and the host's together. Both in
+                whole granules. ASYNC: from the device's own pool, in the order of the stream: mempool.h
      give_back  the base and the very size of an obtain. Anything else: SIM_INVALID_VALUE and a finding, and nothing
                 changed. NULL: success, free of charge. What is given back forgets its contents.
-                It waits for all work of the device, as cudaFree does.
-     info       free = capacity - context - held - rival.
+                It waits for all work of the device, as cudaFree does; PINNED and ASYNC do not: uses that are not
+                known to be done, or not ordered before the stream's next command, are findings.
+     info       free = capacity - context - held - rival. PINNED: the host's
      events     cudaEventCreateWithFlags (without timing), and so on; a query of one that is not complete answers
                 SIM_NOT_READY. While streams capture, what CUDA prohibits then answers SIM_CAPTURE_* codes
      vm         cuMemAddressReserve and so on, in pages of SIM_GRANULE: what each does and refuses is told in vmem.h

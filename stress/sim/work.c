@@ -3,6 +3,8 @@
    Tested by tests/test_sim_order.c, test_sim_events.c and test_sim_capture.c. */
 #include "work.h"
 
+#include "mempool.h"
+
 #include <pthread.h>
 
 #include "event.h"
@@ -145,6 +147,7 @@ int work_wait_stream(sim_device *device, const void *handle, const char *action,
     if (code == SIM_SUCCESS) {
         work_wait_until(device->sim, found->end_ns, cost_ns);
         streams_host_outlive(&device->sim->streams, found);
+        mempools_settle(device);
     }
     return code;
 }
@@ -154,6 +157,7 @@ void work_drain_device(sim_device *device, uint64_t *cost_ns)
     sim *machine = device->sim;
     work_wait_until(machine, streams_device_end_ns(&machine->streams, device->ordinal), cost_ns);
     streams_host_outlive_device(&machine->streams, device->ordinal);
+    mempools_settle(device);
 }
 
 int work_wait_device(sim_device *device, const char *action, uint64_t *cost_ns)

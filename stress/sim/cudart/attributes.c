@@ -6,7 +6,7 @@
 /* The driver's alone: CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED. */
 enum { ATTRIBUTES_VIRTUAL_MEMORY = 102 };
 
-/* All others are 0: among them memory pools, managed memory, sharing between processes. */
+/* All others are 0: among them sharing between processes. */
 static const struct { enum cudaDeviceAttr attribute; int value; } attributes_table[] = {
     { cudaDevAttrMaxThreadsPerBlock,             1024 },
     { cudaDevAttrMaxBlockDimX,                   1024 },
@@ -32,6 +32,9 @@ static const struct { enum cudaDeviceAttr attribute; int value; } attributes_tab
     { cudaDevAttrTexturePitchAlignment,          32 },
     { cudaDevAttrSurfaceAlignment,               512 },
     { cudaDevAttrCanMapHostMemory,               1 },
+    { cudaDevAttrManagedMemory,                  1 },
+    { cudaDevAttrConcurrentManagedAccess,        1 },
+    { cudaDevAttrMemoryPoolsSupported,           1 },
     { cudaDevAttrUnifiedAddressing,              1 },
     { cudaDevAttrConcurrentKernels,              1 },
     { cudaDevAttrStreamPrioritiesSupported,      1 },

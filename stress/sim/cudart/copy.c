@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../mempool.h"
 #include "attributes.h"
 #include "host.h"
 
@@ -71,7 +72,8 @@ static int copy_check(const launch *self, const char *name, const char *what, co
     if (!side->device) {
         return area.ptr ? copy_check_pinned(self, name, what, side->host, bytes) : SIM_INVALID_VALUE;
     }
-    if (devmem_reaches(&side->device->memory, side->offset, bytes, self->device->ordinal)) {
+    if (devmem_reaches(&side->device->memory, side->offset, bytes, self->device->ordinal)
+        && mempools_hold(side->device, side->offset, bytes)) {
         return side->device->lost_code;
     }
     if (vspace_reservation(&side->device->memory.virtual, side->offset)) {
@@ -108,13 +110,21 @@ static int copy_check_overlap(const launch *self, const char *name, const copy_s
     return SIM_INVALID_VALUE;
 }
 
+/* Memory that is wherever it is used. */
+static int copy_is_managed(const copy_side *side)
+{
+    const host_block *block = side->device ? NULL : host_find(side->host);
+    return block && block->is_managed;
+}
+
 /* Whether the sides are where the kind says. */
 static int copy_check_kind(const launch *self, const char *name, const copy_side *to, const copy_side *from,
                            enum cudaMemcpyKind kind)
 {
     int to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     int from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-    if (kind == cudaMemcpyDefault || (to_device == (to->device != NULL) && from_device == (from->device != NULL))) {
+    if (kind == cudaMemcpyDefault || copy_is_managed(to) || copy_is_managed(from)
+        || (to_device == (to->device != NULL) && from_device == (from->device != NULL))) {
         return SIM_SUCCESS;
     }
     judge_report(&self->device->sim->judge, self->device->ordinal, "%s of kind %d to an address of %s from one of %s",

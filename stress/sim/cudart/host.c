@@ -27,7 +27,7 @@ static size_t host_rank(const void *ptr)
     return low;
 }
 
-void *host_obtain(const sim_device *owner, uint64_t bytes)
+void *host_obtain(const sim_device *owner, uint64_t bytes, int is_managed)
 {
     void *ptr;
     if (host_count == host_capacity) {
@@ -43,7 +43,7 @@ void *host_obtain(const sim_device *owner, uint64_t bytes)
         return NULL;
     }
     size_t rank = host_rank(ptr);
-    host_block block = { ptr, bytes, owner->sim->runtime_serial, owner->ordinal };
+    host_block block = { ptr, bytes, owner->sim->runtime_serial, owner->ordinal, is_managed };
     memmove(host_blocks + rank + 1, host_blocks + rank, (host_count - rank) * sizeof block);
     host_blocks[rank] = block;
     host_count++;
@@ -57,10 +57,10 @@ static void host_drop(size_t index)
     memmove(host_blocks + index, host_blocks + index + 1, (host_count - index) * sizeof *host_blocks);
 }
 
-int host_give_back(void *ptr, uint64_t *bytes)
+int host_give_back(void *ptr, int is_managed, uint64_t *bytes)
 {
     size_t rank = host_rank(ptr);
-    if (rank == 0 || host_blocks[rank - 1].ptr != ptr) {
+    if (rank == 0 || host_blocks[rank - 1].ptr != ptr || host_blocks[rank - 1].is_managed != is_managed) {
         return 0;
     }
     *bytes = host_blocks[rank - 1].bytes;

@@ -53,7 +53,13 @@ CUDART_EXPORT cudaError_t cudaMallocPitch(void **ptr, size_t *pitch, size_t widt
 CUDART_EXPORT cudaError_t cudaFree(void *ptr)
 {
     call self;
-    if (call_begin_at(&self, SIM_CALL_GIVE_BACK, ptr) && malloc_may(&self, "cudaFree")) {
+    uint64_t bytes;
+    if (!call_begin_at(&self, SIM_CALL_GIVE_BACK, ptr) || !malloc_may(&self, "cudaFree")) {
+        return call_end(&self);
+    }
+    if (host_give_back(ptr, 1, &bytes)) {
+        work_drain_device(self.device, &self.cost_ns);
+    } else {
         self.code = memory_give_back(self.device, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES, &self.cost_ns);
     }
     return call_end(&self);
@@ -78,7 +84,7 @@ static int malloc_host(call *self, void **ptr, uint64_t bytes)
     if (!ptr) {
         return SIM_INVALID_VALUE;
     }
-    void *made = bytes > 0 ? host_obtain(self->device, bytes) : NULL;
+    void *made = bytes > 0 ? host_obtain(self->device, bytes, 0) : NULL;
     if (bytes > 0 && !made) {
         return SIM_OUT_OF_MEMORY;
     }
@@ -109,7 +115,7 @@ CUDART_EXPORT cudaError_t cudaHostAlloc(void **ptr, size_t bytes, unsigned int f
 static int malloc_free_host(call *self, void *ptr)
 {
     uint64_t bytes = 0;
-    if (ptr && !host_give_back(ptr, &bytes)) {
+    if (ptr && !host_give_back(ptr, 0, &bytes)) {
         judge_report(&self->machine->judge, self->device->ordinal, "cudaFreeHost of an address that is not held as "
                      "pinned memory now");
         return SIM_INVALID_VALUE;
@@ -140,7 +146,7 @@ static void malloc_describe(const call *self, void *ptr, struct cudaPointerAttri
         described->device = owner->ordinal;
         described->devicePointer = ptr;
     } else if (pinned) {
-        described->type = cudaMemoryTypeHost;
+        described->type = pinned->is_managed ? cudaMemoryTypeManaged : cudaMemoryTypeHost;
         described->device = pinned->ordinal;
         described->devicePointer = ptr;
         described->hostPointer = ptr;

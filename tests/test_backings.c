@@ -1,0 +1,253 @@
+/* Arenas of pinned, managed and asynchronous memory on the simulated device: limits at any instant, sums, order of uses,
+   every call failing, mixtures. It must not know how the simulator keeps such memory.
+   Run by `make test`. */
+#define GPUARENA_NO_CUDA
+#define GPUARENA_STATIC
+#include "../gpuarena.h"
+
+#include "sim_device.h"
+
+enum { STREAMS = 3, BLOCKS = 60 };
+
+typedef struct kind {
+    const char *text;
+    gpuarena_backing backing;
+    gpuarena_memory memory;
+} kind;
+
+static const kind kinds[] = {
+    { "pinned", GPUARENA_BACKING_PINNED, GPUARENA_MEMORY_PINNED },
+    { "managed", GPUARENA_BACKING_MANAGED, GPUARENA_MEMORY_MANAGED },
+    { "async", GPUARENA_BACKING_ASYNC, GPUARENA_MEMORY_ASYNC },
+};
+
+typedef struct program {                         /* random allocations, uses and frees on several streams */
+    sim_bench bench;
+    gpuarena *arena;
+    gpuarena_stream streams[STREAMS];
+    struct { void *ptr; uint64_t bytes, owner; int stream; } blocks[BLOCKS];
+    uint64_t random, owner, served, refused;
+} program;
+
+static uint64_t held_of(const sim_bench *bench, gpuarena_memory memory, int peak)
+{
+    sim_counters counters = bench_counters(bench);
+    switch (memory) {
+    case GPUARENA_MEMORY_PINNED:  return peak ? counters.host_peak_bytes : counters.host_bytes;
+    case GPUARENA_MEMORY_MANAGED: return peak ? counters.managed_peak_bytes : counters.managed_bytes;
+    case GPUARENA_MEMORY_ASYNC:   return peak ? counters.pool_reserved_peak_bytes : counters.pool_reserved_bytes;
+    case GPUARENA_MEMORY_DEVICE:  break;
+    }
+    return peak ? counters.held_peak_bytes : counters.held_bytes;
+}
+
+static gpuarena_result program_open(program *self, const kind *of, const char *text)
+{
+    gpuarena_config config = GPUARENA_INIT;
+    memset(self, 0, sizeof *self);
+    self->bench = bench_open_sized(GIB(1), NULL);
+    for (int i = 0; i < STREAMS; i++) sim_stream_create(self->bench.machine, 0, 0, &self->streams[i]);
+    gpuarena_config_parse(text, &config, NULL, 0);
+    config.backing = of->backing;
+    config.environment = "";
+    config.driver = &self->bench.driver;
+    return gpuarena_create(&config, &self->arena);
+}
+
+static void program_use(program *self, int at)
+{
+    gpuarena_stream stream = self->streams[self->blocks[at].stream];
+    sim_work(self->bench.machine, 0, stream, 50000);
+    sim_access(self->bench.machine, 0, stream, self->blocks[at].ptr, self->blocks[at].bytes, self->blocks[at].owner,
+               self->owner);
+}
+
+static void program_step(program *self)
+{
+    int at = (int)(bench_random(&self->random) % BLOCKS);
+    if (self->blocks[at].ptr) {
+        program_use(self, at);
+        if (gpuarena_free(self->arena, self->blocks[at].ptr, self->streams[self->blocks[at].stream])) return;
+        self->blocks[at].ptr = NULL;
+        return;
+    }
+    self->blocks[at].bytes = (bench_random(&self->random) % 9 ? KIB(200) : MIB(9)) * (uint64_t)(1 + at % 3);
+    self->blocks[at].stream = (int)(bench_random(&self->random) % STREAMS);
+    self->blocks[at].owner = ++self->owner;
+    if (gpuarena_alloc(self->arena, &self->blocks[at].ptr, self->blocks[at].bytes,
+                       self->streams[self->blocks[at].stream])) {
+        self->blocks[at].ptr = NULL;
+        self->refused++;
+        return;
+    }
+    self->served++;
+    program_use(self, at);
+}
+
+static int sums_hold(const gpuarena *arena)
+{
+    gpuarena_stats stats;
+    gpuarena_get_stats(arena, &stats);
+    return stats.requested_bytes + stats.slack_bytes == stats.live_bytes
+        && stats.live_bytes + stats.pending_bytes + stats.cached_bytes == stats.reserved_bytes;
+}
+
+static uint64_t reserved_of(const gpuarena *arena)
+{
+    gpuarena_stats stats;
+    gpuarena_get_stats(arena, &stats);
+    return stats.reserved_bytes;
+}
+
+/* The limit holds at every instant, what the driver's pool keeps included; books and device agree. */
+static void test_random(const kind *of)
+{
+    program made;
+    unsigned wrong = 0;
+    char message[200] = "";
+    CHECK_INT(program_open(&made, of, "limit=128M"), ==, 0);
+    for (int i = 0; i < 4000; i++) {
+        program_step(&made);
+        wrong += !sums_hold(made.arena) || reserved_of(made.arena) != held_of(&made.bench, of->memory, 0);
+        if (i % 1000 == 999) wrong += gpuarena_trim(made.arena, MIB(20), NULL) != 0;
+        if (i % 100 == 0) wrong += gpuarena_check(made.arena, message, sizeof message) != 0;
+    }
+    CHECK_MSG(wrong == 0, "%s: sums and the device's figures agree at every step %s", of->text, message);
+    CHECK_MSG(made.served > 1000 && made.refused > 0, "%s: %" PRIu64 " served, %" PRIu64 " refused", of->text,
+              made.served, made.refused);
+    CHECK_U64(held_of(&made.bench, of->memory, 1), ==, MIB(128));
+    gpuarena_reset(made.arena, made.streams[0]);
+    CHECK_INT(gpuarena_destroy(made.arena), ==, 0);
+    CHECK_U64(held_of(&made.bench, of->memory, 0), ==, 0);
+    CHECK_U64(bench_counters(&made.bench).held_bytes, ==, 0);
+    CHECK_MSG(sim_finding_count(made.bench.machine) == 0, "%s: %s", of->text,
+              sim_finding_count(made.bench.machine) ? sim_finding(made.bench.machine, 0) : "no finding");
+    bench_close(&made.bench);
+}
+
+/* Each call of the driver fails in turn: the program goes on, and nothing is lost. */
+static void test_faults(const kind *of)
+{
+    uint64_t nth = 1;
+    unsigned wrong = 0;
+    for (int fired = 1; fired && nth < 400; nth++) {
+        program made;
+        if (program_open(&made, of, "limit=64M,wait_ms=1")) wrong++;
+        sim_fail_call(made.bench.machine, SIM_CALL_KINDS, nth, 0, 999);
+        for (int i = 0; i < 150; i++) {
+            program_step(&made);
+            wrong += !sums_hold(made.arena);
+        }
+        fired = sim_fail_fired(made.bench.machine);
+        sim_fail_call(made.bench.machine, SIM_CALL_KINDS, 0, 0, 0);
+        wrong += gpuarena_check(made.arena, NULL, 0) != 0;
+        gpuarena_reset(made.arena, made.streams[0]);
+        wrong += gpuarena_destroy(made.arena) != 0 || sim_finding_count(made.bench.machine);
+        sim_device_wait(made.bench.machine, 0);
+        wrong += held_of(&made.bench, of->memory, 0) != 0;
+        bench_close(&made.bench);
+    }
+    CHECK_MSG(wrong == 0 && nth > 20, "%s: %" PRIu64 " calls failed in turn, %u things wrong", of->text, nth - 1, wrong);
+}
+
+static void test_named(const kind *of)
+{
+    program made;
+    gpuarena_device device;
+    gpuarena_block block;
+    gpuarena_config config;
+    void *ptr = NULL;
+    char text[400];
+    CHECK_INT(program_open(&made, of, "limit=50%,initial=4M"), ==, 0);
+    CHECK_INT(gpuarena_alloc(made.arena, &ptr, 1000, made.streams[0]), ==, 0);
+    CHECK_INT(gpuarena_lookup(made.arena, ptr, &block), ==, 0);
+    CHECK_INT(gpuarena_get_device(made.arena, &device), ==, 0);
+    gpuarena_get_config(made.arena, &config);
+    CHECK(block.memory == of->memory && device.memory == of->memory && config.backing == of->backing);
+    CHECK_U64(config.limit_bytes, ==, (of->memory == GPUARENA_MEMORY_PINNED ? SIM_HOST_BYTES : GIB(1)) / 2);
+    CHECK_INT(device.other_bytes, ==, 0);
+    gpuarena_config_text(&config, text, sizeof text);
+    CHECK_MSG(strstr(text, of->text) != NULL, "%s", text);
+    gpuarena_free(made.arena, ptr, made.streams[0]);
+    CHECK_INT(gpuarena_destroy(made.arena), ==, 0);
+    bench_close(&made.bench);
+}
+
+/* One arena of each kind on a device: the device's own figures know nothing of pinned and managed memory. */
+static void test_mixture(void)
+{
+    program made;
+    const kind segments = { "segments", GPUARENA_BACKING_SEGMENTS, GPUARENA_MEMORY_DEVICE };
+    gpuarena *others[COUNT(kinds)];
+    gpuarena_device device;
+    CHECK_INT(program_open(&made, &segments, "initial=8M"), ==, 0);
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        gpuarena_config config = GPUARENA_INIT;
+        config.backing = kinds[i].backing;
+        config.initial_bytes = MIB(16) << i;
+        config.driver = &made.bench.driver;
+        config.environment = "";
+        CHECK_INT(gpuarena_create(&config, &others[i]), ==, 0);
+    }
+    sim_counters counters = bench_counters(&made.bench);
+    CHECK_U64(counters.held_bytes, ==, MIB(8 + 64));
+    CHECK_U64(counters.host_bytes, ==, MIB(16));
+    CHECK_U64(counters.managed_bytes, ==, MIB(32));
+    CHECK_U64(counters.pool_used_bytes, ==, MIB(64));
+    CHECK_INT(gpuarena_get_device(made.arena, &device), ==, 0);
+    CHECK_INT(device.other_bytes, ==, MIB(64));
+    CHECK_INT(gpuarena_get_device(others[0], &device), ==, 0);
+    CHECK_INT(device.other_bytes, ==, 0);
+    for (size_t i = 0; i < COUNT(kinds); i++) CHECK_INT(gpuarena_destroy(others[i]), ==, 0);
+    CHECK_INT(gpuarena_destroy(made.arena), ==, 0);
+    CHECK_U64(bench_counters(&made.bench).held_bytes, ==, 0);
+    bench_close(&made.bench);
+}
+
+static gpuarena_status no_kind_classify(const gpuarena_driver *self, int code)
+{
+    (void)self;
+    return code == 0 ? GPUARENA_STATUS_DONE : code == 801 ? GPUARENA_STATUS_NOT_SUPPORTED : GPUARENA_STATUS_FAILED;
+}
+
+static int no_kind_info(const gpuarena_driver *self, gpuarena_memory memory, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    (void)self;
+    *free_bytes = *total_bytes = GIB(1);
+    return memory == GPUARENA_MEMORY_DEVICE ? 0 : 801;
+}
+
+static void test_refused(void)
+{
+    sim_bench bench = bench_open_sized(GIB(1), NULL);
+    gpuarena_failure failure;
+    gpuarena *arena;
+    bench.driver.classify = no_kind_classify;
+    bench.driver.memory.info = no_kind_info;
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        gpuarena_config config = GPUARENA_INIT;
+        config.backing = kinds[i].backing;
+        config.driver = &bench.driver;
+        config.environment = "";
+        CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_NOT_SUPPORTED);
+        gpuarena_last_failure(NULL, &failure);
+        CHECK_MSG(strstr(failure.detail, "backing: this driver") && strstr(failure.detail, kinds[i].text), "%s",
+                  failure.detail);
+        config.share = GPUARENA_SHARE_IPC;
+        bench.driver.memory.info = no_kind_info;
+        CHECK_INT(gpuarena_create(&config, &arena), !=, 0);
+    }
+    bench_close(&bench);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        test_named(&kinds[i]);
+        test_random(&kinds[i]);
+        test_faults(&kinds[i]);
+    }
+    test_mixture();
+    test_refused();
+    return tap_done();
+}
