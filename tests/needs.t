@@ -17,13 +17,43 @@ my %golden = map { my ($need, @of) = split; $need => "@of" } grep { /\S/ } split
 sums         F P P P
 other        F P P P
 predict      F P P P
+report       F P P P
+events       F P P P
+peaks        F P P P
+addresses    - - - P
 limit        F P P P
 reasons      F P P P
+late-change  F P P P
+wrong-values F P P P
+environment  F P P P
+marks        F P P P
+headroom     F P P P
+shares       F P P P
+grabbed      F P P P
+manners      F P P P
 first-touch  F P P P
 overshoot    P F P P
+steps        F P P P
+modes        F P P P
+walls        P P P P
+shapes       P P P P
+jump         P F P P
 trim         P P P P
 again        F P P P
+repeat       P P P P
+retention    F P P P
+lifetimes    P P P P
 bound        P F P P
+overlap      F P P P
+captured     F P P P
+pressure     F P P P
+late-free    P P P P
+tiny         F P P P
+sizes        P P P P
+resize       F P P P
+batches      P P P P
+scratch      F P P P
+ring         F P P P
 END
 my %letter = (pass => 'P', fail => 'F', none => '-');
 my $policies = join ',', @policies;

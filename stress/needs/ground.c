@@ -39,6 +39,7 @@ int ground_open(ground *self, scene *of, const ground_shape *shape)
     self->of = of;
     self->chosen = *of->chosen;
     if (ground_adapt(self, shape) || ground_device(self, shape)) return -1;
+    device_begin_op(self->on, self->op++);
     if (!pool_open(&self->pool, &self->chosen, self->on, &refused)) return 0;
     memset(&self->pool, 0, sizeof self->pool);
     if (refused.exit_code == EXIT_NO_DEVICE) of->trouble = refused;

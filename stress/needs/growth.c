@@ -2,6 +2,7 @@
    It must not know how a policy chooses its steps.
    Tested by tests/needs.t. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "../workload/splitmix64.h"
 #include "scenarios.h"
@@ -75,4 +76,159 @@ void growth_overshoot(scene *self)
     scene_say(self, mine > 0.0 && mine <= 2.0 && least > 0.0 && least <= 1.2, "while tensors of 1 to 32 MiB come to "
               "4 GiB, from 512 MiB on at most %.3f times what is live is held (2.000)%s%.3f%s", mine,
               self->chosen->family == POLICY_ARENA ? "; with growth=exact " : " and again ", least, " (1.200)");
+}
+
+/* ---- beforehand or as needed: does training fit under the same limit, a little above its peak? */
+static int growth_fits(scene *self, const op_stream *stream, uint64_t limit, void (*adapt)(gpuarena_config *, void *))
+{
+    const ground_shape shape = { .capacity_bytes = 64 * GIB, .limit_bytes = limit, .adapt = adapt };
+    ground on;
+    ground_played played = { 0, 1, 0, 0 };
+    if (!ground_open(&on, self, &shape)) ground_play(&on, stream, &played);
+    ground_close(&on);
+    return !played.refused;
+}
+
+void growth_modes(scene *self)
+{
+    op_stream stream;
+    if (scene_lacks(self, "memory taken beforehand to compare with")) return;
+    if (scene_workload(self, "train:steps=2,layers=8,hidden=2048", &stream)) return;
+    uint64_t limit = stream.requested_peak_bytes / 100 * 115 / (2 * MIB) * (2 * MIB);
+    int before = growth_fits(self, &stream, limit, ground_fixed), grown = growth_fits(self, &stream, limit, NULL);
+    scene_say(self, before && grown, "training under a limit of 1.15 times its peak, %s: taken beforehand it is %s, "
+              "growing %s", scene_size(self, limit), before ? "served" : "refused", grown ? "served" : "refused");
+    op_stream_free(&stream);
+}
+
+/* ---- walls: free memory in pieces that do not touch, and a request for half of it in one */
+enum { GROWTH_WALLS = 32 };
+
+static int growth_known(ground *on, uint64_t bytes)
+{
+    gpuarena_stats stats;
+    gpuarena_request request = GPUARENA_INIT;
+    if (!on->pool.arena) return 0;
+    request.bytes = bytes;
+    gpuarena_get_stats(on->pool.arena, &stats);
+    return stats.largest_free_bytes < bytes && gpuarena_can_alloc(on->pool.arena, &request) != GPUARENA_OK;
+}
+
+void growth_walls(scene *self)
+{
+    const uint64_t piece = 32 * MIB, wanted = 256 * MIB;
+    const ground_shape shape = { .capacity_bytes = 2 * GIB, .limit_bytes = 1 * GIB };
+    void *blocks[GROWTH_WALLS];
+    pool_refusal refusal;
+    ground on;
+    if (!ground_open(&on, self, &shape)) {
+        int full = 1;
+        for (int at = 0; at < GROWTH_WALLS; at++) full &= (blocks[at] = ground_alloc(&on, piece, NULL)) != NULL;
+        for (int at = 0; at < GROWTH_WALLS; at += 2) {
+            if (blocks[at]) ground_free(&on, blocks[at], piece, NULL);
+        }
+        int known = growth_known(&on, wanted);
+        void *ptr = ground_alloc(&on, wanted, NULL);
+        pool_last_refusal(&on.pool, &refusal);
+        const char *reason = ptr ? "" : refusal.reason;
+        scene_say(self, ptr || (known && full && !strcmp(reason, "fragmented")), "of 32 blocks of 32 MiB every "
+                  "second is freed: 256 MiB in one are %s%s%s", ptr ? "served" : "refused, ", reason,
+                  ptr ? "" : known ? ", and the gauge and can_alloc said so before" : ", and nothing said so before");
+    }
+    ground_close(&on);
+}
+
+/* ---- shapes that change at every step: does what is held come to rest? */
+void growth_shapes(scene *self)
+{
+    enum { GROWTH_STEPS = 300, GROWTH_TENSORS = 12 };
+    const ground_shape shape = { 0 };
+    ground on;
+    uint64_t random = self->seed, held[3] = { 0 };
+    int refused = 0;
+    if (!ground_open(&on, self, &shape)) {
+        for (int step = 0; step < GROWTH_STEPS; step++) {
+            uint64_t length = 512 + splitmix64_below(&random, 3584), bytes[GROWTH_TENSORS];
+            void *tensors[GROWTH_TENSORS];
+            for (int at = 0; at < GROWTH_TENSORS; at++) {
+                bytes[at] = length * 4096 * (uint64_t)(1 + at % 4);
+                tensors[at] = ground_alloc(&on, bytes[at], NULL);
+                refused += !tensors[at];
+            }
+            for (int at = 0; at < GROWTH_TENSORS; at++) {
+                if (tensors[at]) ground_free(&on, tensors[at], bytes[at], NULL);
+            }
+            held[step / (GROWTH_STEPS / 3)] = ground_held_peak(&on);
+        }
+        scene_say(self, !refused && held[2] <= held[0] + held[0] / 10, "%d steps, each of another length: %s held at "
+                  "most in the first third of them, %s in two, %s in all (1.10 times the first)", GROWTH_STEPS,
+                  scene_size(self, held[0]), scene_size(self, held[1]), scene_size(self, held[2]));
+    }
+    ground_close(&on);
+}
+
+/* ---- an embedding: small until it is first trained, then a table, a dense gradient and two optimizer slots */
+void growth_jump(scene *self)
+{
+    const uint64_t table = (uint64_t)1000003 * 300 * 4;
+    const ground_shape shape = { 0 };
+    ground on;
+    if (!ground_open(&on, self, &shape)) {
+        void *weights = ground_alloc(&on, table, NULL);
+        uint64_t start = ground_held(&on);
+        int served = weights != NULL;
+        for (int at = 0; at < 3; at++) served &= ground_alloc(&on, table, NULL) != NULL;
+        uint64_t jumped = ground_held(&on);
+        double over = (double)jumped / (4.0 * (double)table);
+        scene_say(self, served && over <= 1.05, "a table of 1,000,003 rows of 300 float32, %s: %s held; at the first "
+                  "step gradient and two slots come: %s held, %.3f times what is live (1.050)", scene_size(self,
+                                                                                                           table),
+                  scene_size(self, start), scene_size(self, jumped), over);
+    }
+    ground_close(&on);
+}
+
+/* ---- the steps that it takes, as the observer is told */
+typedef struct growth_seen { uint64_t steps[64], count, sum; } growth_seen;
+
+static void growth_observe(gpuarena *arena, const gpuarena_action *action, void *user)
+{
+    growth_seen *seen = user;
+    (void)arena;
+    if (action->kind != GPUARENA_ACTION_GROW) return;
+    if (seen->count < 64) seen->steps[seen->count] = action->block.bytes;
+    seen->count++;
+    seen->sum += action->block.bytes;
+}
+
+static void growth_set_observer(gpuarena_config *config, void *user)
+{
+    config->observe = growth_observe;
+    config->observe_user = user;
+}
+
+void growth_steps(scene *self)
+{
+    growth_seen seen;
+    const ground_shape shape = { .adapt = growth_set_observer, .user = &seen };
+    char steps[160] = "";
+    size_t used = 0;
+    ground on;
+    gpuarena_device card = GPUARENA_INIT;
+    memset(&seen, 0, sizeof seen);
+    if (scene_lacks(self, "steps to choose or to see")) return;
+    if (!ground_open(&on, self, &shape)) {
+        for (int at = 0; at < 400; at++) (void)ground_alloc(&on, MIB, NULL);
+        gpuarena_get_device(on.pool.arena, &card);
+        for (uint64_t at = 0; at < seen.count && at < 10; at++) {
+            used += (size_t)snprintf(steps + used, sizeof steps - used, "%s%" PRIu64, at ? ", " : "",
+                                     seen.steps[at] / MIB);
+        }
+        scene_say(self, seen.count > 0 && seen.sum == ground_held(&on) && card.page_bytes == 2 * MIB, "400 blocks "
+                  "of 1 MiB: %" PRIu64 " steps, of %s%s MiB, together %s, as the device holds; granules of %s",
+                  seen.count,
+                  steps, seen.count > 10 ? ", .." : "", scene_size(self, seen.sum), scene_size(self,
+                                                                                               card.page_bytes));
+    }
+    ground_close(&on);
 }

@@ -72,3 +72,131 @@ void held_bound(scene *self)
     ground_close(&on);
     op_stream_free(&stream);
 }
+
+/* ---- the same sequence again and again, with no more memory than the first time took */
+void held_repeat(scene *self)
+{
+    const ground_shape open = { .capacity_bytes = 64 * GIB };
+    op_stream stream;
+    ground_played played = { 0, 0, 0, 0 };
+    ground on;
+    int passes = 0;
+    if (scene_workload(self, "train:steps=1,layers=6,hidden=1024", &stream)) return;
+    if (!ground_open(&on, self, &open)) ground_play(&on, &stream, &played);
+    uint64_t most = scene_is_over(self) ? 0 : ground_held_peak(&on);
+    ground_close(&on);
+    const ground_shape tight = { .capacity_bytes = self->chosen->family == POLICY_ARENA ? 64 * GIB : most,
+                                 .limit_bytes = most };
+    if (most && !ground_open(&on, self, &tight)) {
+        for (; passes < HELD_PASSES && !ground_play(&on, &stream, &played) && !played.refused; passes++) continue;
+        scene_say(self, passes == HELD_PASSES, "a step of training, %d times under a limit of %s, which the first "
+                  "time took without one: %d times served", HELD_PASSES, scene_size(self, most), passes);
+        ground_close(&on);
+    }
+    op_stream_free(&stream);
+}
+
+/* ---- what is kept though nothing uses it: each rule keeps what it says */
+typedef struct held_rule {
+    gpuarena_release release;
+    uint64_t release_bytes;
+    double   release_keep;
+    uint32_t release_age;
+    uint64_t least_bytes, most_bytes;            /* what must be kept */
+} held_rule;
+
+static void held_release(gpuarena_config *config, void *user)
+{
+    const held_rule *rule = user;
+    config->cache_bytes = 0;
+    config->release = rule->release;
+    config->release_bytes = rule->release_bytes;
+    config->release_keep = rule->release_keep;
+    config->release_age = rule->release_age;
+}
+
+/* 16 blocks of 64 MiB are freed, and then 400 small operations go by. */
+static uint64_t held_kept(scene *self, held_rule rule)
+{
+    const ground_shape shape = { .adapt = held_release, .user = &rule };
+    void *blocks[16];
+    uint64_t kept = UINT64_MAX;
+    ground on;
+    if (!ground_open(&on, self, &shape)) {
+        for (int at = 0; at < 16; at++) blocks[at] = ground_alloc(&on, 64 * MIB, NULL);
+        for (int at = 0; at < 16; at++) {
+            if (blocks[at]) ground_free(&on, blocks[at], 64 * MIB, NULL);
+        }
+        for (int at = 0; at < 200; at++) {
+            void *ptr = ground_alloc(&on, 4096, NULL);
+            if (ptr) ground_free(&on, ptr, 4096, NULL);
+        }
+        kept = ground_held(&on);
+    }
+    ground_close(&on);
+    return kept;
+}
+
+void held_retention(scene *self)
+{
+    static const held_rule rules[] = {
+        { GPUARENA_RELEASE_ON_DEMAND, 0, 0.0, 0, 1 * GIB, 2 * GIB },
+        { GPUARENA_RELEASE_IDLE, 512 * MIB, 1.0, 0, 1, 512 * MIB },
+        { GPUARENA_RELEASE_IDLE, 1, -1.0, 0, 0, 64 * MIB },
+        { GPUARENA_RELEASE_AGE, 0, 0.0, 100, 0, 64 * MIB },
+    };
+    uint64_t kept[4] = { 0 };
+    int right = 0;
+    if (scene_lacks(self, "memory that it keeps")) return;
+    for (int at = 0; at < 4 && !scene_is_over(self); at++) {
+        kept[at] = held_kept(self, rules[at]);
+        right += kept[at] >= rules[at].least_bytes && kept[at] <= rules[at].most_bytes;
+    }
+    scene_say(self, right == 4, "1 GiB is freed, then 400 small operations: release=on_demand keeps %s, idle above "
+              "512M %s, idle above 1 byte %s, age=100 %s", scene_size(self, kept[0]), scene_size(self, kept[1]),
+              scene_size(self, kept[2]), scene_size(self, kept[3]));
+}
+
+/* ---- eager or planned lifetimes: what goes back to the pool at once is had again at once */
+enum { HELD_LAYERS = 48 };
+
+/* A forward and a backward pass; eager: nothing is freed before the step ends. What was held at most. */
+static uint64_t held_step(scene *self, int is_eager, uint64_t *live_peak)
+{
+    const ground_shape shape = { 0 };
+    const uint64_t output = 24 * MIB, scratch = 40 * MIB;
+    void *outputs[HELD_LAYERS] = { NULL }, *scratches[2 * HELD_LAYERS] = { NULL };
+    ground on;
+    uint64_t live = 0;
+    *live_peak = 0;
+    if (ground_open(&on, self, &shape)) {
+        ground_close(&on);
+        return 0;
+    }
+    for (int at = 0; at < 2 * HELD_LAYERS; at++) {
+        int layer = at < HELD_LAYERS ? at : 2 * HELD_LAYERS - 1 - at;
+        scratches[at] = ground_alloc(&on, scratch, NULL);
+        if (at < HELD_LAYERS) outputs[layer] = ground_alloc(&on, output, NULL);
+        live += scratch + (at < HELD_LAYERS ? output : 0);
+        if (live > *live_peak) *live_peak = live;
+        if (is_eager) continue;
+        if (scratches[at]) ground_free(&on, scratches[at], scratch, NULL);
+        if (at >= HELD_LAYERS && outputs[layer]) ground_free(&on, outputs[layer], output, NULL);
+        live -= scratch + (at >= HELD_LAYERS ? output : 0);
+    }
+    uint64_t held = ground_held_peak(&on);
+    ground_close(&on);
+    return held;
+}
+
+void held_lifetimes(scene *self)
+{
+    uint64_t eager_live, planned_live, eager = held_step(self, 1, &eager_live);
+    uint64_t planned = held_step(self, 0, &planned_live);
+    if (!eager || !planned) return;
+    double asked = (double)planned_live / (double)eager_live, had = (double)planned / (double)eager;
+    scene_say(self, had <= asked + 0.1, "a step of 48 layers: eager, all of it until the end, %s held; freed after "
+              "the last use %s, %.0f %% of it, where %.0f %% is live", scene_size(self, eager), scene_size(self,
+                                                                                                           planned),
+              100.0 * had, 100.0 * asked);
+}

@@ -5,22 +5,32 @@
 
 #include "scene.h"
 
+typedef void needs_scenario(scene *self);
+
 /* figures.c: what is said of memory, against what is so */
-void figures_sums(scene *self);
-void figures_other(scene *self);
-void figures_predict(scene *self);
+needs_scenario figures_sums, figures_other, figures_predict;
 
-/* limits.c */
-void limits_kept(scene *self);
-void limits_reasons(scene *self);
+/* inspect.c: reports, events, peaks, addresses, blocks that grow where they are */
+needs_scenario inspect_report, inspect_hook, inspect_peaks, inspect_resize, inspect_virtual;
 
-/* growth.c */
-void growth_first_touch(scene *self);
-void growth_overshoot(scene *self);
+/* limits.c, configs.c: limits, refusals, settings */
+needs_scenario limits_kept, limits_reasons;
+needs_scenario configs_late, configs_validate, configs_environment, configs_marks, configs_headroom;
+
+/* sharing.c: a device that others use too */
+needs_scenario sharing_shares, sharing_grabbed, sharing_manners_kept;
+
+/* growth.c: what is taken, and when */
+needs_scenario growth_first_touch, growth_overshoot, growth_modes, growth_walls, growth_shapes, growth_jump,
+               growth_steps;
 
 /* held.c: what stays, comes back, and is used again */
-void held_trim(scene *self);
-void held_again(scene *self);
-void held_bound(scene *self);
+needs_scenario held_trim, held_again, held_bound, held_repeat, held_retention, held_lifetimes;
+
+/* waits.c: streams, captures, pressure */
+needs_scenario waits_overlap, waits_captured, waits_pressure, waits_late;
+
+/* small.c: small programs, and what must fit */
+needs_scenario small_model, small_sizes, small_batches, small_scratch, small_ring;
 
 #endif

@@ -57,7 +57,8 @@ typedef struct ground {                          /* the policy at work, on a fre
     gpuarena_result result;                      /* of the latest ground_alloc */
 } ground;
 
-/* -1: it could not be opened: the scene's verdict is FAIL, or it has its trouble. ground_close in both cases. */
+/* Operation 0 is the opening. -1: it could not be opened: the scene's verdict is FAIL, or it has its trouble.
+   ground_close in both cases. */
 int  ground_open(ground *self, scene *of, const ground_shape *shape);
 /* FAIL, where the device's judge or gpuarena_check has something to say. */
 void ground_close(ground *self);

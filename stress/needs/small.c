@@ -1,0 +1,179 @@
+/* Scenarios about small programs: tiny models, tensors of a few kilobytes, batches that must fit, requests that may
+   fail, and a data set that never does.
+   It must not know how a policy rounds. Tested by tests/needs.t. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "scenarios.h"
+
+enum { SMALL_EPOCHS = 5, SMALL_BATCHES = 31 };
+
+/* One batch of 32 rows through two dense layers of 64: activations, gradients, loss. 1: served. */
+static int small_batch(ground *on)
+{
+    static const uint64_t sizes[] = { 32 * 100 * 8, 32 * 64 * 8, 32 * 64 * 8, 32 * 8, 100 * 64 * 8, 64 * 8, 64 * 8 };
+    enum { SMALL_TENSORS = sizeof sizes / sizeof sizes[0] };
+    void *tensors[SMALL_TENSORS] = { NULL };
+    int served = 0;
+    for (int at = 0; at < SMALL_TENSORS; at++) served += (tensors[at] = ground_alloc(on, sizes[at], NULL)) != NULL;
+    for (int at = SMALL_TENSORS; at-- > 0;) {
+        if (tensors[at]) ground_free(on, tensors[at], sizes[at], NULL);
+    }
+    return served == SMALL_TENSORS;
+}
+
+void small_model(scene *self)
+{
+    const ground_shape shape = { 0 };
+    ground on;
+    uint64_t first = 0;
+    int served = 1;
+    if (!ground_open(&on, self, &shape)) {
+        served &= ground_alloc(&on, 1000 * 100 * 8, NULL) && ground_alloc(&on, 100 * 64 * 8, NULL)
+            && ground_alloc(&on, 64 * 8, NULL);
+        for (int epoch = 0; epoch < SMALL_EPOCHS; epoch++) {
+            for (int batch = 0; batch < SMALL_BATCHES; batch++) served &= small_batch(&on);
+            if (!epoch) first = ground_calls(&on);
+        }
+        uint64_t calls = ground_calls(&on), held = ground_held_peak(&on);
+        scene_say(self, served && calls == first && held <= 2 * MIB, "1000 x 100 float64, two dense layers, %d "
+                  "epochs: %" PRIu64 " driver calls in the first, %" PRIu64 " in all later ones; at most %s held",
+                  SMALL_EPOCHS, first, calls - first, scene_size(self, held));
+    }
+    ground_close(&on);
+}
+
+enum { SMALL_NEIGHBOURS = 5 };
+
+/* How far apart blocks of this size lie: the least of a few, which no gap makes smaller. */
+static uint64_t small_stride(ground *on, uint64_t bytes)
+{
+    char *blocks[SMALL_NEIGHBOURS];
+    uint64_t least = UINT64_MAX;
+    for (int at = 0; at < SMALL_NEIGHBOURS; at++) blocks[at] = ground_alloc(on, bytes, NULL);
+    for (int at = 0; at < SMALL_NEIGHBOURS; at++) {
+        for (int other = 0; other < SMALL_NEIGHBOURS; other++) {
+            if (!blocks[at] || blocks[at] <= blocks[other]) continue;
+            uint64_t apart = (uint64_t)(uintptr_t)blocks[at] - (uint64_t)(uintptr_t)blocks[other];
+            if (apart < least) least = apart;
+        }
+    }
+    return least;
+}
+
+/* 100 x 100 of 2, 4 and 8 bytes. */
+void small_sizes(scene *self)
+{
+    const ground_shape shape = { 0 };
+    uint64_t strides[3] = { 0 }, held = 0;
+    int tight = 1;
+    for (int at = 0; at < 3; at++) {
+        ground on;
+        uint64_t bytes = (uint64_t)10000 << (at + 1);
+        if (!ground_open(&on, self, &shape)) {
+            strides[at] = small_stride(&on, bytes);
+            held = ground_held(&on);
+        }
+        ground_close(&on);
+        tight &= strides[at] >= bytes && strides[at] <= bytes + 512;
+    }
+    scene_say(self, tight && held <= 2 * MIB, "100 x 100 in 2, 4 and 8 bytes, that is 20,000, 40,000 and 80,000: "
+              "blocks lie %" PRIu64 ", %" PRIu64 " and %" PRIu64 " apart (512 more at most), and %s are held for "
+              "five of the last", strides[0], strides[1], strides[2], scene_size(self, held));
+}
+
+/* ---- the largest batch that fits: found by trying, as a refusal changes nothing */
+
+/* Activations of 24 layers, 640 KiB a sample each, forward and backward; 1: all served. */
+static int small_train(ground *on, uint64_t samples)
+{
+    void *layers[24] = { NULL };
+    int served = 0;
+    while (served < 24 && (layers[served] = ground_alloc(on, samples * 640 * 1024, NULL)) != NULL) served++;
+    for (int at = served; at-- > 0;) ground_free(on, layers[at], samples * 640 * 1024, NULL);
+    return served == 24;
+}
+
+void small_batches(scene *self)
+{
+    const ground_shape shape = { .capacity_bytes = 2 * GIB };
+    const uint64_t weights = 128 * MIB, sample = 24 * 640 * 1024;
+    ground on;
+    uint64_t low = 0, high = 1, refused = 0, bad = 0;
+    if (!ground_open(&on, self, &shape)) {
+        void *ptr = ground_alloc(&on, weights, NULL);
+        if (ptr) device_fill(on.on, NULL, ptr, weights, 4711, &self->trouble);
+        for (; small_train(&on, high); high *= 2) low = high;
+        for (refused = 1; high - low > 1;) {
+            uint64_t middle = low + (high - low) / 2;
+            int fits = small_train(&on, middle);
+            if (fits) low = middle;
+            else high = middle;
+            refused += (uint64_t)!fits;
+        }
+        int intact = ptr && device_verify(on.on, ptr, weights, 4711, &bad, &self->trouble) == 1;
+        uint64_t bound = (2 * GIB - weights) / sample;
+        scene_say(self, intact && refused > 1 && low * 100 >= bound * 75 && small_train(&on, low),
+                  "a batch of %" PRIu64
+                  " samples fits, found by %" PRIu64 " refusals, %.0f %% of the %" PRIu64 " that there are bytes for "
+                  "(75); the weights are %s, and it fits again", low, refused,
+                  100.0 * (double)low / (double)bound, bound, intact ? "intact" : "lost");
+    }
+    ground_close(&on);
+}
+
+/* ---- scratch memory, that a program can do without */
+static gpuarena_result small_try(ground *on, uint64_t bytes, void **ptr)
+{
+    gpuarena_request request = GPUARENA_INIT;
+    request.bytes = bytes;
+    request.flags = GPUARENA_ALLOC_TRY;
+    return gpuarena_alloc_ex(on->pool.arena, ptr, &request);
+}
+
+void small_scratch(scene *self)
+{
+    const ground_shape shape = { 0 };
+    ground on;
+    if (scene_lacks(self, "request that may be refused without growth: scratch takes what it wants")) return;
+    if (!ground_open(&on, self, &shape)) {
+        void *large = NULL, *fits = NULL, *ptr = ground_alloc(&on, 64 * MIB, NULL);
+        if (ptr) ground_free(&on, ptr, 64 * MIB, NULL);
+        uint64_t before = ground_held(&on), calls = ground_calls(&on);
+        gpuarena_result refused = small_try(&on, 3 * GIB, &large), served = small_try(&on, 32 * MIB, &fits);
+        uint64_t after = ground_held(&on);
+        scene_say(self, refused == GPUARENA_OUT_OF_MEMORY && !served && before == after && calls == ground_calls(&on),
+                  "scratch with GPUARENA_ALLOC_TRY, 64 MiB being free: 3 GiB are %s, 32 MiB are %s, %s held before, "
+                  "%s after, %" PRIu64 " driver calls", refused ? "refused" : "served", served ? "refused" : "served",
+                  scene_size(self, before), scene_size(self, after), ground_calls(&on) - calls);
+        if (fits) gpuarena_free(on.pool.arena, fits, NULL);
+        if (large) gpuarena_free(on.pool.arena, large, NULL);
+    }
+    ground_close(&on);
+}
+
+/* ---- ten times the device through a ring of four batches */
+void small_ring(scene *self)
+{
+    enum { SMALL_RING = 4, SMALL_LAPS = 40 };
+    const uint64_t bytes = 128 * MIB;
+    const ground_shape shape = { .capacity_bytes = 2 * GIB };
+    void *ring[SMALL_RING] = { NULL };
+    ground on;
+    uint64_t served = 0, first = 0;
+    if (!ground_open(&on, self, &shape)) {
+        for (int batch = 0; batch < SMALL_RING * SMALL_LAPS; batch++) {
+            void **place = &ring[batch % SMALL_RING];
+            if (*place) ground_free(&on, *place, bytes, NULL);
+            *place = ground_alloc(&on, bytes, NULL);
+            served += *place != NULL;
+            if (batch == SMALL_RING) first = ground_calls(&on);
+        }
+        uint64_t later = ground_calls(&on) - first, peak = ground_held_peak(&on);
+        scene_say(self, served * bytes == 10 * shape.capacity_bytes && !later && peak <= 6 * bytes, "%s of data "
+                  "through a ring of %d batches of 128 MiB on a device of 2 GiB: %s held at most, %" PRIu64
+                  " driver calls after the first lap", scene_size(self, served * bytes), SMALL_RING,
+                  scene_size(self, peak), later);
+    }
+    ground_close(&on);
+}
