@@ -166,6 +166,15 @@ int device_follow(device *self, gpuarena_stream stream, gpuarena_stream other, p
     return device_failed(self, "a stream's wait for another", code, why);
 }
 
+int device_rival(device *self, uint64_t bytes, int gives_back, problem *why)
+{
+    if (!self->machine) {
+        return problem_set(why, EXIT_HARNESS, "another process takes memory: expected a simulated device");
+    }
+    sim_rival(self->machine, 0, bytes, gives_back);
+    return 0;
+}
+
 int device_holds(const device *self, const void *ptr, uint64_t bytes)
 {
     return self->machine ? sim_holds(self->machine, 0, ptr, bytes) : cuda_device_holds(self->cuda, ptr, bytes);

@@ -71,6 +71,9 @@ int  device_access(device *self, gpuarena_stream stream, const void *ptr, uint64
                    problem *why);
 int  device_follow(device *self, gpuarena_stream stream, gpuarena_stream other, problem *why);
 
+/* As sim_rival. CUDA has no other process to ask: -1 and a problem. */
+int  device_rival(device *self, uint64_t bytes, int gives_back, problem *why);
+
 /* As sim_holds, sim_fill and sim_verify (sim/sim.h). On CUDA the bytes are really written and read back, by
    synchronous copies, a fill after all that the stream was given; -1 and a problem from fill and verify: the device
    failed. */

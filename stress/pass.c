@@ -187,11 +187,13 @@ static int pass_kernel(pass *run, const op *next, uint32_t stream)
     return 0;
 }
 
-static int pass_wait(pass *run, const op *next, uint32_t stream)
+static int pass_wait_or_rival(pass *run, const op *next, uint32_t stream)
 {
     problem why = { 0, "" };
-    uint32_t other = pass_streams_index(&run->streams, next->value);
-    return pass_stuck(run, pass_streams_follow(&run->streams, stream, other, &why), &why);
+    int failed = next->kind == OP_RIVAL
+        ? device_rival(run->device, next->value, (int)next->count, &why)
+        : pass_streams_follow(&run->streams, stream, pass_streams_index(&run->streams, next->value), &why);
+    return pass_stuck(run, failed, &why);
 }
 
 static int pass_op(pass *run, const op *next)
@@ -203,7 +205,8 @@ static int pass_op(pass *run, const op *next)
     case OP_ALLOC:  return pass_alloc(run, next, stream);
     case OP_FREE:   return pass_free(run, next->first, stream);
     case OP_KERNEL: return pass_kernel(run, next, stream);
-    case OP_WAIT:   return pass_wait(run, next, stream);
+    case OP_WAIT:
+    case OP_RIVAL:  return pass_wait_or_rival(run, next, stream);
     case OP_STEP:   record_label(run->settings->recording, next->first);
     }
     return 0;
@@ -237,10 +240,7 @@ static void pass_drive_once(pass *run)
 {
     for (size_t index = 0; index < run->stream->op_count && !run->done; index++) {
         const op *next = &run->stream->ops[index];
-        if (interrupt_signal()) {
-            pass_stop(run, PASS_ERROR, "interrupted");
-            return;
-        }
+        if (interrupt_signal() && pass_stop(run, PASS_ERROR, "interrupted")) return;
         device_begin_op(run->device, run->op);
         record_op(run->settings->recording, run->op);
         if (run->stream->threads) device_thread(run->device, 1 + op_stream_thread(run->stream, index));

@@ -140,9 +140,13 @@ static void plan_options(plan *self, const cli *asked)
     options->ops = values[CLI_OPS].given ? values[CLI_OPS].number : PLAN_QUICK_OPS;
 }
 
-static int plan_try_streams(const plan_workload *made, problem *why)
+static int plan_try_streams(const plan_workload *made, int is_cuda, problem *why)
 {
     problem trouble = { 0, "" };
+    if (is_cuda && made->stream.rival_count) {
+        return problem_set(why, EXIT_USAGE, "workload %s: another process takes memory, expected --device sim",
+                           made->text);
+    }
     if (!pass_streams_fit(&made->stream, &trouble)) return 0;
     return problem_set(why, trouble.exit_code, "workload %s: %s", made->text, trouble.text);
 }
@@ -219,7 +223,7 @@ static int plan_workloads(plan *self, const cli *asked, problem *why)
         made->text = items->items[index];
         if (mix_make(made->text, &self->options, &made->stream, why)) return -1;
         self->workload_count++;
-        if (plan_try_streams(made, why)) return -1;
+        if (plan_try_streams(made, self->settings.device.is_cuda, why)) return -1;
     }
     return 0;
 }

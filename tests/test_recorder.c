@@ -69,7 +69,8 @@ static gpuarena_result player_op(player *self, const op_stream *stream, const op
         recorder_step(&self->recorder, stream->labels[next->first]);
         return GPUARENA_OK;
     case OP_KERNEL:
-    case OP_WAIT: break;
+    case OP_WAIT:
+    case OP_RIVAL: break;
     }
     return GPUARENA_OK;
 }

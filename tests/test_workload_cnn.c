@@ -45,7 +45,7 @@ static figures figures_of(uint64_t image)
 }
 
 /* torchvision's resnet50 has 25,557,032 parameters, and convolutions put out 11.1 million numbers an image
-   (Radosavovic et al. 2020); of 32 in 16 bits the largest tensor has 51,380,224 bytes, as in SOMAS's recording of it. */
+   (Radosavovic et al. 2020); of 32 in 16 bits the largest tensor has 51,380,224 bytes, as in SOMAS's recording. */
 static void test_published(void)
 {
     figures of = figures_of(224);

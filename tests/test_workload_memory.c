@@ -52,6 +52,7 @@ static void *failing_realloc(void *old, size_t bytes)
 #include "../stress/workload/replay_intervals.c"
 #include "../stress/workload/replay_rmm.c"
 #include "../stress/workload/replay_trace.c"
+#include "../stress/workload/rival.c"
 #include "../stress/workload/serve.c"
 #include "../stress/workload/serve_cache.c"
 #include "../stress/workload/serve_shapes.c"
@@ -168,6 +169,8 @@ int main(void)
     test_every_call("cnn:batch=1,steps=1", 1);
     test_every_call("serve:lengths=code,requests=3,prefix=32", 0);
     test_every_call("serve:lengths=code,requests=3,layout=contiguous", 1);
+    test_every_call("rival:layers=1,steps=1,from=3,until=0", 0);
+    test_every_call("rival:layers=1,steps=1,from=3,until=9,repeat=2", 1);
     test_long_replays();
     return tap_done();
 }

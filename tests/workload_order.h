@@ -96,7 +96,8 @@ TEST_UNUSED static order_count order_check(const op_stream *stream)
         case OP_FREE:   order_free(walk, next); break;
         case OP_WAIT:   order_wait(walk, next); break;
         case OP_KERNEL:
-        case OP_STEP:   break;
+        case OP_STEP:
+        case OP_RIVAL:  break;
         }
     }
     order_count count = walk->count;

@@ -49,10 +49,23 @@ is(row(qw(-w phases:layers=2,hidden=64,ff=64,generate=3000 -p raw --quick --veri
 # ---- what each says of itself
 for my $line (split /\n(?=  \w)/, stress('list', 'workloads')->{out} =~ s/^workloads\n//r) {
     my ($name) = $line =~ /^  (\w+)/;
-    next if $name eq 'replay';
+    next if $name =~ /^(replay|needs)$/;
     my ($peak) = $line =~ /^ +peak \S+, (\d+) bytes: \S/m;
     is(row('-w', $name, qw(-p raw --verify off))->{requested_peak_bytes}, $peak, "$name has the peak that the list tells");
 }
+
+# ---- a rival: the same for all policies, and for a recording with the fault that its trace names
+my @rival = qw(--verify full);
+for my $of (['raw', 'ok'], ['paged', 'ok'], ['segments', 'oom']) {
+    is(row('-w', 'rival', '-p', $of->[0], @rival)->{status}, $of->[1], "a rival leaves little: $of->[0] ends $of->[1]");
+}
+is(row(qw(-w rival:size=73000 -p segments), @rival)->{status}, 'ok', 'and where it leaves more segments is enough');
+my $rival = row(qw(-w rival -p segments --verify off), '--out', "trace=$folder/rival.trace");
+my $faults = join ';', slurp("$folder/rival.trace") =~ /^# --faults (\S+)$/mg;
+my $again = row('-w', "replay:$folder/rival.trace", qw(-p segments --verify off --faults), $faults);
+my @alike = ((grep { $_ ne 'digest' } @same), 'oom_op');
+is(join(' ', map { $_ // '' } @$again{@alike}), join(' ', map { $_ // '' } @$rival{@alike}), "--faults $faults is the same");
+is(row('-w', "replay:$folder/rival.trace", qw(-p segments --verify off))->{status}, 'ok', 'without them there is none');
 
 # ---- mistakes
 refused(2, qr/^stress: workload producer: n is "0", expected a number from 1 to 10000000$/m, qw(run -w producer:n=0 -p raw));

@@ -155,12 +155,16 @@ void sim_advance(sim *machine, uint64_t ns)
     machine->now_ns = ns > UINT64_MAX - machine->now_ns ? UINT64_MAX : machine->now_ns + ns;
 }
 
-static void sim_act_rival(sim *machine, const fault *rival)
+void sim_rival(sim *machine, int device, uint64_t bytes, int gives_back)
 {
-    devmem *memory = &machine->devices[rival->device].memory;
-    uint64_t most = rival->gives_back ? memory->rival_bytes : devmem_free_bytes(memory);
-    uint64_t bytes = rival->bytes < most ? rival->bytes : most;
-    memory->rival_bytes = rival->gives_back ? memory->rival_bytes - bytes : memory->rival_bytes + bytes;
+    sim_device *found = sim_find_device(machine, device);
+    if (!found) {
+        return;
+    }
+    devmem *memory = &found->memory;
+    uint64_t most = gives_back ? memory->rival_bytes : devmem_free_bytes(memory);
+    uint64_t moved = bytes < most ? bytes : most;
+    memory->rival_bytes = gives_back ? memory->rival_bytes - moved : memory->rival_bytes + moved;
 }
 
 void sim_begin_op(sim *machine, uint64_t op)
@@ -169,7 +173,7 @@ void sim_begin_op(sim *machine, uint64_t op)
     machine->judge.op = op;
     machine->judge.op_begun = 1;
     while ((rival = faults_next_rival(&machine->faults, op)) != NULL) {
-        sim_act_rival(machine, rival);
+        sim_rival(machine, rival->device, rival->bytes, rival->gives_back);
     }
 }
 

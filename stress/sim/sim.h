@@ -92,6 +92,9 @@ void sim_begin_op(sim *machine, uint64_t op);
 /* From now on the watcher is told what memory comes and goes, of any device; NULL: nobody. */
 void sim_watch(sim *machine, sim_watch_fn *watch, void *user);
 
+/* Another process takes so much of the device's memory, at most what is free, or gives back, at most what it has. */
+void sim_rival(sim *machine, int device, uint64_t bytes, int gives_back);
+
 /* For campaigns that fail every call in turn: the nth call from now on (1: the next) of a kind, on any device, fails
    with the code; lasting: so does every later one. SIM_CALL_KINDS: of any kind. Replaces the one set before; nth 0:
    none. Comes before config.faults. sim_fail_fired: 1 if the one set last has made a call fail. */

@@ -35,6 +35,6 @@ typedef struct family {
 
 extern const family family_uniform, family_train, family_producer, family_larson, family_phases, family_replay,
                     family_pareto, family_cnn, family_dataset, family_embedding, family_tape, family_growing,
-                    family_serve;
+                    family_serve, family_rival;
 
 #endif

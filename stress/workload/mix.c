@@ -172,6 +172,7 @@ static int mix_op(mix *self, uint32_t index)
                                        : stream_free(&self->builder, member->blocks[next->first]);
     case OP_KERNEL: return mix_kernel(self, member, next, stream);
     case OP_STEP:   return stream_step(&self->builder, slice_of(member->stream.labels[next->first]));
+    case OP_RIVAL:  return stream_rival(&self->builder, next->value, (int)next->count);
     case OP_WAIT:   break;
     }
     return mix_stream(self, index, next->value, &other) || stream_wait(&self->builder, stream, other);

@@ -42,7 +42,7 @@ static void *stream_room(stream_builder *builder, void *array, size_t count, siz
     return larger;
 }
 
-static int stream_append(stream_builder *builder, const op *next)
+static int stream_append_one(stream_builder *builder, const op *next)
 {
     op_stream *stream = builder->stream;
     if (stream->op_count >= STREAM_MAX_OPS) {
@@ -64,6 +64,28 @@ static int stream_append(stream_builder *builder, const op *next)
     }
     ops[stream->op_count++] = *next;
     return 0;
+}
+
+int stream_rival(stream_builder *builder, uint64_t bytes, int gives_back)
+{
+    const op next = { bytes, 0, 0, (uint32_t)gives_back, OP_RIVAL };
+    if (builder->is_cut) {
+        return 0;
+    }
+    builder->stream->rival_count++;
+    return stream_append_one(builder, &next);
+}
+
+static int stream_append(stream_builder *builder, const op *next)
+{
+    uint64_t number = builder->stream->alloc_count + builder->stream->free_count;
+    int is_counted = next->kind == OP_ALLOC || next->kind == OP_FREE, failed = 0;
+    while (is_counted && builder->event_count > 0 && builder->events->op <= number && !failed) {
+        failed = stream_rival(builder, builder->events->bytes, builder->events->gives_back);
+        builder->events++;
+        builder->event_count--;
+    }
+    return failed ? -1 : stream_append_one(builder, next);
 }
 
 static void stream_count_down(stream_builder *builder)
@@ -143,6 +165,12 @@ void stream_end(stream_builder *builder)
     free(builder->blocks);
     builder->blocks = NULL;
     id_map_free(&builder->label_by_hash);
+}
+
+void stream_events(stream_builder *builder, const stream_event *events, size_t count)
+{
+    builder->events = events;
+    builder->event_count = count;
 }
 
 void stream_threads(stream_builder *builder, uint32_t count)

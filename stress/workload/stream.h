@@ -12,6 +12,9 @@
    256 MiB of touches. Both keep op.first within 32 bits. */
 enum { STREAM_MAX_OPS = 1 << 24, STREAM_MAX_TOUCHES = 1 << 26 };
 
+/* Before the allocation or free number `op`, from 0, another process takes so many bytes, or gives them back. */
+typedef struct stream_event { uint64_t op, bytes; int gives_back; } stream_event;
+
 typedef struct stream_block { uint64_t bytes, stream; } stream_block;
 
 typedef struct stream_builder {
@@ -24,6 +27,8 @@ typedef struct stream_builder {
     uint64_t    live_bytes;
     uint8_t     thread;                          /* makes what is appended */
     stream_block *blocks;                        /* as many as stream->block_count */
+    const stream_event *events;                  /* to come, in order */
+    size_t      event_count;
     size_t      op_capacity, id_capacity, tag_capacity, block_capacity, touch_capacity, label_capacity,
                 thread_capacity;
     id_map      label_by_hash;
@@ -37,6 +42,9 @@ void stream_end(stream_builder *builder);        /* frees what only building nee
 void stream_threads(stream_builder *builder, uint32_t count);
 void stream_turn(stream_builder *builder, uint32_t thread);
 
+/* What is due while the rest is appended, in order of op; the array must last as long. */
+void stream_events(stream_builder *builder, const stream_event *events, size_t count);
+
 /* All return 0, or -1 with a problem, and then nothing more may be appended. Once the stream is cut, *block is 0 and
    means nothing. */
 int stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t on_stream, slice tag,
@@ -47,6 +55,7 @@ int stream_step(stream_builder *builder, slice label);
 int stream_kernel(stream_builder *builder, uint64_t on_stream, uint64_t duration_ns);
 int stream_touch(stream_builder *builder, uint32_t block);   /* one more block of the kernel appended last */
 int stream_wait(stream_builder *builder, uint64_t on_stream, uint64_t for_stream);
+int stream_rival(stream_builder *builder, uint64_t bytes, int gives_back);
 
 /* A problem of the input: `SOURCE:LINE: text`, or `SOURCE: text` without a line; EXIT_USAGE. Returns -1. */
 int stream_refuse(stream_builder *builder, const char *format, ...) PROBLEM_FORMAT(2, 3);

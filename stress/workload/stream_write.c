@@ -32,7 +32,7 @@ static void write_kernel(const op_stream *stream, const op *at, FILE *out)
     }
 }
 
-static void write_op(const op_stream *stream, const op *at, FILE *out)
+static void write_op(const op_stream *stream, const op *at, uint64_t number, FILE *out)
 {
     switch (at->kind) {
     case OP_ALLOC:  write_alloc(stream, at, out); break;
@@ -40,15 +40,20 @@ static void write_op(const op_stream *stream, const op *at, FILE *out)
     case OP_KERNEL: write_kernel(stream, at, out); break;
     case OP_STEP:   fprintf(out, "s %s", stream->labels[at->first]); break;
     case OP_WAIT:   fprintf(out, "w %" PRIu64 " %" PRIu64, at->stream, at->value); break;
+    case OP_RIVAL:
+        fprintf(out, "# --faults rival@%" PRIu64 "=%s%" PRIu64, number, at->count ? "-" : "", at->value);
+        break;
     }
     fputc('\n', out);
 }
 
 int op_stream_write(const op_stream *stream, FILE *out)
 {
+    uint64_t number = 0;                         /* of the allocation or free that comes next */
     fputs("gpuarena-trace 1\n", out);
     for (size_t i = 0; i < stream->op_count; i++) {
-        write_op(stream, &stream->ops[i], out);
+        write_op(stream, &stream->ops[i], number, out);
+        number += stream->ops[i].kind == OP_ALLOC || stream->ops[i].kind == OP_FREE;
     }
     return fflush(out) != 0 || ferror(out) ? -1 : 0;
 }

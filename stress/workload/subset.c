@@ -47,6 +47,7 @@ static int subset_op(subset *self, const op *next)
     case OP_FREE:   return subset_free(self, next);
     case OP_KERNEL: return subset_kernel(self, next);
     case OP_STEP:   return stream_step(&self->builder, slice_of(self->from->labels[next->first]));
+    case OP_RIVAL:  return stream_rival(&self->builder, next->value, (int)next->count);
     case OP_WAIT:   break;
     }
     return stream_wait(&self->builder, next->stream, next->value);

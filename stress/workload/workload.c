@@ -11,7 +11,7 @@
 static const family *const workload_families[] = {
     &family_uniform, &family_train, &family_producer, &family_larson, &family_phases, &family_replay,
     &family_pareto, &family_cnn, &family_dataset, &family_embedding, &family_tape, &family_growing,
-    &family_serve
+    &family_serve, &family_rival
 };
 enum { WORKLOAD_FAMILY_COUNT = sizeof workload_families / sizeof workload_families[0] };
 

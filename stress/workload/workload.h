@@ -10,17 +10,19 @@
 #include "../problem.h"
 #include "../slice.h"
 
-typedef enum op_kind { OP_ALLOC, OP_FREE, OP_STEP, OP_KERNEL, OP_WAIT } op_kind;
+typedef enum op_kind { OP_ALLOC, OP_FREE, OP_STEP, OP_KERNEL, OP_WAIT, OP_RIVAL } op_kind;
 
 enum { WORKLOAD_MAX_THREADS = 64 };
 
 /* One operation. Every allocation of a stream makes a block of its own: block numbers are dense, from 0, in order of
    allocation, and never reused, whatever ids the text had. */
 typedef struct op {
-    uint64_t value;                              /* ALLOC: bytes. KERNEL: nanoseconds. WAIT: the stream waited for */
-    uint64_t stream;                             /* as numbered in the text; 0: the default stream. STEP: 0 */
+    uint64_t value;                              /* ALLOC: bytes. KERNEL: nanoseconds. WAIT: the stream waited for.
+                                                    RIVAL: bytes that another process takes, or gives back */
+    uint64_t stream;                             /* as numbered in the text; 0: the default stream. STEP, RIVAL: 0 */
     uint32_t first;                              /* ALLOC, FREE: the block. KERNEL: first touch. STEP: the label */
-    uint32_t count;                              /* KERNEL: how many touches. FREE: 1 if its text named the stream */
+    uint32_t count;                              /* KERNEL: how many touches. FREE: 1 if its text named the stream.
+                                                    RIVAL: 1 if it gives back */
     op_kind  kind;
 } op;
 
@@ -34,6 +36,7 @@ typedef struct op_stream {
     uint32_t thread_count;                       /* 0 is 1 */
     uint64_t alloc_count, free_count;
     uint64_t requested_peak_bytes;               /* highest sum of live blocks, after any op */
+    uint64_t rival_count;                        /* operations of another process: only a simulated device has one */
     uint64_t seed;                               /* it was made from; a recording has none: --seed, or 1 */
 } op_stream;
 
@@ -62,11 +65,12 @@ int  workload_vary(const char *spec, const char *key, workload_key *found, probl
 uint32_t op_stream_threads(const op_stream *stream);                 /* how many make it, from 1 */
 uint32_t op_stream_thread(const op_stream *stream, size_t index);    /* who makes this operation, from 0 */
 
-/* The stream as `gpuarena-trace 1`. 0, or -1 if a write failed. */
+/* The stream as `gpuarena-trace 1`, a rival's operations as comments that name the same fault. 0, or -1 if a write
+   failed. */
 int  op_stream_write(const op_stream *stream, FILE *out);
 
-/* `stress list`: name, one line and options of each family, in order; NULL past the last. peak: how the highest sum of
-   live bytes comes about, and what it is at the defaults; NULL and 0: as the file has it. */
+/* `stress list`: name, one line and options of each family, in order; NULL past the last. peak: how the highest sum
+   of live bytes comes about, and what it is at the defaults; NULL and 0: as the file has it. */
 typedef struct workload_family {
     const char *name, *summary, *options, *peak;
     uint64_t    peak_bytes;
