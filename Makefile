@@ -56,7 +56,8 @@ endif
 # ---- what there is: a file in one of these folders is part of the build, without further ado
 STRESS_FOLDERS := stress stress/gate stress/workload stress/measure stress/report stress/sim stress/rival stress/bench stress/needs
 STRESS_SOURCES := $(filter-out stress/main.c,$(wildcard $(STRESS_FOLDERS:%=%/*.c)))
-TEST_SOURCES   := $(wildcard tests/test_*.c)
+FUZZ_SOURCES   := $(wildcard tests/fuzz/fuzz_*.c)
+TEST_SOURCES   := $(wildcard tests/test_*.c) $(FUZZ_SOURCES)
 BENCH_SOURCES  := $(wildcard tests/bench.c)
 EXAMPLE_SOURCES := $(filter-out $(if $(CUDA),,examples/04% examples/06% examples/07% examples/12%),$(wildcard examples/[0-9]*.c))
 EXAMPLE_CUDA_SOURCES := $(if $(and $(CUDA),$(NVCC)),$(wildcard examples/[0-9]*.cu))
@@ -79,7 +80,7 @@ ifneq ($(words x $(CURDIR) $(BUILD)),3)
 $(error paths with spaces are not supported: "$(CURDIR)", BUILD="$(BUILD)")
 endif
 .DELETE_ON_ERROR:
-.PHONY: all run test asan tsan valgrind bench profile footprints policies bounds install uninstall clean help toolkit FORCE
+.PHONY: all run test asan tsan fuzz valgrind bench profile footprints policies bounds install uninstall clean help toolkit FORCE
 
 all: toolkit $(STRESS) $(CUDART) $(CUB) $(TEST_PROGRAMS) $(EXAMPLES) $(BENCH)  ## build all that this machine can build (the default)
 
@@ -117,6 +118,22 @@ tsan: | $(BUILD)/  ## the tests with threads under ThreadSanitizer, in BUILD/tsa
 	    $(MAKE) BUILD='$(BUILD)/tsan' NVCC= LDFLAGS=-fsanitize=thread CFLAGS='-g1 -O1 -fsanitize=thread' $(TSAN_TESTS) && \
 	    TSAN_OPTIONS='halt_on_error=1 exitcode=66' BUILD='$(BUILD)/tsan' $(PROVE) $(TSAN_TESTS); \
 	else echo 'tsan: skipped, what $(CC) links with -fsanitize=thread does not run'; fi
+
+# each looks from where the corpus is now; what it finds it leaves in BUILD, and the run fails
+FUZZ         ?= $(patsubst tests/fuzz/fuzz_%.c,%,$(FUZZ_SOURCES))
+FUZZ_SECONDS ?= 60
+
+fuzz: | $(BUILD)/  ## look for inputs that parsers cannot bear, with clang's libFuzzer: FUZZ="trace csv" FUZZ_SECONDS=60 each
+	$(Q)if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | \
+	    clang -x c - -fsanitize=fuzzer,address,undefined -o $(BUILD)/sanitizer_probe 2>/dev/null; then \
+	    $(MAKE) CC=clang BUILD='$(BUILD)/fuzz' CUDA_HOME=/nonexistent LDFLAGS='-fsanitize=fuzzer,address,undefined' \
+	        CFLAGS='-g1 -O1 -fno-sanitize-recover=all -fsanitize=fuzzer-no-link,address,undefined -DGPUARENA_LIBFUZZER' \
+	        $(FUZZ:%='$(BUILD)/fuzz/tests/fuzz/fuzz_%') && for name in $(FUZZ); do \
+	        mkdir -p '$(BUILD)/fuzz/found/'$$name && echo "fuzz: $$name, $(FUZZ_SECONDS) s" && \
+	        '$(BUILD)/fuzz/tests/fuzz/fuzz_'$$name -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=4096 -verbosity=0 \
+	            -print_final_stats=1 -artifact_prefix='$(BUILD)/fuzz/'$$name- \
+	            '$(BUILD)/fuzz/found/'$$name tests/fuzz/corpus/$$name || exit 1; done; \
+	else echo 'fuzz: skipped, there is no clang with -fsanitize=fuzzer'; fi
 
 valgrind: all  ## the C tests under valgrind, with fewer random operations
 	$(Q)if command -v valgrind >/dev/null; then \
@@ -187,7 +204,7 @@ $(BENCH): $(BUILD)/obj/tests/bench.o
 $(BENCH): | $(CUB)
 $(BENCH): RPATH = $(RUNS_ON_CUDA):'$$ORIGIN'
 $(TEST_PROGRAMS): $(BUILD)/%: $(BUILD)/obj/%.o
-$(TEST_PROGRAMS): RPATH = -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../sim':'$$ORIGIN/..'
+$(TEST_PROGRAMS): RPATH = -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../sim':'$$ORIGIN/..':'$$ORIGIN/../../sim':'$$ORIGIN/../..'
 $(STRESS) $(BENCH) $(TEST_PROGRAMS): $(LIBRARY) | $(CUDART)
 	@mkdir -p $(@D)
 	@echo "  LINK $@"

@@ -1,0 +1,27 @@
+/* Fuzz target: the first line is --device, the rest --faults, of a simulated device that is opened and closed.
+   It must not run a workload.
+   Run: make fuzz FUZZ=device; its corpus: build/tests/fuzz/fuzz_device */
+#include "../../stress/plan.h"
+#include "fuzz.h"
+
+static void fuzz_one(const uint8_t *data, size_t size)
+{
+    char *text = fuzz_text(data, size), name[128] = "sim:";
+    size_t line = strcspn(text, "\n");
+    snprintf(name + 4, sizeof name - 4, "%.*s", (int)(line < 100 ? line : 100), text);
+    char words[3][16] = { "stress", "run", "--device" }, faults[] = "--faults";
+    char *argv[6] = { words[0], words[1], words[2], name, faults, text + line + (text[line] != '\0') };
+    cli asked;
+    plan made;
+    problem why = { 0, "" };
+    memset(&made, 0, sizeof made);
+    if (!cli_parse(&asked, argv[5][0] ? 6 : 4, argv, &why) && !plan_device(&made, &asked, &why)) {
+        fuzz_expect(!why.exit_code && made.settings.device.sim.capacity_bytes, "a device has memory");
+    } else {
+        fuzz_expect(why.exit_code && why.text[0], "refused with a problem");
+    }
+    cli_free(&asked);
+    free(text);
+}
+
+FUZZ_TARGET(device)
