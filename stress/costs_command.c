@@ -103,7 +103,7 @@ int costs_command(const cli *asked, const char *const *argv, problem *why)
     if (!about) return why->exit_code;
     if (asked->values[CLI_VERBOSE].given) fprintf(stderr, "stress: device %.*s\n", (int)strcspn(about, "\n"), about);
     const output_material material = { NULL, about, NULL, plan_environment(&self), &table, NULL,
-                                       NULL, { NULL, 0 } };
+                                       NULL, { NULL, 0 }, NULL, NULL };
     int failed = costs_of_device(&self, &table, why);
     if (!failed && !asked->values[CLI_QUIET].given) costs_tell_missing(&table);
     failed = failed || output_write(&made, &material, why);

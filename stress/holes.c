@@ -209,15 +209,15 @@ static int holes_start(holes *self, problem *why)
     return self->rows.rows && self->steps ? 0 : problem_set(why, EXIT_HARNESS, "no host memory for the rows");
 }
 
-static int holes_all(holes *self, const char *program, problem *why)
+static int holes_all(holes *self, const char *const *argv, problem *why)
 {
     const cli_value *values = self->asked->values;
     const output_material material = { &self->rows, self->plan.device, NULL, plan_environment(&self->plan), NULL,
-                                       NULL, NULL, { NULL, 0 } };
+                                       NULL, NULL, { NULL, 0 }, self->asked, argv };
     for (size_t index = 0; index < self->plan.policy_count; index++) {
         if (holes_policy(self, &self->plan.policies[index], why)) return -1;
     }
-    if (values[CLI_INSTRUCTIONS].given && holes_count(self, program, why)) return -1;
+    if (values[CLI_INSTRUCTIONS].given && holes_count(self, argv[0], why)) return -1;
     return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
 }
 
@@ -226,7 +226,7 @@ int holes_command(const cli *asked, const char *const *argv, problem *why)
     holes self;
     memset(&self, 0, sizeof self);
     self.asked = asked;
-    int failed = holes_start(&self, why) || holes_all(&self, argv[0], why);
+    int failed = holes_start(&self, why) || holes_all(&self, argv, why);
     output_list_free(&self.outputs);
     plan_free(&self.plan);
     free(self.rows.rows);

@@ -202,7 +202,7 @@ static int merge_write(const merge *self, const output_list *outputs, problem *w
     char *text = merge_join(self, &length);
     if (!text) return problem_set(why, EXIT_HARNESS, "no host memory for the merged rows");
     const slice merged = { text, length };
-    const output_material material = { NULL, NULL, NULL, NULL, NULL, NULL, NULL, merged };
+    const output_material material = { NULL, NULL, NULL, NULL, NULL, NULL, NULL, merged, NULL, NULL };
     int failed = 0;
     if (!outputs->count) fwrite(text, 1, length, stdout);
     for (size_t index = 0; index < outputs->count; index++) {

@@ -85,7 +85,7 @@ void    record_destroy(record *self);            /* NULL is fine */
 void    record_drop_map(record *self);
 
 /* What a pass tells, to nobody where self is NULL; none of it fails: a record that cannot go on is_short. begin:
-   device and stream stay till finish, which makes samples, regions and offsets, and may come twice, or without a begin. */
+   device and stream stay till finish, which makes samples, regions and offsets, and may come twice or alone. */
 void record_begin(record *self, device *on, const op_stream *stream);
 void record_pool(record *self, uint64_t limit_bytes, int is_peaks);
 void record_op(record *self, uint64_t number);   /* is next; allocations and frees are counted */

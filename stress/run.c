@@ -283,7 +283,8 @@ static int run_write(const run *self, problem *why)
     const output_material material = { &self->rows, self->plan.device,
                                        self->plan.workload_count == 1 ? &self->plan.workloads[0].stream : NULL,
                                        plan_environment(&self->plan), NULL, &self->gates,
-                                       sweep_is_part(&self->sweep) ? &self->sweep.mark : NULL, { NULL, 0 } };
+                                       sweep_is_part(&self->sweep) ? &self->sweep.mark : NULL, { NULL, 0 },
+                                       self->asked, self->argv };
     return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
 }
 

@@ -56,7 +56,7 @@ sub figures_of {
     my @figures;
     for my $element (@all) {
         push @figures, { marks => 0, lines => [], numbers => [] }
-            if $element->{name} eq 'svg' && ($element->{viewBox} // '') eq '0 0 480 300';
+            if $element->{name} eq 'svg' && ($element->{viewBox} // '') eq '0 0 420 280';
         my $figure = $figures[-1] or next;
         my $class = $element->{class} // '';
         $figure->{title} = unescape($element->{text}) if $element->{name} eq 'title';

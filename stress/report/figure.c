@@ -43,20 +43,30 @@ static void figure_cut(char *text, size_t most)
     memcpy(text + most - 2, "..", 3);
 }
 
-const char *figure_policy(const row *shown, char *text, size_t size)
+const char *figure_policy(const row *shown, size_t most, char *text, size_t size)
 {
     snprintf(text, size, "%s", shown->cells[COLUMN_POLICY].text);
-    figure_cut(text, 28);
+    figure_cut(text, most);
     return text;
 }
 
-const char *figure_name(const row *shown, const char *more, char *text, size_t size)
+static void figure_join(char *text, size_t size, const char *workload, const char *policy, const char *what)
 {
-    char name[1024], policy[64];
-    table_name(figure_workload(shown), name, sizeof name);
-    if (!more) snprintf(text, size, "%s / %s", name, figure_policy(shown, policy, sizeof policy));
-    else snprintf(text, size, "%s%s%s", name, *name ? ": " : "", more);
-    return text;
+    snprintf(text, size, "%s%s%s%s%s", workload, *workload && *policy ? " / " : "", policy,
+             (*workload || *policy) && *what ? ": " : "", what);
+}
+
+void figure_title(plot_frame *frame, figure_words *words, const row *shown, int is_row, const char *what)
+{
+    char workload[1024], policy[64] = "";
+    table_name(figure_workload(shown), workload, sizeof workload);
+    if (is_row) figure_policy(shown, sizeof policy - 1, policy, sizeof policy);
+    figure_join(words->title, sizeof words->title, workload, policy, what);
+    figure_cut(workload, is_row ? 22 : 36);
+    figure_cut(policy, 16);
+    figure_join(words->heading, sizeof words->heading, workload, policy, what);
+    frame->title = words->title;
+    frame->heading = words->heading;
 }
 
 void figure_text_begin(const plot *on, double x, double y, const char *anchor)
@@ -100,14 +110,14 @@ unsigned figure_legend(const plot *on, const row_list *list, size_t first, size_
     plot_legend legend = { on, 0.0, from_line };
     for (size_t at = first; at < first + count && used < FIGURE_MOST_NAMES; at++) {
         if (!figure_is_first(list, first, at)) continue;
-        shown[used] = figure_policy(&list->rows[at], names[used], sizeof names[used]);
+        shown[used] = figure_policy(&list->rows[at], 28, names[used], sizeof names[used]);
         if (on) plot_legend_add(&legend, figure_class(list, first, at, "line ", class, sizeof class), shown[used]);
         used++;
     }
     return plot_legend_lines(shown, used);
 }
 
-typedef struct figure_maker { figure *made; size_t count, maps, left_out; } figure_maker;
+typedef struct figure_maker { figure *made; size_t count, rows, left_out; } figure_maker;
 
 static void figure_add(figure_maker *maker, figure_kind kind, size_t first, size_t count)
 {
@@ -119,13 +129,8 @@ static void figure_add_row(figure_maker *maker, const row_list *list, size_t fir
 {
     const record *drawn = list->rows[index].recording;
     if (!drawn || !figure_is_first(list, first, index)) return;
-    if (drawn->block_count && maker->maps < FIGURE_MOST_MAPS) {
-        figure_add(maker, FIGURE_MAP, index, 1);
-        maker->maps++;
-    } else if (drawn->block_count) {
-        maker->left_out++;
-    }
-    if (drawn->sample_count && maker->maps <= FIGURE_MOST_MAPS) figure_add(maker, FIGURE_MEMORY, index, 1);
+    if (drawn->block_count) figure_add(maker, FIGURE_MAP, index, 1);
+    if (drawn->sample_count) figure_add(maker, FIGURE_MEMORY, index, 1);
 }
 
 static void figure_add_run(figure_maker *maker, const row_list *list, size_t first, size_t count)
@@ -140,6 +145,7 @@ static void figure_add_run(figure_maker *maker, const row_list *list, size_t fir
     figure_add(maker, FIGURE_PEAKS, first, count);
     if (is_timed) figure_add(maker, FIGURE_LATENCY, first, count);
     for (size_t at = first; at < first + count; at++) figure_add_row(maker, list, first, at);
+    maker->rows += count;
     if (has_arena) figure_add(maker, FIGURE_FRAGMENTATION, first, count);
     if (has_samples) figure_add(maker, FIGURE_IDLE, first, count);
 }
@@ -162,6 +168,10 @@ figure *figure_list(const row_list *list, size_t *count, size_t *left_out)
     if (list->kind == ROW_HOLES) figure_add_holes(&maker, list);
     for (size_t at = 0, first, rows; list->kind != ROW_HOLES && at < list->count; at += rows) {
         figure_group(list, at, &first, &rows);
+        if (maker.rows && maker.rows + rows > FIGURE_MOST_ROWS) {
+            maker.left_out += rows;
+            continue;
+        }
         if (list->kind == ROW_RUN) figure_add_run(&maker, list, first, rows);
         if (list->kind == ROW_CAPACITY) figure_add(&maker, FIGURE_CAPACITY, first, rows);
         if (list->kind == ROW_BATCH) figure_add(&maker, FIGURE_BATCH, first, rows);
@@ -169,6 +179,17 @@ figure *figure_list(const row_list *list, size_t *count, size_t *left_out)
     *count = maker.count;
     *left_out = maker.left_out;
     return maker.made;
+}
+
+figure_sheet figure_sheet_for(const row_list *list, const figure *figures, size_t count, size_t maps_bytes)
+{
+    enum { FIGURE_MAP_BYTES = 60000 };
+    figure_sheet sheet = { list, FIGURE_MAP_BYTES, 1 };
+    size_t maps = 0;
+    for (size_t at = 0; at < count; at++) maps += figures[at].kind == FIGURE_MAP;
+    if (maps && maps_bytes / maps < sheet.map_bytes) sheet.map_bytes = maps_bytes / maps;
+    if (maps > 8) sheet.grain = maps > 20 ? 4 : 2;
+    return sheet;
 }
 
 void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, unsigned number, const char *placement)
@@ -179,6 +200,6 @@ void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, uns
         [FIGURE_CAPACITY] = figure_capacity, [FIGURE_BATCH] = figure_batch, [FIGURE_HOLES_NS] = figure_holes,
         [FIGURE_HOLES_INSTRUCTIONS] = figure_holes,
     };
-    plot_frame frame = { number, placement, "", "" };
+    plot_frame frame = { number, placement, "", "", "" };
     writers[shown->kind](out, sheet, shown, &frame);
 }

@@ -29,13 +29,16 @@ typedef struct figure {
 typedef struct figure_sheet {
     const row_list *list;                        /* without baselines */
     size_t          map_bytes;                   /* about what a map may take in the document */
+    unsigned        grain;                       /* of lines over time: units with at most four points */
 } figure_sheet;
 
-/* The figures of rows, in order; at most FIGURE_MOST_MAPS maps. NULL: no host memory. *left_out: rows without a map,
-   for their number. Free it. */
-enum { FIGURE_MOST_MAPS = 48 };
+/* The figures of rows, in order; those of the first FIGURE_MOST_ROWS or so. NULL: no host memory. *left_out: rows
+   without. Free it. */
+enum { FIGURE_MOST_ROWS = 32 };
 figure *figure_list(const row_list *list, size_t *count, size_t *left_out);
 
+/* What a document of so many bytes' worth of maps can have. */
+figure_sheet figure_sheet_for(const row_list *list, const figure *figures, size_t count, size_t maps_bytes);
 void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, unsigned number, const char *placement);
 
 /* ---- for the figures' files */
@@ -44,9 +47,10 @@ void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, uns
 void figure_group(const row_list *list, size_t row_index, size_t *first, size_t *count);
 /* One of these rows and no other: the policy was not in the group before (--repeat). */
 int  figure_is_first(const row_list *list, size_t first, size_t row_index);
-/* "train / paged", short enough for a heading. Returns text. */
-const char *figure_name(const row *shown, const char *more, char *text, size_t size);
-const char *figure_policy(const row *shown, char *text, size_t size);
+/* "train / paged: memory"; without the policy, unless is_row. The words must outlive the frame. */
+typedef struct figure_words { char title[1200], heading[128]; } figure_words;
+void figure_title(plot_frame *frame, figure_words *words, const row *shown, int is_row, const char *what);
+const char *figure_policy(const row *shown, size_t most, char *text, size_t size);       /* letters */
 /* A text that stands for cells of a row, piece by piece: begin, numbers, end. as: how the number is shown. */
 void figure_text_begin(const plot *on, double x, double y, const char *anchor);
 void figure_number(const plot *on, const figure_sheet *sheet, size_t row_index, row_column column, const char *before,

@@ -6,7 +6,7 @@
 
 #include "figure.h"
 
-enum { FIGURE_BARS_LEFT = 128, FIGURE_BARS_RIGHT = 318, FIGURE_MOST_BARS = 24 };
+enum { FIGURE_BARS_LEFT = 116, FIGURE_BARS_RIGHT = 254, FIGURE_MOST_BARS = 24 };
 
 typedef struct figure_bars {
     row_column  column;                          /* how long the bar is */
@@ -54,7 +54,7 @@ static void figure_bar_text(const plot *on, const figure_sheet *sheet, const fig
     figure_number(on, sheet, index, kind->column, "",
                   figure_bar_number(shown, kind->column, number, sizeof number), "");
     figure_text_end(on);
-    figure_text_begin(on, x + 60.0, y, "start");
+    figure_text_begin(on, x + 58.0, y, "start");
     if (figure_bar_is_oom(shown) && shown->cells[COLUMN_OOM_OP].kind == CELL_COUNT) {
         figure_number(on, sheet, index, COLUMN_OOM_OP, "out at ",
                       plot_count(shown->cells[COLUMN_OOM_OP].count, number, sizeof number), "");
@@ -72,9 +72,7 @@ static void figure_bar(const plot *on, const figure_sheet *sheet, const figure *
     char name[64], class[32];
     double within = figure_bar_value(of, kind->within);
     figure_class(sheet->list, shown->first, index, figure_bar_is_oom(of) ? "bar soft " : "bar ", class, sizeof class);
-    figure_policy(of, name, sizeof name);
-    if (strlen(name) > 19) memcpy(name + 17, "..", 3);
-    plot_text(on, on->left - 6.0, y + height * 0.5 + 4.0, "q", "end", name);
+    plot_text(on, on->left - 6.0, y + height * 0.5 + 4.0, "q", "end", figure_policy(of, 17, name, sizeof name));
     if (of->cells[kind->column].kind != CELL_NONE) {
         double length = plot_x(on, figure_bar_value(of, kind->column)) - on->left;
         plot_box(on, class, on->left, y + 1.0, length, height - 2.0);
@@ -99,7 +97,7 @@ static void figure_bars_draw(FILE *out, const figure_sheet *sheet, const figure 
         rows += (size_t)figure_is_first(sheet->list, shown->first, at);
     }
     if (rows > FIGURE_MOST_BARS) rows = FIGURE_MOST_BARS;
-    const plot_axis x = { 0.0, most, 0, kind->unit, kind->label }, y = { 0.0, 1.0, 0, PLOT_COUNT, NULL };
+    const plot_axis x = { 0.0, most, 0, kind->unit, kind->label, 3 }, y = { 0.0, 1.0, 0, PLOT_COUNT, NULL, 0 };
     plot_open(&on, out, frame, &x, &y, 0);
     on.left = FIGURE_BARS_LEFT;
     on.right = FIGURE_BARS_RIGHT;
@@ -121,8 +119,8 @@ void figure_peaks(FILE *out, const figure_sheet *sheet, const figure *shown, plo
     static const figure_bars kind = { COLUMN_RESERVED_PEAK, COLUMN_FOOTPRINT, COLUMN_REQUESTED_PEAK, PLOT_BYTES,
                                       "peak reserved", "dotted: peak requested; pale: out of memory, at this op",
                                       "-" };
-    char title[1200];
-    frame->title = figure_name(&sheet->list->rows[shown->first], "peak memory", title, sizeof title);
+    figure_words words;
+    figure_title(frame, &words, &sheet->list->rows[shown->first], 0, "peak memory");
     frame->description = "Peak memory held from the driver by each policy, its ratio to what was requested, and at "
                          "which operation memory ran out.";
     figure_bars_draw(out, sheet, shown, frame, &kind);
@@ -132,8 +130,8 @@ void figure_capacity(FILE *out, const figure_sheet *sheet, const figure *shown, 
 {
     static const figure_bars kind = { COLUMN_MIN_LIMIT, COLUMN_RATIO, COLUMN_REQUESTED_PEAK, PLOT_BYTES,
                                       "smallest limit that completes", "dotted: peak requested", "never completes" };
-    char title[1200];
-    frame->title = figure_name(&sheet->list->rows[shown->first], "capacity", title, sizeof title);
+    figure_words words;
+    figure_title(frame, &words, &sheet->list->rows[shown->first], 0, "capacity");
     frame->description = "The smallest limit with which the workload completes, by policy, and its ratio to what was "
                          "requested.";
     figure_bars_draw(out, sheet, shown, frame, &kind);
@@ -144,8 +142,8 @@ void figure_batch(FILE *out, const figure_sheet *sheet, const figure *shown, plo
     static const figure_bars kind = { COLUMN_LARGEST, COLUMN_COUNT, COLUMN_ALLOWED, PLOT_COUNT,
                                       "largest batch that completes", "dotted: what was requested would allow",
                                       "none completes" };
-    char title[1200];
-    frame->title = figure_name(&sheet->list->rows[shown->first], "largest batch", title, sizeof title);
+    figure_words words;
+    figure_title(frame, &words, &sheet->list->rows[shown->first], 0, "largest batch");
     frame->description = "The largest batch that completes, by policy.";
     figure_bars_draw(out, sheet, shown, frame, &kind);
 }

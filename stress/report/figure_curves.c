@@ -66,13 +66,14 @@ void figure_latency(FILE *out, const figure_sheet *sheet, const figure *shown, p
 {
     const row_list *list = sheet->list;
     plot_point points[LATENCY_POINTS];
-    plot_axis x = { 0.25, 3.05, 0, PLOT_COUNT, NULL }, y = { 100.0, 1000.0, 1, PLOT_NS, "time of an allocation" };
-    char title[1200];
+    plot_axis x = { 0.25, 3.05, 0, PLOT_COUNT, NULL, 0 };
+    plot_axis y = { 100.0, 1000.0, 1, PLOT_NS, "time of an allocation", 0 };
+    figure_words words;
     plot on;
     for (size_t at = shown->first; at < shown->first + shown->count; at++) {
         figure_hold(&y, points, figure_latency_points(list->rows[at].allocs, points));
     }
-    frame->title = figure_name(&list->rows[shown->first], "latency", title, sizeof title);
+    figure_title(frame, &words, &list->rows[shown->first], 0, "latency");
     frame->description = "Measured time of an allocation at percentiles from 50 to 99.9, by policy, on a log scale.";
     plot_open(&on, out, frame, &x, &y, figure_legend(NULL, list, shown->first, shown->count, 0));
     on.x = x;
@@ -125,14 +126,14 @@ void figure_holes(FILE *out, const figure_sheet *sheet, const figure *shown, plo
     const row_list *list = sheet->list;
     int is_ns = shown->kind == FIGURE_HOLES_NS;
     row_column column = is_ns ? COLUMN_NS_PER_PAIR : COLUMN_PAIR_INSTRUCTIONS;
-    plot_axis x = { 1e18, 1.0, 1, PLOT_COUNT, "free blocks around it" };
-    plot_axis y = { 0.0, 0.0, 0, PLOT_RATIO, is_ns ? "ns an allocation and a free" : "instructions of both" };
+    plot_axis x = { 1e18, 1.0, 1, PLOT_COUNT, "free blocks around it", 0 };
+    plot_axis y = { 0.0, 0.0, 0, PLOT_RATIO, is_ns ? "ns an allocation and a free" : "instructions of both", 0 };
     plot_point *points = calloc(list->count + 1, sizeof *points);
     plot on;
     size_t used;
     figure_holes_axes(list, column, &x, &y);
     if (x.least > x.most) x.least = x.most;
-    frame->title = is_ns ? "time against holes" : "instructions against holes";
+    frame->title = frame->heading = is_ns ? "time against holes" : "instructions against holes";
     frame->description = "Cost of one allocation and free against the number of free blocks, by policy.";
     plot_open(&on, out, frame, &x, &y, figure_legend(NULL, list, 0, list->count, 0));
     figure_legend(&on, list, 0, list->count, 0);

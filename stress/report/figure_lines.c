@@ -55,8 +55,8 @@ static void figure_line(const plot *on, const figure_sheet *sheet, size_t row_in
     if (!points) return;
     for (size_t at = 0; at < drawn->sample_count; at++) {
         double here = value(&drawn->samples[at].use);
-        int is_same = (int)plot_x(on, (double)drawn->samples[at].op)
-                   == (int)plot_x(on, (double)drawn->samples[column.first].op);
+        int is_same = (unsigned)plot_x(on, (double)drawn->samples[at].op) / sheet->grain
+                   == (unsigned)plot_x(on, (double)drawn->samples[column.first].op) / sheet->grain;
         if (!is_same) {
             figure_flush(points, &count, drawn, value, &column);
             column.first = column.least = column.most = at;
@@ -98,7 +98,7 @@ static void figure_oom_line(const plot *on, const figure_sheet *sheet, size_t ro
     if (!drawn->refusal.happened) return;
     double x = plot_x(on, (double)drawn->refusal.op);
     fprintf(on->out, "<path class=\"oom\" d=\"M%.10g %.10gV%.10g\"/>\n", x, on->bottom, on->top);
-    figure_text_begin(on, x > 300.0 ? x - 4.0 : x + 4.0, on->bottom - 6.0, x > 300.0 ? "end" : "start");
+    figure_text_begin(on, x > 240.0 ? x - 4.0 : x + 4.0, on->bottom - 6.0, x > 240.0 ? "end" : "start");
     figure_number(on, sheet, row_index, COLUMN_OOM_OP, "out of memory at op ",
                   plot_count(drawn->refusal.op, number, sizeof number), "");
     figure_text_end(on);
@@ -128,14 +128,15 @@ void figure_memory(FILE *out, const figure_sheet *sheet, const figure *shown, pl
     size_t first, count;
     const row *of = &sheet->list->rows[shown->first];
     const record *drawn = of->recording;
-    char title[1200], bytes[32];
+    figure_words words;
+    char bytes[32];
     plot on;
     figure_group(sheet->list, shown->first, &first, &count);
     const plot_axis x = { 0.0, (double)figure_most_ops(sheet->list, first, count), 0, PLOT_COUNT,
-                          "allocations and frees so far" };
+                          "allocations and frees so far", 0 };
     const plot_axis y = { 0.0, (double)figure_most_reserved(sheet->list, first, count), 0, PLOT_BYTES,
-                          drawn->is_peaks ? "memory, highest so far" : "memory" };
-    frame->title = figure_name(of, NULL, title, sizeof title);
+                          drawn->is_peaks ? "memory, highest so far" : "memory", 0 };
+    figure_title(frame, &words, of, 1, "memory");
     frame->description = "Memory requested, live and reserved over time; a red line where memory ran out.";
     plot_open(&on, out, frame, &x, &y, 1);
     plot_legend legend = { &on, 0.0, 0 };
@@ -163,8 +164,8 @@ static void figure_shares(FILE *out, const figure_sheet *sheet, const figure *sh
     char class[32];
     plot on;
     const plot_axis x = { 0.0, (double)figure_most_ops(list, shown->first, shown->count), 0, PLOT_COUNT,
-                          "allocations and frees so far" };
-    const plot_axis y = { 0.0, 1.0, 0, PLOT_SHARE, label };
+                          "allocations and frees so far", 0 };
+    const plot_axis y = { 0.0, 1.0, 0, PLOT_SHARE, label, 0 };
     plot_open(&on, out, frame, &x, &y, figure_legend(NULL, list, shown->first, shown->count, 0));
     figure_legend(&on, list, shown->first, shown->count, 0);
     plot_axes(&on);
@@ -180,16 +181,16 @@ static void figure_shares(FILE *out, const figure_sheet *sheet, const figure *sh
 
 void figure_idle(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
 {
-    char title[1200];
-    frame->title = figure_name(&sheet->list->rows[shown->first], "idle", title, sizeof title);
+    figure_words words;
+    figure_title(frame, &words, &sheet->list->rows[shown->first], 0, "idle");
     frame->description = "Share of the memory held from the driver that no block is in, over time, by policy.";
     figure_shares(out, sheet, shown, frame, figure_idle_share, 0, "reserved, not live");
 }
 
 void figure_fragmentation(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
 {
-    char title[1200];
-    frame->title = figure_name(&sheet->list->rows[shown->first], "fragmentation", title, sizeof title);
+    figure_words words;
+    figure_title(frame, &words, &sheet->list->rows[shown->first], 0, "fragmentation");
     frame->description = "1 - largest free / free, over time, by policy: what share of free memory the largest "
                          "request could not have.";
     figure_shares(out, sheet, shown, frame, figure_fragmentation_share, 1, "1 - largest free / free");

@@ -9,7 +9,7 @@
 #include "figure.h"
 #include "map.h"
 
-enum { FIGURE_MAP_WIDTH = 414, FIGURE_MAP_HEIGHT = 200, FIGURE_MAP_PIECES = 1 << 16 };
+enum { FIGURE_MAP_WIDTH = 400, FIGURE_MAP_HEIGHT = 192, FIGURE_MAP_PIECES = 1 << 16 };
 
 typedef struct figure_pieces {
     const plot *on;
@@ -82,22 +82,20 @@ static void figure_map_refusal(const plot *on, const record *drawn)
 static void figure_map_legend(const plot *on, const record *drawn)
 {
     static const char *const names[] = { "slack", "too small", "hole", "free" };
+    const double side = 11.0, line = 37.0;
     plot_legend legend = { on, 0.0, 1 };
-    plot_legend_add(&legend, "key c0", drawn->step_count ? "before step 1" : "live, by age:");
-    for (int batch = 1; batch < MAP_BATCHES; batch++) {
-        char class[16];
+    char class[16];
+    for (int batch = 0; batch < MAP_BATCHES; batch++) {
         snprintf(class, sizeof class, "key c%d", batch);
-        plot_box(on, class, legend.x + 2.0 + 13.0 * (batch - 1), 37.0, 12.0, 10.0);
+        plot_box(on, class, 6.0 + side * batch, line, side, 10.0);
     }
-    legend.x += 64.0;
-    if (drawn->step_count) {
-        plot_text(on, legend.x + 6.0, 46.0, "q", "start", "steps");
-        legend.x += 34.0;
-    }
+    plot_text(on, 10.0 + side * MAP_BATCHES, line + 9.0, "q", "start",
+              drawn->step_count ? "live, by step" : "live, by age");
+    legend.x = 152.0;
     for (int seen = MAP_SLACK; seen <= MAP_FREE; seen++) {
-        char class[16];
         snprintf(class, sizeof class, "key c%d", seen);
         plot_legend_add(&legend, class, names[seen - MAP_SLACK]);
+        legend.x -= 10.0;
     }
 }
 
@@ -105,7 +103,7 @@ static void figure_map_legend(const plot *on, const record *drawn)
 static void figure_map_caption(const plot *on, const figure_sheet *sheet, size_t row_index)
 {
     static const row_column columns[] = { COLUMN_OOM_OP, COLUMN_OOM_REQUESTED, COLUMN_OOM_FREE, COLUMN_OOM_LARGEST };
-    static const char *const before[] = { "out of memory, op ", ": ", ", ", ", longest " };
+    static const char *const before[] = { "out at op ", ": ", ", ", ", longest " };
     static const char *const after[] = { "", " asked", " free", "" };
     const row *shown = &sheet->list->rows[row_index];
     const cell *reserved = &shown->cells[COLUMN_RESERVED_PEAK];
@@ -142,26 +140,26 @@ void figure_map(FILE *out, const figure_sheet *sheet, const figure *shown, plot_
     const row *of = &sheet->list->rows[shown->first];
     const record *drawn = of->recording;
     uint64_t ops, axis_bytes;
-    char title[1200];
+    figure_words words;
     map made;
     plot on;
     figure_map_most(sheet->list, shown->first, &ops, &axis_bytes);
-    const plot_axis x = { 0.0, (double)ops, 0, PLOT_COUNT, "allocations and frees so far" };
-    const plot_axis y = { 0.0, (double)axis_bytes, 0, PLOT_BYTES, "addresses" };
-    frame->title = figure_name(of, NULL, title, sizeof title);
+    const plot_axis x = { 0.0, (double)ops, 0, PLOT_COUNT, "allocations and frees so far", 0 };
+    const plot_axis y = { 0.0, (double)axis_bytes, 0, PLOT_BYTES, "addresses", 0 };
+    figure_title(frame, &words, of, 1, "addresses");
     frame->description = "Map of time and addresses: live blocks in the colours of their batches, slack red, blocks "
                          "too small to draw black, free memory white, addresses without memory grey.";
     plot_open(&on, out, frame, &x, &y, 2);
     on.y.most = (double)axis_bytes;              /* to the brim: cells are whole */
     figure_map_legend(&on, drawn);
     figure_map_caption(&on, sheet, shown->first);
+    plot_axes(&on);
     if (figure_map_cells(&made, drawn, ops, axis_bytes, sheet->map_bytes)) {
         plot_text(&on, on.left, on.top + 40.0, "bad", "start", "not enough host memory to draw this");
     } else {
         figure_map_draw(&on, &made, drawn);
         map_free(&made);
     }
-    plot_axes(&on);
     figure_map_refusal(&on, drawn);
     if (drawn->map_ops < drawn->op_count) {
         plot_text(&on, plot_x(&on, (double)drawn->map_ops) + 4.0, on.top + 20.0, "q", "start",

@@ -14,6 +14,7 @@
 #include "../nearest.h"
 #include "../record.h"
 #include "csv.h"
+#include "html.h"
 #include "json.h"
 #include "junit.h"
 #include "summary.h"
@@ -63,6 +64,13 @@ static void output_svg(FILE *out, const output_material *material)
     svg_write(out, material->list, material->device, 0);
 }
 
+static void output_html(FILE *out, const output_material *material)
+{
+    const html_page page = { material->list, material->device, material->environment, material->gates,
+                             material->asked, material->argv };
+    html_write(out, &page);
+}
+
 static void output_series(FILE *out, const output_material *material)
 {
     series_write(out, material->list);
@@ -90,16 +98,21 @@ static void output_costs(FILE *out, const output_material *material)
 
 static const output_kind output_kinds[] = {
     { "csv", "run", 0, 0, output_csv }, { "json", "run", 0, 0, output_json }, { "junit", "run", 0, 0, output_junit },
+    { "html", "run", 0, RECORD_SERIES | RECORD_MAP, output_html },
     { "svg", "run", 0, RECORD_SERIES | RECORD_MAP, output_svg }, { "map", "run", 0, RECORD_MAP, output_map },
     { "series", "run", 0, RECORD_SERIES, output_series }, { "latency", "run", 0, 0, output_latency },
     { "trace", "run", 1, 0, output_trace },
     { "csv", "capacity", 0, 0, output_csv }, { "json", "capacity", 0, 0, output_json },
-    { "junit", "capacity", 0, 0, output_junit }, { "svg", "capacity", 0, 0, output_svg },
+    { "junit", "capacity", 0, 0, output_junit }, { "html", "capacity", 0, 0, output_html },
+    { "svg", "capacity", 0, 0, output_svg },
     { "csv", "batch", 0, 0, output_csv }, { "json", "batch", 0, 0, output_json },
-    { "junit", "batch", 0, 0, output_junit }, { "svg", "batch", 0, 0, output_svg },
+    { "junit", "batch", 0, 0, output_junit }, { "html", "batch", 0, 0, output_html },
+    { "svg", "batch", 0, 0, output_svg },
     { "trace", "shrink", 0, 0, output_trace },
     { "costs", "costs", 0, 0, output_costs },
-    { "csv", "holes", 0, 0, output_csv }, { "json", "holes", 0, 0, output_json }, { "svg", "holes", 0, 0, output_svg },
+    { "csv", "holes", 0, 0, output_csv }, { "json", "holes", 0, 0, output_json },
+    { "html", "holes", 0, 0, output_html },
+    { "svg", "holes", 0, 0, output_svg },
     { "csv", "bench", 0, 0, output_csv },
     { "csv", "merge", 0, 0, output_merged }, { "json", "merge", 0, 0, output_merged },
 };

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "../cli.h"
 #include "../costs_measure.h"
 #include "../cuda_environment.h"
 #include "../gate/gate.h"
@@ -23,6 +24,8 @@ typedef struct output_material {                 /* what files are made of */
     const gate        *gates;                    /* judged; NULL: the command has none */
     const shard_mark  *shard;                    /* NULL: all rows are here */
     slice              merged;                   /* of the command merge: the whole file */
+    const cli         *asked;                    /* this and the next: of html */
+    const char *const *argv;
 } output_material;
 
 typedef struct output_kind output_kind;

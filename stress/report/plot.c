@@ -8,7 +8,7 @@
 
 #include "xml.h"
 
-enum { PLOT_LEFT = 52, PLOT_TOP = 42, PLOT_RIGHT = 466, PLOT_BOTTOM = 258, PLOT_LEGEND_LINE = 15, PLOT_LETTER = 6 };
+enum { PLOT_LEFT = 46, PLOT_TOP = 42, PLOT_RIGHT = 408, PLOT_BOTTOM = 240, PLOT_LEGEND_LINE = 15 };
 
 static double plot_tenths(double value)
 {
@@ -35,7 +35,7 @@ void plot_open(plot *self, FILE *out, const plot_frame *frame, const plot_axis *
     fprintf(out, "</title><desc id=\"d%u\">", frame->number);
     xml_text(out, frame->description);
     fputs("</desc>\n", out);
-    plot_text(self, 4.0, 15.0, "t", "start", frame->title);
+    plot_text(self, 4.0, 15.0, "t", "start", frame->heading);
 }
 
 void plot_close(const plot *self)
@@ -113,7 +113,8 @@ static void plot_x_axis(const plot *self)
     }
     fputs("\"/>\n", self->out);
     for (size_t at = 0; at < count; at++) {
-        plot_text(self, plot_x(self, ticks[at]), self->bottom + 17.0, "q", "middle",
+        double x = plot_x(self, ticks[at]);
+        plot_text(self, x, self->bottom + 17.0, "q", x > self->right - 8.0 ? "end" : "middle",
                   plot_tick_text(&self->x, ticks[at], text, sizeof text));
     }
     plot_axis_name(self, &self->x, self->right, self->bottom + 33.0, "end");
@@ -146,7 +147,7 @@ void plot_line(const plot *self, const char *class, const char *data, const plot
 
 static double plot_legend_width(const char *name)
 {
-    return 30.0 + (double)strlen(name) * PLOT_LETTER;
+    return 32.0 + (double)strlen(name) * 6.4;    /* of a wide font */
 }
 
 unsigned plot_legend_lines(const char *const *names, size_t count)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 enum {
-    PLOT_WIDTH = 480, PLOT_HEIGHT = 300,         /* of a figure, in units of its own */
+    PLOT_WIDTH = 420, PLOT_HEIGHT = 280,         /* of a figure, in units of its own */
     PLOT_LINES = 8,                              /* classes l0.. of lines and bars: colour and dash */
     PLOT_CELLS = 10                              /* classes c0.. of cells: see plot_cell_name */
 };
@@ -21,12 +21,13 @@ typedef struct plot_axis {
     int         is_log;                          /* least > 0 */
     plot_unit   unit;
     const char *label;                           /* without the unit; NULL: no axis */
+    unsigned    steps;                           /* from tick to tick, at most; 0: 6 */
 } plot_axis;
 
 typedef struct plot_frame {
     unsigned    number;                          /* of the figure in its document: makes ids */
     const char *placement;                       /* further attributes of the element; "": none */
-    const char *title, *description;
+    const char *title, *heading, *description;   /* heading: the title as far as it fits */
 } plot_frame;
 
 typedef struct plot {

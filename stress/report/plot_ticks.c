@@ -7,6 +7,18 @@
 
 #include "plot.h"
 
+const char *plot_count(uint64_t count, char *text, size_t size)
+{
+    char digits[24];
+    size_t length = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, count), used = 0;
+    for (size_t at = 0; at < length && used + 2 < size; at++) {
+        if (at && (length - at) % 3 == 0) text[used++] = ',';
+        text[used++] = digits[at];
+    }
+    text[used] = '\0';
+    return text;
+}
+
 typedef struct plot_scale { double size; const char *name; } plot_scale;
 
 /* The largest unit of which the axis shows at least two. */
@@ -28,10 +40,11 @@ const char *plot_unit_name(const plot_axis *axis)
     return plot_scale_of(axis).name;
 }
 
-/* 1, 2 or 5 times a power of ten, of which at most six make the axis. */
+/* 1, 2 or 5 times a power of ten, of which at most so many make the axis. */
 static double plot_step(const plot_axis *axis)
 {
-    double wanted = (axis->most - axis->least) / plot_scale_of(axis).size / 6.0, power = 1.0;
+    double wanted = (axis->most - axis->least) / plot_scale_of(axis).size, power = 1.0;
+    wanted /= axis->steps ? axis->steps : 6.0;
     if (!(wanted > 0.0)) return 1.0;
     while (power > wanted) power /= 10.0;
     while (power * 10.0 <= wanted) power *= 10.0;
@@ -82,9 +95,11 @@ const char *plot_tick_text(const plot_axis *axis, double tick, char *text, size_
 {
     double shown = tick / plot_scale_of(axis).size;
     if (axis->unit == PLOT_NS) return plot_ns_text(tick, text, size);
+    if (axis->unit == PLOT_COUNT && axis->is_log) return plot_count((uint64_t)tick, text, size);
     if (axis->unit == PLOT_COUNT && shown >= 1e6) snprintf(text, size, "%.10gM", shown / 1e6);
-    else if (axis->unit == PLOT_COUNT && shown >= 1e4) snprintf(text, size, "%.10gk", shown / 1e3);
-    else snprintf(text, size, "%.10g", shown);
+    else if (axis->unit == PLOT_COUNT && shown >= 1e3 && axis->most >= 1e4) {
+        snprintf(text, size, "%.10gk", shown / 1e3);
+    } else snprintf(text, size, "%.10g", shown);
     return text;
 }
 
@@ -96,17 +111,5 @@ const char *plot_bytes(uint64_t bytes, char *text, size_t size)
     for (; scaled >= 1023.5 && power < 6; power++) scaled /= 1024.0;
     snprintf(text, size, "%.*f %s", !power || scaled >= 99.95 ? 0 : scaled < 9.995 ? 2 : 1, scaled,
              names[power]);
-    return text;
-}
-
-const char *plot_count(uint64_t count, char *text, size_t size)
-{
-    char digits[24];
-    size_t length = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, count), used = 0;
-    for (size_t at = 0; at < length && used + 2 < size; at++) {
-        if (at && (length - at) % 3 == 0) text[used++] = ',';
-        text[used++] = digits[at];
-    }
-    text[used] = '\0';
     return text;
 }

@@ -8,7 +8,7 @@
 #include "figure.h"
 #include "xml.h"
 
-enum { SVG_GAP = 8, SVG_MAP_BYTES = 100000 };
+enum { SVG_GAP = 8, SVG_MAPS_BYTES = 800000 };
 
 row *svg_rows(const row_list *list, size_t *count)
 {
@@ -53,8 +53,8 @@ void svg_write(FILE *out, const row_list *list, const char *device, int maps_onl
     row_list kept = { NULL, 0, list->kind, list->partial };
     kept.rows = svg_rows(list, &kept.count);
     figure *figures = kept.rows ? figure_list(&kept, &count, &left_out) : NULL;
-    const figure_sheet sheet = { &kept, SVG_MAP_BYTES };
     if (maps_only && figures) count = svg_keep_maps(figures, count);
+    const figure_sheet sheet = figure_sheet_for(&kept, figures, figures ? count : 0, SVG_MAPS_BYTES);
     svg_open(out, figures ? count : 0, device);
     for (size_t at = 0; figures && at < count; at++) {
         char placement[96];
