@@ -42,7 +42,8 @@ static void html_verdict(FILE *out, const html_page *page, const row_list *kept)
     size_t good = html_count(kept, "ok"), empty = html_count(kept, "oom"), bad = kept->count - good - empty;
     size_t broken = page->gates ? gate_failed(page->gates) : 0;
     const char *tone = bad || broken || kept->partial ? "bad" : "good";
-    fprintf(out, "<p class=\"verdict %s\">%zu of %zu row%s complete%s", tone, good, kept->count, kept->count == 1 ? "" : "s", good == 1 ? "s" : "");
+    fprintf(out, "<p class=\"verdict %s\">%zu of %zu row%s complete%s", tone, good, kept->count,
+            kept->count == 1 ? "" : "s", good == 1 ? "s" : "");
     if (empty) fprintf(out, "; %zu run%s out of memory", empty, empty == 1 ? "s" : "");
     if (bad) fprintf(out, "; %zu fail%s", bad, bad == 1 ? "s" : "");
     if (page->gates && page->gates->verdict_count) {
