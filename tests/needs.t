@@ -48,6 +48,13 @@ overlap      F P P P
 captured     F P P P
 pressure     F P P P
 late-free    P P P P
+tags         F P P P
+scope        F P P P
+leaks        F P P P
+tenants      F P P P
+devices      F P P P
+pinned       F P P P
+async        F P P P
 tiny         F P P P
 sizes        P P P P
 resize       F P P P
@@ -96,6 +103,21 @@ is(join(' ', split / +/, $failed // ''),
    join(' ', map { my $policy = $_; scalar grep { $_->{policy} eq $policy && $_->{verdict} eq 'fail' } @rows } @policies), 'and how many');
 my $one = stress('run', '-w', 'needs:limit', '-p', 'raw,paged');
 is(scalar(() = $one->{out} =~ m{^limit/(?:raw|paged): }mg), 2, 'of one need the sentences of all');
+
+# ---- the README's table: how many of a group pass, of those that apply
+my (%grouped, @wrong);
+for (grep { /^\| .* \| `.*` \| \d/ } split /\n/, slurp('README.md') =~ s/.*?^### What people ask//msr) {
+    my (undef, $question, $names, @counts) = split / *\| */;
+    my @names = $names =~ /`([^`]+)`/g;
+    @grouped{@names} = (1) x @names;
+    for my $at (0 .. $#policies) {
+        my @of = grep { $_ ne '-' } map { (split / /, $golden{$_} // '? ? ? ?')[$at] } @names;
+        my $count = (grep { $_ eq 'P' } @of) . ' of ' . @of;
+        push @wrong, "$question, $policies[$at]: $counts[$at], not $count" if $counts[$at] ne $count;
+    }
+}
+is(join(' ', sort keys %grouped), join(' ', sort keys %golden), 'the README has every need');
+is(join("\n", @wrong), '', '.. and counts them right');
 
 # ---- the same bytes, whatever else ran
 my @again = rows(needs('-p', $policies, '-q', '--out', 'csv=-')->{out});

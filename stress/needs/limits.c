@@ -149,12 +149,30 @@ static int limits_capture(ground *on)
     return failed && !gpuarena_capture_release(on->pool.arena, set, captured);
 }
 
+/* A sub-arena whose own limit has room for it. */
+static int limits_over_parent(ground *on)
+{
+    gpuarena *below = NULL;
+    void *ptr = NULL;
+    gpuarena_failure failure;
+    gpuarena_config config = on->of->chosen->config;
+    config.parent = on->pool.arena;
+    config.driver = device_driver(on->on);
+    config.limit_bytes = 128 * MIB;
+    config.oversubscribe = 1;
+    int made = !gpuarena_create(&config, &below), refused = made && gpuarena_alloc(below, &ptr, 100 * MIB, NULL) != 0;
+    gpuarena_last_failure(below, &failure);
+    gpuarena_destroy(below);
+    return refused && failure.reason == GPUARENA_REASON_OVER_PARENT && failure.missing_bytes == 36 * MIB;
+}
+
 static const struct limits_reason {
     gpuarena_reason reason;
     uint64_t        capacity_bytes, limit_bytes, headroom_bytes;
     int           (*is_named)(ground *on);
 } limits_list[] = {
     { GPUARENA_REASON_OVER_LIMIT, 0, 64 * MIB, 0, limits_over_limit },
+    { GPUARENA_REASON_OVER_PARENT, 0, 64 * MIB, 0, limits_over_parent },
     { GPUARENA_REASON_DRIVER_REFUSED, 64 * MIB, 0, 0, limits_refused },
     { GPUARENA_REASON_HEADROOM, 64 * MIB, 0, 32 * MIB, limits_headroom },
     { GPUARENA_REASON_FRAGMENTED, 0, 8 * MIB, 0, limits_fragmented },

@@ -30,6 +30,10 @@ needs_scenario held_trim, held_again, held_bound, held_repeat, held_retention, h
 /* waits.c: streams, captures, pressure */
 needs_scenario waits_overlap, waits_captured, waits_pressure, waits_late;
 
+/* owners.c, kinds.c: whose memory it is, and memory of other kinds */
+needs_scenario owners_tags, owners_scope, owners_leaks, owners_tenants, owners_devices;
+needs_scenario kinds_pinned, kinds_async;
+
 /* small.c: small programs, and what must fit */
 needs_scenario small_model, small_sizes, small_batches, small_scratch, small_ring;
 

@@ -47,7 +47,7 @@ void waits_overlap(scene *self)
         }
         uint64_t worked_ns = WAITS_BATCHES * compute_ns;
         scene_say(self, batches[0] && batches[1] && waited_ns <= worked_ns / 10, "%d batches of 64 MiB copied and "
-                  "used on two streams: frees took the host %.1f vms, of %.1f that the GPU worked; at most %s pending",
+                  "used on two streams: frees took %.1f vms, of %.1f that the GPU worked; at most %s pending",
                   WAITS_BATCHES, (double)waited_ns / 1e6, (double)worked_ns / 1e6, scene_size(self, pending));
     }
     ground_close(&on);
