@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # Gates from end to end: --fail-if, --base, --strict, --repeat, JUnit, the step summary, exit codes.
 # It must not test how rules are read: test_gate.c does.
-# Run: prove tests/gate.t (BUILD=folder of stress); where there is xmllint it reads the JUnit file too
+# Run: prove tests/gate.t (BUILD=folder of stress); where there is xmllint it holds JUnit files against junit.xsd
 use strict;
 use warnings;
 no warnings 'qw';
@@ -71,9 +71,13 @@ my ($tests, $failures, $errors, $skipped) = $xml =~ /<testsuite name="[^"]+" tes
 is("$tests $failures $errors $skipped", 6 + @true + @false . ' ' . @true . ' 0 0', 'JUnit counts them');
 is(scalar(() = $xml =~ /<testcase /g), $tests, 'a case each');
 is(scalar(() = $xml =~ /<failure type="gate" message="FAILED: [^"<&]*"\/><\/testcase>/g), $failures, 'a failure each, with its reason');
-ok(well_formed($xml), 'well-formed');
-if (qx{xmllint --version 2>&1} =~ /^xmllint/) { is(system("xmllint --noout '$junit'"), 0, 'xmllint reads it') }
-else                                          { skip('no xmllint') }
+valid($junit, 'with gates');
+for my $rule (map { s/^.*?: //r } @true) {
+    ok((() = $xml =~ /name="fail if [^"]*\Q@{[escaped($rule)]}\E"><failure/g) >= 1, "the true rule is named: $rule");
+}
+for my $rule (map { s/^.*?: //r } @false) {
+    ok((() = $xml =~ /name="fail if [^"]*\Q@{[escaped($rule)]}\E"\/>/g) >= 1, "the false rule is named: $rule");
+}
 my $summary = slurp("$folder/summary.md");
 ok($summary =~ /\Abefore\n### gpuarena stress on sim:80G\n/, 'the step summary is added to');
 is(scalar(() = $summary =~ /^\| \*\*FAILED\*\* \| /mg), scalar @true, 'with every verdict');
@@ -95,6 +99,26 @@ sub well_formed {
     return pos($text) == length $text && !@open;
 }
 
+sub escaped { return $_[0] =~ s/([<>&"])/'&#' . ord($1) . ';'/ger }
+
+# Against the schema: by hand, and by xmllint where there is one.
+sub valid {
+    my ($path, $name) = @_;
+    my $text = slurp($path);
+    my $attributes = qr/(?: \w+="[^"]*")+/;
+    my $case = qr/<testcase classname="[^"]*" name="[^"]*"(?:\/>|><(?:failure|error) type="[^"]*" message="[^"]*"\/><\/testcase>|><skipped message="[^"]*"\/><\/testcase>)\n/;
+    ok(well_formed($text) && $text =~ m{\A<\?xml[^\n]*\n<testsuites>\n<testsuite name="[^"]+" tests="\d+" failures="\d+" errors="\d+" skipped="\d+">\n<properties>\n(?:<property$attributes/>\n)+</properties>\n(?:$case)*</testsuite>\n</testsuites>\n\z},
+       "$name: elements, order and attributes are the schema's");
+    my ($tests, @counts) = $text =~ /tests="(\d+)" failures="(\d+)" errors="(\d+)" skipped="(\d+)"/;
+    my @found = map { scalar(() = $text =~ /<$_ /g) } qw(failure error skipped);
+    is("@found " . (() = $text =~ /<testcase /g), "@counts $tests", "$name: the counts are those of the cases");
+    if (qx{xmllint --version 2>&1} =~ /xmllint/) {
+        is(qx{xmllint --noout --schema tests/junit.xsd '$path' 2>&1 | tail -1} =~ /validates$/ ? 1 : 0, 1, "$name: xmllint validates it");
+    } else {
+        skip('no xmllint');
+    }
+}
+
 # odd names; a row that ended in an error
 my $odd = spew("odd <&\">'\xff\x01\xef\xbf\xbf.trace", "gpuarena-trace 1\na 1 100 0\nf 1\n");
 stress('run', '-w', "replay:$odd", '-p', 'raw', '--no-timing', '-q', '--out', "junit=$junit");
@@ -102,10 +126,13 @@ ok(well_formed(slurp($junit)) && slurp($junit) =~ /odd &#60;&#38;&#34;&#62;'&#xF
 is(stress('run', @work, '-q', '--faults', 'obtain:2=999', '--out', "junit=$junit")->{code}, 4, 'rows that fail');
 ok(slurp($junit) =~ /errors="[1-6]"/ && slurp($junit) =~ /name="runs"><error type="error" message="[^"]+"\/><\/testcase>/, 'are errors in JUnit');
 
+valid($junit, 'with errors');
+
 # ---- no verdict
 my $timed = 'alloc_p50_ns > 1ns';
 my $empty = stress('run', @work, '--fail-if', $timed, '--out', "junit=$junit");
 is("$empty->{code} " . outcome({ verdicts($empty->{out}) }, $timed), '0 ' . join(' ', ('NO VALUE') x 6), 'not measured: no verdict, and exit 0');
+valid($junit, 'without verdicts');
 ok(slurp($junit) =~ /skipped="6"/ && slurp($junit) =~ /<skipped message="NO VALUE: /, 'in JUnit: skipped');
 is(stress('run', @work, '--fail-if', $timed, '--strict')->{code}, 1, '--strict: exit 1');
 my $elsewhere = stress('run', @work, '--seed', 2, '--base', $base, '--fail-if', 'uniform*/raw: footprint > base');
