@@ -70,6 +70,11 @@ my %promised = (
         qr/^(?:others had (?:[89]|1\d) blocks of 16 MiB\nrun \d: the result is right\n){3}/m,
         qr/^run 3: the result is right\nothers had 16 blocks of 16 MiB$/m,
     ],
+    '09_serving_with_pressure' => [
+        qr/^600 requests served, (?!0 )\d+ sequences given up, (?!0 )\d+ calls of the callback$/m,
+        qr/^(?!0 )\d+ sequences in the cache; at most 512 MiB held, 0 failures$/m,
+        qr/^4 buffers of 2 MiB in page-locked memory: the device has no less for it$/m,
+    ],
     '11_record' => [
         qr/\Agpuarena-trace 1\na 0 1048576 0 weights\na 1 2097152 0 weights\n/,
         qr/^s step\n(?:a \d+ 3145728 0\n){4}f 7\nf 6\nf 5\nf 4\ns step\n(?:a \d+ 6291456 0\n){4}f 11\n/m,
