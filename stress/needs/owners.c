@@ -173,7 +173,8 @@ static void owners_share(ground *on, uint64_t first, uint64_t rest)
     uint64_t held = ground_held(on);
     int sums = all.children_bytes == mine.reserved_bytes + theirs.reserved_bytes && all.children_bytes == held;
     scene_say(self, one && two && !third && kept && other && sums, "tenants of %s and of the rest of 16 GiB hold %s "
-              "and %s, and 2 MiB more are refused for their own limits: %s; together %s, of the device %s; a third is %s",
+              "and %s, and 2 MiB more are refused for their own limits: %s; together %s, on the device %s; a third "
+              "is %s",
               scene_size(self, first), scene_size(self, mine.reserved_bytes), scene_size(self, theirs.reserved_bytes),
               kept && other ? "so it is, and the other is as it was" : "so it is not",
               scene_size(self, all.children_bytes), scene_size(self, held), third ? "taken" : "refused");

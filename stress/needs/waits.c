@@ -82,33 +82,54 @@ static void *waits_capture(ground *on, gpuarena_stream stream, uint64_t *set)
     return served && ended ? graph : NULL;
 }
 
+static uint64_t waits_launch(ground *on, void *graph, gpuarena_stream stream)
+{
+    uint64_t failed = 0;
+    for (int launch = 0; launch < WAITS_LAUNCHES; launch++) {
+        failed += (uint64_t)(sim_graph_launch(device_simulated(on->on), 0, graph, stream, on->op++) != 0);
+    }
+    return failed;
+}
+
+/* What a graph was given must stay its own: another stream wants as much,
+and there is no more. The judge looks on. */
+static uint64_t waits_press(ground *on, void *graph, gpuarena_stream stream, gpuarena_stream other)
+{
+    gpuarena_stats stats;
+    gpuarena_get_stats(on->pool.arena, &stats);
+    gpuarena_set_limit(on->pool.arena, stats.reserved_bytes);
+    (void)waits_step(on, other);
+    return waits_launch(on, graph, stream);
+}
+
+static void waits_replay(ground *on, void *graph, gpuarena_stream stream, gpuarena_stream other, uint64_t *set)
+{
+    sim *machine = device_simulated(on->on);
+    uint64_t before = ground_calls(on), failed = waits_launch(on, graph, stream);
+    void *again = waits_capture(on, stream, set);
+    uint64_t calls = ground_calls(on) - before;
+    failed += waits_press(on, graph, stream, other);
+    scene_say(on->of, !failed && !calls && again && !sim_finding_count(machine), "a step of three 1000 x 1000 "
+              "float32 captured, launched %d times and captured anew: %" PRIu64 " driver calls, %" PRIu64 " "
+              "launches failed; when another stream wants as much, and there is no more, %s", WAITS_LAUNCHES, calls,
+              failed,
+              sim_finding_count(machine) ? "it gets the graph's memory" : "the graph's stays its own");
+    if (again) sim_graph_destroy(machine, again);
+    sim_graph_destroy(machine, graph);
+}
+
 void waits_captured(scene *self)
 {
     const ground_shape shape = { 0 };
     ground on;
     uint64_t set = 0;
     if (!ground_open(&on, self, &shape)) {
-        gpuarena_stream stream = ground_stream(&on);
-        sim *machine = device_simulated(on.on);
+        gpuarena_stream stream = ground_stream(&on), other = ground_stream(&on);
         int warm = waits_step(&on, stream);
         void *graph = waits_capture(&on, stream, &set);
-        uint64_t before = ground_calls(&on), failed = 0;
-        if (!graph) {
-            scene_say(self, 0, "a step of three 1000 x 1000 float32 is %s, and captured into a graph it is not: %s",
-                      warm ? "served" : "refused", gpuarena_result_name(on.result));
-        } else {
-            for (uint64_t launch = 0; launch < WAITS_LAUNCHES; launch++) {
-                failed += (uint64_t)(sim_graph_launch(machine, 0, graph, stream, on.op++) != 0);
-            }
-            void *again = waits_capture(&on, stream, &set);
-            uint64_t calls = ground_calls(&on) - before;
-            scene_say(self, !failed && !calls && again, "a step of three 1000 x 1000 float32 captured, launched %d "
-                      "times and captured anew: %" PRIu64 " driver calls, %" PRIu64 " launches failed",
-                      WAITS_LAUNCHES, calls,
-                      failed);
-            if (again) sim_graph_destroy(machine, again);
-            sim_graph_destroy(machine, graph);
-        }
+        if (graph) waits_replay(&on, graph, stream, other, &set);
+        else scene_say(self, 0, "a step of three 1000 x 1000 float32 is %s, and captured into a graph it is not: %s",
+                       warm ? "served" : "refused", gpuarena_result_name(on.result));
         if (set) gpuarena_capture_release(on.pool.arena, set, stream);
     }
     ground_close(&on);
