@@ -10,36 +10,36 @@
 
 /* X(what, the need that must see it, on this policy) */
 #define PLANTS(X) \
-    X(LIMIT_DOUBLED, "limit", "paged") X(LIMIT_DOUBLED, "tenants", "segments") X(LIMIT_DOUBLED, "reasons", "paged") \
-    X(LIMIT_STAYS, "late-change", "paged") \
-    X(NO_HEADROOM, "headroom", "paged") X(NO_HEADROOM, "reasons", "segments") \
-    X(NOT_FIXED, "marks", "segments") X(NOT_FIXED, "first-touch", "paged") X(NOT_FIXED, "shares", "paged") \
-    X(NOT_FIXED, "manners", "segments") X(HALF_FIXED, "modes", "paged") \
-    X(NO_ENVIRONMENT, "environment", "paged") X(UNCLEARED_TAKEN, "late-change", "segments") \
-    X(WRONG_TAKEN, "wrong-values", "paged") X(NO_PRESSURE, "pressure", "paged") X(NO_PARENT, "tenants", "paged") \
-    X(OTHER_KIND, "pinned", "segments") X(OTHER_KIND, "async", "paged") X(NO_RELEASE, "retention", "paged") \
-    X(NO_RELEASE, "manners", "paged") X(TAKES_EARLY, "grabbed", "segments") X(TAKES_EARLY, "tiny", "segments") \
-    X(FREES_UNTOLD, "events", "paged") X(GROWTH_UNTOLD, "steps", "segments") X(GROWTH_UNTOLD, "events", "segments") \
+    X(LIMIT_DOUBLED, "limit", "paged") X(LIMIT_DOUBLED, "tenants", "segments") \
+    X(LIMIT_DOUBLED, "reasons", "paged") X(LIMIT_STAYS, "late-change", "paged") \
+    X(NO_HEADROOM, "headroom", "paged") X(NO_HEADROOM, "reasons", "segments") X(NOT_FIXED, "marks", "segments") \
+    X(NOT_FIXED, "first-touch", "paged") X(NOT_FIXED, "shares", "paged") X(NOT_FIXED, "manners", "segments") \
+    X(HALF_FIXED, "modes", "paged") X(NO_ENVIRONMENT, "environment", "paged") \
+    X(UNCLEARED_TAKEN, "late-change", "segments") X(WRONG_TAKEN, "wrong-values", "paged") \
+    X(NO_PRESSURE, "pressure", "paged") X(NO_PARENT, "tenants", "paged") X(OTHER_KIND, "pinned", "segments") \
+    X(OTHER_KIND, "async", "paged") X(NO_RELEASE, "retention", "paged") X(NO_RELEASE, "manners", "paged") \
+    X(TAKES_EARLY, "grabbed", "segments") X(TAKES_EARLY, "tiny", "segments") X(FREES_UNTOLD, "events", "paged") \
+    X(GROWTH_UNTOLD, "steps", "segments") X(GROWTH_UNTOLD, "events", "segments") \
     X(PENDING_LOST, "sums", "paged") X(LARGEST_IS_SUM, "predict", "segments") X(PEAK_OFF, "peaks", "paged") \
     X(PEAK_STAYS, "peaks", "segments") X(ALWAYS_YES, "predict", "paged") X(ALWAYS_YES, "walls", "segments") \
     X(NO_OTHER, "other", "paged") X(NO_OTHER, "report", "paged") X(FIRST_DEVICE, "devices", "paged") \
     X(NO_TRIM, "trim", "paged") X(NO_TRIM, "addresses", "paged") X(NO_TRIM, "async", "segments") \
     X(ONE_REASON, "reasons", "paged") X(ONE_REASON, "walls", "segments") X(ONE_REASON, "pinned", "paged") \
-    X(MISSING_OFF, "reasons", "segments") X(NO_NUMBERS, "wrong-values", "segments") X(NO_NUMBERS, "tags", "paged") \
-    X(NO_NUMBERS, "leaks", "paged") X(EMPTY_REPORT, "report", "segments") X(NO_RESIZE, "resize", "paged") \
-    X(TRY_GROWS, "scratch", "segments") X(NO_SCOPE, "scope", "paged") X(NO_TAGS, "tags", "segments") \
-    X(ENDS_SILENTLY, "leaks", "segments") X(NO_SET, "captured", "segments") X(NO_SET, "captured", "paged") \
-    X(NO_WAIT, "late-free", "segments") X(NO_WAIT, "late-free", "paged") \
+    X(MISSING_OFF, "reasons", "segments") X(NO_NUMBERS, "wrong-values", "segments") \
+    X(NO_NUMBERS, "tags", "paged") X(NO_NUMBERS, "leaks", "paged") X(EMPTY_REPORT, "report", "segments") \
+    X(NO_RESIZE, "resize", "paged") X(TRY_GROWS, "scratch", "segments") X(NO_SCOPE, "scope", "paged") \
+    X(NO_TAGS, "tags", "segments") X(ENDS_SILENTLY, "leaks", "segments") X(NO_SET, "captured", "segments") \
+    X(NO_SET, "captured", "paged") X(NO_WAIT, "late-free", "segments") X(NO_WAIT, "late-free", "paged") \
     X(FREES_LOST, "trim", "segments") X(FREES_LOST, "ring", "paged") X(FREES_LOST, "repeat", "segments") \
     X(FREES_LOST, "lifetimes", "paged") X(FREES_LOST, "again", "paged") X(FREES_LOST, "shapes", "segments") \
     X(FREES_LOST, "batches", "paged") X(ONE_LOST, "jump", "paged") X(ONE_LOST, "bound", "paged") \
     X(ONE_LOST, "overshoot", "paged") X(PADDED, "sizes", "paged") X(FREES_WAIT, "overlap", "paged") \
     /* nothing planted: policies that do not have what is needed */ \
-    X(NOTHING, "sums", "raw") X(NOTHING, "other", "raw") X(NOTHING, "limit", "raw") X(NOTHING, "headroom", "raw") \
-    X(NOTHING, "shares", "raw") X(NOTHING, "manners", "raw") X(NOTHING, "overlap", "raw") X(NOTHING, "tiny", "raw") \
-    X(NOTHING, "captured", "raw") X(NOTHING, "ring", "raw") X(NOTHING, "first-touch", "rmm") \
-    X(NOTHING, "overshoot", "bfc") X(NOTHING, "jump", "bfc") X(NOTHING, "bound", "bfc") X(NOTHING, "again",
-                                                                                          "pytorch") \
+    X(NOTHING, "sums", "raw") X(NOTHING, "other", "raw") X(NOTHING, "limit", "raw") \
+    X(NOTHING, "headroom", "raw") X(NOTHING, "shares", "raw") X(NOTHING, "manners", "raw") \
+    X(NOTHING, "overlap", "raw") X(NOTHING, "tiny", "raw") X(NOTHING, "captured", "raw") \
+    X(NOTHING, "ring", "raw") X(NOTHING, "first-touch", "rmm") X(NOTHING, "overshoot", "bfc") \
+    X(NOTHING, "jump", "bfc") X(NOTHING, "bound", "bfc") X(NOTHING, "again", "pytorch") \
     X(NOTHING, "repeat", "pytorch") X(NOTHING, "sizes", "cub") X(NOTHING, "lifetimes", "ort") \
     X(NOTHING, "batches", "async") X(NOTHING, "shapes", "async") X(NOTHING, "retention", "cub") \
     X(NOTHING, "scratch", "cub") X(NOTHING, "resize", "cub")
@@ -77,8 +77,9 @@ static void planted_settings(gpuarena_config *config)
     case WRONG_TAKEN:     if (config->limit_bytes > ((uint64_t)16 << 30)) config->limit_bytes = 0; break;
     case NO_PRESSURE:     config->pressure = NULL; break;
     case NO_PARENT:       config->parent = NULL; break;
-    case OTHER_KIND:      if (config->backing > GPUARENA_BACKING_SEGMENTS) config->backing = GPUARENA_BACKING_SEGMENTS;
-                          break;
+    case OTHER_KIND:
+        if (config->backing > GPUARENA_BACKING_SEGMENTS) config->backing = GPUARENA_BACKING_SEGMENTS;
+        break;
     case NO_RELEASE:      config->release = GPUARENA_RELEASE_ON_DEMAND;
                           config->release_bytes = config->release_age = 0;
                           config->release_keep = 0.0;
