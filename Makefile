@@ -80,7 +80,7 @@ ifneq ($(words x $(CURDIR) $(BUILD)),3)
 $(error paths with spaces are not supported: "$(CURDIR)", BUILD="$(BUILD)")
 endif
 .DELETE_ON_ERROR:
-.PHONY: all run test asan tsan fuzz valgrind bench profile footprints policies bounds install uninstall clean help toolkit FORCE
+.PHONY: all run test asan tsan fuzz valgrind bench profile footprints policies pictures bounds install uninstall clean help toolkit FORCE
 
 all: toolkit $(STRESS) $(CUDART) $(CUB) $(TEST_PROGRAMS) $(EXAMPLES) $(BENCH)  ## build all that this machine can build (the default)
 
@@ -154,6 +154,12 @@ footprints: $(STRESS)  ## the table of footprints: paged ranges against others, 
 
 policies: $(STRESS)  ## the table of policies: what each costs on recordings; minutes
 	@BUILD='$(BUILD)' perl tests/policies.pl
+
+pictures: $(STRESS)  ## README's pictures, in stress/report/pictures, from recordings in GPUARENA_TRACES
+	@cd '$(or $(GPUARENA_TRACES),../shared/traces)/intervals' && for picture in 'pangu_peak --ops 9000' pangu_whole; do \
+	    set -- $$picture; name=$$1; shift; '$(abspath $(STRESS))' run -w replay:somas_pangu_2.6B.csv -p segments,paged \
+	        --limit 5806604763 "$$@" --no-timing -q --out map='$(CURDIR)'/stress/report/pictures/$$name.svg || exit 1; \
+	done
 
 bounds: $(STRESS)  ## check on all of these that paged ranges keep their bounds; minutes
 	$(Q)BUILD='$(BUILD)' GPUARENA_BOUNDS=all $(PROVE) -v tests/paged_bounds.t

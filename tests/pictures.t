@@ -182,6 +182,26 @@ series_agree($many, 'many operations');
 ok(length $many->{svg} < 400000, 'and few bytes: ' . length $many->{svg});
 ok(@{$many->{points}} <= 8 * 1024, 'and few points: ' . @{$many->{points}});
 
+# ---- memory of other kinds is seen, too
+my $kinds = pictures('-w', 'train:layers=4,hidden=512,steps=2,seq=128-512', '-p', 'segments:backing=managed,segments:backing=pinned', '--no-timing');
+my @kinds = figures_of(well_formed($kinds->{map}, 'managed and pinned'));
+is(join(' ', grep { abs > 0.03 } map { map_agrees($kinds, $kinds[$_]{title}, $kinds[$_], $_) } 0, 1), '', 'their holes, too');
+
+# ---- README's pictures are what `make pictures` makes
+for my $picture (['pangu_peak', '--ops', 9000], ['pangu_whole']) {
+    my ($name, @more) = @$picture;
+    my $kept = slurp("stress/report/pictures/$name.svg");
+    well_formed($kept, $name);
+    ok(length $kept < 64 * 1024, "$name: " . length($kept) . ' bytes');
+    if (!-e "$traces/intervals/somas_pangu_2.6B.csv") {
+        skip("no traces in $traces");
+        next;
+    }
+    my $fresh = stress('run', '-w', "replay:$traces/intervals/somas_pangu_2.6B.csv", '-p', 'segments,paged', '--limit', 5806604763, @more,
+                       '--no-timing', '-q', '--out', 'map=-');
+    ok($fresh->{out} eq $kept, "$name is what `make pictures` makes");
+}
+
 # ---- other commands
 for my $command (['capacity', '-w', 'uniform:n=300', '-p', 'raw,segments'], ['holes', '-p', 'segments', '--no-timing'],
                  ['batch', '-w', 'train:layers=2,hidden=256,steps=1,seq=128', '-p', 'raw,segments', '--device', 'sim:1G']) {

@@ -56,14 +56,16 @@ static void figure_join(char *text, size_t size, const char *workload, const cha
              (*workload || *policy) && *what ? ": " : "", what);
 }
 
+enum { FIGURE_ROOM = 38 };                       /* letters of a heading, but for what the figure shows */
+
 void figure_title(plot_frame *frame, figure_words *words, const row *shown, int is_row, const char *what)
 {
     char workload[1024], policy[64] = "";
     table_name(figure_workload(shown), workload, sizeof workload);
     if (is_row) figure_policy(shown, sizeof policy - 1, policy, sizeof policy);
     figure_join(words->title, sizeof words->title, workload, policy, what);
-    figure_cut(workload, is_row ? 22 : 36);
-    figure_cut(policy, 16);
+    figure_cut(policy, strlen(workload) < 16 ? FIGURE_ROOM - strlen(workload) : FIGURE_ROOM - 16);
+    figure_cut(workload, FIGURE_ROOM - strlen(policy));
     figure_join(words->heading, sizeof words->heading, workload, policy, what);
     frame->title = words->title;
     frame->heading = words->heading;

@@ -44,7 +44,7 @@ const char *plot_unit_name(const plot_axis *axis)
 static double plot_step(const plot_axis *axis)
 {
     double wanted = (axis->most - axis->least) / plot_scale_of(axis).size, power = 1.0;
-    wanted /= axis->steps ? axis->steps : 6.0;
+    wanted *= (1.0 - 1e-9) / (axis->steps ? axis->steps : 6.0);      /* a rounded axis rounds to itself */
     if (!(wanted > 0.0)) return 1.0;
     while (power > wanted) power /= 10.0;
     while (power * 10.0 <= wanted) power *= 10.0;

@@ -60,6 +60,9 @@ static int table_obtain(const gpuarena_driver *self, gpuarena_memory kind, void 
     if (code == SIM_SUCCESS) {
         code = ptr ? table_obtain_kind(device, kind, answer.lie, ptr, bytes, stream, &cost_ns) : SIM_INVALID_VALUE;
     }
+    if (code == SIM_SUCCESS && kind != GPUARENA_MEMORY_DEVICE) {
+        engine_tell(device, SIM_CALL_OBTAIN, (uint64_t)(uintptr_t)*ptr, bytes);    /* of DEVICE, memory.c does */
+    }
     return engine_end_call(device, call, code, cost_ns);
 }
 
@@ -88,6 +91,9 @@ static int table_give_back(const gpuarena_driver *self, gpuarena_memory kind, vo
     int code = engine_begin_call(device, call, 0).code;
     if (code == SIM_SUCCESS) {
         code = table_give_back_kind(device, kind, (uint64_t)(uintptr_t)ptr, bytes, stream, &cost_ns);
+    }
+    if (code == SIM_SUCCESS && kind != GPUARENA_MEMORY_DEVICE) {
+        engine_tell(device, SIM_CALL_GIVE_BACK, (uint64_t)(uintptr_t)ptr, bytes);
     }
     return engine_end_call(device, call, code, cost_ns);
 }
