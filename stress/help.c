@@ -119,7 +119,8 @@ static const char help_columns[] =
     "gpu_waits: times that the arena made a stream wait, or waited itself; pending_peak_bytes: the most that was\n"
     "free, but for the stream alone that had freed it. stranded_peak_bytes: the most that was free in pages that\n"
     "were partly live, so that it could not be moved; remapped_pages: pages that were.\n"
-    "An empty cell: not measured, or does not exist.\n";
+    "An empty cell: not measured, or does not exist. With -w needs claims, verdict and said follow (stress help\n"
+    "needs).\n";
 
 static const char help_capacity[] =
     "stress capacity -w WORKLOAD[,..] -p POLICY[,..]: the smallest limit under which the workload completes, over\n"

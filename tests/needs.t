@@ -136,6 +136,16 @@ for my $seed (2 .. 6) {
 }
 is(needs('-p', 'segments', '--device', 'sim:80G,vm=off', '-q', '--fail-if', 'verdict == fail')->{code}, 0, 'and without virtual memory');
 
+# ---- shards, and what has changed between two runs
+stress('run', '-w', 'needs', '-p', 'raw,paged', '-q', '--shard', "$_/3", '--out', "csv=$folder/shard$_.csv") for 0 .. 2;
+my $whole = needs('-p', 'raw,paged', '-q', '--out', "csv=$folder/whole.csv");
+my $merged = stress('merge', (map { "$folder/shard$_.csv" } 2, 0, 1), '--out', "csv=$folder/merged.csv");
+is("$merged->{code} " . slurp("$folder/merged.csv"), '0 ' . slurp("$folder/whole.csv"), 'shards, merged');
+is(stress('compare', "$folder/whole.csv", "$folder/merged.csv")->{code}, 0, 'compare: the same');
+my $turned = spew('turned.csv', slurp("$folder/whole.csv") =~ s/^(needs:limit,paged,.*,)pass,/$1fail,/mr);
+my $compared = stress('compare', "$folder/whole.csv", $turned);
+ok($compared->{code} eq 1 && $compared->{out} =~ /needs:limit.*paged/ && $compared->{out} =~ /verdict/, 'a verdict that turned: told, exit 1');
+
 # ---- gates
 is(needs('-p', 'paged,segments', '-q', '--fail-if', 'verdict == fail')->{code}, 0, 'a gate that holds');
 my $gated = needs('-p', 'raw,paged', '-q', '--fail-if', 'verdict == fail');
@@ -160,5 +170,5 @@ refused(2, qr/--limit means nothing to -w needs/, qw(run -w needs -p paged --lim
 refused(2, qr/--context means nothing to -w needs/, qw(run -w needs -p paged --context 1G));
 refused(2, qr/sets limits of its own, and policy 'paged:limit=4G' has one/, qw(run -w needs -p paged:limit=4G));
 refused(2, qr/nothing to capacity/, qw(capacity -w needs -p paged));
-refused(2, qr/--out trace/, qw(run -w needs:limit -p paged --out trace=-));
+refused(2, qr/--out $_: is made of a workload's operations/, qw(run -w needs:limit -p paged --out), "$_=$folder/none") for qw(trace html);
 done();
