@@ -22,6 +22,8 @@ static const cli_option cli_options[CLI_COUNT] = {
         "training steps, where the workload has steps" },
     [CLI_OPS] = { NULL, "ops", 0, CLI_NUMBER, "N", NULL, 1, 0, CLI_SHAPES_RESULTS,
         "cut each workload after N allocations and frees" },
+    [CLI_ROUNDS] = { NULL, "rounds", 0, CLI_NUMBER, "N", NULL, 1, 1000, CLI_SHAPES_RESULTS,
+        "all ops N times, on one pool; what is live is freed in between" },
     [CLI_THREADS] = { NULL, "threads", 0, CLI_NUMBER, "N", NULL, 1, 64, CLI_SHAPES_RESULTS,
         "of each workload; a+b: different ones (stress help threads)" },
     [CLI_VARY] = { NULL, "vary", 0, CLI_TEXT, "KEY", NULL, 0, 0, CLI_SHAPES_RESULTS,

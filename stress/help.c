@@ -73,6 +73,7 @@ static const char help_lists[] =
     "-w and -p take items separated by commas, each NAME or NAME:key=value,key=value. A part whose first of\n"
     "':' and '=' is '=' continues the item on its left. Three policies:\n"
     "  -p raw,segments:growth=step,step=64M,config:limit=4G\n"
+    "-w all, -p all: each that there is (stress list).\n"
     "A policy without a name is config:key=value,.. Paths with commas are refused. Workloads and their keys:\n"
     "stress list workloads.\n"
     "\n";
@@ -110,6 +111,9 @@ static const char help_columns[] =
     "\n"
     "ops counts allocations and frees, refused ones too, allocs the former alone; oom_op counts from 0. Peaks are\n"
     "sampled after every op.\n"
+    "--rounds N: all ops N times, one after the other, on the same device and pool; what is live is freed in between.\n"
+    "A policy that completes one round need not complete the next: oom_round is the one in which memory ran out\n"
+    "first, from 1, oom_round_op the allocations and frees of that round before it; oom_op counts on over all.\n"
     "driver_calls: of calls on memory, plain and virtual, from the first op to the last; driver_vns: the time in\n"
     "them, in virtual nanoseconds of the simulated device, empty on CUDA. The columns in ns are measured, in a\n"
     "second pass over the same operations; they hold the simulated driver's own work, and stay empty with\n"
@@ -253,6 +257,7 @@ static void help_columns_of(FILE *out, const char *command, row_kind kind)
 static int help_column_list(FILE *out)
 {
     help_columns_of(out, "run", ROW_RUN);
+    help_plain(out, "  and with --rounds: rounds, oom_round, oom_round_op\n");
     help_plain(out, help_columns);
     help_columns_of(out, "holes (stress help holes)", ROW_HOLES);
     help_columns_of(out, "batch (stress help batch)", ROW_BATCH);
@@ -338,6 +343,7 @@ static void help_list_workloads(FILE *out)
     }
     fprintf(out, "  %-10s what people ask of GPU memory, as verdicts; needs:NAME one of them: stress list needs\n",
             "needs");
+    fprintf(out, "  %-10s each of those that need no file, but needs\n", "all");
 }
 
 static void help_list_devices(FILE *out)

@@ -97,9 +97,9 @@ static int pass_refused(pass *run, uint32_t block, uint64_t bytes)
     if (run->oracle && run->pool.arena && oracle_refusal(run->oracle, run->op, block, bytes, refusal.largest_bytes)) {
         return pass_violated(run);
     }
-    if (result->oom.happened) return 0;
-    result->oom.happened = 1;
+    if (result->oom.happened++) return 0;
     result->oom.op = run->op;
+    result->oom.round = result->times;
     result->oom.refusal = refusal;
     memory_failure(&result->memory, refusal.largest_known ? refusal.free_bytes : 0, refusal.largest_bytes);
     return 0;
@@ -266,6 +266,7 @@ static void pass_drive(pass *run)
 {
     do {
         if (run->result->times++ && pass_rewind(run)) return;
+        if (!run->result->oom.happened) run->result->oom.round_from = run->op;
         pass_drive_once(run);
     } while (!run->done && run->result->times < run->settings->times);
 }

@@ -31,8 +31,9 @@ typedef struct pass_settings {
 typedef enum pass_status { PASS_OK, PASS_OOM, PASS_VERIFY_FAILED, PASS_ERROR } pass_status;
 
 typedef struct pass_oom {                        /* the first refusal */
-    int          happened;
+    int          happened;                       /* how often */
     uint64_t     op;                             /* allocations and frees before it */
+    uint64_t     round, round_from;              /* which of settings' times, from 1, and those before that began */
     pool_refusal refusal;
 } pass_oom;
 

@@ -37,6 +37,7 @@ static int plan_settings(plan *self, const cli *asked, problem *why)
     pass_settings *settings = &self->settings;
     if (plan_device(self, asked, why)) return -1;
     settings->skip_oom = !strcmp(values[CLI_ON_OOM].text, "skip");
+    settings->times = values[CLI_ROUNDS].number;
     settings->verify = plan_verify(self, &values[CLI_VERIFY]);
     self->timed = !values[CLI_NO_TIMING].given;
     return 0;
@@ -82,6 +83,12 @@ static int plan_try_policy(const plan *self, const policy *chosen, problem *why)
 static int plan_is_all(const char *item)
 {
     return !strcmp(item, "all");
+}
+
+int plan_asks_many(const cli *asked)
+{
+    const cli_value *items = &asked->values[CLI_WORKLOAD];
+    return items->item_count > 1 || (items->item_count == 1 && plan_is_all(items->items[0]));
 }
 
 static size_t plan_policy_room(const cli_value *items)
@@ -210,20 +217,39 @@ static int plan_needs(plan *self, const cli *asked, problem *why)
     return 0;
 }
 
+static int plan_add_workload(plan *self, const char *text, problem *why)
+{
+    plan_workload *made = &self->workloads[self->workload_count];
+    made->text = text;
+    if (mix_make(text, &self->options, &made->stream, why)) return -1;
+    self->workload_count++;
+    return plan_try_streams(made, self->settings.device.is_cuda, why);
+}
+
+/* All that need no file, and no simulated device where there is none: those were not asked for by name. */
+static int plan_add_workloads(plan *self, problem *why)
+{
+    for (size_t index = 0; workload_family_at(index); index++) {
+        const workload_family *family = workload_family_at(index);
+        int is_left_out = !family->peak || (self->settings.device.is_cuda && !strcmp(family->name, "rival"));
+        if (!is_left_out && plan_add_workload(self, family->name, why)) return -1;
+    }
+    return 0;
+}
+
 static int plan_workloads(plan *self, const cli *asked, problem *why)
 {
     const cli_value *items = &asked->values[CLI_WORKLOAD];
     if (!items->item_count) return problem_set(why, EXIT_USAGE, "no workload: -w NAME (stress list workloads)");
     int is_needs = plan_is_needs(items, why);
     if (is_needs) return is_needs < 0 ? -1 : plan_needs(self, asked, why);
-    self->workloads = calloc(items->item_count, sizeof *self->workloads);
+    size_t families = 0;
+    while (workload_family_at(families)) families++;
+    self->workloads = calloc(items->item_count * families, sizeof *self->workloads);
     if (!self->workloads) return problem_set(why, EXIT_HARNESS, "no host memory for the workloads");
     for (size_t index = 0; index < items->item_count; index++) {
-        plan_workload *made = &self->workloads[index];
-        made->text = items->items[index];
-        if (mix_make(made->text, &self->options, &made->stream, why)) return -1;
-        self->workload_count++;
-        if (plan_try_streams(made, self->settings.device.is_cuda, why)) return -1;
+        const char *item = items->items[index];
+        if (plan_is_all(item) ? plan_add_workloads(self, why) : plan_add_workload(self, item, why)) return -1;
     }
     return 0;
 }

@@ -50,6 +50,7 @@ void plan_free(plan *self);
 /* No output may be a recording that is read, which would be lost: -1 and a problem, EXIT_USAGE. */
 int  plan_apart(const plan *self, const output *made, problem *why);
 /* Whether the row of this workload and policy is asked for. */
+int  plan_asks_many(const cli *asked);           /* 1: for more than one workload, `all` among them */
 int  plan_wants(const plan *self, const plan_workload *workload, const policy *chosen);
 
 #endif

@@ -64,7 +64,7 @@ static int run_outputs(run *self, problem *why)
         || output_list_parse(&self->outputs, self->paths, self->path_count, self->asked->command, why)) return -1;
     for (size_t index = 0; index < self->outputs.count; index++) {
         trace_of_many |= output_needs_one_workload(&self->outputs.items[index])
-            && self->asked->values[CLI_WORKLOAD].item_count > 1;
+            && plan_asks_many(self->asked);
         self->record |= output_record(&self->outputs.items[index]);
     }
     return trace_of_many ? problem_set(why, EXIT_USAGE, "--out trace: holds one workload, and several are asked for")
@@ -130,7 +130,7 @@ static void run_ready(const run *self, const runner_job *job)
 {
     char *text = NULL;
     size_t length = 0;
-    const runner_outcome whole = { PASS_OK, UINT64_MAX, 0, 0, 0, self->kind != ROW_RUN };
+    const runner_outcome whole = { PASS_OK, UINT64_MAX, 0, 0, 0, !row_is_run(self->kind) };
     const repro line = run_repro(self, job, &whole);
     FILE *out = open_memstream(&text, &length);
     if (out) {
@@ -194,7 +194,7 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
 static int run_needs_baseline(const run *self, const plan_workload *workload)
 {
     int wanted = 0;
-    if (self->kind != ROW_RUN) return 0;
+    if (!row_is_run(self->kind)) return 0;
     if (self->asked->values[CLI_QUIET].given && !gate_names(&self->gates, run_baseline.text)) return 0;
     for (size_t index = 0; index < self->plan.policy_count; index++) {
         const policy *chosen = &self->plan.policies[index];
@@ -295,7 +295,7 @@ static void run_tell_plan(const run *self)
     const cuda_environment *environment = plan_environment(&self->plan);
     fprintf(stderr, "stress: device %s, verify %s, %s\n", self->plan.device,
             plan_verify_name(self->plan.settings.verify),
-            self->kind == ROW_RUN && self->plan.timed ? "timed in a second pass" : "not timed");
+            row_is_run(self->kind) && self->plan.timed ? "timed in a second pass" : "not timed");
     if (environment) fprintf(stderr, "stress: %s\n", environment_line(environment, line, sizeof line));
     for (size_t index = 0; index < self->plan.policy_count; index++) {
         char text[512];
@@ -318,6 +318,9 @@ static int run_options(const run *self, problem *why)
     if (self->kind != ROW_BATCH && values[CLI_VARY].given) {
         return problem_set(why, EXIT_USAGE, "--vary means nothing to %s: it is batch that varies workloads",
                            self->asked->command);
+    }
+    if (self->kind == ROW_BATCH && values[CLI_ROUNDS].given) {
+        return problem_set(why, EXIT_USAGE, "--rounds means nothing to batch, where --repeat says the same");
     }
     if (self->kind == ROW_CAPACITY && capacity_check(self->asked, why)) return -1;
     if (self->kind == ROW_BATCH && batch_check(self->asked, why)) return -1;
@@ -366,7 +369,7 @@ int run_command(const cli *asked, const char *const *argv, row_kind kind, proble
     memset(&self, 0, sizeof self);
     self.asked = asked;
     self.argv = argv;
-    self.kind = self.rows.kind = kind;
+    self.kind = self.rows.kind = kind == ROW_RUN && asked->values[CLI_ROUNDS].given ? ROW_ROUNDS : kind;
     interrupt_catch();
     self.sweep.times = kind == ROW_RUN && asked->values[CLI_TIMES].given ? asked->values[CLI_TIMES].number : 1;
     if (run_all(&self, why)) run_raise(&self, why->exit_code);

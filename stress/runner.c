@@ -37,15 +37,27 @@ static void runner_memory(const runner_job *job, const pass_result *result, row 
     row_count(made, COLUMN_PENDING_PEAK, memory->pending_peak_bytes);
 }
 
-static void runner_oom(const pass_oom *oom, row *made)
+/* Which of several rounds, and where in it: what was well before and is not any more. */
+static int runner_round(const pass_oom *oom, uint64_t times, row *made)
 {
+    row_count(made, COLUMN_ROUNDS, times);
+    if (!oom->happened || times < 2) return 0;
+    row_count(made, COLUMN_OOM_ROUND, oom->round);
+    row_count(made, COLUMN_OOM_ROUND_OP, oom->op - oom->round_from);
+    return snprintf(made->note, sizeof made->note, "in round %" PRIu64 " of %" PRIu64 ", at its operation %" PRIu64
+                    ": ", oom->round, times, oom->op - oom->round_from);
+}
+
+static void runner_oom(const pass_oom *oom, uint64_t times, row *made)
+{
+    int length = runner_round(oom, times, made);
     if (!oom->happened) return;
     row_count(made, COLUMN_OOM_OP, oom->op);
     row_count(made, COLUMN_OOM_REQUESTED, oom->refusal.requested_bytes);
     if (oom->refusal.free_known) row_count(made, COLUMN_OOM_FREE, oom->refusal.free_bytes);
     if (oom->refusal.largest_known) row_count(made, COLUMN_OOM_LARGEST, oom->refusal.largest_bytes);
     row_text(made, COLUMN_OOM_REASON, oom->refusal.reason);
-    snprintf(made->note, sizeof made->note, "%s", oom->refusal.text);
+    snprintf(made->note + length, sizeof made->note - (size_t)length, "%s", oom->refusal.text);
 }
 
 void runner_status(pass_status status, const char *message, row *made, runner_outcome *outcome)
@@ -55,7 +67,8 @@ void runner_status(pass_status status, const char *message, row *made, runner_ou
     if (status > PASS_OOM) snprintf(made->note, sizeof made->note, "%s", message);
 }
 
-static void runner_results(const runner_job *job, const pass_result *result, row *made, runner_outcome *outcome)
+static void runner_results(const runner_job *job, const pass_result *result, uint64_t times, row *made,
+                           runner_outcome *outcome)
 {
     row_count(made, COLUMN_OPS, result->ops);
     row_count(made, COLUMN_ALLOCS, result->allocs);
@@ -63,7 +76,7 @@ static void runner_results(const runner_job *job, const pass_result *result, row
     if (result->is_virtual) row_count(made, COLUMN_DRIVER_VNS, result->driver_vns);
     row_hex(made, COLUMN_DIGEST, result->digest);
     runner_memory(job, result, made);
-    runner_oom(&result->oom, made);
+    runner_oom(&result->oom, times, made);
     runner_status(result->status, result->message, made, outcome);
     outcome->needed_ops = result->needed_ops;
     outcome->kept = result->kept;
@@ -145,12 +158,13 @@ static void runner_time_one(const runner_job *job, const pass_settings *settings
     runner_void(made, PASS_ERROR, message, outcome);
 }
 
-/* A rival lets one thread in at a time (rival/rival.h): on several it would be timed waiting for us. */
+/* A rival lets one thread in at a time (rival/rival.h): on several it would be timed waiting for us. And rounds would
+   need all threads to begin one together. */
 static void runner_time(const runner_job *job, const pass_settings *settings, const pass_result *verified, row *made,
                         runner_outcome *outcome)
 {
     int has_threads = op_stream_threads(job->stream) > 1;
-    if (has_threads && job->chosen->family == POLICY_RIVAL) {
+    if (has_threads && (job->chosen->family == POLICY_RIVAL || settings->times > 1)) {
         if (!made->note[0]) snprintf(made->note, sizeof made->note, "not timed on several threads");
         return;
     }
@@ -168,6 +182,6 @@ void runner_row(const runner_job *job, const pass_settings *settings, row *made,
     runner_identity(job, made);
     if (job->record) recorded.recording = made->recording = record_create(job->record);
     pass_run(&recorded, job->stream, job->chosen, NULL, &result);
-    runner_results(job, &result, made, outcome);
+    runner_results(job, &result, settings->times, made, outcome);
     if (job->timed && result.status <= PASS_OOM) runner_time(job, settings, &result, made, outcome);
 }

@@ -49,7 +49,7 @@ is(row(qw(-w phases:layers=2,hidden=64,ff=64,generate=3000 -p raw --quick --veri
 # ---- what each says of itself
 for my $line (split /\n(?=  \w)/, stress('list', 'workloads')->{out} =~ s/^workloads\n//r) {
     my ($name) = $line =~ /^  (\w+)/;
-    next if $name =~ /^(replay|needs)$/;
+    next if $name =~ /^(replay|needs|all)$/;
     my ($peak) = $line =~ /^ +peak \S+, (\d+) bytes: \S/m;
     is(row('-w', $name, qw(-p raw --verify off))->{requested_peak_bytes}, $peak, "$name has the peak that the list tells");
 }
@@ -66,6 +66,15 @@ my $again = row('-w', "replay:$folder/rival.trace", qw(-p segments --verify off 
 my @alike = ((grep { $_ ne 'digest' } @same), 'oom_op');
 is(join(' ', map { $_ // '' } @$again{@alike}), join(' ', map { $_ // '' } @$rival{@alike}), "--faults $faults is the same");
 is(row('-w', "replay:$folder/rival.trace", qw(-p segments --verify off))->{status}, 'ok', 'without them there is none');
+
+# ---- all of them at once
+my @families = grep { !/^(replay|needs|all)$/ } stress('list', 'workloads')->{out} =~ /^  (\w+)/mg;
+my $sweep = stress(qw(run -w all -p raw,paged --quick --verify off), @csv);
+my @swept = rows($sweep->{out});
+is(join(' ', map { $_->{workload} } grep { $_->{policy} eq 'raw' } @swept), "@families", '-w all is every family that needs no file');
+is(scalar(grep { $_->{status} ne 'ok' } @swept), 0, 'and raw and paged complete each');
+refused(2, qr/--out trace: holds one workload, and several are asked for/, qw(run -w all -p raw --out trace=-));
+is(scalar(() = rows(stress(qw(run -w all,uniform:n=5 -p raw --filter uniform), @csv)->{out})), 2, 'it stands beside others');
 
 # ---- mistakes
 refused(2, qr/^stress: workload producer: n is "0", expected a number from 1 to 10000000$/m, qw(run -w producer:n=0 -p raw));

@@ -174,7 +174,7 @@ figure *figure_list(const row_list *list, size_t *count, size_t *left_out)
             maker.left_out += rows;
             continue;
         }
-        if (list->kind == ROW_RUN) figure_add_run(&maker, list, first, rows);
+        if (row_is_run(list->kind)) figure_add_run(&maker, list, first, rows);
         if (list->kind == ROW_CAPACITY) figure_add(&maker, FIGURE_CAPACITY, first, rows);
         if (list->kind == ROW_BATCH) figure_add(&maker, FIGURE_BATCH, first, rows);
     }

@@ -89,7 +89,7 @@ static void json_row(FILE *out, const row *shown, row_kind kind)
         fprintf(out, "%s\"%s\":", at ? "," : "{", row_column_name(columns[at]));
         json_cell(out, &shown->cells[columns[at]]);
     }
-    if (kind == ROW_RUN) json_run(out, shown);
+    if (row_is_run(kind)) json_run(out, shown);
     fputc('}', out);
 }
 

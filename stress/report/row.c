@@ -44,6 +44,9 @@ static const row_column row_bench_columns[] = {
 static const row_column row_needs_columns[] = {
     ROW_RUN_COLUMNS(X) COLUMN_CLAIMS, COLUMN_VERDICT, COLUMN_SAID,
 };
+static const row_column row_rounds_columns[] = {
+    ROW_RUN_COLUMNS(X) COLUMN_ROUNDS, COLUMN_OOM_ROUND, COLUMN_OOM_ROUND_OP,
+};
 #undef X
 
 size_t row_columns(row_kind kind, const row_column **columns)
@@ -52,10 +55,16 @@ size_t row_columns(row_kind kind, const row_column **columns)
     static const struct { const row_column *columns; size_t count; } lists[] = {
         [ROW_RUN] = X(row_run_columns), [ROW_CAPACITY] = X(row_capacity_columns), [ROW_HOLES] = X(row_holes_columns),
         [ROW_BENCH] = X(row_bench_columns), [ROW_BATCH] = X(row_batch_columns), [ROW_NEEDS] = X(row_needs_columns),
+        [ROW_ROUNDS] = X(row_rounds_columns),
     };
 #undef X
     *columns = lists[kind].columns;
     return lists[kind].count;
+}
+
+int row_is_run(row_kind kind)
+{
+    return kind == ROW_RUN || kind == ROW_ROUNDS;
 }
 
 int row_has(row_kind kind, row_column column)

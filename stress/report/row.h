@@ -44,6 +44,8 @@ struct record;
     X(ALLOCS,          "allocs")                 /* of the ops: allocations */ \
     X(THREADS,         "threads")                /* that made them */
 #define ROW_OTHER_COLUMNS(X) \
+    X(OOM_ROUND,       "oom_round")              /* of --rounds: the one in which memory ran out first, from 1 .. */ \
+    X(OOM_ROUND_OP,    "oom_round_op")           /* .. and the allocations and frees of it before that */ \
     X(MIN_LIMIT,       "min_limit_bytes") \
     X(RATIO,           "ratio")                  /* min limit / requested peak */ \
     X(PROBES,          "probes")                 /* runs that it took */ \
@@ -100,8 +102,8 @@ typedef struct row {
     char claims[96];                             /* the text of that cell */
 } row;
 
-/* What made a row: the command; NEEDS: run, with -w needs. */
-typedef enum row_kind { ROW_RUN, ROW_CAPACITY, ROW_BATCH, ROW_HOLES, ROW_BENCH, ROW_NEEDS } row_kind;
+/* What made a row: the command; NEEDS: run, with -w needs; ROUNDS: run, with --rounds. */
+typedef enum row_kind { ROW_RUN, ROW_CAPACITY, ROW_BATCH, ROW_HOLES, ROW_BENCH, ROW_NEEDS, ROW_ROUNDS } row_kind;
 typedef struct row_list {
     row        *rows;
     size_t      count;
@@ -112,6 +114,7 @@ typedef struct row_list {
 /* The columns that files of this command have, in order; how many. */
 size_t      row_columns(row_kind kind, const row_column **columns);
 int         row_has(row_kind kind, row_column column);
+int         row_is_run(row_kind kind);           /* RUN, ROUNDS */
 
 void        row_free(row *self);
 void        row_untime(row *self);               /* lets the latencies go */

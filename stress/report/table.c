@@ -210,7 +210,8 @@ static void table_legend(FILE *out, const row_list *list, const table_layout *la
                          const cuda_environment *environment, size_t width)
 {
     switch (list->kind) {
-    case ROW_RUN:      table_run_legend(out, layout, environment, width); break;
+    case ROW_RUN:
+    case ROW_ROUNDS:   table_run_legend(out, layout, environment, width); break;
     case ROW_CAPACITY: table_capacity_legend(out, environment, width); break;
     case ROW_BATCH:    table_batch_legend(out, environment, width); break;
     case ROW_HOLES:    table_holes_legend(out, layout, width); break;
