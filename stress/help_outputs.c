@@ -21,6 +21,11 @@ const char help_outputs[] =
     "data-column), and every point of a line a row of these two:\n"
     "  series     of run: samples over time, of 1,024 parts of the ops those that are extreme in something\n"
     "  latency    of run: percentiles of allocations and frees, where they were timed\n"
+    "For other programs to draw, of run:\n"
+    "  perfetto   trace events for ui.perfetto.dev: a process a row, memory as counters, steps, what is live on each\n"
+    "             stream, out of memory; in microseconds of the simulated clock (on CUDA: in operations)\n"
+    "  memviz     a memory snapshot for pytorch.org/memory_viz: a device a row; frames are tags and steps.\n"
+    "             stress/import/torch_snapshot.py makes a trace of it again\n"
     "And:\n"
     "  trace      of run: the operations of one workload, as replay: reads them\n"
     "  costs      of costs: a file for --costs\n";

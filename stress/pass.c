@@ -392,6 +392,7 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
         device_count(run.device, &run.before);
         pass_drive(&run);
         pass_count_driver(&run);
+        record_op(settings->recording, run.op);
         record_finish(settings->recording, result->ops);
         if (run.oracle) pass_end(&run);
     }

@@ -131,7 +131,7 @@ void record_alloc(record *self, uint32_t number, const void *ptr, uint64_t reque
     if (!self || !ptr || !record_maps(self)) return;
     void *list = self->blocks;
     const record_block made = { (uint64_t)(uintptr_t)ptr, requested_bytes, bytes, self->op, RECORD_NEVER, stream,
-                                number, (uint32_t)self->step_count };
+                                number, (uint32_t)self->step_count, record_now_vns(self), RECORD_NEVER };
     if (!record_room(self, &list, sizeof *self->blocks, self->block_count, &self->block_capacity,
                      RECORD_MOST_BLOCKS)) {
         record_end_map(self);
@@ -151,7 +151,9 @@ void record_free(record *self, uint32_t number)
         if (self->blocks[middle].number < number) low = middle + 1;
         else high = middle;
     }
-    if (low < self->block_count && self->blocks[low].number == number) self->blocks[low].death_op = self->op;
+    if (low == self->block_count || self->blocks[low].number != number) return;
+    self->blocks[low].death_op = self->op;
+    self->blocks[low].death_vns = record_now_vns(self);
 }
 
 void record_measure(record *self, const memory_use *use)
@@ -182,10 +184,10 @@ void record_finish(record *self, uint64_t op_count)
 {
     if (!self || !self->device) return;
     device_watch(self->device, NULL, NULL);
-    self->op_count = op_count;
+    self->op_count = op_count > self->op ? op_count : self->op;     /* what was left out has its number, too */
     self->end_vns = record_now_vns(self);
-    if (self->map_ops > op_count) self->map_ops = op_count;
-    if (self->step_ops > op_count) self->step_ops = op_count;
+    if (self->map_ops > self->op_count) self->map_ops = self->op_count;
+    if (self->step_ops > self->op_count) self->step_ops = self->op_count;
     self->device = NULL;
     if (self->buckets) record_sift(self);
     if (!(self->parts & RECORD_MAP) || !record_lay_out(self)) return;

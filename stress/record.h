@@ -38,6 +38,7 @@ typedef struct record_block {                    /* in order of birth */
     uint64_t stream;                             /* as numbered in the op stream */
     uint32_t number;                             /* of the op stream's blocks: its tag is op_stream.tags[number] */
     uint32_t step;                               /* steps before its birth; 0: none */
+    uint64_t birth_vns, death_vns;               /* when the one was, and the other; RECORD_NEVER */
 } record_block;
 
 typedef struct record_change {                   /* memory came or went */

@@ -17,6 +17,8 @@
 #include "html.h"
 #include "json.h"
 #include "junit.h"
+#include "memviz.h"
+#include "perfetto.h"
 #include "summary.h"
 #include "series.h"
 #include "svg.h"
@@ -86,6 +88,16 @@ static void output_map(FILE *out, const output_material *material)
     svg_write(out, material->list, material->device, 1);
 }
 
+static void output_perfetto(FILE *out, const output_material *material)
+{
+    perfetto_write(out, material->list, material->device);
+}
+
+static void output_memviz(FILE *out, const output_material *material)
+{
+    memviz_write(out, material->list);
+}
+
 static void output_trace(FILE *out, const output_material *material)
 {
     op_stream_write(material->stream, out);
@@ -101,6 +113,8 @@ static const output_kind output_kinds[] = {
     { "html", "run", 0, RECORD_SERIES | RECORD_MAP, output_html },
     { "svg", "run", 0, RECORD_SERIES | RECORD_MAP, output_svg }, { "map", "run", 0, RECORD_MAP, output_map },
     { "series", "run", 0, RECORD_SERIES, output_series }, { "latency", "run", 0, 0, output_latency },
+    { "perfetto", "run", 0, RECORD_SERIES | RECORD_MAP, output_perfetto },
+    { "memviz", "run", 0, RECORD_MAP, output_memviz },
     { "trace", "run", 1, 0, output_trace },
     { "csv", "capacity", 0, 0, output_csv }, { "json", "capacity", 0, 0, output_json },
     { "junit", "capacity", 0, 0, output_junit }, { "html", "capacity", 0, 0, output_html },

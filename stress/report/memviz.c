@@ -1,0 +1,334 @@
+/* A history in the order of operations: what a free lets go, memory that comes and goes, a block, a refusal.
+   It must not know opcodes.
+   Tested by tests/timelines.t. */
+#include "memviz.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "memviz_parts.h"
+#include "pickle.h"
+
+#define MEMVIZ_BASE ((uint64_t)1 << 32)          /* no block is at 0 */
+
+typedef struct memviz {
+    pickle        *to;
+    pickle_list    items;                        /* of the list under way */
+    const record  *drawn;
+    const row     *shown;
+    const record_block **deaths;                 /* by death */
+    size_t         death_count, birth, death, change, step;
+    uint64_t       now_us;                       /* of the latest event: later ones are not earlier */
+    uint64_t      *step_us;                      /* of each step: later than all before it */
+} memviz;
+
+static void memviz_number(memviz *self, const char *key, uint64_t number)
+{
+    pickle_word(self->to, key);
+    pickle_number(self->to, number);
+}
+
+static void memviz_word(memviz *self, const char *key, const char *word)
+{
+    pickle_word(self->to, key);
+    pickle_word(self->to, word);
+}
+
+static void memviz_frame(memviz *self, const char *kind, const char *name, uint64_t line)
+{
+    pickle_dict_begin(self->to);
+    pickle_word(self->to, "name");
+    pickle_text(self->to, name);
+    memviz_word(self, "filename", kind);
+    memviz_number(self, "line", line);
+    pickle_dict_end(self->to);
+}
+
+/* A block's tag, and its step. */
+static void memviz_frames(memviz *self, const record_block *block)
+{
+    const op_stream *stream = self->drawn->stream;
+    uint32_t tag = block && stream->tags ? stream->tags[block->number] : 0;
+    uint32_t step = block && block->step <= self->drawn->step_count ? block->step : 0;
+    pickle_word(self->to, "frames");
+    pickle_list_begin(self->to);
+    if (tag) memviz_frame(self, "tag", stream->labels[tag - 1], block->birth_op);
+    if (step) memviz_frame(self, "step", stream->labels[self->drawn->steps[step - 1].label], step);
+    pickle_list_end(self->to);
+}
+
+static uint64_t memviz_time(memviz *self, uint64_t now_vns)
+{
+    if (now_vns / 1000 > self->now_us) self->now_us = now_vns / 1000;
+    return self->now_us;
+}
+
+static void memviz_event(memviz *self, const char *action, uint64_t address, uint64_t bytes, uint64_t stream,
+                         uint64_t now_vns, const record_block *block)
+{
+    pickle_item(self->to, &self->items);
+    pickle_dict_begin(self->to);
+    memviz_word(self, "action", action);
+    memviz_number(self, "addr", address);
+    memviz_number(self, "size", bytes);
+    memviz_number(self, "stream", stream);
+    memviz_number(self, "time_us", memviz_time(self, now_vns));
+    memviz_frames(self, block);
+    pickle_dict_end(self->to);
+}
+
+static void memviz_free(memviz *self, const record_block *block)
+{
+    uint64_t address = MEMVIZ_BASE + block->offset;
+    memviz_event(self, "free_requested", address, block->requested_bytes, block->stream, block->death_vns, block);
+    memviz_event(self, "free_completed", address, block->requested_bytes, block->stream, block->death_vns, block);
+}
+
+static void memviz_change(memviz *self, const record_change *change)
+{
+    const char *action = change->kind == SIM_CALL_OBTAIN ? "segment_alloc"
+                       : change->kind == SIM_CALL_GIVE_BACK ? "segment_free"
+                       : change->kind == SIM_CALL_VM_MAP ? "segment_map" : "segment_unmap";
+    memviz_event(self, action, MEMVIZ_BASE + change->offset, change->bytes, 0, change->now_vns, NULL);
+}
+
+static void memviz_refusal(memviz *self)
+{
+    const cell *left = &self->shown->cells[COLUMN_OOM_FREE];
+    pickle_item(self->to, &self->items);
+    pickle_dict_begin(self->to);
+    memviz_word(self, "action", "oom");
+    memviz_number(self, "device_free", left->kind == CELL_COUNT ? left->count : 0);
+    memviz_number(self, "size", self->drawn->refusal.requested_bytes);
+    memviz_number(self, "stream", 0);
+    memviz_number(self, "time_us", memviz_time(self, 0));
+    memviz_frames(self, NULL);
+    pickle_dict_end(self->to);
+}
+
+/* The operation at which something happens next. */
+static uint64_t memviz_next(const memviz *self, int is_refused)
+{
+    const record *drawn = self->drawn;
+    uint64_t next = is_refused || !drawn->refusal.happened ? RECORD_NEVER : drawn->refusal.op;
+    if (self->birth < drawn->block_count && drawn->blocks[self->birth].birth_op < next) {
+        next = drawn->blocks[self->birth].birth_op;
+    }
+    if (self->death < self->death_count && self->deaths[self->death]->death_op < next) {
+        next = self->deaths[self->death]->death_op;
+    }
+    if (self->change < drawn->change_count && drawn->changes[self->change].op < next) {
+        next = drawn->changes[self->change].op;
+    }
+    return next;
+}
+
+/* Steps that begin before this operation. */
+static void memviz_steps(memviz *self, uint64_t number)
+{
+    const record *drawn = self->drawn;
+    while (self->step < drawn->step_count && drawn->steps[self->step].op <= number) {
+        self->now_us++;
+        self->step_us[self->step] = memviz_time(self, drawn->steps[self->step].now_vns);
+        self->step++;
+    }
+}
+
+static void memviz_history(memviz *self)
+{
+    const record *drawn = self->drawn;
+    int is_refused = 0;
+    pickle_list items = { 0 };
+    self->items = items;
+    pickle_list_begin(self->to);
+    for (uint64_t now; drawn && (now = memviz_next(self, is_refused)) < drawn->map_ops;) {
+        memviz_steps(self, now);
+        while (self->death < self->death_count && self->deaths[self->death]->death_op == now) {
+            memviz_free(self, self->deaths[self->death++]);
+        }
+        while (self->change < drawn->change_count && drawn->changes[self->change].op == now) {
+            memviz_change(self, &drawn->changes[self->change++]);
+        }
+        while (self->birth < drawn->block_count && drawn->blocks[self->birth].birth_op == now) {
+            const record_block *block = &drawn->blocks[self->birth++];
+            memviz_event(self, "alloc", MEMVIZ_BASE + block->offset, block->requested_bytes, block->stream,
+                         block->birth_vns, block);
+        }
+        if (drawn->refusal.happened && !is_refused && drawn->refusal.op == now) {
+            memviz_refusal(self);
+            is_refused = 1;
+        }
+    }
+    if (drawn) memviz_steps(self, drawn->op_count);
+    pickle_list_end(self->to);
+}
+
+static int memviz_compare_deaths(const void *left, const void *right)
+{
+    const record_block *one = *(const record_block *const *)left, *other = *(const record_block *const *)right;
+    return one->death_op < other->death_op ? -1 : one->death_op > other->death_op;
+}
+
+static int memviz_compare_places(const void *left, const void *right)
+{
+    const record_block *one = *(const record_block *const *)left, *other = *(const record_block *const *)right;
+    return one->offset < other->offset ? -1 : one->offset > other->offset;
+}
+
+/* Those that died in the record (dead), or that did not, by `compare`. NULL: no host memory. */
+static const record_block **memviz_blocks(const record *drawn, int dead, size_t *count,
+                                          int (*compare)(const void *, const void *))
+{
+    const record_block **list = calloc(drawn->block_count + 1, sizeof *list);
+    *count = 0;
+    for (size_t at = 0; list && at < drawn->block_count; at++) {
+        if ((drawn->blocks[at].death_op < drawn->map_ops) == dead) list[(*count)++] = &drawn->blocks[at];
+    }
+    if (list) qsort(list, *count, sizeof *list, compare);
+    return list;
+}
+
+static void memviz_piece(memviz *self, uint64_t offset, uint64_t bytes, const record_block *block)
+{
+    pickle_item(self->to, &self->items);
+    pickle_dict_begin(self->to);
+    memviz_number(self, "address", MEMVIZ_BASE + offset);
+    memviz_number(self, "size", bytes);
+    memviz_number(self, "requested_size", block ? block->requested_bytes : bytes);
+    memviz_word(self, "state", block ? "active_allocated" : "inactive");
+    memviz_frames(self, block);
+    pickle_dict_end(self->to);
+}
+
+/* Blocks and what is free between them; the first block behind the segment. A block may be longer than what was asked
+   of the driver for it alone. */
+static size_t memviz_pieces(memviz *self, const memviz_segment *segment, const record_block **lives, size_t at,
+                            size_t count)
+{
+    uint64_t place = segment->offset, end = segment->offset + segment->bytes;
+    pickle_list items = { 0 };
+    self->items = items;
+    pickle_word(self->to, "blocks");
+    pickle_list_begin(self->to);
+    for (; at < count && lives[at]->offset < end; at++) {
+        const record_block *block = lives[at];
+        uint64_t bytes = block->bytes < end - block->offset ? block->bytes : end - block->offset;
+        if (block->offset < place) continue;     /* it lies in none */
+        if (block->offset > place) memviz_piece(self, place, block->offset - place, NULL);
+        memviz_piece(self, block->offset, bytes, block);
+        place = block->offset + bytes;
+    }
+    if (place < end) memviz_piece(self, place, end - place, NULL);
+    pickle_list_end(self->to);
+    return at;
+}
+
+static size_t memviz_segment_write(memviz *self, const memviz_segment *segment, size_t ordinal,
+                                   const record_block **lives, size_t at, size_t count)
+{
+    uint64_t used = 0, requested = 0;
+    for (size_t next = at; next < count && lives[next]->offset < segment->offset + segment->bytes; next++) {
+        uint64_t rest = segment->offset + segment->bytes - lives[next]->offset;
+        if (lives[next]->offset < segment->offset) continue;
+        used += lives[next]->bytes < rest ? lives[next]->bytes : rest;
+        requested += lives[next]->requested_bytes;
+    }
+    pickle_dict_begin(self->to);
+    memviz_number(self, "device", ordinal);
+    memviz_number(self, "address", MEMVIZ_BASE + segment->offset);
+    memviz_number(self, "total_size", segment->bytes);
+    memviz_number(self, "allocated_size", used);
+    memviz_number(self, "active_size", used);
+    memviz_number(self, "requested_size", requested);
+    memviz_number(self, "stream", 0);
+    memviz_word(self, "segment_type", "large");
+    pickle_word(self->to, "is_expandable");
+    pickle_truth(self->to, segment->is_mapped);
+    memviz_frames(self, NULL);
+    at = memviz_pieces(self, segment, lives, at, count);
+    pickle_dict_end(self->to);
+    return at;
+}
+
+/* One row's, into the list of all. */
+static void memviz_end_state(memviz *self, size_t ordinal, pickle_list *all)
+{
+    size_t segment_count = 0, live_count = 0, at = 0;
+    if (!self->drawn) return;
+    memviz_segment *segments = memviz_segments(self->drawn, &segment_count);
+    const record_block **lives = memviz_blocks(self->drawn, 0, &live_count, memviz_compare_places);
+    for (size_t index = 0; segments && lives && index < segment_count; index++) {
+        pickle_item(self->to, all);
+        at = memviz_segment_write(self, &segments[index], ordinal, lives, at, live_count);
+    }
+    free(segments);
+    free(lives);
+}
+
+static void memviz_annotations(memviz *self, size_t ordinal, pickle_list *all)
+{
+    for (size_t at = 0; at < self->step; at++) {
+        pickle_item(self->to, all);
+        pickle_dict_begin(self->to);
+        memviz_word(self, "stage", "START");
+        pickle_word(self->to, "name");
+        pickle_text(self->to, self->drawn->stream->labels[self->drawn->steps[at].label]);
+        memviz_number(self, "device", ordinal);
+        memviz_number(self, "time_us", self->step_us[at]);
+        pickle_dict_end(self->to);
+    }
+}
+
+/* The rows in files, each begun. NULL: no host memory. */
+static memviz *memviz_rows(const row_list *list, pickle *to, size_t *count)
+{
+    memviz *rows = calloc(list->count + 1, sizeof *rows);
+    *count = 0;
+    for (size_t index = 0; rows && index < list->count; index++) {
+        memviz *made = &rows[*count];
+        if (list->rows[index].is_baseline) continue;
+        made->to = to;
+        made->shown = &list->rows[index];
+        made->drawn = made->shown->recording;
+        if (made->drawn && !made->drawn->stream) made->drawn = NULL;             /* the device could not be opened */
+        if (made->drawn) {
+            made->deaths = memviz_blocks(made->drawn, 1, &made->death_count, memviz_compare_deaths);
+            made->step_us = calloc(made->drawn->step_count + 1, sizeof *made->step_us);
+            if (!made->deaths || !made->step_us) made->drawn = NULL;
+        }
+        ++*count;
+    }
+    return rows;
+}
+
+void memviz_write(FILE *out, const row_list *list)
+{
+    pickle one = { out, { NULL }, 0 };
+    pickle_list segments = { 0 }, traces = { 0 }, annotations = { 0 };
+    size_t count;
+    memviz *rows = memviz_rows(list, &one, &count);
+    pickle_begin(&one);
+    pickle_dict_begin(&one);
+    pickle_word(&one, "segments");
+    pickle_list_begin(&one);
+    for (size_t at = 0; at < count; at++) memviz_end_state(&rows[at], at, &segments);
+    pickle_list_end(&one);
+    pickle_word(&one, "device_traces");
+    pickle_list_begin(&one);
+    for (size_t at = 0; at < count; at++) {
+        pickle_item(&one, &traces);
+        memviz_history(&rows[at]);
+    }
+    pickle_list_end(&one);
+    pickle_word(&one, "external_annotations");
+    pickle_list_begin(&one);
+    for (size_t at = 0; at < count; at++) {
+        memviz_annotations(&rows[at], at, &annotations);
+        free(rows[at].deaths);
+        free(rows[at].step_us);
+    }
+    pickle_list_end(&one);
+    pickle_dict_end(&one);
+    pickle_end(&one);
+    free(rows);
+}

@@ -1,0 +1,197 @@
+/* Trace events, one a line. Of streams, what is live on them at the times of the samples.
+   It must not choose what is worth seeing: samples are the record's.
+   Tested by tests/timelines.t. */
+#include "perfetto.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "../record.h"
+#include "json.h"
+
+enum { PERFETTO_STEPS = 1 };                     /* the thread that steps are drawn on */
+
+typedef struct perfetto_delta { uint64_t op, stream, bytes; int is_birth; } perfetto_delta;
+typedef struct perfetto_stream { uint64_t stream, bytes; int is_changed; } perfetto_stream;
+
+typedef struct perfetto {
+    FILE          *out;
+    const record  *drawn;
+    size_t         process;                      /* the row, from 1 */
+    int            is_clocked;                   /* 0: a time is an operation */
+    perfetto_delta  *deltas;   size_t delta_count;
+    perfetto_stream *streams;  size_t stream_count;              /* by number */
+} perfetto;
+
+/* The next event, up to its own fields. */
+static void perfetto_event(perfetto *self, const char *kind, const char *comma)
+{
+    fprintf(self->out, "%s\n{\"ph\":\"%s\",\"pid\":%zu", comma, kind, self->process);
+}
+
+static void perfetto_time(perfetto *self, const char *name, uint64_t ops, uint64_t vns)
+{
+    if (!self->is_clocked) fprintf(self->out, ",\"%s\":%" PRIu64, name, ops);
+    else fprintf(self->out, ",\"%s\":%" PRIu64 ".%03u", name, vns / 1000, (unsigned)(vns % 1000));
+}
+
+static void perfetto_name_row(perfetto *self, const row *shown, const char *comma)
+{
+    char name[1024];
+    snprintf(name, sizeof name, "%s, %s", shown->cells[COLUMN_POLICY].text, shown->cells[COLUMN_WORKLOAD].text);
+    perfetto_event(self, "M", comma);
+    fputs(",\"name\":\"process_name\",\"args\":{\"name\":", self->out);
+    json_text(self->out, name);
+    fputs("}}", self->out);
+    perfetto_event(self, "M", ",");
+    fprintf(self->out, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%zu}}", self->process);
+    perfetto_event(self, "M", ",");
+    fprintf(self->out, ",\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"steps\"}}", PERFETTO_STEPS);
+}
+
+static void perfetto_sample(perfetto *self, const record_sample *sample)
+{
+    const memory_use *use = &sample->use;
+    perfetto_event(self, "C", ",");
+    perfetto_time(self, "ts", sample->op, sample->now_vns);
+    fprintf(self->out, ",\"name\":\"%s\",\"args\":{\"requested\":%" PRIu64 ",\"live\":%" PRIu64
+            ",\"reserved\":%" PRIu64 ",\"pending\":%" PRIu64 ",\"free\":%" PRIu64 ",\"largest_free\":%" PRIu64
+            ",\"stranded\":%" PRIu64 "}}",
+            self->drawn->is_peaks ? "memory (peaks so far)" : "memory", use->requested_bytes, use->live_bytes,
+            use->reserved_bytes, use->pending_bytes, use->free_bytes, use->largest_bytes, use->stranded_bytes);
+}
+
+static int perfetto_compare_deltas(const void *left, const void *right)
+{
+    const perfetto_delta *one = left, *other = right;
+    if (one->op != other->op) return one->op < other->op ? -1 : 1;
+    return one->is_birth - other->is_birth;
+}
+
+static int perfetto_compare_streams(const void *left, const void *right)
+{
+    uint64_t one = ((const perfetto_stream *)left)->stream, other = ((const perfetto_stream *)right)->stream;
+    return one < other ? -1 : one > other;
+}
+
+/* What comes and goes on streams, in order; and the streams, all with nothing. -1: no host memory. */
+static int perfetto_sort(perfetto *self)
+{
+    const record *drawn = self->drawn;
+    self->deltas = calloc(drawn->block_count * 2 + 1, sizeof *self->deltas);
+    self->streams = calloc(drawn->block_count + 1, sizeof *self->streams);
+    if (!self->deltas || !self->streams) return -1;
+    for (size_t at = 0; at < drawn->block_count; at++) {
+        const record_block *block = &drawn->blocks[at];
+        const perfetto_delta birth = { block->birth_op, block->stream, block->requested_bytes, 1 };
+        const perfetto_delta death = { block->death_op, block->stream, block->requested_bytes, 0 };
+        const perfetto_stream named = { block->stream, 0, 0 };
+        self->deltas[self->delta_count++] = birth;
+        if (block->death_op < drawn->map_ops) self->deltas[self->delta_count++] = death;
+        self->streams[self->stream_count++] = named;
+    }
+    qsort(self->deltas, self->delta_count, sizeof *self->deltas, perfetto_compare_deltas);
+    qsort(self->streams, self->stream_count, sizeof *self->streams, perfetto_compare_streams);
+    size_t distinct = 0;
+    for (size_t at = 0; at < self->stream_count; at++) {
+        if (!distinct || self->streams[at].stream != self->streams[distinct - 1].stream) {
+            self->streams[distinct++] = self->streams[at];
+        }
+    }
+    self->stream_count = distinct;
+    return 0;
+}
+
+static void perfetto_add(perfetto *self, const perfetto_delta *delta)
+{
+    const perfetto_stream key = { delta->stream, 0, 0 };
+    perfetto_stream *found = bsearch(&key, self->streams, self->stream_count, sizeof key, perfetto_compare_streams);
+    if (!found) return;                          /* each is there: it was made of the same blocks */
+    found->bytes += delta->is_birth ? delta->bytes : 0 - delta->bytes;
+    found->is_changed = 1;
+}
+
+/* After this sample's op: the streams on which something came or went since the sample before. */
+static void perfetto_streams(perfetto *self, const record_sample *sample, size_t *next)
+{
+    if (sample->op >= self->drawn->map_ops) return;
+    while (*next < self->delta_count && self->deltas[*next].op <= sample->op) {
+        perfetto_add(self, &self->deltas[(*next)++]);
+    }
+    for (size_t at = 0; at < self->stream_count; at++) {
+        perfetto_stream *stream = &self->streams[at];
+        if (!stream->is_changed) continue;
+        stream->is_changed = 0;
+        perfetto_event(self, "C", ",");
+        perfetto_time(self, "ts", sample->op, sample->now_vns);
+        fprintf(self->out, ",\"name\":\"requested on stream %" PRIu64 "\",\"args\":{\"bytes\":%" PRIu64 "}}",
+                stream->stream, stream->bytes);
+    }
+}
+
+/* Each lasts until the next, the last to the end. */
+static void perfetto_steps(perfetto *self)
+{
+    const record *drawn = self->drawn;
+    for (size_t at = 0; at < drawn->step_count; at++) {
+        const record_step *step = &drawn->steps[at];
+        uint64_t end_op = at + 1 < drawn->step_count ? step[1].op : drawn->op_count;
+        uint64_t end_vns = at + 1 < drawn->step_count ? step[1].now_vns : drawn->end_vns;
+        perfetto_event(self, "X", ",");
+        perfetto_time(self, "ts", step->op, step->now_vns);
+        perfetto_time(self, "dur", end_op - step->op, end_vns - step->now_vns);
+        fprintf(self->out, ",\"tid\":%d,\"name\":", PERFETTO_STEPS);
+        json_text(self->out, drawn->stream->labels[step->label]);
+        fprintf(self->out, ",\"args\":{\"step\":%zu,\"op\":%" PRIu64 "}}", at + 1, step->op);
+    }
+}
+
+static void perfetto_refusal(perfetto *self, const row *shown)
+{
+    const record *drawn = self->drawn;
+    uint64_t now_vns = drawn->end_vns;
+    if (!drawn->refusal.happened) return;
+    for (size_t at = drawn->sample_count; at-- > 0 && drawn->samples[at].op >= drawn->refusal.op;) {
+        now_vns = drawn->samples[at].now_vns;    /* the last op's, unless the run went on */
+    }
+    perfetto_event(self, "i", ",");
+    perfetto_time(self, "ts", drawn->refusal.op, now_vns);
+    fprintf(self->out, ",\"tid\":%d,\"s\":\"p\",\"name\":\"out of memory\",\"args\":{\"op\":%" PRIu64
+            ",\"requested\":%" PRIu64 ",\"why\":", PERFETTO_STEPS, drawn->refusal.op, drawn->refusal.requested_bytes);
+    json_text(self->out, shown->note);
+    fputs("}}", self->out);
+}
+
+static void perfetto_row(perfetto *self, const row *shown)
+{
+    size_t next = 0;
+    const record *drawn = self->drawn;
+    perfetto_name_row(self, shown, self->process > 1 ? "," : "");
+    if (!drawn) return;
+    int has_streams = !perfetto_sort(self);
+    perfetto_steps(self);
+    for (size_t at = 0; at < drawn->sample_count; at++) {
+        perfetto_sample(self, &drawn->samples[at]);
+        if (has_streams) perfetto_streams(self, &drawn->samples[at], &next);
+    }
+    perfetto_refusal(self, shown);
+    free(self->deltas);
+    free(self->streams);
+}
+
+void perfetto_write(FILE *out, const row_list *list, const char *device_name)
+{
+    size_t process = 0;
+    fputs("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"schema\":\"gpuarena-perfetto/1\",\"device\":", out);
+    json_text(out, device_name);
+    fputs(",\"ts\":\"microseconds of the device's virtual clock; operations where it has none\"},", out);
+    fputs("\"traceEvents\":[", out);
+    for (size_t index = 0; index < list->count; index++) {
+        const row *shown = &list->rows[index];
+        if (shown->is_baseline) continue;
+        perfetto self = { out, shown->recording, ++process, 0, NULL, 0, NULL, 0 };
+        self.is_clocked = shown->recording && shown->recording->end_vns > 0;
+        perfetto_row(&self, shown);
+    }
+    fputs("\n]}\n", out);
+}
