@@ -94,7 +94,8 @@ static int batch_run(batch *self, const op_stream *stream, int is_probe, pass_re
 }
 
 /* The row tells of the value right above the largest. */
-static void batch_stop(batch *self, uint64_t value, uint64_t peak_bytes, const pass_result *result, const char *unmade)
+static void batch_stop(batch *self, uint64_t value, uint64_t peak_bytes, const pass_result *result,
+                       const char *unmade)
 {
     if (self->stopped_at > self->best && self->stopped_at <= value) return;
     self->stopped_at = value;

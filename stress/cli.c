@@ -44,6 +44,8 @@ static const cli_option cli_options[CLI_COUNT] = {
         "simulated device memory that the context holds" },
     [CLI_OP_NS] = { NULL, "op-ns", 0, CLI_NUMBER, "N", "2000", 0, 0, CLI_SHAPES_SIMULATION,
         "virtual host time of one operation, in vns" },
+    [CLI_RATE] = { NULL, "rate", 0, CLI_NUMBER, "N", NULL, 1, 1000000000, CLI_SHAPES_SIMULATION,
+        "allocations and frees a virtual second (stress help columns)" },
     [CLI_VERIFY] = { NULL, "verify", 0, CLI_CHOICE, "off|sample|full", "full", 0, 0, CLI_SHAPES_RESULTS,
         "shadow model; sample (cuda:N's default): contents 1 in 64" },
     [CLI_NO_TIMING] = { NULL, "no-timing", 0, CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,

@@ -123,6 +123,11 @@ static const char help_columns[] =
     "gpu_waits: times that the arena made a stream wait, or waited itself; pending_peak_bytes: the most that was\n"
     "free, but for the stream alone that had freed it. stranded_peak_bytes: the most that was free in pages that\n"
     "were partly live, so that it could not be moved; remapped_pages: pages that were.\n"
+    "misses: allocations that called the driver; hit_p50_ns, hit_p99_ns: of those that did not, miss_p50_ns: of\n"
+    "those that did; not told apart where threads is above 1.\n"
+    "--rate N: N allocations and frees a virtual second come, at fixed times, whether or not the ones before are\n"
+    "done. waited_..: from when one was due to its end, as whoever waits for it sees it; served_p99_vns: from when\n"
+    "it could begin. A loop that waits for each op tells the latter alone. On simulated devices.\n"
     "An empty cell: not measured, or does not exist. With -w needs claims, verdict and said follow (stress help\n"
     "needs).\n";
 
@@ -154,8 +159,8 @@ static const char help_batch[] =
     "skip; nothing is timed.\n";
 
 static const char help_shrink[] =
-    "stress shrink -w WORKLOAD -p POLICY --out trace=FILE: of a run that fails, out of memory or in verification, as\n"
-    "few operations as still fail the same way: of the same kind, and for the same reason at a request of the same\n"
+    "stress shrink -w WORKLOAD -p POLICY --out trace=FILE: of a run that fails, out of memory or in verification,\n"
+    "as few operations as still fail the same way: of the same kind, and for the same reason at a request of the same\n"
     "size, or by the violation's name. They are written as a recording, which the line 'repro:' runs.\n"
     "First all behind the failure goes, then chunks of blocks (each with its free, and as what work uses), of work,\n"
     "waits and steps: halves of what is left, quarters, and so on to single ones, as long as any can be left out.\n"

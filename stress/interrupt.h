@@ -5,8 +5,8 @@
 #define STRESS_INTERRUPT_H
 
 /* From now on SIGINT, SIGTERM and SIGHUP are remembered, once: the second ends the process, as if this had not been
-   called. One that is ignored already (nohup) stays ignored. SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT write the line
-   of interrupt_repro to stderr and are then what they were. */
+   called. One that is ignored already (nohup) stays ignored. SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT write the
+   line of interrupt_repro to stderr and are then what they were. */
 void        interrupt_catch(void);
 
 int         interrupt_signal(void);              /* the one remembered, or 0; cheap */

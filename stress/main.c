@@ -100,7 +100,8 @@ static int main_version(const cli *asked, const char *const *argv, problem *why)
 }
 
 static const command main_commands[] = {
-    { "run", main_run }, { "capacity", main_capacity }, { "batch", main_batch }, { "shrink", main_shrink }, { "holes", main_holes },
+    { "run", main_run }, { "capacity", main_capacity }, { "batch", main_batch }, { "shrink", main_shrink },
+    { "holes", main_holes },
     { "costs", main_costs }, { "compare", main_compare }, { "merge", main_merge },
     { "list", main_list }, { "help", main_help }, { "version", main_version },
 };

@@ -22,6 +22,7 @@ typedef struct pass {
     oracle              *oracle;                 /* NULL: timing pass, probe */
     pass_block          *blocks;
     pass_timing         *timing;                 /* NULL: verifying pass, probe */
+    pass_clock           clock;
     pass_result         *result;
     device_counters      before;
     uint64_t             op;                     /* of the op under way: allocations and frees of the stream before
@@ -119,9 +120,7 @@ static int pass_alloc(pass *run, const op *next, uint32_t home)
     problem why = { 0, "" };
     void *ptr = NULL;
     gpuarena_stream stream = pass_handle(run, home);
-    uint64_t start_ns = run->timing ? progress_clock_ns() : 0;
-    gpuarena_result result = pool_alloc(&run->pool, &ptr, next->value, stream);
-    if (run->timing) histogram_add(run->timing->allocs, progress_clock_ns() - start_ns);
+    gpuarena_result result = pass_clock_alloc(&run->clock, &ptr, next->value, stream);
     run->result->ops++;
     run->result->allocs++;
     pass_digest(run, (uint64_t)(uint32_t)result);
@@ -159,9 +158,7 @@ static int pass_free(pass *run, uint32_t number, uint32_t stream)
     if (pass_end_uses(run, number, stream)) return -1;
     if (pool_follows(&run->pool)) stream = block->home;
     block->is_live = 0;
-    uint64_t start_ns = run->timing ? progress_clock_ns() : 0;
-    gpuarena_result result = pool_free(&run->pool, block->ptr, block->bytes, pass_handle(run, stream));
-    if (run->timing) histogram_add(run->timing->frees, progress_clock_ns() - start_ns);
+    gpuarena_result result = pass_clock_free(&run->clock, block->ptr, block->bytes, pass_handle(run, stream));
     run->result->ops++;
     record_free(run->settings->recording, number);
     pass_digest(run, (uint64_t)(uint32_t)result);
@@ -241,6 +238,7 @@ static void pass_drive_once(pass *run)
     for (size_t index = 0; index < run->stream->op_count && !run->done; index++) {
         const op *next = &run->stream->ops[index];
         if (interrupt_signal() && pass_stop(run, PASS_ERROR, "interrupted")) return;
+        if (next->kind == OP_ALLOC || next->kind == OP_FREE) pass_clock_arrive(&run->clock);
         device_begin_op(run->device, run->op);
         record_op(run->settings->recording, run->op);
         if (run->stream->threads) device_thread(run->device, 1 + op_stream_thread(run->stream, index));
@@ -278,6 +276,7 @@ static void pass_count_driver(pass *run)
     run->result->driver_calls = after.calls - run->before.calls;
     run->result->driver_vns = after.call_vns - run->before.call_vns;
     run->result->is_virtual = after.is_virtual;
+    run->result->misses = run->clock.misses;
 }
 
 /* Everything given back, every invariant of an arena holds, and it ends without complaint. */
@@ -389,6 +388,9 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
         if (!run.device) result->needed_ops = 0;
         else if (!run.pool.device) result->needed_ops = UINT64_MAX;          /* the streams of all ops are too many */
     } else {
+        const pass_clock clock = { &run.pool, timing, timing ? NULL : settings->arrivals, settings->rate,
+                                   0, 0, 0, 0, 0 };
+        run.clock = clock;
         device_count(run.device, &run.before);
         pass_drive(&run);
         pass_count_driver(&run);

@@ -8,9 +8,9 @@
 #ifndef STRESS_PASS_H
 #define STRESS_PASS_H
 
-#include "measure/histogram.h"
 #include "measure/memory.h"
 #include "oracle.h"
+#include "pass_clock.h"
 #include "policy.h"
 #include "progress.h"
 #include "record.h"
@@ -24,6 +24,9 @@ typedef struct pass_settings {
                                                     or measured: the rest is as of a timing pass */
     uint64_t      times;                         /* all ops so often, on one device and pool; in between what is live
                                                     is freed. 0 is 1 */
+    uint64_t      rate;                          /* simulated: allocations and frees a virtual second; 0: as fast as
+                                                    they are served */
+    arrivals     *arrivals;                      /* of the verifying pass; NULL: nobody asks */
     progress     *progress;
     record       *recording;                     /* takes it down, as long as ops are driven; NULL: nobody does */
 } pass_settings;
@@ -37,10 +40,6 @@ typedef struct pass_oom {                        /* the first refusal */
     pool_refusal refusal;
 } pass_oom;
 
-typedef struct pass_timing {                     /* of a timing pass: one clock pair around each call */
-    histogram *allocs, *frees;
-} pass_timing;
-
 typedef struct pass_result {
     pass_status  status;
     uint64_t     times;                          /* begun, of settings' */
@@ -51,6 +50,7 @@ typedef struct pass_result {
     int          is_virtual;                     /* 0: CUDA has no virtual time, driver_vns is none */
     memory_track memory;                         /* all below: verifying pass alone; oom: and probes */
     uint64_t     gpu_waits, remapped_pages;
+    uint64_t     misses;                         /* allocations that called the driver: of every pass */
     pass_oom     oom;
     char         message[512];                   /* VERIFY_FAILED, ERROR: what happened .. */
     uint64_t     needed_ops;                     /* .. and how many allocations and frees lead to it; 0: the device
@@ -59,7 +59,8 @@ typedef struct pass_result {
     int          kept;                           /* memory could not be given back to the device: ERROR */
 } pass_result;
 
-/* timing NULL: the verifying pass. After a signal to end (interrupt.h) status is ERROR, soon. A device, pool or oracle that cannot be made is status ERROR. */
+/* timing NULL: the verifying pass. A device, pool or oracle that cannot be made is status ERROR; so is, soon, what a
+   signal ends (interrupt.h). */
 void pass_run(const pass_settings *settings, const op_stream *stream, const policy *chosen, pass_timing *timing,
               pass_result *result);
 

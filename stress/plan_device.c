@@ -69,6 +69,7 @@ static int plan_simulated(plan *self, const cli *asked, const char *text, proble
     config->sim.context_bytes = values[CLI_CONTEXT].number;
     config->sim.faults = values[CLI_FAULTS].text;
     config->op_ns = values[CLI_OP_NS].number;
+    self->settings.rate = values[CLI_RATE].number;
     if (values[CLI_COSTS].text) {
         self->costs = *sim_costs_default();
         if (sim_costs_read(values[CLI_COSTS].text, &self->costs, why)) return -1;

@@ -72,6 +72,7 @@ static void runner_results(const runner_job *job, const pass_result *result, uin
 {
     row_count(made, COLUMN_OPS, result->ops);
     row_count(made, COLUMN_ALLOCS, result->allocs);
+    row_count(made, COLUMN_MISSES, result->misses);
     row_count(made, COLUMN_DRIVER_CALLS, result->driver_calls);
     if (result->is_virtual) row_count(made, COLUMN_DRIVER_VNS, result->driver_vns);
     row_hex(made, COLUMN_DIGEST, result->digest);
@@ -96,6 +97,19 @@ static void runner_times(row *made, uint64_t spent_ns, uint64_t ops)
     runner_percentile(made, COLUMN_ALLOC_P99, allocs, 990);
     if (allocs->count) row_count(made, COLUMN_ALLOC_MAX, allocs->max);
     runner_percentile(made, COLUMN_FREE_P50, frees, 500);
+    if (!made->hits || !made->misses) return;
+    runner_percentile(made, COLUMN_HIT_P50, made->hits, 500);
+    runner_percentile(made, COLUMN_HIT_P99, made->hits, 990);
+    runner_percentile(made, COLUMN_MISS_P50, made->misses, 500);
+}
+
+static void runner_arrivals(row *made)
+{
+    const arrivals *found = made->arrivals;
+    runner_percentile(made, COLUMN_WAITED_P50, &found->waited, 500);
+    runner_percentile(made, COLUMN_WAITED_P99, &found->waited, 990);
+    if (found->waited.count) row_count(made, COLUMN_WAITED_MAX, found->waited.max);
+    runner_percentile(made, COLUMN_SERVED_P99, &found->served, 990);
 }
 
 static void runner_void(row *made, pass_status status, const char *message, runner_outcome *outcome)
@@ -119,7 +133,7 @@ static void runner_time_threads(const runner_job *job, const pass_settings *sett
                                 runner_outcome *outcome)
 {
     pass_threads_result whole, each;
-    pass_timing timing = { made->allocs, made->frees };
+    pass_timing timing = { made->allocs, made->frees, NULL, NULL };
     pass_threads_run(settings, job->stream, job->chosen, NULL, &whole);
     if (whole.status <= PASS_OOM) pass_threads_run(settings, job->stream, job->chosen, &timing, &each);
     const pass_threads_result *last = whole.status <= PASS_OOM ? &each : &whole;
@@ -136,7 +150,9 @@ static void runner_time_one(const runner_job *job, const pass_settings *settings
 {
     pass_result timed;
     char message[128];
-    pass_timing timing = { made->allocs, made->frees };
+    made->hits = calloc(1, sizeof *made->hits);
+    made->misses = calloc(1, sizeof *made->misses);
+    pass_timing timing = { made->allocs, made->frees, made->hits, made->misses };
     pass_run(settings, job->stream, job->chosen, &timing, &timed);
     outcome->kept |= timed.kept;
     if (timed.status == PASS_ERROR) {
@@ -180,8 +196,10 @@ void runner_row(const runner_job *job, const pass_settings *settings, row *made,
     pass_result result;
     pass_settings recorded = *settings;
     runner_identity(job, made);
+    if (settings->rate) recorded.arrivals = made->arrivals = calloc(1, sizeof *made->arrivals);
     if (job->record) recorded.recording = made->recording = record_create(job->record);
     pass_run(&recorded, job->stream, job->chosen, NULL, &result);
     runner_results(job, &result, settings->times, made, outcome);
+    if (made->arrivals) runner_arrivals(made);
     if (job->timed && result.status <= PASS_OOM) runner_time(job, settings, &result, made, outcome);
 }

@@ -36,7 +36,8 @@ static int shrink_options(const cli *asked, problem *why)
 {
     static const cli_id known[] = {
         CLI_WORKLOAD, CLI_POLICY, CLI_DEVICE, CLI_SEED, CLI_STEPS, CLI_OPS, CLI_THREADS, CLI_LIMIT, CLI_QUICK,
-        CLI_FAULTS, CLI_COSTS, CLI_CONTEXT, CLI_OP_NS, CLI_VERIFY, CLI_OUT, CLI_QUIET, CLI_PROGRESS,
+        CLI_FAULTS, CLI_COSTS, CLI_CONTEXT, CLI_OP_NS, CLI_RATE, CLI_VERIFY, CLI_OUT, CLI_QUIET,
+        CLI_PROGRESS,
     };
     if (asked->topic) {
         return problem_set(why, EXIT_USAGE, "unexpected argument '%s' after %s", asked->topic, asked->command);
@@ -83,7 +84,7 @@ static void shrink_run(shrink *self, const op_stream *stream, int is_probe, pass
     pass_run(&settings, stream, &self->plan.policies[0], NULL, result);
 }
 
-/* Frees go with their allocation; where memory ran out none goes alone: what is never freed would be another cause. */
+/* Frees go with their allocation. Out of memory none goes alone: what is never freed would be another cause. */
 static int shrink_is_unit(const shrink *self, const op *asked)
 {
     return asked->kind != OP_FREE || self->failure.status != PASS_OOM;
@@ -187,8 +188,8 @@ static int shrink_confirm(shrink *self, const op_stream *made, pass_result *resu
 {
     shrink_run(self, made, 0, result);
     if (shrink_is_same(&self->failure, result)) return 0;
-    return problem_set(self->why, EXIT_HARNESS, "shrink: as a recording, made by one thread, it does not fail the same "
-                       "way: %.300s", result->status == PASS_OOM ? result->oom.refusal.text
+    return problem_set(self->why, EXIT_HARNESS, "shrink: as a recording, made by one thread, it does not fail the "
+                       "same way: %.300s", result->status == PASS_OOM ? result->oom.refusal.text
                        : result->status ? result->message : "it completes");
 }
 
@@ -218,7 +219,8 @@ static void shrink_tell(const shrink *self, const op_stream *made, const pass_re
             made->alloc_count + made->free_count, made->op_count, shrink_needed(result) - 1);
     fprintf(out, "%" PRIu64 " runs; %s\n", self->probes, self->exit_code
             ? "interrupted: what is left may not be the fewest" : self->is_over
-            ? "stopped after 40000000 operations: what is left may not be the fewest" : "without any one block or other operation of what is left it does not fail this way");
+            ? "stopped after 40000000 operations: what is left may not be the fewest"
+            : "without any one block or other operation of what is left it does not fail this way");
 }
 
 static void shrink_repro(const shrink *self, const char *program, const output *file)

@@ -13,8 +13,10 @@ delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my $header = 'workload,policy,device,seed,ops,status,host_ns_per_op,alloc_p50_ns,alloc_p99_ns,alloc_max_ns,'
     . 'free_p50_ns,driver_calls,driver_vns,gpu_waits,requested_peak_bytes,live_peak_bytes,reserved_peak_bytes,'
     . 'footprint,fragmentation,stranded_peak_bytes,remapped_pages,oom_op,oom_requested_bytes,oom_free_bytes,'
-    . 'oom_largest_bytes,oom_reason,digest,pending_peak_bytes,allocs,threads';
+    . 'oom_largest_bytes,oom_reason,digest,pending_peak_bytes,allocs,threads,'
+    . 'misses,hit_p50_ns,hit_p99_ns,miss_p50_ns,waited_p50_vns,waited_p99_vns,waited_max_vns,served_p99_vns';
 my @timed = qw(host_ns_per_op alloc_p50_ns alloc_p99_ns alloc_max_ns free_p50_ns);
+my @apart = qw(hit_p50_ns hit_p99_ns miss_p50_ns);                                # timed, where there are such
 
 sub csv {
     my $run = stress('run', @_, '-q', '--out', 'csv=-');
@@ -36,7 +38,7 @@ is(join(' ', @$arena{qw(ops status driver_calls requested_peak_bytes live_peak_b
 is($arena->{fragmentation}, sprintf('%.4f', 1 - 3000064 / (10485760 - 5000448)), 'fragmentation at peak reserved');
 is($arena->{digest}, $raw->{digest}, 'the digest does not depend on the policy');
 ok($raw->{digest} =~ /^[0-9a-f]{16}$/, 'the digest has 16 digits');
-is(join('', @$raw{@timed}, @$arena{@timed}), '', '--no-timing leaves measured cells empty');
+is(join('', @$raw{@timed, @apart}, @$arena{@timed, @apart}), '', '--no-timing leaves measured cells empty');
 my $other = spew('other.trace', slurp($small) =~ s/100 0/101 0/r);
 my ($changed) = (csv('-w', "replay:$other", '-p', 'raw', '--no-timing'))[1];
 ok($changed->{digest} ne $raw->{digest}, 'one byte more changes the digest');
@@ -58,6 +60,13 @@ is(join(' ', map { $_->{pending_peak_bytes} } $waits, $pends), ' 3000064', 'what
 my ($elsewhere) = (csv('-w', 'replay:' . spew('none.trace', "gpuarena-trace 1\na 1 3000000 1\nf 1 2\na 2 3000000 2\nf 2 0\n"), '-p', 'segments', '--verify', 'full', '--no-timing'))[1];
 is($elsewhere->{status}, 'ok', 'without work of its own a trace is a program that waits');
 
+# ---- operations that come at a rate
+my @rated = map { (csv('-w', 'uniform:n=2000', '-p', 'raw', '--no-timing', '--rate', $_))[1] } 100, 1000000;
+is($rated[0]{waited_p99_vns}, $rated[0]{served_p99_vns}, 'slowly: nothing waits for what came before');
+ok($rated[1]{waited_p50_vns} > 100 * $rated[1]{served_p99_vns}, 'a million a second: ops wait for those before');
+is($rated[0]{digest}, $rated[1]{digest}, 'the results are the same');
+refused(2, qr/--rate: expected a number from 1/, qw(run -w uniform:n=9 -p raw --rate 0));
+
 # ---- determinism
 for my $out (qw(csv json)) {
     my @words = ('run', '-w', 'train:steps=2,layers=4,uniform:n=3000', '-p', 'raw,segments', '-q', '--no-timing',
@@ -68,7 +77,7 @@ my @once = csv('-w', 'uniform:n=3000', '-p', 'raw,segments', '--seed', 7);
 my @again = csv('-w', 'uniform:n=3000', '-p', 'raw,segments', '--seed', 7);
 for my $index (1, 2) {
     ok(scalar($once[$index]{$_} =~ /^\d+(?:\.\d)?$/), "$once[$index]{policy}: $_ is measured") for @timed;
-    delete @{$_}{@timed} for $once[$index], $again[$index];
+    delete @{$_}{@timed, @apart} for $once[$index], $again[$index];
     is(encode_json([map { $once[$index]{$_} } sort keys %{$once[$index]}]),
        encode_json([map { $again[$index]{$_} } sort keys %{$again[$index]}]), "row $index is the same, time aside");
 }
@@ -91,6 +100,8 @@ my $n = 0;
 $n += $_->[1] for @{$first->{lat}{alloc}{bins} // []};
 is($n, $first->{lat}{alloc}{n}, 'the bins hold all allocations');
 is($first->{lat}{alloc}{n} + $first->{lat}{free}{n}, $first->{ops}, 'allocations and frees are the ops');
+is($first->{lat}{hit}{n} + $first->{lat}{miss}{n}, $first->{lat}{alloc}{n}, 'hits and misses are the allocations');
+is($first->{lat}{miss}{n}, $first->{misses}, 'as many misses as are counted');
 
 # ---- out of memory is a result
 my ($stop, $poor) = csv('-w', 'train', '-p', 'segments', '--limit', '1G', '--no-timing');

@@ -33,6 +33,7 @@ static gpuarena_result seam_pool_forget(pool *self, gpuarena_stream stream)
 #define device_open seam_device_open
 #define pool_alloc  seam_pool_alloc
 #define pool_forget seam_pool_forget
+#include "../stress/pass_clock.c"
 #include "../stress/pass.c"
 #undef device_open
 #undef pool_alloc
@@ -62,7 +63,7 @@ static void test_unjudged(void)
         { VERIFY_FULL, 0 }, { VERIFY_SAMPLE, 0 }, { VERIFY_OFF, 1 }
     };
     bench bed;
-    pass_timing timing = { calloc(1, sizeof(histogram)), calloc(1, sizeof(histogram)) };
+    pass_timing timing = { calloc(1, sizeof(histogram)), calloc(1, sizeof(histogram)), NULL, NULL };
     add_blocks(&bed);
     for (size_t index = 0; index < sizeof cases / sizeof cases[0]; index++) {
         bed.settings.verify = cases[index].verify;

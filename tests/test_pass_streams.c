@@ -110,7 +110,7 @@ static void test_timing(void)
 {
     bench bed;
     bench_open(&bed);
-    pass_timing timing = { calloc(1, sizeof(histogram)), calloc(1, sizeof(histogram)) };
+    pass_timing timing = { calloc(1, sizeof(histogram)), calloc(1, sizeof(histogram)), NULL, NULL };
     add_alloc(&bed, 3 * MIB, 1);
     add_kernel(&bed, LONG_NS, 1, 0);
     add_free(&bed, 0, 1);

@@ -43,7 +43,7 @@ static void test_runs(const char *text, uint64_t threads, const char *policy_tex
     bench bed;
     pass_threads_result whole, each;
     static histogram allocs, frees;
-    pass_timing timing = { &allocs, &frees };
+    pass_timing timing = { &allocs, &frees, NULL, NULL };
     const policy chosen = policy_of(policy_text);
     memset(&allocs, 0, sizeof allocs);
     memset(&frees, 0, sizeof frees);

@@ -73,11 +73,23 @@ static void json_run(FILE *out, const row *shown)
         fputs("{\"unit\":\"ns\",", out);
         json_histogram(out, "alloc", shown->allocs);
         fputc(',', out);
+        if (shown->hits && shown->misses) {
+            json_histogram(out, "hit", shown->hits);
+            fputc(',', out);
+            json_histogram(out, "miss", shown->misses);
+            fputc(',', out);
+        }
         json_histogram(out, "free", shown->frees);
         fputc('}', out);
     } else {
         fputs("null", out);
     }
+    if (!shown->arrivals) return;
+    fputs(",\"rate\":{\"unit\":\"vns\",", out);
+    json_histogram(out, "waited", &shown->arrivals->waited);
+    fputc(',', out);
+    json_histogram(out, "served", &shown->arrivals->served);
+    fputc('}', out);
 }
 
 static void json_row(FILE *out, const row *shown, row_kind kind)

@@ -16,7 +16,7 @@ static const char *const row_names[COLUMN_COUNT] = {
 };
 
 #define X(name, text) COLUMN_##name,
-static const row_column row_run_columns[] = { ROW_RUN_COLUMNS(X) };
+static const row_column row_run_columns[] = { ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) };
 #undef X
 static const row_column row_capacity_columns[] = {
     COLUMN_WORKLOAD, COLUMN_POLICY, COLUMN_DEVICE, COLUMN_SEED, COLUMN_REQUESTED_PEAK, COLUMN_MIN_LIMIT, COLUMN_RATIO,
@@ -84,12 +84,16 @@ void row_untime(row *self)
 {
     free(self->allocs);
     free(self->frees);
-    self->allocs = self->frees = NULL;
+    free(self->hits);
+    free(self->misses);
+    self->allocs = self->frees = self->hits = self->misses = NULL;
 }
 
 void row_free(row *self)
 {
     row_untime(self);
+    free(self->arrivals);
+    self->arrivals = NULL;
     record_destroy(self->recording);
     self->recording = NULL;
 }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../measure/histogram.h"
+#include "../measure/arrivals.h"
 
 struct record;
 
@@ -43,6 +43,16 @@ struct record;
     X(PENDING_PEAK,    "pending_peak_bytes") \
     X(ALLOCS,          "allocs")                 /* of the ops: allocations */ \
     X(THREADS,         "threads")                /* that made them */
+/* Of `run`, behind those: kinds of allocations apart; with --rate, how long operations were waited for. */
+#define ROW_APART_COLUMNS(X) \
+    X(MISSES,          "misses")                 /* allocations that called the driver */ \
+    X(HIT_P50,         "hit_p50_ns")             /* of those that did not .. */ \
+    X(HIT_P99,         "hit_p99_ns") \
+    X(MISS_P50,        "miss_p50_ns")            /* .. and of those that did */ \
+    X(WAITED_P50,      "waited_p50_vns")         /* from when an op was due to its end .. */ \
+    X(WAITED_P99,      "waited_p99_vns") \
+    X(WAITED_MAX,      "waited_max_vns") \
+    X(SERVED_P99,      "served_p99_vns")         /* .. and from when it could begin */
 #define ROW_OTHER_COLUMNS(X) \
     X(OOM_ROUND,       "oom_round")              /* of --rounds: the one in which memory ran out first, from 1 .. */ \
     X(OOM_ROUND_OP,    "oom_round_op")           /* .. and the allocations and frees of it before that */ \
@@ -72,7 +82,7 @@ struct record;
     X(CLAIMS,          "claims")                 /* of a need: what people say, which it answers */ \
     X(VERDICT,         "verdict")                /* pass, fail; none: it is not this policy's need */ \
     X(SAID,            "said")                   /* what was measured, in a sentence */
-#define ROW_COLUMNS(X) ROW_RUN_COLUMNS(X) ROW_OTHER_COLUMNS(X)
+#define ROW_COLUMNS(X) ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) ROW_OTHER_COLUMNS(X)
 typedef enum row_column {
 #define X(name, text) COLUMN_##name,
     ROW_COLUMNS(X)
@@ -96,7 +106,9 @@ typedef struct cell {
 typedef struct row {
     cell cells[COLUMN_COUNT];
     int  is_baseline;                            /* run for the table alone: in no file */
-    histogram *allocs, *frees;                   /* NULL: not timed; owned */
+    histogram *allocs, *frees;                   /* NULL: not timed; owned; so are these: */
+    histogram *hits, *misses;                    /* allocs apart; NULL: not timed, or by several threads */
+    arrivals *arrivals;                          /* NULL: without --rate */
     struct record *recording;                    /* what pictures are drawn from (../record.h); NULL: none; owned */
     char note[512];                              /* out of memory: the reason as a sentence; failure: what happened */
     char claims[96];                             /* the text of that cell */
