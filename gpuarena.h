@@ -1605,6 +1605,7 @@ struct gpuarena {
     char     apart[64];                          /* who needs no lock reads no line that its holder writes */
     gpuarena__spin lock;                         /* of all that follows; see the section lock */
     gpuarena__mutex turn;                        /* of the call that may change more than a hit does */
+    gpuarena__mutex plea;                        /* in a tree's root: of a call that its kin help */
     uint32_t entering;                           /* calls that wait for their turn, atomic */
     uint32_t away_count;                         /* calls that have let go of it, and will have it again */
     gpuarena__nodes nodes;
@@ -1719,7 +1720,8 @@ static int gpuarena__host_double(gpuarena *arena, void **table, size_t element_b
    ones.) Order: turn, lock, the registry's lock; nothing else is waited for under the lock. What arenas of
    one tree have together (kin) is under the registry's lock, so that a claim is made in all of them at once,
    or in none. Who wants idle memory of kin steps aside first, and has the turn of one at a time: nobody who
-   has a turn waits for another. An arena that is waited for is counted as entered, and so is not freed.
+   has a turn waits for another. One call of a tree is helped at a time (plea, which goes before turns). An
+   arena that is waited for is counted as entered, and so is not freed.
        enter .. leave            the lock                  step_aside .. step_back   neither, for a wait
        begin .. end              turn and lock             open .. shut              the turn, for an ASK
    The frames tell, by thread, which arenas this thread is inside of, so that a call back into one is refused
@@ -8862,6 +8864,7 @@ static void gpuarena__fork_child(void)
         arena->lost = 1;
         (void)gpuarena__spin_make(&arena->lock); /* for the call in which it was forked, to come to its end */
         (void)gpuarena__mutex_make(&arena->turn);
+        (void)gpuarena__mutex_make(&arena->plea);
         for (at = 0; at < arena->caches.count; at++)
             (void)gpuarena__spin_make(&arena->caches.list[at]->lock);
     }
@@ -9756,68 +9759,108 @@ static int gpuarena__kin_make_room(const gpuarena *arena, uint64_t bytes)
     return 1;
 }
 
+/* A call that may be helped by its kin. */
+typedef struct gpuarena__plea {
+    uint64_t seen;                               /* changes by others before growth was tried */
+    int alone;                                   /* it has the tree's plea: from the first help to its end,
+                                                    lest two take from each other what both need */
+} gpuarena__plea;
+
+static gpuarena__plea gpuarena__plea_begin(const gpuarena *arena)
+{
+    gpuarena__plea plea;
+    plea.alone = 0;
+    plea.seen = arena->family ? gpuarena__kin_look(arena, gpuarena__kin_root(arena)).changes : 0;
+    return plea;
+}
+
+static void gpuarena__plea_end(const gpuarena *arena, gpuarena__plea *plea)
+{
+    if (plea->alone) gpuarena__mutex_unlock(&gpuarena__kin_root(arena)->self->plea);
+    plea->alone = 0;
+}
+
+/* The driver has refused so much: kin give idle memory back, if with what is free that may be enough. 1: try
+   again. */
+static int gpuarena__kin_yield(gpuarena *arena, uint64_t bytes)
+{
+    const gpuarena *root = gpuarena__kin_root(arena);
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__kin_figures before = gpuarena__kin_look(arena, root), now;
+    uint64_t idle = gpuarena__kin_idle_under(arena, root), free_bytes, total_bytes;
+    int asked;
+    gpuarena__step_back(arena);
+    asked = !arena->lost && gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored);
+    gpuarena__step_aside(arena);
+    if (!asked) return 0;
+    free_bytes -= gpuarena__min(free_bytes, arena->config.headroom_bytes);
+    now = gpuarena__kin_look(arena, root);
+    if (free_bytes < bytes && bytes - free_bytes > idle + (now.claimed - before.claimed)) return 0;
+    (void)gpuarena__kin_release(arena, root, now.held - gpuarena__min(now.held, bytes));
+    return 1;
+}
+
 /* Growth by so many bytes was refused, by a limit here or above, or the driver: the arena's kin give idle
-   memory back for it, while its turn and lock are let go of. seen: the changes by others before it was tried.
-   1: try again. */
+   memory back for it, while its turn and lock are let go of. 1: try again. */
 static int gpuarena__kin_relieve(gpuarena *arena, uint64_t bytes, const gpuarena__obstacle *obstacle,
-                                 uint64_t *seen)
+                                 gpuarena__plea *plea)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     const gpuarena *root = gpuarena__kin_root(arena);
-    uint64_t held;
-    int again;
-    if (!arena->family || !bytes || arena->lost || obstacle->result != GPUARENA_OUT_OF_MEMORY
-        || gpuarena__is_tied() || gpuarena__is_capturing(arena, &ignored)) return 0;
+    int again, limited = obstacle->reason == GPUARENA_REASON_OVER_LIMIT
+                  || obstacle->reason == GPUARENA_REASON_OVER_PARENT,
+               refused = obstacle->reason == GPUARENA_REASON_DRIVER_REFUSED
+                  || obstacle->reason == GPUARENA_REASON_HEADROOM;
+    uint64_t now;
+    if (!arena->family || !bytes || obstacle->result != GPUARENA_OUT_OF_MEMORY || !(limited || refused)
+        || arena->lost || gpuarena__is_tied() || gpuarena__is_capturing(arena, &ignored)) return 0;
     gpuarena__step_aside(arena);
-    if (obstacle->reason == GPUARENA_REASON_DRIVER_REFUSED || obstacle->reason == GPUARENA_REASON_HEADROOM) {
-        held = gpuarena__kin_look(arena, root).held;
-        again = gpuarena__kin_release(arena, root, held - gpuarena__min(held, bytes)) != 0;
-    } else
-        again = (obstacle->reason == GPUARENA_REASON_OVER_LIMIT
-                 || obstacle->reason == GPUARENA_REASON_OVER_PARENT)
-            && gpuarena__kin_make_room(arena, bytes)
-            && gpuarena__kin_look(arena, root).changes != *seen;
-    if (again) *seen = gpuarena__kin_look(arena, root).changes;
+    if (!plea->alone) gpuarena__mutex_lock(&root->self->plea);
+    plea->alone = 1;
+    again = limited ? gpuarena__kin_make_room(arena, bytes) : gpuarena__kin_yield(arena, bytes);
+    now = gpuarena__kin_look(arena, root).changes;
     gpuarena__step_back(arena);
-    arena->stats.relief_count += again != 0;
-    return again && !arena->lost;
-}
-
-/* To be asked before growth is tried: see gpuarena__kin_relieve. */
-static uint64_t gpuarena__kin_seen(const gpuarena *arena)
-{
-    return arena->family ? gpuarena__kin_look(arena, gpuarena__kin_root(arena)).changes : 0;
+    if (arena->lost || !again || now == plea->seen) return 0;
+    plea->seen = now;
+    arena->stats.relief_count++;
+    return 1;
 }
 
 /* Grows until reserved is at least `target`, with what kin give back for it. 0 and an obstacle; undo: 1: what
    was reserved so far is given back. */
 static int gpuarena__kin_grow_to(gpuarena *arena, uint64_t target, int undo, gpuarena__obstacle *obstacle)
 {
-    uint64_t seen = gpuarena__kin_seen(arena);
+    gpuarena__plea plea = gpuarena__plea_begin(arena);
+    int done;
     for (;;) {
         uint64_t before = arena->stats.reserved_bytes, lack;
-        if (gpuarena__grow_to(arena, target, obstacle)) return 1;
+        done = gpuarena__grow_to(arena, target, obstacle);
+        if (done) break;
         if (undo) gpuarena__grow_undo(arena, before);
         lack = target - gpuarena__min(target, arena->stats.reserved_bytes);
-        if (!gpuarena__kin_relieve(arena, lack, obstacle, &seen)) return 0;
+        if (!gpuarena__kin_relieve(arena, lack, obstacle, &plea)) break;
         *obstacle = gpuarena__no_obstacle();
     }
+    gpuarena__plea_end(arena, &plea);
+    return done;
 }
 
-/* How far an arena or one above is beyond its limit. */
+/* How far an arena or one above is beyond its limit, with what is being asked for. */
 static uint64_t gpuarena__kin_excess(const gpuarena *arena)
 {
-    uint64_t excess = 0;
+    uint64_t excess = 0, held;
     const gpuarena *at;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    for (at = arena; at; at = at->config.parent)
-        excess = gpuarena__max(excess, at->kin.reserved - gpuarena__min(at->kin.reserved, at->limit));
+    for (at = arena; at; at = at->config.parent) {
+        held = at->kin.reserved + at->kin.growing;
+        excess = gpuarena__max(excess, held - gpuarena__min(held, at->limit));
+    }
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return excess;
 }
 
-/* Frees go the long way in an arena and under it, and give back, until it is below its limit. Its turn and
-   lock are let go of meanwhile. */
+/* Frees go the long way in an arena and under it, and give back, until it is below its limit. What is being
+   asked for there is waited for: behind this nobody grows. Its turn and lock are let go of meanwhile. */
 static void gpuarena__kin_press(gpuarena *arena)
 {
     uint64_t number = UINT64_MAX;
@@ -9881,6 +9924,7 @@ static void gpuarena__dismantle(gpuarena *arena)
     gpuarena__host_free(arena, arena->tags.list, arena->tags.room * sizeof *arena->tags.list);
     GPUARENA_ASSERT(arena->host_bytes == sizeof *arena && "every host allocation has been freed");
     arena->self = NULL;
+    gpuarena__mutex_end(&arena->plea);
     gpuarena__mutex_end(&arena->turn);
     gpuarena__host_free_raw(&config, arena, sizeof *arena);
 }
@@ -9942,7 +9986,8 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     gpuarena *arena = (gpuarena *)gpuarena__host_alloc_raw(config, sizeof *arena);
     if (!arena) return NULL;
     memset(arena, 0, sizeof *arena);
-    if (!gpuarena__spin_make(&arena->lock) || !gpuarena__mutex_make(&arena->turn)) {
+    if (!gpuarena__spin_make(&arena->lock) || !gpuarena__mutex_make(&arena->turn)
+        || !gpuarena__mutex_make(&arena->plea)) {
         gpuarena__host_free_raw(config, arena, sizeof *arena);
         return NULL;
     }
@@ -10342,24 +10387,37 @@ static int gpuarena__relieve(gpuarena *arena, const gpuarena_failure *failure)
     return again != 0;
 }
 
-/* The way of one allocation, again as long as kin give something back for it. */
+/* Kin give something back for a request, if that makes room. 1: search again. */
+static int gpuarena__relieve_for(gpuarena *arena, const gpuarena__want *want,
+                                 const gpuarena__obstacle *obstacle, gpuarena__plea *plea)
+{
+    uint64_t idle, need = gpuarena__need(arena, want, &idle), tight = gpuarena__tight_bytes(want);
+    if (!need || arena->stats.reserved_bytes > arena->limit) return 0;
+    if (gpuarena__kin_relieve(arena, need - gpuarena__min(need, idle), obstacle, plea)) return 1;
+    if (gpuarena__is_paged(arena, want) || tight >= need) return 0;
+    /* a segment may start right: see gpuarena__grow_for */
+    return gpuarena__kin_relieve(arena, tight - gpuarena__min(tight, idle), obstacle, plea);
+}
+
+/* The way of one allocation, again as long as kin give something back for it; and once more if other threads
+   have freed something here meanwhile. */
 static uint32_t gpuarena__allocate_kin(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
-    uint64_t seen = gpuarena__kin_seen(arena), need, idle;
-    uint32_t index;
-    for (;;) {
-        index = gpuarena__allocate(arena, want, obstacle);
-        if (index || !arena->family || obstacle->result != GPUARENA_OUT_OF_MEMORY
-            || arena->stats.reserved_bytes > arena->limit) return index;
-        need = gpuarena__need(arena, want, &idle);
-        if (!gpuarena__kin_relieve(arena, need - gpuarena__min(need, idle), obstacle, &seen)) {
-            if (!need || gpuarena__is_paged(arena, want)) return 0;
-            need = gpuarena__tight_bytes(want);  /* a segment may start right: see gpuarena__grow_for */
-            if (!gpuarena__kin_relieve(arena, need - gpuarena__min(need, idle), obstacle, &seen)) return 0;
-        }
+    gpuarena__plea plea = gpuarena__plea_begin(arena);
+    uint32_t index = 0;
+    int again = 1;
+    while (again && !gpuarena__is_lost(arena, obstacle)) {
+        uint64_t freed;
         *obstacle = gpuarena__no_obstacle();
-        if (gpuarena__is_lost(arena, obstacle)) return 0;
+        index = gpuarena__allocate(arena, want, obstacle);
+        freed = arena->stats.free_count;
+        if (index || !arena->family || obstacle->result != GPUARENA_OUT_OF_MEMORY
+            || want->flags & GPUARENA_ALLOC_TRY) break;
+        again = again == 1 && gpuarena__relieve_for(arena, want, obstacle, &plea) ? 1
+                : again == 1 && freed != arena->stats.free_count                  ? 2 : 0;
     }
+    gpuarena__plea_end(arena, &plea);
+    return index;
 }
 
 /* An allocation has failed, for this obstacle. What config.pressure can do for it, again and again: it ends,
@@ -11003,20 +11061,23 @@ static int gpuarena__block_grow_kin(gpuarena *arena, uint32_t index, gpuarena__w
                                     gpuarena__obstacle *obstacle)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t serial = node->serial, seen = gpuarena__kin_seen(arena), need, idle;
-    while (!gpuarena__block_grow(arena, index, want, obstacle)) {
-        if (!arena->family || obstacle->result != GPUARENA_OUT_OF_MEMORY) return 0;
-        need = gpuarena__resize_need(arena, index, want->bytes, &idle);
-        if (!gpuarena__kin_relieve(arena, need - gpuarena__min(need, idle), obstacle, &seen)) return 0;
+    gpuarena__plea plea = gpuarena__plea_begin(arena);
+    uint64_t serial = node->serial, need, idle;
+    int done = 0, again = 1;
+    while (again && !gpuarena__is_lost(arena, obstacle)) {
         *obstacle = gpuarena__no_obstacle();
-        if (gpuarena__is_lost(arena, obstacle)) return 0;
+        done = gpuarena__block_grow(arena, index, want, obstacle);
+        if (done || !arena->family || obstacle->result != GPUARENA_OUT_OF_MEMORY) break;
+        need = gpuarena__resize_need(arena, index, want->bytes, &idle);
+        again = gpuarena__kin_relieve(arena, need - gpuarena__min(need, idle), obstacle, &plea);
         if (node->serial != serial || !gpuarena__node_live(node)) {          /* another thread has freed it */
             gpuarena__obstruct(obstacle, GPUARENA_DOUBLE_FREE, GPUARENA_REASON_NONE);
-            return 0;
+            again = 0;
         }
         want->home = arena->streams.list[want->set].home;
     }
-    return 1;
+    gpuarena__plea_end(arena, &plea);
+    return done;
 }
 
 static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t bytes, gpuarena_stream stream)
@@ -11304,7 +11365,7 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
     block.bytes = bytes;
     gpuarena__limit_to(arena, bytes);
     gpuarena__tell(arena, GPUARENA_ACTION_LIMIT, &block, NULL, NULL);
-    if (gpuarena__children(arena) && gpuarena__kin_excess(arena)) gpuarena__kin_press(arena);
+    if (arena->family && gpuarena__kin_excess(arena)) gpuarena__kin_press(arena);
     return gpuarena__end(arena, gpuarena__trim(arena, bytes, &ignored));
 }
 
