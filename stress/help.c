@@ -188,7 +188,7 @@ static const char help_needs[] =
     "The table has pass, FAIL, or - where it is not this policy's need, and below it, in a sentence, what was\n"
     "measured where one fails; of one need alone the sentences of all. Columns of --out csv: those of run, most of\n"
     "them empty, then claims, verdict (pass, fail, none) and said. driver_calls, driver_vns: of all devices that\n"
-    "the scenario used; reserved_peak_bytes: the most that one of them held.\n"
+    "the scenario used; reserved_peak_bytes: the most that one of them held; of threads: empty.\n"
     "A need that fails is a result, as out of memory is: exit 0. For a CI job: --fail-if 'verdict == fail', or of\n"
     "one need and policy --fail-if '\"needs:limit\"/paged: verdict == fail'.\n"
     "Scenarios set sizes, limits and faults themselves: --limit, --context, --faults and the like are refused. Same\n"

@@ -22,6 +22,7 @@ events       F P P P
 peaks        F P P P
 addresses    - - - P
 limit        F P P P
+threads      F P P P
 reasons      F P P P
 late-change  F P P P
 wrong-values F P P P

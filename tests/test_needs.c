@@ -10,9 +10,10 @@
 
 /* X(what, the need that must see it, on this policy) */
 #define PLANTS(X) \
-    X(LIMIT_DOUBLED, "limit", "paged") X(LIMIT_DOUBLED, "tenants", "segments") \
+    X(LIMIT_DOUBLED, "limit", "paged") X(LIMIT_DOUBLED, "threads", "paged") \
     X(LIMIT_DOUBLED, "reasons", "paged") X(LIMIT_STAYS, "late-change", "paged") \
-    X(NO_HEADROOM, "headroom", "paged") X(NO_HEADROOM, "reasons", "segments") X(NOT_FIXED, "marks", "segments") \
+    X(LIMIT_DOUBLED, "tenants", "segments") X(NO_HEADROOM, "headroom", "paged") \
+    X(NO_HEADROOM, "reasons", "segments") X(NOT_FIXED, "marks", "segments") \
     X(NOT_FIXED, "first-touch", "paged") X(NOT_FIXED, "shares", "paged") X(NOT_FIXED, "manners", "segments") \
     X(HALF_FIXED, "modes", "paged") X(NO_ENVIRONMENT, "environment", "paged") \
     X(UNCLEARED_TAKEN, "late-change", "segments") X(WRONG_TAKEN, "wrong-values", "paged") \

@@ -50,6 +50,7 @@ static const claim claims[] = {
     { "S3.1", "T", "the cause is the interplay of runtime, driver and model, not one switch", "report", NULL },
     { "S3.3", "T", "growth comes in large steps, not for each tensor, and can overshoot", "overshoot", NULL },
     { "S3.3", "T", "growth is not limitless", "limit", NULL },
+    { "S3.3", "T", "growth is not limitless", "threads", NULL },
     { "S3.4", "~", "kernels that are loaded look like memory that the program allocates", "other", NULL },
     { "S3.5", "T", "the steps of growth are opaque", "steps", NULL },
     { "S3.5", "T", "an embedding is small at first, and jumps at first use", "jump", NULL },

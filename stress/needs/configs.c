@@ -1,6 +1,6 @@
 /* Scenarios about settings: are they in force, told when they are wrong, and kept when others take memory?
    It must not know what a policy does with them.
-   Tested by tests/needs.t. */
+   Tested by tests/needs.t and tests/test_needs.c. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

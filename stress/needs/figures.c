@@ -1,6 +1,6 @@
 /* Scenarios about figures: do they sum up, do they tell ours from others', do they predict?
    It must not know how a policy makes them.
-   Tested by tests/needs.t. */
+   Tested by tests/needs.t and tests/test_needs.c. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* A policy on a fresh simulated device: opened, asked for memory and figures, and looked over when it is closed.
    It must not know what any scenario is about.
-   Tested by tests/needs.t. */
+   Tested by tests/needs.t and tests/test_needs.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +28,8 @@ static int ground_device(ground *self, const ground_shape *shape)
     config.sim.context_bytes = shape->context_bytes;
     config.sim.faults = shape->faults;
     config.sim.device_count = shape->device_count;
+    config.is_shared = shape->is_shared;
+    self->of->is_unordered |= shape->is_shared;
     self->on = device_open(&config, &self->of->trouble);
     return self->on ? 0 : -1;
 }

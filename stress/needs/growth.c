@@ -1,6 +1,6 @@
 /* Scenarios about growth: what is taken first, and how much more than is needed.
    It must not know how a policy chooses its steps.
-   Tested by tests/needs.t. */
+   Tested by tests/needs.t and tests/test_needs.c. */
 #include <inttypes.h>
 #include <string.h>
 

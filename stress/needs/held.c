@@ -1,6 +1,6 @@
 /* Scenarios about what is held: what stays, what goes back, what is used again.
    It must not know how a policy keeps what is free.
-   Tested by tests/needs.t. */
+   Tested by tests/needs.t and tests/test_needs.c. */
 #include <inttypes.h>
 
 #include "scenarios.h"

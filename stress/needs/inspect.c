@@ -1,6 +1,6 @@
 /* Scenarios about looking inside: reports, events, peaks, addresses, and blocks that grow where they are.
    It must not know how a policy keeps its books.
-   Tested by tests/needs.t. */
+   Tested by tests/needs.t and tests/test_needs.c. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Scenarios about other memory: pinned, managed, and the driver's stream-ordered pool.
    It must not know how a policy serves them.
-   Tested by tests/needs.t. */
+   Tested by tests/needs.t and tests/test_needs.c. */
 #include <inttypes.h>
 
 #include "../workload/splitmix64.h"

@@ -1,7 +1,8 @@
 /* Scenarios about limits and refusals: is a limit kept to the byte, and does a refusal say why?
    It must not know how a policy grows.
-   Tested by tests/needs.t. */
+   Tested by tests/needs.t and tests/test_needs.c. */
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "../workload/splitmix64.h"
@@ -50,6 +51,76 @@ void limits_kept(scene *self)
                       "more is %s", scene_size(self, limit), refused, scene_size(self, ground_held_peak(&on)),
                       whole ? "served" : "refused", more ? "served" : "refused");
         }
+    }
+    ground_close(&on);
+}
+
+/* ---- the same by several threads at once: in what order they come is the machine's, so that no number is told. Each
+   wants more than the limit by itself. */
+enum { LIMITS_THREADS = 4, LIMITS_THREAD_STEPS = 3000, LIMITS_THREAD_BLOCKS = 48 };
+
+typedef struct limits_thread {
+    gpuarena *arena;
+    uint64_t  random, refused, failed;           /* for memory; for anything else */
+    pthread_t thread;
+    int       is_started;
+} limits_thread;
+
+static void *limits_thread_main(void *user)
+{
+    limits_thread *self = user;
+    void *blocks[LIMITS_THREAD_BLOCKS] = { NULL };
+    for (int step = 0; step < LIMITS_THREAD_STEPS; step++) {
+        void **block = &blocks[splitmix64_below(&self->random, LIMITS_THREAD_BLOCKS)];
+        self->failed += (uint64_t)(gpuarena_free(self->arena, *block, NULL) != GPUARENA_OK);
+        *block = NULL;
+        uint64_t bytes = MIB + splitmix64_below(&self->random, 31 * MIB);
+        gpuarena_result result = gpuarena_alloc(self->arena, block, bytes, NULL);
+        self->refused += (uint64_t)(result == GPUARENA_OUT_OF_MEMORY);
+        self->failed += (uint64_t)(result != GPUARENA_OK && result != GPUARENA_OUT_OF_MEMORY);
+    }
+    for (int at = 0; at < LIMITS_THREAD_BLOCKS; at++) {
+        self->failed += (uint64_t)(gpuarena_free(self->arena, blocks[at], NULL) != GPUARENA_OK);
+    }
+    return NULL;
+}
+
+static void limits_run_threads(ground *on, uint64_t *refused, uint64_t *failed)
+{
+    limits_thread threads[LIMITS_THREADS];
+    *refused = *failed = 0;
+    for (int at = 0; at < LIMITS_THREADS; at++) {
+        limits_thread *each = &threads[at];
+        each->arena = on->pool.arena;
+        each->random = on->of->seed + (uint64_t)at;
+        each->refused = each->failed = 0;
+        each->is_started = !pthread_create(&each->thread, NULL, limits_thread_main, each);
+        if (!each->is_started) problem_set(&on->of->trouble, EXIT_HARNESS, "no thread to be had");
+    }
+    for (int at = 0; at < LIMITS_THREADS; at++) {
+        if (threads[at].is_started) pthread_join(threads[at].thread, NULL);
+        *refused += threads[at].refused;
+        *failed += threads[at].failed;
+    }
+}
+
+void limits_threads(scene *self)
+{
+    const uint64_t limit = 512 * MIB;
+    const ground_shape shape = { .limit_bytes = limit, .is_shared = 1 };
+    ground on;
+    uint64_t refused, failed;
+    if (scene_lacks(self, "limit, in one thread or in several")) return;
+    if (!ground_open(&on, self, &shape)) {
+        limits_run_threads(&on, &refused, &failed);
+        void *whole = ground_alloc(&on, limit, NULL);
+        if (whole) ground_free(&on, whole, limit, NULL);
+        int kept = ground_held_peak(&on) <= limit;
+        scene_say(self, kept && refused && !failed && whole, "%d threads, %d operations each, under a limit of %s: "
+                  "%s, and some were %s; nothing else %s; one block of the whole limit is %s", LIMITS_THREADS,
+                  LIMITS_THREAD_STEPS,
+                  scene_size(self, limit), kept ? "never more was held" : "more was held",
+                  refused ? "refused" : "not refused", failed ? "worked" : "failed", whole ? "served" : "refused");
     }
     ground_close(&on);
 }

@@ -28,6 +28,8 @@ static const need needs[] = {
       "what is freed and trimmed loses its memory and keeps its addresses; both are told apart" },
     { "needs:limit", limits_kept,
       "5000 MiB are never passed at any call of the driver, and all of them are to be had" },
+    { "needs:threads", limits_threads,
+      "four threads at once never hold more than the limit, and nothing but memory is refused" },
     { "needs:reasons", limits_reasons,
       "each reason is provoked and named, and what is said to be missing is what it takes" },
     { "needs:late-change", configs_late,
@@ -147,6 +149,7 @@ static void needs_cells(const need *self, const scene *shown, row *made)
     row_text(made, COLUMN_VERDICT, verdicts[shown->verdict]);
     snprintf(made->note, sizeof made->note, "%s", shown->said);
     row_text(made, COLUMN_SAID, made->note);
+    if (shown->is_unordered) return;
     row_count(made, COLUMN_DRIVER_CALLS, shown->driver_calls);
     row_count(made, COLUMN_DRIVER_VNS, shown->driver_vns);
     row_count(made, COLUMN_RESERVED_PEAK, shown->held_peak_bytes);

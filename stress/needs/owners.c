@@ -1,6 +1,6 @@
 /* Scenarios about whose memory it is: by tag, by scope, by tenant, by device.
    It must not know how a policy keeps them apart.
-   Tested by tests/needs.t. */
+   Tested by tests/needs.t and tests/test_needs.c. */
 #include <inttypes.h>
 #include <string.h>
 

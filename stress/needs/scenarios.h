@@ -14,7 +14,7 @@ needs_scenario figures_sums, figures_other, figures_predict;
 needs_scenario inspect_report, inspect_hook, inspect_peaks, inspect_resize, inspect_virtual;
 
 /* limits.c, configs.c: limits, refusals, settings */
-needs_scenario limits_kept, limits_reasons;
+needs_scenario limits_kept, limits_threads, limits_reasons;
 needs_scenario configs_late, configs_validate, configs_environment, configs_marks, configs_headroom;
 
 /* sharing.c: a device that others use too */

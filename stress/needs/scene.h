@@ -24,6 +24,7 @@ typedef struct scene {                           /* one scenario, on one policy 
     char          said[480];                     /* one sentence, with the numbers that were measured */
     uint64_t      driver_calls, driver_vns;      /* on memory, of all devices that were opened */
     uint64_t      held_peak_bytes;               /* the most that one of them held */
+    int           is_unordered;                  /* threads ran: these three are the machine's, and not told */
     problem       trouble;                       /* of the harness; exit code 0: none */
     char          sizes[12][24];                 /* texts of scene_size, used in turn */
     unsigned      size_at;
@@ -42,6 +43,7 @@ typedef struct ground_shape {                    /* zero: default */
     uint64_t    capacity_bytes, context_bytes;   /* 16 GiB; 0 */
     const char *faults;
     uint32_t    device_count;
+    int         is_shared;                       /* threads call its table */
     uint64_t    limit_bytes;                     /* arenas alone: 0: none */
     const char *keys;                            /* laid over an arena's configuration */
     void      (*adapt)(gpuarena_config *config, void *user);     /* likewise, and after them */

@@ -1,6 +1,6 @@
 /* Scenarios about a device that others use too: shares, a library that was there first, ways to behave.
    It must not know how a policy asks for memory.
-   Tested by tests/needs.t. */
+   Tested by tests/needs.t and tests/test_needs.c. */
 #include <inttypes.h>
 #include <string.h>
 

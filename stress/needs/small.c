@@ -1,6 +1,6 @@
 /* Scenarios about small programs: tiny models, tensors of a few kilobytes, batches that must fit, requests that may
    fail, and a data set that never does.
-   It must not know how a policy rounds. Tested by tests/needs.t. */
+   It must not know how a policy rounds. Tested by tests/needs.t and tests/test_needs.c. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Scenarios about time: what the host waits for, what a captured step asks of the driver, who is told of pressure.
    It must not know how a policy orders its frees.
-   Tested by tests/needs.t. */
+   Tested by tests/needs.t and tests/test_needs.c. */
 #include <inttypes.h>
 
 #include "scenarios.h"

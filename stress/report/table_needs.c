@@ -127,4 +127,6 @@ void table_needs(FILE *out, const row_list *list, const table_style *style)
                  table_name(table_text(each, COLUMN_POLICY), policy, sizeof policy), each->note);
         table_fold(out, text, style->width);
     }
+    table_fold(out, "-: not this policy's need. Simulated devices. stress list needs: what each is about.",
+               style->width);
 }
