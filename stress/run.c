@@ -14,6 +14,7 @@
 #include "needs/needs.h"
 #include "plan.h"
 #include "report/environment.h"
+#include "report/host.h"
 #include "report/output_list.h"
 #include "repro.h"
 #include "runner.h"
@@ -297,6 +298,7 @@ static void run_tell_plan(const run *self)
             plan_verify_name(self->plan.settings.verify),
             row_is_run(self->kind) && self->plan.timed ? "timed in a second pass" : "not timed");
     if (environment) fprintf(stderr, "stress: %s\n", environment_line(environment, line, sizeof line));
+    if (self->kind == ROW_RUN && self->plan.timed) fprintf(stderr, "stress: %s\n", host_line(line, sizeof line));
     for (size_t index = 0; index < self->plan.policy_count; index++) {
         char text[512];
         const policy *chosen = &self->plan.policies[index];

@@ -60,6 +60,13 @@ is(join(' ', map { $_->{pending_peak_bytes} } $waits, $pends), ' 3000064', 'what
 my ($elsewhere) = (csv('-w', 'replay:' . spew('none.trace', "gpuarena-trace 1\na 1 3000000 1\nf 1 2\na 2 3000000 2\nf 2 0\n"), '-p', 'segments', '--verify', 'full', '--no-timing'))[1];
 is($elsewhere->{status}, 'ok', 'without work of its own a trace is a program that waits');
 
+# ---- where times were measured
+my ($timed, $untimed, $part) = map { JSON::PP->new->decode(stress('run', '-w', 'uniform:n=50', '-p', 'raw', '-q', @$_, '--out', 'json=-')->{out} =~ s/\A#.*\n//r) }
+    [], ['--no-timing'], ['--shard', '0/2'];
+is(join(' ', sort keys %{$timed->{host}}), 'compiler cpu cpus flags load', 'times come with what they were measured on');
+ok($timed->{host}{compiler} =~ /^(?:gcc|clang) \d/ && $timed->{host}{flags} =~ /-\w/ && $timed->{host}{cpus} >= 1, 'compiler, flags, processors');
+ok(!exists $untimed->{host} && !exists $part->{host}, 'not without times, nor in a shard');
+
 # ---- operations that come at a rate
 my @rated = map { (csv('-w', 'uniform:n=2000', '-p', 'raw', '--no-timing', '--rate', $_))[1] } 100, 1000000;
 is($rated[0]{waited_p99_vns}, $rated[0]{served_p99_vns}, 'slowly: nothing waits for what came before');

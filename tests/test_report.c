@@ -53,7 +53,7 @@ static void test_json(void)
     row rows[1] = { make_row("replay:tab\there \xff\xc3\xa9", "a\\b\"c\n") };
     row_list list = { rows, 1, ROW_RUN, NULL };
     FILE *file = tmpfile();
-    json_write(file, &list, "sim:80G", NULL);
+    json_write(file, &list, "sim:80G", NULL, 1);
     read_back(file);
     CHECK(strstr(written, "\"policy\":\"a\\\\b\\\"c\\u000a\"") != NULL);
     CHECK(strstr(written, "\"workload\":\"replay:tab\\u0009here \\ufffd\xc3\xa9\"") != NULL);
@@ -109,7 +109,7 @@ static void test_cuda_json(void)
     row_list list = { rows, 1, ROW_RUN, NULL };
     cuda_environment bare = gpu;
     FILE *file = tmpfile();
-    json_write(file, &list, "cuda:0", &gpu);
+    json_write(file, &list, "cuda:0", &gpu, 1);
     read_back(file);
     CHECK(strstr(written, "\"device\":{\"kind\":\"cuda\",\"name\":\"cuda:0\"},\"environment\":{\"name\":"
                  "\"A \\\"GPU\\\"\",\"uuid\":\"GPU-01234567-89ab-cdef-0123-456789abcdef\","
@@ -119,7 +119,7 @@ static void test_cuda_json(void)
     bare.driver[0] = '\0';
     bare.process_count = -1;
     file = tmpfile();
-    json_write(file, &list, "cuda:0", &bare);
+    json_write(file, &list, "cuda:0", &bare, 1);
     read_back(file);
     CHECK(strstr(written, "\"driver\":null,") && strstr(written, "\"other_processes\":null},"));
 }

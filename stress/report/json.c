@@ -8,6 +8,7 @@
 
 #include "../../gpuarena.h"
 #include "environment.h"
+#include "host.h"
 #include "utf8.h"
 
 void json_text(FILE *out, const char *text)
@@ -105,7 +106,15 @@ static void json_row(FILE *out, const row *shown, row_kind kind)
     fputc('}', out);
 }
 
-void json_write(FILE *out, const row_list *list, const char *device, const cuda_environment *environment)
+static int json_is_timed(const row_list *list)
+{
+    size_t timed = 0;
+    for (size_t index = 0; index < list->count; index++) timed += list->rows[index].allocs != NULL;
+    return timed != 0;
+}
+
+void json_write(FILE *out, const row_list *list, const char *device, const cuda_environment *environment,
+                int tells_host)
 {
     const char *comma = "";
     fprintf(out, "{\"schema\":\"gpuarena-stress/1\",\"version\":\"" GPUARENA_VERSION_TEXT
@@ -115,13 +124,17 @@ void json_write(FILE *out, const row_list *list, const char *device, const cuda_
         fputs("},\"partial\":{\"text\":", out);
         json_text(out, list->partial);
     }
-    if (environment) {
-        fputs("},\"environment\":", out);
-        environment_json(out, environment);
-        fputs(",\"cases\":[", out);
+    if (tells_host && json_is_timed(list)) {
+        fputs("},\"host\":", out);
+        host_json(out);
     } else {
-        fputs("},\"cases\":[", out);
+        fputc('}', out);
     }
+    if (environment) {
+        fputs(",\"environment\":", out);
+        environment_json(out, environment);
+    }
+    fputs(",\"cases\":[", out);
     for (size_t index = 0; index < list->count; index++) {
         if (list->rows[index].is_baseline) continue;
         fprintf(out, "%s\n", comma);

@@ -10,8 +10,10 @@
 #include "row.h"
 
 /* environment NULL: the device is simulated, and there is no word of how or when it was made: equal runs give equal
-   bytes. Write errors: ferror(out). */
-void json_write(FILE *out, const row_list *list, const char *device, const cuda_environment *environment);
+   bytes. tells_host: where there are measured times, with what they were measured on; not in a shard's, as merge wants
+   all of them alike. Write errors: ferror(out). */
+void json_write(FILE *out, const row_list *list, const char *device, const cuda_environment *environment,
+                int tells_host);
 
 /* A JSON string, quotes included; bytes that are no UTF-8 become U+FFFD, so that the document always parses. */
 void json_text(FILE *out, const char *text);

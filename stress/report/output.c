@@ -53,7 +53,7 @@ static void output_csv(FILE *out, const output_material *material)
 static void output_json(FILE *out, const output_material *material)
 {
     output_mark(out, material);
-    json_write(out, material->list, material->device, material->environment);
+    json_write(out, material->list, material->device, material->environment, !material->shard);
 }
 
 static void output_junit(FILE *out, const output_material *material)

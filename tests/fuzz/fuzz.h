@@ -31,23 +31,37 @@ static inline char *fuzz_text(const uint8_t *data, size_t size)
     return text;
 }
 
-/* A file with this content, the same one every time. */
-static inline const char *fuzz_file(const uint8_t *data, size_t size)
+/* The one file that parsers read; in memory, where there is such a folder. */
+static inline const char *fuzz_path(void)
 {
     static char path[64];
-    if (!path[0]) snprintf(path, sizeof path, "/tmp/gpuarena_fuzz_%ld", (long)getpid());
+    const char *folder = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
+    if (!path[0]) snprintf(path, sizeof path, "%s/gpuarena_fuzz_%ld", folder, (long)getpid());
+    return path;
+}
+
+static inline const char *fuzz_file(const uint8_t *data, size_t size)
+{
+    const char *path = fuzz_path();
     FILE *file = fopen(path, "wb");
-    fuzz_expect(file && fwrite(data, 1, size, file) == size && !fclose(file), "a file in /tmp");
+    fuzz_expect(file && fwrite(data, 1, size, file) == size && !fclose(file), "a file of its own");
     return path;
 }
 
 static void fuzz_one(const uint8_t *data, size_t size);
+
+static inline void fuzz_clean(void)
+{
+    remove(fuzz_path());
+}
 
 #ifdef GPUARENA_LIBFUZZER
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define FUZZ_TARGET(name) \
     int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) \
     { \
+        static int is_known; \
+        if (!is_known++) atexit(fuzz_clean); \
         if (size <= FUZZ_MOST_BYTES) fuzz_one(data, size); \
         return 0; \
     }
@@ -83,8 +97,7 @@ static int fuzz_replay(const char *name)
     if (folder) closedir(folder);
     if (!count) printf("not ok %d - a corpus in %s\n", ++count, path);
     printf("1..%d\n", count);
-    snprintf(path, sizeof path, "/tmp/gpuarena_fuzz_%ld", (long)getpid());
-    remove(path);
+    fuzz_clean();
     return failed || count < 2;
 }
 #define FUZZ_TARGET(name) \

@@ -1,0 +1,13 @@
+/* What measured times depend on beside the device: compiler, its flags, processor, how busy the machine is.
+   Knows nothing of rows. It changes from run to run, so it stands beside times alone. Tested by tests/run.t. */
+#ifndef STRESS_REPORT_HOST_H
+#define STRESS_REPORT_HOST_H
+
+#include <stdio.h>
+
+/* One object: compiler, flags, cpu, cpus, load (of the last minute); what is not known is null. */
+void host_json(FILE *out);
+/* The same as a line for people. Returns text. */
+const char *host_line(char *text, size_t size);
+
+#endif
