@@ -3,18 +3,17 @@
    Tested by tests/cli.t. */
 #include "help.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "cli.h"
 #include "cuda_environment.h"
+#include "help_workloads.h"
 #include "nearest.h"
 #include "needs/needs.h"
 #include "policy.h"
 #include "report/row.h"
 #include "report/table.h"
 #include "sim/costs.h"
-#include "workload/workload.h"
 
 static const char help_top[] =
     "stress: GPU memory policies against randomized and recorded workloads, on a simulated device\n"
@@ -30,7 +29,8 @@ static const char help_top[] =
     "       stress merge SHARD.. [--out csv=FILE]\n"
     "       stress run -w needs -p POLICY[,..]\n"
     "       stress list [workloads|policies|devices|needs]\n"
-    "       stress help [lists|threads|faults|costs|columns|capacity|batch|shrink|holes|needs|gates|compare|shards]\n"
+    "       stress help [lists|workloads|threads|faults|costs|columns|capacity|batch|shrink|holes|needs|gates|\n"
+    "                    compare|shards|outputs]\n"
     "       stress version\n";
 
 static const char help_bottom[] =
@@ -75,7 +75,7 @@ static const char help_lists[] =
     "  -p raw,segments:growth=step,step=64M,config:limit=4G\n"
     "-w all, -p all: each that there is (stress list).\n"
     "A policy without a name is config:key=value,.. Paths with commas are refused. Workloads and their keys:\n"
-    "stress list workloads.\n"
+    "stress list workloads; what these may be: stress help workloads.\n"
     "\n";
 
 static const char help_threads[] =
@@ -111,9 +111,9 @@ static const char help_columns[] =
     "\n"
     "ops counts allocations and frees, refused ones too, allocs the former alone; oom_op counts from 0. Peaks are\n"
     "sampled after every op.\n"
-    "--rounds N: all ops N times, one after the other, on the same device and pool; what is live is freed in between.\n"
-    "A policy that completes one round need not complete the next: oom_round is the one in which memory ran out\n"
-    "first, from 1, oom_round_op the allocations and frees of that round before it; oom_op counts on over all.\n"
+    "--rounds N: all ops N times, one after the other, on the same device and pool; what is live is freed in\n"
+    "between. A policy that completes one round need not complete the next: oom_round is the one in which memory\n"
+    "ran out first, from 1, oom_round_op the allocations and frees of that round before it; oom_op counts on.\n"
     "driver_calls: of calls on memory, plain and virtual, from the first op to the last; driver_vns: the time in\n"
     "them, in virtual nanoseconds of the simulated device, empty on CUDA. The columns in ns are measured, in a\n"
     "second pass over the same operations; they hold the simulated driver's own work, and stay empty with\n"
@@ -317,6 +317,7 @@ int help_write(FILE *out, const char *topic, problem *why)
         help_list_policies(out);
         return 0;
     }
+    if (!strcmp(topic, "workloads")) return help_workloads(out);
     if (!strcmp(topic, "threads")) return help_plain(out, help_threads);
     if (!strcmp(topic, "faults")) return help_plain(out, help_faults);
     if (!strcmp(topic, "costs")) return help_costs(out);
@@ -330,25 +331,8 @@ int help_write(FILE *out, const char *topic, problem *why)
     if (!strcmp(topic, "shards")) return help_plain(out, help_shards);
     if (!strcmp(topic, "gates")) return help_plain(out, help_gates);
     if (!strcmp(topic, "outputs")) return help_plain(out, help_outputs);
-    return problem_set(why, EXIT_USAGE, "no help on '%s': lists, threads, faults, costs, columns, capacity, batch, "
-                       "shrink, holes, needs, gates, compare, shards, outputs", topic);
-}
-
-static void help_list_workloads(FILE *out)
-{
-    char size[16];
-    fputs("workloads\n", out);
-    for (size_t index = 0; workload_family_at(index); index++) {
-        const workload_family *family = workload_family_at(index);
-        fprintf(out, "  %-10s %s\n", family->name, family->summary);
-        if (family->options && *family->options) fprintf(out, "  %-10s %s\n", "", family->options);
-        if (!family->peak) continue;
-        table_bytes(family->peak_bytes, size, sizeof size);
-        fprintf(out, "  %-10s peak %s, %" PRIu64 " bytes: %s\n", "", size, family->peak_bytes, family->peak);
-    }
-    fprintf(out, "  %-10s what people ask of GPU memory, as verdicts; needs:NAME one of them: stress list needs\n",
-            "needs");
-    fprintf(out, "  %-10s each of those that need no file, but needs\n", "all");
+    return problem_set(why, EXIT_USAGE, "no help on '%s': lists, workloads, threads, faults, costs, columns, capacity, "
+                       "batch, shrink, holes, needs, gates, compare, shards, outputs", topic);
 }
 
 static void help_list_devices(FILE *out)

@@ -67,6 +67,12 @@ my @alike = ((grep { $_ ne 'digest' } @same), 'oom_op');
 is(join(' ', map { $_ // '' } @$again{@alike}), join(' ', map { $_ // '' } @$rival{@alike}), "--faults $faults is the same");
 is(row('-w', "replay:$folder/rival.trace", qw(-p segments --verify off))->{status}, 'ok', 'without them there is none');
 
+my $help = stress(qw(help workloads))->{out};
+for my $line ('layout=blocks  blocks, contiguous', 'seq=64-512  1 to 4294967295, or LO-HI', 'sharing=50  0 to 100',
+              'gradient=dense  dense, sparse', 'repeat=1  1 to 100000') {
+    ok($help =~ /^  \Q$line\E$/m, "help workloads: $line");
+}
+
 # ---- all of them at once
 my @families = grep { !/^(replay|needs|all)$/ } stress('list', 'workloads')->{out} =~ /^  (\w+)/mg;
 my $sweep = stress(qw(run -w all -p raw,paged --quick --verify off), @csv);

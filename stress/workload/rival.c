@@ -10,8 +10,8 @@
 /* Before operation `from` (allocations and frees, from 0) another process takes `size` MiB of the device, at most
    what is free; before operation `until` it gives them back (0: never); repeat=N: N times, as long apart as it lasts.
    The program trains a transformer meanwhile, with weights gathered layer by layer and sequences of varying length:
-   what it holds when the memory is gone must do for all lengths that follow. Every policy meets the same rival, `raw` too.
-   It is a simulated device's: nobody can be told to take a GPU's memory. */
+   what it holds when the memory is gone must do for all lengths that follow. Every policy meets the same rival, `raw`
+   too. It is a simulated device's: nobody can be told to take a GPU's memory. */
 enum {                                           /* up to the seed in the order of train's options */
     RIVAL_LAYERS, RIVAL_HIDDEN, RIVAL_FF, RIVAL_HEADS, RIVAL_VOCAB, RIVAL_BATCH, RIVAL_SEQ, RIVAL_STEPS, RIVAL_SEED,
     RIVAL_ZERO3, RIVAL_SIZE, RIVAL_FROM, RIVAL_UNTIL, RIVAL_REPEAT, RIVAL_OPTION_COUNT

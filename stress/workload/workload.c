@@ -20,6 +20,32 @@ const workload_family *workload_family_at(size_t index)
     return index < WORKLOAD_FAMILY_COUNT ? &workload_families[index]->shown : NULL;
 }
 
+static void workload_range_text(const family_option *option, char *text, size_t size)
+{
+    int length = snprintf(text, size, option->from == option->to ? "%s=%" PRIu64 : "%s=%" PRIu64 "-%" PRIu64,
+                          option->key, option->from, option->to);
+    size_t used = length > 0 && (size_t)length < size ? (size_t)length : 0;
+    snprintf(text + used, size - used, "  %" PRIu64 " to %" PRIu64 "%s", option->lowest, option->highest,
+             option->is_range ? ", or LO-HI" : "");
+}
+
+static void workload_words_text(const family_option *option, char *text, size_t size)
+{
+    int length = snprintf(text, size, "%s=%s ", option->key, option->words[option->from]);
+    for (uint64_t i = 0; length > 0 && (size_t)length < size && i <= option->highest; i++) {
+        length += snprintf(text + length, size - (size_t)length, "%s %s", i > 0 ? "," : "", option->words[i]);
+    }
+}
+
+int workload_option_text(size_t family_index, size_t option, char *text, size_t size)
+{
+    const family *of = family_index < WORKLOAD_FAMILY_COUNT ? workload_families[family_index] : NULL;
+    if (!of || option >= of->option_count) return 0;
+    if (of->options[option].words) workload_words_text(&of->options[option], text, size);
+    else workload_range_text(&of->options[option], text, size);
+    return 1;
+}
+
 static const char *workload_name(const void *context, size_t index)
 {
     (void)context;

@@ -76,5 +76,7 @@ typedef struct workload_family {
     uint64_t    peak_bytes;
 } workload_family;
 const workload_family *workload_family_at(size_t index);
+/* An option of that family: `key=DEFAULT`, and what is allowed, as text. 1, or 0: it has no more of them. */
+int workload_option_text(size_t family, size_t option, char *text, size_t size);
 
 #endif

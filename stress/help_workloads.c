@@ -1,0 +1,42 @@
+/* Workloads for people: what each is, its peak, its options.
+   It must not repeat what a table says, nor know any family by name.
+   Tested by tests/workloads.t. */
+#include "help_workloads.h"
+
+#include <inttypes.h>
+
+#include "report/table.h"
+#include "workload/workload.h"
+
+void help_list_workloads(FILE *out)
+{
+    char size[16];
+    fputs("workloads\n", out);
+    for (size_t index = 0; workload_family_at(index); index++) {
+        const workload_family *family = workload_family_at(index);
+        fprintf(out, "  %-10s %s\n", family->name, family->summary);
+        if (family->options && *family->options) fprintf(out, "  %-10s %s\n", "", family->options);
+        if (!family->peak) continue;
+        table_bytes(family->peak_bytes, size, sizeof size);
+        fprintf(out, "  %-10s peak %s, %" PRIu64 " bytes: %s\n", "", size, family->peak_bytes, family->peak);
+    }
+    fprintf(out, "  %-10s what people ask of GPU memory, as verdicts; needs:NAME one of them: stress list needs\n",
+            "needs");
+    fprintf(out, "  %-10s each of those that need no file, but needs\n", "all");
+}
+
+/* Each family, and each of its options with what is allowed. */
+int help_workloads(FILE *out)
+{
+    char text[120];
+    fputs("-w NAME:key=value,..: the options of each, their defaults, and what else they may be\n", out);
+    for (size_t index = 0; workload_family_at(index); index++) {
+        const workload_family *family = workload_family_at(index);
+        fprintf(out, "%s: %s\n", family->name, family->summary);
+        if (family->peak) fprintf(out, "  peak %" PRIu64 " bytes: %s\n", family->peak_bytes, family->peak);
+        for (size_t option = 0; workload_option_text(index, option, text, sizeof text); option++) {
+            fprintf(out, "  %s\n", text);
+        }
+    }
+    return 0;
+}
