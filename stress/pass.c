@@ -106,14 +106,6 @@ static int pass_refused(pass *run, uint32_t block, uint64_t bytes)
     return 0;
 }
 
-static void pass_record_alloc(const pass *run, const op *next, const void *ptr)
-{
-    record *recording = run->settings->recording;
-    if (!recording || !ptr) return;
-    uint64_t bytes = pool_block_bytes(&run->pool, ptr, next->value);
-    record_alloc(recording, next->first, ptr, next->value, bytes, next->stream);
-}
-
 static int pass_alloc(pass *run, const op *next, uint32_t home)
 {
     pass_block *block = &run->blocks[next->first];
@@ -129,7 +121,9 @@ static int pass_alloc(pass *run, const op *next, uint32_t home)
     if (result) return pass_failed(run, next->first, "alloc", result);
     const pass_block made = { ptr, next->value, oracle_owner(next->first), home, 0, 1 };
     *block = made;
-    pass_record_alloc(run, next, ptr);
+    record *recording = run->settings->recording;
+    uint64_t bytes = recording && ptr ? pool_block_bytes(&run->pool, ptr, next->value) : 0;
+    record_alloc(recording, next->first, ptr, next->value, bytes, next->stream);
     if (run->oracle && oracle_alloc(run->oracle, run->op, next->first, ptr, next->value, stream)) {
         return pass_violated(run);
     }
@@ -254,6 +248,7 @@ static int pass_rewind(pass *run)
     for (size_t block = 0; block < run->stream->block_count; block++) {
         if (!run->blocks[block].is_live) continue;
         device_begin_op(run->device, run->op);
+        record_op(run->settings->recording, run->op);
         if (pass_free(run, (uint32_t)block, run->blocks[block].home)) return -1;
         run->op++;
     }

@@ -33,6 +33,7 @@ void record_destroy(record *self)
 {
     if (!self) return;
     record_drop_map(self);
+    free(self->latest);
     free(self->samples);
     free(self->steps);
     free(self->buckets);
@@ -97,7 +98,12 @@ void record_begin(record *self, device *on, const op_stream *stream)
         self->buckets = calloc(RECORD_BUCKETS, sizeof *self->buckets);
         self->is_short |= !self->buckets;
     }
-    if (self->parts & RECORD_MAP) device_watch(on, record_memory_changed, self);
+    if (self->parts & RECORD_MAP) {
+        device_watch(on, record_memory_changed, self);
+        free(self->latest);
+        self->latest = calloc(stream->block_count + 1, sizeof *self->latest);
+        self->is_short |= !self->latest;
+    }
 }
 
 void record_pool(record *self, uint64_t limit_bytes, int is_peaks)
@@ -128,7 +134,7 @@ void record_label(record *self, uint32_t label)
 void record_alloc(record *self, uint32_t number, const void *ptr, uint64_t requested_bytes, uint64_t bytes,
                   uint64_t stream)
 {
-    if (!self || !ptr || !record_maps(self)) return;
+    if (!self || !ptr || !record_maps(self) || !self->latest) return;
     void *list = self->blocks;
     const record_block made = { (uint64_t)(uintptr_t)ptr, requested_bytes, bytes, self->op, RECORD_NEVER, stream,
                                 number, (uint32_t)self->step_count, record_now_vns(self), RECORD_NEVER };
@@ -139,21 +145,16 @@ void record_alloc(record *self, uint32_t number, const void *ptr, uint64_t reque
     }
     self->blocks = list;
     self->blocks[self->block_count++] = made;
+    self->latest[number] = (uint32_t)self->block_count;
 }
 
-/* Blocks come in the order of their numbers. */
 void record_free(record *self, uint32_t number)
 {
-    if (!self || !self->device) return;
-    size_t low = 0, high = self->block_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (self->blocks[middle].number < number) low = middle + 1;
-        else high = middle;
-    }
-    if (low == self->block_count || self->blocks[low].number != number) return;
-    self->blocks[low].death_op = self->op;
-    self->blocks[low].death_vns = record_now_vns(self);
+    if (!self || !self->device || !self->latest || !self->latest[number]) return;
+    record_block *block = &self->blocks[self->latest[number] - 1];
+    if (block->death_op != RECORD_NEVER) return; /* the one that is meant came when no more were taken down */
+    block->death_op = self->op;
+    block->death_vns = record_now_vns(self);
 }
 
 void record_measure(record *self, const memory_use *use)
@@ -184,6 +185,8 @@ void record_finish(record *self, uint64_t op_count)
 {
     if (!self || !self->device) return;
     device_watch(self->device, NULL, NULL);
+    free(self->latest);
+    self->latest = NULL;
     self->op_count = op_count > self->op ? op_count : self->op;     /* what was left out has its number, too */
     self->end_vns = record_now_vns(self);
     if (self->map_ops > self->op_count) self->map_ops = self->op_count;

@@ -226,6 +226,7 @@ static void test_bounds(void)
     op_stream stream;
     memset(&config, 0, sizeof config);
     memset(&stream, 0, sizeof stream);
+    stream.block_count = RECORD_MOST_BLOCKS + 1;
     device *on = device_open(&config, &trouble);
     record *recording = record_create(RECORD_SERIES | RECORD_MAP);
     if (!on || !recording) give_up("no device");
