@@ -298,7 +298,6 @@ static void run_tell_plan(const run *self)
             plan_verify_name(self->plan.settings.verify),
             row_is_run(self->kind) && self->plan.timed ? "timed in a second pass" : "not timed");
     if (environment) fprintf(stderr, "stress: %s\n", environment_line(environment, line, sizeof line));
-    if (self->kind == ROW_RUN && self->plan.timed) fprintf(stderr, "stress: %s\n", host_line(line, sizeof line));
     for (size_t index = 0; index < self->plan.policy_count; index++) {
         char text[512];
         const policy *chosen = &self->plan.policies[index];
@@ -308,6 +307,7 @@ static void run_tell_plan(const run *self)
                 : chosen->family == POLICY_RAW ? "cudaMalloc and cudaFree"
                 : chosen->family == POLICY_ASYNC ? "cudaMallocAsync and cudaFreeAsync" : "at its own defaults");
     }
+    if (row_is_run(self->kind) && self->plan.timed) fprintf(stderr, "stress: %s\n", host_line(line, sizeof line));
 }
 
 static int run_options(const run *self, problem *why)
