@@ -41,16 +41,16 @@
      >>config   macros that you may define           >>runs     free blocks side by side
      >>types    results, driver, configuration       >>pages    holes, and what backs them
      >>api      every call, a contract each          >>policy   what is given back; a miss's rungs
-     >>impl     includes, structs, invariants        >>stats    largest free, and what is derived
-     >>bits     rounding, powers of two, text        >>failure  why, in numbers and in words
-     >>host     host memory                          >>dump     walk and report
-     >>lock     lock, turn, who is in a callback     >>check    every invariant, by name
-     >>nodes    the blocks' records, in chunks       >>parse    configuration as text
-     >>tags     names, and what is live by each      >>registry which arenas there are, and fork
-     >>shape    what a request may have, how much    >>cuda     the driver table over the CUDA runtime
-     >>tree     free blocks in order                 >>public   every public function, thin
-     >>bins     free blocks by size                  >>end      clean-up, changes, licences
-     >>lookup   pointer to block
+     >>impl     includes, structs, invariants        >>scrub    clearing blocks, in a stream's order
+     >>bits     rounding, powers of two, text        >>stats    largest free, and what is derived
+     >>host     host memory                          >>failure  why, in numbers and in words
+     >>lock     lock, turn, who is in a callback     >>dump     walk and report
+     >>nodes    the blocks' records, in chunks       >>check    every invariant, by name
+     >>tags     names, and what is live by each      >>parse    configuration as text
+     >>shape    what a request may have, how much    >>registry which arenas there are, and fork
+     >>tree     free blocks in order                 >>cuda     the driver table over the CUDA runtime
+     >>bins     free blocks by size                  >>public   every public function, thin
+     >>lookup   pointer to block                     >>end      clean-up, changes, licences
      >>caches   what streams keep for themselves
      >>block    split, absorb, take, give back
 
@@ -233,6 +233,19 @@
    gpuarena_tag_scope. What is live by tag, and was at most, gpuarena_get_tag tells, and reports, and the
    sentence of a failure for memory: "live by tag: weights 3.2 GiB, kv 1.1 GiB". Tagged blocks have the lock's
    short way, but no cache, and their frees look at their books; those without cost what they cost else.
+
+   Scrub. What is free may hold what was written to it, and the next block shows it. By config.scrub blocks
+   are cleared, whole, with zeros, by driver.clear:
+       free     before they are free: on the stream that they are freed on, once it waits for the others that
+                they were used on; so what leaves the arena, for other requests or the driver, is clean
+       alloc    before they are handed out, on their stream: whatever was there before the arena had it, too
+       both     both
+     Where no one stream will do (GPUARENA_ANY_STREAM, a stream that is forgotten or another thread's own) the
+     host waits for the device, clears on the default stream, and waits again. So does a resize with what it
+     frees or takes. A free whose clearing is refused, by the driver or because the stream is captured, is
+     refused itself: the block is live, its contents are undefined, and it may be freed again. An allocation
+     fails, and counts as one and its free. On a lost device frees succeed: nobody gets the memory any more.
+     All these calls take their turn. Not with capture sets or caches.
 
    Callbacks (observer, visitor, writer) run inside the call that triggers them, on its thread, with the lock
    held: calls on the same arena answer REENTRANT, but get_stats, get_config, last_failure and reset_peaks
@@ -455,6 +468,8 @@ struct gpuarena_driver {
         int (*active)(const gpuarena_driver *self, gpuarena_stream stream, int *active);
         int (*exchange_mode)(const gpuarena_driver *self, int *mode);
     } capture;
+    /* zeros into memory, in the stream's order: cudaMemsetAsync. NULL: no config.scrub */
+    int (*clear)(const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream);
 };
 
 /* ---- requests, blocks */
@@ -612,6 +627,12 @@ typedef enum gpuarena_split {                    /* a block larger than its requ
     GPUARENA_SPLIT_REMAINDER                     /* it is as large as split_least (1 MiB); small requests' are
                                                     always cut */
 } gpuarena_split;
+typedef enum gpuarena_scrub {                    /* when blocks are cleared, whole; see the manual */
+    GPUARENA_SCRUB_OFF,
+    GPUARENA_SCRUB_FREE,                         /* before they are free */
+    GPUARENA_SCRUB_ALLOC,                        /* before they are handed out */
+    GPUARENA_SCRUB_BOTH
+} gpuarena_scrub;
 typedef enum gpuarena_streams {                  /* what one stream freed is for another: */
     GPUARENA_STREAMS_AUTO,                       /* STEAL */
     GPUARENA_STREAMS_SAME,                       /* to be had after a wait of the host for the device alone */
@@ -669,6 +690,7 @@ typedef struct gpuarena_config {
     uint32_t wait_ms;                            /* how long a request that growth cannot serve asks events,
                                                     and lets other threads free, before streams are made to
                                                     wait: by driver.now_ns (0) */
+    gpuarena_scrub scrub;                        /* not OFF: driver.clear must be there; not with cache */
     gpuarena_share share;                        /* not NONE: with SEGMENTS alone */
     uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB (2 MiB) to 1 GiB, and
                                                     a multiple of driver.page_bytes */
@@ -887,7 +909,8 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
    block is parked); works on a lost device. Calls the driver to record an event on a per-thread stream; and
    while reserved is above a lowered limit, or by config.release, to give idle memory back: if that fails, the
    block is free all the same (driver_error_count), and the segment stays until the next call that releases.
-   That takes O(segments), paged O(streams + free blocks), with events asked. INTERIOR_POINTER, DOUBLE_FREE
+   That takes O(segments), paged O(streams + free blocks), with events asked. With config.scrub also CAPTURE,
+   DRIVER_ERROR, NOT_SUPPORTED: see the manual. INTERIOR_POINTER, DOUBLE_FREE
    (failure.block: the block it lies in; detail: the offset in it), WRONG_ARENA (detail: its name),
    FOREIGN_POINTER: O(arenas x log segments + blocks in 2 MiB + 2 MiB pages in the block). */
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream);
@@ -942,7 +965,8 @@ GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes,
    force all the same. What remains above it is stats.excess_bytes. */
 GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes);
 
-/* Frees every live block, each as gpuarena_free would on this stream; keeps the segments. O(host table). */
+/* Frees every live block, each as gpuarena_free would on this stream; keeps the segments. O(host table). With
+   config.scrub CAPTURE, DRIVER_ERROR, NOT_SUPPORTED: the latest refusal; all others are free. */
 GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream);
 
 /* A mark between the allocations so far and those to come, of all threads, for gpuarena_free_since; marks may
@@ -954,8 +978,8 @@ GPUARENA_API uint64_t gpuarena_mark(gpuarena *arena);
    number of the caller's; tag 0: whatever it has. Each as gpuarena_free would on this stream: so on
    GPUARENA_OWN_STREAM each on that of its allocation, during captures in their order, and on a lost device,
    too. What other threads allocate or free while this runs is left to them. O(the most blocks that were ever
-   live at once), and what the frees themselves take. INVALID_ARGUMENT (mark later than the latest allocation:
-   another arena's), and nothing is freed. mark 0 and tag 0: as gpuarena_reset. */
+   live at once), and what the frees themselves take. As gpuarena_reset; and INVALID_ARGUMENT (mark later than
+   the latest allocation: another arena's): nothing is freed. mark 0 and tag 0: as gpuarena_reset. */
 GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark, uint32_t tag,
                                                  gpuarena_stream stream);
 
@@ -965,7 +989,8 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
    grown for it. *set 0: a new set, whose number is written; else it joins that one. To be called for every
    stream that takes part, before or after cudaStreamBeginCapture. May ask events, where no stream is captured
    yet. O(streams + free blocks). INVALID_ARGUMENT (set NULL, or *set no set of this arena; stream
-   GPUARENA_ANY_STREAM, GPUARENA_OWN_STREAM, or captured already), NOT_SUPPORTED (the driver has no events),
+   GPUARENA_ANY_STREAM, GPUARENA_OWN_STREAM, or captured already), NOT_SUPPORTED (the driver has no events; or
+   config.scrub),
    HOST_MEMORY. */
 GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_stream stream, uint64_t *set);
 
@@ -1070,7 +1095,7 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
 /* Lays text over config: key=value,key=value, each key at most once; "" changes nothing. Keys: backing growth
    placement bin_growth bin_min bin_max round_divisions split split_least split_max split_over small
    small_step share page idle large initial step step_max exact backoff alignment limit headroom oversubscribe
-   release release_at release_keep release_age cache streams wait_ms. Sizes are decimal with binary units:
+   release release_at release_keep release_age cache streams wait_ms scrub. Sizes: decimal with binary units:
    256, 64K, 512M, 4G, 1T. round_divisions is a number, and, parted by `/`, others for sizes from a power of
    two on: `1/512M:2/1G:4`. idle and release_keep are `0` (none) or a share, `5%`. release_at is
    release_bytes. limit is a size, `none`, `80%` (of the device), `80%free` (of what is free at creation),
@@ -6851,6 +6876,118 @@ static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuare
     return index;
 }
 
+/* >>scrub ==============================================================================================
+   Clearing blocks, for which frees and allocations take the long way: before a block is free, on the stream
+   it is freed on; before it is handed out, on the stream that it is for. Where no one stream is behind all
+   that used it, the host waits for the device before and after. What cannot be cleared is not freed, or not
+   handed out. With the turn. */
+
+static int gpuarena__scrubs_frees(const gpuarena *arena)
+{
+    return arena->config.scrub == GPUARENA_SCRUB_FREE || arena->config.scrub == GPUARENA_SCRUB_BOTH;
+}
+
+static int gpuarena__scrubs_allocs(const gpuarena *arena)
+{
+    return arena->config.scrub == GPUARENA_SCRUB_ALLOC || arena->config.scrub == GPUARENA_SCRUB_BOTH;
+}
+
+/* Clears on a stream. Into a graph it must not go, which would do it again with each launch. 0 and an
+   obstacle. */
+static int gpuarena__clear_on(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena_stream stream,
+                              gpuarena__obstacle *obstacle)
+{
+    void *memory = gpuarena__pointer(address);
+    int code, mode;
+    if (gpuarena__is_captured(arena, stream, obstacle)) return 0;
+    if (!stream && !arena->driver.null_is_per_thread && gpuarena__is_capturing(arena, obstacle))
+        return 0;                                /* work on the default stream would break the capture */
+    mode = gpuarena__relax(arena);
+    GPUARENA__ASK(arena, code, arena->driver.clear(&arena->driver, memory, bytes, stream));
+    gpuarena__unrelax(arena, mode);
+    return gpuarena__gone(arena, code, obstacle);
+}
+
+/* The same, when the device has done all that it was given, and waits until that is done, too. */
+static int gpuarena__clear_alone(gpuarena *arena, uint64_t address, uint64_t bytes,
+                                 gpuarena__obstacle *obstacle)
+{
+    int waits = (int)arena->streams.ordered;
+    if ((!waits || gpuarena__wait_device(arena, obstacle))
+        && gpuarena__clear_on(arena, address, bytes, NULL, obstacle)
+        && (!waits || gpuarena__wait_device(arena, obstacle))) return 1;
+    if (obstacle->result == GPUARENA_OK)
+        gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR, GPUARENA_REASON_NONE);
+    return 0;
+}
+
+/* Makes a stream wait for the others that a live block is used on. 0: it cannot. */
+static int gpuarena__follow_uses(gpuarena *arena, const gpuarena__node *node, gpuarena_stream stream)
+{
+    uint32_t set = gpuarena__stream_find(arena, stream), hold;
+    gpuarena__want want;
+    memset(&want, 0, sizeof want);
+    want.stream = stream;
+    arena->streams.pass++;
+    for (hold = node->hold; hold; hold = arena->holds.list[hold].next) {
+        uint32_t used = arena->holds.list[hold].set;
+        if (used == set) continue;
+        if (arena->streams.list[used].state == GPUARENA__CLOSED) return 0;
+        arena->streams.list[used].ticket++;      /* what it has until now */
+        if (!gpuarena__wait_for(arena, &want, used)) return 0;
+    }
+    return 1;
+}
+
+/* The one stream that a block can be cleared on when it is freed on `stream`: 1, and *on. */
+static int gpuarena__scrub_stream(const gpuarena *arena, const gpuarena__node *node, gpuarena_stream stream,
+                                  gpuarena_stream *on)
+{
+    const gpuarena__stream *own = &arena->streams.list[node->set];
+    *on = stream;
+    if (stream != GPUARENA_ANY_STREAM && stream != GPUARENA_OWN_STREAM) return 1;
+    *on = NULL;
+    if (!arena->streams.ordered) return 1;
+    *on = own->handle;
+    return node->set && own->state == GPUARENA__OPEN
+        && (!own->key || own->key == gpuarena__thread_number());
+}
+
+/* Clears the end of a live block that is about to be freed, from an address on. *stream becomes what it is to
+   be freed on then. 0 and an obstacle: it must not be freed. */
+static int gpuarena__scrub_free(gpuarena *arena, uint32_t index, uint64_t address, gpuarena_stream *stream,
+                                gpuarena__obstacle *obstacle)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t bytes = node->address + gpuarena__node_bytes(node) - address;
+    gpuarena_stream on;
+    int done;
+    if (*stream == GPUARENA_ANY_STREAM && gpuarena__scrubs_allocs(arena) && arena->streams.ordered
+        && node->set) *stream = GPUARENA_OWN_STREAM;         /* it was cleared there, perhaps a moment ago */
+    if (!gpuarena__scrubs_frees(arena) || arena->lost) return 1;
+    if (gpuarena__scrub_stream(arena, node, *stream, &on) && gpuarena__follow_uses(arena, node, on)) {
+        done = gpuarena__clear_on(arena, address, bytes, on, obstacle);
+        if (arena->streams.ordered && *stream == GPUARENA_ANY_STREAM) *stream = GPUARENA_OWN_STREAM;
+    } else {
+        done = gpuarena__clear_alone(arena, address, bytes, obstacle);
+        *stream = GPUARENA_ANY_STREAM;
+    }
+    return done || arena->lost;                  /* then nobody gets it any more */
+}
+
+/* Clears the end of a live block that nobody has had yet, for use on a stream. 0 and an obstacle. */
+static int gpuarena__scrub_new(gpuarena *arena, uint32_t index, uint64_t address, gpuarena_stream stream,
+                               gpuarena__obstacle *obstacle)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t bytes = node->address + gpuarena__node_bytes(node) - address;
+    gpuarena_stream on;
+    if (!gpuarena__scrubs_allocs(arena)) return 1;
+    if (stream != GPUARENA_ANY_STREAM && gpuarena__scrub_stream(arena, node, stream, &on))
+        return gpuarena__clear_on(arena, address, bytes, on, obstacle);
+    return gpuarena__clear_alone(arena, address, bytes, obstacle);
+}
+
 /* >>stats =========================================================================================== */
 
 /* The largest request that the free blocks of one set of bins can serve. */
@@ -7454,6 +7591,7 @@ static uint64_t gpuarena__plain_limit(const gpuarena *arena)
 {
     gpuarena_release release = arena->config.release;
     return release == GPUARENA_RELEASE_IDLE || release == GPUARENA_RELEASE_AGE || arena->pressed
+            || arena->config.scrub
         ? 0 : arena->limit;
 }
 
@@ -7964,6 +8102,9 @@ static const gpuarena__choice gpuarena__splits[] = {
 static const gpuarena__choice gpuarena__reuses[] = {
     { "auto", GPUARENA_STREAMS_AUTO }, { "same", GPUARENA_STREAMS_SAME },
     { "events", GPUARENA_STREAMS_EVENTS }, { "steal", GPUARENA_STREAMS_STEAL }, { NULL, 0 } };
+static const gpuarena__choice gpuarena__scrubs[] = {
+    { "off", GPUARENA_SCRUB_OFF }, { "free", GPUARENA_SCRUB_FREE }, { "alloc", GPUARENA_SCRUB_ALLOC },
+    { "both", GPUARENA_SCRUB_BOTH }, { NULL, 0 } };
 static const gpuarena__choice gpuarena__number[] = { { NULL, 0 } };      /* no choice: a plain uint32_t; */
 static const gpuarena__choice gpuarena__share[] = { { NULL, 0 } };       /*   a double, -1: none */
 
@@ -8005,7 +8146,8 @@ static const gpuarena__key gpuarena__keys[] = {
     { "release_age", gpuarena__number,   offsetof(gpuarena_config, release_age) },
     { "cache",     NULL, offsetof(gpuarena_config, cache_bytes) },
     { "streams",   gpuarena__reuses,     offsetof(gpuarena_config, streams) },
-    { "wait_ms",   gpuarena__number,     offsetof(gpuarena_config, wait_ms) }
+    { "wait_ms",   gpuarena__number,     offsetof(gpuarena_config, wait_ms) },
+    { "scrub",     gpuarena__scrubs,     offsetof(gpuarena_config, scrub) }
 };
 enum { GPUARENA__KEY_COUNT = sizeof gpuarena__keys / sizeof *gpuarena__keys };
 typedef char gpuarena__keys_fit_a_mask[GPUARENA__KEY_COUNT <= 64 ? 1 : -1];
@@ -8684,6 +8826,7 @@ static int gpuarena__settle_caches(const gpuarena_config *config, gpuarena__text
     if (!config->cache_bytes) return 1;
     if (config->placement != GPUARENA_PLACE_GOOD)
         return gpuarena__refuse(out, "cache: only with placement=good");
+    if (config->scrub) return gpuarena__refuse(out, "cache: not with scrub, which clears every block");
     if (gpuarena__is_shaped(config)) return gpuarena__refuse(out, "cache: not with round_divisions or split");
     if (config->alignment > GPUARENA__CACHE_BLOCK)
         return gpuarena__refuse(out, "cache: not with alignment above 1M, as no block would be kept");
@@ -9121,6 +9264,12 @@ static int gpuarena__cuda_stream_wait(const gpuarena_driver *self, gpuarena_stre
 {
     GPUARENA__CUDA_ENTRY(cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0));
 }
+static int gpuarena__cuda_clear(const gpuarena_driver *self, void *ptr, uint64_t bytes,
+                                gpuarena_stream stream)
+{
+    GPUARENA__CUDA_ENTRY(cudaMemsetAsync(ptr, 0, (size_t)bytes, (cudaStream_t)stream));
+}
+
 static int gpuarena__cuda_device_wait(const gpuarena_driver *self)
 {
     GPUARENA__CUDA_ENTRY(cudaDeviceSynchronize());
@@ -9397,6 +9546,7 @@ static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, 
     filled.events.host_wait = gpuarena__cuda_host_wait;
     filled.events.stream_wait = gpuarena__cuda_stream_wait;
     filled.events.device_wait = gpuarena__cuda_device_wait;
+    filled.clear = gpuarena__cuda_clear;
     filled.capture.active = gpuarena__cuda_active;
     filled.capture.exchange_mode = gpuarena__cuda_exchange_mode;
     gpuarena__cuda_fill_vm(&filled);
@@ -10068,6 +10218,10 @@ static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena
     }
     if (!gpuarena__config_sound(config, &why) || !gpuarena__config_fill(config, &why))
         return GPUARENA_INVALID_CONFIG;
+    if (config->scrub && !config->driver->clear) {
+        gpuarena__put(&why, "scrub: the driver has no entry `clear`");
+        return GPUARENA_NOT_SUPPORTED;
+    }
     return GPUARENA_OK;
 }
 
@@ -10089,7 +10243,7 @@ static void gpuarena__start_shape(gpuarena *arena)
     const gpuarena_config *config = &arena->config;
     arena->joined = config->placement == GPUARENA_PLACE_BUDDY || config->placement == GPUARENA_PLACE_BINS;
     arena->shaped = (uint32_t)gpuarena__is_shaped(config);
-    arena->quick_bytes = arena->shaped ? 0 : GPUARENA__MAX_BYTES;
+    arena->quick_bytes = arena->shaped || gpuarena__scrubs_allocs(arena) ? 0 : GPUARENA__MAX_BYTES;
     if (config->placement != GPUARENA_PLACE_GOOD && config->placement != GPUARENA_PLACE_BUDDY)
         arena->ordered_bytes = 0;
 }
@@ -10458,6 +10612,80 @@ static gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t bytes, gpua
     return result;
 }
 
+/* The record of the stream that a block is freed on; 0: the GPU is done with it; HELD: it cannot be known
+   when it will be, for it was allocated for every stream, or there is no host memory for a record. */
+GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__node *node,
+                                             gpuarena_stream stream)
+{
+    const gpuarena__stream *own = &arena->streams.list[node->set];
+    uint32_t at;
+    if (!GPUARENA__LIKELY(stream != GPUARENA_ANY_STREAM && arena->streams.ordered)) return 0;
+    if (!GPUARENA__LIKELY(stream != GPUARENA_OWN_STREAM))
+        at = own->under && own->state ? own->under : node->set;
+    else at = gpuarena__stream_find(arena, stream);
+    return GPUARENA__LIKELY(at) ? at : GPUARENA__HELD;
+}
+
+/* The segment that a freed block had to itself goes back; now, or when more is given back. */
+static void gpuarena__own_end(gpuarena *arena, uint64_t address, gpuarena_stream stream)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint32_t at = gpuarena__range_of(arena, address);
+    if (arena->lost || !gpuarena__range_idle(arena, &arena->ranges.list[at], 0)
+        || gpuarena__segment_release(arena, at, stream, &ignored)) return;
+    arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE && ignored.result != GPUARENA_OK;
+}
+
+/* Frees a block and tells the observer. */
+static void gpuarena__free_told(gpuarena *arena, uint32_t slot, uint32_t freed_on, gpuarena_stream stream)
+{
+    uint64_t pending = arena->stats.pending_bytes;
+    gpuarena_block block = gpuarena__block_describe(arena, arena->lookup.table[slot]);
+    gpuarena__block_give_back(arena, slot, freed_on);
+    block.state = arena->stats.pending_bytes > pending ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
+    gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block, stream == GPUARENA_OWN_STREAM ? block.stream : stream,
+                   NULL);
+}
+
+/* With the turn: any block, on any stream. */
+static void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
+{
+    uint32_t index = arena->lookup.table[slot];
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint32_t freed_on = gpuarena__freed_on(arena, node, stream);
+    uint64_t address = node->address, special = node->size & (GPUARENA__KEPT | GPUARENA__OWN);
+    gpuarena__note_calm(arena);
+    if (special) {
+        gpuarena__room_end(arena, index);
+        gpuarena__node_at(arena, index)->size &= ~GPUARENA__OWN;
+    }
+    gpuarena__free_told(arena, slot, freed_on, stream);
+    arena->ranges.list[gpuarena__range_of(arena, address)].used = gpuarena__clock(arena);
+    if (freed_on != GPUARENA__HELD) gpuarena__record_own(arena, freed_on);
+    if (special & GPUARENA__OWN) gpuarena__own_end(arena, address, stream);
+}
+
+/* A block that could not be cleared is live still. */
+static gpuarena_result gpuarena__fail_scrub(gpuarena *arena, uint32_t index,
+                                            const gpuarena__obstacle *obstacle, gpuarena_stream stream)
+{
+    gpuarena_failure failure = gpuarena__failure_of(arena, obstacle);
+    failure.block = gpuarena__block_describe(arena, index);
+    return gpuarena__fail(arena, &failure, stream);
+}
+
+/* With the turn: a live block by its base, cleared if it is to be. Not OK: it is live still. */
+static gpuarena_result gpuarena__free_scrubbed(gpuarena *arena, uint32_t index, gpuarena_stream stream)
+{
+    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    uint64_t address = gpuarena__node_at(arena, index)->address;
+    gpuarena_stream cleared_on = stream;
+    if (!gpuarena__scrub_free(arena, index, address, &cleared_on, &obstacle))
+        return gpuarena__fail_scrub(arena, index, &obstacle, stream);
+    gpuarena__free_slot(arena, gpuarena__live_find(arena, address), cleared_on);
+    return GPUARENA_OK;
+}
+
 static void gpuarena__tell_alloc(gpuarena *arena, uint32_t index, gpuarena_stream stream)
 {
     gpuarena_block block = gpuarena__block_describe(arena, index);
@@ -10469,6 +10697,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     gpuarena_failure failure;
     gpuarena__want want;
+    uint64_t address;
     uint32_t index;
     if (gpuarena__is_lost(arena, &obstacle))
         return gpuarena__fail_obstacle(arena, &obstacle, request->bytes, request->stream);
@@ -10481,9 +10710,14 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
     index = gpuarena__allocate_kin(arena, &want, &obstacle);
     if (!index) index = gpuarena__allocate_again(arena, &want, obstacle, &failure);
     if (!index) return gpuarena__fail(arena, &failure, want.stream);
-    *ptr = gpuarena__pointer(gpuarena__node_at(arena, index)->address);
+    address = gpuarena__node_at(arena, index)->address;
     gpuarena__tell_alloc(arena, index, want.stream);
-    return GPUARENA_OK;
+    if (gpuarena__scrub_new(arena, index, address, want.stream, &obstacle)) {
+        *ptr = gpuarena__pointer(address);
+        return GPUARENA_OK;
+    }
+    gpuarena__free_slot(arena, gpuarena__live_find(arena, address), GPUARENA_OWN_STREAM);
+    return gpuarena__fail_obstacle(arena, &obstacle, want.requested, want.stream);
 }
 
 /* The long way, with the turn. */
@@ -10506,7 +10740,7 @@ static uint32_t gpuarena__hit_quickly(gpuarena *arena, const gpuarena_request *r
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     gpuarena__want want;
     uint32_t index, set = gpuarena__stream_plain(arena, request->stream);
-    if (!set || arena->lost || arena->stats.reserved_bytes > arena->limit
+    if (!set || arena->lost || gpuarena__scrubs_allocs(arena) || arena->stats.reserved_bytes > arena->limit
         || !gpuarena__want_make(arena, request, &want, &ignored) || !want.bytes || want.flags) return 0;
     want.set = set;
     if (!gpuarena__nodes_reserve(arena, gpuarena__take_nodes(arena) + 1)
@@ -10742,59 +10976,6 @@ static void gpuarena__prepare_free(gpuarena *arena, gpuarena_stream stream)
         (void)gpuarena__stream_enter(arena, stream);
 }
 
-/* The record of the stream that a block is freed on; 0: the GPU is done with it; HELD: it cannot be known
-   when it will be, for it was allocated for every stream, or there is no host memory for a record. */
-GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__node *node,
-                                             gpuarena_stream stream)
-{
-    const gpuarena__stream *own = &arena->streams.list[node->set];
-    uint32_t at;
-    if (!GPUARENA__LIKELY(stream != GPUARENA_ANY_STREAM && arena->streams.ordered)) return 0;
-    if (!GPUARENA__LIKELY(stream != GPUARENA_OWN_STREAM))
-        at = own->under && own->state ? own->under : node->set;
-    else at = gpuarena__stream_find(arena, stream);
-    return GPUARENA__LIKELY(at) ? at : GPUARENA__HELD;
-}
-
-/* The segment that a freed block had to itself goes back; now, or when more is given back. */
-static void gpuarena__own_end(gpuarena *arena, uint64_t address, gpuarena_stream stream)
-{
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    uint32_t at = gpuarena__range_of(arena, address);
-    if (arena->lost || !gpuarena__range_idle(arena, &arena->ranges.list[at], 0)
-        || gpuarena__segment_release(arena, at, stream, &ignored)) return;
-    arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE && ignored.result != GPUARENA_OK;
-}
-
-/* Frees a block and tells the observer. */
-static void gpuarena__free_told(gpuarena *arena, uint32_t slot, uint32_t freed_on, gpuarena_stream stream)
-{
-    uint64_t pending = arena->stats.pending_bytes;
-    gpuarena_block block = gpuarena__block_describe(arena, arena->lookup.table[slot]);
-    gpuarena__block_give_back(arena, slot, freed_on);
-    block.state = arena->stats.pending_bytes > pending ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
-    gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block, stream == GPUARENA_OWN_STREAM ? block.stream : stream,
-                   NULL);
-}
-
-/* With the turn: any block, on any stream. */
-static void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
-{
-    uint32_t index = arena->lookup.table[slot];
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t freed_on = gpuarena__freed_on(arena, node, stream);
-    uint64_t address = node->address, special = node->size & (GPUARENA__KEPT | GPUARENA__OWN);
-    gpuarena__note_calm(arena);
-    if (special) {
-        gpuarena__room_end(arena, index);
-        gpuarena__node_at(arena, index)->size &= ~GPUARENA__OWN;
-    }
-    gpuarena__free_told(arena, slot, freed_on, stream);
-    arena->ranges.list[gpuarena__range_of(arena, address)].used = gpuarena__clock(arena);
-    if (freed_on != GPUARENA__HELD) gpuarena__record_own(arena, freed_on);
-    if (special & GPUARENA__OWN) gpuarena__own_end(arena, address, stream);
-}
-
 /* The long way, with the turn. */
 static gpuarena_result gpuarena__free_slowly(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
@@ -10804,9 +10985,9 @@ static gpuarena_result gpuarena__free_slowly(gpuarena *arena, void *ptr, gpuaren
     gpuarena__prepare_free(arena, stream);
     slot = gpuarena__live_find(arena, gpuarena__address(ptr));
     if (slot > arena->lookup.mask) return gpuarena__end(arena, gpuarena__fail_pointer(arena, ptr, stream));
-    gpuarena__free_slot(arena, slot, stream);
+    result = gpuarena__free_scrubbed(arena, arena->lookup.table[slot], stream);
     gpuarena__after_free(arena, stream);
-    return gpuarena__end(arena, GPUARENA_OK);
+    return gpuarena__end(arena, result);
 }
 
 /* Whether a free needs no more than the lock, and *freed_on: no record is to be made, no event recorded,
@@ -10990,6 +11171,29 @@ static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep
     return 1;
 }
 
+/* The same, of a tail that is cleared if it is to be. 0 without an obstacle: no host memory. */
+static int gpuarena__block_shrink_clean(gpuarena *arena, uint32_t index, uint64_t keep,
+                                        gpuarena_stream stream, uint32_t *freed_on,
+                                        gpuarena__obstacle *obstacle)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    if (keep < gpuarena__node_bytes(node)
+        && (!gpuarena__tail_reserve(arena, node)             /* before anything is cleared */
+            || !gpuarena__scrub_free(arena, index, node->address + keep, &stream, obstacle))) return 0;
+    return gpuarena__block_shrink(arena, index, keep, stream, freed_on);
+}
+
+/* A live block that grew from so many bytes is cleared from there on, if it is to be, or is as it was. */
+static int gpuarena__block_grown_clean(gpuarena *arena, uint32_t index, uint64_t from, gpuarena_stream stream,
+                                       gpuarena__obstacle *obstacle)
+{
+    uint32_t ignored;
+    if (gpuarena__scrub_new(arena, index, gpuarena__node_at(arena, index)->address + from, stream, obstacle))
+        return 1;
+    (void)gpuarena__block_shrink(arena, index, from, GPUARENA_OWN_STREAM, &ignored);
+    return 0;
+}
+
 /* What a resize asks for: of the block's own stream, else quiet memory alone. 0 and an obstacle. */
 static int gpuarena__resize_want(gpuarena *arena, const gpuarena__node *node, uint64_t bytes,
                                  gpuarena_stream stream, gpuarena__want *want, gpuarena__obstacle *obstacle)
@@ -11085,6 +11289,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     uint32_t slot = gpuarena__live_find(arena, gpuarena__address(ptr)), index, freed_on = GPUARENA__HELD;
     gpuarena__node *node;
+    uint64_t had;
     gpuarena__want want;
     gpuarena_block block;
     if (slot <= arena->lookup.mask && bytes) {
@@ -11096,17 +11301,20 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
         return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "bytes: 0; free the block instead");
     index = arena->lookup.table[slot];
     node = gpuarena__node_at(arena, index);
+    had = gpuarena__node_bytes(node);
     if (!gpuarena__resize_want(arena, node, bytes, stream, &want, &obstacle))
         return gpuarena__fail_resize(arena, index, &obstacle, bytes, stream);
-    if (want.bytes > gpuarena__node_bytes(node)) {
+    if (want.bytes > had) {
         if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
             return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
-        if (gpuarena__is_lost(arena, &obstacle) || !gpuarena__block_grow_kin(arena, index, &want, &obstacle))
+        if (gpuarena__is_lost(arena, &obstacle) || !gpuarena__block_grow_kin(arena, index, &want, &obstacle)
+            || !gpuarena__block_grown_clean(arena, index, had, stream, &obstacle))
             return obstacle.result == GPUARENA_DOUBLE_FREE
                 ? gpuarena__fail_pointer(arena, ptr, stream)
                 : gpuarena__fail_resize(arena, index, &obstacle, bytes, stream);
-    } else if (!gpuarena__block_shrink(arena, index, want.bytes, stream, &freed_on))
-        return gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY);
+    } else if (!gpuarena__block_shrink_clean(arena, index, want.bytes, stream, &freed_on, &obstacle))
+        return obstacle.result == GPUARENA_OK ? gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY)
+                                              : gpuarena__fail_scrub(arena, index, &obstacle, stream);
     arena->stats.requested_bytes += bytes - node->use.requested;
     node->use.requested = bytes;
     arena->stats.requested_peak_bytes =
@@ -11230,6 +11438,9 @@ static gpuarena_result gpuarena__capture_begin(gpuarena *arena, gpuarena_stream 
     if (!gpuarena__is_one_stream(arena, stream, &result)) return result;
     if (!arena->streams.ordered)
         return gpuarena__fail_detail(arena, GPUARENA_NOT_SUPPORTED, "the driver has no events");
+    if (arena->config.scrub)
+        return gpuarena__fail_detail(arena, GPUARENA_NOT_SUPPORTED,
+                                     "config.scrub: what graphs use cannot be cleared in their order");
     if (*set && !gpuarena__set_find(arena, *set))
         return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "set: 0, or one that is not released");
     if (arena->streams.list[gpuarena__stream_find(arena, stream)].home)
@@ -11369,9 +11580,12 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
     return gpuarena__end(arena, gpuarena__trim(arena, bytes, &ignored));
 }
 
-/* Frees every live block that was allocated after a mark; of one tag, if that is not 0. With the turn. */
-static void gpuarena__free_all(gpuarena *arena, uint64_t mark, uint32_t tag, gpuarena_stream stream)
+/* Frees every live block that was allocated after a mark; of one tag, if that is not 0. With the turn. Not
+   OK: the latest refusal of those that could not be cleared; the others are free. */
+static gpuarena_result gpuarena__free_all(gpuarena *arena, uint64_t mark, uint32_t tag,
+                                          gpuarena_stream stream)
 {
+    gpuarena_result result = GPUARENA_OK, freed;
     uint64_t last;
     uint32_t slot, mask;
     gpuarena__prepare_free(arena, stream);
@@ -11380,21 +11594,23 @@ static void gpuarena__free_all(gpuarena *arena, uint64_t mark, uint32_t tag, gpu
     for (slot = 0, mask = arena->lookup.mask; slot <= arena->lookup.mask; slot++) {
         uint32_t index = arena->lookup.table[slot];
         const gpuarena__node *node = gpuarena__node_at(arena, index);
-        if (index && node->serial > mark && node->serial <= last && (!tag || node->tag == tag))
-            gpuarena__free_slot(arena, slot, stream);
+        if (index && node->serial > mark && node->serial <= last && (!tag || node->tag == tag)) {
+            freed = gpuarena__free_scrubbed(arena, index, stream);
+            if (freed != GPUARENA_OK) result = freed;
+        }
         if (mask == arena->lookup.mask) continue;
         mask = arena->lookup.mask;               /* others have made the table grow: all over again */
         slot = UINT32_MAX;
     }
     gpuarena__after_free(arena, stream);
+    return result;
 }
 
 GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream)
 {
     gpuarena_result result = gpuarena__begin(arena);
     if (result != GPUARENA_OK) return result;
-    gpuarena__free_all(arena, 0, 0, stream);
-    return gpuarena__end(arena, GPUARENA_OK);
+    return gpuarena__end(arena, gpuarena__free_all(arena, 0, 0, stream));
 }
 
 GPUARENA_API uint64_t gpuarena_mark(gpuarena *arena)
@@ -11413,8 +11629,7 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
     if (mark > arena->serial)
         return gpuarena__end(arena, gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT,
                                                           "mark: not one of this arena's"));
-    gpuarena__free_all(arena, mark, tag, stream);
-    return gpuarena__end(arena, GPUARENA_OK);
+    return gpuarena__end(arena, gpuarena__free_all(arena, mark, tag, stream));
 }
 
 /* ---- looking */

@@ -12,7 +12,7 @@
 #define POLICY_LIMITS "alignment limit headroom"
 #define POLICY_WAITS "streams wait_ms"
 #define POLICY_RELEASE "release release_at release_keep release_age"
-#define POLICY_HABITS POLICY_RELEASE " cache " POLICY_WAITS
+#define POLICY_HABITS POLICY_RELEASE " cache " POLICY_WAITS " scrub"
 #define POLICY_COMMON POLICY_LIMITS " " POLICY_HABITS
 #define POLICY_SHAPES \
     "bin_growth bin_min bin_max round_divisions split split_least split_max split_over small small_step"

@@ -38,7 +38,7 @@ static void test_parse(void)
 
 #define KEYS "backing growth placement bin_growth bin_min bin_max round_divisions split split_least split_max " \
              "split_over small small_step share page idle large initial step step_max exact backoff alignment limit " \
-             "headroom oversubscribe release release_at release_keep release_age cache streams wait_ms"
+             "headroom oversubscribe release release_at release_keep release_age cache streams wait_ms scrub"
 
 static void test_messages(void)
 {

@@ -16,6 +16,7 @@ typedef struct access_range {
 } access_range;
 
 #define ACCESS_BY_OBTAIN ((uint64_t)1 << 63)     /* | address of an obtain: as owner; nobody's number */
+#define ACCESS_BY_CLEAR  ((uint64_t)3 << 62)     /* | serial of a clear: the same */
 
 /* The stream's latest command uses the range: not after all that others did to it, or not held, is a finding, one at
    most. The stream's device is lost, if these are reserved addresses that it may not use. */

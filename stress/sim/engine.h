@@ -41,6 +41,7 @@ struct sim {
     handles     handles;                         /* of streams, events, graphs */
     uint64_t    acting_thread;                   /* sim_thread's; 0: the one that calls */
     uint64_t    device_space;                    /* how many addresses each device has */
+    uint64_t    clear_serial;                    /* of the latest clear, as an owner of memory */
     uint64_t    mapping_serial;                  /* of the latest mapping of virtual memory, on any device */
     uint32_t    most_mappings;                   /* live ones of each device */
     int         without_vm;

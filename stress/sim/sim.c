@@ -143,6 +143,7 @@ void sim_driver(sim *machine, int device, gpuarena_driver *driver)
     }
     table_fill_events(driver);
     table_fill_capture(driver);
+    table_fill_clear(driver);
 }
 
 uint64_t sim_now_ns(const sim *machine)
