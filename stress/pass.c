@@ -326,8 +326,9 @@ static int pass_open(pass *run, const policy *chosen, problem *why)
     device_config config = run->settings->device;
     config.is_unjudged = run->timing || run->settings->is_probe || run->settings->verify == VERIFY_OFF;
     run->device = device_open(&config, why);
-    if (run->device) record_begin(run->settings->recording, run->device, run->stream);
-    if (!run->device || pass_streams_open(&run->streams, run->stream, run->device, config.op_ns, why)) return -1;
+    if (!run->device) return -1;
+    record_begin(run->settings->recording, run->device, run->stream, run->settings->times);
+    if (pass_streams_open(&run->streams, run->stream, run->device, config.op_ns, why)) return -1;
     if (pool_open(&run->pool, chosen, run->device, why)) {
         run->result->is_unopened = 1;
         return -1;

@@ -88,12 +88,13 @@ static void record_memory_changed(void *user, sim_call kind, uint64_t address, u
     self->changes[self->change_count++] = made;
 }
 
-void record_begin(record *self, device *on, const op_stream *stream)
+void record_begin(record *self, device *on, const op_stream *stream, uint64_t times)
 {
     if (!self) return;
     self->device = on;
     self->stream = stream;
-    self->bucket_ops = (stream->alloc_count + stream->free_count) / RECORD_BUCKETS + 1;
+    self->most_ops = times > 1 ? times * 2 * stream->alloc_count : stream->alloc_count + stream->free_count;
+    self->bucket_ops = self->most_ops / RECORD_BUCKETS + 1;
     if (self->parts & RECORD_SERIES) {
         self->buckets = calloc(RECORD_BUCKETS, sizeof *self->buckets);
         self->is_short |= !self->buckets;

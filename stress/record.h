@@ -59,6 +59,7 @@ typedef struct record_refusal {                  /* the first */
 typedef struct record {
     unsigned         parts;
     const op_stream *stream;                     /* of the row; must outlive the record, for its labels */
+    uint64_t         most_ops;                   /* allocations and frees that there can be */
     uint64_t         op_count;                   /* allocations and frees that were made, the refused one included */
     uint64_t         end_vns;
     uint64_t         limit_bytes;                /* of the policy; GPUARENA_NO_LIMIT: none */
@@ -88,7 +89,7 @@ void    record_drop_map(record *self);
 
 /* What a pass tells, to nobody where self is NULL; none of it fails: a record that cannot go on is_short. begin:
    device and stream stay till finish, which makes samples, regions and offsets, and may come twice or alone. */
-void record_begin(record *self, device *on, const op_stream *stream);
+void record_begin(record *self, device *on, const op_stream *stream, uint64_t times);   /* as pass_settings.times */
 void record_pool(record *self, uint64_t limit_bytes, int is_peaks);
 void record_op(record *self, uint64_t number);   /* is next; allocations and frees are counted */
 void record_label(record *self, uint32_t label);

@@ -12,7 +12,6 @@ typedef struct sheet {
     record        drawn;
     record_block  blocks[8];
     record_change changes[8];
-    op_stream     stream;
 } sheet;
 
 /* 8 ops x 4,000 bytes, all of which is there from op 0 on. */
@@ -23,8 +22,7 @@ static void sheet_open(sheet *self)
     self->drawn.axis_bytes = 1000 * HEIGHT;
     self->drawn.blocks = self->blocks;
     self->drawn.changes = self->changes;
-    self->drawn.stream = &self->stream;
-    self->stream.alloc_count = WIDTH;
+    self->drawn.most_ops = WIDTH;
     self->changes[0].kind = SIM_CALL_OBTAIN;
     self->changes[0].bytes = 1000 * HEIGHT;
     self->drawn.change_count = 1;
@@ -112,7 +110,7 @@ static void test_scales(void)
     bed.changes[0].bytes = bed.drawn.axis_bytes;
     bed.blocks[0].bytes = bed.blocks[0].requested_bytes = UINT64_C(2000) << 40;
     sheet_check(&bed, 8, UINT64_C(4000) << 40, "........|........|0000....|0000....", "petabytes");
-    bed.drawn.op_count = bed.drawn.map_ops = bed.stream.alloc_count = (uint64_t)1 << 25;
+    bed.drawn.op_count = bed.drawn.map_ops = bed.drawn.most_ops = (uint64_t)1 << 25;
     bed.blocks[0].death_op = (uint64_t)1 << 24;
     sheet_check(&bed, (uint64_t)1 << 25, UINT64_C(4000) << 40, "........|........|0000....|0000....", "many operations");
     memset(&bed.drawn, 0, sizeof bed.drawn);

@@ -18,6 +18,7 @@ typedef struct bench {
 } bench;
 
 static problem why;
+static uint64_t bench_times;                     /* rounds of the next run; 0: one */
 
 static void bench_run(bench *bed, const char *workload, const char *policy_text, unsigned parts)
 {
@@ -29,6 +30,7 @@ static void bench_run(bench *bed, const char *workload, const char *policy_text,
     bed->settings.device.op_ns = 2000;
     bed->settings.verify = VERIFY_FULL;
     bed->settings.progress = &bed->quiet;
+    bed->settings.times = bench_times;
     if (workload_make(workload, &options, &bed->stream, &why) || policy_parse(policy_text, 0, &bed->chosen, &why)) {
         give_up(why.text);
     }
@@ -53,7 +55,7 @@ static void test_nothing(void)
     memory_use use = { 0 };
     bench_run(&bed, "uniform:n=100", "segments", 0);
     CHECK_MSG(!bed.made.recording, "nothing is recorded where nothing is asked for");
-    record_begin(NULL, NULL, NULL);
+    record_begin(NULL, NULL, NULL, 1);
     record_pool(NULL, 0, 0);
     record_op(NULL, 1);
     record_label(NULL, 0);
@@ -193,6 +195,31 @@ static void test_backed(const char *policy_text)
     bench_close(&bed);
 }
 
+/* Of a workload that goes round the numbers are the same every time, the blocks are not. */
+static void test_rounds(void)
+{
+    bench bed;
+    size_t overlaps = 0, live = 0;
+    bench_times = 3;
+    bench_run(&bed, "uniform:n=500,max=1,cap=64", "segments", RECORD_SERIES | RECORD_MAP);
+    bench_times = 0;
+    const record *recording = bed.made.recording;
+    CHECK_U64(recording->block_count, ==, cell_of(&bed, COLUMN_ALLOCS));
+    CHECK_U64(recording->block_count, ==, 3 * bed.stream.alloc_count);
+    for (size_t at = 0; at < recording->block_count; at++) {
+        const record_block *block = &recording->blocks[at];
+        const record_block *next = at + bed.stream.block_count < recording->block_count
+            ? &recording->blocks[at + bed.stream.block_count] : NULL;
+        overlaps += block->death_op <= block->birth_op;
+        overlaps += next && (next->number != block->number || block->death_op > next->birth_op);
+        live += block->death_op == RECORD_NEVER;
+    }
+    CHECK_MSG(!overlaps && live < bed.stream.block_count, "each dies before its namesake of the next round is born");
+    CHECK_U64(highest(recording, offsetof(memory_use, live_bytes)), ==, cell_of(&bed, COLUMN_LIVE_PEAK));
+    CHECK_MSG(recording->sample_count > RECORD_BUCKETS / 2, "%zu samples over all rounds", recording->sample_count);
+    bench_close(&bed);
+}
+
 static void test_refusal(void)
 {
     bench bed = map_of("gpuarena-trace 1\na 1 3000000 0\na 2 2000000000 0\na 3 2000000001 0\n", "paged");
@@ -230,7 +257,7 @@ static void test_bounds(void)
     device *on = device_open(&config, &trouble);
     record *recording = record_create(RECORD_SERIES | RECORD_MAP);
     if (!on || !recording) give_up("no device");
-    record_begin(recording, on, &stream);
+    record_begin(recording, on, &stream, 1);
     for (uint32_t number = 0; number <= RECORD_MOST_BLOCKS; number++) {
         record_op(recording, number);
         record_alloc(recording, number, (void *)(uintptr_t)(4096 + 256 * (uint64_t)number), 1, 256, 0);
@@ -258,6 +285,7 @@ int main(void)
     test_raw();
     test_backed("segments");
     test_backed("paged:idle=0");
+    test_rounds();
     test_refusal();
     test_unopened();
     test_bounds();

@@ -16,7 +16,7 @@ const char html_style[] =
     ".verdict{font-size:1.15rem;font-weight:600}.good{color:var(--good)}.bad{color:var(--bad)}"
     "pre{background:var(--plate);border:1px solid var(--rule);border-radius:6px;padding:.6rem .8rem;margin:.5rem 0;"
     "white-space:pre-wrap;font:13px/1.45 ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace}"
-    ".scroll{overflow-x:auto;border:1px solid var(--rule);border-radius:6px}"
+    ".scroll{overflow-x:auto;margin:.6rem 0;border:1px solid var(--rule);border-radius:6px}"
     "table{border-collapse:collapse;font-size:.875rem;width:100%;overflow-wrap:normal;"
     "font-variant-numeric:tabular-nums}"
     "caption{text-align:left;padding:.4rem .6rem;color:var(--quiet)}"

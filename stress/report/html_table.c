@@ -106,9 +106,10 @@ void html_verdicts(FILE *out, const gate *gates)
           "<tbody>\n", out);
     for (size_t index = 0; index < gates->verdict_count && index < HTML_MOST_ROWS; index++) {
         const gate_verdict *shown = &gates->verdicts[index];
+        char name[1024];
         fputs(gate_fails(gates, shown) ? "<tr class=\"oom\">" : "<tr>", out);
         html_word(out, gate_outcome_name(shown->outcome));
-        html_word(out, shown->workload);
+        html_word(out, table_name(shown->workload, name, sizeof name));
         html_word(out, shown->policy);
         html_word(out, shown->judged->text);
         html_word(out, shown->value);

@@ -59,8 +59,8 @@ static void map_rectangle(const map_sheet *sheet, int area, int sign, int64_t fr
 
 unsigned map_batch(const record *drawn, const record_block *block)
 {
-    uint64_t ops = drawn->stream ? drawn->stream->alloc_count + drawn->stream->free_count : 0;
-    if (!drawn->step_count) return block->birth_op < ops ? (unsigned)(block->birth_op * MAP_BATCHES / ops) : 0;
+    uint64_t ops = drawn->most_ops, born = block->birth_op;
+    if (!drawn->step_count) return born < ops ? (unsigned)(born * MAP_BATCHES / ops) : 0;
     return block->step ? 1 + (block->step - 1) % (MAP_BATCHES - 1) : 0;
 }
 

@@ -24,7 +24,7 @@ typedef struct map {
 int  map_make(map *self, const record *drawn, unsigned width, unsigned height, uint64_t ops, uint64_t axis_bytes);
 void map_free(map *self);
 /* Which batch a block is of, 0 to MAP_BATCHES - 1: before the first step, then the others by turns; without steps by
-   the sixth of the op stream in which it was born. */
+   the sixth of most_ops in which it was born. */
 unsigned map_batch(const record *drawn, const record_block *block);
 
 /* Rectangles of equal cells, the largest that can be told apart going by lines: calls see for each, MAP_NOTHING left
