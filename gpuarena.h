@@ -854,8 +854,8 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
 
 /* Makes an arena. config NULL: all defaults. Reads the environment. Calls driver.memory.info, and obtain for
    config.initial_bytes or growth FIXED; of paged arenas those of vm. With config.parent also INVALID_CONFIG:
-   it is no living arena, or the driver is another (user, device or functions differ), or the limits do not
-   fit: failure.detail has their sum and the parent's; and REENTRANT, from a callback of the parent.
+   it is no living arena, or the driver is another (user, device or functions differ), or the memory is not of
+   its kind (ASYNC is the device's), or the limits do not fit: failure.detail has their sum and the parent's; and REENTRANT, from a callback of the parent.
    INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail: the environment's variable, if it is at
    fault, the key and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; FIXED: not even one
    granule; the driver had none to begin with), NOT_SUPPORTED, FORKED (driver NULL: as gpuarena_driver_cuda),
@@ -8917,6 +8917,12 @@ static uint64_t gpuarena__limits_sum(const gpuarena *parent)
     return sum;
 }
 
+/* Memory of whose books a kind is: ASYNC is the device's. */
+static gpuarena_memory gpuarena__whose(gpuarena_memory memory)
+{
+    return memory == GPUARENA_MEMORY_ASYNC ? GPUARENA_MEMORY_DEVICE : memory;
+}
+
 /* Whether an arena may be its parent's. 0: no, and *out says why. The registry's lock is held. */
 static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
 {
@@ -8924,6 +8930,10 @@ static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
     uint64_t limit, sum;
     if (!parent || parent->kin.ending) {
         gpuarena__put(out, "parent: not a living arena");
+        return 0;
+    }
+    if (gpuarena__whose(arena->memory) != gpuarena__whose(parent->memory)) {
+        gpuarena__put(out, "backing: memory of another kind than the parent's counts elsewhere");
         return 0;
     }
     limit = arena->limit == GPUARENA_NO_LIMIT ? parent->limit : arena->limit;

@@ -56,7 +56,7 @@ static inline uint64_t space_held(void)
 {
     sim_counters counters;
     sim_get_counters(space.machine, 0, &counters);
-    return counters.held_bytes - space.shadow.rival_bytes;
+    return counters.held_bytes + counters.host_bytes + counters.managed_bytes - space.shadow.rival_bytes;
 }
 
 /* ---- the driver, watched: the limit holds in every call */

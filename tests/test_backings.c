@@ -198,6 +198,15 @@ static void test_mixture(void)
     CHECK_INT(device.other_bytes, ==, MIB(64));
     CHECK_INT(gpuarena_get_device(others[0], &device), ==, 0);
     CHECK_INT(device.other_bytes, ==, 0);
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        gpuarena_config config = GPUARENA_INIT;
+        gpuarena *child = NULL;
+        config.backing = kinds[i].backing;
+        config.parent = made.arena;
+        config.environment = "";
+        CHECK_INT(gpuarena_create(&config, &child), ==, i < 2 ? GPUARENA_INVALID_CONFIG : GPUARENA_OK);
+        if (child) CHECK_INT(gpuarena_destroy(child), ==, 0);
+    }
     for (size_t i = 0; i < COUNT(kinds); i++) CHECK_INT(gpuarena_destroy(others[i]), ==, 0);
     CHECK_INT(gpuarena_destroy(made.arena), ==, 0);
     CHECK_U64(bench_counters(&made.bench).held_bytes, ==, 0);
