@@ -855,7 +855,8 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
 /* Makes an arena. config NULL: all defaults. Reads the environment. Calls driver.memory.info, and obtain for
    config.initial_bytes or growth FIXED; of paged arenas those of vm. With config.parent also INVALID_CONFIG:
    it is no living arena, or the driver is another (user, device or functions differ), or the memory is not of
-   its kind (ASYNC is the device's), or the limits do not fit: failure.detail has their sum and the parent's; and REENTRANT, from a callback of the parent.
+   its kind (ASYNC is the device's), or the limits do not fit: failure.detail has their sum and the
+   parent's; and REENTRANT, from a callback of the parent.
    INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail: the environment's variable, if it is at
    fault, the key and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; FIXED: not even one
    granule; the driver had none to begin with), NOT_SUPPORTED, FORKED (driver NULL: as gpuarena_driver_cuda),
@@ -1655,7 +1656,8 @@ struct gpuarena {
     uint32_t family;                             /* 1: it has kin */
     uint32_t pressed;                            /* 1: more than its limit was reserved here, or above */
     gpuarena__kin kin;
-    uint64_t growing;                            /* claimed against the limit; the driver is being asked */
+    uint64_t growing;                            /* claimed against the limit: the driver is asked now; and */
+    uint64_t owed;                               /*   what its pool may have, though it was given back */
     uint64_t step;                               /* next growth under DOUBLE */
     uint64_t release_due;                        /* release AGE: nothing is old enough before this clock */
     uint64_t serial;                             /* of the latest allocation */
@@ -3900,9 +3902,21 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
     return 0;
 }
 
-/* The host waits for what this stream was given so far: then the driver's pool keeps nothing of what was
-   given back to it, and the limit holds for that, too. */
-static void gpuarena__wait_returned(gpuarena *arena, gpuarena_stream stream)
+/* What a failed wait left in the driver's pool, perhaps, is out of it when the device was waited for. */
+static void gpuarena__settle_owed(gpuarena *arena)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    int code;
+    if (!arena->owed || gpuarena__is_capturing(arena, &ignored) || arena->lost) return;
+    GPUARENA__ASK(arena, code, arena->driver.events.device_wait(&arena->driver));
+    if (!gpuarena__gone(arena, code, &ignored)) return;
+    gpuarena__account(arena, 0, 0 - arena->owed);
+    arena->owed = 0;
+}
+
+/* The host waits for what this stream was given so far: then the driver's pool keeps nothing of the bytes
+   that were given back to it, and the limit holds for that, too. Until it did they are claimed. */
+static void gpuarena__wait_returned(gpuarena *arena, uint64_t bytes, gpuarena_stream stream)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     void *event = NULL;
@@ -3918,7 +3932,10 @@ static void gpuarena__wait_returned(gpuarena *arena, gpuarena_stream stream)
         if (!arena->lost) (void)arena->driver.events.destroy(&arena->driver, event);
     }
     if (done) arena->stats.gpu_wait_count++;
-    else arena->stats.event_error_count++;
+    if (done || arena->lost) return;
+    arena->stats.event_error_count++;
+    arena->owed += bytes;
+    gpuarena__account(arena, 0, bytes);
 }
 
 static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, uint64_t bytes,
@@ -3931,7 +3948,7 @@ static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, uint64_
                                                               gpuarena__pointer(address), bytes, stream));
     arena->stats.driver_call_count++;
     gone = gpuarena__gone(arena, code, obstacle);
-    if (gone && arena->memory == GPUARENA_MEMORY_ASYNC) gpuarena__wait_returned(arena, stream);
+    if (gone && arena->memory == GPUARENA_MEMORY_ASYNC) gpuarena__wait_returned(arena, bytes, stream);
     gpuarena__unrelax(arena, mode);
     return gone;
 }
@@ -4787,6 +4804,7 @@ static int gpuarena__room_now(gpuarena *arena, uint64_t need, uint64_t *room, gp
                               gpuarena__obstacle *obstacle)
 {
     uint64_t headroom = arena->config.headroom_bytes, free_bytes, total_bytes;
+    gpuarena__settle_owed(arena);
     *room = gpuarena__room_by(arena, narrow);
     if (!headroom || need > *room) return 1;
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, obstacle)) return 0;
@@ -8021,7 +8039,7 @@ static int gpuarena__check_sums(const gpuarena *arena, const gpuarena__tally *ta
                     || stats->live_peak_bytes < stats->live_bytes
                     || stats->reserved_peak_bytes < stats->reserved_bytes,
                     "a peak is below its current value", 0);
-    GPUARENA__NEVER(arena->growing != 0, "growth is claimed that is not under way", arena->growing);
+    GPUARENA__NEVER(arena->growing != arena->owed, "growth is claimed that is not under way", arena->growing);
     return gpuarena__check_kin(arena, out);
 }
 

@@ -126,12 +126,11 @@ static inline int slot_give_back(const gpuarena_driver *self, gpuarena_memory ki
 {
     slot_device *device = slot_of(self);
     gpuarena_status status = device->begin(self, SLOT_GIVE_BACK, 0);
-    (void)kind;
     (void)stream;
     if (!status) {
         slot_place_leave(device, ptr, bytes, 0);
-        device->held_bytes -= bytes;
-        slot_wait_all(device);                   /* as cudaFree does */
+        device->held_bytes -= bytes;             /* as cudaFree waits, and cudaFreeHost need not: */
+        if (kind == GPUARENA_MEMORY_DEVICE || kind == GPUARENA_MEMORY_MANAGED) slot_wait_all(device);
     }
     device->end(self, SLOT_GIVE_BACK);
     return (int)status;

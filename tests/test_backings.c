@@ -150,6 +150,32 @@ static void test_faults(const kind *of)
     CHECK_MSG(wrong == 0 && nth > 20, "%s: %" PRIu64 " calls failed in turn, %u things wrong", of->text, nth - 1, wrong);
 }
 
+/* A wait for what was given back fails: the pool may have it still, and the limit counts it until a wait succeeds. */
+static void test_owed(void)
+{
+    program made;
+    void *ptr = NULL, *next = NULL;
+    gpuarena_stats stats;
+    CHECK_INT(program_open(&made, &kinds[2], "limit=8M,growth=exact"), ==, 0);
+    CHECK_INT(gpuarena_alloc(made.arena, &ptr, MIB(8), made.streams[0]), ==, 0);
+    sim_work(made.bench.machine, 0, made.streams[0], 1000000);
+    CHECK_INT(gpuarena_free(made.arena, ptr, made.streams[0]), ==, 0);
+    sim_fail_call(made.bench.machine, SIM_CALL_EVENT_SYNCHRONIZE, 1, 1, 999);
+    CHECK_INT(gpuarena_trim(made.arena, 0, NULL), ==, 0);
+    gpuarena_get_stats(made.arena, &stats);
+    CHECK(stats.reserved_bytes == 0 && stats.event_error_count == 1);
+    CHECK_U64(held_of(&made.bench, GPUARENA_MEMORY_ASYNC, 0), ==, MIB(8));
+    CHECK_INT(gpuarena_check(made.arena, NULL, 0), ==, 0);
+    CHECK_INT(gpuarena_alloc(made.arena, &next, MIB(6), made.streams[1]), ==, 0);
+    CHECK_U64(held_of(&made.bench, GPUARENA_MEMORY_ASYNC, 1), ==, MIB(8));
+    CHECK_U64(held_of(&made.bench, GPUARENA_MEMORY_ASYNC, 0), ==, MIB(6));
+    sim_fail_call(made.bench.machine, SIM_CALL_KINDS, 0, 0, 0);
+    CHECK_INT(gpuarena_free(made.arena, next, made.streams[1]), ==, 0);
+    CHECK_INT(gpuarena_destroy(made.arena), ==, 0);
+    CHECK_U64(sim_finding_count(made.bench.machine), ==, 0);
+    bench_close(&made.bench);
+}
+
 static void test_named(const kind *of)
 {
     program made;
@@ -256,6 +282,7 @@ int main(void)
         test_random(&kinds[i]);
         test_faults(&kinds[i]);
     }
+    test_owed();
     test_mixture();
     test_refused();
     return tap_done();

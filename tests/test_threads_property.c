@@ -250,5 +250,7 @@ int main(void)
     test_random("two paged arenas", GPUARENA_BACKING_PAGED, 2, 1, 0);
     test_random("segments with caches", GPUARENA_BACKING_SEGMENTS, 1, 0, MIB(1));
     test_random("paged with caches", GPUARENA_BACKING_PAGED, 2, 0, KIB(64));
+    test_random("pinned memory", GPUARENA_BACKING_PINNED, 1, 0, 0);
+    test_random("asynchronous memory", GPUARENA_BACKING_ASYNC, 2, 1, KIB(64));
     return tap_done();
 }
