@@ -174,6 +174,13 @@ void record_refuse(record *self, uint64_t requested_bytes)
     self->refusal.requested_bytes = requested_bytes;
 }
 
+uint64_t record_bytes(const record *self)
+{
+    if (!self) return 0;
+    return self->block_capacity * sizeof *self->blocks + self->change_capacity * sizeof *self->changes
+         + self->step_capacity * sizeof *self->steps + self->sample_count * sizeof *self->samples;
+}
+
 static void record_sift(record *self)
 {
     self->samples = record_samples_of(self->buckets, RECORD_BUCKETS, &self->sample_count);

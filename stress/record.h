@@ -19,6 +19,7 @@ enum {
     RECORD_MOST_CHANGES = 1 << 20,
     RECORD_MOST_STEPS = 1 << 16
 };
+#define RECORD_MOST_BYTES ((uint64_t)1 << 30)    /* of all rows: beyond this none keeps its blocks */
 #define RECORD_NEVER UINT64_MAX
 
 typedef struct record_sample {                   /* after allocation or free number op, from 0 */
@@ -84,6 +85,7 @@ typedef struct record {
 
 record *record_create(unsigned parts);           /* NULL: no host memory */
 void    record_destroy(record *self);            /* NULL is fine */
+uint64_t record_bytes(const record *self);       /* host memory that a finished one takes, most of it; NULL: 0 */
 /* Lets the blocks, changes and regions go, when what needed them has been drawn. */
 void    record_drop_map(record *self);
 

@@ -32,7 +32,8 @@ typedef struct run {
     sweep              sweep;                    /* which rows there are, and which are this shard's */
     char             **paths;                    /* of --out, with {shard} filled in */
     size_t             path_count;
-    unsigned           record;                   /* what outputs need of every row's run */
+    unsigned           record;                   /* what outputs need of every row's run .. */
+    uint64_t           record_bytes;             /* .. and what rows have recorded so far */
     uint64_t           cases;                    /* rows that came by, of all shards */
     char               partial[128];             /* why rows are missing; "": none are */
     int                exit_code;                /* the highest so far */
@@ -160,6 +161,18 @@ static int run_ends(run *self, size_t row_count)
     return 1;
 }
 
+/* What the next row is to record: where the rows before it fill the bound, no blocks. */
+static unsigned run_parts(run *self, int is_baseline)
+{
+    if (is_baseline) return 0;
+    if ((self->record & RECORD_MAP) && self->record_bytes > RECORD_MOST_BYTES) {
+        self->record &= ~(unsigned)RECORD_MAP;
+        fprintf(stderr, "stress: recordings take %" PRIu64 " bytes: rows from here on have no maps\n",
+                self->record_bytes);
+    }
+    return self->record;
+}
+
 /* 1: it failed, and nobody knows what the device is worth now. */
 static int run_one(run *self, const plan_workload *workload, const policy *chosen, int is_baseline)
 {
@@ -167,7 +180,7 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     runner_outcome outcome = { PASS_OK, 0, 0, 0, 0, 0 };
     row *made = &self->rows.rows[self->rows.count++];
     const runner_job job = { workload->text, self->plan.device, chosen, &workload->stream, workload->stream.seed,
-                             self->plan.timed, is_baseline, is_baseline ? 0 : self->record };
+                             self->plan.timed, is_baseline, run_parts(self, is_baseline) };
     snprintf(label, sizeof label, "%s/%s", workload->text, chosen->text);
     progress_row(&self->progress, label);
     run_ready(self, &job);
@@ -179,6 +192,7 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     else if (self->kind == ROW_CAPACITY) capacity_row(&job, &settings, made, &outcome);
     else if (self->kind == ROW_BATCH) batch_row(&job, &settings, &varied, made, &outcome);
     else runner_row(&job, &settings, made, &outcome);
+    self->record_bytes += record_bytes(made->recording);
     progress_clear(&self->progress);
     interrupt_repro("");
     if (run_interrupted(self, outcome.status)) return 1;

@@ -13,6 +13,7 @@ typedef struct figure_bars {
     row_column  beside;                          /* its number too; COLUMN_COUNT: none */
     row_column  within;                          /* drawn within the bar; COLUMN_COUNT: none */
     plot_unit   unit;
+    double      least;                           /* where bars begin */
     const char *label, *within_name, *none;      /* none: what stands where the column is empty */
 } figure_bars;
 
@@ -97,7 +98,7 @@ static void figure_bars_draw(FILE *out, const figure_sheet *sheet, const figure 
         rows += (size_t)figure_is_first(sheet->list, shown->first, at);
     }
     if (rows > FIGURE_MOST_BARS) rows = FIGURE_MOST_BARS;
-    const plot_axis x = { 0.0, most, 0, kind->unit, kind->label, 3 }, y = { 0.0, 1.0, 0, PLOT_COUNT, NULL, 0 };
+    const plot_axis x = { kind->least, most, 0, kind->unit, kind->label, 3 }, y = { 0.0, 1.0, 0, PLOT_COUNT, NULL, 0 };
     plot_open(&on, out, frame, &x, &y, 0);
     on.left = FIGURE_BARS_LEFT;
     on.right = FIGURE_BARS_RIGHT;
@@ -116,7 +117,7 @@ static void figure_bars_draw(FILE *out, const figure_sheet *sheet, const figure 
 
 void figure_peaks(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
 {
-    static const figure_bars kind = { COLUMN_RESERVED_PEAK, COLUMN_FOOTPRINT, COLUMN_REQUESTED_PEAK, PLOT_BYTES,
+    static const figure_bars kind = { COLUMN_RESERVED_PEAK, COLUMN_FOOTPRINT, COLUMN_REQUESTED_PEAK, PLOT_BYTES, 0.0,
                                       "peak reserved", "dotted: peak requested; pale: out of memory, at this op",
                                       "-" };
     figure_words words;
@@ -128,8 +129,8 @@ void figure_peaks(FILE *out, const figure_sheet *sheet, const figure *shown, plo
 
 void figure_capacity(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
 {
-    static const figure_bars kind = { COLUMN_MIN_LIMIT, COLUMN_RATIO, COLUMN_REQUESTED_PEAK, PLOT_BYTES,
-                                      "smallest limit that completes", "dotted: peak requested", "never completes" };
+    static const figure_bars kind = { COLUMN_RATIO, COLUMN_MIN_LIMIT, COLUMN_COUNT, PLOT_RATIO, 1.0,
+                                      "limit / peak requested", "smallest limit that completes", "never completes" };
     figure_words words;
     figure_title(frame, &words, &sheet->list->rows[shown->first], 0, "capacity");
     frame->description = "The smallest limit with which the workload completes, by policy, and its ratio to what was "
@@ -139,7 +140,7 @@ void figure_capacity(FILE *out, const figure_sheet *sheet, const figure *shown, 
 
 void figure_batch(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
 {
-    static const figure_bars kind = { COLUMN_LARGEST, COLUMN_COUNT, COLUMN_ALLOWED, PLOT_COUNT,
+    static const figure_bars kind = { COLUMN_LARGEST, COLUMN_COUNT, COLUMN_ALLOWED, PLOT_COUNT, 0.0,
                                       "largest batch that completes", "dotted: what was requested would allow",
                                       "none completes" };
     figure_words words;
