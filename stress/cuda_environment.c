@@ -104,6 +104,7 @@ int cuda_environment_record(int ordinal, cuda_environment *made, problem *why)
     if (cuda_environment_find(ordinal, why) || cuda_environment_describe(ordinal, made, why)) return -1;
     made->process_count = nvidia_smi_processes(made->uuid);
     nvidia_smi_driver(made->uuid, made->driver, sizeof made->driver);
+    nvidia_smi_clocks(made->uuid, made->clocks, sizeof made->clocks);
     (void)cudaDriverGetVersion(&made->driver_version);
     (void)cudaRuntimeGetVersion(&made->runtime_version);
     return environment_memory(made, why);

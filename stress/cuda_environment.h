@@ -17,6 +17,8 @@ typedef struct cuda_environment {
     int      driver_version, runtime_version;    /* CUDA's numbers, 12080 is 12.8: newest known, own */
     char     driver[64];                         /* the driver's own version; "": not known */
     int      process_count;                      /* other compute processes on it; -1: not known */
+    char     clocks[64];                         /* of its processors now and at most, of its memory now, as nvidia-smi
+                                                    writes them: "1980 MHz, 1980 MHz, 2619 MHz"; "": not known */
 } cuda_environment;
 
 const char *cuda_environment_build(void);        /* "CUDA 13.0" that this was compiled with, or "no CUDA" */

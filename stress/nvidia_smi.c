@@ -56,10 +56,20 @@ static void nvidia_smi_keep(const char *line, void *user)
     snprintf(kept->text, kept->size, "%s", line);
 }
 
-void nvidia_smi_driver(const char *uuid, char *text, size_t size)
+/* An answer of one line, of these characters alone; else "". */
+static void nvidia_smi_read(const char *uuid, const char *query, const char *plain, char *text, size_t size)
 {
     nvidia_smi_word kept = { text, size };
     text[0] = '\0';
-    if (nvidia_smi_ask(uuid, "gpu=driver_version", nvidia_smi_keep, &kept)
-        || text[strspn(text, "0123456789.")]) text[0] = '\0';
+    if (nvidia_smi_ask(uuid, query, nvidia_smi_keep, &kept) || text[strspn(text, plain)]) text[0] = '\0';
+}
+
+void nvidia_smi_driver(const char *uuid, char *text, size_t size)
+{
+    nvidia_smi_read(uuid, "gpu=driver_version", "0123456789.", text, size);
+}
+
+void nvidia_smi_clocks(const char *uuid, char *text, size_t size)
+{
+    nvidia_smi_read(uuid, "gpu=clocks.sm,clocks.max.sm,clocks.mem", "0123456789 ,MHz", text, size);
 }

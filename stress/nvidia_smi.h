@@ -10,5 +10,7 @@
 int nvidia_smi_processes(const char *uuid);
 /* The driver's version, such as 570.133.20; "": not known. */
 void nvidia_smi_driver(const char *uuid, char *text, size_t size);
+/* "1980 MHz, 1980 MHz, 2619 MHz": of the processors now and at most, of the memory now; "": not known. */
+void nvidia_smi_clocks(const char *uuid, char *text, size_t size);
 
 #endif

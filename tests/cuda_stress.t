@@ -106,6 +106,7 @@ for my $policy (qw(raw segments)) {
     local $ENV{GPUARENA_SIM} = 'fail=cudaMalloc:3=700';
     my ($ended, @left) = csv('-w', 'uniform:n=500,max=64', '-p', 'raw,segments,config:initial=64M', '--device', 'cuda:0', '--no-timing');
     is(join(' ', $ended->{code}, map { $_->{status} } @left), '4 error', 'nothing is run on a device that is lost');
+    ok($ended->{out} =~ /^# partial: 1 of 3 rows, then the device did not answer any more$/m, 'which the file says');
     is(scalar(() = $ended->{err} =~ /^repro:/mg), 1, 'one failure to repeat');
     ok($ended->{err} =~ /^stress: cuda:0 does not answer any more, 2 rows are left out: .*cudaErrorIllegalAddress/m, 'and one line on the others');
     ok($ended->{err} =~ /raw: error: op \d+: alloc: device_lost: cudaErrorIllegalAddress \(700\) for a block of \d+ bytes(?:;|$)/m
@@ -180,8 +181,9 @@ ok($record->{total_bytes} > 0 && $record->{other_bytes} < $record->{total_bytes}
 ok($record->{driver_cuda} =~ /^\d+\.\d$/ && $record->{runtime_cuda} =~ /^\d+\.\d$/, 'versions');
 ok(exists $record->{other_processes} && !defined $record->{other_processes} && !defined $record->{driver},
    'without nvidia-smi the rest is null');
-smi('case "$*" in *driver_version*) echo 570.86.15;; *"--id=' . ($record->{uuid} // '?') . ' --query-compute-apps=pid"*) echo 17; echo 4711;; esac');
-is(join(' ', map { $_ // 'null' } @{environment()->{environment}}{qw(driver other_processes)}), '570.86.15 2', 'with it they are there');
+smi('case "$*" in *driver_version*) echo 570.86.15;; *clocks*) echo "1980 MHz, 1980 MHz, 2619 MHz";; *"--id=' . ($record->{uuid} // '?') . ' --query-compute-apps=pid"*) echo 17; echo 4711;; esac');
+is(join(' ', map { $_ // 'null' } @{environment()->{environment}}{qw(driver other_processes clocks)}), '570.86.15 2 1980 MHz, 1980 MHz, 2619 MHz',
+   'with it they are there');
 ok(stress(qw(run -w uniform:n=100 -p segments --no-timing -v --device cuda:0))->{err}
        =~ /^stress: device cuda:0, verify sample.*\nstress: .*driver 570\.86\.15, .*2 other processes$/m, '-v: a line of it');
 for my $odd ('echo "[Insufficient Permissions]"', 'echo 1; exit 9', 'echo', 'kill $$', 'printf "%0300d\n" 7', 'printf 17') {

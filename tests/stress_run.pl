@@ -95,7 +95,7 @@ sub cells {
 sub rows {
     my ($header, @lines) = split /\n/, $_[0];
     my @names = split /,/, $header // '';
-    return map { my %row; @row{@names} = cells($_); \%row } @lines;
+    return map { my %row; @row{@names} = cells($_); \%row } grep { !/^# partial: / } @lines;
 }
 
 # The job's answer for every item, in order, by a few processes at once. Items are plain data, answers plain or undef.

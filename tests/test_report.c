@@ -101,7 +101,7 @@ static void test_table(void)
 }
 
 static const cuda_environment gpu = { 0, "A \"GPU\"", "GPU-01234567-89ab-cdef-0123-456789abcdef", UINT64_C(80) << 30,
-                                      UINT64_C(512) << 20, 12080, 13000, "570.86.15", 2 };
+                                      UINT64_C(512) << 20, 12080, 13000, "570.86.15", 2, "1980 MHz" };
 
 static void test_cuda_json(void)
 {
@@ -115,13 +115,13 @@ static void test_cuda_json(void)
                  "\"A \\\"GPU\\\"\",\"uuid\":\"GPU-01234567-89ab-cdef-0123-456789abcdef\","
                  "\"total_bytes\":85899345920,\"other_bytes\":536870912,\"driver\":\"570.86.15\","
                  "\"driver_cuda\":\"12.8\",\"runtime_cuda\":\"13.0\","
-                 "\"other_processes\":2},\"cases\":[") != NULL);
+                 "\"other_processes\":2,\"clocks\":\"1980 MHz\"},\"cases\":[") != NULL);
     bare.driver[0] = '\0';
     bare.process_count = -1;
     file = tmpfile();
     json_write(file, &list, "cuda:0", &bare, 1);
     read_back(file);
-    CHECK(strstr(written, "\"driver\":null,") && strstr(written, "\"other_processes\":null},"));
+    CHECK(strstr(written, "\"driver\":null,") && strstr(written, "\"other_processes\":null,"));
 }
 
 /* No virtual time: its columns are gone, measured time over raw's is there. */

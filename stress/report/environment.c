@@ -43,6 +43,10 @@ void environment_json(FILE *out, const cuda_environment *self)
     environment_version(out, "driver_cuda", self->driver_version);
     environment_version(out, "runtime_cuda", self->runtime_version);
     fputs(",\"other_processes\":", out);
-    if (self->process_count < 0) fputs("null}", out);
-    else fprintf(out, "%d}", self->process_count);
+    if (self->process_count < 0) fputs("null", out);
+    else fprintf(out, "%d", self->process_count);
+    fputs(",\"clocks\":", out);
+    if (self->clocks[0]) json_text(out, self->clocks);
+    else fputs("null", out);
+    fputc('}', out);
 }
