@@ -16,6 +16,7 @@ typedef struct repro {
     uint64_t    times;                           /* --repeat; 0: none */
     uint64_t    ops;                             /* cut after so many allocations and frees; UINT64_MAX: as asked */
     uint64_t    limit_bytes, capacity_bytes;     /* beside --limit; instead of --device; 0: none */
+    const char *faults;                          /* beside --faults; NULL or "": none */
 } repro;
 
 void repro_write(FILE *out, const repro *line);  /* "repro: ..", with its newline */

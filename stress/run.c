@@ -90,7 +90,8 @@ static repro run_repro(const run *self, const runner_job *job, const runner_outc
     const repro line = { self->argv[0], outcome->is_search ? self->asked->command : "run", self->asked,
                          self->plan.device, job->workload, job->chosen->text, 0,
                          outcome->is_search ? self->asked->values[CLI_TIMES].number : 0,
-                         is_cut ? outcome->needed_ops : UINT64_MAX, outcome->limit_bytes, outcome->capacity_bytes };
+                         is_cut ? outcome->needed_ops : UINT64_MAX, outcome->limit_bytes, outcome->capacity_bytes,
+                         NULL };
     return line;
 }
 

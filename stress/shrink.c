@@ -223,13 +223,13 @@ static void shrink_tell(const shrink *self, const op_stream *made, const pass_re
             : "without any one block or other operation of what is left it does not fail this way");
 }
 
-static void shrink_repro(const shrink *self, const char *program, const output *file)
+static void shrink_repro(const shrink *self, const char *program, const output *file, const op_stream *made)
 {
-    char workload[4200];
+    char workload[4200], faults[2048];
     if (output_is_stdout(file)) return;
     snprintf(workload, sizeof workload, "replay:%s", file->path);
     const repro line = { program, "run", self->asked, self->plan.device, workload, self->plan.policies[0].text, 1, 0,
-                         UINT64_MAX, 0, 0 };
+                         UINT64_MAX, 0, 0, op_stream_faults(made, faults, sizeof faults) };
     repro_write(stderr, &line);
 }
 
@@ -250,7 +250,7 @@ static int shrink_write(shrink *self, const char *program, const output *file)
         shrink_tell(self, &made, &result, out);
         failed = output_finish_stdout(self->why);
     }
-    if (!failed) shrink_repro(self, program, file);
+    if (!failed) shrink_repro(self, program, file, &made);
     op_stream_free(&made);
     return failed;
 }

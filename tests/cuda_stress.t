@@ -54,6 +54,11 @@ is((csv(@pieces, '--device', 'cuda:0'))[1]{footprint}, (csv(@pieces))[1]{footpri
 my ($timed, $row) = csv('-w', 'uniform:n=3000', '-p', 'segments', '--device', 'cuda:0');
 ok($timed->{code} eq 0 && $row->{host_ns_per_op} > 0 && $row->{alloc_p50_ns} > 0, 'timed in a second pass');
 
+# ---- every workload; but nobody can be told to take a GPU's memory
+my ($all, @all) = csv(qw(-w all -p raw --ops 300 --verify off --no-timing --device cuda:0));
+ok(@all > 10 && !grep({ $_->{status} ne 'ok' || $_->{workload} eq 'rival' } @all), '-w all: ' . @all . ' workloads run');
+refused(2, qr/workload rival: another process takes memory, expected --device sim/, qw(run -w rival -p raw --device cuda:0));
+
 # ---- streams are CUDA's, and nothing of them stays
 my $streams = spew('streams.trace', "gpuarena-trace 1\na 1 5000000 1\na 2 3000 1\nk 1 1000 1 2\nw 2 1\nk 2 1000 1 2\nf 1\nf 2 2\na 3 5000000 1\n"
     . "k 1 1000 3\na 4 3000 2\nk 2 1000 4\nw 0 2\nf 4 0\na 5 3000 0\nk 0 5 5\n");

@@ -86,6 +86,10 @@ is(scalar(grep { /^a / } @five) . ' of ' . @five, '5 of 5', 'five allocations al
 my ($lost, undef, @two) = shrink('lost device', 4, '-w', 'uniform:n=500', '-p', 'raw', '--faults', 'obtain:3=700');
 is(scalar @two, 3, 'three allocations');
 
+# ---- another process, which no recording has: the line names it
+my ($taken) = shrink('rival', 0, qw(-w rival -p segments));
+is($taken->{oom_reason}, 'driver_refused', 'as before');
+
 # ---- threads: the recording is made by one
 my (undef, undef, @mixed) = shrink('threads', 3, '-w', 'uniform:n=200+train:layers=1,steps=1', '-p', 'raw', '--faults', 'overlap:7');
 is(scalar @mixed, 7, 'seven allocations, whosever they were');

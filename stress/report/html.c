@@ -109,7 +109,7 @@ static void html_failures(FILE *out, const html_page *page, const row_list *kept
         if (table_is_ok(shown) || shown->cells[COLUMN_STATUS].kind != CELL_TEXT) continue;
         const char *workload = shown->cells[COLUMN_WORKLOAD].text;
         const repro line = { page->argv[0], page->asked->command, page->asked, page->device, workload ? workload : "",
-                             shown->cells[COLUMN_POLICY].text, 0, 0, UINT64_MAX, 0, 0 };
+                             shown->cells[COLUMN_POLICY].text, 0, 0, UINT64_MAX, 0, 0, NULL };
         fputs("<p><strong>", out);
         figure_title(&frame, &words, shown, 1, "");
         xml_text(out, words.title);

@@ -32,8 +32,15 @@ static void write_kernel(const op_stream *stream, const op *at, FILE *out)
     }
 }
 
+/* The part of --faults that does the same. */
+static int write_rival(const op *at, uint64_t number, char *text, size_t size)
+{
+    return snprintf(text, size, "rival@%" PRIu64 "=%s%" PRIu64, number, at->count ? "-" : "", at->value);
+}
+
 static void write_op(const op_stream *stream, const op *at, uint64_t number, FILE *out)
 {
+    char rival[64];
     switch (at->kind) {
     case OP_ALLOC:  write_alloc(stream, at, out); break;
     case OP_FREE:   write_free(stream, at, out); break;
@@ -41,7 +48,8 @@ static void write_op(const op_stream *stream, const op *at, uint64_t number, FIL
     case OP_STEP:   fprintf(out, "s %s", stream->labels[at->first]); break;
     case OP_WAIT:   fprintf(out, "w %" PRIu64 " %" PRIu64, at->stream, at->value); break;
     case OP_RIVAL:
-        fprintf(out, "# --faults rival@%" PRIu64 "=%s%" PRIu64, number, at->count ? "-" : "", at->value);
+        write_rival(at, number, rival, sizeof rival);
+        fprintf(out, "# --faults %s", rival);
         break;
     }
     fputc('\n', out);
@@ -56,6 +64,22 @@ int op_stream_write(const op_stream *stream, FILE *out)
         number += stream->ops[i].kind == OP_ALLOC || stream->ops[i].kind == OP_FREE;
     }
     return fflush(out) != 0 || ferror(out) ? -1 : 0;
+}
+
+const char *op_stream_faults(const op_stream *stream, char *text, size_t size)
+{
+    uint64_t number = 0;
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < stream->op_count; i++) {
+        char rival[64];
+        number += stream->ops[i].kind == OP_ALLOC || stream->ops[i].kind == OP_FREE;
+        if (stream->ops[i].kind != OP_RIVAL) continue;
+        size_t length = (size_t)write_rival(&stream->ops[i], number, rival, sizeof rival);
+        if (used + length + 2 > size) break;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ";" : "", rival);
+    }
+    return text;
 }
 
 uint32_t op_stream_threads(const op_stream *stream)
