@@ -154,7 +154,7 @@ static int figures_gauge_holds(ground *on)
 
 void figures_predict(scene *self)
 {
-    const ground_shape shape = { .limit_bytes = 64 * MIB };
+    const ground_shape shape = { .limit_bytes = 40 * MIB };
     figures_block blocks[FIGURES_BLOCKS] = { { 0 } };
     figures_forecast count = { 0, 0, 0 };
     ground on;

@@ -36,7 +36,7 @@ void held_again(scene *self)
     op_stream stream;
     ground_played played;
     uint64_t calls[HELD_PASSES + 1], used[HELD_PASSES] = { 0 };
-    if (scene_workload(self, "train:steps=1,layers=4,hidden=1024", &stream)) return;
+    if (scene_workload(self, "train:steps=1,layers=4,hidden=1024,seq=2048", &stream)) return;
     if (!ground_open(&on, self, &shape)) {
         calls[0] = ground_calls(&on);
         for (int pass = 0; pass < HELD_PASSES; pass++) {
@@ -81,7 +81,7 @@ void held_repeat(scene *self)
     ground_played played = { 0, 0, 0, 0 };
     ground on;
     int passes = 0;
-    if (scene_workload(self, "train:steps=1,layers=6,hidden=1024", &stream)) return;
+    if (scene_workload(self, "train:steps=1,layers=6,hidden=1024,seq=2048", &stream)) return;
     if (!ground_open(&on, self, &open)) ground_play(&on, &stream, &played);
     uint64_t most = scene_is_over(self) ? 0 : ground_held_peak(&on);
     ground_close(&on);
