@@ -120,10 +120,11 @@
                 gpuarena_reserve, and at creation, the device is waited for. To give back does not wait for
                 the device where the segment waits for nothing but the call's stream, but for that stream
                 alone: then the driver's pool has let go of the memory, and the limit, which is ours, holds
-                for what the pool has, too. (What a driver rounds its pool up by is `other`.) No growth on a
-                stream that is captured: the memory would be the graph's. Blocks are cut from segments, not
-                asked for one by one: so a hit needs no driver call, and memory does not go back to the
-                system at each wait, as it does from cudaMallocAsync at its defaults
+                for what the pool has, too, but for what it rounds up by (to 32 MiB, as far as is known),
+                which is `other`. No growth on a stream that is captured: the memory would be the graph's.
+                Blocks are cut from segments, not asked for one by one: so a hit needs no driver call, and
+                memory does not go back to the system at each wait, as it does from cudaMallocAsync at its
+                defaults
 
    Growth of segments. When no free block fits, the arena asks the driver for one:
        double   the step starts at `step` (2 MiB) and doubles, up to `step_max` (256 MiB), until it covers

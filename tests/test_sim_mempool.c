@@ -54,12 +54,12 @@ static void no_findings(const pool_bench *self)
 
 static void test_same_stream(void)
 {
-    pool_bench made = pool_open(MIB(64));
+    pool_bench made = pool_open(MIB(256));
     void *first = freed_block(&made, MIB(4)), *next = NULL;
     CHECK_INT(give(&made, made.one, &next, MIB(4)), ==, 0);
     CHECK(next == first);
     sim_access(made.bench.machine, 0, made.one, next, MIB(4), 2, 2);
-    CHECK_U64(made.pool->reserved_bytes, ==, MIB(4));
+    CHECK_U64(made.pool->reserved_bytes, ==, MIB(32));
     CHECK_U64(made.pool->used_bytes, ==, MIB(4));
     no_findings(&made);
     bench_close(&made.bench);
@@ -69,14 +69,14 @@ static void test_same_stream(void)
 static int reused(int rule, int ordered, int done, uint64_t capacity_bytes)
 {
     pool_bench made = pool_open(capacity_bytes);
-    void *first = freed_block(&made, MIB(4)), *next = NULL;
+    void *first = freed_block(&made, MIB(32)), *next = NULL;
     made.pool->follow = rule == 1;
     made.pool->opportunistic = rule == 2;
     made.pool->internal = rule == 3;
     if (ordered) sim_stream_follow(made.bench.machine, 0, made.two, made.one);
     if (done) sim_advance(made.bench.machine, 2000000000);
-    int code = give(&made, made.two, &next, MIB(4));
-    if (!code) sim_access(made.bench.machine, 0, made.two, next, MIB(4), 2, 2);
+    int code = give(&made, made.two, &next, MIB(32));
+    if (!code) sim_access(made.bench.machine, 0, made.two, next, MIB(32), 2, 2);
     no_findings(&made);
     bench_close(&made.bench);
     return code ? -code : next == first;
@@ -90,27 +90,27 @@ static void test_rules(void)
     CHECK_INT(reused(2, 1, 0, MIB(64)), ==, 0);
     CHECK_INT(reused(2, 0, 1, MIB(64)), ==, 1);
     CHECK_INT(reused(3, 0, 0, MIB(64)), ==, 0);
-    CHECK_INT(reused(3, 0, 0, MIB(4)), ==, 1);
-    CHECK_INT(reused(0, 0, 0, MIB(4)), ==, -SIM_OUT_OF_MEMORY);
+    CHECK_INT(reused(3, 0, 0, MIB(32)), ==, 1);
+    CHECK_INT(reused(0, 0, 0, MIB(32)), ==, -SIM_OUT_OF_MEMORY);
 }
 
 /* At the next wait, down to the threshold; by a trim what the host has outlived alone. */
 static void test_threshold(void)
 {
-    pool_bench made = pool_open(MIB(64));
+    pool_bench made = pool_open(MIB(256));
     void *keep = NULL;
     CHECK_INT(give(&made, made.two, &keep, 1000), ==, 0);
-    (void)freed_block(&made, MIB(4));
+    (void)freed_block(&made, MIB(36));
     mempool_trim(made.device, made.pool, 0);
-    CHECK_U64(made.pool->reserved_bytes, ==, MIB(6));
-    made.pool->threshold_bytes = MIB(6);
+    CHECK_U64(made.pool->reserved_bytes, ==, MIB(96));
+    made.pool->threshold_bytes = MIB(96);
     sim_stream_wait(made.bench.machine, 0, made.one);
-    CHECK_U64(made.pool->reserved_bytes, ==, MIB(6));
+    CHECK_U64(made.pool->reserved_bytes, ==, MIB(96));
     made.pool->threshold_bytes = 0;
     sim_stream_wait(made.bench.machine, 0, made.one);
-    CHECK_U64(made.pool->reserved_bytes, ==, MIB(2));
-    CHECK_U64(bench_counters(&made.bench).held_bytes, ==, MIB(2));
-    CHECK_U64(made.pool->reserved_peak_bytes, ==, MIB(6));
+    CHECK_U64(made.pool->reserved_bytes, ==, MIB(32));
+    CHECK_U64(bench_counters(&made.bench).held_bytes, ==, MIB(32));
+    CHECK_U64(made.pool->reserved_peak_bytes, ==, MIB(96));
     CHECK_U64(made.pool->used_bytes, ==, 1024);
     CHECK_INT(take(&made, made.two, keep, 1000), ==, 0);
     sim_device_wait(made.bench.machine, 0);

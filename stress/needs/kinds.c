@@ -101,13 +101,14 @@ void kinds_async(scene *self)
         gpuarena *arena = kinds_open(&on, GPUARENA_BACKING_ASYNC, limit);
         uint64_t refused = arena ? kinds_churn(&on, arena) : 0, released = 0;
         gpuarena_get_stats(arena, &stats);
-        uint64_t peak = kinds_counters(&on).pool_reserved_peak_bytes;
+        uint64_t peak = kinds_counters(&on).pool_used_peak_bytes, whole = kinds_counters(&on).pool_reserved_peak_bytes;
         int trimmed = !gpuarena_trim(arena, 0, &released);
         uint64_t left = kinds_counters(&on).pool_reserved_bytes;
         scene_say(self, arena && refused > 0 && peak <= limit && peak > limit / 2 && trimmed && !left,
                   "backing=async "
-                  "under a limit of %s: the driver's pool never had more than %s, %" PRIu64 " requests refused; %s "
-                  "of it given back at the end, %s stay", scene_size(self, limit), scene_size(self, peak), refused,
+                  "under a limit of %s: never more than %s were had of the driver's pool, which in pieces of its own "
+                  "took up to %s; %" PRIu64 " requests refused; %s given back at the end, %s stay",
+                  scene_size(self, limit), scene_size(self, peak), scene_size(self, whole), refused,
                   scene_size(self, released), scene_size(self, left));
         gpuarena_destroy(arena);
     }

@@ -95,7 +95,7 @@ static const need needs[] = {
     { "needs:pinned", kinds_pinned,
       "pinned memory has a limit and figures of its own, apart from the device's" },
     { "needs:async", kinds_async,
-      "with backing=async the driver's pool never has more than the limit, and gives all back" },
+      "with backing=async never more than the limit is had of the driver's pool, and all goes back" },
     { "needs:tiny", small_model,
       "a tiny model trains in one granule of 2 MiB, without a driver call after the first epoch" },
     { "needs:sizes", small_sizes,

@@ -130,7 +130,14 @@ int mempools_own(const sim_device *device, uint64_t address)
     return engine_offset(device, address, &offset) && mempool_find(device, offset) != NULL;
 }
 
-/* ---- chunks */
+/* ---- chunks: of whole 32 MiB, as in RMM's issue 1245, where a pool held 2,518 of these */
+
+#define MEMPOOL_CHUNK ((uint64_t)32 << 20)
+
+static uint64_t mempool_round(uint64_t bytes, uint64_t unit)
+{
+    return bytes > UINT64_MAX - unit ? bytes : (bytes + unit - 1) / unit * unit;
+}
 
 static void mempool_drop_chunk(sim_device *device, mempool_chunk *chunk)
 {
@@ -175,18 +182,28 @@ static void mempool_add_chunk(mempool *self, mempool_chunk *chunk, mempool_block
                                                                                  : self->reserved_peak_bytes;
 }
 
+static devmem_result mempool_obtain(sim_device *device, const mempool *self, uint64_t whole, uint64_t *offset)
+{
+    devmem_work work;
+    if (self->most_bytes && (whole > self->most_bytes || self->reserved_bytes > self->most_bytes - whole)) {
+        return DEVMEM_FULL;
+    }
+    return devmem_obtain(&device->memory, whole, offset, &work);
+}
+
 /* One that fits, all free; NULL and a code. */
 mempool_block *mempool_grow(sim_device *device, mempool *self, uint64_t bytes, int *code)
 {
-    uint64_t whole = bytes > UINT64_MAX - SIM_GRANULE ? bytes : (bytes + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE;
     mempool_chunk *chunk = calloc(1, sizeof *chunk);
     mempool_block *block = calloc(1, sizeof *block);
     devmem_result result = DEVMEM_HOST_MEMORY;
-    devmem_work work;
-    if (self->most_bytes && (whole > self->most_bytes || self->reserved_bytes > self->most_bytes - whole)) {
-        result = DEVMEM_FULL;
-    } else if (chunk && block) {
-        result = devmem_obtain(&device->memory, whole, &chunk->offset, &work);
+    if (chunk && block) {
+        chunk->bytes = mempool_round(bytes, MEMPOOL_CHUNK);
+        result = mempool_obtain(device, self, chunk->bytes, &chunk->offset);
+    }
+    if (result == DEVMEM_FULL) {                 /* the rest of a chunk is no reason to refuse */
+        chunk->bytes = mempool_round(bytes, SIM_GRANULE);
+        result = mempool_obtain(device, self, chunk->bytes, &chunk->offset);
     }
     if (result != DEVMEM_OK) {
         *code = result == DEVMEM_FULL ? SIM_OUT_OF_MEMORY : SIM_UNKNOWN;
@@ -194,7 +211,6 @@ mempool_block *mempool_grow(sim_device *device, mempool *self, uint64_t bytes, i
         free(block);
         return NULL;
     }
-    chunk->bytes = whole;
     addresses_at(&device->memory.addresses, chunk->offset)->tenant = chunk;
     mempool_add_chunk(self, chunk, block);
     return block;
