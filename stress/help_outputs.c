@@ -6,7 +6,8 @@
 const char help_outputs[] =
     "--out KIND=PATH, as often as wanted; PATH - is stdout, and then the table goes to stderr. Of rows:\n"
     "  csv        a line a row (stress help columns)\n"
-    "  json       the same, with whole histograms of latencies\n"
+    "  json       the same, with whole histograms of latencies; schema gpuarena-stress/1 (stress/report/schema.json)\n"
+    "  md         a table in Markdown, verdicts above it\n"
     "  junit      a case a row and a case a verdict (stress help gates)\n"
     "Pictures, each one file that needs nothing else: no script, no font, no address; light or dark as the reader\n"
     "has it. Made from a recording of the verified pass:\n"

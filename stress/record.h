@@ -78,7 +78,7 @@ typedef struct record {
     int              is_short;                   /* 1: no host memory for all of it */
     device          *device;                     /* from begin to finish */
     uint64_t         op;
-    uint32_t        *latest;                     /* by number of the op stream's blocks: index of its latest, from 1 */
+    uint32_t        *latest;                     /* by number of the op stream's blocks: its latest, from 1 */
     struct record_bucket *buckets;
     uint64_t         bucket_ops;
 } record;
@@ -95,7 +95,7 @@ void record_begin(record *self, device *on, const op_stream *stream, uint64_t ti
 void record_pool(record *self, uint64_t limit_bytes, int is_peaks);
 void record_op(record *self, uint64_t number);   /* is next; allocations and frees are counted */
 void record_label(record *self, uint32_t label);
-/* The op allocated this block of the op stream's, for the first time or again; ptr NULL: it has no bytes, and is none. */
+/* The op allocated this block of the op stream's, once more, perhaps; ptr NULL: it has no bytes, and is none. */
 void record_alloc(record *self, uint32_t number, const void *ptr, uint64_t requested_bytes, uint64_t bytes,
                   uint64_t stream);
 void record_free(record *self, uint32_t number);

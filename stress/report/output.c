@@ -88,6 +88,11 @@ static void output_map(FILE *out, const output_material *material)
     svg_write(out, material->list, material->device, 1);
 }
 
+static void output_md(FILE *out, const output_material *material)
+{
+    summary_write(out, material->list, material->device, material->gates);
+}
+
 static void output_perfetto(FILE *out, const output_material *material)
 {
     perfetto_write(out, material->list, material->device);
@@ -110,23 +115,22 @@ static void output_costs(FILE *out, const output_material *material)
 
 static const output_kind output_kinds[] = {
     { "csv", "run", 0, 0, output_csv }, { "json", "run", 0, 0, output_json }, { "junit", "run", 0, 0, output_junit },
-    { "html", "run", 0, RECORD_SERIES | RECORD_MAP, output_html },
+    { "md", "run", 0, 0, output_md }, { "html", "run", 0, RECORD_SERIES | RECORD_MAP, output_html },
     { "svg", "run", 0, RECORD_SERIES | RECORD_MAP, output_svg }, { "map", "run", 0, RECORD_MAP, output_map },
     { "series", "run", 0, RECORD_SERIES, output_series }, { "latency", "run", 0, 0, output_latency },
     { "perfetto", "run", 0, RECORD_SERIES | RECORD_MAP, output_perfetto },
     { "memviz", "run", 0, RECORD_MAP, output_memviz },
     { "trace", "run", 1, 0, output_trace },
     { "csv", "capacity", 0, 0, output_csv }, { "json", "capacity", 0, 0, output_json },
-    { "junit", "capacity", 0, 0, output_junit }, { "html", "capacity", 0, 0, output_html },
-    { "svg", "capacity", 0, 0, output_svg },
+    { "junit", "capacity", 0, 0, output_junit }, { "md", "capacity", 0, 0, output_md },
+    { "html", "capacity", 0, 0, output_html }, { "svg", "capacity", 0, 0, output_svg },
     { "csv", "batch", 0, 0, output_csv }, { "json", "batch", 0, 0, output_json },
-    { "junit", "batch", 0, 0, output_junit }, { "html", "batch", 0, 0, output_html },
-    { "svg", "batch", 0, 0, output_svg },
+    { "junit", "batch", 0, 0, output_junit }, { "md", "batch", 0, 0, output_md },
+    { "html", "batch", 0, 0, output_html }, { "svg", "batch", 0, 0, output_svg },
     { "trace", "shrink", 0, 0, output_trace },
     { "costs", "costs", 0, 0, output_costs },
-    { "csv", "holes", 0, 0, output_csv }, { "json", "holes", 0, 0, output_json },
-    { "html", "holes", 0, 0, output_html },
-    { "svg", "holes", 0, 0, output_svg },
+    { "csv", "holes", 0, 0, output_csv }, { "json", "holes", 0, 0, output_json }, { "md", "holes", 0, 0, output_md },
+    { "html", "holes", 0, 0, output_html }, { "svg", "holes", 0, 0, output_svg },
     { "csv", "bench", 0, 0, output_csv },
     { "csv", "merge", 0, 0, output_merged }, { "json", "merge", 0, 0, output_merged },
 };

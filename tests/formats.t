@@ -1,0 +1,105 @@
+#!/usr/bin/perl
+# Files of results, read by others than who wrote them: JSON by its schema (here, and by Python's jsonschema), CSV and JUnit
+# by Python, Markdown as tables; whatever names workloads have.
+# It must not test what rows say. Run: make test TESTS=tests/formats.t
+use strict;
+use warnings;
+require './tests/stress_run.pl';
+our $folder;
+
+delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GITHUB_STEP_SUMMARY)};
+my $has_python = !system('python3 -c "import json" >/dev/null 2>&1');
+my $rules = JSON::PP->new->utf8->decode(slurp('stress/report/schema.json'));
+
+sub is_of_type {
+    my ($value, $type) = @_;
+    return !defined $value if $type eq 'null';
+    return ref $value eq 'HASH' if $type eq 'object';
+    return ref $value eq 'ARRAY' if $type eq 'array';
+    return 0 if !defined $value || ref $value;
+    my $is_number = JSON::PP->new->allow_nonref->encode($value) !~ /^"/;
+    return !$is_number if $type eq 'string';
+    return $is_number && ($type eq 'number' || $value =~ /^-?\d+$/);
+}
+
+# As much of JSON schemas as ours uses; the first error, or ''.
+sub schema_error {
+    my ($value, $rule, $where) = @_;
+    return schema_error($value, $rules->{definitions}{$1}, $where) if ($rule->{'$ref'} // '') =~ m{^#/definitions/(\w+)$};
+    my @allowed = exists $rule->{enum} ? @{$rule->{enum}} : exists $rule->{const} ? $rule->{const} : ();
+    return "$where: not one of those allowed" if @allowed && !grep { ($_ // "\0") eq ($value // "\0") } @allowed;
+    my @types = ref $rule->{type} ? @{$rule->{type}} : $rule->{type} // ();
+    return "$where: not @types" if @types && !grep { is_of_type($value, $_) } @types;
+    return "$where: below $rule->{minimum}" if defined $rule->{minimum} && defined $value && $value < $rule->{minimum};
+    return "$where: not like $rule->{pattern}" if $rule->{pattern} && defined $value && $value !~ /$rule->{pattern}/;
+    if (ref $value eq 'HASH') {
+        for my $key (@{$rule->{required} // []}) { return "$where: no $key" if !exists $value->{$key} }
+        for my $key (sort keys %$value) {
+            my $inner = $rule->{properties}{$key} or next;
+            my $error = schema_error($value->{$key}, $inner, "$where.$key");
+            return $error if $error;
+        }
+    }
+    if (ref $value eq 'ARRAY') {
+        return "$where: too few or too many" if @$value < ($rule->{minItems} // 0) || @$value > ($rule->{maxItems} // ~0);
+        for my $at (0 .. $#$value) {
+            my $error = $rule->{items} ? schema_error($value->[$at], $rule->{items}, "$where\[$at]") : '';
+            return $error if $error;
+        }
+    }
+    return '';
+}
+
+my $odd = spew("a \"b\";<c>|`d`&\n*e*_f_\\.trace", "gpuarena-trace 1\na 0 5000 0\nf 0\n");
+my $wide = 'train:layers=1,hidden=256,batch=1,steps=1';
+my %runs = (
+    run      => ['run', '-w', "replay:$odd", '-w', $wide, '-p', 'raw,segments,paged', '--fail-if', 'footprint > 1.2', '--limit', '500M'],
+    untimed  => ['run', '-w', "replay:$odd", '-w', $wide, '-p', 'segments', '--no-timing', '--rounds', 2],
+    capacity => ['capacity', '-w', "replay:$odd", '-p', 'raw,segments'],
+    batch    => ['batch', '-w', 'train:layers=1,hidden=256,steps=1', '-p', 'segments', '--device', 'sim:2G'],
+    holes    => ['holes', '-p', 'segments,paged', '--quick', '--no-timing'],
+    needs    => ['run', '-w', 'needs:limit', '-p', 'raw,segments'],
+);
+for my $name (sort keys %runs) {
+    my @kinds = ('csv', 'json', 'md', $name eq 'holes' ? () : 'junit');
+    my $run = stress(@{$runs{$name}}, '-q', map { ('--out', "$_=$folder/$name.$_") } @kinds);
+    ok($run->{code} <= 1, "$name runs") or print "#   $run->{err}\n";
+    my $document = JSON::PP->new->utf8->decode(slurp("$folder/$name.json"));
+    is(schema_error($document, $rules, '$'), '', "$name: JSON as its schema says");
+    my %unknown = map { $_ => 1 } grep { !$rules->{definitions}{case}{properties}{$_} } map { keys %$_ } @{$document->{cases}};
+    is(join(' ', sort keys %unknown), '', "$name: .. and every key is in it");
+    my @tables = map { [split /\n/] } grep { /^\|/ } split /\n\n/, slurp("$folder/$name.md");
+    my @wrong = grep { my $cells = () = $tables[-1][0] =~ /(?<!\\)\|/g; my $own = () = /(?<!\\)\|/g; $own != $cells } @{$tables[-1]};
+    ok(@tables && !@wrong && @{$tables[-1]} == 2 + @{$document->{cases}}, "$name: a table in Markdown, a line a row") or print "#   $_\n" for @wrong;
+    next if !$has_python;
+    my $csv = qx(python3 tests/formats_check.py csv '$folder/$name.csv' 2>&1);
+    my ($count) = $csv =~ /^(\d+) rows of [1-9]\d* cells/;
+    is($count, scalar @{$document->{cases}}, "$name: CSV that Python reads") or print "#   $csv\n";
+    my ($names) = $csv =~ /; (\[.*\])$/;
+    is(JSON::PP->new->encode(JSON::PP->new->decode($names || '[]')), JSON::PP->new->encode([map { $_->{workload} } @{$document->{cases}}]),
+       "$name: .. names and all") if $name ne 'holes';
+    ok(qx(python3 tests/formats_check.py junit '$folder/$name.junit' 2>&1) =~ /^[1-9]\d* cases, \d+ failures$/, "$name: JUnit that Python reads")
+        if $name ne 'holes';
+}
+skip('python3 is not installed') if !$has_python;
+
+# What is not as the schema says is refused, by both.
+my %broken = (none => sub { }, schema => sub { $_[0]{schema} = 'gpuarena-stress/2' }, status => sub { $_[0]{cases}[0]{status} = 'fine' },
+              ops => sub { $_[0]{cases}[0]{ops} = -1 }, text => sub { $_[0]{cases}[0]{ops} = "12" }, digest => sub { $_[0]{cases}[0]{digest} = 'g' },
+              cases => sub { delete $_[0]{cases} }, bins => sub { push @{$_[0]{cases}[0]{lat}{alloc}{bins}}, [1] });
+for my $name (sort keys %broken) {
+    my $document = JSON::PP->new->utf8->decode(slurp("$folder/run.json"));
+    $broken{$name}->($document);
+    spew("broken.$name.json", JSON::PP->new->utf8->encode($document));
+    ok((schema_error($document, $rules, '$') eq '') == ($name eq 'none'), "broken: $name");
+}
+my @files = map { "'$folder/$_.json'" } sort keys %runs;
+my $valid = $has_python ? qx(python3 tests/formats_check.py schema stress/report/schema.json @files 2>&1) : 'skipped: no python3';
+if ($valid =~ /^skipped: (.*)/) {
+    skip($1);
+} else {
+    is($valid, join('', map { "$_.json: valid\n" } sort keys %runs), "Python's validator says the same of ours");
+    my $found = qx(python3 tests/formats_check.py schema stress/report/schema.json @{[map { "'$folder/broken.$_.json'" } sort keys %broken]} 2>&1);
+    is(join(' ', $found =~ /^broken\.(\w+)\.json: valid$/mg), 'none', '.. and of broken ones');
+}
+done();
