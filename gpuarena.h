@@ -1014,6 +1014,11 @@ GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t 
    O(arenas x log segments). */
 GPUARENA_API gpuarena *gpuarena_owner(const void *inside);
 
+/* All arenas of this process, the oldest first: NULL gives the first, an arena the next; behind the last, and for
+   what is no arena, NULL. Takes no arena's lock, as gpuarena_owner; nothing keeps another thread from destroying
+   what is returned. O(arenas). */
+GPUARENA_API gpuarena *gpuarena_next(const gpuarena *arena);
+
 /* *block: the block, live or free, in which the address lies. WRONG_ARENA (failure.detail: its name),
    FOREIGN_POINTER, INVALID_ARGUMENT (block NULL). Cost: that of a refused free. */
 GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *inside,
@@ -11674,6 +11679,16 @@ GPUARENA_API gpuarena *gpuarena_owner(const void *inside)
 {
     char name[32];
     return gpuarena__find_owner(gpuarena__address(inside), name);
+}
+
+GPUARENA_API gpuarena *gpuarena_next(const gpuarena *arena)
+{
+    gpuarena *found, *next = NULL;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    for (found = gpuarena__registry; found && found != arena; found = found->registered)
+        if (gpuarena__is(found, GPUARENA__MAGIC)) next = found;
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    return found || !arena ? next : NULL;
 }
 
 GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *inside, gpuarena_block *block)

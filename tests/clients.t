@@ -20,7 +20,7 @@ my $toolkit = !grep { $_ eq '-DGPUARENA_NO_CUDA' } @cuda;
 my %needs = (
     '01_quickstart.c' => '',    '01_quickstart.cu' => 'nvcc', '03_adapters.cu' => 'nvcc', '04_cupy.c'    => '',
     '02_torch.c'      => 'cuda',
-    '06_capture.c'    => 'cuda', '08_llm.c'        => '',     '09_error.c'     => '',     '11_threads.c' => '',
+    '06_capture.c'    => 'cuda', '07_budget.c'     => '', '08_llm.c'       => '',     '09_error.c'     => '',     '11_threads.c' => '',
     '13_resize_scopes.c' => '',  '16_cxx98.cc'     => '',     '17_lambda.cc'   => '',
 );
 
@@ -52,6 +52,14 @@ sub linked {
     my @command = (split(' ', $ENV{CC} // 'gcc'), @strict, @sanitize, @cuda, "-I$root", @words, '-o', "$dir/$made",
                    "-L$build/sim", '-lcudart', '-lpthread', '-ldl');
     return is(system(@command), 0, "$made is linked") || diag("@command") && 0;
+}
+
+sub budgets {
+    linked('budget', "$clients/07_budget.c", "$FindBin::Bin/clients/budget_main.c") or return;
+    local $ENV{LD_LIBRARY_PATH} = "$build/sim";
+    my $output = qx("$dir/budget" 2>&1);
+    is($?, 0, 'and runs') or diag($output);
+    is($output, "5000 and 11264 MiB, 16264 of 16264 in all\n", 'each tenant has its limit to the byte');
 }
 
 sub captures {
@@ -117,7 +125,7 @@ for my $client (sort keys %needs) {
         compiles($client);
     }
 }
-my %runs = ('06_capture.c' => \&captures, '08_llm.c' => \&serves, '13_resize_scopes.c' => \&scopes);
+my %runs = ('06_capture.c' => \&captures, '07_budget.c' => \&budgets, '08_llm.c' => \&serves, '13_resize_scopes.c' => \&scopes);
 for my $client (sort keys %runs) {
     SKIP: {
         skip('the substitute is not there: built without the CUDA Toolkit', 1) unless -e "$build/libcudart-sim.so";

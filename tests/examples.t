@@ -80,6 +80,15 @@ my %promised = (
         qr/^s step\n(?:a \d+ 3145728 0\n){4}f 7\nf 6\nf 5\nf 4\ns step\n(?:a \d+ 6291456 0\n){4}f 11\n/m,
         qr/^f 0\nf 1\nf 2\nf 3\n\z/m,
     ],
+    '08_two_tenants' => [
+        qr/^first takes all .* -> out_of_memory\n    first: 8388608 bytes .*\blimit of 327155712 bytes\b.*$/m,
+        qr/^second has .*:\n  whole  live +0, cached +0, children 1024 = reserved 1024 of 1024 MiB, refused 0\n/m,
+        qr/^  first  live +312, cached +0, children +0 = reserved +312 of +312 MiB, refused 1\n/m,
+        qr/^  second live +712, cached +0, children +0 = reserved +712 of +712 MiB, refused 1\nfirst has freed/m,
+        qr/^  first  live +0, cached +0, .*\n  second live 1024, cached +0, .* of 1024 MiB, refused [12]$/m,
+        qr/^then first asks again -> out_of_memory\n    first: .* the arena above, whole, .* raise that by 8388608 /m,
+        qr/^the parent cannot go first -> still_in_use\n    whole: sub-arena second lives; destroy it before its parent$/m,
+    ],
     '12_two_devices' => [
         qr/^device 0: live 256, reserved 256, limit 256 MiB; of \d+ MiB in all others hold -?\d+$/m,
         qr/^device (\d) was made current, and device \1 is$/m,
