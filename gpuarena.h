@@ -8991,6 +8991,7 @@ static int gpuarena__register(gpuarena *arena, gpuarena__text *out)
 static void gpuarena__unregister(gpuarena *arena)
 {
     gpuarena **link;
+    gpuarena__account(arena, 0, 0 - arena->growing);         /* what its pool may have goes with it */
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (link = &gpuarena__registry; *link && *link != arena; link = &(*link)->registered) {}
     if (*link) gpuarena__publish(link, arena->registered);
