@@ -13,8 +13,6 @@
 #include "interrupt.h"
 #include "needs/needs.h"
 #include "plan.h"
-#include "report/environment.h"
-#include "report/host.h"
 #include "report/output_list.h"
 #include "repro.h"
 #include "runner.h"
@@ -304,27 +302,6 @@ static int run_write(const run *self, problem *why)
     return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
 }
 
-static void run_tell_plan(const run *self)
-{
-    if (!self->asked->values[CLI_VERBOSE].given || self->asked->values[CLI_QUIET].given) return;
-    char line[512];
-    const cuda_environment *environment = plan_environment(&self->plan);
-    fprintf(stderr, "stress: device %s, verify %s, %s\n", self->plan.device,
-            plan_verify_name(self->plan.settings.verify),
-            row_is_run(self->kind) && self->plan.timed ? "timed in a second pass" : "not timed");
-    if (environment) fprintf(stderr, "stress: %s\n", environment_line(environment, line, sizeof line));
-    for (size_t index = 0; index < self->plan.policy_count; index++) {
-        char text[512];
-        const policy *chosen = &self->plan.policies[index];
-        gpuarena_config_text(&chosen->config, text, sizeof text);
-        fprintf(stderr, "stress: policy %s: %s\n", chosen->text,
-                chosen->family == POLICY_ARENA ? text
-                : chosen->family == POLICY_RAW ? "cudaMalloc and cudaFree"
-                : chosen->family == POLICY_ASYNC ? "cudaMallocAsync and cudaFreeAsync" : "at its own defaults");
-    }
-    if (row_is_run(self->kind) && self->plan.timed) fprintf(stderr, "stress: %s\n", host_line(line, sizeof line));
-}
-
 static int run_options(const run *self, problem *why)
 {
     const cli_value *values = self->asked->values;
@@ -373,7 +350,9 @@ static int run_all(run *self, problem *why)
         || run_check_plan(self, why) || gate_parse(&self->gates, self->asked, self->kind, why)
         || run_rules(self, why) || sweep_start(&self->sweep, self->asked, &self->plan, why)
         || run_try_outputs(self, why)) return -1;
-    run_tell_plan(self);
+    if (self->asked->values[CLI_VERBOSE].given && !self->asked->values[CLI_QUIET].given) {
+        plan_tell(&self->plan, row_is_run(self->kind) && self->plan.timed, stderr);
+    }
     self->progress = progress_start(self->asked->values[CLI_PROGRESS].text, self->asked->values[CLI_QUIET].given,
                                     run_row_count(self));
     self->plan.settings.progress = &self->progress;
