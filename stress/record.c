@@ -18,7 +18,7 @@ record *record_create(unsigned parts)
     return made;
 }
 
-void record_drop_map(record *self)
+static void record_drop_map(record *self)
 {
     free(self->blocks);
     free(self->changes);

@@ -86,8 +86,6 @@ typedef struct record {
 record *record_create(unsigned parts);           /* NULL: no host memory */
 void    record_destroy(record *self);            /* NULL is fine */
 uint64_t record_bytes(const record *self);       /* host memory that a finished one takes, most of it; NULL: 0 */
-/* Lets the blocks, changes and regions go, when what needed them has been drawn. */
-void    record_drop_map(record *self);
 
 /* What a pass tells, to nobody where self is NULL; none of it fails: a record that cannot go on is_short. begin:
    device and stream stay till finish, which makes samples, regions and offsets, and may come twice or alone. */

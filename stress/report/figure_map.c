@@ -162,8 +162,7 @@ void figure_map(FILE *out, const figure_sheet *sheet, const figure *shown, plot_
     }
     figure_map_refusal(&on, drawn);
     if (drawn->map_ops < drawn->op_count) {
-        plot_text(&on, plot_x(&on, (double)drawn->map_ops) + 4.0, on.top + 20.0, "q", "start",
-                  "too many blocks: no more was recorded");
+        plot_text(&on, on.right, on.top - 9.0, "q", "end", "too many blocks: no more was recorded");
     }
     plot_close(&on);
 }
