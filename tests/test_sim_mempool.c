@@ -123,8 +123,9 @@ static void test_findings(void)
 {
     pool_bench made = pool_open(MIB(64));
     sim *machine = made.bench.machine;
-    void *ptr = NULL;
+    void *ptr = NULL, *other = NULL;
     CHECK_INT(give(&made, made.one, &ptr, KIB(64)), ==, 0);
+    sim_stream_follow(machine, 0, made.two, made.one);
     sim_work(machine, 0, made.two, 1000);
     sim_access(machine, 0, made.two, ptr, KIB(64), 1, 1);
     CHECK_INT(take(&made, made.one, ptr, KIB(64)), ==, 0);
@@ -133,11 +134,15 @@ static void test_findings(void)
     CHECK_MSG(sim_finding_count(machine) == 2, "a use of what was freed");
     CHECK_INT(take(&made, made.one, ptr, KIB(64)), ==, SIM_INVALID_VALUE);
     CHECK_MSG(sim_finding_count(machine) == 3, "a second free");
+    CHECK_INT(give(&made, made.one, &other, MIB(3)), ==, 0);
+    sim_access(machine, 0, made.two, other, MIB(3), 9, 3);
+    CHECK_MSG(sim_finding_count(machine) == 4, "a use on another stream that does not come after the allocation");
     CHECK_INT(give(&made, made.one, &ptr, KIB(64)), ==, 0);
+    CHECK_MSG(sim_finding_count(machine) == 5, "handed out again, and the use that came too late still there");
     CHECK_INT(take(&made, made.one, bench_at(ptr, 512), KIB(64)), ==, SIM_INVALID_VALUE);
     CHECK_INT(take(&made, made.one, ptr, KIB(63)), ==, SIM_INVALID_VALUE);
     CHECK_MSG(sim_holds(machine, 0, ptr, KIB(64)) && !sim_holds(machine, 0, ptr, KIB(64) + 1), "the block, and no more");
-    CHECK_U64(sim_finding_count(machine), ==, 5);
+    CHECK_U64(sim_finding_count(machine), ==, 7);
     bench_close(&made.bench);
 }
 

@@ -82,6 +82,14 @@ static stream_queue *mempool_stream(sim_device *device, const void *handle, int 
     return NULL;
 }
 
+/* To hand a block out, and to take it back, is a use of it, by nobody else's number: others must be in order. */
+static void mempool_touch(sim_device *device, const stream_queue *by, const mempool_block *block)
+{
+    access_range all = { engine_address(device, block->offset), block->requested_bytes, MEMPOOL_OWNER | block->serial,
+                         device->sim->judge.op, 0, 0, 0 };
+    access_use(device, by, &all);
+}
+
 int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void **ptr, uint64_t bytes,
                   const char *action, uint64_t *cost_ns)
 {
@@ -112,6 +120,7 @@ int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void
     self->used_bytes += block->bytes;
     self->used_peak_bytes = self->used_bytes > self->used_peak_bytes ? self->used_bytes : self->used_peak_bytes;
     *ptr = (void *)(uintptr_t)engine_address(device, block->offset);
+    mempool_touch(device, to, block);            /* no other stream may use it before this */
     return SIM_SUCCESS;
 }
 
@@ -150,8 +159,7 @@ int mempool_take_back(sim_device *device, const void *handle, uint64_t address, 
     if (code != SIM_SUCCESS) {
         return code;
     }
-    access_range all = { address, block->requested_bytes, MEMPOOL_OWNER | block->serial, machine->judge.op, 0, 0, 0 };
-    access_use(device, by, &all);
+    mempool_touch(device, by, block);
     block->stream = by->id;
     block->line = by->line;
     block->position = vclock_get(&by->seen, by->line);
