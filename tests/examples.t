@@ -6,6 +6,7 @@ use strict;
 use warnings;
 use File::Temp qw(tempdir);
 use FindBin;
+use JSON::PP qw(decode_json);
 use Test::More;
 
 chdir "$FindBin::Bin/.." or die "$FindBin::Bin/..: $!";
@@ -74,6 +75,14 @@ my %promised = (
         qr/^600 requests served, (?!0 )\d+ sequences given up, (?!0 )\d+ calls of the callback$/m,
         qr/^(?!0 )\d+ sequences in the cache; at most 512 MiB held, 0 failures$/m,
         qr/^4 buffers of 2 MiB in page-locked memory: the device has no less for it$/m,
+    ],
+    '10_monitor' => [
+        qr/^# TYPE gpuarena_live_bytes gauge\ngpuarena_live_bytes\{arena="serve\\\\1"\} 573571072$/m,
+        qr/^# TYPE gpuarena_alloc_count_total counter\ngpuarena_alloc_count_total\{arena="serve\\\\1"\} 82$/m,
+        qr/^gpuarena_tag_live_bytes\{arena="serve\\\\1",tag=""\} 3145728$/m,
+        qr/^gpuarena_tag_live_bytes\{arena="serve\\\\1",tag="weights"\} 536870912$/m,
+        qr/^gpuarena_tag_live_bytes\{arena="serve\\\\1",tag="cache \\"kv\\""\} 33554432$/m,
+        qr/^gpuarena_tag_live_peak_bytes\{arena="serve\\\\1",tag="cache \\"kv\\""\} 134217728$/m,
     ],
     '11_record' => [
         qr/\Agpuarena-trace 1\na 0 1048576 0 weights\na 1 2097152 0 weights\n/,
@@ -222,7 +231,46 @@ sub is_replayed {
     like($csv, qr/\nreplay:\S+,segments,[^,]+,1,24,ok,/, '11_record: replay takes what it has written');
 }
 
+# Prometheus text, read as its format says: each metric has one HELP and one TYPE, in front of all its samples.
+sub read_exposition {
+    my (%type, %value, @bad);
+    my $family = '';
+    for (@_) {
+        if (/^# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) \S.*$/) { $type{$1} and push @bad, "twice: $_"; $family = $1 }
+        elsif (/^# TYPE (\S+) (counter|gauge)$/) { $1 eq $family or push @bad, $_; $type{$1} = $2 }
+        elsif (/^(\S+?)\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\"n])*"(?:,(?!\})|(?=\})))*)\} (-?\d+)$/) {
+            my ($name, $series, $number) = ($1, "$1\{$2}", $3);
+            my $is_counter = ($type{$name} // '') eq 'counter' ? 1 : 0;
+            push @bad, $_ if $name ne $family || !$type{$name} || exists $value{$series}
+                || $is_counter != ($name =~ /_total$/ ? 1 : 0);
+            $value{$series} = $number;
+        } else { push @bad, $_ }
+    }
+    return (\@bad, \%type, \%value);
+}
+
+# Both outputs of the monitor can be read, and say the same.
+sub is_monitored {
+    my ($status, $out) = run_example('10_monitor', $on_substitute);
+    my ($bad, $type, $value) = read_exposition(split /^/, $out);
+    is("@$bad", '', '10_monitor: every line is of the exposition format');
+    my $report = decode_json(scalar `env $on_substitute '$examples/10_monitor' json`);
+    my $arena = 'arena="serve\\\\1"';
+    my %expected = map {
+        my $name = "gpuarena_$_" . (/_count$/ && $_ ne 'live_count' ? '_total' : '');
+        ("$name\{$arena}" => $report->{stats}{$_})
+    } keys %{ $report->{stats} };
+    my %told = map { $_ => $value->{$_} } grep { exists $expected{$_} } keys %$value;
+    is_deeply(\%told, \%expected, '10_monitor: JSON and Prometheus agree on every statistic');
+    cmp_ok(scalar keys %expected, '>', 30, '.. of which there are many');
+    is_deeply({ map { $_->{name} => $_->{live_bytes} } @{ $report->{tags} } },
+              { '' => 3145728, weights => 536870912, 'cache "kv"' => 33554432 }, '10_monitor: tags in JSON, by name');
+    my ($broken) = read_exposition("# HELP a b\n", "# TYPE a gauge\n", "a{x=\"\"\"} 1\n", "b{} 2\n");
+    is(scalar @$broken, 2, '.. and the reader refuses what is none');
+}
+
 is_replayed();
+is_monitored();
 for my $source (glob 'examples/[0-9]*.c*') {
     my ($name) = $source =~ m{([^/]+)\.cu?$};
     open my $file, '<', $source or die "$source: $!";

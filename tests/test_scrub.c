@@ -160,6 +160,17 @@ static void test_shrink(void)
     end("shrink");
 }
 
+/* Whatever the memory is of. */
+static void test_kind(const char *keys)
+{
+    begin(keys);
+    void *ptr = painted(KIB(64), self.streams[0]), *again;
+    CHECK_INT(gpuarena_free(self.arena, ptr, self.streams[0]), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(self.arena, &again, KIB(64), self.streams[0]), ==, GPUARENA_OK);
+    CHECK_MSG(again == ptr && is_filled(again, KIB(64), 0), "%s: the same memory, cleared", keys);
+    end(keys);
+}
+
 /* Memory that a graph would clear again with each launch is not freed there. */
 static void test_captured(void)
 {
@@ -221,6 +232,8 @@ int main(void)
     test_alloc_that_fails("scrub=alloc,backing=segments");
     test_alloc_that_fails("scrub=alloc,backing=paged");
     test_shrink();
+    test_kind("scrub=free,backing=async");
+    test_kind("scrub=both,backing=segments");
     test_captured();
     test_forgotten();
     test_lost();

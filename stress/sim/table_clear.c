@@ -13,12 +13,13 @@ static int table_act_clear(void *context, const void *payload)
     const table_cleared *asked = payload;
     access_range range = { asked->address, asked->bytes, asked->owner, now->op, 0, 0, 0 };
     uint64_t offset;
-    sim_device *device = now->device;
-    access_use(device, now->by, &range);
-    if (!engine_offset(device, asked->address, &offset) || !devmem_holds(&device->memory, offset, asked->bytes)) {
+    sim_device *memory = engine_owner(now->device->sim, asked->address);     /* a bank, of other kinds */
+    access_use(now->device, now->by, &range);
+    if (!memory || !engine_offset(memory, asked->address, &offset)
+        || !devmem_reaches(&memory->memory, offset, asked->bytes, now->device->ordinal)) {
         return SIM_INVALID_VALUE;
     }
-    return devmem_fill(&device->memory, offset, asked->bytes, 0) ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
+    return devmem_fill(&memory->memory, offset, asked->bytes, 0) ? SIM_OUT_OF_MEMORY : SIM_SUCCESS;
 }
 
 static int table_clear(const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
