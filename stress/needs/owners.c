@@ -101,32 +101,48 @@ void owners_scope(scene *self)
 }
 
 /* ---- at the end: what was forgotten is told, and given up by force */
+enum { OWNERS_FORGOTTEN = 7 };
+
+static gpuarena *owners_forget(ground *on)
+{
+    gpuarena *made = NULL;
+    void *ptr = NULL;
+    gpuarena_config config = on->of->chosen->config;
+    config.driver = device_driver(on->on);
+    (void)gpuarena_create(&config, &made);
+    uint32_t before = gpuarena_tag_scope(gpuarena_tag("kv"));
+    for (int at = 0; at < OWNERS_FORGOTTEN; at++) (void)gpuarena_alloc(made, &ptr, 3 * MIB, NULL);
+    gpuarena_tag_scope(before);
+    return made;
+}
+
+/* Of an end that was refused: what it tells, and that it comes once all is given up. */
+static void owners_told(ground *on, gpuarena *arena)
+{
+    char text[512] = "";
+    gpuarena_failure failure;
+    gpuarena_last_failure(arena, &failure);
+    gpuarena_failure_text(&failure, text, sizeof text);
+    int told = failure.most[0].count == OWNERS_FORGOTTEN && failure.most[0].bytes == OWNERS_FORGOTTEN * 3 * MIB
+        && strstr(text, "kv") != NULL;
+    int ended = !gpuarena_reset(arena, NULL) && !gpuarena_destroy(arena);
+    uint64_t held = ground_held(on);
+    scene_say(on->of, told && ended && !held, "%d blocks of 3 MiB are forgotten: gpuarena_destroy refuses, and "
+              "tells %s; behind gpuarena_reset it %s, with %s held", OWNERS_FORGOTTEN,
+              told ? "their size and tag" : "nothing",
+              ended ? "ends" : "does not end", scene_size(on->of, held));
+}
+
 void owners_leaks(scene *self)
 {
     const ground_shape shape = { 0 };
-    char text[512] = "";
     ground on;
-    gpuarena *arena = NULL;
     if (scene_lacks(self, "end that tells what is still live: it goes with the process")) return;
     if (!ground_open(&on, self, &shape)) {
-        gpuarena_config config = self->chosen->config;
-        gpuarena_failure failure;
-        void *ptr = NULL;
-        config.driver = device_driver(on.on);
-        int made = !gpuarena_create(&config, &arena);
-        uint32_t before = gpuarena_tag_scope(gpuarena_tag("kv"));
-        for (int at = 0; at < 7; at++) made &= !gpuarena_alloc(arena, &ptr, 3 * MIB, NULL);
-        gpuarena_tag_scope(before);
-        int refused = gpuarena_destroy(arena) == GPUARENA_STILL_IN_USE;
-        gpuarena_last_failure(arena, &failure);
-        gpuarena_failure_text(&failure, text, sizeof text);
-        int told = failure.most[0].count == 7 && failure.most[0].bytes == 7 * 3 * MIB && strstr(text, "kv") != NULL;
-        int ended = !gpuarena_reset(arena, NULL) && !gpuarena_destroy(arena);
-        uint64_t held = ground_held(&on);
-        scene_say(self, made && refused && told && ended && !held, "7 blocks of 3 MiB are forgotten: "
-                  "gpuarena_destroy %s by %s; behind gpuarena_reset it ends, with %s held",
-                  refused ? "refuses, and tells" : "ends",
-                  told ? "size and tag" : "nothing", scene_size(self, held));
+        gpuarena *arena = owners_forget(&on);
+        if (gpuarena_destroy(arena) == GPUARENA_STILL_IN_USE) owners_told(&on, arena);
+        else scene_say(self, 0, "%d blocks are forgotten, and gpuarena_destroy ends without a word",
+                       OWNERS_FORGOTTEN);
     }
     ground_close(&on);
 }
