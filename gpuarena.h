@@ -1014,9 +1014,9 @@ GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t 
    O(arenas x log segments). */
 GPUARENA_API gpuarena *gpuarena_owner(const void *inside);
 
-/* All arenas of this process, the oldest first: NULL gives the first, an arena the next; behind the last, and for
-   what is no arena, NULL. Takes no arena's lock, as gpuarena_owner; nothing keeps another thread from destroying
-   what is returned. O(arenas). */
+/* All arenas of this process, the oldest first: NULL gives the first, an arena the next; behind the last, and
+   for what is no arena, NULL. Takes no arena's lock, as gpuarena_owner; nothing keeps another thread from
+   destroying what is returned. O(arenas). */
 GPUARENA_API gpuarena *gpuarena_next(const gpuarena *arena);
 
 /* *block: the block, live or free, in which the address lies. WRONG_ARENA (failure.detail: its name),

@@ -1,6 +1,6 @@
-/* Random trees of arenas, both backings, two streams, against a model of what each holds: sums and limits hold at each
-   driver call and after every call, and nothing is refused that fits with what others have idle.
-   It must not know the implementation. GPUARENA_TENANT_OPS=N a tree. Run: make test TESTS=build/tests/test_tenants_.. */
+/* Random trees of arenas, both backings, two streams, against a model of what each holds: sums and limits hold at
+   each driver call and after every call, and nothing is refused that fits with what others have idle.
+   It must not know the implementation. GPUARENA_TENANT_OPS=N a tree. Run: make test TESTS=build/tests/test_x */
 #include "tenant_device.h"
 
 enum { TREES = 60, MOST_LIVE = 24, PAGE_MIB = 2 };
