@@ -101,7 +101,7 @@ static void batch_stop(batch *self, uint64_t value, uint64_t peak_bytes, const p
     self->stopped_at = value;
     self->stopped_peak_bytes = peak_bytes;
     self->stopped = *result;
-    snprintf(self->unmade, sizeof self->unmade, "%s", unmade);
+    snprintf(self->unmade, sizeof self->unmade, "%.250s", unmade);
 }
 
 static int batch_probe(void *user, uint64_t value)
