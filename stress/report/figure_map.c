@@ -84,7 +84,7 @@ static void figure_map_legend(const plot *on, const record *drawn)
     static const char *const names[] = { "slack", "too small", "hole", "free" };
     const double side = 11.0, line = 37.0;
     plot_legend legend = { on, 0.0, 1 };
-    char class[16];
+    char class[24];
     for (int batch = 0; batch < MAP_BATCHES; batch++) {
         snprintf(class, sizeof class, "key c%d", batch);
         plot_box(on, class, 6.0 + side * batch, line, side, 10.0);
