@@ -241,12 +241,13 @@
                 they were used on; so what leaves the arena, for other requests or the driver, is clean
        alloc    before they are handed out, on their stream: whatever was there before the arena had it, too
        both     both
-     Where no one stream will do (GPUARENA_ANY_STREAM, a stream that is forgotten or another thread's own) the
-     host waits for the device, clears on the default stream, and waits again. So does a resize with what it
-     frees or takes. A free whose clearing is refused, by the driver or because the stream is captured, is
-     refused itself: the block is live, its contents are undefined, and it may be freed again. An allocation
-     fails, and counts as one and its free. On a lost device frees succeed: nobody gets the memory any more.
-     All these calls take their turn. Not with capture sets or caches.
+     A resize clears what it frees or takes. Where no one stream will do (GPUARENA_ANY_STREAM, a stream that
+     is forgotten, or another thread's own; a resize that takes for another stream than the block's) the host
+     waits for the device, clears on the default stream, and waits again. A free whose clearing is refused, by
+     the driver or because the stream is captured, is refused itself: the block is live, its contents are
+     undefined, and it may be freed again. An allocation fails, and counts as one and its free; a resize fails
+     too, and ends the block's room. On a lost device frees succeed: nobody gets the memory any more. All
+     these calls take their turn. Not with capture sets or caches.
 
    Callbacks (observer, visitor, writer) run inside the call that triggers them, on its thread, with the lock
    held: calls on the same arena answer REENTRANT, but get_stats, get_config, last_failure and reset_peaks
@@ -938,9 +939,9 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
    quiet or the block's own stream's; it is for that stream, or, if `stream` is another, quiet. Shrinking
    frees the tail, as gpuarena_free on `stream` would, and ends the block's room. Takes effect in units of
    config.alignment; of pages for a block with room; a block with GPUARENA_ALLOC_OWN keeps its segment whole.
-   OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, HEADROOM, DRIVER_REFUSED, TOO_LARGE; failure.block: the block),
-   INVALID_ARGUMENT (ptr NULL, bytes 0), INTERIOR_POINTER, DOUBLE_FREE, WRONG_ARENA, FOREIGN_POINTER as
-   gpuarena_free, HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST; REENTRANT from
+   OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, TOO_LARGE; failure.block: the
+   block), INVALID_ARGUMENT (ptr NULL, bytes 0), INTERIOR_POINTER, DOUBLE_FREE, WRONG_ARENA, FOREIGN_POINTER
+   as gpuarena_free, HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST; REENTRANT from
    config.pressure, to grow. O(blocks behind it that it takes), where pages move as gpuarena_alloc. */
 GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
                                              gpuarena_stream stream);
@@ -948,8 +949,8 @@ GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_
 /* Grows until reserved, sub-arenas' included, is at least bytes: by one segment, or by several where the
    driver has no such piece; by pages, at the lowest holes. All or nothing: on failure the segments of this
    call, or as many pages, are given back (one that the driver does not take back stays, as cached memory:
-   driver_error_count). O(segments), O(holes x pages). OUT_OF_MEMORY (OVER_LIMIT, HEADROOM, DRIVER_REFUSED,
-   ADDRESSES, TOO_LARGE), HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST. */
+   driver_error_count). O(segments), O(holes x pages). OUT_OF_MEMORY (OVER_LIMIT, OVER_PARENT, HEADROOM,
+   DRIVER_REFUSED, ADDRESSES, TOO_LARGE), HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST. */
 GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
 
 /* Gives idle segments and pages back until reserved is at most keep_bytes, or none is idle; OK in both cases.
@@ -9814,7 +9815,7 @@ static int gpuarena__is_tied(void)
 {
     const gpuarena__frame *frame;
     for (frame = gpuarena__frames; frame; frame = frame->outer)
-        if (frame->kind != GPUARENA__FRAME_PRESSURE) return 1;
+        if (frame->arena && frame->kind != GPUARENA__FRAME_PRESSURE) return 1;
     return 0;
 }
 
@@ -9824,15 +9825,16 @@ static int gpuarena__is_under(const gpuarena *arena, const gpuarena *top)
     return arena != NULL;
 }
 
-/* Enters the next arena under `top`, or it, but not `arena`: the latest made of those before *number. NULL:
-   there is none. To be left by gpuarena__end. */
-static gpuarena *gpuarena__kin_enter(const gpuarena *arena, const gpuarena *top, uint64_t *number)
+/* Enters the next arena under `top`, or it, but not `arena`, nor, with `apart`, what is under that: the
+   latest made of those before *number. NULL: there is none. To be left by gpuarena__end. */
+static gpuarena *gpuarena__kin_enter(const gpuarena *arena, int apart, const gpuarena *top, uint64_t *number)
 {
     gpuarena *found;
     for (;;) {
         gpuarena__mutex_lock(&gpuarena__registry_lock);
         for (found = gpuarena__registry; found; found = found->registered)
-            if (found != arena && found->kin.number < *number && gpuarena__is_under(found, top)) break;
+            if (found->kin.number < *number && gpuarena__is_under(found, top)
+                && (apart ? !gpuarena__is_under(found, arena) : found != arena)) break;
         if (found) {
             *number = found->kin.number;
             gpuarena__count(&found->entering, 1);
@@ -9848,6 +9850,7 @@ static uint64_t gpuarena__kin_idle(gpuarena *arena, int quiet)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     if (arena->lost || gpuarena__is_capturing(arena, &ignored) || arena->lost) return 0;
+    gpuarena__settle_owed(arena);
     (void)gpuarena__settle_all(arena);
     return gpuarena__idle_bytes(arena, quiet);
 }
@@ -9874,11 +9877,11 @@ static const gpuarena *gpuarena__kin_root(const gpuarena *arena)
 }
 
 /* What kin but `arena` have idle under `top`. */
-static uint64_t gpuarena__kin_idle_under(const gpuarena *arena, const gpuarena *top)
+static uint64_t gpuarena__kin_idle_under(const gpuarena *arena, int apart, const gpuarena *top)
 {
     uint64_t number = UINT64_MAX, idle = 0;
     gpuarena *at;
-    while ((at = gpuarena__kin_enter(arena, top, &number)) != NULL) {
+    while ((at = gpuarena__kin_enter(arena, apart, top, &number)) != NULL) {
         idle += gpuarena__kin_idle(at, 0);
         (void)gpuarena__end(at, GPUARENA_OK);
     }
@@ -9887,14 +9890,14 @@ static uint64_t gpuarena__kin_idle_under(const gpuarena *arena, const gpuarena *
 
 /* Whether so many bytes could be claimed in every limit from `arena` up, if its kin gave back all that is
    idle; what they claim meanwhile may be so in the end. */
-static int gpuarena__kin_could(const gpuarena *arena, uint64_t bytes)
+static int gpuarena__kin_could(const gpuarena *arena, int apart, uint64_t bytes)
 {
     const gpuarena *top;
     for (top = arena; top; top = top->config.parent) {
         gpuarena__kin_figures before = gpuarena__kin_look(arena, top), now;
         uint64_t idle;
         if (before.room >= bytes) continue;
-        idle = gpuarena__kin_idle_under(arena, top);
+        idle = gpuarena__kin_idle_under(arena, apart, top);
         now = gpuarena__kin_look(arena, top);
         if (now.room < bytes && now.room + idle + (now.claimed - before.claimed) < bytes) return 0;
     }
@@ -9914,7 +9917,7 @@ static uint64_t gpuarena__kin_give(gpuarena *arena, uint64_t bytes, int quiet)
 
 /* Kin under `top`, but `arena`, give idle memory back until it and they hold at most `keep`: what is quiet
    first. Returns how much. */
-static uint64_t gpuarena__kin_release(const gpuarena *arena, const gpuarena *top, uint64_t keep)
+static uint64_t gpuarena__kin_release(const gpuarena *arena, int apart, const gpuarena *top, uint64_t keep)
 {
     uint64_t released = 0, held;
     int quiet;
@@ -9922,7 +9925,7 @@ static uint64_t gpuarena__kin_release(const gpuarena *arena, const gpuarena *top
         uint64_t number = UINT64_MAX;
         gpuarena *at;
         while (gpuarena__kin_look(arena, top).held > keep
-               && (at = gpuarena__kin_enter(arena, top, &number)) != NULL) {
+               && (at = gpuarena__kin_enter(arena, apart, top, &number)) != NULL) {
             held = gpuarena__kin_look(arena, top).held;
             released += gpuarena__kin_give(at, held - gpuarena__min(held, keep), quiet);
             (void)gpuarena__end(at, GPUARENA_OK);
@@ -9932,14 +9935,14 @@ static uint64_t gpuarena__kin_release(const gpuarena *arena, const gpuarena *top
 }
 
 /* Room is made in all limits from `arena` up, if that is possible. 1: there may be. */
-static int gpuarena__kin_make_room(const gpuarena *arena, uint64_t bytes)
+static int gpuarena__kin_make_room(const gpuarena *arena, int apart, uint64_t bytes)
 {
     const gpuarena *top;
-    if (!gpuarena__kin_could(arena, bytes)) return 0;
+    if (!gpuarena__kin_could(arena, apart, bytes)) return 0;
     for (top = arena; top; top = top->config.parent) {
         gpuarena__kin_figures now = gpuarena__kin_look(arena, top);
         uint64_t lack = bytes - gpuarena__min(now.room, bytes);
-        (void)gpuarena__kin_release(arena, top, now.held - gpuarena__min(now.held, lack));
+        (void)gpuarena__kin_release(arena, apart, top, now.held - gpuarena__min(now.held, lack));
     }
     return 1;
 }
@@ -9949,12 +9952,14 @@ typedef struct gpuarena__plea {
     uint64_t seen;                               /* changes by others before growth was tried */
     int alone;                                   /* it has the tree's plea: from the first help to its end,
                                                     lest two take from each other what both need */
+    int apart;                                   /* sub-arenas' memory is of no use: it counts as reserved */
 } gpuarena__plea;
 
-static gpuarena__plea gpuarena__plea_begin(const gpuarena *arena)
+static gpuarena__plea gpuarena__plea_begin(const gpuarena *arena, int apart)
 {
     gpuarena__plea plea;
     plea.alone = 0;
+    plea.apart = apart;
     plea.seen = arena->family ? gpuarena__kin_look(arena, gpuarena__kin_root(arena)).changes : 0;
     return plea;
 }
@@ -9967,12 +9972,12 @@ static void gpuarena__plea_end(const gpuarena *arena, gpuarena__plea *plea)
 
 /* The driver has refused so much: kin give idle memory back, if with what is free that may be enough. 1: try
    again. */
-static int gpuarena__kin_yield(gpuarena *arena, uint64_t bytes)
+static int gpuarena__kin_yield(gpuarena *arena, int apart, uint64_t bytes)
 {
     const gpuarena *root = gpuarena__kin_root(arena);
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     gpuarena__kin_figures before = gpuarena__kin_look(arena, root), now;
-    uint64_t idle = gpuarena__kin_idle_under(arena, root), free_bytes, total_bytes;
+    uint64_t idle = gpuarena__kin_idle_under(arena, apart, root), free_bytes, total_bytes;
     int asked;
     gpuarena__step_back(arena);
     asked = !arena->lost && gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored);
@@ -9981,7 +9986,7 @@ static int gpuarena__kin_yield(gpuarena *arena, uint64_t bytes)
     free_bytes -= gpuarena__min(free_bytes, arena->config.headroom_bytes);
     now = gpuarena__kin_look(arena, root);
     if (free_bytes < bytes && bytes - free_bytes > idle + (now.claimed - before.claimed)) return 0;
-    (void)gpuarena__kin_release(arena, root, now.held - gpuarena__min(now.held, bytes));
+    (void)gpuarena__kin_release(arena, apart, root, now.held - gpuarena__min(now.held, bytes));
     return 1;
 }
 
@@ -10002,7 +10007,8 @@ static int gpuarena__kin_relieve(gpuarena *arena, uint64_t bytes, const gpuarena
     gpuarena__step_aside(arena);
     if (!plea->alone) gpuarena__mutex_lock(&root->self->plea);
     plea->alone = 1;
-    again = limited ? gpuarena__kin_make_room(arena, bytes) : gpuarena__kin_yield(arena, bytes);
+    again = limited ? gpuarena__kin_make_room(arena, plea->apart, bytes)
+                    : gpuarena__kin_yield(arena, plea->apart, bytes);
     now = gpuarena__kin_look(arena, root).changes;
     gpuarena__step_back(arena);
     if (arena->lost || !again || now == plea->seen) return 0;
@@ -10015,7 +10021,7 @@ static int gpuarena__kin_relieve(gpuarena *arena, uint64_t bytes, const gpuarena
    was reserved so far is given back. */
 static int gpuarena__kin_grow_to(gpuarena *arena, uint64_t target, int undo, gpuarena__obstacle *obstacle)
 {
-    gpuarena__plea plea = gpuarena__plea_begin(arena);
+    gpuarena__plea plea = gpuarena__plea_begin(arena, 1);
     int done;
     for (;;) {
         uint64_t before = arena->stats.reserved_bytes, lack;
@@ -10054,7 +10060,7 @@ static void gpuarena__kin_press(gpuarena *arena)
     arena->plain_limit = 0;
     if (gpuarena__is_tied()) return;
     gpuarena__step_aside(arena);
-    while ((at = gpuarena__kin_enter(arena, arena, &number)) != NULL) {
+    while ((at = gpuarena__kin_enter(arena, 0, arena, &number)) != NULL) {
         at->pressed = 1;
         at->plain_limit = 0;
         (void)gpuarena__end(at, GPUARENA_OK);
@@ -10592,7 +10598,7 @@ static int gpuarena__relieve_for(gpuarena *arena, const gpuarena__want *want,
    have freed something here meanwhile. */
 static uint32_t gpuarena__allocate_kin(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
-    gpuarena__plea plea = gpuarena__plea_begin(arena);
+    gpuarena__plea plea = gpuarena__plea_begin(arena, 0);
     uint32_t index = 0;
     int again = 1;
     while (again && !gpuarena__is_lost(arena, obstacle)) {
@@ -10907,8 +10913,8 @@ static int gpuarena__kin_can_grow(gpuarena *arena, uint64_t bytes, uint64_t *idl
     int could;
     if (gpuarena__is_tied()) return gpuarena__room(arena) >= bytes;
     gpuarena__step_aside(arena);
-    could = gpuarena__kin_could(arena, bytes);
-    *idle = could ? gpuarena__kin_idle_under(arena, gpuarena__kin_root(arena)) : 0;
+    could = gpuarena__kin_could(arena, 0, bytes);
+    *idle = could ? gpuarena__kin_idle_under(arena, 0, gpuarena__kin_root(arena)) : 0;
     gpuarena__step_back(arena);
     return could;
 }
@@ -11222,9 +11228,11 @@ static int gpuarena__block_shrink_clean(gpuarena *arena, uint32_t index, uint64_
 static int gpuarena__block_grown_clean(gpuarena *arena, uint32_t index, uint64_t from, gpuarena_stream stream,
                                        gpuarena__obstacle *obstacle)
 {
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint32_t ignored;
-    if (gpuarena__scrub_new(arena, index, gpuarena__node_at(arena, index)->address + from, stream, obstacle))
-        return 1;
+    if (stream != GPUARENA_OWN_STREAM && gpuarena__stream_find(arena, stream) != node->set)
+        stream = GPUARENA_ANY_STREAM;            /* a free does not tell of it: see gpuarena__scrub_free */
+    if (gpuarena__scrub_new(arena, index, node->address + from, stream, obstacle)) return 1;
     (void)gpuarena__block_shrink(arena, index, from, GPUARENA_OWN_STREAM, &ignored);
     return 0;
 }
@@ -11289,8 +11297,7 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
     uint64_t idle, need = gpuarena__resize_need(arena, index, bytes, &idle);
     failure.requested_bytes = bytes;
     failure.block = gpuarena__block_describe(arena, index);
-    if (failure.reason == GPUARENA_REASON_OVER_LIMIT || failure.reason == GPUARENA_REASON_HEADROOM
-        || failure.reason == GPUARENA_REASON_DRIVER_REFUSED)
+    if (obstacle->result == GPUARENA_OUT_OF_MEMORY)          /* by the reason */
         gpuarena__failure_measure(arena, &failure, need, idle);
     return gpuarena__fail(arena, &failure, stream);
 }
@@ -11300,7 +11307,7 @@ static int gpuarena__block_grow_kin(gpuarena *arena, uint32_t index, gpuarena__w
                                     gpuarena__obstacle *obstacle)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    gpuarena__plea plea = gpuarena__plea_begin(arena);
+    gpuarena__plea plea = gpuarena__plea_begin(arena, 0);
     uint64_t serial = node->serial, need, idle;
     int done = 0, again = 1;
     while (again && !gpuarena__is_lost(arena, obstacle)) {
@@ -11584,7 +11591,7 @@ static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes, uint
     *released = before - arena->stats.reserved_bytes;
     if (children && !gpuarena__is_tied()) {
         gpuarena__step_aside(arena);
-        *released += gpuarena__kin_release(arena, arena, keep_bytes);
+        *released += gpuarena__kin_release(arena, 0, arena, keep_bytes);
         gpuarena__step_back(arena);
     }
     return done ? GPUARENA_OK : gpuarena__fail_obstacle(arena, &obstacle, 0, NULL);

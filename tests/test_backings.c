@@ -188,6 +188,34 @@ static void test_owed(void)
     bench_close(&made.bench);
 }
 
+/* What an arena owes, its kin have once a wait succeeds, though it makes no call itself. */
+static void test_owed_by_kin(void)
+{
+    program made;
+    gpuarena_config config = GPUARENA_INIT;
+    gpuarena *kin = NULL;
+    void *ptr = NULL;
+    CHECK_INT(program_open(&made, &kinds[2], "limit=64M,growth=exact"), ==, 0);
+    config.parent = made.arena;
+    config.backing = GPUARENA_BACKING_ASYNC;
+    config.growth = GPUARENA_GROWTH_EXACT;
+    config.environment = "";
+    CHECK_INT(gpuarena_create(&config, &kin), ==, 0);
+    CHECK_INT(gpuarena_alloc(made.arena, &ptr, MIB(64), made.streams[0]), ==, 0);
+    sim_work(made.bench.machine, 0, made.streams[0], 1000000);
+    CHECK_INT(gpuarena_free(made.arena, ptr, made.streams[0]), ==, 0);
+    sim_fail_call(made.bench.machine, SIM_CALL_EVENT_SYNCHRONIZE, 1, 1, 999);
+    CHECK_INT(gpuarena_trim(made.arena, 0, NULL), ==, 0);
+    sim_fail_call(made.bench.machine, SIM_CALL_KINDS, 0, 0, 0);
+    CHECK_INT(gpuarena_alloc(kin, &ptr, MIB(32), made.streams[1]), ==, 0);
+    CHECK_U64(held_of(&made.bench, GPUARENA_MEMORY_ASYNC, 1), ==, MIB(64));
+    CHECK(gpuarena_check(made.arena, NULL, 0) == 0 && gpuarena_check(kin, NULL, 0) == 0);
+    gpuarena_reset(kin, made.streams[1]);
+    CHECK_INT(gpuarena_destroy(kin), ==, 0);
+    CHECK_INT(gpuarena_destroy(made.arena), ==, 0);
+    bench_close(&made.bench);
+}
+
 static void test_named(const kind *of)
 {
     program made;
@@ -298,6 +326,7 @@ int main(void)
         test_faults(&kinds[i]);
     }
     test_owed();
+    test_owed_by_kin();
     test_mixture();
     test_refused();
     return tap_done();

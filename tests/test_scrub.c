@@ -160,6 +160,21 @@ static void test_shrink(void)
     end("shrink");
 }
 
+/* A resize for another stream clears there; who is served next, behind the block's own stream, must not meet it. */
+static void test_grown_elsewhere(const char *keys)
+{
+    void *ptr = NULL, *next = NULL;
+    begin(keys);
+    CHECK_INT(gpuarena_alloc(self.arena, &ptr, KIB(64), self.streams[0]), ==, GPUARENA_OK);
+    CHECK_INT(sim_work(self.bench.machine, 0, self.streams[1], 10000000), ==, 0);
+    CHECK_INT(gpuarena_resize(self.arena, ptr, KIB(128), self.streams[1]), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(self.arena, ptr, GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(self.arena, &next, KIB(128), self.streams[0]), ==, GPUARENA_OK);
+    CHECK_INT(sim_access(self.bench.machine, 0, self.streams[0], next, KIB(128), 1, 0), ==, 0);
+    CHECK_MSG(next == ptr && is_filled(next, KIB(128), 0), "%s: what it took is cleared", keys);
+    end(keys);
+}
+
 /* Whatever the memory is of. */
 static void test_kind(const char *keys)
 {
@@ -232,6 +247,8 @@ int main(void)
     test_alloc_that_fails("scrub=alloc,backing=segments");
     test_alloc_that_fails("scrub=alloc,backing=paged");
     test_shrink();
+    test_grown_elsewhere("scrub=alloc,backing=segments");
+    test_grown_elsewhere("scrub=both,backing=paged");
     test_kind("scrub=free,backing=async");
     test_kind("scrub=both,backing=segments");
     test_captured();

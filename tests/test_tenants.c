@@ -287,6 +287,60 @@ static void test_tower(void)
     end(low), end(middle), end(top);
 }
 
+/* A thread's tag, which its calls do not name, is no call that kin cannot be waited for in. */
+static void test_scope_of_a_tag(void)
+{
+    gpuarena *whole = make("whole", NULL, MIB(32)), *first = make("first", whole, MIB(32)), *second;
+    gpuarena_config config = plain_config("second", whole, MIB(32));
+    config.oversubscribe = 1;
+    CHECK_INT(gpuarena_create(&config, &second), ==, GPUARENA_OK);
+    drop(first, take(first, MIB(24)));
+    (void)gpuarena_tag_scope(gpuarena_tag("kv"));
+    drop(second, take(second, MIB(24)));
+    CHECK_INT(gpuarena_reserve(first, MIB(32)), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_trim(whole, 0, NULL), ==, GPUARENA_OK);
+    CHECK_U64(reserved(whole), ==, 0);
+    (void)gpuarena_tag_scope(0);
+    end(second), end(first), end(whole);
+}
+
+/* What sub-arenas have counts as reserved: to take it from them would gain nothing. */
+static void test_reserve_above_children(void)
+{
+    gpuarena *whole = make("whole", NULL, MIB(64)), *middle = make("middle", whole, 0), *low = make("low", middle, 0);
+    void *block = take(whole, MIB(32));
+    drop(low, take(low, MIB(16)));
+    CHECK_INT(gpuarena_reserve(middle, MIB(48)), ==, GPUARENA_OUT_OF_MEMORY);
+    CHECK_U64(reserved(middle), ==, MIB(16));
+    CHECK_INT(gpuarena_reserve(middle, MIB(32)), ==, GPUARENA_OK);
+    CHECK_U64(reserved(middle), ==, MIB(32));
+    drop(whole, block);
+    CHECK_INT(gpuarena_reserve(middle, MIB(64)), ==, GPUARENA_OK);
+    CHECK_U64(reserved(middle), ==, MIB(64));
+    CHECK_U64(reserved(low), ==, MIB(16));
+    check(low), check(middle), check(whole);
+    end(low), end(middle), end(whole);
+}
+
+/* A resize that the limit above forbids says so, as an allocation does. */
+static void test_resize_over_parent(void)
+{
+    gpuarena *whole = make("whole", NULL, MIB(32)), *low = make("low", whole, 0);
+    gpuarena_request request = GPUARENA_INIT;
+    gpuarena_failure failure;
+    void *block = take(whole, MIB(16)), *roomy = NULL;
+    request.bytes = MIB(8);
+    request.room_bytes = MIB(24);
+    CHECK_INT(gpuarena_alloc_ex(low, &roomy, &request), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_resize(low, roomy, MIB(20), NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    gpuarena_last_failure(low, &failure);
+    CHECK_INT(failure.reason, ==, GPUARENA_REASON_OVER_PARENT);
+    CHECK_STR(failure.detail, "whole");
+    CHECK_U64(failure.missing_bytes, ==, MIB(4));
+    drop(low, roomy), drop(whole, block);
+    end(low), end(whole);
+}
+
 static void test_backing(gpuarena_backing which)
 {
     backing = which;
@@ -297,6 +351,9 @@ static void test_backing(gpuarena_backing which)
     test_idle_passes_on();
     test_lowered_limit();
     test_tower();
+    test_scope_of_a_tag();
+    test_reserve_above_children();
+    if (which == GPUARENA_BACKING_PAGED) test_resize_over_parent();
     CHECK_U64(bench_counters(&bench).held_bytes, ==, 0);
     CHECK_U64(bench_counters(&bench).findings, ==, 0);
     bench_close(&bench);
