@@ -23,7 +23,7 @@ typedef struct batch {
     uint64_t             stopped_at;             /* the smallest above it that did not; and how: */
     uint64_t             stopped_peak_bytes;
     pass_result          stopped;
-    char                 unmade[256];            /* "": it could be made */
+    char                 unmade[512];            /* "": it could be made */
     int                  is_over;                /* the row has an error, and says so */
 } batch;
 
@@ -130,7 +130,7 @@ static void batch_sentence(const batch *self)
     char *note = self->made->note;
     int room = (int)sizeof self->made->note;
     if (self->unmade[0]) {
-        snprintf(note, (size_t)room, "%s=%" PRIu64 " cannot be made: %s", self->varied.key, self->stopped_at,
+        snprintf(note, (size_t)room, "%s=%" PRIu64 " cannot be made: %.400s", self->varied.key, self->stopped_at,
                  self->unmade);
         return;
     }
