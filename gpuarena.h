@@ -7243,17 +7243,20 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
     failure->missing_bytes = need > failure->device_free_bytes ? need - failure->device_free_bytes : need;
 }
 
-/* Whether a run would serve the request, could it be waited for. */
-static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__want *want)
+/* Whether a run, or pages, would serve the request that failed so, could they be waited for. */
+static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__want *want,
+                                const gpuarena_failure *failure)
 {
     gpuarena__want plain = *want;
-    uint64_t idle, need;
+    uint64_t room = gpuarena__room(arena), idle, need;
     plain.home = 0;                              /* as if there were no capture */
     if (!plain.room && !(plain.flags & GPUARENA_ALLOC_OWN)
         && gpuarena__run_find(arena, &plain, GPUARENA__AFTER_DEVICE)) return 1;
     if (!gpuarena__is_paged(arena, want) || arena->config.idle_fraction >= 1) return 0;
+    if (failure->reason == GPUARENA_REASON_DRIVER_REFUSED || failure->reason == GPUARENA_REASON_HEADROOM)
+        room = gpuarena__min(room, failure->device_free_bytes);
     need = gpuarena__need(arena, want, &idle);
-    return need && need <= idle + gpuarena__round_down(gpuarena__room(arena), arena->paged.page_bytes);
+    return need && need <= idle + gpuarena__round_down(room, arena->paged.page_bytes);
 }
 
 /* An allocation failed for want of memory: why, and by how much. */
@@ -7275,7 +7278,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
         || failure.reason == GPUARENA_REASON_CAPTURE || failure.reason == GPUARENA_REASON_ADDRESSES)
         return failure;
     if (failure.cached_bytes + failure.pending_bytes < want->bytes) return failure;
-    if (gpuarena__is_waiting(arena, want)) {
+    if (gpuarena__is_waiting(arena, want, &failure)) {
         failure.reason =
             gpuarena__is_capturing(arena, &ignored) ? GPUARENA_REASON_CAPTURE : GPUARENA_REASON_PENDING;
         failure.missing_bytes = 0;

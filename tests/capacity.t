@@ -116,7 +116,7 @@ refused(2, qr/--limit: not with capacity/, qw(capacity -w train -p segments --li
 refused(2, qr/--on-oom skip: not with capacity/, qw(capacity -w train -p segments --on-oom skip));
 refused(2, qr/policy 'segments:limit=1G' has a limit key: not with capacity/, qw(capacity -w train -p segments:limit=1G));
 refused(2, qr/unexpected argument 'extra' after capacity/, qw(capacity extra -w train -p raw));
-refused(2, qr/--out: expected KIND=PATH with csv, json, junit, html or svg, found 'trace'/, qw(capacity -w train -p raw --out trace=x));
+refused(2, qr/--out: expected KIND=PATH with csv, json, junit, md, html or svg, found 'trace'/, qw(capacity -w train -p raw --out trace=x));
 refused(2, qr/no policy/, qw(capacity -w train));
 ok(stress('help', 'capacity')->{out} =~ /smallest limit/, 'help capacity');
 ok(stress('help', 'columns')->{out} =~ /of capacity.*\n  workload\n(?:  \w+\n)*  stop_reason\n  threads$/, 'help columns has them');

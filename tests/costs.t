@@ -50,7 +50,7 @@ refused(2, qr/--workload means nothing to costs/, 'costs', '-w', 'train');
 refused(2, qr/--verify means nothing to costs/, 'costs', '--verify', 'off');
 refused(2, qr/unexpected argument 'all'/, 'costs', 'all');
 refused(2, qr/--out: expected KIND=PATH with costs, found 'csv'/, 'costs', '--out', 'csv=-');
-refused(2, qr/--out: expected KIND=PATH with csv, json, junit, html, svg, map, series, latency or trace, found 'costs'/, qw(run -w train -p raw --out costs=-));
+refused(2, qr/--out: expected KIND=PATH with csv, json, junit, md, html, svg, map, series, latency, perfetto, memviz or trace, found 'costs'/, qw(run -w train -p raw --out costs=-));
 refused(2, qr/writes one file/, 'costs', '--out', 'costs=-', '--out', "costs=$folder/x");
 refused(4, qr/cannot be written/, 'costs', '--out', "costs=$folder/no/such/folder");
 refused(4, qr/too little free device memory, expected at least 8M/, 'costs', '--device', 'sim:4M');

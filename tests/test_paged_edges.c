@@ -65,6 +65,22 @@ static void test_whole_device(void)
     expect_close(&bench, "139 GiB");
 }
 
+/* Half of a full device is free, in pieces; nothing waits, so that is what is told. */
+static void test_full_device(void)
+{
+    paged_bench bench;
+    gpuarena_failure failure;
+    paged_open(&bench, MIB(8), "");
+    for (int at = 0; at < 8; at++) paged_alloc(&bench, MIB(1));
+    CHECK_INT(bench.block_count, ==, 8);
+    for (int at = 0; at < 4; at++) paged_free(&bench, at);   /* every other one: the rest moves up */
+    CHECK_INT(paged_alloc(&bench, MIB(2)), ==, GPUARENA_OUT_OF_MEMORY);
+    gpuarena_last_failure(bench.arena, &failure);
+    CHECK_INT(failure.reason, ==, GPUARENA_REASON_FRAGMENTED);
+    CHECK_U64(failure.missing_bytes, ==, MIB(2) - failure.largest_free_bytes);
+    expect_close(&bench, "a full device");
+}
+
 static void test_devices(void)
 {
     static gpuarena *arenas[SIM_MAX_DEVICES];
@@ -234,6 +250,7 @@ int main(void)
     test_alignments();
     test_sizes();
     test_whole_device();
+    test_full_device();
     test_devices();
     test_limits();
     test_adversary();
