@@ -1,71 +1,7 @@
 /* Sub-arenas: what counts in a parent's sums and limit, what is refused and why, and idle memory that passes from one
    to the other. It must not know the implementation. On the simulated device, both backings.
    Run: make test TESTS=build/tests/test_tenants */
-#include "sim_device.h"
-
-static sim_bench bench;
-static gpuarena_backing backing;
-
-static gpuarena_config plain_config(const char *name, gpuarena *parent, uint64_t limit_bytes)
-{
-    gpuarena_config config = GPUARENA_INIT;
-    snprintf(config.name, sizeof config.name, "%s", name);
-    config.environment = "";
-    config.backing = backing;
-    config.growth = GPUARENA_GROWTH_EXACT;
-    if (!parent) config.driver = &bench.driver;
-    config.parent = parent;
-    config.limit_bytes = limit_bytes;
-    return config;
-}
-
-static gpuarena *make(const char *name, gpuarena *parent, uint64_t limit_bytes)
-{
-    gpuarena_config config = plain_config(name, parent, limit_bytes);
-    gpuarena *arena = NULL;
-    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
-    return arena;
-}
-
-static gpuarena_stats stats_of(const gpuarena *arena)
-{
-    gpuarena_stats stats;
-    gpuarena_get_stats(arena, &stats);
-    return stats;
-}
-
-static uint64_t reserved(const gpuarena *arena) { return stats_of(arena).reserved_bytes; }
-
-static void *take(gpuarena *arena, uint64_t bytes)
-{
-    void *ptr = NULL;
-    CHECK_INT(gpuarena_alloc(arena, &ptr, bytes, NULL), ==, GPUARENA_OK);
-    return ptr;
-}
-
-static void drop(gpuarena *arena, void *ptr) { CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK); }
-
-/* An allocation that must fail, for this reason. */
-static gpuarena_failure refuse(gpuarena *arena, uint64_t bytes, gpuarena_reason reason)
-{
-    gpuarena_failure failure;
-    void *ptr = NULL;
-    CHECK_INT(gpuarena_alloc(arena, &ptr, bytes, NULL), ==, GPUARENA_OUT_OF_MEMORY);
-    gpuarena_last_failure(arena, &failure);
-    CHECK_STR(gpuarena_reason_name(failure.reason), gpuarena_reason_name(reason));
-    return failure;
-}
-
-static void check(const gpuarena *arena)
-{
-    gpuarena_stats stats = stats_of(arena);
-    char message[128];
-    CHECK_MSG(gpuarena_check(arena, message, sizeof message) == GPUARENA_OK, "the books are in order: %s", message);
-    CHECK_U64(stats.live_bytes + stats.pending_bytes + stats.cached_bytes + stats.children_bytes, ==,
-              stats.reserved_bytes);
-}
-
-static void end(gpuarena *arena) { CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK); }
+#include "tenant_bench.h"
 
 /* Takes all that an arena may have, in blocks of 8 MiB. How much. */
 static uint64_t fill(gpuarena *arena)
