@@ -104,6 +104,8 @@ static void device_count_simulated(const device *self, device_counters *counters
     counters->is_virtual = 1;
     counters->held_bytes = counted.held_bytes + counted.host_bytes + counted.managed_bytes;
     counters->held_peak_bytes = counted.held_peak_bytes + counted.host_peak_bytes + counted.managed_peak_bytes;
+    counters->pool_kept_bytes = counted.pool_reserved_bytes - counted.pool_used_bytes;
+    counters->pool_kept_peak_bytes = counted.pool_reserved_peak_bytes - counted.pool_used_peak_bytes;
     counters->findings = counted.findings;
     counters->lies_held = counted.lies_held;
 }

@@ -28,6 +28,9 @@ typedef struct device_counters {                 /* since the device was opened 
                                                     keeps at least this */
     uint64_t held_peak_bytes;                    /* highest so far, not only between operations; simulated: of each
                                                     kind of memory, summed */
+    uint64_t pool_kept_bytes;                    /* simulated: of held, what pools of cudaMallocAsync have and did not
+                                                    hand out, which is no arena's; CUDA: 0, as it is not counted */
+    uint64_t pool_kept_peak_bytes;               /* the same of held_peak_bytes */
     uint64_t findings;                           /* what the judge reported; CUDA: 0 */
     uint64_t lies_held;                          /* of injected lies (sim/faults.h), not given back yet; CUDA: 0 */
 } device_counters;

@@ -278,4 +278,10 @@ if (-r $gpt && -r $pangu) {
 } else {
     skip("no real traces in $traces: set GPUARENA_TRACES");
 }
+
+# ---- what the driver's pool keeps beyond what it handed out is not the arena's
+for my $words (['uniform:n=300'], ['uniform:n=300', '--limit', '6G'], ['larson:rounds=1,blocks=20']) {
+    my (undef, $kept) = csv('-w', $words->[0], '-p', 'config:backing=async', '--no-timing', @$words[1 .. $#$words]);
+    is($kept->{status}, 'ok', "backing=async: verified, @$words");
+}
 done();
