@@ -191,8 +191,6 @@ static int compare_verdict(const compare *self, int is_strict)
 /* With rules it is those that fail. */
 static int compare_rules(compare *self, const cli *asked, gate *gates, problem *why)
 {
-    if (rule_file_all(&gates->rules, &gates->rule_count, asked->values[CLI_FAIL_IF].items,
-                      asked->values[CLI_FAIL_IF].item_count, why)) return -1;
     gates->is_strict = asked->values[CLI_STRICT].given;
     gates->base_path = asked->words.items[0];
     gates->base = self->before;                  /* ours: taken back before it is freed */
@@ -204,10 +202,15 @@ static int compare_rules(compare *self, const cli *asked, gate *gates, problem *
 
 static int compare_all(compare *self, const cli *asked, problem *why)
 {
+    const cli_value *rules = &asked->values[CLI_FAIL_IF];
     gate gates;
     memset(&gates, 0, sizeof gates);
-    if (csv_table_read(&self->before, asked->words.items[0], why)
-        || csv_table_read(&self->after, asked->words.items[1], why) || compare_rows(self, why)) return why->exit_code;
+    if (rule_file_all(&gates.rules, &gates.rule_count, rules->items, rules->item_count, why)
+        || csv_table_read(&self->before, asked->words.items[0], why)
+        || csv_table_read(&self->after, asked->words.items[1], why) || compare_rows(self, why)) {
+        gate_free(&gates);
+        return why->exit_code;
+    }
     int exit_code = compare_verdict(self, asked->values[CLI_STRICT].given);
     if (asked->values[CLI_FAIL_IF].given) {
         exit_code = compare_rules(self, asked, &gates, why) ? why->exit_code

@@ -80,6 +80,11 @@ static const policy_kind *policy_find(const char *text, problem *why)
     return NULL;
 }
 
+int policy_is_named(const char *text, problem *why)
+{
+    return policy_find(text, why) != NULL;
+}
+
 int policy_has_limit(const policy *self)
 {
     return self->config.limit_base != GPUARENA_LIMIT_BYTES || self->config.limit_bytes != 0;

@@ -267,7 +267,11 @@ static int run_rule_applies(const run *self, const rule *asked, problem *why)
 static int run_rules(const run *self, problem *why)
 {
     for (size_t index = 0; index < self->gates.rule_count; index++) {
-        if (run_rule_applies(self, &self->gates.rules[index], why)) return -1;
+        const rule *asked = &self->gates.rules[index];
+        problem unknown = { 0, "" };
+        if (run_rule_applies(self, asked, why)) return -1;
+        if (!asked->reference || rule_refers_to_base(asked) || policy_is_named(asked->reference, &unknown)) continue;
+        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %.400s", asked->text, unknown.text);
     }
     return 0;
 }

@@ -78,6 +78,8 @@ ok($past->{code} eq 1 && $past->{out} =~ /^  FAILED     \S+\/raw: 1\.5000, limit
 # ---- mistakes
 refused(2, qr/expected two files, A\.csv and B\.csv, found 0/, 'compare');
 refused(2, qr/found 3/, qw(compare a b c));
+my $wrong = compare($as_is, $as_is, '--fail-if', 'foo > base');
+ok($wrong->{code} eq 2 && $wrong->{out} eq '' && $wrong->{err} =~ /no metric 'foo'/, 'a wrong rule: told before anything is compared');
 refused(2, qr/cannot be read/, 'compare', "$folder/none", "$folder/none");
 refused(2, qr/line 2: expected 3 cells, as the header has, found 2/, 'compare', spew('short.csv', "policy,a,b\n1,2\n"), "$folder/a.csv");
 refused(2, qr/--seed means nothing to compare/, 'compare', 'a', 'b', '--seed', 3);

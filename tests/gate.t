@@ -159,6 +159,9 @@ is(join(' ', map { $_->{policy} } rows(slurp("$folder/six.csv"))), join(' ', ('r
 # ---- mistakes
 refused(2, qr/is about none of the rows/, 'run', @work, '--fail-if', 'larson/*: footprint > 1');
 refused(2, qr/base is what --base FILE has/, 'run', @work, '--fail-if', 'footprint > base');
+refused(2, qr/'footprint > segmnts\*2': unknown policy 'segmnts', did you mean 'segments'/, 'run', @work, '--fail-if', 'footprint > segmnts*2');
+refused(2, qr/unknown policy 'nan'/, 'run', @work, '--fail-if', 'footprint > nan');
+refused(2, qr/--fail-if \@: expected a file of rules/, 'run', @work, '--fail-if', '@');
 refused(2, qr/run has no min_limit_bytes/, 'run', @work, '--fail-if', 'min_limit_bytes > 1G');
 refused(2, qr/rules\.bad: line 2: --fail-if 'nothing': expected one of|rules\.bad: line 2: --fail-if 'nothing': no metric/, 'run', @work,
         '--fail-if', '@' . spew('rules.bad', "footprint > 1\nnothing\n"));

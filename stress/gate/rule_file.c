@@ -37,6 +37,9 @@ int rule_file_all(rule **rules, size_t *count, char *const *texts, size_t text_c
 {
     for (size_t index = 0; index < text_count; index++) {
         size_t length;
+        if (!strcmp(texts[index], "@")) {
+            return problem_set(why, EXIT_USAGE, "--fail-if @: expected a file of rules behind the @, found nothing");
+        }
         if (texts[index][0] != '@') {
             if (rule_file_add(rules, count, texts[index], why)) return -1;
             continue;
