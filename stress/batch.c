@@ -204,8 +204,39 @@ static int batch_room(batch *self)
     return -1;
 }
 
+/* Whether there is such a workload at all. */
+static int batch_makes(void *user, uint64_t value)
+{
+    batch *self = user;
+    op_stream stream;
+    problem why = { 0, "" };
+    if (!batch_make(self, value, &stream, &why)) {
+        op_stream_free(&stream);
+        return 1;
+    }
+    if (why.exit_code == EXIT_USAGE) return 0;
+    batch_fail(self, why.text);
+    return -1;
+}
+
+/* Where a workload's other options forbid the lowest value: up to the first that there is. */
+static int batch_lowest(batch *self)
+{
+    uint64_t bad = self->varied.lowest, good = bad;
+    int answer = batch_makes(self, good);
+    while (!answer && good < self->varied.highest) {
+        bad = good;
+        good = good < self->varied.highest / 2 ? good * 2 : self->varied.highest;
+        answer = batch_makes(self, good);
+    }
+    if (answer > 0 && good > bad) answer = bisect_between(&good, &bad, 1, batch_makes, self);
+    if (answer > 0) self->varied.lowest = good;
+    return answer < 0 ? -1 : 0;
+}
+
 static void batch_find(batch *self)
 {
+    if (batch_lowest(self)) return;
     batch_bounds bounds = { self->varied.lowest, self->varied.lowest, self->varied.highest };
     batch_found found = { 0, 0 };
     int answer = batch_search(&bounds, batch_fits, self, &found);

@@ -42,7 +42,7 @@ static const cli_option cli_options[CLI_COUNT] = {
         "of simulated driver calls (stress help costs)" },
     [CLI_CONTEXT] = { NULL, "context", 0, CLI_SIZE, "SIZE", "0", 0, 0, CLI_SHAPES_SIMULATION,
         "simulated device memory that the context holds" },
-    [CLI_OP_NS] = { NULL, "op-ns", 0, CLI_NUMBER, "N", "2000", 0, 0, CLI_SHAPES_SIMULATION,
+    [CLI_OP_NS] = { NULL, "op-ns", 0, CLI_NUMBER, "N", "2000", 0, 1000000000, CLI_SHAPES_SIMULATION,
         "virtual host time of one operation, in vns" },
     [CLI_RATE] = { NULL, "rate", 0, CLI_NUMBER, "N", NULL, 1, 1000000000, CLI_SHAPES_SIMULATION,
         "allocations and frees a virtual second (stress help columns)" },

@@ -328,7 +328,7 @@ int help_write(FILE *out, const char *topic, problem *why)
     if (!strcmp(topic, "holes")) return help_plain(out, help_holes);
     if (!strcmp(topic, "needs")) return help_plain(out, help_needs);
     if (!strcmp(topic, "compare")) return help_plain(out, help_compare);
-    if (!strcmp(topic, "shards")) return help_plain(out, help_shards);
+    if (!strcmp(topic, "shards") || !strcmp(topic, "merge")) return help_plain(out, help_shards);
     if (!strcmp(topic, "gates")) return help_plain(out, help_gates);
     if (!strcmp(topic, "outputs")) return help_plain(out, help_outputs);
     return problem_set(why, EXIT_USAGE, "no help on '%s': lists, workloads, threads, faults, costs, columns, capacity, "

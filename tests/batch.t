@@ -72,6 +72,12 @@ my (undef, $none) = batch('-w', 'train:layers=2', '-p', 'paged', '--device', 'si
 is(join('|', @$none{qw(status largest allowed)}), 'oom||', 'where not even one survives: oom, and no largest');
 ok($none->{stop_text} =~ /^batch=1 ends at op $none->{stop_op}: it requests /, 'and why');
 
+my (undef, $budget) = batch('-w', 'serve:weights=0,requests=24', '-p', 'paged', '--vary', 'budget', '--device', 'sim:1G');
+is($budget->{status}, 'ok', 'where other options forbid the lowest value, it begins with the first that they do not');
+($fits, $not) = map { run_row('-w', "serve:weights=0,requests=24,budget=$_", '-p', 'paged', '--device', 'sim:1G')->{status} }
+    $budget->{largest}, $budget->{largest} + 1;
+is("$fits $not", 'ok oom', ".. budget=$budget->{largest} completes, and not one more");
+
 # ---- repeats go on on the same pool: raw makes a call an op, and one for each block that is freed in between
 my $tiny = 'train:layers=2,hidden=64,ff=64,heads=2,vocab=100,steps=1';
 my @words = ('-w', $tiny, '-p', 'raw', '--device', 'sim:64M');
@@ -111,6 +117,7 @@ for my $case ([ 'overlap', 3, qw(--faults overlap:100) ], [ 'lost device', 4, qw
 # ---- usage
 refused(2, qr/option batch is given, and is to be varied/, qw(batch -w train:batch=3 -p raw));
 refused(2, qr/workload train: no option "width" to vary/, qw(batch -w train -p raw --vary width));
+refused(2, qr/workload uniform: a larger seed is no larger workload/, qw(batch -w uniform -p raw --vary seed));
 refused(2, qr/--on-oom skip: not with batch/, qw(batch -w train -p segments --on-oom skip));
 refused(2, qr/--vary means nothing to run/, qw(run -w train -p segments --vary batch));
 refused(2, qr/no workload to vary "train\+uniform"/, qw(batch -w train+uniform -p segments));

@@ -62,7 +62,7 @@ ok($help =~ /^  $_ /m, "help explains exit code $_") for 0, 1, 2, 3, 4, 77;
 ok($help =~ /--$_->[0] .*\Q[$_->[1]]\E$/m, "help shows the default of --$_->[0]")
     for ['device', 'sim:80G'], ['seed', 1], ['op-ns', 2000], ['verify', 'full'], ['on-oom', 'stop'];
 ok(!grep({ length > 118 } split /\n/, $help), 'help is at most 118 columns wide');
-ok(length stress('help', $_)->{out}, "help $_") for qw(lists threads faults costs columns capacity holes run);
+ok(length stress('help', $_)->{out}, "help $_") for qw(lists threads faults costs columns capacity holes merge run);
 my $columns = stress('help', 'columns')->{out} =~ s/\s+/ /gr;
 ok($columns =~ /driver_calls: [^;]*from the first op to the last; driver_vns: [^;]*, empty on CUDA/, 'on CUDA driver_vns alone is empty');
 ok($columns =~ /On CUDA reserved_peak_bytes and footprint of raw and cub-library are at least/, 'and whose reserved is a lower bound');
@@ -71,6 +71,7 @@ my $costs = spew('costs', stress('help', 'costs')->{out} =~ s/\A.*\n//r);
 passes('the costs that help prints are read back', @quiet, '--costs', $costs);
 
 # ---- option syntax
+refused(2, qr/--op-ns: expected a number from 0 to 1000000000/, @run, '--op-ns', '18446744073709551615');
 refused(2, qr/unknown option '--sed', did you mean '--seed'/, @run, '--sed', '1');
 refused(2, qr/unknown option '--zzzzzz'/, @run, '--zzzzzz=1');
 refused(2, qr/unknown option '-x'/, @run, '-x');

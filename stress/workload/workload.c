@@ -122,6 +122,10 @@ int workload_vary(const char *spec, const char *key, workload_key *found, proble
     if (spec_parse(of, arguments, &request, why)) {
         return -1;
     }
+    if (!strcmp(of->options[option].key, "seed")) {
+        return problem_set(why, EXIT_USAGE, "workload %s: a larger seed is no larger workload, expected another "
+                           "option to vary", of->shown.name);
+    }
     if (of->options[option].words) {
         return problem_set(why, EXIT_USAGE, "workload %s: option %s has words, expected a number to vary",
                            of->shown.name, of->options[option].key);
