@@ -65,6 +65,30 @@ static void test_same_stream(void)
     bench_close(&made.bench);
 }
 
+static void test_chunk(void)
+{
+    pool_bench made = pool_open(MIB(512));
+    sim *machine = made.bench.machine;
+    void *ptr = NULL;
+    CHECK_INT(give(&made, made.one, &ptr, MIB(33)), ==, 0);
+    CHECK_U64(made.pool->reserved_bytes, ==, MIB(64));
+    CHECK_INT(sim_pool_chunk(machine, 0, MIB(6) + 1), ==, 0);
+    CHECK_INT(give(&made, made.one, &ptr, MIB(33)), ==, 0);
+    CHECK_U64(made.pool->reserved_bytes, ==, MIB(64 + 40));
+    CHECK_INT(sim_pool_chunk(machine, 0, SIM_GRANULE), ==, 0);
+    CHECK_INT(give(&made, made.one, &ptr, MIB(33)), ==, 0);
+    CHECK_U64(made.pool->reserved_bytes, ==, MIB(64 + 40 + 34));
+    CHECK_INT(sim_pool_chunk(machine, 0, SIM_MAX_CAPACITY + 1), ==, -1);
+    CHECK_INT(sim_pool_chunk(machine, 1, MIB(4)), ==, -1);
+    CHECK_INT(give(&made, made.one, &ptr, MIB(33)), ==, 0);
+    CHECK_U64(made.pool->reserved_bytes, ==, MIB(64 + 40 + 34 + 34));
+    CHECK_INT(sim_pool_chunk(machine, 0, 0), ==, 0);
+    CHECK_INT(give(&made, made.one, &ptr, MIB(33)), ==, 0);
+    CHECK_U64(made.pool->reserved_bytes, ==, MIB(64 + 40 + 34 + 34 + 64));
+    no_findings(&made);
+    bench_close(&made.bench);
+}
+
 /* rule: 0 nothing allowed, 1 by events, 2 when done, 3 where there is no more memory. 1: the block was given again. */
 static int reused(int rule, int ordered, int done, uint64_t capacity_bytes)
 {
@@ -217,6 +241,7 @@ static void test_random(void)
 int main(void)
 {
     test_same_stream();
+    test_chunk();
     test_rules();
     test_threshold();
     test_findings();

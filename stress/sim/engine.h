@@ -24,6 +24,7 @@ typedef struct sim_device {
     touches  touches;                            /* of its physical memory */
     const char *bank;                            /* no device, but where memory of another kind is: its name */
     uint64_t base_address, space_bytes;          /* where its addresses are */
+    uint64_t pool_chunk_bytes;                   /* what pools take of the memory: whole ones of these */
     struct mempool *pools, *current_pool;       /* mempool.h; the first is the device's own. Current: the runtime's */
 } sim_device;
 

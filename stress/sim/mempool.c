@@ -130,9 +130,7 @@ int mempools_own(const sim_device *device, uint64_t address)
     return engine_offset(device, address, &offset) && mempool_find(device, offset) != NULL;
 }
 
-/* ---- chunks: of whole 32 MiB, as in RMM's issue 1245, where a pool held 2,518 of these */
-
-#define MEMPOOL_CHUNK ((uint64_t)32 << 20)
+/* ---- chunks */
 
 static uint64_t mempool_round(uint64_t bytes, uint64_t unit)
 {
@@ -198,7 +196,7 @@ mempool_block *mempool_grow(sim_device *device, mempool *self, uint64_t bytes, i
     mempool_block *block = calloc(1, sizeof *block);
     devmem_result result = DEVMEM_HOST_MEMORY;
     if (chunk && block) {
-        chunk->bytes = mempool_round(bytes, MEMPOOL_CHUNK);
+        chunk->bytes = mempool_round(bytes, device->pool_chunk_bytes);
         result = mempool_obtain(device, self, chunk->bytes, &chunk->offset);
     }
     if (result == DEVMEM_FULL) {                 /* the rest of a chunk is no reason to refuse */

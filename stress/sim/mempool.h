@@ -2,8 +2,9 @@
    the order of streams, and kept in between.
    It must not count calls or know of faults. Tested by tests/test_sim_mempool.c.
 
-   A pool obtains chunks from the device, of whole 32 MiB, or of granules where it has no more, and cuts requests
-   of them, in units of 512 bytes. A free block is given again, the tightest that fits,
+   A pool obtains chunks from the device, of whole 32 MiB if sim_pool_chunk does not say otherwise, or of granules
+   where it has no more, and cuts requests of them, in units of 512 bytes. A free block is given again, the tightest
+   that fits,
      to the stream that freed it, at once, and to all where the host has outlived its free;
      follow          to a stream that comes after the free by events;
      opportunistic   to any, if the free is done by now, whether anybody knows or not;

@@ -55,6 +55,7 @@ static int sim_create_devices(sim *machine, const sim_config *config, problem *w
     for (int i = 0; i < device_count; i++) {
         machine->devices[i].sim = machine;
         machine->devices[i].ordinal = i;
+        machine->devices[i].pool_chunk_bytes = SIM_POOL_CHUNK;
         machine->devices[i].base_address = ENGINE_FIRST_ADDRESS + (uint64_t)i * machine->device_space;
         machine->devices[i].space_bytes = machine->device_space;
         devmem_init(&machine->devices[i].memory, i, sim_capacity(config), config->context_bytes,
@@ -190,6 +191,16 @@ void sim_fail_call(sim *machine, sim_call kind, uint64_t nth, int lasting, int c
 int sim_fail_fired(const sim *machine)
 {
     return machine->faults.campaign.fired;
+}
+
+int sim_pool_chunk(sim *machine, int device, uint64_t bytes)
+{
+    sim_device *found = sim_find_device(machine, device);
+    if (!found || bytes > SIM_MAX_CAPACITY) {
+        return -1;
+    }
+    found->pool_chunk_bytes = bytes ? (bytes + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE : SIM_POOL_CHUNK;
+    return 0;
 }
 
 void sim_get_counters(const sim *machine, int device, sim_counters *counters)

@@ -16,6 +16,8 @@ enum { SIM_MAX_DEVICES = 32 };
 #define SIM_DEFAULT_CAPACITY ((uint64_t)80 << 30)
 #define SIM_MAX_CAPACITY     ((uint64_t)4 << 40)
 #define SIM_HOST_BYTES       ((uint64_t)512 << 30)   /* what of the host's memory can be pinned */
+/* What pools take of the device at once: RMM's issue 1245 reports a pool that held 2,518 times as much. */
+#define SIM_POOL_CHUNK       ((uint64_t)32 << 20)
 #define SIM_DEFAULT_MAPPINGS ((uint32_t)523000)
 
 /* Codes that driver entries return: the CUDA runtime's own numbers. */
@@ -102,6 +104,11 @@ void sim_rival(sim *machine, int device, uint64_t bytes, int gives_back);
    none. Comes before config.faults. sim_fail_fired: 1 if the one set last has made a call fail. */
 void sim_fail_call(sim *machine, sim_call kind, uint64_t nth, int lasting, int code);
 int  sim_fail_fired(const sim *machine);
+
+/* From now on the device's memory pools obtain whole chunks of so many bytes, rounded up to granules, to 4 TiB; 0:
+   SIM_POOL_CHUNK. With SIM_GRANULE a pool of requests in whole granules holds what was asked for, and no more. Chunks
+   that they have stay as they are. -1, and nothing changed: more than that, or no such device. */
+int sim_pool_chunk(sim *machine, int device, uint64_t bytes);
 
 void        sim_get_counters(const sim *machine, int device, sim_counters *counters);
 void        sim_reset_counters(sim *machine, int device);    /* to 0; held_peak_bytes becomes held_bytes */
