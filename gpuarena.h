@@ -900,9 +900,10 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
 
 /* What would gpuarena_alloc_ex answer now? OK: free blocks fit, for certain, if the events of other streams
    that must be waited for do not fail, and no stream is captured; or growth is within the limit, and the
-   driver, asked by info, reports enough free memory, which it must still grant. Else the result that alloc_ex
-   would have, had it to grow by alignment - config.alignment bytes more, as a driver's worst start would make
-   it; of these only misuse is recorded. Changes nothing. O(blocks + segments). */
+   driver, asked by info, reports enough free memory, or the memory is MANAGED, whatever is free: it must
+   still grant it. Else the result that alloc_ex would have, had it to grow by alignment - config.alignment
+   bytes more, as a driver's worst start would make it; of these only misuse is recorded. Changes nothing.
+   O(blocks + segments). */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
 /* Frees the live block whose base is ptr; NULL: OK, nothing. stream: the last one that used it, ordered

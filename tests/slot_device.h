@@ -14,11 +14,12 @@
 enum { SLOT_COUNT = 256, SLOT_STREAMS = 4, SLOT_EVENTS = 256 };
 typedef enum slot_call {
     SLOT_INFO, SLOT_OBTAIN, SLOT_GIVE_BACK, SLOT_RESERVE, SLOT_RELEASE, SLOT_CREATE, SLOT_DESTROY, SLOT_MAP,
-    SLOT_ACCESS, SLOT_UNMAP, SLOT_EVENT, SLOT_HOST_WAIT, SLOT_DEVICE_WAIT, SLOT_CALLS
+    SLOT_ACCESS, SLOT_UNMAP, SLOT_EVENT, SLOT_HOST_WAIT, SLOT_DEVICE_WAIT, SLOT_CLEAR,
+    SLOT_CALLS
 } slot_call;
 static const char *const slot_names[SLOT_CALLS] = { "info", "obtain", "give_back", "reserve", "release", "create",
                                                     "destroy", "map", "access", "unmap", "event", "host_wait",
-                                                    "device_wait" };
+                                                    "device_wait", "clear" };
 
 typedef struct slot_place { uint32_t owner; uint16_t is_addresses, page; } slot_place;
 typedef struct slot_device {

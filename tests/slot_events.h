@@ -105,6 +105,23 @@ static inline int slot_device_wait(const gpuarena_driver *self)
     return GPUARENA_STATUS_DONE;
 }
 
+/* There is nothing to read what was cleared; but who has the memory, and that it is there, the hooks know. */
+static inline int slot_clear(const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
+{
+    slot_device *device = slot_of(self);
+    uint64_t offset = slot_address(ptr) - device->base;
+    (void)stream;
+    gpuarena_status status = device->begin(self, SLOT_CLEAR, 0);
+    for (uint64_t at = offset / SLOT_BYTES; at * SLOT_BYTES < offset + bytes; at++)
+        if (at >= SLOT_COUNT || !device->places[at].owner
+            || (device->places[at].is_addresses && !device->places[at].page)) {
+            device->blame("what is not held is cleared");
+            break;
+        }
+    device->end(self, SLOT_CLEAR);
+    return status;
+}
+
 /* Zeroes all; hooks are the caller's to set. number: from 1, of a device of its own addresses. */
 static inline void slot_open(slot_device *device, int number, uint64_t total_bytes)
 {
@@ -124,6 +141,7 @@ static inline void slot_open(slot_device *device, int number, uint64_t total_byt
     device->table.vm.map = slot_map;
     device->table.vm.access = slot_access;
     device->table.vm.unmap = slot_unmap;
+    device->table.clear = slot_clear;
     device->table.events.create = slot_event_create;
     device->table.events.destroy = slot_event_destroy;
     device->table.events.record = slot_event_record;

@@ -72,6 +72,42 @@ static inline void space_verify(const shadow_block *block, uint64_t bytes)
         space_blame("contents are spoilt (at %" PRIu64 ")", bad);
 }
 
+/* ---- what is cleared */
+
+static inline int space_scrubs_allocs(void)
+{
+    return space.config.scrub == GPUARENA_SCRUB_ALLOC || space.config.scrub == GPUARENA_SCRUB_BOTH;
+}
+
+static inline int space_scrubs_frees(void)
+{
+    return space.config.scrub == GPUARENA_SCRUB_FREE || space.config.scrub == GPUARENA_SCRUB_BOTH;
+}
+
+/* As far as it is held still. */
+static inline void space_verify_clear(uint64_t address, uint64_t bytes)
+{
+    uint64_t bad;
+    const void *ptr = (const void *)(uintptr_t)address;
+    if (sim_holds(space.machine, 0, ptr, bytes) && !sim_verify(space.machine, 0, ptr, bytes, 0, &bad))
+        space_blame("what is cleared is not (at %" PRIu64 ")", bad);
+}
+
+/* What a call answers that has to clear, when a driver call has failed: then the same again, without faults. */
+static inline int space_is_uncleared(gpuarena_result result)
+{
+    if (!result || !space_scrubs_frees() || !space.struck) return 0;
+    sim_fail_call(space.machine, SIM_CALL_KINDS, 0, 0, 0);
+    return 1;
+}
+
+/* Managed memory is the driver's alone to grant: no figure tells what it has, but all devices' and the host's. */
+static inline int space_is_the_drivers(const gpuarena_request *request)
+{
+    return space.config.backing == GPUARENA_BACKING_MANAGED
+        && request->bytes > SIM_HOST_BYTES + space.shadow.device_bytes - space_held();
+}
+
 static inline void space_do_alloc(const space_op *op)
 {
     gpuarena_request request = GPUARENA_INIT;
@@ -89,7 +125,8 @@ static inline void space_do_alloc(const space_op *op)
     int drains = space_held() > space.shadow.limit;          /* what that makes room for is no estimate's to know */
     gpuarena_result can = gpuarena_can_alloc(space.arena, &request);
     gpuarena_result result = gpuarena_alloc_ex(space.arena, &ptr, &request);
-    if (result != can && !space.struck && (result || (request.alignment_bytes <= unit && !drains))
+    if (result != can && !space.struck && !space_is_the_drivers(&request)
+        && (result || (request.alignment_bytes <= unit && !drains))
         && !(space.config.placement >= GPUARENA_PLACE_BUDDY && request.alignment_bytes > SIM_GRANULE))
         space_blame("can_alloc answers %s, and alloc %s", gpuarena_result_name(can), gpuarena_result_name(result));
     if (result == GPUARENA_OUT_OF_MEMORY) space_judge(&request);
@@ -106,6 +143,7 @@ static inline void space_do_alloc(const space_op *op)
     if (block->address % unit) space_blame("an address is not aligned");
     space_measure(block);
     if (shadow_overlaps(&space.shadow, op->slot)) space_blame("two live blocks overlap");
+    if (space_scrubs_allocs()) space_verify_clear(block->address, block->held);
     sim_fill(space.machine, 0, ptr, block->bytes, block->owner);
     space_access(block, block->stream);
 }
@@ -120,7 +158,10 @@ static inline void space_do_free(const space_op *op)
     else if (op->stream < SPACE_STREAMS && op->stream != block->stream)
         (void)sim_stream_follow(space.machine, 0, space.streams[op->stream], space.streams[block->stream]);
     block->address = 0;
-    if (gpuarena_free(space.arena, ptr, space_stream(op->stream))) space_blame("free fails");
+    gpuarena_result result = gpuarena_free(space.arena, ptr, space_stream(op->stream));
+    if (space_is_uncleared(result)) result = gpuarena_free(space.arena, ptr, space_stream(op->stream));
+    if (result) space_blame("free fails");
+    if (space_scrubs_frees()) space_verify_clear(bench_number(ptr), block->held);
     if (space.config.release == GPUARENA_RELEASE_IDLE && !space.config.page_bytes && !space.struck
         && space_held() - shadow_busy(&space.shadow) > space.config.release_bytes)
         space_blame("more is idle than release_at allows");
@@ -196,7 +237,9 @@ static inline void space_do_reset(int stream)
 {
     (void)sim_device_wait(space.machine, 0);
     memset(space.shadow.blocks, 0, sizeof space.shadow.blocks);
-    if (gpuarena_reset(space.arena, space.streams[stream % SPACE_STREAMS])) space_blame("reset fails");
+    gpuarena_result result = gpuarena_reset(space.arena, space.streams[stream % SPACE_STREAMS]);
+    if (space_is_uncleared(result)) result = gpuarena_reset(space.arena, space.streams[stream % SPACE_STREAMS]);
+    if (result) space_blame("reset fails");
 }
 
 static inline void space_do(const space_op *op)
@@ -253,6 +296,7 @@ static inline int space_open(uint64_t device_bytes, const char *text, char detai
     gpuarena_config config;
     gpuarena_failure failure;
     sim_bench bench = bench_open_sized(device_bytes, NULL);
+    (void)sim_pool_chunk(bench.machine, 0, SIM_GRANULE);     /* so that held is what was asked for */
     memset(&space, 0, sizeof space);
     space.machine = bench.machine;
     space.driver = bench.driver;

@@ -14,7 +14,7 @@ enum { DRAW_TEXT = 1024 };
 /* Every key, one in so many texts, what it needs beside it, and values. */
 typedef struct draw_key { const char *name; int one_in; const char *needs, *values; } draw_key;
 static const draw_key draw_keys[] = {
-    { "backing", 2, "", "auto|segments|segments|paged|pinned|managed" },
+    { "backing", 2, "", "auto|segments|segments|paged|pinned|managed|async" },
     { "growth", 2, "", "auto|fixed|exact|step|double|half" },
     { "placement", 2, "", "good|best|first|buddy|bins" },
     { "bin_growth", 4, "placement=bins", "2|4|8|64" },
@@ -46,6 +46,7 @@ static const draw_key draw_keys[] = {
     { "streams", 3, "", "auto|same|events|steal" },
     { "cache", 4, "", "1|64K|4M" },
     { "wait_ms", 12, "", "1" },
+    { "scrub", 8, "", "off|free|alloc|both" },
     { "oversubscribe", 12, "", "0|1" }
 };
 
