@@ -110,7 +110,7 @@ asan: | $(BUILD)/  ## all tests under AddressSanitizer and UndefinedBehaviorSani
 
 # the others have one thread, or are about builds
 TSAN_TESTS := $(patsubst %,$(BUILD)/tsan/tests/test_%,threads threads_property threads_latch threads_torture streams_threads \
-                  tenants_torture tenants_ends tags_threads)
+                  tenants_torture tenants_ends tags_threads scrub_threads)
 
 tsan: | $(BUILD)/  ## the tests with threads under ThreadSanitizer, in BUILD/tsan; GPUARENA_THREAD_OPS=10000000: minutes
 	$(Q)if echo 'int main(void) { return 0; }' | $(CC) -x c - -fsanitize=thread -o $(BUILD)/sanitizer_probe 2>/dev/null \

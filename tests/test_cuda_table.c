@@ -1,5 +1,5 @@
 /* The driver table over the CUDA runtime, on the libcudart substitute: devices, the caller's current device and last
-   error, codes, memory kinds, absence. It must not know the implementation.
+   error, codes, memory kinds, clearing, absence. It must not know the implementation.
    Run: make test, or prove build/tests/test_cuda_table. */
 #include "cuda_machine.h"
 
@@ -290,6 +290,58 @@ static void test_give_back_return_fails(void)
     cudart_close(machine);
 }
 
+/* A program's copy, on its memory's device: paged memory is no other's. */
+static void copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+{
+    CHECK_INT(cudaSetDevice(1), ==, cudaSuccess);
+    CHECK_INT(cudaMemcpy(to, from, bytes, kind), ==, cudaSuccess);
+    CHECK_INT(cudaSetDevice(0), ==, cudaSuccess);
+}
+
+/* What a program reads of memory that was written, freed and handed out again: the bytes that are not 0. */
+static uint64_t left_behind(gpuarena_scrub scrub, gpuarena_backing backing)
+{
+    enum { BYTES = 100000 };
+    static unsigned char bytes[BYTES];
+    gpuarena_driver driver = GPUARENA_INIT;
+    gpuarena_config config = GPUARENA_INIT;
+    gpuarena *arena = NULL;
+    void *ptr = NULL, *again = NULL;
+    uint64_t count = 0;
+    gpuarena_driver_cuda(1, &driver);
+    config.environment = "";
+    config.driver = &driver;
+    config.scrub = scrub;
+    config.backing = backing;
+    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(arena, &ptr, BYTES, NULL), ==, GPUARENA_OK);
+    memset(bytes, 0xA5, BYTES);
+    copy(ptr, bytes, BYTES, cudaMemcpyHostToDevice);
+    CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(arena, &again, BYTES, NULL), ==, GPUARENA_OK);
+    memset(bytes, 0x5A, BYTES);
+    copy(bytes, again, BYTES, cudaMemcpyDeviceToHost);
+    for (size_t at = 0; at < BYTES; at++) count += bytes[at] != 0;
+    CHECK(again == ptr && current_device() == 0);
+    CHECK_INT(gpuarena_free(arena, again, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    return count;
+}
+
+/* driver.clear is cudaMemsetAsync, on the arena's device. */
+static void test_scrub(void)
+{
+    static const gpuarena_backing backings[] = { GPUARENA_BACKING_SEGMENTS, GPUARENA_BACKING_PAGED };
+    sim *machine = machine_attach(NULL);
+    for (int at = 0; at < 2; at++) {
+        CHECK_U64(left_behind(GPUARENA_SCRUB_OFF, backings[at]), ==, 100000);
+        CHECK_U64(left_behind(GPUARENA_SCRUB_FREE, backings[at]), ==, 0);
+        CHECK_U64(left_behind(GPUARENA_SCRUB_ALLOC, backings[at]), ==, 0);
+    }
+    CHECK(sim_finding(machine, 0) == NULL);
+    cudart_close(machine);
+}
+
 static void run(void)
 {
     test_devices();
@@ -303,6 +355,7 @@ static void run(void)
     test_info_return_fails();
     test_wrong_caller();
     test_error_before_absence();
+    test_scrub();
 }
 #endif
 
