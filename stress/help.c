@@ -221,9 +221,9 @@ static const char help_compare[] =
     "intervals of the medians of a row's repeats (run --repeat 6 or more; files joined by cat count too), or by the\n"
     "interval that holes gives: FASTER and SLOWER where they do not meet, same where they are within 5 %, else\n"
     "AMBIGUOUS. With fewer repeats than 6 times are AMBIGUOUS.\n"
-    "Exit 1: a row is worse, slower or changed, or is in one file only; with --strict, or is ambiguous. With\n"
-    "--fail-if (stress help gates) the rules decide that alone, on the rows of B, with A as base. -q leaves out\n"
-    "rows that are the same.\n";
+    "Exit 1: a row is worse, slower or changed, or is in one file only; with --strict, or is ambiguous, or\n"
+    "missing, as the last line of a run that was ended says (IN PART). With --fail-if (stress help gates) the rules\n"
+    "decide that alone, on the rows of B, with A as base. -q leaves out rows that are the same.\n";
 
 static const char help_shards[] =
     "--shard I/N, of run and capacity: of all rows, in the order of -w and -p, those whose number modulo N is I,\n"

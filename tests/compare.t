@@ -75,6 +75,10 @@ is(compare(with(footprint => 1.25), $worse, '--fail-if', $rule)->{code}, 0, 'wor
 my $past = compare(with(footprint => 1.0), $worse, '--fail-if', $rule);
 ok($past->{code} eq 1 && $past->{out} =~ /^  FAILED     \S+\/raw: 1\.5000, limit 1\.3000$/m, 'past it: exit 1, with value and limit');
 
+my $part = compare($as_is, "$as_is# partial: 4 of 9 rows, then SIGTERM\n");
+ok($part->{code} eq 0 && $part->{out} =~ /^IN PART  \S+\/b\.csv: 4 of 9 rows, then SIGTERM\n4 rows: 4 same/m, 'a file that lacks rows is named');
+is(compare("$as_is# partial: 4 of 9 rows, then SIGTERM\n", $as_is, '--strict')->{code}, 1, '--strict: exit 1');
+
 # ---- mistakes
 refused(2, qr/expected two files, A\.csv and B\.csv, found 0/, 'compare');
 refused(2, qr/found 3/, qw(compare a b c));

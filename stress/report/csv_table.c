@@ -110,8 +110,9 @@ static int csv_take_line(csv_table *self, csv_reader *reader, size_t *room, size
 {
     size_t from = *used;
     if (!strncmp(reader->at, CSV_PARTIAL, strlen(CSV_PARTIAL))) {
+        self->partial = reader->at + strlen(CSV_PARTIAL);
         reader->at += strcspn(reader->at, "\n");
-        reader->at += reader->at < reader->end;
+        if (reader->at < reader->end) *reader->at++ = '\0';
         reader->line++;
         return 0;
     }
