@@ -3887,7 +3887,7 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
 {
     void *memory = NULL;
     int code, mode;
-    if (arena->memory == GPUARENA_MEMORY_ASYNC) {            /* captured, it would be the graph's */
+    if (arena->memory == GPUARENA_MEMORY_ASYNC) {
         stream = gpuarena__real_stream(stream);
         if (!arena->lost && gpuarena__is_captured(arena, stream, obstacle)) return 0;
     }
@@ -4839,6 +4839,17 @@ static uint32_t gpuarena__fresh_order(gpuarena *arena, uint32_t index, gpuarena_
     return index;
 }
 
+/* 1, and CAPTURE as the obstacle: memory in this stream's order would be a graph's, though its capture may
+   have to begin yet; or, of every stream, could not be waited for. */
+static int gpuarena__is_orderless(gpuarena *arena, gpuarena_stream stream, gpuarena__obstacle *obstacle)
+{
+    if (arena->memory != GPUARENA_MEMORY_ASYNC || !arena->streams.ordered) return 0;
+    if (stream == GPUARENA_ANY_STREAM) return gpuarena__is_capturing(arena, obstacle);
+    if (!arena->streams.list[gpuarena__stream_find(arena, stream)].home) return 0;
+    gpuarena__obstruct(obstacle, GPUARENA_CAPTURE, GPUARENA_REASON_NONE);
+    return 1;
+}
+
 /* Asks for `wish` bytes, less where limit, headroom or driver leave less, down to `need`; all whole
    granules. Returns the new segment's free node, or 0 and an obstacle. Ends: the wish falls to the need. */
 static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, uint32_t small,
@@ -4846,7 +4857,8 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, ui
 {
     uint64_t room;
     gpuarena_reason narrow;
-    if (!gpuarena__room_now(arena, need, &room, &narrow, obstacle)) return 0;
+    if (!gpuarena__room_now(arena, need, &room, &narrow, obstacle)
+        || gpuarena__is_orderless(arena, stream, obstacle)) return 0;
     if (need > room) {
         gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, narrow);
         return 0;
@@ -6447,16 +6459,23 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__want *want, 
     uint64_t tight = gpuarena__tight_bytes(want);
     uint32_t small = (uint32_t)gpuarena__is_small(arena, want), at;
     uint32_t index = gpuarena__grow(arena, need, wish, small, want->stream, obstacle);
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
     gpuarena_reason reason = want->flags & GPUARENA_ALLOC_OWN ? GPUARENA_REASON_DRIVER_REFUSED
                              : index                          ? GPUARENA_REASON_OVER_LIMIT
                                                               : obstacle->reason;
     if (!index && obstacle->result == GPUARENA_OUT_OF_MEMORY && tight < need)
         index = gpuarena__grow(arena, tight, tight, small, want->stream, obstacle);
-    if (index && gpuarena__node_at(arena, index)->set == GPUARENA__HELD)
-        (void)gpuarena__wait_device(arena, obstacle);        /* nobody but the lock's holder has it then */
-    if (!index || gpuarena__node_suits(arena, want, gpuarena__node_at(arena, index))) return index;
-    gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, reason);
+    if (!index) return 0;
     at = gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address);
+    if (gpuarena__node_at(arena, index)->set == GPUARENA__HELD
+        && !gpuarena__wait_device(arena, obstacle)) {        /* else nobody but the lock's holder has it */
+        if (obstacle->result == GPUARENA_OK)
+            gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR, GPUARENA_REASON_NONE);
+        (void)gpuarena__segment_release(arena, at, want->stream, &ignored);
+        return 0;
+    }
+    if (gpuarena__node_suits(arena, want, gpuarena__node_at(arena, index))) return index;
+    gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, reason);
     (void)gpuarena__segment_release(arena, at, want->stream, obstacle);
     return 0;
 }
@@ -9859,15 +9878,17 @@ static uint64_t gpuarena__kin_idle(gpuarena *arena, int quiet)
     return gpuarena__idle_bytes(arena, quiet);
 }
 
-typedef struct gpuarena__kin_figures { uint64_t held, room, claimed, changes; } gpuarena__kin_figures;
+typedef struct gpuarena__kin_figures { uint64_t held, room, over, claimed, changes; } gpuarena__kin_figures;
 
-/* held: reserved and growing under an arena and by it; changes: by others than `arena`. */
+/* held: reserved and growing under an arena and by it; over: of that, above its limit; changes: by others
+   than `arena`. */
 static gpuarena__kin_figures gpuarena__kin_look(const gpuarena *arena, const gpuarena *top)
 {
     gpuarena__kin_figures figures;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     figures.held = top->kin.reserved + top->kin.growing;
     figures.room = gpuarena__kin_room(top);
+    figures.over = figures.held - gpuarena__min(figures.held, top->limit);
     figures.claimed = top->kin.claimed;
     figures.changes = top->kin.changes - arena->kin.own_changes;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
@@ -9900,10 +9921,10 @@ static int gpuarena__kin_could(const gpuarena *arena, int apart, uint64_t bytes)
     for (top = arena; top; top = top->config.parent) {
         gpuarena__kin_figures before = gpuarena__kin_look(arena, top), now;
         uint64_t idle;
-        if (before.room >= bytes) continue;
+        if (before.room >= bytes && !before.over) continue;
         idle = gpuarena__kin_idle_under(arena, apart, top);
         now = gpuarena__kin_look(arena, top);
-        if (now.room < bytes && now.room + idle + (now.claimed - before.claimed) < bytes) return 0;
+        if (now.room + idle + (now.claimed - before.claimed) < bytes + now.over) return 0;
     }
     return 1;
 }
@@ -9945,7 +9966,7 @@ static int gpuarena__kin_make_room(const gpuarena *arena, int apart, uint64_t by
     if (!gpuarena__kin_could(arena, apart, bytes)) return 0;
     for (top = arena; top; top = top->config.parent) {
         gpuarena__kin_figures now = gpuarena__kin_look(arena, top);
-        uint64_t lack = bytes - gpuarena__min(now.room, bytes);
+        uint64_t lack = now.over + bytes - gpuarena__min(now.room, bytes);
         (void)gpuarena__kin_release(arena, apart, top, now.held - gpuarena__min(now.held, lack));
     }
     return 1;
@@ -10006,7 +10027,7 @@ static int gpuarena__kin_relieve(gpuarena *arena, uint64_t bytes, const gpuarena
                refused = obstacle->reason == GPUARENA_REASON_DRIVER_REFUSED
                   || obstacle->reason == GPUARENA_REASON_HEADROOM;
     uint64_t now;
-    if (!arena->family || !bytes || obstacle->result != GPUARENA_OUT_OF_MEMORY || !(limited || refused)
+    if (!arena->family || obstacle->result != GPUARENA_OUT_OF_MEMORY || !(limited || (refused && bytes))
         || arena->lost || gpuarena__is_tied() || gpuarena__is_capturing(arena, &ignored)) return 0;
     gpuarena__step_aside(arena);
     if (!plea->alone) gpuarena__mutex_lock(&root->self->plea);

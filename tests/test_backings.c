@@ -226,6 +226,31 @@ static void test_owed_by_kin(void)
     bench_close(&made.bench);
 }
 
+/* Memory in no stream's order is for nobody until the device was waited for; none is a capture's. */
+static void test_async_without_order(void)
+{
+    program made;
+    void *ptr = NULL, *next = NULL;
+    uint64_t set = 0;
+    CHECK_INT(program_open(&made, &kinds[2], "limit=64M,growth=exact", SIM_GRANULE), ==, 0);
+    sim_fail_call(made.bench.machine, SIM_CALL_DEVICE_SYNCHRONIZE, 1, 1, 999);
+    CHECK_INT(gpuarena_alloc(made.arena, &ptr, MIB(8), GPUARENA_ANY_STREAM), ==, GPUARENA_DRIVER_ERROR);
+    CHECK_INT(gpuarena_check(made.arena, NULL, 0), ==, 0);
+    sim_fail_call(made.bench.machine, SIM_CALL_KINDS, 0, 0, 0);
+    CHECK_INT(gpuarena_alloc(made.arena, &ptr, MIB(8), GPUARENA_ANY_STREAM), ==, 0);
+    CHECK_INT(gpuarena_capture_begin(made.arena, made.streams[1], &set), ==, 0);
+    CHECK_INT(gpuarena_alloc(made.arena, &next, MIB(16), made.streams[1]), ==, GPUARENA_CAPTURE);
+    CHECK_INT(gpuarena_alloc(made.arena, &next, MIB(16), GPUARENA_ANY_STREAM), ==, GPUARENA_CAPTURE);
+    CHECK_INT(gpuarena_alloc(made.arena, &next, MIB(16), made.streams[0]), ==, 0);
+    CHECK_INT(gpuarena_check(made.arena, NULL, 0), ==, 0);
+    CHECK_INT(gpuarena_capture_end(made.arena, made.streams[1]), ==, 0);
+    CHECK_INT(gpuarena_capture_release(made.arena, set, made.streams[1]), ==, 0);
+    gpuarena_reset(made.arena, GPUARENA_OWN_STREAM);
+    CHECK_INT(gpuarena_destroy(made.arena), ==, 0);
+    CHECK_U64(sim_finding_count(made.bench.machine), ==, 0);
+    bench_close(&made.bench);
+}
+
 static void test_named(const kind *of, uint64_t chunk_bytes)
 {
     program made;
@@ -344,6 +369,7 @@ int main(void)
     }
     test_owed();
     test_owed_by_kin();
+    test_async_without_order();
     test_mixture();
     test_refused();
     return tap_done();

@@ -258,6 +258,44 @@ static void test_reserve_above_children(void)
     end(low), end(middle), end(whole);
 }
 
+/* Above a lowered limit what kin have idle must make up for that, too: else nothing is taken from them. */
+static void test_relief_above_limit(void)
+{
+    gpuarena *whole = make("whole", NULL, MIB(64)), *first, *second = make("second", whole, MIB(32)), *third;
+    gpuarena_config config = plain_config("first", whole, MIB(32));
+    gpuarena_request request = GPUARENA_INIT;
+    gpuarena_stream stream;
+    void *block, *late;
+    CHECK_INT(sim_stream_create(bench.machine, 0, 0, &stream), ==, 0);
+    config.oversubscribe = 1;
+    config.streams = GPUARENA_STREAMS_SAME;
+    CHECK_INT(gpuarena_create(&config, &first), ==, GPUARENA_OK);
+    config = plain_config("third", whole, MIB(32));
+    config.oversubscribe = 1;
+    CHECK_INT(gpuarena_create(&config, &third), ==, GPUARENA_OK);
+    block = take(second, MIB(24));
+    late = take(first, MIB(4));
+    CHECK_INT(gpuarena_use(first, late, stream), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_set_limit(whole, MIB(26)), ==, GPUARENA_OK);
+    drop(first, late);                           /* pending: pages wait */
+    if (backing == GPUARENA_BACKING_PAGED) {
+        CHECK_U64(reserved(first), ==, MIB(4));
+        request.bytes = MIB(4);
+        CHECK_INT(gpuarena_can_alloc(third, &request), ==, GPUARENA_OUT_OF_MEMORY);
+        (void)refuse(third, MIB(4), GPUARENA_REASON_OVER_PARENT);
+        CHECK_U64(reserved(first), ==, MIB(4));
+        CHECK_U64(stats_of(third).relief_count, ==, 0);
+        request.bytes = MIB(2);
+        CHECK_INT(gpuarena_can_alloc(third, &request), ==, GPUARENA_OK);
+        drop(third, take(third, MIB(2)));
+        CHECK_U64(stats_of(third).relief_count, ==, 1);
+        CHECK_U64(reserved(whole), ==, MIB(26));
+    }
+    drop(second, block);
+    end(third), end(first), end(second), end(whole);
+    CHECK_INT(sim_stream_destroy(bench.machine, 0, stream), ==, 0);
+}
+
 /* A resize that the limit above forbids says so, as an allocation does. */
 static void test_resize_over_parent(void)
 {
@@ -289,6 +327,7 @@ static void test_backing(gpuarena_backing which)
     test_tower();
     test_scope_of_a_tag();
     test_reserve_above_children();
+    test_relief_above_limit();
     if (which == GPUARENA_BACKING_PAGED) test_resize_over_parent();
     CHECK_U64(bench_counters(&bench).held_bytes, ==, 0);
     CHECK_U64(bench_counters(&bench).findings, ==, 0);
