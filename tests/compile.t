@@ -302,9 +302,11 @@ sub test_runtime_calls {
         %asked = symbols($with, '--undefined-only');
         is_deeply([map { s/EntryPointByVersion$/EntryPoint/r } grep { /^cu/ } sort keys %asked],     # by toolkit
                   [qw(cudaDeviceSynchronize cudaEventCreateWithFlags cudaEventDestroy cudaEventQuery cudaEventRecord
-                      cudaEventSynchronize cudaFree cudaGetDevice cudaGetDeviceCount cudaGetDriverEntryPoint
-                      cudaGetErrorName cudaGetLastError cudaMalloc cudaMemGetInfo cudaPeekAtLastError cudaSetDevice
-                      cudaStreamIsCapturing cudaStreamWaitEvent cudaThreadExchangeStreamCaptureMode)], "$compiler->{name}: with it, these calls of the runtime alone");
+                      cudaEventSynchronize cudaFree cudaFreeAsync cudaFreeHost cudaGetDevice cudaGetDeviceCount
+                      cudaGetDriverEntryPoint cudaGetErrorName cudaGetLastError cudaHostAlloc cudaMalloc
+                      cudaMallocFromPoolAsync cudaMallocManaged cudaMemGetInfo cudaMemPoolCreate cudaMemPoolDestroy
+                      cudaMemsetAsync cudaPeekAtLastError cudaSetDevice cudaStreamIsCapturing cudaStreamWaitEvent
+                      cudaThreadExchangeStreamCaptureMode)], "$compiler->{name}: with it, these calls of the runtime alone");
     }
 }
 
