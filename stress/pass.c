@@ -10,6 +10,7 @@
 #include "interrupt.h"
 #include "measure/digest.h"
 #include "pass_streams.h"
+#include "pass_tags.h"
 
 enum { PASS_PROGRESS_OPS = 4096, PASS_DISTURB_OPS = 64 };
 
@@ -112,7 +113,7 @@ static int pass_alloc(pass *run, const op *next, uint32_t home)
     problem why = { 0, "" };
     void *ptr = NULL;
     gpuarena_stream stream = pass_handle(run, home);
-    gpuarena_result result = pass_clock_alloc(&run->clock, &ptr, next->value, stream);
+    gpuarena_result result = pass_tags_alloc(&run->clock, run->stream, next, &ptr, stream);
     run->result->ops++;
     run->result->allocs++;
     pass_digest(run, (uint64_t)(uint32_t)result);
