@@ -112,6 +112,15 @@ my $nowhere = import_of("$folder/older.2.pickle", '--out', "$folder/absent/x.tra
 ok($nowhere->{code} eq 2 && $nowhere->{err} =~ /\Atorch_snapshot\.py: \S+: No such file or directory\n\z/, 'no such folder')
     or print "#   $nowhere->{err}\n";
 is(join(' ', grep { /torch_snapshot/ } glob "$folder/.*"), '', 'no partial file is left');
+my $onto = import_of("$folder/older.2.pickle", '--out', $folder);
+ok($onto->{code} eq 2 && $onto->{err} =~ /\Atorch_snapshot\.py: \Q$folder\E: Is a directory\n\z/, 'onto a folder, which is named')
+    or print "#   $onto->{err}\n";
+qx(mkfifo '$folder/pipe'; timeout 20 cat '$folder/pipe' > '$folder/read' & python3 $script -q '$folder/older.2.pickle' --out '$folder/pipe'; wait);
+my $straight = import_of("$folder/older.2.pickle");
+ok(-p "$folder/pipe" && slurp("$folder/read") eq $straight->{out} && length $straight->{out}, 'a pipe or a device is written to, not replaced');
+symlink 'target.trace', "$folder/link.trace";
+import_of("$folder/older.2.pickle", '--out', "$folder/link.trace");
+ok(-l "$folder/link.trace" && -f "$folder/target.trace", 'a link stays one');
 my $help = import_of('--help');
 ok($help->{code} eq 0 && $help->{out} =~ /--frees/ && $help->{out} =~ /exit status/, '--help');
 is(import_of()->{code}, 2, 'no file named');

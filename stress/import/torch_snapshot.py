@@ -281,7 +281,12 @@ def summary(device, trace):
 
 
 def write_file(trace, path):
-    """Whole or not at all."""
+    """Whole or not at all; into what is no regular file, as it is, for it must not be replaced."""
+    path = os.path.realpath(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "w", encoding="ascii", newline="\n") as out:
+            trace.write(out)
+        return
     folder = os.path.dirname(path) or "."
     descriptor, partial = tempfile.mkstemp(prefix=".torch_snapshot.", dir=folder)
     try:
