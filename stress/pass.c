@@ -334,11 +334,11 @@ static int pass_open(pass *run, const policy *chosen, problem *why)
         run->result->is_unopened = 1;
         return -1;
     }
+    run->streams.in_order = run->pool.in_order;
     record_pool(run->settings->recording, run->pool.limit_bytes, run->pool.is_disturbed);
     run->blocks = calloc(run->stream->block_count + 1, sizeof *run->blocks);
-    if (!run->blocks) {
+    if (!run->blocks)
         return problem_set(why, EXIT_HARNESS, "no host memory for %zu blocks", run->stream->block_count);
-    }
     if (run->timing || run->settings->is_probe) return 0;
     oracle_settings settings = { run->settings->verify, (uint32_t)run->stream->block_count, run->pool.alignment_bytes,
                                  run->pool.limit_bytes, run->device, run->pool.arena, run->pool.is_shaped };

@@ -139,12 +139,13 @@ static int pass_streams_reserve(pass_streams *self, problem *why)
     return 0;
 }
 
-/* The block's use on this stream, which is new if there was none. NULL: no host memory. */
+/* The block's use on this stream, which is new if there was none. NULL: no host memory, or the device failed. */
 static pass_use *pass_streams_find_use(pass_streams *self, uint32_t stream, pass_block *block, problem *why)
 {
     uint32_t index = block->uses;
     while (index && self->uses[index].stream != stream) index = self->uses[index].next;
     if (index) return &self->uses[index];
+    if (self->in_order && stream != block->home && pass_streams_follow(self, stream, block->home, why)) return NULL;
     if (pass_streams_reserve(self, why)) return NULL;
     index = self->unused ? self->unused : self->use_count++;
     if (self->unused) self->unused = self->uses[index].next;

@@ -49,6 +49,7 @@ typedef struct pool {                            /* a policy at work */
     uint64_t        limit_bytes;                 /* in force; GPUARENA_NO_LIMIT: none */
     int             is_shaped;                   /* arena: blocks may take more than their size in alignments */
     int             is_disturbed;                /* arena: its caches are emptied when it is asked for figures */
+    int             in_order;                    /* memory comes in a stream's order, which others must follow */
     uint64_t        requested_bytes;             /* no arena: kept here, as there is nobody to ask */
     uint64_t        live_bytes;                  /* raw: likewise */
     const char     *refused_call;                /* no arena: the call that failed latest; NULL: one that obtains */

@@ -58,6 +58,7 @@ static int pool_open_arena(pool *self, const policy *chosen, problem *why)
     self->alignment_bytes = config.alignment;
     self->is_shaped = pool_is_shaped(&config);
     self->is_disturbed = config.cache_bytes != 0;
+    self->in_order = config.backing == GPUARENA_BACKING_ASYNC;
     self->limit_bytes = config.limit_bytes;
     return 0;
 }
@@ -79,7 +80,10 @@ int pool_open(pool *self, const policy *chosen, device *on, problem *why)
     switch (chosen->family) {
     case POLICY_ARENA: return pool_open_arena(self, chosen, why);
     case POLICY_RIVAL: return pool_open_rival(self, chosen, why);
-    case POLICY_ASYNC: self->memory = GPUARENA_MEMORY_ASYNC; break;
+    case POLICY_ASYNC:
+        self->memory = GPUARENA_MEMORY_ASYNC;
+        self->in_order = 1;
+        break;
     case POLICY_RAW:   break;
     }
     return 0;

@@ -82,6 +82,10 @@ is(scalar(grep { $_->{status} ne 'ok' } @swept), 0, 'and raw and paged complete 
 refused(2, qr/--out trace: holds one workload, and several are asked for/, qw(run -w all -p raw --out trace=-));
 is(scalar(() = rows(stress(qw(run -w all,uniform:n=5 -p raw --filter uniform), @csv)->{out})), 2, 'it stands beside others');
 
+# ---- memory that comes in a stream's order: others follow it before they use it
+my @ordered = rows(stress(qw(run -w train:streams=2,zero3=8,layers=2,seq=64-256,steps=2,producer:n=200 -p async,config:backing=async --verify full), @csv)->{out});
+is(join(' ', map { $_->{status} } grep { $_->{policy} ne 'raw' } @ordered), 'ok ok ok ok', 'several streams on asynchronous memory are verified');
+
 # ---- mistakes
 refused(2, qr/^stress: workload producer: n is "0", expected a number from 1 to 10000000$/m, qw(run -w producer:n=0 -p raw));
 refused(2, qr/producer: max is given beside images/, qw(run -w producer:images=2,max=3 -p raw));
