@@ -91,10 +91,10 @@ my @planted = (
     GPUARENA__ASK(arena, code, arena->driver.memory.give_back@],
     ['memory grows in the mode that the thread has',
      q@if (gpuarena__is_strict(arena, mode, obstacle)) return 0;
-    arena->growing += bytes;@,
+    if (!gpuarena__claim(arena, bytes, obstacle)) {@,
      q@gpuarena__unrelax(arena, mode);
     mode = -1;
-    arena->growing += bytes;@],
+    if (!gpuarena__claim(arena, bytes, obstacle)) {@],
     ['what a capture freed is the arena\'s',
      q@(void)gpuarena__set_move(arena, at, UINT64_MAX, home, 0);@,
      q@(void)gpuarena__set_move(arena, at, UINT64_MAX, 0, 0);@],

@@ -56,10 +56,10 @@ is(nameless((figures(@words, 'config:ort,limit=8G'))[0]), nameless((figures(@wor
    'config: takes the library\'s whole text');
 
 # ---- all of them
-my @all = (qw(raw paged segments best first), @presets);
+my @all = (qw(raw async paged segments best first), @presets);
 my $run = stress('run', @words, 'all', @csv);
 is("$run->{code} $run->{err}", '0 ', '-p all');
-is(join(' ', map { $_->{policy} } rows($run->{out})), "@all", 'raw first, then every policy of the arena');
+is(join(' ', map { $_->{policy} } rows($run->{out})), "@all", 'raw first, the driver\'s pool, then every policy of the arena');
 is(join(' ', map { $_->{status} } rows($run->{out})), join(' ', ('ok') x @all), 'all complete');
 is(stress('run', @words, 'all', @csv)->{out}, $run->{out}, 'the same bytes again');
 is(join(' ', map { $_->{policy} } figures(@words, 'bfc,all,config:step=4M')), "bfc @all config:step=4M", 'beside others');
