@@ -103,7 +103,7 @@ parse/%: FORCE
 asan: | $(BUILD)/  ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer, in BUILD/asan
 	$(Q)if echo 'int main(void) { return 0; }' | $(CC) -x c - $(SANITIZE) -o $(BUILD)/sanitizer_probe 2>/dev/null; then \
 	    LD_LIBRARY_PATH='$(abspath $(BUILD))/asan' $(MAKE) test BUILD='$(BUILD)/asan' NVCC= LDFLAGS='$(SANITIZE)' \
-	        SKIP_TESTS='tests/paged_bounds.t tests/compile.t tests/cuda_headers.t tests/clients.t tests/planted.t \
+	        SKIP_TESTS='tests/paged_bounds.t tests/compile.t tests/cuda_headers.t tests/clients.t tests/planted.t tests/planted_space.t \
 	                    tests/instructions.t tests/import.t' \
 	        CFLAGS='-g1 -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE)'; \
 	else echo 'asan: skipped, $(CC) cannot link with $(SANITIZE)'; fi

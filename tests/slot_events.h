@@ -119,7 +119,7 @@ static inline int slot_clear(const gpuarena_driver *self, void *ptr, uint64_t by
             break;
         }
     device->end(self, SLOT_CLEAR);
-    return status;
+    return (int)status;
 }
 
 /* Zeroes all; hooks are the caller's to set. number: from 1, of a device of its own addresses. */
