@@ -103,4 +103,12 @@ static inline void close_family(family *self)
 /* Leaves so much idle. */
 static inline void leave_idle(gpuarena *arena, uint64_t bytes) { drop(arena, take(arena, bytes)); }
 
+/* The device has all its memory back, and nothing was done to it that it found. */
+static inline void close_bench(void)
+{
+    CHECK_U64(bench_counters(&bench).held_bytes, ==, 0);
+    CHECK_U64(bench_counters(&bench).findings, ==, 0);
+    bench_close(&bench);
+}
+
 #endif
