@@ -12,6 +12,13 @@ struct device_lock {
     int             with_streams;
 };
 
+static __thread uint64_t device_lock_called;     /* each thread its own: counting keeps nobody waiting */
+
+uint64_t device_lock_calls(void)
+{
+    return device_lock_called;
+}
+
 static const gpuarena_driver *device_lock_enter(const gpuarena_driver *self, int is_locked)
 {
     device_lock *lock = self->user;
@@ -31,37 +38,44 @@ static int device_lock_streams(const gpuarena_driver *self)
     return lock->with_streams;
 }
 
-/* An entry of a group, its parameters behind the table, and their names. */
-#define DEVICE_LOCK_ENTRY_IF(is_locked, group, name, parameters, names) \
+/* An entry of a group, its parameters behind the table, and their names; those on memory are counted. */
+#define DEVICE_LOCK_ENTRY_IF(is_locked, is_counted, group, name, parameters, names) \
     static int device_lock_##group##_##name parameters \
     { \
         int locked = is_locked; \
+        device_lock_called += is_counted; \
         const gpuarena_driver *behind = device_lock_enter(self, locked); \
         int code = behind->group.name names; \
         device_lock_leave(self, locked); \
         return code; \
     }
 #define DEVICE_LOCK_ENTRY(group, name, parameters, names) \
-    DEVICE_LOCK_ENTRY_IF(1, group, name, parameters, names)
+    DEVICE_LOCK_ENTRY_IF(1, 0, group, name, parameters, names)
+#define DEVICE_LOCK_COUNTED_ENTRY(group, name, parameters, names) \
+    DEVICE_LOCK_ENTRY_IF(1, 1, group, name, parameters, names)
 #define DEVICE_LOCK_STREAM_ENTRY(group, name, parameters, names) \
-    DEVICE_LOCK_ENTRY_IF(device_lock_streams(self), group, name, parameters, names)
+    DEVICE_LOCK_ENTRY_IF(device_lock_streams(self), 0, group, name, parameters, names)
 DEVICE_LOCK_ENTRY(memory, info, (const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
                                  uint64_t *total_bytes), (behind, kind, free_bytes, total_bytes))
-DEVICE_LOCK_ENTRY(memory, obtain, (const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
-                                   gpuarena_stream stream), (behind, kind, ptr, bytes, stream))
-DEVICE_LOCK_ENTRY(memory, give_back, (const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
-                                      gpuarena_stream stream), (behind, kind, ptr, bytes, stream))
-DEVICE_LOCK_ENTRY(vm, reserve, (const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment),
-                  (behind, address, bytes, alignment))
-DEVICE_LOCK_ENTRY(vm, release, (const gpuarena_driver *self, void *address, uint64_t bytes), (behind, address, bytes))
-DEVICE_LOCK_ENTRY(vm, create, (const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits),
-                  (behind, page, bytes, traits))
-DEVICE_LOCK_ENTRY(vm, destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), (behind, page, bytes))
-DEVICE_LOCK_ENTRY(vm, map, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page),
-                  (behind, address, bytes, page))
-DEVICE_LOCK_ENTRY(vm, access, (const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode),
-                  (behind, address, bytes, mode))
-DEVICE_LOCK_ENTRY(vm, unmap, (const gpuarena_driver *self, void *address, uint64_t bytes), (behind, address, bytes))
+DEVICE_LOCK_COUNTED_ENTRY(memory, obtain, (const gpuarena_driver *self, gpuarena_memory kind, void **ptr,
+                                           uint64_t bytes, gpuarena_stream stream), (behind, kind, ptr, bytes, stream))
+DEVICE_LOCK_COUNTED_ENTRY(memory, give_back, (const gpuarena_driver *self, gpuarena_memory kind, void *ptr,
+                                              uint64_t bytes, gpuarena_stream stream),
+                          (behind, kind, ptr, bytes, stream))
+DEVICE_LOCK_COUNTED_ENTRY(vm, reserve, (const gpuarena_driver *self, void **address, uint64_t bytes,
+                                        uint64_t alignment), (behind, address, bytes, alignment))
+DEVICE_LOCK_COUNTED_ENTRY(vm, release, (const gpuarena_driver *self, void *address, uint64_t bytes),
+                          (behind, address, bytes))
+DEVICE_LOCK_COUNTED_ENTRY(vm, create, (const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits),
+                          (behind, page, bytes, traits))
+DEVICE_LOCK_COUNTED_ENTRY(vm, destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes),
+                          (behind, page, bytes))
+DEVICE_LOCK_COUNTED_ENTRY(vm, map, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page),
+                          (behind, address, bytes, page))
+DEVICE_LOCK_COUNTED_ENTRY(vm, access, (const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode),
+                          (behind, address, bytes, mode))
+DEVICE_LOCK_COUNTED_ENTRY(vm, unmap, (const gpuarena_driver *self, void *address, uint64_t bytes),
+                          (behind, address, bytes))
 DEVICE_LOCK_STREAM_ENTRY(events, create, (const gpuarena_driver *self, void **event), (behind, event))
 DEVICE_LOCK_STREAM_ENTRY(events, destroy, (const gpuarena_driver *self, void *event), (behind, event))
 DEVICE_LOCK_STREAM_ENTRY(events, record, (const gpuarena_driver *self, void *event, gpuarena_stream stream),

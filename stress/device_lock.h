@@ -12,5 +12,7 @@ typedef struct device_lock device_lock;
    capture are called as they come, since waits among them may last. NULL: no host memory, *driver is as it was. */
 device_lock *device_lock_open(gpuarena_driver *driver, int with_streams);
 void         device_lock_close(device_lock *self);           /* nobody is in it; NULL is fine */
+/* How many calls on memory (device_counters.calls, device.h) this thread has made through such tables so far. */
+uint64_t     device_lock_calls(void);
 
 #endif

@@ -124,7 +124,7 @@ static const char help_columns[] =
     "free, but for the stream alone that had freed it. stranded_peak_bytes: the most that was free in pages that\n"
     "were partly live, so that it could not be moved; remapped_pages: pages that were.\n"
     "misses: allocations that called the driver; hit_p50_ns, hit_p99_ns: of those that did not, miss_p50_ns: of\n"
-    "those that did; not told apart where threads is above 1.\n"
+    "those that did. Of real threads: whether the thread itself did; one that waits for another's call is a hit.\n"
     "--rate N: N allocations and frees a virtual second come, at fixed times, whether or not the ones before are\n"
     "done. waited_..: from when one was due to its end, as whoever waits for it sees it; served_p99_vns: from when\n"
     "it could begin. A loop that waits for each op tells the latter alone. On simulated devices.\n"

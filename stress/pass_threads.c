@@ -52,8 +52,11 @@ static void threads_add_up(threads *run, pass_timing *timing)
         if (self->end_ns > end_ns) end_ns = self->end_ns;
         run->result->ops += self->ops;
         if (self->refused) run->result->status = PASS_OOM;
-        if (timing) histogram_merge(timing->allocs, self->allocs);
-        if (timing) histogram_merge(timing->frees, self->frees);
+        if (!timing) continue;
+        histogram_merge(timing->allocs, self->allocs);
+        histogram_merge(timing->frees, self->frees);
+        if (timing->hits) histogram_merge(timing->hits, self->hits);
+        if (timing->misses) histogram_merge(timing->misses, self->misses);
     }
     run->result->wall_ns = end_ns - start_ns;
 }
@@ -191,7 +194,9 @@ static int threads_workers(threads *run, const pass_timing *timing)
         if (!timing) continue;
         self->allocs = calloc(1, sizeof *self->allocs);
         self->frees = calloc(1, sizeof *self->frees);
-        if (!self->allocs || !self->frees) return -1;
+        self->hits = calloc(1, sizeof *self->hits);
+        self->misses = calloc(1, sizeof *self->misses);
+        if (!self->allocs || !self->frees || !self->hits || !self->misses) return -1;
     }
     return 0;
 }
@@ -227,6 +232,8 @@ static void threads_close(threads *run)
     for (uint32_t at = 0; run->workers && at < run->count; at++) {
         free(run->workers[at].allocs);
         free(run->workers[at].frees);
+        free(run->workers[at].hits);
+        free(run->workers[at].misses);
     }
     free(run->workers);
     free(run->steps);

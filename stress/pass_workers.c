@@ -5,6 +5,7 @@
 
 #include <sched.h>
 
+#include "device_lock.h"
 #include "progress.h"
 
 static void worker_stop(worker *self)
@@ -29,14 +30,23 @@ static gpuarena_stream worker_handle(const worker *self, uint32_t stream)
     return self->shared->streams->list[stream].handle;
 }
 
+static gpuarena_result worker_timed_alloc(worker *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
+{
+    uint64_t calls = device_lock_calls(), start_ns = progress_clock_ns();
+    gpuarena_result result = pool_alloc(&self->pool, ptr, bytes, stream);
+    uint64_t spent_ns = progress_clock_ns() - start_ns;
+    histogram_add(self->allocs, spent_ns);
+    histogram_add(device_lock_calls() != calls ? self->misses : self->hits, spent_ns);
+    return result;
+}
+
 static void worker_alloc(worker *self, const step *next)
 {
     slot *made = &self->shared->slots[next->slot];
     void *ptr = NULL;
     gpuarena_stream stream = worker_handle(self, next->stream);
-    uint64_t start_ns = self->allocs ? progress_clock_ns() : 0;
-    gpuarena_result result = pool_alloc(&self->pool, &ptr, made->bytes, stream);
-    if (self->allocs) histogram_add(self->allocs, progress_clock_ns() - start_ns);
+    gpuarena_result result = self->allocs ? worker_timed_alloc(self, &ptr, made->bytes, stream)
+                                          : pool_alloc(&self->pool, &ptr, made->bytes, stream);
     self->ops++;
     made->ptr = ptr;
     __atomic_store_n(&made->state, result ? SLOT_REFUSED : SLOT_LIVE, __ATOMIC_RELEASE);

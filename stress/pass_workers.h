@@ -38,7 +38,8 @@ typedef struct worker {                          /* set before: shared, pool, st
     pool            pool;                        /* the one of all threads, with books of its own for `raw` */
     const step     *steps;
     size_t          step_count;
-    histogram      *allocs, *frees;              /* NULL: no clock */
+    histogram      *allocs, *frees;              /* NULL: no clock; else these are there, too: */
+    histogram      *hits, *misses;               /* the allocs apart: whether this thread called the driver in them */
     uint64_t        start_ns, end_ns, ops;
     uint64_t        alloc_count, free_count;     /* that succeeded, of more than 0 bytes */
     int             refused;

@@ -231,20 +231,46 @@ static size_t run_row_count(const run *self)
     return (size_t)count;
 }
 
+/* From the last to the first. */
+static void run_reverse(row *rows, size_t count)
+{
+    for (size_t at = 0; at < count / 2; at++) {
+        row kept = rows[at];
+        rows[at] = rows[count - 1 - at];
+        rows[count - 1 - at] = kept;
+    }
+}
+
+/* Every policy once. Every second time the last comes first: what gets slower or faster while the run lasts, the
+   machine or what else is on it, is no policy's more than another's. Rows stay in the order asked for. 1: no more. */
+static int run_policies(run *self, const plan_workload *workload, size_t row_count, int is_backwards)
+{
+    const plan *made = &self->plan;
+    const shard *part = &self->sweep.part;
+    size_t from = self->rows.count;
+    uint64_t first = self->cases, number = 0;
+    int ends = 0;
+    self->cases += sweep_rows_of(&self->sweep, workload) / self->sweep.times;
+    for (size_t at = 0; at < made->policy_count && !ends; at++) {
+        const policy *chosen = &made->policies[is_backwards ? made->policy_count - 1 - at : at];
+        if (!plan_wants(made, workload, chosen)) continue;
+        uint64_t place = is_backwards ? self->cases - 1 - number : first + number;
+        number++;
+        if (!shard_owns(part->index, part->count, place)) continue;
+        ends = run_one(self, workload, chosen, 0) && run_ends(self, row_count);
+    }
+    if (is_backwards) run_reverse(&self->rows.rows[from], self->rows.count - from);
+    return ends;
+}
+
 /* 1: the rows that follow are left out. */
 static int run_workload(run *self, const plan_workload *workload, size_t row_count)
 {
-    const plan *made = &self->plan;
     const sweep *rows = &self->sweep;
     if (sweep_owned(rows, self->cases, sweep_rows_of(rows, workload)) && run_needs_baseline(self, workload)
         && run_one(self, workload, &run_baseline, 1) && run_ends(self, row_count)) return 1;
     for (uint64_t time = 0; time < rows->times; time++) {
-        for (size_t item = 0; item < made->policy_count; item++) {
-            const policy *chosen = &made->policies[item];
-            if (!plan_wants(made, workload, chosen)
-                || !shard_owns(rows->part.index, rows->part.count, self->cases++)) continue;
-            if (run_one(self, workload, chosen, 0) && run_ends(self, row_count)) return 1;
-        }
+        if (run_policies(self, workload, row_count, time % 2 != 0)) return 1;
     }
     return 0;
 }

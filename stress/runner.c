@@ -97,7 +97,6 @@ static void runner_times(row *made, uint64_t spent_ns, uint64_t ops)
     runner_percentile(made, COLUMN_ALLOC_P99, allocs, 990);
     if (allocs->count) row_count(made, COLUMN_ALLOC_MAX, allocs->max);
     runner_percentile(made, COLUMN_FREE_P50, frees, 500);
-    if (!made->hits || !made->misses) return;
     runner_percentile(made, COLUMN_HIT_P50, made->hits, 500);
     runner_percentile(made, COLUMN_HIT_P99, made->hits, 990);
     runner_percentile(made, COLUMN_MISS_P50, made->misses, 500);
@@ -133,7 +132,7 @@ static void runner_time_threads(const runner_job *job, const pass_settings *sett
                                 runner_outcome *outcome)
 {
     pass_threads_result whole, each;
-    pass_timing timing = { made->allocs, made->frees, NULL, NULL };
+    pass_timing timing = { made->allocs, made->frees, made->hits, made->misses };
     pass_threads_run(settings, job->stream, job->chosen, NULL, &whole);
     if (whole.status <= PASS_OOM) pass_threads_run(settings, job->stream, job->chosen, &timing, &each);
     const pass_threads_result *last = whole.status <= PASS_OOM ? &each : &whole;
@@ -150,8 +149,6 @@ static void runner_time_one(const runner_job *job, const pass_settings *settings
 {
     pass_result timed;
     char message[128];
-    made->hits = calloc(1, sizeof *made->hits);
-    made->misses = calloc(1, sizeof *made->misses);
     pass_timing timing = { made->allocs, made->frees, made->hits, made->misses };
     pass_run(settings, job->stream, job->chosen, &timing, &timed);
     outcome->kept |= timed.kept;
@@ -186,7 +183,10 @@ static void runner_time(const runner_job *job, const pass_settings *settings, co
     }
     made->allocs = calloc(1, sizeof *made->allocs);
     made->frees = calloc(1, sizeof *made->frees);
-    if (!made->allocs || !made->frees) runner_void(made, PASS_ERROR, "no host memory for the histograms", outcome);
+    made->hits = calloc(1, sizeof *made->hits);
+    made->misses = calloc(1, sizeof *made->misses);
+    int is_short = !made->allocs || !made->frees || !made->hits || !made->misses;
+    if (is_short) runner_void(made, PASS_ERROR, "no host memory for the histograms", outcome);
     else if (has_threads) runner_time_threads(job, settings, made, outcome);
     else runner_time_one(job, settings, verified, made, outcome);
 }

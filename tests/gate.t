@@ -155,6 +155,12 @@ my $six = stress(@repeats, '--repeat', 6, '--fail-if', '*/segments: alloc_p50_ns
 is("$six->{code} " . join(' ', map { outcome(\%of, "*/segments: alloc_p50_ns > $_") } '1ns', '10s'), '1 FAILED pass', 'six times: a verdict');
 ok(outcome(\%of, '*/segments: alloc_p50_ns > segments') =~ /^(?:AMBIGUOUS|pass)$/, 'against itself it never fails');
 is(join(' ', map { $_->{policy} } rows(slurp("$folder/six.csv"))), join(' ', ('raw segments') x 6), 'repeats are made in turn');
+# The order in which rows come about is that of their failures on stderr: every second time backwards. Files do not show it.
+my $turns = stress('run', '-w', 'uniform:n=9', '-p', 'raw,segments,paged', '--repeat', 4, '--no-timing', '-q', '--faults', 'obtain:1=999;create:1=999',
+                   '--out', 'csv=-');
+is(join(' ', map { $_->{policy} } rows($turns->{out})), join(' ', ('raw segments paged') x 4), 'in files, in the order asked for');
+is(join(' ', $turns->{err} =~ m{^stress: uniform:n=9/(\w+): error: }mg), join(' ', ('raw segments paged paged segments raw') x 2),
+   'made there and back, so that none has the better half');
 
 # ---- mistakes
 refused(2, qr/is about none of the rows/, 'run', @work, '--fail-if', 'larson/*: footprint > 1');

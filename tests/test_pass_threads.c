@@ -42,11 +42,11 @@ static void test_runs(const char *text, uint64_t threads, const char *policy_tex
 {
     bench bed;
     pass_threads_result whole, each;
-    static histogram allocs, frees;
-    pass_timing timing = { &allocs, &frees, NULL, NULL };
+    static histogram apart[4];
+    const histogram *allocs = &apart[0], *frees = &apart[1], *hits = &apart[2], *misses = &apart[3];
+    pass_timing timing = { &apart[0], &apart[1], &apart[2], &apart[3] };
     const policy chosen = policy_of(policy_text);
-    memset(&allocs, 0, sizeof allocs);
-    memset(&frees, 0, sizeof frees);
+    memset(apart, 0, sizeof apart);
     bench_open(&bed, text, threads);
     pass_threads_run(&bed.settings, &bed.stream, &chosen, NULL, &whole);
     pass_threads_run(&bed.settings, &bed.stream, &chosen, &timing, &each);
@@ -54,8 +54,13 @@ static void test_runs(const char *text, uint64_t threads, const char *policy_tex
               each.message);
     CHECK_U64(whole.ops, ==, bed.stream.alloc_count + bed.stream.free_count);
     CHECK_U64(each.ops, ==, whole.ops);
-    CHECK_U64(allocs.count, ==, bed.stream.alloc_count);
-    CHECK_U64(frees.count, ==, bed.stream.free_count);
+    CHECK_U64(allocs->count, ==, bed.stream.alloc_count);
+    CHECK_U64(frees->count, ==, bed.stream.free_count);
+    CHECK_U64(hits->count + misses->count, ==, allocs->count);
+    CHECK_U64(hits->sum + misses->sum, ==, allocs->sum);
+    if (chosen.family == POLICY_RAW) CHECK_U64(misses->count, ==, allocs->count);
+    else CHECK_MSG(misses->count > 0 && misses->count < allocs->count / 2, "%s on %s: %d misses", text, policy_text,
+                   (int)misses->count);
     CHECK(whole.wall_ns > 0 && each.wall_ns > 0);
     op_stream_free(&bed.stream);
 }
@@ -199,6 +204,7 @@ static void test_locked_device(void)
     device *shared = device_open(&config, &why);
     if (!shared) give_up(why.text);
     const gpuarena_driver *table = device_driver(shared);
+    uint64_t calls = device_lock_calls();
     CHECK(!table->memory.info(table, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes) && total_bytes);
     CHECK(!table->memory.obtain(table, GPUARENA_MEMORY_DEVICE, &memory, 4 * MIB, NULL) && memory);
     CHECK(!table->memory.give_back(table, GPUARENA_MEMORY_DEVICE, memory, 4 * MIB, NULL));
@@ -216,6 +222,7 @@ static void test_locked_device(void)
     CHECK(!table->capture.active(table, NULL, &active) && !active);
     CHECK(!table->capture.exchange_mode(table, &mode) && mode == 0);
     CHECK(!table->stream_id(table, NULL, &id) && table->now_ns(table) > 0);
+    CHECK_MSG(device_lock_calls() - calls == 9, "calls on memory alone are counted, each once");
     CHECK_STR(table->code_name(table, 2), "cudaErrorMemoryAllocation");
     CHECK_INT(table->classify(table, 2), ==, GPUARENA_STATUS_NO_MEMORY);
     device_close(shared, NULL);

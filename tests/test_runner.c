@@ -132,6 +132,37 @@ static void test_row(void)
     row_free(&made);
 }
 
+/* Someone who lets the verifying pass be, and changes an op of the timing pass while that is under way. */
+typedef struct meddler { op *changed; uint64_t value; int allocs, after; } meddler;
+
+static void meddle(gpuarena *arena, const gpuarena_action *action, void *user)
+{
+    meddler *self = user;
+    (void)arena;
+    if (action->kind == GPUARENA_ACTION_ALLOC && ++self->allocs == self->after) self->changed->value = self->value;
+}
+
+/* The third block has 300 bytes in the timing pass; or it is a kernel that lasts longer. */
+static void test_void(size_t changed, uint64_t value, int after, int is_void)
+{
+    bench bed;
+    row made;
+    runner_outcome outcome;
+    bench_open(&bed);
+    meddler user = { &bed.ops[changed], value, 0, after };
+    bed.stream.op_count = 5;
+    bed.segments.config.observe = meddle;
+    bed.segments.config.observe_user = &user;
+    const runner_job job = { "by hand", "sim:32M", &bed.segments, &bed.stream, 9, 1, 0, 0 };
+    runner_row(&job, &bed.settings, &made, &outcome);
+    CHECK_INT(outcome.status, ==, is_void ? PASS_ERROR : PASS_OK);
+    CHECK_INT(!strncmp(made.note, "the timing pass differs: digest ", 32), ==, is_void);
+    CHECK_STR(made.cells[COLUMN_STATUS].text, is_void ? "error" : "ok");
+    CHECK_INT(made.allocs == NULL && made.cells[COLUMN_HOST_NS].kind == CELL_NONE, ==, is_void);
+    CHECK_INT(user.allocs, ==, 6);
+    row_free(&made);
+}
+
 /* Asked only whether it completes: who lies is not found out, and a refusal ends it with its reason. */
 static void test_probe(void)
 {
@@ -167,6 +198,9 @@ int main(void)
     test_skip();
     test_violations();
     test_row();
+    test_void(2, 300, 5, 1);
+    test_void(4, 2000, 4, 1);
+    test_void(2, 300, 6, 0);                     /* too late to change anything */
     test_probe();
     return tap_done();
 }

@@ -11,6 +11,7 @@ our ($folder, $stress);
 
 delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my @timed = qw(host_ns_per_op alloc_p50_ns alloc_p99_ns alloc_max_ns free_p50_ns);
+my @apart = qw(hit_p50_ns hit_p99_ns miss_p50_ns);
 
 sub csv {
     my $run = stress('run', @_, '-q', '--out', 'csv=-');
@@ -68,7 +69,10 @@ for my $row (@real) {
 }
 my $verified = stress(qw(run -w larson:blocks=100,uniform:n=1000 -p raw,segments,paged --threads 4 -q --no-timing --out csv=-));
 my @plain = rows($verified->{out});
-for my $row (@real, @plain) { delete @$row{@timed} }
+is(join(' ', map { $_->{hit_p50_ns} eq '' ? '-' : '+' } @real), '- + + - + +', 'hits and misses apart: raw has no hits');
+ok($_->{miss_p50_ns} ne '', 'and misses alone') for @real[0, 3];
+is(join('', map { @$_{@timed, @apart} } @plain), '', 'without times none of them');
+for my $row (@real, @plain) { delete @$row{@timed, @apart} }
 is(join(' ', map { my $row = $_; map { $row->{$_} } sort keys %$row } @real),
    join(' ', map { my $row = $_; map { $row->{$_} } sort keys %$row } @plain), 'nothing else depends on them');
 my $met = stress('run', '-w', split(/ /, $tight));
