@@ -201,7 +201,7 @@ static int compare_rules(compare *self, const cli *asked, gate *gates, problem *
     gates->is_strict = asked->values[CLI_STRICT].given;
     gates->base_path = asked->words.items[0];
     gates->base = self->before;                  /* ours: taken back before it is freed */
-    int failed = gate_judge_table(gates, &self->after, why);
+    int failed = gate_judge_table(gates, &self->after, asked->words.items[1], why);
     memset(&gates->base, 0, sizeof gates->base);
     if (!failed) gate_write(stdout, gates);
     return failed;

@@ -195,20 +195,24 @@ static const char help_needs[] =
     "seed, same bytes; --repeat K runs each K times.\n";
 
 static const char help_gates[] =
-    "--fail-if '[WORKLOAD/POLICY:]METRIC OP VALUE', of run and capacity: the run has failed, exit 1, where this is\n"
-    "true of a row. --fail-if @FILE: rules, one a line; # begins a comment line.\n"
+    "--fail-if '[WORKLOAD/POLICY:]METRIC OP VALUE', of run, capacity, batch and compare: the run has failed, exit 1,\n"
+    "where this is true of a row. --fail-if @FILE: rules, one a line; a # that comes first or behind a space begins\n"
+    "a comment.\n"
     "  WORKLOAD, POLICY  as -w and -p have them, or patterns: * any text, ? any character; without them all rows.\n"
     "                    In quotes, \" or ', where they hold ':' or '/': \"train:seq=512\"/paged: footprint > 1.1\n"
     "  METRIC            a column of --out csv (stress help columns), but those that name the row\n"
-    "  OP                < <= > >= == !=; words (status, oom_reason, stop_reason, digest): == and !=\n"
-    "  VALUE             a number: bytes 64K, 512M, 1.5GiB; times 20us, 1.5ms; shares 1.05, 20%\n"
+    "  OP                < <= > >= == !=; of words == and != alone: status, oom_reason, stop_reason, digest,\n"
+    "                    verdict, met\n"
+    "  VALUE             a number: bytes 64K, 512M, 1.5GiB; times 20us, 1.5ms; shares 1.05, 20%; or a word that\n"
+    "                    the column may hold (status: ok oom verify_failed error; verdict: pass fail none)\n"
     "                    base, base*1.05, base/2, base+3pp, base-64M: the same row in the CSV of --base FILE\n"
     "                    raw/10: the row of that policy in the same run; a name in quotes where it needs them\n"
     "Every rule is told for every row, with value, limit and verdict: pass, FAILED, AMBIGUOUS, NO VALUE.\n"
     "Exact metrics are compared exactly. Measured times are compared by the 95 % confidence interval of the median\n"
     "of a row's repeats (--repeat 6 or more): FAILED where all of it is past all of the limit's, AMBIGUOUS where\n"
     "only some is, or where there are fewer repeats. NO VALUE: an empty cell, or no such row in base. These two\n"
-    "do not fail the run, unless --strict is given. A rule that is about no row is refused.\n"
+    "do not fail the run, unless --strict is given. A rule that can say nothing is refused, exit 2: one about no\n"
+    "row, or about a column that the rows or the base have not.\n"
     "--out junit=PATH: a case a row and a case a verdict. Where GITHUB_STEP_SUMMARY is set, rows and verdicts are\n"
     "added to that file, as Markdown.\n";
 

@@ -278,16 +278,18 @@ static int run_workload(run *self, const plan_workload *workload, size_t row_cou
 /* A rule that is about no row would never say anything. */
 static int run_rule_applies(const run *self, const rule *asked, problem *why)
 {
+    const char *one_workload = "", *one_policy = "";
     for (size_t index = 0; index < self->plan.workload_count; index++) {
         const plan_workload *workload = &self->plan.workloads[index];
         for (size_t item = 0; item < self->plan.policy_count; item++) {
             const policy *chosen = &self->plan.policies[item];
             if (!plan_wants(&self->plan, workload, chosen)) continue;
             if (rule_matches(asked, workload->text, chosen->text)) return 0;
+            one_workload = workload->text;
+            one_policy = chosen->text;
         }
     }
-    return problem_set(why, EXIT_USAGE, "--fail-if '%s': is about none of the rows, which are named WORKLOAD/POLICY",
-                       asked->text);
+    return rule_about_none(asked, one_workload, one_policy, why);
 }
 
 static int run_rules(const run *self, problem *why)

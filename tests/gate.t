@@ -162,6 +162,49 @@ is(join(' ', map { $_->{policy} } rows($turns->{out})), join(' ', ('raw segments
 is(join(' ', $turns->{err} =~ m{^stress: uniform:n=9/(\w+): error: }mg), join(' ', ('raw segments paged paged segments raw') x 2),
    'made there and back, so that none has the better half');
 
+# ---- files of rules as editors leave them
+my $as_left = spew('rules.left', "\xef\xbb\xbf# a mark, spaces, and other ends of lines\r\nfootprint > 9  \t\r\n\r\n  footprint > 8 # don't\r\n'uniform#*'/* : footprint > 1#");
+refused(2, qr/rules\.left: line 5: --fail-if ''uniform#\*'\/\* : footprint > 1#': expected a number/, 'run', @work, '--fail-if', "\@$as_left");
+$as_left = spew('rules.left', slurp($as_left) =~ s/'uniform#.*//r);
+is(join(', ', sort keys %{{ verdicts(stress('run', @work, '--fail-if', "\@$as_left")->{out}) }}), 'footprint > 8, footprint > 9', 'a mark, CR LF, spaces and comments are passed over');
+refused(2, qr/rules\.nul: a NUL byte/, 'run', @work, '--fail-if', '@' . spew('rules.nul', "footprint > 9\n\0\nfootprint > 1\n"));
+refused(2, qr/rules\.mac: line 1: /, 'run', @work, '--fail-if', '@' . spew('rules.mac', "footprint > 9\rfootprint > 1\r"));
+my $marked = stress('run', @work, '--base', spew('marked.csv', "\xef\xbb\xbf" . slurp($base) =~ s/\n/\r\n/gr), '--fail-if', 'footprint != base');
+is("$marked->{code} " . outcome({ verdicts($marked->{out}) }, 'footprint != base'), '0 ' . join(' ', ('pass') x 6), 'so it is with a base');
+
+# ---- a gate that says nothing is none
+my $path = spew("it's a \"path\": x.trace", "gpuarena-trace 1\na 1 5000000 0\nf 1\n");
+my $named = '"replay:' . ($path =~ s/"/?/gr) . '"/\'segments:growth=step,step=4M\': footprint > 1';
+my $long = $named . ' ' x 300;
+my $paths = stress('run', '-w', "replay:$path", '-p', 'segments:growth=step,step=4M', '--no-timing', '--fail-if', $long, '--fail-if', '*/raw*: footprint > 9',
+                   '-p', 'raw', '--out', "junit=$junit");
+ok($paths->{code} eq 1 && slurp($junit) =~ /name="fail if \Q@{[escaped($named)]}\E +"><failure/, 'paths with quotes and colons; a name is whole, however long');
+refused(2, qr/none of the rows, which are named WORKLOAD\/POLICY, as "train:steps=1,layers=1,hidden=256,batch=1"\/"paged"$/, 'run', @work, '--fail-if', '*/pagd: footprint > 1');
+refused(2, qr/'verdict == failed': verdict is never 'failed'/, 'run', '-w', 'needs:limit', '-p', 'raw', '--fail-if', 'verdict == failed');
+refused(2, qr/--base: judges nothing without a rule/, 'run', @work, '--base', $base);
+refused(2, qr/--strict: judges nothing without a rule/, 'run', @work, '--strict');
+my ($at) = grep { (split /,/, slurp($base))[$_] eq 'footprint' } 0 .. 40;
+my $narrow = spew('narrow.csv', join '', map { my @cells = split /,(?=(?:[^"]*"[^"]*")*[^"]*$)/; splice @cells, $at, 1; join ',', @cells } slurp($base) =~ /^.*\n/mg);
+refused(2, qr/'footprint > base': .*narrow\.csv has no footprint/, 'run', @work, '--base', $narrow, '--fail-if', 'footprint > base');
+is(stress('run', @work, '--base', $narrow, '--fail-if', 'driver_calls > base')->{code}, 0, 'other columns of such a base will do');
+my $nowhere = stress('compare', $narrow, $narrow, '--fail-if', 'footprint > 9');
+ok($nowhere->{code} eq 2 && $nowhere->{err} =~ /'footprint > 9': .*narrow\.csv has no footprint/, 'and of files that are compared');
+$nowhere = stress('compare', $base, $base, '--fail-if', 'footprint > rawr*2');
+ok($nowhere->{code} eq 2 && $nowhere->{err} =~ /'footprint > rawr\*2': .*base\.csv has no row of policy 'rawr'/, '.. nor a policy that they lack');
+my $not = spew('not.csv', slurp($base) =~ s/(?<=,)1\.\d{4}(?=,)/nan/gr);
+ok(stress('run', @work, '--base', $not, '--fail-if', 'footprint > base')->{out} =~ /^  NO VALUE .*; no number in the row of raw in .*^0 of 6 verdicts fail, 6 could not be given \(--strict: that fails\)$/ms,
+   'what is no number is no limit, and the last line says so');
+
+# ---- very many rules
+my $thousands = spew('rules.many', join '', map { "driver_calls > $_\n" } 1 .. 5000);
+local $ENV{GITHUB_STEP_SUMMARY} = spew('many.md', '');
+my $many = stress('run', '-w', 'uniform:n=300', '-p', 'paged', '--no-timing', '--fail-if', "\@$thousands");
+delete $ENV{GITHUB_STEP_SUMMARY};
+ok($many->{out} =~ /^@{[$calls - 1]} of 5000 verdicts fail$/m, '5,000 rules are judged');
+my $cut = slurp("$folder/many.md");
+is(scalar(() = $cut =~ /^\| \*\*FAILED\*\* \| /mg), $calls - 1, 'the step summary has those that fail');
+ok($cut =~ /^@{[5001 - $calls]} verdicts are left out, those that pass first$/m && $cut !~ /^\| pass/m, '.. and says that others are left out');
+
 # ---- mistakes
 refused(2, qr/is about none of the rows/, 'run', @work, '--fail-if', 'larson/*: footprint > 1');
 refused(2, qr/base is what --base FILE has/, 'run', @work, '--fail-if', 'footprint > base');

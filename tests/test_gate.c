@@ -91,6 +91,14 @@ static void test_rules(void)
     check_rule("footprint = 1", "expected one of < <= > >= == != behind footprint");
     check_rule("status > ok", "status is a word: expected == or !=");
     check_rule("status ==", "expected one word");
+    check_rule("status == OOM", "status is never 'OOM': expected base or one of ok oom verify_failed error");
+    check_rule("verdict == failed", "verdict is never 'failed': expected base or one of pass fail none");
+    check_rule("verdict == fai", "verdict is never 'fai'");
+    check_rule("oom_reason == fragment", "expected base or one of none over_limit over_parent");
+    check_rule("stop_reason != not_made", "[][] stop_reason 5 [] . 0.0000 [not_made]");
+    check_rule("oom_reason == try_only", "[][] oom_reason 4 [] . 0.0000 [try_only]");
+    check_rule("status != base+1", "status is never 'base+1'");
+    check_rule("digest == 0123456789abcdef", "[][] digest 4 [] . 0.0000 [0123456789abcdef]");
     check_rule("status == \"ok\" or", "expected one word");
     check_rule("footprint >", "expected a number, such as 1.05 or 20%, found ''");
     check_rule("footprint > 5us", "expected a number, such as 1.05 or 20%, found '5us'");
@@ -101,6 +109,47 @@ static void test_rules(void)
     check_rule("footprint > base/0", "above 0");
     check_rule("footprint > base*5%", "expected a plain number");
     check_rule("footprint > 'base", "a quote that does not end");
+}
+
+/* What is exact is compared exactly: no product, quotient or sum of decimals is off by a bit. */
+static void test_exact(void)
+{
+    size_t wrong = 0;
+    for (int base = 1; base < 40000; base++) {
+        static const struct { const char *form; long by, per; } limits[] = {
+            { "footprint > base*1.05", 105, 100 }, { "footprint > base*0.9", 9, 10 }, { "footprint > base/8", 1, 8 },
+        };
+        for (size_t index = 0; index < COUNT(limits); index++) {
+            char found[32], limit[32];
+            long double before, after;
+            rule made;
+            problem why = { 0, "" };
+            if (base * limits[index].by % limits[index].per) continue;
+            long scaled = base * limits[index].by / limits[index].per;
+            snprintf(found, sizeof found, "%d.%04d", base / 10000, base % 10000);
+            snprintf(limit, sizeof limit, "%ld.%04ld", scaled / 10000, scaled % 10000);
+            wrong += metric_read(slice_of(found), METRIC_COUNT, &before) || metric_read(slice_of(limit), METRIC_COUNT, &after)
+                || rule_parse(&made, limits[index].form, &why) || rule_holds(&made, after, rule_limit(&made, before))
+                || !rule_holds(&made, after + 0.0001L, rule_limit(&made, before));
+            rule_free(&made);
+        }
+    }
+    CHECK_MSG(!wrong, "%zu limits of decimals are off", wrong);
+    CHECK(metric_equal(140737488355328.0L, 140737488355328.0L) && !metric_equal(140737488355328.0L, 140737488355329.0L));
+    CHECK(!metric_equal(0.0L, 0.0001L) && !metric_equal(1.0001L, 1.0L));
+}
+
+static void test_shown(void)
+{
+    static const struct { double value; metric_unit unit; const char *text; } rows[] = {
+        { 1.05, METRIC_SHARE, "1.0500" }, { 1.00005, METRIC_SHARE, "1.00005" }, { 1.0 / 3.0, METRIC_SHARE, "0.33333333" },
+        { 12.3, METRIC_NS, "12.3" }, { 129.57, METRIC_NS, "129.57" }, { 600, METRIC_COUNT, "600" },
+        { 181.5, METRIC_COUNT, "181.5" }, { 0, METRIC_BYTES, "0" }, { -3, METRIC_COUNT, "-3" },
+    };
+    char text[40];
+    for (size_t index = 0; index < COUNT(rows); index++) {
+        CHECK_STR(metric_show((long double)rows[index].value, rows[index].unit, text, sizeof text), rows[index].text);
+    }
 }
 
 static void test_intervals(void)
@@ -158,6 +207,8 @@ int main(void)
     test_numbers();
     test_patterns();
     test_rules();
+    test_exact();
+    test_shown();
     test_intervals();
     test_csv();
     return tap_done();

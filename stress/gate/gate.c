@@ -9,6 +9,22 @@
 #include "cases.h"
 #include "rule_file.h"
 
+static int gate_no_column(const rule *asked, const char *where, problem *why)
+{
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s has no %s (stress help columns)", asked->text, where,
+                       asked->column);
+}
+
+/* What is compared with base has a column there, or would never have a limit. */
+static int gate_check_base(const gate *self, problem *why)
+{
+    for (const rule *each = self->rules; each < self->rules + self->rule_count; each++) {
+        if (!rule_refers_to_base(each) || csv_table_column(&self->base, each->column) != CSV_NO_COLUMN) continue;
+        return gate_no_column(each, self->base_path, why);
+    }
+    return 0;
+}
+
 int gate_parse(gate *self, const cli *asked, row_kind kind, problem *why)
 {
     const cli_value *texts = &asked->values[CLI_FAIL_IF];
@@ -19,16 +35,16 @@ int gate_parse(gate *self, const cli *asked, row_kind kind, problem *why)
         const row_column *columns;
         size_t count = row_columns(kind, &columns);
         while (count && strcmp(row_column_name(columns[count - 1]), each->column)) count--;
-        if (!count) {
-            return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s has no %s (stress help columns)", each->text,
-                               asked->command, each->column);
-        }
+        if (!count) return gate_no_column(each, asked->command, why);
         if (rule_refers_to_base(each) && !self->base_path) {
             return problem_set(why, EXIT_USAGE, "--fail-if '%s': base is what --base FILE has: give that too",
                                each->text);
         }
     }
-    return self->base_path ? csv_table_read(&self->base, self->base_path, why) : 0;
+    if (self->base_path && (csv_table_read(&self->base, self->base_path, why) || gate_check_base(self, why))) return -1;
+    if (self->rule_count || !(self->base_path || self->is_strict)) return 0;
+    return problem_set(why, EXIT_USAGE, "--%s: judges nothing without a rule: give --fail-if too",
+                       self->base_path ? "base" : "strict");
 }
 
 void gate_free(gate *self)
@@ -105,7 +121,7 @@ static int gate_limit(const gate *self, const case_row *of, gate_verdict *made, 
     if (case_samples(table, of, policy, judged->column, judged->measure->is_timed, limit)) return -1;
     if (!limit->count) {
         int is_there = case_find(table, of, policy) != SIZE_MAX;
-        snprintf(made->note, sizeof made->note, "%s %.40s%s%.80s", is_there ? "an empty cell of" : "no such row of",
+        snprintf(made->note, sizeof made->note, "%s %.40s%s%.80s", is_there ? "no number in the row of" : "no such row of",
                  policy, is_base ? " in " : "", is_base ? self->base_path : "");
     }
     return 0;
@@ -120,7 +136,7 @@ static int gate_judge_number(const gate *self, const case_row *of, gate_verdict 
     if (case_samples(of->table, of, made->policy, judged->column, judged->measure->is_timed, &value)
         || gate_limit(self, of, made, &limit)) return -1;
     if (value.count) gate_show(&value, judged, value.low, value.high, made->value, sizeof made->value);
-    else snprintf(made->note, sizeof made->note, "%s is empty in this row", judged->column);
+    else snprintf(made->note, sizeof made->note, "no %s in this row", judged->column);
     long double low = rule_limit(judged, limit.low), high = rule_limit(judged, limit.high);
     if (limit.count) gate_show(&limit, judged, low, high, made->limit, sizeof made->limit);
     if (!value.count || !limit.count) {
@@ -139,9 +155,11 @@ static int gate_judge_number(const gate *self, const case_row *of, gate_verdict 
 static int gate_judge_rule(gate *self, const rule *judged, problem *why)
 {
     size_t before = self->verdict_count;
+    case_row last = { &self->found, 0 };
     for (size_t line = 0; line < self->found.row_count; line++) {
         const case_row of = { &self->found, line };
         const char *workload = case_cell(&of, "workload"), *policy = case_cell(&of, "policy");
+        last = of;
         if (csv_table_is_hidden(&self->found, line) || !rule_matches(judged, workload, policy)
             || case_is_repeat(&of)) continue;
         gate_verdict *made = &self->verdicts[self->verdict_count++];
@@ -151,15 +169,12 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
         if (judged->measure->unit == METRIC_TEXT) gate_judge_word(self, &of, made);
         else if (gate_judge_number(self, &of, made)) return problem_set(why, EXIT_HARNESS, "no host memory to judge");
     }
-    if (self->verdict_count > before) return 0;
-    return problem_set(why, EXIT_USAGE, "--fail-if '%s': is about none of the rows, which are named WORKLOAD/POLICY",
-                       judged->text);
+    if (self->verdict_count > before || self->is_partial) return 0;
+    return rule_about_none(judged, case_cell(&last, "workload"), case_cell(&last, "policy"), why);
 }
 
-int gate_judge_table(gate *self, csv_table *found, problem *why)
+static int gate_judge_found(gate *self, problem *why)
 {
-    self->found = *found;
-    memset(found, 0, sizeof *found);
     self->verdicts = calloc(self->rule_count * self->found.row_count + 1, sizeof *self->verdicts);
     if (!self->verdicts) return problem_set(why, EXIT_HARNESS, "no host memory for the verdicts");
     for (size_t index = 0; index < self->rule_count; index++) {
@@ -168,15 +183,43 @@ int gate_judge_table(gate *self, csv_table *found, problem *why)
     return 0;
 }
 
+/* Whether the table can say anything of the rule: it has the column, and the policy that the rule compares with. */
+static int gate_check_found(const gate *self, const rule *asked, const char *path, problem *why)
+{
+    if (csv_table_column(&self->found, asked->column) == CSV_NO_COLUMN) return gate_no_column(asked, path, why);
+    if (!asked->reference || rule_refers_to_base(asked)) return 0;
+    for (size_t line = 0; line < self->found.row_count; line++) {
+        const case_row of = { &self->found, line };
+        if (!strcmp(case_cell(&of, "policy"), asked->reference)) return 0;
+    }
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s has no row of policy '%s'", asked->text, path,
+                       asked->reference);
+}
+
+int gate_judge_table(gate *self, csv_table *found, const char *path, problem *why)
+{
+    self->found = *found;
+    memset(found, 0, sizeof *found);
+    for (const rule *each = self->rules; each < self->rules + self->rule_count; each++) {
+        if (gate_check_found(self, each, path, why)) return -1;
+    }
+    return gate_check_base(self, why) || gate_judge_found(self, why) ? -1 : 0;
+}
+
 int gate_judge(gate *self, const row_list *list, problem *why)
 {
-    csv_table found;
     if (!self->rule_count) return 0;
-    if (csv_table_of(&found, list, why)) {
-        csv_table_free(&found);
-        return -1;
+    self->is_partial = list->partial != NULL;
+    return csv_table_of(&self->found, list, why) || gate_judge_found(self, why) ? -1 : 0;
+}
+
+size_t gate_undecided(const gate *self)
+{
+    size_t count = 0;
+    for (size_t index = 0; index < self->verdict_count; index++) {
+        count += self->verdicts[index].outcome == GATE_AMBIGUOUS || self->verdicts[index].outcome == GATE_NO_VALUE;
     }
-    return gate_judge_table(self, &found, why);
+    return count;
 }
 
 int gate_fails(const gate *self, const gate_verdict *verdict)

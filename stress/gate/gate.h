@@ -28,21 +28,25 @@ typedef struct gate {                            /* zeroed: no rules */
     rule         *rules;
     size_t        rule_count;
     int           is_strict;                     /* what is ambiguous or has no value fails too */
+    int           is_partial;                    /* rows are missing: a rule may be about those alone */
     const char   *base_path;                     /* NULL: there is none */
     csv_table     base, found;
     gate_verdict *verdicts;
     size_t        verdict_count;
 } gate;
 
-/* --fail-if (@FILE: rules, one a line, # comments), --base, --strict. -1 and a problem. gate_free in both cases. */
+/* --fail-if (@FILE: rules, one a line, # comments), --base, --strict. -1 and a problem: a rule, a file, a column that
+   the command or the base has not, or nothing to judge by. gate_free in both cases. */
 int  gate_parse(gate *self, const cli *asked, row_kind kind, problem *why);
 void gate_free(gate *self);
 int  gate_names(const gate *self, const char *policy);       /* whether a rule compares with this policy */
 
-/* Judges the rows. -1 and a problem: a rule is about none of them. */
+/* Judges the rows. -1 and a problem: a rule is about none of them, though all are there. */
 int  gate_judge(gate *self, const row_list *list, problem *why);
-/* Likewise rows that were read: *found is taken over. */
-int  gate_judge_table(gate *self, csv_table *found, problem *why);
+/* Likewise rows that were read from a file: *found is taken over. A problem, too: it, or
+   base, lacks a rule's column, or the policy that it compares with. */
+int  gate_judge_table(gate *self, csv_table *found, const char *path, problem *why);
+size_t gate_undecided(const gate *self);         /* AMBIGUOUS and NO_VALUE */
 size_t gate_failed(const gate *self);            /* verdicts that fail the run */
 int  gate_fails(const gate *self, const gate_verdict *verdict);
 const char *gate_outcome_name(gate_outcome outcome);

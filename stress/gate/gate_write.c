@@ -27,9 +27,11 @@ void gate_write(FILE *out, const gate *self)
         fprintf(out, ": %s, limit %s%s%s\n", shown->value, shown->limit, *shown->note ? "; " : "", shown->note);
     }
     if (!last) return;
-    size_t failed = gate_failed(self);
-    fprintf(out, "%zu of %zu verdicts fail%s%s\n", failed, self->verdict_count, failed == 1 ? "s" : "",
-            self->is_strict ? " (--strict: what is ambiguous or has no value fails)" : "");
+    size_t failed = gate_failed(self), undecided = gate_undecided(self);
+    fprintf(out, "%zu of %zu verdicts fail%s", failed, self->verdict_count, failed == 1 ? "s" : "");
+    if (self->is_strict) fputs(" (--strict: what is ambiguous or has no value fails)", out);
+    else if (undecided) fprintf(out, ", %zu could not be given (--strict: that fails)", undecided);
+    fputc('\n', out);
 }
 
 void gate_tell(FILE *out, const gate *self)

@@ -3,11 +3,13 @@
    Tested by tests/test_gate.c. */
 #include "metric.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../gpuarena.h"
 #include "../nearest.h"
 
 #define LESS METRIC_LESS_IS_BETTER
@@ -57,7 +59,7 @@ static const metric_suffix metric_scales[] = {
     { METRIC_BYTES, "KiB", 1024.0L }, { METRIC_BYTES, "MiB", 1048576.0L }, { METRIC_BYTES, "GiB", 1073741824.0L },
     { METRIC_BYTES, "TiB", 1099511627776.0L },
     { METRIC_NS, "ns", 1.0L }, { METRIC_NS, "us", 1e3L }, { METRIC_NS, "ms", 1e6L }, { METRIC_NS, "s", 1e9L },
-    { METRIC_SHARE, "%", 0.01L },
+    { METRIC_SHARE, "%", 100.0L },               /* .. divided: 7% is 0.07 to the last bit */
 };
 
 const metric *metric_find(const char *name)
@@ -96,7 +98,8 @@ int metric_read(slice text, metric_unit unit, long double *value)
     number[digits] = '\0';
     for (size_t at = 0; at < sizeof metric_scales / sizeof metric_scales[0]; at++) {
         if (metric_scales[at].unit != unit || !slice_is(behind, metric_scales[at].text)) continue;
-        *value = strtold(number, NULL) * metric_scales[at].scale;
+        long double read = strtold(number, NULL), scale = metric_scales[at].scale;
+        *value = unit == METRIC_SHARE ? read / scale : read * scale;
         return 0;
     }
     return -1;
@@ -109,11 +112,52 @@ const char *metric_suffixes(metric_unit unit)
          : unit == METRIC_SHARE ? "a number, such as 1.05 or 20%" : "a plain number";
 }
 
+int metric_equal(long double one, long double other)
+{
+    return fabsl(one - other) <= 1e-9L + 8.0L * LDBL_EPSILON * fabsl(other);
+}
+
 const char *metric_show(long double value, metric_unit unit, char *text, size_t size)
 {
-    if (unit == METRIC_SHARE) snprintf(text, size, "%.4Lf", value);
-    else if (unit == METRIC_NS) snprintf(text, size, "%.1Lf", value);
-    else if (floorl(value) == value) snprintf(text, size, "%.0Lf", value);
-    else snprintf(text, size, "%.2Lf", value);
+    int places = unit == METRIC_SHARE ? 4 : unit == METRIC_NS ? 1 : 0;
+    const int most = places + 4;
+    for (long double scaled = value * powl(10.0L, places); places < most; scaled *= 10.0L, places++) {
+        if (metric_equal(scaled, rintl(scaled))) break;
+    }
+    snprintf(text, size, "%.*Lf", places, value);
+    return text;
+}
+
+/* The words that a column may hold, each behind a '|'; NULL: any. */
+static const char *metric_words(const metric *measure)
+{
+#define METRIC_WORD(name, text) "|" text
+    switch (measure - metrics) {
+    case COLUMN_STATUS:      return "|ok|oom|verify_failed|error";
+    case COLUMN_VERDICT:     return "|pass|fail|none";
+    case COLUMN_MET:         return "|yes|no|unclear";
+    case COLUMN_OOM_REASON:  return GPUARENA_REASONS(METRIC_WORD);
+    case COLUMN_STOP_REASON: return GPUARENA_REASONS(METRIC_WORD) "|not_opened|not_made";
+    default:                 return NULL;
+    }
+#undef METRIC_WORD
+}
+
+int metric_has_word(const metric *measure, const char *word)
+{
+    const char *at = metric_words(measure);
+    size_t length = strlen(word);
+    if (!at) return 1;
+    while (at && (strncmp(at + 1, word, length) || (at[length + 1] && at[length + 1] != '|'))) at = strchr(at + 1, '|');
+    return at != NULL;
+}
+
+const char *metric_list_words(const metric *measure, char *text, size_t size)
+{
+    size_t used = 0;
+    for (const char *at = metric_words(measure); at && used + 2 < size; at = strchr(at + 1, '|')) {
+        int length = (int)strcspn(at + 1, "|");
+        used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? " " : "", length, at + 1);
+    }
     return text;
 }

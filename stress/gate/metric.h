@@ -30,7 +30,12 @@ const char   *metric_hint(const char *name, char *text, size_t size);
 int         metric_read(slice text, metric_unit unit, long double *value);
 /* What may stand behind a number of this unit, for messages. */
 const char *metric_suffixes(metric_unit unit);
-/* As files have it; nothing is rounded that is exact. Returns text. */
+/* Whether two numbers are one: up to what arithmetic on decimals rounds (1.2 * 1.05 is 1.26). */
+int         metric_equal(long double one, long double other);
+/* Whether a METRIC_TEXT may be this word: 0 of a typing error, where the column has a known set of words; those. */
+int         metric_has_word(const metric *measure, const char *word);
+const char *metric_list_words(const metric *measure, char *text, size_t size);
+/* As files have it, with up to four places more where a limit has them. Returns text. */
 const char *metric_show(long double value, metric_unit unit, char *text, size_t size);
 
 #endif

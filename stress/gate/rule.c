@@ -141,6 +141,15 @@ static int rule_reference(rule *self, const char *at, problem *why)
     return rule_amount(self, rule_space(at + 1), scales ? METRIC_COUNT : self->measure->unit, why);
 }
 
+/* A word that the column can never hold would be a rule that says nothing. */
+static int rule_word(const rule *self, problem *why)
+{
+    char words[256];
+    if (metric_has_word(self->measure, self->word)) return 0;
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s is never '%s': expected base or one of %s", self->text,
+                       self->column, self->word, metric_list_words(self->measure, words, sizeof words));
+}
+
 static int rule_value(rule *self, const char *at, problem *why)
 {
     at = rule_space(at);
@@ -151,7 +160,7 @@ static int rule_value(rule *self, const char *at, problem *why)
     if (!*at || rule_name(&at, "", &self->word, why) || *at) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected one word behind the operator", self->text);
     }
-    if (strcmp(self->word, "base")) return 0;
+    if (strcmp(self->word, "base")) return rule_word(self, why);
     self->reference = self->word;
     self->word = NULL;
     return 0;
@@ -214,15 +223,24 @@ long double rule_limit(const rule *self, long double reference)
 
 int rule_holds(const rule *self, long double value, long double limit)
 {
+    int is_equal = metric_equal(value, limit);
     switch (self->compared) {
-    case RULE_LESS:     return value < limit;
-    case RULE_AT_MOST:  return value <= limit;
-    case RULE_MORE:     return value > limit;
-    case RULE_AT_LEAST: return value >= limit;
-    case RULE_IS:       return value == limit;
+    case RULE_LESS:     return value < limit && !is_equal;
+    case RULE_AT_MOST:  return value < limit || is_equal;
+    case RULE_MORE:     return value > limit && !is_equal;
+    case RULE_AT_LEAST: return value > limit || is_equal;
+    case RULE_IS:       return is_equal;
     case RULE_IS_NOT:   break;
     }
-    return value != limit;
+    return !is_equal;
+}
+
+int rule_about_none(const rule *self, const char *workload, const char *policy, problem *why)
+{
+    const char *quote = *workload ? "\"" : "";
+    return problem_set(why, EXIT_USAGE, "--fail-if '%.200s': is about none of the rows, which are named "
+                       "WORKLOAD/POLICY, as %s%.100s%s/\"%.100s\"", self->text, quote, *workload ? workload : "*",
+                       quote, policy);
 }
 
 int rule_refers_to_base(const rule *self)

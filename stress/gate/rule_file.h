@@ -1,4 +1,4 @@
-/* The rules of all --fail-if: one each, or @FILE with one a line; # begins a comment line.
+/* The rules of all --fail-if: one each, or @FILE with one a line; # first or behind a space begins a comment.
    Knows nothing of what a rule says. Tested by tests/gate.t. */
 #ifndef STRESS_GATE_RULE_FILE_H
 #define STRESS_GATE_RULE_FILE_H

@@ -33,6 +33,8 @@ char *csv_table_slurp(const char *path, size_t *length, problem *why)
         text = larger;
     }
     int failed = file && ferror(file);
+    size_t mark = text && used >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+    if (mark) memmove(text, text + mark, used -= mark);
     if (text) text[used] = '\0';
     *length = used;
     if (!file || failed) problem_set(why, EXIT_USAGE, "%s: cannot be read: %s", path, strerror(errno));

@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
+enum { SUMMARY_MOST = 1000 };                    /* lines of a table: GitHub takes 1 MiB of a step, or nothing of it */
+
 static void summary_text(FILE *out, const char *text)
 {
     for (; *text; text++) {
@@ -14,12 +16,19 @@ static void summary_text(FILE *out, const char *text)
     }
 }
 
+/* Of many verdicts those that pass are left out, and of very many all behind the first. */
 static void summary_verdicts(FILE *out, const gate *gates)
 {
+    size_t left_out = 0, told = 0;
     fprintf(out, "%zu of %zu verdicts fail\n\n| verdict | row | fail if | value | limit |\n|---|---|---|---|---|\n",
             gate_failed(gates), gates->verdict_count);
     for (size_t index = 0; index < gates->verdict_count; index++) {
         const gate_verdict *shown = &gates->verdicts[index];
+        if (gates->verdict_count > SUMMARY_MOST && (shown->outcome == GATE_PASS || told == SUMMARY_MOST)) {
+            left_out++;
+            continue;
+        }
+        told++;
         const char *const cells[] = { shown->workload, *shown->workload ? "/" : "", shown->policy, NULL,
                                       shown->judged->text, NULL, shown->value, NULL, shown->limit };
         fprintf(out, "| %s%s%s | ", gate_fails(gates, shown) ? "**" : "", gate_outcome_name(shown->outcome),
@@ -30,6 +39,7 @@ static void summary_verdicts(FILE *out, const gate *gates)
         }
         fputs(" |\n", out);
     }
+    if (left_out) fprintf(out, "\n%zu verdicts are left out, those that pass first\n", left_out);
     fputc('\n', out);
 }
 
@@ -49,7 +59,7 @@ void summary_write(FILE *out, const row_list *list, const char *device, const ga
         fputs("\n\n", out);
     }
     if (gates && gates->verdict_count) summary_verdicts(out, gates);
-    for (size_t line = 0; line < list->count + 2; line++) {
+    for (size_t line = 0; line < list->count + 2 && line < SUMMARY_MOST + 2; line++) {
         if (line > 1 && list->rows[line - 2].is_baseline) continue;
         for (size_t at = 0; at < count; at++) {
             char text[64];
@@ -62,5 +72,6 @@ void summary_write(FILE *out, const row_list *list, const char *device, const ga
         }
         fputs("|\n", out);
     }
+    if (list->count > SUMMARY_MOST) fprintf(out, "\n%zu rows are left out\n", list->count - SUMMARY_MOST);
     fputc('\n', out);
 }
