@@ -8123,79 +8123,74 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
    Configuration as text, and its defaults and checks. One table of keys serves reading, writing and filling
    in. */
 
-typedef struct gpuarena__choice { const char *name; uint32_t value; } gpuarena__choice;
-static const gpuarena__choice gpuarena__backings[] = {
-    { "auto", GPUARENA_BACKING_AUTO }, { "paged", GPUARENA_BACKING_PAGED },
-    { "segments", GPUARENA_BACKING_SEGMENTS }, { "pinned", GPUARENA_BACKING_PINNED },
-    { "managed", GPUARENA_BACKING_MANAGED }, { "async", GPUARENA_BACKING_ASYNC }, { NULL, 0 } };
-static const gpuarena__choice gpuarena__shares[] = {
-    { "none", GPUARENA_SHARE_NONE }, { "ipc", GPUARENA_SHARE_IPC }, { "rdma", GPUARENA_SHARE_RDMA },
-    { NULL, 0 } };
-static const gpuarena__choice gpuarena__growths[] = {
-    { "auto", GPUARENA_GROWTH_AUTO }, { "fixed", GPUARENA_GROWTH_FIXED }, { "exact", GPUARENA_GROWTH_EXACT },
-    { "step", GPUARENA_GROWTH_STEP }, { "double", GPUARENA_GROWTH_DOUBLE },
-    { "half", GPUARENA_GROWTH_HALF }, { NULL, 0 } };
-static const gpuarena__choice gpuarena__backoffs[] = {
-    { "surplus", GPUARENA_BACKOFF_SURPLUS }, { "tenth", GPUARENA_BACKOFF_TENTH },
-    { "half", GPUARENA_BACKOFF_HALF }, { NULL, 0 } };
-static const gpuarena__choice gpuarena__releases[] = {
-    { "on_demand", GPUARENA_RELEASE_ON_DEMAND }, { "idle", GPUARENA_RELEASE_IDLE },
-    { "age", GPUARENA_RELEASE_AGE }, { "pressure", GPUARENA_RELEASE_PRESSURE }, { NULL, 0 } };
-static const gpuarena__choice gpuarena__placements[] = {
-    { "good", GPUARENA_PLACE_GOOD }, { "best", GPUARENA_PLACE_BEST }, { "first", GPUARENA_PLACE_FIRST },
-    { "buddy", GPUARENA_PLACE_BUDDY }, { "bins", GPUARENA_PLACE_BINS }, { NULL, 0 } };
-static const gpuarena__choice gpuarena__splits[] = {
-    { "always", GPUARENA_SPLIT_ALWAYS }, { "ratio", GPUARENA_SPLIT_RATIO },
-    { "remainder", GPUARENA_SPLIT_REMAINDER }, { NULL, 0 } };
-static const gpuarena__choice gpuarena__reuses[] = {
-    { "auto", GPUARENA_STREAMS_AUTO }, { "same", GPUARENA_STREAMS_SAME },
-    { "events", GPUARENA_STREAMS_EVENTS }, { "steal", GPUARENA_STREAMS_STEAL }, { NULL, 0 } };
-static const gpuarena__choice gpuarena__scrubs[] = {
-    { "off", GPUARENA_SCRUB_OFF }, { "free", GPUARENA_SCRUB_FREE }, { "alloc", GPUARENA_SCRUB_ALLOC },
-    { "both", GPUARENA_SCRUB_BOTH }, { NULL, 0 } };
-static const gpuarena__choice gpuarena__number[] = { { NULL, 0 } };      /* no choice: a plain uint32_t; */
-static const gpuarena__choice gpuarena__share[] = { { NULL, 0 } };       /*   a double, -1: none */
+/* Names of enums' values, from 0 on. */
+static const char *const gpuarena__backings[] = { "auto", "paged", "segments", "pinned", "managed", "async",
+                                                  NULL };
+static const char *const gpuarena__growths[] = { "auto", "fixed", "exact", "step", "double", "half", NULL };
+static const char *const gpuarena__placements[] = { "good", "best", "first", "buddy", "bins", NULL };
+static const char *const gpuarena__splits[] = { "always", "ratio", "remainder", NULL };
+static const char *const gpuarena__shares[] = { "none", "ipc", "rdma", NULL };
+static const char *const gpuarena__backoffs[] = { "surplus", "tenth", "half", NULL };
+static const char *const gpuarena__releases[] = { "on_demand", "idle", "age", "pressure", NULL };
+static const char *const gpuarena__reuses[] = { "auto", "same", "events", "steal", NULL };
+static const char *const gpuarena__scrubs[] = { "off", "free", "alloc", "both", NULL };
+
+typedef enum gpuarena__kind {                    /* of a key's value */
+    GPUARENA__SIZE,                              /* uint64_t */
+    GPUARENA__LIMIT,                             /* limit_bytes, limit_base and limit_fraction */
+    GPUARENA__SHARE,                             /* double, -1: none */
+    GPUARENA__NUMBER,                            /* uint32_t */
+    GPUARENA__DIVISIONS,                         /* the same, and round_by_size */
+    GPUARENA__CHOICE                             /* an enum */
+} gpuarena__kind;
+static const char *const gpuarena__expected[] = {
+    "a size, such as 256, 64K, 512M, 4G", "4G, none, 80%, 80%free, total-2G or free-2G",
+    "0, 5%, or another share up to 100%", "a number below 2^32",
+    "a number, such as 4, or several by rising size, 1/512M:2/1G:4" };
 
 typedef struct gpuarena__key {
     const char *name;
-    const gpuarena__choice *choices;             /* an enum of these; else NULL */
-    size_t offset;                               /* of the field; the limit's three fields: of limit_bytes */
+    gpuarena__kind kind;
+    size_t offset;                               /* of its field, or the first */
+    const char *const *names;                    /* CHOICE */
 } gpuarena__key;
 static const gpuarena__key gpuarena__keys[] = {
-    { "backing",   gpuarena__backings,   offsetof(gpuarena_config, backing) },
-    { "growth",    gpuarena__growths,    offsetof(gpuarena_config, growth) },
-    { "placement", gpuarena__placements, offsetof(gpuarena_config, placement) },
-    { "bin_growth", gpuarena__number, offsetof(gpuarena_config, bin_growth) },
-    { "bin_min",   NULL, offsetof(gpuarena_config, bin_min_bytes) },
-    { "bin_max",   NULL, offsetof(gpuarena_config, bin_max_bytes) },
-    { "round_divisions", gpuarena__number, offsetof(gpuarena_config, round_divisions) },
-    { "split",     gpuarena__splits,     offsetof(gpuarena_config, split) },
-    { "split_least", NULL, offsetof(gpuarena_config, split_least_bytes) },
-    { "split_max", NULL, offsetof(gpuarena_config, split_max_bytes) },
-    { "split_over", NULL, offsetof(gpuarena_config, split_over_bytes) },
-    { "small",     NULL, offsetof(gpuarena_config, small_bytes) },
-    { "small_step", NULL, offsetof(gpuarena_config, small_step_bytes) },
-    { "share",     gpuarena__shares,     offsetof(gpuarena_config, share) },
-    { "page",      NULL, offsetof(gpuarena_config, page_bytes) },
-    { "idle",      gpuarena__share,      offsetof(gpuarena_config, idle_fraction) },
-    { "large",     NULL, offsetof(gpuarena_config, large_bytes) },
-    { "initial",   NULL, offsetof(gpuarena_config, initial_bytes) },
-    { "step",      NULL, offsetof(gpuarena_config, step_bytes) },
-    { "step_max",  NULL, offsetof(gpuarena_config, step_max_bytes) },
-    { "exact",     NULL, offsetof(gpuarena_config, exact_bytes) },
-    { "backoff",   gpuarena__backoffs,   offsetof(gpuarena_config, backoff) },
-    { "alignment", NULL, offsetof(gpuarena_config, alignment) },
-    { "limit",     NULL, offsetof(gpuarena_config, limit_bytes) },
-    { "headroom",  NULL, offsetof(gpuarena_config, headroom_bytes) },
-    { "oversubscribe", gpuarena__number, offsetof(gpuarena_config, oversubscribe) },
-    { "release",   gpuarena__releases,   offsetof(gpuarena_config, release) },
-    { "release_at", NULL, offsetof(gpuarena_config, release_bytes) },
-    { "release_keep", gpuarena__share,   offsetof(gpuarena_config, release_keep) },
-    { "release_age", gpuarena__number,   offsetof(gpuarena_config, release_age) },
-    { "cache",     NULL, offsetof(gpuarena_config, cache_bytes) },
-    { "streams",   gpuarena__reuses,     offsetof(gpuarena_config, streams) },
-    { "wait_ms",   gpuarena__number,     offsetof(gpuarena_config, wait_ms) },
-    { "scrub",     gpuarena__scrubs,     offsetof(gpuarena_config, scrub) }
+#define X(name, kind, field, names) { name, GPUARENA__##kind, offsetof(gpuarena_config, field), names },
+    X("backing", CHOICE, backing, gpuarena__backings)
+    X("growth", CHOICE, growth, gpuarena__growths)
+    X("placement", CHOICE, placement, gpuarena__placements)
+    X("bin_growth", NUMBER, bin_growth, NULL)
+    X("bin_min", SIZE, bin_min_bytes, NULL)
+    X("bin_max", SIZE, bin_max_bytes, NULL)
+    X("round_divisions", DIVISIONS, round_divisions, NULL)
+    X("split", CHOICE, split, gpuarena__splits)
+    X("split_least", SIZE, split_least_bytes, NULL)
+    X("split_max", SIZE, split_max_bytes, NULL)
+    X("split_over", SIZE, split_over_bytes, NULL)
+    X("small", SIZE, small_bytes, NULL)
+    X("small_step", SIZE, small_step_bytes, NULL)
+    X("share", CHOICE, share, gpuarena__shares)
+    X("page", SIZE, page_bytes, NULL)
+    X("idle", SHARE, idle_fraction, NULL)
+    X("large", SIZE, large_bytes, NULL)
+    X("initial", SIZE, initial_bytes, NULL)
+    X("step", SIZE, step_bytes, NULL)
+    X("step_max", SIZE, step_max_bytes, NULL)
+    X("exact", SIZE, exact_bytes, NULL)
+    X("backoff", CHOICE, backoff, gpuarena__backoffs)
+    X("alignment", SIZE, alignment, NULL)
+    X("limit", LIMIT, limit_bytes, NULL)
+    X("headroom", SIZE, headroom_bytes, NULL)
+    X("oversubscribe", NUMBER, oversubscribe, NULL)
+    X("release", CHOICE, release, gpuarena__releases)
+    X("release_at", SIZE, release_bytes, NULL)
+    X("release_keep", SHARE, release_keep, NULL)
+    X("release_age", NUMBER, release_age, NULL)
+    X("cache", SIZE, cache_bytes, NULL)
+    X("streams", CHOICE, streams, gpuarena__reuses)
+    X("wait_ms", NUMBER, wait_ms, NULL)
+    X("scrub", CHOICE, scrub, gpuarena__scrubs)
+#undef X
 };
 enum { GPUARENA__KEY_COUNT = sizeof gpuarena__keys / sizeof *gpuarena__keys };
 typedef char gpuarena__keys_fit_a_mask[GPUARENA__KEY_COUNT <= 64 ? 1 : -1];
@@ -8210,27 +8205,33 @@ static const gpuarena__preset gpuarena__presets[] = {
 /* Fields are read and written as bytes: enums of different types, all 32 bits wide, share the code. */
 static int gpuarena__is_wide(const gpuarena__key *key)
 {
-    return !key->choices || key->choices == gpuarena__share;
+    return key->kind <= GPUARENA__SHARE;
 }
 
 static uint64_t gpuarena__field_get(const gpuarena_config *config, const gpuarena__key *key)
 {
     const char *field = (const char *)config + key->offset;
-    uint32_t choice = 0;
-    uint64_t bytes = 0;
-    if (!gpuarena__is_wide(key)) memcpy(&choice, field, sizeof choice);
-    else memcpy(&bytes, field, sizeof bytes);
-    return gpuarena__is_wide(key) ? bytes : choice;
+    uint32_t narrow = 0;
+    uint64_t wide = 0;
+    if (gpuarena__is_wide(key)) memcpy(&wide, field, sizeof wide);
+    else memcpy(&narrow, field, sizeof narrow);
+    return wide + narrow;
 }
 
-static int gpuarena__is_limit(const gpuarena__key *key)
+static void gpuarena__field_set(gpuarena_config *config, const gpuarena__key *key, uint64_t value)
 {
-    return key->offset == offsetof(gpuarena_config, limit_bytes);
+    char *field = (char *)config + key->offset;
+    uint32_t narrow = (uint32_t)value;
+    if (gpuarena__is_wide(key)) memcpy(field, &value, sizeof value);
+    else memcpy(field, &narrow, sizeof narrow);
 }
 
-static int gpuarena__is_divisions(const gpuarena__key *key)
+/* The name of an enum's value; NULL: it is none. */
+static const char *gpuarena__choice_name(const gpuarena__key *key, uint64_t value)
 {
-    return key->offset == offsetof(gpuarena_config, round_divisions);
+    const char *const *name = key->names;
+    while (*name && value--) name++;
+    return *name;
 }
 
 static int gpuarena__piece_is(gpuarena__piece piece, const char *text)
@@ -8342,29 +8343,35 @@ static int gpuarena__parse_fraction(gpuarena__piece piece, char *field)
     return 1;
 }
 
+static int gpuarena__parse_number(gpuarena__piece piece, uint64_t *number)
+{
+    uint32_t digits;
+    return gpuarena__piece_digits(&piece, number, &digits) && piece.begin == piece.end
+        && *number <= UINT32_MAX;
+}
+
+static int gpuarena__parse_choice(const gpuarena__key *key, gpuarena__piece piece, uint64_t *value)
+{
+    const char *name;
+    for (*value = 0; (name = gpuarena__choice_name(key, *value)) != NULL; ++*value)
+        if (gpuarena__piece_is(piece, name)) return 1;
+    return 0;
+}
+
 static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value, gpuarena_config *config)
 {
-    const gpuarena__choice *choice = key->choices;
-    uint64_t bytes;
-    uint32_t count;
-    if (gpuarena__is_limit(key)) return gpuarena__parse_limit(value, config);
-    if (gpuarena__is_divisions(key)) return gpuarena__parse_divisions(value, config);
-    if (choice == gpuarena__share) return gpuarena__parse_fraction(value, (char *)config + key->offset);
-    if (choice == gpuarena__number) {
-        if (!gpuarena__piece_digits(&value, &bytes, &count) || value.begin != value.end
-            || bytes > UINT32_MAX) return 0;
-        count = (uint32_t)bytes;
-        memcpy((char *)config + key->offset, &count, sizeof count);
-        return 1;
+    uint64_t number = 0;
+    int sound;
+    switch (key->kind) {
+    case GPUARENA__LIMIT: return gpuarena__parse_limit(value, config);
+    case GPUARENA__DIVISIONS: return gpuarena__parse_divisions(value, config);
+    case GPUARENA__SHARE: return gpuarena__parse_fraction(value, (char *)config + key->offset);
+    case GPUARENA__CHOICE: sound = gpuarena__parse_choice(key, value, &number); break;
+    case GPUARENA__NUMBER: sound = gpuarena__parse_number(value, &number); break;
+    default: sound = gpuarena__parse_size(value, &number); break;
     }
-    if (choice) {
-        while (choice->name && !gpuarena__piece_is(value, choice->name)) choice++;
-        if (choice->name) memcpy((char *)config + key->offset, &choice->value, sizeof choice->value);
-        return choice->name != NULL;
-    }
-    if (!gpuarena__parse_size(value, &bytes)) return 0;
-    memcpy((char *)config + key->offset, &bytes, sizeof bytes);
-    return 1;
+    if (sound) gpuarena__field_set(config, key, number);
+    return sound;
 }
 
 /* What a refused limit would mean, if it is plain what was meant. */
@@ -8391,19 +8398,17 @@ static void gpuarena__put_piece(gpuarena__text *out, gpuarena__piece piece)
     if (piece.begin < piece.end) gpuarena__put(out, "..");
 }
 
-static void gpuarena__put_expected(gpuarena__text *out, const gpuarena__key *key)
+/* last: what stands in front of the last name. */
+static void gpuarena__put_expected(gpuarena__text *out, const gpuarena__key *key, const char *last)
 {
-    const gpuarena__choice *choice;
+    const char *const *name = key->names;
     gpuarena__put(out, ": expected ");
-    if (gpuarena__is_limit(key)) gpuarena__put(out, "4G, none, 80%%, 80%%free, total-2G or free-2G");
-    else if (key->choices == gpuarena__share) gpuarena__put(out, "0, 5%%, or another share up to 100%%");
-    else if (gpuarena__is_divisions(key))
-        gpuarena__put(out, "a number, such as 4, or several by rising size, 1/512M:2/1G:4");
-    else if (key->choices == gpuarena__number) gpuarena__put(out, "a number below 2^32");
-    else if (!key->choices) gpuarena__put(out, "a size, such as 256, 64K, 512M, 4G");
-    else
-        for (choice = key->choices; choice->name; choice++)
-            gpuarena__put(out, "%s%s", choice == key->choices ? "" : ", ", choice->name);
+    if (key->kind != GPUARENA__CHOICE) {
+        gpuarena__put(out, "%s", gpuarena__expected[key->kind]);
+        return;
+    }
+    for (; *name; name++)
+        gpuarena__put(out, "%s%s", name == key->names ? "" : name[1] ? ", " : last, *name);
 }
 
 static const gpuarena__preset *gpuarena__preset_find(gpuarena__piece name)
@@ -8447,8 +8452,9 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
     } else if (!has_value) gpuarena__put(out, ": expected a value for %s", gpuarena__keys[at].name);
     else if (*given >> at & 1) gpuarena__put(out, ": %s is given twice", gpuarena__keys[at].name);
     else {
-        if (gpuarena__is_limit(&gpuarena__keys[at])) gpuarena__put(out, "%s", gpuarena__limit_wrong(value));
-        gpuarena__put_expected(out, &gpuarena__keys[at]);
+        if (gpuarena__keys[at].kind == GPUARENA__LIMIT)
+            gpuarena__put(out, "%s", gpuarena__limit_wrong(value));
+        gpuarena__put_expected(out, &gpuarena__keys[at], ", ");
     }
     return 0;
 }
@@ -8521,35 +8527,43 @@ static void gpuarena__put_divisions(gpuarena__text *out, const gpuarena_config *
 
 static int gpuarena__key_is_zero(const gpuarena_config *config, const gpuarena__key *key)
 {
-    int fraction = config->limit_fraction > 0 || config->limit_fraction < 0;
-    uint32_t at = 0;
-    if (gpuarena__is_divisions(key))
-        while (at < sizeof config->round_by_size)
-            if (config->round_by_size[at++]) return 0;
-    return gpuarena__field_get(config, key) == 0
-        && (!gpuarena__is_limit(key) || (config->limit_base == GPUARENA_LIMIT_BYTES && !fraction));
+    static const uint8_t none[sizeof config->round_by_size] = { 0 };
+    if (gpuarena__field_get(config, key)) return 0;
+    if (key->kind == GPUARENA__DIVISIONS) return memcmp(config->round_by_size, none, sizeof none) == 0;
+    return key->kind != GPUARENA__LIMIT
+        || (config->limit_base == GPUARENA_LIMIT_BYTES && !(config->limit_fraction > 0)
+            && !(config->limit_fraction < 0));
+}
+
+static void gpuarena__put_value(gpuarena__text *out, const gpuarena_config *config, const gpuarena__key *key)
+{
+    uint64_t value = gpuarena__field_get(config, key);
+    const char *name;
+    double share;
+    switch (key->kind) {
+    case GPUARENA__LIMIT: gpuarena__put_limit(out, config); break;
+    case GPUARENA__DIVISIONS: gpuarena__put_divisions(out, config); break;
+    case GPUARENA__SHARE:
+        memcpy(&share, &value, sizeof share);
+        if (share > 0) gpuarena__put_share(out, share);
+        else gpuarena__put(out, "0");
+        break;
+    case GPUARENA__CHOICE:
+        name = gpuarena__choice_name(key, value);
+        gpuarena__put(out, "%s", name ? name : "unknown");
+        break;
+    case GPUARENA__NUMBER: gpuarena__put(out, "%" PRIu64, value); break;
+    default: gpuarena__put_size(out, value); break;
+    }
 }
 
 static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *config)
 {
-    uint32_t at;
-    for (at = 0; at < GPUARENA__KEY_COUNT; at++) {
-        const gpuarena__key *key = &gpuarena__keys[at];
-        const gpuarena__choice *choice = key->choices;
-        double share = 0;
+    const gpuarena__key *key = gpuarena__keys, *end = key + GPUARENA__KEY_COUNT;
+    for (; key < end; key++) {
         if (gpuarena__key_is_zero(config, key)) continue;
-        if (choice == gpuarena__share) memcpy(&share, (const char *)config + key->offset, sizeof share);
         gpuarena__put(out, "%s%s=", out->length ? "," : "", key->name);
-        if (gpuarena__is_limit(key)) gpuarena__put_limit(out, config);
-        else if (share > 0) gpuarena__put_share(out, share);
-        else if (choice == gpuarena__share) gpuarena__put(out, "0");
-        else if (gpuarena__is_divisions(key)) gpuarena__put_divisions(out, config);
-        else if (!choice) gpuarena__put_size(out, gpuarena__field_get(config, key));
-        else if (choice == gpuarena__number) gpuarena__put(out, "%" PRIu64, gpuarena__field_get(config, key));
-        else {
-            while (choice->name && choice->value != gpuarena__field_get(config, key)) choice++;
-            gpuarena__put(out, "%s", choice->name ? choice->name : "unknown");
-        }
+        gpuarena__put_value(out, config, key);
     }
 }
 
@@ -8558,22 +8572,20 @@ static int gpuarena__config_fill(gpuarena_config *config, gpuarena__text *out)
 {
     const char *name = config->environment ? config->environment : "GPUARENA_CONF",
                *text = *name ? getenv(name) : NULL;
+    const gpuarena__key *key = gpuarena__keys, *end = key + GPUARENA__KEY_COUNT;
     gpuarena_config found = GPUARENA_INIT;
     size_t length = out->length;
-    uint32_t at;
     if (!text) return 1;
     gpuarena__put(out, "%.24s: ", name);
     if (!gpuarena__parse(text, &found, out)) return 0;
     out->length = length;
     out->text[length] = 0;
-    for (at = 0; at < GPUARENA__KEY_COUNT; at++) {
-        const gpuarena__key *key = &gpuarena__keys[at];
+    for (; key < end; key++) {
         if (!gpuarena__key_is_zero(config, key)) continue;
-        memcpy((char *)config + key->offset, (const char *)&found + key->offset,
-               gpuarena__is_wide(key) ? 8 : 4);
-        if (gpuarena__is_divisions(key))
+        gpuarena__field_set(config, key, gpuarena__field_get(&found, key));
+        if (key->kind == GPUARENA__DIVISIONS)
             memcpy(config->round_by_size, found.round_by_size, sizeof config->round_by_size);
-        if (!gpuarena__is_limit(key)) continue;
+        if (key->kind != GPUARENA__LIMIT) continue;
         config->limit_base = found.limit_base;
         config->limit_fraction = found.limit_fraction;
     }
@@ -8600,6 +8612,20 @@ static int gpuarena__driver_sound(const gpuarena_driver *driver, gpuarena__text 
     if (events % 7) return gpuarena__refuse(out, "driver.events: set all of its functions, or none");
     if (!driver->capture.active != !driver->capture.exchange_mode)
         return gpuarena__refuse(out, "driver.capture: set both of its functions, or none");
+    return 1;
+}
+
+/* Whether every enum has a value that there is. */
+static int gpuarena__choices_sound(const gpuarena_config *config, gpuarena__text *out)
+{
+    const gpuarena__key *key = gpuarena__keys, *end = key + GPUARENA__KEY_COUNT;
+    for (; key < end; key++) {
+        if (key->kind != GPUARENA__CHOICE || gpuarena__choice_name(key, gpuarena__field_get(config, key)))
+            continue;
+        gpuarena__put(out, "%s", key->name);
+        gpuarena__put_expected(out, key, " or ");
+        return 0;
+    }
     return 1;
 }
 
@@ -8793,8 +8819,6 @@ static int gpuarena__settle_release(gpuarena_config *config, uint64_t total_byte
 {
     gpuarena_release release = config->release;
     int idle = release == GPUARENA_RELEASE_IDLE, pressure = release == GPUARENA_RELEASE_PRESSURE;
-    if ((uint32_t)release > GPUARENA_RELEASE_PRESSURE)
-        return gpuarena__refuse(out, "release: expected on_demand, idle, age or pressure");
     if (release && config->growth == GPUARENA_GROWTH_FIXED)
         return gpuarena__refuse(out, "release: only on_demand with growth=fixed, whose memory is to stay");
     if (!idle && !pressure && config->release_bytes)
@@ -8887,25 +8911,12 @@ static int gpuarena__settle_caches(const gpuarena_config *config, gpuarena__text
 static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
                                    gpuarena__text *out)
 {
-    if ((uint32_t)config->backing > GPUARENA_BACKING_ASYNC)
-        return gpuarena__refuse(out, "backing: expected auto, paged, segments, pinned, managed or async");
-    if ((uint32_t)config->share > GPUARENA_SHARE_RDMA)
-        return gpuarena__refuse(out, "share: expected none, ipc or rdma");
+    if (!gpuarena__choices_sound(config, out)) return 0;
     if (!(config->idle_fraction <= 1)) return gpuarena__refuse(out, "idle: at most 1 (100%)");
     if (config->large_bytes > GPUARENA__MAX_BYTES) return gpuarena__refuse(out, "large: at most 512T");
-    if ((uint32_t)config->growth > GPUARENA_GROWTH_HALF)
-        return gpuarena__refuse(out, "growth: expected auto, fixed, exact, step, double or half");
-    if ((uint32_t)config->backoff > GPUARENA_BACKOFF_HALF)
-        return gpuarena__refuse(out, "backoff: expected surplus, tenth or half");
-    if ((uint32_t)config->placement > GPUARENA_PLACE_BINS)
-        return gpuarena__refuse(out, "placement: expected good, best, first, buddy or bins");
-    if ((uint32_t)config->split > GPUARENA_SPLIT_REMAINDER)
-        return gpuarena__refuse(out, "split: expected always, ratio or remainder");
     if (config->alignment && (!gpuarena__is_power_of_two(config->alignment)
                               || config->alignment < GPUARENA__UNIT || config->alignment > GPUARENA__GRANULE))
         return gpuarena__refuse(out, "alignment: expected a power of two from 256 to 2M");
-    if ((uint32_t)config->streams > GPUARENA_STREAMS_STEAL)
-        return gpuarena__refuse(out, "streams: expected auto, same, events or steal");
     if (config->wait_ms && (!config->driver->now_ns || config->streams == GPUARENA_STREAMS_SAME))
         return gpuarena__refuse(out, config->driver->now_ns
                                          ? "wait_ms: not with streams=same, which asks no events"
@@ -10329,7 +10340,7 @@ static void gpuarena__say_kind(const gpuarena *arena, gpuarena_failure *failure)
 {
     gpuarena__text out = gpuarena__text_begin(failure->detail, sizeof failure->detail);
     gpuarena__put(&out, "backing: this driver, or device, has no %s memory",
-                  gpuarena__backings[arena->config.backing].name);
+                  gpuarena__backings[arena->config.backing]);
 }
 
 /* Settles the configuration by the device's size, and reserves what it says. Begins the call that goes on. */
