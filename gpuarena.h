@@ -4537,10 +4537,16 @@ static int gpuarena__settle(gpuarena *arena, uint32_t but)
     return some;
 }
 
-/* The device is to be waited for: what was freed until now will be quiet. Returns the number of the wait. */
+/* The device is to be waited for: what was freed until now will be quiet. Returns the number of the wait.
+   Before the numbers run out, what waits for one of those past waits for the first of the new ones. */
 static uint32_t gpuarena__all_asked(gpuarena *arena)
 {
-    uint32_t set;
+    uint32_t set, index;
+    if (arena->streams.device_waits == UINT32_MAX - 1) {
+        for (index = arena->held; index; index = gpuarena__node_at(arena, index)->use.bin.after)
+            if (gpuarena__node_at(arena, index)->parked) gpuarena__node_at(arena, index)->parked = 1;
+        arena->streams.device_waits = 0;
+    }
     for (set = 1; set < arena->streams.count; set++)
         arena->streams.list[set].asked = arena->streams.list[set].ticket;
     return arena->streams.device_waits++;
@@ -9007,7 +9013,7 @@ static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
     return 0;
 }
 
-/* 0: it may not be its parent's, and *out says why. */
+/* 0: it may not be its parent's, which may be no more, and *out says why: it has no kin then. */
 static int gpuarena__register(gpuarena *arena, gpuarena__text *out)
 {
     static uint64_t count;
@@ -9015,6 +9021,7 @@ static int gpuarena__register(gpuarena *arena, gpuarena__text *out)
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     fits = !arena->config.parent || gpuarena__parent_fits(arena, out);
     if (fits) {
+        arena->family = arena->config.parent != NULL;
         arena->kin.number = ++count;
         arena->registered = gpuarena__registry;
         gpuarena__publish(&gpuarena__registry, arena);
@@ -10225,7 +10232,6 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     arena->memory = gpuarena__memory_of(config->backing);
     arena->host_bytes = sizeof *arena;
     arena->release_pass = 1;
-    arena->family = config->parent != NULL;
     arena->paged.least_bytes = arena->ordered_bytes = arena->small_bytes = UINT64_MAX;
     arena->streams.ordered = arena->driver.events.create != NULL;
     arena->streams.own = arena->driver.per_thread ? arena->driver.per_thread : GPUARENA_OWN_STREAM;
@@ -10245,10 +10251,10 @@ static int gpuarena__is_same_driver(const gpuarena_driver *left, const gpuarena_
         && left->memory.give_back == right->memory.give_back && left->vm.create == right->vm.create;
 }
 
-/* Makes an arena keep what parents do; has its driver, if none is given, and at least its headroom. *driver:
-   where the former goes. */
+/* Makes an arena keep what parents do; its driver is the child's, if none is given. *driver: where that goes;
+   *headroom: the parent's. */
 static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_driver *driver,
-                                             gpuarena__text *why)
+                                             uint64_t *headroom, gpuarena__text *why)
 {
     gpuarena *parent = config->parent;
     gpuarena_result result;
@@ -10258,7 +10264,7 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
     }
     result = gpuarena__enter(parent);
     if (result != GPUARENA_OK) return result;
-    config->headroom_bytes = gpuarena__max(config->headroom_bytes, parent->config.headroom_bytes);
+    *headroom = parent->config.headroom_bytes;
     *driver = parent->driver;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     if (!parent->family) {
@@ -10283,9 +10289,10 @@ static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena
 {
     gpuarena__text why = gpuarena__text_begin(failure->detail, sizeof failure->detail);
     gpuarena_result result;
+    uint64_t headroom = 0;
     if (!gpuarena__watch_forks()) return GPUARENA_HOST_MEMORY;
     if (config->parent) {
-        result = gpuarena__join_parent(config, table, &why);
+        result = gpuarena__join_parent(config, table, &headroom, &why);
         if (result != GPUARENA_OK) return result;
     }
     if (!config->driver) {
@@ -10295,6 +10302,7 @@ static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena
     }
     if (!gpuarena__config_sound(config, &why) || !gpuarena__config_fill(config, &why))
         return GPUARENA_INVALID_CONFIG;
+    config->headroom_bytes = gpuarena__max(config->headroom_bytes, headroom);
     if (config->scrub && !config->driver->clear) {
         gpuarena__put(&why, "scrub: the driver has no entry `clear`");
         return GPUARENA_NOT_SUPPORTED;
@@ -10378,7 +10386,6 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     arena->release_due = arena->config.release_age;
     gpuarena__become(arena, GPUARENA__MAGIC);    /* from here on observers may look at it, or fork */
     if (!gpuarena__register(arena, &why)) {
-        arena->family = 0;                       /* its parent may be no more */
         failure.result = GPUARENA_INVALID_CONFIG;
         return failure;
     }
@@ -11260,16 +11267,30 @@ static int gpuarena__block_shrink_clean(gpuarena *arena, uint32_t index, uint64_
     return gpuarena__block_shrink(arena, index, keep, stream, freed_on);
 }
 
-/* A live block that grew from so many bytes is cleared from there on, if it is to be, or is as it was. */
+/* A live block that grew from so many bytes is cleared from there on, if it is to be, or is as it was, without
+   its room: needs no host memory for that but a node, which is kept. What it gives up was used by nobody; but
+   where the device was to be waited for, it may be on its way to being cleared. */
 static int gpuarena__block_grown_clean(gpuarena *arena, uint32_t index, uint64_t from, gpuarena_stream stream,
                                        gpuarena__obstacle *obstacle)
 {
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t ignored;
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint32_t hold, slot, freed_on;
+    gpuarena_stream on;
     if (stream != GPUARENA_OWN_STREAM && gpuarena__stream_find(arena, stream) != node->set)
         stream = GPUARENA_ANY_STREAM;            /* a free does not tell of it: see gpuarena__scrub_free */
     if (gpuarena__scrub_new(arena, index, node->address + from, stream, obstacle)) return 1;
-    (void)gpuarena__block_shrink(arena, index, from, GPUARENA_OWN_STREAM, &ignored);
+    freed_on = gpuarena__freed_on(arena, node, GPUARENA_OWN_STREAM);
+    if (arena->streams.ordered
+        && (stream == GPUARENA_ANY_STREAM || !gpuarena__scrub_stream(arena, node, stream, &on)))
+        freed_on = GPUARENA__HELD;
+    gpuarena__room_end(arena, index);
+    hold = node->hold;
+    node->hold = 0;
+    slot = gpuarena__tail_cut(arena, index, from);           /* one more than reserved: the table has slots */
+    node->hold = hold;
+    arena->stats.live_count++;
+    arena->stats.free_count--;                   /* for a tail is no block */
+    gpuarena__block_give_back(arena, slot, freed_on);
     return 0;
 }
 
@@ -11362,12 +11383,27 @@ static int gpuarena__block_grow_kin(gpuarena *arena, uint32_t index, gpuarena__w
     return done;
 }
 
+/* The same, cleared if it is to be. */
+static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena__want *want,
+                                      gpuarena_stream stream, gpuarena__obstacle *obstacle)
+{
+    uint64_t had = gpuarena__node_bytes(gpuarena__node_at(arena, index));
+    int done;
+    if (!gpuarena__nodes_keep(arena, 1)) {
+        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+        return 0;
+    }
+    done = gpuarena__block_grow_kin(arena, index, want, obstacle)
+        && gpuarena__block_grown_clean(arena, index, had, stream, obstacle);
+    arena->nodes.kept_count--;
+    return done;
+}
+
 static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     uint32_t slot = gpuarena__live_find(arena, gpuarena__address(ptr)), index, freed_on = GPUARENA__HELD;
     gpuarena__node *node;
-    uint64_t had;
     gpuarena__want want;
     gpuarena_block block;
     if (slot <= arena->lookup.mask && bytes) {
@@ -11379,14 +11415,13 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
         return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "bytes: 0; free the block instead");
     index = arena->lookup.table[slot];
     node = gpuarena__node_at(arena, index);
-    had = gpuarena__node_bytes(node);
     if (!gpuarena__resize_want(arena, node, bytes, stream, &want, &obstacle))
         return gpuarena__fail_resize(arena, index, &obstacle, bytes, stream);
-    if (want.bytes > had) {
+    if (want.bytes > gpuarena__node_bytes(node)) {
         if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
             return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
-        if (gpuarena__is_lost(arena, &obstacle) || !gpuarena__block_grow_kin(arena, index, &want, &obstacle)
-            || !gpuarena__block_grown_clean(arena, index, had, stream, &obstacle))
+        if (gpuarena__is_lost(arena, &obstacle)
+            || !gpuarena__block_grow_clean(arena, index, &want, stream, &obstacle))
             return obstacle.result == GPUARENA_DOUBLE_FREE
                 ? gpuarena__fail_pointer(arena, ptr, stream)
                 : gpuarena__fail_resize(arena, index, &obstacle, bytes, stream);

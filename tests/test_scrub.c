@@ -9,10 +9,17 @@
 typedef struct house { sim_bench bench; gpuarena *arena; gpuarena_stream streams[2]; } house;
 static house self;
 
+static int host_is_full;
+
+static void *host_alloc(size_t bytes, void *user) { return (void)user, host_is_full ? NULL : malloc(bytes); }
+static void host_free(void *memory, size_t bytes, void *user) { (void)bytes, (void)user, free(memory); }
+
 static gpuarena_result create(const char *keys)
 {
     gpuarena_config config = GPUARENA_INIT;
     config.driver = &self.bench.driver;
+    config.host_alloc = host_alloc;
+    config.host_free = host_free;
     config.environment = "";
     CHECK_INT(gpuarena_config_parse(keys, &config, NULL, 0), ==, GPUARENA_OK);
     return gpuarena_create(&config, &self.arena);
@@ -157,6 +164,30 @@ static void test_alloc_that_fails(const char *keys)
     end(keys);
 }
 
+/* Whatever tables are full: to take back what a block has grown by needs no host memory. */
+static void test_growth_that_fails(const char *keys)
+{
+    gpuarena_block before, after;
+    void *ptr = NULL;
+    int bad = 0;
+    begin(keys);
+    for (int count = 1; count <= 600; count++) {
+        bad += !(gpuarena_alloc(self.arena, &ptr, KIB(1), self.streams[count % 2]) == GPUARENA_OK);
+        bad += !(gpuarena_lookup(self.arena, ptr, &before) == GPUARENA_OK);
+        fail_clears(1, CUDA_UNKNOWN);
+        host_is_full = 1;
+        for (int stream = 0; stream < 2; stream++)           /* its own, and another: then the device is waited for */
+            bad += !(gpuarena_resize(self.arena, ptr, KIB(2), self.streams[stream]) != GPUARENA_OK);
+        host_is_full = 0;
+        heal();
+        bad += !(gpuarena_lookup(self.arena, ptr, &after) == GPUARENA_OK
+                      && before.bytes == after.bytes && before.requested_bytes == after.requested_bytes);
+        bad += !(gpuarena_check(self.arena, NULL, 0) == GPUARENA_OK);
+    }
+    CHECK_MSG(!bad, "%s: a block that could not be cleared is no longer than it was", keys);
+    end(keys);
+}
+
 static void test_shrink(void)
 {
     begin("scrub=free");
@@ -252,6 +283,8 @@ int main(void)
     test_free_that_fails("scrub=free,backing=paged");
     test_alloc_that_fails("scrub=alloc,backing=segments");
     test_alloc_that_fails("scrub=alloc,backing=paged");
+    test_growth_that_fails("scrub=alloc,backing=segments");
+    test_growth_that_fails("scrub=alloc,backing=paged");
     test_shrink();
     test_grown_elsewhere("scrub=alloc,backing=segments");
     test_grown_elsewhere("scrub=both,backing=paged");

@@ -155,6 +155,27 @@ static void test_trees(void)
     VIOLATE(bench.arena->ordered_bytes, MIB(64), "a free block is in the bin of another size");
 }
 
+/* Waits for the device have numbers, which begin again when they have run out. */
+static void test_waits(void)
+{
+    static paged_bench other;
+    gpuarena_block block;
+    void *ptr = NULL;
+    paged_open(&other, MIB(64), "");
+    other.arena->streams.device_waits = UINT32_MAX - 3;
+    for (int round = 0; round < 6; round++) {
+        CHECK_INT(gpuarena_alloc(other.arena, &ptr, MIB(4), GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
+        CHECK_INT(gpuarena_free(other.arena, ptr, GPUARENA_OWN_STREAM), ==, GPUARENA_OK);
+        (void)gpuarena__settle(other.arena, 0);              /* nothing but a wait tells */
+        CHECK_INT(gpuarena_lookup(other.arena, ptr, &block), ==, GPUARENA_OK);
+        CHECK_INT(block.state, ==, GPUARENA_STATE_PENDING);
+        CHECK_INT(gpuarena_check(other.arena, NULL, 0), ==, GPUARENA_OK);
+        CHECK_INT(gpuarena_trim(other.arena, 0, NULL), ==, GPUARENA_OK);
+        CHECK_U64(other.arena->stats.reserved_bytes, ==, 0);
+    }
+    CHECK_STR(paged_close(&other), "");
+}
+
 int main(void)
 {
     set_up();
@@ -163,6 +184,7 @@ int main(void)
     test_rooms();
     test_pages();
     test_trees();
+    test_waits();
     CHECK_INT(gpuarena_check(bench.arena, NULL, 0), ==, GPUARENA_OK);
     CHECK_STR(paged_close(&bench), "");
     return tap_done();

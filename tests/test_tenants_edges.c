@@ -127,6 +127,19 @@ static void test_headroom(void)
     end(second), end(first), end(whole);
 }
 
+/* The greater of the parent's headroom and the environment's is in force. */
+static void test_headroom_from_outside(const char *inside, const char *outside, uint64_t expected)
+{
+    gpuarena *whole = make_of("whole", NULL, 0, inside), *part = NULL;
+    gpuarena_config config = plain_config("part", whole, 0);
+    config.environment = "GPUARENA_TEST_HEADROOM";
+    CHECK_INT(setenv(config.environment, outside, 1), ==, 0);
+    CHECK_INT(gpuarena_create(&config, &part), ==, GPUARENA_OK);
+    gpuarena_get_config(part, &config);
+    CHECK_U64(config.headroom_bytes, ==, expected);
+    end(part), end(whole);
+}
+
 static void test_resize_and_reserve(void)
 {
     family made = open_family(MIB(32), "");
@@ -234,6 +247,9 @@ static void test_backing(gpuarena_backing which)
     test_untold_capture();
     test_pressure();
     test_headroom();
+    test_headroom_from_outside("headroom=1G", "headroom=3G", GIB(3));
+    test_headroom_from_outside("headroom=3G", "headroom=1G", GIB(3));
+    test_headroom_from_outside("headroom=3G", "growth=exact", GIB(3));
     test_resize_and_reserve();
     test_caches();
     test_deep();

@@ -160,6 +160,64 @@ static void test_end_while_waiting(const char *text)
     CHECK_MSG(!trouble, "%s: an end while another waits: %s", text, trouble ? trouble : "no trouble");
 }
 
+/* ---- an end while a sub-arena is being made */
+
+static gpuarena *to_end;                         /* by another thread, in the next driver call */
+static void *ended;                              /* where it was */
+static size_t ended_bytes;
+
+static void *keep_alloc(size_t bytes, void *user) { return (void)user, malloc(bytes); }
+
+/* What goes last is the arena itself: it is kept, to see that nobody writes there any more. */
+static void keep_free(void *memory, size_t bytes, void *user)
+{
+    (void)user;
+    free(ended);
+    ended = memset(memory, 0x5A, bytes);
+    ended_bytes = bytes;
+}
+
+static void *end_it(void *unused)
+{
+    WANT(gpuarena_destroy(to_end) == GPUARENA_OK);
+    return unused;
+}
+
+static int info_at_the_end(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
+                           uint64_t *total_bytes)
+{
+    pthread_t thread;
+    int code = bench.driver.memory.info(self, kind, free_bytes, total_bytes);
+    if (!to_end) return code;
+    WANT(!pthread_create(&thread, NULL, end_it, NULL));
+    pthread_join(thread, NULL);
+    return SIM_UNKNOWN;
+}
+
+static void test_end_while_made(void)
+{
+    gpuarena_driver table = bench.driver;
+    gpuarena_config config = plain_config("whole", NULL, MIB(64));
+    gpuarena *made = NULL;
+    size_t at = 0;
+    tenant_trouble = NULL;
+    table.memory.info = info_at_the_end;
+    config.driver = &table;
+    config.host_alloc = keep_alloc;
+    config.host_free = keep_free;
+    CHECK_INT(gpuarena_create(&config, &made), ==, GPUARENA_OK);
+    to_end = made;
+    config = plain_config("part", made, MIB(8));
+    made = NULL;
+    CHECK_INT(gpuarena_create(&config, &made), ==, GPUARENA_DRIVER_ERROR);
+    CHECK(!made && !gpuarena_next(NULL) && !tenant_trouble);
+    while (at < ended_bytes && ((const unsigned char *)ended)[at] == 0x5A) at++;
+    CHECK_U64(at, ==, ended_bytes);
+    free(ended);
+    ended = NULL;
+    to_end = NULL;
+}
+
 static void test_backing(gpuarena_backing which)
 {
     backing = which;
@@ -167,6 +225,7 @@ static void test_backing(gpuarena_backing which)
     test_next();
     test_fork();
     test_lost();
+    test_end_while_made();
     close_bench();
 }
 
