@@ -3621,6 +3621,14 @@ static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t i
     return block;
 }
 
+/* Tells the observer of a block as it is. */
+static void gpuarena__tell_of(gpuarena *arena, gpuarena_action_kind kind, uint32_t index,
+                              gpuarena_stream stream)
+{
+    gpuarena_block block = gpuarena__block_describe(arena, index);
+    gpuarena__tell(arena, kind, &block, stream, NULL);
+}
+
 /* >>range ==============================================================================================
    Memory from the driver and back: the only section that asks for it. Host memory is had before the driver
    is asked. */
@@ -3643,10 +3651,20 @@ static gpuarena__obstacle gpuarena__no_obstacle(void)
     return obstacle;
 }
 
-static void gpuarena__obstruct(gpuarena__obstacle *obstacle, gpuarena_result result, gpuarena_reason reason)
+/* Says what stands in the way. 0: what is obstructed answers that, be it an int or an index. */
+static uint8_t gpuarena__obstruct(gpuarena__obstacle *obstacle, gpuarena_result result)
 {
     obstacle->result = result;
+    obstacle->reason = result == GPUARENA_HOST_MEMORY ? GPUARENA_REASON_HOST_MEMORY : GPUARENA_REASON_NONE;
+    return 0;
+}
+
+/* The same, OUT_OF_MEMORY. */
+static uint8_t gpuarena__obstruct_for(gpuarena__obstacle *obstacle, gpuarena_reason reason)
+{
+    obstacle->result = GPUARENA_OUT_OF_MEMORY;
     obstacle->reason = reason;
+    return 0;
 }
 
 static gpuarena_status gpuarena__status_of(const gpuarena *arena, int code)
@@ -3662,21 +3680,12 @@ static int gpuarena__driver_done(gpuarena *arena, int code, gpuarena__obstacle *
     gpuarena_status status = gpuarena__status_of(arena, code);
     if (status == GPUARENA_STATUS_DONE) return 1;
     obstacle->code = code;
-    switch (status) {
-    case GPUARENA_STATUS_CAPTURING:
-        gpuarena__obstruct(obstacle, GPUARENA_CAPTURE, GPUARENA_REASON_NONE);
-        break;
-    case GPUARENA_STATUS_NOT_SUPPORTED:
-        gpuarena__obstruct(obstacle, GPUARENA_NOT_SUPPORTED, GPUARENA_REASON_NONE);
-        break;
-    case GPUARENA_STATUS_LOST:
-        arena->lost = 1;
-        arena->lost_code = code;
-        gpuarena__obstruct(obstacle, GPUARENA_DEVICE_LOST, GPUARENA_REASON_NONE);
-        break;
-    default: gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR, GPUARENA_REASON_NONE); break;
-    }
-    return 0;
+    if (status == GPUARENA_STATUS_CAPTURING) return gpuarena__obstruct(obstacle, GPUARENA_CAPTURE);
+    if (status == GPUARENA_STATUS_NOT_SUPPORTED) return gpuarena__obstruct(obstacle, GPUARENA_NOT_SUPPORTED);
+    if (status != GPUARENA_STATUS_LOST) return gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR);
+    arena->lost = 1;
+    arena->lost_code = code;
+    return gpuarena__obstruct(obstacle, GPUARENA_DEVICE_LOST);
 }
 
 /* The same of calls that give back, or wait: when the process ends, all is gone already. */
@@ -3690,7 +3699,7 @@ static int gpuarena__gone(gpuarena *arena, int code, gpuarena__obstacle *obstacl
 static int gpuarena__is_lost(const gpuarena *arena, gpuarena__obstacle *obstacle)
 {
     if (GPUARENA__LIKELY(!arena->lost)) return 0;
-    gpuarena__obstruct(obstacle, GPUARENA_DEVICE_LOST, GPUARENA_REASON_NONE);
+    gpuarena__obstruct(obstacle, GPUARENA_DEVICE_LOST);
     obstacle->code = arena->lost_code;
     return 1;
 }
@@ -3727,7 +3736,7 @@ static void gpuarena__unrelax(const gpuarena *arena, int mode)
 static int gpuarena__is_strict(const gpuarena *arena, int mode, gpuarena__obstacle *obstacle)
 {
     if (mode >= 0 || !arena->driver.capture.exchange_mode || !arena->streams.captured) return 0;
-    gpuarena__obstruct(obstacle, GPUARENA_CAPTURE, GPUARENA_REASON_NONE);
+    gpuarena__obstruct(obstacle, GPUARENA_CAPTURE);
     return 1;
 }
 
@@ -3740,7 +3749,7 @@ static int gpuarena__is_captured(gpuarena *arena, gpuarena_stream stream, gpuare
     GPUARENA__ASK(arena, code, arena->driver.capture.active(&arena->driver, stream, &active));
     (void)gpuarena__driver_done(arena, code, &said);
     if (said.result == GPUARENA_OK && !active) return 0;
-    if (active) gpuarena__obstruct(&said, GPUARENA_CAPTURE, GPUARENA_REASON_NONE);
+    if (active) gpuarena__obstruct(&said, GPUARENA_CAPTURE);
     *obstacle = said;
     return 1;
 }
@@ -3751,7 +3760,7 @@ static int gpuarena__is_capturing(gpuarena *arena, gpuarena__obstacle *obstacle)
 {
     gpuarena__obstacle said = gpuarena__no_obstacle();
     uint32_t at;
-    if (arena->streams.captured) gpuarena__obstruct(&said, GPUARENA_CAPTURE, GPUARENA_REASON_NONE);
+    if (arena->streams.captured) gpuarena__obstruct(&said, GPUARENA_CAPTURE);
     for (at = 1; at < arena->streams.count && said.result != GPUARENA_CAPTURE && !arena->lost; at++) {
         const gpuarena__stream *stream = &arena->streams.list[at];
         if (stream->state == GPUARENA__OPEN && (!stream->key || stream->key == gpuarena__thread_number()))
@@ -3846,11 +3855,9 @@ static int gpuarena__claim(gpuarena *arena, uint64_t bytes, gpuarena__obstacle *
             for (at = arena; at; at = at->config.parent) at->kin.claimed += bytes;
         }
         gpuarena__mutex_unlock(&gpuarena__registry_lock);
-        if (room < bytes) {
-            gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY,
-                               narrow == arena ? GPUARENA_REASON_OVER_LIMIT : GPUARENA_REASON_OVER_PARENT);
-            return 0;
-        }
+        if (room < bytes)
+            return gpuarena__obstruct_for(obstacle, narrow == arena ? GPUARENA_REASON_OVER_LIMIT
+                                                                    : GPUARENA_REASON_OVER_PARENT);
     }
     arena->growing += bytes;
     return 1;
@@ -3906,7 +3913,7 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
     if (gpuarena__driver_done(arena, code, obstacle)) return 1;
     gpuarena__account(arena, 0, 0 - bytes);
     if (gpuarena__status_of(arena, code) == GPUARENA_STATUS_NO_MEMORY)
-        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_DRIVER_REFUSED);
+        gpuarena__obstruct_for(obstacle, GPUARENA_REASON_DRIVER_REFUSED);
     return 0;
 }
 
@@ -4049,7 +4056,7 @@ static void gpuarena__range_refuse(gpuarena *arena, uint64_t address, uint64_t b
     uint32_t at = gpuarena__range_of(arena, address);
     if (address && (at == arena->ranges.count || arena->ranges.list[at].address != address))
         (void)gpuarena__driver_give_back(arena, address, bytes, stream, obstacle);
-    if (!arena->lost) gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR, GPUARENA_REASON_NONE);
+    if (!arena->lost) gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR);
 }
 
 /* Room for one more range in the list. Other threads look at it under the registry's lock, which is held for
@@ -4091,11 +4098,7 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, uint32_t
 {
     uint64_t address;
     uint32_t *anchors = gpuarena__range_reserve(arena, bytes), place = UINT32_MAX, index;
-    gpuarena_block block;
-    if (!anchors) {
-        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-        return 0;
-    }
+    if (!anchors) return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
     if (gpuarena__driver_obtain(arena, &address, bytes, stream, obstacle)) {
         place = gpuarena__range_place(arena, address, bytes);
         if (place == UINT32_MAX) {
@@ -4109,8 +4112,7 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, uint32_t
         return 0;
     }
     index = gpuarena__range_enter(arena, place, address, bytes, small, anchors, NULL);
-    block = gpuarena__block_describe(arena, index);
-    gpuarena__tell(arena, GPUARENA_ACTION_GROW, &block, stream, NULL);
+    gpuarena__tell_of(arena, GPUARENA_ACTION_GROW, index, stream);
     return index;
 }
 
@@ -4336,10 +4338,8 @@ static uint32_t gpuarena__event_take(gpuarena *arena, gpuarena__obstacle *obstac
         return at;
     }
     if (events->count == events->room
-        && !gpuarena__host_double(arena, &list, sizeof *events->list, events->count, &events->room)) {
-        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-        return 0;
-    }
+        && !gpuarena__host_double(arena, &list, sizeof *events->list, events->count, &events->room))
+        return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
     events->list = (gpuarena__event *)list;
     if (!events->count) events->count = 1;       /* entry 0 is none */
     GPUARENA__ASK(arena, code, arena->driver.events.create(&arena->driver, &handle));
@@ -4852,7 +4852,7 @@ static int gpuarena__is_orderless(gpuarena *arena, gpuarena_stream stream, gpuar
     if (arena->memory != GPUARENA_MEMORY_ASYNC || !arena->streams.ordered) return 0;
     if (stream == GPUARENA_ANY_STREAM) return gpuarena__is_capturing(arena, obstacle);
     if (!arena->streams.list[gpuarena__stream_find(arena, stream)].home) return 0;
-    gpuarena__obstruct(obstacle, GPUARENA_CAPTURE, GPUARENA_REASON_NONE);
+    gpuarena__obstruct(obstacle, GPUARENA_CAPTURE);
     return 1;
 }
 
@@ -4865,10 +4865,7 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, ui
     gpuarena_reason narrow;
     if (!gpuarena__room_now(arena, need, &room, &narrow, obstacle)
         || gpuarena__is_orderless(arena, stream, obstacle)) return 0;
-    if (need > room) {
-        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, narrow);
-        return 0;
-    }
+    if (need > room) return gpuarena__obstruct_for(obstacle, narrow);
     room = gpuarena__round_down(gpuarena__min(room, GPUARENA__MAX_BYTES), GPUARENA__GRANULE);
     if (wish > room) wish = room - room % need;  /* whole requests: no unusable rest in the last segment */
     for (;;) {
@@ -5116,7 +5113,7 @@ static int gpuarena__vm_done(gpuarena *arena, int code, gpuarena__obstacle *obst
     arena->stats.driver_call_count++;
     if (gpuarena__driver_done(arena, code, obstacle)) return 1;
     if (gpuarena__status_of(arena, code) == GPUARENA_STATUS_NO_MEMORY)
-        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_DRIVER_REFUSED);
+        gpuarena__obstruct_for(obstacle, GPUARENA_REASON_DRIVER_REFUSED);
     return 0;
 }
 
@@ -5331,7 +5328,7 @@ static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__obst
     void *address = NULL;
     gpuarena__obstacle said = gpuarena__no_obstacle();
     if (!anchors || !pages || !gpuarena__spares_reserve(arena, 1))
-        gpuarena__obstruct(&said, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+        gpuarena__obstruct(&said, GPUARENA_HOST_MEMORY);
     else if (!gpuarena__is_lost(arena, &said)) {
         if (gpuarena__vm_reserve(arena, &address, bytes, &said)) {
             base = gpuarena__address(address);
@@ -5343,7 +5340,7 @@ static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__obst
             }
             if (place != UINT32_MAX)             /* it is new, and of no use */
                 (void)gpuarena__vm_release(arena, base, bytes, &said);
-            if (!arena->lost) gpuarena__obstruct(&said, GPUARENA_DRIVER_ERROR, GPUARENA_REASON_NONE);
+            if (!arena->lost) gpuarena__obstruct(&said, GPUARENA_DRIVER_ERROR);
         } else if (said.result == GPUARENA_OUT_OF_MEMORY) said.reason = GPUARENA_REASON_ADDRESSES;
     }
     *obstacle = said;
@@ -5633,7 +5630,7 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
     for (index = gpuarena__chain(arena, 0, paged->page_bytes, UINT64_MAX); index;
          index = gpuarena__node_at(arena, index)->tag)
         if (!gpuarena__runs_add(arena, gpuarena__node_at(arena, index), begin, end)) {
-            gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+            gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
             paged->run_count = 0;
         }
     gpuarena__runs_sort(paged);
@@ -5789,8 +5786,7 @@ static int gpuarena__supply_plan(gpuarena *arena, gpuarena__supply *plan, int ma
     plan->create += gpuarena__min(plan->move - found, room - plan->create);
     plan->move = found;
     if (plan->create + plan->move == left) return 1;
-    gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, narrow);
-    return 0;
+    return gpuarena__obstruct_for(obstacle, narrow);
 }
 
 /* Makes the new pages, which are claimed; where the driver refuses, more are to move. 0 and an obstacle:
@@ -5802,8 +5798,7 @@ static int gpuarena__supply_create(gpuarena *arena, gpuarena__supply *plan, int 
     uint64_t made = 0, more;
     if (!gpuarena__spares_reserve(arena, plan->create + 1)) {
         gpuarena__account(arena, 0, 0 - plan->create * arena->paged.page_bytes);
-        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-        return 0;
+        return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
     }
     while (made < plan->create && gpuarena__page_create(arena, &said)) made++;
     if (made == plan->create) return 1;
@@ -5845,8 +5840,7 @@ static int gpuarena__supply_claim(gpuarena *arena, const gpuarena__supply *plan,
     if (at == count) return 1;
     paged->run_count = at;
     gpuarena__supply_unclaim(arena);
-    gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-    return 0;
+    return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
 }
 
 /* The handles for a place, one after the other: of pages that move, then spare ones. */
@@ -5955,10 +5949,7 @@ static int gpuarena__supply_use(gpuarena *arena, gpuarena__supply *plan, gpuaren
     /* each hole may be cut twice, and a block with its room from what they give */
     uint32_t count = 2 * gpuarena__parts(arena, plan) + 5;
     int done;
-    if (!gpuarena__nodes_keep(arena, count)) {
-        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-        return 0;
-    }
+    if (!gpuarena__nodes_keep(arena, count)) return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
     done = gpuarena__supply_claim(arena, plan, obstacle);
     if (done && !gpuarena__supply_map(arena, plan, &reached, obstacle)) {
         gpuarena__supply_unclaim(arena);
@@ -6012,8 +6003,7 @@ static int gpuarena__supply_fits(gpuarena *arena, const gpuarena__want *want, gp
     if (!gpuarena__room_now(arena, 0, &room, &narrow, obstacle)) return 0;
     (void)gpuarena__round_up(want->bytes, arena->paged.page_bytes, &need);   /* cannot overflow: below 2^50 */
     if (room >= need || need - room <= gpuarena__idle_bytes(arena, 0)) return 1;
-    gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, narrow);
-    return 0;
+    return gpuarena__obstruct_for(obstacle, narrow);
 }
 
 /* The best place for a request. Where pages are to move for it, by what events show to be quiet: then more
@@ -6122,8 +6112,7 @@ static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__o
         int done = 1;
         if (!gpuarena__pages_claim(arena, begin, bytes)) {
             if (gpuarena__nodes_reserve(arena, 2)) return 1;
-            gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-            return 0;
+            return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
         }
         if (!gpuarena__unmap(arena, begin, bytes, obstacle)) {
             gpuarena__pages_unclaim(arena, begin);
@@ -6476,12 +6465,12 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__want *want, 
     if (gpuarena__node_at(arena, index)->set == GPUARENA__HELD
         && !gpuarena__wait_device(arena, obstacle)) {        /* else nobody but the lock's holder has it */
         if (obstacle->result == GPUARENA_OK)
-            gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR, GPUARENA_REASON_NONE);
+            gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR);
         (void)gpuarena__segment_release(arena, at, want->stream, &ignored);
         return 0;
     }
     if (gpuarena__node_suits(arena, want, gpuarena__node_at(arena, index))) return index;
-    gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, reason);
+    gpuarena__obstruct_for(obstacle, reason);
     (void)gpuarena__segment_release(arena, at, want->stream, obstacle);
     return 0;
 }
@@ -6598,26 +6587,17 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     const gpuarena__node *next;
     int done;
     if (node->size & GPUARENA__KEPT) room += gpuarena__node_bytes(gpuarena__node_at(arena, node->next));
-    if (gpuarena__extent(arena, want, index) < end) {
-        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_NEIGHBOUR);
-        return 0;
-    }
-    if (!gpuarena__nodes_keep(arena, 4)) {
-        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-        return 0;
-    }
+    if (gpuarena__extent(arena, want, index) < end)
+        return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_NEIGHBOUR);
+    if (!gpuarena__nodes_keep(arena, 4)) return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
     gpuarena__room_end(arena, index);
     done = gpuarena__supply_hard(arena, begin, end, want->stream, obstacle);
     arena->nodes.kept_count -= 4;
-    if (node->serial != serial || !gpuarena__node_live(node)) {  /* another thread has freed it: a misuse */
-        gpuarena__obstruct(obstacle, GPUARENA_DOUBLE_FREE, GPUARENA_REASON_NONE);
-        return 0;
-    }
-    if (done && gpuarena__extent(arena, want, index) < end) {    /* what the driver failed to unmap, or others
-                                                                    have got meanwhile */
-        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_NEIGHBOUR);
-        done = 0;
-    }
+    if (node->serial != serial || !gpuarena__node_live(node))    /* another thread has freed it: a misuse */
+        return gpuarena__obstruct(obstacle, GPUARENA_DOUBLE_FREE);
+    /* there may be what the driver failed to unmap, or others have got meanwhile */
+    if (done && gpuarena__extent(arena, want, index) < end)
+        done = gpuarena__obstruct_for(obstacle, GPUARENA_REASON_NEIGHBOUR);
     if (done) gpuarena__block_extend(arena, index, end);     /* supply_do has left nodes for it */
     next = gpuarena__node_at(arena, node->next);
     begin = node->address + gpuarena__node_bytes(node);
@@ -6649,10 +6629,7 @@ static uint32_t gpuarena__rung_grow(gpuarena *arena, gpuarena__want *want, gpuar
     uint64_t need = gpuarena__segment_bytes(arena, want), next;
     uint64_t wish = gpuarena__growth(arena, want, need, &next);
     uint32_t index;
-    if (!need) {
-        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
-        return 0;
-    }
+    if (!need) return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_TOO_LARGE);
     if (arena->config.release == GPUARENA_RELEASE_PRESSURE)
         gpuarena__release_pressed(arena, wish, want->stream);
     if (gpuarena__is_paged(arena, want)) return gpuarena__pages_grow(arena, want, 1, obstacle);
@@ -6682,11 +6659,8 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__want *wan
         if (need > room && need - room > idle) need = gpuarena__tight_bytes(want);
         give = need > room ? need - room : gpuarena__min(idle, need);
         if (!idle || give > idle) return 0;      /* ends: idle falls in every round */
-        if (gpuarena__is_capturing(arena, obstacle)) {
-            if (!obstacle->code)
-                gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_CAPTURE);
-            return 0;
-        }
+        if (gpuarena__is_capturing(arena, obstacle))
+            return obstacle->code ? 0 : gpuarena__obstruct_for(obstacle, GPUARENA_REASON_CAPTURE);
         if (!gpuarena__range_release_to(arena, arena->stats.reserved_bytes - give, quiet, want->stream,
                                         obstacle))
             return 0;
@@ -6823,10 +6797,8 @@ static uint32_t gpuarena__miss(gpuarena *arena, gpuarena__want *want, gpuarena__
     int own = (want->flags & GPUARENA_ALLOC_OWN) != 0, kept = want->room != 0;
     for (rung = 0; rung < sizeof gpuarena__ladder / sizeof *gpuarena__ladder && !index; rung++) {
         if ((own || kept) && !gpuarena__ladder_grows[rung]) continue;        /* free blocks do not serve it */
-        if (rung && want->flags & GPUARENA_ALLOC_TRY) {
-            gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TRY_ONLY);
-            return 0;
-        }
+        if (rung && want->flags & GPUARENA_ALLOC_TRY)
+            return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_TRY_ONLY);
         index = gpuarena__ladder[rung](arena, want, obstacle);
         if (!index && gpuarena__is_lost(arena, obstacle)) return 0;
     }
@@ -6845,14 +6817,9 @@ GPUARENA__INLINE int gpuarena__want_make(const gpuarena *arena, const gpuarena_r
                           && !(request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_OWN))
                           && !(request->flags & GPUARENA_ALLOC_OWN
                                && (want->room || alignment > GPUARENA__GRANULE))
-                          && request->stream != GPUARENA_OWN_STREAM)) {
-        gpuarena__obstruct(obstacle, GPUARENA_INVALID_ARGUMENT, GPUARENA_REASON_NONE);
-        return 0;
-    }
-    if (want->room && !arena->paged.page_bytes) {
-        gpuarena__obstruct(obstacle, GPUARENA_NOT_SUPPORTED, GPUARENA_REASON_NONE);
-        return 0;
-    }
+                          && request->stream != GPUARENA_OWN_STREAM))
+        return gpuarena__obstruct(obstacle, GPUARENA_INVALID_ARGUMENT);
+    if (want->room && !arena->paged.page_bytes) return gpuarena__obstruct(obstacle, GPUARENA_NOT_SUPPORTED);
     want->requested = request->bytes;
     want->alignment = gpuarena__max(alignment, arena->unit);
     want->stream = request->stream;
@@ -6860,10 +6827,8 @@ GPUARENA__INLINE int gpuarena__want_make(const gpuarena *arena, const gpuarena_r
     want->place = gpuarena__tag_place(want->tag);
     want->flags = request->flags;
     want->set = want->home = 0;
-    if (request->bytes > GPUARENA__MAX_BYTES || want->room > GPUARENA__MAX_BYTES) {
-        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
-        return 0;
-    }
+    if (request->bytes > GPUARENA__MAX_BYTES || want->room > GPUARENA__MAX_BYTES)
+        return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_TOO_LARGE);
     if (arena->config.placement == GPUARENA_PLACE_BINS && request->bytes > arena->config.bin_max_bytes)
         want->flags |= GPUARENA_ALLOC_OWN;
     want->bytes = request->bytes;
@@ -6882,9 +6847,9 @@ static int gpuarena__drained(gpuarena *arena, const gpuarena__want *want, gpuare
     int released = want->flags & GPUARENA_ALLOC_TRY
         || gpuarena__range_release_to(arena, arena->limit, 0, want->stream, obstacle);
     if (released && arena->stats.reserved_bytes <= arena->limit) return 1;
-    if (released) gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_OVER_LIMIT);
+    if (released) gpuarena__obstruct_for(obstacle, GPUARENA_REASON_OVER_LIMIT);
     if (obstacle->result == GPUARENA_CAPTURE && !obstacle->code)
-        gpuarena__obstruct(obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_CAPTURE);
+        gpuarena__obstruct_for(obstacle, GPUARENA_REASON_CAPTURE);
     return 0;
 }
 
@@ -6907,19 +6872,15 @@ static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuare
         && !gpuarena__drained(arena, want, obstacle))
         return 0;
     if (!gpuarena__nodes_reserve(arena, gpuarena__take_nodes(arena) + 1) || !gpuarena__lookup_reserve(arena)
-        || !gpuarena__tags_reserve(arena, want->place) || !gpuarena__want_stream(arena, want)) {
-        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-        return 0;
-    }
+        || !gpuarena__tags_reserve(arena, want->place) || !gpuarena__want_stream(arena, want))
+        return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
     if (GPUARENA__LIKELY(!(want->room | (want->flags & GPUARENA_ALLOC_OWN))))
         index = gpuarena__hit_for(arena, want);
     if (!index) index = gpuarena__miss(arena, want, obstacle);
     if (!index) return 0;
     if (!gpuarena__nodes_reserve(arena, gpuarena__take_nodes(arena)) || !gpuarena__lookup_reserve(arena)
-        || (want->home && !gpuarena__holds_reserve(arena))) {    /* others may have had what was reserved */
-        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-        return 0;
-    }
+        || (want->home && !gpuarena__holds_reserve(arena)))  /* others may have had what was reserved */
+        return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
     index = gpuarena__block_take(arena, index, want);
     if (want->room) gpuarena__room_keep(arena, index, want->room);
     if (want->flags & GPUARENA_ALLOC_OWN) gpuarena__node_at(arena, index)->size |= GPUARENA__OWN;
@@ -6968,7 +6929,7 @@ static int gpuarena__clear_alone(gpuarena *arena, uint64_t address, uint64_t byt
         && gpuarena__clear_on(arena, address, bytes, NULL, obstacle)
         && (!waits || gpuarena__wait_device(arena, obstacle))) return 1;
     if (obstacle->result == GPUARENA_OK)
-        gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR, GPUARENA_REASON_NONE);
+        gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR);
     return 0;
 }
 
@@ -7125,6 +7086,15 @@ static const char *gpuarena__reason_text(gpuarena_reason reason)
     }
 }
 
+/* Writes a failure's detail. */
+GPUARENA__PRINTF(2, 3) static void gpuarena__detail(gpuarena_failure *failure, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    (void)vsnprintf(failure->detail, sizeof failure->detail, format, values);
+    va_end(values);
+}
+
 static gpuarena_failure gpuarena__failure_begin(const gpuarena *arena, gpuarena_result result)
 {
     gpuarena_failure failure = GPUARENA_INIT;
@@ -7153,6 +7123,7 @@ static int gpuarena__is_misuse(gpuarena_result result)
 static gpuarena_result gpuarena__fail(gpuarena *arena, gpuarena_failure *failure, gpuarena_stream stream)
 {
     int misuse = gpuarena__is_misuse(failure->result);
+    if (failure->result == GPUARENA_HOST_MEMORY) failure->reason = GPUARENA_REASON_HOST_MEMORY;
     failure->serial = 1;
     if (arena) {
         if (misuse) arena->stats.misuse_count++;
@@ -7177,9 +7148,13 @@ static gpuarena_result gpuarena__fail_plain(gpuarena *arena, gpuarena_result res
 static gpuarena_result gpuarena__fail_detail(gpuarena *arena, gpuarena_result result, const char *detail)
 {
     gpuarena_failure failure = gpuarena__failure_begin(arena, result);
-    gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail);
-    gpuarena__put(&out, "%s", detail);
+    gpuarena__detail(&failure, "%s", detail);
     return gpuarena__fail(arena, &failure, NULL);
+}
+
+static gpuarena_result gpuarena__fail_argument(gpuarena *arena, const char *wrong)
+{
+    return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, wrong);
 }
 
 /* Puts what is told together among what is told, the most first. */
@@ -7212,13 +7187,12 @@ static void gpuarena__most_of_tags(const gpuarena *arena, gpuarena_live most[4])
 static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuarena__obstacle *obstacle)
 {
     gpuarena_failure failure = gpuarena__failure_begin(arena, obstacle->result);
-    gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail);
     const char *name = obstacle->code && arena->driver.code_name
         ? arena->driver.code_name(&arena->driver, obstacle->code) : NULL;
     failure.reason = obstacle->reason;
     failure.driver_code = obstacle->code;
     if (obstacle->result == GPUARENA_OUT_OF_MEMORY) gpuarena__most_of_tags(arena, failure.most);
-    gpuarena__put(&out, "%s", name ? name : "");
+    if (name) gpuarena__detail(&failure, "%s", name);
     return failure;
 }
 
@@ -7243,10 +7217,9 @@ static uint64_t gpuarena__missing_limit(const gpuarena *arena, uint64_t need, ui
 static void gpuarena__failure_above(const gpuarena *arena, gpuarena_failure *failure, uint64_t need,
                                     uint64_t idle)
 {
-    gpuarena__text out = gpuarena__text_begin(failure->detail, sizeof failure->detail);
     uint64_t room, lack = need - gpuarena__min(need, idle);
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    gpuarena__put(&out, "%s", gpuarena__kin_narrow(arena->config.parent, &room)->config.name);
+    gpuarena__detail(failure, "%s", gpuarena__kin_narrow(arena->config.parent, &room)->config.name);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     failure->missing_bytes = lack - gpuarena__min(lack, room);
 }
@@ -9115,9 +9088,8 @@ static int gpuarena__watch_forks(void) { return 1; }
 #ifdef GPUARENA_NO_CUDA
 static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, gpuarena_failure *failure)
 {
-    gpuarena__text out = gpuarena__text_begin(failure->detail, sizeof failure->detail);
     (void)device; (void)driver;
-    gpuarena__put(&out, "built with GPUARENA_NO_CUDA: a driver table must be given");
+    gpuarena__detail(failure, "built with GPUARENA_NO_CUDA: a driver table must be given");
     return GPUARENA_NOT_SUPPORTED;
 }
 #else
@@ -9573,13 +9545,12 @@ static int gpuarena__cuda_find(int *device, int *count)
 
 static gpuarena_result gpuarena__cuda_absent(int code, gpuarena_failure *failure)
 {
-    gpuarena__text out = gpuarena__text_begin(failure->detail, sizeof failure->detail);
     gpuarena_status status = gpuarena__cuda_classify(NULL, code);
     failure->driver_code = code;
-    gpuarena__put(&out, "%s", cudaGetErrorName((cudaError_t)code));
-    if (code == 3) gpuarena__put(&out, " (3): or a fork of a process that had used CUDA: exec first");
-    if (code == 35) gpuarena__put(&out, " (35): no CUDA driver, or one too old for this runtime");
-    if (code == 100) gpuarena__put(&out, " (100): the driver sees no CUDA device");
+    gpuarena__detail(failure, "%s%s", cudaGetErrorName((cudaError_t)code),
+                     code == 3     ? " (3): or a fork of a process that had used CUDA: exec first"
+                     : code == 35  ? " (35): no CUDA driver, or one too old for this runtime"
+                     : code == 100 ? " (100): the driver sees no CUDA device" : "");
     return status == GPUARENA_STATUS_NOT_SUPPORTED ? GPUARENA_NOT_SUPPORTED
            : status == GPUARENA_STATUS_LOST        ? GPUARENA_DEVICE_LOST
                                                    : GPUARENA_DRIVER_ERROR;
@@ -9588,12 +9559,12 @@ static gpuarena_result gpuarena__cuda_absent(int code, gpuarena_failure *failure
 /* Fills *driver; or says in *failure, its result aside, why not. */
 static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, gpuarena_failure *failure)
 {
-    gpuarena__text out = gpuarena__text_begin(failure->detail, sizeof failure->detail);
     gpuarena_driver filled = GPUARENA_INIT;
     int found = device, count = 0, code;
     if (!gpuarena__watch_forks()) return GPUARENA_HOST_MEMORY;
     if (gpuarena__cuda_is_parents) {
-        gpuarena__put(&out, "CUDA was used before this process was forked; here it works after exec alone");
+        gpuarena__detail(failure, "CUDA was used before this process was forked; here it works after exec "
+                                  "alone");
         return GPUARENA_FORKED;
     }
     gpuarena__mutex_lock(&gpuarena__registry_lock);
@@ -9602,7 +9573,8 @@ static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, 
     code = gpuarena__cuda_find(&found, &count);
     if (code) return gpuarena__cuda_absent(code, failure);
     if (device < -1 || found >= count) {
-        gpuarena__put(&out, "device: %d; there are 0 to %d, and -1 is the current one", device, count - 1);
+        gpuarena__detail(failure, "device: %d; there are 0 to %d, and -1 is the current one", device,
+                         count - 1);
         return GPUARENA_INVALID_ARGUMENT;
     }
     filled.device = (int32_t)found;
@@ -9647,7 +9619,7 @@ static gpuarena_result gpuarena__turn_away(gpuarena *arena)
         return gpuarena__fail(NULL, &failure, NULL);
     }
     if (!arena || !gpuarena__is(arena, GPUARENA__MAGIC))
-        return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, "arena: NULL, or not a living arena");
+        return gpuarena__fail_argument(NULL, "arena: NULL, or not a living arena");
     if (gpuarena__inside(arena)) return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
     if (!gpuarena__inside_of(arena, GPUARENA__FRAME_DRIVER)) return GPUARENA_OK;
     gpuarena__spin_lock(&arena->lock);
@@ -9824,7 +9796,7 @@ static gpuarena_result gpuarena__begin_with(gpuarena *arena, const char *wrong)
 {
     gpuarena_result result = gpuarena__begin(arena);
     if (result != GPUARENA_OK || !wrong) return result;
-    return gpuarena__end(arena, gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, wrong));
+    return gpuarena__end(arena, gpuarena__fail_argument(arena, wrong));
 }
 
 /* For calls that only read and have no result: from a callback of the arena they read without its lock,
@@ -10180,7 +10152,7 @@ static int gpuarena__surrender(gpuarena *arena, gpuarena__obstacle *obstacle)
         released = gpuarena__pages_release(arena, 0, obstacle) && !arena->ranges.count;
     if (arena->lost) gpuarena__abandon(arena);
     if (!released && obstacle->result == GPUARENA_OK)
-        gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR, GPUARENA_REASON_NONE);
+        gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR);
     return released || arena->lost;
 }
 
@@ -10343,14 +10315,6 @@ static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
     arena->plain_limit = gpuarena__plain_limit(arena);
 }
 
-/* The driver has no such memory. */
-static void gpuarena__say_kind(const gpuarena *arena, gpuarena_failure *failure)
-{
-    gpuarena__text out = gpuarena__text_begin(failure->detail, sizeof failure->detail);
-    gpuarena__put(&out, "backing: this driver, or device, has no %s memory",
-                  gpuarena__backings[arena->config.backing]);
-}
-
 /* Settles the configuration by the device's size, and reserves what it says. Begins the call that goes on. */
 static gpuarena_failure gpuarena__start(gpuarena *arena)
 {
@@ -10364,11 +10328,12 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle)) {
         int full = gpuarena__status_of(arena, obstacle.code) == GPUARENA_STATUS_NO_MEMORY;
         if (full)                                /* there is not even room for CUDA's own context */
-            gpuarena__obstruct(&obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_DRIVER_REFUSED);
+            gpuarena__obstruct_for(&obstacle, GPUARENA_REASON_DRIVER_REFUSED);
         failure = gpuarena__failure_of(arena, &obstacle);
         if (full) failure.requested_bytes = failure.missing_bytes = GPUARENA__GRANULE;
         if (failure.result == GPUARENA_NOT_SUPPORTED && arena->memory != GPUARENA_MEMORY_DEVICE)
-            gpuarena__say_kind(arena, &failure);
+            gpuarena__detail(&failure, "backing: this driver, or device, has no %s memory",
+                             gpuarena__backings[arena->config.backing]);
         return failure;
     }
     if (!gpuarena__config_settle(&arena->config, free_bytes, total_bytes, &why)) {
@@ -10405,11 +10370,9 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
 GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *driver)
 {
     gpuarena_failure failure = GPUARENA_INIT;
-    if (!driver)
-        return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, "driver: NULL");
+    if (!driver) return gpuarena__fail_argument(NULL, "driver: NULL");
     failure.result = gpuarena__cuda_fill(device, driver, &failure);
     if (failure.result == GPUARENA_OK) return GPUARENA_OK;
-    if (failure.result == GPUARENA_HOST_MEMORY) failure.reason = GPUARENA_REASON_HOST_MEMORY;
     return gpuarena__fail(NULL, &failure, NULL);
 }
 
@@ -10421,8 +10384,7 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     gpuarena *made = NULL;
     gpuarena_result result;
-    if (!arena)
-        return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, "arena: where to put it must be given");
+    if (!arena) return gpuarena__fail_argument(NULL, "arena: where to put it must be given");
     if (config) wanted = *config;
     failure.result = gpuarena__create_checks(&wanted, &table, &failure);
     if (failure.result == GPUARENA_OK) {
@@ -10435,7 +10397,6 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
         return gpuarena__end(made, GPUARENA_OK);
     }
     result = failure.result;                     /* not OK, as a compiler that inlines this can see */
-    if (failure.result == GPUARENA_HOST_MEMORY) failure.reason = GPUARENA_REASON_HOST_MEMORY;
     if (made) {
         (void)gpuarena__surrender(made, &ignored);
         /* what the driver does not take back is lost */
@@ -10541,23 +10502,23 @@ static void gpuarena__resume_kin(gpuarena *arena)
 /* What keeps an arena from being destroyed; OK: nothing does. */
 static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
 {
-    char child[32], said[96];
-    gpuarena__text out = gpuarena__text_begin(said, sizeof said);
+    gpuarena_failure failure;
+    char child[32];
     uint32_t set;
     if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
         return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
     if (arena->stats.live_count) return gpuarena__fail_in_use(arena);
     if (arena->away_count)
-        return gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE,
-                                     "a thread waits in an allocation, which must "
-                                        "return before gpuarena_destroy");
+        return gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE, "a thread waits in an allocation, which "
+                                     "must return before gpuarena_destroy");
     for (set = 1; set < arena->streams.count; set++)
         if (arena->streams.list[set].home)
             return gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE, "a capture set is not released; call "
-                                        "gpuarena_capture_release before gpuarena_destroy");
+                                         "gpuarena_capture_release before gpuarena_destroy");
     if (gpuarena__end_kin(arena, child)) return GPUARENA_OK;
-    gpuarena__put(&out, "sub-arena %s lives; destroy it before its parent", child);
-    return gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE, said);
+    failure = gpuarena__failure_begin(arena, GPUARENA_STILL_IN_USE);
+    gpuarena__detail(&failure, "sub-arena %s lives; destroy it before its parent", child);
+    return gpuarena__fail(arena, &failure, NULL);
 }
 
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
@@ -10566,8 +10527,7 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
     gpuarena_result result;
     uint32_t set;
     if (!arena) return GPUARENA_OK;
-    if (!gpuarena__is_registered(arena))
-        return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, "arena: not a living arena");
+    if (!gpuarena__is_registered(arena)) return gpuarena__fail_argument(NULL, "arena: not a living arena");
     result = gpuarena__begin(arena);
     if (result != GPUARENA_OK) return result;
     result = gpuarena__destroy_checks(arena);
@@ -10593,9 +10553,8 @@ static gpuarena_result gpuarena__fail_request(gpuarena *arena, const gpuarena_re
                                               const gpuarena__obstacle *obstacle)
 {
     gpuarena_failure failure = gpuarena__failure_of(arena, obstacle);
-    gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail);
     if (obstacle->result == GPUARENA_INVALID_ARGUMENT)
-        gpuarena__put(&out, "%s", request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_OWN)
+        gpuarena__detail(&failure, "%s", request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_OWN)
                                       ? "request.flags: GPUARENA_ALLOC_TRY, GPUARENA_ALLOC_OWN, both or 0"
                       : request->room_bytes && request->flags & GPUARENA_ALLOC_OWN
                                       ? "request.room_bytes: not with GPUARENA_ALLOC_OWN"
@@ -10605,7 +10564,7 @@ static gpuarena_result gpuarena__fail_request(gpuarena *arena, const gpuarena_re
                                       ? "stream: GPUARENA_OWN_STREAM is for frees alone"
                                       : "request.alignment_bytes: a power of two, or 0");
     if (obstacle->result == GPUARENA_NOT_SUPPORTED)
-        gpuarena__put(&out, "request.room_bytes: backing=paged alone keeps addresses");
+        gpuarena__detail(&failure, "request.room_bytes: backing=paged alone keeps addresses");
     failure.requested_bytes = request->bytes;
     return gpuarena__fail(arena, &failure, request->stream);
 }
@@ -10690,7 +10649,7 @@ static gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t bytes, gpua
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     gpuarena_result result;
     gpuarena__caches_close(arena);
-    gpuarena__obstruct(&obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
+    gpuarena__obstruct(&obstacle, GPUARENA_HOST_MEMORY);
     result = gpuarena__fail_obstacle(arena, &obstacle, bytes, stream);
     gpuarena__caches_open(arena);
     return result;
@@ -10770,12 +10729,6 @@ static gpuarena_result gpuarena__free_scrubbed(gpuarena *arena, uint32_t index, 
     return GPUARENA_OK;
 }
 
-static void gpuarena__tell_alloc(gpuarena *arena, uint32_t index, gpuarena_stream stream)
-{
-    gpuarena_block block = gpuarena__block_describe(arena, index);
-    gpuarena__tell(arena, GPUARENA_ACTION_ALLOC, &block, stream, NULL);
-}
-
 static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, const gpuarena_request *request)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
@@ -10795,7 +10748,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
     if (!index) index = gpuarena__allocate_again(arena, &want, obstacle, &failure);
     if (!index) return gpuarena__fail(arena, &failure, want.stream);
     address = gpuarena__node_at(arena, index)->address;
-    gpuarena__tell_alloc(arena, index, want.stream);
+    gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, want.stream);
     if (gpuarena__scrub_new(arena, index, address, want.stream, &obstacle)) {
         *ptr = gpuarena__pointer(address);
         return GPUARENA_OK;
@@ -10810,7 +10763,7 @@ static gpuarena_result gpuarena__alloc_slowly(gpuarena *arena, void **ptr, const
     gpuarena_result result = gpuarena__begin(arena);
     if (result != GPUARENA_OK) return result;
     if (!ptr || !request)
-        result = gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, ptr ? "request: NULL" : "ptr: NULL");
+        result = gpuarena__fail_argument(arena, ptr ? "request: NULL" : "ptr: NULL");
     else if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
         result = gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
     else result = gpuarena__alloc_request(arena, ptr, request);
@@ -10842,7 +10795,7 @@ static gpuarena_result gpuarena__alloc_aside(gpuarena *arena, void **ptr, const 
         gpuarena__spin_lock(&arena->lock);
         if (gpuarena__is(arena, GPUARENA__MAGIC)) index = gpuarena__hit_quickly(arena, request);
         if (index) *ptr = gpuarena__pointer(gpuarena__node_at(arena, index)->address);
-        if (index) gpuarena__tell_alloc(arena, index, request->stream);
+        if (index) gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, request->stream);
         gpuarena__spin_unlock(&arena->lock);
         if (index) return GPUARENA_OK;
     }
@@ -10887,7 +10840,8 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_shortly(gpuarena *arena, gpuare
         if (GPUARENA__LIKELY(!cache)) gpuarena__lookup_insert(&arena->lookup, index, node->address);
         else gpuarena__cache_enter(arena, cache, index, node);
         *ptr = gpuarena__pointer(node->address);
-        if (!GPUARENA__LIKELY(!arena->config.observe)) gpuarena__tell_alloc(arena, index, stream);
+        if (!GPUARENA__LIKELY(!arena->config.observe))
+            gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, stream);
     }
     gpuarena__spin_unlock(&arena->lock);
     return GPUARENA__LIKELY(index || result) ? result : gpuarena__alloc_plain(arena, ptr, bytes, stream);
@@ -11009,7 +10963,7 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
     gpuarena_result result = gpuarena__begin(arena);
     if (result != GPUARENA_OK) return result;
     result = request ? gpuarena__can_alloc(arena, request)
-                     : gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "request: NULL");
+                     : gpuarena__fail_argument(arena, "request: NULL");
     return gpuarena__end(arena, result);
 }
 
@@ -11017,17 +10971,17 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
 static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, gpuarena_stream stream)
 {
     gpuarena_failure failure = gpuarena__failure_begin(arena, GPUARENA_FOREIGN_POINTER);
-    gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail);
     uint32_t index = gpuarena__node_around(arena, gpuarena__address(ptr));
     char other[32];
     if (index) {
         failure.block = gpuarena__block_describe(arena, index);
         failure.result =
             failure.block.state == GPUARENA_STATE_LIVE ? GPUARENA_INTERIOR_POINTER : GPUARENA_DOUBLE_FREE;
-        gpuarena__put(&out, "offset %" PRIu64, gpuarena__address(ptr) - gpuarena__address(failure.block.ptr));
+        gpuarena__detail(&failure, "offset %" PRIu64,
+                         gpuarena__address(ptr) - gpuarena__address(failure.block.ptr));
     } else if (gpuarena__find_owner(gpuarena__address(ptr), other)) {
         failure.result = GPUARENA_WRONG_ARENA;
-        gpuarena__put(&out, "arena %s", other);
+        gpuarena__detail(&failure, "arena %s", other);
     }
     return gpuarena__fail(arena, &failure, stream);
 }
@@ -11315,15 +11269,11 @@ static int gpuarena__resize_want(gpuarena *arena, const gpuarena__node *node, ui
     if (want->bytes < gpuarena__node_bytes(node))
         want->bytes = arena->joined ? gpuarena__node_bytes(node)
                                     : gpuarena__share_of(arena, want, gpuarena__node_bytes(node));
-    if (stream != GPUARENA_OWN_STREAM && !gpuarena__want_stream(arena, want)) {
-        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-        return 0;
-    }
+    if (stream != GPUARENA_OWN_STREAM && !gpuarena__want_stream(arena, want))
+        return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
     if (want->set != node->set) want->set = want->home = 0;
-    if (!want->set && !gpuarena__streams_part(arena)) {      /* what is quiet must not be with what waits */
-        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-        return 0;
-    }
+    if (!want->set && !gpuarena__streams_part(arena))        /* what is quiet must not be with what waits */
+        return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
     return 1;
 }
 
@@ -11373,10 +11323,8 @@ static int gpuarena__block_grow_kin(gpuarena *arena, uint32_t index, gpuarena__w
         if (done || !arena->family || obstacle->result != GPUARENA_OUT_OF_MEMORY) break;
         need = gpuarena__resize_need(arena, index, want->bytes, &idle);
         again = gpuarena__kin_relieve(arena, need - gpuarena__min(need, idle), obstacle, &plea);
-        if (node->serial != serial || !gpuarena__node_live(node)) {          /* another thread has freed it */
-            gpuarena__obstruct(obstacle, GPUARENA_DOUBLE_FREE, GPUARENA_REASON_NONE);
-            again = 0;
-        }
+        if (node->serial != serial || !gpuarena__node_live(node))            /* another thread has freed it */
+            again = gpuarena__obstruct(obstacle, GPUARENA_DOUBLE_FREE);
         want->home = arena->streams.list[want->set].home;
     }
     gpuarena__plea_end(arena, &plea);
@@ -11405,14 +11353,12 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     uint32_t slot = gpuarena__live_find(arena, gpuarena__address(ptr)), index, freed_on = GPUARENA__HELD;
     gpuarena__node *node;
     gpuarena__want want;
-    gpuarena_block block;
     if (slot <= arena->lookup.mask && bytes) {
         gpuarena__prepare_free(arena, stream);
         slot = gpuarena__live_find(arena, gpuarena__address(ptr));
     }
     if (slot > arena->lookup.mask) return gpuarena__fail_pointer(arena, ptr, stream);
-    if (!bytes)
-        return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "bytes: 0; free the block instead");
+    if (!bytes) return gpuarena__fail_argument(arena, "bytes: 0; free the block instead");
     index = arena->lookup.table[slot];
     node = gpuarena__node_at(arena, index);
     if (!gpuarena__resize_want(arena, node, bytes, stream, &want, &obstacle))
@@ -11432,8 +11378,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     node->use.requested = bytes;
     arena->stats.requested_peak_bytes =
         gpuarena__max(arena->stats.requested_peak_bytes, arena->stats.requested_bytes);
-    block = gpuarena__block_describe(arena, index);
-    gpuarena__tell(arena, GPUARENA_ACTION_RESIZE, &block, stream, NULL);
+    gpuarena__tell_of(arena, GPUARENA_ACTION_RESIZE, index, stream);
     if (freed_on != GPUARENA__HELD) gpuarena__record_own(arena, freed_on);   /* last: it asks the driver */
     return GPUARENA_OK;
 }
@@ -11469,7 +11414,7 @@ static int gpuarena__hold_add(gpuarena *arena, gpuarena__node *node, uint32_t se
 static int gpuarena__is_one_stream(gpuarena *arena, gpuarena_stream stream, gpuarena_result *result)
 {
     if (stream != GPUARENA_ANY_STREAM && stream != GPUARENA_OWN_STREAM) return 1;
-    *result = gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "stream: must be one stream");
+    *result = gpuarena__fail_argument(arena, "stream: must be one stream");
     return 0;
 }
 
@@ -11477,7 +11422,6 @@ static gpuarena_result gpuarena__use(gpuarena *arena, const void *inside, gpuare
 {
     uint32_t index = gpuarena__node_around(arena, gpuarena__address(inside)), set;
     gpuarena_result result;
-    gpuarena_block block;
     if (!gpuarena__is_one_stream(arena, stream, &result)) return result;
     if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
         return gpuarena__fail_pointer(arena, inside, stream);
@@ -11489,8 +11433,7 @@ static gpuarena_result gpuarena__use(gpuarena *arena, const void *inside, gpuare
         if (!set || !gpuarena__hold_add(arena, gpuarena__node_at(arena, index), set))
             return gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY);
     }
-    block = gpuarena__block_describe(arena, index);
-    gpuarena__tell(arena, GPUARENA_ACTION_USE, &block, stream, NULL);
+    gpuarena__tell_of(arena, GPUARENA_ACTION_USE, index, stream);
     return GPUARENA_OK;
 }
 
@@ -11547,7 +11490,7 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
 static gpuarena_result gpuarena__capture_begin(gpuarena *arena, gpuarena_stream stream, uint64_t *set)
 {
     gpuarena_result result;
-    if (!set) return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "set: NULL");
+    if (!set) return gpuarena__fail_argument(arena, "set: NULL");
     if (!gpuarena__is_one_stream(arena, stream, &result)) return result;
     if (!arena->streams.ordered)
         return gpuarena__fail_detail(arena, GPUARENA_NOT_SUPPORTED, "the driver has no events");
@@ -11555,9 +11498,9 @@ static gpuarena_result gpuarena__capture_begin(gpuarena *arena, gpuarena_stream 
         return gpuarena__fail_detail(arena, GPUARENA_NOT_SUPPORTED,
                                      "config.scrub: what graphs use cannot be cleared in their order");
     if (*set && !gpuarena__set_find(arena, *set))
-        return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "set: 0, or one that is not released");
+        return gpuarena__fail_argument(arena, "set: 0, or one that is not released");
     if (arena->streams.list[gpuarena__stream_find(arena, stream)].home)
-        return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "stream: captured already");
+        return gpuarena__fail_argument(arena, "stream: captured already");
     if (!arena->streams.captured && !arena->lost)
         (void)gpuarena__settle(arena, 0);        /* the last time for long */
     return gpuarena__capture_open(arena, stream, set) ? GPUARENA_OK
@@ -11577,8 +11520,7 @@ static gpuarena_result gpuarena__capture_end(gpuarena *arena, gpuarena_stream st
     uint32_t at, under;
     if (!gpuarena__is_one_stream(arena, stream, &result)) return result;
     at = gpuarena__stream_find(arena, stream);
-    if (!arena->streams.list[at].home)
-        return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "stream: not captured");
+    if (!arena->streams.list[at].home) return gpuarena__fail_argument(arena, "stream: not captured");
     under = arena->streams.list[at].under;
     gpuarena__capture_close(arena, at);
     gpuarena__record_own(arena, under);
@@ -11595,9 +11537,9 @@ GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stre
 static gpuarena_result gpuarena__capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream)
 {
     uint32_t home = set ? gpuarena__set_find(arena, set) : 0, to = 0;
-    if (!home) return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "set: not one of this arena");
+    if (!home) return gpuarena__fail_argument(arena, "set: not one of this arena");
     if (stream == GPUARENA_OWN_STREAM)
-        return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, "stream: one, or GPUARENA_ANY_STREAM");
+        return gpuarena__fail_argument(arena, "stream: one, or GPUARENA_ANY_STREAM");
     if (gpuarena__set_is_open(arena, home))
         return gpuarena__fail_detail(arena, GPUARENA_CAPTURE, "set: a capture into it goes on");
     if (stream != GPUARENA_ANY_STREAM) {
@@ -11631,9 +11573,9 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
         more = UINT64_MAX - before;
     target = before + more;
     if (target > GPUARENA__MAX_BYTES)
-        gpuarena__obstruct(&obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE);
+        gpuarena__obstruct_for(&obstacle, GPUARENA_REASON_TOO_LARGE);
     else if (target > arena->limit)
-        gpuarena__obstruct(&obstacle, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_OVER_LIMIT);
+        gpuarena__obstruct_for(&obstacle, GPUARENA_REASON_OVER_LIMIT);
     else if (gpuarena__kin_grow_to(arena, target - children, 1, &obstacle)) return GPUARENA_OK;
     failure = gpuarena__failure_of(arena, &obstacle);
     failure.requested_bytes = bytes;
@@ -11740,8 +11682,7 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
     gpuarena_result result = gpuarena__begin(arena);
     if (result != GPUARENA_OK) return result;
     if (mark > arena->serial)
-        return gpuarena__end(arena, gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT,
-                                                          "mark: not one of this arena's"));
+        return gpuarena__end(arena, gpuarena__fail_argument(arena, "mark: not one of this arena's"));
     return gpuarena__end(arena, gpuarena__free_all(arena, mark, tag, stream));
 }
 
@@ -11777,7 +11718,7 @@ GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *
     uint32_t index;
     if (result != GPUARENA_OK) return result;
     if (!block)
-        return gpuarena__leave(self, gpuarena__fail_detail(self, GPUARENA_INVALID_ARGUMENT, "block: NULL"));
+        return gpuarena__leave(self, gpuarena__fail_argument(self, "block: NULL"));
     index = gpuarena__node_around(self, gpuarena__address(inside));
     if (index) *block = gpuarena__block_describe(self, index);
     else result = gpuarena__fail_pointer(self, inside, NULL);
@@ -11921,8 +11862,7 @@ GPUARENA_API uint32_t gpuarena_tag(const char *name)
     uint32_t place;
     (void)gpuarena__watch_forks();
     if (!name || !gpuarena__is_tag_name(name)) {
-        (void)gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT,
-                                    "name: 1 to 31 characters of printable ASCII");
+        (void)gpuarena__fail_argument(NULL, "name: 1 to 31 characters of printable ASCII");
         return 0;
     }
     place = gpuarena__tag_find(name);
@@ -11952,10 +11892,9 @@ GPUARENA_API gpuarena_result gpuarena_get_tag(const gpuarena *arena, uint32_t ta
     gpuarena_result result = gpuarena__enter(self);
     if (result != GPUARENA_OK) return result;
     if (!stats)
-        return gpuarena__leave(self, gpuarena__fail_detail(self, GPUARENA_INVALID_ARGUMENT, "stats: NULL"));
+        return gpuarena__leave(self, gpuarena__fail_argument(self, "stats: NULL"));
     if (tag && !gpuarena__tag_place(tag))
-        return gpuarena__leave(self, gpuarena__fail_detail(self, GPUARENA_INVALID_ARGUMENT,
-                                                           "tag: 0, or one that gpuarena_tag gave"));
+        return gpuarena__leave(self, gpuarena__fail_argument(self, "tag: 0, or one that gpuarena_tag gave"));
     *stats = gpuarena__tag_stats(self, gpuarena__tag_place(tag));
     return gpuarena__leave(self, GPUARENA_OK);
 }
@@ -11990,12 +11929,10 @@ GPUARENA_API gpuarena_result gpuarena_config_parse(const char *text, gpuarena_co
     char complaint[1024];
     gpuarena__text out = gpuarena__text_begin(complaint, sizeof complaint),
                    copy = gpuarena__text_begin(message, size);
-    gpuarena__text detail = gpuarena__text_begin(failure.detail, sizeof failure.detail);
-    if (!text || !config)
-        return gpuarena__fail_detail(NULL, GPUARENA_INVALID_ARGUMENT, text ? "config: NULL" : "text: NULL");
+    if (!text || !config) return gpuarena__fail_argument(NULL, text ? "config: NULL" : "text: NULL");
     if (gpuarena__parse(text, config, &out)) return GPUARENA_OK;
     gpuarena__put(&copy, "%s", complaint);
-    gpuarena__put(&detail, "%s", complaint);
+    gpuarena__detail(&failure, "%s", complaint);
     failure.result = GPUARENA_INVALID_CONFIG;
     return gpuarena__fail(NULL, &failure, NULL);
 }
