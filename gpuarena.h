@@ -11221,9 +11221,9 @@ static int gpuarena__block_shrink_clean(gpuarena *arena, uint32_t index, uint64_
     return gpuarena__block_shrink(arena, index, keep, stream, freed_on);
 }
 
-/* A live block that grew from so many bytes is cleared from there on, if it is to be, or is as it was, without
-   its room: needs no host memory for that but a node, which is kept. What it gives up was used by nobody; but
-   where the device was to be waited for, it may be on its way to being cleared. */
+/* A live block that grew from so many bytes is cleared from there on, if it is to be, or is as it was,
+   without its room: needs no host memory for that but a node, which is kept. What it gives up was used by
+   nobody; but where the device was to be waited for, it may be on its way to being cleared. */
 static int gpuarena__block_grown_clean(gpuarena *arena, uint32_t index, uint64_t from, gpuarena_stream stream,
                                        gpuarena__obstacle *obstacle)
 {
@@ -11337,10 +11337,7 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
 {
     uint64_t had = gpuarena__node_bytes(gpuarena__node_at(arena, index));
     int done;
-    if (!gpuarena__nodes_keep(arena, 1)) {
-        gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY);
-        return 0;
-    }
+    if (!gpuarena__nodes_keep(arena, 1)) return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
     done = gpuarena__block_grow_kin(arena, index, want, obstacle)
         && gpuarena__block_grown_clean(arena, index, had, stream, obstacle);
     arena->nodes.kept_count--;
