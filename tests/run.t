@@ -273,6 +273,8 @@ if (-r $gpt && -r $pangu) {
     is(join(' ', map { $_->{status} } @rows), 'ok ok ok ok', 'status ok');
     is(join(' ', map { $_->{requested_peak_bytes} } @rows), '7013335044 7013335044 5530099775 5530099775',
        'requested peaks');
+    is(join("\n", map { join ' ', @$_{qw(policy status), 'drv calls', 'footprint'} } grep { $_->{policy} =~ /^\w+$/ } readme_rows(qr/^workload .*\nreplay:medium/)),
+       join("\n", map { join ' ', @$_{qw(policy status driver_calls footprint)} } @rows), "README's table");
     ok($rows[$_ + 1]{driver_calls} * 100 < $rows[$_]{driver_calls}, 'segments: less than 1 % of the driver calls')
         for 0, 2;
 } else {

@@ -98,6 +98,27 @@ sub rows {
     return map { my %row; @row{@names} = cells($_); \%row } grep { !/^# partial: / } @lines;
 }
 
+# A table as the program prints it, from its header to the next empty line or note -> rows as hashes by column name.
+sub table_rows {
+    my ($names, @lines) = split /\n/, $_[0];
+    my @names = split / {2,}/, $names // '';
+    my @rows;
+    for my $line (@lines) {
+        my @cells = split / {2,}/, $line;
+        last if @cells != @names;
+        push @rows, { map { $names[$_] => $cells[$_] } 0 .. $#names };
+    }
+    return @rows;
+}
+
+# The table of README whose header is like this.
+sub readme_rows {
+    my ($header) = @_;
+    my %blocks = slurp('README.md') =~ /^```(\w*\n.*?)()^```$/msg;
+    my ($block) = grep { $_ =~ $header } map { s/^\w*\n//r } sort keys %blocks;
+    return table_rows($block // '');
+}
+
 # The job's answer for every item, in order, by a few processes at once. Items are plain data, answers plain or undef.
 sub in_parallel {
     my ($items, $job) = @_;
