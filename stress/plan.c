@@ -8,6 +8,7 @@
 
 #include "needs/needs.h"
 #include "pass_streams.h"
+#include "pattern.h"
 #include "workload/mix.h"
 
 static const char *const plan_verify_names[] = { "off", "sample", "full" };
@@ -45,15 +46,10 @@ static int plan_settings(plan *self, const cli *asked, problem *why)
 
 static int plan_filter(plan *self, const char *text, problem *why)
 {
-    char message[128];
     if (!text) return 0;
-    int code = regcomp(&self->filter, text, REG_EXTENDED | REG_NOSUB);
-    if (!code) {
-        self->filtered = 1;
-        return 0;
-    }
-    regerror(code, &self->filter, message, sizeof message);
-    return problem_set(why, EXIT_USAGE, "--filter '%s': %s", text, message);
+    if (pattern_compile(&self->filter, text, why)) return -1;
+    self->filtered = 1;
+    return 0;
 }
 
 int plan_wants(const plan *self, const plan_workload *workload, const policy *chosen)
@@ -223,6 +219,11 @@ static int plan_add_workload(plan *self, const char *text, problem *why)
     made->text = text;
     if (mix_make(text, &self->options, &made->stream, why)) return -1;
     self->workload_count++;
+    self->op_count += made->stream.op_count;
+    if (self->op_count > PLAN_MOST_OPS) {
+        return problem_set(why, EXIT_USAGE, "workload %s: with those before it more than %d operations, expected fewer "
+                           "workloads in one run, or --ops", text, (int)PLAN_MOST_OPS);
+    }
     return plan_try_streams(made, self->settings.device.is_cuda, why);
 }
 

@@ -25,6 +25,7 @@ typedef struct plan {
     cuda_environment environment;                /* on CUDA */
     plan_workload *workloads;
     size_t         workload_count;
+    size_t         op_count;                     /* of all workloads */
     int            has_needs;                    /* all of them are needs */
     policy        *policies;
     size_t         policy_count;
@@ -34,7 +35,7 @@ typedef struct plan {
     workload_options options;
 } plan;
 
-enum { PLAN_QUICK_OPS = 20000 };
+enum { PLAN_QUICK_OPS = 20000, PLAN_MOST_OPS = 1 << 25 };   /* the latter: of all workloads, 1 GiB of memory */
 
 /* --device and the options that shape a simulated one: name, device and environment of the plan, the rest zero. The
    plan must not move. -1 and a problem: a mistake is EXIT_USAGE, a device that is not there EXIT_NO_DEVICE. */

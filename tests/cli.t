@@ -141,12 +141,16 @@ refused(2, qr/limit key.*--limit/, 'run', '-w', 'train', '-p', 'segments:limit=8
 passes('--limit', @quiet, '--limit', '1G');
 refused(2, qr/--filter '\['/, @run, '--filter', '[');
 refused(2, qr/matches none/, @run, '--filter', 'zebra');
+refused(2, qr/--filter '\Q@{[substr $_, 0, 9]}\E.*at most 1000 characters/, @run, '--filter', $_)       # compiled, each takes gigabytes
+    for 'a' . '+' x 40, '(((a?){99}){99}){99}', '((b)*{99,}){99}', '([[:x:](]a{99}){99}', '(u)\\1', 'a' x 1001, '(c{,99}){99}';
+passes("--filter $_", @quiet, '--filter', $_) for '(u|ni){2,3}form', '[^]x]{99}|.{3}', 'i' . '+' x 9, '()*', '(u))*|.';
 @rows = rows(stress('run', '-w', 'uniform:n=50', '-p', 'raw,segments', '--filter', '/seg', @csv)->{out});
 is(join(' ', map { $_->{policy} } @rows), 'segments', '--filter keeps what matches');
 refused(2, qr/--on-oom: expected stop\|skip, found 'go'/, @run, '--on-oom', 'go');
 passes("--on-oom $_", @quiet, '--on-oom', $_) for qw(stop skip);
 refused(2, qr/bogus/, @run, '--faults', 'bogus');
 refused(2, qr/nonexistent/, @run, '--costs', '/nonexistent');
+refused(2, qr{/dev/zero: a NUL byte}, 'compare', '/dev/zero', '/dev/zero');
 refused(2, qr/broken.*:1/, @run, '--costs', spew('broken', "nonsense 1 2\n"));
 refused(2, qr/--context: expected a size/, @run, '--context', '-1');
 refused(2, qr/context/, @run, '--context', '100G');

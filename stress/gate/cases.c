@@ -13,23 +13,40 @@ const char *case_cell(const case_row *of, const char *name)
     return csv_table_cell(of->table, of->line, csv_table_column(of->table, name));
 }
 
-int case_is(const case_row *one, const case_row *other, const char *policy)
+typedef struct case_keys {                       /* what a row's keys are, and where a table has such keys */
+    const csv_table *table;
+    size_t      count;
+    int         columns[COLUMN_COUNT];
+    const char *wanted[COLUMN_COUNT];
+} case_keys;
+
+/* Once for a search, since a name is found by looking at all names. */
+static case_keys case_keys_of(const csv_table *table, const case_row *like, const char *policy)
 {
-    for (size_t at = 0; at < one->table->column_count; at++) {
-        const char *name = csv_table_name(one->table, at);
+    case_keys keys = { table, 0, { 0 }, { NULL } };
+    for (size_t at = 0; at < like->table->column_count; at++) {
+        const char *name = csv_table_name(like->table, at);
         const metric *measure = metric_find(name);
-        if (!measure || measure->unit != METRIC_KEY) continue;
-        const char *wanted = strcmp(name, "policy") ? case_cell(one, name) : policy;
-        if (strcmp(wanted, case_cell(other, name))) return 0;
+        if (!measure || measure->unit != METRIC_KEY || csv_table_column(like->table, name) != (int)at) continue;
+        keys.wanted[keys.count] = strcmp(name, "policy") ? csv_table_cell(like->table, like->line, (int)at) : policy;
+        keys.columns[keys.count++] = csv_table_column(table, name);
+    }
+    return keys;
+}
+
+static int case_fits(const case_keys *keys, size_t line)
+{
+    for (size_t at = 0; at < keys->count; at++) {
+        if (strcmp(keys->wanted[at], csv_table_cell(keys->table, line, keys->columns[at]))) return 0;
     }
     return 1;
 }
 
 size_t case_find(const csv_table *table, const case_row *like, const char *policy)
 {
+    const case_keys keys = case_keys_of(table, like, policy);
     for (size_t line = 0; line < table->row_count; line++) {
-        const case_row other = { table, line };
-        if (case_is(like, &other, policy)) return line;
+        if (case_fits(&keys, line)) return line;
     }
     return SIZE_MAX;
 }
@@ -42,13 +59,14 @@ int case_is_repeat(const case_row *of)
 int case_samples(const csv_table *table, const case_row *like, const char *policy, const char *column, int is_timed,
                  interval *made)
 {
+    const case_keys keys = case_keys_of(table, like, policy);
+    const int from = csv_table_column(table, column);
     long double *samples = calloc(table->row_count + 1, sizeof *samples);
     size_t count = 0;
     if (!samples) return -1;
     for (size_t line = 0; line < table->row_count; line++) {
-        const case_row other = { table, line };
-        if (case_is(like, &other, policy)
-            && !metric_read(slice_of(case_cell(&other, column)), METRIC_COUNT, &samples[count])) count++;
+        if (case_fits(&keys, line)
+            && !metric_read(slice_of(csv_table_cell(table, line, from)), METRIC_COUNT, &samples[count])) count++;
     }
     *made = interval_of(samples, count, is_timed);
     free(samples);

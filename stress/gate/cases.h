@@ -9,10 +9,8 @@
 typedef struct case_row { const csv_table *table; size_t line; } case_row;
 
 const char *case_cell(const case_row *of, const char *name);
-/* Whether the other row is of the same case, but that its policy is this one. */
-int    case_is(const case_row *one, const case_row *other, const char *policy);
 int    case_is_repeat(const case_row *of);       /* an earlier row is of the same case: repeats are told together */
-/* The first line of the case in a table; SIZE_MAX: there is none. */
+/* The first line in a table of the same case, but that its policy is this one; SIZE_MAX: there is none. */
 size_t case_find(const csv_table *table, const case_row *like, const char *policy);
 /* All that the table has of this case and column. -1: no host memory. */
 int    case_samples(const csv_table *table, const case_row *like, const char *policy, const char *column,

@@ -53,9 +53,7 @@ static int rule_file_read(rule **rules, size_t *count, const char *path, problem
     size_t length;
     char *text = csv_table_slurp(path, &length, why);
     if (!text) return -1;
-    int failed = strlen(text) < length ? problem_set(why, EXIT_USAGE, "%s: a NUL byte: expected text, one rule a line",
-                                                     path)
-               : rule_file_lines(rules, count, path, text, why);
+    int failed = rule_file_lines(rules, count, path, text, why);
     free(text);
     return failed;
 }

@@ -10,7 +10,8 @@
 
 #include "csv.h"
 
-enum { CSV_NUMBER_ROOM = 40 };                   /* bytes of the longest number, and more */
+enum { CSV_NUMBER_ROOM = 40,                     /* bytes of the longest number, and more */
+       CSV_MOST_BYTES = 1 << 28 };               /* of a file */
 
 typedef struct csv_reader {
     const char *name;
@@ -19,28 +20,38 @@ typedef struct csv_reader {
     size_t      line;                            /* from 1 */
 } csv_reader;
 
+/* What was read last is text, and all that was read is not too much. */
+static int csv_check_bytes(const char *read, size_t count, size_t all, const char *path, problem *why)
+{
+    if (all > CSV_MOST_BYTES) {
+        return problem_set(why, EXIT_USAGE, "%s: more than %d bytes, expected a shorter file", path, CSV_MOST_BYTES);
+    }
+    return memchr(read, '\0', count) ? problem_set(why, EXIT_USAGE, "%s: a NUL byte: expected text", path) : 0;
+}
+
 char *csv_table_slurp(const char *path, size_t *length, problem *why)
 {
     size_t room = 65536, used = 0, got = 0;
+    int failed = 0;
     errno = 0;
     FILE *file = fopen(path, "rb");
     char *text = file ? malloc(room) : NULL;
-    while (text && (got = fread(text + used, 1, room - used - 1, file)) > 0) {
+    while (text && !failed && (got = fread(text + used, 1, room - used - 1, file)) > 0) {
+        failed = csv_check_bytes(text + used, got, used + got, path, why);
         used += got;
         if (room - used > 1) continue;
-        char *larger = room < SIZE_MAX / 2 ? realloc(text, room *= 2) : NULL;
+        char *larger = realloc(text, room *= 2);
         if (!larger) free(text);
         text = larger;
     }
-    int failed = file && ferror(file);
     size_t mark = text && used >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
     if (mark) memmove(text, text + mark, used -= mark);
     if (text) text[used] = '\0';
     *length = used;
-    if (!file || failed) problem_set(why, EXIT_USAGE, "%s: cannot be read: %s", path, strerror(errno));
-    else if (!text) problem_set(why, EXIT_HARNESS, "no host memory for %s", path);
+    if (!file || ferror(file)) failed = problem_set(why, EXIT_USAGE, "%s: cannot be read: %s", path, strerror(errno));
+    else if (!text) failed = problem_set(why, EXIT_HARNESS, "no host memory for %s", path);
     if (file) fclose(file);
-    if (text && !failed) return text;
+    if (!failed) return text;
     free(text);
     return NULL;
 }

@@ -30,7 +30,8 @@ int         csv_table_column(const csv_table *self, const char *name);          
 const char *csv_table_name(const csv_table *self, size_t column);
 const char *csv_table_cell(const csv_table *self, size_t line, int column);          /* no such column: "" */
 int         csv_table_is_hidden(const csv_table *self, size_t line);
-/* The whole file, NUL-terminated, without a byte order mark of UTF-8; free it. NULL and a problem. */
+/* The whole file, NUL-terminated, without a byte order mark of UTF-8; free it. NULL and a problem: it cannot be read,
+   has a NUL byte, or more than 256 MiB. */
 char       *csv_table_slurp(const char *path, size_t *length, problem *why);
 
 #endif

@@ -10,6 +10,8 @@
 #include "stream.h"
 #include "turns.h"
 
+enum { MIX_MOST_OPS = 2 * STREAM_MAX_OPS };      /* of all members before they are cut: at most 1 GiB */
+
 typedef struct mix_member {                      /* one op stream, of one thread or of several */
     op_stream stream;
     size_t    next;                              /* its next operation */
@@ -20,6 +22,7 @@ typedef struct mix_member {                      /* one op stream, of one thread
 typedef struct mix {
     mix_member  members[WORKLOAD_MAX_THREADS];
     uint32_t    member_count, thread_count;
+    size_t      op_count;                        /* of all members */
     uint8_t     member_of[WORKLOAD_MAX_THREADS]; /* by thread */
     stream_builder builder;
 } mix;
@@ -86,6 +89,11 @@ static int mix_add(mix *self, slice spec, const workload_options *options, uint3
     self->member_count++;
     made->thread = thread;
     made->stride = stride;
+    self->op_count += made->stream.op_count;
+    if (self->op_count > MIX_MOST_OPS) {
+        return problem_set(why, EXIT_USAGE, "workload %s: its threads make more than %d operations together, expected "
+                           "fewer or shorter ones", slice_show(spec).text, (int)MIX_MOST_OPS);
+    }
     made->blocks = calloc(made->stream.block_count + 1, sizeof *made->blocks);
     return made->blocks ? 0 : problem_set(why, EXIT_HARNESS, "no host memory for the workloads");
 }
