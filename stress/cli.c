@@ -52,8 +52,14 @@ static const cli_option cli_options[CLI_COUNT] = {
         "no measured time: those cells stay empty" },
     [CLI_INSTRUCTIONS] = { NULL, "instructions", 0, CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
         "holes: count them, by running again under valgrind" },
-    [CLI_TIMES] = { NULL, "repeat", 0, CLI_NUMBER, "N", NULL, 1, 1000, CLI_NO_EFFECT,
+    [CLI_TIMES] = { NULL, "repeat", 0, CLI_COUNT_OR_AUTO, "N|auto", NULL, 1, 1000, CLI_NO_EFFECT,
         "run: every row N times: six make an interval; batch: ops N times" },
+    [CLI_WARMUP] = { NULL, "warmup", 0, CLI_NUMBER, "N", NULL, 0, 100, CLI_NO_EFFECT,
+        "run: timing passes that come first, dropped (cuda:N's default: 1)" },
+    [CLI_PRECISION] = { NULL, "precision", 0, CLI_SHARE, "SHARE", "2%", 0, 0, CLI_NO_EFFECT,
+        "where half of each interval is no more, enough (help measuring)" },
+    [CLI_BUDGET] = { NULL, "budget", 0, CLI_NUMBER, "SECONDS", "60", 1, 1000000, CLI_NO_EFFECT,
+        ".. or until so long has gone, on each case or workload" },
     [CLI_SHARD] = { NULL, "shard", 0, CLI_TEXT, "I/N|auto/N|none", NULL, 0, 0, CLI_NO_EFFECT,
         "every Nth row, from row I (from 0); then merge (stress help shards)" },
     [CLI_FAIL_IF] = { "What must not be", "fail-if", 0, CLI_REPEAT, "RULE|@FILE", NULL, 0, 0, CLI_NO_EFFECT,
@@ -97,8 +103,8 @@ static int cli_bad_number(const cli_option *option, const char *text, problem *w
 {
     char most[24] = "2^64-1";
     if (option->most) snprintf(most, sizeof most, "%" PRIu64, option->most);
-    return problem_set(why, EXIT_USAGE, "--%s: expected a number from %" PRIu64 " to %s, found '%s'", option->name,
-                       option->least, most, text);
+    return problem_set(why, EXIT_USAGE, "--%s: expected %sa number from %" PRIu64 " to %s, found '%s'", option->name,
+                       option->kind == CLI_COUNT_OR_AUTO ? "auto or " : "", option->least, most, text);
 }
 
 static int cli_read_value(const cli_option *option, const char *text, cli_value *value, problem *why)
@@ -107,7 +113,9 @@ static int cli_read_value(const cli_option *option, const char *text, cli_value 
         return problem_set(why, EXIT_USAGE, "--%s: expected %s, found nothing", option->name, option->argument);
     value->text = text;
     switch (option->kind) {
+    case CLI_COUNT_OR_AUTO:
     case CLI_NUMBER:
+        if (option->kind == CLI_COUNT_OR_AUTO && !strcmp(text, "auto")) return 0;
         if (!cli_read_number(text, &value->number) && value->number >= option->least
             && (!option->most || value->number <= option->most)) return 0;
         return cli_bad_number(option, text, why);
@@ -116,6 +124,10 @@ static int cli_read_value(const cli_option *option, const char *text, cli_value 
         return problem_set(why, EXIT_USAGE,
                            "--%s: expected a size such as 512M or 4G, at least %" PRIu64 ", found '%s'", option->name,
                            option->least, text);
+    case CLI_SHARE:
+        if (!cli_read_share(text, &value->number)) return 0;
+        return problem_set(why, EXIT_USAGE, "--%s: expected a share from 0%% to 100%%, such as 2%% or 0.5%%, found '%s'",
+                           option->name, text);
     case CLI_CHOICE:
         if (cli_is_choice(option->argument, text)) return 0;
         return problem_set(why, EXIT_USAGE, "--%s: expected %s, found '%s'", option->name, option->argument, text);

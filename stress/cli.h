@@ -14,7 +14,7 @@ typedef enum cli_id {
     CLI_WORKLOAD, CLI_POLICY, CLI_DEVICE, CLI_SEED, CLI_STEPS, CLI_OPS, CLI_ROUNDS, CLI_THREADS, CLI_VARY, CLI_LIMIT,
     CLI_FILTER, CLI_QUICK, CLI_ON_OOM, CLI_FAULTS, CLI_COSTS, CLI_CONTEXT, CLI_OP_NS, CLI_RATE, CLI_VERIFY,
     CLI_NO_TIMING, CLI_INSTRUCTIONS,
-    CLI_TIMES, CLI_SHARD, CLI_FAIL_IF, CLI_BASE, CLI_STRICT,
+    CLI_TIMES, CLI_WARMUP, CLI_PRECISION, CLI_BUDGET, CLI_SHARD, CLI_FAIL_IF, CLI_BASE, CLI_STRICT,
     CLI_OUT, CLI_QUIET, CLI_VERBOSE, CLI_COLOR, CLI_PROGRESS, CLI_HELP, CLI_VERSION,
     CLI_COUNT
 } cli_id;
@@ -22,7 +22,9 @@ typedef enum cli_id {
 typedef enum cli_kind {
     CLI_FLAG,
     CLI_NUMBER,                                  /* decimal, from the row's least to its most */
+    CLI_COUNT_OR_AUTO,                           /* the same, or the word auto, which is 0: least is 1 */
     CLI_SIZE,                                    /* bytes, binary suffix K M G T */
+    CLI_SHARE,                                   /* 2%, 0.5%: in millionths; up to 100% */
     CLI_TEXT, CLI_CHOICE,                        /* anything but nothing; one of the row's argument, separated by | */
     CLI_LIST, CLI_REPEAT                         /* items by the list grammar, all together; one text each time */
 } cli_kind;
@@ -72,6 +74,7 @@ int  cli_expect(const cli *self, const cli_id *known, size_t count, const char *
 /* Decimal digits and at most one of K M G T (2^10 .. 2^40): 0, or -1 for anything else and above 2^64 - 1. */
 int  cli_read_size(const char *text, uint64_t *bytes);
 int  cli_read_number(const char *text, uint64_t *number);
+int  cli_read_share(const char *text, uint64_t *millionths);     /* up to four decimals, and the sign: 0.25% */
 int  cli_keep_item(cli_value *value, const char *text, problem *why);           /* the whole text is one item */
 /* Adds the items of a list to value->items: `NAME` or `NAME:key=value,key=value`, separated by commas. */
 int  cli_split_list(const char *option, const char *text, cli_value *value, problem *why);

@@ -47,6 +47,23 @@ int cli_read_size(const char *text, uint64_t *bytes)
     return 0;
 }
 
+int cli_read_share(const char *text, uint64_t *millionths)
+{
+    uint64_t value, scale = 10000;
+    if (cli_read_digits(&text, &value) || value > 100) return -1;
+    value *= scale;
+    if (*text == '.') {
+        if (!isdigit((unsigned char)*++text)) return -1;
+        for (; isdigit((unsigned char)*text) && scale > 1; text++) {
+            scale /= 10;
+            value += (uint64_t)(*text - '0') * scale;
+        }
+    }
+    if (strcmp(text, "%") || value > 1000000) return -1;
+    *millionths = value;
+    return 0;
+}
+
 static int cli_add_item(cli_value *value, const char *text, size_t length, problem *why)
 {
     char **items = realloc(value->items, (value->item_count + 1) * sizeof *items);

@@ -115,6 +115,13 @@ static int compare_timed(compare_row *pair, const char *name)
     return 0;
 }
 
+/* The ends of an interval count with it; how many rounds it took, and why no more, is no result. */
+static int compare_is_said(const char *name, const metric *measure, int has_interval)
+{
+    return !strncmp(name, "ratio_", strlen("ratio_")) || (has_interval && !strcmp(name, "rounds"))
+        || (measure->is_timed && measure->unit == METRIC_TEXT);
+}
+
 static int compare_columns(compare_row *pair, problem *why)
 {
     const csv_table *before = pair->before.table;
@@ -123,7 +130,7 @@ static int compare_columns(compare_row *pair, problem *why)
         const char *name = csv_table_name(before, at);
         const metric *measure = metric_find(name);
         if (!measure || measure->unit == METRIC_KEY || csv_table_column(pair->after.table, name) == CSV_NO_COLUMN
-            || !strncmp(name, "ratio_", strlen("ratio_")) || (measure->is_timed && measure->unit == METRIC_TEXT)) {
+            || compare_is_said(name, measure, has_interval)) {
             continue;
         }
         if (!measure->is_timed && !(has_interval && !strcmp(name, "ratio"))) compare_exact(pair, name, measure);

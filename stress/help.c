@@ -30,7 +30,7 @@ static const char help_top[] =
     "       stress run -w needs -p POLICY[,..]\n"
     "       stress list [workloads|policies|devices|needs]\n"
     "       stress help [lists|workloads|threads|faults|costs|columns|capacity|batch|shrink|holes|needs|gates|\n"
-    "                    compare|shards|outputs]\n"
+    "                    compare|shards|outputs|measuring]\n"
     "       stress version\n";
 
 static const char help_bottom[] =
@@ -127,7 +127,8 @@ static const char help_columns[] =
     "those that did. Of real threads: whether the thread itself did; one that waits for another's call is a hit.\n"
     "--rate N: N allocations and frees a virtual second come, at fixed times, whether or not the ones before are\n"
     "done. waited_..: from when one was due to its end, as whoever waits for it sees it; served_p99_vns: from when\n"
-    "it could begin. A loop that waits for each op tells the latter alone. On simulated devices.\n"
+    "it could begin. A loop that waits for each op tells the latter alone. On simulated devices. ended: of --repeat\n"
+    "auto, why there are no more repeats (stress help measuring).\n"
     "An empty cell: not measured, or does not exist. With -w needs claims, verdict and said follow (stress help\n"
     "needs).\n";
 
@@ -174,10 +175,10 @@ static const char help_holes[] =
     "to 1 MiB are allocated, log-uniform by --seed, and every second in order of address is freed: no two of those\n"
     "touch. A pair asks for the size of one of them and frees it again: it is served without the driver\n"
     "(driver_calls: of 4,096 pairs), but for raw's.\n"
-    "ns_per_pair is processor time, measured on this machine: the median of so many rounds, each of which measures\n"
-    "every number of holes once, in random order. ratio: over the fewest holes, the median of the rounds' ratios,\n"
-    "and from ratio_low to ratio_high its 95 % confidence interval. met: whether all of that meets the arena's\n"
-    "target for the most holes. Too little device memory for the blocks: status oom.\n"
+    "ns_per_pair is processor time, measured on this machine: the median of so many rounds (stress help measuring),\n"
+    "each of which measures every number of holes once, in random order. ratio: over the fewest holes, the median of\n"
+    "the rounds' ratios, and from ratio_low to ratio_high its 95 % confidence interval. met: whether all of that meets\n"
+    "the arena's target for the most holes. Too little device memory for the blocks: status oom.\n"
     "--instructions counts instructions_per_pair, by running the same again under valgrind's callgrind; they are\n"
     "the same every time. --no-timing leaves what is measured empty; --quick measures 5 short rounds.\n";
 
@@ -335,8 +336,9 @@ int help_write(FILE *out, const char *topic, problem *why)
     if (!strcmp(topic, "shards") || !strcmp(topic, "merge")) return help_plain(out, help_shards);
     if (!strcmp(topic, "gates")) return help_plain(out, help_gates);
     if (!strcmp(topic, "outputs")) return help_plain(out, help_outputs);
+    if (!strcmp(topic, "measuring")) return help_plain(out, help_measuring);
     return problem_set(why, EXIT_USAGE, "no help on '%s': lists, workloads, threads, faults, costs, columns, capacity, "
-                       "batch, shrink, holes, needs, gates, compare, shards, outputs", topic);
+                       "batch, shrink, holes, needs, gates, compare, shards, outputs, measuring", topic);
 }
 
 static void help_list_devices(FILE *out)

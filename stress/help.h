@@ -12,5 +12,6 @@ int help_write(FILE *out, const char *topic, problem *why);
 int help_list(FILE *out, const char *topic, problem *why);
 
 extern const char help_outputs[];                /* of the kinds of --out */
+extern const char help_measuring[];              /* of times */
 
 #endif

@@ -12,9 +12,11 @@
 #include "bench/rounds.h"
 #include "holes_field.h"
 #include "plan.h"
+#include "progress.h"
 #include "report/output_list.h"
 
-enum { HOLES_STEPS = 5, HOLES_ROUNDS = 201, HOLES_QUICK_ROUNDS = 5, HOLES_PAIRS = 8192, HOLES_QUICK_PAIRS = 200 };
+enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_ROUNDS = 201, HOLES_QUICK_ROUNDS = 5,
+       HOLES_PAIRS = 8192, HOLES_QUICK_PAIRS = 200 };
 #define HOLES_TARGET "<= 1.5"                    /* of the arena: the most holes over the fewest */
 static const uint64_t holes_steps[HOLES_STEPS] = { 64, 1024, 4096, 16384, 65536 };
 
@@ -31,7 +33,9 @@ typedef struct holes {
     plan        plan;
     row_list    rows;
     holes_step *steps;
-    size_t      round_count;
+    rounds_length length;                        /* most 0: nothing is timed */
+    rounds_end  ended;                           /* why the policy under way has no more rounds */
+    size_t      round_count;                     /* of it */
     uint64_t    pair_count;                      /* of a round */
     uint64_t    random;                          /* orders steps */
 } holes;
@@ -70,31 +74,64 @@ static int holes_open_step(holes *self, holes_step *step, const policy *chosen, 
     return 0;
 }
 
-static void holes_measure(holes *self)
+static void holes_round(holes *self, size_t round)
 {
     size_t order[HOLES_STEPS];
-    for (size_t round = 0; round < self->round_count; round++) {
-        rounds_shuffle(order, HOLES_STEPS, &self->random);
-        for (size_t at = 0; at < HOLES_STEPS; at++) {
-            holes_step *step = &self->steps[order[at]];
-            if (!step->is_there) continue;
-            holes_pairs(&step->field, self->pair_count / 2);         /* caches are full of the one before */
-            uint64_t begin_ns = rounds_clock_ns();
-            holes_pairs(&step->field, self->pair_count);
-            step->ns[round] = (double)(rounds_clock_ns() - begin_ns) / (double)self->pair_count;
-        }
+    rounds_shuffle(order, HOLES_STEPS, &self->random);
+    for (size_t at = 0; at < HOLES_STEPS; at++) {
+        holes_step *step = &self->steps[order[at]];
+        if (!step->is_there) continue;
+        holes_pairs(&step->field, self->pair_count / 2);             /* caches are full of the one before */
+        uint64_t begin_ns = rounds_clock_ns();
+        holes_pairs(&step->field, self->pair_count);
+        step->ns[round] = (double)(rounds_clock_ns() - begin_ns) / (double)self->pair_count;
     }
+}
+
+static rounds_interval holes_time(const holes *self, const holes_step *step)
+{
+    double values[HOLES_ROUNDS];
+    memcpy(values, step->ns, sizeof values);
+    return rounds_median(values, self->round_count);
+}
+
+static rounds_interval holes_ratio(const holes *self, const holes_step *step)
+{
+    double values[HOLES_ROUNDS];
+    for (size_t round = 0; round < self->round_count; round++) values[round] = step->ns[round] / self->steps->ns[round];
+    return rounds_median(values, self->round_count);
+}
+
+/* Of ratios; where there is no other than the first, of its time. */
+static double holes_worst_share(void *user)
+{
+    const holes *self = user;
+    double worst = self->steps[1].is_there ? 0.0 : rounds_share(holes_time(self, self->steps));
+    for (size_t index = 1; index < HOLES_STEPS && self->steps[index].is_there; index++) {
+        double share = rounds_share(holes_ratio(self, &self->steps[index]));
+        if (share > worst) worst = share;
+    }
+    return worst;
+}
+
+static void holes_measure(holes *self)
+{
+    uint64_t begin_ns = progress_clock_ns();
+    for (size_t warm = 0; warm < self->length.warm; warm++) holes_round(self, 0);    /* the first that counts .. */
+    self->round_count = 0;
+    do {
+        holes_round(self, self->round_count++);                                      /* .. overwrites it */
+        self->ended = rounds_over(&self->length, self->round_count, progress_clock_ns() - begin_ns, holes_worst_share,
+                                  self);
+    } while (self->ended == ROUNDS_GO_ON);
 }
 
 static void holes_cells(const holes *self, const holes_step *step)
 {
-    double values[HOLES_ROUNDS];
-    const holes_step *first = self->steps;
     row_count(step->made, COLUMN_ROUNDS, self->round_count);
-    memcpy(values, step->ns, sizeof values);
-    row_tenths(step->made, COLUMN_NS_PER_PAIR, rounds_median(values, self->round_count).median);
-    for (size_t round = 0; round < self->round_count; round++) values[round] = step->ns[round] / first->ns[round];
-    rounds_interval ratio = rounds_median(values, self->round_count);
+    row_text(step->made, COLUMN_ENDED, rounds_end_name(self->ended));
+    row_tenths(step->made, COLUMN_NS_PER_PAIR, holes_time(self, step).median);
+    rounds_interval ratio = holes_ratio(self, step);
     row_ratio(step->made, COLUMN_RATIO, ratio.median);
     row_ratio(step->made, COLUMN_RATIO_LOW, ratio.low);
     row_ratio(step->made, COLUMN_RATIO_HIGH, ratio.high);
@@ -121,7 +158,7 @@ static int holes_policy(holes *self, const policy *chosen, problem *why)
     for (size_t index = 0; index < HOLES_STEPS && !failed; index++) {
         failed = holes_open_step(self, &self->steps[index], chosen, holes_steps[index], why);
     }
-    if (!failed) holes_measure(self);
+    if (!failed && self->length.most) holes_measure(self);
     for (size_t index = 0; index < HOLES_STEPS; index++) {
         holes_step *step = &self->steps[index];
         if (!failed && step->is_there) failed = holes_verify(step, chosen, why);
@@ -187,7 +224,8 @@ static int holes_count(holes *self, const char *program, problem *why)
 static int holes_options(const cli *asked, problem *why)
 {
     static const cli_id known[] = { CLI_POLICY, CLI_DEVICE, CLI_SEED, CLI_LIMIT, CLI_QUICK, CLI_CONTEXT,
-                                    CLI_NO_TIMING, CLI_INSTRUCTIONS, CLI_OUT, CLI_QUIET, CLI_COLOR };
+                                    CLI_NO_TIMING, CLI_PRECISION, CLI_BUDGET, CLI_INSTRUCTIONS, CLI_OUT, CLI_QUIET,
+                                    CLI_COLOR };
     return cli_expect(asked, known, sizeof known / sizeof known[0], "holes, which makes blocks of its own", why);
 }
 
@@ -199,8 +237,11 @@ static int holes_start(holes *self, problem *why)
         || plan_device(&self->plan, self->asked, why) || plan_policies(&self->plan, self->asked, why)
         || output_list_try(&self->outputs, why) || rounds_second_thread(why)) return -1;
     if (!values[CLI_NO_TIMING].given) {
-        self->round_count = values[CLI_QUICK].given ? HOLES_QUICK_ROUNDS : HOLES_ROUNDS;
-        self->pair_count = values[CLI_QUICK].given ? HOLES_QUICK_PAIRS : HOLES_PAIRS;
+        int is_quick = values[CLI_QUICK].given;
+        self->length = rounds_of(is_quick ? 1 : HOLES_WARM_ROUNDS, is_quick ? HOLES_QUICK_ROUNDS : HOLES_LEAST_ROUNDS,
+                                 is_quick ? HOLES_QUICK_ROUNDS : HOLES_ROUNDS, is_quick ? 0 : values[CLI_PRECISION].number,
+                                 values[CLI_BUDGET].number);
+        self->pair_count = is_quick ? HOLES_QUICK_PAIRS : HOLES_PAIRS;
     }
     self->random = values[CLI_SEED].number;
     self->rows.kind = ROW_HOLES;

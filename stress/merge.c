@@ -11,6 +11,7 @@
 #include "report/csv.h"
 #include "report/csv_table.h"
 #include "report/output_list.h"
+#include "report/repeats.h"
 #include "shard.h"
 
 typedef struct merge_file {
@@ -173,11 +174,30 @@ static size_t merge_put(char *to, slice text)
     return text.length;
 }
 
+/* Histograms of rows that are there more than once are added up, wherever the shards had them. */
+static int merge_repeats(const merge *self, FILE *out, problem *why)
+{
+    repeats all = { NULL, 0, 0, 0 };
+    const shard_mark *mark = &self->files[0].mark;
+    int is_odd = 0, failed = 0;
+    for (uint64_t at = 0; at < mark->rows && !failed; at++) {
+        const merge_file *file = self->of[at % mark->count];
+        failed = repeats_add_line(&all, file->rows[at / mark->count], &is_odd);
+        if (failed && is_odd) {
+            problem_set(why, EXIT_USAGE, "%s: row %" PRIu64 " of it has histograms that --out json does not write",
+                        file->path, at / mark->count + 1);
+        }
+    }
+    if (!failed) repeats_write(out, &all);
+    repeats_free(&all);
+    return failed ? is_odd ? -1 : problem_set(why, EXIT_HARNESS, "no host memory for the histograms") : 0;
+}
+
 /* As csv_write and json_write end their lines. NULL: no host memory. */
-static char *merge_join(const merge *self, size_t *length)
+static char *merge_join(const merge *self, slice behind, size_t *length)
 {
     const shard_mark *mark = &self->files[0].mark;
-    size_t room = 16 + self->files[0].head.length, used;
+    size_t room = 16 + self->files[0].head.length + behind.length, used;
     for (size_t index = 0; index < self->file_count; index++) {
         const merge_file *file = &self->files[index];
         for (size_t at = 0; at < file->row_count; at++) room += file->rows[at].length + 2;
@@ -191,15 +211,24 @@ static char *merge_join(const merge *self, size_t *length)
         text[used++] = '\n';
         used += merge_put(text + used, file->rows[at / mark->count]);
     }
-    used += merge_put(text + used, slice_of(self->is_json ? "\n]}\n" : "\n"));
+    used += merge_put(text + used, slice_of(self->is_json ? "\n]" : "\n"));
+    used += merge_put(text + used, behind);
+    if (self->is_json) used += merge_put(text + used, slice_of("}\n"));
     *length = used;
     return text;
 }
 
 static int merge_write(const merge *self, const output_list *outputs, problem *why)
 {
-    size_t length;
-    char *text = merge_join(self, &length);
+    size_t length, added_length = 0;
+    char *added = NULL;
+    FILE *out = self->is_json ? open_memstream(&added, &added_length) : NULL;
+    int is_odd = out && merge_repeats(self, out, why);
+    int is_short = self->is_json && (!out || fclose(out));
+    const slice behind = { added ? added : "", added_length };
+    char *text = is_odd || is_short ? NULL : merge_join(self, behind, &length);
+    free(added);
+    if (is_odd) return -1;
     if (!text) return problem_set(why, EXIT_HARNESS, "no host memory for the merged rows");
     const slice merged = { text, length };
     const output_material material = { NULL, NULL, NULL, NULL, NULL, NULL, NULL, merged, NULL, NULL };

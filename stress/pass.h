@@ -24,6 +24,7 @@ typedef struct pass_settings {
                                                     or measured: the rest is as of a timing pass */
     uint64_t      times;                         /* all ops so often, on one device and pool; in between what is live
                                                     is freed. 0 is 1 */
+    uint64_t      warmup;                        /* timing passes that come before the one that counts */
     uint64_t      rate;                          /* simulated: allocations and frees a virtual second; 0: as fast as
                                                     they are served */
     arrivals     *arrivals;                      /* of the verifying pass; NULL: nobody asks */

@@ -41,6 +41,7 @@ static int plan_settings(plan *self, const cli *asked, problem *why)
     settings->times = values[CLI_ROUNDS].number;
     settings->verify = plan_verify(self, &values[CLI_VERIFY]);
     self->timed = !values[CLI_NO_TIMING].given;
+    settings->warmup = values[CLI_WARMUP].given ? values[CLI_WARMUP].number : (uint64_t)settings->device.is_cuda;
     return 0;
 }
 

@@ -14,7 +14,9 @@
 #include "needs/needs.h"
 #include "plan.h"
 #include "report/output_list.h"
+#include "repeat.h"
 #include "repro.h"
+#include "run_check.h"
 #include "runner.h"
 #include "sweep.h"
 
@@ -28,6 +30,7 @@ typedef struct run {
     row_list           rows;
     gate               gates;
     sweep              sweep;                    /* which rows there are, and which are this shard's */
+    repeat             repeats;
     char             **paths;                    /* of --out, with {shard} filled in */
     size_t             path_count;
     unsigned           record;                   /* what outputs need of every row's run .. */
@@ -111,8 +114,8 @@ static void run_partial(run *self, const char *cause)
     size_t done = 0;
     const shard_mark *mark = &self->sweep.mark;
     for (size_t index = 0; index < self->rows.count; index++) done += !self->rows.rows[index].is_baseline;
-    snprintf(self->partial, sizeof self->partial, "%zu of %" PRIu64 " rows, then %s", done,
-             shard_rows(mark->index, mark->count, mark->rows), cause);
+    snprintf(self->partial, sizeof self->partial, "%zu of %s%" PRIu64 " rows, then %s", done,
+             self->repeats.is_auto ? "at most " : "", shard_rows(mark->index, mark->count, mark->rows), cause);
     self->rows.partial = self->partial;
 }
 
@@ -269,38 +272,12 @@ static int run_workload(run *self, const plan_workload *workload, size_t row_cou
     const sweep *rows = &self->sweep;
     if (sweep_owned(rows, self->cases, sweep_rows_of(rows, workload)) && run_needs_baseline(self, workload)
         && run_one(self, workload, &run_baseline, 1) && run_ends(self, row_count)) return 1;
-    for (uint64_t time = 0; time < rows->times; time++) {
+    repeat_begin(&self->repeats);
+    uint64_t time = 0;
+    do {
         if (run_policies(self, workload, row_count, time % 2 != 0)) return 1;
-    }
-    return 0;
-}
-
-/* A rule that is about no row would never say anything. */
-static int run_rule_applies(const run *self, const rule *asked, problem *why)
-{
-    const char *one_workload = "", *one_policy = "";
-    for (size_t index = 0; index < self->plan.workload_count; index++) {
-        const plan_workload *workload = &self->plan.workloads[index];
-        for (size_t item = 0; item < self->plan.policy_count; item++) {
-            const policy *chosen = &self->plan.policies[item];
-            if (!plan_wants(&self->plan, workload, chosen)) continue;
-            if (rule_matches(asked, workload->text, chosen->text)) return 0;
-            one_workload = workload->text;
-            one_policy = chosen->text;
-        }
-    }
-    return rule_about_none(asked, one_workload, one_policy, why);
-}
-
-static int run_rules(const run *self, problem *why)
-{
-    for (size_t index = 0; index < self->gates.rule_count; index++) {
-        const rule *asked = &self->gates.rules[index];
-        problem unknown = { 0, "" };
-        if (run_rule_applies(self, asked, why)) return -1;
-        if (!asked->reference || rule_refers_to_base(asked) || policy_is_named(asked->reference, &unknown)) continue;
-        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %.400s", asked->text, unknown.text);
-    }
+    } while (!repeat_is_over(&self->repeats, &self->rows, ++time));
+    self->cases += sweep_rows_of(rows, workload) / rows->times * (rows->times - time);
     return 0;
 }
 
@@ -334,27 +311,6 @@ static int run_write(const run *self, problem *why)
     return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
 }
 
-static int run_options(const run *self, problem *why)
-{
-    const cli_value *values = self->asked->values;
-    if (self->kind == ROW_CAPACITY && values[CLI_TIMES].given) {
-        return problem_set(why, EXIT_USAGE, "--repeat means nothing to %s, which measures no time",
-                           self->asked->command);
-    }
-    if (self->kind != ROW_BATCH && values[CLI_VARY].given) {
-        return problem_set(why, EXIT_USAGE, "--vary means nothing to %s: it is batch that varies workloads",
-                           self->asked->command);
-    }
-    if (self->kind == ROW_BATCH && values[CLI_ROUNDS].given) {
-        return problem_set(why, EXIT_USAGE, "--rounds means nothing to batch, where --repeat says the same");
-    }
-    if (self->kind == ROW_CAPACITY && capacity_check(self->asked, why)) return -1;
-    if (self->kind == ROW_BATCH && batch_check(self->asked, why)) return -1;
-    if (!values[CLI_INSTRUCTIONS].given) return 0;
-    return problem_set(why, EXIT_USAGE, "--instructions means nothing to %s: it is holes that counts them",
-                       self->asked->command);
-}
-
 static int run_check_plan(const run *self, problem *why)
 {
     if (self->kind == ROW_CAPACITY) return capacity_check_plan(&self->plan, why);
@@ -377,10 +333,11 @@ static int run_needs(run *self, problem *why)
 
 static int run_all(run *self, problem *why)
 {
-    if (run_options(self, why) || shard_find(&self->sweep.part, self->asked->values[CLI_SHARD].text, why)
+    if (run_check_options(self->asked, self->kind, why) || shard_find(&self->sweep.part, self->asked->values[CLI_SHARD].text, why)
         || run_outputs(self, why) || plan_make(&self->plan, self->asked, why) || run_needs(self, why)
-        || run_check_plan(self, why) || gate_parse(&self->gates, self->asked, self->kind, why)
-        || run_rules(self, why) || sweep_start(&self->sweep, self->asked, &self->plan, why)
+        || run_check_plan(self, why) || repeat_check_plan(self->asked, &self->plan, sweep_is_part(&self->sweep), why)
+        || gate_parse(&self->gates, self->asked, self->kind, why)
+        || run_check_rules(&self->plan, &self->gates, why) || sweep_start(&self->sweep, self->asked, &self->plan, why)
         || run_try_outputs(self, why)) return -1;
     if (self->asked->values[CLI_VERBOSE].given && !self->asked->values[CLI_QUIET].given) {
         plan_tell(&self->plan, row_is_run(self->kind) && self->plan.timed, stderr);
@@ -399,7 +356,8 @@ int run_command(const cli *asked, const char *const *argv, row_kind kind, proble
     self.argv = argv;
     self.kind = self.rows.kind = kind == ROW_RUN && asked->values[CLI_ROUNDS].given ? ROW_ROUNDS : kind;
     interrupt_catch();
-    self.sweep.times = kind == ROW_RUN && asked->values[CLI_TIMES].given ? asked->values[CLI_TIMES].number : 1;
+    self.repeats = repeat_of(asked, kind, &self.rows);
+    self.sweep.times = self.repeats.length.most;
     if (run_all(&self, why)) run_raise(&self, why->exit_code);
     for (size_t index = 0; index < self.rows.count; index++) row_free(&self.rows.rows[index]);
     free(self.rows.rows);

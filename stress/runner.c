@@ -133,7 +133,9 @@ static void runner_time_threads(const runner_job *job, const pass_settings *sett
 {
     pass_threads_result whole, each;
     pass_timing timing = { made->allocs, made->frees, made->hits, made->misses };
-    pass_threads_run(settings, job->stream, job->chosen, NULL, &whole);
+    uint64_t left = settings->warmup + 1;
+    do pass_threads_run(settings, job->stream, job->chosen, NULL, &whole);
+    while (--left && whole.status == outcome->status);
     if (whole.status <= PASS_OOM) pass_threads_run(settings, job->stream, job->chosen, &timing, &each);
     const pass_threads_result *last = whole.status <= PASS_OOM ? &each : &whole;
     outcome->kept |= last->kept;
@@ -143,20 +145,39 @@ static void runner_time_threads(const runner_job *job, const pass_settings *sett
     } else runner_untimed(made, whole.ops, "real threads are not in the verified order");
 }
 
+static int runner_is_same(const pass_result *timed, const pass_result *verified)
+{
+    return timed->status != PASS_ERROR && timed->digest == verified->digest && timed->ops == verified->ops;
+}
+
+/* The passes that warm up leave nothing behind, but where they did something else: then there is none that counts. */
+static void runner_timing_pass(const runner_job *job, const pass_settings *settings, const pass_result *verified,
+                               row *made, pass_result *timed)
+{
+    pass_timing timing = { made->allocs, made->frees, made->hits, made->misses };
+    uint64_t left = settings->warmup + 1;
+    do {
+        memset(made->allocs, 0, sizeof *made->allocs);
+        memset(made->frees, 0, sizeof *made->frees);
+        memset(made->hits, 0, sizeof *made->hits);
+        memset(made->misses, 0, sizeof *made->misses);
+        pass_run(settings, job->stream, job->chosen, &timing, timed);
+    } while (--left && runner_is_same(timed, verified) && !timed->kept);
+}
+
 /* The same stream again, on a fresh device, with a clock instead of checks. It counts only if it did the same. */
 static void runner_time_one(const runner_job *job, const pass_settings *settings, const pass_result *verified,
                             row *made, runner_outcome *outcome)
 {
     pass_result timed;
     char message[128];
-    pass_timing timing = { made->allocs, made->frees, made->hits, made->misses };
-    pass_run(settings, job->stream, job->chosen, &timing, &timed);
+    runner_timing_pass(job, settings, verified, made, &timed);
     outcome->kept |= timed.kept;
     if (timed.status == PASS_ERROR) {
         runner_void(made, PASS_ERROR, timed.message, outcome);
         return;
     }
-    if (timed.digest == verified->digest && timed.ops == verified->ops) {
+    if (runner_is_same(&timed, verified)) {
         runner_times(made, made->allocs->sum + made->frees->sum, timed.ops);
         return;
     }

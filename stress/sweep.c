@@ -37,7 +37,7 @@ static uint64_t sweep_mix(uint64_t hash, uint64_t more)
    same. */
 static uint64_t sweep_hash(const cli *asked, const plan *made)
 {
-    static const cli_id also[] = { CLI_FILTER, CLI_NO_TIMING, CLI_TIMES };
+    static const cli_id also[] = { CLI_FILTER, CLI_NO_TIMING, CLI_TIMES, CLI_WARMUP };
     uint64_t hash = slice_hash(slice_of(asked->command));
     for (size_t index = 0; index < CLI_COUNT; index++) {
         const cli_value *value = &asked->values[index];

@@ -12,7 +12,7 @@ my $build = $ENV{BUILD} || 'build';
 $stress = "$build/bench";
 my $has_cub = built_with_cuda() && -e "$build/libcub-null.so";
 my $header = 'case,policy,against,ns_per_pair,against_ns_per_pair,ratio,ratio_low,ratio_high,instructions_per_pair,'
-    . 'against_instructions_per_pair,target,met,seed,rounds';
+    . 'against_instructions_per_pair,target,met,seed,rounds,ended';
 my @timed = ('random 16', 'random 1000', 'random 20000', 'cold 16', 'cold 1000', 'cold 20000', '4 KiB', '1 GiB',
              '2 threads 2 streams', '4 threads 1 stream');
 my @arenas = ('segments', 'paged', 'segments:cache=64M', 'paged:cache=64M');
@@ -32,7 +32,7 @@ for my $row (map { my $case = $_; map { $found{"$case/$_"} } @arenas } @timed) {
     my $name = "$row->{case}/$row->{policy}";
     my $alone = $row->{against} eq 'cub-library' && !$has_cub;
     my $number = qr/^\d+\.\d+$/;
-    ok($row->{ns_per_pair} =~ $number && $row->{rounds} eq 3, "$name: measured");
+    ok($row->{ns_per_pair} =~ $number && $row->{rounds} eq 3 && $row->{ended} eq 'rounds', "$name: measured");
     is(join(' ', @$row{qw(against_ns_per_pair ratio ratio_low ratio_high met)}), '    ', "$name: no CUB, no ratio") if $alone;
     next if $alone;
     ok($row->{$_} =~ $number, "$name: $_") for qw(against_ns_per_pair ratio ratio_low ratio_high);
@@ -54,7 +54,7 @@ my $untimed = stress('--no-timing', '-q', '--out', 'csv=-');
 is($untimed->{code}, 0, '--no-timing: exit 0');
 is($untimed->{err}, '', '-q: without a word');
 is(stress('--no-timing', '-q', '--out', 'csv=-')->{out}, $untimed->{out}, 'the same bytes every time');
-is(join('', map { @$_{qw(ns_per_pair against_ns_per_pair ratio instructions_per_pair met rounds)} } rows($untimed->{out})), '',
+is(join('', map { @$_{qw(ns_per_pair against_ns_per_pair ratio instructions_per_pair met rounds ended)} } rows($untimed->{out})), '',
    'and those cells stay empty');
 ok(stress('--no-timing', '--out', 'csv=-')->{err} =~ /^case +policy/m, 'the table goes where the file does not');
 

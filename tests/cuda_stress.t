@@ -142,6 +142,27 @@ for my $policy (qw(raw segments)) {
     ok(stress('run', @work, '-q')->{err} =~ m{raw: error: op \d+: alloc: driver_error: cudaErrorUnknown}, 'a failure there is told as what it is');
 }
 
+# ---- how long is measured: warm-up, and repeats until times are known
+{
+    my @hundred = qw(-w uniform:n=100,max=1 -p raw --device cuda:0 --verify off);
+    my $latencies = JSON::PP->new->utf8->decode(stress('run', @hundred, '-q', '--out', 'json=-')->{out});
+    is($latencies->{cases}[0]{lat}{alloc}{n}, 100, 'a pass that warms up leaves no sample');
+    local $ENV{GPUARENA_SIM} = 'fail=cudaMalloc:250=999';
+    is(join(' ', map { (csv(@hundred, @$_))[1]{status} } [], ['--warmup', 0], ['--warmup', 2], ['--no-timing']), 'error ok error ok',
+       'it comes third: one warms up, or as many as are asked for');
+    delete $ENV{GPUARENA_SIM};
+    my @two = (qw(-w uniform:n=100,max=1,uniform:n=50,max=1 -p raw,segments --device cuda:0 --verify off --repeat auto));
+    my ($precise, @six) = csv(@two, '--precision', '100%');
+    is(join(' ', map { "$_->{policy} $_->{ended}" } @six), join(' ', ('raw precise segments precise') x 12), 'each workload until its times are known, six times at least');
+    my $until = stress('run', @two, qw(--precision 0% --budget 1 --filter n=50 --fail-if), 'ended != precise', '--out', "csv=$folder/until.csv");
+    my @until = rows(slurp("$folder/until.csv"));
+    is(join(' ', map { $_->{ended} } @until), join(' ', (@until == 120 ? 'rounds' : 'time') x @until), 'or until the time is over, or 60 times: each row says which');
+    ok($until->{out} =~ /^measuring ended as precise as asked for \(--precision\) in 0 of \d+ rows; in \d+/m, '.. and the table');
+    is($until->{code}, 1, '.. and a gate can ask');
+    refused(2, qr/--repeat auto: not with --no-timing/, 'run', @two, '--no-timing');
+    refused(2, qr/--repeat auto: not in shards, whose rows must be known; expected a number/, 'run', @two, '--shard', '0/2');
+}
+
 # ---- which device
 {
     local $ENV{GPUARENA_SIM} = 'device=24G*2';

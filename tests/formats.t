@@ -58,6 +58,7 @@ my %runs = (
     capacity => ['capacity', '-w', "replay:$odd", '-p', 'raw,segments'],
     batch    => ['batch', '-w', 'train:layers=1,hidden=256,steps=1', '-p', 'segments', '--device', 'sim:2G'],
     holes    => ['holes', '-p', 'segments,paged', '--quick', '--no-timing'],
+    repeats  => ['run', '-w', $wide, '-p', 'raw,paged', '--repeat', 6, '--rate', 1000000],
     needs    => ['run', '-w', 'needs:limit', '-p', 'raw,segments'],
 );
 for my $name (sort keys %runs) {
@@ -68,6 +69,12 @@ for my $name (sort keys %runs) {
     is(schema_error($document, $rules, '$'), '', "$name: JSON as its schema says");
     my %unknown = map { $_ => 1 } grep { !$rules->{definitions}{case}{properties}{$_} } map { keys %$_ } @{$document->{cases}};
     is(join(' ', sort keys %unknown), '', "$name: .. and every key is in it");
+    is(join(' ', map { "$_->{policy} $_->{repeats} $_->{host_ns_per_op}{n}" } @{$document->{repeats}}), $name eq 'repeats' ? 'raw 6 6 paged 6 6' : '',
+       "$name: .. what is there more than once is added up");
+    my %edges = map { ($_->[0] => 1) } map { @{$_->{bins}} } map { my $part = $_; map { $_ ? grep { ref } values %$_ : () } @$part{qw(lat rate)} }
+        @{$document->{cases}}, @{$document->{repeats} // []};
+    my @odd = grep { my $edge = $_; my $width = 1; $width *= 2 while $edge / $width >= 64; $edge % $width || $edge < 32 * ($width - 1) } keys %edges;
+    is(join(' ', @odd), '', "$name: .. all edges of buckets are those of the schema");
     my @tables = map { [split /\n/] } grep { /^\|/ } split /\n\n/, slurp("$folder/$name.md");
     my @wrong = grep { my $cells = () = $tables[-1][0] =~ /(?<!\\)\|/g; my $own = () = /(?<!\\)\|/g; $own != $cells } @{$tables[-1]};
     ok(@tables && !@wrong && @{$tables[-1]} == 2 + @{$document->{cases}}, "$name: a table in Markdown, a line a row") or print "#   $_\n" for @wrong;

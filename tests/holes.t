@@ -10,7 +10,7 @@ require './tests/stress_run.pl';
 our ($folder, $stress);
 
 delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
-my $header = 'policy,holes,ns_per_pair,instructions_per_pair,ratio,ratio_low,ratio_high,device,seed,status,driver_calls,rounds,target,met';
+my $header = 'policy,holes,ns_per_pair,instructions_per_pair,ratio,ratio_low,ratio_high,device,seed,status,driver_calls,rounds,target,met,ended';
 my @steps = (64, 1024, 4096, 16384, 65536);
 my @csv = qw(-q --out csv=-);
 
@@ -28,6 +28,16 @@ is(join('', map { my $row = $_; grep { $row->{$_} !~ /^\d+\.\d+$/ } qw(ns_per_pa
 is(join(' ', @{$rows[5]}{qw(ratio ratio_low ratio_high)}), '1.0000 1.0000 1.0000', 'the fewest holes are what ratios are over');
 is(join('', map { $_->{ratio_low} <= $_->{ratio} && $_->{ratio} <= $_->{ratio_high} ? '' : 'x' } @rows), '', 'within its interval');
 
+is(join(' ', map { "$_->{rounds} $_->{ended}" } @rows), join(' ', ('5 rounds') x 10), '--quick: five rounds, whatever they say');
+my @precise = rows(stress(qw(holes -p segments --device sim:1G --precision 100%), @csv)->{out});
+is(join(' ', map { $_->{rounds} ? "$_->{rounds} $_->{ended}" : '' } @precise), join(' ', ('25 precise') x 3, '', ''), 'as few as may be, where they agree');
+my @late = rows(stress(qw(holes -p segments --device sim:1G --precision 0% --budget 1), @csv)->{out});
+ok($late[0]{ended} =~ /^(?:rounds|time)$/ && ($late[0]{ended} eq 'time') == ($late[0]{rounds} < 201), 'else all, or until the time is over')
+    or print "#   $late[0]{rounds} $late[0]{ended}\n";
+refused(2, qr/--precision: expected a share from 0% to 100%, such as 2% or 0\.5%, found '\Q$_\E'/, qw(holes -p raw --precision), $_)
+    for '2', '101%', '2.%', '.5%', '100.1%', '-1%', '1.00001%', '2%%', 'auto', '18446744073709551616%';
+refused(2, qr/--budget: expected a number from 1 to 1000000/, qw(holes -p raw --budget 0));
+
 is(join('|', map { $_->{target} } @rows), '||||<= 1.5|||||<= 1.5', 'the most holes have a target');
 is($_->{met}, $_->{ratio_high} <= 1.5 ? 'yes' : $_->{ratio_low} > 1.5 ? 'no' : 'unclear', '.. and a verdict') for @rows[4, 9];
 
@@ -36,7 +46,7 @@ my @untimed = (qw(holes -p raw,segments:growth=exact,best --no-timing --device s
 my $first = stress(@untimed);
 is(stress(@untimed)->{out}, $first->{out}, '--no-timing: the same bytes every time');
 @rows = rows($first->{out});
-is(join('', map { @$_{qw(ns_per_pair instructions_per_pair ratio rounds met)} } @rows), '', 'and those cells stay empty');
+is(join('', map { @$_{qw(ns_per_pair instructions_per_pair ratio rounds met ended)} } @rows), '', 'and those cells stay empty');
 is(join(' ', map { $_->{driver_calls} } @rows), join(' ', (8192) x 5, (0) x 10), 'raw calls the driver for each, 4,096 pairs');
 is(join(' ', @{$rows[0]}{qw(device seed)}), 'sim:24G 7', 'device and seed are in the row');
 
@@ -59,7 +69,11 @@ is(join(',', sort keys %{$json->{cases}[0] // {}}), join(',', sort split /,/, $h
 my $table = stress(qw(holes -p segments --no-timing --device sim:1G));
 ok($table->{out} =~ /^policy +holes +status +drv calls +target\nsegments +64 +ok +0 +-\n/, 'the table shows what there is');
 ok($table->{out} =~ /of 4,096 pairs/ && $table->{out} !~ /measured on this machine/, 'and says what it shows');
-ok(stress(qw(holes -p segments --quick --device sim:1G))->{out} =~ /measured on this machine/, 'of times, too');
+my $said = stress(qw(holes -p segments --quick --device sim:1G))->{out};
+ok($said =~ /measured on this machine/, 'of times, too');
+ok($said =~ /^measuring ended as precise as asked for \(--precision\) in 0 of 3 rows; in 3 there were no more rounds, in 0 no\s+more time/m, '.. and why they are no more precise')
+    or print "#   $said";
+ok($table->{out} !~ /measuring ended/, 'not of what was not measured');
 
 # ---- mistakes
 refused(2, qr/no policy/, 'holes');

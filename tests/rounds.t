@@ -60,4 +60,19 @@ is($capacity->{status}, 'ok', 'capacity: the smallest limit for all rounds');
 refused(2, qr/--rounds means nothing to batch, where --repeat says the same/, qw(batch -w train -p raw --rounds 2));
 refused(2, qr/--rounds/, qw(run -w uniform -p raw --rounds 0));
 
+# ---- no clock says how often anything is made on a simulated device
+refused(2, qr/--repeat auto: not on sim:80G: no clock says how many rows a simulated device has; expected a number/, qw(run -w uniform -p raw --repeat auto));
+refused(2, qr/--repeat auto: not on sim:80G/, qw(run -w needs -p paged --repeat auto));
+refused(2, qr/--repeat: expected auto or a number from 1 to 1000, found 'often'/, qw(run -w uniform -p raw --repeat often));
+refused(2, qr/--repeat auto means nothing to batch, which measures no time/, qw(batch -w train -p raw --repeat auto));
+refused(2, qr/--repeat means nothing to capacity/, qw(capacity -w train -p raw --repeat auto));
+refused(2, qr/$_->[0] says when --repeat auto ends, which is not given/, qw(run -w uniform -p raw --repeat 6), @$_) for ['--precision', '1%'], ['--budget', 9];
+refused(2, qr/$_->[0] means nothing to capacity, which measures no time/, qw(capacity -w uniform -p raw), @$_)
+    for ['--precision', '1%'], ['--budget', 9], ['--warmup', 1];
+refused(2, qr/--warmup: expected a number from 0 to 100/, qw(run -w uniform -p raw --warmup 101));
+my $warm = JSON::PP->new->decode(stress(qw(run -w uniform:n=100 -p segments --warmup 3 -q --out json=-))->{out});
+is($warm->{cases}[0]{lat}{alloc}{n}, 100, '--warmup: passes that are dropped leave no sample');
+my $many = JSON::PP->new->decode(stress(qw(run -w uniform:n=100 -p segments --threads 2 --warmup 2 -q --out json=-))->{out});
+is($many->{cases}[0]{lat}{alloc}{n}, 200, '.. nor of threads');
+
 done();

@@ -14,7 +14,7 @@ my $header = 'workload,policy,device,seed,ops,status,host_ns_per_op,alloc_p50_ns
     . 'free_p50_ns,driver_calls,driver_vns,gpu_waits,requested_peak_bytes,live_peak_bytes,reserved_peak_bytes,'
     . 'footprint,fragmentation,stranded_peak_bytes,remapped_pages,oom_op,oom_requested_bytes,oom_free_bytes,'
     . 'oom_largest_bytes,oom_reason,digest,pending_peak_bytes,allocs,threads,'
-    . 'misses,hit_p50_ns,hit_p99_ns,miss_p50_ns,waited_p50_vns,waited_p99_vns,waited_max_vns,served_p99_vns';
+    . 'misses,hit_p50_ns,hit_p99_ns,miss_p50_ns,waited_p50_vns,waited_p99_vns,waited_max_vns,served_p99_vns,ended';
 my @timed = qw(host_ns_per_op alloc_p50_ns alloc_p99_ns alloc_max_ns free_p50_ns);
 my @apart = qw(hit_p50_ns hit_p99_ns miss_p50_ns);                                # timed, where there are such
 

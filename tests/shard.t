@@ -40,6 +40,40 @@ refused(2, qr/has the rows of one shard: stress merge/, 'compare', "$folder/3-1-
 my $repeated = stress('run', @sweep, '--repeat', 3, '--filter', 'uniform', '--out', "csv=$folder/repeated.csv");
 stress('run', @sweep, '--repeat', 3, '--filter', 'uniform', '--shard', "$_/5", '--out', "csv=$folder/r$_.csv") for 0 .. 4;
 is(stress('merge', map { "$folder/r$_.csv" } 0 .. 4)->{out}, slurp("$folder/repeated.csv"), 'with --repeat and --filter too');
+
+# ---- histograms: the repeats of a row lie in different shards, and are added up as one run would have
+my @waits = ('-w', "uniform:n=300,uniform:n=20,replay:$odd", '-p', 'raw,segments', '--repeat', 3, '--rate', 1000000, '--no-timing', '-q');
+stress('run', @waits, '--out', "json=$folder/waits.json");
+stress('run', @waits, '--shard', "$_/4", '--out', "json=$folder/w$_.json") for 0 .. 3;
+stress('merge', (map { "$folder/w$_.json" } 0 .. 3), '--out', "json=$folder/merged");
+ok(slurp("$folder/merged") eq slurp("$folder/waits.json"), 'JSON with repeats: the same bytes');
+ok(slurp("$folder/w0.json") !~ /"repeats"/, 'a shard adds nothing up');
+my $waits = JSON::PP->new->utf8->decode(slurp("$folder/merged"));
+is(join(' ', map { "$_->{policy} $_->{repeats} $_->{rate}{waited}{n}" } @{$waits->{repeats}}),
+   'raw 3 1800 segments 3 1800 raw 3 120 segments 3 120 raw 3 6 segments 3 6', 'three times as many samples as one row has');
+for my $of (@{$waits->{repeats}}[0, 4]) {
+    my %sum;
+    for my $case (grep { $_->{workload} eq $of->{workload} && $_->{policy} eq $of->{policy} } @{$waits->{cases}}) { $sum{$_->[0]} += $_->[1] for @{$case->{rate}{waited}{bins}} }
+    is(join(' ', map { "$_->[0]:$_->[1]" } @{$of->{rate}{waited}{bins}}), join(' ', map { "$_:$sum{$_}" } sort { $a <=> $b } keys %sum), 'bucket by bucket');
+    is($of->{rate}{waited}{p99} // 'null', $of->{rate}{waited}{n} < 1000 ? 'null' : $of->{rate}{waited}{p99}, 'a percentile where there are enough of all');
+}
+stress('run', '-w', 'uniform:n=300', '-p', 'raw', '--repeat', 4, '-q', '--shard', "$_/2", '--out', "json=$folder/t$_.json") for 0, 1;
+my $times = JSON::PP->new->utf8->decode(stress('merge', "$folder/t0.json", "$folder/t1.json")->{out});
+is(join(' ', map { $times->{repeats}[0]{lat}{$_}{n} } qw(alloc hit miss free)), '1200 0 1200 1200', 'measured latencies, too');
+is($times->{repeats}[0]{host_ns_per_op}{n}, 4, 'and the median of all');
+my %broken = ('another n' => sub { s/"n":\d+/"n":7/ }, 'negative' => sub { s/"n":/"n":-/ }, 'another layout' => sub { s/\],\[\d+,/],[1000001,/ },
+              'out of order' => sub { s/\],\[\d+,/],[0,/ }, 'another max' => sub { s/"max":\d+/"max":1/ }, 'another name' => sub { s/"waited":/"awaited":/ },
+              'no end' => sub { s/\]\]\}/]]/ }, 'a comma too many' => sub { s/"vns",/"vns",,/ }, 'no ops' => sub { s/,"ops":/,"opps":/ },
+              'too many' => sub { s/\],\[(\d+),\d+\]/],[$1,18446744073709551615]/ }, 'no histograms' => sub { s/"lat":null/"lat":{}/ },
+              'no number' => sub { s/"host_ns_per_op":null/"host_ns_per_op":x/ });
+for my $name (sort keys %broken) {
+    local $_ = slurp("$folder/w0.json");
+    my $whole = $_;
+    $broken{$name}->();
+    ok($_ ne $whole, "broken: $name");
+    spew('broken.json', $_);
+    refused(2, qr{broken\.json: row 1 of it has histograms that --out json does not write$}, 'merge', "$folder/broken.json", map { "$folder/w$_.json" } 1 .. 3);
+}
 stress('capacity', '-w', 'uniform:n=100,uniform:n=200', '-p', 'raw,segments', '-q', '--shard', "$_/2", '--out', "csv=$folder/c$_.csv") for 0, 1;
 is(stress('merge', map { "$folder/c$_.csv" } 0, 1)->{out}, stress('capacity', '-w', 'uniform:n=100,uniform:n=200', '-p', 'raw,segments', '-q', '--out', 'csv=-')->{out},
    'of capacity too');

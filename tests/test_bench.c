@@ -46,6 +46,69 @@ static void test_median(void)
     CHECK(found.median > 2.49 && found.median < 2.51 && found.low < 1.5 && found.high > 3.5);
 }
 
+/* What the rounds so far are worth, and how often it was asked. */
+typedef struct asked { double share; size_t times; } asked;
+
+static double asked_share(void *user)
+{
+    asked *self = user;
+    self->times++;
+    return self->share;
+}
+
+/* After so many rounds, none of which took any time. */
+static size_t rounds_until(const rounds_length *length, asked *user, rounds_end expected)
+{
+    size_t done = 0;
+    rounds_end end = ROUNDS_GO_ON;
+    while (end == ROUNDS_GO_ON && done < 1000) end = rounds_over(length, ++done, 0, asked_share, user);
+    CHECK_INT(end, ==, expected);
+    return done;
+}
+
+static void test_length(void)
+{
+    asked precise = { 0.02, 0 }, noisy = { 0.021, 0 }, exact = { 0.0, 0 };
+    const rounds_length length = rounds_of(2, 10, 100, 20000, 5), never = rounds_of(0, 10, 100, 0, 5);
+    CHECK_INT(length.warm, ==, 2);
+    CHECK_U64(length.budget_ns, ==, UINT64_C(5000000000));
+    CHECK_U64(rounds_until(&length, &precise, ROUNDS_PRECISE), ==, 10);
+    CHECK_MSG(precise.times == 1, "before the least nobody looks");
+    CHECK_U64(rounds_until(&length, &noisy, ROUNDS_MOST), ==, 100);
+    CHECK_MSG(noisy.times == 7, "10, 15, 23, 35, 53, 80, 100: %d looks", (int)noisy.times);
+    CHECK_U64(rounds_until(&never, &exact, ROUNDS_MOST), ==, 100);
+    CHECK_U64(exact.times, ==, 0);
+    CHECK_INT(rounds_over(&length, 1, length.budget_ns - 1, asked_share, &precise), ==, ROUNDS_GO_ON);
+    CHECK_INT(rounds_over(&length, 1, length.budget_ns, asked_share, &precise), ==, ROUNDS_TIME);
+    CHECK_INT(rounds_over(&length, 10, length.budget_ns, asked_share, &precise), ==, ROUNDS_PRECISE);
+    CHECK_INT(rounds_over(&length, 100, length.budget_ns, asked_share, &noisy), ==, ROUNDS_MOST);
+    CHECK(!rounds_end_name(ROUNDS_GO_ON));
+    const rounds_interval found = { 9.0, 10.0, 12.0 }, point = { 3.0, 3.0, 3.0 }, nothing = { 0.0, 0.0, 0.0 };
+    CHECK(rounds_share(found) > 0.1499 && rounds_share(found) < 0.1501);
+    CHECK(rounds_share(point) <= 0.0 && rounds_share(nothing) <= 0.0);
+}
+
+/* Rounds that are dropped leave no trace: as many count as are told, and each has been measured. */
+static void test_stage(void)
+{
+    static stage measured;
+    const rounds_length precise = rounds_of(0, 0, 0, 1000000, 60), late = { 0, 0, 0, 0.0, 1 };
+    const cases_row row = { "a case", CASES_WARM, 16, 0, 1, 1, CASES_MUTEX, NULL, 0, NULL, NULL };
+    CHECK(!stage_open(&measured, &row, 1, &why));
+    CHECK(!stage_measure(&measured, 0, &precise, &why));
+    CHECK_INT(measured.ended, ==, ROUNDS_PRECISE);
+    CHECK_U64(measured.round_count, ==, 25);
+    size_t empty = 0;
+    for (size_t round = 0; round < 26; round++) empty += measured.lanes[0].ns[round] <= 0.0;
+    CHECK_MSG(empty == 1, "the 26th alone is empty");
+    CHECK(!stage_measure(&measured, 0, &late, &why));
+    CHECK_INT(measured.ended, ==, ROUNDS_TIME);
+    CHECK_U64(measured.round_count, ==, 1);
+    CHECK(!stage_measure(&measured, 1, &precise, &why) && measured.round_count == 3 && measured.ended == ROUNDS_MOST);
+    CHECK(!stage_verify(&measured, &why));
+    stage_close(&measured);
+}
+
 static void test_orders(void)
 {
     size_t first[8], again[8], places[8][8] = { { 0 } }, seen = 0, least = 1000;
@@ -184,6 +247,8 @@ int main(void)
     CHECK(!rounds_second_thread(&why));
     test_ranks();
     test_median();
+    test_length();
+    test_stage();
     test_orders();
     test_sizes();
     test_targets();

@@ -1,9 +1,10 @@
-/* Histogram, memory track, digest: layout, edges, known values.
-   It must not know of policies or rows.
+/* Histogram, repeats added up, memory track, digest: layout, edges, known values.
+   It must not know of policies.
    Run: build/tests/test_measure */
 #include "../stress/measure/digest.h"
 #include "../stress/measure/histogram.h"
 #include "../stress/measure/memory.h"
+#include "../stress/report/repeats.h"
 #include "tap.h"
 
 static histogram latency;
@@ -50,6 +51,59 @@ static void test_support(void)
     CHECK_U64(histogram_percentile(&latency, 990), ==, 7);
 }
 
+/* Two rows of one workload and policy: what they have together is one histogram, and its percentiles are no average. */
+static void test_repeats(void)
+{
+    static row rows[3];
+    static histogram parts[3][4];
+    repeats all = { NULL, 0, 0, 0 };
+    for (size_t at = 0; at < 3; at++) {
+        row *made = &rows[at];
+        made->allocs = &parts[at][0];
+        made->hits = &parts[at][1];
+        made->misses = &parts[at][2];
+        made->frees = &parts[at][3];
+        row_text(made, COLUMN_WORKLOAD, "a");
+        row_text(made, COLUMN_POLICY, at == 2 ? "other" : "one");
+        row_tenths(made, COLUMN_HOST_NS, 10.0 + (double)at);
+        for (int sample = 0; sample < 1000; sample++) histogram_add(made->allocs, at || sample >= 985 ? 3000 : 20);
+    }
+    for (size_t at = 0; at < 3; at++) CHECK(!repeats_add(&all, &rows[at]));
+    CHECK_INT(all.count, ==, 2);
+    CHECK(repeats_are_there(&all) && all.groups[0].count == 2 && all.groups[1].first == 2);
+    const histogram *sum = all.groups[0].sums[REPEATS_ALLOC];
+    CHECK_U64(sum->count, ==, 2000);
+    CHECK_U64(sum->buckets[histogram_bucket(20)], ==, 985);
+    CHECK_U64(sum->buckets[histogram_bucket(3000)], ==, 1015);
+    CHECK_MSG(histogram_percentile(rows[0].allocs, 500) == 20 && histogram_percentile(rows[1].allocs, 500) == 3000
+              && histogram_percentile(sum, 500) == 3000, "the median is that of all samples, not the mean of two");
+    CHECK_INT(histogram_supports(sum, 995), ==, 1);
+    CHECK_INT(histogram_supports(rows[0].allocs, 995), ==, 0);
+    rounds_interval time = repeats_time(&all.groups[0]);
+    CHECK(time.median > 10.49 && time.median < 10.51 && time.low < 10.01 && time.high > 10.99);
+    CHECK(!all.groups[0].sums[REPEATS_WAITED]);
+    repeats_free(&all);
+}
+
+/* The layout is a promise to files that are there already. */
+static void test_layout(void)
+{
+    static const struct { uint64_t lower; size_t bucket; } fixed[] = {
+        { 0, 0 }, { 31, 31 }, { 32, 32 }, { 63, 63 }, { 64, 64 }, { 66, 65 }, { 126, 95 }, { 128, 96 }, { 992, 190 },
+        { (uint64_t)1 << 32, 28 * 32 }, { UINT64_C(63) << 58, 1919 },
+    };
+    CHECK_INT(HISTOGRAM_BUCKETS, ==, 1920);
+    for (size_t at = 0; at < sizeof fixed / sizeof fixed[0]; at++) {
+        CHECK_U64(histogram_bucket(fixed[at].lower), ==, fixed[at].bucket);
+    }
+    size_t wide = 0;
+    for (size_t bucket = 32; bucket < HISTOGRAM_BUCKETS; bucket++) {
+        uint64_t lower = histogram_lower(bucket), width = histogram_upper(bucket) - lower + 1;
+        wide += width > lower / 32 || lower % width != 0;
+    }
+    CHECK_MSG(wide == 0, "no bucket is wider than 1/32 of what is in it");
+}
+
 static void test_memory(void)
 {
     memory_track track;
@@ -88,6 +142,8 @@ int main(void)
     test_buckets_tile_the_line();
     test_percentiles();
     test_support();
+    test_layout();
+    test_repeats();
     test_memory();
     test_digest();
     return tap_done();

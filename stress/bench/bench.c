@@ -47,24 +47,11 @@ static void bench_target(row *made, const char *target, int is_known, double low
 
 static void bench_ratio_cells(const stage *measured, size_t arena, row *made)
 {
-    double ratios[STAGE_MOST_ROUNDS];
-    const double *ours = measured->lanes[arena].ns, *others = stage_other(measured, arena)->ns;
-    for (size_t round = 0; round < measured->round_count; round++) {
-        int is_gain = measured->row->other == CASES_ONE_THREAD;
-        ratios[round] = is_gain ? others[round] / ours[round] : ours[round] / others[round];
-    }
-    rounds_interval found = rounds_median(ratios, measured->round_count);
+    rounds_interval found = stage_ratio(measured, arena);
     row_ratio(made, COLUMN_RATIO, found.median);
     row_ratio(made, COLUMN_RATIO_LOW, found.low);
     row_ratio(made, COLUMN_RATIO_HIGH, found.high);
     bench_target(made, measured->row->target, 1, found.low, found.high);
-}
-
-static double bench_median_ns(const stage *measured, const stage_lane *lane)
-{
-    double sorted[STAGE_MOST_ROUNDS];
-    memcpy(sorted, lane->ns, sizeof sorted);
-    return rounds_median(sorted, measured->round_count).median;
 }
 
 static void bench_timed_row(bench *self, const cases_row *of, size_t arena)
@@ -75,9 +62,10 @@ static void bench_timed_row(bench *self, const cases_row *of, size_t arena)
     if (!bench_is_timed(self)) return;
     const stage_lane *other = stage_other(measured, arena);
     row_count(made, COLUMN_ROUNDS, measured->round_count);
-    row_tenths(made, COLUMN_NS_PER_PAIR, bench_median_ns(measured, &measured->lanes[arena]));
+    row_text(made, COLUMN_ENDED, rounds_end_name(measured->ended));
+    row_tenths(made, COLUMN_NS_PER_PAIR, stage_time(measured, &measured->lanes[arena]).median);
     if (!other->crowd) return;
-    row_tenths(made, COLUMN_AGAINST_NS, bench_median_ns(measured, other));
+    row_tenths(made, COLUMN_AGAINST_NS, stage_time(measured, other).median);
     bench_ratio_cells(measured, arena, made);
 }
 
@@ -116,9 +104,10 @@ static void bench_rows(bench *self, const cases_row *of)
 static int bench_case(bench *self, const cases_row *of, problem *why)
 {
     const cli_value *values = self->asked->values;
+    const rounds_length limits = rounds_of(0, 0, 0, values[CLI_PRECISION].number, values[CLI_BUDGET].number);
     stage *on = self->stage;
     int failed = stage_open(on, of, values[CLI_SEED].number, why)
-        || (bench_is_timed(self) && stage_measure(on, values[CLI_QUICK].given, why));
+        || (bench_is_timed(self) && stage_measure(on, values[CLI_QUICK].given, &limits, why));
     if (!failed && of->is_counted) stage_count(on);
     failed = failed || stage_verify(on, why);
     if (!failed) bench_rows(self, of);
@@ -179,8 +168,8 @@ static int bench_write(const bench *self, problem *why)
 
 static int bench_options(const cli *asked, problem *why)
 {
-    static const cli_id known[] = { CLI_SEED, CLI_QUICK, CLI_NO_TIMING, CLI_INSTRUCTIONS, CLI_OUT, CLI_QUIET,
-                                    CLI_COLOR };
+    static const cli_id known[] = { CLI_SEED, CLI_QUICK, CLI_NO_TIMING, CLI_PRECISION, CLI_BUDGET,
+                                    CLI_INSTRUCTIONS, CLI_OUT, CLI_QUIET, CLI_COLOR };
     if (*asked->command) return problem_set(why, EXIT_USAGE, "unexpected argument '%s'", asked->command);
     return cli_expect(asked, known, sizeof known / sizeof known[0], "bench, which has cases of its own", why);
 }

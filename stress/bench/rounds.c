@@ -57,6 +57,38 @@ static int rounds_by_value(const void *left, const void *right)
     return (first > second) - (first < second);
 }
 
+double rounds_share(rounds_interval found)
+{
+    double half = (found.high - found.low) / 2;
+    return half > 0.0 ? half / found.median : 0.0;
+}
+
+rounds_length rounds_of(size_t warm, size_t least, size_t most, uint64_t precision_ppm, uint64_t budget_s)
+{
+    const rounds_length made = { warm, least, most, (double)precision_ppm / 1e6, budget_s * 1000000000u };
+    return made;
+}
+
+static int rounds_is_look(const rounds_length *self, size_t done)
+{
+    size_t look = self->least;
+    while (look < done) look += (look + 1) / 2;
+    return look == done || done == self->most;
+}
+
+rounds_end rounds_over(const rounds_length *self, size_t done, uint64_t spent_ns, rounds_share_fn *share, void *user)
+{
+    if (self->precision > 0.0 && rounds_is_look(self, done) && share(user) <= self->precision) return ROUNDS_PRECISE;
+    if (done >= self->most) return ROUNDS_MOST;
+    return spent_ns >= self->budget_ns ? ROUNDS_TIME : ROUNDS_GO_ON;
+}
+
+const char *rounds_end_name(rounds_end end)
+{
+    static const char *const names[] = { NULL, "precise", "rounds", "time" };
+    return names[end];
+}
+
 rounds_interval rounds_median(double *values, size_t count)
 {
     rounds_interval found;

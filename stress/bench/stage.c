@@ -6,11 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../progress.h"
+
 enum { STAGE_WARM_PAIRS = 5000, STAGE_SMALL_BYTES = 1024 };
 
-typedef struct stage_length { size_t rounds; uint64_t pairs; } stage_length;
+typedef struct stage_length { size_t warm, least, most; uint64_t pairs; } stage_length;
 static const stage_length stage_lengths[] = {
-    [CASES_WARM] = { STAGE_MOST_ROUNDS, 8192 }, [CASES_COLD] = { 101, 24 }, [CASES_CROWD] = { 31, 40000 },
+    [CASES_WARM] = { 2, 25, STAGE_MOST_ROUNDS, 8192 }, [CASES_COLD] = { 2, 25, 101, 24 },
+    [CASES_CROWD] = { 1, 11, 31, 40000 },
 };
 
 /* Handles that no call of the null device looks behind. */
@@ -102,18 +105,73 @@ static int stage_measure_lane(stage *self, stage_lane *lane, size_t round, uint6
     return 0;
 }
 
-int stage_measure(stage *self, int is_quick, problem *why)
+size_t stage_other_index(const stage *self, size_t arena)
 {
-    const stage_length quick = { 3, 16 }, *length = is_quick ? &quick : &stage_lengths[self->row->way];
+    return self->lane_count == STAGE_LANES ? STAGE_ARENAS + arena : STAGE_ARENAS;
+}
+
+const stage_lane *stage_other(const stage *self, size_t arena)
+{
+    return &self->lanes[stage_other_index(self, arena)];
+}
+
+static int stage_round(stage *self, size_t round, uint64_t count, problem *why)
+{
     size_t order[STAGE_LANES];
-    self->round_count = length->rounds;
-    for (size_t round = 0; round < length->rounds; round++) {
-        rounds_shuffle(order, self->lane_count, &self->random);
-        for (size_t at = 0; at < self->lane_count; at++) {
-            stage_lane *lane = &self->lanes[order[at]];
-            if (lane->crowd && stage_measure_lane(self, lane, round, length->pairs, why)) return -1;
-        }
+    rounds_shuffle(order, self->lane_count, &self->random);
+    for (size_t at = 0; at < self->lane_count; at++) {
+        stage_lane *lane = &self->lanes[order[at]];
+        if (lane->crowd && stage_measure_lane(self, lane, round, count, why)) return -1;
     }
+    return 0;
+}
+
+rounds_interval stage_time(const stage *self, const stage_lane *lane)
+{
+    double values[STAGE_MOST_ROUNDS];
+    memcpy(values, lane->ns, sizeof values);
+    return rounds_median(values, self->round_count);
+}
+
+rounds_interval stage_ratio(const stage *self, size_t arena)
+{
+    double ratios[STAGE_MOST_ROUNDS];
+    const stage_lane *mine = &self->lanes[arena], *other = stage_other(self, arena);
+    if (!other->crowd) return stage_time(self, mine);
+    for (size_t round = 0; round < self->round_count; round++) {
+        int is_gain = self->row->other == CASES_ONE_THREAD;
+        ratios[round] = is_gain ? other->ns[round] / mine->ns[round] : mine->ns[round] / other->ns[round];
+    }
+    return rounds_median(ratios, self->round_count);
+}
+
+static double stage_worst_share(void *user)
+{
+    const stage *self = user;
+    double worst = 0.0;
+    for (size_t arena = 0; arena < STAGE_ARENAS; arena++) {
+        double share = rounds_share(stage_ratio(self, arena));
+        if (share > worst) worst = share;
+    }
+    return worst;
+}
+
+int stage_measure(stage *self, int is_quick, const rounds_length *limits, problem *why)
+{
+    static const stage_length quick = { 1, 3, 3, 16 };
+    const stage_length *shape = is_quick ? &quick : &stage_lengths[self->row->way];
+    const rounds_length length = { shape->warm, shape->least, shape->most, is_quick ? 0.0 : limits->precision,
+                                   limits->budget_ns };
+    uint64_t begin_ns = progress_clock_ns();
+    for (size_t warm = 0; warm < length.warm; warm++) {
+        if (stage_round(self, 0, shape->pairs, why)) return -1;      /* the first that counts overwrites it */
+    }
+    self->round_count = 0;
+    do {
+        if (stage_round(self, self->round_count, shape->pairs, why)) return -1;
+        self->round_count++;
+        self->ended = rounds_over(&length, self->round_count, progress_clock_ns() - begin_ns, stage_worst_share, self);
+    } while (self->ended == ROUNDS_GO_ON);
     return 0;
 }
 
@@ -137,14 +195,4 @@ int stage_verify(const stage *self, problem *why)
             && subject_verify(&lane->on, (uint64_t)self->row->live * lane->members, why)) return -1;
     }
     return 0;
-}
-
-size_t stage_other_index(const stage *self, size_t arena)
-{
-    return self->lane_count == STAGE_LANES ? STAGE_ARENAS + arena : STAGE_ARENAS;
-}
-
-const stage_lane *stage_other(const stage *self, size_t arena)
-{
-    return &self->lanes[stage_other_index(self, arena)];
 }

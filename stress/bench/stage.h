@@ -20,7 +20,8 @@ typedef struct stage_lane {
 typedef struct stage {
     const cases_row *row;
     stage_lane       lanes[STAGE_LANES];         /* the arenas, and the other's, or each one's other */
-    size_t           lane_count, round_count;
+    size_t           lane_count, round_count;    /* rounds that count */
+    rounds_end       ended;                      /* why there are no more */
     unsigned char   *cold;
     uint64_t         random;                     /* orders lanes */
 } stage;
@@ -30,8 +31,10 @@ typedef struct stage {
 int  stage_open(stage *self, const cases_row *row, uint64_t seed, problem *why);
 void stage_close(stage *self);
 
-/* Every round measures every lane once, in a random order. is_quick: few and short ones, good for tests alone. */
-int  stage_measure(stage *self, int is_quick, problem *why);
+/* Every round measures every lane once, in a random order, until every arena's ratio, or its time where it has none, is
+   known to the precision. limits: precision and budget are taken from it. is_quick: few and short ones, good for
+   tests alone. */
+int  stage_measure(stage *self, int is_quick, const rounds_length *limits, problem *why);
 /* STAGE_COUNTED_PAIRS pairs of every lane that is there, in order. */
 void stage_count(stage *self);
 int  stage_verify(const stage *self, problem *why);          /* as subject_verify, all arenas; and no call failed */
@@ -39,5 +42,8 @@ int  stage_verify(const stage *self, problem *why);          /* as subject_verif
 /* The lane that this arena's is compared with. */
 const stage_lane *stage_other(const stage *self, size_t arena);
 size_t stage_other_index(const stage *self, size_t arena);
+/* Of its times over the other's, of threads the other way round; of its times alone where that is not there. */
+rounds_interval stage_ratio(const stage *self, size_t arena);
+rounds_interval stage_time(const stage *self, const stage_lane *lane);
 
 #endif

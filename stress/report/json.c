@@ -9,6 +9,7 @@
 #include "../../gpuarena.h"
 #include "environment.h"
 #include "host.h"
+#include "repeats.h"
 #include "utf8.h"
 
 void json_text(FILE *out, const char *text)
@@ -34,11 +35,33 @@ static void json_cell(FILE *out, const cell *value)
     else fprintf(out, value->kind == CELL_HEX ? "\"%s\"" : "%s", cell_print(value, text, sizeof text));
 }
 
-static void json_histogram(FILE *out, const char *name, const histogram *latency)
+void json_cells(FILE *out, const row *shown, row_column from, row_column last)
+{
+    for (row_column column = from; column <= last; column = (row_column)(column + 1)) {
+        fprintf(out, "%s\"%s\":", column == from ? "" : ",", row_column_name(column));
+        json_cell(out, &shown->cells[column]);
+    }
+}
+
+static void json_percentiles(FILE *out, const histogram *latency)
+{
+    static const struct { const char *name; unsigned per_mille; } shown[] = {
+        { "p50", 500 }, { "p90", 900 }, { "p99", 990 }, { "p999", 999 },
+    };
+    for (size_t at = 0; at < sizeof shown / sizeof shown[0]; at++) {
+        fprintf(out, ",\"%s\":", shown[at].name);
+        if (!histogram_supports(latency, shown[at].per_mille)) fputs("null", out);
+        else fprintf(out, "%" PRIu64, histogram_percentile(latency, shown[at].per_mille));
+    }
+}
+
+void json_histogram(FILE *out, const char *name, const histogram *latency, int has_percentiles)
 {
     const char *comma = "";
-    fprintf(out, "\"%s\":{\"n\":%" PRIu64 ",\"sum\":%" PRIu64 ",\"max\":%" PRIu64 ",\"bins\":[", name, latency->count,
-            latency->sum, latency->max);
+    fprintf(out, "\"%s\":{\"n\":%" PRIu64 ",\"sum\":%" PRIu64 ",\"max\":%" PRIu64, name, latency->count, latency->sum,
+            latency->max);
+    if (has_percentiles) json_percentiles(out, latency);
+    fputs(",\"bins\":[", out);
     for (size_t bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++) {
         if (!latency->buckets[bucket]) continue;
         fprintf(out, "%s[%" PRIu64 ",%" PRIu64 "]", comma, histogram_lower(bucket), latency->buckets[bucket]);
@@ -70,26 +93,24 @@ static void json_run(FILE *out, const row *shown)
     fputs(",\"oom\":", out);
     json_oom(out, shown);
     fputs(",\"lat\":", out);
-    if (shown->allocs && shown->frees) {
+    if (shown->allocs) {
         fputs("{\"unit\":\"ns\",", out);
-        json_histogram(out, "alloc", shown->allocs);
+        json_histogram(out, "alloc", shown->allocs, 0);
         fputc(',', out);
-        if (shown->hits && shown->misses) {
-            json_histogram(out, "hit", shown->hits);
-            fputc(',', out);
-            json_histogram(out, "miss", shown->misses);
-            fputc(',', out);
-        }
-        json_histogram(out, "free", shown->frees);
+        json_histogram(out, "hit", shown->hits, 0);
+        fputc(',', out);
+        json_histogram(out, "miss", shown->misses, 0);
+        fputc(',', out);
+        json_histogram(out, "free", shown->frees, 0);
         fputc('}', out);
     } else {
         fputs("null", out);
     }
     if (!shown->arrivals) return;
     fputs(",\"rate\":{\"unit\":\"vns\",", out);
-    json_histogram(out, "waited", &shown->arrivals->waited);
+    json_histogram(out, "waited", &shown->arrivals->waited, 0);
     fputc(',', out);
-    json_histogram(out, "served", &shown->arrivals->served);
+    json_histogram(out, "served", &shown->arrivals->served, 0);
     fputc('}', out);
 }
 
@@ -106,6 +127,18 @@ static void json_row(FILE *out, const row *shown, row_kind kind)
     fputc('}', out);
 }
 
+/* No host memory for the sums: the rows are all there, and can be added up by whoever has some. */
+static void json_repeats(FILE *out, const row_list *list)
+{
+    repeats all = { NULL, 0, 0, 0 };
+    int failed = 0;
+    for (size_t index = 0; index < list->count && !failed; index++) {
+        if (!list->rows[index].is_baseline) failed = repeats_add(&all, &list->rows[index]);
+    }
+    if (!failed) repeats_write(out, &all);
+    repeats_free(&all);
+}
+
 static int json_is_timed(const row_list *list)
 {
     size_t timed = 0;
@@ -114,7 +147,7 @@ static int json_is_timed(const row_list *list)
 }
 
 void json_write(FILE *out, const row_list *list, const char *device, const cuda_environment *environment,
-                int tells_host)
+                int is_whole)
 {
     const char *comma = "";
     fprintf(out, "{\"schema\":\"gpuarena-stress/1\",\"version\":\"" GPUARENA_VERSION_TEXT
@@ -124,7 +157,7 @@ void json_write(FILE *out, const row_list *list, const char *device, const cuda_
         fputs("},\"partial\":{\"text\":", out);
         json_text(out, list->partial);
     }
-    if (tells_host && json_is_timed(list)) {
+    if (is_whole && json_is_timed(list)) {
         fputs("},\"host\":", out);
         host_json(out);
     } else {
@@ -141,5 +174,7 @@ void json_write(FILE *out, const row_list *list, const char *device, const cuda_
         json_row(out, &list->rows[index], list->kind);
         comma = ",";
     }
-    fputs("\n]}\n", out);
+    fputs("\n]", out);
+    if (is_whole && row_is_run(list->kind)) json_repeats(out, list);
+    fputs("}\n", out);
 }

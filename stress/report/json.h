@@ -10,10 +10,16 @@
 #include "row.h"
 
 /* environment NULL: the device is simulated, and there is no word of how or when it was made: equal runs give equal
-   bytes. tells_host: where there are measured times, with what they were measured on; not in a shard's, as merge wants
-   all of them alike. Write errors: ferror(out). */
+   bytes. is_whole: where there are measured times, with what they were measured on, and with what rows that are there
+   more than once give together; not in a shard's: merge wants all of them alike, and adds up itself. Write errors:
+   ferror(out). */
 void json_write(FILE *out, const row_list *list, const char *device, const cuda_environment *environment,
-                int tells_host);
+                int is_whole);
+
+/* "name":value and so on, of these columns. */
+void json_cells(FILE *out, const row *shown, row_column from, row_column last);
+/* "name":{..}: count, sum, maximum and buckets; has_percentiles: and those that it supports, the others null. */
+void json_histogram(FILE *out, const char *name, const histogram *latency, int has_percentiles);
 
 /* A JSON string, quotes included; bytes that are no UTF-8 become U+FFFD, so that the document always parses. */
 void json_text(FILE *out, const char *text);

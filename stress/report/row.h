@@ -52,7 +52,8 @@ struct record;
     X(WAITED_P50,      "waited_p50_vns")         /* from when an op was due to its end .. */ \
     X(WAITED_P99,      "waited_p99_vns") \
     X(WAITED_MAX,      "waited_max_vns") \
-    X(SERVED_P99,      "served_p99_vns")         /* .. and from when it could begin */
+    X(SERVED_P99,      "served_p99_vns")         /* .. and from when it could begin */ \
+    X(ENDED,           "ended")                  /* why there are no more rounds or repeats: precise, rounds, time */
 #define ROW_OTHER_COLUMNS(X) \
     X(OOM_ROUND,       "oom_round")              /* of --rounds: the one in which memory ran out first, from 1 .. */ \
     X(OOM_ROUND_OP,    "oom_round_op")           /* .. and the allocations and frees of it before that */ \

@@ -23,6 +23,9 @@ void table_write(FILE *out, const row_list *list, const cuda_environment *enviro
 /* Rows of needs: needs by policies, then a sentence for each that fails; of one need for all policies. */
 void table_needs(FILE *out, const row_list *list, const table_style *style);
 
+/* Of rows that are there more than once: median and interval of their times, percentiles of all their allocations. */
+void table_repeats(FILE *out, const row_list *list, size_t width);
+
 /* A sentence, folded at spaces, indented. */
 void table_fold(FILE *out, const char *text, size_t width);
 
