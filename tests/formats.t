@@ -55,7 +55,7 @@ my $wide = 'train:layers=1,hidden=256,batch=1,steps=1';
 my %runs = (
     run      => ['run', '-w', "replay:$odd", '-w', $wide, '-p', 'raw,segments,paged', '--fail-if', 'footprint > 1.2', '--limit', '500M'],
     untimed  => ['run', '-w', "replay:$odd", '-w', $wide, '-p', 'segments', '--no-timing', '--rounds', 2],
-    capacity => ['capacity', '-w', "replay:$odd", '-p', 'raw,segments'],
+    capacity => ['capacity', '-w', "replay:$odd", '-p', 'raw,segments,segments:initial=64M'],
     batch    => ['batch', '-w', 'train:layers=1,hidden=256,steps=1', '-p', 'segments', '--device', 'sim:2G'],
     holes    => ['holes', '-p', 'segments,paged', '--quick', '--no-timing'],
     repeats  => ['run', '-w', $wide, '-p', 'raw,paged', '--repeat', 6, '--rate', 1000000],
@@ -89,6 +89,17 @@ for my $name (sort keys %runs) {
         if $name ne 'holes';
 }
 skip('python3 is not installed') if !$has_python;
+
+# Every kind of file, of every workload: the same bytes every time.
+my @kinds = slurp('stress/report/output.c') =~ /\{ "(\w+)", "run", 0,/g;
+ok(@kinds >= 11, "@kinds");
+my @written;
+for my $time (0, 1) {
+    stress('run', '-w', 'all', '-p', 'raw,segments,paged', '--ops', 400, '--no-timing', '-q', '--fail-if', 'footprint > 1.05', '--seed', 3,
+           map { ('--out', "$_=$folder/every.$_") } @kinds);
+    $written[$time] = { map { $_ => slurp("$folder/every.$_") } @kinds };
+}
+ok(length $written[0]{$_} && $written[0]{$_} eq $written[1]{$_}, "$_: the same bytes every time") for @kinds;
 
 # What is not as the schema says is refused, by both.
 my %broken = (none => sub { }, schema => sub { $_[0]{schema} = 'gpuarena-stress/2' }, status => sub { $_[0]{cases}[0]{status} = 'fine' },
