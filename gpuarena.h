@@ -633,7 +633,7 @@ typedef enum gpuarena_scrub {                    /* when blocks are cleared, who
     GPUARENA_SCRUB_OFF,
     GPUARENA_SCRUB_FREE,                         /* before they are free */
     GPUARENA_SCRUB_ALLOC,                        /* before they are handed out */
-    GPUARENA_SCRUB_BOTH
+    GPUARENA_SCRUB_BOTH                          /* as bits: FREE | ALLOC */
 } gpuarena_scrub;
 typedef enum gpuarena_streams {                  /* what one stream freed is for another: */
     GPUARENA_STREAMS_AUTO,                       /* STEAL */
@@ -1179,8 +1179,14 @@ GPUARENA_INLINE gpuarena_result gpuarena_alloc_ex(gpuarena *arena, T **ptr, cons
 #include <pthread.h>
 #include <sched.h>
 #define GPUARENA__THREAD_LOCAL __thread
+#define GPUARENA__LOAD(place, order)         __atomic_load_n((place), __ATOMIC_##order)
+#define GPUARENA__STORE(place, value, order) __atomic_store_n((place), (value), __ATOMIC_##order)
+#define GPUARENA__ADD(place, value)          ((void)__atomic_fetch_add((place), (value), __ATOMIC_ACQ_REL))
 #else
 #define GPUARENA__THREAD_LOCAL
+#define GPUARENA__LOAD(place, order)         (*(place))
+#define GPUARENA__STORE(place, value, order) ((void)(*(place) = (value)))
+#define GPUARENA__ADD(place, value)          ((void)(*(place) += (value)))
 #endif
 
 #ifndef GPUARENA_MALLOC
@@ -1222,6 +1228,7 @@ typedef char gpuarena__sizes_fit_pointers[sizeof(uint64_t) >= sizeof(void *) ? 1
 
 static uint64_t gpuarena__min(uint64_t left, uint64_t right)         { return left < right ? left : right; }
 static uint64_t gpuarena__max(uint64_t left, uint64_t right)         { return left > right ? left : right; }
+static uint64_t gpuarena__above(uint64_t value, uint64_t base)  { return value > base ? value - base : 0; }
 static int gpuarena__is_power_of_two(uint64_t size)                  { return size && !(size & (size - 1)); }
 static uint64_t gpuarena__round_down(uint64_t value, uint64_t power) { return value & ~(power - 1); }
 static uint64_t gpuarena__address(const void *ptr)                   { return (uint64_t)(uintptr_t)ptr; }
@@ -1233,6 +1240,12 @@ static int gpuarena__round_up(uint64_t value, uint64_t power, uint64_t *rounded)
     if (value > UINT64_MAX - (power - 1)) return 0;
     *rounded = gpuarena__round_down(value + power - 1, power);
     return 1;
+}
+
+/* The same of what cannot overflow: device sizes and addresses that were checked, far below 2^64. */
+static uint64_t gpuarena__whole(uint64_t value, uint64_t power)
+{
+    return gpuarena__round_down(value + power - 1, power);
 }
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -1858,38 +1871,24 @@ static void gpuarena__shut(gpuarena *arena, const gpuarena__frame *frame)
 /* What an arena is, MAGIC while it lives: asked by calls before they have its lock. */
 GPUARENA__INLINE int gpuarena__is(const gpuarena *arena, uint32_t magic)
 {
-#ifndef GPUARENA_NO_THREADS
-    return __atomic_load_n(&arena->magic, __ATOMIC_RELAXED) == magic;
-#else
-    return arena->magic == magic;
-#endif
+    return GPUARENA__LOAD(&arena->magic, RELAXED) == magic;
 }
 
 static void gpuarena__become(gpuarena *arena, uint32_t magic)
 {
-#ifndef GPUARENA_NO_THREADS
-    __atomic_store_n(&arena->magic, magic, __ATOMIC_RELAXED);
-#else
-    arena->magic = magic;
-#endif
+    GPUARENA__STORE(&arena->magic, magic, RELAXED);
 }
 
 /* Calls that wait for their turn are counted, so that destroy can wait until they have seen that it is
    over. */
-static void gpuarena__count(uint32_t *count, int by)
+static void gpuarena__count_entering(gpuarena *arena, int by)
 {
-#ifndef GPUARENA_NO_THREADS
-    (void)__atomic_fetch_add(count, (uint32_t)by, __ATOMIC_ACQ_REL);
-#else
-    *count += (uint32_t)by;
-#endif
+    GPUARENA__ADD(&arena->entering, (uint32_t)by);
 }
 
 static void gpuarena__drain_callers(gpuarena *arena)
 {
-#ifndef GPUARENA_NO_THREADS
-    while (__atomic_load_n(&arena->entering, __ATOMIC_ACQUIRE)) gpuarena__pause();
-#endif
+    while (GPUARENA__LOAD(&arena->entering, ACQUIRE)) gpuarena__pause();
     gpuarena__mutex_lock(&arena->turn);
     gpuarena__mutex_unlock(&arena->turn);
 }
@@ -2057,11 +2056,7 @@ static uint32_t gpuarena__tag_count_;            /* guarded by the registry's lo
 
 static uint32_t gpuarena__tag_count(void)
 {
-#ifndef GPUARENA_NO_THREADS
-    return __atomic_load_n(&gpuarena__tag_count_, __ATOMIC_ACQUIRE);
-#else
-    return gpuarena__tag_count_;
-#endif
+    return GPUARENA__LOAD(&gpuarena__tag_count_, ACQUIRE);
 }
 
 /* The place of a tag among all, from 1; 0: it is none, but a number of the caller's. */
@@ -2087,11 +2082,7 @@ static uint32_t gpuarena__tag_find(const char *name)
     else if (place > gpuarena__tag_count_) {
         memset(gpuarena__tag_names[place - 1], 0, GPUARENA_TAG_BYTES);
         memcpy(gpuarena__tag_names[place - 1], name, strlen(name));
-#ifndef GPUARENA_NO_THREADS
-        __atomic_store_n(&gpuarena__tag_count_, place, __ATOMIC_RELEASE);
-#else
-        gpuarena__tag_count_ = place;
-#endif
+        GPUARENA__STORE(&gpuarena__tag_count_, place, RELEASE);
     }
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return place;
@@ -2266,11 +2257,9 @@ static uint64_t gpuarena__rounded(const gpuarena *arena, uint64_t bytes)
             return gpuarena__bin_above(config, bytes);
         divisions = gpuarena__divisions(config, bytes);
         if (divisions > 1 && bytes > 512 * divisions)
-            (void)gpuarena__round_up(bytes, ((uint64_t)1 << gpuarena__highest_bit(bytes)) / divisions,
-                                     &bytes);
+            bytes = gpuarena__whole(bytes, ((uint64_t)1 << gpuarena__highest_bit(bytes)) / divisions);
     }
-    (void)gpuarena__round_up(bytes, arena->unit, &bytes);
-    return bytes;
+    return gpuarena__whole(bytes, arena->unit);
 }
 
 /* The largest request that a free block of so many bytes can hold. */
@@ -2309,7 +2298,7 @@ static uint64_t gpuarena__largest_in(const gpuarena *arena, const gpuarena__rang
     if (arena->config.placement != GPUARENA_PLACE_BUDDY)
         return gpuarena__largest_of(arena, run->size, range->small);
     for (power = (uint64_t)1 << gpuarena__highest_bit(run->size); power; power /= 2)
-        if (gpuarena__round_down(begin + power - 1, power) + power <= end) return power;
+        if (gpuarena__whole(begin, power) + power <= end) return power;
     return 0;
 }
 
@@ -2868,24 +2857,15 @@ GPUARENA__INLINE gpuarena__cache *gpuarena__cache_of(const gpuarena *arena, gpua
     uint32_t home = gpuarena__cache_home(stream), tries;
     for (tries = 0; tries < GPUARENA__CACHE_TRIES; tries++) {
         gpuarena__cache *const *place = &arena->caches.places[(home + tries) % GPUARENA__CACHES];
-#ifndef GPUARENA_NO_THREADS
-        gpuarena__cache *cache = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-        if (GPUARENA__LIKELY(!cache || __atomic_load_n(&cache->handle, __ATOMIC_RELAXED) == stream))
-            return cache;
-#else
-        if (!*place || (*place)->handle == stream) return *place;
-#endif
+        gpuarena__cache *cache = GPUARENA__LOAD(place, ACQUIRE);
+        if (GPUARENA__LIKELY(!cache || GPUARENA__LOAD(&cache->handle, RELAXED) == stream)) return cache;
     }
     return NULL;
 }
 
 static void gpuarena__cache_name(gpuarena__cache *cache, gpuarena_stream stream, uint32_t set)
 {
-#ifndef GPUARENA_NO_THREADS
-    __atomic_store_n(&cache->handle, stream, __ATOMIC_RELAXED);
-#else
-    cache->handle = stream;
-#endif
+    GPUARENA__STORE(&cache->handle, stream, RELAXED);
     cache->set = set;
 }
 
@@ -2904,13 +2884,7 @@ static void gpuarena__caches_place(gpuarena *arena)
                 break;
             }
     }
-    for (at = 0; at < GPUARENA__CACHES; at++) {
-#ifndef GPUARENA_NO_THREADS
-        __atomic_store_n(&arena->caches.places[at], places[at], __ATOMIC_RELEASE);
-#else
-        arena->caches.places[at] = places[at];
-#endif
-    }
+    for (at = 0; at < GPUARENA__CACHES; at++) GPUARENA__STORE(&arena->caches.places[at], places[at], RELEASE);
 }
 
 /* Takes a block's class: its own, or the next larger one. NULL: nothing there is large enough. */
@@ -3771,10 +3745,15 @@ static int gpuarena__is_capturing(gpuarena *arena, gpuarena__obstacle *obstacle)
     return 1;
 }
 
+static int gpuarena__is_one_stream(gpuarena_stream stream)
+{
+    return stream != GPUARENA_ANY_STREAM && stream != GPUARENA_OWN_STREAM;
+}
+
 /* The stream that the driver is told: of a call for every stream, or on a block's own, the default one. */
 static gpuarena_stream gpuarena__real_stream(gpuarena_stream stream)
 {
-    return stream == GPUARENA_ANY_STREAM || stream == GPUARENA_OWN_STREAM ? NULL : stream;
+    return gpuarena__is_one_stream(stream) ? stream : NULL;
 }
 
 /* ---- claims: all that is reserved, or is being asked for, counts in each arena above, too */
@@ -3783,7 +3762,7 @@ static gpuarena_stream gpuarena__real_stream(gpuarena_stream stream)
 static uint64_t gpuarena__kin_room(const gpuarena *arena)
 {
     uint64_t claimed = arena->kin.reserved + arena->kin.growing;
-    return arena->limit > claimed ? arena->limit - claimed : 0;
+    return gpuarena__above(arena->limit, claimed);
 }
 
 /* Of an arena and those above, the one that leaves least. */
@@ -3804,7 +3783,7 @@ static uint64_t gpuarena__room_by(const gpuarena *arena, gpuarena_reason *narrow
 {
     uint64_t claimed = arena->stats.reserved_bytes + arena->growing, room;
     *narrow = GPUARENA_REASON_OVER_LIMIT;
-    if (!arena->family) return arena->limit > claimed ? arena->limit - claimed : 0;
+    if (!arena->family) return gpuarena__above(arena->limit, claimed);
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     if (gpuarena__kin_narrow(arena, &room) != arena) *narrow = GPUARENA_REASON_OVER_PARENT;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
@@ -4748,21 +4727,17 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
    0: above what any segment may have. */
 static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__want *want)
 {
-    uint64_t bytes = want->bytes, lead = want->alignment - arena->unit;
+    uint64_t lead = want->alignment - arena->unit;
     if (want->flags & GPUARENA_ALLOC_OWN) lead = 0;          /* nothing else may be in it */
-    if (lead > GPUARENA__MAX_BYTES || bytes + lead > GPUARENA__MAX_BYTES) return 0;
+    if (lead > GPUARENA__MAX_BYTES || want->bytes + lead > GPUARENA__MAX_BYTES) return 0;
     if (arena->config.placement == GPUARENA_PLACE_BUDDY) lead = 0;           /* it would be of no use */
-    /* cannot overflow: both are below 2^50 */
-    (void)gpuarena__round_up(bytes + lead, GPUARENA__GRANULE, &bytes);
-    return bytes;
+    return gpuarena__whole(want->bytes + lead, GPUARENA__GRANULE);
 }
 
 /* Bytes of the segment that would serve the request if it starts at its alignment. */
 static uint64_t gpuarena__tight_bytes(const gpuarena__want *want)
 {
-    uint64_t bytes = want->bytes;
-    (void)gpuarena__round_up(bytes, GPUARENA__GRANULE, &bytes);              /* cannot overflow: below 2^50 */
-    return bytes;
+    return gpuarena__whole(want->bytes, GPUARENA__GRANULE);
 }
 
 /* What the growth policy would like to ask for where a request needs `need`. *next: the step to keep if it is
@@ -4783,7 +4758,7 @@ static uint64_t gpuarena__growth(const gpuarena *arena, const gpuarena__want *wa
         return gpuarena__max(need, step);
     case GPUARENA_GROWTH_HALF:
         half = arena->limit == GPUARENA_NO_LIMIT ? arena->stats.reserved_bytes : gpuarena__room(arena) / 2;
-        (void)gpuarena__round_up(half, GPUARENA__GRANULE, &half);            /* cannot overflow: halved */
+        half = gpuarena__whole(half, GPUARENA__GRANULE);
         /* in whole requests: what is left of one may be too short for any */
         if (need && arena->limit != GPUARENA_NO_LIMIT) half -= half % need;
         return gpuarena__max(need, half);
@@ -4822,8 +4797,9 @@ static int gpuarena__room_now(gpuarena *arena, uint64_t need, uint64_t *room, gp
     *room = gpuarena__room_by(arena, narrow);
     if (!headroom || need > *room) return 1;
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, obstacle)) return 0;
-    if (free_bytes - gpuarena__min(free_bytes, headroom) >= *room) return 1;
-    *room = free_bytes - gpuarena__min(free_bytes, headroom);
+    free_bytes = gpuarena__above(free_bytes, headroom);
+    if (free_bytes >= *room) return 1;
+    *room = free_bytes;
     *narrow = GPUARENA_REASON_HEADROOM;
     return 1;
 }
@@ -5203,40 +5179,42 @@ static uint32_t gpuarena__hole_join(gpuarena *arena, uint32_t index)
     return index;
 }
 
-/* Makes part of an open hole a node that is in no list, and no hole. Takes up to two nodes: reserved. */
+/* Cuts a node in no list down to so many bytes from an address on, and puts away what is around them. Takes
+   up to two nodes: reserved. Returns what is left. */
+static uint32_t gpuarena__block_carve(gpuarena *arena, uint32_t index, uint64_t begin, uint64_t bytes,
+                                      void (*put)(gpuarena *arena, uint32_t index))
+{
+    uint64_t lead = begin - gpuarena__node_at(arena, index)->address;
+    uint32_t front = index;
+    if (lead) {
+        index = gpuarena__block_split(arena, front, lead);
+        put(arena, front);
+    }
+    if (bytes < gpuarena__node_at(arena, index)->size) put(arena, gpuarena__block_split(arena, index, bytes));
+    return index;
+}
+
+/* Makes part of an open hole a node that is in no list, and no hole. */
 static uint32_t gpuarena__hole_cut(gpuarena *arena, uint64_t begin, uint64_t end)
 {
-    uint32_t index = gpuarena__node_around(arena, begin), front = index;
-    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint32_t index = gpuarena__node_around(arena, begin);
     gpuarena__hole_unlist(arena, index);
-    if (begin > node->address) {
-        index = gpuarena__block_split(arena, front, begin - node->address);
-        gpuarena__hole_list(arena, front);
-        node = gpuarena__node_at(arena, index);
-    }
-    if (end - begin < node->size)
-        gpuarena__hole_list(arena, gpuarena__block_split(arena, index, end - begin));
-    return index;
+    return gpuarena__block_carve(arena, index, begin, end - begin, gpuarena__hole_list);
 }
 
 /* Takes whole pages out of a quiet free block, for the driver to be asked about them. Takes up to two nodes.
    0: they are not free any more, or there is no host memory. */
 static int gpuarena__pages_claim(gpuarena *arena, uint64_t begin, uint64_t bytes)
 {
-    uint32_t index = gpuarena__node_around(arena, begin), front = index;
-    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint32_t index = gpuarena__node_around(arena, begin);
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t size = gpuarena__node_bytes(node);
     if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED) || node->set
         || size - (begin - node->address) < bytes || (size > bytes && !gpuarena__nodes_reserve(arena, 2)))
         return 0;
     gpuarena__set_remove(arena, index);
-    if (begin > node->address) {
-        index = gpuarena__block_split(arena, front, begin - node->address);
-        gpuarena__set_insert(arena, front);
-        node = gpuarena__node_at(arena, index);
-    }
-    if (bytes < node->size) gpuarena__set_insert(arena, gpuarena__block_split(arena, index, bytes));
-    node->size |= GPUARENA__CLAIMED;
+    index = gpuarena__block_carve(arena, index, begin, bytes, gpuarena__set_insert);
+    gpuarena__node_at(arena, index)->size |= GPUARENA__CLAIMED;
     return 1;
 }
 
@@ -5403,7 +5381,7 @@ static int gpuarena__is_usable(const gpuarena *arena, const gpuarena__want *want
 static uint32_t gpuarena__hole_next(const gpuarena *arena, uint32_t index, uint64_t *begin, uint64_t *end)
 {
     uint64_t page = arena->paged.page_bytes, first = gpuarena__round_down(*begin, page),
-             last = gpuarena__round_down(*end + page - 1, page);
+             last = gpuarena__whole(*end, page);
     for (; index; index = gpuarena__node_at(arena, index)->next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
         uint64_t node_end = node->address + gpuarena__node_bytes(node);
@@ -5447,7 +5425,7 @@ static void gpuarena__place_try(const gpuarena *arena, const gpuarena__want *wan
 {
     uint64_t page = arena->paged.page_bytes, end = begin + want->bytes, size = gap->end - gap->begin, count;
     if (begin < gap->begin || begin > gap->end || gap->end - begin < want->bytes) return;
-    count = gpuarena__holes_below(arena, &gap->to[kind], gpuarena__round_down(end + page - 1, page));
+    count = gpuarena__holes_below(arena, &gap->to[kind], gpuarena__whole(end, page));
     count -= gpuarena__holes_below(arena, &gap->from[kind], gpuarena__round_down(begin, page));
     count /= page;
     if (count > best->page_count || (count == best->page_count
@@ -5528,7 +5506,7 @@ static uint64_t gpuarena__pages_beside(const gpuarena *arena, const gpuarena__no
 {
     uint64_t page = arena->paged.page_bytes, count = gpuarena__whole_pages(arena, node), low, high;
     if (!count || begin >= end) return count;
-    low = gpuarena__round_down(node->address + page - 1, page);
+    low = gpuarena__whole(node->address, page);
     high = gpuarena__min(low + count * page, end);
     low = gpuarena__max(low, begin);
     return low < high ? count - (high - low) / page : count;
@@ -5580,7 +5558,7 @@ static int gpuarena__run_add(gpuarena *arena, uint64_t begin, uint64_t end)
 /* The same of the whole pages of a free block, but for those in [begin, end), which is of whole pages. */
 static int gpuarena__runs_add(gpuarena *arena, const gpuarena__node *node, uint64_t begin, uint64_t end)
 {
-    uint64_t page = arena->paged.page_bytes, low = gpuarena__round_down(node->address + page - 1, page),
+    uint64_t page = arena->paged.page_bytes, low = gpuarena__whole(node->address, page),
              high = low + gpuarena__whole_pages(arena, node) * page;
     if (begin >= high || end <= low) return gpuarena__run_add(arena, low, high);
     return gpuarena__run_add(arena, low, begin) && gpuarena__run_add(arena, end, high);
@@ -5626,7 +5604,7 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
     uint32_t index, at = 0;
     paged->run_count = 0;
     begin = gpuarena__round_down(begin, paged->page_bytes);
-    end = gpuarena__round_down(end + paged->page_bytes - 1, paged->page_bytes);
+    end = gpuarena__whole(end, paged->page_bytes);
     for (index = gpuarena__chain(arena, 0, paged->page_bytes, UINT64_MAX); index;
          index = gpuarena__node_at(arena, index)->tag)
         if (!gpuarena__runs_add(arena, gpuarena__node_at(arena, index), begin, end)) {
@@ -5726,7 +5704,7 @@ typedef struct gpuarena__supply {
 static uint64_t gpuarena__idle_inside(const gpuarena *arena, uint64_t begin, uint64_t end)
 {
     uint64_t page = arena->paged.page_bytes, low = gpuarena__round_down(begin, page),
-             high = gpuarena__round_down(end + page - 1, page), count = 0;
+             high = gpuarena__whole(end, page), count = 0;
     uint32_t index = gpuarena__node_around(arena, begin);
     for (; index && gpuarena__node_at(arena, index)->address < end;
          index = gpuarena__node_at(arena, index)->next) {
@@ -5752,7 +5730,7 @@ static uint64_t gpuarena__supply_share(gpuarena *arena, uint64_t begin, uint64_t
     double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
     uint64_t share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + (end - begin));
     share += (uint64_t)((double)share * fraction);
-    return (share - gpuarena__min(share, arena->stats.reserved_bytes)) / arena->paged.page_bytes;
+    return gpuarena__above(share, arena->stats.reserved_bytes) / arena->paged.page_bytes;
 }
 
 /* Shares out the need: spare pages first; new ones while what is reserved is at most config.idle_fraction
@@ -5769,7 +5747,7 @@ static int gpuarena__supply_plan(gpuarena *arena, gpuarena__supply *plan, int ma
     plan->spare = gpuarena__min(plan->need, arena->paged.spare_count);
     left = plan->need - plan->spare;
     inside = gpuarena__idle_inside(arena, plan->begin, plan->end);
-    idle = arena->paged.idle_count - gpuarena__min(arena->paged.idle_count, inside);
+    idle = gpuarena__above(arena->paged.idle_count, inside);
     share = gpuarena__supply_share(arena, plan->begin, plan->end);
     plan->create = gpuarena__min(left, room);
     if (may_move && left > share)
@@ -5998,10 +5976,9 @@ static int gpuarena__supply_do(gpuarena *arena, uint64_t begin, uint64_t end, ui
 /* Whether there may be pages enough for a request. 0 and an obstacle: there are not. */
 static int gpuarena__supply_fits(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
-    uint64_t room, need = 0;
+    uint64_t room, need = gpuarena__whole(want->bytes, arena->paged.page_bytes);
     gpuarena_reason narrow;
     if (!gpuarena__room_now(arena, 0, &room, &narrow, obstacle)) return 0;
-    (void)gpuarena__round_up(want->bytes, arena->paged.page_bytes, &need);   /* cannot overflow: below 2^50 */
     if (room >= need || need - room <= gpuarena__idle_bytes(arena, 0)) return 1;
     return gpuarena__obstruct_for(obstacle, narrow);
 }
@@ -6023,8 +6000,8 @@ static int gpuarena__place_choose(gpuarena *arena, const gpuarena__want *want, g
 static int gpuarena__place_have(gpuarena *arena, const gpuarena__want *want, gpuarena__place *place,
                                 int *fresh, gpuarena__obstacle *obstacle)
 {
-    uint64_t need = want->bytes + (want->alignment - arena->unit);
-    (void)gpuarena__round_up(need + want->room, arena->paged.page_bytes, &need);     /* all are below 2^50 */
+    uint64_t need = gpuarena__whole(want->bytes + (want->alignment - arena->unit) + want->room,
+                                    arena->paged.page_bytes);
     if (gpuarena__place_choose(arena, want, place)) return 1;
     if (!gpuarena__supply_fits(arena, want, obstacle) || !gpuarena__span_reserve(arena, need, obstacle))
         return 0;
@@ -6151,7 +6128,7 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__obs
     }
     while (done && arena->stats.reserved_bytes > keep && arena->paged.spare_count)
         done = gpuarena__page_destroy(arena, obstacle);
-    over = arena->stats.reserved_bytes > keep ? (arena->stats.reserved_bytes - keep + page - 1) / page : 0;
+    over = gpuarena__whole(gpuarena__above(arena->stats.reserved_bytes, keep), page) / page;
     if (done && over) {
         (void)gpuarena__pick(arena, over, 0, 0, 0, obstacle);
         count = arena->paged.run_count;
@@ -6349,7 +6326,7 @@ static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__o
             continue;
         }
         node = gpuarena__node_at(arena, lowest);
-        count = (target - arena->stats.reserved_bytes + page - 1) / page;
+        count = gpuarena__whole(target - arena->stats.reserved_bytes, page) / page;
         count = gpuarena__min(gpuarena__min(count, step), gpuarena__node_bytes(node) / page);
         if (gpuarena__supply_do(arena, node->address, node->address + count * page, count, 0, NULL, obstacle))
             continue;
@@ -6487,7 +6464,7 @@ static uint64_t gpuarena__idle_beside(const gpuarena *arena, const gpuarena__pla
     uint64_t page = arena->paged.page_bytes, longest, count = 0;
     if (arena->config.idle_fraction < 1)
         count = gpuarena__free_runs(arena, gpuarena__round_down(place->begin, page),
-                                    gpuarena__round_down(place->end + page - 1, page), &longest);
+                                    gpuarena__whole(place->end, page), &longest);
     return gpuarena__idle_segments(arena, 0) + (count + arena->paged.spare_count) * page;
 }
 
@@ -6501,7 +6478,7 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__want *want
     *idle = gpuarena__idle_bytes(arena, 0);
     if (!need || !gpuarena__is_paged(arena, want)) return need;
     patient.patient = 1;
-    (void)gpuarena__round_up(want->bytes, page, &need);      /* in addresses to come, or: */
+    need = gpuarena__whole(want->bytes, page);               /* in addresses to come, or: */
     if (gpuarena__place_find(arena, &patient, &place)) {
         need = place.page_count * page;
         *idle = gpuarena__idle_beside(arena, &place);
@@ -6835,8 +6812,8 @@ GPUARENA__INLINE int gpuarena__want_make(const gpuarena *arena, const gpuarena_r
     if (!(want->flags & GPUARENA_ALLOC_OWN)) want->bytes = gpuarena__rounded(arena, request->bytes);
     if (!GPUARENA__LIKELY(!(want->room | (want->flags & GPUARENA_ALLOC_OWN)))) {
         uint64_t whole = want->room ? arena->paged.page_bytes : GPUARENA__GRANULE;
-        (void)gpuarena__round_up(want->bytes, whole, &want->bytes);
-        (void)gpuarena__round_up(want->room, whole, &want->room);
+        want->bytes = gpuarena__whole(want->bytes, whole);
+        want->room = gpuarena__whole(want->room, whole);
     }
     return 1;
 }
@@ -6894,16 +6871,6 @@ static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuare
    that used it, the host waits for the device before and after. What cannot be cleared is not freed, or not
    handed out. With the turn. */
 
-static int gpuarena__scrubs_frees(const gpuarena *arena)
-{
-    return arena->config.scrub == GPUARENA_SCRUB_FREE || arena->config.scrub == GPUARENA_SCRUB_BOTH;
-}
-
-static int gpuarena__scrubs_allocs(const gpuarena *arena)
-{
-    return arena->config.scrub == GPUARENA_SCRUB_ALLOC || arena->config.scrub == GPUARENA_SCRUB_BOTH;
-}
-
 /* Clears on a stream. Into a graph it must not go, which would do it again with each launch. 0 and an
    obstacle. */
 static int gpuarena__clear_on(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena_stream stream,
@@ -6957,7 +6924,7 @@ static int gpuarena__scrub_stream(const gpuarena *arena, const gpuarena__node *n
 {
     const gpuarena__stream *own = &arena->streams.list[node->set];
     *on = stream;
-    if (stream != GPUARENA_ANY_STREAM && stream != GPUARENA_OWN_STREAM) return 1;
+    if (gpuarena__is_one_stream(stream)) return 1;
     *on = NULL;
     if (!arena->streams.ordered) return 1;
     *on = own->handle;
@@ -6974,9 +6941,9 @@ static int gpuarena__scrub_free(gpuarena *arena, uint32_t index, uint64_t addres
     uint64_t bytes = node->address + gpuarena__node_bytes(node) - address;
     gpuarena_stream on;
     int done;
-    if (*stream == GPUARENA_ANY_STREAM && gpuarena__scrubs_allocs(arena) && arena->streams.ordered
+    if (*stream == GPUARENA_ANY_STREAM && arena->config.scrub & GPUARENA_SCRUB_ALLOC && arena->streams.ordered
         && node->set) *stream = GPUARENA_OWN_STREAM;         /* it was cleared there, perhaps a moment ago */
-    if (!gpuarena__scrubs_frees(arena) || arena->lost) return 1;
+    if (!(arena->config.scrub & GPUARENA_SCRUB_FREE) || arena->lost) return 1;
     if (gpuarena__scrub_stream(arena, node, *stream, &on) && gpuarena__follow_uses(arena, node, on)) {
         done = gpuarena__clear_on(arena, address, bytes, on, obstacle);
         if (arena->streams.ordered && *stream == GPUARENA_ANY_STREAM) *stream = GPUARENA_OWN_STREAM;
@@ -6994,7 +6961,7 @@ static int gpuarena__scrub_new(gpuarena *arena, uint32_t index, uint64_t address
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t bytes = node->address + gpuarena__node_bytes(node) - address;
     gpuarena_stream on;
-    if (!gpuarena__scrubs_allocs(arena)) return 1;
+    if (!(arena->config.scrub & GPUARENA_SCRUB_ALLOC)) return 1;
     if (stream != GPUARENA_ANY_STREAM && gpuarena__scrub_stream(arena, node, stream, &on))
         return gpuarena__clear_on(arena, address, bytes, on, obstacle);
     return gpuarena__clear_alone(arena, address, bytes, obstacle);
@@ -7055,7 +7022,7 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
     stats.cached_bytes = stats.reserved_bytes - stats.live_bytes - stats.pending_bytes;
     stats.limit_bytes = arena->limit;
     if (arena->family) gpuarena__kin_stats(arena, &stats);
-    stats.excess_bytes = stats.reserved_bytes - gpuarena__min(stats.reserved_bytes, arena->limit);
+    stats.excess_bytes = gpuarena__above(stats.reserved_bytes, arena->limit);
     stats.largest_free_bytes = gpuarena__largest_free(arena);
     if (arena->paged.page_bytes)
         stats.stranded_bytes = arena->stats.reserved_bytes - stats.live_bytes
@@ -7217,11 +7184,11 @@ static uint64_t gpuarena__missing_limit(const gpuarena *arena, uint64_t need, ui
 static void gpuarena__failure_above(const gpuarena *arena, gpuarena_failure *failure, uint64_t need,
                                     uint64_t idle)
 {
-    uint64_t room, lack = need - gpuarena__min(need, idle);
+    uint64_t room, lack = gpuarena__above(need, idle);
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     gpuarena__detail(failure, "%s", gpuarena__kin_narrow(arena->config.parent, &room)->config.name);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    failure->missing_bytes = lack - gpuarena__min(lack, room);
+    failure->missing_bytes = gpuarena__above(lack, room);
 }
 
 /* `need` more bytes could not be had from the driver: what is missing, by the reason. */
@@ -7394,7 +7361,7 @@ static void gpuarena__say_tags(gpuarena__text *out, const gpuarena_failure *fail
         const char *name = gpuarena__tag_text(one->tag);
         gpuarena__put(out, "%s%s ", at ? ", " : "; live by tag: ", name[0] ? name : "untagged");
         gpuarena__put_about(out, one->bytes);
-        rest -= gpuarena__min(rest, one->bytes);
+        rest = gpuarena__above(rest, one->bytes);
     }
     if (!at || !rest) return;
     gpuarena__put(out, ", others ");
@@ -7414,7 +7381,7 @@ static void gpuarena__say_leaks(gpuarena__text *out, const gpuarena_failure *fai
         gpuarena__put_about(out, one->bytes / one->count);
         gpuarena__put(out, " ");
         gpuarena__say_tag(out, one->tag);
-        rest -= gpuarena__min(rest, one->count);
+        rest = gpuarena__above(rest, one->count);
     }
     if (at && rest) gpuarena__put(out, ", %" PRIu64 " more", rest);
 }
@@ -8642,7 +8609,7 @@ static int gpuarena__settle_limit(gpuarena_config *config, uint64_t free_bytes, 
         return gpuarena__refuse(out, "limit: a fraction must be above 0 and at most 1 (100%)");
     if (share)                                   /* a product below a uint64_t can be converted to one */
         bytes = (double)whole * fraction < (double)whole ? (uint64_t)((double)whole * fraction) : whole;
-    else if (base != GPUARENA_LIMIT_BYTES) bytes = whole - gpuarena__min(bytes, whole);
+    else if (base != GPUARENA_LIMIT_BYTES) bytes = gpuarena__above(whole, bytes);
     else if (!bytes) bytes = GPUARENA_NO_LIMIT;
     if (bytes < gpuarena__max(config->page_bytes, GPUARENA__GRANULE)) {
         gpuarena__put(out, "limit: %" PRIu64 " bytes are less than one %s%s", bytes,
@@ -8782,7 +8749,7 @@ static int gpuarena__settle_small(gpuarena_config *config, gpuarena__text *out)
     if (config->small_bytes > GPUARENA__MAX_BYTES || config->small_step_bytes > GPUARENA__MAX_BYTES
         || (config->split_max_bytes && config->small_step_bytes >= config->split_max_bytes))
         return gpuarena__refuse(out, "small, small_step: at most 512T, and small_step below split_max");
-    (void)gpuarena__round_up(config->small_step_bytes, GPUARENA__GRANULE, &config->small_step_bytes);
+    config->small_step_bytes = gpuarena__whole(config->small_step_bytes, GPUARENA__GRANULE);
     return 1;
 }
 
@@ -8927,11 +8894,7 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
 /* One store, after all that it makes reachable: a fork between any two finds a list. */
 static void gpuarena__publish(gpuarena **link, gpuarena *arena)
 {
-#ifndef GPUARENA_NO_THREADS
-    __atomic_store_n(link, arena, __ATOMIC_RELEASE);
-#else
-    *link = arena;
-#endif
+    GPUARENA__STORE(link, arena, RELEASE);
 }
 
 /* By pointer alone: what does not live is not read. The registry's lock is held. */
@@ -9776,7 +9739,7 @@ static int gpuarena__begin_counted(gpuarena *arena)
 {
     gpuarena__mutex_lock(&arena->turn);
     gpuarena__spin_lock(&arena->lock);
-    gpuarena__count(&arena->entering, -1);
+    gpuarena__count_entering(arena, -1);
     gpuarena__caches_close(arena);
     return gpuarena__is(arena, GPUARENA__MAGIC);
 }
@@ -9786,7 +9749,7 @@ static gpuarena_result gpuarena__begin(gpuarena *arena)
 {
     gpuarena_result result = gpuarena__may_enter(arena);
     if (result != GPUARENA_OK) return result;
-    gpuarena__count(&arena->entering, 1);
+    gpuarena__count_entering(arena, 1);
     if (GPUARENA__LIKELY(gpuarena__begin_counted(arena))) return result;
     return gpuarena__end(arena, gpuarena__turn_away(arena));
 }
@@ -9850,7 +9813,7 @@ static gpuarena *gpuarena__kin_enter(const gpuarena *arena, int apart, const gpu
                 && (apart ? !gpuarena__is_under(found, arena) : found != arena)) break;
         if (found) {
             *number = found->kin.number;
-            gpuarena__count(&found->entering, 1);
+            gpuarena__count_entering(found, 1);
         }
         gpuarena__mutex_unlock(&gpuarena__registry_lock);
         if (!found || gpuarena__begin_counted(found)) return found;
@@ -9878,7 +9841,7 @@ static gpuarena__kin_figures gpuarena__kin_look(const gpuarena *arena, const gpu
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     figures.held = top->kin.reserved + top->kin.growing;
     figures.room = gpuarena__kin_room(top);
-    figures.over = figures.held - gpuarena__min(figures.held, top->limit);
+    figures.over = gpuarena__above(figures.held, top->limit);
     figures.claimed = top->kin.claimed;
     figures.changes = top->kin.changes - arena->kin.own_changes;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
@@ -9942,7 +9905,7 @@ static uint64_t gpuarena__kin_release(const gpuarena *arena, int apart, const gp
         while (gpuarena__kin_look(arena, top).held > keep
                && (at = gpuarena__kin_enter(arena, apart, top, &number)) != NULL) {
             held = gpuarena__kin_look(arena, top).held;
-            released += gpuarena__kin_give(at, held - gpuarena__min(held, keep), quiet);
+            released += gpuarena__kin_give(at, gpuarena__above(held, keep), quiet);
             (void)gpuarena__end(at, GPUARENA_OK);
         }
     }
@@ -9956,8 +9919,8 @@ static int gpuarena__kin_make_room(const gpuarena *arena, int apart, uint64_t by
     if (!gpuarena__kin_could(arena, apart, bytes)) return 0;
     for (top = arena; top; top = top->config.parent) {
         gpuarena__kin_figures now = gpuarena__kin_look(arena, top);
-        uint64_t lack = now.over + bytes - gpuarena__min(now.room, bytes);
-        (void)gpuarena__kin_release(arena, apart, top, now.held - gpuarena__min(now.held, lack));
+        uint64_t lack = now.over + gpuarena__above(bytes, now.room);
+        (void)gpuarena__kin_release(arena, apart, top, gpuarena__above(now.held, lack));
     }
     return 1;
 }
@@ -9998,10 +9961,10 @@ static int gpuarena__kin_yield(gpuarena *arena, int apart, uint64_t bytes)
     asked = !arena->lost && gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored);
     gpuarena__step_aside(arena);
     if (!asked) return 0;
-    free_bytes -= gpuarena__min(free_bytes, arena->config.headroom_bytes);
+    free_bytes = gpuarena__above(free_bytes, arena->config.headroom_bytes);
     now = gpuarena__kin_look(arena, root);
     if (free_bytes < bytes && bytes - free_bytes > idle + (now.claimed - before.claimed)) return 0;
-    (void)gpuarena__kin_release(arena, apart, root, now.held - gpuarena__min(now.held, bytes));
+    (void)gpuarena__kin_release(arena, apart, root, gpuarena__above(now.held, bytes));
     return 1;
 }
 
@@ -10043,7 +10006,7 @@ static int gpuarena__kin_grow_to(gpuarena *arena, uint64_t target, int undo, gpu
         done = gpuarena__grow_to(arena, target, obstacle);
         if (done) break;
         if (undo) gpuarena__grow_undo(arena, before);
-        lack = target - gpuarena__min(target, arena->stats.reserved_bytes);
+        lack = gpuarena__above(target, arena->stats.reserved_bytes);
         if (!gpuarena__kin_relieve(arena, lack, obstacle, &plea)) break;
         *obstacle = gpuarena__no_obstacle();
     }
@@ -10059,7 +10022,7 @@ static uint64_t gpuarena__kin_excess(const gpuarena *arena)
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (at = arena; at; at = at->config.parent) {
         held = at->kin.reserved + at->kin.growing;
-        excess = gpuarena__max(excess, held - gpuarena__min(held, at->limit));
+        excess = gpuarena__max(excess, gpuarena__above(held, at->limit));
     }
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return excess;
@@ -10088,7 +10051,7 @@ static int gpuarena__kin_shrink(gpuarena *arena, gpuarena_stream stream, gpuaren
 {
     uint64_t own = arena->stats.reserved_bytes, excess = gpuarena__kin_excess(arena);
     if (excess)
-        return gpuarena__range_release_more(arena, own - gpuarena__min(own, excess),
+        return gpuarena__range_release_more(arena, gpuarena__above(own, excess),
                                             arena->paged.page_bytes != 0, stream, obstacle);
     arena->pressed = 0;
     arena->plain_limit = gpuarena__plain_limit(arena);
@@ -10163,7 +10126,7 @@ static int gpuarena__first_growth(gpuarena *arena, uint64_t free_bytes, gpuarena
     if (arena->config.growth != GPUARENA_GROWTH_FIXED)
         return gpuarena__kin_grow_to(arena, arena->config.initial_bytes, 0, obstacle);
     if (whole == GPUARENA_NO_LIMIT)
-        whole = free_bytes - gpuarena__min(free_bytes, arena->config.headroom_bytes);
+        whole = gpuarena__above(free_bytes, arena->config.headroom_bytes);
     whole = gpuarena__round_down(whole, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));
     whole = gpuarena__max(whole, GPUARENA__GRANULE);
     if (gpuarena__kin_grow_to(arena, whole, 0, obstacle)) return 1;
@@ -10300,7 +10263,7 @@ static void gpuarena__start_shape(gpuarena *arena)
     const gpuarena_config *config = &arena->config;
     arena->joined = config->placement == GPUARENA_PLACE_BUDDY || config->placement == GPUARENA_PLACE_BINS;
     arena->shaped = (uint32_t)gpuarena__is_shaped(config);
-    arena->quick_bytes = arena->shaped || gpuarena__scrubs_allocs(arena) ? 0 : GPUARENA__MAX_BYTES;
+    arena->quick_bytes = arena->shaped || config->scrub & GPUARENA_SCRUB_ALLOC ? 0 : GPUARENA__MAX_BYTES;
     if (config->placement != GPUARENA_PLACE_GOOD && config->placement != GPUARENA_PLACE_BUDDY)
         arena->ordered_bytes = 0;
 }
@@ -10590,10 +10553,10 @@ static int gpuarena__relieve_for(gpuarena *arena, const gpuarena__want *want,
 {
     uint64_t idle, need = gpuarena__need(arena, want, &idle), tight = gpuarena__tight_bytes(want);
     if (!need || arena->stats.reserved_bytes > arena->limit) return 0;
-    if (gpuarena__kin_relieve(arena, need - gpuarena__min(need, idle), obstacle, plea)) return 1;
+    if (gpuarena__kin_relieve(arena, gpuarena__above(need, idle), obstacle, plea)) return 1;
     if (gpuarena__is_paged(arena, want) || tight >= need) return 0;
     /* a segment may start right: see gpuarena__grow_for */
-    return gpuarena__kin_relieve(arena, tight - gpuarena__min(tight, idle), obstacle, plea);
+    return gpuarena__kin_relieve(arena, gpuarena__above(tight, idle), obstacle, plea);
 }
 
 /* The way of one allocation, again as long as kin give something back for it; and once more if other threads
@@ -10777,7 +10740,8 @@ static uint32_t gpuarena__hit_quickly(gpuarena *arena, const gpuarena_request *r
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     gpuarena__want want;
     uint32_t index, set = gpuarena__stream_plain(arena, request->stream);
-    if (!set || arena->lost || gpuarena__scrubs_allocs(arena) || arena->stats.reserved_bytes > arena->limit
+    if (!set || arena->lost || arena->config.scrub & GPUARENA_SCRUB_ALLOC
+        || arena->stats.reserved_bytes > arena->limit
         || !gpuarena__want_make(arena, request, &want, &ignored) || !want.bytes || want.flags) return 0;
     want.set = set;
     if (!gpuarena__nodes_reserve(arena, gpuarena__take_nodes(arena) + 1)
@@ -10926,7 +10890,7 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__want 
     if (!need || want->flags & GPUARENA_ALLOC_TRY || kept > arena->limit || need > arena->limit - kept)
         return GPUARENA_OUT_OF_MEMORY;
     if (gpuarena__is_paged(arena, want) && need <= idle) return GPUARENA_OK; /* pages that move */
-    if (arena->family && !gpuarena__kin_can_grow(arena, need - gpuarena__min(need, idle), &kin_idle))
+    if (arena->family && !gpuarena__kin_can_grow(arena, gpuarena__above(need, idle), &kin_idle))
         return GPUARENA_OUT_OF_MEMORY;
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle)) return obstacle.result;
     idle += kin_idle;
@@ -10960,11 +10924,8 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
 
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request)
 {
-    gpuarena_result result = gpuarena__begin(arena);
-    if (result != GPUARENA_OK) return result;
-    result = request ? gpuarena__can_alloc(arena, request)
-                     : gpuarena__fail_argument(arena, "request: NULL");
-    return gpuarena__end(arena, result);
+    gpuarena_result result = gpuarena__begin_with(arena, request ? NULL : "request: NULL");
+    return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__can_alloc(arena, request)) : result;
 }
 
 /* The pointer is no live block's base: what is it? */
@@ -11010,7 +10971,7 @@ static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
    Before a block is looked up: it may ask the driver. */
 static void gpuarena__prepare_free(gpuarena *arena, gpuarena_stream stream)
 {
-    if (stream != GPUARENA_ANY_STREAM && stream != GPUARENA_OWN_STREAM && arena->streams.ordered)
+    if (gpuarena__is_one_stream(stream) && arena->streams.ordered)
         (void)gpuarena__stream_enter(arena, stream);
 }
 
@@ -11261,11 +11222,9 @@ static int gpuarena__resize_want(gpuarena *arena, const gpuarena__node *node, ui
         want->home = arena->streams.list[node->set].home;
     }
     if (node->size & GPUARENA__KEPT)
-        (void)gpuarena__round_up(want->bytes, arena->paged.page_bytes, &want->bytes);
-    if (node->size & GPUARENA__OWN) {            /* which is as large as it was asked for, at first */
-        (void)gpuarena__round_up(bytes, GPUARENA__GRANULE, &want->bytes);
-        want->bytes = gpuarena__max(want->bytes, gpuarena__node_bytes(node));
-    }
+        want->bytes = gpuarena__whole(want->bytes, arena->paged.page_bytes);
+    if (node->size & GPUARENA__OWN)              /* which is as large as it was asked for, at first */
+        want->bytes = gpuarena__max(gpuarena__whole(bytes, GPUARENA__GRANULE), gpuarena__node_bytes(node));
     if (want->bytes < gpuarena__node_bytes(node))
         want->bytes = arena->joined ? gpuarena__node_bytes(node)
                                     : gpuarena__share_of(arena, want, gpuarena__node_bytes(node));
@@ -11287,12 +11246,12 @@ static uint64_t gpuarena__resize_need(const gpuarena *arena, uint32_t index, uin
     *idle = gpuarena__idle_segments(arena, 0);
     if (!page) return 0;
     if (node->size & GPUARENA__KEPT)             /* its room is no open hole */
-        count = (gpuarena__round_down(end + page - 1, page) - begin) / page;
+        count = (gpuarena__whole(end, page) - begin) / page;
     else count = gpuarena__lacking(arena, index, begin, end);
     *idle += arena->paged.spare_count * page;
     if (arena->config.idle_fraction < 1)
         *idle += gpuarena__free_runs(arena, gpuarena__round_down(begin, page),
-                                     gpuarena__round_down(end + page - 1, page), &longest) * page;
+                                     gpuarena__whole(end, page), &longest) * page;
     return count * page;
 }
 
@@ -11322,7 +11281,7 @@ static int gpuarena__block_grow_kin(gpuarena *arena, uint32_t index, gpuarena__w
         done = gpuarena__block_grow(arena, index, want, obstacle);
         if (done || !arena->family || obstacle->result != GPUARENA_OUT_OF_MEMORY) break;
         need = gpuarena__resize_need(arena, index, want->bytes, &idle);
-        again = gpuarena__kin_relieve(arena, need - gpuarena__min(need, idle), obstacle, &plea);
+        again = gpuarena__kin_relieve(arena, gpuarena__above(need, idle), obstacle, &plea);
         if (node->serial != serial || !gpuarena__node_live(node))            /* another thread has freed it */
             again = gpuarena__obstruct(obstacle, GPUARENA_DOUBLE_FREE);
         want->home = arena->streams.list[want->set].home;
@@ -11384,8 +11343,7 @@ GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_
                                              gpuarena_stream stream)
 {
     gpuarena_result result = gpuarena__begin_with(arena, ptr ? NULL : "ptr: NULL");
-    if (result != GPUARENA_OK) return result;
-    return gpuarena__end(arena, gpuarena__resize(arena, ptr, bytes, stream));
+    return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__resize(arena, ptr, bytes, stream)) : result;
 }
 
 /* ---- */
@@ -11407,19 +11365,15 @@ static int gpuarena__hold_add(gpuarena *arena, gpuarena__node *node, uint32_t se
     return 1;
 }
 
-/* Must a stream be one, and why is it none? */
-static int gpuarena__is_one_stream(gpuarena *arena, gpuarena_stream stream, gpuarena_result *result)
+/* What is wrong with what must be one stream; NULL: nothing. */
+static const char *gpuarena__wrong_stream(gpuarena_stream stream)
 {
-    if (stream != GPUARENA_ANY_STREAM && stream != GPUARENA_OWN_STREAM) return 1;
-    *result = gpuarena__fail_argument(arena, "stream: must be one stream");
-    return 0;
+    return gpuarena__is_one_stream(stream) ? NULL : "stream: must be one stream";
 }
 
 static gpuarena_result gpuarena__use(gpuarena *arena, const void *inside, gpuarena_stream stream)
 {
     uint32_t index = gpuarena__node_around(arena, gpuarena__address(inside)), set;
-    gpuarena_result result;
-    if (!gpuarena__is_one_stream(arena, stream, &result)) return result;
     if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
         return gpuarena__fail_pointer(arena, inside, stream);
     if (arena->streams.ordered) {
@@ -11441,21 +11395,16 @@ GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, g
     if (gpuarena__stream_plain(arena, stream))   /* no record is to be made */
         return gpuarena__leave(arena, gpuarena__use(arena, inside, stream));
     (void)gpuarena__leave(arena, result);
-    result = gpuarena__begin(arena);
-    if (result != GPUARENA_OK) return result;
-    return gpuarena__end(arena, gpuarena__use(arena, inside, stream));
+    result = gpuarena__begin_with(arena, gpuarena__wrong_stream(stream));
+    return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__use(arena, inside, stream)) : result;
 }
 
 static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
-    gpuarena_result result;
-    gpuarena__stream *record;
-    uint32_t set;
+    uint32_t set = gpuarena__stream_find(arena, stream);
+    gpuarena__stream *record = &arena->streams.list[set];
     int mode;
-    if (!gpuarena__is_one_stream(arena, stream, &result)) return result;
-    set = gpuarena__stream_find(arena, stream);
-    record = &arena->streams.list[set];
     if (!set) return GPUARENA_OK;
     if (record->home)
         return gpuarena__fail_detail(arena, GPUARENA_CAPTURE,
@@ -11477,18 +11426,14 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
 
 GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream)
 {
-    gpuarena_result result = gpuarena__begin(arena);
-    if (result != GPUARENA_OK) return result;
-    return gpuarena__end(arena, gpuarena__forget(arena, stream));
+    gpuarena_result result = gpuarena__begin_with(arena, gpuarena__wrong_stream(stream));
+    return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__forget(arena, stream)) : result;
 }
 
 /* ---- captures */
 
 static gpuarena_result gpuarena__capture_begin(gpuarena *arena, gpuarena_stream stream, uint64_t *set)
 {
-    gpuarena_result result;
-    if (!set) return gpuarena__fail_argument(arena, "set: NULL");
-    if (!gpuarena__is_one_stream(arena, stream, &result)) return result;
     if (!arena->streams.ordered)
         return gpuarena__fail_detail(arena, GPUARENA_NOT_SUPPORTED, "the driver has no events");
     if (arena->config.scrub)
@@ -11506,17 +11451,13 @@ static gpuarena_result gpuarena__capture_begin(gpuarena *arena, gpuarena_stream 
 
 GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_stream stream, uint64_t *set)
 {
-    gpuarena_result result = gpuarena__begin(arena);
-    if (result != GPUARENA_OK) return result;
-    return gpuarena__end(arena, gpuarena__capture_begin(arena, stream, set));
+    gpuarena_result result = gpuarena__begin_with(arena, set ? gpuarena__wrong_stream(stream) : "set: NULL");
+    return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__capture_begin(arena, stream, set)) : result;
 }
 
 static gpuarena_result gpuarena__capture_end(gpuarena *arena, gpuarena_stream stream)
 {
-    gpuarena_result result;
-    uint32_t at, under;
-    if (!gpuarena__is_one_stream(arena, stream, &result)) return result;
-    at = gpuarena__stream_find(arena, stream);
+    uint32_t at = gpuarena__stream_find(arena, stream), under;
     if (!arena->streams.list[at].home) return gpuarena__fail_argument(arena, "stream: not captured");
     under = arena->streams.list[at].under;
     gpuarena__capture_close(arena, at);
@@ -11526,9 +11467,8 @@ static gpuarena_result gpuarena__capture_end(gpuarena *arena, gpuarena_stream st
 
 GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stream stream)
 {
-    gpuarena_result result = gpuarena__begin(arena);
-    if (result != GPUARENA_OK) return result;
-    return gpuarena__end(arena, gpuarena__capture_end(arena, stream));
+    gpuarena_result result = gpuarena__begin_with(arena, gpuarena__wrong_stream(stream));
+    return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__capture_end(arena, stream)) : result;
 }
 
 static gpuarena_result gpuarena__capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream)
@@ -11577,7 +11517,7 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
     failure = gpuarena__failure_of(arena, &obstacle);
     failure.requested_bytes = bytes;
     gpuarena__failure_measure(arena, &failure,
-                              target - gpuarena__min(target, arena->stats.reserved_bytes + children), 0);
+                              gpuarena__above(target, arena->stats.reserved_bytes + children), 0);
     if (failure.reason == GPUARENA_REASON_OVER_LIMIT) failure.missing_bytes = target - arena->limit;
     return gpuarena__fail(arena, &failure, NULL);
 }
@@ -11596,7 +11536,7 @@ static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes, uint
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     uint64_t before = arena->stats.reserved_bytes, children = gpuarena__children(arena);
-    int done = gpuarena__range_release_to(arena, keep_bytes - gpuarena__min(keep_bytes, children), 0, NULL,
+    int done = gpuarena__range_release_to(arena, gpuarena__above(keep_bytes, children), 0, NULL,
                                           &obstacle);
     *released = before - arena->stats.reserved_bytes;
     if (children && !gpuarena__is_tied()) {
@@ -11661,8 +11601,7 @@ static gpuarena_result gpuarena__free_all(gpuarena *arena, uint64_t mark, uint32
 GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream)
 {
     gpuarena_result result = gpuarena__begin(arena);
-    if (result != GPUARENA_OK) return result;
-    return gpuarena__end(arena, gpuarena__free_all(arena, 0, 0, stream));
+    return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__free_all(arena, 0, 0, stream)) : result;
 }
 
 GPUARENA_API uint64_t gpuarena_mark(gpuarena *arena)
@@ -11956,6 +11895,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA_ASSERT
 #undef GPUARENA__OWN_ASSERT
 #endif
+#undef GPUARENA__ADD
 #undef GPUARENA__ASK
 #undef GPUARENA__BYTES_OF_1
 #undef GPUARENA__BYTES_OF_80
@@ -11968,11 +11908,13 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__INLINE
 #undef GPUARENA__APART
 #undef GPUARENA__LIKELY
+#undef GPUARENA__LOAD
 #undef GPUARENA__MAGIC
 #undef GPUARENA__MAX_BYTES
 #undef GPUARENA__NEVER
 #undef GPUARENA__PAGE_LOG2
 #undef GPUARENA__PRINTF
+#undef GPUARENA__STORE
 #undef GPUARENA__TABLE
 #undef GPUARENA__THREAD_LOCAL
 #undef GPUARENA__UNIT
