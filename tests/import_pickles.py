@@ -92,6 +92,18 @@ def doubtful():
                     [event("segment_shrink", 0x1000, 2)])
 
 
+def odd():
+    """Frames that no PyTorch writes."""
+    frames = [7, [3], [{"filename": 5, "name": [1]}], [{"filename": "a.py", "line": [1]}],
+              [{"filename": "b.py", "line": 1 << 20000}]]
+    return snapshot([], [event("alloc", 0x1000 * (at + 1), 1, frames=value) for at, value in enumerate(frames)])
+
+
+def nest():
+    """A dictionary whose key is a tuple in a tuple and so on: CPython takes its hash by recursion, without a bound."""
+    return b"\x80\x02})" + b"\x85" * 2000000 + b"K\x01s."
+
+
 def libtorch(value):
     """As torch::jit's Pickler writes it: protocol 2, containers by mark, a memo for text, numbers of 4 or 8 bytes."""
     out, memo = bytearray(b"\x80\x02"), {}
@@ -137,6 +149,8 @@ def broken():
         "action_none": wrong(action=None), "stream_text": wrong(stream="main"), "blocks_none": snapshot(
             [dict(segment(1, []), blocks=None)], entry["device_traces"][0]), "block_text": snapshot(
             [dict(segment(1, []), blocks=["x"])], entry["device_traces"][0]),
+        "blocks_shared": snapshot([segment(0x1000, [(512, 1, "active_allocated")] * 2)] * 2, [event("alloc", 1, 1)]),
+        "notes_number": snapshot([], [event("alloc", 1, 1)], external_annotations=7),
         "state_number": snapshot([segment(0x1000, [(1, 1, 4)])], entry["device_traces"][0]),
     }
     raw = {
@@ -155,10 +169,11 @@ def broken():
 
 def write(folder):
     good = {"expandable": expandable(), "streams": streams(), "older": older(), "tiles": older(False),
-            "named": named(), "doubtful": doubtful()}
+            "named": named(), "doubtful": doubtful(), "odd": odd()}
     files = {"%s.%d" % (name, protocol): pickle.dumps(value, protocol=protocol)
              for name, value in good.items() for protocol in (2, 3, 4, 5)}
-    files.update({name + ".libtorch": libtorch(value) for name, value in good.items() if name != "named"})
+    files.update({name + ".libtorch": libtorch(value) for name, value in good.items() if name not in ("named", "odd")})
+    files["nest"] = nest()
     files.update({"broken." + name: bytes_ for name, bytes_ in broken().items()})
     for name, bytes_ in files.items():
         with open(os.path.join(folder, name + ".pickle"), "wb") as file:

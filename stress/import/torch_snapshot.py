@@ -9,6 +9,7 @@ import os
 import pickle
 import re
 import resource
+import signal
 import stat
 import sys
 import tempfile
@@ -113,18 +114,23 @@ def number(holder, key, where, lowest=0, otherwise=None):
 
 
 def word(text):
-    """One word of a trace."""
-    return re.sub(r"[^!-~]+", "_", text)[-200:] or "_"
+    """One word of a trace, from the end of the text."""
+    return re.sub(r"[^!-~]+", "_", text[-1000:])[-200:] or "_"
 
 
-def tag_of(entry):
+def text_of(holder, key):
+    """A frame's own text; "" where a broken file has something else."""
+    return holder[key] if isinstance(holder.get(key), str) else ""
+
+
+def tag_of(frames):
     """Where the program asked for it: the innermost of its own Python frames, else the innermost frame at all."""
-    frames = [frame for frame in entry.get("frames") or () if isinstance(frame, dict)]
-    python = [frame for frame in frames if str(frame.get("filename", "")).endswith(".py")]
+    frames = [frame for frame in frames if isinstance(frame, dict)] if isinstance(frames, list) else []
+    python = [frame for frame in frames if text_of(frame, "filename").endswith(".py")]
     own = [frame for frame in python if "/torch/" not in frame["filename"]] or python
     if own:
-        return " " + word("%s:%s" % (os.path.basename(own[0]["filename"]), own[0].get("line", 0)))
-    return " " + word(str(frames[0].get("name", ""))) if frames else ""
+        return " " + word("%s:%s" % (os.path.basename(own[0]["filename"]), told(own[0].get("line", 0))))
+    return " " + word(text_of(frames[0], "name")) if frames else ""
 
 
 class Trace:
@@ -132,9 +138,9 @@ class Trace:
     was before the history began, known by its free or as a block that is still there at the end."""
 
     def __init__(self, frees, tags):
-        self.freed_by, self.tags = frees, tags
+        self.freed_by, self.tags, self.tag_by_frames = frees, tags, {}
         self.streams, self.live, self.ended = {0: 0}, {}, set()
-        self.older, self.lines, self.next_id = [], [], 0
+        self.older, self.lines, self.next_id, self.placed = [], [], 0, set()
         self.counts = dict.fromkeys(("allocations", "frees", "lost", "repeated", "failures", "unknown"), 0)
 
     def stream(self, holder, where):
@@ -150,7 +156,11 @@ class Trace:
         return block, stream
 
     def tag(self, entry):
-        return tag_of(entry) if self.tags else ""
+        """Frames are looked at once: a pickle refers to one list of them from many entries."""
+        frames = entry.get("frames")
+        if self.tags and id(frames) not in self.tag_by_frames:
+            self.tag_by_frames[id(frames)] = tag_of(frames)
+        return self.tag_by_frames[id(frames)] if self.tags else ""
 
     def alloc(self, entry, where):
         address, size = number(entry, "addr", where), number(entry, "size", where)
@@ -199,6 +209,9 @@ class Trace:
             here = "%s, block %d" % (where, index)
             size = number(block, "size", here)
             address = number(block, "address", here, 0, address)
+            if size and address in self.placed:
+                raise Refused("%s: its address %d is another block's too" % (here, address))
+            self.placed.add(address)
             if part(block, "state", str, here) in in_use and address not in self.live and address not in self.ended:
                 self.add_older(address, number(block, "requested_size", here, 0, size), stream, self.tag(block))
             address += size
@@ -215,7 +228,8 @@ class Trace:
 def labels_of(snapshot, device):
     """The program's own annotations that begin something, by time: [(time, line)]"""
     found = []
-    for index, note in enumerate(snapshot.get("external_annotations") or ()):
+    notes = part(snapshot, "external_annotations", list, "it") if snapshot.get("external_annotations") else []
+    for index, note in enumerate(notes):
         where = "external_annotations[%d]" % index
         if part(note, "stage", str, where) == "START" and number(note, "device", where, -2**31, device) == device:
             label = "s %s\n" % word(part(note, "name", str, where))
@@ -328,8 +342,7 @@ def run(options):
         sys.stderr.write("torch_snapshot.py: %s\n" % summary(device, trace))
 
 
-def main(words):
-    options = parse(words)
+def convert_file(options):
     try:
         run(options)
     except Refused as error:
@@ -341,8 +354,32 @@ def main(words):
     except OSError as error:
         sys.stderr.write("torch_snapshot.py: %s: %s\n" % (error.filename or options.out, error.strerror))
         return 2
+    except MemoryError:
+        sys.stderr.write("torch_snapshot.py: %s: there is too little memory to convert it\n" % options.snapshot)
+        return 2
     return 0
 
 
+def apart(options):
+    """In a child: some pickles end CPython itself, such as one whose key is a tuple in a million tuples."""
+    child = os.fork()
+    if not child:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        return convert_file(options)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it has it too
+    signal.signal(signal.SIGTERM, lambda number, frame: os.kill(child, number))
+    status = os.waitpid(child, 0)[1]
+    if not os.WIFSIGNALED(status):
+        return os.WEXITSTATUS(status)
+    name = signal.Signals(os.WTERMSIG(status)).name
+    sys.stderr.write("torch_snapshot.py: %s: reading it was ended by %s, expected a snapshot of PyTorch\n" % (
+        options.snapshot, name))
+    return 2
+
+
+def main(words):
+    return convert_file(parse(words))
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(apart(parse(sys.argv[1:])))
