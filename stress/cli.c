@@ -79,7 +79,7 @@ static const cli_option cli_options[CLI_COUNT] = {
     [CLI_PROGRESS] = { NULL, "progress", 0, CLI_CHOICE, "auto|always|never", "auto", 0, 0, CLI_NO_EFFECT,
         "on stderr; auto: on a terminal, and where CI is set" },
     [CLI_HELP] = { "Help", "help", 'h', CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
-        "this page" },
+        "this page; behind a command: the command's" },
     [CLI_VERSION] = { NULL, "version", 0, CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
         "the version" },
 };

@@ -6,13 +6,10 @@
 #include <string.h>
 
 #include "cli.h"
-#include "cuda_environment.h"
+#include "help_lists.h"
 #include "help_workloads.h"
 #include "nearest.h"
-#include "needs/needs.h"
-#include "policy.h"
 #include "report/row.h"
-#include "report/table.h"
 #include "sim/costs.h"
 
 static const char help_top[] =
@@ -109,8 +106,13 @@ static const char help_faults[] =
 
 static const char help_columns[] =
     "\n"
-    "ops counts allocations and frees, refused ones too, allocs the former alone; oom_op counts from 0. Peaks are\n"
-    "sampled after every op.\n"
+    "status: ok, oom (memory ran out, which is a result), verify_failed, error. ops counts allocations and frees,\n"
+    "refused ones too, allocs the former alone; oom_op counts from 0. digest: of the operations and their results;\n"
+    "where it differs the work did.\n"
+    "Peaks, sampled after every op: requested_peak_bytes of what the workload asked for, live_peak_bytes of the\n"
+    "blocks that served it, reserved_peak_bytes of what was held from the driver. footprint: the last over the\n"
+    "first. oom_..: of the first refusal: which op, how much it asked for, what was free, the longest free piece\n"
+    "(largest), and the reason; the sentence stands below the table.\n"
     "--rounds N: all ops N times, one after the other, on the same device and pool; what is live is freed in\n"
     "between. A policy that completes one round need not complete the next: oom_round is the one in which memory\n"
     "ran out first, from 1, oom_round_op the allocations and frees of that round before it; oom_op counts on.\n"
@@ -231,7 +233,7 @@ static const char help_compare[] =
     "decide that alone, on the rows of B, with A as base. -q leaves out rows that are the same.\n";
 
 static const char help_shards[] =
-    "--shard I/N, of run and capacity: of all rows, in the order of -w and -p, those whose number modulo N is I,\n"
+    "--shard I/N, of run, capacity and batch: of all rows, in the order of -w and -p, those whose number modulo N is I,\n"
     "from 0/N to (N-1)/N. A shard's csv and json begin with a line that says which it is; {shard} in the path of\n"
     "--out is replaced by it: --out csv=out/{shard}.csv writes out/03-of-16.csv.\n"
     "stress merge FILE.. [--out csv=FILE|json=FILE]: the files of all shards, in any order, to what the run without\n"
@@ -275,102 +277,50 @@ static int help_column_list(FILE *out)
     return 0;
 }
 
-/* A label, and words behind it, broken at spaces, and behind commas, before column 112. */
-static void help_wrapped(FILE *out, const char *label, const char *text)
+typedef struct help_topic {
+    const char *name, *text;                     /* text NULL: written by a function */
+    int       (*write)(FILE *out);
+} help_topic;
+
+static int help_lists_page(FILE *out)
 {
-    int at = fprintf(out, "  %-11s %s", "", label), spaced = 0;
-    const int indent = at;
-    while (*text) {
-        int length = (int)strcspn(text, " ,");
-        length += text[length] == ',';
-        if (at + spaced + length > 112 && at > indent) {
-            at = fprintf(out, "\n%*s", indent, "") - 1;
-            spaced = 0;
-        }
-        at += fprintf(out, "%*s%.*s", spaced, "", length, text);
-        text += length;
-        spaced = *text == ' ';
-        text += spaced;
-    }
-    fputc('\n', out);
+    help_plain(out, help_lists);
+    help_list_policies(out);
+    return 0;
 }
 
-static void help_list_policies(FILE *out)
-{
-    fputs("policies\n", out);
-    for (size_t index = 0; policy_kind_at(index); index++) {
-        const policy_kind *kind = policy_kind_at(index);
-        const char *absent = policy_kind_present(kind) ? "" : " (not in this build)";
-        fprintf(out, "  %-11s %s%s\n", kind->name, kind->summary, absent);
-        if (kind->lacks) {
-            help_wrapped(out, "is:  ", kind->base);
-            help_wrapped(out, "not: ", kind->lacks);
-        } else if (*kind->options) fprintf(out, "  %-11s keys: %s\n", "", kind->options);
-    }
-    fprintf(out, "  %-11s raw and all of the arena above; what the device cannot have is left out\n", "all");
-}
+static const help_topic help_topics[] = {
+    { "lists", NULL, help_lists_page }, { "workloads", NULL, help_workloads }, { "threads", help_threads, NULL },
+    { "faults", help_faults, NULL }, { "costs", NULL, help_costs }, { "columns", NULL, help_column_list },
+    { "capacity", help_capacity, NULL }, { "batch", help_batch, NULL }, { "shrink", help_shrink, NULL },
+    { "holes", help_holes, NULL }, { "needs", help_needs, NULL }, { "gates", help_gates, NULL },
+    { "compare", help_compare, NULL }, { "shards", help_shards, NULL }, { "merge", help_shards, NULL },
+    { "outputs", help_outputs, NULL }, { "measuring", help_measuring, NULL },
+};
+#define HELP_TOPICS (sizeof help_topics / sizeof help_topics[0])
+#define HELP_NAMES "lists, workloads, threads, faults, costs, columns, capacity, batch, shrink, holes, needs, gates, " \
+                   "compare, shards, outputs, measuring"
 
 int help_write(FILE *out, const char *topic, problem *why)
 {
+    char hint[96];
     if (!topic || !strcmp(topic, "run")) {
         fputs(help_top, out);
         cli_help(out);
         return help_plain(out, help_bottom);
     }
-    if (!strcmp(topic, "lists")) {
-        fputs(help_lists, out);
-        help_list_policies(out);
-        return 0;
+    nearest search = nearest_to(topic);
+    for (const help_topic *each = help_topics; each < help_topics + HELP_TOPICS; each++) {
+        if (!strcmp(topic, each->name)) return each->text ? help_plain(out, each->text) : each->write(out);
+        nearest_offer(&search, each->name);
     }
-    if (!strcmp(topic, "workloads")) return help_workloads(out);
-    if (!strcmp(topic, "threads")) return help_plain(out, help_threads);
-    if (!strcmp(topic, "faults")) return help_plain(out, help_faults);
-    if (!strcmp(topic, "costs")) return help_costs(out);
-    if (!strcmp(topic, "columns")) return help_column_list(out);
-    if (!strcmp(topic, "capacity")) return help_plain(out, help_capacity);
-    if (!strcmp(topic, "batch")) return help_plain(out, help_batch);
-    if (!strcmp(topic, "shrink")) return help_plain(out, help_shrink);
-    if (!strcmp(topic, "holes")) return help_plain(out, help_holes);
-    if (!strcmp(topic, "needs")) return help_plain(out, help_needs);
-    if (!strcmp(topic, "compare")) return help_plain(out, help_compare);
-    if (!strcmp(topic, "shards") || !strcmp(topic, "merge")) return help_plain(out, help_shards);
-    if (!strcmp(topic, "gates")) return help_plain(out, help_gates);
-    if (!strcmp(topic, "outputs")) return help_plain(out, help_outputs);
-    if (!strcmp(topic, "measuring")) return help_plain(out, help_measuring);
-    return problem_set(why, EXIT_USAGE, "no help on '%s': lists, workloads, threads, faults, costs, columns, capacity, "
-                       "batch, shrink, holes, needs, gates, compare, shards, outputs, measuring", topic);
+    return problem_set(why, EXIT_USAGE, "no help on '%s'%s; there is " HELP_NAMES, topic,
+                       nearest_hint(&search, hint, sizeof hint));
 }
 
-static void help_list_devices(FILE *out)
+int help_command(FILE *out, const char *command, problem *why)
 {
-    char total[16];
-    cuda_environment found;
-    problem trouble = { 0, "" };
-    fputs("devices\n  sim:SIZE   simulated; sim is sim:80G; sim:SIZE,vm=off has no virtual memory,\n", out);
-    fprintf(out, "  %-10s sim:SIZE,mappings=N no more mappings than N, %u otherwise\n", "", SIM_DEFAULT_MAPPINGS);
-    int count = cuda_environment_count(&trouble);
-    if (count < 0) fprintf(out, "  cuda:N     none: %s\n", trouble.text);
-    for (int ordinal = 0; ordinal < count; ordinal++) {
-        problem unknown = { 0, "" };
-        fprintf(out, "  cuda:%-5d ", ordinal);
-        if (cuda_environment_describe(ordinal, &found, &unknown)) fprintf(out, "%s\n", unknown.text);
-        else fprintf(out, "%s, %s, %s\n", found.name, table_bytes(found.total_bytes, total, sizeof total),
-                     found.uuid);
-    }
-}
-
-int help_list(FILE *out, const char *topic, problem *why)
-{
-    static const struct { const char *name; void (*list)(FILE *out); int is_apart; } lists[] = {
-        { "workloads", help_list_workloads, 0 }, { "policies", help_list_policies, 0 },
-        { "devices", help_list_devices, 0 }, { "needs", needs_list, 1 },
-    };
-    int known = 0;
-    for (size_t index = 0; index < sizeof lists / sizeof lists[0]; index++) {
-        if (topic ? strcmp(topic, lists[index].name) != 0 : lists[index].is_apart) continue;
-        lists[index].list(out);
-        known = 1;
-    }
-    return known ? 0 : problem_set(why, EXIT_USAGE, "no list of '%s': workloads, policies, devices or needs",
-                                           topic);
+    const help_topic *found = help_topics;
+    while (found < help_topics + HELP_TOPICS && strcmp(found->name, command)) found++;
+    return help_write(out, found < help_topics + HELP_TOPICS ? command : NULL, why);
 }

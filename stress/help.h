@@ -9,6 +9,8 @@
 
 /* topic NULL: the main page. -1 and a problem: there is no such page. */
 int help_write(FILE *out, const char *topic, problem *why);
+/* The page of a command's own topic; of those that have none the main page. */
+int help_command(FILE *out, const char *command, problem *why);
 int help_list(FILE *out, const char *topic, problem *why);
 
 extern const char help_outputs[];                /* of the kinds of --out */

@@ -112,7 +112,7 @@ static int main_dispatch(const cli *asked, const char *const *argv, problem *why
 {
     char hint[96];
     if (asked->values[CLI_HELP].given) {
-        return help_write(stdout, NULL, why) || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
+        return help_command(stdout, asked->command, why) || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
     }
     if (asked->values[CLI_VERSION].given) return main_version(asked, argv, why);
     nearest search = nearest_to(asked->command);

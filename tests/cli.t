@@ -25,6 +25,8 @@ refused(2, qr/'rnu'.*did you mean 'run'/, 'rnu');
 refused(2, qr/'bench'.*run, capacity, holes, costs, list, help, version/, 'bench');
 refused(2, qr/'list' of|no list of 'bogus'/, 'list', 'bogus');
 refused(2, qr/no help on 'bogus'/, 'help', 'bogus');
+refused(2, qr/no help on 'gate', did you mean 'gates'\?; there is lists, workloads, /, 'help', 'gate');
+refused(2, qr/no list of 'device', did you mean 'devices'\?; there is workloads, /, 'list', 'device');
 refused(2, qr/unexpected argument 'extra'/, 'version', 'extra');
 refused(2, qr/unexpected argument 'extra'/, 'run', 'extra');
 refused(2, qr/unexpected argument 'c'/, 'list', 'workloads', 'c');
@@ -53,6 +55,8 @@ for my $text (stress('list', 'policies')->{out}, stress('help', 'lists')->{out})
 my $help = stress('help')->{out};
 is(stress('run', '-h')->{out}, $help, '-h is help');
 is(stress('--help')->{out}, $help, '--help is help');
+is(stress($_, '--help')->{out}, stress('help', $_)->{out}, "$_ --help is help $_") for qw(capacity batch holes merge costs);
+is(stress('list', '--help')->{out}, $help, 'of a command without a page of its own it is the first');
 my @options = $help =~ /^  (?:-\w, |    )--([a-z-]+)/mg;
 my $source = slurp('stress/cli.c');
 my @table = $source =~ /\[CLI_\w+\] = \{ (?:"[^"]*"|NULL), "([a-z-]+)"/g;

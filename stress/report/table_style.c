@@ -19,7 +19,7 @@ static const char *table_environment(const char *name)
 static size_t table_width(int descriptor)
 {
     const char *columns = table_environment("COLUMNS");
-    size_t width = columns ? (size_t)strtoul(columns, NULL, 10) : 0;
+    size_t width = columns && *columns != '-' ? (size_t)strtoul(columns, NULL, 10) : 0;
 #ifdef TIOCGWINSZ
     struct winsize size;
     if (!width && isatty(descriptor) && !ioctl(descriptor, TIOCGWINSZ, &size)) width = size.ws_col;
