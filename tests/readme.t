@@ -60,7 +60,9 @@ int main(void)
 }
 END
 written("program.$_", $program) for qw(c cc cu);
-written('gates.txt', "status != ok\n*/paged: footprint > 1.06   # as README says\n");
+my ($rules) = $readme =~ /^`--fail-if \@gates\.txt` reads .*:\n\n```\n(.*?)^```$/ms;
+ok($rules && $rules =~ tr/\n// >= 3, 'README has rules');
+written('gates.txt', $rules // '');
 mkdir 'out';
 
 # As README writes it -> as it is run; '' and a reason: not here.
@@ -156,6 +158,11 @@ for my $first (keys %shown) {
 
 # ---- names: files
 my %links = map { $_ => 1 } $readme =~ /\]\(([^)#][^)]*)\)/g;
+my %anchors = map { ('#' . (lc =~ s/[^\w -]//gr =~ s/ /-/gr)) => 1 } $text =~ /^#+ (.*)$/mg;
+$anchors{"#$_"} = 1 for $text =~ /<a id="([^"]+)">/g;
+is(join(' ', grep { !$anchors{$_} } $readme =~ /\]\((#[^)]*)\)/g), '', 'links within lead somewhere');
+my ($five) = $readme =~ /^### From question to verdict in five commands\n[^`]*```sh\n(.*?)^```$/ms;
+is(($five // '') =~ tr/\n//, 5, 'five commands from question to verdict');
 my @files = (sort(keys %links), map { m{^(?:\./)?((?:tests|stress|examples|\.ci)/[\w./-]+)} ? $1 : m{^(test_\w+\.c|\w+\.t)$} ? "tests/$1" : m{^build/tests/(\w+)$} ? "tests/$1.c" : () } @spans);
 push @files, $text =~ m{(?<![\w/])(tests/[\w.*]+\.(?:c|t|pl))}g;
 my @missing = grep { my $path = $_; !-e $path && !glob("$path*") } @files;

@@ -137,6 +137,7 @@ static const char *metric_words(const metric *measure)
     case COLUMN_STATUS:      return "|ok|oom|verify_failed|error";
     case COLUMN_VERDICT:     return "|pass|fail|none";
     case COLUMN_MET:         return "|yes|no|unclear";
+    case COLUMN_ENDED:       return "|precise|rounds|time";
     case COLUMN_OOM_REASON:  return GPUARENA_REASONS(METRIC_WORD);
     case COLUMN_STOP_REASON: return GPUARENA_REASONS(METRIC_WORD) "|not_opened|not_made";
     default:                 return NULL;
