@@ -60,7 +60,7 @@ int main(void)
 }
 END
 written("program.$_", $program) for qw(c cc cu);
-my ($rules) = $readme =~ /^`--fail-if \@gates\.txt` reads .*:\n\n```\n(.*?)^```$/ms;
+my ($rules) = $readme =~ /^`--fail-if \@gates\.txt` reads [^\n]*:\n\n```\n(.*?)^```$/ms;
 ok($rules && $rules =~ tr/\n// >= 3, 'README has rules');
 written('gates.txt', $rules // '');
 mkdir 'out';
