@@ -837,7 +837,8 @@ typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
               best effort), REENTRANT (called from one of its callbacks) and FORKED (the arena is the parent
               process's: recorded for the thread alone, and its figures read as zero).
      Failure  changes nothing and writes no output, unless said. It is recorded: gpuarena_last_failure.
-     Cost     "constant" leaves out driver and host memory calls, and is amortised.
+     Cost     constant, where nothing else is said: that leaves out driver and host memory calls, and is
+              amortised.
      Threads  any, any time. Callbacks: the observer, if set. Driver calls: where said. */
 
 /* ---- life */
@@ -5146,6 +5147,18 @@ static int gpuarena__spares_reserve(gpuarena *arena, uint64_t count)
     return 1;
 }
 
+/* Room for one more run, which there always is while there are paged ranges and none is listed. */
+static int gpuarena__runs_reserve(gpuarena *arena)
+{
+    gpuarena__paged *paged = &arena->paged;
+    void *runs = paged->runs;
+    if (paged->run_count < paged->run_room) return 1;
+    if (!gpuarena__host_double(arena, &runs, sizeof *paged->runs, paged->run_count, &paged->run_room))
+        return 0;
+    paged->runs = (gpuarena__run *)runs;
+    return 1;
+}
+
 /* The handle of the page that backs this address. */
 static uint64_t *gpuarena__page_at(const gpuarena *arena, uint64_t address)
 {
@@ -5305,7 +5318,7 @@ static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__obst
     uint64_t *pages = (uint64_t *)gpuarena__host_alloc(arena, gpuarena__pages_bytes(arena, bytes)), base;
     void *address = NULL;
     gpuarena__obstacle said = gpuarena__no_obstacle();
-    if (!anchors || !pages || !gpuarena__spares_reserve(arena, 1))
+    if (!anchors || !pages || !gpuarena__spares_reserve(arena, 1) || !gpuarena__runs_reserve(arena))
         gpuarena__obstruct(&said, GPUARENA_HOST_MEMORY);
     else if (!gpuarena__is_lost(arena, &said)) {
         if (gpuarena__vm_reserve(arena, &address, bytes, &said)) {
@@ -5544,12 +5557,8 @@ static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint6
 static int gpuarena__run_add(gpuarena *arena, uint64_t begin, uint64_t end)
 {
     gpuarena__paged *paged = &arena->paged;
-    void *runs = paged->runs;
     if (begin >= end) return 1;
-    if (paged->run_count == paged->run_room
-        && !gpuarena__host_double(arena, &runs, sizeof *paged->runs, paged->run_count, &paged->run_room))
-        return 0;
-    paged->runs = (gpuarena__run *)runs;
+    if (!gpuarena__runs_reserve(arena)) return 0;
     paged->runs[paged->run_count].address = begin;
     paged->runs[paged->run_count++].page_count = (end - begin) / paged->page_bytes;
     return 1;
@@ -5595,7 +5604,7 @@ static void gpuarena__runs_fit(gpuarena__paged *paged, uint64_t count)
 
 /* Chooses quiet idle pages outside of [begin, end): up to `count`, the highest first, for large blocks settle
    at the bottom. To move: of the smallest run that has them all, if one has, and the lowest of the last: thus
-   the holes that are left are few. How many; they are in `runs`. 0 and an obstacle: no host memory. */
+   the holes that are left are few. How many; they are in `runs`. An obstacle: no host memory to list all. */
 static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end, int to_move,
                                gpuarena__obstacle *obstacle)
 {
@@ -5605,12 +5614,10 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
     paged->run_count = 0;
     begin = gpuarena__round_down(begin, paged->page_bytes);
     end = gpuarena__whole(end, paged->page_bytes);
-    for (index = gpuarena__chain(arena, 0, paged->page_bytes, UINT64_MAX); index;
-         index = gpuarena__node_at(arena, index)->tag)
-        if (!gpuarena__runs_add(arena, gpuarena__node_at(arena, index), begin, end)) {
-            gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
-            paged->run_count = 0;
-        }
+    index = gpuarena__chain(arena, 0, paged->page_bytes, UINT64_MAX);
+    while (index && gpuarena__runs_add(arena, gpuarena__node_at(arena, index), begin, end))
+        index = gpuarena__node_at(arena, index)->tag;
+    if (index) gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
     gpuarena__runs_sort(paged);
     if (to_move) gpuarena__runs_fit(paged, count);
     for (; at < paged->run_count && found < count; at++) {
@@ -6111,14 +6118,34 @@ static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__o
     return 1;
 }
 
+/* Gives quiet idle pages back until reserved is at most keep: as many at a time as can be listed, for host
+   memory may be out. 1: done, or there are none left. */
+static int gpuarena__runs_release(gpuarena *arena, uint64_t keep, gpuarena__obstacle *obstacle)
+{
+    gpuarena__obstacle said;
+    uint64_t page = arena->paged.page_bytes, before, over;
+    uint32_t at, count;
+    int done = 1;
+    do {
+        said = gpuarena__no_obstacle();
+        before = arena->stats.reserved_bytes;
+        over = gpuarena__whole(gpuarena__above(before, keep), page);
+        (void)gpuarena__pick(arena, over / page, 0, 0, 0, &said);
+        count = arena->paged.run_count;
+        for (at = 0; at < count && done; at++)
+            done = gpuarena__run_release(arena, arena->paged.runs[at], obstacle);
+    } while (done && said.result != GPUARENA_OK && arena->stats.reserved_bytes < before);
+    if (said.result == GPUARENA_OK || arena->stats.reserved_bytes <= keep) return done;
+    *obstacle = said;
+    return 0;
+}
+
 /* Gives spare and quiet idle pages back until reserved is at most keep, and the addresses that are left
    without any. 1: done, or there are none left. */
 static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__obstacle *obstacle)
 {
     gpuarena__obstacle said = gpuarena__no_obstacle();
-    uint64_t page = arena->paged.page_bytes, over;
-    uint32_t at, count;
-    int mode, done = 1;
+    int mode, over, done = 1;
     if (gpuarena__is_capturing(arena, obstacle) || gpuarena__is_lost(arena, obstacle)) return 0;
     mode = gpuarena__relax(arena);
     gpuarena__unstick(arena, &said);
@@ -6128,14 +6155,8 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__obs
     }
     while (done && arena->stats.reserved_bytes > keep && arena->paged.spare_count)
         done = gpuarena__page_destroy(arena, obstacle);
-    over = gpuarena__whole(gpuarena__above(arena->stats.reserved_bytes, keep), page) / page;
-    if (done && over) {
-        (void)gpuarena__pick(arena, over, 0, 0, 0, obstacle);
-        count = arena->paged.run_count;
-        done = obstacle->result != GPUARENA_HOST_MEMORY;
-        for (at = 0; at < count && done; at++)
-            done = gpuarena__run_release(arena, arena->paged.runs[at], obstacle);
-    }
+    over = arena->stats.reserved_bytes > keep;
+    if (done && over) done = gpuarena__runs_release(arena, keep, obstacle);
     if (over) {
         arena->paged.past_peak_bytes = gpuarena__live_peak(arena);
         arena->paged.peak_bytes = arena->stats.live_bytes;

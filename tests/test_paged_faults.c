@@ -268,9 +268,28 @@ static void test_destroy(void)
     CHECK_MSG(!text[0], "destroy, whatever fails%s%s", text[0] ? ": " : "", text);
 }
 
+/* What was never given back, nor moved, in more pieces than there is room to list: without host memory. */
+static void test_release_without_host(void)
+{
+    paged_bench bench;
+    uint64_t released = 0;
+    paged_open(&bench, MIB(128), "idle=100%");
+    for (int at = 0; at < 40; at++) paged_alloc(&bench, MIB(2));
+    for (int at = 0; at < 20; at++) paged_free(&bench, at);
+    bench.host_fail_at = 1;
+    CHECK_INT(gpuarena_trim(bench.arena, 0, &released), ==, GPUARENA_OK);
+    CHECK_INT(released, ==, MIB(40));
+    CHECK_INT(gpuarena_check(bench.arena, NULL, 0), ==, GPUARENA_OK);
+    while (bench.block_count) paged_free(&bench, 0);
+    CHECK_INT(gpuarena_destroy(bench.arena), ==, GPUARENA_OK);
+    CHECK_INT(bench.host_bytes, ==, 0);
+    sim_destroy(bench.machine);
+}
+
 int main(void)
 {
     for (size_t at = 0; at < COUNT(scenes); at++) test_scene(&scenes[at]);
     test_destroy();
+    test_release_without_host();
     return tap_done();
 }
