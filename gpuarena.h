@@ -35,24 +35,28 @@
 
    >>toc ================================================================================================
 
-     >>about    what this is, ten lines of use       >>range    segments from the driver, and back
-     >>toc      this list                            >>stream   what waits for what; captures
-     >>manual   words, sums, growth, errors          >>growth   how much to ask for
-     >>config   macros that you may define           >>runs     free blocks side by side
-     >>types    results, driver, configuration       >>pages    holes, and what backs them
-     >>api      every call, a contract each          >>policy   what is given back; a miss's rungs
-     >>impl     includes, structs, invariants        >>scrub    clearing blocks, in a stream's order
-     >>bits     rounding, powers of two, text        >>stats    largest free, and what is derived
-     >>host     host memory                          >>failure  why, in numbers and in words
-     >>lock     lock, turn, who is in a callback     >>dump     walk and report
-     >>nodes    the blocks' records, in chunks       >>check    every invariant, by name
-     >>tags     names, and what is live by each      >>parse    configuration as text
-     >>shape    what a request may have, how much    >>registry which arenas there are, and fork
-     >>tree     free blocks in order                 >>cuda     the driver table over the CUDA runtime
-     >>bins     free blocks by size                  >>public   every public function, thin
-     >>lookup   pointer to block                     >>end      clean-up, changes, licences
-     >>caches   what streams keep for themselves
-     >>block    split, absorb, take, give back
+     >>about    what this is, ten lines of use         >>runs     free blocks side by side
+     >>toc      this list                              >>pages    paged ranges: holes, addresses
+     >>manual   words, sums, growth, errors            >>place    where a request is to lie
+     >>config   macros that you may define             >>supply   which pages back it, or go back
+     >>types    results, driver, configuration         >>release  what is given back, and when
+     >>api      every call, a contract each            >>ladder   the way of one allocation
+     >>impl     includes and private macros            >>scrub    clearing blocks, in a stream's order
+     >>bits     rounding, powers of two, text, spins   >>stats    largest free, and what is derived
+     >>structs  what sections work on, invariants      >>failure  why, in numbers and in words
+     >>host     host memory                            >>dump     walk and report
+     >>lock     lock, turn, who is in a callback       >>check    every invariant, by name
+     >>nodes    the blocks' records, in chunks         >>parse    configuration as text
+     >>tags     names, and what is live by each        >>registry which arenas there are, and fork
+     >>shape    what a request may have, how much      >>cuda     the driver table over CUDA
+     >>tree     free blocks in order                   >>enter    in and out; caches closed
+     >>bins     free blocks by size                    >>kin      what sub-arenas do for each other
+     >>lookup   pointer to block                       >>life     create, destroy
+     >>caches   what streams keep for themselves       >>memory   alloc, free
+     >>block    split, absorb, take, give back         >>resize   in place, or not at all
+     >>range    segments from the driver, and back     >>public   every other call, thin
+     >>stream   what waits for what; captures          >>end      clean-up, changes, licences
+     >>growth   how much to ask for
 
    >>manual =============================================================================================
 
@@ -864,7 +868,8 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
    fault, the key and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; FIXED: not even one
    granule; the driver had none to begin with), NOT_SUPPORTED, FORKED (driver NULL: as gpuarena_driver_cuda),
    DRIVER_ERROR, CAPTURE, DEVICE_LOST. Nothing stays behind a failure but what the driver does not take back:
-   see gpuarena_last_failure(NULL). */
+   see gpuarena_last_failure(NULL). O(segments squared, or pages, of the initial memory); and with a parent
+   O(arenas). */
 GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpuarena **arena);
 
 /* Gives all memory back and ends the arena; must be its last call. Streams may be gone by then: none is
@@ -903,8 +908,8 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
    that must be waited for do not fail, and no stream is captured; or growth is within the limit, and the
    driver, asked by info, reports enough free memory, or the memory is MANAGED, whatever is free: it must
    still grant it. Else the result that alloc_ex would have, had it to grow by alignment - config.alignment
-   bytes more, as a driver's worst start would make it; of these only misuse is recorded. Changes nothing.
-   O(blocks + segments). */
+   bytes more, as a driver's worst start would make it; of these only misuse is recorded (INVALID_ARGUMENT:
+   request NULL, too). Changes nothing. O(blocks + segments). */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
 /* Frees the live block whose base is ptr; NULL: OK, nothing. stream: the last one that used it, ordered
@@ -933,7 +938,7 @@ GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, g
    GPUARENA_OWN_STREAM. A stream that the arena does not know: OK. INVALID_ARGUMENT (GPUARENA_ANY_STREAM,
    GPUARENA_OWN_STREAM). CAPTURE (the stream is captured; into a set of this arena: nothing is forgotten, else
    as with what follows), HOST_MEMORY, DRIVER_ERROR, NOT_SUPPORTED, DEVICE_LOST: it is forgotten, and what was
-   freed on it waits for the whole device. */
+   freed on it waits for the whole device. O(streams + what caches keep). */
 GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream);
 
 /* Resizes a live block in place, or not at all: ptr stays, and so do the contents of what remains. Growing
@@ -1046,7 +1051,7 @@ GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_for
    tables). */
 GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message, size_t size);
 
-/* Sets the observer, or none (NULL). */
+/* From now on the observer is this one, and told `user`; NULL: there is none. */
 GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_fn *observe, void *user);
 
 /* The statistics; all zero if arena is no arena. Never calls the driver. From callbacks too: there the
@@ -1062,7 +1067,7 @@ GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_devic
    points to the arena's copy, environment is "". All zero if arena is no arena. From callbacks too. */
 GPUARENA_API void gpuarena_get_config(const gpuarena *arena, gpuarena_config *config);
 
-/* Sets the three peaks, and those of tags, to the current values. From callbacks too. */
+/* Sets the three peaks, and those of tags, to the current values. From callbacks too. O(tags). */
 GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena);
 
 /* The record of the latest failed call: on this arena, by any thread; or, arena NULL, by this thread, on any
@@ -1395,7 +1400,8 @@ static void gpuarena__spin_lock(char *spin)     { (void)spin; }
 static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
 #endif
 
-/* ---- the structs that the sections below work on, each with its invariants.
+/* >>structs ============================================================================================
+   What the sections below work on, each struct with its invariants.
    A node is one block. The nodes of a range tile it: in address order, linked by prev and next, no two
    free ones side by side, no two holes. Metadata is host memory only.
      node.size    bytes | state bits; a multiple of 256, so the low 8 bits are free
@@ -2844,7 +2850,7 @@ GPUARENA__INLINE uint32_t gpuarena__lookup_find(const gpuarena *arena, const gpu
    streams do not wait for each other. Whatever is not a plain allocation or free closes all caches first,
    which frees what they keep, and opens them when it ends: it sees an arena without caches. (The exception
    are plain allocations and frees that a cache cannot serve: they know of live_room and requested_room in the
-   statistics.) Here is what goes on under a cache's lock; closing and opening are in the section public.
+   statistics.) Here is what goes on under a cache's lock; closing and opening are in the section enter.
    Order: the arena's lock, a cache's. */
 
 GPUARENA__INLINE uint32_t gpuarena__cache_home(gpuarena_stream stream)
@@ -5374,7 +5380,8 @@ static int gpuarena__spans_release(gpuarena *arena, gpuarena__obstacle *obstacle
     return done;
 }
 
-/* ---- where a request is to lie */
+/* >>place ==============================================================================================
+   Where a request that no free block serves is to lie: in a gap, by how few pages that lacks. */
 
 typedef struct gpuarena__place {
     uint64_t begin, end;                         /* of the block */
@@ -5510,6 +5517,9 @@ static int gpuarena__place_find(const gpuarena *arena, const gpuarena__want *wan
     }
     return best->page_count != UINT64_MAX;
 }
+
+/* >>supply =============================================================================================
+   Pages for a place: spare ones, new ones, and idle ones that move there; and pages given back. */
 
 /* ---- which pages move */
 
@@ -6190,8 +6200,8 @@ static int gpuarena__wait_device(gpuarena *arena, gpuarena__obstacle *obstacle)
     return 1;
 }
 
-/* >>policy =============================================================================================
-   What is given back, and what is tried, in which order, when no free block fits. */
+/* >>release ============================================================================================
+   What is given back, by itself and when it is asked for; and growth up to a target, or back from it. */
 
 /* Whether work on an idle segment is to be waited for before the driver is told of it, which then does not
    wait: all of PINNED memory; of ASYNC memory what is not this stream's. */
@@ -6400,8 +6410,9 @@ GPUARENA__INLINE int gpuarena__want_stream(gpuarena *arena, gpuarena__want *want
     return want->set != 0 && (!want->home || gpuarena__holds_reserve(arena));
 }
 
-/* ---- the rungs of a miss, in order. Each returns a binned free node that serves the request, or 0;
-   *obstacle says what kept it from growing. */
+/* >>ladder =============================================================================================
+   The way of one allocation: a hit, or the rungs of a miss, in order. Each returns a binned free node that
+   serves the request, or 0; *obstacle says what kept it from growing. And growth of a block in place. */
 
 /* What the constant-time search cannot see: the rest of its bins, and the stream's own blocks beside quiet
    ones. */
@@ -9588,8 +9599,8 @@ static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, 
 }
 #endif
 
-/* >>public =============================================================================================
-   Check, lock, call one internal, unlock. */
+/* >>enter ==============================================================================================
+   In and out of an arena, for public functions: check, lock, call one internal, unlock. */
 
 /* Why a call cannot enter an arena; OK: it can. A thread that is in a driver function or a callback of the
    arena cannot. */
@@ -9803,9 +9814,10 @@ static void gpuarena__leave_read(gpuarena *arena)
     if (arena && !gpuarena__inside(arena)) (void)gpuarena__leave(arena, GPUARENA_OK);
 }
 
-/* ---- kin: what arenas under one parent do for each other. A call that needs what they hold lets go of its
-   own arena (step_aside), enters the others one by one, and waits for its turn at each: so what they have
-   claimed or are giving back is settled. Nobody waits for a turn while having another, or in a callback. */
+/* >>kin ================================================================================================
+   What arenas under one parent do for each other. A call that needs what they hold lets go of its own arena
+   (step_aside), enters the others one by one, and waits for its turn at each: so what they have claimed or
+   are giving back is settled. Nobody waits for a turn while having another, or in a callback. */
 
 /* 1: this thread has some arena's turn or lock. */
 static int gpuarena__is_tied(void)
@@ -10079,7 +10091,8 @@ static int gpuarena__kin_shrink(gpuarena *arena, gpuarena_stream stream, gpuaren
     return 1;
 }
 
-/* ---- life */
+/* >>life ===============================================================================================
+   gpuarena_create and _destroy, and what a destroy that finds live blocks tells of them. */
 
 /* Frees all host memory of an arena that holds no range. */
 static void gpuarena__dismantle(gpuarena *arena)
@@ -10530,7 +10543,8 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
     return GPUARENA_OK;
 }
 
-/* ---- memory */
+/* >>memory =============================================================================================
+   gpuarena_alloc, _alloc_ex, _can_alloc, _free: the short ways, which nearly all take, and the long ones. */
 
 /* A request that fails its checks. */
 static gpuarena_result gpuarena__fail_request(gpuarena *arena, const gpuarena_request *request,
@@ -11128,7 +11142,8 @@ GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_
                                                         : gpuarena__free_cached(arena, ptr, stream);
 }
 
-/* ---- resize */
+/* >>resize =============================================================================================
+   In place, or not at all. */
 
 /* Host memory for a tail that is to be freed: a node, its place in the table, its uses, and one more if it is
    a capture's. */
@@ -11367,7 +11382,10 @@ GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_
     return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__resize(arena, ptr, bytes, stream)) : result;
 }
 
-/* ---- */
+/* >>public =============================================================================================
+   All other public functions, thin. */
+
+/* ---- streams that use a block, or end */
 
 /* 0: no host memory. */
 static int gpuarena__hold_add(gpuarena *arena, gpuarena__node *node, uint32_t set)
@@ -11516,6 +11534,8 @@ GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t 
     if (result != GPUARENA_OK) return result;
     return gpuarena__end(arena, gpuarena__capture_release(arena, set, stream));
 }
+
+/* ---- how much is reserved, and all blocks at once */
 
 static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
 {
