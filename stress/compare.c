@@ -6,17 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare_files.h"
 #include "gate/cases.h"
 #include "gate/gate.h"
 #include "gate/metric.h"
 #include "gate/rule_file.h"
-#include "report/output.h"
 
 typedef enum compare_found { COMPARE_SAME, COMPARE_BETTER, COMPARE_WORSE, COMPARE_CHANGED, COMPARE_AMBIGUOUS,
                              COMPARE_KINDS } compare_found;
 
 typedef struct compare {
     csv_table before, after;
+    output_list outputs;
     int       is_quiet;
     size_t    rows, counts[COMPARE_KINDS];       /* counts: rows by their verdict */
     size_t    only_before, only_after;
@@ -208,10 +209,23 @@ static int compare_rules(compare *self, const cli *asked, gate *gates, problem *
     gates->is_strict = asked->values[CLI_STRICT].given;
     gates->base_path = asked->words.items[0];
     gates->base = self->before;                  /* ours: taken back before it is freed */
-    int failed = gate_judge_table(gates, &self->after, asked->words.items[1], why);
+    const char *path = asked->words.items[1];
+    int failed = gate_judge_table(gates, &self->after, path, why);
     memset(&gates->base, 0, sizeof gates->base);
     if (!failed) gate_write(stdout, gates);
-    return failed;
+    return failed || compare_files_write(&self->outputs, &gates->found, path, gates, why) ? -1 : 0;
+}
+
+static int compare_outputs(compare *self, const cli *asked, problem *why)
+{
+    const cli_value *files = &asked->values[CLI_OUT];
+    if (output_list_parse(&self->outputs, files->items, files->item_count, "compare", why)
+        || output_list_try(&self->outputs, why)) return -1;
+    if (self->outputs.takes_stdout) {
+        return problem_set(why, EXIT_USAGE, "--out -: expected a file: what compare says goes to stdout");
+    }
+    if (!files->item_count || asked->values[CLI_FAIL_IF].given) return 0;
+    return problem_set(why, EXIT_USAGE, "--out: of verdicts on rules: give --fail-if too");
 }
 
 static int compare_all(compare *self, const cli *asked, problem *why)
@@ -219,7 +233,7 @@ static int compare_all(compare *self, const cli *asked, problem *why)
     const cli_value *rules = &asked->values[CLI_FAIL_IF];
     gate gates;
     memset(&gates, 0, sizeof gates);
-    if (rule_file_all(&gates.rules, &gates.rule_count, rules->items, rules->item_count, why)
+    if (compare_outputs(self, asked, why) || rule_file_all(&gates.rules, &gates.rule_count, rules->items, rules->item_count, why)
         || csv_table_read(&self->before, asked->words.items[0], why)
         || csv_table_read(&self->after, asked->words.items[1], why) || compare_rows(self, why)) {
         gate_free(&gates);
@@ -239,7 +253,7 @@ static int compare_all(compare *self, const cli *asked, problem *why)
 
 int compare_command(const cli *asked, problem *why)
 {
-    static const cli_id known[] = { CLI_FAIL_IF, CLI_STRICT, CLI_QUIET };
+    static const cli_id known[] = { CLI_FAIL_IF, CLI_STRICT, CLI_OUT, CLI_QUIET };
     compare self;
     memset(&self, 0, sizeof self);
     size_t count = asked->words.item_count;
@@ -251,5 +265,6 @@ int compare_command(const cli *asked, problem *why)
     int exit_code = compare_all(&self, asked, why);
     csv_table_free(&self.before);
     csv_table_free(&self.after);
+    output_list_free(&self.outputs);
     return exit_code;
 }

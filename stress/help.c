@@ -230,7 +230,8 @@ static const char help_compare[] =
     "AMBIGUOUS. With fewer repeats than 6 times are AMBIGUOUS.\n"
     "Exit 1: a row is worse, slower or changed, or is in one file only; with --strict, or is ambiguous, or\n"
     "missing, as the last line of a run that was ended says (IN PART). With --fail-if (stress help gates) the rules\n"
-    "decide that alone, on the rows of B, with A as base. -q leaves out rows that are the same.\n";
+    "decide that alone, on the rows of B, with A as base; --out junit=PATH and md=PATH have their verdicts, and the step\n"
+    "summary (stress help gates). -q leaves out rows that are the same.\n";
 
 static const char help_shards[] =
     "--shard I/N, of run, capacity and batch: of all rows, in the order of -w and -p, those whose number modulo N is I,\n"
@@ -243,7 +244,7 @@ static const char help_shards[] =
     "Without --shard it is detected, first match, and told on stderr: SLURM_ARRAY_TASK_ID (an array without gaps),\n"
     "JOB_COMPLETION_INDEX (Kubernetes, which does not say N: --shard auto/N), SLURM_PROCID with SLURM_NTASKS,\n"
     "OMPI_COMM_WORLD_RANK with .._SIZE, PMI_RANK with PMI_SIZE. --shard none: all rows, whatever is there.\n"
-    "--fail-if is for all rows: stress compare base.csv merged.csv --fail-if RULE.\n";
+    "--fail-if is for all rows: stress compare base.csv merged.csv --fail-if RULE --out junit=PATH.\n";
 
 static int help_plain(FILE *out, const char *text)
 {

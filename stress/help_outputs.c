@@ -8,7 +8,7 @@ const char help_outputs[] =
     "  csv        a line a row (stress help columns)\n"
     "  json       the same, with whole histograms of latencies; schema gpuarena-stress/1 (stress/report/schema.json)\n"
     "  md         a table in Markdown, verdicts above it\n"
-    "  junit      a case a row and a case a verdict (stress help gates)\n"
+    "  junit      a case a row and a case a verdict (stress help gates); this and md of compare too, with --fail-if\n"
     "Pictures, each one file that needs nothing else: no script, no font, no address; light or dark as the reader\n"
     "has it. Made from a recording of the verified pass:\n"
     "  html       a report: verdict, command lines that show it again, table, figures\n"

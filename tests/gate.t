@@ -87,6 +87,27 @@ my $lost = stress('run', @work);
 ok($lost->{code} eq 4 && $lost->{err} =~ /GITHUB_STEP_SUMMARY: .* cannot be written/, 'a summary that is not written: exit 4');
 delete $ENV{GITHUB_STEP_SUMMARY};
 
+# ---- compare judges rows that were read as run judges its own, and writes the same
+$ENV{GITHUB_STEP_SUMMARY} = spew('read.md', '');
+my $read = stress('compare', $base, $base, '-q', '--fail-if', "\@$rules", '--out', "junit=$folder/read.xml", '--out', "md=$folder/table.md");
+delete $ENV{GITHUB_STEP_SUMMARY};
+is($read->{code}, 1, 'compare: exit 1');
+my ($of_run, $of_files) = map { join '', $_->{out} =~ /^(?:fail if |  \w|\d+ of ).*\n/mg } $gated, $read;
+is($of_files, $of_run, '.. with the same verdicts');
+is(slurp("$folder/read.xml"), $xml, '.. and the same JUnit');
+is(slurp("$folder/read.md"), substr($summary, length "before\n"), '.. and the same step summary');
+is(slurp("$folder/table.md"), slurp("$folder/read.md"), '--out md: likewise');
+spew('broken.csv', slurp($base) =~ s/,ok,/,error,/r . "# partial: 6 of 9 rows, then SIGINT\n");
+stress('compare', $base, "$folder/broken.csv", '-q', '--fail-if', 'footprint > 9', '--out', "junit=$folder/broken.xml");
+valid("$folder/broken.xml", 'of files');
+ok(slurp("$folder/broken.xml") =~ /errors="2"/ && slurp("$folder/broken.xml") =~ /<error type="error" message="error, as [^"]*broken\.csv says"/, 'a row that is an error there is one, and rows that are missing');
+refused(2, qr/--out: of verdicts on rules: give --fail-if too/, 'compare', $base, $base, '--out', "junit=$junit");
+refused(2, qr/--out -: expected a file/, 'compare', $base, $base, '--fail-if', 'footprint > 9', '--out', 'junit=-');
+refused(4, qr/cannot be written/, 'compare', $base, $base, '--fail-if', 'footprint > 9', '--out', "junit=$folder/none/x.xml");
+spew('nobody.csv', "policy,footprint,status\n,1.5,ok\n");
+stress('compare', "$folder/nobody.csv", "$folder/nobody.csv", '--fail-if', 'footprint > 9', '--out', "junit=$folder/nobody.xml");
+valid("$folder/nobody.xml", 'of a row without names');
+
 # A reader of the XML that we write: tags that nest, attributes in quotes, no stray < or &.
 sub well_formed {
     my ($text) = @_;

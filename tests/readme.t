@@ -118,7 +118,7 @@ system 'build/stress costs -q --out costs=mine.costs';
 if ($has_cuda && $has{gcc}) { system "gcc -isystem $cuda_home/include program.c -Lbuild/sim -lcudart -lpthread -o program" }
 run_command($_) for @commands;
 if (-e 'out/01-of-02.csv') {
-    run_command($_) for $readme =~ m{^# when all have ended.*: (build/stress merge .*)$}m;
+    run_command($_) for $readme =~ m{^# when all have ended.*: (build/stress merge .*)$}m, $readme =~ m{^# and then the verdict: (build/stress compare .*xml) }m;
     ok(-s 'all.csv', 'the merged file is there');
 }
 ok(-s $_, "$_ was written") for qw(report.html capacity.html holes.html results.csv results.json base.csv gates.xml), $has{python3} ? 'step.trace' : ();

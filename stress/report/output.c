@@ -132,6 +132,7 @@ static const output_kind output_kinds[] = {
     { "csv", "holes", 0, 0, output_csv }, { "json", "holes", 0, 0, output_json }, { "md", "holes", 0, 0, output_md },
     { "html", "holes", 0, 0, output_html }, { "svg", "holes", 0, 0, output_svg },
     { "csv", "bench", 0, 0, output_csv },
+    { "junit", "compare", 0, 0, output_junit }, { "md", "compare", 0, 0, output_md },
     { "csv", "merge", 0, 0, output_merged }, { "json", "merge", 0, 0, output_merged },
 };
 #define OUTPUT_KINDS (sizeof output_kinds / sizeof output_kinds[0])
