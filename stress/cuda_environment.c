@@ -83,6 +83,11 @@ int cuda_environment_describe(int ordinal, cuda_environment *made, problem *why)
     snprintf(made->name, sizeof made->name, "%.*s", (int)sizeof properties.name, properties.name);
     environment_uuid(&properties.uuid, made->uuid, sizeof made->uuid);
     made->total_bytes = properties.totalGlobalMem;
+    made->capability = 10 * properties.major + properties.minor;
+    made->multiprocessors = properties.multiProcessorCount;
+    made->corrects = properties.ECCEnabled != 0;
+    snprintf(made->pci, sizeof made->pci, "%04x:%02x:%02x.0", (unsigned)properties.pciDomainID,
+             (unsigned)properties.pciBusID, (unsigned)properties.pciDeviceID);
     return 0;
 }
 
@@ -99,12 +104,24 @@ static int environment_memory(cuda_environment *made, problem *why)
     return 0;
 }
 
+/* One that hangs is asked one thing, and no more. */
+static void environment_ask(cuda_environment *made)
+{
+    made->process_count = nvidia_smi_processes(made->uuid);
+    if (made->process_count == NVIDIA_SMI_HANGS) {
+        made->process_count = NVIDIA_SMI_UNKNOWN;
+        return;
+    }
+    nvidia_smi_driver(made->uuid, made->driver, sizeof made->driver);
+    nvidia_smi_clocks(made->uuid, made->clocks, sizeof made->clocks);
+    nvidia_smi_modes(made->uuid, made->modes, sizeof made->modes);
+    nvidia_smi_throttle(made->uuid, made->throttle, sizeof made->throttle);
+}
+
 int cuda_environment_record(int ordinal, cuda_environment *made, problem *why)
 {
     if (cuda_environment_find(ordinal, why) || cuda_environment_describe(ordinal, made, why)) return -1;
-    made->process_count = nvidia_smi_processes(made->uuid);
-    nvidia_smi_driver(made->uuid, made->driver, sizeof made->driver);
-    nvidia_smi_clocks(made->uuid, made->clocks, sizeof made->clocks);
+    environment_ask(made);
     (void)cudaDriverGetVersion(&made->driver_version);
     (void)cudaRuntimeGetVersion(&made->runtime_version);
     return environment_memory(made, why);

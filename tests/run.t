@@ -63,8 +63,10 @@ is($elsewhere->{status}, 'ok', 'without work of its own a trace is a program tha
 # ---- where times were measured
 my ($timed, $untimed, $part) = map { JSON::PP->new->decode(stress('run', '-w', 'uniform:n=50', '-p', 'raw', '-q', @$_, '--out', 'json=-')->{out} =~ s/\A#.*\n//r) }
     [], ['--no-timing'], ['--shard', '0/2'];
-is(join(' ', sort keys %{$timed->{host}}), 'compiler cpu cpus flags load', 'times come with what they were measured on');
+is(join(' ', sort keys %{$timed->{host}}), 'argv compiler cpu cpus date flags governor kernel load', 'times come with what they were measured on');
 ok($timed->{host}{compiler} =~ /^(?:gcc|clang) \d/ && $timed->{host}{flags} =~ /-\w/ && $timed->{host}{cpus} >= 1, 'compiler, flags, processors');
+is(join(' ', @{$timed->{host}{argv}}[1 .. 5]), 'run -w uniform:n=50 -p raw', 'how');
+ok($timed->{host}{date} =~ /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/ && $timed->{host}{kernel} =~ /^\w+ \d/, 'when, and under what');
 ok(!exists $untimed->{host} && !exists $part->{host}, 'not without times, nor in a shard');
 
 # ---- operations that come at a rate

@@ -53,7 +53,7 @@ static void test_json(void)
     row rows[1] = { make_row("replay:tab\there \xff\xc3\xa9", "a\\b\"c\n") };
     row_list list = { rows, 1, ROW_RUN, NULL };
     FILE *file = tmpfile();
-    json_write(file, &list, "sim:80G", NULL, 1);
+    json_write(file, &list, "sim:80G", NULL, 1, NULL);
     read_back(file);
     CHECK(strstr(written, "\"policy\":\"a\\\\b\\\"c\\u000a\"") != NULL);
     CHECK(strstr(written, "\"workload\":\"replay:tab\\u0009here \\ufffd\xc3\xa9\"") != NULL);
@@ -101,7 +101,8 @@ static void test_table(void)
 }
 
 static const cuda_environment gpu = { 0, "A \"GPU\"", "GPU-01234567-89ab-cdef-0123-456789abcdef", UINT64_C(80) << 30,
-                                      UINT64_C(512) << 20, 12080, 13000, "570.86.15", 2, "1980 MHz" };
+                                      UINT64_C(512) << 20, 12080, 13000, "570.86.15", 2, "1980 MHz", "0000:19:00.0", 90, 132, 1,
+                                      "Enabled, Enabled, [N/A], Default", "0x0000000000000001" };
 
 static void test_cuda_json(void)
 {
@@ -109,19 +110,25 @@ static void test_cuda_json(void)
     row_list list = { rows, 1, ROW_RUN, NULL };
     cuda_environment bare = gpu;
     FILE *file = tmpfile();
-    json_write(file, &list, "cuda:0", &gpu, 1);
+    json_write(file, &list, "cuda:0", &gpu, 1, NULL);
     read_back(file);
     CHECK(strstr(written, "\"device\":{\"kind\":\"cuda\",\"name\":\"cuda:0\"},\"environment\":{\"name\":"
                  "\"A \\\"GPU\\\"\",\"uuid\":\"GPU-01234567-89ab-cdef-0123-456789abcdef\","
                  "\"total_bytes\":85899345920,\"other_bytes\":536870912,\"driver\":\"570.86.15\","
                  "\"driver_cuda\":\"12.8\",\"runtime_cuda\":\"13.0\","
-                 "\"other_processes\":2,\"clocks\":\"1980 MHz\"},\"cases\":[") != NULL);
+                 "\"other_processes\":2,\"clocks\":\"1980 MHz\",\"free_bytes\":85362475008,\"pci\":\"0000:19:00.0\","
+                 "\"compute_capability\":\"9.0\",\"multiprocessors\":132,\"ecc\":true,\"persistence\":\"Enabled\","
+                 "\"ecc_mode\":\"Enabled\",\"mig_mode\":null,\"compute_mode\":\"Default\","
+                 "\"throttle_reasons\":\"0x0000000000000001\"},\"cases\":[") != NULL);
     bare.driver[0] = '\0';
     bare.process_count = -1;
+    bare.modes[0] = bare.throttle[0] = '\0';
     file = tmpfile();
-    json_write(file, &list, "cuda:0", &bare, 1);
+    json_write(file, &list, "cuda:0", &bare, 1, NULL);
     read_back(file);
     CHECK(strstr(written, "\"driver\":null,") && strstr(written, "\"other_processes\":null,"));
+    CHECK(strstr(written, "\"persistence\":null,\"ecc_mode\":null,\"mig_mode\":null,\"compute_mode\":null,"
+                 "\"throttle_reasons\":null}") != NULL);
 }
 
 /* No virtual time: its columns are gone, measured time over raw's is there. */

@@ -4,6 +4,8 @@
 #include "host.h"
 
 #include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "json.h"
@@ -56,13 +58,49 @@ static void host_text(FILE *out, const char *name, const char *text)
     fputc(',', out);
 }
 
-void host_json(FILE *out)
+/* Of processor 0: where clocks are not fixed, it decides how fast short measurements are. */
+static const char *host_governor(char *text, size_t size)
+{
+    return host_file_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "", text, size);
+}
+
+static const char *host_kernel(char *text, size_t size)
+{
+    struct utsname found;
+    text[0] = '\0';
+    if (uname(&found) >= 0) snprintf(text, size, "%.60s %.60s", found.sysname, found.release);
+    return text;
+}
+
+static const char *host_date(char *text, size_t size)
+{
+    time_t now = time(NULL);
+    const struct tm *parts = gmtime(&now);
+    if (!parts || !strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", parts)) text[0] = '\0';
+    return text;
+}
+
+static void host_words(FILE *out, const char *const *argv)
+{
+    fputs("\"argv\":[", out);
+    for (size_t at = 0; argv && argv[at]; at++) {
+        if (at) fputc(',', out);
+        json_text(out, argv[at]);
+    }
+    fputs("],", out);
+}
+
+void host_json(FILE *out, const char *const *argv)
 {
     char text[128];
     fputc('{', out);
     host_text(out, "compiler", HOST_COMPILER);
     host_text(out, "flags", GPUARENA_FLAGS);
     host_text(out, "cpu", host_cpu(text, sizeof text));
+    host_text(out, "governor", host_governor(text, sizeof text));
+    host_text(out, "kernel", host_kernel(text, sizeof text));
+    host_text(out, "date", host_date(text, sizeof text));
+    host_words(out, argv);
     fprintf(out, "\"cpus\":%ld,\"load\":%s}", sysconf(_SC_NPROCESSORS_ONLN),
             *host_load(text, sizeof text) ? text : "null");
 }

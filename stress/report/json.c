@@ -147,7 +147,7 @@ static int json_is_timed(const row_list *list)
 }
 
 void json_write(FILE *out, const row_list *list, const char *device, const cuda_environment *environment,
-                int is_whole)
+                int is_whole, const char *const *argv)
 {
     const char *comma = "";
     fprintf(out, "{\"schema\":\"gpuarena-stress/1\",\"version\":\"" GPUARENA_VERSION_TEXT
@@ -159,7 +159,7 @@ void json_write(FILE *out, const row_list *list, const char *device, const cuda_
     }
     if (is_whole && json_is_timed(list)) {
         fputs("},\"host\":", out);
-        host_json(out);
+        host_json(out, argv);
     } else {
         fputc('}', out);
     }

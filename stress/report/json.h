@@ -12,9 +12,9 @@
 /* environment NULL: the device is simulated, and there is no word of how or when it was made: equal runs give equal
    bytes. is_whole: where there are measured times, with what they were measured on, and with what rows that are there
    more than once give together; not in a shard's: merge wants all of them alike, and adds up itself. Write errors:
-   ferror(out). */
+   ferror(out). argv: the command line, of what was measured; NULL: none. */
 void json_write(FILE *out, const row_list *list, const char *device, const cuda_environment *environment,
-                int is_whole);
+                int is_whole, const char *const *argv);
 
 /* "name":value and so on, of these columns. */
 void json_cells(FILE *out, const row *shown, row_column from, row_column last);

@@ -53,7 +53,8 @@ static void output_csv(FILE *out, const output_material *material)
 static void output_json(FILE *out, const output_material *material)
 {
     output_mark(out, material);
-    json_write(out, material->list, material->device, material->environment, !material->shard);
+    json_write(out, material->list, material->device, material->environment, !material->shard,
+               material->argv);
 }
 
 static void output_junit(FILE *out, const output_material *material)
