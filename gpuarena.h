@@ -9008,15 +9008,6 @@ static void gpuarena__unregister(gpuarena *arena)
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
-static int gpuarena__is_registered(const gpuarena *arena)
-{
-    const gpuarena *found;
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    found = gpuarena__in_registry(arena);
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    return found != NULL;
-}
-
 /* The arena in whose ranges the address lies, and its name. A parent process's is none of this one's. */
 static gpuarena *gpuarena__find_owner(uint64_t address, char name[32])
 {
@@ -9786,6 +9777,30 @@ static gpuarena_result gpuarena__begin(gpuarena *arena)
     return gpuarena__end(arena, gpuarena__turn_away(arena));
 }
 
+/* Counts as entering what may be no arena any more: until it is told otherwise, it is not freed. 0: it is
+   none. */
+static int gpuarena__is_entered(gpuarena *arena)
+{
+    int living;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    living = gpuarena__in_registry(arena) != NULL;
+    if (living) gpuarena__count_entering(arena, 1);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    return living;
+}
+
+/* As gpuarena__begin, of what may be no arena any more: then it is seen. */
+static gpuarena_result gpuarena__begin_living(gpuarena *arena)
+{
+    gpuarena_result result;
+    if (!gpuarena__is_entered(arena))
+        return gpuarena__fail_argument(NULL, "arena: not a living arena");
+    result = gpuarena__may_enter(arena);
+    if (result != GPUARENA_OK) gpuarena__count_entering(arena, -1);
+    else if (!gpuarena__begin_counted(arena)) result = gpuarena__end(arena, gpuarena__turn_away(arena));
+    return result;
+}
+
 /* Begins, unless an argument is `wrong` (says what; NULL: none is): that refusal is recorded. */
 static gpuarena_result gpuarena__begin_with(gpuarena *arena, const char *wrong)
 {
@@ -10226,12 +10241,13 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
                                              uint64_t *headroom, gpuarena__text *why)
 {
     gpuarena *parent = config->parent;
-    gpuarena_result result;
-    if (!gpuarena__is_registered(parent)) {
+    int living = gpuarena__is_entered(parent);
+    gpuarena_result result = living ? gpuarena__enter(parent) : GPUARENA_INVALID_ARGUMENT;
+    if (living) gpuarena__count_entering(parent, -1);     /* from here on its lock is held, if it lives */
+    if (result == GPUARENA_INVALID_ARGUMENT) {
         gpuarena__put(why, "parent: not a living arena");
         return GPUARENA_INVALID_CONFIG;
     }
-    result = gpuarena__enter(parent);
     if (result != GPUARENA_OK) return result;
     *headroom = parent->config.headroom_bytes;
     *driver = parent->driver;
@@ -10524,8 +10540,7 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
     gpuarena_result result;
     uint32_t set;
     if (!arena) return GPUARENA_OK;
-    if (!gpuarena__is_registered(arena)) return gpuarena__fail_argument(NULL, "arena: not a living arena");
-    result = gpuarena__begin(arena);
+    result = gpuarena__begin_living(arena);
     if (result != GPUARENA_OK) return result;
     result = gpuarena__destroy_checks(arena);
     if (result != GPUARENA_OK) return gpuarena__end(arena, result);

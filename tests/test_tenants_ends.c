@@ -1,5 +1,5 @@
-/* Ends of sub-arenas: a child process, which is refused on all of a tree; a lost device; the list of arenas; and
-   one that ends while another waits for its memory. It must not know the implementation.
+/* Ends of sub-arenas: a child process, which is refused on all of a tree; a lost device; the list of arenas; one
+   that ends while another waits for its memory, or is made; and growth in between. It must not know the implementation.
    Run: make test TESTS=build/tests/test_tenants_ends; make tsan */
 #include <pthread.h>
 #include <sys/wait.h>
@@ -160,9 +160,25 @@ static void test_end_while_waiting(const char *text)
     CHECK_MSG(!trouble, "%s: an end while another waits: %s", text, trouble ? trouble : "no trouble");
 }
 
-/* ---- an end while a sub-arena is being made */
+/* ---- what others do while the driver is asked */
 
-static gpuarena *to_end;                         /* by another thread, in the next driver call */
+static void *(*meanwhile)(void *unused);         /* in the next call of info; NULL: nothing */
+static int meanwhile_code;                       /* what that call answers; 0: the figures */
+
+static int info_meanwhile(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
+                          uint64_t *total_bytes)
+{
+    void *(*others)(void *) = meanwhile;
+    pthread_t thread;
+    int code = bench.driver.memory.info(self, kind, free_bytes, total_bytes);
+    if (!others) return code;
+    meanwhile = NULL;
+    WANT(!pthread_create(&thread, NULL, others, NULL));
+    pthread_join(thread, NULL);
+    return meanwhile_code ? meanwhile_code : code;
+}
+
+static gpuarena *to_end;
 static void *ended;                              /* where it was */
 static size_t ended_bytes;
 
@@ -183,17 +199,6 @@ static void *end_it(void *unused)
     return unused;
 }
 
-static int info_at_the_end(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
-                           uint64_t *total_bytes)
-{
-    pthread_t thread;
-    int code = bench.driver.memory.info(self, kind, free_bytes, total_bytes);
-    if (!to_end) return code;
-    WANT(!pthread_create(&thread, NULL, end_it, NULL));
-    pthread_join(thread, NULL);
-    return SIM_UNKNOWN;
-}
-
 static void test_end_while_made(void)
 {
     gpuarena_driver table = bench.driver;
@@ -201,12 +206,14 @@ static void test_end_while_made(void)
     gpuarena *made = NULL;
     size_t at = 0;
     tenant_trouble = NULL;
-    table.memory.info = info_at_the_end;
+    table.memory.info = info_meanwhile;
     config.driver = &table;
     config.host_alloc = keep_alloc;
     config.host_free = keep_free;
     CHECK_INT(gpuarena_create(&config, &made), ==, GPUARENA_OK);
     to_end = made;
+    meanwhile = end_it;
+    meanwhile_code = SIM_UNKNOWN;
     config = plain_config("part", made, MIB(8));
     made = NULL;
     CHECK_INT(gpuarena_create(&config, &made), ==, GPUARENA_DRIVER_ERROR);
@@ -215,7 +222,43 @@ static void test_end_while_made(void)
     CHECK_U64(at, ==, ended_bytes);
     free(ended);
     ended = NULL;
-    to_end = NULL;
+    meanwhile_code = 0;
+}
+
+static gpuarena *to_grow;
+static uint64_t to_grow_bytes;
+static void *grown;
+
+static void *grow_it(void *unused)
+{
+    WANT(gpuarena_alloc(to_grow, &grown, to_grow_bytes, NULL) == GPUARENA_OK);
+    return unused;
+}
+
+/* Behind the look at the limits, and before the claim, a sibling gets what there was. */
+static void test_growth_between(uint64_t sibling_bytes, gpuarena_result expected)
+{
+    gpuarena_driver table = bench.driver;
+    gpuarena_config config = plain_config("whole", NULL, MIB(64));
+    gpuarena *whole = NULL, *first;
+    void *ptr = NULL;
+    tenant_trouble = NULL;
+    table.memory.info = info_meanwhile;
+    config.driver = &table;
+    config.headroom_bytes = MIB(2);
+    CHECK_INT(gpuarena_create(&config, &whole), ==, GPUARENA_OK);
+    first = make_of("first", whole, MIB(64), "growth=auto");
+    to_grow = make_of("second", whole, MIB(64), "");
+    to_grow_bytes = sibling_bytes;
+    leave_idle(first, MIB(20));
+    meanwhile = grow_it;
+    CHECK_INT(gpuarena_alloc(first, &ptr, MIB(40), NULL), ==, expected);
+    CHECK(!meanwhile && grown && !tenant_trouble);
+    CHECK_U64(stats_of(whole).reserved_peak_bytes, <=, MIB(64));
+    check(whole), check(first), check(to_grow);
+    drop(to_grow, grown);
+    if (ptr) drop(first, ptr);
+    end(first), end(to_grow), end(whole);
 }
 
 static void test_backing(gpuarena_backing which)
@@ -226,6 +269,8 @@ static void test_backing(gpuarena_backing which)
     test_fork();
     test_lost();
     test_end_while_made();
+    test_growth_between(MIB(40), GPUARENA_OUT_OF_MEMORY);
+    test_growth_between(MIB(24), GPUARENA_OK);   /* there is less than was wished for, but enough */
     close_bench();
 }
 
