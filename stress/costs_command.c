@@ -90,23 +90,29 @@ static void costs_tell_missing(const costs_table *table)
     }
 }
 
-int costs_command(const cli *asked, const char *const *argv, problem *why)
+static int costs_act(const cli *asked, const char *const *argv, output *made, problem *why)
 {
     plan self;
-    output made;
     costs_table table;
     memset(&self, 0, sizeof self);
-    if (costs_options(asked, why) || costs_output(asked, &made, why) || plan_device(&self, asked, why)) {
-        return why->exit_code;
-    }
+    if (costs_options(asked, why) || costs_output(asked, made, why) || plan_device(&self, asked, why)) return -1;
     char *about = costs_about(&self, argv, why);
-    if (!about) return why->exit_code;
+    if (!about) return -1;
     if (asked->values[CLI_VERBOSE].given) fprintf(stderr, "stress: device %.*s\n", (int)strcspn(about, "\n"), about);
     const output_material material = { NULL, about, NULL, plan_environment(&self), &table, NULL,
                                        NULL, { NULL, 0 }, NULL, NULL };
     int failed = costs_of_device(&self, &table, why);
     if (!failed && !asked->values[CLI_QUIET].given) costs_tell_missing(&table);
-    failed = failed || output_write(&made, &material, why);
+    failed = failed || output_write(made, &material, why);
     free(about);
+    return failed;
+}
+
+int costs_command(const cli *asked, const char *const *argv, problem *why)
+{
+    output made;
+    memset(&made, 0, sizeof made);
+    int failed = costs_act(asked, argv, &made, why);
+    output_forget(&made);
     return failed ? why->exit_code : EXIT_PASS;
 }

@@ -361,10 +361,10 @@ int run_command(const cli *asked, const char *const *argv, row_kind kind, proble
     if (run_all(&self, why)) run_raise(&self, why->exit_code);
     for (size_t index = 0; index < self.rows.count; index++) row_free(&self.rows.rows[index]);
     free(self.rows.rows);
+    output_list_free(&self.outputs);
     for (size_t index = 0; index < self.path_count; index++) free(self.paths[index]);
     free(self.paths);
     gate_free(&self.gates);
-    output_list_free(&self.outputs);
     plan_free(&self.plan);
     return self.exit_code;
 }

@@ -255,16 +255,15 @@ static int shrink_write(shrink *self, const char *program, const output *file)
     return failed;
 }
 
-static int shrink_act(shrink *self, const char *program)
+static int shrink_act(shrink *self, const char *program, output *file)
 {
-    output file;
     const cli_value *values = self->asked->values;
-    if (output_parse(values[CLI_OUT].items[0], self->asked->command, &file, self->why)
-        || plan_make(&self->plan, self->asked, self->why) || output_try(&file, self->why)) return -1;
-    if (plan_apart(&self->plan, &file, self->why)) return -1;
-    if (strchr(file.path, ',')) {
+    if (output_parse(values[CLI_OUT].items[0], self->asked->command, file, self->why)
+        || plan_make(&self->plan, self->asked, self->why) || output_try(file, self->why)) return -1;
+    if (plan_apart(&self->plan, file, self->why)) return -1;
+    if (strchr(file->path, ',')) {
         return problem_set(self->why, EXIT_USAGE, "--out: %s, expected a path without commas: replay: reads it",
-                           file.path);
+                           file->path);
     }
     if (self->plan.policy_count != 1) {
         return problem_set(self->why, EXIT_USAGE, "shrink: one workload and one policy, several are asked for");
@@ -273,18 +272,21 @@ static int shrink_act(shrink *self, const char *program)
     progress_row(&shown, self->plan.policies[0].text);
     self->plan.settings.progress = &shown;
     self->stream = &self->plan.workloads[0].stream;
-    return shrink_write(self, program, &file);
+    return shrink_write(self, program, file);
 }
 
 int shrink_command(const cli *asked, const char *const *argv, problem *why)
 {
     shrink self;
+    output file;
     if (shrink_options(asked, why)) return why->exit_code;
     interrupt_catch();
     memset(&self, 0, sizeof self);
+    memset(&file, 0, sizeof file);
     self.asked = asked;
     self.why = why;
-    int failed = shrink_act(&self, argv[0]);
+    int failed = shrink_act(&self, argv[0], &file);
+    output_forget(&file);
     free(self.keep_ops);
     free(self.keep_blocks);
     free(self.keep);

@@ -55,5 +55,6 @@ refused(2, qr/writes one file/, 'costs', '--out', 'costs=-', '--out', "costs=$fo
 refused(4, qr/cannot be written/, 'costs', '--out', "costs=$folder/no/such/folder");
 refused(4, qr/too little free device memory, expected at least 8M/, 'costs', '--device', 'sim:4M');
 refused(4, qr/cudaFree of 1024 bytes: cudaErrorUnknown \(999\)/, 'costs', '--faults', 'give_back:1');
-refused(77, qr/--device cuda:99: /, 'costs', '--device', 'cuda:99');
+refused(77, qr/--device cuda:99: /, 'costs', '--device', 'cuda:99', '--out', "costs=$folder/none");
+ok(!-e "$folder/none", '.. and no empty file is left');
 done();

@@ -235,6 +235,7 @@ my $keep = slurp($small);
 refused(2, qr/is the recording of/, 'run', '-w', "replay:$small", '-p', 'raw', '--out', "csv=$small");
 is(slurp($small), $keep, 'the recording is as it was');
 refused(2, qr/written twice/, 'run', '-w', 'uniform:n=10', '-p', 'raw', '--out', "csv=$folder/same", '--out', "json=$folder/./same");
+ok(!-e "$folder/same", '.. and no empty file is left');
 my @json = map { stress('run', '-w', 'uniform:n=100', '-p', 'segments', '--no-timing', '-q', '--out', "json=$folder/$_"); slurp("$folder/$_") }
     qw(first.json second.json);
 is($json[0], $json[1], 'equal runs give equal JSON, wherever it goes');

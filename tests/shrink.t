@@ -103,6 +103,7 @@ is((split /\n/, $first->{out})[0], 'gpuarena-trace 1', 'to stdout');
 
 # ---- usage
 refused(2, qr/completes: there is nothing to shrink/, 'shrink', '-w', 'uniform:n=50', '-p', 'raw', '--out', "trace=$folder/x");
+ok(!-e "$folder/x", '.. and no empty file is left');
 refused(2, qr/shrink writes one recording: --out trace=PATH/, qw(shrink -w train -p raw));
 refused(2, qr/one workload and one policy/, qw(shrink -w train,uniform -p raw --out trace=-));
 refused(2, qr/one workload and one policy/, qw(shrink -w train -p all --out trace=-));

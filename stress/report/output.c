@@ -197,15 +197,23 @@ int output_is_stdout(const output *self)
 }
 
 /* For appending: what the file holds stays until there is something to put in its place. */
-int output_try(const output *self, problem *why)
+int output_try(output *self, problem *why)
 {
+    struct stat found;
+    if (output_is_stdout(self)) return 0;
+    int is_new = stat(self->path, &found) != 0;
     errno = 0;
-    FILE *file = output_is_stdout(self) ? NULL : fopen(self->path, "a");
-    if (file) fclose(file);
-    else if (!output_is_stdout(self)) {
-        return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", self->path, strerror(errno));
-    }
+    FILE *file = fopen(self->path, "a");
+    if (!file) return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", self->path, strerror(errno));
+    fclose(file);
+    self->is_new = is_new;
     return 0;
+}
+
+void output_forget(const output *self)
+{
+    struct stat found;
+    if (self->is_new && !stat(self->path, &found) && S_ISREG(found.st_mode) && !found.st_size) remove(self->path);
 }
 
 int output_is_file(const output *self, const char *path)

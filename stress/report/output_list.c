@@ -23,12 +23,13 @@ int output_list_parse(output_list *self, char *const *texts, size_t count, const
 
 void output_list_free(output_list *self)
 {
+    for (size_t index = 0; index < self->count; index++) output_forget(&self->items[index]);
     free(self->items);
 }
 
 int output_list_try(const output_list *self, problem *why)
 {
-    for (const output *made = self->items; made < self->items + self->count; made++) {
+    for (output *made = self->items; made < self->items + self->count; made++) {
         if (output_try(made, why)) return -1;
         for (const output *other = self->items; other < made; other++) {
             if (!output_is_file(made, other->path)) continue;
