@@ -1700,6 +1700,12 @@ struct gpuarena {
     gpuarena__bins bins;
 };
 
+/* Its tables in host memory that grow. X(table, room) */
+#define GPUARENA__TABLES(X) \
+    X(nodes.chunks, nodes.chunk_room) X(ranges.list, ranges.room) X(streams.list, streams.room) \
+    X(events.list, events.room) X(holds.list, holds.room) X(tags.list, tags.room) \
+    X(paged.spare, paged.spare_room) X(paged.runs, paged.run_room)
+
 /* A request that has passed its checks. */
 typedef struct gpuarena__want {
     uint64_t requested, bytes, alignment;        /* bytes: rounded up; alignment >= unit */
@@ -1746,22 +1752,27 @@ static void gpuarena__host_free(gpuarena *arena, void *memory, size_t bytes)
     gpuarena__host_free_raw(&arena->config, memory, bytes);
 }
 
-/* Doubles a table of `room` elements, the first `count` of which are kept. 0: no host memory, nothing
-   changed. */
-static int gpuarena__host_double(gpuarena *arena, void **table, size_t element_bytes, uint32_t count,
-                                 uint32_t *room)
+/* A table, or a copy of its first `count` elements, twice as large and so on: with room for `more`. If that
+   is not to be had, it is as it was. */
+static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_bytes, uint32_t count,
+                                 uint64_t more, uint32_t *room)
 {
-    uint32_t larger = *room ? *room * 2 : 8;
+    uint32_t larger = *room;
     void *copy;
-    if (larger <= *room) return 0;
-    copy = gpuarena__host_alloc(arena, larger * element_bytes);
-    if (!copy) return 0;
-    if (count) memcpy(copy, *table, count * element_bytes);
-    gpuarena__host_free(arena, *table, *room * element_bytes);
-    *table = copy;
+    for (; larger - count < more; larger = larger ? larger * 2 : 8)
+        if (larger > UINT32_MAX / 2) return table;
+    copy = larger == *room ? NULL : gpuarena__host_alloc(arena, larger * element_bytes);
+    if (!copy) return table;
+    if (count) memcpy(copy, table, count * element_bytes);
+    gpuarena__host_free(arena, table, *room * element_bytes);
     *room = larger;
-    return 1;
+    return copy;
 }
+
+/* 1: a table has room for `more` elements behind the first `count`. 0: no host memory. */
+#define GPUARENA__RESERVE(arena, type, table, count, more, room) \
+    ((table) = (type *)gpuarena__host_room((arena), (table), sizeof(type), (count), (more), &(room)), \
+     (room) - (count) >= (more))
 
 /* >>lock ===============================================================================================
    Two locks an arena. Its *lock*, a spin, guards all of it: a hit, a plain free and a look at figures take it
@@ -1971,13 +1982,10 @@ static size_t gpuarena__chunk_bytes(void)
 static int gpuarena__chunks_reserve(gpuarena *arena)
 {
     gpuarena__nodes *nodes = &arena->nodes;
-    void *table = nodes->chunks;
     int done;
     if (nodes->chunk_count < nodes->chunk_room) return 1;
     gpuarena__caches_stop(arena);
-    done = gpuarena__host_double(arena, &table, sizeof *nodes->chunks, nodes->chunk_count,
-                                 &nodes->chunk_room);
-    nodes->chunks = (gpuarena__chunk *)table;
+    done = GPUARENA__RESERVE(arena, gpuarena__chunk, nodes->chunks, nodes->chunk_count, 1, nodes->chunk_room);
     gpuarena__caches_go(arena);
     return done;
 }
@@ -2099,14 +2107,11 @@ static uint32_t gpuarena__tag_find(const char *name)
 static int gpuarena__tags_reserve(gpuarena *arena, uint32_t place)
 {
     gpuarena__tags *tags = &arena->tags;
-    void *list = tags->list;
-    while (place && place >= tags->room) {
-        uint32_t had = tags->room;
-        if (!gpuarena__host_double(arena, &list, sizeof *tags->list, had, &tags->room)) return 0;
-        tags->list = (gpuarena_tag_stats *)list;
-        memset(tags->list + had, 0, (tags->room - had) * sizeof *tags->list);
-        if (!had) tags->peak_bytes = tags->list[0].live_peak_bytes = arena->stats.live_peak_bytes;
-    }
+    uint32_t had = tags->room;
+    if (!place || place < had) return 1;
+    if (!GPUARENA__RESERVE(arena, gpuarena_tag_stats, tags->list, had, place + 1 - had, tags->room)) return 0;
+    memset(tags->list + had, 0, (tags->room - had) * sizeof *tags->list);
+    if (!had) tags->peak_bytes = tags->list[0].live_peak_bytes = arena->stats.live_peak_bytes;
     return 1;
 }
 
@@ -2242,14 +2247,19 @@ static uint64_t gpuarena__bin_above(const gpuarena_config *config, uint64_t byte
     return bin < bytes ? 0 : bin;
 }
 
+/* Whether blocks are of fixed sizes, and so not simply joined. */
+static int gpuarena__is_sized(const gpuarena_config *config)
+{
+    return config->placement == GPUARENA_PLACE_BUDDY || config->placement == GPUARENA_PLACE_BINS;
+}
+
 /* Whether a configuration asks for more than a request's own size, of any block. */
 static int gpuarena__is_shaped(const gpuarena_config *config)
 {
     uint32_t at, divisions = config->round_divisions;
     for (at = 0; at < sizeof config->round_by_size; at++) divisions |= config->round_by_size[at];
-    return config->placement == GPUARENA_PLACE_BUDDY || config->placement == GPUARENA_PLACE_BINS
-        || divisions > 1 || config->split != GPUARENA_SPLIT_ALWAYS || config->split_max_bytes
-        || config->small_bytes;
+    return gpuarena__is_sized(config) || divisions > 1 || config->split != GPUARENA_SPLIT_ALWAYS
+        || config->split_max_bytes || config->small_bytes;
 }
 
 /* What a request of so many bytes takes. Cannot overflow: it is at most 2^49, and so are powers and bins. */
@@ -3365,12 +3375,10 @@ static uint32_t gpuarena__hold_take(gpuarena *arena)
 static int gpuarena__holds_reserve(gpuarena *arena)
 {
     gpuarena__holds *holds = &arena->holds;
-    void *list = holds->list;
-    while (holds->unused_count + holds->room - holds->count < holds->owed + 1) {
-        if (!gpuarena__host_double(arena, &list, sizeof *holds->list, holds->count, &holds->room)) return 0;
-        holds->list = (gpuarena__hold *)list;
-        if (!holds->count) holds->count = 1;     /* entry 0 is none */
-    }
+    uint64_t needed = (uint64_t)holds->owed + 1 + (holds->count == 0);       /* entry 0 is none */
+    if (!GPUARENA__RESERVE(arena, gpuarena__hold, holds->list, holds->count,
+                           gpuarena__above(needed, holds->unused_count), holds->room)) return 0;
+    if (!holds->count) holds->count = 1;
     return 1;
 }
 
@@ -4317,16 +4325,14 @@ static uint32_t gpuarena__event_take(gpuarena *arena, gpuarena__obstacle *obstac
 {
     gpuarena__events *events = &arena->events;
     uint32_t at = events->unused;
-    void *list = events->list, *handle = NULL;
+    void *handle = NULL;
     int code;
     if (at) {
         events->unused = events->list[at].next;
         return at;
     }
-    if (events->count == events->room
-        && !gpuarena__host_double(arena, &list, sizeof *events->list, events->count, &events->room))
+    if (!GPUARENA__RESERVE(arena, gpuarena__event, events->list, events->count, 1, events->room))
         return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
-    events->list = (gpuarena__event *)list;
     if (!events->count) events->count = 1;       /* entry 0 is none */
     GPUARENA__ASK(arena, code, arena->driver.events.create(&arena->driver, &handle));
     if (!gpuarena__driver_done(arena, code, obstacle)) return 0;
@@ -4565,7 +4571,6 @@ static void gpuarena__all_quiet(gpuarena *arena, uint32_t wait)
 static uint32_t gpuarena__stream_vacant(gpuarena *arena)
 {
     gpuarena__streams *streams = &arena->streams;
-    void *list = streams->list;
     uint32_t at;
     for (at = 1; at < streams->count; at++) {
         gpuarena__stream *stream = &streams->list[at];
@@ -4583,10 +4588,8 @@ static uint32_t gpuarena__stream_vacant(gpuarena *arena)
         stream->under = stream->home = 0;
         return at;
     }
-    if (streams->count == streams->room
-        && !gpuarena__host_double(arena, &list, sizeof *streams->list, streams->count, &streams->room))
+    if (!GPUARENA__RESERVE(arena, gpuarena__stream, streams->list, streams->count, 1, streams->room))
         return 0;
-    streams->list = (gpuarena__stream *)list;
     memset(&streams->list[streams->count], 0, sizeof *streams->list);
     streams->list[streams->count].state = GPUARENA__CLOSED;
     return streams->count;
@@ -5144,25 +5147,15 @@ static int gpuarena__unmap(gpuarena *arena, uint64_t address, uint64_t bytes, gp
 
 static int gpuarena__spares_reserve(gpuarena *arena, uint64_t count)
 {
-    void *spare = arena->paged.spare;
-    while (arena->paged.spare_room - arena->paged.spare_count < count) {
-        if (!gpuarena__host_double(arena, &spare, sizeof *arena->paged.spare, arena->paged.spare_count,
-                                   &arena->paged.spare_room)) return 0;
-        arena->paged.spare = (uint64_t *)spare;
-    }
-    return 1;
+    gpuarena__paged *paged = &arena->paged;
+    return GPUARENA__RESERVE(arena, uint64_t, paged->spare, paged->spare_count, count, paged->spare_room);
 }
 
 /* Room for one more run, which there always is while there are paged ranges and none is listed. */
 static int gpuarena__runs_reserve(gpuarena *arena)
 {
     gpuarena__paged *paged = &arena->paged;
-    void *runs = paged->runs;
-    if (paged->run_count < paged->run_room) return 1;
-    if (!gpuarena__host_double(arena, &runs, sizeof *paged->runs, paged->run_count, &paged->run_room))
-        return 0;
-    paged->runs = (gpuarena__run *)runs;
-    return 1;
+    return GPUARENA__RESERVE(arena, gpuarena__run, paged->runs, paged->run_count, 1, paged->run_room);
 }
 
 /* The handle of the page that backs this address. */
@@ -5924,16 +5917,16 @@ static uint32_t gpuarena__parts(const gpuarena *arena, const gpuarena__supply *p
     return count;
 }
 
-static void gpuarena__supply_tell(gpuarena *arena, const gpuarena__supply *plan, gpuarena_stream stream)
+/* Tells the observer of pages, and one place that they back, or backed. */
+static void gpuarena__tell_pages(gpuarena *arena, gpuarena_action_kind kind, uint64_t address, uint64_t count,
+                                 gpuarena_stream stream)
 {
     gpuarena_block block = GPUARENA_INIT;
-    block.ptr = gpuarena__pointer(plan->begin);
+    block.ptr = gpuarena__pointer(address);
     block.stream = GPUARENA_ANY_STREAM;
     block.state = GPUARENA_STATE_FREE;
-    block.bytes = block.resident_bytes = plan->create * arena->paged.page_bytes;
-    if (plan->create) gpuarena__tell(arena, GPUARENA_ACTION_GROW, &block, stream, NULL);
-    block.bytes = block.resident_bytes = plan->move * arena->paged.page_bytes;
-    if (plan->move) gpuarena__tell(arena, GPUARENA_ACTION_REMAP, &block, stream, NULL);
+    block.bytes = block.resident_bytes = count * arena->paged.page_bytes;
+    gpuarena__tell(arena, kind, &block, stream, NULL);
 }
 
 /* With the pages at hand: maps them, and unmaps what has moved. 0 and an obstacle: nothing has changed, but
@@ -5986,7 +5979,8 @@ static int gpuarena__supply_do(gpuarena *arena, uint64_t begin, uint64_t end, ui
     while (!done && made && !arena->paged.stuck_count && gpuarena__page_destroy(arena, &ignored)) made--;
     gpuarena__unrelax(arena, mode);
     gpuarena__note_peak(arena);                  /* not for an instant more, if it failed */
-    if (done) gpuarena__supply_tell(arena, &plan, stream);
+    if (done && plan.create) gpuarena__tell_pages(arena, GPUARENA_ACTION_GROW, begin, plan.create, stream);
+    if (done && plan.move) gpuarena__tell_pages(arena, GPUARENA_ACTION_REMAP, begin, plan.move, stream);
     return done;
 }
 
@@ -6097,7 +6091,6 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want
 static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__obstacle *obstacle)
 {
     gpuarena__paged *paged = &arena->paged;
-    gpuarena_block block = GPUARENA_INIT;
     while (run.page_count) {
         int roomy = gpuarena__spares_reserve(arena, run.page_count);
         uint64_t count = roomy ? run.page_count : paged->spare_room - paged->spare_count, at;
@@ -6116,12 +6109,9 @@ static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__o
             paged->spare[paged->spare_count++] = *gpuarena__page_at(arena, begin + at * paged->page_bytes);
         gpuarena__hole_make(arena, begin, 0);
         for (at = 0; at < count && done; at++) done = gpuarena__page_destroy(arena, obstacle);
-        block.ptr = gpuarena__pointer(begin);
-        block.bytes = block.resident_bytes = before - arena->stats.reserved_bytes;
-        block.stream = GPUARENA_ANY_STREAM;
-        block.state = GPUARENA_STATE_FREE;
         arena->stats.release_count++;
-        gpuarena__tell(arena, GPUARENA_ACTION_RELEASE, &block, NULL, NULL);
+        gpuarena__tell_pages(arena, GPUARENA_ACTION_RELEASE, begin,
+                             (before - arena->stats.reserved_bytes) / paged->page_bytes, NULL);
         if (!done) return 0;
         run.page_count -= count;
     }
@@ -8055,14 +8045,11 @@ static int gpuarena__check_sums(const gpuarena *arena, const gpuarena__tally *ta
 static int gpuarena__check_host(const gpuarena *arena, gpuarena__text *out)
 {
     uint64_t bytes = sizeof *arena + arena->nodes.chunk_count * (uint64_t)gpuarena__chunk_bytes()
-        + arena->nodes.chunk_room * sizeof *arena->nodes.chunks
-        + arena->ranges.room * sizeof *arena->ranges.list
-        + gpuarena__lookup_bytes(&arena->lookup)
-        + arena->streams.room * sizeof *arena->streams.list + arena->events.room * sizeof *arena->events.list
-        + arena->holds.room * sizeof *arena->holds.list + arena->tags.room * sizeof *arena->tags.list
-        + arena->paged.spare_room * sizeof *arena->paged.spare
-        + arena->paged.run_room * sizeof *arena->paged.runs;
+        + gpuarena__lookup_bytes(&arena->lookup);
     uint32_t at;
+#define X(table, room) bytes += arena->room * sizeof *arena->table;
+    GPUARENA__TABLES(X)
+#undef X
     for (at = 0; at < arena->caches.count; at++)
         bytes += sizeof(gpuarena__cache) + gpuarena__lookup_bytes(&arena->caches.list[at]->table);
     for (at = 1; at < arena->streams.count; at++)
@@ -8699,7 +8686,7 @@ static int gpuarena__settle_growth(gpuarena_config *config, gpuarena__text *out)
 /* Blocks are no longer what lies between live ones, which is what pages back. */
 static const char *gpuarena__needs_segments(const gpuarena_config *config)
 {
-    if (config->placement == GPUARENA_PLACE_BUDDY || config->placement == GPUARENA_PLACE_BINS)
+    if (gpuarena__is_sized(config))
         return "placement: buddy and bins not with backing=paged";
     if (config->small_bytes) return "small: not with backing=paged, which is one range";
     return config->split_max_bytes ? "split_max: not with backing=paged, which is one range" : NULL;
@@ -8739,7 +8726,7 @@ static int gpuarena__settle_rounding(gpuarena_config *config, gpuarena__text *ou
             return gpuarena__refuse(out, "round_divisions: expected a power of two up to 128, or 0");
         rounds |= config->round_by_size[at] != 0;
     }
-    if (rounds && config->placement > GPUARENA_PLACE_FIRST)
+    if (rounds && gpuarena__is_sized(config))
         return gpuarena__refuse(out, "round_divisions: not with placement=buddy or bins, which round "
                                      "themselves");
     return 1;
@@ -8747,7 +8734,7 @@ static int gpuarena__settle_rounding(gpuarena_config *config, gpuarena__text *ou
 
 static int gpuarena__settle_split(gpuarena_config *config, gpuarena__text *out)
 {
-    if (config->split != GPUARENA_SPLIT_ALWAYS && config->placement > GPUARENA_PLACE_FIRST)
+    if (config->split != GPUARENA_SPLIT_ALWAYS && gpuarena__is_sized(config))
         return gpuarena__refuse(out, "split: not with placement=buddy, which halves, or bins, which never "
                                      "split");
     if (config->split == GPUARENA_SPLIT_ALWAYS && config->split_least_bytes)
@@ -9757,6 +9744,14 @@ static gpuarena_result gpuarena__enter(gpuarena *arena)
     return result;
 }
 
+/* Enters, unless an argument is `wrong` (says what; NULL: none is): that refusal is recorded. */
+static gpuarena_result gpuarena__enter_with(gpuarena *arena, const char *wrong)
+{
+    gpuarena_result result = gpuarena__enter(arena);
+    if (result != GPUARENA_OK || !wrong) return result;
+    return gpuarena__leave(arena, gpuarena__fail_argument(arena, wrong));
+}
+
 /* Has the turn of an arena that it is counted for as entering. 0: the arena is over. */
 static int gpuarena__begin_counted(gpuarena *arena)
 {
@@ -9801,7 +9796,7 @@ static gpuarena_result gpuarena__begin_living(gpuarena *arena)
     return result;
 }
 
-/* Begins, unless an argument is `wrong` (says what; NULL: none is): that refusal is recorded. */
+/* As gpuarena__enter_with, with the turn. */
 static gpuarena_result gpuarena__begin_with(gpuarena *arena, const char *wrong)
 {
     gpuarena_result result = gpuarena__begin(arena);
@@ -10122,8 +10117,6 @@ static void gpuarena__dismantle(gpuarena *arena)
     while (arena->nodes.chunk_count)
         gpuarena__host_free(arena, arena->nodes.chunks[--arena->nodes.chunk_count].memory,
                             gpuarena__chunk_bytes());
-    gpuarena__host_free(arena, arena->nodes.chunks, arena->nodes.chunk_room * sizeof *arena->nodes.chunks);
-    gpuarena__host_free(arena, arena->ranges.list, arena->ranges.room * sizeof *arena->ranges.list);
     while (arena->events.count > 1) {
         void *event = arena->events.list[--arena->events.count].handle;
         if (!arena->lost)
@@ -10133,13 +10126,10 @@ static void gpuarena__dismantle(gpuarena *arena)
         gpuarena__bins *bins = arena->streams.list[--arena->streams.count].bins;
         if (bins != &arena->bins) gpuarena__host_free(arena, bins, sizeof *bins);
     }
-    gpuarena__host_free(arena, arena->paged.spare, arena->paged.spare_room * sizeof *arena->paged.spare);
-    gpuarena__host_free(arena, arena->paged.runs, arena->paged.run_room * sizeof *arena->paged.runs);
-    gpuarena__host_free(arena, arena->events.list, arena->events.room * sizeof *arena->events.list);
-    gpuarena__host_free(arena, arena->holds.list, arena->holds.room * sizeof *arena->holds.list);
-    gpuarena__host_free(arena, arena->streams.list, arena->streams.room * sizeof *arena->streams.list);
     gpuarena__host_free(arena, arena->lookup.table, gpuarena__lookup_bytes(&arena->lookup));
-    gpuarena__host_free(arena, arena->tags.list, arena->tags.room * sizeof *arena->tags.list);
+#define X(table, room) gpuarena__host_free(arena, arena->table, arena->room * sizeof *arena->table);
+    GPUARENA__TABLES(X)
+#undef X
     GPUARENA_ASSERT(arena->host_bytes == sizeof *arena && "every host allocation has been freed");
     arena->self = NULL;
     gpuarena__mutex_end(&arena->plea);
@@ -10186,15 +10176,14 @@ static int gpuarena__first_growth(gpuarena *arena, uint64_t free_bytes, gpuarena
 /* The entry that is no stream, for blocks that wait for none. 0: no host memory. */
 static int gpuarena__streams_begin(gpuarena *arena)
 {
-    void *list = NULL;
-    if (!gpuarena__host_double(arena, &list, sizeof *arena->streams.list, 0, &arena->streams.room)) return 0;
-    arena->streams.list = (gpuarena__stream *)list;
-    memset(arena->streams.list, 0, sizeof *arena->streams.list);
-    arena->streams.list[0].bins = &arena->bins;
-    arena->streams.list[0].handle = GPUARENA_ANY_STREAM;
-    arena->streams.list[0].state = GPUARENA__CLOSED;
-    arena->streams.count = 1;
-    arena->streams.pass = 1;
+    gpuarena__streams *streams = &arena->streams;
+    if (!GPUARENA__RESERVE(arena, gpuarena__stream, streams->list, 0, 1, streams->room)) return 0;
+    memset(streams->list, 0, sizeof *streams->list);
+    streams->list[0].bins = &arena->bins;
+    streams->list[0].handle = GPUARENA_ANY_STREAM;
+    streams->list[0].state = GPUARENA__CLOSED;
+    streams->count = 1;
+    streams->pass = 1;
     return 1;
 }
 
@@ -10311,7 +10300,7 @@ static void gpuarena__start_pages(gpuarena *arena, uint64_t total_bytes)
 static void gpuarena__start_shape(gpuarena *arena)
 {
     const gpuarena_config *config = &arena->config;
-    arena->joined = config->placement == GPUARENA_PLACE_BUDDY || config->placement == GPUARENA_PLACE_BINS;
+    arena->joined = (uint32_t)gpuarena__is_sized(config);
     arena->shaped = (uint32_t)gpuarena__is_shaped(config);
     arena->quick_bytes = arena->shaped || config->scrub & GPUARENA_SCRUB_ALLOC ? 0 : GPUARENA__MAX_BYTES;
     if (config->placement != GPUARENA_PLACE_GOOD && config->placement != GPUARENA_PLACE_BUDDY)
@@ -11706,11 +11695,9 @@ GPUARENA_API gpuarena *gpuarena_next(const gpuarena *arena)
 GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *inside, gpuarena_block *block)
 {
     gpuarena *self = gpuarena__self(arena);
-    gpuarena_result result = gpuarena__enter(self);
+    gpuarena_result result = gpuarena__enter_with(self, block ? NULL : "block: NULL");
     uint32_t index;
     if (result != GPUARENA_OK) return result;
-    if (!block)
-        return gpuarena__leave(self, gpuarena__fail_argument(self, "block: NULL"));
     index = gpuarena__node_around(self, gpuarena__address(inside));
     if (index) *block = gpuarena__block_describe(self, index);
     else result = gpuarena__fail_pointer(self, inside, NULL);
@@ -11881,12 +11868,9 @@ GPUARENA_API gpuarena_result gpuarena_get_tag(const gpuarena *arena, uint32_t ta
                                               gpuarena_tag_stats *stats)
 {
     gpuarena *self = gpuarena__self(arena);
-    gpuarena_result result = gpuarena__enter(self);
+    const char *wrong = tag && !gpuarena__tag_place(tag) ? "tag: 0, or one that gpuarena_tag gave" : NULL;
+    gpuarena_result result = gpuarena__enter_with(self, stats ? wrong : "stats: NULL");
     if (result != GPUARENA_OK) return result;
-    if (!stats)
-        return gpuarena__leave(self, gpuarena__fail_argument(self, "stats: NULL"));
-    if (tag && !gpuarena__tag_place(tag))
-        return gpuarena__leave(self, gpuarena__fail_argument(self, "tag: 0, or one that gpuarena_tag gave"));
     *stats = gpuarena__tag_stats(self, gpuarena__tag_place(tag));
     return gpuarena__leave(self, GPUARENA_OK);
 }
@@ -11970,8 +11954,10 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__NEVER
 #undef GPUARENA__PAGE_LOG2
 #undef GPUARENA__PRINTF
+#undef GPUARENA__RESERVE
 #undef GPUARENA__STORE
 #undef GPUARENA__TABLE
+#undef GPUARENA__TABLES
 #undef GPUARENA__THREAD_LOCAL
 #undef GPUARENA__UNIT
 #endif /* GPUARENA_IMPLEMENTATION */
