@@ -246,6 +246,7 @@ static void pass_drive_once(pass *run)
 /* What is live is freed, as ops of their own. */
 static int pass_rewind(pass *run)
 {
+    pass_clock_rest(&run->clock);
     for (size_t block = 0; block < run->stream->block_count; block++) {
         if (!run->blocks[block].is_live) continue;
         device_begin_op(run->device, run->op);
@@ -293,6 +294,7 @@ static int pass_end_pool(pass *run, uint64_t *reserved_bytes)
 
 static int pass_end_blocks(pass *run)
 {
+    pass_clock_rest(&run->clock);
     for (size_t block = 0; block < run->stream->block_count; block++) {
         if (pass_free(run, (uint32_t)block, run->blocks[block].home)) return -1;
     }
@@ -385,9 +387,7 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
         if (!run.device) result->needed_ops = 0;
         else if (!run.pool.device) result->needed_ops = UINT64_MAX;          /* the streams of all ops are too many */
     } else {
-        const pass_clock clock = { &run.pool, timing, timing ? NULL : settings->arrivals, settings->rate,
-                                   0, 0, 0, 0, 0 };
-        run.clock = clock;
+        run.clock = pass_clock_of(&run.pool, timing, settings->arrivals, settings->rate);
         device_count(run.device, &run.before);
         pass_drive(&run);
         pass_count_driver(&run);

@@ -15,6 +15,18 @@ static int clock_is_rated(const pass_clock *clock)
     return clock->rate && device_simulated(clock->pool->device);
 }
 
+pass_clock pass_clock_of(pool *of, pass_timing *timing, arrivals *heard, uint64_t rate)
+{
+    const pass_clock made = { of, timing, timing ? NULL : heard, rate, 0, 0, 0, 0, 0, 0 };
+    return made;
+}
+
+void pass_clock_rest(pass_clock *clock)
+{
+    clock->is_due = 0;
+    clock->arrived = 0;
+}
+
 /* Of so many operations a second, number `count`: exact to the nanosecond, without drift. */
 static uint64_t clock_due(const pass_clock *clock, uint64_t count)
 {
@@ -31,11 +43,13 @@ void pass_clock_arrive(pass_clock *clock)
     clock->due_ns = clock->start_ns + clock_due(clock, clock->arrived++);
     if (now_ns < clock->due_ns) sim_advance(machine, clock->due_ns - now_ns);
     clock->begun_ns = sim_now_ns(machine);
+    clock->is_due = 1;
 }
 
 static void clock_served(pass_clock *clock)
 {
-    if (!clock->arrivals || !clock_is_rated(clock)) return;
+    if (!clock->arrivals || !clock->is_due) return;
+    clock->is_due = 0;
     uint64_t now_ns = clock_virtual_ns(clock);
     histogram_add(&clock->arrivals->waited, now_ns - clock->due_ns);
     histogram_add(&clock->arrivals->served, now_ns - clock->begun_ns);

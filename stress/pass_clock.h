@@ -17,9 +17,15 @@ typedef struct pass_clock {
     arrivals      *arrivals;                     /* NULL: none is kept .. */
     uint64_t       rate;                         /* .. arrivals a second; 0: each when the one before is done */
     uint64_t       start_ns, begun_ns, due_ns;   /* virtual */
-    uint64_t       arrived;                      /* operations so far */
+    uint64_t       arrived;                      /* operations so far .. */
+    int            is_due;                       /* .. the latest of which has not been made yet */
     uint64_t       misses;                       /* allocations that called the driver, refused ones too */
 } pass_clock;
+
+/* timing NULL: a pass without clocks; in others nobody hears of arrivals. */
+pass_clock pass_clock_of(pool *of, pass_timing *timing, arrivals *heard, uint64_t rate);
+/* What comes now was due for nobody: frees between rounds, and at the end. The next that arrives begins anew. */
+void pass_clock_rest(pass_clock *clock);
 
 /* Right before an allocation or free, and before the device is told of it: with a rate a simulated host idles until it
    is due. CUDA has no virtual time: nothing. */

@@ -75,6 +75,12 @@ is($rated[0]{waited_p99_vns}, $rated[0]{served_p99_vns}, 'slowly: nothing waits 
 ok($rated[1]{waited_p50_vns} > 100 * $rated[1]{served_p99_vns}, 'a million a second: ops wait for those before');
 is($rated[0]{digest}, $rated[1]{digest}, 'the results are the same');
 refused(2, qr/--rate: expected a number from 1/, qw(run -w uniform:n=9 -p raw --rate 0));
+refused(2, qr/--rate: expected a number from 1 to 1000000000, found '\Q$_\E'/, qw(run -w uniform:n=9 -p raw --rate), $_) for qw(1000000001 -1 1.5 1e3 18446744073709551617);
+my $rated = JSON::PP->new->decode(stress(qw(run -w larson:blocks=9,uniform:n=50 --ops 71 --threads 3 -p raw,paged --rate 1000000000 --no-timing -q --out json=-))->{out});
+is(join(' ', map { "$_->{ops} $_->{rate}{waited}{n} $_->{rate}{served}{n}" } @{$rated->{cases}}), join(' ', ('71 71 71') x 4),
+   'of several threads, too: each op once, what is freed at the end not at all');
+is($rated->{cases}[$_]{digest}, $rated->{cases}[$_ + 1]{digest}, '.. and every policy the same') for 0, 2;
+ok(!exists $untimed->{cases}[0]{rate} && $untimed->{cases}[0]{seed} == 1, 'without --rate nobody waits');
 
 # ---- determinism
 for my $out (qw(csv json)) {

@@ -69,6 +69,36 @@ static void test_rate(bench *bed)
     CHECK_MSG(run(bed, "raw", NULL)->digest == digest && !unasked.waited.count, "without a rate nothing is due");
 }
 
+/* What is left live is freed between rounds and at the end: nobody waited for that. */
+static void test_rest(bench *bed)
+{
+    arrivals found;
+    memset(&found, 0, sizeof found);
+    bench_open(bed);
+    bed->settings.device.sim.capacity_bytes = 64 * MIB;
+    bed->settings.rate = 1000;
+    bed->settings.arrivals = &found;
+    bed->settings.times = 3;
+    bed->settings.skip_oom = 1;
+    for (uint32_t block = 0; block < 5; block++) add_alloc(bed, MIB, 0);
+    add_alloc(bed, 1024 * MIB, 0);
+    add_free(bed, 5, 0);                         /* was refused: the last to arrive, and never made */
+    const pass_result *result = run(bed, "raw", NULL);
+    CHECK_INT(result->status, ==, PASS_OOM);
+    CHECK_U64(result->ops, ==, 3 * 6 + 2 * 5);
+    CHECK_U64(found.waited.count, ==, 3 * 6);
+    CHECK_U64(found.served.count, ==, 3 * 6);
+    CHECK_MSG(found.waited.sum == found.served.sum, "at a thousand a second nothing waits for anything");
+    memset(&found, 0, sizeof found);
+    bed->settings.rate = 1000000;
+    run(bed, "raw", NULL);
+    uint64_t thrice_ns = found.waited.sum;
+    memset(&found, 0, sizeof found);
+    bed->settings.times = 1;
+    run(bed, "raw", NULL);
+    CHECK_MSG(found.waited.sum > found.served.sum && thrice_ns == 3 * found.waited.sum, "every round begins anew");
+}
+
 /* Numbers that do not divide a second leave no drift: due times are those of exact arithmetic. */
 static void test_odd_rate(bench *bed)
 {
@@ -87,6 +117,7 @@ int main(void)
     test_misses(bed);
     test_rate(bed);
     test_odd_rate(bed);
+    test_rest(bed);
     free(bed);
     return tap_done();
 }
