@@ -256,6 +256,19 @@ static int plan_workloads(plan *self, const cli *asked, problem *why)
     return 0;
 }
 
+/* What --steps does not reach is told, and is no mistake: of a list of workloads others have steps. */
+static void plan_tell_stepless(const plan *self, const cli *asked)
+{
+    if (!self->options.steps_given || asked->values[CLI_QUIET].given) return;
+    for (size_t index = 0; index < self->workload_count; index++) {
+        slice rest = slice_of(self->workloads[index].text), spec;
+        while (mix_take(&rest, &spec)) {
+            if (workload_has_option(spec, "steps")) continue;
+            fprintf(stderr, "stress: workload %s: has no steps, --steps changes nothing\n", slice_show(spec).text);
+        }
+    }
+}
+
 static int plan_wants_any(const plan *self, problem *why)
 {
     for (size_t workload = 0; workload < self->workload_count; workload++) {
@@ -296,6 +309,7 @@ int plan_make(plan *self, const cli *asked, problem *why)
     plan_options(self, asked);
     if (plan_settings(self, asked, why) || plan_filter(self, asked->values[CLI_FILTER].text, why)
         || plan_policies(self, asked, why) || plan_workloads(self, asked, why)) return -1;
+    plan_tell_stepless(self, asked);
     return plan_wants_any(self, why);
 }
 

@@ -46,6 +46,19 @@ is(row(qw(-w phases:layers=2,hidden=64,ff=64 -p raw --ops 77))->{ops}, 77, 'and 
 is(row(qw(-w producer:n=30000 -p raw --quick --verify off))->{ops}, 20000, '--quick cuts a producer');
 is(row(qw(-w phases:layers=2,hidden=64,ff=64,generate=3000 -p raw --quick --verify off))->{ops}, 20000, 'and phases');
 
+my @stepless = qw(run -w uniform:n=5,train:layers=1+larson:blocks=2 -p raw --steps 1 --verify off --no-timing);
+is(join(' ', stress(@stepless)->{err} =~ /^stress: workload "(\S+)": has no steps, --steps changes nothing$/mg),
+   'uniform:n=5 larson:blocks=2', 'what --steps does not reach is told');
+is(stress(@stepless, '-q')->{err}, '', 'but not with -q');
+
+# ---- the same bytes on every machine: integers alone
+my @inexact;
+for my $file (glob 'stress/workload/*.[ch] stress/sim/*.[ch] stress/oracle*.[ch] stress/pass*.[ch]') {
+    my $code = slurp($file) =~ s{/\*.*?\*/|"(?:\\.|[^"\\])*"}{}gsr;
+    push @inexact, "$file: $1" while $code =~ /\b(float\b|double\b|math\.h|\d+\.\d*|time\(|s?rand\()/g;
+}
+is("@inexact", '', 'no floating point, clock or rand() makes operations or the simulated device');
+
 # ---- what each says of itself
 for my $line (split /\n(?=  \w)/, stress('list', 'workloads')->{out} =~ s/^workloads\n//r) {
     my ($name) = $line =~ /^  (\w+)/;

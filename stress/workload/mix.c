@@ -10,8 +10,6 @@
 #include "stream.h"
 #include "turns.h"
 
-enum { MIX_MOST_OPS = 2 * STREAM_MAX_OPS };      /* of all members before they are cut: at most 1 GiB */
-
 typedef struct mix_member {                      /* one op stream, of one thread or of several */
     op_stream stream;
     size_t    next;                              /* its next operation */
@@ -19,10 +17,14 @@ typedef struct mix_member {                      /* one op stream, of one thread
     uint32_t  thread, stride;                    /* its threads: thread, thread + stride, .. */
 } mix_member;
 
+/* All threads together may have twice the operations of a stream, and four times as many touches: --ops cuts the
+   whole only when turns are drawn. That is 2 GiB of the host at most, with what is made of them. */
+enum { MIX_STREAMS = 2, MIX_TOUCHES_EACH = STREAM_MAX_TOUCHES / STREAM_MAX_OPS };
+
 typedef struct mix {
     mix_member  members[WORKLOAD_MAX_THREADS];
+    size_t      op_count, touch_count;           /* of all members */
     uint32_t    member_count, thread_count;
-    size_t      op_count;                        /* of all members */
     uint8_t     member_of[WORKLOAD_MAX_THREADS]; /* by thread */
     stream_builder builder;
 } mix;
@@ -74,6 +76,16 @@ static int mix_refuse(const char *text, uint32_t spec_count, const workload_opti
                        WORKLOAD_MAX_THREADS);
 }
 
+static int mix_judge(const mix *self, slice spec, const workload_options *options, problem *why)
+{
+    size_t most = MIX_STREAMS * (options->most_ops ? options->most_ops : STREAM_MAX_OPS);
+    int is_ops = self->op_count > most;
+    if (!is_ops && self->touch_count / MIX_TOUCHES_EACH <= most) return 0;
+    return problem_set(why, EXIT_USAGE, "workload %s: its threads make more than %zu %s together, expected fewer "
+                       "or shorter ones", slice_show(spec).text,
+                       is_ops ? most : most * MIX_TOUCHES_EACH, is_ops ? "operations" : "touches of blocks");
+}
+
 /* Its op stream, and the threads that are the member's from here on: `thread` and every stride-th. */
 static int mix_add(mix *self, slice spec, const workload_options *options, uint32_t thread, uint32_t stride,
                    problem *why)
@@ -87,13 +99,11 @@ static int mix_add(mix *self, slice spec, const workload_options *options, uint3
     free(text);
     if (failed) return -1;
     self->member_count++;
+    self->op_count += made->stream.op_count;
+    self->touch_count += made->stream.touch_count;
+    if (mix_judge(self, spec, options, why)) return -1;
     made->thread = thread;
     made->stride = stride;
-    self->op_count += made->stream.op_count;
-    if (self->op_count > MIX_MOST_OPS) {
-        return problem_set(why, EXIT_USAGE, "workload %s: its threads make more than %d operations together, expected "
-                           "fewer or shorter ones", slice_show(spec).text, (int)MIX_MOST_OPS);
-    }
     made->blocks = calloc(made->stream.block_count + 1, sizeof *made->blocks);
     return made->blocks ? 0 : problem_set(why, EXIT_HARNESS, "no host memory for the workloads");
 }
@@ -104,7 +114,7 @@ static int mix_deal(mix *self, slice spec, const workload_options *options, uint
 {
     workload_options own = *options;
     uint32_t thread_count = (uint32_t)options->threads;
-    if (workload_is_threaded(spec)) {
+    if (workload_has_option(spec, "threads")) {
         own.threads = (thread_count - first + stride - 1) / stride;
         own.thread = first;
         return mix_add(self, spec, &own, first, stride, why);
@@ -212,6 +222,7 @@ static int mix_all(mix *self, const char *text, const workload_options *options,
     if (mix_members(self, text, options, spec_count, why)) return -1;
     snprintf(source, sizeof source, "workload %s", text);
     stream_begin(&self->builder, stream, source, options->ops_given ? options->ops : UINT64_MAX, why);
+    if (options->most_ops) self->builder.most_ops = options->most_ops;
     int failed = mix_merge(self, self->members[0].stream.seed);
     stream_end(&self->builder);
     stream->seed = self->members[0].stream.seed;
@@ -227,7 +238,7 @@ int mix_make(const char *text, const workload_options *options, op_stream *strea
         || (options->threads_given && (options->threads < spec_count || options->threads > WORKLOAD_MAX_THREADS))) {
         return mix_refuse(text, spec_count, options, why);
     }
-    int is_alone = !options->threads_given || options->threads == 1 || workload_is_threaded(slice_of(text));
+    int is_alone = !options->threads_given || options->threads == 1 || workload_has_option(slice_of(text), "threads");
     if (spec_count == 1 && is_alone) return workload_make(text, options, stream, why);
     mix *self = calloc(1, sizeof *self);
     if (!self) return problem_set(why, EXIT_HARNESS, "no host memory for the workloads");

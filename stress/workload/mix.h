@@ -17,7 +17,8 @@
    turns are drawn from the first SPEC's seed (turns.h). Streams are no other's: with `count` op streams, stream s of
    the one numbered n is stream s * count + n, so that stream 0 of the first stays 0. They are numbered in the order
    of SPECs, those of one SPEC in the order of threads. Blocks have their numbers for ids. --ops cuts the whole.
-   Returns and fails as workload_make does; also: fewer threads than SPECs, or more than WORKLOAD_MAX_THREADS. */
+   Returns and fails as workload_make does; also: fewer threads than SPECs, more than WORKLOAD_MAX_THREADS, or more
+   operations of all threads together than two streams may have. */
 int mix_make(const char *text, const workload_options *options, op_stream *stream, problem *why);
 
 /* The next SPEC of an item's text: 1, or 0: there is none (rest->bytes is NULL). */

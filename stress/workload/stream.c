@@ -45,8 +45,8 @@ static void *stream_room(stream_builder *builder, void *array, size_t count, siz
 static int stream_append_one(stream_builder *builder, const op *next)
 {
     op_stream *stream = builder->stream;
-    if (stream->op_count >= STREAM_MAX_OPS) {
-        return stream_refuse(builder, "more than %d operations, expected a shorter workload", (int)STREAM_MAX_OPS);
+    if (stream->op_count >= builder->most_ops) {
+        return stream_refuse(builder, "more than %zu operations, expected a shorter workload", builder->most_ops);
     }
     op *ops = stream_room(builder, stream->ops, stream->op_count, &builder->op_capacity, sizeof *ops);
     if (!ops) {
@@ -156,6 +156,7 @@ void stream_begin(stream_builder *builder, op_stream *stream, const char *source
     builder->stream = stream;
     builder->why = why;
     builder->source = source;
+    builder->most_ops = STREAM_MAX_OPS;
     builder->ops_left = ops_limit;
     builder->is_cut = ops_limit == 0;
 }

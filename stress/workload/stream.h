@@ -23,6 +23,7 @@ typedef struct stream_builder {
     const char *source;                          /* what messages begin with: "workload train", or the file's name */
     uint64_t    line;                            /* of the file, for messages; 0: none */
     uint64_t    ops_left;                        /* allocations and frees until the stream is cut */
+    size_t      most_ops;                        /* STREAM_MAX_OPS; less: refuse a longer stream */
     int         is_cut;                          /* appending goes on without effect; a family may stop early */
     uint64_t    live_bytes;
     uint8_t     thread;                          /* makes what is appended */

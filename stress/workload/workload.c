@@ -86,12 +86,12 @@ static size_t workload_option(const family *of, const char *key)
     return option;
 }
 
-int workload_is_threaded(slice spec)
+int workload_has_option(slice spec, const char *key)
 {
     slice name = spec;
     slice_take(&spec, ':', &name);
     const family *of = workload_find(name);
-    return of && workload_option(of, "threads") < of->option_count;
+    return of && workload_option(of, key) < of->option_count;
 }
 
 static size_t workload_scale(const family *of)
@@ -192,6 +192,7 @@ int workload_make(const char *spec, const workload_options *options, op_stream *
     }
     snprintf(source, sizeof source, "workload %s", of->shown.name);
     stream_begin(&builder, stream, source, options->ops_given ? options->ops : UINT64_MAX, why);
+    if (options->most_ops) builder.most_ops = options->most_ops;
     uint64_t seed = workload_seed(of, options, &request);
     int failed = of->make(&request, &builder);
     stream_end(&builder);

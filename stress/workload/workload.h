@@ -46,6 +46,7 @@ typedef struct workload_options {                /* from the command line; a fam
     int ops_given;   uint64_t ops;               /* the stream is cut after this many allocations and frees */
     int threads_given; uint64_t threads;         /* of a workload that has threads; see mix.h for all others */
     uint64_t thread;                             /* the first that makes this stream: its seed is turns_seed's */
+    size_t   most_ops;                           /* more are refused; 0: STREAM_MAX_OPS, the most there can be */
 } workload_options;
 
 /* spec: NAME or NAME:key=value,key=value; replay:FILE. Fills *stream, to be freed by op_stream_free.
@@ -54,7 +55,8 @@ typedef struct workload_options {                /* from the command line; a fam
    *stream is then empty. */
 int  workload_make(const char *spec, const workload_options *options, op_stream *stream, problem *problem);
 void op_stream_free(op_stream *stream);          /* of a zeroed or filled stream */
-int  workload_is_threaded(slice spec);           /* 1: it has threads of its own, and an option `threads` */
+/* 1: the workload that spec names has that option. `threads`: it has threads of its own. */
+int  workload_has_option(slice spec, const char *key);
 
 /* An option of the workload that spec names, to be varied: key NULL is the one that makes it larger: `batch`, where it
    has that, else the first it has of `seq`, `requests`, `depth`, `cap`, `blocks`, `n`. 0, or -1 and a problem,
