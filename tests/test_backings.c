@@ -1,12 +1,6 @@
 /* Arenas of pinned, managed and asynchronous memory on the simulated device: limits at any instant, sums, order of uses,
    every call failing, mixtures. It must not know how the simulator keeps such memory.
    Run by `make test`. */
-#ifndef GPUARENA_NO_CUDA
-#define GPUARENA_NO_CUDA
-#endif
-#define GPUARENA_STATIC
-#include "../gpuarena.h"
-
 #include "sim_device.h"
 
 enum { STREAMS = 3, BLOCKS = 60 };

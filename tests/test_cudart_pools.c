@@ -11,7 +11,6 @@ int main(void)
     return tap_done();
 }
 #else
-#define GPUARENA_STATIC
 #include "../gpuarena.h"
 
 #include "test_cudart.h"

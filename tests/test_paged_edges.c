@@ -1,11 +1,11 @@
 /* Paged ranges at their edges: alignments, sizes, large devices and many, limits that are no multiple of the page,
    page sizes, the adversary, idle's ends, what goes back, addresses that run out.
    It must not know how pages are chosen. Run: make test. */
-#include "paged.h"
+#include "paged_pages.h"
 
 static void expect_audit(const paged_bench *bench, const char *what)
 {
-    const char *text = paged_audit(bench);
+    const char *text = paged_audit_pages(bench);
     CHECK_MSG(!text[0], "%s: all adds up%s%s", what, text[0] ? ", but " : "", text);
 }
 

@@ -1,7 +1,7 @@
 /* Faults in paged ranges: each call on the driver, and each for host memory, fails once and for good, with every kind
    of answer, in everything that makes, moves or gives back pages. It must not know how these are done: the state
    before is the state after. Run: make test. */
-#include "paged.h"
+#include "paged_pages.h"
 
 typedef struct scene {
     const char *name, *config;
@@ -128,7 +128,7 @@ static const char *judge(const scene *of, paged_bench *bench, const paged_state 
                          int undo_fails)
 {
     paged_state after = paged_look(bench);
-    const char *text = paged_audit(bench);
+    const char *text = paged_audit_pages(bench);
     int stuck = bench->arena->paged.stuck_count != 0;
     stuck_count += stuck;
     refused_count += result != GPUARENA_OK;
@@ -144,7 +144,7 @@ static const char *judge(const scene *of, paged_bench *bench, const paged_state 
     if (stuck && gpuarena_trim(bench->arena, 0, NULL)) return "a trim afterwards";
     if (bench->arena->paged.stuck_count) return "what was stuck is so for ever";
     if (result && of->act(bench)) return "it fails again, without a fault";
-    return paged_audit(bench);
+    return paged_audit_pages(bench);
 }
 
 /* The device is gone: calls say so, frees and destroy keep the books. */

@@ -1,7 +1,7 @@
 /* Sections >>pages and >>tree of the header, from inside: every invariant of holes, rooms, pages and trees is
    violated in turn, named by the check, and mended again. It must not change what is checked: each row puts one
    field wrong and back. Run: make test. */
-#include "paged.h"
+#include "paged_pages.h"
 
 /* state bits of a node's size, which the header takes back at its end */
 enum { PAGES_LIVE = 1, PAGES_OVERFLOW = 2, PAGES_HOLE = 4, PAGES_KEPT = 8, PAGES_OWN = 16 };
