@@ -125,10 +125,10 @@
                 the device where the segment waits for nothing but the call's stream, but for that stream
                 alone: then the driver's pool has let go of the memory, and the limit, which is ours, holds
                 for what the pool has, too, but for what it rounds up by (to 32 MiB, as far as is known),
-                which is `other`. No growth on a stream that is captured: the memory would be the graph's.
-                Blocks are cut from segments, not asked for one by one: so a hit needs no driver call, and
-                memory does not go back to the system at each wait, as it does from cudaMallocAsync at its
-                defaults
+                which is `other`; with growth=fixed and a limit of whole 32 MiB, nothing. No growth on a
+                stream that is captured: the memory would be the graph's. Blocks are cut from segments, not
+                asked for one by one: so a hit needs no driver call, and memory does not go back to the system
+                at each wait, as it does from cudaMallocAsync at its defaults
 
    Growth of segments. When no free block fits, the arena asks the driver for one:
        double   the step starts at `step` (2 MiB) and doubles, up to `step_max` (256 MiB), until it covers
@@ -909,7 +909,9 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
    driver, asked by info, reports enough free memory, or the memory is MANAGED, whatever is free: it must
    still grant it. Else the result that alloc_ex would have, had it to grow by alignment - config.alignment
    bytes more, as a driver's worst start would make it; of these only misuse is recorded (INVALID_ARGUMENT:
-   request NULL, too). Changes nothing. O(blocks + segments). */
+   request NULL, too). Where the blocks and pages that stay will lie is not foreseen when idle memory goes
+   back first, above a lowered limit or by release PRESSURE: then alloc_ex may serve what this denies. Changes
+   nothing. O(blocks + segments). */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
 /* Frees the live block whose base is ptr; NULL: OK, nothing. stream: the last one that used it, ordered
@@ -6011,8 +6013,9 @@ static int gpuarena__place_choose(gpuarena *arena, const gpuarena__want *want, g
 static int gpuarena__place_have(gpuarena *arena, const gpuarena__want *want, gpuarena__place *place,
                                 int *fresh, gpuarena__obstacle *obstacle)
 {
-    uint64_t need = gpuarena__whole(want->bytes + (want->alignment - arena->unit) + want->room,
-                                    arena->paged.page_bytes);
+    uint64_t need = gpuarena__segment_bytes(arena, want);
+    if (!need) return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_TOO_LARGE);
+    need = gpuarena__whole(need + want->room, arena->paged.page_bytes);
     if (gpuarena__place_choose(arena, want, place)) return 1;
     if (!gpuarena__supply_fits(arena, want, obstacle) || !gpuarena__span_reserve(arena, need, obstacle))
         return 0;
@@ -6332,7 +6335,7 @@ static void gpuarena__release_pressed(gpuarena *arena, uint64_t bytes, gpuarena_
 }
 
 /* Backs the lowest holes until reserved is at least `target`; half as much at a time, down to a page, where
-   the driver refuses. */
+   there is not so much. */
 static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__obstacle *obstacle)
 {
     uint64_t page = arena->paged.page_bytes, step = 64, count;
@@ -6351,9 +6354,9 @@ static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__o
         count = gpuarena__min(gpuarena__min(count, step), gpuarena__node_bytes(node) / page);
         if (gpuarena__supply_do(arena, node->address, node->address + count * page, count, 0, NULL, obstacle))
             continue;
-        if (obstacle->reason != GPUARENA_REASON_DRIVER_REFUSED || count == 1) return 0;
+        if (obstacle->result != GPUARENA_OUT_OF_MEMORY || count == 1) return 0;
         step = count / 2;
-        arena->stats.backoff_count++;
+        arena->stats.backoff_count += obstacle->reason == GPUARENA_REASON_DRIVER_REFUSED;
     }
     return 1;
 }
@@ -10926,8 +10929,9 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__want 
     uint64_t idle, need = gpuarena__need(arena, want, &idle), kin_idle = 0;
     uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes,
              headroom = arena->config.headroom_bytes;
-    if (!need || want->flags & GPUARENA_ALLOC_TRY || kept > arena->limit || need > arena->limit - kept)
-        return GPUARENA_OUT_OF_MEMORY;
+    if (!need || want->flags & GPUARENA_ALLOC_TRY || kept > arena->limit) return GPUARENA_OUT_OF_MEMORY;
+    if (gpuarena__is_orderless(arena, want->stream, &obstacle)) return obstacle.result;
+    if (need > arena->limit - kept) return GPUARENA_OUT_OF_MEMORY;
     if (gpuarena__is_paged(arena, want) && need <= idle) return GPUARENA_OK; /* pages that move */
     if (arena->family && !gpuarena__kin_can_grow(arena, gpuarena__above(need, idle), &kin_idle))
         return GPUARENA_OUT_OF_MEMORY;

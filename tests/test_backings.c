@@ -235,8 +235,13 @@ static void test_async_without_order(void)
     sim_fail_call(made.bench.machine, SIM_CALL_KINDS, 0, 0, 0);
     CHECK_INT(gpuarena_alloc(made.arena, &ptr, MIB(8), GPUARENA_ANY_STREAM), ==, 0);
     CHECK_INT(gpuarena_capture_begin(made.arena, made.streams[1], &set), ==, 0);
-    CHECK_INT(gpuarena_alloc(made.arena, &next, MIB(16), made.streams[1]), ==, GPUARENA_CAPTURE);
-    CHECK_INT(gpuarena_alloc(made.arena, &next, MIB(16), GPUARENA_ANY_STREAM), ==, GPUARENA_CAPTURE);
+    for (int any = 0; any < 2; any++) {
+        gpuarena_request request = GPUARENA_INIT;
+        request.bytes = MIB(16);
+        request.stream = any ? GPUARENA_ANY_STREAM : made.streams[1];
+        CHECK_INT(gpuarena_can_alloc(made.arena, &request), ==, GPUARENA_CAPTURE);
+        CHECK_INT(gpuarena_alloc_ex(made.arena, &next, &request), ==, GPUARENA_CAPTURE);
+    }
     CHECK_INT(gpuarena_alloc(made.arena, &next, MIB(16), made.streams[0]), ==, 0);
     CHECK_INT(gpuarena_check(made.arena, NULL, 0), ==, 0);
     CHECK_INT(gpuarena_capture_end(made.arena, made.streams[1]), ==, 0);

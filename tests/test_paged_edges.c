@@ -30,6 +30,16 @@ static void test_alignments(void)
         if (bench.block_count > 4) paged_free(&bench, 1);
     }
     CHECK_MSG(!wrong, "alignments of 1 MiB to 1 GiB within 64 MiB");
+    for (int power = 50; power < 64; power++) {
+        gpuarena_request request = GPUARENA_INIT;
+        gpuarena_failure failure;
+        request.bytes = 1;
+        request.alignment_bytes = UINT64_C(1) << power;
+        wrong += paged_ask(&bench, &request) != GPUARENA_OUT_OF_MEMORY;
+        gpuarena_last_failure(bench.arena, &failure);
+        wrong += failure.reason != GPUARENA_REASON_TOO_LARGE;
+    }
+    CHECK_MSG(!wrong, "alignments above 2^49: TOO_LARGE");
     CHECK_U64(paged_stats(&bench).reserved_bytes, <=, MIB(64));
     expect_audit(&bench, "alignments");
     expect_close(&bench, "alignments");

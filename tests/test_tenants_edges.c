@@ -140,6 +140,14 @@ static void test_headroom_from_outside(const char *inside, const char *outside, 
     end(part), end(whole);
 }
 
+/* `fixed` takes all that there is, if that is less than its limit. */
+static void test_fixed(uint64_t limit_bytes, uint64_t expected, const char *text)
+{
+    gpuarena *whole = make_of("whole", NULL, limit_bytes, ""), *fixed = make_of("fixed", whole, GIB(4), text);
+    CHECK_U64(reserved(fixed), ==, expected);
+    end(fixed), end(whole);
+}
+
 static void test_resize_and_reserve(void)
 {
     family made = open_family(MIB(32), "");
@@ -247,6 +255,8 @@ static void test_backing(gpuarena_backing which)
     test_untold_capture();
     test_pressure();
     test_headroom();
+    test_fixed(MIB(203), MIB(202), "growth=fixed");
+    test_fixed(0, MIB(202), "growth=fixed,headroom=16181M");
     test_headroom_from_outside("headroom=1G", "headroom=3G", GIB(3));
     test_headroom_from_outside("headroom=3G", "headroom=1G", GIB(3));
     test_headroom_from_outside("headroom=3G", "growth=exact", GIB(3));
