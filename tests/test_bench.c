@@ -1,6 +1,7 @@
 /* What measuring stands on: ranks of intervals, orders, sizes, targets; subjects over the null device; crowds; holes.
    It must not test that anything is fast.
    Run: build/tests/test_bench */
+#include <math.h>
 #include <stdlib.h>
 
 #include "../stress/bench/sizes.h"
@@ -30,6 +31,12 @@ static void test_ranks(void)
         wrong += chance_at_most(count, rank) > 0.025 || chance_at_most(count, rank + 1) <= 0.025;
     }
     CHECK_MSG(wrong == 0, "for 6 to 101 values the ranks are the closest that hold the median in 95 of 100");
+    wrong = 0;
+    for (size_t count = 1000; count <= 30000; count += 500) {        /* 1.96 standard deviations from the middle */
+        double expected = (double)count / 2 - 0.98 * sqrt((double)count), found = (double)rounds_low_rank(count);
+        wrong += found > expected || found < expected - 2.5;
+    }
+    CHECK_MSG(wrong == 0, "%d counts of thousands have other ranks", (int)wrong);
     CHECK_INT(rounds_low_rank(5), ==, 0);
     CHECK_INT(rounds_low_rank(31), ==, 9);
 }

@@ -10,6 +10,8 @@
 
 #include "../workload/splitmix64.h"
 
+enum { ROUNDS_MOST_EXACT = 10000 };              /* 2^-10000 is a long double still */
+
 uint64_t rounds_clock_ns(void)
 {
     struct timespec now = { 0, 0 };
@@ -38,13 +40,15 @@ void rounds_shuffle(size_t *order, size_t count, uint64_t *random)
     }
 }
 
-/* The median is below the value of rank r as often as at most r of count fair coins fall on one side. */
+/* The median is below the value of rank r as often as at most r of count fair coins fall on one side. Of more than ten
+   thousand: as the normal distribution has it, one rank further out. */
 size_t rounds_low_rank(size_t count)
 {
-    double term = pow(0.5, (double)count), below = term;
+    if (count > ROUNDS_MOST_EXACT) return (size_t)((double)count / 2 - 0.98 * sqrt((double)count)) - 1;
+    long double term = powl(0.5L, (long double)count), below = term;
     size_t rank = 0;
-    while (below + term * (double)(count - rank) / (double)(rank + 1) <= 0.025) {
-        term = term * (double)(count - rank) / (double)(rank + 1);
+    while (below + term * (long double)(count - rank) / (long double)(rank + 1) <= 0.025L) {
+        term = term * (long double)(count - rank) / (long double)(rank + 1);
         below += term;
         rank++;
     }

@@ -4,7 +4,7 @@
 #ifndef STRESS_GATE_INTERVAL_H
 #define STRESS_GATE_INTERVAL_H
 
-#include <stddef.h>
+#include "../bench/rounds.h"
 
 typedef struct interval {
     size_t      count;                           /* samples; 0: none, and nothing below counts */
@@ -12,7 +12,7 @@ typedef struct interval {
     long double low, middle, high;               /* middle: the median */
 } interval;
 
-enum { INTERVAL_LEAST_COUNT = 6 };               /* samples of something timed: with fewer no such interval exists */
+enum { INTERVAL_LEAST_COUNT = ROUNDS_LEAST_COUNT };   /* samples of something timed */
 
 interval interval_of(long double *samples, size_t count, int is_timed);     /* sorts them */
 
