@@ -118,6 +118,15 @@ static int device_lock_stream_id(const gpuarena_driver *self, gpuarena_stream st
     return code;
 }
 
+static int device_lock_clear(const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
+{
+    int locked = device_lock_streams(self);
+    const gpuarena_driver *behind = device_lock_enter(self, locked);
+    int code = behind->clear(behind, ptr, bytes, stream);
+    device_lock_leave(self, locked);
+    return code;
+}
+
 /* What is not there behind the lock is not there in front of it. */
 #define DEVICE_LOCK_PUT(group, name) if (driver->group.name) driver->group.name = device_lock_##group##_##name
 
@@ -147,6 +156,7 @@ static void device_lock_put_streams(gpuarena_driver *driver)
     DEVICE_LOCK_PUT(capture, active);
     DEVICE_LOCK_PUT(capture, exchange_mode);
     if (driver->stream_id) driver->stream_id = device_lock_stream_id;
+    if (driver->clear) driver->clear = device_lock_clear;
 }
 
 device_lock *device_lock_open(gpuarena_driver *driver, int with_streams)

@@ -3,6 +3,7 @@
    It must not depend on how fast any thread is.
    Run: make test TESTS=build/tests/test_pass_threads */
 #include <pthread.h>
+#include <stddef.h>
 
 #include "../stress/device_lock.h"
 #include "../stress/pass_threads.h"
@@ -193,6 +194,24 @@ static void test_lock(void)
     device_lock_close(lock);
 }
 
+/* Entries that are the same in front of the lock as behind it. Behind classify the table has functions alone. */
+static size_t open_entries(const gpuarena_driver *locked)
+{
+    typedef int entry(void);
+    device_config config = { 0 };
+    entry *front, *behind;
+    size_t count = 0;
+    device *plain = device_open(&config, &why);
+    if (!plain) give_up(why.text);
+    for (size_t at = offsetof(gpuarena_driver, classify); at < sizeof *locked; at += sizeof front) {
+        memcpy(&front, (const char *)locked + at, sizeof front);
+        memcpy(&behind, (const char *)device_driver(plain) + at, sizeof behind);
+        count += front && front == behind;
+    }
+    device_close(plain, NULL);
+    return count;
+}
+
 /* Every entry of the table reaches the one behind it, with all it was given: the simulated device's own works. */
 static void test_locked_device(void)
 {
@@ -207,6 +226,7 @@ static void test_locked_device(void)
     uint64_t calls = device_lock_calls();
     CHECK(!table->memory.info(table, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes) && total_bytes);
     CHECK(!table->memory.obtain(table, GPUARENA_MEMORY_DEVICE, &memory, 4 * MIB, NULL) && memory);
+    CHECK(!table->clear(table, memory, 4 * MIB, NULL));
     CHECK(!table->memory.give_back(table, GPUARENA_MEMORY_DEVICE, memory, 4 * MIB, NULL));
     CHECK(!table->vm.reserve(table, &address, 4 * MIB, 0) && address);
     CHECK(!table->vm.create(table, &page, 2 * MIB, 0));
@@ -222,6 +242,7 @@ static void test_locked_device(void)
     CHECK(!table->capture.active(table, NULL, &active) && !active);
     CHECK(!table->capture.exchange_mode(table, &mode) && mode == 0);
     CHECK(!table->stream_id(table, NULL, &id) && table->now_ns(table) > 0);
+    CHECK_MSG(!open_entries(table), "no entry goes past the lock");
     CHECK_MSG(device_lock_calls() - calls == 9, "calls on memory alone are counted, each once");
     CHECK_STR(table->code_name(table, 2), "cudaErrorMemoryAllocation");
     CHECK_INT(table->classify(table, 2), ==, GPUARENA_STATUS_NO_MEMORY);
