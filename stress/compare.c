@@ -77,25 +77,12 @@ static void compare_exact(compare_row *pair, const char *name, const metric *mea
     pair->exact = compare_both(pair->exact, found);
 }
 
-/* ratio is measured where ratio_low and ratio_high say how well. */
-static int compare_interval(const case_row *of, const char *policy, const char *name, interval *made)
-{
-    long double low, high;
-    if (case_samples(of->table, of, policy, name, 1, made)) return -1;
-    if (strcmp(name, "ratio") || metric_read(slice_of(case_cell(of, "ratio_low")), METRIC_COUNT, &low)
-        || metric_read(slice_of(case_cell(of, "ratio_high")), METRIC_COUNT, &high)) return 0;
-    made->is_known = 1;
-    made->low = low;
-    made->high = high;
-    return 0;
-}
-
 static int compare_timed(compare_row *pair, const char *name)
 {
     interval before, after;
     char from[40], to[40], said[96];
-    if (compare_interval(&pair->before, pair->policy, name, &before)
-        || compare_interval(&pair->after, pair->policy, name, &after)) return -1;
+    if (case_samples(pair->before.table, &pair->before, pair->policy, name, 1, &before)
+        || case_samples(pair->after.table, &pair->after, pair->policy, name, 1, &after)) return -1;
     if (!before.count || !after.count || before.low <= 0.0L) return 0;
     pair->has_times = 1;
     long double low = after.low / before.high, high = after.high / before.low;

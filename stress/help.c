@@ -198,8 +198,8 @@ static const char help_needs[] =
     "seed, same bytes; --repeat K runs each K times.\n";
 
 static const char help_gates[] =
-    "--fail-if '[WORKLOAD/POLICY:]METRIC OP VALUE', of run, capacity, batch and compare: the run has failed, exit 1,\n"
-    "where this is true of a row. --fail-if @FILE: rules, one a line; a # that comes first or behind a space begins\n"
+    "--fail-if '[WORKLOAD/POLICY:]METRIC OP VALUE', of run, capacity, batch, holes and compare: exit 1 where\n"
+    "this is true of a row. --fail-if @FILE: rules, one a line; a # that comes first or behind a space begins\n"
     "a comment.\n"
     "  WORKLOAD, POLICY  as -w and -p have them, or patterns: * any text, ? any character; without them all rows.\n"
     "                    In quotes, \" or ', where they hold ':' or '/': \"train:seq=512\"/paged: footprint > 1.1\n"
@@ -210,6 +210,7 @@ static const char help_gates[] =
     "                    the column may hold (status: ok oom verify_failed error; verdict: pass fail none)\n"
     "                    base, base*1.05, base/2, base+3pp, base-64M: the same row in the CSV of --base FILE\n"
     "                    raw/10: the row of that policy in the same run; a name in quotes where it needs them\n"
+    "holes has no workloads: */paged: ratio > 1.5. A ratio there has an interval of its own.\n"
     "Every rule is told for every row, with value, limit and verdict: pass, FAILED, AMBIGUOUS, NO VALUE.\n"
     "Exact metrics are compared exactly. Measured times are compared by the 95 % confidence interval of the median\n"
     "of a row's repeats (--repeat 6 or more): FAILED where all of it is past all of the limit's, AMBIGUOUS where\n"

@@ -10,8 +10,10 @@
 #include "bench/callgrind.h"
 #include "bench/cases.h"
 #include "bench/rounds.h"
+#include "gate/gate.h"
 #include "holes_field.h"
 #include "plan.h"
+#include "policy.h"
 #include "progress.h"
 #include "report/output_list.h"
 
@@ -30,6 +32,7 @@ typedef struct holes_step {
 typedef struct holes {
     const cli  *asked;
     output_list outputs;
+    gate        gates;
     plan        plan;
     row_list    rows;
     holes_step *steps;
@@ -224,9 +227,30 @@ static int holes_count(holes *self, const char *program, problem *why)
 static int holes_options(const cli *asked, problem *why)
 {
     static const cli_id known[] = { CLI_POLICY, CLI_DEVICE, CLI_SEED, CLI_LIMIT, CLI_QUICK, CLI_CONTEXT,
-                                    CLI_NO_TIMING, CLI_PRECISION, CLI_BUDGET, CLI_INSTRUCTIONS, CLI_OUT, CLI_QUIET,
-                                    CLI_COLOR };
+                                    CLI_NO_TIMING, CLI_PRECISION, CLI_BUDGET, CLI_INSTRUCTIONS, CLI_FAIL_IF, CLI_BASE,
+                                    CLI_STRICT, CLI_OUT, CLI_QUIET, CLI_COLOR };
     return cli_expect(asked, known, sizeof known / sizeof known[0], "holes, which makes blocks of its own", why);
+}
+
+/* A rule that is about no row is told before anything is measured, as is a policy that nobody is. */
+static int holes_rules(const holes *self, problem *why)
+{
+    for (const rule *each = self->gates.rules; each < self->gates.rules + self->gates.rule_count; each++) {
+        problem unknown = { 0, "" };
+        size_t at = 0;
+        while (at < self->plan.policy_count && !rule_matches(each, "", self->plan.policies[at].text)) at++;
+        if (at == self->plan.policy_count) return rule_about_none(each, "", self->plan.policies[0].text, why);
+        if (!each->reference || rule_refers_to_base(each) || policy_is_named(each->reference, &unknown)) continue;
+        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %.400s", each->text, unknown.text);
+    }
+    return 0;
+}
+
+static int holes_judge(holes *self, problem *why)
+{
+    if (gate_judge(&self->gates, &self->rows, why)) return -1;
+    if (self->asked->values[CLI_QUIET].given) gate_tell(stderr, &self->gates);
+    return 0;
 }
 
 static int holes_start(holes *self, problem *why)
@@ -235,6 +259,7 @@ static int holes_start(holes *self, problem *why)
     if (holes_options(self->asked, why)
         || output_list_parse(&self->outputs, files->items, files->item_count, "holes", why)
         || plan_device(&self->plan, self->asked, why) || plan_policies(&self->plan, self->asked, why)
+        || gate_parse(&self->gates, self->asked, ROW_HOLES, why) || holes_rules(self, why)
         || output_list_try(&self->outputs, why) || rounds_second_thread(why)) return -1;
     if (!values[CLI_NO_TIMING].given) {
         int is_quick = values[CLI_QUICK].given;
@@ -254,11 +279,12 @@ static int holes_all(holes *self, const char *const *argv, problem *why)
 {
     const cli_value *values = self->asked->values;
     const output_material material = { &self->rows, self->plan.device, NULL, plan_environment(&self->plan), NULL,
-                                       NULL, NULL, { NULL, 0 }, self->asked, argv };
+                                       &self->gates, NULL, { NULL, 0 }, self->asked, argv };
     for (size_t index = 0; index < self->plan.policy_count; index++) {
         if (holes_policy(self, &self->plan.policies[index], why)) return -1;
     }
     if (values[CLI_INSTRUCTIONS].given && holes_count(self, argv[0], why)) return -1;
+    if (holes_judge(self, why)) return -1;
     return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
 }
 
@@ -268,9 +294,11 @@ int holes_command(const cli *asked, const char *const *argv, problem *why)
     memset(&self, 0, sizeof self);
     self.asked = asked;
     int failed = holes_start(&self, why) || holes_all(&self, argv, why);
+    int exit_code = failed ? why->exit_code : gate_failed(&self.gates) ? EXIT_GATE : EXIT_PASS;
+    gate_free(&self.gates);
     output_list_free(&self.outputs);
     plan_free(&self.plan);
     free(self.rows.rows);
     free(self.steps);
-    return failed ? why->exit_code : EXIT_PASS;
+    return exit_code;
 }

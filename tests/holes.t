@@ -83,10 +83,25 @@ refused(2, qr/--verify means nothing to holes/, qw(holes -p raw --verify off));
 refused(2, qr/--instructions means nothing to $_: /, $_, qw(-w train -p raw --instructions)) for qw(run capacity);
 refused(2, qr/--instructions means nothing to costs/, qw(costs --instructions));
 refused(2, qr/unexpected argument '64' after holes/, qw(holes 64 -p raw));
-refused(2, qr/--out: expected KIND=PATH with csv, json, md, html or svg, found 'trace'/, qw(holes -p raw --out trace=x));
+refused(2, qr/--out: expected KIND=PATH with csv, json, md, junit, html or svg, found 'trace'/, qw(holes -p raw --out trace=x));
 refused(2, qr/limit key.*--limit/, qw(holes -p segments:limit=1G --limit 1G));
 refused(4, qr/cannot be written/, qw(holes -p raw --out), "csv=$folder/no/such/folder");
 refused(77, qr/--device cuda:99: /, qw(holes -p raw --device cuda:99));
 ok(stress('help', 'holes')->{out} =~ /every second in order of address is freed/, 'help holes');
 ok(stress('help', 'columns')->{out} =~ /of holes.*\n  policy\n  holes\n  ns_per_pair\n  instructions_per_pair\n/, 'help columns has them');
+# ---- rules: a ratio is judged by its own interval, what is counted exactly
+my $gated = stress(qw(holes -p segments,paged --quick --device sim:512M --fail-if), '*/paged: ratio > 90', '--fail-if', 'ratio > 0.001', '--fail-if', 'driver_calls > 0',
+                   '--fail-if', '*/segments: status == oom', '--fail-if', 'ns_per_pair > segments*1000', '--out', "junit=$folder/holes.xml", '--out', "csv=$folder/holes.csv");
+is($gated->{code}, 1, 'rules that are true: exit 1');
+my %holes_of = map { ("$_->{policy} holes $_->{holes}" => $_) } rows(slurp("$folder/holes.csv"));
+my ($first_ratio) = $gated->{out} =~ /^fail if ratio > 0\.001\n((?:  .*\n)+)/m;
+is(scalar(() = ($first_ratio // '') =~ /^  FAILED     (?:segments|paged) holes \d+: /mg), scalar(grep { $_->{ratio} ne '' } values %holes_of), 'the whole interval is past the limit');
+is(scalar(() = ($first_ratio // '') =~ /^  NO VALUE /mg), scalar(grep { $_->{ratio} eq '' } values %holes_of), '.. and rows without one have no verdict');
+ok($gated->{out} =~ /^fail if \*\/paged: ratio > 90\n(?:  (?:pass|NO VALUE) +paged holes .*\n)+fail if/m, 'below it: pass');
+ok($gated->{out} =~ /^  FAILED     segments holes 65536: oom, limit oom$/m, 'words, by the number of holes');
+my $cases = slurp("$folder/holes.xml");
+is(scalar(() = $cases =~ /<testcase classname="(?:segments|paged) holes \d+" name="runs"\/>/g), scalar(keys %holes_of), 'JUnit: a case a row, told apart by holes');
+refused(2, qr/none of the rows, which are named WORKLOAD\/POLICY, as \*\/"paged"$/, qw(holes -p paged --fail-if), 'uniform/paged: ratio > 1');
+refused(2, qr/holes has no footprint/, qw(holes -p paged --fail-if), 'footprint > 1');
+refused(2, qr/unknown policy 'segmnts'/, qw(holes -p paged --fail-if), 'ratio > segmnts');
 done();

@@ -60,15 +60,27 @@ int case_samples(const csv_table *table, const case_row *like, const char *polic
                  interval *made)
 {
     const case_keys keys = case_keys_of(table, like, policy);
-    const int from = csv_table_column(table, column);
+    const int from = csv_table_column(table, column), is_ratio = !strcmp(column, "ratio");
+    const int least = is_ratio ? csv_table_column(table, "ratio_low") : CSV_NO_COLUMN;
+    const int most = is_ratio ? csv_table_column(table, "ratio_high") : CSV_NO_COLUMN;
+    long double low = 0.0L, high = 0.0L;
     long double *samples = calloc(table->row_count + 1, sizeof *samples);
     size_t count = 0;
+    int has_interval = 0;
     if (!samples) return -1;
     for (size_t line = 0; line < table->row_count; line++) {
-        if (case_fits(&keys, line)
-            && !metric_read(slice_of(csv_table_cell(table, line, from)), METRIC_COUNT, &samples[count])) count++;
+        if (!case_fits(&keys, line)
+            || metric_read(slice_of(csv_table_cell(table, line, from)), METRIC_COUNT, &samples[count])) continue;
+        has_interval = !metric_read(slice_of(csv_table_cell(table, line, least)), METRIC_COUNT, &low)
+            && !metric_read(slice_of(csv_table_cell(table, line, most)), METRIC_COUNT, &high);
+        count++;
     }
-    *made = interval_of(samples, count, is_timed);
+    *made = interval_of(samples, count, is_timed || has_interval);
     free(samples);
+    if (has_interval && count == 1) {
+        made->is_known = 1;
+        made->low = low;
+        made->high = high;
+    }
     return 0;
 }

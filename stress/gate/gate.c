@@ -86,16 +86,16 @@ static void gate_judge_word(const gate *self, const case_row *of, gate_verdict *
 }
 
 /* Exact: any value of the row against any of the limit. Timed: the whole interval must be past all of the other. */
-static gate_outcome gate_compare(const rule *judged, const interval *value, long double low, long double high,
-                                 int is_known)
+static gate_outcome gate_compare(const rule *judged, const interval *value, const interval *limit, long double low,
+                                 long double high)
 {
     int some = rule_holds(judged, value->low, low) || rule_holds(judged, value->low, high)
         || rule_holds(judged, value->high, low) || rule_holds(judged, value->high, high);
     int all = rule_holds(judged, value->low, low) && rule_holds(judged, value->low, high)
         && rule_holds(judged, value->high, low) && rule_holds(judged, value->high, high);
     if (!some) return GATE_PASS;
-    if (!judged->measure->is_timed) return GATE_FAIL;
-    return all && is_known ? GATE_FAIL : GATE_AMBIGUOUS;
+    if (!value->is_timed && !limit->is_timed) return GATE_FAIL;
+    return all && value->is_known && limit->is_known ? GATE_FAIL : GATE_AMBIGUOUS;
 }
 
 static void gate_show(const interval *shown, const rule *judged, long double low, long double high, char *text,
@@ -104,7 +104,7 @@ static void gate_show(const interval *shown, const rule *judged, long double low
     char from[40], to[40];
     metric_show(low, judged->measure->unit, from, sizeof from);
     metric_show(high, judged->measure->unit, to, sizeof to);
-    if (!strcmp(from, to) || (judged->measure->is_timed && !shown->is_known)) snprintf(text, size, "%s", to);
+    if (!strcmp(from, to) || (shown->is_timed && !shown->is_known)) snprintf(text, size, "%s", to);
     else snprintf(text, size, "%.20s..%.20s", from, to);
 }
 
@@ -112,7 +112,7 @@ static void gate_show(const interval *shown, const rule *judged, long double low
 static int gate_limit(const gate *self, const case_row *of, gate_verdict *made, interval *limit)
 {
     const rule *judged = made->judged;
-    const interval constant = { 1, 1, 0.0L, 0.0L, 0.0L };
+    const interval constant = { 1, 0, 1, 0.0L, 0.0L, 0.0L };
     *limit = constant;
     if (!judged->reference) return 0;
     int is_base = rule_refers_to_base(judged);
@@ -143,10 +143,9 @@ static int gate_judge_number(const gate *self, const case_row *of, gate_verdict 
         made->outcome = GATE_NO_VALUE;
         return 0;
     }
-    int is_known = value.is_known && limit.is_known;
-    made->outcome = gate_compare(judged, &value, low, high, is_known);
+    made->outcome = gate_compare(judged, &value, &limit, low, high);
     if (made->outcome == GATE_AMBIGUOUS) {
-        snprintf(made->note, sizeof made->note, is_known ? "the intervals meet"
+        snprintf(made->note, sizeof made->note, value.is_known && limit.is_known ? "the intervals meet"
                  : "timed %zu times: an interval takes %d, --repeat makes them", value.count, INTERVAL_LEAST_COUNT);
     }
     return 0;
@@ -166,6 +165,7 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
         made->judged = judged;
         made->workload = workload;
         made->policy = policy;
+        made->holes = case_cell(&of, "holes");
         if (judged->measure->unit == METRIC_TEXT) gate_judge_word(self, &of, made);
         else if (gate_judge_number(self, &of, made)) return problem_set(why, EXIT_HARNESS, "no host memory to judge");
     }

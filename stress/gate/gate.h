@@ -19,6 +19,7 @@ typedef enum gate_outcome {
 typedef struct gate_verdict {
     const rule  *judged;
     const char  *workload, *policy;              /* of the row; workload "": the command has none */
+    const char  *holes;                          /* of the row; "": the command has none */
     gate_outcome outcome;
     char         value[48], limit[48];           /* as shown; "-": there is none */
     char         note[160];                      /* why there is no verdict; "": there is one */

@@ -13,7 +13,8 @@ const char *gate_outcome_name(gate_outcome outcome)
 
 static void gate_write_row(FILE *out, const gate_verdict *verdict)
 {
-    fprintf(out, "%s%s%s", verdict->workload, *verdict->workload ? "/" : "", verdict->policy);
+    fprintf(out, "%s%s%s%s%s", verdict->workload, *verdict->workload ? "/" : "", verdict->policy,
+            *verdict->holes ? " holes " : "", verdict->holes);
 }
 
 void gate_write(FILE *out, const gate *self)

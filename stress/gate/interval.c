@@ -13,7 +13,7 @@ static int interval_order(const void *one, const void *other)
 
 interval interval_of(long double *samples, size_t count, int is_timed)
 {
-    interval found = { count, 0, 0.0L, 0.0L, 0.0L };
+    interval found = { count, is_timed, 0, 0.0L, 0.0L, 0.0L };
     if (!count) return found;
     qsort(samples, count, sizeof *samples, interval_order);
     size_t margin = is_timed && count >= INTERVAL_LEAST_COUNT ? rounds_low_rank(count) : 0;

@@ -8,6 +8,7 @@
 
 typedef struct interval {
     size_t      count;                           /* samples; 0: none, and nothing below counts */
+    int         is_timed;                        /* measured: of an exact one low is the least, high the most */
     int         is_known;                        /* 0: too few samples of something timed to say where it lies */
     long double low, middle, high;               /* middle: the median */
 } interval;

@@ -110,7 +110,8 @@ void html_verdicts(FILE *out, const gate *gates)
         fputs(gate_fails(gates, shown) ? "<tr class=\"oom\">" : "<tr>", out);
         html_word(out, gate_outcome_name(shown->outcome));
         html_word(out, table_name(shown->workload, name, sizeof name));
-        html_word(out, shown->policy);
+        snprintf(name, sizeof name, "%.900s%s%s", shown->policy, *shown->holes ? " holes " : "", shown->holes);
+        html_word(out, name);
         html_word(out, shown->judged->text);
         html_word(out, shown->value);
         html_word(out, shown->limit);

@@ -15,12 +15,14 @@ static int junit_is_error(const row *shown)
 }
 
 /* A name is two texts, of any length. */
-static void junit_case(FILE *out, const char *workload, const char *policy, const char *name, const char *more)
+static void junit_case(FILE *out, const char *workload, const char *policy, const char *holes, const char *name,
+                       const char *more)
 {
     fputs("<testcase classname=\"", out);
     xml_text(out, workload);
     fputs(*workload ? "/" : "", out);
     xml_text(out, policy);
+    fprintf(out, "%s%s", *holes ? " holes " : "", holes);
     fputs("\" name=\"", out);
     xml_text(out, name);
     xml_text(out, more);
@@ -29,8 +31,10 @@ static void junit_case(FILE *out, const char *workload, const char *policy, cons
 
 static void junit_row(FILE *out, const row *shown)
 {
+    char holes[40];
     const cell *workload = &shown->cells[COLUMN_WORKLOAD];
-    junit_case(out, workload->kind == CELL_TEXT ? workload->text : "", shown->cells[COLUMN_POLICY].text, "runs", "");
+    junit_case(out, workload->kind == CELL_TEXT ? workload->text : "", shown->cells[COLUMN_POLICY].text,
+               cell_print(&shown->cells[COLUMN_HOLES], holes, sizeof holes), "runs", "");
     if (!junit_is_error(shown)) {
         fputs("/>\n", out);
         return;
@@ -44,7 +48,7 @@ static void junit_verdict(FILE *out, const gate *gates, const gate_verdict *show
 {
     char message[512];
     int fails = gate_fails(gates, shown);
-    junit_case(out, shown->workload, shown->policy, "fail if ", shown->judged->text);
+    junit_case(out, shown->workload, shown->policy, shown->holes, "fail if ", shown->judged->text);
     if (!fails && shown->outcome == GATE_PASS) {
         fputs("/>\n", out);
         return;

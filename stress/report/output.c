@@ -131,6 +131,7 @@ static const output_kind output_kinds[] = {
     { "trace", "shrink", 0, 0, output_trace },
     { "costs", "costs", 0, 0, output_costs },
     { "csv", "holes", 0, 0, output_csv }, { "json", "holes", 0, 0, output_json }, { "md", "holes", 0, 0, output_md },
+    { "junit", "holes", 0, 0, output_junit },
     { "html", "holes", 0, 0, output_html }, { "svg", "holes", 0, 0, output_svg },
     { "csv", "bench", 0, 0, output_csv },
     { "junit", "compare", 0, 0, output_junit }, { "md", "compare", 0, 0, output_md },
