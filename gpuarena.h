@@ -6322,15 +6322,17 @@ static void gpuarena__note_calm(gpuarena *arena)
 }
 
 /* PRESSURE: growth by so much would leave the device less than config.release_bytes. What is quiet goes back
-   first: nothing is waited for. */
-static void gpuarena__release_pressed(gpuarena *arena, uint64_t bytes, gpuarena_stream stream)
+   first: nothing is waited for. But not where the headroom would keep the need from being had again, which
+   what is idle may serve where it is, or moved. */
+static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t bytes, gpuarena_stream stream)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     uint64_t free_bytes, total_bytes, wanted = arena->config.release_bytes + bytes, lacking;
     if (!gpuarena__idle_bytes(arena, 0) || gpuarena__is_lost(arena, &ignored)
         || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored) || free_bytes >= wanted) return;
-    lacking = gpuarena__min(wanted - free_bytes, arena->stats.reserved_bytes);
     (void)gpuarena__settle_all(arena);
+    lacking = gpuarena__min(wanted - free_bytes, gpuarena__idle_bytes(arena, 1));
+    if (free_bytes + lacking < need + arena->config.headroom_bytes) return;
     (void)gpuarena__range_release_to(arena, arena->stats.reserved_bytes - lacking, 1, stream, &ignored);
 }
 
@@ -6633,7 +6635,7 @@ static uint32_t gpuarena__rung_grow(gpuarena *arena, gpuarena__want *want, gpuar
     uint32_t index;
     if (!need) return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_TOO_LARGE);
     if (arena->config.release == GPUARENA_RELEASE_PRESSURE)
-        gpuarena__release_pressed(arena, wish, want->stream);
+        gpuarena__release_pressed(arena, need, wish, want->stream);
     if (gpuarena__is_paged(arena, want)) return gpuarena__pages_grow(arena, want, 1, obstacle);
     index = gpuarena__grow_for(arena, want, need, wish, obstacle);
     if (index) arena->step = next;

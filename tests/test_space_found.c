@@ -69,11 +69,24 @@ static const space_op crowded[] = {
     { SPACE_ALLOC, 11, 4, UINT64_C(11534336), UINT64_C(0), 0 }
 };
 
+/* Idle pages, which would have served where they were, went back for release=pressure; the headroom kept new ones from
+   being had. */
+static const space_op pressed[] = {
+    { SPACE_ALLOC, 3, 0, UINT64_C(20971520), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 0, 0, UINT64_C(33554432), UINT64_C(0), 0 },
+    { SPACE_RIVAL, 0, 0, UINT64_C(433061888), UINT64_C(0), 0 },
+    { SPACE_FREE, 0, 0, UINT64_C(1), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 5, 0, UINT64_C(10366720), UINT64_C(0), 0 },
+    { SPACE_FREE, 3, 0, UINT64_C(1), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 0, 0, UINT64_C(42388480), UINT64_C(0), 0 }
+};
+
 int main(void)
 {
     CHECK_STR(space_run(MIB(512), "step_max=2M,streams=same", aligned, COUNT(aligned), 1), "");
     CHECK_STR(space_run(MIB(512), "page=16M,limit=100M", reserved, COUNT(reserved), 1), "");
     CHECK_STR(space_run(MIB(512), "", surrounded, COUNT(surrounded), 1), "");
     CHECK_STR(space_run(MIB(512), "placement=best,small=1M,headroom=10M", crowded, COUNT(crowded), 1), "");
+    CHECK_STR(space_run(MIB(512), "headroom=50M,release=pressure", pressed, COUNT(pressed), 1), "");
     return tap_done();
 }
