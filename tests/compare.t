@@ -85,6 +85,9 @@ refused(2, qr/found 3/, qw(compare a b c));
 my $wrong = compare($as_is, $as_is, '--fail-if', 'foo > base');
 ok($wrong->{code} eq 2 && $wrong->{out} eq '' && $wrong->{err} =~ /no metric 'foo'/, 'a wrong rule: told before anything is compared');
 refused(2, qr/cannot be read/, 'compare', "$folder/none", "$folder/none");
+my $headed = spew('headed.csv', "workload,policy,footprint\n");
+my $rowless = stress('compare', $headed, $headed, '--fail-if', 'footprint > 1');
+ok($rowless->{code} == 2 && $rowless->{err} =~ /\Astress: --fail-if 'footprint > 1': \S+headed\.csv has no rows\n\z/, 'rules need rows');
 refused(2, qr/line 2: expected 3 cells, as the header has, found 2/, 'compare', spew('short.csv', "policy,a,b\n1,2\n"), "$folder/a.csv");
 refused(2, qr/--seed means nothing to compare/, 'compare', 'a', 'b', '--seed', 3);
 if (-e '/dev/full') {

@@ -200,6 +200,9 @@ int gate_judge_table(gate *self, csv_table *found, const char *path, problem *wh
 {
     self->found = *found;
     memset(found, 0, sizeof *found);
+    if (self->rule_count && !self->found.row_count) {
+        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s has no rows", self->rules[0].text, path);
+    }
     for (const rule *each = self->rules; each < self->rules + self->rule_count; each++) {
         if (gate_check_found(self, each, path, why)) return -1;
     }
