@@ -1440,17 +1440,17 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
 } gpuarena__node;
 
 enum { GPUARENA__LINE = 64, GPUARENA__CHUNK_LOG2 = 9, GPUARENA__CHUNK = 1 << GPUARENA__CHUNK_LOG2 };
-typedef struct gpuarena__chunk {
-    uintptr_t origin;                            /* where node 0 would be, were all nodes as far apart as its;
-                                                    its first is at a cache line */
-    void *memory;
+typedef struct gpuarena__chunk {                 /* at a cache line */
+    gpuarena__node nodes[GPUARENA__CHUNK];
+    void *memory;                                /* that it lies in */
 } gpuarena__chunk;
 
 /* Invariant: chunk_count * CHUNK = 1 (sentinel) + nodes in segments + unused_count. */
 typedef struct gpuarena__nodes {
-    gpuarena__chunk *chunks;                     /* room for chunk_room; the nodes never move */
+    uintptr_t *origins;                          /* of each chunk, where node 0 would be, were all nodes as
+                                                    far apart as its; room for chunk_room. Nodes never move */
     uint32_t chunk_count, chunk_room;
-    char     apart[64];                          /* caches read the line of chunks */
+    char     apart[64];                          /* caches read the line of origins */
     uint32_t unused, unused_count;               /* stack of unused nodes, linked by next */
     uint32_t kept_count;                         /* of these: for the call that has the turn */
 } gpuarena__nodes;
@@ -1458,11 +1458,12 @@ typedef struct gpuarena__nodes {
 /* One instance of bins: the free blocks of one set. Sizes in units of 256 B form classes as floating point
    with three bits after the leading one: 8 classes to a power of two (an octave). A class has 8 slots, and a
    list for what does not fit in them. Invariants:
-     classes[c].nodes[s]   is a free node of that class  ==  bit c % 8 * 8 + s of slots[c / 8] is set
+     classes[c].nodes[s]   is a free node of that class  ==  byte s of its digests is not 0
      classes[c].digests    byte s = 1 + the six bits of the size after those of the class; 0: slot empty
      classes[c].overflow   is not 0  only if some slot of the class is taken: a search sees the class
-     octaves               bit o is set  ==  slots[o] is not 0                                           */
-enum { GPUARENA__OCTAVES = 42, GPUARENA__CLASSES = GPUARENA__OCTAVES * 8 };  /* sizes below 2^50 */
+     taken                 bit c % 64 of taken[c / 64] is set  ==  the digests of class c are not 0      */
+enum { GPUARENA__OCTAVES = 42, GPUARENA__CLASSES = GPUARENA__OCTAVES * 8,  /* sizes below 2^50 */
+       GPUARENA__CLASS_WORDS = (GPUARENA__CLASSES + 63) / 64 };
 typedef struct gpuarena__class {
     uint64_t digests;
     uint32_t nodes[8];
@@ -1471,8 +1472,7 @@ typedef struct gpuarena__class {
 typedef struct gpuarena__bins {
     uint32_t root[2];                            /* of the trees of what is not in the classes; [1]: of what
                                                     lies in segments of small requests */
-    uint64_t octaves;
-    uint64_t slots[GPUARENA__OCTAVES];
+    uint64_t taken[GPUARENA__CLASS_WORDS];
     gpuarena__class classes[GPUARENA__CLASSES];
 } gpuarena__bins;
 
@@ -1704,7 +1704,7 @@ struct gpuarena {
 
 /* Its tables in host memory that grow. X(table, room) */
 #define GPUARENA__TABLES(X) \
-    X(nodes.chunks, nodes.chunk_room) X(ranges.list, ranges.room) X(streams.list, streams.room) \
+    X(nodes.origins, nodes.chunk_room) X(ranges.list, ranges.room) X(streams.list, streams.room) \
     X(events.list, events.room) X(holds.list, holds.room) X(tags.list, tags.room) \
     X(paged.spare, paged.spare_room) X(paged.runs, paged.run_room)
 
@@ -1962,7 +1962,7 @@ static void gpuarena__tell(gpuarena *arena, gpuarena_action_kind kind, const gpu
 
 GPUARENA__INLINE gpuarena__node *gpuarena__node_at(const gpuarena *arena, uint32_t index)
 {
-    return (gpuarena__node *)(arena->nodes.chunks[index >> GPUARENA__CHUNK_LOG2].origin
+    return (gpuarena__node *)(arena->nodes.origins[index >> GPUARENA__CHUNK_LOG2]
                               + (uintptr_t)index * sizeof(gpuarena__node));
 }
 
@@ -1978,7 +1978,7 @@ static int gpuarena__node_live(const gpuarena__node *node)
 
 static size_t gpuarena__chunk_bytes(void)
 {
-    return GPUARENA__CHUNK * sizeof(gpuarena__node) + GPUARENA__LINE;
+    return sizeof(gpuarena__chunk) + GPUARENA__LINE;
 }
 
 static int gpuarena__chunks_reserve(gpuarena *arena)
@@ -1987,7 +1987,7 @@ static int gpuarena__chunks_reserve(gpuarena *arena)
     int done;
     if (nodes->chunk_count < nodes->chunk_room) return 1;
     gpuarena__caches_stop(arena);
-    done = GPUARENA__RESERVE(arena, gpuarena__chunk, nodes->chunks, nodes->chunk_count, 1, nodes->chunk_room);
+    done = GPUARENA__RESERVE(arena, uintptr_t, nodes->origins, nodes->chunk_count, 1, nodes->chunk_room);
     gpuarena__caches_go(arena);
     return done;
 }
@@ -1996,20 +1996,19 @@ static int gpuarena__nodes_grow(gpuarena *arena)
 {
     gpuarena__nodes *nodes = &arena->nodes;
     uint32_t base = nodes->chunk_count << GPUARENA__CHUNK_LOG2, index;
-    gpuarena__chunk chunk;
-    gpuarena__node *made;
+    gpuarena__chunk *made;
+    void *memory;
     if (nodes->chunk_count >= UINT32_MAX >> GPUARENA__CHUNK_LOG2 || !gpuarena__chunks_reserve(arena))
         return 0;
-    chunk.memory = gpuarena__host_alloc(arena, gpuarena__chunk_bytes());
-    if (!chunk.memory) return 0;
-    made = (gpuarena__node *)(void *)((char *)chunk.memory
-                                      + (0 - gpuarena__address(chunk.memory)) % GPUARENA__LINE);
-    chunk.origin = (uintptr_t)made - (uintptr_t)base * sizeof *made;
-    memset(made, 0, GPUARENA__CHUNK * sizeof *made);
-    nodes->chunks[nodes->chunk_count++] = chunk;
-    if (!base) made[0].size = GPUARENA__LIVE;                /* the sentinel: nobody merges with it */
+    memory = gpuarena__host_alloc(arena, gpuarena__chunk_bytes());
+    if (!memory) return 0;
+    made = (gpuarena__chunk *)(void *)((char *)memory + (0 - gpuarena__address(memory)) % GPUARENA__LINE);
+    memset(made, 0, sizeof *made);
+    made->memory = memory;
+    nodes->origins[nodes->chunk_count++] = (uintptr_t)made - (uintptr_t)base * sizeof made->nodes[0];
+    if (!base) made->nodes[0].size = GPUARENA__LIVE;         /* the sentinel: nobody merges with it */
     for (index = GPUARENA__CHUNK; index-- > (base ? 0u : 1u);) {
-        made[index].next = nodes->unused;
+        made->nodes[index].next = nodes->unused;
         nodes->unused = base + index;
         nodes->unused_count++;
     }
@@ -2517,16 +2516,19 @@ typedef struct gpuarena__bin {                   /* where a size belongs */
 #define GPUARENA__BYTES_OF_1 0x0101010101010101u
 #define GPUARENA__BYTES_OF_80 0x8080808080808080u
 
-/* The size shifted so that its leading one is the top bit: then come three bits of the class, six of the
-   digest. */
+/* The bits below the size's leading one, moved to the top: three are of the class, then come six of the
+   digest. The size is a multiple of 256. */
+GPUARENA__INLINE uint64_t gpuarena__bits_below(uint64_t bytes)
+{
+    return bytes << (64 - gpuarena__highest_bit(bytes));
+}
+
 GPUARENA__INLINE gpuarena__bin gpuarena__bin_of(uint64_t bytes)
 {
-    uint64_t units = bytes >> 8;
-    uint32_t octave = gpuarena__highest_bit(units);
+    uint64_t below = gpuarena__bits_below(bytes);
     gpuarena__bin bin;
-    units <<= 63 - octave;
-    bin.number = octave * 8 + ((uint32_t)(units >> 60) & 7);
-    bin.digest = 1 + ((uint32_t)(units >> 54) & 63);
+    bin.number = gpuarena__highest_bit(bytes) * 8 + (uint32_t)(below >> 61) - 64;
+    bin.digest = 1 + ((uint32_t)(below >> 55) & 63);
     return bin;
 }
 
@@ -2534,19 +2536,22 @@ GPUARENA__INLINE gpuarena__bin gpuarena__bin_of(uint64_t bytes)
 GPUARENA__INLINE gpuarena__bin gpuarena__bin_of_request(uint64_t bytes)
 {
     gpuarena__bin bin = gpuarena__bin_of(bytes);
-    bin.digest += (bytes >> 8) << (63 - bin.number / 8) << 10 != 0;
+    bin.digest += gpuarena__bits_below(bytes) << 9 != 0;
     return bin;
 }
 
-GPUARENA__INLINE void gpuarena__bin_fill(gpuarena__bins *bins, gpuarena__bin bin, uint32_t slot,
-                                         uint32_t index, gpuarena__node *node)
+/* The empty slots of a class, a bit each: the top ones of bytes of digests. Only the lowest of these bits is
+   sure: digests are at most 64. */
+GPUARENA__INLINE uint64_t gpuarena__empty_slots(uint64_t digests)
 {
-    gpuarena__class *held = &bins->classes[bin.number];
+    return (digests - GPUARENA__BYTES_OF_1) & GPUARENA__BYTES_OF_80;
+}
+
+GPUARENA__INLINE void gpuarena__class_fill(gpuarena__class *held, uint32_t slot, uint32_t index,
+                                           uint32_t digest)
+{
     held->nodes[slot] = index;
-    held->digests |= (uint64_t)bin.digest << (8 * slot);
-    bins->slots[bin.number / 8] |= (uint64_t)1 << (bin.number % 8 * 8 + slot);
-    bins->octaves |= (uint64_t)1 << (bin.number / 8);
-    node->use.bin.at = bin.number * 8 + slot;
+    held->digests |= (uint64_t)digest << (8 * slot);
 }
 
 static void gpuarena__overflow_insert(const gpuarena *arena, uint32_t *head, uint32_t index)
@@ -2572,36 +2577,46 @@ GPUARENA__INLINE void gpuarena__bin_insert(const gpuarena *arena, gpuarena__bins
                                            gpuarena__node *node)
 {
     gpuarena__bin bin = gpuarena__bin_of(node->size);
-    uint64_t empty = ~(bins->slots[bin.number / 8] >> (bin.number % 8 * 8)) & 255;
-    if (GPUARENA__LIKELY(empty)) gpuarena__bin_fill(bins, bin, gpuarena__lowest_bit(empty), index, node);
-    else gpuarena__overflow_insert(arena, &bins->classes[bin.number].overflow, index);
+    gpuarena__class *held = &bins->classes[bin.number];
+    uint64_t empty = gpuarena__empty_slots(held->digests);
+    if (GPUARENA__LIKELY(empty)) {
+        uint32_t slot = gpuarena__lowest_bit(empty) / 8;
+        if (!held->digests) bins->taken[bin.number / 64] |= (uint64_t)1 << (bin.number % 64);
+        gpuarena__class_fill(held, slot, index, bin.digest);
+        node->use.bin.at = bin.number * 8 + slot;
+    } else gpuarena__overflow_insert(arena, &held->overflow, index);
 }
 
-/* When the last slot of a class falls empty, up to 8 blocks of its list move into the slots: what was read of
-   another block's place before is stale. */
+/* A class has no slot taken any more: up to 8 blocks of its list move there. */
+static void gpuarena__class_refill(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
+{
+    gpuarena__class *held = &bins->classes[number];
+    uint32_t slot;
+    if (!held->overflow) bins->taken[number / 64] &= ~((uint64_t)1 << (number % 64));
+    for (slot = 0; slot < 8 && held->overflow; slot++) {
+        uint32_t moved = held->overflow;
+        gpuarena__node *node = gpuarena__node_at(arena, moved);
+        gpuarena__overflow_remove(arena, &held->overflow, moved);
+        gpuarena__class_fill(held, slot, moved, gpuarena__bin_of(node->size).digest);
+        node->use.bin.at = number * 8 + slot;
+    }
+}
+
+/* When the last slot of a class falls empty, blocks of its list move into the slots: what was read of another
+   block's place before is stale. */
 GPUARENA__INLINE void gpuarena__bin_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
                                            gpuarena__node *node)
 {
-    uint32_t at = node->use.bin.at, slot = at % 8;
+    uint32_t at = node->use.bin.at;
     gpuarena__class *held;
     if (!GPUARENA__LIKELY(!(node->size & GPUARENA__OVERFLOW))) {
-        held = &bins->classes[gpuarena__bin_of(node->size).number];
+        held = &bins->classes[gpuarena__bin_of(gpuarena__node_bytes(node)).number];
         gpuarena__overflow_remove(arena, &held->overflow, index);
         return;
     }
     held = &bins->classes[at / 8];
-    held->digests &= ~((uint64_t)255 << (8 * slot));
-    bins->slots[at / 64] &= ~((uint64_t)1 << (at % 64));
-    if (GPUARENA__LIKELY(held->digests || !held->overflow)) {
-        if (!bins->slots[at / 64]) bins->octaves &= ~((uint64_t)1 << (at / 64));
-        return;
-    }
-    for (slot = 0; slot < 8 && held->overflow; slot++) {
-        uint32_t moved = held->overflow;
-        gpuarena__overflow_remove(arena, &held->overflow, moved);
-        node = gpuarena__node_at(arena, moved);
-        gpuarena__bin_fill(bins, gpuarena__bin_of(node->size), slot, moved, node);
-    }
+    held->digests &= ~((uint64_t)255 << (8 * (at % 8)));
+    if (!GPUARENA__LIKELY(held->digests)) gpuarena__class_refill(arena, bins, at / 8);
 }
 
 /* The slot of the tightest of up to 8 blocks of the request's own class; 8: none of them is surely large
@@ -2625,25 +2640,31 @@ GPUARENA__INLINE uint32_t gpuarena__slot_look(uint64_t digests, uint32_t digest)
     return best;
 }
 
+/* The first class with a slot taken, from one on; CLASSES: none. */
+GPUARENA__INLINE uint32_t gpuarena__class_next(const gpuarena__bins *bins, uint32_t number)
+{
+    uint32_t word = number / 64;
+    uint64_t taken = bins->taken[word] & (~(uint64_t)0 << (number % 64));
+    while (!taken) {
+        if (++word == GPUARENA__CLASS_WORDS) return GPUARENA__CLASSES;
+        taken = bins->taken[word];
+    }
+    return word * 64 + gpuarena__lowest_bit(taken);
+}
+
 /* A free block of at least `bytes`, in constant time: the request's own class, then the next occupied one
    above. 0: none there, though one may lie in the own class's list, or among those of its slots whose digest
    is one lower. */
 GPUARENA__INLINE uint32_t gpuarena__bin_search(const gpuarena__bins *bins, uint64_t bytes)
 {
     gpuarena__bin bin = gpuarena__bin_of_request(bytes);
-    uint32_t octave = bin.number / 8, position;
-    uint32_t slot = gpuarena__slot_look(bins->classes[bin.number].digests, bin.digest);
-    uint64_t above, octaves;
-    if (slot < 8) return bins->classes[bin.number].nodes[slot];
-    above = bins->slots[octave] & (~(uint64_t)255 << (bin.number % 8 * 8));
-    if (!above) {
-        octaves = bins->octaves & (~(uint64_t)1 << octave);
-        if (!octaves) return 0;
-        octave = gpuarena__lowest_bit(octaves);
-        above = bins->slots[octave];
-    }
-    position = gpuarena__lowest_bit(above);
-    return bins->classes[octave * 8 + position / 8].nodes[position % 8];
+    const gpuarena__class *held = &bins->classes[bin.number];
+    uint32_t slot = gpuarena__slot_look(held->digests, bin.digest), number;
+    if (slot < 8) return held->nodes[slot];
+    number = gpuarena__class_next(bins, bin.number + 1);
+    if (number == GPUARENA__CLASSES) return 0;
+    held = &bins->classes[number];
+    return held->nodes[gpuarena__lowest_bit(held->digests) / 8];
 }
 
 /* A free block of these bins, in constant time but for the tree. */
@@ -2733,7 +2754,7 @@ GPUARENA__INLINE void gpuarena__bins_remove(const gpuarena *arena, gpuarena__bin
 
 static int gpuarena__bins_empty(const gpuarena__bins *bins)
 {
-    return !bins->octaves && !bins->root[0] && !bins->root[1];
+    return gpuarena__class_next(bins, 0) == GPUARENA__CLASSES && !bins->root[0] && !bins->root[1];
 }
 
 /* Whole pages inside a free block of a paged range: they may move. */
@@ -2950,15 +2971,12 @@ GPUARENA__INLINE gpuarena__node *gpuarena__cache_alloc(const gpuarena *arena, gp
 GPUARENA__INLINE int gpuarena__cache_keep(const gpuarena *arena, gpuarena__cache *cache, uint32_t index,
                                           gpuarena__node *node)
 {
-    gpuarena__bin bin = gpuarena__bin_of(node->size);
+    uint64_t bytes = gpuarena__node_bytes(node), empty;
+    gpuarena__bin bin = gpuarena__bin_of(bytes);
     gpuarena__class *held = &cache->classes[bin.number];
-    uint64_t bytes = gpuarena__node_bytes(node),
-             empty = (held->digests - GPUARENA__BYTES_OF_1) & GPUARENA__BYTES_OF_80;
-    uint32_t slot;                               /* digests are at most 64: the lowest such bit is of a 0 */
+    empty = gpuarena__empty_slots(held->digests);
     if (!GPUARENA__LIKELY(empty && cache->kept_bytes + bytes <= arena->config.cache_bytes)) return 0;
-    slot = gpuarena__lowest_bit(empty) / 8;
-    held->nodes[slot] = index;
-    held->digests |= (uint64_t)bin.digest << (8 * slot);
+    gpuarena__class_fill(held, gpuarena__lowest_bit(empty) / 8, index, bin.digest);
     cache->live_room += bytes;
     cache->requested_room += node->use.requested;
     cache->kept_bytes += bytes;
@@ -4410,30 +4428,32 @@ static uint32_t gpuarena__chain_tree(const gpuarena *arena, uint32_t at, uint32_
     return gpuarena__chain_tree(arena, node->use.bin.at, set, ticket, head);
 }
 
+/* Puts a free block in front of a chain, if it is one of those. Returns the first. */
+static uint32_t gpuarena__chain_block(const gpuarena *arena, uint32_t index, uint32_t set, uint64_t least,
+                                      uint64_t ticket, uint32_t head)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    if (node->set != set || node->ticket > ticket || gpuarena__node_bytes(node) < least) return head;
+    node->tag = head;
+    return index;
+}
+
 /* Chains the free blocks of a record, of at least `least` bytes and up to a ticket, through their tags; the
    first, or 0. */
 static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t set, uint64_t least, uint64_t ticket)
 {
     const gpuarena__bins *bins = arena->streams.list[set].bins;
-    uint64_t octaves = bins->octaves, slots;
-    uint32_t head = gpuarena__chain_tree(arena, bins->root[0], set, ticket,
+    uint32_t number = gpuarena__bin_of(least).number,
+             head = gpuarena__chain_tree(arena, bins->root[0], set, ticket,
                                          gpuarena__chain_tree(arena, bins->root[1], set, ticket, 0));
-    for (octaves &= ~(uint64_t)0 << gpuarena__bin_of(least).number / 8; octaves; octaves &= octaves - 1) {
-        uint32_t octave = gpuarena__lowest_bit(octaves), listed = 0;
-        for (slots = bins->slots[octave]; slots || listed;) {
-            uint32_t at = slots ? gpuarena__lowest_bit(slots) : 0, index = listed;
-            gpuarena__node *node;
-            if (!listed) {
-                const gpuarena__class *held = &bins->classes[octave * 8 + at / 8];
-                index = held->nodes[at % 8];
-                slots &= slots - 1;              /* the last slot of its class: then the class's list */
-                if (!slots || gpuarena__lowest_bit(slots) / 8 != at / 8) listed = held->overflow;
-            } else listed = gpuarena__node_at(arena, listed)->use.bin.after;
-            node = gpuarena__node_at(arena, index);
-            if (node->set != set || node->ticket > ticket || node->size < least) continue;
-            node->tag = head;
-            head = index;
-        }
+    for (; (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
+        const gpuarena__class *held = &bins->classes[number];
+        uint32_t slot, index;
+        for (slot = 0; slot < 8; slot++)
+            if (held->digests >> (8 * slot) & 255)
+                head = gpuarena__chain_block(arena, held->nodes[slot], set, least, ticket, head);
+        for (index = held->overflow; index; index = gpuarena__node_at(arena, index)->use.bin.after)
+            head = gpuarena__chain_block(arena, index, set, least, ticket, head);
     }
     return head;
 }
@@ -7001,14 +7021,14 @@ static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__
 {
     const gpuarena__class *held;                 /* the sentinel's serial is 0 */
     uint64_t largest = gpuarena__largest_of(arena, gpuarena__node_at(arena, bins->root[0])->serial, 0);
-    uint32_t octave, index, slot;
+    uint32_t word = GPUARENA__CLASS_WORDS, index, slot;
     if (bins->root[1])
         largest = gpuarena__max(largest, gpuarena__largest_of(arena,
                                 gpuarena__node_at(arena, bins->root[1])->serial, 1));
-    if (!bins->octaves || (largest && arena->config.placement != GPUARENA_PLACE_BINS))
+    while (word && !bins->taken[word - 1]) word--;
+    if (!word-- || (largest && arena->config.placement != GPUARENA_PLACE_BINS))
         return largest;                          /* what is in the tree is longer than all else */
-    octave = gpuarena__highest_bit(bins->octaves);
-    held = &bins->classes[octave * 8 + gpuarena__highest_bit(bins->slots[octave]) / 8];
+    held = &bins->classes[word * 64 + gpuarena__highest_bit(bins->taken[word])];
     for (slot = 0; slot < 8; slot++)
         if (held->digests >> (8 * slot) & 255)
             largest = gpuarena__max(largest, gpuarena__node_at(arena, held->nodes[slot])->size);
@@ -7679,9 +7699,11 @@ static int gpuarena__check_free_node(const gpuarena *arena, uint32_t index, gpua
     if (node->set == GPUARENA__HELD || node->size & GPUARENA__OVERFLOW
         || gpuarena__is_ordered(arena, node->size)) return 1;    /* lists and trees are walked later */
     bins = arena->streams.list[node->set].bins;
-    GPUARENA__NEVER(at / 8 != gpuarena__bin_of(node->size).number,
+    GPUARENA__NEVER(at / 8 != gpuarena__bin_of(gpuarena__node_bytes(node)).number,
                     "a free block is in the bin of another size", index);
     GPUARENA__NEVER(bins->classes[at / 8].nodes[at % 8] != index, "a free block is not in its slot", index);
+    GPUARENA__NEVER(!(bins->classes[at / 8].digests >> (8 * (at % 8)) & 255),
+                    "a digest and its slot disagree", index);
     return 1;
 }
 
@@ -7823,20 +7845,19 @@ static int gpuarena__check_range(const gpuarena *arena, uint32_t at, gpuarena__t
 }
 
 static int gpuarena__check_slots(const gpuarena *arena, const gpuarena__bins *bins, uint32_t number,
-                                 uint32_t taken, uint64_t *binned, gpuarena__text *out)
+                                 uint64_t *binned, gpuarena__text *out)
 {
     const gpuarena__class *held = &bins->classes[number];
     uint32_t slot;
     for (slot = 0; slot < 8; slot++) {
         uint32_t digest = (uint32_t)(held->digests >> (8 * slot)) & 255, index = held->nodes[slot];
         const gpuarena__node *node;
-        GPUARENA__NEVER((taken >> slot & 1) != (digest != 0), "a digest and its slot disagree",
-                        number * 8 + slot);
         if (!digest) continue;
         if (!gpuarena__check_link(arena, index, number * 8 + slot, out)) return 0;
         node = gpuarena__node_at(arena, index);
         GPUARENA__NEVER(gpuarena__node_live(node), "a bin holds a live block", index);
-        GPUARENA__NEVER(gpuarena__bin_of(node->size).digest != digest, "a digest is wrong", index);
+        GPUARENA__NEVER(gpuarena__bin_of(gpuarena__node_bytes(node)).digest != digest, "a digest is wrong",
+                        index);
         ++*binned;
     }
     return 1;
@@ -7852,7 +7873,8 @@ static int gpuarena__check_overflow(const gpuarena *arena, const gpuarena__bins 
         if (!gpuarena__check_link(arena, next, number, out)) return 0;
         node = gpuarena__node_at(arena, next);
         GPUARENA__NEVER(gpuarena__node_live(node) || !(node->size & GPUARENA__OVERFLOW)
-                        || gpuarena__bin_of(node->size).number != number || node->use.bin.at != before,
+                        || gpuarena__bin_of(gpuarena__node_bytes(node)).number != number
+                        || node->use.bin.at != before,
                         "a bin's list is broken", next);
         GPUARENA__NEVER(++*binned > all, "a bin's list has no end", next);
     }
@@ -7896,12 +7918,11 @@ static int gpuarena__check_set(const gpuarena *arena, const gpuarena__bins *bins
         if (!gpuarena__check_link(arena, bins->root[number], 0, out)
             || !gpuarena__check_tree(arena, bins->root[number], number, binned, out)) return 0;
     for (number = 0; number < GPUARENA__CLASSES; number++) {
-        uint32_t octave = number / 8, taken = (uint32_t)(bins->slots[octave] >> (number % 8 * 8)) & 255;
-        GPUARENA__NEVER((bins->octaves >> octave & 1) != (bins->slots[octave] != 0),
-                        "an octave's bit is wrong", octave);
-        GPUARENA__NEVER(bins->classes[number].overflow && !taken,
-                        "a bin has a list and no slot taken", number);
-        if (!gpuarena__check_slots(arena, bins, number, taken, binned, out)
+        const gpuarena__class *held = &bins->classes[number];
+        GPUARENA__NEVER(held->overflow && !held->digests, "a bin has a list and no slot taken", number);
+        GPUARENA__NEVER((bins->taken[number / 64] >> number % 64 & 1) != (held->digests != 0),
+                        "a class's bit is wrong", number);
+        if (!gpuarena__check_slots(arena, bins, number, binned, out)
             || !gpuarena__check_overflow(arena, bins, number, binned, out)) return 0;
     }
     return 1;
@@ -10119,9 +10140,12 @@ static void gpuarena__dismantle(gpuarena *arena)
     for (at = 0; at < arena->caches.count; at++) gpuarena__spin_end(&arena->caches.list[at]->lock);
     gpuarena__spin_end(&arena->lock);            /* who was served by no cache comes here */
     while (arena->caches.count) gpuarena__cache_end(arena, arena->caches.list[--arena->caches.count]);
-    while (arena->nodes.chunk_count)
-        gpuarena__host_free(arena, arena->nodes.chunks[--arena->nodes.chunk_count].memory,
+    while (arena->nodes.chunk_count) {
+        const gpuarena__node *first =
+            gpuarena__node_at(arena, --arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2);
+        gpuarena__host_free(arena, ((const gpuarena__chunk *)(const void *)first)->memory,
                             gpuarena__chunk_bytes());
+    }
     while (arena->events.count > 1) {
         void *event = arena->events.list[--arena->events.count].handle;
         if (!arena->lost)

@@ -99,9 +99,9 @@ static void test_bins(void)
     VIOLATE(held->nodes[0], 0x7fffffff, "a free block is not in its slot");
     VIOLATE(held->overflow, 0x7fffffff, "a link leads to no block");
     VIOLATE(listed->use.bin.after, 0x7fffffff, "a link leads to no block");
-    VIOLATE(arena->bins.octaves, arena->bins.octaves ^ 1, "an octave's bit is wrong");
-    VIOLATE(arena->bins.slots[number / 8], arena->bins.slots[number / 8] & ~((uint64_t)1 << (number % 8 * 8)),
-            "a digest and its slot disagree");
+    VIOLATE(arena->bins.taken[0], arena->bins.taken[0] ^ 1, "a class's bit is wrong");
+    VIOLATE(arena->bins.taken[number / 64], arena->bins.taken[number / 64] & ~((uint64_t)1 << number % 64),
+            "a class's bit is wrong");
     VIOLATE(held->digests, held->digests & ~(uint64_t)255, "a digest and its slot disagree");
     VIOLATE(held->digests, held->digests + 1, "a digest is wrong");
     VIOLATE(arena->bins.classes[0].overflow, listed_node, "a bin has a list and no slot taken");
@@ -133,8 +133,7 @@ static void test_wild_slot(void)
     gpuarena__class *held = &arena->bins.classes[0], old = *held;
     held->digests = 1;
     held->nodes[0] = 0x7fffffff;
-    arena->bins.slots[0] |= 1;
-    arena->bins.octaves |= 1;
+    arena->bins.taken[0] |= 1;
     CHECK_INT(gpuarena_check(arena, message, sizeof message), ==, GPUARENA_CORRUPT);
     CHECK_MSG(strncmp(message, "a link leads to no block", 24) == 0, "a link leads to no block: %s", message);
     gpuarena_failure failure;
@@ -142,8 +141,7 @@ static void test_wild_slot(void)
     CHECK_STR(failure.detail, message);
     CHECK_STR(failure.arena, "arena");
     *held = old;
-    arena->bins.slots[0] &= ~(uint64_t)1;
-    arena->bins.octaves &= ~(uint64_t)1;
+    arena->bins.taken[0] &= ~(uint64_t)1;
     CHECK_INT(gpuarena_check(arena, message, sizeof message), ==, GPUARENA_OK);
 }
 
