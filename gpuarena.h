@@ -1259,7 +1259,7 @@ static uint64_t gpuarena__whole(uint64_t value, uint64_t power)
 #if defined(__GNUC__) || defined(__clang__)
 /* Neither is asked of 0. */
 static uint32_t gpuarena__lowest_bit(uint64_t value)  { return (uint32_t)__builtin_ctzll(value); }
-static uint32_t gpuarena__highest_bit(uint64_t value) { return 63u - (uint32_t)__builtin_clzll(value); }
+static uint32_t gpuarena__highest_bit(uint64_t value) { return 63u ^ (uint32_t)__builtin_clzll(value); }
 #else
 static uint32_t gpuarena__highest_bit(uint64_t value)
 {
@@ -1413,7 +1413,7 @@ static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
      free         all of it backed; use.bin says where it is:
                   of `ordered_bytes` and more: in a tree of its bins. at, after = its children; serial =
                                the bytes of the longest block from here down; 0: none
-                  in a slot    at = class * 8 + slot
+                  in a slot    at = class * 64 + slot * 8: where its digest is, in bits
                   OVERFLOW     at, after = neighbours in the class's list; 0 ends it
      HOLE         whole pages of addresses without memory; at, after = neighbours in the list of holes
                   KEPT         in no list: a live block's, or such as the driver failed to unmap
@@ -1425,7 +1425,11 @@ static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE
 
 typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint64_t address, size;
-    uint32_t prev, next;                         /* neighbours in the segment; 0, always live: none */
+    uint32_t prev;                               /* neighbours in the segment; 0, always live: none */
+    uint32_t tag;                                /* live: the caller's; held: the set it goes to afterwards;
+                                                    free: a link, to collect blocks by */
+    uint32_t next;
+    uint32_t parked;                             /* held: 1 + the wait for the whole device that lets it go */
     union {
         uint64_t requested;
         struct { uint32_t at, after; } bin;
@@ -1434,9 +1438,6 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint64_t ticket;                             /* of the latest free in it, by its set; 0: waits for none */
     uint32_t set;                                /* live: of its allocation; free: of what it waits for */
     uint32_t hold;                               /* first use on another stream than the one it is freed on */
-    uint32_t tag;                                /* live: the caller's; held: the set it goes to afterwards;
-                                                    free: a link, to collect blocks by */
-    uint32_t parked;                             /* held: 1 + the wait for the whole device that lets it go */
 } gpuarena__node;
 
 enum { GPUARENA__LINE = 64, GPUARENA__CHUNK_LOG2 = 9, GPUARENA__CHUNK = 1 << GPUARENA__CHUNK_LOG2 };
@@ -1451,29 +1452,27 @@ typedef struct gpuarena__nodes {
                                                     far apart as its; room for chunk_room. Nodes never move */
     uint32_t chunk_count, chunk_room;
     char     apart[64];                          /* caches read the line of origins */
-    uint32_t unused, unused_count;               /* stack of unused nodes, linked by next */
-    uint32_t kept_count;                         /* of these: for the call that has the turn */
+    uint32_t unused;                             /* stack of unused nodes, linked by next; */
+    uint32_t kept_count;                         /*   for the call that has the turn, of */
+    uint32_t unused_count;
 } gpuarena__nodes;
 
 /* One instance of bins: the free blocks of one set. Sizes in units of 256 B form classes as floating point
    with three bits after the leading one: 8 classes to a power of two (an octave). A class has 8 slots, and a
    list for what does not fit in them. Invariants:
-     classes[c].nodes[s]   is a free node of that class  ==  byte s of its digests is not 0
-     classes[c].digests    byte s = 1 + the six bits of the size after those of the class; 0: slot empty
-     classes[c].overflow   is not 0  only if some slot of the class is taken: a search sees the class
-     taken                 bit c % 64 of taken[c / 64] is set  ==  the digests of class c are not 0      */
+     nodes[c * 8 + s]   is a free node of class c  ==  byte s of digests[c] is not 0
+     digests[c]         byte s = 1 + the six bits of the size after those of the class; 0: slot empty
+     overflow[c]        is not 0  only if some slot of the class is taken: a search sees the class
+     taken              bit c % 64 of taken[c / 64] is set  ==  digests[c] is not 0                     */
 enum { GPUARENA__OCTAVES = 42, GPUARENA__CLASSES = GPUARENA__OCTAVES * 8,  /* sizes below 2^50 */
        GPUARENA__CLASS_WORDS = (GPUARENA__CLASSES + 63) / 64 };
-typedef struct gpuarena__class {
-    uint64_t digests;
-    uint32_t nodes[8];
-    uint32_t overflow, spare;
-} gpuarena__class;
 typedef struct gpuarena__bins {
     uint32_t root[2];                            /* of the trees of what is not in the classes; [1]: of what
                                                     lies in segments of small requests */
     uint64_t taken[GPUARENA__CLASS_WORDS];
-    gpuarena__class classes[GPUARENA__CLASSES];
+    uint64_t digests[GPUARENA__CLASSES];
+    uint32_t nodes[GPUARENA__CLASSES * 8];
+    uint32_t overflow[GPUARENA__CLASSES];
 } gpuarena__bins;
 
 /* Live nodes by address: open addressing, 4-byte slots, keys read in the nodes, empty = 0. A live node lies
@@ -1569,7 +1568,7 @@ typedef struct gpuarena__streams {
     uint64_t pass;                               /* counts the passes of waiting */
     uint32_t device_waits;                       /* counts the waits for the device */
     gpuarena_stream own, own_too;                /* handles of the per-thread stream; OWN_STREAM: none */
-    gpuarena_stream recent;                      /* the last plain stream; of this record, 0: of none */
+    gpuarena_stream recent;                      /* the last plain stream, of this record; nobody's: of 0 */
     uint32_t recent_record;
     gpuarena__known known[GPUARENA__STREAMS_KNOWN];          /* by a hash; record 0: nothing */
 } gpuarena__streams;
@@ -1594,6 +1593,8 @@ typedef struct gpuarena__holds {                 /* entry 0 is none */
     uint32_t count, room, unused, unused_count;
     uint32_t owed;                               /* live blocks of capture sets: each free may need one */
 } gpuarena__holds;
+
+typedef struct gpuarena__class { uint64_t digests; uint32_t nodes[8]; } gpuarena__class;
 
 /* What a stream keeps of small blocks that are freed on it: slots by class, as bins have, without lists. In
    all other books they are live blocks, of which nothing is requested; where it is told apart, blocks in use
@@ -1676,7 +1677,10 @@ struct gpuarena {
                                                     alone that are of no bin's size */
     uint64_t small_bytes;                        /* the lesser of it and paged.least_bytes */
     gpuarena__paged paged;
-    uint64_t quick_bytes;                        /* requests up to this go the short way */
+    uint64_t quick_bytes;                        /* requests up to this may go the short way; */
+    uint64_t gated_bytes;                        /* 0 too while reserved is above the limit, or all is lost */
+    uint64_t gated_bits;                         /* frees of blocks with none of these bits go the short way:
+                                                    all have one while there is more to be done than that */
     gpuarena_memory memory;                      /* the kind that its segments are of */
     uint32_t shaped;                             /* 1: the section shape has a say in what is taken; */
     uint32_t joined;                             /* 1: and in which free blocks become one */
@@ -1897,6 +1901,25 @@ GPUARENA__INLINE int gpuarena__is(const gpuarena *arena, uint32_t magic)
 static void gpuarena__become(gpuarena *arena, uint32_t magic)
 {
     GPUARENA__STORE(&arena->magic, magic, RELAXED);
+}
+
+/* What the short ways of allocations and frees look at follows from more than they look at. */
+static uint64_t gpuarena__gated_bytes(const gpuarena *arena)
+{
+    return arena->lost || arena->stats.reserved_bytes > arena->limit ? 0 : arena->quick_bytes;
+}
+
+static uint64_t gpuarena__gated_bits(const gpuarena *arena)
+{
+    return arena->stats.reserved_bytes > arena->plain_limit || arena->config.observe
+            || !arena->streams.ordered || arena->joined
+        ? GPUARENA__LIVE : GPUARENA__KEPT | GPUARENA__OWN | GPUARENA__TAGGED;
+}
+
+static void gpuarena__gate(gpuarena *arena)
+{
+    arena->gated_bytes = gpuarena__gated_bytes(arena);
+    arena->gated_bits = gpuarena__gated_bits(arena);
 }
 
 /* Calls that wait for their turn are counted, so that destroy can wait until they have seen that it is
@@ -2520,7 +2543,7 @@ typedef struct gpuarena__bin {                   /* where a size belongs */
    digest. The size is a multiple of 256. */
 GPUARENA__INLINE uint64_t gpuarena__bits_below(uint64_t bytes)
 {
-    return bytes << (64 - gpuarena__highest_bit(bytes));
+    return bytes << (0 - gpuarena__highest_bit(bytes)) % 64;
 }
 
 GPUARENA__INLINE gpuarena__bin gpuarena__bin_of(uint64_t bytes)
@@ -2547,11 +2570,13 @@ GPUARENA__INLINE uint64_t gpuarena__empty_slots(uint64_t digests)
     return (digests - GPUARENA__BYTES_OF_1) & GPUARENA__BYTES_OF_80;
 }
 
-GPUARENA__INLINE void gpuarena__class_fill(gpuarena__class *held, uint32_t slot, uint32_t index,
-                                           uint32_t digest)
+/* The lowest of them, times 8: where its digest is, in bits. */
+GPUARENA__INLINE uint32_t gpuarena__empty_slot(uint64_t empty) { return gpuarena__lowest_bit(empty) - 7; }
+
+/* The digests but for one. */
+GPUARENA__INLINE uint64_t gpuarena__digests_but(uint64_t digests, uint32_t shift)
 {
-    held->nodes[slot] = index;
-    held->digests |= (uint64_t)digest << (8 * slot);
+    return digests & (~(uint64_t)255 << shift | ~(uint64_t)255 >> (64 - shift) % 64);
 }
 
 static void gpuarena__overflow_insert(const gpuarena *arena, uint32_t *head, uint32_t index)
@@ -2577,28 +2602,24 @@ GPUARENA__INLINE void gpuarena__bin_insert(const gpuarena *arena, gpuarena__bins
                                            gpuarena__node *node)
 {
     gpuarena__bin bin = gpuarena__bin_of(node->size);
-    gpuarena__class *held = &bins->classes[bin.number];
-    uint64_t empty = gpuarena__empty_slots(held->digests);
+    uint64_t digests = bins->digests[bin.number], empty = gpuarena__empty_slots(digests);
     if (GPUARENA__LIKELY(empty)) {
-        uint32_t slot = gpuarena__lowest_bit(empty) / 8;
-        if (!held->digests) bins->taken[bin.number / 64] |= (uint64_t)1 << (bin.number % 64);
-        gpuarena__class_fill(held, slot, index, bin.digest);
-        node->use.bin.at = bin.number * 8 + slot;
-    } else gpuarena__overflow_insert(arena, &held->overflow, index);
+        uint32_t shift = gpuarena__empty_slot(empty), at = bin.number * 64 + shift;
+        if (!digests) bins->taken[bin.number / 64] |= (uint64_t)1 << (bin.number % 64);
+        bins->digests[bin.number] = digests | (uint64_t)bin.digest << shift;
+        bins->nodes[at / 8] = index;
+        node->use.bin.at = at;
+    } else gpuarena__overflow_insert(arena, &bins->overflow[bin.number], index);
 }
 
 /* A class has no slot taken any more: up to 8 blocks of its list move there. */
 static void gpuarena__class_refill(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
 {
-    gpuarena__class *held = &bins->classes[number];
     uint32_t slot;
-    if (!held->overflow) bins->taken[number / 64] &= ~((uint64_t)1 << (number % 64));
-    for (slot = 0; slot < 8 && held->overflow; slot++) {
-        uint32_t moved = held->overflow;
-        gpuarena__node *node = gpuarena__node_at(arena, moved);
-        gpuarena__overflow_remove(arena, &held->overflow, moved);
-        gpuarena__class_fill(held, slot, moved, gpuarena__bin_of(node->size).digest);
-        node->use.bin.at = number * 8 + slot;
+    for (slot = 0; slot < 8 && bins->overflow[number]; slot++) {
+        uint32_t moved = bins->overflow[number];
+        gpuarena__overflow_remove(arena, &bins->overflow[number], moved);
+        gpuarena__bin_insert(arena, bins, moved, gpuarena__node_at(arena, moved));
     }
 }
 
@@ -2607,16 +2628,16 @@ static void gpuarena__class_refill(const gpuarena *arena, gpuarena__bins *bins, 
 GPUARENA__INLINE void gpuarena__bin_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
                                            gpuarena__node *node)
 {
-    uint32_t at = node->use.bin.at;
-    gpuarena__class *held;
+    uint32_t at = node->use.bin.at, number = at / 64;
     if (!GPUARENA__LIKELY(!(node->size & GPUARENA__OVERFLOW))) {
-        held = &bins->classes[gpuarena__bin_of(gpuarena__node_bytes(node)).number];
-        gpuarena__overflow_remove(arena, &held->overflow, index);
+        number = gpuarena__bin_of(gpuarena__node_bytes(node)).number;
+        gpuarena__overflow_remove(arena, &bins->overflow[number], index);
         return;
     }
-    held = &bins->classes[at / 8];
-    held->digests &= ~((uint64_t)255 << (8 * (at % 8)));
-    if (!GPUARENA__LIKELY(held->digests)) gpuarena__class_refill(arena, bins, at / 8);
+    bins->digests[number] = gpuarena__digests_but(bins->digests[number], at % 64);
+    if (GPUARENA__LIKELY(bins->digests[number])) return;
+    bins->taken[number / 64] &= ~((uint64_t)1 << (number % 64));
+    if (bins->overflow[number]) gpuarena__class_refill(arena, bins, number);
 }
 
 /* The slot of the tightest of up to 8 blocks of the request's own class; 8: none of them is surely large
@@ -2631,7 +2652,7 @@ GPUARENA__INLINE uint32_t gpuarena__slot_look(uint64_t digests, uint32_t digest)
     for (; fits; fits &= fits - 1) {
         uint32_t slot = gpuarena__lowest_bit(fits) / 8;
         uint32_t candidate = (uint32_t)(digests >> (8 * slot)) & 255;
-        if (candidate == digest) return slot;
+        if (GPUARENA__LIKELY(candidate == digest)) return slot;
         if (candidate < best_digest) {
             best_digest = candidate;
             best = slot;
@@ -2658,13 +2679,11 @@ GPUARENA__INLINE uint32_t gpuarena__class_next(const gpuarena__bins *bins, uint3
 GPUARENA__INLINE uint32_t gpuarena__bin_search(const gpuarena__bins *bins, uint64_t bytes)
 {
     gpuarena__bin bin = gpuarena__bin_of_request(bytes);
-    const gpuarena__class *held = &bins->classes[bin.number];
-    uint32_t slot = gpuarena__slot_look(held->digests, bin.digest), number;
-    if (slot < 8) return held->nodes[slot];
+    uint32_t slot = gpuarena__slot_look(bins->digests[bin.number], bin.digest), number;
+    if (slot < 8) return bins->nodes[bin.number * 8 + slot];
     number = gpuarena__class_next(bins, bin.number + 1);
     if (number == GPUARENA__CLASSES) return 0;
-    held = &bins->classes[number];
-    return held->nodes[gpuarena__lowest_bit(held->digests) / 8];
+    return bins->nodes[number * 8 + gpuarena__lowest_bit(bins->digests[number]) / 8];
 }
 
 /* A free block of these bins, in constant time but for the tree. */
@@ -2690,8 +2709,8 @@ static uint32_t gpuarena__bins_search_shaped(const gpuarena *arena, const gpuare
         index = gpuarena__bin_search(bins, gpuarena__max(want->bytes, want->alignment));
         break;
     case GPUARENA_PLACE_BINS:                    /* all blocks of its class are of its bin */
-        slot = gpuarena__slot_look(bins->classes[bin.number].digests, bin.digest);
-        if (slot < 8) index = bins->classes[bin.number].nodes[slot];
+        slot = gpuarena__slot_look(bins->digests[bin.number], bin.digest);
+        if (slot < 8) index = bins->nodes[bin.number * 8 + slot];
         if (!index || !gpuarena__fits(arena, want, gpuarena__node_at(arena, index)))
             index = gpuarena__tree_first(arena, bins->root[0], bytes);
         break;
@@ -2708,14 +2727,13 @@ static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__
                                          const gpuarena__want *want)
 {
     uint32_t number = gpuarena__bin_of(want->bytes).number, best = 0;
-    for (; number < GPUARENA__CLASSES && !best; number++) {
-        const gpuarena__class *held = &bins->classes[number];
+    for (; !best && (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
         uint64_t best_size = UINT64_MAX, best_address = UINT64_MAX;
-        uint32_t slot = 0, listed = held->overflow;
+        uint32_t slot = 0, listed = bins->overflow[number];
         while (slot < 8 || listed) {
-            uint32_t candidate = slot < 8 ? held->nodes[slot] : listed;
+            uint32_t candidate = slot < 8 ? bins->nodes[number * 8 + slot] : listed;
             const gpuarena__node *node = gpuarena__node_at(arena, candidate);
-            int taken = slot >= 8 || (held->digests >> (8 * slot) & 255) != 0;
+            int taken = slot >= 8 || (bins->digests[number] >> (8 * slot) & 255) != 0;
             uint64_t size = gpuarena__node_bytes(node);
             if (slot < 8) slot++;
             else listed = node->use.bin.after;
@@ -2792,17 +2810,17 @@ static void gpuarena__set_remove(gpuarena *arena, uint32_t index)
     else gpuarena__overflow_remove(arena, &arena->held, index);
 }
 
-/* The same in short for what is nearly all: blocks below a size, in bins. */
+/* The same in short for what is nearly all: blocks below a size, in bins. None of them is HELD. */
 GPUARENA__INLINE void gpuarena__set_put(gpuarena *arena, uint32_t index, gpuarena__node *node)
 {
-    if (GPUARENA__LIKELY(node->size < arena->small_bytes && node->set != GPUARENA__HELD))
+    if (GPUARENA__LIKELY(node->size < arena->small_bytes))
         gpuarena__bin_insert(arena, gpuarena__bins_of(arena, node->set), index, node);
     else gpuarena__set_insert(arena, index);
 }
 
 GPUARENA__INLINE void gpuarena__set_pull(gpuarena *arena, uint32_t index, gpuarena__node *node)
 {
-    if (GPUARENA__LIKELY(node->size < arena->small_bytes && node->set != GPUARENA__HELD))
+    if (GPUARENA__LIKELY(node->size < arena->small_bytes))
         gpuarena__bin_remove(arena, gpuarena__bins_of(arena, node->set), index, node);
     else gpuarena__set_remove(arena, index);
 }
@@ -2813,18 +2831,25 @@ GPUARENA__INLINE void gpuarena__set_pull(gpuarena *arena, uint32_t index, gpuare
 
 static uint32_t gpuarena__home(const gpuarena__lookup *lookup, uint64_t address)
 {
-    return (uint32_t)((address >> 8) * 0x9E3779B97F4A7C15u >> lookup->shift);
+    return (uint32_t)(address * 0x9E3779B97F4A7C15u >> lookup->shift);
 }
 
-GPUARENA__INLINE void gpuarena__lookup_insert(gpuarena__lookup *lookup, uint32_t index, uint64_t address)
+GPUARENA__APART void gpuarena__lookup_insert_far(gpuarena__lookup *lookup, uint32_t index, uint32_t slot)
 {
-    uint32_t slot = gpuarena__home(lookup, address), distance = 0;
+    uint32_t distance = 0;
     while (lookup->table[slot]) {                /* ends: at most a quarter of the slots are taken */
         slot = (slot + 1) & lookup->mask;
         distance++;
     }
     lookup->table[slot] = index;
     if (distance > lookup->longest) lookup->longest = distance;
+}
+
+GPUARENA__INLINE void gpuarena__lookup_insert(gpuarena__lookup *lookup, uint32_t index, uint64_t address)
+{
+    uint32_t home = gpuarena__home(lookup, address);
+    if (GPUARENA__LIKELY(!lookup->table[home])) lookup->table[home] = index;
+    else gpuarena__lookup_insert_far(lookup, index, home);
 }
 
 static size_t gpuarena__lookup_bytes(const gpuarena__lookup *lookup)
@@ -2864,17 +2889,27 @@ static int gpuarena__lookup_reserve(gpuarena *arena)
         || gpuarena__lookup_grow(arena, &arena->lookup);
 }
 
-/* The slot of the live node based at this address; above the mask: there is none. */
-GPUARENA__INLINE uint32_t gpuarena__lookup_find(const gpuarena *arena, const gpuarena__lookup *lookup,
-                                                uint64_t address)
+/* The live node based at this address, and its place in the table; NULL: there is none. */
+GPUARENA__INLINE gpuarena__node *gpuarena__lookup_node(const gpuarena *arena, const gpuarena__lookup *lookup,
+                                                       uint64_t address, uint32_t **place)
 {
-    uint32_t slot = gpuarena__home(lookup, address), distance;
-    for (distance = 0; distance <= lookup->longest; distance++) {
-        uint32_t index = lookup->table[slot];
-        if (index && gpuarena__node_at(arena, index)->address == address) return slot;
-        slot = (slot + 1) & lookup->mask;
+    uint32_t slot = gpuarena__home(lookup, address), left = lookup->longest;
+    for (;; slot = (slot + 1) & lookup->mask, left--) {
+        *place = &lookup->table[slot];
+        if (**place) {
+            gpuarena__node *node = gpuarena__node_at(arena, **place);
+            if (GPUARENA__LIKELY(node->address == address)) return node;
+        }
+        if (!left) return NULL;
     }
-    return lookup->mask + 1;
+}
+
+/* Its slot; above the mask: there is none. */
+static uint32_t gpuarena__lookup_find(const gpuarena *arena, const gpuarena__lookup *lookup, uint64_t address)
+{
+    uint32_t *place;
+    return gpuarena__lookup_node(arena, lookup, address, &place) ? (uint32_t)(place - lookup->table)
+                                                                 : lookup->mask + 1;
 }
 
 /* >>caches =============================================================================================
@@ -2953,7 +2988,7 @@ GPUARENA__INLINE gpuarena__node *gpuarena__cache_alloc(const gpuarena *arena, gp
         if (GPUARENA__LIKELY(bytes <= cache->live_room && requested <= cache->requested_room
                              && cache->serial < cache->serial_end)) {
             node = found;
-            held->digests &= ~((uint64_t)255 << (8 * slot));
+            held->digests = gpuarena__digests_but(held->digests, 8 * slot);
             cache->live_room -= bytes;
             cache->requested_room -= requested;
             cache->kept_bytes -= bytes;
@@ -2976,7 +3011,8 @@ GPUARENA__INLINE int gpuarena__cache_keep(const gpuarena *arena, gpuarena__cache
     gpuarena__class *held = &cache->classes[bin.number];
     empty = gpuarena__empty_slots(held->digests);
     if (!GPUARENA__LIKELY(empty && cache->kept_bytes + bytes <= arena->config.cache_bytes)) return 0;
-    gpuarena__class_fill(held, gpuarena__lowest_bit(empty) / 8, index, bin.digest);
+    held->nodes[gpuarena__empty_slot(empty) / 8] = index;
+    held->digests |= (uint64_t)bin.digest << gpuarena__empty_slot(empty);
     cache->live_room += bytes;
     cache->requested_room += node->use.requested;
     cache->kept_bytes += bytes;
@@ -2991,12 +3027,10 @@ GPUARENA__INLINE int gpuarena__cache_free(const gpuarena *arena, gpuarena__cache
     int kept = 0;
     gpuarena__spin_lock(&cache->lock);
     if (GPUARENA__LIKELY(cache->open && cache->handle == stream)) {
-        uint32_t slot = gpuarena__lookup_find(arena, &cache->table, address);
-        if (GPUARENA__LIKELY(slot <= cache->table.mask)) {
-            gpuarena__node *node = gpuarena__node_at(arena, cache->table.table[slot]);
-            kept = node->use.requested && !node->hold
-                && gpuarena__cache_keep(arena, cache, cache->table.table[slot], node);
-        }
+        uint32_t *place;
+        gpuarena__node *node = gpuarena__lookup_node(arena, &cache->table, address, &place);
+        kept = GPUARENA__LIKELY(node && node->use.requested && !node->hold)
+            && gpuarena__cache_keep(arena, cache, *place, node);
     }
     gpuarena__spin_unlock(&cache->lock);
     return kept;
@@ -3162,31 +3196,33 @@ static uint32_t gpuarena__node_around(const gpuarena *arena, uint64_t address)
     }
 }
 
-/* Cuts a free node, in no bin, after `keep` bytes. Returns the new node behind the cut, free and in no bin.
-   */
-GPUARENA__INLINE uint32_t gpuarena__block_cut(gpuarena *arena, uint32_t index, gpuarena__node *node,
-                                              uint64_t keep)
+/* Cuts a free node, in no bin, after `keep` bytes. Returns the new node behind the cut, node->next, free and
+   in no bin. */
+GPUARENA__INLINE gpuarena__node *gpuarena__block_cut(gpuarena *arena, uint32_t index, gpuarena__node *node,
+                                                     uint64_t keep)
 {
-    uint32_t tail = arena->nodes.unused;
+    uint32_t tail = arena->nodes.unused, after = node->next;
     gpuarena__node *rest = gpuarena__node_take(arena);
     rest->address = node->address + keep;
     rest->size = node->size - keep;
     rest->prev = index;
-    rest->next = node->next;
+    rest->next = after;
     node->size = keep;
     node->next = tail;
-    if (rest->next) gpuarena__node_at(arena, rest->next)->prev = tail;
+    if (GPUARENA__LIKELY(after)) gpuarena__node_at(arena, after)->prev = tail;
     rest->set = node->set;
     rest->ticket = node->ticket;
     rest->hold = 0;
     /* node is the nearest start below: if it lies in another page, rest is the first start of its own */
     if (!gpuarena__same_page(node->address, rest->address)) *gpuarena__anchor_of(arena, rest->address) = tail;
-    return tail;
+    return rest;
 }
 
 static uint32_t gpuarena__block_split(gpuarena *arena, uint32_t index, uint64_t keep)
 {
-    return gpuarena__block_cut(arena, index, gpuarena__node_at(arena, index), keep);
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    (void)gpuarena__block_cut(arena, index, node, keep);
+    return node->next;
 }
 
 /* Joins a free node with the free node behind it; neither is in a bin. The lower one stays. */
@@ -3201,7 +3237,7 @@ GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, uint32_t index, gp
     }
     node->size += gone->size;
     node->next = after;
-    if (after) gpuarena__node_at(arena, after)->prev = index;
+    if (GPUARENA__LIKELY(after)) gpuarena__node_at(arena, after)->prev = index;
     gpuarena__node_drop(arena, dropped, gone);
 }
 
@@ -3211,20 +3247,49 @@ static void gpuarena__block_absorb_next(gpuarena *arena, uint32_t index)
     gpuarena__block_absorb(arena, index, node, gpuarena__node_at(arena, node->next));
 }
 
-/* Makes a block of a free node, in no bin, that is long enough; it is in no table yet. Takes a node:
-   reserved. */
-GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, uint32_t index, gpuarena__node *node,
-                                          const gpuarena__want *want)
+/* Cuts a free node, in no bin, down to so many bytes. Takes a node: reserved. */
+static void gpuarena__block_fit(gpuarena *arena, uint32_t index, uint64_t bytes)
 {
-    if (node->size > want->bytes) {
-        uint32_t rest = gpuarena__block_cut(arena, index, node, want->bytes);
-        gpuarena__set_put(arena, rest, gpuarena__node_at(arena, rest));
+    if (gpuarena__node_at(arena, index)->size > bytes)
+        gpuarena__set_insert(arena, gpuarena__block_split(arena, index, bytes));
+}
+
+static void gpuarena__block_slice_large(gpuarena *arena, uint32_t index, uint64_t bytes)
+{
+    gpuarena__set_remove(arena, index);
+    gpuarena__block_fit(arena, index, bytes);
+}
+
+/* Takes so many bytes of a free node that is long enough, and waits for one set at most, out of its bin; the
+   rest stays. Takes a node: reserved. */
+GPUARENA__INLINE void gpuarena__block_slice(gpuarena *arena, uint32_t index, gpuarena__node *node,
+                                            uint64_t bytes)
+{
+    gpuarena__bins *bins;
+    gpuarena__node *rest;
+    if (!GPUARENA__LIKELY(node->size < arena->small_bytes)) {
+        gpuarena__block_slice_large(arena, index, bytes);
+        return;
     }
+    bins = gpuarena__bins_of(arena, node->set);
+    gpuarena__bin_remove(arena, bins, index, node);
+    if (node->size == bytes) return;
+    rest = gpuarena__block_cut(arena, index, node, bytes);
+    gpuarena__bin_insert(arena, bins, node->next, rest);
+}
+
+/* What a free node waits for no more that is to be a block. */
+static void gpuarena__block_wake(gpuarena *arena, gpuarena__node *node, const gpuarena__want *want)
+{
     if (node->set) arena->stats.pending_bytes -= want->bytes;
     if (node->set != want->set) node->ticket = 0;
     node->set = want->set;
-    node->hold = 0;
-    node->size |= GPUARENA__LIVE;
+}
+
+/* Makes a block of such a node, in no bin; it is in no table yet. */
+GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__node *node, const gpuarena__want *want)
+{
+    node->size = want->bytes | GPUARENA__LIVE;
     node->use.requested = want->requested;
     node->serial = ++arena->serial;
     node->tag = want->tag;
@@ -3247,7 +3312,7 @@ static uint32_t gpuarena__block_halve(gpuarena *arena, uint32_t index, uint64_t 
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     while (node->size > bytes) {
-        uint32_t upper = gpuarena__block_cut(arena, index, node, node->size / 2), other = upper;
+        uint32_t upper = gpuarena__block_split(arena, index, node->size / 2), other = upper;
         if (address >= gpuarena__node_at(arena, upper)->address) {
             other = index;
             index = upper;
@@ -3286,19 +3351,35 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
         arena->tags.list[want->place].alloc_count++;
         gpuarena__tag_more(arena, want->place, taken.bytes);
     }
-    gpuarena__block_use(arena, index, gpuarena__node_at(arena, index), &taken);
+    gpuarena__block_fit(arena, index, taken.bytes);
+    gpuarena__block_wake(arena, gpuarena__node_at(arena, index), &taken);
+    gpuarena__block_use(arena, gpuarena__node_at(arena, index), &taken);
     if (want->place) gpuarena__node_at(arena, index)->size |= GPUARENA__TAGGED;
     gpuarena__lookup_insert(&arena->lookup, index, gpuarena__node_at(arena, index)->address);
     return index;
 }
 
-/* Whether two free neighbours may be one block: of one set; or quiet and of the only stream that there is. */
-GPUARENA__INLINE int gpuarena__may_merge(const gpuarena *arena, const gpuarena__node *left,
+/* Whether two free neighbours, neither of which is HELD, may be one block: of one set; or quiet and of the
+   only stream that there is. */
+GPUARENA__INLINE int gpuarena__may_share(const gpuarena *arena, const gpuarena__node *left,
                                          const gpuarena__node *right)
 {
-    if ((left->size | right->size) & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED)) return 0;
-    if (left->set == GPUARENA__HELD || right->set == GPUARENA__HELD) return 0;
     return GPUARENA__LIKELY(left->set == right->set) || !arena->streams.many;
+}
+
+/* The same of a free block that is not, and any neighbour. */
+GPUARENA__INLINE int gpuarena__may_take_in(const gpuarena *arena, const gpuarena__node *node,
+                                           const gpuarena__node *other)
+{
+    return !(other->size & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED))
+        && other->set != GPUARENA__HELD && gpuarena__may_share(arena, node, other);
+}
+
+static int gpuarena__may_merge(const gpuarena *arena, const gpuarena__node *left,
+                               const gpuarena__node *right)
+{
+    return !(left->size & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED))
+        && left->set != GPUARENA__HELD && gpuarena__may_take_in(arena, left, right);
 }
 
 /* What the joined block of two inherits: the stream that one of them waits for, and the later ticket. */
@@ -3312,8 +3393,8 @@ GPUARENA__INLINE void gpuarena__inherit(gpuarena *arena, gpuarena__node *node, c
 }
 
 /* Joins a free node, in no bin, with such free neighbours as it is to be one with, one after the other, and
-   puts it into its bin. Returns the whole. */
-static uint32_t gpuarena__block_merge_shaped(gpuarena *arena, uint32_t index, gpuarena__node *node)
+   puts it into its bin, or where it is HELD. Returns the whole. */
+static uint32_t gpuarena__block_merge_apart(gpuarena *arena, uint32_t index, gpuarena__node *node)
 {
     for (;;) {
         gpuarena__node *prev = gpuarena__node_at(arena, node->prev),
@@ -3334,19 +3415,16 @@ static uint32_t gpuarena__block_merge_shaped(gpuarena *arena, uint32_t index, gp
     return index;
 }
 
-/* Joins a free node, in no bin, with its free neighbours, and puts it into its bin. Returns the whole. */
-GPUARENA__INLINE uint32_t gpuarena__block_merge(gpuarena *arena, uint32_t index, gpuarena__node *node)
+/* The same in short, where it is to be one with all that it may be, and is not HELD. */
+GPUARENA__INLINE uint32_t gpuarena__block_merge_near(gpuarena *arena, uint32_t index, gpuarena__node *node)
 {
-    gpuarena__node *prev, *next;
-    if (!GPUARENA__LIKELY(!arena->joined)) return gpuarena__block_merge_shaped(arena, index, node);
-    prev = gpuarena__node_at(arena, node->prev);
-    next = gpuarena__node_at(arena, node->next);
-    if (gpuarena__may_merge(arena, node, next)) {
+    gpuarena__node *prev = gpuarena__node_at(arena, node->prev), *next = gpuarena__node_at(arena, node->next);
+    if (gpuarena__may_take_in(arena, node, next)) {
         gpuarena__set_pull(arena, node->next, next);
         gpuarena__inherit(arena, node, next);
         gpuarena__block_absorb(arena, index, node, next);
     }
-    if (gpuarena__may_merge(arena, prev, node)) {
+    if (gpuarena__may_take_in(arena, node, prev)) {
         gpuarena__set_pull(arena, node->prev, prev);         /* removing the next one may have moved it */
         gpuarena__inherit(arena, prev, node);
         index = node->prev;
@@ -3359,7 +3437,9 @@ GPUARENA__INLINE uint32_t gpuarena__block_merge(gpuarena *arena, uint32_t index,
 
 static uint32_t gpuarena__block_join(gpuarena *arena, uint32_t index)
 {
-    return gpuarena__block_merge(arena, index, gpuarena__node_at(arena, index));
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    return arena->joined || node->set == GPUARENA__HELD ? gpuarena__block_merge_apart(arena, index, node)
+                                                        : gpuarena__block_merge_near(arena, index, node);
 }
 
 /* The ticket of what is freed on a stream now, or is used there and freed elsewhere. 0: nothing will tell
@@ -3537,15 +3617,16 @@ static void gpuarena__order_slowly(gpuarena *arena, gpuarena__node *node, uint32
     }
 }
 
-/* What a block waits for from now on that is freed on a stream: in general, for that stream. */
-GPUARENA__INLINE void gpuarena__order(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
+/* What a block waits for from now on that is freed on a stream: in general, for that stream. plain 1: it is a
+   plain one. Returns 0 where the block is HELD. */
+GPUARENA__INLINE int gpuarena__order(gpuarena *arena, gpuarena__node *node, uint32_t freed_on, int plain)
 {
     gpuarena__stream *from = &arena->streams.list[node->set], *on = from;
     from->ref_count--;
-    if (GPUARENA__LIKELY(freed_on && freed_on == node->set && freed_on == arena->streams.recent_record
-                         && !node->hold)) {
-        node->ticket = ++from->ticket;           /* a plain stream's own */
-        return;
+    if (GPUARENA__LIKELY((plain || (freed_on && freed_on == arena->streams.recent_record))
+                         && freed_on == node->set && !node->hold)) {
+        node->ticket = ++from->ticket;
+        return 1;
     }
     if (freed_on != node->set && freed_on != GPUARENA__HELD) on = &arena->streams.list[freed_on];
     if (GPUARENA__LIKELY(freed_on && freed_on != GPUARENA__HELD
@@ -3553,20 +3634,24 @@ GPUARENA__INLINE void gpuarena__order(gpuarena *arena, gpuarena__node *node, uin
         node->set = freed_on;
         node->ticket = ++on->ticket;
     } else gpuarena__order_slowly(arena, node, freed_on);
+    return node->set != GPUARENA__HELD;
 }
 
-/* Frees a live node, which is in no table any more. */
+/* Frees a live node, which is in no table any more. plain 1: on a plain stream, and no placement is to be
+   asked what it joins. */
 GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, uint32_t index, gpuarena__node *node,
-                                           uint32_t freed_on)
+                                           uint32_t freed_on, int plain)
 {
+    int open;
     node->size &= ~GPUARENA__LIVE;
     arena->stats.live_count--;
     arena->stats.free_count++;
     arena->stats.requested_bytes -= node->use.requested;
     arena->stats.live_bytes -= node->size;
-    gpuarena__order(arena, node, freed_on);
-    if (node->set) arena->stats.pending_bytes += node->size;
-    (void)gpuarena__block_merge(arena, index, node);
+    open = gpuarena__order(arena, node, freed_on, plain);
+    if (plain || node->set) arena->stats.pending_bytes += node->size;
+    if (GPUARENA__LIKELY(plain && open)) (void)gpuarena__block_merge_near(arena, index, node);
+    else (void)gpuarena__block_join(arena, index);
 }
 
 static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, uint32_t freed_on)
@@ -3575,7 +3660,7 @@ static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, uint32_t f
     gpuarena__node *node = gpuarena__node_at(arena, index);
     arena->lookup.table[slot] = 0;
     if (node->size & GPUARENA__TAGGED) gpuarena__tag_leave(arena, node);
-    gpuarena__block_free(arena, index, node, freed_on);
+    gpuarena__block_free(arena, index, node, freed_on, 0);
 }
 
 /* Frees what a cache keeps in a class, in its first `slots` slots. */
@@ -3587,12 +3672,12 @@ static void gpuarena__cache_shed(gpuarena *arena, gpuarena__cache *cache, uint32
         uint32_t index = held->nodes[slot], at;
         gpuarena__node *node = gpuarena__node_at(arena, index);
         if (!(held->digests >> (8 * slot) & 255)) continue;
-        held->digests &= ~((uint64_t)255 << (8 * slot));
+        held->digests = gpuarena__digests_but(held->digests, 8 * slot);
         at = gpuarena__lookup_find(arena, &cache->table, node->address);
         gpuarena__cache_leave(arena, cache, at);
         cache->kept_bytes -= gpuarena__node_bytes(node);
         arena->stats.live_bytes += gpuarena__node_bytes(node);           /* it counts as free already */
-        gpuarena__block_free(arena, index, node, cache->set);
+        gpuarena__block_free(arena, index, node, cache->set, 0);
     }
 }
 
@@ -3694,6 +3779,7 @@ static int gpuarena__driver_done(gpuarena *arena, int code, gpuarena__obstacle *
     if (status != GPUARENA_STATUS_LOST) return gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR);
     arena->lost = 1;
     arena->lost_code = code;
+    gpuarena__gate(arena);
     return gpuarena__obstruct(obstacle, GPUARENA_DEVICE_LOST);
 }
 
@@ -3848,6 +3934,7 @@ static void gpuarena__account(gpuarena *arena, uint64_t reserved, uint64_t growi
 {
     arena->stats.reserved_bytes += reserved;
     arena->growing += growing;
+    gpuarena__gate(arena);
     if (!arena->family) return;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     gpuarena__kin_count(arena, reserved, growing);
@@ -4272,10 +4359,18 @@ static uint32_t gpuarena__stream_look(gpuarena *arena, gpuarena__known *cached, 
     return cached->record = at;
 }
 
+/* The handle of no stream. */
+static gpuarena_stream gpuarena__nobody(void)
+{
+    static char nobody;
+    return (gpuarena_stream)(void *)&nobody;
+}
+
 /* Some record is not found any more by its handle, or again. */
 static void gpuarena__streams_changed(gpuarena *arena)
 {
     memset(arena->streams.known, 0, sizeof arena->streams.known);
+    arena->streams.recent = gpuarena__nobody();
     arena->streams.recent_record = 0;
     arena->caches.stale = 1;
 }
@@ -4295,20 +4390,26 @@ GPUARENA__INLINE uint32_t gpuarena__stream_find(gpuarena *arena, gpuarena_stream
     return gpuarena__stream_look(arena, cached, stream, key);
 }
 
-static uint32_t gpuarena__stream_plain_find(gpuarena *arena, gpuarena_stream stream)
+static int gpuarena__stream_plain_find(gpuarena *arena, gpuarena_stream stream)
 {
     uint32_t at = gpuarena__stream_find(arena, stream);
-    if (arena->streams.list[at].key || arena->streams.list[at].home) return 0;
+    if (!at || arena->streams.list[at].key || arena->streams.list[at].home) return 0;
     arena->streams.recent = stream;
-    return arena->streams.recent_record = at;
+    arena->streams.recent_record = at;
+    return 1;
 }
 
-/* The record of a plain stream: it has one, is no thread's own, and not captured. 0: it is none. */
-GPUARENA__INLINE uint32_t gpuarena__stream_plain(gpuarena *arena, gpuarena_stream stream)
+/* Whether a stream is plain: it has a record, is no thread's own, and not captured. The record is the
+   recent. */
+GPUARENA__INLINE int gpuarena__is_plain(gpuarena *arena, gpuarena_stream stream)
 {
-    uint32_t at = arena->streams.recent_record;
-    if (GPUARENA__LIKELY(at && arena->streams.recent == stream)) return at;
-    return gpuarena__stream_plain_find(arena, stream);
+    return GPUARENA__LIKELY(arena->streams.recent == stream) || gpuarena__stream_plain_find(arena, stream);
+}
+
+/* The record of a plain stream; 0: it is none. */
+static uint32_t gpuarena__stream_plain(gpuarena *arena, gpuarena_stream stream)
+{
+    return gpuarena__is_plain(arena, stream) ? arena->streams.recent_record : 0;
 }
 
 static gpuarena__bins *gpuarena__bins_make(gpuarena *arena)
@@ -4447,12 +4548,11 @@ static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t set, uint64_t le
              head = gpuarena__chain_tree(arena, bins->root[0], set, ticket,
                                          gpuarena__chain_tree(arena, bins->root[1], set, ticket, 0));
     for (; (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
-        const gpuarena__class *held = &bins->classes[number];
         uint32_t slot, index;
         for (slot = 0; slot < 8; slot++)
-            if (held->digests >> (8 * slot) & 255)
-                head = gpuarena__chain_block(arena, held->nodes[slot], set, least, ticket, head);
-        for (index = held->overflow; index; index = gpuarena__node_at(arena, index)->use.bin.after)
+            if (bins->digests[number] >> (8 * slot) & 255)
+                head = gpuarena__chain_block(arena, bins->nodes[number * 8 + slot], set, least, ticket, head);
+        for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->use.bin.after)
             head = gpuarena__chain_block(arena, index, set, least, ticket, head);
     }
     return head;
@@ -4896,7 +4996,7 @@ GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, uint32_t set, uin
 {
     uint32_t index = 0;
     if (!GPUARENA__LIKELY(!arena->streams.many)) {
-        if (set) index = gpuarena__bins_search(arena, arena->streams.list[set].bins, bytes);
+        index = gpuarena__bins_search(arena, arena->streams.list[set].bins, bytes);
         if (!index && home) index = gpuarena__bins_search(arena, arena->streams.list[home].bins, bytes);
         if (index) return index;
     }
@@ -7019,20 +7119,20 @@ static int gpuarena__scrub_new(gpuarena *arena, uint32_t index, uint64_t address
 /* The largest request that the free blocks of one set of bins can serve. */
 static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__bins *bins)
 {
-    const gpuarena__class *held;                 /* the sentinel's serial is 0 */
     uint64_t largest = gpuarena__largest_of(arena, gpuarena__node_at(arena, bins->root[0])->serial, 0);
-    uint32_t word = GPUARENA__CLASS_WORDS, index, slot;
+    uint32_t word = GPUARENA__CLASS_WORDS, number, index, slot;      /* the sentinel's serial is 0 */
     if (bins->root[1])
         largest = gpuarena__max(largest, gpuarena__largest_of(arena,
                                 gpuarena__node_at(arena, bins->root[1])->serial, 1));
     while (word && !bins->taken[word - 1]) word--;
     if (!word-- || (largest && arena->config.placement != GPUARENA_PLACE_BINS))
         return largest;                          /* what is in the tree is longer than all else */
-    held = &bins->classes[word * 64 + gpuarena__highest_bit(bins->taken[word])];
+    number = word * 64 + gpuarena__highest_bit(bins->taken[word]);
     for (slot = 0; slot < 8; slot++)
-        if (held->digests >> (8 * slot) & 255)
-            largest = gpuarena__max(largest, gpuarena__node_at(arena, held->nodes[slot])->size);
-    for (index = held->overflow; index; index = gpuarena__node_at(arena, index)->use.bin.after)
+        if (bins->digests[number] >> (8 * slot) & 255)
+            largest = gpuarena__max(largest,
+                                    gpuarena__node_at(arena, bins->nodes[number * 8 + slot])->size);
+    for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->use.bin.after)
         largest = gpuarena__max(largest, gpuarena__node_bytes(gpuarena__node_at(arena, index)));
     return gpuarena__unrounded(arena, largest);
 }
@@ -7699,11 +7799,13 @@ static int gpuarena__check_free_node(const gpuarena *arena, uint32_t index, gpua
     if (node->set == GPUARENA__HELD || node->size & GPUARENA__OVERFLOW
         || gpuarena__is_ordered(arena, node->size)) return 1;    /* lists and trees are walked later */
     bins = arena->streams.list[node->set].bins;
-    GPUARENA__NEVER(at / 8 != gpuarena__bin_of(gpuarena__node_bytes(node)).number,
+    GPUARENA__NEVER(at / 64 != gpuarena__bin_of(gpuarena__node_bytes(node)).number,
                     "a free block is in the bin of another size", index);
-    GPUARENA__NEVER(bins->classes[at / 8].nodes[at % 8] != index, "a free block is not in its slot", index);
-    GPUARENA__NEVER(!(bins->classes[at / 8].digests >> (8 * (at % 8)) & 255),
-                    "a digest and its slot disagree", index);
+    GPUARENA__NEVER(at % 8 || bins->nodes[at / 8] != index,
+                    "a free block is not in its slot", index);
+    GPUARENA__NEVER(!(bins->digests[at / 64] >> at % 64 & 255), "a digest and its slot disagree",
+                    index);
+    GPUARENA__NEVER(node->hold, "a free block is used on a stream", index);
     return 1;
 }
 
@@ -7847,10 +7949,10 @@ static int gpuarena__check_range(const gpuarena *arena, uint32_t at, gpuarena__t
 static int gpuarena__check_slots(const gpuarena *arena, const gpuarena__bins *bins, uint32_t number,
                                  uint64_t *binned, gpuarena__text *out)
 {
-    const gpuarena__class *held = &bins->classes[number];
     uint32_t slot;
     for (slot = 0; slot < 8; slot++) {
-        uint32_t digest = (uint32_t)(held->digests >> (8 * slot)) & 255, index = held->nodes[slot];
+        uint32_t digest = (uint32_t)(bins->digests[number] >> (8 * slot)) & 255,
+                 index = bins->nodes[number * 8 + slot];
         const gpuarena__node *node;
         if (!digest) continue;
         if (!gpuarena__check_link(arena, index, number * 8 + slot, out)) return 0;
@@ -7867,7 +7969,7 @@ static int gpuarena__check_overflow(const gpuarena *arena, const gpuarena__bins 
                                     uint64_t *binned, gpuarena__text *out)
 {
     uint64_t all = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
-    uint32_t next = bins->classes[number].overflow, before = 0;
+    uint32_t next = bins->overflow[number], before = 0;
     for (; next; before = next, next = gpuarena__node_at(arena, next)->use.bin.after) {
         const gpuarena__node *node;
         if (!gpuarena__check_link(arena, next, number, out)) return 0;
@@ -7918,9 +8020,9 @@ static int gpuarena__check_set(const gpuarena *arena, const gpuarena__bins *bins
         if (!gpuarena__check_link(arena, bins->root[number], 0, out)
             || !gpuarena__check_tree(arena, bins->root[number], number, binned, out)) return 0;
     for (number = 0; number < GPUARENA__CLASSES; number++) {
-        const gpuarena__class *held = &bins->classes[number];
-        GPUARENA__NEVER(held->overflow && !held->digests, "a bin has a list and no slot taken", number);
-        GPUARENA__NEVER((bins->taken[number / 64] >> number % 64 & 1) != (held->digests != 0),
+        GPUARENA__NEVER(bins->overflow[number] && !bins->digests[number],
+                        "a bin has a list and no slot taken", number);
+        GPUARENA__NEVER((bins->taken[number / 64] >> number % 64 & 1) != (bins->digests[number] != 0),
                         "a class's bit is wrong", number);
         if (!gpuarena__check_slots(arena, bins, number, binned, out)
             || !gpuarena__check_overflow(arena, bins, number, binned, out)) return 0;
@@ -8099,6 +8201,9 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
                     "the limit is not the configuration's", arena->limit);
     GPUARENA__NEVER(arena->plain_limit != gpuarena__plain_limit(arena),
                     "frees take another way than their releases need", arena->plain_limit);
+    GPUARENA__NEVER(arena->gated_bytes != gpuarena__gated_bytes(arena)
+                    || arena->gated_bits != gpuarena__gated_bits(arena),
+                    "a short way is open that should be closed, or closed", 0);
     GPUARENA__NEVER(arena->release_due > gpuarena__clock(arena) + arena->config.release_age,
                     "the next release is due too late", arena->release_due);
     for (at = 0; at <= arena->lookup.mask; at++)               /* blocks are looked up in it */
@@ -9054,6 +9159,7 @@ static void gpuarena__fork_child(void)
     for (arena = gpuarena__registry; arena; arena = arena->registered) {
         gpuarena__become(arena, GPUARENA__FORKED);
         arena->lost = 1;
+        gpuarena__gate(arena);
         (void)gpuarena__spin_make(&arena->lock); /* for the call in which it was forked, to come to its end */
         (void)gpuarena__mutex_make(&arena->turn);
         (void)gpuarena__mutex_make(&arena->plea);
@@ -10105,11 +10211,13 @@ static void gpuarena__kin_press(gpuarena *arena)
     gpuarena *at;
     arena->pressed = 1;
     arena->plain_limit = 0;
+    gpuarena__gate(arena);
     if (gpuarena__is_tied()) return;
     gpuarena__step_aside(arena);
     while ((at = gpuarena__kin_enter(arena, 0, arena, &number)) != NULL) {
         at->pressed = 1;
         at->plain_limit = 0;
+        gpuarena__gate(at);
         (void)gpuarena__end(at, GPUARENA_OK);
     }
     gpuarena__step_back(arena);
@@ -10124,6 +10232,7 @@ static int gpuarena__kin_shrink(gpuarena *arena, gpuarena_stream stream, gpuaren
                                             arena->paged.page_bytes != 0, stream, obstacle);
     arena->pressed = 0;
     arena->plain_limit = gpuarena__plain_limit(arena);
+    gpuarena__gate(arena);
     return 1;
 }
 
@@ -10212,6 +10321,7 @@ static int gpuarena__streams_begin(gpuarena *arena)
     streams->list[0].handle = GPUARENA_ANY_STREAM;
     streams->list[0].state = GPUARENA__CLOSED;
     streams->count = 1;
+    streams->recent = gpuarena__nobody();
     streams->pass = 1;
     return 1;
 }
@@ -10344,6 +10454,7 @@ static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
     if (arena->kin.number) gpuarena__kin_count(arena, 0, 0);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     arena->plain_limit = gpuarena__plain_limit(arena);
+    gpuarena__gate(arena);
 }
 
 /* Settles the configuration by the device's size, and reserves what it says. Begins the call that goes on. */
@@ -10721,6 +10832,13 @@ static void gpuarena__free_told(gpuarena *arena, uint32_t slot, uint32_t freed_o
                    NULL);
 }
 
+/* Frees a block with the lock alone. */
+static void gpuarena__free_plain(gpuarena *arena, uint32_t slot, uint32_t freed_on, gpuarena_stream stream)
+{
+    if (arena->config.observe) gpuarena__free_told(arena, slot, freed_on, stream);
+    else gpuarena__block_give_back(arena, slot, freed_on);
+}
+
 /* With the turn: any block, on any stream. */
 static void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
 {
@@ -10843,40 +10961,57 @@ static gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void **ptr, uint64
     return gpuarena__alloc_aside(arena, ptr, &request);
 }
 
+/* The rest of an allocation that the short way does not serve; with the lock, which is let go of. */
+GPUARENA__APART gpuarena_result gpuarena__alloc_else(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                     gpuarena_stream stream)
+{
+    gpuarena__spin_unlock(&arena->lock);
+    return gpuarena__alloc_plain(arena, ptr, bytes, stream);
+}
+
+/* The same for want of host memory. */
+GPUARENA__APART gpuarena_result gpuarena__alloc_unbooked(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                         gpuarena_stream stream)
+{
+    gpuarena_result result = gpuarena__fail_host(arena, bytes, stream);
+    gpuarena__spin_unlock(&arena->lock);
+    return result ? result : gpuarena__alloc_plain(arena, ptr, bytes, stream);
+}
+
 /* The short way, of nearly all allocations that no cache serves: a hit, on a plain stream, at the arena's own
    alignment, where nothing is to be asked, given back or refused first. Or else the long way; but host memory
    is asked for once. */
 GPUARENA__INLINE gpuarena_result gpuarena__alloc_shortly(gpuarena *arena, gpuarena__cache *cache, void **ptr,
                                                          uint64_t bytes, gpuarena_stream stream)
 {
-    gpuarena_result result = GPUARENA_OK;
     gpuarena__want want;
-    uint32_t index = 0;
+    gpuarena__node *node;
+    uint32_t index;
     gpuarena__spin_lock(&arena->lock);
-    if (!GPUARENA__LIKELY(gpuarena__is(arena, GPUARENA__MAGIC))) return gpuarena__leave_ruin(arena);
+    if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_ruin(arena);
+    if (!GPUARENA__LIKELY(bytes - 1 < arena->gated_bytes && ptr && gpuarena__is_plain(arena, stream)))
+        return gpuarena__alloc_else(arena, ptr, bytes, stream);
+    if (!GPUARENA__LIKELY(gpuarena__nodes_reserve(arena, 3) && gpuarena__lookup_reserve(arena)))
+        return gpuarena__alloc_unbooked(arena, ptr, bytes, stream);
     want.requested = bytes;
-    want.bytes = gpuarena__round_down(bytes + arena->unit - 1, arena->unit);
+    want.bytes = ((bytes - 1) | (arena->unit - 1)) + 1;
     want.tag = 0;
     want.home = 0;
-    want.set = gpuarena__stream_plain(arena, stream);
-    if (GPUARENA__LIKELY(want.set && ptr && want.requested - 1 < arena->quick_bytes && !arena->lost
-                         && arena->stats.reserved_bytes <= arena->limit)) {
-        if (GPUARENA__LIKELY(gpuarena__nodes_reserve(arena, 3) && gpuarena__lookup_reserve(arena)))
-            index = gpuarena__hit(arena, want.set, 0, want.bytes);
-        else result = gpuarena__fail_host(arena, bytes, stream);
-    }
-    if (GPUARENA__LIKELY(index)) {
-        gpuarena__node *node = gpuarena__node_at(arena, index);
-        gpuarena__set_pull(arena, index, node);
-        gpuarena__block_use(arena, index, node, &want);
-        if (GPUARENA__LIKELY(!cache)) gpuarena__lookup_insert(&arena->lookup, index, node->address);
-        else gpuarena__cache_enter(arena, cache, index, node);
-        *ptr = gpuarena__pointer(node->address);
-        if (!GPUARENA__LIKELY(!arena->config.observe))
-            gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, stream);
-    }
+    want.set = arena->streams.recent_record;
+    index = gpuarena__hit(arena, want.set, 0, want.bytes);
+    if (!GPUARENA__LIKELY(index)) return gpuarena__alloc_else(arena, ptr, bytes, arena->streams.recent);
+    node = gpuarena__node_at(arena, index);
+    gpuarena__block_slice(arena, index, node, want.bytes);
+    if (GPUARENA__LIKELY(node->set == want.set)) arena->stats.pending_bytes -= want.bytes;
+    else gpuarena__block_wake(arena, node, &want);
+    gpuarena__block_use(arena, node, &want);
+    if (GPUARENA__LIKELY(!cache)) gpuarena__lookup_insert(&arena->lookup, index, node->address);
+    else gpuarena__cache_enter(arena, cache, index, node);
+    *ptr = gpuarena__pointer(node->address);
+    if (!GPUARENA__LIKELY(!arena->config.observe))
+        gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent);
     gpuarena__spin_unlock(&arena->lock);
-    return GPUARENA__LIKELY(index || result) ? result : gpuarena__alloc_plain(arena, ptr, bytes, stream);
+    return GPUARENA_OK;
 }
 
 /* Three functions, of which a call sees one or two: what the longer ones need in registers is no burden to
@@ -11115,37 +11250,51 @@ static int gpuarena__free_held(gpuarena *arena, gpuarena__cache *cache, uint32_t
     gpuarena__spin_unlock(&cache->lock);
     if (plain && !kept) {
         slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__node_at(arena, index)->address);
-        if (arena->config.observe) gpuarena__free_told(arena, slot, freed_on, stream);
-        else gpuarena__block_give_back(arena, slot, freed_on);
+        gpuarena__free_plain(arena, slot, freed_on, stream);
     }
     return plain;
+}
+
+/* The rest of a free of a live block that is not as most are; with the lock, which is let go of. */
+GPUARENA__APART gpuarena_result gpuarena__free_else(gpuarena *arena, uint32_t slot, void *ptr,
+                                                    gpuarena_stream stream)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, arena->lookup.table[slot]);
+    uint32_t freed_on;
+    int done = gpuarena__is_plain_free(arena, node, stream, &freed_on);
+    if (done) gpuarena__free_plain(arena, slot, freed_on, stream);
+    else done = gpuarena__free_tagged(arena, slot, stream);
+    gpuarena__spin_unlock(&arena->lock);
+    return done ? GPUARENA_OK : gpuarena__free_slowly(arena, ptr, stream);
+}
+
+/* The same where the table does not have the block. */
+GPUARENA__APART gpuarena_result gpuarena__free_unfound(gpuarena *arena, void *ptr, gpuarena_stream stream)
+{
+    uint32_t slot;
+    gpuarena__cache *cache = gpuarena__cache_holding(arena, gpuarena__address(ptr), &slot);
+    int held = cache && gpuarena__free_held(arena, cache, slot, stream);
+    gpuarena_result result = cache ? GPUARENA_OK : gpuarena__free_wrong(arena, ptr, stream);
+    gpuarena__spin_unlock(&arena->lock);
+    return held || result ? result : gpuarena__free_slowly(arena, ptr, stream);
 }
 
 /* The short way, of nearly all frees that no cache serves. */
 GPUARENA__INLINE gpuarena_result gpuarena__free_shortly(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
-    gpuarena_result result = GPUARENA_OK;
-    uint32_t slot, freed_on;
-    int plain = 0;
+    gpuarena__node *node;
+    uint32_t *place, index;
     gpuarena__spin_lock(&arena->lock);
-    if (!GPUARENA__LIKELY(gpuarena__is(arena, GPUARENA__MAGIC))) return gpuarena__leave_ruin(arena);
-    slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__address(ptr));
-    if (GPUARENA__LIKELY(slot <= arena->lookup.mask)) {
-        uint32_t index = arena->lookup.table[slot];
-        gpuarena__node *node = gpuarena__node_at(arena, index);
-        plain = gpuarena__is_plain_free(arena, node, stream, &freed_on);
-        if (GPUARENA__LIKELY(plain && !arena->config.observe)) {
-            arena->lookup.table[slot] = 0;
-            gpuarena__block_free(arena, index, node, freed_on);
-        } else if (plain) gpuarena__free_told(arena, slot, freed_on, stream);
-        else plain = gpuarena__free_tagged(arena, slot, stream);
-    } else {
-        gpuarena__cache *cache = gpuarena__cache_holding(arena, gpuarena__address(ptr), &slot);
-        if (cache) plain = gpuarena__free_held(arena, cache, slot, stream);
-        else result = gpuarena__free_wrong(arena, ptr, stream);
-    }
+    if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_ruin(arena);
+    node = gpuarena__lookup_node(arena, &arena->lookup, gpuarena__address(ptr), &place);
+    if (!GPUARENA__LIKELY(node != NULL)) return gpuarena__free_unfound(arena, ptr, stream);
+    if (!GPUARENA__LIKELY(!(node->size & arena->gated_bits) && gpuarena__is_plain(arena, stream)))
+        return gpuarena__free_else(arena, (uint32_t)(place - arena->lookup.table), ptr, stream);
+    index = *place;
+    *place = 0;
+    gpuarena__block_free(arena, index, node, arena->streams.recent_record, 1);
     gpuarena__spin_unlock(&arena->lock);
-    return GPUARENA__LIKELY(plain || result) ? result : gpuarena__free_slowly(arena, ptr, stream);
+    return GPUARENA_OK;
 }
 
 GPUARENA__APART gpuarena_result gpuarena__free_uncached(gpuarena *arena, void *ptr, gpuarena_stream stream)
@@ -11465,7 +11614,7 @@ GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, g
 {
     gpuarena_result result = gpuarena__enter(arena);
     if (result != GPUARENA_OK) return result;
-    if (gpuarena__stream_plain(arena, stream))   /* no record is to be made */
+    if (gpuarena__is_plain(arena, stream))       /* no record is to be made */
         return gpuarena__leave(arena, gpuarena__use(arena, inside, stream));
     (void)gpuarena__leave(arena, result);
     result = gpuarena__begin_with(arena, gpuarena__wrong_stream(stream));
@@ -11793,6 +11942,7 @@ GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_
     if (result != GPUARENA_OK) return result;
     arena->config.observe = observe;
     arena->config.observe_user = user;
+    gpuarena__gate(arena);
     return gpuarena__leave(arena, GPUARENA_OK);
 }
 

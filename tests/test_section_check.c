@@ -43,8 +43,8 @@ static void set_up(void)
         uint32_t index = gpuarena__node_around(arena, gpuarena__address(blocks[block]));
         if (gpuarena__node_at(arena, index)->size & SECTION_OVERFLOW) listed_node = index;
     }
-    if (gpuarena__node_at(arena, free_node)->size & SECTION_OVERFLOW) free_node = arena->bins.classes[
-        gpuarena__bin_of(65536).number].nodes[0];
+    if (gpuarena__node_at(arena, free_node)->size & SECTION_OVERFLOW) free_node = arena->bins.nodes[
+        gpuarena__bin_of(65536).number * 8];
     CHECK(listed_node != 0 && arena->ranges.count == 2);
     CHECK_INT(gpuarena_check(arena, NULL, 0), ==, GPUARENA_OK);
 }
@@ -74,8 +74,8 @@ static void test_blocks(void)
     VIOLATE(live->serial, arena->serial + 1, "a live block's serial was never given");
     VIOLATE(arena->lookup.table[gpuarena__lookup_find(arena, &arena->lookup, live->address)], 0,
             "a live block is not found by its address");
-    VIOLATE(idle->use.bin.at, idle->use.bin.at + 8, "a free block is in the bin of another size");
-    VIOLATE(idle->use.bin.at, idle->use.bin.at ^ 7, "a free block is not in its slot");
+    VIOLATE(idle->use.bin.at, idle->use.bin.at + 64, "a free block is in the bin of another size");
+    VIOLATE(idle->use.bin.at, idle->use.bin.at ^ 56, "a free block is not in its slot");
 }
 
 static void test_ranges(void)
@@ -94,20 +94,21 @@ static void test_ranges(void)
 static void test_bins(void)
 {
     uint32_t number = gpuarena__bin_of(65536).number;
-    gpuarena__class *held = &arena->bins.classes[number];
+    uint64_t *digests = &arena->bins.digests[number];
+    uint32_t *nodes = &arena->bins.nodes[number * 8], *overflow = &arena->bins.overflow[number];
     gpuarena__node *listed = gpuarena__node_at(arena, listed_node);
-    VIOLATE(held->nodes[0], 0x7fffffff, "a free block is not in its slot");
-    VIOLATE(held->overflow, 0x7fffffff, "a link leads to no block");
+    VIOLATE(nodes[0], 0x7fffffff, "a free block is not in its slot");
+    VIOLATE(*overflow, 0x7fffffff, "a link leads to no block");
     VIOLATE(listed->use.bin.after, 0x7fffffff, "a link leads to no block");
     VIOLATE(arena->bins.taken[0], arena->bins.taken[0] ^ 1, "a class's bit is wrong");
     VIOLATE(arena->bins.taken[number / 64], arena->bins.taken[number / 64] & ~((uint64_t)1 << number % 64),
             "a class's bit is wrong");
-    VIOLATE(held->digests, held->digests & ~(uint64_t)255, "a digest and its slot disagree");
-    VIOLATE(held->digests, held->digests + 1, "a digest is wrong");
-    VIOLATE(arena->bins.classes[0].overflow, listed_node, "a bin has a list and no slot taken");
+    VIOLATE(*digests, *digests & ~(uint64_t)255, "a digest and its slot disagree");
+    VIOLATE(*digests, *digests + 1, "a digest is wrong");
+    VIOLATE(arena->bins.overflow[0], listed_node, "a bin has a list and no slot taken");
     VIOLATE(listed->use.bin.at, live_node, "a bin's list is broken");
-    VIOLATE(held->overflow, listed->use.bin.after, listed->use.bin.after ? "a bin's list is broken"
-                                                                         : "free blocks and bins differ in number");
+    VIOLATE(*overflow, listed->use.bin.after, listed->use.bin.after ? "a bin's list is broken"
+                                                                    : "free blocks and bins differ in number");
 }
 
 static void test_sums(void)
@@ -130,9 +131,10 @@ static void test_sums(void)
 static void test_wild_slot(void)
 {
     char message[100];
-    gpuarena__class *held = &arena->bins.classes[0], old = *held;
-    held->digests = 1;
-    held->nodes[0] = 0x7fffffff;
+    uint64_t digests = arena->bins.digests[0];
+    uint32_t node = arena->bins.nodes[0];
+    arena->bins.digests[0] = 1;
+    arena->bins.nodes[0] = 0x7fffffff;
     arena->bins.taken[0] |= 1;
     CHECK_INT(gpuarena_check(arena, message, sizeof message), ==, GPUARENA_CORRUPT);
     CHECK_MSG(strncmp(message, "a link leads to no block", 24) == 0, "a link leads to no block: %s", message);
@@ -140,7 +142,8 @@ static void test_wild_slot(void)
     gpuarena_last_failure(arena, &failure);
     CHECK_STR(failure.detail, message);
     CHECK_STR(failure.arena, "arena");
-    *held = old;
+    arena->bins.digests[0] = digests;
+    arena->bins.nodes[0] = node;
     arena->bins.taken[0] &= ~(uint64_t)1;
     CHECK_INT(gpuarena_check(arena, message, sizeof message), ==, GPUARENA_OK);
 }
