@@ -620,12 +620,10 @@ typedef enum gpuarena_placement {                /* which of the free blocks tha
                                                     and more, in paged ranges: the lowest */
     GPUARENA_PLACE_BEST,                         /* the smallest, of equals the lowest: O(log free blocks) */
     GPUARENA_PLACE_FIRST,                        /* the lowest: O(log free blocks) */
-    GPUARENA_PLACE_BUDDY,                        /* SEGMENTS: blocks and segments are powers of two, halved
-                                                    until they fit, and joined with their other half alone:
-                                                    O(log sizes). As aligned as its segment is at most */
-    GPUARENA_PLACE_BINS                          /* SEGMENTS: requests are rounded up to a bin, whose blocks
-                                                    serve no other, are never split and never joined; larger
-                                                    ones have segments of their own, not kept when freed */
+    GPUARENA_PLACE_BUDDY,                        /* SEGMENTS: halves of powers of two, as aligned as their
+                                                    segment at most: O(log sizes). See the manual, Shape */
+    GPUARENA_PLACE_BINS                          /* SEGMENTS: of the request's bin; above the largest bin a
+                                                    segment of its own, not kept when freed */
 } gpuarena_placement;
 typedef enum gpuarena_split {                    /* a block larger than its request is cut, if of the rest: */
     GPUARENA_SPLIT_ALWAYS,                       /* there is any */
@@ -12143,8 +12141,8 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #endif /* GPUARENA_IMPLEMENTATION */
 
 /* Changes
-     0.1.0  CUDA, streams, fork. The pool over segments: growth, limits, statistics, failures in words,
-            observer, report, check.
+     0.1.0  The pool over pages and segments: growth, limits, sub-arenas, caches, tags, scrub, presets; CUDA,
+            streams, graph captures, threads, fork; statistics, failures in words, observer, report, check.
 
    This software is available under two licences; choose whichever you prefer.
    --------------------------------------------------------------------------------------------------------
