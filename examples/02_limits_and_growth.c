@@ -53,7 +53,8 @@ static int limit_is_exact(void)
     return gpuarena_destroy(arena) ? example_failed() : 0;
 }
 
-/* The same 96 blocks of 10 MiB under each way for segments to grow: fewer driver calls, or less memory beyond what is in use. */
+/* The same 96 blocks of 10 MiB under each way for segments to grow: fewer driver calls, or less memory beyond what is
+   in use. */
 static int compare_growth(void)
 {
     static const char *const growths[] = { "growth=double", "growth=step", "growth=exact", "growth=fixed" };

@@ -80,8 +80,8 @@ gpuarena_result pool_trim(pool *self);
 /* What a live block occupies; where nobody can say, or be asked without being disturbed, what was requested. */
 uint64_t pool_block_bytes(const pool *self, const void *ptr, uint64_t requested_bytes);
 
-/* Bytes now, of a disturbed one the peaks; *stats: the arena's own, zeroed for others. Of others, reserved is what the device holds; of raw
-   nothing is free; of a rival all that it caches is, and the largest piece is not known. */
+/* Bytes now, of a disturbed one the peaks; *stats: the arena's own, zeroed for others. Of others, reserved is what
+   the device holds; of raw nothing is free; of a rival all that it caches is, and the largest piece is not known. */
 void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats);
 
 typedef struct pool_refusal {                    /* the latest failure, in numbers and as a sentence */

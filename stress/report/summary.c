@@ -30,7 +30,8 @@ static void summary_verdicts(FILE *out, const gate *gates)
         }
         told++;
         const char *const cells[] = { shown->workload, *shown->workload ? "/" : "", shown->policy,
-                                      *shown->holes ? " holes " : "", shown->holes, NULL, shown->judged->text, NULL, shown->value, NULL, shown->limit };
+                                      *shown->holes ? " holes " : "", shown->holes, NULL, shown->judged->text, NULL,
+                                      shown->value, NULL, shown->limit };
         fprintf(out, "| %s%s%s | ", gate_fails(gates, shown) ? "**" : "", gate_outcome_name(shown->outcome),
                 gate_fails(gates, shown) ? "**" : "");
         for (size_t at = 0; at < sizeof cells / sizeof cells[0]; at++) {
