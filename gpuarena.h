@@ -903,13 +903,13 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request);
 
 /* What would gpuarena_alloc_ex answer now? OK: free blocks fit, for certain, if the events of other streams
-   that must be waited for do not fail, and no stream is captured; or growth is within the limit, and the
-   driver, asked by info, reports enough free memory, or the memory is MANAGED, whatever is free: it must
-   still grant it. Else the result that alloc_ex would have, had it to grow by alignment - config.alignment
-   bytes more, as a driver's worst start would make it; of these only misuse is recorded (INVALID_ARGUMENT:
-   request NULL, too). Where the blocks and pages that stay will lie is not foreseen when idle memory goes
-   back first, above a lowered limit or by release PRESSURE: then alloc_ex may serve what this denies. Changes
-   nothing. O(blocks + segments). */
+   that must be waited for do not fail, no stream is captured, and with split_max nothing that becomes quiet
+   joins a neighbour to be too long; or growth is within the limit, and the driver, asked by info, reports
+   enough free memory, or the memory is MANAGED, whatever is free: it must still grant it. Else the result
+   that alloc_ex would have, had it to grow by alignment - config.alignment bytes more, as a driver's worst
+   start would make it; of these only misuse is recorded (INVALID_ARGUMENT: request NULL, too). Where the
+   blocks and pages that stay will lie is not foreseen when idle memory goes back first, above a lowered limit
+   or by release PRESSURE: then alloc_ex may serve what this denies. Changes nothing. O(blocks + segments). */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
 /* Frees the live block whose base is ptr; NULL: OK, nothing. stream: the last one that used it, ordered

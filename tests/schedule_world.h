@@ -33,7 +33,7 @@ typedef struct world_state {
     const gpuarena_driver *inside[SCHEDULE_FIBERS + 1];      /* whose call on memory each thread is in */
     gpuarena_status (*on_call)(slot_call call);  /* inside each driver call; what it answers. NULL: DONE */
     int is_lost;                                 /* the device: what it held is gone */
-    int is_lowered;                              /* the limit: growth of arenas under it that is under way may pass it */
+    int is_lowered;                              /* its limit: what arenas under it are asking for may pass that */
     uint64_t host_bytes;
     void *host_blocks[WORLD_HOST_BLOCKS];        /* kept to the end: a use after the free is seen, not suffered */
     uint32_t host_count;

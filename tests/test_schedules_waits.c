@@ -1,5 +1,5 @@
 /* Threads that need what another has under way, in many orders: growth and release in progress are waited for before
-   any failure; wait_ms waits for other threads' frees, and not longer; arenas under one parent help each other, and end.
+   any failure; wait_ms waits for other threads' frees, and not longer; arenas under one parent help each other.
    It must not know the implementation. GPUARENA_SCHEDULES=N: so many of each scenario. Run: make test */
 #include "schedule_scenario.h"
 
@@ -301,11 +301,13 @@ static const scenario scenarios[] = {
     { "two in vain", patient, have_all_live, { wait_in_vain, wait_in_vain, hit_little }, NULL, 2 },
     { "parts that need what others have idle", grow_exactly, make_parts,
       { first_needs_a_quarter, second_needs_a_half, whole_needs_a_quarter }, end_parts, 4 },
-    { "parts that want too much", grow_exactly, make_parts, { first_wants_most, second_wants_most }, judge_one_had, 4 },
+    { "parts that want too much", grow_exactly, make_parts,
+      { first_wants_most, second_wants_most }, judge_one_had, 4 },
     { "parts of a whole that is lowered", grow_exactly, make_parts,
       { first_wants_most, second_wants_most, lower_whole }, end_parts, 4 },
     { "parts that come and go", grow_exactly, make_parts, { come_and_go, come_and_go, end_whole }, end_parts, 2 },
-    { "an end while a part is made", grow_exactly, make_victim, { end_victim, end_victim, join_victim }, judge_victim, 4 },
+    { "an end while a part is made", grow_exactly, make_victim,
+      { end_victim, end_victim, join_victim }, judge_victim, 4 },
 };
 
 int main(void)

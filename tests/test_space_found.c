@@ -69,8 +69,8 @@ static const space_op crowded[] = {
     { SPACE_ALLOC, 11, 4, UINT64_C(11534336), UINT64_C(0), 0 }
 };
 
-/* Idle pages, which would have served where they were, went back for release=pressure; the headroom kept new ones from
-   being had. */
+/* Idle pages, which would have served where they were, went back for release=pressure; the headroom kept new ones
+   from being had. */
 static const space_op pressed[] = {
     { SPACE_ALLOC, 3, 0, UINT64_C(20971520), UINT64_C(0), 0 },
     { SPACE_ALLOC, 0, 0, UINT64_C(33554432), UINT64_C(0), 0 },
