@@ -80,7 +80,7 @@ static void test_ends(void)
 
 static const char *subset_text(const char *spec, const unsigned char *keep, size_t op_count, char *text, size_t size)
 {
-    const workload_options plain = { 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+    const workload_options plain = { 0 };
     problem why = { 0, "" };
     op_stream from, made;
     FILE *out = fmemopen(text, size, "w");

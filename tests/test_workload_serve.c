@@ -35,22 +35,23 @@ static void test_models(void)
 }
 
 /* As measured on the traces that are named in serve_shapes.c: tokens at 50, 90 and 99 % (arxiv: 50, 75 and 90). */
-static const struct { uint64_t tokens[2][3], per_mille[3]; } lengths[SERVE_LENGTHS] = {
-    { { { 1020, 2735, 4142 },   { 129, 424, 601 } },  { 500, 900, 990 } },
-    { { { 1469, 5194, 7436 },   { 13, 55, 252 } },    { 500, 900, 990 } },
-    { { { 6909, 27367, 85401 }, { 350, 597, 1120 } }, { 500, 900, 990 } },
-    { { { 7958, 13190, 18490 }, { 332, 482, 653 } },  { 500, 750, 900 } }
+static const struct { uint64_t tokens[2][3], per_mille[3], means[2]; } lengths[SERVE_LENGTHS] = {
+    { { { 1020, 2735, 4142 },   { 129, 424, 601 } },  { 500, 900, 990 }, { 1357, 195 } },
+    { { { 1469, 5194, 7436 },   { 13, 55, 252 } },    { 500, 900, 990 }, { 2343, 33 } },
+    { { { 6909, 27367, 85401 }, { 350, 597, 1120 } }, { 500, 900, 990 }, { 14511, 366 } },
+    { { { 7958, 13190, 18490 }, { 332, 482, 653 } },  { 500, 750, 900 }, { 9524, 335 } }
 };
 
 static void check_lengths(uint64_t of, int which)
 {
     enum { DRAWS = 100000 };
-    uint64_t below[3] = { 0, 0, 0 }, most = 0, least = UINT64_MAX;
+    uint64_t below[3] = { 0, 0, 0 }, most = 0, least = UINT64_MAX, sum = 0, mean = lengths[of].means[which];
     maker words = { NULL, 0, 7 };
     for (int draw = 0; draw < DRAWS; draw++) {
         uint64_t tokens = serve_draw_tokens(&words, of, which);
         for (int at = 0; at < 3; at++) below[at] += tokens < lengths[of].tokens[which][at];
         most = tokens > most ? tokens : most;
+        sum += tokens;
         least = tokens < least ? tokens : least;
     }
     for (int at = 0; at < 3; at++) {             /* 4 sigma of 100,000 are 633; and tokens are whole */
@@ -58,6 +59,8 @@ static void check_lengths(uint64_t of, int which)
         CHECK_MSG(below[at] + 700 > expected && below[at] < expected + 700, "%s: %" PRIu64 " below %" PRIu64,
                   serve_length_names[of], below[at], lengths[of].tokens[which][at]);
     }
+    CHECK_MSG(sum + mean * DRAWS / 40 >= mean * DRAWS && sum <= mean * DRAWS * 41 / 40, "%s: mean %" PRIu64 ", told %"
+              PRIu64, serve_length_names[of], sum / DRAWS, mean);
     CHECK(least >= 1 && least < 100);
     CHECK_U64(most, <=, serve_most_tokens(of, which));
     CHECK_U64(most * 100, >=, serve_most_tokens(of, which) * 99);
@@ -127,6 +130,35 @@ static void test_sharing(void)
     CHECK_MSG(alone.at_decode > shared.at_decode, "less than a block cannot be shared");
 }
 
+/* The blocks that every prompt is written beside are there once, come before all that reads them, and go when the
+   last request has gone: after every other block of the cache. */
+static void test_shared_blocks(void)
+{
+    enum { REQUESTS = 20, SHARED = 3 };
+    op_stream stream;
+    uint64_t prompts = 0, freed = 0, at_last = 0, joined = 0, *uses;
+    make_surely("serve:weights=0,requests=20,rate=1000000,budget=100000,prefix=48,sharing=100", &stream);
+    uses = calloc(stream.block_count + 1, sizeof *uses);
+    if (!uses) give_up("no memory");
+    for (size_t i = 0; i < stream.op_count; i++) {
+        const op *at = &stream.ops[i];
+        int writes = at->kind == OP_KERNEL && at->count >= SHARED && stream.touches[at->first] == 0;
+        prompts += (uint64_t)writes;
+        for (uint32_t touch = 0; writes && touch < at->count; touch++) uses[stream.touches[at->first + touch]]++;
+    }
+    for (uint32_t block = 0; block < stream.block_count; block++) joined += uses[block] == prompts;
+    CHECK_U64(prompts, ==, REQUESTS);
+    CHECK_U64(joined, ==, SHARED);
+    for (size_t i = stream.op_count; i-- > 0 && freed < SHARED; ) {
+        if (stream.ops[i].kind != OP_FREE) continue;
+        freed++;
+        at_last += uses[stream.ops[i].first] == prompts;
+    }
+    CHECK_MSG(at_last == SHARED, "%" PRIu64 " of the last %d blocks freed are shared", at_last, (int)SHARED);
+    free(uses);
+    op_stream_free(&stream);
+}
+
 /* One piece a request, doubled: at least as much as blocks take, less than twice that and a block. */
 static void test_contiguous(void)
 {
@@ -160,6 +192,7 @@ int main(void)
     }
     test_budget();
     test_sharing();
+    test_shared_blocks();
     test_contiguous();
     test_peak();
     return tap_done();

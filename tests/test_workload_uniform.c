@@ -60,7 +60,7 @@ static void test_rules(const char *spec, uint64_t count, uint64_t max_mib, uint6
 /* Far from cap and count, 73 of 100 steps allocate: of 5,000, 3,650, and 4 sigma are 126. */
 static void test_mix(void)
 {
-    workload_options options = { 0, 0, 0, 0, 1, 5000, 0, 0, 0 };
+    const workload_options options = { .ops_given = 1, .ops = 5000 };
     op_stream stream;
     problem why = { 0, "" };
     CHECK_INT(workload_make("uniform:n=100000,max=1,cap=1000000", &options, &stream, &why), ==, 0);

@@ -6,7 +6,7 @@
 
 static int fuzz_read(const char *path, op_stream *stream)
 {
-    const workload_options plain = { 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+    const workload_options plain = { 0 };
     problem why = { 0, "" };
     char spec[96];
     snprintf(spec, sizeof spec, "replay:%s", path);

@@ -6,7 +6,7 @@
 
 static void fuzz_one(const uint8_t *data, size_t size)
 {
-    workload_options cut = { 0, 0, 0, 0, 1, 100, 0, 0, 0 };
+    workload_options cut = { .ops_given = 1, .ops = 100 };
     char *text = fuzz_text(data, size);
     for (cut.threads = 0; cut.threads <= 3 && !strstr(text, "replay"); cut.threads += 3) {
         op_stream stream;
