@@ -99,6 +99,13 @@ for my $index (1, 2) {
 my ($few) = (csv('-w', 'uniform:n=100', '-p', 'segments'))[1];
 ok($few->{alloc_p99_ns} eq '' && $few->{alloc_p50_ns} ne '', 'too few samples for a p99 leave it empty');
 
+my %points = (19 => '', 20 => '500', 99 => '500 750', 100 => '500 750 900', 1000 => '500 750 900 950 990', 2000 => '500 750 900 950 990 995');
+my $few_points = stress('run', '-w', join(',', map { "uniform:n=$_" } sort { $a <=> $b } keys %points), qw(-p raw -q --out), 'latency=-');
+my %told_points;
+push @{$told_points{"$_->{workload} $_->{call}"}}, $_->{per_mille} for rows($few_points->{out});
+is(join('|', map { join ' ', @{$told_points{"uniform:n=$_ alloc"} // []} } sort { $a <=> $b } keys %points), join('|', map { $points{$_} } sort { $a <=> $b } keys %points),
+   'so in latency: a percentile where ten samples lie above it');
+
 # ---- JSON
 my $text = stress(qw(run -w uniform:n=3000 -p raw,segments --limit 1G -q --out json=-))->{out};
 my $json = eval { JSON::PP->new->utf8->decode($text) } // {};
