@@ -17,7 +17,7 @@ my $scratch = tempdir(CLEANUP => 1);
 # A name, and pairs of a text, which must be there exactly once, and what stands there instead.
 my @planted = (
     ['growth passes the limit by a granule',
-     q@if (!arena->family) return arena->limit > claimed ? arena->limit - claimed : 0;@,
+     q@if (!arena->family) return gpuarena__above(arena->limit, claimed);@,
      q@if (!arena->family) return arena->limit > claimed ? arena->limit - claimed + GPUARENA__GRANULE : 0;@],
     ['the rung that gives idle segments back is skipped',
      q@return gpuarena__release_for(arena, want, 1, obstacle);@, q@return 0;@,
