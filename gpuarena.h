@@ -8933,6 +8933,28 @@ static int gpuarena__settle_release(gpuarena_config *config, uint64_t total_byte
     return 1;
 }
 
+/* What belongs to pages. */
+static int gpuarena__settle_pages(gpuarena_config *config, gpuarena__text *out)
+{
+    if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_EXACT;
+    if (!config->page_bytes)
+        config->page_bytes = gpuarena__max(GPUARENA__GRANULE, config->driver->page_bytes);
+    if (!config->large_bytes) config->large_bytes = (uint64_t)8 << 20;
+    if (config->idle_fraction < 0) config->idle_fraction = -1;
+    else if (!(config->idle_fraction > 0)) config->idle_fraction = 0.05;
+    if (!gpuarena__is_power_of_two(config->page_bytes) || config->page_bytes < GPUARENA__GRANULE
+        || config->page_bytes > (uint64_t)1 << 30 || config->page_bytes % config->driver->page_bytes)
+        return gpuarena__refuse(out, "page: expected a power of two from 2M to 1G, a multiple of the "
+                                     "driver's");
+    if (config->growth != GPUARENA_GROWTH_STEP) return 1;
+    if (!config->step_bytes) config->step_bytes = gpuarena__max((uint64_t)64 << 20, config->page_bytes);
+    if (config->step_bytes % config->page_bytes)
+        return gpuarena__refuse(out, "step: expected a multiple of page with backing=paged");
+    if (!(config->idle_fraction >= 1))
+        return gpuarena__refuse(out, "growth: step with backing=paged only with idle=100%, pages that stay");
+    return 1;
+}
+
 /* Which backing it is to be, and what belongs to it. */
 static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out)
 {
@@ -8962,27 +8984,10 @@ static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out
         return gpuarena__refuse(out, "page, idle, large: only with backing=paged");
     if (config->backing > GPUARENA_BACKING_SEGMENTS && config->share != GPUARENA_SHARE_NONE)
         return gpuarena__refuse(out, "share: only with backing=segments, or auto");
-    if (config->backing != GPUARENA_BACKING_PAGED) {
-        config->page_bytes = config->large_bytes = 0;
-        config->idle_fraction = 0;
-        if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_DOUBLE;
-        return 1;
-    }
-    if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_EXACT;
-    if (!config->page_bytes) config->page_bytes = gpuarena__max(GPUARENA__GRANULE, driver->page_bytes);
-    if (!config->large_bytes) config->large_bytes = (uint64_t)8 << 20;
-    if (config->idle_fraction < 0) config->idle_fraction = -1;
-    else if (!(config->idle_fraction > 0)) config->idle_fraction = 0.05;
-    if (!gpuarena__is_power_of_two(config->page_bytes) || config->page_bytes < GPUARENA__GRANULE
-        || config->page_bytes > (uint64_t)1 << 30 || config->page_bytes % driver->page_bytes)
-        return gpuarena__refuse(out, "page: expected a power of two from 2M to 1G, a multiple of the "
-                                     "driver's");
-    if (config->growth != GPUARENA_GROWTH_STEP) return 1;
-    if (!config->step_bytes) config->step_bytes = gpuarena__max((uint64_t)64 << 20, config->page_bytes);
-    if (config->step_bytes % config->page_bytes)
-        return gpuarena__refuse(out, "step: expected a multiple of page with backing=paged");
-    if (!(config->idle_fraction >= 1))
-        return gpuarena__refuse(out, "growth: step with backing=paged only with idle=100%, pages that stay");
+    if (config->backing == GPUARENA_BACKING_PAGED) return gpuarena__settle_pages(config, out);
+    config->page_bytes = config->large_bytes = 0;
+    config->idle_fraction = 0;
+    if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_DOUBLE;
     return 1;
 }
 
@@ -10455,6 +10460,35 @@ static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
     gpuarena__gate(arena);
 }
 
+/* The driver did not tell the device's size. */
+static gpuarena_failure gpuarena__fail_start(gpuarena *arena, gpuarena__obstacle *obstacle)
+{
+    int full = gpuarena__status_of(arena, obstacle->code) == GPUARENA_STATUS_NO_MEMORY;
+    gpuarena_failure failure;
+    if (full)                                    /* there is not even room for CUDA's own context */
+        gpuarena__obstruct_for(obstacle, GPUARENA_REASON_DRIVER_REFUSED);
+    failure = gpuarena__failure_of(arena, obstacle);
+    if (full) failure.requested_bytes = failure.missing_bytes = GPUARENA__GRANULE;
+    if (failure.result == GPUARENA_NOT_SUPPORTED && arena->memory != GPUARENA_MEMORY_DEVICE)
+        gpuarena__detail(&failure, "backing: this driver, or device, has no %s memory",
+                         gpuarena__backings[arena->config.backing]);
+    return failure;
+}
+
+/* What follows from the configuration, which is settled. */
+static void gpuarena__start_books(gpuarena *arena, uint64_t total_bytes)
+{
+    gpuarena__start_pages(arena, total_bytes);
+    gpuarena__start_shape(arena);
+    arena->small_bytes = gpuarena__min(arena->ordered_bytes, arena->paged.least_bytes);
+    if (arena->config.cache_bytes && arena->streams.ordered)
+        arena->caches.block_bytes = gpuarena__min(GPUARENA__CACHE_BLOCK, arena->config.cache_bytes / 16);
+    arena->unit = arena->config.alignment;
+    gpuarena__limit_to(arena, arena->config.limit_bytes);
+    arena->step = arena->config.step_bytes;
+    arena->release_due = arena->config.release_age;
+}
+
 /* Settles the configuration by the device's size, and reserves what it says. Begins the call that goes on. */
 static gpuarena_failure gpuarena__start(gpuarena *arena)
 {
@@ -10465,30 +10499,13 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     gpuarena__mutex_lock(&arena->turn);
     gpuarena__spin_lock(&arena->lock);
     gpuarena__caches_close(arena);
-    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle)) {
-        int full = gpuarena__status_of(arena, obstacle.code) == GPUARENA_STATUS_NO_MEMORY;
-        if (full)                                /* there is not even room for CUDA's own context */
-            gpuarena__obstruct_for(&obstacle, GPUARENA_REASON_DRIVER_REFUSED);
-        failure = gpuarena__failure_of(arena, &obstacle);
-        if (full) failure.requested_bytes = failure.missing_bytes = GPUARENA__GRANULE;
-        if (failure.result == GPUARENA_NOT_SUPPORTED && arena->memory != GPUARENA_MEMORY_DEVICE)
-            gpuarena__detail(&failure, "backing: this driver, or device, has no %s memory",
-                             gpuarena__backings[arena->config.backing]);
-        return failure;
-    }
+    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle))
+        return gpuarena__fail_start(arena, &obstacle);
     if (!gpuarena__config_settle(&arena->config, free_bytes, total_bytes, &why)) {
         failure.result = GPUARENA_INVALID_CONFIG;
         return failure;
     }
-    gpuarena__start_pages(arena, total_bytes);
-    gpuarena__start_shape(arena);
-    arena->small_bytes = gpuarena__min(arena->ordered_bytes, arena->paged.least_bytes);
-    if (arena->config.cache_bytes && arena->streams.ordered)
-        arena->caches.block_bytes = gpuarena__min(GPUARENA__CACHE_BLOCK, arena->config.cache_bytes / 16);
-    arena->unit = arena->config.alignment;
-    gpuarena__limit_to(arena, arena->config.limit_bytes);
-    arena->step = arena->config.step_bytes;
-    arena->release_due = arena->config.release_age;
+    gpuarena__start_books(arena, total_bytes);
     gpuarena__become(arena, GPUARENA__MAGIC);    /* from here on observers may look at it, or fork */
     if (!gpuarena__register(arena, &why)) {
         failure.result = GPUARENA_INVALID_CONFIG;
