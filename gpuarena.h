@@ -1596,10 +1596,11 @@ typedef struct gpuarena__class { uint64_t digests; uint32_t nodes[8]; } gpuarena
 
 /* What a stream keeps of small blocks that are freed on it: slots by class, as bins have, without lists. In
    all other books they are live blocks, of which nothing is requested; where it is told apart, blocks in use
-   are those that are not kept. Invariants, under the cache's lock: table      the blocks that were allocated
-   through it, in use or kept stats      count the bytes in use of all blocks, and as such also each cache's
-   live_room, requested_room: what it may hand out of its blocks without a peak that is not noticed closed
-   nothing is kept, no room */
+   are those that are not kept. Invariants, under the cache's lock:
+     table      the blocks that were allocated through it, in use or kept
+     stats      count the bytes in use of all blocks, and as such also each cache's live_room, requested_room:
+                what it may hand out of its blocks without a peak that is not noticed
+     closed     nothing is kept, no room */
 enum { GPUARENA__CACHES = 64, GPUARENA__CACHE_CLASSES = 12 * 8 + 2, GPUARENA__CACHE_TRIES = 8 };
 static const uint64_t GPUARENA__CACHE_BLOCK = (uint64_t)1 << 20;     /* the largest: the first of a class */
 typedef struct gpuarena__cache {
@@ -2475,7 +2476,7 @@ static void gpuarena__tree_insert(const gpuarena *arena, uint32_t *root, uint32_
         *root = index;
         return;
     }
-    if ( gpuarena__tree_height(index) > gpuarena__tree_height(*root)) {
+    if (gpuarena__tree_height(index) > gpuarena__tree_height(*root)) {
         gpuarena__tree_part(arena, *root, node, &node->use.bin.at, &node->use.bin.after);
         *root = index;
     } else
