@@ -1630,8 +1630,7 @@ typedef struct gpuarena__caches {
 } gpuarena__caches;
 
 /* What blocks with tags have live. Where there were any, stats.live_peak_bytes is not the peak of live, but
-   how far live may rise without one: the lesser of that peak, and what it is with untagged blocks at theirs.
-   */
+   how far live may rise without one: the lesser of that peak, and live with untagged blocks at theirs. */
 typedef struct gpuarena__tags {
     gpuarena_tag_stats *list;                    /* by place. 0: of what has none, its peak alone */
     uint32_t room;                               /* 0: no tag was used here */
@@ -3322,8 +3321,7 @@ static uint32_t gpuarena__block_halve(gpuarena *arena, uint32_t index, uint64_t 
     return index;
 }
 
-/* The nodes that a block may split off its free one: two; of halves, one a power of two from unit to segment.
-   */
+/* The nodes that a block may split off its free one: two; halves, one a power of two from unit to segment. */
 static uint32_t gpuarena__take_nodes(const gpuarena *arena)
 {
     return arena->config.placement == GPUARENA_PLACE_BUDDY ? GPUARENA__OCTAVES : 2;
@@ -7576,8 +7574,7 @@ static gpuarena_result gpuarena__walk(const gpuarena *arena, gpuarena_visit_fn *
     return result;
 }
 
-/* Text on its way to a caller's writer, in pieces. After a writer has stopped nothing more is handed to it.
-   */
+/* Text on its way to a caller's writer, in pieces. After a writer has stopped it is handed nothing more. */
 typedef struct gpuarena__writer {
     gpuarena_write_fn *write;
     void *user;
