@@ -1,8 +1,31 @@
-/* Fuzz target: CSV as compare and --base read it.
-   It must not know columns.
+/* Fuzz target: CSV as compare and --base read it, and what gates make of its cells.
+   It must not know columns, but for a few that rules name.
    Run: make fuzz FUZZ=csv; its corpus: build/tests/fuzz/fuzz_csv */
-#include "../../stress/report/csv_table.h"
+#include "../../stress/gate/gate.h"
+#include "../../stress/gate/rule_file.h"
 #include "fuzz.h"
+
+/* The table judged by rules of every kind, with itself as base. */
+static void fuzz_judge(const char *text, size_t size)
+{
+    static char texts[][40] = { "footprint > base*1.01", "*/raw: driver_vns <= raw/2", "status != ok", "ops == 7",
+                                "host_ns_per_op > raw", "fragmentation > base+3pp", "oom_reason == base" };
+    enum { FUZZ_RULES = sizeof texts / sizeof texts[0] };
+    for (int at = 0; at < FUZZ_RULES; at++) {
+        char *const one[1] = { texts[at] };
+        problem why = { 0, "" };
+        csv_table found;
+        gate gates;
+        memset(&gates, 0, sizeof gates);
+        gates.base_path = "base";
+        int failed = rule_file_all(&gates.rules, &gates.rule_count, one, 1, &why);
+        fuzz_expect(!failed && !csv_table_parse(&gates.base, "base", text, size, &why)
+                    && !csv_table_parse(&found, "found", text, size, &why), "what was read is read again");
+        if (gate_judge_table(&gates, &found, "found", &why)) fuzz_expect(why.text[0], "refused with a problem");
+        else fuzz_expect(gate_failed(&gates) + gate_undecided(&gates) <= gates.verdict_count, "verdicts are counted");
+        gate_free(&gates);
+    }
+}
 
 static void fuzz_one(const uint8_t *data, size_t size)
 {
@@ -17,6 +40,7 @@ static void fuzz_one(const uint8_t *data, size_t size)
             for (size_t at = 0; at < table.column_count; at++) bytes += strlen(csv_table_cell(&table, line, (int)at));
         }
         fuzz_expect(bytes <= size, "cells are no longer than the file");
+        fuzz_judge(text, size);
     }
     csv_table_free(&table);
     free(text);

@@ -1,16 +1,28 @@
-/* Fuzz target: the first line is --device, the rest --faults, of a simulated device that is opened and closed.
+/* Fuzz target: first line --device, rest --faults, of a simulated device that is opened and closed; all: GPUARENA_SIM.
    It must not run a workload.
    Run: make fuzz FUZZ=device; its corpus: build/tests/fuzz/fuzz_device */
 #include "../../stress/plan.h"
+#include "../../stress/sim/cudart/options.c"     /* part of the substitute alone, which needs the toolkit */
 #include "fuzz.h"
+
+static void fuzz_options(const char *text)
+{
+    options made;
+    problem why = { 0, "" };
+    if (strstr(text, "costs=")) return;
+    int failed = options_read(text, &made, &why);
+    if (failed) fuzz_expect(why.exit_code == EXIT_USAGE && why.text[0], "refused with a problem");
+    else fuzz_expect(made.device_bytes > 0 && made.device_count <= SIM_MAX_DEVICES, "a machine that can be");
+}
 
 static void fuzz_one(const uint8_t *data, size_t size)
 {
     char *text = fuzz_text(data, size), name[128] = "sim:";
+    fuzz_options(text);
     size_t line = strcspn(text, "\n");
     snprintf(name + 4, sizeof name - 4, "%.*s", (int)(line < 100 ? line : 100), text);
-    char words[3][16] = { "stress", "run", "--device" }, faults[] = "--faults";
-    char *argv[6] = { words[0], words[1], words[2], name, faults, text + line + (text[line] != '\0') };
+    char words[3][16] = { "stress", "run", "--device" }, flag[] = "--faults";
+    char *argv[6] = { words[0], words[1], words[2], name, flag, text + line + (text[line] != '\0') };
     cli asked;
     plan made;
     problem why = { 0, "" };
