@@ -10,9 +10,9 @@
 
 /* Two kinds of items. RMM's test of a producer and a consumer: one block of 1 byte to max MiB, received over the
    link. And, with images=N, a batch of training for detection, as torchvision's GeneralizedRCNNTransform makes it: N
-   images of 3 colours come from the host in one byte a value, each a block with sides of its own (800 to 1333 there);
-   padded to common sides, which are multiples of 32, they become one block of 32-bit values; and their own blocks are
-   freed.
+   images of 3 colours come from the host in one byte a value, each a block with sides of its own (there the shorter
+   is 800 and the longer at most 1333; here both are drawn from that range, evenly); padded to common sides, which are
+   multiples of 32, they become one block of 32-bit values; and their own blocks are freed.
    A consumer waits for the producer's stream, uses the item and frees it on its own stream; nobody ever tells the
    producer's stream that this has happened: to know it is the pool's task. */
 enum { PRODUCER_COLOURS = 3, PRODUCER_PADDING = 32, PRODUCER_VALUE_BYTES = 4 };
