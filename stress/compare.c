@@ -220,7 +220,8 @@ static int compare_all(compare *self, const cli *asked, problem *why)
     const cli_value *rules = &asked->values[CLI_FAIL_IF];
     gate gates;
     memset(&gates, 0, sizeof gates);
-    if (compare_outputs(self, asked, why) || rule_file_all(&gates.rules, &gates.rule_count, rules->items, rules->item_count, why)
+    if (compare_outputs(self, asked, why)
+        || rule_file_all(&gates.rules, &gates.rule_count, rules->items, rules->item_count, why)
         || csv_table_read(&self->before, asked->words.items[0], why)
         || csv_table_read(&self->after, asked->words.items[1], why) || compare_rows(self, why)) {
         gate_free(&gates);

@@ -231,12 +231,12 @@ static const char help_compare[] =
     "AMBIGUOUS. With fewer repeats than 6 times are AMBIGUOUS.\n"
     "Exit 1: a row is worse, slower or changed, or is in one file only; with --strict, or is ambiguous, or\n"
     "missing, as the last line of a run that was ended says (IN PART). With --fail-if (stress help gates) the rules\n"
-    "decide that alone, on the rows of B, with A as base; --out junit=PATH and md=PATH have their verdicts, and the step\n"
-    "summary (stress help gates). -q leaves out rows that are the same.\n";
+    "decide that alone, on the rows of B, with A as base; --out junit=PATH and md=PATH have their verdicts, as has\n"
+    "the step summary (stress help gates). -q leaves out rows that are the same.\n";
 
 static const char help_shards[] =
-    "--shard I/N, of run, capacity and batch: of all rows, in the order of -w and -p, those whose number modulo N is I,\n"
-    "from 0/N to (N-1)/N. A shard's csv and json begin with a line that says which it is; {shard} in the path of\n"
+    "--shard I/N, of run, capacity and batch: of all rows, in the order of -w and -p, those whose number modulo N\n"
+    "is I, from 0/N to (N-1)/N. A shard's csv and json begin with a line that says which it is; {shard} in the path of\n"
     "--out is replaced by it: --out csv=out/{shard}.csv writes out/03-of-16.csv.\n"
     "stress merge FILE.. [--out csv=FILE|json=FILE]: the files of all shards, in any order, to what the run without\n"
     "--shard would have written, byte for byte where nothing is timed. Refused, exit 2: other seeds, versions,\n"
@@ -300,8 +300,8 @@ static const help_topic help_topics[] = {
     { "outputs", help_outputs, NULL }, { "measuring", help_measuring, NULL },
 };
 #define HELP_TOPICS (sizeof help_topics / sizeof help_topics[0])
-#define HELP_NAMES "lists, workloads, threads, faults, costs, columns, capacity, batch, shrink, holes, needs, gates, " \
-                   "compare, shards, outputs, measuring"
+#define HELP_NAMES "lists, workloads, threads, faults, costs, columns, capacity, batch, shrink, holes, needs, " \
+                   "gates, compare, shards, outputs, measuring"
 
 int help_write(FILE *out, const char *topic, problem *why)
 {

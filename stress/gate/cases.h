@@ -12,8 +12,8 @@ const char *case_cell(const case_row *of, const char *name);
 int    case_is_repeat(const case_row *of);       /* an earlier row is of the same case: repeats are told together */
 /* The first line in a table of the same case, but that its policy is this one; SIZE_MAX: there is none. */
 size_t case_find(const csv_table *table, const case_row *like, const char *policy);
-/* All that the table has of this case and column. A ratio beside a ratio_low and ratio_high is measured, and one alone
-   has that interval. -1: no host memory. */
+/* All that the table has of this case and column. A ratio beside a ratio_low and ratio_high is measured, and where
+   there is one alone has that interval. -1: no host memory. */
 int    case_samples(const csv_table *table, const case_row *like, const char *policy, const char *column,
                     int is_timed, interval *made);
 

@@ -41,7 +41,8 @@ int gate_parse(gate *self, const cli *asked, row_kind kind, problem *why)
                                each->text);
         }
     }
-    if (self->base_path && (csv_table_read(&self->base, self->base_path, why) || gate_check_base(self, why))) return -1;
+    if (self->base_path && csv_table_read(&self->base, self->base_path, why)) return -1;
+    if (self->base_path && gate_check_base(self, why)) return -1;
     if (self->rule_count || !(self->base_path || self->is_strict)) return 0;
     return problem_set(why, EXIT_USAGE, "--%s: judges nothing without a rule: give --fail-if too",
                        self->base_path ? "base" : "strict");
@@ -121,8 +122,9 @@ static int gate_limit(const gate *self, const case_row *of, gate_verdict *made, 
     if (case_samples(table, of, policy, judged->column, judged->measure->is_timed, limit)) return -1;
     if (!limit->count) {
         int is_there = case_find(table, of, policy) != SIZE_MAX;
-        snprintf(made->note, sizeof made->note, "%s %.40s%s%.80s", is_there ? "no number in the row of" : "no such row of",
-                 policy, is_base ? " in " : "", is_base ? self->base_path : "");
+        snprintf(made->note, sizeof made->note, "%s %.40s%s%.80s",
+                 is_there ? "no number in the row of" : "no such row of", policy, is_base ? " in " : "",
+                 is_base ? self->base_path : "");
     }
     return 0;
 }

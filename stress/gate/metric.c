@@ -150,8 +150,10 @@ int metric_has_word(const metric *measure, const char *word)
     const char *at = metric_words(measure);
     size_t length = strlen(word);
     if (!at) return 1;
-    while (at && (strncmp(at + 1, word, length) || (at[length + 1] && at[length + 1] != '|'))) at = strchr(at + 1, '|');
-    return at != NULL;
+    for (; at; at = strchr(at + 1, '|')) {
+        if (!strncmp(at + 1, word, length) && (!at[length + 1] || at[length + 1] == '|')) return 1;
+    }
+    return 0;
 }
 
 const char *metric_list_words(const metric *measure, char *text, size_t size)

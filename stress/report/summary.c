@@ -6,7 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { SUMMARY_MOST = 1000 };                    /* lines of a table: GitHub takes 1 MiB of a step, or nothing of it */
+enum { SUMMARY_MOST = 1000 };                    /* lines of a table: GitHub takes 1 MiB of a step, or nothing */
 
 static void summary_text(FILE *out, const char *text)
 {
