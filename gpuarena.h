@@ -3685,6 +3685,25 @@ static void gpuarena__cache_shed_all(gpuarena *arena, gpuarena__cache *cache)
         gpuarena__cache_shed(arena, cache, number, 8);
 }
 
+/* Frees blocks that an open cache of this record keeps, for a request that it did not serve: those of the
+   tightest class in which all are long enough, or of the longest classes, together as long. 0: none. */
+static int gpuarena__cache_yield(gpuarena *arena, gpuarena__cache *cache, uint64_t bytes, uint32_t set)
+{
+    uint32_t number = gpuarena__bin_of(bytes).number + 1, at;
+    uint64_t kept_bytes, yielded = 0;
+    gpuarena__spin_lock(&cache->lock);
+    kept_bytes = cache->kept_bytes;
+    if (cache->open && cache->set == set) {
+        while (number < GPUARENA__CACHE_CLASSES && !cache->classes[number].digests) number++;
+        if (number < GPUARENA__CACHE_CLASSES) gpuarena__cache_shed(arena, cache, number, 8);
+        for (at = number; at > 0 && kept_bytes - cache->kept_bytes < bytes; at--)
+            gpuarena__cache_shed(arena, cache, at - 1, 8);
+        yielded = kept_bytes - cache->kept_bytes;
+    }
+    gpuarena__spin_unlock(&cache->lock);
+    return yielded != 0;
+}
+
 /* The stream of a block: that of its allocation, or which it waits for. ANY_STREAM: of none. */
 static gpuarena_stream gpuarena__stream_of(const gpuarena *arena, const gpuarena__node *node)
 {
@@ -4558,10 +4577,12 @@ static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t set, uint64_t le
 /* Moves a block to where it goes when its wait is over. */
 static void gpuarena__block_settle(gpuarena *arena, uint32_t index, uint32_t to, uint64_t ticket)
 {
-    gpuarena_block block = gpuarena__block_describe(arena, index);
+    gpuarena_block block = GPUARENA_INIT;
+    int told = !to && arena->config.observe;
+    if (told) block = gpuarena__block_describe(arena, index);
     block.state = GPUARENA_STATE_FREE;
     (void)gpuarena__block_move(arena, index, to, ticket);
-    if (!to) gpuarena__tell(arena, GPUARENA_ACTION_FREE_DONE, &block, block.stream, NULL);
+    if (told) gpuarena__tell(arena, GPUARENA_ACTION_FREE_DONE, &block, block.stream, NULL);
 }
 
 /* Moves the blocks of a record up to a ticket into another set, and joins them with what is there. 1:
@@ -10974,6 +10995,23 @@ static gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void **ptr, uint64
     return gpuarena__alloc_aside(arena, ptr, &request);
 }
 
+/* The first rung of a miss, as far as the lock alone will do; and what the stream's own cache can do for it.
+   Others' stay as they are. */
+GPUARENA__APART uint32_t gpuarena__look_shortly(gpuarena *arena, gpuarena__cache *cache, uint64_t bytes,
+                                                uint32_t set)
+{
+    gpuarena__want want = GPUARENA_INIT;
+    uint32_t index;
+    want.bytes = bytes;
+    want.alignment = arena->unit;
+    want.set = set;
+    index = gpuarena__search(arena, &want);
+    arena->stats.look_count += index != 0;
+    while (!index && cache && gpuarena__cache_yield(arena, cache, bytes, set))
+        index = gpuarena__search(arena, &want);
+    return index;
+}
+
 /* The rest of an allocation that the short way does not serve; with the lock, which is let go of. */
 GPUARENA__APART gpuarena_result gpuarena__alloc_else(gpuarena *arena, void **ptr, uint64_t bytes,
                                                      gpuarena_stream stream)
@@ -11012,6 +11050,7 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_shortly(gpuarena *arena, gpuare
     want.home = 0;
     want.set = arena->streams.recent_record;
     index = gpuarena__hit(arena, want.set, 0, want.bytes);
+    if (!GPUARENA__LIKELY(index)) index = gpuarena__look_shortly(arena, cache, want.bytes, want.set);
     if (!GPUARENA__LIKELY(index)) return gpuarena__alloc_else(arena, ptr, bytes, arena->streams.recent);
     node = gpuarena__node_at(arena, index);
     gpuarena__block_slice(arena, index, node, want.bytes);

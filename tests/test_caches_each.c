@@ -66,6 +66,31 @@ static void test_is_given_up(const char *keys)
     caches_close(&world);
 }
 
+/* What its own stream keeps, joined, serves a request that nothing else does; what another keeps stays there. */
+static void test_own_serves_first(void)
+{
+    enum { BLOCKS = 30 };
+    gpuarena_stream own, other;
+    void *blocks[BLOCKS] = { NULL }, *first = NULL, *kept = NULL, *joined = NULL;
+    int failed = 0;
+    caches_open(&world, "backing=segments,cache=4M,limit=2M");
+    sim_stream_create(world.bench.machine, 0, 0, &own);
+    sim_stream_create(world.bench.machine, 0, 0, &other);
+    failed |= gpuarena_alloc(world.arena, &first, KIB(64), other);
+    failed |= gpuarena_alloc(world.arena, &blocks[0], KIB(64), own);
+    failed |= gpuarena_alloc(world.arena, &kept, KIB(64), other);
+    for (int at = 1; at < BLOCKS - 1; at++) failed |= gpuarena_alloc(world.arena, &blocks[at], KIB(64), own);
+    for (int at = 10; at < 14; at++) failed |= gpuarena_free(world.arena, blocks[at], own);
+    failed |= gpuarena_free(world.arena, kept, other);
+    CHECK_U64(caches_kept_bytes(&world), ==, 5 * KIB(64));
+    failed |= gpuarena_alloc(world.arena, &joined, KIB(256), own);
+    CHECK(joined == blocks[10]);
+    CHECK_U64(caches_kept_bytes(&world), ==, KIB(64));
+    CHECK_INT(failed, ==, 0);
+    CHECK_INT(gpuarena_reset(world.arena, NULL), ==, GPUARENA_OK);
+    caches_close(&world);
+}
+
 /* A block that is kept is free: freed once more it is a double free, on any stream; used, it is no live block. */
 static void test_misuse_of_kept(void)
 {
@@ -159,6 +184,7 @@ int main(void)
     test_needs_no_lock();
     test_is_given_up("backing=segments,cache=4M,limit=8M");
     test_is_given_up("backing=paged,cache=4M,limit=8M");
+    test_own_serves_first();
     test_misuse_of_kept();
     test_lowered_limit();
     test_capture();
