@@ -10,6 +10,14 @@
 #include "batch_search.h"
 #include "workload/mix.h"
 
+enum { BATCH_KNOWN = 256 };                      /* answers that are remembered, of either question */
+
+typedef struct batch_answers {                   /* a search asks for a value more than once */
+    uint64_t values[BATCH_KNOWN];
+    int      answers[BATCH_KNOWN];
+    size_t   count;
+} batch_answers;
+
 typedef struct batch {
     const runner_job    *job;
     const pass_settings *settings;
@@ -19,9 +27,14 @@ typedef struct batch {
     workload_key         varied;
     uint64_t             room_bytes;             /* device and limit have no more */
     uint64_t             probes;
+    batch_answers        fitting, surviving;
+    uint64_t             fitting_bytes;          /* what the largest that fits requests at its peak */
+    uint64_t             lowest_bytes;           /* and the lowest value */
+    int                  is_confined;            /* what is requested must be on the device, within room_bytes */
     uint64_t             best;                   /* the largest that survived */
     uint64_t             stopped_at;             /* the smallest above it that did not; and how: */
     uint64_t             stopped_peak_bytes;
+    uint64_t             stopped_live_bytes;     /* requested when the last that failed did */
     pass_result          stopped;
     char                 unmade[512];            /* "": it could be made */
     int                  is_over;                /* the row has an error, and says so */
@@ -49,15 +62,34 @@ static void batch_fail(batch *self, const char *text)
     runner_status(PASS_ERROR, text, self->made, self->outcome);
 }
 
-/* The workload with this value. 0, or -1 and a problem. */
-static int batch_make(const batch *self, uint64_t value, op_stream *stream, problem *why)
+static const int *batch_known(const batch_answers *self, uint64_t value)
 {
+    for (size_t at = 0; at < self->count; at++) {
+        if (self->values[at] == value) return &self->answers[at];
+    }
+    return NULL;
+}
+
+static int batch_remember(batch_answers *self, uint64_t value, int answer)
+{
+    if (answer >= 0 && self->count < BATCH_KNOWN) {
+        self->values[self->count] = value;
+        self->answers[self->count++] = answer;
+    }
+    return answer;
+}
+
+/* The workload with this value, up to where more than so many bytes are live. 0, or -1 and a problem. */
+static int batch_make(const batch *self, uint64_t value, uint64_t most_bytes, op_stream *stream, problem *why)
+{
+    workload_options options = *self->asked->options;
+    options.most_bytes = most_bytes;
     const char *spec = self->job->workload;
     size_t room = strlen(spec) + strlen(self->varied.key) + 24;
     char *text = malloc(room);
     if (!text) return problem_set(why, EXIT_HARNESS, "no host memory for the workload");
     snprintf(text, room, "%s%c%s=%" PRIu64, spec, strchr(spec, ':') ? ',' : ':', self->varied.key, value);
-    int failed = mix_make(text, self->asked->options, stream, why);
+    int failed = mix_make(text, &options, stream, why);
     free(text);
     return failed;
 }
@@ -68,14 +100,19 @@ static int batch_fits(void *user, uint64_t value)
     batch *self = user;
     op_stream stream;
     problem why = { 0, "" };
-    if (batch_make(self, value, &stream, &why)) {
-        if (why.exit_code == EXIT_USAGE && value > self->varied.lowest) return 0;
-        batch_fail(self, why.text);
-        return -1;
+    const int *known = batch_known(&self->fitting, value);
+    if (known) return *known;
+    if (batch_make(self, value, self->room_bytes, &stream, &why)) {
+        int is_past = why.exit_code == EXIT_USAGE && value > self->varied.lowest;
+        if (!is_past) batch_fail(self, why.text);
+        return is_past ? batch_remember(&self->fitting, value, 0) : -1;
     }
-    int fits = stream.requested_peak_bytes <= self->room_bytes;
+    uint64_t peak_bytes = stream.requested_peak_bytes;
+    int fits = peak_bytes <= self->room_bytes;
     op_stream_free(&stream);
-    return fits;
+    if (fits && peak_bytes > self->fitting_bytes) self->fitting_bytes = peak_bytes;
+    if (value == self->varied.lowest) self->lowest_bytes = peak_bytes;
+    return batch_remember(&self->fitting, value, fits);
 }
 
 static int batch_run(batch *self, const op_stream *stream, int is_probe, pass_result *result)
@@ -93,6 +130,20 @@ static int batch_run(batch *self, const op_stream *stream, int is_probe, pass_re
     return -1;
 }
 
+/* Bytes that are requested at this allocation or free, with it. */
+static uint64_t batch_live(const op_stream *stream, uint64_t number)
+{
+    uint64_t *bytes = calloc(stream->block_count + 1, sizeof *bytes), live = 0, counted = 0;
+    for (size_t index = 0; bytes && index < stream->op_count && counted <= number; index++) {
+        const op *next = &stream->ops[index];
+        counted += next->kind == OP_ALLOC || next->kind == OP_FREE;
+        if (next->kind == OP_ALLOC) live += bytes[next->first] = next->value;
+        if (next->kind == OP_FREE) live -= bytes[next->first];
+    }
+    free(bytes);
+    return live;
+}
+
 /* The row tells of the value right above the largest. */
 static void batch_stop(batch *self, uint64_t value, uint64_t peak_bytes, const pass_result *result,
                        const char *unmade)
@@ -104,23 +155,34 @@ static void batch_stop(batch *self, uint64_t value, uint64_t peak_bytes, const p
     snprintf(self->unmade, sizeof self->unmade, "%.250s", unmade);
 }
 
-static int batch_probe(void *user, uint64_t value)
+/* A run up to its first refusal; of one that fails, how it ends is kept. */
+static int batch_try(batch *self, uint64_t value)
 {
-    batch *self = user;
     op_stream stream;
     pass_result result;
     problem why = { 0, "" };
     memset(&result, 0, sizeof result);
-    if (batch_make(self, value, &stream, &why)) {
+    if (batch_make(self, value, 0, &stream, &why)) {
         if (why.exit_code != EXIT_USAGE) batch_fail(self, why.text);
         else batch_stop(self, value, 0, &result, why.text);
         return why.exit_code == EXIT_USAGE ? 0 : -1;
     }
     int answer = batch_run(self, &stream, 1, &result);
     if (!answer) batch_stop(self, value, stream.requested_peak_bytes, &result, "");
+    if (!answer) self->stopped_live_bytes = batch_live(&stream, result.oom.op - result.oom.round_from);
     if (answer > 0 && value > self->best) self->best = value;
     op_stream_free(&stream);
     return answer;
+}
+
+/* What requests more than there is need not be run to be known to fail. */
+static int batch_probe(void *user, uint64_t value)
+{
+    batch *self = user;
+    const int *known = batch_known(&self->surviving, value);
+    if (known) return *known;
+    int fits = self->is_confined ? batch_fits(self, value) : 1;
+    return fits < 0 ? -1 : batch_remember(&self->surviving, value, fits ? batch_try(self, value) : 0);
 }
 
 static void batch_sentence(const batch *self)
@@ -165,7 +227,7 @@ static void batch_confirm(batch *self, const batch_found *found)
     pass_result result;
     problem why = { 0, "" };
     row *made = self->made;
-    if (batch_make(self, found->largest, &stream, &why)) {
+    if (batch_make(self, found->largest, 0, &stream, &why)) {
         batch_fail(self, why.text);
         return;
     }
@@ -188,12 +250,16 @@ static int batch_room(batch *self)
     pool trial;
     problem why = { 0, "" };
     uint64_t total_bytes;
+    const policy *chosen = self->job->chosen;
+    gpuarena_backing backing = chosen->config.backing;
+    self->is_confined = chosen->family != POLICY_ARENA
+        || (backing != GPUARENA_BACKING_PINNED && backing != GPUARENA_BACKING_MANAGED);
     device *made = device_open(&self->settings->device, &why);
     if (made) {
         const gpuarena_driver *driver = device_driver(made);
         int code = driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &self->room_bytes, &total_bytes);
         if (code) problem_set(&why, EXIT_HARNESS, "%s (%d)", driver->code_name(driver, code), code);
-        else if (!pool_open(&trial, self->job->chosen, made, &why)) {
+        else if (!pool_open(&trial, chosen, made, &why)) {
             if (trial.limit_bytes < self->room_bytes) self->room_bytes = trial.limit_bytes;
             pool_close(&trial);
         }
@@ -210,7 +276,7 @@ static int batch_makes(void *user, uint64_t value)
     batch *self = user;
     op_stream stream;
     problem why = { 0, "" };
-    if (!batch_make(self, value, &stream, &why)) {
+    if (!batch_make(self, value, 0, &stream, &why)) {
         op_stream_free(&stream);
         return 1;
     }
@@ -234,6 +300,29 @@ static int batch_lowest(batch *self)
     return answer < 0 ? -1 : 0;
 }
 
+/* Had with what fits, the policy had memory for `live` of `fitting` bytes: where a workload grows evenly, that says
+   which value it has memory for. Only a guess: the search goes on from there. */
+static uint64_t batch_guess(const batch *self, uint64_t largest)
+{
+    uint64_t lowest = self->varied.lowest, low = self->lowest_bytes, high = self->fitting_bytes;
+    uint64_t live = self->stopped_live_bytes;
+    if (live <= low || live >= high || high <= low) return largest;
+    double share = (double)(live - low) / (double)(high - low);
+    uint64_t guess = lowest + (uint64_t)(share * (double)(largest - lowest));
+    return guess < largest ? guess : largest;
+}
+
+static int batch_search_surviving(batch *self, batch_bounds *bounds, batch_found *found)
+{
+    int answer = batch_probe(self, bounds->likely);
+    if (answer < 0) return -1;
+    if (!answer) bounds->likely = batch_guess(self, bounds->likely);
+    answer = batch_search(bounds, batch_probe, self, found);
+    if (answer < 0) return -1;
+    uint64_t last = answer ? found->next : bounds->lowest;                   /* how it ends is told */
+    return last && self->stopped_at != last && batch_try(self, last) < 0 ? -1 : answer;
+}
+
 static void batch_find(batch *self)
 {
     if (batch_lowest(self)) return;
@@ -245,9 +334,8 @@ static void batch_find(batch *self)
         row_count(self->made, COLUMN_ALLOWED, found.largest);
         bounds.likely = found.largest;
     }
-    answer = batch_search(&bounds, batch_probe, self, &found);
+    answer = batch_search_surviving(self, &bounds, &found);
     if (answer < 0) return;
-    if (answer && found.next && self->stopped_at != found.next && batch_probe(self, found.next) < 0) return;
     if (answer) batch_confirm(self, &found);
     else runner_status(PASS_OOM, "", self->made, self->outcome);
     if (!self->is_over && (!answer || found.next)) batch_stop_cells(self);

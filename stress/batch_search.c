@@ -1,4 +1,4 @@
-/* Up while it survives, else by bisection; then a look at the numbers above the end.
+/* Up while it survives, else down, by bisection in between; then a look at the numbers above the end.
    It must not know what is tried.
    Tested by tests/test_batch.c. */
 #include "batch_search.h"
@@ -19,6 +19,21 @@ static int batch_up(const batch_bounds *bounds, bisect_try *tried, void *user, u
     return 1;
 }
 
+/* The likely number failed and the lowest did not: from the former downwards, as it may be close. */
+static int batch_down(bisect_try *tried, void *user, uint64_t *good, uint64_t *bad)
+{
+    for (uint64_t step = 1; *bad - *good > step; step *= 2) {
+        int answer = tried(user, *bad - step);
+        if (answer < 0) return -1;
+        if (answer) {
+            *good = *bad - step;
+            return 1;
+        }
+        *bad -= step;
+    }
+    return 1;
+}
+
 /* Above *good + 1, which failed, and below `failed`. 1: one survived and is *good, 0: none did. */
 static int batch_look(bisect_try *tried, void *user, uint64_t failed, uint64_t *good)
 {
@@ -31,23 +46,22 @@ static int batch_look(bisect_try *tried, void *user, uint64_t failed, uint64_t *
     return 0;
 }
 
-int batch_search(const batch_bounds *bounds, bisect_try *tried, void *user, batch_found *found)
+/* From two numbers to two neighbours, and then from wherever a look above them, below what failed first, finds another
+   that survives. */
+static int batch_close(const batch_bounds *bounds, bisect_try *tried, void *user, uint64_t good, uint64_t bad,
+                       batch_found *found)
 {
-    uint64_t good = bounds->likely, bad = 0, failed;
-    int answer = tried(user, good);
-    if (answer > 0) {
-        answer = batch_up(bounds, tried, user, &good, &bad);
-    } else if (!answer) {
-        bad = good;
-        good = bounds->lowest;
-        answer = bad > good ? tried(user, good) : 0;
-    }
-    if (answer <= 0) return answer;
-    for (failed = bad; bad && answer > 0; bad = failed) {
+    uint64_t failed = bad > bounds->likely ? bad : bounds->likely;
+    int answer = 1;
+    while (bad && answer > 0) {
         if (bisect_between(&good, &bad, 1, tried, user) < 0) return -1;
         found->largest = good;
         found->next = bad;
         answer = batch_look(tried, user, failed, &good);
+        if (answer <= 0) break;
+        bad = 0;
+        answer = batch_up(bounds, tried, user, &good, &bad);
+        if (bad > failed) failed = bad;
     }
     if (answer < 0) return -1;
     if (!bad) {
@@ -55,4 +69,19 @@ int batch_search(const batch_bounds *bounds, bisect_try *tried, void *user, batc
         found->next = 0;
     }
     return 1;
+}
+
+int batch_search(const batch_bounds *bounds, bisect_try *tried, void *user, batch_found *found)
+{
+    uint64_t good = bounds->likely, bad = 0;
+    int answer = tried(user, good);
+    if (answer > 0) {
+        answer = batch_up(bounds, tried, user, &good, &bad);
+    } else if (!answer) {
+        bad = good;
+        good = bounds->lowest;
+        answer = bad > good ? tried(user, good) : 0;
+        if (answer > 0) answer = batch_down(tried, user, &good, &bad);
+    }
+    return answer > 0 ? batch_close(bounds, tried, user, good, bad, found) : answer;
 }

@@ -21,6 +21,7 @@ typedef struct compare {
     int       is_quiet;
     size_t    rows, counts[COMPARE_KINDS];       /* counts: rows by their verdict */
     size_t    only_before, only_after;
+    size_t    lost_columns;                      /* of A, which B has not */
 } compare;
 
 typedef struct compare_row {                     /* a case that both have */
@@ -56,6 +57,34 @@ static void compare_tell(compare_row *pair, const char *name, const char *before
     int length = snprintf(pair->text + pair->used, sizeof pair->text - pair->used, "    %s: %s -> %s%s\n", name,
                           *before ? before : "(empty)", *after ? after : "(empty)", said);
     pair->used += (size_t)length;
+}
+
+static const char *compare_range(const interval *found, const metric *measure, char *text, size_t size)
+{
+    char low[40], high[40];
+    metric_show(found->low, measure->unit, low, sizeof low);
+    metric_show(found->high, measure->unit, high, sizeof high);
+    if (!found->count) snprintf(text, size, "several words");
+    else snprintf(text, size, found->low < found->high ? "%s..%s" : "%s", low, high);
+    return text;
+}
+
+/* What is exact, and not the same in all repeats of one file. A simulated device's are the same every time, or
+   something is wrong; of a GPU's only ranges that do not meet say anything. */
+static int compare_varied(compare_row *pair, const char *name, const metric *measure)
+{
+    interval from, to;
+    char before[96], after[96];
+    int is_simulated = !strncmp(case_cell(&pair->after, "device"), "sim", 3);
+    compare_found found = is_simulated ? COMPARE_CHANGED : COMPARE_AMBIGUOUS;
+    if (case_samples(pair->before.table, &pair->before, pair->policy, name, 0, &from)
+        || case_samples(pair->after.table, &pair->after, pair->policy, name, 0, &to)) return -1;
+    int are_apart = from.count && to.count && (to.low > from.high || to.high < from.low);
+    if (are_apart && !is_simulated) found = compare_sense(measure, from.low, to.low);
+    compare_tell(pair, name, compare_range(&from, measure, before, sizeof before),
+                 compare_range(&to, measure, after, sizeof after), " (not the same in all repeats)");
+    pair->exact = compare_both(pair->exact, found);
+    return 0;
 }
 
 /* A word, or an exact number: the cells are the same bytes, or they differ. */
@@ -103,11 +132,23 @@ static int compare_timed(compare_row *pair, const char *name)
     return 0;
 }
 
-/* The ends of an interval count with it; how many rounds it took, and why no more, is no result. */
+/* The ends of an interval count with it; how many rounds it took, why no more, and how well a curve fits, is no
+   result. */
 static int compare_is_said(const char *name, const metric *measure, int has_interval)
 {
-    return !strncmp(name, "ratio_", strlen("ratio_")) || (has_interval && !strcmp(name, "rounds"))
+    int is_how = !strcmp(name, "rounds") || !strcmp(name, "growth_rms");
+    return !strncmp(name, "ratio_", strlen("ratio_")) || (has_interval && is_how)
         || (measure->is_timed && measure->unit == METRIC_TEXT);
+}
+
+/* ratio is measured where ratio_low and ratio_high say how well. */
+static int compare_column(compare_row *pair, const char *name, const metric *measure, int has_interval)
+{
+    if (measure->is_timed || (has_interval && !strcmp(name, "ratio"))) return compare_timed(pair, name);
+    int is_varied = !case_agrees(&pair->before, name) || !case_agrees(&pair->after, name);
+    if (is_varied) return compare_varied(pair, name, measure);
+    compare_exact(pair, name, measure);
+    return 0;
 }
 
 static int compare_columns(compare_row *pair, problem *why)
@@ -121,15 +162,16 @@ static int compare_columns(compare_row *pair, problem *why)
             || compare_is_said(name, measure, has_interval)) {
             continue;
         }
-        if (!measure->is_timed && !(has_interval && !strcmp(name, "ratio"))) compare_exact(pair, name, measure);
-        else if (compare_timed(pair, name)) return problem_set(why, EXIT_HARNESS, "no host memory to compare");
+        if (compare_column(pair, name, measure, has_interval)) {
+            return problem_set(why, EXIT_HARNESS, "no host memory to compare");
+        }
     }
     return 0;
 }
 
 static void compare_say(compare *self, const compare_row *pair)
 {
-    static const char *const exact[] = { "same", "BETTER", "WORSE", "CHANGED", "" };
+    static const char *const exact[] = { "same", "BETTER", "WORSE", "CHANGED", "AMBIGUOUS" };
     static const char *const timed[] = { "same", "FASTER", "SLOWER", "", "AMBIGUOUS" };
     compare_found all = compare_both(pair->exact, pair->timed);
     const char *workload = case_cell(&pair->after, "workload"), *holes = case_cell(&pair->after, "holes");
@@ -140,12 +182,47 @@ static void compare_say(compare *self, const compare_row *pair)
            *workload ? "/" : "", pair->policy, *holes ? " holes " : "", holes, pair->text);
 }
 
-static void compare_alone(compare *self, const case_row *of, const char *where, size_t *count)
+/* The other file may have the same workload and policy, and differ in another key. */
+static void compare_near(const case_row *of, const csv_table *other, const char *where)
 {
-    ++*count;
+    for (size_t line = 0; line < other->row_count; line++) {
+        const case_row near = { other, line };
+        int told = 0;
+        if (strcmp(case_cell(of, "workload"), case_cell(&near, "workload"))
+            || strcmp(case_cell(of, "policy"), case_cell(&near, "policy"))) continue;
+        for (size_t at = 0; at < of->table->column_count; at++) {
+            const char *name = csv_table_name(of->table, at), *has = case_cell(&near, name);
+            const metric *measure = metric_find(name);
+            if (!measure || measure->unit != METRIC_KEY || !strcmp(case_cell(of, name), has)) continue;
+            if (!told++) printf("    %s has it with", where);
+            printf(" %s %s", name, *has ? has : "(empty)");
+        }
+        if (told) printf("\n");
+        return;
+    }
+}
+
+static void compare_alone(compare *self, const case_row *of, int is_after)
+{
+    ++*(is_after ? &self->only_after : &self->only_before);
     self->rows++;
-    printf("ONLY IN %s  %s/%s, device %s, seed %s\n", where, case_cell(of, "workload"), case_cell(of, "policy"),
-           case_cell(of, "device"), case_cell(of, "seed"));
+    printf("ONLY IN %s  %s/%s, device %s, seed %s\n", is_after ? "B" : "A", case_cell(of, "workload"),
+           case_cell(of, "policy"), case_cell(of, "device"), case_cell(of, "seed"));
+    compare_near(of, is_after ? &self->before : &self->after, is_after ? "A" : "B");
+}
+
+/* Metrics that one file alone has are compared with nothing: named. */
+static size_t compare_lost(const csv_table *from, const csv_table *to, const char *where)
+{
+    size_t lost = 0;
+    for (size_t at = 0; at < from->column_count; at++) {
+        const char *name = csv_table_name(from, at);
+        if (csv_table_column(to, name) != CSV_NO_COLUMN) continue;
+        if (lost++) printf(", %s", name);
+        else printf("COLUMNS ONLY IN %s  %s", where, name);
+    }
+    if (lost) printf("\n");
+    return lost;
 }
 
 static int compare_rows(compare *self, problem *why)
@@ -157,7 +234,7 @@ static int compare_rows(compare *self, problem *why)
         if (case_is_repeat(&pair.before)) continue;
         pair.after.line = case_find(&self->after, &pair.before, pair.policy);
         if (pair.after.line == SIZE_MAX) {
-            compare_alone(self, &pair.before, "A", &self->only_before);
+            compare_alone(self, &pair.before, 0);
             continue;
         }
         if (compare_columns(&pair, why)) return -1;
@@ -167,9 +244,11 @@ static int compare_rows(compare *self, problem *why)
         const case_row of = { &self->after, line };
         if (case_is_repeat(&of)) continue;
         if (case_find(&self->before, &of, case_cell(&of, "policy")) != SIZE_MAX) continue;
-        compare_alone(self, &of, "B", &self->only_after);
+        compare_alone(self, &of, 1);
     }
-    return 0;
+    self->lost_columns = compare_lost(&self->before, &self->after, "A");
+    (void)compare_lost(&self->after, &self->before, "B");
+    return self->rows ? 0 : problem_set(why, EXIT_USAGE, "A and B have no rows: nothing was compared");
 }
 
 /* A file that lacks rows is no proof of what it does not have. */
@@ -187,7 +266,7 @@ static int compare_verdict(const compare *self, int is_strict)
            self->rows, counts[COMPARE_SAME], counts[COMPARE_BETTER], counts[COMPARE_WORSE], counts[COMPARE_CHANGED],
            counts[COMPARE_AMBIGUOUS], self->only_before, self->only_after);
     return counts[COMPARE_WORSE] || counts[COMPARE_CHANGED] || self->only_before || self->only_after
-        || (is_strict && counts[COMPARE_AMBIGUOUS]) ? EXIT_GATE : EXIT_PASS;
+        || self->lost_columns || (is_strict && counts[COMPARE_AMBIGUOUS]) ? EXIT_GATE : EXIT_PASS;
 }
 
 /* With rules it is those that fail. */
@@ -207,7 +286,7 @@ static int compare_outputs(compare *self, const cli *asked, problem *why)
 {
     const cli_value *files = &asked->values[CLI_OUT];
     if (output_list_parse(&self->outputs, files->items, files->item_count, "compare", why)
-        || output_list_try(&self->outputs, why)) return -1;
+        || output_list_try(&self->outputs, asked, why)) return -1;
     if (self->outputs.takes_stdout) {
         return problem_set(why, EXIT_USAGE, "--out -: expected a file: what compare says goes to stdout");
     }

@@ -22,8 +22,10 @@ static int costs_output(const cli *asked, output *made, problem *why)
 {
     const cli_value *items = &asked->values[CLI_OUT];
     if (items->item_count > 1) return problem_set(why, EXIT_USAGE, "--out: costs writes one file");
-    return output_parse(items->item_count ? items->items[0] : "costs=-", "costs", made, why)
-        || output_try(made, why) ? -1 : 0;
+    if (output_parse(items->item_count ? items->items[0] : "costs=-", "costs", made, why)) return -1;
+    int failed = output_try(made, why) || output_apart(made, asked, why);
+    output_tried(made);
+    return failed ? -1 : 0;
 }
 
 static int costs_of_device(const plan *self, costs_table *made, problem *why)
@@ -113,6 +115,5 @@ int costs_command(const cli *asked, const char *const *argv, problem *why)
     output made;
     memset(&made, 0, sizeof made);
     int failed = costs_act(asked, argv, &made, why);
-    output_forget(&made);
     return failed ? why->exit_code : EXIT_PASS;
 }

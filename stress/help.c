@@ -152,8 +152,9 @@ static const char help_batch[] =
     "device (--device sim:24G) and under this limit (--limit, or a limit key). --vary KEY: of another option; else\n"
     "it is the first that the workload has of batch, seq, requests, depth, cap, blocks, n. A length of sequences is\n"
     "tried as one for all: seq=N. Workloads joined by '+' are refused, and recordings, which have no options.\n"
-    "allowed: the largest whose requested peak is no more than the memory there is. It is tried first, then by\n"
-    "bisection. The workload completes with the largest, verified (--verify), and does not with one more: stop_op,\n"
+    "allowed: the largest whose requested peak is no more than the memory there is. It is tried first, then what its\n"
+    "failure suggests, and from there by steps that double and bisection. What requests more than there is is not run,\n"
+    "but for the one above the largest. The workload completes with the largest, verified (--verify), and does not with one more: stop_op,\n"
     "stop_reason, and stop_text in a sentence; next_peak_bytes is what one more requests. A policy may fail with\n"
     "one number and complete with a larger one: of those above the end the next 8 are tried too, not all.\n"
     "--repeat N: the workload N times, one after the other on the same pool; what is live is freed in between.\n"
@@ -181,6 +182,9 @@ static const char help_holes[] =
     "each of which measures every number of holes once, in random order. ratio: over the fewest holes, the median of\n"
     "the rounds' ratios, and from ratio_low to ratio_high its 95 % confidence interval. met: whether all of that meets\n"
     "the arena's target for the most holes. Too little device memory for the blocks: status oom.\n"
+    "growth, in the row of the most holes: which of c, c log2 n and c n fits the policy's ns_per_pair best, c by least\n"
+    "squares: O(1), O(log n), O(n); growth_rms: the root of the mean square of what is left, over the mean. unclear\n"
+    "where the rounds' rms do not tell the classes apart with 95 % confidence. instructions_growth: the same, exact.\n"
     "--instructions counts instructions_per_pair, by running the same again under valgrind's callgrind; they are\n"
     "the same every time. --no-timing leaves what is measured empty; --quick measures 5 short rounds.\n";
 
@@ -229,7 +233,9 @@ static const char help_compare[] =
     "intervals of the medians of a row's repeats (run --repeat 6 or more; files joined by cat count too), or by the\n"
     "interval that holes gives: FASTER and SLOWER where they do not meet, same where they are within 5 %, else\n"
     "AMBIGUOUS. With fewer repeats than 6 times are AMBIGUOUS.\n"
-    "Exit 1: a row is worse, slower or changed, or is in one file only; with --strict, or is ambiguous, or\n"
+    "An exact metric that the repeats of one file do not agree on is CHANGED; on a GPU AMBIGUOUS, where they overlap.\n"
+    "Exit 1: a row is worse, slower or changed, or is in one file only; or a metric is in A only (COLUMNS ONLY IN A;\n"
+    "those in B only are named). Exit 2: neither has rows. With --strict exit 1, too, where a row is ambiguous, or\n"
     "missing, as the last line of a run that was ended says (IN PART). With --fail-if (stress help gates) the rules\n"
     "decide that alone, on the rows of B, with A as base; --out junit=PATH and md=PATH have their verdicts, as has\n"
     "the step summary (stress help gates). -q leaves out rows that are the same.\n";
@@ -242,7 +248,7 @@ static const char help_shards[] =
     "--shard would have written, byte for byte where nothing is timed. Refused, exit 2: other seeds, versions,\n"
     "sweeps (workloads, policies, options), columns or devices, a shard that is there twice; exit 4: one that is\n"
     "missing or not whole. Each is named.\n"
-    "Without --shard it is detected, first match, and told on stderr: SLURM_ARRAY_TASK_ID (an array without gaps),\n"
+    "Without --shard it is detected, first match, and told on stderr: SLURM_ARRAY_TASK_ID (an array without gaps but for its step),\n"
     "JOB_COMPLETION_INDEX (Kubernetes, which does not say N: --shard auto/N), SLURM_PROCID with SLURM_NTASKS,\n"
     "OMPI_COMM_WORLD_RANK with .._SIZE, PMI_RANK with PMI_SIZE. --shard none: all rows, whatever is there.\n"
     "--fail-if is for all rows: stress compare base.csv merged.csv --fail-if RULE --out junit=PATH.\n";

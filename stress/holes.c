@@ -12,12 +12,14 @@
 #include "bench/rounds.h"
 #include "gate/gate.h"
 #include "holes_field.h"
+#include "holes_growth.h"
+#include "interrupt.h"
 #include "plan.h"
 #include "policy.h"
 #include "progress.h"
 #include "report/output_list.h"
 
-enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_ROUNDS = 201, HOLES_QUICK_ROUNDS = 5,
+enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_ROUNDS = HOLES_MOST_ROUNDS, HOLES_QUICK_ROUNDS = 5,
        HOLES_PAIRS = 8192, HOLES_QUICK_PAIRS = 200 };
 #define HOLES_TARGET "<= 1.5"                    /* of the arena: the most holes over the fewest */
 static const uint64_t holes_steps[HOLES_STEPS] = { 64, 1024, 4096, 16384, 65536 };
@@ -41,6 +43,7 @@ typedef struct holes {
     size_t      round_count;                     /* of it */
     uint64_t    pair_count;                      /* of a round */
     uint64_t    random;                          /* orders steps */
+    char        partial[128];                    /* why rows are missing; "": none are */
 } holes;
 
 static row *holes_new_row(holes *self, const policy *chosen, uint64_t count)
@@ -126,7 +129,7 @@ static void holes_measure(holes *self)
         holes_round(self, self->round_count++);                                      /* .. overwrites it */
         self->ended = rounds_over(&self->length, self->round_count, progress_clock_ns() - begin_ns, holes_worst_share,
                                   self);
-    } while (self->ended == ROUNDS_GO_ON);
+    } while (self->ended == ROUNDS_GO_ON && !interrupt_signal());
 }
 
 static void holes_cells(const holes *self, const holes_step *step)
@@ -140,6 +143,40 @@ static void holes_cells(const holes *self, const holes_step *step)
     row_ratio(step->made, COLUMN_RATIO_HIGH, ratio.high);
     const cell *target = &step->made->cells[COLUMN_TARGET];
     if (target->text) row_text(step->made, COLUMN_MET, cases_met(target->text, ratio.low, ratio.high));
+}
+
+/* In the row of the most holes that there was memory for, which are the last. */
+static void holes_growth_cells(row *made, holes_growth growth, row_column name, row_column rms)
+{
+    if (!growth.name) return;
+    row_text(made, name, growth.name);
+    row_ratio(made, rms, growth.rms);
+}
+
+static void holes_time_growth(const holes *self)
+{
+    const double *costs[HOLES_STEPS];
+    size_t count = 0;
+    for (; count < HOLES_STEPS && self->steps[count].is_there; count++) costs[count] = self->steps[count].ns;
+    if (!count) return;
+    holes_growth_cells(self->steps[count - 1].made, holes_growth_measured(holes_steps, costs, count, self->round_count),
+                       COLUMN_GROWTH, COLUMN_GROWTH_RMS);
+}
+
+/* Of every policy: its rows are HOLES_STEPS in a row. */
+static void holes_instruction_growth(holes *self)
+{
+    for (size_t first = 0; first + HOLES_STEPS <= self->rows.count; first += HOLES_STEPS) {
+        row *of = &self->rows.rows[first];
+        double costs[HOLES_STEPS];
+        size_t count = 0;
+        for (; count < HOLES_STEPS && of[count].cells[COLUMN_PAIR_INSTRUCTIONS].kind != CELL_NONE; count++) {
+            costs[count] = of[count].cells[COLUMN_PAIR_INSTRUCTIONS].real;
+        }
+        if (!count) continue;
+        holes_growth_cells(&of[count - 1], holes_growth_of(holes_steps, costs, count), COLUMN_INSTRUCTIONS_GROWTH,
+                           COLUMN_INSTRUCTIONS_GROWTH_RMS);
+    }
 }
 
 static int holes_verify(const holes_step *step, const policy *chosen, problem *why)
@@ -157,6 +194,7 @@ static int holes_verify(const holes_step *step, const policy *chosen, problem *w
 static int holes_policy(holes *self, const policy *chosen, problem *why)
 {
     int failed = 0;
+    const size_t before = self->rows.count;
     memset(self->steps, 0, HOLES_STEPS * sizeof *self->steps);
     for (size_t index = 0; index < HOLES_STEPS && !failed; index++) {
         failed = holes_open_step(self, &self->steps[index], chosen, holes_steps[index], why);
@@ -168,6 +206,8 @@ static int holes_policy(holes *self, const policy *chosen, problem *why)
         if (!failed && step->is_there && self->round_count) holes_cells(self, step);
         failed |= holes_close(&step->field, why);
     }
+    if (!failed && self->round_count) holes_time_growth(self);
+    if (interrupt_signal()) self->rows.count = before;                       /* not measured as it should be */
     return failed ? -1 : 0;
 }
 
@@ -210,6 +250,7 @@ static int holes_count_rows(holes *self, const char *const *words, uint64_t *cou
         if (made->note[0]) continue;
         row_tenths(made, COLUMN_PAIR_INSTRUCTIONS, (double)counted[at++] / HOLES_COUNTED_PAIRS);
     }
+    if (!result) holes_instruction_growth(self);
     return result < 0 ? -1 : 0;
 }
 
@@ -260,7 +301,7 @@ static int holes_start(holes *self, problem *why)
         || output_list_parse(&self->outputs, files->items, files->item_count, "holes", why)
         || plan_device(&self->plan, self->asked, why) || plan_policies(&self->plan, self->asked, why)
         || gate_parse(&self->gates, self->asked, ROW_HOLES, why) || holes_rules(self, why)
-        || output_list_try(&self->outputs, why) || rounds_second_thread(why)) return -1;
+        || output_list_try(&self->outputs, self->asked, why) || rounds_second_thread(why)) return -1;
     if (!values[CLI_NO_TIMING].given) {
         int is_quick = values[CLI_QUICK].given;
         self->length = rounds_of(is_quick ? 1 : HOLES_WARM_ROUNDS, is_quick ? HOLES_QUICK_ROUNDS : HOLES_LEAST_ROUNDS,
@@ -275,15 +316,26 @@ static int holes_start(holes *self, problem *why)
     return self->rows.rows && self->steps ? 0 : problem_set(why, EXIT_HARNESS, "no host memory for the rows");
 }
 
+static void holes_interrupted(holes *self)
+{
+    snprintf(self->partial, sizeof self->partial, "%zu of %zu rows, then %s", self->rows.count,
+             self->plan.policy_count * HOLES_STEPS, interrupt_name());
+    self->rows.partial = self->partial;
+    self->gates.is_partial = 1;
+    fprintf(stderr, "stress: %s: what is finished is written\n", interrupt_name());
+}
+
 static int holes_all(holes *self, const char *const *argv, problem *why)
 {
     const cli_value *values = self->asked->values;
     const output_material material = { &self->rows, self->plan.device, NULL, plan_environment(&self->plan), NULL,
                                        &self->gates, NULL, { NULL, 0 }, self->asked, argv };
-    for (size_t index = 0; index < self->plan.policy_count; index++) {
+    for (size_t index = 0; index < self->plan.policy_count && !interrupt_signal(); index++) {
         if (holes_policy(self, &self->plan.policies[index], why)) return -1;
     }
-    if (values[CLI_INSTRUCTIONS].given && holes_count(self, argv[0], why)) return -1;
+    int counts = values[CLI_INSTRUCTIONS].given && !interrupt_signal();
+    if (counts && holes_count(self, argv[0], why) && !interrupt_signal()) return -1;
+    if (interrupt_signal()) holes_interrupted(self);
     if (holes_judge(self, why)) return -1;
     return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
 }
@@ -293,6 +345,7 @@ int holes_command(const cli *asked, const char *const *argv, problem *why)
     holes self;
     memset(&self, 0, sizeof self);
     self.asked = asked;
+    interrupt_catch();
     int failed = holes_start(&self, why) || holes_all(&self, argv, why);
     int exit_code = failed ? why->exit_code : gate_failed(&self.gates) ? EXIT_GATE : EXIT_PASS;
     gate_free(&self.gates);
@@ -300,5 +353,7 @@ int holes_command(const cli *asked, const char *const *argv, problem *why)
     plan_free(&self.plan);
     free(self.rows.rows);
     free(self.steps);
+    if (!failed) why->exit_code = EXIT_PASS;     /* the count that a signal ended is no failure */
+    if (!failed && self.partial[0]) exit_code = interrupt_exit();
     return exit_code;
 }

@@ -241,7 +241,7 @@ static int merge_write(const merge *self, const output_list *outputs, problem *w
     return output_finish_stdout(why) || failed ? -1 : 0;
 }
 
-static int merge_formats(const merge *self, const output_list *outputs, problem *why)
+static int merge_formats(const merge *self, const cli *asked, const output_list *outputs, problem *why)
 {
     const char *format = self->is_json ? "json" : "csv";
     for (size_t index = 0; index < outputs->count; index++) {
@@ -251,7 +251,7 @@ static int merge_formats(const merge *self, const output_list *outputs, problem 
                                format);
         }
     }
-    return output_list_try(outputs, why);
+    return output_list_try(outputs, asked, why);
 }
 
 static int merge_all(merge *self, const cli *asked, output_list *outputs, problem *why)
@@ -265,7 +265,7 @@ static int merge_all(merge *self, const cli *asked, output_list *outputs, proble
     self->files = calloc(asked->words.item_count, sizeof *self->files);
     if (!self->files) return problem_set(why, EXIT_HARNESS, "no host memory for the files");
     return output_list_parse(outputs, files->items, files->item_count, "merge", why)
-        || merge_files(self, &asked->words, why) || merge_formats(self, outputs, why)
+        || merge_files(self, &asked->words, why) || merge_formats(self, asked, outputs, why)
         || merge_write(self, outputs, why) ? -1 : 0;
 }
 

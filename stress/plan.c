@@ -3,6 +3,7 @@
    Tested by tests/cli.t. */
 #include "plan.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "pass_streams.h"
 #include "pattern.h"
 #include "workload/mix.h"
+#include "workload/stream.h"
 
 static const char *const plan_verify_names[] = { "off", "sample", "full" };
 
@@ -144,8 +146,18 @@ static void plan_options(plan *self, const cli *asked)
     options->ops = values[CLI_OPS].given ? values[CLI_OPS].number : PLAN_QUICK_OPS;
 }
 
-static int plan_try_streams(const plan_workload *made, int is_cuda, problem *why)
+/* The simulated clock would stand still at its end, and every time after that be wrong. */
+static int plan_try_clock(const plan *self, const plan_workload *made, problem *why)
 {
+    uint64_t times = self->settings.times > 1 ? self->settings.times : 1;
+    if (self->settings.device.is_cuda || made->stream.work_ns <= STREAM_MAX_WORK_NS / times) return 0;
+    return problem_set(why, EXIT_USAGE, "--rounds %" PRIu64 ": so often the work of %s, %" PRIu64 " ns, is more than "
+                       "2^62 ns, which the virtual clock may not pass", times, made->text, made->stream.work_ns);
+}
+
+static int plan_try_streams(const plan *self, const plan_workload *made, problem *why)
+{
+    int is_cuda = self->settings.device.is_cuda;
     problem trouble = { 0, "" };
     if (is_cuda && made->stream.rival_count) {
         return problem_set(why, EXIT_USAGE, "workload %s: another process takes memory, expected --device sim",
@@ -225,7 +237,7 @@ static int plan_add_workload(plan *self, const char *text, problem *why)
         return problem_set(why, EXIT_USAGE, "workload %s: with those before it more than %d operations, expected fewer "
                            "workloads in one run, or --ops", text, (int)PLAN_MOST_OPS);
     }
-    return plan_try_streams(made, self->settings.device.is_cuda, why);
+    return plan_try_streams(self, made, why) || plan_try_clock(self, made, why) ? -1 : 0;
 }
 
 /* All that need no file, and no simulated device where there is none: those were not asked for by name. */

@@ -10,13 +10,14 @@
 
 enum { SHARD_MOST = 1000000 };
 
-typedef struct shard_source { const char *index, *first, *last, *count; } shard_source;
-static const shard_source shard_sources[] = {    /* first match; first, last: of the array's indices, else NULL */
-    { "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX", "SLURM_ARRAY_TASK_COUNT" },
-    { "JOB_COMPLETION_INDEX", NULL, NULL, NULL },                            /* Kubernetes */
-    { "SLURM_PROCID", NULL, NULL, "SLURM_NTASKS" },
-    { "OMPI_COMM_WORLD_RANK", NULL, NULL, "OMPI_COMM_WORLD_SIZE" },
-    { "PMI_RANK", NULL, NULL, "PMI_SIZE" },
+typedef struct shard_source { const char *index, *first, *last, *step, *count; } shard_source;
+static const shard_source shard_sources[] = {    /* first match; first, last, step: of the array's indices, else NULL */
+    { "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX", "SLURM_ARRAY_TASK_STEP",
+      "SLURM_ARRAY_TASK_COUNT" },
+    { "JOB_COMPLETION_INDEX", NULL, NULL, NULL, NULL },                      /* Kubernetes */
+    { "SLURM_PROCID", NULL, NULL, NULL, "SLURM_NTASKS" },
+    { "OMPI_COMM_WORLD_RANK", NULL, NULL, NULL, "OMPI_COMM_WORLD_SIZE" },
+    { "PMI_RANK", NULL, NULL, NULL, "PMI_SIZE" },
 };
 
 static const char *shard_variable(const char *name)
@@ -33,17 +34,20 @@ static int shard_number(const char *name, uint64_t *number, problem *why)
                        text ? slice_show(slice_of(text)).text : "nothing");
 }
 
-/* An array may begin anywhere, but must have no gaps: rows would be left out. */
+/* An array may begin anywhere and have a step, but must have no other gaps: rows would be left out. */
 static int shard_array(const shard_source *source, shard *made, problem *why)
 {
-    uint64_t first, last;
+    uint64_t first, last, step = 1;
     if (shard_number(source->first, &first, why) || shard_number(source->last, &last, why)) return -1;
-    if (last < first || last - first + 1 != made->count || made->index < first) {
+    if (shard_variable(source->step) && shard_number(source->step, &step, why)) return -1;
+    int is_even = step && last >= first && made->index >= first && (last - first) % step == 0
+        && (last - first) / step + 1 == made->count && (made->index - first) % step == 0;
+    if (!is_even) {
         return problem_set(why, EXIT_USAGE, "%s: the array is from %" PRIu64 " to %" PRIu64 " and has %" PRIu64
                            " tasks: expected one without gaps (--shard none: all rows)", source->index, first, last,
                            made->count);
     }
-    made->index -= first;
+    made->index = (made->index - first) / step;
     return 0;
 }
 

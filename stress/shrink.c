@@ -255,12 +255,19 @@ static int shrink_write(shrink *self, const char *program, const output *file)
     return failed;
 }
 
+static int shrink_output(const shrink *self, output *file)
+{
+    int failed = output_try(file, self->why) || output_apart(file, self->asked, self->why)
+        || plan_apart(&self->plan, file, self->why);
+    output_tried(file);
+    return failed ? -1 : 0;
+}
+
 static int shrink_act(shrink *self, const char *program, output *file)
 {
     const cli_value *values = self->asked->values;
     if (output_parse(values[CLI_OUT].items[0], self->asked->command, file, self->why)
-        || plan_make(&self->plan, self->asked, self->why) || output_try(file, self->why)) return -1;
-    if (plan_apart(&self->plan, file, self->why)) return -1;
+        || plan_make(&self->plan, self->asked, self->why) || shrink_output(self, file)) return -1;
     if (strchr(file->path, ',')) {
         return problem_set(self->why, EXIT_USAGE, "--out: %s, expected a path without commas: replay: reads it",
                            file->path);
@@ -286,7 +293,6 @@ int shrink_command(const cli *asked, const char *const *argv, problem *why)
     self.asked = asked;
     self.why = why;
     int failed = shrink_act(&self, argv[0], &file);
-    output_forget(&file);
     free(self.keep_ops);
     free(self.keep_blocks);
     free(self.keep);

@@ -79,6 +79,23 @@ my $part = compare($as_is, "$as_is# partial: 4 of 9 rows, then SIGTERM\n");
 ok($part->{code} eq 0 && $part->{out} =~ /^IN PART  \S+\/b\.csv: 4 of 9 rows, then SIGTERM\n4 rows: 4 same/m, 'a file that lacks rows is named');
 is(compare("$as_is# partial: 4 of 9 rows, then SIGTERM\n", $as_is, '--strict')->{code}, 1, '--strict: exit 1');
 
+# ---- what cannot be compared is said
+ok($other_seed->{out} =~ /seed 1\n    B has it with seed 2\n/ && $other_seed->{out} =~ /seed 2\n    A has it with seed 1\n/, 'another seed is named');
+refused(2, qr/A and B have no rows: nothing was compared/, 'compare', spew('none.csv', "$header\n"), "$folder/none.csv");
+refused(2, qr/empty: expected CSV/, 'compare', spew('zero.csv', ''), "$folder/a.csv");
+my $gone = compare($as_is, "$header\n");
+ok($gone->{code} eq 1 && 4 == (() = $gone->{out} =~ /^ONLY IN A /mg), 'B has no rows: each is named, exit 1');
+my $unjudged = compare($as_is, "$header\n", '--fail-if', $rule);
+ok($unjudged->{code} eq 2 && $unjudged->{err} =~ /there are no rows that it could judge/, 'nor do rules pass for that: exit 2');
+my $narrow = $as_is =~ s/(?:,[^,\n]*){4}$//mgr;
+my $lost = compare($as_is, $narrow);
+ok($lost->{code} eq 1 && $lost->{out} =~ /^COLUMNS ONLY IN A  @{[join ', ', @names[-4 .. -1]]}$/m && $lost->{out} =~ /^4 rows: 4 same/m, 'columns that B has not are named: exit 1');
+my $more = compare($narrow, $as_is);
+ok($more->{code} eq 0 && $more->{out} =~ /^COLUMNS ONLY IN B  $names[-4], /m, 'those that A has not, too: exit 0');
+refused(2, qr/is what compare \S+a\.csv reads; give another file/, 'compare', "$folder/a.csv", "$folder/b.csv", '--fail-if', $rule, '--out', "junit=$folder/a.csv");
+my $unsteady = compare($as_is, repeats('driver_calls', 5, 6));
+ok($unsteady->{code} eq 1 && $unsteady->{out} =~ /^CHANGED .*\n    driver_calls: \d+ -> 5\.\.6 \(not the same in all repeats\)$/m, 'an exact metric that its own repeats do not agree on');
+
 # ---- mistakes
 refused(2, qr/expected two files, A\.csv and B\.csv, found 0/, 'compare');
 refused(2, qr/found 3/, qw(compare a b c));

@@ -52,6 +52,7 @@ refused(2, qr/unexpected argument 'all'/, 'costs', 'all');
 refused(2, qr/--out: expected KIND=PATH with costs, found 'csv'/, 'costs', '--out', 'csv=-');
 refused(2, qr/--out: expected KIND=PATH with csv, json, junit, md, html, svg, map, series, latency, perfetto, memviz or trace, found 'costs'/, qw(run -w train -p raw --out costs=-));
 refused(2, qr/writes one file/, 'costs', '--out', 'costs=-', '--out', "costs=$folder/x");
+refused(2, qr/is what --costs \S+other reads/, 'costs', '--costs', $table, '--out', "costs=$table");
 refused(4, qr/cannot be written/, 'costs', '--out', "costs=$folder/no/such/folder");
 refused(4, qr/too little free device memory, expected at least 8M/, 'costs', '--device', 'sim:4M');
 refused(4, qr/cudaFree of 1024 bytes: cudaErrorUnknown \(999\)/, 'costs', '--faults', 'give_back:1');

@@ -247,4 +247,14 @@ refused(2, qr/empty/, 'run', @work, '--base', spew('empty.csv', ''));
 refused(2, qr/--repeat means nothing to capacity/, 'capacity', '-w', 'uniform:n=300', '-p', 'raw', '--repeat', 2);
 my $capacity = stress('capacity', '-w', 'uniform:n=300', '-p', 'segments', '--fail-if', 'ratio > 1', '--fail-if', 'ratio > 90', '--out', "junit=$junit");
 is("$capacity->{code} " . (slurp($junit) =~ /tests="3" failures="1" errors="0" skipped="0"/ ? 'counted' : ''), '1 counted', 'of capacity too');
+
+# ---- no output takes the place of what is read
+my ($kept, $kept_rules) = (spew('kept.csv', slurp("$folder/base.csv") || stress('run', qw(-w uniform:n=50 -p raw --no-timing -q --out csv=-))->{out}), spew('kept.rules', "footprint > 9\n"));
+my $kept_text = slurp($kept);
+link $kept, "$folder/kept.hard";
+symlink $kept, "$folder/kept.soft";
+refused(2, qr/--out: \Q$_\E is what --base \S+kept\.csv reads; give another file/, qw(run -w uniform:n=50 -p raw --no-timing --base), $kept, '--fail-if', 'ops > 9', '--out', "csv=$_")
+    for $kept, "$folder/./kept.csv", "$folder/kept.hard", "$folder/kept.soft";
+refused(2, qr/is what --fail-if \@\S+kept\.rules reads/, qw(run -w uniform:n=50 -p raw --no-timing --fail-if), "\@$kept_rules", '--out', "junit=$kept_rules");
+ok(slurp($kept) eq $kept_text && slurp($kept_rules) eq "footprint > 9\n", 'and they are as they were');
 done();

@@ -10,7 +10,7 @@ require './tests/stress_run.pl';
 our ($folder, $stress);
 
 delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
-my $header = 'policy,holes,ns_per_pair,instructions_per_pair,ratio,ratio_low,ratio_high,device,seed,status,driver_calls,rounds,target,met,ended';
+my $header = 'policy,holes,ns_per_pair,instructions_per_pair,ratio,ratio_low,ratio_high,device,seed,status,driver_calls,rounds,target,met,ended,growth,growth_rms,instructions_growth,instructions_growth_rms';
 my @steps = (64, 1024, 4096, 16384, 65536);
 my @csv = qw(-q --out csv=-);
 
@@ -40,6 +40,29 @@ refused(2, qr/--budget: expected a number from 1 to 1000000/, qw(holes -p raw --
 
 is(join('|', map { $_->{target} } @rows), '||||<= 1.5|||||<= 1.5', 'the most holes have a target');
 is($_->{met}, $_->{ratio_high} <= 1.5 ? 'yes' : $_->{ratio_low} > 1.5 ? 'no' : 'unclear', '.. and a verdict') for @rows[4, 9];
+
+is(join('|', map { "$_->{growth}$_->{growth_rms}" ? "$_->{policy}/$_->{holes}" : () } @rows), 'segments/65536|paged/65536', 'growth is in the last row');
+ok($_->{growth} eq 'unclear' && $_->{growth_rms} =~ /^0\.\d{4}$/ && $_->{instructions_growth} eq '', 'five rounds do not tell it') for @rows[4, 9];
+is((stress(qw(compare), ("$folder/quick.csv") x 2)->{out} =~ /growth/) // '', '', 'how well a curve fits is nothing to compare') if spew('quick.csv', $quick->{out});
+
+# ---- ended: what was finished is in the file, which says so
+my ($ended_code, @ended) = ('');
+for my $delay (0.3, 1, 4, 8) {                   # it may not have begun: the machine may be busy
+    last if $ended_code eq '130';
+    my $child = fork // die "fork: $!";
+    if (!$child) {
+        open STDERR, '>', "$folder/.err";
+        $SIG{INT} = 'DEFAULT';
+        exec $stress, qw(holes -q -p segments,paged,best,first,bfc,rmm,ort,pytorch,raw,cub --out), "csv=$folder/ended.csv" or exit 126;
+    }
+    select undef, undef, undef, $delay;
+    kill 'INT', $child;
+    waitpid $child, 0;
+    $ended_code = $? >> 8;
+    @ended = split /\n/, slurp("$folder/ended.csv");
+}
+my ($done) = ($ended[-1] // '') =~ /^# partial: (\d+) of 50 rows, then SIGINT$/;
+ok($ended_code eq '130' && defined $done && $done % 5 == 0 && @ended == 2 + $done, 'SIGINT: exit 130, the policies that were finished, and a mark');
 
 # ---- not timed: the same bytes
 my @untimed = (qw(holes -p raw,segments:growth=exact,best --no-timing --device sim:24G --seed 7), @csv);

@@ -82,6 +82,27 @@ ok(@lines > 3 && !grep({ my $commas = () = /,/g; $commas != $cells } @lines), 'a
 my $gate = stress('run', '-q', '-w', 'uniform:n=20', '-p', 'raw', '--no-timing', '--base', $full, '--fail-if', 'ops > base');
 is($gate->{code}, 0, 'and it can be read: as base');
 
+ok($limited =~ /^stress: --out csv=/m, 'by kind and path');
+if (-e '/dev/full') {
+    my @kinds = qw(csv json md junit html svg map series latency perfetto memviz trace);
+    my @wrong = grep { stress('run', '-q', '-w', 'uniform:n=900', '-p', 'raw', '--no-timing', '--out', "$_=/dev/full")->{err}
+                       ne "stress: --out $_=/dev/full: not all was written: No space left on device\n" } @kinds;
+    is("@wrong", '', 'a full disk is told with kind, path and cause, whatever is written');
+}
+
+# ---- killed: what stands at the path is what stood there before; a whole file takes its place at once
+my ($old, $new) = (spew('old.csv', "as before\n"), "$folder/new.csv");
+is(interrupted('KILL', @rows, '-q', '--out', "csv=$old", '--out', "json=$new")->{code}, 'signal 9', 'SIGKILL');
+is(slurp($old), "as before\n", 'leaves what was there');
+ok(!-e $new, 'and no file where there was none');
+chmod 0640, $old;
+my ($number, $link) = ((stat $old)[1], "$folder/link.csv");
+symlink 'old.csv', $link;
+stress('run', '-q', '-w', 'uniform:n=60', '-p', 'raw', '--no-timing', '--out', "csv=$link");
+ok(-l $link && slurp($old) =~ /^uniform:n=60,raw/m, 'a link stays one, what it leads to is written');
+is(sprintf('%o', (stat $old)[2] & 07777), '640', 'its mode is kept');
+ok((stat $old)[1] != $number && !glob("$folder/*.part"), 'it was made beside it, and nothing of that is left');
+
 # ---- a closed pipe: the files are whole, exit 4
 my $code = qx{{ "$stress" run -w uniform:n=60 -p raw --no-timing --out csv=$folder/whole.csv 2>/dev/null; echo \$? >$folder/code; } | true; cat $folder/code};
 ok($code =~ /^[04]$/, 'the table to a closed pipe: no signal');

@@ -302,4 +302,9 @@ for my $words (['uniform:n=300'], ['uniform:n=300', '--limit', '6G'], ['larson:r
     my (undef, $kept) = csv('-w', $words->[0], '-p', 'config:backing=async', '--no-timing', @$words[1 .. $#$words]);
     is($kept->{status}, 'ok', "backing=async: verified, @$words");
 }
+
+# ---- work that the virtual clock cannot count is refused, not counted wrong
+my $endless = spew('endless.trace', "gpuarena-trace 1\na 1 100 0\nk 0 4611686018427387904 1\nk 0 1 1\nf 1\n");
+refused(2, qr/endless\.trace:4: 1 ns of work beside 4611686018427387904, expected at most 2\^62 ns in all/, 'run', '-w', "replay:$endless", qw(-p raw));
+refused(2, qr/--rounds 1000: so often the work of replay:\S+long\.trace, 4611686018427388 ns, is more than 2\^62 ns/, 'run', '-w', 'replay:' . spew('long.trace', "gpuarena-trace 1\na 1 100 0\nk 0 4611686018427388 1\nf 1\n"), qw(-p raw --rounds 1000));
 done();

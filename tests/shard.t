@@ -9,7 +9,7 @@ no warnings 'qw';
 require './tests/stress_run.pl';
 our ($folder, $stress);
 
-my @detected = qw(SLURM_ARRAY_TASK_ID SLURM_ARRAY_TASK_MIN SLURM_ARRAY_TASK_MAX SLURM_ARRAY_TASK_COUNT JOB_COMPLETION_INDEX SLURM_PROCID
+my @detected = qw(SLURM_ARRAY_TASK_ID SLURM_ARRAY_TASK_MIN SLURM_ARRAY_TASK_MAX SLURM_ARRAY_TASK_COUNT SLURM_ARRAY_TASK_STEP JOB_COMPLETION_INDEX SLURM_PROCID
                   SLURM_NTASKS OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE);
 delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GITHUB_STEP_SUMMARY), @detected};
 my $odd = spew("odd \"name\"\nof two lines.trace", "gpuarena-trace 1\na 1 100 0\nf 1\n");
@@ -101,6 +101,9 @@ refused(2, qr/not a shard's/, 'merge', edited($three[0], 'shard 0/3', "shard $_"
 refused(2, qr/cannot be read/, 'merge', "$folder/missing");
 refused(2, qr/expected the files of all shards/, 'merge');
 refused(2, qr/--out json: the shards are csv/, 'merge', @three, '--out', "json=$folder/merged");
+my $first_shard = slurp($three[0]);
+refused(2, qr/is what merge \S+3-0-of-3\.csv reads/, 'merge', @three, '--out', "csv=$three[0]");
+is(slurp($three[0]), $first_shard, 'and it is as it was');
 for my $other (['--seed', 2], ['--verify', 'off'], ['--device', 'sim:40G'], ['--filter', '.']) {
     stress('run', @sweep, @$other, '--shard', '2/3', '--out', "csv=$folder/other.csv");
     my $merged = stress('merge', @three[0, 1], "$folder/other.csv");
@@ -124,6 +127,10 @@ sub detected {
 my %array = (SLURM_ARRAY_TASK_ID => 12, SLURM_ARRAY_TASK_MIN => 10, SLURM_ARRAY_TASK_MAX => 14, SLURM_ARRAY_TASK_COUNT => 5);
 is(detected(\%array), '0 shard 2/5, 3 of 16 rows, from SLURM_ARRAY_TASK_ID', 'a Slurm array, wherever it begins');
 ok(detected({ %array, SLURM_ARRAY_TASK_COUNT => 3 }) =~ /^2 SLURM_ARRAY_TASK_ID: the array is from 10 to 14 and has 3 tasks: expected one without gaps/, 'an array with gaps');
+my %stepped = (%array, SLURM_ARRAY_TASK_ID => 18, SLURM_ARRAY_TASK_MAX => 26, SLURM_ARRAY_TASK_STEP => 4);
+is(detected(\%stepped), '0 shard 2/5, 3 of 16 rows, from SLURM_ARRAY_TASK_ID', 'an array with a step');
+ok(detected({ %stepped, @$_ }) =~ /^2 SLURM_ARRAY_TASK_ID: the array is from/, "not where @$_")
+    for [SLURM_ARRAY_TASK_ID => 19], [SLURM_ARRAY_TASK_MAX => 27], [SLURM_ARRAY_TASK_STEP => 2], [SLURM_ARRAY_TASK_STEP => 0], [SLURM_ARRAY_TASK_COUNT => 4];
 ok(detected({ %array, SLURM_ARRAY_TASK_MAX => '' }) =~ /^2 SLURM_ARRAY_TASK_MAX: expected a number, found nothing/, 'half of it');
 ok(detected({ %array, SLURM_ARRAY_TASK_ID => '0x1' }) =~ /^2 SLURM_ARRAY_TASK_ID: expected a number, found "0x1"/, 'not a number');
 is(detected(\%array, '--shard', 'none'), '0 whole', '--shard none: all rows');

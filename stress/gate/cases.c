@@ -29,7 +29,8 @@ static case_keys case_keys_of(const csv_table *table, const case_row *like, cons
         const metric *measure = metric_find(name);
         if (!measure || measure->unit != METRIC_KEY || csv_table_column(like->table, name) != (int)at) continue;
         keys.wanted[keys.count] = strcmp(name, "policy") ? csv_table_cell(like->table, like->line, (int)at) : policy;
-        keys.columns[keys.count++] = csv_table_column(table, name);
+        keys.columns[keys.count] = csv_table_column(table, name);
+        keys.count += keys.columns[keys.count] != CSV_NO_COLUMN;
     }
     return keys;
 }
@@ -54,6 +55,17 @@ size_t case_find(const csv_table *table, const case_row *like, const char *polic
 int case_is_repeat(const case_row *of)
 {
     return case_find(of->table, of, case_cell(of, "policy")) < of->line;
+}
+
+int case_agrees(const case_row *of, const char *name)
+{
+    const case_keys keys = case_keys_of(of->table, of, case_cell(of, "policy"));
+    const int column = csv_table_column(of->table, name);
+    const char *first = csv_table_cell(of->table, of->line, column);
+    for (size_t line = 0; line < of->table->row_count; line++) {
+        if (case_fits(&keys, line) && strcmp(first, csv_table_cell(of->table, line, column))) return 0;
+    }
+    return 1;
 }
 
 int case_samples(const csv_table *table, const case_row *like, const char *policy, const char *column, int is_timed,

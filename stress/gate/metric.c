@@ -39,6 +39,9 @@ static const metric metrics[COLUMN_COUNT] = {    /* what is not listed is a key:
     [COLUMN_NEXT_PEAK] = { METRIC_BYTES, 0, NEITHER },    [COLUMN_STOP_TEXT] = { METRIC_TEXT, 0, NEITHER },
     [COLUMN_CLAIMS] = { METRIC_TEXT, 0, NEITHER },        [COLUMN_VERDICT] = { METRIC_TEXT, 0, NEITHER },
     [COLUMN_SAID] = { METRIC_TEXT, 0, NEITHER },
+    [COLUMN_GROWTH] = { METRIC_TEXT, 1, NEITHER },        [COLUMN_GROWTH_RMS] = { METRIC_SHARE, 1, NEITHER },
+    [COLUMN_INSTRUCTIONS_GROWTH] = { METRIC_TEXT, 0, NEITHER },
+    [COLUMN_INSTRUCTIONS_GROWTH_RMS] = { METRIC_SHARE, 0, NEITHER },
     [COLUMN_OOM_ROUND] = { METRIC_COUNT, 0, MORE },       [COLUMN_OOM_ROUND_OP] = { METRIC_COUNT, 0, NEITHER },
     [COLUMN_MISSES] = { METRIC_COUNT, 0, LESS },          [COLUMN_HIT_P50] = { METRIC_NS, 1, LESS },
     [COLUMN_HIT_P99] = { METRIC_NS, 1, LESS },            [COLUMN_MISS_P50] = { METRIC_NS, 1, LESS },
@@ -137,6 +140,8 @@ static const char *metric_words(const metric *measure)
     case COLUMN_STATUS:      return "|ok|oom|verify_failed|error";
     case COLUMN_VERDICT:     return "|pass|fail|none";
     case COLUMN_MET:         return "|yes|no|unclear";
+    case COLUMN_GROWTH:
+    case COLUMN_INSTRUCTIONS_GROWTH: return "|O(1)|O(log n)|O(n)|unclear";
     case COLUMN_ENDED:       return "|precise|rounds|time";
     case COLUMN_OOM_REASON:  return GPUARENA_REASONS(METRIC_WORD);
     case COLUMN_STOP_REASON: return GPUARENA_REASONS(METRIC_WORD) "|not_opened|not_made";

@@ -1,10 +1,9 @@
-/* The kinds of files, trying them, and errors that only show when a file is closed.
+/* The kinds of files, and trying them before anything runs.
    It must not know the formats.
    Tested by tests/run.t. */
 #include "output.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,12 +17,11 @@
 #include "json.h"
 #include "junit.h"
 #include "memviz.h"
+#include "output_file.h"
 #include "perfetto.h"
 #include "summary.h"
 #include "series.h"
 #include "svg.h"
-
-enum { OUTPUT_MARK_ROOM = 200 };
 
 struct output_kind {
     const char *name, *command;
@@ -202,7 +200,7 @@ int output_try(output *self, problem *why)
 {
     struct stat found;
     if (output_is_stdout(self)) return 0;
-    int is_new = stat(self->path, &found) != 0;
+    int is_new = lstat(self->path, &found) && errno == ENOENT;
     errno = 0;
     FILE *file = fopen(self->path, "a");
     if (!file) return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", self->path, strerror(errno));
@@ -211,10 +209,32 @@ int output_try(output *self, problem *why)
     return 0;
 }
 
-void output_forget(const output *self)
+void output_tried(output *self)
 {
-    struct stat found;
-    if (self->is_new && !stat(self->path, &found) && S_ISREG(found.st_mode) && !found.st_size) remove(self->path);
+    if (self->is_new) unlink(self->path);
+    self->is_new = 0;
+}
+
+static int output_is_read(const output *self, const char *path, const char *option, problem *why)
+{
+    if (!path || !output_is_file(self, path)) return 0;
+    return problem_set(why, EXIT_USAGE, "--out: %s is what %s%s reads; give another file", self->path, option, path);
+}
+
+int output_apart(const output *self, const cli *asked, problem *why)
+{
+    const cli_value *rules = &asked->values[CLI_FAIL_IF];
+    char command[24];
+    snprintf(command, sizeof command, "%.20s ", asked->command);
+    int failed = output_is_read(self, asked->values[CLI_BASE].text, "--base ", why)
+        || output_is_read(self, asked->values[CLI_COSTS].text, "--costs ", why);
+    for (size_t index = 0; index < rules->item_count && !failed; index++) {
+        if (rules->items[index][0] == '@') failed = output_is_read(self, rules->items[index] + 1, "--fail-if @", why);
+    }
+    for (size_t index = 0; index < asked->words.item_count && !failed; index++) {
+        failed = output_is_read(self, asked->words.items[index], command, why);
+    }
+    return failed ? -1 : 0;
 }
 
 int output_is_file(const output *self, const char *path)
@@ -232,60 +252,27 @@ int output_finish_stdout(problem *why)
     return problem_set(why, EXIT_HARNESS, "stdout: not all was written: %s", errno ? strerror(errno) : "write error");
 }
 
-/* Where the last line that leaves room for a mark ends: no half row may look like a whole one. */
-static off_t output_last_line(int file, off_t size)
-{
-    char text[4096];
-    off_t end = size > OUTPUT_MARK_ROOM ? size - OUTPUT_MARK_ROOM : 0;
-    off_t from = end > (off_t)sizeof text ? end - (off_t)sizeof text : 0;
-    ssize_t length = pread(file, text, (size_t)(end - from), from);
-    while (length > 0 && text[length - 1] != '\n') length--;
-    return length > 0 ? from + length : 0;
-}
-
-/* A regular file that ended before its time says so in its last line, in place of what stood there. */
-static void output_spoil(const char *path, const char *cause)
-{
-    char mark[OUTPUT_MARK_ROOM];
-    struct stat found;
-    int file = open(path, O_RDWR | O_NONBLOCK);
-    if (file >= 0 && !fstat(file, &found) && S_ISREG(found.st_mode)) {
-        off_t end = output_last_line(file, found.st_size);
-        snprintf(mark, sizeof mark, CSV_PARTIAL "not all was written: %s\n", cause);
-        if (ftruncate(file, end) || pwrite(file, mark, strlen(mark), end) < 0) end = 0;      /* nothing is left to do */
-    }
-    if (file >= 0) close(file);
-}
-
-/* Closes what was written to; a full disk may only show here. */
-static int output_close(FILE *file, const char *path, problem *why)
-{
-    char cause[128];
-    int failed = ferror(file);
-    errno = 0;
-    if (!fclose(file) && !failed) return 0;
-    snprintf(cause, sizeof cause, "%s", errno ? strerror(errno) : "write error");
-    output_spoil(path, cause);
-    return problem_set(why, EXIT_HARNESS, "%s: not all was written: %s", path, cause);
-}
-
 int output_write(const output *self, const output_material *material, problem *why)
 {
-    errno = 0;
-    FILE *file = output_is_stdout(self) ? stdout : fopen(self->path, "w");
-    if (!file) return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", self->path, strerror(errno));
-    self->kind->write(file, material);
-    return file == stdout ? output_finish_stdout(why) : output_close(file, self->path, why);
+    output_file file;
+    if (output_is_stdout(self)) {
+        self->kind->write(stdout, material);
+        return output_finish_stdout(why);
+    }
+    if (output_file_open(&file, self->path, why)) return -1;
+    self->kind->write(file.stream, material);
+    return output_file_close(&file, self->kind->name, why);
 }
 
 int output_summary(const output_material *material, problem *why)
 {
+    output_file file;
+    problem trouble = { 0, "" };
     const char *path = getenv("GITHUB_STEP_SUMMARY");
     if (!path || !*path || !material->list) return 0;
-    errno = 0;
-    FILE *file = fopen(path, "a");
-    if (!file) return problem_set(why, EXIT_HARNESS, "GITHUB_STEP_SUMMARY: %s: cannot be written: %s", path,
-                                  strerror(errno));
-    summary_write(file, material->list, material->device, material->gates);
-    return output_close(file, path, why);
+    if (output_file_append(&file, path, &trouble)) {
+        return problem_set(why, EXIT_HARNESS, "GITHUB_STEP_SUMMARY: %s", trouble.text);
+    }
+    summary_write(file.stream, material->list, material->device, material->gates);
+    return output_file_close(&file, "", why);
 }

@@ -32,7 +32,7 @@ typedef struct output_kind output_kind;
 typedef struct output {
     const output_kind *kind;
     const char        *path;                     /* "-": stdout */
-    int                is_new;                   /* the file is there since it was tried */
+    int                is_new;                   /* nothing was there before it was tried */
 } output;
 
 /* KIND=PATH, of the kinds that the command writes. -1 and a problem, EXIT_USAGE. */
@@ -41,9 +41,12 @@ const char *output_name(const output *self);     /* its kind's */
 int output_needs_one_workload(const output *self);
 unsigned output_record(const output *self);      /* record_part bits: what of every row's run it is made of */
 int output_is_stdout(const output *self);
-/* EXIT_HARNESS: cannot be written. What the file holds stays; where there is none one is made, empty. */
+/* EXIT_HARNESS: cannot be written. What the file holds stays; where there was none there is an empty one, for
+   output_is_file to compare, until output_tried. */
 int output_try(output *self, problem *why);
-void output_forget(const output *self);          /* at last: what was made by trying, and never written, is removed */
+void output_tried(output *self);
+/* No output may be a file that an option names to be read, or a shard to be merged: -1 and a problem, EXIT_USAGE. */
+int output_apart(const output *self, const cli *asked, problem *why);
 int output_is_file(const output *self, const char *path);                    /* a regular file, and the same one */
 /* Opens, writes and closes; EXIT_HARNESS: not all of it arrived. */
 int output_write(const output *self, const output_material *material, problem *why);

@@ -23,21 +23,28 @@ int output_list_parse(output_list *self, char *const *texts, size_t count, const
 
 void output_list_free(output_list *self)
 {
-    for (size_t index = 0; index < self->count; index++) output_forget(&self->items[index]);
     free(self->items);
 }
 
-int output_list_try(const output_list *self, problem *why)
+static int output_list_try_one(const output_list *self, output *made, const cli *asked, problem *why)
 {
-    for (output *made = self->items; made < self->items + self->count; made++) {
-        if (output_try(made, why)) return -1;
-        for (const output *other = self->items; other < made; other++) {
-            if (!output_is_file(made, other->path)) continue;
-            return problem_set(why, EXIT_USAGE, "--out: %s is written twice; give each output a file of its own",
-                               made->path);
-        }
+    if (output_try(made, why) || output_apart(made, asked, why)) return -1;
+    for (const output *other = self->items; other < made; other++) {
+        if (!output_is_file(made, other->path)) continue;
+        return problem_set(why, EXIT_USAGE, "--out: %s is written twice; give each output a file of its own",
+                           made->path);
     }
     return 0;
+}
+
+int output_list_try(const output_list *self, const cli *asked, problem *why)
+{
+    int failed = 0;
+    for (size_t index = 0; index < self->count && !failed; index++) {
+        failed = output_list_try_one(self, &self->items[index], asked, why);
+    }
+    for (size_t index = 0; index < self->count; index++) output_tried(&self->items[index]);
+    return failed;
 }
 
 int output_list_write(const output_list *self, const output_material *material, int is_quiet, const char *color,

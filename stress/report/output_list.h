@@ -15,8 +15,8 @@ typedef struct output_list {                     /* zeroed: nothing */
 int  output_list_parse(output_list *self, char *const *texts, size_t count, const char *command, problem *why);
 void output_list_free(output_list *self);
 
-/* Before anything runs: each can be written, and is a file of its own. */
-int  output_list_try(const output_list *self, problem *why);
+/* Before anything runs: each can be written, is a file of its own, and none that the command reads. */
+int  output_list_try(const output_list *self, const cli *asked, problem *why);
 /* Every file, whatever becomes of another; then, unless quiet, the table. color: as table_style_for. */
 int  output_list_write(const output_list *self, const output_material *material, int is_quiet, const char *color,
                        problem *why);

@@ -82,6 +82,10 @@ struct record;
     X(STOP_TEXT,       "stop_text")              /* why, as a sentence */ \
     X(CLAIMS,          "claims")                 /* of a need: what people say, which it answers */ \
     X(VERDICT,         "verdict")                /* pass, fail; none: it is not this policy's need */ \
+    X(GROWTH,          "growth")                 /* with holes, of the time: O(1), O(log n), O(n); unclear */ \
+    X(GROWTH_RMS,      "growth_rms")             /* what that curve leaves over: 0 is a perfect fit */ \
+    X(INSTRUCTIONS_GROWTH, "instructions_growth") \
+    X(INSTRUCTIONS_GROWTH_RMS, "instructions_growth_rms") \
     X(SAID,            "said")                   /* what was measured, in a sentence */
 #define ROW_COLUMNS(X) ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) ROW_OTHER_COLUMNS(X)
 typedef enum row_column {

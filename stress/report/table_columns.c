@@ -156,6 +156,15 @@ TABLE_FILL(against_instructions, COLUMN_AGAINST_INSTRUCTIONS, table_cell)
 TABLE_FILL(target, COLUMN_TARGET, table_cell)
 TABLE_FILL(met, COLUMN_MET, table_cell)
 
+/* Of the instructions where they were counted. */
+static const char *table_growth(const table_context *context, char *text, size_t size)
+{
+    const cell *cells = context->shown->cells, *counted = &cells[COLUMN_INSTRUCTIONS_GROWTH];
+    const cell *found = counted->text ? counted : &cells[COLUMN_GROWTH];
+    snprintf(text, size, "%s", found->text ? found->text : "-");
+    return text;
+}
+
 /* [0.2134,0.2210] */
 static const char *table_interval(const table_context *context, char *text, size_t size)
 {
@@ -228,6 +237,7 @@ static const table_column table_holes_columns[] = {
     { "drv calls", table_calls, 0, 1, 0 },
     { "target", table_target, 1, TABLE_OPTIONAL, 0 },
     { "met", table_met, 1, TABLE_OPTIONAL, 0 },
+    { "growth", table_growth, 1, TABLE_OPTIONAL, 0 },
 };
 
 static const table_column table_bench_columns[] = {

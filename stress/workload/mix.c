@@ -223,6 +223,7 @@ static int mix_all(mix *self, const char *text, const workload_options *options,
     snprintf(source, sizeof source, "workload %s", text);
     stream_begin(&self->builder, stream, source, options->ops_given ? options->ops : UINT64_MAX, why);
     if (options->most_ops) self->builder.most_ops = options->most_ops;
+    self->builder.most_bytes = options->most_bytes;
     int failed = mix_merge(self, self->members[0].stream.seed);
     stream_end(&self->builder);
     stream->seed = self->members[0].stream.seed;

@@ -211,6 +211,9 @@ int stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t 
     }
     stream->alloc_count++;
     stream_count_down(builder);
+    if (builder->most_bytes && builder->live_bytes > builder->most_bytes) {
+        builder->is_cut = 1;
+    }
     return 0;
 }
 
@@ -253,7 +256,15 @@ int stream_step(stream_builder *builder, slice label)
 int stream_kernel(stream_builder *builder, uint64_t on_stream, uint64_t duration_ns)
 {
     op next = { duration_ns, on_stream, (uint32_t)builder->stream->touch_count, 0, OP_KERNEL };
-    return builder->is_cut ? 0 : stream_append(builder, &next);
+    if (builder->is_cut) {
+        return 0;
+    }
+    if (duration_ns > STREAM_MAX_WORK_NS - builder->stream->work_ns) {
+        return stream_refuse(builder, "%" PRIu64 " ns of work beside %" PRIu64 ", expected at most 2^62 ns in all",
+                             duration_ns, builder->stream->work_ns);
+    }
+    builder->stream->work_ns += duration_ns;
+    return stream_append(builder, &next);
 }
 
 int stream_touch(stream_builder *builder, uint32_t block)

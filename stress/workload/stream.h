@@ -11,6 +11,7 @@
 /* A stream beyond these ends in a problem rather than in all of the host's memory: at most 512 MiB of operations and
    256 MiB of touches. Both keep op.first within 32 bits. */
 enum { STREAM_MAX_OPS = 1 << 24, STREAM_MAX_TOUCHES = 1 << 26 };
+#define STREAM_MAX_WORK_NS ((uint64_t)1 << 62)   /* of kernels, all rounds of them: no clock of 64 bits may end */
 
 /* Before the allocation or free number `op`, from 0, another process takes so many bytes, or gives them back. */
 typedef struct stream_event { uint64_t op, bytes; int gives_back; } stream_event;
@@ -26,6 +27,7 @@ typedef struct stream_builder {
     size_t      most_ops;                        /* STREAM_MAX_OPS; less: refuse a longer stream */
     int         is_cut;                          /* appending goes on without effect; a family may stop early */
     uint64_t    live_bytes;
+    uint64_t    most_bytes;                      /* once more than this is live the stream is cut; 0: never */
     uint8_t     thread;                          /* makes what is appended */
     stream_block *blocks;                        /* as many as stream->block_count */
     const stream_event *events;                  /* to come, in order */

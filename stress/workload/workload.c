@@ -193,6 +193,7 @@ int workload_make(const char *spec, const workload_options *options, op_stream *
     snprintf(source, sizeof source, "workload %s", of->shown.name);
     stream_begin(&builder, stream, source, options->ops_given ? options->ops : UINT64_MAX, why);
     if (options->most_ops) builder.most_ops = options->most_ops;
+    builder.most_bytes = options->most_bytes;
     uint64_t seed = workload_seed(of, options, &request);
     int failed = of->make(&request, &builder);
     stream_end(&builder);

@@ -36,6 +36,7 @@ typedef struct op_stream {
     uint32_t thread_count;                       /* 0 is 1 */
     uint64_t alloc_count, free_count;
     uint64_t requested_peak_bytes;               /* highest sum of live blocks, after any op */
+    uint64_t work_ns;                            /* of all kernels */
     uint64_t rival_count;                        /* operations of another process: only a simulated device has one */
     uint64_t seed;                               /* it was made from; a recording has none: --seed, or 1 */
 } op_stream;
@@ -45,6 +46,7 @@ typedef struct workload_options {                /* from the command line; a fam
     int steps_given; uint64_t steps;
     int ops_given;   uint64_t ops;               /* the stream is cut after this many allocations and frees */
     int threads_given; uint64_t threads;         /* of a workload that has threads; see mix.h for all others */
+    uint64_t most_bytes;                         /* it is cut once more than this is live at once; 0: never */
     uint64_t thread;                             /* the first that makes this stream: its seed is turns_seed's */
     size_t   most_ops;                           /* more are refused; 0: STREAM_MAX_OPS, the most there can be */
 } workload_options;
