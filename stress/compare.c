@@ -225,7 +225,7 @@ static size_t compare_lost(const csv_table *from, const csv_table *to, const cha
     return lost;
 }
 
-static int compare_rows(compare *self, problem *why)
+static int compare_rows(compare *self, int has_rules, problem *why)
 {
     for (size_t line = 0; line < self->before.row_count; line++) {
         compare_row pair = { { &self->before, line }, { &self->after, 0 }, NULL, COMPARE_SAME, COMPARE_SAME, 0, "",
@@ -248,7 +248,8 @@ static int compare_rows(compare *self, problem *why)
     }
     self->lost_columns = compare_lost(&self->before, &self->after, "A");
     (void)compare_lost(&self->after, &self->before, "B");
-    return self->rows ? 0 : problem_set(why, EXIT_USAGE, "A and B have no rows: nothing was compared");
+    if (self->rows || has_rules) return 0;       /* rules say that of B alone */
+    return problem_set(why, EXIT_USAGE, "A and B have no rows: nothing was compared");
 }
 
 /* A file that lacks rows is no proof of what it does not have. */
@@ -302,7 +303,7 @@ static int compare_all(compare *self, const cli *asked, problem *why)
     if (compare_outputs(self, asked, why)
         || rule_file_all(&gates.rules, &gates.rule_count, rules->items, rules->item_count, why)
         || csv_table_read(&self->before, asked->words.items[0], why)
-        || csv_table_read(&self->after, asked->words.items[1], why) || compare_rows(self, why)) {
+        || csv_table_read(&self->after, asked->words.items[1], why) || compare_rows(self, rules->given, why)) {
         gate_free(&gates);
         return why->exit_code;
     }

@@ -321,7 +321,6 @@ static void holes_interrupted(holes *self)
     snprintf(self->partial, sizeof self->partial, "%zu of %zu rows, then %s", self->rows.count,
              self->plan.policy_count * HOLES_STEPS, interrupt_name());
     self->rows.partial = self->partial;
-    self->gates.is_partial = 1;
     fprintf(stderr, "stress: %s: what is finished is written\n", interrupt_name());
 }
 

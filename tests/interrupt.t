@@ -82,11 +82,11 @@ ok(@lines > 3 && !grep({ my $commas = () = /,/g; $commas != $cells } @lines), 'a
 my $gate = stress('run', '-q', '-w', 'uniform:n=20', '-p', 'raw', '--no-timing', '--base', $full, '--fail-if', 'ops > base');
 is($gate->{code}, 0, 'and it can be read: as base');
 
-ok($limited =~ /^stress: --out csv=/m, 'by kind and path');
+ok($limited =~ /^stress: \S+full\.csv: .* \(--out csv\)$/m, 'by path and kind');
 if (-e '/dev/full') {
     my @kinds = qw(csv json md junit html svg map series latency perfetto memviz trace);
     my @wrong = grep { stress('run', '-q', '-w', 'uniform:n=900', '-p', 'raw', '--no-timing', '--out', "$_=/dev/full")->{err}
-                       ne "stress: --out $_=/dev/full: not all was written: No space left on device\n" } @kinds;
+                       ne "stress: /dev/full: not all was written: No space left on device (--out $_)\n" } @kinds;
     is("@wrong", '', 'a full disk is told with kind, path and cause, whatever is written');
 }
 

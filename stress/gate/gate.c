@@ -172,9 +172,6 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
         else if (gate_judge_number(self, &of, made)) return problem_set(why, EXIT_HARNESS, "no host memory to judge");
     }
     if (self->verdict_count > before || self->is_partial) return 0;
-    if (!self->found.row_count) {
-        return problem_set(why, EXIT_USAGE, "--fail-if '%.200s': there are no rows that it could judge", judged->text);
-    }
     return rule_about_none(judged, case_cell(&last, "workload"), case_cell(&last, "policy"), why);
 }
 

@@ -143,6 +143,6 @@ int output_file_close(output_file *self, const char *format, problem *why)
     }
     output_file_free(self);
     if (!failed) return 0;
-    return problem_set(why, EXIT_HARNESS, *format ? "--out %s=%s: not all was written: %s"
-                       : "%s%s: not all was written: %s", format, self->path, cause);
+    return problem_set(why, EXIT_HARNESS, *format ? "%s: not all was written: %s (--out %s)"
+                       : "%s: not all was written: %s%s", self->path, cause, format);
 }
