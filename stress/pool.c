@@ -58,7 +58,7 @@ static int pool_open_arena(pool *self, const policy *chosen, problem *why)
     self->alignment_bytes = config.alignment;
     self->is_shaped = pool_is_shaped(&config);
     self->is_disturbed = config.cache_bytes != 0;
-    self->in_order = config.backing == GPUARENA_BACKING_ASYNC;
+    self->in_order = config.backing == GPUARENA_BACKING_ASYNC || config.scrub & GPUARENA_SCRUB_ALLOC;
     self->limit_bytes = config.limit_bytes;
     return 0;
 }

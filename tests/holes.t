@@ -114,7 +114,7 @@ ok(stress('help', 'holes')->{out} =~ /every second in order of address is freed/
 ok(stress('help', 'columns')->{out} =~ /of holes.*\n  policy\n  holes\n  ns_per_pair\n  instructions_per_pair\n/, 'help columns has them');
 # ---- rules: a ratio is judged by its own interval, what is counted exactly
 my $gated = stress(qw(holes -p segments,paged --quick --device sim:512M --fail-if), '*/paged: ratio > 90', '--fail-if', 'ratio > 0.001', '--fail-if', 'driver_calls > 0',
-                   '--fail-if', '*/segments: status == oom', '--fail-if', 'ns_per_pair > segments*1000', '--out', "junit=$folder/holes.xml", '--out', "csv=$folder/holes.csv");
+                   '--fail-if', '*/segments: status == oom', '--fail-if', 'ns_per_pair > segments*1000', '--fail-if', 'ns_per_pair > 0.001', '--out', "junit=$folder/holes.xml", '--out', "csv=$folder/holes.csv");
 is($gated->{code}, 1, 'rules that are true: exit 1');
 my %holes_of = map { ("$_->{policy} holes $_->{holes}" => $_) } rows(slurp("$folder/holes.csv"));
 my ($first_ratio) = $gated->{out} =~ /^fail if ratio > 0\.001\n((?:  .*\n)+)/m;
@@ -122,6 +122,7 @@ is(scalar(() = ($first_ratio // '') =~ /^  FAILED     (?:segments|paged) holes \
 is(scalar(() = ($first_ratio // '') =~ /^  NO VALUE /mg), scalar(grep { $_->{ratio} eq '' } values %holes_of), '.. and rows without one have no verdict');
 ok($gated->{out} =~ /^fail if \*\/paged: ratio > 90\n(?:  (?:pass|NO VALUE) +paged holes .*\n)+fail if/m, 'below it: pass');
 ok($gated->{out} =~ /^  FAILED     segments holes 65536: oom, limit oom$/m, 'words, by the number of holes');
+ok($gated->{out} =~ /^  AMBIGUOUS  paged holes 64: \S+, limit \S+; a time without an interval: ratio has one$/m, 'a time alone is measured once');
 my $cases = slurp("$folder/holes.xml");
 is(scalar(() = $cases =~ /<testcase classname="(?:segments|paged) holes \d+" name="runs"\/>/g), scalar(keys %holes_of), 'JUnit: a case a row, told apart by holes');
 refused(2, qr/none of the rows, which are named WORKLOAD\/POLICY, as \*\/"paged"$/, qw(holes -p paged --fail-if), 'uniform/paged: ratio > 1');

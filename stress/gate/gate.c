@@ -129,6 +129,15 @@ static int gate_limit(const gate *self, const case_row *of, gate_verdict *made, 
     return 0;
 }
 
+/* Why it is AMBIGUOUS. */
+static void gate_say_why(gate_verdict *made, int are_known, size_t count)
+{
+    if (are_known) snprintf(made->note, sizeof made->note, "the intervals meet");
+    else if (made->holes[0]) snprintf(made->note, sizeof made->note, "a time without an interval: ratio has one");
+    else snprintf(made->note, sizeof made->note, "timed %zu times: an interval takes %d, --repeat makes them", count,
+                  INTERVAL_LEAST_COUNT);
+}
+
 static int gate_judge_number(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
@@ -146,10 +155,8 @@ static int gate_judge_number(const gate *self, const case_row *of, gate_verdict 
         return 0;
     }
     made->outcome = gate_compare(judged, &value, &limit, low, high);
-    if (made->outcome == GATE_AMBIGUOUS) {
-        snprintf(made->note, sizeof made->note, value.is_known && limit.is_known ? "the intervals meet"
-                 : "timed %zu times: an interval takes %d, --repeat makes them", value.count, INTERVAL_LEAST_COUNT);
-    }
+    if (made->outcome == GATE_AMBIGUOUS)
+        gate_say_why(made, value.is_known && limit.is_known, value.count);
     return 0;
 }
 
