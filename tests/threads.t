@@ -124,7 +124,8 @@ my @planted = (
           if (other && !arena->streams.list[at].home) return other;
       }
       return gpuarena__bins_search(arena, &arena->bins, bytes);'],
-    ['the rest of a split waits for nothing', 'rest->set = node->set;', 'rest->set = 0;'],
+    ['the rest of a split waits for nothing', 'gpuarena__bin_insert(arena, bins, node->next, rest);',
+     'rest->set = 0; gpuarena__bin_insert(arena, &arena->bins, node->next, rest);'],
 );
 
 # The program with this header; '' or why not.
