@@ -46,7 +46,7 @@ static const row_column row_needs_columns[] = {
     ROW_RUN_COLUMNS(X) COLUMN_CLAIMS, COLUMN_VERDICT, COLUMN_SAID,
 };
 static const row_column row_rounds_columns[] = {
-    ROW_RUN_COLUMNS(X) COLUMN_ROUNDS, COLUMN_OOM_ROUND, COLUMN_OOM_ROUND_OP,
+    ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) COLUMN_ROUNDS, COLUMN_OOM_ROUND, COLUMN_OOM_ROUND_OP,
 };
 #undef X
 
