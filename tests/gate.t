@@ -158,6 +158,13 @@ ok(slurp($junit) =~ /skipped="6"/ && slurp($junit) =~ /<skipped message="NO VALU
 is(stress('run', @work, '--fail-if', $timed, '--strict')->{code}, 1, '--strict: exit 1');
 my $elsewhere = stress('run', @work, '--seed', 2, '--base', $base, '--fail-if', 'uniform*/raw: footprint > base');
 ok($elsewhere->{code} eq 0 && $elsewhere->{out} =~ /NO VALUE .*no such row of raw in /, 'a base with another seed has no such row');
+my $word = 'oom_reason != fragmented';
+my @short = ('run', '-w', 'uniform:n=300', '-p', 'paged', '--no-timing');
+my $wordless = stress(@short, '--fail-if', $word, '--fail-if', 'oom_reason == fragmented');
+is("$wordless->{code} " . outcome({ verdicts($wordless->{out}) }, $word), '0 NO VALUE', 'an empty cell is not another word: no verdict');
+ok($wordless->{out} =~ /NO VALUE .*; no oom_reason in this row/, '.. and says so');
+is(outcome({ verdicts($wordless->{out}) }, 'oom_reason == fragmented'), 'pass', '.. nor the word itself');
+is(stress(@short, '--limit', '4M', '--fail-if', 'oom_reason != fragmented')->{code}, 1, 'a cell with another word fails');
 my $quiet = stress('run', @work, '-q', '--fail-if', '*/raw: footprint > 1', '--fail-if', 'footprint > 9');
 is(scalar(() = $quiet->{err} =~ /^stress: gate: FAILED: \S+\/raw: footprint is \S+, limit 1\.0000 \(fail if /mg), 2, '-q tells failures alone');
 ok($quiet->{out} eq '' && $quiet->{code} eq 1, '.. on stderr');

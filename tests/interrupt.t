@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 use JSON::PP;
+use POSIX ();
 require './tests/stress_run.pl';
 our ($folder, $stress);
 
@@ -83,6 +84,10 @@ my $gate = stress('run', '-q', '-w', 'uniform:n=20', '-p', 'raw', '--no-timing',
 is($gate->{code}, 0, 'and it can be read: as base');
 
 ok($limited =~ /^stress: \S+full\.csv: .* \(--out csv\)$/m, 'by path and kind');
+my $before = spew('before.csv', "as before\n");
+qx{sh -c 'ulimit -f 4; exec "$stress" run -q -w $many -p raw --no-timing --out csv=$before' 2>&1};
+is(($? >> 8) . ' ' . slurp($before), "4 as before\n", 'what stood there before stays, where not all can take its place');
+ok(!glob("$folder/*.part"), '.. and nothing else does');
 if (-e '/dev/full') {
     my @kinds = qw(csv json md junit html svg map series latency perfetto memviz trace);
     my @wrong = grep { stress('run', '-q', '-w', 'uniform:n=900', '-p', 'raw', '--no-timing', '--out', "$_=/dev/full")->{err}
@@ -102,6 +107,14 @@ stress('run', '-q', '-w', 'uniform:n=60', '-p', 'raw', '--no-timing', '--out', "
 ok(-l $link && slurp($old) =~ /^uniform:n=60,raw/m, 'a link stays one, what it leads to is written');
 is(sprintf('%o', (stat $old)[2] & 07777), '640', 'its mode is kept');
 ok((stat $old)[1] != $number && !glob("$folder/*.part"), 'it was made beside it, and nothing of that is left');
+
+# ---- a named pipe has one end: its reader gets all
+my $pipe = "$folder/pipe.csv";
+POSIX::mkfifo($pipe, 0600) or die "mkfifo: $!";
+my $piped = qx{timeout 20 cat '$pipe' & exec timeout 20 "$stress" run -q -w uniform:n=60 -p raw --no-timing --out 'csv=$pipe'};
+is($?, 0, 'a named pipe: exit 0');
+is($piped, stress('run', '-q', '-w', 'uniform:n=60', '-p', 'raw', '--no-timing', '--out', 'csv=-')->{out}, '.. and its reader has the file');
+ok(-p $pipe, '.. which it stays');
 
 # ---- a closed pipe: the files are whole, exit 4
 my $code = qx{{ "$stress" run -w uniform:n=60 -p raw --no-timing --out csv=$folder/whole.csv 2>/dev/null; echo \$? >$folder/code; } | true; cat $folder/code};

@@ -66,6 +66,13 @@ int gate_names(const gate *self, const char *policy)
     return 0;
 }
 
+static void gate_no_value(gate_verdict *made)
+{
+    made->outcome = GATE_NO_VALUE;
+    snprintf(made->note, sizeof made->note, "no %s in this row", made->judged->column);
+}
+
+/* A word that is not there is not the one asked for, and no other one either. */
 static void gate_judge_word(const gate *self, const case_row *of, gate_verdict *made)
 {
     const rule *judged = made->judged;
@@ -82,8 +89,12 @@ static void gate_judge_word(const gate *self, const case_row *of, gate_verdict *
         snprintf(made->note, sizeof made->note, "no such row in %.100s", self->base_path);
         return;
     }
-    int is_same = !strcmp(found, limit);
-    made->outcome = is_same == (judged->compared == RULE_IS) ? GATE_FAIL : GATE_PASS;
+    int asks_same = judged->compared == RULE_IS, is_same = !strcmp(found, limit);
+    if (!asks_same && !judged->reference && !*found) {
+        gate_no_value(made);
+        return;
+    }
+    made->outcome = is_same == asks_same ? GATE_FAIL : GATE_PASS;
 }
 
 /* Exact: any value of the row against any of the limit. Timed: the whole interval must be past all of the other. */
@@ -147,7 +158,7 @@ static int gate_judge_number(const gate *self, const case_row *of, gate_verdict 
     if (case_samples(of->table, of, made->policy, judged->column, judged->measure->is_timed, &value)
         || gate_limit(self, of, made, &limit)) return -1;
     if (value.count) gate_show(&value, judged, value.low, value.high, made->value, sizeof made->value);
-    else snprintf(made->note, sizeof made->note, "no %s in this row", judged->column);
+    else gate_no_value(made);
     long double low = rule_limit(judged, limit.low), high = rule_limit(judged, limit.high);
     if (limit.count) gate_show(&limit, judged, low, high, made->limit, sizeof made->limit);
     if (!value.count || !limit.count) {

@@ -195,16 +195,24 @@ int output_is_stdout(const output *self)
     return !strcmp(self->path, "-");
 }
 
-/* For appending: what the file holds stays until there is something to put in its place. */
+static int output_is_pipe(const output *self)
+{
+    struct stat found;
+    return !stat(self->path, &found) && S_ISFIFO(found.st_mode);
+}
+
+/* For appending: what the file holds stays until there is something to put in its place. A named pipe is opened once
+   alone, when it is written: its reader takes the first end of it for the last. */
 int output_try(output *self, problem *why)
 {
     struct stat found;
     if (output_is_stdout(self)) return 0;
-    int is_new = lstat(self->path, &found) && errno == ENOENT;
+    int is_new = lstat(self->path, &found) && errno == ENOENT, is_pipe = output_is_pipe(self);
     errno = 0;
-    FILE *file = fopen(self->path, "a");
-    if (!file) return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", self->path, strerror(errno));
-    fclose(file);
+    FILE *file = is_pipe ? NULL : fopen(self->path, "a");
+    if (is_pipe ? access(self->path, W_OK) : !file)
+        return problem_set(why, EXIT_HARNESS, "%s: cannot be written: %s", self->path, strerror(errno));
+    if (file) fclose(file);
     self->is_new = is_new;
     return 0;
 }

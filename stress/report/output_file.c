@@ -89,6 +89,7 @@ static int output_file_beside(output_file *self)
     int file = open(self->made, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (file < 0) return -1;
     self->stream = output_is_like(file, &found) ? fdopen(file, "w") : NULL;
+    self->is_kept = found.st_nlink != 0;
     if (self->stream) return 0;
     close(file);
     unlink(self->made);
@@ -125,22 +126,29 @@ int output_file_append(output_file *self, const char *path, problem *why)
     return failed;
 }
 
+/* To where it is wanted: whole, or where nothing stood as a part that says so. -1: not all of it is there, *cause why. */
+static int output_file_move(output_file *self, int failed, char *cause, size_t size)
+{
+    if (failed) output_spoil(self->made ? self->made : self->path, cause);
+    if (!self->made) return failed;
+    errno = 0;
+    if (failed && self->is_kept) unlink(self->made);
+    else if (rename(self->made, self->target)) {
+        if (!failed) snprintf(cause, size, "%s", strerror(errno));
+        unlink(self->made);
+        return -1;
+    }
+    return failed;
+}
+
 int output_file_close(output_file *self, const char *format, problem *why)
 {
     char cause[128];
-    int failed = ferror(self->stream);
+    int failed = ferror(self->stream) ? -1 : 0;
     if (!failed) errno = 0;
-    failed |= fclose(self->stream) != 0;
-    if (failed) {
-        snprintf(cause, sizeof cause, "%s", errno ? strerror(errno) : "write error");
-        output_spoil(self->made ? self->made : self->path, cause);
-    }
-    errno = 0;
-    if (self->made && rename(self->made, self->target) && !failed) {
-        snprintf(cause, sizeof cause, "%s", strerror(errno));
-        unlink(self->made);
-        failed = 1;
-    }
+    if (fclose(self->stream)) failed = -1;
+    snprintf(cause, sizeof cause, "%s", errno ? strerror(errno) : "write error");
+    failed = output_file_move(self, failed, cause, sizeof cause);
     output_file_free(self);
     if (!failed) return 0;
     return problem_set(why, EXIT_HARNESS, *format ? "%s: not all was written: %s (--out %s)"
