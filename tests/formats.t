@@ -58,7 +58,7 @@ my %runs = (
     capacity => ['capacity', '-w', "replay:$odd", '-p', 'raw,segments,segments:initial=64M'],
     batch    => ['batch', '-w', 'train:layers=1,hidden=256,steps=1', '-p', 'segments', '--device', 'sim:2G'],
     holes    => ['holes', '-p', 'segments,paged', '--quick', '--no-timing'],
-    repeats  => ['run', '-w', $wide, '-p', 'raw,paged', '--repeat', 6, '--rate', 1000000],
+    repeats  => ['run', '-w', $wide, '-p', 'raw,paged', '--repeat', 6, '--rate', 1000000, ('--fail-if', 'footprint > 9') x 2],
     needs    => ['run', '-w', 'needs:limit', '-p', 'raw,segments'],
 );
 for my $name (sort keys %runs) {
@@ -78,6 +78,9 @@ for my $name (sort keys %runs) {
     my @tables = map { [split /\n/] } grep { /^\|/ } split /\n\n/, slurp("$folder/$name.md");
     my @wrong = grep { my $cells = () = $tables[-1][0] =~ /(?<!\\)\|/g; my $own = () = /(?<!\\)\|/g; $own != $cells } @{$tables[-1]};
     ok(@tables && !@wrong && @{$tables[-1]} == 2 + @{$document->{cases}}, "$name: a table in Markdown, a line a row") or print "#   $_\n" for @wrong;
+    my %cases;
+    $cases{$_}++ for slurp("$folder/$name.junit") =~ /<testcase (classname="[^"]*" name="[^"]*")/g;
+    is(join(' ', grep { $cases{$_} > 1 } sort keys %cases), '', "$name: JUnit: every case has a name of its own") if $name ne 'holes';
     next if !$has_python;
     my $csv = qx(python3 tests/formats_check.py csv '$folder/$name.csv' 2>&1);
     my ($count) = $csv =~ /^(\d+) rows of [1-9]\d* cells/;
@@ -88,6 +91,9 @@ for my $name (sort keys %runs) {
     ok(qx(python3 tests/formats_check.py junit '$folder/$name.junit' 2>&1) =~ /^[1-9]\d* cases, \d+ failures$/, "$name: JUnit that Python reads")
         if $name ne 'holes';
 }
+my $thrice = slurp("$folder/repeats.junit");
+is(join(',', $thrice =~ /<testcase classname="\S*\/raw" name="([^"]*)"/g),
+   'runs,runs #2,runs #3,runs #4,runs #5,runs #6,fail if footprint &#62; 9,fail if footprint &#62; 9 #2', 'JUnit: the first has the name that it has without --repeat');
 skip('python3 is not installed') if !$has_python;
 
 # Every kind of file, of every workload: the same bytes every time.

@@ -148,6 +148,8 @@ is(stress('run', @work, '-q', '--faults', 'obtain:2=999', '--out', "junit=$junit
 ok(slurp($junit) =~ /errors="[1-6]"/ && slurp($junit) =~ /name="runs"><error type="error" message="[^"]+"\/><\/testcase>/, 'are errors in JUnit');
 
 valid($junit, 'with errors');
+stress('run', @work, '-q', '--repeat', 3, '--out', "junit=$junit");
+valid($junit, 'with repeats');
 
 # ---- no verdict
 my $timed = 'alloc_p50_ns > 1ns';

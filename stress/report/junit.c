@@ -3,6 +3,7 @@
    It must not judge. Tested by tests/gate.t. */
 #include "junit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../gpuarena.h"
@@ -14,27 +15,85 @@ static int junit_is_error(const row *shown)
     return status->kind == CELL_TEXT && strcmp(status->text, "ok") && strcmp(status->text, "oom");
 }
 
-/* A name is two texts, of any length. */
-static void junit_case(FILE *out, const char *workload, const char *policy, const char *holes, const char *name,
-                       const char *more)
+typedef struct junit_case {
+    const char *workload, *policy, *name;        /* name: of a verdict the rule, of a row "" */
+    char        holes[40];
+    size_t      place, number;                   /* among all; among those of this name, from 1 */
+} junit_case;
+
+static junit_case junit_of_row(const row *shown)
+{
+    const cell *workload = &shown->cells[COLUMN_WORKLOAD];
+    junit_case made = { workload->kind == CELL_TEXT ? workload->text : "", shown->cells[COLUMN_POLICY].text, "", "", 0,
+                        1 };
+    cell_print(&shown->cells[COLUMN_HOLES], made.holes, sizeof made.holes);
+    return made;
+}
+
+static junit_case junit_of_verdict(const gate_verdict *shown)
+{
+    junit_case made = { shown->workload, shown->policy, shown->judged->text, "", 0, 1 };
+    snprintf(made.holes, sizeof made.holes, "%.39s", shown->holes);
+    return made;
+}
+
+static int junit_compare_names(const junit_case *one, const junit_case *other)
+{
+    int order = strcmp(one->workload, other->workload);
+    if (!order) order = strcmp(one->policy, other->policy);
+    if (!order) order = strcmp(one->holes, other->holes);
+    return order ? order : strcmp(one->name, other->name);
+}
+
+static int junit_by_name(const void *left, const void *right)
+{
+    const junit_case *one = left, *other = right;
+    int order = junit_compare_names(one, other);
+    return order ? order : (one->place > other->place) - (one->place < other->place);
+}
+
+static int junit_by_place(const void *left, const void *right)
+{
+    const junit_case *one = left, *other = right;
+    return (one->place > other->place) - (one->place < other->place);
+}
+
+/* Rows, then verdicts, in their order. Readers take cases of one name for one case: those that come again, as repeats
+   do, have a number. Free it; NULL: no host memory, and then none has. */
+static junit_case *junit_cases(const row_list *list, const gate *gates)
+{
+    size_t count = 0;
+    junit_case *all = calloc(list->count + gates->verdict_count + 1, sizeof *all);
+    if (!all) return NULL;
+    for (size_t index = 0; index < list->count; index++) {
+        if (!list->rows[index].is_baseline) all[count++] = junit_of_row(&list->rows[index]);
+    }
+    for (size_t index = 0; index < gates->verdict_count; index++) {
+        all[count++] = junit_of_verdict(&gates->verdicts[index]);
+    }
+    for (size_t place = 0; place < count; place++) all[place].place = place;
+    qsort(all, count, sizeof *all, junit_by_name);
+    for (size_t at = 1; at < count; at++) {
+        if (!junit_compare_names(&all[at - 1], &all[at])) all[at].number = all[at - 1].number + 1;
+    }
+    qsort(all, count, sizeof *all, junit_by_place);
+    return all;
+}
+
+static void junit_name(FILE *out, const junit_case *shown)
 {
     fputs("<testcase classname=\"", out);
-    xml_text(out, workload);
-    fputs(*workload ? "/" : "", out);
-    xml_text(out, policy);
-    fprintf(out, "%s%s", *holes ? " holes " : "", holes);
-    fputs("\" name=\"", out);
-    xml_text(out, name);
-    xml_text(out, more);
+    xml_text(out, shown->workload);
+    fputs(*shown->workload ? "/" : "", out);
+    xml_text(out, shown->policy);
+    fprintf(out, "%s%s\" name=\"%s", *shown->holes ? " holes " : "", shown->holes, *shown->name ? "fail if " : "runs");
+    xml_text(out, shown->name);
+    if (shown->number > 1) fprintf(out, " #%zu", shown->number);
     fputc('"', out);
 }
 
 static void junit_row(FILE *out, const row *shown)
 {
-    char holes[40];
-    const cell *workload = &shown->cells[COLUMN_WORKLOAD];
-    junit_case(out, workload->kind == CELL_TEXT ? workload->text : "", shown->cells[COLUMN_POLICY].text,
-               cell_print(&shown->cells[COLUMN_HOLES], holes, sizeof holes), "runs", "");
     if (!junit_is_error(shown)) {
         fputs("/>\n", out);
         return;
@@ -48,7 +107,6 @@ static void junit_verdict(FILE *out, const gate *gates, const gate_verdict *show
 {
     char message[512];
     int fails = gate_fails(gates, shown);
-    junit_case(out, shown->workload, shown->policy, shown->holes, "fail if ", shown->judged->text);
     if (!fails && shown->outcome == GATE_PASS) {
         fputs("/>\n", out);
         return;
@@ -58,6 +116,29 @@ static void junit_verdict(FILE *out, const gate *gates, const gate_verdict *show
     fputs(fails ? "><failure type=\"gate\" message=\"" : "><skipped message=\"", out);
     xml_text(out, message);
     fputs("\"/></testcase>\n", out);
+}
+
+static void junit_body(FILE *out, const row_list *list, const gate *gates)
+{
+    junit_case *all = junit_cases(list, gates), *next = all;
+    for (size_t index = 0; index < list->count; index++) {
+        const row *shown = &list->rows[index];
+        if (shown->is_baseline) continue;
+        const junit_case plain = junit_of_row(shown);
+        junit_name(out, all ? next++ : &plain);
+        junit_row(out, shown);
+    }
+    if (list->partial) {
+        fputs("<testcase classname=\"stress\" name=\"all rows\"><error type=\"partial\" message=\"", out);
+        xml_text(out, list->partial);
+        fputs("\"/></testcase>\n", out);
+    }
+    for (size_t index = 0; index < gates->verdict_count; index++) {
+        const junit_case plain = junit_of_verdict(&gates->verdicts[index]);
+        junit_name(out, all ? next++ : &plain);
+        junit_verdict(out, gates, &gates->verdicts[index]);
+    }
+    free(all);
 }
 
 void junit_write(FILE *out, const row_list *list, const char *device, const gate *gates)
@@ -79,14 +160,6 @@ void junit_write(FILE *out, const row_list *list, const char *device, const gate
             rows + gates->verdict_count, gate_failed(gates), errors, skipped);
     xml_text(out, device);
     fputs("\"/>\n</properties>\n", out);
-    for (size_t index = 0; index < list->count; index++) {
-        if (!list->rows[index].is_baseline) junit_row(out, &list->rows[index]);
-    }
-    if (list->partial) {
-        fputs("<testcase classname=\"stress\" name=\"all rows\"><error type=\"partial\" message=\"", out);
-        xml_text(out, list->partial);
-        fputs("\"/></testcase>\n", out);
-    }
-    for (size_t index = 0; index < gates->verdict_count; index++) junit_verdict(out, gates, &gates->verdicts[index]);
+    junit_body(out, list, gates);
     fputs("</testsuite>\n</testsuites>\n", out);
 }
