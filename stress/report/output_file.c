@@ -126,7 +126,7 @@ int output_file_append(output_file *self, const char *path, problem *why)
     return failed;
 }
 
-/* To where it is wanted: whole, or where nothing stood as a part that says so. -1: not all of it is there, *cause why. */
+/* To where it is wanted: whole, or where nothing stood as a part that says so. -1: not all is there, *cause why. */
 static int output_file_move(output_file *self, int failed, char *cause, size_t size)
 {
     if (failed) output_spoil(self->made ? self->made : self->path, cause);
