@@ -97,7 +97,8 @@ static int costs_act(const cli *asked, const char *const *argv, output *made, pr
     plan self;
     costs_table table;
     memset(&self, 0, sizeof self);
-    if (costs_options(asked, why) || costs_output(asked, made, why) || plan_device(&self, asked, why)) return -1;
+    if (costs_options(asked, why) || costs_output(asked, made, why) || plan_device(&self, asked, why)
+        || plan_present(&self, why)) return -1;
     char *about = costs_about(&self, argv, why);
     if (!about) return -1;
     if (asked->values[CLI_VERBOSE].given) fprintf(stderr, "stress: device %.*s\n", (int)strcspn(about, "\n"), about);

@@ -13,6 +13,8 @@
 #include "workload/mix.h"
 #include "workload/stream.h"
 
+#define PLAN_TRIAL_BYTES (UINT64_C(512) << 30)
+
 static const char *const plan_verify_names[] = { "off", "sample", "full" };
 
 const char *plan_verify_name(verify_mode mode)
@@ -63,20 +65,30 @@ int plan_wants(const plan *self, const plan_workload *workload, const policy *ch
     return regexec(&self->filter, name, 0, NULL, 0) == 0;
 }
 
-/* Whether keys agree with each other and with the device is only known when an arena is made. Not enough memory
-   for it is no mistake of the user's: the row will say so. */
-static int plan_try_policy(const plan *self, const policy *chosen, problem *why)
+/* What policies are tried on: of a device that is not there the keys are checked on a simulated one, larger than any. */
+static device_config plan_trial(const plan *self)
 {
     device_config config = self->settings.device;
+    config.sim.faults = NULL;
+    if (!config.is_cuda || !self->absent.exit_code) return config;
+    config.is_cuda = 0;
+    config.sim.capacity_bytes = PLAN_TRIAL_BYTES;
+    return config;
+}
+
+/* Whether keys agree with each other and with the device is only known when an arena is made. Not enough memory
+   for it is no mistake of the user's: the row will say so. */
+static int plan_try_policy(plan *self, const policy *chosen, problem *why)
+{
+    const device_config config = plan_trial(self);
     problem trouble = { 0, "" };
     pool trial;
-    config.sim.faults = NULL;
     device *made = device_open(&config, why);
     if (!made) return -1;
     if (!pool_open(&trial, chosen, made, &trouble)) pool_close(&trial);
     if (device_close(made, why)) return -1;
-    if (trouble.exit_code != EXIT_USAGE && trouble.exit_code != EXIT_NO_DEVICE) return 0;
-    return problem_set(why, trouble.exit_code, "%s", trouble.text);
+    if (trouble.exit_code == EXIT_NO_DEVICE) problem_set(&self->absent, EXIT_NO_DEVICE, "%s", trouble.text);
+    return trouble.exit_code == EXIT_USAGE ? problem_set(why, EXIT_USAGE, "%s", trouble.text) : 0;
 }
 
 static int plan_is_all(const char *item)

@@ -98,8 +98,14 @@ static int plan_cuda_asked(plan *self, const cli *asked, const char *text, probl
                            text);
     }
     problem trouble = { 0, "" };
-    if (!plan_cuda(self, (int)number, &trouble)) return 0;
-    return problem_set(why, trouble.exit_code, "--device %s: %s", text, trouble.text);
+    if (plan_cuda(self, (int)number, &trouble))
+        problem_set(&self->absent, trouble.exit_code, "--device %s: %.400s", text, trouble.text);
+    return 0;
+}
+
+int plan_present(const plan *self, problem *why)
+{
+    return self->absent.exit_code ? problem_set(why, self->absent.exit_code, "%s", self->absent.text) : 0;
 }
 
 /* Why not CUDA; NULL: it answers, and nothing that is asked for needs the simulated device. */

@@ -338,7 +338,7 @@ static int run_all(run *self, problem *why)
         || run_check_plan(self, why) || repeat_check_plan(self->asked, &self->plan, sweep_is_part(&self->sweep), why)
         || gate_parse(&self->gates, self->asked, self->kind, why)
         || run_check_rules(&self->plan, &self->gates, why) || sweep_start(&self->sweep, self->asked, &self->plan, why)
-        || run_try_outputs(self, why)) return -1;
+        || run_try_outputs(self, why) || plan_present(&self->plan, why)) return -1;
     if (self->asked->values[CLI_VERBOSE].given && !self->asked->values[CLI_QUIET].given) {
         plan_tell(&self->plan, row_is_run(self->kind) && self->plan.timed, stderr);
     }

@@ -275,6 +275,7 @@ static int shrink_act(shrink *self, const char *program, output *file)
     if (self->plan.policy_count != 1) {
         return problem_set(self->why, EXIT_USAGE, "shrink: one workload and one policy, several are asked for");
     }
+    if (plan_present(&self->plan, self->why)) return -1;
     progress shown = progress_start(values[CLI_PROGRESS].text, values[CLI_QUIET].given, 1);
     progress_row(&shown, self->plan.policies[0].text);
     self->plan.settings.progress = &shown;

@@ -110,6 +110,29 @@ is(join(' ', map { "$_->{workload}/$_->{policy}" } @rows), join(' ', map { my $w
    'segments:growth=step,step=4M', 'raw', 'config:limit=1G' } 'uniform:n=50,max=1', 'uniform:n=60', 'uniform:n=70'),
    'rows are workloads x policies in the order asked for');
 
+# ---- a mistake is told before a device that is not there: CI jobs skip on 77
+my @absent = ('--device', 'cuda:99');
+refused(2, $_->[0], @{$_->[1]}, @absent) for
+    [ qr/nope/, [ qw(run -w uniform,nope -p raw) ] ], [ qr/nope/, [ qw(run -w uniform -p raw,nope) ] ],
+    [ qr/step.*only with/, [ qw(run -w uniform -p), 'config:growth=exact,step=4M' ] ],
+    [ qr/--fail-if 'nonsense > 1'/, [ @run, '--fail-if', 'nonsense > 1' ] ],
+    [ qr/'nope\/raw: ops > 1'/, [ @run, '--fail-if', 'nope/raw: ops > 1' ] ],
+    [ qr/nofile/, [ @run, '--fail-if', 'ops > base', '--base', "$folder/nofile" ] ],
+    [ qr/--out/, [ @run, '--out', 'bogus=-' ] ], [ qr/--filter/, [ @run, '--filter', 'nosuch' ] ],
+    [ qr/written twice/, [ @run, '--out', "csv=$folder/twice", '--out', "json=$folder/twice" ] ],
+    [ qr/--shard/, [ @run, '--shard', '3/2' ] ],
+    [ qr/simulated devices alone/, [ qw(run -w needs -p paged) ] ], [ qr/expected --device sim/, [ qw(run -w rival -p raw) ] ],
+    [ qr/nope/, [ qw(capacity -w nope -p paged) ] ], [ qr/limit key/, [ qw(capacity -w uniform:n=9 -p paged:limit=1G) ] ],
+    [ qr/no option "x"/, [ qw(batch -w uniform -p raw --vary x) ] ],
+    [ qr/several are asked for/, [ qw(shrink -w uniform:n=9 -p raw,paged --out), "trace=$folder/shrunk" ] ],
+    [ qr/nope/, [ qw(shrink -w nope -p raw --out), "trace=$folder/shrunk" ] ],
+    [ qr/nope/, [ qw(holes -p nope) ] ], [ qr/'x > 1'/, [ qw(holes -p raw --fail-if), 'x > 1' ] ],
+    [ qr/none of the rows/, [ qw(holes -p raw --fail-if), '*/paged: ratio > 1' ] ];
+refused(77, qr/--device cuda:99: /, @$_, @absent) for [ qw(capacity -w uniform:n=9 -p paged:page=4M) ],
+    [ qw(batch -w uniform:n=9 -p async) ], [ qw(shrink -w uniform:n=9 -p raw --out), "trace=$folder/shrunk" ],
+    [ @run, '-q', '--out', "csv=$folder/none.csv" ];
+ok(!-e "$folder/$_", "and no file is left: $_") for qw(shrunk none.csv twice);
+
 # ---- options, one by one
 refused(77, qr/--device cuda:99: .*(?:no CUDA device 99|driver|without CUDA)/, @run, '--device', 'cuda:99');
 refused(2, qr/--device.*found 'gpu'/, @run, '--device', 'gpu');

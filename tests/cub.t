@@ -26,6 +26,8 @@ sub figures {
     my $absent = "policy 'cub-library': libcub-sim.so: not found; it is built where a C++17 compiler and the CUDA "
         . 'Toolkit are (libcub-sim.so: ';
     refused(77, qr/\Q$absent\E/, qw(run -w uniform:n=100 -p raw,cub-library));
+    refused(2, qr/unknown policy 'nope'/, qw(run -w uniform:n=100 -p cub-library,nope));
+    refused(2, qr/'nope > 1'/, qw(run -w uniform:n=100 -p cub-library --fail-if), 'nope > 1');
     ok(stress(qw(list policies))->{out} =~ /^  cub-library .*; --limit does not bind it \(not in this build\)$/m,
        'the list says that it is not in this build');
 }
