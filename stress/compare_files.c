@@ -28,8 +28,9 @@ static void compare_row_of(const csv_table *table, size_t line, row_kind kind, c
         int is_named = *text || column == COLUMN_POLICY;             /* a row has a policy, be it "" */
         if (is_named && row_has(kind, (row_column)column)) row_text(made, (row_column)column, text);
     }
-    if (made->cells[COLUMN_STATUS].kind == CELL_TEXT) {
-        snprintf(made->note, sizeof made->note, "%.100s, as %.300s says", made->cells[COLUMN_STATUS].text, path);
+    const cell *status = &made->cells[COLUMN_STATUS];
+    if (status->kind == CELL_TEXT && strcmp(status->text, "ok") && strcmp(status->text, "oom")) {
+        snprintf(made->note, sizeof made->note, "%.100s, as %.300s says", status->text, path);
     }
 }
 

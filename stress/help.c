@@ -223,8 +223,8 @@ static const char help_gates[] =
     "only some is, or where there are fewer repeats. NO VALUE: an empty cell, or no such row in base. These two\n"
     "do not fail the run, unless --strict is given. A rule that can say nothing is refused, exit 2: one about no\n"
     "row, or about a column that the rows or the base have not.\n"
-    "--out junit=PATH: a case a row and a case a verdict. Where GITHUB_STEP_SUMMARY is set, rows and verdicts are\n"
-    "added to that file, as Markdown.\n";
+    "--out junit=PATH: a case a row and a case a verdict. Where GITHUB_STEP_SUMMARY is set, what --out md would\n"
+    "write is added to that file.\n";
 
 static const char help_compare[] =
     "stress compare A.csv B.csv: B against A, files of --out csv of the same command; a verdict for every row, and\n"

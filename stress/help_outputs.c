@@ -8,7 +8,7 @@ const char help_outputs[] =
     "  csv        a line a row (stress help columns)\n"
     "  json       the same, with whole histograms of latencies; schema gpuarena-stress/1:\n"
     "             stress/report/schema.json\n"
-    "  md         a table in Markdown, verdicts above it\n"
+    "  md         a table in Markdown, verdicts above it, below it why memory ran out and what repeats say together\n"
     "  junit      a case a row and a case a verdict (stress help gates), those of one name numbered; this and md of\n"
     "             compare too, with --fail-if\n"
     "Pictures, each one file that needs nothing else: no script, no font, no address; light or dark as the reader\n"

@@ -54,15 +54,34 @@ my $odd = spew("a \"b\";<c>|`d`&\n*e*_f_\\.trace", "gpuarena-trace 1\na 0 5000 0
 my $wide = 'train:layers=1,hidden=256,batch=1,steps=1';
 my %runs = (
     run      => ['run', '-w', "replay:$odd", '-w', $wide, '-p', 'raw,segments,paged', '--fail-if', 'footprint > 1.2', '--limit', '500M'],
-    untimed  => ['run', '-w', "replay:$odd", '-w', $wide, '-p', 'segments', '--no-timing', '--rounds', 2],
+    untimed  => ['run', '-w', "replay:$odd", '-w', 'uniform:n=100', '-p', 'raw', '--no-timing', '--rounds', 5, '--faults', 'rival@450=80G'],
     capacity => ['capacity', '-w', "replay:$odd", '-p', 'raw,segments,segments:initial=64M'],
-    batch    => ['batch', '-w', 'train:layers=1,hidden=256,steps=1', '-p', 'segments', '--device', 'sim:2G'],
-    holes    => ['holes', '-p', 'segments,paged', '--quick', '--no-timing'],
-    repeats  => ['run', '-w', $wide, '-p', 'raw,paged', '--repeat', 6, '--rate', 1000000, ('--fail-if', 'footprint > 9') x 2],
+    oom      => ['run', '-w', 'uniform:n=300', '-p', 'raw,segments', '--limit', '300M'],
+    batch    => ['batch', '-w', 'train:layers=2,hidden=256,steps=1', '-p', 'segments', '--device', 'sim:1G'],
+    holes    => ['holes', '-p', 'segments,paged', '--quick'],
+    repeats  => ['run', '-w', 'uniform:n=2000', '-p', 'raw,paged', '--repeat', 6, '--rate', 1000000, ('--fail-if', 'footprint > 9') x 2],
     needs    => ['run', '-w', 'needs:limit', '-p', 'raw,segments'],
 );
+$runs{counted} = [qw(holes -p segments --quick --no-timing --instructions --device sim:1G)] if !system('valgrind --version >/dev/null 2>&1');
+sub is_holes { return $runs{$_[0]}[0] eq 'holes' }
+
+# What is on a job's page: columns, and sentences below them.
+my %said = (
+    run      => ['status footprint requested_peak_bytes remapped_pages fragmentation driver_vns host_ns_per_op oom_op',
+                 qr{steps=1/segments: arena: \d+ bytes .* would pass the limit of \d+ bytes .*steps=1/paged: arena: }],
+    oom      => ['oom_op oom_reason', qr{uniform:n=300/segments: arena: .* fit in no single free block, though enough is free}],
+    untimed  => ['oom_op oom_reason oom_round', qr{uniform:n=100/raw: in round 3 of 5, at its operation \d+:}],
+    capacity => ['min_limit_bytes ratio requested_peak_bytes stop_op stop_reason', qr/^$/],
+    batch    => ['key largest allowed requested_peak_bytes stop_op stop_reason',
+                 qr{/segments: batch=\d+ ends at op \d+: it requests \d+ bytes at its peak, and there are 1073741824}],
+    holes    => ['ns_per_pair ratio ratio_low ratio_high target met growth', qr/^$/],
+    counted  => ['instructions_per_pair instructions_growth', qr{segments holes 16384: arena: \d+ bytes .* were refused by the driver}],
+    repeats  => ['footprint waited_p99_vns alloc_p99_ns',
+                 qr{/raw, 6 times: host ns/op [\d.]+ \[[\d.,]+\]; ns of all \d+ allocations together: max \d+, p50 \d+}],
+    needs    => ['verdict claims said', qr/^$/],
+);
 for my $name (sort keys %runs) {
-    my @kinds = ('csv', 'json', 'md', $name eq 'holes' ? () : 'junit');
+    my @kinds = ('csv', 'json', 'md', is_holes($name) ? () : 'junit');
     my $run = stress(@{$runs{$name}}, '-q', map { ('--out', "$_=$folder/$name.$_") } @kinds);
     ok($run->{code} <= 1, "$name runs") or print "#   $run->{err}\n";
     my $document = JSON::PP->new->utf8->decode(slurp("$folder/$name.json"));
@@ -78,23 +97,42 @@ for my $name (sort keys %runs) {
     my @tables = map { [split /\n/] } grep { /^\|/ } split /\n\n/, slurp("$folder/$name.md");
     my @wrong = grep { my $cells = () = $tables[-1][0] =~ /(?<!\\)\|/g; my $own = () = /(?<!\\)\|/g; $own != $cells } @{$tables[-1]};
     ok(@tables && !@wrong && @{$tables[-1]} == 2 + @{$document->{cases}}, "$name: a table in Markdown, a line a row") or print "#   $_\n" for @wrong;
+    my ($heading, undef, @lines) = map { [map { s/\\([[:punct:]])/$1/gr } /(?<=\| )((?:[^|\\]|\\.)*?) \|/g] } @{$tables[-1]};
+    my @csv = rows(slurp("$folder/$name.csv") =~ s/("(?:[^"]|"")*")/$1 =~ tr{\n}{ }r/ger);
+    my @differ = grep { my $at = $_; grep { $lines[$_][$at] ne $csv[$_]{$heading->[$at]} } 0 .. $#csv } 0 .. $#$heading;
+    is(join(' ', map { $heading->[$_] } @differ), '', "$name: .. each cell that of the csv");
+    my @lacks = grep { my $column = $_; !grep { $_ eq $column } @$heading } split ' ', $said{$name}[0];
+    is("@lacks", '', "$name: .. with what the table for people tells");
+    my $sentences = join(' ', slurp("$folder/$name.md") =~ /^- (.*)$/mg) =~ s/\\([[:punct:]])/$1/gr;
+    ok($sentences =~ $said{$name}[1], "$name: .. and the sentences below it") or print "#   $sentences\n";
     my %cases;
     $cases{$_}++ for slurp("$folder/$name.junit") =~ /<testcase (classname="[^"]*" name="[^"]*")/g;
-    is(join(' ', grep { $cases{$_} > 1 } sort keys %cases), '', "$name: JUnit: every case has a name of its own") if $name ne 'holes';
+    is(join(' ', grep { $cases{$_} > 1 } sort keys %cases), '', "$name: JUnit: every case has a name of its own") if !is_holes($name);
     next if !$has_python;
     my $csv = qx(python3 tests/formats_check.py csv '$folder/$name.csv' 2>&1);
     my ($count) = $csv =~ /^(\d+) rows of [1-9]\d* cells/;
     is($count, scalar @{$document->{cases}}, "$name: CSV that Python reads") or print "#   $csv\n";
     my ($names) = $csv =~ /; (\[.*\])$/;
     is(JSON::PP->new->encode(JSON::PP->new->decode($names || '[]')), JSON::PP->new->encode([map { $_->{workload} } @{$document->{cases}}]),
-       "$name: .. names and all") if $name ne 'holes';
+       "$name: .. names and all") if !is_holes($name);
     ok(qx(python3 tests/formats_check.py junit '$folder/$name.junit' 2>&1) =~ /^[1-9]\d* cases, \d+ failures$/, "$name: JUnit that Python reads")
-        if $name ne 'holes';
+        if !is_holes($name);
 }
 my $thrice = slurp("$folder/repeats.junit");
 is(join(',', $thrice =~ /<testcase classname="\S*\/raw" name="([^"]*)"/g),
    'runs,runs #2,runs #3,runs #4,runs #5,runs #6,fail if footprint &#62; 9,fail if footprint &#62; 9 #2', 'JUnit: the first has the name that it has without --repeat');
 skip('python3 is not installed') if !$has_python;
+
+# A job's page: whatever the terminal is wide, the same; of a step's summary, too; of very many sentences the first.
+my @search = @{$runs{batch}};
+for my $width (40, 60, 200) {
+    local ($ENV{COLUMNS}, $ENV{GITHUB_STEP_SUMMARY}) = ($width, spew('step.md', ''));
+    stress(@search, '--out', "md=$folder/width.md");
+    is(slurp("$folder/width.md") . slurp("$folder/step.md"), slurp("$folder/batch.md") x 2, "COLUMNS=$width: the same Markdown");
+}
+stress('run', '-w', join(',', map { "uniform:n=30,seed=$_" } 1 .. 60), '-p', 'segments,paged', '--limit', '2M', '--no-timing', '-q', '--out', "md=$folder/long.md");
+my $long = slurp("$folder/long.md");
+is(join(' ', scalar(() = $long =~ /^- uniform/mg), $long =~ /^(\d+) sentences more are left out$/m), '100 20', 'of 120 sentences 100');
 
 # Every kind of file, of every workload: the same bytes every time.
 my @kinds = slurp('stress/report/output.c') =~ /\{ "(\w+)", "run", 0,/g;

@@ -20,9 +20,11 @@ static const html_column html_columns[] = {
     { COLUMN_REMAPPED_PAGES, "pages moved" }, { COLUMN_DRIVER_CALLS, "driver calls" },
     { COLUMN_DRIVER_VNS, "in the driver, vns" }, { COLUMN_HOST_NS, "host ns/op" }, { COLUMN_ALLOC_P50, "p50 ns" },
     { COLUMN_ALLOC_P99, "p99 ns" }, { COLUMN_ALLOC_MAX, "max ns" }, { COLUMN_NS_PER_PAIR, "ns a pair" },
-    { COLUMN_PAIR_INSTRUCTIONS, "instructions" }, { COLUMN_OOM_OP, "out at op" }, { COLUMN_OOM_REQUESTED, "asked" },
-    { COLUMN_OOM_FREE, "free then" }, { COLUMN_OOM_LARGEST, "longest then" }, { COLUMN_OOM_REASON, "why" },
-    { COLUMN_STOP_OP, "ends at op" }, { COLUMN_STOP_REASON, "why" },
+    { COLUMN_PAIR_INSTRUCTIONS, "instructions" }, { COLUMN_TARGET, "target" }, { COLUMN_MET, "met" },
+    { COLUMN_GROWTH, "growth" }, { COLUMN_INSTRUCTIONS_GROWTH, "growth of instructions" },
+    { COLUMN_WAITED_P99, "p99 waited, vns" }, { COLUMN_OOM_ROUND, "out in round" }, { COLUMN_OOM_OP, "out at op" },
+    { COLUMN_OOM_REQUESTED, "asked" }, { COLUMN_OOM_FREE, "free then" }, { COLUMN_OOM_LARGEST, "longest then" },
+    { COLUMN_OOM_REASON, "why" }, { COLUMN_STOP_OP, "ends at op" }, { COLUMN_STOP_REASON, "why" },
 };
 enum { HTML_COLUMNS = sizeof html_columns / sizeof html_columns[0] };
 
@@ -40,7 +42,8 @@ static int html_is_used(const row_list *kept, row_column column)
 static int html_is_word(row_column column)
 {
     return column == COLUMN_WORKLOAD || column == COLUMN_POLICY || column == COLUMN_STATUS || column == COLUMN_KEY
-        || column == COLUMN_OOM_REASON || column == COLUMN_STOP_REASON;
+        || column == COLUMN_TARGET || column == COLUMN_MET || column == COLUMN_GROWTH
+        || column == COLUMN_INSTRUCTIONS_GROWTH || column == COLUMN_OOM_REASON || column == COLUMN_STOP_REASON;
 }
 
 static const char *html_shown(const cell *value, row_column column, char *text, size_t size)

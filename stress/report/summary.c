@@ -1,4 +1,4 @@
-/* Two tables of Markdown, every cell escaped.
+/* Two tables of Markdown and a list of sentences, every text escaped.
    It must not judge.
    Tested by tests/gate.t. */
 #include "summary.h"
@@ -6,7 +6,30 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { SUMMARY_MOST = 1000 };                    /* lines of a table: GitHub takes 1 MiB of a step, or nothing */
+#include "table.h"
+#include "table_columns.h"
+
+enum { SUMMARY_MOST = 1000,                      /* lines of a table: GitHub takes 1 MiB of a step, or nothing */
+       SUMMARY_MOST_SENTENCES = 100 };
+
+typedef struct summary_column {
+    row_column column;
+    int        is_always;                        /* 0: where a row has something in it */
+} summary_column;
+
+/* What the table for people answers, with all digits. */
+static const summary_column summary_columns[] = {
+    { COLUMN_WORKLOAD, 1 }, { COLUMN_POLICY, 1 }, { COLUMN_HOLES, 1 }, { COLUMN_STATUS, 1 }, { COLUMN_THREADS, 0 },
+    { COLUMN_KEY, 1 }, { COLUMN_LARGEST, 1 }, { COLUMN_ALLOWED, 1 }, { COLUMN_FOOTPRINT, 1 },
+    { COLUMN_REQUESTED_PEAK, 0 }, { COLUMN_RESERVED_PEAK, 1 }, { COLUMN_MIN_LIMIT, 1 }, { COLUMN_RATIO, 1 },
+    { COLUMN_RATIO_LOW, 0 }, { COLUMN_RATIO_HIGH, 0 }, { COLUMN_FRAGMENTATION, 0 }, { COLUMN_REMAPPED_PAGES, 0 },
+    { COLUMN_DRIVER_CALLS, 1 }, { COLUMN_DRIVER_VNS, 0 }, { COLUMN_HOST_NS, 1 }, { COLUMN_ALLOC_P99, 0 },
+    { COLUMN_WAITED_P99, 0 }, { COLUMN_NS_PER_PAIR, 1 }, { COLUMN_PAIR_INSTRUCTIONS, 0 }, { COLUMN_TARGET, 0 },
+    { COLUMN_MET, 0 }, { COLUMN_GROWTH, 0 }, { COLUMN_INSTRUCTIONS_GROWTH, 0 }, { COLUMN_ENDED, 0 },
+    { COLUMN_OOM_ROUND, 0 }, { COLUMN_OOM_OP, 0 }, { COLUMN_OOM_REASON, 0 }, { COLUMN_STOP_OP, 0 },
+    { COLUMN_STOP_REASON, 0 }, { COLUMN_VERDICT, 1 }, { COLUMN_CLAIMS, 1 }, { COLUMN_SAID, 1 },
+};
+enum { SUMMARY_COLUMNS = sizeof summary_columns / sizeof summary_columns[0] };
 
 static void summary_text(FILE *out, const char *text)
 {
@@ -44,13 +67,81 @@ static void summary_verdicts(FILE *out, const gate *gates)
     fputc('\n', out);
 }
 
+/* One thread is the rule, and goes without saying. */
+static int summary_is_shown(const row_list *list, const summary_column *shown)
+{
+    char text[64];
+    if (shown->is_always || !row_has(list->kind, shown->column)) return row_has(list->kind, shown->column);
+    for (size_t index = 0; index < list->count; index++) {
+        const cell *value = &list->rows[index].cells[shown->column];
+        if (list->rows[index].is_baseline || value->kind == CELL_NONE) continue;
+        if (shown->column != COLUMN_THREADS || strcmp(cell_print(value, text, sizeof text), "1")) return 1;
+    }
+    return 0;
+}
+
+static void summary_cell(FILE *out, const cell *value)
+{
+    char text[64];
+    summary_text(out, value->kind == CELL_TEXT ? value->text : cell_print(value, text, sizeof text));
+}
+
+static void summary_rows(FILE *out, const row_list *list)
+{
+    row_column shown[SUMMARY_COLUMNS];
+    size_t count = 0;
+    for (size_t at = 0; at < SUMMARY_COLUMNS; at++) {
+        if (summary_is_shown(list, &summary_columns[at])) shown[count++] = summary_columns[at].column;
+    }
+    for (size_t line = 0; line < list->count + 2 && line < SUMMARY_MOST + 2; line++) {
+        if (line > 1 && list->rows[line - 2].is_baseline) continue;
+        for (size_t at = 0; at < count; at++) {
+            fputs("| ", out);
+            if (line > 1) summary_cell(out, &list->rows[line - 2].cells[shown[at]]);
+            else fputs(line ? "---" : row_column_name(shown[at]), out);
+            fputc(' ', out);
+        }
+        fputs("|\n", out);
+    }
+    if (list->count > SUMMARY_MOST) fprintf(out, "\n%zu rows are left out\n", list->count - SUMMARY_MOST);
+    fputc('\n', out);
+}
+
+/* width: nothing is folded. */
+static void summary_sentence(FILE *out, const row *named, const char *text, size_t width)
+{
+    const cell *workload = &named->cells[COLUMN_WORKLOAD], *holes = &named->cells[COLUMN_HOLES];
+    (void)width;
+    fputs("- ", out);
+    summary_cell(out, workload);
+    fputs(workload->kind == CELL_NONE ? "" : "/", out);
+    summary_cell(out, &named->cells[COLUMN_POLICY]);
+    fputs(holes->kind == CELL_NONE ? "" : " holes ", out);
+    summary_cell(out, holes);
+    summary_text(out, text);
+    fputc('\n', out);
+}
+
+/* What needs say is a column. */
+static void summary_sentences(FILE *out, const row_list *list)
+{
+    char text[sizeof list->rows->note + 2];
+    size_t told = 0, left_out = 0;
+    for (size_t index = 0; index < list->count; index++) {
+        const row *shown = &list->rows[index];
+        const char *why = table_why(shown, list->kind);
+        if (shown->is_baseline || !*why || shown->cells[COLUMN_SAID].kind != CELL_NONE) continue;
+        snprintf(text, sizeof text, ": %s", why);
+        if (told < SUMMARY_MOST_SENTENCES) summary_sentence(out, shown, text, 0);
+        left_out += told++ >= SUMMARY_MOST_SENTENCES;
+    }
+    if (row_is_run(list->kind)) told += table_repeats(out, list, summary_sentence, 0);
+    if (told) fputc('\n', out);
+    if (left_out) fprintf(out, "%zu sentences more are left out\n\n", left_out);
+}
+
 void summary_write(FILE *out, const row_list *list, const char *device, const gate *gates)
 {
-    static const row_column shown[] = { COLUMN_WORKLOAD, COLUMN_POLICY, COLUMN_HOLES, COLUMN_STATUS, COLUMN_FOOTPRINT,
-                                        COLUMN_RESERVED_PEAK, COLUMN_MIN_LIMIT, COLUMN_RATIO, COLUMN_DRIVER_CALLS,
-                                        COLUMN_HOST_NS, COLUMN_NS_PER_PAIR, COLUMN_VERDICT, COLUMN_CLAIMS,
-                                        COLUMN_SAID };
-    const size_t count = sizeof shown / sizeof shown[0];
     fputs("### gpuarena stress on ", out);
     summary_text(out, device);
     fputs("\n\n", out);
@@ -60,19 +151,6 @@ void summary_write(FILE *out, const row_list *list, const char *device, const ga
         fputs("\n\n", out);
     }
     if (gates && gates->verdict_count) summary_verdicts(out, gates);
-    for (size_t line = 0; line < list->count + 2 && line < SUMMARY_MOST + 2; line++) {
-        if (line > 1 && list->rows[line - 2].is_baseline) continue;
-        for (size_t at = 0; at < count; at++) {
-            char text[64];
-            if (!row_has(list->kind, shown[at])) continue;
-            const cell *value = line > 1 ? &list->rows[line - 2].cells[shown[at]] : NULL;
-            fputs("| ", out);
-            if (!value) fputs(line ? "---" : row_column_name(shown[at]), out);
-            else summary_text(out, value->kind == CELL_TEXT ? value->text : cell_print(value, text, sizeof text));
-            fputc(' ', out);
-        }
-        fputs("|\n", out);
-    }
-    if (list->count > SUMMARY_MOST) fprintf(out, "\n%zu rows are left out\n", list->count - SUMMARY_MOST);
-    fputc('\n', out);
+    summary_rows(out, list);
+    summary_sentences(out, list);
 }

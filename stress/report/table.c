@@ -122,14 +122,23 @@ static void table_notes(FILE *out, const row_list *list, size_t width)
     char name[1024], policy[1024], text[2700];
     for (size_t index = 0; index < list->count; index++) {
         const row *shown = &list->rows[index];
-        int is_told = list->kind == ROW_CAPACITY && table_is_ok(shown);      /* by STOP_REASON */
-        if (!shown->note[0] || is_told) continue;
+        const char *why = table_why(shown, list->kind);
+        if (!*why) continue;
         const cell *workload = &shown->cells[list->kind == ROW_HOLES ? COLUMN_HOLES : COLUMN_WORKLOAD];
         snprintf(text, sizeof text, "%s/%s: %s", workload->kind == CELL_TEXT
                  ? table_name(workload->text, name, sizeof name) : cell_print(workload, name, sizeof name),
-                 table_name(shown->cells[COLUMN_POLICY].text, policy, sizeof policy), shown->note);
+                 table_name(shown->cells[COLUMN_POLICY].text, policy, sizeof policy), why);
         table_fold(out, text, width);
     }
+}
+
+/* The names as the table has them. */
+static void table_sum(FILE *out, const row *named, const char *text, size_t width)
+{
+    char workload[1024], chosen[1024], line[2700];
+    snprintf(line, sizeof line, "%s/%s%s", table_name(named->cells[COLUMN_WORKLOAD].text, workload, sizeof workload),
+             table_name(named->cells[COLUMN_POLICY].text, chosen, sizeof chosen), text);
+    table_fold(out, line, width);
 }
 
 static int table_shows_time(const table_layout *layout)
@@ -257,7 +266,7 @@ void table_write(FILE *out, const row_list *list, const cuda_environment *enviro
         table_fold(out, list->partial, style->width);
     }
     table_notes(out, list, style->width);
-    if (row_is_run(list->kind)) table_repeats(out, list, style->width);
+    if (row_is_run(list->kind)) (void)table_repeats(out, list, table_sum, style->width);
     table_legend(out, list, &layout, environment, style->width);
     table_ended(out, list, style->width);
 }

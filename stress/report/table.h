@@ -23,8 +23,10 @@ void table_write(FILE *out, const row_list *list, const cuda_environment *enviro
 /* Rows of needs: needs by policies, then a sentence for each that fails; of one need for all policies. */
 void table_needs(FILE *out, const row_list *list, const table_style *style);
 
-/* Of rows that are there more than once: median and interval of their times, percentiles of all their allocations. */
-void table_repeats(FILE *out, const row_list *list, size_t width);
+/* Of rows that are there more than once: median and interval of their times, percentiles of all their allocations.
+   The first of them and a text, which follows its name, are said; width is the sayer's. How many there were. */
+typedef void table_sayer(FILE *out, const row *named, const char *text, size_t width);
+size_t table_repeats(FILE *out, const row_list *list, table_sayer *say, size_t width);
 
 /* A sentence, folded at spaces, indented. */
 void table_fold(FILE *out, const char *text, size_t width);

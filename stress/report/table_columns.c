@@ -74,6 +74,12 @@ int table_is_ok(const row *shown)
     return shown->cells[COLUMN_STATUS].kind == CELL_TEXT && !strcmp(shown->cells[COLUMN_STATUS].text, "ok");
 }
 
+const char *table_why(const row *shown, row_kind kind)
+{
+    if (shown->cells[COLUMN_STOP_TEXT].kind == CELL_TEXT) return shown->cells[COLUMN_STOP_TEXT].text;
+    return kind == ROW_CAPACITY && table_is_ok(shown) ? "" : shown->note;    /* STOP_REASON tells it */
+}
+
 static int table_is_virtual(const row *shown)
 {
     return shown->cells[COLUMN_DRIVER_VNS].kind != CELL_NONE;

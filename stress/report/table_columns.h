@@ -31,5 +31,7 @@ size_t table_columns(row_kind kind, const table_column **columns);
 /* Paths keep their end, which tells them apart; what is long is cut. Returns text, of at least 1,024 bytes. */
 const char *table_name(const char *name, char *text, size_t size);
 int         table_is_ok(const row *shown);
+/* The sentence that stands below the table for this row: why it ends where it does, what happened; "": there is none. */
+const char *table_why(const row *shown, row_kind kind);
 
 #endif
