@@ -70,7 +70,8 @@ static const char help_lists[] =
     "-w and -p take items separated by commas, each NAME or NAME:key=value,key=value. A part whose first of\n"
     "':' and '=' is '=' continues the item on its left. Three policies:\n"
     "  -p raw,segments:growth=step,step=64M,config:limit=4G\n"
-    "-w all, -p all: each that there is (stress list).\n"
+    "-w all, -p all: each that there is (stress list). Where raw is not among them, run has it in its table all the\n"
+    "same, dimmed, to compare with: it is in no file and fails no run. With -q it does not run.\n"
     "A policy without a name is config:key=value,.. Paths with commas are refused. Workloads and their keys:\n"
     "stress list workloads; what these may be: stress help workloads.\n"
     "\n";

@@ -186,20 +186,19 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     snprintf(label, sizeof label, "%s/%s", workload->text, chosen->text);
     progress_row(&self->progress, label);
     run_ready(self, &job);
-    pass_settings settings = self->plan.settings;
-    if (is_baseline) settings.verify = VERIFY_OFF;
+    const pass_settings *settings = &self->plan.settings;
     const batch_asked varied = { &self->plan.options, self->asked->values[CLI_VARY].text,
                                  self->asked->values[CLI_TIMES].number };
-    if (workload->need) needs_row(workload->need, &job, &settings.device, made, &outcome);
-    else if (self->kind == ROW_CAPACITY) capacity_row(&job, &settings, made, &outcome);
-    else if (self->kind == ROW_BATCH) batch_row(&job, &settings, &varied, made, &outcome);
-    else runner_row(&job, &settings, made, &outcome);
+    if (workload->need) needs_row(workload->need, &job, &settings->device, made, &outcome);
+    else if (self->kind == ROW_CAPACITY) capacity_row(&job, settings, made, &outcome);
+    else if (self->kind == ROW_BATCH) batch_row(&job, settings, &varied, made, &outcome);
+    else runner_row(&job, settings, made, &outcome);
     self->record_bytes += record_bytes(made->recording);
     progress_clear(&self->progress);
     interrupt_repro("");
     if (run_interrupted(self, outcome.status)) return 1;
     if (outcome.status <= PASS_OOM) return 0;
-    if (is_baseline && !outcome.kept) return 1;  /* nobody asked whether the baseline is right */
+    if (is_baseline && !outcome.kept) return 1;  /* nobody asked for the baseline: it fails no run */
     run_raise(self, outcome.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS);
     fprintf(stderr, "stress: %s: %s: %s\n", label, made->cells[COLUMN_STATUS].text, made->note);
     const repro line = run_repro(self, &job, &outcome);

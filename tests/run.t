@@ -174,6 +174,9 @@ is(stress('run', '-w', 'uniform:n=500', '-p', 'raw,segments', '--faults', 'overl
    'of several exit codes the highest');
 my ($baseline) = stress(qw(run -w uniform:n=500 -p segments --faults give_back:50));
 ok($baseline->{code} eq 0 && $baseline->{err} eq '', 'a baseline that nobody asked for fails no run');
+my ($wrong) = stress(qw(run -w uniform:n=500 -p paged --faults null:3));
+ok($wrong->{code} eq 0 && $wrong->{out} =~ m{^uniform:n=500  raw +verify_failed .*^uniform:n=500/raw: op 3: null_block: }ms,
+   '.. but is verified as all are: no figure comes of what it got wrong');
 my (undef, $rival) = csv(qw(-w uniform:n=500,max=64 -p segments --device sim:1G --faults rival@20=1G --no-timing));
 is($rival->{status}, 'oom', 'a rival takes the device: out of memory');
 ok(($rival->{oom_op} || 0) >= 20, 'not before it came');
