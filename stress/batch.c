@@ -49,8 +49,13 @@ int batch_check(const cli *asked, problem *why)
 int batch_check_plan(const plan *made, const char *vary, problem *why)
 {
     for (size_t index = 0; index < made->workload_count; index++) {
+        const char *text = made->workloads[index].text;
+        slice rest = slice_of(text), spec;
         workload_key found;
-        if (workload_vary(made->workloads[index].text, vary, &found, why)) return -1;
+        if (mix_take(&rest, &spec) && rest.bytes) {
+            return problem_set(why, EXIT_USAGE, "workload %s: joined by '+', expected one alone to vary", text);
+        }
+        if (workload_vary(text, vary, &found, why)) return -1;
     }
     return 0;
 }
@@ -220,6 +225,17 @@ static void batch_stop_cells(const batch *self)
     row_count(made, COLUMN_NEXT_PEAK, self->stopped_peak_bytes);
 }
 
+/* All completed, up to what the option allows: no memory ended it. */
+static void batch_most_cells(const batch *self, uint64_t most)
+{
+    row *made = self->made;
+    const char *spec = self->job->workload;
+    snprintf(made->note, sizeof made->note, "%s=%" PRIu64 " is the most that %.*s takes", self->varied.key, most,
+             (int)strcspn(spec, ":"), spec);
+    row_text(made, COLUMN_STOP_TEXT, made->note);
+    row_text(made, COLUMN_STOP_REASON, "option_maximum");
+}
+
 /* The run that counts, with every check; a GPU that is shared may not have for it what it had for the probe. */
 static void batch_confirm(batch *self, const batch_found *found)
 {
@@ -338,7 +354,8 @@ static void batch_find(batch *self)
     if (answer < 0) return;
     if (answer) batch_confirm(self, &found);
     else runner_status(PASS_OOM, "", self->made, self->outcome);
-    if (!self->is_over && (!answer || found.next)) batch_stop_cells(self);
+    if (!self->is_over && answer && !found.next) batch_most_cells(self, found.largest);
+    else if (!self->is_over) batch_stop_cells(self);
     row_count(self->made, COLUMN_PROBES, self->probes);
 }
 

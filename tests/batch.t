@@ -70,8 +70,15 @@ my ($fits, $not) = map { run_row('-w', "train:layers=2,steps=2,batch=8,seq=$_", 
     $seq->{largest}, $seq->{largest} + 1;
 is("$seq->{key} $fits $not", 'seq ok oom', "--vary seq: $seq->{largest} tokens, not one more");
 my (undef, $every) = batch('-w', 'larson:blocks=10,rounds=1,size=1', '-p', 'segments', '--vary', 'threads');
-is(join('|', @$every{qw(largest allowed next_peak_bytes stop_op stop_reason stop_text)}), '64|64||||',
-   'where all survive it is the highest, and nothing ends');
+is(join('|', @$every{qw(largest allowed next_peak_bytes stop_op stop_reason stop_text)}),
+   '64|64|||option_maximum|threads=64 is the most that larson takes', 'where all survive it is the highest, which is told');
+my (undef, @most) = batch('-w', 'uniform:n=300', '-p', 'paged,raw', '--device', 'sim:400M', '--fail-if', 'stop_reason == nope');
+is(scalar @most, 0, 'a gate knows the words of stop_reason');
+my $most = stress(qw(batch -w uniform:n=300 -p paged,raw --device sim:400M --fail-if), 'stop_reason == option_maximum');
+is($most->{code}, 1, 'and that one');
+ok($most->{out} =~ m{^uniform:n=300  paged .* -  option_maximum\n}m, 'the table has it where else the reason is');
+ok($most->{out} =~ m{^uniform:n=300/paged: cap=1073741824 is the most that uniform takes$}m, 'and the sentence');
+ok($most->{out} =~ m{^uniform:n=300/raw: cap=308 ends at op }m, 'of others, what ended them');
 my (undef, $none) = batch('-w', 'train:layers=2', '-p', 'paged', '--device', 'sim:256M');
 is(join('|', @$none{qw(status largest allowed)}), 'oom||', 'where not even one survives: oom, and no largest');
 ok($none->{stop_text} =~ /^batch=1 ends at op $none->{stop_op}: it requests /, 'and why');
@@ -124,7 +131,12 @@ refused(2, qr/workload train: no option "width" to vary/, qw(batch -w train -p r
 refused(2, qr/workload uniform: a larger seed is no larger workload/, qw(batch -w uniform -p raw --vary seed));
 refused(2, qr/--on-oom skip: not with batch/, qw(batch -w train -p segments --on-oom skip));
 refused(2, qr/--vary means nothing to run/, qw(run -w train -p segments --vary batch));
-refused(2, qr/no workload to vary "train\+uniform"/, qw(batch -w train+uniform -p segments));
+refused(2, qr/^stress: workload \Q$_\E: joined by '\+', expected one alone to vary$/, 'batch', '-w', $_, qw(-p segments --ops 99))
+    for qw(train+uniform train:layers=2+larson larson+train:layers=2 uniform:n=9,max=1+uniform:n=9);
+my $recording = spew('one.trace', "gpuarena-trace 1\na 0 5 0\nf 0\n");
+refused(2, qr/^stress: workload replay: a recording, which has no options to vary$/, 'batch', '-w', "replay:$recording", '-p', 'raw', @$_)
+    for [], [ '--vary', 'n' ];
+refused(2, qr/joined by '\+', expected one alone/, 'batch', '-w', "replay:$recording+larson", qw(-p raw));
 ok(stress('help', 'batch')->{out} =~ /largest/, 'help batch');
 ok(stress('help', 'columns')->{out} =~ /of batch.*\n  workload\n(?:  \w+\n)*  stop_text\n  threads$/m, 'help columns has them');
 done();

@@ -4,6 +4,7 @@
 # Run: prove tests/cli.t (STRESS=path of the program)
 use strict;
 use warnings;
+no warnings 'qw';
 require './tests/stress_run.pl';
 our ($folder, $stress);
 

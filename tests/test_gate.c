@@ -96,6 +96,7 @@ static void test_rules(void)
     check_rule("verdict == fai", "verdict is never 'fai'");
     check_rule("oom_reason == fragment", "expected base or one of none over_limit over_parent");
     check_rule("stop_reason != not_made", "[][] stop_reason 5 [] . 0.0000 [not_made]");
+    check_rule("stop_reason == option_maximum", "[][] stop_reason 4 [] . 0.0000 [option_maximum]");
     check_rule("oom_reason == try_only", "[][] oom_reason 4 [] . 0.0000 [try_only]");
     check_rule("status != base+1", "status is never 'base+1'");
     check_rule("digest == 0123456789abcdef", "[][] digest 4 [] . 0.0000 [0123456789abcdef]");

@@ -144,7 +144,7 @@ static const char *metric_words(const metric *measure)
     case COLUMN_INSTRUCTIONS_GROWTH: return "|O(1)|O(log n)|O(n)|unclear";
     case COLUMN_ENDED:       return "|precise|rounds|time";
     case COLUMN_OOM_REASON:  return GPUARENA_REASONS(METRIC_WORD);
-    case COLUMN_STOP_REASON: return GPUARENA_REASONS(METRIC_WORD) "|not_opened|not_made";
+    case COLUMN_STOP_REASON: return GPUARENA_REASONS(METRIC_WORD) "|not_opened|not_made|option_maximum";
     default:                 return NULL;
     }
 #undef METRIC_WORD

@@ -113,10 +113,13 @@ int workload_vary(const char *spec, const char *key, workload_key *found, proble
     if (!of) {
         return spec_unknown("no workload to vary", name, workload_name, NULL, why);
     }
+    if (of->option_count == 0) {
+        return problem_set(why, EXIT_USAGE, "workload %s: a recording, which has no options to vary", of->shown.name);
+    }
     size_t option = key ? workload_option(of, key) : workload_scale(of);
     if (option == of->option_count) {
         return problem_set(why, EXIT_USAGE, "workload %s: no option %s to vary", of->shown.name,
-                           key ? slice_show(slice_of(key)).text : "that makes it larger: --vary KEY");
+                           key ? slice_show(slice_of(key)).text : "that makes it larger, expected --vary KEY");
     }
     memset(&request, 0, sizeof request);
     if (spec_parse(of, arguments, &request, why)) {

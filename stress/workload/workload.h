@@ -60,9 +60,9 @@ void op_stream_free(op_stream *stream);          /* of a zeroed or filled stream
 /* 1: the workload that spec names has that option. `threads`: it has threads of its own. */
 int  workload_has_option(slice spec, const char *key);
 
-/* An option of the workload that spec names, to be varied: key NULL is the one that makes it larger: `batch`, where it
-   has that, else the first it has of `seq`, `requests`, `depth`, `cap`, `blocks`, `n`. 0, or -1 and a problem,
-   EXIT_USAGE: no such workload, several joined by '+', no such option, or spec says already what it is. */
+/* An option of the one workload that spec names, to be varied: key NULL is the one that makes it larger: `batch`,
+   where it has that, else the first it has of `seq`, `requests`, `depth`, `cap`, `blocks`, `n`. 0, or -1 and a
+   problem, EXIT_USAGE: no such workload, a recording, no such option, or spec says already what it is. */
 typedef struct workload_key { const char *key; uint64_t lowest, highest; } workload_key;
 int  workload_vary(const char *spec, const char *key, workload_key *found, problem *why);
 
