@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare_files.h"
 #include "gate/cases.h"
 #include "gate/gate.h"
 #include "gate/metric.h"
-#include "gate/rule_file.h"
+#include "table_files.h"
 
 typedef enum compare_found { COMPARE_SAME, COMPARE_BETTER, COMPARE_WORSE, COMPARE_CHANGED, COMPARE_AMBIGUOUS,
                              COMPARE_KINDS } compare_found;
@@ -273,14 +272,14 @@ static int compare_verdict(const compare *self, int is_strict)
 /* With rules it is those that fail. */
 static int compare_rules(compare *self, const cli *asked, gate *gates, problem *why)
 {
-    gates->is_strict = asked->values[CLI_STRICT].given;
     gates->base_path = asked->words.items[0];
     gates->base = self->before;                  /* ours: taken back before it is freed */
     const char *path = asked->words.items[1];
     int failed = gate_judge_table(gates, &self->after, path, why);
     memset(&gates->base, 0, sizeof gates->base);
+    const slice none = { NULL, 0 };
     if (!failed) gate_write(stdout, gates);
-    return failed || compare_files_write(&self->outputs, &gates->found, path, gates, why) ? -1 : 0;
+    return failed || table_files_write(&self->outputs, &gates->found, path, gates, none, why) ? -1 : 0;
 }
 
 static int compare_outputs(compare *self, const cli *asked, problem *why)
@@ -297,20 +296,19 @@ static int compare_outputs(compare *self, const cli *asked, problem *why)
 
 static int compare_all(compare *self, const cli *asked, problem *why)
 {
-    const cli_value *rules = &asked->values[CLI_FAIL_IF];
+    const int has_rules = asked->values[CLI_FAIL_IF].given;
     gate gates;
     memset(&gates, 0, sizeof gates);
-    if (compare_outputs(self, asked, why)
-        || rule_file_all(&gates.rules, &gates.rule_count, rules->items, rules->item_count, why)
+    if (compare_outputs(self, asked, why) || gate_parse_rules(&gates, asked, why)
         || csv_table_read(&self->before, asked->words.items[0], why)
-        || csv_table_read(&self->after, asked->words.items[1], why) || compare_rows(self, rules->given, why)) {
+        || csv_table_read(&self->after, asked->words.items[1], why) || compare_rows(self, has_rules, why)) {
         gate_free(&gates);
         return why->exit_code;
     }
     int is_partial = compare_partial(&self->before, asked->words.items[0]);
     is_partial |= compare_partial(&self->after, asked->words.items[1]);
     int exit_code = compare_verdict(self, asked->values[CLI_STRICT].given);
-    if (asked->values[CLI_FAIL_IF].given) {
+    if (has_rules) {
         exit_code = compare_rules(self, asked, &gates, why) ? why->exit_code
                   : gate_failed(&gates) ? EXIT_GATE : EXIT_PASS;
     }

@@ -23,7 +23,7 @@ static const char help_top[] =
     "       stress holes -p POLICY[,..] [--instructions]\n"
     "       stress costs [--device sim|cuda:N] [--out costs=FILE]\n"
     "       stress compare A.csv B.csv [--fail-if RULE]\n"
-    "       stress merge SHARD.. [--out csv=FILE]\n"
+    "       stress merge SHARD.. [--out csv=FILE] [--fail-if RULE]\n"
     "       stress run -w needs -p POLICY[,..]\n"
     "       stress list [workloads|policies|devices|needs]\n"
     "       stress help [lists|workloads|threads|faults|costs|columns|capacity|batch|shrink|holes|needs|gates|\n"
@@ -257,7 +257,8 @@ static const char help_shards[] =
     "but for its step), JOB_COMPLETION_INDEX (Kubernetes, which does not say N: --shard auto/N), SLURM_PROCID with\n"
     "SLURM_NTASKS, OMPI_COMM_WORLD_RANK with .._SIZE, PMI_RANK with PMI_SIZE. --shard none: all rows, whatever is\n"
     "there.\n"
-    "--fail-if is for all rows: stress compare base.csv merged.csv --fail-if RULE --out junit=PATH.\n";
+    "--fail-if is for all rows, so merge has it: with --base, --strict, --out junit=PATH and md=PATH and the step\n"
+    "summary (stress help gates); of csv.\n";
 
 static int help_plain(FILE *out, const char *text)
 {

@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/gate.h"
 #include "report/csv.h"
 #include "report/csv_table.h"
 #include "report/output_list.h"
 #include "report/repeats.h"
 #include "shard.h"
+#include "table_files.h"
 
 typedef struct merge_file {
     const char *path;
@@ -29,6 +31,9 @@ typedef struct merge {
     int         is_json;
     merge_file **of;                             /* by shard; NULL: it is missing */
     uint64_t    missing;
+    int         is_quiet;
+    output_list outputs;
+    gate        gates;                           /* of the merged rows */
 } merge;
 
 static slice merge_line(slice *rest)
@@ -218,7 +223,36 @@ static char *merge_join(const merge *self, slice behind, size_t *length)
     return text;
 }
 
-static int merge_write(const merge *self, const output_list *outputs, problem *why)
+/* Rules judge the rows as a file would have them, and speak where these do not go. */
+static int merge_judge(merge *self, slice merged, problem *why)
+{
+    static const char path[] = "the merged file";
+    const output_list *outputs = &self->outputs;
+    gate *gates = &self->gates;
+    csv_table rows;
+    int failed = csv_table_parse(&rows, path, merged.bytes, merged.length, why)
+        || gate_judge_table(gates, &rows, path, why);
+    csv_table_free(&rows);                       /* what was not taken over */
+    if (failed) return -1;
+    if (self->is_quiet) gate_tell(stderr, gates);
+    else gate_write(!outputs->count || outputs->takes_stdout ? stderr : stdout, gates);
+    return table_files_write(outputs, &gates->found, path, gates, merged, why);
+}
+
+/* What is merged, in the files that were asked for. */
+static int merge_put_out(merge *self, slice merged, problem *why)
+{
+    const output_material material = { NULL, NULL, NULL, NULL, NULL, NULL, NULL, merged, NULL, NULL };
+    int failed = 0;
+    if (!self->outputs.count) fwrite(merged.bytes, 1, merged.length, stdout);
+    if (self->gates.rule_count) return merge_judge(self, merged, why);
+    for (size_t index = 0; index < self->outputs.count; index++) {
+        failed |= output_write(&self->outputs.items[index], &material, why);
+    }
+    return failed;
+}
+
+static int merge_write(merge *self, problem *why)
 {
     size_t length, added_length = 0;
     char *added = NULL;
@@ -231,22 +265,26 @@ static int merge_write(const merge *self, const output_list *outputs, problem *w
     if (is_odd) return -1;
     if (!text) return problem_set(why, EXIT_HARNESS, "no host memory for the merged rows");
     const slice merged = { text, length };
-    const output_material material = { NULL, NULL, NULL, NULL, NULL, NULL, NULL, merged, NULL, NULL };
-    int failed = 0;
-    if (!outputs->count) fwrite(text, 1, length, stdout);
-    for (size_t index = 0; index < outputs->count; index++) {
-        failed |= output_write(&outputs->items[index], &material, why);
-    }
+    int failed = merge_put_out(self, merged, why);
     free(text);
     return output_finish_stdout(why) || failed ? -1 : 0;
 }
 
-static int merge_formats(const merge *self, const cli *asked, const output_list *outputs, problem *why)
+/* The rows in the shards' format; verdicts where there are rules, which are about CSV. */
+static int merge_formats(const merge *self, const cli *asked, problem *why)
 {
     const char *format = self->is_json ? "json" : "csv";
+    const output_list *outputs = &self->outputs;
+    if (self->is_json && self->gates.rule_count) {
+        return problem_set(why, EXIT_USAGE, "--fail-if: the shards are json, expected csv");
+    }
     for (size_t index = 0; index < outputs->count; index++) {
         const char *name = output_name(&outputs->items[index]);
-        if (strcmp(name, format)) {
+        int is_verdict = strcmp(name, "json") && strcmp(name, "csv");
+        if (is_verdict && !self->gates.rule_count) {
+            return problem_set(why, EXIT_USAGE, "--out %s: of verdicts on rules: give --fail-if too", name);
+        }
+        if (!is_verdict && strcmp(name, format)) {
             return problem_set(why, EXIT_USAGE, "--out %s: the shards are %s: expected %s=PATH", name, format,
                                format);
         }
@@ -254,9 +292,9 @@ static int merge_formats(const merge *self, const cli *asked, const output_list 
     return output_list_try(outputs, asked, why);
 }
 
-static int merge_all(merge *self, const cli *asked, output_list *outputs, problem *why)
+static int merge_all(merge *self, const cli *asked, problem *why)
 {
-    static const cli_id known[] = { CLI_OUT, CLI_QUIET };
+    static const cli_id known[] = { CLI_OUT, CLI_QUIET, CLI_FAIL_IF, CLI_BASE, CLI_STRICT };
     const cli_value *files = &asked->values[CLI_OUT];
     if (cli_expect(asked, known, sizeof known / sizeof known[0], "merge, which runs nothing", why)) return -1;
     if (!asked->words.item_count) {
@@ -264,24 +302,26 @@ static int merge_all(merge *self, const cli *asked, output_list *outputs, proble
     }
     self->files = calloc(asked->words.item_count, sizeof *self->files);
     if (!self->files) return problem_set(why, EXIT_HARNESS, "no host memory for the files");
-    return output_list_parse(outputs, files->items, files->item_count, "merge", why)
-        || merge_files(self, &asked->words, why) || merge_formats(self, asked, outputs, why)
-        || merge_write(self, outputs, why) ? -1 : 0;
+    self->is_quiet = asked->values[CLI_QUIET].given;
+    return output_list_parse(&self->outputs, files->items, files->item_count, "merge", why)
+        || gate_parse_rules(&self->gates, asked, why) || gate_parse_base(&self->gates, why)
+        || merge_files(self, &asked->words, why) || merge_formats(self, asked, why)
+        || merge_write(self, why) ? -1 : 0;
 }
 
 int merge_command(const cli *asked, problem *why)
 {
     merge self;
-    output_list outputs;
     memset(&self, 0, sizeof self);
-    memset(&outputs, 0, sizeof outputs);
-    int failed = merge_all(&self, asked, &outputs, why);
+    int failed = merge_all(&self, asked, why);
+    int exit_code = failed ? why->exit_code : gate_failed(&self.gates) ? EXIT_GATE : EXIT_PASS;
     for (size_t index = 0; index < self.file_count; index++) {
         free(self.files[index].text);
         free(self.files[index].rows);
     }
     free(self.files);
     free(self.of);
-    output_list_free(&outputs);
-    return failed ? why->exit_code : EXIT_PASS;
+    output_list_free(&self.outputs);
+    gate_free(&self.gates);
+    return exit_code;
 }

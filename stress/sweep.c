@@ -74,5 +74,5 @@ int sweep_start(sweep *self, const cli *asked, const plan *made, problem *why)
     fprintf(stderr, "stress: shard %" PRIu64 "/%" PRIu64 ", %" PRIu64 " of %" PRIu64 " rows, from %s\n", mark->index,
             mark->count, shard_rows(mark->index, mark->count, mark->rows), mark->rows, self->part.source);
     if (!asked->values[CLI_FAIL_IF].given) return 0;
-    return problem_set(why, EXIT_USAGE, "--fail-if: not on one shard: merge all, then compare with these rules");
+    return problem_set(why, EXIT_USAGE, "--fail-if: not on one shard: give it to stress merge, for all rows");
 }

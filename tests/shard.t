@@ -109,6 +109,29 @@ for my $other (['--seed', 2], ['--verify', 'off'], ['--device', 'sim:40G'], ['--
     my $merged = stress('merge', @three[0, 1], "$folder/other.csv");
     ok($merged->{code} eq 2 && $merged->{err} =~ /mixed (?:seeds|sweeps)/, "@$other is another run");
 }
+# ---- rules on what is merged say what they say of a run that has all rows
+my @rules = ('--fail-if', 'footprint > 1.2', '--fail-if', '*/paged: driver_calls > raw*2', '--fail-if', 'ops < base', '--base', "$folder/whole.csv");
+my $at_once = stress('run', grep({ $_ ne '-q' } @sweep), @rules, '--out', "csv=$folder/at_once.csv");
+my $junit = "$folder/merged.xml";
+$ENV{GITHUB_STEP_SUMMARY} = spew('step.md', '');
+my $judged = stress('merge', @three, @rules, '--out', "csv=$folder/judged.csv", '--out', "junit=$junit");
+delete $ENV{GITHUB_STEP_SUMMARY};
+is("$at_once->{code} $judged->{code}", '1 1', 'merge --fail-if: exit 1');
+my ($verdicts) = $at_once->{out} =~ /^(fail if .*)\z/ms;
+ok($judged->{out} =~ /FAILED/ && $judged->{out} =~ /pass/ && $judged->{out} =~ /base/, 'rules of every kind');
+is($judged->{out}, "\n$verdicts", 'with the verdicts of a run without shards');
+is(slurp("$folder/judged.csv"), slurp("$folder/whole.csv"), '.. and the file that it would be without rules');
+ok(slurp($junit) =~ /<testsuite [^>]*tests="52" failures="[1-9]/ && slurp("$folder/step.md") =~ /footprint/, 'JUnit and the step summary have them');
+is(stress('merge', @three, '--fail-if', 'footprint > 900')->{out}, slurp("$folder/whole.csv"), 'without --out rows are on stdout, verdicts not');
+my $quiet = stress('merge', @three, '-q', '--fail-if', 'footprint > 1.2', '--out', "csv=$folder/judged.csv");
+ok($quiet->{code} eq 1 && $quiet->{out} eq '' && $quiet->{err} =~ /^stress: gate: FAILED: /m, '-q: what fails, on stderr');
+refused(2, qr/--out junit: of verdicts on rules: give --fail-if too/, 'merge', @three, '--out', "junit=$junit");
+refused(2, qr/'ops < base': base is what --base FILE has/, 'merge', @three, '--fail-if', 'ops < base');
+refused(2, qr/--strict: judges nothing without a rule/, 'merge', @three, '--strict');
+refused(2, qr/'nonsense > 1'/, 'merge', @three, '--fail-if', 'nonsense > 1');
+refused(2, qr/--fail-if: the shards are json, expected csv/, 'merge', '--fail-if', 'ops > 1', map { s/csv$/json/r } @three);
+refused(4, qr/1 of 3 shards missing: 2/, 'merge', @three[0, 1], '--fail-if', 'ops > 1');
+
 my $grown = spew("odd \"name\"\nof two lines.trace", "gpuarena-trace 1\na 1 100 0\na 2 100 0\nf 1\n");
 stress('run', @sweep, '--shard', '2/3', '--out', "csv=$folder/other.csv");
 ok(stress('merge', @three[0, 1], "$folder/other.csv")->{err} =~ /mixed sweeps/, 'so is one of another recording by the same name');

@@ -25,27 +25,38 @@ static int gate_check_base(const gate *self, problem *why)
     return 0;
 }
 
-int gate_parse(gate *self, const cli *asked, row_kind kind, problem *why)
+int gate_parse_rules(gate *self, const cli *asked, problem *why)
 {
     const cli_value *texts = &asked->values[CLI_FAIL_IF];
     self->is_strict = asked->values[CLI_STRICT].given;
     self->base_path = asked->values[CLI_BASE].text;
-    if (rule_file_all(&self->rules, &self->rule_count, texts->items, texts->item_count, why)) return -1;
-    for (const rule *each = self->rules; each < self->rules + self->rule_count; each++) {
-        const row_column *columns;
-        size_t count = row_columns(kind, &columns);
-        while (count && strcmp(row_column_name(columns[count - 1]), each->column)) count--;
-        if (!count) return gate_no_column(each, asked->command, why);
-        if (rule_refers_to_base(each) && !self->base_path) {
-            return problem_set(why, EXIT_USAGE, "--fail-if '%s': base is what --base FILE has: give that too",
-                               each->text);
-        }
+    return rule_file_all(&self->rules, &self->rule_count, texts->items, texts->item_count, why);
+}
+
+int gate_parse_base(gate *self, problem *why)
+{
+    for (const rule *each = self->rules; each < self->rules + self->rule_count && !self->base_path; each++) {
+        if (!rule_refers_to_base(each)) continue;
+        return problem_set(why, EXIT_USAGE, "--fail-if '%s': base is what --base FILE has: give that too",
+                           each->text);
     }
     if (self->base_path && csv_table_read(&self->base, self->base_path, why)) return -1;
     if (self->base_path && gate_check_base(self, why)) return -1;
     if (self->rule_count || !(self->base_path || self->is_strict)) return 0;
     return problem_set(why, EXIT_USAGE, "--%s: judges nothing without a rule: give --fail-if too",
                        self->base_path ? "base" : "strict");
+}
+
+int gate_parse(gate *self, const cli *asked, row_kind kind, problem *why)
+{
+    if (gate_parse_rules(self, asked, why)) return -1;
+    for (const rule *each = self->rules; each < self->rules + self->rule_count; each++) {
+        const row_column *columns;
+        size_t count = row_columns(kind, &columns);
+        while (count && strcmp(row_column_name(columns[count - 1]), each->column)) count--;
+        if (!count) return gate_no_column(each, asked->command, why);
+    }
+    return gate_parse_base(self, why);
 }
 
 void gate_free(gate *self)

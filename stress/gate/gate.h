@@ -39,6 +39,9 @@ typedef struct gate {                            /* zeroed: no rules */
 /* --fail-if (@FILE: rules, one a line, # comments), --base, --strict. -1 and a problem: a rule, a file, a column that
    the command or the base has not, or nothing to judge by. gate_free in both cases. */
 int  gate_parse(gate *self, const cli *asked, row_kind kind, problem *why);
+/* The same where rows are read from a file, which has the columns that it has: the rules, then what --base is. */
+int  gate_parse_rules(gate *self, const cli *asked, problem *why);
+int  gate_parse_base(gate *self, problem *why);
 void gate_free(gate *self);
 int  gate_names(const gate *self, const char *policy);       /* whether a rule compares with this policy */
 

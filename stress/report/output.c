@@ -134,6 +134,7 @@ static const output_kind output_kinds[] = {
     { "csv", "bench", 0, 0, output_csv },
     { "junit", "compare", 0, 0, output_junit }, { "md", "compare", 0, 0, output_md },
     { "csv", "merge", 0, 0, output_merged }, { "json", "merge", 0, 0, output_merged },
+    { "junit", "merge", 0, 0, output_junit }, { "md", "merge", 0, 0, output_md },
 };
 #define OUTPUT_KINDS (sizeof output_kinds / sizeof output_kinds[0])
 

@@ -1,13 +1,13 @@
 /* Rows that were read are made rows of a list, all cells texts, for the writers of files.
    It must not judge.
-   Tested by tests/compare.t. */
-#include "compare_files.h"
+   Tested by tests/compare.t and tests/shard.t. */
+#include "table_files.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* The command that has such columns: all of the header's are its own. */
-static row_kind compare_kind(const csv_table *table)
+static row_kind table_kind(const csv_table *table)
 {
     static const row_kind kinds[] = { ROW_RUN, ROW_ROUNDS, ROW_NEEDS, ROW_CAPACITY, ROW_BATCH, ROW_HOLES, ROW_BENCH };
     for (size_t at = 0; at < sizeof kinds / sizeof kinds[0]; at++) {
@@ -21,7 +21,7 @@ static row_kind compare_kind(const csv_table *table)
     return ROW_RUN;
 }
 
-static void compare_row_of(const csv_table *table, size_t line, row_kind kind, const char *path, row *made)
+static void table_row_of(const csv_table *table, size_t line, row_kind kind, const char *path, row *made)
 {
     for (int column = 0; column < COLUMN_COUNT; column++) {
         const char *text = csv_table_cell(table, line, csv_table_column(table, row_column_name((row_column)column)));
@@ -34,15 +34,15 @@ static void compare_row_of(const csv_table *table, size_t line, row_kind kind, c
     }
 }
 
-int compare_files_write(const output_list *outputs, const csv_table *table, const char *path, const gate *gates,
-                        problem *why)
+int table_files_write(const output_list *outputs, const csv_table *table, const char *path, const gate *gates,
+                      slice merged, problem *why)
 {
-    row_list list = { calloc(table->row_count + 1, sizeof *list.rows), table->row_count, compare_kind(table),
+    row_list list = { calloc(table->row_count + 1, sizeof *list.rows), table->row_count, table_kind(table),
                       table->partial };
     if (!list.rows) return problem_set(why, EXIT_HARNESS, "no host memory for the rows of %s", path);
-    for (size_t line = 0; line < list.count; line++) compare_row_of(table, line, list.kind, path, &list.rows[line]);
+    for (size_t line = 0; line < list.count; line++) table_row_of(table, line, list.kind, path, &list.rows[line]);
     const char *device = list.count ? csv_table_cell(table, 0, csv_table_column(table, "device")) : "";
-    const output_material material = { &list, device, NULL, NULL, NULL, gates, NULL, { NULL, 0 }, NULL, NULL };
+    const output_material material = { &list, device, NULL, NULL, NULL, gates, NULL, merged, NULL, NULL };
     int failed = 0;
     for (size_t index = 0; index < outputs->count; index++) {
         failed |= output_write(&outputs->items[index], &material, why);
