@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "batch_search.h"
-#include "workload/mix.h"
+#include "batch_varied.h"
 
 enum { BATCH_KNOWN = 256 };                      /* answers that are remembered, of either question */
 
@@ -24,7 +24,7 @@ typedef struct batch {
     const batch_asked   *asked;
     row                 *made;
     runner_outcome      *outcome;
-    workload_key         varied;
+    batch_varied         varied;
     uint64_t             room_bytes;             /* device and limit have no more */
     uint64_t             probes;
     batch_answers        fitting, surviving;
@@ -46,16 +46,16 @@ int batch_check(const cli *asked, problem *why)
     return problem_set(why, EXIT_USAGE, "--on-oom skip: not with batch, where a workload completes or does not");
 }
 
+/* Cut to one operation: whether a value makes a workload does not take all of it. */
 int batch_check_plan(const plan *made, const char *vary, problem *why)
 {
+    workload_options options = made->options;
+    options.ops_given = 1;
+    options.ops = 1;
     for (size_t index = 0; index < made->workload_count; index++) {
-        const char *text = made->workloads[index].text;
-        slice rest = slice_of(text), spec;
-        workload_key found;
-        if (mix_take(&rest, &spec) && rest.bytes) {
-            return problem_set(why, EXIT_USAGE, "workload %s: joined by '+', expected one alone to vary", text);
-        }
-        if (workload_vary(text, vary, &found, why)) return -1;
+        batch_varied varied;
+        if (batch_varied_begin(&varied, made->workloads[index].text, &options, vary, why)
+            || batch_varied_lowest(&varied, why)) return -1;
     }
     return 0;
 }
@@ -84,21 +84,6 @@ static int batch_remember(batch_answers *self, uint64_t value, int answer)
     return answer;
 }
 
-/* The workload with this value, up to where more than so many bytes are live. 0, or -1 and a problem. */
-static int batch_make(const batch *self, uint64_t value, uint64_t most_bytes, op_stream *stream, problem *why)
-{
-    workload_options options = *self->asked->options;
-    options.most_bytes = most_bytes;
-    const char *spec = self->job->workload;
-    size_t room = strlen(spec) + strlen(self->varied.key) + 24;
-    char *text = malloc(room);
-    if (!text) return problem_set(why, EXIT_HARNESS, "no host memory for the workload");
-    snprintf(text, room, "%s%c%s=%" PRIu64, spec, strchr(spec, ':') ? ',' : ':', self->varied.key, value);
-    int failed = mix_make(text, &options, stream, why);
-    free(text);
-    return failed;
-}
-
 /* Whether its requested peak is no more than there is: then a perfect policy could do it. */
 static int batch_fits(void *user, uint64_t value)
 {
@@ -107,8 +92,8 @@ static int batch_fits(void *user, uint64_t value)
     problem why = { 0, "" };
     const int *known = batch_known(&self->fitting, value);
     if (known) return *known;
-    if (batch_make(self, value, self->room_bytes, &stream, &why)) {
-        int is_past = why.exit_code == EXIT_USAGE && value > self->varied.lowest;
+    if (batch_varied_make(&self->varied, value, self->room_bytes, &stream, &why)) {
+        int is_past = why.exit_code == EXIT_USAGE && value > self->varied.key.lowest;
         if (!is_past) batch_fail(self, why.text);
         return is_past ? batch_remember(&self->fitting, value, 0) : -1;
     }
@@ -116,7 +101,7 @@ static int batch_fits(void *user, uint64_t value)
     int fits = peak_bytes <= self->room_bytes;
     op_stream_free(&stream);
     if (fits && peak_bytes > self->fitting_bytes) self->fitting_bytes = peak_bytes;
-    if (value == self->varied.lowest) self->lowest_bytes = peak_bytes;
+    if (value == self->varied.key.lowest) self->lowest_bytes = peak_bytes;
     return batch_remember(&self->fitting, value, fits);
 }
 
@@ -167,7 +152,7 @@ static int batch_try(batch *self, uint64_t value)
     pass_result result;
     problem why = { 0, "" };
     memset(&result, 0, sizeof result);
-    if (batch_make(self, value, 0, &stream, &why)) {
+    if (batch_varied_make(&self->varied, value, 0, &stream, &why)) {
         if (why.exit_code != EXIT_USAGE) batch_fail(self, why.text);
         else batch_stop(self, value, 0, &result, why.text);
         return why.exit_code == EXIT_USAGE ? 0 : -1;
@@ -193,12 +178,12 @@ static int batch_probe(void *user, uint64_t value)
 static void batch_sentence(const batch *self)
 {
     const pass_result *stopped = &self->stopped;
+    const char *key = self->varied.key.key;
     char times[48] = "";
     char *note = self->made->note;
     int room = (int)sizeof self->made->note;
     if (self->unmade[0]) {
-        snprintf(note, (size_t)room, "%s=%" PRIu64 " cannot be made: %.400s", self->varied.key, self->stopped_at,
-                 self->unmade);
+        snprintf(note, (size_t)room, "%s=%" PRIu64 " cannot be made: %.400s", key, self->stopped_at, self->unmade);
         return;
     }
     if (self->asked->times > 1) {
@@ -206,11 +191,11 @@ static void batch_sentence(const batch *self)
     }
     if (self->stopped_peak_bytes > self->room_bytes) {
         snprintf(note, (size_t)room, "%s=%" PRIu64 " ends at op %" PRIu64 "%s: it requests %" PRIu64
-                 " bytes at its peak, and there are %" PRIu64, self->varied.key, self->stopped_at, stopped->oom.op,
-                 times, self->stopped_peak_bytes, self->room_bytes);
+                 " bytes at its peak, and there are %" PRIu64, key, self->stopped_at, stopped->oom.op, times,
+                 self->stopped_peak_bytes, self->room_bytes);
     } else {
-        snprintf(note, (size_t)room, "%s=%" PRIu64 " ends at op %" PRIu64 "%s: %.400s", self->varied.key,
-                 self->stopped_at, stopped->oom.op, times, stopped->oom.refusal.text);
+        snprintf(note, (size_t)room, "%s=%" PRIu64 " ends at op %" PRIu64 "%s: %.400s", key, self->stopped_at,
+                 stopped->oom.op, times, stopped->oom.refusal.text);
     }
 }
 
@@ -230,7 +215,7 @@ static void batch_most_cells(const batch *self, uint64_t most)
 {
     row *made = self->made;
     const char *spec = self->job->workload;
-    snprintf(made->note, sizeof made->note, "%s=%" PRIu64 " is the most that %.*s takes", self->varied.key, most,
+    snprintf(made->note, sizeof made->note, "%s=%" PRIu64 " is the most that %.*s takes", self->varied.key.key, most,
              (int)strcspn(spec, ":"), spec);
     row_text(made, COLUMN_STOP_TEXT, made->note);
     row_text(made, COLUMN_STOP_REASON, "option_maximum");
@@ -243,7 +228,7 @@ static void batch_confirm(batch *self, const batch_found *found)
     pass_result result;
     problem why = { 0, "" };
     row *made = self->made;
-    if (batch_make(self, found->largest, 0, &stream, &why)) {
+    if (batch_varied_make(&self->varied, found->largest, 0, &stream, &why)) {
         batch_fail(self, why.text);
         return;
     }
@@ -286,41 +271,11 @@ static int batch_room(batch *self)
     return -1;
 }
 
-/* Whether there is such a workload at all. */
-static int batch_makes(void *user, uint64_t value)
-{
-    batch *self = user;
-    op_stream stream;
-    problem why = { 0, "" };
-    if (!batch_make(self, value, 0, &stream, &why)) {
-        op_stream_free(&stream);
-        return 1;
-    }
-    if (why.exit_code == EXIT_USAGE) return 0;
-    batch_fail(self, why.text);
-    return -1;
-}
-
-/* Where a workload's other options forbid the lowest value: up to the first that there is. */
-static int batch_lowest(batch *self)
-{
-    uint64_t bad = self->varied.lowest, good = bad;
-    int answer = batch_makes(self, good);
-    while (!answer && good < self->varied.highest) {
-        bad = good;
-        good = good < self->varied.highest / 2 ? good * 2 : self->varied.highest;
-        answer = batch_makes(self, good);
-    }
-    if (answer > 0 && good > bad) answer = bisect_between(&good, &bad, 1, batch_makes, self);
-    if (answer > 0) self->varied.lowest = good;
-    return answer < 0 ? -1 : 0;
-}
-
 /* Had with what fits, the policy had memory for `live` of `fitting` bytes: where a workload grows evenly, that says
    which value it has memory for. Only a guess: the search goes on from there. */
 static uint64_t batch_guess(const batch *self, uint64_t largest)
 {
-    uint64_t lowest = self->varied.lowest, low = self->lowest_bytes, high = self->fitting_bytes;
+    uint64_t lowest = self->varied.key.lowest, low = self->lowest_bytes, high = self->fitting_bytes;
     uint64_t live = self->stopped_live_bytes;
     if (live <= low || live >= high || high <= low) return largest;
     double share = (double)(live - low) / (double)(high - low);
@@ -341,8 +296,12 @@ static int batch_search_surviving(batch *self, batch_bounds *bounds, batch_found
 
 static void batch_find(batch *self)
 {
-    if (batch_lowest(self)) return;
-    batch_bounds bounds = { self->varied.lowest, self->varied.lowest, self->varied.highest };
+    problem why = { 0, "" };
+    if (batch_varied_lowest(&self->varied, &why)) {
+        batch_fail(self, why.text);
+        return;
+    }
+    batch_bounds bounds = { self->varied.key.lowest, self->varied.key.lowest, self->varied.key.highest };
     batch_found found = { 0, 0 };
     int answer = batch_search(&bounds, batch_fits, self, &found);
     if (answer < 0) return;
@@ -372,11 +331,10 @@ void batch_row(const runner_job *job, const pass_settings *settings, const batch
     self.outcome = outcome;
     runner_identity(job, made);
     row_count(made, COLUMN_REPEATS, asked->times ? asked->times : 1);
-    if (workload_vary(job->workload, asked->vary, &self.varied, &why)) {
+    if (batch_varied_begin(&self.varied, job->workload, asked->options, asked->vary, &why)) {
         batch_fail(&self, why.text);
         return;
     }
-    if (!self.varied.lowest) self.varied.lowest = 1;                         /* of nothing everything completes */
-    row_text(made, COLUMN_KEY, self.varied.key);
+    row_text(made, COLUMN_KEY, self.varied.key.key);
     if (!batch_room(&self)) batch_find(&self);
 }

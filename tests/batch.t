@@ -72,6 +72,9 @@ is("$seq->{key} $fits $not", 'seq ok oom', "--vary seq: $seq->{largest} tokens, 
 my (undef, $every) = batch('-w', 'larson:blocks=10,rounds=1,size=1', '-p', 'segments', '--vary', 'threads');
 is(join('|', @$every{qw(largest allowed next_peak_bytes stop_op stop_reason stop_text)}),
    '64|64|||option_maximum|threads=64 is the most that larson takes', 'where all survive it is the highest, which is told');
+my (undef, $unmade) = batch(qw(-w serve --vary block -p paged --ops 3000 --device sim:40G));
+is("$unmade->{largest} $unmade->{stop_reason}: $unmade->{stop_text}", '24576 not_made: block=24577 cannot be made: '
+   . 'workload serve: budget is 3072, expected at least 3073 (MiB), for the longest request', 'and what the others forbid');
 my (undef, @most) = batch('-w', 'uniform:n=300', '-p', 'paged,raw', '--device', 'sim:400M', '--fail-if', 'stop_reason == nope');
 is(scalar @most, 0, 'a gate knows the words of stop_reason');
 my $most = stress(qw(batch -w uniform:n=300 -p paged,raw --device sim:400M --fail-if), 'stop_reason == option_maximum');
@@ -129,6 +132,8 @@ for my $case ([ 'overlap', 3, qw(--faults overlap:100) ], [ 'lost device', 4, qw
 refused(2, qr/option batch is given, and is to be varied/, qw(batch -w train:batch=3 -p raw));
 refused(2, qr/workload train: no option "width" to vary/, qw(batch -w train -p raw --vary width));
 refused(2, qr/workload uniform: a larger seed is no larger workload/, qw(batch -w uniform -p raw --vary seed));
+refused(2, qr/workload producer: side is given without images/, qw(batch -w producer -p raw --vary side));
+refused(2, qr/workload pareto: size spans less than a doubling/, qw(batch -w pareto -p raw --vary size));
 refused(2, qr/--on-oom skip: not with batch/, qw(batch -w train -p segments --on-oom skip));
 refused(2, qr/--vary means nothing to run/, qw(run -w train -p segments --vary batch));
 refused(2, qr/^stress: workload \Q$_\E: joined by '\+', expected one alone to vary$/, 'batch', '-w', $_, qw(-p segments --ops 99))
