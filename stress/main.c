@@ -111,15 +111,15 @@ static const command main_commands[] = {
 static int main_dispatch(const cli *asked, const char *const *argv, problem *why)
 {
     char hint[96];
-    if (asked->values[CLI_HELP].given) {
+    nearest search = nearest_to(asked->command);
+    const command *found = main_commands, *end = main_commands + MAIN_COMMANDS;
+    for (; found < end && strcmp(asked->command, found->name); found++) nearest_offer(&search, found->name);
+    int is_known = found < end || !*asked->command;
+    if (is_known && asked->values[CLI_HELP].given) {
         return help_command(stdout, asked->command, why) || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
     }
-    if (asked->values[CLI_VERSION].given) return main_version(asked, argv, why);
-    nearest search = nearest_to(asked->command);
-    for (size_t index = 0; index < MAIN_COMMANDS; index++) {
-        if (!strcmp(asked->command, main_commands[index].name)) return main_commands[index].act(asked, argv, why);
-        nearest_offer(&search, main_commands[index].name);
-    }
+    if (is_known && asked->values[CLI_VERSION].given) return main_version(asked, argv, why);
+    if (found < end) return found->act(asked, argv, why);
     problem_set(why, EXIT_USAGE, *asked->command ? "unknown command '%s'%s; there are " MAIN_NAMES
                                                  : "no command%s%s; there are " MAIN_NAMES,
                 asked->command, nearest_hint(&search, hint, sizeof hint));

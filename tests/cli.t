@@ -24,6 +24,7 @@ sub passes {
 refused(2, qr/no command.*run, capacity, holes, costs, list, help, version/);
 refused(2, qr/'rnu'.*did you mean 'run'/, 'rnu');
 refused(2, qr/'bench'.*run, capacity, holes, costs, list, help, version/, 'bench');
+refused(2, qr/unknown command 'nosuch'/, 'nosuch', $_) for '--help', '-h', '--version', 'run';
 refused(2, qr/'list' of|no list of 'bogus'/, 'list', 'bogus');
 refused(2, qr/no help on 'bogus'/, 'help', 'bogus');
 refused(2, qr/no help on 'gate', did you mean 'gates'\?; there is lists, workloads, /, 'help', 'gate');

@@ -252,6 +252,15 @@ refused(2, qr/no rule in it/, 'run', @work, '--fail-if', '@' . spew('rules.none'
 refused(2, qr/cannot be read/, 'run', @work, '--fail-if', "\@$folder/missing");
 refused(2, qr/cannot be read/, 'run', @work, '--base', "$folder/missing");
 refused(2, qr/no column 'policy'/, 'run', @work, '--base', spew('other.csv', "a,b\n1,2\n"));
+stress('run', @work, '-q', map { ('--out', "$_=$folder/kind.$_") } qw(csv json junit html md));
+for my $case ([ 'json', qr/JSON/ ], [ 'junit', qr/XML or HTML/ ], [ 'html', qr/XML or HTML/ ], [ 'md', qr/no column 'policy'/ ]) {
+    my ($kind, $said) = @$case;
+    my $expected = qr{^stress: \Q$folder\E/kind\.$kind: $said: expected CSV as --out csv writes it$};
+    refused(2, $expected, 'compare', "$folder/kind.csv", "$folder/kind.$kind");
+    refused(2, $expected, 'compare', "$folder/kind.$kind", "$folder/kind.csv");
+    refused(2, $expected, 'run', @work, '--fail-if', 'ops > base', '--base', "$folder/kind.$kind");
+}
+refused(2, qr/prose: no column 'policy': expected CSV/, 'compare', spew('prose', "A title\n\nIt says this, and that.\n"), "$folder/kind.csv");
 refused(2, qr/empty/, 'run', @work, '--base', spew('empty.csv', ''));
 refused(2, qr/--repeat means nothing to capacity/, 'capacity', '-w', 'uniform:n=300', '-p', 'raw', '--repeat', 2);
 my $capacity = stress('capacity', '-w', 'uniform:n=300', '-p', 'segments', '--fail-if', 'ratio > 1', '--fail-if', 'ratio > 90', '--out', "junit=$junit");

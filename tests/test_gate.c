@@ -86,7 +86,8 @@ static void test_rules(void)
     check_rule("\"train/paged: footprint > 1", "expected [WORKLOAD/POLICY:]METRIC OP VALUE");
     check_rule("a/b/c: footprint > 1", "expected WORKLOAD/POLICY before the ':'");
     check_rule("footprints > 1", "no metric 'footprints', did you mean 'footprint'?");
-    check_rule("workload == train", "no metric 'workload'");
+    check_rule("workload == train", "workload names the row, expected a metric: rows are picked by WORKLOAD/POLICY:");
+    check_rule("seed == 1", "seed names the row, expected a metric");
     check_rule("footprint", "expected one of < <= > >= == != behind footprint");
     check_rule("footprint = 1", "expected one of < <= > >= == != behind footprint");
     check_rule("status > ok", "status is a word: expected == or !=");

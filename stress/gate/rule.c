@@ -78,6 +78,10 @@ static int rule_metric(rule *self, const char **at, problem *why)
     }
     self->measure = metric_find(self->column);
     if (self->measure && self->measure->unit != METRIC_KEY) return 0;
+    if (self->measure) {
+        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s names the row, expected a metric: rows are picked by "
+                           "WORKLOAD/POLICY: (stress help gates)", self->text, self->column);
+    }
     return problem_set(why, EXIT_USAGE, "--fail-if '%s': no metric '%s'%s (stress help gates)", self->text,
                        self->column, metric_hint(self->column, hint, sizeof hint));
 }

@@ -164,22 +164,46 @@ int csv_table_parse(csv_table *self, const char *name, const char *text, size_t 
     return problem_set(why, EXIT_USAGE, "%s: empty: expected CSV as --out csv writes it", name);
 }
 
+void csv_table_free(csv_table *self)
+{
+    free(self->text);
+    free(self->cells);
+    free(self->hidden);
+    memset(self, 0, sizeof *self);
+}
+
+int csv_table_column(const csv_table *self, const char *name)
+{
+    for (size_t at = 0; at < self->column_count; at++) {
+        if (!strcmp(self->cells[at], name)) return (int)at;
+    }
+    return CSV_NO_COLUMN;
+}
+
+/* Of a file that is something else, what it is, rather than the line that is no row. */
+static int csv_check_file(csv_table *self, const char *path, const char *text, problem *why)
+{
+    if (!strncmp(text, "# gpuarena-stress shard", strlen("# gpuarena-stress shard"))) {
+        return problem_set(why, EXIT_USAGE, "%s: has the rows of one shard: stress merge makes a whole of all", path);
+    }
+    char first = text[strspn(text, " \t\r\n")];
+    const char *other = first == '{' || first == '[' ? "JSON" : first == '<' ? "XML or HTML" : NULL;
+    if (!other && csv_table_parse(self, path, text, strcspn(text, "\n"), why)) return -1;
+    if (!other && csv_table_column(self, "policy") == CSV_NO_COLUMN) other = "no column 'policy'";
+    csv_table_free(self);
+    if (!other) return 0;
+    return problem_set(why, EXIT_USAGE, "%s: %s: expected CSV as --out csv writes it", path, other);
+}
+
 int csv_table_read(csv_table *self, const char *path, problem *why)
 {
     size_t length;
     memset(self, 0, sizeof *self);
     char *text = csv_table_slurp(path, &length, why);
     if (!text) return -1;
-    if (!strncmp(text, "# gpuarena-stress shard", strlen("# gpuarena-stress shard"))) {
-        free(text);
-        return problem_set(why, EXIT_USAGE, "%s: has the rows of one shard: stress merge makes a whole of all", path);
-    }
-    int failed = csv_table_parse(self, path, text, length, why);
+    int failed = csv_check_file(self, path, text, why) || csv_table_parse(self, path, text, length, why);
     free(text);
-    if (!failed && csv_table_column(self, "policy") == CSV_NO_COLUMN) {
-        return problem_set(why, EXIT_USAGE, "%s: no column 'policy': expected CSV as --out csv writes it", path);
-    }
-    return failed;
+    return failed ? -1 : 0;
 }
 
 static size_t csv_room(const row_list *list, const row_column *columns, size_t count)
@@ -220,22 +244,6 @@ int csv_table_of(csv_table *self, const row_list *list, problem *why)
         }
     }
     return 0;
-}
-
-void csv_table_free(csv_table *self)
-{
-    free(self->text);
-    free(self->cells);
-    free(self->hidden);
-    memset(self, 0, sizeof *self);
-}
-
-int csv_table_column(const csv_table *self, const char *name)
-{
-    for (size_t at = 0; at < self->column_count; at++) {
-        if (!strcmp(self->cells[at], name)) return (int)at;
-    }
-    return CSV_NO_COLUMN;
 }
 
 const char *csv_table_name(const csv_table *self, size_t column)
