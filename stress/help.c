@@ -59,9 +59,10 @@ static const char help_bottom[] =
     "  77  the device asked for is not there, or a policy's library is not in this build\n"
     "  128 + the signal's number: ended by it; 130 by Ctrl-C (SIGINT), 143 by SIGTERM, 129 by SIGHUP\n"
     "After such a signal run, capacity and batch leave out the row under way and write what is finished; a second\n"
-    "one ends them at once. Files that lack rows say so: in the last line of CSV, '# partial: 3 of 12 rows, then\n"
-    "SIGINT', in JSON 'partial', in JUnit an error. So do new files on a disk that is full: exit 4; what stood\n"
-    "there before stays. After a crash the line 'repro:' on stderr shows it again.\n"
+    "one ends them at once. Files that lack rows say so: in the last line of CSV, series and latency, '# partial: 3\n"
+    "of 12 rows, then SIGINT', in JSON 'partial', in JUnit an error, in md and pictures in words, in perfetto and\n"
+    "memviz 'not_all_rows'. So do new files on a disk that is full: exit 4; what stood there before stays. After a\n"
+    "crash the line 'repro:' on stderr shows it again.\n"
     "\n"
     "Environment: COLUMNS, NO_COLOR, FORCE_COLOR, TERM, CI, GITHUB_STEP_SUMMARY; of Slurm, MPI and Kubernetes:\n"
     "stress help shards. GPUARENA_CONF is ignored.\n";
@@ -248,7 +249,8 @@ static const char help_compare[] =
 static const char help_shards[] =
     "--shard I/N, of run, capacity and batch: of all rows, in the order of -w and -p, those whose number modulo N\n"
     "is I, from 0/N to (N-1)/N. A shard's csv and json begin with a line that says which it is; {shard} in the path\n"
-    "of --out is replaced by it: --out csv=out/{shard}.csv writes out/03-of-16.csv.\n"
+    "of --out is replaced by it: --out csv=out/{shard}.csv writes out/03-of-16.csv. What is for people, and junit,\n"
+    "says it, too: 'shard 3/16: 12 of 192 rows'.\n"
     "stress merge FILE.. [--out csv=FILE|json=FILE]: the files of all shards, in any order, to what the run without\n"
     "--shard would have written, byte for byte where nothing is timed. Refused, exit 2: other seeds, versions,\n"
     "sweeps (workloads, policies, options), columns or devices, a shard that is there twice; exit 4: one that is\n"

@@ -37,6 +37,7 @@ typedef struct run {
     uint64_t           record_bytes;             /* .. and what rows have recorded so far */
     uint64_t           cases;                    /* rows that came by, of all shards */
     char               partial[128];             /* why rows are missing; "": none are */
+    char               part[96];                 /* which shard this is */
     int                exit_code;                /* the highest so far */
 } run;
 
@@ -293,6 +294,7 @@ static int run_rows(run *self, problem *why)
     size_t most = run_row_count(self);
     self->rows.rows = calloc(most + 1, sizeof *self->rows.rows);
     if (!self->rows.rows) return problem_set(why, EXIT_HARNESS, "no host memory for %zu rows", most);
+    self->rows.shard = sweep_part(&self->sweep, self->part, sizeof self->part);
     for (size_t index = 0; index < self->plan.workload_count; index++) {
         if (run_workload(self, &self->plan.workloads[index], most)) break;
     }

@@ -28,6 +28,15 @@ int sweep_is_part(const sweep *self)
     return self->part.count > 1;
 }
 
+const char *sweep_part(const sweep *self, char *text, size_t size)
+{
+    const shard_mark *mark = &self->mark;
+    if (!sweep_is_part(self)) return NULL;
+    snprintf(text, size, "shard %" PRIu64 "/%" PRIu64 ": %" PRIu64 " of %" PRIu64 " rows", mark->index, mark->count,
+             shard_rows(mark->index, mark->count, mark->rows), mark->rows);
+    return text;
+}
+
 static uint64_t sweep_mix(uint64_t hash, uint64_t more)
 {
     return hash * UINT64_C(0x100000001b3) ^ more;

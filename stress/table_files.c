@@ -38,7 +38,7 @@ int table_files_write(const output_list *outputs, const csv_table *table, const 
                       slice merged, problem *why)
 {
     row_list list = { calloc(table->row_count + 1, sizeof *list.rows), table->row_count, table_kind(table),
-                      table->partial };
+                      table->partial, NULL };
     if (!list.rows) return problem_set(why, EXIT_HARNESS, "no host memory for the rows of %s", path);
     for (size_t line = 0; line < list.count; line++) table_row_of(table, line, list.kind, path, &list.rows[line]);
     const char *device = list.count ? csv_table_cell(table, 0, csv_table_column(table, "device")) : "";

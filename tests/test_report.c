@@ -36,7 +36,7 @@ static row make_row(const char *workload, const char *policy)
 static void test_csv(void)
 {
     row rows[2] = { make_row("replay:a \"b\"", "config:step=4M,growth=step"), make_row("x", "raw") };
-    row_list list = { rows, 2, ROW_RUN, NULL };
+    row_list list = { rows, 2, ROW_RUN, NULL, NULL };
     rows[1].is_baseline = 1;
     FILE *file = tmpfile();
     csv_write(file, &list);
@@ -51,7 +51,7 @@ static void test_csv(void)
 static void test_json(void)
 {
     row rows[1] = { make_row("replay:tab\there \xff\xc3\xa9", "a\\b\"c\n") };
-    row_list list = { rows, 1, ROW_RUN, NULL };
+    row_list list = { rows, 1, ROW_RUN, NULL, NULL };
     FILE *file = tmpfile();
     json_write(file, &list, "sim:80G", NULL, 1, NULL);
     read_back(file);
@@ -79,7 +79,7 @@ static void test_table(void)
     static const char name[] = "replay:/a/path/that/is/long/medium_128_training_of_a_model_with_a_long_name.trace";
     row rows[3] = { make_row(name, "raw"), make_row(name, "config:growth=step,step=64M,limit=80%,alignment=512"),
                     make_row("train", "segments") };
-    row_list list = { rows, 3, ROW_RUN, NULL };
+    row_list list = { rows, 3, ROW_RUN, NULL, NULL };
     for (int index = 0; index < 3; index++) rows[index].cells[COLUMN_WORKLOAD].text = index < 2 ? name : "train";
     row_count(&rows[1], COLUMN_DRIVER_VNS, 250);
     for (int index = 0; index < 3; index++) row_tenths(&rows[index], COLUMN_HOST_NS, 100.0);
@@ -107,7 +107,7 @@ static const cuda_environment gpu = { 0, "A \"GPU\"", "GPU-01234567-89ab-cdef-01
 static void test_cuda_json(void)
 {
     row rows[1] = { make_row("train", "raw") };
-    row_list list = { rows, 1, ROW_RUN, NULL };
+    row_list list = { rows, 1, ROW_RUN, NULL, NULL };
     cuda_environment bare = gpu;
     FILE *file = tmpfile();
     json_write(file, &list, "cuda:0", &gpu, 1, NULL);
@@ -135,7 +135,7 @@ static void test_cuda_json(void)
 static void test_cuda_table(void)
 {
     row rows[2] = { make_row("train", "raw"), make_row("train", "segments") };
-    row_list list = { rows, 2, ROW_RUN, NULL };
+    row_list list = { rows, 2, ROW_RUN, NULL, NULL };
     const table_style style = { 200, 0 };
     for (int index = 0; index < 2; index++) {
         rows[index].cells[COLUMN_WORKLOAD].text = "train";

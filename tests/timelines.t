@@ -98,6 +98,9 @@ ok($event->{args}{why} =~ /limit/, '.. and why');
 run_timelines('skipping', 0, '-w', 'train:layers=2,hidden=256,batch=1,steps=2', qw(-p segments --limit 400M --on-oom skip));
 python_agrees('skipping', rows(slurp("$folder/csv")));
 
+run_timelines('an early end', 4, '-w', 'train:steps=2', qw(-p raw --faults obtain:5=999));
+python_agrees('an early end', rows(slurp("$folder/csv")));
+
 my @rounds = run_timelines('rounds', 0, '-w', 'train:layers=1,hidden=256,batch=1,steps=1', '-p', 'segments,paged', '--rounds', 3);
 python_agrees('rounds', @rounds);
 for my $kind (qw(perfetto memviz)) {

@@ -19,7 +19,7 @@ def series_of(path):
              "stranded": "stranded_bytes"}
     rows = {}
     with open(path, newline="", encoding="utf-8", errors="replace") as file:
-        for line in csv.DictReader(file):
+        for line in csv.DictReader(line for line in file if not line.startswith("# partial: ")):
             sample = {key: int(line[column]) for key, column in names.items()}
             rows.setdefault(int(line["row"]), []).append((int(line["now_vns"]), sample))
     return rows

@@ -50,6 +50,11 @@ static void html_verdict(FILE *out, const html_page *page, const row_list *kept)
         fprintf(out, "; %zu of %zu verdicts fail", broken, page->gates->verdict_count);
     }
     fputs(".</p>\n", out);
+    if (kept->shard) {
+        fputs("<p class=\"bad\">Rows of one shard: ", out);
+        xml_text(out, kept->shard);
+        fputs("</p>\n", out);
+    }
     if (!kept->partial) return;
     fputs("<p class=\"bad\">Not all rows are here: ", out);
     xml_text(out, kept->partial);

@@ -24,8 +24,8 @@ typedef struct junit_case {
 static junit_case junit_of_row(const row *shown)
 {
     const cell *workload = &shown->cells[COLUMN_WORKLOAD];
-    junit_case made = { workload->kind == CELL_TEXT ? workload->text : "", shown->cells[COLUMN_POLICY].text, "", "", 0,
-                        1 };
+    junit_case made = { "", shown->cells[COLUMN_POLICY].text, "", "", 0, 1 };
+    if (workload->kind == CELL_TEXT) made.workload = workload->text;
     cell_print(&shown->cells[COLUMN_HOLES], made.holes, sizeof made.holes);
     return made;
 }
@@ -86,7 +86,8 @@ static void junit_name(FILE *out, const junit_case *shown)
     xml_text(out, shown->workload);
     fputs(*shown->workload ? "/" : "", out);
     xml_text(out, shown->policy);
-    fprintf(out, "%s%s\" name=\"%s", *shown->holes ? " holes " : "", shown->holes, *shown->name ? "fail if " : "runs");
+    fprintf(out, "%s%s\" name=\"%s", *shown->holes ? " holes " : "", shown->holes,
+            *shown->name ? "fail if " : "runs");
     xml_text(out, shown->name);
     if (shown->number > 1) fprintf(out, " #%zu", shown->number);
     fputc('"', out);
@@ -153,12 +154,18 @@ void junit_write(FILE *out, const row_list *list, const char *device, const gate
     for (size_t index = 0; index < gates->verdict_count; index++) {
         skipped += gates->verdicts[index].outcome != GATE_PASS && !gate_fails(gates, &gates->verdicts[index]);
     }
-    fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"gpuarena stress\" "
+    fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+                 "<testsuite name=\"gpuarena stress%s%.*s\" "
                  "tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n<properties>\n"
                  "<property name=\"version\" value=\"" GPUARENA_VERSION_TEXT "\"/>\n"
                  "<property name=\"device\" value=\"",
+            list->shard ? ", " : "", list->shard ? (int)strcspn(list->shard, ":") : 0, list->shard ? list->shard : "",
             rows + gates->verdict_count, gate_failed(gates), errors, skipped);
     xml_text(out, device);
+    if (list->shard) {
+        fputs("\"/>\n<property name=\"shard\" value=\"", out);
+        xml_text(out, list->shard);
+    }
     fputs("\"/>\n</properties>\n", out);
     junit_body(out, list, gates);
     fputs("</testsuite>\n</testsuites>\n", out);

@@ -306,6 +306,7 @@ void memviz_write(FILE *out, const row_list *list)
     pickle one = { out, { NULL }, 0 };
     pickle_list segments = { 0 }, traces = { 0 }, annotations = { 0 };
     size_t count;
+    char note[ROW_NOTE_ROOM];
     memviz *rows = memviz_rows(list, &one, &count);
     pickle_begin(&one);
     pickle_dict_begin(&one);
@@ -328,6 +329,10 @@ void memviz_write(FILE *out, const row_list *list)
         free(rows[at].step_us);
     }
     pickle_list_end(&one);
+    if (*row_list_note(list, note, sizeof note)) {
+        pickle_word(&one, "not_all_rows");       /* readers pass over keys that they do not know */
+        pickle_text(&one, note);
+    }
     pickle_dict_end(&one);
     pickle_end(&one);
     free(rows);

@@ -172,18 +172,37 @@ static void perfetto_row(perfetto *self, const row *shown)
     perfetto_steps(self);
     for (size_t at = 0; at < drawn->sample_count; at++) {
         perfetto_sample(self, &drawn->samples[at]);
-        if (has_streams) perfetto_streams(self, &drawn->samples[at], &next);
+        int is_before = !at && !drawn->samples[at].use.requested_bytes;      /* before the first operation */
+        if (has_streams && !is_before) perfetto_streams(self, &drawn->samples[at], &next);
     }
     perfetto_refusal(self, shown);
     free(self->deltas);
     free(self->streams);
 }
 
+/* Where rows are missing: a process behind those of the rows, which is called so, with a mark. */
+static void perfetto_note(perfetto *self, const char *note)
+{
+    perfetto_event(self, "M", self->process > 1 ? "," : "");
+    fputs(",\"name\":\"process_name\",\"args\":{\"name\":", self->out);
+    json_text(self->out, note);
+    fputs("}}", self->out);
+    perfetto_event(self, "i", ",");
+    fprintf(self->out, ",\"ts\":0,\"tid\":%d,\"s\":\"p\",\"name\":", PERFETTO_STEPS);
+    json_text(self->out, note);
+    fputc('}', self->out);
+}
+
 void perfetto_write(FILE *out, const row_list *list, const char *device_name)
 {
     size_t process = 0;
+    char note[ROW_NOTE_ROOM];
     fputs("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"schema\":\"gpuarena-perfetto/1\",\"device\":", out);
     json_text(out, device_name);
+    if (*row_list_note(list, note, sizeof note)) {
+        fputs(",\"not_all_rows\":", out);
+        json_text(out, note);
+    }
     fputs(",\"ts\":\"microseconds of the device's virtual clock; operations where it has none\"},", out);
     fputs("\"traceEvents\":[", out);
     for (size_t index = 0; index < list->count; index++) {
@@ -193,5 +212,7 @@ void perfetto_write(FILE *out, const row_list *list, const char *device_name)
         self.is_clocked = shown->recording && shown->recording->end_vns > 0;
         perfetto_row(&self, shown);
     }
+    perfetto self = { out, NULL, ++process, 0, NULL, 0, NULL, 0 };
+    if (*note) perfetto_note(&self, note);
     fputs("\n]}\n", out);
 }

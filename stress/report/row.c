@@ -130,6 +130,13 @@ void row_text(row *self, row_column column, const char *text)
     row_set(self, column, CELL_TEXT, 0, 0.0, text);
 }
 
+const char *row_list_note(const row_list *list, char *text, size_t size)
+{
+    snprintf(text, size, "%s%s%s%s", list->shard ? list->shard : "", list->shard && list->partial ? "; " : "",
+             list->partial ? "partial: " : "", list->partial ? list->partial : "");
+    return text;
+}
+
 int cell_is_text(const cell *self)
 {
     return self->kind == CELL_TEXT || self->kind == CELL_HEX;

@@ -126,6 +126,7 @@ typedef struct row_list {
     size_t      count;
     row_kind    kind;
     const char *partial;                         /* why there are more rows, which are not here; NULL: these are all */
+    const char *shard;                           /* "shard 1/4: 3 of 12 rows"; NULL: no other has any */
 } row_list;
 
 /* The columns that files of this command have, in order; how many. */
@@ -141,6 +142,10 @@ void        row_tenths(row *self, row_column column, double real);
 void        row_ratio(row *self, row_column column, double real);
 void        row_hex(row *self, row_column column, uint64_t count);
 void        row_text(row *self, row_column column, const char *text);
+
+/* Whether all rows are here: "shard 1/4: 3 of 12 rows; partial: 1 of 3 rows, then SIGTERM"; "": they are. Returns text. */
+enum { ROW_NOTE_ROOM = 256 };
+const char *row_list_note(const row_list *list, char *text, size_t size);
 
 /* As files have it: no quotes, "" for none. Texts longer than size are cut: use cell.text for those. Returns text. */
 const char *cell_print(const cell *self, char *text, size_t size);

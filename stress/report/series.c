@@ -34,6 +34,11 @@ static void series_row(FILE *out, const row *shown, size_t number)
     }
 }
 
+static void series_end(FILE *out, const row_list *list)
+{
+    if (list->partial) fprintf(out, CSV_PARTIAL "%s\n", list->partial);
+}
+
 void series_write(FILE *out, const row_list *list)
 {
     size_t number = 0;
@@ -42,6 +47,7 @@ void series_write(FILE *out, const row_list *list)
     for (size_t index = 0; index < list->count; index++) {
         if (!list->rows[index].is_baseline) series_row(out, &list->rows[index], number++);
     }
+    series_end(out, list);
 }
 
 static void latency_row(FILE *out, const row *shown, size_t number, const char *call, const histogram *latency)
@@ -64,4 +70,5 @@ void latency_write(FILE *out, const row_list *list)
         latency_row(out, shown, number, "alloc", shown->allocs);
         latency_row(out, shown, number++, "free", shown->frees);
     }
+    series_end(out, list);
 }

@@ -145,6 +145,11 @@ void summary_write(FILE *out, const row_list *list, const char *device, const ga
     fputs("### gpuarena stress on ", out);
     summary_text(out, device);
     fputs("\n\n", out);
+    if (list->shard) {
+        fputs("**", out);
+        summary_text(out, list->shard);
+        fputs("**\n\n", out);
+    }
     if (list->partial) {
         fputs("**partial**: ", out);
         summary_text(out, list->partial);

@@ -8,7 +8,7 @@
 #include "figure.h"
 #include "xml.h"
 
-enum { SVG_GAP = 8, SVG_MAPS_BYTES = 800000 };
+enum { SVG_GAP = 8, SVG_NOTE_HEIGHT = 20, SVG_MAPS_BYTES = 800000 };
 
 row *svg_rows(const row_list *list, size_t *count)
 {
@@ -34,38 +34,60 @@ static int svg_columns(size_t count)
     return count > 1 ? 2 : 1;
 }
 
-static void svg_open(FILE *out, size_t count, const char *device)
+/* Above the figures: that there are rows which are not here. */
+static void svg_note(FILE *out, const char *kind, const char *text, int *height)
 {
+    if (!text) return;
+    *height += SVG_NOTE_HEIGHT;
+    fprintf(out, "<text class=\"bad\" x=\"%d\" y=\"%d\">%s", SVG_GAP, *height, kind);
+    xml_text(out, text);
+    fputs("</text>\n", out);
+}
+
+static int svg_notes_height(const row_list *list)
+{
+    return SVG_NOTE_HEIGHT * ((list->shard != NULL) + (list->partial != NULL));
+}
+
+static void svg_open(FILE *out, size_t count, const char *device, const row_list *list)
+{
+    char note[ROW_NOTE_ROOM];
     int columns = svg_columns(count), lines = (int)((count + (size_t)columns - 1) / (size_t)columns);
-    int width = columns * (PLOT_WIDTH + SVG_GAP) + SVG_GAP;
-    int height = (lines ? lines : 1) * (PLOT_HEIGHT + SVG_GAP) + SVG_GAP;
+    int width = columns * (PLOT_WIDTH + SVG_GAP) + SVG_GAP, used = 0;
+    int height = svg_notes_height(list) + (lines ? lines : 1) * (PLOT_HEIGHT + SVG_GAP) + SVG_GAP;
+    int has_note = *row_list_note(list, note, sizeof note) != '\0';
     fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" ",
             width, height, width, height);
-    fputs("role=\"img\" aria-labelledby=\"t0\">\n<title id=\"t0\">gpuarena stress on ", out);
+    fprintf(out, "role=\"img\" aria-labelledby=\"t0%s\">\n<title id=\"t0\">gpuarena stress on ",
+            has_note ? " d0" : "");
     xml_text(out, device);
-    fprintf(out, "</title>\n<style>%s</style>\n", plot_style);
+    fprintf(out, "</title>\n%s", has_note ? "<desc id=\"d0\">" : "");
+    xml_text(out, note);
+    fprintf(out, "%s<style>%s</style>\n", has_note ? "</desc>\n" : "", plot_style);
     fprintf(out, "<rect class=\"page\" width=\"%d\" height=\"%d\"/>\n", width, height);
+    svg_note(out, "", list->shard, &used);
+    svg_note(out, "partial: ", list->partial, &used);
 }
 
 void svg_write(FILE *out, const row_list *list, const char *device, int maps_only)
 {
     size_t count = 0, left_out = 0;
-    row_list kept = { NULL, 0, list->kind, list->partial };
+    row_list kept = *list;
     kept.rows = svg_rows(list, &kept.count);
     figure *figures = kept.rows ? figure_list(&kept, &count, &left_out) : NULL;
     if (maps_only && figures) count = svg_keep_maps(figures, count);
     const figure_sheet sheet = figure_sheet_for(&kept, figures, figures ? count : 0, SVG_MAPS_BYTES);
-    svg_open(out, figures ? count : 0, device);
+    svg_open(out, figures ? count : 0, device, list);
     for (size_t at = 0; figures && at < count; at++) {
         char placement[96];
         int columns = svg_columns(count);
         int x = (int)(at % (size_t)columns) * (PLOT_WIDTH + SVG_GAP) + SVG_GAP;
-        int y = (int)(at / (size_t)columns) * (PLOT_HEIGHT + SVG_GAP) + SVG_GAP;
+        int y = svg_notes_height(list) + (int)(at / (size_t)columns) * (PLOT_HEIGHT + SVG_GAP) + SVG_GAP;
         snprintf(placement, sizeof placement, " x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"", x, y, PLOT_WIDTH,
                  PLOT_HEIGHT);
         figure_write(out, &sheet, &figures[at], (unsigned)at + 1, placement);
     }
-    if (!figures) fputs("<text x=\"20\" y=\"40\">not enough host memory to draw this</text>\n", out);
+    if (!figures) fputs("<text x=\"20\" y=\"60\">not enough host memory to draw this</text>\n", out);
     fputs("</svg>\n", out);
     free(figures);
     free(kept.rows);
