@@ -23,6 +23,7 @@ typedef struct merge_file {
     slice       head;                            /* the line before the rows: of CSV the header */
     slice      *rows;                            /* without their line's end; owned */
     size_t      row_count;
+    slice       host;                            /* of JSON with times: an object; else of no bytes */
 } merge_file;
 
 typedef struct merge {
@@ -60,6 +61,19 @@ static slice merge_record(slice *rest)
     return record;
 }
 
+/* What may stand behind the rows of JSON. 0: it is nothing that a shard has. */
+static int merge_take_host(merge_file *file, slice line)
+{
+    static const char before[] = "],\"host\":", begins[] = "{\"compiler\":", ends[] = "}}";
+    const size_t skipped = strlen(before);
+    if (slice_is(line, "]}")) return 1;
+    if (!slice_begins(line, before) || line.length < skipped + strlen(begins) + strlen(ends)) return 0;
+    const slice host = { line.bytes + skipped, line.length - skipped - 1 };
+    if (!slice_begins(host, begins) || memcmp(host.bytes + host.length - 1, ends, strlen(ends))) return 0;
+    file->host = host;
+    return 1;
+}
+
 static int merge_take_rows(merge_file *file, slice rest, int is_json, problem *why)
 {
     size_t most = 1;
@@ -69,7 +83,7 @@ static int merge_take_rows(merge_file *file, slice rest, int is_json, problem *w
     while (rest.length) {
         slice taken = is_json ? merge_line(&rest) : merge_record(&rest);
         if (slice_begins(taken, CSV_PARTIAL)) break;
-        if (is_json && slice_is(taken, "]}")) return rest.length ? -1 : 0;
+        if (is_json && slice_begins(taken, "]")) return !merge_take_host(file, taken) || rest.length ? -1 : 0;
         if (is_json && taken.length && taken.bytes[taken.length - 1] == ',') taken.length--;
         file->rows[file->row_count++] = taken;
     }
@@ -102,6 +116,15 @@ static int merge_equal(const merge_file *one, const merge_file *other, const cha
                        other->path, right);
 }
 
+static int merge_is_whole(const merge_file *file, problem *why)
+{
+    const shard_mark *mark = &file->mark;
+    uint64_t expected = shard_rows(mark->index, mark->count, mark->rows);
+    if (file->row_count == expected) return 0;
+    return problem_set(why, EXIT_HARNESS, "%s: shard %" PRIu64 "/%" PRIu64 " has %zu rows, expected %" PRIu64
+                       ": it must run again", file->path, mark->index, mark->count, file->row_count, expected);
+}
+
 /* All of one run: of one version, one seed, one sweep, dealt out alike, with the same columns or device. */
 static int merge_belongs(const merge_file *one, const merge_file *other, problem *why)
 {
@@ -113,7 +136,8 @@ static int merge_belongs(const merge_file *one, const merge_file *other, problem
     if (merge_equal(one, other, "seeds", left->seed, right->seed, why)
         || merge_equal(one, other, "numbers of shards", left->count, right->count, why)
         || merge_equal(one, other, "sweeps (workloads, policies or options differ)", left->sweep, right->sweep, why)
-        || merge_equal(one, other, "numbers of rows", left->rows, right->rows, why)) return -1;
+        || merge_equal(one, other, "numbers of rows", left->rows, right->rows, why)
+        || merge_is_whole(one, why) || merge_is_whole(other, why)) return -1;
     size_t length = one->head.length;
     if (length == other->head.length && !memcmp(one->head.bytes, other->head.bytes, length)) return 0;
     return problem_set(why, EXIT_USAGE, "mixed files: %s and %s differ in what stands before the rows: format, "
@@ -123,15 +147,10 @@ static int merge_belongs(const merge_file *one, const merge_file *other, problem
 static int merge_place(merge *self, merge_file *file, problem *why)
 {
     const shard_mark *mark = &file->mark;
-    uint64_t expected = shard_rows(mark->index, mark->count, mark->rows);
     merge_file **place = &self->of[mark->index];
     if (*place) {
         return problem_set(why, EXIT_USAGE, "shard %" PRIu64 "/%" PRIu64 " is there twice: %s and %s", mark->index,
                            mark->count, (*place)->path, file->path);
-    }
-    if (file->row_count != expected) {
-        return problem_set(why, EXIT_HARNESS, "%s: shard %" PRIu64 "/%" PRIu64 " has %zu rows, expected %" PRIu64
-                           ": it must run again", file->path, mark->index, mark->count, file->row_count, expected);
     }
     *place = file;
     self->missing--;
@@ -177,6 +196,20 @@ static size_t merge_put(char *to, slice text)
 {
     memcpy(to, text.bytes, text.length);
     return text.length;
+}
+
+/* They may have run on several: what one of them says is said of its rows alone. */
+static void merge_hosts(const merge *self, FILE *out)
+{
+    size_t known = 0;
+    for (size_t index = 0; index < self->file_count; index++) known += self->files[index].host.length != 0;
+    for (uint64_t index = 0; known && index < self->files[0].mark.count; index++) {
+        const slice host = self->of[index]->host;
+        fputs(index ? "," : ",\"hosts\":[", out);
+        if (host.length) fwrite(host.bytes, 1, host.length, out);
+        else fputs("null", out);
+    }
+    fputs(known ? "]" : "", out);
 }
 
 /* Histograms of rows that are there more than once are added up, wherever the shards had them. */
@@ -257,6 +290,7 @@ static int merge_write(merge *self, problem *why)
     size_t length, added_length = 0;
     char *added = NULL;
     FILE *out = self->is_json ? open_memstream(&added, &added_length) : NULL;
+    if (out) merge_hosts(self, out);
     int is_odd = out && merge_repeats(self, out, why);
     int is_short = self->is_json && (!out || fclose(out));
     const slice behind = { added ? added : "", added_length };

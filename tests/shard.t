@@ -61,6 +61,17 @@ stress('run', '-w', 'uniform:n=300', '-p', 'raw', '--repeat', 4, '-q', '--shard'
 my $times = JSON::PP->new->utf8->decode(stress('merge', "$folder/t0.json", "$folder/t1.json")->{out});
 is(join(' ', map { $times->{repeats}[0]{lat}{$_}{n} } qw(alloc hit miss free)), '1200 0 1200 1200', 'measured latencies, too');
 is($times->{repeats}[0]{host_ns_per_op}{n}, 4, 'and the median of all');
+my @hosts = map { JSON::PP->new->utf8->canonical->encode($_ // {}) } map { JSON::PP->new->utf8->decode(slurp("$folder/t$_.json") =~ s/\A#.*\n//r)->{host} } 0, 1;
+ok($hosts[0] =~ /"cpus":/ && $hosts[0] =~ m{"0/2"} && $hosts[1] =~ m{"1/2"}, 'each says where it was measured, and how');
+is(join(' ', map { JSON::PP->new->utf8->canonical->encode($_) } @{$times->{hosts}}), "@hosts", 'and what is merged has both, and no word of one host');
+ok(!exists $times->{host} && !exists $waits->{hosts}, '.. nor of any without times');
+my $older = spew('t1.json', slurp("$folder/t1.json") =~ s/^\],"host":.*/]}/mr);
+my $mixed = JSON::PP->new->utf8->decode(stress('merge', "$folder/t0.json", $older)->{out});
+is(join(' ', map { ref $_ || 'null' } @{$mixed->{hosts}}), 'HASH null', 'a shard that does not say: null');
+my $second = slurp("$folder/t0.json") =~ s{shard 0/2}{shard 1/2}r;
+refused(4, qr{cut\.json: ends before its time}, 'merge', "$folder/t0.json", spew('cut.json', $second =~ s/\],"host":(.{$_}).*\n\z/],"host":$1\n/r)) for 0, 1, 15, 60;
+refused(4, qr{part\.json: shard 1/2 has 1 rows, expected 2: it must run again}, 'merge', "$folder/t0.json",
+        spew('part.json', $second =~ s/\},"cases"/},"partial":{"text":"1 of 2 rows, then SIGINT"},"cases"/r =~ s/,\n\{[^\n]*\n\]/\n]/r));
 my %broken = ('another n' => sub { s/"n":\d+/"n":7/ }, 'negative' => sub { s/"n":/"n":-/ }, 'another layout' => sub { s/\],\[\d+,/],[1000001,/ },
               'out of order' => sub { s/\],\[\d+,/],[0,/ }, 'another max' => sub { s/"max":\d+/"max":1/ }, 'another name' => sub { s/"waited":/"awaited":/ },
               'no end' => sub { s/\]\]\}/]]/ }, 'a comma too many' => sub { s/"vns",/"vns",,/ }, 'no ops' => sub { s/,"ops":/,"opps":/ },

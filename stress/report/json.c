@@ -146,6 +146,13 @@ static int json_is_timed(const row_list *list)
     return timed != 0;
 }
 
+static void json_host(FILE *out, const row_list *list, const char *const *argv)
+{
+    if (!json_is_timed(list)) return;
+    fputs(",\"host\":", out);
+    host_json(out, argv);
+}
+
 void json_write(FILE *out, const row_list *list, const char *device, const cuda_environment *environment,
                 int is_whole, const char *const *argv)
 {
@@ -157,12 +164,8 @@ void json_write(FILE *out, const row_list *list, const char *device, const cuda_
         fputs("},\"partial\":{\"text\":", out);
         json_text(out, list->partial);
     }
-    if (is_whole && json_is_timed(list)) {
-        fputs("},\"host\":", out);
-        host_json(out, argv);
-    } else {
-        fputc('}', out);
-    }
+    fputc('}', out);
+    if (is_whole) json_host(out, list, argv);
     if (environment) {
         fputs(",\"environment\":", out);
         environment_json(out, environment);
@@ -175,6 +178,7 @@ void json_write(FILE *out, const row_list *list, const char *device, const cuda_
         comma = ",";
     }
     fputs("\n]", out);
-    if (is_whole && row_is_run(list->kind)) json_repeats(out, list);
+    if (!is_whole) json_host(out, list, argv);
+    else if (row_is_run(list->kind)) json_repeats(out, list);
     fputs("}\n", out);
 }
