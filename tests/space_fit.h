@@ -8,7 +8,7 @@
 #include <string.h>
 #include "../gpuarena.h"
 
-enum { SHADOW_SLOTS = 64, SHADOW_RANGES = 4096 };
+enum { SHADOW_SLOTS = 64, SHADOW_RANGES = 1 << 18 };     /* all of the host's memory that can be pinned, in granules */
 #define SHADOW_GRANULE ((uint64_t)2 << 20)
 
 typedef struct shadow_block {                    /* address 0: the slot is empty */
@@ -18,10 +18,10 @@ typedef struct shadow_block {                    /* address 0: the slot is empty
 typedef struct shadow_range { uint64_t address, bytes; } shadow_range;
 typedef struct space_shadow {
     shadow_block blocks[SHADOW_SLOTS];
-    shadow_range ranges[SHADOW_RANGES];          /* segments, in no order */
     int range_count;
     uint64_t device_bytes, rival_bytes, limit;
 } space_shadow;
+static shadow_range shadow_ranges[SHADOW_RANGES];            /* segments of the one shadow at a time, in no order */
 
 static inline uint64_t shadow_up(uint64_t bytes, uint64_t whole)
 {
@@ -31,8 +31,8 @@ static inline uint64_t shadow_up(uint64_t bytes, uint64_t whole)
 static inline int shadow_enter(space_shadow *shadow, uint64_t address, uint64_t bytes)
 {
     if (shadow->range_count == SHADOW_RANGES) return 0;
-    shadow->ranges[shadow->range_count].address = address;
-    shadow->ranges[shadow->range_count++].bytes = bytes;
+    shadow_ranges[shadow->range_count].address = address;
+    shadow_ranges[shadow->range_count++].bytes = bytes;
     return 1;
 }
 
@@ -47,9 +47,9 @@ static inline int shadow_is_busy(const space_shadow *shadow, const shadow_range 
 static inline int shadow_leave(space_shadow *shadow, uint64_t address)
 {
     for (int at = 0; at < shadow->range_count; at++) {
-        if (shadow->ranges[at].address != address) continue;
-        int busy = shadow_is_busy(shadow, &shadow->ranges[at]);
-        shadow->ranges[at] = shadow->ranges[--shadow->range_count];
+        if (shadow_ranges[at].address != address) continue;
+        int busy = shadow_is_busy(shadow, &shadow_ranges[at]);
+        shadow_ranges[at] = shadow_ranges[--shadow->range_count];
         return !busy;
     }
     return 0;
@@ -80,14 +80,14 @@ static inline uint64_t shadow_busy(const space_shadow *shadow)
 {
     uint64_t bytes = 0;
     for (int at = 0; at < shadow->range_count; at++)
-        if (shadow_is_busy(shadow, &shadow->ranges[at])) bytes += shadow->ranges[at].bytes;
+        if (shadow_is_busy(shadow, &shadow_ranges[at])) bytes += shadow_ranges[at].bytes;
     return bytes;
 }
 
 static inline int shadow_in_segment(const space_shadow *shadow, const shadow_block *block)
 {
     for (int at = 0; at < shadow->range_count; at++)
-        if (block->address - shadow->ranges[at].address < shadow->ranges[at].bytes) return 1;
+        if (block->address - shadow_ranges[at].address < shadow_ranges[at].bytes) return 1;
     return 0;
 }
 
@@ -155,7 +155,7 @@ static inline int shadow_has(const space_shadow *shadow, const gpuarena_config *
 static inline int shadow_gap(const space_shadow *shadow, uint64_t bytes, uint64_t alignment)
 {
     for (int at = 0; at < shadow->range_count; at++) {
-        uint64_t begin = shadow->ranges[at].address, end = begin + shadow->ranges[at].bytes;
+        uint64_t begin = shadow_ranges[at].address, end = begin + shadow_ranges[at].bytes;
         while (begin < end) {
             uint64_t next = end, behind = end, from = shadow_up(begin, alignment);
             for (int slot = 0; slot < SHADOW_SLOTS; slot++) {

@@ -81,6 +81,11 @@ static const space_op pressed[] = {
     { SPACE_ALLOC, 0, 0, UINT64_C(42388480), UINT64_C(0), 0 }
 };
 
+/* No more than a block, in pinned memory: the shadow could not hold as many segments as that has. */
+static const space_op pinned[] = {
+    { SPACE_ALLOC, 2, 0, UINT64_C(1048576), UINT64_C(0), 0 }
+};
+
 int main(void)
 {
     CHECK_STR(space_run(MIB(512), "step_max=2M,streams=same", aligned, COUNT(aligned), 1), "");
@@ -88,5 +93,7 @@ int main(void)
     CHECK_STR(space_run(MIB(512), "", surrounded, COUNT(surrounded), 1), "");
     CHECK_STR(space_run(MIB(512), "placement=best,small=1M,headroom=10M", crowded, COUNT(crowded), 1), "");
     CHECK_STR(space_run(MIB(512), "headroom=50M,release=pressure", pressed, COUNT(pressed), 1), "");
+    CHECK_STR(space_run(MIB(512), "backing=pinned,growth=fixed,placement=best,split_max=4M,limit=9G", pinned,
+                        COUNT(pinned), 1), "");
     return tap_done();
 }
