@@ -108,7 +108,9 @@
    that fits, so that large blocks settle at the bottom and idle pages gather at the top. What cannot move is
    the free memory in pages that are partly live: stranded_bytes. Pages of capture sets do not move, and none
    does while a stream is captured. Memory of many pages is many allocations to the driver: what must be one,
-   for cudaIpc or RDMA, is asked for with GPUARENA_ALLOC_OWN, or by config.share.
+   for cudaIpc or RDMA, is asked for with GPUARENA_ALLOC_OWN, or by config.share. More new pages than the
+   device had free when it was asked last are asked for in one before they are made: so what cannot be had is
+   refused at once, and not when all that others might have is taken.
 
    Segments of other memory, by config.backing; all that is said of segments holds of them. Each arena counts
    its own kind alone: arenas of several kinds on one device do not know of each other.
@@ -1688,6 +1690,7 @@ struct gpuarena {
     uint32_t family;                             /* 1: it has kin */
     uint32_t pressed;                            /* 1: more than its limit was reserved here, or above */
     gpuarena__kin kin;
+    uint64_t reach_bytes;                        /* reserved, and what the device had free, when asked */
     uint64_t growing;                            /* claimed against the limit: the driver is asked now; and */
     uint64_t owed;                               /*   what its pool may have, though it was given back */
     uint64_t step;                               /* next growth under DOUBLE */
@@ -3818,11 +3821,15 @@ static int gpuarena__is_lost(const gpuarena *arena, gpuarena__obstacle *obstacle
 static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t *total_bytes,
                                  gpuarena__obstacle *obstacle)
 {
+    uint64_t held;
     int code;
     *free_bytes = *total_bytes = 0;
     GPUARENA__ASK(arena, code, arena->driver.memory.info(&arena->driver, arena->memory, free_bytes,
                                                          total_bytes));
-    return gpuarena__driver_done(arena, code, obstacle);
+    if (!gpuarena__driver_done(arena, code, obstacle)) return 0;
+    held = arena->stats.reserved_bytes;
+    arena->reach_bytes = *free_bytes > UINT64_MAX - held ? UINT64_MAX : *free_bytes + held;
+    return 1;
 }
 
 /* Lets this thread make calls that a graph capture elsewhere forbids by default; returns the mode to put
@@ -5250,6 +5257,8 @@ static int gpuarena__vm_gone(gpuarena *arena, int code, gpuarena__obstacle *obst
     return gpuarena__gone(arena, code, obstacle);
 }
 
+enum { GPUARENA__PAGES_TRIED = 8 };              /* so many are made, and not asked about before */
+
 /* One more spare page, room for which is reserved, and which is claimed. */
 static int gpuarena__page_create(gpuarena *arena, gpuarena__obstacle *obstacle)
 {
@@ -5274,6 +5283,44 @@ static int gpuarena__page_destroy(gpuarena *arena, gpuarena__obstacle *obstacle)
     if (!gpuarena__vm_gone(arena, code, obstacle)) return 0;
     arena->paged.spare_count--;
     gpuarena__account(arena, 0 - bytes, 0);
+    return 1;
+}
+
+/* Whether the device had fewer pages than so many, when it was asked last. Of a few it need not be known:
+   these are soon made, and given back. */
+static int gpuarena__is_beyond(const gpuarena *arena, uint64_t count)
+{
+    return count > GPUARENA__PAGES_TRIED
+        && gpuarena__above(arena->reach_bytes, arena->stats.reserved_bytes) / arena->paged.page_bytes < count;
+}
+
+/* The same, and now, too. */
+static int gpuarena__is_scarce(gpuarena *arena, uint64_t count)
+{
+    uint64_t free_bytes, total_bytes;
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    return gpuarena__is_beyond(arena, count)
+        && gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored)
+        && gpuarena__is_beyond(arena, count);
+}
+
+/* Whether the driver grants so many pages, which are claimed, and scarce. Made one by one they would be all
+   that the device has, what others are about to take too, before it is known that these are too few. So they
+   are asked for in one, which goes back if it is granted: a driver's figures alone refuse nothing. 0 and an
+   obstacle: it does not. */
+static int gpuarena__is_granted(gpuarena *arena, uint64_t count, gpuarena__obstacle *obstacle)
+{
+    uint64_t page = 0, bytes = count * arena->paged.page_bytes;
+    gpuarena__obstacle said = gpuarena__no_obstacle();
+    int code;
+    if (gpuarena__is_lost(arena, obstacle)) return 0;
+    GPUARENA__ASK(arena, code, arena->driver.vm.create(&arena->driver, &page, bytes, 0));
+    if (!gpuarena__vm_done(arena, code, &said)) {
+        if (said.reason == GPUARENA_REASON_DRIVER_REFUSED) *obstacle = said;
+        return said.reason != GPUARENA_REASON_DRIVER_REFUSED;
+    }
+    GPUARENA__ASK(arena, code, arena->driver.vm.destroy(&arena->driver, page, bytes));
+    arena->stats.driver_error_count += !gpuarena__vm_gone(arena, code, &said);   /* then it is lost */
     return 1;
 }
 
@@ -5917,6 +5964,18 @@ static int gpuarena__supply_plan(gpuarena *arena, gpuarena__supply *plan, int ma
     return gpuarena__obstruct_for(obstacle, narrow);
 }
 
+/* Whether the driver may grant what must be new though all moves that can. 0 and an obstacle: it does not. */
+static int gpuarena__supply_granted(gpuarena *arena, const gpuarena__supply *plan, int may_move,
+                                    gpuarena__obstacle *obstacle)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint64_t most = plan->create + plan->move, moves = 0, least;
+    if (!gpuarena__is_scarce(arena, plan->create)) return 1;
+    if (may_move) moves = gpuarena__pick_now(arena, most, plan->begin, plan->end, 0, &ignored);
+    least = gpuarena__min(plan->create, most - moves);
+    return !gpuarena__is_beyond(arena, least) || gpuarena__is_granted(arena, least, obstacle);
+}
+
 /* Makes the new pages, which are claimed; where the driver refuses, more are to move. 0 and an obstacle:
    nothing is claimed any more, or has changed. */
 static int gpuarena__supply_create(gpuarena *arena, gpuarena__supply *plan, int may_move,
@@ -5927,6 +5986,10 @@ static int gpuarena__supply_create(gpuarena *arena, gpuarena__supply *plan, int 
     if (!gpuarena__spares_reserve(arena, plan->create + 1)) {
         gpuarena__account(arena, 0, 0 - plan->create * arena->paged.page_bytes);
         return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
+    }
+    if (!gpuarena__supply_granted(arena, plan, may_move, obstacle)) {
+        gpuarena__account(arena, 0, 0 - plan->create * arena->paged.page_bytes);
+        return 0;
     }
     while (made < plan->create && gpuarena__page_create(arena, &said)) made++;
     if (made == plan->create) return 1;
@@ -6499,6 +6562,24 @@ static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__o
         arena->stats.backoff_count += obstacle->reason == GPUARENA_REASON_DRIVER_REFUSED;
     }
     return 1;
+}
+
+/* Whether so much more may be reserved, as far as the driver tells beforehand. 0 and an obstacle: it may
+   not. */
+static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__obstacle *obstacle)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint64_t page = arena->paged.page_bytes, count = page ? gpuarena__whole(bytes, page) / page : 0;
+    int mode, granted = 1;
+    if (!gpuarena__is_beyond(arena, count) || arena->lost) return 1;
+    mode = gpuarena__relax(arena);
+    if (!arena->lost && !gpuarena__is_strict(arena, mode, &ignored) && gpuarena__is_scarce(arena, count)
+        && gpuarena__claim(arena, count * page, &ignored)) {
+        granted = gpuarena__is_granted(arena, count, obstacle);
+        gpuarena__account(arena, 0, 0 - count * page);
+    }
+    gpuarena__unrelax(arena, mode);
+    return granted;
 }
 
 /* Grows until reserved is at least `target`, in as few pieces as the driver allows. 0 and an obstacle: not
@@ -10193,14 +10274,16 @@ static int gpuarena__kin_relieve(gpuarena *arena, uint64_t bytes, const gpuarena
 }
 
 /* Grows until reserved is at least `target`, with what kin give back for it. 0 and an obstacle; undo: 1: what
-   was reserved so far is given back. */
+   was reserved so far is given back, and where less will be had than all, none is. */
 static int gpuarena__kin_grow_to(gpuarena *arena, uint64_t target, int undo, gpuarena__obstacle *obstacle)
 {
     gpuarena__plea plea = gpuarena__plea_begin(arena, 1);
     int done;
     for (;;) {
         uint64_t before = arena->stats.reserved_bytes, lack;
-        done = gpuarena__grow_to(arena, target, obstacle);
+        lack = gpuarena__above(target, before);
+        done = (!undo || gpuarena__pages_granted(arena, lack, obstacle))
+            && gpuarena__grow_to(arena, target, obstacle);
         if (done) break;
         if (undo) gpuarena__grow_undo(arena, before);
         lack = gpuarena__above(target, arena->stats.reserved_bytes);
@@ -10323,7 +10406,7 @@ static int gpuarena__first_growth(gpuarena *arena, uint64_t free_bytes, gpuarena
 {
     uint64_t whole = arena->limit;
     if (arena->config.growth != GPUARENA_GROWTH_FIXED)
-        return gpuarena__kin_grow_to(arena, arena->config.initial_bytes, 0, obstacle);
+        return gpuarena__kin_grow_to(arena, arena->config.initial_bytes, 1, obstacle);
     if (whole == GPUARENA_NO_LIMIT)
         whole = gpuarena__above(free_bytes, arena->config.headroom_bytes);
     whole = gpuarena__round_down(whole, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));
