@@ -548,6 +548,9 @@ typedef struct gpuarena_failure {
     char     detail[96];                         /* the key and what is allowed; the other arena, or the
                                                     one above; the offset in the block; the driver's name
                                                     of its code */
+    const char *driver_call;                     /* DRIVER_REFUSED, and FRAGMENTED for that, where the device
+                                                    reports enough as free: the entry of the driver's table
+                                                    that refused, as "obtain" or "map"; else NULL */
 } gpuarena_failure;
 
 /* ---- what an observer is told: after the fact, with the lock held. Pointers hold during the call alone. */
@@ -1729,6 +1732,7 @@ typedef struct gpuarena__obstacle {
     gpuarena_result result;
     gpuarena_reason reason;
     int32_t code;                                /* the driver's */
+    const char *call;                            /* DRIVER_REFUSED: which of its entries */
 } gpuarena__obstacle;
 
 /* >>host ===============================================================================================
@@ -3761,6 +3765,7 @@ static gpuarena__obstacle gpuarena__no_obstacle(void)
 {
     gpuarena__obstacle obstacle;
     obstacle.result = GPUARENA_OK; obstacle.reason = GPUARENA_REASON_NONE; obstacle.code = 0;
+    obstacle.call = NULL;
     return obstacle;
 }
 
@@ -3785,6 +3790,13 @@ static gpuarena_status gpuarena__status_of(const gpuarena *arena, int code)
     if (arena->driver.classify) return arena->driver.classify(&arena->driver, code);
     return code >= 0 && code <= (int)GPUARENA_STATUS_UNLOADING ? (gpuarena_status)code
                                                                : GPUARENA_STATUS_FAILED;
+}
+
+/* No memory, says this entry of the driver's table. */
+static uint8_t gpuarena__obstruct_by(gpuarena__obstacle *obstacle, const char *call)
+{
+    obstacle->call = call;
+    return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_DRIVER_REFUSED);
 }
 
 /* Takes a driver's answer in. 1: done. 0: *obstacle says what it was; a sticky error marks the arena. */
@@ -4037,7 +4049,7 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
     if (gpuarena__driver_done(arena, code, obstacle)) return 1;
     gpuarena__account(arena, 0, 0 - bytes);
     if (gpuarena__status_of(arena, code) == GPUARENA_STATUS_NO_MEMORY)
-        gpuarena__obstruct_for(obstacle, GPUARENA_REASON_DRIVER_REFUSED);
+        gpuarena__obstruct_by(obstacle, "obtain");
     return 0;
 }
 
@@ -5241,12 +5253,11 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__want *want, 
    A page is mapped at its new place before it is unmapped at the old one: a failure leaves all as it was. */
 
 /* Takes in the answer of a driver.vm function. */
-static int gpuarena__vm_done(gpuarena *arena, int code, gpuarena__obstacle *obstacle)
+static int gpuarena__vm_done(gpuarena *arena, int code, const char *call, gpuarena__obstacle *obstacle)
 {
     arena->stats.driver_call_count++;
     if (gpuarena__driver_done(arena, code, obstacle)) return 1;
-    if (gpuarena__status_of(arena, code) == GPUARENA_STATUS_NO_MEMORY)
-        gpuarena__obstruct_for(obstacle, GPUARENA_REASON_DRIVER_REFUSED);
+    if (gpuarena__status_of(arena, code) == GPUARENA_STATUS_NO_MEMORY) gpuarena__obstruct_by(obstacle, call);
     return 0;
 }
 
@@ -5266,7 +5277,7 @@ static int gpuarena__page_create(gpuarena *arena, gpuarena__obstacle *obstacle)
     int code;
     if (gpuarena__is_lost(arena, obstacle)) return 0;
     GPUARENA__ASK(arena, code, arena->driver.vm.create(&arena->driver, &page, bytes, 0));
-    if (!gpuarena__vm_done(arena, code, obstacle)) return 0;
+    if (!gpuarena__vm_done(arena, code, "create", obstacle)) return 0;
     arena->paged.spare[arena->paged.spare_count++] = page;
     gpuarena__account(arena, bytes, 0 - bytes);
     return 1;
@@ -5486,7 +5497,7 @@ static int gpuarena__vm_reserve(gpuarena *arena, void **address, uint64_t bytes,
     GPUARENA__ASK(arena, code, arena->driver.vm.reserve(&arena->driver, address, bytes,
                                                         arena->paged.page_bytes));
     gpuarena__unrelax(arena, mode);
-    return gpuarena__vm_done(arena, code, obstacle);
+    return gpuarena__vm_done(arena, code, "reserve", obstacle);
 }
 
 static int gpuarena__vm_release(gpuarena *arena, uint64_t address, uint64_t bytes,
@@ -6060,12 +6071,12 @@ static int gpuarena__supply_map(gpuarena *arena, gpuarena__supply *plan, uint64_
             uint64_t handle = gpuarena__supply_next(arena, plan, at);
             GPUARENA__ASK(arena, code, arena->driver.vm.map(&arena->driver, gpuarena__pointer(*reached), page,
                                                             handle));
-            if (!gpuarena__vm_done(arena, code, obstacle)) return 0;
+            if (!gpuarena__vm_done(arena, code, "map", obstacle)) return 0;
             *gpuarena__page_at(arena, *reached) = handle;
         }
         GPUARENA__ASK(arena, code, arena->driver.vm.access(&arena->driver, gpuarena__pointer(begin),
                                                            end - begin, 1));
-        if (!gpuarena__vm_done(arena, code, obstacle)) return 0;
+        if (!gpuarena__vm_done(arena, code, "access", obstacle)) return 0;
     }
     return 1;
 }
@@ -7404,6 +7415,7 @@ static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuare
         ? arena->driver.code_name(&arena->driver, obstacle->code) : NULL;
     failure.reason = obstacle->reason;
     failure.driver_code = obstacle->code;
+    if (failure.reason == GPUARENA_REASON_DRIVER_REFUSED) failure.driver_call = obstacle->call;
     if (obstacle->result == GPUARENA_OUT_OF_MEMORY) gpuarena__most_of_tags(arena, failure.most);
     if (name) gpuarena__detail(&failure, "%s", name);
     return failure;
@@ -7453,6 +7465,7 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
     need = need > UINT64_MAX - headroom ? UINT64_MAX : need + headroom;
     /* a driver may refuse what it reports as free: then the whole of it is what is missing */
     failure->missing_bytes = need > failure->device_free_bytes ? need - failure->device_free_bytes : need;
+    if (need > failure->device_free_bytes) failure->driver_call = NULL;
 }
 
 /* Whether a run, or pages, would serve the request that failed so, could they be waited for. */
@@ -7466,7 +7479,7 @@ static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__want *wan
         && gpuarena__run_find(arena, &plain, GPUARENA__AFTER_DEVICE)) return 1;
     if (!gpuarena__is_paged(arena, want) || arena->config.idle_fraction >= 1) return 0;
     if (failure->reason == GPUARENA_REASON_DRIVER_REFUSED || failure->reason == GPUARENA_REASON_HEADROOM)
-        room = gpuarena__min(room, failure->device_free_bytes);
+        room = gpuarena__min(room, failure->driver_call ? 0 : failure->device_free_bytes);
     need = gpuarena__need(arena, want, &idle);
     return need && need <= idle + gpuarena__round_down(room, arena->paged.page_bytes);
 }
@@ -7507,6 +7520,8 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
 /* What kept the arena from growing, where growing would have made up for fragmentation. */
 static const char *gpuarena__words_of_growth(const gpuarena_failure *failure)
 {
+    if (failure->driver_call)
+        return "the driver refused more ($call), though it reports $device_free free; trim";
     if (failure->driver_code) return "the driver refused more ($code); free device memory elsewhere";
     if (failure->detail[0]) return "the limit of the arena above, $detail, forbids growth; raise that";
     if (failure->device_free_bytes || failure->limit_bytes == GPUARENA_NO_LIMIT)
@@ -7514,9 +7529,19 @@ static const char *gpuarena__words_of_growth(const gpuarena_failure *failure)
     return "the limit of $limit forbids growth; raise it";
 }
 
-static const char *gpuarena__words_of_reason(gpuarena_reason reason)
+static const char *gpuarena__words_of_refusal(const gpuarena_failure *failure)
 {
-    switch (reason) {
+    if (!failure->driver_call)
+        return "$requested were refused by the driver ($code), which reports $device_free free on the "
+               "device; another $missing of device memory would do";
+    return "$requested were refused by the driver ($call), though it reports $device_free free on the "
+           "device: with $reserved reserved a limit other than memory is reached, or another process was "
+           "faster; trim, or ask for larger pages or segments";
+}
+
+static const char *gpuarena__words_of_reason(const gpuarena_failure *failure)
+{
+    switch (failure->reason) {
     case GPUARENA_REASON_OVER_LIMIT:
         return "$requested would pass the limit of $limit; raise it by $missing, or free as much";
     case GPUARENA_REASON_OVER_PARENT:
@@ -7534,9 +7559,7 @@ static const char *gpuarena__words_of_reason(gpuarena_reason reason)
     case GPUARENA_REASON_HEADROOM:
         return "$requested would leave less than the headroom to others: the device has $device_free free; "
                "$missing more, or a smaller headroom, would do";
-    case GPUARENA_REASON_DRIVER_REFUSED:
-        return "$requested were refused by the driver ($code), which reports $device_free free on the "
-               "device; another $missing of device memory would do";
+    case GPUARENA_REASON_DRIVER_REFUSED: return gpuarena__words_of_refusal(failure);
     case GPUARENA_REASON_TOO_LARGE:
         return "$requested are more than any arena can hold; check the size";
     case GPUARENA_REASON_NEIGHBOUR:
@@ -7555,7 +7578,7 @@ static const char *gpuarena__words_of(const gpuarena_failure *failure)
 {
     switch (failure->result) {
     case GPUARENA_OK: return "nothing has failed";
-    case GPUARENA_OUT_OF_MEMORY: return gpuarena__words_of_reason(failure->reason);
+    case GPUARENA_OUT_OF_MEMORY: return gpuarena__words_of_reason(failure);
     case GPUARENA_HOST_MEMORY:
         return "no host memory for the arena's bookkeeping; nothing on the device has changed";
     case GPUARENA_DOUBLE_FREE: return "the pointer's memory is free already$place";
@@ -7639,11 +7662,14 @@ static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure, 
     rest.begin = words;
     rest.end = words + strlen(words);
     while (rest.begin < rest.end) {
-        if (gpuarena__piece_skip(&rest, "$code"))
+        if (gpuarena__piece_skip(&rest, "$call")) {
+            gpuarena__put(out, "%s: ", failure->driver_call);
+            gpuarena__say(out, failure, "$code");
+        } else if (gpuarena__piece_skip(&rest, "$code"))
             gpuarena__put(out, "code %d%s%s", (int)failure->driver_code, detail[0] ? ", " : "", detail);
 #define X(name) \
         else if (gpuarena__piece_skip(&rest, "$" #name)) gpuarena__put_bytes(out, failure->name##_bytes);
-        X(requested) X(missing) X(live) X(pending) X(limit) X(largest_free) X(device_free)
+        X(requested) X(missing) X(live) X(pending) X(reserved) X(limit) X(largest_free) X(device_free)
 #undef X
         else if (gpuarena__piece_skip(&rest, "$growth"))
             gpuarena__say(out, failure, gpuarena__words_of_growth(failure));

@@ -138,6 +138,73 @@ static void test_lowered(const char *text)
     CHECK_U64(bench_counters(&bench).held_bytes, ==, 0);
 }
 
+/* Why the latest allocation was refused. */
+static const char *refusal(gpuarena *arena, gpuarena_reason reason)
+{
+    static char text[512];
+    gpuarena_failure failure;
+    gpuarena_last_failure(arena, &failure);
+    CHECK_INT(failure.reason, ==, reason);
+    gpuarena_failure_text(&failure, text, sizeof text);
+    return text;
+}
+
+/* A driver that refuses for want of something else than memory: which call it was, and no talk of missing bytes. */
+static void test_other_limits(const char *text, sim_config device, const char *call)
+{
+    char says[400];
+    gpuarena_config config = GPUARENA_INIT;
+    gpuarena *arena = NULL;
+    void *ptr;
+    device.capacity_bytes = GIB(4);
+    bench = bench_open(&device);
+    CHECK_INT(gpuarena_config_parse(text, &config, NULL, 0), ==, GPUARENA_OK);
+    CHECK_INT(create(&config, &arena), ==, GPUARENA_OK);
+    for (int block = 0; block < 4; block++) CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(2), NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(4), NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    snprintf(says, sizeof says, "arena: 4194304 bytes (4.00 MiB) were refused by the driver (%s: code 2, "
+             "cudaErrorMemoryAllocation), though it reports 4286578688 bytes (3.99 GiB) free on the device: with "
+             "8388608 bytes (8.00 MiB) reserved a limit other than memory is reached, or another process was faster; "
+             "trim, or ask for larger pages or segments", call);
+    CHECK_STR(refusal(arena, GPUARENA_REASON_DRIVER_REFUSED), says);
+    CHECK_INT(gpuarena_reset(arena, GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    bench_close(&bench);
+}
+
+static void test_others(void)
+{
+    sim_config mappings = { .most_mappings = 4 }, create_fails = { .faults = "create:5+" };
+    sim_config map_fails = { .faults = "map:5+=2" }, obtain_fails = { .faults = "obtain>2M" };
+    test_other_limits("backing=paged", mappings, "access");
+    test_other_limits("backing=paged", create_fails, "create");
+    test_other_limits("backing=paged", map_fails, "map");
+    test_other_limits("growth=exact,backing=segments", obtain_fails, "obtain");
+}
+
+/* Half is free, in pieces, and no piece waits for anybody. */
+static void test_fragmented(void)
+{
+    gpuarena_config config = GPUARENA_INIT;
+    gpuarena *arena = NULL;
+    void *blocks[8], *ptr;
+    bench = bench_open_sized(GIB(4), "create:5+");
+    config.backing = GPUARENA_BACKING_PAGED;
+    CHECK_INT(create(&config, &arena), ==, GPUARENA_OK);
+    for (int block = 0; block < 8; block++)
+        CHECK_INT(gpuarena_alloc(arena, &blocks[block], MIB(1), NULL), ==, GPUARENA_OK);
+    for (int block = 0; block < 8; block += 2)
+        CHECK_INT(gpuarena_free(arena, blocks[block], NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(3), NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    CHECK_STR(refusal(arena, GPUARENA_REASON_FRAGMENTED), "arena: 3145728 bytes (3.00 MiB) fit in no single free "
+              "block, though enough is free: the longest is 1048576 bytes (1.00 MiB), short by 2097152 bytes (2.00 "
+              "MiB); the driver refused more (create: code 2, cudaErrorMemoryAllocation), though it reports "
+              "4286578688 bytes (3.99 GiB) free; trim, or allocate large blocks first");
+    CHECK_INT(gpuarena_reset(arena, GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    bench_close(&bench);
+}
+
 int main(void)
 {
     static const char *const points[] = {
@@ -153,5 +220,7 @@ int main(void)
     test_lowered("backing=segments,growth=exact,limit=2G");
     test_lowered("backing=paged,limit=2G");
     bench_close(&bench);
+    test_others();
+    test_fragmented();
     return tap_done();
 }
