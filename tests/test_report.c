@@ -6,6 +6,8 @@
 #include "../stress/report/csv.h"
 #include "../stress/report/json.h"
 #include "../stress/report/table.h"
+#include "../stress/report/table_columns.h"
+#include "../stress/report/utf8.h"
 #include "tap.h"
 
 static char written[65536];
@@ -100,6 +102,122 @@ static void test_table(void)
     CHECK(strstr(written, "replay:medium_128") != NULL);
 }
 
+/* What the lines behind this text say, as one; "" without it. */
+static const char *paragraph(const char *begin, char *text, size_t size)
+{
+    const char *from = strstr(written, begin);
+    size_t used = 0;
+    for (; from && used + 1 < size; from++) {
+        if (*from == '\n' && from[1] != ' ') break;
+        if (*from != '\n' && (*from != ' ' || (used && text[used - 1] != ' '))) text[used++] = *from;
+    }
+    text[used] = '\0';
+    return text;
+}
+
+static const char *write_table(const row_list *list, size_t width)
+{
+    const table_style style = { width, 0 };
+    FILE *file = tmpfile();
+    table_write(file, list, NULL, &style);
+    return read_back(file);
+}
+
+/* Of the headings of all columns those that the table's first line lacks: how many; SIZE_MAX where one of them is not
+   told. A name may be cut: its heading, too. */
+static size_t count_missing(const char *headings, const char *told)
+{
+    size_t missing = 0;
+    for (const char *at = headings; *at; at += strspn(at, " ")) {
+        char heading[40];
+        const char *gap = strstr(at, "  "), *end = gap ? gap : at + strlen(at);
+        snprintf(heading, sizeof heading, "%.*s", (int)(end - at), at);
+        at = end;
+        const char *found = strstr(written, heading);
+        if (!strcmp(heading, "workload") || !strcmp(heading, "policy") || !strcmp(heading, "status")) continue;
+        if (found && found < strchr(written, '\n')) continue;
+        if (!strstr(told, heading)) return SIZE_MAX;
+        missing++;
+    }
+    return missing;
+}
+
+static int is_whole_or_cut(const char *found, size_t length, const char *name)
+{
+    if (length == strlen(name)) return !strncmp(found, name, length);
+    return length > 2 && !strncmp(found, name, length - 2) && !strncmp(found + length - 2, "..", 2);
+}
+
+/* Every column is there or said not to be; a name that is not whole ends in "..". */
+static void test_narrow(row_kind kind)
+{
+    static const char workload[] = "train:layers=2,hidden=256,steps=1";
+    char told[512], headings[512], begin[40];
+    row rows[1] = { make_row(workload, "config:growth=step,step=64M") };
+    const row_list list = { rows, 1, kind, NULL, NULL };
+    memset(rows[0].note, 'x', 300);              /* a word that no line has room for */
+    for (int column = COLUMN_SEED; column < COLUMN_COUNT; column++) {
+        if (rows[0].cells[column].kind == CELL_NONE && column != COLUMN_ENDED && column != COLUMN_STOP_TEXT) {
+            row_count(&rows[0], (row_column)column, 1234567);
+        }
+    }
+    write_table(&list, 10000);
+    CHECK_MSG(!strstr(written, "no room"), "kind %d: room for all", (int)kind);
+    snprintf(headings, sizeof headings, "%.*s", (int)strcspn(written, "\n"), written);
+    for (size_t width = 40; width <= 240; width += 5) {
+        size_t names = 0;
+        write_table(&list, width);
+        snprintf(begin, sizeof begin, "no room in %zu columns for: ", width);
+        paragraph(begin, told, sizeof told);
+        for (const char *at = told; *at; at++) names += *at == ',';
+        names += *told != '\0';
+        CHECK_MSG(count_missing(headings, told) == names, "kind %d, %zu columns: what is left out is told: %s", (int)kind,
+                  width, told);
+        CHECK_MSG(longest_line(written) <= width, "kind %d, %zu columns: no line is longer (%zu)", (int)kind, width,
+                  longest_line(written));
+        const char *name = strchr(written, '\n') + 1;
+        CHECK_MSG(is_whole_or_cut(name, strcspn(name, " "), workload), "kind %d, %zu columns: whole, or cut aloud: %.34s",
+                  (int)kind, width, name);
+    }
+}
+
+static void test_cut(void)
+{
+    char text[32] = "abcdefgh", letters[32] = "ab\xc3\xa9\xe2\x82\xac" "defghijkl", junk[32] = "\x80\x80\x80\x80\x80\x80\x80\x80";
+    table_cut(text, 8);
+    CHECK_STR(text, "abcdefgh");
+    table_cut(text, 7);
+    CHECK_STR(text, "abcde..");
+    CHECK(utf8_fits(letters, 3) == 2 && utf8_fits(letters, 4) == 4 && utf8_fits(letters, 6) == 4);
+    CHECK(utf8_fits(letters, 7) == 7 && utf8_fits(junk, 5) == 5 && utf8_fits(junk, 0) == 0);
+    table_cut(letters, 8);
+    CHECK_STR(letters, "ab\xc3\xa9..");
+}
+
+/* Needs by policies: as many tables as there must be, each policy in one. */
+static void test_needs_narrow(void)
+{
+    static const char *const policies[] = { "raw", "segments", "pytorch", "pytorch-expandable", "paged", "bfc" };
+    enum { POLICIES = sizeof policies / sizeof policies[0] };
+    row rows[POLICIES];
+    const row_list list = { rows, POLICIES, ROW_NEEDS, NULL, NULL };
+    for (size_t at = 0; at < POLICIES; at++) {
+        rows[at] = make_row("needs:limit", policies[at]);
+        row_text(&rows[at], COLUMN_VERDICT, "pass");
+    }
+    for (size_t width = 40; width <= 140; width += 20) {
+        size_t headings = 0, verdicts = 0;
+        write_table(&list, width);
+        CHECK_MSG(longest_line(written) <= width, "needs, %zu columns: no line is longer (%zu)", width,
+                  longest_line(written));
+        for (const char *at = written; (at = strstr(at, "pass")) != NULL; at++) verdicts++;
+        for (const char *at = written; (at = strstr(at, "need  ")) != NULL; at++) headings++;
+        CHECK_MSG(verdicts == POLICIES, "needs, %zu columns: a verdict a policy (%zu)", width, verdicts);
+        CHECK_MSG(headings == (width < 60 ? 3 : width < 80 ? 2 : 1), "needs, %zu columns: %zu tables", width, headings);
+        CHECK_MSG(strstr(written, "  pytorch-"), "needs, %zu columns: two names are two", width);
+    }
+}
+
 static const cuda_environment gpu = { 0, "A \"GPU\"", "GPU-01234567-89ab-cdef-0123-456789abcdef", UINT64_C(80) << 30,
                                       UINT64_C(512) << 20, 12080, 13000, "570.86.15", 2, "1980 MHz", "0000:19:00.0", 90, 132, 1,
                                       "Enabled, Enabled, [N/A], Default", "0x0000000000000001" };
@@ -174,6 +292,11 @@ int main(void)
     test_csv();
     test_json();
     test_table();
+    test_narrow(ROW_RUN);
+    test_narrow(ROW_CAPACITY);
+    test_narrow(ROW_BATCH);
+    test_needs_narrow();
+    test_cut();
     test_cuda_json();
     test_cuda_table();
     test_bytes();

@@ -143,7 +143,8 @@ void        row_ratio(row *self, row_column column, double real);
 void        row_hex(row *self, row_column column, uint64_t count);
 void        row_text(row *self, row_column column, const char *text);
 
-/* Whether all rows are here: "shard 1/4: 3 of 12 rows; partial: 1 of 3 rows, then SIGTERM"; "": they are. Returns text. */
+/* Whether all rows are here: "shard 1/4: 3 of 12 rows; partial: 1 of 3 rows, then SIGTERM"; "": they are. Returns
+   text. */
 enum { ROW_NOTE_ROOM = 256 };
 const char *row_list_note(const row_list *list, char *text, size_t size);
 

@@ -7,12 +7,17 @@
 
 #include "environment.h"
 #include "table_columns.h"
+#include "utf8.h"
 
 typedef struct table_layout {
     const table_column *columns;
     size_t              count;
-    size_t              widths[TABLE_MOST];      /* 0: dropped */
+    size_t              widths[TABLE_MOST];      /* 0: not there .. */
+    int                 is_dropped[TABLE_MOST];  /* .. for lack of room */
 } table_layout;
+
+/* Columns of a rank and above go, then texts are cut to so much, then the next. */
+static const struct { int rank; size_t least; } table_steps[] = { { 3, 20 }, { 2, 12 }, { 1, 6 } };
 
 static const row *table_find_raw(const row_list *list, const row *shown)
 {
@@ -33,22 +38,58 @@ static size_t table_total(const table_layout *layout)
     return total ? total - 2 : 0;
 }
 
-/* Drops the last column of the highest rank; 0: none may go. */
-static int table_drop(table_layout *layout)
+/* Drops the last column of the highest rank, of this one and above; 0: none may go. */
+static int table_drop(table_layout *layout, int rank)
 {
     size_t worst = layout->count;
     for (size_t column = 0; column < layout->count; column++) {
-        if (!layout->widths[column] || !layout->columns[column].rank) continue;
+        if (!layout->widths[column] || layout->columns[column].rank < rank) continue;
         if (worst == layout->count || layout->columns[column].rank >= layout->columns[worst].rank) worst = column;
     }
     if (worst == layout->count) return 0;
     layout->widths[worst] = 0;
+    layout->is_dropped[worst] = 1;
     return 1;
+}
+
+/* The widest column of texts by one, where it is wider than this. */
+static int table_shrink(table_layout *layout, size_t least)
+{
+    size_t widest = layout->count;
+    for (size_t column = 0; column < layout->count; column++) {
+        if (!layout->columns[column].is_text || layout->widths[column] <= least) continue;
+        if (widest == layout->count || layout->widths[column] > layout->widths[widest]) widest = column;
+    }
+    if (widest == layout->count) return 0;
+    layout->widths[widest]--;
+    return 1;
+}
+
+/* What was cut for a column that went all the same. */
+static void table_widen(table_layout *layout, const size_t *whole, size_t width)
+{
+    for (size_t column = 0; column < layout->count; column++) {
+        while (layout->widths[column] && layout->widths[column] < whole[column] && table_total(layout) < width) {
+            layout->widths[column]++;
+        }
+    }
+}
+
+static void table_fit(table_layout *layout, size_t width)
+{
+    size_t whole[TABLE_MOST];
+    memcpy(whole, layout->widths, sizeof whole);
+    for (size_t step = 0; step < sizeof table_steps / sizeof table_steps[0]; step++) {
+        while (table_total(layout) > width && table_drop(layout, table_steps[step].rank)) continue;
+        while (table_total(layout) > width && table_shrink(layout, table_steps[step].least)) continue;
+    }
+    table_widen(layout, whole, width);
 }
 
 static void table_measure(const row_list *list, size_t width, table_layout *layout)
 {
     char text[1024];
+    memset(layout, 0, sizeof *layout);
     layout->count = table_columns(list->kind, &layout->columns);
     for (size_t column = 0; column < layout->count; column++) {
         int empty = layout->columns[column].rank >= TABLE_OPTIONAL, absent = 1;
@@ -63,10 +104,7 @@ static void table_measure(const row_list *list, size_t width, table_layout *layo
         /* what was not timed takes no room from what was counted, nor what the device has nothing of */
         if (empty || absent) layout->widths[column] = 0;
     }
-    while (table_total(layout) > width && table_drop(layout)) continue;
-    while (table_total(layout) > width && (layout->widths[0] > 8 || layout->widths[1] > 8)) {
-        layout->widths[layout->widths[1] > layout->widths[0]]--;
-    }
+    table_fit(layout, width);
 }
 
 static const char *table_paint(const row *shown, const table_style *style)
@@ -77,22 +115,21 @@ static const char *table_paint(const row *shown, const table_style *style)
     return strcmp(status, "oom") ? "\033[31m" : "\033[33m";
 }
 
-/* context NULL: the headings. Text that does not fit is cut; numbers always fit. */
+/* context NULL: the headings. Text that does not fit is cut, aloud; numbers always fit. */
 static void table_line(FILE *out, const table_context *context, const table_layout *layout, const table_style *style)
 {
     const char *gap = "", *paint = table_paint(context ? context->shown : NULL, style);
     size_t owed = 0;                             /* spaces not yet written: none at a line's end */
     fputs(paint, out);
     for (size_t column = 0; column < layout->count; column++) {
-        char text[1024];
-        int width = (int)layout->widths[column];
+        char text[1024], value[1024];
+        size_t width = layout->widths[column];
         if (!width) continue;
-        const char *value =
-            context ? layout->columns[column].fill(context, text, sizeof text) : layout->columns[column].heading;
-        int length = (int)strlen(value) < width ? (int)strlen(value) : width;
-        size_t pad = (size_t)(width - length);
-        fprintf(out, "%*s%s%*s%.*s", (int)owed, "", gap, layout->columns[column].is_text ? 0 : (int)pad, "", length,
-                value);
+        snprintf(value, sizeof value, "%s", context ? layout->columns[column].fill(context, text, sizeof text)
+                                                    : layout->columns[column].heading);
+        table_cut(value, width);
+        size_t pad = strlen(value) < width ? width - strlen(value) : 0;
+        fprintf(out, "%*s%s%*s%s", (int)owed, "", gap, layout->columns[column].is_text ? 0 : (int)pad, "", value);
         owed = layout->columns[column].is_text ? pad : 0;
         gap = "  ";
     }
@@ -103,7 +140,8 @@ void table_fold(FILE *out, const char *text, size_t width)
 {
     size_t at = 0, room = width > 24 ? width : 24;
     while (*text) {
-        size_t word = strcspn(text, " ");
+        size_t word = strcspn(text, " "), most = at ? room - 4 : room;
+        if (word > most) word = utf8_fits(text, most);
         if (at && at + 1 + word > room) {
             fputs("\n   ", out);
             at = 3;
@@ -115,6 +153,18 @@ void table_fold(FILE *out, const char *text, size_t width)
         text += strspn(text, " ");
     }
     fputc('\n', out);
+}
+
+static void table_dropped(FILE *out, const table_layout *layout, size_t width)
+{
+    char text[512];
+    int used = snprintf(text, sizeof text, "no room in %zu columns for:", width), begun = used;
+    for (size_t column = 0; column < layout->count; column++) {
+        if (!layout->is_dropped[column]) continue;
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s %s", used > begun ? "," : "",
+                         layout->columns[column].heading);
+    }
+    if (used > begun) table_fold(out, text, width);
 }
 
 static void table_notes(FILE *out, const row_list *list, size_t width)
@@ -261,6 +311,7 @@ void table_write(FILE *out, const row_list *list, const cuda_environment *enviro
         const table_context context = { &list->rows[index], table_find_raw(list, &list->rows[index]) };
         table_line(out, &context, &layout, style);
     }
+    table_dropped(out, &layout, style->width);
     if (list->partial) {
         fputs("partial: ", out);
         table_fold(out, list->partial, style->width);

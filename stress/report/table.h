@@ -28,7 +28,7 @@ void table_needs(FILE *out, const row_list *list, const table_style *style);
 typedef void table_sayer(FILE *out, const row *named, const char *text, size_t width);
 size_t table_repeats(FILE *out, const row_list *list, table_sayer *say, size_t width);
 
-/* A sentence, folded at spaces, indented. */
+/* A sentence, folded at spaces, indented; a word that no line has room for is broken. */
 void table_fold(FILE *out, const char *text, size_t width);
 
 /* 1.5G, 312K, 17: at most 6 characters. Returns text. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "table.h"
+#include "utf8.h"
 
 enum { TABLE_NAME_MAX = 40 };
 
@@ -31,13 +32,18 @@ static const char *table_vns(uint64_t vns, char *text, size_t size)
     return text;
 }
 
+void table_cut(char *text, size_t room)
+{
+    if (strlen(text) > room) memcpy(text + utf8_fits(text, room > 2 ? room - 2 : 0), "..", 3);
+}
+
 const char *table_name(const char *name, char *text, size_t size)
 {
     const char *slash = strrchr(name, '/');
     const char *colon = strchr(name, ':');
     if (slash && colon && colon < slash) snprintf(text, size, "%.*s%s", (int)(colon - name + 1), name, slash + 1);
     else snprintf(text, size, "%s", name);
-    if (strlen(text) > TABLE_NAME_MAX) memcpy(text + TABLE_NAME_MAX - 2, "..", 3);
+    table_cut(text, TABLE_NAME_MAX);
     return text;
 }
 
@@ -197,8 +203,8 @@ static const table_column table_run_columns[] = {
     { "reserved", table_reserved, 0, 3, 0 },
     { "footprint", table_footprint, 0, 1, 0 },
     { "remapped", table_remapped, 0, 5, 0 },
-    { "frag", table_fragmentation, 0, 1, 0 },
-    { "OOM at op", table_oom_op, 0, 2, 0 },
+    { "frag", table_fragmentation, 0, 2, 0 },
+    { "OOM at op", table_oom_op, 0, 1, 0 },
 };
 
 static const table_column table_capacity_columns[] = {

@@ -30,8 +30,10 @@ size_t table_columns(row_kind kind, const table_column **columns);
 
 /* Paths keep their end, which tells them apart; what is long is cut. Returns text, of at least 1,024 bytes. */
 const char *table_name(const char *name, char *text, size_t size);
+/* To so many bytes, the last two of which then say that there was more. */
+void        table_cut(char *text, size_t room);
 int         table_is_ok(const row *shown);
-/* The sentence that stands below the table for this row: why it ends where it does, what happened; "": there is none. */
+/* The sentence that stands below the table for this row, why it ends where it does, what happened; "": none does. */
 const char *table_why(const row *shown, row_kind kind);
 
 #endif

@@ -6,12 +6,13 @@
 #include "table.h"
 #include "table_columns.h"
 
-enum { TABLE_NEEDS_POLICIES = 64 };
+enum { TABLE_NEEDS_POLICIES = 64, TABLE_NEEDS_LEAST = 10 };
 
 typedef struct table_matrix {
     const row_list *list;
     const char     *policies[TABLE_NEEDS_POLICIES];      /* in the order of rows */
     size_t          policy_count;
+    size_t          from, end;                   /* the policies that are shown together */
     size_t          name_width, width;           /* of the needs, of a policy's column */
     size_t          need_count;
 } table_matrix;
@@ -58,9 +59,11 @@ static void table_matrix_make(table_matrix *made, const row_list *list, size_t w
         made->need_count += (size_t)table_is_first(list, index);
         table_add_policy(made, table_text(each, COLUMN_POLICY));
     }
-    size_t all = made->policy_count * (made->width + 2);
     size_t room = width > made->name_width ? width - made->name_width : 0;
-    if (all > room) made->width = room / made->policy_count > 6 ? room / made->policy_count - 2 : 4;
+    size_t share = made->policy_count ? room / made->policy_count : 0;
+    size_t least = share > TABLE_NEEDS_LEAST + 2 ? share - 2 : TABLE_NEEDS_LEAST;
+    if (made->width > least) made->width = least;
+    made->end = room / (made->width + 2) ? room / (made->width + 2) : 1;
 }
 
 /* Of repeats the worst. */
@@ -82,12 +85,15 @@ static const char *table_verdict(const table_matrix *of, const char *workload, c
 static void table_need_line(FILE *out, const table_matrix *of, const row *shown, const table_style *style)
 {
     fprintf(out, "%-*s", (int)of->name_width, shown ? table_need_name(shown) : "need");
-    for (size_t at = 0; at < of->policy_count; at++) {
-        const char *text = shown ? table_verdict(of, table_text(shown, COLUMN_WORKLOAD), of->policies[at])
-                                 : of->policies[at];
+    for (size_t at = of->from; at < of->end; at++) {
+        char text[1024];
+        const char *policy = of->policies[at];
+        const char *said = shown ? table_verdict(of, table_text(shown, COLUMN_WORKLOAD), policy) : policy;
+        snprintf(text, sizeof text, "%s", said);
+        table_cut(text, of->width);
         int is_red = style->color && shown && *text >= 'A' && *text <= 'Z';
-        int last = at + 1 == of->policy_count;
-        fprintf(out, "  %s%-*.*s%s", is_red ? "\033[31m" : "", last ? 0 : (int)of->width, (int)of->width, text,
+        int last = at + 1 == of->end;
+        fprintf(out, "  %s%-*s%s", is_red ? "\033[31m" : "", last ? 0 : (int)of->width, text,
                 is_red ? "\033[0m" : "");
     }
     fputc('\n', out);
@@ -96,17 +102,27 @@ static void table_need_line(FILE *out, const table_matrix *of, const row *shown,
 static void table_need_totals(FILE *out, const table_matrix *of)
 {
     fprintf(out, "%-*s", (int)of->name_width, "failed");
-    for (size_t at = 0; at < of->policy_count; at++) {
+    for (size_t at = of->from; at < of->end; at++) {
         size_t failed = 0;
         for (size_t index = 0; index < of->list->count; index++) {
             const row *each = &of->list->rows[index];
             if (!table_is_first(of->list, index)) continue;
             failed += !strcmp(table_verdict(of, table_text(each, COLUMN_WORKLOAD), of->policies[at]), "FAIL");
         }
-        int last = at + 1 == of->policy_count;
+        int last = at + 1 == of->end;
         fprintf(out, "  %-*zu", last ? 0 : (int)of->width, failed);
     }
     fputc('\n', out);
+}
+
+static void table_need_piece(FILE *out, const table_matrix *of, const table_style *style)
+{
+    const row_list *list = of->list;
+    table_need_line(out, of, NULL, style);
+    for (size_t index = 0; index < list->count; index++) {
+        if (table_is_first(list, index)) table_need_line(out, of, &list->rows[index], style);
+    }
+    if (of->need_count > 1) table_need_totals(out, of);
 }
 
 void table_needs(FILE *out, const row_list *list, const table_style *style)
@@ -114,11 +130,11 @@ void table_needs(FILE *out, const row_list *list, const table_style *style)
     table_matrix matrix;
     char text[1200], policy[1024];
     table_matrix_make(&matrix, list, style->width);
-    table_need_line(out, &matrix, NULL, style);
-    for (size_t index = 0; index < list->count; index++) {
-        if (table_is_first(list, index)) table_need_line(out, &matrix, &list->rows[index], style);
+    const size_t together = matrix.end;
+    for (; matrix.from < matrix.policy_count; matrix.from += together) {
+        matrix.end = matrix.from + together < matrix.policy_count ? matrix.from + together : matrix.policy_count;
+        table_need_piece(out, &matrix, style);
     }
-    if (matrix.need_count > 1) table_need_totals(out, &matrix);
     for (size_t index = 0; index < list->count; index++) {
         const row *each = &list->rows[index];
         int is_pass = table_is_ok(each) && strcmp(table_text(each, COLUMN_VERDICT), "fail");

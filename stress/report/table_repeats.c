@@ -34,8 +34,8 @@ static const char *table_repeats_text(const repeats_group *of, char *text, size_
     used += table_percentile(allocs, 990, "p99", ends + used, sizeof ends - used);
     (void)table_percentile(allocs, 999, "p99.9", ends + used, sizeof ends - used);
     if (of->ns_count >= ROUNDS_LEAST_COUNT) snprintf(interval, sizeof interval, " [%.1f,%.1f]", time.low, time.high);
-    snprintf(text, size, ", %zu times: host ns/op %.1f%s; ns of all %" PRIu64 " allocations together: max %" PRIu64 "%s",
-             of->ns_count, time.median, interval, allocs->count, allocs->max, ends);
+    snprintf(text, size, ", %zu times: host ns/op %.1f%s; ns of all %" PRIu64 " allocations together: max %" PRIu64
+             "%s", of->ns_count, time.median, interval, allocs->count, allocs->max, ends);
     return text;
 }
 

@@ -14,3 +14,11 @@ size_t utf8_length(const unsigned char *text)
     if (length == 4 && ((text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))) return 0;
     return length;
 }
+
+/* Bytes that are no UTF-8 are cut wherever it is. */
+size_t utf8_fits(const char *text, size_t most)
+{
+    size_t fits = most;
+    while (fits && most - fits < 3 && ((unsigned char)text[fits] & 0xc0) == 0x80) fits--;
+    return fits && ((unsigned char)text[fits] & 0xc0) != 0x80 ? fits : most;
+}

@@ -6,5 +6,6 @@
 #include <stddef.h>
 
 size_t utf8_length(const unsigned char *text);   /* of the sequence that text starts with; 0: it is none */
+size_t utf8_fits(const char *text, size_t most);         /* bytes of so many, the last sequence whole */
 
 #endif
