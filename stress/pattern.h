@@ -7,8 +7,9 @@
 
 #include "problem.h"
 
-/* Of extended syntax, for matches without places. At most PATTERN_MOST_PARTS characters and parts, where a repetition is
-   as many parts as it may repeat, and no back-references: beyond that compiling or matching takes any memory or time.
+/* Of extended syntax, for matches without places. At most PATTERN_MOST_PARTS characters and parts, where a repetition
+   is as many parts as it may repeat, no back-references and no repetition of what may be empty: beyond that compiling
+   or matching takes any memory or time.
    0; -1 with EXIT_USAGE, and then nothing is to be freed. */
 enum { PATTERN_MOST_PARTS = 1000 };
 int pattern_compile(regex_t *made, const char *text, problem *why);
