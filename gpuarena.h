@@ -5326,7 +5326,7 @@ static int gpuarena__is_granted(gpuarena *arena, uint64_t count, gpuarena__obsta
     int code;
     if (gpuarena__is_lost(arena, obstacle)) return 0;
     GPUARENA__ASK(arena, code, arena->driver.vm.create(&arena->driver, &page, bytes, 0));
-    if (!gpuarena__vm_done(arena, code, &said)) {
+    if (!gpuarena__vm_done(arena, code, "create", &said)) {
         if (said.reason == GPUARENA_REASON_DRIVER_REFUSED) *obstacle = said;
         return said.reason != GPUARENA_REASON_DRIVER_REFUSED;
     }
