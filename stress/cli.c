@@ -132,7 +132,7 @@ static int cli_read_value(const cli_option *option, const char *text, cli_value 
         if (cli_is_choice(option->argument, text)) return 0;
         return problem_set(why, EXIT_USAGE, "--%s: expected %s, found '%s'", option->name, option->argument, text);
     case CLI_LIST:
-        return cli_split_list(option->name, text, value, why);
+        return cli_split_list(option->name, option == &cli_options[CLI_POLICY] ? "config" : NULL, text, value, why);
     case CLI_REPEAT:
         return cli_keep_item(value, text, why);
     case CLI_FLAG:

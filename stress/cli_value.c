@@ -95,26 +95,27 @@ static size_t cli_item_length(const char *text)
     return length;
 }
 
-static int cli_check_item(const char *option, const char *text, size_t length, problem *why)
+static int cli_check_item(const char *option, const char *plain, const char *text, size_t length, problem *why)
 {
-    size_t name = strcspn(text, ":=,");
+    char also[160] = "";
+    int end = (int)length, name = (int)strcspn(text, ":=,");
     if (!length) return problem_set(why, EXIT_USAGE, "--%s: an item is empty", option);
-    if (name < length && text[name] == '=') {
-        return problem_set(why, EXIT_USAGE, "--%s: '%.*s' has no name before it: write NAME:key=value", option,
-                           (int)length, text);
+    if (name >= end || text[name] == ':') return 0;
+    int is_named = text[name] == ',', from = is_named ? name + 1 : 0, keys = end - from;
+    if (plain) snprintf(also, sizeof also, ", or %s:%.*s", plain, keys, text + from);
+    if (is_named) {
+        return problem_set(why, EXIT_USAGE, "--%s: '%.*s': the first key follows the name after a ':', not a ',': "
+                           "write %.*s:%.*s%s", option, end, text, name, text, keys, text + from, also);
     }
-    if (name < length && text[name] == ',') {
-        return problem_set(why, EXIT_USAGE, "--%s: '%.*s': the first key follows the name after a ':', not a ','",
-                           option, (int)length, text);
-    }
-    return 0;
+    return problem_set(why, EXIT_USAGE, "--%s: '%.*s' has no name before it: write NAME:%.*s%s", option, end, text,
+                       end, text, also);
 }
 
-int cli_split_list(const char *option, const char *text, cli_value *value, problem *why)
+int cli_split_list(const char *option, const char *plain, const char *text, cli_value *value, problem *why)
 {
     for (;;) {
         size_t length = cli_item_length(text);
-        if (cli_check_item(option, text, length, why) || cli_add_item(value, text, length, why)) return -1;
+        if (cli_check_item(option, plain, text, length, why) || cli_add_item(value, text, length, why)) return -1;
         if (!text[length]) return 0;
         text += length + 1;
     }

@@ -96,6 +96,18 @@ static int plan_is_all(const char *item)
     return !strcmp(item, "all");
 }
 
+/* `all` stands for many, each of which has keys of its own. */
+static int plan_check_all(const cli_value *items, const char *option, problem *why)
+{
+    for (size_t index = 0; index < items->item_count; index++) {
+        const char *item = items->items[index];
+        if (strncmp(item, "all:", 4)) continue;
+        return problem_set(why, EXIT_USAGE, "--%s: '%s': 'all' has no keys, expected all, or NAME%s", option, item,
+                           item + 3);
+    }
+    return 0;
+}
+
 int plan_asks_many(const cli *asked)
 {
     const cli_value *items = &asked->values[CLI_WORKLOAD];
@@ -135,6 +147,7 @@ int plan_policies(plan *self, const cli *asked, problem *why)
 {
     const cli_value *items = &asked->values[CLI_POLICY];
     if (!items->item_count) return problem_set(why, EXIT_USAGE, "no policy: -p NAME (stress list policies)");
+    if (plan_check_all(items, "policy", why)) return -1;
     self->policies = calloc(plan_policy_room(items), sizeof *self->policies);
     if (!self->policies) return problem_set(why, EXIT_HARNESS, "no host memory for the policies");
     for (size_t index = 0; index < items->item_count; index++) {
@@ -267,6 +280,7 @@ static int plan_workloads(plan *self, const cli *asked, problem *why)
 {
     const cli_value *items = &asked->values[CLI_WORKLOAD];
     if (!items->item_count) return problem_set(why, EXIT_USAGE, "no workload: -w NAME (stress list workloads)");
+    if (plan_check_all(items, "workload", why)) return -1;
     int is_needs = plan_is_needs(items, why);
     if (is_needs) return is_needs < 0 ? -1 : plan_needs(self, asked, why);
     size_t families = 0;

@@ -133,9 +133,13 @@ int policy_parse(const char *text, uint64_t limit_bytes, policy *made, problem *
     made->family = kind->family;
     made->config.environment = "";             /* results must not depend on the caller's environment */
     const char *keys = strchr(text, ':');
-    if (keys && !keys[1]) return problem_set(why, EXIT_USAGE, "policy '%s': nothing follows the ':'", text);
+    if (keys && !keys[1]) {
+        return problem_set(why, EXIT_USAGE, "policy '%s': nothing follows the ':', expected %s, or %s:key=value", text,
+                           kind->name, kind->name);
+    }
     if (made->family != POLICY_ARENA) {
-        return keys ? problem_set(why, EXIT_USAGE, "policy '%s': '%s' has no keys", text, kind->name) : 0;
+        return keys ? problem_set(why, EXIT_USAGE, "policy '%s': '%s' has no keys, expected %s, or config%s", text,
+                                  kind->name, kind->name, keys) : 0;
     }
     if (keys && policy_is_preset(kind, keys + 1)) {
         return problem_set(why, EXIT_USAGE, "policy '%s': %.*s is a policy of its own", text,

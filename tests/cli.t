@@ -96,12 +96,19 @@ refused(2, qr/no workload/, 'run', '-p', 'raw');
 refused(2, qr/no policy/, 'run', '-w', 'train');
 refused(2, qr/trian.*did you mean 'train'/, 'run', '-w', 'trian', '-p', 'raw');
 refused(2, qr/'rwa', did you mean 'raw'/, 'run', '-w', 'train', '-p', 'rwa');
-refused(2, qr/has no name before it/, 'run', '-w', 'train', '-p', 'step=4M');
+refused(2, qr/'step=4M,idle=0' has no name before it: write NAME:step=4M,idle=0, or config:step=4M,idle=0$/,
+        qw(run -w train -p), 'step=4M,idle=0');
+refused(2, qr/'steps=4' has no name before it: write NAME:steps=4$/, qw(run -w steps=4 -p raw));
+refused(2, qr/: write raw:growth=exact,step=4M, or config:growth=exact,step=4M$/, qw(run -w train -p), 'raw,growth=exact,step=4M');
+refused(2, qr/: write train:steps=4$/, qw(run -p raw -w), 'train,steps=4');
+refused(2, qr/no workload "\Q$_\E"; a recording is replay:FILE$/, 'run', '-w', $_, qw(-p raw)) for 'step.trace', 'a/step';
+refused(2, qr/--$_: 'all:n=3': 'all' has no keys, expected all, or NAME:n=3$/, qw(run -w train -p raw), "--$_", 'all:n=3')
+    for qw(workload policy);
 refused(2, qr/after a ':', not a ','/, 'run', '-w', 'train', '-p', 'raw,step=4M');
 refused(2, qr/item is empty/, 'run', '-w', 'train', '-p', 'raw,,segments');
 refused(2, qr/item is empty/, 'run', '-w', 'train,', '-p', 'raw');
-refused(2, qr/'raw' has no keys/, 'run', '-w', 'train', '-p', 'raw:step=4M');
-refused(2, qr/nothing follows/, 'run', '-w', 'train', '-p', 'segments:');
+refused(2, qr/'raw' has no keys, expected raw, or config:step=4M$/, 'run', '-w', 'train', '-p', 'raw:step=4M');
+refused(2, qr/nothing follows the ':', expected segments, or segments:key=value$/, 'run', '-w', 'train', '-p', 'segments:');
 refused(2, qr/nokey/, 'run', '-w', 'train', '-p', 'config:nokey=1');
 refused(2, qr/step/, 'run', '-w', 'train', '-p', 'config:step=zzz');
 refused(2, qr/step.*only with/, 'run', '-w', 'train', '-p', 'config:growth=exact,step=4M');

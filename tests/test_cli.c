@@ -37,7 +37,7 @@ static void test_lists(void)
     cli_value value = { 0, 0, NULL, NULL, 0 };
     cli holder;
     forget();
-    CHECK_INT(cli_split_list("policy", "raw,segments:growth=step,step=4M,config:limit=80%,x", &value, &why), ==, 0);
+    CHECK_INT(cli_split_list("policy", "config", "raw,segments:growth=step,step=4M,config:limit=80%,x", &value, &why), ==, 0);
     CHECK_U64(value.item_count, ==, 4);
     if (value.item_count == 4) {
         CHECK_STR(value.items[0], "raw");
@@ -45,12 +45,12 @@ static void test_lists(void)
         CHECK_STR(value.items[2], "config:limit=80%");
         CHECK_STR(value.items[3], "x");
     }
-    CHECK_INT(cli_split_list("policy", "a:b=c:d,e=f:g", &value, &why), ==, 0);
+    CHECK_INT(cli_split_list("policy", "config", "a:b=c:d,e=f:g", &value, &why), ==, 0);
     CHECK_MSG(value.item_count == 5, "a later list adds to the earlier; ':' after '=' is part of a value");
     static const char *const bad[] = { "", ",", "raw,", ",raw", "raw,,segments", "step=4M", "raw,step=4M" };
     for (size_t index = 0; index < sizeof bad / sizeof bad[0]; index++) {
         forget();
-        CHECK_MSG(cli_split_list("policy", bad[index], &value, &why) == -1 && why.exit_code == EXIT_USAGE,
+        CHECK_MSG(cli_split_list("policy", "config", bad[index], &value, &why) == -1 && why.exit_code == EXIT_USAGE,
                   "list '%s' is refused: %s", bad[index], why.text);
     }
     memset(&holder, 0, sizeof holder);

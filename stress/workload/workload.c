@@ -52,6 +52,14 @@ static const char *workload_name(const void *context, size_t index)
     return index < WORKLOAD_FAMILY_COUNT ? workload_families[index]->shown.name : NULL;
 }
 
+/* Whoever names a file means a recording. */
+static int workload_unknown(slice name, problem *why)
+{
+    if (!memchr(name.bytes, '/', name.length) && !memchr(name.bytes, '.', name.length))
+        return spec_unknown("no workload", name, workload_name, NULL, why);
+    return problem_set(why, EXIT_USAGE, "no workload %s; a recording is replay:FILE", slice_show(name).text);
+}
+
 static const family *workload_find(slice name)
 {
     for (size_t i = 0; i < WORKLOAD_FAMILY_COUNT; i++) {
@@ -188,7 +196,7 @@ int workload_make(const char *spec, const workload_options *options, op_stream *
     slice_take(&arguments, ':', &name);
     const family *of = workload_find(name);
     if (!of) {
-        return spec_unknown("no workload", name, workload_name, NULL, why);
+        return workload_unknown(name, why);
     }
     if (workload_request(of, arguments, options, &request, why)) {
         return -1;
