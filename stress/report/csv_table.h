@@ -12,7 +12,7 @@ typedef struct csv_table {                       /* zeroed: nothing */
     char   *text;                                /* what the cells point into; owned */
     char  **cells;                               /* the header's first; owned */
     char   *hidden;                              /* 1: the row was run for the table alone; NULL: none was; owned */
-    char   *partial;                             /* what the last line says of rows that are missing; NULL: none are */
+    char   *partial;                             /* what the last line says of missing rows; NULL: none are */
     size_t  column_count, row_count;             /* rows without the header */
 } csv_table;
 

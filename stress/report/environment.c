@@ -69,8 +69,8 @@ void environment_json(FILE *out, const cuda_environment *self)
     else fprintf(out, "%d", self->process_count);
     environment_text(out, "clocks", self->clocks, sizeof self->clocks);
     fprintf(out, ",\"free_bytes\":%" PRIu64 ",\"pci\":\"%s\",\"compute_capability\":\"%d.%d\",\"multiprocessors\":%d,"
-            "\"ecc\":%s", self->total_bytes - self->other_bytes, self->pci, self->capability / 10, self->capability % 10,
-            self->multiprocessors, self->corrects ? "true" : "false");
+            "\"ecc\":%s", self->total_bytes - self->other_bytes, self->pci, self->capability / 10,
+            self->capability % 10, self->multiprocessors, self->corrects ? "true" : "false");
     environment_modes(out, self->modes);
     environment_text(out, "throttle_reasons", self->throttle, sizeof self->throttle);
     fputc('}', out);

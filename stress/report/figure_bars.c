@@ -98,7 +98,8 @@ static void figure_bars_draw(FILE *out, const figure_sheet *sheet, const figure 
         rows += (size_t)figure_is_first(sheet->list, shown->first, at);
     }
     if (rows > FIGURE_MOST_BARS) rows = FIGURE_MOST_BARS;
-    const plot_axis x = { kind->least, most, 0, kind->unit, kind->label, 3 }, y = { 0.0, 1.0, 0, PLOT_COUNT, NULL, 0 };
+    const plot_axis x = { kind->least, most, 0, kind->unit, kind->label, 3 };
+    const plot_axis y = { 0.0, 1.0, 0, PLOT_COUNT, NULL, 0 };
     plot_open(&on, out, frame, &x, &y, 0);
     on.left = FIGURE_BARS_LEFT;
     on.right = FIGURE_BARS_RIGHT;

@@ -108,7 +108,7 @@ void host_json(FILE *out, const char *const *argv)
 const char *host_line(char *text, size_t size)
 {
     char cpu[128], load[32];
-    snprintf(text, size, "%s, %s; %s, %ld processors, load %s", HOST_COMPILER, GPUARENA_FLAGS, host_cpu(cpu, sizeof cpu),
-             sysconf(_SC_NPROCESSORS_ONLN), host_load(load, sizeof load));
+    snprintf(text, size, "%s, %s; %s, %ld processors, load %s", HOST_COMPILER, GPUARENA_FLAGS,
+             host_cpu(cpu, sizeof cpu), sysconf(_SC_NPROCESSORS_ONLN), host_load(load, sizeof load));
     return text;
 }

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-/* One object: compiler, flags, cpu, governor, kernel, date, argv (NULL: empty), cpus, load (of the last minute); what is
-   not known is null. */
+/* One object: compiler, flags, cpu, governor, kernel, date, argv (NULL: empty), cpus, load (of the last minute); what
+   is not known is null. */
 void host_json(FILE *out, const char *const *argv);
 /* The same as a line for people. Returns text. */
 const char *host_line(char *text, size_t size);

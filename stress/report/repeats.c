@@ -74,7 +74,9 @@ static int repeats_take_row(repeats_group *of, const row *made)
     char text[64];
     const cell *ns = &made->cells[COLUMN_HOST_NS];
     int failed = ns->kind != CELL_NONE && repeats_take_ns(of, strtod(cell_print(ns, text, sizeof text), NULL));
-    for (int part = 0; part < REPEATS_PARTS && !failed; part++) failed = repeats_take(of, (repeats_part)part, parts[part]);
+    for (int part = 0; part < REPEATS_PARTS && !failed; part++) {
+        failed = repeats_take(of, (repeats_part)part, parts[part]);
+    }
     return failed;
 }
 
@@ -127,7 +129,8 @@ static void repeats_write_time(FILE *out, const repeats_group *of)
     else fprintf(out, "\"low\":%.1f,\"high\":%.1f}", found.low, found.high);
 }
 
-static void repeats_write_parts(FILE *out, const char *name, const char *unit, const repeats_group *of, int from, int end)
+static void repeats_write_parts(FILE *out, const char *name, const char *unit, const repeats_group *of, int from,
+                                int end)
 {
     if (!of->sums[from]) return;
     fprintf(out, ",\"%s\":{\"unit\":\"%s\"", name, unit);

@@ -16,7 +16,7 @@ typedef enum repeats_part {                      /* of a row: in nanoseconds, th
 
 typedef struct repeats_group {
     char      *name;                             /* as JSON has it: "workload":..,"policy":..,"device":..,"seed":.. */
-    size_t     first, count;                     /* which of the rows added is the first of it, and how many there are */
+    size_t     first, count;                     /* the first of it among the rows added, and how many there are */
     double    *ns;                               /* host_ns_per_op of those that have it */
     size_t     ns_count, ns_room;
     histogram *sums[REPEATS_PARTS];              /* NULL: no row has it */

@@ -107,8 +107,9 @@ int repeats_add_line(repeats *self, slice line, int *is_odd)
     name.length = (size_t)(behind.bytes - name.bytes) - strlen(",\"ops\":");
     repeats_group *of = repeats_group_of(self, name);
     int read = of ? repeats_read_ns(of, line) : -1;
-    if (read > 0 && repeats_eat(&lat, "{\"unit\":\"ns\",")) read = repeats_read_parts(of, lat, REPEATS_ALLOC, REPEATS_WAITED);
-    else if (read > 0) read = slice_begins(lat, "null");
+    if (read > 0 && repeats_eat(&lat, "{\"unit\":\"ns\",")) {
+        read = repeats_read_parts(of, lat, REPEATS_ALLOC, REPEATS_WAITED);
+    } else if (read > 0) read = slice_begins(lat, "null");
     if (read > 0 && rate.bytes) read = repeats_read_parts(of, rate, REPEATS_WAITED, REPEATS_PARTS);
     *is_odd = !read;
     return read > 0 ? 0 : -1;

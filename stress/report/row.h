@@ -125,7 +125,7 @@ typedef struct row_list {
     row        *rows;
     size_t      count;
     row_kind    kind;
-    const char *partial;                         /* why there are more rows, which are not here; NULL: these are all */
+    const char *partial;                         /* why there are more rows, not here; NULL: these are all */
     const char *shard;                           /* "shard 1/4: 3 of 12 rows"; NULL: no other has any */
 } row_list;
 

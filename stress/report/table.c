@@ -238,8 +238,8 @@ static void table_batch_legend(FILE *out, const cuda_environment *environment, s
 {
     char line[512];
     table_fold(out, environment ? environment_line(environment, line, sizeof line) : "simulated device.", width);
-    table_fold(out, "largest: what the workload's option may be for it to complete; one more ends at that op, for that "
-               "reason; allowed: the largest whose requested peak is no more than the memory there is, which no "
+    table_fold(out, "largest: what the workload's option may be for it to complete; one more ends at that op, for "
+               "that reason; allowed: the largest whose requested peak is no more than the memory there is, which no "
                "policy can do better than.", width);
 }
 
@@ -259,16 +259,17 @@ static void table_ended(FILE *out, const row_list *list, size_t width)
         late += !strcmp(ended->text, "time");
     }
     if (!(precise + rounds + late)) return;
-    snprintf(text, sizeof text, "measuring ended as precise as asked for (--precision) in %zu of %zu rows; in %zu there "
-             "were no more rounds, in %zu no more time (--budget).", precise, precise + rounds + late, rounds, late);
+    snprintf(text, sizeof text, "measuring ended as precise as asked for (--precision) in %zu of %zu rows; in %zu "
+             "there were no more rounds, in %zu no more time (--budget).", precise, precise + rounds + late, rounds,
+             late);
     table_fold(out, text, width);
 }
 
 static void table_holes_legend(FILE *out, const table_layout *layout, size_t width)
 {
     table_fold(out, "a pair: an allocation that finds one of so many free blocks, and its free; instructions: "
-               "counted by callgrind; drv calls: of 4,096 pairs; growth: the curve that fits best, of instructions where "
-               "they were counted.", width);
+               "counted by callgrind; drv calls: of 4,096 pairs; growth: the curve that fits best, of instructions "
+               "where they were counted.", width);
     if (!table_shows_time(layout)) return;
     table_fold(out, "ns: processor time, measured on this machine, the median of all rounds; over the first: over "
                "the same among the fewest." TABLE_INTERVAL, width);
