@@ -59,10 +59,10 @@ my %runs = (
     oom      => ['run', '-w', 'uniform:n=300', '-p', 'raw,segments', '--limit', '300M'],
     batch    => ['batch', '-w', 'train:layers=2,hidden=256,steps=1', '-p', 'segments', '--device', 'sim:1G'],
     holes    => ['holes', '-p', 'segments,paged', '--quick'],
+    cramped  => ['holes', '-p', 'segments', '--no-timing', '--device', 'sim:1G'],
     repeats  => ['run', '-w', 'uniform:n=2000', '-p', 'raw,paged', '--repeat', 6, '--rate', 1000000, ('--fail-if', 'footprint > 9') x 2],
     needs    => ['run', '-w', 'needs:limit', '-p', 'raw,segments'],
 );
-$runs{counted} = [qw(holes -p segments --quick --no-timing --instructions --device sim:1G)] if !system('valgrind --version >/dev/null 2>&1');
 sub is_holes { return $runs{$_[0]}[0] eq 'holes' }
 
 # What is on a job's page: columns, and sentences below them.
@@ -74,8 +74,8 @@ my %said = (
     capacity => ['min_limit_bytes ratio requested_peak_bytes stop_op stop_reason', qr/^$/],
     batch    => ['key largest allowed requested_peak_bytes stop_op stop_reason',
                  qr{/segments: batch=\d+ ends at op \d+: it requests \d+ bytes at its peak, and there are 1073741824}],
+    cramped  => ['status target', qr{segments holes 16384: arena: \d+ bytes .* were refused by the driver}],
     holes    => ['ns_per_pair ratio ratio_low ratio_high target met growth', qr/^$/],
-    counted  => ['instructions_per_pair instructions_growth', qr{segments holes 16384: arena: \d+ bytes .* were refused by the driver}],
     repeats  => ['footprint waited_p99_vns alloc_p99_ns',
                  qr{/raw, 6 times: host ns/op [\d.]+ \[[\d.,]+\]; ns of all \d+ allocations together: max \d+, p50 \d+}],
     needs    => ['verdict claims said', qr/^$/],

@@ -161,10 +161,10 @@ static void html_legend(FILE *out, size_t left_out, int has_maps)
     fputs("<section><h2>How to read the maps</h2>\n<p>To the right goes time, counted in allocations and frees; "
           "up go addresses, those left out that never held memory. Live blocks have the colour of the step that they "
           "were allocated in, or, where the workload has no steps, of their age. Red is slack: in a block, and not "
-          "asked for. Black are blocks too small to draw. White is free memory, and grey are addresses without memory: "
-          "what paged memory leaves behind when pages move. Where a red dashed line stands memory ran out; the red "
-          "box beside it is as high as what was asked for in one piece. All that is white at that line was free, "
-          "and no single piece of it was as high as the box, or the limit forbade more.</p></section>\n", out);
+          "asked for. Black are blocks too small to draw. White is free memory, and grey are addresses without "
+          "memory: what paged memory leaves behind when pages move. Where a red dashed line stands memory ran out; "
+          "the red box beside it is as high as what was asked for in one piece. All that is white at that line was "
+          "free, and no single piece of it was as high as the box, or the limit forbade more.</p></section>\n", out);
 }
 
 void html_write(FILE *out, const html_page *page)
