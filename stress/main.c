@@ -80,21 +80,22 @@ static int main_holes(const cli *asked, const char *const *argv, problem *why)
 static int main_list(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
-    return main_one_topic(asked, why) || help_list(stdout, asked->topic, why)
-        || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
+    return cli_expect(asked, NULL, 0, "list", why) || main_one_topic(asked, why)
+        || help_list(stdout, asked->topic, why) || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
 }
 
 static int main_help(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
-    return main_one_topic(asked, why) || help_write(stdout, asked->topic, why)
-        || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
+    return cli_expect(asked, NULL, 0, "help", why) || main_one_topic(asked, why)
+        || help_write(stdout, asked->topic, why) || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
 }
 
 static int main_version(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
-    if (main_no_topic(asked, why)) return EXIT_USAGE;
+    int is_option = asked->values[CLI_VERSION].given;                        /* of any command, as --help is */
+    if ((!is_option && cli_expect(asked, NULL, 0, "version", why)) || main_no_topic(asked, why)) return EXIT_USAGE;
     printf("gpuarena stress " GPUARENA_VERSION_TEXT " (simulated device; %s)\n", cuda_environment_build());
     return output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
 }

@@ -294,17 +294,36 @@ static int plan_workloads(plan *self, const cli *asked, problem *why)
     return 0;
 }
 
-/* What --steps does not reach is told, and is no mistake: of a list of workloads others have steps. */
-static void plan_tell_stepless(const plan *self, const cli *asked)
+static void plan_tell_without(const plan_workload *workload, const char *key)
 {
-    if (!self->options.steps_given || asked->values[CLI_QUIET].given) return;
-    for (size_t index = 0; index < self->workload_count; index++) {
-        slice rest = slice_of(self->workloads[index].text), spec;
-        while (mix_take(&rest, &spec)) {
-            if (workload_has_option(spec, "steps")) continue;
-            fprintf(stderr, "stress: workload %s: has no steps, --steps changes nothing\n", slice_show(spec).text);
-        }
+    slice rest = slice_of(workload->text), spec;
+    while (mix_take(&rest, &spec)) {
+        if (workload_has_option(spec, key)) continue;
+        fprintf(stderr, "stress: workload %s: has no %s, --%s changes nothing\n", slice_show(spec).text, key, key);
     }
+}
+
+/* What --limit binds is told where it is nothing at all. */
+static void plan_tell_unbound(const plan *self)
+{
+    for (size_t index = 0; index < self->policy_count; index++) {
+        if (self->policies[index].family == POLICY_ARENA) return;
+    }
+    fprintf(stderr, "stress: --limit changes nothing: none of these policies has one\n");
+}
+
+/* What an option does not reach is told, and is no mistake: of a list of workloads others have steps. The seed of
+   several threads draws whose turn it is, too. */
+static void plan_tell_idle(const plan *self, const cli *asked)
+{
+    if (asked->values[CLI_QUIET].given) return;
+    for (size_t index = 0; index < self->workload_count; index++) {
+        const plan_workload *workload = &self->workloads[index];
+        if (self->options.steps_given) plan_tell_without(workload, "steps");
+        if (self->options.seed_given && !workload->need && op_stream_threads(&workload->stream) < 2)
+            plan_tell_without(workload, "seed");
+    }
+    if (asked->values[CLI_LIMIT].given) plan_tell_unbound(self);
 }
 
 static int plan_wants_any(const plan *self, problem *why)
@@ -347,7 +366,7 @@ int plan_make(plan *self, const cli *asked, problem *why)
     plan_options(self, asked);
     if (plan_settings(self, asked, why) || plan_filter(self, asked->values[CLI_FILTER].text, why)
         || plan_policies(self, asked, why) || plan_workloads(self, asked, why)) return -1;
-    plan_tell_stepless(self, asked);
+    plan_tell_idle(self, asked);
     return plan_wants_any(self, why);
 }
 

@@ -30,6 +30,8 @@ static int repeat_untimed(const cli *asked, row_kind kind, problem *why)
 int repeat_check(const cli *asked, row_kind kind, problem *why)
 {
     if (kind == ROW_CAPACITY || kind == ROW_BATCH) return repeat_untimed(asked, kind, why);
+    if (asked->values[CLI_WARMUP].given && asked->values[CLI_NO_TIMING].given)
+        return problem_set(why, EXIT_USAGE, "--warmup: not with --no-timing, which measures no time");
     if (repeat_asks_auto(asked)) return 0;
     cli_id lost = asked->values[CLI_PRECISION].given ? CLI_PRECISION : CLI_BUDGET;
     if (!asked->values[lost].given) return 0;

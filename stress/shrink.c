@@ -39,6 +39,7 @@ static int shrink_options(const cli *asked, problem *why)
         CLI_FAULTS, CLI_COSTS, CLI_CONTEXT, CLI_OP_NS, CLI_RATE, CLI_VERIFY, CLI_OUT, CLI_QUIET,
         CLI_PROGRESS,
     };
+    if (cli_expect(asked, known, sizeof known / sizeof known[0], "shrink", why)) return -1;
     if (asked->topic) {
         return problem_set(why, EXIT_USAGE, "unexpected argument '%s' after %s", asked->topic, asked->command);
     }
@@ -48,7 +49,7 @@ static int shrink_options(const cli *asked, problem *why)
     if (asked->values[CLI_OUT].item_count != 1) {
         return problem_set(why, EXIT_USAGE, "shrink writes one recording: --out trace=PATH");
     }
-    return cli_expect(asked, known, sizeof known / sizeof known[0], "shrink", why);
+    return 0;
 }
 
 /* Up to the first ':' behind "op N: ": what a violation is called. */

@@ -53,6 +53,30 @@ for my $text (stress('list', 'policies')->{out}, stress('help', 'lists')->{out})
     is("$listed{best} $listed{first}", join(' ', ('alignment limit headroom streams wait_ms') x 2), 'plain ranges the rest');
 }
 
+# ---- an option that a command has nothing of is refused by its name, each of the table
+{
+    my $value = { NUMBER => 2, SIZE => '1G', SHARE => '3%', COUNT_OR_AUTO => 2, REPEAT => 'csv=x', LIST => 'raw', TEXT => 'x' };
+    my @options = slurp('stress/cli.c') =~ /\[CLI_\w+\] = \{ (?:"[^"]*"|NULL), ("[a-z-]+", .*?), CLI_(?:NO|SHAPES)/gs;
+    my %kinds = map { /^"([a-z-]+)", (?:'.'|0), CLI_(\w+), (?:"([^"]*)"|NULL)/ ? ($1 => [ $2, $3 ]) : () } @options;
+    my @words = map { my ($kind, $choices) = @{$kinds{$_}};
+        [ $_, $kind eq 'FLAG' ? () : $kind eq 'CHOICE' ? $choices =~ s/.*\|//r : $value->{$kind} ] }
+        grep { !/^(?:help|version)$/ } sort keys %kinds;
+    ok(@words > 30, 'the options were found: ' . @words);
+    my %has = (list => '', help => '', version => '', costs => 'device faults costs context out quiet verbose',
+               merge => 'out quiet fail-if base strict', compare => 'out quiet fail-if strict',
+               shrink => 'workload policy device seed steps ops threads limit quick faults costs context op-ns rate verify out quiet progress',
+               holes => 'policy device seed limit quick context no-timing instructions precision budget fail-if base strict out quiet color');
+    for my $command (sort keys %has) {
+        my @wrong = grep { my $run = stress($command, '--' . $_->[0], @{$_}[1 .. $#$_]);
+                           $run->{code} ne 2 || $run->{err} !~ /^stress: --$_->[0] means nothing to $command\b/ }
+            grep { my $name = $_->[0]; !grep { $_ eq $name } split / /, $has{$command} } @words;
+        is(join(' ', map { $_->[0] } @wrong), '', "$command: all others");
+    }
+}
+refused(2, qr/--warmup: not with --no-timing, which measures no time/, @run, qw(--no-timing --warmup 2));
+refused(2, qr/--$_->[0] says when rounds end: not with --$_->[2]/, qw(holes -p raw), "--$_->[0]", $_->[1], "--$_->[2]")
+    for [ 'precision', '1%', 'quick' ], [ 'budget', 9, 'no-timing' ];
+
 # ---- help has every option of the source's table, every exit code, every default
 my $help = stress('help')->{out};
 is(stress('run', '-h')->{out}, $help, '-h is help');
@@ -141,6 +165,17 @@ refused(77, qr/--device cuda:99: /, @$_, @absent) for [ qw(capacity -w uniform:n
     [ qw(batch -w uniform:n=9 -p async) ], [ qw(shrink -w uniform:n=9 -p raw --out), "trace=$folder/shrunk" ],
     [ @run, '-q', '--out', "csv=$folder/none.csv" ];
 ok(!-e "$folder/$_", "and no file is left: $_") for qw(shrunk none.csv twice);
+
+# ---- what an option cannot change is told
+my $tiny = spew('tiny.trace', "gpuarena-trace 1\na 0 5 0\nf 0\n");
+for my $case ([ [ '-w', "replay:$tiny", qw(-p raw --seed 3) ], qr/^stress: workload "replay:\S+": has no seed, --seed changes nothing$/m ],
+              [ [ qw(-w uniform:n=9 -p raw,async --limit 1G) ], qr/^stress: --limit changes nothing: none of these policies has one$/m ]) {
+    my ($words, $said) = @$case;
+    ok(stress('run', @$words)->{err} =~ $said, "told: run @$words");
+    is(stress('run', @$words, '-q')->{err}, '', 'and with -q not');
+}
+ok(stress(qw(run -w uniform:n=9 -p raw,paged --limit 1G --seed 3))->{err} !~ /changes nothing/, 'not where it changes one of them');
+ok(stress('run', '-w', "replay:$tiny", qw(-p raw --threads 2 --seed 3))->{err} !~ /changes nothing/, 'nor where it draws whose turn it is');
 
 # ---- options, one by one
 refused(77, qr/--device cuda:99: .*(?:no CUDA device 99|driver|without CUDA)/, @run, '--device', 'cuda:99');
