@@ -96,12 +96,11 @@ static void pattern_branch(pattern *self)
 static void pattern_close(pattern *self)
 {
     pattern_branch(self);
-    if (!self->depth) return;
     const pattern_group *inside = &self->groups[self->depth--];
     pattern_add(self, inside->parts + 1, inside->is_branch_empty);
 }
 
-/* A character, a bracket expression, or a place between characters. */
+/* A character, as a ')' that ends nothing is; a bracket expression; or a place between characters. */
 static void pattern_single(pattern *self)
 {
     const char *from = self->at;
@@ -122,7 +121,7 @@ static pattern_found pattern_look(const char *text)
         if (*self.at == '(') {
             self.groups[++self.depth] = pattern_begun;
             self.at++;
-        } else if (*self.at == ')') pattern_close(&self);
+        } else if (*self.at == ')' && self.depth) pattern_close(&self);
         else if (*self.at == '|') pattern_branch(&self);
         else if (strchr("{+*?", *self.at)) found = pattern_repeat(&self);
         else pattern_single(&self);

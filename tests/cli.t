@@ -213,7 +213,7 @@ passes('--limit', @quiet, '--limit', '1G');
 refused(2, qr/--filter '\['/, @run, '--filter', '[');
 refused(2, qr/matches none/, @run, '--filter', 'zebra');
 refused(2, qr/--filter '\Q@{[substr $_, 0, 9]}\E.*at most 1000 characters/, @run, '--filter', $_)       # compiled, each takes gigabytes
-    for 'a' . '+' x 40, '(((ab){99}){99}){99}', '((b)+{99,}){99}', '([[:x:](]a{99}){99}', '(u)\\1', 'a' x 1001, '(dc{,99}){99}';
+    for 'a' . '+' x 40, '(a+))' . '+' x 40, '(((ab){99}){99}){99}', '((b)+{99,}){99}', '([[:x:](]a{99}){99}', '(u)\\1', 'a' x 1001, '(dc{,99}){99}';
 refused(2, qr/--filter '\Q@{[substr $_, 0, 9]}\E.*no repetition of what may be empty/, @run, '--filter', $_)               # .. hours
     for 'A$R+*****+****+****+****+*****=', '$((((((((((a+)*)+)*)+)*)+)*)+)*)b', '^' . '((a)?)+' x 40, '()*', '(a|)+', '(^a?|b)*', '(\\<){3}', '(a{0,2}b*)?', '^*';
 passes("--filter $_", @quiet, '--filter', $_) for '(u|ni){2,3}form', '[^]x]{99}|.{3}', 'i' . '+' x 9, '(u))*|.', '^(u|n+i)*f', '(a|b+)?c*(d|u)?', '^' . '(a+|b)*' x 40 . '.', '(|u)n';

@@ -21,9 +21,9 @@ typedef struct output_file {
 int output_file_open(output_file *self, const char *path, problem *why);
 /* For adding to what the file holds, in place. */
 int output_file_append(output_file *self, const char *path, problem *why);
-/* -1 and a problem, EXIT_HARNESS: not all of it arrived. What stood at the path stands there still; where nothing did,
-   or it was written in place, the file's last line says that it is partial. format: its kind, for the
-   message; "": none. errno is that of the first write that failed, or 0: nothing since the opening may reset it. */
+/* -1 and a problem, EXIT_HARNESS: not all of it arrived. What stood at the path stands there still; where nothing
+   did, or it was written in place, the file's last line says that it is partial. format: its kind, for the message;
+   "": none. errno is that of the first write that failed, or 0: nothing since the opening may reset it. */
 int output_file_close(output_file *self, const char *format, problem *why);
 
 #endif
