@@ -46,8 +46,8 @@ static int batch_look(bisect_try *tried, void *user, uint64_t failed, uint64_t *
     return 0;
 }
 
-/* From two numbers to two neighbours, and then from wherever a look above them, below what failed first, finds another
-   that survives. */
+/* From two numbers to two neighbours, and then from wherever a look above them, below what failed first, finds
+   another that survives. */
 static int batch_close(const batch_bounds *bounds, bisect_try *tried, void *user, uint64_t good, uint64_t bad,
                        batch_found *found)
 {

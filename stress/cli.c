@@ -126,7 +126,8 @@ static int cli_read_value(const cli_option *option, const char *text, cli_value 
                            option->least, text);
     case CLI_SHARE:
         if (!cli_read_share(text, &value->number)) return 0;
-        return problem_set(why, EXIT_USAGE, "--%s: expected a share from 0%% to 100%%, such as 2%% or 0.5%%, found '%s'",
+        return problem_set(why, EXIT_USAGE,
+                           "--%s: expected a share from 0%% to 100%%, such as 2%% or 0.5%%, found '%s'",
                            option->name, text);
     case CLI_CHOICE:
         if (cli_is_choice(option->argument, text)) return 0;

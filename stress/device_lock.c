@@ -58,7 +58,8 @@ static int device_lock_streams(const gpuarena_driver *self)
 DEVICE_LOCK_ENTRY(memory, info, (const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
                                  uint64_t *total_bytes), (behind, kind, free_bytes, total_bytes))
 DEVICE_LOCK_COUNTED_ENTRY(memory, obtain, (const gpuarena_driver *self, gpuarena_memory kind, void **ptr,
-                                           uint64_t bytes, gpuarena_stream stream), (behind, kind, ptr, bytes, stream))
+                                           uint64_t bytes, gpuarena_stream stream),
+                                           (behind, kind, ptr, bytes, stream))
 DEVICE_LOCK_COUNTED_ENTRY(memory, give_back, (const gpuarena_driver *self, gpuarena_memory kind, void *ptr,
                                               uint64_t bytes, gpuarena_stream stream),
                           (behind, kind, ptr, bytes, stream))

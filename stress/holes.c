@@ -19,7 +19,8 @@
 #include "progress.h"
 #include "report/output_list.h"
 
-enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_ROUNDS = HOLES_MOST_ROUNDS, HOLES_QUICK_ROUNDS = 5,
+enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_ROUNDS = HOLES_MOST_ROUNDS,
+       HOLES_QUICK_ROUNDS = 5,
        HOLES_PAIRS = 8192, HOLES_QUICK_PAIRS = 200 };
 #define HOLES_TARGET "<= 1.5"                    /* of the arena: the most holes over the fewest */
 static const uint64_t holes_steps[HOLES_STEPS] = { 64, 1024, 4096, 16384, 65536 };
@@ -104,7 +105,8 @@ static rounds_interval holes_time(const holes *self, const holes_step *step)
 static rounds_interval holes_ratio(const holes *self, const holes_step *step)
 {
     double values[HOLES_ROUNDS];
-    for (size_t round = 0; round < self->round_count; round++) values[round] = step->ns[round] / self->steps->ns[round];
+    for (size_t round = 0; round < self->round_count; round++)
+        values[round] = step->ns[round] / self->steps->ns[round];
     return rounds_median(values, self->round_count);
 }
 
@@ -159,7 +161,8 @@ static void holes_time_growth(const holes *self)
     size_t count = 0;
     for (; count < HOLES_STEPS && self->steps[count].is_there; count++) costs[count] = self->steps[count].ns;
     if (!count) return;
-    holes_growth_cells(self->steps[count - 1].made, holes_growth_measured(holes_steps, costs, count, self->round_count),
+    holes_growth_cells(self->steps[count - 1].made,
+                       holes_growth_measured(holes_steps, costs, count, self->round_count),
                        COLUMN_GROWTH, COLUMN_GROWTH_RMS);
 }
 
@@ -313,8 +316,8 @@ static int holes_start(holes *self, problem *why)
     if (!values[CLI_NO_TIMING].given) {
         int is_quick = values[CLI_QUICK].given;
         self->length = rounds_of(is_quick ? 1 : HOLES_WARM_ROUNDS, is_quick ? HOLES_QUICK_ROUNDS : HOLES_LEAST_ROUNDS,
-                                 is_quick ? HOLES_QUICK_ROUNDS : HOLES_ROUNDS, is_quick ? 0 : values[CLI_PRECISION].number,
-                                 values[CLI_BUDGET].number);
+                                 is_quick ? HOLES_QUICK_ROUNDS : HOLES_ROUNDS,
+                                 is_quick ? 0 : values[CLI_PRECISION].number, values[CLI_BUDGET].number);
         self->pair_count = is_quick ? HOLES_QUICK_PAIRS : HOLES_PAIRS;
     }
     self->random = values[CLI_SEED].number;

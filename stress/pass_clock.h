@@ -27,8 +27,8 @@ pass_clock pass_clock_of(pool *of, pass_timing *timing, arrivals *heard, uint64_
 /* What comes now was due for nobody: frees between rounds, and at the end. The next that arrives begins anew. */
 void pass_clock_rest(pass_clock *clock);
 
-/* Right before an allocation or free, and before the device is told of it: with a rate a simulated host idles until it
-   is due. CUDA has no virtual time: nothing. */
+/* Right before an allocation or free, and before the device is told of it: with a rate a simulated host idles until
+   it is due. CUDA has no virtual time: nothing. */
 void pass_clock_arrive(pass_clock *clock);
 
 /* pool_alloc and pool_free, whose results they are. */

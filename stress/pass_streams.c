@@ -59,7 +59,8 @@ static void pass_streams_mark(pass_streams *self, const op_stream *stream)
     }
     for (size_t index = 0; index < stream->op_count; index++) {
         const op *next = &stream->ops[index];
-        if (next->kind == OP_STEP || next->kind == OP_RIVAL || !has_kernels[op_stream_thread(stream, index)]) continue;
+        if (next->kind == OP_STEP || next->kind == OP_RIVAL || !has_kernels[op_stream_thread(stream, index)])
+            continue;
         self->list[pass_streams_index(self, next->stream)].has_kernels = 1;
     }
 }

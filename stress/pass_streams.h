@@ -37,8 +37,9 @@ typedef struct pass_streams {                    /* zeroed: none */
     pass_stream *list;                           /* by number, as the device numbers its own; the first's is 0 */
     uint32_t     count;
     int          has_kernels;                    /* of any */
-    int          in_order;                       /* 1: memory comes in the order of its allocation's stream, which others
-                                                    follow before their first use of a block; set behind open */
+    int          in_order;                       /* 1: memory comes in the order of its allocation's stream, which
+                                                    others follow before their first use of a block; set
+                                                    behind open */
     uint64_t     op_ns;                          /* where there are none: the work of an allocation */
     id_map       index_by_number;
     uint64_t    *clocks;                         /* [stream * count + other]: of the other's uses, so many come before

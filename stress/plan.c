@@ -65,7 +65,8 @@ int plan_wants(const plan *self, const plan_workload *workload, const policy *ch
     return regexec(&self->filter, name, 0, NULL, 0) == 0;
 }
 
-/* What policies are tried on: of a device that is not there the keys are checked on a simulated one, larger than any. */
+/* What policies are tried on: of a device that is not there the keys are checked on a simulated one, larger
+   than any. */
 static device_config plan_trial(const plan *self)
 {
     device_config config = self->settings.device;
@@ -259,8 +260,9 @@ static int plan_add_workload(plan *self, const char *text, problem *why)
     self->workload_count++;
     self->op_count += made->stream.op_count;
     if (self->op_count > PLAN_MOST_OPS) {
-        return problem_set(why, EXIT_USAGE, "workload %s: with those before it more than %d operations, expected fewer "
-                           "workloads in one run, or --ops", text, (int)PLAN_MOST_OPS);
+        return problem_set(why, EXIT_USAGE,
+                           "workload %s: with those before it more than %d operations, expected fewer workloads in "
+                           "one run, or --ops", text, (int)PLAN_MOST_OPS);
     }
     return plan_try_streams(self, made, why) || plan_try_clock(self, made, why) ? -1 : 0;
 }

@@ -41,7 +41,8 @@ enum { PLAN_QUICK_OPS = 20000, PLAN_MOST_OPS = 1 << 25 };   /* the latter: of al
 /* --device and the options that shape a simulated one: name, device and environment of the plan, the rest zero. The
    plan must not move. -1 and a problem: a mistake is EXIT_USAGE. A CUDA device that does not answer is none yet. */
 int  plan_device(plan *self, const cli *asked, problem *why);
-/* Asked when all else was checked, as a mistake goes before what is not there: -1 and EXIT_NO_DEVICE, EXIT_HARNESS. */
+/* Asked when all else was checked, as a mistake goes before what is not there: -1 and
+   EXIT_NO_DEVICE, EXIT_HARNESS. */
 int  plan_present(const plan *self, problem *why);
 /* -p: policies of the plan, which has its device; each is tried on it. plan_free in all cases. */
 int  plan_policies(plan *self, const cli *asked, problem *why);

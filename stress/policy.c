@@ -134,8 +134,8 @@ int policy_parse(const char *text, uint64_t limit_bytes, policy *made, problem *
     made->config.environment = "";             /* results must not depend on the caller's environment */
     const char *keys = strchr(text, ':');
     if (keys && !keys[1]) {
-        return problem_set(why, EXIT_USAGE, "policy '%s': nothing follows the ':', expected %s, or %s:key=value", text,
-                           kind->name, kind->name);
+        return problem_set(why, EXIT_USAGE, "policy '%s': nothing follows the ':', expected %s, or %s:key=value",
+                           text, kind->name, kind->name);
     }
     if (made->family != POLICY_ARENA) {
         return keys ? problem_set(why, EXIT_USAGE, "policy '%s': '%s' has no keys, expected %s, or config%s", text,

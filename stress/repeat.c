@@ -43,10 +43,12 @@ int repeat_check_plan(const cli *asked, const plan *made, int is_part, problem *
 {
     if (!repeat_asks_auto(asked)) return 0;
     if (!made->settings.device.is_cuda) {
-        return problem_set(why, EXIT_USAGE, "--repeat auto: not on %s: no clock says how many rows a simulated device "
-                           "has; expected a number", made->device);
+        return problem_set(why, EXIT_USAGE,
+                           "--repeat auto: not on %s: no clock says how many rows a simulated device has; expected a "
+                           "number", made->device);
     }
-    if (!made->timed) return problem_set(why, EXIT_USAGE, "--repeat auto: not with --no-timing: times say when it ends");
+    if (!made->timed)
+        return problem_set(why, EXIT_USAGE, "--repeat auto: not with --no-timing: times say when it ends");
     if (!is_part) return 0;
     return problem_set(why, EXIT_USAGE, "--repeat auto: not in shards, whose rows must be known; expected a number");
 }

@@ -334,7 +334,8 @@ static int run_needs(run *self, problem *why)
 
 static int run_all(run *self, problem *why)
 {
-    if (run_check_options(self->asked, self->kind, why) || shard_find(&self->sweep.part, self->asked->values[CLI_SHARD].text, why)
+    if (run_check_options(self->asked, self->kind, why)
+        || shard_find(&self->sweep.part, self->asked->values[CLI_SHARD].text, why)
         || run_outputs(self, why) || plan_make(&self->plan, self->asked, why) || run_needs(self, why)
         || run_check_plan(self, why) || repeat_check_plan(self->asked, &self->plan, sweep_is_part(&self->sweep), why)
         || gate_parse(&self->gates, self->asked, self->kind, why)

@@ -7,6 +7,7 @@
 #include "plan.h"
 
 int run_check_options(const cli *asked, row_kind kind, problem *why);
-int run_check_rules(const plan *made, const gate *gates, problem *why);      /* each is about some row, and a policy */
+int run_check_rules(const plan *made, const gate *gates, problem *why);      /* each is about some row, and
+                                                                                a policy */
 
 #endif

@@ -14,7 +14,8 @@ typedef struct runner_job {
     uint64_t         seed;
     int              timed;                      /* a second pass measures time */
     int              is_baseline;                /* for the table alone */
-    unsigned         record;                     /* record_part bits: what the row is to keep of its run; 0: nothing */
+    unsigned         record;                     /* record_part bits: what the row is to keep of its run;
+                                                    0: nothing */
 } runner_job;
 
 typedef struct runner_outcome {

@@ -11,7 +11,8 @@
 enum { SHARD_MOST = 1000000 };
 
 typedef struct shard_source { const char *index, *first, *last, *step, *count; } shard_source;
-static const shard_source shard_sources[] = {    /* first match; first, last, step: of the array's indices, else NULL */
+static const shard_source shard_sources[] = {    /* first match; first, last, step: of the array's indices,
+                                                    else NULL */
     { "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX", "SLURM_ARRAY_TASK_STEP",
       "SLURM_ARRAY_TASK_COUNT" },
     { "JOB_COMPLETION_INDEX", NULL, NULL, NULL, NULL },                      /* Kubernetes */

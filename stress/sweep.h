@@ -18,7 +18,8 @@ typedef struct sweep {
    EXIT_USAGE: what cannot be asked of one shard. */
 int      sweep_start(sweep *self, const cli *asked, const plan *made, problem *why);
 int      sweep_is_part(const sweep *self);
-const char *sweep_part(const sweep *self, char *text, size_t size);          /* "shard 1/4: 3 of 12 rows"; NULL: all */
+const char *sweep_part(const sweep *self, char *text, size_t size);          /* "shard 1/4: 3 of 12 rows";
+                                                                                NULL: all */
 uint64_t sweep_rows_of(const sweep *self, const plan_workload *workload);    /* of all shards */
 /* How many of so many rows from the first on are this shard's. */
 uint64_t sweep_owned(const sweep *self, uint64_t first, uint64_t count);

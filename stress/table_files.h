@@ -6,8 +6,8 @@
 #include "report/csv_table.h"
 #include "report/output_list.h"
 
-/* Every output, and the step summary where there is one, of the rows of this table, which were read from path; merged:
-   their bytes, of the command merge. -1 and a problem: no host memory, or not all was written. */
+/* Every output, and the step summary where there is one, of the rows of this table, which were read from path;
+   merged: their bytes, of the command merge. -1 and a problem: no host memory, or not all was written. */
 int table_files_write(const output_list *outputs, const csv_table *table, const char *path, const gate *gates,
                       slice merged, problem *why);
 

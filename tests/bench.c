@@ -10,8 +10,8 @@ static int bench_help(void)
 {
     puts("Usage: bench [--seed N] [--quick] [--no-timing] [--instructions] [--precision SHARE] [--budget SECONDS]\n"
          "             [--out csv=PATH] [--color WHEN] [-q]\n"
-         "Rounds end when every ratio of a case is known to SHARE (2%): half of its 95 % confidence interval over it;\n"
-         "else after 201 (cold caches 101, threads 31), or after SECONDS (60). --quick: three short ones.");
+         "Rounds end when every ratio of a case is known to SHARE (2%): half of its 95 % confidence interval "
+         "over it;\nelse after 201 (cold caches 101, threads 31), or after SECONDS (60). --quick: three short ones.");
     return EXIT_PASS;
 }
 

@@ -1,5 +1,6 @@
-/* What tests of the CUDA driver table share: a simulated machine behind the libcudart substitute, made from a fault text.
-   It must not know what is tested. Included by tests/test_cuda_*.c; without the CUDA Toolkit they are skipped. */
+/* What tests of the CUDA driver table share: a simulated machine behind the libcudart substitute, made from a fault
+   text. It must not know what is tested. Included by tests/test_cuda_*.c; without the CUDA Toolkit they
+   are skipped. */
 #ifndef TESTS_CUDA_MACHINE_H
 #define TESTS_CUDA_MACHINE_H
 

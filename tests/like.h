@@ -1,5 +1,5 @@
-/* What the tests of presets share: an arena by its configuration text on a made-up device, blocks in the order of their
-   allocation, and random operations that an arena and a reference model must answer alike.
+/* What the tests of presets share: an arena by its configuration text on a made-up device, blocks in the order of
+   their allocation, and random operations that an arena and a reference model must answer alike.
    It must not know any allocator's rules. Included by tests/test_like_*.c. */
 #ifndef TESTS_LIKE_H
 #define TESTS_LIKE_H
@@ -150,9 +150,9 @@ static inline int like_follow(like_bench *bench, like_model *model, int op_count
         gpuarena_stats stats = like_stats(bench);
         if (found == expected && stats.live_bytes == model->live_bytes
             && stats.reserved_bytes == model->reserved_bytes) continue;
-        printf("#   operation %d, %s %" PRIu64 ": at %" PRIu64 ", live %" PRIu64 ", reserved %" PRIu64 "; the model: %"
-               PRIu64 ", %" PRIu64 ", %" PRIu64 "\n", op, frees ? "free at" : "alloc", bytes, found, stats.live_bytes,
-               stats.reserved_bytes, expected, model->live_bytes, model->reserved_bytes);
+        printf("#   operation %d, %s %" PRIu64 ": at %" PRIu64 ", live %" PRIu64 ", reserved %" PRIu64
+               "; the model: %" PRIu64 ", %" PRIu64 ", %" PRIu64 "\n", op, frees ? "free at" : "alloc", bytes,
+               found, stats.live_bytes, stats.reserved_bytes, expected, model->live_bytes, model->reserved_bytes);
         return 0;
     }
     return 1;

@@ -1,5 +1,5 @@
-/* A reference model of allocators that split and merge: exact best fit in regions from the driver, by an allocator's own
-   rules, searched from end to end. It shares no code with gpuarena.h, and must not know of it.
+/* A reference model of allocators that split and merge: exact best fit in regions from the driver, by an allocator's
+   own rules, searched from end to end. It shares no code with gpuarena.h, and must not know of it.
    Included by the tests of presets (tests/test_like_*.c), through like.h. */
 #ifndef TESTS_LIKE_MODEL_H
 #define TESTS_LIKE_MODEL_H
@@ -98,7 +98,8 @@ static inline uint64_t like_alloc(like_model *model, uint64_t bytes)
 static inline void like_join(like_model *model, size_t left)
 {
     like_chunk *chunk = &model->chunks[left];
-    if (left + 1 >= model->chunk_count || chunk->is_live || chunk[1].is_live || chunk->region != chunk[1].region) return;
+    if (left + 1 >= model->chunk_count || chunk->is_live || chunk[1].is_live || chunk->region != chunk[1].region)
+        return;
     chunk->bytes += chunk[1].bytes;
     like_remove(model, left + 1);
 }

@@ -1,5 +1,5 @@
-/* What tests of paged ranges look at from inside: which page backs what, which handles are spare, and so the state that
-   a call which fails must leave as it was. The implementation is private here.
+/* What tests of paged ranges look at from inside: which page backs what, which handles are spare, and so the state
+   that a call which fails must leave as it was. The implementation is private here.
    It must not know what is tested. Included by tests/test_paged_*.c and tests/test_section_pages.c. */
 #ifndef TESTS_PAGED_PAGES_H
 #define TESTS_PAGED_PAGES_H

@@ -1,5 +1,5 @@
-/* For tests that look at a section of the header from inside: a private copy of the implementation, the constants that
-   the header takes back at its end, said again, and a generator. It must not test anything itself.
+/* For tests that look at a section of the header from inside: a private copy of the implementation, the constants
+   that the header takes back at its end, said again, and a generator. It must not test anything itself.
    Included by tests/test_section_*.c. */
 #ifndef TESTS_SECTION_H
 #define TESTS_SECTION_H

@@ -8,7 +8,8 @@
 #include <string.h>
 #include "../gpuarena.h"
 
-enum { SHADOW_SLOTS = 64, SHADOW_RANGES = 1 << 18 };     /* all of the host's memory that can be pinned, in granules */
+enum { SHADOW_SLOTS = 64, SHADOW_RANGES = 1 << 18 };     /* all of the host's memory that can be pinned,
+                                                            in granules */
 #define SHADOW_GRANULE ((uint64_t)2 << 20)
 
 typedef struct shadow_block {                    /* address 0: the slot is empty */

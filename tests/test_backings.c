@@ -1,5 +1,5 @@
-/* Arenas of pinned, managed and asynchronous memory on the simulated device: limits at any instant, sums, order of uses,
-   every call failing, mixtures. It must not know how the simulator keeps such memory.
+/* Arenas of pinned, managed and asynchronous memory on the simulated device: limits at any instant, sums, order of
+   uses, every call failing, mixtures. It must not know how the simulator keeps such memory.
    Run by `make test`. */
 #include "sim_device.h"
 
@@ -165,7 +165,8 @@ static void test_faults(const kind *of)
         wrong += held_of(&made.bench, of->memory, 0) != 0;
         bench_close(&made.bench);
     }
-    CHECK_MSG(wrong == 0 && nth > 20, "%s: %" PRIu64 " calls failed in turn, %u things wrong", of->text, nth - 1, wrong);
+    CHECK_MSG(wrong == 0 && nth > 20, "%s: %" PRIu64 " calls failed in turn, %u things wrong", of->text, nth - 1,
+              wrong);
 }
 
 /* A wait for what was given back fails: the pool may have it still, and the limit counts it until a wait succeeds. */
@@ -268,7 +269,8 @@ static void test_named(const kind *of, uint64_t chunk_bytes)
     CHECK(block.memory == of->memory && device.memory == of->memory && config.backing == of->backing);
     CHECK_U64(config.limit_bytes, ==, (of->memory == GPUARENA_MEMORY_PINNED ? SIM_HOST_BYTES : GIB(1)) / 2);
     /* what the driver's pool rounds up by */
-    CHECK_INT(device.other_bytes, ==, of->memory == GPUARENA_MEMORY_ASYNC && chunk_bytes > MIB(4) ? chunk_bytes - MIB(4) : 0);
+    int rounds_up = of->memory == GPUARENA_MEMORY_ASYNC && chunk_bytes > MIB(4);
+    CHECK_INT(device.other_bytes, ==, rounds_up ? chunk_bytes - MIB(4) : 0);
     gpuarena_config_text(&config, text, sizeof text);
     CHECK_MSG(strstr(text, of->text) != NULL, "%s", text);
     gpuarena_free(made.arena, ptr, made.streams[0]);
@@ -322,7 +324,8 @@ static gpuarena_status no_kind_classify(const gpuarena_driver *self, int code)
     return code == 0 ? GPUARENA_STATUS_DONE : code == 801 ? GPUARENA_STATUS_NOT_SUPPORTED : GPUARENA_STATUS_FAILED;
 }
 
-static int no_kind_info(const gpuarena_driver *self, gpuarena_memory memory, uint64_t *free_bytes, uint64_t *total_bytes)
+static int no_kind_info(const gpuarena_driver *self, gpuarena_memory memory, uint64_t *free_bytes,
+                        uint64_t *total_bytes)
 {
     (void)self;
     *free_bytes = *total_bytes = GIB(1);

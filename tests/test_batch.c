@@ -69,7 +69,8 @@ static void test_likely(void)
     CHECK_MSG(found.largest == 2000 && found.next == 0, "all survive: the highest, and nothing is above it");
     memset(&plain, 0, sizeof plain);
     CHECK_INT(search(&plain, 3, 900, 2000, &found), ==, 0);
-    CHECK_MSG(plain.last == 3 && plain.count == 2 && found.largest == 7777, "none survives: the lowest was tried last");
+    CHECK_MSG(plain.last == 3 && plain.count == 2 && found.largest == 7777,
+              "none survives: the lowest was tried last");
     memset(&plain, 0, sizeof plain);
     CHECK_INT(search(&plain, 3, 3, 3, &found), ==, 0);
     CHECK_MSG(plain.count == 1, "one number alone is tried once");

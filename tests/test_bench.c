@@ -272,7 +272,8 @@ static void test_growth(void)
               "as do rounds that are one class and another in turn");
     /* c = sum(t log2 n) / sum(log2 n ^ 2) = 193,102 / 732 */
     holes_growth tree = holes_growth_of(growth_numbers, mixed, GROWTH_POINTS);
-    CHECK_MSG(!strcmp(tree.name, "O(log n)") && tree.rms > 0.0817 && tree.rms < 0.0818, "a tree's: O(log n), rms %.4f",
+    CHECK_MSG(!strcmp(tree.name, "O(log n)") && tree.rms > 0.0817 && tree.rms < 0.0818,
+              "a tree's: O(log n), rms %.4f",
               tree.rms);
     CHECK_MSG(!strcmp(holes_growth_of(numbers, between, 3).name, "O(log n)"), "three points are enough");
     CHECK_MSG(!holes_growth_of(numbers, between, 2).name, "two are not");

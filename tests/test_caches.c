@@ -1,5 +1,6 @@
-/* Caches of streams: random programs against a shadow that knows sums and peaks to the byte, and all other calls between.
-   It must not know how blocks are chosen. GPUARENA_CACHE_OPS=N. Run: make test, or prove build/tests/test_caches. */
+/* Caches of streams: random programs against a shadow that knows sums and peaks to the byte, and all other calls
+   between. It must not know how blocks are chosen. GPUARENA_CACHE_OPS=N. Run: make test, or
+   prove build/tests/test_caches. */
 #include "caches.h"
 
 enum { STREAMS = 4, BLOCKS = 600, ENDED = 64, PROGRAMS = 8 };
@@ -25,7 +26,8 @@ static uint64_t larger(uint64_t left, uint64_t right) { return left > right ? le
 static uint64_t reused_count(void)
 {
     uint64_t count = 0;
-    for (uint32_t at = 0; at < self.world.arena->caches.count; at++) count += self.world.arena->caches.list[at]->reused_count;
+    for (uint32_t at = 0; at < self.world.arena->caches.count; at++)
+        count += self.world.arena->caches.list[at]->reused_count;
     return count;
 }
 
@@ -109,7 +111,8 @@ static void do_free(void)
 static int is_live(const void *ptr)
 {
     for (int at = 0; at < self.count; at++)
-        if (self.blocks[at].ptr <= (const char *)ptr && (const char *)ptr < self.blocks[at].ptr + self.blocks[at].bytes)
+        if (self.blocks[at].ptr <= (const char *)ptr
+            && (const char *)ptr < self.blocks[at].ptr + self.blocks[at].bytes)
             return 1;
     return 0;
 }
@@ -141,7 +144,8 @@ static void audit(void)
     gpuarena_get_stats(self.world.arena, &stats);
     WANT(stats.requested_bytes == self.requested && stats.live_bytes == self.live);
     WANT(stats.requested_peak_bytes == self.requested_peak && stats.live_peak_bytes == self.live_peak);
-    WANT(stats.live_count == (uint64_t)self.count && stats.alloc_count == self.allocs && stats.free_count == self.frees);
+    WANT(stats.live_count == (uint64_t)self.count && stats.alloc_count == self.allocs
+         && stats.free_count == self.frees);
     WANT(stats.misuse_count == self.misuses);
     WANT(stats.live_bytes + stats.pending_bytes + stats.cached_bytes == stats.reserved_bytes);
     if (!draw(4)) WANT(gpuarena_check(self.world.arena, message, sizeof message) == GPUARENA_OK);
@@ -216,7 +220,8 @@ static void do_rarely(void)
     switch (draw(12)) {
     case 0: WANT(gpuarena_trim(self.world.arena, draw(self.live + 1), NULL) == GPUARENA_OK); break;
     case 1: self.limit = draw(2) ? self.live + draw(MIB(16)) : 0;
-            WANT(gpuarena_set_limit(self.world.arena, self.limit ? self.limit : GPUARENA_NO_LIMIT) == GPUARENA_OK); break;
+            WANT(gpuarena_set_limit(self.world.arena, self.limit ? self.limit : GPUARENA_NO_LIMIT) == GPUARENA_OK);
+            break;
     case 2: do_forget(); break;
     case 3: do_capture(); break;
     case 4: do_observe(); break;
@@ -254,7 +259,8 @@ static void run_program(const char *name, uint64_t seed, const char *keys, uint6
         else do_free();
     }
     audit();
-    CHECK_MSG(!self.trouble, "%s, seed %" PRIu64 ": %s", name, seed, self.trouble ? self.trouble : "all as the shadow");
+    CHECK_MSG(!self.trouble, "%s, seed %" PRIu64 ": %s", name, seed,
+              self.trouble ? self.trouble : "all as the shadow");
     CHECK_MSG(self.hits > ops / 50 && self.kept_frees > ops / 50,
               "%s: caches served %" PRIu64 " allocations, kept %" PRIu64 " frees", name, self.hits, self.kept_frees);
     while (self.count) {

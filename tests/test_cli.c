@@ -37,7 +37,8 @@ static void test_lists(void)
     cli_value value = { 0, 0, NULL, NULL, 0 };
     cli holder;
     forget();
-    CHECK_INT(cli_split_list("policy", "config", "raw,segments:growth=step,step=4M,config:limit=80%,x", &value, &why), ==, 0);
+    CHECK_INT(cli_split_list("policy", "config", "raw,segments:growth=step,step=4M,config:limit=80%,x", &value, &why),
+              ==, 0);
     CHECK_U64(value.item_count, ==, 4);
     if (value.item_count == 4) {
         CHECK_STR(value.items[0], "raw");

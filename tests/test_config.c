@@ -10,8 +10,8 @@ static void test_good_text(void)
     gpuarena_config config = GPUARENA_INIT;
     char message[128] = "x";
     CHECK_INT(gpuarena_config_parse("backing=segments,growth=step,placement=good,initial=256,step=64K,step_max=512M,"
-                                    "alignment=1K,limit=4G,headroom=1T,cache=3M", &config, message, sizeof message), ==,
-                                        GPUARENA_OK);
+                                    "alignment=1K,limit=4G,headroom=1T,cache=3M", &config, message, sizeof message),
+              ==, GPUARENA_OK);
     CHECK_MSG(config.backing == GPUARENA_BACKING_SEGMENTS && config.growth == GPUARENA_GROWTH_STEP
               && config.placement == GPUARENA_PLACE_GOOD, "names");
     CHECK_MSG(config.initial_bytes == 256 && config.step_bytes == KIB(64) && config.step_max_bytes == MIB(512)
@@ -130,7 +130,8 @@ static void test_round_trip(void)
         config.share = (gpuarena_share)(random_next() % 3);
         config.page_bytes = random_size();
         config.large_bytes = random_size();
-        if (random_next() % 2) config.idle_fraction = random_next() % 4 ? (double)(1 + random_next() % 1000) / 1e3 : -1;
+        if (random_next() % 2)
+            config.idle_fraction = random_next() % 4 ? (double)(1 + random_next() % 1000) / 1e3 : -1;
         config.initial_bytes = random_size();
         config.step_bytes = random_size();
         config.step_max_bytes = random_size();
@@ -356,15 +357,14 @@ static void test_in_force(void)
               && values.alignment == 256 && values.limit_base == GPUARENA_LIMIT_BYTES
               && values.limit_bytes == GPUARENA_NO_LIMIT && values.initial_bytes == 0 && values.headroom_bytes == 0
               && values.share == GPUARENA_SHARE_NONE && values.page_bytes == 0 && values.large_bytes == 0
-              && !(values.idle_fraction > 0 || values.idle_fraction < 0) && values.zero_begin == 0 && values.zero_end == 0, "defaults in force");
+              && !(values.idle_fraction > 0 || values.idle_fraction < 0) && values.zero_begin == 0
+              && values.zero_end == 0, "defaults in force");
     CHECK_MSG(values.driver && values.driver != &device.table && values.driver->user == &device
               && values.host_alloc == fake_host_alloc && values.host_free == fake_host_free
-                  && values.host_user == &device,
-              "driver: the arena's own copy; host functions");
+              && values.host_user == &device, "driver: the arena's own copy; host functions");
     gpuarena_config_text(&values, text, sizeof text);
     CHECK_MSG(gpuarena_config_parse(text, &parsed, NULL, 0) == GPUARENA_OK && parsed.step_bytes == values.step_bytes
-              && parsed.limit_bytes == values.limit_bytes && parsed.growth == values.growth,
-                  "printed and parsed: %s", text);
+              && parsed.limit_bytes == values.limit_bytes && parsed.growth == values.growth, "as printed: %s", text);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
     values.driver = &device.table;
     arena = state_arena(&values);

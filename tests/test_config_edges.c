@@ -16,29 +16,33 @@ static void test_parse(void)
 {
     gpuarena_config config = GPUARENA_INIT;
     CHECK_STR(parse_message("limit=100%", &config), "");
-    CHECK_MSG(config.limit_base == GPUARENA_LIMIT_OF_TOTAL && config.limit_fraction >= 1 && config.limit_fraction <= 1,
+    CHECK_MSG(config.limit_base == GPUARENA_LIMIT_OF_TOTAL && config.limit_fraction >= 1
+              && config.limit_fraction <= 1,
               "100%% is all of it");
     CHECK_STR(parse_message("limit=0.5%free", &config), "");
     CHECK_MSG(config.limit_base == GPUARENA_LIMIT_OF_FREE && config.limit_fraction * 1000 > 4.999
               && config.limit_fraction * 1000 < 5.001, "half a percent of what is free");
     CHECK_STR(parse_message("step=4g,step_max=2t,initial=3k", &config), "");
-    CHECK_MSG(config.step_bytes == GIB(4) && config.step_max_bytes == (uint64_t)2 << 40 && config.initial_bytes == 3072,
+    CHECK_MSG(config.step_bytes == GIB(4) && config.step_max_bytes == (uint64_t)2 << 40
+              && config.initial_bytes == 3072,
               "units in small letters");
-    const char *const bad[] = { "limit=18446744073709551615", "limit=0%", "limit=100.1%", "limit=100.0000000000001%", "limit=-10%", "limit=110%",
+    const char *const bad[] = { "limit=18446744073709551615", "limit=0%", "limit=100.1%", "limit=100.0000000000001%",
+                                "limit=-10%", "limit=110%",
                                 "limit=0", "limit=4G%", "limit=%", "limit=80%total", "limit=total", "limit=1.5G",
                                 "limit=80.%", "limit=0.12345678901234%", "limit=total-", "limit=free-2Gx" };
     const char *const wanted = ": expected 4G, none, 80%, 80%free, total-2G or free-2G";
     for (size_t row = 0; row < sizeof bad / sizeof *bad; row++) {
         gpuarena_config before = config;
         const char *message = parse_message(bad[row], &config);
-        CHECK_MSG(strncmp(message, bad[row], 6) == 0 && strstr(message, wanted) && !memcmp(&before, &config, sizeof config),
+        CHECK_MSG(strncmp(message, bad[row], 6) == 0 && strstr(message, wanted)
+                  && !memcmp(&before, &config, sizeof config),
                   "%s", message);
     }
 }
 
 #define KEYS "backing growth placement bin_growth bin_min bin_max round_divisions split split_least split_max " \
-             "split_over small small_step share page idle large initial step step_max exact backoff alignment limit " \
-             "headroom oversubscribe release release_at release_keep release_age cache streams wait_ms scrub"
+             "split_over small small_step share page idle large initial step step_max exact backoff alignment " \
+             "limit headroom oversubscribe release release_at release_keep release_age cache streams wait_ms scrub"
 
 static void test_messages(void)
 {
@@ -46,14 +50,16 @@ static void test_messages(void)
     CHECK_STR(parse_message("step=1M,step=1M", &config), "step=1M: step is given twice");
     CHECK_STR(parse_message("colour=red", &config), "colour=red: no such key, expected " KEYS);
     CHECK_STR(parse_message("growth", &config), "growth: expected a value for growth");
-    CHECK_STR(parse_message("backing=disk", &config), "backing=disk: expected auto, paged, segments, pinned, managed, async");
+    CHECK_STR(parse_message("backing=disk", &config),
+              "backing=disk: expected auto, paged, segments, pinned, managed, async");
     CHECK_STR(parse_message("placement=worst", &config), "placement=worst: expected good, best, first, buddy, bins");
     CHECK_STR(parse_message("share=all", &config), "share=all: expected none, ipc, rdma");
     CHECK_STR(parse_message("idle=5", &config), "idle=5: expected 0, 5%, or another share up to 100%");
     CHECK_STR(parse_message("growth=more", &config), "growth=more: expected auto, fixed, exact, step, double, half");
     CHECK_STR(parse_message("step=1Q", &config), "step=1Q: expected a size, such as 256, 64K, 512M, 4G");
     CHECK_STR(parse_message("step=1M,", &config), ": no such key, expected " KEYS);
-    CHECK_STR(parse_message("b\1cking=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", &config), "b?cking=aaaaaaaaaaaaaaaa..: no such key, expected " KEYS);
+    CHECK_STR(parse_message("b\1cking=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", &config),
+              "b?cking=aaaaaaaaaaaaaaaa..: no such key, expected " KEYS);
 }
 
 /* What creation says of a configuration. */
@@ -176,7 +182,8 @@ static void test_in_force(void)
     config.growth = GPUARENA_GROWTH_STEP;
     gpuarena *arena = state_arena(&config);
     gpuarena_get_config(arena, &found);
-    CHECK_MSG(found.limit_base == GPUARENA_LIMIT_BYTES && found.limit_bytes == MIB(256) && !(found.limit_fraction > 0),
+    CHECK_MSG(found.limit_base == GPUARENA_LIMIT_BYTES && found.limit_bytes == MIB(256)
+              && !(found.limit_fraction > 0),
               "the limit is in bytes");
     CHECK_STR(found.environment, "");
     CHECK_STR(found.name, "arena");

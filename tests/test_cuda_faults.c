@@ -95,12 +95,13 @@ static gpuarena_result life_step(life *self, int step)
     }
 }
 
-/* What a step may answer: what it does without a fault; while the fault lasts, what the code means, or that the caller's
-   device could not be put back; after it, that there is less to be had. */
+/* What a step may answer: what it does without a fault; while the fault lasts, what the code means, or that the
+   caller's device could not be put back; after it, that there is less to be had. */
 static int is_allowed(const life *self, const plan *fault, gpuarena_result result, gpuarena_result without, int over)
 {
     gpuarena_result wanted = result_of(fault->code);
-    if (self->step == 0 && wanted == GPUARENA_CAPTURE) wanted = GPUARENA_DRIVER_ERROR;   /* nothing there is captured */
+    if (self->step == 0 && wanted == GPUARENA_CAPTURE) wanted = GPUARENA_DRIVER_ERROR;   /* nothing there
+                                                                                            is captured */
     if (result == without) return 1;
     if (!sim_fail_fired(self->machine)) return 0;
     if (wanted == GPUARENA_DEVICE_LOST && result == wanted) return 1;
@@ -121,9 +122,9 @@ static void judge_record(life *self, const plan *fault, gpuarena_result result)
     if (result != GPUARENA_OUT_OF_MEMORY && !expected) blame(self, "the record has another code");
 }
 
-/* What must hold after every step, whatever failed: the result, the caller's device and error slot, the arena's books;
-   these are not walked again where the fault has not struck yet, as they are those of the life without a fault.
-   over: the fault struck in an earlier step, and does not last. */
+/* What must hold after every step, whatever failed: the result, the caller's device and error slot, the arena's
+   books; these are not walked again where the fault has not struck yet, as they are those of the life without a
+   fault. over: the fault struck in an earlier step, and does not last. */
 static void judge_step(life *self, const plan *fault, gpuarena_result result, gpuarena_result without, int over)
 {
     int device = -1, sticky = result_of(fault->code) == GPUARENA_DEVICE_LOST && sim_fail_fired(self->machine);
@@ -141,7 +142,8 @@ static void judge_step(life *self, const plan *fault, gpuarena_result result, gp
 static void judge_held(life *self, const plan *fault)
 {
     gpuarena_stats stats;
-    int gone = fault->code == 4 && sim_fail_fired(self->machine);            /* the process ends, and memory with it */
+    int gone = fault->code == 4 && sim_fail_fired(self->machine);            /* the process ends, and memory
+                                                                                with it */
     if (!self->arena || gone || result_of(fault->code) == GPUARENA_DEVICE_LOST) return;
     gpuarena_get_stats(self->arena, &stats);
     if (machine_held(self->machine, 1) != stats.reserved_bytes) blame(self, "held and reserved differ");

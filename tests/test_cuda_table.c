@@ -49,7 +49,8 @@ static void test_devices(void)
     CHECK_INT(gpuarena_driver_cuda(-1, &driver), ==, GPUARENA_OK);
     CHECK_INT(driver.device, ==, 0);
     CHECK(driver.memory.info && driver.memory.obtain && driver.memory.give_back && driver.classify);
-    CHECK(driver.null_is_per_thread == 0 && driver.page_bytes == MIB(2) && driver.vm.map && driver.events.create && driver.capture.active);
+    CHECK(driver.null_is_per_thread == 0 && driver.page_bytes == MIB(2) && driver.vm.map && driver.events.create
+          && driver.capture.active);
     CHECK_INT(gpuarena_driver_cuda(2, &untouched), ==, GPUARENA_INVALID_ARGUMENT);
     CHECK_STR(last().detail, "device: 2; there are 0 to 1, and -1 is the current one");
     CHECK_INT(gpuarena_driver_cuda(-2, &untouched), ==, GPUARENA_INVALID_ARGUMENT);
@@ -125,9 +126,11 @@ static void test_codes(void)
         { 214, 214, GPUARENA_STATUS_LOST }, { 215, 219, GPUARENA_STATUS_FAILED }, { 220, 220, GPUARENA_STATUS_LOST },
         { 221, 225, GPUARENA_STATUS_FAILED }, { 226, 226, GPUARENA_STATUS_LOST },
         { 227, 599, GPUARENA_STATUS_FAILED }, { 600, 600, GPUARENA_STATUS_NOT_READY },
-        { 601, 699, GPUARENA_STATUS_FAILED }, { 700, 700, GPUARENA_STATUS_LOST }, { 701, 701, GPUARENA_STATUS_FAILED },
+        { 601, 699, GPUARENA_STATUS_FAILED }, { 700, 700, GPUARENA_STATUS_LOST },
+        { 701, 701, GPUARENA_STATUS_FAILED },
         { 702, 702, GPUARENA_STATUS_LOST }, { 703, 708, GPUARENA_STATUS_FAILED }, { 709, 710, GPUARENA_STATUS_LOST },
-        { 711, 713, GPUARENA_STATUS_FAILED }, { 714, 719, GPUARENA_STATUS_LOST }, { 720, 720, GPUARENA_STATUS_FAILED },
+        { 711, 713, GPUARENA_STATUS_FAILED }, { 714, 719, GPUARENA_STATUS_LOST },
+        { 720, 720, GPUARENA_STATUS_FAILED },
         { 721, 721, GPUARENA_STATUS_LOST }, { 722, 800, GPUARENA_STATUS_FAILED },
         { 801, 801, GPUARENA_STATUS_NOT_SUPPORTED }, { 802, 809, GPUARENA_STATUS_FAILED },
         { 810, 810, GPUARENA_STATUS_LOST }, { 811, 899, GPUARENA_STATUS_FAILED },

@@ -217,7 +217,8 @@ static void test_rows_and_refusals_in_graphs(void)
     cudaGraphExec_t exec;
     CHECK_DONE(cudaStreamBeginCapture(self.stream, cudaStreamCaptureModeGlobal));
     CHECK_DONE(cudaMemset2DAsync(self.block, 100, 7, 10, 3, self.stream));
-    CHECK_DONE(cudaMemcpy2DAsync(self.block + 4096, 50, self.block, 100, 10, 3, cudaMemcpyDeviceToDevice, self.stream));
+    CHECK_DONE(cudaMemcpy2DAsync(self.block + 4096, 50, self.block, 100, 10, 3, cudaMemcpyDeviceToDevice,
+                                 self.stream));
     CHECK_CODE(cudaMemcpyPeerAsync(self.block, 0, &self, 0, 8, self.stream), cudaErrorInvalidValue);
     CHECK_DONE(cudaMemcpyAsync(self.block + 4, self.block, 10, cudaMemcpyDeviceToDevice, self.stream));
     CHECK_DONE(cudaStreamEndCapture(self.stream, &graph));

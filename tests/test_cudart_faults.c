@@ -141,8 +141,8 @@ static cudaError_t entry_point(void)
 ALL_CALLS(X)
 #undef X
 
-/* Not among them: what fails without any fault, because kernels cannot run; what another call must precede; and virtual
-   memory, test_cudart_vm.c's. */
+/* Not among them: what fails without any fault, because kernels cannot run; what another call must precede; and
+   virtual memory, test_cudart_vm.c's. */
 static const sim_call elsewhere[] = {
     SIM_CALL_LAUNCH_KERNEL, SIM_CALL_LAUNCH_KERNEL_EXC, SIM_CALL_FUNC_GET_ATTRIBUTES, SIM_CALL_OCCUPANCY,
     SIM_CALL_DISABLE_PEER_ACCESS, SIM_CALL_END_CAPTURE, SIM_CALL_VM_RESERVE, SIM_CALL_VM_RELEASE, SIM_CALL_VM_CREATE,

@@ -1,5 +1,5 @@
-/* Fork: a child is refused on everything of its parent's, frees nothing of it, and may make arenas of its own; the parent
-   notices nothing, whatever other threads were doing. It must not know the implementation.
+/* Fork: a child is refused on everything of its parent's, frees nothing of it, and may make arenas of its own; the
+   parent notices nothing, whatever other threads were doing. It must not know the implementation.
    Run: make test, or prove build/tests/test_fork. */
 #include "arena_state.h"
 

@@ -17,8 +17,9 @@ static void test_numbers(void)
     };
     static const struct { const char *text; metric_unit unit; } bad[] = {
         { "", METRIC_COUNT }, { "1K", METRIC_COUNT }, { ".5", METRIC_SHARE }, { "1.", METRIC_SHARE },
-        { "1.2.3", METRIC_SHARE }, { "1e3", METRIC_COUNT }, { "0x10", METRIC_COUNT }, { "inf", METRIC_NS }, { "nan", METRIC_NS },
-        { "-1", METRIC_COUNT }, { "1us", METRIC_BYTES }, { "1M", METRIC_NS }, { "5pp", METRIC_SHARE }, { "1 ", METRIC_COUNT },
+        { "1.2.3", METRIC_SHARE }, { "1e3", METRIC_COUNT }, { "0x10", METRIC_COUNT }, { "inf", METRIC_NS },
+        { "nan", METRIC_NS }, { "-1", METRIC_COUNT }, { "1us", METRIC_BYTES }, { "1M", METRIC_NS },
+        { "5pp", METRIC_SHARE }, { "1 ", METRIC_COUNT },
         { "111111111111111111111111111111111111111111111111111111111111", METRIC_COUNT },
     };
     long double value;
@@ -56,8 +57,9 @@ static void check_rule(const char *text, const char *shown)
     if (failed) snprintf(found, sizeof found, "%s", why.text);
     else {
         snprintf(found, sizeof found, "[%s][%s] %s %d [%s] %c %.4Lf [%s]", made.workload ? made.workload : "",
-                 made.policy ? made.policy : "", made.column, (int)made.compared, made.reference ? made.reference : "",
-                 made.arithmetic ? made.arithmetic : '.', made.amount, made.word ? made.word : "");
+                 made.policy ? made.policy : "", made.column, (int)made.compared,
+                 made.reference ? made.reference : "", made.arithmetic ? made.arithmetic : '.', made.amount,
+                 made.word ? made.word : "");
     }
     int passed = failed ? why.exit_code == EXIT_USAGE && strstr(found, shown) != NULL : !strcmp(found, shown);
     CHECK_MSG(passed, "%s: %s", text, found);
@@ -130,21 +132,24 @@ static void test_exact(void)
             long scaled = base * limits[index].by / limits[index].per;
             snprintf(found, sizeof found, "%d.%04d", base / 10000, base % 10000);
             snprintf(limit, sizeof limit, "%ld.%04ld", scaled / 10000, scaled % 10000);
-            wrong += metric_read(slice_of(found), METRIC_COUNT, &before) || metric_read(slice_of(limit), METRIC_COUNT, &after)
+            wrong += metric_read(slice_of(found), METRIC_COUNT, &before)
+                || metric_read(slice_of(limit), METRIC_COUNT, &after)
                 || rule_parse(&made, limits[index].form, &why) || rule_holds(&made, after, rule_limit(&made, before))
                 || !rule_holds(&made, after + 0.0001L, rule_limit(&made, before));
             rule_free(&made);
         }
     }
     CHECK_MSG(!wrong, "%zu limits of decimals are off", wrong);
-    CHECK(metric_equal(140737488355328.0L, 140737488355328.0L) && !metric_equal(140737488355328.0L, 140737488355329.0L));
+    CHECK(metric_equal(140737488355328.0L, 140737488355328.0L)
+          && !metric_equal(140737488355328.0L, 140737488355329.0L));
     CHECK(!metric_equal(0.0L, 0.0001L) && !metric_equal(1.0001L, 1.0L));
 }
 
 static void test_shown(void)
 {
     static const struct { double value; metric_unit unit; const char *text; } rows[] = {
-        { 1.05, METRIC_SHARE, "1.0500" }, { 1.00005, METRIC_SHARE, "1.00005" }, { 1.0 / 3.0, METRIC_SHARE, "0.33333333" },
+        { 1.05, METRIC_SHARE, "1.0500" }, { 1.00005, METRIC_SHARE, "1.00005" },
+        { 1.0 / 3.0, METRIC_SHARE, "0.33333333" },
         { 12.3, METRIC_NS, "12.3" }, { 129.57, METRIC_NS, "129.57" }, { 600, METRIC_COUNT, "600" },
         { 181.5, METRIC_COUNT, "181.5" }, { 0, METRIC_BYTES, "0" }, { -3, METRIC_COUNT, "-3" },
     };

@@ -246,7 +246,8 @@ static void test_refused_release(void)
     gpuarena *arena = state_arena(&config);
     for (uint64_t size = 2; size <= 32; size *= 2) state_alloc(arena, MIB(size));
     CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
-    fake_fail(&device, FAKE_ON_GIVE_BACK, 1, 1, GPUARENA_STATUS_FAILED);     /* the 32 MiB: the smallest that covers */
+    fake_fail(&device, FAKE_ON_GIVE_BACK, 1, 1, GPUARENA_STATUS_FAILED);     /* the 32 MiB: the smallest
+                                                                                that covers */
     CHECK_INT(gpuarena_trim(arena, MIB(62) - MIB(20), &released), ==, GPUARENA_OK);
     CHECK_U64(released, ==, MIB(20));                                        /* 16 and 4 instead */
     fake_fail(&device, FAKE_ON_GIVE_BACK, 1, 2, GPUARENA_STATUS_FAILED);
@@ -255,7 +256,8 @@ static void test_refused_release(void)
     CHECK_U64(device.calls[FAKE_GIVE_BACK], ==, 3 + 3);
     fake_fail(&device, FAKE_ON_GIVE_BACK, 1, FAKE_FOR_EVER, GPUARENA_STATUS_CAPTURING);
     fake_forget_calls(&device);
-    CHECK_INT(gpuarena_trim(arena, 0, &released), ==, GPUARENA_CAPTURE);     /* that would refuse all: one is enough */
+    CHECK_INT(gpuarena_trim(arena, 0, &released), ==, GPUARENA_CAPTURE);     /* that would refuse all: one
+                                                                                is enough */
     CHECK_U64(device.calls[FAKE_GIVE_BACK], ==, 1);
     fake_heal(&device);
     CHECK_INT(gpuarena_trim(arena, 0, &released), ==, GPUARENA_OK);

@@ -25,7 +25,8 @@ static int asked(const uint64_t *sizes_mib)
             return 0;
         }
     if (device.calls[FAKE_OBTAIN] != index)
-        printf("# asked %" PRIu64 " times, then %" PRIu64 " MiB\n", device.calls[FAKE_OBTAIN], device.asked[index] >> 20);
+        printf("# asked %" PRIu64 " times, then %" PRIu64 " MiB\n", device.calls[FAKE_OBTAIN],
+               device.asked[index] >> 20);
     return device.calls[FAKE_OBTAIN] == index;
 }
 
@@ -128,7 +129,8 @@ static void test_rising(void)
     for (size_t row = 0; row < 2; row++) {
         gpuarena *arena = open_as(rows[row].text);
         for (uint64_t shape = 0; shape < 50; shape++) {
-            void *whole = state_alloc(arena, MIB(64 + 7 * shape)), *half = state_alloc(arena, MIB(64 + 7 * shape) / 2);
+            void *whole = state_alloc(arena, MIB(64 + 7 * shape));
+            void *half = state_alloc(arena, MIB(64 + 7 * shape) / 2);
             (void)gpuarena_free(arena, whole, NULL);
             (void)gpuarena_free(arena, half, NULL);
         }

@@ -1,6 +1,6 @@
-/* Limits as people write them: 5,000 MiB to the byte on both backings, at every growth and release; each limit that is
-   none refused with a sentence of its own; changed at run time. It must not know the implementation: the contracts, and
-   what the simulated device counts. Run: make test, or prove build/tests/test_limits_said */
+/* Limits as people write them: 5,000 MiB to the byte on both backings, at every growth and release; each limit that
+   is none refused with a sentence of its own; changed at run time. It must not know the implementation: the
+   contracts, and what the simulated device counts. Run: make test, or prove build/tests/test_limits_said */
 #include "sim_device.h"
 
 static sim_bench bench;
@@ -43,8 +43,8 @@ static void test_refused(void)
     CHECK_STR(said("limit=-1G"), "limit=-1G: less than nothing" WANTED);
     CHECK_STR(said("limit=much"), "limit=much" WANTED);
     CHECK_STR(said("limit=100"), "limit: 100 bytes are less than one page; a share is written 100%");
-    CHECK_STR(said("limit=80,backing=segments"), "limit: 80 bytes are less than one segment of 2M; a share is written "
-              "100%");
+    CHECK_STR(said("limit=80,backing=segments"),
+              "limit: 80 bytes are less than one segment of 2M; a share is written 100%");
     CHECK_STR(said("limit=1M"), "limit: 1048576 bytes are less than one page");
     CHECK_STR(said("limit=2097151,backing=segments"), "limit: 2097151 bytes are less than one segment of 2M");
     CHECK_STR(said("limit=8M,page=16M"), "limit: 8388608 bytes are less than one page");

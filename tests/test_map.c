@@ -28,7 +28,8 @@ static void sheet_open(sheet *self)
     self->drawn.change_count = 1;
 }
 
-static void sheet_block(sheet *self, uint64_t offset, uint64_t requested, uint64_t bytes, uint64_t birth, uint64_t death)
+static void sheet_block(sheet *self, uint64_t offset, uint64_t requested, uint64_t bytes, uint64_t birth,
+                        uint64_t death)
 {
     record_block *made = &self->blocks[self->drawn.block_count++];
     made->offset = offset;
@@ -112,7 +113,8 @@ static void test_scales(void)
     sheet_check(&bed, 8, UINT64_C(4000) << 40, "........|........|0000....|0000....", "petabytes");
     bed.drawn.op_count = bed.drawn.map_ops = bed.drawn.most_ops = (uint64_t)1 << 25;
     bed.blocks[0].death_op = (uint64_t)1 << 24;
-    sheet_check(&bed, (uint64_t)1 << 25, UINT64_C(4000) << 40, "........|........|0000....|0000....", "many operations");
+    sheet_check(&bed, (uint64_t)1 << 25, UINT64_C(4000) << 40, "........|........|0000....|0000....",
+                "many operations");
     memset(&bed.drawn, 0, sizeof bed.drawn);
     sheet_check(&bed, 0, 0, "        |        |        |        ", "nothing at all");
 }
@@ -139,7 +141,8 @@ static void test_walk(void)
     }
     map_walk(&made, count_cells, counts);
     CHECK_MSG(!memcmp(counts, cells, MAP_NOTHING * sizeof *counts), "each cell in one rectangle of its kind");
-    CHECK_MSG(counts[MAP_NOTHING + 1] < sizeof drawn, "%u rectangles for %zu cells", counts[MAP_NOTHING + 1], sizeof drawn);
+    CHECK_MSG(counts[MAP_NOTHING + 1] < sizeof drawn, "%u rectangles for %zu cells", counts[MAP_NOTHING + 1],
+              sizeof drawn);
 }
 
 int main(void)

@@ -51,7 +51,8 @@ static void test_support(void)
     CHECK_U64(histogram_percentile(&latency, 990), ==, 7);
 }
 
-/* Two rows of one workload and policy: what they have together is one histogram, and its percentiles are no average. */
+/* Two rows of one workload and policy: what they have together is one histogram, and its percentiles are
+   no average. */
 static void test_repeats(void)
 {
     static row rows[3];

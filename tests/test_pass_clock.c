@@ -58,7 +58,8 @@ static void test_rate(bench *bed)
     CHECK_MSG(slow.waited.sum == slow.served.sum && slow.waited.max == slow.served.max,
               "ten milliseconds apart nothing waits for what came before");
     CHECK_U64(slow.served.sum, ==, fast.served.sum);
-    /* a microsecond apart, each op waits for all before: the last for the sum of what they take, but for its due time */
+    /* a microsecond apart, each op waits for all before: the last for the sum of what they take, but for its
+       due time */
     uint64_t last_due_ns = 2 * PAIRS * UINT64_C(1000) - 1000;
     CHECK_U64(fast.waited.max, ==, fast.served.sum - last_due_ns);
     CHECK_MSG(histogram_percentile(&fast.waited, 500) > 50 * histogram_percentile(&fast.served, 500),

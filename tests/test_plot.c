@@ -1,5 +1,5 @@
-/* Plots: round ticks from the smallest to the largest axis, what is written for them, and lines that stay in the figure.
-   It must not know of rows.
+/* Plots: round ticks from the smallest to the largest axis, what is written for them, and lines that stay in the
+   figure. It must not know of rows.
    Run: build/tests/test_plot */
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,8 @@ static const char *ticks_of(plot_unit unit, double least, double most, int is_lo
     char tick[32];
     size_t used = 0, count = plot_ticks(&axis, ticks);
     for (size_t at = 0; at < count && used < size; at++) {
-        used += (size_t)snprintf(text + used, size - used, "%s ", plot_tick_text(&axis, ticks[at], tick, sizeof tick));
+        used += (size_t)snprintf(text + used, size - used, "%s ",
+                                 plot_tick_text(&axis, ticks[at], tick, sizeof tick));
     }
     snprintf(text + used, size - used, "| %s", plot_unit_name(&axis));
     return text;
@@ -33,9 +34,11 @@ static void test_ticks(void)
     CHECK_STR(ticks_of(PLOT_BYTES, 0, 6.0 * 1073741824, 0, text, sizeof text), "0 1 2 3 4 5 6 | GiB");
     CHECK_STR(ticks_of(PLOT_BYTES, 0, 1.5 * 1073741824, 0, text, sizeof text), "0 500 1000 1500 | MiB");
     CHECK_STR(ticks_of(PLOT_BYTES, 0, 1, 0, text, sizeof text), "0 0.2 0.4 0.6 0.8 1 | B");
-    CHECK_STR(ticks_of(PLOT_BYTES, 0, 18446744073709551615.0, 0, text, sizeof text), "0 5000000 10000000 15000000 | TiB");
+    CHECK_STR(ticks_of(PLOT_BYTES, 0, 18446744073709551615.0, 0, text, sizeof text),
+              "0 5000000 10000000 15000000 | TiB");
     CHECK_STR(ticks_of(PLOT_SHARE, 0, 1, 0, text, sizeof text), "0 20 40 60 80 100 | %");
-    CHECK_STR(ticks_of(PLOT_NS, 10, 100000, 1, text, sizeof text), "10 ns 100 ns 1 \xc2\xb5s 10 \xc2\xb5s 100 \xc2\xb5s | ");
+    CHECK_STR(ticks_of(PLOT_NS, 10, 100000, 1, text, sizeof text),
+              "10 ns 100 ns 1 \xc2\xb5s 10 \xc2\xb5s 100 \xc2\xb5s | ");
 }
 
 /* Of whatever is shown: some ticks, not too many, within the axis, and the rounded end is one of them. */

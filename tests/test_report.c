@@ -171,19 +171,20 @@ static void test_narrow(row_kind kind)
         paragraph(begin, told, sizeof told);
         for (const char *at = told; *at; at++) names += *at == ',';
         names += *told != '\0';
-        CHECK_MSG(count_missing(headings, told) == names, "kind %d, %zu columns: what is left out is told: %s", (int)kind,
-                  width, told);
+        CHECK_MSG(count_missing(headings, told) == names, "kind %d, %zu columns: what is left out is told: %s",
+                  (int)kind, width, told);
         CHECK_MSG(longest_line(written) <= width, "kind %d, %zu columns: no line is longer (%zu)", (int)kind, width,
                   longest_line(written));
         const char *name = strchr(written, '\n') + 1;
-        CHECK_MSG(is_whole_or_cut(name, strcspn(name, " "), workload), "kind %d, %zu columns: whole, or cut aloud: %.34s",
-                  (int)kind, width, name);
+        CHECK_MSG(is_whole_or_cut(name, strcspn(name, " "), workload),
+                  "kind %d, %zu columns: whole, or cut aloud: %.34s", (int)kind, width, name);
     }
 }
 
 static void test_cut(void)
 {
-    char text[32] = "abcdefgh", letters[32] = "ab\xc3\xa9\xe2\x82\xac" "defghijkl", junk[32] = "\x80\x80\x80\x80\x80\x80\x80\x80";
+    char text[32] = "abcdefgh", letters[32] = "ab\xc3\xa9\xe2\x82\xac" "defghijkl";
+    char junk[32] = "\x80\x80\x80\x80\x80\x80\x80\x80";
     table_cut(text, 8);
     CHECK_STR(text, "abcdefgh");
     table_cut(text, 7);
@@ -213,13 +214,15 @@ static void test_needs_narrow(void)
         for (const char *at = written; (at = strstr(at, "pass")) != NULL; at++) verdicts++;
         for (const char *at = written; (at = strstr(at, "need  ")) != NULL; at++) headings++;
         CHECK_MSG(verdicts == POLICIES, "needs, %zu columns: a verdict a policy (%zu)", width, verdicts);
-        CHECK_MSG(headings == (width < 60 ? 3 : width < 80 ? 2 : 1), "needs, %zu columns: %zu tables", width, headings);
+        CHECK_MSG(headings == (width < 60 ? 3 : width < 80 ? 2 : 1), "needs, %zu columns: %zu tables", width,
+                  headings);
         CHECK_MSG(strstr(written, "  pytorch-"), "needs, %zu columns: two names are two", width);
     }
 }
 
 static const cuda_environment gpu = { 0, "A \"GPU\"", "GPU-01234567-89ab-cdef-0123-456789abcdef", UINT64_C(80) << 30,
-                                      UINT64_C(512) << 20, 12080, 13000, "570.86.15", 2, "1980 MHz", "0000:19:00.0", 90, 132, 1,
+                                      UINT64_C(512) << 20, 12080, 13000, "570.86.15", 2, "1980 MHz",
+                                      "0000:19:00.0", 90, 132, 1,
                                       "Enabled, Enabled, [N/A], Default", "0x0000000000000001" };
 
 static void test_cuda_json(void)

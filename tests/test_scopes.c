@@ -1,5 +1,5 @@
-/* Scopes: random programs of allocations, frees, nested marks and frees since one, against a shadow; and each contract.
-   It must not know how blocks are found: only who is live, and pending for which stream.
+/* Scopes: random programs of allocations, frees, nested marks and frees since one, against a shadow; and each
+   contract. It must not know how blocks are found: only who is live, and pending for which stream.
    Run: make test, or prove build/tests/test_scopes. */
 #include "sim_device.h"
 

@@ -149,7 +149,8 @@ static void test_alloc_that_fails(const char *keys)
     CHECK_INT(gpuarena_alloc(self.arena, &ptr, KIB(64), GPUARENA_ANY_STREAM), ==, GPUARENA_DRIVER_ERROR);
     CHECK_MSG(ptr == &self, "a failed allocation writes nothing");
     gpuarena_get_stats(self.arena, &stats);
-    CHECK_MSG(stats.live_count == 1 && stats.alloc_count == 3 && stats.free_count == 2, "it counts as one, and its free");
+    CHECK_MSG(stats.live_count == 1 && stats.alloc_count == 3 && stats.free_count == 2,
+              "it counts as one, and its free");
     heal();
     CHECK_INT(gpuarena_alloc(self.arena, &ptr, KIB(64), self.streams[1]), ==, GPUARENA_OK);
     CHECK_MSG(is_filled(ptr, KIB(64), 0) && is_filled(kept, KIB(64), 7), "cleared, and nothing else");
@@ -160,7 +161,8 @@ static void test_alloc_that_fails(const char *keys)
     gpuarena_get_stats(self.arena, &stats);
     CHECK_U64(stats.live_bytes, ==, KIB(128));
     CHECK_INT(gpuarena_resize(self.arena, ptr, KIB(96), self.streams[1]), ==, GPUARENA_OK);
-    CHECK_MSG(is_filled(ptr, KIB(64), 7) && is_filled(bench_at(ptr, KIB(64)), KIB(32), 0), "what a resize takes is cleared");
+    CHECK_MSG(is_filled(ptr, KIB(64), 7) && is_filled(bench_at(ptr, KIB(64)), KIB(32), 0),
+              "what a resize takes is cleared");
     end(keys);
 }
 
@@ -193,7 +195,8 @@ static void test_shrink(void)
     begin("scrub=free");
     void *ptr = painted(MIB(4), self.streams[0]);
     CHECK_INT(gpuarena_resize(self.arena, ptr, MIB(1), self.streams[0]), ==, GPUARENA_OK);
-    CHECK_MSG(is_filled(ptr, MIB(1), 7) && is_filled(bench_at(ptr, MIB(1)), MIB(3), 0), "what a resize frees is cleared");
+    CHECK_MSG(is_filled(ptr, MIB(1), 7) && is_filled(bench_at(ptr, MIB(1)), MIB(3), 0),
+              "what a resize frees is cleared");
     end("shrink");
 }
 

@@ -25,7 +25,8 @@ typedef struct house {
     uint32_t tags[TENANTS + 1];
     block blocks[BLOCKS];
     int count;
-    uint64_t random, owner, ops, foreign, unclear;           /* unclear: reads of what scrub=alloc should have cleared */
+    uint64_t random, owner, ops, foreign, unclear;           /* unclear: reads of what scrub=alloc should
+                                                                have cleared */
     int clears_allocs;
     const char *trouble;
 } house;
@@ -177,7 +178,8 @@ int main(void)
 {
     static const struct { const char *keys; uint64_t part; } kinds[] = {
         { "backing=paged,limit=48M,scrub=%s", 2 }, { "backing=segments,limit=48M,scrub=%s", 5 },
-        { "backing=segments,placement=buddy,limit=64M,scrub=%s", 10 }, { "backing=paged,limit=48M,idle=0,scrub=%s", 5 } };
+        { "backing=segments,placement=buddy,limit=64M,scrub=%s", 10 },
+        { "backing=paged,limit=48M,idle=0,scrub=%s", 5 } };
     static const char *const scrubs[] = { "free", "alloc", "both" };
     const char *asked = getenv("GPUARENA_SCRUB_OPS");
     uint64_t ops = asked ? strtoull(asked, NULL, 10) : DEFAULT_OPS;

@@ -156,7 +156,8 @@ static void test_tables(void)
     VIOLATE(arena->lookup.table[slot], free_node, "the table of live blocks holds another");
     VIOLATE(arena->lookup.table[slot], UINT32_MAX, "a link leads to no block");
     VIOLATE(arena->lookup.table[slot], live_node, "the table of live blocks is incomplete");
-    slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__node_at(arena, live_node)->address); /* the walk looks there */
+    slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__node_at(arena, live_node)->address);
+                                                 /* the walk looks there */
     VIOLATE(arena->lookup.table[slot], 0x7fffffff, "a link leads to no block");
     VIOLATE(arena->lookup.table[slot], arena->nodes.chunk_count * SECTION_CHUNK, "a link leads to no block");
     uint32_t taken = arena->nodes.unused;

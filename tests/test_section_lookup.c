@@ -99,7 +99,8 @@ static void test_anchors(gpuarena_growth growth)
         }
         if (round % 50 || !blocks[which]) continue;
         uint64_t base = (uint64_t)(uintptr_t)blocks[which];
-        const uint64_t offsets[] = { 0, 1, sizes[which] - 1, sizes[which] + 255, section_draw() % (16 << 20), UINT64_MAX };
+        const uint64_t offsets[] = { 0, 1, sizes[which] - 1, sizes[which] + 255, section_draw() % (16 << 20),
+                                     UINT64_MAX };
         for (size_t offset = 0; offset < sizeof offsets / sizeof *offsets; offset++, asked++)
             wrong += !around_agrees(arena, base + offsets[offset]);
         wrong += gpuarena_check(arena, NULL, 0) != GPUARENA_OK;

@@ -31,37 +31,42 @@ static gpuarena_failure refused(gpuarena_reason reason)
 static void test_memory(void)
 {
     gpuarena_failure failure = refused(GPUARENA_REASON_OVER_LIMIT);
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) would pass the limit of 1073741824 bytes (1.00 GiB); "
-              "raise it by 2097152 bytes (2.00 MiB), or free as much");
+    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) would pass the limit of 1073741824 bytes "
+              "(1.00 GiB); raise it by 2097152 bytes (2.00 MiB), or free as much");
     failure = refused(GPUARENA_REASON_FRAGMENTED);
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) fit in no single free block, though enough is free: "
-              "the longest is 1048576 bytes (1.00 MiB), short by 2097152 bytes (2.00 MiB); the driver refused more (code 2); "
-              "free device memory elsewhere, or allocate large blocks first");
+    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) fit in no single free block, though enough "
+              "is free: the longest is 1048576 bytes (1.00 MiB), short by 2097152 bytes (2.00 MiB); the driver "
+              "refused more (code 2); free device memory elsewhere, or allocate large blocks first");
     failure.driver_code = 0;
-    CHECK_MSG(strstr(sentence(&failure), "; the headroom forbids growth; lower it, or") != NULL, "fragmented by headroom");
+    CHECK_MSG(strstr(sentence(&failure), "; the headroom forbids growth; lower it, or") != NULL,
+              "fragmented by headroom");
     failure.device_free_bytes = 0;
-    CHECK_MSG(strstr(sentence(&failure), "; the limit of 1073741824 bytes (1.00 GiB) forbids growth; raise it, or") != NULL,
-              "fragmented by the limit");
+    CHECK_MSG(strstr(sentence(&failure), "; the limit of 1073741824 bytes (1.00 GiB) forbids growth; raise it, or")
+              != NULL, "fragmented by the limit");
     failure = refused(GPUARENA_REASON_HEADROOM);
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) would leave less than the headroom to others: the "
-              "device has 1536 bytes (1.50 KiB) free; 2097152 bytes (2.00 MiB) more, or a smaller headroom, would do");
+    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) would leave less than the headroom to "
+              "others: the device has 1536 bytes (1.50 KiB) free; 2097152 bytes (2.00 MiB) more, or a smaller "
+              "headroom, would do");
     failure = refused(GPUARENA_REASON_DRIVER_REFUSED);
     strcpy(failure.detail, "cudaErrorMemoryAllocation");
     CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) were refused by the driver (code 2, "
-              "cudaErrorMemoryAllocation), which reports 1536 bytes (1.50 KiB) free on the device; another 2097152 bytes "
-              "(2.00 MiB) of device memory would do");
+              "cudaErrorMemoryAllocation), which reports 1536 bytes (1.50 KiB) free on the device; another "
+              "2097152 bytes (2.00 MiB) of device memory would do");
     failure = refused(GPUARENA_REASON_TOO_LARGE);
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) are more than any arena can hold; check the size");
+    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) are more than any arena can hold; check "
+              "the size");
     failure = refused(GPUARENA_REASON_TRY_ONLY);
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) are not free in one piece, and GPUARENA_ALLOC_TRY "
-              "forbids growth; ask without it");
+    CHECK_STR(sentence(&failure),
+              "weights: 3145728 bytes (3.00 MiB) are not free in one piece, and GPUARENA_ALLOC_TRY forbids growth; "
+              "ask without it");
     failure = refused(GPUARENA_REASON_PENDING);
     failure.pending_bytes = 8192;
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) are free, but the GPU may use them still: 8192 bytes "
-              "(8.00 KiB) wait for streams, and cannot be waited for; synchronise, or allow streams=steal");
+    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) are free, but the GPU may use them still: "
+              "8192 bytes (8.00 KiB) wait for streams, and cannot be waited for; synchronise, or allow "
+              "streams=steal");
     failure = refused(GPUARENA_REASON_CAPTURE);
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) are free or could be made so, but not while a stream "
-              "is captured into a graph; allocate before the capture");
+    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) are free or could be made so, but not while "
+              "a stream is captured into a graph; allocate before the capture");
     failure = refused(GPUARENA_REASON_ADDRESSES);
     CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) have no addresses: the driver "
               "reserves no more (code 2); free what is not needed, or set a limit");
@@ -74,12 +79,12 @@ static void test_pointers(void)
     failure.block.ptr = &failure;
     failure.block.bytes = 4096;
     strcpy(failure.detail, "offset 5");
-    CHECK_STR(sentence(&failure), "the pointer is inside a block, not its base; free the base (offset 5); it lies in a live "
-              "block of 4096 bytes (4.00 KiB)");
+    CHECK_STR(sentence(&failure), "the pointer is inside a block, not its base; free the base (offset 5); it lies "
+              "in a live block of 4096 bytes (4.00 KiB)");
     failure.result = GPUARENA_DOUBLE_FREE;
     failure.block.state = GPUARENA_STATE_FREE;
-    CHECK_STR(sentence(&failure), "the pointer's memory is free already (offset 5); it lies in a free block of 4096 bytes "
-              "(4.00 KiB)");
+    CHECK_STR(sentence(&failure), "the pointer's memory is free already (offset 5); it lies in a free block of "
+              "4096 bytes (4.00 KiB)");
     failure.block.ptr = NULL;
     failure.result = GPUARENA_WRONG_ARENA;
     strcpy(failure.detail, "arena left");
@@ -101,14 +106,15 @@ static void test_others(void)
     CHECK_STR(sentence(&failure), "2048 bytes (2.00 KiB) are still live; free them, or call gpuarena_reset, before "
               "gpuarena_destroy");
     failure.result = GPUARENA_REENTRANT;
-    CHECK_STR(sentence(&failure), "called from a callback of the same arena, which holds its lock; call after it returns");
+    CHECK_STR(sentence(&failure), "called from a callback of the same arena, which holds its lock; call after it "
+              "returns");
     failure.result = GPUARENA_DEVICE_LOST;
     failure.driver_code = 700;
     CHECK_STR(sentence(&failure), "the device is lost (driver code 700); end the process and start again");
     failure.result = GPUARENA_DRIVER_ERROR;
     strcpy(failure.detail, "cudaErrorUnknown");
-    CHECK_STR(sentence(&failure), "the driver failed or gave nonsense (code 700, cudaErrorUnknown); the arena is as it was, "
-              "and the call may be tried again");
+    CHECK_STR(sentence(&failure), "the driver failed or gave nonsense (code 700, cudaErrorUnknown); the arena is as "
+              "it was, and the call may be tried again");
     failure.result = GPUARENA_INVALID_CONFIG;
     strcpy(failure.detail, "limit: give bytes or a fraction, not both");
     CHECK_STR(sentence(&failure), "invalid_config: limit: give bytes or a fraction, not both");
@@ -161,7 +167,8 @@ static void test_advice_lowered(void)
     state_end(arena, &device, "advice, lowered");
 }
 
-/* An aligned request takes a whole limit where the driver's segment starts right; where it does not, nothing stays. */
+/* An aligned request takes a whole limit where the driver's segment starts right; where it does not,
+   nothing stays. */
 static void test_aligned_at_limit(void)
 {
     gpuarena_request request = GPUARENA_INIT;

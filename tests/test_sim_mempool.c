@@ -89,7 +89,8 @@ static void test_chunk(void)
     bench_close(&made.bench);
 }
 
-/* rule: 0 nothing allowed, 1 by events, 2 when done, 3 where there is no more memory. 1: the block was given again. */
+/* rule: 0 nothing allowed, 1 by events, 2 when done, 3 where there is no more memory. 1: the block was
+   given again. */
 static int reused(int rule, int ordered, int done, uint64_t capacity_bytes)
 {
     pool_bench made = pool_open(capacity_bytes);
@@ -165,7 +166,8 @@ static void test_findings(void)
     CHECK_MSG(sim_finding_count(machine) == 5, "handed out again, and the use that came too late still there");
     CHECK_INT(take(&made, made.one, bench_at(ptr, 512), KIB(64)), ==, SIM_INVALID_VALUE);
     CHECK_INT(take(&made, made.one, ptr, KIB(63)), ==, SIM_INVALID_VALUE);
-    CHECK_MSG(sim_holds(machine, 0, ptr, KIB(64)) && !sim_holds(machine, 0, ptr, KIB(64) + 1), "the block, and no more");
+    CHECK_MSG(sim_holds(machine, 0, ptr, KIB(64)) && !sim_holds(machine, 0, ptr, KIB(64) + 1),
+              "the block, and no more");
     CHECK_U64(sim_finding_count(machine), ==, 7);
     bench_close(&made.bench);
 }

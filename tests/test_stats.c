@@ -195,7 +195,8 @@ static void test_device(void)
     CHECK_MSG(device.after_lost_count == 0 && device.host_bytes == 0, "lost: no call after it, host memory all back");
 }
 
-/* Nine free blocks of one size class, the only one that fits the last to come: beyond the eight that a hit looks at. */
+/* Nine free blocks of one size class, the only one that fits the last to come: beyond the eight that a hit
+   looks at. */
 static void test_look_in_own_bin(void)
 {
     void *blocks[9];

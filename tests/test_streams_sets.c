@@ -138,7 +138,8 @@ static void test_release_and_trim(void)
     stage_close(&self, "release and trim");
 }
 
-/* A second capture of the set begins while the first goes on: what that one frees is nobody else's before both end. */
+/* A second capture of the set begins while the first goes on: what that one frees is nobody else's before
+   both end. */
 static void test_captures_that_overlap(void)
 {
     stage self = stage_open(MIB(32));

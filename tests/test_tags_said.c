@@ -39,7 +39,8 @@ static void test_names(void)
     uint32_t weights = gpuarena_tag("weights"), longest = gpuarena_tag("1234567890123456789012345678901");
     gpuarena_failure failure;
     CHECK_MSG(weights > INT32_MAX && gpuarena_tag("weights") == weights, "one name has one tag, 2^31 or more");
-    CHECK_MSG(longest && longest != weights && gpuarena_tag(" \"\\") != longest, "names of 31 characters, and of any");
+    CHECK_MSG(longest && longest != weights && gpuarena_tag(" \"\\") != longest,
+              "names of 31 characters, and of any");
     CHECK_STR(gpuarena_tag_name(weights), "weights");
     CHECK_STR(gpuarena_tag_name(longest), "1234567890123456789012345678901");
     CHECK_MSG(!gpuarena_tag_name(0)[0] && !gpuarena_tag_name(7)[0] && !gpuarena_tag_name(UINT32_MAX)[0],
@@ -114,16 +115,17 @@ static void test_out_of_memory(void)
     tagged(arena, MIB(11) + KIB(512), gpuarena_tag("kv"));
     state_alloc(arena, MIB(4));
     CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(100), NULL), ==, GPUARENA_OUT_OF_MEMORY);
-    CHECK_STR(last_sentence(arena), "serve: 104857600 bytes (100.00 MiB) would pass the limit of 67108864 bytes (64.00 MiB); "
-              "raise it by 104857600 bytes (100.00 MiB), or free as much; live by tag: weights 32.0 MiB, kv 11.5 MiB, "
-              "untagged 4.0 MiB");
+    CHECK_STR(last_sentence(arena), "serve: 104857600 bytes (100.00 MiB) would pass the limit of 67108864 bytes "
+              "(64.00 MiB); raise it by 104857600 bytes (100.00 MiB), or free as much; live by tag: weights 32.0 "
+              "MiB, kv 11.5 MiB, untagged 4.0 MiB");
     gpuarena_last_failure(arena, &failure);
     CHECK_MSG(failure.most[0].count == 1 && failure.most[0].bytes == MIB(32) && failure.most[2].tag == 0
               && failure.most[3].count == 0, "the same in numbers");
     tagged(arena, KIB(2), gpuarena_tag("a"));
     tagged(arena, KIB(1), gpuarena_tag("b"));
     CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(100), NULL), ==, GPUARENA_OUT_OF_MEMORY);
-    CHECK_MSG(strstr(last_sentence(arena), "untagged 4.0 MiB, a 2.0 KiB, others 1.0 KiB"), "the largest four, and the rest");
+    CHECK_MSG(strstr(last_sentence(arena), "untagged 4.0 MiB, a 2.0 KiB, others 1.0 KiB"),
+              "the largest four, and the rest");
     CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
     state_alloc(arena, MIB(4));
     CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(100), NULL), ==, GPUARENA_OUT_OF_MEMORY);
@@ -140,8 +142,9 @@ static void test_leaks(void)
     state_alloc(arena, 512);
     tagged(arena, MIB(4), kv);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_STILL_IN_USE);
-    CHECK_STR(last_sentence(arena), "serve: 8389120 bytes (8.00 MiB) are still live; free them, or call gpuarena_reset, "
-              "before gpuarena_destroy; 3 blocks live: 2 of 4.0 MiB tagged kv, 1 of 512 B untagged");
+    CHECK_STR(last_sentence(arena),
+              "serve: 8389120 bytes (8.00 MiB) are still live; free them, or call gpuarena_reset, before "
+              "gpuarena_destroy; 3 blocks live: 2 of 4.0 MiB tagged kv, 1 of 512 B untagged");
     gpuarena_last_failure(arena, &failure);
     CHECK_MSG(failure.live_count == 3 && failure.most[0].count == 2 && failure.most[0].bytes == MIB(8)
               && failure.most[0].tag == kv && failure.most[1].count == 1 && failure.most[1].bytes == 512,
@@ -183,7 +186,8 @@ static void test_report(void)
     out.length = 0;
     CHECK_INT(gpuarena_report(arena, GPUARENA_FORMAT_JSON, write_page, &out), ==, GPUARENA_OK);
     snprintf(line, sizeof line, "\"tags\":[\n{\"tag\":0,\"name\":\"\",\"live_bytes\":1024,\"live_peak_bytes\":1024,"
-             "\"live_count\":1,\"alloc_count\":1},\n{\"tag\":%" PRIu32 ",\"name\":\"a \\\"b\\\" \\\\\",\"live_bytes\":2048,",
+             "\"live_count\":1,\"alloc_count\":1},\n{\"tag\":%" PRIu32 ",\"name\":\"a \\\"b\\\" "
+             "\\\\\",\"live_bytes\":2048,",
              quoted);
     if (!CHECK_MSG(strstr(out.text, line), "JSON: figures of each tag")) printf("# %s\n", line);
     CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);

@@ -138,8 +138,8 @@ static const char *const perl_program =
     " look($r->{stats} || $r); $seen{$_} or die \"no $_\\n\" for keys %want;"
     " my ($count, $live) = (0, 0); for my $s (@{$r->{segments}}) { my $end = 0; for (@{$s->{blocks}}) {"
     " die \"tiling\\n\" unless $_->{offset} == $end; $end += $_->{bytes};"
-    " if ($_->{state} eq 'live') { $count++; $live += $_->{bytes} } else { die \"state\\n\" unless $_->{state} eq 'free' } }"
-    " die \"end\\n\" unless $end == $s->{bytes} }"
+    " if ($_->{state} eq 'live') { $count++; $live += $_->{bytes} } else { die \"state\\n\" unless $_->{state} eq "
+    "'free' } } die \"end\\n\" unless $end == $s->{bytes} }"
     " die \"live\\n\" unless $count == $want{live_count} && $live == $want{live_bytes};";
 
 static int perl_missing(void)

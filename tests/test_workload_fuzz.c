@@ -15,7 +15,8 @@ static const struct { const char *name, *text; } seeds[] = {
       "12,10:11:12.000002,allocate,(nil),0,0x1\n12,10:11:12.000003,allocate failure,(nil),4096,0x2\n"
       "12,10:11:12.000004,free,0x7f00,1048576,0\n12,10:11:12.000005,allocate,0x7f00,8,0x55d0\n" },
     { "old rmm",
-      "Time,Action,Pointer,Size,Stream\r\nt,allocate,0x10,16,0\r\nt,allocate,0x20,32,1\r\nt,deallocate,0x10,16,0\r\n" },
+      "Time,Action,Pointer,Size,Stream\r\nt,allocate,0x10,16,0\r\nt,allocate,0x20,32,1\r\n"
+      "t,deallocate,0x10,16,0\r\n" },
     { "intervals", "id,lower,upper,size\n0,0,8,100\n1,2,5,200\n2,5,9,300\n0,8,10,18446744073709551615\n" },
     { "intervals with offsets", "id,lower,upper,size,offset\n7,0,8,100,0\n8,8,9,200,0\n" }
 };

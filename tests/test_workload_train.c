@@ -1,5 +1,5 @@
-/* Tests of `train`: digests of what the reference generator prints, order, and the same bytes where python3 and that are
-   found ($GPUARENA_TRAIN, by default ../shared/reference/train.py). Knows nothing of how streams are made.
+/* Tests of `train`: digests of what the reference generator prints, order, and the same bytes where python3 and that
+   are found ($GPUARENA_TRAIN, by default ../shared/reference/train.py). Knows nothing of how streams are made.
    Run: make test TESTS=build/tests/test_workload_train */
 #include "workload_order.h"
 
@@ -83,8 +83,8 @@ static void check_reference(const char *options, const char *ours)
     free(theirs.bytes);
 }
 
-/* Nothing puts the first gather, on stream 1, after setup, where stream 0 allocated the 7 weights that it reads: so it
-   is in the reference. All else is ordered. */
+/* Nothing puts the first gather, on stream 1, after setup, where stream 0 allocated the 7 weights that it reads: so
+   it is in the reference. All else is ordered. */
 static void check_order(const char *options, const op_stream *stream)
 {
     int gathers = strstr(options, "streams=2") && strstr(options, "zero3=");

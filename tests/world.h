@@ -311,7 +311,8 @@ static inline gpuarena_config world_config(gpuarena_driver *table, uint64_t devi
     config.growth = growths[draw(with(WITH_PAGES) ? 2 : COUNT(growths))];
     if (config.growth == GPUARENA_GROWTH_STEP) config.step_bytes = MIB(2) << draw(3);
     if (with(WITH_PAGES)) world_config_pages(&config);
-    if (with(WITH_CACHES) && config.placement == GPUARENA_PLACE_GOOD) config.cache_bytes = KIB(64) << world.features % 8;
+    if (with(WITH_CACHES) && config.placement == GPUARENA_PLACE_GOOD)
+        config.cache_bytes = KIB(64) << world.features % 8;
     config.limit_bytes = world.limit = MIB(4) + MIB(2) * draw((device_bytes - MIB(4)) / MIB(2));
     return config;
 }

@@ -40,8 +40,8 @@ void rounds_shuffle(size_t *order, size_t count, uint64_t *random)
     }
 }
 
-/* The median is below the value of rank r as often as at most r of count fair coins fall on one side. Of more than ten
-   thousand: as the normal distribution has it, one rank further out. */
+/* The median is below the value of rank r as often as at most r of count fair coins fall on one side. Of more than
+   ten thousand: as the normal distribution has it, one rank further out. */
 size_t rounds_low_rank(size_t count)
 {
     if (count > ROUNDS_MOST_EXACT) return (size_t)((double)count / 2 - 0.98 * sqrt((double)count)) - 1;

@@ -26,7 +26,8 @@ void rounds_shuffle(size_t *order, size_t count, uint64_t *random);
    ranks do: then it is all of them. Sorts values; count > 0. */
 rounds_interval rounds_median(double *values, size_t count);
 size_t          rounds_low_rank(size_t count);   /* from 0; the high one is as far from the other end */
-double          rounds_share(rounds_interval found);         /* half of its width over the median; of 0: 0 if it is 0 */
+double          rounds_share(rounds_interval found);         /* half of its width over the median; of 0: 0 if it
+                                                                is 0 */
 
 /* How long to measure. Whether the precision is reached is looked at after the least, after half as many more, and so
    on, and at the end: looked at after each, rounds would end whenever luck made them agree. */
@@ -41,7 +42,8 @@ typedef double rounds_share_fn(void *user);      /* the worst of all that is mea
 
 rounds_length rounds_of(size_t warm, size_t least, size_t most, uint64_t precision_ppm, uint64_t budget_s);
 /* After so many that count, and so long since the first began. share is asked only where it is looked at. */
-rounds_end    rounds_over(const rounds_length *self, size_t done, uint64_t spent_ns, rounds_share_fn *share, void *user);
+rounds_end    rounds_over(const rounds_length *self, size_t done, uint64_t spent_ns, rounds_share_fn *share,
+                          void *user);
 const char   *rounds_end_name(rounds_end end);   /* "precise", "rounds", "time"; NULL: GO_ON */
 
 #endif

@@ -170,7 +170,8 @@ int stage_measure(stage *self, int is_quick, const rounds_length *limits, proble
     do {
         if (stage_round(self, self->round_count, shape->pairs, why)) return -1;
         self->round_count++;
-        self->ended = rounds_over(&length, self->round_count, progress_clock_ns() - begin_ns, stage_worst_share, self);
+        self->ended = rounds_over(&length, self->round_count, progress_clock_ns() - begin_ns, stage_worst_share,
+                                  self);
     } while (self->ended == ROUNDS_GO_ON);
     return 0;
 }

@@ -31,8 +31,8 @@ typedef struct stage {
 int  stage_open(stage *self, const cases_row *row, uint64_t seed, problem *why);
 void stage_close(stage *self);
 
-/* Every round measures every lane once, in a random order, until every arena's ratio, or its time where it has none, is
-   known to the precision. limits: precision and budget are taken from it. is_quick: few and short ones, good for
+/* Every round measures every lane once, in a random order, until every arena's ratio, or its time where it has none,
+   is known to the precision. limits: precision and budget are taken from it. is_quick: few and short ones, good for
    tests alone. */
 int  stage_measure(stage *self, int is_quick, const rounds_length *limits, problem *why);
 /* STAGE_COUNTED_PAIRS pairs of every lane that is there, in order. */

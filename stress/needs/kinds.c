@@ -101,7 +101,8 @@ void kinds_async(scene *self)
         gpuarena *arena = kinds_open(&on, GPUARENA_BACKING_ASYNC, limit);
         uint64_t refused = arena ? kinds_churn(&on, arena) : 0, released = 0;
         gpuarena_get_stats(arena, &stats);
-        uint64_t peak = kinds_counters(&on).pool_used_peak_bytes, whole = kinds_counters(&on).pool_reserved_peak_bytes;
+        uint64_t peak = kinds_counters(&on).pool_used_peak_bytes;
+        uint64_t whole = kinds_counters(&on).pool_reserved_peak_bytes;
         int trimmed = !gpuarena_trim(arena, 0, &released);
         uint64_t left = kinds_counters(&on).pool_reserved_bytes;
         scene_say(self, arena && refused > 0 && peak <= limit && peak > limit / 2 && trimmed && !left,

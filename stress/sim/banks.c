@@ -77,7 +77,8 @@ int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t
         return SIM_SUCCESS;
     }
     if (!engine_offset(bank, address, &offset) || !devmem_find(&bank->memory, offset, &place)
-        || place.offset != offset || (bytes != MEMORY_ANY_BYTES && (bytes < SIM_GRANULE ? SIM_GRANULE : bytes) != place.bytes)) {
+        || place.offset != offset
+        || (bytes != MEMORY_ANY_BYTES && (bytes < SIM_GRANULE ? SIM_GRANULE : bytes) != place.bytes)) {
         judge_report(&device->sim->judge, device->ordinal, "give_back of %s as %" PRIu64 " bytes of %s memory, which "
                      "it is not", engine_name(device, address).text, bytes, bank->bank);
         return SIM_INVALID_VALUE;

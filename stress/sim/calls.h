@@ -104,7 +104,8 @@ typedef enum sim_call {
     SIM_CALL_KINDS
 } sim_call;
 
-/* Memory came (OBTAIN, VM_MAP) or went (GIVE_BACK, VM_UNMAP), by a call that succeeded. It must not call the device. */
+/* Memory came (OBTAIN, VM_MAP) or went (GIVE_BACK, VM_UNMAP), by a call that succeeded. It must not call
+   the device. */
 typedef void sim_watch_fn(void *user, sim_call kind, uint64_t address, uint64_t bytes);
 
 #endif

@@ -68,7 +68,8 @@ uint64_t engine_address(const sim_device *device, uint64_t offset);
 int      engine_offset(const sim_device *device, uint64_t address, uint64_t *offset);
 
 /* The device, or bank, that has given such an address, held now or not; or the one right above, where lies point.
-   NULL: an address of no device, so that the host's own, which may lie in any device's space, are never taken for one. */
+   NULL: an address of no device, so that the host's own, which may lie in any device's space, are never taken
+   for one. */
 sim_device *engine_owner(const sim *machine, uint64_t address);
 
 /* An address for people, relative to its device: "+0x200000", "device 1 +0x200000", "host +0x200000", "an

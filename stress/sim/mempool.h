@@ -35,9 +35,9 @@ void      mempool_close(sim_device *device, mempool *self);
 void      mempools_destroy(sim_device *device);
 
 /* Codes, and what the call costs. handle: of the stream; while it is captured: SIM_NOT_SUPPORTED, as what graphs hold
-   of their own is not simulated. action: the call's name, for findings. Taking back: the stream must come after all uses
-   of the block, and what uses it after handing out, else it is a finding. bytes of mempool_take_back: as asked for,
-   or MEMORY_ANY_BYTES. */
+   of their own is not simulated. action: the call's name, for findings. Taking back: the stream must come after all
+   uses of the block, and what uses it after handing out, else it is a finding. bytes of mempool_take_back: as asked
+   for, or MEMORY_ANY_BYTES. */
 int mempool_hand_out(sim_device *device, mempool *self, const void *handle, void **ptr, uint64_t bytes,
                   const char *action, uint64_t *cost_ns);
 int mempool_take_back(sim_device *device, const void *handle, uint64_t address, uint64_t bytes, const char *action,

@@ -148,7 +148,8 @@ int mempool_take_back(sim_device *device, const void *handle, uint64_t address, 
     mempool_block *block = engine_offset(device, address, &offset) ? mempool_find(device, offset) : NULL;
     if (!block || !block->is_live || block->offset != offset
         || (bytes != MEMORY_ANY_BYTES && bytes != block->requested_bytes)) {
-        const char *wrong = block && !block->is_live ? "is not held now: given back already?" : "no pool gave like that";
+        const char *wrong = block && !block->is_live ? "is not held now: given back already?"
+                          : "no pool gave like that";
         judge_report(&machine->judge, device->ordinal, "%s of %s, which %s", action,
                      engine_name(device, address).text, wrong);
         return SIM_INVALID_VALUE;

@@ -80,8 +80,8 @@ void sim_destroy(sim *machine);
      vm         cuMemAddressReserve and so on, in pages of SIM_GRANULE: what each does and refuses is told in vmem.h
      capture    cudaStreamIsCapturing (1 for an invalid capture, too), cudaThreadExchangeStreamCaptureMode
      stream_id  cudaStreamGetId
-     clear      cudaMemsetAsync with 0: from the call on the range has pattern 0, at the launch if it is captured. It is
-                a use by an owner of its own. SIM_INVALID_VALUE, and a finding, where the range is not held
+     clear      cudaMemsetAsync with 0: from the call on the range has pattern 0, at the launch if it is captured. It
+                is a use by an owner of its own. SIM_INVALID_VALUE, and a finding, where the range is not held
    A call that fails costs a fixed part alone: obtain malloc_block's, give_back free_slab's, info its own. */
 void sim_driver(sim *machine, int device, gpuarena_driver *driver);
 

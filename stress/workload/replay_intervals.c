@@ -56,8 +56,8 @@ static int intervals_add(reader *in, intervals *all, slice line)
     row->line = in->builder->line;
     slice_take(&line, ',', &row->id_text);
     if (!slice_is_word(row->id_text)) {
-        return stream_refuse(in->builder, "id is %s, expected a number or a word in %s", slice_show(row->id_text).text,
-                             grammar);
+        return stream_refuse(in->builder, "id is %s, expected a number or a word in %s",
+                             slice_show(row->id_text).text, grammar);
     }
     if (!slice_decimal(row->id_text, &row->id)) {
         row->id = slice_hash(row->id_text);      /* minimalloc's own examples name their buffers b1, b2 */

@@ -92,6 +92,7 @@ static int uniform_make(const family_request *request, stream_builder *builder)
 const family family_uniform = {
     { "uniform", "RMM's random_allocations: n allocations of up to max MiB, 73 in 100 steps, below cap MiB live",
       "n=10000,max=4,cap=16000,seed=1",
-      "random: about 46/73 n blocks of max / 2 each; below cap, but for a block with nothing else live", UINT64_C(13296651197) },
+      "random: about 46/73 n blocks of max / 2 each; below cap, but for a block with nothing else live",
+      UINT64_C(13296651197) },
     uniform_options, UNIFORM_OPTION_COUNT, uniform_make
 };

@@ -73,7 +73,8 @@ uint32_t op_stream_thread(const op_stream *stream, size_t index);    /* who make
    failed. */
 int  op_stream_write(const op_stream *stream, FILE *out);
 
-/* A rival's operations in the words of --faults, "" where there are none, shortened to what is whole. Returns text. */
+/* A rival's operations in the words of --faults, "" where there are none, shortened to what is whole.
+   Returns text. */
 const char *op_stream_faults(const op_stream *stream, char *text, size_t size);
 
 /* `stress list`: name, one line and options of each family, in order; NULL past the last. peak: how the highest sum

@@ -51,8 +51,8 @@ static int copy_check_pinned(const launch *self, const char *name, const char *w
     if (bytes <= left) {
         return SIM_SUCCESS;
     }
-    judge_report(&self->device->sim->judge, self->device->ordinal, "%s %s %" PRIu64 " bytes of pinned memory that ends "
-                 "after %" PRIu64, name, what, bytes, left);
+    judge_report(&self->device->sim->judge, self->device->ordinal,
+                 "%s %s %" PRIu64 " bytes of pinned memory that ends after %" PRIu64, name, what, bytes, left);
     return SIM_INVALID_VALUE;
 }
 
@@ -105,7 +105,8 @@ static int copy_check_overlap(const launch *self, const char *name, const copy_s
     if (!copy_overlaps(to, from, width, height)) {
         return SIM_SUCCESS;
     }
-    judge_report(&self->device->sim->judge, self->device->ordinal, "%s of %" PRIu64 " bytes between areas that overlap",
+    judge_report(&self->device->sim->judge, self->device->ordinal,
+                 "%s of %" PRIu64 " bytes between areas that overlap",
                  name, width * height);
     return SIM_INVALID_VALUE;
 }

@@ -22,9 +22,9 @@ typedef struct copy_request {
 } copy_request;
 
 /* Both answer with a code, as graph_act does; payload: a copy_request. Findings: a side that is no memory of the
-   kind's, or not held by one obtain, or leaves its pinned memory; sides that overlap. Rows are at most as wide as each
-   pitch, and a pitch of many rows is at most cudaDevAttrMaxPitch, else cudaErrorInvalidPitchValue. Nothing to do is
-   always fine. One row: any pitch from its width on will do. */
+   kind's, or not held by one obtain, or leaves its pinned memory; sides that overlap. Rows are at most as wide as
+   each pitch, and a pitch of many rows is at most cudaDevAttrMaxPitch, else cudaErrorInvalidPitchValue. Nothing to do
+   is always fine. One row: any pitch from its width on will do. */
 int copy_bytes(void *now, const void *payload);
 int copy_fill(void *now, const void *payload);
 

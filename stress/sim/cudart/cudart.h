@@ -29,9 +29,9 @@
      is not of its kind, of the device named or of one cudaMalloc, that leaves its pinned memory, or overlaps the
      other. Other memory of the host is taken as it comes.
    - Virtual memory is had through cudaGetDriverEntryPoint alone: cuMemAddressReserve, cuMemCreate and so on, as
-     vmem.h has them, for device memory without compression. None makes a context. Addresses are those of the device that is
-     current when they are reserved, and hold its memory alone. Copies, fills and cudart_kernel that may not use what
-     is mapped there lose their device.
+     vmem.h has them, for device memory without compression. None makes a context. Addresses are those of the device
+     that is current when they are reserved, and hold its memory alone. Copies, fills and cudart_kernel that may not
+     use what is mapped there lose their device.
    - Kernels cannot run: registration succeeds; launching, and questions about kernels, answer cudaErrorNotSupported.
    - What is not exported is missing by name, when a program is linked or loaded, or at the call.
    - A child of fork gets cudaErrorInitializationError from every call if its parent had made one. The first call
