@@ -1061,7 +1061,8 @@ GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_
 
 /* The statistics; all zero if arena is no arena. Never calls the driver. From callbacks too: there the
    call in progress may be missing from the sums. Cost: a look at the free blocks of the highest occupied
-   bin; with several streams, or split_max, at all blocks. */
+   bin; with several streams, at those that are not quiet; with capture sets, placement=buddy or bins, or
+   split_max, at all blocks. */
 GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats);
 
 /* The device's figures beside ours; calls driver.memory.info. INVALID_ARGUMENT (device NULL), DRIVER_ERROR,
@@ -2002,6 +2003,11 @@ static uint64_t gpuarena__node_bytes(const gpuarena__node *node)
 static int gpuarena__node_live(const gpuarena__node *node)
 {
     return (node->size & GPUARENA__LIVE) != 0;
+}
+
+GPUARENA__INLINE int gpuarena__is_free(const gpuarena__node *node)
+{
+    return !(node->size & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED));
 }
 
 static size_t gpuarena__chunk_bytes(void)
@@ -3375,14 +3381,14 @@ GPUARENA__INLINE int gpuarena__may_share(const gpuarena *arena, const gpuarena__
 GPUARENA__INLINE int gpuarena__may_take_in(const gpuarena *arena, const gpuarena__node *node,
                                            const gpuarena__node *other)
 {
-    return !(other->size & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED))
+    return gpuarena__is_free(other)
         && other->set != GPUARENA__HELD && gpuarena__may_share(arena, node, other);
 }
 
 static int gpuarena__may_merge(const gpuarena *arena, const gpuarena__node *left,
                                const gpuarena__node *right)
 {
-    return !(left->size & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED))
+    return gpuarena__is_free(left)
         && left->set != GPUARENA__HELD && gpuarena__may_take_in(arena, left, right);
 }
 
@@ -4550,47 +4556,59 @@ static int gpuarena__has_blocks(const gpuarena *arena, uint32_t set)
                                : arena->stats.pending_bytes != 0;
 }
 
-/* Chains the free blocks of a tree that are of a record, up to a ticket, in front of `head`. */
-static uint32_t gpuarena__chain_tree(const gpuarena *arena, uint32_t at, uint32_t set, uint64_t ticket,
-                                     uint32_t head)
+/* Shows the free blocks of a tree, from its end. */
+typedef void gpuarena__show(const gpuarena *arena, uint32_t index, void *user);
+static void gpuarena__tree_each(const gpuarena *arena, uint32_t at, gpuarena__show *show, void *user)
 {
-    gpuarena__node *node = gpuarena__node_at(arena, at);
-    if (!at) return head;
-    head = gpuarena__chain_tree(arena, node->use.bin.after, set, ticket, head);
-    if (node->set == set && node->ticket <= ticket) {
-        node->tag = head;
-        head = at;
+    for (; at; at = gpuarena__node_at(arena, at)->use.bin.at) {
+        uint32_t after = gpuarena__node_at(arena, at)->use.bin.after;
+        if (after) gpuarena__tree_each(arena, after, show, user);
+        show(arena, at, user);
     }
-    return gpuarena__chain_tree(arena, node->use.bin.at, set, ticket, head);
 }
 
-/* Puts a free block in front of a chain, if it is one of those. Returns the first. */
-static uint32_t gpuarena__chain_block(const gpuarena *arena, uint32_t index, uint32_t set, uint64_t least,
-                                      uint64_t ticket, uint32_t head)
+/* Shows the free blocks in bins, but for classes of smaller ones than `least` bytes. */
+GPUARENA__INLINE void gpuarena__bins_each(const gpuarena *arena, const gpuarena__bins *bins, uint64_t least,
+                                gpuarena__show *show, void *user)
 {
+    uint32_t number = gpuarena__bin_of(least).number;
+    gpuarena__tree_each(arena, bins->root[1], show, user);
+    gpuarena__tree_each(arena, bins->root[0], show, user);
+    for (; (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
+        uint64_t taken = bins->digests[number];
+        uint32_t slot, index;
+        for (; taken; taken &= ~((uint64_t)255 << 8 * slot)) {
+            slot = gpuarena__lowest_bit(taken) / 8;
+            show(arena, bins->nodes[number * 8 + slot], user);
+        }
+        for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->use.bin.after)
+            show(arena, index, user);
+    }
+}
+
+/* Puts a free block in front of a chain, if it is one of those. */
+typedef struct gpuarena__links { uint64_t least, ticket; uint32_t set, head; } gpuarena__links;
+GPUARENA__INLINE void gpuarena__chain_block(const gpuarena *arena, uint32_t index, void *user)
+{
+    gpuarena__links *links = (gpuarena__links *)user;
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    if (node->set != set || node->ticket > ticket || gpuarena__node_bytes(node) < least) return head;
-    node->tag = head;
-    return index;
+    if (node->set != links->set || node->ticket > links->ticket || gpuarena__node_bytes(node) < links->least)
+        return;
+    node->tag = links->head;
+    links->head = index;
 }
 
 /* Chains the free blocks of a record, of at least `least` bytes and up to a ticket, through their tags; the
    first, or 0. */
 static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t set, uint64_t least, uint64_t ticket)
 {
-    const gpuarena__bins *bins = arena->streams.list[set].bins;
-    uint32_t number = gpuarena__bin_of(least).number,
-             head = gpuarena__chain_tree(arena, bins->root[0], set, ticket,
-                                         gpuarena__chain_tree(arena, bins->root[1], set, ticket, 0));
-    for (; (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
-        uint32_t slot, index;
-        for (slot = 0; slot < 8; slot++)
-            if (bins->digests[number] >> (8 * slot) & 255)
-                head = gpuarena__chain_block(arena, bins->nodes[number * 8 + slot], set, least, ticket, head);
-        for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->use.bin.after)
-            head = gpuarena__chain_block(arena, index, set, least, ticket, head);
-    }
-    return head;
+    gpuarena__links links;
+    links.least = least;
+    links.ticket = ticket;
+    links.set = set;
+    links.head = 0;
+    gpuarena__bins_each(arena, arena->streams.list[set].bins, least, gpuarena__chain_block, &links);
+    return links.head;
 }
 
 /* Moves a block to where it goes when its wait is over. */
@@ -5078,7 +5096,7 @@ static uint32_t gpuarena__reach(const gpuarena *arena, const gpuarena__want *wan
 {
     const gpuarena__stream *stream;
     uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set, takes = GPUARENA__AFTER_STREAMS, hold;
-    if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED)) return GPUARENA__NOT_FREE;
+    if (!gpuarena__is_free(node)) return GPUARENA__NOT_FREE;
     if (!node->set || node->set == want->set || (want->home && node->set == want->home))
         return GPUARENA__TO_HAND;
     stream = &arena->streams.list[set];
@@ -5419,7 +5437,7 @@ static int gpuarena__pages_claim(gpuarena *arena, uint64_t begin, uint64_t bytes
     uint32_t index = gpuarena__node_around(arena, begin);
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t size = gpuarena__node_bytes(node);
-    if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED) || node->set
+    if (!gpuarena__is_free(node) || node->set
         || size - (begin - node->address) < bytes || (size > bytes && !gpuarena__nodes_reserve(arena, 2)))
         return 0;
     gpuarena__set_remove(arena, index);
@@ -5740,7 +5758,7 @@ static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint6
              index = index ? gpuarena__node_at(arena, index)->next : 0) {
             const gpuarena__node *node = gpuarena__node_at(arena, index);    /* in the end the sentinel */
             uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set;
-            if (node->size & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED)
+            if (!gpuarena__is_free(node)
                 || arena->streams.list[set].home) {
                 if (run.size) count += gpuarena__pages_beside(arena, &run, begin, end);
                 run.size = 0;
@@ -7247,13 +7265,53 @@ static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__
     return gpuarena__unrounded(arena, largest);
 }
 
+/* The run of free blocks that this one is in, which waits for something; once for each run: by the first such
+   of it. Quiet blocks are never side by side. */
+typedef struct gpuarena__seen { uint64_t longest, page_count; } gpuarena__seen;
+static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user)
+{
+    gpuarena__seen *seen = (gpuarena__seen *)user;
+    const gpuarena__node *node = gpuarena__node_at(arena, index), *before;
+    gpuarena__node run = GPUARENA_INIT;          /* its address and size */
+    for (; gpuarena__is_free(before = gpuarena__node_at(arena, node->prev)); node = before)
+        if (before->set) return;
+    run.address = node->address;
+    for (; gpuarena__is_free(node); node = gpuarena__node_at(arena, node->next)) {
+        run.size += gpuarena__node_bytes(node);
+        seen->page_count -= gpuarena__whole_pages(arena, node);          /* they are counted: */
+    }
+    seen->page_count += gpuarena__whole_pages(arena, &run);  /* there are more, at the seams */
+    if (run.size > seen->longest)
+        seen->longest = gpuarena__max(seen->longest, gpuarena__largest_in(arena,
+            &arena->ranges.list[gpuarena__range_of(arena, run.address)], &run));
+}
+
+/* Adds what could be one block but for streams. 0: that takes a walk over all blocks. */
+static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
+{
+    uint32_t set, index;
+    if (arena->joined || arena->config.split_max_bytes) return 0;
+    if (!arena->streams.many) return !arena->held;
+    for (set = 1; set < arena->streams.count; set++)
+        if (arena->streams.list[set].home) return 0;
+    for (set = 1; set < arena->streams.count; set++)
+        gpuarena__bins_each(arena, arena->streams.list[set].bins, GPUARENA__UNIT, gpuarena__run_show, seen);
+    for (index = arena->held; index; index = gpuarena__node_at(arena, index)->use.bin.after)
+        gpuarena__run_show(arena, index, seen);
+    return 1;
+}
+
 /* What could be one block when all work is done, or be made one of whole pages. */
 static uint64_t gpuarena__largest_free(const gpuarena *arena)
 {
-    uint64_t longest, count = arena->paged.idle_count;
-    if (!arena->streams.many && !arena->held && !arena->config.split_max_bytes)
-        longest = gpuarena__largest_binned(arena, &arena->bins);
-    else count = gpuarena__free_runs(arena, 0, 0, &longest);
+    uint64_t longest, count;
+    gpuarena__seen seen;
+    seen.longest = gpuarena__largest_binned(arena, &arena->bins);
+    seen.page_count = arena->paged.idle_count;
+    if (gpuarena__seams_show(arena, &seen)) {
+        longest = seen.longest;
+        count = seen.page_count;
+    } else count = gpuarena__free_runs(arena, 0, 0, &longest);
     if (arena->config.idle_fraction >= 1) count = 0;         /* they do not move */
     count = (count + arena->paged.spare_count) * arena->paged.page_bytes;
     return gpuarena__max(longest, gpuarena__unrounded(arena, count));

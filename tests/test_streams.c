@@ -49,6 +49,7 @@ static void audit(int thorough)
     if (thorough || !with(WITH_CACHES) || world.op % CACHES_CHECK_EVERY == 0) {
         gpuarena_get_stats(world.arena, &stats);
         audit_sums(&stats);
+        audit_largest(&stats);
         if (thorough) audit_walk(&stats);
     }
     if (sim_finding_count(world.machine) && !world.trouble[0])

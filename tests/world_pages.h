@@ -83,6 +83,17 @@ static inline int world_has_sets(void)
     return 0;
 }
 
+/* The figure that is found by a few looks, against a walk over all blocks. */
+static inline void audit_largest(const gpuarena_stats *stats)
+{
+    if (world_has_sets()) return;
+    walk_sums sums = world_walk();
+    uint64_t spare = stats->reserved_bytes - sums.live_bytes - sums.free_bytes;
+    uint64_t idle = spare + (world.idle_moves ? sums.idle_bytes : 0);
+    if ((sums.longest_bytes > idle ? sums.longest_bytes : idle) != stats->largest_free_bytes)
+        blame("largest_free is the longest run, or what is idle", (int)(stats->largest_free_bytes >> 10));
+}
+
 static inline void audit_walk(const gpuarena_stats *stats)
 {
     char message[200];
@@ -100,10 +111,6 @@ static inline void audit_walk(const gpuarena_stats *stats)
         if (counters.handle_count * world.page_bytes != sums.paged_bytes + spare)
             blame("handles are those of pages and spare ones", (int)counters.handle_count);
     }
-    if (world_has_sets()) return;
-    uint64_t idle = spare + (world.idle_moves ? sums.idle_bytes : 0);
-    if ((sums.longest_bytes > idle ? sums.longest_bytes : idle) != stats->largest_free_bytes)
-        blame("largest_free is the longest run, or what is idle", (int)(stats->largest_free_bytes >> 10));
 }
 
 /* A refusal, with nothing in the way but memory, of a paged arena: it is spurious, if the request's pages would fit
