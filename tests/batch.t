@@ -130,7 +130,10 @@ for my $case ([ 'overlap', 3, qw(--faults overlap:100) ], [ 'lost device', 4, qw
 
 # ---- usage
 refused(2, qr/option batch is given, and is to be varied/, qw(batch -w train:batch=3 -p raw));
-refused(2, qr/workload train: no option "width" to vary/, qw(batch -w train -p raw --vary width));
+refused(2, qr/--vary: workload uniform: no option "maxx", did you mean 'max'\?, expected one of n, max, cap$/,
+        qw(batch -w uniform -p raw --vary maxx));
+refused(2, qr/--vary: workload cnn: no option "width", expected one of batch, image, classes, steps, streams$/,
+        qw(batch -w cnn -p raw --vary width));
 refused(2, qr/workload uniform: a larger seed is no larger workload/, qw(batch -w uniform -p raw --vary seed));
 refused(2, qr/workload producer: side is given without images/, qw(batch -w producer -p raw --vary side));
 refused(2, qr/workload pareto: size spans less than a doubling/, qw(batch -w pareto -p raw --vary size));

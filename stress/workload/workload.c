@@ -102,6 +102,18 @@ int workload_has_option(slice spec, const char *key)
     return of && workload_option(of, key) < of->option_count;
 }
 
+/* What may be varied, in the order of the options. */
+static const char *workload_key_at(const void *context, size_t index)
+{
+    const family *of = context;
+    for (size_t at = 0; at < of->option_count; at++) {
+        const family_option *option = &of->options[at];
+        if (option->words || !strcmp(option->key, "seed")) continue;
+        if (!index--) return option->key;
+    }
+    return NULL;
+}
+
 static size_t workload_scale(const family *of)
 {
     static const char *const keys[] = { "batch", "seq", "requests", "depth", "cap", "blocks", "n" };
@@ -126,8 +138,9 @@ int workload_vary(const char *spec, const char *key, workload_key *found, proble
     }
     size_t option = key ? workload_option(of, key) : workload_scale(of);
     if (option == of->option_count) {
-        return problem_set(why, EXIT_USAGE, "workload %s: no option %s to vary", of->shown.name,
-                           key ? slice_show(slice_of(key)).text : "that makes it larger, expected --vary KEY");
+        char what[80];
+        snprintf(what, sizeof what, "--vary: workload %s: no option", of->shown.name);
+        return spec_unknown(what, slice_of(key ? key : ""), workload_key_at, of, why);
     }
     memset(&request, 0, sizeof request);
     if (spec_parse(of, arguments, &request, why)) {
