@@ -286,7 +286,8 @@ static int holes_options(const cli *asked, problem *why)
 /* A rule that is about no row is told before anything is measured, as is a policy that nobody is. */
 static int holes_rules(const holes *self, problem *why)
 {
-    for (const rule *each = self->gates.rules; each < self->gates.rules + self->gates.rule_count; each++) {
+    for (size_t index = 0; index < self->gates.rule_count; index++) {
+        const rule *each = &self->gates.rules[index];
         problem unknown = { 0, "" };
         size_t at = 0;
         while (at < self->plan.policy_count && !rule_matches(each, "", self->plan.policies[at].text)) at++;

@@ -18,7 +18,8 @@ static int gate_no_column(const rule *asked, const char *where, problem *why)
 /* What is compared with base has a column there, or would never have a limit. */
 static int gate_check_base(const gate *self, problem *why)
 {
-    for (const rule *each = self->rules; each < self->rules + self->rule_count; each++) {
+    for (size_t index = 0; index < self->rule_count; index++) {
+        const rule *each = &self->rules[index];
         if (!rule_refers_to_base(each) || csv_table_column(&self->base, each->column) != CSV_NO_COLUMN) continue;
         return gate_no_column(each, self->base_path, why);
     }
@@ -35,7 +36,8 @@ int gate_parse_rules(gate *self, const cli *asked, problem *why)
 
 int gate_parse_base(gate *self, problem *why)
 {
-    for (const rule *each = self->rules; each < self->rules + self->rule_count && !self->base_path; each++) {
+    for (size_t index = 0; index < self->rule_count && !self->base_path; index++) {
+        const rule *each = &self->rules[index];
         if (!rule_refers_to_base(each)) continue;
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': base is what --base FILE has: give that too",
                            each->text);
@@ -50,7 +52,8 @@ int gate_parse_base(gate *self, problem *why)
 int gate_parse(gate *self, const cli *asked, row_kind kind, problem *why)
 {
     if (gate_parse_rules(self, asked, why)) return -1;
-    for (const rule *each = self->rules; each < self->rules + self->rule_count; each++) {
+    for (size_t index = 0; index < self->rule_count; index++) {
+        const rule *each = &self->rules[index];
         const row_column *columns;
         size_t count = row_columns(kind, &columns);
         while (count && strcmp(row_column_name(columns[count - 1]), each->column)) count--;
@@ -234,8 +237,8 @@ int gate_judge_table(gate *self, csv_table *found, const char *path, problem *wh
     if (self->rule_count && !self->found.row_count) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s has no rows", self->rules[0].text, path);
     }
-    for (const rule *each = self->rules; each < self->rules + self->rule_count; each++) {
-        if (gate_check_found(self, each, path, why)) return -1;
+    for (size_t index = 0; index < self->rule_count; index++) {
+        if (gate_check_found(self, &self->rules[index], path, why)) return -1;
     }
     return gate_check_base(self, why) || gate_judge_found(self, why) ? -1 : 0;
 }

@@ -20,7 +20,8 @@ static void gate_write_row(FILE *out, const gate_verdict *verdict)
 void gate_write(FILE *out, const gate *self)
 {
     const rule *last = NULL;
-    for (const gate_verdict *shown = self->verdicts; shown < self->verdicts + self->verdict_count; shown++) {
+    for (size_t index = 0; index < self->verdict_count; index++) {
+        const gate_verdict *shown = &self->verdicts[index];
         if (shown->judged != last) fprintf(out, "%sfail if %s\n", last ? "" : "\n", shown->judged->text);
         last = shown->judged;
         fprintf(out, "  %-9s  ", gate_outcome_name(shown->outcome));
@@ -37,7 +38,8 @@ void gate_write(FILE *out, const gate *self)
 
 void gate_tell(FILE *out, const gate *self)
 {
-    for (const gate_verdict *shown = self->verdicts; shown < self->verdicts + self->verdict_count; shown++) {
+    for (size_t index = 0; index < self->verdict_count; index++) {
+        const gate_verdict *shown = &self->verdicts[index];
         if (shown->outcome == GATE_PASS) continue;
         fprintf(out, "stress: gate: %s: ", gate_outcome_name(shown->outcome));
         gate_write_row(out, shown);
