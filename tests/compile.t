@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Compiles gpuarena.h in every language, mode and compiler at hand, then looks at names and macros that it shows.
+# Compiles gpuarena.h in every language, mode and compiler at hand, then looks at names and macros that it shows, and at lines of sources.
 # It must not know what the functions do; the programs are in tests/compile. A missing compiler is skipped aloud.
 # Run: make test TESTS=tests/compile.t (CUDA_FLAGS: how to find the CUDA Toolkit; GPUARENA_JOBS=N compilers at a time)
 use strict;
@@ -332,6 +332,21 @@ sub test_text {
     like($lines[0], qr/gpuarena\.h \Q$version\E:/, 'and in the first line');
 }
 
+# ---- the text of all else in C
+
+sub test_sources {
+    my @files = grep { !m{/\.|^build} } map { glob "$_/*.[ch]" } qw(stress stress/* stress/sim/* tests tests/* examples);
+    cmp_ok(scalar @files, '>', 300, 'sources are found');
+    my (@wide, @long);
+    for my $path (@files) {
+        my @lines = split /\n/, slurp($path);
+        push @wide, map { "$path:$_" } grep { length $lines[$_ - 1] > 118 || $lines[$_ - 1] =~ /\s$|\t/ } 1 .. @lines;
+        push @long, $path if $path =~ /\.c$/ && @lines > 400;
+    }
+    is_deeply(\@wide, [], 'no line is longer than 118 columns, or has a tab, or a space at its end');
+    is_deeply(\@long, [], 'no file of C has more than 400 lines');
+}
+
 sub note_compile_time {
     my ($compiler) = @_;
     my $job = job_of($compiler, middle_standard($compiler), 'implementation.c', '-O2');
@@ -340,6 +355,7 @@ sub note_compile_time {
 }
 
 test_text();
+test_sources();
 cmp_ok(scalar(my @names = api_names()), '>=', 20, 'functions are found in the declarations');
 for my $compiler (@compilers) {
     test_matrix($compiler);

@@ -30,7 +30,8 @@ int main(void)
     config.observe_user = &seen;
     if (gpuarena_create(&config, &arena) || cudaStreamCreate(&stream)) return 2;
     if (grow_cache(arena, stream)) return 1;
-    printf("%" PRIu64 " MiB in place, then %" PRIu64 "; %" PRIu64 " blocks freed by their scope; the arena has ended\n",
+    printf("%" PRIu64 " MiB in place, then %" PRIu64 "; %" PRIu64
+           " blocks freed by their scope; the arena has ended\n",
            seen.largest_bytes >> 20, seen.last_bytes >> 20, seen.freed_count);
     return 0;
 }

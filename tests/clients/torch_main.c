@@ -1,5 +1,5 @@
 /* Plays to a CUDAPluggableAllocator library the calls that PyTorch makes of one: init, memory_fraction, then the
-   allocations and frees of recorded steps, one a device, with record_stream, base_alloc and reset; and keeps its books.
+   allocations and frees of recorded steps, one a device, with record_stream, base_alloc and reset; keeps its books.
    It must not know how the library serves them. Compiled and run by tests/clients.t: torch_main LIBRARY TRACE.. */
 #include "../../gpuarena.h"
 #include <cuda_runtime_api.h>
@@ -83,7 +83,8 @@ static int check_base(player *self, const block *made)
     size_t first_size = 0, last_size = 0;
     if (torch.base_alloc(made->ptr, &first_size) != made->ptr || torch.base_alloc(last, &last_size) != made->ptr)
         return wrong("base_alloc names another block", self);
-    if (first_size < made->bytes || last_size != first_size) return wrong("base_alloc's size is not the block's", self);
+    if (first_size < made->bytes || last_size != first_size)
+        return wrong("base_alloc's size is not the block's", self);
     return 0;
 }
 

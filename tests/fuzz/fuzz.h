@@ -77,7 +77,7 @@ static int fuzz_replay_file(const char *path)
     return 0;
 }
 
-/* Every file of the corpus; a crash ends the program without its plan, so that the last "# " line names the culprit. */
+/* Every file of the corpus; a crash ends the program without its plan, so the last "# " line names the culprit. */
 static int fuzz_replay(const char *name)
 {
     char path[512];

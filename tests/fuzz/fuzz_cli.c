@@ -63,7 +63,8 @@ static void fuzz_one(const uint8_t *data, size_t size)
     cli asked;
     problem why = { 0, "" };
     int failed = cli_parse(&asked, argc, argv, &why);
-    fuzz_expect(failed ? why.exit_code == EXIT_USAGE && why.text[0] : !why.exit_code, "refused with a problem, or not");
+    fuzz_expect(failed ? why.exit_code == EXIT_USAGE && why.text[0] : !why.exit_code,
+                "refused with a problem, or not");
     if (!failed) {
         fuzz_shard(asked.values[CLI_SHARD].text);
         fuzz_filter(asked.values[CLI_FILTER].text);

@@ -9,7 +9,8 @@ static void fuzz_one(const uint8_t *data, size_t size)
     sim_costs costs = *sim_costs_default(), again = *sim_costs_default();
     problem why = { 0, "" };
     if (sim_costs_read(fuzz_file(data, size), &costs, &why)) {
-        fuzz_expect(why.text[0] && !memcmp(&costs, &again, sizeof costs), "a refusal has a problem and changes nothing");
+        fuzz_expect(why.text[0] && !memcmp(&costs, &again, sizeof costs),
+                    "a refusal has a problem and changes nothing");
         return;
     }
     char *text = NULL;

@@ -1,4 +1,5 @@
-/* Fuzz target: first line --device, rest --faults, of a simulated device that is opened and closed; all: GPUARENA_SIM.
+/* Fuzz target: first line --device, rest --faults, of a simulated device that is opened and closed; all:
+   GPUARENA_SIM.
    It must not run a workload.
    Run: make fuzz FUZZ=device; its corpus: build/tests/fuzz/fuzz_device */
 #include "../../stress/plan.h"

@@ -11,7 +11,8 @@ static void fuzz_one(const uint8_t *data, size_t size)
         problem why = { 0, "" };
         policy made;
         int failed = policy_parse(text, limit_bytes, &made, &why);
-        fuzz_expect(failed ? why.exit_code == EXIT_USAGE && why.text[0] : !why.exit_code, "refused with a problem, or not");
+        fuzz_expect(failed ? why.exit_code == EXIT_USAGE && why.text[0] : !why.exit_code,
+                    "refused with a problem, or not");
     }
     free(text);
 }

@@ -11,7 +11,8 @@ static int fuzz_read(const char *path, op_stream *stream)
     char spec[96];
     snprintf(spec, sizeof spec, "replay:%s", path);
     int failed = workload_make(spec, &plain, stream, &why);
-    fuzz_expect(failed ? why.exit_code == EXIT_USAGE && why.text[0] : !why.exit_code, "refused with a problem, or not");
+    fuzz_expect(failed ? why.exit_code == EXIT_USAGE && why.text[0] : !why.exit_code,
+                "refused with a problem, or not");
     return failed;
 }
 

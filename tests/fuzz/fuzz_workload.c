@@ -10,7 +10,8 @@ static void fuzz_need(const char *text)
     int is_all = 0;
     problem why = { 0, "" };
     if (!needs_names(text) || needs_find(text, &is_all, &why)) return;
-    fuzz_expect(is_all ? !why.exit_code : why.exit_code == EXIT_USAGE && why.text[0], "refused with a problem, or all");
+    fuzz_expect(is_all ? !why.exit_code : why.exit_code == EXIT_USAGE && why.text[0],
+                "refused with a problem, or all");
 }
 
 static void fuzz_one(const uint8_t *data, size_t size)
