@@ -435,7 +435,7 @@ struct gpuarena_driver {
     uint64_t        (*now_ns)(const gpuarena_driver *self);                  /* NULL: no clock */
     int             (*stream_id)(const gpuarena_driver *self, gpuarena_stream stream, uint64_t *id);
     struct {                                     /* required */
-        /* free and total bytes of the device, as it reports them; PINNED: of the host */
+        /* free and total bytes of the device, as it reports them, to 4 EiB; PINNED: of the host */
         int (*info)(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
                     uint64_t *total_bytes);
         /* bytes: a multiple of 2 MiB. *ptr: a multiple of config.alignment, overlapping nothing held. ASYNC:
@@ -1231,6 +1231,7 @@ typedef char gpuarena__sizes_fit_pointers[sizeof(uint64_t) >= sizeof(void *) ? 1
 #define GPUARENA__GRANULE   ((uint64_t)2 << 20)  /* physical unit of every current NVIDIA GPU */
 #define GPUARENA__UNIT      ((uint64_t)256)      /* cudaMalloc promises this alignment: the finest block */
 #define GPUARENA__MAX_BYTES ((uint64_t)1 << 49)  /* largest request, and segment; bins cover it */
+#define GPUARENA__MAX_TOTAL ((uint64_t)1 << 62)  /* no device has more: sums of its figures do not wrap */
 #define GPUARENA__MAGIC     0x67706172u            /* a living arena; */
 #define GPUARENA__FORKED    0x666f726bu            /*   the parent process's, in a child */
 #define GPUARENA__HELD      UINT32_MAX           /* a node's set: in no bin, on the arena's list */
@@ -3839,14 +3840,14 @@ static int gpuarena__is_lost(const gpuarena *arena, gpuarena__obstacle *obstacle
 static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t *total_bytes,
                                  gpuarena__obstacle *obstacle)
 {
-    uint64_t held;
     int code;
     *free_bytes = *total_bytes = 0;
     GPUARENA__ASK(arena, code, arena->driver.memory.info(&arena->driver, arena->memory, free_bytes,
                                                          total_bytes));
     if (!gpuarena__driver_done(arena, code, obstacle)) return 0;
-    held = arena->stats.reserved_bytes;
-    arena->reach_bytes = *free_bytes > UINT64_MAX - held ? UINT64_MAX : *free_bytes + held;
+    *free_bytes = gpuarena__min(*free_bytes, GPUARENA__MAX_TOTAL);
+    *total_bytes = gpuarena__min(*total_bytes, GPUARENA__MAX_TOTAL);
+    arena->reach_bytes = *free_bytes + arena->stats.reserved_bytes;
     return 1;
 }
 
@@ -6553,7 +6554,8 @@ static void gpuarena__note_calm(gpuarena *arena)
 
 /* PRESSURE: growth by so much would leave the device less than config.release_bytes. What is quiet goes back
    first: nothing is waited for. But not where the headroom would keep the need from being had again, which
-   what is idle may serve where it is, or moved. */
+   what is idle may serve where it is, or moved. No sum wraps: release_bytes, headroom and what is free are at
+   most MAX_TOTAL, growth at most a segment. */
 static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t bytes, gpuarena_stream stream)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
@@ -11318,7 +11320,6 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__want 
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle)) return obstacle.result;
     idle += kin_idle;
     if (arena->memory == GPUARENA_MEMORY_MANAGED) return GPUARENA_OK;        /* whatever is free */
-    if (need > UINT64_MAX - headroom || idle > UINT64_MAX - free_bytes) return GPUARENA_OUT_OF_MEMORY;
     return free_bytes + idle >= need + headroom ? GPUARENA_OK : GPUARENA_OUT_OF_MEMORY;
 }
 
@@ -12350,6 +12351,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__LOAD
 #undef GPUARENA__MAGIC
 #undef GPUARENA__MAX_BYTES
+#undef GPUARENA__MAX_TOTAL
 #undef GPUARENA__NEVER
 #undef GPUARENA__PAGE_LOG2
 #undef GPUARENA__PRINTF

@@ -180,6 +180,28 @@ static void test_pressure_unsaid(void)
     state_end(arena, &device, "pressure, unsaid");
 }
 
+/* A driver whose figures are nonsense: sums with them do not wrap, nor make what is asked of them look small. */
+static void test_pressure_nonsense(void)
+{
+    gpuarena_failure failure;
+    gpuarena *arena = open_on(UINT64_MAX, "growth=exact,release=pressure,release_at=4194304T");
+    blocks[0] = state_alloc(arena, MIB(8));
+    CHECK_INT(gpuarena_free(arena, blocks[0], NULL), ==, GPUARENA_OK);
+    CHECK_MSG(state_alloc(arena, MIB(16)) != NULL, "as much as there can be is to be left: what is idle goes");
+    CHECK_U64(device.held_bytes, ==, MIB(16));
+    state_end(arena, &device, "pressure, nonsense");
+    fake_open(&device, UINT64_MAX);
+    gpuarena_config config = fake_config(&device);
+    config.release = GPUARENA_RELEASE_PRESSURE;
+    config.release_bytes = UINT64_MAX - MIB(1);
+    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_INVALID_CONFIG);
+    gpuarena_last_failure(NULL, &failure);
+    CHECK_STR(failure.detail, "release_at: above the device's size");
+    config.release_bytes = 0;
+    config.headroom_bytes = UINT64_MAX - MIB(1);
+    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_INVALID_CONFIG);
+}
+
 int main(void)
 {
     test_idle();
@@ -189,5 +211,6 @@ int main(void)
     test_age();
     test_pressure();
     test_pressure_unsaid();
+    test_pressure_nonsense();
     return tap_done();
 }
