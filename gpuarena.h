@@ -6182,8 +6182,9 @@ static int gpuarena__supply_use(gpuarena *arena, gpuarena__supply *plan, gpuaren
     return done;
 }
 
-/* Backs the `need` pages that [begin, end) lacks. 0 and an obstacle: nothing has changed. */
-static int gpuarena__supply_do(gpuarena *arena, uint64_t begin, uint64_t end, uint64_t need, int may_move,
+/* Backs what [begin, end) lacks, but for what the driver failed to unmap. 0 and an obstacle: nothing has
+   changed. */
+static int gpuarena__supply_do(gpuarena *arena, uint64_t begin, uint64_t end, int may_move,
                                gpuarena_stream stream, gpuarena__obstacle *obstacle)
 {
     gpuarena__supply plan = GPUARENA_INIT;
@@ -6194,7 +6195,8 @@ static int gpuarena__supply_do(gpuarena *arena, uint64_t begin, uint64_t end, ui
     do {
         gpuarena__obstacle said = gpuarena__no_obstacle();
         memset(&plan, 0, sizeof plan);
-        plan.begin = begin; plan.end = end; plan.need = need;
+        plan.begin = begin; plan.end = end;
+        plan.need = gpuarena__lacking(arena, gpuarena__node_around(arena, begin), begin, end);
         again = 0;
         if (!gpuarena__is_lost(arena, &said) && !gpuarena__is_strict(arena, mode, &said)
             && gpuarena__supply_plan(arena, &plan, may_move, &said)) {
@@ -6217,14 +6219,33 @@ static int gpuarena__supply_do(gpuarena *arena, uint64_t begin, uint64_t end, ui
     return done;
 }
 
+/* Whether so much more may be reserved, as far as the driver tells beforehand. 0 and an obstacle: it may
+   not. */
+static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__obstacle *obstacle)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint64_t page = arena->paged.page_bytes, count = page ? gpuarena__whole(bytes, page) / page : 0;
+    int mode, granted = 1;
+    if (!gpuarena__is_beyond(arena, count) || arena->lost) return 1;
+    mode = gpuarena__relax(arena);
+    if (!arena->lost && !gpuarena__is_strict(arena, mode, &ignored) && gpuarena__is_scarce(arena, count)
+        && gpuarena__claim(arena, count * page, &ignored)) {
+        granted = gpuarena__is_granted(arena, count, obstacle);
+        gpuarena__account(arena, 0, 0 - count * page);
+    }
+    gpuarena__unrelax(arena, mode);
+    return granted;
+}
+
 /* Whether there may be pages enough for a request. 0 and an obstacle: there are not. */
 static int gpuarena__supply_fits(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     uint64_t room, need = gpuarena__whole(want->bytes, arena->paged.page_bytes);
     gpuarena_reason narrow;
     if (!gpuarena__room_now(arena, 0, &room, &narrow, obstacle)) return 0;
-    if (room >= need || need - room <= gpuarena__idle_bytes(arena, 0)) return 1;
-    return gpuarena__obstruct_for(obstacle, narrow);
+    need = gpuarena__above(need, gpuarena__idle_bytes(arena, 0));
+    return room < need ? gpuarena__obstruct_for(obstacle, narrow)
+                       : gpuarena__pages_granted(arena, need, obstacle);
 }
 
 /* The best place for a request. Where pages are to move for it, by what events show to be quiet: then more
@@ -6289,10 +6310,9 @@ static int gpuarena__place_back(gpuarena *arena, const gpuarena__want *want, con
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     gpuarena__place whole = gpuarena__place_whole(arena, place);
     if (whole.page_count > place->page_count && !want->room
-        && gpuarena__supply_do(arena, whole.begin, whole.end, whole.page_count, 0, want->stream, &ignored))
+        && gpuarena__supply_do(arena, whole.begin, whole.end, 0, want->stream, &ignored))
         return 1;
-    return gpuarena__supply_do(arena, place->begin, place->end, place->page_count, may_move, want->stream,
-                               obstacle);
+    return gpuarena__supply_do(arena, place->begin, place->end, may_move, want->stream, obstacle);
 }
 
 /* Backs the best place for a request. Returns a binned free node that serves it, or 0 and an obstacle. */
@@ -6586,31 +6606,13 @@ static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__o
         node = gpuarena__node_at(arena, lowest);
         count = gpuarena__whole(target - arena->stats.reserved_bytes, page) / page;
         count = gpuarena__min(gpuarena__min(count, step), gpuarena__node_bytes(node) / page);
-        if (gpuarena__supply_do(arena, node->address, node->address + count * page, count, 0, NULL, obstacle))
+        if (gpuarena__supply_do(arena, node->address, node->address + count * page, 0, NULL, obstacle))
             continue;
         if (obstacle->result != GPUARENA_OUT_OF_MEMORY || count == 1) return 0;
         step = count / 2;
         arena->stats.backoff_count += obstacle->reason == GPUARENA_REASON_DRIVER_REFUSED;
     }
     return 1;
-}
-
-/* Whether so much more may be reserved, as far as the driver tells beforehand. 0 and an obstacle: it may
-   not. */
-static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__obstacle *obstacle)
-{
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    uint64_t page = arena->paged.page_bytes, count = page ? gpuarena__whole(bytes, page) / page : 0;
-    int mode, granted = 1;
-    if (!gpuarena__is_beyond(arena, count) || arena->lost) return 1;
-    mode = gpuarena__relax(arena);
-    if (!arena->lost && !gpuarena__is_strict(arena, mode, &ignored) && gpuarena__is_scarce(arena, count)
-        && gpuarena__claim(arena, count * page, &ignored)) {
-        granted = gpuarena__is_granted(arena, count, obstacle);
-        gpuarena__account(arena, 0, 0 - count * page);
-    }
-    gpuarena__unrelax(arena, mode);
-    return granted;
 }
 
 /* Grows until reserved is at least `target`, in as few pieces as the driver allows. 0 and an obstacle: not
@@ -6772,7 +6774,7 @@ static int gpuarena__supply_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
     uint32_t step, set = 1;
     for (step = 0; step < 4; step++) {
         uint64_t need = gpuarena__lacking(arena, gpuarena__node_around(arena, begin), begin, end), idle;
-        if (!need || gpuarena__supply_do(arena, begin, end, need, 1, stream, obstacle)) return 1;
+        if (!need || gpuarena__supply_do(arena, begin, end, 1, stream, obstacle)) return 1;
         if (obstacle->result != GPUARENA_OUT_OF_MEMORY) break;
         idle = gpuarena__idle_segments(arena, step < 2);
         if (step == 1 && arena->config.streams != GPUARENA_STREAMS_SAME) {

@@ -98,6 +98,8 @@ static const scene scenes[] = {
     { "growth by moving pages", "limit=16M,idle=0", scattered, large, 0 },
     { "growth by both", "limit=18M,idle=0,large=1M", scattered, larger, 0 },
     { "growth, placement first", "limit=16M,placement=first", scattered, large, 0 },
+    { "growth in whole steps", "limit=32M,idle=100%,growth=step,step=8M", a_block, larger, 0 },
+    { "the first step", "limit=32M,idle=100%,growth=step,step=16M", nothing, larger, 0 },
     { "a block with room", "limit=16M,idle=0", scattered, room, 0 },
     { "a segment of its own", "limit=16M", scattered, own, 1 },
     { "reserve", "limit=16M", a_block, reserve, 0 },

@@ -40,6 +40,8 @@ static void test_alone(void)
     gpuarena_last_failure(bench.arena, &failure);
     gpuarena_failure_text(&failure, text, sizeof text);
     CHECK_MSG(strstr(text, "reports 85899345920 bytes (80.00 GiB) free") != NULL, "it says what there is: %s", text);
+    expect_refused(paged_alloc(&bench, (uint64_t)1 << 49), created(), 0, "512 TiB");
+    CHECK_U64(paged_counters(&bench).calls[SIM_CALL_VM_RESERVE], ==, 0);
     CHECK_INT(paged_alloc(&bench, GIB(70)), ==, GPUARENA_OK);
     calls = created();
     expect_refused(paged_alloc(&bench, GIB(15)), calls, GIB(70), "15 GiB, where 10 are left");
