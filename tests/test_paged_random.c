@@ -98,7 +98,7 @@ static void judge(const fault *of, gpuarena_result result, const paged_state *be
     if (result != GPUARENA_OUT_OF_MEMORY && result != GPUARENA_DRIVER_ERROR && result != GPUARENA_NOT_SUPPORTED)
         blame(gpuarena_result_name(result));
     if (before->stats.live_bytes != after.stats.live_bytes || before->stats.live_count != after.stats.live_count
-        || before->stats.requested_bytes != after.stats.requested_bytes) blame("what is live is another after a refusal");
+        || before->stats.requested_bytes != after.stats.requested_bytes) blame("a refusal changes what is live");
     if (gives_back || stuck || (of->armed && may_leave(of))
         || before->stats.reserved_bytes > before->stats.limit_bytes) return;
     compared_count++;
@@ -121,8 +121,8 @@ static void run_sequence(uint64_t seed, const char *text)
         sim_fail_call(bench.machine, SIM_CALL_KINDS, 0, 0, 0);
         judge(&of, result, &before);
         if (!trouble[0]) continue;
-        printf("# seed %d, op %d: call %d answers %d; fault: kind %d, number %d%s, code %d\n", (int)seed, op, (int)what,
-               result, of.armed ? of.kind : -1, (int)of.nth, of.lasting ? "+" : "", of.code);
+        printf("# seed %d, op %d: call %d answers %d; fault: kind %d, number %d%s, code %d\n", (int)seed, op,
+               (int)what, result, of.armed ? of.kind : -1, (int)of.nth, of.lasting ? "+" : "", of.code);
     }
     if (!trouble[0]) blame(paged_close(&bench));
     else sim_destroy(bench.machine);
