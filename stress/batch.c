@@ -32,6 +32,7 @@ typedef struct batch {
     uint64_t             lowest_bytes;           /* and the lowest value */
     int                  is_confined;            /* what is requested must be on the device, within room_bytes */
     uint64_t             best;                   /* the largest that survived */
+    int                  is_stopped;             /* and another did not: */
     uint64_t             stopped_at;             /* the smallest above it that did not; and how: */
     uint64_t             stopped_peak_bytes;
     uint64_t             stopped_live_bytes;     /* requested when the last that failed did */
@@ -56,6 +57,8 @@ int batch_check_plan(const plan *made, const char *vary, problem *why)
         batch_varied varied;
         if (batch_varied_begin(&varied, made->workloads[index].text, &options, vary, why)
             || batch_varied_lowest(&varied, why)) return -1;
+        varied.options = made->options;
+        if (batch_varied_grows(&varied, why)) return -1;
     }
     return 0;
 }
@@ -138,7 +141,8 @@ static uint64_t batch_live(const op_stream *stream, uint64_t number)
 static void batch_stop(batch *self, uint64_t value, uint64_t peak_bytes, const pass_result *result,
                        const char *unmade)
 {
-    if (self->stopped_at > self->best && self->stopped_at <= value) return;
+    if (self->is_stopped && self->stopped_at >= self->best && self->stopped_at <= value) return;
+    self->is_stopped = 1;
     self->stopped_at = value;
     self->stopped_peak_bytes = peak_bytes;
     self->stopped = *result;
@@ -290,8 +294,9 @@ static int batch_search_surviving(batch *self, batch_bounds *bounds, batch_found
     if (!answer) bounds->likely = batch_guess(self, bounds->likely);
     answer = batch_search(bounds, batch_probe, self, found);
     if (answer < 0) return -1;
+    if (answer && !found->next) return answer;
     uint64_t last = answer ? found->next : bounds->lowest;                   /* how it ends is told */
-    return last && self->stopped_at != last && batch_try(self, last) < 0 ? -1 : answer;
+    return !(self->is_stopped && self->stopped_at == last) && batch_try(self, last) < 0 ? -1 : answer;
 }
 
 static void batch_find(batch *self)

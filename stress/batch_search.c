@@ -71,6 +71,17 @@ static int batch_close(const batch_bounds *bounds, bisect_try *tried, void *user
     return 1;
 }
 
+/* *good failed, and is the likely number. 1: *good is the lowest, or 1 where that is 0, and survived. */
+static int batch_lowest(const batch_bounds *bounds, bisect_try *tried, void *user, uint64_t *good)
+{
+    uint64_t likely = *good;
+    *good = bounds->lowest;
+    int answer = likely > *good ? tried(user, *good) : 0;
+    if (answer || *good || bounds->highest < 1 || likely == 1) return answer;
+    *good = 1;
+    return tried(user, 1);
+}
+
 int batch_search(const batch_bounds *bounds, bisect_try *tried, void *user, batch_found *found)
 {
     uint64_t good = bounds->likely, bad = 0;
@@ -79,9 +90,9 @@ int batch_search(const batch_bounds *bounds, bisect_try *tried, void *user, batc
         answer = batch_up(bounds, tried, user, &good, &bad);
     } else if (!answer) {
         bad = good;
-        good = bounds->lowest;
-        answer = bad > good ? tried(user, good) : 0;
-        if (answer > 0) answer = batch_down(tried, user, &good, &bad);
+        answer = batch_lowest(bounds, tried, user, &good);
+        if (answer > 0 && bad > good) answer = batch_down(tried, user, &good, &bad);
+        else if (answer > 0) answer = batch_up(bounds, tried, user, &good, &bad);
     }
     return answer > 0 ? batch_close(bounds, tried, user, good, bad, found) : answer;
 }

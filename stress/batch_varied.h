@@ -16,8 +16,11 @@ int batch_varied_begin(batch_varied *self, const char *spec, const workload_opti
                        problem *why);
 /* The workload with this value, up to where more than so many bytes are live, 0: all. 0, or -1 and a problem. */
 int batch_varied_make(const batch_varied *self, uint64_t value, uint64_t most_bytes, op_stream *stream, problem *why);
-/* Where a workload's other options forbid the lowest value: key.lowest goes up to the first that there is. -1 and
-   EXIT_USAGE: there is none, as the lowest says; EXIT_HARNESS. */
+/* Where a workload's other options forbid the lowest value, or it is 0 and then nothing is allocated: key.lowest goes
+   up to the first that there is. -1 and EXIT_USAGE: there is none, as the lowest says; EXIT_HARNESS. */
 int batch_varied_lowest(batch_varied *self, problem *why);
+/* Behind batch_varied_lowest. -1 and EXIT_USAGE: the larger the option the less is requested, so that there is no
+   largest to find; EXIT_HARNESS. */
+int batch_varied_grows(const batch_varied *self, problem *why);
 
 #endif

@@ -84,7 +84,41 @@ ok($most->{out} =~ m{^uniform:n=300/paged: cap=1073741824 is the most that unifo
 ok($most->{out} =~ m{^uniform:n=300/raw: cap=308 ends at op }m, 'of others, what ended them');
 my (undef, $none) = batch('-w', 'train:layers=2', '-p', 'paged', '--device', 'sim:256M');
 is(join('|', @$none{qw(status largest allowed)}), 'oom||', 'where not even one survives: oom, and no largest');
-ok($none->{stop_text} =~ /^batch=1 ends at op $none->{stop_op}: it requests /, 'and why');
+ok($none->{stop_text} =~ /^batch=0 ends at op $none->{stop_op}: it requests /, 'and why');
+
+# ---- 0 is a value as any other, where the workload then allocates; with it none may be of another kind than few
+for my $case ([ 'tape', 'keep', '4G' ], [ 'dataset', 'prefetch', '200M' ], [ 'embedding', 'slots', '4500M' ]) {
+    my ($workload, $key, $size) = @$case;
+    my @zero = ('-w', $workload, '-p', 'paged', '--vary', $key, '--device', "sim:$size");
+    my (undef, $row) = batch(@zero);
+    my ($last, $next) = map { run_row('-w', "$workload:$key=$_", '-p', 'paged', '--device', "sim:$size") } 0, 1;
+    is(join('|', @$row{qw(status largest allowed requested_peak_bytes stop_op)}, $last->{status}, $next->{status}),
+       "ok|0|0|$last->{requested_peak_bytes}|$next->{oom_op}|ok|oom", "--vary $key: 0 completes, and 1 does not");
+    next if $key ne 'keep';
+    ok($row->{stop_text} =~ /^keep=1 ends at op $next->{oom_op}: it requests /, '.. and why');
+    my $told = stress('batch', @zero, '--out', "md=$folder/zero.md", '--fail-if', 'largest < 1');
+    is($told->{code}, 1, '.. a gate counts with it');
+    ok($told->{out} =~ /^tape +paged +ok +keep +0 +0 /m && slurp("$folder/zero.md") =~ /keep \| 0 \| 0 \|/, '.. table and md have it');
+}
+my (undef, $lora) = batch(qw(-w train:layers=4 -p raw --vary lora --device sim:6G));
+is(join('|', $lora->{status}, map { run_row('-w', "train:layers=4,lora=$_", qw(-p raw --device sim:6G))->{status} }
+        0, $lora->{largest}, $lora->{largest} + 1), 'ok|oom|ok|oom', 'where 0 is of another kind, and more, 1 is asked');
+my (undef, $steps) = batch(qw(-w uniform:n=9 -p raw --device sim:2M));
+is(join('|', @$steps{qw(status largest)}), 'oom|', 'of a lowest value above 0, as ever');
+
+# ---- what needs less the larger it is has no largest; all else may be varied
+refused(2, qr/^stress: workload $_->[0]: a larger $_->[1] is no larger workload, expected another option to vary$/,
+        'batch', '-w', $_->[2], '--vary', $_->[1], qw(-p paged,raw --device sim:6G))
+    for [ 'train', 'zero3', 'train:layers=4' ], [ 'train', 'recompute', 'train' ], [ 'rival', 'zero3', 'rival' ];
+my ($family, @not_varied);
+for my $line (split /\n/, stress('help', 'workloads')->{out}) {
+    $family = $1 if $line =~ /^(\w+): /;
+    next if $line !~ /^  (\w+)=\d/ || $1 eq 'seed';
+    my $of = { 'producer side' => 'producer:images=2' }->{"$family $1"} // $family;
+    my $run = stress('batch', '-w', $of, '--vary', $1, qw(-p raw -q --shard 1/2));
+    push @not_varied, "$family $1" if $run->{code};
+}
+is("@not_varied", 'train recompute train zero3 pareto size rival zero3', 'every other option may be varied');
 
 my (undef, $budget) = batch('-w', 'serve:weights=0,requests=24', '-p', 'paged', '--vary', 'budget', '--device', 'sim:1G');
 is($budget->{status}, 'ok', 'where other options forbid the lowest value, it begins with the first that they do not');

@@ -108,6 +108,27 @@ static void test_gaps(void)
     CHECK_MSG(!seen && beyond, "none of those that are looked at above it would survive; further up they may");
 }
 
+static void test_zero(void)
+{
+    rehearsal plain;
+    batch_found found;
+    for (uint64_t likely = 0; likely < 40; likely++) {
+        memset(&plain, 0, sizeof plain);
+        survive(&plain, 0, 1);
+        CHECK_MSG(search(&plain, 0, likely, 2000, &found) == 1 && !found.largest && found.next == 1,
+                  "0 alone survives, from %d", (int)likely);
+        memset(&plain, 0, sizeof plain);
+        survive(&plain, 1, 30);
+        CHECK_MSG(search(&plain, 0, likely, 2000, &found) == 1 && found.largest == 29 && found.next == 30,
+                  "all but 0 do, up to 29, from %d", (int)likely);
+        memset(&plain, 0, sizeof plain);
+        CHECK_MSG(!search(&plain, 0, likely, 2000, &found) && plain.tried[0] && plain.tried[1] && !plain.odd,
+                  "none does, from %d", (int)likely);
+    }
+    memset(&plain, 0, sizeof plain);
+    CHECK_MSG(!search(&plain, 0, 0, 0, &found) && plain.count == 1, "0 is all there is");
+}
+
 static void test_broken(void)
 {
     int wrong = 0;
@@ -128,6 +149,7 @@ int main(void)
     test_monotone();
     test_likely();
     test_gaps();
+    test_zero();
     test_broken();
     return tap_done();
 }
