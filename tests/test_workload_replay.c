@@ -11,11 +11,11 @@
 #define TEXT(literal) literal, sizeof literal - 1
 
 /* What is read, as gpuarena-trace text. */
-static void check_read(const char *name, const char *bytes, uint64_t peak_bytes, const char *expected)
+static void check_bytes(const char *name, const char *bytes, size_t length, uint64_t peak_bytes, const char *expected)
 {
     op_stream stream;
     problem why;
-    int result = replay_bytes(bytes, strlen(bytes), &stream, &why);
+    int result = replay_bytes(bytes, length, &stream, &why);
     CHECK_MSG(result == 0, "%s: is read%s%s", name, result ? ": " : "", result ? why.text : "");
     if (result) {
         return;
@@ -28,6 +28,20 @@ static void check_read(const char *name, const char *bytes, uint64_t peak_bytes,
     check_fixed_point(name, &stream);
     free(text.bytes);
     op_stream_free(&stream);
+}
+
+/* As it is, and as some editors leave it: with a byte order mark, and with carriage returns. */
+static void check_read(const char *name, const char *bytes, uint64_t peak_bytes, const char *expected)
+{
+    char edited[2048] = "\xef\xbb\xbf";
+    size_t used = 3;
+    check_bytes(name, bytes, strlen(bytes), peak_bytes, expected);
+    for (const char *at = bytes; *at && used + 2 < sizeof edited; at++) {
+        if (*at == '\n' && at[-1] != '\r') edited[used++] = '\r';
+        edited[used++] = *at;
+    }
+    check_bytes(name, edited, used, peak_bytes, expected);
+    check_bytes(name, edited + 3, used - 3, peak_bytes, expected);
 }
 
 static void test_trace(void)

@@ -109,6 +109,9 @@ refused(2, qr/phases: no option "update", did you mean 'updates'/, qw(run -w pha
 refused(2, qr/phases: streams is "0", expected a number from 1 to 2/, qw(run -w phases:streams=0 -p raw));
 refused(2, qr/producer: --steps is 1000001, expected a number from 0 to 1000000/, qw(run -w producer -p raw --steps 1000001));
 refused(2, qr/embedding: option gradient has words, expected a number to vary/, qw(batch -w embedding -p raw --vary gradient));
+refused(2, qr{^stress: $folder/a: No such file or directory, expected a trace to read; 'b.trace' names no workload, and a path may have no comma$},
+        'run', '-w', "replay:$folder/a,b.trace", qw(-p raw));
+refused(2, qr{^stress: $folder/a: No such file or directory, expected a trace to read$}, 'run', '-w', "replay:$folder/a,$_", qw(-p raw)) for qw(uniform:n=9 all);
 refused(2, qr/no workload "phase", did you mean 'phases'/, qw(run -w phase -p raw));
 
 done();

@@ -29,8 +29,7 @@ typedef struct mix {
     stream_builder builder;
 } mix;
 
-/* Whether a workload's name, and then its end, stand here. */
-static int mix_is_name(slice text)
+int mix_is_name(slice text)
 {
     for (size_t index = 0; workload_family_at(index); index++) {
         const char *name = workload_family_at(index)->name;

@@ -23,5 +23,7 @@ int mix_make(const char *text, const workload_options *options, op_stream *strea
 
 /* The next SPEC of an item's text: 1, or 0: there is none (rest->bytes is NULL). */
 int mix_take(slice *rest, slice *spec);
+/* Whether a workload's name, and then ':', '+' or the end, stand here. */
+int mix_is_name(slice text);
 
 #endif

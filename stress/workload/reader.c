@@ -12,24 +12,17 @@ int reader_line(reader *in, slice *line)
     }
     in->builder->line++;
     slice_take(&in->rest, '\n', line);
-    in->is_unended = in->rest.bytes == NULL;
     if (line->length > READER_MAX_LINE_BYTES) {
         return stream_refuse(in->builder, "a line of %zu bytes, expected at most %d", line->length,
                              (int)READER_MAX_LINE_BYTES);
     }
-    return 1;
-}
-
-int reader_csv_line(reader *in, slice *line)
-{
-    int found = reader_line(in, line);
-    if (found > 0 && in->is_unended) {
+    if (!in->rest.bytes) {
         return stream_refuse(in->builder, "%s is cut off, expected a newline at its end", slice_show(*line).text);
     }
-    if (found > 0 && line->length > 0 && line->bytes[line->length - 1] == '\r') {
+    if (line->length > 0 && line->bytes[line->length - 1] == '\r') {
         line->length--;
     }
-    return found;
+    return 1;
 }
 
 int reader_field(reader *in, slice *rest, char separator, const char *name, const char *grammar, slice *field)

@@ -12,15 +12,12 @@ enum { READER_MAX_LINE_BYTES = 1 << 20, READER_MAX_FILE_BYTES = 1 << 29 };
 typedef struct reader {
     stream_builder *builder;                     /* its line is the reader's */
     slice  rest;                                 /* unread text */
-    int    is_unended;                           /* the line taken last has no newline */
     id_map ids;
 } reader;
 
-/* 1: *line is the next one, without its newline. 0: there is none. -1: it is too long. */
+/* 1: *line is the next one, without its newline and the carriage return that may stand before it. 0: there is none.
+   -1: it is too long, or has no newline: whoever wrote it may have been cut off. */
 int reader_line(reader *in, slice *line);
-/* For CSV: the same, without the carriage return that such files may have. -1 and a problem too for a last line
-   without newline: whoever wrote it may have been cut off. */
-int reader_csv_line(reader *in, slice *line);
 
 /* Takes the next field off *rest. `name` and `grammar` are for the message when there is none. */
 int reader_field(reader *in, slice *rest, char separator, const char *name, const char *grammar, slice *field);

@@ -73,7 +73,12 @@ static int replay_unknown(stream_builder *builder, slice first_line)
 
 static int replay_text(stream_builder *builder, slice text)
 {
-    reader in = { builder, text, 0, { NULL, 0, 0 } };
+    static const char mark[] = "\xef\xbb\xbf";   /* UTF-8's byte order mark, which editors put there */
+    if (slice_begins(text, mark)) {
+        text.bytes += sizeof mark - 1;
+        text.length -= sizeof mark - 1;
+    }
+    reader in = { builder, text, { NULL, 0, 0 } };
     slice rest = text, first_line = text;
     if (text.length == 0) {
         builder->line = 1;

@@ -129,9 +129,9 @@ static int intervals_read(reader *in)
 {
     intervals all = { NULL, 0, 0, 0 };
     slice line;
-    int found = reader_csv_line(in, &line), failed = found < 0;
+    int found = reader_line(in, &line), failed = found < 0;
     all.has_offset = found > 0 && slice_is(line, "id,lower,upper,size,offset");
-    while (!failed && (found = reader_csv_line(in, &line)) > 0) {
+    while (!failed && (found = reader_line(in, &line)) > 0) {
         failed = intervals_add(in, &all, line);
     }
     failed = failed || found < 0 || intervals_order(in, &all);

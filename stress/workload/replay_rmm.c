@@ -142,9 +142,9 @@ static int rmm_read(reader *in)
 {
     slice line;
     rmm_row row;
-    int found = reader_csv_line(in, &line);
+    int found = reader_line(in, &line);
     const rmm_layout *layout = found > 0 ? rmm_find_layout(line) : NULL;
-    while (layout && (found = reader_csv_line(in, &line)) > 0) {
+    while (layout && (found = reader_line(in, &line)) > 0) {
         if (rmm_read_row(in, layout, line, &row) || rmm_apply(in, &row)) {
             return -1;
         }
