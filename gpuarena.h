@@ -1061,8 +1061,8 @@ GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_
 
 /* The statistics; all zero if arena is no arena. Never calls the driver. From callbacks too: there the
    call in progress may be missing from the sums. Cost: a look at the free blocks of the highest occupied
-   bin; with several streams, at those that are not quiet; with capture sets, placement=buddy or bins, or
-   split_max, at all blocks. */
+   bin; with several streams, at those that are not quiet; with capture sets, split_max, or several
+   streams and placement=buddy or bins, at all blocks. */
 GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats);
 
 /* The device's figures beside ours; calls driver.memory.info. INVALID_ARGUMENT (device NULL), DRIVER_ERROR,
@@ -7269,8 +7269,8 @@ static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__
     return gpuarena__unrounded(arena, largest);
 }
 
-/* The run of free blocks that this one is in, which waits for something; once for each run: by the first such
-   of it. Quiet blocks are never side by side. */
+/* The run of free blocks that this one, which waits for something, is in. Counted when shown the run's first
+   waiting block, ignored for its others. Quiet blocks are never side by side. */
 typedef struct gpuarena__seen { uint64_t longest, page_count; } gpuarena__seen;
 static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user)
 {
@@ -7294,8 +7294,9 @@ static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user
 static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
 {
     uint32_t set, index;
-    if (arena->joined || arena->config.split_max_bytes) return 0;
-    if (!arena->streams.many) return !arena->held;
+    if (arena->config.split_max_bytes) return 0;
+    if (!arena->streams.many) return !arena->held;           /* what can be one block is one */
+    if (arena->joined) return 0;
     for (set = 1; set < arena->streams.count; set++)
         if (arena->streams.list[set].home) return 0;
     for (set = 1; set < arena->streams.count; set++)
