@@ -122,7 +122,8 @@ static inline void space_do_alloc(const space_op *op)
     if (op->flags & SPACE_ROOM && space.config.backing == GPUARENA_BACKING_PAGED && !(op->flags & GPUARENA_ALLOC_OWN))
         request.room_bytes = op->bytes;
     if (request.flags & GPUARENA_ALLOC_OWN && op->alignment > SIM_GRANULE) request.alignment_bytes = 0;
-    int drains = space_held() > space.shadow.limit;          /* what that makes room for is no estimate's to know */
+    int drains = space_held() > space.shadow.limit || space.config.release == GPUARENA_RELEASE_PRESSURE;
+    /* .. what that makes room for is no estimate's to know */
     gpuarena_result can = gpuarena_can_alloc(space.arena, &request);
     gpuarena_result result = gpuarena_alloc_ex(space.arena, &ptr, &request);
     if (result != can && !space.struck && !space_is_the_drivers(&request)

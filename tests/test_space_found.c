@@ -86,6 +86,27 @@ static const space_op pinned[] = {
     { SPACE_ALLOC, 2, 0, UINT64_C(1048576), UINT64_C(0), 0 }
 };
 
+/* release=pressure makes room below the limit, which gpuarena_can_alloc does not foresee, as it says. */
+static const space_op unforeseen[] = {
+    { SPACE_ALLOC, 18, 0, UINT64_C(31457280), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 25, 0, UINT64_C(11534336), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 53, 0, UINT64_C(9437184), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 4, 0, UINT64_C(10485760), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 9, 0, UINT64_C(8556544), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 46, 0, UINT64_C(6237440), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 34, 0, UINT64_C(11534336), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 61, 0, UINT64_C(9308160), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 21, 0, UINT64_C(53477376), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 54, 0, UINT64_C(11534336), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 63, 0, UINT64_C(15728640), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 43, 0, UINT64_C(2120704), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 15, 0, UINT64_C(9437184), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 30, 0, UINT64_C(9437184), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 56, 0, UINT64_C(10485760), UINT64_C(0), 0 },
+    { SPACE_FREE, 30, 0, UINT64_C(1), UINT64_C(0), 0 },
+    { SPACE_ALLOC, 31, 0, UINT64_C(13631488), UINT64_C(0), 0 }
+};
+
 int main(void)
 {
     CHECK_STR(space_run(MIB(512), "step_max=2M,streams=same", aligned, COUNT(aligned), 1), "");
@@ -95,5 +116,7 @@ int main(void)
     CHECK_STR(space_run(MIB(512), "headroom=50M,release=pressure", pressed, COUNT(pressed), 1), "");
     CHECK_STR(space_run(MIB(512), "backing=pinned,growth=fixed,placement=best,split_max=4M,limit=9G", pinned,
                         COUNT(pinned), 1), "");
+    CHECK_STR(space_run(MIB(512), "round_divisions=1/2M:4/8M:2,idle=100%,limit=50%,release=pressure", unforeseen,
+                        COUNT(unforeseen), 1), "");
     return tap_done();
 }
