@@ -71,7 +71,7 @@ static const cli_option cli_options[CLI_COUNT] = {
     [CLI_OUT] = { "What comes out", "out", 0, CLI_REPEAT, "KIND=PATH", NULL, 0, 0, CLI_NO_EFFECT,
         "KIND: stress help outputs; repeatable; -: stdout" },
     [CLI_QUIET] = { NULL, "quiet", 'q', CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
-        "no table, no notes, no progress" },
+        "no table, no notes but which shard this is, no progress" },
     [CLI_VERBOSE] = { NULL, "verbose", 'v', CLI_FLAG, NULL, NULL, 0, 0, CLI_NO_EFFECT,
         "device and configurations, on stderr" },
     [CLI_COLOR] = { NULL, "color", 0, CLI_CHOICE, "auto|always|never", "auto", 0, 0, CLI_NO_EFFECT,

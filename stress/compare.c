@@ -34,14 +34,14 @@ typedef struct compare_row {                     /* a case that both have */
 
 static const long double compare_close = 0.05L;  /* of an interval of ratios: within it times are the same */
 
-/* Better and worse together are worse: somebody has to look. */
+/* Better and worse together are worse: somebody has to look. What is ambiguous takes nothing from what is not. */
 static compare_found compare_both(compare_found one, compare_found other)
 {
     if (one == other || other == COMPARE_SAME) return one;
     if (one == COMPARE_SAME) return other;
     if (one == COMPARE_CHANGED || other == COMPARE_CHANGED) return COMPARE_CHANGED;
     if (one == COMPARE_WORSE || other == COMPARE_WORSE) return COMPARE_WORSE;
-    return COMPARE_AMBIGUOUS;
+    return COMPARE_BETTER;
 }
 
 static compare_found compare_sense(const metric *measure, long double before, long double after)
@@ -105,6 +105,8 @@ static void compare_exact(compare_row *pair, const char *name, const metric *mea
     pair->exact = compare_both(pair->exact, found);
 }
 
+static const char *const compare_timed_names[] = { "same", "FASTER", "SLOWER", "", "AMBIGUOUS" };
+
 static int compare_timed(compare_row *pair, const char *name)
 {
     interval before, after;
@@ -118,7 +120,7 @@ static int compare_timed(compare_row *pair, const char *name)
     if (before.is_known && after.is_known) {
         found = low > 1.0L ? COMPARE_WORSE : high < 1.0L ? COMPARE_BETTER
               : low >= 1.0L - compare_close && high <= 1.0L + compare_close ? COMPARE_SAME : COMPARE_AMBIGUOUS;
-        snprintf(said, sizeof said, " (x %.3Lf to %.3Lf)", low, high);
+        snprintf(said, sizeof said, " (x %.3Lf to %.3Lf) %s", low, high, compare_timed_names[found]);
     } else {
         snprintf(said, sizeof said, " (%zu and %zu times; an interval takes %d)", before.count, after.count,
                  INTERVAL_LEAST_COUNT);
@@ -150,6 +152,21 @@ static int compare_column(compare_row *pair, const char *name, const metric *mea
     return 0;
 }
 
+/* Where a row got to says more than what it did on its way there: an end by another op is other work. */
+static void compare_decide(compare_row *pair)
+{
+    static const char *const decisive[] = { "status", "largest" };
+    for (size_t at = 0; at < sizeof decisive / sizeof decisive[0]; at++) {
+        compare_row alone = *pair;
+        alone.exact = COMPARE_SAME;
+        if (!case_agrees(&pair->before, decisive[at]) || !case_agrees(&pair->after, decisive[at])) return;
+        compare_exact(&alone, decisive[at], metric_find(decisive[at]));
+        if (alone.exact == COMPARE_SAME) continue;
+        pair->exact = alone.exact;
+        return;
+    }
+}
+
 static int compare_columns(compare_row *pair, problem *why)
 {
     const csv_table *before = pair->before.table;
@@ -165,20 +182,21 @@ static int compare_columns(compare_row *pair, problem *why)
             return problem_set(why, EXIT_HARNESS, "no host memory to compare");
         }
     }
+    compare_decide(pair);
     return 0;
 }
 
 static void compare_say(compare *self, const compare_row *pair)
 {
     static const char *const exact[] = { "same", "BETTER", "WORSE", "CHANGED", "AMBIGUOUS" };
-    static const char *const timed[] = { "same", "FASTER", "SLOWER", "", "AMBIGUOUS" };
     compare_found all = compare_both(pair->exact, pair->timed);
     const char *workload = case_cell(&pair->after, "workload"), *holes = case_cell(&pair->after, "holes");
     self->counts[all]++;
     self->rows++;
     if (self->is_quiet && all == COMPARE_SAME) return;
-    printf("%-8s time %-9s  %s%s%s%s%s\n%s", exact[pair->exact], pair->has_times ? timed[pair->timed] : "-", workload,
-           *workload ? "/" : "", pair->policy, *holes ? " holes " : "", holes, pair->text);
+    printf("%-8s time %-9s  %s%s%s%s%s\n%s", exact[pair->exact],
+           pair->has_times ? compare_timed_names[pair->timed] : "-", workload, *workload ? "/" : "", pair->policy,
+           *holes ? " holes " : "", holes, pair->text);
 }
 
 /* The other file may have the same workload and policy, and differ in another key. */

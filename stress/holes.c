@@ -18,6 +18,7 @@
 #include "policy.h"
 #include "progress.h"
 #include "report/output_list.h"
+#include "run_check.h"
 
 enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_ROUNDS = HOLES_MOST_ROUNDS,
        HOLES_QUICK_ROUNDS = 5,
@@ -288,12 +289,10 @@ static int holes_rules(const holes *self, problem *why)
 {
     for (size_t index = 0; index < self->gates.rule_count; index++) {
         const rule *each = &self->gates.rules[index];
-        problem unknown = { 0, "" };
         size_t at = 0;
         while (at < self->plan.policy_count && !rule_matches(each, "", self->plan.policies[at].text)) at++;
         if (at == self->plan.policy_count) return rule_about_none(each, "", self->plan.policies[0].text, why);
-        if (!each->reference || rule_refers_to_base(each) || policy_is_named(each->reference, &unknown)) continue;
-        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %.400s", each->text, unknown.text);
+        if (run_check_reference(&self->plan, each, "", why)) return -1;
     }
     return 0;
 }

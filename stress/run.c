@@ -312,6 +312,16 @@ static int run_write(const run *self, problem *why)
     return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
 }
 
+/* What the rules say; files are written even where that cannot be said. */
+static int run_finish(run *self, problem *why)
+{
+    problem unjudged = { 0, "" };
+    int failed = run_judge(self, &unjudged);
+    if (run_write(self, why)) return -1;
+    if (failed) *why = unjudged;
+    return failed;
+}
+
 static int run_check_plan(const run *self, problem *why)
 {
     if (self->kind == ROW_CAPACITY) return capacity_check_plan(&self->plan, why);
@@ -339,7 +349,8 @@ static int run_all(run *self, problem *why)
         || run_outputs(self, why) || plan_make(&self->plan, self->asked, why) || run_needs(self, why)
         || run_check_plan(self, why) || repeat_check_plan(self->asked, &self->plan, sweep_is_part(&self->sweep), why)
         || gate_parse(&self->gates, self->asked, self->kind, why)
-        || run_check_rules(&self->plan, &self->gates, why) || sweep_start(&self->sweep, self->asked, &self->plan, why)
+        || run_check_rules(&self->plan, &self->gates, self->kind, why)
+        || sweep_start(&self->sweep, self->asked, &self->plan, why)
         || run_try_outputs(self, why) || plan_present(&self->plan, why)) return -1;
     if (self->asked->values[CLI_VERBOSE].given && !self->asked->values[CLI_QUIET].given) {
         plan_tell(&self->plan, row_is_run(self->kind) && self->plan.timed, stderr);
@@ -347,7 +358,7 @@ static int run_all(run *self, problem *why)
     self->progress = progress_start(self->asked->values[CLI_PROGRESS].text, self->asked->values[CLI_QUIET].given,
                                     run_row_count(self));
     self->plan.settings.progress = &self->progress;
-    return run_rows(self, why) || run_judge(self, why) || run_write(self, why) ? -1 : 0;
+    return run_rows(self, why) || run_finish(self, why) ? -1 : 0;
 }
 
 int run_command(const cli *asked, const char *const *argv, row_kind kind, problem *why)

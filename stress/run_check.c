@@ -26,14 +26,26 @@ static int run_check_applies(const plan *made, const rule *asked, problem *why)
     return rule_about_none(asked, one_workload, one_policy, why);
 }
 
-int run_check_rules(const plan *made, const gate *gates, problem *why)
+int run_check_reference(const plan *made, const rule *asked, const char *besides, problem *why)
+{
+    problem unknown = { 0, "" };
+    if (!asked->reference || rule_refers_to_base(asked) || !strcmp(asked->reference, besides)) return 0;
+    for (size_t index = 0; index < made->policy_count; index++) {
+        if (!strcmp(asked->reference, made->policies[index].text)) return 0;
+    }
+    if (!policy_is_named(asked->reference, &unknown)) {
+        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %.400s", asked->text, unknown.text);
+    }
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': no row is of policy %s: give it to -p too", asked->text,
+                       asked->reference);
+}
+
+int run_check_rules(const plan *made, const gate *gates, row_kind kind, problem *why)
 {
     for (size_t index = 0; index < gates->rule_count; index++) {
         const rule *asked = &gates->rules[index];
-        problem unknown = { 0, "" };
-        if (run_check_applies(made, asked, why)) return -1;
-        if (!asked->reference || rule_refers_to_base(asked) || policy_is_named(asked->reference, &unknown)) continue;
-        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %.400s", asked->text, unknown.text);
+        if (run_check_applies(made, asked, why)
+            || run_check_reference(made, asked, row_is_run(kind) ? "raw" : "", why)) return -1;
     }
     return 0;
 }

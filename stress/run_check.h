@@ -7,7 +7,9 @@
 #include "plan.h"
 
 int run_check_options(const cli *asked, row_kind kind, problem *why);
-int run_check_rules(const plan *made, const gate *gates, problem *why);      /* each is about some row, and
-                                                                                a policy */
+/* Each is about some row; the policy that it compares with runs, or is raw, which run adds. */
+int run_check_rules(const plan *made, const gate *gates, row_kind kind, problem *why);
+/* The latter of one rule; besides: the policy that runs without being asked for, or "". */
+int run_check_reference(const plan *made, const rule *asked, const char *besides, problem *why);
 
 #endif

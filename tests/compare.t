@@ -45,6 +45,11 @@ for (['footprint', 1.5, 1.25, 'BETTER', '-16.67%', 0], ['footprint', 1.25, 1.5, 
 my $mixed = compare(with(footprint => 1.5, driver_calls => 10), with(footprint => 1.4, driver_calls => 11));
 ok($mixed->{code} eq 1 && $mixed->{out} =~ /^WORSE /m, 'better and worse: worse');
 ok(compare($as_is, with(status => 'oom'))->{out} =~ /^WORSE .*\n    status: ok -> oom$/m, 'a status that was ok');
+ok(compare(with(digest => '1' x 16), with(status => 'oom', footprint => 0.5))->{out} =~ /^WORSE /m, '.. is worse, though it is other work then, and took less');
+ok(compare(with(digest => '1' x 16, status => 'oom'), $as_is)->{out} =~ /^BETTER /m, '.. and the other way round');
+my $found = "workload,policy,largest,requested_peak_bytes,probes,device,seed,status\nx,paged,%d,%d,9,sim:80G,1,ok\n";
+my @batch = map { sprintf $found, @$_ } [46, 460], [42, 420];
+ok(compare(@batch)->{out} =~ /^WORSE .*\n    largest: 46 -> 42 /m && compare(reverse @batch)->{out} =~ /^BETTER .*\n    largest: 42 -> 46 /m, 'the largest batch decides');
 my $digest = compare($as_is, with(digest => '0' x 16));
 ok($digest->{code} eq 1 && $digest->{out} =~ /^CHANGED .*\n    digest: [0-9a-f]{16} -> 0{16}$/m, 'another digest');
 ok(compare($as_is, with(fragmentation => '0.5000'))->{out} =~ /fragmentation: \(empty\) -> 0\.5000$/m, 'a cell that was empty');
@@ -68,6 +73,10 @@ ok(compare($joined, repeats('alloc_p50_ns', 120 .. 126))->{out} =~ /^same     ti
 my $holes = "policy,holes,ns_per_pair,instructions_per_pair,ratio,ratio_low,ratio_high,device,seed,status,driver_calls,rounds,target,met\n";
 my $slower = compare("${holes}paged,1000,50.0,,1.1000,1.0500,1.1500,sim:80G,1,ok,0,25,,\n", "${holes}paged,1000,50.0,,2.1000,2.0500,2.1500,sim:80G,1,ok,0,25,,\n");
 ok($slower->{code} eq 1 && $slower->{out} =~ /time (?:SLOWER|AMBIGUOUS) +paged holes 1000$/m && $slower->{out} =~ /ratio: .* \(x 1\.783 to 2\.048\)/, 'holes brings its own interval');
+
+my @both = map { my ($p50, $max) = @$_; join "\n", $header, map { (split /\n/, with(alloc_p50_ns => $p50 + $_, alloc_max_ns => $max + $_))[1] } 0 .. 6 } [100, 100], [80, 105];
+ok(compare(@both)->{out} =~ m{^same     time FASTER .*\n(?:    .*\n)*    alloc_p50_ns: 103\.0 -> 83\.0 \(x 0\.\d+ to 0\.\d+\) FASTER\n    alloc_max_ns: .* AMBIGUOUS$}m,
+   'each time has its verdict, and what is ambiguous takes none from the others');
 
 # ---- rules decide alone
 my ($worse, $rule) = (with(footprint => 1.5), 'footprint > base*1.30');

@@ -158,8 +158,13 @@ is("$empty->{code} " . outcome({ verdicts($empty->{out}) }, $timed), '0 ' . join
 valid($junit, 'without verdicts');
 ok(slurp($junit) =~ /skipped="6"/ && slurp($junit) =~ /<skipped message="NO VALUE: /, 'in JUnit: skipped');
 is(stress('run', @work, '--fail-if', $timed, '--strict')->{code}, 1, '--strict: exit 1');
-my $elsewhere = stress('run', @work, '--seed', 2, '--base', $base, '--fail-if', 'uniform*/raw: footprint > base');
-ok($elsewhere->{code} eq 0 && $elsewhere->{out} =~ /NO VALUE .*no such row of raw in /, 'a base with another seed has no such row');
+my $elsewhere = stress('run', @work, '--seed', 2, '--base', $base, '--fail-if', 'uniform*/raw: footprint > base', '--out', "csv=$folder/elsewhere.csv");
+ok($elsewhere->{code} eq 2 && $elsewhere->{err} =~ /base\.csv has none of these rows/, 'a base with another seed says nothing: exit 2');
+is(scalar(rows(slurp("$folder/elsewhere.csv"))), 6, '.. and what was run is there');
+my $some = stress('run', @work, '-w', 'uniform:n=301', '--base', $base, '--fail-if', 'footprint > base');
+ok($some->{code} eq 0 && $some->{out} =~ /^  NO VALUE +uniform:n=301\/raw: .*no such row of raw in /m && $some->{out} =~ /^  pass +uniform:n=300\/raw/m, 'where it has some of the rows the others have no verdict');
+my $rowless = stress('run', @work, '--base', spew('base.header', slurp($base) =~ s/\n.*/\n/sr), '--fail-if', 'digest != base');
+ok($rowless->{code} eq 2 && $rowless->{err} =~ /base\.header has none of these rows/, 'nor has a base without rows');
 my $word = 'oom_reason != fragmented';
 my @short = ('run', '-w', 'uniform:n=300', '-p', 'paged', '--no-timing');
 my $wordless = stress(@short, '--fail-if', $word, '--fail-if', 'oom_reason == fragmented');
@@ -172,8 +177,11 @@ is(scalar(() = $quiet->{err} =~ /^stress: gate: FAILED: \S+\/raw: footprint is \
 ok($quiet->{out} eq '' && $quiet->{code} eq 1, '.. on stderr');
 my $alone = stress('run', '-w', 'uniform:n=300', '-p', 'paged', '--no-timing', '-q', '--fail-if', 'driver_calls > raw*100');
 is("$alone->{code} $alone->{err}", '0 ', 'raw is run where a rule needs it');
-is(stress('run', '-w', 'uniform:n=300', '-p', 'paged', '--no-timing', '--fail-if', 'driver_calls > segments', '--strict')->{code}, 1,
-   'other policies are not');
+refused(2, qr/'driver_calls > segments': no row is of policy segments: give it to -p too/, 'run', '-w', 'uniform:n=300', '-p', 'paged', '--no-timing',
+        '--fail-if', 'driver_calls > segments');
+refused(2, qr/no row is of policy raw/, 'capacity', '-w', 'uniform:n=300', '-p', 'paged', '--fail-if', 'driver_calls > raw');
+refused(2, qr/'footprint > base\+3%': expected a share of it, as base\*1\.05, or points, as base\+5pp, found '3%'/, 'run', @work, '--base', $base, '--fail-if', 'footprint > base+3%');
+refused(2, qr/expected one of < .* behind growth; a name that holds : or \/ stands in quotes/, 'run', @work, '--fail-if', '*/segments:growth=exact: driver_calls > 1');
 
 # ---- times: by the interval of repeats
 my @repeats = ('run', '-w', 'uniform:n=2000', '-p', 'raw,segments');

@@ -72,7 +72,7 @@ is(join(' ', $plain->{err} =~ /^stress: -p all: left out: policy '([\w-]+)'/mg),
 my @limits = rows(stress(qw(capacity -w uniform:n=300 -p all), '-q', '--out', 'csv=-')->{out});
 is(join(' ', map { $_->{policy} } @limits), "@all", 'stress capacity -p all');
 ok(!(grep { !length $_->{ratio} || $_->{ratio} < 1 } @limits), 'each has its smallest limit');
-refused(2, qr/unknown policy 'all'/, 'run', @words, 'all:limit=1G');
+refused(2, qr/'all' has no keys/, 'run', @words, 'all:limit=1G');
 
 # ---- PyTorch's streams share nothing but what must be given back first
 my $silos = spew('silos.trace', "gpuarena-trace 1\na 1 20971520 0\nf 1\na 2 20971520 1\nf 2\na 3 20971520 0\n");

@@ -187,7 +187,7 @@ static int gate_judge_number(const gate *self, const case_row *of, gate_verdict 
 
 static int gate_judge_rule(gate *self, const rule *judged, problem *why)
 {
-    size_t before = self->verdict_count;
+    size_t before = self->verdict_count, in_base = 0;
     case_row last = { &self->found, 0 };
     for (size_t line = 0; line < self->found.row_count; line++) {
         const case_row of = { &self->found, line };
@@ -200,10 +200,16 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
         made->workload = workload;
         made->policy = policy;
         made->holes = case_cell(&of, "holes");
+        in_base += rule_refers_to_base(judged) && case_find(&self->base, &of, policy) != SIZE_MAX;
         if (judged->measure->unit == METRIC_TEXT) gate_judge_word(self, &of, made);
         else if (gate_judge_number(self, &of, made)) return problem_set(why, EXIT_HARNESS, "no host memory to judge");
     }
-    if (self->verdict_count > before || self->is_partial) return 0;
+    if (self->is_partial) return 0;
+    if (self->verdict_count > before && rule_refers_to_base(judged) && !in_base) {
+        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s has none of these rows, by workload, policy, device "
+                           "and seed", judged->text, self->base_path);
+    }
+    if (self->verdict_count > before) return 0;
     return rule_about_none(judged, case_cell(&last, "workload"), case_cell(&last, "policy"), why);
 }
 

@@ -70,6 +70,12 @@ static int rule_selector(rule *self, const char **at, problem *why)
                        "pattern with * and ?, in quotes where it holds : or /", self->text);
 }
 
+/* What followed the first ':' was no metric, and there is another. */
+static const char *rule_quotes(const char *rest)
+{
+    return strchr(rest, ':') ? "; a name that holds : or / stands in quotes" : "";
+}
+
 static int rule_metric(rule *self, const char **at, problem *why)
 {
     char hint[96];
@@ -82,8 +88,8 @@ static int rule_metric(rule *self, const char **at, problem *why)
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s names the row, expected a metric: rows are picked by "
                            "WORKLOAD/POLICY: (stress help gates)", self->text, self->column);
     }
-    return problem_set(why, EXIT_USAGE, "--fail-if '%s': no metric '%s'%s (stress help gates)", self->text,
-                       self->column, metric_hint(self->column, hint, sizeof hint));
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': no metric '%s'%s%s (stress help gates)", self->text,
+                       self->column, metric_hint(self->column, hint, sizeof hint), rule_quotes(*at));
 }
 
 static int rule_operation(rule *self, const char **at, problem *why)
@@ -98,8 +104,8 @@ static int rule_operation(rule *self, const char **at, problem *why)
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s is a word: expected == or !=", self->text,
                            self->column);
     }
-    return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected one of < <= > >= == != behind %s", self->text,
-                       self->column);
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected one of < <= > >= == != behind %s%s", self->text,
+                       self->column, rule_quotes(*at));
 }
 
 /* Length of a bare reference: a '-' belongs to it where a letter follows, as in pytorch-expandable. */
@@ -115,6 +121,10 @@ static int rule_amount(rule *self, const char *from, metric_unit unit, problem *
 {
     slice rest = slice_of(from);
     while (rest.length && isspace((unsigned char)rest.bytes[rest.length - 1])) rest.length--;
+    if (rest.length && rest.bytes[rest.length - 1] == '%' && (self->arithmetic == '+' || self->arithmetic == '-')) {
+        return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected a share of it, as %s*1.05, or points, as "
+                           "%s+5pp, found '%s'", self->text, self->reference, self->reference, from);
+    }
     int is_points = unit == METRIC_SHARE && self->reference && rest.length > 2
         && !memcmp(rest.bytes + rest.length - 2, "pp", 2);
     if (is_points) rest.length -= 2;
