@@ -111,6 +111,6 @@ int batch_varied_grows(const batch_varied *self, problem *why)
         value = batch_varied_double(value, self->key.highest);
     }
     if (!is_less) return 0;
-    return problem_set(why, EXIT_USAGE, "workload %.*s: a larger %s is no larger workload, expected another option to "
-                       "vary", (int)strcspn(self->spec, ":"), self->spec, self->key.key);
+    return problem_set(why, EXIT_USAGE, "workload %.*s: a larger %s is no larger workload, expected another option "
+                       "to vary", (int)strcspn(self->spec, ":"), self->spec, self->key.key);
 }
