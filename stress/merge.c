@@ -256,29 +256,36 @@ static char *merge_join(const merge *self, slice behind, size_t *length)
     return text;
 }
 
-/* Rules judge the rows as a file would have them, and speak where these do not go. */
+static const char merge_path[] = "the merged file";
+
+/* Rules judge the rows as a file would have them. */
 static int merge_judge(merge *self, slice merged, problem *why)
 {
-    static const char path[] = "the merged file";
-    const output_list *outputs = &self->outputs;
-    gate *gates = &self->gates;
     csv_table rows;
-    int failed = csv_table_parse(&rows, path, merged.bytes, merged.length, why)
-        || gate_judge_table(gates, &rows, path, why);
+    int failed = csv_table_parse(&rows, merge_path, merged.bytes, merged.length, why)
+        || gate_judge_table(&self->gates, &rows, merge_path, why);
     csv_table_free(&rows);                       /* what was not taken over */
-    if (failed) return -1;
-    if (self->is_quiet) gate_tell(stderr, gates);
-    else gate_write(!outputs->count || outputs->takes_stdout ? stderr : stdout, gates);
-    return table_files_write(outputs, &gates->found, path, gates, merged, why);
+    return failed ? -1 : 0;
 }
 
-/* What is merged, in the files that were asked for. */
+/* Verdicts go where the rows do not. */
+static int merge_put_verdicts(const merge *self, slice merged, problem *why)
+{
+    const output_list *outputs = &self->outputs;
+    const gate *gates = &self->gates;
+    if (self->is_quiet) gate_tell(stderr, gates);
+    else gate_write(!outputs->count || outputs->takes_stdout ? stderr : stdout, gates);
+    return table_files_write(outputs, &gates->found, merge_path, gates, merged, why);
+}
+
+/* What is merged, in the files that were asked for: none, where rules cannot be judged. */
 static int merge_put_out(merge *self, slice merged, problem *why)
 {
     const output_material material = { NULL, NULL, NULL, NULL, NULL, NULL, NULL, merged, NULL, NULL };
     int failed = 0;
+    if (self->gates.rule_count && merge_judge(self, merged, why)) return -1;
     if (!self->outputs.count) fwrite(merged.bytes, 1, merged.length, stdout);
-    if (self->gates.rule_count) return merge_judge(self, merged, why);
+    if (self->gates.rule_count) return merge_put_verdicts(self, merged, why);
     for (size_t index = 0; index < self->outputs.count; index++) {
         failed |= output_write(&self->outputs.items[index], &material, why);
     }

@@ -146,5 +146,5 @@ int pattern_compile(regex_t *made, const char *text, problem *why)
     int code = regcomp(made, text, REG_EXTENDED | REG_NOSUB);
     if (!code) return 0;
     regerror(code, made, message, sizeof message);
-    return problem_set(why, EXIT_USAGE, "--filter '%s': %s", text, message);
+    return problem_set(why, EXIT_USAGE, "--filter '%.60s%s': %s", text, strlen(text) > 60 ? ".." : "", message);
 }

@@ -13,7 +13,6 @@
 #include "workload/mix.h"
 #include "workload/stream.h"
 
-#define PLAN_TRIAL_BYTES (UINT64_C(512) << 30)
 
 static const char *const plan_verify_names[] = { "off", "sample", "full" };
 
@@ -65,15 +64,15 @@ int plan_wants(const plan *self, const plan_workload *workload, const policy *ch
     return regexec(&self->filter, name, 0, NULL, 0) == 0;
 }
 
-/* What policies are tried on: of a device that is not there the keys are checked on a simulated one, larger
-   than any. */
+/* What policies are tried on: of a device that is not there the keys are checked on the largest that one may
+   simulate. */
 static device_config plan_trial(const plan *self)
 {
     device_config config = self->settings.device;
     config.sim.faults = NULL;
     if (!config.is_cuda || !self->absent.exit_code) return config;
     config.is_cuda = 0;
-    config.sim.capacity_bytes = PLAN_TRIAL_BYTES;
+    config.sim.capacity_bytes = SIM_MAX_CAPACITY;
     return config;
 }
 

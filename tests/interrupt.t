@@ -88,6 +88,16 @@ my $before = spew('before.csv', "as before\n");
 qx{sh -c 'ulimit -f 4; exec "$stress" run -q -w $many -p raw --no-timing --out csv=$before' 2>&1};
 is(($? >> 8) . ' ' . slurp($before), "4 as before\n", 'what stood there before stays, where not all can take its place');
 ok(!glob("$folder/*.part"), '.. and nothing else does');
+$ENV{GITHUB_STEP_SUMMARY} = spew('step.md', "what others did\n" x 20);
+qx{sh -c 'ulimit -f 1; exec "$stress" run -w $many -p raw --no-timing' 2>&1};
+is($? >> 8, 4, 'a step summary that may not grow: exit 4');
+ok(slurp($ENV{GITHUB_STEP_SUMMARY}) =~ /\A(?:what others did\n){20}/, '.. and what others wrote there stays');
+delete $ENV{GITHUB_STEP_SUMMARY};
+my ($wide, $deep) = ("$folder/wide.json", $folder . ('/' . 'd' x 200) x 16);        # a row is longer than what is looked at in one go
+system 'mkdir', '-p', $deep;
+stress('run', '-q', '-w', 'uniform:n=2000', '-p', 'raw', '--no-timing', '--out', "trace=$deep/t.trace");
+qx{sh -c 'ulimit -f 24; exec "$stress" run -q -w replay:$deep/t.trace -p raw,segments,paged,best,first --out json=$wide' 2>&1};
+ok($? >> 8 == 4 && slurp($wide) =~ /\n\{.*\},\n# partial: /, 'whole rows stay, however long the last one is');
 if (-e '/dev/full') {
     my @kinds = qw(csv json md junit html svg map series latency perfetto memviz trace);
     my @wrong = grep { stress('run', '-q', '-w', 'uniform:n=900', '-p', 'raw', '--no-timing', '--out', "$_=/dev/full")->{err}

@@ -140,6 +140,8 @@ refused(2, qr/--out junit: of verdicts on rules: give --fail-if too/, 'merge', @
 refused(2, qr/'ops < base': base is what --base FILE has/, 'merge', @three, '--fail-if', 'ops < base');
 refused(2, qr/--strict: judges nothing without a rule/, 'merge', @three, '--strict');
 refused(2, qr/'nonsense > 1'/, 'merge', @three, '--fail-if', 'nonsense > 1');
+my $nobody = stress('merge', @three, '--fail-if', 'nobody/*: footprint > 1');
+ok($nobody->{code} eq 2 && $nobody->{out} eq '' && $nobody->{err} =~ /is about none of the rows/, 'where a rule is about no row nothing is merged');
 refused(2, qr/--fail-if: the shards are json, expected csv/, 'merge', '--fail-if', 'ops > 1', map { s/csv$/json/r } @three);
 refused(4, qr/1 of 3 shards missing: 2/, 'merge', @three[0, 1], '--fail-if', 'ops > 1');
 

@@ -15,25 +15,30 @@
 
 enum { OUTPUT_MARK_ROOM = 200 };
 
-/* Where the last line that leaves room for a mark ends: no half row may look like a whole one. */
-static off_t output_last_line(int file, off_t size)
+/* Where the last line of ours that leaves room for a mark ends: no half row may look like a whole one. What stood in
+   front of `begun` is not ours. */
+static off_t output_last_line(int file, off_t begun, off_t size)
 {
     char text[4096];
-    off_t end = size > OUTPUT_MARK_ROOM ? size - OUTPUT_MARK_ROOM : 0;
-    off_t from = end > (off_t)sizeof text ? end - (off_t)sizeof text : 0;
-    ssize_t length = pread(file, text, (size_t)(end - from), from);
-    while (length > 0 && text[length - 1] != '\n') length--;
-    return length > 0 ? from + length : 0;
+    off_t end = size - begun > OUTPUT_MARK_ROOM ? size - OUTPUT_MARK_ROOM : begun;
+    while (end > begun) {
+        off_t from = end - begun > (off_t)sizeof text ? end - (off_t)sizeof text : begun;
+        ssize_t length = pread(file, text, (size_t)(end - from), from);
+        while (length > 0 && text[length - 1] != '\n') length--;
+        end = length > 0 ? from + length : from;
+        if (length) break;
+    }
+    return end;
 }
 
-/* A regular file that ended before its time says so in its last line, in place of what stood there. */
-static void output_spoil(const char *path, const char *cause)
+/* A regular file that ended before its time says so in its last line, in place of what we wrote there. */
+static void output_spoil(const char *path, off_t begun, const char *cause)
 {
     char mark[OUTPUT_MARK_ROOM];
     struct stat found;
     int file = open(path, O_RDWR | O_NONBLOCK);
     if (file >= 0 && !fstat(file, &found) && S_ISREG(found.st_mode)) {
-        off_t end = output_last_line(file, found.st_size);
+        off_t end = output_last_line(file, begun, found.st_size);
         snprintf(mark, sizeof mark, CSV_PARTIAL "not all was written: %s\n", cause);
         if (ftruncate(file, end) || pwrite(file, mark, strlen(mark), end) < 0) end = 0;  /* no more can be done */
     }
@@ -121,7 +126,9 @@ int output_file_append(output_file *self, const char *path, problem *why)
 {
     memset(self, 0, sizeof *self);
     self->path = path;
+    struct stat found;
     int failed = output_file_begin(self, path, "a", why);
+    if (!failed && !fstat(fileno(self->stream), &found)) self->begun = found.st_size;
     errno = 0;
     return failed;
 }
@@ -129,7 +136,7 @@ int output_file_append(output_file *self, const char *path, problem *why)
 /* To where it is wanted: whole, or where nothing stood as a part that says so. -1: not all is there, *cause why. */
 static int output_file_move(output_file *self, int failed, char *cause, size_t size)
 {
-    if (failed) output_spoil(self->made ? self->made : self->path, cause);
+    if (failed) output_spoil(self->made ? self->made : self->path, self->begun, cause);
     if (!self->made) return failed;
     errno = 0;
     if (failed && self->is_kept) unlink(self->made);

@@ -5,6 +5,7 @@
 #define STRESS_REPORT_OUTPUT_FILE_H
 
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "../problem.h"
 
@@ -13,6 +14,7 @@ typedef struct output_file {
     const char *path;
     char       *made;                            /* where it is written; NULL: at the path itself. Owned, as is: */
     char       *target;                          /* where that is moved: the path, links followed */
+    off_t       begun;                           /* where what we write begins */
     int         is_kept;                         /* what stands at the path stays, unless all is written */
 } output_file;
 
