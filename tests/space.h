@@ -108,6 +108,13 @@ static inline int space_is_the_drivers(const gpuarena_request *request)
         && request->bytes > SIM_HOST_BYTES + space.shadow.device_bytes - space_held();
 }
 
+static inline uint64_t space_pending(void)
+{
+    gpuarena_stats stats;
+    gpuarena_get_stats(space.arena, &stats);
+    return stats.pending_bytes;
+}
+
 static inline void space_do_alloc(const space_op *op)
 {
     gpuarena_request request = GPUARENA_INIT;
@@ -123,11 +130,12 @@ static inline void space_do_alloc(const space_op *op)
         request.room_bytes = op->bytes;
     if (request.flags & GPUARENA_ALLOC_OWN && op->alignment > SIM_GRANULE) request.alignment_bytes = 0;
     int drains = space_held() > space.shadow.limit || space.config.release == GPUARENA_RELEASE_PRESSURE;
-    /* .. what that makes room for is no estimate's to know */
+    int joins = space.config.split_max_bytes && space_pending();
+    /* what those make room for, or these make too long, is no estimate's to know */
     gpuarena_result can = gpuarena_can_alloc(space.arena, &request);
     gpuarena_result result = gpuarena_alloc_ex(space.arena, &ptr, &request);
     if (result != can && !space.struck && !space_is_the_drivers(&request)
-        && (result || (request.alignment_bytes <= unit && !drains))
+        && (result ? !joins : request.alignment_bytes <= unit && !drains)
         && !(space.config.placement >= GPUARENA_PLACE_BUDDY && request.alignment_bytes > SIM_GRANULE))
         space_blame("can_alloc answers %s, and alloc %s", gpuarena_result_name(can), gpuarena_result_name(result));
     if (result == GPUARENA_OUT_OF_MEMORY) space_judge(&request);
