@@ -96,7 +96,7 @@ delete $ENV{GITHUB_STEP_SUMMARY};
 my ($wide, $deep) = ("$folder/wide.json", $folder . ('/' . 'd' x 200) x 16);        # a row is longer than what is looked at in one go
 system 'mkdir', '-p', $deep;
 stress('run', '-q', '-w', 'uniform:n=2000', '-p', 'raw', '--no-timing', '--out', "trace=$deep/t.trace");
-qx{sh -c 'ulimit -f 24; exec "$stress" run -q -w replay:$deep/t.trace -p raw,segments,paged,best,first --out json=$wide' 2>&1};
+qx{sh -c 'ulimit -f 28; exec "$stress" run -q -w replay:$deep/t.trace -p raw,segments,paged,best,first --out json=$wide' 2>&1};
 ok($? >> 8 == 4 && slurp($wide) =~ /\n\{.*\},\n# partial: /, 'whole rows stay, however long the last one is');
 if (-e '/dev/full') {
     my @kinds = qw(csv json md junit html svg map series latency perfetto memviz trace);
