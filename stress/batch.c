@@ -308,7 +308,7 @@ static void batch_find(batch *self)
     }
     batch_bounds bounds = { self->varied.key.lowest, self->varied.key.lowest, self->varied.key.highest };
     batch_found found = { 0, 0 };
-    int answer = batch_search(&bounds, batch_fits, self, &found);
+    int answer = batch_search_far(&bounds, batch_fits, self, &found);
     if (answer < 0) return;
     if (answer) {
         row_count(self->made, COLUMN_ALLOWED, found.largest);

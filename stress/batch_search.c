@@ -1,4 +1,4 @@
-/* Up while it survives, else down, by bisection in between; then a look at the numbers above the end.
+/* Up while it survives, else down, by bisection in between; then a look at the numbers above the end, and far above.
    It must not know what is tried.
    Tested by tests/test_batch.c. */
 #include "batch_search.h"
@@ -95,4 +95,29 @@ int batch_search(const batch_bounds *bounds, bisect_try *tried, void *user, batc
         else if (answer > 0) answer = batch_up(bounds, tried, user, &good, &bad);
     }
     return answer > 0 ? batch_close(bounds, tried, user, good, bad, found) : answer;
+}
+
+/* 1: *number, above the largest and up to twice that, survives. */
+static int batch_far(const batch_bounds *bounds, bisect_try *tried, void *user, uint64_t largest, uint64_t *number)
+{
+    uint64_t room = bounds->highest - largest, span = largest < room ? largest : room;
+    uint64_t parts = span < BATCH_FAR ? span : BATCH_FAR;
+    for (uint64_t part = parts; part > 0; part--) {
+        *number = largest + span / parts * part;
+        int answer = tried(user, *number);
+        if (answer) return answer;
+    }
+    return 0;
+}
+
+int batch_search_far(const batch_bounds *bounds, bisect_try *tried, void *user, batch_found *found)
+{
+    batch_bounds from = *bounds;
+    int answer = batch_search(&from, tried, user, found);
+    while (answer > 0 && found->next) {
+        int is_beyond = batch_far(bounds, tried, user, found->largest, &from.likely);
+        if (is_beyond <= 0) return is_beyond < 0 ? -1 : 1;
+        answer = batch_search(&from, tried, user, found);
+    }
+    return answer;
 }

@@ -6,7 +6,7 @@
 
 #include "bisect.h"
 
-enum { BATCH_LOOK = 8 };                         /* numbers above the end of a bisection that are tried, too */
+enum { BATCH_LOOK = 8, BATCH_FAR = 16 };         /* numbers above the end of a bisection that are tried, too */
 
 typedef struct batch_bounds {
     uint64_t lowest, likely, highest;            /* in this order; likely is tried first */
@@ -25,5 +25,8 @@ typedef struct batch_found {
    A number may be tried twice: whoever answers should remember.
    1: *found is filled; 0: not even the lowest survives, which was tried; -1: a try's answer. */
 int batch_search(const batch_bounds *bounds, bisect_try *tried, void *user, batch_found *found);
+/* The same, for tries that are cheap: where it ends, BATCH_FAR numbers up to twice the largest are tried, too, evenly
+   spread and from the top; where one survives, the search goes on from there. */
+int batch_search_far(const batch_bounds *bounds, bisect_try *tried, void *user, batch_found *found);
 
 #endif

@@ -108,6 +108,44 @@ static void test_gaps(void)
     CHECK_MSG(!seen && beyond, "none of those that are looked at above it would survive; further up they may");
 }
 
+static int search_far(rehearsal *self, uint64_t likely, batch_found *found)
+{
+    const batch_bounds bounds = { 1, likely, 2000 };
+    self->lowest = 1;
+    self->highest = 2000;
+    return batch_search_far(&bounds, rehearsal_try, self, found);
+}
+
+static void test_far(void)
+{
+    rehearsal plain;
+    batch_found found;
+    memset(&plain, 0, sizeof plain);
+    survive(&plain, 1, 101);
+    survive(&plain, 141, 152);                   /* 100 / 16 is 6: one of these is asked */
+    survive(&plain, 290, 311);
+    CHECK_MSG(search_far(&plain, 90, &found) == 1 && found.largest == 310 && found.next == 311 && !plain.odd,
+              "from 100 what survives at half as much again is seen, and from there what does at twice that");
+    CHECK_MSG(holds(&plain, &found), "and how it ends was tried");
+    memset(&plain, 0, sizeof plain);
+    survive(&plain, 1, 31);
+    CHECK_MSG(search_far(&plain, 30, &found) == 1 && found.largest == 30 && plain.count <= 2 + BATCH_FAR,
+              "where nothing is further up it is a few tries more (%d)", plain.count);
+    memset(&plain, 0, sizeof plain);
+    survive(&plain, 1, NUMBERS);
+    CHECK_MSG(search_far(&plain, 1500, &found) == 1 && found.largest == 2000 && !found.next && !plain.odd,
+              "nor is there anything above the highest");
+    memset(&plain, 0, sizeof plain);
+    survive(&plain, 1, 1991);
+    CHECK_MSG(search_far(&plain, 1500, &found) == 1 && found.largest == 1990 && !plain.odd, "nor beyond it");
+    for (int at = 1; at <= 18; at++) {
+        memset(&plain, 0, sizeof plain);
+        survive(&plain, 1, 31);
+        plain.broken_at = at;
+        CHECK_MSG(search_far(&plain, 30, &found) == -1 && plain.count == at, "an answer of -1 ends it (%d)", at);
+    }
+}
+
 static void test_zero(void)
 {
     rehearsal plain;
@@ -149,6 +187,7 @@ int main(void)
     test_monotone();
     test_likely();
     test_gaps();
+    test_far();
     test_zero();
     test_broken();
     return tap_done();

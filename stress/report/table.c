@@ -239,8 +239,8 @@ static void table_batch_legend(FILE *out, const cuda_environment *environment, s
     char line[512];
     table_fold(out, environment ? environment_line(environment, line, sizeof line) : "simulated device.", width);
     table_fold(out, "largest: what the workload's option may be for it to complete; one more ends at that op, for "
-               "that reason; allowed: the largest whose requested peak is no more than the memory there is, which no "
-               "policy can do better than.", width);
+               "that reason; allowed: the largest found whose requested peak is no more than the memory there is: "
+               "where peaks grow with the option, no policy can do better.", width);
 }
 
 #define TABLE_INTERVAL " 95 %: the confidence interval of the median of all rounds' ratios, each of measurements " \
