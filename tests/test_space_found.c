@@ -107,7 +107,7 @@ static const space_op unforeseen[] = {
     { SPACE_ALLOC, 31, 0, UINT64_C(13631488), UINT64_C(0), 0 }
 };
 
-/* What becomes quiet joins its neighbours, and is too long for split_max: gpuarena_can_alloc does not foresee that. */
+/* What becomes quiet joins its neighbours, and is too long for split_max: gpuarena_can_alloc does not foresee it. */
 static const space_op joined[] = {
     { SPACE_RESERVE, 0, 0, UINT64_C(11534336), UINT64_C(0), 0 },
     { SPACE_LIMIT, 0, 0, UINT64_C(38797312), UINT64_C(0), 0 },

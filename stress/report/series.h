@@ -10,8 +10,8 @@
 
 /* Columns: row (of the CSV, from 0), workload, policy, op (allocations and frees before it and it are done), now_vns,
    requested_bytes, live_bytes, reserved_bytes, pending_bytes, free_bytes (pending ones included), largest_free_bytes,
-   stranded_bytes. Of every 1024th of the ops the samples that are extreme in something. Where rows are missing the
-   last line says so, as in the CSV. Write errors: ferror(out). */
+   stranded_bytes. Of every 1024th of the ops the samples that are extreme in something. Of a run that was ended
+   the last line says so, as in the CSV. Write errors: ferror(out). */
 void series_write(FILE *out, const row_list *list);
 
 /* Columns: row, workload, policy, call (alloc, free), per_mille, ns. */

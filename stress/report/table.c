@@ -160,7 +160,7 @@ static void table_dropped(FILE *out, const table_layout *layout, size_t width)
     char text[512];
     int used = snprintf(text, sizeof text, "no room in %zu columns for:", width), begun = used;
     for (size_t column = 0; column < layout->count; column++) {
-        if (!layout->is_dropped[column]) continue;
+        if (!layout->is_dropped[column] || used >= (int)sizeof text) continue;
         used += snprintf(text + used, sizeof text - (size_t)used, "%s %s", used > begun ? "," : "",
                          layout->columns[column].heading);
     }
