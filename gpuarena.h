@@ -534,7 +534,8 @@ typedef struct gpuarena_failure {
     uint64_t requested_bytes;                    /* of an allocation; of reserve, the target; else 0 */
     uint64_t missing_bytes;                      /* OVER_LIMIT, OVER_PARENT: by how much the limit is too low
                                                     for it, idle memory given back first. HEADROOM,
-                                                    DRIVER_REFUSED: how much more device memory it takes.
+                                                    DRIVER_REFUSED: how much more device memory it takes,
+                                                    idle memory that may move or go back used first.
                                                     FRAGMENTED: how much longer the longest free block would
                                                     have to be */
     uint64_t live_bytes, pending_bytes, cached_bytes, reserved_bytes, limit_bytes, largest_free_bytes;
@@ -7512,11 +7513,22 @@ static void gpuarena__failure_above(const gpuarena *arena, gpuarena_failure *fai
     failure->missing_bytes = gpuarena__above(lack, room);
 }
 
+/* How much must be new of `need` more bytes, `idle` of which are there already: what can be given back or
+   moved now is. */
+static uint64_t gpuarena__lack_now(gpuarena *arena, uint64_t need, uint64_t idle)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    uint64_t now = gpuarena__is_capturing(arena, &ignored) ? arena->paged.spare_count * arena->paged.page_bytes
+                                                           : gpuarena__idle_bytes(arena, 1);
+    return gpuarena__above(need, gpuarena__min(idle, now));
+}
+
 /* `need` more bytes could not be had from the driver: what is missing, by the reason. */
 static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure, uint64_t need,
                                       uint64_t idle)
 {
-    uint64_t headroom = failure->reason == GPUARENA_REASON_HEADROOM ? arena->config.headroom_bytes : 0, total;
+    uint64_t headroom = failure->reason == GPUARENA_REASON_HEADROOM ? arena->config.headroom_bytes : 0, total,
+             lack;
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     if (failure->reason == GPUARENA_REASON_OVER_LIMIT)
         failure->missing_bytes = gpuarena__missing_limit(arena, need, idle);
@@ -7525,10 +7537,11 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
     if (failure->reason != GPUARENA_REASON_HEADROOM && failure->reason != GPUARENA_REASON_DRIVER_REFUSED)
         return;
     (void)gpuarena__driver_info(arena, &failure->device_free_bytes, &total, &ignored);
-    need = need > UINT64_MAX - headroom ? UINT64_MAX : need + headroom;
+    lack = gpuarena__lack_now(arena, need, idle);
+    lack = lack > UINT64_MAX - headroom ? UINT64_MAX : lack + headroom;
     /* a driver may refuse what it reports as free: then the whole of it is what is missing */
-    failure->missing_bytes = need > failure->device_free_bytes ? need - failure->device_free_bytes : need;
-    if (need > failure->device_free_bytes) failure->driver_call = NULL;
+    failure->missing_bytes = lack > failure->device_free_bytes ? lack - failure->device_free_bytes : lack;
+    if (lack > failure->device_free_bytes) failure->driver_call = NULL;
 }
 
 /* Whether a run, or pages, would serve the request that failed so, could they be waited for. */

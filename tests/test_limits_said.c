@@ -205,6 +205,93 @@ static void test_fragmented(void)
     bench_close(&bench);
 }
 
+/* Opens a device of 142 MiB, and an arena that has 60 MiB in pages that may move, and then 2 MiB live: `last`. */
+static gpuarena *open_movable(const char *text, gpuarena_stream freed_on, void **last)
+{
+    gpuarena_config config = GPUARENA_INIT;
+    gpuarena *arena = NULL;
+    void *first = NULL;
+    CHECK_INT(gpuarena_config_parse(text, &config, NULL, 0), ==, GPUARENA_OK);
+    CHECK_INT(create(&config, &arena), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(arena, &first, MIB(60), freed_on), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(arena, last, MIB(2), NULL), ==, GPUARENA_OK);
+    (void)sim_work(bench.machine, 0, freed_on, 1000000000);
+    CHECK_INT(gpuarena_free(arena, first, freed_on), ==, GPUARENA_OK);
+    return arena;
+}
+
+static void close_arena(gpuarena *arena)
+{
+    CHECK_INT(gpuarena_reset(arena, GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    bench_close(&bench);
+}
+
+/* 120 MiB, as an allocation or by growth of what is live. */
+static gpuarena_result ask(gpuarena *arena, void *grown)
+{
+    void *ptr;
+    return grown ? gpuarena_resize(arena, grown, MIB(122), NULL) : gpuarena_alloc(arena, &ptr, MIB(120), NULL);
+}
+
+/* Pages that move need not be new. With so little more that the device is said to lack, the request is served. */
+static void test_movable(const char *text, gpuarena_reason reason, uint64_t missing, int grows)
+{
+    gpuarena_failure failure;
+    void *last = NULL;
+    bench = bench_open_sized(MIB(142), NULL);
+    gpuarena *arena = open_movable(text, NULL, &last);
+    sim_rival(bench.machine, 0, MIB(30), 0);
+    CHECK_INT(ask(arena, grows ? last : NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    gpuarena_last_failure(arena, &failure);
+    CHECK_INT(failure.reason, ==, reason);
+    CHECK_U64(failure.device_free_bytes, ==, MIB(50));
+    CHECK_U64(failure.missing_bytes, ==, missing);
+    CHECK_MSG(!failure.driver_call, "%s: memory is short, and nothing else", text);
+    sim_rival(bench.machine, 0, missing - MIB(2), 1);
+    CHECK_INT(ask(arena, grows ? last : NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    sim_rival(bench.machine, 0, MIB(2), 1);
+    CHECK_INT(ask(arena, grows ? last : NULL), ==, GPUARENA_OK);
+    close_arena(arena);
+}
+
+/* A driver that refuses what it reports as free: that, and not by how much it is too little. */
+static void test_movable_refused(int grows)
+{
+    void *last = NULL;
+    gpuarena_failure failure;
+    bench = bench_open_sized(MIB(142), NULL);
+    gpuarena *arena = open_movable("backing=paged", NULL, &last);
+    sim_fail_call(bench.machine, SIM_CALL_VM_CREATE, 1, 1, SIM_OUT_OF_MEMORY);
+    CHECK_INT(ask(arena, grows ? last : NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    gpuarena_last_failure(arena, &failure);
+    CHECK_STR(failure.driver_call ? failure.driver_call : "none", "create");
+    CHECK_U64(failure.missing_bytes, ==, MIB(60));
+    CHECK_MSG(strstr(refusal(arena, GPUARENA_REASON_DRIVER_REFUSED), "though it reports 83886080 bytes (80.00 MiB) "
+                     "free on the device: with") != NULL, "a limit other than memory");
+    close_arena(arena);
+}
+
+/* Nothing moves while a stream is captured: all is to be new then. */
+static void test_movable_captured(void)
+{
+    void *last = NULL, *graph = NULL;
+    gpuarena_failure failure;
+    gpuarena_stream stream;
+    bench = bench_open_sized(MIB(142), NULL);
+    CHECK_INT(sim_stream_create(bench.machine, 0, 1, &stream), ==, SIM_SUCCESS);
+    gpuarena *arena = open_movable("backing=paged", stream, &last);
+    CHECK_INT(sim_capture_begin(bench.machine, 0, stream, 2), ==, SIM_SUCCESS);
+    CHECK_INT(ask(arena, NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    gpuarena_last_failure(arena, &failure);
+    CHECK_INT(failure.reason, ==, GPUARENA_REASON_DRIVER_REFUSED);
+    CHECK_U64(failure.missing_bytes, ==, MIB(40));
+    CHECK_MSG(!failure.driver_call, "memory is short");
+    CHECK_INT(sim_capture_end(bench.machine, 0, stream, &graph), ==, SIM_SUCCESS);
+    CHECK_INT(sim_graph_destroy(bench.machine, graph), ==, SIM_SUCCESS);
+    close_arena(arena);
+}
+
 int main(void)
 {
     static const char *const points[] = {
@@ -222,5 +309,11 @@ int main(void)
     bench_close(&bench);
     test_others();
     test_fragmented();
+    for (int grows = 0; grows < 2; grows++) {
+        test_movable("backing=paged", GPUARENA_REASON_DRIVER_REFUSED, MIB(10), grows);
+        test_movable("backing=paged,headroom=20M", GPUARENA_REASON_HEADROOM, MIB(30), grows);
+        test_movable_refused(grows);
+    }
+    test_movable_captured();
     return tap_done();
 }
