@@ -7582,6 +7582,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
     if (gpuarena__is_waiting(arena, want, &failure)) {
         failure.reason =
             gpuarena__is_capturing(arena, &ignored) ? GPUARENA_REASON_CAPTURE : GPUARENA_REASON_PENDING;
+        failure.driver_call = NULL;
         failure.missing_bytes = 0;
     } else {
         failure.reason = GPUARENA_REASON_FRAGMENTED;
