@@ -167,7 +167,7 @@ static const char help_batch[] =
     "--repeat N: the workload N times, one after the other on the same pool; what is live is freed in between.\n"
     "remapped_pages, driver_calls and gpu_waits are of the verified run. probes: how many runs it took.\n"
     "Where not even the lowest completes: status oom, and no largest. Options are those of run, but for --on-oom\n"
-    "skip; nothing is timed.\n";
+    "skip; nothing is timed. --rate counts all the same: it says how far streams are when the next op comes.\n";
 
 static const char help_shrink[] =
     "stress shrink -w WORKLOAD -p POLICY --out trace=FILE: of a run that fails, out of memory or in verification,\n"

@@ -58,6 +58,16 @@ my (undef, @rows) = capacity('-w', 'train:steps=2,layers=6,uniform:n=3000,train:
 is(scalar @rows, 3 * @policies, 'a row for every workload and policy');
 confirm($_, @words) for @rows;
 
+# ---- nothing is timed, and --rate counts: the sooner the next op comes, the less have streams done
+my @paced = qw(-w train:streams=2,layers=4 -p paged --device sim:40G);
+my %waits;
+for my $rate (1, 1000000000) {
+    my (undef, $row) = capacity(@paced, '--rate', $rate);
+    confirm($row, qw(--device sim:40G --rate), $rate);
+    $waits{$rate} = $row->{gpu_waits};
+}
+ok($waits{1} == 0 && $waits{1000000000} > 0, "at the rate at which they come: $waits{1} waits, and $waits{1000000000}");
+
 # ---- a policy that completes with 24 to 28 MiB, fails with 30, and completes with more: what it grows by depends on the
 # limit. One of the two ends is found.
 my $gaps = spew('gaps.trace', join("\n", 'gpuarena-trace 1', 'a 1 7340032 0', 'f 1', 'a 2 3145728 0', 'a 3 11534336 0',
