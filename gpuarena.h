@@ -7518,8 +7518,8 @@ static void gpuarena__failure_above(const gpuarena *arena, gpuarena_failure *fai
 static uint64_t gpuarena__lack_now(gpuarena *arena, uint64_t need, uint64_t idle)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    uint64_t now = gpuarena__is_capturing(arena, &ignored) ? arena->paged.spare_count * arena->paged.page_bytes
-                                                           : gpuarena__idle_bytes(arena, 1);
+    uint64_t now = gpuarena__is_capturing(arena, &ignored)
+        ? arena->paged.spare_count * arena->paged.page_bytes : gpuarena__idle_bytes(arena, 1);
     return gpuarena__above(need, gpuarena__min(idle, now));
 }
 
