@@ -21,8 +21,8 @@ typedef struct batch_found {
    likely number, what is above it as long as it survives, else the lowest (and 1, where that is 0, which may be of
    another kind: none instead of few), and from the likely one downwards, both in steps that double; what bisection
    between the two that are found asks for; and then the BATCH_LOOK numbers above the end, as far as they are below
-   the likely one, or the first above it that failed, from the top: where one survives, it goes on from there. A number
-   further up that survives is not seen.
+   the likely one, or the first above it that failed, from the top: where one survives, it goes on from there.
+   A number further up that survives is not seen.
    A number may be tried twice: whoever answers should remember.
    1: *found is filled; 0: not even the lowest survives, which was tried; -1: a try's answer. */
 int batch_search(const batch_bounds *bounds, bisect_try *tried, void *user, batch_found *found);
