@@ -7576,7 +7576,9 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
             ? arena->stats.reserved_bytes - arena->limit
             : gpuarena__max(failure.missing_bytes, arena->stats.reserved_bytes - arena->limit);
     if (!drained || failure.reason == GPUARENA_REASON_TRY_ONLY || failure.reason == GPUARENA_REASON_TOO_LARGE
-        || failure.reason == GPUARENA_REASON_CAPTURE || failure.reason == GPUARENA_REASON_ADDRESSES)
+        || failure.reason == GPUARENA_REASON_CAPTURE || failure.reason == GPUARENA_REASON_ADDRESSES
+        || (failure.reason == GPUARENA_REASON_DRIVER_REFUSED && !failure.missing_bytes
+            && !failure.pending_bytes))          /* what is there may move, but the driver does not map it */
         return failure;
     if (failure.cached_bytes + failure.pending_bytes < want->bytes) return failure;
     if (gpuarena__is_waiting(arena, want, &failure)) {

@@ -292,6 +292,29 @@ static void test_movable_captured(void)
     close_arena(arena);
 }
 
+/* Pages enough may move, and wait for nothing, but none may be mapped: nothing is to be waited for. */
+static void test_movable_stays(void)
+{
+    void *last = NULL, *low = NULL, *between = NULL, *ptr;
+    gpuarena_failure failure;
+    bench = bench_open_sized(MIB(142), NULL);
+    gpuarena *arena = open_movable("backing=paged", NULL, &last);
+    CHECK_INT(gpuarena_alloc(arena, &low, MIB(32), NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(arena, &between, MIB(2), NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(arena, low, NULL), ==, GPUARENA_OK);
+    sim_rival(bench.machine, 0, MIB(80), 0);
+    (void)sim_device_wait(bench.machine, 0);
+    sim_fail_call(bench.machine, SIM_CALL_VM_MAP, 1, 1, SIM_OUT_OF_MEMORY);
+    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(50), NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    gpuarena_last_failure(arena, &failure);
+    CHECK_INT(failure.reason, ==, GPUARENA_REASON_DRIVER_REFUSED);
+    CHECK_STR(failure.driver_call ? failure.driver_call : "none", "map");
+    CHECK_U64(failure.missing_bytes, ==, 0);
+    sim_fail_call(bench.machine, SIM_CALL_KINDS, 0, 0, 0);
+    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(50), NULL), ==, GPUARENA_OK);
+    close_arena(arena);
+}
+
 /* What another stream freed may not be had while the request's own is captured: that is told, and not the driver's
    call, which was the reason before. */
 static void test_captured(void)
@@ -345,6 +368,7 @@ int main(void)
         test_movable_refused(grows);
     }
     test_movable_captured();
+    test_movable_stays();
     test_captured();
     return tap_done();
 }
