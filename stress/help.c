@@ -147,7 +147,8 @@ static const char help_capacity[] =
     "A workload that does not complete without a limit has status oom, and no min_limit_bytes.\n"
     "raw and cub-library have no limit: it is the memory of the smallest simulated device, beside --context, on\n"
     "which the workload completes; on CUDA it is what they held, in one run.\n"
-    "Options are those of run, but for --limit and --on-oom skip; nothing is timed.\n";
+    "Options are those of run, but for --limit and --on-oom skip; nothing is timed. --rate counts all the same: it\n"
+    "says how far streams are when the next op comes.\n";
 
 static const char help_batch[] =
     "stress batch -w WORKLOAD[,..] -p POLICY[,..]: the largest batch with which the workload completes, on this\n"
