@@ -117,11 +117,12 @@ static int growing_make(const family_request *request, stream_builder *builder)
     return maker_end(words);
 }
 
+/* The peak is that of the longest request. */
 const family family_growing = {
     { "growing", "keys and values that grow token by token: each block is replaced by one that is a little longer",
       "layers=32,heads=32,head=128,batch=1,prompt=256-2048,tokens=16,by=1,steps=4,seed=1",
-      "of the longest request, batch x heads x 2 bytes x (prompt + tokens x by) x (2 layers x head + the larger of "
-      "head and by); tokens=0: x 2 layers x head",
+      "batch x heads x 2 bytes x (prompt + tokens x by) x (2 layers x head + max(head, by)); "
+      "tokens=0: x 2 layers x head",
       UINT64_C(1003724800) },
     growing_options, GROWING_OPTION_COUNT, growing_make
 };
