@@ -42,7 +42,7 @@
     X(NOTHING, "ring", "raw") X(NOTHING, "first-touch", "rmm") X(NOTHING, "overshoot", "bfc") \
     X(NOTHING, "jump", "bfc") X(NOTHING, "bound", "bfc") X(NOTHING, "again", "pytorch") \
     X(NOTHING, "repeat", "pytorch") X(NOTHING, "sizes", "cub") X(NOTHING, "lifetimes", "ort") \
-    X(NOTHING, "batches", "async") X(NOTHING, "shapes", "async") X(NOTHING, "retention", "cub") \
+    X(NOTHING, "batches", "async") X(NOTHING, "retention", "cub") \
     X(NOTHING, "scratch", "cub") X(NOTHING, "resize", "cub")
 
 typedef enum plant {

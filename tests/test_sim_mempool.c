@@ -119,6 +119,39 @@ static void test_rules(void)
     CHECK_INT(reused(0, 0, 0, MIB(32)), ==, -SIM_OUT_OF_MEMORY);
 }
 
+/* Asks for a chunk of 32 MiB whole, of which stream one freed 28 MiB behind long work; the other 4 MiB are quiet, and
+   lie behind these or before them. Returns the code. */
+static int whole_chunk(int is_other_stream, int is_quiet_before, int internal)
+{
+    pool_bench made = pool_open(MIB(32));
+    gpuarena_stream to = is_other_stream ? made.two : made.one;
+    void *quiet = NULL, *busy = NULL, *whole = NULL;
+    made.pool->internal = internal;
+    if (is_quiet_before) {
+        CHECK_INT(give(&made, made.one, &quiet, MIB(4)), ==, 0);
+    }
+    CHECK_INT(give(&made, made.one, &busy, MIB(28)), ==, 0);
+    CHECK_INT(take(&made, made.one, quiet, MIB(4)), ==, 0);
+    sim_stream_wait(made.bench.machine, 0, made.one);
+    sim_work(made.bench.machine, 0, made.one, 1000000000);
+    sim_access(made.bench.machine, 0, made.one, busy, MIB(28), 1, 1);
+    CHECK_INT(take(&made, made.one, busy, MIB(28)), ==, 0);
+    int code = give(&made, to, &whole, MIB(32));
+    if (!code) sim_access(made.bench.machine, 0, to, whole, MIB(32), 2, 2);
+    no_findings(&made);
+    bench_close(&made.bench);
+    return code;
+}
+
+static void test_join(void)
+{
+    for (int is_before = 0; is_before < 2; is_before++) {
+        CHECK_INT(whole_chunk(0, is_before, 0), ==, 0);
+        CHECK_INT(whole_chunk(1, is_before, 1), ==, 0);
+        CHECK_INT(whole_chunk(1, is_before, 0), ==, SIM_OUT_OF_MEMORY);
+    }
+}
+
 /* At the next wait, down to the threshold; by a trim what the host has outlived alone. */
 static void test_threshold(void)
 {
@@ -151,6 +184,7 @@ static void test_findings(void)
     void *ptr = NULL, *other = NULL;
     CHECK_INT(give(&made, made.one, &ptr, KIB(64)), ==, 0);
     sim_stream_follow(machine, 0, made.two, made.one);
+    CHECK_INT(give(&made, made.one, &other, MIB(3)), ==, 0);
     sim_work(machine, 0, made.two, 1000);
     sim_access(machine, 0, made.two, ptr, KIB(64), 1, 1);
     CHECK_INT(take(&made, made.one, ptr, KIB(64)), ==, 0);
@@ -159,7 +193,6 @@ static void test_findings(void)
     CHECK_MSG(sim_finding_count(machine) == 2, "a use of what was freed");
     CHECK_INT(take(&made, made.one, ptr, KIB(64)), ==, SIM_INVALID_VALUE);
     CHECK_MSG(sim_finding_count(machine) == 3, "a second free");
-    CHECK_INT(give(&made, made.one, &other, MIB(3)), ==, 0);
     sim_access(machine, 0, made.two, other, MIB(3), 9, 3);
     CHECK_MSG(sim_finding_count(machine) == 4, "a use on another stream that does not come after the allocation");
     CHECK_INT(give(&made, made.one, &ptr, KIB(64)), ==, 0);
@@ -245,6 +278,7 @@ int main(void)
     test_same_stream();
     test_chunk();
     test_rules();
+    test_join();
     test_threshold();
     test_findings();
     test_costs();

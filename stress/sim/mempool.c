@@ -78,16 +78,21 @@ void mempool_split(mempool_block *block, uint64_t bytes)
     mempool_list(rest);
 }
 
-/* Joins a free block with the one behind it, where both wait for the same. */
+/* Joins a free block with the free block behind it. Blocks that streams have freed join only if one stream freed both;
+   the joined block waits for the later free. A quiet block waits for nothing and joins any free block; the joined block
+   waits for what the other one waits for. */
 int mempool_join(mempool_block *block)
 {
     mempool_block *next = block->after;
-    if (!next || block->is_live || next->is_live || block->is_quiet != next->is_quiet
-        || (!block->is_quiet && block->stream != next->stream)) {
+    if (!next || block->is_live || next->is_live
+        || (!block->is_quiet && !next->is_quiet && block->stream != next->stream)) {
         return 0;
     }
-    if (next->position > block->position) {
+    if (!next->is_quiet && (block->is_quiet || next->position > block->position)) {
         stream_mark earlier = block->freed;
+        block->is_quiet = 0;
+        block->stream = next->stream;
+        block->line = next->line;
         block->position = next->position;
         block->freed = next->freed;
         next->freed = earlier;

@@ -27,7 +27,7 @@ struct mempool_chunk {
 void mempool_list(mempool_block *block);         /* among the free ones of its pool */
 void mempool_unlist(mempool_block *block);
 void mempool_split(mempool_block *block, uint64_t bytes);    /* the rest apart; without host memory it stays */
-int  mempool_join(mempool_block *block);         /* 1: with the one behind it, where both wait for the same */
+int  mempool_join(mempool_block *block);         /* 1: with the one behind it, unless two streams freed them */
 mempool_block *mempool_find(const sim_device *device, uint64_t offset);      /* NULL: it lies in none */
 /* A free block, so long at least, of a new chunk; NULL and a code. */
 mempool_block *mempool_grow(sim_device *device, mempool *self, uint64_t bytes, int *code);
