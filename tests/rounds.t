@@ -30,6 +30,9 @@ is(row(qw(-w uniform:n=100 -p segments --rounds 1))->{digest}, $once->{digest}, 
 my $kept = row(qw(-w uniform:n=100 -p segments --ops 51 --rounds 2));
 ok($kept->{ops} > 102 && $kept->{ops} <= 153, 'what a round leaves live is freed before the next: operations, too');
 
+is(row(qw(-w train:layers=2,steps=1,seq=64,zero3=2,streams=2 -p best --rounds 2))->{status}, 'ok',
+   'gathers of a round are in order after its setup, whatever memory the setup had again');
+
 # ---- passes twice, fails the third time: another process takes all in the middle of round 3 of 5
 my $third = row(qw(-w uniform:n=100 -p raw --rounds 5 --faults rival@450=80G));
 is(join(' ', @$third{qw(status oom_round)}), 'oom 3', 'passes twice, fails the third time');

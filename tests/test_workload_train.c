@@ -1,9 +1,10 @@
-/* Tests of `train`: digests of what the reference generator prints, order, and the same bytes where python3 and that
-   are found ($GPUARENA_TRAIN, by default ../shared/reference/train.py). Knows nothing of how streams are made.
+/* Tests of `train`: digests, order, and the bytes of the reference generator where python3 and that are found
+   ($GPUARENA_TRAIN, by default ../shared/reference/train.py). Knows nothing of how streams are made.
    Run: make test TESTS=build/tests/test_workload_train */
 #include "workload_order.h"
 
-/* Digests (FNV-1a, 64 bits) and lines of `python3 train.py OPTIONS`. */
+/* Digests (FNV-1a, 64 bits) and lines of `python3 train.py OPTIONS`, with `w 1 0` at the beginning of every step where
+   gathers have a stream of their own. */
 static const struct { const char *options; uint64_t digest; size_t line_count; } golden[] = {
     { "layers=3,steps=2", UINT64_C(3495964086942954146), 735 },
     { "layers=4,hidden=512,ff=1376,heads=8,vocab=1000,batch=2,seq=17-900,steps=3,seed=7",
@@ -13,12 +14,12 @@ static const struct { const char *options; uint64_t digest; size_t line_count; }
     { "layers=3,steps=2,zero3=8", UINT64_C(10833237790181336393), 1041 },
     { "layers=3,steps=2,lora=16", UINT64_C(12240983477381676905), 798 },
     { "layers=3,steps=2,zero3=8,lora=16", UINT64_C(11646123605991487916), 978 },
-    { "layers=3,steps=2,zero3=8,streams=2", UINT64_C(11070845999882339449), 1065 },
+    { "layers=3,steps=2,zero3=8,streams=2", UINT64_C(17587068950956705501), 1067 },
     { "layers=2,steps=2,streams=2", UINT64_C(12075350786105717402), 503 },
     { "layers=3,hidden=1023,ff=77,heads=3,vocab=101,batch=3,seq=17-19,steps=3,zero3=7,recompute=1,streams=2",
-      UINT64_C(8457907426061235571), 1901 },
+      UINT64_C(5667951431228585291), 1904 },
     { "layers=2,hidden=4096,ff=11008,heads=32,batch=2,seq=512-4096,steps=2,recompute=1,zero3=8,lora=16,streams=2",
-      UINT64_C(4224853568155066417), 837 },
+      UINT64_C(16094243888536892077), 839 },
     { "layers=2,seq=1-4294967295,batch=1,steps=4,seed=18446744073709551615", UINT64_C(15825371421148811782), 941 },
     { "layers=2,steps=2,zero3=0", UINT64_C(12075350786105717402), 503 },
     { "layers=0", UINT64_C(12390446999372366241), 141 },
@@ -66,7 +67,20 @@ static void show_difference(const char *ours, const char *theirs)
            slice_show(slice_of(ours + at)).text, slice_show(slice_of(theirs + at)).text);
 }
 
-static void check_reference(const char *options, const char *ours)
+/* Takes every `w 1 0` out that follows directly on the label of a step. The reference generator may lack this wait. */
+static void remove_first_waits(char *text)
+{
+    static const char wait[] = "w 1 0\n";
+    while ((text = strstr(text, "\ns step")) != NULL) {
+        text = strchr(text + 1, '\n');
+        char *after = text + 1;
+        if (strncmp(after, wait, strlen(wait)) == 0) {
+            memmove(after, after + strlen(wait), strlen(after + strlen(wait)) + 1);
+        }
+    }
+}
+
+static void check_reference(const char *options, char *ours)
 {
     char command[1024];
     snprintf(command, sizeof command, "python3 '%s' '%s'", reference_path(), options);
@@ -77,20 +91,18 @@ static void check_reference(const char *options, const char *ours)
     buffer theirs = read_all(pipe);
     int status = pclose(pipe);
     CHECK_MSG(status == 0, "the reference runs: %s", command);
+    remove_first_waits(ours);
+    remove_first_waits(theirs.bytes);
     if (!CHECK_MSG(strcmp(ours, theirs.bytes) == 0, "train:%s has the reference's bytes", options)) {
         show_difference(ours, theirs.bytes);
     }
     free(theirs.bytes);
 }
 
-/* Nothing puts the first gather, on stream 1, after setup, where stream 0 allocated the 7 weights that it reads: so
-   it is in the reference. All else is ordered. */
 static void check_order(const char *options, const op_stream *stream)
 {
     int gathers = strstr(options, "streams=2") && strstr(options, "zero3=");
     order_count count = order_check(stream);
-    CHECK_U64(count.before_alloc, ==, gathers ? 7 : 0);
-    count.before_alloc = 0;
     check_ordered(options, &count);
     CHECK_MSG((count.crossing_uses > 0) == gathers && (count.waits > 0) == gathers && count.crossing_frees == 0,
               "%s gathers", gathers ? "a second stream" : "one stream");
@@ -106,11 +118,11 @@ static void check_golden(size_t index, int has_reference)
     CHECK_U64(slice_hash(slice_of(text.bytes)), ==, golden[index].digest);
     CHECK_U64(count_lines(text.bytes), ==, golden[index].line_count);
     CHECK_U64(stream.op_count + 1, ==, golden[index].line_count);
+    check_fixed_point(golden[index].options, &stream);
+    check_order(golden[index].options, &stream);
     if (has_reference) {
         check_reference(golden[index].options, text.bytes);
     }
-    check_fixed_point(golden[index].options, &stream);
-    check_order(golden[index].options, &stream);
     free(text.bytes);
     op_stream_free(&stream);
 }

@@ -238,6 +238,9 @@ static void train_update(train *state)
 void train_one_step(train *state)
 {
     train_draw(state);
+    if (state->zero3 > 1 && state->gather_stream > 0) {
+        train_wait(state, state->gather_stream, 0);      /* gathers read weights that stream 0 made */
+    }
     train_forward_pass(state);
     uint32_t gradient = train_loss(state);
     state->grad_count = 0;
