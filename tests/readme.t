@@ -123,6 +123,25 @@ if (-e 'out/01-of-02.csv') {
 }
 ok(-s $_, "$_ was written") for qw(report.html capacity.html holes.html results.csv results.json base.csv gates.xml), $has{python3} ? 'step.trace' : ();
 
+# ---- the first lines of C: a whole program, free of warnings, on the substitute or, without it, refused in words
+if ($has{gcc}) {
+    my ($ten) = $readme =~ /^## Ten lines\n\n```c\n(.*?)^```$/ms;
+    my ($flags) = join ' ', $makefile =~ /^(?:DIALECT|WARNINGS) +:= ([^\$\n]*)/mg;
+    my $cuda = $has_cuda ? "-isystem $cuda_home/include -Lbuild/sim" : '-DGPUARENA_NO_CUDA';
+    written('ten.c', $ten // '');
+    is(scalar qx{gcc $flags -Werror $cuda ten.c @{[$has_cuda ? '-lcudart' : '']} -lpthread -o ten 2>&1}, '', 'the ten lines compile as they stand');
+    my $ran = sub { my $said = qx{LD_LIBRARY_PATH=build/sim $_[0] ./ten 2>&1}; return ($? >> 8) . " $said" };
+    if ($has_cuda) {
+        is($ran->(''), '0 ', '.. and run');
+        ok($ran->('GPUARENA_SIM=device=1G') =~ /^1 .*limit.*\d/, '.. and say why they do not');
+    } else {
+        skip('the ten lines on a device: no substitute for the CUDA runtime');
+        ok($ran->('') =~ /^1 .*GPUARENA_NO_CUDA/, '.. and say why they do not run');
+    }
+} else {
+    skip('no gcc');
+}
+
 # ---- findings of the substitute, to the letter
 if ($has_cuda && $has{gcc}) {
     my ($shown) = $readme =~ /^(gpuarena sim: 2 findings:\n(?:  .*\n)+)/m;
