@@ -117,7 +117,7 @@ is(join(' ', grep { /torch_snapshot/ } glob "$folder/.*"), '', 'no partial file 
 my $onto = import_of("$folder/older.2.pickle", '--out', $folder);
 ok($onto->{code} eq 2 && $onto->{err} =~ /\Atorch_snapshot\.py: \Q$folder\E: Is a directory\n\z/, 'onto a folder, which is named')
     or print "#   $onto->{err}\n";
-qx(mkfifo '$folder/pipe'; timeout 20 cat '$folder/pipe' > '$folder/read' & python3 $script -q '$folder/older.2.pickle' --out '$folder/pipe'; wait);
+qx(mkfifo '$folder/pipe'; timeout 60 cat '$folder/pipe' > '$folder/read' & python3 $script -q '$folder/older.2.pickle' --out '$folder/pipe'; wait);
 my $straight = import_of("$folder/older.2.pickle");
 ok(-p "$folder/pipe" && slurp("$folder/read") eq $straight->{out} && length $straight->{out}, 'a pipe or a device is written to, not replaced');
 symlink 'target.trace', "$folder/link.trace";

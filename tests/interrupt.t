@@ -121,7 +121,7 @@ ok((stat $old)[1] != $number && !glob("$folder/*.part"), 'it was made beside it,
 # ---- a named pipe has one end: its reader gets all
 my $pipe = "$folder/pipe.csv";
 POSIX::mkfifo($pipe, 0600) or die "mkfifo: $!";
-my $piped = qx{timeout -k 1 9 cat '$pipe' & exec timeout -k 1 9 "$stress" run -q -w uniform:n=100000 -p raw --no-timing --out 'csv=$pipe'};
+my $piped = qx{timeout -k 1 60 cat '$pipe' & exec timeout -k 1 60 "$stress" run -q -w uniform:n=100000 -p raw --no-timing --out 'csv=$pipe'};
 is($?, 0, 'a named pipe: exit 0');
 is($piped, stress('run', '-q', '-w', 'uniform:n=100000', '-p', 'raw', '--no-timing', '--out', 'csv=-')->{out}, '.. and its reader has the file');
 ok(-p $pipe, '.. which it stays');

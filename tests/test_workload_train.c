@@ -3,8 +3,8 @@
    Run: make test TESTS=build/tests/test_workload_train */
 #include "workload_order.h"
 
-/* Digests (FNV-1a, 64 bits) and lines of `python3 train.py OPTIONS`, with `w 1 0` at the beginning of every step where
-   gathers have a stream of their own. */
+/* Digests (FNV-1a, 64 bits) and lines of `python3 train.py OPTIONS`. Where gathers have a stream of their own, every
+   step begins with `w 1 0`. */
 static const struct { const char *options; uint64_t digest; size_t line_count; } golden[] = {
     { "layers=3,steps=2", UINT64_C(3495964086942954146), 735 },
     { "layers=4,hidden=512,ff=1376,heads=8,vocab=1000,batch=2,seq=17-900,steps=3,seed=7",
@@ -67,7 +67,7 @@ static void show_difference(const char *ours, const char *theirs)
            slice_show(slice_of(ours + at)).text, slice_show(slice_of(theirs + at)).text);
 }
 
-/* Takes every `w 1 0` out that follows directly on the label of a step. The reference generator may lack this wait. */
+/* Takes out every `w 1 0` that directly follows a step's label. The reference generator may lack this wait. */
 static void remove_first_waits(char *text)
 {
     static const char wait[] = "w 1 0\n";

@@ -78,9 +78,9 @@ void mempool_split(mempool_block *block, uint64_t bytes)
     mempool_list(rest);
 }
 
-/* Joins a free block with the free block behind it. Blocks that streams have freed join only if one stream freed both;
-   the joined block waits for the later free. A quiet block waits for nothing and joins any free block; the joined block
-   waits for what the other one waits for. */
+/* Joins a free block with the free block behind it. Two blocks that are not quiet join only if one stream freed both;
+   the joined block waits for the later free. A quiet block waits for nothing and joins any free block; the joined
+   block waits for what the other one waits for. */
 int mempool_join(mempool_block *block)
 {
     mempool_block *next = block->after;
