@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "nearest.h"
+#include "program.h"
 
 static const cli_option cli_options[CLI_COUNT] = {
     [CLI_WORKLOAD] = { "What runs", "workload", 'w', CLI_LIST, "NAME[:key=value,..][,..]", NULL, 0, 0, CLI_NO_EFFECT,
@@ -152,7 +153,7 @@ static int cli_unknown(const char *word, problem *why)
     if (search.name) {
         return problem_set(why, EXIT_USAGE, "unknown option '--%s', did you mean '--%s'?", name, search.name);
     }
-    return problem_set(why, EXIT_USAGE, "unknown option '--%s' (stress help)", name);
+    return problem_set(why, EXIT_USAGE, "unknown option '--%s' (%s help)", name, program_name());
 }
 
 static size_t cli_find_name(const char *word)
@@ -201,7 +202,9 @@ static int cli_take_short(cli *self, int argc, char *const *argv, int *at, probl
 {
     for (const char *letter = argv[*at] + 1; *letter; letter++) {
         size_t index = cli_find_letter(*letter);
-        if (index == CLI_COUNT) return problem_set(why, EXIT_USAGE, "unknown option '-%c' (stress help)", *letter);
+        if (index == CLI_COUNT) {
+            return problem_set(why, EXIT_USAGE, "unknown option '-%c' (%s help)", *letter, program_name());
+        }
         int is_flag = cli_options[index].kind == CLI_FLAG;
         if (cli_take(self, index, is_flag || !letter[1] ? NULL : letter + 1, argc, argv, at, why)) return -1;
         if (!is_flag) return 0;

@@ -9,6 +9,7 @@
 
 #include "costs_fit.h"
 #include "plan.h"
+#include "program.h"
 #include "report/environment.h"
 #include "report/output.h"
 
@@ -87,7 +88,7 @@ static void costs_tell_missing(const costs_table *table)
     for (int kind = 0; kind < SIM_COST_KINDS; kind++) {
         sim_cost_kind asked = (sim_cost_kind)kind;
         if (!costs_measures(table, asked) || costs_fit_kind(table, asked).row_count) continue;
-        fprintf(stderr, "stress: %s was not measured and is left out: no call was of that kind\n",
+        program_say("%s was not measured and is left out: no call was of that kind\n",
                 sim_costs_name((sim_cost_kind)kind));
     }
 }
@@ -101,7 +102,7 @@ static int costs_act(const cli *asked, const char *const *argv, output *made, pr
         || plan_present(&self, why)) return -1;
     char *about = costs_about(&self, argv, why);
     if (!about) return -1;
-    if (asked->values[CLI_VERBOSE].given) fprintf(stderr, "stress: device %.*s\n", (int)strcspn(about, "\n"), about);
+    if (asked->values[CLI_VERBOSE].given) program_say("device %.*s\n", (int)strcspn(about, "\n"), about);
     const output_material material = { NULL, about, NULL, plan_environment(&self), &table, NULL,
                                        NULL, { NULL, 0 }, NULL, NULL };
     int failed = costs_of_device(&self, &table, why);

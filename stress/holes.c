@@ -16,6 +16,7 @@
 #include "interrupt.h"
 #include "plan.h"
 #include "policy.h"
+#include "program.h"
 #include "progress.h"
 #include "report/output_list.h"
 #include "run_check.h"
@@ -248,7 +249,7 @@ static int holes_count_rows(holes *self, const char *const *words, uint64_t *cou
     size_t there = 0, at = 0;
     for (size_t index = 0; index < self->rows.count; index++) there += self->rows.rows[index].note[0] == '\0';
     int result = callgrind_count(words, "holes_counted", counted, there, why);
-    if (result > 0) fprintf(stderr, "stress: no valgrind: instructions are not counted\n");
+    if (result > 0) program_say("no valgrind: instructions are not counted\n");
     for (size_t index = 0; !result && index < self->rows.count; index++) {
         row *made = &self->rows.rows[index];
         if (made->note[0]) continue;
@@ -332,7 +333,7 @@ static void holes_interrupted(holes *self)
     snprintf(self->partial, sizeof self->partial, "%zu of %zu rows, then %s", self->rows.count,
              self->plan.policy_count * HOLES_STEPS, interrupt_name());
     self->rows.partial = self->partial;
-    fprintf(stderr, "stress: %s: what is finished is written\n", interrupt_name());
+    program_say("%s: what is finished is written\n", interrupt_name());
 }
 
 static int holes_all(holes *self, const char *const *argv, problem *why)

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "program.h"
+
 static const struct { int number; const char *name; } interrupt_ends[] = {
     { SIGINT, "SIGINT" }, { SIGTERM, "SIGTERM" }, { SIGHUP, "SIGHUP" },
 };
@@ -45,7 +47,9 @@ static void interrupt_crash(int number, siginfo_t *about, void *context)
     while (interrupt_crashes[at].number != number) at++;
     sigaction(number, &interrupt_before[at], NULL);
     if (interrupt_line[0]) {
-        interrupt_say("\nstress: crashed by ");
+        interrupt_say("\n");
+        interrupt_say(program_name());
+        interrupt_say(": crashed by ");
         interrupt_say(interrupt_crashes[at].name);
         interrupt_say("\n");
         interrupt_say(interrupt_line);

@@ -3,6 +3,7 @@
    Tested by tests/cli.t, which runs the program. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../gpuarena.h"
@@ -14,6 +15,7 @@
 #include "holes.h"
 #include "merge.h"
 #include "nearest.h"
+#include "program.h"
 #include "report/output.h"
 #include "run.h"
 #include "shrink.h"
@@ -77,18 +79,35 @@ static int main_holes(const cli *asked, const char *const *argv, problem *why)
     return main_no_topic(asked, why) ? EXIT_USAGE : holes_command(asked, argv, why);
 }
 
+/* Pages are written as a whole, for they name the program. */
+static int main_page(int (*write)(FILE *out, const char *topic, problem *why), const char *topic, problem *why)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *page = open_memstream(&text, &length);
+    if (!page) {
+        problem_set(why, EXIT_HARNESS, "no host memory for a page");
+        return why->exit_code;
+    }
+    int failed = write(page, topic, why);
+    if (fclose(page) && !failed) failed = problem_set(why, EXIT_HARNESS, "no host memory for a page");
+    if (!failed) program_page(stdout, text);
+    free(text);
+    return failed || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
+}
+
 static int main_list(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
     return cli_expect(asked, NULL, 0, "list", why) || main_one_topic(asked, why)
-        || help_list(stdout, asked->topic, why) || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
+        ? why->exit_code : main_page(help_list, asked->topic, why);
 }
 
 static int main_help(const cli *asked, const char *const *argv, problem *why)
 {
     (void)argv;
     return cli_expect(asked, NULL, 0, "help", why) || main_one_topic(asked, why)
-        || help_write(stdout, asked->topic, why) || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
+        ? why->exit_code : main_page(help_write, asked->topic, why);
 }
 
 static int main_version(const cli *asked, const char *const *argv, problem *why)
@@ -116,9 +135,7 @@ static int main_dispatch(const cli *asked, const char *const *argv, problem *why
     const command *found = main_commands, *end = main_commands + MAIN_COMMANDS;
     for (; found < end && strcmp(asked->command, found->name); found++) nearest_offer(&search, found->name);
     int is_known = found < end || !*asked->command;
-    if (is_known && asked->values[CLI_HELP].given) {
-        return help_command(stdout, asked->command, why) || output_finish_stdout(why) ? why->exit_code : EXIT_PASS;
-    }
+    if (is_known && asked->values[CLI_HELP].given) return main_page(help_command, asked->command, why);
     if (is_known && asked->values[CLI_VERSION].given) return main_version(asked, argv, why);
     if (found < end) return found->act(asked, argv, why);
     problem_set(why, EXIT_USAGE, *asked->command ? "unknown command '%s'%s; there are " MAIN_NAMES
@@ -131,11 +148,12 @@ int main(int argc, char **argv)
 {
     problem why = { EXIT_PASS, "" };
     cli asked;
+    program_begin(argv[0]);
     signal(SIGPIPE, SIG_IGN);                    /* a closed pipe is a write error, told as one .. */
     signal(SIGXFSZ, SIG_IGN);                    /* .. and so is a file that may not grow */
     int exit_code = cli_parse(&asked, argc, argv, &why) ? why.exit_code
                   : main_dispatch(&asked, (const char *const *)argv, &why);
-    if (why.exit_code) fprintf(stderr, "stress: %s\n", why.text);
+    if (why.exit_code) program_say("%s\n", why.text);
     cli_free(&asked);
     return exit_code;
 }

@@ -10,6 +10,7 @@
 #include "needs/needs.h"
 #include "pass_streams.h"
 #include "pattern.h"
+#include "program.h"
 #include "workload/mix.h"
 #include "workload/stream.h"
 
@@ -138,7 +139,7 @@ static int plan_add_all(plan *self, const cli *asked, problem *why)
         problem trouble = { 0, "" };
         if (!policy_kind_in_all(kind) || !plan_add_policy(self, asked, kind->name, &trouble)) continue;
         if (trouble.exit_code != EXIT_USAGE) return problem_set(why, trouble.exit_code, "%s", trouble.text);
-        if (!asked->values[CLI_QUIET].given) fprintf(stderr, "stress: -p all: left out: %s\n", trouble.text);
+        if (!asked->values[CLI_QUIET].given) program_say("-p all: left out: %s\n", trouble.text);
     }
     return 0;
 }
@@ -146,7 +147,9 @@ static int plan_add_all(plan *self, const cli *asked, problem *why)
 int plan_policies(plan *self, const cli *asked, problem *why)
 {
     const cli_value *items = &asked->values[CLI_POLICY];
-    if (!items->item_count) return problem_set(why, EXIT_USAGE, "no policy: -p NAME (stress list policies)");
+    if (!items->item_count) {
+        return problem_set(why, EXIT_USAGE, "no policy: -p NAME (%s list policies)", program_name());
+    }
     if (plan_check_all(items, "policy", why)) return -1;
     self->policies = calloc(plan_policy_room(items), sizeof *self->policies);
     if (!self->policies) return problem_set(why, EXIT_HARNESS, "no host memory for the policies");
@@ -294,7 +297,9 @@ static int plan_add_item(plan *self, const cli_value *items, size_t index, probl
 static int plan_workloads(plan *self, const cli *asked, problem *why)
 {
     const cli_value *items = &asked->values[CLI_WORKLOAD];
-    if (!items->item_count) return problem_set(why, EXIT_USAGE, "no workload: -w NAME (stress list workloads)");
+    if (!items->item_count) {
+        return problem_set(why, EXIT_USAGE, "no workload: -w NAME (%s list workloads)", program_name());
+    }
     if (plan_check_all(items, "workload", why)) return -1;
     int is_needs = plan_is_needs(items, why);
     if (is_needs) return is_needs < 0 ? -1 : plan_needs(self, asked, why);
@@ -313,7 +318,7 @@ static void plan_tell_without(const plan_workload *workload, const char *key)
     slice rest = slice_of(workload->text), spec;
     while (mix_take(&rest, &spec)) {
         if (workload_has_option(spec, key)) continue;
-        fprintf(stderr, "stress: workload %s: has no %s, --%s changes nothing\n", slice_show(spec).text, key, key);
+        program_say("workload %s: has no %s, --%s changes nothing\n", slice_show(spec).text, key, key);
     }
 }
 
@@ -323,7 +328,7 @@ static void plan_tell_unbound(const plan *self)
     for (size_t index = 0; index < self->policy_count; index++) {
         if (self->policies[index].family == POLICY_ARENA) return;
     }
-    fprintf(stderr, "stress: --limit changes nothing: none of these policies has one\n");
+    program_say("--limit changes nothing: none of these policies has one\n");
 }
 
 /* What an option does not reach is told, and is no mistake: of a list of workloads others have steps. The seed of

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "plan.h"
+#include "program.h"
 #include "slice.h"
 
 #define PLAN_DEVICE_TEXT "sim:80G"
@@ -123,10 +124,10 @@ static int plan_auto(plan *self, const cli *asked, problem *why)
     int quiet = asked->values[CLI_QUIET].given;
     const char *obstacle = plan_auto_obstacle(self, asked, &trouble);
     if (!obstacle) {
-        if (!quiet) fprintf(stderr, "stress: --device auto: running on cuda:0, %s\n", self->environment.name);
+        if (!quiet) program_say("--device auto: running on cuda:0, %s\n", self->environment.name);
         return 0;
     }
-    if (!quiet) fprintf(stderr, "stress: --device auto: running on " PLAN_DEVICE_TEXT ", simulated: %s\n", obstacle);
+    if (!quiet) program_say("--device auto: running on " PLAN_DEVICE_TEXT ", simulated: %s\n", obstacle);
     memset(&self->settings.device, 0, sizeof self->settings.device);
     return plan_simulated(self, asked, PLAN_DEVICE_TEXT, why);
 }

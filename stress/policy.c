@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "nearest.h"
+#include "program.h"
 
 /* Keys that mean something: whatever the backing is; then of segments, of pages, of both and all others. */
 #define POLICY_LIMITS "alignment limit headroom"
@@ -75,8 +76,8 @@ static const policy_kind *policy_find(const char *text, problem *why)
         if (strlen(kind->name) == length && !memcmp(kind->name, text, length)) return kind;
         nearest_offer(&search, kind->name);
     }
-    problem_set(why, EXIT_USAGE, "unknown policy '%s'%s; see stress list policies", name,
-                nearest_hint(&search, hint, sizeof hint));
+    problem_set(why, EXIT_USAGE, "unknown policy '%s'%s; see %s list policies", name,
+                nearest_hint(&search, hint, sizeof hint), program_name());
     return NULL;
 }
 

@@ -2,6 +2,7 @@
    It must not know of rows' results.
    Tested by tests/run.t. */
 #include "progress.h"
+#include "program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,7 @@ static void progress_show(progress *self, unsigned percent)
         fprintf(stderr, "\r\033[K[%zu/%zu] %.60s %u%%", self->row, self->row_count, self->label, percent);
         self->on_line = 1;
     } else {
-        fprintf(stderr, "stress: [%zu/%zu] %s %u%%\n", self->row, self->row_count, self->label, percent);
+        program_say("[%zu/%zu] %s %u%%\n", self->row, self->row_count, self->label, percent);
     }
     fflush(stderr);
 }

@@ -13,6 +13,7 @@
 #include "interrupt.h"
 #include "needs/needs.h"
 #include "plan.h"
+#include "program.h"
 #include "report/output_list.h"
 #include "repeat.h"
 #include "repro.h"
@@ -125,7 +126,7 @@ static int run_interrupted(run *self, pass_status status)
 {
     if (interrupt_signal() && status == PASS_ERROR) {
         row_free(&self->rows.rows[--self->rows.count]);
-        fprintf(stderr, "stress: %s: the row under way is left out, what is finished is written\n", interrupt_name());
+        program_say("%s: the row under way is left out, what is finished is written\n", interrupt_name());
     }
     return interrupt_signal() != 0;
 }
@@ -158,7 +159,7 @@ static int run_ends(run *self, size_t row_count)
     }
     if (!self->plan.settings.device.is_cuda || !left || run_answers(self, &why)) return 0;
     run_raise(self, EXIT_HARNESS);
-    fprintf(stderr, "stress: %s does not answer any more, %zu row%s left out: %s\n", self->plan.device, left,
+    program_say("%s does not answer any more, %zu row%s left out: %s\n", self->plan.device, left,
             left == 1 ? " is" : "s are", why.text);
     run_partial(self, "the device did not answer any more");
     return 1;
@@ -170,7 +171,7 @@ static unsigned run_parts(run *self, int is_baseline)
     if (is_baseline) return 0;
     if ((self->record & RECORD_MAP) && self->record_bytes > RECORD_MOST_BYTES) {
         self->record &= ~(unsigned)RECORD_MAP;
-        fprintf(stderr, "stress: recordings take %" PRIu64 " bytes: rows from here on have no maps\n",
+        program_say("recordings take %" PRIu64 " bytes: rows from here on have no maps\n",
                 self->record_bytes);
     }
     return self->record;
@@ -201,7 +202,7 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     if (outcome.status <= PASS_OOM) return 0;
     if (is_baseline && !outcome.kept) return 1;  /* nobody asked for the baseline: it fails no run */
     run_raise(self, outcome.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS);
-    fprintf(stderr, "stress: %s: %s: %s\n", label, made->cells[COLUMN_STATUS].text, made->note);
+    program_say("%s: %s: %s\n", label, made->cells[COLUMN_STATUS].text, made->note);
     const repro line = run_repro(self, &job, &outcome);
     if (outcome.needed_ops) repro_write(stderr, &line);
     return 1;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "../gpuarena.h"
+#include "program.h"
 
 uint64_t sweep_rows_of(const sweep *self, const plan_workload *workload)
 {
@@ -80,8 +81,9 @@ int sweep_start(sweep *self, const cli *asked, const plan *made, problem *why)
         mark->rows += sweep_rows_of(self, &made->workloads[index]);
     }
     if (mark->count == 1) return 0;
-    fprintf(stderr, "stress: shard %" PRIu64 "/%" PRIu64 ", %" PRIu64 " of %" PRIu64 " rows, from %s\n", mark->index,
+    program_say("shard %" PRIu64 "/%" PRIu64 ", %" PRIu64 " of %" PRIu64 " rows, from %s\n", mark->index,
             mark->count, shard_rows(mark->index, mark->count, mark->rows), mark->rows, self->part.source);
     if (!asked->values[CLI_FAIL_IF].given) return 0;
-    return problem_set(why, EXIT_USAGE, "--fail-if: not on one shard: give it to stress merge, for all rows");
+    return problem_set(why, EXIT_USAGE, "--fail-if: not on one shard: give it to %s merge, for all rows",
+                       program_name());
 }

@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../program.h"
 #include "cases.h"
 #include "rule_file.h"
 
 static int gate_no_column(const rule *asked, const char *where, problem *why)
 {
-    return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s has no %s (stress help columns)", asked->text, where,
-                       asked->column);
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s has no %s (%s help columns)", asked->text, where,
+                       asked->column, program_name());
 }
 
 /* What is compared with base has a column there, or would never have a limit. */

@@ -3,6 +3,7 @@
    Tested by tests/gate.t. */
 #include <string.h>
 
+#include "../program.h"
 #include "gate.h"
 
 const char *gate_outcome_name(gate_outcome outcome)
@@ -41,7 +42,7 @@ void gate_tell(FILE *out, const gate *self)
     for (size_t index = 0; index < self->verdict_count; index++) {
         const gate_verdict *shown = &self->verdicts[index];
         if (shown->outcome == GATE_PASS) continue;
-        fprintf(out, "stress: gate: %s: ", gate_outcome_name(shown->outcome));
+        fprintf(out, "%s: gate: %s: ", program_name(), gate_outcome_name(shown->outcome));
         gate_write_row(out, shown);
         fprintf(out, ": %s is %s, limit %s (fail if %s)%s%s\n", shown->judged->column, shown->value, shown->limit,
                 shown->judged->text, *shown->note ? ": " : "", shown->note);

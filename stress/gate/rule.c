@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../program.h"
+
 static const char rule_form[] = "expected [WORKLOAD/POLICY:]METRIC OP VALUE";
 static const struct { const char *text; rule_operator compared; } rule_operators[] = {
     { "<=", RULE_AT_MOST }, { ">=", RULE_AT_LEAST }, { "==", RULE_IS }, { "!=", RULE_IS_NOT }, { "<", RULE_LESS },
@@ -86,10 +88,10 @@ static int rule_metric(rule *self, const char **at, problem *why)
     if (self->measure && self->measure->unit != METRIC_KEY) return 0;
     if (self->measure) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s names the row, expected a metric: rows are picked by "
-                           "WORKLOAD/POLICY: (stress help gates)", self->text, self->column);
+                           "WORKLOAD/POLICY: (%s help gates)", self->text, self->column, program_name());
     }
-    return problem_set(why, EXIT_USAGE, "--fail-if '%s': no metric '%s'%s%s (stress help gates)", self->text,
-                       self->column, metric_hint(self->column, hint, sizeof hint), rule_quotes(*at));
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': no metric '%s'%s%s (%s help gates)", self->text,
+                       self->column, metric_hint(self->column, hint, sizeof hint), rule_quotes(*at), program_name());
 }
 
 static int rule_operation(rule *self, const char **at, problem *why)

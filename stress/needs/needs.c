@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../nearest.h"
+#include "../program.h"
 #include "claims.h"
 #include "scenarios.h"
 
@@ -136,8 +137,8 @@ const need *needs_find(const char *item, int *all, problem *why)
         if (!strcmp(item, need_at(index)->text)) return need_at(index);
         nearest_offer(&search, need_name(need_at(index)));
     }
-    problem_set(why, EXIT_USAGE, "no need '%s'%s; see stress list needs", name,
-                nearest_hint(&search, hint, sizeof hint));
+    problem_set(why, EXIT_USAGE, "no need '%s'%s; see %s list needs", name,
+                nearest_hint(&search, hint, sizeof hint), program_name());
     return NULL;
 }
 

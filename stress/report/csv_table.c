@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../program.h"
 #include "csv.h"
 
 enum { CSV_NUMBER_ROOM = 40,                     /* bytes of the longest number, and more */
@@ -184,7 +185,8 @@ int csv_table_column(const csv_table *self, const char *name)
 static int csv_check_file(csv_table *self, const char *path, const char *text, problem *why)
 {
     if (!strncmp(text, "# gpuarena-stress shard", strlen("# gpuarena-stress shard"))) {
-        return problem_set(why, EXIT_USAGE, "%s: has the rows of one shard: stress merge makes a whole of all", path);
+        return problem_set(why, EXIT_USAGE, "%s: has the rows of one shard: %s merge makes a whole of all", path,
+                           program_name());
     }
     char first = text[strspn(text, " \t\r\n")];
     const char *other = first == '{' || first == '[' ? "JSON" : first == '<' ? "XML or HTML" : NULL;

@@ -3,6 +3,7 @@
    Tested by tests/needs.t. */
 #include <string.h>
 
+#include "../program.h"
 #include "table.h"
 #include "table_columns.h"
 
@@ -143,6 +144,7 @@ void table_needs(FILE *out, const row_list *list, const table_style *style)
                  table_name(table_text(each, COLUMN_POLICY), policy, sizeof policy), each->note);
         table_fold(out, text, style->width);
     }
-    table_fold(out, "-: not this policy's need. Simulated devices. stress list needs: what each is about.",
-               style->width);
+    snprintf(text, sizeof text, "-: not this policy's need. Simulated devices. %s list needs: what each is about.",
+             program_name());
+    table_fold(out, text, style->width);
 }

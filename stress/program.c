@@ -1,0 +1,61 @@
+/* One name for messages, one for pages: both are what the program was called.
+   It must not know what is said.
+   Tested by tests/installed.t. */
+#include "program.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+static const char program_word[] = "stress";     /* in the texts of pages */
+static const char *program_called = program_word;
+
+/* A name that would break a line or hold no letter is none. */
+void program_begin(const char *argv0)
+{
+    const char *last = argv0 ? strrchr(argv0, '/') : NULL;
+    const char *name = last ? last + 1 : argv0;
+    program_called = program_word;
+    if (!name || !*name) return;
+    for (const char *at = name; *at; at++) {
+        if ((unsigned char)*at <= ' ' || *at == 127) return;
+    }
+    program_called = name;
+}
+
+const char *program_name(void)
+{
+    return program_called;
+}
+
+void program_say(const char *format, ...)
+{
+    va_list values;
+    fprintf(stderr, "%s: ", program_called);
+    va_start(values, format);
+    vfprintf(stderr, format, values);
+    va_end(values);
+}
+
+/* `stress run`, `stress: ..`; not a part of a longer word or path, nor the product's name, `gpuarena stress`. */
+static int program_is_meant(const char *text, const char *at)
+{
+    static const char joins[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-/.";
+    static const char product[] = "gpuarena ";
+    const size_t before = sizeof product - 1;
+    const char after = at[sizeof program_word - 1];
+    if (after != ' ' && after != ':' && after != '\n') return 0;
+    if (at > text && strchr(joins, at[-1])) return 0;
+    return (size_t)(at - text) < before || strncmp(at - before, product, before) != 0;
+}
+
+void program_page(FILE *out, const char *text)
+{
+    const char *rest = text;
+    for (const char *at = strstr(text, program_word); at; at = strstr(at + 1, program_word)) {
+        if (!program_is_meant(text, at)) continue;
+        fwrite(rest, 1, (size_t)(at - rest), out);
+        fputs(program_called, out);
+        rest = at + sizeof program_word - 1;
+    }
+    fputs(rest, out);
+}
