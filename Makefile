@@ -158,10 +158,10 @@ footprints: $(STRESS)  ## the table of footprints: paged ranges against others, 
 policies: $(STRESS)  ## the table of policies: what each costs on recordings; minutes
 	@BUILD='$(BUILD)' perl tests/policies.pl
 
-pictures: $(STRESS)  ## README's pictures, in stress/report/pictures, from recordings in GPUARENA_TRACES
-	@cd '$(or $(GPUARENA_TRACES),../shared/traces)/intervals' && for picture in 'pangu_peak --ops 9000' pangu_whole; do \
-	    set -- $$picture; name=$$1; shift; '$(abspath $(STRESS))' run -w replay:somas_pangu_2.6B.csv -p segments,paged \
-	        --limit 5806604763 "$$@" --no-timing -q --out map='$(CURDIR)'/stress/report/pictures/$$name.svg || exit 1; \
+pictures: $(STRESS)  ## README's pictures, in stress/report/pictures
+	@for picture in 'pangu_peak --ops 9000' pangu_whole; do \
+	    set -- $$picture; name=$$1; shift; '$(STRESS)' run -w replay:somas_pangu_2.6B.csv -p segments,paged \
+	        --limit 5806604763 "$$@" --no-timing -q --out map=stress/report/pictures/$$name.svg || exit 1; \
 	done
 
 bounds: $(STRESS)  ## check on all of these that paged ranges keep their bounds; minutes
@@ -279,13 +279,14 @@ OWN_COPIES := $(shell grep -lE 'define GPUARENA_STATIC|"(caches|paged_pages|sche
                   $(wildcard tests/test_*.c) /dev/null)
 $(OWN_COPIES:%.c=$(BUILD)/obj/%.o): CFLAGS := $(patsubst -O2,-O1,$(CFLAGS))
 $(BUILD)/obj/stress/report/host.o: CPPFLAGS += -DGPUARENA_FLAGS='"$(CFLAGS)"'
+$(BUILD)/obj/stress/program.o: CPPFLAGS += -DSTRESS_FOLDER='"$(CURDIR)/stress"'
 $(BUILD)/obj/%.o: %.c $(BUILD)/stamp.flags
 	@mkdir -p $(@D)
 	@echo "  CC   $<"
 	$(Q)$(COMPILE) -MMD -MP -c -o $@ $<
 
 # ---- stamps: files that change when the flags, or the list of sources, do
-FLAGS := $(strip $(COMPILE) ; $(LINK) $(LIBS) ; $(CXX) ; $(NVCC) ; $(CUDA_NUMBER) $(CUDA_LIBS))
+FLAGS := $(strip $(COMPILE) ; $(LINK) $(LIBS) ; $(CXX) ; $(NVCC) ; $(CUDA_NUMBER) $(CUDA_LIBS) ; $(CURDIR))
 ifneq ($(FLAGS),$(shell cat '$(BUILD)/stamp.flags' 2>/dev/null))
 $(BUILD)/stamp.flags: FORCE
 endif

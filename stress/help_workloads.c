@@ -3,8 +3,12 @@
    Tested by tests/workloads.t. */
 #include "help_workloads.h"
 
+#include <dirent.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "program.h"
 #include "report/table.h"
 #include "workload/workload.h"
 
@@ -25,6 +29,28 @@ void help_list_workloads(FILE *out)
     fprintf(out, "  %-10s each of those that need no file, but needs\n", "all");
 }
 
+static int help_is_recording(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot && (!strcmp(dot, ".trace") || !strcmp(dot, ".csv"));
+}
+
+/* Those that come along, as the folder has them. */
+static void help_recordings(FILE *out)
+{
+    char folder[PROGRAM_PATH_BYTES];
+    struct dirent **found = NULL;
+    int count = program_file("recordings", folder, sizeof folder)
+              ? 0 : scandir(folder, &found, help_is_recording, alphasort);
+    fputs("replay:NAME, without '/', where the current folder has no such file: a recording that comes along\n", out);
+    if (count <= 0) fputs("  there are none here\n", out);
+    for (int at = 0; at < count; at++) {
+        fprintf(out, "  replay:%s\n", found[at]->d_name);
+        free(found[at]);
+    }
+    free(found);
+}
+
 /* Each family, and each of its options with what is allowed. */
 int help_workloads(FILE *out)
 {
@@ -38,5 +64,6 @@ int help_workloads(FILE *out)
             fprintf(out, "  %s\n", text);
         }
     }
+    help_recordings(out);
     return 0;
 }

@@ -5,6 +5,11 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
+
+#ifndef STRESS_FOLDER
+#define STRESS_FOLDER "stress"                   /* the Makefile says where it is */
+#endif
 
 static const char program_word[] = "stress";     /* in the texts of pages */
 static const char *program_called = program_word;
@@ -58,4 +63,25 @@ void program_page(FILE *out, const char *text)
         rest = at + sizeof program_word - 1;
     }
     fputs(rest, out);
+}
+
+/* The folder above the program's own; "" where the system does not tell. */
+static void program_prefix(char *path, size_t size)
+{
+    ssize_t length = readlink("/proc/self/exe", path, size - 1);
+    path[length > 0 ? length : 0] = '\0';
+    for (int level = 0; level < 2; level++) {
+        char *last = strrchr(path, '/');
+        if (last) *last = '\0';
+    }
+}
+
+int program_file(const char *relative, char *path, size_t size)
+{
+    char prefix[PROGRAM_PATH_BYTES];
+    program_prefix(prefix, sizeof prefix);
+    int length = snprintf(path, size, "%s/share/gpuarena/%s", prefix, relative);
+    if (length > 0 && (size_t)length < size && !access(path, R_OK)) return 0;
+    length = snprintf(path, size, "%s/%s", STRESS_FOLDER, relative);
+    return length > 0 && (size_t)length < size && !access(path, R_OK) ? 0 : -1;
 }

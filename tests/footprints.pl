@@ -1,12 +1,13 @@
 #!/usr/bin/perl
 # The table of footprints in README, as Markdown, over the workloads of paged_workloads.pl: of each group the worst.
 # It must not judge: paged_bounds.t does.
-# Run: make footprints (STRESS=path of the program, GPUARENA_TRACES=folder of recorded traces)
+# Run: make footprints (STRESS=path of the program, GPUARENA_TRACES=folder of other recordings)
 use strict;
 use warnings;
 require './tests/stress_run.pl';
 require './tests/paged_workloads.pl';
-our ($folder, $stress, $traces, $paged_device);
+our ($folder, $stress, $paged_device);
+my $recordings = $ENV{GPUARENA_TRACES} || 'stress/recordings';
 
 delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my @policies = qw(raw segments best first paged);
@@ -37,11 +38,7 @@ sub cells_of {
 }
 
 my @workloads = trained_workloads();
-if (-d $traces) {
-    unshift @workloads, recorded_workloads($traces, \&is_large);
-} else {
-    print STDERR "no recordings: there is no folder $traces (GPUARENA_TRACES)\n";
-}
+unshift @workloads, recorded_workloads($recordings, \&is_large);
 my @cells = in_parallel(\@workloads, \&cells_of);
 my (%worst, %count, @groups);
 for my $index (0 .. $#workloads) {

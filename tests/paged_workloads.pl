@@ -23,7 +23,7 @@ my @forms = (
 # Recordings of which nothing is known but that their peak is large enough: at least 1 GiB, says $is_large->(text).
 sub recorded_workloads {
     my ($folder, $is_large) = @_;
-    my @texts = map { "replay:$_" } sort(glob("$folder/*/*.trace"), glob("$folder/*/*.csv"));
+    my @texts = map { "replay:$_" } sort map { glob "$folder/*.$_ $folder/*/*.$_" } qw(trace csv);
     return map { { group => 'recorded: ' . (m{([^/]+)\.\w+$})[0], text => $_, is_quick => 1 } }
         grep { $is_large->($_) } @texts;
 }

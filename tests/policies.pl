@@ -1,12 +1,13 @@
 #!/usr/bin/perl
 # The table of policies in README, as Markdown: what each costs on the recorded workloads of at least 1 GiB peak.
 # It must not judge, nor measure time: it prints the same bytes every time.
-# Run: make policies (STRESS=path of the program, GPUARENA_TRACES=folder of recorded traces)
+# Run: make policies (STRESS=path of the program, GPUARENA_TRACES=folder of other recordings)
 use strict;
 use warnings;
 require './tests/stress_run.pl';
 require './tests/paged_workloads.pl';
-our ($folder, $stress, $traces, $paged_device);
+our ($folder, $stress, $paged_device);
+my $recordings = $ENV{GPUARENA_TRACES} || 'stress/recordings';
 
 delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 
@@ -22,8 +23,8 @@ sub is_large {
     return $row->{requested_peak_bytes} >= 1 << 30;
 }
 
-die "no recordings: there is no folder $traces (GPUARENA_TRACES)\n" if !-d $traces;
-my @workloads = recorded_workloads($traces, \&is_large);
+my @workloads = recorded_workloads($recordings, \&is_large);
+die "no recordings in $recordings (GPUARENA_TRACES)\n" if !@workloads;
 my @policies = map { $_->{policy} } measured(qw(run -w uniform:n=1 -p all --device), $paged_device);
 my @cells = in_parallel(\@policies, sub {
     my ($policy) = @_;
