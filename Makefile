@@ -107,7 +107,8 @@ asan: | $(BUILD)/  ## all tests under AddressSanitizer and UndefinedBehaviorSani
 	$(Q)if echo 'int main(void) { return 0; }' | $(CC) -x c - $(SANITIZE) -o $(BUILD)/sanitizer_probe 2>/dev/null; then \
 	    LD_LIBRARY_PATH='$(abspath $(BUILD))/asan' $(MAKE) test BUILD='$(BUILD)/asan' NVCC= LDFLAGS='$(SANITIZE)' \
 	        SKIP_TESTS='tests/paged_bounds.t tests/compile.t tests/cuda_headers.t tests/clients.t tests/planted.t tests/planted_space.t \
-	                    tests/instructions.t tests/import.t tests/readme.t $(SCHEDULES:%.c=$(BUILD)/asan/%)' \
+	                    tests/instructions.t tests/import.t tests/readme.t tests/installed.t \
+                    $(SCHEDULES:%.c=$(BUILD)/asan/%)' \
 	        CFLAGS='-g1 -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE)'; \
 	else echo 'asan: skipped, $(CC) cannot link with $(SANITIZE)'; fi
 
@@ -167,26 +168,47 @@ pictures: $(STRESS)  ## README's pictures, in stress/report/pictures
 bounds: $(STRESS)  ## check on all of these that paged ranges keep their bounds; minutes
 	$(Q)BUILD='$(BUILD)' GPUARENA_BOUNDS=all $(PROVE) -v tests/paged_bounds.t
 
-install: $(STRESS) $(CUDART) $(CUB)  ## install header, pkg-config file, gpuarena-stress, substitute: DESTDIR, PREFIX
-	install -d '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/share/pkgconfig'
-	install -m 644 gpuarena.h '$(DESTDIR)$(PREFIX)/include/gpuarena.h'
-	install -m 755 $(STRESS) '$(DESTDIR)$(PREFIX)/bin/gpuarena-stress'
-	$(if $(INSTALLED_LIBS),install -d '$(DESTDIR)$(PREFIX)/lib/gpuarena' && \
-	    install -m 755 $(INSTALLED_LIBS) '$(DESTDIR)$(PREFIX)/lib/gpuarena')
-	$(if $(CUDART),install -d '$(DESTDIR)$(PREFIX)/lib/gpuarena/sim' && for name in libcudart.so $(CUDA_SONAME); do \
-	    ln -sf ../libcudart-sim.so "$(DESTDIR)$(PREFIX)/lib/gpuarena/sim/$$name" || exit 1; done)
+# The manual page is what the program says under its installed name.
+INSTALLED_NAME := gpuarena-stress
+VERSION = $(shell sed -n 's/^\#define GPUARENA_VERSION_TEXT *"\(.*\)".*/\1/p' gpuarena.h)
+
+$(BUILD)/$(INSTALLED_NAME).1: stress/install/man.awk $(STRESS)
+	$(Q)ln -sf $(notdir $(STRESS)) $(BUILD)/$(INSTALLED_NAME)
+	$(Q)$(BUILD)/$(INSTALLED_NAME) help > $@.help && awk -v version='$(VERSION)' -f $< $@.help > $@
+
+# What install puts where: folder below PREFIX, `:`, file, and after a second `:` its name there, if that is another.
+AT        = $(DESTDIR)$(PREFIX)
+INSTALLED = include:gpuarena.h share/man/man1:$(BUILD)/$(INSTALLED_NAME).1 \
+    $(patsubst %,share/cmake/gpuarena:stress/install/%,gpuarena-config.cmake gpuarena-config-version.cmake) \
+    share/bash-completion/completions:stress/install/gpuarena-stress.bash:$(INSTALLED_NAME) \
+    share/gpuarena:examples/recorder.h share/gpuarena/import:stress/import/torch_snapshot.py \
+    share/gpuarena/report:stress/report/schema.json \
+    $(patsubst %,share/gpuarena/recordings:%,$(wildcard stress/recordings/*))
+FIELD     = $(word $(1),$(subst :, ,$(2)))
+IN_PLACE  = $(AT)/$(call FIELD,1,$(1))/$(or $(call FIELD,3,$(1)),$(notdir $(call FIELD,2,$(1))))
+define INSTALL_FILE
+	install -m $(if $(filter %.py,$(1)),755,644) '$(call FIELD,2,$(1))' '$(call IN_PLACE,$(1))'
+
+endef
+
+install: $(STRESS) $(CUDART) $(CUB) $(BUILD)/$(INSTALLED_NAME).1  ## header, program and what belongs to them: DESTDIR, PREFIX
+	install -d '$(AT)/bin' '$(AT)/share/pkgconfig' $(sort $(foreach file,$(INSTALLED),'$(AT)/$(call FIELD,1,$(file))'))
+	$(foreach file,$(INSTALLED),$(call INSTALL_FILE,$(file)))
+	install -m 755 $(STRESS) '$(AT)/bin/$(INSTALLED_NAME)'
+	$(if $(INSTALLED_LIBS),install -d '$(AT)/lib/gpuarena' && install -m 755 $(INSTALLED_LIBS) '$(AT)/lib/gpuarena')
+	$(if $(CUDART),install -d '$(AT)/lib/gpuarena/sim' && for name in libcudart.so $(CUDA_SONAME); do \
+	    ln -sf ../libcudart-sim.so "$(AT)/lib/gpuarena/sim/$$name" || exit 1; done)
 	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' '' 'Name: gpuarena' \
-	    'Description: GPU memory pool in one header' \
-	    "Version: $$(sed -n 's/^#define GPUARENA_VERSION_TEXT *"\(.*\)".*/\1/p' gpuarena.h)" \
-	    'Cflags: -I$${includedir}' 'Libs: -lpthread' > '$(DESTDIR)$(PREFIX)/share/pkgconfig/gpuarena.pc'
+	    'Description: GPU memory pool in one header' 'Version: $(VERSION)' \
+	    'Cflags: -I$${includedir}' 'Libs: -lpthread' > '$(AT)/share/pkgconfig/gpuarena.pc'
 	$(if $(CUDA),printf '%s\n' 'Name: gpuarena-cuda' 'Description: gpuarena with the CUDA runtime' 'Version: $(CUDA_NUMBER)' \
 	    'Requires: gpuarena' 'Cflags: $(CUDA_FLAGS)' 'Libs: -L$(CUDA_LIBS) -lcudart' \
-	    > '$(DESTDIR)$(PREFIX)/share/pkgconfig/gpuarena-cuda.pc')
+	    > '$(AT)/share/pkgconfig/gpuarena-cuda.pc')
 
 uninstall:  ## remove what install put there
-	rm -f '$(DESTDIR)$(PREFIX)/include/gpuarena.h' '$(DESTDIR)$(PREFIX)/bin/gpuarena-stress' \
-	    '$(DESTDIR)$(PREFIX)/share/pkgconfig/gpuarena.pc' '$(DESTDIR)$(PREFIX)/share/pkgconfig/gpuarena-cuda.pc'
-	rm -rf '$(DESTDIR)$(PREFIX)/lib/gpuarena'
+	rm -f '$(AT)/bin/$(INSTALLED_NAME)' '$(AT)/share/pkgconfig/gpuarena.pc' '$(AT)/share/pkgconfig/gpuarena-cuda.pc' \
+	    $(foreach file,$(INSTALLED),'$(call IN_PLACE,$(file))')
+	rm -rf '$(AT)/lib/gpuarena' '$(AT)/share/gpuarena' '$(AT)/share/cmake/gpuarena'
 
 clean:  ## remove BUILD
 	rm -rf '$(BUILD)'
