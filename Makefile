@@ -65,7 +65,7 @@ CUDART_SOURCES := $(wildcard stress/sim/cudart/*.c)
 
 LIBRARY        := $(BUILD)/libstress.a
 CUDART         := $(if $(CUDA),$(BUILD)/sim/libcudart.so)
-INSTALLED_LIBS  = $(filter-out %/libcub-null.so,$(CUB)) $(if $(CUDA),$(BUILD)/libcudart-sim.so)
+INSTALLED_LIBS  = $(strip $(filter-out %/libcub-null.so,$(CUB)) $(if $(CUDA),$(BUILD)/libcudart-sim.so))
 CUB            := $(if $(and $(CUDA),$(HAVE_CXX),$(CUB_FOLDER)),$(BUILD)/libcub-sim.so $(BUILD)/libcub-cuda.so \
                       $(BUILD)/libcub-null.so)
 STRESS         := $(BUILD)/stress

@@ -28,7 +28,7 @@ const char help_outputs[] =
     "  perfetto   trace events for ui.perfetto.dev: a process a row, memory as counters, steps, what is live on\n"
     "             each stream, out of memory; in microseconds of the simulated clock (on CUDA: in operations)\n"
     "  memviz     a memory snapshot for pytorch.org/memory_viz: a device a row; frames are tags and steps.\n"
-    "             stress/import/torch_snapshot.py makes a trace of it again\n"
+    "             replay:FILE.pickle plays it again\n"
     "And:\n"
     "  trace      of run: the operations of one workload, as replay: reads them\n"
     "  costs      of costs: a file for --costs\n";
