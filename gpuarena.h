@@ -1653,7 +1653,6 @@ typedef struct gpuarena__tags {
 typedef struct gpuarena__kin {
     uint64_t number;                             /* of the arena, by age */
     uint64_t reserved, growing, peak;            /* peak: of reserved */
-    uint64_t claimed;                            /* the sum of all claims ever */
     uint64_t changes, own_changes;               /* of these and of limits, here and below; here alone */
     uint32_t ending;                             /* 1: it is being destroyed, and no parent any more */
 } gpuarena__kin;
@@ -1671,6 +1670,7 @@ struct gpuarena {
     gpuarena__mutex plea;                        /* in a tree's root: of a call that its kin help */
     uint32_t entering;                           /* calls that wait for their turn, atomic */
     uint32_t away_count;                         /* calls that have let go of it, and will have it again */
+    uint64_t call_count;                         /* calls that had it, and have ended */
     gpuarena__nodes nodes;
     gpuarena__lookup lookup;
     gpuarena__ranges ranges;
@@ -3989,15 +3989,11 @@ static void gpuarena__account(gpuarena *arena, uint64_t reserved, uint64_t growi
 static int gpuarena__claim(gpuarena *arena, uint64_t bytes, gpuarena__obstacle *obstacle)
 {
     const gpuarena *narrow;
-    gpuarena *at;
     uint64_t room;
     if (arena->family) {
         gpuarena__mutex_lock(&gpuarena__registry_lock);
         narrow = gpuarena__kin_narrow(arena, &room);
-        if (room >= bytes) {
-            gpuarena__kin_count(arena, 0, bytes);
-            for (at = arena; at; at = at->config.parent) at->kin.claimed += bytes;
-        }
+        if (room >= bytes) gpuarena__kin_count(arena, 0, bytes);
         gpuarena__mutex_unlock(&gpuarena__registry_lock);
         if (room < bytes)
             return gpuarena__obstruct_for(obstacle, narrow == arena ? GPUARENA_REASON_OVER_LIMIT
@@ -10066,6 +10062,7 @@ static gpuarena_result gpuarena__leave(gpuarena *arena, gpuarena_result result)
 
 static gpuarena_result gpuarena__end(gpuarena *arena, gpuarena_result result)
 {
+    arena->call_count++;
     (void)gpuarena__leave(arena, result);
     gpuarena__mutex_unlock(&arena->turn);
     return result;
@@ -10214,7 +10211,7 @@ static uint64_t gpuarena__kin_idle(gpuarena *arena, int quiet)
     return gpuarena__idle_bytes(arena, quiet);
 }
 
-typedef struct gpuarena__kin_figures { uint64_t held, room, over, claimed, changes; } gpuarena__kin_figures;
+typedef struct gpuarena__kin_figures { uint64_t held, room, over, limit, changes; } gpuarena__kin_figures;
 
 /* held: reserved and growing under an arena and by it; over: of that, above its limit; changes: by others
    than `arena`. */
@@ -10225,7 +10222,7 @@ static gpuarena__kin_figures gpuarena__kin_look(const gpuarena *arena, const gpu
     figures.held = top->kin.reserved + top->kin.growing;
     figures.room = gpuarena__kin_room(top);
     figures.over = gpuarena__above(figures.held, top->limit);
-    figures.claimed = top->kin.claimed;
+    figures.limit = top->limit;
     figures.changes = top->kin.changes - arena->kin.own_changes;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return figures;
@@ -10237,30 +10234,69 @@ static const gpuarena *gpuarena__kin_root(const gpuarena *arena)
     return arena;
 }
 
-/* What kin but `arena` have idle under `top`. */
-static uint64_t gpuarena__kin_idle_under(const gpuarena *arena, int apart, const gpuarena *top)
+/* A call that may be helped by its kin. */
+typedef struct gpuarena__plea {
+    uint64_t seen;                               /* changes by others before growth was tried */
+    uint64_t refused;                            /* kin could not help to so much */
+    uint64_t own;                                /* what the arena held when it asked */
+    int alone;                                   /* it has the tree's plea: from the first help to its end,
+                                                    lest two take from each other what both need */
+    int apart;                                   /* sub-arenas' memory is of no use: it counts as reserved */
+} gpuarena__plea;
+
+/* Before growth is tried. */
+static gpuarena__plea gpuarena__plea_begin(const gpuarena *arena, int apart)
 {
-    uint64_t number = UINT64_MAX, idle = 0;
+    gpuarena__plea plea;
+    plea.alone = 0;
+    plea.apart = apart;
+    plea.own = 0;
+    plea.refused = UINT64_MAX;
+    plea.seen = arena->family ? gpuarena__kin_look(arena, gpuarena__kin_root(arena)).changes : 0;
+    return plea;
+}
+
+static void gpuarena__plea_end(const gpuarena *arena, gpuarena__plea *plea)
+{
+    if (plea->alone) gpuarena__mutex_unlock(&gpuarena__kin_root(arena)->self->plea);
+    plea->alone = 0;
+}
+
+/* The arena is about to step aside and ask its kin. */
+static void gpuarena__plea_ask(const gpuarena *arena, gpuarena__plea *plea)
+{
+    plea->own = arena->stats.reserved_bytes + arena->growing;
+    if (plea->apart) plea->own += gpuarena__children(arena);
+}
+
+/* What kin but `arena` have idle under `top`. *stays: what they have beside that. No claim is in it: each is
+   waited for. */
+static uint64_t gpuarena__kin_idle_under(const gpuarena *arena, int apart, const gpuarena *top,
+                                         uint64_t *stays)
+{
+    uint64_t number = UINT64_MAX, idle = 0, one;
     gpuarena *at;
+    *stays = 0;
     while ((at = gpuarena__kin_enter(arena, apart, top, &number)) != NULL) {
-        idle += gpuarena__kin_idle(at, 0);
+        one = gpuarena__kin_idle(at, 0);
+        idle += one;
+        *stays += at->stats.reserved_bytes - one;
         (void)gpuarena__end(at, GPUARENA_OK);
     }
     return idle;
 }
 
 /* Whether so many bytes could be claimed in every limit from `arena` up, if its kin gave back all that is
-   idle; what they claim meanwhile may be so in the end. */
-static int gpuarena__kin_could(const gpuarena *arena, int apart, uint64_t bytes)
+   idle. */
+static int gpuarena__kin_could(const gpuarena *arena, const gpuarena__plea *plea, uint64_t bytes)
 {
     const gpuarena *top;
     for (top = arena; top; top = top->config.parent) {
-        gpuarena__kin_figures before = gpuarena__kin_look(arena, top), now;
-        uint64_t idle;
-        if (before.room >= bytes && !before.over) continue;
-        idle = gpuarena__kin_idle_under(arena, apart, top);
-        now = gpuarena__kin_look(arena, top);
-        if (now.room + idle + (now.claimed - before.claimed) < bytes + now.over) return 0;
+        gpuarena__kin_figures now = gpuarena__kin_look(arena, top);
+        uint64_t stays;
+        if (now.room >= bytes && !now.over) continue;
+        (void)gpuarena__kin_idle_under(arena, plea->apart, top, &stays);
+        if (plea->own + stays + bytes > now.limit) return 0;
     }
     return 1;
 }
@@ -10296,104 +10332,87 @@ static uint64_t gpuarena__kin_release(const gpuarena *arena, int apart, const gp
 }
 
 /* Room is made in all limits from `arena` up, if that is possible. 1: there may be. */
-static int gpuarena__kin_make_room(const gpuarena *arena, int apart, uint64_t bytes)
+static int gpuarena__kin_make_room(const gpuarena *arena, const gpuarena__plea *plea, uint64_t bytes)
 {
     const gpuarena *top;
-    if (!gpuarena__kin_could(arena, apart, bytes)) return 0;
+    if (!gpuarena__kin_could(arena, plea, bytes)) return 0;
     for (top = arena; top; top = top->config.parent) {
         gpuarena__kin_figures now = gpuarena__kin_look(arena, top);
         uint64_t lack = now.over + gpuarena__above(bytes, now.room);
-        (void)gpuarena__kin_release(arena, apart, top, gpuarena__above(now.held, lack));
+        (void)gpuarena__kin_release(arena, plea->apart, top, gpuarena__above(now.held, lack));
     }
     return 1;
 }
 
-/* A call that may be helped by its kin. */
-typedef struct gpuarena__plea {
-    uint64_t seen;                               /* changes by others before growth was tried */
-    int alone;                                   /* it has the tree's plea: from the first help to its end,
-                                                    lest two take from each other what both need */
-    int apart;                                   /* sub-arenas' memory is of no use: it counts as reserved */
-} gpuarena__plea;
-
-static gpuarena__plea gpuarena__plea_begin(const gpuarena *arena, int apart)
-{
-    gpuarena__plea plea;
-    plea.alone = 0;
-    plea.apart = apart;
-    plea.seen = arena->family ? gpuarena__kin_look(arena, gpuarena__kin_root(arena)).changes : 0;
-    return plea;
-}
-
-static void gpuarena__plea_end(const gpuarena *arena, gpuarena__plea *plea)
-{
-    if (plea->alone) gpuarena__mutex_unlock(&gpuarena__kin_root(arena)->self->plea);
-    plea->alone = 0;
-}
-
 /* The driver has refused so much: kin give idle memory back, if with what is free that may be enough. 1: try
    again. */
-static int gpuarena__kin_yield(gpuarena *arena, int apart, uint64_t bytes)
+static int gpuarena__kin_yield(gpuarena *arena, const gpuarena__plea *plea, uint64_t bytes)
 {
     const gpuarena *root = gpuarena__kin_root(arena);
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    gpuarena__kin_figures before = gpuarena__kin_look(arena, root), now;
-    uint64_t idle = gpuarena__kin_idle_under(arena, apart, root), free_bytes, total_bytes;
+    uint64_t stays, held, free_bytes, total_bytes;
     int asked;
+    (void)gpuarena__kin_idle_under(arena, plea->apart, root, &stays);
     gpuarena__step_back(arena);
     asked = !arena->lost && gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored);
     gpuarena__step_aside(arena);
     if (!asked) return 0;
+    held = gpuarena__kin_look(arena, root).held;
     free_bytes = gpuarena__above(free_bytes, arena->config.headroom_bytes);
-    now = gpuarena__kin_look(arena, root);
-    if (free_bytes < bytes && bytes - free_bytes > idle + (now.claimed - before.claimed)) return 0;
-    (void)gpuarena__kin_release(arena, apart, root, gpuarena__above(now.held, bytes));
+    if (free_bytes + held < plea->own + stays + bytes) return 0;
+    (void)gpuarena__kin_release(arena, plea->apart, root, gpuarena__above(held, bytes));
     return 1;
 }
 
 /* Growth by so many bytes was refused, by a limit here or above, or the driver: the arena's kin give idle
-   memory back for it, while its turn and lock are let go of. 1: try again. */
+   memory back for it, while its turn and lock are let go of. 1: try again: they did, or something has changed
+   meanwhile. So who fails has tried with all that is there. It ends: kin are asked again for less than they
+   were refused for, or when others have got what was given back. */
 static int gpuarena__kin_relieve(gpuarena *arena, uint64_t bytes, const gpuarena__obstacle *obstacle,
                                  gpuarena__plea *plea)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     const gpuarena *root = gpuarena__kin_root(arena);
-    int again, limited = obstacle->reason == GPUARENA_REASON_OVER_LIMIT
+    int could, changed, limited = obstacle->reason == GPUARENA_REASON_OVER_LIMIT
                   || obstacle->reason == GPUARENA_REASON_OVER_PARENT,
                refused = obstacle->reason == GPUARENA_REASON_DRIVER_REFUSED
                   || obstacle->reason == GPUARENA_REASON_HEADROOM;
-    uint64_t now;
+    uint64_t calls, freed, now;
     if (!arena->family || obstacle->result != GPUARENA_OUT_OF_MEMORY || !(limited || (refused && bytes))
-        || arena->lost || gpuarena__is_tied() || gpuarena__is_capturing(arena, &ignored)) return 0;
+        || bytes >= plea->refused || arena->lost || gpuarena__is_tied()
+        || gpuarena__is_capturing(arena, &ignored)) return 0;
+    gpuarena__plea_ask(arena, plea);
+    calls = arena->call_count;
+    freed = arena->stats.free_count;
     gpuarena__step_aside(arena);
     if (!plea->alone) gpuarena__mutex_lock(&root->self->plea);
     plea->alone = 1;
-    again = limited ? gpuarena__kin_make_room(arena, plea->apart, bytes)
-                    : gpuarena__kin_yield(arena, plea->apart, bytes);
-    now = gpuarena__kin_look(arena, root).changes;
+    could = limited ? gpuarena__kin_make_room(arena, plea, bytes) : gpuarena__kin_yield(arena, plea, bytes);
     gpuarena__step_back(arena);
-    if (arena->lost || !again || now == plea->seen) return 0;
+    now = gpuarena__kin_look(arena, root).changes;
+    changed = now != plea->seen;
     plea->seen = now;
-    arena->stats.relief_count++;
-    return 1;
+    if (!could || !changed) plea->refused = bytes;
+    else arena->stats.relief_count++;
+    return changed || calls != arena->call_count || freed != arena->stats.free_count;
 }
 
-/* Grows until reserved is at least `target`, with what kin give back for it. 0 and an obstacle; undo: 1: what
-   was reserved so far is given back, and where less will be had than all, none is. */
+/* Grows until reserved, sub-arenas' included, is at least `target`, with what kin give back for it. 0 and an
+   obstacle; undo: 1: what was reserved so far is given back, and where less will be had than all, none is. */
 static int gpuarena__kin_grow_to(gpuarena *arena, uint64_t target, int undo, gpuarena__obstacle *obstacle)
 {
     gpuarena__plea plea = gpuarena__plea_begin(arena, 1);
-    int done;
-    for (;;) {
-        uint64_t before = arena->stats.reserved_bytes, lack;
-        lack = gpuarena__above(target, before);
-        done = (!undo || gpuarena__pages_granted(arena, lack, obstacle))
-            && gpuarena__grow_to(arena, target, obstacle);
+    int done = 0, again = 1;
+    while (again && !gpuarena__is_lost(arena, obstacle)) {
+        uint64_t before = arena->stats.reserved_bytes, own = gpuarena__above(target, gpuarena__children(arena)),
+                 lack = gpuarena__above(own, before);
+        *obstacle = gpuarena__no_obstacle();
+        done = !lack || ((!undo || gpuarena__pages_granted(arena, lack, obstacle))
+                         && gpuarena__grow_to(arena, own, obstacle));
         if (done) break;
         if (undo) gpuarena__grow_undo(arena, before);
-        lack = gpuarena__above(target, arena->stats.reserved_bytes);
-        if (!gpuarena__kin_relieve(arena, lack, obstacle, &plea)) break;
-        *obstacle = gpuarena__no_obstacle();
+        lack = gpuarena__above(own, arena->stats.reserved_bytes);
+        again = gpuarena__kin_relieve(arena, lack, obstacle, &plea);
     }
     gpuarena__plea_end(arena, &plea);
     return done;
@@ -10960,22 +10979,18 @@ static int gpuarena__relieve_for(gpuarena *arena, const gpuarena__want *want,
     return gpuarena__kin_relieve(arena, gpuarena__above(tight, idle), obstacle, plea);
 }
 
-/* The way of one allocation, again as long as kin give something back for it; and once more if other threads
-   have freed something here meanwhile. */
+/* The way of one allocation, again as long as kin give something back for it, or something has changed while
+   they were asked. */
 static uint32_t gpuarena__allocate_kin(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     gpuarena__plea plea = gpuarena__plea_begin(arena, 0);
     uint32_t index = 0;
     int again = 1;
     while (again && !gpuarena__is_lost(arena, obstacle)) {
-        uint64_t freed;
         *obstacle = gpuarena__no_obstacle();
         index = gpuarena__allocate(arena, want, obstacle);
-        freed = arena->stats.free_count;
-        if (index || !arena->family || obstacle->result != GPUARENA_OUT_OF_MEMORY
-            || want->flags & GPUARENA_ALLOC_TRY) break;
-        again = again == 1 && gpuarena__relieve_for(arena, want, obstacle, &plea) ? 1
-                : again == 1 && freed != arena->stats.free_count                  ? 2 : 0;
+        again = !index && arena->family && !(want->flags & GPUARENA_ALLOC_TRY)
+            && gpuarena__relieve_for(arena, want, obstacle, &plea);
     }
     gpuarena__plea_end(arena, &plea);
     return index;
@@ -11314,11 +11329,14 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
    how much that is. Of kin nothing is known in a callback. */
 static int gpuarena__kin_can_grow(gpuarena *arena, uint64_t bytes, uint64_t *idle)
 {
+    gpuarena__plea plea = gpuarena__plea_begin(arena, 0);
+    uint64_t stays;
     int could;
     if (gpuarena__is_tied()) return gpuarena__room(arena) >= bytes;
+    gpuarena__plea_ask(arena, &plea);
     gpuarena__step_aside(arena);
-    could = gpuarena__kin_could(arena, 0, bytes);
-    *idle = could ? gpuarena__kin_idle_under(arena, 0, gpuarena__kin_root(arena)) : 0;
+    could = gpuarena__kin_could(arena, &plea, bytes);
+    *idle = could ? gpuarena__kin_idle_under(arena, 0, gpuarena__kin_root(arena), &stays) : 0;
     gpuarena__step_back(arena);
     return could;
 }
@@ -11963,8 +11981,7 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     gpuarena_failure failure;
-    uint64_t more = 0, target, children = gpuarena__children(arena),
-             before = arena->stats.reserved_bytes + children;
+    uint64_t more = 0, target, before = arena->stats.reserved_bytes + gpuarena__children(arena);
     gpuarena__note_calm(arena);
     if (gpuarena__is_lost(arena, &obstacle)) return gpuarena__fail_obstacle(arena, &obstacle, bytes, NULL);
     if (bytes <= before) return GPUARENA_OK;
@@ -11976,11 +11993,11 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
         gpuarena__obstruct_for(&obstacle, GPUARENA_REASON_TOO_LARGE);
     else if (target > arena->limit)
         gpuarena__obstruct_for(&obstacle, GPUARENA_REASON_OVER_LIMIT);
-    else if (gpuarena__kin_grow_to(arena, target - children, 1, &obstacle)) return GPUARENA_OK;
+    else if (gpuarena__kin_grow_to(arena, target, 1, &obstacle)) return GPUARENA_OK;
     failure = gpuarena__failure_of(arena, &obstacle);
     failure.requested_bytes = bytes;
-    gpuarena__failure_measure(arena, &failure,
-                              gpuarena__above(target, arena->stats.reserved_bytes + children), 0);
+    before = arena->stats.reserved_bytes + gpuarena__children(arena);
+    gpuarena__failure_measure(arena, &failure, gpuarena__above(target, before), 0);
     if (failure.reason == GPUARENA_REASON_OVER_LIMIT) failure.missing_bytes = target - arena->limit;
     return gpuarena__fail(arena, &failure, NULL);
 }
