@@ -6974,7 +6974,7 @@ static uint32_t gpuarena__rung_free(gpuarena *arena, gpuarena__want *want, gpuar
 }
 
 /* What a request that waits has seen of others, so far: what is tried again, is tried for news alone. */
-typedef struct gpuarena__news { uint64_t begun, freed, room; } gpuarena__news;
+typedef struct gpuarena__news { uint64_t begun, freed, calls, room; } gpuarena__news;
 
 /* Everybody else is let at the arena for a moment. Returns what serves the request now. What was freed since
    the waiting began may be waited for by its events, and given back for other. */
@@ -6990,8 +6990,10 @@ static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__want *want, gpuarena__
     arena->streams.list[want->set].guest_count--;
     want->home = arena->streams.list[want->set].home;
     if (arena->stats.free_count != seen->begun) settled |= gpuarena__settle_all(arena);
-    if (!settled && seen->freed == arena->stats.free_count && seen->room >= gpuarena__room(arena)) return 0;
+    if (!settled && seen->freed == arena->stats.free_count && seen->calls == arena->call_count
+        && seen->room >= gpuarena__room(arena)) return 0;
     seen->freed = arena->stats.free_count;
+    seen->calls = arena->call_count;             /* that may have grown, or shrunk a block */
     seen->room = gpuarena__room(arena);
     index = gpuarena__look(arena, want);
     if (!index) index = gpuarena__rung_grow(arena, want, obstacle);
@@ -7008,6 +7010,7 @@ static uint32_t gpuarena__rung_poll(gpuarena *arena, gpuarena__want *want, gpuar
     if (!span || (!arena->stats.live_count && !gpuarena__may_settle(arena, want))) return 0;
     begin = now = arena->driver.now_ns(&arena->driver);
     seen.begun = seen.freed = arena->stats.free_count;
+    seen.calls = arena->call_count;
     seen.room = gpuarena__room(arena);
     while (!index && now - begin < span && still < 1000 && !arena->lost) {   /* ends if the clock stands */
         index = gpuarena__poll(arena, want, &seen, obstacle);

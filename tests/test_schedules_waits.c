@@ -131,6 +131,35 @@ static void raise_limit(void)
     WANT(gpuarena_set_limit(world.arena, MIB(4)) == GPUARENA_OK);
 }
 
+/* What another thread's call has made free counts, though less may grow than before. */
+static void wait_for_half_soon(void)
+{
+    uint64_t begin = slot_now_ns(&device.table);
+    wait_for_half();
+    WANT(slot_now_ns(&device.table) - begin < 10 * SLOT_MS);
+}
+
+static void raise_limit_and_reserve(void)
+{
+    raise_limit();
+    WANT(gpuarena_reserve(world.arena, MIB(4)) == GPUARENA_OK);
+}
+
+static void shrink_first(void)
+{
+    for (int at = 0; at < WORLD_BLOCKS; at++)
+        if (world.blocks[at].ptr == pool[0]) world.blocks[at].bytes = KIB(256);
+    WANT(gpuarena_resize(world.arena, pool[0], KIB(256), slot_stream(1)) == GPUARENA_OK);
+}
+
+static void wait_for_some_soon(void)
+{
+    uint64_t begin = slot_now_ns(&device.table);
+    void *ptr = world_alloc(KIB(512), 1);
+    WANT(ptr && world_free(ptr, 1) == GPUARENA_OK);
+    WANT(slot_now_ns(&device.table) - begin < 10 * SLOT_MS);
+}
+
 /* Nobody frees: refused, and not before the time is over. */
 static void wait_in_vain(void)
 {
@@ -297,6 +326,8 @@ static const scenario scenarios[] = {
     { "two that wait", patient, have_all_live, { wait_for_half, wait_for_half, free_first }, NULL, 0 },
     { "wait_ms for two segments", patient_for_segments, have_two_live, { wait_for_both, free_both }, NULL, 0 },
     { "wait_ms for a limit", patient, have_all_live, { wait_for_half, raise_limit }, NULL, 0 },
+    { "wait_ms for a reserve", patient, have_all_live, { wait_for_half_soon, raise_limit_and_reserve }, NULL, 0 },
+    { "wait_ms for a resize", patient, have_all_live, { wait_for_some_soon, shrink_first }, NULL, 0 },
     { "wait_ms in vain", patient, have_all_live, { wait_in_vain, hit_little, try_only }, NULL, 4 },
     { "two in vain", patient, have_all_live, { wait_in_vain, wait_in_vain, hit_little }, NULL, 2 },
     { "parts that need what others have idle", grow_exactly, make_parts,
