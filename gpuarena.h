@@ -11013,6 +11013,12 @@ static uint32_t gpuarena__allocate_again(gpuarena *arena, gpuarena__want *want, 
         *failure = memory ? gpuarena__failure_memory(arena, want, &obstacle)
                           : gpuarena__failure_of(arena, &obstacle);
         failure->requested_bytes = want->requested;
+        if (memory && arena->stats.reserved_bytes <= arena->limit && gpuarena__look(arena, want)) {
+            obstacle = gpuarena__no_obstacle();  /* freed while the driver was asked why */
+            index = gpuarena__allocate(arena, want, &obstacle);
+            if (index) return index;
+            continue;
+        }
         freed_now = arena->stats.free_count + arena->stats.release_count;
         if (!memory || !arena->config.pressure || want->flags & GPUARENA_ALLOC_TRY
             || (freed == freed_now && limit == arena->limit)) return 0;

@@ -74,6 +74,28 @@ static void reserve_all(void)
     WANT(gpuarena_reserve(world.arena, MIB(4)) == GPUARENA_OK);
 }
 
+/* The driver is asked for what is missing, and somebody frees meanwhile: that serves the request, or it is refused for
+   what the driver said. */
+static void have_two_holes(void)
+{
+    for (int at = 0; at < 4; at++) pool[at] = world_alloc(KIB(512), 1);
+    WANT(world_free(pool[1], 1) == GPUARENA_OK && world_free(pool[3], 1) == GPUARENA_OK);
+}
+
+static void free_between(void) { WANT(world_free(pool[2], 1) == GPUARENA_OK); }
+
+static void need_half_or_be_refused(void)
+{
+    gpuarena_failure failure;
+    void *ptr;
+    if (world_try(&ptr, MIB(1), 1) == GPUARENA_OK) {
+        WANT(world_free(ptr, 1) == GPUARENA_OK);
+        return;
+    }
+    gpuarena_last_failure(NULL, &failure);
+    WANT(failure.reason == GPUARENA_REASON_FRAGMENTED);
+}
+
 /* ---- wait_ms */
 
 static void have_all_live(void)
@@ -321,6 +343,8 @@ static const scenario scenarios[] = {
     { "trim beside the need for all", limit_of_two_steps, have_two_idle, { need_all, trim_all }, NULL, 0 },
     { "two trims and need for all", limit_of_two_steps, have_two_idle, { need_all, trim_one, trim_all }, NULL, 0 },
     { "trim beside reserve", limit_of_two_steps, have_two_idle, { reserve_all, trim_all }, NULL, 0 },
+    { "a refusal beside a free", no_limit_but_the_device, have_two_holes,
+      { need_half_or_be_refused, free_between }, NULL, 0 },
     { "wait_ms for two frees", patient, have_all_live, { wait_for_all, free_both }, NULL, 0 },
     { "wait_ms for two threads", patient, have_all_live, { wait_for_all, free_first, free_second }, NULL, 0 },
     { "two that wait", patient, have_all_live, { wait_for_half, wait_for_half, free_first }, NULL, 0 },
