@@ -87,15 +87,16 @@
    Sub-arenas. An arena with config.parent has blocks, ranges and a limit of its own, and asks the driver
    itself; but all that it reserves counts as the parent's, too, and as that of whose that one is. Growth is
    claimed here and in every arena above before the driver is asked, all or none: none ever passes its limit.
-   When a sub-arena is made, the limits of all of its parent must fit into the parent's (one without counts as
-   that), unless config.oversubscribe says that they need not. Behind rung 8, or before a reserve, or resize,
-   fails for any of these limits, or the driver, the arenas of the same tree give back what they have idle, if
-   together that is enough: quiet memory first, then with waits. Who is in a call there is waited for; so
-   nothing fails for what others claim in vain. Not while the caller's arena has a stream in capture, nor of
-   one that has; nor inside callbacks, where nobody may be waited for. A limit lowered below what sub-arenas
-   hold lets nobody below grow: what is free goes back at once, and what is freed, until reserved has fallen
-   to it; they may use what they have. A parent's headroom is its sub-arenas', too. A parent lives longer
-   than its sub-arenas: gpuarena_destroy says so.
+   When a sub-arena is made, or its limit is raised, the limits of all of its parent must fit into the
+   parent's (one without counts as that), unless its config.oversubscribe says that they need not. A limit may
+   always be lowered, a parent's, too, though its sub-arenas' fit no more then. Behind rung 8, or before a
+   reserve, or resize, fails for any of these limits, or the driver, the arenas of the same tree give back
+   what they have idle, if together that is enough: quiet memory first, then with waits. Who is in a call
+   there is waited for; so nothing fails for what others claim in vain. Not while the caller's arena has a
+   stream in capture, nor of one that has; nor inside callbacks, where nobody may be waited for. A limit
+   lowered below what sub-arenas hold lets nobody below grow: what is free goes back at once, and what is
+   freed, until reserved has fallen to it; they may use what they have. A parent's headroom is its
+   sub-arenas', too. A parent lives longer than its sub-arenas: gpuarena_destroy says so.
 
    Paged ranges, the backing wherever the device has virtual memory: memory that does not fragment. Addresses
    for twice the limit are reserved at the first need, more when they run out. All of a free block is backed,
@@ -664,7 +665,7 @@ typedef struct gpuarena_config {
                                                     what `user` points to must outlive the arena */
     gpuarena *parent;                            /* what is reserved counts there, too: see the manual */
     uint32_t oversubscribe;                      /* 1: the limits of the parent's sub-arenas may be more than
-                                                    its own when this one is made */
+                                                    its own when this one is made, or its limit raised */
     const char *environment;                     /* variable whose text fills the fields below left at
                                                     zero; NULL: "GPUARENA_CONF"; "": none */
     gpuarena_backing   backing;
@@ -865,7 +866,7 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
 
 /* Makes an arena. config NULL: all defaults. Reads the environment. Calls driver.memory.info, and obtain for
    config.initial_bytes or growth FIXED; of paged arenas those of vm. With config.parent also INVALID_CONFIG:
-   it is no living arena, or the driver is another (user, device or functions differ), or the memory is not of
+   it is no living arena, or the driver is another (any field of the table differs), or the memory is not of
    its kind (ASYNC is the device's), or the limits do not fit: failure.detail has their sum and the
    parent's; and REENTRANT, from a callback of the parent.
    INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail: the environment's variable, if it is at
@@ -978,7 +979,9 @@ GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes,
 /* Sets the limit to exactly bytes: 0 is 0, GPUARENA_NO_LIMIT is none, and it may be above the device's size.
    Below reserved: see the limit, in the manual. O(segments squared + free blocks). DRIVER_ERROR, HOST_MEMORY,
    CAPTURE, NOT_SUPPORTED, DEVICE_LOST, from giving idle segments back, as gpuarena_trim: the limit is in
-   force all the same. What remains above it is stats.excess_bytes. */
+   force all the same. What remains above it is stats.excess_bytes. INVALID_ARGUMENT: raised so that the limits
+   of all of its parent do not fit into the parent's, without config.oversubscribe: failure.detail says so as
+   at creation, and the limit is as it was. A lower one is always put in force. With a parent O(arenas). */
 GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes);
 
 /* Frees every live block, each as gpuarena_free would on this stream; keeps the segments. O(host table). With
@@ -9262,17 +9265,24 @@ static const gpuarena *gpuarena__in_registry(const gpuarena *arena)
     return found;
 }
 
-/* What the limits of a parent's sub-arenas come to; one that has none counts as the parent's. The registry's
-   lock is held. */
-static uint64_t gpuarena__limits_sum(const gpuarena *parent)
+/* Whether with this limit of a sub-arena the limits of all of its parent fit into the parent's; one that has
+   none counts as that. 0: no, they must, and *out says by how much not. The registry's lock is held. */
+static int gpuarena__limit_fits(const gpuarena *arena, uint64_t bytes, gpuarena__text *out)
 {
-    const gpuarena *at;
-    uint64_t sum = 0;
+    const gpuarena *at, *parent = arena->config.parent;
+    uint64_t sum = bytes == GPUARENA_NO_LIMIT ? parent->limit : bytes;
     for (at = gpuarena__registry; at; at = at->registered) {
         uint64_t limit = at->limit == GPUARENA_NO_LIMIT ? parent->limit : at->limit;
-        if (at->config.parent == parent) sum = limit > UINT64_MAX - sum ? UINT64_MAX : sum + limit;
+        if (at->config.parent == parent && at != arena)
+            sum = limit > UINT64_MAX - sum ? UINT64_MAX : sum + limit;
     }
-    return sum;
+    if (sum <= parent->limit || arena->config.oversubscribe) return 1;
+    gpuarena__put(out, "limit: ");
+    gpuarena__put_size(out, sum);
+    gpuarena__put(out, " in all, of the parent's ");
+    gpuarena__put_size(out, parent->limit);
+    gpuarena__put(out, "; lower it, or oversubscribe");
+    return 0;
 }
 
 /* Memory of whose books a kind is: ASYNC is the device's. */
@@ -9285,7 +9295,6 @@ static gpuarena_memory gpuarena__whose(gpuarena_memory memory)
 static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
 {
     const gpuarena *parent = gpuarena__in_registry(arena->config.parent);
-    uint64_t limit, sum;
     if (!parent || parent->kin.ending) {
         gpuarena__put(out, "parent: not a living arena");
         return 0;
@@ -9294,16 +9303,7 @@ static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
         gpuarena__put(out, "backing: memory of another kind than the parent's counts elsewhere");
         return 0;
     }
-    limit = arena->limit == GPUARENA_NO_LIMIT ? parent->limit : arena->limit;
-    sum = gpuarena__limits_sum(parent);
-    sum = limit > UINT64_MAX - sum ? UINT64_MAX : sum + limit;
-    if (sum <= parent->limit || arena->config.oversubscribe) return 1;
-    gpuarena__put(out, "limit: ");
-    gpuarena__put_size(out, sum);
-    gpuarena__put(out, " in all, of the parent's ");
-    gpuarena__put_size(out, parent->limit);
-    gpuarena__put(out, "; lower it, or oversubscribe");
-    return 0;
+    return gpuarena__limit_fits(arena, arena->limit, out);
 }
 
 /* 0: it may not be its parent's, which may be no more, and *out says why: it has no kin then. */
@@ -10587,12 +10587,21 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     return NULL;
 }
 
-/* Whether two tables reach the same device in the same way. */
+/* The fields of a driver's table, but for stream_id, which nobody calls. X(field) */
+#define GPUARENA__DRIVER_FIELDS(X) \
+    X(user) X(device) X(null_is_per_thread) X(per_thread) X(page_bytes) X(peers) X(classify) X(code_name) \
+    X(now_ns) X(memory.info) X(memory.obtain) X(memory.give_back) X(vm.reserve) X(vm.release) X(vm.create) \
+    X(vm.destroy) X(vm.map) X(vm.access) X(vm.unmap) X(events.create) X(events.destroy) X(events.record) \
+    X(events.query) X(events.host_wait) X(events.stream_wait) X(events.device_wait) X(capture.active) \
+    X(capture.exchange_mode) X(clear)
+
+/* Whether two tables are the same. By fields: between them there may be anything. */
 static int gpuarena__is_same_driver(const gpuarena_driver *left, const gpuarena_driver *right)
 {
-    return left->user == right->user && left->device == right->device
-        && left->memory.info == right->memory.info && left->memory.obtain == right->memory.obtain
-        && left->memory.give_back == right->memory.give_back && left->vm.create == right->vm.create;
+#define X(field) if (left->field != right->field) return 0;
+    GPUARENA__DRIVER_FIELDS(X)
+#undef X
+    return 1;
 }
 
 /* Makes an arena keep what parents do; its driver is the child's, if none is given. *driver: where that goes;
@@ -10678,15 +10687,19 @@ static void gpuarena__start_shape(gpuarena *arena)
         arena->ordered_bytes = 0;
 }
 
-/* Puts a limit in force. */
-static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
+/* Puts a limit in force: a lower one always. 0: it is higher, and does not fit the parent's; *out says so. */
+static int gpuarena__limit_to(gpuarena *arena, uint64_t bytes, gpuarena__text *out)
 {
+    int fits = 1;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    arena->limit = arena->config.limit_bytes = bytes;
-    if (arena->kin.number) gpuarena__kin_count(arena, 0, 0);
+    if (arena->kin.number && arena->config.parent && bytes > arena->limit)
+        fits = gpuarena__limit_fits(arena, bytes, out);
+    if (fits) arena->limit = arena->config.limit_bytes = bytes;
+    if (fits && arena->kin.number) gpuarena__kin_count(arena, 0, 0);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     arena->plain_limit = gpuarena__plain_limit(arena);
     gpuarena__gate(arena);
+    return fits;
 }
 
 /* The driver did not tell the device's size. */
@@ -10713,7 +10726,7 @@ static void gpuarena__start_books(gpuarena *arena, uint64_t total_bytes)
     if (arena->config.cache_bytes && arena->streams.ordered)
         arena->caches.block_bytes = gpuarena__min(GPUARENA__CACHE_BLOCK, arena->config.cache_bytes / 16);
     arena->unit = arena->config.alignment;
-    gpuarena__limit_to(arena, arena->config.limit_bytes);
+    (void)gpuarena__limit_to(arena, arena->config.limit_bytes, NULL);        /* that it fits is seen later */
     arena->step = arena->config.step_bytes;
     arena->release_due = arena->config.release_age;
 }
@@ -12052,10 +12065,13 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
 {
     gpuarena_result result = gpuarena__begin(arena);
     gpuarena_block block = GPUARENA_INIT;
+    char detail[96];
+    gpuarena__text why = gpuarena__text_begin(detail, sizeof detail);
     uint64_t ignored;
     if (result != GPUARENA_OK) return result;
     block.bytes = bytes;
-    gpuarena__limit_to(arena, bytes);
+    if (!gpuarena__limit_to(arena, bytes, &why))
+        return gpuarena__end(arena, gpuarena__fail_argument(arena, detail));
     gpuarena__tell(arena, GPUARENA_ACTION_LIMIT, &block, NULL, NULL);
     if (arena->family && gpuarena__kin_excess(arena)) gpuarena__kin_press(arena);
     return gpuarena__end(arena, gpuarena__trim(arena, bytes, &ignored));

@@ -86,6 +86,66 @@ static void test_creation(void)
     refuse_config(&config, "parent: not a living arena");
 }
 
+/* What must be the same in the tables of a parent and a sub-arena. X(field) */
+#define TABLE(X)                                                                                                      \
+    X(user) X(device) X(null_is_per_thread) X(per_thread) X(page_bytes) X(peers) X(classify) X(code_name) X(now_ns)   \
+    X(memory.info) X(memory.obtain) X(memory.give_back) X(vm.reserve) X(vm.release) X(vm.create) X(vm.destroy)        \
+    X(vm.map) X(vm.access) X(vm.unmap) X(events.create) X(events.destroy) X(events.record) X(events.query)            \
+    X(events.host_wait) X(events.stream_wait) X(events.device_wait) X(capture.active) X(capture.exchange_mode) X(clear)
+
+static void test_other_drivers(void)
+{
+    gpuarena *whole = make("whole", NULL, GIB(4)), *part = NULL;
+    gpuarena_config config = plain_config("part", whole, MIB(8));
+    gpuarena_driver other;
+    config.driver = &other;
+#define X(field)                                                                                                      \
+    other = bench.driver;                                                                                             \
+    ((unsigned char *)&other.field)[0] ^= 1;                                                                          \
+    refuse_config(&config, "driver: another than the parent's");
+    TABLE(X)
+#undef X
+    memset(&other, 0x5A, sizeof other);          /* what lies between the fields is no difference */
+#define X(field) other.field = bench.driver.field;
+    TABLE(X)
+#undef X
+    CHECK_INT(gpuarena_create(&config, &part), ==, GPUARENA_OK);
+    end(part), end(whole);
+}
+
+static void refuse_limit(gpuarena *arena, uint64_t bytes, const char *expected)
+{
+    uint64_t before = stats_of(arena).limit_bytes;
+    gpuarena_failure failure;
+    CHECK_INT(gpuarena_set_limit(arena, bytes), ==, GPUARENA_INVALID_ARGUMENT);
+    gpuarena_last_failure(arena, &failure);
+    CHECK_STR(failure.detail, expected);
+    CHECK_U64(stats_of(arena).limit_bytes, ==, before);
+}
+
+/* A limit is raised by the rule of creation, and lowered always. */
+static void test_raised_limit(void)
+{
+    gpuarena *whole = make("whole", NULL, GIB(4)), *first = make("first", whole, GIB(3)),
+             *second = make("second", whole, GIB(1)), *free_one = make_of("free", whole, GIB(1), "");
+    refuse_limit(second, GIB(1) + 1, "limit: 5368709121 in all, of the parent's 4G; lower it, or oversubscribe");
+    refuse_limit(second, GPUARENA_NO_LIMIT, "limit: 8G in all, of the parent's 4G; lower it, or oversubscribe");
+    CHECK_INT(gpuarena_set_limit(free_one, GIB(16)), ==, GPUARENA_OK);
+    end(free_one);
+    CHECK_INT(gpuarena_set_limit(second, MIB(512)), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_set_limit(second, GIB(1)), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_set_limit(whole, GIB(2)), ==, GPUARENA_OK);           /* comes first: they fit no more */
+    refuse_limit(second, GIB(2), "limit: 5G in all, of the parent's 2G; lower it, or oversubscribe");
+    CHECK_INT(gpuarena_set_limit(second, GIB(1)), ==, GPUARENA_OK);          /* no change */
+    CHECK_INT(gpuarena_set_limit(first, GIB(2)), ==, GPUARENA_OK);           /* lower, though not by enough */
+    CHECK_INT(gpuarena_set_limit(first, GIB(1)), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_set_limit(first, MIB(512)), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_set_limit(second, MIB(1536)), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_set_limit(whole, GPUARENA_NO_LIMIT), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_set_limit(second, GPUARENA_NO_LIMIT), ==, GPUARENA_OK);
+    end(first), end(second), end(whole);
+}
+
 static void test_over_parent(void)
 {
     gpuarena *whole = make("whole", NULL, MIB(64)), *first, *second;
@@ -321,6 +381,8 @@ static void test_backing(gpuarena_backing which)
     bench = bench_open_sized(GIB(16), NULL);
     test_two_tenants();
     test_creation();
+    test_other_drivers();
+    test_raised_limit();
     test_over_parent();
     test_idle_passes_on();
     test_lowered_limit();
