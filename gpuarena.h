@@ -87,16 +87,15 @@
    Sub-arenas. An arena with config.parent has blocks, ranges and a limit of its own, and asks the driver
    itself; but all that it reserves counts as the parent's, too, and as that of whose that one is. Growth is
    claimed here and in every arena above before the driver is asked, all or none: none ever passes its limit.
-   When a sub-arena is made, or its limit is raised, the limits of all of its parent must fit into the
-   parent's (one without counts as that), unless its config.oversubscribe says that they need not. A limit may
-   always be lowered, a parent's, too, though its sub-arenas' fit no more then. Behind rung 8, or before a
-   reserve, or resize, fails for any of these limits, or the driver, the arenas of the same tree give back
-   what they have idle, if together that is enough: quiet memory first, then with waits. Who is in a call
-   there is waited for; so nothing fails for what others claim in vain. Not while the caller's arena has a
-   stream in capture, nor of one that has; nor inside callbacks, where nobody may be waited for. A limit
-   lowered below what sub-arenas hold lets nobody below grow: what is free goes back at once, and what is
-   freed, until reserved has fallen to it; they may use what they have. A parent's headroom is its
-   sub-arenas', too. A parent lives longer than its sub-arenas: gpuarena_destroy says so.
+   When a sub-arena is made, the limits of all of its parent must fit into the parent's (one without counts as
+   that), unless config.oversubscribe says that they need not; gpuarena_set_limit asks for no such thing.
+   Behind rung 8, or before a reserve, or resize, fails for any of these limits, or the driver, the arenas of
+   the same tree give back what they have idle, if together that is enough: quiet memory first, then with
+   waits. Who is in a call there is waited for; so nothing fails for what others claim in vain. Not while the
+   caller's arena has a stream in capture, nor of one that has; nor inside callbacks, where nobody may be
+   waited for. A limit lowered below what sub-arenas hold lets nobody below grow: what is free goes back at
+   once, and what is freed, until reserved has fallen to it; they may use what they have. A parent's headroom
+   is its sub-arenas', too. A parent lives longer than its sub-arenas: gpuarena_destroy says so.
 
    Paged ranges, the backing wherever the device has virtual memory: memory that does not fragment. Addresses
    for twice the limit are reserved at the first need, more when they run out. All of a free block is backed,
@@ -220,14 +219,14 @@
    uses such memory, it is for its owner to keep it as long as the graph.
 
    Threads. Any thread may call anything on any arena, any time; gpuarena_destroy must be an arena's last
-   call: who waits to enter meanwhile is told so, who comes later reads what is freed. A short lock is held
-   for a hit, a plain free, gpuarena_use, lookup and get_stats. All else takes its turn, one call at a time;
-   and lets go of the lock around each driver call, so that others' hits and frees go on while one thread's
-   growth is stuck in the driver. So a miss waits for what another thread grows or gives back before it
-   fails. Frees on a thread's own default stream, of blocks with room or a segment of their own, above a
-   lowered limit, and with release=idle or age, take their turn too. What is reserved and about to be (stats
-   are taken between driver calls) never passes the limit. With GPUARENA_NO_THREADS the caller serialises all
-   calls on all arenas.
+   call: no call may run concurrently with it, or follow it. Calls already blocked return INVALID_ARGUMENT
+   where that can be seen. A short lock is held for a hit, a plain free, gpuarena_use, lookup and get_stats.
+   All else takes its turn, one call at a time; and lets go of the lock around each driver call, so that
+   others' hits and frees go on while one thread's growth is stuck in the driver. So a miss waits for what
+   another thread grows or gives back before it fails. Frees on a thread's own default stream, of blocks with
+   room or a segment of their own, above a lowered limit, and with release=idle or age, take their turn too.
+   What is reserved and about to be (stats are taken between driver calls) never passes the limit. With
+   GPUARENA_NO_THREADS the caller serialises all calls on all arenas.
 
    With config.cache_bytes each stream keeps what small blocks are freed on it, up to so many bytes, and hands
    them out again under a lock of its own: threads on different streams then share nothing. Such memory counts
@@ -665,7 +664,7 @@ typedef struct gpuarena_config {
                                                     what `user` points to must outlive the arena */
     gpuarena *parent;                            /* what is reserved counts there, too: see the manual */
     uint32_t oversubscribe;                      /* 1: the limits of the parent's sub-arenas may be more than
-                                                    its own when this one is made, or its limit raised */
+                                                    its own when this one is made */
     const char *environment;                     /* variable whose text fills the fields below left at
                                                     zero; NULL: "GPUARENA_CONF"; "": none */
     gpuarena_backing   backing;
@@ -877,14 +876,15 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
    O(arenas). */
 GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpuarena **arena);
 
-/* Gives all memory back and ends the arena; must be its last call. Streams may be gone by then: none is
-   asked. NULL: OK, nothing. STILL_IN_USE (live blocks: failure.block is one of them, live_bytes their sum,
-   and failure.most tells them by size and tag: O(live blocks x log); gpuarena_walk finds, and gpuarena_reset
-   frees them. Or a capture set that is not released, or an allocation in another thread that waits, or is in
-   config.pressure; or sub-arenas, of which failure.detail names one. The arena lives on unchanged),
-   INVALID_ARGUMENT (not a living arena: always seen), DRIVER_ERROR, CAPTURE, NOT_SUPPORTED (a segment was not
-   taken back: the arena lives on, with what it still holds). A lost device, or one lost on the way, is OK:
-   the books are closed without it. FORKED: in a child, where nothing is given back. O(segments squared). */
+/* Gives all memory back and ends the arena. No call may run concurrently with it, or follow it. Streams may
+   be gone by then: none is asked. NULL: OK, nothing. STILL_IN_USE (live blocks: failure.block is one of them,
+   live_bytes their sum, and failure.most tells them by size and tag: O(live blocks x log); gpuarena_walk
+   finds, and gpuarena_reset frees them. Or a capture set that is not released, or an allocation in another
+   thread that waits, or is in config.pressure; or sub-arenas, of which failure.detail names one. The arena
+   lives on unchanged), INVALID_ARGUMENT (no living arena has this address), DRIVER_ERROR, CAPTURE,
+   NOT_SUPPORTED (a segment was not taken back: the arena lives on, with what it still holds). A lost device,
+   or one lost on the way, is OK: the books are closed without it. FORKED: in a child, where nothing is given
+   back. O(segments squared). */
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 
 /* ---- memory */
@@ -976,12 +976,12 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
    CAPTURE, DEVICE_LOST: it ended there. O(segments squared + free blocks). */
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes);
 
-/* Sets the limit to exactly bytes: 0 is 0, GPUARENA_NO_LIMIT is none, and it may be above the device's size.
+/* Sets the limit to exactly bytes: 0 is 0, GPUARENA_NO_LIMIT is none. It is not checked as at creation: it may
+   be above the device's size, or no longer fit into the parent's with those of its other sub-arenas, whatever
+   config.oversubscribe says, and so may theirs when the parent's is lowered: no limit is ever passed for it.
    Below reserved: see the limit, in the manual. O(segments squared + free blocks). DRIVER_ERROR, HOST_MEMORY,
    CAPTURE, NOT_SUPPORTED, DEVICE_LOST, from giving idle segments back, as gpuarena_trim: the limit is in
-   force all the same. What remains above it is stats.excess_bytes. INVALID_ARGUMENT: raised so that the limits
-   of all of its parent do not fit into the parent's, without config.oversubscribe: failure.detail says so as
-   at creation, and the limit is as it was. A lower one is always put in force. With a parent O(arenas). */
+   force all the same. What remains above it is stats.excess_bytes. */
 GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes);
 
 /* Frees every live block, each as gpuarena_free would on this stream; keeps the segments. O(host table). With
@@ -1362,23 +1362,21 @@ static void gpuarena__pause(void)                          { (void)sched_yield()
 static pthread_mutex_t gpuarena__registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
 typedef struct gpuarena__spin {
-    uint32_t taken, waiting;
-    char     apart[56];                          /* who waits reads no line that its holder writes */
+    uint32_t taken;
+    char     apart[60];                          /* who waits reads no line that its holder writes */
 } gpuarena__spin;
 static int gpuarena__spin_make(gpuarena__spin *spin)
 {
-    spin->taken = spin->waiting = 0;
+    spin->taken = 0;
     return 1;
 }
 
 static void gpuarena__spin_wait(gpuarena__spin *spin)
 {
     uint32_t asked = 0;
-    (void)__atomic_fetch_add(&spin->waiting, 1, __ATOMIC_RELAXED);
     while (__atomic_load_n(&spin->taken, __ATOMIC_RELAXED)
            || __atomic_exchange_n(&spin->taken, 1, __ATOMIC_ACQUIRE))
         if (++asked % 32 == 0) gpuarena__pause();
-    (void)__atomic_fetch_sub(&spin->waiting, 1, __ATOMIC_RELAXED);
 }
 
 GPUARENA__INLINE void gpuarena__spin_lock(gpuarena__spin *spin)
@@ -1391,12 +1389,8 @@ GPUARENA__INLINE void gpuarena__spin_unlock(gpuarena__spin *spin)
     __atomic_store_n(&spin->taken, 0, __ATOMIC_RELEASE);
 }
 
-/* Once all have gone who waited for it. */
-static void gpuarena__spin_end(gpuarena__spin *spin)
-{
-    while (__atomic_load_n(&spin->waiting, __ATOMIC_RELAXED)) gpuarena__pause();
-    gpuarena__spin_lock(spin);
-}
+/* Once who has it has gone. */
+static void gpuarena__spin_end(gpuarena__spin *spin) { gpuarena__spin_lock(spin); }
 #else
 typedef char gpuarena__mutex, gpuarena__spin;
 static char gpuarena__registry_lock;
@@ -9265,24 +9259,17 @@ static const gpuarena *gpuarena__in_registry(const gpuarena *arena)
     return found;
 }
 
-/* Whether with this limit of a sub-arena the limits of all of its parent fit into the parent's; one that has
-   none counts as that. 0: no, they must, and *out says by how much not. The registry's lock is held. */
-static int gpuarena__limit_fits(const gpuarena *arena, uint64_t bytes, gpuarena__text *out)
+/* What the limits of a parent's sub-arenas come to; one that has none counts as the parent's. The registry's
+   lock is held. */
+static uint64_t gpuarena__limits_sum(const gpuarena *parent)
 {
-    const gpuarena *at, *parent = arena->config.parent;
-    uint64_t sum = bytes == GPUARENA_NO_LIMIT ? parent->limit : bytes;
+    const gpuarena *at;
+    uint64_t sum = 0;
     for (at = gpuarena__registry; at; at = at->registered) {
         uint64_t limit = at->limit == GPUARENA_NO_LIMIT ? parent->limit : at->limit;
-        if (at->config.parent == parent && at != arena)
-            sum = limit > UINT64_MAX - sum ? UINT64_MAX : sum + limit;
+        if (at->config.parent == parent) sum = limit > UINT64_MAX - sum ? UINT64_MAX : sum + limit;
     }
-    if (sum <= parent->limit || arena->config.oversubscribe) return 1;
-    gpuarena__put(out, "limit: ");
-    gpuarena__put_size(out, sum);
-    gpuarena__put(out, " in all, of the parent's ");
-    gpuarena__put_size(out, parent->limit);
-    gpuarena__put(out, "; lower it, or oversubscribe");
-    return 0;
+    return sum;
 }
 
 /* Memory of whose books a kind is: ASYNC is the device's. */
@@ -9295,6 +9282,7 @@ static gpuarena_memory gpuarena__whose(gpuarena_memory memory)
 static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
 {
     const gpuarena *parent = gpuarena__in_registry(arena->config.parent);
+    uint64_t limit, sum;
     if (!parent || parent->kin.ending) {
         gpuarena__put(out, "parent: not a living arena");
         return 0;
@@ -9303,7 +9291,16 @@ static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
         gpuarena__put(out, "backing: memory of another kind than the parent's counts elsewhere");
         return 0;
     }
-    return gpuarena__limit_fits(arena, arena->limit, out);
+    limit = arena->limit == GPUARENA_NO_LIMIT ? parent->limit : arena->limit;
+    sum = gpuarena__limits_sum(parent);
+    sum = limit > UINT64_MAX - sum ? UINT64_MAX : sum + limit;
+    if (sum <= parent->limit || arena->config.oversubscribe) return 1;
+    gpuarena__put(out, "limit: ");
+    gpuarena__put_size(out, sum);
+    gpuarena__put(out, " in all, of the parent's ");
+    gpuarena__put_size(out, parent->limit);
+    gpuarena__put(out, "; lower it, or oversubscribe");
+    return 0;
 }
 
 /* 0: it may not be its parent's, which may be no more, and *out says why: it has no kin then. */
@@ -10687,19 +10684,15 @@ static void gpuarena__start_shape(gpuarena *arena)
         arena->ordered_bytes = 0;
 }
 
-/* Puts a limit in force: a lower one always. 0: it is higher, and does not fit the parent's; *out says so. */
-static int gpuarena__limit_to(gpuarena *arena, uint64_t bytes, gpuarena__text *out)
+/* Puts a limit in force. */
+static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
 {
-    int fits = 1;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    if (arena->kin.number && arena->config.parent && bytes > arena->limit)
-        fits = gpuarena__limit_fits(arena, bytes, out);
-    if (fits) arena->limit = arena->config.limit_bytes = bytes;
-    if (fits && arena->kin.number) gpuarena__kin_count(arena, 0, 0);
+    arena->limit = arena->config.limit_bytes = bytes;
+    if (arena->kin.number) gpuarena__kin_count(arena, 0, 0);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     arena->plain_limit = gpuarena__plain_limit(arena);
     gpuarena__gate(arena);
-    return fits;
 }
 
 /* The driver did not tell the device's size. */
@@ -10726,7 +10719,7 @@ static void gpuarena__start_books(gpuarena *arena, uint64_t total_bytes)
     if (arena->config.cache_bytes && arena->streams.ordered)
         arena->caches.block_bytes = gpuarena__min(GPUARENA__CACHE_BLOCK, arena->config.cache_bytes / 16);
     arena->unit = arena->config.alignment;
-    (void)gpuarena__limit_to(arena, arena->config.limit_bytes, NULL);        /* that it fits is seen later */
+    gpuarena__limit_to(arena, arena->config.limit_bytes);
     arena->step = arena->config.step_bytes;
     arena->release_due = arena->config.release_age;
 }
@@ -12065,13 +12058,10 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
 {
     gpuarena_result result = gpuarena__begin(arena);
     gpuarena_block block = GPUARENA_INIT;
-    char detail[96];
-    gpuarena__text why = gpuarena__text_begin(detail, sizeof detail);
     uint64_t ignored;
     if (result != GPUARENA_OK) return result;
     block.bytes = bytes;
-    if (!gpuarena__limit_to(arena, bytes, &why))
-        return gpuarena__end(arena, gpuarena__fail_argument(arena, detail));
+    gpuarena__limit_to(arena, bytes);
     gpuarena__tell(arena, GPUARENA_ACTION_LIMIT, &block, NULL, NULL);
     if (arena->family && gpuarena__kin_excess(arena)) gpuarena__kin_press(arena);
     return gpuarena__end(arena, gpuarena__trim(arena, bytes, &ignored));

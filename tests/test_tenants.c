@@ -113,36 +113,20 @@ static void test_other_drivers(void)
     end(part), end(whole);
 }
 
-static void refuse_limit(gpuarena *arena, uint64_t bytes, const char *expected)
-{
-    uint64_t before = stats_of(arena).limit_bytes;
-    gpuarena_failure failure;
-    CHECK_INT(gpuarena_set_limit(arena, bytes), ==, GPUARENA_INVALID_ARGUMENT);
-    gpuarena_last_failure(arena, &failure);
-    CHECK_STR(failure.detail, expected);
-    CHECK_U64(stats_of(arena).limit_bytes, ==, before);
-}
-
-/* A limit is raised by the rule of creation, and lowered always. */
+/* The sum of limits is creation's concern: set_limit raises and lowers, and no limit is passed for it. */
 static void test_raised_limit(void)
 {
-    gpuarena *whole = make("whole", NULL, GIB(4)), *first = make("first", whole, GIB(3)),
-             *second = make("second", whole, GIB(1)), *free_one = make_of("free", whole, GIB(1), "");
-    refuse_limit(second, GIB(1) + 1, "limit: 5368709121 in all, of the parent's 4G; lower it, or oversubscribe");
-    refuse_limit(second, GPUARENA_NO_LIMIT, "limit: 8G in all, of the parent's 4G; lower it, or oversubscribe");
-    CHECK_INT(gpuarena_set_limit(free_one, GIB(16)), ==, GPUARENA_OK);
-    end(free_one);
-    CHECK_INT(gpuarena_set_limit(second, MIB(512)), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_set_limit(second, GIB(1)), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_set_limit(whole, GIB(2)), ==, GPUARENA_OK);           /* comes first: they fit no more */
-    refuse_limit(second, GIB(2), "limit: 5G in all, of the parent's 2G; lower it, or oversubscribe");
-    CHECK_INT(gpuarena_set_limit(second, GIB(1)), ==, GPUARENA_OK);          /* no change */
-    CHECK_INT(gpuarena_set_limit(first, GIB(2)), ==, GPUARENA_OK);           /* lower, though not by enough */
-    CHECK_INT(gpuarena_set_limit(first, GIB(1)), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_set_limit(first, MIB(512)), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_set_limit(second, MIB(1536)), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_set_limit(whole, GPUARENA_NO_LIMIT), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_set_limit(second, GPUARENA_NO_LIMIT), ==, GPUARENA_OK);
+    gpuarena *whole = make("whole", NULL, MIB(64)), *first = make("first", whole, MIB(32)),
+             *second = make("second", whole, MIB(32));
+    gpuarena_config config = plain_config("third", whole, MIB(2));
+    void *block;
+    CHECK_INT(gpuarena_set_limit(second, GIB(32)), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_set_limit(first, GPUARENA_NO_LIMIT), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_set_limit(whole, MIB(48)), ==, GPUARENA_OK);
+    block = take(first, MIB(40));
+    (void)refuse(second, MIB(10), GPUARENA_REASON_OVER_PARENT);
+    refuse_config(&config, "limit: 32818M in all, of the parent's 48M");
+    drop(first, block);
     end(first), end(second), end(whole);
 }
 
