@@ -113,7 +113,7 @@ asan: | $(BUILD)/  ## all tests under AddressSanitizer and UndefinedBehaviorSani
 	else echo 'asan: skipped, $(CC) cannot link with $(SANITIZE)'; fi
 
 # the others have one thread, or are about builds
-TSAN_TESTS := $(patsubst %,$(BUILD)/tsan/tests/test_%,threads threads_property threads_latch threads_torture streams_threads \
+TSAN_TESTS := $(patsubst %,$(BUILD)/tsan/tests/test_%,threads threads_property threads_latch threads_taken threads_torture streams_threads \
                   tenants_torture tenants_ends tags_threads scrub_threads)
 
 tsan: | $(BUILD)/  ## the tests with threads under ThreadSanitizer, in BUILD/tsan; GPUARENA_THREAD_OPS=10000000: minutes

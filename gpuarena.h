@@ -12,7 +12,7 @@
    Compile that file with the CUDA Toolkit's include folder, link with -lcudart -lpthread, and:
 
        gpuarena_config config = GPUARENA_INIT;       // zero means default, in every struct
-       gpuarena *arena; void *weights;
+       gpuarena *arena; void *weights = NULL;
        config.limit_bytes = (uint64_t)4 << 30;       // never more than 4 GiB, not for an instant
        if (gpuarena_create(&config, &arena)) return 1;
        if (gpuarena_alloc(arena, &weights, bytes, stream)) {    // cudaMallocAsync(&p, n, s) -> this
@@ -21,7 +21,7 @@
            gpuarena_failure_text(&why, text, sizeof text);      // what, why, what would have helped
            puts(text);
        }
-       gpuarena_free(arena, weights, stream);
+       gpuarena_free(arena, weights, stream);        // NULL, after a failure, is no error
        gpuarena_destroy(arena);
 
    What it does NOT do
@@ -6942,7 +6942,8 @@ static uint32_t gpuarena__rung_wait(gpuarena *arena, gpuarena__want *want, gpuar
         || (!moves && !gpuarena__run_find(arena, want, GPUARENA__AFTER_DEVICE))
         || !gpuarena__wait_device(arena, &ignored)) return 0;
     index = gpuarena__look(arena, want);
-    if (!index && moves) index = gpuarena__pages_grow(arena, want, 1, obstacle);
+    if (!index && obstacle->result == GPUARENA_OUT_OF_MEMORY && gpuarena__is_paged(arena, want))
+        index = gpuarena__pages_grow(arena, want, 1, obstacle);      /* another thread may have had the run */
     arena->stats.wait_count += index != 0;
     return index;
 }
