@@ -133,6 +133,10 @@ static const char help_columns[] =
     "done. waited_..: from when one was due to its end, as whoever waits for it sees it; served_p99_vns: from when\n"
     "it could begin. A loop that waits for each op tells the latter alone. On simulated devices. ended: of --repeat\n"
     "auto, why there are no more repeats (stress help measuring).\n"
+    "Where steps come again (labels alike but for the number at their end, or else --rounds), all before the first\n"
+    "that does is the warm-up: steady_steps of them follow, and steady_driver_calls and steady_driver_vns are what\n"
+    "they took of driver_calls and driver_vns. vns_per_op: the virtual clock from the first op to the last, over\n"
+    "ops; empty with --rate. All four of rows that are ok.\n"
     "An empty cell: not measured, or does not exist. With -w needs claims, verdict and said follow (stress help\n"
     "needs).\n";
 

@@ -11,7 +11,7 @@
 #include "nearest.h"
 #include "needs/needs.h"
 #include "policy.h"
-#include "report/table.h"
+#include "report/plot.h"
 #include "sim/sim.h"
 
 /* A label, and words behind it, broken at spaces, and behind commas, before column 112. */
@@ -62,7 +62,7 @@ static void help_list_devices(FILE *out)
         problem unknown = { 0, "" };
         fprintf(out, "  cuda:%-5d ", ordinal);
         if (cuda_environment_describe(ordinal, &found, &unknown)) fprintf(out, "%s\n", unknown.text);
-        else fprintf(out, "%s, %s, %s\n", found.name, table_bytes(found.total_bytes, total, sizeof total),
+        else fprintf(out, "%s, %s, %s\n", found.name, plot_bytes(found.total_bytes, total, sizeof total),
                      found.uuid);
     }
 }

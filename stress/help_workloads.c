@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "program.h"
-#include "report/table.h"
+#include "report/plot.h"
 #include "workload/workload.h"
 
 void help_list_workloads(FILE *out)
@@ -21,7 +21,7 @@ void help_list_workloads(FILE *out)
         fprintf(out, "  %-10s %s\n", family->name, family->summary);
         if (family->options && *family->options) fprintf(out, "  %-10s %s\n", "", family->options);
         if (!family->peak) continue;
-        table_bytes(family->peak_bytes, size, sizeof size);
+        plot_bytes(family->peak_bytes, size, sizeof size);
         fprintf(out, "  %-10s peak %s, %" PRIu64 " bytes: %s\n", "", size, family->peak_bytes, family->peak);
     }
     fprintf(out, "  %-10s what people ask of GPU memory, as verdicts; needs:NAME one of them: stress list needs\n",

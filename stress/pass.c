@@ -9,6 +9,7 @@
 
 #include "interrupt.h"
 #include "measure/digest.h"
+#include "pass_steady.h"
 #include "pass_streams.h"
 #include "pass_tags.h"
 
@@ -26,6 +27,9 @@ typedef struct pass {
     pass_clock           clock;
     pass_result         *result;
     device_counters      before;
+    uint64_t             begun_vns;              /* of the host's virtual clock, when the counters were read */
+    pass_steady          steady;
+    device_counters      warm;                   /* when the first repetition began */
     uint64_t             op;                     /* of the op under way: allocations and frees of the stream before
                                                     it, whether or not they were refused or left out */
     int                  done;                   /* no more ops: oom, violation or error */
@@ -228,6 +232,14 @@ static int pass_settle(pass *run, size_t index)
     return oracle_settle(run->oracle, run->op, is_due ? &stats : NULL) ? pass_violated(run) : 0;
 }
 
+/* Threads have steps of their own: those of the first are the workload's. */
+static void pass_step(pass *run, size_t index)
+{
+    const op *next = &run->stream->ops[index];
+    if (next->kind != OP_STEP || op_stream_thread(run->stream, index)) return;
+    if (pass_steady_label(&run->steady, run->stream->labels[next->first])) device_count(run->device, &run->warm);
+}
+
 static void pass_drive_once(pass *run)
 {
     for (size_t index = 0; index < run->stream->op_count && !run->done; index++) {
@@ -237,6 +249,7 @@ static void pass_drive_once(pass *run)
         device_begin_op(run->device, run->op);
         record_op(run->settings->recording, run->op);
         if (run->stream->threads) device_thread(run->device, 1 + op_stream_thread(run->stream, index));
+        pass_step(run, index);
         if (pass_op(run, next) || pass_settle(run, index)) return;      /* and is done */
         run->op += next->kind == OP_ALLOC || next->kind == OP_FREE;
         if (index % PASS_PROGRESS_OPS == 0) progress_update(run->settings->progress, index, run->stream->op_count);
@@ -260,16 +273,29 @@ static int pass_rewind(pass *run)
 static void pass_drive(pass *run)
 {
     do {
+        if (run->result->times && pass_steady_round(&run->steady)) device_count(run->device, &run->warm);
         if (run->result->times++ && pass_rewind(run)) return;
         if (!run->result->oom.happened) run->result->oom.round_from = run->op;
         pass_drive_once(run);
     } while (!run->done && run->result->times < run->settings->times);
 }
 
+static uint64_t pass_now_vns(const pass *run)
+{
+    const sim *machine = device_simulated(run->device);
+    return machine ? sim_now_ns(machine) : 0;
+}
+
 static void pass_count_driver(pass *run)
 {
     device_counters after;
     device_count(run->device, &after);
+    run->result->vns = pass_now_vns(run) - run->begun_vns;
+    run->result->steady_steps = run->steady.steps;
+    if (run->steady.steps) {
+        run->result->steady_calls = after.calls - run->warm.calls;
+        run->result->steady_vns = after.call_vns - run->warm.call_vns;
+    }
     run->result->driver_calls = after.calls - run->before.calls;
     run->result->driver_vns = after.call_vns - run->before.call_vns;
     run->result->is_virtual = after.is_virtual;
@@ -389,6 +415,7 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
     } else {
         run.clock = pass_clock_of(&run.pool, timing, settings->arrivals, settings->rate);
         device_count(run.device, &run.before);
+        run.begun_vns = pass_now_vns(&run);
         pass_drive(&run);
         pass_count_driver(&run);
         record_op(settings->recording, run.op);

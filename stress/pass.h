@@ -48,6 +48,9 @@ typedef struct pass_result {
     uint64_t     allocs;                         /* of these, allocations */
     uint64_t     digest;                         /* of ops and results: no addresses */
     uint64_t     driver_calls, driver_vns;       /* on memory, from the first op to the last */
+    uint64_t     steady_steps;                   /* repetitions (pass_steady.h), and the driver's part of them */
+    uint64_t     steady_calls, steady_vns;
+    uint64_t     vns;                            /* of the host's virtual clock, from the first op to the last */
     int          is_virtual;                     /* 0: CUDA has no virtual time, driver_vns is none */
     memory_track memory;                         /* all below: verifying pass alone; oom: and probes */
     uint64_t     gpu_waits, remapped_pages;

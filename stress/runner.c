@@ -67,7 +67,20 @@ void runner_status(pass_status status, const char *message, row *made, runner_ou
     if (status > PASS_OOM) snprintf(made->note, sizeof made->note, "%s", message);
 }
 
-static void runner_results(const runner_job *job, const pass_result *result, uint64_t times, row *made,
+/* Of whole runs alone: where one ends early its last step is none, and its operations are others. */
+static void runner_steady(const pass_result *result, uint64_t rate, row *made)
+{
+    if (result->status != PASS_OK) return;
+    if (result->is_virtual && !rate && result->ops) {
+        row_tenths(made, COLUMN_VNS_PER_OP, (double)result->vns / (double)result->ops);
+    }
+    if (!result->steady_steps) return;
+    row_count(made, COLUMN_STEADY_STEPS, result->steady_steps);
+    row_count(made, COLUMN_STEADY_CALLS, result->steady_calls);
+    if (result->is_virtual) row_count(made, COLUMN_STEADY_VNS, result->steady_vns);
+}
+
+static void runner_results(const runner_job *job, const pass_result *result, const pass_settings *settings, row *made,
                            runner_outcome *outcome)
 {
     row_count(made, COLUMN_OPS, result->ops);
@@ -77,7 +90,8 @@ static void runner_results(const runner_job *job, const pass_result *result, uin
     if (result->is_virtual) row_count(made, COLUMN_DRIVER_VNS, result->driver_vns);
     row_hex(made, COLUMN_DIGEST, result->digest);
     runner_memory(job, result, made);
-    runner_oom(&result->oom, times, made);
+    runner_steady(result, settings->rate, made);
+    runner_oom(&result->oom, settings->times, made);
     runner_status(result->status, result->message, made, outcome);
     outcome->needed_ops = result->needed_ops;
     outcome->kept = result->kept;
@@ -220,7 +234,7 @@ void runner_row(const runner_job *job, const pass_settings *settings, row *made,
     if (settings->rate) recorded.arrivals = made->arrivals = calloc(1, sizeof *made->arrivals);
     if (job->record) recorded.recording = made->recording = record_create(job->record);
     pass_run(&recorded, job->stream, job->chosen, NULL, &result);
-    runner_results(job, &result, settings->times, made, outcome);
+    runner_results(job, &result, settings, made, outcome);
     if (made->arrivals) runner_arrivals(made);
     if (job->timed && result.status <= PASS_OOM) runner_time(job, settings, &result, made, outcome);
 }

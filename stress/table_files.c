@@ -1,10 +1,13 @@
-/* Rows that were read are made rows of a list, all cells texts, for the writers of files.
+/* Rows that were read are made rows of a list, for the writers of files: whole numbers as such, all else as texts.
    It must not judge.
    Tested by tests/compare.t and tests/shard.t. */
 #include "table_files.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "cli.h"
+#include "gate/metric.h"
 
 /* The command that has such columns: all of the header's are its own. */
 static row_kind table_kind(const csv_table *table)
@@ -21,12 +24,22 @@ static row_kind table_kind(const csv_table *table)
     return ROW_RUN;
 }
 
+/* What is printed again as it was read, to the byte. */
+static void table_cell_of(const char *text, row_column column, row *made)
+{
+    uint64_t number;
+    metric_unit unit = metric_find(row_column_name(column))->unit;
+    int is_number = (unit == METRIC_COUNT || unit == METRIC_BYTES) && (*text != '0' || !text[1]);
+    if (is_number && !cli_read_number(text, &number)) row_count(made, column, number);
+    else row_text(made, column, text);
+}
+
 static void table_row_of(const csv_table *table, size_t line, row_kind kind, const char *path, row *made)
 {
     for (int column = 0; column < COLUMN_COUNT; column++) {
         const char *text = csv_table_cell(table, line, csv_table_column(table, row_column_name((row_column)column)));
         int is_named = *text || column == COLUMN_POLICY;             /* a row has a policy, be it "" */
-        if (is_named && row_has(kind, (row_column)column)) row_text(made, (row_column)column, text);
+        if (is_named && row_has(kind, (row_column)column)) table_cell_of(text, (row_column)column, made);
     }
     const cell *status = &made->cells[COLUMN_STATUS];
     if (status->kind == CELL_TEXT && strcmp(status->text, "ok") && strcmp(status->text, "oom")) {

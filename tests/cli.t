@@ -247,8 +247,8 @@ ok(stress(@run, '-v', '-p', 'config:growth=exact')->{err}
 # ---- table, colours, width
 my @poor = ('run', '-w', 'uniform:n=200', '-p', 'segments', '--no-timing', '--limit', '100M');
 my $table = stress(@poor)->{out};
-ok($table =~ /^workload +policy.*\nuniform:n=200 +raw +ok +1\.00.*\nuniform:n=200 +segments +oom/,
-   'the table adds raw as 1.00');
+ok($table =~ /^workload +policy.*\nuniform:n=200 +raw +ok .*\nuniform:n=200 +segments +oom/,
+   'the table adds raw');
 ok(stress(@poor)->{out} !~ /\033/, 'no colour where it is no terminal');
 ok(stress(@poor, '--color', 'always')->{out} =~ /\033\[33m/, '--color always');
 {

@@ -98,13 +98,14 @@ sub rows {
     return map { my %row; @row{@names} = cells($_); \%row } grep { !/^# partial: / } @lines;
 }
 
-# A table as the program prints it, from its header to the next empty line or note -> rows as hashes by column name.
+# A table as the program prints it, from its header to the first note -> rows as hashes by column name. The best cells
+# are starred, and there is a blank line between workloads.
 sub table_rows {
     my ($names, @lines) = split /\n/, $_[0];
     my @names = split / {2,}/, $names // '';
     my @rows;
-    for my $line (@lines) {
-        my @cells = split / {2,}/, $line;
+    for my $line (grep { $_ ne '' } @lines) {
+        my @cells = split / {2,}/, $line =~ tr/*/ /r;
         last if @cells != @names;
         push @rows, { map { $names[$_] => $cells[$_] } 0 .. $#names };
     }

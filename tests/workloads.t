@@ -63,7 +63,7 @@ is("@inexact", '', 'no floating point, clock or rand() makes operations or the s
 for my $line (split /\n(?=  \w)/, stress('list', 'workloads')->{out} =~ s/^workloads\n//r) {
     my ($name) = $line =~ /^  (\w+)/;
     next if $name =~ /^(replay|needs|all)$/;
-    my ($peak) = $line =~ /^ +peak \S+, (\d+) bytes: \S/m;
+    my ($peak) = $line =~ /^ +peak \S+ \w+, (\d+) bytes: \S/m;
     is(row('-w', $name, qw(-p raw --verify off))->{requested_peak_bytes}, $peak, "$name has the peak that the list tells");
 }
 

@@ -47,6 +47,8 @@ static const metric metrics[COLUMN_COUNT] = {    /* what is not listed is a key:
     [COLUMN_HIT_P99] = { METRIC_NS, 1, LESS },            [COLUMN_MISS_P50] = { METRIC_NS, 1, LESS },
     [COLUMN_WAITED_P50] = { METRIC_NS, 0, LESS },         [COLUMN_WAITED_P99] = { METRIC_NS, 0, LESS },
     [COLUMN_WAITED_MAX] = { METRIC_NS, 0, LESS },         [COLUMN_SERVED_P99] = { METRIC_NS, 0, LESS },
+    [COLUMN_VNS_PER_OP] = { METRIC_NS, 0, LESS },         [COLUMN_STEADY_STEPS] = { METRIC_COUNT, 0, NEITHER },
+    [COLUMN_STEADY_CALLS] = { METRIC_COUNT, 0, LESS },    [COLUMN_STEADY_VNS] = { METRIC_NS, 0, LESS },
     [COLUMN_ENDED] = { METRIC_TEXT, 1, NEITHER },
     [COLUMN_STOP_OP] = { METRIC_COUNT, 0, NEITHER },      [COLUMN_STOP_REASON] = { METRIC_TEXT, 0, NEITHER },
 };

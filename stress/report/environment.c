@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "json.h"
-#include "table.h"
+#include "plot.h"
 
 static void environment_others(const cuda_environment *self, char *text, size_t size)
 {
@@ -21,8 +21,8 @@ const char *environment_line(const cuda_environment *self, char *text, size_t si
     char others[48], total[16], in_use[16];
     environment_others(self, others, sizeof others);
     snprintf(text, size, "%s, %s, %s of it in use before the first op, driver %s%sCUDA %d.%d, runtime %d.%d, %s",
-             self->name, table_bytes(self->total_bytes, total, sizeof total),
-             table_bytes(self->other_bytes, in_use, sizeof in_use), self->driver,
+             self->name, plot_bytes(self->total_bytes, total, sizeof total),
+             plot_bytes(self->other_bytes, in_use, sizeof in_use), self->driver,
              self->driver[0] ? ", up to " : "for ", self->driver_version / 1000, self->driver_version % 1000 / 10,
              self->runtime_version / 1000, self->runtime_version % 1000 / 10, others);
     return text;

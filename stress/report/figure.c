@@ -16,25 +16,6 @@ static const char *figure_workload(const row *shown)
     return workload->kind == CELL_TEXT ? workload->text : "";
 }
 
-void figure_group(const row_list *list, size_t row_index, size_t *first, size_t *count)
-{
-    const char *workload = figure_workload(&list->rows[row_index]);
-    size_t from = row_index, end = row_index;
-    while (from && !strcmp(figure_workload(&list->rows[from - 1]), workload)) from--;
-    while (end < list->count && !strcmp(figure_workload(&list->rows[end]), workload)) end++;
-    *first = from;
-    *count = end - from;
-}
-
-int figure_is_first(const row_list *list, size_t first, size_t row_index)
-{
-    const char *policy = list->rows[row_index].cells[COLUMN_POLICY].text;
-    for (size_t at = first; at < row_index; at++) {
-        if (!strcmp(list->rows[at].cells[COLUMN_POLICY].text, policy)) return 0;
-    }
-    return 1;
-}
-
 /* Cut between characters, not within one. */
 static void figure_cut(char *text, size_t most)
 {
@@ -98,7 +79,7 @@ const char *figure_class(const row_list *list, size_t first, size_t row_index, c
                          size_t size)
 {
     size_t number = 0;
-    for (size_t at = first; at < row_index; at++) number += (size_t)figure_is_first(list, first, at);
+    for (size_t at = first; at < row_index; at++) number += (size_t)row_is_first(list, first, at);
     snprintf(text, size, "%sl%zu", prefix, number % PLOT_LINES);
     return text;
 }
@@ -111,7 +92,7 @@ unsigned figure_legend(const plot *on, const row_list *list, size_t first, size_
     size_t used = 0;
     plot_legend legend = { on, 0.0, from_line };
     for (size_t at = first; at < first + count && used < FIGURE_MOST_NAMES; at++) {
-        if (!figure_is_first(list, first, at)) continue;
+        if (!row_is_first(list, first, at)) continue;
         shown[used] = figure_policy(&list->rows[at], 28, names[used], sizeof names[used]);
         if (on) plot_legend_add(&legend, figure_class(list, first, at, "line ", class, sizeof class), shown[used]);
         used++;
@@ -130,7 +111,7 @@ static void figure_add(figure_maker *maker, figure_kind kind, size_t first, size
 static void figure_add_row(figure_maker *maker, const row_list *list, size_t first, size_t index)
 {
     const record *drawn = list->rows[index].recording;
-    if (!drawn || !figure_is_first(list, first, index)) return;
+    if (!drawn || !row_is_first(list, first, index)) return;
     if (drawn->block_count) figure_add(maker, FIGURE_MAP, index, 1);
     if (drawn->sample_count) figure_add(maker, FIGURE_MEMORY, index, 1);
 }
@@ -169,7 +150,7 @@ figure *figure_list(const row_list *list, size_t *count, size_t *left_out)
     if (!maker.made) return NULL;
     if (list->kind == ROW_HOLES) figure_add_holes(&maker, list);
     for (size_t at = 0, first, rows; list->kind != ROW_HOLES && at < list->count; at += rows) {
-        figure_group(list, at, &first, &rows);
+        row_group(list, at, &first, &rows);
         if (maker.rows && maker.rows + rows > FIGURE_MOST_ROWS) {
             maker.left_out += rows;
             continue;

@@ -43,10 +43,6 @@ void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, uns
 
 /* ---- for the figures' files */
 
-/* Of the workload that the row belongs to: rows from *first on, *count of them. */
-void figure_group(const row_list *list, size_t row_index, size_t *first, size_t *count);
-/* One of these rows and no other: the policy was not in the group before (--repeat). */
-int  figure_is_first(const row_list *list, size_t first, size_t row_index);
 /* "train / paged: memory"; without the policy, unless is_row. The words must outlive the frame. */
 typedef struct figure_words { char title[1200], heading[128]; } figure_words;
 void figure_title(plot_frame *frame, figure_words *words, const row *shown, int is_row, const char *what);

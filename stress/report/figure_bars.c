@@ -95,7 +95,7 @@ static void figure_bars_draw(FILE *out, const figure_sheet *sheet, const figure 
         double within = figure_bar_value(&sheet->list->rows[at], kind->within);
         if (value > most) most = value;
         if (within > most) most = within;
-        rows += (size_t)figure_is_first(sheet->list, shown->first, at);
+        rows += (size_t)row_is_first(sheet->list, shown->first, at);
     }
     if (rows > FIGURE_MOST_BARS) rows = FIGURE_MOST_BARS;
     const plot_axis x = { kind->least, most, 0, kind->unit, kind->label, 3 };
@@ -109,7 +109,7 @@ static void figure_bars_draw(FILE *out, const figure_sheet *sheet, const figure 
     double height = (on.bottom - on.top) / (double)(rows ? rows : 1);
     double thick = height > 26.0 ? 26.0 : height;
     for (size_t at = shown->first; at < shown->first + shown->count && drawn < rows; at++) {
-        if (!figure_is_first(sheet->list, shown->first, at)) continue;
+        if (!row_is_first(sheet->list, shown->first, at)) continue;
         figure_bar(&on, sheet, shown, kind, at, on.top + height * (double)drawn + (height - thick) * 0.5, thick);
         drawn++;
     }

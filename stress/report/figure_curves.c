@@ -81,7 +81,7 @@ void figure_latency(FILE *out, const figure_sheet *sheet, const figure *shown, p
     plot_axes(&on);
     figure_percentile_names(&on);
     for (size_t at = shown->first; at < shown->first + shown->count; at++) {
-        if (!figure_is_first(list, shown->first, at)) continue;
+        if (!row_is_first(list, shown->first, at)) continue;
         size_t count = figure_latency_points(list->rows[at].allocs, points);
         figure_curve(&on, list, shown->first, at, points, count, "alloc");
     }

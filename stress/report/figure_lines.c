@@ -131,7 +131,7 @@ void figure_memory(FILE *out, const figure_sheet *sheet, const figure *shown, pl
     figure_words words;
     char bytes[32];
     plot on;
-    figure_group(sheet->list, shown->first, &first, &count);
+    row_group(sheet->list, shown->first, &first, &count);
     const plot_axis x = { 0.0, (double)figure_most_ops(sheet->list, first, count), 0, PLOT_COUNT,
                           "allocations and frees so far", 0 };
     const plot_axis y = { 0.0, (double)figure_most_reserved(sheet->list, first, count), 0, PLOT_BYTES,
@@ -171,7 +171,7 @@ static void figure_shares(FILE *out, const figure_sheet *sheet, const figure *sh
     plot_axes(&on);
     for (size_t at = shown->first; at < shown->first + shown->count; at++) {
         const row *of = &list->rows[at];
-        if (!of->recording || !figure_is_first(list, shown->first, at)) continue;
+        if (!of->recording || !row_is_first(list, shown->first, at)) continue;
         if (arenas_only && of->cells[COLUMN_FRAGMENTATION].kind == CELL_NONE) continue;
         figure_line(&on, sheet, at, value, arenas_only ? "fragmentation" : "idle",
                     figure_class(list, shown->first, at, "", class, sizeof class));

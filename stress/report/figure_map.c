@@ -126,7 +126,7 @@ static void figure_map_caption(const plot *on, const figure_sheet *sheet, size_t
 static void figure_map_most(const row_list *list, size_t row_index, uint64_t *ops, uint64_t *axis_bytes)
 {
     size_t first, count;
-    figure_group(list, row_index, &first, &count);
+    row_group(list, row_index, &first, &count);
     *ops = *axis_bytes = 1;
     for (size_t at = first; at < first + count; at++) {
         const record *other = list->rows[at].recording;

@@ -12,6 +12,7 @@
 #include "figure.h"
 #include "svg.h"
 #include "table_columns.h"
+#include "verdict.h"
 #include "xml.h"
 
 enum { HTML_MAPS_BYTES = 800000, HTML_MOST_NOTES = 100 };
@@ -61,6 +62,20 @@ static void html_verdict(FILE *out, const html_page *page, const row_list *kept)
     fputs("</p>\n", out);
 }
 
+/* What each workload comes to. */
+static void html_comes_to(FILE *out, const row_list *kept)
+{
+    char text[VERDICT_ROOM];
+    size_t told = 0;
+    for (size_t first = 0; first < kept->count; first = verdict_next(kept, first)) {
+        if (!*verdict_line(kept, first, text) || told >= HTML_MOST_NOTES) continue;
+        fputs(told++ ? "<li>" : "<ul>\n<li>", out);
+        xml_text(out, text);
+        fputs("</li>\n", out);
+    }
+    if (told) fputs("</ul>\n", out);
+}
+
 static void html_intro(FILE *out, const html_page *page, const row_list *kept)
 {
     char line[512];
@@ -75,6 +90,7 @@ static void html_intro(FILE *out, const html_page *page, const row_list *kept)
     else fputs(", simulated: virtual time is the device's, measured time this machine's", out);
     fputs(".</p>\n", out);
     html_verdict(out, page, kept);
+    if (row_is_run(kept->kind)) html_comes_to(out, kept);
 }
 
 /* What a function writes, escaped. */
@@ -139,7 +155,7 @@ static void html_figures(FILE *out, const row_list *kept, const figure *figures,
     for (size_t at = 0; at < count; at++) {
         size_t first, rows;
         const cell *workload;
-        figure_group(kept, figures[at].first, &first, &rows);
+        row_group(kept, figures[at].first, &first, &rows);
         if (first != last) {
             fputs(at ? "</div></section>\n<section><h2>" : "<section><h2>", out);
             workload = &kept->rows[first].cells[COLUMN_WORKLOAD];

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../record.h"
 
@@ -16,7 +17,7 @@ static const char *const row_names[COLUMN_COUNT] = {
 };
 
 #define X(name, text) COLUMN_##name,
-static const row_column row_run_columns[] = { ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) };
+static const row_column row_run_columns[] = { ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) ROW_STEADY_COLUMNS(X) };
 #undef X
 static const row_column row_capacity_columns[] = {
     COLUMN_WORKLOAD, COLUMN_POLICY, COLUMN_DEVICE, COLUMN_SEED, COLUMN_REQUESTED_PEAK, COLUMN_MIN_LIMIT, COLUMN_RATIO,
@@ -47,6 +48,7 @@ static const row_column row_needs_columns[] = {
 };
 static const row_column row_rounds_columns[] = {
     ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) COLUMN_ROUNDS, COLUMN_OOM_ROUND, COLUMN_OOM_ROUND_OP,
+    ROW_STEADY_COLUMNS(X)
 };
 #undef X
 
@@ -97,6 +99,30 @@ void row_free(row *self)
     self->arrivals = NULL;
     record_destroy(self->recording);
     self->recording = NULL;
+}
+
+static const char *row_workload(const row *self)
+{
+    return self->cells[COLUMN_WORKLOAD].kind == CELL_TEXT ? self->cells[COLUMN_WORKLOAD].text : "";
+}
+
+void row_group(const row_list *list, size_t row_index, size_t *first, size_t *count)
+{
+    const char *workload = row_workload(&list->rows[row_index]);
+    size_t from = row_index, end = row_index;
+    while (from && !strcmp(row_workload(&list->rows[from - 1]), workload)) from--;
+    while (end < list->count && !strcmp(row_workload(&list->rows[end]), workload)) end++;
+    *first = from;
+    *count = end - from;
+}
+
+int row_is_first(const row_list *list, size_t first, size_t row_index)
+{
+    const char *policy = list->rows[row_index].cells[COLUMN_POLICY].text;
+    for (size_t at = first; at < row_index; at++) {
+        if (!strcmp(list->rows[at].cells[COLUMN_POLICY].text, policy)) return 0;
+    }
+    return 1;
 }
 
 static void row_set(row *self, row_column column, cell_kind kind, uint64_t count, double real, const char *text)

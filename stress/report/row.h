@@ -54,6 +54,12 @@ struct record;
     X(WAITED_MAX,      "waited_max_vns") \
     X(SERVED_P99,      "served_p99_vns")         /* .. and from when it could begin */ \
     X(ENDED,           "ended")                  /* why there are no more rounds or repeats: precise, rounds, time */
+/* Of `run`, behind all others: the workload's repetitions (../pass_steady.h), where it has some; whole runs alone. */
+#define ROW_STEADY_COLUMNS(X) \
+    X(VNS_PER_OP,      "vns_per_op")             /* the host's virtual clock over ops: the program, and the driver */ \
+    X(STEADY_STEPS,    "steady_steps")           /* repetitions, behind the warm-up */ \
+    X(STEADY_CALLS,    "steady_driver_calls")    /* of driver_calls and driver_vns what was made in them */ \
+    X(STEADY_VNS,      "steady_driver_vns")
 #define ROW_OTHER_COLUMNS(X) \
     X(OOM_ROUND,       "oom_round")              /* of --rounds: the one in which memory ran out first, from 1 .. */ \
     X(OOM_ROUND_OP,    "oom_round_op")           /* .. and the allocations and frees of it before that */ \
@@ -87,7 +93,7 @@ struct record;
     X(INSTRUCTIONS_GROWTH, "instructions_growth") \
     X(INSTRUCTIONS_GROWTH_RMS, "instructions_growth_rms") \
     X(SAID,            "said")                   /* what was measured, in a sentence */
-#define ROW_COLUMNS(X) ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) ROW_OTHER_COLUMNS(X)
+#define ROW_COLUMNS(X) ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) ROW_STEADY_COLUMNS(X) ROW_OTHER_COLUMNS(X)
 typedef enum row_column {
 #define X(name, text) COLUMN_##name,
     ROW_COLUMNS(X)
@@ -142,6 +148,11 @@ void        row_tenths(row *self, row_column column, double real);
 void        row_ratio(row *self, row_column column, double real);
 void        row_hex(row *self, row_column column, uint64_t count);
 void        row_text(row *self, row_column column, const char *text);
+
+/* Of the workload that the row belongs to: rows from *first on, *count of them. */
+void row_group(const row_list *list, size_t row_index, size_t *first, size_t *count);
+/* One of these rows and no other: the policy was not in the group before (--repeat). */
+int  row_is_first(const row_list *list, size_t first, size_t row_index);
 
 /* Whether all rows are here: "shard 1/4: 3 of 12 rows; partial: 1 of 3 rows, then SIGTERM"; "": they are. Returns
    text. */

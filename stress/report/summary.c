@@ -8,6 +8,7 @@
 
 #include "table.h"
 #include "table_columns.h"
+#include "verdict.h"
 
 enum { SUMMARY_MOST = 1000,                      /* lines of a table: GitHub takes 1 MiB of a step, or nothing */
        SUMMARY_MOST_SENTENCES = 100 };
@@ -140,6 +141,20 @@ static void summary_sentences(FILE *out, const row_list *list)
     if (left_out) fprintf(out, "%zu sentences more are left out\n\n", left_out);
 }
 
+/* What each workload comes to. */
+static void summary_comes_to(FILE *out, const row_list *list)
+{
+    char text[VERDICT_ROOM];
+    size_t told = 0;
+    for (size_t first = 0; first < list->count; first = verdict_next(list, first)) {
+        if (!*verdict_line(list, first, text) || told++ >= SUMMARY_MOST_SENTENCES) continue;
+        fputs("- ", out);
+        summary_text(out, text);
+        fputc('\n', out);
+    }
+    if (told) fputc('\n', out);
+}
+
 void summary_write(FILE *out, const row_list *list, const char *device, const gate *gates)
 {
     fputs("### gpuarena stress on ", out);
@@ -156,6 +171,7 @@ void summary_write(FILE *out, const row_list *list, const char *device, const ga
         fputs("\n\n", out);
     }
     if (gates && gates->verdict_count) summary_verdicts(out, gates);
+    if (row_is_run(list->kind)) summary_comes_to(out, list);
     summary_rows(out, list);
     summary_sentences(out, list);
 }

@@ -8,26 +8,18 @@
 #include "environment.h"
 #include "table_columns.h"
 #include "utf8.h"
+#include "verdict.h"
 
 typedef struct table_layout {
     const table_column *columns;
     size_t              count;
     size_t              widths[TABLE_MOST];      /* 0: not there .. */
     int                 is_dropped[TABLE_MOST];  /* .. for lack of room */
+    int                 has_marks;               /* some column's last cell may have one behind it */
 } table_layout;
 
 /* Columns of a rank and above go, then texts are cut to so much, then the next. */
 static const struct { int rank; size_t least; } table_steps[] = { { 3, 20 }, { 2, 12 }, { 1, 6 } };
-
-static const row *table_find_raw(const row_list *list, const row *shown)
-{
-    for (size_t index = 0; index < list->count; index++) {
-        const row *candidate = &list->rows[index];
-        if (!strcmp(candidate->cells[COLUMN_POLICY].text, "raw")
-            && candidate->cells[COLUMN_WORKLOAD].text == shown->cells[COLUMN_WORKLOAD].text) return candidate;
-    }
-    return NULL;
-}
 
 static size_t table_total(const table_layout *layout)
 {
@@ -35,7 +27,7 @@ static size_t table_total(const table_layout *layout)
     for (size_t column = 0; column < layout->count; column++) {
         if (layout->widths[column]) total += layout->widths[column] + 2;
     }
-    return total ? total - 2 : 0;
+    return total ? total - 2 + (size_t)layout->has_marks : 0;
 }
 
 /* Drops the last column of the highest rank, of this one and above; 0: none may go. */
@@ -57,7 +49,7 @@ static int table_shrink(table_layout *layout, size_t least)
 {
     size_t widest = layout->count;
     for (size_t column = 0; column < layout->count; column++) {
-        if (!layout->columns[column].is_text || layout->widths[column] <= least) continue;
+        if (!(layout->columns[column].flags & TABLE_TEXT) || layout->widths[column] <= least) continue;
         if (widest == layout->count || layout->widths[column] > layout->widths[widest]) widest = column;
     }
     if (widest == layout->count) return 0;
@@ -92,17 +84,15 @@ static void table_measure(const row_list *list, size_t width, table_layout *layo
     memset(layout, 0, sizeof *layout);
     layout->count = table_columns(list->kind, &layout->columns);
     for (size_t column = 0; column < layout->count; column++) {
-        int empty = layout->columns[column].rank >= TABLE_OPTIONAL, absent = 1;
+        int is_empty = (layout->columns[column].flags & TABLE_OPTIONAL) != 0;
         layout->widths[column] = strlen(layout->columns[column].heading);
+        layout->has_marks |= layout->columns[column].weigh != NULL;
         for (size_t index = 0; index < list->count; index++) {
-            const table_context context = { &list->rows[index], table_find_raw(list, &list->rows[index]) };
-            const char *filled = layout->columns[column].fill(&context, text, sizeof text);
+            const char *filled = layout->columns[column].fill(&list->rows[index], text, sizeof text);
             if (strlen(filled) > layout->widths[column]) layout->widths[column] = strlen(filled);
-            absent &= !*filled;
-            empty &= !strcmp(filled, "-") || !strcmp(filled, "0");
+            is_empty &= !strcmp(filled, "-");
         }
-        /* what was not timed takes no room from what was counted, nor what the device has nothing of */
-        if (empty || absent) layout->widths[column] = 0;
+        if (is_empty) layout->widths[column] = 0;
     }
     table_fit(layout, width);
 }
@@ -115,25 +105,53 @@ static const char *table_paint(const row *shown, const table_style *style)
     return strcmp(status, "oom") ? "\033[31m" : "\033[33m";
 }
 
-/* context NULL: the headings. Text that does not fit is cut, aloud; numbers always fit. */
-static void table_line(FILE *out, const table_context *context, const table_layout *layout, const table_style *style)
+typedef struct table_pen {
+    FILE              *out;
+    const table_style *style;
+    size_t             owed;                     /* spaces not yet written: none at a line's end */
+} table_pen;
+
+/* Text that does not fit is cut, aloud; numbers always fit. The best are bold, or, without colours, starred. */
+static void table_print(table_pen *pen, const table_column *column, size_t width, const char *text, int is_best)
 {
-    const char *gap = "", *paint = table_paint(context ? context->shown : NULL, style);
-    size_t owed = 0;                             /* spaces not yet written: none at a line's end */
+    char value[1024];
+    snprintf(value, sizeof value, "%s", text);
+    table_cut(value, width);
+    size_t pad = strlen(value) < width ? width - strlen(value) : 0;
+    int is_text = (column->flags & TABLE_TEXT) != 0, is_starred = is_best && !pen->style->color;
+    fprintf(pen->out, "%*s%s%s%s", (int)(pen->owed + (is_text ? 0 : pad)), "", is_best && !is_starred ? "\033[1m" : "",
+            value, is_starred ? "*" : is_best ? "\033[0m" : "");
+    pen->owed = 2 - (size_t)is_starred + (is_text ? pad : 0);
+}
+
+/* index of a row; list->count: the headings. */
+static void table_line(FILE *out, const row_list *list, size_t index, const table_layout *layout,
+                       const table_style *style)
+{
+    const row *shown = index < list->count ? &list->rows[index] : NULL;
+    const char *paint = table_paint(shown, style);
+    table_pen pen = { out, style, 0 };
     fputs(paint, out);
-    for (size_t column = 0; column < layout->count; column++) {
-        char text[1024], value[1024];
-        size_t width = layout->widths[column];
-        if (!width) continue;
-        snprintf(value, sizeof value, "%s", context ? layout->columns[column].fill(context, text, sizeof text)
-                                                    : layout->columns[column].heading);
-        table_cut(value, width);
-        size_t pad = strlen(value) < width ? width - strlen(value) : 0;
-        fprintf(out, "%*s%s%*s%s", (int)owed, "", gap, layout->columns[column].is_text ? 0 : (int)pad, "", value);
-        owed = layout->columns[column].is_text ? pad : 0;
-        gap = "  ";
+    for (size_t at = 0; at < layout->count; at++) {
+        const table_column *column = &layout->columns[at];
+        char text[1024];
+        if (!layout->widths[at]) continue;
+        table_print(&pen, column, layout->widths[at], shown ? column->fill(shown, text, sizeof text) : column->heading,
+                    shown && table_is_best(list, index, column));
     }
     fprintf(out, "%s\n", *paint ? "\033[0m" : "");
+}
+
+/* A line a row; between workloads a blank one. */
+static void table_rows(FILE *out, const row_list *list, const table_layout *layout, const table_style *style)
+{
+    size_t first, count;
+    table_line(out, list, list->count, layout, style);
+    for (size_t index = 0; index < list->count; index++) {
+        row_group(list, index, &first, &count);
+        if (index && index == first && list->kind != ROW_HOLES && list->kind != ROW_BENCH) fputc('\n', out);
+        table_line(out, list, index, layout, style);
+    }
 }
 
 void table_fold(FILE *out, const char *text, size_t width)
@@ -170,6 +188,7 @@ static void table_dropped(FILE *out, const table_layout *layout, size_t width)
 static void table_notes(FILE *out, const row_list *list, size_t width)
 {
     char name[1024], policy[1024], text[2700];
+    int told = 0;
     for (size_t index = 0; index < list->count; index++) {
         const row *shown = &list->rows[index];
         const char *why = table_why(shown, list->kind);
@@ -177,9 +196,11 @@ static void table_notes(FILE *out, const row_list *list, size_t width)
         const cell *workload = &shown->cells[list->kind == ROW_HOLES ? COLUMN_HOLES : COLUMN_WORKLOAD];
         snprintf(text, sizeof text, "%s/%s: %s", workload->kind == CELL_TEXT
                  ? table_name(workload->text, name, sizeof name) : cell_print(workload, name, sizeof name),
-                 table_name(shown->cells[COLUMN_POLICY].text, policy, sizeof policy), why);
+                 table_policy_name(shown->cells[COLUMN_POLICY].text, policy, sizeof policy), why);
         table_fold(out, text, width);
+        told = 1;
     }
+    if (told && row_is_run(list->kind)) fputc('\n', out);
 }
 
 /* The names as the table has them. */
@@ -187,7 +208,7 @@ static void table_sum(FILE *out, const row *named, const char *text, size_t widt
 {
     char workload[1024], chosen[1024], line[2700];
     snprintf(line, sizeof line, "%s/%s%s", table_name(named->cells[COLUMN_WORKLOAD].text, workload, sizeof workload),
-             table_name(named->cells[COLUMN_POLICY].text, chosen, sizeof chosen), text);
+             table_policy_name(named->cells[COLUMN_POLICY].text, chosen, sizeof chosen), text);
     table_fold(out, line, width);
 }
 
@@ -195,32 +216,49 @@ static int table_shows_time(const table_layout *layout)
 {
     int shown = 0;
     for (size_t column = 0; column < layout->count; column++) {
-        shown |= layout->columns[column].is_time && layout->widths[column];
+        shown |= (layout->columns[column].flags & TABLE_TIME) && layout->widths[column];
     }
     return shown;
 }
 
-#define TABLE_FOOTPRINT "footprint: peak reserved / peak requested; reserved of raw and cub-library is at least so " \
-                        "much: the 2 MiB granules in which their blocks lie."
-
-static void table_run_legend(FILE *out, const table_layout *layout, const cuda_environment *environment, size_t width)
+static int table_has_baseline(const row_list *list)
 {
-    char line[512];
-    int timed = table_shows_time(layout);
-    if (environment) {
-        table_fold(out, environment_line(environment, line, sizeof line), width);
-        table_fold(out, timed
-                   ? "host time: measured time an op over raw's; host ns, p50, p99: measured; " TABLE_FOOTPRINT
-                   : TABLE_FOOTPRINT,
-                   width);
-        return;
+    int found = 0;
+    for (size_t index = 0; index < list->count; index++) found |= list->rows[index].is_baseline;
+    return found;
+}
+
+/* What each workload comes to. */
+static void table_verdicts(FILE *out, const row_list *list, size_t width)
+{
+    char text[VERDICT_ROOM];
+    fputc('\n', out);
+    for (size_t first = 0; first < list->count; first = verdict_next(list, first)) {
+        if (*verdict_line(list, first, text)) table_fold(out, text, width);
     }
-    table_fold(out, timed
-               ? "simulated device. drv time: virtual time in the driver over raw's; host ns, p50, p99: measured on "
-                 "this machine, simulated driver included; footprint: peak reserved / peak requested."
-               : "simulated device. drv time: virtual time in the driver over raw's; footprint: peak reserved / peak "
-                 "requested.",
-               width);
+    fputc('\n', out);
+}
+
+static void table_run_legend(FILE *out, const row_list *list, const table_layout *layout,
+                             const cuda_environment *environment, size_t width)
+{
+    char line[1200];
+    int used = 0;
+    if (environment) table_fold(out, environment_line(environment, line, sizeof line), width);
+    for (size_t column = 0; column < layout->count; column++) {
+        const table_column *shown = &layout->columns[column];
+        if (!layout->widths[column] || !shown->note) continue;
+        used += snprintf(line + used, sizeof line - (size_t)used, "%s: %s; ", shown->heading, shown->note);
+    }
+    if (table_shows_time(layout)) {
+        used += snprintf(line + used, sizeof line - (size_t)used, "host/op: measured on this machine%s; ",
+                         environment ? "" : ", simulated driver included");
+    }
+    snprintf(line + used, sizeof line - (size_t)used, "*: best of the workload.%s%s",
+             environment ? " What cudaMalloc and cub-library hold is at least so much: the 2 MiB granules in which "
+             "their blocks lie." : " The device is simulated (stress help costs).", table_has_baseline(list)
+             ? " cudaMalloc was not asked for: it is there to compare with, and neither marked nor judged." : "");
+    table_fold(out, line, width);
 }
 
 /* Of the device, then of the search. */
@@ -229,7 +267,7 @@ static void table_capacity_legend(FILE *out, const cuda_environment *environment
     char line[512];
     table_fold(out, environment ? environment_line(environment, line, sizeof line) : "simulated device.", width);
     table_fold(out, "min limit: the smallest limit found by bisection in steps of 2 MiB: the workload completes "
-               "under it, with one step less it ends at that op, for that reason; ratio: over the peak of what is "
+               "under it, with one step less it ends at that op, for that reason; peak: of what is "
                "requested. raw and cub-library have no limit: it is the memory of the smallest simulated device on "
                "which the workload completes, on CUDA what they held.", width);
 }
@@ -268,7 +306,7 @@ static void table_ended(FILE *out, const row_list *list, size_t width)
 static void table_holes_legend(FILE *out, const table_layout *layout, size_t width)
 {
     table_fold(out, "a pair: an allocation that finds one of so many free blocks, and its free; instructions: "
-               "counted by callgrind; drv calls: of 4,096 pairs; growth: the curve that fits best, of instructions "
+               "counted by callgrind; driver calls: of 4,096 pairs; growth: the curve that fits best, of instructions "
                "where they were counted.", width);
     if (!table_shows_time(layout)) return;
     table_fold(out, "ns: processor time, measured on this machine, the median of all rounds; over the first: over "
@@ -290,7 +328,7 @@ static void table_legend(FILE *out, const row_list *list, const table_layout *la
 {
     switch (list->kind) {
     case ROW_RUN:
-    case ROW_ROUNDS:   table_run_legend(out, layout, environment, width); break;
+    case ROW_ROUNDS:   table_run_legend(out, list, layout, environment, width); break;
     case ROW_CAPACITY: table_capacity_legend(out, environment, width); break;
     case ROW_BATCH:    table_batch_legend(out, environment, width); break;
     case ROW_HOLES:    table_holes_legend(out, layout, width); break;
@@ -307,18 +345,15 @@ void table_write(FILE *out, const row_list *list, const cuda_environment *enviro
         return;
     }
     table_measure(list, style->width, &layout);
-    table_line(out, NULL, &layout, style);
-    for (size_t index = 0; index < list->count; index++) {
-        const table_context context = { &list->rows[index], table_find_raw(list, &list->rows[index]) };
-        table_line(out, &context, &layout, style);
-    }
+    table_rows(out, list, &layout, style);
     table_dropped(out, &layout, style->width);
     if (list->partial) {
         fputs("partial: ", out);
         table_fold(out, list->partial, style->width);
     }
+    if (row_is_run(list->kind)) table_verdicts(out, list, style->width);
     table_notes(out, list, style->width);
-    if (row_is_run(list->kind)) (void)table_repeats(out, list, table_sum, style->width);
+    if (row_is_run(list->kind) && table_repeats(out, list, table_sum, style->width)) fputc('\n', out);
     table_legend(out, list, &layout, environment, style->width);
     table_ended(out, list, style->width);
 }

@@ -1,4 +1,5 @@
-/* The table for people: one line a row, `raw` as 1.00, as many columns as the terminal is wide; ASCII.
+/* The table for people: one line a row, as many columns as the terminal is wide, and below it
+   what each workload comes to; ASCII.
    Knows nothing of files. Tested by tests/test_report.c. */
 #ifndef STRESS_REPORT_TABLE_H
 #define STRESS_REPORT_TABLE_H
@@ -30,8 +31,5 @@ size_t table_repeats(FILE *out, const row_list *list, table_sayer *say, size_t w
 
 /* A sentence, folded at spaces, indented; a word that no line has room for is broken. */
 void table_fold(FILE *out, const char *text, size_t width);
-
-/* 1.5G, 312K, 17: at most 6 characters. Returns text. */
-const char *table_bytes(uint64_t bytes, char *text, size_t size);
 
 #endif

@@ -6,33 +6,39 @@
 
 #include "row.h"
 
-typedef struct table_context {
-    const row *shown;
-    const row *raw;                              /* of the same workload, or NULL */
-} table_context;
+typedef const char *table_fill(const row *shown, char *text, size_t size);
+typedef double table_weight(const row *shown);
 
-typedef const char *table_fill(const table_context *context, char *text, size_t size);
-
-enum {
-    TABLE_OPTIONAL = 5,                          /* ranks from here on: not shown where a column is empty, or 0 */
-    TABLE_MOST = 20                              /* columns of a table */
+enum table_flag {                                /* bits */
+    TABLE_TEXT = 1,                              /* left-aligned */
+    TABLE_TIME = 2,                              /* measured on this machine */
+    TABLE_OPTIONAL = 4                           /* not shown where no row has anything in it */
 };
+enum { TABLE_MOST = 20 };                        /* columns of a table */
 typedef struct table_column {
-    const char *heading;
-    table_fill *fill;                            /* "-" or "": nothing; a column of "" alone is not shown */
-    int         is_text;                         /* left-aligned */
-    int         rank;                            /* 0: always there; the highest goes first when there is no room */
-    int         is_time;                         /* measured on this machine */
+    const char   *heading;
+    table_fill   *fill;                          /* "-": nothing */
+    unsigned      flags;
+    int           rank;                          /* 0: always there; the highest goes first when there is no room */
+    table_weight *weigh;                         /* the least of a workload is the best, below 0 is none; NULL: no cell
+                                                    is better than another */
+    const char   *note;                          /* in the legend, behind the heading; NULL: none */
 } table_column;
 
 /* The columns of this command's table, in order; how many, at most TABLE_MOST. */
 size_t table_columns(row_kind kind, const table_column **columns);
+/* 1: no complete row of the workload has a better cell in this column, and one has a worse. */
+int    table_is_best(const row_list *list, size_t row_index, const table_column *column);
 
 /* Paths keep their end, which tells them apart; what is long is cut. Returns text, of at least 1,024 bytes. */
 const char *table_name(const char *name, char *text, size_t size);
+/* The same of a policy. */
+const char *table_policy_name(const char *name, char *text, size_t size);
 /* To so many bytes, the last two of which then say that there was more. */
 void        table_cut(char *text, size_t room);
 int         table_is_ok(const row *shown);
+/* What a reserved peak is above what was requested: "+0.2 %"; "-": nothing was. Returns text. */
+const char *table_overhead(const row *shown, char *text, size_t size);
 /* The sentence that stands below the table for this row, why it ends where it does, what happened; "": none does. */
 const char *table_why(const row *shown, row_kind kind);
 
