@@ -84,7 +84,13 @@ endif
 
 all: toolkit $(STRESS) $(CUDART) $(CUB) $(TEST_PROGRAMS) $(EXAMPLES) $(BENCH)  ## build all that this machine can build (the default)
 
-run: toolkit $(STRESS) $(CUB)  ## the main job: cudaMalloc against the pool, as a table; WORKLOADS=.. POLICIES=.. ARGS=..
+# what the run needs and no more, by as many jobs as there are processors where -j was not given; V=1 shows the commands
+RUN_NEEDS := $(STRESS) $(if $(findstring cub-library,$(POLICIES)),$(CUB))
+RUN_MAKE   = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
+JOBS      := $(or $(shell getconf _NPROCESSORS_ONLN 2>/dev/null),1)
+
+run:  ## the main job: cudaMalloc against the pool, as a table; WORKLOADS=.. POLICIES=.. ARGS=..
+	@$(MAKE) -sq $(RUN_NEEDS) 2>/dev/null || { echo 'building $(STRESS) ..' && $(RUN_MAKE) $(RUN_NEEDS) $(if $(Q),>/dev/null); }
 	$(Q)$(STRESS) run -w $(WORKLOADS) -p $(POLICIES) --device auto $(ARGS)
 
 # what the tests named need: programs themselves, and what scripts run; everything for a test that is named otherwise
@@ -229,7 +235,7 @@ ifeq ($(findstring -fsanitize,$(CFLAGS)),)
 WHOLE       = -Wl,-z,defs
 endif
 $(STRESS): $(BUILD)/obj/stress/main.o
-$(STRESS): | $(CUDART) $(CUB)
+$(STRESS): | $(CUDART)
 $(STRESS): RPATH = $(RUNS_ON_CUDA):'$$ORIGIN':'$$ORIGIN/../lib/gpuarena'
 $(BENCH): $(BUILD)/obj/tests/bench.o
 $(BENCH): | $(CUB)

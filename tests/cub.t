@@ -23,13 +23,20 @@ sub figures {
     local $ENV{LD_LIBRARY_PATH} = '';
     mkdir "$folder/alone";
     copy("$build/stress", $stress) && chmod 0755, $stress or die "$stress: $!";
-    my $absent = "policy 'cub-library': libcub-sim.so: not found; it is built where a C++17 compiler and the CUDA "
+    my $absent = "policy 'cub-library': libcub-sim.so: not found; make builds it where a C++17 compiler and the CUDA "
         . 'Toolkit are (libcub-sim.so: ';
     refused(77, qr/\Q$absent\E/, qw(run -w uniform:n=100 -p raw,cub-library));
     refused(2, qr/unknown policy 'nope'/, qw(run -w uniform:n=100 -p cub-library,nope));
     refused(2, qr/'nope > 1'/, qw(run -w uniform:n=100 -p cub-library --fail-if), 'nope > 1');
     ok(stress(qw(list policies))->{out} =~ /^  cub-library .*; --limit does not bind it \(not in this build\)$/m,
        'the list says that it is not in this build');
+}
+# ---- the first table does not wait for it
+{
+    delete local $ENV{MAKEFLAGS};
+    my @made = map { scalar qx{make -n BUILD='$folder/none' $_ 2>&1} } 'build/stress' =~ s/^build/$folder\/none/r, 'run', 'run POLICIES=raw,cub-library';
+    is(join(' ', map { scalar(() = /libcub-sim\.so/g) ? 'cub' : 'none' } @made), built_with_cuda() ? 'none none cub' : 'none none none', 'make run builds it where it is asked for');
+    ok($made[1] =~ m{^building \S+/stress \.\.$|^.*echo 'building}m && $made[1] !~ /CUDA Toolkit:/, '.. and says in a line that it builds');
 }
 refused(2, qr/'cub-library:limit=1G': 'cub-library' has no keys/, qw(run -w uniform -p cub-library:limit=1G));
 refused(2, qr/unknown policy 'cub-librari', did you mean 'cub-library'/, qw(run -w uniform -p cub-librari));

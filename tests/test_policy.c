@@ -171,7 +171,7 @@ static void test_rival_absent(device *on)
     CHECK_INT(parse("cub-library", 0, &made), ==, 0);
     CHECK_INT(pool_open(&opened, &made, on, &why), ==, -1);
     CHECK_INT(why.exit_code, ==, EXIT_NO_DEVICE);
-    CHECK(strstr(why.text, "policy 'cub-library': libcub-sim.so: not found; it is built where a C++17 compiler"));
+    CHECK(strstr(why.text, "policy 'cub-library': libcub-sim.so: not found; make builds it where a C++17 compiler"));
     why.exit_code = 0;
 }
 

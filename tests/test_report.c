@@ -31,6 +31,8 @@ static row make_row(const char *workload, const char *policy)
     row_count(&made, COLUMN_DRIVER_VNS, 1000);
     row_count(&made, COLUMN_DRIVER_CALLS, 10);
     row_ratio(&made, COLUMN_FOOTPRINT, 1.25);
+    row_count(&made, COLUMN_REQUESTED_PEAK, 1024);
+    row_count(&made, COLUMN_RESERVED_PEAK, 1280);
     row_hex(&made, COLUMN_DIGEST, 0x1f);
     return made;
 }
@@ -96,7 +98,7 @@ static void test_table(void)
                   longest_line(written));
         CHECK_MSG(!strstr(written, " \n"), "at %zu columns no line ends in spaces", width);
     }
-    CHECK_MSG(strstr(written, " 1.0 us") && strstr(written, " 250 ns*"), "modelled time has a unit, and the best a star");
+    CHECK_MSG(strstr(written, " 1.0 us") && strstr(written, " 250 ns*"), "times have units, and the best a star");
     CHECK_MSG(strstr(written, " +25.0 % "), "overhead, all alike: no star");
     CHECK(strstr(written, "train/segments: a sentence") != NULL);
     CHECK(strstr(written, "replay:medium_128") != NULL);

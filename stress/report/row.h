@@ -56,7 +56,7 @@ struct record;
     X(ENDED,           "ended")                  /* why there are no more rounds or repeats: precise, rounds, time */
 /* Of `run`, behind all others: the workload's repetitions (../pass_steady.h), where it has some; whole runs alone. */
 #define ROW_STEADY_COLUMNS(X) \
-    X(VNS_PER_OP,      "vns_per_op")             /* the host's virtual clock over ops: the program, and the driver */ \
+    X(VNS_PER_OP,      "vns_per_op")             /* the host's virtual clock over ops: program and driver */ \
     X(STEADY_STEPS,    "steady_steps")           /* repetitions, behind the warm-up */ \
     X(STEADY_CALLS,    "steady_driver_calls")    /* of driver_calls and driver_vns what was made in them */ \
     X(STEADY_VNS,      "steady_driver_vns")

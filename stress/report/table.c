@@ -119,8 +119,9 @@ static void table_print(table_pen *pen, const table_column *column, size_t width
     table_cut(value, width);
     size_t pad = strlen(value) < width ? width - strlen(value) : 0;
     int is_text = (column->flags & TABLE_TEXT) != 0, is_starred = is_best && !pen->style->color;
-    fprintf(pen->out, "%*s%s%s%s", (int)(pen->owed + (is_text ? 0 : pad)), "", is_best && !is_starred ? "\033[1m" : "",
-            value, is_starred ? "*" : is_best ? "\033[0m" : "");
+    int is_bold = is_best && pen->style->color;
+    fprintf(pen->out, "%*s%s%s%s%s", (int)(pen->owed + (is_text ? 0 : pad)), "", is_bold ? "\033[1m" : "", value,
+            is_starred ? "*" : "", is_bold ? "\033[0m" : "");
     pen->owed = 2 - (size_t)is_starred + (is_text ? pad : 0);
 }
 
@@ -136,8 +137,8 @@ static void table_line(FILE *out, const row_list *list, size_t index, const tabl
         const table_column *column = &layout->columns[at];
         char text[1024];
         if (!layout->widths[at]) continue;
-        table_print(&pen, column, layout->widths[at], shown ? column->fill(shown, text, sizeof text) : column->heading,
-                    shown && table_is_best(list, index, column));
+        const char *filled = shown ? column->fill(shown, text, sizeof text) : column->heading;
+        table_print(&pen, column, layout->widths[at], filled, shown && table_is_best(list, index, column));
     }
     fprintf(out, "%s\n", *paint ? "\033[0m" : "");
 }
@@ -306,8 +307,8 @@ static void table_ended(FILE *out, const row_list *list, size_t width)
 static void table_holes_legend(FILE *out, const table_layout *layout, size_t width)
 {
     table_fold(out, "a pair: an allocation that finds one of so many free blocks, and its free; instructions: "
-               "counted by callgrind; driver calls: of 4,096 pairs; growth: the curve that fits best, of instructions "
-               "where they were counted.", width);
+               "counted by callgrind; driver calls: of 4,096 pairs; growth: the curve that fits best, of "
+               "instructions where they were counted.", width);
     if (!table_shows_time(layout)) return;
     table_fold(out, "ns: processor time, measured on this machine, the median of all rounds; over the first: over "
                "the same among the fewest." TABLE_INTERVAL, width);

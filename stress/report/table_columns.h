@@ -20,8 +20,8 @@ typedef struct table_column {
     table_fill   *fill;                          /* "-": nothing */
     unsigned      flags;
     int           rank;                          /* 0: always there; the highest goes first when there is no room */
-    table_weight *weigh;                         /* the least of a workload is the best, below 0 is none; NULL: no cell
-                                                    is better than another */
+    table_weight *weigh;                         /* the least of a workload is best, below 0 is none; NULL: no
+                                                    cell is better than another */
     const char   *note;                          /* in the legend, behind the heading; NULL: none */
 } table_column;
 

@@ -7,8 +7,8 @@
 
 enum { VERDICT_ROOM = 4096 };
 
-/* Of the workload whose first row is number `first`: "train: least memory paged, 31.2 GiB, +0.2 %; fewest driver calls
-   segments, 128, +10 % memory". Rows that are there for the table alone are not counted. "": there are no others.
+/* Of the workload whose first row is number `first`: "train: least memory paged, 31.2 GiB, +0.2 %; fewest driver
+   calls segments, 128, +10 % memory". Rows that are there for the table alone are not counted. "": no others are.
    text is of VERDICT_ROOM bytes; returns it. */
 const char *verdict_line(const row_list *list, size_t first, char *text);
 /* The first row of the next workload behind this row; list->count: there is none. */
