@@ -54,7 +54,7 @@ TOOLKIT     := CUDA Toolkit: $(CUDA_NUMBER) in $(CUDA_HOME)$(if $(HAVE_CXX),,; n
 endif
 
 # ---- what there is: a file in one of these folders is part of the build, without further ado
-STRESS_FOLDERS := stress stress/gate stress/workload stress/measure stress/report stress/sim stress/rival stress/bench stress/needs
+STRESS_FOLDERS := stress stress/gate stress/workload stress/measure stress/report stress/sim stress/policy stress/rival stress/bench stress/needs
 STRESS_SOURCES := $(filter-out stress/main.c,$(wildcard $(STRESS_FOLDERS:%=%/*.c)))
 FUZZ_SOURCES   := $(wildcard tests/fuzz/fuzz_*.c)
 TEST_SOURCES   := $(wildcard tests/test_*.c) $(FUZZ_SOURCES)

@@ -47,7 +47,7 @@ static void capacity_run(const capacity *self, uint64_t bytes, int is_probe, pas
 {
     pass_settings settings = *self->settings;
     policy limited = *self->job->chosen;
-    if (limited.family == POLICY_ARENA) limited.config.limit_bytes = bytes;
+    if (policy_takes_limit(&limited)) limited.config.limit_bytes = bytes;
     else settings.device.sim.capacity_bytes = bytes + settings.device.sim.context_bytes;
     settings.is_probe = is_probe;
     pass_run(&settings, self->job->stream, &limited, NULL, result);
@@ -56,7 +56,7 @@ static void capacity_run(const capacity *self, uint64_t bytes, int is_probe, pas
 /* Which options of `run` show it again. */
 static void capacity_repro(const capacity *self, uint64_t bytes)
 {
-    if (self->job->chosen->family == POLICY_ARENA) self->outcome->limit_bytes = bytes;
+    if (policy_takes_limit(self->job->chosen)) self->outcome->limit_bytes = bytes;
     else self->outcome->capacity_bytes = bytes + self->settings->device.sim.context_bytes;
 }
 
@@ -187,7 +187,7 @@ void capacity_row(const runner_job *job, const pass_settings *settings, row *mad
         capacity_fail(&self, &unlimited, 0);
     } else if (!unlimited.memory.requested_peak_bytes) {
         capacity_cells(&self, &unlimited, 0);
-    } else if (job->chosen->family != POLICY_ARENA && settings->device.is_cuda) {
+    } else if (!policy_takes_limit(job->chosen) && settings->device.is_cuda) {
         capacity_cells(&self, &unlimited, unlimited.memory.reserved_peak_bytes);
     } else {
         capacity_bisect(&self, &unlimited);

@@ -37,16 +37,15 @@ static void help_wrapped(FILE *out, const char *label, const char *text)
 void help_list_policies(FILE *out)
 {
     fputs("policies\n", out);
-    for (size_t index = 0; policy_kind_at(index); index++) {
-        const policy_kind *kind = policy_kind_at(index);
-        const char *absent = policy_kind_present(kind) ? "" : " (not in this build)";
-        fprintf(out, "  %-11s %s%s\n", kind->name, kind->summary, absent);
-        if (kind->lacks) {
-            help_wrapped(out, "is:  ", kind->base);
-            help_wrapped(out, "not: ", kind->lacks);
-        } else if (*kind->options) fprintf(out, "  %-11s keys: %s\n", "", kind->options);
+    policy_kind kind;
+    for (size_t index = 0; policy_kind_at(index, &kind); index++) {
+        const char *absent = policy_kind_present(&kind) ? "" : " (not in this build)";
+        fprintf(out, "  %-11s %s%s%s\n", kind.name, kind.model ? "model: " : "", kind.summary, absent);
+        if (kind.model && *kind.model->lacks) help_wrapped(out, "not: ", kind.model->lacks);
+        if (*kind.options) fprintf(out, "  %-11s keys: %s\n", "", kind.options);
     }
-    fprintf(out, "  %-11s raw and all of the arena above; what the device cannot have is left out\n", "all");
+    fprintf(out, "  %-11s raw, async, the arena's two and all models; what the device cannot have is left out\n",
+            "all");
 }
 
 static void help_list_devices(FILE *out)

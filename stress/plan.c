@@ -118,7 +118,8 @@ int plan_asks_many(const cli *asked)
 static size_t plan_policy_room(const cli_value *items)
 {
     size_t room = 0, kinds = 0;
-    while (policy_kind_at(kinds)) kinds++;
+    policy_kind kind;
+    while (policy_kind_at(kinds, &kind)) kinds++;
     for (size_t index = 0; index < items->item_count; index++) room += plan_is_all(items->items[index]) ? kinds : 1;
     return room;
 }
@@ -134,10 +135,10 @@ static int plan_add_policy(plan *self, const cli *asked, const char *text, probl
 /* What the device cannot have is left out, and told: it was not asked for by name. */
 static int plan_add_all(plan *self, const cli *asked, problem *why)
 {
-    for (size_t index = 0; policy_kind_at(index); index++) {
-        const policy_kind *kind = policy_kind_at(index);
+    policy_kind kind;
+    for (size_t index = 0; policy_kind_at(index, &kind); index++) {
         problem trouble = { 0, "" };
-        if (!policy_kind_in_all(kind) || !plan_add_policy(self, asked, kind->name, &trouble)) continue;
+        if (!policy_kind_in_all(&kind) || !plan_add_policy(self, asked, kind.name, &trouble)) continue;
         if (trouble.exit_code != EXIT_USAGE) return problem_set(why, trouble.exit_code, "%s", trouble.text);
         if (!asked->values[CLI_QUIET].given) program_say("-p all: left out: %s\n", trouble.text);
     }
@@ -326,7 +327,7 @@ static void plan_tell_without(const plan_workload *workload, const char *key)
 static void plan_tell_unbound(const plan *self)
 {
     for (size_t index = 0; index < self->policy_count; index++) {
-        if (self->policies[index].family == POLICY_ARENA) return;
+        if (policy_takes_limit(&self->policies[index])) return;
     }
     program_say("--limit changes nothing: none of these policies has one\n");
 }

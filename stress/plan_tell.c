@@ -22,6 +22,7 @@ void plan_tell(const plan *self, int is_timed, FILE *out)
         gpuarena_config_text(&chosen->config, text, sizeof text);
         fprintf(out, "%s: policy %s: %s\n", name, chosen->text,
                 chosen->family == POLICY_ARENA ? text
+                : chosen->family == POLICY_MODEL ? chosen->model->summary
                 : chosen->family == POLICY_RAW ? "cudaMalloc and cudaFree"
                 : chosen->family == POLICY_ASYNC ? "cudaMallocAsync and cudaFreeAsync" : "at its own defaults");
     }

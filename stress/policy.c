@@ -23,9 +23,6 @@
 #define POLICY_ALL_KEYS \
     "backing growth placement " POLICY_SHAPES " share page idle large " POLICY_STEPS " " POLICY_LIMITS \
     " oversubscribe " POLICY_HABITS
-#define POLICY_KEYS POLICY_LIMITS " " POLICY_WAITS
-/* One range of addresses whose pages, once mapped, stay where they are: what placement alone does. */
-#define POLICY_PLAIN "backing=paged,idle=100%,placement="
 
 static const policy_kind policy_kinds[] = {
     { "raw", "cudaMalloc and cudaFree for every allocation: the baseline", "", POLICY_RAW, NULL, NULL },
@@ -35,13 +32,6 @@ static const policy_kind policy_kinds[] = {
       "backing=paged", NULL },
     { "segments", "the arena over cudaMalloc segments, at its defaults", POLICY_SEGMENT_KEYS, POLICY_ARENA,
       "backing=segments", NULL },
-    { "best", "one plain range, exact best fit: what a perfect search makes of memory that stays", POLICY_KEYS,
-      POLICY_ARENA, POLICY_PLAIN "best", NULL },
-    { "first", "one plain range, the lowest address that fits", POLICY_KEYS, POLICY_ARENA, POLICY_PLAIN "first",
-      NULL },
-#define X(name, what, text, lacks) { name, what, POLICY_ALL_KEYS, POLICY_ARENA, text, lacks },
-    GPUARENA_PRESETS(X)
-#undef X
     { "config", "the arena as the keys say, at the library's defaults otherwise", POLICY_ALL_KEYS, POLICY_ARENA, "",
       NULL },
     { "cub-library",
@@ -49,9 +39,23 @@ static const policy_kind policy_kinds[] = {
       "", POLICY_RIVAL, NULL, NULL },
 };
 
-const policy_kind *policy_kind_at(size_t index)
+enum { POLICY_KINDS = sizeof policy_kinds / sizeof policy_kinds[0], POLICY_MODELS_AT = 4 };
+
+/* Models stand between the arenas and what is left. */
+int policy_kind_at(size_t index, policy_kind *kind)
 {
-    return index < sizeof policy_kinds / sizeof policy_kinds[0] ? &policy_kinds[index] : NULL;
+    size_t count = 0;
+    while (model_kind_at(count)) count++;
+    int is_model = index >= POLICY_MODELS_AT && index < POLICY_MODELS_AT + count;
+    if (index >= POLICY_KINDS + count) return 0;
+    if (is_model) {
+        const model_kind *found = model_kind_at(index - POLICY_MODELS_AT);
+        const policy_kind made = { found->name, found->summary, "limit", POLICY_MODEL, NULL, found };
+        *kind = made;
+    } else {
+        *kind = policy_kinds[index < POLICY_MODELS_AT ? index : index - count];
+    }
+    return 1;
 }
 
 int policy_kind_present(const policy_kind *kind)
@@ -61,29 +65,41 @@ int policy_kind_present(const policy_kind *kind)
 
 int policy_kind_in_all(const policy_kind *kind)
 {
-    return kind->family == POLICY_RAW || kind->family == POLICY_ASYNC
-        || (kind->family == POLICY_ARENA && *kind->base);
+    return kind->family != POLICY_RIVAL && !(kind->family == POLICY_ARENA && !*kind->base);
 }
 
-static const policy_kind *policy_find(const char *text, problem *why)
+static int policy_is_called(const char *name, const char *text, size_t length)
+{
+    return name && strlen(name) == length && !memcmp(name, text, length);
+}
+
+/* The kind whose name these are, or once were. 0: none. */
+static int policy_named(const char *text, size_t length, policy_kind *kind)
+{
+    for (size_t index = 0; policy_kind_at(index, kind); index++) {
+        if (policy_is_called(kind->name, text, length)) return 1;
+        if (kind->model && policy_is_called(kind->model->other_name, text, length)) return 1;
+    }
+    return 0;
+}
+
+static int policy_find(const char *text, policy_kind *kind, problem *why)
 {
     char name[64], hint[96];
+    policy_kind known;
     size_t length = strcspn(text, ":");
+    if (policy_named(text, length, kind)) return 0;
     snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : (int)sizeof name - 1, text);
     nearest search = nearest_to(name);
-    for (size_t index = 0; policy_kind_at(index); index++) {
-        const policy_kind *kind = policy_kind_at(index);
-        if (strlen(kind->name) == length && !memcmp(kind->name, text, length)) return kind;
-        nearest_offer(&search, kind->name);
-    }
-    problem_set(why, EXIT_USAGE, "unknown policy '%s'%s; see %s list policies", name,
-                nearest_hint(&search, hint, sizeof hint), program_name());
-    return NULL;
+    for (size_t index = 0; policy_kind_at(index, &known); index++) nearest_offer(&search, known.name);
+    return problem_set(why, EXIT_USAGE, "unknown policy '%s'%s; see %s list policies", name,
+                       nearest_hint(&search, hint, sizeof hint), program_name());
 }
 
 int policy_is_named(const char *text, problem *why)
 {
-    return policy_find(text, why) != NULL;
+    policy_kind found;
+    return !policy_find(text, &found, why);
 }
 
 int policy_has_limit(const policy *self)
@@ -91,14 +107,26 @@ int policy_has_limit(const policy *self)
     return self->config.limit_base != GPUARENA_LIMIT_BYTES || self->config.limit_bytes != 0;
 }
 
-/* Keys that are a preset's name instead: only config is as the library's text says, whole. */
-static int policy_is_preset(const policy_kind *kind, const char *keys)
+int policy_takes_limit(const policy *self)
 {
-    size_t length = strcspn(keys, ",");
-    if (!*kind->base) return 0;
-    for (size_t index = 0; policy_kind_at(index); index++) {
-        const policy_kind *other = policy_kind_at(index);
-        if (other->lacks && strlen(other->name) == length && !memcmp(other->name, keys, length)) return 1;
+    return self->family == POLICY_ARENA || self->family == POLICY_MODEL;
+}
+
+/* Keys that begin with a model's name: it is no configuration of the arena. */
+static int policy_is_model(const char *keys)
+{
+    policy_kind found;
+    return policy_named(keys, strcspn(keys, ","), &found) && found.model;
+}
+
+/* A model has no keys but its limit. */
+static int policy_check_model(const char *text, const char *name, const char *keys, problem *why)
+{
+    for (const char *key = keys; key; key = strchr(key, ',') ? strchr(key, ',') + 1 : NULL) {
+        size_t length = strcspn(key, "=,");
+        if (policy_is_called("limit", key, length)) continue;
+        return problem_set(why, EXIT_USAGE, "policy '%s': %.*s: '%s' is a model of another allocator, whose only key "
+                           "is limit; the arena has keys: config:key=value", text, (int)length, key, name);
     }
     return 0;
 }
@@ -125,28 +153,35 @@ static int policy_limit(policy *made, uint64_t limit_bytes, problem *why)
     return 0;
 }
 
+static int policy_keys(const char *text, const policy_kind *kind, const char *keys, policy *made, problem *why)
+{
+    if (made->family != POLICY_ARENA && made->family != POLICY_MODEL) {
+        return keys ? problem_set(why, EXIT_USAGE, "policy '%s': '%s' has no keys, expected %s, or config%s", text,
+                                  kind->name, kind->name, keys - 1) : 0;
+    }
+    if (keys && policy_is_model(keys)) {
+        return problem_set(why, EXIT_USAGE, "policy '%s': %.*s is a policy of its own", text, (int)strcspn(keys, ","),
+                           keys);
+    }
+    if (kind->model && policy_check_model(text, kind->name, keys, why)) return -1;
+    if (kind->base && policy_apply(text, kind->base, &made->config, why)) return -1;
+    return keys ? policy_apply(text, keys, &made->config, why) : 0;
+}
+
 int policy_parse(const char *text, uint64_t limit_bytes, policy *made, problem *why)
 {
-    const policy_kind *kind = policy_find(text, why);
-    if (!kind) return -1;
+    policy_kind kind;
+    if (policy_find(text, &kind, why)) return -1;
     memset(made, 0, sizeof *made);
     made->text = text;
-    made->family = kind->family;
+    made->family = kind.family;
+    made->model = kind.model;
     made->config.environment = "";             /* results must not depend on the caller's environment */
     const char *keys = strchr(text, ':');
     if (keys && !keys[1]) {
         return problem_set(why, EXIT_USAGE, "policy '%s': nothing follows the ':', expected %s, or %s:key=value",
-                           text, kind->name, kind->name);
+                           text, kind.name, kind.name);
     }
-    if (made->family != POLICY_ARENA) {
-        return keys ? problem_set(why, EXIT_USAGE, "policy '%s': '%s' has no keys, expected %s, or config%s", text,
-                                  kind->name, kind->name, keys) : 0;
-    }
-    if (keys && policy_is_preset(kind, keys + 1)) {
-        return problem_set(why, EXIT_USAGE, "policy '%s': %.*s is a policy of its own", text,
-                           (int)strcspn(keys + 1, ","), keys + 1);
-    }
-    if (policy_apply(text, kind->base, &made->config, why)) return -1;
-    if (keys && policy_apply(text, keys + 1, &made->config, why)) return -1;
-    return policy_limit(made, limit_bytes, why);
+    if (policy_keys(text, &kind, keys ? keys + 1 : NULL, made, why)) return -1;
+    return policy_takes_limit(made) ? policy_limit(made, limit_bytes, why) : 0;
 }

@@ -1,11 +1,13 @@
-/* Policies by name, and one at work on a device: a gpuarena configuration, a rival library, or the raw baseline.
-   Knows nothing of workloads or reports. Presets of the library (GPUARENA_PRESETS) are policies by themselves.
+/* Policies by name, and one at work on a device: a gpuarena configuration, a model of a known allocator, a rival
+   library, or the raw baseline.
+   Knows nothing of workloads or reports.
    Tested by tests/test_policy.c. */
 #ifndef STRESS_POLICY_H
 #define STRESS_POLICY_H
 
 #include "device.h"
 #include "measure/memory.h"
+#include "policy/model.h"
 #include "problem.h"
 #include "rival/rival.h"
 
@@ -13,6 +15,7 @@ typedef enum policy_family {
     POLICY_RAW,                                  /* the driver itself, one call an allocation: the baseline */
     POLICY_ARENA,                                /* gpuarena, as configured: the only one that can be looked into */
     POLICY_ASYNC,                                /* the driver's stream-ordered pool, likewise */
+    POLICY_MODEL,                                /* a known allocator's rules (policy/), which may have a limit */
     POLICY_RIVAL                                 /* another library, at its own defaults */
 } policy_family;
 
@@ -20,9 +23,9 @@ typedef struct policy_kind {                     /* `stress list` */
     const char *name, *summary, *options;
     policy_family family;
     const char *base;                            /* ARENA: configuration text below the user's keys */
-    const char *lacks;                           /* presets: what of the original is not reproduced; else NULL */
+    const model_kind *model;                     /* MODEL; else NULL */
 } policy_kind;
-const policy_kind *policy_kind_at(size_t index);                             /* NULL past the last */
+int policy_kind_at(size_t index, policy_kind *kind);                         /* 0: past the last */
 /* Whether there is a policy of the name before ':', or a problem, EXIT_USAGE, that names the nearest. */
 int policy_is_named(const char *text, problem *why);
 int policy_kind_present(const policy_kind *kind);                            /* 0: its library is not in this build */
@@ -31,30 +34,35 @@ int policy_kind_in_all(const policy_kind *kind); /* `-p all`: the driver's, aren
 typedef struct policy {
     const char *text;                            /* as asked for; the caller's, must outlive it */
     policy_family family;
-    gpuarena_config config;                      /* ARENA: still without a driver */
+    gpuarena_config config;                      /* ARENA: still without a driver; MODEL: its limit alone */
+    const model_kind *model;                     /* MODEL */
 } policy;
 
 /* NAME or NAME:key=value,.. -1 and a problem (EXIT_USAGE): unknown name, bad key, keys where there are none, or
-   limit_bytes (0: not given) beside a `limit` key. limit_bytes binds arenas alone. */
+   limit_bytes (0: not given) beside a `limit` key. limit_bytes binds arenas and models alone. */
 int policy_parse(const char *text, uint64_t limit_bytes, policy *made, problem *why);
 
 int policy_has_limit(const policy *self);        /* of its own keys, or --limit */
+int policy_takes_limit(const policy *self);      /* 1: it can be given one; else the device can be smaller */
 
 typedef struct pool {                            /* a policy at work */
     device         *device;
     gpuarena       *arena;                       /* NULL: not an ARENA */
+    model          *model;                       /* NULL: not a MODEL */
     rival          *rival;                       /* NULL: not a RIVAL */
     uint64_t        alignment_bytes;             /* blocks are multiples of it; no arena: what cudaMalloc aligns to */
-    gpuarena_memory memory;                      /* no arena, no rival: the kind that the driver is asked for */
+    gpuarena_memory memory;                      /* raw, async: the kind that the driver is asked for */
     uint64_t        limit_bytes;                 /* in force; GPUARENA_NO_LIMIT: none */
     int             is_shaped;                   /* arena: blocks may take more than their size in alignments */
     int             is_disturbed;                /* arena: its caches are emptied when it is asked for figures */
     int             in_order;                    /* memory comes in a stream's order, which others must follow */
+    int             goes_home;                   /* model: see pool_goes_home */
     uint64_t        requested_bytes;             /* no arena: kept here, as there is nobody to ask */
     uint64_t        live_bytes;                  /* raw: likewise */
     const char     *refused_call;                /* no arena: the call that failed latest; NULL: one that obtains */
     uint64_t        refused_bytes;               /* .. of the block that it was about, 0: of none */
     int             refused_code;                /* .. the driver's code */
+    model_refusal   refused;                     /* of a model: its latest failure */
 } pool;
 
 /* Opens on a device, which must outlive it. -1 and a problem: a bad configuration is EXIT_USAGE, a rival that is not
@@ -67,11 +75,15 @@ void pool_close(pool *self);
 /* The results of gpuarena_alloc and gpuarena_free, for every family. `bytes` of a free: as allocated. */
 gpuarena_result pool_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stream stream);
 gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream stream);
-/* The live block is used on this stream, and its free will not be behind that: an arena is told, by gpuarena_use. raw
-   need not know, as cudaFree waits for the device; a rival has no call for it (pool_follows). */
+/* The live block is used on this stream, and its free will not be behind that: an arena is told, by gpuarena_use, and
+   a model that has a call for it. raw need not know, as cudaFree waits for the device; others have no call for it
+   (pool_follows). */
 gpuarena_result pool_use(pool *self, const void *ptr, gpuarena_stream stream);
 /* 1: a free must be on the allocation's stream, which must have been made to wait for all other uses. */
 int             pool_follows(const pool *self);
+/* 1: a block goes back to the stream of its allocation, whatever stream is named: uses are told that this one does
+   not come after. */
+int             pool_goes_home(const pool *self);
 /* No call will name this stream again: it will be destroyed. */
 gpuarena_result pool_forget(pool *self, gpuarena_stream stream);
 /* Gives back to the device all that is not in use. */
@@ -81,7 +93,8 @@ gpuarena_result pool_trim(pool *self);
 uint64_t pool_block_bytes(const pool *self, const void *ptr, uint64_t requested_bytes);
 
 /* Bytes now, of a disturbed one the peaks; *stats: the arena's own, zeroed for others. Of others, reserved is what
-   the device holds; of raw nothing is free; of a rival all that it caches is, and the largest piece is not known. */
+   the device holds; of raw nothing is free; of a rival all that it caches is, and the largest piece is not known. A
+   model tells what is live, free and pending, and the largest piece. */
 void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats);
 
 typedef struct pool_refusal {                    /* the latest failure, in numbers and as a sentence */

@@ -1,4 +1,4 @@
-/* A policy at work on a device: the arena's calls, a rival's, or the driver's own for `raw`.
+/* A policy at work on a device: the arena's calls, a model's, a rival's, or the driver's own for `raw`.
    It must not know of workloads; it times nothing and checks nothing (see oracle.h).
    Tested by tests/test_policy.c. */
 #include <inttypes.h>
@@ -63,6 +63,41 @@ static int pool_open_arena(pool *self, const policy *chosen, problem *why)
     return 0;
 }
 
+/* The limit in bytes, of the device as it is now. */
+static uint64_t pool_limit(const pool *self, const gpuarena_config *config)
+{
+    const gpuarena_driver *driver = device_driver(self->device);
+    uint64_t free_bytes = 0, total_bytes = 0, bytes = config->limit_bytes;
+    if (config->limit_base == GPUARENA_LIMIT_BYTES) return bytes ? bytes : GPUARENA_NO_LIMIT;
+    if (driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes)) return GPUARENA_NO_LIMIT;
+    switch (config->limit_base) {
+    case GPUARENA_LIMIT_OF_TOTAL:    return (uint64_t)((double)total_bytes * config->limit_fraction);
+    case GPUARENA_LIMIT_OF_FREE:     return (uint64_t)((double)free_bytes * config->limit_fraction);
+    case GPUARENA_LIMIT_TOTAL_MINUS: return total_bytes > bytes ? total_bytes - bytes : 0;
+    case GPUARENA_LIMIT_FREE_MINUS:  return free_bytes > bytes ? free_bytes - bytes : 0;
+    default:                         return GPUARENA_NO_LIMIT;
+    }
+}
+
+/* Without virtual memory it is the user's mistake to ask for a model that lives on it. */
+static int pool_open_model(pool *self, const policy *chosen, problem *why)
+{
+    gpuarena_result result;
+    const model_kind *kind = chosen->model;
+    self->limit_bytes = pool_limit(self, &chosen->config);
+    self->model = model_open(kind, device_driver(self->device), self->limit_bytes, &result, &self->refused);
+    if (!self->model) {
+        int is_usage = result == GPUARENA_NOT_SUPPORTED;
+        return problem_set(why, is_usage ? EXIT_USAGE : EXIT_HARNESS, "policy '%s': %s%s", chosen->text,
+                           is_usage ? "the device has no virtual memory" : "its first memory: ",
+                           is_usage ? "" : gpuarena_result_name(result));
+    }
+    if (kind->alignment_bytes > POOL_DRIVER_ALIGNMENT) self->alignment_bytes = kind->alignment_bytes;
+    self->in_order = kind->in_order;
+    self->goes_home = kind->use != NULL;
+    return 0;
+}
+
 static int pool_open_rival(pool *self, const policy *chosen, problem *why)
 {
     problem trouble = { 0, "" };
@@ -79,6 +114,7 @@ int pool_open(pool *self, const policy *chosen, device *on, problem *why)
     self->limit_bytes = GPUARENA_NO_LIMIT;
     switch (chosen->family) {
     case POLICY_ARENA: return pool_open_arena(self, chosen, why);
+    case POLICY_MODEL: return pool_open_model(self, chosen, why);
     case POLICY_RIVAL: return pool_open_rival(self, chosen, why);
     case POLICY_ASYNC:
         self->memory = GPUARENA_MEMORY_ASYNC;
@@ -93,6 +129,8 @@ void pool_close(pool *self)
 {
     rival_close(self->rival);
     self->rival = NULL;
+    model_close(self->model);
+    self->model = NULL;
     if (!self->arena) return;
     if (gpuarena_destroy(self->arena)) {
         gpuarena_reset(self->arena, NULL);
@@ -124,11 +162,26 @@ static int pool_give_back(pool *self, void *ptr, uint64_t bytes, gpuarena_stream
     return driver->memory.give_back(driver, self->memory, ptr, bytes, stream);
 }
 
+static gpuarena_result pool_model_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
+{
+    gpuarena_result result = model_alloc(self->model, ptr, bytes, stream, &self->refused);
+    if (!result) self->requested_bytes += bytes;
+    return result;
+}
+
+static gpuarena_result pool_model_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
+{
+    gpuarena_result result = model_free(self->model, ptr, stream, &self->refused);
+    if (!result && ptr) self->requested_bytes -= bytes;
+    return result;
+}
+
 /* 0 bytes are no request to cudaMalloc, and a rival would hand out a block: nobody is asked. */
 gpuarena_result pool_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
 {
     void *memory = NULL;
     if (self->arena) return gpuarena_alloc(self->arena, ptr, bytes, stream);
+    if (self->model) return pool_model_alloc(self, ptr, bytes, stream);
     int code = bytes ? pool_obtain(self, &memory, bytes, stream) : 0;
     if (code) return pool_refused(self, NULL, bytes, code);
     *ptr = memory;
@@ -146,6 +199,7 @@ static const char *pool_free_name(const pool *self)
 gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     if (self->arena) return gpuarena_free(self->arena, ptr, stream);
+    if (self->model) return pool_model_free(self, ptr, bytes, stream);
     int code = ptr ? pool_give_back(self, ptr, bytes, stream) : 0;
     if (code) return pool_refused(self, pool_free_name(self), bytes, code);
     if (!ptr) return GPUARENA_OK;
@@ -156,16 +210,23 @@ gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream
 
 gpuarena_result pool_use(pool *self, const void *ptr, gpuarena_stream stream)
 {
+    if (self->model) return model_use(self->model, ptr, stream, &self->refused);
     return self->arena ? gpuarena_use(self->arena, ptr, stream) : GPUARENA_OK;
 }
 
 int pool_follows(const pool *self)
 {
-    return self->rival || self->memory == GPUARENA_MEMORY_ASYNC;
+    return self->rival || self->memory == GPUARENA_MEMORY_ASYNC || (self->model && !self->goes_home);
+}
+
+int pool_goes_home(const pool *self)
+{
+    return self->goes_home;
 }
 
 gpuarena_result pool_forget(pool *self, gpuarena_stream stream)
 {
+    if (self->model) return model_end_stream(self->model, stream, &self->refused);
     return self->arena ? gpuarena_forget(self->arena, stream) : GPUARENA_OK;
 }
 
@@ -180,6 +241,7 @@ static gpuarena_result pool_wait(pool *self)
 gpuarena_result pool_trim(pool *self)
 {
     if (self->arena) return gpuarena_trim(self->arena, 0, NULL);
+    if (self->model) return model_trim(self->model, &self->refused);
     if (self->memory == GPUARENA_MEMORY_ASYNC) return pool_wait(self);
     int code = self->rival ? rival_trim(self->rival) : 0;
     return code ? pool_refused(self, "FreeAllCached", 0, code) : GPUARENA_OK;
@@ -189,6 +251,10 @@ uint64_t pool_block_bytes(const pool *self, const void *ptr, uint64_t requested_
 {
     gpuarena_block block;
     if (self->rival || self->is_disturbed) return requested_bytes;
+    if (self->model) {
+        uint64_t bytes = model_block_bytes(self->model, ptr);
+        return bytes ? bytes : requested_bytes;
+    }
     if (!self->arena) return pool_round_up(requested_bytes, POOL_DRIVER_ALIGNMENT);
     return gpuarena_lookup(self->arena, ptr, &block) ? requested_bytes : block.bytes;
 }
@@ -199,6 +265,16 @@ static void pool_measure_rival(const pool *self, memory_use *use)
     rival_measure(self->rival, &rival_now);
     use->live_bytes = rival_now.live_bytes;
     use->free_bytes = rival_now.cached_bytes;
+}
+
+static void pool_measure_model(const pool *self, memory_use *use)
+{
+    model_use_now now;
+    model_measure(self->model, &now);
+    use->live_bytes = now.live_bytes;
+    use->free_bytes = now.free_bytes;
+    use->largest_bytes = now.largest_bytes;
+    use->pending_bytes = now.pending_bytes;
 }
 
 void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats)
@@ -212,6 +288,7 @@ void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats)
         use->live_bytes = self->live_bytes;
         use->reserved_bytes = counters.held_bytes;
         if (self->rival) pool_measure_rival(self, use);
+        if (self->model) pool_measure_model(self, use);
         return;
     }
     gpuarena_get_stats(self->arena, stats);
@@ -256,9 +333,43 @@ static void pool_driver_refusal(const pool *self, pool_refusal *refusal)
              self->refused_code);
 }
 
+static const char *pool_code_name(const pool *self, int code)
+{
+    const gpuarena_driver *driver = device_driver(self->device);
+    const char *name = driver->code_name ? driver->code_name(driver, code) : "driver code";
+    return name ? name : "?";
+}
+
+/* What a model says, in its own numbers. */
+static void pool_model_refusal(const pool *self, pool_refusal *refusal)
+{
+    const model_refusal *said = &self->refused;
+    int is_fragmented = said->reason == GPUARENA_REASON_FRAGMENTED;
+    char cause[120] = "", limit[64] = "";
+    refusal->requested_bytes = said->requested_bytes;
+    refusal->free_known = refusal->largest_known = 1;
+    refusal->free_bytes = said->free_bytes;
+    refusal->largest_bytes = said->largest_bytes;
+    refusal->reason = gpuarena_reason_name(said->reason);
+    if (said->code) {
+        snprintf(cause, sizeof cause, "%s%s%s (%d)", said->call ? said->call : "", said->call ? ": " : "",
+                 pool_code_name(self, said->code), said->code);
+    } else snprintf(cause, sizeof cause, "%s", refusal->reason);
+    if (self->limit_bytes != GPUARENA_NO_LIMIT)
+        snprintf(limit, sizeof limit, " of the limit's %" PRIu64, self->limit_bytes);
+    snprintf(refusal->text, sizeof refusal->text, "%s for a block of %" PRIu64 " bytes; reserved are %" PRIu64
+             "%s; %" PRIu64 " bytes of them are free%s; the largest free block has %" PRIu64, cause,
+             said->requested_bytes, said->reserved_bytes, limit, said->free_bytes,
+             is_fragmented ? ", but fit in no single free block" : "", said->largest_bytes);
+}
+
 void pool_last_refusal(pool *self, pool_refusal *refusal)
 {
     memset(refusal, 0, sizeof *refusal);
+    if (self->model) {
+        pool_model_refusal(self, refusal);
+        return;
+    }
     if (!self->arena) {
         pool_driver_refusal(self, refusal);
         return;

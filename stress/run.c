@@ -42,7 +42,7 @@ typedef struct run {
     int                exit_code;                /* the highest so far */
 } run;
 
-static const policy run_baseline = { "raw", POLICY_RAW, GPUARENA_INIT };
+static const policy run_baseline = { "raw", POLICY_RAW, GPUARENA_INIT, NULL };
 
 static void run_raise(run *self, int exit_code)
 {

@@ -1,4 +1,4 @@
-/* Policies: their text, limits, and pools at work, raw, arena and rival, on a simulated device.
+/* Policies: their text, limits, and pools at work, raw, arena, models and rival, on a simulated device.
    It must not know of workloads or rows.
    Run: build/tests/test_policy */
 #include "../stress/policy.h"
@@ -34,12 +34,29 @@ static void test_text(void)
     CHECK(parse("segments:limit=1G", 1 << 30, &made) == -1);
     CHECK(strstr(why.text, "--limit") != NULL);
     CHECK(parse("segments:limit=80%", 1 << 30, &made) == -1);
-    for (size_t index = 0; policy_kind_at(index); index++) {
-        const policy_kind *kind = policy_kind_at(index);
-        CHECK_MSG(parse(kind->name, 0, &made) == 0 && made.family == kind->family, "'%s' of the table parses",
-                  kind->name);
-        CHECK(policy_kind_present(kind) || kind->family == POLICY_RIVAL);
+    policy_kind kind;
+    for (size_t index = 0; policy_kind_at(index, &kind); index++) {
+        CHECK_MSG(parse(kind.name, 0, &made) == 0 && made.family == kind.family, "'%s' of the table parses",
+                  kind.name);
+        CHECK(policy_kind_present(&kind) || kind.family == POLICY_RIVAL);
     }
+}
+
+/* Models have a limit and nothing else; two have an older name. */
+static void test_models_text(void)
+{
+    policy made;
+    CHECK(parse("bfc", 1 << 30, &made) == 0 && made.family == POLICY_MODEL && made.config.limit_bytes == 1 << 30);
+    CHECK(parse("pytorch:limit=80%", 0, &made) == 0 && made.config.limit_base == GPUARENA_LIMIT_OF_TOTAL);
+    CHECK(parse("best", 0, &made) == 0 && made.model == &model_best_fit);
+    CHECK(parse("first:limit=1G", 0, &made) == 0 && made.model == &model_first_fit);
+    CHECK(parse("bfc:limit=1G", 1 << 30, &made) == -1 && strstr(why.text, "--limit") != NULL);
+    CHECK(parse("bfc:limit=1G,growth=exact", 0, &made) == -1);
+    CHECK_STR(why.text, "policy 'bfc:limit=1G,growth=exact': growth: 'bfc' is a model of another allocator, whose "
+              "only key is limit; the arena has keys: config:key=value");
+    CHECK(parse("rmm:limit=lots", 0, &made) == -1 && strstr(why.text, "limit") != NULL);
+    CHECK(parse("config:bfc,limit=1G", 0, &made) == -1);
+    CHECK_STR(why.text, "policy 'config:bfc,limit=1G': bfc is a policy of its own");
 }
 
 static void test_raw(device *on)
@@ -122,6 +139,47 @@ static void test_arena(device *on)
     CHECK_INT(parse("config:initial=80G,headroom=2M", 0, &made), ==, 0);     /* sound, and more than there is */
     CHECK_INT(pool_open(&opened, &made, on, &why), ==, -1);
     CHECK_INT(why.exit_code, ==, EXIT_HARNESS);
+}
+
+/* Each model: a block, its figures, a refusal in its words, and nothing held in the end. */
+static void test_model_at_work(device *on, const model_kind *kind)
+{
+    policy made;
+    pool opened;
+    memory_use use;
+    gpuarena_stats stats;
+    pool_refusal refusal;
+    device_counters counters;
+    void *ptr = NULL, *none = &use;
+    CHECK_INT(parse(kind->name, 64 << 20, &made), ==, 0);
+    CHECK_INT(pool_open(&opened, &made, on, &why), ==, 0);
+    CHECK_U64(opened.limit_bytes, ==, 64 << 20);
+    CHECK(pool_follows(&opened) == !pool_goes_home(&opened));
+    CHECK_INT(pool_alloc(&opened, &ptr, 1000, NULL), ==, GPUARENA_OK);
+    pool_measure(&opened, &use, &stats);
+    CHECK_MSG(use.requested_bytes == 1000 && use.live_bytes >= 1000 && use.reserved_bytes >= use.live_bytes,
+              "%s: 1,000 bytes", kind->name);
+    CHECK_U64(pool_block_bytes(&opened, ptr, 1000), ==, use.live_bytes);
+    CHECK(pool_alloc(&opened, &none, 0, NULL) == GPUARENA_OK && !none);
+    CHECK_INT(pool_free(&opened, NULL, 0, NULL), ==, GPUARENA_OK);
+    CHECK_INT(pool_alloc(&opened, &none, 65 << 20, NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    pool_last_refusal(&opened, &refusal);
+    CHECK_STR(refusal.reason, "over_limit");
+    CHECK_MSG(strstr(refusal.text, "over_limit for a block of 68157440 bytes; reserved are ") == refusal.text,
+              "%s: %s", kind->name, refusal.text);
+    CHECK_INT(pool_alloc(&opened, &none, UINT64_MAX, NULL), ==, GPUARENA_OUT_OF_MEMORY);
+    CHECK_INT(pool_free(&opened, &opened, 1, NULL), ==, GPUARENA_FOREIGN_POINTER);
+    CHECK_INT(pool_free(&opened, ptr, 1000, NULL), ==, GPUARENA_OK);
+    CHECK_INT(pool_trim(&opened), ==, GPUARENA_OK);
+    pool_measure(&opened, &use, &stats);
+    CHECK_MSG(use.requested_bytes + use.live_bytes + use.free_bytes + use.reserved_bytes == 0, "%s: all given back",
+              kind->name);
+    pool_close(&opened);
+    CHECK_INT(pool_open(&opened, &made, on, &why), ==, 0);
+    CHECK_INT(pool_alloc(&opened, &ptr, 5 << 20, NULL), ==, GPUARENA_OK);
+    pool_close(&opened);
+    device_count(on, &counters);
+    CHECK_MSG(counters.held_bytes == 0, "%s: closing with a live block leaves nothing held", kind->name);
 }
 
 static void test_rival_at_work(device *on)
@@ -222,12 +280,14 @@ int main(void)
     device_config config;
     memset(&config, 0, sizeof config);
     test_text();
+    test_models_text();
     why.exit_code = 0;
     device *on = device_open(&config, &why);
     CHECK(on != NULL);
     if (on) {
         test_raw(on);
         test_arena(on);
+        for (size_t at = 0; model_kind_at(at); at++) test_model_at_work(on, model_kind_at(at));
         if (rival_present()) test_rival_at_work(on);
         else test_rival_absent(on);
     }

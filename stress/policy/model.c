@@ -1,0 +1,369 @@
+/* What models share. Memory is counted when the driver gives it, and the limit is asked before.
+   It must not know any allocator's rules. Tested by tests/test_models.c. */
+#include "model_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const model_kind *const model_kinds[] = {
+    &model_best_fit, &model_first_fit, &model_bfc, &model_pytorch, &model_pytorch_expandable, &model_rmm,
+    &model_rmm_arena, &model_cub, &model_ort,
+};
+
+enum { MODEL_SPARE_PIECES = 4 };
+static const uint64_t model_most_bytes = UINT64_C(1) << 60;      /* no device has as much; sums do not overflow */
+
+const model_kind *model_kind_at(size_t index)
+{
+    return index < sizeof model_kinds / sizeof model_kinds[0] ? model_kinds[index] : NULL;
+}
+
+uint64_t model_round(uint64_t bytes, uint64_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+/* ---- failures */
+
+static gpuarena_result model_refuse(model *self, gpuarena_result result, gpuarena_reason reason, const char *call,
+                                    int code)
+{
+    self->refused.reason = reason;
+    self->refused.call = call;
+    self->refused.code = code;
+    return result;
+}
+
+gpuarena_result model_no_memory(model *self)
+{
+    return model_refuse(self, GPUARENA_HOST_MEMORY, GPUARENA_REASON_HOST_MEMORY, NULL, 0);
+}
+
+gpuarena_result model_result(model *self, const char *call, int code)
+{
+    const gpuarena_driver *driver = &self->driver;
+    gpuarena_result result = GPUARENA_DRIVER_ERROR;
+    if (!code) return GPUARENA_OK;
+    switch (driver->classify ? driver->classify(driver, code) : (gpuarena_status)code) {
+    case GPUARENA_STATUS_DONE:          return GPUARENA_OK;
+    case GPUARENA_STATUS_NO_MEMORY:     result = GPUARENA_OUT_OF_MEMORY; break;
+    case GPUARENA_STATUS_CAPTURING:     result = GPUARENA_CAPTURE; break;
+    case GPUARENA_STATUS_NOT_SUPPORTED: result = GPUARENA_NOT_SUPPORTED; break;
+    case GPUARENA_STATUS_LOST:          result = GPUARENA_DEVICE_LOST; break;
+    case GPUARENA_STATUS_NOT_READY:
+    case GPUARENA_STATUS_UNLOADING:
+    case GPUARENA_STATUS_FAILED:        break;
+    }
+    return model_refuse(self, result, GPUARENA_REASON_DRIVER_REFUSED, call, code);
+}
+
+gpuarena_result model_over_limit(model *self)
+{
+    return model_refuse(self, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_OVER_LIMIT, NULL, 0);
+}
+
+int model_is_over(const model *self, uint64_t bytes)
+{
+    return self->limit_bytes != GPUARENA_NO_LIMIT
+        && (self->reserved_bytes > self->limit_bytes || bytes > self->limit_bytes - self->reserved_bytes);
+}
+
+/* ---- memory */
+
+gpuarena_result model_obtain(model *self, uint64_t bytes, piece **made)
+{
+    void *ptr = NULL;
+    if (model_is_over(self, bytes)) return model_over_limit(self);
+    if (pieces_reserve(&self->pieces, MODEL_SPARE_PIECES) || device_table_reserve(&self->obtained, 1))
+        return model_no_memory(self);
+    int code = self->driver.memory.obtain(&self->driver, GPUARENA_MEMORY_DEVICE, &ptr, bytes, NULL);
+    if (code) return model_result(self, NULL, code);
+    *made = pieces_take(&self->pieces);
+    (*made)->address = (uint64_t)(uintptr_t)ptr;
+    (*made)->bytes = bytes;
+    device_table_add(&self->obtained, (*made)->address, bytes);
+    self->reserved_bytes += bytes;
+    return GPUARENA_OK;
+}
+
+gpuarena_result model_give_back(model *self, piece *whole)
+{
+    void *ptr = (void *)(uintptr_t)whole->address;
+    uint64_t bytes = whole->bytes;
+    device_table_remove(&self->obtained, device_table_slot(&self->obtained, whole->address));
+    pieces_give(&self->pieces, whole);
+    self->reserved_bytes -= bytes;
+    return model_result(self, "cudaFree", self->driver.memory.give_back(&self->driver, GPUARENA_MEMORY_DEVICE, ptr,
+                                                                       bytes, NULL));
+}
+
+void model_put(model *self, piece_set *set, piece *freed)
+{
+    freed->state = PIECE_FREE;
+    if (freed->next && freed->next->state == PIECE_FREE && freed->next->owner == freed->owner) {
+        piece_set_remove(set, freed->next);
+        piece_join(&self->pieces, freed);
+    }
+    piece *left = freed->previous;
+    if (left && left->state == PIECE_FREE && left->owner == freed->owner) {
+        piece_set_remove(set, left);
+        piece_join(&self->pieces, left);
+        freed = left;
+    }
+    piece_set_add(set, freed);
+}
+
+piece *model_cut(model *self, piece_set *set, piece *from, uint64_t bytes, int splits)
+{
+    piece_set_remove(set, from);
+    if (splits && from->bytes > bytes) piece_set_add(set, piece_split(&self->pieces, from, bytes));
+    from->state = PIECE_LIVE;
+    return from;
+}
+
+gpuarena_result model_release(model *self, piece_set *set)
+{
+    gpuarena_result result = GPUARENA_OK;
+    piece *next;
+    for (piece *at = piece_set_first(set); at && !result; at = next) {
+        next = piece_set_after(set, at);
+        if (at->previous || at->next) continue;
+        piece_set_remove(set, at);
+        result = model_give_back(self, at);
+    }
+    return result;
+}
+
+/* ---- streams */
+
+static model_stream *model_stream_of(model *self, gpuarena_stream stream)
+{
+    for (size_t at = 0; at < self->stream_count; at++) {
+        if (self->streams[at].stream == stream && !self->streams[at].is_gone) return &self->streams[at];
+    }
+    model_stream *grown = realloc(self->streams, (self->stream_count + 1) * sizeof *grown);
+    if (!grown) return NULL;
+    self->streams = grown;
+    memset(&grown[self->stream_count], 0, sizeof *grown);
+    grown[self->stream_count].stream = stream;
+    return &grown[self->stream_count++];
+}
+
+static gpuarena_result model_record(model *self, model_stream *on)
+{
+    const gpuarena_driver *driver = &self->driver;
+    int code = on->event ? 0 : driver->events.create(driver, &on->event);
+    if (!code && !on->is_gone) code = driver->events.record(driver, on->event, on->stream);
+    return model_result(self, "cudaEventRecord", code);
+}
+
+gpuarena_result model_freed(model *self, gpuarena_stream stream)
+{
+    model_stream *on = model_stream_of(self, stream);
+    if (!on) return model_no_memory(self);
+    on->freed = ++self->frees;
+    return GPUARENA_OK;
+}
+
+gpuarena_result model_join(model *self, gpuarena_stream stream)
+{
+    const gpuarena_driver *driver = &self->driver;
+    model_stream *joined = model_stream_of(self, stream);
+    gpuarena_result result = GPUARENA_OK;
+    if (!joined) return model_no_memory(self);
+    for (size_t at = 0; at < self->stream_count && !result; at++) {
+        model_stream *other = &self->streams[at];
+        if (other == joined || other->freed <= joined->joined) continue;
+        result = model_record(self, other);
+        if (result) break;
+        result = model_result(self, "cudaStreamWaitEvent", driver->events.stream_wait(driver, stream, other->event));
+    }
+    if (!result) joined->joined = self->frees;
+    return result;
+}
+
+gpuarena_result model_forget(model *self, gpuarena_stream stream)
+{
+    model_stream *gone = model_stream_of(self, stream);
+    if (!gone) return model_no_memory(self);
+    gpuarena_result result = model_record(self, gone);
+    gone->is_gone = 1;
+    return result;
+}
+
+/* It was forgotten, and none with the same handle has come since. */
+static int model_is_gone(const model *self, gpuarena_stream stream)
+{
+    int is_gone = 0;
+    for (size_t at = 0; at < self->stream_count; at++) {
+        if (self->streams[at].stream == stream) is_gone = self->streams[at].is_gone;
+    }
+    return is_gone;
+}
+
+gpuarena_result model_wait(model *self, gpuarena_stream stream)
+{
+    const gpuarena_driver *driver = &self->driver;
+    if (model_is_gone(self, stream)) return model_wait_all(self);
+    model_stream *on = model_stream_of(self, stream);
+    if (!on) return model_no_memory(self);
+    gpuarena_result result = model_record(self, on);
+    return result ? result : model_result(self, "cudaStreamSynchronize", driver->events.host_wait(driver, on->event));
+}
+
+gpuarena_result model_wait_all(model *self)
+{
+    return model_result(self, "cudaDeviceSynchronize", self->driver.events.device_wait(&self->driver));
+}
+
+/* ---- calls */
+
+/* As much is free, and quiet, but in pieces: then that is the reason. */
+static void model_tell(const model *self, uint64_t bytes, gpuarena_result result, model_refusal *refused)
+{
+    *refused = self->refused;
+    refused->requested_bytes = bytes;
+    refused->reserved_bytes = self->reserved_bytes;
+    refused->free_bytes = self->reserved_bytes - self->live_bytes;
+    refused->largest_bytes = self->kind->largest(self);
+    if (result == GPUARENA_OUT_OF_MEMORY && refused->free_bytes - self->pending_bytes >= bytes)
+        refused->reason = GPUARENA_REASON_FRAGMENTED;
+}
+
+static gpuarena_result model_leave(model *self, uint64_t bytes, gpuarena_result result, model_refusal *refused)
+{
+    if (result) model_tell(self, bytes, result, refused);
+    pthread_mutex_unlock(&self->lock);
+    return result;
+}
+
+static piece *model_find(const model *self, const void *ptr)
+{
+    if (!self->live.count) return NULL;
+    return (piece *)(uintptr_t)device_table_find(&self->live, (uint64_t)(uintptr_t)ptr);
+}
+
+static gpuarena_result model_alloc_locked(model *self, uint64_t bytes, gpuarena_stream stream, piece **found)
+{
+    if (bytes > model_most_bytes)
+        return model_refuse(self, GPUARENA_OUT_OF_MEMORY, GPUARENA_REASON_TOO_LARGE, NULL, 0);
+    if (pieces_reserve(&self->pieces, MODEL_SPARE_PIECES) || device_table_reserve(&self->live, 1))
+        return model_no_memory(self);
+    gpuarena_result result = self->kind->alloc(self, model_round(bytes, self->kind->alignment_bytes), stream, found);
+    if (result) return result;
+    (*found)->state = PIECE_LIVE;
+    device_table_add(&self->live, (*found)->address, (uint64_t)(uintptr_t)*found);
+    self->live_bytes += (*found)->bytes;
+    return GPUARENA_OK;
+}
+
+gpuarena_result model_alloc(model *self, void **ptr, uint64_t bytes, gpuarena_stream stream, model_refusal *refused)
+{
+    piece *found = NULL;
+    *ptr = NULL;
+    if (!bytes) return GPUARENA_OK;
+    pthread_mutex_lock(&self->lock);
+    gpuarena_result result = model_alloc_locked(self, bytes, stream, &found);
+    if (!result) *ptr = (void *)(uintptr_t)found->address;
+    return model_leave(self, bytes, result, refused);
+}
+
+gpuarena_result model_free(model *self, void *ptr, gpuarena_stream stream, model_refusal *refused)
+{
+    if (!ptr) return GPUARENA_OK;
+    pthread_mutex_lock(&self->lock);
+    piece *freed = model_find(self, ptr);
+    if (!freed) {
+        model_refuse(self, GPUARENA_FOREIGN_POINTER, GPUARENA_REASON_NONE, "free", 0);
+        return model_leave(self, 0, GPUARENA_FOREIGN_POINTER, refused);
+    }
+    uint64_t bytes = freed->bytes;
+    device_table_remove(&self->live, device_table_slot(&self->live, freed->address));
+    self->live_bytes -= bytes;
+    return model_leave(self, bytes, self->kind->free(self, freed, stream), refused);
+}
+
+gpuarena_result model_use(model *self, const void *ptr, gpuarena_stream stream, model_refusal *refused)
+{
+    gpuarena_result result = GPUARENA_FOREIGN_POINTER;
+    if (!self->kind->use) return GPUARENA_OK;
+    pthread_mutex_lock(&self->lock);
+    piece *used = model_find(self, ptr);
+    if (used) result = self->kind->use(self, used, stream);
+    else model_refuse(self, result, GPUARENA_REASON_NONE, "use", 0);
+    return model_leave(self, 0, result, refused);
+}
+
+gpuarena_result model_end_stream(model *self, gpuarena_stream stream, model_refusal *refused)
+{
+    pthread_mutex_lock(&self->lock);
+    return model_leave(self, 0, model_forget(self, stream), refused);
+}
+
+gpuarena_result model_trim(model *self, model_refusal *refused)
+{
+    pthread_mutex_lock(&self->lock);
+    return model_leave(self, 0, self->kind->trim(self), refused);
+}
+
+uint64_t model_block_bytes(model *self, const void *ptr)
+{
+    pthread_mutex_lock(&self->lock);
+    const piece *found = model_find(self, ptr);
+    uint64_t bytes = found ? found->bytes : 0;
+    pthread_mutex_unlock(&self->lock);
+    return bytes;
+}
+
+void model_measure(model *self, model_use_now *use)
+{
+    pthread_mutex_lock(&self->lock);
+    use->live_bytes = self->live_bytes;
+    use->free_bytes = self->reserved_bytes - self->live_bytes;
+    use->pending_bytes = self->pending_bytes;
+    use->largest_bytes = self->kind->largest(self);
+    pthread_mutex_unlock(&self->lock);
+}
+
+/* ---- life */
+
+model *model_open(const model_kind *kind, const gpuarena_driver *driver, uint64_t limit_bytes,
+                  gpuarena_result *result, model_refusal *refused)
+{
+    model *made = calloc(1, kind->size);
+    memset(refused, 0, sizeof *refused);
+    *result = GPUARENA_HOST_MEMORY;
+    if (!made) return NULL;
+    made->kind = kind;
+    made->driver = *driver;
+    made->limit_bytes = limit_bytes;
+    pthread_mutex_init(&made->lock, NULL);
+    *result = kind->needs_pages && !driver->vm.reserve ? GPUARENA_NOT_SUPPORTED : GPUARENA_OK;
+    if (!*result && kind->open) *result = kind->open(made);
+    if (!*result) return made;
+    model_tell(made, UINT64_MAX, *result, refused);
+    model_close(made);
+    return NULL;
+}
+
+void model_close(model *self)
+{
+    if (!self) return;
+    const gpuarena_driver *driver = &self->driver;
+    if (self->kind->close) self->kind->close(self);
+    for (size_t at = 0; at < self->obtained.capacity; at++) {
+        const device_range *held = &self->obtained.slots[at];
+        if (!held->bytes) continue;
+        (void)driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, (void *)(uintptr_t)held->address, held->bytes,
+                                       NULL);
+    }
+    for (size_t at = 0; at < self->stream_count; at++) {
+        if (self->streams[at].event) (void)driver->events.destroy(driver, self->streams[at].event);
+    }
+    free(self->streams);
+    device_table_clear(&self->live);
+    device_table_clear(&self->obtained);
+    pieces_clear(&self->pieces);
+    pthread_mutex_destroy(&self->lock);
+    free(self);
+}
