@@ -1,4 +1,4 @@
-/* The preset cub against CUB's CachingDeviceAllocator: its rules in numbers.
+/* The model cub against CUB's CachingDeviceAllocator: its rules in numbers.
    It must not know the implementation. Each test names the paragraph of allocators.md that it stands on.
    Run: make test, or prove build/tests/test_like_cub; the library itself: tests/test_like_cub_library.c */
 #include "like.h"
@@ -19,13 +19,13 @@ static void test_bins(void)
     for (size_t at = 0; at < sizeof sizes / sizeof sizes[0]; at++) {
         like_open(&bench, "cub", GIB(4));
         CHECK_INT(like_take(&bench, sizes[at]), ==, GPUARENA_OK);
-        CHECK_MSG(like_stats(&bench).live_bytes == cub_bin(sizes[at]), "%" PRIu64 " bytes take %" PRIu64, sizes[at],
+        CHECK_MSG(like_use(&bench).live_bytes == cub_bin(sizes[at]), "%" PRIu64 " bytes take %" PRIu64, sizes[at],
                   cub_bin(sizes[at]));
         like_close(&bench, "a bin");
     }
     like_open(&bench, "cub", GIB(4));
     CHECK_INT(like_take(&bench, KIB(32) + 1), ==, GPUARENA_OK);
-    CHECK_U64(like_stats(&bench).live_bytes, ==, KIB(256));
+    CHECK_U64(like_use(&bench).live_bytes, ==, KIB(256));
     like_close(&bench, "32 KiB + 1");
 }
 
@@ -35,13 +35,13 @@ static void test_not_cached(void)
     like_open(&bench, "cub", GIB(4));
     for (int round = 0; round < 10; round++) {
         CHECK(like_take(&bench, MIB(2) + 1) == GPUARENA_OK && like_drop_from(&bench, 0));
-        CHECK_U64(like_stats(&bench).reserved_bytes, ==, 0);
+        CHECK_U64(like_reserved(&bench), ==, 0);
     }
-    CHECK_U64(bench.device.calls[FAKE_OBTAIN], ==, 10);
-    CHECK_U64(bench.device.calls[FAKE_GIVE_BACK], ==, 10);
+    CHECK_U64(bench.device.obtained, ==, 10);
+    CHECK_U64(bench.device.given_back, ==, 10);
     for (int round = 0; round < 10; round++)
         CHECK(like_take(&bench, MIB(2)) == GPUARENA_OK && like_drop_from(&bench, 0));
-    CHECK_U64(bench.device.calls[FAKE_OBTAIN], ==, 11);
+    CHECK_U64(bench.device.obtained, ==, 11);
     like_close(&bench, "above the largest bin");
 }
 
@@ -51,8 +51,8 @@ static void test_cap(void)
     like_open(&bench, "cub", GIB(4));
     CHECK(like_take_many(&bench, 8, MIB(2)));
     for (uint64_t freed = 1; freed <= 8; freed++) {
-        CHECK_INT(gpuarena_free(bench.arena, bench.blocks[--bench.count], NULL), ==, GPUARENA_OK);
-        CHECK_U64(like_stats(&bench).cached_bytes, ==, freed < 2 ? MIB(2) * freed : MIB(4));
+        CHECK(like_drop(&bench, bench.count - 1));
+        CHECK_U64(like_use(&bench).free_bytes, ==, freed < 2 ? MIB(2) * freed : MIB(4));
     }
     like_close(&bench, "what stays cached");
 }
@@ -62,7 +62,7 @@ static void test_retry(void)
 {
     like_open(&bench, "cub", MIB(8));
     CHECK(like_take_many(&bench, 4, MIB(2)) && like_drop_from(&bench, 0));
-    CHECK_U64(like_stats(&bench).cached_bytes, ==, MIB(4));
+    CHECK_U64(like_use(&bench).free_bytes, ==, MIB(4));
     CHECK_INT(like_take(&bench, MIB(8)), ==, GPUARENA_OK);
     CHECK_INT(like_take(&bench, MIB(8)), ==, GPUARENA_OUT_OF_MEMORY);
     like_close(&bench, "out of memory");

@@ -1,4 +1,4 @@
-/* The preset cub and CUB's own CachingDeviceAllocator (cub-library), call by call: as much live, as much held.
+/* The model cub and CUB's own CachingDeviceAllocator (cub-library), call by call: as much live, as much held.
    It must not know the rules of either: test_like_cub.c has them in numbers.
    Run: make test, or prove build/tests/test_like_cub_library; skipped where the library is not in this build */
 #include "../stress/policy.h"
@@ -17,7 +17,7 @@ typedef struct cub_pool {
 } cub_pool;
 
 static policy chosen[2];
-static cub_pool pools[2];                        /* the preset, the library */
+static cub_pool pools[2];                        /* the model, the library */
 static problem why;
 
 static uint64_t cub_draw(uint64_t *state)        /* splitmix64 */
@@ -64,31 +64,30 @@ static int cub_do(size_t slot, uint64_t bytes)
     return done;
 }
 
-/* 1: as many bytes are live in bins on both and, if asked, as many are held from the driver. */
-static int cub_agree(uint64_t above_bytes, int held)
+/* 1: as many bytes are live in bins on both, and held from the driver. */
+static int cub_agree(void)
 {
     memory_use use[2];
     gpuarena_stats ignored;
     for (int at = 0; at < 2; at++) pool_measure(&pools[at].opened, &use[at], &ignored);
-    if (use[0].live_bytes == use[1].live_bytes + above_bytes
-        && (!held || use[0].reserved_bytes == use[1].reserved_bytes)) return 1;
-    printf("#   live %" PRIu64 " and %" PRIu64 " + %" PRIu64 ", held %" PRIu64 " and %" PRIu64 "\n",
-           use[0].live_bytes, use[1].live_bytes, above_bytes, use[0].reserved_bytes, use[1].reserved_bytes);
+    if (use[0].live_bytes == use[1].live_bytes && use[0].free_bytes == use[1].free_bytes
+        && use[0].reserved_bytes == use[1].reserved_bytes) return 1;
+    printf("#   live %" PRIu64 " and %" PRIu64 ", cached %" PRIu64 " and %" PRIu64 ", held %" PRIu64 " and %" PRIu64
+           "\n", use[0].live_bytes, use[1].live_bytes, use[0].free_bytes, use[1].free_bytes, use[0].reserved_bytes,
+           use[1].reserved_bytes);
     return 0;
 }
 
-/* Random operations of sizes from least to most; above 2 MiB blocks are whole segments here, exact there. */
-static int cub_follow(uint64_t least, uint64_t most, int held)
+/* Random operations of sizes from least to most. */
+static int cub_follow(uint64_t least, uint64_t most)
 {
-    uint64_t state = 3, above_bytes = 0;
+    uint64_t state = 3;
     for (int op = 0; op < CUB_OPS; op++) {
         size_t slot = cub_draw(&state) % CUB_LIVE;
-        uint64_t bytes = pools[0].bytes[slot], drawn = least + cub_draw(&state) % (most - least + 1), rest;
-        uint64_t size = bytes ? bytes : drawn;
-        rest = size > MIB(2) ? (size + MIB(2) - 1) / MIB(2) * MIB(2) - size : 0;
-        above_bytes = bytes ? above_bytes - rest : above_bytes + rest;
-        if (!cub_do(slot, bytes ? 0 : drawn) || !cub_agree(above_bytes, held)) {
-            printf("#   operation %d, %s %" PRIu64 " bytes\n", op, bytes ? "free of" : "alloc", size);
+        uint64_t bytes = pools[0].bytes[slot], drawn = least + cub_draw(&state) % (most - least + 1);
+        if (!cub_do(slot, bytes ? 0 : drawn) || !cub_agree()) {
+            printf("#   operation %d, %s %" PRIu64 " bytes\n", op, bytes ? "free of" : "alloc",
+                   bytes ? bytes : drawn);
             return 0;
         }
     }
@@ -98,8 +97,8 @@ static int cub_follow(uint64_t least, uint64_t most, int held)
 static void test_library(void)
 {
     static const char *const names[2] = { "cub", "cub-library" };
-    static const struct { uint64_t least, most; int held; } mixes[] = {
-        { 1, 4096, 0 }, { 1, KIB(256), 0 }, { 1, MIB(4), 0 }, { KIB(256) + 1, MIB(8), 1 } };
+    static const struct { uint64_t least, most; } mixes[] = {
+        { 1, 4096 }, { 1, KIB(256) }, { 1, MIB(4) }, { KIB(256) + 1, MIB(8) } };
     if (!rival_present()) {
         SKIP("cub-library is not in this build: it needs a C++17 compiler and the CUDA Toolkit");
         return;
@@ -107,11 +106,11 @@ static void test_library(void)
     for (size_t at = 0; at < sizeof mixes / sizeof mixes[0]; at++) {
         memset(pools, 0, sizeof pools);
         int opened = cub_open(names);
-        CHECK_MSG(opened, "the preset and the library, on a device each %s", opened ? "" : why.text);
+        CHECK_MSG(opened, "the model and the library, on a device each %s", opened ? "" : why.text);
         if (!opened) continue;
-        CHECK_MSG(cub_follow(mixes[at].least, mixes[at].most, mixes[at].held),
-                  "%d operations from %" PRIu64 " to %" PRIu64 " bytes: as much live%s, call by call", (int)CUB_OPS,
-                  mixes[at].least, mixes[at].most, mixes[at].held ? " and held" : "");
+        CHECK_MSG(cub_follow(mixes[at].least, mixes[at].most), "%d operations from %" PRIu64 " to %" PRIu64
+                  " bytes: as much live, cached and held, call by call", (int)CUB_OPS, mixes[at].least,
+                  mixes[at].most);
         cub_close();
     }
 }

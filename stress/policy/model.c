@@ -1,5 +1,5 @@
 /* What models share. Memory is counted when the driver gives it, and the limit is asked before.
-   It must not know any allocator's rules. Tested by tests/test_models.c. */
+   It must not know any allocator's rules. Tested by tests/test_like_*.c. */
 #include "model_parts.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* What models share: memory from the driver and its sum, blocks by address, the order of streams.
-   It must not know any allocator's rules. Tested by tests/test_models.c. */
+   It must not know any allocator's rules. Tested by tests/test_like_*.c. */
 #ifndef STRESS_POLICY_MODEL_PARTS_H
 #define STRESS_POLICY_MODEL_PARTS_H
 

@@ -1,5 +1,5 @@
 /* ONNX Runtime's BFC arena with kNextPowerOfTwo, its default: a first region of 1 MiB, then doubled up to 1 GiB.
-   Nothing goes back before it fails. Tested by tests/test_models.c and tests/test_golden_peaks.c. */
+   Nothing goes back before it fails. Tested by tests/test_like_ort.c and tests/test_golden_peaks.c. */
 #include "bfc.h"
 
 enum { ORT_UNIT = 256 };

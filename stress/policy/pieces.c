@@ -1,5 +1,5 @@
 /* A set is a treap: ordered by its keys, a heap by ranks, which are drawn from a counter and so always the same.
-   It must not know any allocator's rules. Tested by tests/test_models.c. */
+   It must not know any allocator's rules. Tested by tests/test_like_*.c. */
 #include "pieces.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Pieces of device memory: neighbours in a chain, and ordered sets of them. What the models of known allocators are
    built from.
-   It must not know any allocator's rules. Tested by tests/test_models.c. */
+   It must not know any allocator's rules. Tested by tests/test_like_*.c. */
 #ifndef STRESS_POLICY_PIECES_H
 #define STRESS_POLICY_PIECES_H
 

@@ -1,6 +1,6 @@
 /* PyTorch's native caching allocator at its defaults: best fit in segments of 2 MiB, 20 MiB or the request's size,
    small and large apart, of each stream apart. Before it fails, all that is idle goes back to the driver.
-   Tested by tests/test_models.c and tests/test_golden_peaks.c. */
+   Tested by tests/test_like_pytorch.c and tests/test_golden_peaks.c. */
 #include "pytorch.h"
 
 #include <stdlib.h>

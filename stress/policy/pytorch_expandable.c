@@ -1,7 +1,7 @@
 /* PyTorch's caching allocator with expandable_segments:True. A pool is one range of addresses, of which pages are
    mapped as they are needed: 2 MiB for small blocks, 20 MiB for large ones. A free block with a hole behind it counts
    as large as it could grow, so that it is taken when no other fits.
-   Tested by tests/test_models.c and tests/test_golden_peaks.c. */
+   Tested by tests/test_like_expandable.c and tests/test_golden_peaks.c. */
 #include <stdlib.h>
 
 #include "pytorch.h"

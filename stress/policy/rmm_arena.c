@@ -1,7 +1,7 @@
 /* RMM's arena_memory_resource: half of the free memory, or the limit, taken at once and never more. It is parted into
    superblocks. Requests above 1 MiB have one of the global arena's, and their free waits for the stream; smaller ones
    are served from superblocks that their stream's arena has acquired. All first fit by address.
-   Tested by tests/test_models.c and tests/test_golden_peaks.c. */
+   Tested by tests/test_like_rmm.c and tests/test_golden_peaks.c. */
 #include <stdlib.h>
 
 #include "model_parts.h"
