@@ -148,10 +148,18 @@ static void capacity_confirm(capacity *self, const capacity_found *found)
     }
 }
 
+/* What no limit can be below. */
+static uint64_t capacity_least(const policy *chosen, uint64_t requested_bytes)
+{
+    uint64_t beyond_bytes = chosen->model ? chosen->model->beyond_bytes : 0;
+    uint64_t least_bytes = requested_bytes > beyond_bytes ? requested_bytes - beyond_bytes : 1;
+    return capacity_granules(least_bytes);
+}
+
 static void capacity_bisect(capacity *self, const pass_result *unlimited)
 {
     const pass_settings *settings = self->settings;
-    uint64_t least_bytes = capacity_granules(unlimited->memory.requested_peak_bytes);
+    uint64_t least_bytes = capacity_least(self->job->chosen, unlimited->memory.requested_peak_bytes);
     uint64_t likely_bytes = capacity_granules(unlimited->memory.reserved_peak_bytes);
     capacity_bounds bounds = { least_bytes, likely_bytes, likely_bytes };
     capacity_found found = { 0, 0 };

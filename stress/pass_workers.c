@@ -74,7 +74,7 @@ static int worker_await(const worker *self, const slot *awaited)
 static void worker_free(worker *self, const step *next)
 {
     slot *freed = &self->shared->slots[next->slot];
-    gpuarena_stream stream = worker_handle(self, next->stream);
+    gpuarena_stream stream = worker_handle(self, pool_goes_home(&self->pool) ? freed->home : next->stream);
     if (worker_await(self, freed) != SLOT_LIVE) return;
     uint64_t start_ns = self->frees ? progress_clock_ns() : 0;
     gpuarena_result result = pool_free(&self->pool, freed->ptr, freed->bytes, stream);

@@ -81,8 +81,8 @@ gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream
 gpuarena_result pool_use(pool *self, const void *ptr, gpuarena_stream stream);
 /* 1: a free must be on the allocation's stream, which must have been made to wait for all other uses. */
 int             pool_follows(const pool *self);
-/* 1: a block goes back to the stream of its allocation, whatever stream is named: uses are told that this one does
-   not come after. */
+/* 1: a block goes back to the stream of its allocation: uses are told that this one does not come after, and a free
+   on another stream is a use there. */
 int             pool_goes_home(const pool *self);
 /* No call will name this stream again: it will be destroyed. */
 gpuarena_result pool_forget(pool *self, gpuarena_stream stream);

@@ -29,12 +29,13 @@ static void runner_memory(const runner_job *job, const pass_result *result, row 
     row_count(made, COLUMN_LIVE_PEAK, memory->live_peak_bytes);
     row_count(made, COLUMN_RESERVED_PEAK, memory->reserved_peak_bytes);
     if (memory->requested_peak_bytes) row_ratio(made, COLUMN_FOOTPRINT, memory_footprint(memory));
-    if (job->chosen->family != POLICY_ARENA) return; /* nobody can see these in cudaMalloc, or in a rival */
-    row_count(made, COLUMN_GPU_WAITS, result->gpu_waits);
+    if (!policy_takes_limit(job->chosen)) return;    /* nobody can see these in cudaMalloc, or in a rival .. */
     row_ratio(made, COLUMN_FRAGMENTATION, memory->fragmentation);
+    row_count(made, COLUMN_PENDING_PEAK, memory->pending_peak_bytes);
+    if (job->chosen->family != POLICY_ARENA) return; /* .. and these not in a model */
+    row_count(made, COLUMN_GPU_WAITS, result->gpu_waits);
     row_count(made, COLUMN_STRANDED_PEAK, memory->stranded_peak_bytes);
     row_count(made, COLUMN_REMAPPED_PAGES, result->remapped_pages);
-    row_count(made, COLUMN_PENDING_PEAK, memory->pending_peak_bytes);
 }
 
 /* Which of several rounds, and where in it: what was well before and is not any more. */

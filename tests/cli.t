@@ -38,11 +38,11 @@ my $list = stress('list')->{out};
 is(join('', map { stress('list', $_)->{out} } qw(workloads policies devices)), $list, 'list is all lists');
 ok($list =~ /^devices\n  sim:SIZE .*\n +sim:SIZE,mappings=N .*\n  cuda:/m, 'list has devices, and says where there is none');
 ok(stress('version')->{out} =~ /\(simulated device; (?:CUDA \d+\.\d|no CUDA)\)$/, 'version says what CUDA it was built with');
-ok($list =~ /^  $_ /m, "list has $_") for qw(uniform train producer larson phases replay raw paged segments best first config);
+ok($list =~ /^  $_ /m, "list has $_") for qw(uniform train producer larson phases replay raw paged segments best-fit first-fit config);
 my ($keys) = stress(qw(run -w train -p config:nokey=1))->{err} =~ /nokey=1: no such key, expected (.+)$/m;
 is(join(' ', grep { /^(?:streams|wait_ms)$/ } split / /, $keys // ''), 'streams wait_ms', "the library tells its keys");
 for my $text (stress('list', 'policies')->{out}, stress('help', 'lists')->{out}) {
-    my %listed = $text =~ /^  (\w+) .*\n +keys: (.+)$/mg;
+    my %listed = $text =~ /^  ([\w-]+) .*\n +keys: (.+)$/mg;
     is($listed{config}, $keys, 'config lists them all, in their order');
     my %not_of = (segments => 'backing|share|page|idle|large|oversubscribe',
                   paged => 'backing|share|growth|step|step_max|exact|backoff|bin_\w+|split_max|split_over|small|small_step'
@@ -50,7 +50,7 @@ for my $text (stress('list', 'policies')->{out}, stress('help', 'lists')->{out})
     for my $name (sort keys %not_of) {
         is($listed{$name}, join(' ', grep { !/^(?:$not_of{$name})$/ } split / /, $keys // ''), "$name all that are its");
     }
-    is("$listed{best} $listed{first}", join(' ', ('alignment limit headroom streams wait_ms') x 2), 'plain ranges the rest');
+    is("$listed{'best-fit'} $listed{'first-fit'}", 'limit limit', 'plain ranges a limit');
 }
 
 # ---- an option that a command has nothing of is refused by its name, each of the table

@@ -209,12 +209,12 @@ my @table = grep { my $name = $_; grep { $_ eq $name } @families } @told;
 is(join(' ', sort @table), join(' ', sort @families), 'the table of workloads has each');
 my @numbers = qw(Ten Eleven Twelve Thirteen Fourteen Fifteen Sixteen Seventeen);
 ok($readme =~ /\b$numbers[$#families - 9] workloads\b/, scalar(@families) . ' workloads, as the beginning says');
-my @presets = $policies =~ /^  ([\w-]+) .*\n +is: /mg;
-is(join(' ', $readme =~ /^\| `([\w-]+)` \| [^|]*(?:allocator|segments|resource`|Allocator`|arena) ?[^|]*\| `test_like/mg), join(' ', @presets), 'the table of presets has each');
+my @models = $policies =~ /^  ([\w-]+) +model: /mg;
+is(join(' ', $readme =~ /^\| `([\w-]+)` \| [^|]*\| `test_like/mg), join(' ', @models), 'the table of models has each');
 my ($keys) = stress(qw(run -w train -p config:nokey=1))->{err} =~ /nokey=1: no such key, expected (.+)$/m;
 my ($configuration) = $readme =~ /^(### Configuration\n.*?)^## /ms;
 my @unknown = grep { my $key = $_; !grep { $_ eq $key } split ' ', $keys } $configuration =~ /^\| `(\w+)` \| (?!stands)/mg;
-is(join(' ', grep { my $key = $_; !grep { $_ eq $key } @presets } @unknown), '', "the table of keys has the library's alone");
+is(join(' ', grep { my $key = $_; !grep { $_ eq $key } @models } @unknown), '', "the table of keys has the library's alone");
 is(join(' ', grep { $readme !~ /`(?:config\.)?$_(?:`|=|_bytes`)/ } split ' ', $keys), '', 'and every key is told of');
 my $known = join "\n", $help, values %help, $list, stress('list', 'needs')->{out}, $header, $makefile, slurp('stress/report/schema.json');
 my %measured = map { $_ => 1 } map { /`(\w+)`/g } $text =~ /^- `make profile`(.*?)^- /msg;    # functions as they were when it was measured

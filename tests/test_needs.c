@@ -39,11 +39,11 @@
     X(NOTHING, "sums", "raw") X(NOTHING, "other", "raw") X(NOTHING, "limit", "raw") \
     X(NOTHING, "headroom", "raw") X(NOTHING, "shares", "raw") X(NOTHING, "manners", "raw") \
     X(NOTHING, "overlap", "raw") X(NOTHING, "tiny", "raw") X(NOTHING, "captured", "raw") \
-    X(NOTHING, "ring", "raw") X(NOTHING, "first-touch", "rmm") X(NOTHING, "overshoot", "bfc") \
+    X(NOTHING, "ring", "raw") X(NOTHING, "first-touch", "raw") X(NOTHING, "overshoot", "bfc") \
     X(NOTHING, "jump", "bfc") X(NOTHING, "bound", "bfc") X(NOTHING, "again", "pytorch") \
     X(NOTHING, "repeat", "pytorch") X(NOTHING, "sizes", "cub") X(NOTHING, "lifetimes", "ort") \
-    X(NOTHING, "batches", "async") X(NOTHING, "retention", "cub") \
-    X(NOTHING, "scratch", "cub") X(NOTHING, "resize", "cub")
+    X(NOTHING, "batches", "async") X(NOTHING, "retention", "raw") \
+    X(NOTHING, "scratch", "raw") X(NOTHING, "resize", "raw")
 
 typedef enum plant {
     NOTHING, LIMIT_DOUBLED, LIMIT_STAYS, NO_HEADROOM, NOT_FIXED, HALF_FIXED, NO_ENVIRONMENT, UNCLEARED_TAKEN,

@@ -208,6 +208,7 @@ void configs_headroom(scene *self)
     const ground_shape shape = { .capacity_bytes = 8 * GIB, .faults = "rival@8=2G;rival@24=-2G",
                                  .adapt = configs_set_headroom, .user = &headroom };
     ground on;
+    if (scene_is_model(self)) return;
     if (!ground_open(&on, self, &shape)) {
         for (int block = 0; block < 40; block++) {
             void *ptr = ground_alloc(&on, 256 * MIB, NULL);

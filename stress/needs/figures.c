@@ -71,6 +71,7 @@ void figures_sums(scene *self)
     memory_use use;
     gpuarena_stats stats;
     uint64_t random = self->seed, worst = 0, pending = 0;
+    if (scene_is_model(self)) return;
     if (!ground_open(&on, self, &shape)) {
         gpuarena_stream other = ground_stream(&on);
         for (int step = 0; step < FIGURES_STEPS; step++) {
@@ -98,6 +99,7 @@ void figures_other(scene *self)
     const ground_shape shape = { .context_bytes = context };
     ground on;
     void *code = NULL;
+    if (scene_is_model(self)) return;
     if (!ground_open(&on, self, &shape)) {
         const gpuarena_driver *driver = device_driver(on.on);
         int64_t first = figures_others(&on);

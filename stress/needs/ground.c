@@ -12,12 +12,12 @@ static int ground_adapt(ground *self, const ground_shape *shape)
 {
     char message[400];
     gpuarena_config *config = &self->chosen.config;
-    if (self->chosen.family != POLICY_ARENA) return 0;
+    if (!policy_takes_limit(&self->chosen)) return 0;
     if (shape->limit_bytes) config->limit_bytes = shape->limit_bytes;
     if (shape->keys && gpuarena_config_parse(shape->keys, config, message, sizeof message)) {
         return problem_set(&self->of->trouble, EXIT_HARNESS, "keys '%s': %s", shape->keys, message);
     }
-    if (shape->adapt) shape->adapt(config, shape->user);
+    if (self->chosen.family == POLICY_ARENA && shape->adapt) shape->adapt(config, shape->user);
     return 0;
 }
 
@@ -115,7 +115,7 @@ uint64_t ground_reported(ground *self)
 {
     memory_use use;
     gpuarena_stats stats;
-    if (!self->pool.arena && !self->pool.rival) return ground_used(self);
+    if (!self->pool.arena && !self->pool.rival && !self->pool.model) return ground_used(self);
     pool_measure(&self->pool, &use, &stats);
     return self->pool.arena ? stats.reserved_bytes : use.live_bytes + use.free_bytes;
 }

@@ -27,6 +27,7 @@ void growth_first_touch(scene *self)
     const ground_shape grows = { .limit_bytes = limit };
     const ground_shape fixed = { .limit_bytes = limit, .adapt = ground_fixed };
     uint64_t start, first, whole, then;
+    if (scene_is_model(self)) return;
     if (growth_touch(self, &grows, &start, &first)) return;
     if (self->chosen->family != POLICY_ARENA) {
         scene_say(self, 0, "%s at the start, %s with the first MiB; %s has no switch to take %s beforehand",

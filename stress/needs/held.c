@@ -85,7 +85,7 @@ void held_repeat(scene *self)
     if (!ground_open(&on, self, &open)) ground_play(&on, &stream, &played);
     uint64_t most = scene_is_over(self) ? 0 : ground_held_peak(&on);
     ground_close(&on);
-    const ground_shape tight = { .capacity_bytes = self->chosen->family == POLICY_ARENA ? 64 * GIB : most,
+    const ground_shape tight = { .capacity_bytes = policy_takes_limit(self->chosen) ? 64 * GIB : most,
                                  .limit_bytes = most };
     if (most && !ground_open(&on, self, &tight)) {
         for (; passes < HELD_PASSES && !ground_play(&on, &stream, &played) && !played.refused; passes++) continue;

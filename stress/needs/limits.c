@@ -293,6 +293,7 @@ void limits_reasons(scene *self)
     enum { LIMITS_COUNT = sizeof limits_list / sizeof limits_list[0] };
     char names[300] = "", found[32] = "";
     size_t used = 0;
+    if (scene_is_model(self)) return;
     if (self->chosen->family != POLICY_ARENA) {
         limits_one_reason(self);
         return;

@@ -32,9 +32,18 @@ void scene_none(scene *self, const char *format, ...)
     va_end(values);
 }
 
+int scene_is_model(scene *self)
+{
+    if (self->chosen->family != POLICY_MODEL) return 0;
+    scene_none(self, "%s is a model of the memory that its original takes, not of its figures and settings",
+               self->chosen->text);
+    return 1;
+}
+
 int scene_lacks(scene *self, const char *what)
 {
     if (self->chosen->family == POLICY_ARENA) return 0;
+    if (scene_is_model(self)) return 1;
     scene_say(self, 0, "%s has no %s", self->chosen->text, what);
     return 1;
 }

@@ -33,8 +33,10 @@ typedef struct scene {                           /* one scenario, on one policy 
 /* The verdict: the first FAIL stays, and goes before what is said after it. */
 void scene_say(scene *self, int passed, const char *format, ...) PROBLEM_FORMAT(3, 4);
 void scene_none(scene *self, const char *format, ...) PROBLEM_FORMAT(2, 3);
-/* 1, and FAIL: the policy is no arena, and so has no `what` ("a limit"). */
+/* 1: the policy is no arena, and so has no `what` ("a limit"): FAIL; of a model it is not asked. */
 int  scene_lacks(scene *self, const char *what);
+/* 1, and not its need: a model takes memory as its original does, but has none of its figures and settings. */
+int  scene_is_model(scene *self);
 int  scene_is_over(const scene *self);           /* it has failed, or the harness has */
 /* "5000 MiB", "40192 B": exact. Good until ten more are made. */
 const char *scene_size(scene *self, uint64_t bytes);
@@ -44,7 +46,7 @@ typedef struct ground_shape {                    /* zero: default */
     const char *faults;
     uint32_t    device_count;
     int         is_shared;                       /* threads call its table */
-    uint64_t    limit_bytes;                     /* arenas alone: 0: none */
+    uint64_t    limit_bytes;                     /* arenas and models alone: 0: none */
     const char *keys;                            /* laid over an arena's configuration */
     void      (*adapt)(gpuarena_config *config, void *user);     /* likewise, and after them */
     void       *user;

@@ -144,6 +144,7 @@ void sharing_manners_kept(scene *self)
 {
     uint64_t others[3] = { 0 };
     int alone[3] = { 0 }, beside[3] = { 0 }, kept = 0;
+    if (scene_is_model(self)) return;
     for (int at = 0; at < 3 && !scene_is_over(self); at++) {
         sharing_behave(self, &sharing_manners[at], &others[at], &alone[at], &beside[at]);
         kept += alone[at] && others[at] >= sharing_manners[at].rival_least

@@ -123,6 +123,7 @@ void waits_captured(scene *self)
     const ground_shape shape = { 0 };
     ground on;
     uint64_t set = 0;
+    if (scene_is_model(self)) return;
     if (!ground_open(&on, self, &shape)) {
         gpuarena_stream stream = ground_stream(&on), other = ground_stream(&on);
         int warm = waits_step(&on, stream);

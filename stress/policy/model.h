@@ -18,6 +18,7 @@ typedef struct model_kind {
     uint64_t    alignment_bytes;
     int         needs_pages;                     /* 1: nothing without the driver's virtual memory */
     int         in_order;                        /* 1: streams wait for each other in it: see pool.in_order */
+    uint64_t    beyond_bytes;                    /* by as much it may pass its limit, as its original does */
     gpuarena_result (*open)(model *self);        /* NULL: nothing to do */
     /* bytes: not 0, and a multiple of the alignment. found: live, of at least as many bytes. There are spare pieces
        for four splits. */

@@ -88,8 +88,7 @@ static gpuarena_result pytorch_record(pytorch *self, piece *freed, gpuarena_stre
 gpuarena_result pytorch_free(model *base, piece *freed, gpuarena_stream stream)
 {
     pytorch *self = (pytorch *)base;
-    gpuarena_result result = GPUARENA_OK;
-    (void)stream;
+    gpuarena_result result = pytorch_use(base, freed, stream);      /* a free elsewhere is a use there */
     while (freed->uses) {
         pytorch_use_of *use = freed->uses;
         freed->uses = use->next;

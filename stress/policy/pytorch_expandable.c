@@ -304,6 +304,7 @@ const model_kind model_pytorch_expandable = {
     .name = "pytorch-expandable", .summary = "PyTorch's caching allocator with expandable_segments:True",
     .lacks = "its options; private pools of graphs; a whole range of addresses given back when all of it is idle",
     .size = sizeof(pytorch), .alignment_bytes = PYTORCH_UNIT, .needs_pages = 1, .open = pytorch_open,
+    .beyond_bytes = PYTORCH_LARGE_SEGMENT - PYTORCH_LARGE_UNIT,
     .alloc = expandable_alloc, .free = pytorch_free, .use = pytorch_use, .trim = expandable_release,
     .largest = pytorch_largest, .close = expandable_close,
 };
