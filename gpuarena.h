@@ -251,8 +251,9 @@
      is forgotten, or another thread's own; a resize that takes for another stream than the block's) the host
      waits for the device, clears on the default stream, and waits again. A free whose clearing is refused, by
      the driver or because the stream is captured, is refused itself: the block is live, its contents are
-     undefined, and it may be freed again. An allocation fails, and counts as one and its free; a resize fails
-     too, and ends the block's room. On a lost device frees succeed: nobody gets the memory any more. All
+     undefined, and it may be freed again. An allocation for a stream that is captured fails, as far as
+     driver.capture tells, before anything has changed; one whose clearing the driver refuses fails, and counts
+     as one and its free: what was grown for it stays. A resize fails too, and ends the block's room. On a lost device frees succeed: nobody gets the memory any more. All
      these calls take their turn. Not with capture sets or caches.
 
    Callbacks (observer, visitor, writer) run inside the call that triggers them, on its thread, with the lock
@@ -389,7 +390,8 @@ typedef enum gpuarena_result {
     X(ADDRESSES, "addresses") /* paged: the driver has no more addresses */ \
     X(HOST_MEMORY, "host_memory") /* goes with the result of that name */ \
     X(TOO_LARGE, "too_large") /* with its alignment above 2^49 bytes: no arena could ever serve it */ \
-    X(TRY_ONLY, "try_only") /* GPUARENA_ALLOC_TRY forbade what may have helped */
+    X(TRY_ONLY, "try_only") /* GPUARENA_ALLOC_TRY forbade what may have helped */ \
+    X(ALIGNMENT, "alignment") /* the block must begin its segment, and the driver's do not start so aligned */
 typedef enum gpuarena_reason {
 #define X(name, text) GPUARENA_REASON_##name,
     GPUARENA_REASONS(X)
@@ -533,7 +535,8 @@ typedef struct gpuarena_failure {
     int32_t  driver_code;                        /* the driver's, where it was asked and failed; else 0 */
     uint64_t requested_bytes;                    /* of an allocation; of reserve, the target; else 0 */
     uint64_t missing_bytes;                      /* OVER_LIMIT, OVER_PARENT: by how much the limit is too low
-                                                    for it, idle memory given back first. HEADROOM,
+                                                    for it, idle memory given back first; of what must begin
+                                                    its segment, however that is aligned. HEADROOM,
                                                     DRIVER_REFUSED: how much more device memory it takes,
                                                     idle memory that may move or go back used first.
                                                     FRAGMENTED: how much longer the longest free block would
@@ -814,8 +817,8 @@ typedef struct gpuarena_config {
     X(relief_count) /* times that kin gave idle memory back for it, behind rung 8 */ \
     X(pressure_count) /* rung 9: calls of config.pressure */ \
     X(gpu_wait_count) /* times a stream was made to wait, rung 6, or the host waited: for events of pages,
-                         rungs 3 and 7; for the device, rung 8, trim, and segments given back that wait for
-                         streams */ \
+                         rungs 3 and 7; for the device, rung 8, trim, a reserve that fails, and segments
+                         given back that wait for streams */ \
     X(parked_count) /* frees that no stream is known for, or tells of: only a wait for the device does;
                        segments of async memory likewise */ \
     X(event_error_count) /* events not to be made, recorded, asked or waited for: none counts as done */ \
@@ -916,7 +919,10 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
    that alloc_ex would have, had it to grow by alignment - config.alignment bytes more, as a driver's worst
    start would make it; of these only misuse is recorded (INVALID_ARGUMENT: request NULL, too). Where the
    blocks and pages that stay will lie is not foreseen when idle memory goes back first, above a lowered limit
-   or by release PRESSURE: then alloc_ex may serve what this denies. Changes nothing. O(blocks + segments). */
+   or by release PRESSURE: then alloc_ex may serve what this denies. So it may where a block must begin its
+   segment (GPUARENA_ALLOC_OWN, placement BUDDY, above the largest of BINS) and its alignment is above
+   config.alignment: only the driver knows how a new segment will be aligned. Changes nothing.
+   O(blocks + segments). */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
 /* Frees the live block whose base is ptr; NULL: OK, nothing. stream: the last one that used it, ordered
@@ -962,8 +968,9 @@ GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_
 
 /* Grows until reserved, sub-arenas' included, is at least bytes: by one segment, or by several where the
    driver has no such piece; by pages, at the lowest holes. All or nothing: on failure the segments of this
-   call, or as many pages, are given back (one that the driver does not take back stays, as cached memory:
-   driver_error_count). O(segments), O(holes x pages). OUT_OF_MEMORY (OVER_LIMIT, OVER_PARENT, HEADROOM,
+   call, or as many pages, are given back, after a wait for the device where they have become one with what
+   streams freed (one that the driver does not take back, or a capture forbids to give back, stays, as cached
+   memory: driver_error_count). O(segments), O(holes x pages). OUT_OF_MEMORY (OVER_LIMIT, OVER_PARENT, HEADROOM,
    DRIVER_REFUSED, ADDRESSES, TOO_LARGE), HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST. */
 GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
 
@@ -4905,14 +4912,20 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
 /* >>growth =============================================================================================
    How much to ask for, and segments. */
 
+/* Whether a block must begin with its segment: then a longer segment is no better aligned. OWN: nothing else
+   may be in it. */
+static int gpuarena__begins_segment(const gpuarena *arena, const gpuarena__want *want)
+{
+    return want->flags & GPUARENA_ALLOC_OWN || arena->config.placement == GPUARENA_PLACE_BUDDY;
+}
+
 /* Bytes of the segment that would serve the request wherever it starts: a range is aligned to the unit alone.
    0: above what any segment may have. */
 static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__want *want)
 {
     uint64_t lead = want->alignment - arena->unit;
-    if (want->flags & GPUARENA_ALLOC_OWN) lead = 0;          /* nothing else may be in it */
     if (lead > GPUARENA__MAX_BYTES || want->bytes + lead > GPUARENA__MAX_BYTES) return 0;
-    if (arena->config.placement == GPUARENA_PLACE_BUDDY) lead = 0;           /* it would be of no use */
+    if (gpuarena__begins_segment(arena, want)) lead = 0;
     return gpuarena__whole(want->bytes + lead, GPUARENA__GRANULE);
 }
 
@@ -6627,14 +6640,15 @@ static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__obstacl
     return 1;
 }
 
-/* Undoes a gpuarena__grow_to that failed, of an arena that had reserved so much before. A piece that the
-   driver does not take back stays, as cache. */
+/* Undoes a gpuarena__grow_to that failed, of an arena that had reserved so much before. New pages may have
+   become one with what a stream freed: then the device is waited for. A piece that the driver does not take
+   back stays, as cache. */
 static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     uint32_t at = arena->ranges.count;
     if (arena->paged.page_bytes && !arena->lost)
-        arena->stats.driver_error_count += !gpuarena__pages_release(arena, reserved, &ignored);
+        arena->stats.driver_error_count += !gpuarena__range_release_to(arena, reserved, 0, NULL, &ignored);
     else while (at-- > 0)
         if (arena->ranges.list[at].fresh && !arena->lost
             && !gpuarena__segment_release(arena, at, NULL, &ignored))
@@ -6668,6 +6682,17 @@ static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__want *want)
     return first ? gpuarena__run_take(arena, want, first) : 0;
 }
 
+/* Whether free blocks serve a request now, or once what they wait for is over: `takes` says what may be waited
+   for. Before its stream has a record, too: with one set of bins the only stream's free blocks are among the
+   quiet ones. */
+static int gpuarena__could_serve(gpuarena *arena, const gpuarena__want *want, uint32_t takes)
+{
+    int apart = want->set || arena->streams.many || !arena->stats.pending_bytes;
+    if (want->room || want->flags & GPUARENA_ALLOC_OWN) return 0;
+    return (apart && (gpuarena__hit_for(arena, want) || gpuarena__search(arena, want)))
+        || gpuarena__run_find(arena, want, takes);
+}
+
 static uint32_t gpuarena__rung_look(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
     uint32_t index = gpuarena__look(arena, want);
@@ -6697,19 +6722,19 @@ static uint32_t gpuarena__rung_settle(gpuarena *arena, gpuarena__want *want,
 }
 
 /* Grows for a request. Where there is no room for a segment that serves it wherever the segment starts, one
-   of just its size may start right: drivers align far better than they must. If not, it goes back. */
+   of just its size may start right: drivers align far better than they must. If not, it goes back, and the
+   obstacle is what stood in the way of the longer segment. */
 static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__want *want, uint64_t need, uint64_t wish,
                                    gpuarena__obstacle *obstacle)
 {
     uint64_t tight = gpuarena__tight_bytes(want);
     uint32_t small = (uint32_t)gpuarena__is_small(arena, want), at;
+    gpuarena__obstacle ignored = gpuarena__no_obstacle(), longer = *obstacle;
     uint32_t index = gpuarena__grow(arena, need, wish, small, want->stream, obstacle);
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    gpuarena_reason reason = want->flags & GPUARENA_ALLOC_OWN ? GPUARENA_REASON_DRIVER_REFUSED
-                             : index                          ? GPUARENA_REASON_OVER_LIMIT
-                                                              : obstacle->reason;
-    if (!index && obstacle->result == GPUARENA_OUT_OF_MEMORY && tight < need)
+    if (!index && obstacle->result == GPUARENA_OUT_OF_MEMORY && tight < need) {
+        longer = *obstacle;
         index = gpuarena__grow(arena, tight, tight, small, want->stream, obstacle);
+    }
     if (!index) return 0;
     at = gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address);
     if (gpuarena__node_at(arena, index)->set == GPUARENA__HELD
@@ -6720,7 +6745,8 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__want *want, 
         return 0;
     }
     if (gpuarena__node_suits(arena, want, gpuarena__node_at(arena, index))) return index;
-    gpuarena__obstruct_for(obstacle, reason);
+    *obstacle = longer;
+    if (gpuarena__begins_segment(arena, want)) gpuarena__obstruct_for(obstacle, GPUARENA_REASON_ALIGNMENT);
     (void)gpuarena__segment_release(arena, at, want->stream, obstacle);
     return 0;
 }
@@ -7118,6 +7144,16 @@ static void gpuarena__record_own(gpuarena *arena, uint32_t set)
     gpuarena__unrelax(arena, mode);
 }
 
+/* GPUARENA_ALLOC_TRY asks the driver nothing: to make a stream's record, which may, is not tried for a
+   request that what is free now does not serve. */
+static int gpuarena__may_try(gpuarena *arena, const gpuarena__want *want)
+{
+    gpuarena__want known = *want;
+    if (want->stream != GPUARENA_ANY_STREAM) known.set = gpuarena__stream_find(arena, want->stream);
+    known.home = arena->streams.list[known.set].home;
+    return gpuarena__could_serve(arena, &known, GPUARENA__TO_HAND);
+}
+
 /* The way of one allocation. Returns the live node, or 0 and an obstacle. */
 static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
@@ -7125,6 +7161,8 @@ static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuare
     if (!GPUARENA__LIKELY(arena->stats.reserved_bytes <= arena->limit)
         && !gpuarena__drained(arena, want, obstacle))
         return 0;
+    if (want->flags & GPUARENA_ALLOC_TRY && !gpuarena__may_try(arena, want))
+        return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_TRY_ONLY);
     if (!gpuarena__nodes_reserve(arena, gpuarena__take_nodes(arena) + 1) || !gpuarena__lookup_reserve(arena)
         || !gpuarena__tags_reserve(arena, want->place) || !gpuarena__want_stream(arena, want))
         return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
@@ -7148,16 +7186,21 @@ static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuare
    that used it, the host waits for the device before and after. What cannot be cleared is not freed, or not
    handed out. With the turn. */
 
-/* Clears on a stream. Into a graph it must not go, which would do it again with each launch. 0 and an
-   obstacle. */
+/* Whether a stream may be given a clear. Into a graph it must not go, which would do it again with each
+   launch; and work on the default stream would break a capture. 0 and an obstacle. */
+static int gpuarena__may_clear(gpuarena *arena, gpuarena_stream stream, gpuarena__obstacle *obstacle)
+{
+    return !gpuarena__is_captured(arena, stream, obstacle)
+        && (stream || arena->driver.null_is_per_thread || !gpuarena__is_capturing(arena, obstacle));
+}
+
+/* Clears on a stream. 0 and an obstacle. */
 static int gpuarena__clear_on(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena_stream stream,
                               gpuarena__obstacle *obstacle)
 {
     void *memory = gpuarena__pointer(address);
     int code, mode;
-    if (gpuarena__is_captured(arena, stream, obstacle)) return 0;
-    if (!stream && !arena->driver.null_is_per_thread && gpuarena__is_capturing(arena, obstacle))
-        return 0;                                /* work on the default stream would break the capture */
+    if (!gpuarena__may_clear(arena, stream, obstacle)) return 0;
     mode = gpuarena__relax(arena);
     GPUARENA__ASK(arena, code, arena->driver.clear(&arena->driver, memory, bytes, stream));
     gpuarena__unrelax(arena, mode);
@@ -7229,6 +7272,14 @@ static int gpuarena__scrub_free(gpuarena *arena, uint32_t index, uint64_t addres
         *stream = GPUARENA_ANY_STREAM;
     }
     return done || arena->lost;                  /* then nobody gets it any more */
+}
+
+/* Whether a capture forbids to clear what is allocated for a stream. 0 and an obstacle: it does. */
+static int gpuarena__may_scrub(gpuarena *arena, gpuarena_stream stream, gpuarena__obstacle *obstacle)
+{
+    if (!(arena->config.scrub & GPUARENA_SCRUB_ALLOC)) return 1;
+    if (stream == GPUARENA_ANY_STREAM && gpuarena__is_capturing(arena, obstacle)) return 0;
+    return gpuarena__may_clear(arena, gpuarena__real_stream(stream), obstacle);
 }
 
 /* Clears the end of a live block that nobody has had yet, for use on a stream. 0 and an obstacle. */
@@ -7552,7 +7603,8 @@ static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__want *wan
         && gpuarena__run_find(arena, &plain, GPUARENA__AFTER_DEVICE)) return 1;
     if (!gpuarena__is_paged(arena, want) || arena->config.idle_fraction >= 1) return 0;
     if (failure->reason == GPUARENA_REASON_DRIVER_REFUSED || failure->reason == GPUARENA_REASON_HEADROOM)
-        room = gpuarena__min(room, failure->driver_call ? 0 : failure->device_free_bytes);
+        room = gpuarena__min(room, failure->driver_call ? 0
+            : gpuarena__above(failure->device_free_bytes, arena->config.headroom_bytes));
     need = gpuarena__need(arena, want, &idle);
     return need && need <= idle + gpuarena__round_down(room, arena->paged.page_bytes);
 }
@@ -7564,12 +7616,13 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
     gpuarena_failure failure = gpuarena__failure_of(arena, obstacle);
     uint64_t span = want->bytes + (want->alignment - arena->unit), idle,
              need = gpuarena__need(arena, want, &idle);
-    int drained = arena->stats.reserved_bytes <= arena->limit;
+    int drained = arena->stats.reserved_bytes <= arena->limit,
+        fresh = want->room || want->flags & GPUARENA_ALLOC_OWN;  /* no free block serves it */
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     failure.requested_bytes = want->requested;
     gpuarena__failure_measure(arena, &failure, need, idle);
     if (failure.reason == GPUARENA_REASON_OVER_LIMIT && !drained) /* it must at least hold what is held */
-        failure.missing_bytes = gpuarena__search(arena, want)
+        failure.missing_bytes = !fresh && gpuarena__search(arena, want)
             ? arena->stats.reserved_bytes - arena->limit
             : gpuarena__max(failure.missing_bytes, arena->stats.reserved_bytes - arena->limit);
     if (!drained || failure.reason == GPUARENA_REASON_TRY_ONLY || failure.reason == GPUARENA_REASON_TOO_LARGE
@@ -7583,7 +7636,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
             gpuarena__is_capturing(arena, &ignored) ? GPUARENA_REASON_CAPTURE : GPUARENA_REASON_PENDING;
         failure.driver_call = NULL;
         failure.missing_bytes = 0;
-    } else {
+    } else if (!fresh && failure.reason != GPUARENA_REASON_ALIGNMENT) {
         failure.reason = GPUARENA_REASON_FRAGMENTED;
         if (failure.largest_free_bytes < span) span -= failure.largest_free_bytes;
         failure.missing_bytes = span;            /* all of it, where such blocks are not for this request */
@@ -7646,6 +7699,9 @@ static const char *gpuarena__words_of_reason(const gpuarena_failure *failure)
                "or set a limit";
     case GPUARENA_REASON_TRY_ONLY:
         return "$requested are not free in one piece, and GPUARENA_ALLOC_TRY forbids growth; ask without it";
+    case GPUARENA_REASON_ALIGNMENT:
+        return "$requested must begin a segment, and none that the driver gives starts at a multiple of their "
+               "alignment; set config.alignment to it, or ask for less";
     default: return "$requested could not be had ($reason)";
     }
 }
@@ -11146,6 +11202,8 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
         *ptr = NULL;
         return GPUARENA_OK;
     }
+    if (!gpuarena__may_scrub(arena, want.stream, &obstacle)) /* else growth would stay behind the failure */
+        return gpuarena__fail_obstacle(arena, &obstacle, want.requested, want.stream);
     index = gpuarena__allocate_kin(arena, &want, &obstacle);
     if (!index) index = gpuarena__allocate_again(arena, &want, obstacle, &failure);
     if (!index) return gpuarena__fail(arena, &failure, want.stream);
@@ -11365,6 +11423,8 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__want 
     uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes,
              headroom = arena->config.headroom_bytes;
     if (!need || want->flags & GPUARENA_ALLOC_TRY || kept > arena->limit) return GPUARENA_OUT_OF_MEMORY;
+    if (want->alignment > arena->unit && gpuarena__begins_segment(arena, want))
+        return GPUARENA_OUT_OF_MEMORY;           /* which may be aligned to the unit alone */
     if (gpuarena__is_orderless(arena, want->stream, &obstacle)) return obstacle.result;
     if (need > arena->limit - kept) return GPUARENA_OUT_OF_MEMORY;
     if (gpuarena__is_paged(arena, want) && need <= idle) return GPUARENA_OK; /* pages that move */
@@ -11388,13 +11448,10 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
     if (want.stream != GPUARENA_ANY_STREAM) want.set = gpuarena__stream_find(arena, want.stream);
     want.home = arena->streams.list[want.set].home;
     if (arena->stats.reserved_bytes <= arena->limit && !want.room && !(want.flags & GPUARENA_ALLOC_OWN)) {
-        uint32_t reach = want.flags & GPUARENA_ALLOC_TRY || want.home
+        uint32_t takes = want.flags & GPUARENA_ALLOC_TRY || want.home
                 || gpuarena__is_capturing(arena, &obstacle) ? GPUARENA__TO_HAND : GPUARENA__AFTER_DEVICE;
-        /* in one set of bins the only stream's free blocks are among the quiet ones */
-        int apart = want.set || arena->streams.many || !arena->stats.pending_bytes;
         if (arena->lost) return GPUARENA_DEVICE_LOST;        /* a stream that was asked has told */
-        if ((apart && (gpuarena__hit_for(arena, &want) || gpuarena__search(arena, &want)))
-            || gpuarena__run_find(arena, &want, reach)) return GPUARENA_OK;
+        if (gpuarena__could_serve(arena, &want, takes)) return GPUARENA_OK;
     }
     return gpuarena__can_grow(arena, &want);
 }
