@@ -253,8 +253,9 @@
      the driver or because the stream is captured, is refused itself: the block is live, its contents are
      undefined, and it may be freed again. An allocation for a stream that is captured fails, as far as
      driver.capture tells, before anything has changed; one whose clearing the driver refuses fails, and counts
-     as one and its free: what was grown for it stays. A resize fails too, and ends the block's room. On a lost device frees succeed: nobody gets the memory any more. All
-     these calls take their turn. Not with capture sets or caches.
+     as one and its free: what was grown for it stays. A resize fails too, and ends the block's room. On a
+     lost device frees succeed: nobody gets the memory any more. All these calls take their turn. Not with
+     capture sets or caches.
 
    Callbacks (observer, visitor, writer) run inside the call that triggers them, on its thread, with the lock
    held: calls on the same arena answer REENTRANT, but get_stats, get_config, last_failure and reset_peaks
@@ -360,7 +361,6 @@ typedef GPUARENA_STREAM gpuarena_stream;                     /* NULL: the defaul
     X(INTERIOR_POINTER, -7, "interior_pointer") /* it lies inside a live block, and is not its base */ \
     X(WRONG_ARENA, -8, "wrong_arena") /* it lies in another arena, which failure.detail names */ \
     X(STILL_IN_USE, -9, "still_in_use") /* destroy with live blocks, or sub-arenas */ \
-    X(BUSY, -10, "busy") /* another thread is inside; not returned by this version */ \
     X(REENTRANT, -11, "reentrant") /* called from a callback of the same arena */ \
     X(CAPTURE, -12, "capture") /* not while a stream is captured into a graph */ \
     X(NOT_SUPPORTED, -13, "not_supported") /* not by this driver, or not by this build */ \
@@ -400,11 +400,10 @@ typedef enum gpuarena_reason {
 } gpuarena_reason;
 
 /* ---- the driver table: how an arena reaches a device. Entries return the driver's own code; classify says
-   what it means. A group is set whole or not at all, and `memory` must be: creation checks it. This version
-   calls all but stream_id. Entries get the arena's own copy of the table, run one at a time per arena, and
-   must not call an arena; now_ns, exchange_mode, classify, code_name and events.destroy run with its lock
-   held, and must not wait for another thread. Where arenas share a table's `user`, its functions see several
-   threads. */
+   what it means. A group is set whole or not at all, and `memory` must be: creation checks it. Entries get
+   the arena's own copy of the table, run one at a time per arena, and must not call an arena; now_ns,
+   exchange_mode, classify, code_name and events.destroy run with its lock held, and must not wait for another
+   thread. Where arenas share a table's `user`, its functions see several threads. */
 typedef enum gpuarena_status {                   /* what a driver's code means */
     GPUARENA_STATUS_DONE,                        /* success */
     GPUARENA_STATUS_NO_MEMORY,                   /* refused; the device works on */
@@ -435,7 +434,6 @@ struct gpuarena_driver {
     gpuarena_status (*classify)(const gpuarena_driver *self, int code);    /* NULL: they are statuses */
     const char     *(*code_name)(const gpuarena_driver *self, int code);   /* NULL: numbers alone */
     uint64_t        (*now_ns)(const gpuarena_driver *self);                  /* NULL: no clock */
-    int             (*stream_id)(const gpuarena_driver *self, gpuarena_stream stream, uint64_t *id);
     struct {                                     /* required */
         /* free and total bytes of the device, as it reports them, to 4 EiB; PINNED: of the host */
         int (*info)(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
@@ -454,7 +452,7 @@ struct gpuarena_driver {
         /* bytes of addresses, with nothing behind them; alignment: a power of two, or 0 */
         int (*reserve)(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment);
         int (*release)(const gpuarena_driver *self, void *address, uint64_t bytes);      /* as reserved */
-        /* memory of so many bytes, mapped nowhere. traits: 0 in this version */
+        /* memory of so many bytes, mapped nowhere. traits: 0 */
         int (*create)(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits);
         int (*destroy)(const gpuarena_driver *self, uint64_t page, uint64_t bytes);      /* as created */
         /* the whole of it to reserved addresses where nothing is mapped; it may be mapped elsewhere, too */
@@ -498,8 +496,10 @@ typedef struct gpuarena_request {
                                                     gpuarena_tag_scope */
     uint32_t flags;                              /* GPUARENA_ALLOC_TRY, GPUARENA_ALLOC_OWN, both or 0 */
 } gpuarena_request;
-typedef enum gpuarena_state {                    /* HOLE: addresses without memory, of a paged range */
-    GPUARENA_STATE_LIVE, GPUARENA_STATE_PENDING, GPUARENA_STATE_FREE, GPUARENA_STATE_HOLE
+typedef enum gpuarena_state {
+    GPUARENA_STATE_NONE,                         /* it is no block: a struct that was cleared, and not filled */
+    GPUARENA_STATE_LIVE, GPUARENA_STATE_PENDING, GPUARENA_STATE_FREE,
+    GPUARENA_STATE_HOLE                          /* addresses without memory, of a paged range */
 } gpuarena_state;
 typedef struct gpuarena_block {
     uint64_t serial;                             /* of its allocation, from 1, never given twice; free: 0 */
@@ -569,7 +569,7 @@ typedef enum gpuarena_action_kind {
     GPUARENA_ACTION_GROW, GPUARENA_ACTION_RELEASE,           /* block: the segment, whole and free. Paged:
                                                     bytes of the pages; ptr: one place that they back */
     GPUARENA_ACTION_REMAP,                                   /* the same, of pages that were moved there */
-    GPUARENA_ACTION_LIMIT,                                   /* block.bytes: the new limit */
+    GPUARENA_ACTION_LIMIT,                                   /* block.bytes: the new limit; state NONE */
     GPUARENA_ACTION_FAIL, GPUARENA_ACTION_MISUSE             /* failure: the record */
 } gpuarena_action_kind;
 typedef struct gpuarena_action {
@@ -602,10 +602,11 @@ typedef enum gpuarena_backing {
     GPUARENA_BACKING_ASYNC                       /*   of a stream-ordered pool of the driver's: all of
                                                     SEGMENTS but share holds of these three; see the manual */
 } gpuarena_backing;
-typedef enum gpuarena_share {                    /* what blocks are to be registered for; paged memory is */
-    GPUARENA_SHARE_NONE,                         /*   made of many handles, and cannot be as it is */
-    GPUARENA_SHARE_IPC,                          /* cudaIpcGetMemHandle */
-    GPUARENA_SHARE_RDMA                          /* GPUDirect RDMA, and libraries that look for the range */
+typedef enum gpuarena_share {                    /* whether blocks are to be registered with others: paged */
+    GPUARENA_SHARE_NONE,                         /*   memory is made of many handles, and cannot be as it is */
+    GPUARENA_SHARE_WHOLE                         /* each segment is one allocation of the driver's: for
+                                                    cudaIpcGetMemHandle, GPUDirect RDMA, and libraries that
+                                                    look for the range. In text also ipc, rdma */
 } gpuarena_share;
 typedef enum gpuarena_growth {                   /* AUTO: segments: DOUBLE, paged: EXACT; see the manual */
     GPUARENA_GROWTH_AUTO, GPUARENA_GROWTH_FIXED, GPUARENA_GROWTH_EXACT, GPUARENA_GROWTH_STEP,
@@ -7851,7 +7852,9 @@ GPUARENA__PRINTF(2, 3) static void gpuarena__write(gpuarena__writer *writer, con
     length = vsnprintf(line, sizeof line, format, values);
     va_end(values);
     GPUARENA_ASSERT(length >= 0 && (size_t)length < sizeof line && "a piece of a report fits");
-    if (length > 0) writer->result = writer->write(line, (size_t)length, writer->user);
+    if (length > 0)                              /* it may be that of a longer text */
+        writer->result = writer->write(line, (size_t)gpuarena__min((uint64_t)length, sizeof line - 1),
+                                       writer->user);
 }
 
 /* A name as the inside of a JSON string; names are printable ASCII (checked at creation). */
@@ -8481,7 +8484,7 @@ static const char *const gpuarena__backings[] = { "auto", "paged", "segments", "
 static const char *const gpuarena__growths[] = { "auto", "fixed", "exact", "step", "double", "half", NULL };
 static const char *const gpuarena__placements[] = { "good", "best", "first", "buddy", "bins", NULL };
 static const char *const gpuarena__splits[] = { "always", "ratio", "remainder", NULL };
-static const char *const gpuarena__shares[] = { "none", "ipc", "rdma", NULL };
+static const char *const gpuarena__shares[] = { "none", "whole", NULL };
 static const char *const gpuarena__backoffs[] = { "surplus", "tenth", "half", NULL };
 static const char *const gpuarena__releases[] = { "on_demand", "idle", "age", "pressure", NULL };
 static const char *const gpuarena__reuses[] = { "auto", "same", "events", "steal", NULL };
@@ -8707,7 +8710,9 @@ static int gpuarena__parse_choice(const gpuarena__key *key, gpuarena__piece piec
     const char *name;
     for (*value = 0; (name = gpuarena__choice_name(key, *value)) != NULL; ++*value)
         if (gpuarena__piece_is(piece, name)) return 1;
-    return 0;
+    *value = GPUARENA_SHARE_WHOLE;               /* may be named by what it is for */
+    return key->names == gpuarena__shares
+        && (gpuarena__piece_is(piece, "ipc") || gpuarena__piece_is(piece, "rdma"));
 }
 
 static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value, gpuarena_config *config)
@@ -9712,8 +9717,6 @@ static int gpuarena__cuda_exchange_mode(const gpuarena_driver *self, int *mode)
    not theirs. None lists the lack of a context among its errors, and all but reserve name the device, by a
    handle, an address or in so many words: they are called whichever is current. */
 #if CUDART_VERSION >= 11030
-enum { GPUARENA__SHAREABLE = 1, GPUARENA__RDMA = 2 };    /* bits of vm.create's traits */
-
 #define GPUARENA__CUDA_VM(X) \
     X(attribute, cuDeviceGetAttribute, 2000) \
     X(granularity, cuMemGetAllocationGranularity, 10020) \
@@ -9762,14 +9765,12 @@ static int gpuarena__cuda_look_up_all(void)
     return complete;
 }
 
-static void gpuarena__cuda_prop(int device, uint32_t traits, CUmemAllocationProp *prop)
+static void gpuarena__cuda_prop(int device, CUmemAllocationProp *prop)
 {
     memset(prop, 0, sizeof *prop);
     prop->type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop->location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     prop->location.id = device;
-    if (traits & GPUARENA__SHAREABLE) prop->requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    if (traits & GPUARENA__RDMA) prop->allocFlags.gpuDirectRDMACapable = 1;
 }
 
 static int gpuarena__cuda_reserve(const gpuarena_driver *self, void **address, uint64_t bytes,
@@ -9791,7 +9792,8 @@ static int gpuarena__cuda_create(const gpuarena_driver *self, uint64_t *page, ui
     CUmemAllocationProp prop;
     CUmemGenericAllocationHandle made = 0;
     int code;
-    gpuarena__cuda_prop(self->device, traits, &prop);
+    (void)traits;
+    gpuarena__cuda_prop(self->device, &prop);
     code = (int)gpuarena__cuda_vm.create(&made, (size_t)bytes, &prop, 0);
     if (!code) *page = made;
     return code;
@@ -9836,7 +9838,7 @@ static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
     CUmemAllocationProp prop;
     size_t page_bytes = 0;
     int answer = 0;
-    gpuarena__cuda_prop(driver->device, 0, &prop);
+    gpuarena__cuda_prop(driver->device, &prop);
     if (!gpuarena__cuda_look_up_all()) return;
     if (gpuarena__cuda_vm.attribute(&answer, supported, driver->device) || !answer) return;
     if (gpuarena__cuda_vm.granularity(&page_bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM)) return;

@@ -111,14 +111,6 @@ static uint64_t device_lock_now_ns(const gpuarena_driver *self)
     return now_ns;
 }
 
-static int device_lock_stream_id(const gpuarena_driver *self, gpuarena_stream stream, uint64_t *id)
-{
-    const gpuarena_driver *behind = device_lock_enter(self, 1);
-    int code = behind->stream_id(behind, stream, id);
-    device_lock_leave(self, 1);
-    return code;
-}
-
 static int device_lock_clear(const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     int locked = device_lock_streams(self);
@@ -156,7 +148,6 @@ static void device_lock_put_streams(gpuarena_driver *driver)
     DEVICE_LOCK_PUT(events, device_wait);
     DEVICE_LOCK_PUT(capture, active);
     DEVICE_LOCK_PUT(capture, exchange_mode);
-    if (driver->stream_id) driver->stream_id = device_lock_stream_id;
     if (driver->clear) driver->clear = device_lock_clear;
 }
 

@@ -348,7 +348,7 @@ static void test_refused(void)
         gpuarena_last_failure(NULL, &failure);
         CHECK_MSG(strstr(failure.detail, "backing: this driver") && strstr(failure.detail, kinds[i].text), "%s",
                   failure.detail);
-        config.share = GPUARENA_SHARE_IPC;
+        config.share = GPUARENA_SHARE_WHOLE;
         bench.driver.memory.info = no_kind_info;
         CHECK_INT(gpuarena_create(&config, &arena), !=, 0);
     }

@@ -53,7 +53,7 @@ static void test_messages(void)
     CHECK_STR(parse_message("backing=disk", &config),
               "backing=disk: expected auto, paged, segments, pinned, managed, async");
     CHECK_STR(parse_message("placement=worst", &config), "placement=worst: expected good, best, first, buddy, bins");
-    CHECK_STR(parse_message("share=all", &config), "share=all: expected none, ipc, rdma");
+    CHECK_STR(parse_message("share=all", &config), "share=all: expected none, whole");
     CHECK_STR(parse_message("idle=5", &config), "idle=5: expected 0, 5%, or another share up to 100%");
     CHECK_STR(parse_message("growth=more", &config), "growth=more: expected auto, fixed, exact, step, double, half");
     CHECK_STR(parse_message("step=1Q", &config), "step=1Q: expected a size, such as 256, 64K, 512M, 4G");

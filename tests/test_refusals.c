@@ -209,6 +209,29 @@ static void test_alignment(const char *text, uint32_t flags)
     close_all(arena);
 }
 
+/* What is no block is not live, in a struct that was cleared, and in what an observer is told of a limit. */
+static gpuarena_block limit_block;
+
+static void limit_told(gpuarena *arena, const gpuarena_action *action, void *user)
+{
+    (void)arena, (void)user;
+    if (action->kind == GPUARENA_ACTION_LIMIT) limit_block = action->block;
+}
+
+static void test_no_block(void)
+{
+    gpuarena *arena = open_fake("backing=segments", 0);
+    gpuarena_block cleared = GPUARENA_INIT;
+    CHECK_INT(cleared.state, ==, GPUARENA_STATE_NONE);
+    CHECK_INT(gpuarena_observe(arena, limit_told, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_set_limit(arena, MIB(64)), ==, GPUARENA_OK);
+    CHECK_U64(limit_block.bytes, ==, MIB(64));
+    CHECK_INT(limit_block.state, ==, GPUARENA_STATE_NONE);
+    CHECK_INT(gpuarena_free(arena, &device, NULL), ==, GPUARENA_FOREIGN_POINTER);
+    CHECK_INT(last(arena).block.state, ==, GPUARENA_STATE_NONE);
+    close_all(arena);
+}
+
 /* ---- what is foreseen */
 
 /* What a forgotten stream freed may be done, but TRY asks no event, though the stream is new. */
@@ -246,6 +269,7 @@ int main(void)
     test_alignment("backing=segments,placement=buddy", 0);
     test_alignment("backing=segments,placement=bins", 0);
     test_alignment("cub", 0);
+    test_no_block();
     test_try();
     return tap_done();
 }

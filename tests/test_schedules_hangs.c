@@ -101,7 +101,7 @@ static void judge_destroyed(void)
         WANT(results[1] != GPUARENA_OK);
         world.arena = NULL;
     } else {
-        WANT(results[0] == GPUARENA_STILL_IN_USE || results[0] == GPUARENA_BUSY);
+        WANT(results[0] == GPUARENA_STILL_IN_USE);
         WANT(results[1] == GPUARENA_OK);
         if (pool[1]) world_claim(pool[1], KIB(64));
     }
@@ -116,7 +116,7 @@ static void judge_freed(void)
 {
     WANT(results[1] == GPUARENA_OK);
     if (results[0] == GPUARENA_OK) world.arena = NULL;
-    else WANT(results[0] == GPUARENA_STILL_IN_USE || results[0] == GPUARENA_BUSY);
+    else WANT(results[0] == GPUARENA_STILL_IN_USE);
 }
 
 static void judge_one_destroyed(void)

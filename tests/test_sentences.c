@@ -78,6 +78,7 @@ static void test_pointers(void)
     failure.result = GPUARENA_INTERIOR_POINTER;
     failure.block.ptr = &failure;
     failure.block.bytes = 4096;
+    failure.block.state = GPUARENA_STATE_LIVE;
     strcpy(failure.detail, "offset 5");
     CHECK_STR(sentence(&failure), "the pointer is inside a block, not its base; free the base (offset 5); it lies "
               "in a live block of 4096 bytes (4.00 KiB)");

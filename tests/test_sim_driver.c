@@ -8,7 +8,7 @@ static void test_table_is_filled(void)
     sim_bench bench = bench_open_sized(MIB(64), NULL);
     const gpuarena_driver *driver = &bench.driver;
     CHECK(driver->user && driver->device == 0 && driver->page_bytes == SIM_GRANULE && driver->peers == 0);
-    CHECK(driver->classify && driver->code_name && driver->now_ns && driver->stream_id);
+    CHECK(driver->classify && driver->code_name && driver->now_ns);
     CHECK(driver->per_thread == (gpuarena_stream)(uintptr_t)2 && !driver->null_is_per_thread);
     CHECK(driver->memory.info && driver->memory.obtain && driver->memory.give_back);
     CHECK(driver->vm.reserve && driver->vm.release && driver->vm.create && driver->vm.destroy && driver->vm.map

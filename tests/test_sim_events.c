@@ -57,12 +57,6 @@ static int call_exchange(order_bench *self)
     return self->bench.driver.capture.exchange_mode(&self->bench.driver, &mode);
 }
 
-static int call_stream_id(order_bench *self)
-{
-    uint64_t id;
-    return self->bench.driver.stream_id(&self->bench.driver, self->streams[1], &id);
-}
-
 static const entry_row rows[] = {
     { "cudaEventCreateWithFlags", SIM_CALL_EVENT_WITH_FLAGS, SIM_COST_EVENT_CREATE, call_create },
     { "cudaEventDestroy", SIM_CALL_EVENT_DESTROY, SIM_COST_EVENT_DESTROY, call_destroy },
@@ -73,7 +67,6 @@ static const entry_row rows[] = {
     { "cudaDeviceSynchronize", SIM_CALL_DEVICE_SYNCHRONIZE, SIM_COST_SYNC, call_device_wait },
     { "cudaStreamIsCapturing", SIM_CALL_STREAM_IS_CAPTURING, SIM_COST_CAPTURE_QUERY, call_active },
     { "cudaThreadExchangeStreamCaptureMode", SIM_CALL_EXCHANGE_CAPTURE_MODE, SIM_COST_NONE, call_exchange },
-    { "cudaStreamGetId", SIM_CALL_STREAM_GET_ID, SIM_COST_NONE, call_stream_id },
 };
 
 static void test_counted_and_charged(const entry_row *row)

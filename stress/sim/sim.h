@@ -62,8 +62,8 @@ typedef struct sim_counters {                    /* of one device, since creatio
 sim *sim_create(const sim_config *config, problem *why);
 void sim_destroy(sim *machine);
 
-/* Fills a table that reaches one device: user, device, page_bytes, classify, code_name, now_ns, stream_id, per_thread
-   and all groups; the rest is zero. The first table of a device creates its context and charges the clock for it, but
+/* Fills a table that reaches one device: user, device, page_bytes, classify, code_name, now_ns, per_thread and
+   all groups; the rest is zero. The first table of a device creates its context and charges the clock for it, but
    no call's counter. The sim must outlive the table. A device that does not exist: all zero.
      obtain     requests below 2 MiB share slabs of 2 MiB, 256 B aligned; others are rounded up to whole granules,
                 2 MiB aligned. Lowest addresses that fit. SIM_OUT_OF_MEMORY if free physical memory does not suffice.
@@ -79,7 +79,6 @@ void sim_destroy(sim *machine);
                 SIM_NOT_READY. While streams capture, what CUDA prohibits then answers SIM_CAPTURE_* codes
      vm         cuMemAddressReserve and so on, in pages of SIM_GRANULE: what each does and refuses is told in vmem.h
      capture    cudaStreamIsCapturing (1 for an invalid capture, too), cudaThreadExchangeStreamCaptureMode
-     stream_id  cudaStreamGetId
      clear      cudaMemsetAsync with 0: from the call on the range has pattern 0, at the launch if it is captured. It
                 is a use by an owner of its own. SIM_INVALID_VALUE, and a finding, where the range is not held
    A call that fails costs a fixed part alone: obtain malloc_block's, give_back free_slab's, info its own. */
@@ -139,7 +138,7 @@ int sim_holds(const sim *machine, int device, const void *ptr, uint64_t bytes);
    0: the one that really does. */
 void sim_thread(sim *machine, uint64_t thread);
 
-/* 1: from now on a new stream may have the handle of one that was destroyed. Its stream_id is its own anyhow. */
+/* 1: from now on a new stream may have the handle of one that was destroyed. Its id is its own anyhow. */
 void sim_reuse_handles(sim *machine, int reuse);
 
 int sim_stream_create(sim *machine, int device, int is_blocking, gpuarena_stream *stream);

@@ -8,7 +8,7 @@
 
 void table_fill_memory(gpuarena_driver *driver);
 void table_fill_vm(gpuarena_driver *driver);                 /* and page_bytes */
-void table_fill_events(gpuarena_driver *driver);             /* and stream_id */
+void table_fill_events(gpuarena_driver *driver);
 void table_fill_capture(gpuarena_driver *driver);
 void table_fill_clear(gpuarena_driver *driver);
 

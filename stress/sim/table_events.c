@@ -66,19 +66,8 @@ static int table_device_wait(const gpuarena_driver *self)
     return engine_end_call(device, SIM_CALL_DEVICE_SYNCHRONIZE, code, cost_ns);
 }
 
-static int table_stream_id(const gpuarena_driver *self, gpuarena_stream handle, uint64_t *id)
-{
-    sim_device *device = self->user;
-    int code = engine_begin_call(device, SIM_CALL_STREAM_GET_ID, 0).code;
-    if (code == SIM_SUCCESS) {
-        code = id ? work_stream_id(device, handle, id) : SIM_INVALID_VALUE;
-    }
-    return engine_end_call(device, SIM_CALL_STREAM_GET_ID, code, engine_call_ns(device, SIM_CALL_STREAM_GET_ID));
-}
-
 void table_fill_events(gpuarena_driver *driver)
 {
-    driver->stream_id = table_stream_id;
     driver->per_thread = (gpuarena_stream)(intptr_t)2;
     driver->events.create = table_event_create;
     driver->events.destroy = table_event_destroy;
