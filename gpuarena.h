@@ -11064,35 +11064,38 @@ static uint32_t gpuarena__allocate_kin(gpuarena *arena, gpuarena__want *want, gp
     return index;
 }
 
-/* An allocation has failed, for this obstacle. What config.pressure can do for it, again and again: it ends,
-   for it is called again only if something has changed since the last time. Returns the live node, or 0 and
-   why. */
-static uint32_t gpuarena__allocate_again(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle obstacle,
-                                         gpuarena_failure *failure)
+/* Whether a request that has just failed would be served now, for what others have freed while the driver was
+   asked: nothing is pending that it could wait for. */
+static int gpuarena__is_freed(gpuarena *arena, const gpuarena__want *want, const gpuarena_failure *failure)
 {
-    uint64_t freed = UINT64_MAX, limit = 0, freed_now;
-    uint32_t index = 0;
+    if (failure->reason == GPUARENA_REASON_PENDING && !arena->stats.pending_bytes) return 1;
+    return arena->stats.reserved_bytes <= arena->limit && gpuarena__look(arena, want);
+}
+
+/* An allocation, with what config.pressure can do for it, again and again: it ends, for it is called again
+   only if something has changed since the last time. Returns the live node, or 0 and why. */
+static uint32_t gpuarena__allocate_hard(gpuarena *arena, gpuarena__want *want, gpuarena_failure *failure)
+{
+    uint64_t freed = UINT64_MAX, limit = 0, freed_now, begun;
+    uint32_t index = 0, tries = 0;
     for (;;) {
-        int memory =
-            obstacle.result == GPUARENA_OUT_OF_MEMORY && obstacle.reason != GPUARENA_REASON_TOO_LARGE;
+        gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+        int memory;
+        begun = arena->stats.free_count;
+        index = gpuarena__is_lost(arena, &obstacle) ? 0 : gpuarena__allocate_kin(arena, want, &obstacle);
+        if (index) return index;
+        memory = obstacle.result == GPUARENA_OUT_OF_MEMORY && obstacle.reason != GPUARENA_REASON_TOO_LARGE;
         *failure = memory ? gpuarena__failure_memory(arena, want, &obstacle)
                           : gpuarena__failure_of(arena, &obstacle);
         failure->requested_bytes = want->requested;
-        if (memory && arena->stats.reserved_bytes <= arena->limit && gpuarena__look(arena, want)) {
-            obstacle = gpuarena__no_obstacle();  /* freed while the driver was asked why */
-            index = gpuarena__allocate(arena, want, &obstacle);
-            if (index) return index;
-            continue;
-        }
+        if (memory && begun != arena->stats.free_count && gpuarena__is_freed(arena, want, failure)
+            && tries++ < 8) continue;
         freed_now = arena->stats.free_count + arena->stats.release_count;
         if (!memory || !arena->config.pressure || want->flags & GPUARENA_ALLOC_TRY
             || (freed == freed_now && limit == arena->limit)) return 0;
         freed = freed_now;
         limit = arena->limit;
         if (!gpuarena__relieve(arena, failure)) return 0;
-        obstacle = gpuarena__no_obstacle();
-        index = gpuarena__is_lost(arena, &obstacle) ? 0 : gpuarena__allocate_kin(arena, want, &obstacle);
-        if (index) return index;
     }
 }
 
@@ -11206,8 +11209,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
     }
     if (!gpuarena__may_scrub(arena, want.stream, &obstacle)) /* else growth would stay behind the failure */
         return gpuarena__fail_obstacle(arena, &obstacle, want.requested, want.stream);
-    index = gpuarena__allocate_kin(arena, &want, &obstacle);
-    if (!index) index = gpuarena__allocate_again(arena, &want, obstacle, &failure);
+    index = gpuarena__allocate_hard(arena, &want, &failure);
     if (!index) return gpuarena__fail(arena, &failure, want.stream);
     address = gpuarena__node_at(arena, index)->address;
     gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, want.stream);
