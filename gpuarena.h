@@ -184,8 +184,8 @@
        5. for up to config.wait_ms: rung 2 and what other threads free or give back, again and again
        6. make the stream wait for other streams: for those of the run that has the fewest bytes of theirs
        7. rung 4 with idle segments that do: to give them back waits for the device; behind rung 8, where the
-          alignment is above config.alignment. Paged: rung 3, with pages that the host waits for, event by
-          event
+          alignment is above config.alignment, or pages are to be made of them. Paged: rung 3, with pages that
+          the host waits for, event by event
        8. wait for the device, if a run of free blocks, or pages, would do that the rungs before may not or
           cannot have
        9. call config.pressure, and start again if it says so; with sub-arenas, or a parent, before that: have
@@ -5605,6 +5605,7 @@ typedef struct gpuarena__place {
     uint64_t begin, end;                         /* of the block */
     uint64_t page_count;                         /* that it lacks */
     uint64_t gap_bytes;
+    uint32_t apart;                              /* 1: idle pages inside of it are to count as lacking, too */
 } gpuarena__place;
 
 static int gpuarena__is_usable(const gpuarena *arena, const gpuarena__want *want, const gpuarena__node *node)
@@ -5665,6 +5666,10 @@ static void gpuarena__place_try(const gpuarena *arena, const gpuarena__want *wan
     if (begin < gap->begin || begin > gap->end || gap->end - begin < want->bytes) return;
     count = gpuarena__holes_below(arena, &gap->to[kind], gpuarena__whole(end, page));
     count -= gpuarena__holes_below(arena, &gap->from[kind], gpuarena__round_down(begin, page));
+    if (best->apart)                             /* all pages that no neighbour of the gap has a part of */
+        count = gpuarena__above(gpuarena__min(gpuarena__whole(end, page), gpuarena__round_down(gap->end, page)),
+                                gpuarena__max(gpuarena__round_down(begin, page),
+                                              gpuarena__whole(gap->begin, page)));
     count /= page;
     if (count > best->page_count || (count == best->page_count
         && (size > best->gap_bytes || (size == best->gap_bytes && begin >= best->begin)))) return;
@@ -5713,9 +5718,11 @@ static void gpuarena__room_look(const gpuarena *arena, const gpuarena__want *wan
 }
 
 /* The best place for a request; 0: no gap can hold it. O(blocks of gaps). */
-static int gpuarena__place_find(const gpuarena *arena, const gpuarena__want *want, gpuarena__place *best)
+static int gpuarena__place_search(const gpuarena *arena, const gpuarena__want *want, uint32_t apart,
+                                  gpuarena__place *best)
 {
     uint32_t hole, first, prev;
+    best->apart = apart;
     best->begin = best->end = 0;
     best->page_count = best->gap_bytes = UINT64_MAX;
     for (hole = arena->paged.holes; hole; hole = gpuarena__node_at(arena, hole)->use.bin.after) {
@@ -5734,6 +5741,17 @@ static int gpuarena__place_find(const gpuarena *arena, const gpuarena__want *wan
             gpuarena__gap_look(arena, want, first, best);
     }
     return best->page_count != UINT64_MAX;
+}
+
+static int gpuarena__place_find(const gpuarena *arena, const gpuarena__want *want, gpuarena__place *best)
+{
+    return gpuarena__place_search(arena, want, 0, best);
+}
+
+/* The same where pages are to move: one that has few idle pages inside, for these cannot move to it. */
+static int gpuarena__place_find_apart(const gpuarena *arena, const gpuarena__want *want, gpuarena__place *best)
+{
+    return arena->config.idle_fraction < 1 && !want->room && gpuarena__place_search(arena, want, 1, best);
 }
 
 /* >>supply =============================================================================================
@@ -6323,6 +6341,29 @@ static int gpuarena__place_back(gpuarena *arena, const gpuarena__want *want, con
     return gpuarena__supply_do(arena, place->begin, place->end, may_move, want->stream, obstacle);
 }
 
+/* Whole free pages outside of a place, whatever they wait for. */
+static uint64_t gpuarena__pages_outside(const gpuarena *arena, const gpuarena__place *place)
+{
+    uint64_t page = arena->paged.page_bytes, longest;
+    return gpuarena__free_runs(arena, gpuarena__round_down(place->begin, page),
+                               gpuarena__whole(place->end, page), &longest);
+}
+
+/* No pages were to be had for a place, which may have idle ones inside. 1: another one needs fewer that are
+   neither there nor may move to it. */
+static int gpuarena__place_other(const gpuarena *arena, const gpuarena__want *want,
+                                 const gpuarena__obstacle *obstacle, gpuarena__place *place)
+{
+    gpuarena__place other;
+    uint64_t longest;
+    if (obstacle->result != GPUARENA_OUT_OF_MEMORY || place->apart
+        || !gpuarena__place_find_apart(arena, want, &other)
+        || other.page_count + gpuarena__pages_outside(arena, place)
+            >= place->page_count + gpuarena__free_runs(arena, 0, 0, &longest)) return 0;
+    *place = other;
+    return 1;
+}
+
 /* Backs the best place for a request. Returns a binned free node that serves it, or 0 and an obstacle. */
 static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want, int may_move,
                                      gpuarena__obstacle *obstacle)
@@ -6332,13 +6373,14 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want
     uint32_t index;
     int fresh = 0, found = gpuarena__place_have(arena, want, &place, &fresh, obstacle);
     while (found) {
-        uint64_t lacked = place.page_count, pending = arena->stats.pending_bytes;
+        uint64_t lacked = place.apart ? 0 : place.page_count, pending = arena->stats.pending_bytes;
         if (gpuarena__place_back(arena, want, &place, may_move, obstacle)) {
             if (want->room) return gpuarena__place_end(arena, &place);
             index = gpuarena__run_take(arena, want, gpuarena__node_around(arena, place.begin));
             if (index) return index;             /* or others have got the free part of it: another place */
             found = gpuarena__place_have(arena, want, &place, &fresh, obstacle);
-        } else                                   /* what has become quiet on the way may lie beside a hole */
+        } else if (gpuarena__place_other(arena, want, obstacle, &place)) continue;
+        else                                     /* what has become quiet on the way may lie beside a hole */
             found = obstacle->result == GPUARENA_OUT_OF_MEMORY && gpuarena__place_find(arena, want, &place)
                 && (place.page_count < lacked || arena->stats.pending_bytes < pending);
     }
@@ -6761,11 +6803,9 @@ static int gpuarena__is_paged(const gpuarena *arena, const gpuarena__want *want)
 /* Idle memory that could be given back or moved to a place, once all work is done. */
 static uint64_t gpuarena__idle_beside(const gpuarena *arena, const gpuarena__place *place)
 {
-    uint64_t page = arena->paged.page_bytes, longest, count = 0;
-    if (arena->config.idle_fraction < 1)
-        count = gpuarena__free_runs(arena, gpuarena__round_down(place->begin, page),
-                                    gpuarena__whole(place->end, page), &longest);
-    return gpuarena__idle_segments(arena, 0) + (count + arena->paged.spare_count) * page;
+    uint64_t count = arena->config.idle_fraction < 1 ? gpuarena__pages_outside(arena, place) : 0;
+    return gpuarena__idle_segments(arena, 0)
+        + (count + arena->paged.spare_count) * arena->paged.page_bytes;
 }
 
 /* Bytes that growth for a request takes, once all work is done, 0: none could serve it; *idle: what there is
@@ -6775,13 +6815,18 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__want *want
     uint64_t need = gpuarena__segment_bytes(arena, want), page = arena->paged.page_bytes;
     gpuarena__want patient = *want;
     gpuarena__place place;
-    *idle = gpuarena__idle_bytes(arena, 0);
+    uint64_t all = *idle = gpuarena__idle_bytes(arena, 0);
     if (!need || !gpuarena__is_paged(arena, want)) return need;
     patient.patient = 1;
     need = gpuarena__whole(want->bytes, page);               /* in addresses to come, or: */
     if (gpuarena__place_find(arena, &patient, &place)) {
         need = place.page_count * page;
         *idle = gpuarena__idle_beside(arena, &place);
+        if (need > *idle && gpuarena__place_find_apart(arena, &patient, &place)
+            && place.page_count * page + *idle < need + all) {
+            need = place.page_count * page;
+            *idle = all;
+        }
     } else if (arena->config.idle_fraction >= 1)
         *idle = gpuarena__idle_segments(arena, 0) + arena->paged.spare_count * page;
     return need;
@@ -6922,7 +6967,10 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__want *wan
                                       gpuarena__obstacle *obstacle)
 {
     uint64_t need = gpuarena__segment_bytes(arena, want);
+    uint32_t index;
     if (!need || obstacle->result != GPUARENA_OUT_OF_MEMORY) return 0;
+    index = gpuarena__look(arena, want);         /* what has become quiet on the way is not to go back */
+    if (index) return index;
     if (gpuarena__is_paged(arena, want)) {       /* such as stayed behind the blocks that had them */
         uint64_t idle = gpuarena__idle_segments(arena, quiet);
         if (!idle || gpuarena__is_capturing(arena, obstacle)
@@ -6932,7 +6980,6 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__want *wan
     }
     for (;;) {
         uint64_t idle = gpuarena__idle_bytes(arena, quiet), room = gpuarena__room(arena), give;
-        uint32_t index;
         if (need > room && need - room > idle) need = gpuarena__tight_bytes(want);
         give = need > room ? need - room : gpuarena__min(idle, need);
         if (!idle || give > idle) return 0;      /* ends: idle falls in every round */
@@ -6981,8 +7028,9 @@ static uint32_t gpuarena__rung_free(gpuarena *arena, gpuarena__want *want, gpuar
 {
     uint32_t set, index = 0;
     int waited = 0, asks = arena->config.streams != GPUARENA_STREAMS_SAME;
-    if ((want->alignment > arena->unit || arena->config.headroom_bytes) && !gpuarena__is_paged(arena, want))
-        index = gpuarena__rung_wait(arena, want, obstacle);  /* a new one may start elsewhere, or fail */
+    if (gpuarena__is_paged(arena, want) ? gpuarena__idle_segments(arena, 0) != 0
+                                        : want->alignment > arena->unit || arena->config.headroom_bytes)
+        index = gpuarena__rung_wait(arena, want, obstacle);  /* what is new may start elsewhere, or fail */
     if (!index) index = gpuarena__release_for(arena, want, 0, obstacle);
     if (index || !gpuarena__is_paged(arena, want) || obstacle->result != GPUARENA_OUT_OF_MEMORY) return index;
     index = gpuarena__pages_grow(arena, want, 1, obstacle);  /* the rungs before may have made some quiet */

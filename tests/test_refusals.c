@@ -132,6 +132,58 @@ static void test_scrub_captured(const char *text, int any)
     close_sim(arena);
 }
 
+/* An idle segment waits for a stream: it is waited for, and not given back for a page that it does not make. */
+static void test_idle_segment(void)
+{
+    gpuarena *arena = open_sim(GIB(1), "backing=paged,page=4M,streams=same");
+    gpuarena_stream one, other;
+    gpuarena_request request = wanted(MIB(2), 0, GPUARENA_ALLOC_OWN, NULL);
+    void *own = NULL, *ptr = NULL;
+    CHECK_INT(sim_stream_create(bench.machine, 0, 1, &one), ==, SIM_SUCCESS);
+    CHECK_INT(sim_stream_create(bench.machine, 0, 1, &other), ==, SIM_SUCCESS);
+    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(4), other), ==, GPUARENA_OK);
+    request.stream = one;
+    CHECK_INT(gpuarena_alloc_ex(arena, &own, &request), ==, GPUARENA_OK);
+    sim_rival(bench.machine, 0, bench_free_bytes(&bench.driver), 0);
+    CHECK_INT(sim_work(bench.machine, 0, one, 1000000), ==, SIM_SUCCESS);
+    sim_fail_call(bench.machine, SIM_CALL_GIVE_BACK, 1, 0, SIM_UNKNOWN);
+    CHECK_INT(gpuarena_free(arena, own, one), ==, GPUARENA_OK);
+    CHECK_U64(stats_of(arena).driver_error_count, ==, 1);
+    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(1), other), ==, GPUARENA_OK);
+    CHECK_MSG(ptr == own, "in the segment that was idle");
+    close_sim(arena);
+}
+
+/* The place that lacks fewest pages has the only idle one inside, which cannot move to it: another place has it. */
+static void test_idle_inside(void)
+{
+    gpuarena *arena = open_sim(MIB(154), "backing=paged,limit=139M");
+    gpuarena_request request = wanted(MIB(6), KIB(8), 0, NULL);
+    void *at[9];
+    CHECK_INT(gpuarena_alloc(arena, &at[1], 458, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(arena, &at[2], MIB(5), NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(arena, &at[3], KIB(4), NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(arena, &at[4], 1043968, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(arena, at[3], NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(arena, at[1], NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(arena, &at[5], 45042, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_set_limit(arena, MIB(6)), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(arena, at[2], NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc(arena, &at[6], 751591, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_set_limit(arena, MIB(10)), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_alloc_ex(arena, &at[7], &request), ==, GPUARENA_OK);
+    request = wanted(45420, KIB(256), 0, NULL);
+    CHECK_INT(gpuarena_alloc_ex(arena, &at[8], &request), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_set_limit(arena, MIB(6)), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(arena, at[5], NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_free(arena, at[7], NULL), ==, GPUARENA_OK);
+    CHECK_U64(stats_of(arena).reserved_bytes, ==, MIB(6));
+    request = wanted(3238486, 0, 0, NULL);
+    CHECK_INT(foreseen(arena, &request), ==, GPUARENA_OK);
+    CHECK_U64(stats_of(arena).remapped_page_count, >, 0);
+    close_sim(arena);
+}
+
 /* ---- what is said */
 
 /* The headroom is in the way, and nothing waits for a stream. */
@@ -262,6 +314,8 @@ int main(void)
         test_scrub_captured("backing=paged,scrub=alloc", any);
         test_scrub_captured("backing=segments,scrub=both", any);
     }
+    test_idle_segment();
+    test_idle_inside();
     test_headroom();
     test_over_parent();
     test_missing_own();
