@@ -308,6 +308,7 @@ OWN_COPIES := $(shell grep -lE 'define GPUARENA_STATIC|"(caches|paged_pages|sche
 $(OWN_COPIES:%.c=$(BUILD)/obj/%.o): CFLAGS := $(patsubst -O2,-O1,$(CFLAGS))
 $(BUILD)/obj/stress/report/host.o: CPPFLAGS += -DGPUARENA_FLAGS='"$(CFLAGS)"'
 $(BUILD)/obj/stress/program.o: CPPFLAGS += -DSTRESS_FOLDER='"$(CURDIR)/stress"'
+$(BUILD)/obj/tests/test_bounds.o: CPPFLAGS += -finstrument-functions
 $(BUILD)/obj/%.o: %.c $(BUILD)/stamp.flags
 	@mkdir -p $(@D)
 	@echo "  CC   $<"

@@ -1425,14 +1425,15 @@ static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
                   of `ordered_bytes` and more: in a tree of its bins. at, after = its children; serial =
                                the bytes of the longest block from here down; 0: none
                   in a slot    at = class * 64 + slot * 8: where its digest is, in bits
-                  OVERFLOW     at, after = neighbours in the class's list; 0 ends it
+                  OVERFLOW     at, after = neighbours in the class's list; 0 ends it. serial = the class
+                  SURPLUS      and OVERFLOW, for the list was full: in a tree, as above
      HOLE         whole pages of addresses without memory; at, after = neighbours in the list of holes
                   KEPT         in no list: a live block's, or such as the driver failed to unmap
      CLAIMED      free, but in no bin: the driver is asked to take its memory
      TAGGED       live, and counted by its tag */
 static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE = 4, GPUARENA__KEPT = 8,
                       GPUARENA__OWN = 16, GPUARENA__CLAIMED = 32, GPUARENA__TAGGED = 64,
-                      GPUARENA__STATE_BITS = 255;
+                      GPUARENA__SURPLUS = 128, GPUARENA__STATE_BITS = 255;
 
 typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint64_t address, size;
@@ -1470,20 +1471,24 @@ typedef struct gpuarena__nodes {
 
 /* One instance of bins: the free blocks of one set. Sizes in units of 256 B form classes as floating point
    with three bits after the leading one: 8 classes to a power of two (an octave). A class has 8 slots, and a
-   list for what does not fit in them. Invariants:
+   list for what does not fit in them. A list has at most LISTED blocks; the rest of all classes is
+   in one tree, by size. Invariants:
      nodes[c * 8 + s]   is a free node of class c  ==  byte s of digests[c] is not 0
      digests[c]         byte s = 1 + the six bits of the size after those of the class; 0: slot empty
-     overflow[c]        is not 0  only if some slot of the class is taken: a search sees the class
+     overflow[c]        is not 0  only if some slot of the class is taken: a search sees the class;
+                        is not 0  if the tree has a block of the class
+     listed[c]          the length of that list
      taken              bit c % 64 of taken[c / 64] is set  ==  digests[c] is not 0                     */
 enum { GPUARENA__OCTAVES = 42, GPUARENA__CLASSES = GPUARENA__OCTAVES * 8,  /* sizes below 2^50 */
-       GPUARENA__CLASS_WORDS = (GPUARENA__CLASSES + 63) / 64 };
+       GPUARENA__CLASS_WORDS = (GPUARENA__CLASSES + 63) / 64, GPUARENA__LISTED = 64 };
 typedef struct gpuarena__bins {
-    uint32_t root[2];                            /* of the trees of what is not in the classes; [1]: of what
-                                                    lies in segments of small requests */
+    uint32_t root[3];                            /* of the trees of what is not in the classes; [1]: of what
+                                                    lies in segments of small requests; [2]: of SURPLUS */
     uint64_t taken[GPUARENA__CLASS_WORDS];
     uint64_t digests[GPUARENA__CLASSES];
     uint32_t nodes[GPUARENA__CLASSES * 8];
     uint32_t overflow[GPUARENA__CLASSES];
+    uint8_t  listed[GPUARENA__CLASSES];
 } gpuarena__bins;
 
 /* Live nodes by address: open addressing, 4-byte slots, keys read in the nodes, empty = 0. A live node lies
@@ -2430,15 +2435,15 @@ static int gpuarena__joins(const gpuarena *arena, const gpuarena__node *left, co
 }
 
 /* >>tree ===============================================================================================
-   Free blocks in order of their addresses, or, for placement=best, of their sizes. A treap: how high in the
-   tree a block stands is for its index alone to say, so that equal calls make equal trees. O(log blocks),
-   expected. */
+   Free blocks in order of their addresses; or, for placement=best and of SURPLUS, of their sizes, equals of
+   their addresses. A treap: how high in the tree a block stands is for its index alone to say, so that equal
+   calls make equal trees. O(log blocks), expected. */
 
 static int gpuarena__tree_before(const gpuarena *arena, const gpuarena__node *left,
                                  const gpuarena__node *right)
 {
-    if (arena->config.placement == GPUARENA_PLACE_BEST && left->size != right->size)
-        return left->size < right->size;
+    int by_size = left->size & GPUARENA__SURPLUS || arena->config.placement == GPUARENA_PLACE_BEST;
+    if (by_size && left->size != right->size) return left->size < right->size;
     return left->address < right->address;
 }
 
@@ -2597,23 +2602,75 @@ GPUARENA__INLINE uint64_t gpuarena__digests_but(uint64_t digests, uint32_t shift
     return digests & (~(uint64_t)255 << shift | ~(uint64_t)255 >> (64 - shift) % 64);
 }
 
-static void gpuarena__overflow_insert(const gpuarena *arena, uint32_t *head, uint32_t index)
+/* Into and out of a list of blocks that are not live. */
+GPUARENA__INLINE void gpuarena__list_insert(const gpuarena *arena, uint32_t *head, uint32_t index,
+                                            gpuarena__node *node)
 {
-    gpuarena__node *node = gpuarena__node_at(arena, index);
-    node->size |= GPUARENA__OVERFLOW;
     node->use.bin.at = 0;
     node->use.bin.after = *head;
     if (*head) gpuarena__node_at(arena, *head)->use.bin.at = index;
     *head = index;
 }
 
-static void gpuarena__overflow_remove(const gpuarena *arena, uint32_t *head, uint32_t index)
+GPUARENA__INLINE void gpuarena__list_remove(const gpuarena *arena, uint32_t *head,
+                                            const gpuarena__node *node)
 {
-    gpuarena__node *node = gpuarena__node_at(arena, index);
     if (node->use.bin.at) gpuarena__node_at(arena, node->use.bin.at)->use.bin.after = node->use.bin.after;
     else *head = node->use.bin.after;
     if (node->use.bin.after) gpuarena__node_at(arena, node->use.bin.after)->use.bin.at = node->use.bin.at;
+}
+
+GPUARENA__APART void gpuarena__surplus_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
+                                              gpuarena__node *node)
+{
+    node->size |= GPUARENA__OVERFLOW | GPUARENA__SURPLUS;
+    gpuarena__tree_insert(arena, &bins->root[2], index);
+}
+
+GPUARENA__APART void gpuarena__surplus_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
+                                              gpuarena__node *node)
+{
+    gpuarena__tree_remove(arena, &bins->root[2], index);
+    node->size &= ~(GPUARENA__OVERFLOW | GPUARENA__SURPLUS);
+}
+
+/* Puts away a free block that its class has no slot for. */
+GPUARENA__APART void gpuarena__overflow_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t number,
+                                               uint32_t index, gpuarena__node *node)
+{
+    if (GPUARENA__LIKELY(bins->listed[number] < GPUARENA__LISTED)) {
+        bins->listed[number]++;
+        node->size |= GPUARENA__OVERFLOW;
+        node->serial = number;
+        gpuarena__list_insert(arena, &bins->overflow[number], index, node);
+    } else gpuarena__surplus_insert(arena, bins, index, node);
+}
+
+/* A class's list has become empty: the smallest block of the class in the tree, if there is one, moves
+   there. */
+GPUARENA__APART void gpuarena__surplus_list(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
+{
+    uint64_t least = (uint64_t)(8 + number % 8) << (number / 8 + 5);         /* of the class */
+    uint32_t index = gpuarena__tree_first(arena, bins->root[2], least);
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    if (!index || gpuarena__bin_of(gpuarena__node_bytes(node)).number != number) return;
+    gpuarena__surplus_remove(arena, bins, index, node);
+    gpuarena__overflow_insert(arena, bins, number, index, node);
+}
+
+GPUARENA__APART void gpuarena__overflow_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
+                                               gpuarena__node *node)
+{
+    uint32_t number = (uint32_t)node->serial;
+    if (!GPUARENA__LIKELY(!(node->size & GPUARENA__SURPLUS))) {
+        gpuarena__surplus_remove(arena, bins, index, node);
+        return;
+    }
+    gpuarena__list_remove(arena, &bins->overflow[number], node);
+    bins->listed[number]--;
     node->size &= ~GPUARENA__OVERFLOW;
+    if (!GPUARENA__LIKELY(bins->overflow[number] || !bins->root[2]))
+        gpuarena__surplus_list(arena, bins, number);
 }
 
 GPUARENA__INLINE void gpuarena__bin_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
@@ -2627,18 +2684,26 @@ GPUARENA__INLINE void gpuarena__bin_insert(const gpuarena *arena, gpuarena__bins
         bins->digests[bin.number] = digests | (uint64_t)bin.digest << shift;
         bins->nodes[at / 8] = index;
         node->use.bin.at = at;
-    } else gpuarena__overflow_insert(arena, &bins->overflow[bin.number], index);
+    } else gpuarena__overflow_insert(arena, bins, bin.number, index, node);
 }
 
 /* A class has no slot taken any more: up to 8 blocks of its list move there. */
-static void gpuarena__class_refill(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
+GPUARENA__APART void gpuarena__class_refill(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
 {
-    uint32_t slot;
-    for (slot = 0; slot < 8 && bins->overflow[number]; slot++) {
-        uint32_t moved = bins->overflow[number];
-        gpuarena__overflow_remove(arena, &bins->overflow[number], moved);
-        gpuarena__bin_insert(arena, bins, moved, gpuarena__node_at(arena, moved));
+    uint64_t digests = 0;
+    uint32_t shift, moved, *head = &bins->overflow[number];
+    for (shift = 0; shift < 64 && (moved = *head) != 0; shift += 8) {
+        gpuarena__node *node = gpuarena__node_at(arena, moved);
+        gpuarena__list_remove(arena, head, node);
+        node->size &= ~GPUARENA__OVERFLOW;
+        node->use.bin.at = number * 64 + shift;
+        digests |= (uint64_t)gpuarena__bin_of(node->size).digest << shift;
+        bins->nodes[number * 8 + shift / 8] = moved;
     }
+    bins->digests[number] = digests;
+    bins->taken[number / 64] |= (uint64_t)1 << (number % 64);
+    bins->listed[number] = (uint8_t)(bins->listed[number] - shift / 8);
+    if (!GPUARENA__LIKELY(*head || !bins->root[2])) gpuarena__surplus_list(arena, bins, number);
 }
 
 /* When the last slot of a class falls empty, blocks of its list move into the slots: what was read of another
@@ -2648,8 +2713,7 @@ GPUARENA__INLINE void gpuarena__bin_remove(const gpuarena *arena, gpuarena__bins
 {
     uint32_t at = node->use.bin.at, number = at / 64;
     if (!GPUARENA__LIKELY(!(node->size & GPUARENA__OVERFLOW))) {
-        number = gpuarena__bin_of(gpuarena__node_bytes(node)).number;
-        gpuarena__overflow_remove(arena, &bins->overflow[number], index);
+        gpuarena__overflow_remove(arena, bins, index, node);
         return;
     }
     bins->digests[number] = gpuarena__digests_but(bins->digests[number], at % 64);
@@ -2692,8 +2756,8 @@ GPUARENA__INLINE uint32_t gpuarena__class_next(const gpuarena__bins *bins, uint3
 }
 
 /* A free block of at least `bytes`, in constant time: the request's own class, then the next occupied one
-   above. 0: none there, though one may lie in the own class's list, or among those of its slots whose digest
-   is one lower. */
+   above. 0: none there, though one may lie in the own class's list, in the tree of SURPLUS, or among those of
+   its slots whose digest is one lower. */
 GPUARENA__INLINE uint32_t gpuarena__bin_search(const gpuarena__bins *bins, uint64_t bytes)
 {
     gpuarena__bin bin = gpuarena__bin_of_request(bytes);
@@ -2739,29 +2803,34 @@ static uint32_t gpuarena__bins_search_shaped(const gpuarena *arena, const gpuare
     return index && gpuarena__fits(arena, want, gpuarena__node_at(arena, index)) ? index : 0;
 }
 
+/* The smaller of two free blocks, the lower among equals; 0 is none. */
+static uint32_t gpuarena__tighter(const gpuarena *arena, uint32_t left, uint32_t right)
+{
+    const gpuarena__node *one = gpuarena__node_at(arena, left), *other = gpuarena__node_at(arena, right);
+    uint64_t bytes = gpuarena__node_bytes(one), others = gpuarena__node_bytes(other);
+    if (!left || !right) return left | right;
+    return bytes < others || (bytes == others && one->address < other->address) ? left : right;
+}
+
 /* The smallest free block that the request may have, at its alignment, the lowest among equals: looks at
-   every free block of the request's class and above, until a class has one; then in its tree. */
+   the slots and lists of the request's class and above, until a class has one; and in its trees. */
 static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__bins *bins,
                                          const gpuarena__want *want)
 {
     uint32_t number = gpuarena__bin_of(want->bytes).number, best = 0;
     for (; !best && (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
-        uint64_t best_size = UINT64_MAX, best_address = UINT64_MAX;
         uint32_t slot = 0, listed = bins->overflow[number];
         while (slot < 8 || listed) {
             uint32_t candidate = slot < 8 ? bins->nodes[number * 8 + slot] : listed;
             const gpuarena__node *node = gpuarena__node_at(arena, candidate);
             int taken = slot >= 8 || (bins->digests[number] >> (8 * slot) & 255) != 0;
-            uint64_t size = gpuarena__node_bytes(node);
             if (slot < 8) slot++;
             else listed = node->use.bin.after;
-            if (!taken || !gpuarena__fits(arena, want, node) || size > best_size
-                || (size == best_size && node->address > best_address)) continue;
-            best = candidate;
-            best_size = size;
-            best_address = node->address;
+            if (taken && gpuarena__fits(arena, want, node))
+                best = gpuarena__tighter(arena, best, candidate);
         }
     }
+    best = gpuarena__tighter(arena, best, gpuarena__tree_find(arena, bins->root[2], want));
     return best ? best : gpuarena__tree_find(arena, bins->root[gpuarena__is_small(arena, want)], want);
 }
 
@@ -2812,10 +2881,7 @@ static void gpuarena__set_insert(gpuarena *arena, uint32_t index)
         arena->paged.idle_count += gpuarena__whole_pages(arena, node);
     if (node->set != GPUARENA__HELD)
         gpuarena__bins_insert(arena, gpuarena__bins_of(arena, node->set), index);
-    else {
-        gpuarena__overflow_insert(arena, &arena->held, index);
-        node->size &= ~GPUARENA__OVERFLOW;
-    }
+    else gpuarena__list_insert(arena, &arena->held, index, node);
 }
 
 static void gpuarena__set_remove(gpuarena *arena, uint32_t index)
@@ -2825,7 +2891,7 @@ static void gpuarena__set_remove(gpuarena *arena, uint32_t index)
         arena->paged.idle_count -= gpuarena__whole_pages(arena, node);
     if (node->set != GPUARENA__HELD)
         gpuarena__bins_remove(arena, gpuarena__bins_of(arena, node->set), index);
-    else gpuarena__overflow_remove(arena, &arena->held, index);
+    else gpuarena__list_remove(arena, &arena->held, node);
 }
 
 /* The same in short for what is nearly all: blocks below a size, in bins. None of them is HELD. */
@@ -3388,8 +3454,9 @@ GPUARENA__INLINE int gpuarena__may_share(const gpuarena *arena, const gpuarena__
 GPUARENA__INLINE int gpuarena__may_take_in(const gpuarena *arena, const gpuarena__node *node,
                                            const gpuarena__node *other)
 {
-    return gpuarena__is_free(other)
-        && other->set != GPUARENA__HELD && gpuarena__may_share(arena, node, other);
+    if (!gpuarena__is_free(other)) return 0;
+    return GPUARENA__LIKELY(node->set == other->set)
+        || (other->set != GPUARENA__HELD && !arena->streams.many);
 }
 
 static int gpuarena__may_merge(const gpuarena *arena, const gpuarena__node *left,
@@ -4134,15 +4201,16 @@ static uint32_t gpuarena__range_place(const gpuarena *arena, uint64_t address, u
 /* Holes that may be backed are in a list. */
 static void gpuarena__hole_list(gpuarena *arena, uint32_t index)
 {
-    gpuarena__overflow_insert(arena, &arena->paged.holes, index);
-    gpuarena__node_at(arena, index)->size &= ~GPUARENA__OVERFLOW;
-    gpuarena__node_at(arena, index)->size |= GPUARENA__HOLE;
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena__list_insert(arena, &arena->paged.holes, index, node);
+    node->size |= GPUARENA__HOLE;
 }
 
 static void gpuarena__hole_unlist(gpuarena *arena, uint32_t index)
 {
-    gpuarena__overflow_remove(arena, &arena->paged.holes, index);
-    gpuarena__node_at(arena, index)->size &= ~GPUARENA__HOLE;
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena__list_remove(arena, &arena->paged.holes, node);
+    node->size &= ~GPUARENA__HOLE;
 }
 
 /* Counts operations: by it memory is old. */
@@ -4575,6 +4643,7 @@ GPUARENA__INLINE void gpuarena__bins_each(const gpuarena *arena, const gpuarena_
                                 gpuarena__show *show, void *user)
 {
     uint32_t number = gpuarena__bin_of(least).number;
+    gpuarena__tree_each(arena, bins->root[2], show, user);
     gpuarena__tree_each(arena, bins->root[1], show, user);
     gpuarena__tree_each(arena, bins->root[0], show, user);
     for (; (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
@@ -7364,6 +7433,7 @@ static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__
                                     gpuarena__node_at(arena, bins->nodes[number * 8 + slot])->size);
     for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->use.bin.after)
         largest = gpuarena__max(largest, gpuarena__node_bytes(gpuarena__node_at(arena, index)));
+    largest = gpuarena__max(largest, gpuarena__node_at(arena, bins->root[2])->serial & ~GPUARENA__STATE_BITS);
     return gpuarena__unrounded(arena, largest);
 }
 
@@ -8184,6 +8254,7 @@ static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *ra
     GPUARENA__NEVER(node->address != address || node->prev != prev, "blocks do not tile a segment", index);
     GPUARENA__NEVER(!bytes || bytes % arena->unit || bytes > range->bytes - (address - range->address),
                     "a block has a size that cannot be", index);
+    if (bits & GPUARENA__OVERFLOW) bits &= ~GPUARENA__SURPLUS;
     GPUARENA__NEVER(bits && bits != GPUARENA__LIVE && bits != GPUARENA__OVERFLOW && bits != GPUARENA__HOLE
                     && bits != (GPUARENA__HOLE | GPUARENA__KEPT) && bits != (GPUARENA__LIVE | GPUARENA__KEPT)
                     && bits != (GPUARENA__LIVE | GPUARENA__OWN), "a block has a state that cannot be", index);
@@ -8276,23 +8347,38 @@ static int gpuarena__check_overflow(const gpuarena *arena, const gpuarena__bins 
                                     uint64_t *binned, gpuarena__text *out)
 {
     uint64_t all = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
-    uint32_t next = bins->overflow[number], before = 0;
+    uint32_t next = bins->overflow[number], before = 0, listed = 0;
     for (; next; before = next, next = gpuarena__node_at(arena, next)->use.bin.after) {
         const gpuarena__node *node;
         if (!gpuarena__check_link(arena, next, number, out)) return 0;
         node = gpuarena__node_at(arena, next);
         GPUARENA__NEVER(gpuarena__node_live(node) || !(node->size & GPUARENA__OVERFLOW)
                         || gpuarena__bin_of(gpuarena__node_bytes(node)).number != number
-                        || node->use.bin.at != before,
+                        || node->use.bin.at != before || node->serial != number,
                         "a bin's list is broken", next);
         GPUARENA__NEVER(++*binned > all, "a bin's list has no end", next);
+        listed++;
     }
+    GPUARENA__NEVER(listed != bins->listed[number], "a bin's list is miscounted", number);
     return 1;
 }
 
+/* Whether a free block belongs in this tree of the bins. */
+static int gpuarena__is_of_tree(const gpuarena *arena, const gpuarena__bins *bins, uint32_t number,
+                                const gpuarena__node *node)
+{
+    uint64_t bits = node->size & GPUARENA__STATE_BITS;
+    if (number == 2)
+        return bits == (GPUARENA__OVERFLOW | GPUARENA__SURPLUS)
+            && bins->overflow[gpuarena__bin_of(gpuarena__node_bytes(node)).number];
+    return !bits && gpuarena__is_ordered(arena, node->size)
+        && (!arena->config.small_bytes
+            || number == arena->ranges.list[gpuarena__range_of(arena, node->address)].small);
+}
+
 /* The tree, by depth at most that of all blocks: its order, heights, and longest blocks. */
-static int gpuarena__check_tree(const gpuarena *arena, uint32_t at, uint32_t small, uint64_t *binned,
-                                gpuarena__text *out)
+static int gpuarena__check_tree(const gpuarena *arena, const gpuarena__bins *bins, uint32_t number,
+                                uint32_t at, uint64_t *binned, gpuarena__text *out)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, at), *child[2];
     uint32_t side;
@@ -8300,10 +8386,7 @@ static int gpuarena__check_tree(const gpuarena *arena, uint32_t at, uint32_t sma
     if (!at) return 1;
     GPUARENA__NEVER(++*binned > (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2,
                     "a tree has no end", at);
-    GPUARENA__NEVER(node->size & GPUARENA__STATE_BITS || !gpuarena__is_ordered(arena, node->size)
-                    || (arena->config.small_bytes && small != arena->ranges.list[gpuarena__range_of(arena,
-                                                                                 node->address)].small),
-                    "a tree holds what it should not", at);
+    GPUARENA__NEVER(!gpuarena__is_of_tree(arena, bins, number, node), "a tree holds what it should not", at);
     for (side = 0; side < 2; side++) {
         uint32_t below = side ? node->use.bin.after : node->use.bin.at;
         if (!gpuarena__check_link(arena, below, at, out)) return 0;
@@ -8313,7 +8396,7 @@ static int gpuarena__check_tree(const gpuarena *arena, uint32_t at, uint32_t sma
         GPUARENA__NEVER(gpuarena__tree_height(below) > gpuarena__tree_height(at)
                         || gpuarena__tree_before(arena, child[side], node) == (int)side,
                         "a tree is out of order", below);
-        if (!gpuarena__check_tree(arena, below, small, binned, out)) return 0;
+        if (!gpuarena__check_tree(arena, bins, number, below, binned, out)) return 0;
     }
     GPUARENA__NEVER(longest != node->serial, "a tree's longest block is another", at);
     return 1;
@@ -8323,9 +8406,9 @@ static int gpuarena__check_set(const gpuarena *arena, const gpuarena__bins *bins
                                gpuarena__text *out)
 {
     uint32_t number;
-    for (number = 0; number < 2; number++)
+    for (number = 0; number < 3; number++)
         if (!gpuarena__check_link(arena, bins->root[number], 0, out)
-            || !gpuarena__check_tree(arena, bins->root[number], number, binned, out)) return 0;
+            || !gpuarena__check_tree(arena, bins, number, bins->root[number], binned, out)) return 0;
     for (number = 0; number < GPUARENA__CLASSES; number++) {
         GPUARENA__NEVER(bins->overflow[number] && !bins->digests[number],
                         "a bin has a list and no slot taken", number);

@@ -1,0 +1,158 @@
+/* Bounds of single calls, counted: functions of the header that are called, inlined ones too, and bytes that it moves.
+   A call that takes O(log n) takes hardly more at 16 times as many blocks, or segments; all of n calls hardly more each.
+   It must not test what the calls do. Run: make test. */
+#include <stddef.h>
+#include <stdint.h>
+
+static uint64_t steps;                           /* functions called, and cache lines moved by memmove */
+void __cyg_profile_func_enter(void *function, void *site) __attribute__((no_instrument_function));
+void __cyg_profile_func_exit(void *function, void *site) __attribute__((no_instrument_function));
+void __cyg_profile_func_enter(void *function, void *site) { (void)function; (void)site; steps++; }
+void __cyg_profile_func_exit(void *function, void *site) { (void)function; (void)site; }
+
+#include <string.h>
+#define memmove(to, from, bytes) (steps += (bytes) / 64, memmove((to), (from), (bytes)))
+#include "section.h"
+#undef memmove
+
+enum { FEW = 1000, MANY = 16 * FEW, SEPARATORS = 2 };
+
+/* Of a device with any number of segments, which keeps no books. Addresses rise, or fall. */
+typedef struct bare_device {
+    gpuarena_driver table;
+    uint64_t next, count, obtained;
+    int falling;
+} bare_device;
+
+static int bare_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    (void)self;
+    (void)kind;
+    *free_bytes = *total_bytes = (uint64_t)1 << 48;
+    return 0;
+}
+
+static int bare_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
+                       gpuarena_stream stream)
+{
+    bare_device *device = self->user;
+    (void)kind;
+    (void)stream;
+    if (device->falling) device->next -= bytes;
+    *ptr = (void *)(uintptr_t)device->next;
+    if (!device->falling) device->next += bytes;
+    device->count++;
+    device->obtained++;
+    return 0;
+}
+
+static int bare_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
+                          gpuarena_stream stream)
+{
+    bare_device *device = self->user;
+    (void)kind;
+    (void)ptr;
+    (void)bytes;
+    (void)stream;
+    device->count--;
+    return 0;
+}
+
+static bare_device device;
+static gpuarena *arena;
+static void *blocks[MANY * SEPARATORS];
+
+static void open_arena(const char *text)
+{
+    char message[200];
+    gpuarena_config config = GPUARENA_INIT;
+    memset(&device, 0, sizeof device);
+    device.next = (uint64_t)1 << 45;
+    device.table.user = &device;
+    device.table.memory.info = bare_info;
+    device.table.memory.obtain = bare_obtain;
+    device.table.memory.give_back = bare_give_back;
+    (void)gpuarena_config_parse(text, &config, message, sizeof message);
+    config.driver = &device.table;
+    config.environment = "";
+    CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_OK);
+}
+
+static void close_arena(void)
+{
+    CHECK_INT(gpuarena_check(arena, NULL, 0), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    CHECK_MSG(device.count == 0, "all is given back");
+}
+
+static void *take(uint64_t bytes)
+{
+    void *ptr = NULL;
+    if (gpuarena_alloc(arena, &ptr, bytes, NULL)) printf("Bail out! an allocation failed\n"), exit(1);
+    return ptr;
+}
+
+static void drop(void *ptr)
+{
+    if (gpuarena_free(arena, ptr, NULL)) printf("Bail out! a free failed\n"), exit(1);
+}
+
+/* Calls of one kind take no more than this share more at MANY than at FEW. */
+static void judge(uint64_t few, uint64_t many, double most, const char *what)
+{
+    CHECK_MSG(few && (double)many <= (double)few * most, "%s: %" PRIu64 " steps at %d, %" PRIu64 " at %d", what, few, FEW,
+              many, MANY);
+}
+
+/* ---- free blocks of one class */
+
+/* So many free blocks of a class, and one that is longer, each between live ones. */
+static void scatter(int count)
+{
+    void *longer;
+    for (int at = 0; at < count; at++) {
+        blocks[at] = take(KIB(64));
+        (void)take(256);
+    }
+    longer = take(KIB(64) + 512);
+    (void)take(256);
+    for (int at = 0; at < count; at++) drop(blocks[at]);
+    drop(longer);
+}
+
+/* A request that one block of its class alone fits, which is not in a slot; and one that none fits. */
+static uint64_t pair_steps(int count, uint64_t bytes, gpuarena_result expected)
+{
+    gpuarena_request request = GPUARENA_INIT;
+    void *ptr = NULL;
+    uint64_t taken;
+    open_arena("backing=segments,growth=step,step=4G");
+    scatter(count);
+    request.flags = GPUARENA_ALLOC_TRY;
+    for (request.bytes = MIB(64); request.bytes > KIB(64); request.bytes /= 2)       /* the rest of the segment */
+        while (gpuarena_can_alloc(arena, &request) == GPUARENA_OK) (void)take(request.bytes);
+    for (request.bytes = KIB(64) + 768; gpuarena_can_alloc(arena, &request) == GPUARENA_OK;)
+        (void)take(request.bytes);
+    request.bytes = bytes;
+    steps = 0;
+    CHECK_INT(gpuarena_alloc_ex(arena, &ptr, &request), ==, expected);
+    if (ptr) drop(ptr);
+    taken = steps;
+    close_arena();
+    return taken;
+}
+
+static void test_class(void)
+{
+    judge(pair_steps(FEW, KIB(64) + 512, GPUARENA_OK), pair_steps(MANY, KIB(64) + 512, GPUARENA_OK), 1.5,
+          "a pair whose class has one block that fits");
+    judge(pair_steps(FEW, KIB(64) + 768, GPUARENA_OUT_OF_MEMORY), pair_steps(MANY, KIB(64) + 768, GPUARENA_OUT_OF_MEMORY),
+          1.5, "a refusal where none of the class fits");
+}
+
+int main(void)
+{
+    test_class();
+    return tap_done();
+}
