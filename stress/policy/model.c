@@ -68,6 +68,12 @@ int model_is_over(const model *self, uint64_t bytes)
         && (self->reserved_bytes > self->limit_bytes || bytes > self->limit_bytes - self->reserved_bytes);
 }
 
+/* The driver gave memory that it had given before: no block may have it. */
+static gpuarena_result model_twice(model *self)
+{
+    return model_refuse(self, GPUARENA_CORRUPT, GPUARENA_REASON_NONE, "memory given twice", 0);
+}
+
 /* ---- memory */
 
 gpuarena_result model_obtain(model *self, uint64_t bytes, piece **made)
@@ -78,6 +84,7 @@ gpuarena_result model_obtain(model *self, uint64_t bytes, piece **made)
         return model_no_memory(self);
     int code = self->driver.memory.obtain(&self->driver, GPUARENA_MEMORY_DEVICE, &ptr, bytes, NULL);
     if (code) return model_result(self, NULL, code);
+    if (device_table_find(&self->obtained, (uint64_t)(uintptr_t)ptr)) return model_twice(self);
     *made = pieces_take(&self->pieces);
     (*made)->address = (uint64_t)(uintptr_t)ptr;
     (*made)->bytes = bytes;
@@ -251,6 +258,7 @@ static gpuarena_result model_alloc_locked(model *self, uint64_t bytes, gpuarena_
         return model_no_memory(self);
     gpuarena_result result = self->kind->alloc(self, model_round(bytes, self->kind->alignment_bytes), stream, found);
     if (result) return result;
+    if (device_table_find(&self->live, (*found)->address)) return model_twice(self);
     (*found)->state = PIECE_LIVE;
     device_table_add(&self->live, (*found)->address, (uint64_t)(uintptr_t)*found);
     self->live_bytes += (*found)->bytes;
