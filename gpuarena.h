@@ -1680,7 +1680,6 @@ struct gpuarena {
     gpuarena__mutex plea;                        /* in a tree's root: of a call that its kin help */
     uint32_t entering;                           /* calls that wait for their turn, atomic */
     uint32_t away_count;                         /* calls that have let go of it, and will have it again */
-    uint64_t call_count;                         /* calls that had it, and have ended */
     gpuarena__nodes nodes;
     gpuarena__lookup lookup;
     gpuarena__ranges ranges;
@@ -1706,6 +1705,7 @@ struct gpuarena {
     uint32_t family;                             /* 1: it has kin */
     uint32_t pressed;                            /* 1: more than its limit was reserved here, or above */
     gpuarena__kin kin;
+    uint64_t call_count;                         /* calls that had the turn, and have ended */
     uint64_t reach_bytes;                        /* reserved, and what the device had free, when asked */
     uint64_t growing;                            /* claimed against the limit: the driver is asked now; and */
     uint64_t owed;                               /*   what its pool may have, though it was given back */
