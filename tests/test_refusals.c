@@ -237,7 +237,7 @@ static void test_missing_own(void)
     CHECK_U64(last(arena).missing_bytes, ==, MIB(12));
     CHECK_INT(gpuarena_set_limit(arena, MIB(12) - 1), ==, GPUARENA_OK);
     CHECK_INT(foreseen(arena, &request), ==, GPUARENA_OUT_OF_MEMORY);
-    CHECK_STR(gpuarena_reason_name(last(arena).reason), "over_limit");       /* what is free is of no use: not fragmented */
+    CHECK_STR(gpuarena_reason_name(last(arena).reason), "over_limit");       /* and not fragmented */
     CHECK_U64(last(arena).missing_bytes, ==, 1);
     CHECK_INT(gpuarena_set_limit(arena, MIB(12)), ==, GPUARENA_OK);
     CHECK_INT(foreseen(arena, &request), ==, GPUARENA_OK);
