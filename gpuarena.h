@@ -1502,21 +1502,26 @@ typedef struct gpuarena__lookup {
 } gpuarena__lookup;
 
 /* A range. anchors[p]: the first node that starts in its p-th 2 MiB page of addresses, or 0: from it any
-   address is at most the blocks of one page away. */
+   address is at most the blocks of one page away. They lie behind it in host memory. Ranges are linked in
+   order of their addresses, and in a treap, in which no child's height is above its parent's. */
 typedef struct gpuarena__range {
     uint64_t address, bytes;
+    struct gpuarena__range *low, *high;          /* children */
+    struct gpuarena__range *before, *after;      /* neighbours; NULL: none */
+    struct gpuarena__range *next;                /* of those that a pass gives back */
     uint32_t *anchors;
     uint64_t *pages;                             /* the driver's handles of the pages that back it, where they
                                                     do. NULL: a segment */
     uint32_t first;                              /* the node at `address`: the lower node always stays */
+    uint32_t height;
     uint64_t refused;                            /* the release pass in which the driver did not take it */
     uint64_t used;                               /* release AGE: the clock at the latest free in it */
     uint32_t fresh;                              /* obtained by the gpuarena_reserve under way */
     uint32_t small;                              /* 1: a segment of small requests */
 } gpuarena__range;
-typedef struct gpuarena__ranges {                /* sorted by address, disjoint; sum of bytes == reserved */
-    gpuarena__range *list;
-    uint32_t count, room;
+typedef struct gpuarena__ranges {                /* disjoint; sum of bytes == reserved */
+    gpuarena__range *root, *first, *last;
+    uint32_t count, made;                        /* made: so many ever */
 } gpuarena__ranges;
 
 /* What paged ranges have in common. */
@@ -1725,7 +1730,7 @@ struct gpuarena {
 
 /* Its tables in host memory that grow. X(table, room) */
 #define GPUARENA__TABLES(X) \
-    X(nodes.origins, nodes.chunk_room) X(ranges.list, ranges.room) X(streams.list, streams.room) \
+    X(nodes.origins, nodes.chunk_room) X(streams.list, streams.room) \
     X(events.list, events.room) X(holds.list, holds.room) X(tags.list, tags.room) \
     X(paged.spare, paged.spare_room) X(paged.runs, paged.run_room)
 
@@ -2258,18 +2263,12 @@ static void gpuarena__peaks_reset(gpuarena *arena)
    again: each axis of the configuration in one function. Most arenas are not shaped: there a request is
    rounded up to the unit, may have any block that is long enough, and just as much of it. */
 
-/* The range that the address lies in; ranges.count: none. */
-static uint32_t gpuarena__range_of(const gpuarena *arena, uint64_t address)
+/* The range that the address lies in; NULL: none. O(log ranges), expected. */
+static gpuarena__range *gpuarena__range_of(const gpuarena *arena, uint64_t address)
 {
-    uint32_t low = 0, high = arena->ranges.count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (arena->ranges.list[middle].address <= address) low = middle + 1;
-        else high = middle;
-    }
-    if (low && address - arena->ranges.list[low - 1].address < arena->ranges.list[low - 1].bytes)
-        return low - 1;
-    return arena->ranges.count;
+    gpuarena__range *at = arena->ranges.root;
+    while (at && address - at->address >= at->bytes) at = address < at->address ? at->low : at->high;
+    return at;
 }
 
 /* How many parts the power of two below a size has that requests are rounded up to. */
@@ -2376,7 +2375,7 @@ static int gpuarena__is_small(const gpuarena *arena, const gpuarena__want *want)
 static uint32_t *gpuarena__root_of(const gpuarena *arena, gpuarena__bins *bins, const gpuarena__node *node)
 {
     if (!arena->config.small_bytes) return &bins->root[0];
-    return &bins->root[arena->ranges.list[gpuarena__range_of(arena, node->address)].small];
+    return &bins->root[gpuarena__range_of(arena, node->address)->small];
 }
 
 /* Whether a free block is in a tree, not in a class. */
@@ -2430,7 +2429,7 @@ static int gpuarena__joins(const gpuarena *arena, const gpuarena__node *left, co
     uint64_t offset, size = gpuarena__node_bytes(left);
     if (arena->config.placement == GPUARENA_PLACE_BINS) return 0;
     if (arena->config.placement != GPUARENA_PLACE_BUDDY) return 1;
-    offset = left->address - arena->ranges.list[gpuarena__range_of(arena, left->address)].address;
+    offset = left->address - gpuarena__range_of(arena, left->address)->address;
     return size == gpuarena__node_bytes(right) && !(offset & size);
 }
 
@@ -2868,8 +2867,7 @@ GPUARENA__INLINE uint64_t gpuarena__whole_pages(const gpuarena *arena, const gpu
     uint64_t end = (node->address + gpuarena__node_bytes(node)) >> arena->paged.page_log2,
              begin = (node->address + arena->paged.page_bytes - 1) >> arena->paged.page_log2;
     if (begin >= end || !arena->paged.page_bytes) return 0;
-    if (arena->paged.segment_count && !arena->ranges.list[gpuarena__range_of(arena, node->address)].pages)
-        return 0;
+    if (arena->paged.segment_count && !gpuarena__range_of(arena, node->address)->pages) return 0;
     return end - begin;
 }
 
@@ -3258,7 +3256,7 @@ static int gpuarena__same_page(uint64_t left, uint64_t right)
 
 static uint32_t *gpuarena__anchor_of(const gpuarena *arena, uint64_t address)
 {
-    const gpuarena__range *range = &arena->ranges.list[gpuarena__range_of(arena, address)];
+    const gpuarena__range *range = gpuarena__range_of(arena, address);
     return &range->anchors[(address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2)];
 }
 
@@ -3266,10 +3264,10 @@ static uint32_t *gpuarena__anchor_of(const gpuarena *arena, uint64_t address)
    starts, then along its nodes. Ends: the range's first node is the anchor of its first page. */
 static uint32_t gpuarena__node_around(const gpuarena *arena, uint64_t address)
 {
-    uint32_t at = gpuarena__range_of(arena, address), index;
-    const gpuarena__range *range = &arena->ranges.list[at];
+    const gpuarena__range *range = gpuarena__range_of(arena, address);
+    uint32_t index;
     uint64_t page;
-    if (at == arena->ranges.count) return 0;
+    if (!range) return 0;
     page = (address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2);
     while (!range->anchors[page] || gpuarena__node_at(arena, range->anchors[page])->address > address) page--;
     index = range->anchors[page];
@@ -4186,16 +4184,74 @@ static size_t gpuarena__anchor_bytes(uint64_t bytes)
     return (size_t)((bytes >> GPUARENA__PAGE_LOG2) + 2) * sizeof(uint32_t);
 }
 
-/* Where a range belongs in the list; UINT32_MAX: it overlaps one that is held, or is not to be used. */
-static uint32_t gpuarena__range_place(const gpuarena *arena, uint64_t address, uint64_t bytes)
+static size_t gpuarena__range_bytes(uint64_t bytes)
 {
-    uint32_t place = 0, count = arena->ranges.count;
-    const gpuarena__range *list = arena->ranges.list;
-    if (!address || address & (arena->unit - 1) || address > UINT64_MAX - bytes) return UINT32_MAX;
-    while (place < count && list[place].address < address) place++;
-    if (place && list[place - 1].address + list[place - 1].bytes > address) return UINT32_MAX;
-    if (place < count && address + bytes > list[place].address) return UINT32_MAX;
-    return place;
+    return sizeof(gpuarena__range) + gpuarena__anchor_bytes(bytes);
+}
+
+/* Finds the range behind which a new one belongs; NULL: none. 0: it overlaps one that is held, or is not to be
+   used. */
+static int gpuarena__range_place(const gpuarena *arena, uint64_t address, uint64_t bytes,
+                                 gpuarena__range **before)
+{
+    gpuarena__range *at = arena->ranges.root, *after;
+    *before = NULL;
+    if (!address || address & (arena->unit - 1) || address > UINT64_MAX - bytes) return 0;
+    while (at) {
+        if (at->address < address) *before = at;
+        at = at->address < address ? at->high : at->low;
+    }
+    after = *before ? (*before)->after : arena->ranges.first;
+    return !(*before && (*before)->address + (*before)->bytes > address)
+        && !(after && address + bytes > after->address);
+}
+
+/* Links a new range behind another, NULL: in front of all. The registry's lock is held. */
+static void gpuarena__range_link(gpuarena__ranges *ranges, gpuarena__range *before, gpuarena__range *range)
+{
+    gpuarena__range **link = &ranges->root, **low = &range->low, **high = &range->high, *at;
+    range->height = gpuarena__tree_height(++ranges->made);
+    range->before = before;
+    range->after = before ? before->after : ranges->first;
+    *(before ? &before->after : &ranges->first) = range;
+    *(range->after ? &range->after->before : &ranges->last) = range;
+    while (*link && (*link)->height > range->height)
+        link = range->address < (*link)->address ? &(*link)->low : &(*link)->high;
+    at = *link;
+    *link = range;
+    while (at)                                   /* what stood there comes below it, on both sides */
+        if (at->address < range->address) {
+            *low = at;
+            low = &at->high;
+            at = at->high;
+        } else {
+            *high = at;
+            high = &at->low;
+            at = at->low;
+        }
+    *low = *high = NULL;
+    ranges->count++;
+}
+
+/* The reverse. */
+static void gpuarena__range_unlink(gpuarena__ranges *ranges, const gpuarena__range *range)
+{
+    gpuarena__range **link = &ranges->root, *low = range->low, *high = range->high;
+    *(range->before ? &range->before->after : &ranges->first) = range->after;
+    *(range->after ? &range->after->before : &ranges->last) = range->before;
+    while (*link != range) link = range->address < (*link)->address ? &(*link)->low : &(*link)->high;
+    while (low && high)                          /* both sides come together where it stood */
+        if (low->height > high->height) {
+            *link = low;
+            link = &low->high;
+            low = low->high;
+        } else {
+            *link = high;
+            link = &high->low;
+            high = high->low;
+        }
+    *link = low ? low : high;
+    ranges->count--;
 }
 
 /* Holes that may be backed are in a list. */
@@ -4219,26 +4275,19 @@ static uint64_t gpuarena__clock(const gpuarena *arena)
     return arena->serial + arena->stats.free_count;
 }
 
-/* Enters a range that the driver gave; nodes and list room are reserved, anchors are made, and for addresses
-   alone, pages. Returns its node: free, or a hole. */
-static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t address, uint64_t bytes,
-                                      uint32_t small, uint32_t *anchors, uint64_t *pages)
+/* Enters a range that the driver gave, behind another; nodes are reserved. Returns its node: free, or, of a
+   range with pages, a hole. */
+static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, uint64_t address,
+                                      gpuarena__range *range)
 {
-    gpuarena__range *range = &arena->ranges.list[place];
+    uint64_t bytes = range->bytes;
     uint32_t index = arena->nodes.unused;
     gpuarena__node *node = gpuarena__node_take(arena);
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    memmove(range + 1, range, (arena->ranges.count - place) * sizeof *range);
-    arena->ranges.count++;
     range->address = address;
-    range->bytes = bytes;
-    range->anchors = anchors;
-    range->pages = pages;
-    range->first = index;
-    range->fresh = 0;
-    range->small = small;
-    range->refused = 0;
+    range->first = range->anchors[0] = index;
     range->used = gpuarena__clock(arena);
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    gpuarena__range_link(&arena->ranges, before, range);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     node->address = address;
     node->size = bytes;
@@ -4246,9 +4295,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t 
     node->set = 0;
     node->ticket = 0;
     node->hold = 0;
-    memset(anchors, 0, gpuarena__anchor_bytes(bytes));
-    anchors[0] = index;
-    if (pages) {
+    if (range->pages) {
         gpuarena__hole_list(arena, index);
         return index;
     }
@@ -4266,41 +4313,27 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, uint32_t place, uint64_t 
 static void gpuarena__range_refuse(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena_stream stream,
                                    gpuarena__obstacle *obstacle)
 {
-    uint32_t at = gpuarena__range_of(arena, address);
-    if (address && (at == arena->ranges.count || arena->ranges.list[at].address != address))
+    const gpuarena__range *held = gpuarena__range_of(arena, address);
+    if (address && (!held || held->address != address))
         (void)gpuarena__driver_give_back(arena, address, bytes, stream, obstacle);
     if (!arena->lost) gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR);
 }
 
-/* Room for one more range in the list. Other threads look at it under the registry's lock, which is held for
-   the exchange alone: host memory functions are the user's, and may take locks of their own. */
-static int gpuarena__ranges_reserve(gpuarena *arena)
-{
-    gpuarena__range *old = arena->ranges.list, *list;
-    uint32_t old_room = arena->ranges.room, room = old_room ? old_room * 2 : 8;
-    if (arena->ranges.count < old_room) return 1;
-    list = (gpuarena__range *)gpuarena__host_alloc(arena, room * sizeof *list);
-    if (!list) return 0;
-    if (old_room) memcpy(list, old, old_room * sizeof *list);
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    arena->ranges.list = list;
-    arena->ranges.room = room;
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    gpuarena__host_free(arena, old, old_room * sizeof *old);
-    return 1;
-}
-
 /* Host memory for one more range: four nodes (the range, and what a block taken from it may split off), which
-   are kept, a place in the list, and its anchors, which are returned. NULL: no host memory. */
+   are kept, and itself, with its anchors. NULL: no host memory. */
 enum { GPUARENA__RANGE_NODES = 4 };
-static uint32_t *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
+static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
 {
-    uint32_t *anchors = NULL;
+    size_t size = gpuarena__range_bytes(bytes);
+    gpuarena__range *range;
     if (!gpuarena__nodes_keep(arena, GPUARENA__RANGE_NODES)) return NULL;
-    if (gpuarena__ranges_reserve(arena))
-        anchors = (uint32_t *)gpuarena__host_alloc(arena, gpuarena__anchor_bytes(bytes));
-    if (!anchors) arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
-    return anchors;
+    range = (gpuarena__range *)gpuarena__host_alloc(arena, size);
+    if (range) {
+        memset(range, 0, size);
+        range->bytes = bytes;
+        range->anchors = (uint32_t *)(void *)(range + 1);
+    } else arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
+    return range;
 }
 
 /* One segment of exactly `bytes`, a multiple of the granule that the caller has found to be within the limit.
@@ -4310,21 +4343,24 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, uint32_t
                                        gpuarena_stream stream, gpuarena__obstacle *obstacle)
 {
     uint64_t address;
-    uint32_t *anchors = gpuarena__range_reserve(arena, bytes), place = UINT32_MAX, index;
-    if (!anchors) return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
+    gpuarena__range *range = gpuarena__range_reserve(arena, bytes), *before;
+    uint32_t index;
+    int done = 0;
+    if (!range) return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
     if (gpuarena__driver_obtain(arena, &address, bytes, stream, obstacle)) {
-        place = gpuarena__range_place(arena, address, bytes);
-        if (place == UINT32_MAX) {
+        done = gpuarena__range_place(arena, address, bytes, &before);
+        if (!done) {
             gpuarena__range_refuse(arena, address, bytes, stream, obstacle);
             gpuarena__account(arena, 0, 0 - bytes);
         }
     }
     arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
-    if (place == UINT32_MAX) {
-        gpuarena__host_free(arena, anchors, gpuarena__anchor_bytes(bytes));
+    if (!done) {
+        gpuarena__host_free(arena, range, gpuarena__range_bytes(bytes));
         return 0;
     }
-    index = gpuarena__range_enter(arena, place, address, bytes, small, anchors, NULL);
+    range->small = small;
+    index = gpuarena__range_enter(arena, before, address, range);
     gpuarena__tell_of(arena, GPUARENA_ACTION_GROW, index, stream);
     return index;
 }
@@ -4349,9 +4385,8 @@ static size_t gpuarena__pages_bytes(const gpuarena *arena, uint64_t bytes)
 }
 
 /* Strikes a range without live blocks from the books. */
-static void gpuarena__range_forget(gpuarena *arena, uint32_t at)
+static void gpuarena__range_forget(gpuarena *arena, gpuarena__range *range)
 {
-    gpuarena__range *range = &arena->ranges.list[at];
     uint64_t gone = 0;
     uint32_t index, next;
     for (index = range->first; index; index = next) {
@@ -4368,14 +4403,13 @@ static void gpuarena__range_forget(gpuarena *arena, uint32_t at)
         gpuarena__node_drop(arena, index, node);
     }
     gpuarena__account(arena, 0 - gone, 0);
-    gpuarena__host_free(arena, range->anchors, gpuarena__anchor_bytes(range->bytes));
     if (range->pages)
         gpuarena__host_free(arena, range->pages, gpuarena__pages_bytes(arena, range->bytes));
     else arena->paged.segment_count--;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    arena->ranges.count--;
-    memmove(range, range + 1, (arena->ranges.count - at) * sizeof *range);
+    gpuarena__range_unlink(&arena->ranges, range);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    gpuarena__host_free(arena, range, gpuarena__range_bytes(range->bytes));
     if (!arena->stats.reserved_bytes) arena->step = arena->config.step_bytes;
 }
 
@@ -4401,10 +4435,9 @@ static void gpuarena__range_unclaim(gpuarena *arena, const gpuarena__range *rang
 
 /* Gives one idle segment back. 0: the driver did not take it, and *obstacle says why; or it is not idle any
    more. It is still held then. */
-static int gpuarena__range_release(gpuarena *arena, uint32_t at, gpuarena_stream stream,
+static int gpuarena__range_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                    gpuarena__obstacle *obstacle)
 {
-    const gpuarena__range *range = &arena->ranges.list[at];
     int waits;
     gpuarena_block block = gpuarena__block_describe(arena, range->first);
     block.bytes = block.resident_bytes = range->bytes;
@@ -4417,7 +4450,7 @@ static int gpuarena__range_release(gpuarena *arena, uint32_t at, gpuarena_stream
         gpuarena__range_unclaim(arena, range);
         return 0;
     }
-    gpuarena__range_forget(arena, at);
+    gpuarena__range_forget(arena, range);
     if (waits && arena->memory != GPUARENA_MEMORY_ASYNC) arena->stats.gpu_wait_count++;
     arena->stats.release_count++;
     gpuarena__tell(arena, GPUARENA_ACTION_RELEASE, &block, stream, NULL);
@@ -4426,29 +4459,58 @@ static int gpuarena__range_release(gpuarena *arena, uint32_t at, gpuarena_stream
 
 static uint64_t gpuarena__idle_segments(const gpuarena *arena, int quiet)
 {
+    const gpuarena__range *range;
     uint64_t idle = 0;
-    uint32_t at;
-    for (at = 0; at < arena->ranges.count; at++)
-        if (gpuarena__range_idle(arena, &arena->ranges.list[at], quiet)) idle += arena->ranges.list[at].bytes;
+    for (range = arena->ranges.first; range; range = range->after)
+        if (gpuarena__range_idle(arena, range, quiet)) idle += range->bytes;
     return idle;
 }
 
-/* The idle segment that goes next, of those that this pass has not been refused: the smallest that covers
-   what is over, else the largest, so that little more goes than must. UINT32_MAX: none. */
-static uint32_t gpuarena__range_to_release(const gpuarena *arena, uint64_t over, int quiet)
+/* Whether an idle segment goes before another: the smallest that covers what is over, else the largest, so
+   that little more goes than must. */
+static int gpuarena__goes_before(const gpuarena__range *left, const gpuarena__range *right, uint64_t over)
 {
-    uint64_t best_bytes = 0;
-    uint32_t at, best = UINT32_MAX;
-    for (at = 0; at < arena->ranges.count; at++) {
-        const gpuarena__range *range = &arena->ranges.list[at];
-        if (range->refused == arena->release_pass || !gpuarena__range_idle(arena, range, quiet)) continue;
-        if (best == UINT32_MAX || (range->bytes >= over ? best_bytes < over || range->bytes < best_bytes
-                                                        : range->bytes > best_bytes)) {
-            best = at;
-            best_bytes = range->bytes;
-        }
+    int covers = right->bytes >= over;
+    if ((left->bytes >= over) != covers) return !covers;
+    return covers ? left->bytes < right->bytes : left->bytes > right->bytes;
+}
+
+/* Sorts the first `count` ranges of a list in the order in which they go, equal ones as they were; *rest is
+   what follows them. */
+static gpuarena__range *gpuarena__ranges_sort(gpuarena__range *first, uint32_t count, uint64_t over,
+                                              gpuarena__range **rest)
+{
+    gpuarena__range *left, *right = NULL, *sorted = NULL, **link = &sorted;
+    if (count < 2) {
+        *rest = first->next;
+        first->next = NULL;
+        return first;
     }
-    return best;
+    left = gpuarena__ranges_sort(first, count / 2, over, &right);
+    right = gpuarena__ranges_sort(right, count - count / 2, over, rest);
+    while (left && right) {
+        gpuarena__range **least = gpuarena__goes_before(right, left, over) ? &right : &left;
+        *link = *least;
+        link = &(*least)->next;
+        *least = *link;
+    }
+    *link = left ? left : right;
+    return sorted;
+}
+
+/* The idle segments that a pass may give back, linked by `next`: of those that it has not been refused.
+   *count: how many. */
+static gpuarena__range *gpuarena__ranges_to_release(const gpuarena *arena, int quiet, uint32_t *count)
+{
+    gpuarena__range *range, *list = NULL;
+    *count = 0;
+    for (range = arena->ranges.last; range; range = range->before) {
+        if (range->refused == arena->release_pass || !gpuarena__range_idle(arena, range, quiet)) continue;
+        range->next = list;
+        list = range;
+        ++*count;
+    }
+    return list;
 }
 
 /* >>stream =============================================================================================
@@ -4534,13 +4596,14 @@ static gpuarena__bins *gpuarena__bins_make(gpuarena *arena)
 /* The second record: what waits for the first moves into bins of its own. 0: no host memory. */
 static int gpuarena__streams_part(gpuarena *arena)
 {
+    const gpuarena__range *range;
     gpuarena__bins *bins;
-    uint32_t at, index;
+    uint32_t index;
     if (arena->streams.many || arena->streams.count < 2 || !arena->streams.ordered) return 1;
     bins = gpuarena__bins_make(arena);
     if (!bins) return 0;
-    for (at = 0; at < arena->ranges.count; at++)
-        for (index = arena->ranges.list[at].first; index; index = gpuarena__node_at(arena, index)->next) {
+    for (range = arena->ranges.first; range; range = range->after)
+        for (index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
             const gpuarena__node *node = gpuarena__node_at(arena, index);
             if (gpuarena__node_live(node) || node->set != 1) continue;
             gpuarena__bins_remove(arena, &arena->bins, index);
@@ -5202,10 +5265,10 @@ static int gpuarena__run_begins(const gpuarena *arena, const gpuarena__want *wan
 static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__want *want, uint32_t reach)
 {
     uint64_t best_bytes = UINT64_MAX, best_foreign = UINT64_MAX, foreign = 0;
-    uint32_t at, index, first, best = 0;
+    uint32_t index, first, best = 0;
     gpuarena__node span = GPUARENA_INIT, rest;   /* the run so far: its address and size */
-    for (at = 0; at < arena->ranges.count; at++) {
-        const gpuarena__range *range = &arena->ranges.list[at];
+    const gpuarena__range *range;
+    for (range = arena->ranges.first; range; range = range->after) {
         if (arena->config.small_bytes && range->small != (uint32_t)gpuarena__is_small(arena, want)) continue;
         for (first = 0, index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
             const gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -5455,7 +5518,7 @@ static int gpuarena__runs_reserve(gpuarena *arena)
 /* The handle of the page that backs this address. */
 static uint64_t *gpuarena__page_at(const gpuarena *arena, uint64_t address)
 {
-    const gpuarena__range *range = &arena->ranges.list[gpuarena__range_of(arena, address)];
+    const gpuarena__range *range = gpuarena__range_of(arena, address);
     return &range->pages[(address - range->address) / arena->paged.page_bytes];
 }
 
@@ -5568,9 +5631,10 @@ static void gpuarena__room_end(gpuarena *arena, uint32_t index)
 /* Asks again for what the driver failed to unmap. */
 static void gpuarena__unstick(gpuarena *arena, gpuarena__obstacle *obstacle)
 {
-    uint32_t at, index;
-    for (at = 0; at < arena->ranges.count; at++)
-        for (index = arena->ranges.list[at].first; index && arena->paged.stuck_count;
+    const gpuarena__range *range;
+    uint32_t index;
+    for (range = arena->ranges.first; range; range = range->after)
+        for (index = range->first; index && arena->paged.stuck_count;
              index = gpuarena__node_at(arena, index)->next) {
             gpuarena__node *node = gpuarena__node_at(arena, index);
             const gpuarena__node *before = gpuarena__node_at(arena, node->prev);
@@ -5607,29 +5671,30 @@ static int gpuarena__vm_release(gpuarena *arena, uint64_t address, uint64_t byte
 
 static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__obstacle *obstacle)
 {
-    uint32_t *anchors = gpuarena__range_reserve(arena, bytes), place;
+    gpuarena__range *range = gpuarena__range_reserve(arena, bytes), *before;
     uint64_t *pages = (uint64_t *)gpuarena__host_alloc(arena, gpuarena__pages_bytes(arena, bytes)), base;
     void *address = NULL;
     gpuarena__obstacle said = gpuarena__no_obstacle();
-    if (!anchors || !pages || !gpuarena__spares_reserve(arena, 1) || !gpuarena__runs_reserve(arena))
+    if (!range || !pages || !gpuarena__spares_reserve(arena, 1) || !gpuarena__runs_reserve(arena))
         gpuarena__obstruct(&said, GPUARENA_HOST_MEMORY);
     else if (!gpuarena__is_lost(arena, &said)) {
         if (gpuarena__vm_reserve(arena, &address, bytes, &said)) {
+            int is_new;
             base = gpuarena__address(address);
-            place = gpuarena__range_place(arena, base, bytes);
-            if (place != UINT32_MAX && base % arena->paged.page_bytes == 0) {
+            is_new = gpuarena__range_place(arena, base, bytes, &before);
+            if (is_new && base % arena->paged.page_bytes == 0) {
                 arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
-                (void)gpuarena__range_enter(arena, place, base, bytes, 0, anchors, pages);
+                range->pages = pages;
+                (void)gpuarena__range_enter(arena, before, base, range);
                 return 1;
             }
-            if (place != UINT32_MAX)             /* it is new, and of no use */
-                (void)gpuarena__vm_release(arena, base, bytes, &said);
+            if (is_new) (void)gpuarena__vm_release(arena, base, bytes, &said);   /* it is of no use */
             if (!arena->lost) gpuarena__obstruct(&said, GPUARENA_DRIVER_ERROR);
         } else if (said.result == GPUARENA_OUT_OF_MEMORY) said.reason = GPUARENA_REASON_ADDRESSES;
     }
     *obstacle = said;
-    if (anchors) arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
-    gpuarena__host_free(arena, anchors, gpuarena__anchor_bytes(bytes));
+    if (range) arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
+    gpuarena__host_free(arena, range, gpuarena__range_bytes(bytes));
     gpuarena__host_free(arena, pages, gpuarena__pages_bytes(arena, bytes));
     return 0;
 }
@@ -5655,13 +5720,13 @@ static int gpuarena__span_reserve(gpuarena *arena, uint64_t need, gpuarena__obst
 static int gpuarena__spans_release(gpuarena *arena, gpuarena__obstacle *obstacle)
 {
     int mode = gpuarena__relax(arena), done = 1;
-    uint32_t at;
-    for (at = arena->ranges.count; at-- > 0 && done;) {
-        const gpuarena__range *range = &arena->ranges.list[at];
+    gpuarena__range *range, *before;
+    for (range = arena->ranges.last; range && done; range = before) {
         const gpuarena__node *node = gpuarena__node_at(arena, range->first);
+        before = range->before;
         if (!range->pages || !gpuarena__is_open(node) || node->next) continue;
         done = gpuarena__vm_release(arena, range->address, range->bytes, obstacle);
-        if (done) gpuarena__range_forget(arena, at);
+        if (done) gpuarena__range_forget(arena, range);
     }
     gpuarena__unrelax(arena, mode);
     return done;
@@ -5846,11 +5911,12 @@ static uint64_t gpuarena__pages_beside(const gpuarena *arena, const gpuarena__no
 static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint64_t end, uint64_t *longest)
 {
     uint64_t count = 0;
-    uint32_t at, index;
+    uint32_t index;
+    const gpuarena__range *range;
     gpuarena__node run = GPUARENA_INIT;          /* so far: its address and size */
     *longest = 0;
-    for (at = 0; at < arena->ranges.count; at++)
-        for (index = arena->ranges.list[at].first, run.size = 0; index || run.size;
+    for (range = arena->ranges.first; range; range = range->after)
+        for (index = range->first, run.size = 0; index || run.size;
              index = index ? gpuarena__node_at(arena, index)->next : 0) {
             const gpuarena__node *node = gpuarena__node_at(arena, index);    /* in the end the sentinel */
             uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set;
@@ -5863,7 +5929,7 @@ static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint6
             if (arena->config.placement == GPUARENA_PLACE_BINS) run.size = 0;
             if (!run.size) run.address = node->address;
             run.size += gpuarena__node_bytes(node);
-            *longest = gpuarena__max(*longest, gpuarena__largest_in(arena, &arena->ranges.list[at], &run));
+            *longest = gpuarena__max(*longest, gpuarena__largest_in(arena, range, &run));
         }
     return count;
 }
@@ -6386,7 +6452,7 @@ static uint32_t gpuarena__place_end(gpuarena *arena, const gpuarena__place *plac
    step lack. Without steps it is the place itself. */
 static gpuarena__place gpuarena__place_whole(const gpuarena *arena, const gpuarena__place *place)
 {
-    const gpuarena__range *range = &arena->ranges.list[gpuarena__range_of(arena, place->begin)];
+    const gpuarena__range *range = gpuarena__range_of(arena, place->begin);
     uint64_t step = arena->config.step_bytes, past;
     gpuarena__place whole = *place;
     if (!step) return whole;
@@ -6583,14 +6649,13 @@ static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range
 }
 
 /* Gives one idle segment back, when nothing uses it any more. As gpuarena__range_release. */
-static int gpuarena__segment_release(gpuarena *arena, uint32_t at, gpuarena_stream stream,
+static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                      gpuarena__obstacle *obstacle)
 {
-    const gpuarena__range *range = &arena->ranges.list[at];
     if (gpuarena__segment_waits(arena, range, stream)
         && (!gpuarena__wait_device(arena, obstacle) || gpuarena__segment_waits(arena, range, stream)))
         return 0;                                /* or others had some of it meanwhile */
-    return gpuarena__range_release(arena, at, stream, obstacle);
+    return gpuarena__range_release(arena, range, stream, obstacle);
 }
 
 /* Gives idle segments back until reserved is at most keep. One that the driver does not take stays, is not
@@ -6598,12 +6663,21 @@ static int gpuarena__segment_release(gpuarena *arena, uint32_t at, gpuarena_stre
 static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                        gpuarena__obstacle *refusal)
 {
-    while (arena->stats.reserved_bytes > keep) {
-        uint32_t next = gpuarena__range_to_release(arena, arena->stats.reserved_bytes - keep, quiet);
-        if (next == UINT32_MAX) break;
-        if (gpuarena__is_lost(arena, refusal) || refusal->result == GPUARENA_CAPTURE) break;
-        if (!gpuarena__segment_release(arena, next, stream, refusal))
-            arena->ranges.list[next].refused = arena->release_pass;
+    uint64_t over = UINT64_MAX, rest;
+    uint32_t count;
+    gpuarena__range *range, *list, *ignored;
+    if (arena->stats.reserved_bytes <= keep) return;
+    for (list = gpuarena__ranges_to_release(arena, quiet, &count); list; count--) {
+        if (arena->stats.reserved_bytes <= keep || gpuarena__is_lost(arena, refusal)
+            || refusal->result == GPUARENA_CAPTURE) break;
+        rest = arena->stats.reserved_bytes - keep;
+        if (over == UINT64_MAX || (rest < over && rest <= list->bytes))      /* now some cover it */
+            list = gpuarena__ranges_sort(list, count, rest, &ignored);
+        over = rest;
+        range = list;
+        list = range->next;
+        if (!gpuarena__segment_release(arena, range, stream, refusal))
+            range->refused = arena->release_pass;
     }
 }
 
@@ -6670,10 +6744,12 @@ static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuar
 {
     uint64_t now = gpuarena__clock(arena), due = now + arena->config.release_age, calm;
     gpuarena__paged *paged = &arena->paged;
-    uint32_t at = 0;
-    while (at < arena->ranges.count && !paged->page_bytes && !arena->lost)
-        if (!gpuarena__is_aged(arena, &arena->ranges.list[at], now, &due)) at++;
-        else if (!gpuarena__segment_release(arena, at, stream, obstacle)) arena->ranges.list[at++].used = now;
+    gpuarena__range *range, *after;
+    for (range = arena->ranges.first; range && !paged->page_bytes && !arena->lost; range = after) {
+        after = range->after;
+        if (gpuarena__is_aged(arena, range, now, &due)
+            && !gpuarena__segment_release(arena, range, stream, obstacle)) range->used = now;
+    }
     arena->release_due = due;
     if (!paged->page_bytes) return obstacle->result == GPUARENA_OK;
     calm = gpuarena__min(paged->calm_count, paged->idle_count + paged->spare_count);
@@ -6739,14 +6815,14 @@ static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__o
 static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__obstacle *obstacle)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    uint32_t at;
-    for (at = 0; at < arena->ranges.count; at++) arena->ranges.list[at].fresh = 0;
+    gpuarena__range *range;
+    for (range = arena->ranges.first; range; range = range->after) range->fresh = 0;
     if (arena->paged.page_bytes) return gpuarena__pages_reserve(arena, target, obstacle);
     while (arena->stats.reserved_bytes < target) {
         uint32_t index = gpuarena__grow(arena, GPUARENA__GRANULE, target - arena->stats.reserved_bytes, 0,
                                         NULL, obstacle);
         if (!index) return 0;
-        arena->ranges.list[gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address)].fresh = 1;
+        gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address)->fresh = 1;
     }
     if (arena->held && arena->memory == GPUARENA_MEMORY_ASYNC) (void)gpuarena__wait_device(arena, &ignored);
     return 1;
@@ -6758,13 +6834,14 @@ static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__obstacl
 static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    uint32_t at = arena->ranges.count;
+    gpuarena__range *range, *before;
     if (arena->paged.page_bytes && !arena->lost)
         arena->stats.driver_error_count += !gpuarena__range_release_to(arena, reserved, 0, NULL, &ignored);
-    else while (at-- > 0)
-        if (arena->ranges.list[at].fresh && !arena->lost
-            && !gpuarena__segment_release(arena, at, NULL, &ignored))
+    else for (range = arena->ranges.last; range; range = before) {
+        before = range->before;
+        if (range->fresh && !arena->lost && !gpuarena__segment_release(arena, range, NULL, &ignored))
             arena->stats.driver_error_count += ignored.result != GPUARENA_OK;
+    }
 }
 
 /* Finds out whose blocks may serve the request beside the quiet ones. Memory for every stream is none's; but
@@ -6840,26 +6917,27 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__want *want, 
                                    gpuarena__obstacle *obstacle)
 {
     uint64_t tight = gpuarena__tight_bytes(want);
-    uint32_t small = (uint32_t)gpuarena__is_small(arena, want), at;
+    uint32_t small = (uint32_t)gpuarena__is_small(arena, want);
     gpuarena__obstacle ignored = gpuarena__no_obstacle(), longer = *obstacle;
     uint32_t index = gpuarena__grow(arena, need, wish, small, want->stream, obstacle);
+    gpuarena__range *range;
     if (!index && obstacle->result == GPUARENA_OUT_OF_MEMORY && tight < need) {
         longer = *obstacle;
         index = gpuarena__grow(arena, tight, tight, small, want->stream, obstacle);
     }
     if (!index) return 0;
-    at = gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address);
+    range = gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address);
     if (gpuarena__node_at(arena, index)->set == GPUARENA__HELD
         && !gpuarena__wait_device(arena, obstacle)) {        /* else nobody but the lock's holder has it */
         if (obstacle->result == GPUARENA_OK)
             gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR);
-        (void)gpuarena__segment_release(arena, at, want->stream, &ignored);
+        (void)gpuarena__segment_release(arena, range, want->stream, &ignored);
         return 0;
     }
     if (gpuarena__node_suits(arena, want, gpuarena__node_at(arena, index))) return index;
     *obstacle = longer;
     if (gpuarena__begins_segment(arena, want)) gpuarena__obstruct_for(obstacle, GPUARENA_REASON_ALIGNMENT);
-    (void)gpuarena__segment_release(arena, at, want->stream, obstacle);
+    (void)gpuarena__segment_release(arena, range, want->stream, obstacle);
     return 0;
 }
 
@@ -6929,7 +7007,7 @@ static int gpuarena__may_extend(const gpuarena *arena, const gpuarena__want *wan
 {
     return !arena->joined
         && (!arena->config.small_bytes || gpuarena__is_small(arena, want)
-            || !arena->ranges.list[gpuarena__range_of(arena, node->address)].small);
+            || !gpuarena__range_of(arena, node->address)->small);
 }
 
 /* How far a live block may be extended: over its room, and free memory and holes that the request may
@@ -7455,7 +7533,7 @@ static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user
     seen->page_count += gpuarena__whole_pages(arena, &run);  /* there are more, at the seams */
     if (run.size > seen->longest)
         seen->longest = gpuarena__max(seen->longest, gpuarena__largest_in(arena,
-            &arena->ranges.list[gpuarena__range_of(arena, run.address)], &run));
+            gpuarena__range_of(arena, run.address), &run));
 }
 
 /* Adds what could be one block but for streams. 0: that takes a walk over all blocks. */
@@ -7941,10 +8019,11 @@ static gpuarena_result gpuarena__walk(const gpuarena *arena, gpuarena_visit_fn *
 {
     gpuarena_result result = GPUARENA_OK;
     gpuarena__frame frame;
-    uint32_t at, index;
+    const gpuarena__range *range;
+    uint32_t index;
     gpuarena__call_begin(&frame, arena, GPUARENA__FRAME_CALLBACK);
-    for (at = 0; at < arena->ranges.count && result == GPUARENA_OK; at++)
-        for (index = arena->ranges.list[at].first; index && result == GPUARENA_OK;
+    for (range = arena->ranges.first; range && result == GPUARENA_OK; range = range->after)
+        for (index = range->first; index && result == GPUARENA_OK;
              index = gpuarena__node_at(arena, index)->next) {
             gpuarena_block block = gpuarena__block_describe(arena, index);
             result = visit(&block, user);
@@ -7998,6 +8077,7 @@ static void gpuarena__write_size(gpuarena__writer *writer, const char *label, ui
 static void gpuarena__report_text(const gpuarena *arena, const char *config, gpuarena__writer *writer)
 {
     gpuarena_stats stats = gpuarena__stats_now(arena);
+    const gpuarena__range *range;
     uint32_t at, index;
     gpuarena__write(writer, "arena %s (%s)\n", arena->config.name, config);
     if (arena->config.parent)
@@ -8018,8 +8098,7 @@ static void gpuarena__report_text(const gpuarena *arena, const char *config, gpu
                         ", %" PRIu64 " allocations\n", at ? gpuarena__tag_names[at - 1] : "(none)",
                         one.live_bytes, one.live_count, one.live_peak_bytes, one.alloc_count);
     }
-    for (at = 0; at < arena->ranges.count; at++) {
-        const gpuarena__range *range = &arena->ranges.list[at];
+    for (range = arena->ranges.first; range; range = range->after) {
         uint64_t live = 0, longest = 0, blocks = 0, holes = 0;
         for (index = range->first; index; index = gpuarena__node_at(arena, index)->next, blocks++) {
             const gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -8079,7 +8158,7 @@ static void gpuarena__report_json(const gpuarena *arena, const char *config, gpu
     gpuarena_stats stats = gpuarena__stats_now(arena);
     const char *comma = "";
     char name[64];
-    uint32_t at;
+    const gpuarena__range *range;
     gpuarena__json_escape(arena->config.name, name);
     gpuarena__write(
         writer,
@@ -8092,9 +8171,9 @@ static void gpuarena__report_json(const gpuarena *arena, const char *config, gpu
     gpuarena__write(writer, "},");
     if (arena->tags.room) gpuarena__json_tags(arena, writer);
     gpuarena__write(writer, "\n\"segments\":[");
-    for (at = 0; at < arena->ranges.count; at++) {
-        if (at) gpuarena__write(writer, ",\n");
-        gpuarena__json_segment(arena, &arena->ranges.list[at], writer);
+    for (range = arena->ranges.first; range; range = range->after) {
+        if (range->before) gpuarena__write(writer, ",\n");
+        gpuarena__json_segment(arena, range, writer);
     }
     gpuarena__write(writer, "]}\n");
 }
@@ -8280,17 +8359,21 @@ static int gpuarena__check_anchors(const gpuarena__range *range, uint32_t pages_
     return 1;
 }
 
-static int gpuarena__check_range(const gpuarena *arena, uint32_t at, gpuarena__tally *tally,
-                                 gpuarena__text *out)
+static int gpuarena__check_range(const gpuarena *arena, uint32_t at, const gpuarena__range *range,
+                                 gpuarena__tally *tally, gpuarena__text *out)
 {
-    const gpuarena__range *range = &arena->ranges.list[at];
     uint64_t address = range->address, end = address + range->bytes;
     uint32_t index = range->first, prev = 0, pages_started = 0;
     GPUARENA__NEVER(range->bytes % (range->pages ? arena->paged.page_bytes : GPUARENA__GRANULE)
                     || address & (arena->unit - 1) || end < address,
                     "a segment has a size or base that cannot be", at);
-    GPUARENA__NEVER(at && address < range[-1].address + range[-1].bytes,
+    GPUARENA__NEVER(range->before && address < range->before->address + range->before->bytes,
                     "segments overlap or are out of order", at);
+    GPUARENA__NEVER(gpuarena__range_of(arena, address) != range
+                    || *(range->after ? &range->after->before : &arena->ranges.last) != range
+                    || (range->low && range->low->height > range->height)
+                    || (range->high && range->high->height > range->height),
+                    "a segment is not found by its address", at);
     while (index) {
         const gpuarena__node *node;
         if (!gpuarena__check_link(arena, index, prev, out)) return 0;
@@ -8373,7 +8456,7 @@ static int gpuarena__is_of_tree(const gpuarena *arena, const gpuarena__bins *bin
             && bins->overflow[gpuarena__bin_of(gpuarena__node_bytes(node)).number];
     return !bits && gpuarena__is_ordered(arena, node->size)
         && (!arena->config.small_bytes
-            || number == arena->ranges.list[gpuarena__range_of(arena, node->address)].small);
+            || number == gpuarena__range_of(arena, node->address)->small);
 }
 
 /* The tree, by depth at most that of all blocks: its order, heights, and longest blocks. */
@@ -8564,6 +8647,7 @@ static int gpuarena__check_host(const gpuarena *arena, gpuarena__text *out)
 {
     uint64_t bytes = sizeof *arena + arena->nodes.chunk_count * (uint64_t)gpuarena__chunk_bytes()
         + gpuarena__lookup_bytes(&arena->lookup);
+    const gpuarena__range *range;
     uint32_t at;
 #define X(table, room) bytes += arena->room * sizeof *arena->table;
     GPUARENA__TABLES(X)
@@ -8572,9 +8656,9 @@ static int gpuarena__check_host(const gpuarena *arena, gpuarena__text *out)
         bytes += sizeof(gpuarena__cache) + gpuarena__lookup_bytes(&arena->caches.list[at]->table);
     for (at = 1; at < arena->streams.count; at++)
         if (arena->streams.list[at].bins != &arena->bins) bytes += sizeof arena->bins;
-    for (at = 0; at < arena->ranges.count; at++)
-        bytes += gpuarena__anchor_bytes(arena->ranges.list[at].bytes)
-            + (arena->ranges.list[at].pages ? gpuarena__pages_bytes(arena, arena->ranges.list[at].bytes) : 0);
+    for (range = arena->ranges.first; range; range = range->after)
+        bytes += gpuarena__range_bytes(range->bytes)
+            + (range->pages ? gpuarena__pages_bytes(arena, range->bytes) : 0);
     GPUARENA__NEVER(bytes != arena->host_bytes, "host memory does not add up", bytes);
     return 1;
 }
@@ -8582,6 +8666,7 @@ static int gpuarena__check_host(const gpuarena *arena, gpuarena__text *out)
 static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
 {
     gpuarena__tally tally = GPUARENA_INIT;
+    const gpuarena__range *range;
     uint32_t at;
     tally.reserved_bytes = arena->paged.spare_count * arena->paged.page_bytes;
     GPUARENA__NEVER(gpuarena__node_at(arena, 0)->size != GPUARENA__LIVE
@@ -8598,8 +8683,9 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
                     "the next release is due too late", arena->release_due);
     for (at = 0; at <= arena->lookup.mask; at++)               /* blocks are looked up in it */
         if (!gpuarena__check_link(arena, arena->lookup.table[at], at, out)) return 0;
-    for (at = 0; at < arena->ranges.count; at++)
-        if (!gpuarena__check_range(arena, at, &tally, out)) return 0;
+    for (range = arena->ranges.first, at = 0; range; range = range->after)
+        if (!gpuarena__check_range(arena, at++, range, &tally, out)) return 0;
+    GPUARENA__NEVER(at != arena->ranges.count, "segments are miscounted", at);
     return gpuarena__check_bins(arena, &tally, out) && gpuarena__check_tables(arena, &tally, out)
         && gpuarena__check_sums(arena, &tally, out) && gpuarena__check_tags(arena, &tally, out)
         && gpuarena__check_host(arena, out);
@@ -9529,8 +9615,7 @@ static gpuarena *gpuarena__find_owner(uint64_t address, char name[32])
     gpuarena *found;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (found = gpuarena__registry; found; found = found->registered)
-        if (gpuarena__is(found, GPUARENA__MAGIC)
-            && gpuarena__range_of(found, address) < found->ranges.count) break;
+        if (gpuarena__is(found, GPUARENA__MAGIC) && gpuarena__range_of(found, address)) break;
     if (found) memcpy(name, found->config.name, sizeof found->config.name);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return found;
@@ -10697,7 +10782,7 @@ static void gpuarena__dismantle(gpuarena *arena)
 /* Strikes all that the driver holds for the arena from the books. */
 static void gpuarena__abandon(gpuarena *arena)
 {
-    while (arena->ranges.count) gpuarena__range_forget(arena, arena->ranges.count - 1);
+    while (arena->ranges.last) gpuarena__range_forget(arena, arena->ranges.last);
     gpuarena__account(arena, 0 - arena->paged.spare_count * arena->paged.page_bytes, 0);
     arena->paged.spare_count = 0;
 }
@@ -11260,9 +11345,9 @@ GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__no
 static void gpuarena__own_end(gpuarena *arena, uint64_t address, gpuarena_stream stream)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    uint32_t at = gpuarena__range_of(arena, address);
-    if (arena->lost || !gpuarena__range_idle(arena, &arena->ranges.list[at], 0)
-        || gpuarena__segment_release(arena, at, stream, &ignored)) return;
+    gpuarena__range *range = gpuarena__range_of(arena, address);
+    if (arena->lost || !gpuarena__range_idle(arena, range, 0)
+        || gpuarena__segment_release(arena, range, stream, &ignored)) return;
     arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE && ignored.result != GPUARENA_OK;
 }
 
@@ -11297,7 +11382,7 @@ static void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream 
         gpuarena__node_at(arena, index)->size &= ~GPUARENA__OWN;
     }
     gpuarena__free_told(arena, slot, freed_on, stream);
-    arena->ranges.list[gpuarena__range_of(arena, address)].used = gpuarena__clock(arena);
+    gpuarena__range_of(arena, address)->used = gpuarena__clock(arena);
     if (freed_on != GPUARENA__HELD) gpuarena__record_own(arena, freed_on);
     if (special & GPUARENA__OWN) gpuarena__own_end(arena, address, stream);
 }

@@ -31,8 +31,7 @@ static inline gpuarena_result paged_walk_visit(const gpuarena_block *at, void *u
 static inline uint64_t paged_mapped(const gpuarena *arena)
 {
     uint64_t hash = 0, page = arena->paged.page_bytes;
-    for (uint32_t at = 0; at < arena->ranges.count; at++) {
-        const gpuarena__range *range = &arena->ranges.list[at];
+    for (const gpuarena__range *range = arena->ranges.first; range; range = range->after) {
         for (uint32_t index = range->first; index && range->pages; index = gpuarena__node_at(arena, index)->next) {
             const gpuarena__node *node = gpuarena__node_at(arena, index);
             uint64_t begin = node->address - range->address, end = begin + gpuarena__node_bytes(node);

@@ -151,8 +151,52 @@ static void test_class(void)
           1.5, "a refusal where none of the class fits");
 }
 
+/* ---- segments: one a block. Of n calls each takes O(log n): 16 times as many take less than 40 times as much. */
+
+typedef struct costs { uint64_t growing, stats, trim, limit, destroy; } costs;
+
+static costs segments_cost(int count, int falling)
+{
+    costs taken;
+    gpuarena_stats stats;
+    open_arena("backing=segments,growth=exact");
+    device.falling = falling;
+    steps = 0;
+    for (int at = 0; at < count; at++) blocks[at] = take(MIB(2 + at % 7 * 2));
+    taken.growing = steps;
+    for (int at = 0; at < count; at++) drop(blocks[at]);
+    steps = 0;
+    gpuarena_get_stats(arena, &stats);
+    taken.stats = steps;
+    CHECK_U64(device.count, ==, (uint64_t)count);
+    steps = 0;
+    CHECK_INT(gpuarena_trim(arena, stats.reserved_bytes * 2 / 3, NULL), ==, GPUARENA_OK);
+    taken.trim = steps;
+    steps = 0;
+    CHECK_INT(gpuarena_set_limit(arena, stats.reserved_bytes / 3), ==, GPUARENA_OK);
+    taken.limit = steps;
+    CHECK_INT(gpuarena_check(arena, NULL, 0), ==, GPUARENA_OK);
+    steps = 0;
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+    taken.destroy = steps;
+    CHECK_MSG(device.count == 0, "all is given back");
+    return taken;
+}
+
+static void test_segments(int falling)
+{
+    costs few = segments_cost(FEW, falling), many = segments_cost(MANY, falling);
+    judge(few.growing, many.growing, 40, falling ? "growth, addresses fall" : "growth, addresses rise");
+    judge(few.stats, many.stats, 1.5, "get_stats");
+    judge(few.trim, many.trim, 40, "trim");
+    judge(few.limit, many.limit, 40, "set_limit");
+    judge(few.destroy, many.destroy, 40, "destroy");
+}
+
 int main(void)
 {
     test_class();
+    test_segments(0);
+    test_segments(1);
     return tap_done();
 }

@@ -80,15 +80,16 @@ static void test_blocks(void)
 
 static void test_ranges(void)
 {
-    gpuarena__range *range = &arena->ranges.list[1];
+    gpuarena__range *range = arena->ranges.last;
     VIOLATE(range->bytes, range->bytes + 1, "a segment has a size or base that cannot be");
-    VIOLATE(range->address, arena->ranges.list[0].address, "segments overlap or are out of order");
+    VIOLATE(range->address, arena->ranges.first->address, "segments overlap or are out of order");
     VIOLATE(range->bytes, range->bytes - SECTION_GRANULE, "a block has a size that cannot be");
     VIOLATE(range->bytes, range->bytes + SECTION_GRANULE, "blocks end before their segment does");
-    VIOLATE(arena->ranges.list[0].anchors[0], 0, "an anchor is wrong");
-    VIOLATE(arena->ranges.list[0].anchors[1], live_node, "an anchor is wrong");
-    VIOLATE(arena->ranges.list[0].anchors[3], live_node, "an anchor is left over");
-    VIOLATE(arena->ranges.count, 1, "free blocks and bins differ in number");
+    VIOLATE(arena->ranges.first->anchors[0], 0, "an anchor is wrong");
+    VIOLATE(arena->ranges.first->anchors[1], live_node, "an anchor is wrong");
+    VIOLATE(arena->ranges.first->anchors[3], live_node, "an anchor is left over");
+    VIOLATE(arena->ranges.count, 1, "segments are miscounted");
+    VIOLATE(range->height, arena->ranges.root == range ? 0 : UINT32_MAX, "a segment is not found by its address");
 }
 
 static void test_bins(void)

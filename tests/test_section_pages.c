@@ -34,8 +34,8 @@ static gpuarena__node *node_at(uint32_t index)
 /* The first node that has just these of the bits HOLE and KEPT, and is behind a block with room or not. */
 static gpuarena__node *find_hole(uint64_t bits, int behind_roomy)
 {
-    for (uint32_t at = 0; at < bench.arena->ranges.count; at++)
-        for (uint32_t index = bench.arena->ranges.list[at].first; index; index = node_at(index)->next) {
+    for (const gpuarena__range *range = bench.arena->ranges.first; range; range = range->after)
+        for (uint32_t index = range->first; index; index = node_at(index)->next) {
             const gpuarena__node *before = node_at(node_at(index)->prev);
             if ((node_at(index)->size & (PAGES_HOLE | PAGES_KEPT)) == bits
                 && behind_roomy == ((before->size & (PAGES_LIVE | PAGES_KEPT)) == (PAGES_LIVE | PAGES_KEPT)))
@@ -123,8 +123,8 @@ static void test_rooms(void)
     VIOLATE(room->size, room->size & ~(uint64_t)PAGES_KEPT, "a block's room is open to all");
     VIOLATE(plain->size, plain->size | PAGES_KEPT, "a block has no room behind it");
     VIOLATE(plain->size, plain->size | PAGES_OWN | PAGES_KEPT, "a block has a state that cannot be");
-    VIOLATE(bench.arena->ranges.list[0].pages, 0, "a hole is not of whole pages");
-    VIOLATE(bench.arena->ranges.list[0].bytes, bench.arena->ranges.list[0].bytes + 1, "a segment has a size");
+    VIOLATE(bench.arena->ranges.first->pages, 0, "a hole is not of whole pages");
+    VIOLATE(bench.arena->ranges.first->bytes, bench.arena->ranges.first->bytes + 1, "a segment has a size");
     VIOLATE(bench.arena->paged.page_bytes, bench.arena->paged.page_bytes * 64,
             "a segment has a size or base that cannot be");
 }

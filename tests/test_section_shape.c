@@ -71,9 +71,9 @@ static void test_kinds(void)
     open_arena("placement=best,small=1M,growth=exact");
     (void)take(KIB(4));
     (void)take(MIB(3));
-    arena->ranges.list[0].small ^= 1;
+    arena->ranges.first->small ^= 1;
     broken("a tree holds what it should not");
-    arena->ranges.list[0].small ^= 1;
+    arena->ranges.first->small ^= 1;
     uint64_t small = arena->config.small_bytes;
     arena->config.small_bytes = 0;
     broken("a segment is of another kind");
