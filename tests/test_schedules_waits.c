@@ -74,8 +74,8 @@ static void reserve_all(void)
     WANT(gpuarena_reserve(world.arena, MIB(4)) == GPUARENA_OK);
 }
 
-/* The driver is asked for what is missing, and somebody frees meanwhile: that serves the request, or it is refused for
-   what the driver said. */
+/* Somebody frees while the driver is asked what is missing: that serves the request, or it is refused as it was
+   before. */
 static void have_two_holes(void)
 {
     for (int at = 0; at < 4; at++) pool[at] = world_alloc(KIB(512), 1);

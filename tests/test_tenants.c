@@ -87,11 +87,12 @@ static void test_creation(void)
 }
 
 /* What must be the same in the tables of a parent and a sub-arena. X(field) */
-#define TABLE(X)                                                                                                      \
-    X(user) X(device) X(null_is_per_thread) X(per_thread) X(page_bytes) X(peers) X(classify) X(code_name) X(now_ns)   \
-    X(memory.info) X(memory.obtain) X(memory.give_back) X(vm.reserve) X(vm.release) X(vm.create) X(vm.destroy)        \
-    X(vm.map) X(vm.access) X(vm.unmap) X(events.create) X(events.destroy) X(events.record) X(events.query)            \
-    X(events.host_wait) X(events.stream_wait) X(events.device_wait) X(capture.active) X(capture.exchange_mode) X(clear)
+#define TABLE(X) \
+    X(user) X(device) X(null_is_per_thread) X(per_thread) X(page_bytes) X(peers) X(classify) X(code_name) X(now_ns) \
+    X(memory.info) X(memory.obtain) X(memory.give_back) X(vm.reserve) X(vm.release) X(vm.create) X(vm.destroy) \
+    X(vm.map) X(vm.access) X(vm.unmap) X(events.create) X(events.destroy) X(events.record) X(events.query) \
+    X(events.host_wait) X(events.stream_wait) X(events.device_wait) X(capture.active) X(capture.exchange_mode) \
+    X(clear)
 
 static void test_other_drivers(void)
 {
@@ -99,9 +100,9 @@ static void test_other_drivers(void)
     gpuarena_config config = plain_config("part", whole, MIB(8));
     gpuarena_driver other;
     config.driver = &other;
-#define X(field)                                                                                                      \
-    other = bench.driver;                                                                                             \
-    ((unsigned char *)&other.field)[0] ^= 1;                                                                          \
+#define X(field) \
+    other = bench.driver; \
+    ((unsigned char *)&other.field)[0] ^= 1; \
     refuse_config(&config, "driver: another than the parent's");
     TABLE(X)
 #undef X
