@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# The table of footprints in README, as Markdown, over the workloads of paged_workloads.pl: of each group the worst.
+# The table of footprints in stress/RESULTS.md, as Markdown, over the workloads of paged_workloads.pl: the worst of each group.
 # It must not judge: paged_bounds.t does.
 # Run: make footprints (STRESS=path of the program, GPUARENA_TRACES=folder of other recordings)
 use strict;

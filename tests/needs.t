@@ -105,9 +105,9 @@ is(join(' ', split / +/, $failed // ''),
 my $one = stress('run', '-w', 'needs:limit', '-p', 'raw,paged');
 is(scalar(() = $one->{out} =~ m{^limit/(?:raw|paged): }mg), 2, 'of one need the sentences of all');
 
-# ---- the README's table: how many of a group pass, of those that apply
+# ---- the table of stress/README.md: how many of a group pass, of those that apply
 my (%grouped, @wrong);
-for (grep { /^\| .* \| `.*` \| \d/ } split /\n/, slurp('README.md') =~ s/.*?^### What people ask//msr) {
+for (grep { /^\| .* \| `.*` \| \d/ } split /\n/, slurp('stress/README.md')) {
     my (undef, $question, $names, @counts) = split / *\| */;
     my @names = $names =~ /`([^`]+)`/g;
     @grouped{@names} = (1) x @names;

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# README's commands, run in a folder of their own as a reader would, and what it names: options, files, columns, policies,
-# workloads, keys, make targets. Tables that another test measures anyway are compared there (readme_rows).
-# It must not judge what commands print, but for the tables it says so of. Run: prove tests/readme.t (BUILD=folder of stress)
+# The commands of README.md and of the READMEs and RESULTS in stress/ and tests/, run in a folder of their own as a reader
+# would, and what these texts name: options, files, columns, policies, workloads, keys, make targets. Tables that another
+# test measures anyway are compared there (readme_rows). It must not judge what commands print, but for the tables it says so of. Run: prove tests/readme.t (BUILD=folder of stress)
 #
 # Commands are what README says, but shorter:
 #   run, capacity     end after 1,500 operations, and measure no time; a run without a workload has uniform
@@ -20,7 +20,8 @@ require './tests/stress_run.pl';
 our ($folder, $stress, $traces);
 
 delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GPUARENA_SIM GITHUB_STEP_SUMMARY MAKEFLAGS), grep { /^SLURM/ } keys %ENV};
-my $readme = slurp('README.md');
+my @documents = qw(README.md stress/README.md stress/RESULTS.md tests/README.md);
+my $readme = join "\n", map { slurp($_) } @documents;
 my $makefile = slurp('Makefile');
 my $header = slurp('gpuarena.h');
 my $build = abs_path($stress =~ s{/[^/]*$}{}r);
@@ -30,6 +31,7 @@ my %has = map { $_ => !system("command -v $_ >/dev/null 2>&1") } qw(python3 gcc 
 
 # ---- the commands: lines of sh blocks, steps of the workflow, and what stands in the text
 my @blocks = $readme =~ /^```sh\n(.*?)^```$/msg;
+push @blocks, map { s/^    //mgr } $readme =~ /^\n((?:    (?:make|build\/stress) .*\n)+)$/mg;
 my @commands = map { grep { /\S/ && !/^#/ } split /\n/, s/\\\n\s*/ /gr } @blocks;
 push @commands, $readme =~ /^      - run: (.*)$/mg;
 my $text = $readme =~ s/^```.*?^```$//msgr;
@@ -176,14 +178,27 @@ for my $first (keys %shown) {
 }
 
 # ---- names: files
-my %links = map { $_ => 1 } $readme =~ /\]\(([^)#][^)]*)\)/g;
-my %anchors = map { ('#' . (lc =~ s/[^\w -]//gr =~ s/ /-/gr)) => 1 } $text =~ /^#+ (.*)$/mg;
-$anchors{"#$_"} = 1 for $text =~ /<a id="([^"]+)">/g;
-is(join(' ', grep { !$anchors{$_} } $readme =~ /\]\((#[^)]*)\)/g), '', 'links within lead somewhere');
-my ($five) = $readme =~ /^### From question to verdict in five commands\n[^`]*```sh\n(.*?)^```$/ms;
+my (@broken, @links);
+my %anchors;
+sub anchors_of {
+    my ($path) = @_;
+    return $anchors{$path} //= { map { (lc =~ s/[^\w -]//gr =~ s/ /-/gr) => 1 } slurp($path) =~ /^#+ (.*)$/mg };
+}
+for my $document (@documents) {
+    my $folder_of = $document =~ m{^(.*/)} ? $1 : '';
+    for my $link (slurp($document) =~ /\]\(([^)]+)\)/g) {
+        my ($path, $anchor) = $link =~ /^([^#]*)#?(.*)$/;
+        $path = length $path ? "$folder_of$path" =~ s{^[^/]+/\.\./}{}r : $document;
+        push @broken, "$document: $link" if !-e $path || (length $anchor && !anchors_of($path)->{$anchor});
+        push @links, $path;
+    }
+}
+is("@broken", '', scalar(@links) . ' links lead somewhere');
+my ($five) = $readme =~ /^## On your own workload\n[^`]*```sh\n(.*?)^```$/ms;
 is(($five // '') =~ tr/\n//, 5, 'five commands from question to verdict');
-my @files = (sort(keys %links), map { m{^(?:\./)?((?:tests|stress|examples|\.ci)/[\w./-]+)} ? $1 : m{^(test_\w+\.c|\w+\.t)$} ? "tests/$1" : m{^build/tests/(\w+)$} ? "tests/$1.c" : () } @spans);
+my @files = (map { m{^(?:\./)?((?:tests|stress|examples|\.ci)/[\w./-]+)} ? $1 : m{^(test_\w+\.c|\w+\.t)$} ? "tests/$1" : m{^build/tests/(\w+)$} ? "tests/$1.c" : () } @spans);
 push @files, $text =~ m{(?<![\w/])(tests/[\w.*]+\.(?:c|t|pl))}g;
+push @files, map { "tests/$_" } slurp('tests/README.md') =~ m{`((?:test_|schedule)[\w*]+\.[ch]|[\w*]+\.t)`}g;
 my @missing = grep { my $path = $_; !-e $path && !glob("$path*") } @files;
 is("@missing", '', scalar(@files) . ' files exist');
 
@@ -208,17 +223,16 @@ my @told = map { s/:FILE//r } $readme =~ /^\| `([a-z]+(?::FILE)?)` \| .* \| .* \
 my @table = grep { my $name = $_; grep { $_ eq $name } @families } @told;
 is(join(' ', sort @table), join(' ', sort @families), 'the table of workloads has each');
 my @numbers = qw(Ten Eleven Twelve Thirteen Fourteen Fifteen Sixteen Seventeen);
-ok($readme =~ /\b$numbers[$#families - 9] workloads\b/, scalar(@families) . ' workloads, as the beginning says');
+ok($readme =~ /\b$numbers[$#families - 9] workloads\b/i, scalar(@families) . ' workloads, as the beginning says');
 my @models = $policies =~ /^  ([\w-]+) +model: /mg;
 is(join(' ', $readme =~ /^\| `([\w-]+)` \| [^|]*\| `test_like/mg), join(' ', @models), 'the table of models has each');
 my ($keys) = stress(qw(run -w train -p config:nokey=1))->{err} =~ /nokey=1: no such key, expected (.+)$/m;
-my ($configuration) = $readme =~ /^(### Configuration\n.*?)^## /ms;
-my @unknown = grep { my $key = $_; !grep { $_ eq $key } split ' ', $keys } $configuration =~ /^\| `(\w+)` \| (?!stands)/mg;
-is(join(' ', grep { my $key = $_; !grep { $_ eq $key } @models } @unknown), '', "the table of keys has the library's alone");
-is(join(' ', grep { $readme !~ /`(?:config\.)?$_(?:`|=|_bytes`)/ } split ' ', $keys), '', 'and every key is told of');
+my ($table_of_keys) = $readme =~ /^\| key \| values, default first \|\n\|.*\n((?:\|.*\n)+)/m;
+my @told_keys = map { /^\| (.*?) \|/ ? $1 =~ /`(\w+)`/g : () } split /\n/, $table_of_keys // '';
+is(join(' ', grep { my $key = $_; !grep { $_ eq $key } split ' ', $keys } @told_keys), '', "the table of keys has the library's alone");
+ok(@told_keys >= 10, scalar(@told_keys) . ' keys are told of');
 my $known = join "\n", $help, values %help, $list, stress('list', 'needs')->{out}, $header, $makefile, slurp('stress/report/schema.json');
-my %measured = map { $_ => 1 } map { /`(\w+)`/g } $text =~ /^- `make profile`(.*?)^- /msg;    # functions as they were when it was measured
-my @words = grep { /^[a-z][a-z0-9]*(?:_[a-z0-9]+)+$/ && !$measured{$_} } @spans;
+my @words = grep { /^[a-z][a-z0-9]*(?:_[a-z0-9]+)+$/ } @spans;
 is(join(' ', grep { $known !~ /(?<![a-z])\Q$_\E\b/ && !/^random_allocations$|^pool_memory_resource$/ } @words), '', scalar(@words) . ' columns and other names exist');
 my @variables = grep { /^(?:GPUARENA|GITHUB)_[A-Z_]+$/ } @spans;
 is(join(' ', grep { my $name = $_; !grep { /\b$name\b/ } $header, $help, $makefile, slurp('stress/sim/cudart/options.c') } @variables), '', 'macros and variables exist');

@@ -112,10 +112,10 @@ sub table_rows {
     return @rows;
 }
 
-# The table of README whose header is like this.
+# The table of README, or of stress's documents, whose header is like this.
 sub readme_rows {
     my ($header) = @_;
-    my %blocks = slurp('README.md') =~ /^```(\w*\n.*?)()^```$/msg;
+    my %blocks = map { slurp($_) =~ /^```(\w*\n.*?)()^```$/msg } qw(README.md stress/README.md stress/RESULTS.md);
     my ($block) = grep { $_ =~ $header } map { s/^\w*\n//r } sort keys %blocks;
     return table_rows($block // '');
 }
