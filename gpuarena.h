@@ -204,10 +204,11 @@
    stream's miss asks, and covers all frees so far: none is recorded or asked on a hit, nor while there is one
    stream alone; but the first call on a stream asks those of forgotten ones. Blocks that wait for different
    streams stay apart. A block that further streams used is named to gpuarena_use before its free. A stream
-   that will be destroyed is named to gpuarena_forget first, for its handle may come back as another's. The
-   per-thread default stream is one of each thread; what that thread frees on it has its event at once, and
-   what another frees for it when it frees next. An event that fails is never taken as ready: another one, or
-   a wait for the device, must tell. Where the driver has no events, all streams are taken for one queue.
+   that will be destroyed is named to gpuarena_forget first: its handle may come back as another's, and the
+   driver is asked about it, whether it is captured, until it is forgotten. The per-thread default stream is
+   one of each thread; what that thread frees on it has its event at once, and what another frees for it when
+   it frees next. An event that fails is never taken as ready: another one, or a wait for the device, must
+   tell. Where the driver has no events, all streams are taken for one queue.
 
    Graph capture. Between gpuarena_capture_begin and gpuarena_capture_end allocations on a stream belong to a
    capture set: nobody else has their memory until the set is released, though they be freed. A block freed
@@ -215,8 +216,12 @@
    captures have ended; freed after that, for the set's next capture once its stream is done. Graphs that
    share a set must not run at the same time. While a stream is captured, and the arena knows or the driver
    says so, no event is asked, the device not waited for, and nothing given back; growth goes on, in relaxed
-   mode. Ordinary memory that a captured stream frees is ordered when the capture has ended; where a graph
-   uses such memory, it is for its owner to keep it as long as the graph.
+   mode, but for segments that could start where they do not serve the request: they could not go back.
+   Streams that were named to the arena, and not forgotten, are asked before each wait for the device, and
+   once before a call gives memory back. So no capture may begin while another thread is in a call that may do
+   either; gpuarena_capture_begin waits until there is none: call it first. Ordinary memory that a captured
+   stream frees is ordered when the capture has ended; where a graph uses such memory, it is for its owner to
+   keep it as long as the graph.
 
    Threads. Any thread may call anything on any arena, any time; gpuarena_destroy must be an arena's last
    call: no call may run concurrently with it, or follow it. Calls already blocked return INVALID_ARGUMENT
@@ -251,7 +256,8 @@
      is forgotten, or another thread's own; a resize that takes for another stream than the block's) the host
      waits for the device, clears on the default stream, and waits again. A free whose clearing is refused, by
      the driver or because the stream is captured, is refused itself: the block is live, its contents are
-     undefined, and it may be freed again. An allocation for a stream that is captured fails, as far as
+     undefined, and it may be freed again (on any stream with waits for the device, if it may be on its way to
+     being cleared on the default stream). An allocation for a stream that is captured fails, as far as
      driver.capture tells, before anything has changed; one whose clearing the driver refuses fails, and counts
      as one and its free: what was grown for it stays. A resize fails too, and ends the block's room. On a
      lost device frees succeed: nobody gets the memory any more. All these calls take their turn. Not with
@@ -280,12 +286,12 @@
    answers FORKED, or, where the use was not this header's, DRIVER_ERROR. At process exit, when the runtime
    has shut down, frees and gpuarena_destroy succeed: the memory is gone with the context.
 
-   Cost. Allocations and frees without a driver call take constant time, amortised, for host tables double;
-   with more than 64 streams in use at once, or a new one, O(streams). Host memory: 64 bytes a block, live or
-   free; 16 to 32 bytes a live block; 4 bytes per 2 MiB reserved, of paged ranges 12 bytes per 2 MiB of
-   addresses; about 17 KiB a stream from the second on, which streams that nothing waits for leave to new
-   ones; about 6 KiB for a stream's cache, and up to 32 bytes for each of its live blocks; and about 50 KiB an
-   arena. */
+   Cost. Allocations and frees without a driver call take constant time, amortised, for host tables double; on
+   a stream that is new, or whose record another stream has by now, O(streams). Host memory: 64 bytes a block,
+   live or free; 16 to 32 bytes a live block; 4 bytes per 2 MiB reserved, of paged ranges 12 bytes per 2 MiB
+   of addresses; about 17 KiB a stream from the second on, which streams that nothing waits for leave to new
+   ones, and up to 96 bytes for each stream that was named and is not forgotten; about 6 KiB for a stream's
+   cache, and up to 32 bytes for each of its live blocks; and about 50 KiB an arena. */
 
 #ifndef GPUARENA_H
 #define GPUARENA_H
@@ -385,7 +391,8 @@ typedef enum gpuarena_result {
     X(DRIVER_REFUSED, "driver_refused") /* the driver was asked, and had no memory */ \
     X(FRAGMENTED, "fragmented") /* enough bytes are free, but in no single block, and it could not grow */ \
     X(PENDING, "pending") /* free blocks would do, but the GPU may use them still */ \
-    X(CAPTURE, "capture") /* a graph capture forbids what would have helped: to wait, or give back first */ \
+    X(CAPTURE, "capture") /* a graph capture forbids what would have helped: to wait, or to give back, first \
+                             or what turns out not to serve */ \
     X(NEIGHBOUR, "neighbour") /* resize: what follows the block is taken, or not its to have */ \
     X(ADDRESSES, "addresses") /* paged: the driver has no more addresses */ \
     X(HOST_MEMORY, "host_memory") /* goes with the result of that name */ \
@@ -411,7 +418,8 @@ typedef enum gpuarena_status {                   /* what a driver's code means *
     GPUARENA_STATUS_CAPTURING,                   /* not while a stream is captured: result CAPTURE */
     GPUARENA_STATUS_NOT_SUPPORTED,               /* result NOT_SUPPORTED */
     GPUARENA_STATUS_FAILED,                      /* anything else: result DRIVER_ERROR */
-    GPUARENA_STATUS_LOST,                        /* sticky: no driver call is made after it: DEVICE_LOST */
+    GPUARENA_STATUS_LOST,                        /* sticky: DEVICE_LOST. No driver call is made after it, but
+                                                    exchange_mode, to put the thread's mode back */
     GPUARENA_STATUS_UNLOADING                    /* the process ends: giving back succeeds, the rest fails */
 } gpuarena_status;
 typedef enum gpuarena_memory {                   /* kinds of memory, by config.backing. A table answers
@@ -948,11 +956,12 @@ GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_
 GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, gpuarena_stream stream);
 
 /* Before a stream is destroyed: records an event behind its work so far, and forgets the handle, which may be
-   another stream's later. Blocks allocated for it may be freed later, on another stream or
-   GPUARENA_OWN_STREAM. A stream that the arena does not know: OK. INVALID_ARGUMENT (GPUARENA_ANY_STREAM,
-   GPUARENA_OWN_STREAM). CAPTURE (the stream is captured; into a set of this arena: nothing is forgotten, else
-   as with what follows), HOST_MEMORY, DRIVER_ERROR, NOT_SUPPORTED, DEVICE_LOST: it is forgotten, and what was
-   freed on it waits for the whole device. O(streams + what caches keep). */
+   another stream's later, and about which the driver is not asked any more. Blocks allocated for it may be
+   freed later, on another stream or GPUARENA_OWN_STREAM. A stream that the arena does not know: OK.
+   INVALID_ARGUMENT (GPUARENA_ANY_STREAM, GPUARENA_OWN_STREAM). CAPTURE (the stream is captured; into a set of
+   this arena: nothing is forgotten, else as with what follows), HOST_MEMORY, DRIVER_ERROR, NOT_SUPPORTED,
+   DEVICE_LOST: it is forgotten, and what was freed on it waits for the whole device. O(streams + what caches
+   keep). */
 GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream);
 
 /* Resizes a live block in place, or not at all: ptr stays, and so do the contents of what remains. Growing
@@ -970,7 +979,7 @@ GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_
 /* Grows until reserved, sub-arenas' included, is at least bytes: by one segment, or by several where the
    driver has no such piece; by pages, at the lowest holes. All or nothing: on failure the segments of this
    call, or as many pages, are given back, after a wait for the device where they have become one with what
-   streams freed (one that the driver does not take back, or a capture forbids to give back, stays, as cached
+   streams freed (what the driver does not take back, or a capture keeps from going back, stays, as cached
    memory: driver_error_count). O(segments), O(holes x pages). OUT_OF_MEMORY (OVER_LIMIT, OVER_PARENT, HEADROOM,
    DRIVER_REFUSED, ADDRESSES, TOO_LARGE), HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST. */
 GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
@@ -1430,10 +1439,13 @@ static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
      HOLE         whole pages of addresses without memory; at, after = neighbours in the list of holes
                   KEPT         in no list: a live block's, or such as the driver failed to unmap
      CLAIMED      free, but in no bin: the driver is asked to take its memory
-     TAGGED       live, and counted by its tag */
+     TAGGED       live, and counted by its tag
+     CLEARING     live: the default stream may still clear it, for a free that was refused */
 static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE = 4, GPUARENA__KEPT = 8,
                       GPUARENA__OWN = 16, GPUARENA__CLAIMED = 32, GPUARENA__TAGGED = 64,
-                      GPUARENA__SURPLUS = 128, GPUARENA__STATE_BITS = 255;
+                      GPUARENA__SURPLUS = 128,   /* of free blocks; */
+                      GPUARENA__CLEARING = 128,  /*   of live ones */
+                      GPUARENA__STATE_BITS = 255;
 
 typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint64_t address, size;
@@ -1577,8 +1589,18 @@ typedef struct gpuarena__stream {
     uint32_t cached;                             /* it has a cache */
     gpuarena__bins *bins;                        /* the arena's own while there is one stream */
 } gpuarena__stream;
-enum { GPUARENA__STREAMS_KNOWN = 64 };
-typedef struct gpuarena__known { gpuarena_stream handle; uint64_t key; uint32_t record; } gpuarena__known;
+
+/* A stream that the arena was told of and that was not forgotten. Open addressing by a hash of handle and key; an
+   entry lies at its home or behind it, with no empty one between; an empty one is all zero. Invariants:
+     record   of the stream, open; 0: it was given to another stream, for nothing waited for this one
+     known    is at most half full. A thread's own stream is in it while it has a record */
+enum { GPUARENA__KNOWN = 16 };                   /* entries at creation */
+typedef struct gpuarena__known {
+    gpuarena_stream handle;
+    uint64_t key;
+    uint32_t record;
+    uint32_t used;                               /* 0: it is empty */
+} gpuarena__known;
 typedef struct gpuarena__streams {
     gpuarena__stream *list;
     uint32_t count, room;
@@ -1591,7 +1613,10 @@ typedef struct gpuarena__streams {
     gpuarena_stream own, own_too;                /* handles of the per-thread stream; OWN_STREAM: none */
     gpuarena_stream recent;                      /* the last plain stream, of this record; nobody's: of 0 */
     uint32_t recent_record;
-    gpuarena__known known[GPUARENA__STREAMS_KNOWN];          /* by a hash; record 0: nothing */
+    gpuarena__known *known;
+    uint32_t known_count, known_room;            /* room: 2^(64 - shift) */
+    uint32_t known_shift;
+    uint32_t own_known;                          /* 1: it was told of a thread's own stream */
 } gpuarena__streams;
 typedef struct gpuarena__event {
     void    *handle;
@@ -1730,7 +1755,7 @@ struct gpuarena {
 
 /* Its tables in host memory that grow. X(table, room) */
 #define GPUARENA__TABLES(X) \
-    X(nodes.origins, nodes.chunk_room) X(streams.list, streams.room) \
+    X(nodes.origins, nodes.chunk_room) X(streams.list, streams.room) X(streams.known, streams.known_room) \
     X(events.list, events.room) X(holds.list, holds.room) X(tags.list, tags.room) \
     X(paged.spare, paged.spare_room) X(paged.runs, paged.run_room)
 
@@ -1906,10 +1931,13 @@ static void gpuarena__shut(gpuarena *arena, const gpuarena__frame *frame)
     gpuarena__call_end(frame);
 }
 
-/* answer = call, of the driver: the lock is let go of for it. */
+/* answer = call, of the driver: the lock is let go of for it. On a lost device the call is not made, and the
+   answer is the error that told of the loss. */
 #define GPUARENA__ASK(arena, answer, call)              \
     do {                                                \
         gpuarena__frame gpuarena__asking;               \
+        (answer) = (arena)->lost_code;                  \
+        if ((arena)->lost) break;                       \
         gpuarena__open((arena), &gpuarena__asking);     \
         (answer) = (call);                              \
         gpuarena__shut((arena), &gpuarena__asking);     \
@@ -3865,6 +3893,7 @@ static uint8_t gpuarena__obstruct_for(gpuarena__obstacle *obstacle, gpuarena_rea
 
 static gpuarena_status gpuarena__status_of(const gpuarena *arena, int code)
 {
+    if (arena->lost) return GPUARENA_STATUS_LOST;
     if (arena->driver.classify) return arena->driver.classify(&arena->driver, code);
     return code >= 0 && code <= (int)GPUARENA_STATUS_UNLOADING ? (gpuarena_status)code
                                                                : GPUARENA_STATUS_FAILED;
@@ -3969,10 +3998,10 @@ static int gpuarena__is_capturing(gpuarena *arena, gpuarena__obstacle *obstacle)
     gpuarena__obstacle said = gpuarena__no_obstacle();
     uint32_t at;
     if (arena->streams.captured) gpuarena__obstruct(&said, GPUARENA_CAPTURE);
-    for (at = 1; at < arena->streams.count && said.result != GPUARENA_CAPTURE && !arena->lost; at++) {
-        const gpuarena__stream *stream = &arena->streams.list[at];
-        if (stream->state == GPUARENA__OPEN && (!stream->key || stream->key == gpuarena__thread_number()))
-            (void)gpuarena__is_captured(arena, stream->handle, &said);
+    else if (arena->streams.own_known) (void)gpuarena__is_captured(arena, arena->driver.per_thread, &said);
+    for (at = 0; at < arena->streams.known_room && said.result != GPUARENA_CAPTURE; at++) {
+        gpuarena__known known = arena->streams.known[at];
+        if (known.used && !known.key) (void)gpuarena__is_captured(arena, known.handle, &said);
     }
     if (said.result != GPUARENA_CAPTURE) return 0;
     *obstacle = said;
@@ -4106,7 +4135,7 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
     int code, mode;
     if (arena->memory == GPUARENA_MEMORY_ASYNC) {
         stream = gpuarena__real_stream(stream);
-        if (!arena->lost && gpuarena__is_captured(arena, stream, obstacle)) return 0;
+        if (gpuarena__is_captured(arena, stream, obstacle)) return 0;
     }
     mode = gpuarena__relax(arena);
     if (gpuarena__is_lost(arena, obstacle)) return 0;
@@ -4132,7 +4161,7 @@ static void gpuarena__settle_owed(gpuarena *arena)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     int code;
-    if (!arena->owed || gpuarena__is_capturing(arena, &ignored) || arena->lost) return;
+    if (!arena->owed || gpuarena__is_capturing(arena, &ignored)) return;
     GPUARENA__ASK(arena, code, arena->driver.events.device_wait(&arena->driver));
     if (!gpuarena__gone(arena, code, &ignored)) return;
     gpuarena__account(arena, 0, 0 - arena->owed);
@@ -4146,7 +4175,7 @@ static void gpuarena__wait_returned(gpuarena *arena, uint64_t bytes, gpuarena_st
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     void *event = NULL;
     int code, done;
-    if (!arena->streams.ordered || arena->lost) return;
+    if (!arena->streams.ordered) return;
     GPUARENA__ASK(arena, code, arena->driver.events.create(&arena->driver, &event));
     done = gpuarena__driver_done(arena, code, &ignored);
     if (done) {
@@ -4433,8 +4462,8 @@ static void gpuarena__range_unclaim(gpuarena *arena, const gpuarena__range *rang
     }
 }
 
-/* Gives one idle segment back. 0: the driver did not take it, and *obstacle says why; or it is not idle any
-   more. It is still held then. */
+/* Gives one idle segment back; no stream is captured. 0: the driver did not take it, and *obstacle says why; or
+   it is not idle any more. It is still held then. */
 static int gpuarena__range_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                    gpuarena__obstacle *obstacle)
 {
@@ -4442,8 +4471,7 @@ static int gpuarena__range_release(gpuarena *arena, gpuarena__range *range, gpua
     gpuarena_block block = gpuarena__block_describe(arena, range->first);
     block.bytes = block.resident_bytes = range->bytes;
     block.state = GPUARENA_STATE_FREE;           /* what is given back was waited for */
-    if (gpuarena__is_capturing(arena, obstacle) || gpuarena__is_lost(arena, obstacle)
-        || !gpuarena__range_idle(arena, range, 0)) return 0;
+    if (gpuarena__is_lost(arena, obstacle) || !gpuarena__range_idle(arena, range, 0)) return 0;
     waits = !gpuarena__range_idle(arena, range, 1);
     gpuarena__range_claim(arena, range);
     if (!gpuarena__driver_give_back(arena, range->address, range->bytes, stream, obstacle)) {
@@ -4518,19 +4546,74 @@ static gpuarena__range *gpuarena__ranges_to_release(const gpuarena *arena, int q
    is recorded only when another stream's miss asks, and covers all frees so far. With one stream alone, or a
    driver without events, none is: all free blocks are in one set of bins. */
 
-/* The open record of a stream; 0: it has none. `key` tells streams of one handle apart: the thread, for the
-   default stream that each has for itself. */
-static uint32_t gpuarena__stream_look(gpuarena *arena, gpuarena__known *cached, gpuarena_stream handle,
-                                      uint64_t key)
+/* ---- the streams that are known */
+
+/* An entry, searched for from a place on; or the empty one where it would be. Ends: half of them are empty. */
+GPUARENA__APART gpuarena__known *gpuarena__known_beyond(const gpuarena__streams *streams, uint64_t at,
+                                                        gpuarena_stream handle, uint64_t key)
 {
-    uint32_t at = arena->streams.count - 1;
-    for (; at; at--) {
-        const gpuarena__stream *found = &arena->streams.list[at];
-        if (found->state == GPUARENA__OPEN && found->handle == handle && found->key == key) break;
+    gpuarena__known *entry = &streams->known[at];
+    while ((entry->handle != handle || entry->key != key) && entry->used)
+        entry = &streams->known[++at & (streams->known_room - 1)];
+    return entry;
+}
+
+/* The same of a stream. `key` tells streams of one handle apart: the thread, for the default stream that each
+   has for itself. */
+GPUARENA__INLINE gpuarena__known *gpuarena__known_at(const gpuarena__streams *streams, gpuarena_stream handle,
+                                                     uint64_t key)
+{
+    uint64_t at = ((uint64_t)(uintptr_t)handle + key) * 0x9E3779B97F4A7C15u >> streams->known_shift;
+    gpuarena__known *entry = &streams->known[at];
+    return GPUARENA__LIKELY(entry->handle == handle && entry->key == key)
+        ? entry : gpuarena__known_beyond(streams, at, handle, key);
+}
+
+/* Room for one more. 0: no host memory. */
+static int gpuarena__known_reserve(gpuarena *arena)
+{
+    gpuarena__streams *streams = &arena->streams;
+    gpuarena__known *old = streams->known;
+    uint32_t at, old_room = streams->known_room, room = old_room ? old_room * 2 : (uint32_t)GPUARENA__KNOWN;
+    if (streams->known_count < old_room / 2) return 1;
+    streams->known = (gpuarena__known *)gpuarena__host_alloc(arena, room * sizeof *old);
+    if (!streams->known) {
+        streams->known = old;
+        return 0;
     }
-    cached->handle = handle;
-    cached->key = key;
-    return cached->record = at;
+    memset(streams->known, 0, room * sizeof *old);
+    streams->known_room = room;
+    streams->known_shift = 64 - gpuarena__highest_bit(room);
+    for (at = 0; at < old_room; at++)
+        if (old[at].used) *gpuarena__known_at(streams, old[at].handle, old[at].key) = old[at];
+    gpuarena__host_free(arena, old, old_room * sizeof *old);
+    return 1;
+}
+
+/* From now on this is the stream's record. Room is reserved, if it was not known. */
+static void gpuarena__known_set(gpuarena *arena, uint32_t record)
+{
+    const gpuarena__stream *stream = &arena->streams.list[record];
+    gpuarena__known *entry = gpuarena__known_at(&arena->streams, stream->handle, stream->key);
+    arena->streams.known_count += !entry->used;
+    entry->handle = stream->handle;
+    entry->key = stream->key;
+    entry->record = record;
+    entry->used = 1;
+}
+
+/* A stream is not known any more. What follows its entry, up to the next empty one, comes nearer home. */
+static void gpuarena__known_drop(gpuarena__streams *streams, gpuarena__known *entry)
+{
+    uint32_t at = (uint32_t)(entry - streams->known), mask = streams->known_room - 1;
+    gpuarena__known moved;
+    streams->known_count -= entry->used;
+    memset(entry, 0, sizeof *entry);
+    while (streams->known[at = (at + 1) & mask].used) {
+        moved = streams->known[at];
+        memset(&streams->known[at], 0, sizeof moved);
+        *gpuarena__known_at(streams, moved.handle, moved.key) = moved;
+    }
 }
 
 /* The handle of no stream. */
@@ -4543,31 +4626,32 @@ static gpuarena_stream gpuarena__nobody(void)
 /* Some record is not found any more by its handle, or again. */
 static void gpuarena__streams_changed(gpuarena *arena)
 {
-    memset(arena->streams.known, 0, sizeof arena->streams.known);
     arena->streams.recent = gpuarena__nobody();
     arena->streams.recent_record = 0;
     arena->caches.stale = 1;
 }
 
-GPUARENA__INLINE uint32_t gpuarena__stream_find(gpuarena *arena, gpuarena_stream stream)
+GPUARENA__INLINE gpuarena__known *gpuarena__known_of(const gpuarena *arena, gpuarena_stream stream)
 {
-    gpuarena__streams *streams = &arena->streams;
-    gpuarena__known *cached;
+    const gpuarena__streams *streams = &arena->streams;
     uint64_t key = 0;
     if (!GPUARENA__LIKELY(stream != streams->own && stream != streams->own_too)) {
         stream = arena->driver.per_thread;
         key = gpuarena__thread_number();
     }
-    cached = &streams->known[((uint64_t)(uintptr_t)stream + key) * 0x9E3779B97F4A7C15u >> 58];
-    if (GPUARENA__LIKELY(cached->record && cached->handle == stream && cached->key == key))
-        return cached->record;
-    return gpuarena__stream_look(arena, cached, stream, key);
+    return gpuarena__known_at(streams, stream, key);
+}
+
+/* The open record of a stream; 0: it has none. */
+GPUARENA__INLINE uint32_t gpuarena__stream_find(const gpuarena *arena, gpuarena_stream stream)
+{
+    return gpuarena__known_of(arena, stream)->record;
 }
 
 static int gpuarena__stream_plain_find(gpuarena *arena, gpuarena_stream stream)
 {
-    uint32_t at = gpuarena__stream_find(arena, stream);
-    if (!at || arena->streams.list[at].key || arena->streams.list[at].home) return 0;
+    uint32_t at = gpuarena__known_at(&arena->streams, stream, 0)->record;    /* a thread's own has a key */
+    if (!at || arena->streams.list[at].home) return 0;
     arena->streams.recent = stream;
     arena->streams.recent_record = at;
     return 1;
@@ -4828,7 +4912,7 @@ static int gpuarena__settle(gpuarena *arena, uint32_t but)
     int mode = gpuarena__relax(arena), some = 0, again;
     uint32_t set;
     do {
-        for (set = 1; set < arena->streams.count && !arena->lost; set++) {
+        for (set = 1; set < arena->streams.count; set++) {
             const gpuarena__stream *stream = &arena->streams.list[set];
             if (!stream->hold_count && (set == but || !gpuarena__has_blocks(arena, set))) continue;
             (void)gpuarena__stream_record(arena, set, &ignored);
@@ -4919,6 +5003,11 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
     if (!bins) bins = streams->many ? gpuarena__bins_make(arena) : &arena->bins;
     if (!bins) return 0;
     stream = &streams->list[at];
+    if (stream->state == GPUARENA__OPEN) {       /* it is asked for captures until it is forgotten */
+        gpuarena__known *entry = gpuarena__known_at(streams, stream->handle, stream->key);
+        entry->record = 0;
+        if (stream->key) gpuarena__known_drop(streams, entry);
+    }
     memset(stream, 0, sizeof *stream);
     gpuarena__streams_changed(arena);
     stream->bins = bins;
@@ -4931,8 +5020,13 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
 static uint32_t gpuarena__stream_make(gpuarena *arena, gpuarena_stream stream)
 {
     int own = stream == arena->streams.own || stream == arena->streams.own_too;
-    return gpuarena__stream_add(arena, own ? arena->driver.per_thread : stream,
-                                own ? gpuarena__thread_number() : 0);
+    uint32_t at;
+    if (!gpuarena__known_reserve(arena)) return 0;
+    at = gpuarena__stream_add(arena, own ? arena->driver.per_thread : stream,
+                              own ? gpuarena__thread_number() : 0);
+    if (at) gpuarena__known_set(arena, at);
+    if (at && own) arena->streams.own_known = 1;
+    return at;
 }
 
 /* The record of a stream, made if need be. 0: no host memory. */
@@ -4998,6 +5092,7 @@ static int gpuarena__capture_open(gpuarena *arena, gpuarena_stream stream, uint6
     streams->list[at].under = under;
     streams->list[home].ref_count++;
     streams->list[under].state = GPUARENA__COVERED;
+    gpuarena__known_set(arena, at);
     gpuarena__streams_changed(arena);
     streams->captured++;
     if (is_new) *set = ++streams->set_serial;
@@ -5011,6 +5106,7 @@ static void gpuarena__capture_close(gpuarena *arena, uint32_t at)
     stream->state = GPUARENA__CLOSED;
     stream->ticket++;                            /* of what blocks are used for in it, until all end */
     arena->streams.list[stream->under].state = GPUARENA__OPEN;
+    gpuarena__known_set(arena, stream->under);
     gpuarena__streams_changed(arena);
     arena->streams.captured--;
     if (!gpuarena__set_is_open(arena, stream->home)) gpuarena__set_close(arena, stream->home);
@@ -6031,7 +6127,7 @@ static int gpuarena__wait_stream(gpuarena *arena, uint32_t set)
         || (!stream->hold_count && !gpuarena__has_blocks(arena, set))
         || gpuarena__is_capturing(arena, &ignored)) return 0;
     mode = gpuarena__relax(arena);
-    if (!arena->lost) (void)gpuarena__stream_record(arena, set, &ignored);
+    (void)gpuarena__stream_record(arena, set, &ignored);
     if (stream->first_event && !arena->lost) {
         void *event = arena->events.list[stream->first_event].handle;
         int code;
@@ -6387,7 +6483,7 @@ static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__ob
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     uint64_t page = arena->paged.page_bytes, count = page ? gpuarena__whole(bytes, page) / page : 0;
     int mode, granted = 1;
-    if (!gpuarena__is_beyond(arena, count) || arena->lost) return 1;
+    if (!gpuarena__is_beyond(arena, count) || count * page > gpuarena__room(arena) || arena->lost) return 1;
     mode = gpuarena__relax(arena);
     if (!arena->lost && !gpuarena__is_strict(arena, mode, &ignored) && gpuarena__is_scarce(arena, count)
         && gpuarena__claim(arena, count * page, &ignored)) {
@@ -6649,7 +6745,7 @@ static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range
 }
 
 /* Gives one idle segment back, when nothing uses it any more. As gpuarena__range_release. */
-static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
+static int gpuarena__segment_return(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                      gpuarena__obstacle *obstacle)
 {
     if (gpuarena__segment_waits(arena, range, stream)
@@ -6658,8 +6754,17 @@ static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gp
     return gpuarena__range_release(arena, range, stream, obstacle);
 }
 
+/* The same, unless a stream is captured. */
+static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
+                                     gpuarena__obstacle *obstacle)
+{
+    return !gpuarena__is_capturing(arena, obstacle)
+        && gpuarena__segment_return(arena, range, stream, obstacle);
+}
+
 /* Gives idle segments back until reserved is at most keep. One that the driver does not take stays, is not
-   asked for again in this pass, and the others still go. */
+   asked for again in this pass, and the others still go. Streams are asked whether they are captured before the
+   first one goes, and not again. */
 static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                        gpuarena__obstacle *refusal)
 {
@@ -6667,7 +6772,9 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
     uint32_t count;
     gpuarena__range *range, *list, *ignored;
     if (arena->stats.reserved_bytes <= keep) return;
-    for (list = gpuarena__ranges_to_release(arena, quiet, &count); list; count--) {
+    list = gpuarena__ranges_to_release(arena, quiet, &count);
+    if (!list || gpuarena__is_lost(arena, refusal) || gpuarena__is_capturing(arena, refusal)) return;
+    for (; list; count--) {
         if (arena->stats.reserved_bytes <= keep || gpuarena__is_lost(arena, refusal)
             || refusal->result == GPUARENA_CAPTURE) break;
         rest = arena->stats.reserved_bytes - keep;
@@ -6676,7 +6783,7 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
         over = rest;
         range = list;
         list = range->next;
-        if (!gpuarena__segment_release(arena, range, stream, refusal))
+        if (!gpuarena__segment_return(arena, range, stream, refusal))
             range->refused = arena->release_pass;
     }
 }
@@ -6689,7 +6796,8 @@ static int gpuarena__range_release_more(gpuarena *arena, uint64_t keep, int quie
 {
     gpuarena__obstacle refusal = gpuarena__no_obstacle();
     gpuarena__segments_release(arena, keep, quiet, stream, &refusal);
-    if (arena->paged.page_bytes && arena->stats.reserved_bytes > keep && !arena->lost) {
+    if (arena->paged.page_bytes && arena->stats.reserved_bytes > keep && !arena->lost
+        && refusal.result != GPUARENA_CAPTURE) {
         (void)gpuarena__settle_all(arena);
         if (gpuarena__pages_release(arena, keep, &refusal) && !quiet && arena->stats.reserved_bytes > keep
             && gpuarena__idle_bytes(arena, 0) && gpuarena__wait_device(arena, &refusal))
@@ -6745,10 +6853,12 @@ static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuar
     uint64_t now = gpuarena__clock(arena), due = now + arena->config.release_age, calm;
     gpuarena__paged *paged = &arena->paged;
     gpuarena__range *range, *after;
+    uint32_t asked = 0;
     for (range = arena->ranges.first; range && !paged->page_bytes && !arena->lost; range = after) {
         after = range->after;
         if (gpuarena__is_aged(arena, range, now, &due)
-            && !gpuarena__segment_release(arena, range, stream, obstacle)) range->used = now;
+            && ((!asked++ && gpuarena__is_capturing(arena, obstacle)) || obstacle->result == GPUARENA_CAPTURE
+                || !gpuarena__segment_return(arena, range, stream, obstacle))) range->used = now;
     }
     arena->release_due = due;
     if (!paged->page_bytes) return obstacle->result == GPUARENA_OK;
@@ -6835,11 +6945,14 @@ static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
     gpuarena__range *range, *before;
+    uint32_t asked = 0;
     if (arena->paged.page_bytes && !arena->lost)
         arena->stats.driver_error_count += !gpuarena__range_release_to(arena, reserved, 0, NULL, &ignored);
-    else for (range = arena->ranges.last; range; range = before) {
+    else for (range = arena->ranges.last; range && ignored.result != GPUARENA_CAPTURE; range = before) {
         before = range->before;
-        if (range->fresh && !arena->lost && !gpuarena__segment_release(arena, range, NULL, &ignored))
+        if (range->fresh && !arena->lost
+            && ((!asked++ && gpuarena__is_capturing(arena, &ignored))
+                || !gpuarena__segment_return(arena, range, NULL, &ignored)))
             arena->stats.driver_error_count += ignored.result != GPUARENA_OK;
     }
 }
@@ -6910,6 +7023,19 @@ static uint32_t gpuarena__rung_settle(gpuarena *arena, gpuarena__want *want,
     return index;
 }
 
+/* 1, and an obstacle: a segment of so many bytes may start where it does not serve the request, and as a stream
+   is captured, it could not go back. */
+static int gpuarena__is_one_way(gpuarena *arena, const gpuarena__want *want, uint64_t bytes,
+                                gpuarena__obstacle *obstacle)
+{
+    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    if (want->alignment == arena->unit || (bytes >= want->bytes + (want->alignment - arena->unit)
+                                           && arena->config.placement != GPUARENA_PLACE_BUDDY)
+        || !gpuarena__is_capturing(arena, &ignored)) return 0;
+    gpuarena__obstruct_for(obstacle, GPUARENA_REASON_CAPTURE);
+    return 1;
+}
+
 /* Grows for a request. Where there is no room for a segment that serves it wherever the segment starts, one
    of just its size may start right: drivers align far better than they must. If not, it goes back, and the
    obstacle is what stood in the way of the longer segment. */
@@ -6917,11 +7043,13 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__want *want, 
                                    gpuarena__obstacle *obstacle)
 {
     uint64_t tight = gpuarena__tight_bytes(want);
-    uint32_t small = (uint32_t)gpuarena__is_small(arena, want);
+    uint32_t small = (uint32_t)gpuarena__is_small(arena, want), index;
     gpuarena__obstacle ignored = gpuarena__no_obstacle(), longer = *obstacle;
-    uint32_t index = gpuarena__grow(arena, need, wish, small, want->stream, obstacle);
     gpuarena__range *range;
-    if (!index && obstacle->result == GPUARENA_OUT_OF_MEMORY && tight < need) {
+    if (gpuarena__is_one_way(arena, want, need, obstacle)) return 0;
+    index = gpuarena__grow(arena, need, wish, small, want->stream, obstacle);
+    if (!index && obstacle->result == GPUARENA_OUT_OF_MEMORY && tight < need
+        && !gpuarena__is_one_way(arena, want, tight, obstacle)) {
         longer = *obstacle;
         index = gpuarena__grow(arena, tight, tight, small, want->stream, obstacle);
     }
@@ -7182,8 +7310,9 @@ static uint32_t gpuarena__rung_free(gpuarena *arena, gpuarena__want *want, gpuar
     if (index || !gpuarena__is_paged(arena, want) || obstacle->result != GPUARENA_OUT_OF_MEMORY) return index;
     index = gpuarena__pages_grow(arena, want, 1, obstacle);  /* the rungs before may have made some quiet */
     for (set = 1; set < arena->streams.count && !index && asks; set++)
-        while (!index && (gpuarena__may_move(arena, want, obstacle)
-                          || gpuarena__run_find(arena, want, GPUARENA__AFTER_DEVICE))
+        while (!index && obstacle->result != GPUARENA_CAPTURE
+               && (gpuarena__may_move(arena, want, obstacle)
+                   || gpuarena__run_find(arena, want, GPUARENA__AFTER_DEVICE))
                && gpuarena__wait_stream(arena, set)) {
             waited = 1;
             index = gpuarena__look(arena, want);
@@ -7265,7 +7394,8 @@ typedef uint32_t gpuarena__rung(gpuarena *arena, gpuarena__want *want, gpuarena_
 static gpuarena__rung *const gpuarena__ladder[] = {
     gpuarena__rung_look, gpuarena__rung_settle, gpuarena__rung_grow, gpuarena__rung_release,
     gpuarena__rung_poll, gpuarena__rung_steal, gpuarena__rung_free, gpuarena__rung_wait };
-static const char gpuarena__ladder_grows[] = { 0, 0, 1, 1, 0, 0, 1, 1 };
+static const char gpuarena__ladder_grows[] = { 0, 0, 1, 1, 0, 0, 1, 1 },
+                  gpuarena__ladder_waits[] = { 0, 0, 0, 0, 0, 0, 1, 1 };
 
 static uint32_t gpuarena__miss(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
 {
@@ -7275,6 +7405,8 @@ static uint32_t gpuarena__miss(gpuarena *arena, gpuarena__want *want, gpuarena__
         if ((own || kept) && !gpuarena__ladder_grows[rung]) continue;        /* free blocks do not serve it */
         if (rung && want->flags & GPUARENA_ALLOC_TRY)
             return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_TRY_ONLY);
+        if (gpuarena__ladder_waits[rung] && obstacle->result == GPUARENA_CAPTURE)
+            return 0;                            /* it is the driver that says so: of a stream not known */
         index = gpuarena__ladder[rung](arena, want, obstacle);
         if (!index && gpuarena__is_lost(arena, obstacle)) return 0;
     }
@@ -7403,14 +7535,21 @@ static int gpuarena__clear_on(gpuarena *arena, uint64_t address, uint64_t bytes,
     return gpuarena__gone(arena, code, obstacle);
 }
 
-/* The same, when the device has done all that it was given, and waits until that is done, too. */
-static int gpuarena__clear_alone(gpuarena *arena, uint64_t address, uint64_t bytes,
+/* The same of the end of a live block, when the device has done all that it was given, and waits until that is
+   done, too. CLEARING: it is given, and not known to be done. */
+static int gpuarena__clear_alone(gpuarena *arena, gpuarena__node *node, uint64_t address,
                                  gpuarena__obstacle *obstacle)
 {
     int waits = (int)arena->streams.ordered;
+    uint64_t bytes = node->address + gpuarena__node_bytes(node) - address;
     if ((!waits || gpuarena__wait_device(arena, obstacle))
-        && gpuarena__clear_on(arena, address, bytes, NULL, obstacle)
-        && (!waits || gpuarena__wait_device(arena, obstacle))) return 1;
+        && gpuarena__clear_on(arena, address, bytes, NULL, obstacle)) {
+        node->size |= GPUARENA__CLEARING;
+        if (!waits || gpuarena__wait_device(arena, obstacle)) {
+            node->size &= ~GPUARENA__CLEARING;
+            return 1;
+        }
+    }
     if (obstacle->result == GPUARENA_OK)
         gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR);
     return 0;
@@ -7453,21 +7592,24 @@ static int gpuarena__scrub_stream(const gpuarena *arena, const gpuarena__node *n
 static int gpuarena__scrub_free(gpuarena *arena, uint32_t index, uint64_t address, gpuarena_stream *stream,
                                 gpuarena__obstacle *obstacle)
 {
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t bytes = node->address + gpuarena__node_bytes(node) - address;
     gpuarena_stream on;
-    int done;
+    int done = 0;
     if (*stream == GPUARENA_ANY_STREAM && arena->config.scrub & GPUARENA_SCRUB_ALLOC && arena->streams.ordered
         && node->set) *stream = GPUARENA_OWN_STREAM;         /* it was cleared there, perhaps a moment ago */
-    if (!(arena->config.scrub & GPUARENA_SCRUB_FREE) || arena->lost) return 1;
-    if (gpuarena__scrub_stream(arena, node, *stream, &on) && gpuarena__follow_uses(arena, node, on)) {
+    if (!(arena->config.scrub & GPUARENA_SCRUB_FREE)) return 1;
+    if (arena->lost) done = 1;                   /* nobody gets it any more */
+    else if (!(node->size & GPUARENA__CLEARING) && gpuarena__scrub_stream(arena, node, *stream, &on)
+             && gpuarena__follow_uses(arena, node, on)) {
         done = gpuarena__clear_on(arena, address, bytes, on, obstacle);
         if (arena->streams.ordered && *stream == GPUARENA_ANY_STREAM) *stream = GPUARENA_OWN_STREAM;
     } else {
-        done = gpuarena__clear_alone(arena, address, bytes, obstacle);
+        done = gpuarena__clear_alone(arena, node, address, obstacle);
         *stream = GPUARENA_ANY_STREAM;
     }
-    return done || arena->lost;                  /* then nobody gets it any more */
+    if (arena->lost) node->size &= ~GPUARENA__CLEARING;      /* it is freed */
+    return done || arena->lost;
 }
 
 /* Whether a capture forbids to clear what is allocated for a stream. 0 and an obstacle: it does. */
@@ -7482,13 +7624,16 @@ static int gpuarena__may_scrub(gpuarena *arena, gpuarena_stream stream, gpuarena
 static int gpuarena__scrub_new(gpuarena *arena, uint32_t index, uint64_t address, gpuarena_stream stream,
                                gpuarena__obstacle *obstacle)
 {
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t bytes = node->address + gpuarena__node_bytes(node) - address;
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t bytes = node->address + gpuarena__node_bytes(node) - address, late;
     gpuarena_stream on;
     if (!(arena->config.scrub & GPUARENA_SCRUB_ALLOC)) return 1;
     if (stream != GPUARENA_ANY_STREAM && gpuarena__scrub_stream(arena, node, stream, &on))
         return gpuarena__clear_on(arena, address, bytes, on, obstacle);
-    return gpuarena__clear_alone(arena, address, bytes, obstacle);
+    late = node->size & GPUARENA__CLEARING;
+    if (gpuarena__clear_alone(arena, node, address, obstacle)) return 1;
+    node->size = (node->size & ~GPUARENA__CLEARING) | late;  /* what is new waits for the device anyway */
+    return 0;
 }
 
 /* >>stats =========================================================================================== */
@@ -8329,7 +8474,7 @@ static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *ra
     uint32_t anchor =
         range->anchors[(address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2)];
     int starts_page = !prev || !gpuarena__same_page(before->address, address);
-    if (bits & GPUARENA__LIVE) bits &= ~GPUARENA__TAGGED;
+    if (bits & GPUARENA__LIVE) bits &= ~(GPUARENA__TAGGED | GPUARENA__CLEARING);
     GPUARENA__NEVER(node->address != address || node->prev != prev, "blocks do not tile a segment", index);
     GPUARENA__NEVER(!bytes || bytes % arena->unit || bytes > range->bytes - (address - range->address),
                     "a block has a size that cannot be", index);
@@ -8529,6 +8674,30 @@ static int gpuarena__check_streams(const gpuarena *arena, const gpuarena__tally 
     return 1;
 }
 
+static int gpuarena__check_known(const gpuarena *arena, gpuarena__text *out)
+{
+    const gpuarena__streams *streams = &arena->streams;
+    uint32_t at, used = 0, open = 0;
+    for (at = 0; at < streams->known_room; at++) {
+        const gpuarena__known *entry = &streams->known[at];
+        const gpuarena__stream *stream = &streams->list[entry->record];
+        if (!entry->used) continue;
+        used++;
+        open += entry->record != 0;
+        GPUARENA__NEVER(gpuarena__known_at(streams, entry->handle, entry->key) != entry,
+                        "a known stream is not found", at);
+        GPUARENA__NEVER(entry->record >= streams->count
+                        || (entry->record && (stream->state != GPUARENA__OPEN || stream->handle != entry->handle
+                                              || stream->key != entry->key)),
+                        "a known stream has another's record", at);
+    }
+    GPUARENA__NEVER(used != streams->known_count || used > streams->known_room / 2,
+                    "known streams are miscounted", used);
+    for (at = 1; at < streams->count; at++) open -= streams->list[at].state == GPUARENA__OPEN;
+    GPUARENA__NEVER(open != 0, "a stream with an open record is not known", open);
+    return 1;
+}
+
 static int gpuarena__check_bins(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
 {
     uint64_t binned = 0, held = 0;
@@ -8542,7 +8711,7 @@ static int gpuarena__check_bins(const gpuarena *arena, const gpuarena__tally *ta
         index = gpuarena__node_at(arena, index)->use.bin.after;
     GPUARENA__NEVER(binned + held != tally->free_count, "free blocks and bins differ in number", binned);
     GPUARENA__NEVER(held != tally->held_count, "blocks on hold are miscounted", held);
-    return gpuarena__check_streams(arena, tally, out);
+    return gpuarena__check_streams(arena, tally, out) && gpuarena__check_known(arena, out);
 }
 
 static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
@@ -10629,7 +10798,7 @@ static int gpuarena__kin_yield(gpuarena *arena, const gpuarena__plea *plea, uint
     int asked;
     (void)gpuarena__kin_idle_under(arena, plea->apart, root, &stays);
     gpuarena__step_back(arena);
-    asked = !arena->lost && gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored);
+    asked = gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored);
     gpuarena__step_aside(arena);
     if (!asked) return 0;
     held = gpuarena__kin_look(arena, root).held;
@@ -10819,7 +10988,8 @@ static int gpuarena__first_growth(gpuarena *arena, uint64_t free_bytes, gpuarena
 static int gpuarena__streams_begin(gpuarena *arena)
 {
     gpuarena__streams *streams = &arena->streams;
-    if (!GPUARENA__RESERVE(arena, gpuarena__stream, streams->list, 0, 1, streams->room)) return 0;
+    if (!GPUARENA__RESERVE(arena, gpuarena__stream, streams->list, 0, 1, streams->room)
+        || !gpuarena__known_reserve(arena)) return 0;
     memset(streams->list, 0, sizeof *streams->list);
     streams->list[0].bins = &arena->bins;
     streams->list[0].handle = GPUARENA_ANY_STREAM;
@@ -11200,6 +11370,8 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
     if (result != GPUARENA_OK) return gpuarena__end(arena, result);
     for (set = 1; set < arena->streams.count; set++)
         arena->streams.list[set].state = GPUARENA__CLOSED;   /* they may be gone: no call is made on them */
+    memset(arena->streams.known, 0, arena->streams.known_room * sizeof *arena->streams.known);
+    arena->streams.known_count = arena->streams.own_known = 0;
     gpuarena__streams_changed(arena);
     if (!gpuarena__surrender(arena, &obstacle)) {
         gpuarena__resume_kin(arena);
@@ -12177,7 +12349,10 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
     uint32_t set = gpuarena__stream_find(arena, stream);
     gpuarena__stream *record = &arena->streams.list[set];
     int mode;
-    if (!set) return GPUARENA_OK;
+    if (!set) {
+        gpuarena__known_drop(&arena->streams, gpuarena__known_of(arena, stream));
+        return GPUARENA_OK;
+    }
     if (record->home)
         return gpuarena__fail_detail(arena, GPUARENA_CAPTURE,
                                      "stream: captured; call gpuarena_capture_end first");
@@ -12191,6 +12366,7 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
     }
     (void)gpuarena__is_lost(arena, &obstacle);   /* before, or in one of these calls */
     record->state = GPUARENA__CLOSED;
+    gpuarena__known_drop(&arena->streams, gpuarena__known_of(arena, stream));
     gpuarena__streams_changed(arena);
     return obstacle.result == GPUARENA_OK ? GPUARENA_OK
                                           : gpuarena__fail_obstacle(arena, &obstacle, 0, stream);
@@ -12501,8 +12677,7 @@ GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_devic
     gpuarena__obstacle obstacle = gpuarena__no_obstacle();
     uint64_t free_bytes, total_bytes;
     if (result != GPUARENA_OK) return result;
-    if (gpuarena__is_lost(arena, &obstacle)
-        || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle))
+    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle))
         return gpuarena__end(arena, gpuarena__fail_obstacle(arena, &obstacle, 0, NULL));
     device->total_bytes = total_bytes;
     device->free_bytes = free_bytes;

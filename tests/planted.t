@@ -84,9 +84,9 @@ my @planted = (
     ['the device is waited for while a stream is captured',
      q@|| gpuarena__is_capturing(arena, obstacle) || arena->lost) return 0;@, q@|| arena->lost) return 0;@],
     ['memory is given back while a stream is captured',
-     q@if (gpuarena__is_capturing(arena, obstacle) || gpuarena__is_lost(arena, obstacle)
-        || !gpuarena__range_idle(arena, range, 0)) return 0;@,
-     q@if (gpuarena__is_lost(arena, obstacle) || !gpuarena__range_idle(arena, range, 0)) return 0;@,
+     q@if (gpuarena__is_lost(arena, refusal) || (!asked++ && gpuarena__is_capturing(arena, refusal))
+            || refusal->result == GPUARENA_CAPTURE) break;@,
+     q@if (gpuarena__is_lost(arena, refusal)) break;@,
      q@if (gpuarena__is_lost(arena, obstacle)) return 0;
     GPUARENA__ASK(arena, code, arena->driver.memory.give_back@, q@gpuarena__unrelax(arena, mode);
     GPUARENA__ASK(arena, code, arena->driver.memory.give_back@],

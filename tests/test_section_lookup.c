@@ -1,5 +1,6 @@
 /* Sections >>nodes, >>lookup and >>block of the header, from inside: the table of live blocks under collisions, and
-   any address to its block through the anchors, against a search through all blocks.
+   any address to its block through the anchors, against a search through all blocks. Of >>stream: the table of
+   streams.
    It must not know policies. Run: make test, or prove build/tests/test_section_lookup. */
 #include "section.h"
 
@@ -110,8 +111,56 @@ static void test_anchors(gpuarena_growth growth)
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
 }
 
+/* How many entries are looked at for a stream. */
+static uint32_t probes(const gpuarena *arena, gpuarena_stream stream)
+{
+    const gpuarena__streams *streams = &arena->streams;
+    const gpuarena__known *found = gpuarena__known_of(arena, stream);
+    uint64_t own = stream == GPUARENA_OWN_STREAM ? gpuarena__thread_number() : 0;
+    uint64_t home = (own ? own : (uint64_t)(uintptr_t)stream) * 0x9E3779B97F4A7C15u >> streams->known_shift;
+    return 1 + (((uint32_t)(found - streams->known) - (uint32_t)home) & (streams->known_room - 1));
+}
+
+/* A stream is found, or found to be unknown, in a few steps, however many there are: such as are far apart, side by
+   side, or alike in their low bits; and as well when half of them are forgotten. */
+static void test_streams(unsigned shift)
+{
+    enum { STREAMS = 2000 };
+    gpuarena *arena = open_arena(GPUARENA_GROWTH_EXACT, 0);
+    uint64_t known = 0, unknown = 0;
+    uint32_t longest = 0;
+    int wrong = 0;
+    for (uint64_t at = 1; at <= STREAMS; at++) {
+        void *ptr = NULL;
+        wrong += gpuarena_alloc(arena, &ptr, 256, (gpuarena_stream)(uintptr_t)(at << shift)) != GPUARENA_OK;
+    }
+    for (int half = 0; half < 2; half++) {
+        for (uint64_t at = 1; at <= STREAMS; at += 1u + (uint32_t)half) {
+            uint32_t count = probes(arena, (gpuarena_stream)(uintptr_t)(at << shift));
+            longest = count > longest ? count : longest;
+            known += count;
+            unknown += probes(arena, (gpuarena_stream)(uintptr_t)((STREAMS + at) << shift));
+        }
+        CHECK_MSG(probes(arena, GPUARENA_OWN_STREAM) <= 16, "a free on a block's own stream");
+        CHECK_MSG(known <= 2 * STREAMS && unknown <= 4 * STREAMS && longest <= 32,
+                  "streams << %u: %d known are found by %d looks, at most %d for one, others by %d", shift, STREAMS,
+                  (int)known, (int)longest, (int)unknown);
+        CHECK_INT(gpuarena_check(arena, NULL, 0), ==, GPUARENA_OK);
+        for (uint64_t at = 2; at <= STREAMS; at += 2)
+            wrong += gpuarena_forget(arena, (gpuarena_stream)(uintptr_t)(at << shift)) != GPUARENA_OK;
+        known = unknown = 0;
+    }
+    CHECK_INT(wrong, ==, 0);
+    CHECK_INT(gpuarena_reset(arena, GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
+}
+
 int main(void)
 {
+    test_streams(0);
+    test_streams(4);
+    test_streams(12);
+    test_streams(40);
     test_nodes();
     test_collisions();
     test_anchors(GPUARENA_GROWTH_FIXED);
