@@ -4312,6 +4312,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
     uint64_t bytes = range->bytes;
     uint32_t index = arena->nodes.unused;
     gpuarena__node *node = gpuarena__node_take(arena);
+    memset(range->anchors, 0, gpuarena__anchor_bytes(bytes));
     range->address = address;
     range->first = range->anchors[0] = index;
     range->used = gpuarena__clock(arena);
@@ -4358,7 +4359,7 @@ static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
     if (!gpuarena__nodes_keep(arena, GPUARENA__RANGE_NODES)) return NULL;
     range = (gpuarena__range *)gpuarena__host_alloc(arena, size);
     if (range) {
-        memset(range, 0, size);
+        memset(range, 0, sizeof *range);         /* anchors: when the driver has granted it */
         range->bytes = bytes;
         range->anchors = (uint32_t *)(void *)(range + 1);
     } else arena->nodes.kept_count -= GPUARENA__RANGE_NODES;

@@ -21,7 +21,7 @@ static void replay_show_path(const char *path, char *shown, size_t shown_bytes)
 }
 
 /* Doubles the room for the text, up to one byte more than is allowed. */
-static int replay_room(replay_text *into, size_t *capacity, stream_builder *builder)
+static int replay_room(replay_content *into, size_t *capacity, stream_builder *builder)
 {
     const size_t most = (size_t)READER_MAX_FILE_BYTES + 1;
     size_t wanted = *capacity < REPLAY_FIRST_READ ? REPLAY_FIRST_READ : *capacity * 2;
@@ -35,7 +35,7 @@ static int replay_room(replay_text *into, size_t *capacity, stream_builder *buil
     return 0;
 }
 
-int replay_fill(FILE *file, replay_text *into, stream_builder *builder)
+int replay_fill(FILE *file, replay_content *into, stream_builder *builder)
 {
     size_t capacity = 0, got = 1;
     while (got > 0 && into->length <= READER_MAX_FILE_BYTES) {
@@ -68,7 +68,7 @@ static FILE *replay_open(const char *path)
     return fopen(found, "rb");
 }
 
-static int replay_load(const char *path, replay_text *into, stream_builder *builder)
+static int replay_load(const char *path, replay_content *into, stream_builder *builder)
 {
     FILE *file = replay_open(path);
     if (!file) {
@@ -123,7 +123,7 @@ static int replay_text(stream_builder *builder, slice text)
 static int replay_make(const family_request *request, stream_builder *builder)
 {
     char shown[200];
-    replay_text whole = { NULL, 0 };
+    replay_content whole = { NULL, 0 };
     replay_show_path(request->path, shown, sizeof shown);
     builder->source = shown;
     int failed = replay_load(request->path, &whole, builder);

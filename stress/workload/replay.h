@@ -17,14 +17,14 @@ typedef struct replay_format {
 
 extern const replay_format replay_trace, replay_rmm, replay_intervals;
 
-typedef struct replay_text { char *bytes; size_t length; } replay_text;      /* whoever has it frees bytes */
+typedef struct replay_content { char *bytes; size_t length; } replay_content;      /* whoever has it frees bytes */
 
 /* The rest of a file, up to READER_MAX_FILE_BYTES, at most once into the same. All: 0, or -1 with a problem. */
-int replay_fill(FILE *file, replay_text *into, stream_builder *builder);
+int replay_fill(FILE *file, replay_content *into, stream_builder *builder);
 
 /* A snapshot of PyTorch by its name, .pickle or .pkl: its trace, by python3. */
 int replay_is_snapshot(const char *path);
-int replay_convert(const char *path, replay_text *into, stream_builder *builder);
+int replay_convert(const char *path, replay_content *into, stream_builder *builder);
 /* Says the command that makes a trace of it. Returns -1. */
 int replay_refuse_snapshot(const char *path, const char *obstacle, stream_builder *builder);
 

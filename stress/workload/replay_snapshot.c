@@ -105,7 +105,7 @@ static pid_t snapshot_start(const char *const *words, FILE *errors, FILE **trace
     return child;
 }
 
-static int snapshot_run(const char *path, const char *importer, FILE *errors, replay_text *into,
+static int snapshot_run(const char *path, const char *importer, FILE *errors, replay_content *into,
                         stream_builder *builder)
 {
     const char *const words[SNAPSHOT_WORDS] = { "python3", importer, "--quiet", "--", path, NULL };
@@ -123,7 +123,7 @@ static int snapshot_run(const char *path, const char *importer, FILE *errors, re
     return snapshot_judge(status, errors, builder);
 }
 
-int replay_convert(const char *path, replay_text *into, stream_builder *builder)
+int replay_convert(const char *path, replay_content *into, stream_builder *builder)
 {
     char importer[PROGRAM_PATH_BYTES];
     if (program_file(snapshot_importer, importer, sizeof importer)) {
