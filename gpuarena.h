@@ -225,9 +225,9 @@
 
    Threads. Any thread may call anything on any arena, any time; gpuarena_destroy must be an arena's last
    call: no call may run concurrently with it, or follow it. Calls already blocked return INVALID_ARGUMENT
-   where that can be seen. A short lock is held for a hit, a plain free, gpuarena_use, lookup and get_stats.
-   All else takes its turn, one call at a time; and lets go of the lock around each driver call, so that
-   others' hits and frees go on while one thread's growth is stuck in the driver. So a miss waits for what
+   where that can be seen. A short lock is held for a hit, a plain free, gpuarena_use, lookup, get_stats and
+   walk_stats. All else takes its turn, one call at a time; and lets go of the lock around each driver call, so
+   that others' hits and frees go on while one thread's growth is stuck in the driver. So a miss waits for what
    another thread grows or gives back before it fails. Frees on a thread's own default stream, of blocks with
    room or a segment of their own, above a lowered limit, and with release=idle or age, take their turn too.
    What is reserved and about to be (stats are taken between driver calls) never passes the limit. With
@@ -264,8 +264,8 @@
      capture sets or caches.
 
    Callbacks (observer, visitor, writer) run inside the call that triggers them, on its thread, with the lock
-   held: calls on the same arena answer REENTRANT, but get_stats, get_config, last_failure and reset_peaks
-   work. Other arenas may be called, as long as their callbacks do not call this one. Driver functions run
+   held: calls on the same arena answer REENTRANT, but get_stats, walk_stats, get_config, last_failure and
+   reset_peaks work. Other arenas may be called, as long as their callbacks do not call this one. Driver functions run
    without the lock, but in the turn of the call: the same goes for them. Host memory functions run with the
    lock held, and must not call an arena. config.pressure runs without either: there gpuarena_alloc,
    gpuarena_reserve and gpuarena_destroy alone answer REENTRANT, but others' calls go on. The observer may
@@ -549,7 +549,8 @@ typedef struct gpuarena_failure {
                                                     idle memory that may move or go back used first.
                                                     FRAGMENTED: how much longer the longest free block would
                                                     have to be */
-    uint64_t live_bytes, pending_bytes, cached_bytes, reserved_bytes, limit_bytes, largest_free_bytes;
+    uint64_t live_bytes, pending_bytes, cached_bytes, reserved_bytes, limit_bytes;
+    uint64_t largest_free_bytes;                 /* OUT_OF_MEMORY: as gpuarena_walk_stats tells it; else 0 */
     uint64_t device_free_bytes;                  /* asked for HEADROOM and DRIVER_REFUSED; else 0 */
     gpuarena_block block;                        /* misuse: the block it is about; ptr NULL: none */
     uint64_t live_count;                         /* live blocks */
@@ -799,10 +800,10 @@ typedef struct gpuarena_config {
     X(reserved_bytes) /* held from the driver: live + pending + cached + children */ \
     X(limit_bytes) /* in force; GPUARENA_NO_LIMIT: none */ \
     X(excess_bytes) /* reserved above a lowered limit: goes back as it becomes idle */ \
-    X(largest_free_bytes) /* the longest run of free blocks, exactly, or, paged, all spare and whole free
-                             pages, if that is more: a request that needs no growth once all work of the GPU
-                             is done; what rounding would add, and what its kind may not have, taken off.
-                             Capture sets' are not counted */ \
+    X(largest_free_bytes) /* of gpuarena_walk_stats; of gpuarena_get_stats 0. The longest run of free blocks,
+                             exactly, or, paged, all spare and whole free pages, if that is more: a request
+                             that needs no growth once all work of the GPU is done; what rounding would add,
+                             and what its kind may not have, taken off. Capture sets' are not counted */ \
     X(stranded_bytes) /* paged: free bytes in no whole free page: no move of pages can free them */ \
     X(requested_peak_bytes) /* the highest since creation or gpuarena_reset_peaks; */ \
     X(live_peak_bytes) /*   each peak by itself, */ \
@@ -1081,10 +1082,13 @@ GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message
 GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_fn *observe, void *user);
 
 /* The statistics; all zero if arena is no arena. Never calls the driver. From callbacks too: there the
-   call in progress may be missing from the sums. Cost: a look at the free blocks of the highest occupied
-   bin; with several streams, at those that are not quiet; with capture sets, split_max, or several
-   streams and placement=buddy or bins, at all blocks. */
+   call in progress may be missing from the sums. Walks over no blocks: largest_free_bytes is 0. */
 GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats);
+
+/* The same with largest_free_bytes. Cost: with one stream a look at the free blocks of the highest occupied
+   bin; with several, a walk over all free blocks that are not quiet; with capture sets, split_max, or several
+   streams and placement=buddy or bins, over all blocks. */
+GPUARENA_API void gpuarena_walk_stats(const gpuarena *arena, gpuarena_stats *stats);
 
 /* The device's figures beside ours; calls driver.memory.info. INVALID_ARGUMENT (device NULL), DRIVER_ERROR,
    CAPTURE, NOT_SUPPORTED, DEVICE_LOST. */
@@ -6168,7 +6172,8 @@ static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
     uint64_t count = 0, longest;
     uint32_t index;
     if (!arena->paged.page_bytes) return gpuarena__idle_segments(arena, quiet);
-    if (!quiet) count = gpuarena__free_runs(arena, 0, 0, &longest);
+    if (!quiet && !arena->streams.many && !arena->held) count = arena->paged.idle_count;     /* no seams */
+    else if (!quiet) count = gpuarena__free_runs(arena, 0, 0, &longest);
     else for (index = gpuarena__chain(arena, 0, arena->paged.page_bytes, UINT64_MAX); index;
               index = gpuarena__node_at(arena, index)->tag)
         count += gpuarena__whole_pages(arena, gpuarena__node_at(arena, index));
@@ -7735,11 +7740,17 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
     stats.limit_bytes = arena->limit;
     if (arena->family) gpuarena__kin_stats(arena, &stats);
     stats.excess_bytes = gpuarena__above(stats.reserved_bytes, arena->limit);
-    stats.largest_free_bytes = gpuarena__largest_free(arena);
     if (arena->paged.page_bytes)
         stats.stranded_bytes = arena->stats.reserved_bytes - stats.live_bytes
             - (arena->paged.idle_count + arena->paged.spare_count) * arena->paged.page_bytes;
     stats.host_bytes = arena->host_bytes;
+    return stats;
+}
+
+static gpuarena_stats gpuarena__stats_walked(const gpuarena *arena)
+{
+    gpuarena_stats stats = gpuarena__stats_now(arena);
+    stats.largest_free_bytes = gpuarena__largest_free(arena);
     return stats;
 }
 
@@ -7784,7 +7795,7 @@ static gpuarena_failure gpuarena__failure_begin(const gpuarena *arena, gpuarena_
     failure.cached_bytes = arena->stats.reserved_bytes - arena->stats.live_bytes - failure.pending_bytes;
     failure.reserved_bytes = arena->stats.reserved_bytes + gpuarena__children(arena);
     failure.limit_bytes = arena->limit;
-    failure.largest_free_bytes = gpuarena__largest_free(arena);
+    if (result == GPUARENA_OUT_OF_MEMORY) failure.largest_free_bytes = gpuarena__largest_free(arena);
     failure.live_count = arena->stats.live_count;
     memcpy(failure.arena, arena->config.name, sizeof failure.arena);
     return failure;
@@ -8222,7 +8233,7 @@ static void gpuarena__write_size(gpuarena__writer *writer, const char *label, ui
 
 static void gpuarena__report_text(const gpuarena *arena, const char *config, gpuarena__writer *writer)
 {
-    gpuarena_stats stats = gpuarena__stats_now(arena);
+    gpuarena_stats stats = gpuarena__stats_walked(arena);
     const gpuarena__range *range;
     uint32_t at, index;
     gpuarena__write(writer, "arena %s (%s)\n", arena->config.name, config);
@@ -8301,7 +8312,7 @@ static void gpuarena__json_tags(const gpuarena *arena, gpuarena__writer *writer)
 
 static void gpuarena__report_json(const gpuarena *arena, const char *config, gpuarena__writer *writer)
 {
-    gpuarena_stats stats = gpuarena__stats_now(arena);
+    gpuarena_stats stats = gpuarena__stats_walked(arena);
     const char *comma = "";
     char name[64];
     const gpuarena__range *range;
@@ -12697,6 +12708,14 @@ GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stat
     gpuarena *self = gpuarena__enter_to_read(arena);
     if (stats) memset(stats, 0, sizeof *stats);
     if (stats && self) *stats = gpuarena__stats_now(self);
+    gpuarena__leave_read(self);
+}
+
+GPUARENA_API void gpuarena_walk_stats(const gpuarena *arena, gpuarena_stats *stats)
+{
+    gpuarena *self = gpuarena__enter_to_read(arena);
+    if (stats) memset(stats, 0, sizeof *stats);
+    if (stats && self) *stats = gpuarena__stats_walked(self);
     gpuarena__leave_read(self);
 }
 

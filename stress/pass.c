@@ -213,14 +213,15 @@ static void pass_measure(pass *run, gpuarena_stats *stats)
 {
     memory_use use;
     pool_measure(&run->pool, &use, stats);
+    if (memory_needs_largest(&run->result->memory, &use) || record_keeps_samples(run->settings->recording))
+        use.largest_bytes = pool_largest(&run->pool);
     memory_sample(&run->result->memory, &use);
     record_measure(run->settings->recording, &use);
     run->result->gpu_waits = stats->gpu_wait_count;
     run->result->remapped_pages = stats->remapped_page_count;
 }
 
-/* Where the policy was not called its figures stand, and asking an arena of several streams takes a walk over its
-   blocks. It may begin with memory: the first op is measured, whatever it is; and the last. Asking a pool that it
+/* Where the policy was not called its figures stand. It may begin with memory: the first op is measured, whatever it is; and the last. Asking a pool that it
    disturbs is for one op in many: it tells its peaks itself. */
 static int pass_settle(pass *run, size_t index)
 {

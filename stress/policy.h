@@ -93,9 +93,13 @@ gpuarena_result pool_trim(pool *self);
 uint64_t pool_block_bytes(const pool *self, const void *ptr, uint64_t requested_bytes);
 
 /* Bytes now, of a disturbed one the peaks; *stats: the arena's own, zeroed for others. Of others, reserved is what
-   the device holds; of raw nothing is free; of a rival all that it caches is, and the largest piece is not known. A
-   model tells what is live, free and pending, and the largest piece. */
+   the device holds; of raw nothing is free; of a rival all that it caches is. A model tells what is live, free and
+   pending. The largest piece is left at 0. */
 void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats);
+
+/* The largest request that what is free now could serve, of an arena or a model: may take a walk over its blocks. Of
+   others 0. */
+uint64_t pool_largest(const pool *self);
 
 typedef struct pool_refusal {                    /* the latest failure, in numbers and as a sentence */
     uint64_t requested_bytes, free_bytes, largest_bytes;

@@ -273,7 +273,6 @@ static void pool_measure_model(const pool *self, memory_use *use)
     model_measure(self->model, &now);
     use->live_bytes = now.live_bytes;
     use->free_bytes = now.free_bytes;
-    use->largest_bytes = now.largest_bytes;
     use->pending_bytes = now.pending_bytes;
 }
 
@@ -296,9 +295,17 @@ void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats)
     use->live_bytes = self->is_disturbed ? stats->live_peak_bytes : stats->live_bytes;
     use->reserved_bytes = self->is_disturbed ? stats->reserved_peak_bytes : stats->reserved_bytes;
     use->free_bytes = stats->cached_bytes + stats->pending_bytes;
-    use->largest_bytes = stats->largest_free_bytes;
     use->stranded_bytes = stats->stranded_bytes;
     use->pending_bytes = stats->pending_bytes;
+}
+
+uint64_t pool_largest(const pool *self)
+{
+    gpuarena_stats stats;
+    if (self->model) return model_largest(self->model);
+    if (!self->arena) return 0;
+    gpuarena_walk_stats(self->arena, &stats);
+    return stats.largest_free_bytes;
 }
 
 /* What is free belongs to a request that found no memory; and a device that is lost cannot say. */

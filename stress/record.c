@@ -158,9 +158,14 @@ void record_free(record *self, uint32_t number)
     block->death_vns = record_now_vns(self);
 }
 
+int record_keeps_samples(const record *self)
+{
+    return self && self->buckets;
+}
+
 void record_measure(record *self, const memory_use *use)
 {
-    if (!self || !self->buckets) return;
+    if (!record_keeps_samples(self)) return;
     const record_sample sample = { self->op, record_now_vns(self), *use };
     uint64_t bucket = self->op / self->bucket_ops;
     record_bucket_add(&self->buckets[bucket < RECORD_BUCKETS ? bucket : RECORD_BUCKETS - 1], &sample);

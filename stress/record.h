@@ -97,6 +97,7 @@ void record_label(record *self, uint32_t label);
 void record_alloc(record *self, uint32_t number, const void *ptr, uint64_t requested_bytes, uint64_t bytes,
                   uint64_t stream);
 void record_free(record *self, uint32_t number);
+int  record_keeps_samples(const record *self);                               /* 0: record_measure does nothing */
 void record_measure(record *self, const memory_use *use);                    /* after the op */
 void record_refuse(record *self, uint64_t requested_bytes);
 void record_finish(record *self, uint64_t op_count);

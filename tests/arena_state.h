@@ -83,7 +83,7 @@ static inline void state_take(const gpuarena *arena, const fake_device *device, 
     state->device = device;
     if (gpuarena_walk(arena, state_visit, state) != GPUARENA_OK) state->wrong = "walk failed";
     if (device && !state->wrong && state->range != device->range_count) state->wrong = "a segment without blocks";
-    gpuarena_get_stats(arena, &state->stats);
+    gpuarena_walk_stats(arena, &state->stats);
     gpuarena_last_failure(arena, &failure);
     state->failure_serial = failure.serial;
 }

@@ -77,7 +77,7 @@ static inline void paged_open(paged_bench *bench, uint64_t capacity_bytes, const
 static inline gpuarena_stats paged_stats(const paged_bench *bench)
 {
     gpuarena_stats stats;
-    gpuarena_get_stats(bench->arena, &stats);
+    gpuarena_walk_stats(bench->arena, &stats);
     return stats;
 }
 

@@ -35,7 +35,7 @@ static inline void world_end(void)
     char message[200];
     gpuarena_stats stats;
     if (world.arena) {
-        gpuarena_get_stats(world.arena, &stats);
+        gpuarena_walk_stats(world.arena, &stats);
         world_judge_sums(&stats);
         if (gpuarena_check(world.arena, message, sizeof message)) schedule_blame("check: %s", message);
         WANT(stats.reserved_bytes == device.held_bytes || world.is_lost);

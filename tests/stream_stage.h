@@ -98,7 +98,7 @@ static inline stage stage_open(uint64_t bytes)
 static inline gpuarena_stats stage_stats(const stage *self)
 {
     gpuarena_stats stats;
-    gpuarena_get_stats(self->arena, &stats);
+    gpuarena_walk_stats(self->arena, &stats);
     return stats;
 }
 

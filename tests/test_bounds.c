@@ -17,6 +17,8 @@ void __cyg_profile_func_exit(void *function, void *site) { (void)function; (void
 
 enum { FEW = 1000, MANY = 16 * FEW, SEPARATORS = 2 };
 
+static int device_event;
+
 /* Of a device with any number of segments, which keeps no books. Addresses rise, or fall. */
 typedef struct bare_device {
     gpuarena_driver table;
@@ -58,6 +60,34 @@ static int bare_give_back(const gpuarena_driver *self, gpuarena_memory kind, voi
     return 0;
 }
 
+static int bare_event_create(const gpuarena_driver *self, void **event)
+{
+    (void)self;
+    *event = &device_event;
+    return 0;
+}
+
+/* The GPU is done with everything. */
+static int bare_event(const gpuarena_driver *self, void *event)
+{
+    (void)self;
+    (void)event;
+    return 0;
+}
+
+static int bare_record(const gpuarena_driver *self, void *event, gpuarena_stream stream)
+{
+    (void)stream;
+    return bare_event(self, event);
+}
+
+static int bare_stream_wait(const gpuarena_driver *self, gpuarena_stream stream, void *event)
+{
+    return bare_record(self, event, stream);
+}
+
+static int bare_device_wait(const gpuarena_driver *self) { return bare_event(self, NULL); }
+
 static bare_device device;
 static gpuarena *arena;
 static void *blocks[MANY * SEPARATORS];
@@ -72,6 +102,11 @@ static void open_arena(const char *text)
     device.table.memory.info = bare_info;
     device.table.memory.obtain = bare_obtain;
     device.table.memory.give_back = bare_give_back;
+    device.table.events.create = bare_event_create;
+    device.table.events.destroy = device.table.events.query = device.table.events.host_wait = bare_event;
+    device.table.events.record = bare_record;
+    device.table.events.stream_wait = bare_stream_wait;
+    device.table.events.device_wait = bare_device_wait;
     (void)gpuarena_config_parse(text, &config, message, sizeof message);
     config.driver = &device.table;
     config.environment = "";
@@ -151,6 +186,34 @@ static void test_class(void)
           1.5, "a refusal where none of the class fits");
 }
 
+/* ---- figures, where free blocks of several streams lie side by side */
+
+static uint64_t figures_cost(int count)
+{
+    gpuarena_stats stats, walked;
+    uint64_t taken;
+    int failed = 0;
+    open_arena("backing=segments,growth=step,step=4G");
+    for (int at = 0; at < count; at++) failed += gpuarena_alloc(arena, &blocks[at], KIB(64), fake_stream(1 + at % 3)) != 0;
+    for (int at = 0; at < count; at++) failed += gpuarena_free(arena, blocks[at], fake_stream(1 + at % 3)) != 0;
+    CHECK_MSG(!failed, "%d blocks of 3 streams", count);
+    steps = 0;
+    gpuarena_get_stats(arena, &stats);
+    taken = steps;
+    gpuarena_walk_stats(arena, &walked);
+    CHECK_U64(stats.largest_free_bytes, ==, 0);
+    stats.largest_free_bytes = walked.largest_free_bytes;
+    CHECK_U64(walked.largest_free_bytes, ==, walked.reserved_bytes);
+    CHECK_MSG(memcmp(&stats, &walked, sizeof stats) == 0, "walk_stats adds one figure to get_stats");
+    close_arena();
+    return taken;
+}
+
+static void test_figures(void)
+{
+    judge(figures_cost(FEW), figures_cost(MANY), 1.0, "get_stats with three streams");
+}
+
 /* ---- segments: one a block. Of n calls each takes O(log n): 16 times as many take less than 40 times as much. */
 
 typedef struct costs { uint64_t growing, stats, trim, limit, destroy; } costs;
@@ -196,6 +259,7 @@ static void test_segments(int falling)
 int main(void)
 {
     test_class();
+    test_figures();
     test_segments(0);
     test_segments(1);
     return tap_done();

@@ -21,12 +21,12 @@ static void test_no_dups(void)
             apart &= low < high ? low + left <= high : high + right <= low;
         }
     CHECK_MSG(apart, "1,023 blocks are distinct and do not overlap");
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);
     CHECK_U64(stats.live_bytes, ==, 654336);
     CHECK_U64(stats.requested_bytes, ==, 1023 * 512);
     for (uint64_t size = 1; size < 1024; size++)
         if (gpuarena_free(arena, blocks[size], NULL) != GPUARENA_OK) CHECK_MSG(0, "free");
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);
     CHECK_U64(stats.alloc_count, ==, 1023);
     CHECK_U64(stats.live_bytes, ==, 0);
     CHECK_U64(stats.live_peak_bytes, ==, 654336);
@@ -54,7 +54,7 @@ static void test_coalescing(void)
         for (int block = 0; block < 4; block++) failed += gpuarena_free(arena, blocks[block], NULL) != 0;
     }
     CHECK_INT(failed, ==, 0);
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);
     CHECK_U64(stats.alloc_count, ==, 4097);
     CHECK_U64(stats.live_bytes, ==, 0);
     CHECK_U64(stats.live_peak_bytes, ==, 50352128);

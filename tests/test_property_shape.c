@@ -224,7 +224,7 @@ static void audit(int thorough)
     gpuarena_stats stats;
     size_t at = 0;
     if (gpuarena_walk(arena, compare_block, &at) == GPUARENA_OK && at != model.count) blame("blocks are missing");
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);
     if (stats.live_bytes != model.live || stats.requested_bytes != model.requested
         || stats.slack_bytes != model.live - model.requested || stats.live_count != model.live_count)
         blame("live, requested or slack");

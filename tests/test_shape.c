@@ -47,7 +47,7 @@ static void drop(int slot)
 static gpuarena_stats stats_now(void)
 {
     gpuarena_stats stats;
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);
     return stats;
 }
 

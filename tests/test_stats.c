@@ -21,7 +21,7 @@ static void test_fresh(void)
     gpuarena_config config = fake_config(&device);
     gpuarena_stats stats;
     gpuarena *arena = state_arena(&config);
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);
     uint64_t sum = 0;
 #define X(field) sum |= stats.field;
     GPUARENA_STATS(X)
@@ -47,19 +47,19 @@ static void test_peaks(void)
     void *first = state_alloc(arena, MIB(100)), *second = state_alloc(arena, MIB(50) - 1);
     CHECK_INT(gpuarena_free(arena, first, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_OK);
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);
     CHECK_U64(stats.requested_peak_bytes, ==, MIB(150) - 1);
     CHECK_U64(stats.live_peak_bytes, ==, MIB(150));
     CHECK_U64(stats.reserved_peak_bytes, ==, MIB(150));
     CHECK_U64(stats.slack_bytes, ==, 1);
     CHECK_U64(stats.live_bytes, ==, MIB(50));
     gpuarena_reset_peaks(arena);
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);
     CHECK_U64(stats.requested_peak_bytes, ==, MIB(50) - 1);
     CHECK_U64(stats.live_peak_bytes, ==, MIB(50));
     CHECK_U64(stats.reserved_peak_bytes, ==, MIB(50));
     CHECK_INT(gpuarena_free(arena, second, NULL), ==, GPUARENA_OK);
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);
     CHECK_U64(stats.live_peak_bytes, ==, MIB(50));
     CHECK_MSG(stats.live_bytes == 0 && stats.requested_bytes == 0 && stats.slack_bytes == 0
               && stats.cached_bytes == MIB(50) && stats.largest_free_bytes == MIB(50), "all freed: all cached");
@@ -81,7 +81,7 @@ static void test_counters(void)
     CHECK_INT(gpuarena_free(arena, first, NULL), ==, GPUARENA_DOUBLE_FREE);
     CHECK_INT(gpuarena_alloc(arena, &ptr, GIB(2), NULL), ==, GPUARENA_OUT_OF_MEMORY);
     CHECK_INT(gpuarena_alloc(arena, NULL, 1, NULL), ==, GPUARENA_INVALID_ARGUMENT);
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);
     CHECK_U64(stats.alloc_count, ==, 2);
     CHECK_U64(stats.free_count, ==, 1);
     CHECK_U64(stats.live_count, ==, 1);
@@ -91,7 +91,7 @@ static void test_counters(void)
     CHECK_U64(stats.driver_call_count, ==, device.calls[FAKE_OBTAIN] + device.calls[FAKE_GIVE_BACK]);
     CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_free(arena, second, NULL), ==, GPUARENA_OK);
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);
     CHECK_U64(stats.grow_count - stats.release_count, ==, device.range_count);
     CHECK_U64(stats.driver_call_count, ==, device.calls[FAKE_OBTAIN] + device.calls[FAKE_GIVE_BACK]);
     CHECK_U64(stats.driver_error_count, ==, 0);
@@ -119,7 +119,7 @@ static void test_look(void)
     int served = 0;
     for (int round = 0; round < 32; round++) served += gpuarena_alloc_ex(arena, &ptr, &request) == GPUARENA_OK;
     CHECK_INT(served, ==, 32);
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);
     CHECK_U64(stats.cached_bytes, ==, 0);
     CHECK_U64(stats.look_count, ==, 32);
     state_end(arena, &device, "look");
@@ -146,7 +146,7 @@ static void test_largest(void)
                                      NULL) != GPUARENA_OK;
         }
         wrong = state_audit(arena, &device);
-        gpuarena_get_stats(arena, &stats);
+        gpuarena_walk_stats(arena, &stats);
         gpuarena_request request = GPUARENA_INIT;
         void *ptr = NULL;
         request.flags = GPUARENA_ALLOC_TRY;
@@ -210,13 +210,13 @@ static void test_look_in_own_bin(void)
         blocks[block] = state_alloc(arena, block < 8 ? 65536 : 72704);
         state_alloc(arena, 256);
     }
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);
     state_alloc(arena, stats.largest_free_bytes);
     for (int block = 0; block < 9; block++) CHECK(gpuarena_free(arena, blocks[block], NULL) == GPUARENA_OK);
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);
     uint64_t before = stats.look_count;
     CHECK(state_alloc(arena, 71680) == blocks[8]);
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);
     CHECK_U64(stats.look_count, ==, before + 1);
     CHECK_U64(stats.grow_count, ==, 1);
     state_end(arena, &device, "look");

@@ -30,7 +30,7 @@ static int agrees(void)
 {
     gpuarena__seen seen = { 0, 0 };
     gpuarena_stats stats;
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);
     looks += (arena->streams.many || stream_count == 1) && gpuarena__seams_show(arena, &seen);
     if (stats.largest_free_bytes == walked()) return 1;
     printf("# largest_free_bytes %" PRIu64 ", walked %" PRIu64 "\n", stats.largest_free_bytes, walked());

@@ -47,7 +47,7 @@ static void audit(int thorough)
     gpuarena_stats stats;
     audit_limit(world.arena->stats.reserved_bytes);
     if (thorough || !with(WITH_CACHES) || world.op % CACHES_CHECK_EVERY == 0) {
-        gpuarena_get_stats(world.arena, &stats);
+        gpuarena_walk_stats(world.arena, &stats);
         audit_sums(&stats);
         audit_largest(&stats);
         if (thorough) audit_walk(&stats);
@@ -156,7 +156,7 @@ static void do_must_fit(void)
     if (world.streams_in_force == GPUARENA_STREAMS_SAME) return;
     if (sim_device_wait(world.machine, 0)) blame("the program's own wait for the device", 0);
     for (int at = 0; at < WORLD_STREAMS; at++) pass_on(at, NOBODY);
-    gpuarena_get_stats(world.arena, &stats);
+    gpuarena_walk_stats(world.arena, &stats);
     request.bytes = stats.largest_free_bytes;
     request.stream = any ? GPUARENA_ANY_STREAM : world_enter(stream);
     void *ptr = NULL;

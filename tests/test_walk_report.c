@@ -158,7 +158,7 @@ static void check_json(const char *name, int number)
     gpuarena_stats stats;
     gpuarena *arena = open_used(name);
     if (!arena) return;
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);
     report(arena, GPUARENA_FORMAT_JSON);
     int length = snprintf(command, sizeof command, "perl -MJSON::PP -e \"$GPUARENA_TEST_PROGRAM\"");
     length += snprintf(command + length, sizeof command - (size_t)length,

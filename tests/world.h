@@ -358,7 +358,7 @@ static inline void world_open(uint64_t seed, gpuarena_pressure_fn *pressure)
 static inline void world_close(void)
 {
     gpuarena_stats stats;
-    gpuarena_get_stats(world.arena, &stats);
+    gpuarena_walk_stats(world.arena, &stats);
     if (stats.event_error_count && !world.struck && !with(WITH_HOST_FAULTS))
         blame("event errors are counted where there were", 0);
     gpuarena_result result = gpuarena_destroy(world.arena);

@@ -14,9 +14,14 @@ double memory_fragmentation(uint64_t free_bytes, uint64_t largest_bytes)
     return 1.0 - (double)largest_bytes / (double)free_bytes;
 }
 
+int memory_needs_largest(const memory_track *track, const memory_use *use)
+{
+    return use->reserved_bytes > track->reserved_peak_bytes && !track->failed;
+}
+
 void memory_sample(memory_track *track, const memory_use *use)
 {
-    if (use->reserved_bytes > track->reserved_peak_bytes && !track->failed) {
+    if (memory_needs_largest(track, use)) {
         track->fragmentation = memory_fragmentation(use->free_bytes, use->largest_bytes);
     }
     memory_raise(&track->requested_peak_bytes, use->requested_bytes);

@@ -143,7 +143,7 @@ static int figures_gauge_holds(ground *on)
     gpuarena_stats stats;
     gpuarena_request request = GPUARENA_INIT;
     void *ptr = NULL;
-    gpuarena_get_stats(on->pool.arena, &stats);
+    gpuarena_walk_stats(on->pool.arena, &stats);
     if (!stats.largest_free_bytes) return 1;
     request.bytes = stats.largest_free_bytes;
     if (stats.largest_free_bytes > stats.pending_bytes + stats.cached_bytes) return 0;

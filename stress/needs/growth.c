@@ -111,7 +111,7 @@ static int growth_known(ground *on, uint64_t bytes)
     gpuarena_request request = GPUARENA_INIT;
     if (!on->pool.arena) return 0;
     request.bytes = bytes;
-    gpuarena_get_stats(on->pool.arena, &stats);
+    gpuarena_walk_stats(on->pool.arena, &stats);
     return stats.largest_free_bytes < bytes && gpuarena_can_alloc(on->pool.arena, &request) != GPUARENA_OK;
 }
 

@@ -329,8 +329,15 @@ void model_measure(model *self, model_use_now *use)
     use->live_bytes = self->live_bytes;
     use->free_bytes = self->reserved_bytes - self->live_bytes;
     use->pending_bytes = self->pending_bytes;
-    use->largest_bytes = self->kind->largest(self);
     pthread_mutex_unlock(&self->lock);
+}
+
+uint64_t model_largest(model *self)
+{
+    pthread_mutex_lock(&self->lock);
+    uint64_t largest = self->kind->largest(self);
+    pthread_mutex_unlock(&self->lock);
+    return largest;
 }
 
 /* ---- life */

@@ -58,7 +58,8 @@ gpuarena_result model_end_stream(model *self, gpuarena_stream stream, model_refu
 gpuarena_result model_trim(model *self, model_refusal *refused);
 uint64_t        model_block_bytes(model *self, const void *ptr);             /* 0: no live block */
 
-typedef struct model_use_now { uint64_t live_bytes, free_bytes, pending_bytes, largest_bytes; } model_use_now;
+typedef struct model_use_now { uint64_t live_bytes, free_bytes, pending_bytes; } model_use_now;
 void model_measure(model *self, model_use_now *use);
+uint64_t model_largest(model *self);                      /* the largest free piece; may take a walk over all */
 
 #endif
