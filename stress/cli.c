@@ -30,7 +30,7 @@ static const cli_option cli_options[CLI_COUNT] = {
     [CLI_VARY] = { NULL, "vary", 0, CLI_TEXT, "KEY", NULL, 0, 0, CLI_SHAPES_RESULTS,
         "batch: the workload's option to find the largest of (stress help batch)" },
     [CLI_LIMIT] = { NULL, "limit", 0, CLI_SIZE, "SIZE", NULL, 1, 0, CLI_SHAPES_RESULTS,
-        "hard limit of arenas (not raw, cub-library); not beside a limit key" },
+        "hard limit of arenas alone; not beside a limit key" },
     [CLI_FILTER] = { NULL, "filter", 0, CLI_TEXT, "REGEX", NULL, 0, 0, CLI_NO_EFFECT,
         "only rows whose WORKLOAD/POLICY matches (extended syntax)" },
     [CLI_QUICK] = { NULL, "quick", 0, CLI_FLAG, NULL, NULL, 0, 0, CLI_SHAPES_RESULTS,
@@ -44,7 +44,7 @@ static const cli_option cli_options[CLI_COUNT] = {
     [CLI_CONTEXT] = { NULL, "context", 0, CLI_SIZE, "SIZE", "0", 0, 0, CLI_SHAPES_SIMULATION,
         "simulated device memory that the context holds" },
     [CLI_OP_NS] = { NULL, "op-ns", 0, CLI_NUMBER, "N", "2000", 0, 1000000000, CLI_SHAPES_SIMULATION,
-        "virtual host time of one operation, in vns" },
+        "modelled host time of one operation, in ns" },
     [CLI_RATE] = { NULL, "rate", 0, CLI_NUMBER, "N", NULL, 1, 1000000000, CLI_SHAPES_SIMULATION,
         "allocations and frees a virtual second (stress help columns)" },
     [CLI_VERIFY] = { NULL, "verify", 0, CLI_CHOICE, "off|sample|full", "full", 0, 0, CLI_SHAPES_RESULTS,
@@ -273,7 +273,7 @@ void cli_free(cli *self)
     cli_free_value(&self->words);
 }
 
-static void cli_help_option(FILE *out, const cli_option *option)
+void cli_help_option(FILE *out, const cli_option *option)
 {
     char left[80], letter[8] = "    ";
     if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);

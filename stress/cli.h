@@ -23,7 +23,7 @@ typedef enum cli_kind {
     CLI_FLAG,
     CLI_NUMBER,                                  /* decimal, from the row's least to its most */
     CLI_COUNT_OR_AUTO,                           /* the same, or the word auto, which is 0: least is 1 */
-    CLI_SIZE,                                    /* bytes, binary suffix K M G T */
+    CLI_SIZE,                                    /* bytes: slice_size */
     CLI_SHARE,                                   /* 2%, 0.5%: in millionths; up to 100% */
     CLI_TEXT, CLI_CHOICE,                        /* anything but nothing; one of the row's argument, separated by | */
     CLI_LIST, CLI_REPEAT                         /* items by the list grammar, all together; one text each time */
@@ -68,10 +68,11 @@ typedef struct cli {
 int  cli_parse(cli *self, int argc, char *const *argv, problem *why);
 void cli_free(cli *self);
 void cli_help(FILE *out);                        /* options by group, from the table */
+void cli_help_option(FILE *out, const cli_option *option);       /* one of them */
 /* -1 and a problem if another option than these is given: `--NAME means nothing to WHOM`. */
 int  cli_expect(const cli *self, const cli_id *known, size_t count, const char *whom, problem *why);
 
-/* Decimal digits and at most one of K M G T (2^10 .. 2^40): 0, or -1 for anything else and above 2^64 - 1. */
+/* As slice_size: 0, or -1 for anything else. */
 int  cli_read_size(const char *text, uint64_t *bytes);
 int  cli_read_number(const char *text, uint64_t *number);
 int  cli_read_share(const char *text, uint64_t *millionths);     /* up to four decimals, and the sign: 0.25% */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "slice.h"
 
 /* Decimal digits at *text, which moves past them. */
 static int cli_read_digits(const char **text, uint64_t *number)
@@ -33,18 +34,7 @@ int cli_read_number(const char *text, uint64_t *number)
 
 int cli_read_size(const char *text, uint64_t *bytes)
 {
-    static const char suffixes[] = "KMGT";
-    uint64_t value;
-    if (cli_read_digits(&text, &value)) return -1;
-    if (*text) {
-        const char *suffix = strchr(suffixes, *text);
-        if (!suffix || text[1]) return -1;
-        unsigned shift = 10u * (unsigned)(suffix - suffixes + 1);
-        if (value > UINT64_MAX >> shift) return -1;
-        value <<= shift;
-    }
-    *bytes = value;
-    return 0;
+    return slice_size(slice_of(text), bytes) ? 0 : -1;
 }
 
 int cli_read_share(const char *text, uint64_t *millionths)

@@ -6,11 +6,15 @@
 #include <string.h>
 
 #include "cli.h"
+#include "help_columns.h"
 #include "help_lists.h"
 #include "help_workloads.h"
 #include "nearest.h"
+#include "policy.h"
+#include "policy_name.h"
 #include "report/row.h"
 #include "sim/costs.h"
+#include "workload/workload.h"
 
 static const char help_top[] =
     "stress: GPU memory policies against randomized and recorded workloads, on a simulated device\n"
@@ -28,27 +32,29 @@ static const char help_top[] =
     "       stress list [workloads|policies|devices|needs]\n"
     "       stress help [lists|workloads|threads|faults|costs|columns|capacity|batch|shrink|holes|needs|gates|\n"
     "                    compare|shards|outputs|measuring]\n"
+    "       stress help NAME    of a workload, policy, option, column or kind of --out\n"
     "       stress version\n";
 
 static const char help_bottom[] =
     "\n"
-    "Sizes are binary: 64K, 512M, 4G, 1T. An option given twice counts the last time, -w, -p and --out add up.\n"
+    "Sizes are binary: 64K, 512M, 4G, 1T; 4GB and 4GiB are 4G. An option given twice counts the last time; -w, -p\n"
+    "and --out add up.\n"
     "\n"
     "Examples\n"
-    "  stress run -w train -p raw,segments\n"
-    "  stress run -w replay:step.trace,uniform -p raw,segments --seed 7 --out csv=results.csv\n"
+    "  stress run -w train -p cudaMalloc,segments\n"
+    "  stress run -w replay:step.trace,uniform -p cudaMalloc,segments --seed 7 --out csv=results.csv\n"
     "  stress run -w train -p segments --limit 1G                  where does it run out, and why?\n"
     "  stress run -w train:steps=3,layers=4 -p config:growth=step,step=64M,limit=80%\n"
     "  stress run -w uniform -p segments --no-timing --out csv=-   the same bytes every time\n"
-    "  stress run -w train --seed 3 -p raw --out trace=train.trace\n"
+    "  stress run -w train --seed 3 -p cudaMalloc --out trace=train.trace\n"
     "  stress run -w train+uniform -p paged --threads 4            two threads of each, on one arena\n"
-    "  stress run -w train -p raw,paged --fail-if '*/paged: footprint > 1.05' --out junit=gate.xml    exit 1 if so\n"
+    "  stress run -w train -p cudaMalloc,paged --fail-if '*/paged: footprint > 1.05' --out gate.xml   exit 1 if so\n"
     "  stress compare before.csv after.csv                         what has changed, and for better or worse?\n"
-    "  stress capacity -w train -p raw,segments                    the smallest limit that is enough\n"
-    "  stress batch -w train:zero3=8 -p raw,paged --device sim:24G    the largest batch that fits, and why no more\n"
+    "  stress capacity -w train -p cudaMalloc,segments             the smallest limit that is enough\n"
+    "  stress batch -w train:zero3=8 -p cudaMalloc,paged --device sim:24G   the largest batch, and why no more\n"
     "  stress holes -p segments,paged                              does free memory in pieces cost time?\n"
     "  stress costs --device cuda:0 --out costs=mine.costs         what do driver calls cost here?\n"
-    "  stress run -w train -p raw,segments --costs mine.costs      .. and what would they on a simulated device?\n"
+    "  stress run -w train -p cudaMalloc,segments --costs mine.costs   .. and on a simulated device?\n"
     "\n"
     "Exit codes (the highest of 4, 3, 2, 1 that applies)\n"
     "  0   all rows done; out of memory in a workload is a result, not an error\n"
@@ -70,9 +76,9 @@ static const char help_bottom[] =
 static const char help_lists[] =
     "-w and -p take items separated by commas, each NAME or NAME:key=value,key=value. A part whose first of\n"
     "':' and '=' is '=' continues the item on its left. Three policies:\n"
-    "  -p raw,segments:growth=step,step=64M,config:limit=4G\n"
-    "-w all, -p all: each that there is (stress list). Where raw is not among them, run has it in its table all the\n"
-    "same, dimmed, to compare with: it is in no file and fails no run. With -q it does not run.\n"
+    "  -p cudaMalloc,segments:growth=step,step=64M,config:limit=4G\n"
+    "-w all, -p all: each that there is (stress list). Where cudaMalloc is not among them, run has it in its table\n"
+    "all the same, dimmed, to compare with: it is in no file and fails no run. With -q it does not run.\n"
     "A policy without a name is config:key=value,.. Paths with commas are refused. Workloads and their keys:\n"
     "stress list workloads; what these may be: stress help workloads.\n"
     "\n";
@@ -107,38 +113,17 @@ static const char help_faults[] =
     "  rival@OP=[-]SIZE     before operation OP (from 0) another process takes SIZE, or gives it back\n";
 
 static const char help_columns[] =
-    "\n"
-    "status: ok, oom (memory ran out, which is a result), verify_failed, error. ops counts allocations and frees,\n"
-    "refused ones too, allocs the former alone; oom_op counts from 0. digest: of the operations and their results;\n"
-    "where it differs the work did.\n"
-    "Peaks, sampled after every op: requested_peak_bytes of what the workload asked for, live_peak_bytes of the\n"
-    "blocks that served it, reserved_peak_bytes of what was held from the driver. footprint: the last over the\n"
-    "first. oom_..: of the first refusal: which op, how much it asked for, what was free, the longest free piece\n"
-    "(largest), and the reason; the sentence stands below the table.\n"
     "--rounds N: all ops N times, one after the other, on the same device and pool; what is live is freed in\n"
-    "between. A policy that completes one round need not complete the next: oom_round is the one in which memory\n"
-    "ran out first, from 1, oom_round_op the allocations and frees of that round before it; oom_op counts on.\n"
-    "driver_calls: of calls on memory, plain and virtual, from the first op to the last; driver_vns: the time in\n"
-    "them, in virtual nanoseconds of the simulated device, empty on CUDA. The columns in ns are measured, in a\n"
-    "second pass over the same operations; they hold the simulated driver's own work, and stay empty with\n"
-    "--no-timing or where there are too few samples. Where threads is above 1: stress help threads.\n"
-    "On CUDA reserved_peak_bytes and footprint of raw and cub-library are at least so much: the 2 MiB granules in\n"
-    "which their blocks lie; the driver may keep more. fragmentation: at the first failure, else at peak reserved.\n"
-    "gpu_waits: times that the arena made a stream wait, or waited itself; pending_peak_bytes: the most that was\n"
-    "free, but for the stream alone that had freed it. stranded_peak_bytes: the most that was free in pages that\n"
-    "were partly live, so that it could not be moved; remapped_pages: pages that were.\n"
-    "misses: allocations that called the driver; hit_p50_ns, hit_p99_ns: of those that did not, miss_p50_ns: of\n"
-    "those that did. Of real threads: whether the thread itself did; one that waits for another's call is a hit.\n"
+    "between. A policy that completes one round need not complete the next; oom_op counts on.\n"
+    "Measured columns are of a second pass over the same operations; they hold the simulated driver's own work, and\n"
+    "stay empty with --no-timing or where there are too few samples. Of real threads a hit is an allocation for\n"
+    "which the thread itself did not call the driver.\n"
+    "On CUDA reserved_peak_bytes and footprint of cudaMalloc and cub-library are at least so much: the 2 MiB\n"
+    "granules in which their blocks lie; the driver may keep more.\n"
     "--rate N: N allocations and frees a virtual second come, at fixed times, whether or not the ones before are\n"
-    "done. waited_..: from when one was due to its end, as whoever waits for it sees it; served_p99_vns: from when\n"
-    "it could begin. A loop that waits for each op tells the latter alone. On simulated devices. ended: of --repeat\n"
-    "auto, why there are no more repeats (stress help measuring).\n"
+    "done; a loop that waits for each op sees served_p99_vns alone. On simulated devices.\n"
     "Where steps come again (labels alike but for the number at their end, or else --rounds), all before the first\n"
-    "that does is the warm-up: steady_steps of them follow, and steady_driver_calls and steady_driver_vns are what\n"
-    "they took of driver_calls and driver_vns. vns_per_op: the virtual clock from the first op to the last, over\n"
-    "ops; empty with --rate. All four of rows that are ok.\n"
-    "An empty cell: not measured, or does not exist. With -w needs claims, verdict and said follow (stress help\n"
-    "needs).\n";
+    "that does is the warm-up, and what follows is steady. vns_per_op is empty with --rate.\n";
 
 static const char help_capacity[] =
     "stress capacity -w WORKLOAD[,..] -p POLICY[,..]: the smallest limit under which the workload completes, over\n"
@@ -149,8 +134,8 @@ static const char help_capacity[] =
     "The runs without a limit and under the one found are verified (--verify); remapped_pages, driver_calls and\n"
     "gpu_waits are of the latter. probes: how many runs it took.\n"
     "A workload that does not complete without a limit has status oom, and no min_limit_bytes.\n"
-    "raw and cub-library have no limit: it is the memory of the smallest simulated device, beside --context, on\n"
-    "which the workload completes; on CUDA it is what they held, in one run.\n"
+    "cudaMalloc and cub-library have no limit: it is the memory of the smallest simulated device, beside --context,\n"
+    "on which the workload completes; on CUDA it is what they held, in one run.\n"
     "Options are those of run, but for --limit and --on-oom skip; nothing is timed. --rate counts all the same: it\n"
     "says how far streams are when the next op comes.\n";
 
@@ -189,15 +174,15 @@ static const char help_holes[] =
     "stress holes -p POLICY[,..]: what an allocation and its free cost among so many free blocks. Blocks of 256 B\n"
     "to 1 MiB are allocated, log-uniform by --seed, and every second in order of address is freed: no two of those\n"
     "touch. A pair asks for the size of one of them and frees it again: it is served without the driver\n"
-    "(driver_calls: of 4,096 pairs), but for raw's.\n"
+    "(driver_calls: of 4,096 pairs), but for cudaMalloc's.\n"
     "ns_per_pair is processor time, measured on this machine: the median of so many rounds (stress help measuring),\n"
-    "each of which measures every number of holes once, in random order. ratio: over the fewest holes, the median\n"
+    "each of which measures every number of free blocks once, in random order. ratio: over the fewest, the median\n"
     "of the rounds' ratios, and from ratio_low to ratio_high its 95 % confidence interval. met: whether all of that\n"
-    "meets the arena's target for the most holes. Too little device memory for the blocks: status oom.\n"
-    "growth, in the row of the most holes: which of c, c log2 n and c n fits the policy's ns_per_pair best, c by\n"
-    "least squares: O(1), O(log n), O(n); growth_rms: the root of the mean square of what is left, over the mean.\n"
-    "unclear where the rounds' rms do not tell the classes apart with 95 % confidence. instructions_growth: the\n"
-    "same, exact.\n"
+    "meets the arena's target for the most of them. Too little device memory for the blocks: status oom.\n"
+    "growth, in the row of the most free blocks: which of c, c log2 n and c n fits the policy's ns_per_pair best, c\n"
+    "by least squares: O(1), O(log n), O(n); growth_rms: the root of the mean square of what is left, over the\n"
+    "mean. unclear where the rounds' rms do not tell the classes apart with 95 % confidence. instructions_growth:\n"
+    "the same, exact.\n"
     "--instructions counts instructions_per_pair, by running the same again under valgrind's callgrind; they are\n"
     "the same every time. --no-timing leaves what is measured empty; --quick measures 5 short rounds.\n";
 
@@ -226,7 +211,7 @@ static const char help_gates[] =
     "  VALUE             a number: bytes 64K, 512M, 1.5GiB; times 20us, 1.5ms; shares 1.05, 20%; or a word that\n"
     "                    the column may hold (status: ok oom verify_failed error; verdict: pass fail none)\n"
     "                    base, base*1.05, base/2, base+3pp, base-64M: the same row in the CSV of --base FILE\n"
-    "                    raw/10: the row of that policy in the same run; a name in quotes where it needs them\n"
+    "                    cudaMalloc/10: the row of that policy in the same run; a name in quotes if it needs them\n"
     "holes has no workloads: */paged: ratio > 1.5. A ratio there has an interval of its own.\n"
     "Every rule is told for every row, with value, limit and verdict: pass, FAILED, AMBIGUOUS, NO VALUE.\n"
     "Exact metrics are compared exactly. Measured times are compared by the 95 % confidence interval of the median\n"
@@ -301,11 +286,12 @@ static int help_column_list(FILE *out)
 {
     help_columns_of(out, "run", ROW_RUN);
     help_plain(out, "  and with --rounds: rounds, oom_round, oom_round_op\n");
-    help_plain(out, help_columns);
     help_columns_of(out, "holes (stress help holes)", ROW_HOLES);
     help_columns_of(out, "batch (stress help batch)", ROW_BATCH);
     help_columns_of(out, "capacity (stress help capacity)", ROW_CAPACITY);
-    return 0;
+    help_plain(out, "What they are:\n");
+    help_column_notes(out);
+    return help_plain(out, help_columns);
 }
 
 typedef struct help_topic {
@@ -316,7 +302,7 @@ typedef struct help_topic {
 static int help_lists_page(FILE *out)
 {
     help_plain(out, help_lists);
-    help_list_policies(out);
+    help_policies(out);
     return 0;
 }
 
@@ -332,21 +318,74 @@ static const help_topic help_topics[] = {
 #define HELP_NAMES "lists, workloads, threads, faults, costs, columns, capacity, batch, shrink, holes, needs, " \
                    "gates, compare, shards, outputs, measuring"
 
+/* `  NAME  text` of a page, with the lines that go on with it. 1: it is there. */
+static int help_entry(FILE *out, const char *page, const char *name)
+{
+    size_t length = strlen(name);
+    while (*page && (strncmp(page, "  ", 2) || strncmp(page + 2, name, length) || page[2 + length] != ' ')) {
+        page += strcspn(page, "\n");
+        page += *page == '\n';
+    }
+    if (!*page) return 0;
+    fprintf(out, "%s, a kind of --out:\n", name);
+    do {
+        int line = (int)strcspn(page, "\n") + 1;
+        fprintf(out, "%.*s", line, page);
+        page += line;
+    } while (!strncmp(page, "    ", 4));
+    return 1;
+}
+
+static int help_option(FILE *out, const char *name)
+{
+    const char *bare = name + (strncmp(name, "--", 2) ? 0 : 2);
+    for (size_t index = 0; cli_option_at(index); index++) {
+        if (strcmp(bare, cli_option_at(index)->name)) continue;
+        cli_help_option(out, cli_option_at(index));
+        return 1;
+    }
+    return 0;
+}
+
+/* What is called so: a name may be several things. How many. */
+static int help_named(FILE *out, const char *name)
+{
+    return help_workload(out, name) + help_policy(out, name) + help_option(out, name) + help_column(out, name)
+         + help_entry(out, help_outputs, name);
+}
+
+static void help_offer(nearest *search)
+{
+    for (const help_topic *each = help_topics; each < help_topics + HELP_TOPICS; each++) {
+        nearest_offer(search, each->name);
+    }
+    for (size_t index = 0; workload_family_at(index); index++) nearest_offer(search, workload_family_at(index)->name);
+    policy_kind kind;
+    for (size_t index = 0; policy_kind_at(index, &kind); index++) nearest_offer(search, kind.name);
+    for (size_t index = 0; policy_name_at(index); index++) nearest_offer(search, policy_name_at(index));
+    for (size_t index = 0; cli_option_at(index); index++) nearest_offer(search, cli_option_at(index)->name);
+    for (int column = 0; column < COLUMN_COUNT; column++) nearest_offer(search, row_column_name((row_column)column));
+}
+
 int help_write(FILE *out, const char *topic, problem *why)
 {
+    static const char *const first[] = { "run", "list", "help", "version" };
     char hint[96];
-    if (!topic || !strcmp(topic, "run")) {
+    int is_first = !topic;
+    for (size_t at = 0; topic && at < sizeof first / sizeof first[0]; at++) is_first |= !strcmp(topic, first[at]);
+    if (is_first) {
         fputs(help_top, out);
         cli_help(out);
         return help_plain(out, help_bottom);
     }
-    nearest search = nearest_to(topic);
     for (const help_topic *each = help_topics; each < help_topics + HELP_TOPICS; each++) {
         if (!strcmp(topic, each->name)) return each->text ? help_plain(out, each->text) : each->write(out);
-        nearest_offer(&search, each->name);
     }
-    return problem_set(why, EXIT_USAGE, "no help on '%s'%s; there is " HELP_NAMES, topic,
-                       nearest_hint(&search, hint, sizeof hint));
+    if (help_named(out, topic)) return 0;
+    nearest search = nearest_to(topic);
+    help_offer(&search);
+    return problem_set(why, EXIT_USAGE, "no help on '%s'%s; there is " HELP_NAMES ", and each workload, policy, "
+                       "option, column and kind of --out", topic, nearest_hint(&search, hint, sizeof hint));
 }
 
 int help_command(FILE *out, const char *command, problem *why)

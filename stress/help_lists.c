@@ -1,4 +1,4 @@
-/* Lists of what there is: policies, devices, and by other parts workloads and needs.
+/* Lists of what there is, a line a thing: policies, devices, and by other parts workloads and needs.
    It must not repeat what a table says.
    Tested by tests/cli.t. */
 #include "help_lists.h"
@@ -11,7 +11,10 @@
 #include "nearest.h"
 #include "needs/needs.h"
 #include "policy.h"
+#include "policy_name.h"
 #include "report/plot.h"
+#include "report/table.h"
+#include "report/table_columns.h"
 #include "sim/sim.h"
 
 /* A label, and words behind it, broken at spaces, and behind commas, before column 112. */
@@ -34,35 +37,91 @@ static void help_wrapped(FILE *out, const char *label, const char *text)
     fputc('\n', out);
 }
 
-void help_list_policies(FILE *out)
+void help_line(FILE *out, const char *name, const char *text)
 {
+    char line[1024];
+    snprintf(line, sizeof line, "  %-22s %s", name, text);
+    table_cut(line, table_style_for(out, "never").width);
+    fprintf(out, "%s\n", line);
+}
+
+static const char *help_absent(const policy_kind *kind)
+{
+    return policy_kind_present(kind) ? "" : " (not in this build)";
+}
+
+/* The name that people read, and the short one. */
+static const char *help_policy_names(const policy_kind *kind, char *text, size_t size)
+{
+    char shown[64];
+    policy_name_shown(kind->name, shown, sizeof shown);
+    snprintf(text, size, strcmp(shown, kind->name) ? "%s, %s" : "%s", shown, kind->name);
+    return text;
+}
+
+static void help_policy_page(FILE *out, const policy_kind *kind)
+{
+    char names[80];
+    fprintf(out, "  %s: %s%s%s\n", help_policy_names(kind, names, sizeof names), kind->model ? "model: " : "",
+            kind->summary, help_absent(kind));
+    if (kind->model && *kind->model->lacks) help_wrapped(out, "not: ", kind->model->lacks);
+    if (*kind->options) help_wrapped(out, "keys: ", kind->options);
+}
+
+int help_policy(FILE *out, const char *name)
+{
+    char short_name[64];
+    policy_kind kind;
+    snprintf(short_name, sizeof short_name, "%s", name);
+    policy_name_shorten(short_name);
+    for (size_t index = 0; policy_kind_at(index, &kind); index++) {
+        if (strcmp(kind.name, short_name)) continue;
+        fputs("a policy, for -p\n", out);
+        help_policy_page(out, &kind);
+        return 1;
+    }
+    return 0;
+}
+
+void help_policies(FILE *out)
+{
+    policy_kind kind;
+    fputs("policies\n", out);
+    for (size_t index = 0; policy_kind_at(index, &kind); index++) help_policy_page(out, &kind);
+}
+
+static void help_list_policies(FILE *out)
+{
+    char names[80], text[512];
     fputs("policies\n", out);
     policy_kind kind;
     for (size_t index = 0; policy_kind_at(index, &kind); index++) {
-        const char *absent = policy_kind_present(&kind) ? "" : " (not in this build)";
-        fprintf(out, "  %-11s %s%s%s\n", kind.name, kind.model ? "model: " : "", kind.summary, absent);
-        if (kind.model && *kind.model->lacks) help_wrapped(out, "not: ", kind.model->lacks);
-        if (*kind.options) fprintf(out, "  %-11s keys: %s\n", "", kind.options);
+        snprintf(text, sizeof text, "%s%s%s", kind.model ? "model: " : "", kind.summary, help_absent(&kind));
+        help_line(out, help_policy_names(&kind, names, sizeof names), text);
     }
-    fprintf(out, "  %-11s raw, async, the arena's two and all models; what the device cannot have is left out\n",
-            "all");
+    help_line(out, "all", "cudaMalloc, cudaMallocAsync, the arena's two and all models; what the device cannot have is left out");
 }
 
 static void help_list_devices(FILE *out)
 {
-    char total[16];
+    char total[32], name[24], text[600];
     cuda_environment found;
     problem trouble = { 0, "" };
-    fputs("devices\n  sim:SIZE   simulated; sim is sim:80G; sim:SIZE,vm=off has no virtual memory,\n", out);
-    fprintf(out, "  %-10s sim:SIZE,mappings=N no more mappings than N, %u otherwise\n", "", SIM_DEFAULT_MAPPINGS);
+    fputs("devices\n", out);
+    help_line(out, "sim:SIZE", "simulated; sim is sim:80G");
+    help_line(out, "sim:SIZE,vm=off", "without virtual memory");
+    snprintf(text, sizeof text, "with no more mappings than N, %u otherwise", SIM_DEFAULT_MAPPINGS);
+    help_line(out, "sim:SIZE,mappings=N", text);
     int count = cuda_environment_count(&trouble);
-    if (count < 0) fprintf(out, "  cuda:N     none: %s\n", trouble.text);
+    snprintf(text, sizeof text, "none: %s", trouble.text);
+    if (count < 0) help_line(out, "cuda:N", text);
     for (int ordinal = 0; ordinal < count; ordinal++) {
         problem unknown = { 0, "" };
-        fprintf(out, "  cuda:%-5d ", ordinal);
-        if (cuda_environment_describe(ordinal, &found, &unknown)) fprintf(out, "%s\n", unknown.text);
-        else fprintf(out, "%s, %s, %s\n", found.name, plot_bytes(found.total_bytes, total, sizeof total),
-                     found.uuid);
+        snprintf(name, sizeof name, "cuda:%d", ordinal);
+        int is_unknown = cuda_environment_describe(ordinal, &found, &unknown) != 0;
+        snprintf(text, sizeof text, "%s, %s, %s", found.name, plot_bytes(found.total_bytes, total, sizeof total),
+                 found.uuid);
+        help_line(out, name, is_unknown ? unknown.text : text);
     }
 }
 

@@ -8,25 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "help_lists.h"
 #include "program.h"
 #include "report/plot.h"
 #include "workload/workload.h"
 
 void help_list_workloads(FILE *out)
 {
-    char size[16];
     fputs("workloads\n", out);
     for (size_t index = 0; workload_family_at(index); index++) {
-        const workload_family *family = workload_family_at(index);
-        fprintf(out, "  %-10s %s\n", family->name, family->summary);
-        if (family->options && *family->options) fprintf(out, "  %-10s %s\n", "", family->options);
-        if (!family->peak) continue;
-        plot_bytes(family->peak_bytes, size, sizeof size);
-        fprintf(out, "  %-10s peak %s, %" PRIu64 " bytes: %s\n", "", size, family->peak_bytes, family->peak);
+        help_line(out, workload_family_at(index)->name, workload_family_at(index)->summary);
     }
-    fprintf(out, "  %-10s what people ask of GPU memory, as verdicts; needs:NAME one of them: stress list needs\n",
-            "needs");
-    fprintf(out, "  %-10s each of those that need no file, but needs\n", "all");
+    help_line(out, "needs", "what people ask of GPU memory, as verdicts; needs:NAME one of them: stress list needs");
+    help_line(out, "all", "each of those that need no file, but needs");
 }
 
 static int help_is_recording(const struct dirent *entry)
@@ -51,19 +45,36 @@ static void help_recordings(FILE *out)
     free(found);
 }
 
-/* Each family, and each of its options with what is allowed. */
-int help_workloads(FILE *out)
+/* The family, and each of its options with what is allowed. */
+static void help_workload_page(FILE *out, size_t index)
 {
     char text[120];
-    fputs("-w NAME:key=value,..: the options of each, their defaults, and what else they may be\n", out);
-    for (size_t index = 0; workload_family_at(index); index++) {
-        const workload_family *family = workload_family_at(index);
-        fprintf(out, "%s: %s\n", family->name, family->summary);
-        if (family->peak) fprintf(out, "  peak %" PRIu64 " bytes: %s\n", family->peak_bytes, family->peak);
-        for (size_t option = 0; workload_option_text(index, option, text, sizeof text); option++) {
-            fprintf(out, "  %s\n", text);
-        }
+    const workload_family *family = workload_family_at(index);
+    fprintf(out, "%s: %s\n", family->name, family->summary);
+    if (family->peak) {
+        plot_bytes(family->peak_bytes, text, sizeof text);
+        fprintf(out, "  peak %s, %" PRIu64 " bytes: %s\n", text, family->peak_bytes, family->peak);
     }
+    for (size_t option = 0; workload_option_text(index, option, text, sizeof text); option++) {
+        fprintf(out, "  %s\n", text);
+    }
+}
+
+int help_workload(FILE *out, const char *name)
+{
+    for (size_t index = 0; workload_family_at(index); index++) {
+        if (strcmp(workload_family_at(index)->name, name)) continue;
+        fputs("a workload, for -w; NAME:key=value,.. with these keys:\n", out);
+        help_workload_page(out, index);
+        return 1;
+    }
+    return 0;
+}
+
+int help_workloads(FILE *out)
+{
+    fputs("-w NAME:key=value,..: the options of each, their defaults, and what else they may be\n", out);
+    for (size_t index = 0; workload_family_at(index); index++) help_workload_page(out, index);
     help_recordings(out);
     return 0;
 }

@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 
-void help_list_workloads(FILE *out);             /* options with their defaults */
-int  help_workloads(FILE *out);                  /* .. and with what is allowed; 0 */
+void help_list_workloads(FILE *out);             /* a line each */
+int  help_workload(FILE *out, const char *name); /* with its keys; 1: there is one of the name */
+int  help_workloads(FILE *out);                  /* of all; 0 */
 
 #endif

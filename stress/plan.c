@@ -10,6 +10,7 @@
 #include "needs/needs.h"
 #include "pass_streams.h"
 #include "pattern.h"
+#include "policy_name.h"
 #include "program.h"
 #include "workload/mix.h"
 #include "workload/stream.h"
@@ -59,10 +60,12 @@ static int plan_filter(plan *self, const char *text, problem *why)
 
 int plan_wants(const plan *self, const plan_workload *workload, const policy *chosen)
 {
-    char name[2048];
+    char name[2048], shown[1024];
     if (!self->filtered) return 1;
     snprintf(name, sizeof name, "%s/%s", workload->text, chosen->text);
-    return regexec(&self->filter, name, 0, NULL, 0) == 0;
+    if (!regexec(&self->filter, name, 0, NULL, 0)) return 1;
+    snprintf(name, sizeof name, "%s/%s", workload->text, policy_name_shown(chosen->text, shown, sizeof shown));
+    return !regexec(&self->filter, name, 0, NULL, 0);
 }
 
 /* What policies are tried on: of a device that is not there the keys are checked on the largest that one may
@@ -157,6 +160,7 @@ int plan_policies(plan *self, const cli *asked, problem *why)
     for (size_t index = 0; index < items->item_count; index++) {
         const char *item = items->items[index];
         if (plan_is_all(item) ? plan_add_all(self, asked, why) : plan_add_policy(self, asked, item, why)) return -1;
+        policy_name_shorten(items->items[index]);
     }
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "nearest.h"
+#include "policy_name.h"
 #include "program.h"
 
 /* Keys that mean something: whatever the backing is; then of segments, of pages, of both and all others. */
@@ -68,18 +69,14 @@ int policy_kind_in_all(const policy_kind *kind)
     return kind->family != POLICY_RIVAL && !(kind->family == POLICY_ARENA && !*kind->base);
 }
 
-static int policy_is_called(const char *name, const char *text, size_t length)
+/* The kind with either of whose names a text begins, up to one of these ends. 0: none; name is what was looked for. */
+static int policy_named(const char *text, const char *ends, char *name, size_t size, policy_kind *kind)
 {
-    return name && strlen(name) == length && !memcmp(name, text, length);
-}
-
-/* The kind whose name these are, or once were. 0: none. */
-static int policy_named(const char *text, size_t length, policy_kind *kind)
-{
-    for (size_t index = 0; policy_kind_at(index, kind); index++) {
-        if (policy_is_called(kind->name, text, length)) return 1;
-        if (kind->model && policy_is_called(kind->model->other_name, text, length)) return 1;
-    }
+    size_t length = strcspn(text, ends);
+    snprintf(name, size, "%.*s", length < size ? (int)length : (int)size - 1, text);
+    policy_name_shorten(name);
+    for (size_t index = 0; policy_kind_at(index, kind); index++)
+        if (!strcmp(kind->name, name)) return 1;
     return 0;
 }
 
@@ -87,10 +84,9 @@ static int policy_find(const char *text, policy_kind *kind, problem *why)
 {
     char name[64], hint[96];
     policy_kind known;
-    size_t length = strcspn(text, ":");
-    if (policy_named(text, length, kind)) return 0;
-    snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : (int)sizeof name - 1, text);
+    if (policy_named(text, ":", name, sizeof name, kind)) return 0;
     nearest search = nearest_to(name);
+    for (size_t index = 0; policy_name_at(index); index++) nearest_offer(&search, policy_name_at(index));
     for (size_t index = 0; policy_kind_at(index, &known); index++) nearest_offer(&search, known.name);
     return problem_set(why, EXIT_USAGE, "unknown policy '%s'%s; see %s list policies", name,
                        nearest_hint(&search, hint, sizeof hint), program_name());
@@ -115,8 +111,9 @@ int policy_takes_limit(const policy *self)
 /* Keys that begin with a model's name: it is no configuration of the arena. */
 static int policy_is_model(const char *keys)
 {
+    char name[64];
     policy_kind found;
-    return policy_named(keys, strcspn(keys, ","), &found) && found.model;
+    return policy_named(keys, ",", name, sizeof name, &found) && found.model;
 }
 
 /* A model has no keys but its limit. */
@@ -124,18 +121,39 @@ static int policy_check_model(const char *text, const char *name, const char *ke
 {
     for (const char *key = keys; key; key = strchr(key, ',') ? strchr(key, ',') + 1 : NULL) {
         size_t length = strcspn(key, "=,");
-        if (policy_is_called("limit", key, length)) continue;
+        if (length == strlen("limit") && !memcmp(key, "limit", length)) continue;
         return problem_set(why, EXIT_USAGE, "policy '%s': %.*s: '%s' is a model of another allocator, whose only key "
                            "is limit; the arena has keys: config:key=value", text, (int)length, key, name);
     }
     return 0;
 }
 
+/* The first key of them that there is none of, and one that is like it. */
+static const char *policy_key_hint(const char *keys, char *text, size_t size)
+{
+    char known[512], name[40];
+    if (size) text[0] = '\0';
+    for (; *keys; keys += strcspn(keys, ","), keys += *keys == ',') {
+        size_t length = strcspn(keys, "=,");
+        snprintf(known, sizeof known, "%s", POLICY_ALL_KEYS);
+        snprintf(name, sizeof name, "%.*s", length < sizeof name ? (int)length : 0, keys);
+        nearest search = nearest_to(name);
+        int is_known = 0;
+        for (char *each = strtok(known, " "); each; each = strtok(NULL, " ")) {
+            nearest_offer(&search, each);
+            is_known |= !strcmp(each, name);
+        }
+        if (!is_known) return nearest_hint(&search, text, size);
+    }
+    return text;
+}
+
 static int policy_apply(const char *text, const char *keys, gpuarena_config *config, problem *why)
 {
-    char message[480];                           /* all keys, where one is not known */
-    if (!gpuarena_config_parse(keys, config, message, sizeof message)) return 0;
-    return problem_set(why, EXIT_USAGE, "policy '%s': %s", text, message);
+    char message[480], hint[96], sizes[1024];    /* message: all keys, where one is not known */
+    policy_name_sizes(keys, sizes, sizeof sizes);
+    if (!gpuarena_config_parse(sizes, config, message, sizeof message)) return 0;
+    return problem_set(why, EXIT_USAGE, "policy '%s': %s%s", text, message, policy_key_hint(keys, hint, sizeof hint));
 }
 
 static int policy_limit(policy *made, uint64_t limit_bytes, problem *why)

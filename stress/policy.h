@@ -32,7 +32,7 @@ int policy_kind_present(const policy_kind *kind);                            /* 
 int policy_kind_in_all(const policy_kind *kind); /* `-p all`: the driver's, arenas that differ */
 
 typedef struct policy {
-    const char *text;                            /* as asked for; the caller's, must outlive it */
+    const char *text;                            /* as asked for, or shortened; the caller's, must outlive it */
     policy_family family;
     gpuarena_config config;                      /* ARENA: still without a driver; MODEL: its limit alone */
     const model_kind *model;                     /* MODEL */

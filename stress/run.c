@@ -13,6 +13,7 @@
 #include "interrupt.h"
 #include "needs/needs.h"
 #include "plan.h"
+#include "policy_name.h"
 #include "program.h"
 #include "report/output_list.h"
 #include "repeat.h"
@@ -180,12 +181,12 @@ static unsigned run_parts(run *self, int is_baseline)
 /* 1: it failed, and nobody knows what the device is worth now. */
 static int run_one(run *self, const plan_workload *workload, const policy *chosen, int is_baseline)
 {
-    char label[256];
+    char label[256], shown[200];
     runner_outcome outcome = { PASS_OK, 0, 0, 0, 0, 0 };
     row *made = &self->rows.rows[self->rows.count++];
     const runner_job job = { workload->text, self->plan.device, chosen, &workload->stream, workload->stream.seed,
                              self->plan.timed, is_baseline, run_parts(self, is_baseline) };
-    snprintf(label, sizeof label, "%s/%s", workload->text, chosen->text);
+    snprintf(label, sizeof label, "%s/%s", workload->text, policy_name_shown(chosen->text, shown, sizeof shown));
     progress_row(&self->progress, label);
     run_ready(self, &job);
     const pass_settings *settings = &self->plan.settings;

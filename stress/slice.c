@@ -3,6 +3,7 @@
    Tested by tests/test_workload_text.c. */
 #include "slice.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -78,6 +79,30 @@ int slice_decimal(slice text, uint64_t *number)
         return 0;
     }
     return slice_number(text, 10, number);
+}
+
+int slice_unit(slice text, unsigned *shift)
+{
+    static const char units[] = "kmgt";
+    char word[4] = "";
+    if (text.length >= sizeof word) return 0;
+    for (size_t at = 0; at < text.length; at++) word[at] = (char)tolower((unsigned char)text.bytes[at]);
+    const char *unit = *word ? strchr(units, *word) : NULL;
+    const char *behind = word + (unit != NULL);
+    *shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    return !*behind || !strcmp(behind, "b") || (unit && !strcmp(behind, "ib"));
+}
+
+int slice_size(slice text, uint64_t *bytes)
+{
+    unsigned shift;
+    uint64_t number;
+    size_t digits = 0;
+    while (digits < text.length && isdigit((unsigned char)text.bytes[digits])) digits++;
+    const slice front = { text.bytes, digits }, unit = { text.bytes + digits, text.length - digits };
+    if (!slice_decimal(front, &number) || !slice_unit(unit, &shift) || number > UINT64_MAX >> shift) return 0;
+    *bytes = number << shift;
+    return 1;
 }
 
 int slice_hexadecimal(slice text, uint64_t *number)

@@ -21,6 +21,11 @@ int   slice_take(slice *rest, char separator, slice *field);
 int   slice_decimal(slice text, uint64_t *number);
 int   slice_hexadecimal(slice text, uint64_t *number);
 
+/* A size: decimal, and K, M, G or T (2^10 .. 2^40) or nothing, with B or iB behind it or not, in letters of any case:
+   4G, 4GB, 4GiB, 4g. 0: it is none, or 2^64 and more. unit: what stands behind the digits, as a power of two. */
+int   slice_size(slice text, uint64_t *bytes);
+int   slice_unit(slice text, unsigned *shift);
+
 /* 1 if not empty and without spaces, control characters and NUL. */
 int   slice_is_word(slice text);
 

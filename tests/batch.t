@@ -81,7 +81,7 @@ my $most = stress(qw(batch -w uniform:n=300 -p paged,raw --device sim:400M --fai
 is($most->{code}, 1, 'and that one');
 ok($most->{out} =~ m{^uniform:n=300  paged .* -  option_maximum\n}m, 'the table has it where else the reason is');
 ok($most->{out} =~ m{^uniform:n=300/paged: cap=1073741824 is the most that uniform takes$}m, 'and the sentence');
-ok($most->{out} =~ m{^uniform:n=300/raw: cap=308 ends at op }m, 'of others, what ended them');
+ok($most->{out} =~ m{^uniform:n=300/cudaMalloc: cap=308 ends at op }m, 'of others, what ended them');
 my (undef, $none) = batch('-w', 'train:layers=2', '-p', 'paged', '--device', 'sim:256M');
 is(join('|', @$none{qw(status largest allowed)}), 'oom||', 'where not even one survives: oom, and no largest');
 ok($none->{stop_text} =~ /^batch=0 ends at op $none->{stop_op}: it requests /, 'and why');

@@ -129,7 +129,7 @@ refused(2, qr/unexpected argument 'extra' after capacity/, qw(capacity extra -w 
 refused(2, qr/--out: expected KIND=PATH with csv, json, junit, md, html or svg, found 'trace'/, qw(capacity -w train -p raw --out trace=x));
 refused(2, qr/no policy/, qw(capacity -w train));
 ok(stress('help', 'capacity')->{out} =~ /smallest limit/, 'help capacity');
-ok(stress('help', 'columns')->{out} =~ /of capacity.*\n  workload\n(?:  \w+\n)*  stop_reason\n  threads$/, 'help columns has them');
+ok(stress('help', 'columns')->{out} =~ /of capacity.*\n  workload\n(?:  \w+\n)*  stop_reason\n  threads$/m, 'help columns has them');
 
 # ---- real traces
 my $pangu = "$traces/intervals/somas_pangu_2.6B.csv";

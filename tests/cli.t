@@ -36,13 +36,28 @@ ok(stress('version')->{out} =~ /^gpuarena stress \d+\.\d+\.\d+ /, 'version names
 is(stress('--version')->{out}, stress('version')->{out}, '--version is version');
 my $list = stress('list')->{out};
 is(join('', map { stress('list', $_)->{out} } qw(workloads policies devices)), $list, 'list is all lists');
-ok($list =~ /^devices\n  sim:SIZE .*\n +sim:SIZE,mappings=N .*\n  cuda:/m, 'list has devices, and says where there is none');
+ok($list =~ /^devices\n  sim:SIZE .*\n  sim:SIZE,vm=off .*\n  sim:SIZE,mappings=N .*\n  cuda:/m, 'list has devices, and says where there is none');
 ok(stress('version')->{out} =~ /\(simulated device; (?:CUDA \d+\.\d|no CUDA)\)$/, 'version says what CUDA it was built with');
-ok($list =~ /^  $_ /m, "list has $_") for qw(uniform train producer larson phases replay raw paged segments best-fit first-fit config);
+ok($list =~ /^  $_(?:, \w+)? /m, "list has $_") for qw(uniform train producer larson phases replay cudaMalloc cudaMallocAsync paged segments best-fit first-fit config);
+{
+    my @things = grep { !/:/ } $list =~ /^  ([\w:-]+)/mg;
+    for my $width (60, 100, 118) {
+        local $ENV{COLUMNS} = $width;
+        my $narrow = stress('list')->{out};
+        is(join(' ', (scalar(grep { length > $width } split /\n/, $narrow)), $narrow =~ tr/\n//), '0 ' . ($list =~ tr/\n//), "COLUMNS=$width: one line a thing, none longer");
+    }
+    my @named = (@things, $list =~ /^  [\w-]+, (\w+) /mg, map({ s/\\|^--//gr } stress('help')->{out} =~ /^  (?:-\w, |    )(--[a-z-]+)/mg),
+                 stress('help', 'outputs')->{out} =~ /^  ([a-z]+)  /mg, do { (stress('help', 'columns')->{out} =~ /^What they are:\n(.*)/ms)[0] =~ /^  (\w+) /mg });
+    ok(@named > 130, scalar(@named) . ' things have names');
+    is(join(' ', grep { my $page = stress('help', $_); $page->{code} || $page->{out} !~ /\S/ || $page->{out} =~ /\(null\)/ } grep { !/^all$/ } @named), '', 'help knows each');
+    refused(2, qr/no help on 'trian', did you mean 'train'\?/, 'help', 'trian');
+    refused(2, qr/no help on 'footprnt', did you mean 'footprint'\?/, 'help', 'footprnt');
+    is(stress('help', 'cudaMalloc')->{out}, stress('help', 'raw')->{out}, 'a policy has two names');
+}
 my ($keys) = stress(qw(run -w train -p config:nokey=1))->{err} =~ /nokey=1: no such key, expected (.+)$/m;
 is(join(' ', grep { /^(?:streams|wait_ms)$/ } split / /, $keys // ''), 'streams wait_ms', "the library tells its keys");
-for my $text (stress('list', 'policies')->{out}, stress('help', 'lists')->{out}) {
-    my %listed = $text =~ /^  ([\w-]+) .*\n +keys: (.+)$/mg;
+for my $text (stress('help', 'lists')->{out}, join '', map { stress('help', $_)->{out} } qw(config segments paged best first)) {
+    my %listed = map { s/\s+/ /gr } $text =~ /^  ([\w-]+).*\n +keys: (.+(?:\n {19}.+)*)$/mg;
     is($listed{config}, $keys, 'config lists them all, in their order');
     my %not_of = (segments => 'backing|share|page|idle|large|oversubscribe',
                   paged => 'backing|share|growth|step|step_max|exact|backoff|bin_\w+|split_max|split_over|small|small_step'
@@ -94,8 +109,8 @@ ok($help =~ /--$_->[0] .*\Q[$_->[1]]\E$/m, "help shows the default of --$_->[0]"
 ok(!grep({ length > 118 } split /\n/, $help), 'help is at most 118 columns wide');
 ok(length stress('help', $_)->{out}, "help $_") for qw(lists threads faults costs columns capacity holes merge run);
 my $columns = stress('help', 'columns')->{out} =~ s/\s+/ /gr;
-ok($columns =~ /driver_calls: [^;]*from the first op to the last; driver_vns: [^;]*, empty on CUDA/, 'on CUDA driver_vns alone is empty');
-ok($columns =~ /On CUDA reserved_peak_bytes and footprint of raw and cub-library are at least/, 'and whose reserved is a lower bound');
+ok($columns =~ /driver_calls calls [^;]*from the first op to the last driver_vns [^;]*; empty on CUDA/, 'on CUDA driver_vns alone is empty');
+ok($columns =~ /On CUDA reserved_peak_bytes and footprint of cudaMalloc and cub-library are at least/, 'and whose reserved is a lower bound');
 ok($help =~ /^  77  the device asked for is not there, or a policy's library is not in this build$/m, 'both meanings of 77');
 my $costs = spew('costs', stress('help', 'costs')->{out} =~ s/\A.*\n//r);
 passes('the costs that help prints are read back', @quiet, '--costs', $costs);
@@ -247,7 +262,7 @@ ok(stress(@run, '-v', '-p', 'config:growth=exact')->{err}
 # ---- table, colours, width
 my @poor = ('run', '-w', 'uniform:n=200', '-p', 'segments', '--no-timing', '--limit', '100M');
 my $table = stress(@poor)->{out};
-ok($table =~ /^workload +policy.*\nuniform:n=200 +raw +ok .*\nuniform:n=200 +segments +oom/,
+ok($table =~ /^workload +policy.*\nuniform:n=200 +cudaMalloc +ok .*\nuniform:n=200 +segments +oom/,
    'the table adds raw');
 ok(stress(@poor)->{out} !~ /\033/, 'no colour where it is no terminal');
 ok(stress(@poor, '--color', 'always')->{out} =~ /\033\[33m/, '--color always');

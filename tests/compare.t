@@ -82,7 +82,7 @@ ok(compare(@both)->{out} =~ m{^same     time FASTER .*\n(?:    .*\n)*    alloc_p
 my ($worse, $rule) = (with(footprint => 1.5), 'footprint > base*1.30');
 is(compare(with(footprint => 1.25), $worse, '--fail-if', $rule)->{code}, 0, 'worse, and within the rule: exit 0');
 my $past = compare(with(footprint => 1.0), $worse, '--fail-if', $rule);
-ok($past->{code} eq 1 && $past->{out} =~ /^  FAILED     \S+\/raw: 1\.5000, limit 1\.3000$/m, 'past it: exit 1, with value and limit');
+ok($past->{code} eq 1 && $past->{out} =~ /^  FAILED     \S+\/cudaMalloc: 1\.5000, limit 1\.3000$/m, 'past it: exit 1, with value and limit');
 
 my $part = compare($as_is, "$as_is# partial: 4 of 9 rows, then SIGTERM\n");
 ok($part->{code} eq 0 && $part->{out} =~ /^IN PART  \S+\/b\.csv: 4 of 9 rows, then SIGTERM\n4 rows: 4 same/m, 'a file that lacks rows is named');

@@ -10,6 +10,7 @@ require './tests/stress_run.pl';
 our ($folder, $stress);
 
 delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GPUARENA_SIM)};
+$ENV{COLUMNS} = 200;
 my $build = $ENV{BUILD} || 'build';
 my @csv = qw(--no-timing -q --out csv=-);
 
@@ -45,7 +46,7 @@ if (!built_with_cuda() || !-e "$build/libcub-sim.so") {
     skip('libcub-sim.so is not in this build: it needs a C++17 compiler and the CUDA Toolkit');
     done();
 }
-ok(stress(qw(list policies))->{out} =~ /^  cub-library CUB's .*bin_growth 8, min_bin 3, max_bin 7.* bind it$/m,
+ok(stress(qw(list policies))->{out} =~ /^  cub-library  +CUB's .*bin_growth 8, min_bin 3, max_bin 7.* bind it$/m,
    'the list has it, with its parameters');
 
 # ---- a library of another build has another machine in mind

@@ -114,7 +114,7 @@ for my $policy (qw(raw segments)) {
     ok($ended->{out} =~ /^# partial: 1 of 3 rows, then the device did not answer any more$/m, 'which the file says');
     is(scalar(() = $ended->{err} =~ /^repro:/mg), 1, 'one failure to repeat');
     ok($ended->{err} =~ /^stress: cuda:0 does not answer any more, 2 rows are left out: .*cudaErrorIllegalAddress/m, 'and one line on the others');
-    ok($ended->{err} =~ /raw: error: op \d+: alloc: device_lost: cudaErrorIllegalAddress \(700\) for a block of \d+ bytes(?:;|$)/m
+    ok($ended->{err} =~ /cudaMalloc: error: op \d+: alloc: device_lost: cudaErrorIllegalAddress \(700\) for a block of \d+ bytes(?:;|$)/m
            && $ended->{err} !~ /the device has/, 'a lost device has no free bytes to tell');
 
     # what cannot be given back at the end is told, whoever notices it
@@ -128,7 +128,7 @@ for my $policy (qw(raw segments)) {
     is((csv(@leaves, '-p', 'raw'))[0]{code}, 4, 'so it is in the timing pass');
     $ENV{GPUARENA_SIM} = 'fail=cudaFree:2';
     my $told = stress('run', @leaves, '-p', 'segments', '--no-timing');
-    ok($told->{code} eq 4 && $told->{err} =~ m{/raw: error: .*could not be given back}, 'and of the baseline');
+    ok($told->{code} eq 4 && $told->{err} =~ m{/cudaMalloc: error: .*could not be given back}, 'and of the baseline');
 }
 
 # ---- other processes: memory that runs out in the timing pass alone leaves the row without times, not without results
@@ -139,7 +139,7 @@ for my $policy (qw(raw segments)) {
     is("$crowded->{code} $row->{status} $row->{ops} $row->{host_ns_per_op}$row->{alloc_p50_ns}", '0 ok 1200 ', 'no times');
     ok(stress('run', @work)->{out} =~ /not timed: in the timing pass memory ran\s+out after \d+ ops; another process may\s+have\s+taken\s+memory/, 'and the table says why');
     $ENV{GPUARENA_SIM} = 'device=2G,fail=cudaMalloc:800=999';
-    ok(stress('run', @work, '-q')->{err} =~ m{raw: error: op \d+: alloc: driver_error: cudaErrorUnknown}, 'a failure there is told as what it is');
+    ok(stress('run', @work, '-q')->{err} =~ m{cudaMalloc: error: op \d+: alloc: driver_error: cudaErrorUnknown}, 'a failure there is told as what it is');
 }
 
 # ---- how long is measured: warm-up, and repeats until times are known
@@ -186,7 +186,8 @@ for my $code (35, 100) {
     my $fallen = stress(qw(run -w uniform:n=100 -p raw --no-timing --device auto));
     ok($fallen->{code} eq 0 && $fallen->{err} =~ /^stress: --device auto: running on sim:80G, simulated: the CUDA driver .*, $code\)$/m,
        "auto says why it is simulated ($code)");
-    ok(stress('list', 'devices')->{out} =~ /^  cuda:N     none: the CUDA driver .*, $code\)$/m, 'and so does list');
+    local $ENV{COLUMNS} = 200;
+    ok(stress('list', 'devices')->{out} =~ /^  cuda:N  +none: the CUDA driver .*, $code\)$/m, 'and so does list');
     is(stress(qw(run -w uniform:n=100 -p raw --no-timing --device auto -q --out csv=-))->{err}, '', '-q: without a word');
 }
 {

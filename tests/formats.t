@@ -70,14 +70,14 @@ my %said = (
     run      => ['status footprint requested_peak_bytes remapped_pages fragmentation driver_vns host_ns_per_op oom_op',
                  qr{steps=1/segments: arena: \d+ bytes .* would pass the limit of \d+ bytes .*steps=1/paged: arena: }],
     oom      => ['oom_op oom_reason', qr{uniform:n=300/segments: arena: .* fit in no single free block, though enough is free}],
-    untimed  => ['oom_op oom_reason oom_round', qr{uniform:n=100/raw: in round 3 of 5, at its operation \d+:}],
+    untimed  => ['oom_op oom_reason oom_round', qr{uniform:n=100/cudaMalloc: in round 3 of 5, at its operation \d+:}],
     capacity => ['min_limit_bytes ratio requested_peak_bytes stop_op stop_reason', qr/^$/],
     batch    => ['key largest allowed requested_peak_bytes stop_op stop_reason',
                  qr{/segments: batch=\d+ ends at op \d+: it requests \d+ bytes at its peak, and there are 1073741824.*/segments: cap=1073741824 is the most}s],
-    cramped  => ['status target', qr{segments holes 16384: arena: \d+ bytes .* were refused by the driver}],
+    cramped  => ['status target', qr{segments free blocks 16384: arena: \d+ bytes .* were refused by the driver}],
     holes    => ['ns_per_pair ratio ratio_low ratio_high target met growth', qr/^$/],
     repeats  => ['footprint waited_p99_vns alloc_p99_ns',
-                 qr{/raw, 6 times: host ns/op [\d.]+ \[[\d.,]+\]; ns of all \d+ allocations together: max \d+, p50 \d+}],
+                 qr{/cudaMalloc, 6 times: host ns/op [\d.]+ \[[\d.,]+\]; ns of all \d+ allocations together: max \d+, p50 \d+}],
     needs    => ['verdict claims said', qr/^$/],
 );
 for my $name (sort keys %runs) {
@@ -99,6 +99,14 @@ for my $name (sort keys %runs) {
     ok(@tables && !@wrong && @{$tables[-1]} == 2 + @{$document->{cases}}, "$name: a table in Markdown, a line a row") or print "#   $_\n" for @wrong;
     my ($heading, undef, @lines) = map { [map { s/\\([[:punct:]])/$1/gr } /(?<=\| )((?:[^|\\]|\\.)*?) \|/g] } @{$tables[-1]};
     my @csv = rows(slurp("$folder/$name.csv") =~ s/("(?:[^"]|"")*")/$1 =~ tr{\n}{ }r/ger);
+    my %name = ('overhead' => 'footprint', 'driver time (modelled), ns' => 'driver_vns', 'min limit / peak' => 'ratio', 'free blocks' => 'holes');
+    my @unknown = grep { !exists $csv[0]{$_} && !$name{$_} } @$heading;
+    is("@unknown", '', "$name: .. columns of the csv, or what people call them");
+    $_ = $name{$_} // $_ for @$heading;
+    for my $row (@csv) {
+        $row->{policy} =~ s/^raw$/cudaMalloc/;
+        $row->{footprint} = sprintf '%+.1f %%', ($row->{reserved_peak_bytes} / $row->{requested_peak_bytes} - 1) * 100 if $row->{footprint};
+    }
     my @differ = grep { my $at = $_; grep { $lines[$_][$at] ne $csv[$_]{$heading->[$at]} } 0 .. $#csv } 0 .. $#$heading;
     is(join(' ', map { $heading->[$_] } @differ), '', "$name: .. each cell that of the csv");
     my @lacks = grep { my $column = $_; !grep { $_ eq $column } @$heading } split ' ', $said{$name}[0];

@@ -81,7 +81,7 @@ for my $rule (map { s/^.*?: //r } @false) {
 my $summary = slurp("$folder/summary.md");
 ok($summary =~ /\Abefore\n### gpuarena stress on sim:80G\n/, 'the step summary is added to');
 is(scalar(() = $summary =~ /^\| \*\*FAILED\*\* \| /mg), scalar @true, 'with every verdict');
-is(scalar(() = $summary =~ /^\| uniform:n\\=300 \| (?:raw|segments|paged) \| ok \| \d\.\d{4} \|/mg), 3, 'and the rows');
+is(scalar(() = $summary =~ /^\| uniform:n\\=300 \| (?:cudaMalloc|segments|paged) \| ok \| \\\+\d+\.\d \\% \|/mg), 3, 'and the rows');
 local $ENV{GITHUB_STEP_SUMMARY} = "$folder/none/summary.md";
 my $lost = stress('run', @work);
 ok($lost->{code} eq 4 && $lost->{err} =~ /GITHUB_STEP_SUMMARY: .* cannot be written/, 'a summary that is not written: exit 4');
@@ -162,7 +162,7 @@ my $elsewhere = stress('run', @work, '--seed', 2, '--base', $base, '--fail-if', 
 ok($elsewhere->{code} eq 2 && $elsewhere->{err} =~ /base\.csv has none of these rows/, 'a base with another seed says nothing: exit 2');
 is(scalar(rows(slurp("$folder/elsewhere.csv"))), 6, '.. and what was run is there');
 my $some = stress('run', @work, '-w', 'uniform:n=301', '--base', $base, '--fail-if', 'footprint > base');
-ok($some->{code} eq 0 && $some->{out} =~ /^  NO VALUE +uniform:n=301\/raw: .*no such row of raw in /m && $some->{out} =~ /^  pass +uniform:n=300\/raw/m, 'where it has some of the rows the others have no verdict');
+ok($some->{code} eq 0 && $some->{out} =~ /^  NO VALUE +uniform:n=301\/cudaMalloc: .*no such row of raw in /m && $some->{out} =~ /^  pass +uniform:n=300\/cudaMalloc/m, 'where it has some of the rows the others have no verdict');
 my $rowless = stress('run', @work, '--base', spew('base.header', slurp($base) =~ s/\n.*/\n/sr), '--fail-if', 'digest != base');
 ok($rowless->{code} eq 2 && $rowless->{err} =~ /base\.header has none of these rows/, 'nor has a base without rows');
 my $word = 'oom_reason != fragmented';
@@ -173,7 +173,7 @@ ok($wordless->{out} =~ /NO VALUE .*; no oom_reason in this row/, '.. and says so
 is(outcome({ verdicts($wordless->{out}) }, 'oom_reason == fragmented'), 'pass', '.. nor the word itself');
 is(stress(@short, '--limit', '4M', '--fail-if', 'oom_reason != fragmented')->{code}, 1, 'a cell with another word fails');
 my $quiet = stress('run', @work, '-q', '--fail-if', '*/raw: footprint > 1', '--fail-if', 'footprint > 9');
-is(scalar(() = $quiet->{err} =~ /^stress: gate: FAILED: \S+\/raw: footprint is \S+, limit 1\.0000 \(fail if /mg), 2, '-q tells failures alone');
+is(scalar(() = $quiet->{err} =~ /^stress: gate: FAILED: \S+\/cudaMalloc: footprint is \S+, limit 1\.0000 \(fail if /mg), 2, '-q tells failures alone');
 ok($quiet->{out} eq '' && $quiet->{code} eq 1, '.. on stderr');
 my $alone = stress('run', '-w', 'uniform:n=300', '-p', 'paged', '--no-timing', '-q', '--fail-if', 'driver_calls > raw*100');
 is("$alone->{code} $alone->{err}", '0 ', 'raw is run where a rule needs it');
@@ -193,7 +193,7 @@ my $six = stress(@repeats, '--repeat', 6, '--fail-if', '*/segments: alloc_p50_ns
 is("$six->{code} " . join(' ', map { outcome(\%of, "*/segments: alloc_p50_ns > $_") } '1ns', '10s'), '1 FAILED pass', 'six times: a verdict');
 ok(outcome(\%of, '*/segments: alloc_p50_ns > segments') =~ /^(?:AMBIGUOUS|pass)$/, 'against itself it never fails');
 is(join(' ', map { $_->{policy} } rows(slurp("$folder/six.csv"))), join(' ', ('raw segments') x 6), 'repeats are made in turn');
-my ($line) = $six->{out} =~ m{^(uniform:n=2000/raw, 6 times: .*\n(?:    .*\n)?)}m;
+my ($line) = $six->{out} =~ m{^(uniform:n=2000/cudaMalloc, 6 times: .*\n(?:    .*\n)?)}m;
 ok(($line // '') =~ /^\S+ 6 times: host ns\/op ([\d.]+) \[([\d.]+),([\d.]+)\]; ns of all 12000\s+allocations\s+together:\s+max \d+,\s+p50\s+\d+,\s+p99\s+\d+,\s+p99.9 \d+$/
    && $2 <= $1 && $1 <= $3, 'below the table: median, interval, and percentiles of all samples together') or print "#   ", $line // $six->{out};
 ok($once->{out} !~ / times: host/, '.. not of what was measured once');
@@ -201,7 +201,7 @@ ok($once->{out} !~ / times: host/, '.. not of what was measured once');
 my $turns = stress('run', '-w', 'uniform:n=9', '-p', 'raw,segments,paged', '--repeat', 4, '--no-timing', '-q', '--faults', 'obtain:1=999;create:1=999',
                    '--out', 'csv=-');
 is(join(' ', map { $_->{policy} } rows($turns->{out})), join(' ', ('raw segments paged') x 4), 'in files, in the order asked for');
-is(join(' ', $turns->{err} =~ m{^stress: uniform:n=9/(\w+): error: }mg), join(' ', ('raw segments paged paged segments raw') x 2),
+is(join(' ', $turns->{err} =~ m{^stress: uniform:n=9/(\w+): error: }mg), join(' ', ('cudaMalloc segments paged paged segments cudaMalloc') x 2),
    'made there and back, so that none has the better half');
 
 # ---- files of rules as editors leave them

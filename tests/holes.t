@@ -118,11 +118,11 @@ my $gated = stress(qw(holes -p segments,paged --quick --device sim:512M --fail-i
 is($gated->{code}, 1, 'rules that are true: exit 1');
 my %holes_of = map { ("$_->{policy} holes $_->{holes}" => $_) } rows(slurp("$folder/holes.csv"));
 my ($first_ratio) = $gated->{out} =~ /^fail if ratio > 0\.001\n((?:  .*\n)+)/m;
-is(scalar(() = ($first_ratio // '') =~ /^  FAILED     (?:segments|paged) holes \d+: /mg), scalar(grep { $_->{ratio} ne '' } values %holes_of), 'the whole interval is past the limit');
+is(scalar(() = ($first_ratio // '') =~ /^  FAILED     (?:segments|paged) free blocks \d+: /mg), scalar(grep { $_->{ratio} ne '' } values %holes_of), 'the whole interval is past the limit');
 is(scalar(() = ($first_ratio // '') =~ /^  NO VALUE /mg), scalar(grep { $_->{ratio} eq '' } values %holes_of), '.. and rows without one have no verdict');
-ok($gated->{out} =~ /^fail if \*\/paged: ratio > 90\n(?:  (?:pass|NO VALUE) +paged holes .*\n)+fail if/m, 'below it: pass');
-ok($gated->{out} =~ /^  FAILED     segments holes 65536: oom, limit oom$/m, 'words, by the number of holes');
-ok($gated->{out} =~ /^  AMBIGUOUS  paged holes 64: \S+, limit \S+; a time without an interval: ratio has one$/m, 'a time alone is measured once');
+ok($gated->{out} =~ /^fail if \*\/paged: ratio > 90\n(?:  (?:pass|NO VALUE) +paged free blocks .*\n)+fail if/m, 'below it: pass');
+ok($gated->{out} =~ /^  FAILED     segments free blocks 65536: oom, limit oom$/m, 'words, by the number of holes');
+ok($gated->{out} =~ /^  AMBIGUOUS  paged free blocks 64: \S+, limit \S+; a time without an interval: ratio has one$/m, 'a time alone is measured once');
 my $cases = slurp("$folder/holes.xml");
 is(scalar(() = $cases =~ /<testcase classname="(?:segments|paged) holes \d+" name="runs"\/>/g), scalar(keys %holes_of), 'JUnit: a case a row, told apart by holes');
 refused(2, qr/none of the rows, which are named WORKLOAD\/POLICY, as \*\/"paged"$/, qw(holes -p paged --fail-if), 'uniform/paged: ratio > 1');

@@ -63,7 +63,7 @@ report('capacity', 'capacity', '-w', 'uniform:n=300', '-p', 'raw,segments,paged'
 report('batch', 'batch', '-w', 'train:layers=2,hidden=256,steps=1,seq=128', '-p', 'raw,segments', '--device', 'sim:1G');
 my ($holes, $fine, @cost) = report('holes', 'holes', '-p', 'segments,paged', '--quick');
 is(join(' ', grep { my $column = $_; !grep { ($_->{'data-column'} // '') eq $column } @cost } qw(ratio target met growth)), '', 'holes: whether the target is met, too');
-is(join(' ', map { $_->{title} } figures_of(@cost)), 'time against holes', 'cost against holes');
+is(join(' ', map { $_->{title} } figures_of(@cost)), 'time against free blocks', 'cost against free blocks');
 my ($failing) = report('failed', 'run', '-w', 'uniform:n=50', '-p', 'segments', '--no-timing', '--faults', 'obtain:3=999');
 ok($failing =~ /0 of 1 row complete; 1 fails\./, 'a row that failed');
 my $evil = spew(q{<b>&"'.trace}, "gpuarena-trace 1\ns <i>\na 1 3000000 0 </svg>\nf 1\n");

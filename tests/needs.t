@@ -92,7 +92,7 @@ my $markdown = slurp("$folder/needs.md");
 is(scalar(() = $markdown =~ /^\| needs.*\| (?:pass|fail|none) \|/mg), scalar @rows, 'so does the step summary');
 
 # ---- the table
-ok($run->{out} =~ /^need +raw +bfc +segments +paged$/m, 'a column a policy');
+ok($run->{out} =~ /^need +cudaMalloc +bfc +segments +paged$/m, 'a column a policy');
 for my $need (sort keys %golden) {
     my $line = join ' ', map { { P => 'pass', F => 'FAIL', '-' => '-' }->{$_} } split / /, $golden{$need};
     ok($run->{out} =~ /^$need +\Q$line\E$/m || ($run->{out} =~ s/ +/ /gr) =~ /^$need \Q$line\E$/m, "a line: $need");
@@ -103,7 +103,7 @@ my ($failed) = $run->{out} =~ /^failed +(.*)$/m;
 is(join(' ', split / +/, $failed // ''),
    join(' ', map { my $policy = $_; scalar grep { $_->{policy} eq $policy && $_->{verdict} eq 'fail' } @rows } @policies), 'and how many');
 my $one = stress('run', '-w', 'needs:limit', '-p', 'raw,paged');
-is(scalar(() = $one->{out} =~ m{^limit/(?:raw|paged): }mg), 2, 'of one need the sentences of all');
+is(scalar(() = $one->{out} =~ m{^limit/(?:cudaMalloc|paged): }mg), 2, 'of one need the sentences of all');
 
 # ---- the table of stress/README.md: how many of a group pass, of those that apply
 my (%grouped, @wrong);
@@ -151,7 +151,7 @@ ok($compared->{code} eq 1 && $compared->{out} =~ /needs:limit.*paged/ && $compar
 is(needs('-p', 'paged,segments', '-q', '--fail-if', 'verdict == fail')->{code}, 0, 'a gate that holds');
 my $gated = needs('-p', 'raw,paged', '-q', '--fail-if', 'verdict == fail');
 is($gated->{code}, 1, 'a gate that does not');
-is(scalar(() = $gated->{err} =~ m{^stress: gate: FAILED: needs:\S+/raw: verdict is fail}mg), scalar(grep { /^F/ } values %golden), 'with a verdict each');
+is(scalar(() = $gated->{err} =~ m{^stress: gate: FAILED: needs:\S+/cudaMalloc: verdict is fail}mg), scalar(grep { /^F/ } values %golden), 'with a verdict each');
 is(needs('-p', 'raw,paged', '-q', '--fail-if', '"needs:limit"/paged: verdict == fail')->{code}, 0, 'of one need and policy');
 
 # ---- the list

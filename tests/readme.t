@@ -224,7 +224,7 @@ my @table = grep { my $name = $_; grep { $_ eq $name } @families } @told;
 is(join(' ', sort @table), join(' ', sort @families), 'the table of workloads has each');
 my @numbers = qw(Ten Eleven Twelve Thirteen Fourteen Fifteen Sixteen Seventeen);
 ok($readme =~ /\b$numbers[$#families - 9] workloads\b/i, scalar(@families) . ' workloads, as the beginning says');
-my @models = $policies =~ /^  ([\w-]+) +model: /mg;
+my @models = $help{lists} =~ /^  ([\w-]+)(?:, \w+)?: model: /mg;
 is(join(' ', $readme =~ /^\| `([\w-]+)` \| [^|]*\| `test_like/mg), join(' ', @models), 'the table of models has each');
 my ($keys) = stress(qw(run -w train -p config:nokey=1))->{err} =~ /nokey=1: no such key, expected (.+)$/m;
 my ($table_of_keys) = $readme =~ /^\| key \| values, default first \|\n\|.*\n((?:\|.*\n)+)/m;

@@ -105,7 +105,7 @@ sub table_rows {
     my @names = split / {2,}/, $names // '';
     my @rows;
     for my $line (grep { $_ ne '' } @lines) {
-        my @cells = split / {2,}/, $line =~ tr/*/ /r;
+        my @cells = split / {2,}/, $line =~ tr/*/ /r =~ s/ +$//r;
         last if @cells != @names;
         push @rows, { map { $names[$_] => $cells[$_] } 0 .. $#names };
     }

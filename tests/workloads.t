@@ -60,14 +60,14 @@ for my $file (glob 'stress/workload/*.[ch] stress/sim/*.[ch] stress/oracle*.[ch]
 is("@inexact", '', 'no floating point, clock or rand() makes operations or the simulated device');
 
 # ---- what each says of itself
-for my $line (split /\n(?=  \w)/, stress('list', 'workloads')->{out} =~ s/^workloads\n//r) {
-    my ($name) = $line =~ /^  (\w+)/;
+for my $line (split /\n(?=\w)/, stress('help', 'workloads')->{out} =~ s/^-w.*\n//r) {
+    my ($name) = $line =~ /^(\w+)/;
     next if $name =~ /^(replay|needs|all)$/;
     my ($peak) = $line =~ /^ +peak \S+ \w+, (\d+) bytes: \S/m;
     is(row('-w', $name, qw(-p raw --verify off))->{requested_peak_bytes}, $peak, "$name has the peak that the list tells");
 }
 
-my %peak = map { /^  (\w+)/ ? ($1 => $_) : () } split /\n(?=  \w)/, stress('list', 'workloads')->{out};
+my %peak = map { /^(\w+)/ ? ($1 => $_) : () } split /\n(?=\w)/, stress('help', 'workloads')->{out};
 ok($peak{tape} =~ m{weights x 2 bytes \+ \(keep \+ 1\) tapes of layers x sbh \(34 \+ 5 as/h\) \+ 2 sb \(h \+ vocab\) \+ 4; keep=0: \+ 2 sb vocab$}m, 'tape says how');
 for my $keep (0, 1, 2) {
     my ($s, $b, $h, $as, $vocab) = (128, 8, 768, 12 * 128, 30522);

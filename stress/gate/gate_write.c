@@ -3,6 +3,7 @@
    Tested by tests/gate.t. */
 #include <string.h>
 
+#include "../policy_name.h"
 #include "../program.h"
 #include "gate.h"
 
@@ -14,8 +15,10 @@ const char *gate_outcome_name(gate_outcome outcome)
 
 static void gate_write_row(FILE *out, const gate_verdict *verdict)
 {
-    fprintf(out, "%s%s%s%s%s", verdict->workload, *verdict->workload ? "/" : "", verdict->policy,
-            *verdict->holes ? " holes " : "", verdict->holes);
+    char policy[1024];
+    fprintf(out, "%s%s%s%s%s", verdict->workload, *verdict->workload ? "/" : "",
+            policy_name_shown(verdict->policy, policy, sizeof policy), *verdict->holes ? " free blocks " : "",
+            verdict->holes);
 }
 
 void gate_write(FILE *out, const gate *self)

@@ -58,12 +58,7 @@ static const metric metrics[COLUMN_COUNT] = {    /* what is not listed is a key:
 
 typedef struct metric_suffix { metric_unit unit; const char *text; long double scale; } metric_suffix;
 static const metric_suffix metric_scales[] = {
-    { METRIC_COUNT, "", 1.0L }, { METRIC_BYTES, "", 1.0L }, { METRIC_NS, "", 1.0L }, { METRIC_SHARE, "", 1.0L },
-    { METRIC_BYTES, "B", 1.0L },
-    { METRIC_BYTES, "K", 1024.0L }, { METRIC_BYTES, "M", 1048576.0L }, { METRIC_BYTES, "G", 1073741824.0L },
-    { METRIC_BYTES, "T", 1099511627776.0L },
-    { METRIC_BYTES, "KiB", 1024.0L }, { METRIC_BYTES, "MiB", 1048576.0L }, { METRIC_BYTES, "GiB", 1073741824.0L },
-    { METRIC_BYTES, "TiB", 1099511627776.0L },
+    { METRIC_COUNT, "", 1.0L }, { METRIC_NS, "", 1.0L }, { METRIC_SHARE, "", 1.0L },
     { METRIC_NS, "ns", 1.0L }, { METRIC_NS, "us", 1e3L }, { METRIC_NS, "ms", 1e6L }, { METRIC_NS, "s", 1e9L },
     { METRIC_SHARE, "%", 100.0L },               /* .. divided: 7% is 0.07 to the last bit */
 };
@@ -102,6 +97,11 @@ int metric_read(slice text, metric_unit unit, long double *value)
     if (!digits || digits >= sizeof number) return -1;
     memcpy(number, text.bytes, digits);
     number[digits] = '\0';
+    unsigned shift;
+    if (unit == METRIC_BYTES && slice_unit(behind, &shift)) {
+        *value = ldexpl(strtold(number, NULL), (int)shift);
+        return 0;
+    }
     for (size_t at = 0; at < sizeof metric_scales / sizeof metric_scales[0]; at++) {
         if (metric_scales[at].unit != unit || !slice_is(behind, metric_scales[at].text)) continue;
         long double read = strtold(number, NULL), scale = metric_scales[at].scale;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../policy_name.h"
 #include "../program.h"
 
 static const char rule_form[] = "expected [WORKLOAD/POLICY:]METRIC OP VALUE";
@@ -146,6 +147,7 @@ static int rule_reference(rule *self, const char *at, problem *why)
     if (is_quoted ? rule_name(&at, "", &self->reference, why) : rule_keep(&self->reference, at, length, why)) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': a quote that does not end", self->text);
     }
+    policy_name_shorten(self->reference);
     at = rule_space(at + length);
     if (!*at) return 0;
     if (!strchr(operators, *at)) {
@@ -222,8 +224,10 @@ int rule_pattern_fits(const char *pattern, const char *text)
 
 int rule_matches(const rule *self, const char *workload, const char *policy)
 {
+    char shown[1024];
     return (!self->workload || rule_pattern_fits(self->workload, workload))
-        && (!self->policy || rule_pattern_fits(self->policy, policy));
+        && (!self->policy || rule_pattern_fits(self->policy, policy)
+            || rule_pattern_fits(self->policy, policy_name_shown(policy, shown, sizeof shown)));
 }
 
 long double rule_limit(const rule *self, long double reference)

@@ -12,7 +12,6 @@ struct piece;                                    /* pieces.h */
 /* The functions answer a result; of a failure model.refused says more. One thread at a time is in them. */
 typedef struct model_kind {
     const char *name, *summary;
-    const char *other_name;                      /* an older one; NULL: none */
     const char *lacks;                           /* what of the original is not reproduced; "": nothing known */
     size_t      size;                            /* of its struct, which begins with a model */
     uint64_t    alignment_bytes;

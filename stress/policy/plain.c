@@ -167,13 +167,13 @@ static void plain_close(model *base)
     free(self->pages);
 }
 
-#define PLAIN_KIND(called, once, what, opens) { \
-    .name = called, .other_name = once, .summary = what, .lacks = "", .size = sizeof(plain), \
+#define PLAIN_KIND(called, what, opens) { \
+    .name = called, .summary = what, .lacks = "", .size = sizeof(plain), \
     .alignment_bytes = PLAIN_UNIT, .needs_pages = 1, .in_order = 1, .open = opens, .alloc = plain_alloc, \
     .free = plain_free, .trim = plain_trim, .largest = plain_largest, .close = plain_close }
 
 const model_kind model_best_fit = PLAIN_KIND(
-    "best-fit", "best", "one plain range, exact best fit: what a perfect search makes of memory that stays",
+    "best", "one plain range, exact best fit: what a perfect search makes of memory that stays",
     best_open);
 const model_kind model_first_fit = PLAIN_KIND(
-    "first-fit", "first", "one plain range, the lowest address that fits", first_open);
+    "first", "one plain range, the lowest address that fits", first_open);

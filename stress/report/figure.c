@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../policy_name.h"
 #include "../record.h"
 #include "table_columns.h"
 #include "xml.h"
@@ -26,7 +27,7 @@ static void figure_cut(char *text, size_t most)
 
 const char *figure_policy(const row *shown, size_t most, char *text, size_t size)
 {
-    snprintf(text, size, "%s", shown->cells[COLUMN_POLICY].text);
+    policy_name_shown(shown->cells[COLUMN_POLICY].text, text, size);
     figure_cut(text, most);
     return text;
 }

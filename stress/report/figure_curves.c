@@ -133,7 +133,7 @@ void figure_holes(FILE *out, const figure_sheet *sheet, const figure *shown, plo
     size_t used;
     figure_holes_axes(list, column, &x, &y);
     if (x.least > x.most) x.least = x.most;
-    frame->title = frame->heading = is_ns ? "time against holes" : "instructions against holes";
+    frame->title = frame->heading = is_ns ? "time against free blocks" : "instructions against free blocks";
     frame->description = "Cost of one allocation and free against the number of free blocks, by policy.";
     plot_open(&on, out, frame, &x, &y, figure_legend(NULL, list, 0, list->count, 0));
     figure_legend(&on, list, 0, list->count, 0);

@@ -3,28 +3,30 @@
    Tested by tests/html.t. */
 #include <string.h>
 
+#include "../policy_name.h"
 #include "html.h"
 #include "plot.h"
 #include "table_columns.h"
 #include "xml.h"
 
-typedef struct html_column { row_column column; const char *heading; } html_column;
+typedef struct html_column { row_column column; const char *heading; } html_column;   /* NULL: table_heading */
 
 static const html_column html_columns[] = {
-    { COLUMN_WORKLOAD, "workload" }, { COLUMN_POLICY, "policy" }, { COLUMN_HOLES, "free blocks" },
+    { COLUMN_WORKLOAD, "workload" }, { COLUMN_POLICY, "policy" }, { COLUMN_HOLES, NULL },
     { COLUMN_STATUS, "status" }, { COLUMN_THREADS, "threads" }, { COLUMN_KEY, "varied" },
     { COLUMN_LARGEST, "largest" }, { COLUMN_ALLOWED, "allowed" }, { COLUMN_RATIO, "ratio" },
     { COLUMN_MIN_LIMIT, "smallest limit" },
-    { COLUMN_REQUESTED_PEAK, "requested" }, { COLUMN_RESERVED_PEAK, "reserved" }, { COLUMN_FOOTPRINT, "footprint" },
+    { COLUMN_REQUESTED_PEAK, "requested" }, { COLUMN_RESERVED_PEAK, "reserved" }, { COLUMN_FOOTPRINT, NULL },
     { COLUMN_FRAGMENTATION, "fragmentation" }, { COLUMN_STRANDED_PEAK, "stranded" },
     { COLUMN_REMAPPED_PAGES, "pages moved" }, { COLUMN_DRIVER_CALLS, "driver calls" },
-    { COLUMN_DRIVER_VNS, "in the driver, vns" }, { COLUMN_HOST_NS, "host ns/op" }, { COLUMN_ALLOC_P50, "p50 ns" },
+    { COLUMN_DRIVER_VNS, NULL }, { COLUMN_HOST_NS, "host ns/op" }, { COLUMN_ALLOC_P50, "p50 ns" },
     { COLUMN_ALLOC_P99, "p99 ns" }, { COLUMN_ALLOC_MAX, "max ns" }, { COLUMN_NS_PER_PAIR, "ns a pair" },
     { COLUMN_PAIR_INSTRUCTIONS, "instructions" }, { COLUMN_TARGET, "target" }, { COLUMN_MET, "met" },
     { COLUMN_GROWTH, "growth" }, { COLUMN_INSTRUCTIONS_GROWTH, "growth of instructions" },
-    { COLUMN_WAITED_P99, "p99 waited, vns" }, { COLUMN_OOM_ROUND, "out in round" }, { COLUMN_OOM_OP, "out at op" },
+    { COLUMN_WAITED_P99, "p99 waited (modelled), ns" }, { COLUMN_OOM_ROUND, "out in round" },
+    { COLUMN_OOM_OP, "out at op" },
     { COLUMN_OOM_REQUESTED, "asked" }, { COLUMN_OOM_FREE, "free then" }, { COLUMN_OOM_LARGEST, "longest then" },
-    { COLUMN_OOM_REASON, "why" }, { COLUMN_STOP_OP, "ends at op" }, { COLUMN_STOP_REASON, "why" },
+    { COLUMN_OOM_REASON, "reason" }, { COLUMN_STOP_OP, "ends at op" }, { COLUMN_STOP_REASON, "reason" },
 };
 enum { HTML_COLUMNS = sizeof html_columns / sizeof html_columns[0] };
 
@@ -46,9 +48,12 @@ static int html_is_word(row_column column)
         || column == COLUMN_INSTRUCTIONS_GROWTH || column == COLUMN_OOM_REASON || column == COLUMN_STOP_REASON;
 }
 
-static const char *html_shown(const cell *value, row_column column, char *text, size_t size)
+static const char *html_shown(const row *shown, row_column column, char *text, size_t size)
 {
+    const cell *value = &shown->cells[column];
     if (value->kind == CELL_NONE) return "-";
+    if (column == COLUMN_FOOTPRINT) return table_overhead(shown, text, size);
+    if (column == COLUMN_POLICY) return policy_name_shown(value->text, text, size);
     if (column == COLUMN_WORKLOAD) return table_name(value->text, text, size);
     if (value->kind == CELL_TEXT) return value->text;
     if (value->kind != CELL_COUNT) return cell_print(value, text, size);
@@ -64,7 +69,7 @@ static void html_cell(FILE *out, const row_list *kept, size_t line, row_column c
             html_is_word(column) ? " class=\"w\"" : "", line, row_column_name(column));
     xml_text(out, value->kind == CELL_TEXT ? value->text : cell_print(value, exact, sizeof exact));
     fputs("\">", out);
-    xml_text(out, html_shown(value, column, text, sizeof text));
+    xml_text(out, html_shown(&kept->rows[line], column, text, sizeof text));
     fputs("</td>", out);
 }
 
@@ -74,10 +79,11 @@ void html_table(FILE *out, const row_list *kept)
     fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table>"
           "<caption>Every number with all its digits: --out csv</caption>\n<thead><tr>", out);
     for (size_t at = 0; at < HTML_COLUMNS; at++) {
+        const char *heading = table_heading(kept->kind, html_columns[at].column);
         is_used[at] = html_is_used(kept, html_columns[at].column);
         if (!is_used[at]) continue;
         fprintf(out, "<th scope=\"col\"%s>%s</th>", html_is_word(html_columns[at].column) ? " class=\"w\"" : "",
-                html_columns[at].heading);
+                heading ? heading : html_columns[at].heading);
     }
     fputs("</tr></thead>\n<tbody>\n", out);
     for (size_t line = 0; line < kept->count && line < HTML_MOST_ROWS; line++) {
@@ -113,7 +119,9 @@ void html_verdicts(FILE *out, const gate *gates)
         fputs(gate_fails(gates, shown) ? "<tr class=\"oom\">" : "<tr>", out);
         html_word(out, gate_outcome_name(shown->outcome));
         html_word(out, table_name(shown->workload, name, sizeof name));
-        snprintf(name, sizeof name, "%.900s%s%s", shown->policy, *shown->holes ? " holes " : "", shown->holes);
+        char policy[900];
+        snprintf(name, sizeof name, "%s%s%s", policy_name_shown(shown->policy, policy, sizeof policy),
+                 *shown->holes ? " free blocks " : "", shown->holes);
         html_word(out, name);
         html_word(out, shown->judged->text);
         html_word(out, shown->value);

@@ -152,6 +152,24 @@ static const char *output_names(const char *command, char *text, size_t size)
     return text;
 }
 
+/* Files are told apart by how their names end: .csv, or what other programs call it. A kind of the command; NULL. */
+static const output_kind *output_by_ending(const char *path, const char *command)
+{
+    static const struct { const char *ending, *kind; } others[] = {
+        { "xml", "junit" }, { "htm", "html" }, { "pickle", "memviz" },
+    };
+    const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.'), *kind = dot ? dot + 1 : "";
+    for (size_t at = 0; at < sizeof others / sizeof others[0]; at++) {
+        if (!strcmp(kind, others[at].ending)) kind = others[at].kind;
+    }
+    for (size_t index = 0; index < OUTPUT_KINDS; index++) {
+        if (!strcmp(command, output_kinds[index].command) && !strcmp(kind, output_kinds[index].name)) {
+            return &output_kinds[index];
+        }
+    }
+    return NULL;
+}
+
 int output_parse(const char *text, const char *command, output *made, problem *why)
 {
     size_t length = strcspn(text, "=");
@@ -164,9 +182,15 @@ int output_parse(const char *text, const char *command, output *made, problem *w
         if (!strcmp(name, output_kinds[index].name)) made->kind = &output_kinds[index];
         nearest_offer(&search, output_kinds[index].name);
     }
+    if (!text[length] && !made->kind) {
+        made->kind = output_by_ending(text, command);
+        made->path = text;
+        if (made->kind) return 0;
+    }
     if (!made->kind) {
-        return problem_set(why, EXIT_USAGE, "--out: expected KIND=PATH with %s, found '%s'%s",
+        return problem_set(why, EXIT_USAGE, "--out: expected KIND=PATH with %s, found '%s'%s%s",
                            output_names(command, names, sizeof names), name,
+                           text[length] ? "" : ", whose ending is that of none",
                            nearest_hint(&search, hint, sizeof hint));
     }
     if (!text[length] || !text[length + 1]) {

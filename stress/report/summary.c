@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "../policy_name.h"
 #include "table.h"
 #include "table_columns.h"
 #include "verdict.h"
@@ -53,9 +54,11 @@ static void summary_verdicts(FILE *out, const gate *gates)
             continue;
         }
         told++;
-        const char *const cells[] = { shown->workload, *shown->workload ? "/" : "", shown->policy,
-                                      *shown->holes ? " holes " : "", shown->holes, NULL, shown->judged->text, NULL,
-                                      shown->value, NULL, shown->limit };
+        char policy[1024];
+        policy_name_shown(shown->policy, policy, sizeof policy);
+        const char *const cells[] = { shown->workload, *shown->workload ? "/" : "", policy,
+                                      *shown->holes ? " free blocks " : "", shown->holes, NULL, shown->judged->text,
+                                      NULL, shown->value, NULL, shown->limit };
         fprintf(out, "| %s%s%s | ", gate_fails(gates, shown) ? "**" : "", gate_outcome_name(shown->outcome),
                 gate_fails(gates, shown) ? "**" : "");
         for (size_t at = 0; at < sizeof cells / sizeof cells[0]; at++) {
@@ -81,10 +84,20 @@ static int summary_is_shown(const row_list *list, const summary_column *shown)
     return 0;
 }
 
-static void summary_cell(FILE *out, const cell *value)
+static void summary_cell(FILE *out, const row *shown, row_column column)
 {
-    char text[64];
-    summary_text(out, value->kind == CELL_TEXT ? value->text : cell_print(value, text, sizeof text));
+    char text[1024];
+    const cell *value = &shown->cells[column];
+    int is_text = value->kind == CELL_TEXT, is_overhead = column == COLUMN_FOOTPRINT && value->kind != CELL_NONE;
+    summary_text(out, is_overhead ? table_overhead(shown, text, sizeof text)
+                    : is_text && column == COLUMN_POLICY ? policy_name_shown(value->text, text, sizeof text)
+                    : is_text ? value->text : cell_print(value, text, sizeof text));
+}
+
+static const char *summary_heading(const row_list *list, row_column column)
+{
+    const char *heading = table_heading(list->kind, column);
+    return heading ? heading : row_column_name(column);
 }
 
 static void summary_rows(FILE *out, const row_list *list)
@@ -98,8 +111,8 @@ static void summary_rows(FILE *out, const row_list *list)
         if (line > 1 && list->rows[line - 2].is_baseline) continue;
         for (size_t at = 0; at < count; at++) {
             fputs("| ", out);
-            if (line > 1) summary_cell(out, &list->rows[line - 2].cells[shown[at]]);
-            else fputs(line ? "---" : row_column_name(shown[at]), out);
+            if (line > 1) summary_cell(out, &list->rows[line - 2], shown[at]);
+            else fputs(line ? "---" : summary_heading(list, shown[at]), out);
             fputc(' ', out);
         }
         fputs("|\n", out);
@@ -114,11 +127,11 @@ static void summary_sentence(FILE *out, const row *named, const char *text, size
     const cell *workload = &named->cells[COLUMN_WORKLOAD], *holes = &named->cells[COLUMN_HOLES];
     (void)width;
     fputs("- ", out);
-    summary_cell(out, workload);
+    summary_cell(out, named, COLUMN_WORKLOAD);
     fputs(workload->kind == CELL_NONE ? "" : "/", out);
-    summary_cell(out, &named->cells[COLUMN_POLICY]);
-    fputs(holes->kind == CELL_NONE ? "" : " holes ", out);
-    summary_cell(out, holes);
+    summary_cell(out, named, COLUMN_POLICY);
+    fputs(holes->kind == CELL_NONE ? "" : " free blocks ", out);
+    summary_cell(out, named, COLUMN_HOLES);
     summary_text(out, text);
     fputc('\n', out);
 }

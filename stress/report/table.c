@@ -268,9 +268,9 @@ static void table_capacity_legend(FILE *out, const cuda_environment *environment
     char line[512];
     table_fold(out, environment ? environment_line(environment, line, sizeof line) : "simulated device.", width);
     table_fold(out, "min limit: the smallest limit found by bisection in steps of 2 MiB: the workload completes "
-               "under it, with one step less it ends at that op, for that reason; peak: of what is "
-               "requested. raw and cub-library have no limit: it is the memory of the smallest simulated device on "
-               "which the workload completes, on CUDA what they held.", width);
+               "under it, with one step less it ends at that op, for that reason; peak: of what is requested. "
+               "cudaMalloc and cub-library have no limit: it is the memory of the smallest simulated device on which "
+               "the workload completes, on CUDA what they held.", width);
 }
 
 static void table_batch_legend(FILE *out, const cuda_environment *environment, size_t width)

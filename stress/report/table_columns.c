@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "../policy_name.h"
 #include "plot.h"
 #include "table.h"
 #include "utf8.h"
@@ -47,7 +48,19 @@ const char *table_name(const char *name, char *text, size_t size)
 
 const char *table_policy_name(const char *name, char *text, size_t size)
 {
-    return table_name(name, text, size);
+    char shown[1024];
+    return table_name(policy_name_shown(name, shown, sizeof shown), text, size);
+}
+
+const char *table_heading(row_kind kind, row_column column)
+{
+    switch (column) {
+    case COLUMN_FOOTPRINT:  return "overhead";
+    case COLUMN_DRIVER_VNS: return "driver time (modelled), ns";
+    case COLUMN_HOLES:      return "free blocks";
+    case COLUMN_RATIO:      return kind == ROW_CAPACITY ? "min limit / peak" : NULL;
+    default:                return NULL;
+    }
 }
 
 static const char *table_workload(const row *shown, char *text, size_t size)

@@ -48,13 +48,15 @@ static void table_add_policy(table_matrix *made, const char *policy)
 
 static void table_matrix_make(table_matrix *made, const row_list *list, size_t width)
 {
+    char name[1024];
     memset(made, 0, sizeof *made);
     made->list = list;
     made->name_width = strlen("need");
     made->width = strlen("pass");
     for (size_t index = 0; index < list->count; index++) {
         const row *each = &list->rows[index];
-        size_t length = strlen(table_need_name(each)), policy = strlen(table_text(each, COLUMN_POLICY));
+        size_t length = strlen(table_need_name(each));
+        size_t policy = strlen(table_policy_name(table_text(each, COLUMN_POLICY), name, sizeof name));
         if (length > made->name_width) made->name_width = length;
         if (policy > made->width) made->width = policy;
         made->need_count += (size_t)table_is_first(list, index);
@@ -90,7 +92,8 @@ static void table_need_line(FILE *out, const table_matrix *of, const row *shown,
         char text[1024];
         const char *policy = of->policies[at];
         const char *said = shown ? table_verdict(of, table_text(shown, COLUMN_WORKLOAD), policy) : policy;
-        snprintf(text, sizeof text, "%s", said);
+        if (shown) snprintf(text, sizeof text, "%s", said);
+        else table_policy_name(said, text, sizeof text);
         table_cut(text, of->width);
         int is_red = style->color && shown && *text >= 'A' && *text <= 'Z';
         int last = at + 1 == of->end;
@@ -141,7 +144,7 @@ void table_needs(FILE *out, const row_list *list, const table_style *style)
         int is_pass = table_is_ok(each) && strcmp(table_text(each, COLUMN_VERDICT), "fail");
         if (is_pass && matrix.need_count > 1) continue;
         snprintf(text, sizeof text, "%s/%.256s: %s", table_need_name(each),
-                 table_name(table_text(each, COLUMN_POLICY), policy, sizeof policy), each->note);
+                 table_policy_name(table_text(each, COLUMN_POLICY), policy, sizeof policy), each->note);
         table_fold(out, text, style->width);
     }
     snprintf(text, sizeof text, "-: not this policy's need. Simulated devices. %s list needs: what each is about.",

@@ -66,9 +66,6 @@ typedef struct fault_answer {                    /* what becomes of a call */
    device_count: how many devices rivals may name. */
 int faults_parse(const char *text, int device_count, faults *set, problem *why);
 
-/* SIZE of the grammar: 1, or 0 if the text is none or passes 2^64. */
-int faults_size(slice text, uint64_t *bytes);
-
 /* Counts a call; then, unless its device is lost, says what becomes of it. bytes: of SIZED calls, else 0. */
 void         faults_count(faults *set, sim_call kind);
 fault_answer faults_answer(faults *set, sim_call kind, uint64_t bytes);

@@ -27,22 +27,6 @@ static int faults_cut(slice *rest, char at, slice *front)
     return found ? slice_take(rest, at, front) : 0;
 }
 
-int faults_size(slice text, uint64_t *bytes)
-{
-    static const char units[] = "KMGT";
-    unsigned shift = 0;
-    const char *unit = text.length > 0 ? memchr(units, text.bytes[text.length - 1], sizeof units - 1) : NULL;
-    if (unit) {
-        shift = 10 * (unsigned)(unit - units + 1);
-        text.length--;
-    }
-    if (!slice_decimal(text, bytes) || *bytes > UINT64_MAX >> shift) {
-        return 0;
-    }
-    *bytes <<= shift;
-    return 1;
-}
-
 static int faults_expected(slice part, const char *expected, problem *why)
 {
     return problem_set(why, EXIT_USAGE, "faults: part %s: expected %s", slice_show(part).text, expected);
@@ -68,7 +52,7 @@ static int faults_read_above(slice part, slice rest, fault *made, problem *why)
 {
     made->type = FAULT_ABOVE;
     made->code = SIM_OUT_OF_MEMORY;
-    if (!faults_read_code(&rest, &made->code) || !faults_size(rest, &made->bytes)) {
+    if (!faults_read_code(&rest, &made->code) || !slice_size(rest, &made->bytes)) {
         return faults_expected(part, "obtain>SIZE[=CODE], such as obtain>64M, with a code from 1 to 9999", why);
     }
     return 0;
@@ -126,7 +110,7 @@ static int faults_read_rival(slice part, slice rest, int device_count, fault *ma
         rest.bytes++;
         rest.length--;
     }
-    if (!fits || !faults_size(rest, &made->bytes)) {
+    if (!fits || !slice_size(rest, &made->bytes)) {
         return faults_expected(part, "rival@OP=[-]SIZE[/DEVICE], such as rival@1000=4G, of a device that exists",
                                why);
     }

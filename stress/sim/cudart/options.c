@@ -24,14 +24,14 @@ static int options_read_device(options *self, slice value, problem *why)
         }
     }
     self->device_count = (uint32_t)(count <= SIM_MAX_DEVICES ? count : 0);
-    return faults_size(size, &self->device_bytes) && count <= SIM_MAX_DEVICES && self->device_bytes > 0
+    return slice_size(size, &self->device_bytes) && count <= SIM_MAX_DEVICES && self->device_bytes > 0
         && self->device_bytes <= SIM_MAX_CAPACITY;
 }
 
 static int options_read_context(options *self, slice value, problem *why)
 {
     (void)why;
-    return faults_size(value, &self->context_bytes);
+    return slice_size(value, &self->context_bytes);
 }
 
 static int options_copy(slice value, char *text)
