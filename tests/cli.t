@@ -115,6 +115,39 @@ ok($help =~ /^  77  the device asked for is not there, or a policy's library is 
 my $costs = spew('costs', stress('help', 'costs')->{out} =~ s/\A.*\n//r);
 passes('the costs that help prints are read back', @quiet, '--costs', $costs);
 
+# ---- sizes, wherever one is read
+{
+    my @of = qw(run -w uniform:n=200 --no-timing -q --out csv=-);
+    my ($text) = map { stress(@of, '-p', 'segments', '--limit', $_)->{out} } '4294967296';
+    is(stress(@of, '-p', 'segments', '--limit', $_)->{out}, $text, "--limit $_") for qw(4G 4g 4GB 4GiB 4gib 4096MiB 4294967296B);
+    is(stress(@of, '-p', "segments:limit=$_")->{code}, 0, "limit=$_") for qw(4G 4GB 4GiB 4g);
+    my @bytes = map { stress(@of, '-p', "segments:limit=$_")->{out} =~ s/limit=\w+//r } qw(100M 100MB 100MiB 100m);
+    is("@bytes", join(' ', ($bytes[0]) x 4), 'keys of policies');
+    is(stress(@of, '-p', 'raw', '--device', 'sim:1GiB', '--faults', 'obtain>4MB;rival@20=8MiB', '--context', '64MB', '--fail-if', 'reserved_peak_bytes > 4GB')->{code}, 0, 'device, faults, context, rules');
+    refused(2, qr/--limit: expected a size such as 512M or 4G, at least \d+, found '4GX'/, 'run', '-w', 'uniform', '-p', 'raw', '--limit', '4GX');
+}
+
+# ---- two names of a policy, and what was meant by one that there is not
+{
+    my ($old, $new) = map { stress(qw(run -w uniform:n=100 --no-timing -q --out csv=- -p), $_)->{out} } 'raw,async,best:limit=1G,first', 'cudaMalloc,cudaMallocAsync,best-fit:limit=1G,first-fit';
+    is($new, $old, 'the same rows, by the same names');
+    my @two = qw(run -w uniform:n=100 -p best-fit,cudaMalloc --no-timing);
+    is(stress(@two, '--filter', "/$_\$", '-q', '--out', 'csv=-')->{out} =~ tr/\n//, 2, "--filter $_") for qw(raw cudaMalloc best best-fit);
+    is(stress(@two, '--fail-if', "*/$_: ops > 1")->{code}, 1, "a rule of $_") for qw(raw cudaMalloc best best-fit);
+    is(stress(@two, '--fail-if', "driver_calls > $_*100")->{code}, 0, "a rule against $_") for qw(raw cudaMalloc best best-fit);
+    refused(2, qr/unknown policy 'best-fot', did you mean 'best-fit'/, qw(run -w uniform -p best-fot));
+    refused(2, qr/policy 'paged:limti=3G': limti=3G: no such key, .*, did you mean 'limit'\?/, qw(run -w uniform -p paged:limti=3G));
+}
+
+# ---- files whose kind is told by how they end
+for my $file (qw(a.html b.csv c.json d.md e.xml f.svg g.pickle h.trace)) {
+    ok(stress(qw(run -w uniform:n=20 -p raw --no-timing -q --out), "$folder/$file")->{code} eq 0 && -s "$folder/$file", "--out $file");
+}
+ok(slurp("$folder/a.html") =~ /^<!doctype html>/ && slurp("$folder/e.xml") =~ /<testsuite/ && slurp("$folder/b.csv") =~ /^workload,/, 'and they are that');
+refused(2, qr/--out: expected KIND=PATH with csv, json, .* or trace, found 'x\.txt', whose ending is that of none$/, qw(run -w uniform -p raw --out x.txt));
+refused(2, qr/--out: expected KIND=PATH with csv, .*, found '-'/, qw(run -w uniform -p raw --out -));
+refused(2, qr/--out: expected KIND=PATH with csv, .*, found 'x\.trace'/, qw(capacity -w uniform -p raw --out x.trace));
+
 # ---- option syntax
 refused(2, qr/--op-ns: expected a number from 0 to 1000000000/, @run, '--op-ns', '18446744073709551615');
 refused(2, qr/unknown option '--sed', did you mean '--seed'/, @run, '--sed', '1');

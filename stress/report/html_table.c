@@ -35,8 +35,7 @@ static int html_is_used(const row_list *kept, row_column column)
     if (!row_has(kept->kind, column)) return 0;
     for (size_t at = 0; at < kept->count; at++) {
         const cell *value = &kept->rows[at].cells[column];
-        if (value->kind == CELL_NONE || (column == COLUMN_THREADS && value->count == 1)) continue;
-        return 1;
+        if (value->kind != CELL_NONE && !table_is_dull(&kept->rows[at], column)) return 1;
     }
     return 0;
 }

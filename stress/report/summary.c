@@ -71,15 +71,13 @@ static void summary_verdicts(FILE *out, const gate *gates)
     fputc('\n', out);
 }
 
-/* One thread is the rule, and goes without saying. */
 static int summary_is_shown(const row_list *list, const summary_column *shown)
 {
-    char text[64];
     if (shown->is_always || !row_has(list->kind, shown->column)) return row_has(list->kind, shown->column);
     for (size_t index = 0; index < list->count; index++) {
         const cell *value = &list->rows[index].cells[shown->column];
         if (list->rows[index].is_baseline || value->kind == CELL_NONE) continue;
-        if (shown->column != COLUMN_THREADS || strcmp(cell_print(value, text, sizeof text), "1")) return 1;
+        if (!table_is_dull(&list->rows[index], shown->column)) return 1;
     }
     return 0;
 }

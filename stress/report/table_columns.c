@@ -52,6 +52,14 @@ const char *table_policy_name(const char *name, char *text, size_t size)
     return table_name(policy_name_shown(name, shown, sizeof shown), text, size);
 }
 
+int table_is_dull(const row *shown, row_column column)
+{
+    char text[64];
+    const cell *value = &shown->cells[column];
+    if (column == COLUMN_THREADS) return !strcmp(cell_print(value, text, sizeof text), "1");
+    return column == COLUMN_FRAGMENTATION && shown->cells[COLUMN_OOM_OP].kind == CELL_NONE;
+}
+
 const char *table_heading(row_kind kind, row_column column)
 {
     switch (column) {
@@ -79,21 +87,16 @@ static const char *table_cell(const row *shown, row_column column, char *text, s
     return value->kind == CELL_NONE ? "-" : cell_print(value, text, size);
 }
 
-/* What goes without saying: one thread, no page moved. */
-static const char *table_unusual(const row *shown, row_column column, uint64_t usual, char *text, size_t size)
-{
-    const cell *value = &shown->cells[column];
-    return value->kind == CELL_COUNT && value->count == usual ? "-" : table_cell(shown, column, text, size);
-}
-
 static const char *table_threads(const row *shown, char *text, size_t size)
 {
-    return table_unusual(shown, COLUMN_THREADS, 1, text, size);
+    return table_is_dull(shown, COLUMN_THREADS) ? "-" : table_cell(shown, COLUMN_THREADS, text, size);
 }
 
+/* A column of no moved page takes no room. */
 static const char *table_remapped(const row *shown, char *text, size_t size)
 {
-    return table_unusual(shown, COLUMN_REMAPPED_PAGES, 0, text, size);
+    const cell *value = &shown->cells[COLUMN_REMAPPED_PAGES];
+    return value->kind == CELL_COUNT && !value->count ? "-" : table_cell(shown, COLUMN_REMAPPED_PAGES, text, size);
 }
 
 int table_is_ok(const row *shown)
@@ -214,7 +217,7 @@ const char *table_overhead(const row *shown, char *text, size_t size)
 static const char *table_fragmentation(const row *shown, char *text, size_t size)
 {
     const cell *value = &shown->cells[COLUMN_FRAGMENTATION];
-    if (value->kind == CELL_NONE || shown->cells[COLUMN_OOM_OP].kind == CELL_NONE) return "-";
+    if (value->kind == CELL_NONE || table_is_dull(shown, COLUMN_FRAGMENTATION)) return "-";
     snprintf(text, size, "%.1f %%", value->real * 100.0);
     return text;
 }

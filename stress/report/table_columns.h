@@ -37,6 +37,8 @@ const char *table_policy_name(const char *name, char *text, size_t size);
 /* To so many bytes, the last two of which then say that there was more. */
 void        table_cut(char *text, size_t room);
 int         table_is_ok(const row *shown);
+/* Not shown to people: one thread, and how fragmented free memory is where it does not run out. */
+int         table_is_dull(const row *shown, row_column column);
 /* What people read in place of a column's name in files, on the terminal and in reports; NULL: that name. */
 const char *table_heading(row_kind kind, row_column column);
 /* What a reserved peak is above what was requested: "+0.2 %"; "-": nothing was. Returns text. */
