@@ -48,11 +48,11 @@ static void test_several(void)
 static void test_ties(void)
 {
     begin();
+    add("w", "c", "ok", 1500, 7);
     add("w", "a", "ok", 1010, 7);
     add("w", "b", "ok", 1010, 9);
-    add("w", "c", "ok", 1500, 7);
     CHECK_STR(verdict_line(&list, 0, text),
-              "w: least memory a and b, 1010 MiB, +1.0 %; fewest driver calls a and c, 7");
+              "w: least memory a and b, 1010 MiB, +1.0 %; fewest driver calls c and a, 7");
     begin();
     add("w", "a", "ok", 1010, 7);
     add("w", "b", "ok", 1020, 9);
