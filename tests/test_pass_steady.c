@@ -21,7 +21,7 @@ static const char *repetitions(const char *const *labels, char *text, size_t siz
 #define CHECK_LABELS(expected, ...) \
     do { \
         const char *const labels[] = { __VA_ARGS__, NULL }; \
-        char text[32]; \
+        char text[64]; \
         CHECK_STR(repetitions(labels, text, sizeof text), expected); \
     } while (0)
 
