@@ -256,11 +256,11 @@
      is forgotten, or another thread's own; a resize that takes for another stream than the block's) the host
      waits for the device, clears on the default stream, and waits again. A free whose clearing is refused, by
      the driver or because the stream is captured, is refused itself: the block is live, its contents are
-     undefined, and it may be freed again (on any stream with waits for the device, if it may be on its way to
-     being cleared on the default stream). An allocation for a stream that is captured fails, as far as
-     driver.capture tells, before anything has changed; one whose clearing the driver refuses fails, and counts
-     as one and its free: what was grown for it stays. A resize fails too, and ends the block's room. On a
-     lost device frees succeed: nobody gets the memory any more. All these calls take their turn. Not with
+     undefined, and it may be freed again. Where its clearing on the default stream may be under way still,
+     that free waits for the device, whatever its stream. An allocation for a stream that is captured fails, as
+     far as driver.capture tells, before anything has changed; one whose clearing the driver refuses fails, and
+     counts as one and its free: what was grown for it stays. A resize fails too, and ends the block's room. On
+     a lost device frees succeed: nobody gets the memory any more. All these calls take their turn. Not with
      capture sets or caches.
 
    Callbacks (observer, visitor, writer) run inside the call that triggers them, on its thread, with the lock
@@ -12081,11 +12081,12 @@ static uint32_t gpuarena__tail_cut(gpuarena *arena, uint32_t index, uint64_t kee
     gpuarena__node *node = gpuarena__node_at(arena, index), *rest;
     gpuarena__stream *stream = &arena->streams.list[node->set];
     uint32_t tail, hold, copy, place = gpuarena__place_of(node);
+    uint64_t bits = GPUARENA__LIVE | (node->size & GPUARENA__CLEARING);
     if (place) gpuarena__tag_less(arena, place, gpuarena__node_bytes(node) - keep);
     node->size &= ~GPUARENA__STATE_BITS;
     tail = gpuarena__block_split(arena, index, keep);
     rest = gpuarena__node_at(arena, tail);
-    node->size |= place ? GPUARENA__LIVE | GPUARENA__TAGGED : GPUARENA__LIVE;
+    node->size |= place ? bits | GPUARENA__TAGGED : bits;
     rest->size |= GPUARENA__LIVE;
     rest->use.requested = 0;
     rest->serial = node->serial;

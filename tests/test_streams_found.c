@@ -323,7 +323,7 @@ static void test_aged_asked_once(void)
 static void test_late_clear(int how)
 {
     void *block, *next = NULL;
-    begin("backing=segments,scrub=free");
+    begin(how == 3 ? "backing=segments,step=8M,scrub=both" : "backing=segments,scrub=free");
     block = take(MIB(1), GPUARENA_ANY_STREAM);
     world.fail_wait = 2;
     if (how == 2) CHECK_INT(gpuarena_resize(arena, block, KIB(4), GPUARENA_OWN_STREAM), ==, GPUARENA_CAPTURE);
@@ -333,6 +333,11 @@ static void test_late_clear(int how)
     if (how == 1) {                              /* once more in vain: before anything is cleared again */
         world.fail_wait = 1;
         CHECK_INT(gpuarena_free(arena, block, fake_stream(1)), ==, GPUARENA_CAPTURE);
+    }
+    if (how == 3) {                              /* as it grows, what is new cannot be cleared */
+        world.fail_wait = 1;
+        CHECK_INT(gpuarena_resize(arena, block, MIB(4), GPUARENA_ANY_STREAM), ==, GPUARENA_CAPTURE);
+        CHECK_MSG(world.clearing, "it is cleared still");
     }
     CHECK_INT(gpuarena_free(arena, block, fake_stream(1)), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_alloc(arena, &next, MIB(1), fake_stream(1)), ==, GPUARENA_OK);
@@ -423,7 +428,7 @@ int main(void)
     test_capture_that_the_driver_tells("backing=async,growth=exact,limit=8M,streams=same");
     test_asked_once();
     test_aged_asked_once();
-    for (int how = 0; how < 3; how++) test_late_clear(how);
+    for (int how = 0; how < 4; how++) test_late_clear(how);
     test_refused_before_the_clear();
     test_lost_at_any_call("backing=segments");
     test_lost_at_any_call("backing=segments,scrub=free");
