@@ -752,43 +752,6 @@ typedef struct gpuarena_config {
     uint32_t zero_end;
 } gpuarena_config;
 
-/* ---- known allocators, as configurations. Where a configuration is text, one of these names may stand
-   first: "bfc,limit=4G" is the preset's text, and keys that go before its own. Memory comes in segments of
-   whole granules: what they ask the driver for below 2 MiB is cut from one.
-   X(name, what it is, its text, what of the original it does not reproduce) */
-#define GPUARENA_PRESETS(X) \
-    X("bfc", "TensorFlow's and JAX's BFC allocator, growing", \
-      "backing=segments,growth=double,placement=best,split=ratio,step_max=512T,backoff=tenth", \
-      "the whole limit taken at the first request, which is their default (growth=fixed,step_max=0: at " \
-      "creation); waits of up to 10 s for others' frees (wait_ms, pressure); regions of touching " \
-      "addresses made one (backing=paged); time stamps on frees, for one queue (streams have events); " \
-      "growth that goes on where it was when all regions have gone back") \
-    X("pytorch", "PyTorch's native caching allocator", \
-      "backing=segments,growth=step,placement=best,split=remainder,split_least=1049088,small=1M," \
-      "step=20M,exact=10M,alignment=512,streams=same", \
-      "segments of one stream alone: what no stream has used yet is for all; blocks used on other " \
-      "streams come back by events, here when the device is waited for; a refusal gives back all that " \
-      "is idle, here what makes room") \
-    X("pytorch-expandable", "PyTorch's with expandable_segments:True", \
-      "backing=paged,growth=step,placement=best,idle=100%,step=20M,alignment=512,streams=same", \
-      "requests to 1 MiB in a segment of 2 MiB pages of their own; addresses of each stream's own; one " \
-      "handle for a page of 20 MiB, here ten; whole pages of 20 MiB beyond a limit that has room for " \
-      "the request alone; idle pages given back before a request fails, which gpuarena_trim does here") \
-    X("rmm", "RMM's pool_memory_resource", \
-      "backing=segments,growth=half,placement=best,backoff=half", \
-      "an event at each free; other streams' memory before growth, here after it; halves of what " \
-      "remains that are no whole requests, and idle segments in the way: there some of a limit may be " \
-      "out of reach") \
-    X("cub", "CUB's CachingDeviceAllocator", \
-      "backing=segments,growth=exact,placement=bins,release=idle,release_at=6291455,release_keep=100%", \
-      "a call of the driver for each block: here bins to 256 KiB are cut from segments of 2 MiB, which " \
-      "count as cached, and go back, as a whole; an event for each block, asked at each reuse; a " \
-      "refusal gives back all that is cached") \
-    X("ort", "ONNX Runtime's BFC arena, kNextPowerOfTwo", \
-      "backing=segments,growth=double,placement=best,split=ratio,step_max=1G,backoff=tenth", \
-      "a first region of 1 MiB; memory given back at the end of a run (gpuarena_trim); Reserve " \
-      "(GPUARENA_ALLOC_OWN); kSameAsRequested (growth=exact,step_max=0)")
-
 /* ---- statistics, all uint64_t; the sums are in the manual, and exact when no call is in progress. */
 #define GPUARENA_STATS(X) \
     X(requested_bytes) /* asked for, by all live blocks */ \
@@ -1147,8 +1110,7 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
    release_bytes. limit is a size, `none`, `80%` (of the device), `80%free` (of what is free at creation),
    `total-2G` or `free-2G`. Whether the values agree with each other is for creation to check. INVALID_CONFIG
    (message, which may be NULL with size 0, names the key and what is allowed; config is unchanged; recorded
-   for this thread), INVALID_ARGUMENT (text or config NULL). On success message is "". A preset's name
-   (GPUARENA_PRESETS) may stand first: its text is laid over config before the rest. */
+   for this thread), INVALID_ARGUMENT (text or config NULL). On success message is "". */
 GPUARENA_API gpuarena_result gpuarena_config_parse(const char *text, gpuarena_config *config,
                                                    char *message, size_t size);
 
@@ -8948,12 +8910,13 @@ static const gpuarena__key gpuarena__keys[] = {
 enum { GPUARENA__KEY_COUNT = sizeof gpuarena__keys / sizeof *gpuarena__keys };
 typedef char gpuarena__keys_fit_a_mask[GPUARENA__KEY_COUNT <= 64 ? 1 : -1];
 
-typedef struct gpuarena__preset { const char *name, *text; } gpuarena__preset;
-static const gpuarena__preset gpuarena__presets[] = {
-#define X(name, what, text, lacks) { name, text },
-    GPUARENA_PRESETS(X)
+/* Keys, and names of other allocators, that configurations had once, and what to use instead. */
+static const struct { const char *name, *advice; } gpuarena__former[] = {
+#define X(name) { name, "a rival in stress, no configuration" },
+    X("bfc") X("pytorch") X("pytorch-expandable") X("rmm") X("cub") X("ort")
 #undef X
-    { NULL, NULL } };
+};
+enum { GPUARENA__FORMER_COUNT = sizeof gpuarena__former / sizeof *gpuarena__former };
 
 /* Fields are read and written as bytes: enums of different types, all 32 bits wide, share the code. */
 static int gpuarena__is_wide(const gpuarena__key *key)
@@ -9166,27 +9129,12 @@ static void gpuarena__put_expected(gpuarena__text *out, const gpuarena__key *key
         gpuarena__put(out, "%s%s", name == key->names ? "" : name[1] ? ", " : last, *name);
 }
 
-static const gpuarena__preset *gpuarena__preset_find(gpuarena__piece name)
-{
-    const gpuarena__preset *preset = gpuarena__presets;
-    while (preset->name && !gpuarena__piece_is(name, preset->name)) preset++;
-    return preset->name ? preset : NULL;
-}
-
-static void gpuarena__put_names(gpuarena__text *out)
-{
-    const gpuarena__preset *preset = gpuarena__presets;
-    gpuarena__put(out, ": no preset and no key, expected");
-    for (; preset->name; preset++) gpuarena__put(out, " %s", preset->name);
-    gpuarena__put(out, ", or key=value");
-}
-
 /* One key=value. 0: *out says what is wrong with it. */
 static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, uint64_t *given,
                                 gpuarena__text *out)
 {
     gpuarena__piece name = item, value = item;
-    uint32_t at = 0;
+    uint32_t at = 0, former = 0;
     int has_value;
     while (value.begin < item.end && *value.begin != '=') value.begin++;
     name.end = value.begin;
@@ -9198,9 +9146,8 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
         return 1;
     }
     gpuarena__put_piece(out, item);
-    if (gpuarena__preset_find(item)) gpuarena__put(out, ": a preset, which must stand first");
-    else if (at == GPUARENA__KEY_COUNT && !has_value && name.begin != name.end && !*given)
-        gpuarena__put_names(out);
+    while (former < GPUARENA__FORMER_COUNT && !gpuarena__piece_is(name, gpuarena__former[former].name)) former++;
+    if (former < GPUARENA__FORMER_COUNT) gpuarena__put(out, ": %s", gpuarena__former[former].advice);
     else if (at == GPUARENA__KEY_COUNT) {
         gpuarena__put(out, ": no such key, expected");
         for (at = 0; at < GPUARENA__KEY_COUNT; at++) gpuarena__put(out, " %s", gpuarena__keys[at].name);
@@ -9214,20 +9161,16 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
     return 0;
 }
 
-/* Presets are made of keys alone: one calls this once more, and no deeper. */
 static int gpuarena__parse(const char *text, gpuarena_config *config, gpuarena__text *out)
 {
     gpuarena_config parsed = *config;
-    const gpuarena__preset *preset;
     const char *at = text;
     uint64_t given = 0;
     while (*text) {
         gpuarena__piece item;
         item.begin = item.end = at;
         while (*item.end && *item.end != ',') item.end++;
-        preset = at == text ? gpuarena__preset_find(item) : NULL;
-        if (preset ? !gpuarena__parse(preset->text, &parsed, out)
-                   : !gpuarena__parse_item(item, &parsed, &given, out)) return 0;
+        if (!gpuarena__parse_item(item, &parsed, &given, out)) return 0;
         if (!*item.end) break;
         at = item.end + 1;
     }
@@ -12889,7 +12832,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #endif /* GPUARENA_IMPLEMENTATION */
 
 /* Changes
-     0.1.0  The pool over pages and segments: growth, limits, sub-arenas, caches, tags, scrub, presets; CUDA,
+     0.1.0  The pool over pages and segments: growth, limits, sub-arenas, caches, tags, scrub; CUDA,
             streams, graph captures, threads, fork; statistics, failures in words, observer, report, check.
 
    This software is available under two licences; choose whichever you prefer.

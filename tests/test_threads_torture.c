@@ -270,24 +270,10 @@ static int point_text(const draw_key *key, int which, char text[DRAW_TEXT])
 
 int main(void)
 {
-    static const char *const presets[] = {
-#define X(name, what, text, lacks) text,
-        GPUARENA_PRESETS(X)
-#undef X
-    };
     const char *asked = getenv("GPUARENA_TORTURE_OPS");
     uint64_t ops = asked && *asked ? strtoull(asked, NULL, 10) : DEFAULT_OPS, points = 0, refused = 0;
     static worker sum;
     char text[DRAW_TEXT];
-    for (size_t preset = 0; !thread_trouble && preset < sizeof presets / sizeof *presets; preset++) {
-        int kept = 1;
-        for (const char *letter = presets[preset]; *letter; letter++) kept += *letter == ',';
-        snprintf(text, sizeof text, "%s", presets[preset]);
-        if (open_point(text, kept)) run_point(&sum, ops);
-        else thread_blame("a preset is no arena");
-        if (at->arena) close_point();
-        if (thread_trouble) printf("# at %s\n", presets[preset]);
-    }
     for (size_t key = 0; key < DRAW_KEYS; key++)
         for (int which = 0, kept; !thread_trouble && (kept = point_text(&draw_keys[key], which, text)) > 0; which++) {
             if (open_point(text, kept)) {
