@@ -48,15 +48,14 @@
      >>lock     lock, turn, who is in a callback       >>check    every invariant, by name
      >>nodes    the blocks' records, in chunks         >>parse    configuration as text
      >>tags     names, and what is live by each        >>registry which arenas there are, and fork
-     >>shape    what a request may have, how much      >>cuda     the driver table over CUDA
-     >>tree     free blocks in order                   >>enter    in and out; caches closed
-     >>bins     free blocks by size                    >>kin      what sub-arenas do for each other
-     >>lookup   pointer to block                       >>life     create, destroy
-     >>caches   what streams keep for themselves       >>memory   alloc, free
-     >>block    split, absorb, take, give back         >>resize   in place, or not at all
-     >>range    segments from the driver, and back     >>public   every other call, thin
-     >>stream   what waits for what; captures          >>end      clean-up, changes, licences
-     >>growth   how much to ask for
+     >>tree     free blocks in order                   >>cuda     the driver table over CUDA
+     >>bins     free blocks by size                    >>enter    in and out; caches closed
+     >>lookup   pointer to block                       >>kin      what sub-arenas do for each other
+     >>caches   what streams keep for themselves       >>life     create, destroy
+     >>block    split, absorb, take, give back         >>memory   alloc, free
+     >>range    segments from the driver, and back     >>resize   in place, or not at all
+     >>stream   what waits for what; captures          >>public   every other call, thin
+     >>growth   how much to ask for                    >>end      clean-up, changes, licences
 
    >>manual =============================================================================================
 
@@ -70,7 +69,7 @@
    Where every byte is. When no call is in progress these sums hold exactly, in every gpuarena_stats:
 
        requested      what callers asked for
-       + slack        what rounding up added, and rests that the split rule did not cut off
+       + slack        what rounding up added
        = live
        + pending      freed, but for the stream that may still use it, or for its capture set, alone
        + cached       other free memory that the arena keeps, and pages that are mapped nowhere
@@ -135,17 +134,12 @@
    Growth of segments. When no free block fits, the arena asks the driver for one:
        double   the step starts at `step` (2 MiB) and doubles, up to `step_max` (256 MiB), until it covers
                 the request; if it did already, it doubles after the growth. At reserved 0 it starts again
-       step     always `step` (64 MiB). Paged, where idle=100%: the pages of whole steps, counted from where
-                the addresses begin; what limit and driver do not have for all of them, of the need alone
-       half     half of what remains to the limit, in whole requests; where there is none, as much as is
-                reserved
+       step     always `step` (64 MiB)
        exact    just the request
        fixed    the whole limit, or all free device memory where there is none, at creation; later growth,
                 where the limit is raised or the driver had refused a part, is exact. Of paged arenas, too
-     A request above the step gets what it needs; so does one of config.exact_bytes and more, but of `fixed`.
-     When the driver refuses, it is asked again for less, by config.backoff, down to the need itself:
-       surplus  the surplus over the need is halved
-       tenth    a tenth less           half     half as much
+     A request above the step gets what it needs. When the driver refuses, it is asked again for less: what is
+     beyond the need is halved, down to the need itself.
 
    Release. Idle segments and pages stay for the next request, until gpuarena_trim, a lower limit or a miss
    asks for them; or, by config.release, earlier:
@@ -156,25 +150,11 @@
      With the first two frees take their turn, and may call the driver. Segments go as with cudaFree, which
      waits for the device; pages, and under pressure segments too, that are quiet, as events tell.
 
-   Shape. Where a configuration asks for more than alignment, placement says which free blocks a request may
-   have, and the other keys how large it is, and how much of one it gets:
-       buddy            sizes are powers of two; a free block is halved until it fits, at a multiple of its
-                        size from its segment's start, and becomes one again with its other half alone
-       bins             sizes are bin_min, and bin_growth times the one before, up to bin_max; a block that
-                        was of a bin stays of it as long as its segment; what was none yet serves any
-       round_divisions  4: of 4 MiB and a byte, 5 MiB: a part of a fourth of the power of two below
-       split            whether the rest of a larger block is cut off, or stays with the request: slack
-       split_max        large blocks apart: whole, for requests nearly as large
-       small            small requests apart: in segments of their own, of small_step
-     A resize in place never leaves what these allow. Requests with GPUARENA_ALLOC_OWN are only rounded up to
-     granules. All but round_divisions and split are for segments.
-
    The way of one allocation. The request is rounded up to config.alignment. Free blocks are kept in bins by
    size, eight to a power of two. Of the request's own bin up to eight blocks are looked at, and the tightest
    that fits is taken, as near as 1/512 of a size tells; else one of the next larger occupied bin: constant
-   time, however many blocks are free. (placement=best, first, and large requests of paged arenas, take the
-   smallest or lowest from a tree: O(log free blocks).) On a miss these rungs are climbed, in order and
-   counted:
+   time, however many blocks are free. (Large requests of paged arenas take the lowest from a tree: O(log free
+   blocks).) On a miss these rungs are climbed, in order and counted:
        1. look at every free block that may fit: for alignment, for the rest of the own bin, and for runs of
           the stream's own free blocks and quiet ones side by side
        2. where a run of free blocks would do but for other streams: record events behind their frees, make
@@ -601,8 +581,7 @@ typedef gpuarena_result gpuarena_write_fn(const char *text, size_t bytes, void *
 /* ---- configuration: zero is the default, everywhere. Copied at creation. */
 typedef enum gpuarena_backing {
     GPUARENA_BACKING_AUTO,                       /* PAGED, where driver.vm and driver.events are there, unless
-                                                    share, step, exact, backoff, growth STEP, DOUBLE or HALF,
-                                                    placement BUDDY or BINS, small or split_max ask for
+                                                    share, step, step_max, growth STEP or DOUBLE ask for
                                                     SEGMENTS */
     GPUARENA_BACKING_PAGED,                      /* addresses, backed by pages that move */
     GPUARENA_BACKING_SEGMENTS,                   /* cudaMalloc-like memory; */
@@ -619,14 +598,8 @@ typedef enum gpuarena_share {                    /* whether blocks are to be reg
 } gpuarena_share;
 typedef enum gpuarena_growth {                   /* AUTO: segments: DOUBLE, paged: EXACT; see the manual */
     GPUARENA_GROWTH_AUTO, GPUARENA_GROWTH_FIXED, GPUARENA_GROWTH_EXACT, GPUARENA_GROWTH_STEP,
-    GPUARENA_GROWTH_DOUBLE, GPUARENA_GROWTH_HALF
+    GPUARENA_GROWTH_DOUBLE
 } gpuarena_growth;
-typedef enum gpuarena_backoff {                  /* a segment was refused: what is asked for instead, which is
-                                                    never less than is needed: */
-    GPUARENA_BACKOFF_SURPLUS,                    /* half of what was beyond the need */
-    GPUARENA_BACKOFF_TENTH,                      /* a tenth less */
-    GPUARENA_BACKOFF_HALF                        /* half of it */
-} gpuarena_backoff;
 typedef enum gpuarena_release {                  /* when idle memory goes back by itself; see the manual */
     GPUARENA_RELEASE_ON_DEMAND,                  /* by gpuarena_trim, for the limit, and on a miss, alone */
     GPUARENA_RELEASE_IDLE,                       /* also when more than release_bytes is idle */
@@ -634,22 +607,6 @@ typedef enum gpuarena_release {                  /* when idle memory goes back b
     GPUARENA_RELEASE_PRESSURE                    /* also before growth that would leave the device less free
                                                     memory than release_bytes */
 } gpuarena_release;
-typedef enum gpuarena_placement {                /* which of the free blocks that fit is taken: */
-    GPUARENA_PLACE_GOOD,                         /* of one size class, in constant time; of config.large_bytes
-                                                    and more, in paged ranges: the lowest */
-    GPUARENA_PLACE_BEST,                         /* the smallest, of equals the lowest: O(log free blocks) */
-    GPUARENA_PLACE_FIRST,                        /* the lowest: O(log free blocks) */
-    GPUARENA_PLACE_BUDDY,                        /* SEGMENTS: halves of powers of two, as aligned as their
-                                                    segment at most: O(log sizes). See the manual, Shape */
-    GPUARENA_PLACE_BINS                          /* SEGMENTS: of the request's bin; above the largest bin a
-                                                    segment of its own, not kept when freed */
-} gpuarena_placement;
-typedef enum gpuarena_split {                    /* a block larger than its request is cut, if of the rest: */
-    GPUARENA_SPLIT_ALWAYS,                       /* there is any */
-    GPUARENA_SPLIT_RATIO,                        /* it is as large as the request, or split_least (128 MiB) */
-    GPUARENA_SPLIT_REMAINDER                     /* it is as large as split_least (1 MiB); small requests' are
-                                                    always cut */
-} gpuarena_split;
 typedef enum gpuarena_scrub {                    /* when blocks are cleared, whole; see the manual */
     GPUARENA_SCRUB_OFF,
     GPUARENA_SCRUB_FREE,                         /* before they are free */
@@ -682,34 +639,11 @@ typedef struct gpuarena_config {
                                                     zero; NULL: "GPUARENA_CONF"; "": none */
     gpuarena_backing   backing;
     gpuarena_growth    growth;
-    gpuarena_placement placement;                /* GOOD: see the manual, the way of one allocation */
-    uint32_t bin_growth;                         /* BINS: the first is bin_min, the next as many times larger,
-                                                    and so on to bin_max: a power of two, 2 to 1024 (8) */
-    uint64_t bin_min_bytes, bin_max_bytes;       /* powers of two from alignment; in text, bin_min, bin_max
-                                                    (512, 2 MiB) */
-    uint32_t round_divisions;                    /* requests are rounded up to a whole part of the power of
-                                                    two below them, so many to one: a power of two to 128,
-                                                    0 and 1: off. None below 512 bytes a part. Not with BUDDY
-                                                    and BINS, which round themselves */
-    uint8_t  round_by_size[16];                  /* the same from 1 MiB << index on ([0]: unused, 0); 0: as
-                                                    below it. Text: 4, or 1/512M:2/1G:4 */
-    gpuarena_split split;                        /* not RATIO, REMAINDER with BUDDY and BINS */
-    uint64_t split_least_bytes;                  /* RATIO, REMAINDER: the rest that is always cut off */
-    uint64_t split_max_bytes;                    /* SEGMENTS, BEST or FIRST: blocks of this and more are never
-                                                    split; requests below do not have them, other ones such
-                                                    as are less than split_over_bytes (20 MiB) larger. Whole
-                                                    granules from 4 MiB; 0: none */
-    uint64_t split_over_bytes;
-    uint64_t small_bytes;                        /* SEGMENTS, BEST or FIRST: requests up to this have segments
-                                                    of their own, and never those of larger ones; 0: off. Not
-                                                    with growth FIXED */
-    uint64_t small_step_bytes;                   /* what those segments are, or what one needs (2 MiB) */
     gpuarena_streams   streams;
     uint64_t cache_bytes;                        /* what each stream may keep of freed blocks of up to 1 MiB
                                                     and a sixteenth of this, to be had again by threads that
-                                                    use it without waiting for others (0: none). GOOD alone,
-                                                    without round_divisions and split, and not with release
-                                                    IDLE or AGE; see the manual */
+                                                    use it without waiting for others (0: none). Not with
+                                                    release IDLE or AGE; see the manual */
     uint32_t wait_ms;                            /* how long a request that growth cannot serve asks events,
                                                     and lets other threads free, before streams are made to
                                                     wait: by driver.now_ns (0) */
@@ -723,12 +657,8 @@ typedef struct gpuarena_config {
     uint64_t large_bytes;                        /* PAGED: requests from here on take the lowest block that
                                                     fits (8 MiB) */
     uint64_t initial_bytes;                      /* reserved at creation, in whole granules. Not with FIXED */
-    uint64_t step_bytes;                         /* DOUBLE: the first step (2 MiB); STEP: each (64 MiB); with
-                                                    PAGED where idle is 1, a multiple of page_bytes */
+    uint64_t step_bytes;                         /* DOUBLE: the first step (2 MiB); STEP: each (64 MiB) */
     uint64_t step_max_bytes;                     /* DOUBLE: the largest step (256 MiB, or step if larger) */
-    uint64_t exact_bytes;                        /* DOUBLE, STEP, HALF: requests from here on get a segment
-                                                    for themselves, and leave the step as it is (0: none) */
-    gpuarena_backoff backoff;                    /* SEGMENTS */
     uint64_t alignment;                          /* of block sizes and addresses: a power of two from 256 to
                                                     2 MiB (256) */
     gpuarena_limit_base limit_base;
@@ -765,8 +695,8 @@ typedef struct gpuarena_config {
     X(excess_bytes) /* reserved above a lowered limit: goes back as it becomes idle */ \
     X(largest_free_bytes) /* of gpuarena_walk_stats; of gpuarena_get_stats 0. The longest run of free blocks,
                              exactly, or, paged, all spare and whole free pages, if that is more: a request
-                             that needs no growth once all work of the GPU is done; what rounding would add,
-                             and what its kind may not have, taken off. Capture sets' are not counted */ \
+                             that needs no growth once all work of the GPU is done. Capture sets' are not
+                             counted */ \
     X(stranded_bytes) /* paged: free bytes in no whole free page: no move of pages can free them */ \
     X(requested_peak_bytes) /* the highest since creation or gpuarena_reset_peaks; */ \
     X(live_peak_bytes) /*   each peak by itself, */ \
@@ -886,16 +816,14 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request);
 
 /* What would gpuarena_alloc_ex answer now? OK: free blocks fit, for certain, if the events of other streams
-   that must be waited for do not fail, no stream is captured, and with split_max nothing that becomes quiet
-   joins a neighbour to be too long; or growth is within the limit, and the driver, asked by info, reports
-   enough free memory, or the memory is MANAGED, whatever is free: it must still grant it. Else the result
-   that alloc_ex would have, had it to grow by alignment - config.alignment bytes more, as a driver's worst
-   start would make it; of these only misuse is recorded (INVALID_ARGUMENT: request NULL, too). Where the
-   blocks and pages that stay will lie is not foreseen when idle memory goes back first, above a lowered limit
-   or by release PRESSURE: then alloc_ex may serve what this denies. So it may where a block must begin its
-   segment (GPUARENA_ALLOC_OWN, placement BUDDY, above the largest of BINS) and its alignment is above
-   config.alignment: only the driver knows how a new segment will be aligned. Changes nothing.
-   O(blocks + segments). */
+   that must be waited for do not fail, and no stream is captured; or growth is within the limit, and the
+   driver, asked by info, reports enough free memory, or the memory is MANAGED, whatever is free: it must still
+   grant it. Else the result that alloc_ex would have, had it to grow by alignment - config.alignment bytes
+   more, as a driver's worst start would make it; of these only misuse is recorded (INVALID_ARGUMENT: request
+   NULL, too). Where the blocks and pages that stay will lie is not foreseen when idle memory goes back first,
+   above a lowered limit or by release PRESSURE: then alloc_ex may serve what this denies. So it may with
+   GPUARENA_ALLOC_OWN and an alignment above config.alignment: only the driver knows how a new segment will be
+   aligned. Changes nothing. O(blocks + segments). */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
 /* Frees the live block whose base is ptr; NULL: OK, nothing. stream: the last one that used it, ordered
@@ -1102,11 +1030,9 @@ GPUARENA_API const char *gpuarena_result_name(gpuarena_result result);
 GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
 
 /* Lays text over config: key=value,key=value, each key at most once; "" changes nothing. Keys: backing growth
-   placement bin_growth bin_min bin_max round_divisions split split_least split_max split_over small
-   small_step share page idle large initial step step_max exact backoff alignment limit headroom oversubscribe
-   release release_at release_keep release_age cache streams wait_ms scrub. Sizes: decimal with binary units:
-   256, 64K, 512M, 4G, 1T. round_divisions is a number, and, parted by `/`, others for sizes from a power of
-   two on: `1/512M:2/1G:4`. idle and release_keep are `0` (none) or a share, `5%`. release_at is
+   share page idle large initial step step_max alignment limit headroom oversubscribe release release_at
+   release_keep release_age cache streams wait_ms scrub. Sizes: decimal with binary units: 256, 64K, 512M, 4G,
+   1T. idle and release_keep are `0` (none) or a share, `5%`. release_at is
    release_bytes. limit is a size, `none`, `80%` (of the device), `80%free` (of what is free at creation),
    `total-2G` or `free-2G`. Whether the values agree with each other is for creation to check. INVALID_CONFIG
    (message, which may be NULL with size 0, names the key and what is allowed; config is unchanged; recorded
@@ -1460,8 +1386,8 @@ typedef struct gpuarena__nodes {
 enum { GPUARENA__OCTAVES = 42, GPUARENA__CLASSES = GPUARENA__OCTAVES * 8,  /* sizes below 2^50 */
        GPUARENA__CLASS_WORDS = (GPUARENA__CLASSES + 63) / 64, GPUARENA__LISTED = 64 };
 typedef struct gpuarena__bins {
-    uint32_t root[3];                            /* of the trees of what is not in the classes; [1]: of what
-                                                    lies in segments of small requests; [2]: of SURPLUS */
+    uint32_t root[2];                            /* of the trees of what is not in the classes; [1]: of
+                                                    SURPLUS */
     uint64_t taken[GPUARENA__CLASS_WORDS];
     uint64_t digests[GPUARENA__CLASSES];
     uint32_t nodes[GPUARENA__CLASSES * 8];
@@ -1495,7 +1421,6 @@ typedef struct gpuarena__range {
     uint64_t refused;                            /* the release pass in which the driver did not take it */
     uint64_t used;                               /* release AGE: the clock at the latest free in it */
     uint32_t fresh;                              /* obtained by the gpuarena_reserve under way */
-    uint32_t small;                              /* 1: a segment of small requests */
 } gpuarena__range;
 typedef struct gpuarena__ranges {                /* disjoint; sum of bytes == reserved */
     gpuarena__range *root, *first, *last;
@@ -1684,8 +1609,7 @@ struct gpuarena {
     gpuarena__holds holds;
     gpuarena__caches caches;
     uint32_t held;                               /* list of the free blocks that wait for more than a set */
-    uint64_t ordered_bytes;                      /* free blocks of this and more are in trees; with bins those
-                                                    alone that are of no bin's size */
+    uint64_t ordered_bytes;                      /* free blocks of this and more are in trees */
     uint64_t small_bytes;                        /* the lesser of it and paged.least_bytes */
     gpuarena__paged paged;
     uint64_t quick_bytes;                        /* requests up to this may go the short way; */
@@ -1693,8 +1617,6 @@ struct gpuarena {
     uint64_t gated_bits;                         /* frees of blocks with none of these bits go the short way:
                                                     all have one while there is more to be done than that */
     gpuarena_memory memory;                      /* the kind that its segments are of */
-    uint32_t shaped;                             /* 1: the section shape has a say in what is taken; */
-    uint32_t joined;                             /* 1: and in which free blocks become one */
     uint64_t limit;                              /* of kin: written under the registry's lock, too */
     uint64_t plain_limit;                        /* while more is reserved frees take the long way: the limit,
                                                     or 0, where each may have something given back */
@@ -1929,7 +1851,7 @@ static uint64_t gpuarena__gated_bytes(const gpuarena *arena)
 static uint64_t gpuarena__gated_bits(const gpuarena *arena)
 {
     return arena->stats.reserved_bytes > arena->plain_limit || arena->config.observe
-            || !arena->streams.ordered || arena->joined
+            || !arena->streams.ordered
         ? GPUARENA__LIVE : GPUARENA__KEPT | GPUARENA__OWN | GPUARENA__TAGGED;
 }
 
@@ -2252,191 +2174,14 @@ static void gpuarena__peaks_reset(gpuarena *arena)
     arena->tags.list[0].live_peak_bytes = arena->stats.live_bytes - arena->tags.live_bytes;
 }
 
-/* >>shape ==============================================================================================
-   What a request is rounded up to, which free blocks it may have, how much of one, and which become one
-   again: each axis of the configuration in one function. Most arenas are not shaped: there a request is
-   rounded up to the unit, may have any block that is long enough, and just as much of it. */
-
-/* The range that the address lies in; NULL: none. O(log ranges), expected. */
-static gpuarena__range *gpuarena__range_of(const gpuarena *arena, uint64_t address)
-{
-    gpuarena__range *at = arena->ranges.root;
-    while (at && address - at->address >= at->bytes) at = address < at->address ? at->low : at->high;
-    return at;
-}
-
-/* How many parts the power of two below a size has that requests are rounded up to. */
-static uint64_t gpuarena__divisions(const gpuarena_config *config, uint64_t bytes)
-{
-    uint32_t at = bytes >> 21 ? gpuarena__highest_bit(bytes) - 20 : 0;
-    if (at > 15) at = 15;
-    while (at && !config->round_by_size[at]) at--;
-    return at ? config->round_by_size[at] : config->round_divisions;
-}
-
-static uint64_t gpuarena__power_above(uint64_t bytes)
-{
-    return gpuarena__is_power_of_two(bytes) ? bytes : (uint64_t)2 << gpuarena__highest_bit(bytes);
-}
-
-/* The bin of a request; 0: it is larger than all of them. */
-static uint64_t gpuarena__bin_above(const gpuarena_config *config, uint64_t bytes)
-{
-    uint64_t bin = config->bin_min_bytes;
-    while (bin < bytes && bin < config->bin_max_bytes) bin *= config->bin_growth;
-    return bin < bytes ? 0 : bin;
-}
-
-/* Whether blocks are of fixed sizes, and so not simply joined. */
-static int gpuarena__is_sized(const gpuarena_config *config)
-{
-    return config->placement == GPUARENA_PLACE_BUDDY || config->placement == GPUARENA_PLACE_BINS;
-}
-
-/* Whether a configuration asks for more than a request's own size, of any block. */
-static int gpuarena__is_shaped(const gpuarena_config *config)
-{
-    uint32_t at, divisions = config->round_divisions;
-    for (at = 0; at < sizeof config->round_by_size; at++) divisions |= config->round_by_size[at];
-    return gpuarena__is_sized(config) || divisions > 1 || config->split != GPUARENA_SPLIT_ALWAYS
-        || config->split_max_bytes || config->small_bytes;
-}
-
-/* What a request of so many bytes takes. Cannot overflow: it is at most 2^49, and so are powers and bins. */
-static uint64_t gpuarena__rounded(const gpuarena *arena, uint64_t bytes)
-{
-    const gpuarena_config *config = &arena->config;
-    uint64_t divisions;
-    if (arena->shaped && bytes) {
-        if (config->placement == GPUARENA_PLACE_BUDDY)
-            return gpuarena__power_above(gpuarena__max(bytes, arena->unit));
-        if (config->placement == GPUARENA_PLACE_BINS && gpuarena__bin_above(config, bytes))
-            return gpuarena__bin_above(config, bytes);
-        divisions = gpuarena__divisions(config, bytes);
-        if (divisions > 1 && bytes > 512 * divisions)
-            bytes = gpuarena__whole(bytes, ((uint64_t)1 << gpuarena__highest_bit(bytes)) / divisions);
-    }
-    return gpuarena__whole(bytes, arena->unit);
-}
-
-/* The largest request that a free block of so many bytes can hold. */
-static uint64_t gpuarena__unrounded(const gpuarena *arena, uint64_t bytes)
-{
-    uint64_t low = 0, high;                      /* rounding keeps order, and never makes smaller */
-    if (arena->config.placement == GPUARENA_PLACE_BINS)
-        bytes = gpuarena__min(bytes, arena->config.bin_max_bytes);           /* larger ones have their own */
-    high = bytes;
-    if (!arena->shaped || gpuarena__rounded(arena, bytes) == bytes) return bytes;
-    while (low < high) {
-        uint64_t middle = high - (high - low) / 2;
-        if (gpuarena__rounded(arena, middle) <= bytes) low = middle;
-        else high = middle - 1;
-    }
-    return low;
-}
-
-/* The largest request that may have a free block of so many bytes, of a kind. */
-static uint64_t gpuarena__largest_of(const gpuarena *arena, uint64_t bytes, uint32_t small)
-{
-    const gpuarena_config *config = &arena->config;
-    uint64_t largest = gpuarena__unrounded(arena, bytes), taken;
-    if (small) largest = gpuarena__min(largest, gpuarena__unrounded(arena, config->small_bytes));
-    taken = gpuarena__rounded(arena, largest);
-    if (config->split_max_bytes && bytes >= config->split_max_bytes
-        && (taken < config->split_max_bytes || bytes - taken >= config->split_over_bytes)) return 0;
-    return small || taken > config->small_bytes ? largest : 0;
-}
-
-/* The same of free blocks side by side. */
-static uint64_t gpuarena__largest_in(const gpuarena *arena, const gpuarena__range *range,
-                                     const gpuarena__node *run)
-{
-    uint64_t power, begin = run->address - range->address, end = begin + run->size;
-    if (arena->config.placement != GPUARENA_PLACE_BUDDY)
-        return gpuarena__largest_of(arena, run->size, range->small);
-    for (power = (uint64_t)1 << gpuarena__highest_bit(run->size); power; power /= 2)
-        if (gpuarena__whole(begin, power) + power <= end) return power;
-    return 0;
-}
-
-/* Whether a request is one of those that have segments of their own kind. */
-static int gpuarena__is_small(const gpuarena *arena, const gpuarena__want *want)
-{
-    return want->bytes <= arena->config.small_bytes && !(want->flags & GPUARENA_ALLOC_OWN);
-}
-
-/* The tree that a free block is in, or would be. */
-static uint32_t *gpuarena__root_of(const gpuarena *arena, gpuarena__bins *bins, const gpuarena__node *node)
-{
-    if (!arena->config.small_bytes) return &bins->root[0];
-    return &bins->root[gpuarena__range_of(arena, node->address)->small];
-}
-
-/* Whether a free block is in a tree, not in a class. */
-static int gpuarena__is_ordered(const gpuarena *arena, uint64_t bytes)
-{
-    return bytes >= arena->ordered_bytes
-        && (arena->config.placement != GPUARENA_PLACE_BINS
-            || gpuarena__bin_above(&arena->config, bytes) != bytes);
-}
-
-/* Whether a free block, and be it a new segment, holds a request at its alignment; halves begin where such of
-   their size do. */
-static int gpuarena__node_suits(const gpuarena *arena, const gpuarena__want *want, const gpuarena__node *node)
-{
-    return gpuarena__node_serves(node, want->bytes, want->alignment)
-        && (arena->config.placement != GPUARENA_PLACE_BUDDY
-            || gpuarena__lead(node, want->alignment) % want->bytes == 0);
-}
-
-/* Whether a free block may serve a request. */
-static int gpuarena__fits(const gpuarena *arena, const gpuarena__want *want, const gpuarena__node *node)
-{
-    uint64_t size = gpuarena__node_bytes(node), lead = gpuarena__lead(node, want->alignment),
-             most = arena->config.split_max_bytes;
-    if (!gpuarena__node_suits(arena, want, node)) return 0;
-    if (!arena->shaped) return 1;
-    if (arena->config.placement == GPUARENA_PLACE_BUDDY)     /* else a segment that its only block has left */
-        return gpuarena__is_power_of_two(size);
-    if (arena->config.placement == GPUARENA_PLACE_BINS)      /* of no bin: it was no block of one yet */
-        return size == want->bytes || gpuarena__is_ordered(arena, size);
-    if (!most || size < most) return 1;
-    return want->bytes >= most && !lead && size - want->bytes < arena->config.split_over_bytes;
-}
-
-/* How much of a free block of so many bytes a request gets that fits: the rest is cut off, or stays. */
-static uint64_t gpuarena__share_of(const gpuarena *arena, const gpuarena__want *want, uint64_t size)
-{
-    const gpuarena_config *config = &arena->config;
-    uint64_t rest = size - want->bytes;
-    int cut = rest >= config->split_least_bytes;
-    if (config->split == GPUARENA_SPLIT_RATIO) cut = cut || rest >= want->bytes;
-    if (config->split == GPUARENA_SPLIT_REMAINDER) cut = cut || gpuarena__is_small(arena, want);
-    if (config->split_max_bytes && size >= config->split_max_bytes) cut = 0;
-    if (want->room) cut = 1;                     /* which is behind it */
-    return cut ? want->bytes : size;
-}
-
-/* Whether two neighbours that may be one block are to be. */
-static int gpuarena__joins(const gpuarena *arena, const gpuarena__node *left, const gpuarena__node *right)
-{
-    uint64_t offset, size = gpuarena__node_bytes(left);
-    if (arena->config.placement == GPUARENA_PLACE_BINS) return 0;
-    if (arena->config.placement != GPUARENA_PLACE_BUDDY) return 1;
-    offset = left->address - gpuarena__range_of(arena, left->address)->address;
-    return size == gpuarena__node_bytes(right) && !(offset & size);
-}
-
 /* >>tree ===============================================================================================
-   Free blocks in order of their addresses; or, for placement=best and of SURPLUS, of their sizes, equals of
-   their addresses. A treap: how high in the tree a block stands is for its index alone to say, so that equal
-   calls make equal trees. O(log blocks), expected. */
+   Free blocks in order of their addresses; or, of SURPLUS, of their sizes, equals of their addresses. A
+   treap: how high in the tree a block stands is for its index alone to say, so that equal calls make equal
+   trees. O(log blocks), expected. */
 
-static int gpuarena__tree_before(const gpuarena *arena, const gpuarena__node *left,
-                                 const gpuarena__node *right)
+static int gpuarena__tree_before(const gpuarena__node *left, const gpuarena__node *right)
 {
-    int by_size = left->size & GPUARENA__SURPLUS || arena->config.placement == GPUARENA_PLACE_BEST;
-    if (by_size && left->size != right->size) return left->size < right->size;
+    if (left->size & GPUARENA__SURPLUS && left->size != right->size) return left->size < right->size;
     return left->address < right->address;
 }
 
@@ -2462,7 +2207,7 @@ static void gpuarena__tree_part(const gpuarena *arena, uint32_t at, const gpuare
 {
     gpuarena__node *node = gpuarena__node_at(arena, at);
     if (!at) *before = *after = 0;
-    else if (gpuarena__tree_before(arena, node, key)) {
+    else if (gpuarena__tree_before(node, key)) {
         *before = at;
         gpuarena__tree_part(arena, node->use.bin.after, key, &node->use.bin.after, after);
     } else {
@@ -2497,7 +2242,7 @@ static void gpuarena__tree_insert(const gpuarena *arena, uint32_t *root, uint32_
         gpuarena__tree_part(arena, *root, node, &node->use.bin.at, &node->use.bin.after);
         *root = index;
     } else
-        gpuarena__tree_insert(arena, gpuarena__tree_before(arena, node, top) ? &top->use.bin.at
+        gpuarena__tree_insert(arena, gpuarena__tree_before(node, top) ? &top->use.bin.at
                                                                              : &top->use.bin.after, index);
     gpuarena__tree_pull(arena, *root);
 }
@@ -2512,7 +2257,7 @@ static void gpuarena__tree_remove(const gpuarena *arena, uint32_t *root, uint32_
         return;
     }
     top = gpuarena__node_at(arena, *root);
-    gpuarena__tree_remove(arena, gpuarena__tree_before(arena, node, top) ? &top->use.bin.at
+    gpuarena__tree_remove(arena, gpuarena__tree_before(node, top) ? &top->use.bin.at
                                                                          : &top->use.bin.after, index);
     gpuarena__tree_pull(arena, *root);
 }
@@ -2539,7 +2284,7 @@ static uint32_t gpuarena__tree_find(const gpuarena *arena, uint32_t at, const gp
     if (!at || node->serial < want->bytes) return 0;
     found = gpuarena__tree_find(arena, node->use.bin.at, want);
     if (found) return found;
-    if (gpuarena__fits(arena, want, node)) return at;
+    if (gpuarena__node_serves(node, want->bytes, want->alignment)) return at;
     return gpuarena__tree_find(arena, node->use.bin.after, want);
 }
 
@@ -2617,13 +2362,13 @@ GPUARENA__APART void gpuarena__surplus_insert(const gpuarena *arena, gpuarena__b
                                               gpuarena__node *node)
 {
     node->size |= GPUARENA__OVERFLOW | GPUARENA__SURPLUS;
-    gpuarena__tree_insert(arena, &bins->root[2], index);
+    gpuarena__tree_insert(arena, &bins->root[1], index);
 }
 
 GPUARENA__APART void gpuarena__surplus_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
                                               gpuarena__node *node)
 {
-    gpuarena__tree_remove(arena, &bins->root[2], index);
+    gpuarena__tree_remove(arena, &bins->root[1], index);
     node->size &= ~(GPUARENA__OVERFLOW | GPUARENA__SURPLUS);
 }
 
@@ -2644,7 +2389,7 @@ GPUARENA__APART void gpuarena__overflow_insert(const gpuarena *arena, gpuarena__
 GPUARENA__APART void gpuarena__surplus_list(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
 {
     uint64_t least = (uint64_t)(8 + number % 8) << (number / 8 + 5);         /* of the class */
-    uint32_t index = gpuarena__tree_first(arena, bins->root[2], least);
+    uint32_t index = gpuarena__tree_first(arena, bins->root[1], least);
     gpuarena__node *node = gpuarena__node_at(arena, index);
     if (!index || gpuarena__bin_of(gpuarena__node_bytes(node)).number != number) return;
     gpuarena__surplus_remove(arena, bins, index, node);
@@ -2662,7 +2407,7 @@ GPUARENA__APART void gpuarena__overflow_remove(const gpuarena *arena, gpuarena__
     gpuarena__list_remove(arena, &bins->overflow[number], node);
     bins->listed[number]--;
     node->size &= ~GPUARENA__OVERFLOW;
-    if (!GPUARENA__LIKELY(bins->overflow[number] || !bins->root[2]))
+    if (!GPUARENA__LIKELY(bins->overflow[number] || !bins->root[1]))
         gpuarena__surplus_list(arena, bins, number);
 }
 
@@ -2696,7 +2441,7 @@ GPUARENA__APART void gpuarena__class_refill(const gpuarena *arena, gpuarena__bin
     bins->digests[number] = digests;
     bins->taken[number / 64] |= (uint64_t)1 << (number % 64);
     bins->listed[number] = (uint8_t)(bins->listed[number] - shift / 8);
-    if (!GPUARENA__LIKELY(*head || !bins->root[2])) gpuarena__surplus_list(arena, bins, number);
+    if (!GPUARENA__LIKELY(*head || !bins->root[1])) gpuarena__surplus_list(arena, bins, number);
 }
 
 /* When the last slot of a class falls empty, blocks of its list move into the slots: what was read of another
@@ -2772,30 +2517,6 @@ GPUARENA__INLINE uint32_t gpuarena__bins_search(const gpuarena *arena, const gpu
     return index;
 }
 
-/* The same where the arena is shaped: 0 also where there is one, but it takes a look at all. */
-static uint32_t gpuarena__bins_search_shaped(const gpuarena *arena, const gpuarena__bins *bins,
-                                             const gpuarena__want *want)
-{
-    uint64_t bytes = want->bytes + (want->alignment - arena->unit);          /* below 2^51 */
-    gpuarena__bin bin = gpuarena__bin_of_request(want->bytes);
-    uint32_t index = 0, slot;
-    switch (arena->config.placement) {
-    case GPUARENA_PLACE_BUDDY:
-        index = gpuarena__bin_search(bins, gpuarena__max(want->bytes, want->alignment));
-        break;
-    case GPUARENA_PLACE_BINS:                    /* all blocks of its class are of its bin */
-        slot = gpuarena__slot_look(bins->digests[bin.number], bin.digest);
-        if (slot < 8) index = bins->nodes[bin.number * 8 + slot];
-        if (!index || !gpuarena__fits(arena, want, gpuarena__node_at(arena, index)))
-            index = gpuarena__tree_first(arena, bins->root[0], bytes);
-        break;
-    default:
-        if (gpuarena__is_small(arena, want)) index = gpuarena__tree_first(arena, bins->root[1], bytes);
-        else index = gpuarena__bins_search(arena, bins, bytes);
-    }
-    return index && gpuarena__fits(arena, want, gpuarena__node_at(arena, index)) ? index : 0;
-}
-
 /* The smaller of two free blocks, the lower among equals; 0 is none. */
 static uint32_t gpuarena__tighter(const gpuarena *arena, uint32_t left, uint32_t right)
 {
@@ -2819,12 +2540,12 @@ static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__
             int taken = slot >= 8 || (bins->digests[number] >> (8 * slot) & 255) != 0;
             if (slot < 8) slot++;
             else listed = node->use.bin.after;
-            if (taken && gpuarena__fits(arena, want, node))
+            if (taken && gpuarena__node_serves(node, want->bytes, want->alignment))
                 best = gpuarena__tighter(arena, best, candidate);
         }
     }
-    best = gpuarena__tighter(arena, best, gpuarena__tree_find(arena, bins->root[2], want));
-    return best ? best : gpuarena__tree_find(arena, bins->root[gpuarena__is_small(arena, want)], want);
+    best = gpuarena__tighter(arena, best, gpuarena__tree_find(arena, bins->root[1], want));
+    return best ? best : gpuarena__tree_find(arena, bins->root[0], want);
 }
 
 /* While there is one stream, what waits for it and what is quiet are in the same bins. */
@@ -2837,22 +2558,29 @@ GPUARENA__INLINE gpuarena__bins *gpuarena__bins_of(gpuarena *arena, uint32_t set
 GPUARENA__INLINE void gpuarena__bins_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    if (GPUARENA__LIKELY(!gpuarena__is_ordered(arena, node->size)))
-        gpuarena__bin_insert(arena, bins, index, node);
-    else gpuarena__tree_insert(arena, gpuarena__root_of(arena, bins, node), index);
+    if (GPUARENA__LIKELY(node->size < arena->ordered_bytes)) gpuarena__bin_insert(arena, bins, index, node);
+    else gpuarena__tree_insert(arena, &bins->root[0], index);
 }
 
 GPUARENA__INLINE void gpuarena__bins_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    if (GPUARENA__LIKELY(!gpuarena__is_ordered(arena, gpuarena__node_bytes(node))))
+    if (GPUARENA__LIKELY(gpuarena__node_bytes(node) < arena->ordered_bytes))
         gpuarena__bin_remove(arena, bins, index, node);
-    else gpuarena__tree_remove(arena, gpuarena__root_of(arena, bins, node), index);
+    else gpuarena__tree_remove(arena, &bins->root[0], index);
 }
 
 static int gpuarena__bins_empty(const gpuarena__bins *bins)
 {
-    return gpuarena__class_next(bins, 0) == GPUARENA__CLASSES && !bins->root[0] && !bins->root[1];
+    return gpuarena__class_next(bins, 0) == GPUARENA__CLASSES && !bins->root[0];
+}
+
+/* The range that the address lies in; NULL: none. O(log ranges), expected. */
+static gpuarena__range *gpuarena__range_of(const gpuarena *arena, uint64_t address)
+{
+    gpuarena__range *at = arena->ranges.root;
+    while (at && address - at->address >= at->bytes) at = address < at->address ? at->low : at->high;
+    return at;
 }
 
 /* Whole pages inside a free block of a paged range: they may move. */
@@ -3382,53 +3110,25 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__node *node,
         gpuarena__new_peak(arena);
 }
 
-/* Halves a free node, in no bin, down to so many bytes from an address on. Returns what is there, in no bin;
-   takes as many nodes: reserved. */
-static uint32_t gpuarena__block_halve(gpuarena *arena, uint32_t index, uint64_t address, uint64_t bytes)
-{
-    gpuarena__node *node = gpuarena__node_at(arena, index);
-    while (node->size > bytes) {
-        uint32_t upper = gpuarena__block_split(arena, index, node->size / 2), other = upper;
-        if (address >= gpuarena__node_at(arena, upper)->address) {
-            other = index;
-            index = upper;
-        }
-        gpuarena__set_insert(arena, other);
-        node = gpuarena__node_at(arena, index);
-    }
-    return index;
-}
-
-/* The nodes that a block may split off its free one: two; halves, one a power of two from unit to segment. */
-static uint32_t gpuarena__take_nodes(const gpuarena *arena)
-{
-    return arena->config.placement == GPUARENA_PLACE_BUDDY ? GPUARENA__OCTAVES : 2;
-}
-
-/* Makes a block of a binned free node that serves the request. Takes up to take_nodes nodes and a table slot:
+/* Makes a block of a binned free node that serves the request. Takes up to two nodes and a table slot:
    reserved. */
 static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpuarena__want *want)
 {
     uint64_t lead = gpuarena__lead(gpuarena__node_at(arena, index), want->alignment);
-    gpuarena__want taken = *want;
     gpuarena__set_remove(arena, index);
-    if (arena->config.placement == GPUARENA_PLACE_BUDDY)
-        index = gpuarena__block_halve(arena, index, gpuarena__node_at(arena, index)->address + lead,
-                                      want->bytes);
-    else if (lead) {
+    if (lead) {
         uint32_t front = index;
         index = gpuarena__block_split(arena, front, lead);
         gpuarena__set_insert(arena, front);
     }
-    taken.bytes = gpuarena__share_of(arena, want, gpuarena__node_at(arena, index)->size);
     if (want->place) {
         arena->tags.list[want->place].live_count++;
         arena->tags.list[want->place].alloc_count++;
-        gpuarena__tag_more(arena, want->place, taken.bytes);
+        gpuarena__tag_more(arena, want->place, want->bytes);
     }
-    gpuarena__block_fit(arena, index, taken.bytes);
-    gpuarena__block_wake(arena, gpuarena__node_at(arena, index), &taken);
-    gpuarena__block_use(arena, gpuarena__node_at(arena, index), &taken);
+    gpuarena__block_fit(arena, index, want->bytes);
+    gpuarena__block_wake(arena, gpuarena__node_at(arena, index), want);
+    gpuarena__block_use(arena, gpuarena__node_at(arena, index), want);
     if (want->place) gpuarena__node_at(arena, index)->size |= GPUARENA__TAGGED;
     gpuarena__lookup_insert(&arena->lookup, index, gpuarena__node_at(arena, index)->address);
     return index;
@@ -3468,30 +3168,8 @@ GPUARENA__INLINE void gpuarena__inherit(gpuarena *arena, gpuarena__node *node, c
     node->ticket = gpuarena__max(node->ticket, other->ticket);
 }
 
-/* Joins a free node, in no bin, with such free neighbours as it is to be one with, one after the other, and
-   puts it into its bin, or where it is HELD. Returns the whole. */
-static uint32_t gpuarena__block_merge_apart(gpuarena *arena, uint32_t index, gpuarena__node *node)
-{
-    for (;;) {
-        gpuarena__node *prev = gpuarena__node_at(arena, node->prev),
-                       *next = gpuarena__node_at(arena, node->next);
-        if (gpuarena__may_merge(arena, node, next) && gpuarena__joins(arena, node, next)) {
-            gpuarena__set_remove(arena, node->next);
-            gpuarena__inherit(arena, node, next);
-            gpuarena__block_absorb(arena, index, node, next);
-        } else if (gpuarena__may_merge(arena, prev, node) && gpuarena__joins(arena, prev, node)) {
-            gpuarena__set_remove(arena, node->prev);
-            gpuarena__inherit(arena, prev, node);
-            index = node->prev;
-            gpuarena__block_absorb(arena, index, prev, node);
-            node = prev;
-        } else break;
-    }
-    gpuarena__set_insert(arena, index);
-    return index;
-}
-
-/* The same in short, where it is to be one with all that it may be, and is not HELD. */
+/* Joins a free node, in no bin and not HELD, with the free neighbours that it may be one with, and puts it into
+   its bin. Returns the whole. */
 GPUARENA__INLINE uint32_t gpuarena__block_merge_near(gpuarena *arena, uint32_t index, gpuarena__node *node)
 {
     gpuarena__node *prev = gpuarena__node_at(arena, node->prev), *next = gpuarena__node_at(arena, node->next);
@@ -3514,8 +3192,9 @@ GPUARENA__INLINE uint32_t gpuarena__block_merge_near(gpuarena *arena, uint32_t i
 static uint32_t gpuarena__block_join(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    return arena->joined || node->set == GPUARENA__HELD ? gpuarena__block_merge_apart(arena, index, node)
-                                                        : gpuarena__block_merge_near(arena, index, node);
+    if (node->set != GPUARENA__HELD) return gpuarena__block_merge_near(arena, index, node);
+    gpuarena__set_insert(arena, index);
+    return index;
 }
 
 /* The ticket of what is freed on a stream now, or is used there and freed elsewhere. 0: nothing will tell
@@ -3713,8 +3392,7 @@ GPUARENA__INLINE int gpuarena__order(gpuarena *arena, gpuarena__node *node, uint
     return node->set != GPUARENA__HELD;
 }
 
-/* Frees a live node, which is in no table any more. plain 1: on a plain stream, and no placement is to be
-   asked what it joins. */
+/* Frees a live node, which is in no table any more. plain 1: on a plain stream. */
 GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, uint32_t index, gpuarena__node *node,
                                            uint32_t freed_on, int plain)
 {
@@ -4333,10 +4011,9 @@ static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
 }
 
 /* One segment of exactly `bytes`, a multiple of the granule that the caller has found to be within the limit.
-   small: 1: for small requests. Returns its free node, binned, or 0 and an obstacle; then nothing has
-   changed. */
-static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, uint32_t small,
-                                       gpuarena_stream stream, gpuarena__obstacle *obstacle)
+   Returns its free node, binned, or 0 and an obstacle; then nothing has changed. */
+static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena_stream stream,
+                                       gpuarena__obstacle *obstacle)
 {
     uint64_t address;
     gpuarena__range *range = gpuarena__range_reserve(arena, bytes), *before;
@@ -4355,7 +4032,6 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, uint32_t
         gpuarena__host_free(arena, range, gpuarena__range_bytes(bytes));
         return 0;
     }
-    range->small = small;
     index = gpuarena__range_enter(arena, before, address, range);
     gpuarena__tell_of(arena, GPUARENA_ACTION_GROW, index, stream);
     return index;
@@ -4757,7 +4433,6 @@ GPUARENA__INLINE void gpuarena__bins_each(const gpuarena *arena, const gpuarena_
                                 gpuarena__show *show, void *user)
 {
     uint32_t number = gpuarena__bin_of(least).number;
-    gpuarena__tree_each(arena, bins->root[2], show, user);
     gpuarena__tree_each(arena, bins->root[1], show, user);
     gpuarena__tree_each(arena, bins->root[0], show, user);
     for (; (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
@@ -5108,20 +4783,13 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
 /* >>growth =============================================================================================
    How much to ask for, and segments. */
 
-/* Whether a block must begin with its segment: then a longer segment is no better aligned. OWN: nothing else
-   may be in it. */
-static int gpuarena__begins_segment(const gpuarena *arena, const gpuarena__want *want)
-{
-    return want->flags & GPUARENA_ALLOC_OWN || arena->config.placement == GPUARENA_PLACE_BUDDY;
-}
-
 /* Bytes of the segment that would serve the request wherever it starts: a range is aligned to the unit alone.
    0: above what any segment may have. */
 static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__want *want)
 {
     uint64_t lead = want->alignment - arena->unit;
     if (lead > GPUARENA__MAX_BYTES || want->bytes + lead > GPUARENA__MAX_BYTES) return 0;
-    if (gpuarena__begins_segment(arena, want)) lead = 0;
+    if (want->flags & GPUARENA_ALLOC_OWN) lead = 0;          /* nothing else is in it: longer is no better */
     return gpuarena__whole(want->bytes + lead, GPUARENA__GRANULE);
 }
 
@@ -5136,46 +4804,17 @@ static uint64_t gpuarena__tight_bytes(const gpuarena__want *want)
 static uint64_t gpuarena__growth(const gpuarena *arena, const gpuarena__want *want, uint64_t need,
                                  uint64_t *next)
 {
-    uint64_t step = arena->step, step_max = arena->config.step_max_bytes, half;
+    uint64_t step = arena->step, step_max = arena->config.step_max_bytes;
     *next = step;
     if (want->flags & GPUARENA_ALLOC_OWN) return need;       /* all of it, and no more */
-    if (gpuarena__is_small(arena, want)) return gpuarena__max(need, arena->config.small_step_bytes);
-    if (arena->config.exact_bytes && want->bytes >= arena->config.exact_bytes) return need;
     switch (arena->config.growth) {
     case GPUARENA_GROWTH_STEP: return gpuarena__max(need, step);
     case GPUARENA_GROWTH_DOUBLE:
         while (step < need && step < step_max) step = gpuarena__min(step * 2, step_max);
         *next = step > arena->step ? step : gpuarena__min(step * 2, step_max);
         return gpuarena__max(need, step);
-    case GPUARENA_GROWTH_HALF:
-        half = arena->limit == GPUARENA_NO_LIMIT ? arena->stats.reserved_bytes : gpuarena__room(arena) / 2;
-        half = gpuarena__whole(half, GPUARENA__GRANULE);
-        /* in whole requests: what is left of one may be too short for any */
-        if (need && arena->limit != GPUARENA_NO_LIMIT) half -= half % need;
-        return gpuarena__max(need, half);
     default: return need;
     }
-}
-
-/* What of a wish may be one segment, which is at least what is needed. */
-static uint64_t gpuarena__segment_of(const gpuarena *arena, uint64_t need, uint64_t wish)
-{
-    uint64_t most = arena->config.split_max_bytes;
-    if (arena->config.placement == GPUARENA_PLACE_BUDDY)
-        return gpuarena__max(need, (uint64_t)1 << gpuarena__highest_bit(wish));
-    return most ? gpuarena__max(need, gpuarena__min(wish, most - GPUARENA__GRANULE)) : wish;
-}
-
-/* What is asked for when a wish above the need was refused: less, and no less than the need. */
-static uint64_t gpuarena__back_off(const gpuarena *arena, uint64_t need, uint64_t wish)
-{
-    uint64_t less;
-    switch (arena->config.backoff) {
-    case GPUARENA_BACKOFF_TENTH: less = wish - wish / 10 - 1; break;
-    case GPUARENA_BACKOFF_HALF: less = wish / 2; break;
-    default: less = need + (wish - need) / 2; break;         /* all are whole granules */
-    }
-    return gpuarena__max(need, gpuarena__round_down(less, GPUARENA__GRANULE));
 }
 
 /* Room for growth within the limits and, where `need` is within that, the headroom. *narrow: which of them it
@@ -5225,8 +4864,8 @@ static int gpuarena__is_orderless(gpuarena *arena, gpuarena_stream stream, gpuar
 
 /* Asks for `wish` bytes, less where limit, headroom or driver leave less, down to `need`; all whole
    granules. Returns the new segment's free node, or 0 and an obstacle. Ends: the wish falls to the need. */
-static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, uint32_t small,
-                               gpuarena_stream stream, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gpuarena_stream stream,
+                               gpuarena__obstacle *obstacle)
 {
     uint64_t room;
     gpuarena_reason narrow;
@@ -5236,12 +4875,10 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, ui
     room = gpuarena__round_down(gpuarena__min(room, GPUARENA__MAX_BYTES), GPUARENA__GRANULE);
     if (wish > room) wish = room - room % need;  /* whole requests: no unusable rest in the last segment */
     for (;;) {
-        uint32_t index;
-        wish = gpuarena__segment_of(arena, need, wish);
-        index = gpuarena__range_obtain(arena, wish, small, stream, obstacle);
+        uint32_t index = gpuarena__range_obtain(arena, wish, stream, obstacle);
         if (index) return gpuarena__fresh_order(arena, index, stream);
         if (obstacle->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return 0;
-        wish = gpuarena__back_off(arena, need, wish);
+        wish = need + gpuarena__round_down((wish - need) / 2, GPUARENA__GRANULE);
         arena->stats.backoff_count++;
     }
 }
@@ -5262,25 +4899,11 @@ GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, uint32_t set, uin
     return gpuarena__bins_search(arena, &arena->bins, bytes);
 }
 
-/* The same where the arena is shaped. */
-static uint32_t gpuarena__hit_shaped(const gpuarena *arena, const gpuarena__want *want)
-{
-    const gpuarena__stream *list = arena->streams.list;
-    uint32_t index = 0;
-    if (arena->streams.many) {
-        if (want->set) index = gpuarena__bins_search_shaped(arena, list[want->set].bins, want);
-        if (!index && want->home) index = gpuarena__bins_search_shaped(arena, list[want->home].bins, want);
-        if (index) return index;
-    }
-    return gpuarena__bins_search_shaped(arena, &arena->bins, want);
-}
-
 /* A request aligned above the unit looks for a block that serves it wherever it starts. */
 static uint32_t gpuarena__hit_for(const gpuarena *arena, const gpuarena__want *want)
 {
     uint64_t lead = want->alignment - arena->unit;
     if (lead > GPUARENA__MAX_BYTES - want->bytes) return 0;
-    if (arena->shaped) return gpuarena__hit_shaped(arena, want);
     return gpuarena__hit(arena, want->set, want->home, want->bytes + lead);
 }
 
@@ -5314,15 +4937,6 @@ static uint32_t gpuarena__reach(const gpuarena *arena, const gpuarena__want *wan
     return takes;
 }
 
-/* Whether free blocks side by side serve a request together from this one on at most: with it begins what
-   could be one. */
-static int gpuarena__run_begins(const gpuarena *arena, const gpuarena__want *want,
-                                const gpuarena__range *range, const gpuarena__node *node)
-{
-    if (arena->config.placement != GPUARENA_PLACE_BUDDY) return arena->joined != 0;
-    return (node->address - range->address) % want->bytes == 0;
-}
-
 /* The first node of the run that serves a request with the fewest bytes that must be waited for, then the
    fewest in all; 0: none within this reach. O(blocks). */
 static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__want *want, uint32_t reach)
@@ -5332,14 +4946,13 @@ static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__want *
     gpuarena__node span = GPUARENA_INIT, rest;   /* the run so far: its address and size */
     const gpuarena__range *range;
     for (range = arena->ranges.first; range; range = range->after) {
-        if (arena->config.small_bytes && range->small != (uint32_t)gpuarena__is_small(arena, want)) continue;
         for (first = 0, index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
             const gpuarena__node *node = gpuarena__node_at(arena, index);
             uint32_t takes = gpuarena__reach(arena, want, node);
-            int begins = gpuarena__run_begins(arena, want, range, node),
-                ends = takes == GPUARENA__NOT_FREE || takes > reach;
-            if (ends || begins) first = 0;
-            if (ends || (arena->joined && !begins && !first)) continue;
+            if (takes == GPUARENA__NOT_FREE || takes > reach) {
+                first = 0;
+                continue;
+            }
             if (!first) {
                 first = index;
                 span.address = node->address;
@@ -5357,7 +4970,7 @@ static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__want *
                     foreign -= gpuarena__node_bytes(node);
                 first = node->next;
             }
-            if (!gpuarena__fits(arena, want, &span) || foreign > best_foreign
+            if (!gpuarena__node_serves(&span, want->bytes, want->alignment) || foreign > best_foreign
                 || (foreign == best_foreign && span.size >= best_bytes)) continue;
             best = first;
             best_foreign = foreign;
@@ -5453,7 +5066,7 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__want *want, 
     for (index = first;; index = gpuarena__node_at(arena, index)->next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
         if (!arena->streams.many) return index;  /* all that is to hand is one block already */
-        if (!node->set && want->set && node->address < end && !arena->shaped
+        if (!node->set && want->set && node->address < end
             && end - node->address < gpuarena__node_bytes(node)) {
             gpuarena__set_remove(arena, index);  /* what is not needed stays quiet */
             rest = gpuarena__block_split(arena, index, end - node->address);
@@ -5989,10 +5602,9 @@ static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint6
                 run.size = 0;
                 continue;
             }
-            if (arena->config.placement == GPUARENA_PLACE_BINS) run.size = 0;
             if (!run.size) run.address = node->address;
             run.size += gpuarena__node_bytes(node);
-            *longest = gpuarena__max(*longest, gpuarena__largest_in(arena, range, &run));
+            *longest = gpuarena__max(*longest, run.size);
         }
     return count;
 }
@@ -6512,34 +6124,6 @@ static uint32_t gpuarena__place_end(gpuarena *arena, const gpuarena__place *plac
     return rest;
 }
 
-/* Growth in whole steps, counted from where the addresses begin: a place with all that its first and last
-   step lack. Without steps it is the place itself. */
-static gpuarena__place gpuarena__place_whole(const gpuarena *arena, const gpuarena__place *place)
-{
-    const gpuarena__range *range = gpuarena__range_of(arena, place->begin);
-    uint64_t step = arena->config.step_bytes, past;
-    gpuarena__place whole = *place;
-    if (!step) return whole;
-    whole.begin -= (whole.begin - range->address) % step;
-    past = (whole.end - range->address) % step;
-    if (past) whole.end += gpuarena__min(step - past, range->address + range->bytes - whole.end);
-    whole.page_count = gpuarena__lacking(arena, gpuarena__node_around(arena, whole.begin), whole.begin,
-                                         whole.end);
-    return whole;
-}
-
-/* Backs a place, with the rest of its steps where there is room for that. 0 and an obstacle. */
-static int gpuarena__place_back(gpuarena *arena, const gpuarena__want *want, const gpuarena__place *place,
-                                int may_move, gpuarena__obstacle *obstacle)
-{
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    gpuarena__place whole = gpuarena__place_whole(arena, place);
-    if (whole.page_count > place->page_count && !want->room
-        && gpuarena__supply_do(arena, whole.begin, whole.end, 0, want->stream, &ignored))
-        return 1;
-    return gpuarena__supply_do(arena, place->begin, place->end, may_move, want->stream, obstacle);
-}
-
 /* Whole free pages outside of a place, whatever they wait for. */
 static uint64_t gpuarena__pages_outside(const gpuarena *arena, const gpuarena__place *place)
 {
@@ -6573,7 +6157,7 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want
     int fresh = 0, found = gpuarena__place_have(arena, want, &place, &fresh, obstacle);
     while (found) {
         uint64_t lacked = place.apart ? 0 : place.page_count, pending = arena->stats.pending_bytes;
-        if (gpuarena__place_back(arena, want, &place, may_move, obstacle)) {
+        if (gpuarena__supply_do(arena, place.begin, place.end, may_move, want->stream, obstacle)) {
             if (want->room) return gpuarena__place_end(arena, &place);
             index = gpuarena__run_take(arena, want, gpuarena__node_around(arena, place.begin));
             if (index) return index;             /* or others have got the free part of it: another place */
@@ -6897,7 +6481,7 @@ static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__obstacl
     for (range = arena->ranges.first; range; range = range->after) range->fresh = 0;
     if (arena->paged.page_bytes) return gpuarena__pages_reserve(arena, target, obstacle);
     while (arena->stats.reserved_bytes < target) {
-        uint32_t index = gpuarena__grow(arena, GPUARENA__GRANULE, target - arena->stats.reserved_bytes, 0,
+        uint32_t index = gpuarena__grow(arena, GPUARENA__GRANULE, target - arena->stats.reserved_bytes,
                                         NULL, obstacle);
         if (!index) return 0;
         gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address)->fresh = 1;
@@ -6997,8 +6581,7 @@ static int gpuarena__is_one_way(gpuarena *arena, const gpuarena__want *want, uin
                                 gpuarena__obstacle *obstacle)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    if (want->alignment == arena->unit || (bytes >= want->bytes + (want->alignment - arena->unit)
-                                           && arena->config.placement != GPUARENA_PLACE_BUDDY)
+    if (want->alignment == arena->unit || bytes >= want->bytes + (want->alignment - arena->unit)
         || !gpuarena__is_capturing(arena, &ignored)) return 0;
     gpuarena__obstruct_for(obstacle, GPUARENA_REASON_CAPTURE);
     return 1;
@@ -7011,15 +6594,15 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__want *want, 
                                    gpuarena__obstacle *obstacle)
 {
     uint64_t tight = gpuarena__tight_bytes(want);
-    uint32_t small = (uint32_t)gpuarena__is_small(arena, want), index;
+    uint32_t index;
     gpuarena__obstacle ignored = gpuarena__no_obstacle(), longer = *obstacle;
     gpuarena__range *range;
     if (gpuarena__is_one_way(arena, want, need, obstacle)) return 0;
-    index = gpuarena__grow(arena, need, wish, small, want->stream, obstacle);
+    index = gpuarena__grow(arena, need, wish, want->stream, obstacle);
     if (!index && obstacle->result == GPUARENA_OUT_OF_MEMORY && tight < need
         && !gpuarena__is_one_way(arena, want, tight, obstacle)) {
         longer = *obstacle;
-        index = gpuarena__grow(arena, tight, tight, small, want->stream, obstacle);
+        index = gpuarena__grow(arena, tight, tight, want->stream, obstacle);
     }
     if (!index) return 0;
     range = gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address);
@@ -7030,9 +6613,9 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__want *want, 
         (void)gpuarena__segment_release(arena, range, want->stream, &ignored);
         return 0;
     }
-    if (gpuarena__node_suits(arena, want, gpuarena__node_at(arena, index))) return index;
+    if (gpuarena__node_serves(gpuarena__node_at(arena, index), want->bytes, want->alignment)) return index;
     *obstacle = longer;
-    if (gpuarena__begins_segment(arena, want)) gpuarena__obstruct_for(obstacle, GPUARENA_REASON_ALIGNMENT);
+    if (want->flags & GPUARENA_ALLOC_OWN) gpuarena__obstruct_for(obstacle, GPUARENA_REASON_ALIGNMENT);
     (void)gpuarena__segment_release(arena, range, want->stream, obstacle);
     return 0;
 }
@@ -7097,15 +6680,6 @@ static int gpuarena__supply_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
     return 0;
 }
 
-/* Whether a block may have what follows it: blocks of fixed sizes never, nor does a request leave its
-   kind. */
-static int gpuarena__may_extend(const gpuarena *arena, const gpuarena__want *want, const gpuarena__node *node)
-{
-    return !arena->joined
-        && (!arena->config.small_bytes || gpuarena__is_small(arena, want)
-            || !gpuarena__range_of(arena, node->address)->small);
-}
-
 /* How far a live block may be extended: over its room, and free memory and holes that the request may
    have. */
 static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__want *want, uint32_t index)
@@ -7113,7 +6687,6 @@ static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__want *wa
     const gpuarena__node *node = gpuarena__node_at(arena, index), *next;
     uint64_t end = node->address + gpuarena__node_bytes(node);
     int room = (node->size & GPUARENA__KEPT) != 0;
-    if (!gpuarena__may_extend(arena, want, node)) return end;
     for (; node->next; node = next, room = 0) {
         next = gpuarena__node_at(arena, node->next);
         if (!room && !gpuarena__is_usable(arena, want, next)) break;
@@ -7405,10 +6978,8 @@ GPUARENA__INLINE int gpuarena__want_make(const gpuarena *arena, const gpuarena_r
     want->set = want->home = 0;
     if (request->bytes > GPUARENA__MAX_BYTES || want->room > GPUARENA__MAX_BYTES)
         return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_TOO_LARGE);
-    if (arena->config.placement == GPUARENA_PLACE_BINS && request->bytes > arena->config.bin_max_bytes)
-        want->flags |= GPUARENA_ALLOC_OWN;
     want->bytes = request->bytes;
-    if (!(want->flags & GPUARENA_ALLOC_OWN)) want->bytes = gpuarena__rounded(arena, request->bytes);
+    if (!(want->flags & GPUARENA_ALLOC_OWN)) want->bytes = gpuarena__whole(request->bytes, arena->unit);
     if (!GPUARENA__LIKELY(!(want->room | (want->flags & GPUARENA_ALLOC_OWN)))) {
         uint64_t whole = want->room ? arena->paged.page_bytes : GPUARENA__GRANULE;
         want->bytes = gpuarena__whole(want->bytes, whole);
@@ -7459,14 +7030,14 @@ static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuare
         return 0;
     if (want->flags & GPUARENA_ALLOC_TRY && !gpuarena__may_try(arena, want))
         return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_TRY_ONLY);
-    if (!gpuarena__nodes_reserve(arena, gpuarena__take_nodes(arena) + 1) || !gpuarena__lookup_reserve(arena)
+    if (!gpuarena__nodes_reserve(arena, 3) || !gpuarena__lookup_reserve(arena)
         || !gpuarena__tags_reserve(arena, want->place) || !gpuarena__want_stream(arena, want))
         return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
     if (GPUARENA__LIKELY(!(want->room | (want->flags & GPUARENA_ALLOC_OWN))))
         index = gpuarena__hit_for(arena, want);
     if (!index) index = gpuarena__miss(arena, want, obstacle);
     if (!index) return 0;
-    if (!gpuarena__nodes_reserve(arena, gpuarena__take_nodes(arena)) || !gpuarena__lookup_reserve(arena)
+    if (!gpuarena__nodes_reserve(arena, 2) || !gpuarena__lookup_reserve(arena)
         || (want->home && !gpuarena__holds_reserve(arena)))  /* others may have had what was reserved */
         return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
     index = gpuarena__block_take(arena, index, want);
@@ -7609,14 +7180,10 @@ static int gpuarena__scrub_new(gpuarena *arena, uint32_t index, uint64_t address
 /* The largest request that the free blocks of one set of bins can serve. */
 static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__bins *bins)
 {
-    uint64_t largest = gpuarena__largest_of(arena, gpuarena__node_at(arena, bins->root[0])->serial, 0);
+    uint64_t largest = gpuarena__node_at(arena, bins->root[0])->serial;
     uint32_t word = GPUARENA__CLASS_WORDS, number, index, slot;      /* the sentinel's serial is 0 */
-    if (bins->root[1])
-        largest = gpuarena__max(largest, gpuarena__largest_of(arena,
-                                gpuarena__node_at(arena, bins->root[1])->serial, 1));
     while (word && !bins->taken[word - 1]) word--;
-    if (!word-- || (largest && arena->config.placement != GPUARENA_PLACE_BINS))
-        return largest;                          /* what is in the tree is longer than all else */
+    if (!word-- || largest) return largest;      /* what is in the tree is longer than all else */
     number = word * 64 + gpuarena__highest_bit(bins->taken[word]);
     for (slot = 0; slot < 8; slot++)
         if (bins->digests[number] >> (8 * slot) & 255)
@@ -7624,8 +7191,7 @@ static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__
                                     gpuarena__node_at(arena, bins->nodes[number * 8 + slot])->size);
     for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->use.bin.after)
         largest = gpuarena__max(largest, gpuarena__node_bytes(gpuarena__node_at(arena, index)));
-    largest = gpuarena__max(largest, gpuarena__node_at(arena, bins->root[2])->serial & ~GPUARENA__STATE_BITS);
-    return gpuarena__unrounded(arena, largest);
+    return gpuarena__max(largest, gpuarena__node_at(arena, bins->root[1])->serial & ~GPUARENA__STATE_BITS);
 }
 
 /* The run of free blocks that this one, which waits for something, is in. Counted when shown the run's first
@@ -7644,18 +7210,14 @@ static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user
         seen->page_count -= gpuarena__whole_pages(arena, node);          /* they are counted: */
     }
     seen->page_count += gpuarena__whole_pages(arena, &run);  /* there are more, at the seams */
-    if (run.size > seen->longest)
-        seen->longest = gpuarena__max(seen->longest, gpuarena__largest_in(arena,
-            gpuarena__range_of(arena, run.address), &run));
+    seen->longest = gpuarena__max(seen->longest, run.size);
 }
 
 /* Adds what could be one block but for streams. 0: that takes a walk over all blocks. */
 static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
 {
     uint32_t set, index;
-    if (arena->config.split_max_bytes) return 0;
     if (!arena->streams.many) return !arena->held;           /* what can be one block is one */
-    if (arena->joined) return 0;
     for (set = 1; set < arena->streams.count; set++)
         if (arena->streams.list[set].home) return 0;
     for (set = 1; set < arena->streams.count; set++)
@@ -7678,7 +7240,7 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
     } else count = gpuarena__free_runs(arena, 0, 0, &longest);
     if (arena->config.idle_fraction >= 1) count = 0;         /* they do not move */
     count = (count + arena->paged.spare_count) * arena->paged.page_bytes;
-    return gpuarena__max(longest, gpuarena__unrounded(arena, count));
+    return gpuarena__max(longest, count);
 }
 
 /* With what sub-arenas have. */
@@ -8372,7 +7934,7 @@ static int gpuarena__check_free_node(const gpuarena *arena, uint32_t index, gpua
     uint32_t at = node->use.bin.at;
     const gpuarena__bins *bins;
     if (node->set == GPUARENA__HELD || node->size & GPUARENA__OVERFLOW
-        || gpuarena__is_ordered(arena, node->size)) return 1;    /* lists and trees are walked later */
+        || node->size >= arena->ordered_bytes) return 1;     /* lists and trees are walked later */
     bins = arena->streams.list[node->set].bins;
     GPUARENA__NEVER(at / 64 != gpuarena__bin_of(gpuarena__node_bytes(node)).number,
                     "a free block is in the bin of another size", index);
@@ -8422,23 +7984,6 @@ static int gpuarena__check_live_node(const gpuarena *arena, uint32_t index, gpua
     return 1;
 }
 
-/* What placement promises of a block. */
-static int gpuarena__check_shape(const gpuarena *arena, const gpuarena__range *range, uint32_t index,
-                                 gpuarena__text *out)
-{
-    const gpuarena__node *node = gpuarena__node_at(arena, index);
-    const gpuarena_config *config = &arena->config;
-    uint64_t bytes = gpuarena__node_bytes(node);
-    int live = gpuarena__node_live(node);
-    GPUARENA__NEVER(config->placement == GPUARENA_PLACE_BUDDY && bytes != range->bytes
-                    && (!gpuarena__is_power_of_two(bytes) || (node->address - range->address) % bytes),
-                    "a block is no buddy", index);
-    GPUARENA__NEVER(config->placement == GPUARENA_PLACE_BINS && live && !(node->size & GPUARENA__OWN)
-                    && gpuarena__bin_above(config, bytes) != bytes, "a live block is of no bin", index);
-    GPUARENA__NEVER(range->small > (config->small_bytes != 0), "a segment is of another kind", index);
-    return 1;
-}
-
 /* One node in its place: behind `prev`, at `address`. */
 static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *range, uint32_t index,
                                 uint32_t prev, uint64_t address, gpuarena__text *out)
@@ -8460,9 +8005,7 @@ static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *ra
                     && !(node->next && gpuarena__node_at(arena, node->next)->size & GPUARENA__HOLE),
                     "a block has no room behind it", index);
     GPUARENA__NEVER(starts_page != (anchor == index), "an anchor is wrong", index);
-    GPUARENA__NEVER(prev && gpuarena__may_merge(arena, before, node) && gpuarena__joins(arena, before, node),
-                    "two free blocks are neighbours", index);
-    if (!gpuarena__check_shape(arena, range, index, out)) return 0;
+    GPUARENA__NEVER(prev && gpuarena__may_merge(arena, before, node), "two free blocks are neighbours", index);
     if (bits & GPUARENA__HOLE) return 1;
     return gpuarena__node_live(node) ? gpuarena__check_live_node(arena, index, out)
                                      : gpuarena__check_free_node(arena, index, out);
@@ -8570,12 +8113,10 @@ static int gpuarena__is_of_tree(const gpuarena *arena, const gpuarena__bins *bin
                                 const gpuarena__node *node)
 {
     uint64_t bits = node->size & GPUARENA__STATE_BITS;
-    if (number == 2)
+    if (number == 1)
         return bits == (GPUARENA__OVERFLOW | GPUARENA__SURPLUS)
             && bins->overflow[gpuarena__bin_of(gpuarena__node_bytes(node)).number];
-    return !bits && gpuarena__is_ordered(arena, node->size)
-        && (!arena->config.small_bytes
-            || number == gpuarena__range_of(arena, node->address)->small);
+    return !bits && node->size >= arena->ordered_bytes;
 }
 
 /* The tree, by depth at most that of all blocks: its order, heights, and longest blocks. */
@@ -8596,7 +8137,7 @@ static int gpuarena__check_tree(const gpuarena *arena, const gpuarena__bins *bin
         if (!below) continue;
         longest = gpuarena__max(longest, child[side]->serial);
         GPUARENA__NEVER(gpuarena__tree_height(below) > gpuarena__tree_height(at)
-                        || gpuarena__tree_before(arena, child[side], node) == (int)side,
+                        || gpuarena__tree_before(child[side], node) == (int)side,
                         "a tree is out of order", below);
         if (!gpuarena__check_tree(arena, bins, number, below, binned, out)) return 0;
     }
@@ -8608,7 +8149,7 @@ static int gpuarena__check_set(const gpuarena *arena, const gpuarena__bins *bins
                                gpuarena__text *out)
 {
     uint32_t number;
-    for (number = 0; number < 3; number++)
+    for (number = 0; number < 2; number++)
         if (!gpuarena__check_link(arena, bins->root[number], 0, out)
             || !gpuarena__check_tree(arena, bins, number, bins->root[number], binned, out)) return 0;
     for (number = 0; number < GPUARENA__CLASSES; number++) {
@@ -8841,11 +8382,8 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
 /* Names of enums' values, from 0 on. */
 static const char *const gpuarena__backings[] = { "auto", "paged", "segments", "pinned", "managed", "async",
                                                   NULL };
-static const char *const gpuarena__growths[] = { "auto", "fixed", "exact", "step", "double", "half", NULL };
-static const char *const gpuarena__placements[] = { "good", "best", "first", "buddy", "bins", NULL };
-static const char *const gpuarena__splits[] = { "always", "ratio", "remainder", NULL };
+static const char *const gpuarena__growths[] = { "auto", "fixed", "exact", "step", "double", NULL };
 static const char *const gpuarena__shares[] = { "none", "whole", NULL };
-static const char *const gpuarena__backoffs[] = { "surplus", "tenth", "half", NULL };
 static const char *const gpuarena__releases[] = { "on_demand", "idle", "age", "pressure", NULL };
 static const char *const gpuarena__reuses[] = { "auto", "same", "events", "steal", NULL };
 static const char *const gpuarena__scrubs[] = { "off", "free", "alloc", "both", NULL };
@@ -8855,13 +8393,11 @@ typedef enum gpuarena__kind {                    /* of a key's value */
     GPUARENA__LIMIT,                             /* limit_bytes, limit_base and limit_fraction */
     GPUARENA__SHARE,                             /* double, -1: none */
     GPUARENA__NUMBER,                            /* uint32_t */
-    GPUARENA__DIVISIONS,                         /* the same, and round_by_size */
     GPUARENA__CHOICE                             /* an enum */
 } gpuarena__kind;
 static const char *const gpuarena__expected[] = {
     "a size, such as 256, 64K, 512M, 4G", "4G, none, 80%, 80%free, total-2G or free-2G",
-    "0, 5%, or another share up to 100%", "a number below 2^32",
-    "a number, such as 4, or several by rising size, 1/512M:2/1G:4" };
+    "0, 5%, or another share up to 100%", "a number below 2^32" };
 
 typedef struct gpuarena__key {
     const char *name;
@@ -8873,17 +8409,6 @@ static const gpuarena__key gpuarena__keys[] = {
 #define X(name, kind, field, names) { name, GPUARENA__##kind, offsetof(gpuarena_config, field), names },
     X("backing", CHOICE, backing, gpuarena__backings)
     X("growth", CHOICE, growth, gpuarena__growths)
-    X("placement", CHOICE, placement, gpuarena__placements)
-    X("bin_growth", NUMBER, bin_growth, NULL)
-    X("bin_min", SIZE, bin_min_bytes, NULL)
-    X("bin_max", SIZE, bin_max_bytes, NULL)
-    X("round_divisions", DIVISIONS, round_divisions, NULL)
-    X("split", CHOICE, split, gpuarena__splits)
-    X("split_least", SIZE, split_least_bytes, NULL)
-    X("split_max", SIZE, split_max_bytes, NULL)
-    X("split_over", SIZE, split_over_bytes, NULL)
-    X("small", SIZE, small_bytes, NULL)
-    X("small_step", SIZE, small_step_bytes, NULL)
     X("share", CHOICE, share, gpuarena__shares)
     X("page", SIZE, page_bytes, NULL)
     X("idle", SHARE, idle_fraction, NULL)
@@ -8891,8 +8416,6 @@ static const gpuarena__key gpuarena__keys[] = {
     X("initial", SIZE, initial_bytes, NULL)
     X("step", SIZE, step_bytes, NULL)
     X("step_max", SIZE, step_max_bytes, NULL)
-    X("exact", SIZE, exact_bytes, NULL)
-    X("backoff", CHOICE, backoff, gpuarena__backoffs)
     X("alignment", SIZE, alignment, NULL)
     X("limit", LIMIT, limit_bytes, NULL)
     X("headroom", SIZE, headroom_bytes, NULL)
@@ -8915,6 +8438,20 @@ static const struct { const char *name, *advice; } gpuarena__former[] = {
 #define X(name) { name, "a rival in stress, no configuration" },
     X("bfc") X("pytorch") X("pytorch-expandable") X("rmm") X("cub") X("ort")
 #undef X
+    { "growth=half", "gone; stress -p rmm is a model of it" },
+    { "placement", "gone; stress -p best-fit, first-fit and cub are models of it" },
+    { "bin_growth", "gone; stress -p cub is a model of it" },
+    { "bin_min", "gone; stress -p cub is a model of it" },
+    { "bin_max", "gone; stress -p cub is a model of it" },
+    { "round_divisions", "gone; round requests before they are made, or set alignment" },
+    { "split", "gone; what a request leaves of a block is always cut off" },
+    { "split_least", "gone; what a request leaves of a block is always cut off" },
+    { "split_max", "gone; stress -p pytorch is a model of it" },
+    { "split_over", "gone; stress -p pytorch is a model of it" },
+    { "small", "gone; an arena of its own for small requests keeps them apart" },
+    { "small_step", "gone; an arena of its own for small requests keeps them apart" },
+    { "exact", "gone; allocate with GPUARENA_ALLOC_OWN, or use growth=exact" },
+    { "backoff", "gone; after a refusal the surplus over the need is halved" }
 };
 enum { GPUARENA__FORMER_COUNT = sizeof gpuarena__former / sizeof *gpuarena__former };
 
@@ -9025,30 +8562,6 @@ static int gpuarena__parse_limit(gpuarena__piece piece, gpuarena_config *config)
     return 1;
 }
 
-/* 4, or 1/512M:2/1G:4: from a size on, which rises. */
-static int gpuarena__parse_divisions(gpuarena__piece piece, gpuarena_config *config)
-{
-    uint8_t by_size[16] = { 0 };
-    uint64_t divisions, bytes;
-    uint32_t at = 0, count;
-    if (!gpuarena__piece_digits(&piece, &divisions, &count) || divisions > UINT32_MAX) return 0;
-    config->round_divisions = (uint32_t)divisions;
-    while (gpuarena__piece_skip(&piece, "/")) {
-        gpuarena__piece size = piece;
-        while (piece.begin < piece.end && *piece.begin != ':') piece.begin++;
-        size.end = piece.begin;
-        if (!gpuarena__parse_size(size, &bytes) || !gpuarena__piece_skip(&piece, ":")
-            || !gpuarena__is_power_of_two(bytes) || bytes < (uint64_t)2 << 20 || bytes > (uint64_t)1 << 35
-            || gpuarena__lowest_bit(bytes) - 20 <= at) return 0;
-        at = gpuarena__lowest_bit(bytes) - 20;
-        if (!gpuarena__piece_digits(&piece, &divisions, &count) || !divisions || divisions > UINT8_MAX)
-            return 0;
-        by_size[at] = (uint8_t)divisions;
-    }
-    memcpy(config->round_by_size, by_size, sizeof by_size);
-    return piece.begin == piece.end;
-}
-
 /* None is -1, for 0 is the default. */
 static int gpuarena__parse_fraction(gpuarena__piece piece, char *field)
 {
@@ -9082,7 +8595,6 @@ static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value
     int sound;
     switch (key->kind) {
     case GPUARENA__LIMIT: return gpuarena__parse_limit(value, config);
-    case GPUARENA__DIVISIONS: return gpuarena__parse_divisions(value, config);
     case GPUARENA__SHARE: return gpuarena__parse_fraction(value, (char *)config + key->offset);
     case GPUARENA__CHOICE: sound = gpuarena__parse_choice(key, value, &number); break;
     case GPUARENA__NUMBER: sound = gpuarena__parse_number(value, &number); break;
@@ -9146,7 +8658,8 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
         return 1;
     }
     gpuarena__put_piece(out, item);
-    while (former < GPUARENA__FORMER_COUNT && !gpuarena__piece_is(name, gpuarena__former[former].name)) former++;
+    while (former < GPUARENA__FORMER_COUNT && !gpuarena__piece_is(name, gpuarena__former[former].name)
+           && !gpuarena__piece_is(item, gpuarena__former[former].name)) former++;
     if (former < GPUARENA__FORMER_COUNT) gpuarena__put(out, ": %s", gpuarena__former[former].advice);
     else if (at == GPUARENA__KEY_COUNT) {
         gpuarena__put(out, ": no such key, expected");
@@ -9211,23 +8724,9 @@ static void gpuarena__put_limit(gpuarena__text *out, const gpuarena_config *conf
     gpuarena__put_size(out, config->limit_bytes);
 }
 
-static void gpuarena__put_divisions(gpuarena__text *out, const gpuarena_config *config)
-{
-    uint32_t at;
-    gpuarena__put(out, "%" PRIu32, config->round_divisions);
-    for (at = 1; at < sizeof config->round_by_size; at++) {
-        if (!config->round_by_size[at]) continue;
-        gpuarena__put(out, "/");
-        gpuarena__put_size(out, (uint64_t)1 << (20 + at));
-        gpuarena__put(out, ":%u", (unsigned)config->round_by_size[at]);
-    }
-}
-
 static int gpuarena__key_is_zero(const gpuarena_config *config, const gpuarena__key *key)
 {
-    static const uint8_t none[sizeof config->round_by_size] = { 0 };
     if (gpuarena__field_get(config, key)) return 0;
-    if (key->kind == GPUARENA__DIVISIONS) return memcmp(config->round_by_size, none, sizeof none) == 0;
     return key->kind != GPUARENA__LIMIT
         || (config->limit_base == GPUARENA_LIMIT_BYTES && !(config->limit_fraction > 0)
             && !(config->limit_fraction < 0));
@@ -9240,7 +8739,6 @@ static void gpuarena__put_value(gpuarena__text *out, const gpuarena_config *conf
     double share;
     switch (key->kind) {
     case GPUARENA__LIMIT: gpuarena__put_limit(out, config); break;
-    case GPUARENA__DIVISIONS: gpuarena__put_divisions(out, config); break;
     case GPUARENA__SHARE:
         memcpy(&share, &value, sizeof share);
         if (share > 0) gpuarena__put_share(out, share);
@@ -9281,8 +8779,6 @@ static int gpuarena__config_fill(gpuarena_config *config, gpuarena__text *out)
     for (; key < end; key++) {
         if (!gpuarena__key_is_zero(config, key)) continue;
         gpuarena__field_set(config, key, gpuarena__field_get(&found, key));
-        if (key->kind == GPUARENA__DIVISIONS)
-            memcpy(config->round_by_size, found.round_by_size, sizeof config->round_by_size);
         if (key->kind != GPUARENA__LIMIT) continue;
         config->limit_base = found.limit_base;
         config->limit_fraction = found.limit_fraction;
@@ -9390,7 +8886,6 @@ static int gpuarena__settle_granules(uint64_t *bytes, const char *key, gpuarena_
 static int gpuarena__settle_growth(gpuarena_config *config, gpuarena__text *out)
 {
     gpuarena_growth growth = config->growth;
-    int stepped = growth != GPUARENA_GROWTH_EXACT && growth != GPUARENA_GROWTH_FIXED;
     if (!gpuarena__settle_granules(&config->step_bytes, "step", out)
         || !gpuarena__settle_granules(&config->step_max_bytes, "step_max", out)
         || !gpuarena__settle_granules(&config->initial_bytes, "initial", out)) return 0;
@@ -9398,8 +8893,6 @@ static int gpuarena__settle_growth(gpuarena_config *config, gpuarena__text *out)
         return gpuarena__refuse(out, "step: only with growth=double or growth=step");
     if (growth != GPUARENA_GROWTH_DOUBLE && config->step_max_bytes)
         return gpuarena__refuse(out, "step_max: only with growth=double");
-    if (!stepped && config->exact_bytes)
-        return gpuarena__refuse(out, "exact: only with growth=double, growth=step or growth=half");
     if (growth == GPUARENA_GROWTH_FIXED && config->initial_bytes)
         return gpuarena__refuse(out, "initial: not with growth=fixed, which takes the whole limit");
     if (config->initial_bytes > config->limit_bytes)
@@ -9414,102 +8907,6 @@ static int gpuarena__settle_growth(gpuarena_config *config, gpuarena__text *out)
     if (!config->step_max_bytes)
         config->step_max_bytes = gpuarena__max((uint64_t)256 << 20, config->step_bytes);
     return 1;
-}
-
-/* Blocks are no longer what lies between live ones, which is what pages back. */
-static const char *gpuarena__needs_segments(const gpuarena_config *config)
-{
-    if (gpuarena__is_sized(config))
-        return "placement: buddy and bins not with backing=paged";
-    if (config->small_bytes) return "small: not with backing=paged, which is one range";
-    return config->split_max_bytes ? "split_max: not with backing=paged, which is one range" : NULL;
-}
-
-static int gpuarena__settle_bins(gpuarena_config *config, gpuarena__text *out)
-{
-    uint64_t least = config->alignment ? config->alignment : GPUARENA__UNIT, bin;
-    if (config->placement != GPUARENA_PLACE_BINS)
-        return !config->bin_growth && !config->bin_min_bytes && !config->bin_max_bytes
-            ? 1 : gpuarena__refuse(out, "bin_growth, bin_min, bin_max: only with placement=bins");
-    if (!config->bin_growth) config->bin_growth = 8;
-    if (!gpuarena__is_power_of_two(config->bin_growth) || config->bin_growth < 2 || config->bin_growth > 1024)
-        return gpuarena__refuse(out, "bin_growth: expected a power of two from 2 to 1024");
-    if (!config->bin_min_bytes) config->bin_min_bytes = gpuarena__max(512, least);
-    if (!gpuarena__is_power_of_two(config->bin_min_bytes) || config->bin_min_bytes < least
-        || config->bin_min_bytes > GPUARENA__MAX_BYTES)
-        return gpuarena__refuse(out, "bin_min: expected a power of two, alignment at least, 512T at most");
-    for (bin = config->bin_min_bytes; !config->bin_max_bytes && bin < GPUARENA__GRANULE;)
-        bin *= config->bin_growth;               /* the first that a segment holds */
-    if (!config->bin_max_bytes) config->bin_max_bytes = bin;
-    for (bin = config->bin_min_bytes; bin < config->bin_max_bytes && bin <= GPUARENA__MAX_BYTES;)
-        bin *= config->bin_growth;               /* cannot overflow: below 2^49 times 2^10 */
-    if (bin == config->bin_max_bytes && bin <= GPUARENA__MAX_BYTES) return 1;
-    return gpuarena__refuse(out, "bin_max: expected bin_min, some times bin_growth, 512T at most");
-}
-
-static int gpuarena__settle_rounding(gpuarena_config *config, gpuarena__text *out)
-{
-    uint32_t at, divisions = config->round_divisions;
-    int rounds = divisions != 0;
-    if (config->round_by_size[0])
-        return gpuarena__refuse(out, "round_by_size: its first entry must be 0; round_divisions is that");
-    for (at = 0; at < sizeof config->round_by_size; at++) {
-        if (at && config->round_by_size[at]) divisions = config->round_by_size[at];
-        if (divisions > 128 || (divisions && !gpuarena__is_power_of_two(divisions)))
-            return gpuarena__refuse(out, "round_divisions: expected a power of two up to 128, or 0");
-        rounds |= config->round_by_size[at] != 0;
-    }
-    if (rounds && gpuarena__is_sized(config))
-        return gpuarena__refuse(out, "round_divisions: not with placement=buddy or bins, which round "
-                                     "themselves");
-    return 1;
-}
-
-static int gpuarena__settle_split(gpuarena_config *config, gpuarena__text *out)
-{
-    if (config->split != GPUARENA_SPLIT_ALWAYS && gpuarena__is_sized(config))
-        return gpuarena__refuse(out, "split: not with placement=buddy, which halves, or bins, which never "
-                                     "split");
-    if (config->split == GPUARENA_SPLIT_ALWAYS && config->split_least_bytes)
-        return gpuarena__refuse(out, "split_least: only with split=ratio or split=remainder");
-    if (config->split_least_bytes > GPUARENA__MAX_BYTES)
-        return gpuarena__refuse(out, "split_least: at most 512T");
-    if (config->split != GPUARENA_SPLIT_ALWAYS && !config->split_least_bytes)
-        config->split_least_bytes = (uint64_t)(config->split == GPUARENA_SPLIT_RATIO ? 128 : 1) << 20;
-    if (!config->split_max_bytes)
-        return config->split_over_bytes ? gpuarena__refuse(out, "split_over: only with split_max") : 1;
-    if (config->placement != GPUARENA_PLACE_BEST && config->placement != GPUARENA_PLACE_FIRST)
-        return gpuarena__refuse(out, "split_max: only with placement=best or placement=first");
-    if (config->split_max_bytes % GPUARENA__GRANULE || config->split_max_bytes < 2 * GPUARENA__GRANULE
-        || config->split_max_bytes > GPUARENA__MAX_BYTES)
-        return gpuarena__refuse(out, "split_max: expected a multiple of 2M from 4M to 512T");
-    if (config->split_over_bytes > GPUARENA__MAX_BYTES)
-        return gpuarena__refuse(out, "split_over: at most 512T");
-    if (!config->split_over_bytes) config->split_over_bytes = (uint64_t)20 << 20;
-    return 1;
-}
-
-static int gpuarena__settle_small(gpuarena_config *config, gpuarena__text *out)
-{
-    if (!config->small_bytes)
-        return config->small_step_bytes ? gpuarena__refuse(out, "small_step: only with small") : 1;
-    if (config->placement != GPUARENA_PLACE_BEST && config->placement != GPUARENA_PLACE_FIRST)
-        return gpuarena__refuse(out, "small: only with placement=best or placement=first");
-    if (config->growth == GPUARENA_GROWTH_FIXED)
-        return gpuarena__refuse(out, "small: not with growth=fixed, which leaves nothing for its segments");
-    if (!config->small_step_bytes) config->small_step_bytes = GPUARENA__GRANULE;
-    if (config->small_bytes > GPUARENA__MAX_BYTES || config->small_step_bytes > GPUARENA__MAX_BYTES
-        || (config->split_max_bytes && config->small_step_bytes >= config->split_max_bytes))
-        return gpuarena__refuse(out, "small, small_step: at most 512T, and small_step below split_max");
-    config->small_step_bytes = gpuarena__whole(config->small_step_bytes, GPUARENA__GRANULE);
-    return 1;
-}
-
-/* What is taken for a request, and how much. */
-static int gpuarena__settle_shape(gpuarena_config *config, gpuarena__text *out)
-{
-    return gpuarena__settle_bins(config, out) && gpuarena__settle_rounding(config, out)
-        && gpuarena__settle_split(config, out) && gpuarena__settle_small(config, out);
 }
 
 /* What is given back by itself. Settled behind growth. */
@@ -9550,12 +8947,6 @@ static int gpuarena__settle_pages(gpuarena_config *config, gpuarena__text *out)
         || config->page_bytes > (uint64_t)1 << 30 || config->page_bytes % config->driver->page_bytes)
         return gpuarena__refuse(out, "page: expected a power of two from 2M to 1G, a multiple of the "
                                      "driver's");
-    if (config->growth != GPUARENA_GROWTH_STEP) return 1;
-    if (!config->step_bytes) config->step_bytes = gpuarena__max((uint64_t)64 << 20, config->page_bytes);
-    if (config->step_bytes % config->page_bytes)
-        return gpuarena__refuse(out, "step: expected a multiple of page with backing=paged");
-    if (!(config->idle_fraction >= 1))
-        return gpuarena__refuse(out, "growth: step with backing=paged only with idle=100%, pages that stay");
     return 1;
 }
 
@@ -9564,25 +8955,19 @@ static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out
 {
     const gpuarena_driver *driver = config->driver;
     int stepped = config->growth >= GPUARENA_GROWTH_STEP || config->step_bytes || config->step_max_bytes,
-        single = config->exact_bytes || config->backoff != GPUARENA_BACKOFF_SURPLUS,
         paged = driver->vm.reserve && driver->page_bytes && driver->events.create;
     if (config->backing == GPUARENA_BACKING_AUTO) {
         config->backing = GPUARENA_BACKING_SEGMENTS;
-        if (paged && !stepped && !single && config->share == GPUARENA_SHARE_NONE
-            && !gpuarena__needs_segments(config))
+        if (paged && !stepped && config->share == GPUARENA_SHARE_NONE)
             config->backing = GPUARENA_BACKING_PAGED;
     } else if (config->backing == GPUARENA_BACKING_PAGED) {
         if (!paged)
             return gpuarena__refuse(out, "backing: paged needs a driver, and a device, with vm and events");
-        if (stepped && config->growth != GPUARENA_GROWTH_STEP)
-            return gpuarena__refuse(out, "growth, step, step_max: expected growth auto, exact, fixed or step "
-                                         "with backing=paged");
-        if (single)
-            return gpuarena__refuse(out, "exact, backoff: not with backing=paged, which grows by pages");
+        if (stepped)
+            return gpuarena__refuse(out, "growth, step, step_max: expected growth auto, exact or fixed with "
+                                         "backing=paged");
         if (config->share != GPUARENA_SHARE_NONE)
             return gpuarena__refuse(out, "share: not with backing=paged, whose memory is many handles");
-        if (gpuarena__needs_segments(config))
-            return gpuarena__refuse(out, gpuarena__needs_segments(config));
     } else if (config->page_bytes || config->large_bytes || config->idle_fraction < 0
                || config->idle_fraction > 0)
         return gpuarena__refuse(out, "page, idle, large: only with backing=paged");
@@ -9599,10 +8984,7 @@ static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out
 static int gpuarena__settle_caches(const gpuarena_config *config, gpuarena__text *out)
 {
     if (!config->cache_bytes) return 1;
-    if (config->placement != GPUARENA_PLACE_GOOD)
-        return gpuarena__refuse(out, "cache: only with placement=good");
     if (config->scrub) return gpuarena__refuse(out, "cache: not with scrub, which clears every block");
-    if (gpuarena__is_shaped(config)) return gpuarena__refuse(out, "cache: not with round_divisions or split");
     if (config->alignment > GPUARENA__CACHE_BLOCK)
         return gpuarena__refuse(out, "cache: not with alignment above 1M, as no block would be kept");
     if (config->release == GPUARENA_RELEASE_IDLE || config->release == GPUARENA_RELEASE_AGE)
@@ -9634,7 +9016,7 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
                                      "device memory before it is used");
     if (config->initial_bytes > total_bytes && config->backing != GPUARENA_BACKING_MANAGED)
         return gpuarena__refuse(out, "initial: above the device's size");
-    if (!gpuarena__settle_backing(config, out) || !gpuarena__settle_shape(config, out)) return 0;
+    if (!gpuarena__settle_backing(config, out)) return 0;
     if (config->streams == GPUARENA_STREAMS_AUTO) config->streams = GPUARENA_STREAMS_STEAL;
     if (!config->alignment) config->alignment = GPUARENA__UNIT;
     if (!config->name[0]) memcpy(config->name, "arena", sizeof "arena");
@@ -11073,17 +10455,6 @@ static void gpuarena__start_pages(gpuarena *arena, uint64_t total_bytes)
     arena->ordered_bytes = gpuarena__round_down(arena->config.large_bytes, GPUARENA__UNIT);
 }
 
-/* Where free blocks are, and whether the section shape is asked about them. */
-static void gpuarena__start_shape(gpuarena *arena)
-{
-    const gpuarena_config *config = &arena->config;
-    arena->joined = (uint32_t)gpuarena__is_sized(config);
-    arena->shaped = (uint32_t)gpuarena__is_shaped(config);
-    arena->quick_bytes = arena->shaped || config->scrub & GPUARENA_SCRUB_ALLOC ? 0 : GPUARENA__MAX_BYTES;
-    if (config->placement != GPUARENA_PLACE_GOOD && config->placement != GPUARENA_PLACE_BUDDY)
-        arena->ordered_bytes = 0;
-}
-
 /* Puts a limit in force. */
 static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
 {
@@ -11114,7 +10485,7 @@ static gpuarena_failure gpuarena__fail_start(gpuarena *arena, gpuarena__obstacle
 static void gpuarena__start_books(gpuarena *arena, uint64_t total_bytes)
 {
     gpuarena__start_pages(arena, total_bytes);
-    gpuarena__start_shape(arena);
+    arena->quick_bytes = arena->config.scrub & GPUARENA_SCRUB_ALLOC ? 0 : GPUARENA__MAX_BYTES;
     arena->small_bytes = gpuarena__min(arena->ordered_bytes, arena->paged.least_bytes);
     if (arena->config.cache_bytes && arena->streams.ordered)
         arena->caches.block_bytes = gpuarena__min(GPUARENA__CACHE_BLOCK, arena->config.cache_bytes / 16);
@@ -11577,8 +10948,7 @@ static gpuarena_result gpuarena__alloc_slowly(gpuarena *arena, void **ptr, const
     return gpuarena__end(arena, result);
 }
 
-/* A hit in an arena that is shaped, or with a tag, with the lock: the live node, or 0, and it takes the long
-   way. */
+/* A hit with a tag, with the lock: the live node, or 0, and it takes the long way. */
 static uint32_t gpuarena__hit_quickly(gpuarena *arena, const gpuarena_request *request)
 {
     gpuarena__obstacle ignored = gpuarena__no_obstacle();
@@ -11588,7 +10958,7 @@ static uint32_t gpuarena__hit_quickly(gpuarena *arena, const gpuarena_request *r
         || arena->stats.reserved_bytes > arena->limit
         || !gpuarena__want_make(arena, request, &want, &ignored) || !want.bytes || want.flags) return 0;
     want.set = set;
-    if (!gpuarena__nodes_reserve(arena, gpuarena__take_nodes(arena) + 1)
+    if (!gpuarena__nodes_reserve(arena, 3)
         || !gpuarena__lookup_reserve(arena) || !gpuarena__tags_reserve(arena, want.place)) return 0;
     index = gpuarena__hit_for(arena, &want);
     return index ? gpuarena__block_take(arena, index, &want) : 0;
@@ -11598,7 +10968,7 @@ static uint32_t gpuarena__hit_quickly(gpuarena *arena, const gpuarena_request *r
 static gpuarena_result gpuarena__alloc_aside(gpuarena *arena, void **ptr, const gpuarena_request *request)
 {
     if (ptr && arena && gpuarena__is(arena, GPUARENA__MAGIC) && gpuarena__is_outside()
-        && (!arena->quick_bytes || request->tag || gpuarena__scope)) {
+        && (request->tag || gpuarena__scope)) {
         uint32_t index = 0;
         gpuarena__spin_lock(&arena->lock);
         if (gpuarena__is(arena, GPUARENA__MAGIC)) index = gpuarena__hit_quickly(arena, request);
@@ -11770,7 +11140,7 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__want 
     uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes,
              headroom = arena->config.headroom_bytes;
     if (!need || want->flags & GPUARENA_ALLOC_TRY || kept > arena->limit) return GPUARENA_OUT_OF_MEMORY;
-    if (want->alignment > arena->unit && gpuarena__begins_segment(arena, want))
+    if (want->alignment > arena->unit && want->flags & GPUARENA_ALLOC_OWN)
         return GPUARENA_OUT_OF_MEMORY;           /* which may be aligned to the unit alone */
     if (gpuarena__is_orderless(arena, want->stream, &obstacle)) return obstacle.result;
     if (need > arena->limit - kept) return GPUARENA_OUT_OF_MEMORY;
@@ -12122,9 +11492,6 @@ static int gpuarena__resize_want(gpuarena *arena, const gpuarena__node *node, ui
         want->bytes = gpuarena__whole(want->bytes, arena->paged.page_bytes);
     if (node->size & GPUARENA__OWN)              /* which is as large as it was asked for, at first */
         want->bytes = gpuarena__max(gpuarena__whole(bytes, GPUARENA__GRANULE), gpuarena__node_bytes(node));
-    if (want->bytes < gpuarena__node_bytes(node))
-        want->bytes = arena->joined ? gpuarena__node_bytes(node)
-                                    : gpuarena__share_of(arena, want, gpuarena__node_bytes(node));
     if (stream != GPUARENA_OWN_STREAM && !gpuarena__want_stream(arena, want))
         return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
     if (want->set != node->set) want->set = want->home = 0;

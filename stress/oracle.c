@@ -121,7 +121,7 @@ static int oracle_place(oracle *self, uint64_t op, uint32_t block, const void *p
         return oracle_report(self, op, block, "not_held", "expected %" PRIu64 " bytes of device memory held by the "
                              "policy, found some that are not", bytes);
     }
-    if (self->settings.is_shaped && oracle_ask(self, op, block, ptr, bytes, &occupied)) return -1;
+    if (self->settings.is_cached && oracle_ask(self, op, block, ptr, bytes, &occupied)) return -1;
     int placed = oracle_map_insert(&self->map, block, address, occupied, &other);
     if (placed < 0) return oracle_stick(self, op, block, "no host memory for the shadow model");
     if (!placed) {
@@ -182,7 +182,7 @@ int oracle_refusal(oracle *self, uint64_t op, uint32_t block, uint64_t bytes, ui
 {
     if (self->violation[0]) return -1;
     if (self->settings.verify == VERIFY_OFF) return 0;
-    if (self->settings.is_shaped) return 0;      /* the largest may be another kind's */
+    if (self->settings.is_cached) return 0;      /* the largest may be another stream's */
     if (bytes > UINT64_MAX - self->settings.alignment_bytes || oracle_rounded(self, bytes) > largest_free_bytes)
         return 0;
     return oracle_report(self, op, block, "spurious",

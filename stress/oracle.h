@@ -21,7 +21,7 @@ typedef struct oracle_settings {
     uint64_t        limit_bytes;                 /* GPUARENA_NO_LIMIT: none */
     device         *device;                      /* holds the contents */
     const gpuarena *arena;                       /* whose statistics and check are asked; NULL: none */
-    int             is_shaped;                   /* 1: blocks may take more than their size rounded up, and not every
+    int             is_cached;                   /* 1: blocks may take more than their size rounded up, and not every
                                                     free block is for every request: the arena says how much */
 } oracle_settings;
 

@@ -16,14 +16,11 @@
 #define POLICY_RELEASE "release release_at release_keep release_age"
 #define POLICY_HABITS POLICY_RELEASE " cache " POLICY_WAITS " scrub"
 #define POLICY_COMMON POLICY_LIMITS " " POLICY_HABITS
-#define POLICY_SHAPES \
-    "bin_growth bin_min bin_max round_divisions split split_least split_max split_over small small_step"
-#define POLICY_STEPS "initial step step_max exact backoff"
-#define POLICY_SEGMENT_KEYS "growth placement " POLICY_SHAPES " " POLICY_STEPS " " POLICY_COMMON
-#define POLICY_PAGE_KEYS "placement round_divisions split split_least page idle large initial " POLICY_COMMON
+#define POLICY_STEPS "initial step step_max"
+#define POLICY_SEGMENT_KEYS "growth " POLICY_STEPS " " POLICY_COMMON
+#define POLICY_PAGE_KEYS "page idle large initial " POLICY_COMMON
 #define POLICY_ALL_KEYS \
-    "backing growth placement " POLICY_SHAPES " share page idle large " POLICY_STEPS " " POLICY_LIMITS \
-    " oversubscribe " POLICY_HABITS
+    "backing growth share page idle large " POLICY_STEPS " " POLICY_LIMITS " oversubscribe " POLICY_HABITS
 
 static const policy_kind policy_kinds[] = {
     { "raw", "cudaMalloc and cudaFree for every allocation: the baseline", "", POLICY_RAW, NULL, NULL },

@@ -31,16 +31,6 @@ static gpuarena_result pool_result(const pool *self, int code)
     return GPUARENA_DRIVER_ERROR;
 }
 
-/* Rounding beyond the alignment, rests that stay with a block, free blocks kept apart, in caches too. */
-static int pool_is_shaped(const gpuarena_config *config)
-{
-    uint32_t divisions = config->round_divisions;
-    for (size_t at = 0; at < sizeof config->round_by_size; at++) divisions |= config->round_by_size[at];
-    return divisions > 1 || config->cache_bytes || config->placement == GPUARENA_PLACE_BUDDY
-        || config->placement == GPUARENA_PLACE_BINS || config->split != GPUARENA_SPLIT_ALWAYS
-        || config->split_max_bytes || config->small_bytes;
-}
-
 static int pool_open_arena(pool *self, const policy *chosen, problem *why)
 {
     gpuarena_config config = chosen->config;
@@ -56,7 +46,6 @@ static int pool_open_arena(pool *self, const policy *chosen, problem *why)
     }
     gpuarena_get_config(self->arena, &config);
     self->alignment_bytes = config.alignment;
-    self->is_shaped = pool_is_shaped(&config);
     self->is_disturbed = config.cache_bytes != 0;
     self->in_order = config.backing == GPUARENA_BACKING_ASYNC || config.scrub & GPUARENA_SCRUB_ALLOC;
     self->limit_bytes = config.limit_bytes;

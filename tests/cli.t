@@ -60,8 +60,7 @@ for my $text (stress('help', 'lists')->{out}, join '', map { stress('help', $_)-
     my %listed = map { s/\s+/ /gr } $text =~ /^  ([\w-]+).*\n +keys: (.+(?:\n {19}.+)*)$/mg;
     is($listed{config}, $keys, 'config lists them all, in their order');
     my %not_of = (segments => 'backing|share|page|idle|large|oversubscribe',
-                  paged => 'backing|share|growth|step|step_max|exact|backoff|bin_\w+|split_max|split_over|small|small_step'
-                          . '|oversubscribe');
+                  paged => 'backing|share|growth|step|step_max|oversubscribe');
     for my $name (sort keys %not_of) {
         is($listed{$name}, join(' ', grep { !/^(?:$not_of{$name})$/ } split / /, $keys // ''), "$name all that are its");
     }

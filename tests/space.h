@@ -130,13 +130,11 @@ static inline void space_do_alloc(const space_op *op)
         request.room_bytes = op->bytes;
     if (request.flags & GPUARENA_ALLOC_OWN && op->alignment > SIM_GRANULE) request.alignment_bytes = 0;
     int drains = space_held() > space.shadow.limit || space.config.release == GPUARENA_RELEASE_PRESSURE;
-    int joins = space.config.split_max_bytes && space_pending();
-    /* what those make room for, or these make too long, is no estimate's to know */
+    /* what those make room for is no estimate's to know */
     gpuarena_result can = gpuarena_can_alloc(space.arena, &request);
     gpuarena_result result = gpuarena_alloc_ex(space.arena, &ptr, &request);
     if (result != can && !space.struck && !space_is_the_drivers(&request)
-        && (result ? !joins : request.alignment_bytes <= unit && !drains)
-        && !(space.config.placement >= GPUARENA_PLACE_BUDDY && request.alignment_bytes > SIM_GRANULE))
+        && (result || (request.alignment_bytes <= unit && !drains)))
         space_blame("can_alloc answers %s, and alloc %s", gpuarena_result_name(can), gpuarena_result_name(result));
     if (result == GPUARENA_OUT_OF_MEMORY) space_judge(&request);
     else if (result && !space.struck) space_blame("alloc answers %s", gpuarena_result_name(result));

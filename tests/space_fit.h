@@ -118,31 +118,6 @@ static inline uint64_t shadow_most_kept(const space_shadow *shadow, const gpuare
     return shadow_busy(shadow) + shadow_paged(shadow, config->page_bytes);
 }
 
-/* ---- what a request takes, by the contract */
-
-static inline uint64_t shadow_divided(const gpuarena_config *config, uint64_t bytes)
-{
-    uint64_t parts = config->round_divisions, power = 1;
-    while (power <= bytes / 2) power *= 2;
-    for (int at = 1; at < 16; at++)
-        if (config->round_by_size[at] && bytes >= (uint64_t)1 << (20 + at)) parts = config->round_by_size[at];
-    return parts > 1 && bytes > 512 * parts ? shadow_up(bytes, power / parts) : bytes;
-}
-
-static inline uint64_t shadow_rounded(const gpuarena_config *config, uint64_t bytes)
-{
-    uint64_t size = config->alignment;
-    if (config->placement == GPUARENA_PLACE_BUDDY) {
-        while (size < bytes) size *= 2;
-        return size;
-    }
-    if (config->placement == GPUARENA_PLACE_BINS && bytes <= config->bin_max_bytes) {
-        for (size = config->bin_min_bytes; size < bytes;) size *= config->bin_growth;
-        return size;
-    }
-    return shadow_up(shadow_divided(config, bytes), config->alignment);
-}
-
 /* Whether, when `kept` stays, `more` can be had within limit, headroom and device. */
 static inline int shadow_has(const space_shadow *shadow, const gpuarena_config *config, uint64_t kept, uint64_t more)
 {
@@ -152,7 +127,7 @@ static inline int shadow_has(const space_shadow *shadow, const gpuarena_config *
 
 /* ---- the ways */
 
-/* A gap between live blocks of a segment, for a request without a shape of its own. */
+/* A gap between live blocks of a segment. */
 static inline int shadow_gap(const space_shadow *shadow, uint64_t bytes, uint64_t alignment)
 {
     for (int at = 0; at < shadow->range_count; at++) {
@@ -170,12 +145,6 @@ static inline int shadow_gap(const space_shadow *shadow, uint64_t bytes, uint64_
         }
     }
     return 0;
-}
-
-static inline int shadow_is_plain(const gpuarena_config *config)
-{
-    return config->placement <= GPUARENA_PLACE_FIRST && config->split == GPUARENA_SPLIT_ALWAYS && !config->small_bytes
-        && !config->split_max_bytes;
 }
 
 static inline const char *shadow_paged_way(const space_shadow *shadow, const gpuarena_config *config, uint64_t bytes,
@@ -200,19 +169,14 @@ static inline const char *shadow_way(const space_shadow *shadow, const gpuarena_
     uint64_t lead = alignment - config->alignment, bytes, need;
     int own = (request->flags & GPUARENA_ALLOC_OWN) != 0;
     if (request->bytes > (uint64_t)1 << 40 || lead > (uint64_t)1 << 40) return NULL;
-    bytes = shadow_rounded(config, request->bytes);
+    bytes = shadow_up(request->bytes, config->alignment);
     if (config->page_bytes && !own)
         return shadow_paged_way(shadow, config, request->room_bytes ? shadow_up(bytes, config->page_bytes) : bytes,
                                 lead, held);
-    if (config->placement == GPUARENA_PLACE_BUDDY && lead) return NULL;
-    if (config->placement == GPUARENA_PLACE_BINS && bytes > config->bin_max_bytes) {     /* as with OWN */
-        if (alignment > SHADOW_GRANULE) return NULL;
-        own = 1;
-    }
     need = shadow_up(own ? bytes : bytes + lead, SHADOW_GRANULE);
     if (shadow_has(shadow, config, shadow_most_kept(shadow, config), need))
         return "idle memory could go back, and it could grow";
-    if (held <= shadow->limit && !own && shadow_is_plain(config) && shadow_gap(shadow, bytes, alignment))
+    if (held <= shadow->limit && !own && shadow_gap(shadow, bytes, alignment))
         return "a gap between live blocks is long enough";
     return NULL;
 }

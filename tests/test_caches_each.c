@@ -167,12 +167,12 @@ static void test_configuration(void)
     sim_bench bench = bench_open_sized(GIB(1), NULL);
     config.driver = &bench.driver;
     config.environment = "";
-    config.placement = GPUARENA_PLACE_BEST;
+    config.release = GPUARENA_RELEASE_AGE;
     config.cache_bytes = 1;
     CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_INVALID_CONFIG);
     gpuarena_last_failure(NULL, &failure);
-    CHECK_STR(failure.detail, "cache: only with placement=good");
-    config.placement = GPUARENA_PLACE_GOOD;
+    CHECK_STR(failure.detail, "cache: not with release=idle or age, which look at every free");
+    config.release = GPUARENA_RELEASE_ON_DEMAND;
     config.cache_bytes = MIB(3);
     (void)gpuarena_config_text(&config, text, sizeof text);
     CHECK_STR(text, "cache=3M");

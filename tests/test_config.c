@@ -9,25 +9,24 @@ static void test_good_text(void)
 {
     gpuarena_config config = GPUARENA_INIT;
     char message[128] = "x";
-    CHECK_INT(gpuarena_config_parse("backing=segments,growth=step,placement=good,initial=256,step=64K,step_max=512M,"
+    CHECK_INT(gpuarena_config_parse("backing=segments,growth=step,initial=256,step=64K,step_max=512M,"
                                     "alignment=1K,limit=4G,headroom=1T,cache=3M", &config, message, sizeof message),
               ==, GPUARENA_OK);
-    CHECK_MSG(config.backing == GPUARENA_BACKING_SEGMENTS && config.growth == GPUARENA_GROWTH_STEP
-              && config.placement == GPUARENA_PLACE_GOOD, "names");
+    CHECK_MSG(config.backing == GPUARENA_BACKING_SEGMENTS && config.growth == GPUARENA_GROWTH_STEP,
+              "names");
     CHECK_MSG(config.initial_bytes == 256 && config.step_bytes == KIB(64) && config.step_max_bytes == MIB(512)
               && config.alignment == 1024 && config.limit_bytes == GIB(4) && config.headroom_bytes == GIB(1024)
               && config.cache_bytes == MIB(3),
               "sizes, binary units");
     CHECK_INT(config.limit_base, ==, GPUARENA_LIMIT_BYTES);
-    CHECK_INT(gpuarena_config_parse("backing=paged,growth=auto,placement=best,share=ipc,page=4M,idle=12.5%,large=16M",
+    CHECK_INT(gpuarena_config_parse("backing=paged,growth=auto,share=ipc,page=4M,idle=12.5%,large=16M",
                                     &config, message, sizeof message), ==, GPUARENA_OK);
     CHECK_MSG(config.backing == GPUARENA_BACKING_PAGED && config.growth == GPUARENA_GROWTH_AUTO
-              && config.placement == GPUARENA_PLACE_BEST && config.share == GPUARENA_SHARE_WHOLE, "names of pages");
+              && config.share == GPUARENA_SHARE_WHOLE, "names of pages");
     CHECK_MSG(config.page_bytes == MIB(4) && config.large_bytes == MIB(16) && config.idle_fraction > 0.1249999
               && config.idle_fraction < 0.1250001, "sizes of pages");
-    CHECK_INT(gpuarena_config_parse("placement=first,share=rdma,idle=0", &config, NULL, 0), ==, GPUARENA_OK);
-    CHECK_MSG(config.placement == GPUARENA_PLACE_FIRST && config.share == GPUARENA_SHARE_WHOLE
-              && config.idle_fraction < 0, "first, whole for rdma, and none idle");
+    CHECK_INT(gpuarena_config_parse("share=rdma,idle=0", &config, NULL, 0), ==, GPUARENA_OK);
+    CHECK_MSG(config.share == GPUARENA_SHARE_WHOLE && config.idle_fraction < 0, "whole for rdma, and none idle");
     CHECK_INT(gpuarena_config_parse("backing=auto,idle=100%", &config, NULL, 0), ==, GPUARENA_OK);
     CHECK_MSG(config.backing == GPUARENA_BACKING_AUTO && config.idle_fraction * 2 > 1.9999999, "auto, and all idle");
     static const struct { const char *text; gpuarena_growth growth; } growths[] = {
@@ -58,7 +57,6 @@ static void test_bad_text(void)
     static const struct { const char *text, *key; } bad[] = {
         { "colour=1", "colour" }, { "Growth=step", "Growth" }, { "growth=fast", "growth" }, { "growth=", "growth" },
         { "growth", "growth" }, { "backing=pages", "backing" }, { "backing=disk", "backing" },
-        { "placement=worst", "placement" },
         { "share=all", "share" }, { "page=", "page" }, { "page=2.5M", "page" }, { "large=-8M", "large" },
         { "idle=", "idle" }, { "idle=5", "idle" }, { "idle=-5%", "idle" }, { "idle=101%", "idle" },
         { "idle=5%free", "idle" }, { "idle=0.05", "idle" }, { "idle=5%,idle=5%", "idle" },
@@ -126,7 +124,6 @@ static void test_round_trip(void)
         char text[512], again[512], message[128];
         config.backing = (gpuarena_backing)(random_next() % 3);
         config.growth = (gpuarena_growth)(random_next() % 5);
-        config.placement = (gpuarena_placement)(random_next() % 3);
         config.share = (gpuarena_share)(random_next() % 2);
         config.page_bytes = random_size();
         config.large_bytes = random_size();
@@ -147,7 +144,7 @@ static void test_round_trip(void)
         double apart = parsed.limit_fraction - config.limit_fraction;
         double idle_apart = parsed.idle_fraction - config.idle_fraction;
         wrong += parsed.backing != config.backing || parsed.growth != config.growth
-            || parsed.placement != config.placement || parsed.share != config.share
+            || parsed.share != config.share
             || parsed.page_bytes != config.page_bytes || parsed.large_bytes != config.large_bytes
             || idle_apart > 1e-14 || idle_apart < -1e-14
             || parsed.initial_bytes != config.initial_bytes || parsed.step_bytes != config.step_bytes
@@ -252,7 +249,6 @@ static void test_contradictions(void)
     REFUSE(idle_fraction, 1.5, "idle");
     REFUSE(large_bytes, UINT64_MAX, "large");
     REFUSE(growth, (gpuarena_growth)9, "growth");
-    REFUSE(placement, (gpuarena_placement)9, "placement");
     REFUSE(limit_base, (gpuarena_limit_base)9, "limit");
     REFUSE(alignment, 128, "alignment");
     REFUSE(alignment, 384, "alignment");
@@ -352,7 +348,7 @@ static void test_in_force(void)
     gpuarena_get_config(arena, &values);
     CHECK_STR(values.name, "arena");
     CHECK_MSG(values.backing == GPUARENA_BACKING_SEGMENTS && values.growth == GPUARENA_GROWTH_DOUBLE
-              && values.placement == GPUARENA_PLACE_GOOD && values.step_bytes == MIB(2)
+              && values.step_bytes == MIB(2)
                   && values.step_max_bytes == MIB(256)
               && values.alignment == 256 && values.limit_base == GPUARENA_LIMIT_BYTES
               && values.limit_bytes == GPUARENA_NO_LIMIT && values.initial_bytes == 0 && values.headroom_bytes == 0

@@ -40,9 +40,8 @@ static void test_parse(void)
     }
 }
 
-#define KEYS "backing growth placement bin_growth bin_min bin_max round_divisions split split_least split_max " \
-             "split_over small small_step share page idle large initial step step_max exact backoff alignment " \
-             "limit headroom oversubscribe release release_at release_keep release_age cache streams wait_ms scrub"
+#define KEYS "backing growth share page idle large initial step step_max alignment limit headroom oversubscribe " \
+             "release release_at release_keep release_age cache streams wait_ms scrub"
 
 static void test_messages(void)
 {
@@ -52,14 +51,45 @@ static void test_messages(void)
     CHECK_STR(parse_message("growth", &config), "growth: expected a value for growth");
     CHECK_STR(parse_message("backing=disk", &config),
               "backing=disk: expected auto, paged, segments, pinned, managed, async");
-    CHECK_STR(parse_message("placement=worst", &config), "placement=worst: expected good, best, first, buddy, bins");
     CHECK_STR(parse_message("share=all", &config), "share=all: expected none, whole");
     CHECK_STR(parse_message("idle=5", &config), "idle=5: expected 0, 5%, or another share up to 100%");
-    CHECK_STR(parse_message("growth=more", &config), "growth=more: expected auto, fixed, exact, step, double, half");
+    CHECK_STR(parse_message("growth=more", &config), "growth=more: expected auto, fixed, exact, step, double");
     CHECK_STR(parse_message("step=1Q", &config), "step=1Q: expected a size, such as 256, 64K, 512M, 4G");
     CHECK_STR(parse_message("step=1M,", &config), ": no such key, expected " KEYS);
     CHECK_STR(parse_message("b\1cking=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", &config),
               "b?cking=aaaaaaaaaaaaaaaa..: no such key, expected " KEYS);
+}
+
+/* What there was once: its line says what to use instead, of a key whatever its value; the rest is refused with it. */
+static void test_former(void)
+{
+    static const char *const former[][2] = {
+        { "bfc", "bfc: a rival in stress, no configuration" },
+        { "pytorch,limit=4G", "pytorch: a rival in stress, no configuration" },
+        { "step=4M,pytorch-expandable", "pytorch-expandable: a rival in stress, no configuration" },
+        { "rmm", "rmm: a rival in stress, no configuration" }, { "cub", "cub: a rival in stress, no configuration" },
+        { "ort", "ort: a rival in stress, no configuration" },
+        { "growth=half", "growth=half: gone; stress -p rmm is a model of it" },
+        { "placement=best", "placement=best: gone; stress -p best-fit, first-fit and cub are models of it" },
+        { "placement", "placement: gone; stress -p best-fit" },
+        { "bin_growth=8", "bin_growth=8: gone; stress -p cub is" }, { "bin_min=512", "bin_min=512: gone; stress -p cub is" },
+        { "bin_max=2M", "bin_max=2M: gone; stress -p cub is" },
+        { "round_divisions=1/512M:2", "round_divisions=1/512M:2: gone; round requests before they are made" },
+        { "split=ratio", "split=ratio: gone; what a request leaves of a block is always cut off" },
+        { "split_least=1", "split_least=1: gone; what a request leaves" },
+        { "split_max=4M", "split_max=4M: gone; stress -p pytorch is" },
+        { "split_over=1", "split_over=1: gone; stress -p pytorch is" },
+        { "small=1M", "small=1M: gone; an arena of its own for small requests keeps them apart" },
+        { "small_step=2M", "small_step=2M: gone; an arena of its own" },
+        { "exact=10M", "exact=10M: gone; allocate with GPUARENA_ALLOC_OWN, or use growth=exact" },
+        { "backoff=tenth", "backoff=tenth: gone; after a refusal the surplus over the need is halved" } };
+    gpuarena_config config = GPUARENA_INIT, before = config;
+    for (size_t row = 0; row < sizeof former / sizeof *former; row++) {
+        const char *message = parse_message(former[row][0], &config);
+        CHECK_MSG(strncmp(message, former[row][1], strlen(former[row][1])) == 0 && !strstr(message, "expected")
+                  && !memcmp(&before, &config, sizeof config), "%s", message);
+    }
+    CHECK_STR(parse_message("bfd", &config), "bfd: no such key, expected " KEYS);
 }
 
 /* What creation says of a configuration. */
@@ -226,6 +256,7 @@ int main(void)
 {
     test_parse();
     test_messages();
+    test_former();
     test_contradictions();
     test_limits();
     test_groups();

@@ -349,8 +349,8 @@ int main(void)
 {
     static const char *const points[] = {
         "backing=paged", "backing=paged,page=4M", "backing=paged,growth=fixed", "backing=paged,release=idle",
-        "backing=segments", "growth=double,step_max=512T,backoff=tenth", "growth=step,step=64M", "growth=exact",
-        "growth=half,backoff=half", "backing=segments,growth=fixed", "growth=step,step=20M,exact=10M",
+        "backing=segments", "growth=double,step_max=512T", "growth=step,step=64M", "growth=exact",
+        "backing=segments,growth=fixed",
         "backing=segments,release=idle,release_at=1", "backing=segments,release=age,release_age=10",
         "backing=segments,release=pressure,release_at=4G" };
     bench = bench_open_sized(GIB(8), NULL);

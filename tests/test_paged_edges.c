@@ -255,6 +255,18 @@ static void test_mapping_ceiling(void)
     expect_close(&bench, "mapping ceiling");
 }
 
+/* What model bfc cannot serve for the walls between its regions (test_like_bfc.c), pages can. */
+static void test_wall(void)
+{
+    paged_bench bench;
+    paged_open(&bench, GIB(8), "backing=paged,limit=512M");
+    for (int block = 0; block < 128; block++) CHECK_INT(paged_alloc(&bench, MIB(4)), ==, GPUARENA_OK);
+    while (bench.block_count > 1) paged_free(&bench, 0);
+    CHECK_INT(paged_alloc(&bench, MIB(508)), ==, GPUARENA_OK);
+    CHECK_U64(paged_stats(&bench).reserved_bytes, ==, MIB(512));
+    expect_close(&bench, "wall");
+}
+
 int main(void)
 {
     test_alignments();
@@ -268,5 +280,6 @@ int main(void)
     test_back();
     test_addresses();
     test_mapping_ceiling();
+    test_wall();
     return tap_done();
 }

@@ -137,7 +137,7 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
 int main(void)
 {
     static const char *const texts[] = { "limit=90M", "", "limit=80M,idle=0", "page=4M,limit=80M,large=1M",
-                                         "idle=100%,growth=step,step=8M", "placement=first,limit=70M",
+                                         "idle=100%", "large=1,limit=70M",
                                          "headroom=10M", "release=idle,release_at=8M" };
     uint64_t first = number_of("GPUARENA_PAGED_SEED", 1), seed = first;
     uint64_t count = number_of("GPUARENA_PAGED_OPS", 60000) / SEQUENCE_OPS;

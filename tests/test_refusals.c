@@ -320,9 +320,6 @@ int main(void)
     test_over_parent();
     test_missing_own();
     test_alignment("backing=segments,growth=exact", GPUARENA_ALLOC_OWN);
-    test_alignment("backing=segments,placement=buddy", 0);
-    test_alignment("backing=segments,placement=bins", 0);
-    test_alignment("cub", 0);
     test_no_block();
     test_try();
     return tap_done();

@@ -82,7 +82,7 @@ static void test_age(void)
 
 static void test_pressure(void)
 {
-    paged_open(&bench, MIB(200), "release=pressure,release_at=100M,idle=100%,placement=first");
+    paged_open(&bench, MIB(200), "release=pressure,release_at=100M,idle=100%");
     for (int block = 0; block < 8; block++) (void)paged_alloc(&bench, MIB(10));
     for (int block = 0; block < 4; block++) (void)paged_free(&bench, block);     /* every second: 40 MiB idle */
     CHECK_U64(held(), ==, MIB(80));

@@ -218,7 +218,7 @@ int main(void)
     test_random("backing=segments");
     test_random("backing=paged");
     test_random("backing=paged,cache=16M");
-    test_random("backing=segments,placement=bins,release=idle,release_at=1");
+    test_random("backing=segments,release=idle,release_at=1");
     test_order();
     test_special();
     test_capture();

@@ -178,7 +178,6 @@ int main(void)
 {
     static const struct { const char *keys; uint64_t part; } kinds[] = {
         { "backing=paged,limit=48M,scrub=%s", 2 }, { "backing=segments,limit=48M,scrub=%s", 5 },
-        { "backing=segments,placement=buddy,limit=64M,scrub=%s", 10 },
         { "backing=paged,limit=48M,idle=0,scrub=%s", 5 } };
     static const char *const scrubs[] = { "free", "alloc", "both" };
     const char *asked = getenv("GPUARENA_SCRUB_OPS");

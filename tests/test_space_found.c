@@ -107,27 +107,15 @@ static const space_op unforeseen[] = {
     { SPACE_ALLOC, 31, 0, UINT64_C(13631488), UINT64_C(0), 0 }
 };
 
-/* What becomes quiet joins its neighbours, and is too long for split_max: gpuarena_can_alloc does not foresee it. */
-static const space_op joined[] = {
-    { SPACE_RESERVE, 0, 0, UINT64_C(11534336), UINT64_C(0), 0 },
-    { SPACE_LIMIT, 0, 0, UINT64_C(38797312), UINT64_C(0), 0 },
-    { SPACE_ALLOC, 0, 0, UINT64_C(3145728), UINT64_C(16777216), 0 },
-    { SPACE_ALLOC, 3, 0, UINT64_C(1), UINT64_C(0), 0 },
-    { SPACE_FREE, 0, 1, UINT64_C(1), UINT64_C(0), 0 },
-    { SPACE_ALLOC, 0, 0, UINT64_C(12582912), UINT64_C(8388608), 0 }
-};
-
 int main(void)
 {
     CHECK_STR(space_run(MIB(512), "step_max=2M,streams=same", aligned, COUNT(aligned), 1), "");
     CHECK_STR(space_run(MIB(512), "page=16M,limit=100M", reserved, COUNT(reserved), 1), "");
     CHECK_STR(space_run(MIB(512), "", surrounded, COUNT(surrounded), 1), "");
-    CHECK_STR(space_run(MIB(512), "placement=best,small=1M,headroom=10M", crowded, COUNT(crowded), 1), "");
+    CHECK_STR(space_run(MIB(512), "backing=segments,headroom=10M", crowded, COUNT(crowded), 1), "");
     CHECK_STR(space_run(MIB(512), "headroom=50M,release=pressure", pressed, COUNT(pressed), 1), "");
-    CHECK_STR(space_run(MIB(512), "backing=pinned,growth=fixed,placement=best,split_max=4M,limit=9G", pinned,
-                        COUNT(pinned), 1), "");
-    CHECK_STR(space_run(MIB(512), "round_divisions=1/2M:4/8M:2,idle=100%,limit=50%,release=pressure", unforeseen,
+    CHECK_STR(space_run(MIB(512), "backing=pinned,growth=fixed,limit=9G", pinned, COUNT(pinned), 1), "");
+    CHECK_STR(space_run(MIB(512), "idle=100%,limit=50%,release=pressure", unforeseen,
                         COUNT(unforeseen), 1), "");
-    CHECK_STR(space_run(MIB(512), "placement=best,split_max=8M", joined, COUNT(joined), 1), "");
     return tap_done();
 }

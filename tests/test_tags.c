@@ -220,8 +220,7 @@ static void test_cached(void)
 int main(void)
 {
     static const char *const kinds[] = { "backing=segments", "backing=paged", "backing=segments,cache=64M",
-        "backing=paged,cache=1M,limit=64M", "backing=segments,placement=buddy",
-        "backing=segments,placement=best,small=64K",
+        "backing=paged,cache=1M,limit=64M",
         "backing=segments,release=idle,release_at=1", "backing=paged,limit=48M" };
     const char *asked = getenv("GPUARENA_TAG_OPS");
     uint64_t ops = asked ? strtoull(asked, NULL, 10) : 12000;

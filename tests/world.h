@@ -282,7 +282,6 @@ static inline void world_config_pages(gpuarena_config *config)
     config->page_bytes = one_in(4) ? MIB(4) : 0;
     config->idle_fraction = idles[draw(COUNT(idles))];
     config->large_bytes = larges[draw(COUNT(larges))];
-    if (one_in(4)) config->placement = one_in(2) ? GPUARENA_PLACE_BEST : GPUARENA_PLACE_FIRST;
     world.page_bytes = config->page_bytes ? config->page_bytes : MIB(2);
     world.idle_moves = config->idle_fraction < 1;
 }
@@ -311,8 +310,7 @@ static inline gpuarena_config world_config(gpuarena_driver *table, uint64_t devi
     config.growth = growths[draw(with(WITH_PAGES) ? 2 : COUNT(growths))];
     if (config.growth == GPUARENA_GROWTH_STEP) config.step_bytes = MIB(2) << draw(3);
     if (with(WITH_PAGES)) world_config_pages(&config);
-    if (with(WITH_CACHES) && config.placement == GPUARENA_PLACE_GOOD)
-        config.cache_bytes = KIB(64) << world.features % 8;
+    if (with(WITH_CACHES)) config.cache_bytes = KIB(64) << world.features % 8;
     config.limit_bytes = world.limit = MIB(4) + MIB(2) * draw((device_bytes - MIB(4)) / MIB(2));
     return config;
 }

@@ -146,8 +146,7 @@ void ground_fixed(gpuarena_config *config, void *user)
 {
     (void)user;
     config->growth = GPUARENA_GROWTH_FIXED;
-    config->initial_bytes = config->step_bytes = config->step_max_bytes = config->exact_bytes = 0;
-    config->small_bytes = config->small_step_bytes = 0;
+    config->initial_bytes = config->step_bytes = config->step_max_bytes = 0;
     config->release = GPUARENA_RELEASE_ON_DEMAND;
     config->release_bytes = 0;
     config->release_keep = 0.0;
