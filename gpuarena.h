@@ -3134,15 +3134,8 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
     return index;
 }
 
-/* Whether two free neighbours, neither of which is HELD, may be one block: of one set; or quiet and of the
-   only stream that there is. */
-GPUARENA__INLINE int gpuarena__may_share(const gpuarena *arena, const gpuarena__node *left,
-                                         const gpuarena__node *right)
-{
-    return GPUARENA__LIKELY(left->set == right->set) || !arena->streams.many;
-}
-
-/* The same of a free block that is not, and any neighbour. */
+/* Whether a free block that is not HELD may be one with a neighbour: of one set; or quiet and of the only stream
+   that there is. */
 GPUARENA__INLINE int gpuarena__may_take_in(const gpuarena *arena, const gpuarena__node *node,
                                            const gpuarena__node *other)
 {

@@ -25,9 +25,10 @@ my @planted = (
        }
        return gpuarena__bins_search(arena, &arena->bins, bytes);@],
     ['neighbours of two streams merge',
-     q@return GPUARENA__LIKELY(left->set == right->set) || !arena->streams.many;@,
-     q@return left->set == right->set || !arena->streams.many || (left->set && right->set
-         && !arena->streams.list[left->set].home && !arena->streams.list[right->set].home);@],
+     q@return GPUARENA__LIKELY(node->set == other->set)
+        || (other->set != GPUARENA__HELD && !arena->streams.many);@,
+     q@return node->set == other->set || (other->set != GPUARENA__HELD && (!arena->streams.many || (node->set && other->set
+         && !arena->streams.list[node->set].home && !arena->streams.list[other->set].home)));@],
     ['a merge loses the later ticket',
      q@node->ticket = gpuarena__max(node->ticket, other->ticket);@,
      q@node->ticket = gpuarena__min(node->ticket, other->ticket);@],
