@@ -60,7 +60,7 @@ static void test_messages(void)
               "b?cking=aaaaaaaaaaaaaaaa..: no such key, expected " KEYS);
 }
 
-/* What there was once: its line says what to use instead, of a key whatever its value; the rest is refused with it. */
+/* What there was once: its line says what to use instead; all of the text is refused with it. */
 static void test_former(void)
 {
     static const char *const former[][2] = {
