@@ -67,7 +67,7 @@ static void put_prometheus(gpuarena *arena, const uint32_t *tags, int tag_count)
     gpuarena_config config;
     gpuarena_device device;
     gpuarena_get_config(arena, &config);
-    gpuarena_get_stats(arena, &stats);
+    gpuarena_walk_stats(arena, &stats);         /* get_stats, without the longest free block, walks over nothing */
 #define X(field) put_stat(config.name, #field, stats.field);
     GPUARENA_STATS(X)
 #undef X

@@ -123,7 +123,7 @@ static void test_bad_texts(void)
     static const struct { const char *text, *key, *allowed; } rows[] = {
         { "device", "device", "device=SIZE[*COUNT]" }, { "device=", "device", "SIZE[*COUNT] up to 4T" },
         { "device=x", "device", "SIZE" }, { "device=0", "device", "SIZE" }, { "device=5T", "device", "up to 4T" },
-        { "device=24g", "device", "SIZE" }, { "device=24G*33", "device", "COUNT from 0 to 32" },
+        { "device=24x", "device", "SIZE" }, { "device=24G*33", "device", "COUNT from 0 to 32" },
         { "device=24G*", "device", "COUNT" }, { "device=24G*2*2", "device", "COUNT" },
         { "device=*2", "device", "SIZE" },
         { "device=24G*4294967297", "device", "COUNT from 0 to 32" }, { "device=1G,device=1G", "device", "once" },

@@ -106,14 +106,19 @@ static gpuarena_result planted_set_limit(gpuarena *arena, uint64_t bytes)
     return planted == LIMIT_STAYS ? GPUARENA_OK : gpuarena_set_limit(arena, bytes);
 }
 
+static void planted_get_stats(const gpuarena *arena, gpuarena_stats *stats)
+{
+    gpuarena_get_stats(arena, stats);
+    if (planted == PENDING_LOST) stats->pending_bytes = 0;
+    if (planted == PEAK_OFF) stats->requested_peak_bytes = stats->live_peak_bytes;
+}
+
 static void planted_walk_stats(const gpuarena *arena, gpuarena_stats *stats)
 {
     gpuarena_walk_stats(arena, stats);
-    if (planted == PENDING_LOST) stats->pending_bytes = 0;
     if (planted == LARGEST_IS_SUM || planted == ALWAYS_YES) {
         stats->largest_free_bytes = stats->cached_bytes + stats->pending_bytes;
     }
-    if (planted == PEAK_OFF) stats->requested_peak_bytes = stats->live_peak_bytes;
 }
 
 static void planted_reset_peaks(gpuarena *arena)
@@ -226,6 +231,7 @@ static gpuarena_result planted_free(gpuarena *arena, void *ptr, gpuarena_stream 
 
 #define gpuarena_create planted_create
 #define gpuarena_set_limit planted_set_limit
+#define gpuarena_get_stats planted_get_stats
 #define gpuarena_walk_stats planted_walk_stats
 #define gpuarena_reset_peaks planted_reset_peaks
 #define gpuarena_can_alloc planted_can_alloc

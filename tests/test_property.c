@@ -338,7 +338,7 @@ static uint64_t run_sequence(uint64_t seed, uint64_t ops)
     for (op = 0; op < ops && !trouble; op++) {
         gpuarena_stats stats;
         do_op(target_count);
-        gpuarena_get_stats(arena, &stats);
+        gpuarena_walk_stats(arena, &stats);
         const char *differs = model_compare(&shadow, &device, &stats);
         if (differs[0]) blame(differs);
         if (trouble || !(thorough || op % CHECK_EVERY == 0)) continue;

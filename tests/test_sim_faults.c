@@ -222,7 +222,7 @@ static void test_bad_text(void)
         "x", "obtain", "obtain3", "obtains:3", ":3", ":", "=", "rival", "rival:3", "null>3", "give_back>3",
         " obtain:1", "\x01\xff", "null",
     };
-    static const char *const sizes[] = { "obtain>", "obtain>x", "obtain>64m", "obtain>M", "obtain>64MM",
+    static const char *const sizes[] = { "obtain>", "obtain>x", "obtain>64x", "obtain>M", "obtain>64MM",
                                          "obtain>18014398509481984K", "obtain>1M=0", "obtain>-1" };
     static const char *const rivals[] = { "rival@", "rival@1", "rival@1=", "rival@=1", "rival@x=1", "rival@1=--1",
                                           "rival@1=1/", "rival@1=1/2", "rival@1=1/-1", "rival@1=x", "rival@1=1=2" };

@@ -88,7 +88,7 @@ static void inspect_compare(ground *on, char *room)
     gpuarena_stats stats;
     gpuarena_device card = GPUARENA_INIT;
     int all;
-    gpuarena_get_stats(on->pool.arena, &stats);
+    gpuarena_walk_stats(on->pool.arena, &stats);
     gpuarena_result written = gpuarena_report(on->pool.arena, GPUARENA_FORMAT_JSON, inspect_keep, &json);
     gpuarena_walk(on->pool.arena, inspect_visit, &seen);
     gpuarena_get_device(on->pool.arena, &card);
