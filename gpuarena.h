@@ -12175,6 +12175,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__HELD
 #undef GPUARENA__INLINE
 #undef GPUARENA__APART
+#undef GPUARENA__DRIVER_FIELDS
 #undef GPUARENA__LIKELY
 #undef GPUARENA__LOAD
 #undef GPUARENA__MAGIC

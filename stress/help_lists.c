@@ -99,7 +99,7 @@ static void help_list_policies(FILE *out)
         snprintf(text, sizeof text, "%s%s%s", kind.model ? "model: " : "", kind.summary, help_absent(&kind));
         help_line(out, help_policy_names(&kind, names, sizeof names), text);
     }
-    help_line(out, "all", "cudaMalloc, cudaMallocAsync, the arena's two and all models; what the device cannot have is left out");
+    help_line(out, "all", "all of these but config and cub-library; left out: what the device lacks");
 }
 
 static void help_list_devices(FILE *out)

@@ -221,8 +221,8 @@ static void pass_measure(pass *run, gpuarena_stats *stats)
     run->result->remapped_pages = stats->remapped_page_count;
 }
 
-/* Where the policy was not called its figures stand. It may begin with memory: the first op is measured, whatever it is; and the last. Asking a pool that it
-   disturbs is for one op in many: it tells its peaks itself. */
+/* Where the policy was not called its figures stand. It may begin with memory: the first op is measured, whatever
+   it is; and the last. Asking a pool that it disturbs is for one op in many: it tells its peaks itself. */
 static int pass_settle(pass *run, size_t index)
 {
     op_kind kind = run->stream->ops[index].kind;

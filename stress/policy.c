@@ -66,7 +66,7 @@ int policy_kind_in_all(const policy_kind *kind)
     return kind->family != POLICY_RIVAL && !(kind->family == POLICY_ARENA && !*kind->base);
 }
 
-/* The kind with either of whose names a text begins, up to one of these ends. 0: none; name is what was looked for. */
+/* The kind of which a text has one of the names, up to one of these ends. 0: none; name: what was looked for. */
 static int policy_named(const char *text, const char *ends, char *name, size_t size, policy_kind *kind)
 {
     size_t length = strcspn(text, ends);

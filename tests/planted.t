@@ -85,9 +85,8 @@ my @planted = (
     ['the device is waited for while a stream is captured',
      q@|| gpuarena__is_capturing(arena, obstacle) || arena->lost) return 0;@, q@|| arena->lost) return 0;@],
     ['memory is given back while a stream is captured',
-     q@if (gpuarena__is_lost(arena, refusal) || (!asked++ && gpuarena__is_capturing(arena, refusal))
-            || refusal->result == GPUARENA_CAPTURE) break;@,
-     q@if (gpuarena__is_lost(arena, refusal)) break;@,
+     q@if (!list || gpuarena__is_lost(arena, refusal) || gpuarena__is_capturing(arena, refusal)) return;@,
+     q@if (!list || gpuarena__is_lost(arena, refusal)) return;@,
      q@if (gpuarena__is_lost(arena, obstacle)) return 0;
     GPUARENA__ASK(arena, code, arena->driver.memory.give_back@, q@gpuarena__unrelax(arena, mode);
     GPUARENA__ASK(arena, code, arena->driver.memory.give_back@],

@@ -1,6 +1,6 @@
-/* Bounds of single calls, counted: functions of the header that are called, inlined ones too, and bytes that it moves.
-   A call that takes O(log n) takes hardly more at 16 times as many blocks, or segments; all of n calls hardly more each.
-   It must not test what the calls do. Run: make test. */
+/* Bounds of single calls, counted: functions of the header that are called, inlined ones too, and bytes that it
+   moves. A call that takes O(log n) takes hardly more at 16 times as many blocks, or segments; n calls hardly more
+   each. It must not test what the calls do. Run: make test. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -136,8 +136,8 @@ static void drop(void *ptr)
 /* Calls of one kind take no more than this share more at MANY than at FEW. */
 static void judge(uint64_t few, uint64_t many, double most, const char *what)
 {
-    CHECK_MSG(few && (double)many <= (double)few * most, "%s: %" PRIu64 " steps at %d, %" PRIu64 " at %d", what, few, FEW,
-              many, MANY);
+    CHECK_MSG(few && (double)many <= (double)few * most, "%s: %" PRIu64 " steps at %d, %" PRIu64 " at %d", what, few,
+              FEW, many, MANY);
 }
 
 /* ---- free blocks of one class */
@@ -182,7 +182,8 @@ static void test_class(void)
 {
     judge(pair_steps(FEW, KIB(64) + 512, GPUARENA_OK), pair_steps(MANY, KIB(64) + 512, GPUARENA_OK), 1.5,
           "a pair whose class has one block that fits");
-    judge(pair_steps(FEW, KIB(64) + 768, GPUARENA_OUT_OF_MEMORY), pair_steps(MANY, KIB(64) + 768, GPUARENA_OUT_OF_MEMORY),
+    judge(pair_steps(FEW, KIB(64) + 768, GPUARENA_OUT_OF_MEMORY),
+          pair_steps(MANY, KIB(64) + 768, GPUARENA_OUT_OF_MEMORY),
           1.5, "a refusal where none of the class fits");
 }
 
@@ -194,7 +195,9 @@ static uint64_t figures_cost(int count)
     uint64_t taken;
     int failed = 0;
     open_arena("backing=segments,growth=step,step=4G");
-    for (int at = 0; at < count; at++) failed += gpuarena_alloc(arena, &blocks[at], KIB(64), fake_stream(1 + at % 3)) != 0;
+    for (int at = 0; at < count; at++) {
+        failed += gpuarena_alloc(arena, &blocks[at], KIB(64), fake_stream(1 + at % 3)) != 0;
+    }
     for (int at = 0; at < count; at++) failed += gpuarena_free(arena, blocks[at], fake_stream(1 + at % 3)) != 0;
     CHECK_MSG(!failed, "%d blocks of 3 streams", count);
     steps = 0;

@@ -158,8 +158,8 @@ static void test_wrong_figures(void)
     expect_end("wrong figures");
 }
 
-/* What is asked for in one, to see whether it is granted, is whole pages, and within the limit as all else: here 598 MiB
-   are lacking, and 600 would pass it, for an idle segment of 2 MiB could go back, but has not. */
+/* What is asked for in one, to see whether it is granted, is whole pages, and within the limit as all else: here
+   598 MiB are lacking, and 600 would pass it, for an idle segment of 2 MiB could go back, but has not. */
 static void test_limit(void)
 {
     void *ptr = NULL;

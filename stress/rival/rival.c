@@ -62,8 +62,8 @@ static int rival_load(const char *name, int simulated, rival_calls *calls, probl
         return simulated ? rival_same_build(name, loaded, why) : 0;
     }
     const char *loader = loaded ? "it lacks a call" : dlerror();
-    return problem_set(why, EXIT_NO_DEVICE, "%s: not found; make builds it where a C++17 compiler and the CUDA Toolkit "
-                       "are (%s)", name, loader ? loader : "the loader gives no reason");
+    return problem_set(why, EXIT_NO_DEVICE, "%s: not found; make builds it where a C++17 compiler and the CUDA "
+                       "Toolkit are (%s)", name, loader ? loader : "the loader gives no reason");
 }
 
 /* Before every call: rivals on several machines share one library. */
