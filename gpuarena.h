@@ -2358,11 +2358,19 @@ GPUARENA__INLINE void gpuarena__list_remove(const gpuarena *arena, uint32_t *hea
     if (node->use.bin.after) gpuarena__node_at(arena, node->use.bin.after)->use.bin.at = node->use.bin.at;
 }
 
-GPUARENA__APART void gpuarena__surplus_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
-                                              gpuarena__node *node)
+/* A class's list is full: its older half moves into the tree, so that what comes and goes soon stays out of
+   it. */
+GPUARENA__APART void gpuarena__surplus_move(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
 {
-    node->size |= GPUARENA__OVERFLOW | GPUARENA__SURPLUS;
-    gpuarena__tree_insert(arena, &bins->root[1], index);
+    const gpuarena__node *last = gpuarena__node_at(arena, bins->overflow[number]);
+    uint32_t stays, index;
+    for (stays = 1; stays < GPUARENA__LISTED / 2; stays++) last = gpuarena__node_at(arena, last->use.bin.after);
+    while ((index = last->use.bin.after) != 0) {
+        gpuarena__list_remove(arena, &bins->overflow[number], gpuarena__node_at(arena, index));
+        gpuarena__node_at(arena, index)->size |= GPUARENA__SURPLUS;
+        gpuarena__tree_insert(arena, &bins->root[1], index);
+    }
+    bins->listed[number] = GPUARENA__LISTED / 2;
 }
 
 GPUARENA__APART void gpuarena__surplus_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
@@ -2376,12 +2384,11 @@ GPUARENA__APART void gpuarena__surplus_remove(const gpuarena *arena, gpuarena__b
 GPUARENA__APART void gpuarena__overflow_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t number,
                                                uint32_t index, gpuarena__node *node)
 {
-    if (GPUARENA__LIKELY(bins->listed[number] < GPUARENA__LISTED)) {
-        bins->listed[number]++;
-        node->size |= GPUARENA__OVERFLOW;
-        node->serial = number;
-        gpuarena__list_insert(arena, &bins->overflow[number], index, node);
-    } else gpuarena__surplus_insert(arena, bins, index, node);
+    node->size |= GPUARENA__OVERFLOW;
+    node->serial = number;
+    gpuarena__list_insert(arena, &bins->overflow[number], index, node);
+    if (!GPUARENA__LIKELY(++bins->listed[number] < GPUARENA__LISTED))
+        gpuarena__surplus_move(arena, bins, number);
 }
 
 /* A class's list has become empty: the smallest block of the class in the tree, if there is one, moves
