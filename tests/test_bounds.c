@@ -180,11 +180,11 @@ static uint64_t pair_steps(int count, uint64_t bytes, gpuarena_result expected)
 
 static void test_class(void)
 {
-    judge(pair_steps(FEW, KIB(64) + 512, GPUARENA_OK), pair_steps(MANY, KIB(64) + 512, GPUARENA_OK), 1.5,
+    judge(pair_steps(FEW, KIB(64) + 512, GPUARENA_OK), pair_steps(MANY, KIB(64) + 512, GPUARENA_OK), 2,
           "a pair whose class has one block that fits");
     judge(pair_steps(FEW, KIB(64) + 768, GPUARENA_OUT_OF_MEMORY),
           pair_steps(MANY, KIB(64) + 768, GPUARENA_OUT_OF_MEMORY),
-          1.5, "a refusal where none of the class fits");
+          2, "a refusal where none of the class fits");
 }
 
 /* ---- figures, where free blocks of several streams lie side by side */
