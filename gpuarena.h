@@ -7018,7 +7018,7 @@ static int gpuarena__may_try(gpuarena *arena, const gpuarena__want *want)
     gpuarena__want known = *want;
     if (want->stream != GPUARENA_ANY_STREAM) known.set = gpuarena__stream_find(arena, want->stream);
     known.home = arena->streams.list[known.set].home;
-    return gpuarena__could_serve(arena, &known, GPUARENA__TO_HAND);
+    return known.set || gpuarena__could_serve(arena, &known, GPUARENA__TO_HAND);
 }
 
 /* The way of one allocation. Returns the live node, or 0 and an obstacle. */
