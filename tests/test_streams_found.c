@@ -423,7 +423,6 @@ int main(void)
     test_host_memory_of_streams();
     test_refused_in_a_capture("backing=segments,growth=exact,limit=64M", 0);
     test_refused_in_a_capture("backing=segments,growth=exact,limit=64M", GPUARENA_ALLOC_OWN);
-    test_refused_in_a_capture("backing=segments,growth=exact,placement=buddy,limit=64M", 0);
     test_capture_that_the_driver_tells("backing=async,growth=exact,limit=8M");
     test_capture_that_the_driver_tells("backing=async,growth=exact,limit=8M,streams=same");
     test_asked_once();
