@@ -43,7 +43,7 @@ for my $row (@rows) {
        "$policy: one sentence says why: $row->{stop_text}");
 }
 
-is(join("\n", map { join ' ', @$_{qw(workload policy status varied largest allowed remapped), 'ends at op', 'for'} } readme_rows(qr/^workload .* varied /)),
+is(join("\n", map { join(' ', @$_{qw(workload policy status varied largest allowed remapped), 'ends at op', 'reason'}) =~ s/ cudaMalloc / raw /r } readme_rows(qr/^workload .* varied /)),
    join("\n", map { my $row = $_; join ' ', map { $row->{$_} eq '' ? '-' : $row->{$_} }
        qw(workload policy status key largest allowed remapped_pages stop_op stop_reason) } @rows), "README's table");
 

@@ -23,7 +23,7 @@ typedef struct memory_track {                    /* starts zeroed */
 
 /* 1 - largest / free, 0 when nothing is free. */
 double memory_fragmentation(uint64_t free_bytes, uint64_t largest_bytes);
-int    memory_needs_largest(const memory_track *track, const memory_use *use);       /* 1: memory_sample looks at it */
+int    memory_needs_largest(const memory_track *track, const memory_use *use);   /* 1: memory_sample looks at it */
 void   memory_sample(memory_track *track, const memory_use *use);            /* after each op that may change it */
 void   memory_failure(memory_track *track, uint64_t free_bytes, uint64_t largest_bytes);   /* the first counts */
 double memory_footprint(const memory_track *track);                  /* reserved peak / requested peak; 0: none */
