@@ -1,4 +1,4 @@
-/* gpuarena.h 0.1.0: a GPU memory pool in one file
+/* gpuarena.h 0.2.0: a GPU memory pool in one file
    Growth you choose, limits kept to the byte, and every byte accounted for.
    SPDX-License-Identifier: MIT OR Unlicense (both texts are at the end of this file)
 
@@ -294,9 +294,9 @@
 #include <stdint.h>
 
 #define GPUARENA_VERSION_MAJOR 0
-#define GPUARENA_VERSION_MINOR 1
+#define GPUARENA_VERSION_MINOR 2
 #define GPUARENA_VERSION_PATCH 0
-#define GPUARENA_VERSION_TEXT  "0.1.0"
+#define GPUARENA_VERSION_TEXT  "0.2.0"
 #define GPUARENA_VERSION       (GPUARENA_VERSION_MAJOR * 10000 + GPUARENA_VERSION_MINOR * 100 \
                                 + GPUARENA_VERSION_PATCH)
 
@@ -12199,7 +12199,21 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__UNIT
 #endif /* GPUARENA_IMPLEMENTATION */
 
-/* Changes
+/* Versions. While the version is 0.x, a new minor number (0.1 to 0.2) may break source: names, arguments and
+   defaults may change, and the list below says which. A new patch number never does: what compiled goes on
+   compiling, and means the same but for mistakes that are mended. From 1.0 on only a new major number may break
+   source.
+
+   Changes
+     0.2.0  New: gpuarena_walk_stats, which alone tells largest_free_bytes now; GPUARENA_REASON_ALIGNMENT;
+            GPUARENA_STATE_NONE, which is 0. share=whole is one name for ipc and rdma, which are still read.
+            Gone: presets of other allocators and the keys that only they needed (placement, bin_*,
+            round_divisions, split*, small*, growth=half, exact, backoff): each says what to use instead;
+            GPUARENA_BUSY, stream_id of the driver table, the trait bits of vm.create.
+            Mended: requests refused though other threads, or arenas under the same parent, had made room;
+            memory given back, and waits, while a stream is captured; driver calls after the device was lost;
+            what a refused call left reserved; sentences that named the wrong limit, or nothing; calls that
+            took quadratic time with many segments, or time in proportion to the free blocks of a class.
      0.1.0  The pool over pages and segments: growth, limits, sub-arenas, caches, tags, scrub; CUDA,
             streams, graph captures, threads, fork; statistics, failures in words, observer, report, check.
 

@@ -24,11 +24,13 @@ my @forms = (
 sub recorded_workloads {
     my ($folder, $is_large) = @_;
     my @texts = map { "replay:$_" } sort map { glob "$folder/*.$_ $folder/*/*.$_" } qw(trace csv);
-    return map { { group => 'recorded: ' . (m{([^/]+)\.\w+$})[0], text => $_, is_quick => 1 } }
+    my %moved = (somas_pangu_13B => 0.25);       # its pages move more: measured 0.2265, and 0.2325 under a limit
+    return map { my ($name) = m{([^/]+)\.\w+$};
+                 { group => "recorded: $name", text => $_, is_quick => 1, moved => $moved{$name}, moved_under_limit => $moved{$name} } }
         grep { $is_large->($_) } @texts;
 }
 
-# { group, text, is_quick, fixed: every step has the same length, moved_under_limit: a bound of its own }
+# { group, text, is_quick, fixed: every step has the same length, moved, moved_under_limit: bounds of its own }
 sub trained_workloads {
     my @all = map { { group => 'train', text => "train:seed=$_", is_quick => $_ == 1 } } 1 .. 3;
     push @all, map { { group => 'train, fixed seq', text => "train:seq=$_", is_quick => $_ == 1024, fixed => 1 } }
