@@ -7514,6 +7514,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
             gpuarena__is_capturing(arena, &ignored) ? GPUARENA_REASON_CAPTURE : GPUARENA_REASON_PENDING;
         failure.driver_call = NULL;
         failure.missing_bytes = 0;
+        failure.pending_bytes = arena->stats.pending_bytes;  /* other threads went on while the driver was asked */
     } else if (!fresh && failure.reason != GPUARENA_REASON_ALIGNMENT) {
         failure.reason = GPUARENA_REASON_FRAGMENTED;
         if (failure.largest_free_bytes < span) span -= failure.largest_free_bytes;
@@ -10802,8 +10803,8 @@ static uint32_t gpuarena__allocate_hard(gpuarena *arena, gpuarena__want *want, g
         *failure = memory ? gpuarena__failure_memory(arena, want, &obstacle)
                           : gpuarena__failure_of(arena, &obstacle);
         failure->requested_bytes = want->requested;
-        if (memory && begun != arena->stats.free_count && gpuarena__is_freed(arena, want, failure)
-            && tries++ < 8) continue;
+        if (memory && (begun != arena->stats.free_count || failure->reason == GPUARENA_REASON_PENDING)
+            && gpuarena__is_freed(arena, want, failure) && tries++ < 8) continue;
         freed_now = arena->stats.free_count + arena->stats.release_count;
         if (!memory || !arena->config.pressure || want->flags & GPUARENA_ALLOC_TRY
             || (freed == freed_now && limit == arena->limit)) return 0;
