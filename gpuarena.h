@@ -206,12 +206,12 @@
    Threads. Any thread may call anything on any arena, any time; gpuarena_destroy must be an arena's last
    call: no call may run concurrently with it, or follow it. Calls already blocked return INVALID_ARGUMENT
    where that can be seen. A short lock is held for a hit, a plain free, gpuarena_use, lookup, get_stats and
-   walk_stats. All else takes its turn, one call at a time; and lets go of the lock around each driver call, so
-   that others' hits and frees go on while one thread's growth is stuck in the driver. So a miss waits for what
-   another thread grows or gives back before it fails. Frees on a thread's own default stream, of blocks with
-   room or a segment of their own, above a lowered limit, and with release=idle or age, take their turn too.
-   What is reserved and about to be (stats are taken between driver calls) never passes the limit. With
-   GPUARENA_NO_THREADS the caller serialises all calls on all arenas.
+   walk_stats. All else takes its turn, one call at a time; and lets go of the lock around each driver
+   call, so that others' hits and frees go on while one thread's growth is stuck in the driver. So a miss
+   waits for what another thread grows or gives back before it fails. Frees on a thread's own default
+   stream, of blocks with room or a segment of their own, above a lowered limit, and with release=idle or
+   age, take their turn too. What is reserved and about to be (stats are taken between driver calls) never
+   passes the limit. With GPUARENA_NO_THREADS the caller serialises all calls on all arenas.
 
    With config.cache_bytes each stream keeps what small blocks are freed on it, up to so many bytes, and hands
    them out again under a lock of its own: threads on different streams then share nothing. Such memory counts
@@ -237,19 +237,19 @@
      waits for the device, clears on the default stream, and waits again. A free whose clearing is refused, by
      the driver or because the stream is captured, is refused itself: the block is live, its contents are
      undefined, and it may be freed again. Where its clearing on the default stream may be under way still,
-     that free waits for the device, whatever its stream. An allocation for a stream that is captured fails, as
-     far as driver.capture tells, before anything has changed; one whose clearing the driver refuses fails, and
-     counts as one and its free: what was grown for it stays. A resize fails too, and ends the block's room. On
-     a lost device frees succeed: nobody gets the memory any more. All these calls take their turn. Not with
-     capture sets or caches.
+     that free waits for the device, whatever its stream. An allocation for a stream that is captured
+     fails, as far as driver.capture tells, before anything has changed; one whose clearing the driver
+     refuses fails, and counts as one and its free: what was grown for it stays. A resize fails too, and
+     ends the block's room. On a lost device frees succeed: nobody gets the memory any more. All these
+     calls take their turn. Not with capture sets or caches.
 
    Callbacks (observer, visitor, writer) run inside the call that triggers them, on its thread, with the lock
    held: calls on the same arena answer REENTRANT, but get_stats, walk_stats, get_config, last_failure and
-   reset_peaks work. Other arenas may be called, as long as their callbacks do not call this one. Driver functions run
-   without the lock, but in the turn of the call: the same goes for them. Host memory functions run with the
-   lock held, and must not call an arena. config.pressure runs without either: there gpuarena_alloc,
-   gpuarena_reserve and gpuarena_destroy alone answer REENTRANT, but others' calls go on. The observer may
-   find its thread in relaxed capture mode.
+   reset_peaks work. Other arenas may be called, as long as their callbacks do not call this one. Driver
+   functions run without the lock, but in the turn of the call: the same goes for them. Host memory
+   functions run with the lock held, and must not call an arena. config.pressure runs without either:
+   there gpuarena_alloc, gpuarena_reserve and gpuarena_destroy alone answer REENTRANT, but others' calls
+   go on. The observer may find its thread in relaxed capture mode.
 
    CUDA. Where config.driver is NULL the arena reaches CUDA's current device through the runtime; for another,
    gpuarena_driver_cuda makes the table. Around each driver call (of vm, reserve alone) the device is made
@@ -485,7 +485,7 @@ typedef struct gpuarena_request {
     uint32_t flags;                              /* GPUARENA_ALLOC_TRY, GPUARENA_ALLOC_OWN, both or 0 */
 } gpuarena_request;
 typedef enum gpuarena_state {
-    GPUARENA_STATE_NONE,                         /* it is no block: a struct that was cleared, and not filled */
+    GPUARENA_STATE_NONE,                         /* no block: a struct that was cleared, and not filled */
     GPUARENA_STATE_LIVE, GPUARENA_STATE_PENDING, GPUARENA_STATE_FREE,
     GPUARENA_STATE_HOLE                          /* addresses without memory, of a paged range */
 } gpuarena_state;
@@ -591,7 +591,7 @@ typedef enum gpuarena_backing {
                                                     SEGMENTS but share holds of these three; see the manual */
 } gpuarena_backing;
 typedef enum gpuarena_share {                    /* whether blocks are to be registered with others: paged */
-    GPUARENA_SHARE_NONE,                         /*   memory is made of many handles, and cannot be as it is */
+    GPUARENA_SHARE_NONE,                         /*   memory is of many handles, and cannot be as it is */
     GPUARENA_SHARE_WHOLE                         /* each segment is one allocation of the driver's: for
                                                     cudaIpcGetMemHandle, GPUDirect RDMA, and libraries that
                                                     look for the range. In text also ipc, rdma */
@@ -817,13 +817,13 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
 
 /* What would gpuarena_alloc_ex answer now? OK: free blocks fit, for certain, if the events of other streams
    that must be waited for do not fail, and no stream is captured; or growth is within the limit, and the
-   driver, asked by info, reports enough free memory, or the memory is MANAGED, whatever is free: it must still
-   grant it. Else the result that alloc_ex would have, had it to grow by alignment - config.alignment bytes
-   more, as a driver's worst start would make it; of these only misuse is recorded (INVALID_ARGUMENT: request
-   NULL, too). Where the blocks and pages that stay will lie is not foreseen when idle memory goes back first,
-   above a lowered limit or by release PRESSURE: then alloc_ex may serve what this denies. So it may with
-   GPUARENA_ALLOC_OWN and an alignment above config.alignment: only the driver knows how a new segment will be
-   aligned. Changes nothing. O(blocks + segments). */
+   driver, asked by info, reports enough free memory, or the memory is MANAGED, whatever is free: it must
+   still grant it. Else the result that alloc_ex would have, had it to grow by alignment -
+   config.alignment bytes more, as a driver's worst start would make it; of these only misuse is recorded
+   (INVALID_ARGUMENT: request NULL, too). Where the blocks and pages that stay will lie is not foreseen
+   when idle memory goes back first, above a lowered limit or by release PRESSURE: then alloc_ex may serve
+   what this denies. So it may with GPUARENA_ALLOC_OWN and an alignment above config.alignment: only the
+   driver knows how a new segment will be aligned. Changes nothing. O(blocks + segments). */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
 /* Frees the live block whose base is ptr; NULL: OK, nothing. stream: the last one that used it, ordered
@@ -872,8 +872,9 @@ GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_
    driver has no such piece; by pages, at the lowest holes. All or nothing: on failure the segments of this
    call, or as many pages, are given back, after a wait for the device where they have become one with what
    streams freed (what the driver does not take back, or a capture keeps from going back, stays, as cached
-   memory: driver_error_count). O(segments), O(holes x pages). OUT_OF_MEMORY (OVER_LIMIT, OVER_PARENT, HEADROOM,
-   DRIVER_REFUSED, ADDRESSES, TOO_LARGE), HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST. */
+   memory: driver_error_count). O(segments), O(holes x pages). OUT_OF_MEMORY (OVER_LIMIT, OVER_PARENT,
+   HEADROOM, DRIVER_REFUSED, ADDRESSES, TOO_LARGE), HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED,
+   DEVICE_LOST. */
 GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
 
 /* Gives idle segments and pages back until reserved is at most keep_bytes, or none is idle; OK in both cases.
@@ -885,12 +886,13 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
    CAPTURE, DEVICE_LOST: it ended there. O(segments squared + free blocks). */
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes);
 
-/* Sets the limit to exactly bytes: 0 is 0, GPUARENA_NO_LIMIT is none. It is not checked as at creation: it may
-   be above the device's size, or no longer fit into the parent's with those of its other sub-arenas, whatever
-   config.oversubscribe says, and so may theirs when the parent's is lowered: no limit is ever passed for it.
-   Below reserved: see the limit, in the manual. O(segments squared + free blocks). DRIVER_ERROR, HOST_MEMORY,
-   CAPTURE, NOT_SUPPORTED, DEVICE_LOST, from giving idle segments back, as gpuarena_trim: the limit is in
-   force all the same. What remains above it is stats.excess_bytes. */
+/* Sets the limit to exactly bytes: 0 is 0, GPUARENA_NO_LIMIT is none. It is not checked as at creation:
+   it may be above the device's size, or no longer fit into the parent's with those of its other
+   sub-arenas, whatever config.oversubscribe says, and so may theirs when the parent's is lowered: no
+   limit is ever passed for it. Below reserved: see the limit, in the manual. O(segments squared + free
+   blocks). DRIVER_ERROR, HOST_MEMORY, CAPTURE, NOT_SUPPORTED, DEVICE_LOST, from giving idle segments
+   back, as gpuarena_trim: the limit is in force all the same. What remains above it is
+   stats.excess_bytes. */
 GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes);
 
 /* Frees every live block, each as gpuarena_free would on this stream; keeps the segments. O(host table). With
@@ -1481,8 +1483,9 @@ typedef struct gpuarena__stream {
     gpuarena__bins *bins;                        /* the arena's own while there is one stream */
 } gpuarena__stream;
 
-/* A stream that the arena was told of and that was not forgotten. Open addressing by a hash of handle and key; an
-   entry lies at its home or behind it, with no empty one between; an empty one is all zero. Invariants:
+/* A stream that the arena was told of and that was not forgotten. Open addressing by a hash of handle and
+   key; an entry lies at its home or behind it, with no empty one between; an empty one is all zero.
+   Invariants:
      record   of the stream, open; 0: it was given to another stream, for nothing waited for this one
      known    is at most half full. A thread's own stream is in it while it has a record */
 enum { GPUARENA__KNOWN = 16 };                   /* entries at creation */
@@ -2364,7 +2367,8 @@ GPUARENA__APART void gpuarena__surplus_move(const gpuarena *arena, gpuarena__bin
 {
     const gpuarena__node *last = gpuarena__node_at(arena, bins->overflow[number]);
     uint32_t stays, index;
-    for (stays = 1; stays < GPUARENA__LISTED / 2; stays++) last = gpuarena__node_at(arena, last->use.bin.after);
+    for (stays = 1; stays < GPUARENA__LISTED / 2; stays++)
+        last = gpuarena__node_at(arena, last->use.bin.after);
     while ((index = last->use.bin.after) != 0) {
         gpuarena__list_remove(arena, &bins->overflow[number], gpuarena__node_at(arena, index));
         gpuarena__node_at(arena, index)->size |= GPUARENA__SURPLUS;
@@ -3141,8 +3145,8 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
     return index;
 }
 
-/* Whether a free block that is not HELD may be one with a neighbour: of one set; or quiet and of the only stream
-   that there is. */
+/* Whether a free block that is not HELD may be one with a neighbour: of one set; or quiet and of the only
+   stream that there is. */
 GPUARENA__INLINE int gpuarena__may_take_in(const gpuarena *arena, const gpuarena__node *node,
                                            const gpuarena__node *other)
 {
@@ -3168,8 +3172,8 @@ GPUARENA__INLINE void gpuarena__inherit(gpuarena *arena, gpuarena__node *node, c
     node->ticket = gpuarena__max(node->ticket, other->ticket);
 }
 
-/* Joins a free node, in no bin and not HELD, with the free neighbours that it may be one with, and puts it into
-   its bin. Returns the whole. */
+/* Joins a free node, in no bin and not HELD, with the free neighbours that it may be one with, and puts
+   it into its bin. Returns the whole. */
 GPUARENA__INLINE uint32_t gpuarena__block_merge_near(gpuarena *arena, uint32_t index, gpuarena__node *node)
 {
     gpuarena__node *prev = gpuarena__node_at(arena, node->prev), *next = gpuarena__node_at(arena, node->next);
@@ -3862,8 +3866,8 @@ static size_t gpuarena__range_bytes(uint64_t bytes)
     return sizeof(gpuarena__range) + gpuarena__anchor_bytes(bytes);
 }
 
-/* Finds the range behind which a new one belongs; NULL: none. 0: it overlaps one that is held, or is not to be
-   used. */
+/* Finds the range behind which a new one belongs; NULL: none. 0: it overlaps one that is held, or is not
+   to be used. */
 static int gpuarena__range_place(const gpuarena *arena, uint64_t address, uint64_t bytes,
                                  gpuarena__range **before)
 {
@@ -4105,8 +4109,8 @@ static void gpuarena__range_unclaim(gpuarena *arena, const gpuarena__range *rang
     }
 }
 
-/* Gives one idle segment back; no stream is captured. 0: the driver did not take it, and *obstacle says why; or
-   it is not idle any more. It is still held then. */
+/* Gives one idle segment back; no stream is captured. 0: the driver did not take it, and *obstacle says
+   why; or it is not idle any more. It is still held then. */
 static int gpuarena__range_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                    gpuarena__obstacle *obstacle)
 {
@@ -4191,7 +4195,8 @@ static gpuarena__range *gpuarena__ranges_to_release(const gpuarena *arena, int q
 
 /* ---- the streams that are known */
 
-/* An entry, searched for from a place on; or the empty one where it would be. Ends: half of them are empty. */
+/* An entry, searched for from a place on; or the empty one where it would be. Ends: half of them are
+   empty. */
 GPUARENA__APART gpuarena__known *gpuarena__known_beyond(const gpuarena__streams *streams, uint64_t at,
                                                         gpuarena_stream handle, uint64_t key)
 {
@@ -5477,7 +5482,8 @@ static void gpuarena__place_try(const gpuarena *arena, const gpuarena__want *wan
     count = gpuarena__holes_below(arena, &gap->to[kind], gpuarena__whole(end, page));
     count -= gpuarena__holes_below(arena, &gap->from[kind], gpuarena__round_down(begin, page));
     if (best->apart)                             /* all pages that no neighbour of the gap has a part of */
-        count = gpuarena__above(gpuarena__min(gpuarena__whole(end, page), gpuarena__round_down(gap->end, page)),
+        count = gpuarena__above(gpuarena__min(gpuarena__whole(end, page),
+                                              gpuarena__round_down(gap->end, page)),
                                 gpuarena__max(gpuarena__round_down(begin, page),
                                               gpuarena__whole(gap->begin, page)));
     count /= page;
@@ -5559,7 +5565,8 @@ static int gpuarena__place_find(const gpuarena *arena, const gpuarena__want *wan
 }
 
 /* The same where pages are to move: one that has few idle pages inside, for these cannot move to it. */
-static int gpuarena__place_find_apart(const gpuarena *arena, const gpuarena__want *want, gpuarena__place *best)
+static int gpuarena__place_find_apart(const gpuarena *arena, const gpuarena__want *want,
+                                      gpuarena__place *best)
 {
     return arena->config.idle_fraction < 1 && !want->room && gpuarena__place_search(arena, want, 1, best);
 }
@@ -6315,8 +6322,8 @@ static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gp
 }
 
 /* Gives idle segments back until reserved is at most keep. One that the driver does not take stays, is not
-   asked for again in this pass, and the others still go. Streams are asked whether they are captured before the
-   first one goes, and not again. */
+   asked for again in this pass, and the others still go. Streams are asked whether they are captured
+   before the first one goes, and not again. */
 static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                        gpuarena__obstacle *refusal)
 {
@@ -6536,9 +6543,9 @@ static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__want *want)
     return first ? gpuarena__run_take(arena, want, first) : 0;
 }
 
-/* Whether free blocks serve a request now, or once what they wait for is over: `takes` says what may be waited
-   for. Before its stream has a record, too: with one set of bins the only stream's free blocks are among the
-   quiet ones. */
+/* Whether free blocks serve a request now, or once what they wait for is over: `takes` says what may be
+   waited for. Before its stream has a record, too: with one set of bins the only stream's free blocks are
+   among the quiet ones. */
 static int gpuarena__could_serve(gpuarena *arena, const gpuarena__want *want, uint32_t takes)
 {
     int apart = want->set || arena->streams.many || !arena->stats.pending_bytes;
@@ -6575,8 +6582,8 @@ static uint32_t gpuarena__rung_settle(gpuarena *arena, gpuarena__want *want,
     return index;
 }
 
-/* 1, and an obstacle: a segment of so many bytes may start where it does not serve the request, and as a stream
-   is captured, it could not go back. */
+/* 1, and an obstacle: a segment of so many bytes may start where it does not serve the request, and as a
+   stream is captured, it could not go back. */
 static int gpuarena__is_one_way(gpuarena *arena, const gpuarena__want *want, uint64_t bytes,
                                 gpuarena__obstacle *obstacle)
 {
@@ -7074,8 +7081,8 @@ static int gpuarena__clear_on(gpuarena *arena, uint64_t address, uint64_t bytes,
     return gpuarena__gone(arena, code, obstacle);
 }
 
-/* The same of the end of a live block, when the device has done all that it was given, and waits until that is
-   done, too. CLEARING: it is given, and not known to be done. */
+/* The same of the end of a live block, when the device has done all that it was given, and waits until
+   that is done, too. CLEARING: it is given, and not known to be done. */
 static int gpuarena__clear_alone(gpuarena *arena, gpuarena__node *node, uint64_t address,
                                  gpuarena__obstacle *obstacle)
 {
@@ -7514,7 +7521,7 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
             gpuarena__is_capturing(arena, &ignored) ? GPUARENA_REASON_CAPTURE : GPUARENA_REASON_PENDING;
         failure.driver_call = NULL;
         failure.missing_bytes = 0;
-        failure.pending_bytes = arena->stats.pending_bytes;  /* other threads went on while the driver was asked */
+        failure.pending_bytes = arena->stats.pending_bytes;  /* others went on while the driver was asked */
     } else if (!fresh && failure.reason != GPUARENA_REASON_ALIGNMENT) {
         failure.reason = GPUARENA_REASON_FRAGMENTED;
         if (failure.largest_free_bytes < span) span -= failure.largest_free_bytes;
@@ -7579,8 +7586,8 @@ static const char *gpuarena__words_of_reason(const gpuarena_failure *failure)
     case GPUARENA_REASON_TRY_ONLY:
         return "$requested are not free in one piece, and GPUARENA_ALLOC_TRY forbids growth; ask without it";
     case GPUARENA_REASON_ALIGNMENT:
-        return "$requested must begin a segment, and none that the driver gives starts at a multiple of their "
-               "alignment; set config.alignment to it, or ask for less";
+        return "$requested must begin a segment, and none that the driver gives starts at a multiple of "
+               "their alignment; set config.alignment to it, or ask for less";
     default: return "$requested could not be had ($reason)";
     }
 }
@@ -8006,7 +8013,8 @@ static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *ra
                     && !(node->next && gpuarena__node_at(arena, node->next)->size & GPUARENA__HOLE),
                     "a block has no room behind it", index);
     GPUARENA__NEVER(starts_page != (anchor == index), "an anchor is wrong", index);
-    GPUARENA__NEVER(prev && gpuarena__may_merge(arena, before, node), "two free blocks are neighbours", index);
+    GPUARENA__NEVER(prev && gpuarena__may_merge(arena, before, node),
+                    "two free blocks are neighbours", index);
     if (bits & GPUARENA__HOLE) return 1;
     return gpuarena__node_live(node) ? gpuarena__check_live_node(arena, index, out)
                                      : gpuarena__check_free_node(arena, index, out);
@@ -8203,7 +8211,8 @@ static int gpuarena__check_known(const gpuarena *arena, gpuarena__text *out)
         GPUARENA__NEVER(gpuarena__known_at(streams, entry->handle, entry->key) != entry,
                         "a known stream is not found", at);
         GPUARENA__NEVER(entry->record >= streams->count
-                        || (entry->record && (stream->state != GPUARENA__OPEN || stream->handle != entry->handle
+                        || (entry->record && (stream->state != GPUARENA__OPEN
+                                              || stream->handle != entry->handle
                                               || stream->key != entry->key)),
                         "a known stream has another's record", at);
     }
@@ -10186,7 +10195,8 @@ static int gpuarena__kin_grow_to(gpuarena *arena, uint64_t target, int undo, gpu
     gpuarena__plea plea = gpuarena__plea_begin(arena, 1);
     int done = 0, again = 1;
     while (again && !gpuarena__is_lost(arena, obstacle)) {
-        uint64_t before = arena->stats.reserved_bytes, own = gpuarena__above(target, gpuarena__children(arena)),
+        uint64_t before = arena->stats.reserved_bytes,
+                 own = gpuarena__above(target, gpuarena__children(arena)),
                  lack = gpuarena__above(own, before);
         *obstacle = gpuarena__no_obstacle();
         done = !lack || ((!undo || gpuarena__pages_granted(arena, lack, obstacle))
@@ -12202,8 +12212,8 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 
 /* Versions. While the version is 0.x, a new minor number (0.1 to 0.2) may break source: names, arguments and
    defaults may change, and the list below says which. A new patch number never does: what compiled goes on
-   compiling, and means the same but for mistakes that are mended. From 1.0 on only a new major number may break
-   source.
+   compiling, and means the same but for mistakes that are mended. From 1.0 on only a new major number may
+   break source.
 
    Changes
      0.2.0  New: gpuarena_walk_stats, which alone tells largest_free_bytes now; GPUARENA_REASON_ALIGNMENT;

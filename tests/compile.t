@@ -324,7 +324,7 @@ sub test_text {
     my @odd = map { "$_: $times{$_}" } grep { $times{$_} != 2 } sort keys %times;
     is_deeply(\@odd, [], 'every tag occurs exactly twice');
     my @lines = split /\n/, $text;
-    is_deeply([grep { length $lines[$_ - 1] > 118 } 1 .. @lines], [], 'no line is longer than 118 columns');
+    is_deeply([grep { length $lines[$_ - 1] > 110 } 1 .. @lines], [], 'no line is longer than 110 columns');
     is_deeply([grep { $lines[$_ - 1] =~ /\s$|\t/ } 1 .. @lines], [], 'no tab, no space at the end of a line');
     my ($version) = $text =~ /GPUARENA_VERSION_TEXT\s+"([^"]+)"/;
     my @numbers = map { $text =~ /GPUARENA_VERSION_$_\s+(\d+)/ } qw(MAJOR MINOR PATCH);
