@@ -40,7 +40,7 @@
      >>manual   words, sums, growth, errors            >>place    where a request is to lie
      >>config   macros that you may define             >>supply   which pages back it, or go back
      >>types    results, driver, configuration         >>release  what is given back, and when
-     >>api      every call, a contract each            >>ladder   the way of one allocation
+     >>api      every call, a contract each            >>slow path   the way of one allocation
      >>impl     includes and private macros            >>scrub    clearing blocks, in a stream's order
      >>bits     rounding, powers of two, text, spins   >>stats    largest free, and what is derived
      >>structs  what sections work on, invariants      >>failure  why, in numbers and in words
@@ -50,7 +50,7 @@
      >>tags     names, and what is live by each        >>registry which arenas there are, and fork
      >>tree     free blocks in order                   >>cuda     the driver table over CUDA
      >>bins     free blocks by size                    >>enter    in and out; caches closed
-     >>lookup   pointer to block                       >>kin      what sub-arenas do for each other
+     >>lookup   pointer to block                       >>family      what sub-arenas do for each other
      >>caches   what streams keep for themselves       >>life     create, destroy
      >>block    split, absorb, take, give back         >>memory   alloc, free
      >>range    segments from the driver, and back     >>resize   in place, or not at all
@@ -88,7 +88,7 @@
    claimed here and in every arena above before the driver is asked, all or none: none ever passes its limit.
    When a sub-arena is made, the limits of all of its parent must fit into the parent's (one without counts as
    that), unless config.oversubscribe says that they need not; gpuarena_set_limit asks for no such thing.
-   Behind rung 8, or before a reserve, or resize, fails for any of these limits, or the driver, the arenas of
+   Behind stage 8, or before a reserve, or resize, fails for any of these limits, or the driver, the arenas of
    the same tree give back what they have idle, if together that is enough: quiet memory first, then with
    waits. Who is in a call there is waited for; so nothing fails for what others claim in vain. Not while the
    caller's arena has a stream in capture, nor of one that has; nor inside callbacks, where nobody may be
@@ -107,7 +107,8 @@
    that fits, so that large blocks settle at the bottom and idle pages gather at the top. What cannot move is
    the free memory in pages that are partly live: stranded_bytes. Pages of capture sets do not move, and none
    does while a stream is captured. Memory of many pages is many allocations to the driver: what must be one,
-   for cudaIpc or RDMA, is asked for with GPUARENA_ALLOC_OWN, or by config.share. More new pages than the
+   for cudaIpc or RDMA, is asked for with GPUARENA_ALLOC_DEDICATED, or by config.share. More new pages than
+   the
    device had free when it was asked last are asked for in one before they are made: so what cannot be had is
    refused at once, and not when all that others might have is taken.
 
@@ -154,24 +155,26 @@
    size, eight to a power of two. Of the request's own bin up to eight blocks are looked at, and the tightest
    that fits is taken, as near as 1/512 of a size tells; else one of the next larger occupied bin: constant
    time, however many blocks are free. (Large requests of paged arenas take the lowest from a tree: O(log free
-   blocks).) On a miss these rungs are climbed, in order and counted:
+   blocks).) On a miss these stages are climbed, in order and counted:
        1. look at every free block that may fit: for alignment, for the rest of the own bin, and for runs of
           the stream's own free blocks and quiet ones side by side
        2. where a run of free blocks would do but for other streams: record events behind their frees, make
           quiet what completed events show to be, and look
        3. grow, within the limit; paged: with new pages, or quiet ones from elsewhere
        4. give idle segments back that, as events tell, wait for no stream, where that makes room, and grow
-       5. for up to config.wait_ms: rung 2 and what other threads free or give back, again and again
+       5. for up to config.wait_ms: stage 2 and what other threads free or give back, again and again
        6. make the stream wait for other streams: for those of the run that has the fewest bytes of theirs
-       7. rung 4 with idle segments that do: to give them back waits for the device; behind rung 8, where the
-          alignment is above config.alignment, or pages are to be made of them. Paged: rung 3, with pages that
+       7. stage 4 with idle segments that do: to give them back waits for the device; behind stage 8, where
+       the
+          alignment is above config.alignment, or pages are to be made of them. Paged: stage 3, with pages
+          that
           the host waits for, event by event
-       8. wait for the device, if a run of free blocks, or pages, would do that the rungs before may not or
+       8. wait for the device, if a run of free blocks, or pages, would do that the stages before may not or
           cannot have
        9. call config.pressure, and start again if it says so; with sub-arenas, or a parent, before that: have
         the others' idle memory given back, where that makes room, and start again
      If all fail, nothing has changed, except that idle segments may have been given back, and the stream may
-     wait for others. streams=events leaves rung 6 out, streams=same rungs 2 and 5 too.
+     wait for others. streams=events leaves stage 6 out, streams=same stages 2 and 5 too.
 
    Errors. Three kinds are kept apart. The world said no (out of memory, driver error): a result and a
    reason. The caller broke a contract (double free, foreign pointer, bad argument): a result too, in every
@@ -471,7 +474,7 @@ struct gpuarena_driver {
 /* ---- requests, blocks */
 typedef struct gpuarena gpuarena;
 #define GPUARENA_ALLOC_TRY 1u                    /* request.flags: what is free now, or nothing */
-#define GPUARENA_ALLOC_OWN 2u                    /* a segment of its own, whatever the backing, given back
+#define GPUARENA_ALLOC_DEDICATED 2u              /* a segment of its own, whatever the backing, given back
                                                     when it is freed: for cudaIpc, RDMA. No room_bytes */
 typedef struct gpuarena_request {
     uint64_t bytes;                              /* 0: success, and NULL */
@@ -482,7 +485,7 @@ typedef struct gpuarena_request {
     uint32_t tag;                                /* gpuarena_tag's: the block is counted by it; or a number of
                                                     yours below 2^31, kept with the block. 0: that of
                                                     gpuarena_tag_scope */
-    uint32_t flags;                              /* GPUARENA_ALLOC_TRY, GPUARENA_ALLOC_OWN, both or 0 */
+    uint32_t flags;                              /* GPUARENA_ALLOC_TRY, GPUARENA_ALLOC_DEDICATED, both or 0 */
 } gpuarena_request;
 typedef enum gpuarena_state {
     GPUARENA_STATE_NONE,                         /* no block: a struct that was cleared, and not filled */
@@ -706,23 +709,23 @@ typedef struct gpuarena_config {
     X(free_count) /* blocks freed, by reset too: alloc_count - free_count = live_count */ \
     X(fail_count) /* calls that the world refused */ \
     X(misuse_count) /* calls refused for what the caller did */ \
-    X(look_count) /* rung 1: allocations that only the look at all free blocks could serve */ \
-    X(settle_count) /* rung 2: that other streams' completed events could */ \
-    X(grow_count) /* rungs 3, 4 and 7, creation, reserve: segments obtained; times that pages were made */ \
+    X(look_count) /* stage 1: allocations that only the look at all free blocks could serve */ \
+    X(resolve_count) /* stage 2: that other streams' completed events could */ \
+    X(grow_count) /* stages 3, 4 and 7, creation, reserve: segments obtained; times that pages were made */ \
     X(backoff_count) /* times the driver refused, and was asked for less */ \
-    X(release_count) /* segments, and runs of pages, given back, by rungs 4, 7, trim, lowered limits */ \
+    X(release_count) /* segments, and runs of pages, given back, by stages 4, 7, trim, lowered limits */ \
     X(driver_call_count) /* of driver.memory.obtain and give_back, and of driver.vm */ \
     X(driver_error_count) /* failed give_backs that no caller could be told of: in free, reset, reserve; and
                              unmaps, whose addresses are lost until gpuarena_trim or _destroy asks again */ \
     X(remapped_page_count) /* paged: pages that were moved to where they were needed */ \
-    X(wait_count) /* rungs 5, 7 (paged) and 8: allocations that the host waited for */ \
-    X(steal_count) /* rung 6: that their stream waits for */ \
-    X(relief_count) /* times that kin gave idle memory back for it, behind rung 8 */ \
-    X(pressure_count) /* rung 9: calls of config.pressure */ \
-    X(gpu_wait_count) /* times a stream was made to wait, rung 6, or the host waited: for events of pages,
-                         rungs 3 and 7; for the device, rung 8, trim, a reserve that fails, and segments
+    X(wait_count) /* stages 5, 7 (paged) and 8: allocations that the host waited for */ \
+    X(stream_wait_count) /* stage 6: that their stream waits for */ \
+    X(reclaim_count) /* times that family gave idle memory back for it, behind stage 8 */ \
+    X(pressure_count) /* stage 9: calls of config.pressure */ \
+    X(gpu_wait_count) /* times a stream was made to wait, stage 6, or the host waited: for events of pages,
+                         stages 3 and 7; for the device, stage 8, trim, a reserve that fails, and segments
                          given back that wait for streams */ \
-    X(parked_count) /* frees that no stream is known for, or tells of: only a wait for the device does;
+    X(sync_wait_count) /* frees that no stream is known for, or tells of: only a wait for the device does;
                        segments of async memory likewise */ \
     X(event_error_count) /* events not to be made, recorded, asked or waited for: none counts as done */ \
     X(host_bytes) /* host memory held for bookkeeping */
@@ -796,7 +799,7 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 /* ---- memory */
 
 /* Allocates, for use on this stream, or on every (GPUARENA_ANY_STREAM: quiet memory alone). *ptr: device
-   memory aligned to config.alignment; bytes 0: OK, and NULL. Constant on a hit. A miss climbs the rungs of
+   memory aligned to config.alignment; bytes 0: OK, and NULL. Constant on a hit. A miss climbs the stages of
    the manual: O(free blocks + segments squared), paged O(free blocks + holes) and a driver call or two for
    each page, with several streams, or at the limit, O(blocks) for each stream waited for,
    and driver calls of all groups. INVALID_ARGUMENT (ptr NULL, stream GPUARENA_OWN_STREAM), OUT_OF_MEMORY
@@ -806,8 +809,10 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
                                             gpuarena_stream stream);
 
 /* The same, with alignment, tag, flags and room. Also INVALID_ARGUMENT: request NULL, alignment no power of
-   two, flag unknown, room or an alignment above 2 MiB with GPUARENA_ALLOC_OWN. With GPUARENA_ALLOC_TRY a miss
-   ends after rung 1, without a driver call: reason TRY_ONLY. With GPUARENA_ALLOC_OWN the block has a segment
+   two, flag unknown, room or an alignment above 2 MiB with GPUARENA_ALLOC_DEDICATED. With GPUARENA_ALLOC_TRY
+   a miss
+   ends after stage 1, without a driver call: reason TRY_ONLY. With GPUARENA_ALLOC_DEDICATED the block has a
+   segment
    from memory.obtain to itself, whole granules, within the limit like all else; it goes back when it is
    freed, at the cost of cudaFree (if a capture or the driver forbids it, with later calls that give back).
    With room_bytes the block has whole pages, and as many addresses behind it that nobody else is given, until
@@ -822,7 +827,7 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
    config.alignment bytes more, as a driver's worst start would make it; of these only misuse is recorded
    (INVALID_ARGUMENT: request NULL, too). Where the blocks and pages that stay will lie is not foreseen
    when idle memory goes back first, above a lowered limit or by release PRESSURE: then alloc_ex may serve
-   what this denies. So it may with GPUARENA_ALLOC_OWN and an alignment above config.alignment: only the
+   what this denies. So it may with GPUARENA_ALLOC_DEDICATED and an alignment above config.alignment: only the
    driver knows how a new segment will be aligned. Changes nothing. O(blocks + segments). */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
@@ -860,7 +865,8 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
    takes what follows the block: the room it was allocated with, holes (which are backed), free memory that is
    quiet or the block's own stream's; it is for that stream, or, if `stream` is another, quiet. Shrinking
    frees the tail, as gpuarena_free on `stream` would, and ends the block's room. Takes effect in units of
-   config.alignment; of pages for a block with room; a block with GPUARENA_ALLOC_OWN keeps its segment whole.
+   config.alignment; of pages for a block with room; a block with GPUARENA_ALLOC_DEDICATED keeps its segment
+   whole.
    OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, TOO_LARGE; failure.block: the
    block), INVALID_ARGUMENT (ptr NULL, bytes 0), INTERIOR_POINTER, DOUBLE_FREE, WRONG_ARENA, FOREIGN_POINTER
    as gpuarena_free, HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST; REENTRANT from
@@ -1128,12 +1134,12 @@ GPUARENA_INLINE gpuarena_result gpuarena_alloc_ex(gpuarena *arena, T **ptr, cons
 #if defined(__GNUC__) || defined(__clang__)
 #define GPUARENA__LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define GPUARENA__INLINE static inline __attribute__((always_inline))
-#define GPUARENA__APART static __attribute__((noinline))     /* its registers are no burden to who calls it */
+#define GPUARENA__NOINLINE static __attribute__((noinline))  /* its registers are no burden to who calls it */
 #define GPUARENA__PRINTF(text, values) __attribute__((format(printf, text, values)))
 #else
 #define GPUARENA__LIKELY(condition) (condition)
 #define GPUARENA__INLINE static inline
-#define GPUARENA__APART static
+#define GPUARENA__NOINLINE static
 #define GPUARENA__PRINTF(text, values)
 #endif
 
@@ -1149,7 +1155,7 @@ typedef char gpuarena__sizes_fit_pointers[sizeof(uint64_t) >= sizeof(void *) ? 1
 #define GPUARENA__MAX_TOTAL ((uint64_t)1 << 62)  /* no device has more: sums of its figures do not wrap */
 #define GPUARENA__MAGIC     0x67706172u            /* a living arena; */
 #define GPUARENA__FORKED    0x666f726bu            /*   the parent process's, in a child */
-#define GPUARENA__HELD      UINT32_MAX           /* a node's set: in no bin, on the arena's list */
+#define GPUARENA__MULTI_STREAM      UINT32_MAX   /* a node's set: in no bin, on the arena's list */
 
 /* >>bits ===============================================================================================
    Rounding and powers of two, each in one place. Nothing here can fail without saying so. */
@@ -1274,7 +1280,7 @@ static pthread_mutex_t gpuarena__registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
 typedef struct gpuarena__spin {
     uint32_t taken;
-    char     apart[60];                          /* who waits reads no line that its holder writes */
+    char     padding[60];                        /* who waits reads no line that its holder writes */
 } gpuarena__spin;
 static int gpuarena__spin_make(gpuarena__spin *spin)
 {
@@ -1336,7 +1342,7 @@ static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
      TAGGED       live, and counted by its tag
      CLEARING     live: the default stream may still clear it, for a free that was refused */
 static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE = 4, GPUARENA__KEPT = 8,
-                      GPUARENA__OWN = 16, GPUARENA__CLAIMED = 32, GPUARENA__TAGGED = 64,
+                      GPUARENA__DEDICATED = 16, GPUARENA__CLAIMED = 32, GPUARENA__TAGGED = 64,
                       GPUARENA__SURPLUS = 128,   /* of free blocks; */
                       GPUARENA__CLEARING = 128,  /*   of live ones */
                       GPUARENA__STATE_BITS = 255;
@@ -1347,15 +1353,15 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint32_t tag;                                /* live: the caller's; held: the set it goes to afterwards;
                                                     free: a link, to collect blocks by */
     uint32_t next;
-    uint32_t parked;                             /* held: 1 + the wait for the whole device that lets it go */
+    uint32_t sync_wait;                          /* held: 1 + the wait for the whole device that lets it go */
     union {
         uint64_t requested;
         struct { uint32_t at, after; } bin;
-    } use;
+    } as;
     uint64_t serial;                             /* of the allocation; free: in a tree, see above */
     uint64_t ticket;                             /* of the latest free in it, by its set; 0: waits for none */
     uint32_t set;                                /* live: of its allocation; free: of what it waits for */
-    uint32_t hold;                               /* first use on another stream than the one it is freed on */
+    uint32_t use_at;                             /* first use on another stream than the one it is freed on */
 } gpuarena__node;
 
 enum { GPUARENA__LINE = 64, GPUARENA__CHUNK_LOG2 = 9, GPUARENA__CHUNK = 1 << GPUARENA__CHUNK_LOG2 };
@@ -1369,7 +1375,7 @@ typedef struct gpuarena__nodes {
     uintptr_t *origins;                          /* of each chunk, where node 0 would be, were all nodes as
                                                     far apart as its; room for chunk_room. Nodes never move */
     uint32_t chunk_count, chunk_room;
-    char     apart[64];                          /* caches read the line of origins */
+    char     padding[64];                        /* caches read the line of origins */
     uint32_t unused;                             /* stack of unused nodes, linked by next; */
     uint32_t kept_count;                         /*   for the call that has the turn, of */
     uint32_t unused_count;
@@ -1438,14 +1444,14 @@ typedef struct gpuarena__paged {
     uint32_t segment_count;                      /* blocks' own segments among the ranges */
     uint64_t span_bytes;                         /* of addresses, that a range has */
     uint64_t idle_count;                         /* whole pages inside single free blocks */
-    uint64_t calm_count;                         /* release AGE: the fewest idle ones of this span so far */
+    uint64_t idle_low_count;                     /* release AGE: the fewest idle ones of this span so far */
     uint64_t peak_bytes;                         /* of live, as far as growth has seen, since pages were given
                                                     back; */
     uint64_t past_peak_bytes;                    /*   and that of the statistics then */
     uint64_t *spare;                             /* pages that are mapped nowhere */
     uint32_t spare_count, spare_room;
     uint32_t holes;                              /* their list */
-    uint32_t stuck_count;                        /* holes that the driver failed to unmap */
+    uint32_t unmap_failed_count;                 /* holes that the driver failed to unmap */
     gpuarena__run *runs;                         /* scratch: idle pages, to be moved or given back */
     uint32_t run_count, run_room;
 } gpuarena__paged;
@@ -1473,12 +1479,12 @@ typedef struct gpuarena__stream {
     gpuarena__stream_state state;
     uint32_t first_event, last_event;            /* recorded and not seen to be done, oldest first; 0: none */
     uint32_t event_count;
-    uint32_t hold_count;                         /* uses of freed blocks that wait for it */
+    uint32_t use_count;                          /* uses of freed blocks that wait for it */
     uint32_t ref_count;                          /* live blocks and uses of such, blocks on hold, captures */
     uint32_t guest_count;                        /* requests for it that wait for other threads */
     uint32_t home;                               /* where its blocks go; a home's is itself */
     uint32_t under;                              /* a captured stream's: the record of its ordinary work */
-    uint32_t owed;                               /* a captured stream's: live blocks to have holds */
+    uint32_t reserved_uses;                      /* a captured stream's: live blocks to have holds */
     uint32_t cached;                             /* it has a cache */
     gpuarena__bins *bins;                        /* the arena's own while there is one stream */
 } gpuarena__stream;
@@ -1524,15 +1530,15 @@ typedef struct gpuarena__events {                /* entry 0 is none */
 
 /* A block's use on a stream beside the one it is freed on. While the block is live ticket is 0; when it is
    freed, the stream's next. */
-typedef struct gpuarena__hold {
+typedef struct gpuarena__stream_use {
     uint64_t ticket;
     uint32_t set, next;                          /* next: of the block, or of the unused */
-} gpuarena__hold;
-typedef struct gpuarena__holds {                 /* entry 0 is none */
-    gpuarena__hold *list;
+} gpuarena__stream_use;
+typedef struct gpuarena__stream_uses {           /* entry 0 is none */
+    gpuarena__stream_use *list;
     uint32_t count, room, unused, unused_count;
-    uint32_t owed;                               /* live blocks of capture sets: each free may need one */
-} gpuarena__holds;
+    uint32_t reserved_uses;                      /* live blocks of capture sets: each free may need one */
+} gpuarena__stream_uses;
 
 typedef struct gpuarena__class { uint64_t digests; uint32_t nodes[8]; } gpuarena__class;
 
@@ -1560,7 +1566,7 @@ typedef struct gpuarena__cache {
     gpuarena__class classes[GPUARENA__CACHE_CLASSES];
 } gpuarena__cache;
 typedef struct gpuarena__caches {
-    char     apart[64];                          /* as in the arena: on both sides */
+    char     padding[64];                        /* as in the arena: on both sides */
     uint64_t block_bytes;                        /* requests up to this size go there; 0: none does */
     uint32_t closers;                            /* calls that keep them closed */
     uint32_t count;                              /* made so far: they stay */
@@ -1568,7 +1574,7 @@ typedef struct gpuarena__caches {
     uint32_t stale;                              /* streams have come or gone */
     gpuarena__cache *list[GPUARENA__CACHES];
     gpuarena__cache *places[GPUARENA__CACHES];   /* by a hash of the handle, or behind; read without a lock */
-    char     apart_too[64];
+    char     padding_too[64];
 } gpuarena__caches;
 
 /* What blocks with tags have live. Where there were any, stats.live_peak_bytes is not the peak of live, but
@@ -1584,12 +1590,12 @@ typedef struct gpuarena__tags {
    that have a parent, or have had a sub-arena: the others know it from their own figures. Invariants:
      reserved, growing   the arena's own + those of its sub-arenas
      reserved + growing  is raised up to the limit alone, and only if that holds for all arenas above */
-typedef struct gpuarena__kin {
+typedef struct gpuarena__family {
     uint64_t number;                             /* of the arena, by age */
     uint64_t reserved, growing, peak;            /* peak: of reserved */
     uint64_t changes, own_changes;               /* of these and of limits, here and below; here alone */
     uint32_t ending;                             /* 1: it is being destroyed, and no parent any more */
-} gpuarena__kin;
+} gpuarena__family;
 
 struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
@@ -1598,10 +1604,10 @@ struct gpuarena {
     uint64_t release_pass;                       /* counts the calls that give segments back, but for frees */
     gpuarena *self;                              /* itself, not const: looking takes the lock, records */
     uint64_t unit;                               /* config.alignment */
-    char     apart[64];                          /* who needs no lock reads no line that its holder writes */
+    char     padding[64];                        /* who needs no lock reads no line that its holder writes */
     gpuarena__spin lock;                         /* of all that follows; see the section lock */
-    gpuarena__mutex turn;                        /* of the call that may change more than a hit does */
-    gpuarena__mutex plea;                        /* in a tree's root: of a call that its kin help */
+    gpuarena__mutex slow_mutex;                  /* of the call that may change more than a hit does */
+    gpuarena__mutex reclaim;                     /* in a tree's root: of a call that its family help */
     uint32_t entering;                           /* calls that wait for their turn, atomic */
     uint32_t away_count;                         /* calls that have let go of it, and will have it again */
     gpuarena__nodes nodes;
@@ -1609,27 +1615,27 @@ struct gpuarena {
     gpuarena__ranges ranges;
     gpuarena__streams streams;
     gpuarena__events events;
-    gpuarena__holds holds;
+    gpuarena__stream_uses uses;
     gpuarena__caches caches;
-    uint32_t held;                               /* list of the free blocks that wait for more than a set */
+    uint32_t multi_stream;                       /* list of the free blocks that wait for more than a set */
     uint64_t ordered_bytes;                      /* free blocks of this and more are in trees */
     uint64_t small_bytes;                        /* the lesser of it and paged.least_bytes */
     gpuarena__paged paged;
-    uint64_t quick_bytes;                        /* requests up to this may go the short way; */
-    uint64_t gated_bytes;                        /* 0 too while reserved is above the limit, or all is lost */
-    uint64_t gated_bits;                         /* frees of blocks with none of these bits go the short way:
+    uint64_t fast_config_bytes;                  /* requests up to this may go the short way; */
+    uint64_t fast_max_bytes;                     /* 0 too while reserved is above the limit, or all is lost */
+    uint64_t slow_free_flags;                    /* frees of blocks with none of these bits go the short way:
                                                     all have one while there is more to be done than that */
     gpuarena_memory memory;                      /* the kind that its segments are of */
-    uint64_t limit;                              /* of kin: written under the registry's lock, too */
+    uint64_t limit;                              /* of family: written under the registry's lock, too */
     uint64_t plain_limit;                        /* while more is reserved frees take the long way: the limit,
                                                     or 0, where each may have something given back */
-    uint32_t family;                             /* 1: it has kin */
-    uint32_t pressed;                            /* 1: more than its limit was reserved here, or above */
-    gpuarena__kin kin;
+    uint32_t has_family;                         /* 1: it has family */
+    uint32_t over_limit;                         /* 1: more than its limit was reserved here, or above */
+    gpuarena__family family;
     uint64_t call_count;                         /* calls that had the turn, and have ended */
-    uint64_t reach_bytes;                        /* reserved, and what the device had free, when asked */
+    uint64_t reachable_bytes;                    /* reserved, and what the device had free, when asked */
     uint64_t growing;                            /* claimed against the limit: the driver is asked now; and */
-    uint64_t owed;                               /*   what its pool may have, though it was given back */
+    uint64_t unreturned_bytes;                   /*   what its pool may have, though it was given back */
     uint64_t step;                               /* next growth under DOUBLE */
     uint64_t release_due;                        /* release AGE: nothing is old enough before this clock */
     uint64_t serial;                             /* of the latest allocation */
@@ -1647,27 +1653,27 @@ struct gpuarena {
 /* Its tables in host memory that grow. X(table, room) */
 #define GPUARENA__TABLES(X) \
     X(nodes.origins, nodes.chunk_room) X(streams.list, streams.room) X(streams.known, streams.known_room) \
-    X(events.list, events.room) X(holds.list, holds.room) X(tags.list, tags.room) \
+    X(events.list, events.room) X(uses.list, uses.room) X(tags.list, tags.room) \
     X(paged.spare, paged.spare_room) X(paged.runs, paged.run_room)
 
 /* A request that has passed its checks. */
-typedef struct gpuarena__want {
+typedef struct gpuarena__request {
     uint64_t requested, bytes, alignment;        /* bytes: rounded up; alignment >= unit */
     uint64_t room;                               /* addresses to be kept behind it, in whole pages */
-    uint32_t patient;                            /* 1: what others' work still uses counts as free */
+    uint32_t after_sync;                         /* 1: what others' work still uses counts as free */
     gpuarena_stream stream;
     uint32_t tag, flags;
     uint32_t place;                              /* the tag's; 0: it is not counted */
     uint32_t set, home;                          /* blocks of these will do, and quiet ones. Set 0: of any */
-} gpuarena__want;
+} gpuarena__request;
 
-/* What stood in the way so far; the last rung that failed has the word. */
-typedef struct gpuarena__obstacle {
+/* What stood in the way so far; the last stage that failed has the word. */
+typedef struct gpuarena__error {
     gpuarena_result result;
     gpuarena_reason reason;
     int32_t code;                                /* the driver's */
     const char *call;                            /* DRIVER_REFUSED: which of its entries */
-} gpuarena__obstacle;
+} gpuarena__error;
 
 /* >>host ===============================================================================================
    Host memory, counted. */
@@ -1727,13 +1733,15 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
    a call free blocks, nodes, slots of the lookup table, uses of live blocks and figures may be others, and
    tickets later; ranges, holes, records, events and the limit are as they were. What the driver is asked
    about is out of the bins meanwhile: CLAIMED. Blocks are looked up behind the last such call, not before;
-   and what a rung has found is taken before the next. (To make a stream's record may ask, too: of forgotten
+   and what a stage has found is taken before the next. (To make a stream's record may ask, too: of forgotten
    ones.) Order: turn, lock, the registry's lock; nothing else is waited for under the lock. What arenas of
-   one tree have together (kin) is under the registry's lock, so that a claim is made in all of them at once,
-   or in none. Who wants idle memory of kin steps aside first, and has the turn of one at a time: nobody who
-   has a turn waits for another. One call of a tree is helped at a time (plea, which goes before turns). An
+   one tree have together (family) is under the registry's lock, so that a claim is made in all of them at
+   once,
+   or in none. Who wants idle memory of family steps aside first, and has the turn of one at a time: nobody
+   who
+   has a turn waits for another. One call of a tree is helped at a time (reclaim, which goes before turns). An
    arena that is waited for is counted as entered, and so is not freed.
-       enter .. leave            the lock                  step_aside .. step_back   neither, for a wait
+       enter .. leave            the lock                  unlock_all .. relock_all   neither, for a wait
        begin .. end              turn and lock             open .. shut              the turn, for an ASK
    The frames tell, by thread, which arenas this thread is inside of, so that a call back into one is refused
    instead of deadlocking. */
@@ -1810,13 +1818,13 @@ static uint64_t gpuarena__thread_number(void)
 static uint64_t gpuarena__thread_number(void) { return 1; }
 #endif
 
-static void gpuarena__open(gpuarena *arena, gpuarena__frame *frame)
+static void gpuarena__driver_unlock(gpuarena *arena, gpuarena__frame *frame)
 {
     gpuarena__call_begin(frame, arena, GPUARENA__FRAME_DRIVER);
     gpuarena__spin_unlock(&arena->lock);
 }
 
-static void gpuarena__shut(gpuarena *arena, const gpuarena__frame *frame)
+static void gpuarena__driver_relock(gpuarena *arena, const gpuarena__frame *frame)
 {
     gpuarena__spin_lock(&arena->lock);
     gpuarena__call_end(frame);
@@ -1829,39 +1837,39 @@ static void gpuarena__shut(gpuarena *arena, const gpuarena__frame *frame)
         gpuarena__frame gpuarena__asking;               \
         (answer) = (arena)->lost_code;                  \
         if ((arena)->lost) break;                       \
-        gpuarena__open((arena), &gpuarena__asking);     \
+        gpuarena__driver_unlock((arena), &gpuarena__asking);     \
         (answer) = (call);                              \
-        gpuarena__shut((arena), &gpuarena__asking);     \
+        gpuarena__driver_relock((arena), &gpuarena__asking);     \
     } while (0)
 
 /* What an arena is, MAGIC while it lives: asked by calls before they have its lock. */
-GPUARENA__INLINE int gpuarena__is(const gpuarena *arena, uint32_t magic)
+GPUARENA__INLINE int gpuarena__has_magic(const gpuarena *arena, uint32_t magic)
 {
     return GPUARENA__LOAD(&arena->magic, RELAXED) == magic;
 }
 
-static void gpuarena__become(gpuarena *arena, uint32_t magic)
+static void gpuarena__set_magic(gpuarena *arena, uint32_t magic)
 {
     GPUARENA__STORE(&arena->magic, magic, RELAXED);
 }
 
 /* What the short ways of allocations and frees look at follows from more than they look at. */
-static uint64_t gpuarena__gated_bytes(const gpuarena *arena)
+static uint64_t gpuarena__fast_max_bytes(const gpuarena *arena)
 {
-    return arena->lost || arena->stats.reserved_bytes > arena->limit ? 0 : arena->quick_bytes;
+    return arena->lost || arena->stats.reserved_bytes > arena->limit ? 0 : arena->fast_config_bytes;
 }
 
-static uint64_t gpuarena__gated_bits(const gpuarena *arena)
+static uint64_t gpuarena__slow_free_flags(const gpuarena *arena)
 {
     return arena->stats.reserved_bytes > arena->plain_limit || arena->config.observe
             || !arena->streams.ordered
-        ? GPUARENA__LIVE : GPUARENA__KEPT | GPUARENA__OWN | GPUARENA__TAGGED;
+        ? GPUARENA__LIVE : GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__TAGGED;
 }
 
-static void gpuarena__gate(gpuarena *arena)
+static void gpuarena__update_fast_path(gpuarena *arena)
 {
-    arena->gated_bytes = gpuarena__gated_bytes(arena);
-    arena->gated_bits = gpuarena__gated_bits(arena);
+    arena->fast_max_bytes = gpuarena__fast_max_bytes(arena);
+    arena->slow_free_flags = gpuarena__slow_free_flags(arena);
 }
 
 /* Calls that wait for their turn are counted, so that destroy can wait until they have seen that it is
@@ -1874,21 +1882,21 @@ static void gpuarena__count_entering(gpuarena *arena, int by)
 static void gpuarena__drain_callers(gpuarena *arena)
 {
     while (GPUARENA__LOAD(&arena->entering, ACQUIRE)) gpuarena__pause();
-    gpuarena__mutex_lock(&arena->turn);
-    gpuarena__mutex_unlock(&arena->turn);
+    gpuarena__mutex_lock(&arena->slow_mutex);
+    gpuarena__mutex_unlock(&arena->slow_mutex);
 }
 
 /* A call lets everybody else at the arena, and comes back: it is not destroyed meanwhile. */
-static void gpuarena__step_aside(gpuarena *arena)
+static void gpuarena__unlock_all(gpuarena *arena)
 {
     arena->away_count++;
     gpuarena__spin_unlock(&arena->lock);
-    gpuarena__mutex_unlock(&arena->turn);
+    gpuarena__mutex_unlock(&arena->slow_mutex);
 }
 
-static void gpuarena__step_back(gpuarena *arena)
+static void gpuarena__relock_all(gpuarena *arena)
 {
-    gpuarena__mutex_lock(&arena->turn);
+    gpuarena__mutex_lock(&arena->slow_mutex);
     gpuarena__spin_lock(&arena->lock);
     arena->away_count--;
 }
@@ -2199,9 +2207,9 @@ static uint32_t gpuarena__tree_height(uint32_t index)
 static void gpuarena__tree_pull(const gpuarena *arena, uint32_t at)
 {
     gpuarena__node *node = gpuarena__node_at(arena, at);
-    uint64_t left = gpuarena__node_at(arena, node->use.bin.at)->serial;      /* the sentinel's is 0 */
+    uint64_t left = gpuarena__node_at(arena, node->as.bin.at)->serial;       /* the sentinel's is 0 */
     node->serial = gpuarena__max(node->size, gpuarena__max(left,
-                                 gpuarena__node_at(arena, node->use.bin.after)->serial));
+                                 gpuarena__node_at(arena, node->as.bin.after)->serial));
 }
 
 /* Parts a tree into what comes before a block, and what comes after it. */
@@ -2212,10 +2220,10 @@ static void gpuarena__tree_part(const gpuarena *arena, uint32_t at, const gpuare
     if (!at) *before = *after = 0;
     else if (gpuarena__tree_before(node, key)) {
         *before = at;
-        gpuarena__tree_part(arena, node->use.bin.after, key, &node->use.bin.after, after);
+        gpuarena__tree_part(arena, node->as.bin.after, key, &node->as.bin.after, after);
     } else {
         *after = at;
-        gpuarena__tree_part(arena, node->use.bin.at, key, before, &node->use.bin.at);
+        gpuarena__tree_part(arena, node->as.bin.at, key, before, &node->as.bin.at);
     }
     if (at) gpuarena__tree_pull(arena, at);
 }
@@ -2226,8 +2234,8 @@ static uint32_t gpuarena__tree_join(const gpuarena *arena, uint32_t before, uint
     uint32_t top = gpuarena__tree_height(before) > gpuarena__tree_height(after) ? before : after;
     gpuarena__node *node = gpuarena__node_at(arena, top);
     if (!before || !after) return before ? before : after;
-    if (top == before) node->use.bin.after = gpuarena__tree_join(arena, node->use.bin.after, after);
-    else node->use.bin.at = gpuarena__tree_join(arena, before, node->use.bin.at);
+    if (top == before) node->as.bin.after = gpuarena__tree_join(arena, node->as.bin.after, after);
+    else node->as.bin.at = gpuarena__tree_join(arena, before, node->as.bin.at);
     gpuarena__tree_pull(arena, top);
     return top;
 }
@@ -2236,17 +2244,17 @@ static void gpuarena__tree_insert(const gpuarena *arena, uint32_t *root, uint32_
 {
     gpuarena__node *node = gpuarena__node_at(arena, index), *top = gpuarena__node_at(arena, *root);
     if (!*root) {                                /* the usual case, in short */
-        node->use.bin.at = node->use.bin.after = 0;
+        node->as.bin.at = node->as.bin.after = 0;
         node->serial = node->size;
         *root = index;
         return;
     }
     if (gpuarena__tree_height(index) > gpuarena__tree_height(*root)) {
-        gpuarena__tree_part(arena, *root, node, &node->use.bin.at, &node->use.bin.after);
+        gpuarena__tree_part(arena, *root, node, &node->as.bin.at, &node->as.bin.after);
         *root = index;
     } else
-        gpuarena__tree_insert(arena, gpuarena__tree_before(node, top) ? &top->use.bin.at
-                                                                             : &top->use.bin.after, index);
+        gpuarena__tree_insert(arena, gpuarena__tree_before(node, top) ? &top->as.bin.at
+                                                                             : &top->as.bin.after, index);
     gpuarena__tree_pull(arena, *root);
 }
 
@@ -2255,13 +2263,13 @@ static void gpuarena__tree_remove(const gpuarena *arena, uint32_t *root, uint32_
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__node *top;
     if (*root == index) {                        /* the usual case: and it is the only one */
-        uint32_t rest = node->use.bin.at | node->use.bin.after;
-        *root = rest ? gpuarena__tree_join(arena, node->use.bin.at, node->use.bin.after) : 0;
+        uint32_t rest = node->as.bin.at | node->as.bin.after;
+        *root = rest ? gpuarena__tree_join(arena, node->as.bin.at, node->as.bin.after) : 0;
         return;
     }
     top = gpuarena__node_at(arena, *root);
-    gpuarena__tree_remove(arena, gpuarena__tree_before(node, top) ? &top->use.bin.at
-                                                                         : &top->use.bin.after, index);
+    gpuarena__tree_remove(arena, gpuarena__tree_before(node, top) ? &top->as.bin.at
+                                                                         : &top->as.bin.after, index);
     gpuarena__tree_pull(arena, *root);
 }
 
@@ -2271,24 +2279,24 @@ static uint32_t gpuarena__tree_first(const gpuarena *arena, uint32_t at, uint64_
     const gpuarena__node *node = gpuarena__node_at(arena, at);
     if (node->serial < bytes) return 0;          /* no block is longer than 0 in an empty tree */
     for (;;) {
-        const gpuarena__node *left = gpuarena__node_at(arena, node->use.bin.at);
-        if (left->serial >= bytes) at = node->use.bin.at;
+        const gpuarena__node *left = gpuarena__node_at(arena, node->as.bin.at);
+        if (left->serial >= bytes) at = node->as.bin.at;
         else if (node->size >= bytes) return at;
-        else at = node->use.bin.after;
+        else at = node->as.bin.after;
         node = gpuarena__node_at(arena, at);
     }
 }
 
 /* The first block that a request may have, at its alignment; 0: none. */
-static uint32_t gpuarena__tree_find(const gpuarena *arena, uint32_t at, const gpuarena__want *want)
+static uint32_t gpuarena__tree_find(const gpuarena *arena, uint32_t at, const gpuarena__request *req)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, at);
     uint32_t found;
-    if (!at || node->serial < want->bytes) return 0;
-    found = gpuarena__tree_find(arena, node->use.bin.at, want);
+    if (!at || node->serial < req->bytes) return 0;
+    found = gpuarena__tree_find(arena, node->as.bin.at, req);
     if (found) return found;
-    if (gpuarena__node_serves(node, want->bytes, want->alignment)) return at;
-    return gpuarena__tree_find(arena, node->use.bin.after, want);
+    if (gpuarena__node_serves(node, req->bytes, req->alignment)) return at;
+    return gpuarena__tree_find(arena, node->as.bin.after, req);
 }
 
 /* >>bins ===============================================================================================
@@ -2347,29 +2355,29 @@ GPUARENA__INLINE uint64_t gpuarena__digests_but(uint64_t digests, uint32_t shift
 GPUARENA__INLINE void gpuarena__list_insert(const gpuarena *arena, uint32_t *head, uint32_t index,
                                             gpuarena__node *node)
 {
-    node->use.bin.at = 0;
-    node->use.bin.after = *head;
-    if (*head) gpuarena__node_at(arena, *head)->use.bin.at = index;
+    node->as.bin.at = 0;
+    node->as.bin.after = *head;
+    if (*head) gpuarena__node_at(arena, *head)->as.bin.at = index;
     *head = index;
 }
 
 GPUARENA__INLINE void gpuarena__list_remove(const gpuarena *arena, uint32_t *head,
                                             const gpuarena__node *node)
 {
-    if (node->use.bin.at) gpuarena__node_at(arena, node->use.bin.at)->use.bin.after = node->use.bin.after;
-    else *head = node->use.bin.after;
-    if (node->use.bin.after) gpuarena__node_at(arena, node->use.bin.after)->use.bin.at = node->use.bin.at;
+    if (node->as.bin.at) gpuarena__node_at(arena, node->as.bin.at)->as.bin.after = node->as.bin.after;
+    else *head = node->as.bin.after;
+    if (node->as.bin.after) gpuarena__node_at(arena, node->as.bin.after)->as.bin.at = node->as.bin.at;
 }
 
 /* A class's list is full: its older half moves into the tree, so that what comes and goes soon stays out of
    it. */
-GPUARENA__APART void gpuarena__surplus_move(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
+GPUARENA__NOINLINE void gpuarena__surplus_move(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
 {
     const gpuarena__node *last = gpuarena__node_at(arena, bins->overflow[number]);
     uint32_t stays, index;
     for (stays = 1; stays < GPUARENA__LISTED / 2; stays++)
-        last = gpuarena__node_at(arena, last->use.bin.after);
-    while ((index = last->use.bin.after) != 0) {
+        last = gpuarena__node_at(arena, last->as.bin.after);
+    while ((index = last->as.bin.after) != 0) {
         gpuarena__list_remove(arena, &bins->overflow[number], gpuarena__node_at(arena, index));
         gpuarena__node_at(arena, index)->size |= GPUARENA__SURPLUS;
         gpuarena__tree_insert(arena, &bins->root[1], index);
@@ -2377,16 +2385,17 @@ GPUARENA__APART void gpuarena__surplus_move(const gpuarena *arena, gpuarena__bin
     bins->listed[number] = GPUARENA__LISTED / 2;
 }
 
-GPUARENA__APART void gpuarena__surplus_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
-                                              gpuarena__node *node)
+GPUARENA__NOINLINE void gpuarena__surplus_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
+                                                 gpuarena__node *node)
 {
     gpuarena__tree_remove(arena, &bins->root[1], index);
     node->size &= ~(GPUARENA__OVERFLOW | GPUARENA__SURPLUS);
 }
 
 /* Puts away a free block that its class has no slot for. */
-GPUARENA__APART void gpuarena__overflow_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t number,
-                                               uint32_t index, gpuarena__node *node)
+GPUARENA__NOINLINE void gpuarena__overflow_insert(const gpuarena *arena, gpuarena__bins *bins,
+                                                  uint32_t number,
+                                                  uint32_t index, gpuarena__node *node)
 {
     node->size |= GPUARENA__OVERFLOW;
     node->serial = number;
@@ -2397,7 +2406,7 @@ GPUARENA__APART void gpuarena__overflow_insert(const gpuarena *arena, gpuarena__
 
 /* A class's list has become empty: the smallest block of the class in the tree, if there is one, moves
    there. */
-GPUARENA__APART void gpuarena__surplus_list(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
+GPUARENA__NOINLINE void gpuarena__surplus_list(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
 {
     uint64_t least = (uint64_t)(8 + number % 8) << (number / 8 + 5);         /* of the class */
     uint32_t index = gpuarena__tree_first(arena, bins->root[1], least);
@@ -2407,8 +2416,8 @@ GPUARENA__APART void gpuarena__surplus_list(const gpuarena *arena, gpuarena__bin
     gpuarena__overflow_insert(arena, bins, number, index, node);
 }
 
-GPUARENA__APART void gpuarena__overflow_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
-                                               gpuarena__node *node)
+GPUARENA__NOINLINE void gpuarena__overflow_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
+                                                  gpuarena__node *node)
 {
     uint32_t number = (uint32_t)node->serial;
     if (!GPUARENA__LIKELY(!(node->size & GPUARENA__SURPLUS))) {
@@ -2432,12 +2441,12 @@ GPUARENA__INLINE void gpuarena__bin_insert(const gpuarena *arena, gpuarena__bins
         if (!digests) bins->taken[bin.number / 64] |= (uint64_t)1 << (bin.number % 64);
         bins->digests[bin.number] = digests | (uint64_t)bin.digest << shift;
         bins->nodes[at / 8] = index;
-        node->use.bin.at = at;
+        node->as.bin.at = at;
     } else gpuarena__overflow_insert(arena, bins, bin.number, index, node);
 }
 
 /* A class has no slot taken any more: up to 8 blocks of its list move there. */
-GPUARENA__APART void gpuarena__class_refill(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
+GPUARENA__NOINLINE void gpuarena__class_refill(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
 {
     uint64_t digests = 0;
     uint32_t shift, moved, *head = &bins->overflow[number];
@@ -2445,7 +2454,7 @@ GPUARENA__APART void gpuarena__class_refill(const gpuarena *arena, gpuarena__bin
         gpuarena__node *node = gpuarena__node_at(arena, moved);
         gpuarena__list_remove(arena, head, node);
         node->size &= ~GPUARENA__OVERFLOW;
-        node->use.bin.at = number * 64 + shift;
+        node->as.bin.at = number * 64 + shift;
         digests |= (uint64_t)gpuarena__bin_of(node->size).digest << shift;
         bins->nodes[number * 8 + shift / 8] = moved;
     }
@@ -2460,7 +2469,7 @@ GPUARENA__APART void gpuarena__class_refill(const gpuarena *arena, gpuarena__bin
 GPUARENA__INLINE void gpuarena__bin_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
                                            gpuarena__node *node)
 {
-    uint32_t at = node->use.bin.at, number = at / 64;
+    uint32_t at = node->as.bin.at, number = at / 64;
     if (!GPUARENA__LIKELY(!(node->size & GPUARENA__OVERFLOW))) {
         gpuarena__overflow_remove(arena, bins, index, node);
         return;
@@ -2540,9 +2549,9 @@ static uint32_t gpuarena__tighter(const gpuarena *arena, uint32_t left, uint32_t
 /* The smallest free block that the request may have, at its alignment, the lowest among equals: looks at
    the slots and lists of the request's class and above, until a class has one; and in its trees. */
 static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__bins *bins,
-                                         const gpuarena__want *want)
+                                         const gpuarena__request *req)
 {
-    uint32_t number = gpuarena__bin_of(want->bytes).number, best = 0;
+    uint32_t number = gpuarena__bin_of(req->bytes).number, best = 0;
     for (; !best && (number = gpuarena__class_next(bins, number)) < GPUARENA__CLASSES; number++) {
         uint32_t slot = 0, listed = bins->overflow[number];
         while (slot < 8 || listed) {
@@ -2550,13 +2559,13 @@ static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__
             const gpuarena__node *node = gpuarena__node_at(arena, candidate);
             int taken = slot >= 8 || (bins->digests[number] >> (8 * slot) & 255) != 0;
             if (slot < 8) slot++;
-            else listed = node->use.bin.after;
-            if (taken && gpuarena__node_serves(node, want->bytes, want->alignment))
+            else listed = node->as.bin.after;
+            if (taken && gpuarena__node_serves(node, req->bytes, req->alignment))
                 best = gpuarena__tighter(arena, best, candidate);
         }
     }
-    best = gpuarena__tighter(arena, best, gpuarena__tree_find(arena, bins->root[1], want));
-    return best ? best : gpuarena__tree_find(arena, bins->root[0], want);
+    best = gpuarena__tighter(arena, best, gpuarena__tree_find(arena, bins->root[1], req));
+    return best ? best : gpuarena__tree_find(arena, bins->root[0], req);
 }
 
 /* While there is one stream, what waits for it and what is quiet are in the same bins. */
@@ -2610,9 +2619,9 @@ static void gpuarena__set_insert(gpuarena *arena, uint32_t index)
     gpuarena__node *node = gpuarena__node_at(arena, index);
     if (node->size >= arena->paged.least_bytes)
         arena->paged.idle_count += gpuarena__whole_pages(arena, node);
-    if (node->set != GPUARENA__HELD)
+    if (node->set != GPUARENA__MULTI_STREAM)
         gpuarena__bins_insert(arena, gpuarena__bins_of(arena, node->set), index);
-    else gpuarena__list_insert(arena, &arena->held, index, node);
+    else gpuarena__list_insert(arena, &arena->multi_stream, index, node);
 }
 
 static void gpuarena__set_remove(gpuarena *arena, uint32_t index)
@@ -2620,9 +2629,9 @@ static void gpuarena__set_remove(gpuarena *arena, uint32_t index)
     gpuarena__node *node = gpuarena__node_at(arena, index);
     if (node->size >= arena->paged.least_bytes)
         arena->paged.idle_count -= gpuarena__whole_pages(arena, node);
-    if (node->set != GPUARENA__HELD)
+    if (node->set != GPUARENA__MULTI_STREAM)
         gpuarena__bins_remove(arena, gpuarena__bins_of(arena, node->set), index);
-    else gpuarena__list_remove(arena, &arena->held, node);
+    else gpuarena__list_remove(arena, &arena->multi_stream, node);
 }
 
 /* The same in short for what is nearly all: blocks below a size, in bins. None of them is HELD. */
@@ -2649,7 +2658,7 @@ static uint32_t gpuarena__home(const gpuarena__lookup *lookup, uint64_t address)
     return (uint32_t)(address * 0x9E3779B97F4A7C15u >> lookup->shift);
 }
 
-GPUARENA__APART void gpuarena__lookup_insert_far(gpuarena__lookup *lookup, uint32_t index, uint32_t slot)
+GPUARENA__NOINLINE void gpuarena__lookup_insert_far(gpuarena__lookup *lookup, uint32_t index, uint32_t slot)
 {
     uint32_t distance = 0;
     while (lookup->table[slot]) {                /* ends: at most a quarter of the slots are taken */
@@ -2808,7 +2817,7 @@ GPUARENA__INLINE gpuarena__node *gpuarena__cache_alloc(const gpuarena *arena, gp
             cache->requested_room -= requested;
             cache->kept_bytes -= bytes;
             cache->reused_count++;
-            node->use.requested = requested;
+            node->as.requested = requested;
             node->serial = ++cache->serial;
             node->ticket = UINT64_MAX;           /* it was freed here, which no ticket tells yet */
         } else cache->starved = 1;
@@ -2829,9 +2838,9 @@ GPUARENA__INLINE int gpuarena__cache_keep(const gpuarena *arena, gpuarena__cache
     held->nodes[gpuarena__empty_slot(empty) / 8] = index;
     held->digests |= (uint64_t)bin.digest << gpuarena__empty_slot(empty);
     cache->live_room += bytes;
-    cache->requested_room += node->use.requested;
+    cache->requested_room += node->as.requested;
     cache->kept_bytes += bytes;
-    node->use.requested = 0;
+    node->as.requested = 0;
     return 1;
 }
 
@@ -2844,7 +2853,7 @@ GPUARENA__INLINE int gpuarena__cache_free(const gpuarena *arena, gpuarena__cache
     if (GPUARENA__LIKELY(cache->open && cache->handle == stream)) {
         uint32_t *place;
         gpuarena__node *node = gpuarena__lookup_node(arena, &cache->table, address, &place);
-        kept = GPUARENA__LIKELY(node && node->use.requested && !node->hold)
+        kept = GPUARENA__LIKELY(node && node->as.requested && !node->use_at)
             && gpuarena__cache_keep(arena, cache, *place, node);
     }
     gpuarena__spin_unlock(&cache->lock);
@@ -2863,7 +2872,7 @@ static void gpuarena__cache_settle(gpuarena *arena, gpuarena__cache *cache)
 }
 
 /* Gives the cache its share of what is left to the peaks, and of serials. */
-static void gpuarena__cache_endow(gpuarena *arena, gpuarena__cache *cache)
+static void gpuarena__cache_refill_lease(gpuarena *arena, gpuarena__cache *cache)
 {
     gpuarena_stats *stats = &arena->stats;
     uint64_t live = (stats->live_peak_bytes - stats->live_bytes) >> arena->caches.share_log2,
@@ -2894,7 +2903,7 @@ static void gpuarena__new_peak(gpuarena *arena)
     stats->requested_peak_bytes = gpuarena__max(stats->requested_peak_bytes, stats->requested_bytes);
     if (!open) return;
     for (at = 0; at < arena->caches.count; at++)
-        if (arena->caches.list[at]->open) gpuarena__cache_endow(arena, arena->caches.list[at]);
+        if (arena->caches.list[at]->open) gpuarena__cache_refill_lease(arena, arena->caches.list[at]);
     gpuarena__caches_go(arena);
 }
 
@@ -2917,14 +2926,14 @@ static gpuarena__cache *gpuarena__cache_holding(gpuarena *arena, uint64_t addres
         gpuarena__spin_lock(&cache->lock);
         *slot = cache->count ? gpuarena__lookup_find(arena, &cache->table, address) : UINT32_MAX;
         if (cache->count && *slot <= cache->table.mask
-            && gpuarena__node_at(arena, cache->table.table[*slot])->use.requested) return cache;
+            && gpuarena__node_at(arena, cache->table.table[*slot])->as.requested) return cache;
         gpuarena__spin_unlock(&cache->lock);
     }
     return NULL;
 }
 
 /* A live block moves into the arena's own table. */
-static void gpuarena__cache_send_home(gpuarena *arena, gpuarena__cache *cache, uint32_t slot)
+static void gpuarena__cache_return(gpuarena *arena, gpuarena__cache *cache, uint32_t slot)
 {
     uint32_t index = cache->table.table[slot];
     gpuarena__cache_leave(arena, cache, slot);
@@ -2936,7 +2945,7 @@ static void gpuarena__cache_empty(gpuarena *arena, gpuarena__cache *cache)
 {
     uint32_t slot;
     for (slot = 0; cache->count; slot++)
-        if (cache->table.table[slot]) gpuarena__cache_send_home(arena, cache, slot);
+        if (cache->table.table[slot]) gpuarena__cache_return(arena, cache, slot);
 }
 
 static void gpuarena__caches_empty(gpuarena *arena)
@@ -2956,7 +2965,7 @@ static uint32_t gpuarena__live_find(gpuarena *arena, uint64_t address)
     if (slot <= arena->lookup.mask) return slot;
     cache = gpuarena__cache_holding(arena, address, &there);
     if (!cache) return slot;
-    gpuarena__cache_send_home(arena, cache, there);
+    gpuarena__cache_return(arena, cache, there);
     gpuarena__spin_unlock(&cache->lock);
     return gpuarena__lookup_find(arena, &arena->lookup, address);
 }
@@ -2971,7 +2980,7 @@ static void gpuarena__cache_enter(gpuarena *arena, gpuarena__cache *cache, uint3
         && (cache->count < cache->table.most || gpuarena__lookup_grow(arena, &cache->table))) {
         table = &cache->table;
         cache->count++;
-        if (cache->starved) gpuarena__cache_endow(arena, cache);
+        if (cache->starved) gpuarena__cache_refill_lease(arena, cache);
     }
     gpuarena__lookup_insert(table, index, node->address);
     gpuarena__spin_unlock(&cache->lock);
@@ -3027,7 +3036,7 @@ GPUARENA__INLINE gpuarena__node *gpuarena__block_cut(gpuarena *arena, uint32_t i
     if (GPUARENA__LIKELY(after)) gpuarena__node_at(arena, after)->prev = tail;
     rest->set = node->set;
     rest->ticket = node->ticket;
-    rest->hold = 0;
+    rest->use_at = 0;
     /* node is the nearest start below: if it lies in another page, rest is the first start of its own */
     if (!gpuarena__same_page(node->address, rest->address)) *gpuarena__anchor_of(arena, rest->address) = tail;
     return rest;
@@ -3094,28 +3103,28 @@ GPUARENA__INLINE void gpuarena__block_slice(gpuarena *arena, uint32_t index, gpu
 }
 
 /* What a free node waits for no more that is to be a block. */
-static void gpuarena__block_wake(gpuarena *arena, gpuarena__node *node, const gpuarena__want *want)
+static void gpuarena__block_wake(gpuarena *arena, gpuarena__node *node, const gpuarena__request *req)
 {
-    if (node->set) arena->stats.pending_bytes -= want->bytes;
-    if (node->set != want->set) node->ticket = 0;
-    node->set = want->set;
+    if (node->set) arena->stats.pending_bytes -= req->bytes;
+    if (node->set != req->set) node->ticket = 0;
+    node->set = req->set;
 }
 
 /* Makes a block of such a node, in no bin; it is in no table yet. */
-GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__node *node, const gpuarena__want *want)
+GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__node *node, const gpuarena__request *req)
 {
-    node->size = want->bytes | GPUARENA__LIVE;
-    node->use.requested = want->requested;
+    node->size = req->bytes | GPUARENA__LIVE;
+    node->as.requested = req->requested;
     node->serial = ++arena->serial;
-    node->tag = want->tag;
-    arena->streams.list[want->set].ref_count++;
-    if (!GPUARENA__LIKELY(!want->home)) {
-        arena->streams.list[want->set].owed++;
-        arena->holds.owed++;
+    node->tag = req->tag;
+    arena->streams.list[req->set].ref_count++;
+    if (!GPUARENA__LIKELY(!req->home)) {
+        arena->streams.list[req->set].reserved_uses++;
+        arena->uses.reserved_uses++;
     }
     arena->stats.live_count++;
-    arena->stats.requested_bytes += want->requested;
-    arena->stats.live_bytes += want->bytes;
+    arena->stats.requested_bytes += req->requested;
+    arena->stats.live_bytes += req->bytes;
     if (!GPUARENA__LIKELY(arena->stats.requested_bytes <= arena->stats.requested_peak_bytes
                           && arena->stats.live_bytes <= arena->stats.live_peak_bytes))
         gpuarena__new_peak(arena);
@@ -3123,24 +3132,24 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__node *node,
 
 /* Makes a block of a binned free node that serves the request. Takes up to two nodes and a table slot:
    reserved. */
-static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpuarena__want *want)
+static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpuarena__request *req)
 {
-    uint64_t lead = gpuarena__lead(gpuarena__node_at(arena, index), want->alignment);
+    uint64_t lead = gpuarena__lead(gpuarena__node_at(arena, index), req->alignment);
     gpuarena__set_remove(arena, index);
     if (lead) {
         uint32_t front = index;
         index = gpuarena__block_split(arena, front, lead);
         gpuarena__set_insert(arena, front);
     }
-    if (want->place) {
-        arena->tags.list[want->place].live_count++;
-        arena->tags.list[want->place].alloc_count++;
-        gpuarena__tag_more(arena, want->place, want->bytes);
+    if (req->place) {
+        arena->tags.list[req->place].live_count++;
+        arena->tags.list[req->place].alloc_count++;
+        gpuarena__tag_more(arena, req->place, req->bytes);
     }
-    gpuarena__block_fit(arena, index, want->bytes);
-    gpuarena__block_wake(arena, gpuarena__node_at(arena, index), want);
-    gpuarena__block_use(arena, gpuarena__node_at(arena, index), want);
-    if (want->place) gpuarena__node_at(arena, index)->size |= GPUARENA__TAGGED;
+    gpuarena__block_fit(arena, index, req->bytes);
+    gpuarena__block_wake(arena, gpuarena__node_at(arena, index), req);
+    gpuarena__block_use(arena, gpuarena__node_at(arena, index), req);
+    if (req->place) gpuarena__node_at(arena, index)->size |= GPUARENA__TAGGED;
     gpuarena__lookup_insert(&arena->lookup, index, gpuarena__node_at(arena, index)->address);
     return index;
 }
@@ -3152,14 +3161,14 @@ GPUARENA__INLINE int gpuarena__may_take_in(const gpuarena *arena, const gpuarena
 {
     if (!gpuarena__is_free(other)) return 0;
     return GPUARENA__LIKELY(node->set == other->set)
-        || (other->set != GPUARENA__HELD && !arena->streams.many);
+        || (other->set != GPUARENA__MULTI_STREAM && !arena->streams.many);
 }
 
 static int gpuarena__may_merge(const gpuarena *arena, const gpuarena__node *left,
                                const gpuarena__node *right)
 {
     return gpuarena__is_free(left)
-        && left->set != GPUARENA__HELD && gpuarena__may_take_in(arena, left, right);
+        && left->set != GPUARENA__MULTI_STREAM && gpuarena__may_take_in(arena, left, right);
 }
 
 /* What the joined block of two inherits: the stream that one of them waits for, and the later ticket. */
@@ -3196,7 +3205,7 @@ GPUARENA__INLINE uint32_t gpuarena__block_merge_near(gpuarena *arena, uint32_t i
 static uint32_t gpuarena__block_join(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    if (node->set != GPUARENA__HELD) return gpuarena__block_merge_near(arena, index, node);
+    if (node->set != GPUARENA__MULTI_STREAM) return gpuarena__block_merge_near(arena, index, node);
     gpuarena__set_insert(arena, index);
     return index;
 }
@@ -3209,73 +3218,73 @@ GPUARENA__INLINE uint64_t gpuarena__ticket(gpuarena__stream *stream)
     return stream->home || stream->recorded == stream->ticket ? stream->ticket : 0;
 }
 
-static void gpuarena__hold_drop(gpuarena *arena, uint32_t hold)
+static void gpuarena__uses_drop(gpuarena *arena, uint32_t use_at)
 {
-    gpuarena__stream *stream = &arena->streams.list[arena->holds.list[hold].set];
-    if (arena->holds.list[hold].ticket) stream->hold_count--;
+    gpuarena__stream *stream = &arena->streams.list[arena->uses.list[use_at].set];
+    if (arena->uses.list[use_at].ticket) stream->use_count--;
     else stream->ref_count--;
-    arena->holds.list[hold].next = arena->holds.unused;
-    arena->holds.unused = hold;
-    arena->holds.unused_count++;
+    arena->uses.list[use_at].next = arena->uses.unused;
+    arena->uses.unused = use_at;
+    arena->uses.unused_count++;
 }
 
 /* Out of those that were reserved. */
-static uint32_t gpuarena__hold_take(gpuarena *arena)
+static uint32_t gpuarena__uses_take(gpuarena *arena)
 {
-    gpuarena__holds *holds = &arena->holds;
-    uint32_t hold = holds->unused;
-    if (!hold) return holds->count++;
-    holds->unused = holds->list[hold].next;
-    holds->unused_count--;
-    return hold;
+    gpuarena__stream_uses *uses = &arena->uses;
+    uint32_t use_at = uses->unused;
+    if (!use_at) return uses->count++;
+    uses->unused = uses->list[use_at].next;
+    uses->unused_count--;
+    return use_at;
 }
 
 /* Makes sure that one can be taken beside those that are owed. 0: no host memory. */
-static int gpuarena__holds_reserve(gpuarena *arena)
+static int gpuarena__uses_reserve(gpuarena *arena)
 {
-    gpuarena__holds *holds = &arena->holds;
-    uint64_t needed = (uint64_t)holds->owed + 1 + (holds->count == 0);       /* entry 0 is none */
-    if (!GPUARENA__RESERVE(arena, gpuarena__hold, holds->list, holds->count,
-                           gpuarena__above(needed, holds->unused_count), holds->room)) return 0;
-    if (!holds->count) holds->count = 1;
+    gpuarena__stream_uses *uses = &arena->uses;
+    uint64_t needed = (uint64_t)uses->reserved_uses + 1 + (uses->count == 0);  /* entry 0 is none */
+    if (!GPUARENA__RESERVE(arena, gpuarena__stream_use, uses->list, uses->count,
+                           gpuarena__above(needed, uses->unused_count), uses->room)) return 0;
+    if (!uses->count) uses->count = 1;
     return 1;
 }
 
-static void gpuarena__holds_drop(gpuarena *arena, gpuarena__node *node)
+static void gpuarena__uses_drop_all(gpuarena *arena, gpuarena__node *node)
 {
-    uint32_t hold, next;
-    for (hold = node->hold; hold; hold = next) {
-        next = arena->holds.list[hold].next;
-        gpuarena__hold_drop(arena, hold);
+    uint32_t use_at, next;
+    for (use_at = node->use_at; use_at; use_at = next) {
+        next = arena->uses.list[use_at].next;
+        gpuarena__uses_drop(arena, use_at);
     }
-    node->hold = 0;
+    node->use_at = 0;
 }
 
 /* Puts a node that was just freed on hold: it goes to a set by this ticket when its holds are let go, or,
    parked, home when the device was waited for. */
-static void gpuarena__hold_on(gpuarena *arena, gpuarena__node *node, uint32_t set, uint64_t ticket,
-                              int parked)
+static void gpuarena__uses_link(gpuarena *arena, gpuarena__node *node, uint32_t set, uint64_t ticket,
+                                int sync_wait)
 {
-    if (parked) {
-        gpuarena__holds_drop(arena, node);
+    if (sync_wait) {
+        gpuarena__uses_drop_all(arena, node);
         set = arena->streams.list[set].home;
         ticket = 0;
-        arena->stats.parked_count++;
+        arena->stats.sync_wait_count++;
     }
-    node->set = GPUARENA__HELD;
+    node->set = GPUARENA__MULTI_STREAM;
     node->tag = set;
     node->ticket = ticket;
-    node->parked = parked ? 1 + arena->streams.device_waits : 0;
+    node->sync_wait = sync_wait ? 1 + arena->streams.device_waits : 0;
     arena->streams.list[set].ref_count++;
 }
 
 /* The reverse: the node is in no set. */
-static void gpuarena__hold_off(gpuarena *arena, uint32_t index)
+static void gpuarena__uses_unlink(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    gpuarena__holds_drop(arena, node);
+    gpuarena__uses_drop_all(arena, node);
     arena->streams.list[node->tag].ref_count--;
-    node->parked = 0;
+    node->sync_wait = 0;
 }
 
 /* Takes a free node out of where it waits into another set, by a ticket, joined with its neighbours there.
@@ -3286,7 +3295,7 @@ static uint32_t gpuarena__block_move(gpuarena *arena, uint32_t index, uint32_t s
     gpuarena__set_remove(arena, index);
     if (node->set && !set) arena->stats.pending_bytes -= node->size;
     if (!node->set && set) arena->stats.pending_bytes += node->size;
-    if (node->set == GPUARENA__HELD) gpuarena__hold_off(arena, index);
+    if (node->set == GPUARENA__MULTI_STREAM) gpuarena__uses_unlink(arena, index);
     node->set = set;
     node->ticket = ticket;
     return gpuarena__block_join(arena, index);
@@ -3294,40 +3303,40 @@ static uint32_t gpuarena__block_move(gpuarena *arena, uint32_t index, uint32_t s
 
 /* The uses of a block that is freed get their tickets, but for those on the stream it is freed on. 0: one is
    on a stream that tells nothing any more. */
-static int gpuarena__holds_start(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
+static int gpuarena__uses_start(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
 {
-    uint32_t hold = node->hold, next;
+    uint32_t use_at = node->use_at, next;
     int told = 1;
-    for (node->hold = 0; hold; hold = next) {
-        gpuarena__hold *held = &arena->holds.list[hold];
+    for (node->use_at = 0; use_at; use_at = next) {
+        gpuarena__stream_use *held = &arena->uses.list[use_at];
         gpuarena__stream *stream = &arena->streams.list[held->set];
         uint64_t ticket = held->set == freed_on ? 0 : gpuarena__ticket(stream);
         next = held->next;
         told = told && (ticket || held->set == freed_on);
         if (!ticket || ticket <= stream->quiet) {
-            gpuarena__hold_drop(arena, hold);
+            gpuarena__uses_drop(arena, use_at);
             continue;
         }
         stream->ref_count--;
-        stream->hold_count++;
+        stream->use_count++;
         held->ticket = ticket;
-        held->next = node->hold;
-        node->hold = hold;
+        held->next = node->use_at;
+        node->use_at = use_at;
     }
     return told;
 }
 
 /* One more hold on a node that is being freed: it is owed. 0: the stream tells nothing any more. */
-static int gpuarena__hold_spare(gpuarena *arena, gpuarena__node *node, uint32_t set)
+static int gpuarena__uses_spare(gpuarena *arena, gpuarena__node *node, uint32_t set)
 {
     uint64_t ticket = gpuarena__ticket(&arena->streams.list[set]);
-    uint32_t hold = ticket ? gpuarena__hold_take(arena) : 0;
-    if (!hold) return 0;
-    arena->holds.list[hold].ticket = ticket;
-    arena->holds.list[hold].set = set;
-    arena->holds.list[hold].next = node->hold;
-    arena->streams.list[set].hold_count++;
-    node->hold = hold;
+    uint32_t use_at = ticket ? gpuarena__uses_take(arena) : 0;
+    if (!use_at) return 0;
+    arena->uses.list[use_at].ticket = ticket;
+    arena->uses.list[use_at].set = set;
+    arena->uses.list[use_at].next = node->use_at;
+    arena->streams.list[set].use_count++;
+    node->use_at = use_at;
     return 1;
 }
 
@@ -3337,11 +3346,11 @@ static void gpuarena__order_uses(gpuarena *arena, gpuarena__node *node, uint32_t
 {
     const gpuarena__stream *list = arena->streams.list;
     uint32_t home = list[from].home, set = freed_on;
-    int told = gpuarena__holds_start(arena, node, freed_on);
+    int told = gpuarena__uses_start(arena, node, freed_on);
     uint64_t ticket;
     if (!home && list[set].home) set = list[set].under;      /* ordinary memory: it is no graph's own */
     if (list[set].home != home) {                /* a capture set's memory, freed outside of its captures */
-        told = gpuarena__hold_spare(arena, node, set) && told;
+        told = gpuarena__uses_spare(arena, node, set) && told;
         set = home;
     }
     ticket = set == home ? 0 : gpuarena__ticket(&arena->streams.list[set]);
@@ -3349,8 +3358,8 @@ static void gpuarena__order_uses(gpuarena *arena, gpuarena__node *node, uint32_t
         set = home;
         ticket = 0;
     }
-    if (!told || (set != home && !ticket)) gpuarena__hold_on(arena, node, set, 0, 1);
-    else if (node->hold) gpuarena__hold_on(arena, node, set, ticket, 0);
+    if (!told || (set != home && !ticket)) gpuarena__uses_link(arena, node, set, 0, 1);
+    else if (node->use_at) gpuarena__uses_link(arena, node, set, ticket, 0);
     else {
         node->set = set;
         node->ticket = ticket;
@@ -3358,17 +3367,18 @@ static void gpuarena__order_uses(gpuarena *arena, gpuarena__node *node, uint32_t
 }
 
 /* The same of any free that is not plain. freed_on 0: the GPU is done with it; HELD: nobody knows. */
-static void gpuarena__order_slowly(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
+static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
 {
     gpuarena__stream *from = &arena->streams.list[node->set];
-    if (from->owed) {
-        from->owed--;
-        arena->holds.owed--;
+    if (from->reserved_uses) {
+        from->reserved_uses--;
+        arena->uses.reserved_uses--;
     }
-    if (freed_on && freed_on != GPUARENA__HELD) gpuarena__order_uses(arena, node, node->set, freed_on);
+    if (freed_on && freed_on != GPUARENA__MULTI_STREAM) gpuarena__order_uses(arena, node, node->set,
+                                                                             freed_on);
     else {
-        gpuarena__holds_drop(arena, node);
-        if (freed_on) gpuarena__hold_on(arena, node, node->set, 0, 1);
+        gpuarena__uses_drop_all(arena, node);
+        if (freed_on) gpuarena__uses_link(arena, node, node->set, 0, 1);
         else if (node->ticket <= from->quiet) {  /* later: who had it before may still use it */
             node->set = from->home;
             node->ticket = 0;
@@ -3383,17 +3393,17 @@ GPUARENA__INLINE int gpuarena__order(gpuarena *arena, gpuarena__node *node, uint
     gpuarena__stream *from = &arena->streams.list[node->set], *on = from;
     from->ref_count--;
     if (GPUARENA__LIKELY((plain || (freed_on && freed_on == arena->streams.recent_record))
-                         && freed_on == node->set && !node->hold)) {
+                         && freed_on == node->set && !node->use_at)) {
         node->ticket = ++from->ticket;
         return 1;
     }
-    if (freed_on != node->set && freed_on != GPUARENA__HELD) on = &arena->streams.list[freed_on];
-    if (GPUARENA__LIKELY(freed_on && freed_on != GPUARENA__HELD
-                         && !(node->hold | from->home | on->home | (on->state == GPUARENA__CLOSED)))) {
+    if (freed_on != node->set && freed_on != GPUARENA__MULTI_STREAM) on = &arena->streams.list[freed_on];
+    if (GPUARENA__LIKELY(freed_on && freed_on != GPUARENA__MULTI_STREAM
+                         && !(node->use_at | from->home | on->home | (on->state == GPUARENA__CLOSED)))) {
         node->set = freed_on;
         node->ticket = ++on->ticket;
-    } else gpuarena__order_slowly(arena, node, freed_on);
-    return node->set != GPUARENA__HELD;
+    } else gpuarena__order_slow(arena, node, freed_on);
+    return node->set != GPUARENA__MULTI_STREAM;
 }
 
 /* Frees a live node, which is in no table any more. plain 1: on a plain stream. */
@@ -3404,7 +3414,7 @@ GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, uint32_t index, gpua
     node->size &= ~GPUARENA__LIVE;
     arena->stats.live_count--;
     arena->stats.free_count++;
-    arena->stats.requested_bytes -= node->use.requested;
+    arena->stats.requested_bytes -= node->as.requested;
     arena->stats.live_bytes -= node->size;
     open = gpuarena__order(arena, node, freed_on, plain);
     if (plain || node->set) arena->stats.pending_bytes += node->size;
@@ -3422,7 +3432,7 @@ static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, uint32_t f
 }
 
 /* Frees what a cache keeps in a class, in its first `slots` slots. */
-static void gpuarena__cache_shed(gpuarena *arena, gpuarena__cache *cache, uint32_t number, uint32_t slots)
+static void gpuarena__cache_flush(gpuarena *arena, gpuarena__cache *cache, uint32_t number, uint32_t slots)
 {
     gpuarena__class *held = &cache->classes[number];
     uint32_t slot;
@@ -3439,11 +3449,11 @@ static void gpuarena__cache_shed(gpuarena *arena, gpuarena__cache *cache, uint32
     }
 }
 
-static void gpuarena__cache_shed_all(gpuarena *arena, gpuarena__cache *cache)
+static void gpuarena__cache_flush_all(gpuarena *arena, gpuarena__cache *cache)
 {
     uint32_t number;
     for (number = 0; number < GPUARENA__CACHE_CLASSES && cache->kept_bytes; number++)
-        gpuarena__cache_shed(arena, cache, number, 8);
+        gpuarena__cache_flush(arena, cache, number, 8);
 }
 
 /* Frees blocks that an open cache of this record keeps, for a request that it did not serve: those of the
@@ -3456,9 +3466,9 @@ static int gpuarena__cache_yield(gpuarena *arena, gpuarena__cache *cache, uint64
     kept_bytes = cache->kept_bytes;
     if (cache->open && cache->set == set) {
         while (number < GPUARENA__CACHE_CLASSES && !cache->classes[number].digests) number++;
-        if (number < GPUARENA__CACHE_CLASSES) gpuarena__cache_shed(arena, cache, number, 8);
+        if (number < GPUARENA__CACHE_CLASSES) gpuarena__cache_flush(arena, cache, number, 8);
         for (at = number; at > 0 && kept_bytes - cache->kept_bytes < bytes; at--)
-            gpuarena__cache_shed(arena, cache, at - 1, 8);
+            gpuarena__cache_flush(arena, cache, at - 1, 8);
         yielded = kept_bytes - cache->kept_bytes;
     }
     gpuarena__spin_unlock(&cache->lock);
@@ -3468,7 +3478,7 @@ static int gpuarena__cache_yield(gpuarena *arena, gpuarena__cache *cache, uint64
 /* The stream of a block: that of its allocation, or which it waits for. ANY_STREAM: of none. */
 static gpuarena_stream gpuarena__stream_of(const gpuarena *arena, const gpuarena__node *node)
 {
-    uint32_t set = node->set == GPUARENA__HELD && !gpuarena__node_live(node) ? node->tag : node->set;
+    uint32_t set = node->set == GPUARENA__MULTI_STREAM && !gpuarena__node_live(node) ? node->tag : node->set;
     return set ? arena->streams.list[set].handle : GPUARENA_ANY_STREAM;
 }
 
@@ -3479,7 +3489,7 @@ static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t i
     int live = gpuarena__node_live(node);
     block.serial = live ? node->serial : 0;
     block.ptr = gpuarena__pointer(node->address);
-    block.requested_bytes = live ? node->use.requested : 0;
+    block.requested_bytes = live ? node->as.requested : 0;
     block.bytes = gpuarena__node_bytes(node);
     block.resident_bytes = node->size & GPUARENA__HOLE ? 0 : block.bytes;
     block.stream = gpuarena__stream_of(arena, node);
@@ -3515,27 +3525,27 @@ static gpuarena_memory gpuarena__memory_of(gpuarena_backing backing)
     }
 }
 
-static gpuarena__obstacle gpuarena__no_obstacle(void)
+static gpuarena__error gpuarena__no_error(void)
 {
-    gpuarena__obstacle obstacle;
-    obstacle.result = GPUARENA_OK; obstacle.reason = GPUARENA_REASON_NONE; obstacle.code = 0;
-    obstacle.call = NULL;
-    return obstacle;
+    gpuarena__error error;
+    error.result = GPUARENA_OK; error.reason = GPUARENA_REASON_NONE; error.code = 0;
+    error.call = NULL;
+    return error;
 }
 
 /* Says what stands in the way. 0: what is obstructed answers that, be it an int or an index. */
-static uint8_t gpuarena__obstruct(gpuarena__obstacle *obstacle, gpuarena_result result)
+static uint8_t gpuarena__set_error(gpuarena__error *error, gpuarena_result result)
 {
-    obstacle->result = result;
-    obstacle->reason = result == GPUARENA_HOST_MEMORY ? GPUARENA_REASON_HOST_MEMORY : GPUARENA_REASON_NONE;
+    error->result = result;
+    error->reason = result == GPUARENA_HOST_MEMORY ? GPUARENA_REASON_HOST_MEMORY : GPUARENA_REASON_NONE;
     return 0;
 }
 
 /* The same, OUT_OF_MEMORY. */
-static uint8_t gpuarena__obstruct_for(gpuarena__obstacle *obstacle, gpuarena_reason reason)
+static uint8_t gpuarena__set_reason(gpuarena__error *error, gpuarena_reason reason)
 {
-    obstacle->result = GPUARENA_OUT_OF_MEMORY;
-    obstacle->reason = reason;
+    error->result = GPUARENA_OUT_OF_MEMORY;
+    error->reason = reason;
     return 0;
 }
 
@@ -3548,54 +3558,54 @@ static gpuarena_status gpuarena__status_of(const gpuarena *arena, int code)
 }
 
 /* No memory, says this entry of the driver's table. */
-static uint8_t gpuarena__obstruct_by(gpuarena__obstacle *obstacle, const char *call)
+static uint8_t gpuarena__set_driver_error(gpuarena__error *error, const char *call)
 {
-    obstacle->call = call;
-    return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_DRIVER_REFUSED);
+    error->call = call;
+    return gpuarena__set_reason(error, GPUARENA_REASON_DRIVER_REFUSED);
 }
 
-/* Takes a driver's answer in. 1: done. 0: *obstacle says what it was; a sticky error marks the arena. */
-static int gpuarena__driver_done(gpuarena *arena, int code, gpuarena__obstacle *obstacle)
+/* Takes a driver's answer in. 1: done. 0: *error says what it was; a sticky error marks the arena. */
+static int gpuarena__driver_done(gpuarena *arena, int code, gpuarena__error *error)
 {
     gpuarena_status status = gpuarena__status_of(arena, code);
     if (status == GPUARENA_STATUS_DONE) return 1;
-    obstacle->code = code;
-    if (status == GPUARENA_STATUS_CAPTURING) return gpuarena__obstruct(obstacle, GPUARENA_CAPTURE);
-    if (status == GPUARENA_STATUS_NOT_SUPPORTED) return gpuarena__obstruct(obstacle, GPUARENA_NOT_SUPPORTED);
-    if (status != GPUARENA_STATUS_LOST) return gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR);
+    error->code = code;
+    if (status == GPUARENA_STATUS_CAPTURING) return gpuarena__set_error(error, GPUARENA_CAPTURE);
+    if (status == GPUARENA_STATUS_NOT_SUPPORTED) return gpuarena__set_error(error, GPUARENA_NOT_SUPPORTED);
+    if (status != GPUARENA_STATUS_LOST) return gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
     arena->lost = 1;
     arena->lost_code = code;
-    gpuarena__gate(arena);
-    return gpuarena__obstruct(obstacle, GPUARENA_DEVICE_LOST);
+    gpuarena__update_fast_path(arena);
+    return gpuarena__set_error(error, GPUARENA_DEVICE_LOST);
 }
 
 /* The same of calls that give back, or wait: when the process ends, all is gone already. */
-static int gpuarena__gone(gpuarena *arena, int code, gpuarena__obstacle *obstacle)
+static int gpuarena__gone(gpuarena *arena, int code, gpuarena__error *error)
 {
     return gpuarena__status_of(arena, code) == GPUARENA_STATUS_UNLOADING
-        || gpuarena__driver_done(arena, code, obstacle);
+        || gpuarena__driver_done(arena, code, error);
 }
 
-/* 1, and the sticky error as the obstacle: no driver call may be made any more. */
-static int gpuarena__is_lost(const gpuarena *arena, gpuarena__obstacle *obstacle)
+/* 1, and the sticky error as the error: no driver call may be made any more. */
+static int gpuarena__is_lost(const gpuarena *arena, gpuarena__error *error)
 {
     if (GPUARENA__LIKELY(!arena->lost)) return 0;
-    gpuarena__obstruct(obstacle, GPUARENA_DEVICE_LOST);
-    obstacle->code = arena->lost_code;
+    gpuarena__set_error(error, GPUARENA_DEVICE_LOST);
+    error->code = arena->lost_code;
     return 1;
 }
 
 static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t *total_bytes,
-                                 gpuarena__obstacle *obstacle)
+                                 gpuarena__error *error)
 {
     int code;
     *free_bytes = *total_bytes = 0;
     GPUARENA__ASK(arena, code, arena->driver.memory.info(&arena->driver, arena->memory, free_bytes,
                                                          total_bytes));
-    if (!gpuarena__driver_done(arena, code, obstacle)) return 0;
+    if (!gpuarena__driver_done(arena, code, error)) return 0;
     *free_bytes = gpuarena__min(*free_bytes, GPUARENA__MAX_TOTAL);
     *total_bytes = gpuarena__min(*total_bytes, GPUARENA__MAX_TOTAL);
-    arena->reach_bytes = *free_bytes + arena->stats.reserved_bytes;
+    arena->reachable_bytes = *free_bytes + arena->stats.reserved_bytes;
     return 1;
 }
 
@@ -3604,7 +3614,7 @@ static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t
    for. */
 static int gpuarena__relax(gpuarena *arena)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     int mode = 2;
     if (arena->driver.capture.exchange_mode && !arena->lost
         && gpuarena__driver_done(arena, arena->driver.capture.exchange_mode(&arena->driver, &mode), &ignored))
@@ -3617,42 +3627,42 @@ static void gpuarena__unrelax(const gpuarena *arena, int mode)
     if (mode >= 0) (void)arena->driver.capture.exchange_mode(&arena->driver, &mode);
 }
 
-/* 1, and CAPTURE as the obstacle: it could not, and the call would break a capture. */
-static int gpuarena__is_strict(const gpuarena *arena, int mode, gpuarena__obstacle *obstacle)
+/* 1, and CAPTURE as the error: it could not, and the call would break a capture. */
+static int gpuarena__is_strict(const gpuarena *arena, int mode, gpuarena__error *error)
 {
     if (mode >= 0 || !arena->driver.capture.exchange_mode || !arena->streams.captured) return 0;
-    gpuarena__obstruct(obstacle, GPUARENA_CAPTURE);
+    gpuarena__set_error(error, GPUARENA_CAPTURE);
     return 1;
 }
 
-/* 1, and an obstacle: work of this stream goes into a graph now, CAPTURE, or it cannot be told. */
-static int gpuarena__is_captured(gpuarena *arena, gpuarena_stream stream, gpuarena__obstacle *obstacle)
+/* 1, and an error: work of this stream goes into a graph now, CAPTURE, or it cannot be told. */
+static int gpuarena__is_captured(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
-    gpuarena__obstacle said = gpuarena__no_obstacle();
+    gpuarena__error said = gpuarena__no_error();
     int active = 0, code;
     if (!arena->driver.capture.active) return 0;
     GPUARENA__ASK(arena, code, arena->driver.capture.active(&arena->driver, stream, &active));
     (void)gpuarena__driver_done(arena, code, &said);
     if (said.result == GPUARENA_OK && !active) return 0;
-    if (active) gpuarena__obstruct(&said, GPUARENA_CAPTURE);
-    *obstacle = said;
+    if (active) gpuarena__set_error(&said, GPUARENA_CAPTURE);
+    *error = said;
     return 1;
 }
 
-/* 1, and CAPTURE as the obstacle: so it is with some stream that the arena knows. Then the device must not be
+/* 1, and CAPTURE as the error: so it is with some stream that the arena knows. Then the device must not be
    waited for, which giving memory back does. */
-static int gpuarena__is_capturing(gpuarena *arena, gpuarena__obstacle *obstacle)
+static int gpuarena__is_capturing(gpuarena *arena, gpuarena__error *error)
 {
-    gpuarena__obstacle said = gpuarena__no_obstacle();
+    gpuarena__error said = gpuarena__no_error();
     uint32_t at;
-    if (arena->streams.captured) gpuarena__obstruct(&said, GPUARENA_CAPTURE);
+    if (arena->streams.captured) gpuarena__set_error(&said, GPUARENA_CAPTURE);
     else if (arena->streams.own_known) (void)gpuarena__is_captured(arena, arena->driver.per_thread, &said);
     for (at = 0; at < arena->streams.known_room && said.result != GPUARENA_CAPTURE; at++) {
         gpuarena__known known = arena->streams.known[at];
         if (known.used && !known.key) (void)gpuarena__is_captured(arena, known.handle, &said);
     }
     if (said.result != GPUARENA_CAPTURE) return 0;
-    *obstacle = said;
+    *error = said;
     return 1;
 }
 
@@ -3672,7 +3682,7 @@ static gpuarena_stream gpuarena__real_stream(gpuarena_stream stream)
 /* What the limit of an arena leaves it and its sub-arenas. The registry's lock is held. */
 static uint64_t gpuarena__kin_room(const gpuarena *arena)
 {
-    uint64_t claimed = arena->kin.reserved + arena->kin.growing;
+    uint64_t claimed = arena->family.reserved + arena->family.growing;
     return gpuarena__above(arena->limit, claimed);
 }
 
@@ -3694,7 +3704,7 @@ static uint64_t gpuarena__room_by(const gpuarena *arena, gpuarena_reason *narrow
 {
     uint64_t claimed = arena->stats.reserved_bytes + arena->growing, room;
     *narrow = GPUARENA_REASON_OVER_LIMIT;
-    if (!arena->family) return gpuarena__above(arena->limit, claimed);
+    if (!arena->has_family) return gpuarena__above(arena->limit, claimed);
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     if (gpuarena__kin_narrow(arena, &room) != arena) *narrow = GPUARENA_REASON_OVER_PARENT;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
@@ -3712,11 +3722,11 @@ static void gpuarena__kin_count(gpuarena *arena, uint64_t reserved, uint64_t gro
 {
     gpuarena *at;
     for (at = arena; at; at = at->config.parent) {
-        at->kin.reserved += reserved;
-        at->kin.growing += growing;
-        at->kin.changes++;
+        at->family.reserved += reserved;
+        at->family.growing += growing;
+        at->family.changes++;
     }
-    arena->kin.own_changes++;
+    arena->family.own_changes++;
 }
 
 /* Changes what the arena has reserved, and claimed for growth under way. */
@@ -3724,26 +3734,26 @@ static void gpuarena__account(gpuarena *arena, uint64_t reserved, uint64_t growi
 {
     arena->stats.reserved_bytes += reserved;
     arena->growing += growing;
-    gpuarena__gate(arena);
-    if (!arena->family) return;
+    gpuarena__update_fast_path(arena);
+    if (!arena->has_family) return;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     gpuarena__kin_count(arena, reserved, growing);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
 /* Claims bytes that the caller has found room for, here and above, before the driver is asked. 0 and an
-   obstacle: other arenas under the same parent have got some of them meanwhile; nothing is claimed. */
-static int gpuarena__claim(gpuarena *arena, uint64_t bytes, gpuarena__obstacle *obstacle)
+   error: other arenas under the same parent have got some of them meanwhile; nothing is claimed. */
+static int gpuarena__claim(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
 {
     const gpuarena *narrow;
     uint64_t room;
-    if (arena->family) {
+    if (arena->has_family) {
         gpuarena__mutex_lock(&gpuarena__registry_lock);
         narrow = gpuarena__kin_narrow(arena, &room);
         if (room >= bytes) gpuarena__kin_count(arena, 0, bytes);
         gpuarena__mutex_unlock(&gpuarena__registry_lock);
         if (room < bytes)
-            return gpuarena__obstruct_for(obstacle, narrow == arena ? GPUARENA_REASON_OVER_LIMIT
+            return gpuarena__set_reason(error, narrow == arena ? GPUARENA_REASON_OVER_LIMIT
                                                                     : GPUARENA_REASON_OVER_PARENT);
     }
     arena->growing += bytes;
@@ -3756,10 +3766,10 @@ static void gpuarena__note_peak(gpuarena *arena)
     gpuarena *at;
     arena->stats.reserved_peak_bytes =
         gpuarena__max(arena->stats.reserved_peak_bytes, arena->stats.reserved_bytes);
-    if (!arena->family) return;
+    if (!arena->has_family) return;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (at = arena; at; at = at->config.parent)
-        at->kin.peak = gpuarena__max(at->kin.peak, at->kin.reserved);
+        at->family.peak = gpuarena__max(at->family.peak, at->family.reserved);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
@@ -3767,9 +3777,9 @@ static void gpuarena__note_peak(gpuarena *arena)
 static uint64_t gpuarena__children(const gpuarena *arena)
 {
     uint64_t bytes = 0;
-    if (!arena->family) return 0;
+    if (!arena->has_family) return 0;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    bytes = arena->kin.reserved - arena->stats.reserved_bytes;
+    bytes = arena->family.reserved - arena->stats.reserved_bytes;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return bytes;
 }
@@ -3777,18 +3787,18 @@ static uint64_t gpuarena__children(const gpuarena *arena)
 /* Asks for memory; what is granted stays claimed until it is entered. Here alone a refusal of the driver is
    no error. */
 static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t bytes, gpuarena_stream stream,
-                                   gpuarena__obstacle *obstacle)
+                                   gpuarena__error *error)
 {
     void *memory = NULL;
     int code, mode;
     if (arena->memory == GPUARENA_MEMORY_ASYNC) {
         stream = gpuarena__real_stream(stream);
-        if (gpuarena__is_captured(arena, stream, obstacle)) return 0;
+        if (gpuarena__is_captured(arena, stream, error)) return 0;
     }
     mode = gpuarena__relax(arena);
-    if (gpuarena__is_lost(arena, obstacle)) return 0;
-    if (gpuarena__is_strict(arena, mode, obstacle)) return 0;
-    if (!gpuarena__claim(arena, bytes, obstacle)) {
+    if (gpuarena__is_lost(arena, error)) return 0;
+    if (gpuarena__is_strict(arena, mode, error)) return 0;
+    if (!gpuarena__claim(arena, bytes, error)) {
         gpuarena__unrelax(arena, mode);
         return 0;
     }
@@ -3797,30 +3807,30 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
     gpuarena__unrelax(arena, mode);
     arena->stats.driver_call_count++;
     *address = gpuarena__address(memory);
-    if (gpuarena__driver_done(arena, code, obstacle)) return 1;
+    if (gpuarena__driver_done(arena, code, error)) return 1;
     gpuarena__account(arena, 0, 0 - bytes);
     if (gpuarena__status_of(arena, code) == GPUARENA_STATUS_NO_MEMORY)
-        gpuarena__obstruct_by(obstacle, "obtain");
+        gpuarena__set_driver_error(error, "obtain");
     return 0;
 }
 
 /* What a failed wait left in the driver's pool, perhaps, is out of it when the device was waited for. */
-static void gpuarena__settle_owed(gpuarena *arena)
+static void gpuarena__check_unreturned(gpuarena *arena)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     int code;
-    if (!arena->owed || gpuarena__is_capturing(arena, &ignored)) return;
+    if (!arena->unreturned_bytes || gpuarena__is_capturing(arena, &ignored)) return;
     GPUARENA__ASK(arena, code, arena->driver.events.device_wait(&arena->driver));
     if (!gpuarena__gone(arena, code, &ignored)) return;
-    gpuarena__account(arena, 0, 0 - arena->owed);
-    arena->owed = 0;
+    gpuarena__account(arena, 0, 0 - arena->unreturned_bytes);
+    arena->unreturned_bytes = 0;
 }
 
 /* The host waits for what this stream was given so far: then the driver's pool keeps nothing of the bytes
    that were given back to it, and the limit holds for that, too. Until it did they are claimed. */
 static void gpuarena__wait_returned(gpuarena *arena, uint64_t bytes, gpuarena_stream stream)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     void *event = NULL;
     int code, done;
     if (!arena->streams.ordered) return;
@@ -3836,20 +3846,20 @@ static void gpuarena__wait_returned(gpuarena *arena, uint64_t bytes, gpuarena_st
     if (done) arena->stats.gpu_wait_count++;
     if (done || arena->lost) return;
     arena->stats.event_error_count++;
-    arena->owed += bytes;
+    arena->unreturned_bytes += bytes;
     gpuarena__account(arena, 0, bytes);
 }
 
 static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, uint64_t bytes,
-                                      gpuarena_stream stream, gpuarena__obstacle *obstacle)
+                                      gpuarena_stream stream, gpuarena__error *error)
 {
     int code, gone, mode = gpuarena__relax(arena);
     if (arena->memory == GPUARENA_MEMORY_ASYNC) stream = gpuarena__real_stream(stream);
-    if (gpuarena__is_lost(arena, obstacle)) return 0;
+    if (gpuarena__is_lost(arena, error)) return 0;
     GPUARENA__ASK(arena, code, arena->driver.memory.give_back(&arena->driver, arena->memory,
                                                               gpuarena__pointer(address), bytes, stream));
     arena->stats.driver_call_count++;
-    gone = gpuarena__gone(arena, code, obstacle);
+    gone = gpuarena__gone(arena, code, error);
     if (gone && arena->memory == GPUARENA_MEMORY_ASYNC) gpuarena__wait_returned(arena, bytes, stream);
     gpuarena__unrelax(arena, mode);
     return gone;
@@ -3972,7 +3982,7 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
     node->prev = node->next = 0;
     node->set = 0;
     node->ticket = 0;
-    node->hold = 0;
+    node->use_at = 0;
     if (range->pages) {
         gpuarena__hole_list(arena, index);
         return index;
@@ -3989,12 +3999,12 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
    held one is a driver error. The range goes back, unless its base is a held one's: that call would take
    the held one away. */
 static void gpuarena__range_refuse(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena_stream stream,
-                                   gpuarena__obstacle *obstacle)
+                                   gpuarena__error *error)
 {
     const gpuarena__range *held = gpuarena__range_of(arena, address);
     if (address && (!held || held->address != address))
-        (void)gpuarena__driver_give_back(arena, address, bytes, stream, obstacle);
-    if (!arena->lost) gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR);
+        (void)gpuarena__driver_give_back(arena, address, bytes, stream, error);
+    if (!arena->lost) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
 }
 
 /* Host memory for one more range: four nodes (the range, and what a block taken from it may split off), which
@@ -4015,19 +4025,19 @@ static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
 }
 
 /* One segment of exactly `bytes`, a multiple of the granule that the caller has found to be within the limit.
-   Returns its free node, binned, or 0 and an obstacle; then nothing has changed. */
+   Returns its free node, binned, or 0 and an error; then nothing has changed. */
 static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena_stream stream,
-                                       gpuarena__obstacle *obstacle)
+                                       gpuarena__error *error)
 {
     uint64_t address;
     gpuarena__range *range = gpuarena__range_reserve(arena, bytes), *before;
     uint32_t index;
     int done = 0;
-    if (!range) return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
-    if (gpuarena__driver_obtain(arena, &address, bytes, stream, obstacle)) {
+    if (!range) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    if (gpuarena__driver_obtain(arena, &address, bytes, stream, error)) {
         done = gpuarena__range_place(arena, address, bytes, &before);
         if (!done) {
-            gpuarena__range_refuse(arena, address, bytes, stream, obstacle);
+            gpuarena__range_refuse(arena, address, bytes, stream, error);
             gpuarena__account(arena, 0, 0 - bytes);
         }
     }
@@ -4049,7 +4059,7 @@ static int gpuarena__range_idle(const gpuarena *arena, const gpuarena__range *ra
     if (range->pages) return 0;
     for (index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
-        uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set;
+        uint32_t set = node->set == GPUARENA__MULTI_STREAM ? node->tag : node->set;
         if (gpuarena__node_live(node) || arena->streams.list[set].home || (quiet && node->set)) return 0;
     }
     return 1;
@@ -4068,13 +4078,13 @@ static void gpuarena__range_forget(gpuarena *arena, gpuarena__range *range)
     for (index = range->first; index; index = next) {
         gpuarena__node *node = gpuarena__node_at(arena, index);
         next = node->next;
-        if (node->size & GPUARENA__KEPT) arena->paged.stuck_count--;
+        if (node->size & GPUARENA__KEPT) arena->paged.unmap_failed_count--;
         else if (node->size & GPUARENA__HOLE) gpuarena__hole_unlist(arena, index);
         else {
             gone += gpuarena__node_bytes(node);
             if (node->set) arena->stats.pending_bytes -= gpuarena__node_bytes(node);
             if (!(node->size & GPUARENA__CLAIMED)) gpuarena__set_remove(arena, index);
-            if (node->set == GPUARENA__HELD) gpuarena__hold_off(arena, index);
+            if (node->set == GPUARENA__MULTI_STREAM) gpuarena__uses_unlink(arena, index);
         }
         gpuarena__node_drop(arena, index, node);
     }
@@ -4109,19 +4119,19 @@ static void gpuarena__range_unclaim(gpuarena *arena, const gpuarena__range *rang
     }
 }
 
-/* Gives one idle segment back; no stream is captured. 0: the driver did not take it, and *obstacle says
+/* Gives one idle segment back; no stream is captured. 0: the driver did not take it, and *error says
    why; or it is not idle any more. It is still held then. */
 static int gpuarena__range_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
-                                   gpuarena__obstacle *obstacle)
+                                   gpuarena__error *error)
 {
     int waits;
     gpuarena_block block = gpuarena__block_describe(arena, range->first);
     block.bytes = block.resident_bytes = range->bytes;
     block.state = GPUARENA_STATE_FREE;           /* what is given back was waited for */
-    if (gpuarena__is_lost(arena, obstacle) || !gpuarena__range_idle(arena, range, 0)) return 0;
+    if (gpuarena__is_lost(arena, error) || !gpuarena__range_idle(arena, range, 0)) return 0;
     waits = !gpuarena__range_idle(arena, range, 1);
     gpuarena__range_claim(arena, range);
-    if (!gpuarena__driver_give_back(arena, range->address, range->bytes, stream, obstacle)) {
+    if (!gpuarena__driver_give_back(arena, range->address, range->bytes, stream, error)) {
         gpuarena__range_unclaim(arena, range);
         return 0;
     }
@@ -4197,8 +4207,8 @@ static gpuarena__range *gpuarena__ranges_to_release(const gpuarena *arena, int q
 
 /* An entry, searched for from a place on; or the empty one where it would be. Ends: half of them are
    empty. */
-GPUARENA__APART gpuarena__known *gpuarena__known_beyond(const gpuarena__streams *streams, uint64_t at,
-                                                        gpuarena_stream handle, uint64_t key)
+GPUARENA__NOINLINE gpuarena__known *gpuarena__known_beyond(const gpuarena__streams *streams, uint64_t at,
+                                                           gpuarena_stream handle, uint64_t key)
 {
     gpuarena__known *entry = &streams->known[at];
     while ((entry->handle != handle || entry->key != key) && entry->used)
@@ -4349,7 +4359,7 @@ static int gpuarena__streams_part(gpuarena *arena)
 /* ---- events: from a pool, never destroyed before the arena */
 
 /* An unused event. 0: none to be had now. */
-static uint32_t gpuarena__event_take(gpuarena *arena, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__event_take(gpuarena *arena, gpuarena__error *error)
 {
     gpuarena__events *events = &arena->events;
     uint32_t at = events->unused;
@@ -4360,10 +4370,10 @@ static uint32_t gpuarena__event_take(gpuarena *arena, gpuarena__obstacle *obstac
         return at;
     }
     if (!GPUARENA__RESERVE(arena, gpuarena__event, events->list, events->count, 1, events->room))
-        return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
+        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (!events->count) events->count = 1;       /* entry 0 is none */
     GPUARENA__ASK(arena, code, arena->driver.events.create(&arena->driver, &handle));
-    if (!gpuarena__driver_done(arena, code, obstacle)) return 0;
+    if (!gpuarena__driver_done(arena, code, error)) return 0;
     events->list[events->count].handle = handle;
     return events->count++;
 }
@@ -4384,9 +4394,9 @@ static void gpuarena__event_pop(gpuarena *arena, gpuarena__stream *stream)
     gpuarena__event_drop(arena, at);
 }
 
-/* Records an event behind all frees of a stream so far, if none is. 0: not now, or not any more; *obstacle:
+/* Records an event behind all frees of a stream so far, if none is. 0: not now, or not any more; *error:
    what the driver said, if it was asked. */
-static int gpuarena__stream_record(gpuarena *arena, uint32_t set, gpuarena__obstacle *obstacle)
+static int gpuarena__stream_record(gpuarena *arena, uint32_t set, gpuarena__error *error)
 {
     gpuarena__stream *stream = &arena->streams.list[set];
     uint32_t at = 0, again = stream->key && stream->event_count >= 4 ? stream->last_event : 0;
@@ -4395,12 +4405,12 @@ static int gpuarena__stream_record(gpuarena *arena, uint32_t set, gpuarena__obst
     if (stream->recorded == ticket) return 1;
     if (stream->state == GPUARENA__CLOSED || stream->home || arena->lost) return 0;
     if (stream->key && stream->key != gpuarena__thread_number()) return 0;
-    if (gpuarena__is_captured(arena, stream->handle, obstacle)) return 0;
-    at = again ? again : gpuarena__event_take(arena, obstacle);      /* at every free: no more than four */
+    if (gpuarena__is_captured(arena, stream->handle, error)) return 0;
+    at = again ? again : gpuarena__event_take(arena, error);         /* at every free: no more than four */
     if (at)
         GPUARENA__ASK(arena, code, arena->driver.events.record(&arena->driver, arena->events.list[at].handle,
                                                                stream->handle));
-    if (!at || !gpuarena__driver_done(arena, code, obstacle)) {
+    if (!at || !gpuarena__driver_done(arena, code, error)) {
         arena->stats.event_error_count++;
         if (at && !again) gpuarena__event_drop(arena, at);
         return 0;
@@ -4426,8 +4436,8 @@ static int gpuarena__has_blocks(const gpuarena *arena, uint32_t set)
 typedef void gpuarena__show(const gpuarena *arena, uint32_t index, void *user);
 static void gpuarena__tree_each(const gpuarena *arena, uint32_t at, gpuarena__show *show, void *user)
 {
-    for (; at; at = gpuarena__node_at(arena, at)->use.bin.at) {
-        uint32_t after = gpuarena__node_at(arena, at)->use.bin.after;
+    for (; at; at = gpuarena__node_at(arena, at)->as.bin.at) {
+        uint32_t after = gpuarena__node_at(arena, at)->as.bin.after;
         if (after) gpuarena__tree_each(arena, after, show, user);
         show(arena, at, user);
     }
@@ -4447,7 +4457,7 @@ GPUARENA__INLINE void gpuarena__bins_each(const gpuarena *arena, const gpuarena_
             slot = gpuarena__lowest_bit(taken) / 8;
             show(arena, bins->nodes[number * 8 + slot], user);
         }
-        for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->use.bin.after)
+        for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->as.bin.after)
             show(arena, index, user);
     }
 }
@@ -4504,7 +4514,7 @@ static int gpuarena__set_move(gpuarena *arena, uint32_t set, uint64_t up_to, uin
 static int gpuarena__stream_poll(gpuarena *arena, uint32_t set)
 {
     gpuarena__stream *stream = &arena->streams.list[set];
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     uint64_t before = stream->quiet;
     while (stream->first_event && !arena->lost) {
         const gpuarena__event *event = &arena->events.list[stream->first_event];
@@ -4522,29 +4532,29 @@ static int gpuarena__stream_poll(gpuarena *arena, uint32_t set)
         gpuarena__event_pop(arena, stream);
     }
     return stream->quiet != before
-        && (gpuarena__set_move(arena, set, stream->quiet, 0, 0) || stream->hold_count);
+        && (gpuarena__set_move(arena, set, stream->quiet, 0, 0) || stream->use_count);
 }
 
 /* Lets go of the holds whose streams are done; blocks without any go where they were freed to. 1: some. */
-static int gpuarena__holds_settle(gpuarena *arena)
+static int gpuarena__uses_resolve(gpuarena *arena)
 {
-    uint32_t index, next, hold, after, some = 0;
-    for (index = arena->held; index; index = next) {
+    uint32_t index, next, use_at, after, some = 0;
+    for (index = arena->multi_stream; index; index = next) {
         gpuarena__node *node = gpuarena__node_at(arena, index);
         const gpuarena__stream *to = &arena->streams.list[node->tag];
         uint64_t ticket = node->ticket > to->quiet ? node->ticket : 0;
         uint32_t set = ticket || node->tag == to->home ? node->tag : to->home;
-        next = node->use.bin.after;
-        for (hold = node->hold, node->hold = 0; hold; hold = after) {
-            gpuarena__hold *held = &arena->holds.list[hold];
+        next = node->as.bin.after;
+        for (use_at = node->use_at, node->use_at = 0; use_at; use_at = after) {
+            gpuarena__stream_use *held = &arena->uses.list[use_at];
             after = held->next;
-            if (held->ticket <= arena->streams.list[held->set].quiet) gpuarena__hold_drop(arena, hold);
+            if (held->ticket <= arena->streams.list[held->set].quiet) gpuarena__uses_drop(arena, use_at);
             else {
-                held->next = node->hold;
-                node->hold = hold;
+                held->next = node->use_at;
+                node->use_at = use_at;
             }
         }
-        if (node->hold || node->parked) continue;
+        if (node->use_at || node->sync_wait) continue;
         gpuarena__block_settle(arena, index, set, ticket);
         some = 1;
     }
@@ -4553,19 +4563,19 @@ static int gpuarena__holds_settle(gpuarena *arena)
 
 /* Makes quiet all that is shown to be, of all streams but one; events are recorded for what none is yet. 1:
    some. */
-static int gpuarena__settle(gpuarena *arena, uint32_t but)
+static int gpuarena__resolve_events(gpuarena *arena, uint32_t but)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     int mode = gpuarena__relax(arena), some = 0, again;
     uint32_t set;
     do {
         for (set = 1; set < arena->streams.count; set++) {
             const gpuarena__stream *stream = &arena->streams.list[set];
-            if (!stream->hold_count && (set == but || !gpuarena__has_blocks(arena, set))) continue;
+            if (!stream->use_count && (set == but || !gpuarena__has_blocks(arena, set))) continue;
             (void)gpuarena__stream_record(arena, set, &ignored);
             some |= gpuarena__stream_poll(arena, set);
         }
-        again = gpuarena__holds_settle(arena);   /* may add to a stream that had nothing before */
+        again = gpuarena__uses_resolve(arena);   /* may add to a stream that had nothing before */
         some |= again;
     } while (again);                             /* ends: fewer blocks are on hold */
     gpuarena__unrelax(arena, mode);
@@ -4578,8 +4588,8 @@ static uint32_t gpuarena__all_asked(gpuarena *arena)
 {
     uint32_t set, index;
     if (arena->streams.device_waits == UINT32_MAX - 1) {
-        for (index = arena->held; index; index = gpuarena__node_at(arena, index)->use.bin.after)
-            if (gpuarena__node_at(arena, index)->parked) gpuarena__node_at(arena, index)->parked = 1;
+        for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.bin.after)
+            if (gpuarena__node_at(arena, index)->sync_wait) gpuarena__node_at(arena, index)->sync_wait = 1;
         arena->streams.device_waits = 0;
     }
     for (set = 1; set < arena->streams.count; set++)
@@ -4598,11 +4608,11 @@ static void gpuarena__all_quiet(gpuarena *arena, uint32_t wait)
         stream->quiet = stream->recorded = stream->asked;
         (void)gpuarena__set_move(arena, set, stream->quiet, 0, 0);
     }
-    (void)gpuarena__holds_settle(arena);
-    for (index = arena->held; index; index = next) {
+    (void)gpuarena__uses_resolve(arena);
+    for (index = arena->multi_stream; index; index = next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
-        next = node->use.bin.after;
-        if (node->parked && node->parked - 1 <= wait)
+        next = node->as.bin.after;
+        if (node->sync_wait && node->sync_wait - 1 <= wait)
             gpuarena__block_settle(arena, index, arena->streams.list[node->tag].home, 0);
     }
 }
@@ -4622,7 +4632,7 @@ static uint32_t gpuarena__stream_vacant(gpuarena *arena)
             (void)gpuarena__stream_poll(arena, at);
             gpuarena__unrelax(arena, mode);
         }
-        if (stream->hold_count || stream->ref_count || stream->guest_count || gpuarena__has_blocks(arena, at))
+        if (stream->use_count || stream->ref_count || stream->guest_count || gpuarena__has_blocks(arena, at))
             continue;
         if (stream->home && (stream->home == at || stream->state == GPUARENA__OPEN)) continue;
         while (stream->first_event) gpuarena__event_pop(arena, stream);
@@ -4712,7 +4722,7 @@ static void gpuarena__set_close(gpuarena *arena, uint32_t home)
         stream->quiet = stream->recorded = stream->ticket;
         (void)gpuarena__set_move(arena, at, UINT64_MAX, home, 0);
     }
-    (void)gpuarena__holds_settle(arena);
+    (void)gpuarena__uses_resolve(arena);
 }
 
 /* From now on allocations on this stream are a capture's. 0: no host memory, and nothing has changed. */
@@ -4767,20 +4777,20 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
     uint64_t ticket = to ? ++list[to].ticket : 0;
     uint32_t at, index;
     (void)gpuarena__set_move(arena, home, UINT64_MAX, to, ticket);
-    for (index = arena->held; index; index = gpuarena__node_at(arena, index)->use.bin.after) {
+    for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.bin.after) {
         gpuarena__node *node = gpuarena__node_at(arena, index);
         if (list[node->tag].home != home) continue;
         list[node->tag].ref_count--;
-        list[node->parked ? 0 : to].ref_count++; /* what the device is waited for needs no other wait */
-        node->tag = node->parked ? 0 : to;
-        node->ticket = node->parked ? 0 : ticket;
+        list[node->sync_wait ? 0 : to].ref_count++; /* what the device is waited for needs no other wait */
+        node->tag = node->sync_wait ? 0 : to;
+        node->ticket = node->sync_wait ? 0 : ticket;
     }
     for (at = 1; at < arena->streams.count; at++)
         if (list[at].home == home && at != home) {
             list[at].home = 0;
             list[home].ref_count--;
-            arena->holds.owed -= list[at].owed;
-            list[at].owed = 0;
+            arena->uses.reserved_uses -= list[at].reserved_uses;
+            list[at].reserved_uses = 0;
         }
     list[home].home = 0;                         /* vacant, when no block on hold goes there */
 }
@@ -4790,28 +4800,28 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
 
 /* Bytes of the segment that would serve the request wherever it starts: a range is aligned to the unit alone.
    0: above what any segment may have. */
-static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__want *want)
+static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__request *req)
 {
-    uint64_t lead = want->alignment - arena->unit;
-    if (lead > GPUARENA__MAX_BYTES || want->bytes + lead > GPUARENA__MAX_BYTES) return 0;
-    if (want->flags & GPUARENA_ALLOC_OWN) lead = 0;          /* nothing else is in it: longer is no better */
-    return gpuarena__whole(want->bytes + lead, GPUARENA__GRANULE);
+    uint64_t lead = req->alignment - arena->unit;
+    if (lead > GPUARENA__MAX_BYTES || req->bytes + lead > GPUARENA__MAX_BYTES) return 0;
+    if (req->flags & GPUARENA_ALLOC_DEDICATED) lead = 0;     /* nothing else is in it: longer is no better */
+    return gpuarena__whole(req->bytes + lead, GPUARENA__GRANULE);
 }
 
 /* Bytes of the segment that would serve the request if it starts at its alignment. */
-static uint64_t gpuarena__tight_bytes(const gpuarena__want *want)
+static uint64_t gpuarena__tight_bytes(const gpuarena__request *req)
 {
-    return gpuarena__whole(want->bytes, GPUARENA__GRANULE);
+    return gpuarena__whole(req->bytes, GPUARENA__GRANULE);
 }
 
 /* What the growth policy would like to ask for where a request needs `need`. *next: the step to keep if it is
    granted. */
-static uint64_t gpuarena__growth(const gpuarena *arena, const gpuarena__want *want, uint64_t need,
+static uint64_t gpuarena__growth(const gpuarena *arena, const gpuarena__request *req, uint64_t need,
                                  uint64_t *next)
 {
     uint64_t step = arena->step, step_max = arena->config.step_max_bytes;
     *next = step;
-    if (want->flags & GPUARENA_ALLOC_OWN) return need;       /* all of it, and no more */
+    if (req->flags & GPUARENA_ALLOC_DEDICATED) return need;  /* all of it, and no more */
     switch (arena->config.growth) {
     case GPUARENA_GROWTH_STEP: return gpuarena__max(need, step);
     case GPUARENA_GROWTH_DOUBLE:
@@ -4823,15 +4833,15 @@ static uint64_t gpuarena__growth(const gpuarena *arena, const gpuarena__want *wa
 }
 
 /* Room for growth within the limits and, where `need` is within that, the headroom. *narrow: which of them it
-   is. 0 and an obstacle: the driver was asked, and did not say. */
+   is. 0 and an error: the driver was asked, and did not say. */
 static int gpuarena__room_now(gpuarena *arena, uint64_t need, uint64_t *room, gpuarena_reason *narrow,
-                              gpuarena__obstacle *obstacle)
+                              gpuarena__error *error)
 {
     uint64_t headroom = arena->config.headroom_bytes, free_bytes, total_bytes;
-    gpuarena__settle_owed(arena);
+    gpuarena__check_unreturned(arena);
     *room = gpuarena__room_by(arena, narrow);
     if (!headroom || need > *room) return 1;
-    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, obstacle)) return 0;
+    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, error)) return 0;
     free_bytes = gpuarena__above(free_bytes, headroom);
     if (free_bytes >= *room) return 1;
     *room = free_bytes;
@@ -4851,38 +4861,38 @@ static uint32_t gpuarena__fresh_order(gpuarena *arena, uint32_t index, gpuarena_
     if (set && !list[set].home) return gpuarena__block_move(arena, index, set, ++list[set].ticket);
     gpuarena__set_remove(arena, index);
     arena->stats.pending_bytes += node->size;
-    gpuarena__hold_on(arena, node, 0, 0, 1);
+    gpuarena__uses_link(arena, node, 0, 0, 1);
     gpuarena__set_insert(arena, index);
     return index;
 }
 
-/* 1, and CAPTURE as the obstacle: memory in this stream's order would be a graph's, though its capture may
+/* 1, and CAPTURE as the error: memory in this stream's order would be a graph's, though its capture may
    have to begin yet; or, of every stream, could not be waited for. */
-static int gpuarena__is_orderless(gpuarena *arena, gpuarena_stream stream, gpuarena__obstacle *obstacle)
+static int gpuarena__is_orderless(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     if (arena->memory != GPUARENA_MEMORY_ASYNC || !arena->streams.ordered) return 0;
-    if (stream == GPUARENA_ANY_STREAM) return gpuarena__is_capturing(arena, obstacle);
+    if (stream == GPUARENA_ANY_STREAM) return gpuarena__is_capturing(arena, error);
     if (!arena->streams.list[gpuarena__stream_find(arena, stream)].home) return 0;
-    gpuarena__obstruct(obstacle, GPUARENA_CAPTURE);
+    gpuarena__set_error(error, GPUARENA_CAPTURE);
     return 1;
 }
 
 /* Asks for `wish` bytes, less where limit, headroom or driver leave less, down to `need`; all whole
-   granules. Returns the new segment's free node, or 0 and an obstacle. Ends: the wish falls to the need. */
+   granules. Returns the new segment's free node, or 0 and an error. Ends: the wish falls to the need. */
 static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gpuarena_stream stream,
-                               gpuarena__obstacle *obstacle)
+                               gpuarena__error *error)
 {
     uint64_t room;
     gpuarena_reason narrow;
-    if (!gpuarena__room_now(arena, need, &room, &narrow, obstacle)
-        || gpuarena__is_orderless(arena, stream, obstacle)) return 0;
-    if (need > room) return gpuarena__obstruct_for(obstacle, narrow);
+    if (!gpuarena__room_now(arena, need, &room, &narrow, error)
+        || gpuarena__is_orderless(arena, stream, error)) return 0;
+    if (need > room) return gpuarena__set_reason(error, narrow);
     room = gpuarena__round_down(gpuarena__min(room, GPUARENA__MAX_BYTES), GPUARENA__GRANULE);
     if (wish > room) wish = room - room % need;  /* whole requests: no unusable rest in the last segment */
     for (;;) {
-        uint32_t index = gpuarena__range_obtain(arena, wish, stream, obstacle);
+        uint32_t index = gpuarena__range_obtain(arena, wish, stream, error);
         if (index) return gpuarena__fresh_order(arena, index, stream);
-        if (obstacle->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return 0;
+        if (error->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return 0;
         wish = need + gpuarena__round_down((wish - need) / 2, GPUARENA__GRANULE);
         arena->stats.backoff_count++;
     }
@@ -4905,46 +4915,50 @@ GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, uint32_t set, uin
 }
 
 /* A request aligned above the unit looks for a block that serves it wherever it starts. */
-static uint32_t gpuarena__hit_for(const gpuarena *arena, const gpuarena__want *want)
+static uint32_t gpuarena__hit_for(const gpuarena *arena, const gpuarena__request *req)
 {
-    uint64_t lead = want->alignment - arena->unit;
-    if (lead > GPUARENA__MAX_BYTES - want->bytes) return 0;
-    return gpuarena__hit(arena, want->set, want->home, want->bytes + lead);
+    uint64_t lead = req->alignment - arena->unit;
+    if (lead > GPUARENA__MAX_BYTES - req->bytes) return 0;
+    return gpuarena__hit(arena, req->set, req->home, req->bytes + lead);
 }
 
 /* The same without its haste: every free block that the request may have is looked at. */
-static uint32_t gpuarena__search(const gpuarena *arena, const gpuarena__want *want)
+static uint32_t gpuarena__search(const gpuarena *arena, const gpuarena__request *req)
 {
     const gpuarena__stream *list = arena->streams.list;
-    uint32_t index = gpuarena__bin_search_all(arena, list[want->set].bins, want);
-    if (!index && want->home) index = gpuarena__bin_search_all(arena, list[want->home].bins, want);
-    return index ? index : gpuarena__bin_search_all(arena, &arena->bins, want);
+    uint32_t index = gpuarena__bin_search_all(arena, list[req->set].bins, req);
+    if (!index && req->home) index = gpuarena__bin_search_all(arena, list[req->home].bins, req);
+    return index ? index : gpuarena__bin_search_all(arena, &arena->bins, req);
 }
 
-enum { GPUARENA__NOT_FREE, GPUARENA__TO_HAND, GPUARENA__AFTER_STREAMS, GPUARENA__AFTER_DEVICE };
+enum { GPUARENA__NOT_FREE, GPUARENA__AVAILABLE_NOW, GPUARENA__AVAILABLE_AFTER_STREAMS,
+      GPUARENA__AVAILABLE_AFTER_SYNC };
 
 /* What it takes for a request to have this node. */
-static uint32_t gpuarena__reach(const gpuarena *arena, const gpuarena__want *want, const gpuarena__node *node)
+static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__request *req,
+                                       const gpuarena__node *node)
 {
     const gpuarena__stream *stream;
-    uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set, takes = GPUARENA__AFTER_STREAMS, hold;
+    uint32_t set = node->set == GPUARENA__MULTI_STREAM ? node->tag : node->set,
+ takes = GPUARENA__AVAILABLE_AFTER_STREAMS, use_at;
     if (!gpuarena__is_free(node)) return GPUARENA__NOT_FREE;
-    if (!node->set || node->set == want->set || (want->home && node->set == want->home))
-        return GPUARENA__TO_HAND;
+    if (!node->set || node->set == req->set || (req->home && node->set == req->home))
+        return GPUARENA__AVAILABLE_NOW;
     stream = &arena->streams.list[set];
-    if (stream->home || want->home) return GPUARENA__NOT_FREE;   /* graphs' memory; or for a graph */
-    if (node->parked || !want->set || stream->refused == arena->streams.pass) takes = GPUARENA__AFTER_DEVICE;
-    for (hold = node->hold; hold; hold = arena->holds.list[hold].next) {
-        stream = &arena->streams.list[arena->holds.list[hold].set];
+    if (stream->home || req->home) return GPUARENA__NOT_FREE;    /* graphs' memory; or for a graph */
+    if (node->sync_wait || !req->set
+        || stream->refused == arena->streams.pass) takes = GPUARENA__AVAILABLE_AFTER_SYNC;
+    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) {
+        stream = &arena->streams.list[arena->uses.list[use_at].set];
         if (stream->home) return GPUARENA__NOT_FREE;
-        if (stream->refused == arena->streams.pass) takes = GPUARENA__AFTER_DEVICE;
+        if (stream->refused == arena->streams.pass) takes = GPUARENA__AVAILABLE_AFTER_SYNC;
     }
     return takes;
 }
 
 /* The first node of the run that serves a request with the fewest bytes that must be waited for, then the
    fewest in all; 0: none within this reach. O(blocks). */
-static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__want *want, uint32_t reach)
+static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__request *req, uint32_t availability)
 {
     uint64_t best_bytes = UINT64_MAX, best_foreign = UINT64_MAX, foreign = 0;
     uint32_t index, first, best = 0;
@@ -4953,8 +4967,8 @@ static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__want *
     for (range = arena->ranges.first; range; range = range->after) {
         for (first = 0, index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
             const gpuarena__node *node = gpuarena__node_at(arena, index);
-            uint32_t takes = gpuarena__reach(arena, want, node);
-            if (takes == GPUARENA__NOT_FREE || takes > reach) {
+            uint32_t takes = gpuarena__availability(arena, req, node);
+            if (takes == GPUARENA__NOT_FREE || takes > availability) {
                 first = 0;
                 continue;
             }
@@ -4964,18 +4978,18 @@ static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__want *
                 span.size = foreign = 0;
             }
             span.size += gpuarena__node_bytes(node);
-            if (takes > GPUARENA__TO_HAND) foreign += gpuarena__node_bytes(node);
+            if (takes > GPUARENA__AVAILABLE_NOW) foreign += gpuarena__node_bytes(node);
             for (;; span = rest) {               /* what it can do without at its front goes */
                 node = gpuarena__node_at(arena, first);
                 rest = span;
                 rest.address += gpuarena__node_bytes(node);
                 rest.size -= gpuarena__node_bytes(node);
-                if (!gpuarena__node_serves(&rest, want->bytes, want->alignment)) break;
-                if (gpuarena__reach(arena, want, node) > GPUARENA__TO_HAND)
+                if (!gpuarena__node_serves(&rest, req->bytes, req->alignment)) break;
+                if (gpuarena__availability(arena, req, node) > GPUARENA__AVAILABLE_NOW)
                     foreign -= gpuarena__node_bytes(node);
                 first = node->next;
             }
-            if (!gpuarena__node_serves(&span, want->bytes, want->alignment) || foreign > best_foreign
+            if (!gpuarena__node_serves(&span, req->bytes, req->alignment) || foreign > best_foreign
                 || (foreign == best_foreign && span.size >= best_bytes)) continue;
             best = first;
             best_foreign = foreign;
@@ -4986,25 +5000,25 @@ static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__want *
 }
 
 /* Whether the request's stream need not wait for another's ticket: any more, or at all. */
-static int gpuarena__is_waited_for(const gpuarena *arena, const gpuarena__want *want, uint32_t set,
+static int gpuarena__is_waited_for(const gpuarena *arena, const gpuarena__request *req, uint32_t set,
                                    uint64_t ticket)
 {
     const gpuarena__stream *stream = &arena->streams.list[set];
-    return !set || set == want->set || ticket <= stream->quiet
+    return !set || set == req->set || ticket <= stream->quiet
         || (stream->waited == arena->streams.pass && ticket <= stream->waited_for);
 }
 
 /* Makes the request's stream wait for all that was freed on another. 0: it cannot, in this pass. */
-static int gpuarena__wait_for(gpuarena *arena, const gpuarena__want *want, uint32_t set)
+static int gpuarena__wait_for(gpuarena *arena, const gpuarena__request *req, uint32_t set)
 {
     gpuarena__stream *stream = &arena->streams.list[set];
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     void *event;
     int code;
     stream->refused = arena->streams.pass;
     if (!gpuarena__stream_record(arena, set, &ignored) || !stream->last_event) return 0;
     event = arena->events.list[stream->last_event].handle;
-    GPUARENA__ASK(arena, code, arena->driver.events.stream_wait(&arena->driver, want->stream, event));
+    GPUARENA__ASK(arena, code, arena->driver.events.stream_wait(&arena->driver, req->stream, event));
     if (!gpuarena__driver_done(arena, code, &ignored)) {
         arena->stats.event_error_count++;
         return 0;
@@ -5017,71 +5031,74 @@ static int gpuarena__wait_for(gpuarena *arena, const gpuarena__want *want, uint3
 }
 
 /* What a free node waits for that the request's stream does not, yet; 0: nothing. */
-static uint32_t gpuarena__still_waits(const gpuarena *arena, const gpuarena__want *want,
+static uint32_t gpuarena__still_waits(const gpuarena *arena, const gpuarena__request *req,
                                       const gpuarena__node *node)
 {
-    uint32_t hold = node->hold, set = node->set;
-    if (set == GPUARENA__HELD) {
-        for (; hold; hold = arena->holds.list[hold].next)
-            if (!gpuarena__is_waited_for(arena, want, arena->holds.list[hold].set,
-                                         arena->holds.list[hold].ticket)) return arena->holds.list[hold].set;
+    uint32_t use_at = node->use_at, set = node->set;
+    if (set == GPUARENA__MULTI_STREAM) {
+        for (; use_at; use_at = arena->uses.list[use_at].next)
+            if (!gpuarena__is_waited_for(arena, req, arena->uses.list[use_at].set,
+                                         arena->uses.list[use_at].ticket))
+                return arena->uses.list[use_at].set;
         set = node->tag;
     }
-    return gpuarena__is_waited_for(arena, want, set, node->ticket) ? 0 : set;
+    return gpuarena__is_waited_for(arena, req, set, node->ticket) ? 0 : set;
 }
 
 /* What the run that begins at an address would have to wait for to serve the request; 0: nothing, and *lasts:
    the last of its nodes. HELD: there is no such run. */
-static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__want *want, uint64_t address,
+static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__request *req, uint64_t address,
                                     uint32_t *last)
 {
     uint32_t index = gpuarena__node_around(arena, address), set;
     gpuarena__node span = *gpuarena__node_at(arena, index);
     for (span.size = 0; index; index = gpuarena__node_at(arena, index)->next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
-        uint32_t takes = gpuarena__reach(arena, want, node);
-        if (takes == GPUARENA__NOT_FREE || (takes > GPUARENA__TO_HAND && (node->parked || !want->set)))
-            return GPUARENA__HELD;
-        set = takes == GPUARENA__TO_HAND ? 0 : gpuarena__still_waits(arena, want, node);
+        uint32_t takes = gpuarena__availability(arena, req, node);
+        if (takes == GPUARENA__NOT_FREE
+            || (takes > GPUARENA__AVAILABLE_NOW && (node->sync_wait || !req->set)))
+            return GPUARENA__MULTI_STREAM;
+        set = takes == GPUARENA__AVAILABLE_NOW ? 0 : gpuarena__still_waits(arena, req, node);
         if (set) return set;
         *last = index;
         span.size += gpuarena__node_bytes(node);
-        if (gpuarena__node_serves(&span, want->bytes, want->alignment)) return 0;
+        if (gpuarena__node_serves(&span, req->bytes, req->alignment)) return 0;
     }
-    return GPUARENA__HELD;
+    return GPUARENA__MULTI_STREAM;
 }
 
 /* Makes the run from this node on one block of the request's own, whose stream waits for what must be waited
    for. 0: it cannot, or the run is another's by now; nothing has moved. */
-static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__want *want, uint32_t first)
+static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req, uint32_t first)
 {
     gpuarena__node span = *gpuarena__node_at(arena, first);
     uint32_t index, last = first, rest, set;
-    uint64_t ticket = 0, end = span.address + gpuarena__lead(&span, want->alignment) + want->bytes;
-    while ((set = gpuarena__run_waits(arena, want, span.address, &last)) != 0)
-        if (set == GPUARENA__HELD || !gpuarena__wait_for(arena, want, set)) return 0;
+    uint64_t ticket = 0, end = span.address + gpuarena__lead(&span, req->alignment) + req->bytes;
+    while ((set = gpuarena__run_waits(arena, req, span.address, &last)) != 0)
+        if (set == GPUARENA__MULTI_STREAM || !gpuarena__wait_for(arena, req, set)) return 0;
     if (!gpuarena__nodes_reserve(arena, 3)) return 0;        /* one here, two for the block */
     first = gpuarena__node_around(arena, span.address);
     for (index = first;; index = gpuarena__node_at(arena, index)->next) {
-        if (gpuarena__reach(arena, want, gpuarena__node_at(arena, index)) > GPUARENA__TO_HAND)
-            ticket = arena->streams.list[want->set].ticket + 1;
+        if (gpuarena__availability(arena, req, gpuarena__node_at(arena, index)) > GPUARENA__AVAILABLE_NOW)
+            ticket = arena->streams.list[req->set].ticket + 1;
         if (index == last) break;
     }
-    if (ticket) arena->streams.list[want->set].ticket = ticket;
+    if (ticket) arena->streams.list[req->set].ticket = ticket;
     for (index = first;; index = gpuarena__node_at(arena, index)->next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
         if (!arena->streams.many) return index;  /* all that is to hand is one block already */
-        if (!node->set && want->set && node->address < end
+        if (!node->set && req->set && node->address < end
             && end - node->address < gpuarena__node_bytes(node)) {
             gpuarena__set_remove(arena, index);  /* what is not needed stays quiet */
             rest = gpuarena__block_split(arena, index, end - node->address);
             gpuarena__set_insert(arena, index);
             gpuarena__set_insert(arena, rest);
         }
-        if (node->set != want->set)
-            index = gpuarena__block_move(arena, index, want->set,
-                                         gpuarena__reach(arena, want, node) > GPUARENA__TO_HAND ? ticket : 0);
-        if (gpuarena__node_serves(gpuarena__node_at(arena, index), want->bytes, want->alignment))
+        if (node->set != req->set)
+            index = gpuarena__block_move(arena, index, req->set,
+                                         gpuarena__availability(arena, req, node) > GPUARENA__AVAILABLE_NOW
+                                         ? ticket : 0);
+        if (gpuarena__node_serves(gpuarena__node_at(arena, index), req->bytes, req->alignment))
             return index;
     }
 }
@@ -5093,45 +5110,46 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__want *want, 
    A page is mapped at its new place before it is unmapped at the old one: a failure leaves all as it was. */
 
 /* Takes in the answer of a driver.vm function. */
-static int gpuarena__vm_done(gpuarena *arena, int code, const char *call, gpuarena__obstacle *obstacle)
+static int gpuarena__vm_done(gpuarena *arena, int code, const char *call, gpuarena__error *error)
 {
     arena->stats.driver_call_count++;
-    if (gpuarena__driver_done(arena, code, obstacle)) return 1;
-    if (gpuarena__status_of(arena, code) == GPUARENA_STATUS_NO_MEMORY) gpuarena__obstruct_by(obstacle, call);
+    if (gpuarena__driver_done(arena, code, error)) return 1;
+    if (gpuarena__status_of(arena, code) == GPUARENA_STATUS_NO_MEMORY) gpuarena__set_driver_error(error,
+                                                                                                  call);
     return 0;
 }
 
 /* The same of one that gives back. */
-static int gpuarena__vm_gone(gpuarena *arena, int code, gpuarena__obstacle *obstacle)
+static int gpuarena__vm_gone(gpuarena *arena, int code, gpuarena__error *error)
 {
     arena->stats.driver_call_count++;
-    return gpuarena__gone(arena, code, obstacle);
+    return gpuarena__gone(arena, code, error);
 }
 
 enum { GPUARENA__PAGES_TRIED = 8 };              /* so many are made, and not asked about before */
 
 /* One more spare page, room for which is reserved, and which is claimed. */
-static int gpuarena__page_create(gpuarena *arena, gpuarena__obstacle *obstacle)
+static int gpuarena__page_create(gpuarena *arena, gpuarena__error *error)
 {
     uint64_t page = 0, bytes = arena->paged.page_bytes;
     int code;
-    if (gpuarena__is_lost(arena, obstacle)) return 0;
+    if (gpuarena__is_lost(arena, error)) return 0;
     GPUARENA__ASK(arena, code, arena->driver.vm.create(&arena->driver, &page, bytes, 0));
-    if (!gpuarena__vm_done(arena, code, "create", obstacle)) return 0;
+    if (!gpuarena__vm_done(arena, code, "create", error)) return 0;
     arena->paged.spare[arena->paged.spare_count++] = page;
     gpuarena__account(arena, bytes, 0 - bytes);
     return 1;
 }
 
 /* One fewer. 0: it is still there. */
-static int gpuarena__page_destroy(gpuarena *arena, gpuarena__obstacle *obstacle)
+static int gpuarena__page_destroy(gpuarena *arena, gpuarena__error *error)
 {
     uint64_t bytes = arena->paged.page_bytes;
     uint64_t last = arena->paged.spare[arena->paged.spare_count - 1];
     int code;
-    if (gpuarena__is_lost(arena, obstacle)) return 0;
+    if (gpuarena__is_lost(arena, error)) return 0;
     GPUARENA__ASK(arena, code, arena->driver.vm.destroy(&arena->driver, last, bytes));
-    if (!gpuarena__vm_gone(arena, code, obstacle)) return 0;
+    if (!gpuarena__vm_gone(arena, code, error)) return 0;
     arena->paged.spare_count--;
     gpuarena__account(arena, 0 - bytes, 0);
     return 1;
@@ -5142,14 +5160,15 @@ static int gpuarena__page_destroy(gpuarena *arena, gpuarena__obstacle *obstacle)
 static int gpuarena__is_beyond(const gpuarena *arena, uint64_t count)
 {
     return count > GPUARENA__PAGES_TRIED
-        && gpuarena__above(arena->reach_bytes, arena->stats.reserved_bytes) / arena->paged.page_bytes < count;
+        && gpuarena__above(arena->reachable_bytes,
+                           arena->stats.reserved_bytes) / arena->paged.page_bytes < count;
 }
 
 /* The same, and now, too. */
 static int gpuarena__is_scarce(gpuarena *arena, uint64_t count)
 {
     uint64_t free_bytes, total_bytes;
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     return gpuarena__is_beyond(arena, count)
         && gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored)
         && gpuarena__is_beyond(arena, count);
@@ -5158,16 +5177,16 @@ static int gpuarena__is_scarce(gpuarena *arena, uint64_t count)
 /* Whether the driver grants so many pages, which are claimed, and scarce. Made one by one they would be all
    that the device has, what others are about to take too, before it is known that these are too few. So they
    are asked for in one, which goes back if it is granted: a driver's figures alone refuse nothing. 0 and an
-   obstacle: it does not. */
-static int gpuarena__is_granted(gpuarena *arena, uint64_t count, gpuarena__obstacle *obstacle)
+   error: it does not. */
+static int gpuarena__is_granted(gpuarena *arena, uint64_t count, gpuarena__error *error)
 {
     uint64_t page = 0, bytes = count * arena->paged.page_bytes;
-    gpuarena__obstacle said = gpuarena__no_obstacle();
+    gpuarena__error said = gpuarena__no_error();
     int code;
-    if (gpuarena__is_lost(arena, obstacle)) return 0;
+    if (gpuarena__is_lost(arena, error)) return 0;
     GPUARENA__ASK(arena, code, arena->driver.vm.create(&arena->driver, &page, bytes, 0));
     if (!gpuarena__vm_done(arena, code, "create", &said)) {
-        if (said.reason == GPUARENA_REASON_DRIVER_REFUSED) *obstacle = said;
+        if (said.reason == GPUARENA_REASON_DRIVER_REFUSED) *error = said;
         return said.reason != GPUARENA_REASON_DRIVER_REFUSED;
     }
     GPUARENA__ASK(arena, code, arena->driver.vm.destroy(&arena->driver, page, bytes));
@@ -5175,12 +5194,12 @@ static int gpuarena__is_granted(gpuarena *arena, uint64_t count, gpuarena__obsta
     return 1;
 }
 
-static int gpuarena__unmap(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena__obstacle *obstacle)
+static int gpuarena__unmap(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena__error *error)
 {
     int code;
-    if (gpuarena__is_lost(arena, obstacle)) return 0;
+    if (gpuarena__is_lost(arena, error)) return 0;
     GPUARENA__ASK(arena, code, arena->driver.vm.unmap(&arena->driver, gpuarena__pointer(address), bytes));
-    return gpuarena__vm_gone(arena, code, obstacle);
+    return gpuarena__vm_gone(arena, code, error);
 }
 
 static int gpuarena__spares_reserve(gpuarena *arena, uint64_t count)
@@ -5277,15 +5296,15 @@ static void gpuarena__pages_unclaim(gpuarena *arena, uint64_t begin)
 }
 
 /* They are gone. stuck: but the driver still maps them. */
-static void gpuarena__hole_make(gpuarena *arena, uint64_t begin, int stuck)
+static void gpuarena__hole_make(gpuarena *arena, uint64_t begin, int unmap_failed)
 {
     uint32_t index = gpuarena__node_around(arena, begin);
     gpuarena__node *node = gpuarena__node_at(arena, index);
     node->size &= ~GPUARENA__CLAIMED;
-    if (!stuck) (void)gpuarena__hole_join(arena, index);
+    if (!unmap_failed) (void)gpuarena__hole_join(arena, index);
     else {
         node->size |= GPUARENA__HOLE | GPUARENA__KEPT;
-        arena->paged.stuck_count++;
+        arena->paged.unmap_failed_count++;
     }
 }
 
@@ -5310,54 +5329,54 @@ static void gpuarena__room_end(gpuarena *arena, uint32_t index)
 }
 
 /* Asks again for what the driver failed to unmap. */
-static void gpuarena__unstick(gpuarena *arena, gpuarena__obstacle *obstacle)
+static void gpuarena__retry_unmap(gpuarena *arena, gpuarena__error *error)
 {
     const gpuarena__range *range;
     uint32_t index;
     for (range = arena->ranges.first; range; range = range->after)
-        for (index = range->first; index && arena->paged.stuck_count;
+        for (index = range->first; index && arena->paged.unmap_failed_count;
              index = gpuarena__node_at(arena, index)->next) {
             gpuarena__node *node = gpuarena__node_at(arena, index);
             const gpuarena__node *before = gpuarena__node_at(arena, node->prev);
             if (!(node->size & GPUARENA__HOLE) || !(node->size & GPUARENA__KEPT)
                 || (before->size & GPUARENA__KEPT && gpuarena__node_live(before))
-                || !gpuarena__unmap(arena, node->address, gpuarena__node_bytes(node), obstacle)) continue;
+                || !gpuarena__unmap(arena, node->address, gpuarena__node_bytes(node), error)) continue;
             node->size &= ~GPUARENA__STATE_BITS;
-            arena->paged.stuck_count--;
+            arena->paged.unmap_failed_count--;
             index = gpuarena__hole_join(arena, index);
         }
 }
 
 /* ---- addresses */
 
-static int gpuarena__vm_reserve(gpuarena *arena, void **address, uint64_t bytes, gpuarena__obstacle *obstacle)
+static int gpuarena__vm_reserve(gpuarena *arena, void **address, uint64_t bytes, gpuarena__error *error)
 {
     int code, mode = gpuarena__relax(arena);
-    if (gpuarena__is_lost(arena, obstacle)) return 0;
-    if (gpuarena__is_strict(arena, mode, obstacle)) return 0;
+    if (gpuarena__is_lost(arena, error)) return 0;
+    if (gpuarena__is_strict(arena, mode, error)) return 0;
     GPUARENA__ASK(arena, code, arena->driver.vm.reserve(&arena->driver, address, bytes,
                                                         arena->paged.page_bytes));
     gpuarena__unrelax(arena, mode);
-    return gpuarena__vm_done(arena, code, "reserve", obstacle);
+    return gpuarena__vm_done(arena, code, "reserve", error);
 }
 
 static int gpuarena__vm_release(gpuarena *arena, uint64_t address, uint64_t bytes,
-                                gpuarena__obstacle *obstacle)
+                                gpuarena__error *error)
 {
     int code;
-    if (gpuarena__is_lost(arena, obstacle)) return 0;
+    if (gpuarena__is_lost(arena, error)) return 0;
     GPUARENA__ASK(arena, code, arena->driver.vm.release(&arena->driver, gpuarena__pointer(address), bytes));
-    return gpuarena__vm_gone(arena, code, obstacle);
+    return gpuarena__vm_gone(arena, code, error);
 }
 
-static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__obstacle *obstacle)
+static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
 {
     gpuarena__range *range = gpuarena__range_reserve(arena, bytes), *before;
     uint64_t *pages = (uint64_t *)gpuarena__host_alloc(arena, gpuarena__pages_bytes(arena, bytes)), base;
     void *address = NULL;
-    gpuarena__obstacle said = gpuarena__no_obstacle();
+    gpuarena__error said = gpuarena__no_error();
     if (!range || !pages || !gpuarena__spares_reserve(arena, 1) || !gpuarena__runs_reserve(arena))
-        gpuarena__obstruct(&said, GPUARENA_HOST_MEMORY);
+        gpuarena__set_error(&said, GPUARENA_HOST_MEMORY);
     else if (!gpuarena__is_lost(arena, &said)) {
         if (gpuarena__vm_reserve(arena, &address, bytes, &said)) {
             int is_new;
@@ -5370,10 +5389,10 @@ static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__obst
                 return 1;
             }
             if (is_new) (void)gpuarena__vm_release(arena, base, bytes, &said);   /* it is of no use */
-            if (!arena->lost) gpuarena__obstruct(&said, GPUARENA_DRIVER_ERROR);
+            if (!arena->lost) gpuarena__set_error(&said, GPUARENA_DRIVER_ERROR);
         } else if (said.result == GPUARENA_OUT_OF_MEMORY) said.reason = GPUARENA_REASON_ADDRESSES;
     }
-    *obstacle = said;
+    *error = said;
     if (range) arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
     gpuarena__host_free(arena, range, gpuarena__range_bytes(bytes));
     gpuarena__host_free(arena, pages, gpuarena__pages_bytes(arena, bytes));
@@ -5382,15 +5401,15 @@ static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__obst
 
 /* Reserves another range of addresses: at least `need`, and as many as ranges have, if the driver has
    them. */
-static int gpuarena__span_reserve(gpuarena *arena, uint64_t need, gpuarena__obstacle *obstacle)
+static int gpuarena__span_reserve(gpuarena *arena, uint64_t need, gpuarena__error *error)
 {
     uint64_t bytes = gpuarena__max(need, arena->paged.span_bytes), page = arena->paged.page_bytes;
-    gpuarena__obstacle said = gpuarena__no_obstacle();
+    gpuarena__error said = gpuarena__no_error();
     for (;;) {
         if (gpuarena__span_obtain(arena, bytes, &said)) return 1;
         if (bytes == need || (said.reason != GPUARENA_REASON_ADDRESSES
                               && said.reason != GPUARENA_REASON_HOST_MEMORY)) {
-            *obstacle = said;
+            *error = said;
             return 0;
         }
         bytes = gpuarena__max(need, gpuarena__round_down(bytes / 2, page));
@@ -5398,7 +5417,7 @@ static int gpuarena__span_reserve(gpuarena *arena, uint64_t need, gpuarena__obst
 }
 
 /* Lets go of ranges that are one hole. */
-static int gpuarena__spans_release(gpuarena *arena, gpuarena__obstacle *obstacle)
+static int gpuarena__spans_release(gpuarena *arena, gpuarena__error *error)
 {
     int mode = gpuarena__relax(arena), done = 1;
     gpuarena__range *range, *before;
@@ -5406,7 +5425,7 @@ static int gpuarena__spans_release(gpuarena *arena, gpuarena__obstacle *obstacle
         const gpuarena__node *node = gpuarena__node_at(arena, range->first);
         before = range->before;
         if (!range->pages || !gpuarena__is_open(node) || node->next) continue;
-        done = gpuarena__vm_release(arena, range->address, range->bytes, obstacle);
+        done = gpuarena__vm_release(arena, range->address, range->bytes, error);
         if (done) gpuarena__range_forget(arena, range);
     }
     gpuarena__unrelax(arena, mode);
@@ -5423,11 +5442,12 @@ typedef struct gpuarena__place {
     uint32_t apart;                              /* 1: idle pages inside of it are to count as lacking, too */
 } gpuarena__place;
 
-static int gpuarena__is_usable(const gpuarena *arena, const gpuarena__want *want, const gpuarena__node *node)
+static int gpuarena__is_usable(const gpuarena *arena, const gpuarena__request *req,
+                               const gpuarena__node *node)
 {
-    uint32_t takes = GPUARENA__TO_HAND;
-    if (!gpuarena__is_open(node)) takes = gpuarena__reach(arena, want, node);
-    return takes == GPUARENA__TO_HAND || (want->patient && takes != GPUARENA__NOT_FREE);
+    uint32_t takes = GPUARENA__AVAILABLE_NOW;
+    if (!gpuarena__is_open(node)) takes = gpuarena__availability(arena, req, node);
+    return takes == GPUARENA__AVAILABLE_NOW || (req->after_sync && takes != GPUARENA__NOT_FREE);
 }
 
 /* The next open hole that ends behind `begin`, and the part of it, in whole pages, that lies before `end`. 0:
@@ -5449,7 +5469,7 @@ static uint32_t gpuarena__hole_next(const gpuarena *arena, uint32_t index, uint6
 }
 
 /* Pages that are not there under these addresses. */
-static uint64_t gpuarena__lacking(const gpuarena *arena, uint32_t index, uint64_t begin, uint64_t end)
+static uint64_t gpuarena__unmapped_bytes(const gpuarena *arena, uint32_t index, uint64_t begin, uint64_t end)
 {
     uint64_t count = 0, from = begin, to = end;
     for (; (index = gpuarena__hole_next(arena, index, &from, &to)) != 0; from = to, to = end)
@@ -5474,11 +5494,11 @@ typedef struct gpuarena__gap { uint64_t begin, end; gpuarena__cursor from[2], to
 
 /* Whether a block may begin here in a gap, and if that is better than the best so far. Fewest pages first,
    then the smallest gap, then the lowest address. */
-static void gpuarena__place_try(const gpuarena *arena, const gpuarena__want *want, uint64_t begin,
+static void gpuarena__place_try(const gpuarena *arena, const gpuarena__request *req, uint64_t begin,
                                 uint32_t kind, gpuarena__gap *gap, gpuarena__place *best)
 {
-    uint64_t page = arena->paged.page_bytes, end = begin + want->bytes, size = gap->end - gap->begin, count;
-    if (begin < gap->begin || begin > gap->end || gap->end - begin < want->bytes) return;
+    uint64_t page = arena->paged.page_bytes, end = begin + req->bytes, size = gap->end - gap->begin, count;
+    if (begin < gap->begin || begin > gap->end || gap->end - begin < req->bytes) return;
     count = gpuarena__holes_below(arena, &gap->to[kind], gpuarena__whole(end, page));
     count -= gpuarena__holes_below(arena, &gap->from[kind], gpuarena__round_down(begin, page));
     if (best->apart)                             /* all pages that no neighbour of the gap has a part of */
@@ -5496,7 +5516,7 @@ static void gpuarena__place_try(const gpuarena *arena, const gpuarena__want *wan
 }
 
 /* The gap from this node on: a block may begin with each of its nodes, or end with it. O(its nodes). */
-static void gpuarena__gap_look(const gpuarena *arena, const gpuarena__want *want, uint32_t first,
+static void gpuarena__gap_look(const gpuarena *arena, const gpuarena__request *req, uint32_t first,
                                gpuarena__place *best)
 {
     gpuarena__gap gap = GPUARENA_INIT;
@@ -5504,71 +5524,71 @@ static void gpuarena__gap_look(const gpuarena *arena, const gpuarena__want *want
     uint32_t index;
     gap.from[0].index = gap.from[1].index = gap.to[0].index = gap.to[1].index = first;
     gap.begin = gap.end = gpuarena__node_at(arena, first)->address;
-    for (index = first; index && gpuarena__is_usable(arena, want, gpuarena__node_at(arena, index));
+    for (index = first; index && gpuarena__is_usable(arena, req, gpuarena__node_at(arena, index));
          index = gpuarena__node_at(arena, index)->next)
         gap.end += gpuarena__node_bytes(gpuarena__node_at(arena, index));
     for (index = first; index && gpuarena__node_at(arena, index)->address < gap.end;
          index = gpuarena__node_at(arena, index)->next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
         uint64_t node_end = node->address + gpuarena__node_bytes(node);
-        if (gpuarena__round_up(node->address, want->alignment, &begin))
-            gpuarena__place_try(arena, want, begin, 0, &gap, best);
-        if (node_end >= want->bytes)
-            gpuarena__place_try(arena, want, gpuarena__round_down(node_end - want->bytes, want->alignment), 1,
+        if (gpuarena__round_up(node->address, req->alignment, &begin))
+            gpuarena__place_try(arena, req, begin, 0, &gap, best);
+        if (node_end >= req->bytes)
+            gpuarena__place_try(arena, req, gpuarena__round_down(node_end - req->bytes, req->alignment), 1,
                                 &gap, best);
     }
 }
 
 /* A block that is to have room behind it begins a hole: the smallest that has both. */
-static void gpuarena__room_look(const gpuarena *arena, const gpuarena__want *want, uint32_t hole,
+static void gpuarena__room_look(const gpuarena *arena, const gpuarena__request *req, uint32_t hole,
                                 gpuarena__place *best)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, hole);
-    uint64_t size = gpuarena__node_bytes(node), lead = gpuarena__lead(node, want->alignment);
-    if (lead > size || size - lead < want->bytes || size - lead - want->bytes < want->room
+    uint64_t size = gpuarena__node_bytes(node), lead = gpuarena__lead(node, req->alignment);
+    if (lead > size || size - lead < req->bytes || size - lead - req->bytes < req->room
         || size > best->gap_bytes || (size == best->gap_bytes && node->address >= best->begin)) return;
     best->begin = node->address + lead;
-    best->end = best->begin + want->bytes;
-    best->page_count = want->bytes / arena->paged.page_bytes;
+    best->end = best->begin + req->bytes;
+    best->page_count = req->bytes / arena->paged.page_bytes;
     best->gap_bytes = size;
 }
 
 /* The best place for a request; 0: no gap can hold it. O(blocks of gaps). */
-static int gpuarena__place_search(const gpuarena *arena, const gpuarena__want *want, uint32_t apart,
+static int gpuarena__place_search(const gpuarena *arena, const gpuarena__request *req, uint32_t apart,
                                   gpuarena__place *best)
 {
     uint32_t hole, first, prev;
     best->apart = apart;
     best->begin = best->end = 0;
     best->page_count = best->gap_bytes = UINT64_MAX;
-    for (hole = arena->paged.holes; hole; hole = gpuarena__node_at(arena, hole)->use.bin.after) {
-        if (want->room) {
-            gpuarena__room_look(arena, want, hole, best);
+    for (hole = arena->paged.holes; hole; hole = gpuarena__node_at(arena, hole)->as.bin.after) {
+        if (req->room) {
+            gpuarena__room_look(arena, req, hole, best);
             continue;
         }
         first = hole;
         prev = gpuarena__node_at(arena, first)->prev;
-        while (prev && gpuarena__is_usable(arena, want, gpuarena__node_at(arena, prev))
+        while (prev && gpuarena__is_usable(arena, req, gpuarena__node_at(arena, prev))
                && !gpuarena__is_open(gpuarena__node_at(arena, prev))) {
             first = prev;
             prev = gpuarena__node_at(arena, first)->prev;
         }
         if (!prev || !gpuarena__is_open(gpuarena__node_at(arena, prev)))     /* else it is that hole's gap */
-            gpuarena__gap_look(arena, want, first, best);
+            gpuarena__gap_look(arena, req, first, best);
     }
     return best->page_count != UINT64_MAX;
 }
 
-static int gpuarena__place_find(const gpuarena *arena, const gpuarena__want *want, gpuarena__place *best)
+static int gpuarena__place_find(const gpuarena *arena, const gpuarena__request *req, gpuarena__place *best)
 {
-    return gpuarena__place_search(arena, want, 0, best);
+    return gpuarena__place_search(arena, req, 0, best);
 }
 
 /* The same where pages are to move: one that has few idle pages inside, for these cannot move to it. */
-static int gpuarena__place_find_apart(const gpuarena *arena, const gpuarena__want *want,
+static int gpuarena__place_find_apart(const gpuarena *arena, const gpuarena__request *req,
                                       gpuarena__place *best)
 {
-    return arena->config.idle_fraction < 1 && !want->room && gpuarena__place_search(arena, want, 1, best);
+    return arena->config.idle_fraction < 1 && !req->room && gpuarena__place_search(arena, req, 1, best);
 }
 
 /* >>supply =============================================================================================
@@ -5602,7 +5622,7 @@ static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint6
         for (index = range->first, run.size = 0; index || run.size;
              index = index ? gpuarena__node_at(arena, index)->next : 0) {
             const gpuarena__node *node = gpuarena__node_at(arena, index);    /* in the end the sentinel */
-            uint32_t set = node->set == GPUARENA__HELD ? node->tag : node->set;
+            uint32_t set = node->set == GPUARENA__MULTI_STREAM ? node->tag : node->set;
             if (!gpuarena__is_free(node)
                 || arena->streams.list[set].home) {
                 if (run.size) count += gpuarena__pages_beside(arena, &run, begin, end);
@@ -5667,9 +5687,9 @@ static void gpuarena__runs_fit(gpuarena__paged *paged, uint64_t count)
 
 /* Chooses quiet idle pages outside of [begin, end): up to `count`, the highest first, for large blocks settle
    at the bottom. To move: of the smallest run that has them all, if one has, and the lowest of the last: thus
-   the holes that are left are few. How many; they are in `runs`. An obstacle: no host memory to list all. */
+   the holes that are left are few. How many; they are in `runs`. An error: no host memory to list all. */
 static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end, int to_move,
-                               gpuarena__obstacle *obstacle)
+                               gpuarena__error *error)
 {
     gpuarena__paged *paged = &arena->paged;
     uint64_t found = 0;
@@ -5680,7 +5700,7 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
     index = gpuarena__chain(arena, 0, paged->page_bytes, UINT64_MAX);
     while (index && gpuarena__runs_add(arena, gpuarena__node_at(arena, index), begin, end))
         index = gpuarena__node_at(arena, index)->tag;
-    if (index) gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
+    if (index) gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     gpuarena__runs_sort(paged);
     if (to_move) gpuarena__runs_fit(paged, count);
     for (; at < paged->run_count && found < count; at++) {
@@ -5696,21 +5716,21 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
 }
 
 /* Before a gap or pages are chosen: makes quiet what events show to be. */
-static int gpuarena__settle_all(gpuarena *arena)
+static int gpuarena__resolve_all(gpuarena *arena)
 {
     return !arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME
-        && gpuarena__settle(arena, 0);
+        && gpuarena__resolve_events(arena, 0);
 }
 
 /* The host waits for the oldest event of a stream that tells of free blocks. 1: more of them are quiet. */
 static int gpuarena__wait_stream(gpuarena *arena, uint32_t set)
 {
     const gpuarena__stream *stream = &arena->streams.list[set];
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     uint64_t before = stream->quiet;
     int mode, done = 0;
     if (stream->home || stream->quiet == stream->ticket || arena->lost
-        || (!stream->hold_count && !gpuarena__has_blocks(arena, set))
+        || (!stream->use_count && !gpuarena__has_blocks(arena, set))
         || gpuarena__is_capturing(arena, &ignored)) return 0;
     mode = gpuarena__relax(arena);
     (void)gpuarena__stream_record(arena, set, &ignored);
@@ -5723,7 +5743,7 @@ static int gpuarena__wait_stream(gpuarena *arena, uint32_t set)
         else arena->stats.event_error_count++;
     }
     if (done) (void)gpuarena__stream_poll(arena, set);
-    if (done) (void)gpuarena__holds_settle(arena);
+    if (done) (void)gpuarena__uses_resolve(arena);
     gpuarena__unrelax(arena, mode);
     return stream->quiet != before;
 }
@@ -5731,18 +5751,18 @@ static int gpuarena__wait_stream(gpuarena *arena, uint32_t set)
 /* The same, and chooses; none while a stream is captured. may_wait: where quiet pages are too few, the host
    waits for streams, event by event, as long as that makes some so. */
 static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
-                                   int may_wait, gpuarena__obstacle *obstacle)
+                                   int may_wait, gpuarena__error *error)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     uint64_t found;
     uint32_t set;
     if (gpuarena__is_capturing(arena, &ignored)) return 0;
-    (void)gpuarena__settle_all(arena);
-    found = gpuarena__pick(arena, count, begin, end, 1, obstacle);
+    (void)gpuarena__resolve_all(arena);
+    found = gpuarena__pick(arena, count, begin, end, 1, error);
     if (!may_wait || arena->config.streams == GPUARENA_STREAMS_SAME) return found;
     for (set = 1; set < arena->streams.count; set++)
-        while (found < count && obstacle->result != GPUARENA_HOST_MEMORY && gpuarena__wait_stream(arena, set))
-            found = gpuarena__pick(arena, count, begin, end, 1, obstacle);
+        while (found < count && error->result != GPUARENA_HOST_MEMORY && gpuarena__wait_stream(arena, set))
+            found = gpuarena__pick(arena, count, begin, end, 1, error);
     return found;
 }
 
@@ -5753,7 +5773,8 @@ static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
     uint64_t count = 0, longest;
     uint32_t index;
     if (!arena->paged.page_bytes) return gpuarena__idle_segments(arena, quiet);
-    if (!quiet && !arena->streams.many && !arena->held) count = arena->paged.idle_count;     /* no seams */
+    if (!quiet && !arena->streams.many
+        && !arena->multi_stream) count = arena->paged.idle_count; /* no seams */
     else if (!quiet) count = gpuarena__free_runs(arena, 0, 0, &longest);
     else for (index = gpuarena__chain(arena, 0, arena->paged.page_bytes, UINT64_MAX); index;
               index = gpuarena__node_at(arena, index)->tag)
@@ -5765,11 +5786,11 @@ static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
 /* ---- pages for a place */
 
 /* How many of the pages that a place lacks come from where. */
-typedef struct gpuarena__supply {
+typedef struct gpuarena__commit {
     uint64_t begin, end, need, spare, create, move;
     uint64_t taken;                              /* of the run that handles are taken of now */
     uint32_t run;
-} gpuarena__supply;
+} gpuarena__commit;
 
 /* Whole free pages of which a part lies between these addresses. */
 static uint64_t gpuarena__idle_inside(const gpuarena *arena, uint64_t begin, uint64_t end)
@@ -5796,7 +5817,7 @@ static uint64_t gpuarena__peak(gpuarena *arena)
 }
 
 /* Pages that may be made for a place before idle ones move. */
-static uint64_t gpuarena__supply_share(gpuarena *arena, uint64_t begin, uint64_t end)
+static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t begin, uint64_t end)
 {
     double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
     uint64_t share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + (end - begin));
@@ -5807,19 +5828,19 @@ static uint64_t gpuarena__supply_share(gpuarena *arena, uint64_t begin, uint64_t
 /* Shares out the need: spare pages first; new ones while what is reserved is at most config.idle_fraction
    above the peak of what is live, and limit and headroom allow; quiet idle ones for the rest, or, if these
    are too few, new ones. */
-static int gpuarena__supply_plan(gpuarena *arena, gpuarena__supply *plan, int may_move,
-                                 gpuarena__obstacle *obstacle)
+static int gpuarena__commit_plan(gpuarena *arena, gpuarena__commit *plan, int may_move,
+                                 gpuarena__error *error)
 {
     uint64_t page = arena->paged.page_bytes, room, left, found = 0, inside, idle, share;
-    gpuarena__obstacle said = gpuarena__no_obstacle();
+    gpuarena__error said = gpuarena__no_error();
     gpuarena_reason narrow;
-    if (!gpuarena__room_now(arena, page, &room, &narrow, obstacle)) return 0;
+    if (!gpuarena__room_now(arena, page, &room, &narrow, error)) return 0;
     room /= page;
     plan->spare = gpuarena__min(plan->need, arena->paged.spare_count);
     left = plan->need - plan->spare;
     inside = gpuarena__idle_inside(arena, plan->begin, plan->end);
     idle = gpuarena__above(arena->paged.idle_count, inside);
-    share = gpuarena__supply_share(arena, plan->begin, plan->end);
+    share = gpuarena__commit_share(arena, plan->begin, plan->end);
     plan->create = gpuarena__min(left, room);
     if (may_move && left > share)
         plan->create = gpuarena__min(plan->create, left - gpuarena__min(idle, left - share));
@@ -5828,47 +5849,47 @@ static int gpuarena__supply_plan(gpuarena *arena, gpuarena__supply *plan, int ma
         found = gpuarena__pick_now(arena, plan->move, plan->begin, plan->end,
                                    left <= room, &said);
         if (gpuarena__is_lost(arena, &said) || said.result != GPUARENA_OK) {
-            *obstacle = said;
+            *error = said;
             return 0;
         }
     }
     plan->create += gpuarena__min(plan->move - found, room - plan->create);
     plan->move = found;
     if (plan->create + plan->move == left) return 1;
-    return gpuarena__obstruct_for(obstacle, narrow);
+    return gpuarena__set_reason(error, narrow);
 }
 
-/* Whether the driver may grant what must be new though all moves that can. 0 and an obstacle: it does not. */
-static int gpuarena__supply_granted(gpuarena *arena, const gpuarena__supply *plan, int may_move,
-                                    gpuarena__obstacle *obstacle)
+/* Whether the driver may grant what must be new though all moves that can. 0 and an error: it does not. */
+static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *plan, int may_move,
+                                    gpuarena__error *error)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     uint64_t most = plan->create + plan->move, moves = 0, least;
     if (!gpuarena__is_scarce(arena, plan->create)) return 1;
     if (may_move) moves = gpuarena__pick_now(arena, most, plan->begin, plan->end, 0, &ignored);
     least = gpuarena__min(plan->create, most - moves);
-    return !gpuarena__is_beyond(arena, least) || gpuarena__is_granted(arena, least, obstacle);
+    return !gpuarena__is_beyond(arena, least) || gpuarena__is_granted(arena, least, error);
 }
 
-/* Makes the new pages, which are claimed; where the driver refuses, more are to move. 0 and an obstacle:
+/* Makes the new pages, which are claimed; where the driver refuses, more are to move. 0 and an error:
    nothing is claimed any more, or has changed. */
-static int gpuarena__supply_create(gpuarena *arena, gpuarena__supply *plan, int may_move,
-                                   gpuarena__obstacle *obstacle)
+static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *plan, int may_move,
+                                   gpuarena__error *error)
 {
-    gpuarena__obstacle said = gpuarena__no_obstacle();
+    gpuarena__error said = gpuarena__no_error();
     uint64_t made = 0, more;
     if (!gpuarena__spares_reserve(arena, plan->create + 1)) {
         gpuarena__account(arena, 0, 0 - plan->create * arena->paged.page_bytes);
-        return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
+        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     }
-    if (!gpuarena__supply_granted(arena, plan, may_move, obstacle)) {
+    if (!gpuarena__commit_granted(arena, plan, may_move, error)) {
         gpuarena__account(arena, 0, 0 - plan->create * arena->paged.page_bytes);
         return 0;
     }
     while (made < plan->create && gpuarena__page_create(arena, &said)) made++;
     if (made == plan->create) return 1;
     gpuarena__account(arena, 0, 0 - (plan->create - made) * arena->paged.page_bytes);
-    *obstacle = said;
+    *error = said;
     if (said.reason == GPUARENA_REASON_DRIVER_REFUSED && may_move) {
         more = plan->move + plan->create - made;
         if (gpuarena__pick_now(arena, more, plan->begin, plan->end, 0, &said) == more && !arena->lost) {
@@ -5882,20 +5903,20 @@ static int gpuarena__supply_create(gpuarena *arena, gpuarena__supply *plan, int 
     return 0;
 }
 
-static void gpuarena__supply_unclaim(gpuarena *arena)
+static void gpuarena__commit_unclaim(gpuarena *arena)
 {
     gpuarena__paged *paged = &arena->paged;
     while (paged->run_count) gpuarena__pages_unclaim(arena, paged->runs[--paged->run_count].address);
 }
 
 /* Claims what is to move, chosen anew: while new pages were made, others may have got some of it. 0 and an
-   obstacle: NONE: it is too little by now. */
-static int gpuarena__supply_claim(gpuarena *arena, const gpuarena__supply *plan, gpuarena__obstacle *obstacle)
+   error: NONE: it is too little by now. */
+static int gpuarena__commit_claim(gpuarena *arena, const gpuarena__commit *plan, gpuarena__error *error)
 {
     gpuarena__paged *paged = &arena->paged;
     uint32_t at = 0, count;
     paged->run_count = 0;
-    if (plan->move && gpuarena__pick(arena, plan->move, plan->begin, plan->end, 1, obstacle) < plan->move) {
+    if (plan->move && gpuarena__pick(arena, plan->move, plan->begin, plan->end, 1, error) < plan->move) {
         paged->run_count = 0;
         return 0;
     }
@@ -5904,12 +5925,12 @@ static int gpuarena__supply_claim(gpuarena *arena, const gpuarena__supply *plan,
                                                paged->runs[at].page_count * paged->page_bytes)) at++;
     if (at == count) return 1;
     paged->run_count = at;
-    gpuarena__supply_unclaim(arena);
-    return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
+    gpuarena__commit_unclaim(arena);
+    return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
 }
 
 /* The handles for a place, one after the other: of pages that move, then spare ones. */
-static uint64_t gpuarena__supply_next(const gpuarena *arena, gpuarena__supply *plan, uint64_t at)
+static uint64_t gpuarena__commit_next(const gpuarena *arena, gpuarena__commit *plan, uint64_t at)
 {
     const gpuarena__run *run;
     if (at >= plan->move) return arena->paged.spare[arena->paged.spare_count - 1 - (at - plan->move)];
@@ -5921,40 +5942,40 @@ static uint64_t gpuarena__supply_next(const gpuarena *arena, gpuarena__supply *p
     return *gpuarena__page_at(arena, run->address + plan->taken++ * arena->paged.page_bytes);
 }
 
-/* Maps them into the holes of the place, with access run by run. 0 and an obstacle: all below *reached is
+/* Maps them into the holes of the place, with access run by run. 0 and an error: all below *reached is
    mapped. */
-static int gpuarena__supply_map(gpuarena *arena, gpuarena__supply *plan, uint64_t *reached,
-                                gpuarena__obstacle *obstacle)
+static int gpuarena__commit_map(gpuarena *arena, gpuarena__commit *plan, uint64_t *reached,
+                                gpuarena__error *error)
 {
     uint64_t begin = plan->begin, end = plan->end, page = arena->paged.page_bytes, at = 0;
     uint32_t index = gpuarena__node_around(arena, begin);
     int code;
     for (; (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0; begin = end, end = plan->end) {
         for (*reached = begin; *reached < end; *reached += page, at++) {
-            uint64_t handle = gpuarena__supply_next(arena, plan, at);
+            uint64_t handle = gpuarena__commit_next(arena, plan, at);
             GPUARENA__ASK(arena, code, arena->driver.vm.map(&arena->driver, gpuarena__pointer(*reached), page,
                                                             handle));
-            if (!gpuarena__vm_done(arena, code, "map", obstacle)) return 0;
+            if (!gpuarena__vm_done(arena, code, "map", error)) return 0;
             *gpuarena__page_at(arena, *reached) = handle;
         }
         GPUARENA__ASK(arena, code, arena->driver.vm.access(&arena->driver, gpuarena__pointer(begin),
                                                            end - begin, 1));
-        if (!gpuarena__vm_done(arena, code, "access", obstacle)) return 0;
+        if (!gpuarena__vm_done(arena, code, "access", error)) return 0;
     }
     return 1;
 }
 
 /* Unmaps what was mapped. Where that fails, the addresses are of no use any more. */
-static void gpuarena__supply_unmap(gpuarena *arena, const gpuarena__supply *plan, uint64_t reached)
+static void gpuarena__commit_unmap(gpuarena *arena, const gpuarena__commit *plan, uint64_t reached)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     uint64_t begin = plan->begin, end = reached;
     uint32_t index = gpuarena__node_around(arena, begin);
     while (begin < reached && (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0) {
         if (!gpuarena__unmap(arena, begin, end - begin, &ignored) && !arena->lost) {
             index = gpuarena__hole_cut(arena, begin, end);
             gpuarena__node_at(arena, index)->size |= GPUARENA__HOLE | GPUARENA__KEPT;
-            arena->paged.stuck_count++;
+            arena->paged.unmap_failed_count++;
             arena->stats.driver_error_count++;
         }
         begin = end;
@@ -5964,17 +5985,17 @@ static void gpuarena__supply_unmap(gpuarena *arena, const gpuarena__supply *plan
 
 /* The pages are where they are to be: unmaps those that have moved from where they were, and keeps the
    books. */
-static void gpuarena__supply_enter(gpuarena *arena, const gpuarena__supply *plan)
+static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *plan)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     uint64_t begin = plan->begin, end = plan->end, page = arena->paged.page_bytes;
     uint32_t at, index;
     for (at = 0; at < arena->paged.run_count && plan->move; at++) {
         const gpuarena__run *run = &arena->paged.runs[at];
         uint64_t bytes = run->page_count * page;
-        int stuck = !gpuarena__unmap(arena, run->address, bytes, &ignored) && !arena->lost;
-        arena->stats.driver_error_count += stuck != 0;
-        gpuarena__hole_make(arena, run->address, stuck);
+        int unmap_failed = !gpuarena__unmap(arena, run->address, bytes, &ignored) && !arena->lost;
+        arena->stats.driver_error_count += unmap_failed != 0;
+        gpuarena__hole_make(arena, run->address, unmap_failed);
     }
     arena->paged.spare_count -= (uint32_t)(plan->need - plan->move);
     index = gpuarena__node_around(arena, begin);
@@ -5985,7 +6006,7 @@ static void gpuarena__supply_enter(gpuarena *arena, const gpuarena__supply *plan
 }
 
 /* The holes of a place. */
-static uint32_t gpuarena__parts(const gpuarena *arena, const gpuarena__supply *plan)
+static uint32_t gpuarena__parts(const gpuarena *arena, const gpuarena__commit *plan)
 {
     uint64_t begin = plan->begin, end = plan->end;
     uint32_t index = gpuarena__node_around(arena, begin), count = 0;
@@ -6006,56 +6027,57 @@ static void gpuarena__tell_pages(gpuarena *arena, gpuarena_action_kind kind, uin
     gpuarena__tell(arena, kind, &block, stream, NULL);
 }
 
-/* With the pages at hand: maps them, and unmaps what has moved. 0 and an obstacle: nothing has changed, but
+/* With the pages at hand: maps them, and unmaps what has moved. 0 and an error: nothing has changed, but
    that new pages may be spare. */
-static int gpuarena__supply_use(gpuarena *arena, gpuarena__supply *plan, gpuarena__obstacle *obstacle)
+static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *plan, gpuarena__error *error)
 {
     uint64_t reached = plan->begin;
     /* each hole may be cut twice, and a block with its room from what they give */
     uint32_t count = 2 * gpuarena__parts(arena, plan) + 5;
     int done;
-    if (!gpuarena__nodes_keep(arena, count)) return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
-    done = gpuarena__supply_claim(arena, plan, obstacle);
-    if (done && !gpuarena__supply_map(arena, plan, &reached, obstacle)) {
-        gpuarena__supply_unclaim(arena);
+    if (!gpuarena__nodes_keep(arena, count)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    done = gpuarena__commit_claim(arena, plan, error);
+    if (done && !gpuarena__commit_map(arena, plan, &reached, error)) {
+        gpuarena__commit_unclaim(arena);
         done = 0;
     }
-    if (done) gpuarena__supply_enter(arena, plan);
-    else gpuarena__supply_unmap(arena, plan, reached);
+    if (done) gpuarena__commit_enter(arena, plan);
+    else gpuarena__commit_unmap(arena, plan, reached);
     arena->nodes.kept_count -= count;
     return done;
 }
 
-/* Backs what [begin, end) lacks, but for what the driver failed to unmap. 0 and an obstacle: nothing has
+/* Backs what [begin, end) lacks, but for what the driver failed to unmap. 0 and an error: nothing has
    changed. */
-static int gpuarena__supply_do(gpuarena *arena, uint64_t begin, uint64_t end, int may_move,
-                               gpuarena_stream stream, gpuarena__obstacle *obstacle)
+static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, int may_move,
+                                gpuarena_stream stream, gpuarena__error *error)
 {
-    gpuarena__supply plan = GPUARENA_INIT;
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__commit plan = GPUARENA_INIT;
+    gpuarena__error ignored = gpuarena__no_error();
     uint64_t made = 0;
     int mode = gpuarena__relax(arena), done = 0, again;
     if (arena->config.idle_fraction >= 1) may_move = 0;
     do {
-        gpuarena__obstacle said = gpuarena__no_obstacle();
+        gpuarena__error said = gpuarena__no_error();
         memset(&plan, 0, sizeof plan);
         plan.begin = begin; plan.end = end;
-        plan.need = gpuarena__lacking(arena, gpuarena__node_around(arena, begin), begin, end);
+        plan.need = gpuarena__unmapped_bytes(arena, gpuarena__node_around(arena, begin), begin, end);
         again = 0;
         if (!gpuarena__is_lost(arena, &said) && !gpuarena__is_strict(arena, mode, &said)
-            && gpuarena__supply_plan(arena, &plan, may_move, &said)) {
+            && gpuarena__commit_plan(arena, &plan, may_move, &said)) {
             again = !gpuarena__claim(arena, plan.create * arena->paged.page_bytes, &said);
-            if (!again && gpuarena__supply_create(arena, &plan, may_move, &said)) {
+            if (!again && gpuarena__commit_create(arena, &plan, may_move, &said)) {
                 made += plan.create;
-                said = gpuarena__no_obstacle();
-                done = gpuarena__supply_use(arena, &plan, &said);
+                said = gpuarena__no_error();
+                done = gpuarena__commit_use(arena, &plan, &said);
                 again = !done && said.result == GPUARENA_OK; /* what was to move is another's now */
             }
         }
-        if (!done && !again) *obstacle = said;
+        if (!done && !again) *error = said;
     } while (again);
     plan.create = made;
-    while (!done && made && !arena->paged.stuck_count && gpuarena__page_destroy(arena, &ignored)) made--;
+    while (!done && made && !arena->paged.unmap_failed_count
+           && gpuarena__page_destroy(arena, &ignored)) made--;
     gpuarena__unrelax(arena, mode);
     gpuarena__note_peak(arena);                  /* not for an instant more, if it failed */
     if (done && plan.create) gpuarena__tell_pages(arena, GPUARENA_ACTION_GROW, begin, plan.create, stream);
@@ -6063,60 +6085,60 @@ static int gpuarena__supply_do(gpuarena *arena, uint64_t begin, uint64_t end, in
     return done;
 }
 
-/* Whether so much more may be reserved, as far as the driver tells beforehand. 0 and an obstacle: it may
+/* Whether so much more may be reserved, as far as the driver tells beforehand. 0 and an error: it may
    not. */
-static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__obstacle *obstacle)
+static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     uint64_t page = arena->paged.page_bytes, count = page ? gpuarena__whole(bytes, page) / page : 0;
     int mode, granted = 1;
     if (!gpuarena__is_beyond(arena, count) || count * page > gpuarena__room(arena) || arena->lost) return 1;
     mode = gpuarena__relax(arena);
     if (!arena->lost && !gpuarena__is_strict(arena, mode, &ignored) && gpuarena__is_scarce(arena, count)
         && gpuarena__claim(arena, count * page, &ignored)) {
-        granted = gpuarena__is_granted(arena, count, obstacle);
+        granted = gpuarena__is_granted(arena, count, error);
         gpuarena__account(arena, 0, 0 - count * page);
     }
     gpuarena__unrelax(arena, mode);
     return granted;
 }
 
-/* Whether there may be pages enough for a request. 0 and an obstacle: there are not. */
-static int gpuarena__supply_fits(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+/* Whether there may be pages enough for a request. 0 and an error: there are not. */
+static int gpuarena__commit_fits(gpuarena *arena, const gpuarena__request *req, gpuarena__error *error)
 {
-    uint64_t room, need = gpuarena__whole(want->bytes, arena->paged.page_bytes);
+    uint64_t room, need = gpuarena__whole(req->bytes, arena->paged.page_bytes);
     gpuarena_reason narrow;
-    if (!gpuarena__room_now(arena, 0, &room, &narrow, obstacle)) return 0;
+    if (!gpuarena__room_now(arena, 0, &room, &narrow, error)) return 0;
     need = gpuarena__above(need, gpuarena__idle_bytes(arena, 0));
-    return room < need ? gpuarena__obstruct_for(obstacle, narrow)
-                       : gpuarena__pages_granted(arena, need, obstacle);
+    return room < need ? gpuarena__set_reason(error, narrow)
+                       : gpuarena__pages_granted(arena, need, error);
 }
 
 /* The best place for a request. Where pages are to move for it, by what events show to be quiet: then more
    gaps may lack fewer. 0: there is none. */
-static int gpuarena__place_choose(gpuarena *arena, const gpuarena__want *want, gpuarena__place *place)
+static int gpuarena__place_choose(gpuarena *arena, const gpuarena__request *req, gpuarena__place *place)
 {
     uint64_t made;
-    if (!gpuarena__place_find(arena, want, place)) return 0;
+    if (!gpuarena__place_find(arena, req, place)) return 0;
     made = gpuarena__min(gpuarena__room(arena) / arena->paged.page_bytes,
-                         gpuarena__supply_share(arena, place->begin, place->end));
+                         gpuarena__commit_share(arena, place->begin, place->end));
     if (place->page_count <= arena->paged.spare_count + made) return 1;
-    (void)gpuarena__settle_all(arena);
-    return gpuarena__place_find(arena, want, place);
+    (void)gpuarena__resolve_all(arena);
+    return gpuarena__place_find(arena, req, place);
 }
 
-/* A place, in addresses that are reserved for it if need be. 0 and an obstacle. */
-static int gpuarena__place_have(gpuarena *arena, const gpuarena__want *want, gpuarena__place *place,
-                                int *fresh, gpuarena__obstacle *obstacle)
+/* A place, in addresses that are reserved for it if need be. 0 and an error. */
+static int gpuarena__place_have(gpuarena *arena, const gpuarena__request *req, gpuarena__place *place,
+                                int *fresh, gpuarena__error *error)
 {
-    uint64_t need = gpuarena__segment_bytes(arena, want);
-    if (!need) return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_TOO_LARGE);
-    need = gpuarena__whole(need + want->room, arena->paged.page_bytes);
-    if (gpuarena__place_choose(arena, want, place)) return 1;
-    if (!gpuarena__supply_fits(arena, want, obstacle) || !gpuarena__span_reserve(arena, need, obstacle))
+    uint64_t need = gpuarena__segment_bytes(arena, req);
+    if (!need) return gpuarena__set_reason(error, GPUARENA_REASON_TOO_LARGE);
+    need = gpuarena__whole(need + req->room, arena->paged.page_bytes);
+    if (gpuarena__place_choose(arena, req, place)) return 1;
+    if (!gpuarena__commit_fits(arena, req, error) || !gpuarena__span_reserve(arena, need, error))
         return 0;
     *fresh = 1;
-    return gpuarena__place_find(arena, want, place);         /* it ends with the addresses */
+    return gpuarena__place_find(arena, req, place);          /* it ends with the addresses */
 }
 
 /* What was backed for a request with room begins where a hole did. Returns the node from there on. */
@@ -6141,37 +6163,37 @@ static uint64_t gpuarena__pages_outside(const gpuarena *arena, const gpuarena__p
 
 /* No pages were to be had for a place, which may have idle ones inside. 1: another one needs fewer that are
    neither there nor may move to it. */
-static int gpuarena__place_other(const gpuarena *arena, const gpuarena__want *want,
-                                 const gpuarena__obstacle *obstacle, gpuarena__place *place)
+static int gpuarena__place_other(const gpuarena *arena, const gpuarena__request *req,
+                                 const gpuarena__error *error, gpuarena__place *place)
 {
     gpuarena__place other;
     uint64_t longest;
-    if (obstacle->result != GPUARENA_OUT_OF_MEMORY || place->apart
-        || !gpuarena__place_find_apart(arena, want, &other)
+    if (error->result != GPUARENA_OUT_OF_MEMORY || place->apart
+        || !gpuarena__place_find_apart(arena, req, &other)
         || other.page_count + gpuarena__pages_outside(arena, place)
             >= place->page_count + gpuarena__free_runs(arena, 0, 0, &longest)) return 0;
     *place = other;
     return 1;
 }
 
-/* Backs the best place for a request. Returns a binned free node that serves it, or 0 and an obstacle. */
-static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want, int may_move,
-                                     gpuarena__obstacle *obstacle)
+/* Backs the best place for a request. Returns a binned free node that serves it, or 0 and an error. */
+static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *req, int may_move,
+                                     gpuarena__error *error)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     gpuarena__place place;
     uint32_t index;
-    int fresh = 0, found = gpuarena__place_have(arena, want, &place, &fresh, obstacle);
+    int fresh = 0, found = gpuarena__place_have(arena, req, &place, &fresh, error);
     while (found) {
         uint64_t lacked = place.apart ? 0 : place.page_count, pending = arena->stats.pending_bytes;
-        if (gpuarena__supply_do(arena, place.begin, place.end, may_move, want->stream, obstacle)) {
-            if (want->room) return gpuarena__place_end(arena, &place);
-            index = gpuarena__run_take(arena, want, gpuarena__node_around(arena, place.begin));
+        if (gpuarena__commit_run(arena, place.begin, place.end, may_move, req->stream, error)) {
+            if (req->room) return gpuarena__place_end(arena, &place);
+            index = gpuarena__run_take(arena, req, gpuarena__node_around(arena, place.begin));
             if (index) return index;             /* or others have got the free part of it: another place */
-            found = gpuarena__place_have(arena, want, &place, &fresh, obstacle);
-        } else if (gpuarena__place_other(arena, want, obstacle, &place)) continue;
+            found = gpuarena__place_have(arena, req, &place, &fresh, error);
+        } else if (gpuarena__place_other(arena, req, error, &place)) continue;
         else                                     /* what has become quiet on the way may lie beside a hole */
-            found = obstacle->result == GPUARENA_OUT_OF_MEMORY && gpuarena__place_find(arena, want, &place)
+            found = error->result == GPUARENA_OUT_OF_MEMORY && gpuarena__place_find(arena, req, &place)
                 && (place.page_count < lacked || arena->stats.pending_bytes < pending);
     }
     if (fresh) (void)gpuarena__spans_release(arena, &ignored);
@@ -6181,8 +6203,8 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__want *want
 /* ---- pages given back */
 
 /* Gives pages of a run back, the highest first, unless they are another's by now. Room for their handles is
-   had in steps, for none may be had: one there always is. 0 and an obstacle. */
-static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__obstacle *obstacle)
+   had in steps, for none may be had: one there always is. 0 and an error. */
+static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__error *error)
 {
     gpuarena__paged *paged = &arena->paged;
     while (run.page_count) {
@@ -6193,16 +6215,16 @@ static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__o
         int done = 1;
         if (!gpuarena__pages_claim(arena, begin, bytes)) {
             if (gpuarena__nodes_reserve(arena, 2)) return 1;
-            return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
+            return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
         }
-        if (!gpuarena__unmap(arena, begin, bytes, obstacle)) {
+        if (!gpuarena__unmap(arena, begin, bytes, error)) {
             gpuarena__pages_unclaim(arena, begin);
             return 0;
         }
         for (at = 0; at < count; at++)
             paged->spare[paged->spare_count++] = *gpuarena__page_at(arena, begin + at * paged->page_bytes);
         gpuarena__hole_make(arena, begin, 0);
-        for (at = 0; at < count && done; at++) done = gpuarena__page_destroy(arena, obstacle);
+        for (at = 0; at < count && done; at++) done = gpuarena__page_destroy(arena, error);
         arena->stats.release_count++;
         gpuarena__tell_pages(arena, GPUARENA_ACTION_RELEASE, begin,
                              (before - arena->stats.reserved_bytes) / paged->page_bytes, NULL);
@@ -6214,65 +6236,65 @@ static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__o
 
 /* Gives quiet idle pages back until reserved is at most keep: as many at a time as can be listed, for host
    memory may be out. 1: done, or there are none left. */
-static int gpuarena__runs_release(gpuarena *arena, uint64_t keep, gpuarena__obstacle *obstacle)
+static int gpuarena__runs_release(gpuarena *arena, uint64_t keep, gpuarena__error *error)
 {
-    gpuarena__obstacle said;
+    gpuarena__error said;
     uint64_t page = arena->paged.page_bytes, before, over;
     uint32_t at, count;
     int done = 1;
     do {
-        said = gpuarena__no_obstacle();
+        said = gpuarena__no_error();
         before = arena->stats.reserved_bytes;
         over = gpuarena__whole(gpuarena__above(before, keep), page);
         (void)gpuarena__pick(arena, over / page, 0, 0, 0, &said);
         count = arena->paged.run_count;
         for (at = 0; at < count && done; at++)
-            done = gpuarena__run_release(arena, arena->paged.runs[at], obstacle);
+            done = gpuarena__run_release(arena, arena->paged.runs[at], error);
     } while (done && said.result != GPUARENA_OK && arena->stats.reserved_bytes < before);
     if (said.result == GPUARENA_OK || arena->stats.reserved_bytes <= keep) return done;
-    *obstacle = said;
+    *error = said;
     return 0;
 }
 
 /* Gives spare and quiet idle pages back until reserved is at most keep, and the addresses that are left
    without any. 1: done, or there are none left. */
-static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__obstacle *obstacle)
+static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__error *error)
 {
-    gpuarena__obstacle said = gpuarena__no_obstacle();
+    gpuarena__error said = gpuarena__no_error();
     int mode, over, done = 1;
-    if (gpuarena__is_capturing(arena, obstacle) || gpuarena__is_lost(arena, obstacle)) return 0;
+    if (gpuarena__is_capturing(arena, error) || gpuarena__is_lost(arena, error)) return 0;
     mode = gpuarena__relax(arena);
-    gpuarena__unstick(arena, &said);
-    if (arena->paged.stuck_count) {              /* to destroy a page that is mapped still frees nothing */
-        *obstacle = said;
+    gpuarena__retry_unmap(arena, &said);
+    if (arena->paged.unmap_failed_count) {       /* to destroy a page that is mapped still frees nothing */
+        *error = said;
         done = 0;
     }
     while (done && arena->stats.reserved_bytes > keep && arena->paged.spare_count)
-        done = gpuarena__page_destroy(arena, obstacle);
+        done = gpuarena__page_destroy(arena, error);
     over = arena->stats.reserved_bytes > keep;
-    if (done && over) done = gpuarena__runs_release(arena, keep, obstacle);
+    if (done && over) done = gpuarena__runs_release(arena, keep, error);
     if (over) {
         arena->paged.past_peak_bytes = gpuarena__live_peak(arena);
         arena->paged.peak_bytes = arena->stats.live_bytes;
     }
-    done = done && gpuarena__spans_release(arena, obstacle);
+    done = done && gpuarena__spans_release(arena, error);
     gpuarena__unrelax(arena, mode);
     return done;
 }
 
 /* ---- waits */
 
-/* The host waits for all work of the device. 0 and, if it was tried, an obstacle: it did not. */
-static int gpuarena__wait_device(gpuarena *arena, gpuarena__obstacle *obstacle)
+/* The host waits for all work of the device. 0 and, if it was tried, an error: it did not. */
+static int gpuarena__wait_device(gpuarena *arena, gpuarena__error *error)
 {
     int mode, done = 0, code;
     uint32_t wait;
-    if (!arena->streams.ordered || gpuarena__is_capturing(arena, obstacle) || arena->lost) return 0;
+    if (!arena->streams.ordered || gpuarena__is_capturing(arena, error) || arena->lost) return 0;
     mode = gpuarena__relax(arena);
     wait = gpuarena__all_asked(arena);
-    if (!gpuarena__is_lost(arena, obstacle)) {
+    if (!gpuarena__is_lost(arena, error)) {
         GPUARENA__ASK(arena, code, arena->driver.events.device_wait(&arena->driver));
-        done = gpuarena__gone(arena, code, obstacle);
+        done = gpuarena__gone(arena, code, error);
     }
     gpuarena__unrelax(arena, mode);
     if (!done) {
@@ -6305,27 +6327,27 @@ static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range
 
 /* Gives one idle segment back, when nothing uses it any more. As gpuarena__range_release. */
 static int gpuarena__segment_return(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
-                                     gpuarena__obstacle *obstacle)
+                                     gpuarena__error *error)
 {
     if (gpuarena__segment_waits(arena, range, stream)
-        && (!gpuarena__wait_device(arena, obstacle) || gpuarena__segment_waits(arena, range, stream)))
+        && (!gpuarena__wait_device(arena, error) || gpuarena__segment_waits(arena, range, stream)))
         return 0;                                /* or others had some of it meanwhile */
-    return gpuarena__range_release(arena, range, stream, obstacle);
+    return gpuarena__range_release(arena, range, stream, error);
 }
 
 /* The same, unless a stream is captured. */
 static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
-                                     gpuarena__obstacle *obstacle)
+                                     gpuarena__error *error)
 {
-    return !gpuarena__is_capturing(arena, obstacle)
-        && gpuarena__segment_return(arena, range, stream, obstacle);
+    return !gpuarena__is_capturing(arena, error)
+        && gpuarena__segment_return(arena, range, stream, error);
 }
 
 /* Gives idle segments back until reserved is at most keep. One that the driver does not take stays, is not
    asked for again in this pass, and the others still go. Streams are asked whether they are captured
    before the first one goes, and not again. */
 static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
-                                       gpuarena__obstacle *refusal)
+                                       gpuarena__error *refusal)
 {
     uint64_t over = UINT64_MAX, rest;
     uint32_t count;
@@ -6348,32 +6370,32 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
 }
 
 /* Gives idle segments and pages back until reserved is at most keep; quiet: 1: those alone that wait for
-   nothing. 1: done, or none is left to ask for. 0 and an obstacle: it is not done for what the driver
+   nothing. 1: done, or none is left to ask for. 0 and an error: it is not done for what the driver
    refused. */
 static int gpuarena__range_release_more(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
-                                        gpuarena__obstacle *obstacle)
+                                        gpuarena__error *error)
 {
-    gpuarena__obstacle refusal = gpuarena__no_obstacle();
+    gpuarena__error refusal = gpuarena__no_error();
     gpuarena__segments_release(arena, keep, quiet, stream, &refusal);
     if (arena->paged.page_bytes && arena->stats.reserved_bytes > keep && !arena->lost
         && refusal.result != GPUARENA_CAPTURE) {
-        (void)gpuarena__settle_all(arena);
+        (void)gpuarena__resolve_all(arena);
         if (gpuarena__pages_release(arena, keep, &refusal) && !quiet && arena->stats.reserved_bytes > keep
             && gpuarena__idle_bytes(arena, 0) && gpuarena__wait_device(arena, &refusal))
             (void)gpuarena__pages_release(arena, keep, &refusal);
     }
     (void)gpuarena__is_lost(arena, &refusal);    /* or it has just been found out */
     if (arena->stats.reserved_bytes <= keep || refusal.result == GPUARENA_OK) return 1;
-    *obstacle = refusal;
+    *error = refusal;
     return 0;
 }
 
 /* The same in a pass of its own: what was refused before is tried again. */
 static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
-                                      gpuarena__obstacle *obstacle)
+                                      gpuarena__error *error)
 {
     arena->release_pass++;
-    return gpuarena__range_release_more(arena, keep, quiet, stream, obstacle);
+    return gpuarena__range_release_more(arena, keep, quiet, stream, error);
 }
 
 /* ---- what goes back by itself: config.release */
@@ -6386,14 +6408,14 @@ static uint64_t gpuarena__idle_seen(const gpuarena *arena)
 }
 
 /* IDLE: more than config.release_bytes is. */
-static int gpuarena__release_idle(gpuarena *arena, gpuarena_stream stream, gpuarena__obstacle *obstacle)
+static int gpuarena__release_idle(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     double keep = arena->config.release_keep > 0 ? arena->config.release_keep : 0;
     uint64_t most = arena->config.release_bytes, idle = gpuarena__idle_seen(arena), stays;
     if (idle <= most) return 1;
     stays = keep < 1 ? (uint64_t)((double)most * keep) : most;
     return gpuarena__range_release_more(arena, arena->stats.reserved_bytes - (idle - stays),
-                                        arena->paged.page_bytes != 0, stream, obstacle);
+                                        arena->paged.page_bytes != 0, stream, error);
 }
 
 /* Whether a segment is due; if not, its time is what *due is at most. */
@@ -6407,33 +6429,34 @@ static int gpuarena__is_aged(const gpuarena *arena, const gpuarena__range *range
 
 /* AGE: what has been idle for config.release_age operations. One that the driver does not take is young
    again. */
-static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuarena__obstacle *obstacle)
+static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
-    uint64_t now = gpuarena__clock(arena), due = now + arena->config.release_age, calm;
+    uint64_t now = gpuarena__clock(arena), due = now + arena->config.release_age, idle_low;
     gpuarena__paged *paged = &arena->paged;
     gpuarena__range *range, *after;
     uint32_t asked = 0;
     for (range = arena->ranges.first; range && !paged->page_bytes && !arena->lost; range = after) {
         after = range->after;
         if (gpuarena__is_aged(arena, range, now, &due)
-            && ((!asked++ && gpuarena__is_capturing(arena, obstacle)) || obstacle->result == GPUARENA_CAPTURE
-                || !gpuarena__segment_return(arena, range, stream, obstacle))) range->used = now;
+            && ((!asked++ && gpuarena__is_capturing(arena, error)) || error->result == GPUARENA_CAPTURE
+                || !gpuarena__segment_return(arena, range, stream, error))) range->used = now;
     }
     arena->release_due = due;
-    if (!paged->page_bytes) return obstacle->result == GPUARENA_OK;
-    calm = gpuarena__min(paged->calm_count, paged->idle_count + paged->spare_count);
-    if (calm)
-        (void)gpuarena__range_release_more(arena, arena->stats.reserved_bytes - calm * paged->page_bytes, 1,
-                                           stream, obstacle);
-    paged->calm_count = paged->idle_count + paged->spare_count;
-    return obstacle->result == GPUARENA_OK;
+    if (!paged->page_bytes) return error->result == GPUARENA_OK;
+    idle_low = gpuarena__min(paged->idle_low_count, paged->idle_count + paged->spare_count);
+    if (idle_low)
+        (void)gpuarena__range_release_more(arena, arena->stats.reserved_bytes - idle_low * paged->page_bytes,
+                                           1,
+                                           stream, error);
+    paged->idle_low_count = paged->idle_count + paged->spare_count;
+    return error->result == GPUARENA_OK;
 }
 
 /* Before memory becomes idle, or more is made so: as much as there is of it now was not needed so far. */
-static void gpuarena__note_calm(gpuarena *arena)
+static void gpuarena__note_idle_low(gpuarena *arena)
 {
-    arena->paged.calm_count =
-        gpuarena__min(arena->paged.calm_count, arena->paged.idle_count + arena->paged.spare_count);
+    arena->paged.idle_low_count =
+        gpuarena__min(arena->paged.idle_low_count, arena->paged.idle_count + arena->paged.spare_count);
 }
 
 /* PRESSURE: growth by so much would leave the device less than config.release_bytes. What is quiet goes back
@@ -6442,58 +6465,59 @@ static void gpuarena__note_calm(gpuarena *arena)
    most MAX_TOTAL, growth at most a segment. */
 static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t bytes, gpuarena_stream stream)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    uint64_t free_bytes, total_bytes, wanted = arena->config.release_bytes + bytes, lacking;
+    gpuarena__error ignored = gpuarena__no_error();
+    uint64_t free_bytes, total_bytes, wanted = arena->config.release_bytes + bytes, unmapped;
     if (!gpuarena__idle_bytes(arena, 0) || gpuarena__is_lost(arena, &ignored)
         || !gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored) || free_bytes >= wanted) return;
-    (void)gpuarena__settle_all(arena);
-    lacking = gpuarena__min(wanted - free_bytes, gpuarena__idle_bytes(arena, 1));
-    if (free_bytes + lacking < need + arena->config.headroom_bytes) return;
-    (void)gpuarena__range_release_to(arena, arena->stats.reserved_bytes - lacking, 1, stream, &ignored);
+    (void)gpuarena__resolve_all(arena);
+    unmapped = gpuarena__min(wanted - free_bytes, gpuarena__idle_bytes(arena, 1));
+    if (free_bytes + unmapped < need + arena->config.headroom_bytes) return;
+    (void)gpuarena__range_release_to(arena, arena->stats.reserved_bytes - unmapped, 1, stream, &ignored);
 }
 
 /* Backs the lowest holes until reserved is at least `target`; half as much at a time, down to a page, where
    there is not so much. */
-static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__obstacle *obstacle)
+static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__error *error)
 {
     uint64_t page = arena->paged.page_bytes, step = 64, count;
     while (arena->stats.reserved_bytes < target) {
         uint32_t hole = arena->paged.holes, lowest = hole;
         const gpuarena__node *node;
-        for (; hole; hole = gpuarena__node_at(arena, hole)->use.bin.after)
+        for (; hole; hole = gpuarena__node_at(arena, hole)->as.bin.after)
             if (gpuarena__node_at(arena, hole)->address < gpuarena__node_at(arena, lowest)->address)
                 lowest = hole;
         if (!lowest) {
-            if (!gpuarena__span_reserve(arena, page, obstacle)) return 0;
+            if (!gpuarena__span_reserve(arena, page, error)) return 0;
             continue;
         }
         node = gpuarena__node_at(arena, lowest);
         count = gpuarena__whole(target - arena->stats.reserved_bytes, page) / page;
         count = gpuarena__min(gpuarena__min(count, step), gpuarena__node_bytes(node) / page);
-        if (gpuarena__supply_do(arena, node->address, node->address + count * page, 0, NULL, obstacle))
+        if (gpuarena__commit_run(arena, node->address, node->address + count * page, 0, NULL, error))
             continue;
-        if (obstacle->result != GPUARENA_OUT_OF_MEMORY || count == 1) return 0;
+        if (error->result != GPUARENA_OUT_OF_MEMORY || count == 1) return 0;
         step = count / 2;
-        arena->stats.backoff_count += obstacle->reason == GPUARENA_REASON_DRIVER_REFUSED;
+        arena->stats.backoff_count += error->reason == GPUARENA_REASON_DRIVER_REFUSED;
     }
     return 1;
 }
 
-/* Grows until reserved is at least `target`, in as few pieces as the driver allows. 0 and an obstacle: not
+/* Grows until reserved is at least `target`, in as few pieces as the driver allows. 0 and an error: not
    all of it; the segments had so far are marked fresh. */
-static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__obstacle *obstacle)
+static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__error *error)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     gpuarena__range *range;
     for (range = arena->ranges.first; range; range = range->after) range->fresh = 0;
-    if (arena->paged.page_bytes) return gpuarena__pages_reserve(arena, target, obstacle);
+    if (arena->paged.page_bytes) return gpuarena__pages_reserve(arena, target, error);
     while (arena->stats.reserved_bytes < target) {
         uint32_t index = gpuarena__grow(arena, GPUARENA__GRANULE, target - arena->stats.reserved_bytes,
-                                        NULL, obstacle);
+                                        NULL, error);
         if (!index) return 0;
         gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address)->fresh = 1;
     }
-    if (arena->held && arena->memory == GPUARENA_MEMORY_ASYNC) (void)gpuarena__wait_device(arena, &ignored);
+    if (arena->multi_stream && arena->memory == GPUARENA_MEMORY_ASYNC) (void)gpuarena__wait_device(arena,
+                                                                                                   &ignored);
     return 1;
 }
 
@@ -6502,7 +6526,7 @@ static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__obstacl
    back stays, as cache. */
 static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     gpuarena__range *range, *before;
     uint32_t asked = 0;
     if (arena->paged.page_bytes && !arena->lost)
@@ -6518,119 +6542,120 @@ static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
 
 /* Finds out whose blocks may serve the request beside the quiet ones. Memory for every stream is none's; but
    what waits for the only stream so far must then be told from what does not. 0: no host memory. */
-GPUARENA__INLINE int gpuarena__want_stream(gpuarena *arena, gpuarena__want *want)
+GPUARENA__INLINE int gpuarena__request_stream(gpuarena *arena, gpuarena__request *req)
 {
-    if (!GPUARENA__LIKELY(want->stream != GPUARENA_ANY_STREAM)) return gpuarena__streams_part(arena);
-    want->set = gpuarena__stream_enter(arena, want->stream);
-    want->home = arena->streams.list[want->set].home;
-    return want->set != 0 && (!want->home || gpuarena__holds_reserve(arena));
+    if (!GPUARENA__LIKELY(req->stream != GPUARENA_ANY_STREAM)) return gpuarena__streams_part(arena);
+    req->set = gpuarena__stream_enter(arena, req->stream);
+    req->home = arena->streams.list[req->set].home;
+    return req->set != 0 && (!req->home || gpuarena__uses_reserve(arena));
 }
 
-/* >>ladder =============================================================================================
-   The way of one allocation: a hit, or the rungs of a miss, in order. Each returns a binned free node that
-   serves the request, or 0; *obstacle says what kept it from growing. And growth of a block in place. */
+/* >>slow path =============================================================================================
+   The way of one allocation: a hit, or the stages of a miss, in order. Each returns a binned free node that
+   serves the request, or 0; *error says what kept it from growing. And growth of a block in place. */
 
 /* What the constant-time search cannot see: the rest of its bins, and the stream's own blocks beside quiet
    ones. */
-static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__want *want)
+static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
 {
     uint32_t index, first;
-    if (want->room || want->flags & GPUARENA_ALLOC_OWN) return 0;            /* it takes what is not free */
-    index = gpuarena__search(arena, want);
-    if (index || !arena->streams.many || !want->set) return index;
-    if (!gpuarena__has_blocks(arena, want->set) && !want->home) return 0;
-    first = gpuarena__run_find(arena, want, GPUARENA__TO_HAND);
-    return first ? gpuarena__run_take(arena, want, first) : 0;
+    if (req->room || req->flags & GPUARENA_ALLOC_DEDICATED) return 0;        /* it takes what is not free */
+    index = gpuarena__search(arena, req);
+    if (index || !arena->streams.many || !req->set) return index;
+    if (!gpuarena__has_blocks(arena, req->set) && !req->home) return 0;
+    first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_NOW);
+    return first ? gpuarena__run_take(arena, req, first) : 0;
 }
 
 /* Whether free blocks serve a request now, or once what they wait for is over: `takes` says what may be
    waited for. Before its stream has a record, too: with one set of bins the only stream's free blocks are
    among the quiet ones. */
-static int gpuarena__could_serve(gpuarena *arena, const gpuarena__want *want, uint32_t takes)
+static int gpuarena__could_serve(gpuarena *arena, const gpuarena__request *req, uint32_t takes)
 {
-    int apart = want->set || arena->streams.many || !arena->stats.pending_bytes;
-    if (want->room || want->flags & GPUARENA_ALLOC_OWN) return 0;
-    return (apart && (gpuarena__hit_for(arena, want) || gpuarena__search(arena, want)))
-        || gpuarena__run_find(arena, want, takes);
+    int apart = req->set || arena->streams.many || !arena->stats.pending_bytes;
+    if (req->room || req->flags & GPUARENA_ALLOC_DEDICATED) return 0;
+    return (apart && (gpuarena__hit_for(arena, req) || gpuarena__search(arena, req)))
+        || gpuarena__run_find(arena, req, takes);
 }
 
-static uint32_t gpuarena__rung_look(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__stage_look(gpuarena *arena, gpuarena__request *req, gpuarena__error *error)
 {
-    uint32_t index = gpuarena__look(arena, want);
-    (void)obstacle;
+    uint32_t index = gpuarena__look(arena, req);
+    (void)error;
     arena->stats.look_count += index != 0;
     return index;
 }
 
 /* Whether asking events may help: there is a run that waits for nothing else, and no capture forbids to
    ask. */
-static int gpuarena__may_settle(const gpuarena *arena, const gpuarena__want *want)
+static int gpuarena__may_resolve(const gpuarena *arena, const gpuarena__request *req)
 {
     return arena->streams.many && !arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME
-        && gpuarena__run_find(arena, want, GPUARENA__AFTER_DEVICE) != 0;
+        && gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC) != 0;
 }
 
 /* Other streams' completed events make their blocks quiet. */
-static uint32_t gpuarena__rung_settle(gpuarena *arena, gpuarena__want *want,
-                                      gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__stage_events(gpuarena *arena, gpuarena__request *req,
+                                       gpuarena__error *error)
 {
     uint32_t index;
-    (void)obstacle;
-    if (!gpuarena__may_settle(arena, want) || !gpuarena__settle(arena, want->set)) return 0;
-    index = gpuarena__look(arena, want);
-    arena->stats.settle_count += index != 0;
+    (void)error;
+    if (!gpuarena__may_resolve(arena, req) || !gpuarena__resolve_events(arena, req->set)) return 0;
+    index = gpuarena__look(arena, req);
+    arena->stats.resolve_count += index != 0;
     return index;
 }
 
-/* 1, and an obstacle: a segment of so many bytes may start where it does not serve the request, and as a
+/* 1, and an error: a segment of so many bytes may start where it does not serve the request, and as a
    stream is captured, it could not go back. */
-static int gpuarena__is_one_way(gpuarena *arena, const gpuarena__want *want, uint64_t bytes,
-                                gpuarena__obstacle *obstacle)
+static int gpuarena__is_one_way(gpuarena *arena, const gpuarena__request *req, uint64_t bytes,
+                                gpuarena__error *error)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    if (want->alignment == arena->unit || bytes >= want->bytes + (want->alignment - arena->unit)
+    gpuarena__error ignored = gpuarena__no_error();
+    if (req->alignment == arena->unit || bytes >= req->bytes + (req->alignment - arena->unit)
         || !gpuarena__is_capturing(arena, &ignored)) return 0;
-    gpuarena__obstruct_for(obstacle, GPUARENA_REASON_CAPTURE);
+    gpuarena__set_reason(error, GPUARENA_REASON_CAPTURE);
     return 1;
 }
 
 /* Grows for a request. Where there is no room for a segment that serves it wherever the segment starts, one
    of just its size may start right: drivers align far better than they must. If not, it goes back, and the
-   obstacle is what stood in the way of the longer segment. */
-static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__want *want, uint64_t need, uint64_t wish,
-                                   gpuarena__obstacle *obstacle)
+   error is what stood in the way of the longer segment. */
+static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req, uint64_t need,
+                                   uint64_t wish,
+                                   gpuarena__error *error)
 {
-    uint64_t tight = gpuarena__tight_bytes(want);
+    uint64_t tight = gpuarena__tight_bytes(req);
     uint32_t index;
-    gpuarena__obstacle ignored = gpuarena__no_obstacle(), longer = *obstacle;
+    gpuarena__error ignored = gpuarena__no_error(), longer = *error;
     gpuarena__range *range;
-    if (gpuarena__is_one_way(arena, want, need, obstacle)) return 0;
-    index = gpuarena__grow(arena, need, wish, want->stream, obstacle);
-    if (!index && obstacle->result == GPUARENA_OUT_OF_MEMORY && tight < need
-        && !gpuarena__is_one_way(arena, want, tight, obstacle)) {
-        longer = *obstacle;
-        index = gpuarena__grow(arena, tight, tight, want->stream, obstacle);
+    if (gpuarena__is_one_way(arena, req, need, error)) return 0;
+    index = gpuarena__grow(arena, need, wish, req->stream, error);
+    if (!index && error->result == GPUARENA_OUT_OF_MEMORY && tight < need
+        && !gpuarena__is_one_way(arena, req, tight, error)) {
+        longer = *error;
+        index = gpuarena__grow(arena, tight, tight, req->stream, error);
     }
     if (!index) return 0;
     range = gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address);
-    if (gpuarena__node_at(arena, index)->set == GPUARENA__HELD
-        && !gpuarena__wait_device(arena, obstacle)) {        /* else nobody but the lock's holder has it */
-        if (obstacle->result == GPUARENA_OK)
-            gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR);
-        (void)gpuarena__segment_release(arena, range, want->stream, &ignored);
+    if (gpuarena__node_at(arena, index)->set == GPUARENA__MULTI_STREAM
+        && !gpuarena__wait_device(arena, error)) {           /* else nobody but the lock's holder has it */
+        if (error->result == GPUARENA_OK)
+            gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
+        (void)gpuarena__segment_release(arena, range, req->stream, &ignored);
         return 0;
     }
-    if (gpuarena__node_serves(gpuarena__node_at(arena, index), want->bytes, want->alignment)) return index;
-    *obstacle = longer;
-    if (want->flags & GPUARENA_ALLOC_OWN) gpuarena__obstruct_for(obstacle, GPUARENA_REASON_ALIGNMENT);
-    (void)gpuarena__segment_release(arena, range, want->stream, obstacle);
+    if (gpuarena__node_serves(gpuarena__node_at(arena, index), req->bytes, req->alignment)) return index;
+    *error = longer;
+    if (req->flags & GPUARENA_ALLOC_DEDICATED) gpuarena__set_reason(error, GPUARENA_REASON_ALIGNMENT);
+    (void)gpuarena__segment_release(arena, range, req->stream, error);
     return 0;
 }
 
 /* Whether a request is served from paged ranges. */
-static int gpuarena__is_paged(const gpuarena *arena, const gpuarena__want *want)
+static int gpuarena__is_paged(const gpuarena *arena, const gpuarena__request *req)
 {
-    return arena->paged.page_bytes && !(want->flags & GPUARENA_ALLOC_OWN);
+    return arena->paged.page_bytes && !(req->flags & GPUARENA_ALLOC_DEDICATED);
 }
 
 /* Idle memory that could be given back or moved to a place, once all work is done. */
@@ -6643,19 +6668,19 @@ static uint64_t gpuarena__idle_beside(const gpuarena *arena, const gpuarena__pla
 
 /* Bytes that growth for a request takes, once all work is done, 0: none could serve it; *idle: what there is
    that could be given back or moved for it. */
-static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__want *want, uint64_t *idle)
+static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *req, uint64_t *idle)
 {
-    uint64_t need = gpuarena__segment_bytes(arena, want), page = arena->paged.page_bytes;
-    gpuarena__want patient = *want;
+    uint64_t need = gpuarena__segment_bytes(arena, req), page = arena->paged.page_bytes;
+    gpuarena__request after_sync = *req;
     gpuarena__place place;
     uint64_t all = *idle = gpuarena__idle_bytes(arena, 0);
-    if (!need || !gpuarena__is_paged(arena, want)) return need;
-    patient.patient = 1;
-    need = gpuarena__whole(want->bytes, page);               /* in addresses to come, or: */
-    if (gpuarena__place_find(arena, &patient, &place)) {
+    if (!need || !gpuarena__is_paged(arena, req)) return need;
+    after_sync.after_sync = 1;
+    need = gpuarena__whole(req->bytes, page);                /* in addresses to come, or: */
+    if (gpuarena__place_find(arena, &after_sync, &place)) {
         need = place.page_count * page;
         *idle = gpuarena__idle_beside(arena, &place);
-        if (need > *idle && gpuarena__place_find_apart(arena, &patient, &place)
+        if (need > *idle && gpuarena__place_find_apart(arena, &after_sync, &place)
             && place.page_count * page + *idle < need + all) {
             need = place.page_count * page;
             *idle = all;
@@ -6665,16 +6690,17 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__want *want
     return need;
 }
 
-/* Backs what [begin, end) lacks, with all that rungs 3 to 8 do for pages. */
-static int gpuarena__supply_hard(gpuarena *arena, uint64_t begin, uint64_t end, gpuarena_stream stream,
-                                 gpuarena__obstacle *obstacle)
+/* Backs what [begin, end) lacks, with all that stages 3 to 8 do for pages. */
+static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, gpuarena_stream stream,
+                                 gpuarena__error *error)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     uint32_t step, set = 1;
     for (step = 0; step < 4; step++) {
-        uint64_t need = gpuarena__lacking(arena, gpuarena__node_around(arena, begin), begin, end), idle;
-        if (!need || gpuarena__supply_do(arena, begin, end, 1, stream, obstacle)) return 1;
-        if (obstacle->result != GPUARENA_OUT_OF_MEMORY) break;
+        uint64_t need = gpuarena__unmapped_bytes(arena, gpuarena__node_around(arena, begin), begin, end),
+                                      idle;
+        if (!need || gpuarena__commit_run(arena, begin, end, 1, stream, error)) return 1;
+        if (error->result != GPUARENA_OUT_OF_MEMORY) break;
         idle = gpuarena__idle_segments(arena, step < 2);
         if (step == 1 && arena->config.streams != GPUARENA_STREAMS_SAME) {
             while (set < arena->streams.count && !gpuarena__wait_stream(arena, set)) set++;
@@ -6689,14 +6715,14 @@ static int gpuarena__supply_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
 
 /* How far a live block may be extended: over its room, and free memory and holes that the request may
    have. */
-static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__want *want, uint32_t index)
+static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__request *req, uint32_t index)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index), *next;
     uint64_t end = node->address + gpuarena__node_bytes(node);
     int room = (node->size & GPUARENA__KEPT) != 0;
     for (; node->next; node = next, room = 0) {
         next = gpuarena__node_at(arena, node->next);
-        if (!room && !gpuarena__is_usable(arena, want, next)) break;
+        if (!room && !gpuarena__is_usable(arena, req, next)) break;
         end += gpuarena__node_bytes(next);
     }
     return end;
@@ -6722,27 +6748,27 @@ static void gpuarena__block_extend(gpuarena *arena, uint32_t index, uint64_t end
     gpuarena__peak_note(arena);
 }
 
-/* Grows a live block to want->bytes where it is. 0 and an obstacle: it is as it was. */
-static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena__want *want,
-                                gpuarena__obstacle *obstacle)
+/* Grows a live block to want->bytes where it is. 0 and an error: it is as it was. */
+static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena__request *req,
+                                gpuarena__error *error)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t begin = node->address + gpuarena__node_bytes(node), end = node->address + want->bytes,
+    uint64_t begin = node->address + gpuarena__node_bytes(node), end = node->address + req->bytes,
              room = begin, serial = node->serial;
     const gpuarena__node *next;
     int done;
     if (node->size & GPUARENA__KEPT) room += gpuarena__node_bytes(gpuarena__node_at(arena, node->next));
-    if (gpuarena__extent(arena, want, index) < end)
-        return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_NEIGHBOUR);
-    if (!gpuarena__nodes_keep(arena, 4)) return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
+    if (gpuarena__extent(arena, req, index) < end)
+        return gpuarena__set_reason(error, GPUARENA_REASON_NEIGHBOUR);
+    if (!gpuarena__nodes_keep(arena, 4)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     gpuarena__room_end(arena, index);
-    done = gpuarena__supply_hard(arena, begin, end, want->stream, obstacle);
+    done = gpuarena__commit_hard(arena, begin, end, req->stream, error);
     arena->nodes.kept_count -= 4;
     if (node->serial != serial || !gpuarena__node_live(node))    /* another thread has freed it: a misuse */
-        return gpuarena__obstruct(obstacle, GPUARENA_DOUBLE_FREE);
+        return gpuarena__set_error(error, GPUARENA_DOUBLE_FREE);
     /* there may be what the driver failed to unmap, or others have got meanwhile */
-    if (done && gpuarena__extent(arena, want, index) < end)
-        done = gpuarena__obstruct_for(obstacle, GPUARENA_REASON_NEIGHBOUR);
+    if (done && gpuarena__extent(arena, req, index) < end)
+        done = gpuarena__set_reason(error, GPUARENA_REASON_NEIGHBOUR);
     if (done) gpuarena__block_extend(arena, index, end);     /* supply_do has left nodes for it */
     next = gpuarena__node_at(arena, node->next);
     begin = node->address + gpuarena__node_bytes(node);
@@ -6752,33 +6778,33 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
 }
 
 /* Whether free pages would do, some of which are not quiet. */
-static int gpuarena__may_move(const gpuarena *arena, const gpuarena__want *want,
-                              const gpuarena__obstacle *obstacle)
+static int gpuarena__may_move(const gpuarena *arena, const gpuarena__request *req,
+                              const gpuarena__error *error)
 {
     gpuarena__place place;
     uint64_t need, idle;
-    if (!gpuarena__is_paged(arena, want) || obstacle->result != GPUARENA_OUT_OF_MEMORY
+    if (!gpuarena__is_paged(arena, req) || error->result != GPUARENA_OUT_OF_MEMORY
         || !arena->stats.pending_bytes) return 0;
-    need = gpuarena__need(arena, want, &idle);
+    need = gpuarena__need(arena, req, &idle);
     if ((arena->config.idle_fraction >= 1                    /* a wait gives no page, .. */
          || gpuarena__idle_bytes(arena, 0) == gpuarena__idle_bytes(arena, 1))
-        && gpuarena__place_find(arena, want, &place)         /* .. and no gap that lacks fewer, .. */
+        && gpuarena__place_find(arena, req, &place)          /* .. and no gap that lacks fewer, .. */
         && place.page_count * arena->paged.page_bytes <= need
         && gpuarena__idle_beside(arena, &place) >= idle) return 0;           /* .. or has more beside it */
     return need && need <= idle + gpuarena__round_down(gpuarena__room(arena), arena->paged.page_bytes);
 }
 
 /* A segment, or pages, within the limit. */
-static uint32_t gpuarena__rung_grow(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__stage_grow(gpuarena *arena, gpuarena__request *req, gpuarena__error *error)
 {
-    uint64_t need = gpuarena__segment_bytes(arena, want), next;
-    uint64_t wish = gpuarena__growth(arena, want, need, &next);
+    uint64_t need = gpuarena__segment_bytes(arena, req), next;
+    uint64_t wish = gpuarena__growth(arena, req, need, &next);
     uint32_t index;
-    if (!need) return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_TOO_LARGE);
+    if (!need) return gpuarena__set_reason(error, GPUARENA_REASON_TOO_LARGE);
     if (arena->config.release == GPUARENA_RELEASE_PRESSURE)
-        gpuarena__release_pressed(arena, need, wish, want->stream);
-    if (gpuarena__is_paged(arena, want)) return gpuarena__pages_grow(arena, want, 1, obstacle);
-    index = gpuarena__grow_for(arena, want, need, wish, obstacle);
+        gpuarena__release_pressed(arena, need, wish, req->stream);
+    if (gpuarena__is_paged(arena, req)) return gpuarena__pages_grow(arena, req, 1, error);
+    index = gpuarena__grow_for(arena, req, need, wish, error);
     if (index) arena->step = next;
     return index;
 }
@@ -6786,85 +6812,86 @@ static uint32_t gpuarena__rung_grow(gpuarena *arena, gpuarena__want *want, gpuar
 /* Idle segments back, just enough to make room, and growth by just what is needed. Where the limit
    is in the way, nothing is released unless it helps; where the driver is, there is no telling without
    trying. */
-static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__want *want, int quiet,
-                                      gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *req, int quiet,
+                                      gpuarena__error *error)
 {
-    uint64_t need = gpuarena__segment_bytes(arena, want);
+    uint64_t need = gpuarena__segment_bytes(arena, req);
     uint32_t index;
-    if (!need || obstacle->result != GPUARENA_OUT_OF_MEMORY) return 0;
-    index = gpuarena__look(arena, want);         /* what has become quiet on the way is not to go back */
+    if (!need || error->result != GPUARENA_OUT_OF_MEMORY) return 0;
+    index = gpuarena__look(arena, req);          /* what has become quiet on the way is not to go back */
     if (index) return index;
-    if (gpuarena__is_paged(arena, want)) {       /* such as stayed behind the blocks that had them */
+    if (gpuarena__is_paged(arena, req)) {        /* such as stayed behind the blocks that had them */
         uint64_t idle = gpuarena__idle_segments(arena, quiet);
-        if (!idle || gpuarena__is_capturing(arena, obstacle)
-            || !gpuarena__range_release_to(arena, arena->stats.reserved_bytes - idle, quiet, want->stream,
-                                           obstacle)) return 0;
-        return gpuarena__pages_grow(arena, want, 1, obstacle);
+        if (!idle || gpuarena__is_capturing(arena, error)
+            || !gpuarena__range_release_to(arena, arena->stats.reserved_bytes - idle, quiet, req->stream,
+                                           error)) return 0;
+        return gpuarena__pages_grow(arena, req, 1, error);
     }
     for (;;) {
         uint64_t idle = gpuarena__idle_bytes(arena, quiet), room = gpuarena__room(arena), give;
-        if (need > room && need - room > idle) need = gpuarena__tight_bytes(want);
+        if (need > room && need - room > idle) need = gpuarena__tight_bytes(req);
         give = need > room ? need - room : gpuarena__min(idle, need);
         if (!idle || give > idle) return 0;      /* ends: idle falls in every round */
-        if (gpuarena__is_capturing(arena, obstacle))
-            return obstacle->code ? 0 : gpuarena__obstruct_for(obstacle, GPUARENA_REASON_CAPTURE);
-        if (!gpuarena__range_release_to(arena, arena->stats.reserved_bytes - give, quiet, want->stream,
-                                        obstacle))
+        if (gpuarena__is_capturing(arena, error))
+            return error->code ? 0 : gpuarena__set_reason(error, GPUARENA_REASON_CAPTURE);
+        if (!gpuarena__range_release_to(arena, arena->stats.reserved_bytes - give, quiet, req->stream,
+                                        error))
             return 0;
-        index = gpuarena__grow_for(arena, want, need, need, obstacle);
-        if (index || obstacle->result != GPUARENA_OUT_OF_MEMORY) return index;
+        index = gpuarena__grow_for(arena, req, need, need, error);
+        if (index || error->result != GPUARENA_OUT_OF_MEMORY) return index;
     }
 }
 
 /* Events may show that more segments wait for nothing. */
-static uint32_t gpuarena__rung_release(gpuarena *arena, gpuarena__want *want,
-                                       gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__stage_release(gpuarena *arena, gpuarena__request *req,
+                                        gpuarena__error *error)
 {
     uint32_t index;
     if (arena->streams.many && !arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME
-        && obstacle->result == GPUARENA_OUT_OF_MEMORY
+        && error->result == GPUARENA_OUT_OF_MEMORY
         && gpuarena__idle_bytes(arena, 0) > gpuarena__idle_bytes(arena, 1)
-        && gpuarena__settle(arena, 0) && (index = gpuarena__look(arena, want)) != 0) return index;
-    return gpuarena__release_for(arena, want, 1, obstacle);
+        && gpuarena__resolve_events(arena, 0) && (index = gpuarena__look(arena, req)) != 0) return index;
+    return gpuarena__release_for(arena, req, 1, error);
 }
 
 /* The host waits for the whole device: nothing else tells when parked blocks are done with, or serves what
    every stream is to use. */
-static uint32_t gpuarena__rung_wait(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__stage_device_wait(gpuarena *arena, gpuarena__request *req, gpuarena__error *error)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     uint32_t index;
-    int moves = gpuarena__may_move(arena, want, obstacle);
-    if (want->home || want->flags & GPUARENA_ALLOC_OWN
-        || (!moves && !gpuarena__run_find(arena, want, GPUARENA__AFTER_DEVICE))
+    int moves = gpuarena__may_move(arena, req, error);
+    if (req->home || req->flags & GPUARENA_ALLOC_DEDICATED
+        || (!moves && !gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC))
         || !gpuarena__wait_device(arena, &ignored)) return 0;
-    index = gpuarena__look(arena, want);
-    if (!index && obstacle->result == GPUARENA_OUT_OF_MEMORY && gpuarena__is_paged(arena, want))
-        index = gpuarena__pages_grow(arena, want, 1, obstacle);      /* another thread may have had the run */
+    index = gpuarena__look(arena, req);
+    if (!index && error->result == GPUARENA_OUT_OF_MEMORY && gpuarena__is_paged(arena, req))
+        index = gpuarena__pages_grow(arena, req, 1, error);          /* another thread may have had the run */
     arena->stats.wait_count += index != 0;
     return index;
 }
 
 /* The same with segments that wait for streams: giving them back waits for the whole device. Pages wait for
    their streams, one after the other. */
-static uint32_t gpuarena__rung_free(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__request *req,
+                                                gpuarena__error *error)
 {
     uint32_t set, index = 0;
     int waited = 0, asks = arena->config.streams != GPUARENA_STREAMS_SAME;
-    if (gpuarena__is_paged(arena, want) ? gpuarena__idle_segments(arena, 0) != 0
-                                        : want->alignment > arena->unit || arena->config.headroom_bytes)
-        index = gpuarena__rung_wait(arena, want, obstacle);  /* what is new may start elsewhere, or fail */
-    if (!index) index = gpuarena__release_for(arena, want, 0, obstacle);
-    if (index || !gpuarena__is_paged(arena, want) || obstacle->result != GPUARENA_OUT_OF_MEMORY) return index;
-    index = gpuarena__pages_grow(arena, want, 1, obstacle);  /* the rungs before may have made some quiet */
+    if (gpuarena__is_paged(arena, req) ? gpuarena__idle_segments(arena, 0) != 0
+                                        : req->alignment > arena->unit || arena->config.headroom_bytes)
+        index = gpuarena__stage_device_wait(arena, req, error); /* what is new may start elsewhere, or fail */
+    if (!index) index = gpuarena__release_for(arena, req, 0, error);
+    if (index || !gpuarena__is_paged(arena, req) || error->result != GPUARENA_OUT_OF_MEMORY) return index;
+    index = gpuarena__pages_grow(arena, req, 1, error);      /* the stages before may have made some quiet */
     for (set = 1; set < arena->streams.count && !index && asks; set++)
-        while (!index && obstacle->result != GPUARENA_CAPTURE
-               && (gpuarena__may_move(arena, want, obstacle)
-                   || gpuarena__run_find(arena, want, GPUARENA__AFTER_DEVICE))
+        while (!index && error->result != GPUARENA_CAPTURE
+               && (gpuarena__may_move(arena, req, error)
+                   || gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC))
                && gpuarena__wait_stream(arena, set)) {
             waited = 1;
-            index = gpuarena__look(arena, want);
-            if (!index) index = gpuarena__pages_grow(arena, want, 1, obstacle);
+            index = gpuarena__look(arena, req);
+            if (!index) index = gpuarena__pages_grow(arena, req, 1, error);
         }
     arena->stats.wait_count += index && waited;
     return index;
@@ -6875,42 +6902,42 @@ typedef struct gpuarena__news { uint64_t begun, freed, calls, room; } gpuarena__
 
 /* Everybody else is let at the arena for a moment. Returns what serves the request now. What was freed since
    the waiting began may be waited for by its events, and given back for other. */
-static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__want *want, gpuarena__news *seen,
-                               gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__request *req, gpuarena__news *seen,
+                               gpuarena__error *error)
 {
-    int settled = gpuarena__may_settle(arena, want) && gpuarena__settle(arena, want->set);
+    int settled = gpuarena__may_resolve(arena, req) && gpuarena__resolve_events(arena, req->set);
     uint32_t index;
-    arena->streams.list[want->set].guest_count++;            /* so that it is nobody else's meanwhile */
-    gpuarena__step_aside(arena);
+    arena->streams.list[req->set].guest_count++;             /* so that it is nobody else's meanwhile */
+    gpuarena__unlock_all(arena);
     gpuarena__pause();
-    gpuarena__step_back(arena);
-    arena->streams.list[want->set].guest_count--;
-    want->home = arena->streams.list[want->set].home;
-    if (arena->stats.free_count != seen->begun) settled |= gpuarena__settle_all(arena);
+    gpuarena__relock_all(arena);
+    arena->streams.list[req->set].guest_count--;
+    req->home = arena->streams.list[req->set].home;
+    if (arena->stats.free_count != seen->begun) settled |= gpuarena__resolve_all(arena);
     if (!settled && seen->freed == arena->stats.free_count && seen->calls == arena->call_count
         && seen->room >= gpuarena__room(arena)) return 0;
     seen->freed = arena->stats.free_count;
     seen->calls = arena->call_count;             /* that may have grown, or shrunk a block */
     seen->room = gpuarena__room(arena);
-    index = gpuarena__look(arena, want);
-    if (!index) index = gpuarena__rung_grow(arena, want, obstacle);
-    return index ? index : gpuarena__rung_release(arena, want, obstacle);
+    index = gpuarena__look(arena, req);
+    if (!index) index = gpuarena__stage_grow(arena, req, error);
+    return index ? index : gpuarena__stage_release(arena, req, error);
 }
 
 /* For up to config.wait_ms by the driver's clock: as much of other streams' work may be done by then, or
    other threads may have freed. */
-static uint32_t gpuarena__rung_poll(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__stage_poll(gpuarena *arena, gpuarena__request *req, gpuarena__error *error)
 {
     uint64_t span = (uint64_t)arena->config.wait_ms * 1000000u, begin, now, before = 0;
     gpuarena__news seen;
     uint32_t index = 0, still = 0;
-    if (!span || (!arena->stats.live_count && !gpuarena__may_settle(arena, want))) return 0;
+    if (!span || (!arena->stats.live_count && !gpuarena__may_resolve(arena, req))) return 0;
     begin = now = arena->driver.now_ns(&arena->driver);
     seen.begun = seen.freed = arena->stats.free_count;
     seen.calls = arena->call_count;
     seen.room = gpuarena__room(arena);
     while (!index && now - begin < span && still < 1000 && !arena->lost) {   /* ends if the clock stands */
-        index = gpuarena__poll(arena, want, &seen, obstacle);
+        index = gpuarena__poll(arena, req, &seen, error);
         before = now;
         now = arena->driver.now_ns(&arena->driver);
         still = now == before ? still + 1 : 0;
@@ -6920,97 +6947,99 @@ static uint32_t gpuarena__rung_poll(gpuarena *arena, gpuarena__want *want, gpuar
 }
 
 /* The request's stream is made to wait for the frees of others. */
-static uint32_t gpuarena__rung_steal(gpuarena *arena, gpuarena__want *want,
-                                     gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *req,
+                                            gpuarena__error *error)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     uint32_t index = 0, first;
     int mode;
-    (void)obstacle;
-    if (!arena->streams.many || !want->set || want->home || arena->config.streams != GPUARENA_STREAMS_STEAL
-        || gpuarena__is_captured(arena, want->stream, &ignored)) return 0;
+    (void)error;
+    if (!arena->streams.many || !req->set || req->home || arena->config.streams != GPUARENA_STREAMS_STEAL
+        || gpuarena__is_captured(arena, req->stream, &ignored)) return 0;
     mode = gpuarena__relax(arena);
     arena->streams.pass++;
-    while (!index && !arena->lost && (first = gpuarena__run_find(arena, want, GPUARENA__AFTER_STREAMS)) != 0)
-        index = gpuarena__run_take(arena, want, first);      /* ends: what cannot be waited for is marked */
+    while (!index && !arena->lost
+           && (first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_STREAMS)) != 0)
+        index = gpuarena__run_take(arena, req, first);       /* ends: what cannot be waited for is marked */
     gpuarena__unrelax(arena, mode);
-    arena->stats.steal_count += index != 0;
+    arena->stats.stream_wait_count += index != 0;
     return index;
 }
 
-typedef uint32_t gpuarena__rung(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle);
-static gpuarena__rung *const gpuarena__ladder[] = {
-    gpuarena__rung_look, gpuarena__rung_settle, gpuarena__rung_grow, gpuarena__rung_release,
-    gpuarena__rung_poll, gpuarena__rung_steal, gpuarena__rung_free, gpuarena__rung_wait };
-static const char gpuarena__ladder_grows[] = { 0, 0, 1, 1, 0, 0, 1, 1 },
-                  gpuarena__ladder_waits[] = { 0, 0, 0, 0, 0, 0, 1, 1 };
+typedef uint32_t gpuarena__stage(gpuarena *arena, gpuarena__request *req, gpuarena__error *error);
+static gpuarena__stage *const gpuarena__stages[] = {
+    gpuarena__stage_look, gpuarena__stage_events, gpuarena__stage_grow, gpuarena__stage_release,
+    gpuarena__stage_poll, gpuarena__stage_stream_wait, gpuarena__stage_release_pending,
+                                                    gpuarena__stage_device_wait };
+static const char gpuarena__stage_grows[] = { 0, 0, 1, 1, 0, 0, 1, 1 },
+                  gpuarena__stage_waits[] = { 0, 0, 0, 0, 0, 0, 1, 1 };
 
-static uint32_t gpuarena__miss(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__miss(gpuarena *arena, gpuarena__request *req, gpuarena__error *error)
 {
-    uint32_t rung, index = 0;
-    int own = (want->flags & GPUARENA_ALLOC_OWN) != 0, kept = want->room != 0;
-    for (rung = 0; rung < sizeof gpuarena__ladder / sizeof *gpuarena__ladder && !index; rung++) {
-        if ((own || kept) && !gpuarena__ladder_grows[rung]) continue;        /* free blocks do not serve it */
-        if (rung && want->flags & GPUARENA_ALLOC_TRY)
-            return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_TRY_ONLY);
-        if (gpuarena__ladder_waits[rung] && obstacle->result == GPUARENA_CAPTURE)
+    uint32_t stage, index = 0;
+    int own = (req->flags & GPUARENA_ALLOC_DEDICATED) != 0, kept = req->room != 0;
+    for (stage = 0; stage < sizeof gpuarena__stages / sizeof *gpuarena__stages && !index; stage++) {
+        if ((own || kept) && !gpuarena__stage_grows[stage]) continue;        /* free blocks do not serve it */
+        if (stage && req->flags & GPUARENA_ALLOC_TRY)
+            return gpuarena__set_reason(error, GPUARENA_REASON_TRY_ONLY);
+        if (gpuarena__stage_waits[stage] && error->result == GPUARENA_CAPTURE)
             return 0;                            /* it is the driver that says so: of a stream not known */
-        index = gpuarena__ladder[rung](arena, want, obstacle);
-        if (!index && gpuarena__is_lost(arena, obstacle)) return 0;
+        index = gpuarena__stages[stage](arena, req, error);
+        if (!index && gpuarena__is_lost(arena, error)) return 0;
     }
     return index;
 }
 
-/* Checks a request. 1, and *want; 0 and an obstacle: refused before anything is looked at. */
-GPUARENA__INLINE int gpuarena__want_make(const gpuarena *arena, const gpuarena_request *request,
-                                         gpuarena__want *want, gpuarena__obstacle *obstacle)
+/* Checks a request. 1, and *want; 0 and an error: refused before anything is looked at. */
+GPUARENA__INLINE int gpuarena__request_check(const gpuarena *arena, const gpuarena_request *request,
+                                             gpuarena__request *req, gpuarena__error *error)
 {
     uint64_t alignment = request->alignment_bytes;
-    want->bytes = 0;
-    want->room = request->room_bytes;
-    want->patient = 0;
+    req->bytes = 0;
+    req->room = request->room_bytes;
+    req->after_sync = 0;
     if (!GPUARENA__LIKELY((alignment & (alignment - 1)) == 0
-                          && !(request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_OWN))
-                          && !(request->flags & GPUARENA_ALLOC_OWN
-                               && (want->room || alignment > GPUARENA__GRANULE))
+                          && !(request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_DEDICATED))
+                          && !(request->flags & GPUARENA_ALLOC_DEDICATED
+                               && (req->room || alignment > GPUARENA__GRANULE))
                           && request->stream != GPUARENA_OWN_STREAM))
-        return gpuarena__obstruct(obstacle, GPUARENA_INVALID_ARGUMENT);
-    if (want->room && !arena->paged.page_bytes) return gpuarena__obstruct(obstacle, GPUARENA_NOT_SUPPORTED);
-    want->requested = request->bytes;
-    want->alignment = gpuarena__max(alignment, arena->unit);
-    want->stream = request->stream;
-    want->tag = request->tag ? request->tag : gpuarena__scope;
-    want->place = gpuarena__tag_place(want->tag);
-    want->flags = request->flags;
-    want->set = want->home = 0;
-    if (request->bytes > GPUARENA__MAX_BYTES || want->room > GPUARENA__MAX_BYTES)
-        return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_TOO_LARGE);
-    want->bytes = request->bytes;
-    if (!(want->flags & GPUARENA_ALLOC_OWN)) want->bytes = gpuarena__whole(request->bytes, arena->unit);
-    if (!GPUARENA__LIKELY(!(want->room | (want->flags & GPUARENA_ALLOC_OWN)))) {
-        uint64_t whole = want->room ? arena->paged.page_bytes : GPUARENA__GRANULE;
-        want->bytes = gpuarena__whole(want->bytes, whole);
-        want->room = gpuarena__whole(want->room, whole);
+        return gpuarena__set_error(error, GPUARENA_INVALID_ARGUMENT);
+    if (req->room && !arena->paged.page_bytes) return gpuarena__set_error(error, GPUARENA_NOT_SUPPORTED);
+    req->requested = request->bytes;
+    req->alignment = gpuarena__max(alignment, arena->unit);
+    req->stream = request->stream;
+    req->tag = request->tag ? request->tag : gpuarena__scope;
+    req->place = gpuarena__tag_place(req->tag);
+    req->flags = request->flags;
+    req->set = req->home = 0;
+    if (request->bytes > GPUARENA__MAX_BYTES || req->room > GPUARENA__MAX_BYTES)
+        return gpuarena__set_reason(error, GPUARENA_REASON_TOO_LARGE);
+    req->bytes = request->bytes;
+    if (!(req->flags & GPUARENA_ALLOC_DEDICATED)) req->bytes = gpuarena__whole(request->bytes, arena->unit);
+    if (!GPUARENA__LIKELY(!(req->room | (req->flags & GPUARENA_ALLOC_DEDICATED)))) {
+        uint64_t whole = req->room ? arena->paged.page_bytes : GPUARENA__GRANULE;
+        req->bytes = gpuarena__whole(req->bytes, whole);
+        req->room = gpuarena__whole(req->room, whole);
     }
     return 1;
 }
 
 /* The limit was lowered below what is reserved: that must fall first. */
-static int gpuarena__drained(gpuarena *arena, const gpuarena__want *want, gpuarena__obstacle *obstacle)
+static int gpuarena__drained(gpuarena *arena, const gpuarena__request *req, gpuarena__error *error)
 {
-    int released = want->flags & GPUARENA_ALLOC_TRY
-        || gpuarena__range_release_to(arena, arena->limit, 0, want->stream, obstacle);
+    int released = req->flags & GPUARENA_ALLOC_TRY
+        || gpuarena__range_release_to(arena, arena->limit, 0, req->stream, error);
     if (released && arena->stats.reserved_bytes <= arena->limit) return 1;
-    if (released) gpuarena__obstruct_for(obstacle, GPUARENA_REASON_OVER_LIMIT);
-    if (obstacle->result == GPUARENA_CAPTURE && !obstacle->code)
-        gpuarena__obstruct_for(obstacle, GPUARENA_REASON_CAPTURE);
+    if (released) gpuarena__set_reason(error, GPUARENA_REASON_OVER_LIMIT);
+    if (error->result == GPUARENA_CAPTURE && !error->code)
+        gpuarena__set_reason(error, GPUARENA_REASON_CAPTURE);
     return 0;
 }
 
 /* Nobody else can record an event on a thread's own stream. */
 static void gpuarena__record_own(gpuarena *arena, uint32_t set)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     int mode;
     if (arena->lost || !arena->streams.list[set].key) return;
     mode = gpuarena__relax(arena);
@@ -7020,37 +7049,37 @@ static void gpuarena__record_own(gpuarena *arena, uint32_t set)
 
 /* GPUARENA_ALLOC_TRY asks the driver nothing: to make a stream's record, which may, is not tried for a
    request that what is free now does not serve. */
-static int gpuarena__may_try(gpuarena *arena, const gpuarena__want *want)
+static int gpuarena__may_try(gpuarena *arena, const gpuarena__request *req)
 {
-    gpuarena__want known = *want;
-    if (want->stream != GPUARENA_ANY_STREAM) known.set = gpuarena__stream_find(arena, want->stream);
+    gpuarena__request known = *req;
+    if (req->stream != GPUARENA_ANY_STREAM) known.set = gpuarena__stream_find(arena, req->stream);
     known.home = arena->streams.list[known.set].home;
-    return known.set || gpuarena__could_serve(arena, &known, GPUARENA__TO_HAND);
+    return known.set || gpuarena__could_serve(arena, &known, GPUARENA__AVAILABLE_NOW);
 }
 
-/* The way of one allocation. Returns the live node, or 0 and an obstacle. */
-static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
+/* The way of one allocation. Returns the live node, or 0 and an error. */
+static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__request *req, gpuarena__error *error)
 {
     uint32_t index = 0;
     if (!GPUARENA__LIKELY(arena->stats.reserved_bytes <= arena->limit)
-        && !gpuarena__drained(arena, want, obstacle))
+        && !gpuarena__drained(arena, req, error))
         return 0;
-    if (want->flags & GPUARENA_ALLOC_TRY && !gpuarena__may_try(arena, want))
-        return gpuarena__obstruct_for(obstacle, GPUARENA_REASON_TRY_ONLY);
+    if (req->flags & GPUARENA_ALLOC_TRY && !gpuarena__may_try(arena, req))
+        return gpuarena__set_reason(error, GPUARENA_REASON_TRY_ONLY);
     if (!gpuarena__nodes_reserve(arena, 3) || !gpuarena__lookup_reserve(arena)
-        || !gpuarena__tags_reserve(arena, want->place) || !gpuarena__want_stream(arena, want))
-        return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
-    if (GPUARENA__LIKELY(!(want->room | (want->flags & GPUARENA_ALLOC_OWN))))
-        index = gpuarena__hit_for(arena, want);
-    if (!index) index = gpuarena__miss(arena, want, obstacle);
+        || !gpuarena__tags_reserve(arena, req->place) || !gpuarena__request_stream(arena, req))
+        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    if (GPUARENA__LIKELY(!(req->room | (req->flags & GPUARENA_ALLOC_DEDICATED))))
+        index = gpuarena__hit_for(arena, req);
+    if (!index) index = gpuarena__miss(arena, req, error);
     if (!index) return 0;
     if (!gpuarena__nodes_reserve(arena, 2) || !gpuarena__lookup_reserve(arena)
-        || (want->home && !gpuarena__holds_reserve(arena)))  /* others may have had what was reserved */
-        return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
-    index = gpuarena__block_take(arena, index, want);
-    if (want->room) gpuarena__room_keep(arena, index, want->room);
-    if (want->flags & GPUARENA_ALLOC_OWN) gpuarena__node_at(arena, index)->size |= GPUARENA__OWN;
-    gpuarena__record_own(arena, want->set);      /* the rest of what was others' */
+        || (req->home && !gpuarena__uses_reserve(arena)))    /* others may have had what was reserved */
+        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    index = gpuarena__block_take(arena, index, req);
+    if (req->room) gpuarena__room_keep(arena, index, req->room);
+    if (req->flags & GPUARENA_ALLOC_DEDICATED) gpuarena__node_at(arena, index)->size |= GPUARENA__DEDICATED;
+    gpuarena__record_own(arena, req->set);       /* the rest of what was others' */
     return index;
 }
 
@@ -7061,60 +7090,60 @@ static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__want *want, gpuare
    handed out. With the turn. */
 
 /* Whether a stream may be given a clear. Into a graph it must not go, which would do it again with each
-   launch; and work on the default stream would break a capture. 0 and an obstacle. */
-static int gpuarena__may_clear(gpuarena *arena, gpuarena_stream stream, gpuarena__obstacle *obstacle)
+   launch; and work on the default stream would break a capture. 0 and an error. */
+static int gpuarena__may_clear(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
-    return !gpuarena__is_captured(arena, stream, obstacle)
-        && (stream || arena->driver.null_is_per_thread || !gpuarena__is_capturing(arena, obstacle));
+    return !gpuarena__is_captured(arena, stream, error)
+        && (stream || arena->driver.null_is_per_thread || !gpuarena__is_capturing(arena, error));
 }
 
-/* Clears on a stream. 0 and an obstacle. */
+/* Clears on a stream. 0 and an error. */
 static int gpuarena__clear_on(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena_stream stream,
-                              gpuarena__obstacle *obstacle)
+                              gpuarena__error *error)
 {
     void *memory = gpuarena__pointer(address);
     int code, mode;
-    if (!gpuarena__may_clear(arena, stream, obstacle)) return 0;
+    if (!gpuarena__may_clear(arena, stream, error)) return 0;
     mode = gpuarena__relax(arena);
     GPUARENA__ASK(arena, code, arena->driver.clear(&arena->driver, memory, bytes, stream));
     gpuarena__unrelax(arena, mode);
-    return gpuarena__gone(arena, code, obstacle);
+    return gpuarena__gone(arena, code, error);
 }
 
 /* The same of the end of a live block, when the device has done all that it was given, and waits until
    that is done, too. CLEARING: it is given, and not known to be done. */
 static int gpuarena__clear_alone(gpuarena *arena, gpuarena__node *node, uint64_t address,
-                                 gpuarena__obstacle *obstacle)
+                                 gpuarena__error *error)
 {
     int waits = (int)arena->streams.ordered;
     uint64_t bytes = node->address + gpuarena__node_bytes(node) - address;
-    if ((!waits || gpuarena__wait_device(arena, obstacle))
-        && gpuarena__clear_on(arena, address, bytes, NULL, obstacle)) {
+    if ((!waits || gpuarena__wait_device(arena, error))
+        && gpuarena__clear_on(arena, address, bytes, NULL, error)) {
         node->size |= GPUARENA__CLEARING;
-        if (!waits || gpuarena__wait_device(arena, obstacle)) {
+        if (!waits || gpuarena__wait_device(arena, error)) {
             node->size &= ~GPUARENA__CLEARING;
             return 1;
         }
     }
-    if (obstacle->result == GPUARENA_OK)
-        gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR);
+    if (error->result == GPUARENA_OK)
+        gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
     return 0;
 }
 
 /* Makes a stream wait for the others that a live block is used on. 0: it cannot. */
 static int gpuarena__follow_uses(gpuarena *arena, const gpuarena__node *node, gpuarena_stream stream)
 {
-    uint32_t set = gpuarena__stream_find(arena, stream), hold;
-    gpuarena__want want;
-    memset(&want, 0, sizeof want);
-    want.stream = stream;
+    uint32_t set = gpuarena__stream_find(arena, stream), use_at;
+    gpuarena__request req;
+    memset(&req, 0, sizeof req);
+    req.stream = stream;
     arena->streams.pass++;
-    for (hold = node->hold; hold; hold = arena->holds.list[hold].next) {
-        uint32_t used = arena->holds.list[hold].set;
+    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) {
+        uint32_t used = arena->uses.list[use_at].set;
         if (used == set) continue;
         if (arena->streams.list[used].state == GPUARENA__CLOSED) return 0;
         arena->streams.list[used].ticket++;      /* what it has until now */
-        if (!gpuarena__wait_for(arena, &want, used)) return 0;
+        if (!gpuarena__wait_for(arena, &req, used)) return 0;
     }
     return 1;
 }
@@ -7134,9 +7163,9 @@ static int gpuarena__scrub_stream(const gpuarena *arena, const gpuarena__node *n
 }
 
 /* Clears the end of a live block that is about to be freed, from an address on. *stream becomes what it is to
-   be freed on then. 0 and an obstacle: it must not be freed. */
+   be freed on then. 0 and an error: it must not be freed. */
 static int gpuarena__scrub_free(gpuarena *arena, uint32_t index, uint64_t address, gpuarena_stream *stream,
-                                gpuarena__obstacle *obstacle)
+                                gpuarena__error *error)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t bytes = node->address + gpuarena__node_bytes(node) - address;
@@ -7148,36 +7177,36 @@ static int gpuarena__scrub_free(gpuarena *arena, uint32_t index, uint64_t addres
     if (arena->lost) done = 1;                   /* nobody gets it any more */
     else if (!(node->size & GPUARENA__CLEARING) && gpuarena__scrub_stream(arena, node, *stream, &on)
              && gpuarena__follow_uses(arena, node, on)) {
-        done = gpuarena__clear_on(arena, address, bytes, on, obstacle);
+        done = gpuarena__clear_on(arena, address, bytes, on, error);
         if (arena->streams.ordered && *stream == GPUARENA_ANY_STREAM) *stream = GPUARENA_OWN_STREAM;
     } else {
-        done = gpuarena__clear_alone(arena, node, address, obstacle);
+        done = gpuarena__clear_alone(arena, node, address, error);
         *stream = GPUARENA_ANY_STREAM;
     }
     if (arena->lost) node->size &= ~GPUARENA__CLEARING;      /* it is freed */
     return done || arena->lost;
 }
 
-/* Whether a capture forbids to clear what is allocated for a stream. 0 and an obstacle: it does. */
-static int gpuarena__may_scrub(gpuarena *arena, gpuarena_stream stream, gpuarena__obstacle *obstacle)
+/* Whether a capture forbids to clear what is allocated for a stream. 0 and an error: it does. */
+static int gpuarena__may_scrub(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     if (!(arena->config.scrub & GPUARENA_SCRUB_ALLOC)) return 1;
-    if (stream == GPUARENA_ANY_STREAM && gpuarena__is_capturing(arena, obstacle)) return 0;
-    return gpuarena__may_clear(arena, gpuarena__real_stream(stream), obstacle);
+    if (stream == GPUARENA_ANY_STREAM && gpuarena__is_capturing(arena, error)) return 0;
+    return gpuarena__may_clear(arena, gpuarena__real_stream(stream), error);
 }
 
-/* Clears the end of a live block that nobody has had yet, for use on a stream. 0 and an obstacle. */
+/* Clears the end of a live block that nobody has had yet, for use on a stream. 0 and an error. */
 static int gpuarena__scrub_new(gpuarena *arena, uint32_t index, uint64_t address, gpuarena_stream stream,
-                               gpuarena__obstacle *obstacle)
+                               gpuarena__error *error)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t bytes = node->address + gpuarena__node_bytes(node) - address, late;
     gpuarena_stream on;
     if (!(arena->config.scrub & GPUARENA_SCRUB_ALLOC)) return 1;
     if (stream != GPUARENA_ANY_STREAM && gpuarena__scrub_stream(arena, node, stream, &on))
-        return gpuarena__clear_on(arena, address, bytes, on, obstacle);
+        return gpuarena__clear_on(arena, address, bytes, on, error);
     late = node->size & GPUARENA__CLEARING;
-    if (gpuarena__clear_alone(arena, node, address, obstacle)) return 1;
+    if (gpuarena__clear_alone(arena, node, address, error)) return 1;
     node->size = (node->size & ~GPUARENA__CLEARING) | late;  /* what is new waits for the device anyway */
     return 0;
 }
@@ -7196,7 +7225,7 @@ static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__
         if (bins->digests[number] >> (8 * slot) & 255)
             largest = gpuarena__max(largest,
                                     gpuarena__node_at(arena, bins->nodes[number * 8 + slot])->size);
-    for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->use.bin.after)
+    for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->as.bin.after)
         largest = gpuarena__max(largest, gpuarena__node_bytes(gpuarena__node_at(arena, index)));
     return gpuarena__max(largest, gpuarena__node_at(arena, bins->root[1])->serial & ~GPUARENA__STATE_BITS);
 }
@@ -7224,12 +7253,12 @@ static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user
 static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
 {
     uint32_t set, index;
-    if (!arena->streams.many) return !arena->held;           /* what can be one block is one */
+    if (!arena->streams.many) return !arena->multi_stream;   /* what can be one block is one */
     for (set = 1; set < arena->streams.count; set++)
         if (arena->streams.list[set].home) return 0;
     for (set = 1; set < arena->streams.count; set++)
         gpuarena__bins_each(arena, arena->streams.list[set].bins, GPUARENA__UNIT, gpuarena__run_show, seen);
-    for (index = arena->held; index; index = gpuarena__node_at(arena, index)->use.bin.after)
+    for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.bin.after)
         gpuarena__run_show(arena, index, seen);
     return 1;
 }
@@ -7254,9 +7283,9 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
 static void gpuarena__kin_stats(const gpuarena *arena, gpuarena_stats *stats)
 {
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    stats->children_bytes = arena->kin.reserved - stats->reserved_bytes;
-    stats->reserved_bytes = arena->kin.reserved;
-    stats->reserved_peak_bytes = gpuarena__max(arena->kin.peak, arena->kin.reserved);
+    stats->children_bytes = arena->family.reserved - stats->reserved_bytes;
+    stats->reserved_bytes = arena->family.reserved;
+    stats->reserved_peak_bytes = gpuarena__max(arena->family.peak, arena->family.reserved);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
@@ -7269,7 +7298,7 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
     stats.slack_bytes = stats.live_bytes - stats.requested_bytes;
     stats.cached_bytes = stats.reserved_bytes - stats.live_bytes - stats.pending_bytes;
     stats.limit_bytes = arena->limit;
-    if (arena->family) gpuarena__kin_stats(arena, &stats);
+    if (arena->has_family) gpuarena__kin_stats(arena, &stats);
     stats.excess_bytes = gpuarena__above(stats.reserved_bytes, arena->limit);
     if (arena->paged.page_bytes)
         stats.stranded_bytes = arena->stats.reserved_bytes - stats.live_bytes
@@ -7404,24 +7433,24 @@ static void gpuarena__most_of_tags(const gpuarena *arena, gpuarena_live most[4])
     }
 }
 
-/* A failure that an obstacle explains; the driver's own name for its code goes into detail. */
-static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuarena__obstacle *obstacle)
+/* A failure that an error explains; the driver's own name for its code goes into detail. */
+static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuarena__error *error)
 {
-    gpuarena_failure failure = gpuarena__failure_begin(arena, obstacle->result);
-    const char *name = obstacle->code && arena->driver.code_name
-        ? arena->driver.code_name(&arena->driver, obstacle->code) : NULL;
-    failure.reason = obstacle->reason;
-    failure.driver_code = obstacle->code;
-    if (failure.reason == GPUARENA_REASON_DRIVER_REFUSED) failure.driver_call = obstacle->call;
-    if (obstacle->result == GPUARENA_OUT_OF_MEMORY) gpuarena__most_of_tags(arena, failure.most);
+    gpuarena_failure failure = gpuarena__failure_begin(arena, error->result);
+    const char *name = error->code && arena->driver.code_name
+        ? arena->driver.code_name(&arena->driver, error->code) : NULL;
+    failure.reason = error->reason;
+    failure.driver_code = error->code;
+    if (failure.reason == GPUARENA_REASON_DRIVER_REFUSED) failure.driver_call = error->call;
+    if (error->result == GPUARENA_OUT_OF_MEMORY) gpuarena__most_of_tags(arena, failure.most);
     if (name) gpuarena__detail(&failure, "%s", name);
     return failure;
 }
 
-static gpuarena_result gpuarena__fail_obstacle(gpuarena *arena, const gpuarena__obstacle *obstacle,
-                                               uint64_t requested, gpuarena_stream stream)
+static gpuarena_result gpuarena__fail_error(gpuarena *arena, const gpuarena__error *error,
+                                            uint64_t requested, gpuarena_stream stream)
 {
-    gpuarena_failure failure = gpuarena__failure_of(arena, obstacle);
+    gpuarena_failure failure = gpuarena__failure_of(arena, error);
     failure.requested_bytes = requested;
     return gpuarena__fail(arena, &failure, stream);
 }
@@ -7450,7 +7479,7 @@ static void gpuarena__failure_above(const gpuarena *arena, gpuarena_failure *fai
    moved now is. */
 static uint64_t gpuarena__lack_now(gpuarena *arena, uint64_t need, uint64_t idle)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     uint64_t now = gpuarena__is_capturing(arena, &ignored)
         ? arena->paged.spare_count * arena->paged.page_bytes : gpuarena__idle_bytes(arena, 1);
     return gpuarena__above(need, gpuarena__min(idle, now));
@@ -7462,7 +7491,7 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
 {
     uint64_t headroom = failure->reason == GPUARENA_REASON_HEADROOM ? arena->config.headroom_bytes : 0, total,
              lack;
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     if (failure->reason == GPUARENA_REASON_OVER_LIMIT)
         failure->missing_bytes = gpuarena__missing_limit(arena, need, idle);
     if (failure->reason == GPUARENA_REASON_OVER_PARENT)
@@ -7478,36 +7507,36 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
 }
 
 /* Whether a run, or pages, would serve the request that failed so, could they be waited for. */
-static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__want *want,
+static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__request *req,
                                 const gpuarena_failure *failure)
 {
-    gpuarena__want plain = *want;
+    gpuarena__request plain = *req;
     uint64_t room = gpuarena__room(arena), idle, need;
     plain.home = 0;                              /* as if there were no capture */
-    if (!plain.room && !(plain.flags & GPUARENA_ALLOC_OWN)
-        && gpuarena__run_find(arena, &plain, GPUARENA__AFTER_DEVICE)) return 1;
-    if (!gpuarena__is_paged(arena, want) || arena->config.idle_fraction >= 1) return 0;
+    if (!plain.room && !(plain.flags & GPUARENA_ALLOC_DEDICATED)
+        && gpuarena__run_find(arena, &plain, GPUARENA__AVAILABLE_AFTER_SYNC)) return 1;
+    if (!gpuarena__is_paged(arena, req) || arena->config.idle_fraction >= 1) return 0;
     if (failure->reason == GPUARENA_REASON_DRIVER_REFUSED || failure->reason == GPUARENA_REASON_HEADROOM)
         room = gpuarena__min(room, failure->driver_call ? 0
             : gpuarena__above(failure->device_free_bytes, arena->config.headroom_bytes));
-    need = gpuarena__need(arena, want, &idle);
+    need = gpuarena__need(arena, req, &idle);
     return need && need <= idle + gpuarena__round_down(room, arena->paged.page_bytes);
 }
 
 /* An allocation failed for want of memory: why, and by how much. */
-static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena__want *want,
-                                                 const gpuarena__obstacle *obstacle)
+static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena__request *req,
+                                                 const gpuarena__error *error)
 {
-    gpuarena_failure failure = gpuarena__failure_of(arena, obstacle);
-    uint64_t span = want->bytes + (want->alignment - arena->unit), idle,
-             need = gpuarena__need(arena, want, &idle);
+    gpuarena_failure failure = gpuarena__failure_of(arena, error);
+    uint64_t span = req->bytes + (req->alignment - arena->unit), idle,
+             need = gpuarena__need(arena, req, &idle);
     int drained = arena->stats.reserved_bytes <= arena->limit,
-        fresh = want->room || want->flags & GPUARENA_ALLOC_OWN;  /* no free block serves it */
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    failure.requested_bytes = want->requested;
+        fresh = req->room || req->flags & GPUARENA_ALLOC_DEDICATED;  /* no free block serves it */
+    gpuarena__error ignored = gpuarena__no_error();
+    failure.requested_bytes = req->requested;
     gpuarena__failure_measure(arena, &failure, need, idle);
     if (failure.reason == GPUARENA_REASON_OVER_LIMIT && !drained) /* it must at least hold what is held */
-        failure.missing_bytes = !fresh && gpuarena__search(arena, want)
+        failure.missing_bytes = !fresh && gpuarena__search(arena, req)
             ? arena->stats.reserved_bytes - arena->limit
             : gpuarena__max(failure.missing_bytes, arena->stats.reserved_bytes - arena->limit);
     if (!drained || failure.reason == GPUARENA_REASON_TRY_ONLY || failure.reason == GPUARENA_REASON_TOO_LARGE
@@ -7515,8 +7544,8 @@ static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena
         || (failure.reason == GPUARENA_REASON_DRIVER_REFUSED && !failure.missing_bytes
             && !failure.pending_bytes))          /* what is there may move, but the driver does not map it */
         return failure;
-    if (failure.cached_bytes + failure.pending_bytes < want->bytes) return failure;
-    if (gpuarena__is_waiting(arena, want, &failure)) {
+    if (failure.cached_bytes + failure.pending_bytes < req->bytes) return failure;
+    if (gpuarena__is_waiting(arena, req, &failure)) {
         failure.reason =
             gpuarena__is_capturing(arena, &ignored) ? GPUARENA_REASON_CAPTURE : GPUARENA_REASON_PENDING;
         failure.driver_call = NULL;
@@ -7876,7 +7905,7 @@ static gpuarena *gpuarena__registry;             /* all arenas, the latest first
 static uint64_t gpuarena__plain_limit(const gpuarena *arena)
 {
     gpuarena_release release = arena->config.release;
-    return release == GPUARENA_RELEASE_IDLE || release == GPUARENA_RELEASE_AGE || arena->pressed
+    return release == GPUARENA_RELEASE_IDLE || release == GPUARENA_RELEASE_AGE || arena->over_limit
             || arena->config.scrub
         ? 0 : arena->limit;
 }
@@ -7901,8 +7930,8 @@ static int gpuarena__check_link(const gpuarena *arena, uint32_t index, uint64_t 
 
 typedef struct gpuarena__tally {
     uint64_t live_bytes, requested_bytes, live_count, free_count, reserved_bytes, pending_bytes, held_count;
-    uint64_t ref_count, hold_count;              /* of streams' records */
-    uint64_t hole_count, open_count, stuck_count;            /* all, those in the list, stuck ones */
+    uint64_t ref_count, use_count;               /* of streams' records */
+    uint64_t hole_count, open_count, unmap_failed_count;     /* all, those in the list, stuck ones */
     uint64_t idle_count;                         /* whole pages in free blocks */
     uint64_t tagged_bytes, tagged_sum;           /* of blocks that are counted by tag; see tagged_worth */
 } gpuarena__tally;
@@ -7914,24 +7943,24 @@ static uint64_t gpuarena__tagged_worth(uint32_t place, uint64_t bytes, uint64_t 
 }
 
 /* What a block waits for beside its set, and what keeps records from being another's. */
-static int gpuarena__check_holds(const gpuarena *arena, uint32_t index, gpuarena__tally *tally,
-                                 gpuarena__text *out)
+static int gpuarena__check_uses(const gpuarena *arena, uint32_t index, gpuarena__tally *tally,
+                                gpuarena__text *out)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    int live = gpuarena__node_live(node), held = !live && node->set == GPUARENA__HELD;
-    uint32_t set = held ? node->tag : node->set, hold = node->hold, count = 0;
+    int live = gpuarena__node_live(node), held = !live && node->set == GPUARENA__MULTI_STREAM;
+    uint32_t set = held ? node->tag : node->set, use_at = node->use_at, count = 0;
     GPUARENA__NEVER(set >= arena->streams.count || node->ticket > arena->streams.list[set].ticket,
                     "a block is of no stream that there is", index);
-    GPUARENA__NEVER(hold && !live && !held, "a free block in a bin is on hold", index);
+    GPUARENA__NEVER(use_at && !live && !held, "a free block in a bin is on hold", index);
     tally->ref_count += live || held;
     tally->held_count += held != 0;
-    for (; hold; hold = arena->holds.list[hold].next) {
-        GPUARENA__NEVER(hold >= arena->holds.count || ++count > arena->holds.count,
+    for (; use_at; use_at = arena->uses.list[use_at].next) {
+        GPUARENA__NEVER(use_at >= arena->uses.count || ++count > arena->uses.count,
                         "a block's uses lead nowhere", index);
-        GPUARENA__NEVER(arena->holds.list[hold].set >= arena->streams.count
-                        || (arena->holds.list[hold].ticket == 0) != live, "a use is of no stream", hold);
+        GPUARENA__NEVER(arena->uses.list[use_at].set >= arena->streams.count
+                        || (arena->uses.list[use_at].ticket == 0) != live, "a use is of no stream", use_at);
         if (live) tally->ref_count++;
-        else tally->hold_count++;
+        else tally->use_count++;
     }
     return 1;
 }
@@ -7939,9 +7968,9 @@ static int gpuarena__check_holds(const gpuarena *arena, uint32_t index, gpuarena
 static int gpuarena__check_free_node(const gpuarena *arena, uint32_t index, gpuarena__text *out)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t at = node->use.bin.at;
+    uint32_t at = node->as.bin.at;
     const gpuarena__bins *bins;
-    if (node->set == GPUARENA__HELD || node->size & GPUARENA__OVERFLOW
+    if (node->set == GPUARENA__MULTI_STREAM || node->size & GPUARENA__OVERFLOW
         || node->size >= arena->ordered_bytes) return 1;     /* lists and trees are walked later */
     bins = arena->streams.list[node->set].bins;
     GPUARENA__NEVER(at / 64 != gpuarena__bin_of(gpuarena__node_bytes(node)).number,
@@ -7950,7 +7979,7 @@ static int gpuarena__check_free_node(const gpuarena *arena, uint32_t index, gpua
                     "a free block is not in its slot", index);
     GPUARENA__NEVER(!(bins->digests[at / 64] >> at % 64 & 255), "a digest and its slot disagree",
                     index);
-    GPUARENA__NEVER(node->hold, "a free block is used on a stream", index);
+    GPUARENA__NEVER(node->use_at, "a free block is used on a stream", index);
     return 1;
 }
 
@@ -7965,13 +7994,13 @@ static int gpuarena__check_hole(const gpuarena *arena, const gpuarena__range *ra
         room = gpuarena__node_live(before) && before->size & GPUARENA__KEPT;
     GPUARENA__NEVER(!range->pages || (node->address - range->address) % page
                     || gpuarena__node_bytes(node) % page, "a hole is not of whole pages", index);
-    GPUARENA__NEVER(node->set || node->ticket || node->hold, "a hole waits for something", index);
+    GPUARENA__NEVER(node->set || node->ticket || node->use_at, "a hole waits for something", index);
     GPUARENA__NEVER(room && !kept, "a block's room is open to all", index);
     GPUARENA__NEVER(!kept && before->size & GPUARENA__HOLE && !(before->size & GPUARENA__KEPT),
                     "two holes are neighbours", index);
     tally->hole_count++;
     tally->open_count += !kept;
-    tally->stuck_count += kept && !room;
+    tally->unmap_failed_count += kept && !room;
     return 1;
 }
 
@@ -7981,14 +8010,14 @@ static int gpuarena__check_live_node(const gpuarena *arena, uint32_t index, gpua
     uint32_t slot = gpuarena__lookup_find(arena, &arena->lookup, node->address);
     GPUARENA__NEVER(slot > arena->lookup.mask || arena->lookup.table[slot] != index,
                     "a live block is not found by its address", index);
-    GPUARENA__NEVER(!node->use.requested || node->use.requested > gpuarena__node_bytes(node),
+    GPUARENA__NEVER(!node->as.requested || node->as.requested > gpuarena__node_bytes(node),
                     "a live block is smaller than its request", index);
     GPUARENA__NEVER(!node->serial || node->serial > arena->serial,
                     "a live block's serial was never given", index);
     GPUARENA__NEVER(node->size & GPUARENA__TAGGED
                     && (!gpuarena__tag_place(node->tag) || gpuarena__place_of(node) >= arena->tags.room),
                     "a live block has a tag that there is not", index);
-    GPUARENA__NEVER(node->parked, "a live block is parked", index);
+    GPUARENA__NEVER(node->sync_wait, "a live block is parked", index);
     return 1;
 }
 
@@ -8008,7 +8037,8 @@ static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *ra
     if (bits & GPUARENA__OVERFLOW) bits &= ~GPUARENA__SURPLUS;
     GPUARENA__NEVER(bits && bits != GPUARENA__LIVE && bits != GPUARENA__OVERFLOW && bits != GPUARENA__HOLE
                     && bits != (GPUARENA__HOLE | GPUARENA__KEPT) && bits != (GPUARENA__LIVE | GPUARENA__KEPT)
-                    && bits != (GPUARENA__LIVE | GPUARENA__OWN), "a block has a state that cannot be", index);
+                    && bits != (GPUARENA__LIVE | GPUARENA__DEDICATED), "a block has a state that cannot be",
+                    index);
     GPUARENA__NEVER(bits == (GPUARENA__LIVE | GPUARENA__KEPT)
                     && !(node->next && gpuarena__node_at(arena, node->next)->size & GPUARENA__HOLE),
                     "a block has no room behind it", index);
@@ -8050,14 +8080,14 @@ static int gpuarena__check_range(const gpuarena *arena, uint32_t at, const gpuar
         if (!gpuarena__check_link(arena, index, prev, out)) return 0;
         node = gpuarena__node_at(arena, index);
         GPUARENA__NEVER(address >= end, "blocks go past the end of their segment", at);
-        if (!gpuarena__check_holds(arena, index, tally, out)
+        if (!gpuarena__check_uses(arena, index, tally, out)
             || !gpuarena__check_node(arena, range, index, prev, address, out)) return 0;
         if (node->size & GPUARENA__HOLE) {
             if (!gpuarena__check_hole(arena, range, index, tally, out)) return 0;
         } else if (gpuarena__node_live(node)) {
             tally->live_count++;
             tally->live_bytes += gpuarena__node_bytes(node);
-            tally->requested_bytes += node->use.requested;
+            tally->requested_bytes += node->as.requested;
             if (gpuarena__place_of(node)) {
                 tally->tagged_bytes += gpuarena__node_bytes(node);
                 tally->tagged_sum += gpuarena__tagged_worth(gpuarena__place_of(node),
@@ -8102,13 +8132,13 @@ static int gpuarena__check_overflow(const gpuarena *arena, const gpuarena__bins 
 {
     uint64_t all = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
     uint32_t next = bins->overflow[number], before = 0, listed = 0;
-    for (; next; before = next, next = gpuarena__node_at(arena, next)->use.bin.after) {
+    for (; next; before = next, next = gpuarena__node_at(arena, next)->as.bin.after) {
         const gpuarena__node *node;
         if (!gpuarena__check_link(arena, next, number, out)) return 0;
         node = gpuarena__node_at(arena, next);
         GPUARENA__NEVER(gpuarena__node_live(node) || !(node->size & GPUARENA__OVERFLOW)
                         || gpuarena__bin_of(gpuarena__node_bytes(node)).number != number
-                        || node->use.bin.at != before || node->serial != number,
+                        || node->as.bin.at != before || node->serial != number,
                         "a bin's list is broken", next);
         GPUARENA__NEVER(++*binned > all, "a bin's list has no end", next);
         listed++;
@@ -8140,7 +8170,7 @@ static int gpuarena__check_tree(const gpuarena *arena, const gpuarena__bins *bin
                     "a tree has no end", at);
     GPUARENA__NEVER(!gpuarena__is_of_tree(arena, bins, number, node), "a tree holds what it should not", at);
     for (side = 0; side < 2; side++) {
-        uint32_t below = side ? node->use.bin.after : node->use.bin.at;
+        uint32_t below = side ? node->as.bin.after : node->as.bin.at;
         if (!gpuarena__check_link(arena, below, at, out)) return 0;
         child[side] = gpuarena__node_at(arena, below);
         if (!below) continue;
@@ -8174,7 +8204,7 @@ static int gpuarena__check_set(const gpuarena *arena, const gpuarena__bins *bins
 
 static int gpuarena__check_streams(const gpuarena *arena, const gpuarena__tally *tally, gpuarena__text *out)
 {
-    uint64_t refs = tally->ref_count, holds = tally->hold_count;
+    uint64_t refs = tally->ref_count, uses = tally->use_count;
     uint32_t at, captured = 0, owed = 0;
     for (at = 0; at < arena->streams.count; at++) {
         const gpuarena__stream *stream = &arena->streams.list[at];
@@ -8185,15 +8215,15 @@ static int gpuarena__check_streams(const gpuarena *arena, const gpuarena__tally 
         captured += stream->home && stream->state == GPUARENA__OPEN;
         if (stream->home && stream->home != at) refs++;
         if (stream->under) refs++;
-        owed += stream->owed;
+        owed += stream->reserved_uses;
         refs -= stream->ref_count;
-        holds -= stream->hold_count;
+        uses -= stream->use_count;
     }
     GPUARENA__NEVER(refs != 0, "uses of streams' records do not add up", refs);
-    GPUARENA__NEVER(holds != 0, "what waits for streams does not add up", holds);
+    GPUARENA__NEVER(uses != 0, "what waits for streams does not add up", uses);
     GPUARENA__NEVER(captured != arena->streams.captured, "captured streams are miscounted", captured);
-    GPUARENA__NEVER(owed != arena->holds.owed
-                    || arena->holds.unused_count + arena->holds.room - arena->holds.count < owed,
+    GPUARENA__NEVER(owed != arena->uses.reserved_uses
+                    || arena->uses.unused_count + arena->uses.room - arena->uses.count < owed,
                     "uses are not reserved for what captures may free", owed);
     return 1;
 }
@@ -8232,8 +8262,8 @@ static int gpuarena__check_bins(const gpuarena *arena, const gpuarena__tally *ta
         if (set && stream->bins == &arena->bins) continue;   /* one stream: it shares the quiet ones' bins */
         if (!gpuarena__check_set(arena, stream->bins, &binned, out)) return 0;
     }
-    for (index = arena->held; index && held <= tally->held_count; held++)
-        index = gpuarena__node_at(arena, index)->use.bin.after;
+    for (index = arena->multi_stream; index && held <= tally->held_count; held++)
+        index = gpuarena__node_at(arena, index)->as.bin.after;
     GPUARENA__NEVER(binned + held != tally->free_count, "free blocks and bins differ in number", binned);
     GPUARENA__NEVER(held != tally->held_count, "blocks on hold are miscounted", held);
     return gpuarena__check_streams(arena, tally, out) && gpuarena__check_known(arena, out);
@@ -8271,11 +8301,12 @@ static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *
         if (!gpuarena__check_link(arena, index, open, out)) return 0;
         GPUARENA__NEVER(!gpuarena__is_open(gpuarena__node_at(arena, index)),
                         "the holes' list holds another", index);
-        index = gpuarena__node_at(arena, index)->use.bin.after;
+        index = gpuarena__node_at(arena, index)->as.bin.after;
     }
     GPUARENA__NEVER(open != tally->open_count, "holes are missing in their list", open);
-    GPUARENA__NEVER(tally->stuck_count != arena->paged.stuck_count, "stuck holes are miscounted",
-                    tally->stuck_count);
+    GPUARENA__NEVER(tally->unmap_failed_count != arena->paged.unmap_failed_count,
+                    "stuck holes are miscounted",
+                    tally->unmap_failed_count);
     GPUARENA__NEVER(tally->idle_count != arena->paged.idle_count && arena->paged.page_bytes,
                     "idle pages are miscounted", tally->idle_count);
     return 1;
@@ -8301,22 +8332,22 @@ static int gpuarena__check_tags(const gpuarena *arena, const gpuarena__tally *ta
 }
 
 /* What sub-arenas have, whatever they are doing, against what is said of it here. */
-static int gpuarena__check_kin(const gpuarena *arena, gpuarena__text *out)
+static int gpuarena__check_family(const gpuarena *arena, gpuarena__text *out)
 {
     uint64_t reserved = arena->stats.reserved_bytes, growing = arena->growing;
     const gpuarena *at;
-    gpuarena__kin kin;
-    if (!arena->family) return 1;
+    gpuarena__family family;
+    if (!arena->has_family) return 1;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (at = gpuarena__registry; at; at = at->registered) {
         if (at->config.parent != arena) continue;
-        reserved += at->kin.reserved;
-        growing += at->kin.growing;
+        reserved += at->family.reserved;
+        growing += at->family.growing;
     }
-    kin = arena->kin;
+    family = arena->family;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    GPUARENA__NEVER(kin.reserved != reserved, "what sub-arenas reserve does not add up", reserved);
-    GPUARENA__NEVER(kin.growing != growing, "what sub-arenas claim does not add up", growing);
+    GPUARENA__NEVER(family.reserved != reserved, "what sub-arenas reserve does not add up", reserved);
+    GPUARENA__NEVER(family.growing != growing, "what sub-arenas claim does not add up", growing);
     return 1;
 }
 
@@ -8332,8 +8363,9 @@ static int gpuarena__check_sums(const gpuarena *arena, const gpuarena__tally *ta
                     || stats->live_peak_bytes < stats->live_bytes
                     || stats->reserved_peak_bytes < stats->reserved_bytes,
                     "a peak is below its current value", 0);
-    GPUARENA__NEVER(arena->growing != arena->owed, "growth is claimed that is not under way", arena->growing);
-    return gpuarena__check_kin(arena, out);
+    GPUARENA__NEVER(arena->growing != arena->unreturned_bytes, "growth is claimed that is not under way",
+                    arena->growing);
+    return gpuarena__check_family(arena, out);
 }
 
 /* Every allocation of host memory that there is, against the count. */
@@ -8370,8 +8402,8 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
                     "the limit is not the configuration's", arena->limit);
     GPUARENA__NEVER(arena->plain_limit != gpuarena__plain_limit(arena),
                     "frees take another way than their releases need", arena->plain_limit);
-    GPUARENA__NEVER(arena->gated_bytes != gpuarena__gated_bytes(arena)
-                    || arena->gated_bits != gpuarena__gated_bits(arena),
+    GPUARENA__NEVER(arena->fast_max_bytes != gpuarena__fast_max_bytes(arena)
+                    || arena->slow_free_flags != gpuarena__slow_free_flags(arena),
                     "a short way is open that should be closed, or closed", 0);
     GPUARENA__NEVER(arena->release_due > gpuarena__clock(arena) + arena->config.release_age,
                     "the next release is due too late", arena->release_due);
@@ -8460,7 +8492,7 @@ static const struct { const char *name, *advice; } gpuarena__former[] = {
     { "split_over", "gone; stress -p pytorch is a model of it" },
     { "small", "gone; an arena of its own for small requests keeps them apart" },
     { "small_step", "gone; an arena of its own for small requests keeps them apart" },
-    { "exact", "gone; allocate with GPUARENA_ALLOC_OWN, or use growth=exact" },
+    { "exact", "gone; allocate with GPUARENA_ALLOC_DEDICATED, or use growth=exact" },
     { "backoff", "gone; after a refusal the surplus over the need is halved" }
 };
 enum { GPUARENA__FORMER_COUNT = sizeof gpuarena__former / sizeof *gpuarena__former };
@@ -8851,8 +8883,8 @@ static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text 
 }
 
 /* Turns the limit into bytes. */
-static int gpuarena__settle_limit(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
-                                  gpuarena__text *out)
+static int gpuarena__default_limit(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
+                                   gpuarena__text *out)
 {
     gpuarena_limit_base base = config->limit_base;
     int share = base == GPUARENA_LIMIT_OF_TOTAL || base == GPUARENA_LIMIT_OF_FREE;
@@ -8886,19 +8918,19 @@ static int gpuarena__settle_limit(gpuarena_config *config, uint64_t free_bytes, 
 }
 
 /* A size that is given in bytes and used in granules. */
-static int gpuarena__settle_granules(uint64_t *bytes, const char *key, gpuarena__text *out)
+static int gpuarena__default_granules(uint64_t *bytes, const char *key, gpuarena__text *out)
 {
     if (*bytes <= GPUARENA__MAX_BYTES) return gpuarena__round_up(*bytes, GPUARENA__GRANULE, bytes);
     gpuarena__put(out, "%s: at most 512T", key);
     return 0;
 }
 
-static int gpuarena__settle_growth(gpuarena_config *config, gpuarena__text *out)
+static int gpuarena__default_growth(gpuarena_config *config, gpuarena__text *out)
 {
     gpuarena_growth growth = config->growth;
-    if (!gpuarena__settle_granules(&config->step_bytes, "step", out)
-        || !gpuarena__settle_granules(&config->step_max_bytes, "step_max", out)
-        || !gpuarena__settle_granules(&config->initial_bytes, "initial", out)) return 0;
+    if (!gpuarena__default_granules(&config->step_bytes, "step", out)
+        || !gpuarena__default_granules(&config->step_max_bytes, "step_max", out)
+        || !gpuarena__default_granules(&config->initial_bytes, "initial", out)) return 0;
     if (growth != GPUARENA_GROWTH_STEP && growth != GPUARENA_GROWTH_DOUBLE && config->step_bytes)
         return gpuarena__refuse(out, "step: only with growth=double or growth=step");
     if (growth != GPUARENA_GROWTH_DOUBLE && config->step_max_bytes)
@@ -8920,7 +8952,7 @@ static int gpuarena__settle_growth(gpuarena_config *config, gpuarena__text *out)
 }
 
 /* What is given back by itself. Settled behind growth. */
-static int gpuarena__settle_release(gpuarena_config *config, uint64_t total_bytes, gpuarena__text *out)
+static int gpuarena__default_release(gpuarena_config *config, uint64_t total_bytes, gpuarena__text *out)
 {
     gpuarena_release release = config->release;
     int idle = release == GPUARENA_RELEASE_IDLE, pressure = release == GPUARENA_RELEASE_PRESSURE;
@@ -8945,7 +8977,7 @@ static int gpuarena__settle_release(gpuarena_config *config, uint64_t total_byte
 }
 
 /* What belongs to pages. */
-static int gpuarena__settle_pages(gpuarena_config *config, gpuarena__text *out)
+static int gpuarena__default_pages(gpuarena_config *config, gpuarena__text *out)
 {
     if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_EXACT;
     if (!config->page_bytes)
@@ -8961,7 +8993,7 @@ static int gpuarena__settle_pages(gpuarena_config *config, gpuarena__text *out)
 }
 
 /* Which backing it is to be, and what belongs to it. */
-static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out)
+static int gpuarena__default_backing(gpuarena_config *config, gpuarena__text *out)
 {
     const gpuarena_driver *driver = config->driver;
     int stepped = config->growth >= GPUARENA_GROWTH_STEP || config->step_bytes || config->step_max_bytes,
@@ -8983,7 +9015,7 @@ static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out
         return gpuarena__refuse(out, "page, idle, large: only with backing=paged");
     if (config->backing > GPUARENA_BACKING_SEGMENTS && config->share != GPUARENA_SHARE_NONE)
         return gpuarena__refuse(out, "share: only with backing=segments, or auto");
-    if (config->backing == GPUARENA_BACKING_PAGED) return gpuarena__settle_pages(config, out);
+    if (config->backing == GPUARENA_BACKING_PAGED) return gpuarena__default_pages(config, out);
     config->page_bytes = config->large_bytes = 0;
     config->idle_fraction = 0;
     if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_DOUBLE;
@@ -8991,7 +9023,7 @@ static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out
 }
 
 /* What caches keep is had again by its size alone, and no free looks at what is idle. */
-static int gpuarena__settle_caches(const gpuarena_config *config, gpuarena__text *out)
+static int gpuarena__default_caches(const gpuarena_config *config, gpuarena__text *out)
 {
     if (!config->cache_bytes) return 1;
     if (config->scrub) return gpuarena__refuse(out, "cache: not with scrub, which clears every block");
@@ -9003,8 +9035,8 @@ static int gpuarena__settle_caches(const gpuarena_config *config, gpuarena__text
 }
 
 /* Puts the values in force in place of defaults; everything is checked. */
-static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
-                                   gpuarena__text *out)
+static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
+                                     gpuarena__text *out)
 {
     if (!gpuarena__choices_sound(config, out)) return 0;
     if (!(config->idle_fraction <= 1)) return gpuarena__refuse(out, "idle: at most 1 (100%)");
@@ -9026,14 +9058,14 @@ static int gpuarena__config_settle(gpuarena_config *config, uint64_t free_bytes,
                                      "device memory before it is used");
     if (config->initial_bytes > total_bytes && config->backing != GPUARENA_BACKING_MANAGED)
         return gpuarena__refuse(out, "initial: above the device's size");
-    if (!gpuarena__settle_backing(config, out)) return 0;
+    if (!gpuarena__default_backing(config, out)) return 0;
     if (config->streams == GPUARENA_STREAMS_AUTO) config->streams = GPUARENA_STREAMS_STEAL;
     if (!config->alignment) config->alignment = GPUARENA__UNIT;
     if (!config->name[0]) memcpy(config->name, "arena", sizeof "arena");
     config->environment = "";
-    return gpuarena__settle_limit(config, free_bytes, total_bytes, out)
-           && gpuarena__settle_growth(config, out) && gpuarena__settle_release(config, total_bytes, out)
-           && gpuarena__settle_caches(config, out);
+    return gpuarena__default_limit(config, free_bytes, total_bytes, out)
+           && gpuarena__default_growth(config, out) && gpuarena__default_release(config, total_bytes, out)
+           && gpuarena__default_caches(config, out);
 }
 
 /* >>registry ===========================================================================================
@@ -9078,7 +9110,7 @@ static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
 {
     const gpuarena *parent = gpuarena__in_registry(arena->config.parent);
     uint64_t limit, sum;
-    if (!parent || parent->kin.ending) {
+    if (!parent || parent->family.ending) {
         gpuarena__put(out, "parent: not a living arena");
         return 0;
     }
@@ -9098,7 +9130,7 @@ static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
     return 0;
 }
 
-/* 0: it may not be its parent's, which may be no more, and *out says why: it has no kin then. */
+/* 0: it may not be its parent's, which may be no more, and *out says why: it has no family then. */
 static int gpuarena__register(gpuarena *arena, gpuarena__text *out)
 {
     static uint64_t count;
@@ -9106,8 +9138,8 @@ static int gpuarena__register(gpuarena *arena, gpuarena__text *out)
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     fits = !arena->config.parent || gpuarena__parent_fits(arena, out);
     if (fits) {
-        arena->family = arena->config.parent != NULL;
-        arena->kin.number = ++count;
+        arena->has_family = arena->config.parent != NULL;
+        arena->family.number = ++count;
         arena->registered = gpuarena__registry;
         gpuarena__publish(&gpuarena__registry, arena);
     }
@@ -9131,7 +9163,7 @@ static gpuarena *gpuarena__find_owner(uint64_t address, char name[32])
     gpuarena *found;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (found = gpuarena__registry; found; found = found->registered)
-        if (gpuarena__is(found, GPUARENA__MAGIC) && gpuarena__range_of(found, address)) break;
+        if (gpuarena__has_magic(found, GPUARENA__MAGIC) && gpuarena__range_of(found, address)) break;
     if (found) memcpy(name, found->config.name, sizeof found->config.name);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return found;
@@ -9155,12 +9187,12 @@ static void gpuarena__fork_child(void)
     uint32_t at;
     (void)gpuarena__mutex_make(&gpuarena__registry_lock);
     for (arena = gpuarena__registry; arena; arena = arena->registered) {
-        gpuarena__become(arena, GPUARENA__FORKED);
+        gpuarena__set_magic(arena, GPUARENA__FORKED);
         arena->lost = 1;
-        gpuarena__gate(arena);
+        gpuarena__update_fast_path(arena);
         (void)gpuarena__spin_make(&arena->lock); /* for the call in which it was forked, to come to its end */
-        (void)gpuarena__mutex_make(&arena->turn);
-        (void)gpuarena__mutex_make(&arena->plea);
+        (void)gpuarena__mutex_make(&arena->slow_mutex);
+        (void)gpuarena__mutex_make(&arena->reclaim);
         for (at = 0; at < arena->caches.count; at++)
             (void)gpuarena__spin_make(&arena->caches.list[at]->lock);
     }
@@ -9206,32 +9238,32 @@ typedef struct gpuarena__cuda_turn {
 } gpuarena__cuda_turn;
 
 /* Makes the device current. Must be followed by an end, whatever it answers. */
-static int gpuarena__cuda_begin(const gpuarena_driver *self, gpuarena__cuda_turn *turn)
+static int gpuarena__cuda_begin(const gpuarena_driver *self, gpuarena__cuda_turn *slow_mutex)
 {
     int current = self->device, code;
-    turn->previous = -1;
-    turn->slot_clean = cudaPeekAtLastError() == cudaSuccess;
+    slow_mutex->previous = -1;
+    slow_mutex->slot_clean = cudaPeekAtLastError() == cudaSuccess;
     code = (int)cudaGetDevice(&current);
     if (code || current == self->device) return code;
-    turn->previous = current;
+    slow_mutex->previous = current;
     return (int)cudaSetDevice(self->device);
 }
 
 /* Makes the caller's device current again, and clears the slot of what we wrote to it. Its answer is `code`,
    the call's, or else NOT_RESTORED: what is wrong with the caller's device is not wrong with the table's. */
-static int gpuarena__cuda_end(const gpuarena__cuda_turn *turn, int code)
+static int gpuarena__cuda_end(const gpuarena__cuda_turn *slow_mutex, int code)
 {
-    int failed = turn->previous >= 0 && cudaSetDevice(turn->previous);
-    if ((code || failed) && turn->slot_clean) (void)cudaGetLastError();
+    int failed = slow_mutex->previous >= 0 && cudaSetDevice(slow_mutex->previous);
+    if ((code || failed) && slow_mutex->slot_clean) (void)cudaGetLastError();
     return code ? code : failed ? GPUARENA__NOT_RESTORED : 0;
 }
 
 /* One call, with the device current; `code` is its answer. */
 #define GPUARENA__CUDA_CALL(call) \
-    gpuarena__cuda_turn turn; \
-    int code = gpuarena__cuda_begin(self, &turn); \
+    gpuarena__cuda_turn slow_mutex; \
+    int code = gpuarena__cuda_begin(self, &slow_mutex); \
     if (!code) code = (int)(call); \
-    code = gpuarena__cuda_end(&turn, code)
+    code = gpuarena__cuda_end(&slow_mutex, code)
 
 /* The host's memory, as the system has it. */
 static int gpuarena__cuda_host_info(uint64_t *free_bytes, uint64_t *total_bytes)
@@ -9370,7 +9402,7 @@ static int gpuarena__cuda_obtain(const gpuarena_driver *self, gpuarena_memory ki
     GPUARENA__CUDA_CALL(gpuarena__cuda_obtain_kind(self, kind, &memory, bytes, stream));
     if (!code) *ptr = memory;
     else if (code == GPUARENA__NOT_RESTORED && gpuarena__cuda_give_back_kind(self, kind, memory, stream)
-             && turn.slot_clean) (void)cudaGetLastError();
+             && slow_mutex.slot_clean) (void)cudaGetLastError();
     return code;
 }
 
@@ -9712,13 +9744,13 @@ static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, 
 static gpuarena_result gpuarena__turn_away(gpuarena *arena)
 {
     gpuarena_result result;
-    if (arena && gpuarena__is(arena, GPUARENA__FORKED)) {
+    if (arena && gpuarena__has_magic(arena, GPUARENA__FORKED)) {
         gpuarena_failure failure = GPUARENA_INIT;
         failure.result = GPUARENA_FORKED;
         memcpy(failure.arena, arena->config.name, sizeof failure.arena);
         return gpuarena__fail(NULL, &failure, NULL);
     }
-    if (!arena || !gpuarena__is(arena, GPUARENA__MAGIC))
+    if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC))
         return gpuarena__fail_argument(NULL, "arena: NULL, or not a living arena");
     if (gpuarena__inside(arena)) return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
     if (!gpuarena__inside_of(arena, GPUARENA__FRAME_DRIVER)) return GPUARENA_OK;
@@ -9730,7 +9762,7 @@ static gpuarena_result gpuarena__turn_away(gpuarena *arena)
 
 GPUARENA__INLINE gpuarena_result gpuarena__may_enter(gpuarena *arena)
 {
-    return GPUARENA__LIKELY(arena && gpuarena__is(arena, GPUARENA__MAGIC) && !gpuarena__frames)
+    return GPUARENA__LIKELY(arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && !gpuarena__frames)
         ? GPUARENA_OK : gpuarena__turn_away(arena);
 }
 
@@ -9771,7 +9803,7 @@ static int gpuarena__may_cache(const gpuarena__stream *stream)
 }
 
 /* Each stream gets a cache, and no other keeps one. */
-static void gpuarena__caches_tend(gpuarena *arena)
+static void gpuarena__caches_refresh(gpuarena *arena)
 {
     gpuarena__stream *streams = arena->streams.list;
     uint32_t at, set;
@@ -9808,7 +9840,7 @@ static void gpuarena__caches_close(gpuarena *arena)
         gpuarena__cache *cache = arena->caches.list[at];
         gpuarena__spin_lock(&cache->lock);
         cache->open = 0;
-        gpuarena__cache_shed_all(arena, cache);
+        gpuarena__cache_flush_all(arena, cache);
         gpuarena__cache_settle(arena, cache);
         if (cache->serial_end == arena->serial) arena->serial = cache->serial;
         cache->serial = cache->serial_end;       /* what is marked now comes before what follows */
@@ -9820,16 +9852,17 @@ static void gpuarena__caches_close(gpuarena *arena)
 static void gpuarena__caches_open(gpuarena *arena)
 {
     uint32_t at;
-    if (--arena->caches.closers || !arena->caches.block_bytes || !gpuarena__is(arena, GPUARENA__MAGIC))
+    if (--arena->caches.closers || !arena->caches.block_bytes || !gpuarena__has_magic(arena, GPUARENA__MAGIC))
         return;
-    if (arena->caches.stale) gpuarena__caches_tend(arena);
-    if (arena->config.observe || arena->lost || arena->stats.reserved_bytes > arena->limit || arena->pressed)
+    if (arena->caches.stale) gpuarena__caches_refresh(arena);
+    if (arena->config.observe || arena->lost || arena->stats.reserved_bytes > arena->limit
+        || arena->over_limit)
         return;
     for (at = 0; at < arena->caches.count; at++) {
         gpuarena__cache *cache = arena->caches.list[at];
         gpuarena__spin_lock(&cache->lock);
         cache->open = cache->set != 0;
-        if (cache->open) gpuarena__cache_endow(arena, cache);
+        if (cache->open) gpuarena__cache_refill_lease(arena, cache);
         gpuarena__spin_unlock(&cache->lock);
     }
 }
@@ -9837,7 +9870,7 @@ static void gpuarena__caches_open(gpuarena *arena)
 /* ---- in and out */
 
 /* The lock is held by one who has not entered; the arena is over. */
-static gpuarena_result gpuarena__leave_ruin(gpuarena *arena)
+static gpuarena_result gpuarena__leave_destroyed(gpuarena *arena)
 {
     gpuarena_result result = gpuarena__turn_away(arena);
     gpuarena__spin_unlock(&arena->lock);
@@ -9855,7 +9888,7 @@ static gpuarena_result gpuarena__end(gpuarena *arena, gpuarena_result result)
 {
     arena->call_count++;
     (void)gpuarena__leave(arena, result);
-    gpuarena__mutex_unlock(&arena->turn);
+    gpuarena__mutex_unlock(&arena->slow_mutex);
     return result;
 }
 
@@ -9867,7 +9900,8 @@ static gpuarena_result gpuarena__enter(gpuarena *arena)
     gpuarena_result result = gpuarena__may_enter(arena);
     if (result != GPUARENA_OK) return result;
     gpuarena__spin_lock(&arena->lock);
-    if (!GPUARENA__LIKELY(gpuarena__is(arena, GPUARENA__MAGIC))) return gpuarena__leave_ruin(arena);
+    if (!GPUARENA__LIKELY(gpuarena__has_magic(arena,
+                                              GPUARENA__MAGIC))) return gpuarena__leave_destroyed(arena);
     gpuarena__caches_close(arena);
     return result;
 }
@@ -9883,11 +9917,11 @@ static gpuarena_result gpuarena__enter_with(gpuarena *arena, const char *wrong)
 /* Has the turn of an arena that it is counted for as entering. 0: the arena is over. */
 static int gpuarena__begin_counted(gpuarena *arena)
 {
-    gpuarena__mutex_lock(&arena->turn);
+    gpuarena__mutex_lock(&arena->slow_mutex);
     gpuarena__spin_lock(&arena->lock);
     gpuarena__count_entering(arena, -1);
     gpuarena__caches_close(arena);
-    return gpuarena__is(arena, GPUARENA__MAGIC);
+    return gpuarena__has_magic(arena, GPUARENA__MAGIC);
 }
 
 /* The same with the turn: for all that may do more. */
@@ -9936,10 +9970,10 @@ static gpuarena_result gpuarena__begin_with(gpuarena *arena, const char *wrong)
    which this thread holds. NULL: no arena, and nothing to leave. */
 static gpuarena *gpuarena__enter_to_read(const gpuarena *arena)
 {
-    if (!arena || !gpuarena__is(arena, GPUARENA__MAGIC)) return NULL;
+    if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC)) return NULL;
     if (gpuarena__inside(arena)) return arena->self;
     gpuarena__spin_lock(&arena->self->lock);
-    if (!gpuarena__is(arena, GPUARENA__MAGIC)) {
+    if (!gpuarena__has_magic(arena, GPUARENA__MAGIC)) {
         gpuarena__spin_unlock(&arena->self->lock);
         return NULL;
     }
@@ -9952,9 +9986,9 @@ static void gpuarena__leave_read(gpuarena *arena)
     if (arena && !gpuarena__inside(arena)) (void)gpuarena__leave(arena, GPUARENA_OK);
 }
 
-/* >>kin ================================================================================================
+/* >>family ================================================================================================
    What arenas under one parent do for each other. A call that needs what they hold lets go of its own arena
-   (step_aside), enters the others one by one, and waits for its turn at each: so what they have claimed or
+   (unlock_all), enters the others one by one, and waits for its turn at each: so what they have claimed or
    are giving back is settled. Nobody waits for a turn while having another, or in a callback. */
 
 /* 1: this thread has some arena's turn or lock. */
@@ -9980,10 +10014,10 @@ static gpuarena *gpuarena__kin_enter(const gpuarena *arena, int apart, const gpu
     for (;;) {
         gpuarena__mutex_lock(&gpuarena__registry_lock);
         for (found = gpuarena__registry; found; found = found->registered)
-            if (found->kin.number < *number && gpuarena__is_under(found, top)
+            if (found->family.number < *number && gpuarena__is_under(found, top)
                 && (apart ? !gpuarena__is_under(found, arena) : found != arena)) break;
         if (found) {
-            *number = found->kin.number;
+            *number = found->family.number;
             gpuarena__count_entering(found, 1);
         }
         gpuarena__mutex_unlock(&gpuarena__registry_lock);
@@ -9995,26 +10029,27 @@ static gpuarena *gpuarena__kin_enter(const gpuarena *arena, int apart, const gpu
 /* What an arena that was entered could give back. */
 static uint64_t gpuarena__kin_idle(gpuarena *arena, int quiet)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     if (arena->lost || gpuarena__is_capturing(arena, &ignored) || arena->lost) return 0;
-    gpuarena__settle_owed(arena);
-    (void)gpuarena__settle_all(arena);
+    gpuarena__check_unreturned(arena);
+    (void)gpuarena__resolve_all(arena);
     return gpuarena__idle_bytes(arena, quiet);
 }
 
-typedef struct gpuarena__kin_figures { uint64_t held, room, over, limit, changes; } gpuarena__kin_figures;
+typedef struct gpuarena__family_figures { uint64_t held, room, over, limit,
+                                         changes; } gpuarena__family_figures;
 
 /* held: reserved and growing under an arena and by it; over: of that, above its limit; changes: by others
    than `arena`. */
-static gpuarena__kin_figures gpuarena__kin_look(const gpuarena *arena, const gpuarena *top)
+static gpuarena__family_figures gpuarena__kin_look(const gpuarena *arena, const gpuarena *top)
 {
-    gpuarena__kin_figures figures;
+    gpuarena__family_figures figures;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    figures.held = top->kin.reserved + top->kin.growing;
+    figures.held = top->family.reserved + top->family.growing;
     figures.room = gpuarena__kin_room(top);
     figures.over = gpuarena__above(figures.held, top->limit);
     figures.limit = top->limit;
-    figures.changes = top->kin.changes - arena->kin.own_changes;
+    figures.changes = top->family.changes - arena->family.own_changes;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return figures;
 }
@@ -10025,42 +10060,43 @@ static const gpuarena *gpuarena__kin_root(const gpuarena *arena)
     return arena;
 }
 
-/* A call that may be helped by its kin. */
-typedef struct gpuarena__plea {
+/* A call that may be helped by its family. */
+typedef struct gpuarena__reclaim {
     uint64_t seen;                               /* changes by others before growth was tried */
-    uint64_t refused;                            /* kin could not help to so much */
+    uint64_t refused;                            /* family could not help to so much */
     uint64_t own;                                /* what the arena held when it asked */
-    int alone;                                   /* it has the tree's plea: from the first help to its end,
+    int alone;                                   /* it has the tree's reclaim: from the first help to its end,
                                                     lest two take from each other what both need */
     int apart;                                   /* sub-arenas' memory is of no use: it counts as reserved */
-} gpuarena__plea;
+} gpuarena__reclaim;
 
 /* Before growth is tried. */
-static gpuarena__plea gpuarena__plea_begin(const gpuarena *arena, int apart)
+static gpuarena__reclaim gpuarena__reclaim_begin(const gpuarena *arena, int apart)
 {
-    gpuarena__plea plea;
-    plea.alone = 0;
-    plea.apart = apart;
-    plea.own = 0;
-    plea.refused = UINT64_MAX;
-    plea.seen = arena->family ? gpuarena__kin_look(arena, gpuarena__kin_root(arena)).changes : 0;
-    return plea;
+    gpuarena__reclaim reclaim;
+    reclaim.alone = 0;
+    reclaim.apart = apart;
+    reclaim.own = 0;
+    reclaim.refused = UINT64_MAX;
+    reclaim.seen = arena->has_family ? gpuarena__kin_look(arena, gpuarena__kin_root(arena)).changes : 0;
+    return reclaim;
 }
 
-static void gpuarena__plea_end(const gpuarena *arena, gpuarena__plea *plea)
+static void gpuarena__reclaim_end(const gpuarena *arena, gpuarena__reclaim *reclaim)
 {
-    if (plea->alone) gpuarena__mutex_unlock(&gpuarena__kin_root(arena)->self->plea);
-    plea->alone = 0;
+    if (reclaim->alone) gpuarena__mutex_unlock(&gpuarena__kin_root(arena)->self->reclaim);
+    reclaim->alone = 0;
 }
 
-/* The arena is about to step aside and ask its kin. */
-static void gpuarena__plea_ask(const gpuarena *arena, gpuarena__plea *plea)
+/* The arena is about to step aside and ask its family. */
+static void gpuarena__reclaim_note_own(const gpuarena *arena, gpuarena__reclaim *reclaim)
 {
-    plea->own = arena->stats.reserved_bytes + arena->growing;
-    if (plea->apart) plea->own += gpuarena__children(arena);
+    reclaim->own = arena->stats.reserved_bytes + arena->growing;
+    if (reclaim->apart) reclaim->own += gpuarena__children(arena);
 }
 
-/* What kin but `arena` have idle under `top`. *stays: what they have beside that. No claim is in it: each is
+/* What family but `arena` have idle under `top`. *stays: what they have beside that. No claim is in it: each
+   is
    waited for. */
 static uint64_t gpuarena__kin_idle_under(const gpuarena *arena, int apart, const gpuarena *top,
                                          uint64_t *stays)
@@ -10077,25 +10113,26 @@ static uint64_t gpuarena__kin_idle_under(const gpuarena *arena, int apart, const
     return idle;
 }
 
-/* Whether so many bytes could be claimed in every limit from `arena` up, if its kin gave back all that is
+/* Whether so many bytes could be claimed in every limit from `arena` up, if its family gave back all that is
    idle. */
-static int gpuarena__kin_could(const gpuarena *arena, const gpuarena__plea *plea, uint64_t bytes)
+static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__reclaim *reclaim,
+                                        uint64_t bytes)
 {
     const gpuarena *top;
     for (top = arena; top; top = top->config.parent) {
-        gpuarena__kin_figures now = gpuarena__kin_look(arena, top);
+        gpuarena__family_figures now = gpuarena__kin_look(arena, top);
         uint64_t stays;
         if (now.room >= bytes && !now.over) continue;
-        (void)gpuarena__kin_idle_under(arena, plea->apart, top, &stays);
-        if (plea->own + stays + bytes > now.limit) return 0;
+        (void)gpuarena__kin_idle_under(arena, reclaim->apart, top, &stays);
+        if (reclaim->own + stays + bytes > now.limit) return 0;
     }
     return 1;
 }
 
 /* Of an arena that was entered: gives back what is idle, up to so much. Returns how much. */
-static uint64_t gpuarena__kin_give(gpuarena *arena, uint64_t bytes, int quiet)
+static uint64_t gpuarena__reclaim_from(gpuarena *arena, uint64_t bytes, int quiet)
 {
-    gpuarena__obstacle refusal = gpuarena__no_obstacle();
+    gpuarena__error refusal = gpuarena__no_error();
     uint64_t before = arena->stats.reserved_bytes,
              give = gpuarena__min(gpuarena__kin_idle(arena, quiet), bytes);
     if (give && !gpuarena__range_release_to(arena, before - give, quiet, NULL, &refusal))
@@ -10105,7 +10142,7 @@ static uint64_t gpuarena__kin_give(gpuarena *arena, uint64_t bytes, int quiet)
 
 /* Kin under `top`, but `arena`, give idle memory back until it and they hold at most `keep`: what is quiet
    first. Returns how much. */
-static uint64_t gpuarena__kin_release(const gpuarena *arena, int apart, const gpuarena *top, uint64_t keep)
+static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const gpuarena *top, uint64_t keep)
 {
     uint64_t released = 0, held;
     int quiet;
@@ -10115,7 +10152,7 @@ static uint64_t gpuarena__kin_release(const gpuarena *arena, int apart, const gp
         while (gpuarena__kin_look(arena, top).held > keep
                && (at = gpuarena__kin_enter(arena, apart, top, &number)) != NULL) {
             held = gpuarena__kin_look(arena, top).held;
-            released += gpuarena__kin_give(at, gpuarena__above(held, keep), quiet);
+            released += gpuarena__reclaim_from(at, gpuarena__above(held, keep), quiet);
             (void)gpuarena__end(at, GPUARENA_OK);
         }
     }
@@ -10123,90 +10160,95 @@ static uint64_t gpuarena__kin_release(const gpuarena *arena, int apart, const gp
 }
 
 /* Room is made in all limits from `arena` up, if that is possible. 1: there may be. */
-static int gpuarena__kin_make_room(const gpuarena *arena, const gpuarena__plea *plea, uint64_t bytes)
+static int gpuarena__reclaim_for_limits(const gpuarena *arena, const gpuarena__reclaim *reclaim,
+                                        uint64_t bytes)
 {
     const gpuarena *top;
-    if (!gpuarena__kin_could(arena, plea, bytes)) return 0;
+    if (!gpuarena__reclaim_could_help(arena, reclaim, bytes)) return 0;
     for (top = arena; top; top = top->config.parent) {
-        gpuarena__kin_figures now = gpuarena__kin_look(arena, top);
+        gpuarena__family_figures now = gpuarena__kin_look(arena, top);
         uint64_t lack = now.over + gpuarena__above(bytes, now.room);
-        (void)gpuarena__kin_release(arena, plea->apart, top, gpuarena__above(now.held, lack));
+        (void)gpuarena__reclaim_under(arena, reclaim->apart, top, gpuarena__above(now.held, lack));
     }
     return 1;
 }
 
-/* The driver has refused so much: kin give idle memory back, if with what is free that may be enough. 1: try
+/* The driver has refused so much: family give idle memory back, if with what is free that may be enough. 1:
+   try
    again. */
-static int gpuarena__kin_yield(gpuarena *arena, const gpuarena__plea *plea, uint64_t bytes)
+static int gpuarena__reclaim_for_driver(gpuarena *arena, const gpuarena__reclaim *reclaim, uint64_t bytes)
 {
     const gpuarena *root = gpuarena__kin_root(arena);
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     uint64_t stays, held, free_bytes, total_bytes;
     int asked;
-    (void)gpuarena__kin_idle_under(arena, plea->apart, root, &stays);
-    gpuarena__step_back(arena);
+    (void)gpuarena__kin_idle_under(arena, reclaim->apart, root, &stays);
+    gpuarena__relock_all(arena);
     asked = gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored);
-    gpuarena__step_aside(arena);
+    gpuarena__unlock_all(arena);
     if (!asked) return 0;
     held = gpuarena__kin_look(arena, root).held;
     free_bytes = gpuarena__above(free_bytes, arena->config.headroom_bytes);
-    if (free_bytes + held < plea->own + stays + bytes) return 0;
-    (void)gpuarena__kin_release(arena, plea->apart, root, gpuarena__above(held, bytes));
+    if (free_bytes + held < reclaim->own + stays + bytes) return 0;
+    (void)gpuarena__reclaim_under(arena, reclaim->apart, root, gpuarena__above(held, bytes));
     return 1;
 }
 
-/* Growth by so many bytes was refused, by a limit here or above, or the driver: the arena's kin give idle
+/* Growth by so many bytes was refused, by a limit here or above, or the driver: the arena's family give idle
    memory back for it, while its turn and lock are let go of. 1: try again: they did, or something has changed
-   meanwhile. So who fails has tried with all that is there. It ends: kin are asked again for less than they
+   meanwhile. So who fails has tried with all that is there. It ends: family are asked again for less than
+   they
    were refused for, or when others have got what was given back. */
-static int gpuarena__kin_relieve(gpuarena *arena, uint64_t bytes, const gpuarena__obstacle *obstacle,
-                                 gpuarena__plea *plea)
+static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena__error *error,
+                                 gpuarena__reclaim *reclaim)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     const gpuarena *root = gpuarena__kin_root(arena);
-    int could, changed, limited = obstacle->reason == GPUARENA_REASON_OVER_LIMIT
-                  || obstacle->reason == GPUARENA_REASON_OVER_PARENT,
-               refused = obstacle->reason == GPUARENA_REASON_DRIVER_REFUSED
-                  || obstacle->reason == GPUARENA_REASON_HEADROOM;
+    int could, changed, limited = error->reason == GPUARENA_REASON_OVER_LIMIT
+                  || error->reason == GPUARENA_REASON_OVER_PARENT,
+               refused = error->reason == GPUARENA_REASON_DRIVER_REFUSED
+                  || error->reason == GPUARENA_REASON_HEADROOM;
     uint64_t calls, freed, now;
-    if (!arena->family || obstacle->result != GPUARENA_OUT_OF_MEMORY || !(limited || (refused && bytes))
-        || bytes >= plea->refused || arena->lost || gpuarena__is_tied()
+    if (!arena->has_family || error->result != GPUARENA_OUT_OF_MEMORY || !(limited || (refused && bytes))
+        || bytes >= reclaim->refused || arena->lost || gpuarena__is_tied()
         || gpuarena__is_capturing(arena, &ignored)) return 0;
-    gpuarena__plea_ask(arena, plea);
+    gpuarena__reclaim_note_own(arena, reclaim);
     calls = arena->call_count;
     freed = arena->stats.free_count;
-    gpuarena__step_aside(arena);
-    if (!plea->alone) gpuarena__mutex_lock(&root->self->plea);
-    plea->alone = 1;
-    could = limited ? gpuarena__kin_make_room(arena, plea, bytes) : gpuarena__kin_yield(arena, plea, bytes);
-    gpuarena__step_back(arena);
+    gpuarena__unlock_all(arena);
+    if (!reclaim->alone) gpuarena__mutex_lock(&root->self->reclaim);
+    reclaim->alone = 1;
+    could = limited ? gpuarena__reclaim_for_limits(arena, reclaim, bytes)
+ : gpuarena__reclaim_for_driver(arena, reclaim, bytes);
+    gpuarena__relock_all(arena);
     now = gpuarena__kin_look(arena, root).changes;
-    changed = now != plea->seen;
-    plea->seen = now;
-    if (!could || !changed) plea->refused = bytes;
-    else arena->stats.relief_count++;
+    changed = now != reclaim->seen;
+    reclaim->seen = now;
+    if (!could || !changed) reclaim->refused = bytes;
+    else arena->stats.reclaim_count++;
     return changed || calls != arena->call_count || freed != arena->stats.free_count;
 }
 
-/* Grows until reserved, sub-arenas' included, is at least `target`, with what kin give back for it. 0 and an
-   obstacle; undo: 1: what was reserved so far is given back, and where less will be had than all, none is. */
-static int gpuarena__kin_grow_to(gpuarena *arena, uint64_t target, int undo, gpuarena__obstacle *obstacle)
+/* Grows until reserved, sub-arenas' included, is at least `target`, with what family give back for it. 0 and
+   an
+   error; undo: 1: what was reserved so far is given back, and where less will be had than all, none is. */
+static int gpuarena__kin_grow_to(gpuarena *arena, uint64_t target, int undo, gpuarena__error *error)
 {
-    gpuarena__plea plea = gpuarena__plea_begin(arena, 1);
+    gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 1);
     int done = 0, again = 1;
-    while (again && !gpuarena__is_lost(arena, obstacle)) {
+    while (again && !gpuarena__is_lost(arena, error)) {
         uint64_t before = arena->stats.reserved_bytes,
                  own = gpuarena__above(target, gpuarena__children(arena)),
                  lack = gpuarena__above(own, before);
-        *obstacle = gpuarena__no_obstacle();
-        done = !lack || ((!undo || gpuarena__pages_granted(arena, lack, obstacle))
-                         && gpuarena__grow_to(arena, own, obstacle));
+        *error = gpuarena__no_error();
+        done = !lack || ((!undo || gpuarena__pages_granted(arena, lack, error))
+                         && gpuarena__grow_to(arena, own, error));
         if (done) break;
         if (undo) gpuarena__grow_undo(arena, before);
         lack = gpuarena__above(own, arena->stats.reserved_bytes);
-        again = gpuarena__kin_relieve(arena, lack, obstacle, &plea);
+        again = gpuarena__reclaim_for(arena, lack, error, &reclaim);
     }
-    gpuarena__plea_end(arena, &plea);
+    gpuarena__reclaim_end(arena, &reclaim);
     return done;
 }
 
@@ -10217,7 +10259,7 @@ static uint64_t gpuarena__kin_excess(const gpuarena *arena)
     const gpuarena *at;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (at = arena; at; at = at->config.parent) {
-        held = at->kin.reserved + at->kin.growing;
+        held = at->family.reserved + at->family.growing;
         excess = gpuarena__max(excess, gpuarena__above(held, at->limit));
     }
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
@@ -10226,34 +10268,34 @@ static uint64_t gpuarena__kin_excess(const gpuarena *arena)
 
 /* Frees go the long way in an arena and under it, and give back, until it is below its limit. What is being
    asked for there is waited for: behind this nobody grows. Its turn and lock are let go of meanwhile. */
-static void gpuarena__kin_press(gpuarena *arena)
+static void gpuarena__mark_over_limit(gpuarena *arena)
 {
     uint64_t number = UINT64_MAX;
     gpuarena *at;
-    arena->pressed = 1;
+    arena->over_limit = 1;
     arena->plain_limit = 0;
-    gpuarena__gate(arena);
+    gpuarena__update_fast_path(arena);
     if (gpuarena__is_tied()) return;
-    gpuarena__step_aside(arena);
+    gpuarena__unlock_all(arena);
     while ((at = gpuarena__kin_enter(arena, 0, arena, &number)) != NULL) {
-        at->pressed = 1;
+        at->over_limit = 1;
         at->plain_limit = 0;
-        gpuarena__gate(at);
+        gpuarena__update_fast_path(at);
         (void)gpuarena__end(at, GPUARENA_OK);
     }
-    gpuarena__step_back(arena);
+    gpuarena__relock_all(arena);
 }
 
-/* After a free in such an arena. 0 and an obstacle: the driver did not take something back. */
-static int gpuarena__kin_shrink(gpuarena *arena, gpuarena_stream stream, gpuarena__obstacle *obstacle)
+/* After a free in such an arena. 0 and an error: the driver did not take something back. */
+static int gpuarena__shrink_over_limit(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     uint64_t own = arena->stats.reserved_bytes, excess = gpuarena__kin_excess(arena);
     if (excess)
         return gpuarena__range_release_more(arena, gpuarena__above(own, excess),
-                                            arena->paged.page_bytes != 0, stream, obstacle);
-    arena->pressed = 0;
+                                            arena->paged.page_bytes != 0, stream, error);
+    arena->over_limit = 0;
     arena->plain_limit = gpuarena__plain_limit(arena);
-    gpuarena__gate(arena);
+    gpuarena__update_fast_path(arena);
     return 1;
 }
 
@@ -10261,10 +10303,10 @@ static int gpuarena__kin_shrink(gpuarena *arena, gpuarena_stream stream, gpuaren
    gpuarena_create and _destroy, and what a destroy that finds live blocks tells of them. */
 
 /* Frees all host memory of an arena that holds no range. */
-static void gpuarena__dismantle(gpuarena *arena)
+static void gpuarena__free_host(gpuarena *arena)
 {
     gpuarena_config config = arena->config;
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     uint32_t at;
     gpuarena__drain_callers(arena);              /* they look at more than at the locks */
     for (at = 0; at < arena->caches.count; at++) gpuarena__spin_end(&arena->caches.list[at]->lock);
@@ -10291,45 +10333,45 @@ static void gpuarena__dismantle(gpuarena *arena)
 #undef X
     GPUARENA_ASSERT(arena->host_bytes == sizeof *arena && "every host allocation has been freed");
     arena->self = NULL;
-    gpuarena__mutex_end(&arena->plea);
-    gpuarena__mutex_end(&arena->turn);
+    gpuarena__mutex_end(&arena->reclaim);
+    gpuarena__mutex_end(&arena->slow_mutex);
     gpuarena__host_free_raw(&config, arena, sizeof *arena);
 }
 
 /* Strikes all that the driver holds for the arena from the books. */
-static void gpuarena__abandon(gpuarena *arena)
+static void gpuarena__forget_all(gpuarena *arena)
 {
     while (arena->ranges.last) gpuarena__range_forget(arena, arena->ranges.last);
     gpuarena__account(arena, 0 - arena->paged.spare_count * arena->paged.page_bytes, 0);
     arena->paged.spare_count = 0;
 }
 
-/* Gives all ranges back; on a lost device strikes them from the books. 0 and an obstacle: the driver kept
+/* Gives all ranges back; on a lost device strikes them from the books. 0 and an error: the driver kept
    one. */
-static int gpuarena__surrender(gpuarena *arena, gpuarena__obstacle *obstacle)
+static int gpuarena__release_all(gpuarena *arena, gpuarena__error *error)
 {
-    int released = arena->lost || gpuarena__range_release_to(arena, 0, 0, NULL, obstacle);
+    int released = arena->lost || gpuarena__range_release_to(arena, 0, 0, NULL, error);
     if (released && !arena->lost && arena->ranges.count)     /* addresses */
-        released = gpuarena__pages_release(arena, 0, obstacle) && !arena->ranges.count;
-    if (arena->lost) gpuarena__abandon(arena);
-    if (!released && obstacle->result == GPUARENA_OK)
-        gpuarena__obstruct(obstacle, GPUARENA_DRIVER_ERROR);
+        released = gpuarena__pages_release(arena, 0, error) && !arena->ranges.count;
+    if (arena->lost) gpuarena__forget_all(arena);
+    if (!released && error->result == GPUARENA_OK)
+        gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
     return released || arena->lost;
 }
 
 /* What is to be reserved from the start. */
-static int gpuarena__first_growth(gpuarena *arena, uint64_t free_bytes, gpuarena__obstacle *obstacle)
+static int gpuarena__first_growth(gpuarena *arena, uint64_t free_bytes, gpuarena__error *error)
 {
     uint64_t whole = arena->limit;
     if (arena->config.growth != GPUARENA_GROWTH_FIXED)
-        return gpuarena__kin_grow_to(arena, arena->config.initial_bytes, 1, obstacle);
+        return gpuarena__kin_grow_to(arena, arena->config.initial_bytes, 1, error);
     if (whole == GPUARENA_NO_LIMIT)
         whole = gpuarena__above(free_bytes, arena->config.headroom_bytes);
     whole = gpuarena__round_down(whole, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));
     whole = gpuarena__max(whole, GPUARENA__GRANULE);
-    if (gpuarena__kin_grow_to(arena, whole, 0, obstacle)) return 1;
+    if (gpuarena__kin_grow_to(arena, whole, 0, error)) return 1;
     /* as much as there is */
-    return obstacle->result == GPUARENA_OUT_OF_MEMORY && arena->stats.reserved_bytes;
+    return error->result == GPUARENA_OUT_OF_MEMORY && arena->stats.reserved_bytes;
 }
 
 /* The entry that is no stream, for blocks that wait for none. 0: no host memory. */
@@ -10354,8 +10396,8 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     gpuarena *arena = (gpuarena *)gpuarena__host_alloc_raw(config, sizeof *arena);
     if (!arena) return NULL;
     memset(arena, 0, sizeof *arena);
-    if (!gpuarena__spin_make(&arena->lock) || !gpuarena__mutex_make(&arena->turn)
-        || !gpuarena__mutex_make(&arena->plea)) {
+    if (!gpuarena__spin_make(&arena->lock) || !gpuarena__mutex_make(&arena->slow_mutex)
+        || !gpuarena__mutex_make(&arena->reclaim)) {
         gpuarena__host_free_raw(config, arena, sizeof *arena);
         return NULL;
     }
@@ -10373,7 +10415,7 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     if (gpuarena__nodes_grow(arena) && gpuarena__lookup_grow(arena, &arena->lookup)
         && gpuarena__streams_begin(arena))
         return arena;
-    gpuarena__dismantle(arena);
+    gpuarena__free_host(arena);
     return NULL;
 }
 
@@ -10411,11 +10453,11 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
     *headroom = parent->config.headroom_bytes;
     *driver = parent->driver;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    if (!parent->family) {
-        parent->kin.reserved = parent->stats.reserved_bytes;
-        parent->kin.growing = parent->growing;
-        parent->kin.peak = parent->stats.reserved_peak_bytes;
-        parent->family = 1;
+    if (!parent->has_family) {
+        parent->family.reserved = parent->stats.reserved_bytes;
+        parent->family.growing = parent->growing;
+        parent->family.peak = parent->stats.reserved_peak_bytes;
+        parent->has_family = 1;
     }
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     if (config->driver && !gpuarena__is_same_driver(config->driver, driver)) {
@@ -10471,20 +10513,20 @@ static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     arena->limit = arena->config.limit_bytes = bytes;
-    if (arena->kin.number) gpuarena__kin_count(arena, 0, 0);
+    if (arena->family.number) gpuarena__kin_count(arena, 0, 0);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     arena->plain_limit = gpuarena__plain_limit(arena);
-    gpuarena__gate(arena);
+    gpuarena__update_fast_path(arena);
 }
 
 /* The driver did not tell the device's size. */
-static gpuarena_failure gpuarena__fail_start(gpuarena *arena, gpuarena__obstacle *obstacle)
+static gpuarena_failure gpuarena__fail_start(gpuarena *arena, gpuarena__error *error)
 {
-    int full = gpuarena__status_of(arena, obstacle->code) == GPUARENA_STATUS_NO_MEMORY;
+    int full = gpuarena__status_of(arena, error->code) == GPUARENA_STATUS_NO_MEMORY;
     gpuarena_failure failure;
     if (full)                                    /* there is not even room for CUDA's own context */
-        gpuarena__obstruct_for(obstacle, GPUARENA_REASON_DRIVER_REFUSED);
-    failure = gpuarena__failure_of(arena, obstacle);
+        gpuarena__set_reason(error, GPUARENA_REASON_DRIVER_REFUSED);
+    failure = gpuarena__failure_of(arena, error);
     if (full) failure.requested_bytes = failure.missing_bytes = GPUARENA__GRANULE;
     if (failure.result == GPUARENA_NOT_SUPPORTED && arena->memory != GPUARENA_MEMORY_DEVICE)
         gpuarena__detail(&failure, "backing: this driver, or device, has no %s memory",
@@ -10496,7 +10538,7 @@ static gpuarena_failure gpuarena__fail_start(gpuarena *arena, gpuarena__obstacle
 static void gpuarena__start_books(gpuarena *arena, uint64_t total_bytes)
 {
     gpuarena__start_pages(arena, total_bytes);
-    arena->quick_bytes = arena->config.scrub & GPUARENA_SCRUB_ALLOC ? 0 : GPUARENA__MAX_BYTES;
+    arena->fast_config_bytes = arena->config.scrub & GPUARENA_SCRUB_ALLOC ? 0 : GPUARENA__MAX_BYTES;
     arena->small_bytes = gpuarena__min(arena->ordered_bytes, arena->paged.least_bytes);
     if (arena->config.cache_bytes && arena->streams.ordered)
         arena->caches.block_bytes = gpuarena__min(GPUARENA__CACHE_BLOCK, arena->config.cache_bytes / 16);
@@ -10509,31 +10551,31 @@ static void gpuarena__start_books(gpuarena *arena, uint64_t total_bytes)
 /* Settles the configuration by the device's size, and reserves what it says. Begins the call that goes on. */
 static gpuarena_failure gpuarena__start(gpuarena *arena)
 {
-    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena__error error = gpuarena__no_error();
     gpuarena_failure failure = GPUARENA_INIT;
     gpuarena__text why = gpuarena__text_begin(failure.detail, sizeof failure.detail);
     uint64_t free_bytes, total_bytes;
-    gpuarena__mutex_lock(&arena->turn);
+    gpuarena__mutex_lock(&arena->slow_mutex);
     gpuarena__spin_lock(&arena->lock);
     gpuarena__caches_close(arena);
-    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle))
-        return gpuarena__fail_start(arena, &obstacle);
-    if (!gpuarena__config_settle(&arena->config, free_bytes, total_bytes, &why)) {
+    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &error))
+        return gpuarena__fail_start(arena, &error);
+    if (!gpuarena__config_defaults(&arena->config, free_bytes, total_bytes, &why)) {
         failure.result = GPUARENA_INVALID_CONFIG;
         return failure;
     }
     gpuarena__start_books(arena, total_bytes);
-    gpuarena__become(arena, GPUARENA__MAGIC);    /* from here on observers may look at it, or fork */
+    gpuarena__set_magic(arena, GPUARENA__MAGIC);  /* from here on observers may look at it, or fork */
     if (!gpuarena__register(arena, &why)) {
         failure.result = GPUARENA_INVALID_CONFIG;
         return failure;
     }
-    if (gpuarena__first_growth(arena, free_bytes, &obstacle)) {
-        arena->paged.calm_count = arena->paged.idle_count;
+    if (gpuarena__first_growth(arena, free_bytes, &error)) {
+        arena->paged.idle_low_count = arena->paged.idle_count;
         return failure;
     }
     gpuarena__grow_undo(arena, 0);               /* before anything is measured */
-    failure = gpuarena__failure_of(arena, &obstacle);
+    failure = gpuarena__failure_of(arena, &error);
     failure.requested_bytes = gpuarena__max(arena->config.initial_bytes, GPUARENA__GRANULE);
     gpuarena__failure_measure(arena, &failure,
                               failure.requested_bytes
@@ -10555,7 +10597,7 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
     gpuarena_config wanted = GPUARENA_INIT;
     gpuarena_driver table = GPUARENA_INIT;
     gpuarena_failure failure = GPUARENA_INIT;
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     gpuarena *made = NULL;
     gpuarena_result result;
     if (!arena) return gpuarena__fail_argument(NULL, "arena: where to put it must be given");
@@ -10572,13 +10614,13 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
     }
     result = failure.result;                     /* not OK, as a compiler that inlines this can see */
     if (made) {
-        (void)gpuarena__surrender(made, &ignored);
+        (void)gpuarena__release_all(made, &ignored);
         /* what the driver does not take back is lost */
-        gpuarena__abandon(made);
+        gpuarena__forget_all(made);
         gpuarena__unregister(made);              /* it may not have come so far: then this does nothing */
-        gpuarena__become(made, 0);
+        gpuarena__set_magic(made, 0);
         (void)gpuarena__end(made, result);
-        gpuarena__dismantle(made);
+        gpuarena__free_host(made);
     }
     (void)gpuarena__fail(NULL, &failure, NULL);
     return result;
@@ -10588,7 +10630,7 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
 
 static int gpuarena__leak_before(const gpuarena__node *left, const gpuarena__node *right)
 {
-    return left->use.requested != right->use.requested ? left->use.requested < right->use.requested
+    return left->as.requested != right->as.requested ? left->as.requested < right->as.requested
                                                        : left->tag < right->tag;
 }
 
@@ -10597,8 +10639,8 @@ static uint32_t gpuarena__leaks_sort(gpuarena *arena, uint32_t first, uint64_t c
 {
     uint32_t left, right = 0, sorted = 0, *link = &sorted;
     if (count < 2) {
-        *rest = gpuarena__node_at(arena, first)->parked;
-        gpuarena__node_at(arena, first)->parked = 0;
+        *rest = gpuarena__node_at(arena, first)->sync_wait;
+        gpuarena__node_at(arena, first)->sync_wait = 0;
         return first;
     }
     left = gpuarena__leaks_sort(arena, first, count / 2, &right);
@@ -10607,7 +10649,7 @@ static uint32_t gpuarena__leaks_sort(gpuarena *arena, uint32_t first, uint64_t c
         uint32_t *least = gpuarena__leak_before(gpuarena__node_at(arena, right),
                                                 gpuarena__node_at(arena, left)) ? &right : &left;
         *link = *least;
-        link = &gpuarena__node_at(arena, *least)->parked;
+        link = &gpuarena__node_at(arena, *least)->sync_wait;
         *least = *link;
     }
     *link = left ? left : right;
@@ -10622,21 +10664,21 @@ static void gpuarena__most_of_leaks(gpuarena *arena, gpuarena_live most[4])
     uint32_t slot, list = 0, rest;
     for (slot = arena->lookup.mask + 1; slot-- > 0;)
         if (arena->lookup.table[slot]) {
-            gpuarena__node_at(arena, arena->lookup.table[slot])->parked = list;
+            gpuarena__node_at(arena, arena->lookup.table[slot])->sync_wait = list;
             list = arena->lookup.table[slot];
         }
     list = gpuarena__leaks_sort(arena, list, arena->stats.live_count, &rest);
     while (list) {
         gpuarena__node *node = gpuarena__node_at(arena, list);
-        list = node->parked;
-        node->parked = 0;
+        list = node->sync_wait;
+        node->sync_wait = 0;
         if (same && gpuarena__leak_before(same, node)) {
             gpuarena__most_put(most, group);
             group.count = group.bytes = 0;
         }
         same = node;
         group.count++;
-        group.bytes += node->use.requested;
+        group.bytes += node->as.requested;
         group.tag = node->tag;
     }
     gpuarena__most_put(most, group);
@@ -10654,22 +10696,22 @@ static gpuarena_result gpuarena__fail_in_use(gpuarena *arena)
 }
 
 /* From here on an arena is nobody's parent. 0: it is one, of the arena of this name. */
-static int gpuarena__end_kin(gpuarena *arena, char child[32])
+static int gpuarena__end_family(gpuarena *arena, char child[32])
 {
     const gpuarena *at;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (at = gpuarena__registry; at && at->config.parent != arena; at = at->registered) {}
     if (at) memcpy(child, at->config.name, sizeof at->config.name);
-    else arena->kin.ending = 1;
+    else arena->family.ending = 1;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return at == NULL;
 }
 
 /* It lives on. */
-static void gpuarena__resume_kin(gpuarena *arena)
+static void gpuarena__resume_family(gpuarena *arena)
 {
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    arena->kin.ending = 0;
+    arena->family.ending = 0;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
@@ -10689,7 +10731,7 @@ static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
         if (arena->streams.list[set].home)
             return gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE, "a capture set is not released; call "
                                          "gpuarena_capture_release before gpuarena_destroy");
-    if (gpuarena__end_kin(arena, child)) return GPUARENA_OK;
+    if (gpuarena__end_family(arena, child)) return GPUARENA_OK;
     failure = gpuarena__failure_begin(arena, GPUARENA_STILL_IN_USE);
     gpuarena__detail(&failure, "sub-arena %s lives; destroy it before its parent", child);
     return gpuarena__fail(arena, &failure, NULL);
@@ -10697,7 +10739,7 @@ static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
 
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
 {
-    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena__error error = gpuarena__no_error();
     gpuarena_result result;
     uint32_t set;
     if (!arena) return GPUARENA_OK;
@@ -10710,14 +10752,14 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
     memset(arena->streams.known, 0, arena->streams.known_room * sizeof *arena->streams.known);
     arena->streams.known_count = arena->streams.own_known = 0;
     gpuarena__streams_changed(arena);
-    if (!gpuarena__surrender(arena, &obstacle)) {
-        gpuarena__resume_kin(arena);
-        return gpuarena__end(arena, gpuarena__fail_obstacle(arena, &obstacle, 0, NULL));
+    if (!gpuarena__release_all(arena, &error)) {
+        gpuarena__resume_family(arena);
+        return gpuarena__end(arena, gpuarena__fail_error(arena, &error, 0, NULL));
     }
     gpuarena__unregister(arena);
-    gpuarena__become(arena, 0);                  /* who waits to enter will see it */
+    gpuarena__set_magic(arena, 0);               /* who waits to enter will see it */
     (void)gpuarena__end(arena, GPUARENA_OK);
-    gpuarena__dismantle(arena);
+    gpuarena__free_host(arena);
     return GPUARENA_OK;
 }
 
@@ -10726,112 +10768,114 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
 
 /* A request that fails its checks. */
 static gpuarena_result gpuarena__fail_request(gpuarena *arena, const gpuarena_request *request,
-                                              const gpuarena__obstacle *obstacle)
+                                              const gpuarena__error *error)
 {
-    gpuarena_failure failure = gpuarena__failure_of(arena, obstacle);
-    if (obstacle->result == GPUARENA_INVALID_ARGUMENT)
-        gpuarena__detail(&failure, "%s", request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_OWN)
-                                      ? "request.flags: GPUARENA_ALLOC_TRY, GPUARENA_ALLOC_OWN, both or 0"
-                      : request->room_bytes && request->flags & GPUARENA_ALLOC_OWN
-                                      ? "request.room_bytes: not with GPUARENA_ALLOC_OWN"
-                      : request->flags & GPUARENA_ALLOC_OWN && request->alignment_bytes > GPUARENA__GRANULE
-                                      ? "request.alignment_bytes: at most 2M with GPUARENA_ALLOC_OWN"
+    gpuarena_failure failure = gpuarena__failure_of(arena, error);
+    if (error->result == GPUARENA_INVALID_ARGUMENT)
+        gpuarena__detail(&failure, "%s", request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_DEDICATED)
+                                      ? "request.flags: GPUARENA_ALLOC_TRY, _DEDICATED, both or 0"
+                      : request->room_bytes && request->flags & GPUARENA_ALLOC_DEDICATED
+                                      ? "request.room_bytes: not with GPUARENA_ALLOC_DEDICATED"
+                      : request->flags & GPUARENA_ALLOC_DEDICATED
+                         && request->alignment_bytes > GPUARENA__GRANULE
+                                      ? "request.alignment_bytes: at most 2M with GPUARENA_ALLOC_DEDICATED"
                       : request->stream == GPUARENA_OWN_STREAM
                                       ? "stream: GPUARENA_OWN_STREAM is for frees alone"
                                       : "request.alignment_bytes: a power of two, or 0");
-    if (obstacle->result == GPUARENA_NOT_SUPPORTED)
+    if (error->result == GPUARENA_NOT_SUPPORTED)
         gpuarena__detail(&failure, "request.room_bytes: backing=paged alone keeps addresses");
     failure.requested_bytes = request->bytes;
     return gpuarena__fail(arena, &failure, request->stream);
 }
 
 /* Calls config.pressure, with turn and lock let go of. 1: search again. */
-static int gpuarena__relieve(gpuarena *arena, const gpuarena_failure *failure)
+static int gpuarena__call_pressure(gpuarena *arena, const gpuarena_failure *failure)
 {
     gpuarena_pressure_fn *pressure = arena->config.pressure;
     gpuarena__frame frame;
     int again;
     arena->stats.pressure_count++;
-    gpuarena__step_aside(arena);
+    gpuarena__unlock_all(arena);
     gpuarena__call_begin(&frame, arena, GPUARENA__FRAME_PRESSURE);
     again = pressure(arena, failure, arena->config.pressure_user);
     gpuarena__call_end(&frame);
-    gpuarena__step_back(arena);
+    gpuarena__relock_all(arena);
     return again != 0;
 }
 
 /* Kin give something back for a request, if that makes room. 1: search again. */
-static int gpuarena__relieve_for(gpuarena *arena, const gpuarena__want *want,
-                                 const gpuarena__obstacle *obstacle, gpuarena__plea *plea)
+static int gpuarena__reclaim_for_request(gpuarena *arena, const gpuarena__request *req,
+                                         const gpuarena__error *error, gpuarena__reclaim *reclaim)
 {
-    uint64_t idle, need = gpuarena__need(arena, want, &idle), tight = gpuarena__tight_bytes(want);
+    uint64_t idle, need = gpuarena__need(arena, req, &idle), tight = gpuarena__tight_bytes(req);
     if (!need || arena->stats.reserved_bytes > arena->limit) return 0;
-    if (gpuarena__kin_relieve(arena, gpuarena__above(need, idle), obstacle, plea)) return 1;
-    if (gpuarena__is_paged(arena, want) || tight >= need) return 0;
+    if (gpuarena__reclaim_for(arena, gpuarena__above(need, idle), error, reclaim)) return 1;
+    if (gpuarena__is_paged(arena, req) || tight >= need) return 0;
     /* a segment may start right: see gpuarena__grow_for */
-    return gpuarena__kin_relieve(arena, gpuarena__above(tight, idle), obstacle, plea);
+    return gpuarena__reclaim_for(arena, gpuarena__above(tight, idle), error, reclaim);
 }
 
-/* The way of one allocation, again as long as kin give something back for it, or something has changed while
+/* The way of one allocation, again as long as family give something back for it, or something has changed
+   while
    they were asked. */
-static uint32_t gpuarena__allocate_kin(gpuarena *arena, gpuarena__want *want, gpuarena__obstacle *obstacle)
+static uint32_t gpuarena__allocate_family(gpuarena *arena, gpuarena__request *req, gpuarena__error *error)
 {
-    gpuarena__plea plea = gpuarena__plea_begin(arena, 0);
+    gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
     uint32_t index = 0;
     int again = 1;
-    while (again && !gpuarena__is_lost(arena, obstacle)) {
-        *obstacle = gpuarena__no_obstacle();
-        index = gpuarena__allocate(arena, want, obstacle);
-        again = !index && arena->family && !(want->flags & GPUARENA_ALLOC_TRY)
-            && gpuarena__relieve_for(arena, want, obstacle, &plea);
+    while (again && !gpuarena__is_lost(arena, error)) {
+        *error = gpuarena__no_error();
+        index = gpuarena__allocate(arena, req, error);
+        again = !index && arena->has_family && !(req->flags & GPUARENA_ALLOC_TRY)
+            && gpuarena__reclaim_for_request(arena, req, error, &reclaim);
     }
-    gpuarena__plea_end(arena, &plea);
+    gpuarena__reclaim_end(arena, &reclaim);
     return index;
 }
 
 /* Whether a request that has just failed would be served now, for what others have freed while the driver was
    asked: nothing is pending that it could wait for. */
-static int gpuarena__is_freed(gpuarena *arena, const gpuarena__want *want, const gpuarena_failure *failure)
+static int gpuarena__is_freed(gpuarena *arena, const gpuarena__request *req, const gpuarena_failure *failure)
 {
     if (failure->reason == GPUARENA_REASON_PENDING && !arena->stats.pending_bytes) return 1;
-    return arena->stats.reserved_bytes <= arena->limit && gpuarena__look(arena, want);
+    return arena->stats.reserved_bytes <= arena->limit && gpuarena__look(arena, req);
 }
 
 /* An allocation, with what config.pressure can do for it, again and again: it ends, for it is called again
    only if something has changed since the last time. Returns the live node, or 0 and why. */
-static uint32_t gpuarena__allocate_hard(gpuarena *arena, gpuarena__want *want, gpuarena_failure *failure)
+static uint32_t gpuarena__allocate_hard(gpuarena *arena, gpuarena__request *req, gpuarena_failure *failure)
 {
     uint64_t freed = UINT64_MAX, limit = 0, freed_now, begun;
     uint32_t index = 0, tries = 0;
     for (;;) {
-        gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+        gpuarena__error error = gpuarena__no_error();
         int memory;
         begun = arena->stats.free_count;
-        index = gpuarena__is_lost(arena, &obstacle) ? 0 : gpuarena__allocate_kin(arena, want, &obstacle);
+        index = gpuarena__is_lost(arena, &error) ? 0 : gpuarena__allocate_family(arena, req, &error);
         if (index) return index;
-        memory = obstacle.result == GPUARENA_OUT_OF_MEMORY && obstacle.reason != GPUARENA_REASON_TOO_LARGE;
-        *failure = memory ? gpuarena__failure_memory(arena, want, &obstacle)
-                          : gpuarena__failure_of(arena, &obstacle);
-        failure->requested_bytes = want->requested;
+        memory = error.result == GPUARENA_OUT_OF_MEMORY && error.reason != GPUARENA_REASON_TOO_LARGE;
+        *failure = memory ? gpuarena__failure_memory(arena, req, &error)
+                          : gpuarena__failure_of(arena, &error);
+        failure->requested_bytes = req->requested;
         if (memory && (begun != arena->stats.free_count || failure->reason == GPUARENA_REASON_PENDING)
-            && gpuarena__is_freed(arena, want, failure) && tries++ < 8) continue;
+            && gpuarena__is_freed(arena, req, failure) && tries++ < 8) continue;
         freed_now = arena->stats.free_count + arena->stats.release_count;
-        if (!memory || !arena->config.pressure || want->flags & GPUARENA_ALLOC_TRY
+        if (!memory || !arena->config.pressure || req->flags & GPUARENA_ALLOC_TRY
             || (freed == freed_now && limit == arena->limit)) return 0;
         freed = freed_now;
         limit = arena->limit;
-        if (!gpuarena__relieve(arena, failure)) return 0;
+        if (!gpuarena__call_pressure(arena, failure)) return 0;
     }
 }
 
 /* Without the turn: there is no host memory. */
 static gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t bytes, gpuarena_stream stream)
 {
-    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena__error error = gpuarena__no_error();
     gpuarena_result result;
     gpuarena__caches_close(arena);
-    gpuarena__obstruct(&obstacle, GPUARENA_HOST_MEMORY);
-    result = gpuarena__fail_obstacle(arena, &obstacle, bytes, stream);
+    gpuarena__set_error(&error, GPUARENA_HOST_MEMORY);
+    result = gpuarena__fail_error(arena, &error, bytes, stream);
     gpuarena__caches_open(arena);
     return result;
 }
@@ -10847,13 +10891,13 @@ GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__no
     if (!GPUARENA__LIKELY(stream != GPUARENA_OWN_STREAM))
         at = own->under && own->state ? own->under : node->set;
     else at = gpuarena__stream_find(arena, stream);
-    return GPUARENA__LIKELY(at) ? at : GPUARENA__HELD;
+    return GPUARENA__LIKELY(at) ? at : GPUARENA__MULTI_STREAM;
 }
 
 /* The segment that a freed block had to itself goes back; now, or when more is given back. */
-static void gpuarena__own_end(gpuarena *arena, uint64_t address, gpuarena_stream stream)
+static void gpuarena__dedicated_end(gpuarena *arena, uint64_t address, gpuarena_stream stream)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     gpuarena__range *range = gpuarena__range_of(arena, address);
     if (arena->lost || !gpuarena__range_idle(arena, range, 0)
         || gpuarena__segment_release(arena, range, stream, &ignored)) return;
@@ -10884,23 +10928,23 @@ static void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream 
     uint32_t index = arena->lookup.table[slot];
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     uint32_t freed_on = gpuarena__freed_on(arena, node, stream);
-    uint64_t address = node->address, special = node->size & (GPUARENA__KEPT | GPUARENA__OWN);
-    gpuarena__note_calm(arena);
+    uint64_t address = node->address, special = node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED);
+    gpuarena__note_idle_low(arena);
     if (special) {
         gpuarena__room_end(arena, index);
-        gpuarena__node_at(arena, index)->size &= ~GPUARENA__OWN;
+        gpuarena__node_at(arena, index)->size &= ~GPUARENA__DEDICATED;
     }
     gpuarena__free_told(arena, slot, freed_on, stream);
     gpuarena__range_of(arena, address)->used = gpuarena__clock(arena);
-    if (freed_on != GPUARENA__HELD) gpuarena__record_own(arena, freed_on);
-    if (special & GPUARENA__OWN) gpuarena__own_end(arena, address, stream);
+    if (freed_on != GPUARENA__MULTI_STREAM) gpuarena__record_own(arena, freed_on);
+    if (special & GPUARENA__DEDICATED) gpuarena__dedicated_end(arena, address, stream);
 }
 
 /* A block that could not be cleared is live still. */
 static gpuarena_result gpuarena__fail_scrub(gpuarena *arena, uint32_t index,
-                                            const gpuarena__obstacle *obstacle, gpuarena_stream stream)
+                                            const gpuarena__error *error, gpuarena_stream stream)
 {
-    gpuarena_failure failure = gpuarena__failure_of(arena, obstacle);
+    gpuarena_failure failure = gpuarena__failure_of(arena, error);
     failure.block = gpuarena__block_describe(arena, index);
     return gpuarena__fail(arena, &failure, stream);
 }
@@ -10908,46 +10952,46 @@ static gpuarena_result gpuarena__fail_scrub(gpuarena *arena, uint32_t index,
 /* With the turn: a live block by its base, cleared if it is to be. Not OK: it is live still. */
 static gpuarena_result gpuarena__free_scrubbed(gpuarena *arena, uint32_t index, gpuarena_stream stream)
 {
-    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena__error error = gpuarena__no_error();
     uint64_t address = gpuarena__node_at(arena, index)->address;
     gpuarena_stream cleared_on = stream;
-    if (!gpuarena__scrub_free(arena, index, address, &cleared_on, &obstacle))
-        return gpuarena__fail_scrub(arena, index, &obstacle, stream);
+    if (!gpuarena__scrub_free(arena, index, address, &cleared_on, &error))
+        return gpuarena__fail_scrub(arena, index, &error, stream);
     gpuarena__free_slot(arena, gpuarena__live_find(arena, address), cleared_on);
     return GPUARENA_OK;
 }
 
 static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, const gpuarena_request *request)
 {
-    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena__error error = gpuarena__no_error();
     gpuarena_failure failure;
-    gpuarena__want want;
+    gpuarena__request req;
     uint64_t address;
     uint32_t index;
-    if (gpuarena__is_lost(arena, &obstacle))
-        return gpuarena__fail_obstacle(arena, &obstacle, request->bytes, request->stream);
-    if (!gpuarena__want_make(arena, request, &want, &obstacle))
-        return gpuarena__fail_request(arena, request, &obstacle);
-    if (!want.bytes) {
+    if (gpuarena__is_lost(arena, &error))
+        return gpuarena__fail_error(arena, &error, request->bytes, request->stream);
+    if (!gpuarena__request_check(arena, request, &req, &error))
+        return gpuarena__fail_request(arena, request, &error);
+    if (!req.bytes) {
         *ptr = NULL;
         return GPUARENA_OK;
     }
-    if (!gpuarena__may_scrub(arena, want.stream, &obstacle)) /* else growth would stay behind the failure */
-        return gpuarena__fail_obstacle(arena, &obstacle, want.requested, want.stream);
-    index = gpuarena__allocate_hard(arena, &want, &failure);
-    if (!index) return gpuarena__fail(arena, &failure, want.stream);
+    if (!gpuarena__may_scrub(arena, req.stream, &error)) /* else growth would stay behind the failure */
+        return gpuarena__fail_error(arena, &error, req.requested, req.stream);
+    index = gpuarena__allocate_hard(arena, &req, &failure);
+    if (!index) return gpuarena__fail(arena, &failure, req.stream);
     address = gpuarena__node_at(arena, index)->address;
-    gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, want.stream);
-    if (gpuarena__scrub_new(arena, index, address, want.stream, &obstacle)) {
+    gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, req.stream);
+    if (gpuarena__scrub_new(arena, index, address, req.stream, &error)) {
         *ptr = gpuarena__pointer(address);
         return GPUARENA_OK;
     }
     gpuarena__free_slot(arena, gpuarena__live_find(arena, address), GPUARENA_OWN_STREAM);
-    return gpuarena__fail_obstacle(arena, &obstacle, want.requested, want.stream);
+    return gpuarena__fail_error(arena, &error, req.requested, req.stream);
 }
 
 /* The long way, with the turn. */
-static gpuarena_result gpuarena__alloc_slowly(gpuarena *arena, void **ptr, const gpuarena_request *request)
+static gpuarena_result gpuarena__alloc_slow(gpuarena *arena, void **ptr, const gpuarena_request *request)
 {
     gpuarena_result result = gpuarena__begin(arena);
     if (result != GPUARENA_OK) return result;
@@ -10960,35 +11004,35 @@ static gpuarena_result gpuarena__alloc_slowly(gpuarena *arena, void **ptr, const
 }
 
 /* A hit with a tag, with the lock: the live node, or 0, and it takes the long way. */
-static uint32_t gpuarena__hit_quickly(gpuarena *arena, const gpuarena_request *request)
+static uint32_t gpuarena__hit_tagged(gpuarena *arena, const gpuarena_request *request)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
-    gpuarena__want want;
+    gpuarena__error ignored = gpuarena__no_error();
+    gpuarena__request req;
     uint32_t index, set = gpuarena__stream_plain(arena, request->stream);
     if (!set || arena->lost || arena->config.scrub & GPUARENA_SCRUB_ALLOC
         || arena->stats.reserved_bytes > arena->limit
-        || !gpuarena__want_make(arena, request, &want, &ignored) || !want.bytes || want.flags) return 0;
-    want.set = set;
+        || !gpuarena__request_check(arena, request, &req, &ignored) || !req.bytes || req.flags) return 0;
+    req.set = set;
     if (!gpuarena__nodes_reserve(arena, 3)
-        || !gpuarena__lookup_reserve(arena) || !gpuarena__tags_reserve(arena, want.place)) return 0;
-    index = gpuarena__hit_for(arena, &want);
-    return index ? gpuarena__block_take(arena, index, &want) : 0;
+        || !gpuarena__lookup_reserve(arena) || !gpuarena__tags_reserve(arena, req.place)) return 0;
+    index = gpuarena__hit_for(arena, &req);
+    return index ? gpuarena__block_take(arena, index, &req) : 0;
 }
 
 /* A request without alignment, room and flags, for which there is no short way, or which it did not serve. */
 static gpuarena_result gpuarena__alloc_aside(gpuarena *arena, void **ptr, const gpuarena_request *request)
 {
-    if (ptr && arena && gpuarena__is(arena, GPUARENA__MAGIC) && gpuarena__is_outside()
+    if (ptr && arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && gpuarena__is_outside()
         && (request->tag || gpuarena__scope)) {
         uint32_t index = 0;
         gpuarena__spin_lock(&arena->lock);
-        if (gpuarena__is(arena, GPUARENA__MAGIC)) index = gpuarena__hit_quickly(arena, request);
+        if (gpuarena__has_magic(arena, GPUARENA__MAGIC)) index = gpuarena__hit_tagged(arena, request);
         if (index) *ptr = gpuarena__pointer(gpuarena__node_at(arena, index)->address);
         if (index) gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, request->stream);
         gpuarena__spin_unlock(&arena->lock);
         if (index) return GPUARENA_OK;
     }
-    return gpuarena__alloc_slowly(arena, ptr, request);
+    return gpuarena__alloc_slow(arena, ptr, request);
 }
 
 static gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void **ptr, uint64_t bytes,
@@ -11000,34 +11044,34 @@ static gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void **ptr, uint64
     return gpuarena__alloc_aside(arena, ptr, &request);
 }
 
-/* The first rung of a miss, as far as the lock alone will do; and what the stream's own cache can do for it.
+/* The first stage of a miss, as far as the lock alone will do; and what the stream's own cache can do for it.
    Others' stay as they are. */
-GPUARENA__APART uint32_t gpuarena__look_shortly(gpuarena *arena, gpuarena__cache *cache, uint64_t bytes,
-                                                uint32_t set)
+GPUARENA__NOINLINE uint32_t gpuarena__look_locked(gpuarena *arena, gpuarena__cache *cache, uint64_t bytes,
+                                                  uint32_t set)
 {
-    gpuarena__want want = GPUARENA_INIT;
+    gpuarena__request req = GPUARENA_INIT;
     uint32_t index;
-    want.bytes = bytes;
-    want.alignment = arena->unit;
-    want.set = set;
-    index = gpuarena__search(arena, &want);
+    req.bytes = bytes;
+    req.alignment = arena->unit;
+    req.set = set;
+    index = gpuarena__search(arena, &req);
     arena->stats.look_count += index != 0;
     while (!index && cache && gpuarena__cache_yield(arena, cache, bytes, set))
-        index = gpuarena__search(arena, &want);
+        index = gpuarena__search(arena, &req);
     return index;
 }
 
 /* The rest of an allocation that the short way does not serve; with the lock, which is let go of. */
-GPUARENA__APART gpuarena_result gpuarena__alloc_else(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                     gpuarena_stream stream)
+GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_else(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                        gpuarena_stream stream)
 {
     gpuarena__spin_unlock(&arena->lock);
     return gpuarena__alloc_plain(arena, ptr, bytes, stream);
 }
 
 /* The same for want of host memory. */
-GPUARENA__APART gpuarena_result gpuarena__alloc_unbooked(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                         gpuarena_stream stream)
+GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_unbooked(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                            gpuarena_stream stream)
 {
     gpuarena_result result = gpuarena__fail_host(arena, bytes, stream);
     gpuarena__spin_unlock(&arena->lock);
@@ -11040,28 +11084,28 @@ GPUARENA__APART gpuarena_result gpuarena__alloc_unbooked(gpuarena *arena, void *
 GPUARENA__INLINE gpuarena_result gpuarena__alloc_shortly(gpuarena *arena, gpuarena__cache *cache, void **ptr,
                                                          uint64_t bytes, gpuarena_stream stream)
 {
-    gpuarena__want want;
+    gpuarena__request req;
     gpuarena__node *node;
     uint32_t index;
     gpuarena__spin_lock(&arena->lock);
-    if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_ruin(arena);
-    if (!GPUARENA__LIKELY(bytes - 1 < arena->gated_bytes && ptr && gpuarena__is_plain(arena, stream)))
+    if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
+    if (!GPUARENA__LIKELY(bytes - 1 < arena->fast_max_bytes && ptr && gpuarena__is_plain(arena, stream)))
         return gpuarena__alloc_else(arena, ptr, bytes, stream);
     if (!GPUARENA__LIKELY(gpuarena__nodes_reserve(arena, 3) && gpuarena__lookup_reserve(arena)))
         return gpuarena__alloc_unbooked(arena, ptr, bytes, stream);
-    want.requested = bytes;
-    want.bytes = ((bytes - 1) | (arena->unit - 1)) + 1;
-    want.tag = 0;
-    want.home = 0;
-    want.set = arena->streams.recent_record;
-    index = gpuarena__hit(arena, want.set, 0, want.bytes);
-    if (!GPUARENA__LIKELY(index)) index = gpuarena__look_shortly(arena, cache, want.bytes, want.set);
+    req.requested = bytes;
+    req.bytes = ((bytes - 1) | (arena->unit - 1)) + 1;
+    req.tag = 0;
+    req.home = 0;
+    req.set = arena->streams.recent_record;
+    index = gpuarena__hit(arena, req.set, 0, req.bytes);
+    if (!GPUARENA__LIKELY(index)) index = gpuarena__look_locked(arena, cache, req.bytes, req.set);
     if (!GPUARENA__LIKELY(index)) return gpuarena__alloc_else(arena, ptr, bytes, arena->streams.recent);
     node = gpuarena__node_at(arena, index);
-    gpuarena__block_slice(arena, index, node, want.bytes);
-    if (GPUARENA__LIKELY(node->set == want.set)) arena->stats.pending_bytes -= want.bytes;
-    else gpuarena__block_wake(arena, node, &want);
-    gpuarena__block_use(arena, node, &want);
+    gpuarena__block_slice(arena, index, node, req.bytes);
+    if (GPUARENA__LIKELY(node->set == req.set)) arena->stats.pending_bytes -= req.bytes;
+    else gpuarena__block_wake(arena, node, &req);
+    gpuarena__block_use(arena, node, &req);
     if (GPUARENA__LIKELY(!cache)) gpuarena__lookup_insert(&arena->lookup, index, node->address);
     else gpuarena__cache_enter(arena, cache, index, node);
     *ptr = gpuarena__pointer(node->address);
@@ -11073,20 +11117,20 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_shortly(gpuarena *arena, gpuare
 
 /* Three functions, of which a call sees one or two: what the longer ones need in registers is no burden to
    the shortest. */
-GPUARENA__APART gpuarena_result gpuarena__alloc_uncached(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                         gpuarena_stream stream)
+GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_uncached(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                            gpuarena_stream stream)
 {
     return gpuarena__alloc_shortly(arena, NULL, ptr, bytes, stream);
 }
 
-GPUARENA__APART gpuarena_result gpuarena__alloc_past(gpuarena *arena, gpuarena__cache *cache, void **ptr,
-                                                     uint64_t bytes, gpuarena_stream stream)
+GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_past(gpuarena *arena, gpuarena__cache *cache, void **ptr,
+                                                        uint64_t bytes, gpuarena_stream stream)
 {
     return gpuarena__alloc_shortly(arena, cache, ptr, bytes, stream);
 }
 
-GPUARENA__APART gpuarena_result gpuarena__alloc_cached(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                       gpuarena_stream stream)
+GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_cached(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                          gpuarena_stream stream)
 {
     gpuarena__cache *cache = NULL;
     gpuarena__node *node = NULL;
@@ -11101,10 +11145,10 @@ GPUARENA__APART gpuarena_result gpuarena__alloc_cached(gpuarena *arena, void **p
     return GPUARENA_OK;
 }
 
-GPUARENA__INLINE gpuarena_result gpuarena__alloc_quickly(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                         gpuarena_stream stream)
+GPUARENA__INLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                      gpuarena_stream stream)
 {
-    if (!GPUARENA__LIKELY(arena && gpuarena__is(arena, GPUARENA__MAGIC) && !gpuarena__frames))
+    if (!GPUARENA__LIKELY(arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && !gpuarena__frames))
         return gpuarena__alloc_plain(arena, ptr, bytes, stream);
     return GPUARENA__LIKELY(!arena->caches.block_bytes)
         ? gpuarena__alloc_uncached(arena, ptr, bytes, stream)
@@ -11115,73 +11159,74 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
 {
     if (GPUARENA__LIKELY(request && !(request->room_bytes | request->alignment_bytes | request->flags))) {
         if (GPUARENA__LIKELY(!request->tag))
-            return gpuarena__alloc_quickly(arena, ptr, request->bytes, request->stream);
+            return gpuarena__alloc_fast(arena, ptr, request->bytes, request->stream);
         return gpuarena__alloc_aside(arena, ptr, request);
     }
-    return gpuarena__alloc_slowly(arena, ptr, request);
+    return gpuarena__alloc_slow(arena, ptr, request);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
                                             gpuarena_stream stream)
 {
-    return gpuarena__alloc_quickly(arena, ptr, bytes, stream);
+    return gpuarena__alloc_fast(arena, ptr, bytes, stream);
 }
 
-/* Would the limits here and above have room for growth by so much, with what kin may give back for it? *idle:
-   how much that is. Of kin nothing is known in a callback. */
+/* Would the limits here and above have room for growth by so much, with what family may give back for it?
+   *idle:
+   how much that is. Of family nothing is known in a callback. */
 static int gpuarena__kin_can_grow(gpuarena *arena, uint64_t bytes, uint64_t *idle)
 {
-    gpuarena__plea plea = gpuarena__plea_begin(arena, 0);
+    gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
     uint64_t stays;
     int could;
     if (gpuarena__is_tied()) return gpuarena__room(arena) >= bytes;
-    gpuarena__plea_ask(arena, &plea);
-    gpuarena__step_aside(arena);
-    could = gpuarena__kin_could(arena, &plea, bytes);
+    gpuarena__reclaim_note_own(arena, &reclaim);
+    gpuarena__unlock_all(arena);
+    could = gpuarena__reclaim_could_help(arena, &reclaim, bytes);
     *idle = could ? gpuarena__kin_idle_under(arena, 0, gpuarena__kin_root(arena), &stays) : 0;
-    gpuarena__step_back(arena);
+    gpuarena__relock_all(arena);
     return could;
 }
 
 /* Could growth serve the request, as far as can be known without trying? */
-static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__want *want)
+static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__request *req)
 {
-    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
-    uint64_t idle, need = gpuarena__need(arena, want, &idle), kin_idle = 0;
+    gpuarena__error error = gpuarena__no_error();
+    uint64_t idle, need = gpuarena__need(arena, req, &idle), family_idle = 0;
     uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes,
              headroom = arena->config.headroom_bytes;
-    if (!need || want->flags & GPUARENA_ALLOC_TRY || kept > arena->limit) return GPUARENA_OUT_OF_MEMORY;
-    if (want->alignment > arena->unit && want->flags & GPUARENA_ALLOC_OWN)
+    if (!need || req->flags & GPUARENA_ALLOC_TRY || kept > arena->limit) return GPUARENA_OUT_OF_MEMORY;
+    if (req->alignment > arena->unit && req->flags & GPUARENA_ALLOC_DEDICATED)
         return GPUARENA_OUT_OF_MEMORY;           /* which may be aligned to the unit alone */
-    if (gpuarena__is_orderless(arena, want->stream, &obstacle)) return obstacle.result;
+    if (gpuarena__is_orderless(arena, req->stream, &error)) return error.result;
     if (need > arena->limit - kept) return GPUARENA_OUT_OF_MEMORY;
-    if (gpuarena__is_paged(arena, want) && need <= idle) return GPUARENA_OK; /* pages that move */
-    if (arena->family && !gpuarena__kin_can_grow(arena, gpuarena__above(need, idle), &kin_idle))
+    if (gpuarena__is_paged(arena, req) && need <= idle) return GPUARENA_OK; /* pages that move */
+    if (arena->has_family && !gpuarena__kin_can_grow(arena, gpuarena__above(need, idle), &family_idle))
         return GPUARENA_OUT_OF_MEMORY;
-    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle)) return obstacle.result;
-    idle += kin_idle;
+    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &error)) return error.result;
+    idle += family_idle;
     if (arena->memory == GPUARENA_MEMORY_MANAGED) return GPUARENA_OK;        /* whatever is free */
     return free_bytes + idle >= need + headroom ? GPUARENA_OK : GPUARENA_OUT_OF_MEMORY;
 }
 
 static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_request *request)
 {
-    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
-    gpuarena__want want;
+    gpuarena__error error = gpuarena__no_error();
+    gpuarena__request req;
     if (arena->lost) return GPUARENA_DEVICE_LOST;
-    if (!gpuarena__want_make(arena, request, &want, &obstacle))
-        return obstacle.result == GPUARENA_INVALID_ARGUMENT
-            ? gpuarena__fail_request(arena, request, &obstacle) : obstacle.result;
-    if (!want.bytes) return GPUARENA_OK;
-    if (want.stream != GPUARENA_ANY_STREAM) want.set = gpuarena__stream_find(arena, want.stream);
-    want.home = arena->streams.list[want.set].home;
-    if (arena->stats.reserved_bytes <= arena->limit && !want.room && !(want.flags & GPUARENA_ALLOC_OWN)) {
-        uint32_t takes = want.flags & GPUARENA_ALLOC_TRY || want.home
-                || gpuarena__is_capturing(arena, &obstacle) ? GPUARENA__TO_HAND : GPUARENA__AFTER_DEVICE;
+    if (!gpuarena__request_check(arena, request, &req, &error))
+        return error.result == GPUARENA_INVALID_ARGUMENT
+            ? gpuarena__fail_request(arena, request, &error) : error.result;
+    if (!req.bytes) return GPUARENA_OK;
+    if (req.stream != GPUARENA_ANY_STREAM) req.set = gpuarena__stream_find(arena, req.stream);
+    req.home = arena->streams.list[req.set].home;
+    if (arena->stats.reserved_bytes <= arena->limit && !req.room && !(req.flags & GPUARENA_ALLOC_DEDICATED)) {
+        int no_wait = req.flags & GPUARENA_ALLOC_TRY || req.home || gpuarena__is_capturing(arena, &error);
+        uint32_t takes = no_wait ? GPUARENA__AVAILABLE_NOW : GPUARENA__AVAILABLE_AFTER_SYNC;
         if (arena->lost) return GPUARENA_DEVICE_LOST;        /* a stream that was asked has told */
-        if (gpuarena__could_serve(arena, &want, takes)) return GPUARENA_OK;
+        if (gpuarena__could_serve(arena, &req, takes)) return GPUARENA_OK;
     }
-    return gpuarena__can_grow(arena, &want);
+    return gpuarena__can_grow(arena, &req);
 }
 
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request)
@@ -11213,13 +11258,13 @@ static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, 
    config.release says. */
 static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
 {
-    gpuarena__obstacle ignored = gpuarena__no_obstacle();
+    gpuarena__error ignored = gpuarena__no_error();
     int done = 1;
     if (arena->stats.reserved_bytes <= arena->plain_limit || arena->lost) return;
     if (arena->stats.reserved_bytes > arena->limit)
         done = gpuarena__range_release_more(arena, arena->limit, arena->paged.page_bytes != 0, stream,
                                             &ignored);
-    if (done && arena->pressed) done = gpuarena__kin_shrink(arena, stream, &ignored);
+    if (done && arena->over_limit) done = gpuarena__shrink_over_limit(arena, stream, &ignored);
     if (done && arena->config.release == GPUARENA_RELEASE_IDLE)
         done = gpuarena__release_idle(arena, stream, &ignored);
     if (done && arena->config.release == GPUARENA_RELEASE_AGE
@@ -11238,7 +11283,7 @@ static void gpuarena__prepare_free(gpuarena *arena, gpuarena_stream stream)
 }
 
 /* The long way, with the turn. */
-static gpuarena_result gpuarena__free_slowly(gpuarena *arena, void *ptr, gpuarena_stream stream)
+static gpuarena_result gpuarena__free_slow(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     gpuarena_result result = gpuarena__begin(arena);
     uint32_t slot;
@@ -11260,15 +11305,15 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
     if (!GPUARENA__LIKELY(*freed_on && arena->streams.ordered)) {
         if (!*freed_on && stream != GPUARENA_OWN_STREAM && stream != GPUARENA_ANY_STREAM) return 0;
         *freed_on = gpuarena__freed_on(arena, node, stream);
-        if (*freed_on != GPUARENA__HELD && arena->streams.list[*freed_on].key) return 0;
+        if (*freed_on != GPUARENA__MULTI_STREAM && arena->streams.list[*freed_on].key) return 0;
     }
-    return !(node->size & (GPUARENA__KEPT | GPUARENA__OWN | GPUARENA__TAGGED))
+    return !(node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__TAGGED))
         && arena->stats.reserved_bytes <= arena->plain_limit;
 }
 
 /* A block that is not plain, with the lock: freed, if it is its tag alone that makes it so. 0: it takes the
    turn. */
-GPUARENA__APART int gpuarena__free_tagged(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
+GPUARENA__NOINLINE int gpuarena__free_tagged(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
 {
     gpuarena__node *node = gpuarena__node_at(arena, arena->lookup.table[slot]);
     uint32_t freed_on;
@@ -11299,12 +11344,12 @@ static int gpuarena__free_held(gpuarena *arena, gpuarena__cache *cache, uint32_t
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t bytes = gpuarena__node_bytes(node);
     int plain = gpuarena__is_plain_free(arena, node, stream, &freed_on), kept = 0;
-    if (plain && cache->open && freed_on == cache->set && !node->hold) {
-        if (cache->kept_bytes + bytes > arena->config.cache_bytes) gpuarena__cache_shed_all(arena, cache);
-        else gpuarena__cache_shed(arena, cache, gpuarena__bin_of(bytes).number, 4);
+    if (plain && cache->open && freed_on == cache->set && !node->use_at) {
+        if (cache->kept_bytes + bytes > arena->config.cache_bytes) gpuarena__cache_flush_all(arena, cache);
+        else gpuarena__cache_flush(arena, cache, gpuarena__bin_of(bytes).number, 4);
         kept = gpuarena__cache_keep(arena, cache, index, node);
     }
-    if (plain && !kept) gpuarena__cache_send_home(arena, cache, slot);
+    if (plain && !kept) gpuarena__cache_return(arena, cache, slot);
     gpuarena__spin_unlock(&cache->lock);
     if (plain && !kept) {
         slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__node_at(arena, index)->address);
@@ -11314,8 +11359,8 @@ static int gpuarena__free_held(gpuarena *arena, gpuarena__cache *cache, uint32_t
 }
 
 /* The rest of a free of a live block that is not as most are; with the lock, which is let go of. */
-GPUARENA__APART gpuarena_result gpuarena__free_else(gpuarena *arena, uint32_t slot, void *ptr,
-                                                    gpuarena_stream stream)
+GPUARENA__NOINLINE gpuarena_result gpuarena__free_else(gpuarena *arena, uint32_t slot, void *ptr,
+                                                       gpuarena_stream stream)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, arena->lookup.table[slot]);
     uint32_t freed_on;
@@ -11323,30 +11368,30 @@ GPUARENA__APART gpuarena_result gpuarena__free_else(gpuarena *arena, uint32_t sl
     if (done) gpuarena__free_plain(arena, slot, freed_on, stream);
     else done = gpuarena__free_tagged(arena, slot, stream);
     gpuarena__spin_unlock(&arena->lock);
-    return done ? GPUARENA_OK : gpuarena__free_slowly(arena, ptr, stream);
+    return done ? GPUARENA_OK : gpuarena__free_slow(arena, ptr, stream);
 }
 
 /* The same where the table does not have the block. */
-GPUARENA__APART gpuarena_result gpuarena__free_unfound(gpuarena *arena, void *ptr, gpuarena_stream stream)
+GPUARENA__NOINLINE gpuarena_result gpuarena__free_unfound(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     uint32_t slot;
     gpuarena__cache *cache = gpuarena__cache_holding(arena, gpuarena__address(ptr), &slot);
     int held = cache && gpuarena__free_held(arena, cache, slot, stream);
     gpuarena_result result = cache ? GPUARENA_OK : gpuarena__free_wrong(arena, ptr, stream);
     gpuarena__spin_unlock(&arena->lock);
-    return held || result ? result : gpuarena__free_slowly(arena, ptr, stream);
+    return held || result ? result : gpuarena__free_slow(arena, ptr, stream);
 }
 
 /* The short way, of nearly all frees that no cache serves. */
-GPUARENA__INLINE gpuarena_result gpuarena__free_shortly(gpuarena *arena, void *ptr, gpuarena_stream stream)
+GPUARENA__INLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     gpuarena__node *node;
     uint32_t *place, index;
     gpuarena__spin_lock(&arena->lock);
-    if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_ruin(arena);
+    if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
     node = gpuarena__lookup_node(arena, &arena->lookup, gpuarena__address(ptr), &place);
     if (!GPUARENA__LIKELY(node != NULL)) return gpuarena__free_unfound(arena, ptr, stream);
-    if (!GPUARENA__LIKELY(!(node->size & arena->gated_bits) && gpuarena__is_plain(arena, stream)))
+    if (!GPUARENA__LIKELY(!(node->size & arena->slow_free_flags) && gpuarena__is_plain(arena, stream)))
         return gpuarena__free_else(arena, (uint32_t)(place - arena->lookup.table), ptr, stream);
     index = *place;
     *place = 0;
@@ -11355,12 +11400,12 @@ GPUARENA__INLINE gpuarena_result gpuarena__free_shortly(gpuarena *arena, void *p
     return GPUARENA_OK;
 }
 
-GPUARENA__APART gpuarena_result gpuarena__free_uncached(gpuarena *arena, void *ptr, gpuarena_stream stream)
+GPUARENA__NOINLINE gpuarena_result gpuarena__free_uncached(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
-    return gpuarena__free_shortly(arena, ptr, stream);
+    return gpuarena__free_fast(arena, ptr, stream);
 }
 
-GPUARENA__APART gpuarena_result gpuarena__free_cached(gpuarena *arena, void *ptr, gpuarena_stream stream)
+GPUARENA__NOINLINE gpuarena_result gpuarena__free_cached(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     gpuarena__cache *cache = gpuarena__cache_of(arena, stream);
     return GPUARENA__LIKELY(cache && gpuarena__cache_free(arena, cache, stream, gpuarena__address(ptr)))
@@ -11368,16 +11413,16 @@ GPUARENA__APART gpuarena_result gpuarena__free_cached(gpuarena *arena, void *ptr
 }
 
 /* A thread with a tag's scope has the short way, too. */
-GPUARENA__APART gpuarena_result gpuarena__free_aside(gpuarena *arena, void *ptr, gpuarena_stream stream)
+GPUARENA__NOINLINE gpuarena_result gpuarena__free_aside(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
-    if (arena && gpuarena__is(arena, GPUARENA__MAGIC) && gpuarena__is_outside() && ptr)
+    if (arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && gpuarena__is_outside() && ptr)
         return gpuarena__free_uncached(arena, ptr, stream);
-    return gpuarena__free_slowly(arena, ptr, stream);
+    return gpuarena__free_slow(arena, ptr, stream);
 }
 
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
-    if (!GPUARENA__LIKELY(arena && gpuarena__is(arena, GPUARENA__MAGIC) && !gpuarena__frames && ptr))
+    if (!GPUARENA__LIKELY(arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && !gpuarena__frames && ptr))
         return gpuarena__free_aside(arena, ptr, stream);
     return GPUARENA__LIKELY(!arena->caches.block_bytes) ? gpuarena__free_uncached(arena, ptr, stream)
                                                         : gpuarena__free_cached(arena, ptr, stream);
@@ -11390,12 +11435,12 @@ GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_
    a capture's. */
 static int gpuarena__tail_reserve(gpuarena *arena, const gpuarena__node *node)
 {
-    uint32_t hold, count = 1;
+    uint32_t use_at, count = 1;
     int done;
-    for (hold = node->hold; hold; hold = arena->holds.list[hold].next) count++;
-    arena->holds.owed += count;
-    done = (count == 1 && !arena->streams.list[node->set].home) || gpuarena__holds_reserve(arena);
-    arena->holds.owed -= count;
+    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) count++;
+    arena->uses.reserved_uses += count;
+    done = (count == 1 && !arena->streams.list[node->set].home) || gpuarena__uses_reserve(arena);
+    arena->uses.reserved_uses -= count;
     return done && gpuarena__nodes_reserve(arena, 1) && gpuarena__lookup_reserve(arena);
 }
 
@@ -11404,7 +11449,7 @@ static uint32_t gpuarena__tail_cut(gpuarena *arena, uint32_t index, uint64_t kee
 {
     gpuarena__node *node = gpuarena__node_at(arena, index), *rest;
     gpuarena__stream *stream = &arena->streams.list[node->set];
-    uint32_t tail, hold, copy, place = gpuarena__place_of(node);
+    uint32_t tail, use_at, copy, place = gpuarena__place_of(node);
     uint64_t bits = GPUARENA__LIVE | (node->size & GPUARENA__CLEARING);
     if (place) gpuarena__tag_less(arena, place, gpuarena__node_bytes(node) - keep);
     node->size &= ~GPUARENA__STATE_BITS;
@@ -11412,20 +11457,20 @@ static uint32_t gpuarena__tail_cut(gpuarena *arena, uint32_t index, uint64_t kee
     rest = gpuarena__node_at(arena, tail);
     node->size |= place ? bits | GPUARENA__TAGGED : bits;
     rest->size |= GPUARENA__LIVE;
-    rest->use.requested = 0;
+    rest->as.requested = 0;
     rest->serial = node->serial;
     rest->tag = node->tag;
     stream->ref_count++;
-    if (stream->owed) {
-        stream->owed++;
-        arena->holds.owed++;
+    if (stream->reserved_uses) {
+        stream->reserved_uses++;
+        arena->uses.reserved_uses++;
     }
-    for (hold = node->hold; hold; hold = arena->holds.list[hold].next) {
-        copy = gpuarena__hold_take(arena);
-        arena->holds.list[copy] = arena->holds.list[hold];
-        arena->holds.list[copy].next = rest->hold;
-        arena->streams.list[arena->holds.list[copy].set].ref_count++;
-        rest->hold = copy;
+    for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) {
+        copy = gpuarena__uses_take(arena);
+        arena->uses.list[copy] = arena->uses.list[use_at];
+        arena->uses.list[copy].next = rest->use_at;
+        arena->streams.list[arena->uses.list[copy].set].ref_count++;
+        rest->use_at = copy;
     }
     gpuarena__lookup_insert(&arena->lookup, tail, rest->address);
     return gpuarena__lookup_find(arena, &arena->lookup, rest->address);
@@ -11448,15 +11493,15 @@ static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep
     return 1;
 }
 
-/* The same, of a tail that is cleared if it is to be. 0 without an obstacle: no host memory. */
+/* The same, of a tail that is cleared if it is to be. 0 without an error: no host memory. */
 static int gpuarena__block_shrink_clean(gpuarena *arena, uint32_t index, uint64_t keep,
                                         gpuarena_stream stream, uint32_t *freed_on,
-                                        gpuarena__obstacle *obstacle)
+                                        gpuarena__error *error)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     if (keep < gpuarena__node_bytes(node)
         && (!gpuarena__tail_reserve(arena, node)             /* before anything is cleared */
-            || !gpuarena__scrub_free(arena, index, node->address + keep, &stream, obstacle))) return 0;
+            || !gpuarena__scrub_free(arena, index, node->address + keep, &stream, error))) return 0;
     return gpuarena__block_shrink(arena, index, keep, stream, freed_on);
 }
 
@@ -11464,50 +11509,50 @@ static int gpuarena__block_shrink_clean(gpuarena *arena, uint32_t index, uint64_
    without its room: needs no host memory for that but a node, which is kept. What it gives up was used by
    nobody; but where the device was to be waited for, it may be on its way to being cleared. */
 static int gpuarena__block_grown_clean(gpuarena *arena, uint32_t index, uint64_t from, gpuarena_stream stream,
-                                       gpuarena__obstacle *obstacle)
+                                       gpuarena__error *error)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t hold, slot, freed_on;
+    uint32_t use_at, slot, freed_on;
     gpuarena_stream on;
     if (stream != GPUARENA_OWN_STREAM && gpuarena__stream_find(arena, stream) != node->set)
         stream = GPUARENA_ANY_STREAM;            /* a free does not tell of it: see gpuarena__scrub_free */
-    if (gpuarena__scrub_new(arena, index, node->address + from, stream, obstacle)) return 1;
+    if (gpuarena__scrub_new(arena, index, node->address + from, stream, error)) return 1;
     freed_on = gpuarena__freed_on(arena, node, GPUARENA_OWN_STREAM);
     if (arena->streams.ordered
         && (stream == GPUARENA_ANY_STREAM || !gpuarena__scrub_stream(arena, node, stream, &on)))
-        freed_on = GPUARENA__HELD;
+        freed_on = GPUARENA__MULTI_STREAM;
     gpuarena__room_end(arena, index);
-    hold = node->hold;
-    node->hold = 0;
+    use_at = node->use_at;
+    node->use_at = 0;
     slot = gpuarena__tail_cut(arena, index, from);           /* one more than reserved: the table has slots */
-    node->hold = hold;
+    node->use_at = use_at;
     arena->stats.live_count++;
     arena->stats.free_count--;                   /* for a tail is no block */
     gpuarena__block_give_back(arena, slot, freed_on);
     return 0;
 }
 
-/* What a resize asks for: of the block's own stream, else quiet memory alone. 0 and an obstacle. */
-static int gpuarena__resize_want(gpuarena *arena, const gpuarena__node *node, uint64_t bytes,
-                                 gpuarena_stream stream, gpuarena__want *want, gpuarena__obstacle *obstacle)
+/* What a resize asks for: of the block's own stream, else quiet memory alone. 0 and an error. */
+static int gpuarena__resize_request(gpuarena *arena, const gpuarena__node *node, uint64_t bytes,
+                                    gpuarena_stream stream, gpuarena__request *req, gpuarena__error *error)
 {
     gpuarena_request request = GPUARENA_INIT;
     request.bytes = bytes;
     request.stream = stream == GPUARENA_OWN_STREAM ? gpuarena__stream_of(arena, node) : stream;
-    if (!gpuarena__want_make(arena, &request, want, obstacle)) return 0;
+    if (!gpuarena__request_check(arena, &request, req, error)) return 0;
     if (stream == GPUARENA_OWN_STREAM) {         /* it may be gone: it is not looked for */
-        want->set = node->set;
-        want->home = arena->streams.list[node->set].home;
+        req->set = node->set;
+        req->home = arena->streams.list[node->set].home;
     }
     if (node->size & GPUARENA__KEPT)
-        want->bytes = gpuarena__whole(want->bytes, arena->paged.page_bytes);
-    if (node->size & GPUARENA__OWN)              /* which is as large as it was asked for, at first */
-        want->bytes = gpuarena__max(gpuarena__whole(bytes, GPUARENA__GRANULE), gpuarena__node_bytes(node));
-    if (stream != GPUARENA_OWN_STREAM && !gpuarena__want_stream(arena, want))
-        return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
-    if (want->set != node->set) want->set = want->home = 0;
-    if (!want->set && !gpuarena__streams_part(arena))        /* what is quiet must not be with what waits */
-        return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
+        req->bytes = gpuarena__whole(req->bytes, arena->paged.page_bytes);
+    if (node->size & GPUARENA__DEDICATED)        /* which is as large as it was asked for, at first */
+        req->bytes = gpuarena__max(gpuarena__whole(bytes, GPUARENA__GRANULE), gpuarena__node_bytes(node));
+    if (stream != GPUARENA_OWN_STREAM && !gpuarena__request_stream(arena, req))
+        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    if (req->set != node->set) req->set = req->home = 0;
+    if (!req->set && !gpuarena__streams_part(arena))         /* what is quiet must not be with what waits */
+        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     return 1;
 }
 
@@ -11522,7 +11567,7 @@ static uint64_t gpuarena__resize_need(const gpuarena *arena, uint32_t index, uin
     if (!page) return 0;
     if (node->size & GPUARENA__KEPT)             /* its room is no open hole */
         count = (gpuarena__whole(end, page) - begin) / page;
-    else count = gpuarena__lacking(arena, index, begin, end);
+    else count = gpuarena__unmapped_bytes(arena, index, begin, end);
     *idle += arena->paged.spare_count * page;
     if (arena->config.idle_fraction < 1)
         *idle += gpuarena__free_runs(arena, gpuarena__round_down(begin, page),
@@ -11531,59 +11576,60 @@ static uint64_t gpuarena__resize_need(const gpuarena *arena, uint32_t index, uin
 }
 
 static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
-                                             const gpuarena__obstacle *obstacle, uint64_t bytes,
+                                             const gpuarena__error *error, uint64_t bytes,
                                              gpuarena_stream stream)
 {
-    gpuarena_failure failure = gpuarena__failure_of(arena, obstacle);
+    gpuarena_failure failure = gpuarena__failure_of(arena, error);
     uint64_t idle, need = gpuarena__resize_need(arena, index, bytes, &idle);
     failure.requested_bytes = bytes;
     failure.block = gpuarena__block_describe(arena, index);
-    if (obstacle->result == GPUARENA_OUT_OF_MEMORY)          /* by the reason */
+    if (error->result == GPUARENA_OUT_OF_MEMORY)             /* by the reason */
         gpuarena__failure_measure(arena, &failure, need, idle);
     return gpuarena__fail(arena, &failure, stream);
 }
 
-/* Grows a live block in place, with what kin give back for it. 0 and an obstacle. */
-static int gpuarena__block_grow_kin(gpuarena *arena, uint32_t index, gpuarena__want *want,
-                                    gpuarena__obstacle *obstacle)
+/* Grows a live block in place, with what family give back for it. 0 and an error. */
+static int gpuarena__block_grow_family(gpuarena *arena, uint32_t index, gpuarena__request *req,
+                                       gpuarena__error *error)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    gpuarena__plea plea = gpuarena__plea_begin(arena, 0);
+    gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
     uint64_t serial = node->serial, need, idle;
     int done = 0, again = 1;
-    while (again && !gpuarena__is_lost(arena, obstacle)) {
-        *obstacle = gpuarena__no_obstacle();
-        done = gpuarena__block_grow(arena, index, want, obstacle);
-        if (done || !arena->family || obstacle->result != GPUARENA_OUT_OF_MEMORY) break;
-        need = gpuarena__resize_need(arena, index, want->bytes, &idle);
-        again = gpuarena__kin_relieve(arena, gpuarena__above(need, idle), obstacle, &plea);
+    while (again && !gpuarena__is_lost(arena, error)) {
+        *error = gpuarena__no_error();
+        done = gpuarena__block_grow(arena, index, req, error);
+        if (done || !arena->has_family || error->result != GPUARENA_OUT_OF_MEMORY) break;
+        need = gpuarena__resize_need(arena, index, req->bytes, &idle);
+        again = gpuarena__reclaim_for(arena, gpuarena__above(need, idle), error, &reclaim);
         if (node->serial != serial || !gpuarena__node_live(node))            /* another thread has freed it */
-            again = gpuarena__obstruct(obstacle, GPUARENA_DOUBLE_FREE);
-        want->home = arena->streams.list[want->set].home;
+            again = gpuarena__set_error(error, GPUARENA_DOUBLE_FREE);
+        req->home = arena->streams.list[req->set].home;
     }
-    gpuarena__plea_end(arena, &plea);
+    gpuarena__reclaim_end(arena, &reclaim);
     return done;
 }
 
 /* The same, cleared if it is to be. */
-static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena__want *want,
-                                      gpuarena_stream stream, gpuarena__obstacle *obstacle)
+static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena__request *req,
+                                      gpuarena_stream stream, gpuarena__error *error)
 {
     uint64_t had = gpuarena__node_bytes(gpuarena__node_at(arena, index));
     int done;
-    if (!gpuarena__nodes_keep(arena, 1)) return gpuarena__obstruct(obstacle, GPUARENA_HOST_MEMORY);
-    done = gpuarena__block_grow_kin(arena, index, want, obstacle)
-        && gpuarena__block_grown_clean(arena, index, had, stream, obstacle);
+    if (!gpuarena__nodes_keep(arena, 1)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    done = gpuarena__block_grow_family(arena, index, req, error)
+        && gpuarena__block_grown_clean(arena, index, had, stream, error);
     arena->nodes.kept_count--;
     return done;
 }
 
 static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
-    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
-    uint32_t slot = gpuarena__live_find(arena, gpuarena__address(ptr)), index, freed_on = GPUARENA__HELD;
+    gpuarena__error error = gpuarena__no_error();
+    uint32_t slot = gpuarena__live_find(arena, gpuarena__address(ptr)), index,
+ freed_on = GPUARENA__MULTI_STREAM;
     gpuarena__node *node;
-    gpuarena__want want;
+    gpuarena__request req;
     if (slot <= arena->lookup.mask && bytes) {
         gpuarena__prepare_free(arena, stream);
         slot = gpuarena__live_find(arena, gpuarena__address(ptr));
@@ -11592,25 +11638,26 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     if (!bytes) return gpuarena__fail_argument(arena, "bytes: 0; free the block instead");
     index = arena->lookup.table[slot];
     node = gpuarena__node_at(arena, index);
-    if (!gpuarena__resize_want(arena, node, bytes, stream, &want, &obstacle))
-        return gpuarena__fail_resize(arena, index, &obstacle, bytes, stream);
-    if (want.bytes > gpuarena__node_bytes(node)) {
+    if (!gpuarena__resize_request(arena, node, bytes, stream, &req, &error))
+        return gpuarena__fail_resize(arena, index, &error, bytes, stream);
+    if (req.bytes > gpuarena__node_bytes(node)) {
         if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
             return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
-        if (gpuarena__is_lost(arena, &obstacle)
-            || !gpuarena__block_grow_clean(arena, index, &want, stream, &obstacle))
-            return obstacle.result == GPUARENA_DOUBLE_FREE
+        if (gpuarena__is_lost(arena, &error)
+            || !gpuarena__block_grow_clean(arena, index, &req, stream, &error))
+            return error.result == GPUARENA_DOUBLE_FREE
                 ? gpuarena__fail_pointer(arena, ptr, stream)
-                : gpuarena__fail_resize(arena, index, &obstacle, bytes, stream);
-    } else if (!gpuarena__block_shrink_clean(arena, index, want.bytes, stream, &freed_on, &obstacle))
-        return obstacle.result == GPUARENA_OK ? gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY)
-                                              : gpuarena__fail_scrub(arena, index, &obstacle, stream);
-    arena->stats.requested_bytes += bytes - node->use.requested;
-    node->use.requested = bytes;
+                : gpuarena__fail_resize(arena, index, &error, bytes, stream);
+    } else if (!gpuarena__block_shrink_clean(arena, index, req.bytes, stream, &freed_on, &error))
+        return error.result == GPUARENA_OK ? gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY)
+                                              : gpuarena__fail_scrub(arena, index, &error, stream);
+    arena->stats.requested_bytes += bytes - node->as.requested;
+    node->as.requested = bytes;
     arena->stats.requested_peak_bytes =
         gpuarena__max(arena->stats.requested_peak_bytes, arena->stats.requested_bytes);
     gpuarena__tell_of(arena, GPUARENA_ACTION_RESIZE, index, stream);
-    if (freed_on != GPUARENA__HELD) gpuarena__record_own(arena, freed_on);   /* last: it asks the driver */
+    if (freed_on != GPUARENA__MULTI_STREAM) gpuarena__record_own(arena,
+                                                                 freed_on); /* last: it asks the driver */
     return GPUARENA_OK;
 }
 
@@ -11627,19 +11674,19 @@ GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_
 /* ---- streams that use a block, or end */
 
 /* 0: no host memory. */
-static int gpuarena__hold_add(gpuarena *arena, gpuarena__node *node, uint32_t set)
+static int gpuarena__uses_add(gpuarena *arena, gpuarena__node *node, uint32_t set)
 {
-    gpuarena__holds *holds = &arena->holds;
-    uint32_t hold;
-    for (hold = node->hold; hold; hold = holds->list[hold].next)
-        if (holds->list[hold].set == set) return 1;
-    if (!gpuarena__holds_reserve(arena)) return 0;
-    hold = gpuarena__hold_take(arena);
+    gpuarena__stream_uses *uses = &arena->uses;
+    uint32_t use_at;
+    for (use_at = node->use_at; use_at; use_at = uses->list[use_at].next)
+        if (uses->list[use_at].set == set) return 1;
+    if (!gpuarena__uses_reserve(arena)) return 0;
+    use_at = gpuarena__uses_take(arena);
     arena->streams.list[set].ref_count++;
-    holds->list[hold].ticket = 0;
-    holds->list[hold].set = set;
-    holds->list[hold].next = node->hold;
-    node->hold = hold;
+    uses->list[use_at].ticket = 0;
+    uses->list[use_at].set = set;
+    uses->list[use_at].next = node->use_at;
+    node->use_at = use_at;
     return 1;
 }
 
@@ -11659,7 +11706,7 @@ static gpuarena_result gpuarena__use(gpuarena *arena, const void *inside, gpuare
         index = gpuarena__node_around(arena, gpuarena__address(inside));
         if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
             return gpuarena__fail_pointer(arena, inside, stream);
-        if (!set || !gpuarena__hold_add(arena, gpuarena__node_at(arena, index), set))
+        if (!set || !gpuarena__uses_add(arena, gpuarena__node_at(arena, index), set))
             return gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY);
     }
     gpuarena__tell_of(arena, GPUARENA_ACTION_USE, index, stream);
@@ -11679,7 +11726,7 @@ GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, g
 
 static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
 {
-    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena__error error = gpuarena__no_error();
     uint32_t set = gpuarena__stream_find(arena, stream);
     gpuarena__stream *record = &arena->streams.list[set];
     int mode;
@@ -11694,16 +11741,16 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
     if (record->ref_count) record->ticket++;     /* what live blocks are used for on it until now */
     if (arena->streams.ordered && !arena->lost) {
         mode = gpuarena__relax(arena);
-        while (gpuarena__stream_record(arena, set, &obstacle) && record->recorded != record->ticket)
+        while (gpuarena__stream_record(arena, set, &error) && record->recorded != record->ticket)
             continue;                            /* others free on it meanwhile */
         gpuarena__unrelax(arena, mode);
     }
-    (void)gpuarena__is_lost(arena, &obstacle);   /* before, or in one of these calls */
+    (void)gpuarena__is_lost(arena, &error);      /* before, or in one of these calls */
     record->state = GPUARENA__CLOSED;
     gpuarena__known_drop(&arena->streams, gpuarena__known_of(arena, stream));
     gpuarena__streams_changed(arena);
-    return obstacle.result == GPUARENA_OK ? GPUARENA_OK
-                                          : gpuarena__fail_obstacle(arena, &obstacle, 0, stream);
+    return error.result == GPUARENA_OK ? GPUARENA_OK
+                                          : gpuarena__fail_error(arena, &error, 0, stream);
 }
 
 GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream)
@@ -11726,7 +11773,7 @@ static gpuarena_result gpuarena__capture_begin(gpuarena *arena, gpuarena_stream 
     if (arena->streams.list[gpuarena__stream_find(arena, stream)].home)
         return gpuarena__fail_argument(arena, "stream: captured already");
     if (!arena->streams.captured && !arena->lost)
-        (void)gpuarena__settle(arena, 0);        /* the last time for long */
+        (void)gpuarena__resolve_events(arena, 0);  /* the last time for long */
     return gpuarena__capture_open(arena, stream, set) ? GPUARENA_OK
                                                       : gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY);
 }
@@ -11782,22 +11829,22 @@ GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t 
 
 static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
 {
-    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena__error error = gpuarena__no_error();
     gpuarena_failure failure;
     uint64_t more = 0, target, before = arena->stats.reserved_bytes + gpuarena__children(arena);
-    gpuarena__note_calm(arena);
-    if (gpuarena__is_lost(arena, &obstacle)) return gpuarena__fail_obstacle(arena, &obstacle, bytes, NULL);
+    gpuarena__note_idle_low(arena);
+    if (gpuarena__is_lost(arena, &error)) return gpuarena__fail_error(arena, &error, bytes, NULL);
     if (bytes <= before) return GPUARENA_OK;
     if (!gpuarena__round_up(bytes - before, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE), &more)
         || more > GPUARENA__MAX_BYTES - gpuarena__min(before, GPUARENA__MAX_BYTES))
         more = UINT64_MAX - before;
     target = before + more;
     if (target > GPUARENA__MAX_BYTES)
-        gpuarena__obstruct_for(&obstacle, GPUARENA_REASON_TOO_LARGE);
+        gpuarena__set_reason(&error, GPUARENA_REASON_TOO_LARGE);
     else if (target > arena->limit)
-        gpuarena__obstruct_for(&obstacle, GPUARENA_REASON_OVER_LIMIT);
-    else if (gpuarena__kin_grow_to(arena, target, 1, &obstacle)) return GPUARENA_OK;
-    failure = gpuarena__failure_of(arena, &obstacle);
+        gpuarena__set_reason(&error, GPUARENA_REASON_OVER_LIMIT);
+    else if (gpuarena__kin_grow_to(arena, target, 1, &error)) return GPUARENA_OK;
+    failure = gpuarena__failure_of(arena, &error);
     failure.requested_bytes = bytes;
     before = arena->stats.reserved_bytes + gpuarena__children(arena);
     gpuarena__failure_measure(arena, &failure, gpuarena__above(target, before), 0);
@@ -11817,26 +11864,26 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
 /* Gives back down to keep, and lets sub-arenas do so; what a caller is told. */
 static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released)
 {
-    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena__error error = gpuarena__no_error();
     uint64_t before = arena->stats.reserved_bytes, children = gpuarena__children(arena);
     int done = gpuarena__range_release_to(arena, gpuarena__above(keep_bytes, children), 0, NULL,
-                                          &obstacle);
+                                          &error);
     *released = before - arena->stats.reserved_bytes;
     if (children && !gpuarena__is_tied()) {
-        gpuarena__step_aside(arena);
-        *released += gpuarena__kin_release(arena, 0, arena, keep_bytes);
-        gpuarena__step_back(arena);
+        gpuarena__unlock_all(arena);
+        *released += gpuarena__reclaim_under(arena, 0, arena, keep_bytes);
+        gpuarena__relock_all(arena);
     }
-    return done ? GPUARENA_OK : gpuarena__fail_obstacle(arena, &obstacle, 0, NULL);
+    return done ? GPUARENA_OK : gpuarena__fail_error(arena, &error, 0, NULL);
 }
 
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes)
 {
     gpuarena_result result = gpuarena__begin(arena);
-    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena__error error = gpuarena__no_error();
     uint64_t released = 0;
     if (result != GPUARENA_OK) return result;
-    result = gpuarena__is_lost(arena, &obstacle) ? gpuarena__fail_obstacle(arena, &obstacle, 0, NULL)
+    result = gpuarena__is_lost(arena, &error) ? gpuarena__fail_error(arena, &error, 0, NULL)
                                                  : gpuarena__trim(arena, keep_bytes, &released);
     if (released_bytes) *released_bytes = released;
     return gpuarena__end(arena, result);
@@ -11851,7 +11898,7 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
     block.bytes = bytes;
     gpuarena__limit_to(arena, bytes);
     gpuarena__tell(arena, GPUARENA_ACTION_LIMIT, &block, NULL, NULL);
-    if (arena->family && gpuarena__kin_excess(arena)) gpuarena__kin_press(arena);
+    if (arena->has_family && gpuarena__kin_excess(arena)) gpuarena__mark_over_limit(arena);
     return gpuarena__end(arena, gpuarena__trim(arena, bytes, &ignored));
 }
 
@@ -11910,7 +11957,8 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
 /* The arena to lock and record in, for calls that promise to change nothing; NULL if it is none. */
 static gpuarena *gpuarena__self(const gpuarena *arena)
 {
-    int known = arena && (gpuarena__is(arena, GPUARENA__MAGIC) || gpuarena__is(arena, GPUARENA__FORKED));
+    int known = arena && (gpuarena__has_magic(arena, GPUARENA__MAGIC)
+                          || gpuarena__has_magic(arena, GPUARENA__FORKED));
     return known ? arena->self : NULL;
 }
 
@@ -11925,7 +11973,7 @@ GPUARENA_API gpuarena *gpuarena_next(const gpuarena *arena)
     gpuarena *found, *next = NULL;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (found = gpuarena__registry; found && found != arena; found = found->registered)
-        if (gpuarena__is(found, GPUARENA__MAGIC)) next = found;
+        if (gpuarena__has_magic(found, GPUARENA__MAGIC)) next = found;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return found || !arena ? next : NULL;
 }
@@ -12001,18 +12049,18 @@ GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_
     if (result != GPUARENA_OK) return result;
     arena->config.observe = observe;
     arena->config.observe_user = user;
-    gpuarena__gate(arena);
+    gpuarena__update_fast_path(arena);
     return gpuarena__leave(arena, GPUARENA_OK);
 }
 
 GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_device *device)
 {
     gpuarena_result result = gpuarena__begin_with(arena, device ? NULL : "device: NULL");
-    gpuarena__obstacle obstacle = gpuarena__no_obstacle();
+    gpuarena__error error = gpuarena__no_error();
     uint64_t free_bytes, total_bytes;
     if (result != GPUARENA_OK) return result;
-    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &obstacle))
-        return gpuarena__end(arena, gpuarena__fail_obstacle(arena, &obstacle, 0, NULL));
+    if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &error))
+        return gpuarena__end(arena, gpuarena__fail_error(arena, &error, 0, NULL));
     device->total_bytes = total_bytes;
     device->free_bytes = free_bytes;
     device->other_bytes = (int64_t)(total_bytes - free_bytes);
@@ -12068,7 +12116,7 @@ GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena)
     gpuarena__peaks_reset(self);
     self->stats.reserved_peak_bytes = self->stats.reserved_bytes;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    self->kin.peak = self->kin.reserved;
+    self->family.peak = self->family.reserved;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     gpuarena__leave_read(self);
 }
@@ -12190,9 +12238,9 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__CUDA_VM
 #undef GPUARENA__FORKED
 #undef GPUARENA__GRANULE
-#undef GPUARENA__HELD
+#undef GPUARENA__MULTI_STREAM
 #undef GPUARENA__INLINE
-#undef GPUARENA__APART
+#undef GPUARENA__NOINLINE
 #undef GPUARENA__DRIVER_FIELDS
 #undef GPUARENA__LIKELY
 #undef GPUARENA__LOAD

@@ -75,7 +75,7 @@ static inline const char *paged_differs(const paged_state *before, const paged_s
 static inline const char *paged_audit_pages(const paged_bench *bench)
 {
     sim_counters counters = paged_counters(bench);
-    if (!bench->arena->paged.stuck_count
+    if (!bench->arena->paged.unmap_failed_count
         && counters.mapping_count + bench->arena->paged.spare_count != counters.handle_count)
         return "handles are not those mapped and those spare";
     return paged_audit(bench);

@@ -26,8 +26,8 @@ my @planted = (
        return gpuarena__bins_search(arena, &arena->bins, bytes);@],
     ['neighbours of two streams merge',
      q@return GPUARENA__LIKELY(node->set == other->set)
-        || (other->set != GPUARENA__HELD && !arena->streams.many);@,
-     q@return node->set == other->set || (other->set != GPUARENA__HELD && (!arena->streams.many || (node->set && other->set
+        || (other->set != GPUARENA__MULTI_STREAM && !arena->streams.many);@,
+     q@return node->set == other->set || (other->set != GPUARENA__MULTI_STREAM && (!arena->streams.many || (node->set && other->set
          && !arena->streams.list[node->set].home && !arena->streams.list[other->set].home)));@],
     ['a merge loses the later ticket',
      q@node->ticket = gpuarena__max(node->ticket, other->ticket);@,
@@ -51,10 +51,10 @@ my @planted = (
      q@stream->quiet = event->ticket;
        if (gpuarena__driver_done(arena, code, &ignored)) {}@],
     ['a record that failed is taken for done',
-     q@if (!at || !gpuarena__driver_done(arena, code, obstacle)) {@,
+     q@if (!at || !gpuarena__driver_done(arena, code, error)) {@,
      q@if (!at) {@],
     ['a stream\'s blocks are stolen without a wait',
-     q@return gpuarena__is_waited_for(arena, want, set, node->ticket) ? 0 : set;@, q@return 0;@],
+     q@return gpuarena__is_waited_for(arena, req, set, node->ticket) ? 0 : set;@, q@return 0;@],
     ['a wait that failed is taken for done',
      q@if (!gpuarena__driver_done(arena, code, &ignored)) {
         arena->stats.event_error_count++;
@@ -64,18 +64,18 @@ my @planted = (
     ['the wait is for the oldest event', q@event = arena->events.list[stream->last_event].handle;@,
      q@event = arena->events.list[stream->first_event].handle;@],
     ['gpuarena_use is ignored',
-     q@if (!set || !gpuarena__hold_add(arena, gpuarena__node_at(arena, index), set))@, q@if (!set)@],
+     q@if (!set || !gpuarena__uses_add(arena, gpuarena__node_at(arena, index), set))@, q@if (!set)@],
     ['a free drops the uses on other streams', q@if (!ticket || ticket <= stream->quiet) {@, q@if (1) {@],
     ['uses on hold are let go as the stream they were freed on is done',
-     q@if (held->ticket <= arena->streams.list[held->set].quiet) gpuarena__hold_drop(arena, hold);@,
-     q@if (!ticket || held->ticket <= arena->streams.list[held->set].quiet) gpuarena__hold_drop(arena, hold);@],
+     q@if (held->ticket <= arena->streams.list[held->set].quiet) gpuarena__uses_drop(arena, use_at);@,
+     q@if (!ticket || held->ticket <= arena->streams.list[held->set].quiet) gpuarena__uses_drop(arena, use_at);@],
     ['a free as OWN is one on no stream',
      q@at = own->under && own->state ? own->under : node->set;@, q@return 0;@],
     ['a closed record is another stream\'s while blocks wait for it',
-     q@if (stream->hold_count || stream->ref_count || stream->guest_count || gpuarena__has_blocks(arena, at))@,
-     q@if (stream->hold_count || stream->ref_count)@],
+     q@if (stream->use_count || stream->ref_count || stream->guest_count || gpuarena__has_blocks(arena, at))@,
+     q@if (stream->use_count || stream->ref_count)@],
     ['a stolen block has no ticket of its own where it is now: a third stream does not wait for it',
-     q@ticket = arena->streams.list[want->set].ticket + 1;@, q@ticket = arena->streams.list[want->set].ticket;@],
+     q@ticket = arena->streams.list[req->set].ticket + 1;@, q@ticket = arena->streams.list[req->set].ticket;@],
     ['a thread\'s own stream is known by its handle alone', q@key = gpuarena__thread_number();@, q@key = 0;@,
      q@own ? gpuarena__thread_number() : 0@, q@0@],
     ['events are asked while a stream is captured',
@@ -83,19 +83,19 @@ my @planted = (
      q@return arena->streams.many && arena->config.streams@,
      q@int mode = gpuarena__relax(arena), some = 0, again;@, q@int mode = -1, some = 0, again;@],
     ['the device is waited for while a stream is captured',
-     q@|| gpuarena__is_capturing(arena, obstacle) || arena->lost) return 0;@, q@|| arena->lost) return 0;@],
+     q@|| gpuarena__is_capturing(arena, error) || arena->lost) return 0;@, q@|| arena->lost) return 0;@],
     ['memory is given back while a stream is captured',
      q@if (!list || gpuarena__is_lost(arena, refusal) || gpuarena__is_capturing(arena, refusal)) return;@,
      q@if (!list || gpuarena__is_lost(arena, refusal)) return;@,
-     q@if (gpuarena__is_lost(arena, obstacle)) return 0;
+     q@if (gpuarena__is_lost(arena, error)) return 0;
     GPUARENA__ASK(arena, code, arena->driver.memory.give_back@, q@gpuarena__unrelax(arena, mode);
     GPUARENA__ASK(arena, code, arena->driver.memory.give_back@],
     ['memory grows in the mode that the thread has',
-     q@if (gpuarena__is_strict(arena, mode, obstacle)) return 0;
-    if (!gpuarena__claim(arena, bytes, obstacle)) {@,
+     q@if (gpuarena__is_strict(arena, mode, error)) return 0;
+    if (!gpuarena__claim(arena, bytes, error)) {@,
      q@gpuarena__unrelax(arena, mode);
     mode = -1;
-    if (!gpuarena__claim(arena, bytes, obstacle)) {@],
+    if (!gpuarena__claim(arena, bytes, error)) {@],
     ['what a capture freed is the arena\'s',
      q@(void)gpuarena__set_move(arena, at, UINT64_MAX, home, 0);@,
      q@(void)gpuarena__set_move(arena, at, UINT64_MAX, 0, 0);@],
@@ -105,7 +105,7 @@ my @planted = (
            if (arena->streams.list[at].home == home)
                index = gpuarena__bins_search(arena, arena->streams.list[at].bins, bytes);@],
     ['what is freed outside a capture is for the set\'s next one at once',
-     q@told = gpuarena__hold_spare(arena, node, set) && told;@, q@@],
+     q@told = gpuarena__uses_spare(arena, node, set) && told;@, q@@],
     ['a released set\'s memory is quiet',
      q@uint64_t ticket = to ? ++list[to].ticket : 0;
     uint32_t at, index;@, q@uint64_t ticket = 0;

@@ -17,14 +17,14 @@ my $scratch = tempdir(CLEANUP => 1);
 # A name, and pairs of a text, which must be there exactly once, and what stands there instead.
 my @planted = (
     ['growth passes the limit by a granule',
-     q@if (!arena->family) return gpuarena__above(arena->limit, claimed);@,
-     q@if (!arena->family) return arena->limit > claimed ? arena->limit - claimed + GPUARENA__GRANULE : 0;@],
+     q@if (!arena->has_family) return gpuarena__above(arena->limit, claimed);@,
+     q@if (!arena->has_family) return arena->limit > claimed ? arena->limit - claimed + GPUARENA__GRANULE : 0;@],
     ['the rung that gives idle segments back is skipped',
-     q@return gpuarena__release_for(arena, want, 1, obstacle);@, q@return 0;@,
-     q@if (!index) index = gpuarena__release_for(arena, want, 0, obstacle);@, q@@],
+     q@return gpuarena__release_for(arena, req, 1, error);@, q@return 0;@,
+     q@if (!index) index = gpuarena__release_for(arena, req, 0, error);@, q@@],
     ['a refused wish is not asked for again by less',
-     q@if (obstacle->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return 0;@,
-     q@if (obstacle->result || wish == need) return 0;@],
+     q@if (error->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return 0;@,
+     q@if (error->result || wish == need) return 0;@],
     ['idle memory is measured without what waits for streams',
      q@return gpuarena__idle_segments(arena, 0)
         + (arena@, q@return gpuarena__idle_segments(arena, 1)

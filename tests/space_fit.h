@@ -167,7 +167,7 @@ static inline const char *shadow_way(const space_shadow *shadow, const gpuarena_
 {
     uint64_t alignment = request->alignment_bytes > config->alignment ? request->alignment_bytes : config->alignment;
     uint64_t lead = alignment - config->alignment, bytes, need;
-    int own = (request->flags & GPUARENA_ALLOC_OWN) != 0;
+    int own = (request->flags & GPUARENA_ALLOC_DEDICATED) != 0;
     if (request->bytes > (uint64_t)1 << 40 || lead > (uint64_t)1 << 40) return NULL;
     bytes = shadow_up(request->bytes, config->alignment);
     if (config->page_bytes && !own)

@@ -68,7 +68,7 @@ static void do_alloc(void)
     WANT(result == GPUARENA_OK);
     if (result != GPUARENA_OK) return;
     node = node_of(ptr);
-    WANT(node && node->use.requested == made.requested && !node->hold);
+    WANT(node && node->as.requested == made.requested && !node->use_at);
     if (!node) return;
     self.hits += reused_count() > before;
     made.ptr = ptr;

@@ -82,7 +82,7 @@ static void test_former(void)
         { "split_over=1", "split_over=1: gone; stress -p pytorch is" },
         { "small=1M", "small=1M: gone; an arena of its own for small requests keeps them apart" },
         { "small_step=2M", "small_step=2M: gone; an arena of its own" },
-        { "exact=10M", "exact=10M: gone; allocate with GPUARENA_ALLOC_OWN, or use growth=exact" },
+        { "exact=10M", "exact=10M: gone; allocate with GPUARENA_ALLOC_DEDICATED, or use growth=exact" },
         { "backoff=tenth", "backoff=tenth: gone; after a refusal the surplus over the need is halved" } };
     gpuarena_config config = GPUARENA_INIT, before = config;
     for (size_t row = 0; row < sizeof former / sizeof *former; row++) {

@@ -113,7 +113,7 @@ static void test_arguments(void)
     request.bytes = 0;
     refused(gpuarena_alloc_ex(arena, &out, &request), GPUARENA_INVALID_ARGUMENT, "unknown flag, 0 bytes");
     request.bytes = request.room_bytes = 1;
-    request.flags = GPUARENA_ALLOC_OWN;
+    request.flags = GPUARENA_ALLOC_DEDICATED;
     refused(gpuarena_alloc_ex(arena, &out, &request), GPUARENA_INVALID_ARGUMENT, "room behind a segment of its own");
     CHECK_MSG(out == &sentinel, "the output is untouched");
     close_both();

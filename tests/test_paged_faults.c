@@ -70,7 +70,7 @@ static gpuarena_result own(paged_bench *bench)
 {
     gpuarena_request request = GPUARENA_INIT;
     request.bytes = MIB(5);
-    request.flags = GPUARENA_ALLOC_OWN;
+    request.flags = GPUARENA_ALLOC_DEDICATED;
     return paged_ask(bench, &request);
 }
 
@@ -129,7 +129,7 @@ static const char *judge(const scene *of, paged_bench *bench, const paged_state 
 {
     paged_state after = paged_look(bench);
     const char *text = paged_audit_pages(bench);
-    int stuck = bench->arena->paged.stuck_count != 0;
+    int stuck = bench->arena->paged.unmap_failed_count != 0;
     stuck_count += stuck;
     refused_count += result != GPUARENA_OK;
     if (text[0]) return text;
@@ -142,7 +142,7 @@ static const char *judge(const scene *of, paged_bench *bench, const paged_state 
     bench->host_fail_at = 0;
     sim_fail_call(bench->machine, SIM_CALL_KINDS, 0, 0, 0);
     if (stuck && gpuarena_trim(bench->arena, 0, NULL)) return "a trim afterwards";
-    if (bench->arena->paged.stuck_count) return "what was stuck is so for ever";
+    if (bench->arena->paged.unmap_failed_count) return "what was stuck is so for ever";
     if (result && of->act(bench)) return "it fails again, without a fault";
     return paged_audit_pages(bench);
 }

@@ -46,7 +46,7 @@ static gpuarena_result do_alloc(void)
     request.bytes = draw(4) ? 1 + draw(KIB(3000)) : 1 + draw(MIB(40));
     if (draw(60) == 0) request.bytes = GIB(1) << draw(14);
     if (draw(6) == 0) request.room_bytes = draw(MIB(12));
-    else if (draw(12) == 0) request.flags = GPUARENA_ALLOC_OWN;
+    else if (draw(12) == 0) request.flags = GPUARENA_ALLOC_DEDICATED;
     if (!request.flags) request.alignment_bytes = alignments[draw(COUNT(alignments))];
     gives_back |= request.flags != 0;
     return paged_ask(&bench, &request);
@@ -90,7 +90,7 @@ static int may_leave(const fault *of)
 static void judge(const fault *of, gpuarena_result result, const paged_state *before)
 {
     paged_state after = paged_look(&bench);
-    int stuck = bench.arena->paged.stuck_count != 0;
+    int stuck = bench.arena->paged.unmap_failed_count != 0;
     stuck_count += stuck != 0;
     if (paged_audit_pages(&bench)[0]) blame(paged_audit_pages(&bench));
     if (!result) return;

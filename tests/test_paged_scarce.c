@@ -171,7 +171,7 @@ static void test_limit(void)
     said_free = MIB(16);
     CHECK_INT(paged_create(&bench, "page=4M,limit=601M"), ==, GPUARENA_OK);
     request.bytes = MIB(2);
-    request.flags = GPUARENA_ALLOC_OWN;
+    request.flags = GPUARENA_ALLOC_DEDICATED;
     CHECK_INT(gpuarena_alloc_ex(bench.arena, &ptr, &request), ==, GPUARENA_OK);
     sim_fail_call(bench.machine, SIM_CALL_GIVE_BACK, 1, 0, SIM_UNKNOWN);
     CHECK_INT(gpuarena_free(bench.arena, ptr, NULL), ==, GPUARENA_OK);

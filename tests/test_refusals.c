@@ -137,7 +137,7 @@ static void test_idle_segment(void)
 {
     gpuarena *arena = open_sim(GIB(1), "backing=paged,page=4M,streams=same");
     gpuarena_stream one, other;
-    gpuarena_request request = wanted(MIB(2), 0, GPUARENA_ALLOC_OWN, NULL);
+    gpuarena_request request = wanted(MIB(2), 0, GPUARENA_ALLOC_DEDICATED, NULL);
     void *own = NULL, *ptr = NULL;
     CHECK_INT(sim_stream_create(bench.machine, 0, 1, &one), ==, SIM_SUCCESS);
     CHECK_INT(sim_stream_create(bench.machine, 0, 1, &other), ==, SIM_SUCCESS);
@@ -228,7 +228,7 @@ static void test_over_parent(void)
 static void test_missing_own(void)
 {
     gpuarena *arena = open_fake("backing=segments,growth=step,step=8M", 0);
-    gpuarena_request request = wanted(MIB(4), 0, GPUARENA_ALLOC_OWN, NULL);
+    gpuarena_request request = wanted(MIB(4), 0, GPUARENA_ALLOC_DEDICATED, NULL);
     void *ptr = NULL;
     CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(1), NULL), ==, GPUARENA_OK);   /* 7 MiB of it stay free */
     CHECK_INT(gpuarena_set_limit(arena, 0), ==, GPUARENA_OK);
@@ -319,7 +319,7 @@ int main(void)
     test_headroom();
     test_over_parent();
     test_missing_own();
-    test_alignment("backing=segments,growth=exact", GPUARENA_ALLOC_OWN);
+    test_alignment("backing=segments,growth=exact", GPUARENA_ALLOC_DEDICATED);
     test_no_block();
     test_try();
     return tap_done();

@@ -90,7 +90,7 @@ static void take_own(void)
     void *ptr = NULL;
     request.bytes = MIB(2);
     request.stream = slot_stream(2);
-    request.flags = GPUARENA_ALLOC_OWN;
+    request.flags = GPUARENA_ALLOC_DEDICATED;
     if (gpuarena_alloc_ex(world.arena, &ptr, &request)) return;
     world.alloc_count++;
     world_claim(ptr, MIB(2));

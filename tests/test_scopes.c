@@ -159,7 +159,7 @@ static void test_special(void)
     uint64_t mark = gpuarena_mark(self.arena);
     request.bytes = MIB(3);
     request.stream = self.streams[0];
-    request.flags = GPUARENA_ALLOC_OWN;
+    request.flags = GPUARENA_ALLOC_DEDICATED;
     WANT(gpuarena_alloc_ex(self.arena, &ptr, &request) == GPUARENA_OK);
     request.flags = 0;
     request.room_bytes = MIB(64);

@@ -68,7 +68,7 @@ static void set_up(void)
     stuck = find_hole(PAGES_HOLE | PAGES_KEPT, 0);
     open_hole = find_hole(PAGES_HOLE, 0);
     root = node_at(bench.arena->bins.root[0]);
-    child = node_at(root->use.bin.at ? root->use.bin.at : root->use.bin.after);
+    child = node_at(root->as.bin.at ? root->as.bin.at : root->as.bin.after);
     plain = node_at(gpuarena__node_around(bench.arena, bench_number(bench.blocks[0].ptr)));
     CHECK_INT(gpuarena_check(bench.arena, NULL, 0), ==, GPUARENA_OK);
     CHECK(room->size & PAGES_KEPT && child != node_at(0) && bench.arena->paged.idle_count);
@@ -78,7 +78,7 @@ static void test_holes(void)
 {
     uint32_t self = bench.arena->paged.holes;
     VIOLATE(open_hole->set, 1, "a hole waits for something");
-    VIOLATE(open_hole->hold, 1, "a free block in a bin is on hold");
+    VIOLATE(open_hole->use_at, 1, "a free block in a bin is on hold");
     VIOLATE(open_hole->size, open_hole->size | PAGES_KEPT, "the holes' list holds another");
     VIOLATE(open_hole->size, open_hole->size & ~(uint64_t)PAGES_HOLE, "two free blocks are neighbours");
     VIOLATE(open_hole->size, open_hole->size | PAGES_LIVE, "a block has a state that cannot be");
@@ -92,9 +92,9 @@ static void test_holes(void)
     VIOLATE(bench.arena->paged.holes, 0x7fffffff, "a link leads to no block");
     VIOLATE(bench.arena->paged.holes, gpuarena__node_around(bench.arena, plain->address),
             "the holes' list holds another");
-    VIOLATE(node_at(self)->use.bin.after, self, "holes are missing in their list");
-    VIOLATE(bench.arena->paged.stuck_count, bench.arena->paged.stuck_count + 1, "stuck holes are miscounted");
-    VIOLATE(bench.arena->paged.stuck_count, 0, "stuck holes are miscounted");
+    VIOLATE(node_at(self)->as.bin.after, self, "holes are missing in their list");
+    VIOLATE(bench.arena->paged.unmap_failed_count, bench.arena->paged.unmap_failed_count + 1, "stuck holes are miscounted");
+    VIOLATE(bench.arena->paged.unmap_failed_count, 0, "stuck holes are miscounted");
 }
 
 /* A hole in two halves. */
@@ -102,7 +102,7 @@ static void test_neighbours(void)
 {
     char message[200] = "";
     uint32_t index = bench.arena->paged.holes, rest;
-    while (index && node_at(index)->size < MIB(4)) index = node_at(index)->use.bin.after;
+    while (index && node_at(index)->size < MIB(4)) index = node_at(index)->as.bin.after;
     CHECK(index && gpuarena__nodes_reserve(bench.arena, 1));
     gpuarena__hole_unlist(bench.arena, index);
     rest = gpuarena__block_split(bench.arena, index, MIB(2));
@@ -149,8 +149,8 @@ static void test_trees(void)
     VIOLATE(bins->root[0], 0x7fffffff, "a link leads to no block");
     VIOLATE(root->serial, root->serial + 256, "a tree's longest block is another");
     VIOLATE(child->serial, 0, "a tree's longest block is another");
-    VIOLATE(root->use.bin.at, root->use.bin.after, "a tree is out of order");
-    VIOLATE(root->use.bin.after, bins->root[0], "a tree has no end");
+    VIOLATE(root->as.bin.at, root->as.bin.after, "a tree is out of order");
+    VIOLATE(root->as.bin.after, bins->root[0], "a tree has no end");
     VIOLATE(bins->root[0], gpuarena__node_around(bench.arena, plain->address), "a tree holds what it should not");
     VIOLATE(bench.arena->ordered_bytes, MIB(64), "a free block is in the bin of another size");
 }
@@ -166,7 +166,7 @@ static void test_waits(void)
     for (int round = 0; round < 6; round++) {
         CHECK_INT(gpuarena_alloc(other.arena, &ptr, MIB(4), GPUARENA_ANY_STREAM), ==, GPUARENA_OK);
         CHECK_INT(gpuarena_free(other.arena, ptr, GPUARENA_OWN_STREAM), ==, GPUARENA_OK);
-        (void)gpuarena__settle(other.arena, 0);              /* nothing but a wait tells */
+        (void)gpuarena__resolve_events(other.arena, 0);              /* nothing but a wait tells */
         CHECK_INT(gpuarena_lookup(other.arena, ptr, &block), ==, GPUARENA_OK);
         CHECK_INT(block.state, ==, GPUARENA_STATE_PENDING);
         CHECK_INT(gpuarena_check(other.arena, NULL, 0), ==, GPUARENA_OK);

@@ -71,7 +71,7 @@ static void do_alloc(block *at)
     at->stream = (int)draw(stream_count);
     request.bytes = sizes[draw(draw(8) ? 5 : COUNT(sizes))];
     request.stream = streams[at->stream];
-    if (draw(40) == 0) request.flags = GPUARENA_ALLOC_OWN;
+    if (draw(40) == 0) request.flags = GPUARENA_ALLOC_DEDICATED;
     if (gpuarena_alloc_ex(arena, &at->ptr, &request)) at->ptr = NULL;
     else (void)sim_work(bench.machine, 0, streams[at->stream], draw(400000));
 }

@@ -30,7 +30,7 @@ static void audit_sums(const gpuarena_stats *stats)
     if (stats->live_bytes + stats->pending_bytes + stats->cached_bytes + stats->children_bytes
         != stats->reserved_bytes)
         blame("live + pending + cached + children is reserved", 0);
-    if (stats->reserved_bytes != world_held() && !world.arena->paged.stuck_count)
+    if (stats->reserved_bytes != world_held() && !world.arena->paged.unmap_failed_count)
         blame("reserved is what the driver gave", (int)(stats->reserved_bytes >> 20));
     if (stats->alloc_count - stats->free_count != stats->live_count) blame("alloc - free is live_count", 0);
     if (stats->misuse_count) blame("nothing is taken for misuse", (int)stats->misuse_count);

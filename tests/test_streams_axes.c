@@ -56,7 +56,7 @@ static void test_done_and_room(gpuarena_streams streams)
     tenancy second = stage_take(&self, MIB(16), 2);
     CHECK_INT(second.ptr == first.ptr, ==, streams != GPUARENA_STREAMS_SAME);
     CHECK_U64(stage_stats(&self).grow_count, ==, streams == GPUARENA_STREAMS_SAME ? 3 : 2);
-    CHECK_U64(stage_stats(&self).settle_count, ==, streams != GPUARENA_STREAMS_SAME);
+    CHECK_U64(stage_stats(&self).resolve_count, ==, streams != GPUARENA_STREAMS_SAME);
     CHECK_U64(stage_stats(&self).gpu_wait_count, ==, 0);
     stage_close(&self, "done, and room");
 }
@@ -75,7 +75,7 @@ static void test_busy_and_no_room(gpuarena_streams streams)
     CHECK_INT(sim_now_ns(self.machine) < until, ==, steals);
     CHECK_U64(stage_calls(&self, SIM_CALL_STREAM_WAIT_EVENT), ==, steals ? 1 : 0);
     CHECK_U64(stage_calls(&self, SIM_CALL_DEVICE_SYNCHRONIZE), ==, steals || by_event ? 0 : 1);
-    CHECK_U64(stage_stats(&self).steal_count, ==, steals ? 1 : 0);
+    CHECK_U64(stage_stats(&self).stream_wait_count, ==, steals ? 1 : 0);
     CHECK_U64(stage_stats(&self).wait_count, ==, steals ? 0 : 1);
     CHECK_U64(stage_stats(&self).gpu_wait_count, ==, 1);
     CHECK_U64(stage_end_ns(&self, 2), >=, until);
@@ -102,7 +102,7 @@ static void test_wait_is_long_enough(void)
     CHECK(second.ptr == first.ptr && !stage_is_busy(&self, 1));
     CHECK_U64(sim_now_ns(self.machine), <, before + STAGE_SECOND / 100);
     CHECK_U64(stage_stats(&self).wait_count, ==, 1);
-    CHECK_U64(stage_stats(&self).steal_count + stage_stats(&self).gpu_wait_count, ==, 0);
+    CHECK_U64(stage_stats(&self).stream_wait_count + stage_stats(&self).gpu_wait_count, ==, 0);
     stage_close(&self, "long enough");
 }
 
@@ -115,7 +115,7 @@ static void test_wait_is_too_short(void)
     CHECK(second.ptr == first.ptr && stage_is_busy(&self, 1));
     CHECK_U64(sim_now_ns(self.machine), >=, before + STAGE_SECOND / 100);
     CHECK_U64(sim_now_ns(self.machine), <, before + STAGE_SECOND / 50);
-    CHECK_U64(stage_stats(&self).steal_count, ==, 1);
+    CHECK_U64(stage_stats(&self).stream_wait_count, ==, 1);
     stage_close(&self, "too short");
 }
 

@@ -252,7 +252,7 @@ static void test_refused_in_a_capture(const char *text, uint32_t flags)
     begin(text);
     CHECK_INT(gpuarena_capture_begin(arena, fake_stream(1), &set), ==, GPUARENA_OK);
     request.bytes = MIB(2);
-    request.alignment_bytes = flags & GPUARENA_ALLOC_OWN ? MIB(2) : MIB(256);
+    request.alignment_bytes = flags & GPUARENA_ALLOC_DEDICATED ? MIB(2) : MIB(256);
     request.flags = flags;
     device.base_address += KIB(4);
     for (int at = 1; at <= 2; at++) {
@@ -376,7 +376,7 @@ static void live_a_life(void)
     (void)gpuarena_alloc(arena, &other, MIB(4), fake_stream(2));
     if (other) (void)gpuarena_resize(arena, other, MIB(1), fake_stream(1));
     request.bytes = MIB(2);
-    request.flags = GPUARENA_ALLOC_OWN;
+    request.flags = GPUARENA_ALLOC_DEDICATED;
     request.stream = fake_stream(3);
     (void)gpuarena_can_alloc(arena, &request);
     if (!gpuarena_alloc_ex(arena, &any, &request)) (void)gpuarena_free(arena, any, fake_stream(3));
@@ -422,7 +422,7 @@ int main(void)
     test_forgotten(1);
     test_host_memory_of_streams();
     test_refused_in_a_capture("backing=segments,growth=exact,limit=64M", 0);
-    test_refused_in_a_capture("backing=segments,growth=exact,limit=64M", GPUARENA_ALLOC_OWN);
+    test_refused_in_a_capture("backing=segments,growth=exact,limit=64M", GPUARENA_ALLOC_DEDICATED);
     test_capture_that_the_driver_tells("backing=async,growth=exact,limit=8M");
     test_capture_that_the_driver_tells("backing=async,growth=exact,limit=8M,streams=same");
     test_asked_once();

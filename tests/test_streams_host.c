@@ -160,7 +160,7 @@ static void test_free_on_an_unknown_stream(void)
     memory.fail_length = UINT64_MAX;
     CHECK_INT(stage_free(&self, &block, 2), ==, GPUARENA_OK);
     CHECK_U64(stage_stats(&self).pending_bytes, ==, MIB(62));
-    CHECK_U64(stage_stats(&self).parked_count, ==, 1);
+    CHECK_U64(stage_stats(&self).sync_wait_count, ==, 1);
     CHECK_STR(stage_wrong(&self), "");
     memory.fail_at = 0;
     CHECK(stage_take(&self, MIB(62), 1).ptr == block.ptr);

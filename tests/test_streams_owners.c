@@ -200,7 +200,7 @@ static void test_own_free_of_memory_for_every_stream(void)
     block.ptr = ptr;
     CHECK(stage_work(&self, 1, &block, STAGE_SECOND) && stage_work(&self, 2, &block, STAGE_SECOND));
     CHECK_INT(gpuarena_free(self.arena, ptr, GPUARENA_OWN_STREAM), ==, GPUARENA_OK);
-    CHECK_U64(stage_stats(&self).parked_count, ==, 1);
+    CHECK_U64(stage_stats(&self).sync_wait_count, ==, 1);
     CHECK(stage_take(&self, MIB(16), 1).ptr == ptr);
     CHECK_U64(sim_now_ns(self.machine), >=, until);
     CHECK_U64(stage_stats(&self).wait_count, ==, 1);

@@ -32,7 +32,7 @@ static void test_freed_after_the_capture(void)
     CHECK(capture_launch(&self, graph, 1));
     CHECK_INT(sim_stream_follow(self.machine, 0, self.streams[2], self.streams[1]), ==, SIM_SUCCESS);
     for (int i = 0; i < MANY; i++) CHECK_INT(stage_free(&self, &blocks[i], i % 2 ? 1 : 2), ==, GPUARENA_OK);
-    CHECK_U64(stage_stats(&self).parked_count, ==, 0);
+    CHECK_U64(stage_stats(&self).sync_wait_count, ==, 0);
     CHECK_STR(stage_wrong(&self), "");
     CHECK_INT(sim_device_wait(self.machine, 0), ==, SIM_SUCCESS);
     capture_begin(&self, 1, GLOBAL, &set);
@@ -60,7 +60,7 @@ static void test_used_on_a_joined_stream(int is_freed_inside)
     void *graph = capture_end(&self, 1);
     CHECK(capture_launch(&self, graph, 1));
     if (!is_freed_inside) CHECK_INT(stage_free(&self, &block, 1), ==, GPUARENA_OK);
-    CHECK_U64(stage_stats(&self).parked_count, ==, 0);
+    CHECK_U64(stage_stats(&self).sync_wait_count, ==, 0);
     sim_advance(self.machine, 2 * STAGE_SECOND);
     capture_begin(&self, 1, GLOBAL, &set);
     CHECK_MSG(stage_take(&self, MIB(16), 1).ptr == block.ptr, "freed in the capture: %d", is_freed_inside);
@@ -87,7 +87,7 @@ static void test_host_memory_of_captures(int is_one_set)
         if (round == 10) after_ten = stage_stats(&self).host_bytes;
     }
     CHECK_U64(stage_stats(&self).host_bytes, ==, after_ten);
-    CHECK_U64(stage_stats(&self).parked_count, ==, 0);
+    CHECK_U64(stage_stats(&self).sync_wait_count, ==, 0);
     if (is_one_set) capture_release(&self, set, 1);
     stage_close(&self, is_one_set ? "captures into one set" : "captures into sets of their own");
 }
@@ -131,7 +131,7 @@ static void test_parked_and_released(void)
     sim_fail_call(self.machine, SIM_CALL_EVENT_RECORD, 1, 0, SIM_UNKNOWN);
     CHECK_INT(gpuarena_forget(self.arena, self.streams[2]), ==, GPUARENA_DRIVER_ERROR);
     CHECK_INT(stage_free(&self, &block, 1), ==, GPUARENA_OK);
-    CHECK_U64(stage_stats(&self).parked_count, ==, 1);
+    CHECK_U64(stage_stats(&self).sync_wait_count, ==, 1);
     CHECK_INT(sim_graph_destroy(self.machine, graph), ==, SIM_SUCCESS);
     capture_release(&self, set, 1);
     CHECK_STR(stage_wrong(&self), "");
@@ -153,7 +153,7 @@ static void test_used_and_freed_and_done(int may_grow)
     CHECK_INT(stage_free(&self, &block, 1), ==, GPUARENA_OK);
     sim_advance(self.machine, 3 * STAGE_SECOND);
     CHECK_MSG(stage_take(&self, MIB(16), 3).ptr == block.ptr, "had, with room to grow: %d", may_grow);
-    CHECK_U64(stage_stats(&self).settle_count, ==, 1);
+    CHECK_U64(stage_stats(&self).resolve_count, ==, 1);
     CHECK_U64(stage_stats(&self).grow_count, ==, grown);
     CHECK_U64(stage_stats(&self).gpu_wait_count, ==, 0);
     stage_close(&self, "used, freed and done");
@@ -182,7 +182,7 @@ static void test_freed_in_an_own_capture(void)
     sim_advance(self.machine, 2 * STAGE_SECOND);
     if (pthread_create(&thread, NULL, take_on_another_stream, &self) || pthread_join(thread, NULL))
         CHECK_MSG(0, "another thread");
-    CHECK_U64(stage_stats(&self).settle_count, ==, 1);
+    CHECK_U64(stage_stats(&self).resolve_count, ==, 1);
     CHECK_U64(stage_stats(&self).gpu_wait_count, ==, 0);
     capture_release(&self, set, 1);
     stage_close(&self, "a thread's own capture");

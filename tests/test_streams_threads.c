@@ -72,7 +72,7 @@ static void test_null_is_per_thread(int is_per_thread)
     CHECK_INT(gpuarena_alloc(self.arena, &ptr, MIB(16), NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_free(self.arena, ptr, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_alloc(self.arena, &again, MIB(16), STAGE_PER_THREAD), ==, GPUARENA_OK);
-    CHECK_U64(stage_stats(&self).settle_count, ==, is_per_thread ? 0 : 1);
+    CHECK_U64(stage_stats(&self).resolve_count, ==, is_per_thread ? 0 : 1);
     CHECK_INT(gpuarena_free(self.arena, again, NULL), ==, GPUARENA_OK);
     tell(try_on_null, &self);
     stage_close(&self, "NULL is per thread");

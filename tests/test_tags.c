@@ -53,7 +53,7 @@ static void do_alloc(void)
     request.bytes = 1 + draw((uint64_t)256 << draw(15));
     request.stream = self.streams[draw(STREAMS)];
     if (draw(20) == 0) request.alignment_bytes = KIB(64);
-    if (draw(40) == 0) request.flags = GPUARENA_ALLOC_OWN;
+    if (draw(40) == 0) request.flags = GPUARENA_ALLOC_DEDICATED;
     if (scoped) WANT(gpuarena_tag_scope(tag) == 0);
     else request.tag = tag;
     gpuarena_result result = draw(2) && scoped && !request.alignment_bytes && !request.flags

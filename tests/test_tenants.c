@@ -188,7 +188,7 @@ static void test_idle_passes_on(void)
     CHECK_INT(gpuarena_can_alloc(second, &request), ==, GPUARENA_OK);
     blocks[0] = take(second, MIB(24));
     CHECK_U64(reserved(first) + stats_of(whole).cached_bytes, ==, MIB(40));
-    CHECK_U64(stats_of(second).relief_count, ==, 1);
+    CHECK_U64(stats_of(second).reclaim_count, ==, 1);
     request.bytes = MIB(42);
     CHECK_INT(gpuarena_can_alloc(second, &request), ==, GPUARENA_OUT_OF_MEMORY);
     (void)refuse(second, MIB(42), GPUARENA_REASON_OVER_PARENT);
@@ -329,11 +329,11 @@ static void test_relief_above_limit(void)
         CHECK_INT(gpuarena_can_alloc(third, &request), ==, GPUARENA_OUT_OF_MEMORY);
         (void)refuse(third, MIB(4), GPUARENA_REASON_OVER_PARENT);
         CHECK_U64(reserved(first), ==, MIB(4));
-        CHECK_U64(stats_of(third).relief_count, ==, 0);
+        CHECK_U64(stats_of(third).reclaim_count, ==, 0);
         request.bytes = MIB(2);
         CHECK_INT(gpuarena_can_alloc(third, &request), ==, GPUARENA_OK);
         drop(third, take(third, MIB(2)));
-        CHECK_U64(stats_of(third).relief_count, ==, 1);
+        CHECK_U64(stats_of(third).reclaim_count, ==, 1);
         CHECK_U64(reserved(whole), ==, MIB(26));
     }
     drop(second, block);

@@ -7,7 +7,7 @@ enum { TREES = 60, MOST_LIVE = 24, PAGE_MIB = 2 };
 
 typedef struct block { void *ptr; uint64_t bytes; int which; } block;
 static block    blocks[MOST_LIVE];
-static uint64_t random_state, refused_count, over_parent_count, relief_count, alloc_count;
+static uint64_t random_state, refused_count, over_parent_count, reclaim_count, alloc_count;
 static int      all_paged;
 
 static uint64_t draw(uint64_t below) { return tenant_draw(&random_state) % below; }
@@ -113,7 +113,7 @@ static const char *run_tree(uint64_t seed, uint64_t ops)
     for (int at = tenant_count; at-- > 0;) {
         gpuarena_stats stats;
         gpuarena_get_stats(tenants[at].arena, &stats);
-        relief_count += stats.relief_count;
+        reclaim_count += stats.reclaim_count;
         WANT(gpuarena_destroy(tenants[at].arena) == GPUARENA_OK);
     }
     WANT(tenant_free_bytes == tenant_device_bytes);
@@ -129,6 +129,6 @@ int main(void)
     CHECK_U64(alloc_count, >, TREES);
     CHECK_U64(refused_count, >, TREES);
     CHECK_U64(over_parent_count, >, TREES);
-    CHECK_U64(relief_count, >, TREES);
+    CHECK_U64(reclaim_count, >, TREES);
     return tap_done();
 }

@@ -27,7 +27,7 @@ typedef struct run {
 } run;
 
 static const run *now;
-static uint64_t ops, refused_count, alloc_count, relief_count;
+static uint64_t ops, refused_count, alloc_count, reclaim_count;
 static uint64_t live_bytes;                      /* of all, or about to be: what fits is kept to LIVE_MIB */
 
 typedef struct worker { pthread_t thread; uint64_t random; int tenant, number; } worker;
@@ -139,7 +139,7 @@ static void test_run(const run *self)
     char message[128];
     int bad = 0;
     now = self;
-    alloc_count = refused_count = relief_count = live_bytes = 0;
+    alloc_count = refused_count = reclaim_count = live_bytes = 0;
     tenant_open(MIB(self->device_mib));
     tenant_yields = 1;
     bad += !tenant_make(-1, MIB(ALL_MIB), self->text);
@@ -152,7 +152,7 @@ static void test_run(const run *self)
     for (int at = tenant_count; at-- > 0;) {
         gpuarena_stats stats;
         gpuarena_get_stats(tenants[at].arena, &stats);
-        relief_count += stats.relief_count;
+        reclaim_count += stats.reclaim_count;
         CHECK_MSG(gpuarena_check(tenants[at].arena, message, sizeof message) == GPUARENA_OK, "in order: %s", message);
         CHECK_U64(stats.reserved_bytes, ==, tenants[at].held_bytes);
         CHECK_U64(stats.live_bytes, ==, 0);
@@ -161,8 +161,8 @@ static void test_run(const run *self)
     CHECK_U64(tenant_free_bytes, ==, tenant_device_bytes);
     CHECK_MSG(!tenant_trouble, "%s: %s", self->name, tenant_trouble ? tenant_trouble : "no limit is passed, no "
               "refusal without need");
-    CHECK_MSG(alloc_count && (relief_count || !self->fits || self->one_size), "%s: %" PRIu64 " allocations, %" PRIu64
-              " refused, %" PRIu64 " by what others had idle", self->name, alloc_count, refused_count, relief_count);
+    CHECK_MSG(alloc_count && (reclaim_count || !self->fits || self->one_size), "%s: %" PRIu64 " allocations, %" PRIu64
+              " refused, %" PRIu64 " by what others had idle", self->name, alloc_count, refused_count, reclaim_count);
 }
 
 int main(void)

@@ -38,7 +38,7 @@ static void do_alloc(worker *self, thread_arena *at)
     request.bytes = made.bytes = draw_bytes(self);
     request.stream = slot_stream(made.stream);
     if (!draw(self, 16)) request.flags = GPUARENA_ALLOC_TRY;
-    else if (!draw(self, 256)) request.flags = GPUARENA_ALLOC_OWN;
+    else if (!draw(self, 256)) request.flags = GPUARENA_ALLOC_DEDICATED;
     result = gpuarena_alloc_ex(at->arena, &made.ptr, &request);
     if (result != GPUARENA_OK) {
         gpuarena_failure failure;

@@ -110,7 +110,7 @@ static void do_alloc(worker *self)
     if (self->count == LIVE_EACH) return;
     request.bytes = made.bytes = 1 + pick(self, pick(self, 3) ? KIB(700) : MIB(7));
     request.stream = slot_stream(made.stream);
-    if (!pick(self, 64)) request.flags = GPUARENA_ALLOC_OWN;
+    if (!pick(self, 64)) request.flags = GPUARENA_ALLOC_DEDICATED;
     if (gpuarena_alloc_ex(at->arena, &made.ptr, &request) != GPUARENA_OK) {
         self->refused_count++;
         pthread_rwlock_unlock(&world_lock);

@@ -111,18 +111,18 @@ static inline uint64_t block_reused_count(void)
     return count;
 }
 
-/* What the ladder did for an allocation that it served. Looked at in the arena itself: to ask it empties caches. */
+/* What the slow path did for an allocation that it served. Looked at in the arena itself: to ask it empties caches. */
 static inline void block_count_rungs(const gpuarena_stats *before)
 {
     gpuarena_stats after = world.arena->stats;
     tally.remapped += after.remapped_page_count - before->remapped_page_count;
-    tally.stuck += world.arena->paged.stuck_count != 0;
+    tally.stuck += world.arena->paged.unmap_failed_count != 0;
     tally.looked += after.look_count - before->look_count;
     tally.grown += after.grow_count - before->grow_count;
     tally.released += after.release_count - before->release_count;
-    tally.settled += after.settle_count - before->settle_count;
+    tally.settled += after.resolve_count - before->resolve_count;
     tally.waited += after.wait_count - before->wait_count;
-    tally.stolen += after.steal_count - before->steal_count;
+    tally.stolen += after.stream_wait_count - before->stream_wait_count;
     tally.gpu_waits += after.gpu_wait_count - before->gpu_wait_count;
     tally.event_errors += after.event_error_count - before->event_error_count;
 }
@@ -167,9 +167,9 @@ static inline void do_alloc(void)
     request.bytes = block_bytes();
     if (with(WITH_ALIGNMENT) && one_in(4)) request.alignment_bytes = (uint64_t)256 << draw(14);
     if (with(WITH_TRY) && one_in(4)) request.flags = GPUARENA_ALLOC_TRY;
-    if (with(WITH_PAGES) && one_in(12)) request.flags |= GPUARENA_ALLOC_OWN;
+    if (with(WITH_PAGES) && one_in(12)) request.flags |= GPUARENA_ALLOC_DEDICATED;
     else if (with(WITH_PAGES) && one_in(12)) request.room_bytes = 1 + draw(MIB(5));
-    tally.own_segments += (request.flags & GPUARENA_ALLOC_OWN) != 0;
+    tally.own_segments += (request.flags & GPUARENA_ALLOC_DEDICATED) != 0;
     block *made = block_ask(&request, stream);
     if (!made) return;
     tally.any_allocs += stream < 0;

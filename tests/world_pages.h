@@ -105,7 +105,7 @@ static inline void audit_walk(const gpuarena_stats *stats)
     if (sums.live_count != stats->live_count || sums.live_bytes != stats->live_bytes)
         blame("walk and statistics agree", 0);
     if (spare != world.arena->paged.spare_count * world.page_bytes) blame("what is reserved is walked or spare", 0);
-    if (world.page_bytes && !world.arena->paged.stuck_count) {
+    if (world.page_bytes && !world.arena->paged.unmap_failed_count) {
         if (counters.mapping_count * world.page_bytes != sums.paged_bytes)
             blame("what is mapped is what is walked", (int)counters.mapping_count);
         if (counters.handle_count * world.page_bytes != sums.paged_bytes + spare)
@@ -117,10 +117,10 @@ static inline void audit_walk(const gpuarena_stats *stats)
    beside all that hold a live byte, for all others can be waited for, and move. */
 static inline void world_judge_refusal(const gpuarena_request *request)
 {
-    uint64_t unit = request->flags & GPUARENA_ALLOC_OWN ? SIM_GRANULE : world.page_bytes, need;
+    uint64_t unit = request->flags & GPUARENA_ALLOC_DEDICATED ? SIM_GRANULE : world.page_bytes, need;
     if (!with(WITH_PAGES) || !world.idle_moves || world.captures || request->flags & GPUARENA_ALLOC_TRY
-        || world.arena->paged.stuck_count || world_has_sets()
-        || (request->flags & GPUARENA_ALLOC_OWN && request->alignment_bytes)) return;
+        || world.arena->paged.unmap_failed_count || world_has_sets()
+        || (request->flags & GPUARENA_ALLOC_DEDICATED && request->alignment_bytes)) return;
     walk_sums sums = world_walk();
     need = sums.busy_bytes + (request->bytes + unit - 1) / unit * unit;
     tally.judged++;
