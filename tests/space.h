@@ -126,7 +126,8 @@ static inline void space_do_alloc(const space_op *op)
     request.alignment_bytes = op->alignment;
     request.stream = space_stream(op->stream);
     request.flags = op->flags & 3;
-    if (op->flags & SPACE_ROOM && space.config.backing == GPUARENA_BACKING_PAGED && !(op->flags & GPUARENA_ALLOC_DEDICATED))
+    if (op->flags & SPACE_ROOM && space.config.backing == GPUARENA_BACKING_PAGED
+        && !(op->flags & GPUARENA_ALLOC_DEDICATED))
         request.room_bytes = op->bytes;
     if (request.flags & GPUARENA_ALLOC_DEDICATED && op->alignment > SIM_GRANULE) request.alignment_bytes = 0;
     int drains = space_held() > space.shadow.limit || space.config.release == GPUARENA_RELEASE_PRESSURE;

@@ -93,7 +93,8 @@ static void test_holes(void)
     VIOLATE(bench.arena->paged.holes, gpuarena__node_around(bench.arena, plain->address),
             "the holes' list holds another");
     VIOLATE(node_at(self)->as.bin.after, self, "holes are missing in their list");
-    VIOLATE(bench.arena->paged.unmap_failed_count, bench.arena->paged.unmap_failed_count + 1, "stuck holes are miscounted");
+    VIOLATE(bench.arena->paged.unmap_failed_count, bench.arena->paged.unmap_failed_count + 1,
+            "stuck holes are miscounted");
     VIOLATE(bench.arena->paged.unmap_failed_count, 0, "stuck holes are miscounted");
 }
 

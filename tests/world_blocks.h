@@ -111,7 +111,8 @@ static inline uint64_t block_reused_count(void)
     return count;
 }
 
-/* What the slow path did for an allocation that it served. Looked at in the arena itself: to ask it empties caches. */
+/* What the slow path did for an allocation that it served. Read in the arena itself: gpuarena_get_stats empties
+   caches. */
 static inline void block_count_rungs(const gpuarena_stats *before)
 {
     gpuarena_stats after = world.arena->stats;
