@@ -828,7 +828,8 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
    (INVALID_ARGUMENT: request NULL, too). Where the blocks and pages that stay will lie is not foreseen
    when idle memory goes back first, above a lowered limit or by release PRESSURE: then alloc_ex may serve
    what this denies. So it may with GPUARENA_ALLOC_DEDICATED and an alignment above config.alignment: only the
-   driver knows how a new segment will be aligned. Changes nothing. O(blocks + segments). */
+   driver knows how a new segment will be aligned. So it may with ASYNC memory that was given back while a
+   stream still used it: info counts it as free only after a wait. Changes nothing. O(blocks + segments). */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
 /* Frees the live block whose base is ptr; NULL: OK, nothing. stream: the last one that used it, ordered
@@ -3680,20 +3681,20 @@ static gpuarena_stream gpuarena__real_stream(gpuarena_stream stream)
 /* ---- claims: all that is reserved, or is being asked for, counts in each arena above, too */
 
 /* What the limit of an arena leaves it and its sub-arenas. The registry's lock is held. */
-static uint64_t gpuarena__kin_room(const gpuarena *arena)
+static uint64_t gpuarena__family_room(const gpuarena *arena)
 {
     uint64_t claimed = arena->family.reserved + arena->family.growing;
     return gpuarena__above(arena->limit, claimed);
 }
 
 /* Of an arena and those above, the one that leaves least. */
-static const gpuarena *gpuarena__kin_narrow(const gpuarena *arena, uint64_t *room)
+static const gpuarena *gpuarena__family_narrow(const gpuarena *arena, uint64_t *room)
 {
     const gpuarena *at, *narrow = arena;
-    *room = gpuarena__kin_room(arena);
+    *room = gpuarena__family_room(arena);
     for (at = arena->config.parent; at; at = at->config.parent) {
-        if (gpuarena__kin_room(at) >= *room) continue;
-        *room = gpuarena__kin_room(at);
+        if (gpuarena__family_room(at) >= *room) continue;
+        *room = gpuarena__family_room(at);
         narrow = at;
     }
     return narrow;
@@ -3706,7 +3707,7 @@ static uint64_t gpuarena__room_by(const gpuarena *arena, gpuarena_reason *narrow
     *narrow = GPUARENA_REASON_OVER_LIMIT;
     if (!arena->has_family) return gpuarena__above(arena->limit, claimed);
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    if (gpuarena__kin_narrow(arena, &room) != arena) *narrow = GPUARENA_REASON_OVER_PARENT;
+    if (gpuarena__family_narrow(arena, &room) != arena) *narrow = GPUARENA_REASON_OVER_PARENT;
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     return room;
 }
@@ -3718,7 +3719,7 @@ static uint64_t gpuarena__room(const gpuarena *arena)
 }
 
 /* The registry's lock is held. Changes below 0 are their two's complements. */
-static void gpuarena__kin_count(gpuarena *arena, uint64_t reserved, uint64_t growing)
+static void gpuarena__family_count(gpuarena *arena, uint64_t reserved, uint64_t growing)
 {
     gpuarena *at;
     for (at = arena; at; at = at->config.parent) {
@@ -3737,7 +3738,7 @@ static void gpuarena__account(gpuarena *arena, uint64_t reserved, uint64_t growi
     gpuarena__update_fast_path(arena);
     if (!arena->has_family) return;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    gpuarena__kin_count(arena, reserved, growing);
+    gpuarena__family_count(arena, reserved, growing);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
@@ -3749,8 +3750,8 @@ static int gpuarena__claim(gpuarena *arena, uint64_t bytes, gpuarena__error *err
     uint64_t room;
     if (arena->has_family) {
         gpuarena__mutex_lock(&gpuarena__registry_lock);
-        narrow = gpuarena__kin_narrow(arena, &room);
-        if (room >= bytes) gpuarena__kin_count(arena, 0, bytes);
+        narrow = gpuarena__family_narrow(arena, &room);
+        if (room >= bytes) gpuarena__family_count(arena, 0, bytes);
         gpuarena__mutex_unlock(&gpuarena__registry_lock);
         if (room < bytes)
             return gpuarena__set_reason(error, narrow == arena ? GPUARENA_REASON_OVER_LIMIT
@@ -7280,7 +7281,7 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
 }
 
 /* With what sub-arenas have. */
-static void gpuarena__kin_stats(const gpuarena *arena, gpuarena_stats *stats)
+static void gpuarena__family_stats(const gpuarena *arena, gpuarena_stats *stats)
 {
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     stats->children_bytes = arena->family.reserved - stats->reserved_bytes;
@@ -7298,7 +7299,7 @@ static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
     stats.slack_bytes = stats.live_bytes - stats.requested_bytes;
     stats.cached_bytes = stats.reserved_bytes - stats.live_bytes - stats.pending_bytes;
     stats.limit_bytes = arena->limit;
-    if (arena->has_family) gpuarena__kin_stats(arena, &stats);
+    if (arena->has_family) gpuarena__family_stats(arena, &stats);
     stats.excess_bytes = gpuarena__above(stats.reserved_bytes, arena->limit);
     if (arena->paged.page_bytes)
         stats.stranded_bytes = arena->stats.reserved_bytes - stats.live_bytes
@@ -7470,7 +7471,7 @@ static void gpuarena__failure_above(const gpuarena *arena, gpuarena_failure *fai
 {
     uint64_t room, lack = gpuarena__above(need, idle);
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    gpuarena__detail(failure, "%s", gpuarena__kin_narrow(arena->config.parent, &room)->config.name);
+    gpuarena__detail(failure, "%s", gpuarena__family_narrow(arena->config.parent, &room)->config.name);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     failure->missing_bytes = gpuarena__above(lack, room);
 }
@@ -10008,7 +10009,8 @@ static int gpuarena__is_under(const gpuarena *arena, const gpuarena *top)
 
 /* Enters the next arena under `top`, or it, but not `arena`, nor, with `apart`, what is under that: the
    latest made of those before *number. NULL: there is none. To be left by gpuarena__end. */
-static gpuarena *gpuarena__kin_enter(const gpuarena *arena, int apart, const gpuarena *top, uint64_t *number)
+static gpuarena *gpuarena__family_enter(const gpuarena *arena, int apart, const gpuarena *top,
+                                        uint64_t *number)
 {
     gpuarena *found;
     for (;;) {
@@ -10027,7 +10029,7 @@ static gpuarena *gpuarena__kin_enter(const gpuarena *arena, int apart, const gpu
 }
 
 /* What an arena that was entered could give back. */
-static uint64_t gpuarena__kin_idle(gpuarena *arena, int quiet)
+static uint64_t gpuarena__family_idle(gpuarena *arena, int quiet)
 {
     gpuarena__error ignored = gpuarena__no_error();
     if (arena->lost || gpuarena__is_capturing(arena, &ignored) || arena->lost) return 0;
@@ -10041,12 +10043,12 @@ typedef struct gpuarena__family_figures { uint64_t held, room, over, limit,
 
 /* held: reserved and growing under an arena and by it; over: of that, above its limit; changes: by others
    than `arena`. */
-static gpuarena__family_figures gpuarena__kin_look(const gpuarena *arena, const gpuarena *top)
+static gpuarena__family_figures gpuarena__family_look(const gpuarena *arena, const gpuarena *top)
 {
     gpuarena__family_figures figures;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     figures.held = top->family.reserved + top->family.growing;
-    figures.room = gpuarena__kin_room(top);
+    figures.room = gpuarena__family_room(top);
     figures.over = gpuarena__above(figures.held, top->limit);
     figures.limit = top->limit;
     figures.changes = top->family.changes - arena->family.own_changes;
@@ -10054,7 +10056,7 @@ static gpuarena__family_figures gpuarena__kin_look(const gpuarena *arena, const 
     return figures;
 }
 
-static const gpuarena *gpuarena__kin_root(const gpuarena *arena)
+static const gpuarena *gpuarena__family_root(const gpuarena *arena)
 {
     while (arena->config.parent) arena = arena->config.parent;
     return arena;
@@ -10078,13 +10080,13 @@ static gpuarena__reclaim gpuarena__reclaim_begin(const gpuarena *arena, int apar
     reclaim.apart = apart;
     reclaim.own = 0;
     reclaim.refused = UINT64_MAX;
-    reclaim.seen = arena->has_family ? gpuarena__kin_look(arena, gpuarena__kin_root(arena)).changes : 0;
+    reclaim.seen = arena->has_family ? gpuarena__family_look(arena, gpuarena__family_root(arena)).changes : 0;
     return reclaim;
 }
 
 static void gpuarena__reclaim_end(const gpuarena *arena, gpuarena__reclaim *reclaim)
 {
-    if (reclaim->alone) gpuarena__mutex_unlock(&gpuarena__kin_root(arena)->self->reclaim);
+    if (reclaim->alone) gpuarena__mutex_unlock(&gpuarena__family_root(arena)->self->reclaim);
     reclaim->alone = 0;
 }
 
@@ -10098,14 +10100,14 @@ static void gpuarena__reclaim_note_own(const gpuarena *arena, gpuarena__reclaim 
 /* What family but `arena` have idle under `top`. *stays: what they have beside that. No claim is in it: each
    is
    waited for. */
-static uint64_t gpuarena__kin_idle_under(const gpuarena *arena, int apart, const gpuarena *top,
+static uint64_t gpuarena__family_idle_under(const gpuarena *arena, int apart, const gpuarena *top,
                                          uint64_t *stays)
 {
     uint64_t number = UINT64_MAX, idle = 0, one;
     gpuarena *at;
     *stays = 0;
-    while ((at = gpuarena__kin_enter(arena, apart, top, &number)) != NULL) {
-        one = gpuarena__kin_idle(at, 0);
+    while ((at = gpuarena__family_enter(arena, apart, top, &number)) != NULL) {
+        one = gpuarena__family_idle(at, 0);
         idle += one;
         *stays += at->stats.reserved_bytes - one;
         (void)gpuarena__end(at, GPUARENA_OK);
@@ -10120,10 +10122,10 @@ static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__r
 {
     const gpuarena *top;
     for (top = arena; top; top = top->config.parent) {
-        gpuarena__family_figures now = gpuarena__kin_look(arena, top);
+        gpuarena__family_figures now = gpuarena__family_look(arena, top);
         uint64_t stays;
         if (now.room >= bytes && !now.over) continue;
-        (void)gpuarena__kin_idle_under(arena, reclaim->apart, top, &stays);
+        (void)gpuarena__family_idle_under(arena, reclaim->apart, top, &stays);
         if (reclaim->own + stays + bytes > now.limit) return 0;
     }
     return 1;
@@ -10134,7 +10136,7 @@ static uint64_t gpuarena__reclaim_from(gpuarena *arena, uint64_t bytes, int quie
 {
     gpuarena__error refusal = gpuarena__no_error();
     uint64_t before = arena->stats.reserved_bytes,
-             give = gpuarena__min(gpuarena__kin_idle(arena, quiet), bytes);
+             give = gpuarena__min(gpuarena__family_idle(arena, quiet), bytes);
     if (give && !gpuarena__range_release_to(arena, before - give, quiet, NULL, &refusal))
         arena->stats.driver_error_count += refusal.result != GPUARENA_CAPTURE;
     return before - arena->stats.reserved_bytes;
@@ -10149,9 +10151,9 @@ static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const 
     for (quiet = 1; quiet >= 0; quiet--) {
         uint64_t number = UINT64_MAX;
         gpuarena *at;
-        while (gpuarena__kin_look(arena, top).held > keep
-               && (at = gpuarena__kin_enter(arena, apart, top, &number)) != NULL) {
-            held = gpuarena__kin_look(arena, top).held;
+        while (gpuarena__family_look(arena, top).held > keep
+               && (at = gpuarena__family_enter(arena, apart, top, &number)) != NULL) {
+            held = gpuarena__family_look(arena, top).held;
             released += gpuarena__reclaim_from(at, gpuarena__above(held, keep), quiet);
             (void)gpuarena__end(at, GPUARENA_OK);
         }
@@ -10166,7 +10168,7 @@ static int gpuarena__reclaim_for_limits(const gpuarena *arena, const gpuarena__r
     const gpuarena *top;
     if (!gpuarena__reclaim_could_help(arena, reclaim, bytes)) return 0;
     for (top = arena; top; top = top->config.parent) {
-        gpuarena__family_figures now = gpuarena__kin_look(arena, top);
+        gpuarena__family_figures now = gpuarena__family_look(arena, top);
         uint64_t lack = now.over + gpuarena__above(bytes, now.room);
         (void)gpuarena__reclaim_under(arena, reclaim->apart, top, gpuarena__above(now.held, lack));
     }
@@ -10178,16 +10180,16 @@ static int gpuarena__reclaim_for_limits(const gpuarena *arena, const gpuarena__r
    again. */
 static int gpuarena__reclaim_for_driver(gpuarena *arena, const gpuarena__reclaim *reclaim, uint64_t bytes)
 {
-    const gpuarena *root = gpuarena__kin_root(arena);
+    const gpuarena *root = gpuarena__family_root(arena);
     gpuarena__error ignored = gpuarena__no_error();
     uint64_t stays, held, free_bytes, total_bytes;
     int asked;
-    (void)gpuarena__kin_idle_under(arena, reclaim->apart, root, &stays);
+    (void)gpuarena__family_idle_under(arena, reclaim->apart, root, &stays);
     gpuarena__relock_all(arena);
     asked = gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored);
     gpuarena__unlock_all(arena);
     if (!asked) return 0;
-    held = gpuarena__kin_look(arena, root).held;
+    held = gpuarena__family_look(arena, root).held;
     free_bytes = gpuarena__above(free_bytes, arena->config.headroom_bytes);
     if (free_bytes + held < reclaim->own + stays + bytes) return 0;
     (void)gpuarena__reclaim_under(arena, reclaim->apart, root, gpuarena__above(held, bytes));
@@ -10203,7 +10205,7 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
                                  gpuarena__reclaim *reclaim)
 {
     gpuarena__error ignored = gpuarena__no_error();
-    const gpuarena *root = gpuarena__kin_root(arena);
+    const gpuarena *root = gpuarena__family_root(arena);
     int could, changed, limited = error->reason == GPUARENA_REASON_OVER_LIMIT
                   || error->reason == GPUARENA_REASON_OVER_PARENT,
                refused = error->reason == GPUARENA_REASON_DRIVER_REFUSED
@@ -10221,7 +10223,7 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     could = limited ? gpuarena__reclaim_for_limits(arena, reclaim, bytes)
  : gpuarena__reclaim_for_driver(arena, reclaim, bytes);
     gpuarena__relock_all(arena);
-    now = gpuarena__kin_look(arena, root).changes;
+    now = gpuarena__family_look(arena, root).changes;
     changed = now != reclaim->seen;
     reclaim->seen = now;
     if (!could || !changed) reclaim->refused = bytes;
@@ -10232,7 +10234,7 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
 /* Grows until reserved, sub-arenas' included, is at least `target`, with what family give back for it. 0 and
    an
    error; undo: 1: what was reserved so far is given back, and where less will be had than all, none is. */
-static int gpuarena__kin_grow_to(gpuarena *arena, uint64_t target, int undo, gpuarena__error *error)
+static int gpuarena__family_grow_to(gpuarena *arena, uint64_t target, int undo, gpuarena__error *error)
 {
     gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 1);
     int done = 0, again = 1;
@@ -10253,7 +10255,7 @@ static int gpuarena__kin_grow_to(gpuarena *arena, uint64_t target, int undo, gpu
 }
 
 /* How far an arena or one above is beyond its limit, with what is being asked for. */
-static uint64_t gpuarena__kin_excess(const gpuarena *arena)
+static uint64_t gpuarena__family_excess(const gpuarena *arena)
 {
     uint64_t excess = 0, held;
     const gpuarena *at;
@@ -10277,7 +10279,7 @@ static void gpuarena__mark_over_limit(gpuarena *arena)
     gpuarena__update_fast_path(arena);
     if (gpuarena__is_tied()) return;
     gpuarena__unlock_all(arena);
-    while ((at = gpuarena__kin_enter(arena, 0, arena, &number)) != NULL) {
+    while ((at = gpuarena__family_enter(arena, 0, arena, &number)) != NULL) {
         at->over_limit = 1;
         at->plain_limit = 0;
         gpuarena__update_fast_path(at);
@@ -10289,7 +10291,7 @@ static void gpuarena__mark_over_limit(gpuarena *arena)
 /* After a free in such an arena. 0 and an error: the driver did not take something back. */
 static int gpuarena__shrink_over_limit(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
-    uint64_t own = arena->stats.reserved_bytes, excess = gpuarena__kin_excess(arena);
+    uint64_t own = arena->stats.reserved_bytes, excess = gpuarena__family_excess(arena);
     if (excess)
         return gpuarena__range_release_more(arena, gpuarena__above(own, excess),
                                             arena->paged.page_bytes != 0, stream, error);
@@ -10364,12 +10366,12 @@ static int gpuarena__first_growth(gpuarena *arena, uint64_t free_bytes, gpuarena
 {
     uint64_t whole = arena->limit;
     if (arena->config.growth != GPUARENA_GROWTH_FIXED)
-        return gpuarena__kin_grow_to(arena, arena->config.initial_bytes, 1, error);
+        return gpuarena__family_grow_to(arena, arena->config.initial_bytes, 1, error);
     if (whole == GPUARENA_NO_LIMIT)
         whole = gpuarena__above(free_bytes, arena->config.headroom_bytes);
     whole = gpuarena__round_down(whole, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));
     whole = gpuarena__max(whole, GPUARENA__GRANULE);
-    if (gpuarena__kin_grow_to(arena, whole, 0, error)) return 1;
+    if (gpuarena__family_grow_to(arena, whole, 0, error)) return 1;
     /* as much as there is */
     return error->result == GPUARENA_OUT_OF_MEMORY && arena->stats.reserved_bytes;
 }
@@ -10513,7 +10515,7 @@ static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     arena->limit = arena->config.limit_bytes = bytes;
-    if (arena->family.number) gpuarena__kin_count(arena, 0, 0);
+    if (arena->family.number) gpuarena__family_count(arena, 0, 0);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     arena->plain_limit = gpuarena__plain_limit(arena);
     gpuarena__update_fast_path(arena);
@@ -11174,7 +11176,7 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
 /* Would the limits here and above have room for growth by so much, with what family may give back for it?
    *idle:
    how much that is. Of family nothing is known in a callback. */
-static int gpuarena__kin_can_grow(gpuarena *arena, uint64_t bytes, uint64_t *idle)
+static int gpuarena__family_can_grow(gpuarena *arena, uint64_t bytes, uint64_t *idle)
 {
     gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
     uint64_t stays;
@@ -11183,7 +11185,7 @@ static int gpuarena__kin_can_grow(gpuarena *arena, uint64_t bytes, uint64_t *idl
     gpuarena__reclaim_note_own(arena, &reclaim);
     gpuarena__unlock_all(arena);
     could = gpuarena__reclaim_could_help(arena, &reclaim, bytes);
-    *idle = could ? gpuarena__kin_idle_under(arena, 0, gpuarena__kin_root(arena), &stays) : 0;
+    *idle = could ? gpuarena__family_idle_under(arena, 0, gpuarena__family_root(arena), &stays) : 0;
     gpuarena__relock_all(arena);
     return could;
 }
@@ -11201,7 +11203,7 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__reque
     if (gpuarena__is_orderless(arena, req->stream, &error)) return error.result;
     if (need > arena->limit - kept) return GPUARENA_OUT_OF_MEMORY;
     if (gpuarena__is_paged(arena, req) && need <= idle) return GPUARENA_OK; /* pages that move */
-    if (arena->has_family && !gpuarena__kin_can_grow(arena, gpuarena__above(need, idle), &family_idle))
+    if (arena->has_family && !gpuarena__family_can_grow(arena, gpuarena__above(need, idle), &family_idle))
         return GPUARENA_OUT_OF_MEMORY;
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &error)) return error.result;
     idle += family_idle;
@@ -11843,7 +11845,7 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
         gpuarena__set_reason(&error, GPUARENA_REASON_TOO_LARGE);
     else if (target > arena->limit)
         gpuarena__set_reason(&error, GPUARENA_REASON_OVER_LIMIT);
-    else if (gpuarena__kin_grow_to(arena, target, 1, &error)) return GPUARENA_OK;
+    else if (gpuarena__family_grow_to(arena, target, 1, &error)) return GPUARENA_OK;
     failure = gpuarena__failure_of(arena, &error);
     failure.requested_bytes = bytes;
     before = arena->stats.reserved_bytes + gpuarena__children(arena);
@@ -11898,7 +11900,7 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
     block.bytes = bytes;
     gpuarena__limit_to(arena, bytes);
     gpuarena__tell(arena, GPUARENA_ACTION_LIMIT, &block, NULL, NULL);
-    if (arena->has_family && gpuarena__kin_excess(arena)) gpuarena__mark_over_limit(arena);
+    if (arena->has_family && gpuarena__family_excess(arena)) gpuarena__mark_over_limit(arena);
     return gpuarena__end(arena, gpuarena__trim(arena, bytes, &ignored));
 }
 
