@@ -59,222 +59,242 @@
 
    >>manual =============================================================================================
 
-   Words. The *driver* is a table of functions through which an arena reaches one device. An *arena* is a
-   pool with one configuration and one limit; several may share a device. A *range* is contiguous addresses
-   obtained from the driver: a *segment*, all of it memory, a whole number of granules (2 MiB) long; or
-   *paged*: addresses, backed by *pages* where blocks need them. A *block* is a piece of a range: live, free,
-   or a *hole*, addresses without memory. A segment without live blocks is *idle*, and a page wholly inside a
-   free block. Sizes of device memory are uint64_t bytes.
+   WORDS. The *driver* is a table of functions through which an arena reaches one device. An *arena* is a
+   memory pool with one configuration and one limit; several arenas may share a device. A *range* is a run of
+   addresses obtained from the driver. It is either a *segment*, which is backed by memory everywhere and
+   whose length is a whole number of 2 MiB granules, or *paged*: addresses whose memory is mapped page by page
+   as blocks need it. A *block* is a piece of a range. It is live, or free, or a *hole*: addresses without
+   memory. A segment is *idle* if it has no live block; a page is idle if it lies inside one free block. Free
+   memory is *pending* while a stream may still use it, and *quiet* once the GPU is done with it. Sizes of
+   device memory are bytes in uint64_t.
 
-   Where every byte is. When no call is in progress these sums hold exactly, in every gpuarena_stats:
+   WHERE EVERY BYTE IS. When no call is in progress, these sums hold exactly in every gpuarena_stats:
 
        requested      what callers asked for
        + slack        what rounding up added
        = live
-       + pending      freed, but for the stream that may still use it, or for its capture set, alone
-       + cached       other free memory that the arena keeps, and pages that are mapped nowhere
+       + pending      freed, and reserved for one stream or one capture set until the GPU is done with it
+       + cached       free memory that any request may have, and pages that are mapped nowhere
        + children     reserved by sub-arenas
-       = reserved     what the driver gave and the arena holds: segments and pages. Addresses cost nothing
+       = reserved     memory that the driver gave and the arena holds; addresses without memory cost nothing
 
-     gpuarena_get_device adds: reserved + other = total - free of the device. `other` is signed, for the
+     gpuarena_get_device adds: reserved + other = total - free of the device. `other` is signed, because the
      driver's own figures race with other processes.
 
-   The limit. Bytes are claimed against it before the driver is asked, and given up if the driver refuses:
-   reserved never passes it. It may be lowered below what is reserved: then idle segments go back at once,
-   allocations are refused, and segments go back as they empty, until reserved has fallen to it.
+   THE LIMIT. Memory is charged against the limit before the driver is called, so reserved memory never
+   exceeds it, even briefly. If the driver refuses, the charge is undone. The limit may be lowered below what
+   is reserved. Then idle segments go back at once, allocations are refused, and further segments go back as
+   they become idle, until reserved memory is within the limit.
 
-   Sub-arenas. An arena with config.parent has blocks, ranges and a limit of its own, and asks the driver
-   itself; but all that it reserves counts as the parent's, too, and as that of whose that one is. Growth is
-   claimed here and in every arena above before the driver is asked, all or none: none ever passes its limit.
-   When a sub-arena is made, the limits of all of its parent must fit into the parent's (one without counts as
-   that), unless config.oversubscribe says that they need not; gpuarena_set_limit asks for no such thing.
-   Behind stage 8, or before a reserve, or resize, fails for any of these limits, or the driver, the arenas of
-   the same tree give back what they have idle, if together that is enough: quiet memory first, then with
-   waits. Who is in a call there is waited for; so nothing fails for what others claim in vain. Not while the
-   caller's arena has a stream in capture, nor of one that has; nor inside callbacks, where nobody may be
-   waited for. A limit lowered below what sub-arenas hold lets nobody below grow: what is free goes back at
-   once, and what is freed, until reserved has fallen to it; they may use what they have. A parent's headroom
-   is its sub-arenas', too. A parent lives longer than its sub-arenas: gpuarena_destroy says so.
+   SUB-ARENAS. An arena with config.parent has blocks, ranges and a limit of its own and calls the driver
+   itself. All memory that it reserves also counts as reserved in its parent, and in the parent's parent.
+   Growth is charged to the arena and to every arena above it before the driver is called: to all or to none.
+   So no arena of the tree ever exceeds its limit.
+     - When a sub-arena is created, the limits of all children of its parent must fit into the parent's limit.
+       A child without a limit counts as the parent's whole limit. config.oversubscribe lifts this rule, and
+       gpuarena_set_limit does not apply it.
+     - Before a call fails for one of these limits, or because the driver refused, the other arenas of the
+       tree release idle memory, if together they have enough: quiet memory first, then memory that must be
+       waited for. The call waits for calls in progress on those arenas, so it never fails because of a charge
+       that is undone later. Siblings are not asked from inside a callback, nor if the arena has a stream in
+       capture; and an arena with a stream in capture releases nothing.
+     - If a limit is lowered below what the arena and its sub-arenas hold, none of them can grow. What is free
+       goes back at once, what is freed goes back as it becomes idle, and live blocks stay.
+     - A parent's headroom applies to its sub-arenas. A parent must outlive them: see gpuarena_destroy.
 
-   Paged ranges, the backing wherever the device has virtual memory: memory that does not fragment. Addresses
-   for twice the limit are reserved at the first need, more when they run out. All of a free block is backed,
-   so that a hit never asks. Where none fits, a gap is chosen, of holes and free blocks side by side, by how
-   few pages it lacks. New pages are made while what is reserved passes the peak of what was live by no more
-   than config.idle_fraction, and the limit allows; then idle pages are moved there, of the smallest free
-   block that has enough, else the highest first, quiet ones alone: if need be, and though new ones could be
-   had, the host waits for the oldest event of a stream that freed such. A page is mapped at its new place
-   before it is unmapped at its old one. Requests of config.large_bytes and more take the lowest free block
-   that fits, so that large blocks settle at the bottom and idle pages gather at the top. What cannot move is
-   the free memory in pages that are partly live: stranded_bytes. Pages of capture sets do not move, and none
-   does while a stream is captured. Memory of many pages is many allocations to the driver: what must be one,
-   for cudaIpc or RDMA, is asked for with GPUARENA_ALLOC_DEDICATED, or by config.share. More new pages than
-   the
-   device had free when it was asked last are asked for in one before they are made: so what cannot be had is
-   refused at once, and not when all that others might have is taken.
+   PAGED RANGES. Paged backing is the default wherever the device has virtual memory, because idle pages can
+   be moved to where memory is needed: free memory that lies scattered in whole pages still serves a large
+   request. Addresses for twice the limit are reserved at first need, and more when they run out. A free block
+   is backed throughout, so a hit never calls the driver.
+     - If no free block fits, the arena picks a gap, a run of holes and free blocks, that lacks few pages.
+       While reserved memory exceeds the live peak by no more than config.idle_fraction, and the limit allows,
+       new pages are created for it. Otherwise idle pages are moved there: those of the smallest free block
+       that has enough, else those at the highest addresses. Only quiet pages move. If necessary the host
+       waits for the oldest event of a stream that freed one. A page is mapped at its new place before it is
+       unmapped at its old one.
+     - Requests of config.large_bytes and more take the lowest free block that fits, so large blocks settle at
+       low addresses and idle pages gather at high ones.
+     - Free memory in pages that are partly live cannot move: it is counted as stranded_bytes. Pages of
+       capture sets do not move, and no page moves while a stream is captured.
+     - To the driver, memory of many pages is many allocations. Memory that must be one allocation, for
+       cudaIpc or RDMA, is requested with GPUARENA_ALLOC_DEDICATED or by config.share.
+     - If more pages are needed than the device last reported as free, they are first requested in one piece.
+       A request that cannot be satisfied so fails at once, instead of after taking all that is left.
 
-   Segments of other memory, by config.backing; all that is said of segments holds of them. Each arena counts
-   its own kind alone: arenas of several kinds on one device do not know of each other.
-       pinned   the host's memory, page-locked, for copies. Limits are of the host: 100% is all that it has
-                installed, free what it reports as unused; gpuarena_get_device tells these. It costs the
-                driver a part of a millisecond a MiB: grow rarely. Where some of a segment is not quiet, the
-                device is waited for before it goes back, for the driver does not
-       managed  memory that moves to where it is used. Shares are of the device, but the limit may be more
-                than it has. It takes none of the device before it is used, so that neither headroom nor
-                release=pressure has a meaning
-       async    the device's memory, from a pool of the driver's that keeps no limit of its own. What is had
-                in a stream's order is pending for that stream until an event tells, as if freed there; of
-                gpuarena_reserve, and at creation, the device is waited for. To give back does not wait for
-                the device where the segment waits for nothing but the call's stream, but for that stream
-                alone: then the driver's pool has let go of the memory, and the limit, which is ours, holds
-                for what the pool has, too, but for what it rounds up by (to 32 MiB, as far as is known),
-                which is `other`; with growth=fixed and a limit of whole 32 MiB, nothing. No growth on a
-                stream that is captured: the memory would be the graph's. Blocks are cut from segments, not
-                asked for one by one: so a hit needs no driver call, and memory does not go back to the system
-                at each wait, as it does from cudaMallocAsync at its defaults
+   OTHER MEMORY. config.backing selects other kinds of memory. They are held in segments, and everything that
+   this manual says of segments applies. Each arena counts its own kind alone: arenas of different kinds on
+   one device do not know of each other.
+       pinned   page-locked host memory, for copies. Limits refer to the host: 100% is all its installed
+                memory, and free memory is what it reports as unused. gpuarena_get_device reports both.
+                Growth costs the driver a part of a millisecond for each MiB, so grow rarely. A segment that
+                is not quiet is released after a wait for the device, because the driver does not wait.
+       managed  memory that migrates to where it is used. A limit given as a share is a share of the device,
+                but a limit may exceed the device. Managed memory takes no device memory before it is used,
+                so headroom and release=pressure have no meaning.
+       async    device memory from a pool of the driver (cudaMallocAsync). Blocks are cut from segments, so a
+                hit needs no driver call, and waits do not return memory to the system as they do with
+                cudaMallocAsync at its defaults. A segment obtained in a stream's order is pending for that
+                stream until an event completes; for gpuarena_reserve and at creation the host waits for the
+                device instead. A segment that waits for nothing but the call's own stream is released after
+                a wait for that stream alone. The limit covers what the driver's pool holds, except what the
+                pool adds by rounding up (to 32 MiB, as far as is known), which is part of `other`; with
+                growth=fixed and a limit in whole 32 MiB there is no such rest. An arena does not grow on a
+                stream that is captured, because the memory would belong to the graph.
 
-   Growth of segments. When no free block fits, the arena asks the driver for one:
-       double   the step starts at `step` (2 MiB) and doubles, up to `step_max` (256 MiB), until it covers
-                the request; if it did already, it doubles after the growth. At reserved 0 it starts again
-       step     always `step` (64 MiB)
-       exact    just the request
-       fixed    the whole limit, or all free device memory where there is none, at creation; later growth,
-                where the limit is raised or the driver had refused a part, is exact. Of paged arenas, too
-     A request above the step gets what it needs. When the driver refuses, it is asked again for less: what is
-     beyond the need is halved, down to the need itself.
+   GROWTH OF SEGMENTS. If no free block fits, the arena requests a segment from the driver. config.growth
+   selects its size:
+       double   a step that starts at config.step_bytes (2 MiB) and doubles up to step_max (256 MiB) until it
+                covers the request. If it covered the request already, it doubles after the growth. When
+                nothing is reserved any more, the step starts again.
+       step     always config.step_bytes (64 MiB)
+       exact    exactly the request
+       fixed    at creation the whole limit, or all free device memory if there is no limit. Later growth,
+                after the limit was raised or the driver had refused a part, is exact. Applies to paged arenas
+                too
+     A request above the step gets what it needs. If the driver refuses, the part beyond the need is halved
+     until the request is just the need.
 
-   Release. Idle segments and pages stay for the next request, until gpuarena_trim, a lower limit or a miss
-   asks for them; or, by config.release, earlier:
-       idle     after a free, when more than release_bytes is idle: down to release_keep of that
-       age      after a free, what was idle for release_age allocations and frees: each segment by itself; of
-                pages as many as were idle all through a span of so many, span after span
-       pressure before growth that would leave the device less than release_bytes: as much as is lacking
-     With the first two frees take their turn, and may call the driver. Segments go as with cudaFree, which
-     waits for the device; pages, and under pressure segments too, that are quiet, as events tell.
+   RELEASE. By default idle segments and pages are kept for the next request until gpuarena_trim, a lower
+   limit or a miss takes them. config.release gives them back earlier:
+       idle     after a free, when more than release_bytes is idle: down to release_keep of it
+       age      after a free: what has been idle for release_age allocations and frees. Segments are judged
+                one by one; of pages, as many go back as were idle throughout a span of that length
+       pressure before growth that would leave the device less than release_bytes free: what is lacking
+     With idle and age, a free takes the slow path and may call the driver. Segments are released as by
+     cudaFree, which waits for the device. Pages, and under pressure segments too, are released only when
+     events show that they are quiet.
 
-   The way of one allocation. The request is rounded up to config.alignment. Free blocks are kept in bins by
-   size, eight to a power of two. Of the request's own bin up to eight blocks are looked at, and the tightest
-   that fits is taken, as near as 1/512 of a size tells; else one of the next larger occupied bin: constant
-   time, however many blocks are free. (Large requests of paged arenas take the lowest from a tree: O(log free
-   blocks).) On a miss these stages are climbed, in order and counted:
-       1. look at every free block that may fit: for alignment, for the rest of the own bin, and for runs of
-          the stream's own free blocks and quiet ones side by side
-       2. where a run of free blocks would do but for other streams: record events behind their frees, make
-          quiet what completed events show to be, and look
-       3. grow, within the limit; paged: with new pages, or quiet ones from elsewhere
-       4. give idle segments back that, as events tell, wait for no stream, where that makes room, and grow
-       5. for up to config.wait_ms: stage 2 and what other threads free or give back, again and again
-       6. make the stream wait for other streams: for those of the run that has the fewest bytes of theirs
-       7. stage 4 with idle segments that do: to give them back waits for the device; behind stage 8, where
-       the
-          alignment is above config.alignment, or pages are to be made of them. Paged: stage 3, with pages
-          that
-          the host waits for, event by event
-       8. wait for the device, if a run of free blocks, or pages, would do that the stages before may not or
-          cannot have
-       9. call config.pressure, and start again if it says so; with sub-arenas, or a parent, before that: have
-        the others' idle memory given back, where that makes room, and start again
-     If all fail, nothing has changed, except that idle segments may have been given back, and the stream may
-     wait for others. streams=events leaves stage 6 out, streams=same stages 2 and 5 too.
+   THE WAY OF ONE ALLOCATION. A request is rounded up to config.alignment. Free blocks are kept in bins by
+   size, eight bins for each power of two. In the request's own bin up to eight blocks are compared, and the
+   tightest that fits is taken, to a precision of 1/512 of the size. If none fits, the next larger occupied
+   bin serves the request. This is constant time however many blocks are free. (Large requests of paged arenas
+   take the lowest free block from a tree in O(log free blocks).) If that fails, these stages are tried in
+   order, and counted in the statistics:
+       1. look at every free block that may fit: aligned ones, the rest of the own bin, and runs of adjacent
+          blocks that are quiet or the stream's own
+       2. if a run would do but for other streams: record events behind those streams' frees, make quiet what
+          completed events allow, and look again
+       3. grow within the limit; paged: by new pages, or by moving quiet idle pages
+       4. release idle segments that are quiet, if that makes room, and grow
+       5. for up to config.wait_ms: repeat stage 2, and watch for memory that other threads free or release
+       6. make the request's stream wait for other streams: for the run with the fewest foreign bytes
+       7. as stage 4 with idle segments that are not quiet, where the release waits for the device; paged: as
+          stage 3 with pages that the host waits for, event by event. If the alignment exceeds
+          config.alignment, or pages are to be made of the segments, this comes after stage 8
+       8. wait for the device, if a run of free blocks, or pages, would do that the earlier stages must not
+          or cannot take
+       9. with sub-arenas or a parent: have the other arenas of the tree release idle memory, if that makes
+          room, and start again; then call config.pressure, and start again if it says so
+     If all stages fail, nothing has changed, except that idle segments may have been released and the stream
+     may wait for others. streams=events leaves out stage 6; streams=same leaves out stages 2 and 5 too.
 
-   Errors. Three kinds are kept apart. The world said no (out of memory, driver error): a result and a
-   reason. The caller broke a contract (double free, foreign pointer, bad argument): a result too, in every
-   build. A defect of this file: GPUARENA_ASSERT, if you define it. Every failed call, misuse included, is
-   recorded, numbered and readable as a sentence. Outputs are written on success alone.
+   ERRORS. There are three kinds. The world refused (out of memory, driver error): the call returns a result
+   and a reason. The caller broke a contract (double free, foreign pointer, bad argument): the call returns a
+   result, in every build. This file has a defect: GPUARENA_ASSERT is called, if you define it. Every failed
+   call is recorded, numbered and readable as a sentence. Outputs are written on success alone.
 
-   Streams. Calls take the stream that the memory is used on, and free the last one that used it: that stream
-   may have the memory again at once. It is *pending* for others until the arena knows that the GPU is done
-   with it, and *quiet* then. Each free has a number on its stream; an event is recorded only when another
-   stream's miss asks, and covers all frees so far: none is recorded or asked on a hit, nor while there is one
-   stream alone; but the first call on a stream asks those of forgotten ones. Blocks that wait for different
-   streams stay apart. A block that further streams used is named to gpuarena_use before its free. A stream
-   that will be destroyed is named to gpuarena_forget first: its handle may come back as another's, and the
-   driver is asked about it, whether it is captured, until it is forgotten. The per-thread default stream is
-   one of each thread; what that thread frees on it has its event at once, and what another frees for it when
-   it frees next. An event that fails is never taken as ready: another one, or a wait for the device, must
-   tell. Where the driver has no events, all streams are taken for one queue.
+   STREAMS. Each call names the stream on which the memory is used; a free names the last stream that used it.
+   That stream may have the memory again at once. For other streams the memory is pending until the arena
+   knows that the GPU is done with it.
+     - Each free has a number on its stream. An event is recorded only when another stream's miss needs one,
+       and covers all frees so far. A hit records and queries nothing, and a program with one stream never
+       does; only the first call on a new stream queries the events of forgotten ones.
+     - Free blocks that wait for different streams are not joined.
+     - A block used on further streams must be named to gpuarena_use before it is freed.
+     - A stream that will be destroyed must be named to gpuarena_forget first: its handle may come back as
+       another stream's, and until it is forgotten the arena asks the driver whether it is captured.
+     - Each thread's per-thread default stream is a stream of its own. What that thread frees on it gets an
+       event at once; what another thread frees for it gets one at the owner's next free.
+     - An event that fails is never taken for completed: another event or a wait for the device must decide.
+       If the driver has no events, all streams count as one queue.
 
-   Graph capture. Between gpuarena_capture_begin and gpuarena_capture_end allocations on a stream belong to a
-   capture set: nobody else has their memory until the set is released, though they be freed. A block freed
-   during a capture is for its stream's next allocations in it; for the set's other streams when all its
-   captures have ended; freed after that, for the set's next capture once its stream is done. Graphs that
-   share a set must not run at the same time. While a stream is captured, and the arena knows or the driver
-   says so, no event is asked, the device not waited for, and nothing given back; growth goes on, in relaxed
-   mode, but for segments that could start where they do not serve the request: they could not go back.
-   Streams that were named to the arena, and not forgotten, are asked before each wait for the device, and
-   once before a call gives memory back. So no capture may begin while another thread is in a call that may do
-   either; gpuarena_capture_begin waits until there is none: call it first. Ordinary memory that a captured
-   stream frees is ordered when the capture has ended; where a graph uses such memory, it is for its owner to
-   keep it as long as the graph.
+   GRAPH CAPTURE. Allocations on a stream between gpuarena_capture_begin and gpuarena_capture_end belong to a
+   *capture set*: their memory serves nobody else until the set is released, even after it is freed.
+     - A block freed during a capture serves the next allocations of its stream in that capture, and other
+       streams of the set after all captures of the set have ended. A block freed later serves the set's next
+       capture once its stream is done. Graphs that share a set must not run at the same time.
+     - While a stream is captured, as far as the arena knows or the driver reports, no event is queried, no
+       device is waited for and nothing is released. Growth continues in relaxed mode, except for segments
+       that might start where they do not serve the request, since those could not go back.
+     - Named streams that were not forgotten are asked for their capture state before each wait for the
+       device, and once before a call releases memory. So no capture may begin while another thread is in such
+       a call; gpuarena_capture_begin waits until there is none. Call it before the capture begins.
+     - Ordinary memory that a captured stream frees is ordered after the capture has ended. If a graph uses
+       such memory, its owner must keep it as long as the graph.
 
-   Threads. Any thread may call anything on any arena, any time; gpuarena_destroy must be an arena's last
-   call: no call may run concurrently with it, or follow it. Calls already blocked return INVALID_ARGUMENT
-   where that can be seen. A short lock is held for a hit, a plain free, gpuarena_use, lookup, get_stats and
-   walk_stats. All else takes its turn, one call at a time; and lets go of the lock around each driver
-   call, so that others' hits and frees go on while one thread's growth is stuck in the driver. So a miss
-   waits for what another thread grows or gives back before it fails. Frees on a thread's own default
-   stream, of blocks with room or a segment of their own, above a lowered limit, and with release=idle or
-   age, take their turn too. What is reserved and about to be (stats are taken between driver calls) never
-   passes the limit. With GPUARENA_NO_THREADS the caller serialises all calls on all arenas.
+   THREADS. Any thread may call anything on any arena at any time, except that gpuarena_destroy must be the
+   last call: no call may run concurrently with it or follow it. Calls already blocked return
+   INVALID_ARGUMENT where that can be seen.
+     - Each arena has a short lock and a slow-path mutex. Hits, plain frees, gpuarena_use, lookup, get_stats
+       and walk_stats hold the short lock alone. All other calls hold the slow-path mutex, one at a time, and
+       unlock the short lock around each driver call. So other threads' hits and frees go on while one
+       thread's growth waits in the driver, and a miss waits for what another thread is growing or releasing.
+     - Some frees take the slow path: those on a thread's own default stream, of blocks with room or a
+       segment of their own, above a lowered limit, and with release=idle or age.
+     - With GPUARENA_NO_THREADS the caller must serialise all calls on all arenas.
 
-   With config.cache_bytes each stream keeps what small blocks are freed on it, up to so many bytes, and hands
-   them out again under a lock of its own: threads on different streams then share nothing. Such memory counts
-   as free, is given up before any call grows, waits, releases or fails, and is not joined with its neighbours
-   until then; so more may be reserved, and an allocation may get a block an eighth larger than it asks for,
-   or a quarter, which is slack. Any call but an allocation or free without flags, alignment and room empties
-   the caches, gpuarena_get_stats too. Threads' own default streams have none, and while there is an observer
-   none is used.
+   CACHES. With config.cache_bytes each stream keeps up to so many bytes of the small blocks that are freed on
+   it, and hands them out again under a lock of its own. Threads on different streams then share nothing. Such
+   memory counts as free, and is returned before any call grows, waits, releases or fails. Until then it is
+   not joined with its neighbours, so more memory may be reserved, and an allocation may get a block an eighth
+   or a quarter larger than it asked for, which is slack. Every call except allocations and frees without
+   flags, alignment and room empties the caches; so does gpuarena_get_stats. A thread's own default stream has
+   no cache, and no cache is used while there is an observer.
 
-   Tags name what memory is for, gpuarena_tag("kv"), for the whole process: a request has one, or its thread's
-   gpuarena_tag_scope. What is live by tag, and was at most, gpuarena_get_tag tells, and reports, and the
-   sentence of a failure for memory: "live by tag: weights 3.2 GiB, kv 1.1 GiB". Tagged blocks have the lock's
-   short way, but no cache, and their frees look at their books; those without cost what they cost else.
+   TAGS. A tag, gpuarena_tag("kv"), names what memory is for, in the whole process. A request has its own tag
+   or that of its thread's gpuarena_tag_scope. gpuarena_get_tag, reports and the sentence of a memory failure
+   tell how much is live by tag: "live by tag: weights 3.2 GiB, kv 1.1 GiB". Tagged blocks use the short lock
+   but no cache. Blocks without a tag cost what they cost otherwise.
 
-   Scrub. What is free may hold what was written to it, and the next block shows it. By config.scrub blocks
-   are cleared, whole, with zeros, by driver.clear:
-       free     before they are free: on the stream that they are freed on, once it waits for the others that
-                they were used on; so what leaves the arena, for other requests or the driver, is clean
-       alloc    before they are handed out, on their stream: whatever was there before the arena had it, too
+   SCRUB. Free memory may hold what was written to it, and the next block exposes it. config.scrub clears
+   whole blocks with zeros, by driver.clear:
+       free     before a block becomes free: on the stream of the free, after the other streams that used the
+                block. So memory that leaves the arena, for a request or for the driver, is clean
+       alloc    before a block is handed out, on its stream, whatever was there before
        both     both
-     A resize clears what it frees or takes. Where no one stream will do (GPUARENA_ANY_STREAM, a stream that
-     is forgotten, or another thread's own; a resize that takes for another stream than the block's) the host
-     waits for the device, clears on the default stream, and waits again. A free whose clearing is refused, by
-     the driver or because the stream is captured, is refused itself: the block is live, its contents are
-     undefined, and it may be freed again. Where its clearing on the default stream may be under way still,
-     that free waits for the device, whatever its stream. An allocation for a stream that is captured
-     fails, as far as driver.capture tells, before anything has changed; one whose clearing the driver
-     refuses fails, and counts as one and its free: what was grown for it stays. A resize fails too, and
-     ends the block's room. On a lost device frees succeed: nobody gets the memory any more. All these
-     calls take their turn. Not with capture sets or caches.
+     - A resize clears what it frees or takes.
+     - If no single stream will do, the host waits for the device, clears on the default stream and waits
+       again: for GPUARENA_ANY_STREAM, a forgotten stream, another thread's own stream, and a resize that
+       takes memory for another stream than the block's.
+     - A free whose clearing is refused, by the driver or because the stream is captured, is refused too. The
+       block stays live with undefined contents, and may be freed again; if its clearing may still be under
+       way on the default stream, that second free waits for the device.
+     - An allocation on a captured stream fails before anything changes, as far as driver.capture tells. An
+       allocation whose clearing the driver refuses fails, and counts as an allocation and its free; the arena
+       keeps what it grew. A resize fails likewise, and ends the block's room.
+     - On a lost device frees succeed, since nobody gets the memory any more. Calls that clear take the slow
+       path. Scrub does not combine with capture sets or caches.
 
-   Callbacks (observer, visitor, writer) run inside the call that triggers them, on its thread, with the lock
-   held: calls on the same arena answer REENTRANT, but get_stats, walk_stats, get_config, last_failure and
-   reset_peaks work. Other arenas may be called, as long as their callbacks do not call this one. Driver
-   functions run without the lock, but in the turn of the call: the same goes for them. Host memory
-   functions run with the lock held, and must not call an arena. config.pressure runs without either:
-   there gpuarena_alloc, gpuarena_reserve and gpuarena_destroy alone answer REENTRANT, but others' calls
+   CALLBACKS. Observer, visitor and writer run inside the call that triggers them, on its thread, with the
+   lock held. From there, calls on the same arena return REENTRANT, except get_stats, walk_stats, get_config,
+   last_failure and reset_peaks. Other arenas may be called, provided that their callbacks do not call this
+   one. Driver functions run without the short lock but with the slow-path mutex: the same rules apply. Host
+   memory functions run with the lock held and must not call an arena. config.pressure runs without any lock:
+   only gpuarena_alloc, gpuarena_reserve and gpuarena_destroy return REENTRANT there, and other threads' calls
    go on. The observer may find its thread in relaxed capture mode.
 
-   CUDA. Where config.driver is NULL the arena reaches CUDA's current device through the runtime; for another,
-   gpuarena_driver_cuda makes the table. Around each driver call (of vm, reserve alone) the device is made
-   current, and the caller's again after it: from CUDA 12 on that makes a context on the caller's device, if
-   it had none (a thread that chose no device has device 0: make the arena's current there). The runtime's
-   last-error slot is cleared of errors that these calls caused; one of the caller's that was there before
-   stays, unless a call of ours fails on top of it: then the slot keeps ours, so that the caller's next check
-   does not miss that there was one. Other drivers: fill a gpuarena_driver of your own, as examples and tests
-   do for a simulated device.
+   CUDA. If config.driver is NULL, the arena uses the device that is current in the CUDA runtime;
+   gpuarena_driver_cuda makes a table for another one. Around each driver call (of vm: reserve alone) the
+   device is made current, and the caller's device again afterwards. From CUDA 12 on that creates a context on
+   the caller's device if it had none. (A thread that chose no device has device 0: make the arena's device
+   current there.) Errors that these calls leave in the runtime's last-error slot are cleared. A caller's
+   error that was there before stays, unless a call of ours fails on top of it: then the slot holds ours, so
+   that the caller's next check still sees an error. For other drivers fill a gpuarena_driver of your own, as
+   examples and tests do for a simulated device.
 
-   Fork and exit. In a child process every call on the parent's arenas answers FORKED, and nothing of the
-   parent's is freed; arenas that the child makes itself are its own. (By fork alone: vfork and _Fork run no
-   handlers.) CUDA does not work in a child of a process that has used it: there gpuarena_driver_cuda
-   answers FORKED, or, where the use was not this header's, DRIVER_ERROR. At process exit, when the runtime
-   has shut down, frees and gpuarena_destroy succeed: the memory is gone with the context.
+   FORK AND EXIT. In a child process every call on the parent's arenas returns FORKED, and nothing of the
+   parent's is freed; arenas that the child creates are its own. (This covers fork alone: vfork and _Fork run
+   no handlers.) CUDA does not work in a child of a process that has used it: gpuarena_driver_cuda returns
+   FORKED there, or DRIVER_ERROR if the use was not this header's. At process exit, after the runtime has shut
+   down, frees and gpuarena_destroy succeed, because the memory is gone with the context.
 
-   Cost. Allocations and frees without a driver call take constant time, amortised, for host tables double; on
-   a stream that is new, or whose record another stream has by now, O(streams). Host memory: 64 bytes a block,
-   live or free; 16 to 32 bytes a live block; 4 bytes per 2 MiB reserved, of paged ranges 12 bytes per 2 MiB
-   of addresses; about 17 KiB a stream from the second on, which streams that nothing waits for leave to new
-   ones, and up to 96 bytes for each stream that was named and is not forgotten; about 6 KiB for a stream's
-   cache, and up to 32 bytes for each of its live blocks; and about 50 KiB an arena. */
+   COST. Allocations and frees without a driver call take constant time, amortised over the doubling of host
+   tables; on a stream that is new, or whose record serves another stream by now, O(streams). Host memory: 64
+   bytes for each block, live or free; 16 to 32 bytes for each live block; 4 bytes for each 2 MiB reserved, or
+   12 bytes for each 2 MiB of paged addresses; about 17 KiB for each stream from the second on, reused by new
+   streams when nothing waits for the old one; up to 96 bytes for each stream that was named and is not
+   forgotten; about 6 KiB for a stream's cache and up to 32 bytes for each of its live blocks; and about 50
+   KiB for each arena. */
 
 #ifndef GPUARENA_H
 #define GPUARENA_H
