@@ -54,14 +54,14 @@ TOOLKIT     := CUDA Toolkit: $(CUDA_NUMBER) in $(CUDA_HOME)$(if $(HAVE_CXX),,; n
 endif
 
 # ---- what there is: a file in one of these folders is part of the build, without further ado
-STRESS_FOLDERS := stress stress/gate stress/workload stress/measure stress/report stress/sim stress/policy stress/rival stress/bench stress/needs
-STRESS_SOURCES := $(filter-out stress/main.c,$(wildcard $(STRESS_FOLDERS:%=%/*.c)))
+STRESS_FOLDERS := $(addprefix stress/,base sim workload device policy result run report measure command needs)
+STRESS_SOURCES := $(wildcard $(STRESS_FOLDERS:%=%/*.c))
 FUZZ_SOURCES   := $(wildcard tests/fuzz/fuzz_*.c)
 TEST_SOURCES   := $(wildcard tests/test_*.c) $(FUZZ_SOURCES)
 BENCH_SOURCES  := $(wildcard tests/bench.c)
 EXAMPLE_SOURCES := $(filter-out $(if $(CUDA),,examples/04% examples/06% examples/07% examples/12%),$(wildcard examples/[0-9]*.c))
 EXAMPLE_CUDA_SOURCES := $(if $(and $(CUDA),$(NVCC)),$(wildcard examples/[0-9]*.cu))
-CUDART_SOURCES := $(wildcard stress/sim/cudart/*.c)
+CUDART_SOURCES := $(wildcard stress/cudart/*.c)
 
 LIBRARY        := $(BUILD)/libstress.a
 CUDART         := $(if $(CUDA),$(BUILD)/sim/libcudart.so)
@@ -74,7 +74,7 @@ TEST_PROGRAMS  := $(TEST_SOURCES:%.c=$(BUILD)/%)
 EXAMPLES       := $(EXAMPLE_SOURCES:%.c=$(BUILD)/%) $(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%)
 BENCH          := $(BENCH_SOURCES:tests/%.c=$(BUILD)/%)
 ALL_SOURCES    := $(STRESS_SOURCES) stress/main.c $(TEST_SOURCES) $(EXAMPLE_SOURCES) $(BENCH_SOURCES)
-PIC_SOURCES    := stress/problem.c stress/slice.c $(wildcard stress/sim/*.c) $(CUDART_SOURCES)
+PIC_SOURCES    := stress/base/problem.c stress/base/slice.c $(wildcard stress/sim/*.c) $(CUDART_SOURCES)
 
 ifneq ($(words x $(CURDIR) $(BUILD)),3)
 $(error paths with spaces are not supported: "$(CURDIR)", BUILD="$(BUILD)")
@@ -284,17 +284,17 @@ $(BUILD)/pic/%.o: %.cc $(BUILD)/stamp.flags
 	@echo "  CXX  $<"
 	$(Q)$(COMPILE_CXX) -isystem $(CUB_FOLDER) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
 
-$(BUILD)/libcub-sim.so: $(BUILD)/pic/stress/rival/cub_library.o $(PIC_SOURCES:%.c=$(BUILD)/pic/%.o)
+$(BUILD)/libcub-sim.so: $(BUILD)/pic/stress/policy/cub_library.o $(PIC_SOURCES:%.c=$(BUILD)/pic/%.o)
 	@echo "  LINK $@"
 	$(Q)echo '$(EXPORT_CUB)' > $(BUILD)/cub.map
 	$(Q)$(CXX) $(CFLAGS) $(LDFLAGS) -shared $(WHOLE) -Wl,--version-script,$(BUILD)/cub.map -o $@ $(filter %.o,$^) $(LIBS)
 
-$(BUILD)/libcub-null.so: $(BUILD)/pic/stress/rival/cub_library.o $(BUILD)/pic/stress/rival/null_cudart.o
+$(BUILD)/libcub-null.so: $(BUILD)/pic/stress/policy/cub_library.o $(BUILD)/pic/stress/policy/null_cudart.o
 	@echo "  LINK $@"
 	$(Q)echo '$(EXPORT_NULL)' > $(BUILD)/null.map
 	$(Q)$(CXX) $(CFLAGS) $(LDFLAGS) -shared $(WHOLE) -Wl,--version-script,$(BUILD)/null.map -o $@ $(filter %.o,$^)
 
-$(BUILD)/libcub-cuda.so: $(BUILD)/pic/stress/rival/cub_library.o | $(CUDART)
+$(BUILD)/libcub-cuda.so: $(BUILD)/pic/stress/policy/cub_library.o | $(CUDART)
 	@echo "  LINK $@"
 	$(Q)$(CXX) $(CFLAGS) $(LDFLAGS) -shared $(WHOLE) -o $@ $< $(call LINK_CUDART,$(RUNS_ON_CUDA)) $(LIBS)
 
@@ -306,8 +306,8 @@ $(LIBRARY): $(LIBRARY_OBJECTS) $(BUILD)/stamp.sources
 OWN_COPIES := $(shell grep -lE 'define GPUARENA_STATIC|"(caches|paged_pages|schedule_scenario|section|world_sets)\.h"' \
                   $(wildcard tests/test_*.c) /dev/null)
 $(OWN_COPIES:%.c=$(BUILD)/obj/%.o): CFLAGS := $(patsubst -O2,-O1,$(CFLAGS))
-$(BUILD)/obj/stress/report/host.o: CPPFLAGS += -DGPUARENA_FLAGS='"$(CFLAGS)"'
-$(BUILD)/obj/stress/program.o: CPPFLAGS += -DSTRESS_FOLDER='"$(CURDIR)/stress"'
+$(BUILD)/obj/stress/base/host.o: CPPFLAGS += -DGPUARENA_FLAGS='"$(CFLAGS)"'
+$(BUILD)/obj/stress/base/program.o: CPPFLAGS += -DSTRESS_FOLDER='"$(CURDIR)/stress"'
 $(BUILD)/obj/tests/test_bounds.o: CPPFLAGS += -finstrument-functions
 $(BUILD)/obj/%.o: %.c $(BUILD)/stamp.flags
 	@mkdir -p $(@D)
@@ -331,4 +331,4 @@ $(BUILD)/stamp.%: | $(BUILD)/
 $(BUILD)/:
 	@mkdir -p $@
 
--include $(ALL_SOURCES:%.c=$(BUILD)/obj/%.d) $(PIC_SOURCES:%.c=$(BUILD)/pic/%.d) $(patsubst %,$(BUILD)/pic/stress/rival/%.d,cub_library null_cudart)
+-include $(ALL_SOURCES:%.c=$(BUILD)/obj/%.d) $(PIC_SOURCES:%.c=$(BUILD)/pic/%.d) $(patsubst %,$(BUILD)/pic/stress/policy/%.d,cub_library null_cudart)

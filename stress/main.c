@@ -7,18 +7,18 @@
 #include <string.h>
 
 #include "../gpuarena.h"
-#include "cli.h"
-#include "compare.h"
-#include "costs_command.h"
-#include "cuda_environment.h"
-#include "help.h"
-#include "holes.h"
-#include "merge.h"
-#include "nearest.h"
-#include "program.h"
+#include "base/cli.h"
+#include "command/compare.h"
+#include "command/costs.h"
+#include "device/cuda_environment.h"
+#include "command/help.h"
+#include "command/holes.h"
+#include "command/merge.h"
+#include "base/nearest.h"
+#include "base/program.h"
 #include "report/output.h"
-#include "run.h"
-#include "shrink.h"
+#include "command/run.h"
+#include "command/shrink.h"
 
 typedef struct command {
     const char *name;

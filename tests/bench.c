@@ -1,10 +1,10 @@
 /* Measures the pool against CUB, a mutex and itself, over a device that costs nothing: a table, and CSV.
-   It must not know how anything is measured: stress/bench does.
+   It must not know how anything is measured: stress/measure does.
    Run by `make bench`; that it runs is tested by tests/bench.t. What it measures is never a test. */
 #include <signal.h>
 #include <stdio.h>
 
-#include "../stress/bench/bench.h"
+#include "../stress/measure/bench.h"
 
 static int bench_help(void)
 {

@@ -70,7 +70,7 @@ for my $text (stress('help', 'lists')->{out}, join '', map { stress('help', $_)-
 # ---- an option that a command has nothing of is refused by its name, each of the table
 {
     my $value = { NUMBER => 2, SIZE => '1G', SHARE => '3%', COUNT_OR_AUTO => 2, REPEAT => 'csv=x', LIST => 'raw', TEXT => 'x' };
-    my @options = slurp('stress/cli.c') =~ /\[CLI_\w+\] = \{ (?:"[^"]*"|NULL), ("[a-z-]+", .*?), CLI_(?:NO|SHAPES)/gs;
+    my @options = slurp('stress/base/cli.c') =~ /\[CLI_\w+\] = \{ (?:"[^"]*"|NULL), ("[a-z-]+", .*?), CLI_(?:NO|SHAPES)/gs;
     my %kinds = map { /^"([a-z-]+)", (?:'.'|0), CLI_(\w+), (?:"([^"]*)"|NULL)/ ? ($1 => [ $2, $3 ]) : () } @options;
     my @words = map { my ($kind, $choices) = @{$kinds{$_}};
         [ $_, $kind eq 'FLAG' ? () : $kind eq 'CHOICE' ? $choices =~ s/.*\|//r : $value->{$kind} ] }
@@ -98,7 +98,7 @@ is(stress('--help')->{out}, $help, '--help is help');
 is(stress($_, '--help')->{out}, stress('help', $_)->{out}, "$_ --help is help $_") for qw(capacity batch holes merge costs);
 is(stress('list', '--help')->{out}, $help, 'of a command without a page of its own it is the first');
 my @options = $help =~ /^  (?:-\w, |    )--([a-z-]+)/mg;
-my $source = slurp('stress/cli.c');
+my $source = slurp('stress/base/cli.c');
 my @table = $source =~ /\[CLI_\w+\] = \{ (?:"[^"]*"|NULL), "([a-z-]+)"/g;
 is("@options", "@table", 'help lists the options of the table, in order');
 ok(@table >= 20, 'the table was found');

@@ -208,7 +208,7 @@ my @topics = $help =~ /stress help \[((?:[\w|]|\n\s*)+)\]/ ? split /\|\s*/, $1 :
 my %help = map { $_ => stress('help', $_)->{out} } @topics;
 my %options = map { $_ => 1 } $help =~ /--([a-z-]+)/g;
 $options{$_} = 1 for slurp('stress/import/torch_snapshot.py') =~ /["']--([a-z-]+)["']/g;
-$options{$_} = 1 for slurp('stress/bench/bench.c') =~ /--([a-z-]+)/g;
+$options{$_} = 1 for slurp('stress/measure/bench.c') =~ /--([a-z-]+)/g;
 $options{$_} = 1 for qw(array dependency cudart);    # of Slurm and nvcc
 my %asked = map { $_ => 1 } map { /(?<![\w-])--([a-z][a-z-]*)/g } @spans, @blocks, $text;
 is(join(' ', grep { !$options{$_} } sort keys %asked), '', scalar(keys %asked) . ' options exist');
@@ -235,5 +235,5 @@ my $known = join "\n", $help, values %help, $list, stress('list', 'needs')->{out
 my @words = grep { /^[a-z][a-z0-9]*(?:_[a-z0-9]+)+$/ } @spans;
 is(join(' ', grep { $known !~ /(?<![a-z])\Q$_\E\b/ && !/^random_allocations$|^pool_memory_resource$/ } @words), '', scalar(@words) . ' columns and other names exist');
 my @variables = grep { /^(?:GPUARENA|GITHUB)_[A-Z_]+$/ } @spans;
-is(join(' ', grep { my $name = $_; !grep { /\b$name\b/ } $header, $help, $makefile, slurp('stress/sim/cudart/options.c') } @variables), '', 'macros and variables exist');
+is(join(' ', grep { my $name = $_; !grep { /\b$name\b/ } $header, $help, $makefile, slurp('stress/cudart/options.c') } @variables), '', 'macros and variables exist');
 done();

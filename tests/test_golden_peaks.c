@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../stress/policy.h"
+#include "../stress/policy/policy.h"
 #include "../stress/workload/workload.h"
 #include "tap.h"
 

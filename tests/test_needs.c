@@ -249,7 +249,7 @@ static gpuarena_result planted_free(gpuarena *arena, void *ptr, gpuarena_stream 
 #define gpuarena_capture_end planted_capture_end
 #define gpuarena_alloc planted_alloc
 #define gpuarena_free planted_free
-#include "../stress/pool.c"
+#include "../stress/policy/pool.c"
 #include "../stress/needs/configs.c"
 #include "../stress/needs/figures.c"
 #include "../stress/needs/ground.c"

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stddef.h>
 
-#include "../stress/device_lock.h"
-#include "../stress/pass_threads.h"
+#include "../stress/device/lock.h"
+#include "../stress/run/pass_threads.h"
 #include "../stress/workload/mix.h"
 #include "workload_text.h"
 

@@ -4,7 +4,7 @@
 #include "../gpuarena.h"
 
 #include "../examples/recorder.h"
-#include "../stress/runner.h"
+#include "../stress/run/runner.h"
 #include "sim_device.h"
 #include "workload_text.h"
 

@@ -3,8 +3,8 @@
    Run: build/tests/test_shrink */
 #include <stdlib.h>
 
-#include "../stress/shrink_search.h"
-#include "../stress/workload/splitmix64.h"
+#include "../stress/base/shrink_search.h"
+#include "../stress/base/splitmix64.h"
 #include "../stress/workload/subset.h"
 #include "tap.h"
 

@@ -3,7 +3,7 @@
    Run: make test TESTS=build/tests/test_workload_memory (under ASan or valgrind it also shows that nothing leaks) */
 #include <errno.h>
 
-#include "../stress/nearest.h"
+#include "../stress/base/nearest.h"
 #include "workload_text.h"
 
 static uint64_t call_count, failing_call;        /* 0: none */
@@ -39,7 +39,7 @@ static void *failing_realloc(void *old, size_t bytes)
 #include "../stress/workload/dataset.c"
 #include "../stress/workload/embedding.c"
 #include "../stress/workload/growing.c"
-#include "../stress/workload/id_map.c"
+#include "../stress/base/id_map.c"
 #include "../stress/workload/larson.c"
 #include "../stress/workload/maker.c"
 #include "../stress/workload/mix.c"
@@ -56,9 +56,9 @@ static void *failing_realloc(void *old, size_t bytes)
 #include "../stress/workload/serve.c"
 #include "../stress/workload/serve_cache.c"
 #include "../stress/workload/serve_shapes.c"
-#include "../stress/slice.c"
+#include "../stress/base/slice.c"
 #include "../stress/workload/spec.c"
-#include "../stress/workload/splitmix64.c"
+#include "../stress/base/splitmix64.c"
 #include "../stress/workload/stream.c"
 #include "../stress/workload/stream_write.c"
 #include "../stress/workload/tape.c"

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "../nearest.h"
-#include "../program.h"
+#include "../base/nearest.h"
+#include "../base/program.h"
 #include "claims.h"
 #include "scenarios.h"
 

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "../runner.h"
+#include "../run/runner.h"
 #include "scene.h"
 
 typedef struct need {

@@ -4,7 +4,7 @@
 #ifndef STRESS_NEEDS_SCENE_H
 #define STRESS_NEEDS_SCENE_H
 
-#include "../policy.h"
+#include "../policy/policy.h"
 #include "../workload/workload.h"
 
 #define MIB ((uint64_t)1 << 20)

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "../device_table.h"
+#include "../base/number_map.h"
 #include "model.h"
 #include "pieces.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "../cuda_environment.h"
+#include "../device/cuda_environment.h"
 
 /* Name, memory, versions, others. Returns text. */
 const char *environment_line(const cuda_environment *self, char *text, size_t size);

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../policy_name.h"
-#include "../record.h"
+#include "../policy/policy_name.h"
+#include "../result/record.h"
 #include "table_columns.h"
-#include "xml.h"
+#include "../base/xml.h"
 
 static const char *figure_workload(const row *shown)
 {

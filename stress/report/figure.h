@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "plot.h"
-#include "row.h"
+#include "../result/row.h"
 
 typedef enum figure_kind {
     FIGURE_PEAKS,                                /* of a workload: peak memory and the refusal, by policy */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../record.h"
+#include "../result/record.h"
 #include "figure.h"
 
 typedef double figure_value(const memory_use *use);          /* below 0: there is none */

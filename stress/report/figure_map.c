@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../record.h"
+#include "../result/record.h"
 #include "figure.h"
 #include "map.h"
 

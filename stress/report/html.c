@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "../../gpuarena.h"
-#include "../repro.h"
+#include "../run/repro.h"
 #include "environment.h"
 #include "figure.h"
 #include "svg.h"
 #include "table_columns.h"
 #include "verdict.h"
-#include "xml.h"
+#include "../base/xml.h"
 
 enum { HTML_MAPS_BYTES = 800000, HTML_MOST_NOTES = 100 };
 

@@ -6,10 +6,10 @@
 
 #include <stdio.h>
 
-#include "../cli.h"
-#include "../cuda_environment.h"
-#include "../gate/gate.h"
-#include "row.h"
+#include "../base/cli.h"
+#include "../device/cuda_environment.h"
+#include "../result/gate.h"
+#include "../result/row.h"
 
 typedef struct html_page {
     const row_list    *list;

@@ -3,11 +3,11 @@
    Tested by tests/html.t. */
 #include <string.h>
 
-#include "../policy_name.h"
+#include "../policy/policy_name.h"
 #include "html.h"
 #include "plot.h"
 #include "table_columns.h"
-#include "xml.h"
+#include "../base/xml.h"
 
 typedef struct html_column { row_column column; const char *heading; } html_column;   /* NULL: table_heading */
 

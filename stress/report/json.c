@@ -8,9 +8,9 @@
 
 #include "../../gpuarena.h"
 #include "environment.h"
-#include "host.h"
-#include "repeats.h"
-#include "utf8.h"
+#include "../base/host.h"
+#include "../result/repeats.h"
+#include "../base/utf8.h"
 
 void json_text(FILE *out, const char *text)
 {

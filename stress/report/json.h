@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-#include "../cuda_environment.h"
-#include "row.h"
+#include "../device/cuda_environment.h"
+#include "../result/row.h"
 
 /* environment NULL: the device is simulated, and there is no word of how or when it was made: equal runs give equal
    bytes. Where there are measured times, with what they were measured on. is_whole: and with what rows that are there

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../gpuarena.h"
-#include "xml.h"
+#include "../base/xml.h"
 
 static int junit_is_error(const row *shown)
 {

@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "../gate/gate.h"
-#include "row.h"
+#include "../result/gate.h"
+#include "../result/row.h"
 
 void junit_write(FILE *out, const row_list *list, const char *device, const gate *gates);    /* errors: ferror(out) */
 

@@ -4,7 +4,7 @@
 #ifndef STRESS_REPORT_MAP_H
 #define STRESS_REPORT_MAP_H
 
-#include "../record.h"
+#include "../result/record.h"
 
 enum { MAP_BATCHES = 6 };
 typedef enum map_cell {                          /* what is seen; the first MAP_BATCHES: live blocks of a batch */

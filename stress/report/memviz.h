@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "row.h"
+#include "../result/row.h"
 
 /* A pickle of protocol 2 that names nothing to be imported. Addresses are those of the record's axis; frames are a
    block's tag and step; steps are annotations, too. Of it stress/import/torch_snapshot.py --device ROW --steps makes

@@ -3,7 +3,7 @@
 #ifndef STRESS_REPORT_MEMVIZ_PARTS_H
 #define STRESS_REPORT_MEMVIZ_PARTS_H
 
-#include "../record.h"
+#include "../result/record.h"
 
 typedef struct memviz_segment {
     uint64_t offset, bytes;

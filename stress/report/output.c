@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../costs_fit.h"
-#include "../nearest.h"
-#include "../record.h"
-#include "csv.h"
+#include "../measure/costs_fit.h"
+#include "../base/nearest.h"
+#include "../result/record.h"
+#include "../result/csv.h"
 #include "html.h"
 #include "json.h"
 #include "junit.h"

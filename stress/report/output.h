@@ -6,14 +6,14 @@
 
 #include <stdio.h>
 
-#include "../cli.h"
-#include "../costs_measure.h"
-#include "../cuda_environment.h"
-#include "../gate/gate.h"
-#include "../problem.h"
-#include "../shard.h"
+#include "../base/cli.h"
+#include "../measure/costs_measure.h"
+#include "../device/cuda_environment.h"
+#include "../result/gate.h"
+#include "../base/problem.h"
+#include "../run/shard.h"
 #include "../workload/workload.h"
-#include "row.h"
+#include "../result/row.h"
 
 typedef struct output_material {                 /* what files are made of */
     const row_list    *list;

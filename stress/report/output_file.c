@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "csv.h"
+#include "../result/csv.h"
 
 enum { OUTPUT_MARK_ROOM = 200 };
 

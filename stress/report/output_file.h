@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "../problem.h"
+#include "../base/problem.h"
 
 typedef struct output_file {
     FILE       *stream;

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "../record.h"
+#include "../result/record.h"
 #include "json.h"
 
 enum { PERFETTO_STEPS = 1 };                     /* the thread that steps are drawn on */

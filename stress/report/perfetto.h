@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "row.h"
+#include "../result/row.h"
 
 /* Times are microseconds: of the simulated device's clock; on CUDA, where a record has none, operations. The memory
    counters are the samples of the series. Write errors: ferror(out). */

@@ -5,8 +5,8 @@
 
 #include <inttypes.h>
 
-#include "../record.h"
-#include "csv.h"
+#include "../result/record.h"
+#include "../result/csv.h"
 
 const latency_point latency_points[LATENCY_POINTS] = {
     { 500, "p50" }, { 750, "p75" }, { 900, "p90" }, { 950, "p95" }, { 990, "p99" },

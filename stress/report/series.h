@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "row.h"
+#include "../result/row.h"
 
 /* Columns: row (of the CSV, from 0), workload, policy, op (allocations and frees before it and it are done), now_vns,
    requested_bytes, live_bytes, reserved_bytes, pending_bytes, free_bytes (pending ones included), largest_free_bytes,

@@ -6,7 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "../policy_name.h"
+#include "../policy/policy_name.h"
 #include "table.h"
 #include "table_columns.h"
 #include "verdict.h"

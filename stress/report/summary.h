@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-#include "../gate/gate.h"
-#include "row.h"
+#include "../result/gate.h"
+#include "../result/row.h"
 
 /* gates NULL: no verdicts. Write errors: ferror(out). */
 void summary_write(FILE *out, const row_list *list, const char *device, const gate *gates);

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "row.h"
+#include "../result/row.h"
 
 /* maps_only: of time and addresses, and no other. Write errors: ferror(out). */
 void svg_write(FILE *out, const row_list *list, const char *device, int maps_only);

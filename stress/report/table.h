@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-#include "../cuda_environment.h"
-#include "row.h"
+#include "../device/cuda_environment.h"
+#include "../result/row.h"
 
 typedef struct table_style {
     size_t width;                                /* columns of the terminal; lines are never longer */

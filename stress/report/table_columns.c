@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-#include "../policy_name.h"
+#include "../policy/policy_name.h"
 #include "plot.h"
 #include "table.h"
-#include "utf8.h"
+#include "../base/utf8.h"
 
 enum { TABLE_NAME_MAX = 40 };
 

@@ -4,7 +4,7 @@
 #ifndef STRESS_REPORT_TABLE_COLUMNS_H
 #define STRESS_REPORT_TABLE_COLUMNS_H
 
-#include "row.h"
+#include "../result/row.h"
 
 typedef const char *table_fill(const row *shown, char *text, size_t size);
 typedef double table_weight(const row *shown);

@@ -3,7 +3,7 @@
    Tested by tests/needs.t. */
 #include <string.h>
 
-#include "../program.h"
+#include "../base/program.h"
 #include "table.h"
 #include "table_columns.h"
 

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "repeats.h"
+#include "../result/repeats.h"
 
 /* The row that was added as number so-and-so: those of the table alone were not. */
 static const row *table_added(const row_list *list, size_t number)

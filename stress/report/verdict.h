@@ -3,7 +3,7 @@
 #ifndef STRESS_REPORT_VERDICT_H
 #define STRESS_REPORT_VERDICT_H
 
-#include "row.h"
+#include "../result/row.h"
 
 enum { VERDICT_ROOM = 4096 };
 

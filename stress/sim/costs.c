@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../slice.h"
+#include "../base/slice.h"
 
 enum { COSTS_LINE_BYTES = 200 };
 

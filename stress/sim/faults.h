@@ -29,7 +29,7 @@
 #ifndef STRESS_SIM_FAULTS_H
 #define STRESS_SIM_FAULTS_H
 
-#include "../slice.h"
+#include "../base/slice.h"
 #include "sim.h"
 
 enum { FAULTS_MOST = 64 };

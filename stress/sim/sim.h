@@ -3,12 +3,12 @@
    Deterministic: no wall clock, no real sleeping, no host addresses in any result. Tested by tests/test_sim_*.c.
    One thread at a time may be in a sim, its driver tables included. The same machine serves CUDA programs behind the
    substitute for libcudart: cudart/cudart.h. */
-#ifndef STRESS_SIM_H
-#define STRESS_SIM_H
+#ifndef STRESS_SIM_SIM_H
+#define STRESS_SIM_SIM_H
 
 #include <stdio.h>
 #include "../../gpuarena.h"
-#include "../problem.h"
+#include "../base/problem.h"
 #include "calls.h"
 
 enum { SIM_MAX_DEVICES = 32 };

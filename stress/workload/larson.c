@@ -3,7 +3,7 @@
    Tested by tests/test_workload_larson.c. */
 #include "family.h"
 #include "rates.h"
-#include "splitmix64.h"
+#include "../base/splitmix64.h"
 #include "turns.h"
 
 #include <stdlib.h>

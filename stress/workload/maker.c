@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "splitmix64.h"
+#include "../base/splitmix64.h"
 
 void maker_begin(maker *self, stream_builder *builder, uint64_t seed)
 {

@@ -4,7 +4,7 @@
 #ifndef STRESS_WORKLOAD_MIX_H
 #define STRESS_WORKLOAD_MIX_H
 
-#include "../slice.h"
+#include "../base/slice.h"
 #include "workload.h"
 
 /* text: SPEC or SPEC+SPEC.., each as for workload_make. Behind replay: a '+' is the file's, unless a workload's name

@@ -3,7 +3,7 @@
    Tested by tests/test_workload_pareto.c. */
 #include "family.h"
 #include "maker.h"
-#include "splitmix64.h"
+#include "../base/splitmix64.h"
 
 #include <stdlib.h>
 

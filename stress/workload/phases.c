@@ -3,7 +3,7 @@
    Tested by tests/test_workload_phases.c. */
 #include "phases.h"
 
-#include "splitmix64.h"
+#include "../base/splitmix64.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

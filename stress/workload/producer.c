@@ -3,7 +3,7 @@
    Tested by tests/test_workload_producer.c. */
 #include "family.h"
 #include "rates.h"
-#include "splitmix64.h"
+#include "../base/splitmix64.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

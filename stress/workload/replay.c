@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../program.h"
+#include "../base/program.h"
 
 static const replay_format *const replay_formats[] = { &replay_trace, &replay_rmm, &replay_intervals };
 enum { REPLAY_FORMAT_COUNT = sizeof replay_formats / sizeof replay_formats[0], REPLAY_FIRST_READ = 1 << 16 };

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../cli.h"
-#include "../program.h"
+#include "../base/cli.h"
+#include "../base/program.h"
 
 enum { SNAPSHOT_WORDS = 6, SNAPSHOT_ABSENT = 127 };
 

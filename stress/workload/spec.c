@@ -3,7 +3,7 @@
    Tested by tests/test_workload_spec.c. */
 #include "spec.h"
 
-#include "../nearest.h"
+#include "../base/nearest.h"
 
 #include <inttypes.h>
 #include <string.h>

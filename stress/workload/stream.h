@@ -4,8 +4,8 @@
 #ifndef STRESS_WORKLOAD_STREAM_H
 #define STRESS_WORKLOAD_STREAM_H
 
-#include "id_map.h"
-#include "../slice.h"
+#include "../base/id_map.h"
+#include "../base/slice.h"
 #include "workload.h"
 
 /* A stream beyond these ends in a problem rather than in all of the host's memory: at most 512 MiB of operations and

@@ -3,7 +3,7 @@
    Tested by tests/test_workload_train.c. */
 #include "train.h"
 
-#include "splitmix64.h"
+#include "../base/splitmix64.h"
 
 #include <string.h>
 

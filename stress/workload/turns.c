@@ -3,7 +3,7 @@
    Tested by tests/test_workload_larson.c and tests/test_workload_mix.c. */
 #include "turns.h"
 
-#include "splitmix64.h"
+#include "../base/splitmix64.h"
 
 enum { TURNS_WEIGHTS = 4, TURNS_MOST_UNCHANGED = 256 };      /* weights: 1 4 16 64 */
 

@@ -2,7 +2,7 @@
    Must not know of policies, devices or files.
    Tested by tests/test_workload_uniform.c. */
 #include "family.h"
-#include "splitmix64.h"
+#include "../base/splitmix64.h"
 
 #include <stdlib.h>
 

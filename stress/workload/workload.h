@@ -1,14 +1,14 @@
 /* Op streams: what a workload does, generated whole before anything is timed, from (specification, seed) alone.
    It must not know of policies, devices or results. A new family is one file here and one row in workload.c.
    Tested by tests/test_workload_*.c. */
-#ifndef STRESS_WORKLOAD_H
-#define STRESS_WORKLOAD_H
+#ifndef STRESS_WORKLOAD_WORKLOAD_H
+#define STRESS_WORKLOAD_WORKLOAD_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include "../problem.h"
-#include "../slice.h"
+#include "../base/problem.h"
+#include "../base/slice.h"
 
 typedef enum op_kind { OP_ALLOC, OP_FREE, OP_STEP, OP_KERNEL, OP_WAIT, OP_RIVAL } op_kind;
 

@@ -1,0 +1,25 @@
+/* The program's name, as it was called, in all that it prints: build/stress says `stress`, what is installed says
+   `gpuarena-stress`. And the files that come along with it.
+   It must not know any command or page. Tested by tests/installed.t and tests/recordings.t. */
+#ifndef STRESS_BASE_PROGRAM_H
+#define STRESS_BASE_PROGRAM_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "problem.h"
+
+void program_begin(const char *argv0);           /* may be NULL; the text must stay */
+const char *program_name(void);                  /* the last part of argv[0]; `stress` where that is no name */
+
+/* `NAME: ` on stderr, and the text. */
+void program_say(const char *format, ...) PROBLEM_FORMAT(1, 2);
+/* A page of help: where it calls the program `stress`, it is written with the name. */
+void program_page(FILE *out, const char *text);
+
+/* The path of a file that comes along, by its path below stress/: installed, PREFIX/share/gpuarena has it, beside
+   PREFIX/bin with the program; else the checkout in which the program was built. 0, or -1: there is none. */
+enum { PROGRAM_PATH_BYTES = 4096 };
+int program_file(const char *relative, char *path, size_t size);
+
+#endif

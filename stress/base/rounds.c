@@ -1,0 +1,105 @@
+/* Order and statistics.
+   It must not know what is measured.
+   Tested by tests/test_bench.c. */
+#include "rounds.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "splitmix64.h"
+
+enum { ROUNDS_MOST_EXACT = 10000 };              /* 2^-10000 is a long double still */
+
+uint64_t rounds_clock_ns(void)
+{
+    struct timespec now = { 0, 0 };
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void *rounds_idle(void *user)
+{
+    return user;
+}
+
+int rounds_second_thread(problem *why)
+{
+    pthread_t thread;
+    if (!pthread_create(&thread, NULL, rounds_idle, NULL) && !pthread_join(thread, NULL)) return 0;
+    return problem_set(why, EXIT_HARNESS, "no second thread can be started");
+}
+
+void rounds_shuffle(size_t *order, size_t count, uint64_t *random)
+{
+    for (size_t index = 0; index < count; index++) {
+        size_t other = (size_t)splitmix64_below(random, index + 1);
+        order[index] = order[other];
+        order[other] = index;
+    }
+}
+
+/* The median is below the value of rank r as often as at most r of count fair coins fall on one side. Of more than
+   ten thousand: as the normal distribution has it, one rank further out. */
+size_t rounds_low_rank(size_t count)
+{
+    if (count > ROUNDS_MOST_EXACT) return (size_t)((double)count / 2 - 0.98 * sqrt((double)count)) - 1;
+    long double term = powl(0.5L, (long double)count), below = term;
+    size_t rank = 0;
+    while (below + term * (long double)(count - rank) / (long double)(rank + 1) <= 0.025L) {
+        term = term * (long double)(count - rank) / (long double)(rank + 1);
+        below += term;
+        rank++;
+    }
+    return rank;
+}
+
+static int rounds_by_value(const void *left, const void *right)
+{
+    double first = *(const double *)left, second = *(const double *)right;
+    return (first > second) - (first < second);
+}
+
+double rounds_share(rounds_interval found)
+{
+    double half = (found.high - found.low) / 2;
+    return half > 0.0 ? half / found.median : 0.0;
+}
+
+rounds_length rounds_of(size_t warm, size_t least, size_t most, uint64_t precision_ppm, uint64_t budget_s)
+{
+    const rounds_length made = { warm, least, most, (double)precision_ppm / 1e6, budget_s * 1000000000u };
+    return made;
+}
+
+static int rounds_is_look(const rounds_length *self, size_t done)
+{
+    size_t look = self->least;
+    while (look < done) look += (look + 1) / 2;
+    return look == done || done == self->most;
+}
+
+rounds_end rounds_over(const rounds_length *self, size_t done, uint64_t spent_ns, rounds_share_fn *share, void *user)
+{
+    if (self->precision > 0.0 && rounds_is_look(self, done) && share(user) <= self->precision) return ROUNDS_PRECISE;
+    if (done >= self->most) return ROUNDS_MOST;
+    return spent_ns >= self->budget_ns ? ROUNDS_TIME : ROUNDS_GO_ON;
+}
+
+const char *rounds_end_name(rounds_end end)
+{
+    static const char *const names[] = { NULL, "precise", "rounds", "time" };
+    return names[end];
+}
+
+rounds_interval rounds_median(double *values, size_t count)
+{
+    rounds_interval found;
+    size_t rank = rounds_low_rank(count);
+    qsort(values, count, sizeof *values, rounds_by_value);
+    found.low = values[rank];
+    found.median = (values[(count - 1) / 2] + values[count / 2]) / 2;
+    found.high = values[count - 1 - rank];
+    return found;
+}

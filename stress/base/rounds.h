@@ -1,0 +1,49 @@
+/* What honest measuring takes: a process that has had a second thread, rounds in a seeded random order, as many as it
+   takes and no more, medians with confidence intervals.
+   It must not know what is measured. Tested by tests/test_bench.c. */
+#ifndef STRESS_BASE_ROUNDS_H
+#define STRESS_BASE_ROUNDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "problem.h"
+
+typedef struct rounds_interval { double low, median, high; } rounds_interval;
+enum { ROUNDS_LEAST_COUNT = 6 };                 /* with fewer values there are no such ranks */
+
+/* Starts a thread and waits for its end: until then, glibc's mutex does without atomics. */
+int rounds_second_thread(problem *why);
+
+/* Time that this thread has had a processor for: what others do on the machine meanwhile is not counted, else who
+   takes longer would be interrupted more often. A system call: not for single pairs. */
+uint64_t rounds_clock_ns(void);
+
+/* order becomes 0 .. count - 1, shuffled. */
+void rounds_shuffle(size_t *order, size_t count, uint64_t *random);
+
+/* The median, and the ranks between which it lies with 95 % confidence, whatever the distribution. Below 6 values no
+   ranks do: then it is all of them. Sorts values; count > 0. */
+rounds_interval rounds_median(double *values, size_t count);
+size_t          rounds_low_rank(size_t count);   /* from 0; the high one is as far from the other end */
+double          rounds_share(rounds_interval found);         /* half of its width over the median; of 0: 0 if it
+                                                                is 0 */
+
+/* How long to measure. Whether the precision is reached is looked at after the least, after half as many more, and so
+   on, and at the end: looked at after each, rounds would end whenever luck made them agree. */
+typedef struct rounds_length {
+    size_t   warm;                               /* come first, and are dropped */
+    size_t   least, most;                        /* that count */
+    double   precision;                          /* as rounds_share: enough when it is no more; 0: never */
+    uint64_t budget_ns;                          /* of the clock; after it no further round begins */
+} rounds_length;
+typedef enum rounds_end { ROUNDS_GO_ON, ROUNDS_PRECISE, ROUNDS_MOST, ROUNDS_TIME } rounds_end;
+typedef double rounds_share_fn(void *user);      /* the worst of all that is measured, of the rounds so far */
+
+rounds_length rounds_of(size_t warm, size_t least, size_t most, uint64_t precision_ppm, uint64_t budget_s);
+/* After so many that count, and so long since the first began. share is asked only where it is looked at. */
+rounds_end    rounds_over(const rounds_length *self, size_t done, uint64_t spent_ns, rounds_share_fn *share,
+                          void *user);
+const char   *rounds_end_name(rounds_end end);   /* "precise", "rounds", "time"; NULL: GO_ON */
+
+#endif

@@ -1,0 +1,12 @@
+/* splitmix64 (Sebastiano Vigna, public domain): the one source of randomness of op streams, the same on every
+   machine. It must not know what is drawn. The state is the seed to begin with.
+   Tested by tests/test_workload_text.c against the generator's published outputs. */
+#ifndef STRESS_BASE_SPLITMIX64_H
+#define STRESS_BASE_SPLITMIX64_H
+
+#include <stdint.h>
+
+uint64_t splitmix64_next(uint64_t *state);
+uint64_t splitmix64_below(uint64_t *state, uint64_t bound);          /* 0 .. bound - 1, unbiased; bound > 0 */
+
+#endif

@@ -1,0 +1,19 @@
+/* The pages of `stress help` and `stress list`.
+   Knows nothing of running. Tested by tests/cli.t. */
+#ifndef STRESS_COMMAND_HELP_H
+#define STRESS_COMMAND_HELP_H
+
+#include <stdio.h>
+
+#include "../base/problem.h"
+
+/* topic NULL: the main page. -1 and a problem: there is no such page. */
+int help_write(FILE *out, const char *topic, problem *why);
+/* The page of a command's own topic; of those that have none the main page. */
+int help_command(FILE *out, const char *command, problem *why);
+int help_list(FILE *out, const char *topic, problem *why);
+
+extern const char help_outputs[];                /* of the kinds of --out */
+extern const char help_measuring[];              /* of times */
+
+#endif

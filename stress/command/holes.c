@@ -1,0 +1,370 @@
+/* Policies by numbers of holes: measured in turn, told as rows.
+   It must not know how holes are made, nor formats.
+   Tested by tests/holes.t. */
+#include "holes.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../measure/callgrind.h"
+#include "../measure/cases.h"
+#include "../base/rounds.h"
+#include "../result/gate.h"
+#include "../measure/holes_field.h"
+#include "../measure/holes_growth.h"
+#include "../base/interrupt.h"
+#include "../run/plan.h"
+#include "../policy/policy.h"
+#include "../base/program.h"
+#include "../base/progress.h"
+#include "../report/output_list.h"
+#include "run_check.h"
+
+enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_ROUNDS = HOLES_MOST_ROUNDS,
+       HOLES_QUICK_ROUNDS = 5,
+       HOLES_PAIRS = 8192, HOLES_QUICK_PAIRS = 200 };
+#define HOLES_TARGET "<= 1.5"                    /* of the arena: the most holes over the fewest */
+static const uint64_t holes_steps[HOLES_STEPS] = { 64, 1024, 4096, 16384, 65536 };
+
+typedef struct holes_step {
+    holes_field field;
+    row        *made;
+    int         is_there;                        /* 0: no memory for it */
+    double      ns[HOLES_ROUNDS];
+} holes_step;
+
+typedef struct holes {
+    const cli  *asked;
+    output_list outputs;
+    gate        gates;
+    plan        plan;
+    row_list    rows;
+    holes_step *steps;
+    rounds_length length;                        /* most 0: nothing is timed */
+    rounds_end  ended;                           /* why the policy under way has no more rounds */
+    size_t      round_count;                     /* of it */
+    uint64_t    pair_count;                      /* of a round */
+    uint64_t    random;                          /* orders steps */
+    char        partial[128];                    /* why rows are missing; "": none are */
+} holes;
+
+static row *holes_new_row(holes *self, const policy *chosen, uint64_t count)
+{
+    row *made = &self->rows.rows[self->rows.count++];
+    row_text(made, COLUMN_POLICY, chosen->text);
+    row_count(made, COLUMN_HOLES, count);
+    row_text(made, COLUMN_DEVICE, self->plan.device);
+    row_count(made, COLUMN_SEED, self->asked->values[CLI_SEED].number);
+    if (chosen->family == POLICY_ARENA && count == holes_steps[HOLES_STEPS - 1]) {
+        row_text(made, COLUMN_TARGET, HOLES_TARGET);
+    }
+    return made;
+}
+
+/* Opened, and one time through all sizes, under the count of driver calls. */
+static int holes_open_step(holes *self, holes_step *step, const policy *chosen, uint64_t count, problem *why)
+{
+    device_config config = self->plan.settings.device;
+    config.is_unjudged = 1;
+    step->made = holes_new_row(self, chosen, count);
+    int failed = holes_open(&step->field, &config, chosen, count, self->asked->values[CLI_SEED].number, why);
+    if (failed < 0) return -1;
+    step->is_there = !failed;
+    row_text(step->made, COLUMN_STATUS, failed ? "oom" : "ok");
+    if (failed) {
+        snprintf(step->made->note, sizeof step->made->note, "%s", step->field.refusal.text);
+        return 0;
+    }
+    holes_pairs(&step->field, HOLES_COUNTED_PAIRS);
+    uint64_t before = holes_driver_calls(&step->field);
+    holes_counted(&step->field, HOLES_COUNTED_PAIRS);
+    row_count(step->made, COLUMN_DRIVER_CALLS, holes_driver_calls(&step->field) - before);
+    return 0;
+}
+
+static void holes_round(holes *self, size_t round)
+{
+    size_t order[HOLES_STEPS];
+    rounds_shuffle(order, HOLES_STEPS, &self->random);
+    for (size_t at = 0; at < HOLES_STEPS; at++) {
+        holes_step *step = &self->steps[order[at]];
+        if (!step->is_there) continue;
+        holes_pairs(&step->field, self->pair_count / 2);             /* caches are full of the one before */
+        uint64_t begin_ns = rounds_clock_ns();
+        holes_pairs(&step->field, self->pair_count);
+        step->ns[round] = (double)(rounds_clock_ns() - begin_ns) / (double)self->pair_count;
+    }
+}
+
+static rounds_interval holes_time(const holes *self, const holes_step *step)
+{
+    double values[HOLES_ROUNDS];
+    memcpy(values, step->ns, sizeof values);
+    return rounds_median(values, self->round_count);
+}
+
+static rounds_interval holes_ratio(const holes *self, const holes_step *step)
+{
+    double values[HOLES_ROUNDS];
+    for (size_t round = 0; round < self->round_count; round++)
+        values[round] = step->ns[round] / self->steps->ns[round];
+    return rounds_median(values, self->round_count);
+}
+
+/* Of ratios; where there is no other than the first, of its time. */
+static double holes_worst_share(void *user)
+{
+    const holes *self = user;
+    double worst = self->steps[1].is_there ? 0.0 : rounds_share(holes_time(self, self->steps));
+    for (size_t index = 1; index < HOLES_STEPS && self->steps[index].is_there; index++) {
+        double share = rounds_share(holes_ratio(self, &self->steps[index]));
+        if (share > worst) worst = share;
+    }
+    return worst;
+}
+
+static void holes_measure(holes *self)
+{
+    uint64_t begin_ns = progress_clock_ns();
+    for (size_t warm = 0; warm < self->length.warm; warm++) holes_round(self, 0);    /* the first that counts .. */
+    self->round_count = 0;
+    do {
+        holes_round(self, self->round_count++);                                      /* .. overwrites it */
+        self->ended = rounds_over(&self->length, self->round_count, progress_clock_ns() - begin_ns, holes_worst_share,
+                                  self);
+    } while (self->ended == ROUNDS_GO_ON && !interrupt_signal());
+}
+
+static void holes_cells(const holes *self, const holes_step *step)
+{
+    row_count(step->made, COLUMN_ROUNDS, self->round_count);
+    row_text(step->made, COLUMN_ENDED, rounds_end_name(self->ended));
+    row_tenths(step->made, COLUMN_NS_PER_PAIR, holes_time(self, step).median);
+    rounds_interval ratio = holes_ratio(self, step);
+    row_ratio(step->made, COLUMN_RATIO, ratio.median);
+    row_ratio(step->made, COLUMN_RATIO_LOW, ratio.low);
+    row_ratio(step->made, COLUMN_RATIO_HIGH, ratio.high);
+    const cell *target = &step->made->cells[COLUMN_TARGET];
+    if (target->text) row_text(step->made, COLUMN_MET, cases_met(target->text, ratio.low, ratio.high));
+}
+
+/* In the row of the most holes that there was memory for, which are the last. */
+static void holes_growth_cells(row *made, holes_growth growth, row_column name, row_column rms)
+{
+    if (!growth.name) return;
+    row_text(made, name, growth.name);
+    row_ratio(made, rms, growth.rms);
+}
+
+static void holes_time_growth(const holes *self)
+{
+    const double *costs[HOLES_STEPS];
+    size_t count = 0;
+    for (; count < HOLES_STEPS && self->steps[count].is_there; count++) costs[count] = self->steps[count].ns;
+    if (!count) return;
+    holes_growth_cells(self->steps[count - 1].made,
+                       holes_growth_measured(holes_steps, costs, count, self->round_count),
+                       COLUMN_GROWTH, COLUMN_GROWTH_RMS);
+}
+
+/* Of every policy: its rows are HOLES_STEPS in a row. */
+static void holes_instruction_growth(holes *self)
+{
+    for (size_t first = 0; first + HOLES_STEPS <= self->rows.count; first += HOLES_STEPS) {
+        row *of = &self->rows.rows[first];
+        double costs[HOLES_STEPS];
+        size_t count = 0;
+        for (; count < HOLES_STEPS && of[count].cells[COLUMN_PAIR_INSTRUCTIONS].kind != CELL_NONE; count++) {
+            costs[count] = of[count].cells[COLUMN_PAIR_INSTRUCTIONS].real;
+        }
+        if (!count) continue;
+        holes_growth_cells(&of[count - 1], holes_growth_of(holes_steps, costs, count), COLUMN_INSTRUCTIONS_GROWTH,
+                           COLUMN_INSTRUCTIONS_GROWTH_RMS);
+    }
+}
+
+static int holes_verify(const holes_step *step, const policy *chosen, problem *why)
+{
+    char message[256];
+    const pool *used = &step->field.pool;
+    if (step->field.failed) {
+        return problem_set(why, EXIT_HARNESS, "policy '%s': a measured call failed: %s", chosen->text,
+                           gpuarena_result_name(step->field.failed));
+    }
+    if (!used->arena || !gpuarena_check(used->arena, message, sizeof message)) return 0;
+    return problem_set(why, EXIT_VERIFY, "policy '%s': %s", chosen->text, message);
+}
+
+static int holes_policy(holes *self, const policy *chosen, problem *why)
+{
+    int failed = 0;
+    const size_t before = self->rows.count;
+    memset(self->steps, 0, HOLES_STEPS * sizeof *self->steps);
+    for (size_t index = 0; index < HOLES_STEPS && !failed; index++) {
+        failed = holes_open_step(self, &self->steps[index], chosen, holes_steps[index], why);
+    }
+    if (!failed && self->length.most) holes_measure(self);
+    for (size_t index = 0; index < HOLES_STEPS; index++) {
+        holes_step *step = &self->steps[index];
+        if (!failed && step->is_there) failed = holes_verify(step, chosen, why);
+        if (!failed && step->is_there && self->round_count) holes_cells(self, step);
+        failed |= holes_close(&step->field, why);
+    }
+    if (!failed && self->round_count) holes_time_growth(self);
+    if (interrupt_signal()) self->rows.count = before;                       /* not measured as it should be */
+    return failed ? -1 : 0;
+}
+
+/* The command line of a run that does the same, untimed; NULL: no host memory. The caller frees the list. */
+static const char **holes_words(const holes *self, const char *program)
+{
+    static const struct { cli_id id; const char *word; } shaping[] = {
+        { CLI_SEED, "--seed" }, { CLI_LIMIT, "--limit" }, { CLI_CONTEXT, "--context" },
+    };
+    enum { HOLES_SHAPING = sizeof shaping / sizeof shaping[0] };
+    const char **words = calloc(6 + 2 * HOLES_SHAPING + 2 * self->plan.policy_count + 1, sizeof *words), **at = words;
+    if (!words) return NULL;
+    *at++ = program;
+    *at++ = "holes";
+    *at++ = "--no-timing";
+    *at++ = "--quiet";
+    *at++ = "--device";
+    *at++ = self->plan.device;                   /* auto: the one it was */
+    for (size_t index = 0; index < HOLES_SHAPING; index++) {
+        const cli_value *value = &self->asked->values[shaping[index].id];
+        if (!value->given) continue;
+        *at++ = shaping[index].word;
+        *at++ = value->text;
+    }
+    for (size_t index = 0; index < self->plan.policy_count; index++) {
+        *at++ = "-p";
+        *at++ = self->plan.policies[index].text;
+    }
+    return words;
+}
+
+static int holes_count_rows(holes *self, const char *const *words, uint64_t *counted, problem *why)
+{
+    size_t there = 0, at = 0;
+    for (size_t index = 0; index < self->rows.count; index++) there += self->rows.rows[index].note[0] == '\0';
+    int result = callgrind_count(words, "holes_counted", counted, there, why);
+    if (result > 0) program_say("no valgrind: instructions are not counted\n");
+    for (size_t index = 0; !result && index < self->rows.count; index++) {
+        row *made = &self->rows.rows[index];
+        if (made->note[0]) continue;
+        row_tenths(made, COLUMN_PAIR_INSTRUCTIONS, (double)counted[at++] / HOLES_COUNTED_PAIRS);
+    }
+    if (!result) holes_instruction_growth(self);
+    return result < 0 ? -1 : 0;
+}
+
+static int holes_count(holes *self, const char *program, problem *why)
+{
+    const char **words = holes_words(self, program);
+    uint64_t *counted = calloc(self->rows.count, sizeof *counted);
+    int failed = words && counted ? holes_count_rows(self, words, counted, why)
+               : problem_set(why, EXIT_HARNESS, "no host memory for the counts");
+    free(words);
+    free(counted);
+    return failed;
+}
+
+static int holes_options(const cli *asked, problem *why)
+{
+    static const cli_id known[] = { CLI_POLICY, CLI_DEVICE, CLI_SEED, CLI_LIMIT, CLI_QUICK, CLI_CONTEXT,
+                                    CLI_NO_TIMING, CLI_PRECISION, CLI_BUDGET, CLI_INSTRUCTIONS, CLI_FAIL_IF, CLI_BASE,
+                                    CLI_STRICT, CLI_OUT, CLI_QUIET, CLI_COLOR };
+    static const char whom[] = "holes, which makes blocks of its own";
+    if (cli_expect(asked, known, sizeof known / sizeof known[0], whom, why)) return -1;
+    const cli_value *values = asked->values;
+    cli_id lost = values[CLI_PRECISION].given ? CLI_PRECISION : CLI_BUDGET;
+    cli_id fixed = values[CLI_QUICK].given ? CLI_QUICK : CLI_NO_TIMING;
+    if (!values[lost].given || !values[fixed].given) return 0;
+    return problem_set(why, EXIT_USAGE, "--%s says when rounds end: not with --%s", cli_option_at(lost)->name,
+                       cli_option_at(fixed)->name);
+}
+
+/* A rule that is about no row is told before anything is measured, as is a policy that nobody is. */
+static int holes_rules(const holes *self, problem *why)
+{
+    for (size_t index = 0; index < self->gates.rule_count; index++) {
+        const rule *each = &self->gates.rules[index];
+        size_t at = 0;
+        while (at < self->plan.policy_count && !rule_matches(each, "", self->plan.policies[at].text)) at++;
+        if (at == self->plan.policy_count) return rule_about_none(each, "", self->plan.policies[0].text, why);
+        if (run_check_reference(&self->plan, each, "", why)) return -1;
+    }
+    return 0;
+}
+
+static int holes_judge(holes *self, problem *why)
+{
+    if (gate_judge(&self->gates, &self->rows, why)) return -1;
+    if (self->asked->values[CLI_QUIET].given) gate_tell(stderr, &self->gates);
+    return 0;
+}
+
+static int holes_start(holes *self, problem *why)
+{
+    const cli_value *values = self->asked->values, *files = &values[CLI_OUT];
+    if (holes_options(self->asked, why)
+        || output_list_parse(&self->outputs, files->items, files->item_count, "holes", why)
+        || plan_device(&self->plan, self->asked, why) || plan_policies(&self->plan, self->asked, why)
+        || gate_parse(&self->gates, self->asked, ROW_HOLES, why) || holes_rules(self, why)
+        || output_list_try(&self->outputs, self->asked, why) || plan_present(&self->plan, why)
+        || rounds_second_thread(why)) return -1;
+    if (!values[CLI_NO_TIMING].given) {
+        int is_quick = values[CLI_QUICK].given;
+        self->length = rounds_of(is_quick ? 1 : HOLES_WARM_ROUNDS, is_quick ? HOLES_QUICK_ROUNDS : HOLES_LEAST_ROUNDS,
+                                 is_quick ? HOLES_QUICK_ROUNDS : HOLES_ROUNDS,
+                                 is_quick ? 0 : values[CLI_PRECISION].number, values[CLI_BUDGET].number);
+        self->pair_count = is_quick ? HOLES_QUICK_PAIRS : HOLES_PAIRS;
+    }
+    self->random = values[CLI_SEED].number;
+    self->rows.kind = ROW_HOLES;
+    self->rows.rows = calloc(self->plan.policy_count * HOLES_STEPS, sizeof *self->rows.rows);
+    self->steps = calloc(HOLES_STEPS, sizeof *self->steps);
+    return self->rows.rows && self->steps ? 0 : problem_set(why, EXIT_HARNESS, "no host memory for the rows");
+}
+
+static void holes_interrupted(holes *self)
+{
+    snprintf(self->partial, sizeof self->partial, "%zu of %zu rows, then %s", self->rows.count,
+             self->plan.policy_count * HOLES_STEPS, interrupt_name());
+    self->rows.partial = self->partial;
+    program_say("%s: what is finished is written\n", interrupt_name());
+}
+
+static int holes_all(holes *self, const char *const *argv, problem *why)
+{
+    const cli_value *values = self->asked->values;
+    const output_material material = { &self->rows, self->plan.device, NULL, plan_environment(&self->plan), NULL,
+                                       &self->gates, NULL, { NULL, 0 }, self->asked, argv };
+    for (size_t index = 0; index < self->plan.policy_count && !interrupt_signal(); index++) {
+        if (holes_policy(self, &self->plan.policies[index], why)) return -1;
+    }
+    int counts = values[CLI_INSTRUCTIONS].given && !interrupt_signal();
+    if (counts && holes_count(self, argv[0], why) && !interrupt_signal()) return -1;
+    if (interrupt_signal()) holes_interrupted(self);
+    if (holes_judge(self, why)) return -1;
+    return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
+}
+
+int holes_command(const cli *asked, const char *const *argv, problem *why)
+{
+    holes self;
+    memset(&self, 0, sizeof self);
+    self.asked = asked;
+    interrupt_catch();
+    int failed = holes_start(&self, why) || holes_all(&self, argv, why);
+    int exit_code = failed ? why->exit_code : gate_failed(&self.gates) ? EXIT_GATE : EXIT_PASS;
+    gate_free(&self.gates);
+    output_list_free(&self.outputs);
+    plan_free(&self.plan);
+    free(self.rows.rows);
+    free(self.steps);
+    if (!failed) why->exit_code = EXIT_PASS;     /* the count that a signal ended is no failure */
+    if (!failed && self.partial[0]) exit_code = interrupt_exit();
+    return exit_code;
+}

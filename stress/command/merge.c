@@ -1,0 +1,368 @@
+/* Files of shards, CSV or JSON, taken apart into what stands before the rows, the rows, and what stands behind; put
+   together again with every row in its place. Rows are bytes here: what the shards wrote is what comes out.
+   It must not know columns. Tested by tests/shard.t. */
+#include "merge.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../result/gate.h"
+#include "../result/csv.h"
+#include "../result/csv_table.h"
+#include "../report/output_list.h"
+#include "../result/repeats.h"
+#include "../run/shard.h"
+#include "table_files.h"
+
+typedef struct merge_file {
+    const char *path;
+    char       *text;                            /* owned */
+    shard_mark  mark;
+    slice       head;                            /* the line before the rows: of CSV the header */
+    slice      *rows;                            /* without their line's end; owned */
+    size_t      row_count;
+    slice       host;                            /* of JSON with times: an object; else of no bytes */
+} merge_file;
+
+typedef struct merge {
+    merge_file *files;
+    size_t      file_count;
+    int         is_json;
+    merge_file **of;                             /* by shard; NULL: it is missing */
+    uint64_t    missing;
+    int         is_quiet;
+    output_list outputs;
+    gate        gates;                           /* of the merged rows */
+} merge;
+
+static slice merge_line(slice *rest)
+{
+    const char *end = memchr(rest->bytes, '\n', rest->length);
+    slice line = { rest->bytes, end ? (size_t)(end - rest->bytes) : rest->length };
+    size_t taken = line.length + (end != NULL);
+    rest->bytes += taken;
+    rest->length -= taken;
+    return line;
+}
+
+/* A record of CSV: lines up to one that ends outside quotes. */
+static slice merge_record(slice *rest)
+{
+    slice record = { rest->bytes, 0 };
+    int quotes = 0;
+    while (rest->length) {
+        slice line = merge_line(rest);
+        for (size_t at = 0; at < line.length; at++) quotes ^= line.bytes[at] == '"';
+        record.length = (size_t)(line.bytes - record.bytes) + line.length;
+        if (!quotes) break;
+    }
+    return record;
+}
+
+/* What may stand behind the rows of JSON. 0: it is nothing that a shard has. */
+static int merge_take_host(merge_file *file, slice line)
+{
+    static const char before[] = "],\"host\":", begins[] = "{\"compiler\":", ends[] = "}}";
+    const size_t skipped = strlen(before);
+    if (slice_is(line, "]}")) return 1;
+    if (!slice_begins(line, before) || line.length < skipped + strlen(begins) + strlen(ends)) return 0;
+    const slice host = { line.bytes + skipped, line.length - skipped - 1 };
+    if (!slice_begins(host, begins) || memcmp(host.bytes + host.length - 1, ends, strlen(ends))) return 0;
+    file->host = host;
+    return 1;
+}
+
+static int merge_take_rows(merge_file *file, slice rest, int is_json, problem *why)
+{
+    size_t most = 1;
+    for (size_t at = 0; at < rest.length; at++) most += rest.bytes[at] == '\n';
+    file->rows = calloc(most, sizeof *file->rows);
+    if (!file->rows) return problem_set(why, EXIT_HARNESS, "no host memory for the rows of %s", file->path);
+    while (rest.length) {
+        slice taken = is_json ? merge_line(&rest) : merge_record(&rest);
+        if (slice_begins(taken, CSV_PARTIAL)) break;
+        if (is_json && slice_begins(taken, "]")) return !merge_take_host(file, taken) || rest.length ? -1 : 0;
+        if (is_json && taken.length && taken.bytes[taken.length - 1] == ',') taken.length--;
+        file->rows[file->row_count++] = taken;
+    }
+    return is_json ? -1 : 0;
+}
+
+static int merge_read(merge_file *file, const char *path, int *is_json, problem *why)
+{
+    size_t length;
+    file->path = path;
+    file->text = csv_table_slurp(path, &length, why);
+    if (!file->text) return -1;
+    slice rest = { file->text, length };
+    if (shard_mark_read(merge_line(&rest), &file->mark)) {
+        return problem_set(why, EXIT_USAGE, "%s: not a shard's: expected a file that --out csv or json wrote with "
+                           "--shard", path);
+    }
+    file->head = merge_line(&rest);
+    *is_json = slice_begins(file->head, "{");
+    if (length && file->text[length - 1] == '\n' && !merge_take_rows(file, rest, *is_json, why)) return 0;
+    return problem_set(why, EXIT_HARNESS, "%s: ends before its time: shard %" PRIu64 "/%" PRIu64 " must run again",
+                       path, file->mark.index, file->mark.count);
+}
+
+static int merge_equal(const merge_file *one, const merge_file *other, const char *what, uint64_t left,
+                       uint64_t right, problem *why)
+{
+    if (left == right) return 0;
+    return problem_set(why, EXIT_USAGE, "mixed %s: %s has %" PRIu64 ", %s has %" PRIu64, what, one->path, left,
+                       other->path, right);
+}
+
+static int merge_is_whole(const merge_file *file, problem *why)
+{
+    const shard_mark *mark = &file->mark;
+    uint64_t expected = shard_rows(mark->index, mark->count, mark->rows);
+    if (file->row_count == expected) return 0;
+    return problem_set(why, EXIT_HARNESS, "%s: shard %" PRIu64 "/%" PRIu64 " has %zu rows, expected %" PRIu64
+                       ": it must run again", file->path, mark->index, mark->count, file->row_count, expected);
+}
+
+/* All of one run: of one version, one seed, one sweep, dealt out alike, with the same columns or device. */
+static int merge_belongs(const merge_file *one, const merge_file *other, problem *why)
+{
+    const shard_mark *left = &one->mark, *right = &other->mark;
+    if (strcmp(left->version, right->version)) {
+        return problem_set(why, EXIT_USAGE, "mixed versions: %s has %s, %s has %s", one->path, left->version,
+                           other->path, right->version);
+    }
+    if (merge_equal(one, other, "seeds", left->seed, right->seed, why)
+        || merge_equal(one, other, "numbers of shards", left->count, right->count, why)
+        || merge_equal(one, other, "sweeps (workloads, policies or options differ)", left->sweep, right->sweep, why)
+        || merge_equal(one, other, "numbers of rows", left->rows, right->rows, why)
+        || merge_is_whole(one, why) || merge_is_whole(other, why)) return -1;
+    size_t length = one->head.length;
+    if (length == other->head.length && !memcmp(one->head.bytes, other->head.bytes, length)) return 0;
+    return problem_set(why, EXIT_USAGE, "mixed files: %s and %s differ in what stands before the rows: format, "
+                       "device or environment", one->path, other->path);
+}
+
+static int merge_place(merge *self, merge_file *file, problem *why)
+{
+    const shard_mark *mark = &file->mark;
+    merge_file **place = &self->of[mark->index];
+    if (*place) {
+        return problem_set(why, EXIT_USAGE, "shard %" PRIu64 "/%" PRIu64 " is there twice: %s and %s", mark->index,
+                           mark->count, (*place)->path, file->path);
+    }
+    *place = file;
+    self->missing--;
+    return 0;
+}
+
+/* "3, 5, 9 and 4 more" */
+static int merge_tell_missing(const merge *self, uint64_t count, problem *why)
+{
+    char names[160] = "";
+    size_t used = 0, told = 0;
+    for (uint64_t index = 0; index < count && told < 16; index++) {
+        if (self->of[index]) continue;
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%" PRIu64, told++ ? ", " : "", index);
+    }
+    if (self->missing > told) {
+        snprintf(names + used, sizeof names - used, " and %" PRIu64 " more", self->missing - (uint64_t)told);
+    }
+    return problem_set(why, EXIT_HARNESS, "%" PRIu64 " of %" PRIu64 " shards missing: %s", self->missing, count,
+                       names);
+}
+
+static int merge_files(merge *self, const cli_value *words, problem *why)
+{
+    int is_json = 0;
+    for (size_t index = 0; index < words->item_count; index++) {
+        merge_file *file = &self->files[self->file_count++];
+        if (merge_read(file, words->items[index], &is_json, why)
+            || merge_belongs(&self->files[0], file, why)) return -1;
+    }
+    uint64_t count = self->files[0].mark.count;
+    self->is_json = is_json;
+    self->missing = count;
+    self->of = calloc((size_t)count, sizeof *self->of);
+    if (!self->of) return problem_set(why, EXIT_HARNESS, "no host memory for %" PRIu64 " shards", count);
+    for (size_t index = 0; index < self->file_count; index++) {
+        if (merge_place(self, &self->files[index], why)) return -1;
+    }
+    return self->missing ? merge_tell_missing(self, count, why) : 0;
+}
+
+static size_t merge_put(char *to, slice text)
+{
+    memcpy(to, text.bytes, text.length);
+    return text.length;
+}
+
+/* They may have run on several: what one of them says is said of its rows alone. */
+static void merge_hosts(const merge *self, FILE *out)
+{
+    size_t known = 0;
+    for (size_t index = 0; index < self->file_count; index++) known += self->files[index].host.length != 0;
+    for (uint64_t index = 0; known && index < self->files[0].mark.count; index++) {
+        const slice host = self->of[index]->host;
+        fputs(index ? "," : ",\"hosts\":[", out);
+        if (host.length) fwrite(host.bytes, 1, host.length, out);
+        else fputs("null", out);
+    }
+    fputs(known ? "]" : "", out);
+}
+
+/* Histograms of rows that are there more than once are added up, wherever the shards had them. */
+static int merge_repeats(const merge *self, FILE *out, problem *why)
+{
+    repeats all = { NULL, 0, 0, 0 };
+    const shard_mark *mark = &self->files[0].mark;
+    int is_odd = 0, failed = 0;
+    for (uint64_t at = 0; at < mark->rows && !failed; at++) {
+        const merge_file *file = self->of[at % mark->count];
+        failed = repeats_add_line(&all, file->rows[at / mark->count], &is_odd);
+        if (failed && is_odd) {
+            problem_set(why, EXIT_USAGE, "%s: row %" PRIu64 " of it has histograms that --out json does not write",
+                        file->path, at / mark->count + 1);
+        }
+    }
+    if (!failed) repeats_write(out, &all);
+    repeats_free(&all);
+    return failed ? is_odd ? -1 : problem_set(why, EXIT_HARNESS, "no host memory for the histograms") : 0;
+}
+
+/* As csv_write and json_write end their lines. NULL: no host memory. */
+static char *merge_join(const merge *self, slice behind, size_t *length)
+{
+    const shard_mark *mark = &self->files[0].mark;
+    size_t room = 16 + self->files[0].head.length + behind.length, used;
+    for (size_t index = 0; index < self->file_count; index++) {
+        const merge_file *file = &self->files[index];
+        for (size_t at = 0; at < file->row_count; at++) room += file->rows[at].length + 2;
+    }
+    char *text = malloc(room);
+    if (!text) return NULL;
+    used = merge_put(text, self->files[0].head);
+    for (uint64_t at = 0; at < mark->rows; at++) {
+        const merge_file *file = self->of[at % mark->count];
+        if (self->is_json && at) text[used++] = ',';
+        text[used++] = '\n';
+        used += merge_put(text + used, file->rows[at / mark->count]);
+    }
+    used += merge_put(text + used, slice_of(self->is_json ? "\n]" : "\n"));
+    used += merge_put(text + used, behind);
+    if (self->is_json) used += merge_put(text + used, slice_of("}\n"));
+    *length = used;
+    return text;
+}
+
+static const char merge_path[] = "the merged file";
+
+/* Rules judge the rows as a file would have them. */
+static int merge_judge(merge *self, slice merged, problem *why)
+{
+    csv_table rows;
+    int failed = csv_table_parse(&rows, merge_path, merged.bytes, merged.length, why)
+        || gate_judge_table(&self->gates, &rows, merge_path, why);
+    csv_table_free(&rows);                       /* what was not taken over */
+    return failed ? -1 : 0;
+}
+
+/* Verdicts go where the rows do not. */
+static int merge_put_verdicts(const merge *self, slice merged, problem *why)
+{
+    const output_list *outputs = &self->outputs;
+    const gate *gates = &self->gates;
+    if (self->is_quiet) gate_tell(stderr, gates);
+    else gate_write(!outputs->count || outputs->takes_stdout ? stderr : stdout, gates);
+    return table_files_write(outputs, &gates->found, merge_path, gates, merged, why);
+}
+
+/* What is merged, in the files that were asked for: none, where rules cannot be judged. */
+static int merge_put_out(merge *self, slice merged, problem *why)
+{
+    const output_material material = { NULL, NULL, NULL, NULL, NULL, NULL, NULL, merged, NULL, NULL };
+    int failed = 0;
+    if (self->gates.rule_count && merge_judge(self, merged, why)) return -1;
+    if (!self->outputs.count) fwrite(merged.bytes, 1, merged.length, stdout);
+    if (self->gates.rule_count) return merge_put_verdicts(self, merged, why);
+    for (size_t index = 0; index < self->outputs.count; index++) {
+        failed |= output_write(&self->outputs.items[index], &material, why);
+    }
+    return failed;
+}
+
+static int merge_write(merge *self, problem *why)
+{
+    size_t length, added_length = 0;
+    char *added = NULL;
+    FILE *out = self->is_json ? open_memstream(&added, &added_length) : NULL;
+    if (out) merge_hosts(self, out);
+    int is_odd = out && merge_repeats(self, out, why);
+    int is_short = self->is_json && (!out || fclose(out));
+    const slice behind = { added ? added : "", added_length };
+    char *text = is_odd || is_short ? NULL : merge_join(self, behind, &length);
+    free(added);
+    if (is_odd) return -1;
+    if (!text) return problem_set(why, EXIT_HARNESS, "no host memory for the merged rows");
+    const slice merged = { text, length };
+    int failed = merge_put_out(self, merged, why);
+    free(text);
+    return output_finish_stdout(why) || failed ? -1 : 0;
+}
+
+/* The rows in the shards' format; verdicts where there are rules, which are about CSV. */
+static int merge_formats(const merge *self, const cli *asked, problem *why)
+{
+    const char *format = self->is_json ? "json" : "csv";
+    const output_list *outputs = &self->outputs;
+    if (self->is_json && self->gates.rule_count) {
+        return problem_set(why, EXIT_USAGE, "--fail-if: the shards are json, expected csv");
+    }
+    for (size_t index = 0; index < outputs->count; index++) {
+        const char *name = output_name(&outputs->items[index]);
+        int is_verdict = strcmp(name, "json") && strcmp(name, "csv");
+        if (is_verdict && !self->gates.rule_count) {
+            return problem_set(why, EXIT_USAGE, "--out %s: of verdicts on rules: give --fail-if too", name);
+        }
+        if (!is_verdict && strcmp(name, format)) {
+            return problem_set(why, EXIT_USAGE, "--out %s: the shards are %s: expected %s=PATH", name, format,
+                               format);
+        }
+    }
+    return output_list_try(outputs, asked, why);
+}
+
+static int merge_all(merge *self, const cli *asked, problem *why)
+{
+    static const cli_id known[] = { CLI_OUT, CLI_QUIET, CLI_FAIL_IF, CLI_BASE, CLI_STRICT };
+    const cli_value *files = &asked->values[CLI_OUT];
+    if (cli_expect(asked, known, sizeof known / sizeof known[0], "merge, which runs nothing", why)) return -1;
+    if (!asked->words.item_count) {
+        return problem_set(why, EXIT_USAGE, "merge: expected the files of all shards, found none");
+    }
+    self->files = calloc(asked->words.item_count, sizeof *self->files);
+    if (!self->files) return problem_set(why, EXIT_HARNESS, "no host memory for the files");
+    self->is_quiet = asked->values[CLI_QUIET].given;
+    return output_list_parse(&self->outputs, files->items, files->item_count, "merge", why)
+        || gate_parse_rules(&self->gates, asked, why) || gate_parse_base(&self->gates, why)
+        || merge_files(self, &asked->words, why) || merge_formats(self, asked, why)
+        || merge_write(self, why) ? -1 : 0;
+}
+
+int merge_command(const cli *asked, problem *why)
+{
+    merge self;
+    memset(&self, 0, sizeof self);
+    int failed = merge_all(&self, asked, why);
+    int exit_code = failed ? why->exit_code : gate_failed(&self.gates) ? EXIT_GATE : EXIT_PASS;
+    for (size_t index = 0; index < self.file_count; index++) {
+        free(self.files[index].text);
+        free(self.files[index].rows);
+    }
+    free(self.files);
+    free(self.of);
+    output_list_free(&self.outputs);
+    gate_free(&self.gates);
+    return exit_code;
+}

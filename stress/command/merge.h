@@ -1,0 +1,10 @@
+/* `stress merge FILE..`: the files of all shards of one run (--shard), as the run without shards would have written
+   it. Knows nothing of columns. Tested by tests/shard.t. */
+#ifndef STRESS_COMMAND_MERGE_H
+#define STRESS_COMMAND_MERGE_H
+
+#include "../base/cli.h"
+
+int merge_command(const cli *asked, problem *why);           /* the exit code; a problem where there is one */
+
+#endif

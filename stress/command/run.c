@@ -1,0 +1,385 @@
+/* Rows in the order asked for, failures told as they come, results told at the end.
+   It must not know devices, policies or formats beyond their seams.
+   Tested by tests/cli.t and tests/run.t. */
+#include "run.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../run/batch.h"
+#include "../run/capacity.h"
+#include "../result/gate.h"
+#include "../base/interrupt.h"
+#include "../needs/needs.h"
+#include "../run/plan.h"
+#include "../policy/policy_name.h"
+#include "../base/program.h"
+#include "../report/output_list.h"
+#include "../run/repeat.h"
+#include "../run/repro.h"
+#include "run_check.h"
+#include "../run/runner.h"
+#include "../run/sweep.h"
+
+typedef struct run {
+    const cli         *asked;
+    const char *const *argv;
+    row_kind           kind;
+    plan               plan;
+    progress           progress;
+    output_list        outputs;
+    row_list           rows;
+    gate               gates;
+    sweep              sweep;                    /* which rows there are, and which are this shard's */
+    repeat             repeats;
+    char             **paths;                    /* of --out, with {shard} filled in */
+    size_t             path_count;
+    unsigned           record;                   /* what outputs need of every row's run .. */
+    uint64_t           record_bytes;             /* .. and what rows have recorded so far */
+    uint64_t           cases;                    /* rows that came by, of all shards */
+    char               partial[128];             /* why rows are missing; "": none are */
+    char               part[96];                 /* which shard this is */
+    int                exit_code;                /* the highest so far */
+} run;
+
+static const policy run_baseline = { "raw", POLICY_RAW, GPUARENA_INIT, NULL };
+
+static void run_raise(run *self, int exit_code)
+{
+    if (exit_code > self->exit_code) self->exit_code = exit_code;
+}
+
+static int run_paths(run *self, const cli_value *items, problem *why)
+{
+    self->paths = calloc(items->item_count + 1, sizeof *self->paths);
+    if (!self->paths) return problem_set(why, EXIT_HARNESS, "no host memory for the outputs");
+    for (; self->path_count < items->item_count; self->path_count++) {
+        char *made = shard_path(items->items[self->path_count], self->sweep.part.index, self->sweep.part.count);
+        self->paths[self->path_count] = made;
+        if (!made) return problem_set(why, EXIT_HARNESS, "no host memory for the outputs");
+    }
+    return 0;
+}
+
+static int run_outputs(run *self, problem *why)
+{
+    const cli_value *items = &self->asked->values[CLI_OUT];
+    int trace_of_many = 0;
+    if (run_paths(self, items, why)
+        || output_list_parse(&self->outputs, self->paths, self->path_count, self->asked->command, why)) return -1;
+    for (size_t index = 0; index < self->outputs.count; index++) {
+        trace_of_many |= output_needs_one_workload(&self->outputs.items[index])
+            && plan_asks_many(self->asked);
+        self->record |= output_record(&self->outputs.items[index]);
+    }
+    return trace_of_many ? problem_set(why, EXIT_USAGE, "--out trace: holds one workload, and several are asked for")
+                         : 0;
+}
+
+static int run_try_outputs(const run *self, problem *why)
+{
+    if (output_list_try(&self->outputs, self->asked, why)) return -1;
+    for (size_t index = 0; index < self->outputs.count; index++) {
+        if (plan_apart(&self->plan, &self->outputs.items[index], why)) return -1;
+    }
+    return 0;
+}
+
+/* What is needed to see a failure again, cut where it happened. */
+static repro run_repro(const run *self, const runner_job *job, const runner_outcome *outcome)
+{
+    uint64_t all_ops = job->stream->alloc_count + job->stream->free_count;
+    int is_cut = outcome->needed_ops < all_ops && !outcome->is_search;
+    const repro line = { self->argv[0], outcome->is_search ? self->asked->command : "run", self->asked,
+                         self->plan.device, job->workload, job->chosen->text, 0,
+                         outcome->is_search ? self->asked->values[CLI_TIMES].number : 0,
+                         is_cut ? outcome->needed_ops : UINT64_MAX, outcome->limit_bytes, outcome->capacity_bytes,
+                         NULL };
+    return line;
+}
+
+/* Memory of the device under test, asked for by an opening of its own. */
+static int run_answers(const run *self, problem *why)
+{
+    uint64_t free_bytes, total_bytes;
+    device *trial = device_open(&self->plan.settings.device, why);
+    if (!trial) return 0;
+    const gpuarena_driver *driver = device_driver(trial);
+    int code = driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes);
+    if (code) problem_set(why, EXIT_HARNESS, "%s (%d)", driver->code_name(driver, code), code);
+    (void)device_close(trial, NULL);             /* nothing was obtained */
+    return !code;
+}
+
+static void run_partial(run *self, const char *cause)
+{
+    size_t done = 0;
+    const shard_mark *mark = &self->sweep.mark;
+    for (size_t index = 0; index < self->rows.count; index++) done += !self->rows.rows[index].is_baseline;
+    snprintf(self->partial, sizeof self->partial, "%zu of %s%" PRIu64 " rows, then %s", done,
+             self->repeats.is_auto ? "at most " : "", shard_rows(mark->index, mark->count, mark->rows), cause);
+    self->rows.partial = self->partial;
+}
+
+/* After a signal to end the row under way is none. */
+static int run_interrupted(run *self, pass_status status)
+{
+    if (interrupt_signal() && status == PASS_ERROR) {
+        row_free(&self->rows.rows[--self->rows.count]);
+        program_say("%s: the row under way is left out, what is finished is written\n", interrupt_name());
+    }
+    return interrupt_signal() != 0;
+}
+
+/* A crash can tell no more than what was made ready for it. */
+static void run_ready(const run *self, const runner_job *job)
+{
+    char *text = NULL;
+    size_t length = 0;
+    const runner_outcome whole = { PASS_OK, UINT64_MAX, 0, 0, 0, !row_is_run(self->kind) };
+    const repro line = run_repro(self, job, &whole);
+    FILE *out = open_memstream(&text, &length);
+    if (out) {
+        repro_write(out, &line);
+        if (!fclose(out)) interrupt_repro(text);
+    }
+    free(text);
+}
+
+/* A CUDA device that is lost stays so for the whole process: every row from here on would fail for that alone. 1: the
+   others are not run. */
+static int run_ends(run *self, size_t row_count)
+{
+    problem why = { 0, "" };
+    size_t left = row_count - self->rows.count;
+    if (left && interrupt_signal()) {
+        run_partial(self, interrupt_name());
+        run_raise(self, interrupt_exit());
+        return 1;
+    }
+    if (!self->plan.settings.device.is_cuda || !left || run_answers(self, &why)) return 0;
+    run_raise(self, EXIT_HARNESS);
+    program_say("%s does not answer any more, %zu row%s left out: %s\n", self->plan.device, left,
+            left == 1 ? " is" : "s are", why.text);
+    run_partial(self, "the device did not answer any more");
+    return 1;
+}
+
+/* What the next row is to record: where the rows before it fill the bound, no blocks. */
+static unsigned run_parts(run *self, int is_baseline)
+{
+    if (is_baseline) return 0;
+    if ((self->record & RECORD_MAP) && self->record_bytes > RECORD_MOST_BYTES) {
+        self->record &= ~(unsigned)RECORD_MAP;
+        program_say("recordings take %" PRIu64 " bytes: rows from here on have no maps\n",
+                self->record_bytes);
+    }
+    return self->record;
+}
+
+/* 1: it failed, and nobody knows what the device is worth now. */
+static int run_one(run *self, const plan_workload *workload, const policy *chosen, int is_baseline)
+{
+    char label[256], shown[200];
+    runner_outcome outcome = { PASS_OK, 0, 0, 0, 0, 0 };
+    row *made = &self->rows.rows[self->rows.count++];
+    const runner_job job = { workload->text, self->plan.device, chosen, &workload->stream, workload->stream.seed,
+                             self->plan.timed, is_baseline, run_parts(self, is_baseline) };
+    snprintf(label, sizeof label, "%s/%s", workload->text, policy_name_shown(chosen->text, shown, sizeof shown));
+    progress_row(&self->progress, label);
+    run_ready(self, &job);
+    const pass_settings *settings = &self->plan.settings;
+    const batch_asked varied = { &self->plan.options, self->asked->values[CLI_VARY].text,
+                                 self->asked->values[CLI_TIMES].number };
+    if (workload->need) needs_row(workload->need, &job, &settings->device, made, &outcome);
+    else if (self->kind == ROW_CAPACITY) capacity_row(&job, settings, made, &outcome);
+    else if (self->kind == ROW_BATCH) batch_row(&job, settings, &varied, made, &outcome);
+    else runner_row(&job, settings, made, &outcome);
+    self->record_bytes += record_bytes(made->recording);
+    progress_clear(&self->progress);
+    interrupt_repro("");
+    if (run_interrupted(self, outcome.status)) return 1;
+    if (outcome.status <= PASS_OOM) return 0;
+    if (is_baseline && !outcome.kept) return 1;  /* nobody asked for the baseline: it fails no run */
+    run_raise(self, outcome.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS);
+    program_say("%s: %s: %s\n", label, made->cells[COLUMN_STATUS].text, made->note);
+    const repro line = run_repro(self, &job, &outcome);
+    if (outcome.needed_ops) repro_write(stderr, &line);
+    return 1;
+}
+
+/* The table compares with `raw`; where that was not asked for it is run for the table alone. */
+static int run_needs_baseline(const run *self, const plan_workload *workload)
+{
+    int wanted = 0;
+    if (!row_is_run(self->kind)) return 0;
+    if (self->asked->values[CLI_QUIET].given && !gate_names(&self->gates, run_baseline.text)) return 0;
+    for (size_t index = 0; index < self->plan.policy_count; index++) {
+        const policy *chosen = &self->plan.policies[index];
+        if (!plan_wants(&self->plan, workload, chosen)) continue;
+        if (chosen->family == POLICY_RAW) return 0;
+        wanted = 1;
+    }
+    return wanted;
+}
+
+static size_t run_row_count(const run *self)
+{
+    uint64_t count = 0, cases = 0;
+    for (size_t index = 0; index < self->plan.workload_count; index++) {
+        const plan_workload *workload = &self->plan.workloads[index];
+        uint64_t of_it = sweep_rows_of(&self->sweep, workload), owned = sweep_owned(&self->sweep, cases, of_it);
+        count += owned + (uint64_t)(owned && run_needs_baseline(self, workload));
+        cases += of_it;
+    }
+    return (size_t)count;
+}
+
+/* From the last to the first. */
+static void run_reverse(row *rows, size_t count)
+{
+    for (size_t at = 0; at < count / 2; at++) {
+        row kept = rows[at];
+        rows[at] = rows[count - 1 - at];
+        rows[count - 1 - at] = kept;
+    }
+}
+
+/* Every policy once. Every second time the last comes first: what gets slower or faster while the run lasts, the
+   machine or what else is on it, is no policy's more than another's. Rows stay in the order asked for. 1: no more. */
+static int run_policies(run *self, const plan_workload *workload, size_t row_count, int is_backwards)
+{
+    const plan *made = &self->plan;
+    const shard *part = &self->sweep.part;
+    size_t from = self->rows.count;
+    uint64_t first = self->cases, number = 0;
+    int ends = 0;
+    self->cases += sweep_rows_of(&self->sweep, workload) / self->sweep.times;
+    for (size_t at = 0; at < made->policy_count && !ends; at++) {
+        const policy *chosen = &made->policies[is_backwards ? made->policy_count - 1 - at : at];
+        if (!plan_wants(made, workload, chosen)) continue;
+        uint64_t place = is_backwards ? self->cases - 1 - number : first + number;
+        number++;
+        if (!shard_owns(part->index, part->count, place)) continue;
+        ends = run_one(self, workload, chosen, 0) && run_ends(self, row_count);
+    }
+    if (is_backwards) run_reverse(&self->rows.rows[from], self->rows.count - from);
+    return ends;
+}
+
+/* 1: the rows that follow are left out. */
+static int run_workload(run *self, const plan_workload *workload, size_t row_count)
+{
+    const sweep *rows = &self->sweep;
+    if (sweep_owned(rows, self->cases, sweep_rows_of(rows, workload)) && run_needs_baseline(self, workload)
+        && run_one(self, workload, &run_baseline, 1) && run_ends(self, row_count)) return 1;
+    repeat_begin(&self->repeats);
+    uint64_t time = 0;
+    do {
+        if (run_policies(self, workload, row_count, time % 2 != 0)) return 1;
+    } while (!repeat_is_over(&self->repeats, &self->rows, ++time));
+    self->cases += sweep_rows_of(rows, workload) / rows->times * (rows->times - time);
+    return 0;
+}
+
+static int run_judge(run *self, problem *why)
+{
+    if (gate_judge(&self->gates, &self->rows, why)) return -1;
+    if (self->asked->values[CLI_QUIET].given) gate_tell(stderr, &self->gates);
+    if (gate_failed(&self->gates)) run_raise(self, EXIT_GATE);
+    return 0;
+}
+
+static int run_rows(run *self, problem *why)
+{
+    size_t most = run_row_count(self);
+    self->rows.rows = calloc(most + 1, sizeof *self->rows.rows);
+    if (!self->rows.rows) return problem_set(why, EXIT_HARNESS, "no host memory for %zu rows", most);
+    self->rows.shard = sweep_part(&self->sweep, self->part, sizeof self->part);
+    for (size_t index = 0; index < self->plan.workload_count; index++) {
+        if (run_workload(self, &self->plan.workloads[index], most)) break;
+    }
+    return 0;
+}
+
+static int run_write(const run *self, problem *why)
+{
+    const cli_value *values = self->asked->values;
+    const output_material material = { &self->rows, self->plan.device,
+                                       self->plan.workload_count == 1 ? &self->plan.workloads[0].stream : NULL,
+                                       plan_environment(&self->plan), NULL, &self->gates,
+                                       sweep_is_part(&self->sweep) ? &self->sweep.mark : NULL, { NULL, 0 },
+                                       self->asked, self->argv };
+    return output_list_write(&self->outputs, &material, values[CLI_QUIET].given, values[CLI_COLOR].text, why);
+}
+
+/* What the rules say; files are written even where that cannot be said. */
+static int run_finish(run *self, problem *why)
+{
+    problem unjudged = { 0, "" };
+    int failed = run_judge(self, &unjudged);
+    if (run_write(self, why)) return -1;
+    if (failed) *why = unjudged;
+    return failed;
+}
+
+static int run_check_plan(const run *self, problem *why)
+{
+    if (self->kind == ROW_CAPACITY) return capacity_check_plan(&self->plan, why);
+    return self->kind == ROW_BATCH ? batch_check_plan(&self->plan, self->asked->values[CLI_VARY].text, why) : 0;
+}
+
+/* Needs are known once there is a plan. */
+static int run_needs(run *self, problem *why)
+{
+    if (!self->plan.has_needs) return 0;
+    self->kind = self->rows.kind = ROW_NEEDS;
+    for (size_t index = 0; index < self->outputs.count; index++) {
+        const output *made = &self->outputs.items[index];
+        if (!output_needs_one_workload(made) && !output_record(made)) continue;
+        return problem_set(why, EXIT_USAGE, "--out %s: is made of a workload's operations, and -w needs has none",
+                           output_name(made));
+    }
+    return 0;
+}
+
+static int run_all(run *self, problem *why)
+{
+    if (run_check_options(self->asked, self->kind, why)
+        || shard_find(&self->sweep.part, self->asked->values[CLI_SHARD].text, why)
+        || run_outputs(self, why) || plan_make(&self->plan, self->asked, why) || run_needs(self, why)
+        || run_check_plan(self, why) || repeat_check_plan(self->asked, &self->plan, sweep_is_part(&self->sweep), why)
+        || gate_parse(&self->gates, self->asked, self->kind, why)
+        || run_check_rules(&self->plan, &self->gates, self->kind, why)
+        || sweep_start(&self->sweep, self->asked, &self->plan, why)
+        || run_try_outputs(self, why) || plan_present(&self->plan, why)) return -1;
+    if (self->asked->values[CLI_VERBOSE].given && !self->asked->values[CLI_QUIET].given) {
+        plan_tell(&self->plan, row_is_run(self->kind) && self->plan.timed, stderr);
+    }
+    self->progress = progress_start(self->asked->values[CLI_PROGRESS].text, self->asked->values[CLI_QUIET].given,
+                                    run_row_count(self));
+    self->plan.settings.progress = &self->progress;
+    return run_rows(self, why) || run_finish(self, why) ? -1 : 0;
+}
+
+int run_command(const cli *asked, const char *const *argv, row_kind kind, problem *why)
+{
+    run self;
+    memset(&self, 0, sizeof self);
+    self.asked = asked;
+    self.argv = argv;
+    self.kind = self.rows.kind = kind == ROW_RUN && asked->values[CLI_ROUNDS].given ? ROW_ROUNDS : kind;
+    interrupt_catch();
+    self.repeats = repeat_of(asked, kind, &self.rows);
+    self.sweep.times = self.repeats.length.most;
+    if (run_all(&self, why)) run_raise(&self, why->exit_code);
+    for (size_t index = 0; index < self.rows.count; index++) row_free(&self.rows.rows[index]);
+    free(self.rows.rows);
+    output_list_free(&self.outputs);
+    for (size_t index = 0; index < self.path_count; index++) free(self.paths[index]);
+    free(self.paths);
+    gate_free(&self.gates);
+    plan_free(&self.plan);
+    return self.exit_code;
+}

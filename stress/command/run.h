@@ -1,0 +1,12 @@
+/* The commands `run` and `capacity`: every workload through every policy, then table and files.
+   Knows nothing of how a row is measured. Tested by tests/cli.t, tests/run.t and tests/capacity.t. */
+#ifndef STRESS_COMMAND_RUN_H
+#define STRESS_COMMAND_RUN_H
+
+#include "../base/cli.h"
+#include "../result/row.h"
+
+/* The exit code; a problem where there is one to be told. argv as main got it. */
+int run_command(const cli *asked, const char *const *argv, row_kind kind, problem *why);
+
+#endif

@@ -1,0 +1,307 @@
+/* What fails, the same with ever fewer operations, and where it is written.
+   It must not know how those that are left out are chosen.
+   Tested by tests/shrink.t. */
+#include "shrink.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/interrupt.h"
+#include "../run/pass.h"
+#include "../run/plan.h"
+#include "../report/output_list.h"
+#include "../run/repro.h"
+#include "../base/shrink_search.h"
+#include "../workload/subset.h"
+
+#define SHRINK_MOST_OPS UINT64_C(40000000)       /* driven in all: about a minute */
+
+typedef struct shrink {
+    const cli       *asked;
+    plan             plan;
+    const op_stream *stream;                     /* the whole workload */
+    size_t           op_count;                   /* of it, up to the failure */
+    unsigned char   *keep_ops, *keep_blocks;     /* by op; by block */
+    size_t          *units, unit_count;          /* ops that are left out or not: see shrink_is_unit */
+    unsigned char   *keep;                       /* by unit */
+    pass_result      failure;                    /* of the whole workload */
+    uint64_t         driven_ops, probes;
+    int              is_over;                    /* SHRINK_MOST_OPS, or a signal to end */
+    int              exit_code;                  /* of that signal, or EXIT_PASS */
+    problem         *why;
+} shrink;
+
+static int shrink_options(const cli *asked, problem *why)
+{
+    static const cli_id known[] = {
+        CLI_WORKLOAD, CLI_POLICY, CLI_DEVICE, CLI_SEED, CLI_STEPS, CLI_OPS, CLI_THREADS, CLI_LIMIT, CLI_QUICK,
+        CLI_FAULTS, CLI_COSTS, CLI_CONTEXT, CLI_OP_NS, CLI_RATE, CLI_VERIFY, CLI_OUT, CLI_QUIET,
+        CLI_PROGRESS,
+    };
+    if (cli_expect(asked, known, sizeof known / sizeof known[0], "shrink", why)) return -1;
+    if (asked->topic) {
+        return problem_set(why, EXIT_USAGE, "unexpected argument '%s' after %s", asked->topic, asked->command);
+    }
+    if (asked->values[CLI_WORKLOAD].item_count > 1 || asked->values[CLI_POLICY].item_count > 1) {
+        return problem_set(why, EXIT_USAGE, "shrink: one workload and one policy, several are asked for");
+    }
+    if (asked->values[CLI_OUT].item_count != 1) {
+        return problem_set(why, EXIT_USAGE, "shrink writes one recording: --out trace=PATH");
+    }
+    return 0;
+}
+
+/* Up to the first ':' behind "op N: ": what a violation is called. */
+static int shrink_same_name(const char *one, const char *other)
+{
+    const char *first = strchr(one, ':'), *second = strchr(other, ':');
+    if (!first || !second) return !strcmp(one, other);
+    size_t length = strcspn(first + 1, ":");
+    return length == strcspn(second + 1, ":") && !memcmp(first + 1, second + 1, length);
+}
+
+/* The same failure: of the same kind, and of a request of the same size for the same reason, or by the same name. */
+static int shrink_is_same(const pass_result *one, const pass_result *other)
+{
+    if (one->status != other->status) return 0;
+    if (one->status != PASS_OOM) return shrink_same_name(one->message, other->message);
+    return one->oom.refusal.requested_bytes == other->oom.refusal.requested_bytes
+        && !strcmp(one->oom.refusal.reason, other->oom.refusal.reason);
+}
+
+/* Allocations and frees that lead to the failure. */
+static uint64_t shrink_needed(const pass_result *result)
+{
+    return result->status == PASS_OOM ? result->oom.op + 1 : result->needed_ops;
+}
+
+static void shrink_run(shrink *self, const op_stream *stream, int is_probe, pass_result *result)
+{
+    pass_settings settings = self->plan.settings;
+    settings.is_probe = is_probe;
+    self->probes++;
+    self->driven_ops += stream->op_count;
+    pass_run(&settings, stream, &self->plan.policies[0], NULL, result);
+}
+
+/* Frees go with their allocation. Out of memory none goes alone: what is never freed would be another cause. */
+static int shrink_is_unit(const shrink *self, const op *asked)
+{
+    return asked->kind != OP_FREE || self->failure.status != PASS_OOM;
+}
+
+static void shrink_spread(const shrink *self, const unsigned char *keep)
+{
+    memset(self->keep_ops, 1, self->stream->op_count);
+    for (size_t unit = 0; unit < self->unit_count; unit++) self->keep_ops[self->units[unit]] = keep[unit];
+    for (size_t index = 0; index < self->op_count; index++) {
+        const op *next = &self->stream->ops[index];
+        if (next->kind == OP_ALLOC) self->keep_blocks[next->first] = self->keep_ops[index];
+        if (next->kind == OP_FREE) self->keep_ops[index] &= self->keep_blocks[next->first];
+    }
+}
+
+/* How many units there are up to the op behind which so many allocations and frees that are kept lie. */
+static size_t shrink_units_of(const shrink *self, uint64_t needed_ops)
+{
+    size_t units = 0;
+    uint64_t counted = 0;
+    for (size_t index = 0; index < self->op_count && counted < needed_ops; index++) {
+        const op *next = &self->stream->ops[index];
+        counted += self->keep_ops[index] && (next->kind == OP_ALLOC || next->kind == OP_FREE);
+        units += (size_t)shrink_is_unit(self, next);
+    }
+    return units;
+}
+
+static int shrink_probe(void *user, const unsigned char *keep, size_t *needed)
+{
+    shrink *self = user;
+    op_stream kept;
+    pass_result result;
+    if (self->driven_ops > SHRINK_MOST_OPS || interrupt_signal()) {
+        self->is_over = 1;
+        return -1;
+    }
+    shrink_spread(self, keep);
+    if (op_stream_subset(self->stream, self->keep_ops, self->op_count, &kept, self->why)) return -1;
+    shrink_run(self, &kept, self->failure.status == PASS_OOM, &result);
+    int is_same = shrink_is_same(&self->failure, &result);
+    if (is_same) *needed = shrink_units_of(self, shrink_needed(&result));
+    progress_update(self->plan.settings.progress, self->driven_ops, SHRINK_MOST_OPS);
+    op_stream_free(&kept);
+    if (!result.kept) return is_same;
+    return problem_set(self->why, EXIT_HARNESS, "%s", result.message);
+}
+
+static int shrink_prepare(shrink *self)
+{
+    size_t ops = self->stream->op_count;
+    self->keep_ops = calloc(ops + 1, 1);
+    self->keep_blocks = calloc(self->stream->block_count + 1, 1);
+    self->keep = calloc(ops + 1, 1);
+    self->units = calloc(ops + 1, sizeof *self->units);
+    if (!self->keep_ops || !self->keep_blocks || !self->keep || !self->units) {
+        return problem_set(self->why, EXIT_HARNESS, "no host memory for %zu operations", ops);
+    }
+    uint64_t counted = 0, needed_ops = shrink_needed(&self->failure);
+    for (; self->op_count < ops && counted < needed_ops; self->op_count++) {
+        const op *next = &self->stream->ops[self->op_count];
+        counted += next->kind == OP_ALLOC || next->kind == OP_FREE;
+        if (shrink_is_unit(self, next)) self->units[self->unit_count++] = self->op_count;
+    }
+    memset(self->keep, 1, self->unit_count);
+    return 0;
+}
+
+/* The workload as it is: it must fail. */
+static int shrink_fail(shrink *self)
+{
+    shrink_run(self, self->stream, 0, &self->failure);
+    if (interrupt_signal()) return problem_set(self->why, interrupt_exit(), "shrink: %s", interrupt_name());
+    if (self->failure.status == PASS_OK) {
+        return problem_set(self->why, EXIT_USAGE, "shrink: %s on %s completes: there is nothing to shrink",
+                           self->plan.workloads[0].text, self->plan.policies[0].text);
+    }
+    if (self->failure.kept || !shrink_needed(&self->failure) || shrink_needed(&self->failure) == UINT64_MAX) {
+        return problem_set(self->why, EXIT_HARNESS, "shrink: it is no operation that fails: %s",
+                           self->failure.message);
+    }
+    return 0;
+}
+
+/* Operations behind the failure, frees and work, are no part of it. */
+static void shrink_cut(op_stream *made, uint64_t needed_ops)
+{
+    size_t ops = 0;
+    made->alloc_count = made->free_count = 0;
+    while (ops < made->op_count && made->alloc_count + made->free_count < needed_ops) {
+        op_kind kind = made->ops[ops++].kind;
+        made->alloc_count += kind == OP_ALLOC;
+        made->free_count += kind == OP_FREE;
+    }
+    made->op_count = ops;
+}
+
+/* Verified, as it will be written. */
+static int shrink_confirm(shrink *self, const op_stream *made, pass_result *result)
+{
+    shrink_run(self, made, 0, result);
+    if (shrink_is_same(&self->failure, result)) return 0;
+    return problem_set(self->why, EXIT_HARNESS, "shrink: as a recording, made by one thread, it does not fail the "
+                       "same way: %.300s", result->status == PASS_OOM ? result->oom.refusal.text
+                       : result->status ? result->message : "it completes");
+}
+
+static int shrink_all(shrink *self, op_stream *made, pass_result *result)
+{
+    if (shrink_fail(self) || shrink_prepare(self)) return -1;
+    if (shrink_search(self->keep, self->unit_count, shrink_probe, self) && !self->is_over) {
+        return problem_set(self->why, EXIT_HARNESS, "shrink: no host memory");
+    }
+    if (interrupt_signal()) self->exit_code = interrupt_exit();
+    interrupt_clear();                           /* what is left so far is worth two more runs */
+    shrink_spread(self, self->keep);
+    if (op_stream_subset(self->stream, self->keep_ops, self->op_count, made, self->why)) return -1;
+    shrink_run(self, made, 0, result);
+    shrink_cut(made, shrink_needed(result));
+    return shrink_confirm(self, made, result);
+}
+
+static void shrink_tell(const shrink *self, const op_stream *made, const pass_result *result, FILE *out)
+{
+    const op_stream *whole = self->stream;
+    fprintf(out, "%s on %s: %s\n", self->plan.workloads[0].text, self->plan.policies[0].text,
+            result->status == PASS_OOM ? result->oom.refusal.text : result->message);
+    fprintf(out, "before: %" PRIu64 " allocations and frees, %zu operations in all; fails at op %" PRIu64 "\n",
+            whole->alloc_count + whole->free_count, whole->op_count, shrink_needed(&self->failure) - 1);
+    fprintf(out, "after: %" PRIu64 " allocations and frees, %zu operations in all; fails at op %" PRIu64 "\n",
+            made->alloc_count + made->free_count, made->op_count, shrink_needed(result) - 1);
+    fprintf(out, "%" PRIu64 " runs; %s\n", self->probes, self->exit_code
+            ? "interrupted: what is left may not be the fewest" : self->is_over
+            ? "stopped after 40000000 operations: what is left may not be the fewest"
+            : "without any one block or other operation of what is left it does not fail this way");
+}
+
+static void shrink_repro(const shrink *self, const char *program, const output *file, const op_stream *made)
+{
+    char workload[4200], faults[2048];
+    if (output_is_stdout(file)) return;
+    snprintf(workload, sizeof workload, "replay:%s", file->path);
+    const repro line = { program, "run", self->asked, self->plan.device, workload, self->plan.policies[0].text, 1, 0,
+                         UINT64_MAX, 0, 0, op_stream_faults(made, faults, sizeof faults) };
+    repro_write(stderr, &line);
+}
+
+static int shrink_write(shrink *self, const char *program, const output *file)
+{
+    op_stream made;
+    pass_result result;
+    memset(&made, 0, sizeof made);
+    int failed = shrink_all(self, &made, &result);
+    progress_clear(self->plan.settings.progress);
+    if (!failed) {
+        const output_material material = { NULL, self->plan.device, &made, NULL, NULL, NULL, NULL, { NULL, 0 },
+                                           NULL, NULL };
+        failed = output_write(file, &material, self->why);
+    }
+    if (!failed && !self->asked->values[CLI_QUIET].given) {
+        FILE *out = output_is_stdout(file) ? stderr : stdout;
+        shrink_tell(self, &made, &result, out);
+        failed = output_finish_stdout(self->why);
+    }
+    if (!failed) shrink_repro(self, program, file, &made);
+    op_stream_free(&made);
+    return failed;
+}
+
+static int shrink_output(const shrink *self, output *file)
+{
+    int failed = output_try(file, self->why) || output_apart(file, self->asked, self->why)
+        || plan_apart(&self->plan, file, self->why);
+    output_tried(file);
+    return failed ? -1 : 0;
+}
+
+static int shrink_act(shrink *self, const char *program, output *file)
+{
+    const cli_value *values = self->asked->values;
+    if (output_parse(values[CLI_OUT].items[0], self->asked->command, file, self->why)
+        || plan_make(&self->plan, self->asked, self->why) || shrink_output(self, file)) return -1;
+    if (strchr(file->path, ',')) {
+        return problem_set(self->why, EXIT_USAGE, "--out: %s, expected a path without commas: replay: reads it",
+                           file->path);
+    }
+    if (self->plan.policy_count != 1) {
+        return problem_set(self->why, EXIT_USAGE, "shrink: one workload and one policy, several are asked for");
+    }
+    if (plan_present(&self->plan, self->why)) return -1;
+    progress shown = progress_start(values[CLI_PROGRESS].text, values[CLI_QUIET].given, 1);
+    progress_row(&shown, self->plan.policies[0].text);
+    self->plan.settings.progress = &shown;
+    self->stream = &self->plan.workloads[0].stream;
+    return shrink_write(self, program, file);
+}
+
+int shrink_command(const cli *asked, const char *const *argv, problem *why)
+{
+    shrink self;
+    output file;
+    if (shrink_options(asked, why)) return why->exit_code;
+    interrupt_catch();
+    memset(&self, 0, sizeof self);
+    memset(&file, 0, sizeof file);
+    self.asked = asked;
+    self.why = why;
+    int failed = shrink_act(&self, argv[0], &file);
+    free(self.keep_ops);
+    free(self.keep_blocks);
+    free(self.keep);
+    free(self.units);
+    plan_free(&self.plan);
+    if (failed) return why->exit_code;
+    if (self.exit_code) return self.exit_code;
+    return self.failure.status == PASS_OOM ? EXIT_PASS
+         : self.failure.status == PASS_VERIFY_FAILED ? EXIT_VERIFY : EXIT_HARNESS;
+}

@@ -1,0 +1,14 @@
+/* Files of what compare and merge have read: rows, and their verdicts.
+   Knows nothing of how they were judged. Tested by tests/compare.t and tests/shard.t. */
+#ifndef STRESS_COMMAND_TABLE_FILES_H
+#define STRESS_COMMAND_TABLE_FILES_H
+
+#include "../result/csv_table.h"
+#include "../report/output_list.h"
+
+/* Every output, and the step summary where there is one, of the rows of this table, which were read from path;
+   merged: their bytes, of the command merge. -1 and a problem: no host memory, or not all was written. */
+int table_files_write(const output_list *outputs, const csv_table *table, const char *path, const gate *gates,
+                      slice merged, problem *why);
+
+#endif

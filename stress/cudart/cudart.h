@@ -1,0 +1,66 @@
+/* The substitute for libcudart, beyond the CUDA runtime's own interface: which simulated machine serves the calls.
+   It must not be needed by CUDA programs: without it calls are served by the machine that GPUARENA_SIM describes.
+   Tested by tests/test_cudart*.c.
+
+   GPUARENA_SIM = part {"," part}, read at the first call of the process:
+     device=SIZE[*COUNT]   physical memory of each device, and how many there are, 0 to 32; default 80G*1. With 0
+                           every call answers cudaErrorNoDevice
+     context=SIZE          held by each device's context; default 0
+     fail=FAULTS           faults.h, its parts separated by ";". An operation (`rival@OP`) is a call of the runtime
+     costs=FILE            costs.h
+     work=NS               how long each copy and fill takes on the device, virtual nanoseconds; default 0
+     vm=on|off             whether devices have virtual memory; default on
+     mappings=N            of it, live on each device at most, from 1; default 523000
+   SIZE: bytes, or a whole number with K, M, G or T. A bad text ends the process at once, with status 2.
+
+   What serves and what does not:
+   - Calls are counted from 1, all kinds of calls.h together, and findings say "op N" for the Nth.
+   - Streams, events and captures are the simulated machine's (streams.h, event.h, capture.h). Work takes virtual
+     time, which passes with calls and waits; its bytes move when it is issued, or its graph launched. Copies and
+     fills are uses of device memory, by the cudaMalloc that it lies in: access.h judges their order. Without work=NS
+     streams are always idle, but for cudart_kernel's work.
+   - Streams and events of a lost device answer its code, whichever device is current.
+   - cudaStreamPerThread is a stream of each thread's own, and stream 0 of the names with _ptsz and _ptds is that one.
+     A thread may be given the stream of one that has ended.
+   - Graphs hold what is captured: copies, fills, cudart_kernel, launches of other graphs.
+   - Memory holds real bytes; what nobody has written reads as 0xA5. Of host memory it takes 2 MiB for each 2 MiB that
+     hold more than one value; when that runs out, a copy or fill is a finding and answers cudaErrorUnknown.
+   - What the CUDA runtime leaves undefined is a finding and refused with cudaErrorInvalidValue: a side of a copy that
+     is not of its kind, of the device named or of one cudaMalloc, that leaves its pinned memory, or overlaps the
+     other. Other memory of the host is taken as it comes.
+   - Virtual memory is had through cudaGetDriverEntryPoint alone: cuMemAddressReserve, cuMemCreate and so on, as
+     vmem.h has them, for device memory without compression. None makes a context. Addresses are those of the device
+     that is current when they are reserved, and hold its memory alone. Copies, fills and cudart_kernel that may not
+     use what is mapped there lose their device.
+   - Kernels cannot run: registration succeeds; launching, and questions about kernels, answer cudaErrorNotSupported.
+   - What is not exported is missing by name, when a program is linked or loaded, or at the call.
+   - A child of fork gets cudaErrorInitializationError from every call if its parent had made one. The first call
+     registers an exit handler; once that has run, every call answers cudaErrorCudartUnloading.
+   - When the process ends by exit or by returning from main, the judge's findings are printed to stderr, and if there
+     are any, its status is 3. Memory still held is no finding. */
+#ifndef STRESS_CUDART_CUDART_H
+#define STRESS_CUDART_CUDART_H
+
+#include "../sim/sim.h"
+
+/* From now on all calls, of all threads, are served by this machine, which the caller owns and whose findings are the
+   caller's to read; NULL: by the one that GPUARENA_SIM describes. With a change, each thread's current device is 0
+   again and its last error is none; streams, events and graphs work with the machine that made them alone. No other
+   thread may be in a call that is served by the machine left, once that is destroyed. */
+void cudart_attach(sim *machine);
+
+/* The machine that serves calls: the attached one, else the one that GPUARENA_SIM describes, made now if need be.
+   NULL: there is none (no devices, a child of fork, the process is ending). */
+sim *cudart_machine(void);
+
+/* Which build this is, as sim_build has it (../build.h): a machine of another one must not be attached. */
+const char *cudart_build(void);
+
+/* Instead of a kernel: work on the stream that takes so long and uses these ranges, `count` of them. A code. The call
+   is not counted, made to fail or charged. */
+int cudart_kernel(void *stream, uint64_t work_ns, const void *const *ptrs, const uint64_t *bytes, size_t count);
+
+/* From now on each copy and fill takes so long on the device: work=NS. */
+void cudart_work_ns(uint64_t work_ns);
+
+#endif

@@ -1,0 +1,173 @@
+/* Devices: which there are, which is current, what they are, and their end.
+   Must not know how memory is held.
+   Tested by tests/test_cudart_devices.c. */
+#include <stdio.h>
+#include <string.h>
+
+#include "../sim/memory.h"
+#include "../sim/work.h"
+#include "attributes.h"
+#include "host.h"
+
+CUDART_EXPORT cudaError_t cudaGetDeviceCount(int *count)
+{
+    call self;
+    if (call_begin_bare(&self, SIM_CALL_GET_DEVICE_COUNT)) {
+        self.code = count ? SIM_SUCCESS : SIM_INVALID_VALUE;
+        if (count) {
+            *count = self.machine->device_count;
+        }
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaGetDevice(int *device)
+{
+    call self;
+    if (call_begin_bare(&self, SIM_CALL_GET_DEVICE)) {
+        self.code = device ? SIM_SUCCESS : SIM_INVALID_VALUE;
+        if (device) {
+            *device = self.thread->device;
+        }
+    }
+    return call_end(&self);
+}
+
+/* From CUDA 12 on this is where a context is created, and where a lost device shows. */
+static int devices_select(call *self, int ordinal)
+{
+    sim_device *found = call_find_device(self, ordinal);
+    if (!found) {
+        return cudaErrorInvalidDevice;
+    }
+    if (CUDART_VERSION >= 12000) {
+        if (found->lost_code) {
+            return found->lost_code;
+        }
+        engine_open_context(found);
+    }
+    self->thread->device = ordinal;
+    return SIM_SUCCESS;
+}
+
+CUDART_EXPORT cudaError_t cudaSetDevice(int device)
+{
+    call self;
+    if (call_begin_bare(&self, SIM_CALL_SET_DEVICE)) {
+        self.code = devices_select(&self, device);
+    }
+    return call_end(&self);
+}
+
+/* One way to wait at most, and nothing that is unknown. */
+static int devices_flags_fit(unsigned flags)
+{
+    unsigned schedule = flags & cudaDeviceScheduleMask;
+    return (flags & ~(unsigned)cudaDeviceMask) == 0 && (schedule & (schedule - 1)) == 0;
+}
+
+#if CUDART_VERSION >= 12000
+static int devices_initialise(const call *self, int ordinal, unsigned device_flags, unsigned flags)
+{
+    sim_device *found = call_find_device(self, ordinal);
+    if (!found) {
+        return cudaErrorInvalidDevice;
+    }
+    if (flags & ~(unsigned)cudaInitDeviceFlagsAreValid || !devices_flags_fit(device_flags)) {
+        return SIM_INVALID_VALUE;
+    }
+    if (flags & cudaInitDeviceFlagsAreValid) {
+        found->runtime_flags = device_flags;
+    }
+    engine_open_context(found);
+    return found->lost_code;
+}
+
+CUDART_EXPORT cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int flags)
+{
+    call self;
+    if (call_begin_bare(&self, SIM_CALL_INIT_DEVICE)) {
+        self.code = devices_initialise(&self, device, device_flags, flags);
+    }
+    return call_end(&self);
+}
+#endif
+
+CUDART_EXPORT cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+{
+    call self;
+    if (call_begin_bare(&self, SIM_CALL_DEVICE_GET_ATTRIBUTE)) {
+        const sim_device *found = call_find_device(&self, device);
+        if (!found) {
+            self.code = cudaErrorInvalidDevice;
+        } else if (!value || !attributes_read(found, (int)attribute, value)) {
+            self.code = SIM_INVALID_VALUE;
+        }
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaDeviceGetPCIBusId(char *text, int bytes, int device)
+{
+    call self;
+    if (call_begin_bare(&self, SIM_CALL_DEVICE_GET_PCI_BUS_ID)) {
+        char address[16];
+        int length = snprintf(address, sizeof address, "0000:%02X:00.0", ((unsigned)device + 1) & 0xFF);
+        if (!call_find_device(&self, device)) {
+            self.code = cudaErrorInvalidDevice;
+        } else if (!text || bytes <= length) {
+            self.code = SIM_INVALID_VALUE;
+        } else {
+            memcpy(text, address, (size_t)length + 1);
+        }
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaDeviceSynchronize(void)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_DEVICE_SYNCHRONIZE, 0)) {
+        self.code = work_wait_device(self.device, "cudaDeviceSynchronize", &self.cost_ns);
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaDeviceReset(void)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_DEVICE_RESET, 0)) {
+        work_reset(self.device);
+        memory_reset(self.device);
+        host_reset(self.device);
+        self.device->has_context = 0;
+        self.device->runtime_flags = 0;
+        self.device->runtime_peers = 0;
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaSetDeviceFlags(unsigned int flags)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_SET_DEVICE_FLAGS, 0)) {
+        if (!devices_flags_fit(flags)) {
+            self.code = SIM_INVALID_VALUE;
+        } else {
+            self.device->runtime_flags = flags;
+        }
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaGetDeviceFlags(unsigned int *flags)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_GET_DEVICE_FLAGS, 0)) {
+        self.code = flags ? SIM_SUCCESS : SIM_INVALID_VALUE;
+        if (flags) {
+            *flags = self.device->runtime_flags;
+        }
+    }
+    return call_end(&self);
+}

@@ -1,0 +1,107 @@
+/* Events, as the runtime's calls; timed by the virtual clock.
+   Must not know what streams do.
+   Tested by tests/test_cudart_streams.c. */
+#include "../sim/event.h"
+#include "stream.h"
+
+static int event_make(call *self, cudaEvent_t *event, unsigned flags)
+{
+    const unsigned known = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
+    void *made;
+    if (!event || flags & ~known || (flags & cudaEventInterprocess && !(flags & cudaEventDisableTiming))) {
+        return SIM_INVALID_VALUE;
+    }
+    int code = event_create(self->device, !(flags & cudaEventDisableTiming), &made);
+    if (code == SIM_SUCCESS) {
+        *event = made;
+    }
+    return code;
+}
+
+CUDART_EXPORT cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_EVENT_CREATE, 0)) {
+        self.code = event_make(&self, event, cudaEventDefault);
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_EVENT_WITH_FLAGS, 0)) {
+        self.code = event_make(&self, event, flags);
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_EVENT_RECORD, 0)) {
+        self.code = event_record(self.device, event, stream, "cudaEventRecord");
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_EVENT_QUERY, 0)) {
+        self.code = event_query(self.device, event, "cudaEventQuery");
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_EVENT_SYNCHRONIZE, 0)) {
+        self.code = event_wait(self.device, event, "cudaEventSynchronize", &self.cost_ns);
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_STREAM_WAIT_EVENT, 0) && stream_check(&self, stream)) {
+        self.code = flags & ~(unsigned)cudaEventWaitExternal ? SIM_INVALID_VALUE
+            : event_follow(self.device, stream, event, "cudaStreamWaitEvent");
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_EVENT_DESTROY, 0)) {
+        self.code = event_destroy(self.machine, event);
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end)
+{
+    call self;
+    int64_t ns;
+    if (call_begin(&self, SIM_CALL_EVENT_ELAPSED_TIME, 0)) {
+        self.code = milliseconds ? event_elapsed(self.machine, start, end, &ns) : SIM_INVALID_VALUE;
+        if (self.code == SIM_SUCCESS) {
+            *milliseconds = (float)ns / 1e6f;
+        }
+    }
+    return call_end(&self);
+}
+
+CUDART_THREAD_FORM(cudaEventRecord, cudaEventRecord_ptsz)(cudaEvent_t event, cudaStream_t stream)
+{
+    return cudaEventRecord(event, stream_of_thread(stream));
+}
+
+CUDART_THREAD_FORM(cudaStreamWaitEvent, cudaStreamWaitEvent_ptsz)(cudaStream_t stream, cudaEvent_t event,
+                                                                  unsigned int flags)
+{
+    return cudaStreamWaitEvent(stream_of_thread(stream), event, flags);
+}

@@ -1,0 +1,134 @@
+/* GPUARENA_SIM, read part by part: each key at most once, each value with its own reader.
+   Must not know what the machine is for.
+   Tested by tests/test_cudart_options.c. */
+#include "options.h"
+
+#include <string.h>
+
+#include "../sim/faults.h"
+
+typedef struct options_key {
+    const char *name, *expected;
+    int (*read)(options *self, slice value, problem *why);   /* 0: not what was expected; -1: has said so itself */
+} options_key;
+
+static int options_read_device(options *self, slice value, problem *why)
+{
+    slice size = value;
+    uint64_t count = 1;
+    (void)why;
+    if (value.length > 0 && memchr(value.bytes, '*', value.length)) {
+        slice_take(&value, '*', &size);
+        if (!slice_decimal(value, &count)) {
+            return 0;
+        }
+    }
+    self->device_count = (uint32_t)(count <= SIM_MAX_DEVICES ? count : 0);
+    return slice_size(size, &self->device_bytes) && count <= SIM_MAX_DEVICES && self->device_bytes > 0
+        && self->device_bytes <= SIM_MAX_CAPACITY;
+}
+
+static int options_read_context(options *self, slice value, problem *why)
+{
+    (void)why;
+    return slice_size(value, &self->context_bytes);
+}
+
+static int options_copy(slice value, char *text)
+{
+    if (value.length == 0 || value.length >= OPTIONS_TEXT) {
+        return 0;
+    }
+    memcpy(text, value.bytes, value.length);
+    text[value.length] = '\0';
+    return 1;
+}
+
+static int options_read_faults(options *self, slice value, problem *why)
+{
+    (void)why;
+    return options_copy(value, self->faults);
+}
+
+static int options_read_costs(options *self, slice value, problem *why)
+{
+    char path[OPTIONS_TEXT];
+    if (!options_copy(value, path)) {
+        return 0;
+    }
+    return sim_costs_read(path, &self->costs, why) ? -1 : 1;
+}
+
+static int options_read_work(options *self, slice value, problem *why)
+{
+    (void)why;
+    return slice_decimal(value, &self->work_ns) && self->work_ns <= SIM_COST_MAX_FIXED_NS;
+}
+
+static int options_read_vm(options *self, slice value, problem *why)
+{
+    (void)why;
+    self->without_vm = slice_is(value, "off");
+    return self->without_vm || slice_is(value, "on");
+}
+
+static int options_read_mappings(options *self, slice value, problem *why)
+{
+    (void)why;
+    return slice_decimal(value, &self->most_mappings) && self->most_mappings > 0 && self->most_mappings <= UINT32_MAX;
+}
+
+static const options_key options_keys[] = {
+    { "device",  "SIZE[*COUNT] up to 4T, such as 24G*2, COUNT from 0 to 32", options_read_device },
+    { "context", "SIZE, such as 500M", options_read_context },
+    { "fail",    "faults such as cudaMalloc:3=2;any:90+=719, separated by semicolons", options_read_faults },
+    { "costs",   "the name of a file, without commas", options_read_costs },
+    { "work",    "virtual nanoseconds, such as 20000, up to 1000 s", options_read_work },
+    { "vm",      "on or off", options_read_vm },
+    { "mappings", "a number of mappings, such as 523000", options_read_mappings },
+};
+
+enum { OPTIONS_KEYS = sizeof options_keys / sizeof options_keys[0] };
+
+static int options_read_part(options *self, slice part, int *seen, problem *why)
+{
+    slice value = part, name = part;
+    int has_value = part.length > 0 && memchr(part.bytes, '=', part.length) && slice_take(&value, '=', &name);
+    for (int i = 0; i < OPTIONS_KEYS; i++) {
+        const options_key *key = &options_keys[i];
+        if (!slice_is(name, key->name)) {
+            continue;
+        }
+        if (seen[i]) {
+            return problem_set(why, EXIT_USAGE, "%s: given twice, expected once", key->name);
+        }
+        seen[i] = 1;
+        int fits = has_value ? key->read(self, value, why) : 0;
+        return fits == 1 ? 0 : problem_set(why, EXIT_USAGE, "%s: expected %s=%s", key->name, key->name,
+                                           key->expected);
+    }
+    return problem_set(why, EXIT_USAGE, "%s: expected device=SIZE[*COUNT], context=SIZE, fail=FAULTS, costs=FILE, "
+                       "work=NS, vm=off or mappings=N", slice_show(name).text);
+}
+
+int options_read(const char *text, options *read, problem *why)
+{
+    slice rest = slice_of(text ? text : ""), part;
+    int seen[OPTIONS_KEYS] = { 0 };
+    memset(read, 0, sizeof *read);
+    read->device_bytes = SIM_DEFAULT_CAPACITY;
+    read->device_count = 1;
+    read->costs = *sim_costs_default();
+    if (rest.length == 0) {
+        return 0;
+    }
+    while (slice_take(&rest, ',', &part)) {
+        if (options_read_part(read, part, seen, why)) {
+            return -1;
+        }
+    }
+    if (read->context_bytes > read->device_bytes) {
+        return problem_set(why, EXIT_USAGE, "context: expected context=SIZE, at most the device's");
+    }
+    return 0;
+}

@@ -1,0 +1,23 @@
+/* GPUARENA_SIM: the text that describes the machine of a process.
+   It must not know of the CUDA runtime. The grammar is in cudart.h.
+   Tested by tests/test_cudart_options.c. */
+#ifndef STRESS_CUDART_OPTIONS_H
+#define STRESS_CUDART_OPTIONS_H
+
+#include "../sim/costs.h"
+
+enum { OPTIONS_TEXT = 4096 };                    /* of one value, at most, with its end */
+
+typedef struct options {
+    uint64_t  device_bytes, context_bytes, work_ns;
+    uint32_t  device_count;                      /* 0: none at all */
+    int       without_vm;
+    uint64_t  most_mappings;                     /* 0: as many as there are by default */
+    sim_costs costs;
+    char      faults[OPTIONS_TEXT];
+} options;
+
+/* NULL or "": the defaults. -1 and a problem that names the key and what is allowed, EXIT_USAGE. */
+int options_read(const char *text, options *read, problem *why);
+
+#endif

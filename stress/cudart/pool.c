@@ -1,0 +1,284 @@
+/* cudaMallocAsync, cudaFreeAsync and memory pools; and managed memory, which is ordinary memory of the host here.
+   Must not know how a pool lays its memory out, or when it may give a block again: ../mempool.c does.
+   Tested by tests/test_cudart_pools.c. */
+#include "../sim/mempool.h"
+
+#include "../sim/memory.h"
+#include "../sim/work.h"
+#include "call.h"
+#include "host.h"
+#include "stream.h"
+
+/* The pool that the handle is of, and its device; NULL and cudaErrorInvalidValue: it is none. */
+static mempool *pool_find_handle(call *self, cudaMemPool_t handle, sim_device **device)
+{
+    for (int i = 0; i < self->machine->device_count; i++) {
+        *device = &self->machine->devices[i];
+        for (mempool *pool = (*device)->pools; pool; pool = pool->next) {
+            if ((cudaMemPool_t)(void *)pool == handle && !pool->is_closed) {
+                return pool;
+            }
+        }
+    }
+    self->code = SIM_INVALID_VALUE;
+    return NULL;
+}
+
+/* The one that cudaMallocAsync takes from: NULL and a code. */
+static mempool *pool_current(call *self, sim_device *device)
+{
+    mempool *own = mempool_of(device);
+    for (mempool *pool = own; pool; pool = pool->next) {
+        if (pool == device->current_pool && !pool->is_closed) {
+            return pool;
+        }
+    }
+    self->code = own ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;
+    return own;
+}
+
+CUDART_EXPORT cudaError_t cudaMallocAsync(void **ptr, size_t bytes, cudaStream_t stream)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_MALLOC_ASYNC, bytes)) {
+        mempool *pool = ptr ? pool_current(&self, self.device) : NULL;
+        self.code = !ptr ? SIM_INVALID_VALUE
+                  : pool ? mempool_hand_out(self.device, pool, stream, ptr, bytes, "cudaMallocAsync", &self.cost_ns)
+                         : self.code;
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaMallocFromPoolAsync(void **ptr, size_t bytes, cudaMemPool_t handle, cudaStream_t stream)
+{
+    call self;
+    sim_device *device;
+    if (call_begin(&self, SIM_CALL_MALLOC_FROM_POOL_ASYNC, bytes)) {
+        mempool *pool = pool_find_handle(&self, handle, &device);
+        if (pool) {
+            self.code = !ptr ? SIM_INVALID_VALUE
+                             : mempool_hand_out(device, pool, stream, ptr, bytes, "cudaMallocFromPoolAsync",
+                                                &self.cost_ns);
+        }
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
+{
+    call self;
+    if (call_begin_at(&self, SIM_CALL_FREE_ASYNC, ptr)) {
+        self.code = mempool_take_back(self.device, stream, (uint64_t)(uintptr_t)ptr, MEMORY_ANY_BYTES,
+                                      "cudaFreeAsync", &self.cost_ns);
+    }
+    return call_end(&self);
+}
+
+/* Pinned memory of one of the devices, shared with nobody. */
+static int pool_make(call *self, cudaMemPool_t *handle, const struct cudaMemPoolProps *props)
+{
+    sim_device *device = props ? call_find_device(self, props->location.id) : NULL;
+    if (!handle || !device || props->allocType != cudaMemAllocationTypePinned
+        || props->location.type != cudaMemLocationTypeDevice) {
+        return SIM_INVALID_VALUE;
+    }
+    if (props->handleTypes != cudaMemHandleTypeNone) {
+        return SIM_NOT_SUPPORTED;
+    }
+    mempool *made = mempool_of(device) ? mempool_create(device) : NULL;
+    if (!made) {
+        return SIM_OUT_OF_MEMORY;
+    }
+#if CUDART_VERSION >= 12090
+    made->most_bytes = props->maxSize;
+#endif
+    *handle = (cudaMemPool_t)(void *)made;
+    return SIM_SUCCESS;
+}
+
+CUDART_EXPORT cudaError_t cudaMemPoolCreate(cudaMemPool_t *handle, const struct cudaMemPoolProps *props)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_POOL_CREATE, 0)) {
+        self.code = pool_make(&self, handle, props);
+    }
+    return call_end(&self);
+}
+
+/* Not a device's own. What it has handed out stays. */
+CUDART_EXPORT cudaError_t cudaMemPoolDestroy(cudaMemPool_t handle)
+{
+    call self;
+    sim_device *device;
+    if (call_begin(&self, SIM_CALL_POOL_DESTROY, 0)) {
+        mempool *pool = pool_find_handle(&self, handle, &device);
+        if (pool && pool == device->pools) {
+            self.code = SIM_INVALID_VALUE;
+        } else if (pool) {
+            mempool_close(device, pool);
+        }
+    }
+    return call_end(&self);
+}
+
+static cudaError_t pool_get(sim_call kind, cudaMemPool_t *handle, int ordinal)
+{
+    call self;
+    if (call_begin(&self, kind, 0)) {
+        sim_device *device = call_find_device(&self, ordinal);
+        if (!handle || !device) {
+            self.code = device ? SIM_INVALID_VALUE : cudaErrorInvalidDevice;
+        } else {
+            mempool *pool = kind == SIM_CALL_POOL_GET ? pool_current(&self, device) : mempool_of(device);
+            self.code = pool ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;
+            if (pool) {
+                *handle = (cudaMemPool_t)(void *)pool;
+            }
+        }
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *handle, int device)
+{
+    return pool_get(SIM_CALL_POOL_GET_DEFAULT, handle, device);
+}
+
+CUDART_EXPORT cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *handle, int device)
+{
+    return pool_get(SIM_CALL_POOL_GET, handle, device);
+}
+
+CUDART_EXPORT cudaError_t cudaDeviceSetMemPool(int ordinal, cudaMemPool_t handle)
+{
+    call self;
+    sim_device *device = NULL;
+    if (call_begin(&self, SIM_CALL_POOL_SET, 0)) {
+        mempool *pool = pool_find_handle(&self, handle, &device);
+        if (pool && device->ordinal != ordinal) {
+            self.code = cudaErrorInvalidDevice;
+        } else if (pool) {
+            device->current_pool = pool;
+        }
+    }
+    return call_end(&self);
+}
+
+/* The switch of an attribute; NULL: it is none. */
+static int *pool_switch(mempool *pool, enum cudaMemPoolAttr attribute)
+{
+    return attribute == cudaMemPoolReuseFollowEventDependencies   ? &pool->follow
+         : attribute == cudaMemPoolReuseAllowOpportunistic        ? &pool->opportunistic
+         : attribute == cudaMemPoolReuseAllowInternalDependencies ? &pool->internal
+                                                                  : NULL;
+}
+
+/* The figure of an attribute; NULL: it is none. */
+static uint64_t *pool_figure(mempool *pool, enum cudaMemPoolAttr attribute)
+{
+    switch (attribute) {
+    case cudaMemPoolAttrReleaseThreshold:   return &pool->threshold_bytes;
+    case cudaMemPoolAttrReservedMemCurrent: return &pool->reserved_bytes;
+    case cudaMemPoolAttrReservedMemHigh:    return &pool->reserved_peak_bytes;
+    case cudaMemPoolAttrUsedMemCurrent:     return &pool->used_bytes;
+    case cudaMemPoolAttrUsedMemHigh:        return &pool->used_peak_bytes;
+    default:                                return NULL;
+    }
+}
+
+static int pool_set_attribute(mempool *pool, enum cudaMemPoolAttr attribute, const void *value)
+{
+    int *set = pool_switch(pool, attribute);
+    uint64_t *figure = pool_figure(pool, attribute);
+    if (set) {
+        *set = *(const int *)value != 0;
+    } else if (attribute == cudaMemPoolAttrReleaseThreshold) {
+        *figure = *(const uint64_t *)value;
+    } else if ((attribute == cudaMemPoolAttrReservedMemHigh || attribute == cudaMemPoolAttrUsedMemHigh)
+               && *(const uint64_t *)value == 0) {           /* from now on */
+        *figure = attribute == cudaMemPoolAttrUsedMemHigh ? pool->used_bytes : pool->reserved_bytes;
+    } else {
+        return SIM_INVALID_VALUE;
+    }
+    return SIM_SUCCESS;
+}
+
+CUDART_EXPORT cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t handle, enum cudaMemPoolAttr attribute, void *value)
+{
+    call self;
+    sim_device *device;
+    if (call_begin(&self, SIM_CALL_POOL_SET_ATTRIBUTE, 0)) {
+        mempool *pool = pool_find_handle(&self, handle, &device);
+        if (pool) {
+            self.code = value ? pool_set_attribute(pool, attribute, value) : SIM_INVALID_VALUE;
+        }
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t handle, enum cudaMemPoolAttr attribute, void *value)
+{
+    call self;
+    sim_device *device;
+    if (call_begin(&self, SIM_CALL_POOL_GET_ATTRIBUTE, 0)) {
+        mempool *pool = pool_find_handle(&self, handle, &device);
+        const int *set = pool ? pool_switch(pool, attribute) : NULL;
+        const uint64_t *figure = pool ? pool_figure(pool, attribute) : NULL;
+        if (pool && (!value || (!set && !figure))) {
+            self.code = SIM_INVALID_VALUE;
+        } else if (set) {
+            *(int *)value = *set;
+        } else if (figure) {
+            *(uint64_t *)value = *figure;
+        }
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaMemPoolTrimTo(cudaMemPool_t handle, size_t keep_bytes)
+{
+    call self;
+    sim_device *device;
+    if (call_begin(&self, SIM_CALL_POOL_TRIM, 0)) {
+        mempool *pool = pool_find_handle(&self, handle, &device);
+        if (pool) {
+            mempool_trim(device, pool, keep_bytes);
+        }
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaMallocManaged(void **ptr, size_t bytes, unsigned int flags)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_MALLOC_MANAGED, bytes)) {
+        self.code = work_check_unsafe(self.device, "cudaMallocManaged");
+        if (self.code == SIM_SUCCESS) {
+            self.code = !ptr || !bytes || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
+                ? SIM_INVALID_VALUE : SIM_SUCCESS;
+        }
+        void *made = self.code == SIM_SUCCESS ? host_obtain(self.device, bytes, 1) : NULL;
+        if (made) {
+            *ptr = made;
+        } else if (self.code == SIM_SUCCESS) {
+            self.code = SIM_OUT_OF_MEMORY;
+        }
+    }
+    return call_end(&self);
+}
+
+CUDART_THREAD_FORM(cudaMallocAsync, cudaMallocAsync_ptsz)(void **ptr, size_t bytes, cudaStream_t stream)
+{
+    return cudaMallocAsync(ptr, bytes, stream_of_thread(stream));
+}
+
+CUDART_THREAD_FORM(cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz)(void **ptr, size_t bytes,
+                                                                         cudaMemPool_t handle, cudaStream_t stream)
+{
+    return cudaMallocFromPoolAsync(ptr, bytes, handle, stream_of_thread(stream));
+}
+
+CUDART_THREAD_FORM(cudaFreeAsync, cudaFreeAsync_ptsz)(void *ptr, cudaStream_t stream)
+{
+    return cudaFreeAsync(ptr, stream_of_thread(stream));
+}

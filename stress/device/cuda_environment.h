@@ -1,0 +1,42 @@
+/* What CUDA answers before anything runs: which devices there are, what they are, who else is on them.
+   It must not know of policies or workloads. Without CUDA there are none, and a problem says so.
+   Tested by tests/cuda_stress.t on the libcudart substitute, by tests/gpu.t on a GPU. */
+#ifndef STRESS_DEVICE_CUDA_ENVIRONMENT_H
+#define STRESS_DEVICE_CUDA_ENVIRONMENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../base/problem.h"
+
+typedef struct cuda_environment {
+    int      ordinal;
+    char     name[256], uuid[48];                /* uuid: as nvidia-smi writes it, GPU-.. */
+    uint64_t total_bytes;
+    uint64_t other_bytes;                        /* in use before the first op: others' and our context's */
+    int      driver_version, runtime_version;    /* CUDA's numbers, 12080 is 12.8: newest known, own */
+    char     driver[64];                         /* the driver's own version; "": not known */
+    int      process_count;                      /* other compute processes on it; below 0: not known */
+    char     clocks[64];                         /* of its processors now and at most, of its memory now, as
+                                                    nvidia-smi writes them: "1980 MHz, 1980 MHz, 2619 MHz"; "":
+                                                    not known */
+    char     pci[32];                            /* where it is: "0000:19:00.0" */
+    int      capability, multiprocessors;        /* 90 is 9.0 */
+    int      corrects;                           /* its memory corrects errors (ECC), as the runtime says */
+    char     modes[96];                          /* persistence, ECC, MIG, compute mode, as nvidia-smi writes them:
+                                                    "Enabled, Enabled, Disabled, Default"; "": not known */
+    char     throttle[32];                       /* what keeps its clocks down now, bits of NVML:
+                                                    "0x0000000000000001", idle; "": not known */
+} cuda_environment;
+
+const char *cuda_environment_build(void);        /* "CUDA 13.0" that this was compiled with, or "no CUDA" */
+
+/* How many devices answer; -1 and EXIT_NO_DEVICE: none, and why. */
+int cuda_environment_count(problem *why);
+int cuda_environment_find(int ordinal, problem *why);        /* likewise, where this one does not answer */
+/* Name, UUID and memory: needs no context on the device, leaves the rest zero. -1 and EXIT_HARNESS. */
+int cuda_environment_describe(int ordinal, cuda_environment *made, problem *why);
+/* All of it; makes a context. -1 and EXIT_NO_DEVICE, EXIT_HARNESS. */
+int cuda_environment_record(int ordinal, cuda_environment *made, problem *why);
+
+#endif

@@ -1,0 +1,197 @@
+/* One device at work: hands every question to the simulated machine or to CUDA.
+   It must not know how either answers.
+   Tested by tests/test_device.c and test_device_streams.c. */
+#include "device.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cuda_device.h"
+#include "lock.h"
+
+struct device {
+    sim            *machine;                     /* NULL: CUDA */
+    cuda_device    *cuda;                        /* NULL: simulated */
+    gpuarena_driver driver;
+    device_lock    *lock;                        /* NULL: not shared */
+    uint64_t        op_ns, op;                   /* op: under way */
+    int             is_unjudged;
+};
+
+/* A wait on CUDA lasts, and CUDA minds its own streams; a simulated one is over at once. */
+static int device_share(device *self, const device_config *config, problem *why)
+{
+    if (!config->is_shared) return 0;
+    self->lock = device_lock_open(&self->driver, !config->is_cuda);
+    return self->lock ? 0 : problem_set(why, EXIT_HARNESS, "no host memory for a device of several threads");
+}
+
+static int device_connect(device *self, const device_config *config, problem *why)
+{
+    if (config->is_cuda) {
+        self->cuda = cuda_device_open(config->ordinal, &self->driver, why);
+        return self->cuda ? device_share(self, config, why) : -1;
+    }
+    self->op_ns = config->op_ns;
+    self->is_unjudged = config->is_unjudged;
+    self->machine = sim_create(&config->sim, why);
+    if (!self->machine) return -1;
+    sim_driver(self->machine, 0, &self->driver);
+    return device_share(self, config, why);
+}
+
+device *device_open(const device_config *config, problem *why)
+{
+    device *made = calloc(1, sizeof *made);
+    if (!made) {
+        problem_set(why, EXIT_HARNESS, "no host memory for a device");
+        return NULL;
+    }
+    if (!device_connect(made, config, why)) return made;
+    device_close(made, NULL);
+    return NULL;
+}
+
+int device_close(device *self, problem *why)
+{
+    problem unheard = { 0, "" };
+    if (!self) return 0;
+    int failed = cuda_device_close(self->cuda, why ? why : &unheard);
+    sim_destroy(self->machine);
+    device_lock_close(self->lock);
+    free(self);
+    return failed;
+}
+
+const gpuarena_driver *device_driver(const device *self)
+{
+    return &self->driver;
+}
+
+sim *device_simulated(const device *self)
+{
+    return self->machine;
+}
+
+void device_begin_op(device *self, uint64_t op)
+{
+    if (!self->machine) return;
+    self->op = op;
+    sim_begin_op(self->machine, op);
+    sim_advance(self->machine, self->op_ns);
+}
+
+void device_thread(device *self, uint64_t thread)
+{
+    if (self->machine) sim_thread(self->machine, thread);
+}
+
+/* Calls on memory, plain, of other kinds, and virtual. */
+static const sim_call device_calls[] = {
+    SIM_CALL_OBTAIN, SIM_CALL_GIVE_BACK, SIM_CALL_HOST_ALLOC, SIM_CALL_FREE_HOST, SIM_CALL_MALLOC_MANAGED,
+    SIM_CALL_MALLOC_ASYNC, SIM_CALL_FREE_ASYNC, SIM_CALL_VM_RESERVE, SIM_CALL_VM_RELEASE, SIM_CALL_VM_CREATE,
+    SIM_CALL_VM_DESTROY, SIM_CALL_VM_MAP, SIM_CALL_VM_ACCESS, SIM_CALL_VM_UNMAP,
+};
+
+static void device_count_simulated(const device *self, device_counters *counters)
+{
+    sim_counters counted;
+    sim_get_counters(self->machine, 0, &counted);
+    for (size_t index = 0; index < sizeof device_calls / sizeof device_calls[0]; index++) {
+        counters->calls += counted.calls[device_calls[index]];
+        counters->call_vns += counted.vns[device_calls[index]];
+    }
+    counters->is_virtual = 1;
+    counters->held_bytes = counted.held_bytes + counted.host_bytes + counted.managed_bytes;
+    counters->held_peak_bytes = counted.held_peak_bytes + counted.host_peak_bytes + counted.managed_peak_bytes;
+    counters->pool_kept_bytes = counted.pool_reserved_bytes - counted.pool_used_bytes;
+    counters->pool_kept_peak_bytes = counted.pool_reserved_peak_bytes - counted.pool_used_peak_bytes;
+    counters->findings = counted.findings;
+    counters->lies_held = counted.lies_held;
+}
+
+void device_count(const device *self, device_counters *counters)
+{
+    static const device_counters none;
+    *counters = none;
+    if (self->machine) device_count_simulated(self, counters);
+    else cuda_device_count(self->cuda, counters);
+}
+
+void device_watch(device *self, sim_watch_fn *watch, void *user)
+{
+    if (self->machine) sim_watch(self->machine, watch, user);
+    else cuda_device_watch(self->cuda, watch, user);
+}
+
+const char *device_finding(const device *self, uint64_t index)
+{
+    return self->machine ? sim_finding(self->machine, index) : NULL;
+}
+
+static int device_failed(const device *self, const char *call, int code, problem *why)
+{
+    if (!code) return 0;
+    return problem_set(why, EXIT_HARNESS, "%s: %s (%d)", call, self->driver.code_name(&self->driver, code), code);
+}
+
+int device_stream_create(device *self, gpuarena_stream *stream, problem *why)
+{
+    if (!self->machine) return cuda_device_stream_create(self->cuda, stream, why);
+    return device_failed(self, "creating a stream", sim_stream_create(self->machine, 0, 0, stream), why);
+}
+
+int device_stream_destroy(device *self, gpuarena_stream stream, problem *why)
+{
+    if (!self->machine) return cuda_device_stream_destroy(stream, why);
+    return device_failed(self, "destroying a stream", sim_stream_destroy(self->machine, 0, stream), why);
+}
+
+int device_work(device *self, gpuarena_stream stream, uint64_t work_ns, problem *why)
+{
+    if (!self->machine) return 0;
+    return device_failed(self, "work on a stream", sim_work(self->machine, 0, stream, work_ns), why);
+}
+
+int device_access(device *self, gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t owner, problem *why)
+{
+    if (!self->machine) return cuda_device_access(stream, ptr, bytes, owner, why);
+    if (self->is_unjudged) return 0;
+    return device_failed(self, "use on a stream", sim_access(self->machine, 0, stream, ptr, bytes, owner, self->op),
+                         why);
+}
+
+int device_follow(device *self, gpuarena_stream stream, gpuarena_stream other, problem *why)
+{
+    if (!self->machine) return cuda_device_follow(self->cuda, stream, other, why);
+    int code = sim_stream_follow(self->machine, 0, stream, other);
+    return device_failed(self, "a stream's wait for another", code, why);
+}
+
+int device_rival(device *self, uint64_t bytes, int gives_back, problem *why)
+{
+    if (!self->machine) {
+        return problem_set(why, EXIT_HARNESS, "another process takes memory: expected a simulated device");
+    }
+    sim_rival(self->machine, 0, bytes, gives_back);
+    return 0;
+}
+
+int device_holds(const device *self, const void *ptr, uint64_t bytes)
+{
+    return self->machine ? sim_holds(self->machine, 0, ptr, bytes) : cuda_device_holds(self->cuda, ptr, bytes);
+}
+
+int device_fill(device *self, gpuarena_stream stream, const void *ptr, uint64_t bytes, uint64_t pattern, problem *why)
+{
+    if (!self->machine) return cuda_device_fill(stream, ptr, bytes, pattern, why);
+    sim_fill(self->machine, 0, ptr, bytes, pattern);
+    return 0;
+}
+
+int device_verify(device *self, const void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset,
+                  problem *why)
+{
+    if (!self->machine) return cuda_device_verify(self->cuda, ptr, bytes, pattern, bad_offset, why);
+    return sim_verify(self->machine, 0, ptr, bytes, pattern, bad_offset);
+}

@@ -1,0 +1,103 @@
+/* Making the holes, and the loop that is measured.
+   It must not know of rows, files or the command line.
+   Tested by tests/test_bench.c and tests/holes.t. */
+#include "holes_field.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sizes.h"
+#include "../base/splitmix64.h"
+
+typedef struct holes_block { void *ptr; uint64_t bytes; } holes_block;
+
+static int holes_by_address(const void *left, const void *right)
+{
+    uintptr_t first = (uintptr_t)((const holes_block *)left)->ptr;
+    uintptr_t second = (uintptr_t)((const holes_block *)right)->ptr;
+    return (first > second) - (first < second);
+}
+
+/* 0; 1: refused; -1 and a problem: anything else. */
+static int holes_result(holes_field *self, gpuarena_result result, problem *why)
+{
+    if (!result) return 0;
+    pool_last_refusal(&self->pool, &self->refusal);
+    if (result == GPUARENA_OUT_OF_MEMORY) return 1;
+    return problem_set(why, EXIT_HARNESS, "making holes: %s: %s", gpuarena_result_name(result), self->refusal.text);
+}
+
+/* Every second block by address goes: between two that are free lies one that is not. */
+static int holes_make(holes_field *self, holes_block *blocks, uint64_t holes, problem *why)
+{
+    int failed = 0;
+    for (uint64_t index = 0; index < 2 * holes && !failed; index++) {
+        failed = holes_result(self, pool_alloc(&self->pool, &blocks[index].ptr, blocks[index].bytes, NULL), why);
+    }
+    if (failed) return failed;
+    qsort(blocks, (size_t)(2 * holes), sizeof *blocks, holes_by_address);
+    for (uint64_t index = 0; index < 2 * holes && !failed; index += 2) {
+        failed = holes_result(self, pool_free(&self->pool, blocks[index].ptr, blocks[index].bytes, NULL), why);
+    }
+    return failed;
+}
+
+static int holes_fill(holes_field *self, uint64_t holes, uint64_t seed, problem *why)
+{
+    uint64_t *sizes = calloc((size_t)(2 * holes), sizeof *sizes);
+    holes_block *blocks = calloc((size_t)(2 * holes), sizeof *blocks);
+    int failed = sizes && blocks ? 0 : problem_set(why, EXIT_HARNESS, "no host memory for the blocks");
+    if (!failed) sizes_draw(sizes, (size_t)(2 * holes), seed);
+    for (uint64_t index = 0; !failed && index < 2 * holes; index++) blocks[index].bytes = sizes[index];
+    if (!failed) failed = holes_make(self, blocks, holes, why);
+    for (size_t index = 0; !failed && index < HOLES_SIZES; index++) {
+        self->sizes[index] = blocks[2 * splitmix64_below(&seed, holes)].bytes;
+    }
+    free(blocks);
+    free(sizes);
+    return failed;
+}
+
+int holes_open(holes_field *self, const device_config *config, const policy *chosen, uint64_t holes, uint64_t seed,
+               problem *why)
+{
+    memset(self, 0, sizeof *self);
+    self->device = device_open(config, why);
+    if (!self->device) return -1;
+    if (pool_open(&self->pool, chosen, self->device, why)) {
+        memset(&self->pool, 0, sizeof self->pool);
+        return -1;
+    }
+    return holes_fill(self, holes, seed, why);
+}
+
+int holes_close(holes_field *self, problem *why)
+{
+    if (self->device) pool_close(&self->pool);
+    int failed = device_close(self->device, why);
+    self->device = NULL;
+    return failed;
+}
+
+void holes_pairs(holes_field *self, uint64_t count)
+{
+    for (uint64_t done = 0; done < count; done++) {
+        uint64_t bytes = self->sizes[self->at++ % HOLES_SIZES];
+        void *ptr = NULL;
+        gpuarena_result taken = pool_alloc(&self->pool, &ptr, bytes, NULL);
+        gpuarena_result given = pool_free(&self->pool, ptr, bytes, NULL);
+        if (!self->failed) self->failed = taken ? taken : given;
+    }
+}
+
+void holes_counted(holes_field *self, uint64_t count)
+{
+    holes_pairs(self, count);
+}
+
+uint64_t holes_driver_calls(const holes_field *self)
+{
+    device_counters counters;
+    device_count(self->device, &counters);
+    return counters.calls;
+}

@@ -1,0 +1,43 @@
+/* CUB's CachingDeviceAllocator behind C functions, for rival.c to find in a shared library by name.
+   It must not know of devices of this project: it calls the CUDA runtime that it is linked with, whichever that is.
+   Tested by tests/test_rival.c and tests/cub.t. */
+#ifndef STRESS_POLICY_CUB_LIBRARY_H
+#define STRESS_POLICY_CUB_LIBRARY_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CUB_LIBRARY_API __attribute__((visibility("default")))
+
+typedef struct cub_library cub_library;
+
+/* Called where CUB calls cudaMalloc and cudaFree, and answering as they do; give_back gets the size of its obtain. */
+typedef struct cub_library_memory {
+    void *user;
+    int (*obtain)(void *user, void **ptr, uint64_t bytes);                   /* NULL: the runtime's own are called */
+    int (*give_back)(void *user, void *ptr, uint64_t bytes);
+} cub_library_memory;
+
+typedef struct cub_library_use { uint64_t live_bytes, cached_bytes; } cub_library_use;       /* in CUB's roundings */
+
+/* All return codes of the CUDA runtime: 0 is success. After an exception inside CUB it is 999, then and ever after:
+   CUB may have been left locked. The last error of the runtime is never left set by a failed call.
+   One thread at a time. */
+CUB_LIBRARY_API int cub_library_open(int device, const cub_library_memory *memory, cub_library **opened);
+/* Frees all live and cached blocks, as far as the device lets it; after an exception its
+   own host memory stays. */
+CUB_LIBRARY_API void cub_library_close(cub_library *self);
+/* stream: a cudaStream_t of the runtime. It must outlive what is live on it; once it is gone, nothing may follow. */
+CUB_LIBRARY_API int cub_library_alloc(cub_library *self, void **ptr, uint64_t bytes, void *stream);
+CUB_LIBRARY_API int cub_library_free(cub_library *self, void *ptr);
+CUB_LIBRARY_API int cub_library_trim(cub_library *self);                     /* FreeAllCached */
+CUB_LIBRARY_API void cub_library_measure(const cub_library *self, cub_library_use *use);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,113 @@
+/* Policies by name, and one at work on a device: a gpuarena configuration, a model of a known allocator, a rival
+   library, or the raw baseline.
+   Knows nothing of workloads or reports.
+   Tested by tests/test_policy.c. */
+#ifndef STRESS_POLICY_POLICY_H
+#define STRESS_POLICY_POLICY_H
+
+#include "../device/device.h"
+#include "../base/memory.h"
+#include "model.h"
+#include "../base/problem.h"
+#include "rival.h"
+
+typedef enum policy_family {
+    POLICY_RAW,                                  /* the driver itself, one call an allocation: the baseline */
+    POLICY_ARENA,                                /* gpuarena, as configured: the only one that can be looked into */
+    POLICY_ASYNC,                                /* the driver's stream-ordered pool, likewise */
+    POLICY_MODEL,                                /* a known allocator's rules (policy/), which may have a limit */
+    POLICY_RIVAL                                 /* another library, at its own defaults */
+} policy_family;
+
+typedef struct policy_kind {                     /* `stress list` */
+    const char *name, *summary, *options;
+    policy_family family;
+    const char *base;                            /* ARENA: configuration text below the user's keys */
+    const model_kind *model;                     /* MODEL; else NULL */
+} policy_kind;
+int policy_kind_at(size_t index, policy_kind *kind);                         /* 0: past the last */
+/* Whether there is a policy of the name before ':', or a problem, EXIT_USAGE, that names the nearest. */
+int policy_is_named(const char *text, problem *why);
+int policy_kind_present(const policy_kind *kind);                            /* 0: its library is not in this build */
+int policy_kind_in_all(const policy_kind *kind); /* `-p all`: the driver's, arenas that differ */
+
+typedef struct policy {
+    const char *text;                            /* as asked for, or shortened; the caller's, must outlive it */
+    policy_family family;
+    gpuarena_config config;                      /* ARENA: still without a driver; MODEL: its limit alone */
+    const model_kind *model;                     /* MODEL */
+} policy;
+
+/* NAME or NAME:key=value,.. -1 and a problem (EXIT_USAGE): unknown name, bad key, keys where there are none, or
+   limit_bytes (0: not given) beside a `limit` key. limit_bytes binds arenas and models alone. */
+int policy_parse(const char *text, uint64_t limit_bytes, policy *made, problem *why);
+
+int policy_has_limit(const policy *self);        /* of its own keys, or --limit */
+int policy_takes_limit(const policy *self);      /* 1: it can be given one; else the device can be smaller */
+
+typedef struct pool {                            /* a policy at work */
+    device         *device;
+    gpuarena       *arena;                       /* NULL: not an ARENA */
+    model          *model;                       /* NULL: not a MODEL */
+    rival          *rival;                       /* NULL: not a RIVAL */
+    uint64_t        alignment_bytes;             /* blocks are multiples of it; no arena: what cudaMalloc aligns to */
+    gpuarena_memory memory;                      /* raw, async: the kind that the driver is asked for */
+    uint64_t        limit_bytes;                 /* in force; GPUARENA_NO_LIMIT: none */
+    int             is_disturbed;                /* arena: its caches are emptied when it is asked for figures, and
+                                                    give blocks that are longer than was asked for */
+    int             in_order;                    /* memory comes in a stream's order, which others must follow */
+    int             goes_home;                   /* model: see pool_goes_home */
+    uint64_t        requested_bytes;             /* no arena: kept here, as there is nobody to ask */
+    uint64_t        live_bytes;                  /* raw: likewise */
+    const char     *refused_call;                /* no arena: the call that failed latest; NULL: one that obtains */
+    uint64_t        refused_bytes;               /* .. of the block that it was about, 0: of none */
+    int             refused_code;                /* .. the driver's code */
+    model_refusal   refused;                     /* of a model: its latest failure */
+} pool;
+
+/* Opens on a device, which must outlive it. -1 and a problem: a bad configuration is EXIT_USAGE, a rival that is not
+   in this build EXIT_NO_DEVICE, all else EXIT_HARNESS. */
+int  pool_open(pool *self, const policy *chosen, device *on, problem *why);
+/* Frees what is live, ends arena or rival; what cannot be given back is lost with the device. raw frees nothing:
+   the device does. */
+void pool_close(pool *self);
+
+/* The results of gpuarena_alloc and gpuarena_free, for every family. `bytes` of a free: as allocated. */
+gpuarena_result pool_alloc(pool *self, void **ptr, uint64_t bytes, gpuarena_stream stream);
+gpuarena_result pool_free(pool *self, void *ptr, uint64_t bytes, gpuarena_stream stream);
+/* The live block is used on this stream, and its free will not be behind that: an arena is told, by gpuarena_use, and
+   a model that has a call for it. raw need not know, as cudaFree waits for the device; others have no call for it
+   (pool_follows). */
+gpuarena_result pool_use(pool *self, const void *ptr, gpuarena_stream stream);
+/* 1: a free must be on the allocation's stream, which must have been made to wait for all other uses. */
+int             pool_follows(const pool *self);
+/* 1: a block goes back to the stream of its allocation: uses are told that this one does not come after, and a free
+   on another stream is a use there. */
+int             pool_goes_home(const pool *self);
+/* No call will name this stream again: it will be destroyed. */
+gpuarena_result pool_forget(pool *self, gpuarena_stream stream);
+/* Gives back to the device all that is not in use. */
+gpuarena_result pool_trim(pool *self);
+
+/* What a live block occupies; where nobody can say, or be asked without being disturbed, what was requested. */
+uint64_t pool_block_bytes(const pool *self, const void *ptr, uint64_t requested_bytes);
+
+/* Bytes now, of a disturbed one the peaks; *stats: the arena's own, zeroed for others. Of others, reserved is what
+   the device holds; of raw nothing is free; of a rival all that it caches is. A model tells what is live, free and
+   pending. The largest piece is left at 0. */
+void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats);
+
+/* The largest request that what is free now could serve, of an arena or a model: may take a walk over its blocks. Of
+   others 0. */
+uint64_t pool_largest(const pool *self);
+
+typedef struct pool_refusal {                    /* the latest failure, in numbers and as a sentence */
+    uint64_t requested_bytes, free_bytes, largest_bytes;
+    int      free_known;                         /* no arena: the device could be asked, and had a part in it */
+    int      largest_known;                      /* no arena: no */
+    const char *reason;
+    char     text[512];
+} pool_refusal;
+void pool_last_refusal(pool *self, pool_refusal *refusal);
+
+#endif

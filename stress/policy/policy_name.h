@@ -1,0 +1,19 @@
+/* What policies are called: files and rules have short names, people read those of the field. Both are understood.
+   Knows no policy. Tested by tests/test_policy_name.c. */
+#ifndef STRESS_POLICY_POLICY_NAME_H
+#define STRESS_POLICY_POLICY_NAME_H
+
+#include <stddef.h>
+
+/* The names for people, each of which another is the short one of; NULL past the last. */
+const char *policy_name_at(size_t index);
+/* NAME or NAME:keys with the short name, in place: cudaMalloc becomes raw. */
+void        policy_name_shorten(char *text);
+/* The other way round, for people. Returns made, which may be cut. */
+const char *policy_name_shown(const char *text, char *made, size_t size);
+
+/* Keys with all sizes as gpuarena_config_parse reads them: limit=4GiB becomes limit=4G. Returns made, which may be
+   cut. */
+const char *policy_name_sizes(const char *keys, char *made, size_t size);
+
+#endif

@@ -1,0 +1,38 @@
+/* Another library's allocator at work on a device, loaded when it is wanted: CUB's CachingDeviceAllocator.
+   It must not know of policies, workloads or reports; nothing of CUDA or C++ is needed to build it.
+   Tested by tests/test_rival.c and tests/cub.t. */
+#ifndef STRESS_POLICY_RIVAL_H
+#define STRESS_POLICY_RIVAL_H
+
+#include "../device/device.h"
+
+typedef struct rival rival;
+
+typedef struct rival_use {
+    uint64_t live_bytes;                         /* occupied by live blocks, as the library rounds them */
+    uint64_t cached_bytes;                       /* held by the library, free */
+} rival_use;
+
+/* NULL and a problem: the library is not in this build, or what is found is of another (EXIT_NO_DEVICE, with the
+   loader's words), or it cannot be opened (EXIT_HARNESS). Its cudaMalloc and cudaFree are served, counted and known
+   by the device like everybody's: on a simulated one by its machine, behind a CUDA runtime of the library's own; on
+   CUDA by the device's table. The loader finds it by bare name, beside the program. Any number may be open. The
+   device must outlive it. One thread at a time may be in rivals. */
+rival *rival_open(device *on, problem *why);
+/* The same library over a CUDA runtime whose every call succeeds in constant time, for timing it by itself. */
+rival *rival_open_null(problem *why);
+/* Gives back to the device all that the library still holds, live blocks too; NULL is fine. */
+void rival_close(rival *self);
+
+/* The CUDA runtime's codes: 0 is success. bytes: not 0. stream: the device's; it must outlive what is live on it, and
+   once it is gone no allocation may follow. The stream of a free is its allocation's: it must have been made to wait
+   for all other uses. An allocation fails with cudaErrorNotReady (600) where a cached block of its bin is another
+   stream's and not quiet, and none fits: a bug of CUB's that no caller can go round (tests/test_rival_bugs.c). */
+int rival_alloc(rival *self, void **ptr, uint64_t bytes, gpuarena_stream stream);
+int rival_free(rival *self, void *ptr);
+int rival_trim(rival *self);                     /* gives back all that is cached */
+void rival_measure(const rival *self, rival_use *use);
+
+int rival_present(void);                         /* 1: the one for simulated devices can be loaded */
+
+#endif

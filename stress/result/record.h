@@ -1,0 +1,105 @@
+/* One row's run as it went, within bounded memory: what pictures, timelines and dumps are drawn from. Filled by the
+   verifying pass, so that its numbers are those of the row.
+   Knows nothing of formats. Holds no host address, once finished. Tested by tests/test_record.c. */
+#ifndef STRESS_RESULT_RECORD_H
+#define STRESS_RESULT_RECORD_H
+
+#include "../device/device.h"
+#include "../base/memory.h"
+#include "../workload/workload.h"
+
+typedef enum record_part {                       /* bits: what is wanted; the row's refusal always is */
+    RECORD_SERIES = 1,                           /* samples, steps */
+    RECORD_MAP = 2                               /* blocks, changes and regions, steps */
+} record_part;
+
+enum {
+    RECORD_BUCKETS = 1024,                       /* of ops, equally wide; of each the extremes of every figure stay */
+    RECORD_MOST_BLOCKS = 1 << 20,
+    RECORD_MOST_CHANGES = 1 << 20,
+    RECORD_MOST_STEPS = 1 << 16
+};
+#define RECORD_MOST_BYTES ((uint64_t)1 << 30)    /* of all rows: beyond this none keeps its blocks */
+#define RECORD_NEVER UINT64_MAX
+
+typedef struct record_sample {                   /* after allocation or free number op, from 0 */
+    uint64_t   op, now_vns;                      /* now_vns: the host's virtual clock, 0 on CUDA, here and below */
+    memory_use use;
+} record_sample;
+
+typedef struct record_step {                     /* before allocation or free number op */
+    uint64_t op, now_vns;
+    uint32_t label;                              /* index into op_stream.labels */
+} record_step;
+
+typedef struct record_block {                    /* in order of birth */
+    uint64_t offset;                             /* on the axis of addresses, see record.axis_bytes */
+    uint64_t requested_bytes, bytes;             /* bytes: what it occupies, see pool_block_bytes */
+    uint64_t birth_op, death_op;                 /* live from after the one to before the other; RECORD_NEVER */
+    uint64_t stream;                             /* as numbered in the op stream */
+    uint32_t number;                             /* of the op stream's blocks: its tag is op_stream.tags[number] */
+    uint32_t step;                               /* steps before its birth; 0: none */
+    uint64_t birth_vns, death_vns;               /* when the one was, and the other; RECORD_NEVER */
+} record_block;
+
+typedef struct record_change {                   /* memory came or went */
+    sim_call kind;                               /* SIM_CALL_OBTAIN, GIVE_BACK, VM_MAP, VM_UNMAP */
+    uint64_t op, now_vns;                        /* during allocation or free number op */
+    uint64_t offset, bytes;
+} record_change;
+
+typedef struct record_region { uint64_t offset, bytes; } record_region;
+
+typedef struct record_refusal {                  /* the first */
+    int      happened;
+    uint64_t op, requested_bytes;
+} record_refusal;
+
+/* The axis of addresses: all that ever held memory, in the order of the addresses, what lies between left out. A
+   region is addresses without a gap. */
+typedef struct record {
+    unsigned         parts;
+    const op_stream *stream;                     /* of the row; must outlive the record, for its labels */
+    uint64_t         most_ops;                   /* allocations and frees that there can be */
+    uint64_t         op_count;                   /* allocations and frees that were made, the refused one included */
+    uint64_t         end_vns;
+    uint64_t         limit_bytes;                /* of the policy; GPUARENA_NO_LIMIT: none */
+    int              is_peaks;                   /* 1: requested, live and reserved of samples are the peaks so far:
+                                                    this policy cannot be asked without being disturbed */
+    record_sample   *samples;     size_t sample_count;
+    record_step     *steps;       size_t step_count, step_capacity;
+    record_block    *blocks;      size_t block_count, block_capacity;
+    record_change   *changes;     size_t change_count, change_capacity;
+    record_region   *regions;     size_t region_count;
+    uint64_t         axis_bytes;                 /* end of the last region */
+    uint64_t         map_ops;                    /* blocks and changes are complete before this op .. */
+    uint64_t         step_ops;                   /* .. and steps before this: op_count, unless there were too many */
+    record_refusal   refusal;
+    int              is_short;                   /* 1: no host memory for all of it */
+    device          *device;                     /* from begin to finish */
+    uint64_t         op;
+    uint32_t        *latest;                     /* by number of the op stream's blocks: its latest, from 1 */
+    struct record_bucket *buckets;
+    uint64_t         bucket_ops;
+} record;
+
+record *record_create(unsigned parts);           /* NULL: no host memory */
+void    record_destroy(record *self);            /* NULL is fine */
+uint64_t record_bytes(const record *self);       /* host memory that a finished one takes, most of it; NULL: 0 */
+
+/* What a pass tells, to nobody where self is NULL; none of it fails: a record that cannot go on is_short. begin:
+   device and stream stay till finish, which makes samples, regions and offsets, and may come twice or alone. */
+void record_begin(record *self, device *on, const op_stream *stream, uint64_t times);   /* as pass_settings.times */
+void record_pool(record *self, uint64_t limit_bytes, int is_peaks);
+void record_op(record *self, uint64_t number);   /* is next; allocations and frees are counted */
+void record_label(record *self, uint32_t label);
+/* The op allocated this block of the op stream's, once more, perhaps; ptr NULL: it has no bytes, and is none. */
+void record_alloc(record *self, uint32_t number, const void *ptr, uint64_t requested_bytes, uint64_t bytes,
+                  uint64_t stream);
+void record_free(record *self, uint32_t number);
+int  record_keeps_samples(const record *self);                               /* 0: record_measure does nothing */
+void record_measure(record *self, const memory_use *use);                    /* after the op */
+void record_refuse(record *self, uint64_t requested_bytes);
+void record_finish(record *self, uint64_t op_count);
+
+#endif

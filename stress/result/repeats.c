@@ -1,0 +1,160 @@
+/* Groups by name, added up; and their part of JSON.
+   It must not know what made the rows, nor read texts: repeats_read.c does.
+   Tested by tests/test_repeats.c. */
+#include "repeats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../report/json.h"
+#include "repeats_parts.h"
+
+const char *const repeats_names[REPEATS_PARTS] = { "alloc", "hit", "miss", "free", "waited", "served" };
+
+static repeats_group *repeats_new(repeats *self, slice name)
+{
+    if (self->count == self->room) {
+        size_t wanted = self->room ? 2 * self->room : 16;
+        repeats_group *larger = realloc(self->groups, wanted * sizeof *larger);
+        if (!larger) return NULL;
+        self->groups = larger;
+        self->room = wanted;
+    }
+    repeats_group *made = &self->groups[self->count];
+    memset(made, 0, sizeof *made);
+    made->name = malloc(name.length + 1);
+    if (!made->name) return NULL;
+    memcpy(made->name, name.bytes, name.length);
+    made->name[name.length] = '\0';
+    made->first = self->added;
+    self->count++;
+    return made;
+}
+
+/* Rows of a workload follow one another: the group is one of the last. */
+repeats_group *repeats_group_of(repeats *self, slice name)
+{
+    repeats_group *found = NULL;
+    for (size_t at = self->count; at && !found; at--) {
+        if (slice_is(name, self->groups[at - 1].name)) found = &self->groups[at - 1];
+    }
+    if (!found) found = repeats_new(self, name);
+    if (found) found->count++;
+    self->added++;
+    return found;
+}
+
+int repeats_take_ns(repeats_group *of, double ns)
+{
+    if (of->ns_count == of->ns_room) {
+        size_t wanted = of->ns_room ? 2 * of->ns_room : 8;
+        double *larger = realloc(of->ns, wanted * sizeof *larger);
+        if (!larger) return -1;
+        of->ns = larger;
+        of->ns_room = wanted;
+    }
+    of->ns[of->ns_count++] = ns;
+    return 0;
+}
+
+int repeats_take(repeats_group *of, repeats_part part, const histogram *found)
+{
+    if (!found) return 0;
+    if (!of->sums[part]) of->sums[part] = calloc(1, sizeof *of->sums[part]);
+    if (!of->sums[part]) return -1;
+    histogram_merge(of->sums[part], found);
+    return 0;
+}
+
+static int repeats_take_row(repeats_group *of, const row *made)
+{
+    const histogram *parts[REPEATS_PARTS] = { made->allocs, made->hits, made->misses, made->frees,
+                                              made->arrivals ? &made->arrivals->waited : NULL,
+                                              made->arrivals ? &made->arrivals->served : NULL };
+    char text[64];
+    const cell *ns = &made->cells[COLUMN_HOST_NS];
+    int failed = ns->kind != CELL_NONE && repeats_take_ns(of, strtod(cell_print(ns, text, sizeof text), NULL));
+    for (int part = 0; part < REPEATS_PARTS && !failed; part++) {
+        failed = repeats_take(of, (repeats_part)part, parts[part]);
+    }
+    return failed;
+}
+
+int repeats_add(repeats *self, const row *made)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (!out) return -1;
+    json_cells(out, made, COLUMN_WORKLOAD, COLUMN_SEED);
+    int failed = fclose(out) != 0;
+    repeats_group *of = failed ? NULL : repeats_group_of(self, slice_of(text));
+    failed = !of || repeats_take_row(of, made);
+    free(text);
+    return failed ? -1 : 0;
+}
+
+void repeats_free(repeats *self)
+{
+    for (size_t at = 0; at < self->count; at++) {
+        free(self->groups[at].name);
+        free(self->groups[at].ns);
+        for (int part = 0; part < REPEATS_PARTS; part++) free(self->groups[at].sums[part]);
+    }
+    free(self->groups);
+    memset(self, 0, sizeof *self);
+}
+
+int repeats_are_there(const repeats *self)
+{
+    return self->added > self->count;
+}
+
+rounds_interval repeats_time(const repeats_group *of)
+{
+    return rounds_median(of->ns, of->ns_count);
+}
+
+/* Below six there is no interval of 95 %. */
+static void repeats_write_time(FILE *out, const repeats_group *of)
+{
+    rounds_interval found;
+    if (!of->ns_count) {
+        fputs("null", out);
+        return;
+    }
+    found = repeats_time(of);
+    fprintf(out, "{\"n\":%zu,\"median\":%.1f,", of->ns_count, found.median);
+    if (of->ns_count < ROUNDS_LEAST_COUNT) fputs("\"low\":null,\"high\":null}", out);
+    else fprintf(out, "\"low\":%.1f,\"high\":%.1f}", found.low, found.high);
+}
+
+static void repeats_write_parts(FILE *out, const char *name, const char *unit, const repeats_group *of, int from,
+                                int end)
+{
+    if (!of->sums[from]) return;
+    fprintf(out, ",\"%s\":{\"unit\":\"%s\"", name, unit);
+    for (int part = from; part < end; part++) {
+        if (!of->sums[part]) continue;
+        fputc(',', out);
+        json_histogram(out, repeats_names[part], of->sums[part], 1);
+    }
+    fputc('}', out);
+}
+
+void repeats_write(FILE *out, const repeats *self)
+{
+    const char *comma = ",\"repeats\":[";
+    if (!repeats_are_there(self)) return;
+    for (size_t at = 0; at < self->count; at++) {
+        const repeats_group *of = &self->groups[at];
+        if (of->count < 2) continue;
+        fprintf(out, "%s\n{%s,\"repeats\":%zu,\"host_ns_per_op\":", comma, of->name, of->count);
+        repeats_write_time(out, of);
+        repeats_write_parts(out, "lat", "ns", of, REPEATS_ALLOC, REPEATS_WAITED);
+        repeats_write_parts(out, "rate", "vns", of, REPEATS_WAITED, REPEATS_PARTS);
+        fputc('}', out);
+        comma = ",";
+    }
+    fputs("\n]", out);
+}

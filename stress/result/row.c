@@ -1,0 +1,183 @@
+/* Cells: setting and printing them.
+   It must not know of files or of the table: those walk the columns.
+   Tested by tests/test_report.c. */
+#include "row.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record.h"
+
+static const char *const row_names[COLUMN_COUNT] = {
+#define X(name, text) text,
+    ROW_COLUMNS(X)
+#undef X
+};
+
+#define X(name, text) COLUMN_##name,
+static const row_column row_run_columns[] = { ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) ROW_STEADY_COLUMNS(X) };
+#undef X
+static const row_column row_capacity_columns[] = {
+    COLUMN_WORKLOAD, COLUMN_POLICY, COLUMN_DEVICE, COLUMN_SEED, COLUMN_REQUESTED_PEAK, COLUMN_MIN_LIMIT, COLUMN_RATIO,
+    COLUMN_REMAPPED_PAGES, COLUMN_DRIVER_CALLS, COLUMN_STATUS, COLUMN_GPU_WAITS, COLUMN_PROBES, COLUMN_STOP_OP,
+    COLUMN_STOP_REASON, COLUMN_THREADS,
+};
+static const row_column row_batch_columns[] = {
+    COLUMN_WORKLOAD, COLUMN_POLICY, COLUMN_DEVICE, COLUMN_SEED, COLUMN_KEY, COLUMN_LARGEST, COLUMN_ALLOWED,
+    COLUMN_REQUESTED_PEAK, COLUMN_NEXT_PEAK, COLUMN_STATUS, COLUMN_REMAPPED_PAGES, COLUMN_DRIVER_CALLS,
+    COLUMN_GPU_WAITS, COLUMN_REPEATS, COLUMN_PROBES, COLUMN_STOP_OP, COLUMN_STOP_REASON, COLUMN_STOP_TEXT,
+    COLUMN_THREADS,
+};
+static const row_column row_holes_columns[] = {
+    COLUMN_POLICY, COLUMN_HOLES, COLUMN_NS_PER_PAIR, COLUMN_PAIR_INSTRUCTIONS, COLUMN_RATIO, COLUMN_RATIO_LOW,
+    COLUMN_RATIO_HIGH, COLUMN_DEVICE, COLUMN_SEED, COLUMN_STATUS, COLUMN_DRIVER_CALLS, COLUMN_ROUNDS, COLUMN_TARGET,
+    COLUMN_MET, COLUMN_ENDED, COLUMN_GROWTH, COLUMN_GROWTH_RMS, COLUMN_INSTRUCTIONS_GROWTH,
+    COLUMN_INSTRUCTIONS_GROWTH_RMS,
+};
+static const row_column row_bench_columns[] = {
+    COLUMN_CASE, COLUMN_POLICY, COLUMN_AGAINST, COLUMN_NS_PER_PAIR, COLUMN_AGAINST_NS, COLUMN_RATIO, COLUMN_RATIO_LOW,
+    COLUMN_RATIO_HIGH, COLUMN_PAIR_INSTRUCTIONS, COLUMN_AGAINST_INSTRUCTIONS, COLUMN_TARGET, COLUMN_MET,
+    COLUMN_SEED, COLUMN_ROUNDS, COLUMN_ENDED,
+};
+
+#define X(name, text) COLUMN_##name,
+static const row_column row_needs_columns[] = {
+    ROW_RUN_COLUMNS(X) COLUMN_CLAIMS, COLUMN_VERDICT, COLUMN_SAID,
+};
+static const row_column row_rounds_columns[] = {
+    ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) COLUMN_ROUNDS, COLUMN_OOM_ROUND, COLUMN_OOM_ROUND_OP,
+    ROW_STEADY_COLUMNS(X)
+};
+#undef X
+
+size_t row_columns(row_kind kind, const row_column **columns)
+{
+#define X(list) { list, sizeof list / sizeof list[0] }
+    static const struct { const row_column *columns; size_t count; } lists[] = {
+        [ROW_RUN] = X(row_run_columns), [ROW_CAPACITY] = X(row_capacity_columns), [ROW_HOLES] = X(row_holes_columns),
+        [ROW_BENCH] = X(row_bench_columns), [ROW_BATCH] = X(row_batch_columns), [ROW_NEEDS] = X(row_needs_columns),
+        [ROW_ROUNDS] = X(row_rounds_columns),
+    };
+#undef X
+    *columns = lists[kind].columns;
+    return lists[kind].count;
+}
+
+int row_is_run(row_kind kind)
+{
+    return kind == ROW_RUN || kind == ROW_ROUNDS;
+}
+
+int row_has(row_kind kind, row_column column)
+{
+    const row_column *columns;
+    size_t count = row_columns(kind, &columns);
+    while (count && columns[count - 1] != column) count--;
+    return count != 0;
+}
+
+const char *row_column_name(row_column column)
+{
+    return row_names[column];
+}
+
+void row_untime(row *self)
+{
+    free(self->allocs);
+    free(self->frees);
+    free(self->hits);
+    free(self->misses);
+    self->allocs = self->frees = self->hits = self->misses = NULL;
+}
+
+void row_free(row *self)
+{
+    row_untime(self);
+    free(self->arrivals);
+    self->arrivals = NULL;
+    record_destroy(self->recording);
+    self->recording = NULL;
+}
+
+static const char *row_workload(const row *self)
+{
+    return self->cells[COLUMN_WORKLOAD].kind == CELL_TEXT ? self->cells[COLUMN_WORKLOAD].text : "";
+}
+
+void row_group(const row_list *list, size_t row_index, size_t *first, size_t *count)
+{
+    const char *workload = row_workload(&list->rows[row_index]);
+    size_t from = row_index, end = row_index;
+    while (from && !strcmp(row_workload(&list->rows[from - 1]), workload)) from--;
+    while (end < list->count && !strcmp(row_workload(&list->rows[end]), workload)) end++;
+    *first = from;
+    *count = end - from;
+}
+
+int row_is_first(const row_list *list, size_t first, size_t row_index)
+{
+    const char *policy = list->rows[row_index].cells[COLUMN_POLICY].text;
+    for (size_t at = first; at < row_index; at++) {
+        if (!strcmp(list->rows[at].cells[COLUMN_POLICY].text, policy)) return 0;
+    }
+    return 1;
+}
+
+static void row_set(row *self, row_column column, cell_kind kind, uint64_t count, double real, const char *text)
+{
+    const cell made = { kind, count, real, text };
+    self->cells[column] = made;
+}
+
+void row_count(row *self, row_column column, uint64_t count)
+{
+    row_set(self, column, CELL_COUNT, count, 0.0, NULL);
+}
+
+void row_tenths(row *self, row_column column, double real)
+{
+    row_set(self, column, CELL_TENTHS, 0, real, NULL);
+}
+
+void row_ratio(row *self, row_column column, double real)
+{
+    row_set(self, column, CELL_RATIO, 0, real, NULL);
+}
+
+void row_hex(row *self, row_column column, uint64_t count)
+{
+    row_set(self, column, CELL_HEX, count, 0.0, NULL);
+}
+
+void row_text(row *self, row_column column, const char *text)
+{
+    row_set(self, column, CELL_TEXT, 0, 0.0, text);
+}
+
+const char *row_list_note(const row_list *list, char *text, size_t size)
+{
+    snprintf(text, size, "%s%s%s%s", list->shard ? list->shard : "", list->shard && list->partial ? "; " : "",
+             list->partial ? "partial: " : "", list->partial ? list->partial : "");
+    return text;
+}
+
+int cell_is_text(const cell *self)
+{
+    return self->kind == CELL_TEXT || self->kind == CELL_HEX;
+}
+
+const char *cell_print(const cell *self, char *text, size_t size)
+{
+    if (size) text[0] = '\0';
+    switch (self->kind) {
+    case CELL_NONE:   break;
+    case CELL_COUNT:  snprintf(text, size, "%" PRIu64, self->count); break;
+    case CELL_TENTHS: snprintf(text, size, "%.1f", self->real); break;
+    case CELL_RATIO:  snprintf(text, size, "%.4f", self->real); break;
+    case CELL_HEX:    snprintf(text, size, "%016" PRIx64, self->count); break;
+    case CELL_TEXT:   snprintf(text, size, "%s", self->text); break;
+    }
+    return text;
+}

@@ -1,0 +1,56 @@
+/* The shadow model: what must be true of a policy's answers, worked out without any code of the arena.
+   It must not drive anything: it is told what was asked and answered. Everything it finds has a name.
+   Tested by tests/test_oracle.c, which feeds it wrong answers of every kind. */
+#ifndef STRESS_RUN_ORACLE_H
+#define STRESS_RUN_ORACLE_H
+
+#include "../device/device.h"
+#include "../base/problem.h"
+
+/* off: nothing. sample: overlap, alignment and residence on every op, content of one block in 64, sums on one op
+   in 64. full: everything on every op. gpuarena_check, the costly walk: every ORACLE_CHECK_OPS, and at the end. */
+typedef enum verify_mode { VERIFY_OFF, VERIFY_SAMPLE, VERIFY_FULL } verify_mode;
+enum { ORACLE_SAMPLE = 64, ORACLE_CHECK_OPS = 1024 };
+
+#define ORACLE_NO_BLOCK UINT32_MAX
+
+typedef struct oracle_settings {
+    verify_mode     verify;
+    uint32_t        block_count;                 /* blocks of the op stream: numbers below it */
+    uint64_t        alignment_bytes;             /* addresses and block sizes are multiples of it */
+    uint64_t        limit_bytes;                 /* GPUARENA_NO_LIMIT: none */
+    device         *device;                      /* holds the contents */
+    const gpuarena *arena;                       /* whose statistics and check are asked; NULL: none */
+    int             is_cached;                   /* 1: blocks may take more than their size rounded up, and not every
+                                                    free block is for every request: the arena says how much */
+} oracle_settings;
+
+typedef struct oracle oracle;
+oracle *oracle_create(const oracle_settings *settings, problem *why);    /* NULL and EXIT_HARNESS: no host memory */
+void    oracle_destroy(oracle *self);
+
+/* By which number the device knows a block: its contents, and whose its uses are. */
+uint64_t oracle_owner(uint32_t block);
+
+/* All below: 0, or -1 at a violation, which then stays (later calls return -1). `op` counts allocations and frees. */
+/* It succeeded; the stream is the block's own from now on. */
+int oracle_alloc(oracle *self, uint64_t op, uint32_t block, const void *ptr, uint64_t bytes, gpuarena_stream stream);
+int oracle_touch(oracle *self, uint64_t op, uint32_t block);               /* content is still what was written */
+int oracle_free(oracle *self, uint64_t op, uint32_t block);                /* before the free is made */
+/* An allocation was refused for want of memory. Spurious if a free block would have held it. */
+int oracle_refusal(oracle *self, uint64_t op, uint32_t block, uint64_t bytes, uint64_t largest_free_bytes);
+/* A call returned what no correct policy can. */
+int oracle_result(oracle *self, uint64_t op, uint32_t block, const char *call, const char *result);
+/* After each op: the arena's statistics, sums, limit, the device's books; on simulated devices the judge. stats NULL:
+   the policy was not called since they were last seen. */
+int oracle_settle(oracle *self, uint64_t op, const gpuarena_stats *stats);
+int oracle_check(oracle *self, uint64_t op);                                 /* gpuarena_check, now */
+/* When every block is freed, the arena trimmed and ended: reserved_bytes was its last word. */
+int oracle_end(oracle *self, uint64_t op, uint64_t reserved_bytes);
+
+/* "overlap: block 7: expected .., found ..", or NULL. No addresses: the text is the same on every host. */
+const char *oracle_violation(const oracle *self);
+/* 1: it is no violation, but that the oracle could not go on: the device failed, or host memory is out. */
+int         oracle_is_stuck(const oracle *self);
+
+#endif

@@ -1,0 +1,403 @@
+/* From options to a plan: policies, op streams, filter, each checked; the device is plan_device.c's.
+   It must not run anything but trial openings of policies.
+   Tested by tests/cli.t. */
+#include "plan.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../needs/needs.h"
+#include "pass_streams.h"
+#include "../base/pattern.h"
+#include "../policy/policy_name.h"
+#include "../base/program.h"
+#include "../workload/mix.h"
+#include "../workload/stream.h"
+
+
+static const char *const plan_verify_names[] = { "off", "sample", "full" };
+
+const char *plan_verify_name(verify_mode mode)
+{
+    return plan_verify_names[mode];
+}
+
+const cuda_environment *plan_environment(const plan *self)
+{
+    return self->settings.device.is_cuda ? &self->environment : NULL;
+}
+
+/* Reading contents back from a GPU takes longer than all the rest: there, all of it is for those who ask. */
+static verify_mode plan_verify(const plan *self, const cli_value *asked)
+{
+    if (self->settings.device.is_cuda && !asked->given) return VERIFY_SAMPLE;
+    verify_mode mode = VERIFY_FULL;
+    while (mode > VERIFY_OFF && strcmp(asked->text, plan_verify_names[mode])) mode--;
+    return mode;
+}
+
+static int plan_settings(plan *self, const cli *asked, problem *why)
+{
+    const cli_value *values = asked->values;
+    pass_settings *settings = &self->settings;
+    if (plan_device(self, asked, why)) return -1;
+    settings->skip_oom = !strcmp(values[CLI_ON_OOM].text, "skip");
+    settings->times = values[CLI_ROUNDS].number;
+    settings->verify = plan_verify(self, &values[CLI_VERIFY]);
+    self->timed = !values[CLI_NO_TIMING].given;
+    settings->warmup = values[CLI_WARMUP].given ? values[CLI_WARMUP].number : (uint64_t)settings->device.is_cuda;
+    return 0;
+}
+
+static int plan_filter(plan *self, const char *text, problem *why)
+{
+    if (!text) return 0;
+    if (pattern_compile(&self->filter, text, why)) return -1;
+    self->filtered = 1;
+    return 0;
+}
+
+int plan_wants(const plan *self, const plan_workload *workload, const policy *chosen)
+{
+    char name[2048], shown[1024];
+    if (!self->filtered) return 1;
+    snprintf(name, sizeof name, "%s/%s", workload->text, chosen->text);
+    if (!regexec(&self->filter, name, 0, NULL, 0)) return 1;
+    snprintf(name, sizeof name, "%s/%s", workload->text, policy_name_shown(chosen->text, shown, sizeof shown));
+    return !regexec(&self->filter, name, 0, NULL, 0);
+}
+
+/* What policies are tried on: of a device that is not there the keys are checked on the largest that one may
+   simulate. */
+static device_config plan_trial(const plan *self)
+{
+    device_config config = self->settings.device;
+    config.sim.faults = NULL;
+    if (!config.is_cuda || !self->absent.exit_code) return config;
+    config.is_cuda = 0;
+    config.sim.capacity_bytes = SIM_MAX_CAPACITY;
+    return config;
+}
+
+/* Whether keys agree with each other and with the device is only known when an arena is made. Not enough memory
+   for it is no mistake of the user's: the row will say so. */
+static int plan_try_policy(plan *self, const policy *chosen, problem *why)
+{
+    const device_config config = plan_trial(self);
+    problem trouble = { 0, "" };
+    pool trial;
+    device *made = device_open(&config, why);
+    if (!made) return -1;
+    if (!pool_open(&trial, chosen, made, &trouble)) pool_close(&trial);
+    if (device_close(made, why)) return -1;
+    if (trouble.exit_code == EXIT_NO_DEVICE) problem_set(&self->absent, EXIT_NO_DEVICE, "%s", trouble.text);
+    return trouble.exit_code == EXIT_USAGE ? problem_set(why, EXIT_USAGE, "%s", trouble.text) : 0;
+}
+
+static int plan_is_all(const char *item)
+{
+    return !strcmp(item, "all");
+}
+
+/* `all` stands for many, each of which has keys of its own. */
+static int plan_check_all(const cli_value *items, const char *option, problem *why)
+{
+    for (size_t index = 0; index < items->item_count; index++) {
+        const char *item = items->items[index];
+        if (strncmp(item, "all:", 4)) continue;
+        return problem_set(why, EXIT_USAGE, "--%s: '%s': 'all' has no keys, expected all, or NAME%s", option, item,
+                           item + 3);
+    }
+    return 0;
+}
+
+int plan_asks_many(const cli *asked)
+{
+    const cli_value *items = &asked->values[CLI_WORKLOAD];
+    return items->item_count > 1 || (items->item_count == 1 && plan_is_all(items->items[0]));
+}
+
+static size_t plan_policy_room(const cli_value *items)
+{
+    size_t room = 0, kinds = 0;
+    policy_kind kind;
+    while (policy_kind_at(kinds, &kind)) kinds++;
+    for (size_t index = 0; index < items->item_count; index++) room += plan_is_all(items->items[index]) ? kinds : 1;
+    return room;
+}
+
+static int plan_add_policy(plan *self, const cli *asked, const char *text, problem *why)
+{
+    policy *made = &self->policies[self->policy_count];
+    if (policy_parse(text, asked->values[CLI_LIMIT].number, made, why) || plan_try_policy(self, made, why)) return -1;
+    self->policy_count++;
+    return 0;
+}
+
+/* What the device cannot have is left out, and told: it was not asked for by name. */
+static int plan_add_all(plan *self, const cli *asked, problem *why)
+{
+    policy_kind kind;
+    for (size_t index = 0; policy_kind_at(index, &kind); index++) {
+        problem trouble = { 0, "" };
+        if (!policy_kind_in_all(&kind) || !plan_add_policy(self, asked, kind.name, &trouble)) continue;
+        if (trouble.exit_code != EXIT_USAGE) return problem_set(why, trouble.exit_code, "%s", trouble.text);
+        if (!asked->values[CLI_QUIET].given) program_say("-p all: left out: %s\n", trouble.text);
+    }
+    return 0;
+}
+
+int plan_policies(plan *self, const cli *asked, problem *why)
+{
+    const cli_value *items = &asked->values[CLI_POLICY];
+    if (!items->item_count) {
+        return problem_set(why, EXIT_USAGE, "no policy: -p NAME (%s list policies)", program_name());
+    }
+    if (plan_check_all(items, "policy", why)) return -1;
+    self->policies = calloc(plan_policy_room(items), sizeof *self->policies);
+    if (!self->policies) return problem_set(why, EXIT_HARNESS, "no host memory for the policies");
+    for (size_t index = 0; index < items->item_count; index++) {
+        const char *item = items->items[index];
+        if (plan_is_all(item) ? plan_add_all(self, asked, why) : plan_add_policy(self, asked, item, why)) return -1;
+        policy_name_shorten(items->items[index]);
+    }
+    return 0;
+}
+
+static void plan_options(plan *self, const cli *asked)
+{
+    const cli_value *values = asked->values;
+    workload_options *options = &self->options;
+    options->seed_given = values[CLI_SEED].given;
+    options->seed = values[CLI_SEED].number;
+    options->steps_given = values[CLI_STEPS].given;
+    options->steps = values[CLI_STEPS].number;
+    options->threads_given = values[CLI_THREADS].given;
+    options->threads = values[CLI_THREADS].number;
+    options->ops_given = values[CLI_OPS].given || values[CLI_QUICK].given;
+    options->ops = values[CLI_OPS].given ? values[CLI_OPS].number : PLAN_QUICK_OPS;
+}
+
+/* The simulated clock would stand still at its end, and every time after that be wrong. */
+static int plan_try_clock(const plan *self, const plan_workload *made, problem *why)
+{
+    uint64_t times = self->settings.times > 1 ? self->settings.times : 1;
+    if (self->settings.device.is_cuda || made->stream.work_ns <= STREAM_MAX_WORK_NS / times) return 0;
+    return problem_set(why, EXIT_USAGE, "--rounds %" PRIu64 ": so often the work of %s, %" PRIu64 " ns, is more than "
+                       "2^62 ns, which the virtual clock may not pass", times, made->text, made->stream.work_ns);
+}
+
+static int plan_try_streams(const plan *self, const plan_workload *made, problem *why)
+{
+    int is_cuda = self->settings.device.is_cuda;
+    problem trouble = { 0, "" };
+    if (is_cuda && made->stream.rival_count) {
+        return problem_set(why, EXIT_USAGE, "workload %s: another process takes memory, expected --device sim",
+                           made->text);
+    }
+    if (!pass_streams_fit(&made->stream, &trouble)) return 0;
+    return problem_set(why, trouble.exit_code, "workload %s: %s", made->text, trouble.text);
+}
+
+static int plan_is_needs(const cli_value *items, problem *why)
+{
+    size_t count = 0;
+    for (size_t index = 0; index < items->item_count; index++) count += (size_t)needs_names(items->items[index]);
+    if (!count || count == items->item_count) return count != 0;
+    return problem_set(why, EXIT_USAGE, "-w needs: a run of its own, without other workloads: its rows are verdicts");
+}
+
+/* Scenarios make devices and limits of their own. */
+static int plan_needs_options(const plan *self, const cli *asked, problem *why)
+{
+    static const cli_id known[] = { CLI_WORKLOAD, CLI_POLICY, CLI_DEVICE, CLI_SEED, CLI_FILTER, CLI_COSTS, CLI_OP_NS,
+                                    CLI_NO_TIMING, CLI_TIMES, CLI_SHARD, CLI_FAIL_IF, CLI_BASE, CLI_STRICT, CLI_OUT,
+                                    CLI_QUIET, CLI_VERBOSE, CLI_COLOR, CLI_PROGRESS };
+    if (cli_expect(asked, known, sizeof known / sizeof known[0],
+                   "-w needs, which makes devices and limits of its own", why)) return -1;
+    if (strcmp(asked->command, "run")) {
+        return problem_set(why, EXIT_USAGE, "-w needs: means nothing to %s, only to run", asked->command);
+    }
+    if (self->settings.device.is_cuda) {
+        return problem_set(why, EXIT_USAGE, "-w needs: runs on simulated devices alone, and --device is %s",
+                           self->device);
+    }
+    for (size_t index = 0; index < self->policy_count; index++) {
+        if (!policy_has_limit(&self->policies[index])) continue;
+        return problem_set(why, EXIT_USAGE, "-w needs: sets limits of its own, and policy '%s' has one",
+                           self->policies[index].text);
+    }
+    return 0;
+}
+
+static void plan_add_need(plan *self, const need *asked, uint64_t seed)
+{
+    plan_workload *made = &self->workloads[self->workload_count++];
+    made->text = asked->text;
+    made->need = asked;
+    made->stream.seed = seed;
+}
+
+static int plan_needs(plan *self, const cli *asked, problem *why)
+{
+    const cli_value *items = &asked->values[CLI_WORKLOAD];
+    size_t all = 0;
+    if (plan_needs_options(self, asked, why)) return -1;
+    while (need_at(all)) all++;
+    self->has_needs = 1;
+    self->workloads = calloc(items->item_count * all, sizeof *self->workloads);
+    if (!self->workloads) return problem_set(why, EXIT_HARNESS, "no host memory for the needs");
+    for (size_t index = 0; index < items->item_count; index++) {
+        int is_all;
+        const need *named = needs_find(items->items[index], &is_all, why);
+        if (!named && !is_all) return -1;
+        for (size_t at = 0; at < all; at++) {
+            if (is_all || need_at(at) == named) plan_add_need(self, need_at(at), asked->values[CLI_SEED].number);
+        }
+    }
+    return 0;
+}
+
+static int plan_add_workload(plan *self, const char *text, problem *why)
+{
+    plan_workload *made = &self->workloads[self->workload_count];
+    made->text = text;
+    if (mix_make(text, &self->options, &made->stream, why)) return -1;
+    self->workload_count++;
+    self->op_count += made->stream.op_count;
+    if (self->op_count > PLAN_MOST_OPS) {
+        return problem_set(why, EXIT_USAGE,
+                           "workload %s: with those before it more than %d operations, expected fewer workloads in "
+                           "one run, or --ops", text, (int)PLAN_MOST_OPS);
+    }
+    return plan_try_streams(self, made, why) || plan_try_clock(self, made, why) ? -1 : 0;
+}
+
+/* All that need no file, and no simulated device where there is none: those were not asked for by name. */
+static int plan_add_workloads(plan *self, problem *why)
+{
+    for (size_t index = 0; workload_family_at(index); index++) {
+        const workload_family *family = workload_family_at(index);
+        int is_left_out = !family->peak || (self->settings.device.is_cuda && !strcmp(family->name, "rival"));
+        if (!is_left_out && plan_add_workload(self, family->name, why)) return -1;
+    }
+    return 0;
+}
+
+/* The end of a path that was cut at its comma names no workload. */
+static int plan_add_item(plan *self, const cli_value *items, size_t index, problem *why)
+{
+    const char *item = items->items[index];
+    const char *next = index + 1 < items->item_count ? items->items[index + 1] : "all";
+    problem trouble = { 0, "" };
+    if (plan_is_all(item)) return plan_add_workloads(self, why);
+    if (!plan_add_workload(self, item, &trouble)) return 0;
+    int is_cut = strstr(item, "replay:") && !plan_is_all(next) && !needs_names(next) && !mix_is_name(slice_of(next));
+    if (!is_cut) return problem_set(why, trouble.exit_code, "%s", trouble.text);
+    return problem_set(why, trouble.exit_code, "%.280s; '%.120s' names no workload, and a path may have no comma",
+                       trouble.text, next);
+}
+
+static int plan_workloads(plan *self, const cli *asked, problem *why)
+{
+    const cli_value *items = &asked->values[CLI_WORKLOAD];
+    if (!items->item_count) {
+        return problem_set(why, EXIT_USAGE, "no workload: -w NAME (%s list workloads)", program_name());
+    }
+    if (plan_check_all(items, "workload", why)) return -1;
+    int is_needs = plan_is_needs(items, why);
+    if (is_needs) return is_needs < 0 ? -1 : plan_needs(self, asked, why);
+    size_t families = 0;
+    while (workload_family_at(families)) families++;
+    self->workloads = calloc(items->item_count * families, sizeof *self->workloads);
+    if (!self->workloads) return problem_set(why, EXIT_HARNESS, "no host memory for the workloads");
+    for (size_t index = 0; index < items->item_count; index++) {
+        if (plan_add_item(self, items, index, why)) return -1;
+    }
+    return 0;
+}
+
+static void plan_tell_without(const plan_workload *workload, const char *key)
+{
+    slice rest = slice_of(workload->text), spec;
+    while (mix_take(&rest, &spec)) {
+        if (workload_has_option(spec, key)) continue;
+        program_say("workload %s: has no %s, --%s changes nothing\n", slice_show(spec).text, key, key);
+    }
+}
+
+/* What --limit binds is told where it is nothing at all. */
+static void plan_tell_unbound(const plan *self)
+{
+    for (size_t index = 0; index < self->policy_count; index++) {
+        if (policy_takes_limit(&self->policies[index])) return;
+    }
+    program_say("--limit changes nothing: none of these policies has one\n");
+}
+
+/* What an option does not reach is told, and is no mistake: of a list of workloads others have steps. The seed of
+   several threads draws whose turn it is, too. */
+static void plan_tell_idle(const plan *self, const cli *asked)
+{
+    if (asked->values[CLI_QUIET].given) return;
+    for (size_t index = 0; index < self->workload_count; index++) {
+        const plan_workload *workload = &self->workloads[index];
+        if (self->options.steps_given) plan_tell_without(workload, "steps");
+        if (self->options.seed_given && !workload->need && op_stream_threads(&workload->stream) < 2)
+            plan_tell_without(workload, "seed");
+    }
+    if (asked->values[CLI_LIMIT].given) plan_tell_unbound(self);
+}
+
+static int plan_wants_any(const plan *self, problem *why)
+{
+    for (size_t workload = 0; workload < self->workload_count; workload++) {
+        for (size_t index = 0; index < self->policy_count; index++) {
+            if (plan_wants(self, &self->workloads[workload], &self->policies[index])) return 0;
+        }
+    }
+    return problem_set(why, EXIT_USAGE, "--filter: matches none of the rows, which are named WORKLOAD/POLICY");
+}
+
+/* Whether a recording that the workload replays is this file. */
+static int plan_reads(const char *text, const output *made)
+{
+    slice rest = slice_of(text), spec, name;
+    char path[4096];
+    while (mix_take(&rest, &spec)) {
+        if (!slice_begins(spec, "replay:") || !slice_take(&spec, ':', &name)) continue;
+        snprintf(path, sizeof path, "%.*s", (int)spec.length, spec.bytes);
+        if (output_is_file(made, path)) return 1;
+    }
+    return 0;
+}
+
+int plan_apart(const plan *self, const output *made, problem *why)
+{
+    for (size_t index = 0; index < self->workload_count; index++) {
+        if (plan_reads(self->workloads[index].text, made)) {
+            return problem_set(why, EXIT_USAGE, "--out: %s is the recording of -w %s; give another file",
+                               made->path, self->workloads[index].text);
+        }
+    }
+    return 0;
+}
+
+int plan_make(plan *self, const cli *asked, problem *why)
+{
+    memset(self, 0, sizeof *self);
+    plan_options(self, asked);
+    if (plan_settings(self, asked, why) || plan_filter(self, asked->values[CLI_FILTER].text, why)
+        || plan_policies(self, asked, why) || plan_workloads(self, asked, why)) return -1;
+    plan_tell_idle(self, asked);
+    return plan_wants_any(self, why);
+}
+
+void plan_free(plan *self)
+{
+    for (size_t index = 0; index < self->workload_count; index++) op_stream_free(&self->workloads[index].stream);
+    if (self->filtered) regfree(&self->filter);
+    free(self->workloads);
+    free(self->policies);
+}

@@ -1,0 +1,63 @@
+/* What a command line asks for, made whole before anything runs: device, op streams, policies, filter.
+   Every mistake of the user that can be seen without running is a problem here.
+   Tested by tests/cli.t. */
+#ifndef STRESS_RUN_PLAN_H
+#define STRESS_RUN_PLAN_H
+
+#include <regex.h>
+
+#include "../base/cli.h"
+#include "../device/cuda_environment.h"
+#include "pass.h"
+#include "../report/output.h"
+#include "../sim/costs.h"
+
+typedef struct plan_workload {
+    const char *text;                            /* as asked for */
+    op_stream   stream;
+    const struct need *need;                     /* NULL: it is the stream */
+} plan_workload;
+
+typedef struct plan {
+    char           device[64];                   /* "sim:80G", "cuda:0" */
+    pass_settings  settings;                     /* verify: what is in force */
+    sim_costs      costs;
+    cuda_environment environment;                /* on CUDA */
+    plan_workload *workloads;
+    size_t         workload_count;
+    size_t         op_count;                     /* of all workloads */
+    int            has_needs;                    /* all of them are needs */
+    policy        *policies;
+    size_t         policy_count;
+    regex_t        filter;
+    int            filtered;                     /* filter is compiled */
+    int            timed;
+    workload_options options;
+    problem        absent;                       /* exit_code 0: device and libraries are there (plan_present) */
+} plan;
+
+enum { PLAN_QUICK_OPS = 20000, PLAN_MOST_OPS = 1 << 25 };   /* the latter: of all workloads, 1 GiB of memory */
+
+/* --device and the options that shape a simulated one: name, device and environment of the plan, the rest zero. The
+   plan must not move. -1 and a problem: a mistake is EXIT_USAGE. A CUDA device that does not answer is none yet. */
+int  plan_device(plan *self, const cli *asked, problem *why);
+/* Asked when all else was checked, as a mistake goes before what is not there: -1 and
+   EXIT_NO_DEVICE, EXIT_HARNESS. */
+int  plan_present(const plan *self, problem *why);
+/* -p: policies of the plan, which has its device; each is tried on it. plan_free in all cases. */
+int  plan_policies(plan *self, const cli *asked, problem *why);
+const char *plan_verify_name(verify_mode mode);
+const cuda_environment *plan_environment(const plan *self);                  /* NULL: the device is simulated */
+
+void plan_tell(const plan *self, int is_timed, FILE *out);                   /* what is in force, a line each */
+
+/* -1 and a problem. The cli must outlive the plan, which must not move; plan_free in both cases. */
+int  plan_make(plan *self, const cli *asked, problem *why);
+void plan_free(plan *self);
+/* No output may be a recording that is read, which would be lost: -1 and a problem, EXIT_USAGE. */
+int  plan_apart(const plan *self, const output *made, problem *why);
+/* Whether the row of this workload and policy is asked for. */
+int  plan_asks_many(const cli *asked);           /* 1: for more than one workload, `all` among them */
+int  plan_wants(const plan *self, const plan_workload *workload, const policy *chosen);
+
+#endif

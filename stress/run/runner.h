@@ -1,0 +1,37 @@
+/* One row: a workload through a policy, verified in one pass and timed in another, as cells of the report.
+   Knows nothing of files or the command line. Tested by tests/test_runner.c and tests/run.t. */
+#ifndef STRESS_RUN_RUNNER_H
+#define STRESS_RUN_RUNNER_H
+
+#include "pass.h"
+#include "../result/row.h"
+
+typedef struct runner_job {
+    const char      *workload;                   /* as asked for; these three outlive the row */
+    const char      *device;
+    const policy    *chosen;
+    const op_stream *stream;
+    uint64_t         seed;
+    int              timed;                      /* a second pass measures time */
+    int              is_baseline;                /* for the table alone */
+    unsigned         record;                     /* record_part bits: what the row is to keep of its run;
+                                                    0: nothing */
+} runner_job;
+
+typedef struct runner_outcome {
+    pass_status status;
+    uint64_t    needed_ops;                      /* VERIFY_FAILED, ERROR: allocations and frees that lead to it;
+                                                    0: the device could not be opened */
+    int         kept;                            /* memory could not be given back to the device */
+    uint64_t    limit_bytes, capacity_bytes;     /* it needs this limit, a simulated device this large; 0: as asked */
+    int         is_search;                       /* only the same search shows it again, not one run */
+} runner_outcome;
+
+/* Fills *made (free it by row_free). Whatever goes wrong is the row's status, with a note that says what. */
+void runner_row(const runner_job *job, const pass_settings *settings, row *made, runner_outcome *outcome);
+
+/* For rows of another kind: all cells empty but those that name the row; and the status, with its message. */
+void runner_identity(const runner_job *job, row *made);
+void runner_status(pass_status status, const char *message, row *made, runner_outcome *outcome);
+
+#endif
