@@ -1970,6 +1970,18 @@ static int gpuarena__node_live(const gpuarena__node *node)
     return (node->size & GPUARENA__LIVE) != 0;
 }
 
+/* The record of what a free node goes to when the GPU is done with it; a live one's own. */
+static uint32_t gpuarena__set_of(const gpuarena__node *node)
+{
+    return node->set == GPUARENA__MULTI_STREAM ? node->tag : node->set;
+}
+
+/* 1: a capture set keeps this node. */
+static int gpuarena__in_capture_set(const gpuarena *arena, const gpuarena__node *node)
+{
+    return arena->streams.list[gpuarena__set_of(node)].home != 0;
+}
+
 GPUARENA__INLINE int gpuarena__is_free(const gpuarena__node *node)
 {
     return !(node->size & (GPUARENA__LIVE | GPUARENA__HOLE | GPUARENA__CLAIMED));
@@ -2059,6 +2071,43 @@ static int gpuarena__node_serves(const gpuarena__node *node, uint64_t bytes, uin
 {
     uint64_t lead = gpuarena__lead(node, alignment), size = gpuarena__node_bytes(node);
     return lead <= size && size - lead >= bytes;
+}
+
+/* ---- walks over blocks: for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) */
+
+typedef struct gpuarena__iterator {
+    const gpuarena__range *range;                /* NULL: the walk ends with the range that it began in */
+    gpuarena__node *node;
+    uint32_t index;                              /* 0: the walk is over, and node is the sentinel */
+} gpuarena__iterator;
+
+/* The node with this index. The walk goes on to the end of its range. */
+static gpuarena__iterator gpuarena__blocks_from(const gpuarena *arena, uint32_t index)
+{
+    gpuarena__iterator at;
+    at.range = NULL;
+    at.node = gpuarena__node_at(arena, index);
+    at.index = index;
+    return at;
+}
+
+/* All blocks of all ranges, by address. The first block of a range has no `prev`. */
+static gpuarena__iterator gpuarena__blocks(const gpuarena *arena)
+{
+    const gpuarena__range *range = arena->ranges.first;
+    gpuarena__iterator at = gpuarena__blocks_from(arena, range ? range->first : 0);
+    at.range = range;
+    return at;
+}
+
+static void gpuarena__next(const gpuarena *arena, gpuarena__iterator *at)
+{
+    at->index = at->node->next;
+    if (!at->index && at->range) {
+        at->range = at->range->after;
+        if (at->range) at->index = at->range->first;
+    }
+    at->node = gpuarena__node_at(arena, at->index);
 }
 
 /* >>tags ===============================================================================================
@@ -3499,7 +3548,7 @@ static int gpuarena__cache_yield(gpuarena *arena, gpuarena__cache *cache, uint64
 /* The stream of a block: that of its allocation, or which it waits for. ANY_STREAM: of none. */
 static gpuarena_stream gpuarena__stream_of(const gpuarena *arena, const gpuarena__node *node)
 {
-    uint32_t set = node->set == GPUARENA__MULTI_STREAM && !gpuarena__node_live(node) ? node->tag : node->set;
+    uint32_t set = gpuarena__set_of(node);
     return set ? arena->streams.list[set].handle : GPUARENA_ANY_STREAM;
 }
 
@@ -4076,13 +4125,11 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena
    side. quiet: 1: nor does anything in it wait, so that giving it back does not, either. */
 static int gpuarena__range_idle(const gpuarena *arena, const gpuarena__range *range, int quiet)
 {
-    uint32_t index;
+    gpuarena__iterator at;
     if (range->pages) return 0;
-    for (index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
-        const gpuarena__node *node = gpuarena__node_at(arena, index);
-        uint32_t set = node->set == GPUARENA__MULTI_STREAM ? node->tag : node->set;
-        if (gpuarena__node_live(node) || arena->streams.list[set].home || (quiet && node->set)) return 0;
-    }
+    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at))
+        if (gpuarena__node_live(at.node) || (quiet && at.node->set)
+            || gpuarena__in_capture_set(arena, at.node)) return 0;
     return 1;
 }
 
@@ -4095,10 +4142,10 @@ static size_t gpuarena__pages_bytes(const gpuarena *arena, uint64_t bytes)
 static void gpuarena__range_forget(gpuarena *arena, gpuarena__range *range)
 {
     uint64_t gone = 0;
-    uint32_t index, next;
-    for (index = range->first; index; index = next) {
+    while (range->first) {
+        uint32_t index = range->first;
         gpuarena__node *node = gpuarena__node_at(arena, index);
-        next = node->next;
+        range->first = node->next;
         if (node->size & GPUARENA__KEPT) arena->paged.unmap_failed_count--;
         else if (node->size & GPUARENA__HOLE) gpuarena__hole_unlist(arena, index);
         else {
@@ -4123,20 +4170,20 @@ static void gpuarena__range_forget(gpuarena *arena, gpuarena__range *range)
 /* Takes the blocks of an idle segment out of their bins: nobody is to have them while it is given back. */
 static void gpuarena__range_claim(gpuarena *arena, const gpuarena__range *range)
 {
-    uint32_t index;
-    for (index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
-        gpuarena__set_remove(arena, index);
-        gpuarena__node_at(arena, index)->size |= GPUARENA__CLAIMED;
+    gpuarena__iterator at;
+    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
+        gpuarena__set_remove(arena, at.index);
+        at.node->size |= GPUARENA__CLAIMED;
     }
 }
 
-/* The reverse. */
+/* Puts the blocks of a claimed segment back into their bins. */
 static void gpuarena__range_unclaim(gpuarena *arena, const gpuarena__range *range)
 {
-    uint32_t index;
-    for (index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
-        gpuarena__node_at(arena, index)->size &= ~GPUARENA__CLAIMED;
-        gpuarena__set_insert(arena, index);
+    gpuarena__iterator at;
+    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at)) {
+        at.node->size &= ~GPUARENA__CLAIMED;
+        gpuarena__set_insert(arena, at.index);
     }
 }
 
@@ -4359,19 +4406,16 @@ static gpuarena__bins *gpuarena__bins_make(gpuarena *arena)
 /* The second record: what waits for the first moves into bins of its own. 0: no host memory. */
 static int gpuarena__streams_part(gpuarena *arena)
 {
-    const gpuarena__range *range;
+    gpuarena__iterator at;
     gpuarena__bins *bins;
-    uint32_t index;
     if (arena->streams.many || arena->streams.count < 2 || !arena->streams.ordered) return 1;
     bins = gpuarena__bins_make(arena);
     if (!bins) return 0;
-    for (range = arena->ranges.first; range; range = range->after)
-        for (index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
-            const gpuarena__node *node = gpuarena__node_at(arena, index);
-            if (gpuarena__node_live(node) || node->set != 1) continue;
-            gpuarena__bins_remove(arena, &arena->bins, index);
-            gpuarena__bins_insert(arena, bins, index);
-        }
+    for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
+        if (gpuarena__node_live(at.node) || at.node->set != 1) continue;
+        gpuarena__bins_remove(arena, &arena->bins, at.index);
+        gpuarena__bins_insert(arena, bins, at.index);
+    }
     arena->streams.list[1].bins = bins;
     arena->streams.many = 1;
     return 1;
@@ -4960,8 +5004,7 @@ static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__re
                                        const gpuarena__node *node)
 {
     const gpuarena__stream *stream;
-    uint32_t set = node->set == GPUARENA__MULTI_STREAM ? node->tag : node->set,
- takes = GPUARENA__AVAILABLE_AFTER_STREAMS, use_at;
+    uint32_t set = gpuarena__set_of(node), takes = GPUARENA__AVAILABLE_AFTER_STREAMS, use_at;
     if (!gpuarena__is_free(node)) return GPUARENA__NOT_FREE;
     if (!node->set || node->set == req->set || (req->home && node->set == req->home))
         return GPUARENA__AVAILABLE_NOW;
@@ -4982,40 +5025,38 @@ static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__re
 static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__request *req, uint32_t availability)
 {
     uint64_t best_bytes = UINT64_MAX, best_foreign = UINT64_MAX, foreign = 0;
-    uint32_t index, first, best = 0;
+    uint32_t first = 0, best = 0;
     gpuarena__node span = GPUARENA_INIT, rest;   /* the run so far: its address and size */
-    const gpuarena__range *range;
-    for (range = arena->ranges.first; range; range = range->after) {
-        for (first = 0, index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
-            const gpuarena__node *node = gpuarena__node_at(arena, index);
-            uint32_t takes = gpuarena__availability(arena, req, node);
-            if (takes == GPUARENA__NOT_FREE || takes > availability) {
-                first = 0;
-                continue;
-            }
-            if (!first) {
-                first = index;
-                span.address = node->address;
-                span.size = foreign = 0;
-            }
-            span.size += gpuarena__node_bytes(node);
-            if (takes > GPUARENA__AVAILABLE_NOW) foreign += gpuarena__node_bytes(node);
-            for (;; span = rest) {               /* what it can do without at its front goes */
-                node = gpuarena__node_at(arena, first);
-                rest = span;
-                rest.address += gpuarena__node_bytes(node);
-                rest.size -= gpuarena__node_bytes(node);
-                if (!gpuarena__node_serves(&rest, req->bytes, req->alignment)) break;
-                if (gpuarena__availability(arena, req, node) > GPUARENA__AVAILABLE_NOW)
-                    foreign -= gpuarena__node_bytes(node);
-                first = node->next;
-            }
-            if (!gpuarena__node_serves(&span, req->bytes, req->alignment) || foreign > best_foreign
-                || (foreign == best_foreign && span.size >= best_bytes)) continue;
-            best = first;
-            best_foreign = foreign;
-            best_bytes = span.size;
+    gpuarena__iterator at;
+    for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
+        const gpuarena__node *node = at.node;
+        uint32_t takes = gpuarena__availability(arena, req, node);
+        if (takes == GPUARENA__NOT_FREE || takes > availability) {
+            first = 0;
+            continue;
         }
+        if (!first || !node->prev) {
+            first = at.index;
+            span.address = node->address;
+            span.size = foreign = 0;
+        }
+        span.size += gpuarena__node_bytes(node);
+        if (takes > GPUARENA__AVAILABLE_NOW) foreign += gpuarena__node_bytes(node);
+        for (;; span = rest) {                   /* what it can do without at its front goes */
+            node = gpuarena__node_at(arena, first);
+            rest = span;
+            rest.address += gpuarena__node_bytes(node);
+            rest.size -= gpuarena__node_bytes(node);
+            if (!gpuarena__node_serves(&rest, req->bytes, req->alignment)) break;
+            if (gpuarena__availability(arena, req, node) > GPUARENA__AVAILABLE_NOW)
+                foreign -= gpuarena__node_bytes(node);
+            first = node->next;
+        }
+        if (!gpuarena__node_serves(&span, req->bytes, req->alignment) || foreign > best_foreign
+            || (foreign == best_foreign && span.size >= best_bytes)) continue;
+        best = first;
+        best_foreign = foreign;
+        best_bytes = span.size;
     }
     return best;
 }
@@ -5071,18 +5112,17 @@ static uint32_t gpuarena__still_waits(const gpuarena *arena, const gpuarena__req
 static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__request *req, uint64_t address,
                                     uint32_t *last)
 {
-    uint32_t index = gpuarena__node_around(arena, address), set;
-    gpuarena__node span = *gpuarena__node_at(arena, index);
-    for (span.size = 0; index; index = gpuarena__node_at(arena, index)->next) {
-        const gpuarena__node *node = gpuarena__node_at(arena, index);
-        uint32_t takes = gpuarena__availability(arena, req, node);
+    gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, address));
+    gpuarena__node span = *at.node;
+    for (span.size = 0; at.index; gpuarena__next(arena, &at)) {
+        uint32_t takes = gpuarena__availability(arena, req, at.node), set;
         if (takes == GPUARENA__NOT_FREE
-            || (takes > GPUARENA__AVAILABLE_NOW && (node->sync_wait || !req->set)))
+            || (takes > GPUARENA__AVAILABLE_NOW && (at.node->sync_wait || !req->set)))
             return GPUARENA__MULTI_STREAM;
-        set = takes == GPUARENA__AVAILABLE_NOW ? 0 : gpuarena__still_waits(arena, req, node);
+        set = takes == GPUARENA__AVAILABLE_NOW ? 0 : gpuarena__still_waits(arena, req, at.node);
         if (set) return set;
-        *last = index;
-        span.size += gpuarena__node_bytes(node);
+        *last = at.index;
+        span.size += gpuarena__node_bytes(at.node);
         if (gpuarena__node_serves(&span, req->bytes, req->alignment)) return 0;
     }
     return GPUARENA__MULTI_STREAM;
@@ -5352,20 +5392,16 @@ static void gpuarena__room_end(gpuarena *arena, uint32_t index)
 /* Asks again for what the driver failed to unmap. */
 static void gpuarena__retry_unmap(gpuarena *arena, gpuarena__error *error)
 {
-    const gpuarena__range *range;
-    uint32_t index;
-    for (range = arena->ranges.first; range; range = range->after)
-        for (index = range->first; index && arena->paged.unmap_failed_count;
-             index = gpuarena__node_at(arena, index)->next) {
-            gpuarena__node *node = gpuarena__node_at(arena, index);
-            const gpuarena__node *before = gpuarena__node_at(arena, node->prev);
-            if (!(node->size & GPUARENA__HOLE) || !(node->size & GPUARENA__KEPT)
-                || (before->size & GPUARENA__KEPT && gpuarena__node_live(before))
-                || !gpuarena__unmap(arena, node->address, gpuarena__node_bytes(node), error)) continue;
-            node->size &= ~GPUARENA__STATE_BITS;
-            arena->paged.unmap_failed_count--;
-            index = gpuarena__hole_join(arena, index);
-        }
+    gpuarena__iterator at = gpuarena__blocks(arena);
+    for (; at.index && arena->paged.unmap_failed_count; gpuarena__next(arena, &at)) {
+        const gpuarena__node *before = gpuarena__node_at(arena, at.node->prev);
+        if (!(at.node->size & GPUARENA__HOLE) || !(at.node->size & GPUARENA__KEPT)
+            || (before->size & GPUARENA__KEPT && gpuarena__node_live(before))
+            || !gpuarena__unmap(arena, at.node->address, gpuarena__node_bytes(at.node), error)) continue;
+        at.node->size &= ~GPUARENA__STATE_BITS;
+        arena->paged.unmap_failed_count--;
+        at.node = gpuarena__node_at(arena, gpuarena__hole_join(arena, at.index));
+    }
 }
 
 /* ---- addresses */
@@ -5477,14 +5513,14 @@ static uint32_t gpuarena__hole_next(const gpuarena *arena, uint32_t index, uint6
 {
     uint64_t page = arena->paged.page_bytes, first = gpuarena__round_down(*begin, page),
              last = gpuarena__whole(*end, page);
-    for (; index; index = gpuarena__node_at(arena, index)->next) {
-        const gpuarena__node *node = gpuarena__node_at(arena, index);
-        uint64_t node_end = node->address + gpuarena__node_bytes(node);
-        if (first >= last || node->address >= last) return 0;
-        if (node_end <= first || !gpuarena__is_open(node)) continue;
-        *begin = gpuarena__max(first, node->address);
+    gpuarena__iterator at = gpuarena__blocks_from(arena, index);
+    for (; at.index; gpuarena__next(arena, &at)) {
+        uint64_t node_end = at.node->address + gpuarena__node_bytes(at.node);
+        if (first >= last || at.node->address >= last) return 0;
+        if (node_end <= first || !gpuarena__is_open(at.node)) continue;
+        *begin = gpuarena__max(first, at.node->address);
         *end = gpuarena__min(last, node_end);
-        return index;
+        return at.index;
     }
     return 0;
 }
@@ -5541,18 +5577,17 @@ static void gpuarena__gap_look(const gpuarena *arena, const gpuarena__request *r
                                gpuarena__place *best)
 {
     gpuarena__gap gap = GPUARENA_INIT;
+    gpuarena__iterator at;
     uint64_t begin;
-    uint32_t index;
     gap.from[0].index = gap.from[1].index = gap.to[0].index = gap.to[1].index = first;
     gap.begin = gap.end = gpuarena__node_at(arena, first)->address;
-    for (index = first; index && gpuarena__is_usable(arena, req, gpuarena__node_at(arena, index));
-         index = gpuarena__node_at(arena, index)->next)
-        gap.end += gpuarena__node_bytes(gpuarena__node_at(arena, index));
-    for (index = first; index && gpuarena__node_at(arena, index)->address < gap.end;
-         index = gpuarena__node_at(arena, index)->next) {
-        const gpuarena__node *node = gpuarena__node_at(arena, index);
-        uint64_t node_end = node->address + gpuarena__node_bytes(node);
-        if (gpuarena__round_up(node->address, req->alignment, &begin))
+    at = gpuarena__blocks_from(arena, first);
+    for (; at.index && gpuarena__is_usable(arena, req, at.node); gpuarena__next(arena, &at))
+        gap.end += gpuarena__node_bytes(at.node);
+    at = gpuarena__blocks_from(arena, first);
+    for (; at.index && at.node->address < gap.end; gpuarena__next(arena, &at)) {
+        uint64_t node_end = at.node->address + gpuarena__node_bytes(at.node);
+        if (gpuarena__round_up(at.node->address, req->alignment, &begin))
             gpuarena__place_try(arena, req, begin, 0, &gap, best);
         if (node_end >= req->bytes)
             gpuarena__place_try(arena, req, gpuarena__round_down(node_end - req->bytes, req->alignment), 1,
@@ -5635,26 +5670,21 @@ static uint64_t gpuarena__pages_beside(const gpuarena *arena, const gpuarena__no
 static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint64_t end, uint64_t *longest)
 {
     uint64_t count = 0;
-    uint32_t index;
-    const gpuarena__range *range;
     gpuarena__node run = GPUARENA_INIT;          /* so far: its address and size */
+    gpuarena__iterator at;
     *longest = 0;
-    for (range = arena->ranges.first; range; range = range->after)
-        for (index = range->first, run.size = 0; index || run.size;
-             index = index ? gpuarena__node_at(arena, index)->next : 0) {
-            const gpuarena__node *node = gpuarena__node_at(arena, index);    /* in the end the sentinel */
-            uint32_t set = node->set == GPUARENA__MULTI_STREAM ? node->tag : node->set;
-            if (!gpuarena__is_free(node)
-                || arena->streams.list[set].home) {
-                if (run.size) count += gpuarena__pages_beside(arena, &run, begin, end);
-                run.size = 0;
-                continue;
-            }
-            if (!run.size) run.address = node->address;
-            run.size += gpuarena__node_bytes(node);
-            *longest = gpuarena__max(*longest, run.size);
+    for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
+        int goes_on = gpuarena__is_free(at.node) && !gpuarena__in_capture_set(arena, at.node);
+        if (run.size && (!goes_on || !at.node->prev)) {
+            count += gpuarena__pages_beside(arena, &run, begin, end);
+            run.size = 0;
         }
-    return count;
+        if (!goes_on) continue;
+        if (!run.size) run.address = at.node->address;
+        run.size += gpuarena__node_bytes(at.node);
+        *longest = gpuarena__max(*longest, run.size);
+    }
+    return run.size ? count + gpuarena__pages_beside(arena, &run, begin, end) : count;
 }
 
 /* Enters pages as such that may move. 0: no host memory. */
@@ -5818,13 +5848,11 @@ static uint64_t gpuarena__idle_inside(const gpuarena *arena, uint64_t begin, uin
 {
     uint64_t page = arena->paged.page_bytes, low = gpuarena__round_down(begin, page),
              high = gpuarena__whole(end, page), count = 0;
-    uint32_t index = gpuarena__node_around(arena, begin);
-    for (; index && gpuarena__node_at(arena, index)->address < end;
-         index = gpuarena__node_at(arena, index)->next) {
-        const gpuarena__node *node = gpuarena__node_at(arena, index);
-        if (!(node->size & (GPUARENA__LIVE | GPUARENA__HOLE)))
-            count += gpuarena__whole_pages(arena, node) - gpuarena__pages_beside(arena, node, low, high);
-    }
+    gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, begin));
+    for (; at.index && at.node->address < end; gpuarena__next(arena, &at))
+        if (!(at.node->size & (GPUARENA__LIVE | GPUARENA__HOLE)))
+            count += gpuarena__whole_pages(arena, at.node)
+                - gpuarena__pages_beside(arena, at.node, low, high);
     return count;
 }
 
@@ -6334,15 +6362,14 @@ static int gpuarena__wait_device(gpuarena *arena, gpuarena__error *error)
    wait: all of PINNED memory; of ASYNC memory what is not this stream's. */
 static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range, gpuarena_stream stream)
 {
-    uint32_t index, set = 0;
+    gpuarena__iterator at;
+    uint32_t set = 0;
     if (arena->memory == GPUARENA_MEMORY_ASYNC)
         set = gpuarena__stream_find(arena, gpuarena__real_stream(stream));
     else if (arena->memory != GPUARENA_MEMORY_PINNED) return 0;
     if (!arena->streams.ordered || arena->lost) return 0;
-    for (index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
-        const gpuarena__node *node = gpuarena__node_at(arena, index);
-        if (!gpuarena__node_live(node) && node->set && (!set || node->set != set)) return 1;
-    }
+    for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at))
+        if (!gpuarena__node_live(at.node) && at.node->set && (!set || at.node->set != set)) return 1;
     return 0;
 }
 
@@ -7758,15 +7785,12 @@ static gpuarena_result gpuarena__walk(const gpuarena *arena, gpuarena_visit_fn *
 {
     gpuarena_result result = GPUARENA_OK;
     gpuarena__frame frame;
-    const gpuarena__range *range;
-    uint32_t index;
+    gpuarena__iterator at = gpuarena__blocks(arena);
     gpuarena__call_begin(&frame, arena, GPUARENA__FRAME_CALLBACK);
-    for (range = arena->ranges.first; range && result == GPUARENA_OK; range = range->after)
-        for (index = range->first; index && result == GPUARENA_OK;
-             index = gpuarena__node_at(arena, index)->next) {
-            gpuarena_block block = gpuarena__block_describe(arena, index);
-            result = visit(&block, user);
-        }
+    for (; at.index && result == GPUARENA_OK; gpuarena__next(arena, &at)) {
+        gpuarena_block block = gpuarena__block_describe(arena, at.index);
+        result = visit(&block, user);
+    }
     gpuarena__call_end(&frame);
     return result;
 }
