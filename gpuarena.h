@@ -769,292 +769,330 @@ typedef enum gpuarena_format { GPUARENA_FORMAT_TEXT, GPUARENA_FORMAT_JSON } gpua
 typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 
 /* >>api =================================================================================================
-   Said once, for every call:
-     Results  OK, or those listed. A call on an arena may also return INVALID_ARGUMENT (arena NULL, or ended:
-              best effort), REENTRANT (called from one of its callbacks) and FORKED (the arena is the parent
-              process's: recorded for the thread alone, and its figures read as zero).
-     Failure  changes nothing and writes no output, unless said. It is recorded: gpuarena_last_failure.
-     Cost     constant, where nothing else is said: that leaves out driver and host memory calls, and is
-              amortised.
-     Threads  any, any time. Callbacks: the observer, if set. Driver calls: where said. */
+   True of every call, unless its contract says otherwise:
+     Results    OK, or one of those listed. A call on an arena may also return INVALID_ARGUMENT (the arena is
+                NULL, or was destroyed, as far as that can be seen), REENTRANT (called from a callback of the
+                arena) and FORKED (the arena belongs to the parent process; the failure is recorded for the
+                thread alone, and figures read as zero).
+     Failure    changes nothing and writes no output. It is recorded: see gpuarena_last_failure.
+     Cost       constant, amortised, without the time that driver and host memory functions take.
+     Threads    any thread, any time.
+     Callbacks  the observer, if one is set.
+     Driver     no call, unless the contract names one. */
 
 /* ---- life */
 
-/* Fills *driver for a CUDA device, -1 being the current one; may be copied, needs no end. Creates no context:
-   the first use does. Calls cudaGetDeviceCount and cudaGetDevice; and looks for the driver's virtual memory
-   by cudaGetDriverEntryPoint, asking whether the device has it, and in which pages: where anything of that
-   fails, the group vm is absent. `peers` is 0, for the program to set: paged memory is open to no other
-   device else. INVALID_ARGUMENT (driver NULL; no such device: failure.detail says which there are),
-   NOT_SUPPORTED (built with GPUARENA_NO_CUDA; failure.driver_code 35, cudaErrorInsufficientDriver: the driver
-   is missing or too old; 100, cudaErrorNoDevice; 34, 36, 801), DEVICE_LOST, FORKED, DRIVER_ERROR (any other
-   code), HOST_MEMORY. Of the table: where the caller's device cannot be made current again, the table's stays
-   current; what was obtained is given back and the call fails with driver_code -1 (DRIVER_ERROR); what was
-   freed is freed. */
+/* Fills *driver with a table for a CUDA device; -1 is the current device. The table may be copied and needs
+   no end. No context is created: the table's first use does that.
+     Driver     cudaGetDeviceCount, cudaGetDevice, and cudaGetDriverEntryPoint, by which the driver's virtual
+                memory functions are found. If any of that fails, the group vm is absent.
+     Peers      `peers` is 0: no other device may access paged memory. The program may set it.
+     Results    INVALID_ARGUMENT (driver NULL; no such device: failure.detail lists those there are),
+                NOT_SUPPORTED (built with GPUARENA_NO_CUDA; or failure.driver_code is 35,
+                cudaErrorInsufficientDriver: the driver is missing or too old; 100, cudaErrorNoDevice; 34, 36
+                or 801), DEVICE_LOST, FORKED, HOST_MEMORY, DRIVER_ERROR (any other code).
+   If an entry of the table cannot make the caller's device current again, the table's device stays current.
+   Memory that the entry obtained is then given back, and the call fails with driver_code -1 and DRIVER_ERROR;
+   memory that it freed stays freed. */
 GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *driver);
 
-/* Makes an arena. config NULL: all defaults. Reads the environment. Calls driver.memory.info, and obtain for
-   config.initial_bytes or growth FIXED; of paged arenas those of vm. With config.parent also INVALID_CONFIG:
-   it is no living arena, or the driver is another (any field of the table differs), or the memory is not of
-   its kind (ASYNC is the device's), or the limits do not fit: failure.detail has their sum and the
-   parent's; and REENTRANT, from a callback of the parent.
-   INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail: the environment's variable, if it is at
-   fault, the key and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial memory; FIXED: not even one
-   granule; the driver had none to begin with), NOT_SUPPORTED, FORKED (driver NULL: as gpuarena_driver_cuda),
-   DRIVER_ERROR, CAPTURE, DEVICE_LOST. Nothing stays behind a failure but what the driver does not take back:
-   see gpuarena_last_failure(NULL). O(segments squared, or pages, of the initial memory); and with a parent
-   O(arenas). */
+/* Creates an arena. config NULL means all defaults. The environment variable is read.
+     Driver     memory.info; obtain for config.initial_bytes or growth FIXED, of paged arenas the group vm.
+     Results    INVALID_ARGUMENT (arena NULL), INVALID_CONFIG (failure.detail names the environment variable,
+                if that is at fault, the key, and what is allowed), HOST_MEMORY, OUT_OF_MEMORY (the initial
+                memory; for FIXED: not even one granule), NOT_SUPPORTED, DRIVER_ERROR, CAPTURE, DEVICE_LOST,
+                and FORKED if driver is NULL, as gpuarena_driver_cuda.
+     Parent     with config.parent also INVALID_CONFIG: the parent is no living arena, its driver differs in
+                any field, its memory is of another kind (ASYNC counts as the device's), or the limits do not
+                fit (failure.detail has their sum and the parent's limit); and REENTRANT from a callback of
+                the parent.
+     Failure    leaves nothing but what the driver refuses to take back: see gpuarena_last_failure(NULL).
+     Cost       O(segments, or pages, of the initial memory); with a parent also O(arenas). */
 GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpuarena **arena);
 
-/* Gives all memory back and ends the arena. No call may run concurrently with it, or follow it. Streams may
-   be gone by then: none is asked. NULL: OK, nothing. STILL_IN_USE (live blocks: failure.block is one of them,
-   live_bytes their sum, and failure.most tells them by size and tag: O(live blocks x log); gpuarena_walk
-   finds, and gpuarena_reset frees them. Or a capture set that is not released, or an allocation in another
-   thread that waits, or is in config.pressure; or sub-arenas, of which failure.detail names one. The arena
-   lives on unchanged), INVALID_ARGUMENT (no living arena has this address), DRIVER_ERROR, CAPTURE,
-   NOT_SUPPORTED (a segment was not taken back: the arena lives on, with what it still holds). A lost device,
-   or one lost on the way, is OK: the books are closed without it. FORKED: in a child, where nothing is given
-   back. O(segments squared). */
+/* Gives all memory back and destroys the arena. No call may run concurrently with it or follow it. Streams
+   need not exist any more: none is used. NULL is OK and does nothing.
+     Results    STILL_IN_USE: the arena has live blocks (failure.block is one of them, live_bytes is their
+                sum, failure.most groups them by size and tag; gpuarena_walk finds them, gpuarena_reset frees
+                them), or a capture set that was not released, or another thread's allocation that waits or is
+                in config.pressure, or sub-arenas (failure.detail names one). The arena is unchanged.
+                DRIVER_ERROR, CAPTURE, NOT_SUPPORTED: a segment was not taken back. The arena lives on with
+                what it still holds.
+                INVALID_ARGUMENT: there is no living arena at this address.
+                FORKED: in a child process, where nothing is given back.
+                OK if the device is lost, or is lost on the way: nothing can be given back then.
+     Cost       O(blocks x log blocks + segments). */
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena);
 
 /* ---- memory */
 
-/* Allocates, for use on this stream, or on every (GPUARENA_ANY_STREAM: quiet memory alone). *ptr: device
-   memory aligned to config.alignment; bytes 0: OK, and NULL. Constant on a hit. A miss climbs the stages of
-   the manual: O(free blocks + segments squared), paged O(free blocks + holes) and a driver call or two for
-   each page, with several streams, or at the limit, O(blocks) for each stream waited for,
-   and driver calls of all groups. INVALID_ARGUMENT (ptr NULL, stream GPUARENA_OWN_STREAM), OUT_OF_MEMORY
-   (failure.reason), HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST. A failure may have given
-   idle segments back and made the stream wait for others; all else is as before. */
+/* Allocates memory for use on one stream, or on every stream (GPUARENA_ANY_STREAM: quiet memory alone).
+   *ptr becomes device memory aligned to config.alignment. bytes 0 is OK and gives NULL.
+     Results    INVALID_ARGUMENT (ptr NULL, stream GPUARENA_OWN_STREAM), OUT_OF_MEMORY (failure.reason says
+                why), HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST.
+     Failure    may have released idle segments, and made the stream wait for others.
+     Cost       constant on a hit. A miss goes through the stages of the manual: O(free blocks + segments),
+                for paged arenas O(free blocks + holes) and a driver call or two for each page; with several
+                streams or at the limit also O(blocks) for each stream that is waited for.
+     Driver     on a miss, entries of all groups. */
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
                                             gpuarena_stream stream);
 
-/* The same, with alignment, tag, flags and room. Also INVALID_ARGUMENT: request NULL, alignment no power of
-   two, flag unknown, room or an alignment above 2 MiB with GPUARENA_ALLOC_DEDICATED. With GPUARENA_ALLOC_TRY
-   a miss
-   ends after stage 1, without a driver call: reason TRY_ONLY. With GPUARENA_ALLOC_DEDICATED the block has a
-   segment
-   from memory.obtain to itself, whole granules, within the limit like all else; it goes back when it is
-   freed, at the cost of cudaFree (if a capture or the driver forbids it, with later calls that give back).
-   With room_bytes the block has whole pages, and as many addresses behind it that nobody else is given, until
-   it is freed or shrunk: NOT_SUPPORTED where the backing is not PAGED, reason ADDRESSES where the driver has
-   none left. */
+/* As gpuarena_alloc, with alignment, tag, flags and room.
+     GPUARENA_ALLOC_TRY        a miss fails after stage 1, without a driver call: reason TRY_ONLY.
+     GPUARENA_ALLOC_DEDICATED  the block gets a segment of its own from memory.obtain, in whole granules and
+                               within the limit. The segment goes back when the block is freed, at the cost of
+                               a cudaFree; if a capture or the driver forbids that, with a later release.
+     room_bytes                the block gets whole pages, and this many addresses behind it are given to
+                               nobody else until it is freed or shrunk. NOT_SUPPORTED unless the backing is
+                               PAGED; reason ADDRESSES if the driver has none left.
+     Results    also INVALID_ARGUMENT: request NULL, an alignment that is no power of two, an unknown flag,
+                room or an alignment above 2 MiB with GPUARENA_ALLOC_DEDICATED. */
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request);
 
-/* What would gpuarena_alloc_ex answer now? OK: free blocks fit, for certain, if the events of other streams
-   that must be waited for do not fail, and no stream is captured; or growth is within the limit, and the
-   driver, asked by info, reports enough free memory, or the memory is MANAGED, whatever is free: it must
-   still grant it. Else the result that alloc_ex would have, had it to grow by alignment -
-   config.alignment bytes more, as a driver's worst start would make it; of these only misuse is recorded
-   (INVALID_ARGUMENT: request NULL, too). Where the blocks and pages that stay will lie is not foreseen
-   when idle memory goes back first, above a lowered limit or by release PRESSURE: then alloc_ex may serve
-   what this denies. So it may with GPUARENA_ALLOC_DEDICATED and an alignment above config.alignment: only the
-   driver knows how a new segment will be aligned. So it may with ASYNC memory that was given back while a
-   stream still used it: info counts it as free only after a wait. Changes nothing. O(blocks + segments). */
+/* Predicts what gpuarena_alloc_ex would return now. Nothing changes.
+     OK         free blocks serve the request, provided that events that must be waited for do not fail and no
+                stream is captured; or growth is within the limit and the driver reports enough free memory,
+                which it must still grant. MANAGED memory needs no free memory.
+     Otherwise  the result of an alloc_ex that had to grow by alignment - config.alignment bytes more, for the
+                driver's worst start of a segment. Only misuse is recorded (INVALID_ARGUMENT, request NULL).
+     Too strict alloc_ex may serve what this denies in three cases: idle memory must be released first, above
+                a lowered limit or by release PRESSURE; GPUARENA_ALLOC_DEDICATED with an alignment above
+                config.alignment, since only the driver knows how a segment will be aligned; and ASYNC memory
+                that was given back while a stream still used it, which info counts as free after a wait.
+     Cost       O(blocks + segments). Driver: memory.info. */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
-/* Frees the live block whose base is ptr; NULL: OK, nothing. stream: the last one that used it, ordered
-   behind all others but those named to gpuarena_use; GPUARENA_ANY_STREAM: the GPU is done with it, on all
-   streams; GPUARENA_OWN_STREAM: the one it was allocated for (for every stream: then it is parked until the
-   device was waited for). Constant; needs no host memory (a stream never seen before, and none to be had: the
-   block is parked); works on a lost device. Calls the driver to record an event on a per-thread stream; and
-   while reserved is above a lowered limit, or by config.release, to give idle memory back: if that fails, the
-   block is free all the same (driver_error_count), and the segment stays until the next call that releases.
-   That takes O(segments), paged O(streams + free blocks), with events asked. With config.scrub also CAPTURE,
-   DRIVER_ERROR, NOT_SUPPORTED: see the manual. INTERIOR_POINTER, DOUBLE_FREE
-   (failure.block: the block it lies in; detail: the offset in it), WRONG_ARENA (detail: its name),
-   FOREIGN_POINTER: O(arenas x log segments + blocks in 2 MiB + 2 MiB pages in the block). */
+/* Frees the live block whose base is ptr. NULL is OK and does nothing.
+     stream     the last stream that used the block, ordered behind all others except those that were named to
+                gpuarena_use. GPUARENA_ANY_STREAM: the GPU is done with it on all streams.
+                GPUARENA_OWN_STREAM: the stream it was allocated for; a block allocated for every stream then
+                waits for the whole device.
+     Results    INTERIOR_POINTER, DOUBLE_FREE (failure.block is the block around ptr, detail the offset in
+                it), WRONG_ARENA (detail: its name), FOREIGN_POINTER. With config.scrub also CAPTURE,
+                DRIVER_ERROR, NOT_SUPPORTED: see the manual. Frees succeed on a lost device, and without host
+                memory: if a new stream then has no record, the block waits for the whole device.
+     Driver     events.record on a per-thread stream. While reserved memory is above a lowered limit, or by
+                config.release, the calls that release idle memory. If one fails, the block is free
+                nevertheless, driver_error_count rises, and a later call releases the segment.
+     Cost       constant. With a release O(segments), paged O(streams + free blocks). A refused free:
+                O(arenas x log segments + blocks in 2 MiB + 2 MiB pages in the block). */
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream);
 
-/* The live block around `inside` is used on this stream, too: once it is freed, it is not reused before the
-   stream is done with what it had when the block was freed. To be called after the allocation and before the
-   free, as often as needed; the stream it is freed on needs none, and freeing with GPUARENA_ANY_STREAM says
-   that all is done. Nothing where the driver has no events. O(log segments + blocks in 2 MiB + uses of the
-   block). INVALID_ARGUMENT (GPUARENA_ANY_STREAM, GPUARENA_OWN_STREAM), FOREIGN_POINTER, WRONG_ARENA,
-   DOUBLE_FREE (free memory), HOST_MEMORY. */
+/* Declares that the live block around `inside` is used on this stream too (as PyTorch's record_stream). Once
+   the block is freed, it is not reused before the stream has finished the work that it had then. Call this
+   between allocation and free, as often as needed. The stream of the free needs no call, and a free with
+   GPUARENA_ANY_STREAM says that all uses are over. Without driver events this does nothing.
+     Results    INVALID_ARGUMENT (GPUARENA_ANY_STREAM, GPUARENA_OWN_STREAM), FOREIGN_POINTER, WRONG_ARENA,
+                DOUBLE_FREE (the memory is free), HOST_MEMORY.
+     Cost       O(log segments + blocks in 2 MiB + uses of the block). */
 GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, gpuarena_stream stream);
 
-/* Before a stream is destroyed: records an event behind its work so far, and forgets the handle, which may be
-   another stream's later, and about which the driver is not asked any more. Blocks allocated for it may be
-   freed later, on another stream or GPUARENA_OWN_STREAM. A stream that the arena does not know: OK.
-   INVALID_ARGUMENT (GPUARENA_ANY_STREAM, GPUARENA_OWN_STREAM). CAPTURE (the stream is captured; into a set of
-   this arena: nothing is forgotten, else as with what follows), HOST_MEMORY, DRIVER_ERROR, NOT_SUPPORTED,
-   DEVICE_LOST: it is forgotten, and what was freed on it waits for the whole device. O(streams + what caches
-   keep). */
+/* Call this before a stream is destroyed. An event is recorded behind the stream's work so far, and the
+   handle is forgotten: it may name another stream later, and the driver is not asked about it any more.
+   Blocks allocated for the stream may still be freed, on another stream or on GPUARENA_OWN_STREAM. A stream
+   that the arena does not know is OK.
+     Results    INVALID_ARGUMENT (GPUARENA_ANY_STREAM, GPUARENA_OWN_STREAM); CAPTURE for a stream captured
+                into a set of this arena: nothing is forgotten. CAPTURE for another captured stream,
+                HOST_MEMORY, DRIVER_ERROR, NOT_SUPPORTED, DEVICE_LOST: the stream is forgotten, and what was
+                freed on it waits for the whole device.
+     Cost       O(streams + what caches keep). Driver: the group events. */
 GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream);
 
-/* Resizes a live block in place, or not at all: ptr stays, and so do the contents of what remains. Growing
-   takes what follows the block: the room it was allocated with, holes (which are backed), free memory that is
-   quiet or the block's own stream's; it is for that stream, or, if `stream` is another, quiet. Shrinking
-   frees the tail, as gpuarena_free on `stream` would, and ends the block's room. Takes effect in units of
-   config.alignment; of pages for a block with room; a block with GPUARENA_ALLOC_DEDICATED keeps its segment
-   whole.
-   OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, TOO_LARGE; failure.block: the
-   block), INVALID_ARGUMENT (ptr NULL, bytes 0), INTERIOR_POINTER, DOUBLE_FREE, WRONG_ARENA, FOREIGN_POINTER
-   as gpuarena_free, HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST; REENTRANT from
-   config.pressure, to grow. O(blocks behind it that it takes), where pages move as gpuarena_alloc. */
+/* Resizes a live block in place, or fails. ptr and the remaining contents stay.
+     Growing    takes what follows the block: the room it was allocated with, holes, which are then backed,
+                and free memory that is quiet or the block's own stream's. If `stream` is another stream than
+                the block's, quiet memory alone is taken.
+     Shrinking  frees the tail as gpuarena_free on `stream` would, and ends the block's room.
+     Units      config.alignment; pages for a block with room; a GPUARENA_ALLOC_DEDICATED block keeps its
+                whole segment.
+     Results    OUT_OF_MEMORY (NEIGHBOUR, OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, TOO_LARGE;
+                failure.block is the block), INVALID_ARGUMENT (ptr NULL, bytes 0), INTERIOR_POINTER,
+                DOUBLE_FREE, WRONG_ARENA and FOREIGN_POINTER as gpuarena_free, HOST_MEMORY, DRIVER_ERROR,
+                CAPTURE, NOT_SUPPORTED, DEVICE_LOST; REENTRANT from config.pressure, to grow.
+     Cost       O(blocks that it takes); where pages move, as gpuarena_alloc. Driver: as gpuarena_alloc. */
 GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_t bytes,
                                              gpuarena_stream stream);
 
-/* Grows until reserved, sub-arenas' included, is at least bytes: by one segment, or by several where the
-   driver has no such piece; by pages, at the lowest holes. All or nothing: on failure the segments of this
-   call, or as many pages, are given back, after a wait for the device where they have become one with what
-   streams freed (what the driver does not take back, or a capture keeps from going back, stays, as cached
-   memory: driver_error_count). O(segments), O(holes x pages). OUT_OF_MEMORY (OVER_LIMIT, OVER_PARENT,
-   HEADROOM, DRIVER_REFUSED, ADDRESSES, TOO_LARGE), HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED,
-   DEVICE_LOST. */
+/* Grows until reserved memory, sub-arenas included, is at least `bytes`: by one segment, or by several if the
+   driver has no piece that large; in paged arenas by pages at the lowest holes.
+     Results    OUT_OF_MEMORY (OVER_LIMIT, OVER_PARENT, HEADROOM, DRIVER_REFUSED, ADDRESSES, TOO_LARGE),
+                HOST_MEMORY, DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST.
+     Failure    gives back what this call grew, after a wait for the device where it was joined with memory
+                that streams freed. What the driver or a capture keeps from going back stays as cached memory,
+                and driver_error_count rises.
+     Cost       O(segments), paged O(holes x pages). Driver: the groups memory, vm, events. */
 GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes);
 
-/* Gives idle segments and pages back until reserved is at most keep_bytes, or none is idle; OK in both cases.
-   Its own first, then sub-arenas' (of these a refusal of the driver is counted in theirs alone).
-   Of segments the smallest that gets there goes first, else the largest; of pages the highest, those that are
-   not quiet after a wait for the device. *released_bytes (may be NULL) is written on failure too.
-   DRIVER_ERROR, NOT_SUPPORTED: the driver did not take a segment that had to go, and all others that could be
-   given back were; or a page, and it ended there. HOST_MEMORY: to give back part of a free block takes some.
-   CAPTURE, DEVICE_LOST: it ended there. O(segments squared + free blocks). */
+/* Releases idle segments and pages until reserved memory is at most keep_bytes, or nothing is idle; both are
+   OK. The arena's own idle memory goes first, then its sub-arenas'. Of segments the smallest that suffices
+   goes first, else the largest; of pages the highest. Pages that are not quiet follow after a wait for the
+   device. *released_bytes may be NULL, and is written on failure too.
+     Results    DRIVER_ERROR, NOT_SUPPORTED: the driver refused a segment that had to go, and all others were
+                released; or it refused a page, and the release ended there. HOST_MEMORY: releasing part of a
+                free block takes some. CAPTURE, DEVICE_LOST: the release ended there. A refusal in a sub-arena
+                is counted in that arena's statistics alone.
+     Cost       O(segments x log segments + free blocks). Driver: the groups memory, vm, events. */
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes);
 
-/* Sets the limit to exactly bytes: 0 is 0, GPUARENA_NO_LIMIT is none. It is not checked as at creation:
-   it may be above the device's size, or no longer fit into the parent's with those of its other
-   sub-arenas, whatever config.oversubscribe says, and so may theirs when the parent's is lowered: no
-   limit is ever passed for it. Below reserved: see the limit, in the manual. O(segments squared + free
-   blocks). DRIVER_ERROR, HOST_MEMORY, CAPTURE, NOT_SUPPORTED, DEVICE_LOST, from giving idle segments
-   back, as gpuarena_trim: the limit is in force all the same. What remains above it is
-   stats.excess_bytes. */
+/* Sets the limit to exactly `bytes`. 0 means zero bytes; GPUARENA_NO_LIMIT means no limit. The checks of
+   gpuarena_create are not made: a limit may exceed the device, and the limits of sub-arenas may exceed their
+   parent's; even so, no arena's reserved memory exceeds its own limit by growth. If the limit falls below
+   reserved memory, idle memory is released: see the manual.
+     Results    DRIVER_ERROR, HOST_MEMORY, CAPTURE, NOT_SUPPORTED, DEVICE_LOST, from that release, as in
+                gpuarena_trim. The limit is in force nevertheless. stats.excess_bytes is what remains above
+                it.
+     Cost       O(segments x log segments + free blocks). Driver: the groups memory, vm, events. */
 GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes);
 
-/* Frees every live block, each as gpuarena_free would on this stream; keeps the segments. O(host table). With
-   config.scrub CAPTURE, DRIVER_ERROR, NOT_SUPPORTED: the latest refusal; all others are free. */
+/* Frees every live block, each as gpuarena_free on this stream would. Segments are kept.
+     Results    with config.scrub CAPTURE, DRIVER_ERROR, NOT_SUPPORTED: the latest refusal; all other blocks
+                are free.
+     Cost       O(the most blocks that were ever live at once). */
 GPUARENA_API gpuarena_result gpuarena_reset(gpuarena *arena, gpuarena_stream stream);
 
-/* A mark between the allocations so far and those to come, of all threads, for gpuarena_free_since; marks may
-   be nested, need no end, and are never given up. 0: no arena, or nothing was allocated yet. From callbacks
-   too. Constant. */
+/* Returns a mark between the allocations of all threads so far and those to come, for gpuarena_free_since.
+   Marks may be nested and need no end. 0: the arena is none, or nothing was allocated yet. May be called from
+   callbacks. */
 GPUARENA_API uint64_t gpuarena_mark(gpuarena *arena);
 
-/* Frees every live block that was allocated after the mark, by any thread, and has this tag, which may be a
-   number of the caller's; tag 0: whatever it has. Each as gpuarena_free would on this stream: so on
-   GPUARENA_OWN_STREAM each on that of its allocation, during captures in their order, and on a lost device,
-   too. What other threads allocate or free while this runs is left to them. O(the most blocks that were ever
-   live at once), and what the frees themselves take. As gpuarena_reset; and INVALID_ARGUMENT (mark later than
-   the latest allocation: another arena's): nothing is freed. mark 0 and tag 0: as gpuarena_reset. */
+/* Frees every live block that any thread allocated after the mark and that has this tag, each as
+   gpuarena_free on this stream would. The tag may be a number of the caller's; tag 0 means whatever tag. On
+   GPUARENA_OWN_STREAM each block is freed on the stream of its allocation. What other threads allocate or
+   free meanwhile is left alone. mark 0 with tag 0 is gpuarena_reset.
+     Results    INVALID_ARGUMENT: the mark is later than the latest allocation, so it is another arena's;
+                nothing is freed. Otherwise as gpuarena_reset.
+     Cost       O(the most blocks that were ever live at once), and the frees themselves. */
 GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark, uint32_t tag,
                                                  gpuarena_stream stream);
 
 /* ---- graph capture: see the manual */
 
-/* From now on allocations on this stream are for a capture: of the free blocks of a set, of quiet memory, or
-   grown for it. *set 0: a new set, whose number is written; else it joins that one. To be called for every
-   stream that takes part, before or after cudaStreamBeginCapture. May ask events, where no stream is captured
-   yet. O(streams + free blocks). INVALID_ARGUMENT (set NULL, or *set no set of this arena; stream
-   GPUARENA_ANY_STREAM, GPUARENA_OWN_STREAM, or captured already), NOT_SUPPORTED (the driver has no events; or
-   config.scrub),
-   HOST_MEMORY. */
+/* From now on allocations on this stream belong to a capture set: they take free blocks of the set or quiet
+   memory, or grow. If *set is 0, a new set is made and its number written; otherwise the stream joins that
+   set. Call this for every stream that takes part, before or after cudaStreamBeginCapture.
+     Results    INVALID_ARGUMENT (set NULL; *set is no set of this arena; stream is GPUARENA_ANY_STREAM,
+                GPUARENA_OWN_STREAM or captured already), NOT_SUPPORTED (the driver has no events, or
+                config.scrub is set), HOST_MEMORY.
+     Cost       O(streams + free blocks). Driver: events.query, unless a stream is captured already. */
 GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_stream stream, uint64_t *set);
 
-/* The stream's capture has ended, or was given up; cudaStreamEndCapture may come before or after. When the
-   last stream of a set ends, all that is free in the set serves its next capture. O(streams + blocks of the
-   set). INVALID_ARGUMENT (stream not captured). */
+/* Declares that the stream's capture has ended or was given up; cudaStreamEndCapture may come before or
+   after. When the last stream of a set ends, all free memory of the set serves its next capture.
+     Results    INVALID_ARGUMENT (the stream is not captured).
+     Cost       O(streams + blocks of the set). */
 GPUARENA_API gpuarena_result gpuarena_capture_end(gpuarena *arena, gpuarena_stream stream);
 
-/* The set's graphs are gone, and the last launches are behind what this stream has now, or done
-   (GPUARENA_ANY_STREAM): what is free in the set is the arena's, as if freed there, and live blocks become
-   ordinary ones. O(streams + blocks of the set + blocks on hold). INVALID_ARGUMENT (set not of this arena,
-   stream GPUARENA_OWN_STREAM), CAPTURE (a capture into it goes on), HOST_MEMORY. */
+/* Declares that the set's graphs are gone, and that their last launches lie before what this stream has now,
+   or are done (GPUARENA_ANY_STREAM). Free memory of the set then counts as freed on that stream, and its live
+   blocks become ordinary ones.
+     Results    INVALID_ARGUMENT (the set is not of this arena; stream GPUARENA_OWN_STREAM), CAPTURE (a
+                capture into the set is in progress), HOST_MEMORY.
+     Cost       O(streams + blocks of the set + free blocks that wait for several streams). */
 GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t set, gpuarena_stream stream);
 
 /* ---- looking */
 
-/* The arena of this process in whose segments the address lies, free memory included, or NULL. Takes no
+/* Returns the arena of this process in whose ranges the address lies, free memory included, or NULL. Takes no
    arena's lock: may be called from any callback, but not from driver and host memory functions.
-   O(arenas x log segments). */
+   Cost O(arenas x log segments). */
 GPUARENA_API gpuarena *gpuarena_owner(const void *inside);
 
-/* All arenas of this process, the oldest first: NULL gives the first, an arena the next; behind the last, and
-   for what is no arena, NULL. Takes no arena's lock, as gpuarena_owner; nothing keeps another thread from
-   destroying what is returned. O(arenas). */
+/* Enumerates the arenas of this process, oldest first: NULL gives the first, an arena the next one. Returns
+   NULL behind the last, and for what is no arena. Takes no arena's lock; nothing keeps another thread from
+   destroying the arena that is returned. Cost O(arenas). */
 GPUARENA_API gpuarena *gpuarena_next(const gpuarena *arena);
 
-/* *block: the block, live or free, in which the address lies. WRONG_ARENA (failure.detail: its name),
-   FOREIGN_POINTER, INVALID_ARGUMENT (block NULL). Cost: that of a refused free. */
+/* Describes in *block the block, live or free, in which the address lies.
+     Results    WRONG_ARENA (failure.detail: its name), FOREIGN_POINTER, INVALID_ARGUMENT (block NULL).
+     Cost       that of a refused gpuarena_free. */
 GPUARENA_API gpuarena_result gpuarena_lookup(const gpuarena *arena, const void *inside,
                                              gpuarena_block *block);
 
-/* Visits all blocks, live, free and holes, by address. A visitor that does not answer OK stops the walk, and
-   its answer is returned (and not recorded). INVALID_ARGUMENT (visit NULL). O(blocks). */
+/* Visits all blocks, live, free and holes, in the order of their addresses. A visitor that does not return OK
+   ends the walk, and its result is returned without being recorded.
+     Results    INVALID_ARGUMENT (visit NULL).
+     Cost       O(blocks). */
 GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit_fn *visit, void *user);
 
-/* Writes the arena's state through write, in pieces. TEXT: for people. JSON: one object of schema
-   "gpuarena-report/1", version, name, config (its text), stats (every field of gpuarena_stats by name) and
-   segments, the ranges: address, bytes, blocks: offset, bytes, state (live, pending, free, hole), and of live
-   ones requested, serial, tag. Where tags were used also tags: tag, name, and every field of
-   gpuarena_tag_stats; the first is 0, "", what has none.
-   A writer that does not answer OK stops it, as in walk. INVALID_ARGUMENT (write NULL, no such format).
-   O(blocks). */
+/* Writes the arena's state through `write`, in pieces. TEXT is for people. JSON is one object: schema
+   "gpuarena-report/1"; version; name; config (its text); stats (every field of gpuarena_stats by name);
+   segments, which are the ranges: address, bytes and blocks with offset, bytes, state (live, pending, free,
+   hole) and, if live, requested, serial and tag. If tags were used, also tags: tag, name, and every field of
+   gpuarena_tag_stats; the first, 0 and "", is for blocks without a tag. A writer that does not return OK ends
+   the report, as in gpuarena_walk.
+     Results    INVALID_ARGUMENT (write NULL, no such format).
+     Cost       O(blocks). */
 GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_format format,
                                              gpuarena_write_fn *write, void *user);
 
-/* Verifies every invariant of the books. CORRUPT: message (may be NULL with size 0) names the first
-   violated one and where, as failure.detail does; otherwise it is "". Repairs nothing. O(blocks + host
-   tables). */
+/* Verifies every invariant of the arena's data and repairs nothing.
+     Results    CORRUPT: message (NULL with size 0 is allowed) and failure.detail name the first violated
+                invariant and its place. Otherwise message is "".
+     Cost       O(blocks + host tables). */
 GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message, size_t size);
 
-/* From now on the observer is this one, and told `user`; NULL: there is none. */
+/* Sets the observer, which is called with `user`. NULL: no observer. */
 GPUARENA_API gpuarena_result gpuarena_observe(gpuarena *arena, gpuarena_observe_fn *observe, void *user);
 
-/* The statistics; all zero if arena is no arena. Never calls the driver. From callbacks too: there the
-   call in progress may be missing from the sums. Walks over no blocks: largest_free_bytes is 0. */
+/* Writes the statistics; all zero if arena is no arena. May be called from callbacks, where the call in
+   progress may be missing from the sums. Walks over no blocks: largest_free_bytes is 0. */
 GPUARENA_API void gpuarena_get_stats(const gpuarena *arena, gpuarena_stats *stats);
 
-/* The same with largest_free_bytes. Cost: with one stream a look at the free blocks of the highest occupied
-   bin; with several, a walk over all free blocks that are not quiet; with capture sets, split_max, or several
-   streams and placement=buddy or bins, over all blocks. */
+/* As gpuarena_get_stats, with largest_free_bytes. Cost: with one stream O(free blocks of the highest occupied
+   bin); with several O(free blocks that are not quiet); with capture sets O(blocks). */
 GPUARENA_API void gpuarena_walk_stats(const gpuarena *arena, gpuarena_stats *stats);
 
-/* The device's figures beside ours; calls driver.memory.info. INVALID_ARGUMENT (device NULL), DRIVER_ERROR,
-   CAPTURE, NOT_SUPPORTED, DEVICE_LOST. */
+/* Compares the device's figures with the arena's.
+     Results    INVALID_ARGUMENT (device NULL), DRIVER_ERROR, CAPTURE, NOT_SUPPORTED, DEVICE_LOST.
+     Driver     memory.info. */
 GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_device *device);
 
-/* The configuration in force: no default is left in it, limit_base is BYTES, what does not apply is 0, driver
-   points to the arena's copy, environment is "". All zero if arena is no arena. From callbacks too. */
+/* Writes the configuration in force: defaults are filled in, limit_base is BYTES, fields that do not apply
+   are 0, driver points to the arena's copy, environment is "". All zero if arena is no arena. May be called
+   from callbacks. */
 GPUARENA_API void gpuarena_get_config(const gpuarena *arena, gpuarena_config *config);
 
-/* Sets the three peaks, and those of tags, to the current values. From callbacks too. O(tags). */
+/* Sets the three peaks, and those of tags, to the current values. May be called from callbacks.
+   Cost O(tags). */
 GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena);
 
-/* The record of the latest failed call: on this arena, by any thread; or, arena NULL, by this thread, on any
-   arena or none, creation included. serial 0: there was none. From callbacks too. */
+/* Writes the record of the latest failed call on this arena by any thread; or, if arena is NULL, of the
+   latest failed call of this thread on any arena or none, creation included. serial 0: there was none. May
+   be called from callbacks. */
 GPUARENA_API void gpuarena_last_failure(const gpuarena *arena, gpuarena_failure *failure);
 
-/* ---- tags. They cost an arena that none was used in nothing. */
+/* ---- tags. An arena that none was used in pays nothing for them. */
 
-/* The tag of this name, a new one if there is none yet: at most GPUARENA_TAGS in a process, for good, 2^31 or
-   more. Names are 1 to 31 characters of printable ASCII. 0, which is no tag, and a record for this thread, as
-   of a call without arena: INVALID_ARGUMENT (name NULL, "", too long, or not printable), NOT_SUPPORTED (there
-   are as many tags as may be). Any thread; from callbacks too. O(tags). */
+/* Returns the tag of this name, and makes it if there is none. Tags are 2^31 or more, and last as long as the
+   process, which has at most GPUARENA_TAGS of them. A name is 1 to 31 characters of printable ASCII. May be
+   called from callbacks. Returns 0, which is no tag, and records a failure for this thread: INVALID_ARGUMENT
+   (name NULL, empty, too long or not printable), NOT_SUPPORTED (there are too many tags). Cost O(tags). */
 GPUARENA_API uint32_t gpuarena_tag(const char *name);
 
-/* The tag's name; "": 0, or none that gpuarena_tag gave. A static string. */
+/* Returns the tag's name, a static string; "" for 0 and for numbers that gpuarena_tag did not return. */
 GPUARENA_API const char *gpuarena_tag_name(uint32_t tag);
 
-/* From now on allocations of this thread, on all arenas, whose request has no tag have this one; 0: none. As
-   in request.tag it may be a number of the caller's. Returns the previous one, to be set again. Meanwhile
-   this thread's hits and frees take a little longer, and its allocations no cache. Constant. */
+/* From now on, this thread's allocations on all arenas whose request has no tag get this one; 0 ends that.
+   The tag may be a number of the caller's. Returns the previous one, to be set again. Meanwhile this
+   thread's hits and frees take a little longer, and its allocations use no cache. */
 GPUARENA_API uint32_t gpuarena_tag_scope(uint32_t tag);
 
-/* *stats: of the arena's blocks with this tag. 0: of all that have none of gpuarena_tag's; so those of 0 and
-   of all tags add up to live_bytes, live_count and alloc_count of gpuarena_stats. INVALID_ARGUMENT (stats
-   NULL; no tag of gpuarena_tag's). Constant; 0: O(tags). */
+/* Writes the statistics of the arena's blocks with this tag. 0 stands for all blocks whose tag is not one of
+   gpuarena_tag's: so 0 and all tags add up to live_bytes, live_count and alloc_count of gpuarena_stats.
+     Results    INVALID_ARGUMENT (stats NULL; the tag is not one of gpuarena_tag's).
+     Cost       constant; for 0 O(tags). */
 GPUARENA_API gpuarena_result gpuarena_get_tag(const gpuarena *arena, uint32_t tag,
                                               gpuarena_tag_stats *stats);
 
 /* ---- text. Functions with (text, size) write at most size bytes, NUL included, and return the length of the
-   whole text, as snprintf does. They and the names need no arena and record nothing, unless said. */
+   whole text, as snprintf does. Unless a contract says otherwise, they need no arena and record nothing. */
 
-/* One sentence, behind the arena's name: what was asked, what stood in the way, what would have helped.
-   failure NULL: "". */
+/* Writes one sentence behind the arena's name: what was asked, what stood in the way, what would have helped.
+   failure NULL gives "". */
 GPUARENA_API size_t gpuarena_failure_text(const gpuarena_failure *failure, char *text, size_t size);
 
-/* "out_of_memory", "over_limit", and so on; "unknown" for what is none. Static strings. */
+/* Return static strings such as "out_of_memory" and "over_limit"; "unknown" for other numbers. */
 GPUARENA_API const char *gpuarena_result_name(gpuarena_result result);
 GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
 
