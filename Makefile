@@ -14,7 +14,7 @@ POLICIES   ?= raw,segments,paged
 BENCH_CSV  ?= $(BUILD)/bench.csv
 HOLES_CSV  ?= $(BUILD)/holes.csv
 PROVE      ?= prove
-TESTS      ?= $(filter-out $(SKIP_TESTS),$(TEST_PROGRAMS) $(wildcard tests/*.t))
+TESTS      ?= $(TEST_PROGRAMS) $(TEST_SCRIPTS)
 CUDA_HOME  ?= $(or $(CUDA_PATH),$(patsubst %/include/cuda_runtime_api.h,%,$(firstword $(wildcard \
                   /usr/local/cuda/include/cuda_runtime_api.h /usr/include/cuda_runtime_api.h))),/usr/local/cuda)
 NVCC       ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc))
@@ -27,6 +27,7 @@ COMPILE   = $(CC) $(DIALECT) $(WARNINGS) $(CUDA_FLAGS) $(CPPFLAGS) $(CFLAGS)
 COMPILE_CXX = $(CXX) -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) $(CUDA_FLAGS) $(CPPFLAGS) $(CFLAGS)
 LINK      = $(CC) $(CFLAGS) $(LDFLAGS)
 SANITIZE := -fsanitize=address,undefined
+TEST_INCLUDES := -iquote tests/support -iquote stress
 Q        := $(if $(filter 1,$(V)),,@)
 
 # ---- the CUDA Toolkit: its headers and its libcudart, or neither. Programs are linked with the substitute, which has
@@ -57,8 +58,9 @@ endif
 STRESS_FOLDERS := $(addprefix stress/,base sim workload device policy result run report measure command needs)
 STRESS_SOURCES := $(wildcard $(STRESS_FOLDERS:%=%/*.c))
 FUZZ_SOURCES   := $(wildcard tests/fuzz/fuzz_*.c)
-TEST_SOURCES   := $(wildcard tests/test_*.c) $(FUZZ_SOURCES)
-BENCH_SOURCES  := $(wildcard tests/bench.c)
+TEST_SOURCES   := $(wildcard tests/*/test_*.c tests/unit/*/test_*.c) $(FUZZ_SOURCES)
+TEST_SCRIPTS   := $(wildcard tests/*/*.t)
+BENCH_SOURCES  := $(wildcard tests/measure/bench.c)
 EXAMPLE_SOURCES := $(filter-out $(if $(CUDA),,examples/04% examples/06% examples/07% examples/12%),$(wildcard examples/[0-9]*.c))
 EXAMPLE_CUDA_SOURCES := $(if $(and $(CUDA),$(NVCC)),$(wildcard examples/[0-9]*.cu))
 CUDART_SOURCES := $(wildcard stress/cudart/*.c)
@@ -70,9 +72,10 @@ CUB            := $(if $(and $(CUDA),$(HAVE_CXX),$(CUB_FOLDER)),$(BUILD)/libcub-
                       $(BUILD)/libcub-null.so)
 STRESS         := $(BUILD)/stress
 LIBRARY_OBJECTS := $(STRESS_SOURCES:%.c=$(BUILD)/obj/%.o)
-TEST_PROGRAMS  := $(TEST_SOURCES:%.c=$(BUILD)/%)
+PROGRAMS        = $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(1)))
+TEST_PROGRAMS  := $(call PROGRAMS,$(TEST_SOURCES))
 EXAMPLES       := $(EXAMPLE_SOURCES:%.c=$(BUILD)/%) $(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%)
-BENCH          := $(BENCH_SOURCES:tests/%.c=$(BUILD)/%)
+BENCH          := $(BENCH_SOURCES:tests/measure/%.c=$(BUILD)/%)
 ALL_SOURCES    := $(STRESS_SOURCES) stress/main.c $(TEST_SOURCES) $(EXAMPLE_SOURCES) $(BENCH_SOURCES)
 PIC_SOURCES    := stress/base/problem.c stress/base/slice.c $(wildcard stress/sim/*.c) $(CUDART_SOURCES)
 
@@ -95,7 +98,7 @@ run:  ## the main job: cudaMalloc against the pool, as a table; WORKLOADS=.. POL
 
 # what the tests named need: programs themselves, and what scripts run; everything for a test that is named otherwise
 NEEDED = $(filter $(BUILD)/tests/%,$(TESTS)) $(CUDART) $(CUB) $(if $(filter tests/%.t,$(TESTS)),$(STRESS) $(BENCH)) \
-         $(if $(filter tests/examples.t tests/gpu.t,$(TESTS)),$(EXAMPLES)) \
+         $(if $(filter tests/real/examples.t tests/real/gpu.t,$(TESTS)),$(EXAMPLES)) \
          $(if $(filter-out $(BUILD)/tests/% tests/%.t,$(TESTS)),all)
 
 test: toolkit $(NEEDED)  ## run all tests; some of them: TESTS="build/tests/test_x tests/y.t"
@@ -103,24 +106,22 @@ test: toolkit $(NEEDED)  ## run all tests; some of them: TESTS="build/tests/test
 
 # make parse/FILE.c: the compiler looks at it, and builds nothing
 parse/%: FORCE
-	$(Q)$(COMPILE) -fsyntax-only $*
+	$(Q)$(COMPILE) $(if $(filter tests/%,$*),$(TEST_INCLUDES)) -fsyntax-only $*
 
-# a sanitizer's own dlopen does not know the program's rpath, so that libcub must be found otherwise;
-# left out: what is about builds, Python and README, and orders of threads, which take their own copies of the header
-SCHEDULES := $(wildcard tests/test_schedules*.c)
+# What runs once, whatever the build: what is about builds, and orders of threads, which take their own copies of the
+# header; and scripts that say so themselves, by a line `# Runs once: why`. A sanitizer's own dlopen does not know the
+# program's rpath, so that libcub must be found otherwise.
+RUNS_ONCE = $(call PROGRAMS,$(wildcard tests/schedule/*.c)) $(wildcard tests/compile/*.t tests/mutation/*.t) \
+            $(shell grep -l '^\# Runs once: ' $(TEST_SCRIPTS))
 
 asan: | $(BUILD)/  ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer, in BUILD/asan
 	$(Q)if echo 'int main(void) { return 0; }' | $(CC) -x c - $(SANITIZE) -o $(BUILD)/sanitizer_probe 2>/dev/null; then \
 	    LD_LIBRARY_PATH='$(abspath $(BUILD))/asan' $(MAKE) test BUILD='$(BUILD)/asan' NVCC= LDFLAGS='$(SANITIZE)' \
-	        SKIP_TESTS='tests/paged_bounds.t tests/compile.t tests/cuda_headers.t tests/clients.t tests/planted.t tests/planted_space.t \
-	                    tests/instructions.t tests/import.t tests/readme.t tests/installed.t \
-                    $(SCHEDULES:%.c=$(BUILD)/asan/%)' \
+	        TESTS='$$(filter-out $$(RUNS_ONCE),$$(TEST_PROGRAMS) $$(TEST_SCRIPTS))' \
 	        CFLAGS='-g1 -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all $(SANITIZE)'; \
 	else echo 'asan: skipped, $(CC) cannot link with $(SANITIZE)'; fi
 
-# the others have one thread, or are about builds
-TSAN_TESTS := $(patsubst %,$(BUILD)/tsan/tests/test_%,threads threads_property threads_latch threads_taken threads_torture streams_threads \
-                  tenants_torture tenants_ends tags_threads scrub_threads)
+TSAN_TESTS = $(patsubst $(BUILD)/%,$(BUILD)/tsan/%,$(call PROGRAMS,$(wildcard tests/threads/*.c)))
 
 tsan: | $(BUILD)/  ## the tests with threads under ThreadSanitizer, in BUILD/tsan; GPUARENA_THREAD_OPS=10000000: minutes
 	$(Q)if echo 'int main(void) { return 0; }' | $(CC) -x c - -fsanitize=thread -o $(BUILD)/sanitizer_probe 2>/dev/null \
@@ -138,9 +139,9 @@ fuzz: | $(BUILD)/  ## look for inputs that parsers cannot bear, with clang's lib
 	    clang -x c - -fsanitize=fuzzer,address,undefined -o $(BUILD)/sanitizer_probe 2>/dev/null; then \
 	    $(MAKE) CC=clang BUILD='$(BUILD)/fuzz' CUDA_HOME=/nonexistent LDFLAGS='-fsanitize=fuzzer,address,undefined' \
 	        CFLAGS='-g1 -O1 -fno-sanitize-recover=all -fsanitize=fuzzer-no-link,address,undefined -DGPUARENA_LIBFUZZER' \
-	        $(FUZZ:%='$(BUILD)/fuzz/tests/fuzz/fuzz_%') && for name in $(FUZZ); do \
+	        $(FUZZ:%='$(BUILD)/fuzz/tests/fuzz_%') && for name in $(FUZZ); do \
 	        mkdir -p '$(BUILD)/fuzz/found/'$$name && echo "fuzz: $$name, $(FUZZ_SECONDS) s" && \
-	        '$(BUILD)/fuzz/tests/fuzz/fuzz_'$$name -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=4096 -verbosity=0 \
+	        '$(BUILD)/fuzz/tests/fuzz_'$$name -max_total_time=$(FUZZ_SECONDS) -timeout=10 -max_len=4096 -verbosity=0 \
 	            -print_final_stats=1 -artifact_prefix='$(BUILD)/fuzz/'$$name- \
 	            '$(BUILD)/fuzz/found/'$$name tests/fuzz/corpus/$$name || exit 1; done; \
 	else echo 'fuzz: skipped, there is no clang with -fsanitize=fuzzer'; fi
@@ -157,13 +158,13 @@ bench: $(BENCH) $(STRESS)  ## measure alloc and free on this machine, against CU
 	$(Q)$(STRESS) holes -p segments,paged --instructions --out csv='$(HOLES_CSV)'
 
 profile: $(BENCH)  ## instructions of an alloc and a free, by function of the header; needs valgrind
-	@BUILD='$(BUILD)' perl tests/profile.pl
+	@BUILD='$(BUILD)' perl tests/measure/profile.pl
 
 footprints: $(STRESS)  ## the table of footprints: paged ranges against others, on recordings and training; minutes
-	@BUILD='$(BUILD)' perl tests/footprints.pl
+	@BUILD='$(BUILD)' perl tests/measure/footprints.pl
 
 policies: $(STRESS)  ## the table of policies: what each costs on recordings; minutes
-	@BUILD='$(BUILD)' perl tests/policies.pl
+	@BUILD='$(BUILD)' perl tests/measure/policies.pl
 
 pictures: $(STRESS)  ## README's pictures, in stress/report/pictures
 	@for picture in 'pangu_peak --ops 9000' pangu_whole; do \
@@ -172,7 +173,7 @@ pictures: $(STRESS)  ## README's pictures, in stress/report/pictures
 	done
 
 bounds: $(STRESS)  ## check on all of these that paged ranges keep their bounds; minutes
-	$(Q)BUILD='$(BUILD)' GPUARENA_BOUNDS=all $(PROVE) -v tests/paged_bounds.t
+	$(Q)BUILD='$(BUILD)' GPUARENA_BOUNDS=all $(PROVE) -v tests/scenario/paged_bounds.t
 
 # The manual page is what the program says under its installed name.
 INSTALLED_NAME := gpuarena-stress
@@ -237,11 +238,11 @@ endif
 $(STRESS): $(BUILD)/obj/stress/main.o
 $(STRESS): | $(CUDART)
 $(STRESS): RPATH = $(RUNS_ON_CUDA):'$$ORIGIN':'$$ORIGIN/../lib/gpuarena'
-$(BENCH): $(BUILD)/obj/tests/bench.o
+$(BENCH): $(BUILD)/obj/tests/measure/bench.o
 $(BENCH): | $(CUB)
 $(BENCH): RPATH = $(RUNS_ON_CUDA):'$$ORIGIN'
-$(TEST_PROGRAMS): $(BUILD)/%: $(BUILD)/obj/%.o
-$(TEST_PROGRAMS): RPATH = -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../sim':'$$ORIGIN/..':'$$ORIGIN/../../sim':'$$ORIGIN/../..'
+$(foreach source,$(TEST_SOURCES),$(eval $(call PROGRAMS,$(source)): $(BUILD)/obj/$(source:.c=.o)))
+$(TEST_PROGRAMS): RPATH = -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/../sim':'$$ORIGIN/..'
 $(STRESS) $(BENCH) $(TEST_PROGRAMS): $(LIBRARY) | $(CUDART)
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
@@ -304,11 +305,12 @@ $(LIBRARY): $(LIBRARY_OBJECTS) $(BUILD)/stamp.sources
 
 # a test that has a copy of the implementation for itself is optimised less: it takes half the time to build
 OWN_COPIES := $(shell grep -lE 'define GPUARENA_STATIC|"(caches|paged_pages|schedule_scenario|section|world_sets)\.h"' \
-                  $(wildcard tests/test_*.c) /dev/null)
+                  $(TEST_SOURCES) /dev/null)
 $(OWN_COPIES:%.c=$(BUILD)/obj/%.o): CFLAGS := $(patsubst -O2,-O1,$(CFLAGS))
 $(BUILD)/obj/stress/base/host.o: CPPFLAGS += -DGPUARENA_FLAGS='"$(CFLAGS)"'
 $(BUILD)/obj/stress/base/program.o: CPPFLAGS += -DSTRESS_FOLDER='"$(CURDIR)/stress"'
-$(BUILD)/obj/tests/test_bounds.o: CPPFLAGS += -finstrument-functions
+$(BUILD)/obj/tests/%.o: CPPFLAGS += $(TEST_INCLUDES)
+$(BUILD)/obj/tests/unit/arena/test_bounds.o: CPPFLAGS += -finstrument-functions
 $(BUILD)/obj/%.o: %.c $(BUILD)/stamp.flags
 	@mkdir -p $(@D)
 	@echo "  CC   $<"

@@ -1,6 +1,6 @@
 /* The claims: from five texts about TensorFlow's GPU memory (S0 to S4, by paragraph, Ex: example, R: references) and
    from what users ask in public issue trackers (U). It must not know how a scenario measures.
-   Tested by tests/needs.t. */
+   Tested by tests/scenario/needs.t. */
 #include "claims.h"
 
 #include <stdio.h>
@@ -63,7 +63,7 @@ static const claim claims[] = {
     { "S3.Ex3", "T", "del does not lower what nvidia-smi shows; the memory is used again", "again", NULL },
     { "S3.end", "T", "profile first: the peak of a step", "peaks", NULL },
     { "S3.end", "T", "find the batch size", NULL,
-      "stress batch (tests/batch.t): the largest of a workload of your own, not of a scenario's" },
+      "stress batch (tests/cli/batch.t): the largest of a workload of your own, not of a scenario's" },
     { "S3.end", "T", "batch size; float16, int8; avoid copies: resize in place", "sizes", NULL },
     { "S3.end", "T", "batch size; float16, int8; avoid copies: resize in place", "resize", NULL },
     { "S4.1", "F", "nearly full memory comes from eager execution", "reasons", NULL },
@@ -83,7 +83,7 @@ static const claim claims[] = {
     { "S4.Ex3", "T", "stream the data set, never hold all of it on the GPU", "pinned", NULL },
     { "S4.R", "T", "memory profilers: a map of what lies where", "report", NULL },
     { "S4.R", "T", "memory profilers: a map of what lies where", NULL,
-      "--out map, svg and html of any run (tests/pictures.t, tests/html.t): pictures, which are not judged" },
+      "--out map, svg and html of any run (tests/cli/pictures.t, tests/cli/html.t): pictures, which are not judged" },
     { "U1", "ask", "out of memory with 4.80 GB of an 8.85 GB limit in use: why?", "reasons", NULL },
     { "U2", "ask", "the model fits with memory taken beforehand, and not with growth", "modes", NULL },
     { "U3", "ask", "scratch requests inflate growth, where less would do", "scratch", NULL },
@@ -95,7 +95,7 @@ static const claim claims[] = {
     { "U9", "ask", "nothing is released until the process ends", "trim", NULL },
     { "U10", "ask", "plugins and servers need memory released inside the process", "trim", NULL },
     { "U11", "ask", "a batch a third smaller after an upgrade", NULL,
-      "stress compare, and gates (tests/compare.t, tests/gate.t): a scenario sees one version alone" },
+      "stress compare, and gates (tests/cli/compare.t, tests/cli/gate.t): a scenario sees one version alone" },
     { "U11", "ask", "passes twice, and fails the third time", "repeat", NULL },
     { "U12", "ask", "no call tells the peak", "peaks", NULL },
     { "U13", "ask", "a limit on pinned memory is taken for one of the GPU", "pinned", NULL },

@@ -1,6 +1,6 @@
 /* The implementation over a host allocator and an assert of the program's own.
-   It must not touch malloc or free itself: tests/compile.t looks whether the object asks for them.
-   Compiled by tests/compile.t as C and as C++, with and without NDEBUG. */
+   It must not touch malloc or free itself: compile.t looks whether the object asks for them.
+   Compiled by compile.t as C and as C++, with and without NDEBUG. */
 #include <assert.h>
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* A plain user of the header: no implementation here, a driver over host memory, one allocation. Links with another
    file.
    It must not know how the implementation is built, in which language, or with which macros.
-   Compiled by tests/compile.t as C and as C++, in every standard; it exits 0 when the arena works. */
+   Compiled by compile.t as C and as C++, in every standard; it exits 0 when the arena works. */
 #include "gpuarena.h"
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Fuzz target: configuration text, as programs and the environment give it.
    It must not open an arena.
-   Run: make fuzz FUZZ=config; its corpus: build/tests/fuzz/fuzz_config */
+   Run: make fuzz FUZZ=config; its corpus: build/tests/fuzz_config */
 #include "../../gpuarena.h"
 #include "fuzz.h"
 

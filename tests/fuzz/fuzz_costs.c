@@ -1,6 +1,6 @@
 /* Fuzz target: the file of --costs.
    It must not open a device.
-   Run: make fuzz FUZZ=costs; its corpus: build/tests/fuzz/fuzz_costs */
+   Run: make fuzz FUZZ=costs; its corpus: build/tests/fuzz_costs */
 #include "../../stress/sim/costs.h"
 #include "fuzz.h"
 

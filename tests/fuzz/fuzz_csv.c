@@ -1,6 +1,6 @@
 /* Fuzz target: CSV as compare and --base read it, and what gates make of its cells.
    It must not know columns, but for a few that rules name.
-   Run: make fuzz FUZZ=csv; its corpus: build/tests/fuzz/fuzz_csv */
+   Run: make fuzz FUZZ=csv; its corpus: build/tests/fuzz_csv */
 #include "../../stress/result/gate.h"
 #include "../../stress/result/rule_file.h"
 #include "fuzz.h"

@@ -1,7 +1,7 @@
 /* Fuzz target: first line --device, rest --faults, of a simulated device that is opened and closed; all:
    GPUARENA_SIM.
    It must not run a workload.
-   Run: make fuzz FUZZ=device; its corpus: build/tests/fuzz/fuzz_device */
+   Run: make fuzz FUZZ=device; its corpus: build/tests/fuzz_device */
 #include "../../stress/run/plan.h"
 #include "../../stress/cudart/options.c"     /* part of the substitute alone, which needs the toolkit */
 #include "fuzz.h"

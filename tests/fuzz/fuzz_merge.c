@@ -1,6 +1,6 @@
 /* Fuzz target: one shard's file, CSV or JSON, as merge reads it.
    It must not run anything.
-   Run: make fuzz FUZZ=merge; its corpus: build/tests/fuzz/fuzz_merge */
+   Run: make fuzz FUZZ=merge; its corpus: build/tests/fuzz_merge */
 #include "../../stress/command/merge.h"
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 /* Fuzz target: one item of -p.
    It must not open a policy.
-   Run: make fuzz FUZZ=policy; its corpus: build/tests/fuzz/fuzz_policy */
+   Run: make fuzz FUZZ=policy; its corpus: build/tests/fuzz_policy */
 #include "../../stress/policy/policy.h"
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 /* Fuzz target: rules of --fail-if, as words and as a file.
    It must not judge rows.
-   Run: make fuzz FUZZ=rule; its corpus: build/tests/fuzz/fuzz_rule */
+   Run: make fuzz FUZZ=rule; its corpus: build/tests/fuzz_rule */
 #include "../../stress/result/rule_file.h"
 #include "fuzz.h"
 

@@ -1,6 +1,6 @@
 /* Fuzz target: recordings, gpuarena-trace 1, RMM's CSV and intervals, told apart by content.
    It must not run them.
-   Run: make fuzz FUZZ=trace; its corpus: build/tests/fuzz/fuzz_trace */
+   Run: make fuzz FUZZ=trace; its corpus: build/tests/fuzz_trace */
 #include "../../stress/workload/workload.h"
 #include "fuzz.h"
 

@@ -1,0 +1,131 @@
+#!/usr/bin/perl
+# `stress holes`: its columns, that pairs are served without the driver, and its mistakes. Times are never a test.
+# It must not test how holes lie (test_bench does) nor instructions (instructions.t).
+# Run: prove tests/cli/holes.t (STRESS=path of the program)
+use strict;
+use warnings;
+no warnings 'qw';
+use JSON::PP;
+require './tests/support/stress_run.pl';
+our ($folder, $stress);
+
+delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
+my $header = 'policy,holes,ns_per_pair,instructions_per_pair,ratio,ratio_low,ratio_high,device,seed,status,driver_calls,rounds,target,met,ended,growth,growth_rms,instructions_growth,instructions_growth_rms';
+my @steps = (64, 1024, 4096, 16384, 65536);
+my @csv = qw(-q --out csv=-);
+
+# ---- measured
+my $quick = stress(qw(holes -p segments,paged --quick), @csv);
+is($quick->{code}, 0, 'exit 0') or print "#   $quick->{err}\n";
+is((split /\n/, $quick->{out})[0], $header, 'the columns are these, in this order');
+my @rows = rows($quick->{out});
+is(join(' ', map { "$_->{policy}/$_->{holes}" } @rows), join(' ', map { my $policy = $_; map { "$policy/$_" } @steps } qw(segments paged)),
+   'a row for each policy and number of holes');
+is(join('', map { $_->{status} eq 'ok' && $_->{driver_calls} eq '0' ? '' : "$_->{policy}/$_->{holes} " } @rows), '',
+   'every pair is served without the driver');
+is(join('', map { my $row = $_; grep { $row->{$_} !~ /^\d+\.\d+$/ } qw(ns_per_pair ratio ratio_low ratio_high) } @rows), '',
+   'and measured');
+is(join(' ', @{$rows[5]}{qw(ratio ratio_low ratio_high)}), '1.0000 1.0000 1.0000', 'the fewest holes are what ratios are over');
+is(join('', map { $_->{ratio_low} <= $_->{ratio} && $_->{ratio} <= $_->{ratio_high} ? '' : 'x' } @rows), '', 'within its interval');
+
+is(join(' ', map { "$_->{rounds} $_->{ended}" } @rows), join(' ', ('5 rounds') x 10), '--quick: five rounds, whatever they say');
+my @precise = rows(stress(qw(holes -p segments --device sim:1G --precision 100%), @csv)->{out});
+is(join(' ', map { $_->{rounds} ? "$_->{rounds} $_->{ended}" : '' } @precise), join(' ', ('25 precise') x 3, '', ''), 'as few as may be, where they agree');
+my @late = rows(stress(qw(holes -p segments --device sim:1G --precision 0% --budget 1), @csv)->{out});
+ok($late[0]{ended} =~ /^(?:rounds|time)$/ && ($late[0]{ended} eq 'time') == ($late[0]{rounds} < 201), 'else all, or until the time is over')
+    or print "#   $late[0]{rounds} $late[0]{ended}\n";
+refused(2, qr/--precision: expected a share from 0% to 100%, such as 2% or 0\.5%, found '\Q$_\E'/, qw(holes -p raw --precision), $_)
+    for '2', '101%', '2.%', '.5%', '100.1%', '-1%', '1.00001%', '2%%', 'auto', '18446744073709551616%';
+refused(2, qr/--budget: expected a number from 1 to 1000000/, qw(holes -p raw --budget 0));
+
+is(join('|', map { $_->{target} } @rows), '||||<= 1.5|||||<= 1.5', 'the most holes have a target');
+is($_->{met}, $_->{ratio_high} <= 1.5 ? 'yes' : $_->{ratio_low} > 1.5 ? 'no' : 'unclear', '.. and a verdict') for @rows[4, 9];
+
+is(join('|', map { "$_->{growth}$_->{growth_rms}" ? "$_->{policy}/$_->{holes}" : () } @rows), 'segments/65536|paged/65536', 'growth is in the last row');
+ok($_->{growth} eq 'unclear' && $_->{growth_rms} =~ /^0\.\d{4}$/ && $_->{instructions_growth} eq '', 'five rounds do not tell it') for @rows[4, 9];
+is((stress(qw(compare), ("$folder/quick.csv") x 2)->{out} =~ /growth/) // '', '', 'how well a curve fits is nothing to compare') if spew('quick.csv', $quick->{out});
+
+# ---- ended: what was finished is in the file, which says so
+my ($ended_code, @ended) = ('');
+for my $delay (0.3, 1, 4, 8) {                   # it may not have begun: the machine may be busy
+    last if $ended_code eq '130';
+    my $child = fork // die "fork: $!";
+    if (!$child) {
+        open STDERR, '>', "$folder/.err";
+        $SIG{INT} = 'DEFAULT';
+        exec $stress, qw(holes -q -p segments,paged,best,first,bfc,rmm,ort,pytorch,raw,cub --out), "csv=$folder/ended.csv" or exit 126;
+    }
+    select undef, undef, undef, $delay;
+    kill 'INT', $child;
+    waitpid $child, 0;
+    $ended_code = $? >> 8;
+    @ended = split /\n/, slurp("$folder/ended.csv");
+}
+my ($done) = ($ended[-1] // '') =~ /^# partial: (\d+) of 50 rows, then SIGINT$/;
+ok($ended_code eq '130' && defined $done && $done % 5 == 0 && @ended == 2 + $done, 'SIGINT: exit 130, the policies that were finished, and a mark');
+
+# ---- not timed: the same bytes
+my @untimed = (qw(holes -p raw,segments:growth=exact,best --no-timing --device sim:24G --seed 7), @csv);
+my $first = stress(@untimed);
+is(stress(@untimed)->{out}, $first->{out}, '--no-timing: the same bytes every time');
+@rows = rows($first->{out});
+is(join('', map { @$_{qw(ns_per_pair instructions_per_pair ratio rounds met ended)} } @rows), '', 'and those cells stay empty');
+is(join(' ', map { $_->{driver_calls} } @rows), join(' ', (8192) x 5, (0) x 10), 'raw calls the driver for each, 4,096 pairs');
+is(join(' ', @{$rows[0]}{qw(device seed)}), 'sim:24G 7', 'device and seed are in the row');
+
+# ---- no room
+my $poor = stress(qw(holes -p segments,paged:limit=512M --no-timing --device sim:2G --out), "csv=$folder/poor.csv");
+is($poor->{code}, 0, 'out of memory is a result');
+is(join(' ', map { $_->{status} } rows(slurp("$folder/poor.csv"))), 'ok ok ok oom oom ok ok oom oom oom', 'of the rows that ran out');
+ok($poor->{out} =~ m{^65536/segments: arena: \d+ bytes }m, 'and the table says why');
+
+# ---- where there is no valgrind; formats; the table
+{
+    local $ENV{PATH} = "$folder/nothing";
+    my $uncounted = stress(qw(holes -p segments --no-timing --instructions --device sim:1G), @csv);
+    is($uncounted->{err}, "stress: no valgrind: instructions are not counted\n", 'without valgrind: said');
+    is($uncounted->{code}, 0, 'and no failure');
+    is(join('', map { $_->{instructions_per_pair} } rows($uncounted->{out})), '', 'the cells stay empty');
+}
+my $json = eval { JSON::PP->new->decode(stress(qw(holes -p paged --no-timing --device sim:1G -q --out json=-))->{out}) } // {};
+is(join(',', sort keys %{$json->{cases}[0] // {}}), join(',', sort split /,/, $header), 'JSON: a case has every column');
+my $table = stress(qw(holes -p segments --no-timing --device sim:1G));
+ok($table->{out} =~ /^policy +free blocks +status +driver calls +target\nsegments +64 +ok +0 +-\n/, 'the table shows what there is');
+ok($table->{out} =~ /of 4,096 pairs/ && $table->{out} !~ /measured on this machine/, 'and says what it shows');
+my $said = stress(qw(holes -p segments --quick --device sim:1G))->{out};
+ok($said =~ /measured on this machine/, 'of times, too');
+ok($said =~ /^measuring ended as precise as asked for \(--precision\) in 0 of 3 rows; in 3 there were no more rounds, in 0 no\s+more time/m, '.. and why they are no more precise')
+    or print "#   $said";
+ok($table->{out} !~ /measuring ended/, 'not of what was not measured');
+
+# ---- mistakes
+refused(2, qr/no policy/, 'holes');
+refused(2, qr/'segment', did you mean 'segments'/, qw(holes -p segment));
+refused(2, qr/--workload means nothing to holes, which makes blocks of its own/, qw(holes -p raw -w train));
+refused(2, qr/--verify means nothing to holes/, qw(holes -p raw --verify off));
+refused(2, qr/--instructions means nothing to $_: /, $_, qw(-w train -p raw --instructions)) for qw(run capacity);
+refused(2, qr/--instructions means nothing to costs/, qw(costs --instructions));
+refused(2, qr/unexpected argument '64' after holes/, qw(holes 64 -p raw));
+refused(2, qr/--out: expected KIND=PATH with csv, json, md, junit, html or svg, found 'trace'/, qw(holes -p raw --out trace=x));
+refused(2, qr/limit key.*--limit/, qw(holes -p segments:limit=1G --limit 1G));
+refused(4, qr/cannot be written/, qw(holes -p raw --out), "csv=$folder/no/such/folder");
+refused(77, qr/--device cuda:99: /, qw(holes -p raw --device cuda:99));
+ok(stress('help', 'holes')->{out} =~ /every second in order of address is freed/, 'help holes');
+ok(stress('help', 'columns')->{out} =~ /of holes.*\n  policy\n  holes\n  ns_per_pair\n  instructions_per_pair\n/, 'help columns has them');
+# ---- rules: a ratio is judged by its own interval, what is counted exactly
+my $gated = stress(qw(holes -p segments,paged --quick --device sim:512M --fail-if), '*/paged: ratio > 90', '--fail-if', 'ratio > 0.001', '--fail-if', 'driver_calls > 0',
+                   '--fail-if', '*/segments: status == oom', '--fail-if', 'ns_per_pair > segments*1000', '--fail-if', 'ns_per_pair > 0.001', '--out', "junit=$folder/holes.xml", '--out', "csv=$folder/holes.csv");
+is($gated->{code}, 1, 'rules that are true: exit 1');
+my %holes_of = map { ("$_->{policy} holes $_->{holes}" => $_) } rows(slurp("$folder/holes.csv"));
+my ($first_ratio) = $gated->{out} =~ /^fail if ratio > 0\.001\n((?:  .*\n)+)/m;
+is(scalar(() = ($first_ratio // '') =~ /^  FAILED     (?:segments|paged) free blocks \d+: /mg), scalar(grep { $_->{ratio} ne '' } values %holes_of), 'the whole interval is past the limit');
+is(scalar(() = ($first_ratio // '') =~ /^  NO VALUE /mg), scalar(grep { $_->{ratio} eq '' } values %holes_of), '.. and rows without one have no verdict');
+ok($gated->{out} =~ /^fail if \*\/paged: ratio > 90\n(?:  (?:pass|NO VALUE) +paged free blocks .*\n)+fail if/m, 'below it: pass');
+ok($gated->{out} =~ /^  FAILED     segments free blocks 65536: oom, limit oom$/m, 'words, by the number of holes');
+ok($gated->{out} =~ /^  AMBIGUOUS  paged free blocks 64: \S+, limit \S+; a time without an interval: ratio has one$/m, 'a time alone is measured once');
+my $cases = slurp("$folder/holes.xml");
+is(scalar(() = $cases =~ /<testcase classname="(?:segments|paged) holes \d+" name="runs"\/>/g), scalar(keys %holes_of), 'JUnit: a case a row, told apart by holes');
+refused(2, qr/none of the rows, which are named WORKLOAD\/POLICY, as \*\/"paged"$/, qw(holes -p paged --fail-if), 'uniform/paged: ratio > 1');
+refused(2, qr/holes has no footprint/, qw(holes -p paged --fail-if), 'footprint > 1');
+refused(2, qr/unknown policy 'segmnts'/, qw(holes -p paged --fail-if), 'ratio > segmnts');
+done();

@@ -1,0 +1,240 @@
+#!/usr/bin/perl
+# The commands of README.md and of the READMEs and RESULTS in stress/ and tests/, run in a folder of their own as a reader
+# would, and what these texts name: options, files, columns, policies, workloads, keys, make targets. Tables that another
+# test measures anyway are compared there (readme_rows). It must not judge what commands print, but for the tables it says so of. Run: prove tests/cli/readme.t (BUILD=folder of stress)
+#
+# Commands are what README says, but shorter:
+#   run, capacity     end after 1,500 operations, and measure no time; a run without a workload has uniform
+#   batch             of a training with two small layers
+#   holes             --quick, as few as fit into 512 MiB, without times and without valgrind
+#   -w needs          of needs:limit alone; needs.t has the table
+#   make TARGET       the target and its variables must be in the Makefile
+#   nvcc              --dryrun
+#   --device cuda:N   may answer that there is none (77)
+#   srun              is left out, and the array has two tasks
+# A rule's verdict, compare's and cmp's may be 1: README's figures are of longer runs.
+# Runs once: it is about documents.
+use strict;
+use warnings;
+use Cwd qw(abs_path getcwd);
+require './tests/support/stress_run.pl';
+our ($folder, $stress, $traces);
+
+delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GPUARENA_SIM GITHUB_STEP_SUMMARY MAKEFLAGS), grep { /^SLURM/ } keys %ENV};
+my @documents = qw(README.md stress/README.md stress/RESULTS.md tests/README.md);
+my $readme = join "\n", map { slurp($_) } @documents;
+my $makefile = slurp('Makefile');
+my $header = slurp('gpuarena.h');
+my $build = abs_path($stress =~ s{/[^/]*$}{}r);
+my $has_cuda = built_with_cuda() && qx{nm -D '$build/libcudart-sim.so' 2>&1} !~ /__asan_/;    # a sanitizer's runtime must come first
+my $cuda_home = $ENV{CUDA_HOME} // '/usr/local/cuda';
+my %has = map { $_ => !system("command -v $_ >/dev/null 2>&1") } qw(python3 gcc g++ nvcc);
+
+# ---- the commands: lines of sh blocks, steps of the workflow, and what stands in the text
+my @blocks = $readme =~ /^```sh\n(.*?)^```$/msg;
+push @blocks, map { s/^    //mgr } $readme =~ /^\n((?:    (?:make|build\/stress) .*\n)+)$/mg;
+my @commands = map { grep { /\S/ && !/^#/ } split /\n/, s/\\\n\s*/ /gr } @blocks;
+push @commands, $readme =~ /^      - run: (.*)$/mg;
+my $text = $readme =~ s/^```.*?^```$//msgr;
+my @spans = map { s/\s*\n\s*/ /gr } $text =~ /(?<!`)`([^`]+)`(?!`)/g;
+push @commands, map { s/^(?=run |holes |stress )/build\/stress /r =~ s/stress stress/stress/r } grep { m{^(?:COLUMNS=\d+ )?(?:build/)?stress |^make |^run -w|^holes } } @spans;
+ok(@blocks >= 9 && @commands >= 80, scalar(@commands) . ' commands were found');
+
+# ---- what they need: a program, recordings, rules
+my $project = getcwd();
+mkdir "$folder/readme";
+chdir "$folder/readme" or die "$folder/readme: $!";
+sub link_to { symlink $_[0], $_[1] or die "$_[1]: $!" }
+link_to($build, 'build');
+link_to("$project/$_", $_) for qw(stress tests examples Makefile gpuarena.h);
+link_to($_, s{.*/}{}r) for glob("$traces/*/*.trace $traces/*/*.csv" =~ s{(?<!\S)(?!/)}{$project/}gr);
+sub written {
+    my ($name, $what) = @_;
+    open my $file, '>', $name or die "$name: $!";
+    print $file $what;
+    close $file or die "$name: $!";
+}
+my $program = <<'END';
+#include <cuda_runtime_api.h>
+int main(void)
+{
+    void *block;
+    return cudaMalloc(&block, 4096) || cudaFree(block);
+}
+END
+written("program.$_", $program) for qw(c cc cu);
+my ($rules) = $readme =~ /^`--fail-if \@gates\.txt` reads [^\n]*:\n\n```\n(.*?)^```$/ms;
+ok($rules && $rules =~ tr/\n// >= 3, 'README has rules');
+written('gates.txt', $rules // '');
+mkdir 'out';
+
+# As README writes it -> as it is run; '' and a reason: not here.
+sub shortened {
+    my ($line) = @_;
+    return ('', 'no python3') if $line =~ /torch_snapshot/ && !$has{python3};
+    return ('', 'no substitute for the CUDA runtime') if $line =~ /libcudart|build\/sim|nvcc|-lcudart/ && !$has_cuda;
+    for my $compiler (qw(gcc g++ nvcc)) { return ('', "no $compiler") if $line =~ /^\Q$compiler\E / && !$has{$compiler} }
+    return ('', 'no recordings') if $line =~ /replay:(?:somas|medium)/ && !-e 'somas_pangu_2.6B.csv';
+    $line =~ s/\s+#\s.*//;
+    $line =~ s{/usr/local/cuda}{$cuda_home}g;
+    $line =~ s/^nvcc /nvcc --dryrun /;
+    $line =~ s{^srun }{for SLURM_ARRAY_TASK_ID in 0 1; do export SLURM_ARRAY_TASK_ID SLURM_ARRAY_TASK_COUNT=2 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_MAX=1; }
+        and $line .= ' || exit; done';
+    return ('', '') if $line =~ /^build\/stress (?:capacity|batch|shrink|merge|holes)$/;
+    $line =~ s{stress run (?!.*--no-timing)}{stress run --no-timing };
+    $line =~ s{stress run (?!.*-w)}{stress run -w uniform };
+    $line =~ s{stress (run|capacity) (?!.*(?:--ops|-w needs))}{stress $1 --ops 1500 };
+    $line =~ s{(stress batch .*?train:)}{$1layers=2,hidden=512,steps=1,};
+    $line =~ s{stress holes (.*?)(?: --instructions)?$}{stress holes --device sim:512M --quick --no-timing $1};
+    $line =~ s{-w needs (?=-p)}{-w needs:limit };
+    return ($line, '');
+}
+
+sub is_there {
+    my ($target) = @_;
+    return $makefile =~ /^\Q$target\E:/m || ($target eq 'build/stress' && $makefile =~ /^\$\(STRESS\):/m);
+}
+
+my %seen;
+sub run_command {
+    my ($line) = @_;
+    if ($line =~ /^make (.*?)(?:\s+#.*)?$/) {
+        my @words = grep { !/^-j/ } split ' ', $1;
+        my @wrong = grep { /^(\w+)=/ ? $makefile !~ /\b$1\b/ : !is_there($_) } @words;
+        return is("@wrong", '', $line);
+    }
+    my ($short, $why_not) = shortened($line);
+    return skip("$why_not: $line") if $why_not;
+    return if $seen{$short}++ || !$short;        # the command is but named
+    if ($short =~ /compare before\.csv after\.csv/) { link_to('results.csv', $_) for 'before.csv', 'after.csv' }
+    if ($short =~ /^cmp (\S+) (\S+)$/) { link_to($1, $2) }
+    my $found = qx{($short) 2>&1 </dev/null};
+    my $code = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
+    my @expected = (0, $line =~ /--fail-if|stress compare/ ? 1 : (), $line =~ /--device cuda/ ? 77 : ());
+    ok(scalar(grep { $code eq $_ } @expected), "exit $code: $short") or print "#   $_\n" for (split /\n/, $found)[-1];
+}
+
+# pickles are stress's own; a device's costs are the simulated one's; the program is built before it is run
+written($_, "gpuarena-trace 1\na 1 5000000 0\nf 1\n") for 'mine.trace', 'step.trace';
+system 'build/stress run -q -w uniform:n=300 -p paged --no-timing --out memviz=snapshot.pickle && cp snapshot.pickle step.pickle';
+system 'build/stress costs -q --out costs=mine.costs';
+if ($has_cuda && $has{gcc}) { system "gcc -isystem $cuda_home/include program.c -Lbuild/sim -lcudart -lpthread -o program" }
+run_command($_) for @commands;
+if (-e 'out/01-of-02.csv') {
+    run_command($_) for $readme =~ m{^# when all have ended.*: (build/stress merge .*)$}m, $readme =~ m{^# and then the verdict: (build/stress compare .*xml) }m;
+    ok(-s 'all.csv', 'the merged file is there');
+}
+ok(-s $_, "$_ was written") for qw(report.html capacity.html holes.html results.csv results.json base.csv gates.xml), $has{python3} ? 'step.trace' : ();
+
+# ---- the first lines of C: a whole program, free of warnings, on the substitute or, without it, refused in words
+if ($has{gcc}) {
+    my ($ten) = $readme =~ /^## Ten lines\n\n```c\n(.*?)^```$/ms;
+    my ($flags) = join ' ', $makefile =~ /^(?:DIALECT|WARNINGS) +:= ([^\$\n]*)/mg;
+    my $cuda = $has_cuda ? "-isystem $cuda_home/include -Lbuild/sim" : '-DGPUARENA_NO_CUDA';
+    written('ten.c', $ten // '');
+    is(scalar qx{gcc $flags -Werror $cuda ten.c @{[$has_cuda ? '-lcudart' : '']} -lpthread -o ten 2>&1}, '', 'the ten lines compile as they stand');
+    my $ran = sub { my $said = qx{LD_LIBRARY_PATH=build/sim $_[0] ./ten 2>&1}; return ($? >> 8) . " $said" };
+    if ($has_cuda) {
+        is($ran->(''), '0 ', '.. and run');
+        ok($ran->('GPUARENA_SIM=device=1G') =~ /^1 .*limit.*\d/, '.. and say why they do not');
+    } else {
+        skip('the ten lines on a device: no substitute for the CUDA runtime');
+        ok($ran->('') =~ /^1 .*GPUARENA_NO_CUDA/, '.. and say why they do not run');
+    }
+} else {
+    skip('no gcc');
+}
+
+# ---- findings of the substitute, to the letter
+if ($has_cuda && $has{gcc}) {
+    my ($shown) = $readme =~ /^(gpuarena sim: 2 findings:\n(?:  .*\n)+)/m;
+    written('twice.c', $program =~ s/return.*/unsigned char bytes[16]; cudaMalloc(&block, 4096); cudaFree(block);\n    cudaMemcpy(bytes, block, 16, cudaMemcpyDeviceToHost); cudaFree(block); return 0;/r);
+    is(scalar qx{gcc -isystem $cuda_home/include twice.c -Lbuild/sim -lcudart -lpthread && LD_LIBRARY_PATH=build/sim ./a.out 2>&1}, $shown, "the substitute's findings");
+    is($? >> 8, 3, '.. and exit 3');
+} else {
+    skip('no substitute for the CUDA runtime');
+}
+
+# ---- what shrink says
+my ($shrunk, $left) = $readme =~ /^\$ build\/(stress shrink .*)\n((?:.+\n)+?)```/m;
+my $again = qx{build/$shrunk 2>&1};
+is(join("\n", grep { /^(?:before|after|repro)/ } split /\n/, $again), join("\n", grep { /^(?:before|after|repro)/ } split /\n/, $left // ''), 'what shrink says');
+my ($sentence) = ($left // '') =~ /^(uniform.*)\.\.$/m;
+ok($sentence && index($again, $sentence) == 0, '.. and of what');
+chdir $project or die "$project: $!";
+
+# ---- tables of the simulated device: what depends on no clock
+my %shown = (
+    qr/^workload +policy +status .*calls\/step/ => ['run', '-w', 'train,uniform', '-p', 'raw,segments,paged', '--no-timing'],
+);
+$ENV{COLUMNS} = 120;
+for my $first (keys %shown) {
+    my $run = stress(@{$shown{$first}});
+    my @printed = table_rows($run->{out});
+    my @rows = readme_rows($first);
+    my @columns = grep { exists $printed[0]{$_} && !/host/ } sort keys %{$rows[0] || {}};
+    is(join("\n", map { my $row = $_; join ' ', map { "$_=$row->{$_}" } @columns } @rows),
+       join("\n", map { my $row = $_; join ' ', map { "$_=$row->{$_}" } @columns } @printed), "@{$shown{$first}}: the table, in @{[scalar @columns]} columns");
+    ok(@columns >= 8, 'most columns were compared');
+}
+
+# ---- names: files
+my (@broken, @links);
+my %anchors;
+sub anchors_of {
+    my ($path) = @_;
+    return $anchors{$path} //= { map { (lc =~ s/[^\w -]//gr =~ s/ /-/gr) => 1 } slurp($path) =~ /^#+ (.*)$/mg };
+}
+for my $document (@documents) {
+    my $folder_of = $document =~ m{^(.*/)} ? $1 : '';
+    for my $link (slurp($document) =~ /\]\(([^)]+)\)/g) {
+        my ($path, $anchor) = $link =~ /^([^#]*)#?(.*)$/;
+        $path = length $path ? "$folder_of$path" =~ s{^[^/]+/\.\./}{}r : $document;
+        push @broken, "$document: $link" if !-e $path || (length $anchor && !anchors_of($path)->{$anchor});
+        push @links, $path;
+    }
+}
+is("@broken", '', scalar(@links) . ' links lead somewhere');
+my ($five) = $readme =~ /^## On your own workload\n[^`]*```sh\n(.*?)^```$/ms;
+is(($five // '') =~ tr/\n//, 5, 'five commands from question to verdict');
+my @files = (map { m{^(?:\./)?((?:tests|stress|examples|\.ci)/[\w./-]+)} ? $1 : m{^(test_\w+\.c|\w+\.t)$} ? "tests/{*,*/*}/$1" : m{^build/tests/(\w+)$} ? "tests/{*,*/*}/$1.c" : () } @spans);
+push @files, $text =~ m{(?<![\w/])(tests/[\w.*/]+\.(?:c|t|pl))}g;
+push @files, map { "tests/{*,*/*}/$_" } slurp('tests/README.md') =~ m{`((?:test_|schedule)[\w*]+\.[ch]|[\w*]+\.t)`}g;
+my @missing = grep { my $path = $_; !-e $path && !(() = glob "$path*") } @files;
+is("@missing", '', scalar(@files) . ' files exist');
+
+# ---- names: options
+my $help = stress('help')->{out};
+my @topics = $help =~ /stress help \[((?:[\w|]|\n\s*)+)\]/ ? split /\|\s*/, $1 : ();
+my %help = map { $_ => stress('help', $_)->{out} } @topics;
+my %options = map { $_ => 1 } $help =~ /--([a-z-]+)/g;
+$options{$_} = 1 for slurp('stress/import/torch_snapshot.py') =~ /["']--([a-z-]+)["']/g;
+$options{$_} = 1 for slurp('stress/measure/bench.c') =~ /--([a-z-]+)/g;
+$options{$_} = 1 for qw(array dependency cudart);    # of Slurm and nvcc
+my %asked = map { $_ => 1 } map { /(?<![\w-])--([a-z][a-z-]*)/g } @spans, @blocks, $text;
+is(join(' ', grep { !$options{$_} } sort keys %asked), '', scalar(keys %asked) . ' options exist');
+my %mentioned = map { $_ => 1 } map { /stress help ([a-z]+)/g } @spans, @commands;
+is(join(' ', grep { !exists $help{$_} } sort keys %mentioned), '', scalar(keys %mentioned) . ' topics of help exist');
+
+# ---- names: workloads, policies, keys, columns and the rest
+my $list = stress('list')->{out};
+my ($workloads, $policies) = $list =~ /^workloads\n(.*?)^policies\n(.*?)^devices/ms;
+my @families = grep { !/^(?:needs|all)$/ } $workloads =~ /^  ([a-z]+) /mg;
+my @told = map { s/:FILE//r } $readme =~ /^\| `([a-z]+(?::FILE)?)` \| .* \| .* \|$/mg;
+my @table = grep { my $name = $_; grep { $_ eq $name } @families } @told;
+is(join(' ', sort @table), join(' ', sort @families), 'the table of workloads has each');
+my @numbers = qw(Ten Eleven Twelve Thirteen Fourteen Fifteen Sixteen Seventeen);
+ok($readme =~ /\b$numbers[$#families - 9] workloads\b/i, scalar(@families) . ' workloads, as the beginning says');
+my @models = $help{lists} =~ /^  ([\w-]+)(?:, \w+)?: model: /mg;
+is(join(' ', $readme =~ /^\| `([\w-]+)` \| [^|]*\| `test_like/mg), join(' ', @models), 'the table of models has each');
+my ($keys) = stress(qw(run -w train -p config:nokey=1))->{err} =~ /nokey=1: no such key, expected (.+)$/m;
+my ($table_of_keys) = $readme =~ /^\| key \| values, default first \|\n\|.*\n((?:\|.*\n)+)/m;
+my @told_keys = map { /^\| (.*?) \|/ ? $1 =~ /`(\w+)`/g : () } split /\n/, $table_of_keys // '';
+is(join(' ', grep { my $key = $_; !grep { $_ eq $key } split ' ', $keys } @told_keys), '', "the table of keys has the library's alone");
+ok(@told_keys >= 10, scalar(@told_keys) . ' keys are told of');
+my $known = join "\n", $help, values %help, $list, stress('list', 'needs')->{out}, $header, $makefile, slurp('stress/report/schema.json');
+my @words = grep { /^[a-z][a-z0-9]*(?:_[a-z0-9]+)+$/ } @spans;
+is(join(' ', grep { $known !~ /(?<![a-z])\Q$_\E\b/ && !/^random_allocations$|^pool_memory_resource$/ } @words), '', scalar(@words) . ' columns and other names exist');
+my @variables = grep { /^(?:GPUARENA|GITHUB)_[A-Z_]+$/ } @spans;
+is(join(' ', grep { my $name = $_; !grep { /\b$name\b/ } $header, $help, $makefile, slurp('stress/cudart/options.c') } @variables), '', 'macros and variables exist');
+done();

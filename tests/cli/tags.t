@@ -1,0 +1,33 @@
+#!/usr/bin/perl
+# The TAG column of a recording reaches arenas: their refusals tell what is live by tag, and no figure changes.
+# It must not know how tags are counted: test_tags.c does.
+# Run: prove tests/cli/tags.t (STRESS=path of the program)
+use strict;
+use warnings;
+use JSON::PP;
+require './tests/support/stress_run.pl';
+
+delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
+my $long = 'n' x 32;
+my $tagged = "gpuarena-trace 1\na 1 33554432 0 weights\na 2 12582912 0 kv\na 3 1048576 0\na 4 1048576 0 $long\nf 2\n"
+    . "a 5 4194304 0 kv\na 6 67108864 0 kv\n";
+my $plain = $tagged =~ s/ (?:weights|kv|n+)$//gmr;
+
+sub cases {
+    my ($name, $text, @more) = @_;
+    my $run = stress('run', '-w', 'replay:' . spew($name, $text),
+                     '-p', 'segments,paged,segments:cache=1M', '--limit', '64M',
+                     '--no-timing', '-q', '--out', 'json=-', @more);
+    is($run->{code}, 0, "$name runs") or print "#   $run->{err}\n";
+    return decode_json($run->{out});
+}
+sub texts { return map { $_->{oom}{text} // '' } @{$_[0]{cases}} }
+
+my @said = texts(cases('tagged.trace', $tagged));
+is(scalar(@said), 3, 'three rows, each refused');
+is($said[$_] =~ s/.*; (?=live by tag)//r, 'live by tag: weights 32.0 MiB, kv 4.0 MiB, untagged 2.0 MiB',
+   "row $_: by tag; no name of a tag, no tag") for 0, 1;
+ok($said[2] =~ /^arena: 67108864 bytes/ && $said[2] !~ /live by tag/, 'caches serve no tagged block: none');
+my @silent = texts(cases('plain.trace', $plain));
+is(join("\n", @silent), join("\n", map { s/; live by tag: .*//r } @said), 'without tags the sentences are the same else');
+done();

@@ -1,0 +1,169 @@
+#!/usr/bin/perl
+# Threads as the program has them: larson, --threads and joined workloads; the same bytes for a seed; times of real
+# threads; and what verification makes of a header that loses the order of streams.
+# It must not test how turns are drawn: test_workload_mix.c does.
+# Run: prove tests/cli/threads.t (STRESS=path of the program)
+use strict;
+use warnings;
+no warnings 'qw';
+require './tests/support/stress_run.pl';
+our ($folder, $stress);
+
+delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
+my @timed = qw(host_ns_per_op alloc_p50_ns alloc_p99_ns alloc_max_ns free_p50_ns);
+my @apart = qw(hit_p50_ns hit_p99_ns miss_p50_ns);
+
+sub csv {
+    my $run = stress('run', @_, '-q', '--out', 'csv=-');
+    print "#   $_\n" for split /\n/, $run->{err};
+    return ($run, rows($run->{out}));
+}
+
+# ---- the column, and who has how many
+my ($run, @rows) = csv(qw(-w uniform:n=200,larson:blocks=10,larson:blocks=10,threads=7,uniform:n=200+producer:n=20
+                          -p raw,paged --no-timing));
+is($run->{code}, 0, 'workloads of several threads run');
+is(join(' ', map { $_->{threads} } @rows), '1 1 4 4 7 7 2 2', 'column threads');
+is(join(' ', map { $_->{status} } @rows), join(' ', ('ok') x 8), 'all verified');
+ok((split /\n/, $run->{out})[0] =~ /,threads,misses,hit_p50_ns,hit_p99_ns,miss_p50_ns,/, 'it stands before those of hits and misses');
+is($rows[$_]{digest}, $rows[$_ + 1]{digest}, "row $_: every policy has done the same") for 0, 2, 4, 6;
+is(join('', map { @$_{@timed} } @rows), '', '--no-timing leaves measured cells empty');
+my @given = (csv(qw(-w uniform:n=200,larson:blocks=10 -p paged --threads 3 --no-timing)))[1, 2];
+is(join(' ', map { $_->{threads} } @given), '3 3', '--threads is for all workloads');
+is($given[0]{ops}, 3 * 400, 'each thread runs the whole workload');
+is($given[1]{ops}, 3 * 10 * 22, 'larson has its threads from there');
+my (undef, $alone) = csv(qw(-w uniform:n=200 -p paged --threads 1 --no-timing));
+is(join(' ', map { $alone->{$_} } sort keys %$alone), join(' ', map { $rows[1]{$_} } sort keys %$alone),
+   'one thread is no thread');
+my $capacity = stress(qw(capacity -w uniform:n=50 -p paged --threads 2 -q --out csv=-));
+is((rows($capacity->{out}))[0]{threads} // '', 2, 'capacity has it too');
+ok(stress(qw(run -w larson:blocks=10 -p paged --no-timing))->{out} =~ /^workload +policy +status +threads /, 'so has the table');
+ok(stress(qw(run -w uniform:n=50 -p paged --no-timing))->{out} !~ /threads/, 'but of one thread it says nothing');
+
+# ---- the same bytes
+for my $words ([qw(-w larson:blocks=30)], [qw(-w train:layers=1,steps=1,uniform:n=300 --threads 3)],
+               [qw(-w uniform:n=300+larson:blocks=10+producer:n=50 --threads 8 --limit 1G)]) {
+    my @words = ('run', @$words, qw(-p raw,segments,paged -q --no-timing --out csv=-));
+    my $once = stress(@words, '--seed', 5);
+    is(stress(@words, '--seed', 5)->{out}, $once->{out}, "@$words: two runs, the same bytes");
+    my @one = rows($once->{out});
+    my @other = rows(stress(@words, '--seed', 6)->{out});
+    ok($one[0]{digest} ne $other[0]{digest}, 'another seed, another digest');
+    is($one[0]{seed}, 5, 'the seed asked for is the one told');
+}
+my $trace = "$folder/mixed.trace";
+my (undef, $written) = csv(qw(-w uniform:n=100+larson:blocks=5 -p segments --no-timing), '--out', "trace=$trace");
+my (undef, $read) = csv('-w', "replay:$trace", qw(-p segments --no-timing));
+is("$read->{ops} $read->{digest} $read->{reserved_peak_bytes}",
+   "$written->{ops} $written->{digest} $written->{reserved_peak_bytes}", 'as a trace it is the same on one thread');
+my $tight = "uniform:n=300 --threads 4 -p segments --limit 100M";
+my (undef, $oom) = csv('-w', split(/ /, $tight), '--no-timing');
+is("$oom->{status} " . ($oom->{oom_op} + 1), "oom $oom->{ops}", 'out of memory ends all threads');
+
+# ---- times of real threads
+my ($timed, @real) = csv(qw(-w larson:blocks=100,uniform:n=1000 -p raw,segments,paged --threads 4));
+is($timed->{code}, 0, 'real threads complete, and the sums are exact');
+for my $row (@real) {
+    my @missing = grep { $row->{$_} !~ /^\d+(?:\.\d)?$/ } @timed;
+    ok(!@missing, "$row->{workload}/$row->{policy}: all times are there") or print "#   not: @missing\n";
+}
+my $verified = stress(qw(run -w larson:blocks=100,uniform:n=1000 -p raw,segments,paged --threads 4 -q --no-timing --out csv=-));
+my @plain = rows($verified->{out});
+is(join(' ', map { $_->{hit_p50_ns} eq '' ? '-' : '+' } @real), '- + + - + +', 'hits and misses apart: raw has no hits');
+ok($_->{miss_p50_ns} ne '', 'and misses alone') for @real[0, 3];
+is(join('', map { @$_{@timed, @apart} } @plain), '', 'without times none of them');
+for my $row (@real, @plain) { delete @$row{@timed, @apart} }
+is(join(' ', map { my $row = $_; map { $row->{$_} } sort keys %$row } @real),
+   join(' ', map { my $row = $_; map { $row->{$_} } sort keys %$row } @plain), 'nothing else depends on them');
+my $met = stress('run', '-w', split(/ /, $tight));
+is($met->{code}, 0, 'a limit that is met: threads stop, exit 0');
+my $rival = stress(qw(run -w uniform:n=100 --threads 2 -p cub-library));
+if ($rival->{code} == 77) { skip('cub-library is not in this build') }
+else { ok($rival->{out} =~ m{^uniform:n=100/cub-library: not timed on several threads$}m, 'cub-library is not timed') }
+
+# ---- what fails can be seen again
+for my $words ([qw(-w uniform:n=300 --threads 3 -p raw --faults overlap:100)],
+               [qw(-w uniform:n=300+larson:blocks=9 --seed 4 -p raw --faults misaligned:200)]) {
+    my $failed = stress('run', @$words, qw(--no-timing -q));
+    my ($line) = $failed->{err} =~ /^repro: (.*)$/m;
+    is($failed->{code}, 3, "@$words: exit 3");
+    ok(($line // '') =~ /--ops \d+/, 'with a line that shows it again, cut where it was');
+    my $shown = qx{$line -q 2>&1 >/dev/null};
+    is($? >> 8, 3, "it ends alike: $line");
+    is(($shown =~ /^(stress: .*)$/m)[0], ($failed->{err} =~ /^(stress: .*)$/m)[0], 'and says the same');
+}
+
+# ---- CUDA, as the substitute has it
+if (built_with_cuda()) {
+    local $ENV{LD_LIBRARY_PATH} = ($ENV{BUILD} || 'build') . '/sim:' . ($ENV{LD_LIBRARY_PATH} // '');
+    my ($cuda, @there) = csv(qw(-w larson:blocks=10,uniform:n=200 --threads 3 -p raw,segments,paged --device cuda:0));
+    is($cuda->{code} . join('', map { " $_->{status}" } @there), '0' . ' ok' x 6, 'threads on a CUDA device');
+    ok((grep { $_->{host_ns_per_op} eq '' } @there) == 0, 'and their times');
+} else {
+    skip('no CUDA in this build');
+}
+
+# ---- mistakes
+refused(2, qr/--threads: expected a number from 1 to 64, found '\Q$_\E'$/m, 'run', '-w', 'uniform', '-p', 'raw', '--threads', $_)
+    for qw(0 65 x -1 2x 18446744073709551616);
+refused(2, qr/--threads: expected N after it/, qw(run -w uniform -p raw --threads));
+refused(2, qr/"uniform\+train": 2 workloads joined by '\+', and --threads is 1, expected at least 2/,
+        qw(run -w uniform+train -p raw --threads 1));
+refused(2, qr/larson: option threads and --threads are both given/, qw(run -w larson:threads=2 -p raw --threads 2));
+refused(2, qr/larson: threads is "65", expected a number from 1 to 64/, qw(run -w larson:threads=65 -p raw));
+refused(2, qr/no workload "unifrom", did you mean 'uniform'\?/, qw(run -w train+unifrom -p raw));
+refused(2, qr/--threads: not with costs|--threads/, qw(costs --threads 2));
+refused(2, qr/is the recording of -w uniform\+replay:/, 'run', '-w', "uniform+replay:$trace", '-p', 'raw', '--out', "csv=$trace");
+
+# ---- a header that loses order: what is planted, on which workload
+my @planted = (
+    ['a hit takes another stream\'s block without a wait',
+     'return gpuarena__bins_search(arena, &arena->bins, bytes);',
+     'for (uint32_t at = 1; at < arena->streams.count; at++) {
+          uint32_t other = gpuarena__bins_search(arena, arena->streams.list[at].bins, bytes);
+          if (other && !arena->streams.list[at].home) return other;
+      }
+      return gpuarena__bins_search(arena, &arena->bins, bytes);'],
+    ['the rest of a split waits for nothing', 'gpuarena__bin_insert(arena, bins, node->next, rest);',
+     'rest->set = 0; gpuarena__bin_insert(arena, &arena->bins, node->next, rest);'],
+);
+
+# The program with this header; '' or why not.
+sub build {
+    my ($name, $header) = @_;
+    my $build = $ENV{BUILD} || 'build';
+    my ($cc, $cuda) = ($ENV{CC} || 'cc', built_with_cuda());
+    my $flags = $ENV{CUDA_FLAGS} // ($cuda ? '-isystem /usr/local/cuda/include' : '-DGPUARENA_NO_CUDA');
+    my $libraries = $cuda ? "-L$build/sim -lcudart -Wl,-rpath,$build/sim" : '';
+    spew("$name.h", $header);
+    my $source = spew("$name.c", "#define GPUARENA_IMPLEMENTATION\n#include \"$name.h\"\n");
+    return '' if system("$cc -std=c99 -D_POSIX_C_SOURCE=200809L $flags -O0 -w $source $build/obj/stress/main.o "
+                        . "$build/libstress.a $libraries -lpthread -lm -ldl -o $folder/$name 2>$folder/$name.err") == 0;
+    return slurp("$folder/$name.err");
+}
+
+my $header = slurp('gpuarena.h');
+my $why = build('sound', $header);
+if ($why) {
+    print "#   $_\n" for (split /\n/, $why)[0 .. 2];
+    skip('the program cannot be linked anew with this build\'s objects');
+} else {
+    my @words = qw(run -p segments,paged --no-timing -q -w uniform:n=500,larson:blocks=25 --threads 4);
+    $stress = "$folder/sound";
+    is(stress(@words)->{code}, 0, 'the header as it is passes');
+    for my $at (0 .. $#planted) {
+        my ($name, $text, $instead) = @{$planted[$at]};
+        my $count = () = $header =~ /\Q$text\E/g;
+        is($count, 1, "to plant: $text");
+        $why = build("planted$at", $header =~ s/\Q$text\E/$instead/r);
+        is($why, '', "$name: it builds");
+        $stress = "$folder/planted$at";
+        my $found = stress(@words);
+        is($found->{code}, 3, "$name: exit 3");
+        ok($found->{err} =~ /verify_failed: op \d+: device: .*not ordered after/, "$name: and what is not in order")
+            or print "#   $found->{err}\n";
+        is(stress(@words[0 .. 4], qw(-w uniform:n=300+uniform:n=300+producer:n=1,steps=1))->{code}, 3,
+           "$name: seen, too, on threads without work of their own beside one with it");
+    }
+}
+done();

@@ -1,0 +1,184 @@
+#!/usr/bin/perl
+# Plants one defect of ordering after the other in a copy of gpuarena.h, and demands that tests/property/test_streams.c finds
+# each within 100,000 operations: by a finding of the simulated device's judge, or by a property that it names.
+# It must not know the test. Run: prove tests/mutation/planted.t (PLANTED=REGEX: only those; PLANTED_JOBS: at once, 2)
+use strict;
+use warnings;
+use File::Temp qw(tempdir);
+use FindBin;
+use Test::More;
+
+chdir "$FindBin::Bin/../.." or die "$FindBin::Bin/../..: $!";
+my $operations = 100_000;
+my $jobs = $ENV{PLANTED_JOBS} // 2;
+my $cc = $ENV{CC} // 'cc';
+my $flags = '-std=c99 -D_POSIX_C_SOURCE=200809L -DGPUARENA_NO_CUDA';
+my $scratch = tempdir(CLEANUP => 1);
+
+# What is planted: a name, and pairs of a text, which must be there exactly once, and what stands there instead.
+my @planted = (
+    ['a hit takes another stream\'s block without a wait',
+     q@return gpuarena__bins_search(arena, &arena->bins, bytes);@,
+     q@for (uint32_t at = 1; set && at < arena->streams.count; at++) {
+           uint32_t other = gpuarena__bins_search(arena, arena->streams.list[at].bins, bytes);
+           if (other && !arena->streams.list[at].home) return other;
+       }
+       return gpuarena__bins_search(arena, &arena->bins, bytes);@],
+    ['neighbours of two streams merge',
+     q@return GPUARENA__LIKELY(node->set == other->set)
+        || (other->set != GPUARENA__MULTI_STREAM && !arena->streams.many);@,
+     q@return node->set == other->set || (other->set != GPUARENA__MULTI_STREAM && (!arena->streams.many || (node->set && other->set
+         && !arena->streams.list[node->set].home && !arena->streams.list[other->set].home)));@],
+    ['a merge loses the later ticket',
+     q@node->ticket = gpuarena__max(node->ticket, other->ticket);@,
+     q@node->ticket = gpuarena__min(node->ticket, other->ticket);@],
+    ['the rest of a split waits for nothing', q@gpuarena__bin_insert(arena, bins, node->next, rest);@,
+     q@rest->set = 0; gpuarena__bin_insert(arena, &arena->bins, node->next, rest);@],
+    ['a stream is forgotten without an event, as if all it had were done',
+     q@if (record->ref_count) record->ticket++;@,
+     q@record->quiet = record->recorded = record->ticket; (void)gpuarena__set_move(arena, set, UINT64_MAX, 0, 0);@],
+    ['what live blocks are used for on a stream is not behind its last event',
+     q@if (record->ref_count) record->ticket++;@, q@@],
+    ['an event tells of a later free than it was recorded after',
+     q@if (gpuarena__driver_done(arena, code, &ignored)) stream->quiet = event->ticket;@,
+     q@if (gpuarena__driver_done(arena, code, &ignored)) stream->quiet = stream->ticket;@],
+    ['an event that is not ready is taken for ready',
+     q@if (status == GPUARENA_STATUS_NOT_READY || status == GPUARENA_STATUS_CAPTURING) break;@,
+     q@if (status == GPUARENA_STATUS_CAPTURING) break;
+       if (status == GPUARENA_STATUS_NOT_READY) code = 0;@],
+    ['a query that failed is taken for ready',
+     q@if (gpuarena__driver_done(arena, code, &ignored)) stream->quiet = event->ticket;@,
+     q@stream->quiet = event->ticket;
+       if (gpuarena__driver_done(arena, code, &ignored)) {}@],
+    ['a record that failed is taken for done',
+     q@if (!at || !gpuarena__driver_done(arena, code, error)) {@,
+     q@if (!at) {@],
+    ['a stream\'s blocks are stolen without a wait',
+     q@return gpuarena__is_waited_for(arena, req, set, node->ticket) ? 0 : set;@, q@return 0;@],
+    ['a wait that failed is taken for done',
+     q@if (!gpuarena__driver_done(arena, code, &ignored)) {
+        arena->stats.event_error_count++;
+        return 0;
+    }
+    stream->refused = 0;@, q@stream->refused = 0;@],
+    ['the wait is for the oldest event', q@event = arena->events.list[stream->last_event].handle;@,
+     q@event = arena->events.list[stream->first_event].handle;@],
+    ['gpuarena_use is ignored',
+     q@if (!set || !gpuarena__uses_add(arena, gpuarena__node_at(arena, index), set))@, q@if (!set)@],
+    ['a free drops the uses on other streams', q@if (!ticket || ticket <= stream->quiet) {@, q@if (1) {@],
+    ['uses on hold are let go as the stream they were freed on is done',
+     q@if (held->ticket <= arena->streams.list[held->set].quiet) gpuarena__uses_drop(arena, use_at);@,
+     q@if (!ticket || held->ticket <= arena->streams.list[held->set].quiet) gpuarena__uses_drop(arena, use_at);@],
+    ['a free as OWN is one on no stream',
+     q@at = own->under && own->state ? own->under : node->set;@, q@return 0;@],
+    ['a closed record is another stream\'s while blocks wait for it',
+     q@if (stream->use_count || stream->ref_count || stream->guest_count || gpuarena__has_blocks(arena, at))@,
+     q@if (stream->use_count || stream->ref_count)@],
+    ['a stolen block has no ticket of its own where it is now: a third stream does not wait for it',
+     q@ticket = arena->streams.list[req->set].ticket + 1;@, q@ticket = arena->streams.list[req->set].ticket;@],
+    ['a thread\'s own stream is known by its handle alone', q@key = gpuarena__thread_number();@, q@key = 0;@,
+     q@own ? gpuarena__thread_number() : 0@, q@0@],
+    ['events are asked while a stream is captured',
+     q@return arena->streams.many && !arena->streams.captured && arena->config.streams@,
+     q@return arena->streams.many && arena->config.streams@,
+     q@int mode = gpuarena__relax(arena), some = 0, again;@, q@int mode = -1, some = 0, again;@],
+    ['the device is waited for while a stream is captured',
+     q@|| gpuarena__is_capturing(arena, error) || arena->lost) return 0;@, q@|| arena->lost) return 0;@],
+    ['memory is given back while a stream is captured',
+     q@if (!list || gpuarena__is_lost(arena, refusal) || gpuarena__is_capturing(arena, refusal)) return;@,
+     q@if (!list || gpuarena__is_lost(arena, refusal)) return;@,
+     q@if (gpuarena__is_lost(arena, error)) return 0;
+    GPUARENA__ASK(arena, code, arena->driver.memory.give_back@, q@gpuarena__unrelax(arena, mode);
+    GPUARENA__ASK(arena, code, arena->driver.memory.give_back@],
+    ['memory grows in the mode that the thread has',
+     q@if (gpuarena__is_strict(arena, mode, error)) return 0;
+    if (!gpuarena__claim(arena, bytes, error)) {@,
+     q@gpuarena__unrelax(arena, mode);
+    mode = -1;
+    if (!gpuarena__claim(arena, bytes, error)) {@],
+    ['what a capture freed is the arena\'s',
+     q@(void)gpuarena__set_move(arena, at, UINT64_MAX, home, 0);@,
+     q@(void)gpuarena__set_move(arena, at, UINT64_MAX, 0, 0);@],
+    ['what was freed on one captured stream is for all of its set',
+     q@if (!index && home) index = gpuarena__bins_search(arena, arena->streams.list[home].bins, bytes);@,
+     q@for (uint32_t at = 1; !index && home && at < arena->streams.count; at++)
+           if (arena->streams.list[at].home == home)
+               index = gpuarena__bins_search(arena, arena->streams.list[at].bins, bytes);@],
+    ['what is freed outside a capture is for the set\'s next one at once',
+     q@told = gpuarena__uses_spare(arena, node, set) && told;@, q@@],
+    ['a released set\'s memory is quiet',
+     q@uint64_t ticket = to ? ++list[to].ticket : 0;
+    uint32_t at, index;@, q@uint64_t ticket = 0;
+    uint32_t at, index;
+    to = 0;@],
+);
+
+sub slurp { my ($name) = @_; open my $file, '<', $name or die "$name: $!"; local $/; return scalar <$file> }
+
+# The simulated device is built once: a mutant is one file.
+sub build_device {
+    my @sources = ('stress/base/problem.c', 'stress/base/slice.c', glob 'stress/sim/*.c');
+    my $root = `pwd`;
+    chomp $root;
+    return system("cd $scratch && $cc $flags -O2 -w -c " . join ' ', map { "$root/$_" } @sources) == 0;
+}
+
+# A mutated copy; undef and why: what it replaces is not there exactly once.
+sub mutate {
+    my ($number, $header) = @_;
+    my ($name, @pairs) = @{ $planted[$number] };
+    while (my ($text, $instead) = splice @pairs, 0, 2) {
+        my $count = () = $header =~ /\Q$text\E/g;
+        return "is there $count times: $text" if $count != 1;
+        $header =~ s/\Q$text\E/$instead/;
+    }
+    open my $file, '>', "$scratch/planted$number.h" or die $!;
+    print $file $header;
+    close $file or die $!;
+    return '';
+}
+
+# Builds and runs the test on it; what it printed. A mutant that loops is ended.
+sub build_and_run {
+    my ($number) = @_;
+    my ($header, $program) = ("$scratch/planted$number.h", "$scratch/planted$number");
+    return "does not compile\n" . slurp("$program.err")
+        if system "$cc $flags -O0 -w -DGPUARENA_STATIC -iquote stress -iquote tests/support -include $header tests/property/test_streams.c $scratch/*.o "
+                  . "-o $program -lpthread -lm 2>$program.err";
+    my $out = `GPUARENA_STREAM_OPS=$operations perl -e 'alarm 60; exec \@ARGV' $program 2>&1`;
+    return "status $?\n$out";
+}
+
+# All of them, so many at once: each process leaves what it found in a file.
+sub run_all {
+    my ($header, @numbers) = @_;
+    my %running;
+    while (@numbers || %running) {
+        while (@numbers && keys %running < $jobs) {
+            my $number = shift @numbers;
+            my $process = fork // die "fork: $!";
+            if ($process == 0) {
+                my $text = mutate($number, $header) || build_and_run($number);
+                open my $file, '>', "$scratch/result$number" or die $!;
+                print $file $text;
+                close $file;
+                require POSIX;
+                POSIX::_exit(0);
+            }
+            $running{$process} = 1;
+        }
+        delete $running{ wait() };
+    }
+}
+
+my $header = slurp('gpuarena.h');
+my $wanted = $ENV{PLANTED} // '.';
+my @numbers = grep { $planted[$_][0] =~ /$wanted/ } 0 .. $#planted;
+BAIL_OUT('the simulated device does not build') unless build_device();
+run_all($header, @numbers);
+for my $number (@numbers) {
+    my $result = slurp("$scratch/result$number");
+    my ($found) = $result =~ /^not ok \d+ - (operation .*(?:finding|property): .*)$/m;
+    ok($result =~ /^status 256$/m && $found, $planted[$number][0]) ? note($found) : diag($result);
+}
+done_testing();

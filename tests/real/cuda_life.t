@@ -1,0 +1,72 @@
+#!/usr/bin/perl
+# Ends of programs that use the CUDA driver table: an arena ended by atexit handlers and by C++ static destructors, before
+# and after the runtime has shut down. It must not know how the header does it. On the libcudart substitute.
+# Run: make test TESTS=tests/real/cuda_life.t
+use strict;
+use warnings;
+use File::Temp qw(tempdir);
+use FindBin;
+use Test::More;
+
+my $build = $ENV{BUILD} // 'build';
+my $root  = "$FindBin::Bin/../..";
+my $dir   = tempdir(CLEANUP => 1);
+my @cuda  = split ' ', $ENV{CUDA_FLAGS} // '-DGPUARENA_NO_CUDA';
+
+plan skip_all => 'built without the CUDA Toolkit' if grep { $_ eq '-DGPUARENA_NO_CUDA' } @cuda;
+plan skip_all => "no substitute in $build" unless -e "$build/libcudart-sim.so";
+plan skip_all => 'no C++ compiler: g++ was not found' if system('g++ --version >/dev/null 2>&1');
+
+# A sanitizer's runtime must come first in whoever loads the substitute: the same flags here.
+my @flags = qx(nm -D "$build/libcudart-sim.so" 2>/dev/null | grep -c __asan_init) > 0 ? '-fsanitize=address,undefined' : ();
+my @command = ('g++', '-std=c++11', '-Wall', '-Wextra', '-Werror', @flags, @cuda, "$FindBin::Bin/life/exit_order.cc",
+               '-o', "$dir/exit_order", "-L$build/sim", '-lcudart', '-lpthread');
+is(system(@command), 0, 'the program is built') or BAIL_OUT("@command");
+
+sub run_program {
+    my ($when, $environment) = @_;
+    local $ENV{LD_LIBRARY_PATH} = "$build/sim";
+    local $ENV{GPUARENA_SIM} = $environment // '';
+    local $ENV{ASAN_OPTIONS} = 'detect_leaks=0';    # leaving an arena to the end of the process is one of the cases
+    my $output = qx("$dir/exit_order" $when 2>&1);
+    return ($? >> 8, $? & 127, $output);
+}
+
+# when => what it prints; the block is freed and the arena ended in every case, and nothing is left for the judge to find
+my %printed = (
+    'main'          => "alloc ok, free ok, destroy ok\n",
+    'atexit-after'  => "alloc ok, free ok, destroy ok\n",
+    'static-late'   => "alloc ok, free ok, destroy ok\n",
+    'atexit-before' => "alloc driver_error, free ok, destroy ok\n",
+    'static-early'  => "alloc driver_error, free ok, destroy ok\n",
+    'never'         => '',
+);
+for my $when (sort keys %printed) {
+    my ($status, $signal, $output) = run_program($when);
+    is($status, 0, "$when: exit status 0");
+    is($signal, 0, "$when: no signal");
+    is($output, $printed{$when}, "$when: what the calls answered, and no finding");
+}
+
+# the device is lost first, or its frees fail: the end is still in order
+for my $faults ('fail=cudaFree:1=700', 'fail=any:24+=719', 'fail=cudaFree:1+=4') {
+    for my $when (sort keys %printed) {
+        my ($status, $signal, $output) = run_program($when, $faults);
+        is("$status $signal", '0 0', "$faults, $when: exit status 0") or diag($output);
+        unlike($output, qr/finding/, "$faults, $when: no finding");
+    }
+}
+# the default stream that the build means, as CUDA's own calls in the same file do
+for my $mode ('', '-DCUDA_API_PER_THREAD_DEFAULT_STREAM') {
+    open my $source, '>', "$dir/stream.cc" or die;
+    print {$source} "#define GPUARENA_IMPLEMENTATION\n#include \"$root/gpuarena.h\"\n#include <cstdio>\nint main()\n{\n",
+        "    gpuarena_driver driver = GPUARENA_INIT;\n    if (gpuarena_driver_cuda(0, &driver)) return 1;\n",
+        "    std::printf(\"%d\", (int)driver.null_is_per_thread);\n}\n";
+    close $source;
+    my @build = ('g++', '-std=c++11', @flags, @cuda, $mode || (), "$dir/stream.cc", '-o', "$dir/stream", "-L$build/sim",
+                 '-lcudart', '-lpthread');
+    is(system(@build), 0, "built $mode");
+    local $ENV{LD_LIBRARY_PATH} = "$build/sim";
+    is(scalar qx("$dir/stream"), $mode ? 1 : 0, "null_is_per_thread $mode");
+}
+done_testing();

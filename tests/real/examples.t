@@ -1,0 +1,284 @@
+#!/usr/bin/perl
+# Runs the example programs, on the libcudart substitute or (built without the CUDA Toolkit) on the simulated device's
+# own table, and looks at exit status, at the lines that a reader is promised, and at what failures end in.
+# It must not know how they are written. Run: make && prove tests/real/examples.t (BUILD=DIR: where they were built)
+use strict;
+use warnings;
+use File::Temp qw(tempdir);
+use FindBin;
+use JSON::PP qw(decode_json);
+use Test::More;
+
+chdir "$FindBin::Bin/../.." or die "$FindBin::Bin/../..: $!";
+delete @ENV{qw(GPUARENA_SIM GPUARENA_CONF LD_PRELOAD LD_LIBRARY_PATH)};
+my $build = $ENV{BUILD} // 'build';
+my $examples = "$build/examples";
+my $substitute = "$build/libcudart-sim.so";
+my $has_cuda = defined $ENV{CUDA_FLAGS} ? $ENV{CUDA_FLAGS} !~ /GPUARENA_NO_CUDA/ : -e $substitute;
+my $on_substitute = $has_cuda ? "LD_LIBRARY_PATH=$build/sim" : '';
+my $scratch = tempdir(CLEANUP => 1);
+
+my %needs_cuda = map { $_ => 1 } qw(04_drop_in 05_thrust 06_streams 07_graph_capture 12_two_devices);
+my %has_segments = map { $_ => 1 } qw(02_limits_and_growth 03_statistics_and_failure);
+my %needs_nvcc = ('05_thrust' => 1);
+
+my %promised = (
+    '01_quickstart' => [
+        qr/^1000 steps: 2000 allocations, (?:[1-9]|379) driver calls$/m,
+        qr/^never more than (?:37[5-9]|3[89]\d|[4-9]\d\d) MiB of the device; 4096 MiB were allowed$/m,
+    ],
+    '02_limits_and_growth' => [
+        qr/^16384 blocks of 64 KiB fit into 1024 MiB$/m,
+        qr/^of the limit, 0 bytes are not in use$/m,
+        qr/^one more block -> out_of_memory\n    \S.*\blimit\b.*$/m,
+        qr/^the first and the last hold what was written to them$/m,
+        qr/^after reset +live +0, reserved 1024, limit 1024 MiB$/m,
+        qr/^after set_limit to 600 MiB +live +0, reserved +(?:600|5\d\d|[1-4]\d\d|\d\d?), limit +600 MiB$/m,
+        qr/^after trim +live +0, reserved +0, limit +600 MiB$/m,
+        qr/^growth=double +\d+ +\d+ +\d+$/m,
+        qr/^growth=step +16 +16 +1024$/m,
+        qr/^growth=exact +96 +96 +960$/m,
+        qr/^growth=fixed +1 +1 +2048$/m,
+    ],
+    '03_statistics_and_failure' => [
+        qr/^  requested +1000000\n\+ slack +192\n\+ cached +\d+\n= reserved +2147483648 \(it sums\)$/m,
+        qr/^arena example \(.*\bgrowth=fixed\b.*\n  requested +1000000 bytes/m,
+        qr/^48 MiB of 1 GiB free -> out_of_memory\n    \S.*\d/m,
+        qr/^a second free -> double_free\n    \S/m,
+        qr/^free of base \+ 100 -> interior_pointer\n    \S.*\b100\b/m,
+    ],
+    '04_drop_in' => [
+        qr/^500 rounds of 3000 numbers to the device and back: all right$/m,
+        qr/^1000 calls of cudaMalloc and cudaFree, [1-5] of them reached the driver$/m,
+        qr/^far too much: cudaErrorMemoryAllocation$/m,
+        qr/^a pointer that is not of the pool: cudaErrorInvalidValue$/m,
+    ],
+    '05_thrust' => [
+        qr/^100000 numbers to the device, copied there, and back: the same$/m,
+        qr/^sort(?:ed on the device: in order| left out: no kernel can run here \(cudaErrorNotSupported\))$/m,
+        qr/^0 blocks live, at most [1-9]\d* MiB held$/m,
+    ],
+    '06_streams' => [
+        qr/^weights, for every stream +live  64, pending   0, cached 192 MiB$/m,
+        qr/^stream one works on a block +live 256, pending   0, cached   0 MiB$/m,
+        qr/^and frees it: pending, and the host goes on +live  64, pending 192, cached   0 MiB$/m,
+        qr/^stream one has the same memory at once +live 256, pending   0, cached   0 MiB$/m,
+        qr/^stream two has it, behind stream one's work +live 256, pending   0, cached   0 MiB$/m,
+        qr/^and frees it: pending until the arena asks +live  64, pending 192, cached   0 MiB$/m,
+        qr/^stream two has read what stream one wrote and freed$/m,
+    ],
+    '07_graph_capture' => [
+        qr/^(?:others had (?:[89]|1\d) blocks of 16 MiB\nrun \d: the result is right\n){3}/m,
+        qr/^run 3: the result is right\nothers had 16 blocks of 16 MiB$/m,
+    ],
+    '09_serving_with_pressure' => [
+        qr/^600 requests served, (?!0 )\d+ sequences given up, (?!0 )\d+ calls of the callback$/m,
+        qr/^(?!0 )\d+ sequences in the cache; at most 512 MiB held, 0 failures$/m,
+        qr/^4 buffers of 2 MiB in page-locked memory: the device has no less for it$/m,
+    ],
+    '10_monitor' => [
+        qr/^# TYPE gpuarena_live_bytes gauge\ngpuarena_live_bytes\{arena="serve\\\\1"\} 573571072$/m,
+        qr/^# TYPE gpuarena_alloc_count_total counter\ngpuarena_alloc_count_total\{arena="serve\\\\1"\} 82$/m,
+        qr/^gpuarena_tag_live_bytes\{arena="serve\\\\1",tag=""\} 3145728$/m,
+        qr/^gpuarena_tag_live_bytes\{arena="serve\\\\1",tag="weights"\} 536870912$/m,
+        qr/^gpuarena_tag_live_bytes\{arena="serve\\\\1",tag="cache \\"kv\\""\} 33554432$/m,
+        qr/^gpuarena_tag_live_peak_bytes\{arena="serve\\\\1",tag="cache \\"kv\\""\} 134217728$/m,
+    ],
+    '11_record' => [
+        qr/\Agpuarena-trace 1\na 0 1048576 0 weights\na 1 2097152 0 weights\n/,
+        qr/^s step\n(?:a \d+ 3145728 0\n){4}f 7\nf 6\nf 5\nf 4\ns step\n(?:a \d+ 6291456 0\n){4}f 11\n/m,
+        qr/^f 0\nf 1\nf 2\nf 3\n\z/m,
+    ],
+    '08_two_tenants' => [
+        qr/^first takes all .* -> out_of_memory\n    first: 8388608 bytes .*\blimit of 327155712 bytes\b.*$/m,
+        qr/^second has .*:\n  whole  live +0, cached +0, children 1024 = reserved 1024 of 1024 MiB, refused 0\n/m,
+        qr/^  first  live +312, cached +0, children +0 = reserved +312 of +312 MiB, refused 1\n/m,
+        qr/^  second live +712, cached +0, children +0 = reserved +712 of +712 MiB, refused 1\nfirst has freed/m,
+        qr/^  first  live +0, cached +0, .*\n  second live 1024, cached +0, .* of 1024 MiB, refused [12]$/m,
+        qr/^then first asks again -> out_of_memory\n    first: .* the arena above, whole, .* raise that by 8388608 /m,
+        qr/^the parent cannot go first -> still_in_use\n    whole: sub-arena second lives; destroy it before its parent$/m,
+    ],
+    '12_two_devices' => [
+        qr/^device 0: live 256, reserved 256, limit 256 MiB; of \d+ MiB in all others hold -?\d+$/m,
+        qr/^device (\d) was made current, and device \1 is$/m,
+        qr/^(?:one device only: .*|device 1: live 512, reserved 512, limit 512 MiB; of .*)$/m,
+    ],
+);
+
+# What else it prints where no call fails. A failure may leave an arena without virtual memory, and with segments.
+my %undisturbed = (
+    # addresses once, each of 188 pages of 2 MiB made and mapped, and access to two blocks
+    '01_quickstart' => [qr/^1000 steps: 2000 allocations, 379 driver calls$/m],
+);
+
+# Runs an example with these VARIABLE=VALUE words: (status, stdout, stderr). One that runs for a minute is ended.
+sub run_example {
+    my ($name, @environment) = @_;
+    my @words = map { "'$_'" } grep { $_ ne '' } @environment;
+    system "perl -e 'alarm 60; exec \@ARGV' env @words '$examples/$name' >$scratch/out 2>$scratch/err";
+    my @texts = map { open my $file, '<', "$scratch/$_" or die "$_: $!"; local $/; scalar <$file> } qw(out err);
+    return ($?, map { $_ // '' } @texts);
+}
+
+# It ends with 0, says nothing on stderr, and prints what it promises; the output, to compare others with.
+sub keeps_its_promises {
+    my ($name, $where, @environment) = @_;
+    my ($status, $out, $err) = run_example($name, @environment);
+    my @missing = grep { $out !~ $_ } @{ $promised{$name} }, @{ $undisturbed{$name} // [] };
+    is($status, 0, "$name exits with 0 $where") or diag($out, $err);
+    is($err, '', "$name leaves stderr empty $where");
+    is_deeply(\@missing, [], "$name prints what it promises $where") or diag($out);
+    unlike($out, qr/\b0x[0-9a-f]{5,}/i, "$name prints no address $where");
+    return $out;
+}
+
+# It ends with 1, and one sentence on stderr that says why.
+sub fails_in_words {
+    my ($name, $sim, $why) = @_;
+    my ($status, $out, $err) = run_example($name, $on_substitute, "GPUARENA_SIM=$sim");
+    is($status, 1 << 8, "$name with GPUARENA_SIM=$sim ends in 1") or diag($out, $err);
+    like($err, $why, "$name with GPUARENA_SIM=$sim says why");
+    is($err =~ tr/\n//, 1, "$name with GPUARENA_SIM=$sim: in one line") or diag($err);
+}
+
+sub dynamic_section { my ($name) = @_; return scalar `readelf -d '$examples/$name'` }
+
+# The binary asks for the toolkit's libcudart by name and version, and for nothing of ours.
+sub is_an_ordinary_client {
+    my ($name, $soname) = @_;
+    my $dynamic = dynamic_section($name);
+    my $symbols = `nm -D '$examples/$name'`;
+    like($symbols, qr/^ +U cudaMalloc\@\Q$soname\E$/m, "$name: cudaMalloc is undefined, of $soname");
+    unlike($symbols, qr/^[0-9a-f]+ \w _*cuda/mi, "$name defines no symbol of CUDA's");
+    unlike($symbols, qr/cudart_(?:attach|machine)/, "$name uses nothing that the substitute alone has");
+    like($dynamic, qr/\(NEEDED\).*\[\Q$soname\E\]/, "$name needs $soname");
+    unlike($dynamic, qr/\(NEEDED\).*\[(?:libcuda\.so|libcudart-sim)/, "$name: neither libcuda nor the substitute");
+    unlike($dynamic, qr/\(RPATH\)/, "$name: LD_LIBRARY_PATH goes before the path that is built in");
+}
+
+# Where no GPU answers, the same binary by itself says so; where one does, it keeps its promises on it.
+sub runs_by_itself {
+    my ($name) = @_;
+    my ($status, $out, $err) = run_example($name, 'ASAN_OPTIONS=protect_shadow_gap=0:detect_leaks=0');
+    return keeps_its_promises($name, 'on a GPU', 'ASAN_OPTIONS=protect_shadow_gap=0:detect_leaks=0') if $status == 0;
+    is($status, 1 << 8, "$name without a GPU ends in 1") or diag($out);
+    like($err, qr/^.*\b(?:cudaErrorInsufficientDriver|cudaErrorNoDevice|cudaErrorStubLibrary|CUDA driver|no CUDA)/m,
+         "$name without a GPU says why");
+}
+
+# Whichever call of CUDA's fails, sticky or not: it ends in 1 and in words, or the failure changed nothing.
+sub survives_every_failure {
+    my ($name, $calls) = @_;
+    for my $code (700, 999) {
+        my @bad;
+        for my $nth (1 .. $calls) {
+            my ($status, $out, $err) = run_example($name, $on_substitute, "GPUARENA_SIM=fail=any:$nth=$code");
+            my $kept = $status == 0 && !grep { $out !~ $_ } @{ $promised{$name} };
+            my $told = $status == 1 << 8 && $err =~ /\w\n\z/;
+            push @bad, "any:$nth=$code: status $status, $out$err" unless $kept || $told;
+        }
+        is("@bad", '', "$name: each of its first $calls calls may fail with $code");
+    }
+}
+
+sub check_on_cuda {
+    my ($soname) = `readelf -d '$substitute'` =~ /\(SONAME\).*\[(libcudart\.so\.[\d.]+)\]/;
+    like($soname, qr/^libcudart\.so\.\d/, 'the substitute has a libcudart\'s name');
+    my @programs = grep { !$needs_nvcc{$_} || -e "$examples/$_" } sort keys %promised;
+    is_an_ordinary_client($_, $soname) for @programs;
+
+    # the two ways to a program that was not built for it; the second also under AddressSanitizer's eyes
+    my $out = keeps_its_promises('01_quickstart', 'by LD_PRELOAD', 'ASAN_OPTIONS=verify_asan_link_order=0',
+                                 "LD_PRELOAD=$substitute");
+    is($out, (run_example('01_quickstart', $on_substitute))[1], '01_quickstart: the same by either way');
+
+    my $two = keeps_its_promises('12_two_devices', 'on two devices', $on_substitute, 'GPUARENA_SIM=device=24G*2');
+    like($two, qr/^device 1: live 512, reserved 512, limit 512 MiB; of 24576 MiB in all others hold 0$/m,
+         '12_two_devices: each arena is on its own device');
+    like($two, qr/^device 1 was made current, and device 1 is$/m, '12_two_devices: current is what the caller chose');
+    unlike($two, qr/one device only/, '12_two_devices does not miss the second');
+
+    fails_in_words($_, 'device=80G*0', qr/cudaErrorNoDevice|no CUDA-capable device/) for @programs;
+    fails_in_words($_, 'fail=any:5=700', qr/illegal ?(?:memory access|address)/i) for @programs;
+    for my $name (@programs) {                   # whichever of them backs memory there
+        my $call = $has_segments{$name} ? 'cudaMalloc' : 'cuMemCreate';
+        fails_in_words($name, "fail=$call:1=700", qr/illegal ?(?:memory access|address)/i);
+    }
+    fails_in_words('01_quickstart', 'device=1G', qr/\blimit\b.* above the device's 1073741824 bytes/);
+    fails_in_words('01_quickstart', 'device=4G,context=3900M', qr/refused by the driver .* 205520896 bytes .* free/);
+    fails_in_words('01_quickstart', 'device=4G,fail=cuMemCreate:1+',
+                   qr/refused by the driver .* 4294967296 bytes .* free/);
+    survives_every_failure($_, 40) for @programs;
+    runs_by_itself($_) for @programs;
+}
+
+for my $name (sort keys %promised) {
+    SKIP: {
+        skip("$name: no CUDA Toolkit", 1) if $needs_cuda{$name} && !$has_cuda;
+        skip("$name: no nvcc, or none wanted", 1) if $needs_nvcc{$name} && !-e "$examples/$name";
+        my $where = $has_cuda ? 'on the substitute' : 'on the simulated device';
+        my $out = keeps_its_promises($name, $where, $on_substitute);
+        is((run_example($name, $on_substitute))[1], $out, "$name: the same output every time");
+    }
+}
+
+# What it recorded, into a file that it was told of, replay takes.
+sub is_replayed {
+    my ($status, $out) = run_example('11_record', $on_substitute);
+    system "$on_substitute '$examples/11_record' '$scratch/mine.trace'";
+    is(`cat '$scratch/mine.trace'`, $out, '11_record writes the same into a file');
+    my $csv = `'$build/stress' run -w 'replay:$scratch/mine.trace' -p segments --no-timing -q --out csv=-`;
+    like($csv, qr/\nreplay:\S+,segments,[^,]+,1,24,ok,/, '11_record: replay takes what it has written');
+}
+
+# Prometheus text, read as its format says: each metric has one HELP and one TYPE, in front of all its samples.
+sub read_exposition {
+    my (%type, %value, @bad);
+    my $family = '';
+    for (@_) {
+        if (/^# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) \S.*$/) { $type{$1} and push @bad, "twice: $_"; $family = $1 }
+        elsif (/^# TYPE (\S+) (counter|gauge)$/) { $1 eq $family or push @bad, $_; $type{$1} = $2 }
+        elsif (/^(\S+?)\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\"n])*"(?:,(?!\})|(?=\})))*)\} (-?\d+)$/) {
+            my ($name, $series, $number) = ($1, "$1\{$2}", $3);
+            my $is_counter = ($type{$name} // '') eq 'counter' ? 1 : 0;
+            push @bad, $_ if $name ne $family || !$type{$name} || exists $value{$series}
+                || $is_counter != ($name =~ /_total$/ ? 1 : 0);
+            $value{$series} = $number;
+        } else { push @bad, $_ }
+    }
+    return (\@bad, \%type, \%value);
+}
+
+# Both outputs of the monitor can be read, and say the same.
+sub is_monitored {
+    my ($status, $out) = run_example('10_monitor', $on_substitute);
+    my ($bad, $type, $value) = read_exposition(split /^/, $out);
+    is("@$bad", '', '10_monitor: every line is of the exposition format');
+    my $report = decode_json(scalar `env $on_substitute '$examples/10_monitor' json`);
+    my $arena = 'arena="serve\\\\1"';
+    my %expected = map {
+        my $name = "gpuarena_$_" . (/_count$/ && $_ ne 'live_count' ? '_total' : '');
+        ("$name\{$arena}" => $report->{stats}{$_})
+    } keys %{ $report->{stats} };
+    my %told = map { $_ => $value->{$_} } grep { exists $expected{$_} } keys %$value;
+    is_deeply(\%told, \%expected, '10_monitor: JSON and Prometheus agree on every statistic');
+    cmp_ok(scalar keys %expected, '>', 30, '.. of which there are many');
+    is_deeply({ map { $_->{name} => $_->{live_bytes} } @{ $report->{tags} } },
+              { '' => 3145728, weights => 536870912, 'cache "kv"' => 33554432 }, '10_monitor: tags in JSON, by name');
+    my ($broken) = read_exposition("# HELP a b\n", "# TYPE a gauge\n", "a{x=\"\"\"} 1\n", "b{} 2\n");
+    is(scalar @$broken, 2, '.. and the reader refuses what is none');
+}
+
+is_replayed();
+is_monitored();
+for my $source (glob 'examples/[0-9]*.c*') {
+    my ($name) = $source =~ m{([^/]+)\.cu?$};
+    open my $file, '<', $source or die "$source: $!";
+    my @lines = <$file>;
+    ok($promised{$name}, "$name: is looked at here");
+    cmp_ok(scalar @lines, '<=', 120, "$name fits on two pages");
+    like($lines[0] . $lines[1], qr{\A/\* .*\n   Introduces }, "$name says what it shows and introduces");
+}
+
+check_on_cuda() if $has_cuda;
+done_testing();

@@ -1,0 +1,168 @@
+/* What tests of paged ranges share: an arena on a simulated device of its own, host memory that can fail, the state
+   before and after a call, blocks whose contents are watched.
+   It must not know what is tested. Included by test_paged_*.c. */
+#ifndef TESTS_PAGED_H
+#define TESTS_PAGED_H
+
+#include "sim_device.h"
+
+enum { PAGED_BLOCKS = 512 };
+
+typedef struct paged_block { char *ptr; uint64_t bytes, pattern; } paged_block;
+
+typedef struct paged_bench {
+    sim *machine;
+    gpuarena_driver driver;
+    gpuarena *arena;
+    uint64_t page_bytes, pattern, host_calls, host_fail_at;  /* host_fail_at: this call for host memory and later */
+    uint64_t host_bytes;
+    paged_block blocks[PAGED_BLOCKS];
+    int block_count;
+} paged_bench;
+
+static inline void *paged_host_alloc(size_t bytes, void *user)
+{
+    paged_bench *bench = user;
+    bench->host_calls++;
+    if (bench->host_fail_at && bench->host_calls >= bench->host_fail_at) return NULL;
+    bench->host_bytes += bytes;
+    return malloc(bytes);
+}
+
+static inline void paged_host_free(void *memory, size_t bytes, void *user)
+{
+    paged_bench *bench = user;
+    bench->host_bytes -= bytes;
+    free(memory);
+}
+
+/* An arena by the text of its configuration, on a machine that is there. */
+static inline gpuarena_result paged_create(paged_bench *bench, const char *text)
+{
+    char message[200];
+    gpuarena_config config = GPUARENA_INIT;
+    if (gpuarena_config_parse(text, &config, message, sizeof message)) {
+        printf("Bail out! %s: %s\n", text, message);
+        exit(1);
+    }
+    config.backing = GPUARENA_BACKING_PAGED;
+    config.environment = "";
+    config.driver = &bench->driver;
+    config.host_alloc = paged_host_alloc;
+    config.host_free = paged_host_free;
+    config.host_user = bench;
+    bench->page_bytes = config.page_bytes ? config.page_bytes : SIM_GRANULE;
+    return gpuarena_create(&config, &bench->arena);
+}
+
+static inline void paged_open_on(paged_bench *bench, const sim_config *machine, const char *text)
+{
+    sim_bench device = bench_open(machine);
+    memset(bench, 0, sizeof *bench);
+    bench->machine = device.machine;
+    bench->driver = device.driver;
+    if (paged_create(bench, text)) {
+        printf("Bail out! no arena: %s\n", text);
+        exit(1);
+    }
+}
+
+static inline void paged_open(paged_bench *bench, uint64_t capacity_bytes, const char *text)
+{
+    sim_config config = { 0, 0, 0, NULL, NULL, 0, 0 };
+    config.capacity_bytes = capacity_bytes;
+    paged_open_on(bench, &config, text);
+}
+
+static inline gpuarena_stats paged_stats(const paged_bench *bench)
+{
+    gpuarena_stats stats;
+    gpuarena_walk_stats(bench->arena, &stats);
+    return stats;
+}
+
+static inline sim_counters paged_counters(const paged_bench *bench)
+{
+    sim_counters counters;
+    sim_get_counters(bench->machine, 0, &counters);
+    return counters;
+}
+
+/* ---- blocks, from one stream, each with a pattern of its own */
+
+static inline gpuarena_result paged_ask(paged_bench *bench, const gpuarena_request *request)
+{
+    void *ptr = NULL;
+    gpuarena_result result = gpuarena_alloc_ex(bench->arena, &ptr, request);
+    if (result || !request->bytes || bench->block_count == PAGED_BLOCKS) return result;
+    paged_block made = { ptr, request->bytes, ++bench->pattern };
+    sim_fill(bench->machine, 0, ptr, made.bytes, made.pattern);
+    bench->blocks[bench->block_count++] = made;
+    return result;
+}
+
+static inline gpuarena_result paged_alloc(paged_bench *bench, uint64_t bytes)
+{
+    gpuarena_request request = GPUARENA_INIT;
+    request.bytes = bytes;
+    return paged_ask(bench, &request);
+}
+
+/* By its number; later ones move up. The GPU is done with it. */
+static inline gpuarena_result paged_free(paged_bench *bench, int number)
+{
+    gpuarena_result result = gpuarena_free(bench->arena, bench->blocks[number].ptr, GPUARENA_ANY_STREAM);
+    bench->block_count--;
+    for (int at = number; at < bench->block_count; at++) bench->blocks[at] = bench->blocks[at + 1];
+    return result;
+}
+
+/* How many blocks do not have their contents. */
+static inline int paged_spoilt(const paged_bench *bench)
+{
+    int spoilt = 0;
+    uint64_t bad;
+    for (int at = 0; at < bench->block_count; at++) {
+        const paged_block *block = &bench->blocks[at];
+        spoilt += !sim_verify(bench->machine, 0, block->ptr, block->bytes, block->pattern, &bad);
+    }
+    return spoilt;
+}
+
+/* "": sums are exact, the check finds nothing, the device agrees, contents are there, and the judge is content. */
+static inline const char *paged_audit(const paged_bench *bench)
+{
+    static char message[300];
+    gpuarena_stats stats = paged_stats(bench);
+    sim_counters counters = paged_counters(bench);
+    if (sim_finding_count(bench->machine)) return sim_finding(bench->machine, 0);
+    if (gpuarena_check(bench->arena, message, sizeof message)) return message;
+    if (stats.requested_bytes + stats.slack_bytes != stats.live_bytes) return "requested + slack is not live";
+    if (stats.live_bytes + stats.pending_bytes + stats.cached_bytes != stats.reserved_bytes)
+        return "live + pending + cached is not reserved";
+    if (stats.live_count != (uint64_t)bench->block_count) return "live_count is not the test's";
+    if (stats.reserved_bytes != counters.held_bytes) return "reserved is not what the device holds";
+    if (counters.held_peak_bytes > stats.limit_bytes && stats.reserved_bytes <= stats.limit_bytes
+        && counters.held_peak_bytes > stats.reserved_peak_bytes) return "more than the limit was held for an instant";
+    return paged_spoilt(bench) ? "contents are spoilt" : "";
+}
+
+/* Frees all, destroys, and says what is left on the device or the host; "": nothing. */
+static inline const char *paged_close(paged_bench *bench)
+{
+    const char *trouble = "";
+    while (bench->block_count && !trouble[0]) if (paged_free(bench, 0)) trouble = "a free at the end";
+    if (!trouble[0] && gpuarena_destroy(bench->arena)) trouble = "destroy";
+    sim_counters counters = paged_counters(bench);
+    if (!trouble[0] && counters.handle_count) trouble = "handles are left";
+    if (!trouble[0] && counters.mapping_count) trouble = "mappings are left";
+    if (!trouble[0] && counters.reserved_address_bytes) trouble = "addresses are left";
+    if (!trouble[0] && counters.held_bytes) trouble = "memory is left";
+    if (!trouble[0] && bench->host_bytes) trouble = "host memory is left";
+    if (!trouble[0] && sim_finding_count(bench->machine)) trouble = "the judge has findings";
+    if (strcmp(trouble, "the judge has findings") == 0) printf("# %s\n", sim_finding(bench->machine, 0));
+    sim_destroy(bench->machine);
+    return trouble;
+}
+
+#endif

@@ -1,0 +1,84 @@
+/* What tests of paged ranges look at from inside: which page backs what, which handles are spare, and so the state
+   that a call which fails must leave as it was. The implementation is private here.
+   It must not know what is tested. Included by test_paged_*.c and test_section_pages.c. */
+#ifndef TESTS_PAGED_PAGES_H
+#define TESTS_PAGED_PAGES_H
+
+#define GPUARENA_STATIC
+#include "paged.h"
+
+typedef struct paged_state {
+    gpuarena_stats stats;
+    uint64_t walked, mapped, held_bytes, handle_count, mapping_count;
+} paged_state;
+
+static inline uint64_t paged_mix(uint64_t hash, uint64_t value)
+{
+    hash ^= value;
+    return bench_random(&hash);
+}
+
+static inline gpuarena_result paged_walk_visit(const gpuarena_block *at, void *user)
+{
+    uint64_t *hash = user;
+    if (at->state == GPUARENA_STATE_HOLE) return GPUARENA_OK;
+    *hash = paged_mix(paged_mix(paged_mix(*hash, bench_number(at->ptr)), at->bytes), at->resident_bytes);
+    *hash = paged_mix(paged_mix(*hash, (uint64_t)at->state), at->requested_bytes);
+    return GPUARENA_OK;
+}
+
+/* Which page backs what. */
+static inline uint64_t paged_mapped(const gpuarena *arena)
+{
+    uint64_t hash = 0, page = arena->paged.page_bytes;
+    for (const gpuarena__range *range = arena->ranges.first; range; range = range->after) {
+        for (uint32_t index = range->first; index && range->pages; index = gpuarena__node_at(arena, index)->next) {
+            const gpuarena__node *node = gpuarena__node_at(arena, index);
+            uint64_t begin = node->address - range->address, end = begin + gpuarena__node_bytes(node);
+            for (; !(node->size & GPUARENA__HOLE) && begin < end; begin = (begin / page + 1) * page)
+                hash = paged_mix(paged_mix(hash, begin / page), range->pages[begin / page]);
+        }
+    }
+    return hash;
+}
+
+static inline paged_state paged_look(const paged_bench *bench)
+{
+    paged_state state;
+    sim_counters counters = paged_counters(bench);
+    memset(&state, 0, sizeof state);
+    state.stats = paged_stats(bench);
+    (void)gpuarena_walk(bench->arena, paged_walk_visit, &state.walked);
+    state.mapped = paged_mapped(bench->arena);
+    state.held_bytes = counters.held_bytes;
+    state.handle_count = counters.handle_count;
+    state.mapping_count = counters.mapping_count;
+    return state;
+}
+
+/* The first thing that differs, of what a failure must not change; "": nothing does. Addresses without memory may
+   have been reserved: they cost nothing, and the next request has them. */
+static inline const char *paged_differs(const paged_state *before, const paged_state *after)
+{
+#define SAME(field) if (before->field != after->field) return #field
+    SAME(stats.requested_bytes); SAME(stats.live_bytes); SAME(stats.pending_bytes); SAME(stats.cached_bytes);
+    SAME(stats.reserved_bytes); SAME(stats.limit_bytes); SAME(stats.largest_free_bytes); SAME(stats.stranded_bytes);
+    SAME(stats.requested_peak_bytes); SAME(stats.live_peak_bytes); SAME(stats.reserved_peak_bytes);
+    SAME(stats.live_count); SAME(stats.alloc_count); SAME(stats.free_count); SAME(stats.remapped_page_count);
+    SAME(stats.grow_count); SAME(stats.release_count); SAME(walked); SAME(mapped); SAME(held_bytes);
+    SAME(handle_count); SAME(mapping_count);
+#undef SAME
+    return "";
+}
+
+/* As paged_audit, and of the handles all are mapped or spare. */
+static inline const char *paged_audit_pages(const paged_bench *bench)
+{
+    sim_counters counters = paged_counters(bench);
+    if (!bench->arena->paged.unmap_failed_count
+        && counters.mapping_count + bench->arena->paged.spare_count != counters.handle_count)
+        return "handles are not those mapped and those spare";
+    return paged_audit(bench);
+}
+
+#endif

@@ -1,0 +1,27 @@
+/* For tests that look at a section of the header from inside: a private copy of the implementation, the constants
+   that the header takes back at its end, said again, and a generator. It must not test anything itself.
+   Included by test_section_*.c. */
+#ifndef TESTS_SECTION_H
+#define TESTS_SECTION_H
+
+#define GPUARENA_STATIC
+#include "fake_driver.h"
+#include "tap.h"
+
+#define SECTION_GRANULE   ((uint64_t)2 << 20)
+#define SECTION_MAX_BYTES ((uint64_t)1 << 49)
+#define SECTION_LIVE      ((uint64_t)1)          /* state bits of a node's size */
+#define SECTION_OVERFLOW  ((uint64_t)2)
+enum { SECTION_CLASSES = 42 * 8, SECTION_CHUNK = 512, SECTION_LINE = 64 };
+
+/* splitmix64, from a fixed seed: every run draws the same. */
+static inline uint64_t section_draw(void)
+{
+    static uint64_t state = 1;
+    uint64_t mixed = state += 0x9E3779B97F4A7C15u;
+    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9u;
+    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EBu;
+    return mixed ^ mixed >> 31;
+}
+
+#endif

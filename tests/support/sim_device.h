@@ -1,0 +1,92 @@
+/* What tests of the simulated device share: a sim of one configuration, calls on its table, counters at hand.
+   It must not know what is tested.
+   Included by test_sim_*.c. */
+#ifndef TESTS_SIM_DEVICE_H
+#define TESTS_SIM_DEVICE_H
+
+#include <stdlib.h>
+#include "../stress/sim/costs.h"
+#include "../stress/sim/sim.h"
+#include "tap.h"
+
+#define KIB(count) ((uint64_t)(count) << 10)
+#define MIB(count) ((uint64_t)(count) << 20)
+#define GIB(count) ((uint64_t)(count) << 30)
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+typedef struct sim_bench {                       /* a sim under test, and the table of its device 0 */
+    sim *machine;
+    gpuarena_driver driver;
+} sim_bench;
+
+/* Ends the test program if the sim cannot be made: nothing could be tested. */
+static inline sim_bench bench_open(const sim_config *config)
+{
+    sim_bench bench;
+    problem why = { 0, "" };
+    bench.machine = sim_create(config, &why);
+    if (!bench.machine) {
+        printf("Bail out! no simulated device: %s\n", why.text);
+        exit(1);
+    }
+    sim_driver(bench.machine, 0, &bench.driver);
+    return bench;
+}
+
+static inline sim_bench bench_open_sized(uint64_t capacity_bytes, const char *faults)
+{
+    sim_config config = { 0, 0, 0, NULL, NULL, 0, 0 };
+    config.capacity_bytes = capacity_bytes;
+    config.faults = faults;
+    return bench_open(&config);
+}
+
+static inline void bench_close(sim_bench *bench)
+{
+    sim_destroy(bench->machine);
+}
+
+static inline int bench_obtain(const gpuarena_driver *driver, uint64_t bytes, void **ptr)
+{
+    return driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL);
+}
+
+static inline int bench_give_back(const gpuarena_driver *driver, void *ptr, uint64_t bytes)
+{
+    return driver->memory.give_back(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL);
+}
+
+static inline uint64_t bench_free_bytes(const gpuarena_driver *driver)
+{
+    uint64_t free_bytes = UINT64_MAX, total_bytes;
+    driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes);
+    return free_bytes;
+}
+
+static inline sim_counters bench_counters(const sim_bench *bench)
+{
+    sim_counters counters;
+    sim_get_counters(bench->machine, 0, &counters);
+    return counters;
+}
+
+/* The address some bytes on. Device addresses are numbers: no memory of the host lies behind them. */
+static inline void *bench_at(const void *ptr, uint64_t offset)
+{
+    return (void *)(uintptr_t)((uint64_t)(uintptr_t)ptr + offset);
+}
+
+static inline uint64_t bench_number(const void *ptr)
+{
+    return (uint64_t)(uintptr_t)ptr;
+}
+
+static inline uint64_t bench_random(uint64_t *state)         /* splitmix64 */
+{
+    uint64_t value = (*state += 0x9E3779B97F4A7C15u);
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9u;
+    value = (value ^ value >> 27) * 0x94D049BB133111EBu;
+    return value ^ value >> 31;
+}
+
+#endif

@@ -1,0 +1,140 @@
+/* Makes a program that fails small, and prints it as a test in C.
+   It must not know why it fails: smaller is what still fails alike. Included by test_space.c. */
+#ifndef TESTS_SPACE_SHRINK_H
+#define TESTS_SPACE_SHRINK_H
+
+#include <sys/wait.h>
+#include <unistd.h>
+#include "space_draw.h"
+
+enum { SHRINK_OPS = 512 };
+typedef struct shrink_program {
+    char text[DRAW_TEXT];
+    space_op ops[SHRINK_OPS];
+    size_t count;
+} shrink_program;
+
+/* Troubles are alike up to their figures. */
+static int shrink_alike(const char *left, const char *right)
+{
+    size_t length = strcspn(left, "(0123456789");
+    return left[0] && length == strcspn(right, "(0123456789") && strncmp(left, right, length) == 0;
+}
+
+/* Runs it in a process of its own, which may hang or crash; what its trouble is. */
+static const char *shrink_run(const shrink_program *program)
+{
+    static char trouble[sizeof space.trouble];
+    int ends[2];
+    size_t length = 0;
+    ssize_t got = 1;
+    pid_t child = pipe(ends) ? -1 : fork();
+    if (child == 0) {
+        alarm(5);
+        const char *text = space_run(DRAW_DEVICE, program->text, program->ops, program->count, 1);
+        got = write(ends[1], text, strlen(text));
+        _exit(got < 0);
+    }
+    if (child < 0) return "";
+    close(ends[1]);
+    while (got > 0 && length < sizeof trouble - 1)
+        if ((got = read(ends[0], trouble + length, sizeof trouble - 1 - length)) > 0) length += (size_t)got;
+    close(ends[0]);
+    (void)waitpid(child, NULL, 0);
+    trouble[length] = '\0';
+    return trouble;
+}
+
+static int shrink_fails(const shrink_program *program, const char *trouble)
+{
+    return shrink_alike(shrink_run(program), trouble);
+}
+
+/* Keeps a smaller program, if it fails alike. */
+static int shrink_try(shrink_program *program, const shrink_program *smaller, const char *trouble)
+{
+    if (!shrink_fails(smaller, trouble)) return 0;
+    *program = *smaller;
+    return 1;
+}
+
+static int shrink_ops(shrink_program *program, const char *trouble)
+{
+    static shrink_program smaller;
+    int some = 0;
+    for (size_t span = program->count; span; span /= 2)
+        for (size_t at = 0; at + span <= program->count;) {
+            smaller = *program;
+            smaller.count -= span;
+            memmove(&smaller.ops[at], &smaller.ops[at + span], (smaller.count - at) * sizeof smaller.ops[0]);
+            if (shrink_try(program, &smaller, trouble)) some = 1;
+            else at += span;
+        }
+    return some;
+}
+
+static int shrink_text(shrink_program *program, const char *trouble)
+{
+    static shrink_program smaller;
+    int some = 0, at = 0;
+    for (smaller = *program; draw_drop(smaller.text, at); smaller = *program)
+        if (shrink_try(program, &smaller, trouble)) some = 1;
+        else at++;
+    return some;
+}
+
+/* Simpler figures: a round size, no alignment, no flags, the first stream. */
+static int shrink_figures(shrink_program *program, const char *trouble)
+{
+    static shrink_program smaller;
+    int some = 0;
+    for (size_t at = 0; at < program->count; at++)
+        for (int change = 0; change < 7; change++) {
+            space_op *op;
+            smaller = *program;
+            op = &smaller.ops[at];
+            switch (change) {
+            case 0: op->alignment = op->kind == SPACE_FAULT; break;
+            case 1: op->flags = 0; break;
+            case 2: op->stream = 0; break;
+            case 3: op->bytes = 1; break;
+            case 4: op->bytes /= 2; break;
+            case 5: op->bytes = op->bytes / MIB(1) * MIB(1); break;
+            default: op->bytes = op->bytes / 256 * 256;
+            }
+            if (memcmp(&smaller.ops[at], &program->ops[at], sizeof *op) && op->bytes)
+                some |= shrink_try(program, &smaller, trouble);
+        }
+    return some;
+}
+
+/* Ends: each round makes it smaller, or is the last. */
+static void shrink(shrink_program *program, const char *trouble)
+{
+    int round, again = 1;
+    for (round = 0; round < 6 && again; round++) {
+        again = shrink_ops(program, trouble);
+        again |= shrink_text(program, trouble);
+        again |= shrink_figures(program, trouble);
+    }
+}
+
+/* A whole file, for tests/. */
+static void shrink_print(FILE *out, const shrink_program *program, uint64_t seed, const char *trouble)
+{
+    static const char *const kinds[] = { "SPACE_ALLOC", "SPACE_FREE", "SPACE_USE", "SPACE_RESIZE", "SPACE_TRIM",
+                                         "SPACE_LIMIT", "SPACE_RESERVE", "SPACE_RESET", "SPACE_WORK", "SPACE_PASS",
+                                         "SPACE_RIVAL", "SPACE_FAULT" };
+    fprintf(out, "/* Shrunk from seed %" PRIu64 " of test_space: %s.\n"
+            "   It must not know the implementation.\n   Run: make test */\n#include \"space.h\"\n\n"
+            "int main(void)\n{\n    static const space_op ops[] = {\n", seed, trouble);
+    for (size_t at = 0; at < program->count; at++) {
+        const space_op *op = &program->ops[at];
+        fprintf(out, "        { %s, %d, %d, UINT64_C(%" PRIu64 "), UINT64_C(%" PRIu64 "), %u }%s\n", kinds[op->kind],
+                op->slot, op->stream, op->bytes, op->alignment, op->flags, at + 1 < program->count ? "," : "");
+    }
+    fprintf(out, "    };\n    CHECK_STR(space_run(MIB(%u), \"%s\", ops, COUNT(ops), 1), \"\");\n"
+            "    return tap_done();\n}\n", (unsigned)(DRAW_DEVICE >> 20), program->text);
+}
+
+#endif

@@ -1,0 +1,152 @@
+# Runs the stress program for tests/*.t: output, errors and exit code of one call, and TAP.
+# It must not know what any command does.
+# Used by: require './tests/support/stress_run.pl'
+use strict;
+use warnings;
+use File::Temp qw(tempdir);
+use JSON::PP;
+use POSIX ();
+
+our $stress = $ENV{STRESS} || ($ENV{BUILD} || 'build') . '/stress';
+our $folder = tempdir(CLEANUP => 1);
+our $traces = $ENV{GPUARENA_TRACES} || '../shared/traces';
+our ($count, $failed) = (0, 0);
+
+# Whether this build is with CUDA: as make says, whatever an earlier build left in its folder. By hand: what is there.
+sub built_with_cuda {
+    return $ENV{CUDA_FLAGS} !~ /GPUARENA_NO_CUDA/ if defined $ENV{CUDA_FLAGS};
+    return -e ($ENV{BUILD} || 'build') . '/libcudart-sim.so';
+}
+
+sub slurp {
+    open my $file, '<', $_[0] or return '';
+    local $/;
+    return <$file> // '';
+}
+
+sub spew {
+    my ($name, $text) = @_;
+    open my $file, '>', "$folder/$name" or die "$folder/$name: $!";
+    print $file $text;
+    close $file or die "$folder/$name: $!";
+    return "$folder/$name";
+}
+
+# Words of the command line -> { code, out, err }
+sub stress {
+    my $child = fork // die "fork: $!";
+    if (!$child) {
+        open STDIN, '<', '/dev/null';
+        open STDOUT, '>', "$folder/.out";
+        open STDERR, '>', "$folder/.err";
+        exec $stress, @_ or exit 126;
+    }
+    waitpid $child, 0;
+    my $code = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
+    return { code => $code, out => slurp("$folder/.out"), err => slurp("$folder/.err") };
+}
+
+# A pattern that does not match is an empty list, and then the name comes alone.
+sub ok {
+    my ($passed, $name) = @_ > 1 ? @_ : (0, @_);
+    $name =~ s/[\n#]/ /g;
+    print $passed ? 'ok ' : 'not ok ', ++$count, " - $name\n";
+    $failed++ if !$passed;
+    return $passed;
+}
+
+sub is {
+    my ($found, $expected, $name) = @_;
+    $found //= '(undef)';
+    return 1 if ok($found eq $expected, $name);
+    print "#   found:    $_\n" for split /\n/, substr $found, 0, 2000;
+    print "#   expected: $_\n" for split /\n/, substr $expected, 0, 2000;
+    return 0;
+}
+
+# One clear line on stderr, no result, and this exit code.
+sub refused {
+    my ($code, $pattern, @words) = @_;
+    my $run = stress(@words);
+    my $name = join(' ', @words);
+    my $one_line = $run->{err} =~ /\Astress: [^\n]*\n\z/ && $run->{err} =~ $pattern;
+    return if ok($run->{code} eq $code && $one_line && $run->{out} eq '', "exit $code: $name");
+    print "#   exit $run->{code}\n#   stderr: $_\n" for split /\n/, $run->{err} || '(empty)';
+}
+
+sub skip {
+    print 'ok ', ++$count, " # SKIP $_[0]\n";
+}
+
+# A line of CSV without line breaks in cells -> its cells.
+sub cells {
+    my ($line) = @_;
+    my @cells;
+    while ($line =~ /\G(?:"((?:[^"]|"")*)"|([^,]*))(,|\z)/g) {
+        my ($cell, $end) = ($1 // $2, $3);
+        $cell =~ s/""/"/g;
+        push @cells, $cell;
+        last if $end eq '';
+    }
+    return @cells;
+}
+
+# CSV text -> rows as hashes by column name
+sub rows {
+    my ($header, @lines) = split /\n/, $_[0];
+    my @names = split /,/, $header // '';
+    return map { my %row; @row{@names} = cells($_); \%row } grep { !/^# partial: / } @lines;
+}
+
+# A table as the program prints it, from its header to the first note -> rows as hashes by column name. The best cells
+# are starred, and there is a blank line between workloads.
+sub table_rows {
+    my ($names, @lines) = split /\n/, $_[0];
+    my @names = split / {2,}/, $names // '';
+    my @rows;
+    for my $line (grep { $_ ne '' } @lines) {
+        my @cells = split / {2,}/, $line =~ tr/*/ /r =~ s/ +$//r;
+        last if @cells != @names;
+        push @rows, { map { $names[$_] => $cells[$_] } 0 .. $#names };
+    }
+    return @rows;
+}
+
+# The table of README, or of stress's documents, whose header is like this.
+sub readme_rows {
+    my ($header) = @_;
+    my %blocks = map { slurp($_) =~ /^```(\w*\n.*?)()^```$/msg } qw(README.md stress/README.md stress/RESULTS.md);
+    my ($block) = grep { $_ =~ $header } map { s/^\w*\n//r } sort keys %blocks;
+    return table_rows($block // '');
+}
+
+# The job's answer for every item, in order, by a few processes at once. Items are plain data, answers plain or undef.
+sub in_parallel {
+    my ($items, $job) = @_;
+    my ($processors) = (qx{getconf _NPROCESSORS_ONLN 2>/dev/null} || 1) =~ /^(\d+)/;
+    my $processes = !$processors || $processors < 1 ? 1 : $processors > 4 ? 4 : $processors;
+    STDOUT->flush();
+    my @children = map {
+        my $number = $_;
+        my $child = fork // die "fork: $!";
+        if (!$child) {
+            my $result = "$folder/answers.$number";
+            mkdir($folder = "$folder/process.$number");
+            my %answers = map { $_ => $job->($items->[$_]) } grep { $_ % $processes == $number } 0 .. $#$items;
+            open my $file, '>', $result or POSIX::_exit(1);
+            print $file JSON::PP->new->encode(\%answers);
+            POSIX::_exit(close($file) ? 0 : 1);
+        }
+        $child;
+    } 0 .. $processes - 1;
+    waitpid $_, 0 for @children;
+    my %all = map { %{JSON::PP->new->decode(slurp("$folder/answers.$_") || '{}')} } 0 .. $processes - 1;
+    return map { $all{$_} } 0 .. $#$items;
+}
+
+sub done {
+    print "1..$count\n";
+    exit($failed ? 1 : 0);
+}
+
+1;

@@ -1,0 +1,75 @@
+/* What tests of the libcudart substitute share: a machine attached to it, and this program run again by itself.
+   It must not know what is tested. Included by test_cudart_*.c where the CUDA Toolkit is. */
+#ifndef TESTS_TEST_CUDART_H
+#define TESTS_TEST_CUDART_H
+
+#include <cuda_runtime_api.h>
+
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../stress/cudart/cudart.h"
+#include "tap.h"
+
+#define KIB(count) ((size_t)(count) << 10)
+#define MIB(count) ((size_t)(count) << 20)
+#define GIB(count) ((size_t)(count) << 30)
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* CHECK_CODE(call, cudaError..): what a call answers, by name. Evaluated once. */
+#define CHECK_CODE(call, expected) CHECK_STR(cudaGetErrorName(call), cudaGetErrorName(expected))
+#define CHECK_DONE(call) CHECK_CODE(call, cudaSuccess)
+
+/* A machine that serves all calls from now on. Ends the test program if it cannot be made. */
+static inline sim *cudart_open(uint32_t devices, uint64_t capacity_bytes, const char *faults)
+{
+    sim_config config = { devices, capacity_bytes, 0, NULL, faults, 0, 0 };
+    problem why = { 0, "" };
+    sim *machine = sim_create(&config, &why);
+    if (!machine) {
+        printf("Bail out! no simulated device: %s\n", why.text);
+        exit(1);
+    }
+    cudart_attach(machine);
+    return machine;
+}
+
+static inline void cudart_close(sim *machine)
+{
+    cudart_attach(NULL);
+    sim_destroy(machine);
+}
+
+/* Runs this program again, with an argument and GPUARENA_SIM (NULL: without), and keeps what it prints, stderr too.
+   Its exit status, or -1 if it did not end by itself. */
+static inline int cudart_run_again(const char *program, const char *argument, const char *sim_text, char *said,
+                                   size_t said_bytes)
+{
+    extern char **environ;
+    posix_spawn_file_actions_t actions;
+    char *arguments[] = { (char *)(uintptr_t)program, (char *)(uintptr_t)argument, NULL };
+    int ends[2], status = 0;
+    size_t length = 0;
+    ssize_t got;
+    pid_t child;
+    if (sim_text) setenv("GPUARENA_SIM", sim_text, 1);
+    else unsetenv("GPUARENA_SIM");
+    fflush(stdout);
+    if (pipe(ends)) return -1;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    int failed = posix_spawn(&child, program, &actions, NULL, arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    while (!failed && (got = read(ends[0], said + length, said_bytes - 1 - length)) > 0) length += (size_t)got;
+    said[length] = '\0';
+    close(ends[0]);
+    if (failed || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+    return WEXITSTATUS(status);
+}
+
+#endif

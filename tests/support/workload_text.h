@@ -1,0 +1,155 @@
+/* For tests of op streams: make one from a specification or from a trace text in a temporary file, write it as text.
+   Knows nothing of any one family. Used by test_workload_*.c.
+   A helper that cannot do its work ends the test program with a message. */
+#ifndef TESTS_WORKLOAD_TEXT_H
+#define TESTS_WORKLOAD_TEXT_H
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../stress/base/slice.h"
+#include "../stress/workload/workload.h"
+#include "tap.h"
+
+#if defined(__GNUC__)
+#define TEST_UNUSED __attribute__((unused))
+#else
+#define TEST_UNUSED
+#endif
+
+typedef struct buffer { char *bytes; size_t length; } buffer;
+
+TEST_UNUSED static void give_up(const char *what)
+{
+    printf("Bail out! %s\n", what);
+    exit(1);
+}
+
+/* The rest of a file, NUL-terminated; the caller frees bytes. */
+TEST_UNUSED static buffer read_all(FILE *file)
+{
+    buffer whole = { malloc(65536), 0 };
+    size_t capacity = 65536, got;
+    if (!whole.bytes) {
+        give_up("no memory");
+    }
+    while ((got = fread(whole.bytes + whole.length, 1, capacity - whole.length - 1, file)) > 0) {
+        whole.length += got;
+        if (whole.length + 1 == capacity) {
+            char *larger = realloc(whole.bytes, capacity *= 2);
+            if (!larger) {
+                give_up("no memory");
+            }
+            whole.bytes = larger;
+        }
+    }
+    whole.bytes[whole.length] = '\0';
+    return whole;
+}
+
+TEST_UNUSED static buffer stream_text(const op_stream *stream)
+{
+    FILE *file = tmpfile();
+    if (!file || op_stream_write(stream, file)) {
+        give_up("cannot write a temporary file");
+    }
+    rewind(file);
+    buffer whole = read_all(file);
+    fclose(file);
+    return whole;
+}
+
+/* One file for all traces of a test program, made anew each time, removed at the end. */
+static char trace_path[] = "/tmp/gpuarena_test_XXXXXX";
+
+TEST_UNUSED static void remove_trace(void)
+{
+    unlink(trace_path);
+}
+
+TEST_UNUSED static void write_trace(const char *bytes, size_t length)
+{
+    static int is_made;
+    if (!is_made) {
+        int descriptor = mkstemp(trace_path);
+        if (descriptor < 0 || close(descriptor) || atexit(remove_trace)) {
+            give_up("cannot make a temporary file");
+        }
+        is_made = 1;
+    }
+    FILE *file = fopen(trace_path, "wb");
+    if (!file || fwrite(bytes, 1, length, file) != length || fclose(file)) {
+        give_up("cannot write a temporary file");
+    }
+}
+
+/* workload_make without anything from the command line. */
+TEST_UNUSED static int make_plain(const char *spec, op_stream *stream, problem *why)
+{
+    workload_options none = { 0 };
+    why->exit_code = 0;
+    why->text[0] = '\0';
+    return workload_make(spec, &none, stream, why);
+}
+
+TEST_UNUSED static int replay_bytes(const char *bytes, size_t length, op_stream *stream, problem *why)
+{
+    char spec[64];
+    write_trace(bytes, length);
+    snprintf(spec, sizeof spec, "replay:%s", trace_path);
+    return make_plain(spec, stream, why);
+}
+
+/* 1 if what is read back from the stream's text has the same figures and is written as the same text. */
+TEST_UNUSED static int is_fixed_point(const op_stream *stream)
+{
+    op_stream again;
+    problem why;
+    buffer first = stream_text(stream);
+    int same = replay_bytes(first.bytes, first.length, &again, &why) == 0;
+    if (same) {
+        buffer second = stream_text(&again);
+        same = strcmp(first.bytes, second.bytes) == 0 && again.requested_peak_bytes == stream->requested_peak_bytes &&
+               again.op_count == stream->op_count && again.alloc_count == stream->alloc_count &&
+               again.free_count == stream->free_count;
+        free(second.bytes);
+        op_stream_free(&again);
+    } else {
+        printf("# %s\n", why.text);
+    }
+    free(first.bytes);
+    return same;
+}
+
+TEST_UNUSED static void check_fixed_point(const char *name, const op_stream *stream)
+{
+    CHECK_MSG(is_fixed_point(stream), "%s: written, read and written again, the text is the same", name);
+}
+
+/* The stream of a spec that must be one: without it there is nothing left to test. */
+TEST_UNUSED static void make_surely(const char *spec, op_stream *stream)
+{
+    problem why;
+    if (!CHECK_MSG(make_plain(spec, stream, &why) == 0, "%s is made", spec)) {
+        give_up(why.text);
+    }
+}
+
+/* Digests (FNV-1a, 64 bits) of the texts of streams that free all: to change them is to change what a seed means. */
+typedef struct golden_text { const char *spec; uint64_t digest; } golden_text;
+
+TEST_UNUSED static void check_golden_texts(const golden_text *golden, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        op_stream stream;
+        make_surely(golden[i].spec, &stream);
+        buffer text = stream_text(&stream);
+        CHECK_U64(slice_hash(slice_of(text.bytes)), ==, golden[i].digest);
+        CHECK_U64(stream.alloc_count, ==, stream.free_count);
+        check_fixed_point(golden[i].spec, &stream);
+        free(text.bytes);
+        op_stream_free(&stream);
+    }
+}
+
+#endif
