@@ -349,131 +349,130 @@ extern "C" {
 
 /* >>types =============================================================================================== */
 
-/* ---- streams. Left alone, the type is CUDA's own (by its tag, so that swapped arguments do not compile). */
+/* ---- streams. By default the type is CUDA's own pointer type, so swapped arguments do not compile. */
 #ifndef GPUARENA_STREAM
 struct CUstream_st;
 #define GPUARENA_STREAM struct CUstream_st *
 #endif
 typedef GPUARENA_STREAM gpuarena_stream;                     /* NULL: the default stream */
-#define GPUARENA_ANY_STREAM ((gpuarena_stream)(intptr_t)-1)  /* alloc: on every; free: the GPU is done */
-#define GPUARENA_OWN_STREAM ((gpuarena_stream)(intptr_t)-2)  /* free: the one it was allocated for */
+#define GPUARENA_ANY_STREAM ((gpuarena_stream)(intptr_t)-1)  /* alloc: every stream; free: GPU is done */
+#define GPUARENA_OWN_STREAM ((gpuarena_stream)(intptr_t)-2)  /* free: the stream of the allocation */
 
 /* ---- results: 0 is success, everything else negative. X(NAME, value, text) */
 #define GPUARENA_RESULTS(X) \
     X(OK, 0, "ok") /* done */ \
-    X(INVALID_ARGUMENT, -1, "invalid_argument") /* a NULL that must not be, a value outside its range */ \
+    X(INVALID_ARGUMENT, -1, "invalid_argument") /* NULL where it is not allowed, or a value out of range */ \
     X(INVALID_CONFIG, -2, "invalid_config") /* failure.detail names the key and what is allowed */ \
-    X(OUT_OF_MEMORY, -3, "out_of_memory") /* no device memory; failure.reason says what stood in the way */ \
+    X(OUT_OF_MEMORY, -3, "out_of_memory") /* no device memory; failure.reason says why */ \
     X(HOST_MEMORY, -4, "host_memory") /* no host memory for bookkeeping */ \
-    X(DOUBLE_FREE, -5, "double_free") /* the address lies in memory of this arena that is free */ \
+    X(DOUBLE_FREE, -5, "double_free") /* the address lies in free memory of this arena */ \
     X(FOREIGN_POINTER, -6, "foreign_pointer") /* the address lies in no arena of this process */ \
-    X(INTERIOR_POINTER, -7, "interior_pointer") /* it lies inside a live block, and is not its base */ \
-    X(WRONG_ARENA, -8, "wrong_arena") /* it lies in another arena, which failure.detail names */ \
-    X(STILL_IN_USE, -9, "still_in_use") /* destroy with live blocks, or sub-arenas */ \
+    X(INTERIOR_POINTER, -7, "interior_pointer") /* inside a live block, but not its base */ \
+    X(WRONG_ARENA, -8, "wrong_arena") /* in another arena, which failure.detail names */ \
+    X(STILL_IN_USE, -9, "still_in_use") /* destroy with live blocks or sub-arenas */ \
     X(REENTRANT, -11, "reentrant") /* called from a callback of the same arena */ \
-    X(CAPTURE, -12, "capture") /* not while a stream is captured into a graph */ \
-    X(NOT_SUPPORTED, -13, "not_supported") /* not by this driver, or not by this build */ \
-    X(STOPPED, -14, "stopped") /* for visitors and writers to return: stop, and hand this back */ \
+    X(CAPTURE, -12, "capture") /* not possible while a stream is captured into a graph */ \
+    X(NOT_SUPPORTED, -13, "not_supported") /* this driver or this build cannot do it */ \
+    X(STOPPED, -14, "stopped") /* visitors and writers return it to stop; the call returns it too */ \
     X(CORRUPT, -15, "corrupt") /* gpuarena_check found a violated invariant */ \
-    X(DRIVER_ERROR, -16, "driver_error") /* the driver failed otherwise, or gave nonsense */ \
-    X(DEVICE_LOST, -17, "device_lost") /* a sticky error: no call on this device works any more */ \
-    X(FORKED, -18, "forked") /* called in a child process, on what is its parent's */
+    X(DRIVER_ERROR, -16, "driver_error") /* the driver failed otherwise, or returned nonsense */ \
+    X(DEVICE_LOST, -17, "device_lost") /* a sticky error: this device does not work any more */ \
+    X(FORKED, -18, "forked") /* called in a child process on an arena of the parent process */
 typedef enum gpuarena_result {
 #define X(name, value, text) GPUARENA_##name = value,
     GPUARENA_RESULTS(X)
 #undef X
-    GPUARENA_RESULT_END = 1                      /* no result: closes the list */
+    GPUARENA_RESULT_END = 1                      /* not a result: ends the list */
 } gpuarena_result;
 
 /* ---- why a result is OUT_OF_MEMORY (every other result: NONE, or HOST_MEMORY). X(NAME, text) */
 #define GPUARENA_REASONS(X) \
-    X(NONE, "none") /* the result says it all */ \
-    X(OVER_LIMIT, "over_limit") /* reserved would pass the limit, whatever is given back first */ \
-    X(OVER_PARENT, "over_parent") /* the same of the limit of an arena above: failure.detail names it */ \
-    X(HEADROOM, "headroom") /* less than config.headroom_bytes would be left to others */ \
-    X(DRIVER_REFUSED, "driver_refused") /* the driver was asked, and had no memory */ \
-    X(FRAGMENTED, "fragmented") /* enough bytes are free, but in no single block, and it could not grow */ \
-    X(PENDING, "pending") /* free blocks would do, but the GPU may use them still */ \
-    X(CAPTURE, "capture") /* a graph capture forbids what would have helped: to wait, or to give back, first \
-                             or what turns out not to serve */ \
-    X(NEIGHBOUR, "neighbour") /* resize: what follows the block is taken, or not its to have */ \
+    X(NONE, "none") /* the result alone tells */ \
+    X(OVER_LIMIT, "over_limit") /* reserved memory would exceed the limit, whatever is released first */ \
+    X(OVER_PARENT, "over_parent") /* as OVER_LIMIT, of the arena above that failure.detail names */ \
+    X(HEADROOM, "headroom") /* less than config.headroom_bytes of the device would stay free */ \
+    X(DRIVER_REFUSED, "driver_refused") /* the driver had no memory */ \
+    X(FRAGMENTED, "fragmented") /* enough bytes are free, but in no single block; no growth */ \
+    X(PENDING, "pending") /* free blocks would do, but the GPU may still use them */ \
+    X(CAPTURE, "capture") /* a graph capture forbids the wait or the release that would have helped */ \
+    X(NEIGHBOUR, "neighbour") /* resize: what follows the block is taken, or not available to it */ \
     X(ADDRESSES, "addresses") /* paged: the driver has no more addresses */ \
-    X(HOST_MEMORY, "host_memory") /* goes with the result of that name */ \
-    X(TOO_LARGE, "too_large") /* with its alignment above 2^49 bytes: no arena could ever serve it */ \
-    X(TRY_ONLY, "try_only") /* GPUARENA_ALLOC_TRY forbade what may have helped */ \
-    X(ALIGNMENT, "alignment") /* the block must begin its segment, and the driver's do not start so aligned */
+    X(HOST_MEMORY, "host_memory") /* with result HOST_MEMORY */ \
+    X(TOO_LARGE, "too_large") /* size and alignment exceed 2^49 bytes: no arena could ever serve it */ \
+    X(TRY_ONLY, "try_only") /* GPUARENA_ALLOC_TRY forbade what might have helped */ \
+    X(ALIGNMENT, "alignment") /* the driver's segments are not aligned as the block needs it */
 typedef enum gpuarena_reason {
 #define X(name, text) GPUARENA_REASON_##name,
     GPUARENA_REASONS(X)
 #undef X
-    GPUARENA_REASON_END                          /* how many there are */
+    GPUARENA_REASON_END                          /* number of reasons */
 } gpuarena_reason;
 
 /* ---- the driver table: how an arena reaches a device. Entries return the driver's own code; classify says
-   what it means. A group is set whole or not at all, and `memory` must be: creation checks it. Entries get
-   the arena's own copy of the table, run one at a time per arena, and must not call an arena; now_ns,
-   exchange_mode, classify, code_name and events.destroy run with its lock held, and must not wait for another
-   thread. Where arenas share a table's `user`, its functions see several threads. */
-typedef enum gpuarena_status {                   /* what a driver's code means */
+   what it means. Each group is set as a whole or not at all; `memory` is required. Creation checks this.
+   Entries get the arena's own copy of the table, run one at a time per arena, and must not call an arena.
+   now_ns, exchange_mode, classify, code_name and events.destroy run with the arena's lock held and must not
+   wait for another thread. If several arenas share a table's `user`, several threads may use it at once. */
+typedef enum gpuarena_status {                   /* the meaning of a driver's code */
     GPUARENA_STATUS_DONE,                        /* success */
-    GPUARENA_STATUS_NO_MEMORY,                   /* refused; the device works on */
-    GPUARENA_STATUS_NOT_READY,                   /* of an event */
-    GPUARENA_STATUS_CAPTURING,                   /* not while a stream is captured: result CAPTURE */
+    GPUARENA_STATUS_NO_MEMORY,                   /* refused; the device still works */
+    GPUARENA_STATUS_NOT_READY,                   /* an event has not completed */
+    GPUARENA_STATUS_CAPTURING,                   /* impossible during a capture: result CAPTURE */
     GPUARENA_STATUS_NOT_SUPPORTED,               /* result NOT_SUPPORTED */
     GPUARENA_STATUS_FAILED,                      /* anything else: result DRIVER_ERROR */
-    GPUARENA_STATUS_LOST,                        /* sticky: DEVICE_LOST. No driver call is made after it, but
-                                                    exchange_mode, to put the thread's mode back */
-    GPUARENA_STATUS_UNLOADING                    /* the process ends: giving back succeeds, the rest fails */
+    GPUARENA_STATUS_LOST,                        /* sticky: DEVICE_LOST. The only driver call after it is
+                                                    exchange_mode, to restore the thread's mode */
+    GPUARENA_STATUS_UNLOADING                    /* the process ends: releases succeed, the rest fails */
 } gpuarena_status;
-typedef enum gpuarena_memory {                   /* kinds of memory, by config.backing. A table answers
-                                                    NOT_SUPPORTED for what it does not have */
+typedef enum gpuarena_memory {                   /* kinds of memory, by config.backing. A table returns
+                                                    NOT_SUPPORTED for a kind that it lacks */
     GPUARENA_MEMORY_DEVICE,                      /* as cudaMalloc */
-    GPUARENA_MEMORY_PINNED,                      /* the host's, page-locked, as cudaHostAlloc */
+    GPUARENA_MEMORY_PINNED,                      /* page-locked host memory, as cudaHostAlloc */
     GPUARENA_MEMORY_MANAGED,                     /* as cudaMallocManaged */
-    GPUARENA_MEMORY_ASYNC                        /* the device's, in the order of a stream, as
+    GPUARENA_MEMORY_ASYNC                        /* stream-ordered device memory, as
                                                     cudaMallocFromPoolAsync */
 } gpuarena_memory;
 typedef struct gpuarena_driver gpuarena_driver;
 struct gpuarena_driver {
-    void    *user;                               /* yours; never touched */
+    void    *user;                               /* the table author's; never touched */
     int32_t  device;                             /* ordinal, for reports */
     uint32_t null_is_per_thread;                 /* 1: stream NULL is per_thread */
-    gpuarena_stream per_thread;                  /* the handle by which every thread has a stream of its own;
-                                                    NULL: there is none */
-    uint64_t page_bytes;                         /* granularity of vm; 0: no vm */
-    uint64_t peers;                              /* bit i: device i may access paged memory too */
-    gpuarena_status (*classify)(const gpuarena_driver *self, int code);    /* NULL: they are statuses */
-    const char     *(*code_name)(const gpuarena_driver *self, int code);   /* NULL: numbers alone */
+    gpuarena_stream per_thread;                  /* handle that means each thread's own stream; NULL: none */
+    uint64_t page_bytes;                         /* granularity of vm; 0: there is no vm */
+    uint64_t peers;                              /* bit i: device i may access paged memory */
+    gpuarena_status (*classify)(const gpuarena_driver *self, int code);    /* NULL: codes are statuses */
+    const char     *(*code_name)(const gpuarena_driver *self, int code);   /* NULL: only numbers */
     uint64_t        (*now_ns)(const gpuarena_driver *self);                  /* NULL: no clock */
     struct {                                     /* required */
-        /* free and total bytes of the device, as it reports them, to 4 EiB; PINNED: of the host */
+        /* free and total bytes, up to 4 EiB, as the device reports them; PINNED: the host's */
         int (*info)(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
                     uint64_t *total_bytes);
-        /* bytes: a multiple of 2 MiB. *ptr: a multiple of config.alignment, overlapping nothing held. ASYNC:
-           to be used behind what this stream was given so far; never one that is captured */
+        /* bytes: a multiple of 2 MiB. *ptr: a multiple of config.alignment, overlapping nothing that is held.
+           ASYNC: usable after this stream's work so far; the stream is never captured */
         int (*obtain)(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
                       gpuarena_stream stream);
-        /* exactly what obtain gave; waits for all work on it, as cudaFree. A failure leaves it held. PINNED,
-           where the table has events: such work is done. ASYNC: or the stream was given it before; what the
-           driver keeps of it goes back when an event behind this call has been waited for */
+        /* Takes back exactly what obtain gave, after waiting for all work on it, as cudaFree does. If it
+           fails, the memory is still held. PINNED, if the table has events: the arena has waited. ASYNC: the work
+           is done, or precedes this call on the stream; what the driver's pool keeps is returned once an
+           event behind this call has been waited for */
         int (*give_back)(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
                          gpuarena_stream stream);
     } memory;
     struct {                                     /* virtual memory, in multiples of page_bytes, as cuMem* */
-        /* bytes of addresses, with nothing behind them; alignment: a power of two, or 0 */
+        /* reserves bytes of addresses without memory; alignment: a power of two, or 0 */
         int (*reserve)(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment);
         int (*release)(const gpuarena_driver *self, void *address, uint64_t bytes);      /* as reserved */
-        /* memory of so many bytes, mapped nowhere. traits: 0 */
+        /* creates memory that is mapped nowhere. traits: 0 */
         int (*create)(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits);
         int (*destroy)(const gpuarena_driver *self, uint64_t page, uint64_t bytes);      /* as created */
-        /* the whole of it to reserved addresses where nothing is mapped; it may be mapped elsewhere, too */
+        /* maps all of it to reserved addresses where nothing is mapped; it may be mapped elsewhere too */
         int (*map)(const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page);
-        /* of whole mappings side by side. 0: none; 1: the device, and peers, may read and write */
+        /* for adjacent whole mappings. 0: no access; 1: the device and peers may read and write */
         int (*access)(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode);
-        int (*unmap)(const gpuarena_driver *self, void *address, uint64_t bytes);        /* the same */
+        int (*unmap)(const gpuarena_driver *self, void *address, uint64_t bytes);        /* whole mappings */
     } vm;
-    struct {                                     /* more than one stream; as the CUDA calls of these names.
-                                                    Without it all streams are taken for one queue */
+    struct {                                     /* as the CUDA calls of these names. Without this group
+                                                    all streams count as one queue */
         int (*create)(const gpuarena_driver *self, void **event);
         int (*destroy)(const gpuarena_driver *self, void *event);
         int (*record)(const gpuarena_driver *self, void *event, gpuarena_stream stream);
@@ -482,107 +481,107 @@ struct gpuarena_driver {
         int (*stream_wait)(const gpuarena_driver *self, gpuarena_stream stream, void *event);
         int (*device_wait)(const gpuarena_driver *self);
     } events;
-    struct {                                     /* graph capture: cudaStreamIsCapturing; the thread's mode,
-                                                    exchanged: cudaThreadExchangeStreamCaptureMode */
+    struct {                                     /* graph capture: as cudaStreamIsCapturing and
+                                                    cudaThreadExchangeStreamCaptureMode */
         int (*active)(const gpuarena_driver *self, gpuarena_stream stream, int *active);
         int (*exchange_mode)(const gpuarena_driver *self, int *mode);
     } capture;
-    /* zeros into memory, in the stream's order: cudaMemsetAsync. NULL: no config.scrub */
+    /* writes zeros in the stream's order, as cudaMemsetAsync. NULL: config.scrub is not available */
     int (*clear)(const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream);
 };
 
 /* ---- requests, blocks */
 typedef struct gpuarena gpuarena;
-#define GPUARENA_ALLOC_TRY 1u                    /* request.flags: what is free now, or nothing */
-#define GPUARENA_ALLOC_DEDICATED 2u              /* a segment of its own, whatever the backing, given back
-                                                    when it is freed: for cudaIpc, RDMA. No room_bytes */
+#define GPUARENA_ALLOC_TRY 1u                    /* request.flags: use what is free now, or fail */
+#define GPUARENA_ALLOC_DEDICATED 2u              /* a segment of its own, in every backing, released when
+                                                    the block is freed: for cudaIpc, RDMA. No room_bytes */
 typedef struct gpuarena_request {
-    uint64_t bytes;                              /* 0: success, and NULL */
-    uint64_t alignment_bytes;                    /* any power of two; 0, or below config.alignment: that */
-    uint64_t room_bytes;                         /* addresses kept behind the block, for gpuarena_resize to
-                                                    grow into: backing PAGED alone */
-    gpuarena_stream stream;                      /* where it will be used */
-    uint32_t tag;                                /* gpuarena_tag's: the block is counted by it; or a number of
-                                                    yours below 2^31, kept with the block. 0: that of
-                                                    gpuarena_tag_scope */
+    uint64_t bytes;                              /* 0: succeeds with NULL */
+    uint64_t alignment_bytes;                    /* a power of two; at least config.alignment is used */
+    uint64_t room_bytes;                         /* addresses kept behind the block, into which
+                                                    gpuarena_resize may grow: backing PAGED alone */
+    gpuarena_stream stream;                      /* where the block will be used */
+    uint32_t tag;                                /* of gpuarena_tag: the block is counted by it; or any
+                                                    number below 2^31, which is kept with the block. 0: the
+                                                    tag of gpuarena_tag_scope */
     uint32_t flags;                              /* GPUARENA_ALLOC_TRY, GPUARENA_ALLOC_DEDICATED, both or 0 */
 } gpuarena_request;
 typedef enum gpuarena_state {
-    GPUARENA_STATE_NONE,                         /* no block: a struct that was cleared, and not filled */
+    GPUARENA_STATE_NONE,                         /* no block: a cleared struct that was not filled */
     GPUARENA_STATE_LIVE, GPUARENA_STATE_PENDING, GPUARENA_STATE_FREE,
     GPUARENA_STATE_HOLE                          /* addresses without memory, of a paged range */
 } gpuarena_state;
 typedef struct gpuarena_block {
-    uint64_t serial;                             /* of its allocation, from 1, never given twice; free: 0 */
+    uint64_t serial;                             /* of its allocation, from 1, never reused; free: 0 */
     void    *ptr;                                /* base */
     uint64_t requested_bytes;                    /* as asked for; free: 0 */
-    uint64_t bytes;                              /* what it occupies: requested + slack */
-    uint64_t resident_bytes;                     /* backed by memory: all of it, but of a HOLE none */
-    gpuarena_stream stream;                      /* of its allocation; free: the one it waits for, and quiet,
-                                                    or a capture set's: GPUARENA_ANY_STREAM */
+    uint64_t bytes;                              /* occupied: requested + slack */
+    uint64_t resident_bytes;                     /* backed by memory: all; of a HOLE none */
+    gpuarena_stream stream;                      /* of its allocation; free: the stream it waits for, or
+                                                    GPUARENA_ANY_STREAM: quiet, or of a capture set */
     gpuarena_state state;
     uint32_t tag;                                /* the request's; free: 0 */
-    gpuarena_memory memory;                      /* of what kind */
+    gpuarena_memory memory;                      /* its kind */
 } gpuarena_block;
 
-/* ---- tags: names for what memory is used for. A process has at most GPUARENA_TAGS of them. */
+/* ---- tags: names for what memory is for. A process has at most GPUARENA_TAGS of them. */
 #define GPUARENA_TAGS 1023u
-#define GPUARENA_TAG_BYTES 32                    /* of a name, with its NUL */
+#define GPUARENA_TAG_BYTES 32                    /* of a name, NUL included */
 typedef struct gpuarena_tag_stats {              /* of an arena's blocks with one tag */
     uint64_t live_bytes, live_peak_bytes;        /* occupied, as gpuarena_stats.live_bytes */
     uint64_t live_count, alloc_count;
 } gpuarena_tag_stats;
-typedef struct gpuarena_live {                   /* live blocks that a failure tells of together */
-    uint64_t count;                              /* 0: none, and no more follow */
-    uint64_t bytes;                              /* their sum. STILL_IN_USE: count times the size asked for */
+typedef struct gpuarena_live {                   /* a group of live blocks, in a failure */
+    uint64_t count;                              /* 0: no group; none follows */
+    uint64_t bytes;                              /* their sum. STILL_IN_USE: count x requested size */
     uint32_t tag;
 } gpuarena_live;
 
-/* ---- why a call failed. Numbers are those at the end of the failed call, before any other. */
+/* ---- why a call failed. Figures are those at the end of the failed call, before any other call. */
 typedef struct gpuarena_failure {
     uint64_t serial;                             /* counts an arena's failures from 1; 0: there was none */
     gpuarena_result result;
     gpuarena_reason reason;
-    int32_t  driver_code;                        /* the driver's, where it was asked and failed; else 0 */
-    uint64_t requested_bytes;                    /* of an allocation; of reserve, the target; else 0 */
-    uint64_t missing_bytes;                      /* OVER_LIMIT, OVER_PARENT: by how much the limit is too low
-                                                    for it, idle memory given back first; of what must begin
-                                                    its segment, however that is aligned. HEADROOM,
-                                                    DRIVER_REFUSED: how much more device memory it takes,
-                                                    idle memory that may move or go back used first.
-                                                    FRAGMENTED: how much longer the longest free block would
-                                                    have to be */
+    int32_t  driver_code;                        /* the driver's code, if it failed; else 0 */
+    uint64_t requested_bytes;                    /* of an allocation; the target of a reserve; else 0 */
+    uint64_t missing_bytes;                      /* OVER_LIMIT, OVER_PARENT: by how much the limit is too
+                                                    low, after idle memory is released. (Whether the driver
+                                                    aligns a segment as a block needs it is not foreseen.)
+                                                    HEADROOM, DRIVER_REFUSED: how much more device memory is
+                                                    needed, after idle memory is moved or released.
+                                                    FRAGMENTED: by how much the longest free block is too
+                                                    short */
     uint64_t live_bytes, pending_bytes, cached_bytes, reserved_bytes, limit_bytes;
-    uint64_t largest_free_bytes;                 /* OUT_OF_MEMORY: as gpuarena_walk_stats tells it; else 0 */
-    uint64_t device_free_bytes;                  /* asked for HEADROOM and DRIVER_REFUSED; else 0 */
-    gpuarena_block block;                        /* misuse: the block it is about; ptr NULL: none */
+    uint64_t largest_free_bytes;                 /* OUT_OF_MEMORY: as in gpuarena_walk_stats; else 0 */
+    uint64_t device_free_bytes;                  /* HEADROOM, DRIVER_REFUSED: from memory.info; else 0 */
+    gpuarena_block block;                        /* misuse: the block concerned; ptr NULL: none */
     uint64_t live_count;                         /* live blocks */
-    gpuarena_live most[4];                       /* OUT_OF_MEMORY, if anything is tagged: the tags that have
-                                                    most live, 0 among them. STILL_IN_USE by live blocks: the
-                                                    sizes, of one tag each, that have most */
-    char     arena[32];                          /* the arena's name; "": there was none yet */
+    gpuarena_live most[4];                       /* OUT_OF_MEMORY, if anything is tagged: the tags with most
+                                                    live bytes, 0 included. STILL_IN_USE by live blocks: the
+                                                    pairs of size and tag with most live bytes */
+    char     arena[32];                          /* the arena's name; "": it did not exist yet */
     char     detail[96];                         /* the key and what is allowed; the other arena, or the
-                                                    one above; the offset in the block; the driver's name
-                                                    of its code */
-    const char *driver_call;                     /* DRIVER_REFUSED, and FRAGMENTED for that, where the device
-                                                    reports enough as free: the entry of the driver's table
-                                                    that refused, as "obtain" or "map"; else NULL */
+                                                    one above; the offset in the block; the driver's name of
+                                                    its code */
+    const char *driver_call;                     /* the entry of the driver table that refused, as "obtain"
+                                                    or "map": DRIVER_REFUSED, and FRAGMENTED if it refused
+                                                    though enough is free; else NULL */
 } gpuarena_failure;
 
-/* ---- what an observer is told: after the fact, with the lock held. Pointers hold during the call alone. */
+/* ---- what an observer is told, after the fact, with the lock held. Pointers are valid during the call. */
 typedef enum gpuarena_action_kind {
-    GPUARENA_ACTION_ALLOC,                                   /* block: as it is */
-    GPUARENA_ACTION_FREE,                                    /* block: as it was, state PENDING or FREE */
-    GPUARENA_ACTION_FREE_DONE,                               /* block: pending memory that is quiet now; of
-                                                    several frees, perhaps. What its own stream had
-                                                    again before is not told of */
-    GPUARENA_ACTION_USE,                                     /* block: as it is; stream: which uses it */
-    GPUARENA_ACTION_RESIZE,                                  /* block: as it is now */
-    GPUARENA_ACTION_GROW, GPUARENA_ACTION_RELEASE,           /* block: the segment, whole and free. Paged:
+    GPUARENA_ACTION_ALLOC,                       /* block: as it is */
+    GPUARENA_ACTION_FREE,                        /* block: as it was, state PENDING or FREE */
+    GPUARENA_ACTION_FREE_DONE,                   /* block: pending memory that is quiet now, perhaps of
+                                                    several frees. Memory that its own stream reused before
+                                                    is not reported */
+    GPUARENA_ACTION_USE,                         /* block: as it is; stream: the one that uses it */
+    GPUARENA_ACTION_RESIZE,                      /* block: as it is now */
+    GPUARENA_ACTION_GROW, GPUARENA_ACTION_RELEASE, /* block: the segment, whole and free. Paged:
                                                     bytes of the pages; ptr: one place that they back */
-    GPUARENA_ACTION_REMAP,                                   /* the same, of pages that were moved there */
-    GPUARENA_ACTION_LIMIT,                                   /* block.bytes: the new limit; state NONE */
-    GPUARENA_ACTION_FAIL, GPUARENA_ACTION_MISUSE             /* failure: the record */
+    GPUARENA_ACTION_REMAP,                       /* as GROW, for pages that were moved there */
+    GPUARENA_ACTION_LIMIT,                       /* block.bytes: the new limit; state NONE */
+    GPUARENA_ACTION_FAIL, GPUARENA_ACTION_MISUSE /* failure: the record */
 } gpuarena_action_kind;
 typedef struct gpuarena_action {
     uint64_t serial;                             /* counts an arena's observed actions from 1 */
@@ -593,161 +592,162 @@ typedef struct gpuarena_action {
     const gpuarena_failure *failure;             /* FAIL, MISUSE; else NULL */
 } gpuarena_action;
 typedef void            gpuarena_observe_fn(gpuarena *arena, const gpuarena_action *action, void *user);
-/* A request cannot be served. 0: it fails. Nonzero: the search is made again; if that fails too, this is
-   called once more only if something was freed, released, or the limit changed meanwhile. No lock is held,
-   and any call is allowed, but what allocates, gpuarena_reserve and gpuarena_destroy on this arena, by this
-   thread: they answer REENTRANT. It is called during captures, too: there it must not wait for the device. */
+/* Called when a request cannot be served. Return 0 to let it fail, or nonzero to have it tried again. If the
+   new attempt fails, this is called again only if something was freed or released, or the limit changed,
+   meanwhile. No lock is held. This thread's allocations, gpuarena_reserve and gpuarena_destroy on this arena
+   return REENTRANT; any other call is allowed. It may be called during a capture, and must not wait for the
+   device then. */
 typedef int             gpuarena_pressure_fn(gpuarena *arena, const gpuarena_failure *failure, void *user);
 typedef gpuarena_result gpuarena_visit_fn(const gpuarena_block *block, void *user);
 typedef gpuarena_result gpuarena_write_fn(const char *text, size_t bytes, void *user);  /* no final NUL */
 
-/* ---- configuration: zero is the default, everywhere. Copied at creation. */
+/* ---- configuration. Zero means the default in every field. Copied at creation. Defaults are in brackets. */
 typedef enum gpuarena_backing {
-    GPUARENA_BACKING_AUTO,                       /* PAGED, where driver.vm and driver.events are there, unless
-                                                    share, step, step_max, growth STEP or DOUBLE ask for
+    GPUARENA_BACKING_AUTO,                       /* PAGED if driver.vm and driver.events exist, unless share,
+                                                    step, step_max, growth STEP or DOUBLE ask for
                                                     SEGMENTS */
-    GPUARENA_BACKING_PAGED,                      /* addresses, backed by pages that move */
-    GPUARENA_BACKING_SEGMENTS,                   /* cudaMalloc-like memory; */
-    GPUARENA_BACKING_PINNED,                     /*   such segments of the host's memory, page-locked; */
-    GPUARENA_BACKING_MANAGED,                    /*   of memory that moves between host and devices; */
-    GPUARENA_BACKING_ASYNC                       /*   of a stream-ordered pool of the driver's: all of
-                                                    SEGMENTS but share holds of these three; see the manual */
+    GPUARENA_BACKING_PAGED,                      /* addresses backed by pages that can move */
+    GPUARENA_BACKING_SEGMENTS,                   /* segments of device memory, as cudaMalloc's; */
+    GPUARENA_BACKING_PINNED,                     /*   of page-locked host memory; */
+    GPUARENA_BACKING_MANAGED,                    /*   of managed memory; */
+    GPUARENA_BACKING_ASYNC                       /*   of a stream-ordered pool of the driver. These three
+                                                    take all keys of SEGMENTS except share */
 } gpuarena_backing;
-typedef enum gpuarena_share {                    /* whether blocks are to be registered with others: paged */
-    GPUARENA_SHARE_NONE,                         /*   memory is of many handles, and cannot be as it is */
-    GPUARENA_SHARE_WHOLE                         /* each segment is one allocation of the driver's: for
+typedef enum gpuarena_share {                    /* whether other processes or devices import blocks */
+    GPUARENA_SHARE_NONE,                         /* no: memory may consist of many handles */
+    GPUARENA_SHARE_WHOLE                         /* each segment is one allocation of the driver, for
                                                     cudaIpcGetMemHandle, GPUDirect RDMA, and libraries that
-                                                    look for the range. In text also ipc, rdma */
+                                                    look up the range. In text also ipc, rdma */
 } gpuarena_share;
 typedef enum gpuarena_growth {                   /* AUTO: segments: DOUBLE, paged: EXACT; see the manual */
     GPUARENA_GROWTH_AUTO, GPUARENA_GROWTH_FIXED, GPUARENA_GROWTH_EXACT, GPUARENA_GROWTH_STEP,
     GPUARENA_GROWTH_DOUBLE
 } gpuarena_growth;
-typedef enum gpuarena_release {                  /* when idle memory goes back by itself; see the manual */
-    GPUARENA_RELEASE_ON_DEMAND,                  /* by gpuarena_trim, for the limit, and on a miss, alone */
+typedef enum gpuarena_release {                  /* when idle memory is released; see the manual */
+    GPUARENA_RELEASE_ON_DEMAND,                  /* by gpuarena_trim, for the limit, and on a miss */
     GPUARENA_RELEASE_IDLE,                       /* also when more than release_bytes is idle */
-    GPUARENA_RELEASE_AGE,                        /* also what was idle for release_age operations */
-    GPUARENA_RELEASE_PRESSURE                    /* also before growth that would leave the device less free
-                                                    memory than release_bytes */
+    GPUARENA_RELEASE_AGE,                        /* also what has been idle for release_age operations */
+    GPUARENA_RELEASE_PRESSURE                    /* also before growth that would leave the device less
+                                                    than release_bytes free */
 } gpuarena_release;
-typedef enum gpuarena_scrub {                    /* when blocks are cleared, whole; see the manual */
+typedef enum gpuarena_scrub {                    /* when whole blocks are cleared; see the manual */
     GPUARENA_SCRUB_OFF,
-    GPUARENA_SCRUB_FREE,                         /* before they are free */
+    GPUARENA_SCRUB_FREE,                         /* before they become free */
     GPUARENA_SCRUB_ALLOC,                        /* before they are handed out */
     GPUARENA_SCRUB_BOTH                          /* as bits: FREE | ALLOC */
 } gpuarena_scrub;
-typedef enum gpuarena_streams {                  /* what one stream freed is for another: */
+typedef enum gpuarena_streams {                  /* when one stream may reuse what another freed: */
     GPUARENA_STREAMS_AUTO,                       /* STEAL */
-    GPUARENA_STREAMS_SAME,                       /* to be had after a wait of the host for the device alone */
-    GPUARENA_STREAMS_EVENTS,                     /* also when events show that it is quiet */
-    GPUARENA_STREAMS_STEAL                       /* also when the stream was made to wait for the other */
+    GPUARENA_STREAMS_SAME,                       /* only after the host has waited for the device */
+    GPUARENA_STREAMS_EVENTS,                     /* also once events show that the GPU is done with it */
+    GPUARENA_STREAMS_STEAL                       /* also after the stream was made to wait for the other */
 } gpuarena_streams;
 typedef enum gpuarena_limit_base {
-    GPUARENA_LIMIT_BYTES,                        /* limit_bytes; 0: none but the device's own size */
+    GPUARENA_LIMIT_BYTES,                        /* limit_bytes; 0: no limit but the device's size */
     GPUARENA_LIMIT_OF_TOTAL,                     /* limit_fraction of the device's total, */
     GPUARENA_LIMIT_OF_FREE,                      /*   of what is free at creation */
     GPUARENA_LIMIT_TOTAL_MINUS,                  /* total less limit_bytes, */
     GPUARENA_LIMIT_FREE_MINUS                    /*   what is free at creation less limit_bytes */
 } gpuarena_limit_base;
-#define GPUARENA_NO_LIMIT UINT64_MAX             /* limit_bytes where there is none */
+#define GPUARENA_NO_LIMIT UINT64_MAX             /* limit_bytes of an arena without a limit */
 typedef struct gpuarena_config {
-    uint32_t zero_begin;                         /* must be 0, as zero_end: an uncleared struct is refused */
+    uint32_t zero_begin;                         /* zero_begin and zero_end must be 0: this detects an
+                                                    uncleared struct */
     char name[32];                               /* printable ASCII, for failures and reports; "": "arena" */
-    const gpuarena_driver *driver;               /* NULL: the parent's, or CUDA's current device. Copied, but
+    const gpuarena_driver *driver;               /* NULL: the parent's, or CUDA's current device. Copied;
                                                     what `user` points to must outlive the arena */
-    gpuarena *parent;                            /* what is reserved counts there, too: see the manual */
-    uint32_t oversubscribe;                      /* 1: the limits of the parent's sub-arenas may be more than
-                                                    its own when this one is made */
-    const char *environment;                     /* variable whose text fills the fields below left at
-                                                    zero; NULL: "GPUARENA_CONF"; "": none */
+    gpuarena *parent;                            /* reserved memory counts there too: see the manual */
+    uint32_t oversubscribe;                      /* 1: at creation the limits of the parent's sub-arenas may
+                                                    add up to more than its own */
+    const char *environment;                     /* variable whose text sets the fields below that are zero;
+                                                    NULL: "GPUARENA_CONF"; "": none */
     gpuarena_backing   backing;
     gpuarena_growth    growth;
     gpuarena_streams   streams;
-    uint64_t cache_bytes;                        /* what each stream may keep of freed blocks of up to 1 MiB
-                                                    and a sixteenth of this, to be had again by threads that
-                                                    use it without waiting for others (0: none). Not with
-                                                    release IDLE or AGE; see the manual */
-    uint32_t wait_ms;                            /* how long a request that growth cannot serve asks events,
-                                                    and lets other threads free, before streams are made to
-                                                    wait: by driver.now_ns (0) */
-    gpuarena_scrub scrub;                        /* not OFF: driver.clear must be there; not with cache */
-    gpuarena_share share;                        /* not NONE: with SEGMENTS alone */
-    uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB (2 MiB) to 1 GiB, and
-                                                    a multiple of driver.page_bytes */
-    double   idle_fraction;                      /* PAGED: by how much of the peak of what is live more may be
-                                                    reserved before idle pages move (0: 0.05; negative: by
-                                                    nothing; 1: pages never move) */
-    uint64_t large_bytes;                        /* PAGED: requests from here on take the lowest block that
-                                                    fits (8 MiB) */
+    uint64_t cache_bytes;                        /* bytes of freed blocks that each stream keeps, to be
+                                                    reused without the arena's lock; of blocks up to 1 MiB
+                                                    and a sixteenth of this (0: none). Not with release IDLE
+                                                    or AGE; see the manual */
+    uint32_t wait_ms;                            /* how long a request that growth cannot serve queries
+                                                    events, and lets other threads free, before its stream is
+                                                    made to wait; measured by driver.now_ns (0) */
+    gpuarena_scrub scrub;                        /* needs driver.clear, unless OFF; not with cache */
+    gpuarena_share share;                        /* WHOLE: with SEGMENTS alone */
+    uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB to 1 GiB, and a
+                                                    multiple of driver.page_bytes (2 MiB) */
+    double   idle_fraction;                      /* PAGED: reserved memory may exceed the live peak by this
+                                                    share of it before idle pages move (0: 0.05; negative:
+                                                    by nothing; 1: pages never move) */
+    uint64_t large_bytes;                        /* PAGED: requests of this size and more take the lowest
+                                                    block that fits (8 MiB) */
     uint64_t initial_bytes;                      /* reserved at creation, in whole granules. Not with FIXED */
     uint64_t step_bytes;                         /* DOUBLE: the first step (2 MiB); STEP: each (64 MiB) */
     uint64_t step_max_bytes;                     /* DOUBLE: the largest step (256 MiB, or step if larger) */
-    uint64_t alignment;                          /* of block sizes and addresses: a power of two from 256 to
-                                                    2 MiB (256) */
+    uint64_t alignment;                          /* of block sizes and addresses: a power of two from 256
+                                                    to 2 MiB (256) */
     gpuarena_limit_base limit_base;
-    uint64_t limit_bytes;                        /* what results must be 2 MiB or more, and fit the device;
-                                                    PINNED: the host; MANAGED: may be more than the device */
+    uint64_t limit_bytes;                        /* the resulting limit must be 2 MiB or more and fit the
+                                                    device; PINNED: the host; MANAGED: may be larger */
     double   limit_fraction;                     /* above 0, at most 1 */
-    uint64_t headroom_bytes;                     /* device memory that growth must leave free (0) */
+    uint64_t headroom_bytes;                     /* device memory that growth leaves free (0) */
     gpuarena_release release;                    /* not ON_DEMAND: not with growth FIXED */
-    uint64_t release_bytes;                      /* IDLE: so much may be idle (64 MiB; 1: nothing); PRESSURE:
-                                                    so much free memory of the device is wanted (256 MiB) */
-    double   release_keep;                       /* IDLE: the share of release_bytes that stays idle when the
-                                                    rest goes (0: 0.5; negative: nothing; at most 1) */
+    uint64_t release_bytes;                      /* IDLE: this much may be idle (64 MiB; 1: nothing).
+                                                    PRESSURE: the device keeps this much free (256 MiB) */
+    double   release_keep;                       /* IDLE: the share of release_bytes that a release keeps
+                                                    (0: 0.5; negative: nothing; at most 1) */
     uint32_t release_age;                        /* AGE: allocations and frees (10,000) */
-    void *(*host_alloc)(size_t bytes, void *user);           /* bookkeeping memory, aligned as malloc's, or */
-    void  (*host_free)(void *memory, size_t bytes, void *user);      /* NULL; set both or neither */
+    void *(*host_alloc)(size_t bytes, void *user);           /* for bookkeeping, aligned as malloc's; or NULL. */
+    void  (*host_free)(void *memory, size_t bytes, void *user);      /* set both or neither */
     void *host_user;
-    gpuarena_observe_fn *observe;                /* NULL: none, at the cost of a predicted branch */
+    gpuarena_observe_fn *observe;                /* NULL: none, which costs a predicted branch */
     void *observe_user;
-    gpuarena_pressure_fn *pressure;              /* before an allocation fails for memory; NULL: none */
+    gpuarena_pressure_fn *pressure;              /* called before an allocation fails for lack of memory;
+                                                    NULL: none */
     void *pressure_user;
     uint32_t zero_end;
 } gpuarena_config;
 
-/* ---- statistics, all uint64_t; the sums are in the manual, and exact when no call is in progress. */
+/* ---- statistics, all uint64_t. The manual has the sums, which are exact when no call is in progress. */
 #define GPUARENA_STATS(X) \
-    X(requested_bytes) /* asked for, by all live blocks */ \
+    X(requested_bytes) /* asked for, of all live blocks */ \
     X(slack_bytes) /* live - requested */ \
     X(live_bytes) /* occupied by live blocks */ \
-    X(pending_bytes) /* free, and a stream's that may still use it, or kept for a capture set's graphs */ \
-    X(cached_bytes) /* free, and used by nobody */ \
-    X(children_bytes) /* reserved by sub-arenas, and theirs */ \
+    X(pending_bytes) /* free, but a stream may still use it, or it belongs to a capture set */ \
+    X(cached_bytes) /* free for any request */ \
+    X(children_bytes) /* reserved by sub-arenas and theirs */ \
     X(reserved_bytes) /* held from the driver: live + pending + cached + children */ \
     X(limit_bytes) /* in force; GPUARENA_NO_LIMIT: none */ \
-    X(excess_bytes) /* reserved above a lowered limit: goes back as it becomes idle */ \
-    X(largest_free_bytes) /* of gpuarena_walk_stats; of gpuarena_get_stats 0. The longest run of free blocks,
-                             exactly, or, paged, all spare and whole free pages, if that is more: a request
-                             that needs no growth once all work of the GPU is done. Capture sets' are not
-                             counted */ \
-    X(stranded_bytes) /* paged: free bytes in no whole free page: no move of pages can free them */ \
-    X(requested_peak_bytes) /* the highest since creation or gpuarena_reset_peaks; */ \
-    X(live_peak_bytes) /*   each peak by itself, */ \
-    X(reserved_peak_bytes) /*   so their moments may differ */ \
+    X(excess_bytes) /* reserved above a lowered limit: released as it becomes idle */ \
+    X(largest_free_bytes) /* 0 in gpuarena_get_stats. The longest run of free blocks; or, paged, all spare \
+                             and whole free pages, if that is more. A request of this size needs no growth \
+                             once all GPU work is done. Memory of capture sets is not counted */ \
+    X(stranded_bytes) /* paged: free bytes outside whole free pages, which no move of pages can use */ \
+    X(requested_peak_bytes) /* the highest since creation or gpuarena_reset_peaks. Each of */ \
+    X(live_peak_bytes) /*   the three peaks is counted by itself, so their */ \
+    X(reserved_peak_bytes) /*   moments may differ */ \
     X(live_count) /* live blocks */ \
-    X(alloc_count) /* allocations of more than 0 bytes; this and the counts below: since creation */ \
-    X(free_count) /* blocks freed, by reset too: alloc_count - free_count = live_count */ \
-    X(fail_count) /* calls that the world refused */ \
-    X(misuse_count) /* calls refused for what the caller did */ \
-    X(look_count) /* stage 1: allocations that only the look at all free blocks could serve */ \
-    X(resolve_count) /* stage 2: that other streams' completed events could */ \
-    X(grow_count) /* stages 3, 4 and 7, creation, reserve: segments obtained; times that pages were made */ \
-    X(backoff_count) /* times the driver refused, and was asked for less */ \
-    X(release_count) /* segments, and runs of pages, given back, by stages 4, 7, trim, lowered limits */ \
+    X(alloc_count) /* allocations of more than 0 bytes. This and the counts below: since creation */ \
+    X(free_count) /* blocks freed; alloc_count - free_count = live_count */ \
+    X(fail_count) /* calls that failed for lack of memory or by the driver */ \
+    X(misuse_count) /* calls refused as misuse */ \
+    X(look_count) /* stage 1: allocations served by the look at all free blocks */ \
+    X(resolve_count) /* stage 2: allocations served after other streams' events completed */ \
+    X(grow_count) /* segments obtained, and times that pages were created */ \
+    X(backoff_count) /* times that the driver refused and was asked for less */ \
+    X(release_count) /* segments, and runs of pages, released */ \
     X(driver_call_count) /* of driver.memory.obtain and give_back, and of driver.vm */ \
-    X(driver_error_count) /* failed give_backs that no caller could be told of: in free, reset, reserve; and
-                             unmaps, whose addresses are lost until gpuarena_trim or _destroy asks again */ \
-    X(remapped_page_count) /* paged: pages that were moved to where they were needed */ \
-    X(wait_count) /* stages 5, 7 (paged) and 8: allocations that the host waited for */ \
-    X(stream_wait_count) /* stage 6: that their stream waits for */ \
-    X(reclaim_count) /* times that family gave idle memory back for it, behind stage 8 */ \
+    X(driver_error_count) /* failed releases that no caller was told of, in free, reset and reserve; and \
+                             failed unmaps, whose addresses are lost until gpuarena_trim or _destroy */ \
+    X(remapped_page_count) /* paged: pages moved to where they were needed */ \
+    X(wait_count) /* stages 5, 7 (paged) and 8: allocations for which the host waited */ \
+    X(stream_wait_count) /* stage 6: allocations for which their stream was made to wait */ \
+    X(reclaim_count) /* stage 9: times that other arenas of the tree released idle memory for it */ \
     X(pressure_count) /* stage 9: calls of config.pressure */ \
-    X(gpu_wait_count) /* times a stream was made to wait, stage 6, or the host waited: for events of pages,
-                         stages 3 and 7; for the device, stage 8, trim, a reserve that fails, and segments
-                         given back that wait for streams */ \
-    X(sync_wait_count) /* frees that no stream is known for, or tells of: only a wait for the device does;
-                       segments of async memory likewise */ \
-    X(event_error_count) /* events not to be made, recorded, asked or waited for: none counts as done */ \
+    X(gpu_wait_count) /* times that a stream was made to wait (stage 6), or that the host waited for an \
+                         event (stages 3 and 7) or for the device (stage 8, trim, a failed reserve, and \
+                         releases of segments that are not quiet) */ \
+    X(sync_wait_count) /* frees, and segments of async memory, that only a device wait makes quiet */ \
+    X(event_error_count) /* failed calls on events: none of these events counts as completed */ \
     X(host_bytes) /* host memory held for bookkeeping */
 typedef struct gpuarena_stats {
 #define X(field) uint64_t field;
@@ -755,17 +755,18 @@ typedef struct gpuarena_stats {
 #undef X
 } gpuarena_stats;
 typedef struct gpuarena_device {
-    uint64_t total_bytes, free_bytes;            /* as the driver reports them for this kind of memory */
-    int64_t  other_bytes;                        /* total - free - reserved: others, and contexts. MANAGED:
-                                                    total - free, for reserved may lie elsewhere */
-    uint64_t page_bytes;                         /* granule of reserved memory: of segments, 2 MiB */
+    uint64_t total_bytes, free_bytes;            /* of this kind of memory, as the driver reports them */
+    int64_t  other_bytes;                        /* total - free - reserved: other processes and contexts.
+                                                    MANAGED: total - free, since reserved memory may lie
+                                                    elsewhere */
+    uint64_t page_bytes;                         /* granule of reserved memory; of segments 2 MiB */
     int32_t  device;                             /* the driver table's ordinal */
     int32_t  paged;                              /* 1: the arena's backing is PAGED */
     gpuarena_memory memory;                      /* PINNED: total, free and other are the host's */
 } gpuarena_device;
 typedef enum gpuarena_format { GPUARENA_FORMAT_TEXT, GPUARENA_FORMAT_JSON } gpuarena_format;
 
-/* -fshort-enums would give callers other structs than the implementation has: refused here. */
+/* -fshort-enums would change the layout of these structs for some callers, and is refused here. */
 typedef char gpuarena_enums_are_32_bits[sizeof(gpuarena_growth) == 4 ? 1 : -1];
 
 /* >>api =================================================================================================
