@@ -452,8 +452,8 @@ struct gpuarena_driver {
         int (*obtain)(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
                       gpuarena_stream stream);
         /* Takes back exactly what obtain gave, after waiting for all work on it, as cudaFree does. If it
-           fails, the memory is still held. PINNED, if the table has events: the arena has waited. ASYNC: the work
-           is done, or precedes this call on the stream; what the driver's pool keeps is returned once an
+           fails, the memory is still held. PINNED, if the table has events: the arena has waited. ASYNC: the
+           work is done, or precedes this call on the stream; what the driver's pool keeps is returned once an
            event behind this call has been waited for */
         int (*give_back)(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
                          gpuarena_stream stream);
@@ -696,8 +696,8 @@ typedef struct gpuarena_config {
     double   release_keep;                       /* IDLE: the share of release_bytes that a release keeps
                                                     (0: 0.5; negative: nothing; at most 1) */
     uint32_t release_age;                        /* AGE: allocations and frees (10,000) */
-    void *(*host_alloc)(size_t bytes, void *user);           /* for bookkeeping, aligned as malloc's; or NULL. */
-    void  (*host_free)(void *memory, size_t bytes, void *user);      /* set both or neither */
+    void *(*host_alloc)(size_t bytes, void *user);       /* for bookkeeping, aligned as malloc's, or NULL; */
+    void  (*host_free)(void *memory, size_t bytes, void *user);      /*   set both or neither */
     void *host_user;
     gpuarena_observe_fn *observe;                /* NULL: none, which costs a predicted branch */
     void *observe_user;
