@@ -27,7 +27,7 @@ COMPILE   = $(CC) $(DIALECT) $(WARNINGS) $(CUDA_FLAGS) $(CPPFLAGS) $(CFLAGS)
 COMPILE_CXX = $(CXX) -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) $(CUDA_FLAGS) $(CPPFLAGS) $(CFLAGS)
 LINK      = $(CC) $(CFLAGS) $(LDFLAGS)
 SANITIZE := -fsanitize=address,undefined
-TEST_INCLUDES := -iquote tests/support -iquote stress
+TEST_INCLUDES := -iquote . -iquote tests/support
 Q        := $(if $(filter 1,$(V)),,@)
 
 # ---- the CUDA Toolkit: its headers and its libcudart, or neither. Programs are linked with the substitute, which has

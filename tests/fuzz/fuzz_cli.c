@@ -1,9 +1,9 @@
 /* Fuzz target: a command line, a word a line; variables that say which shard this is, and the pattern of --filter.
    It must not act on it.
    Run: make fuzz FUZZ=cli; its corpus: build/tests/fuzz_cli */
-#include "../../stress/base/cli.h"
-#include "../../stress/base/pattern.h"
-#include "../../stress/run/shard.h"
+#include "stress/base/cli.h"
+#include "stress/base/pattern.h"
+#include "stress/run/shard.h"
 #include "fuzz.h"
 
 enum { FUZZ_WORDS = 64 };

@@ -1,7 +1,7 @@
 /* Fuzz target: configuration text, as programs and the environment give it.
    It must not open an arena.
    Run: make fuzz FUZZ=config; its corpus: build/tests/fuzz_config */
-#include "../../gpuarena.h"
+#include "gpuarena.h"
 #include "fuzz.h"
 
 static void fuzz_one(const uint8_t *data, size_t size)

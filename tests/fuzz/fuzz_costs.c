@@ -1,7 +1,7 @@
 /* Fuzz target: the file of --costs.
    It must not open a device.
    Run: make fuzz FUZZ=costs; its corpus: build/tests/fuzz_costs */
-#include "../../stress/sim/costs.h"
+#include "stress/sim/costs.h"
 #include "fuzz.h"
 
 static void fuzz_one(const uint8_t *data, size_t size)

@@ -1,8 +1,8 @@
 /* Fuzz target: CSV as compare and --base read it, and what gates make of its cells.
    It must not know columns, but for a few that rules name.
    Run: make fuzz FUZZ=csv; its corpus: build/tests/fuzz_csv */
-#include "../../stress/result/gate.h"
-#include "../../stress/result/rule_file.h"
+#include "stress/result/gate.h"
+#include "stress/result/rule_file.h"
 #include "fuzz.h"
 
 /* The table judged by rules of every kind, with itself as base. */

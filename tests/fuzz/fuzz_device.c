@@ -2,8 +2,8 @@
    GPUARENA_SIM.
    It must not run a workload.
    Run: make fuzz FUZZ=device; its corpus: build/tests/fuzz_device */
-#include "../../stress/run/plan.h"
-#include "../../stress/cudart/options.c"     /* part of the substitute alone, which needs the toolkit */
+#include "stress/run/plan.h"
+#include "stress/cudart/options.c"     /* part of the substitute alone, which needs the toolkit */
 #include "fuzz.h"
 
 static void fuzz_options(const char *text)

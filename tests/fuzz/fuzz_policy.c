@@ -1,7 +1,7 @@
 /* Fuzz target: one item of -p.
    It must not open a policy.
    Run: make fuzz FUZZ=policy; its corpus: build/tests/fuzz_policy */
-#include "../../stress/policy/policy.h"
+#include "stress/policy/policy.h"
 #include "fuzz.h"
 
 static void fuzz_one(const uint8_t *data, size_t size)

@@ -1,7 +1,7 @@
 /* Fuzz target: recordings, gpuarena-trace 1, RMM's CSV and intervals, told apart by content.
    It must not run them.
    Run: make fuzz FUZZ=trace; its corpus: build/tests/fuzz_trace */
-#include "../../stress/workload/workload.h"
+#include "stress/workload/workload.h"
 #include "fuzz.h"
 
 static int fuzz_read(const char *path, op_stream *stream)

@@ -1,8 +1,8 @@
 /* Fuzz target: one item of -w, a need too, and the first operations that it makes. Recordings are fuzz_trace's.
    It must not run them.
    Run: make fuzz FUZZ=workload; its corpus: build/tests/fuzz_workload */
-#include "../../stress/needs/needs.h"
-#include "../../stress/workload/mix.h"
+#include "stress/needs/needs.h"
+#include "stress/workload/mix.h"
 #include "fuzz.h"
 
 static void fuzz_need(const char *text)

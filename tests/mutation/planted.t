@@ -143,7 +143,7 @@ sub build_and_run {
     my ($number) = @_;
     my ($header, $program) = ("$scratch/planted$number.h", "$scratch/planted$number");
     return "does not compile\n" . slurp("$program.err")
-        if system "$cc $flags -O0 -w -DGPUARENA_STATIC -iquote stress -iquote tests/support -include $header tests/property/test_streams.c $scratch/*.o "
+        if system "$cc $flags -O0 -w -DGPUARENA_STATIC -iquote . -iquote tests/support -include $header tests/property/test_streams.c $scratch/*.o "
                   . "-o $program -lpthread -lm 2>$program.err";
     my $out = `GPUARENA_STREAM_OPS=$operations perl -e 'alarm 60; exec \@ARGV' $program 2>&1`;
     return "status $?\n$out";

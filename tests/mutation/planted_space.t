@@ -11,7 +11,7 @@ use Test::More;
 chdir "$FindBin::Bin/../.." or die "$FindBin::Bin/../..: $!";
 my ($operations, $most_ops) = (200_000, 12);
 my $cc = $ENV{CC} // 'cc';
-my $flags = '-std=c99 -D_POSIX_C_SOURCE=200809L -DGPUARENA_NO_CUDA -w -iquote stress -iquote tests/support';
+my $flags = '-std=c99 -D_POSIX_C_SOURCE=200809L -DGPUARENA_NO_CUDA -w -iquote . -iquote tests/support';
 my $scratch = tempdir(CLEANUP => 1);
 
 # A name, and pairs of a text, which must be there exactly once, and what stands there instead.

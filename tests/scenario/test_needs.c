@@ -1,7 +1,7 @@
 /* Does every need see what it is about? Each scenario must turn red for some policy, or for a defect planted in what
    it calls: the library's functions and the pool's, as the scenarios see them. It must not know how they measure.
    Run by `make test`. */
-#include "../stress/needs/needs.h"
+#include "stress/needs/needs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -249,19 +249,19 @@ static gpuarena_result planted_free(gpuarena *arena, void *ptr, gpuarena_stream 
 #define gpuarena_capture_end planted_capture_end
 #define gpuarena_alloc planted_alloc
 #define gpuarena_free planted_free
-#include "../stress/policy/pool.c"
-#include "../stress/needs/configs.c"
-#include "../stress/needs/figures.c"
-#include "../stress/needs/ground.c"
-#include "../stress/needs/growth.c"
-#include "../stress/needs/held.c"
-#include "../stress/needs/inspect.c"
-#include "../stress/needs/kinds.c"
-#include "../stress/needs/limits.c"
-#include "../stress/needs/owners.c"
-#include "../stress/needs/sharing.c"
-#include "../stress/needs/small.c"
-#include "../stress/needs/waits.c"
+#include "stress/policy/pool.c"
+#include "stress/needs/configs.c"
+#include "stress/needs/figures.c"
+#include "stress/needs/ground.c"
+#include "stress/needs/growth.c"
+#include "stress/needs/held.c"
+#include "stress/needs/inspect.c"
+#include "stress/needs/kinds.c"
+#include "stress/needs/limits.c"
+#include "stress/needs/owners.c"
+#include "stress/needs/sharing.c"
+#include "stress/needs/small.c"
+#include "stress/needs/waits.c"
 
 /* The verdict of this need on this policy, with this planted. */
 static const scene *verdict(plant what, const char *name, const char *on)

@@ -10,7 +10,7 @@
 #endif
 #define GPUARENA_TEST_LOCK "tests/schedule/schedule_lock.h"
 #include "schedule.h"
-#include "../gpuarena.h"
+#include "gpuarena.h"
 #include "slot_events.h"
 
 enum { WORLD_BLOCKS = 24, WORLD_HOST_BLOCKS = 256 };

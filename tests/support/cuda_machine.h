@@ -11,7 +11,7 @@
 #else
 #define CUDA_TEST_MAIN(run) int main(void) { run(); return tap_done(); }
 
-#include "../gpuarena.h"
+#include "gpuarena.h"
 #include "test_cudart.h"
 
 /* Two devices of 1 GiB. */

@@ -4,13 +4,13 @@
 #ifndef TESTS_DEVICE_BENCH_H
 #define TESTS_DEVICE_BENCH_H
 
-#include "../stress/device/device.h"
+#include "stress/device/device.h"
 #include "tap.h"
 
 #ifndef GPUARENA_NO_CUDA
 #include <cuda_runtime_api.h>
 
-#include "../stress/cudart/cudart.h"
+#include "stress/cudart/cudart.h"
 #endif
 
 #define MIB ((uint64_t)1 << 20)

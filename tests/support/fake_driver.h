@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "../gpuarena.h"
+#include "gpuarena.h"
 
 #define KIB(count) ((uint64_t)(count) << 10)
 #define MIB(count) ((uint64_t)(count) << 20)

@@ -4,7 +4,7 @@
 #ifndef TESTS_LIKE_H
 #define TESTS_LIKE_H
 
-#include "../stress/policy/policy.h"
+#include "stress/policy/policy.h"
 #include "like_model.h"
 #include "tap.h"
 

@@ -4,7 +4,7 @@
 #ifndef TESTS_PASS_BENCH_H
 #define TESTS_PASS_BENCH_H
 
-#include "../stress/run/runner.h"
+#include "stress/run/runner.h"
 #include "tap.h"
 
 #define MIB ((uint64_t)1 << 20)

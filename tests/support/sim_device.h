@@ -5,8 +5,8 @@
 #define TESTS_SIM_DEVICE_H
 
 #include <stdlib.h>
-#include "../stress/sim/costs.h"
-#include "../stress/sim/sim.h"
+#include "stress/sim/costs.h"
+#include "stress/sim/sim.h"
 #include "tap.h"
 
 #define KIB(count) ((uint64_t)(count) << 10)

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 #include <string.h>
-#include "../gpuarena.h"
+#include "gpuarena.h"
 
 enum { SHADOW_SLOTS = 64, SHADOW_RANGES = 1 << 18 };     /* all of the host's memory that can be pinned,
                                                             in granules */

@@ -6,7 +6,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
-#include "../gpuarena.h"
+#include "gpuarena.h"
 #include "tap.h"
 
 #define KIB(count) ((uint64_t)(count) << 10)

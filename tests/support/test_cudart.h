@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../stress/cudart/cudart.h"
+#include "stress/cudart/cudart.h"
 #include "tap.h"
 
 #define KIB(count) ((size_t)(count) << 10)

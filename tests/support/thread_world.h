@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include "../gpuarena.h"
+#include "gpuarena.h"
 #include "slot_events.h"
 #include "tap.h"
 

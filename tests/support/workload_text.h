@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../stress/base/slice.h"
-#include "../stress/workload/workload.h"
+#include "stress/base/slice.h"
+#include "stress/workload/workload.h"
 #include "tap.h"
 
 #if defined(__GNUC__)

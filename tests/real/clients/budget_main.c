@@ -1,7 +1,7 @@
 /* Runs a client program's two, which makes two tenants under one arena, on CUDA: each takes all that it may have.
    It must not know how the client makes them. Linked with it and run by clients.t. */
 #define GPUARENA_IMPLEMENTATION
-#include "../../gpuarena.h"
+#include "../../../gpuarena.h"
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Runs a client program's capture_main, which captures a graph on two streams, on CUDA; then nothing may be left.
    It must not know what the client does between. Linked with it and run by clients.t. */
 #define GPUARENA_IMPLEMENTATION
-#include "../../gpuarena.h"
+#include "../../../gpuarena.h"
 #include <cuda_runtime_api.h>
 #include <inttypes.h>
 #include <stdio.h>

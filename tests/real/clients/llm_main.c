@@ -1,7 +1,7 @@
 /* Runs a client program's serve on CUDA: a cache of keys and values that fills what it may have.
    It must not know how the client fills it. Linked with it and run by clients.t. */
 #define GPUARENA_IMPLEMENTATION
-#include "../../gpuarena.h"
+#include "../../../gpuarena.h"
 #include <cuda_runtime_api.h>
 #include <inttypes.h>
 #include <stdio.h>

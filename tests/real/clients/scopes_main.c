@@ -1,7 +1,7 @@
 /* Runs a client program's grow_cache on CUDA: a block that grows in place, a scope of two, and an arena that ends.
    It must not know what the client does between. Linked with it and run by clients.t. */
 #define GPUARENA_IMPLEMENTATION
-#include "../../gpuarena.h"
+#include "../../../gpuarena.h"
 #include <cuda_runtime_api.h>
 #include <inttypes.h>
 #include <stdio.h>

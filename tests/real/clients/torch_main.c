@@ -1,7 +1,7 @@
 /* Plays to a CUDAPluggableAllocator library the calls that PyTorch makes of one: init, memory_fraction, then the
    allocations and frees of recorded steps, one a device, with record_stream, base_alloc and reset; keeps its books.
    It must not know how the library serves them. Compiled and run by clients.t: torch_main LIBRARY TRACE.. */
-#include "../../gpuarena.h"
+#include "../../../gpuarena.h"
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 // A C++ program that ends its arena at exit, at a moment that its argument chooses: before or after the CUDA runtime has
 // shut down. It prints what the calls answered; it must not know why. Built and run by cuda_life.t.
 #define GPUARENA_IMPLEMENTATION
-#include "../../gpuarena.h"
+#include "../../../gpuarena.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,10 +1,10 @@
 /* The recorder of the examples: a trace that is replayed through an arena is recorded to the byte as it was; and what
    a program does beside allocating and freeing is written as lines that replay takes. Not what replays show.
    Run: build/tests/test_recorder (GPUARENA_TRACES) */
-#include "../gpuarena.h"
+#include "gpuarena.h"
 
-#include "../examples/recorder.h"
-#include "../stress/run/runner.h"
+#include "examples/recorder.h"
+#include "stress/run/runner.h"
 #include "sim_device.h"
 #include "workload_text.h"
 

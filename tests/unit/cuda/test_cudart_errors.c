@@ -7,7 +7,7 @@ int main(void) { return printf("1..0 # SKIP no CUDA Toolkit\n") < 0; }
 #else
 #include <pthread.h>
 
-#include "../stress/sim/codes.h"
+#include "stress/sim/codes.h"
 #include "test_cudart.h"
 
 static void test_last_error(void)

@@ -11,7 +11,7 @@ int main(void)
     return tap_done();
 }
 #else
-#include "../gpuarena.h"
+#include "gpuarena.h"
 
 #include "test_cudart.h"
 

@@ -3,7 +3,7 @@
    Run by `make test`; alone: prove build/tests/test_sim_bytes. */
 #include "sim_device.h"
 
-#include "../stress/sim/devmem.h"
+#include "stress/sim/devmem.h"
 
 enum { SPACE = 5 << 20, POISON = GRANULES_POISON };
 

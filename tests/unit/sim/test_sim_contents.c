@@ -3,7 +3,7 @@
    Run by `make test`; alone: prove build/tests/test_sim_contents. */
 #include "sim_device.h"
 
-#include "../stress/sim/granules.h"
+#include "stress/sim/granules.h"
 
 static int has(const sim_bench *bench, const void *ptr, uint64_t bytes, uint64_t pattern)
 {

@@ -3,7 +3,7 @@
    Run by `make test`. */
 #include "sim_device.h"
 
-#include "../stress/sim/mempool.h"
+#include "stress/sim/mempool.h"
 
 typedef struct pool_bench {
     sim_bench bench;

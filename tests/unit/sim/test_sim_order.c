@@ -2,7 +2,7 @@
    Must not know how they are kept; what comes before what is tested by test_sim_races.c.
    Run by `make test`; alone: prove build/tests/test_sim_order. */
 #include "sim_order.h"
-#include "../stress/sim/work.h"
+#include "stress/sim/work.h"
 
 #define US(count) ((uint64_t)(count) * 1000)
 

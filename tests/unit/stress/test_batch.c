@@ -1,8 +1,8 @@
 /* The search of `stress batch`, on made-up answers: monotone ones, ones with gaps, and ones that cannot be.
    It must not run any workload: batch.t does.
    Run: build/tests/test_batch */
-#include "../stress/base/batch_search.h"
-#include "../stress/base/splitmix64.h"
+#include "stress/base/batch_search.h"
+#include "stress/base/splitmix64.h"
 #include "tap.h"
 
 enum { NUMBERS = 2048 };

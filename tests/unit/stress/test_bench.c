@@ -4,11 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../stress/measure/sizes.h"
-#include "../stress/measure/stage.h"
-#include "../stress/measure/holes_field.h"
-#include "../stress/measure/holes_growth.h"
-#include "../stress/base/splitmix64.h"
+#include "stress/measure/sizes.h"
+#include "stress/measure/stage.h"
+#include "stress/measure/holes_field.h"
+#include "stress/measure/holes_growth.h"
+#include "stress/base/splitmix64.h"
 #include "tap.h"
 
 static problem why;

@@ -1,8 +1,8 @@
 /* The bisection of `stress capacity`, on made-up answers: monotone ones, ones with gaps, and ones that cannot be.
    It must not run any workload: capacity.t does.
    Run: build/tests/test_capacity */
-#include "../stress/base/capacity_search.h"
-#include "../stress/base/splitmix64.h"
+#include "stress/base/capacity_search.h"
+#include "stress/base/splitmix64.h"
 #include "tap.h"
 
 enum { SIZES = 4096 };

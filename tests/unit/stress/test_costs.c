@@ -4,9 +4,9 @@
    Run: build/tests/test_costs */
 #include <stdlib.h>
 
-#include "../stress/measure/costs_fit.h"
-#include "../stress/device/device.h"
-#include "../stress/base/splitmix64.h"
+#include "stress/measure/costs_fit.h"
+#include "stress/device/device.h"
+#include "stress/base/splitmix64.h"
 #include "tap.h"
 
 #define MIB ((uint64_t)1 << 20)

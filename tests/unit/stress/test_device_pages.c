@@ -1,8 +1,8 @@
 /* Books of virtual memory: random calls against a plain model; and the counting CUDA table over a made-up driver.
    It must not know of policies or workloads.
    Run: build/tests/test_device_pages */
-#include "../stress/device/cuda_table.h"
-#include "../stress/base/splitmix64.h"
+#include "stress/device/cuda_table.h"
+#include "stress/base/splitmix64.h"
 #include "tap.h"
 
 enum { PAGE = 2 << 20, PLACES = 64, HANDLES = 24, ROUNDS = 40000 };

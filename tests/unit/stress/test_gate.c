@@ -1,8 +1,8 @@
 /* Rules, numbers with units, intervals, CSV read back: what the parts of gates answer.
    It must not run anything: rows are texts.
    Run: build/tests/test_gate */
-#include "../stress/result/gate.h"
-#include "../stress/result/interval.h"
+#include "stress/result/gate.h"
+#include "stress/result/interval.h"
 #include "tap.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../stress/policy/policy.h"
-#include "../stress/workload/workload.h"
+#include "stress/policy/policy.h"
+#include "stress/workload/workload.h"
 #include "tap.h"
 
 #define MIB ((uint64_t)1 << 20)

@@ -1,7 +1,7 @@
 /* The model cub and CUB's own CachingDeviceAllocator (cub-library), call by call: as much live, as much held.
    It must not know the rules of either: test_like_cub.c has them in numbers.
    Run: make test, or prove build/tests/test_like_cub_library; skipped where the library is not in this build */
-#include "../stress/policy/policy.h"
+#include "stress/policy/policy.h"
 #include "tap.h"
 
 #define KIB(count) ((uint64_t)(count) << 10)

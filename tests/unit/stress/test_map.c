@@ -3,7 +3,7 @@
    Run: build/tests/test_map */
 #include <stdlib.h>
 
-#include "../stress/report/map.h"
+#include "stress/report/map.h"
 #include "tap.h"
 
 enum { WIDTH = 8, HEIGHT = 4 };

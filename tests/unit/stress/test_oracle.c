@@ -3,13 +3,13 @@
    Run: build/tests/test_oracle */
 #include <stdlib.h>
 
-#include "../stress/run/oracle.h"
-#include "../stress/run/oracle_map.h"
-#include "../stress/base/splitmix64.h"
+#include "stress/run/oracle.h"
+#include "stress/run/oracle_map.h"
+#include "stress/base/splitmix64.h"
 #include "tap.h"
 
 #ifndef GPUARENA_NO_CUDA
-#include "../stress/cudart/cudart.h"
+#include "stress/cudart/cudart.h"
 #endif
 
 enum { BLOCKS = 200 };

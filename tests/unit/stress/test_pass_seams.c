@@ -1,7 +1,7 @@
 /* A pass at its seams to device and policy: what is judged, what a policy is told at the end, and one that lies.
    It must not know of files or the command line.
    Run: build/tests/test_pass_seams */
-#include "../stress/run/pass.h"
+#include "stress/run/pass.h"
 
 enum { SEAM_STREAMS = 8 };
 
@@ -33,8 +33,8 @@ static gpuarena_result seam_pool_forget(pool *self, gpuarena_stream stream)
 #define device_open seam_device_open
 #define pool_alloc  seam_pool_alloc
 #define pool_forget seam_pool_forget
-#include "../stress/run/pass_clock.c"
-#include "../stress/run/pass.c"
+#include "stress/run/pass_clock.c"
+#include "stress/run/pass.c"
 #undef device_open
 #undef pool_alloc
 #undef pool_forget

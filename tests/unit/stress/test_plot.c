@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../stress/report/plot.h"
+#include "stress/report/plot.h"
 #include "tap.h"
 
 /* Ticks of an axis as text: "0 2 4 | GiB". */

@@ -1,7 +1,7 @@
 /* Policies: their text, limits, and pools at work, raw, arena, models and rival, on a simulated device.
    It must not know of workloads or rows.
    Run: build/tests/test_policy */
-#include "../stress/policy/policy.h"
+#include "stress/policy/policy.h"
 #include "tap.h"
 
 static problem why;

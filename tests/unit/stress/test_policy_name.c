@@ -1,8 +1,8 @@
 /* Both names of a policy, and sizes in keys.
    It must not know policies.
    Run: build/tests/test_policy_name */
-#include "../stress/policy/policy_name.h"
-#include "../stress/base/slice.h"
+#include "stress/policy/policy_name.h"
+#include "stress/base/slice.h"
 #include "tap.h"
 
 static void check_names(const char *shown, const char *name)

@@ -3,9 +3,9 @@
    Run: build/tests/test_record */
 #include <stdlib.h>
 
-#include "../stress/result/record_parts.h"
+#include "stress/result/record_parts.h"
 #include "workload_text.h"
-#include "../stress/run/runner.h"
+#include "stress/run/runner.h"
 
 #define MIB ((uint64_t)1 << 20)
 

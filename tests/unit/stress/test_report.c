@@ -3,11 +3,11 @@
    Run: build/tests/test_report */
 #include <stdlib.h>
 
-#include "../stress/result/csv.h"
-#include "../stress/report/json.h"
-#include "../stress/report/table.h"
-#include "../stress/report/table_columns.h"
-#include "../stress/base/utf8.h"
+#include "stress/result/csv.h"
+#include "stress/report/json.h"
+#include "stress/report/table.h"
+#include "stress/report/table_columns.h"
+#include "stress/base/utf8.h"
 #include "tap.h"
 
 static char written[65536];

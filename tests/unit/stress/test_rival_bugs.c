@@ -2,7 +2,7 @@
    and a query of an event that fails the next allocation. And the same calls on an arena, in order.
    It must not know of policies or workloads. Skipped, aloud, where CUB or CUDA is not in this build.
    Run: build/tests/test_rival_bugs */
-#include "../stress/policy/rival.h"
+#include "stress/policy/rival.h"
 #include "tap.h"
 
 #ifdef GPUARENA_NO_CUDA
@@ -17,7 +17,7 @@ int main(void)
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include "../stress/cudart/cudart.h"
+#include "stress/cudart/cudart.h"
 
 #define MIB     ((uint64_t)1 << 20)
 #define LONG_NS ((uint64_t)1000000000)

@@ -1,7 +1,7 @@
 /* Passes and rows: op streams made by hand, whose every number is known.
    It must not know of files or the command line.
    Run: build/tests/test_runner */
-#include "../stress/run/runner.h"
+#include "stress/run/runner.h"
 #include "tap.h"
 
 #define MIB ((uint64_t)1 << 20)

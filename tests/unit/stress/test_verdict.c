@@ -1,7 +1,7 @@
 /* What rows come to in words: the least, ties, one policy, failures, repeats, baselines.
    It must not run anything: rows are made up.
    Run: build/tests/test_verdict */
-#include "../stress/report/verdict.h"
+#include "stress/report/verdict.h"
 #include "tap.h"
 
 enum { MOST = 8 };

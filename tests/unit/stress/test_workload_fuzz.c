@@ -1,7 +1,7 @@
 /* Mutation fuzzing of `replay`: small valid files of each format, bytes changed, are read and then sound, or refused
    with file and line. Deterministic; GPUARENA_TEST_OPS sets how many mutations there are. Best run under ASan.
    Run: make test TESTS=build/tests/test_workload_fuzz */
-#include "../stress/base/splitmix64.h"
+#include "stress/base/splitmix64.h"
 #include "workload_text.h"
 
 enum { FUZZ_MAX_BYTES = 512, FUZZ_DEFAULT_COUNT = 20000 };

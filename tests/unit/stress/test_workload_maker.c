@@ -1,7 +1,7 @@
 /* Tests of the words that families write with: draws against their distributions, sums that pass 2^64, cut streams.
    Knows nothing of any one family.
    Run: make test TESTS=build/tests/test_workload_maker */
-#include "../stress/workload/maker.h"
+#include "stress/workload/maker.h"
 #include "workload_text.h"
 
 typedef struct bench { op_stream stream; stream_builder builder; problem why; maker words; } bench;

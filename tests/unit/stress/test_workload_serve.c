@@ -1,7 +1,7 @@
 /* Tests of `serve`: published models and lengths, the budget, preemption, sharing, both layouts, order.
    Knows the seams of its parts, and nothing of how its streams are made.
    Run: make test TESTS=build/tests/test_workload_serve */
-#include "../stress/workload/serve.h"
+#include "stress/workload/serve.h"
 #include "workload_order.h"
 
 static const golden_text golden[] = {

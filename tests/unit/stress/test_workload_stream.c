@@ -1,7 +1,7 @@
 /* Tests of the builder of op streams, and of writing them: counts, peak, blocks, labels, the cut, overflow.
    Knows nothing of families and formats.
    Run: make test TESTS=build/tests/test_workload_stream */
-#include "../stress/workload/stream.h"
+#include "stress/workload/stream.h"
 #include "workload_text.h"
 
 static const slice no_tag = { NULL, 0 };
