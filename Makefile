@@ -67,7 +67,7 @@ CUDART_SOURCES := $(wildcard stress/cudart/*.c)
 
 LIBRARY        := $(BUILD)/libstress.a
 CUDART         := $(if $(CUDA),$(BUILD)/sim/libcudart.so)
-INSTALLED_LIBS  = $(strip $(filter-out %/libcub-null.so,$(CUB)) $(if $(CUDA),$(BUILD)/libcudart-sim.so))
+INSTALLED_LIBS  = $(strip $(filter-out %/libcub-null.so,$(CUB)) $(if $(CUDA),$(BUILD)/libcudart-sim.so $(PRELOAD)))
 CUB            := $(if $(and $(CUDA),$(HAVE_CXX),$(CUB_FOLDER)),$(BUILD)/libcub-sim.so $(BUILD)/libcub-cuda.so \
                       $(BUILD)/libcub-null.so)
 STRESS         := $(BUILD)/stress
@@ -75,6 +75,7 @@ LIBRARY_OBJECTS := $(STRESS_SOURCES:%.c=$(BUILD)/obj/%.o)
 PROGRAMS        = $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(1)))
 TEST_PROGRAMS  := $(call PROGRAMS,$(TEST_SOURCES))
 EXAMPLES       := $(EXAMPLE_SOURCES:%.c=$(BUILD)/%) $(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%)
+PRELOAD        := $(if $(CUDA),$(BUILD)/libgpuarena-preload.so $(BUILD)/libgpuarena-record.so)
 BENCH          := $(BENCH_SOURCES:tests/measure/%.c=$(BUILD)/%)
 ALL_SOURCES    := $(STRESS_SOURCES) stress/main.c $(TEST_SOURCES) $(EXAMPLE_SOURCES) $(BENCH_SOURCES)
 PIC_SOURCES    := stress/base/problem.c stress/base/slice.c $(wildcard stress/sim/*.c) $(CUDART_SOURCES)
@@ -85,7 +86,7 @@ endif
 .DELETE_ON_ERROR:
 .PHONY: all run test asan tsan fuzz valgrind bench profile footprints policies pictures bounds install uninstall clean help toolkit FORCE
 
-all: toolkit $(STRESS) $(CUDART) $(CUB) $(TEST_PROGRAMS) $(EXAMPLES) $(BENCH)  ## build all that this machine can build (the default)
+all: toolkit $(STRESS) $(CUDART) $(CUB) $(TEST_PROGRAMS) $(EXAMPLES) $(PRELOAD) $(BENCH)  ## build all that this machine can build (the default)
 
 # what the run needs and no more, by as many jobs as there are processors where -j was not given; V=1 shows the commands
 RUN_NEEDS := $(STRESS) $(if $(findstring cub-library,$(POLICIES)),$(CUB))
@@ -99,6 +100,7 @@ run:  ## the main job: cudaMalloc against the pool, as a table; WORKLOADS=.. POL
 # what the tests named need: programs themselves, and what scripts run; everything for a test that is named otherwise
 NEEDED = $(filter $(BUILD)/tests/%,$(TESTS)) $(CUDART) $(CUB) $(if $(filter tests/%.t,$(TESTS)),$(STRESS) $(BENCH)) \
          $(if $(filter tests/real/examples.t tests/real/gpu.t,$(TESTS)),$(EXAMPLES)) \
+         $(if $(filter tests/real/preload.t,$(TESTS)),$(PRELOAD)) \
          $(if $(filter-out $(BUILD)/tests/% tests/%.t,$(TESTS)),all)
 
 test: toolkit $(NEEDED)  ## run all tests; some of them: TESTS="build/tests/test_x tests/y.t"
@@ -198,7 +200,7 @@ define INSTALL_FILE
 
 endef
 
-install: $(STRESS) $(CUDART) $(CUB) $(BUILD)/$(INSTALLED_NAME).1  ## header, program and what belongs to them: DESTDIR, PREFIX
+install: $(STRESS) $(CUDART) $(CUB) $(PRELOAD) $(BUILD)/$(INSTALLED_NAME).1  ## header, program and what belongs to them: DESTDIR, PREFIX
 	install -d '$(AT)/bin' '$(AT)/share/pkgconfig' $(sort $(foreach file,$(INSTALLED),'$(AT)/$(call FIELD,1,$(file))'))
 	$(foreach file,$(INSTALLED),$(call INSTALL_FILE,$(file)))
 	install -m 755 $(STRESS) '$(AT)/bin/$(INSTALLED_NAME)'
@@ -258,6 +260,12 @@ $(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%): $(BUILD)/%: %.cu gpuarena.h examples/ex
 	@mkdir -p $(@D)
 	@echo "  NVCC $<"
 	$(Q)$(NVCC) -std=c++17 -O2 -cudart shared -L$(BUILD)/sim -o $@ $< -lpthread -Xlinker -rpath -Xlinker $(CUDA_LIBS)
+
+# libraries for LD_PRELOAD: they export the runtime's names that they replace, and nothing else
+$(BUILD)/libgpuarena-%.so: examples/preload/%.c examples/preload/interpose.h gpuarena.h $(BUILD)/stamp.flags | $(CUDART)
+	@echo "  LINK $@"
+	$(Q)$(COMPILE) -fPIC -fvisibility=hidden -shared -o $@ $< \
+	    -L$(BUILD)/sim -Wl,--no-as-needed -lcudart $(RUNS_ON_CUDA) -ldl -lpthread
 
 # ---- the libcudart substitute: name and symbol versions of the toolkit's own; and CUB's allocator, over the substitute
 # for simulated devices and over libcudart for real ones

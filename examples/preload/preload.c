@@ -1,0 +1,233 @@
+/* libgpuarena-preload.so: cudaMalloc, cudaMallocAsync and their frees of a program that exists already come from an
+   arena for each device, without a line changed; cudaMemGetInfo tells what the arena may still give.
+       LD_PRELOAD=build/preload/libgpuarena-preload.so GPUARENA_CONF=limit=8G ./program
+   At exit a report goes to standard error, or to the file that GPUARENA_REPORT names.
+   The program must use the shared libcudart (nvcc -cudart shared): what is linked statically cannot be replaced.
+   Memory of paged arenas cannot be exported by cudaIpcGetMemHandle: GPUARENA_CONF=backing=segments,share=whole for that.
+   Not replaced: managed, pinned and pitched memory, arrays, and the program's own memory pools. */
+#include "interpose.h"
+
+#define GPUARENA_STATIC
+#define GPUARENA_IMPLEMENTATION
+#include "../../gpuarena.h"
+
+/* Calls of the runtime that the arena makes come back to this library, and pass through: this thread is inside. */
+static __thread int inside;
+
+enum { DEVICES = 64 };
+static struct {
+    pthread_mutex_t lock;                        /* of creation and of cudaDeviceReset */
+    gpuarena *arena[DEVICES];
+    int refused[DEVICES];                        /* no arena could be made: the runtime serves that device */
+    uint64_t call_count;                         /* allocations and frees that would have reached the driver */
+} preload = { PTHREAD_MUTEX_INITIALIZER, { NULL }, { 0 }, 0 };
+
+INTERPOSED(cudaMalloc, (void **, size_t));
+INTERPOSED(cudaFree, (void *));
+INTERPOSED(cudaMallocAsync, (void **, size_t, cudaStream_t));
+INTERPOSED(cudaFreeAsync, (void *, cudaStream_t));
+INTERPOSED(cudaMemGetInfo, (size_t *, size_t *));
+INTERPOSED(cudaStreamDestroy, (cudaStream_t));
+INTERPOSED(cudaDeviceReset, (void));
+
+static void say_failure(gpuarena *arena)
+{
+    gpuarena_failure failure;
+    char text[512];
+    gpuarena_last_failure(arena, &failure);
+    gpuarena_failure_text(&failure, text, sizeof text);
+    fprintf(stderr, "gpuarena: %s\n", text);
+}
+
+static gpuarena *make_arena(int device)
+{
+    gpuarena_config config = GPUARENA_INIT;
+    gpuarena_driver driver = GPUARENA_INIT;
+    gpuarena *arena = NULL;
+    snprintf(config.name, sizeof config.name, "device %d", device);
+    config.driver = &driver;
+    if (gpuarena_driver_cuda(device, &driver) || gpuarena_create(&config, &arena)) say_failure(NULL);
+    return arena;
+}
+
+/* The current device's arena; NULL: there is none. With `inside`. */
+static gpuarena *current_arena(void)
+{
+    gpuarena *arena;
+    int device;
+    if (cudaGetDevice(&device) || device < 0 || device >= DEVICES) return NULL;
+    pthread_mutex_lock(&preload.lock);
+    if (!preload.arena[device] && !preload.refused[device]) {
+        preload.arena[device] = make_arena(device);
+        preload.refused[device] = !preload.arena[device];
+    }
+    arena = preload.arena[device];
+    pthread_mutex_unlock(&preload.lock);
+    return arena;
+}
+
+static cudaError_t code_of(gpuarena *arena, gpuarena_result result)
+{
+    gpuarena_failure failure;
+    if (result == GPUARENA_OK) return cudaSuccess;
+    gpuarena_last_failure(NULL, &failure);
+    if (result == GPUARENA_OUT_OF_MEMORY || result == GPUARENA_HOST_MEMORY) say_failure(arena);
+    if (result == GPUARENA_OUT_OF_MEMORY || result == GPUARENA_HOST_MEMORY) return cudaErrorMemoryAllocation;
+    if (result == GPUARENA_CAPTURE) return cudaErrorStreamCaptureUnsupported;
+    return failure.driver_code > 0 ? (cudaError_t)failure.driver_code : cudaErrorInvalidValue;
+}
+
+/* Allocates from the current device's arena. 0: it has none, and the runtime is to be asked. */
+static int allocate(void **ptr, size_t bytes, gpuarena_stream stream, cudaError_t *code)
+{
+    gpuarena *arena;
+    if (inside || !ptr || !bytes) return 0;
+    inside++;
+    arena = current_arena();
+    if (arena) {
+        *code = code_of(arena, gpuarena_alloc(arena, ptr, bytes, stream));
+        __atomic_fetch_add(&preload.call_count, 1, __ATOMIC_RELAXED);
+    }
+    inside--;
+    return arena != NULL;
+}
+
+/* The arena that has this memory; NULL: the runtime's own. */
+static gpuarena *owner_of(const void *ptr)
+{
+    return inside || !ptr ? NULL : gpuarena_owner(ptr);
+}
+
+static cudaError_t release(gpuarena *arena, void *ptr, gpuarena_stream stream)
+{
+    cudaError_t code;
+    inside++;
+    code = code_of(arena, gpuarena_free(arena, ptr, stream));
+    __atomic_fetch_add(&preload.call_count, 1, __ATOMIC_RELAXED);
+    inside--;
+    return code;
+}
+
+EXPORTED cudaError_t cudaMalloc(void **ptr, size_t bytes)
+{
+    cudaError_t code;
+    return allocate(ptr, bytes, GPUARENA_ANY_STREAM, &code) ? code : REAL(cudaMalloc)(ptr, bytes);
+}
+
+/* The runtime's cudaFree waits for all work on the memory; so does this one. */
+EXPORTED cudaError_t cudaFree(void *ptr)
+{
+    gpuarena *arena = owner_of(ptr);
+    cudaError_t code;
+    if (!arena) return REAL(cudaFree)(ptr);
+    code = cudaDeviceSynchronize();
+    return code ? code : release(arena, ptr, GPUARENA_ANY_STREAM);
+}
+
+/* In a capture such an allocation is a node of the graph: the runtime's business. */
+static int is_captured(cudaStream_t stream)
+{
+    enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    return cudaStreamIsCapturing(stream, &status) == cudaSuccess && status != cudaStreamCaptureStatusNone;
+}
+
+EXPORTED cudaError_t cudaMallocAsync(void **ptr, size_t bytes, cudaStream_t stream)
+{
+    cudaError_t code;
+    if (!inside && !is_captured(stream) && allocate(ptr, bytes, stream, &code)) return code;
+    return REAL(cudaMallocAsync)(ptr, bytes, stream);
+}
+
+EXPORTED cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
+{
+    gpuarena *arena = owner_of(ptr);
+    return arena ? release(arena, ptr, stream) : REAL(cudaFreeAsync)(ptr, stream);
+}
+
+/* These names are what code compiled for the per-thread default stream calls. */
+EXPORTED cudaError_t cudaMallocAsync_ptsz(void **ptr, size_t bytes, cudaStream_t stream)
+{
+    return cudaMallocAsync(ptr, bytes, stream ? stream : cudaStreamPerThread);
+}
+
+EXPORTED cudaError_t cudaFreeAsync_ptsz(void *ptr, cudaStream_t stream)
+{
+    return cudaFreeAsync(ptr, stream ? stream : cudaStreamPerThread);
+}
+
+/* Free is what the program can still allocate: what the device has free and the arena keeps, within the limit. */
+EXPORTED cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
+{
+    cudaError_t code = REAL(cudaMemGetInfo)(free_bytes, total_bytes);
+    gpuarena_stats stats;
+    gpuarena *arena;
+    uint64_t kept, below;
+    if (code || inside || !free_bytes || !total_bytes) return code;
+    inside++;
+    arena = current_arena();
+    if (arena) {
+        gpuarena_get_stats(arena, &stats);
+        kept = stats.pending_bytes + stats.cached_bytes;
+        below = stats.limit_bytes > stats.live_bytes ? stats.limit_bytes - stats.live_bytes : 0;
+        *free_bytes = *free_bytes + kept < below ? *free_bytes + (size_t)kept : (size_t)below;
+        if (stats.limit_bytes < *total_bytes) *total_bytes = (size_t)stats.limit_bytes;
+    }
+    inside--;
+    return code;
+}
+
+/* Every arena forgets the stream: its handle may come back as another one's. */
+EXPORTED cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    int device;
+    inside++;
+    for (device = 0; device < DEVICES; device++)
+        if (preload.arena[device]) (void)gpuarena_forget(preload.arena[device], stream);
+    inside--;
+    return REAL(cudaStreamDestroy)(stream);
+}
+
+/* All memory of the device is gone with its context: its arena ends first. */
+EXPORTED cudaError_t cudaDeviceReset(void)
+{
+    int device;
+    inside++;
+    pthread_mutex_lock(&preload.lock);
+    if (!cudaGetDevice(&device) && device >= 0 && device < DEVICES && preload.arena[device]) {
+        (void)cudaDeviceSynchronize();
+        (void)gpuarena_reset(preload.arena[device], GPUARENA_ANY_STREAM);
+        if (!gpuarena_destroy(preload.arena[device])) preload.arena[device] = NULL;
+    }
+    pthread_mutex_unlock(&preload.lock);
+    inside--;
+    return REAL(cudaDeviceReset)();
+}
+
+static void report(FILE *out, int device)
+{
+    gpuarena_stats stats;
+    gpuarena_get_stats(preload.arena[device], &stats);
+    fprintf(out, "gpuarena: device %d: %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64 " failed; peak requested %"
+            PRIu64 " bytes, live %" PRIu64 ", reserved %" PRIu64 "; %" PRIu64 " driver calls; %" PRIu64
+            " blocks (%" PRIu64 " bytes) were never freed\n", device, stats.alloc_count, stats.free_count,
+            stats.fail_count, stats.requested_peak_bytes, stats.live_peak_bytes, stats.reserved_peak_bytes,
+            stats.driver_call_count, stats.live_count, stats.live_bytes);
+}
+
+/* The runtime may have shut down by now: nothing is freed. */
+__attribute__((destructor)) static void preload_end(void)
+{
+    const char *path = getenv("GPUARENA_REPORT");
+    FILE *out = path && *path ? fopen(path, "a") : stderr;
+    int device;
+    if (!out) {
+        perror(path);
+        return;
+    }
+    for (device = 0; device < DEVICES; device++)
+        if (preload.arena[device]) report(out, device);
+    if (preload.call_count)
+        fprintf(out, "gpuarena: without it the program would have made %" PRIu64 " driver calls for them\n",
+                preload.call_count);
+    if (out != stderr) fclose(out);
+}

@@ -1,0 +1,211 @@
+/* libgpuarena-record.so: writes what a program that exists already asks of cudaMalloc, cudaMallocAsync and their frees
+   as a trace that `stress run -w replay:FILE` plays to every policy: what would this program need, and what would a
+   pool save, without a line changed.
+       LD_PRELOAD=build/preload/libgpuarena-record.so GPUARENA_TRACE=mine.trace ./program
+   GPUARENA_TRACE: the file (gpuarena-PID.trace). Streams that wait for others' events are recorded too. What kernels
+   use is not known. The program must use the shared libcudart (nvcc -cudart shared). */
+#include "interpose.h"
+#include <unistd.h>
+
+typedef struct block { const void *ptr; uint64_t number; unsigned stream; } block;
+typedef struct event { cudaEvent_t handle; unsigned stream; } event;
+enum { STREAMS = 1024 };                         /* as many as replay has; more count as the default stream */
+static struct {
+    pthread_mutex_t lock;                        /* of all that follows */
+    FILE *out;
+    uint64_t next;                               /* number of the next block */
+    block *blocks;                               /* live, by a hash of the address; linear probing; NULL: empty */
+    size_t block_room, block_count;
+    event *events;                               /* recorded, and the stream they were recorded on */
+    size_t event_count, event_room;
+    cudaStream_t streams[STREAMS];               /* by number, from 1 */
+    unsigned stream_count;
+    int failed;                                  /* no host memory, or no file: nothing more is written */
+} trace = { PTHREAD_MUTEX_INITIALIZER, NULL, 0, NULL, 0, 0, NULL, 0, 0, { 0 }, 1, 0 };
+
+INTERPOSED(cudaMalloc, (void **, size_t));
+INTERPOSED(cudaFree, (void *));
+INTERPOSED(cudaMallocAsync, (void **, size_t, cudaStream_t));
+INTERPOSED(cudaFreeAsync, (void *, cudaStream_t));
+INTERPOSED(cudaEventRecord, (cudaEvent_t, cudaStream_t));
+INTERPOSED(cudaStreamWaitEvent, (cudaStream_t, cudaEvent_t, unsigned));
+
+static void fail(const char *why)
+{
+    if (!trace.failed) fprintf(stderr, "gpuarena: the trace ends here: %s\n", why);
+    trace.failed = 1;
+}
+
+/* 1: the file is open, its first line written. With the lock. */
+static int is_open(void)
+{
+    const char *path = getenv("GPUARENA_TRACE");
+    char name[64];
+    if (trace.out || trace.failed) return !trace.failed;
+    snprintf(name, sizeof name, "gpuarena-%ld.trace", (long)getpid());
+    trace.out = fopen(path && *path ? path : name, "w");
+    if (trace.out) fputs("gpuarena-trace 1\n", trace.out);
+    else fail(path && *path ? path : name);
+    return trace.out != NULL;
+}
+
+static unsigned number_of(cudaStream_t stream)
+{
+    unsigned number;
+    if (!stream) return 0;
+    for (number = 1; number < trace.stream_count; number++)
+        if (trace.streams[number] == stream) return number;
+    if (trace.stream_count == STREAMS) return 0;
+    trace.streams[trace.stream_count] = stream;
+    return trace.stream_count++;
+}
+
+static block *place_of(const void *ptr)
+{
+    size_t at = (size_t)(((uintptr_t)ptr >> 8) * (uintptr_t)0x9E3779B97F4A7C15u) & (trace.block_room - 1);
+    while (trace.blocks[at].ptr && trace.blocks[at].ptr != ptr) at = (at + 1) & (trace.block_room - 1);
+    return &trace.blocks[at];
+}
+
+static int grow_blocks(void)
+{
+    size_t at, old_room = trace.block_room, room = old_room ? old_room * 2 : 1024;
+    block *old = trace.blocks, *fresh = (block *)calloc(room, sizeof *fresh);
+    if (!fresh) return 0;
+    trace.blocks = fresh;
+    trace.block_room = room;
+    for (at = 0; at < old_room; at++)
+        if (old[at].ptr) *place_of(old[at].ptr) = old[at];
+    free(old);
+    return 1;
+}
+
+static void note_alloc(const void *ptr, size_t bytes, cudaStream_t stream)
+{
+    block made;
+    pthread_mutex_lock(&trace.lock);
+    if (is_open() && trace.block_count * 2 >= trace.block_room && !grow_blocks()) fail("no host memory");
+    if (!trace.failed) {
+        made.ptr = ptr;
+        made.number = trace.next++;
+        made.stream = number_of(stream);
+        trace.block_count += !place_of(ptr)->ptr;
+        *place_of(ptr) = made;
+        fprintf(trace.out, "a %" PRIu64 " %zu %u\n", made.number, bytes, made.stream);
+    }
+    pthread_mutex_unlock(&trace.lock);
+}
+
+/* Takes a block out of the table; those behind it move up, so that each is still found. */
+static void drop(block *gone)
+{
+    size_t at = (size_t)(gone - trace.blocks);
+    block moved;
+    trace.block_count--;
+    gone->ptr = NULL;
+    while (at = (at + 1) & (trace.block_room - 1), trace.blocks[at].ptr) {
+        moved = trace.blocks[at];
+        trace.blocks[at].ptr = NULL;
+        *place_of(moved.ptr) = moved;
+    }
+}
+
+/* on_own: on the stream of the allocation, for cudaFree is on all streams. */
+static void note_free(const void *ptr, cudaStream_t stream, int on_own)
+{
+    block *found;
+    unsigned number;
+    pthread_mutex_lock(&trace.lock);
+    if (ptr && trace.block_room && !trace.failed && (found = place_of(ptr))->ptr) {
+        number = on_own ? found->stream : number_of(stream);
+        if (number == found->stream) fprintf(trace.out, "f %" PRIu64 "\n", found->number);
+        else fprintf(trace.out, "f %" PRIu64 " %u\n", found->number, number);
+        drop(found);
+    }
+    pthread_mutex_unlock(&trace.lock);
+}
+
+static event *event_of(cudaEvent_t handle)
+{
+    size_t at;
+    for (at = trace.event_count; at-- > 0;)
+        if (trace.events[at].handle == handle) return &trace.events[at];
+    return NULL;
+}
+
+static void note_record(cudaEvent_t handle, cudaStream_t stream)
+{
+    event *found, *more;
+    pthread_mutex_lock(&trace.lock);
+    found = event_of(handle);
+    if (!found && trace.event_count == trace.event_room) {
+        more = (event *)realloc(trace.events, (trace.event_room * 2 + 64) * sizeof *more);
+        if (more) trace.event_room = trace.event_room * 2 + 64;
+        if (more) trace.events = more;
+        else fail("no host memory");
+    }
+    if (!found && !trace.failed) found = &trace.events[trace.event_count++];
+    if (found) {
+        found->handle = handle;
+        found->stream = number_of(stream);
+    }
+    pthread_mutex_unlock(&trace.lock);
+}
+
+static void note_wait(cudaStream_t stream, cudaEvent_t handle)
+{
+    event *found;
+    unsigned number;
+    pthread_mutex_lock(&trace.lock);
+    found = event_of(handle);
+    number = number_of(stream);
+    if (found && found->stream != number && is_open())
+        fprintf(trace.out, "w %u %u\n", number, found->stream);
+    pthread_mutex_unlock(&trace.lock);
+}
+
+EXPORTED cudaError_t cudaMalloc(void **ptr, size_t bytes)
+{
+    cudaError_t code = REAL(cudaMalloc)(ptr, bytes);
+    if (!code && bytes) note_alloc(*ptr, bytes, NULL);
+    return code;
+}
+
+/* A free is written first: once the runtime has the memory, another thread may get its address. */
+EXPORTED cudaError_t cudaFree(void *ptr)
+{
+    note_free(ptr, NULL, 1);
+    return REAL(cudaFree)(ptr);
+}
+
+EXPORTED cudaError_t cudaMallocAsync(void **ptr, size_t bytes, cudaStream_t stream)
+{
+    cudaError_t code = REAL(cudaMallocAsync)(ptr, bytes, stream);
+    if (!code && bytes) note_alloc(*ptr, bytes, stream);
+    return code;
+}
+
+EXPORTED cudaError_t cudaFreeAsync(void *ptr, cudaStream_t stream)
+{
+    note_free(ptr, stream, 0);
+    return REAL(cudaFreeAsync)(ptr, stream);
+}
+
+EXPORTED cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream)
+{
+    cudaError_t code = REAL(cudaEventRecord)(handle, stream);
+    if (!code) note_record(handle, stream);
+    return code;
+}
+
+EXPORTED cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigned flags)
+{
+    cudaError_t code = REAL(cudaStreamWaitEvent)(stream, handle, flags);
+    if (!code) note_wait(stream, handle);
+    return code;
+}
+
+__attribute__((destructor)) static void record_end(void)
+{
+    if (trace.out && (fflush(trace.out) || ferror(trace.out))) fail("the file cannot be written");
+}

@@ -1,0 +1,75 @@
+#!/usr/bin/perl
+# The libraries for LD_PRELOAD under a program that knows nothing of them: its memory comes from an arena, with a limit that
+# it never heard of; and what it asks is recorded as a trace that stress replays. On the libcudart substitute.
+# It must not know how the header places blocks.
+# Run: make test TESTS=tests/real/preload.t
+use strict;
+use warnings;
+use File::Temp qw(tempdir);
+use FindBin;
+use Test::More;
+
+my $build = $ENV{BUILD} // 'build';
+my $dir   = tempdir(CLEANUP => 1);
+my @cuda  = split ' ', $ENV{CUDA_FLAGS} // '-DGPUARENA_NO_CUDA';
+my %library = map { $_ => "$build/libgpuarena-$_.so" } qw(preload record);
+my $cc = $ENV{CC} // 'cc';
+
+plan skip_all => 'built without the CUDA Toolkit' if grep { $_ eq '-DGPUARENA_NO_CUDA' } @cuda;
+plan skip_all => "no $_" for grep { !-e } values %library;
+plan skip_all => 'a sanitizer must be loaded first, and so must these libraries'
+    if qx(nm -D "$build/libcudart-sim.so" 2>/dev/null) =~ /__[at]san_init/;
+
+is(system($cc, '-std=c99', @cuda, "$FindBin::Bin/preload/program.c", '-o', "$dir/program", "-L$build/sim", '-lcudart'), 0,
+   'the program is built') or BAIL_OUT('no program');
+chomp(my $root = qx(pwd));
+
+sub run_program {
+    my (%environment) = @_;
+    local @ENV{keys %environment} = values %environment;
+    local $ENV{LD_LIBRARY_PATH} = "$root/$build/sim";
+    $ENV{LD_PRELOAD} = "$root/$library{$environment{LIBRARY}}" if $environment{LIBRARY};
+    my $out = qx("$dir/program" 2>"$dir/err");
+    my $status = $?;
+    delete $ENV{LD_PRELOAD};
+    open my $err, '<', "$dir/err" or die;
+    return ($status, $out, join '', <$err>);
+}
+
+# ---- alone: what the program sees of the device itself
+my ($status, $out, $err) = run_program();
+is($status, 0, 'the program runs alone') or diag $out, $err;
+my ($total) = $out =~ /^total (\d+) MiB/;
+like($out, qr/, taken 40 MiB$/m, 'without a pool only its weights are taken');
+
+# ---- from an arena
+($status, $out, $err) = run_program(LIBRARY => 'preload', GPUARENA_CONF => 'limit=256M', GPUARENA_REPORT => '');
+is($status, 0, 'it runs unchanged from an arena') or diag $out;
+like($out, qr/^total 256 MiB, free 216 MiB/m, 'which tells it of the limit, and that only its weights are in use');
+like($out, qr/^too much: cudaErrorMemoryAllocation$/m, 'what is above the limit is refused');
+like($err, qr/^gpuarena: device 0: .* limit/m, 'and a sentence says why') or diag $err;
+like($err, qr/device 0: 14 allocations, 14 frees, 1 failed; peak requested 52428800 bytes/, 'the report counts its calls') or diag $err;
+like($err, qr/; 0 blocks \(0 bytes\) were never freed/, 'and what was not freed');
+my ($calls) = $err =~ /would have made (\d+) driver calls/;
+is($calls, 29, 'and its calls that were served without the driver');
+($status, $out, $err) = run_program(LIBRARY => 'preload', GPUARENA_CONF => 'limit=256M', GPUARENA_REPORT => "$dir/report");
+is($err =~ /peak/ ? 1 : 0, 0, 'the report goes to a file that is named');
+ok(-s "$dir/report", 'and is there');
+($status, $out, $err) = run_program(LIBRARY => 'preload', GPUARENA_CONF => 'limit=nonsense');
+like($err, qr/GPUARENA_CONF.*limit/, 'a configuration that cannot be is named');
+is($status, 0, 'and the program runs without an arena');
+
+# ---- recorded
+($status, $out, $err) = run_program(LIBRARY => 'record', GPUARENA_TRACE => "$dir/mine.trace");
+is($status, 0, 'it runs unchanged while it is recorded') or diag $err;
+open my $trace, '<', "$dir/mine.trace" or BAIL_OUT("no trace: $!");
+my @lines = <$trace>;
+is($lines[0], "gpuarena-trace 1\n", 'a trace is written');
+is(scalar(grep { /^a / } @lines), 14, 'with each allocation');
+is(scalar(grep { /^f / } @lines), 14, 'each free');
+is(scalar(grep { /^w 2 1$/ } @lines), 3, 'and each wait of a stream for another');
+is(scalar(grep { /^f \d+ 2$/ } @lines), 3, 'frees are on the streams that they were on');
+my $rows = qx("$build/stress" run -w "replay:$dir/mine.trace" -p raw,segments,paged --no-timing -q --out csv=-);
+is($?, 0, 'stress replays it') or diag $rows;
+is(() = $rows =~ /,ok,/g, 3, 'on each policy') or diag $rows;
+done_testing();
