@@ -44,10 +44,10 @@
      >>impl     includes and private macros            >>scrub    clearing blocks, in a stream's order
      >>bits     rounding, powers of two, text, spins   >>stats    largest free, and what is derived
      >>structs  what sections work on, invariants      >>failure  why, in numbers and in words
-     >>host     host memory                            >>dump     walk and report
-     >>lock     lock, turn, who is in a callback       >>check    every invariant, by name
-     >>nodes    the blocks' records, in chunks         >>parse    configuration as text
-     >>tags     names, and what is live by each        >>registry which arenas there are, and fork
+     >>host     host memory                            >>parse    configuration as text
+     >>lock     lock, turn, who is in a callback       >>registry which arenas there are, and fork
+     >>nodes    the blocks' records, in chunks         >>dump     walk and report
+     >>tags     names, and what is live by each        >>check    every invariant, by name
      >>tree     free blocks in order                   >>cuda     the driver table over CUDA
      >>bins     free blocks by size                    >>enter    in and out; caches closed
      >>lookup   pointer to block                       >>family      what sub-arenas do for each other
@@ -1911,6 +1911,15 @@ GPUARENA__INLINE int gpuarena__has_magic(const gpuarena *arena, uint32_t magic)
 static void gpuarena__set_magic(gpuarena *arena, uint32_t magic)
 {
     GPUARENA__STORE(&arena->magic, magic, RELAXED);
+}
+
+/* The value of plain_limit that follows from the configuration and the limits. */
+static uint64_t gpuarena__plain_limit(const gpuarena *arena)
+{
+    gpuarena_release release = arena->config.release;
+    return release == GPUARENA_RELEASE_IDLE || release == GPUARENA_RELEASE_AGE || arena->over_limit
+            || arena->config.scrub
+        ? 0 : arena->limit;
 }
 
 /* What the short ways of allocations and frees look at follows from more than they look at. */
@@ -7817,6 +7826,808 @@ static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure, 
     }
 }
 
+/* >>parse ==============================================================================================
+   Configuration as text, and its defaults and checks. One table of keys serves reading, writing and filling
+   in. */
+
+/* Names of enums' values, from 0 on. */
+static const char *const gpuarena__backings[] = { "auto", "paged", "segments", "pinned", "managed", "async",
+                                                  NULL };
+static const char *const gpuarena__growths[] = { "auto", "fixed", "exact", "step", "double", NULL };
+static const char *const gpuarena__shares[] = { "none", "whole", NULL };
+static const char *const gpuarena__releases[] = { "on_demand", "idle", "age", "pressure", NULL };
+static const char *const gpuarena__reuses[] = { "auto", "same", "events", "steal", NULL };
+static const char *const gpuarena__scrubs[] = { "off", "free", "alloc", "both", NULL };
+
+typedef enum gpuarena__kind {                    /* of a key's value */
+    GPUARENA__SIZE,                              /* uint64_t */
+    GPUARENA__LIMIT,                             /* limit_bytes, limit_base and limit_fraction */
+    GPUARENA__SHARE,                             /* double, -1: none */
+    GPUARENA__NUMBER,                            /* uint32_t */
+    GPUARENA__CHOICE                             /* an enum */
+} gpuarena__kind;
+static const char *const gpuarena__expected[] = {
+    "a size, such as 256, 64K, 512M, 4G", "4G, none, 80%, 80%free, total-2G or free-2G",
+    "0, 5%, or another share up to 100%", "a number below 2^32" };
+
+typedef struct gpuarena__key {
+    const char *name;
+    gpuarena__kind kind;
+    size_t offset;                               /* of its field, or the first */
+    const char *const *names;                    /* CHOICE */
+} gpuarena__key;
+static const gpuarena__key gpuarena__keys[] = {
+#define X(name, kind, field, names) { name, GPUARENA__##kind, offsetof(gpuarena_config, field), names },
+    X("backing", CHOICE, backing, gpuarena__backings)
+    X("growth", CHOICE, growth, gpuarena__growths)
+    X("share", CHOICE, share, gpuarena__shares)
+    X("page", SIZE, page_bytes, NULL)
+    X("idle", SHARE, idle_fraction, NULL)
+    X("large", SIZE, large_bytes, NULL)
+    X("initial", SIZE, initial_bytes, NULL)
+    X("step", SIZE, step_bytes, NULL)
+    X("step_max", SIZE, step_max_bytes, NULL)
+    X("alignment", SIZE, alignment, NULL)
+    X("limit", LIMIT, limit_bytes, NULL)
+    X("headroom", SIZE, headroom_bytes, NULL)
+    X("oversubscribe", NUMBER, oversubscribe, NULL)
+    X("release", CHOICE, release, gpuarena__releases)
+    X("release_at", SIZE, release_bytes, NULL)
+    X("release_keep", SHARE, release_keep, NULL)
+    X("release_age", NUMBER, release_age, NULL)
+    X("cache", SIZE, cache_bytes, NULL)
+    X("streams", CHOICE, streams, gpuarena__reuses)
+    X("wait_ms", NUMBER, wait_ms, NULL)
+    X("scrub", CHOICE, scrub, gpuarena__scrubs)
+#undef X
+};
+enum { GPUARENA__KEY_COUNT = sizeof gpuarena__keys / sizeof *gpuarena__keys };
+typedef char gpuarena__keys_fit_a_mask[GPUARENA__KEY_COUNT <= 64 ? 1 : -1];
+
+/* Keys, and names of other allocators, that configurations had once, and what to use instead. */
+static const struct { const char *name, *advice; } gpuarena__former[] = {
+#define X(name) { name, "a rival in stress, no configuration" },
+    X("bfc") X("pytorch") X("pytorch-expandable") X("rmm") X("cub") X("ort")
+#undef X
+    { "growth=half", "gone; stress -p rmm is a model of it" },
+    { "placement", "gone; stress -p best-fit, first-fit and cub are models of it" },
+    { "bin_growth", "gone; stress -p cub is a model of it" },
+    { "bin_min", "gone; stress -p cub is a model of it" },
+    { "bin_max", "gone; stress -p cub is a model of it" },
+    { "round_divisions", "gone; round requests before they are made, or set alignment" },
+    { "split", "gone; what a request leaves of a block is always cut off" },
+    { "split_least", "gone; what a request leaves of a block is always cut off" },
+    { "split_max", "gone; stress -p pytorch is a model of it" },
+    { "split_over", "gone; stress -p pytorch is a model of it" },
+    { "small", "gone; an arena of its own for small requests keeps them apart" },
+    { "small_step", "gone; an arena of its own for small requests keeps them apart" },
+    { "exact", "gone; allocate with GPUARENA_ALLOC_DEDICATED, or use growth=exact" },
+    { "backoff", "gone; after a refusal the surplus over the need is halved" }
+};
+enum { GPUARENA__FORMER_COUNT = sizeof gpuarena__former / sizeof *gpuarena__former };
+
+/* Fields are read and written as bytes: enums of different types, all 32 bits wide, share the code. */
+static int gpuarena__is_wide(const gpuarena__key *key)
+{
+    return key->kind <= GPUARENA__SHARE;
+}
+
+static uint64_t gpuarena__field_get(const gpuarena_config *config, const gpuarena__key *key)
+{
+    const char *field = (const char *)config + key->offset;
+    uint32_t narrow = 0;
+    uint64_t wide = 0;
+    if (gpuarena__is_wide(key)) memcpy(&wide, field, sizeof wide);
+    else memcpy(&narrow, field, sizeof narrow);
+    return wide + narrow;
+}
+
+static void gpuarena__field_set(gpuarena_config *config, const gpuarena__key *key, uint64_t value)
+{
+    char *field = (char *)config + key->offset;
+    uint32_t narrow = (uint32_t)value;
+    if (gpuarena__is_wide(key)) memcpy(field, &value, sizeof value);
+    else memcpy(field, &narrow, sizeof narrow);
+}
+
+/* The name of an enum's value; NULL: it is none. */
+static const char *gpuarena__choice_name(const gpuarena__key *key, uint64_t value)
+{
+    const char *const *name = key->names;
+    while (*name && value--) name++;
+    return *name;
+}
+
+static int gpuarena__piece_is(gpuarena__piece piece, const char *text)
+{
+    return gpuarena__piece_skip(&piece, text) && piece.begin == piece.end;
+}
+
+/* Decimal digits from the front of a piece: at least one, and no overflow. */
+static int gpuarena__piece_digits(gpuarena__piece *piece, uint64_t *value, uint32_t *count)
+{
+    *value = 0;
+    for (*count = 0; piece->begin < piece->end && *piece->begin >= '0' && *piece->begin <= '9';
+         piece->begin++) {
+        uint64_t digit = (uint64_t)(*piece->begin - '0');
+        if (*value > (UINT64_MAX - digit) / 10) return 0;
+        *value = *value * 10 + digit;
+        ++*count;
+    }
+    return *count != 0;
+}
+
+static int gpuarena__parse_size(gpuarena__piece piece, uint64_t *bytes)
+{
+    static const char units[] = "KMGT";
+    uint32_t count, shift = 0;
+    if (!gpuarena__piece_digits(&piece, bytes, &count)) return 0;
+    if (piece.begin < piece.end) {
+        char unit = *piece.begin++;
+        const char *found = strchr(units, unit >= 'a' && unit <= 'z' ? unit - 'a' + 'A' : unit);
+        if (!unit || !found) return 0;
+        shift = 10 * (uint32_t)(found - units + 1);
+    }
+    if (piece.begin != piece.end || *bytes > UINT64_MAX >> shift) return 0;
+    *bytes <<= shift;
+    return 1;
+}
+
+/* 80 or 12.5, and what stands behind the % sign. The quotient of two exact doubles: the nearest one to the
+   decimal. */
+static int gpuarena__parse_share(gpuarena__piece *piece, double *fraction)
+{
+    uint64_t whole, part = 0;
+    uint32_t digits, decimals = 0;
+    double scale = 100;
+    if (!gpuarena__piece_digits(piece, &whole, &digits) || whole > 100) return 0;
+    if (gpuarena__piece_skip(piece, ".")
+        && (!gpuarena__piece_digits(piece, &part, &decimals) || decimals > 13))
+        return 0;
+    for (; decimals; decimals--) {
+        whole *= 10;
+        scale *= 10;
+    }
+    if (!gpuarena__piece_skip(piece, "%") || whole + part == 0 || (double)(whole + part) > scale) return 0;
+    *fraction = (double)(whole + part) / scale;
+    return 1;
+}
+
+static int gpuarena__parse_limit(gpuarena__piece piece, gpuarena_config *config)
+{
+    gpuarena__piece rest = piece;
+    double fraction = 0;
+    uint64_t bytes = 0;
+    gpuarena_limit_base base = GPUARENA_LIMIT_BYTES;
+    if (gpuarena__piece_is(piece, "none")) bytes = GPUARENA_NO_LIMIT;
+    else if (gpuarena__piece_skip(&rest, "total-") || gpuarena__piece_skip(&rest, "free-")) {
+        base = *piece.begin == 't' ? GPUARENA_LIMIT_TOTAL_MINUS : GPUARENA_LIMIT_FREE_MINUS;
+        if (!gpuarena__parse_size(rest, &bytes)) return 0;
+    } else if (gpuarena__parse_share(&rest, &fraction)) {
+        base = rest.begin == rest.end ? GPUARENA_LIMIT_OF_TOTAL : GPUARENA_LIMIT_OF_FREE;
+        if (rest.begin != rest.end && !gpuarena__piece_is(rest, "free")) return 0;
+    } else if (!gpuarena__parse_size(piece, &bytes) || !bytes || bytes == GPUARENA_NO_LIMIT) return 0;
+    config->limit_base = base;
+    config->limit_bytes = bytes;
+    config->limit_fraction = fraction;
+    return 1;
+}
+
+/* None is -1, for 0 is the default. */
+static int gpuarena__parse_fraction(gpuarena__piece piece, char *field)
+{
+    double fraction = -1;
+    if (!gpuarena__piece_is(piece, "0") && !gpuarena__piece_is(piece, "0%")
+        && (!gpuarena__parse_share(&piece, &fraction) || piece.begin != piece.end)) return 0;
+    memcpy(field, &fraction, sizeof fraction);
+    return 1;
+}
+
+static int gpuarena__parse_number(gpuarena__piece piece, uint64_t *number)
+{
+    uint32_t digits;
+    return gpuarena__piece_digits(&piece, number, &digits) && piece.begin == piece.end
+        && *number <= UINT32_MAX;
+}
+
+static int gpuarena__parse_choice(const gpuarena__key *key, gpuarena__piece piece, uint64_t *value)
+{
+    const char *name;
+    for (*value = 0; (name = gpuarena__choice_name(key, *value)) != NULL; ++*value)
+        if (gpuarena__piece_is(piece, name)) return 1;
+    *value = GPUARENA_SHARE_WHOLE;               /* may be named by what it is for */
+    return key->names == gpuarena__shares
+        && (gpuarena__piece_is(piece, "ipc") || gpuarena__piece_is(piece, "rdma"));
+}
+
+static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value, gpuarena_config *config)
+{
+    uint64_t number = 0;
+    int sound;
+    switch (key->kind) {
+    case GPUARENA__LIMIT: return gpuarena__parse_limit(value, config);
+    case GPUARENA__SHARE: return gpuarena__parse_fraction(value, (char *)config + key->offset);
+    case GPUARENA__CHOICE: sound = gpuarena__parse_choice(key, value, &number); break;
+    case GPUARENA__NUMBER: sound = gpuarena__parse_number(value, &number); break;
+    default: sound = gpuarena__parse_size(value, &number); break;
+    }
+    if (sound) gpuarena__field_set(config, key, number);
+    return sound;
+}
+
+/* What a refused limit would mean, if it is plain what was meant. */
+static const char *gpuarena__limit_wrong(gpuarena__piece value)
+{
+    uint64_t whole, part = 0;
+    uint32_t digits;
+    int share;
+    if (gpuarena__piece_skip(&value, "-")) return ": less than nothing";
+    if (!gpuarena__piece_digits(&value, &whole, &digits)) return "";
+    if (gpuarena__piece_skip(&value, ".") && !gpuarena__piece_digits(&value, &part, &digits)) return "";
+    share = gpuarena__piece_skip(&value, "%");
+    if (value.begin != value.end && !(share && gpuarena__piece_is(value, "free"))) return "";
+    if (!whole && !part) return ": nothing could be allocated";
+    return share && (whole > 100 || (whole == 100 && part)) ? ": more than there is" : "";
+}
+
+/* A piece of foreign text, cut and made printable, for a message. */
+static void gpuarena__put_piece(gpuarena__text *out, gpuarena__piece piece)
+{
+    int count;
+    for (count = 0; piece.begin < piece.end && count < 24; piece.begin++, count++)
+        gpuarena__put(out, "%c", *piece.begin >= ' ' && *piece.begin <= '~' ? *piece.begin : '?');
+    if (piece.begin < piece.end) gpuarena__put(out, "..");
+}
+
+/* last: what stands in front of the last name. */
+static void gpuarena__put_expected(gpuarena__text *out, const gpuarena__key *key, const char *last)
+{
+    const char *const *name = key->names;
+    gpuarena__put(out, ": expected ");
+    if (key->kind != GPUARENA__CHOICE) {
+        gpuarena__put(out, "%s", gpuarena__expected[key->kind]);
+        return;
+    }
+    for (; *name; name++)
+        gpuarena__put(out, "%s%s", name == key->names ? "" : name[1] ? ", " : last, *name);
+}
+
+/* One key=value. 0: *out says what is wrong with it. */
+static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, uint64_t *given,
+                                gpuarena__text *out)
+{
+    gpuarena__piece name = item, value = item;
+    uint32_t at = 0, former = 0;
+    int has_value;
+    while (value.begin < item.end && *value.begin != '=') value.begin++;
+    name.end = value.begin;
+    has_value = gpuarena__piece_skip(&value, "=");
+    while (at < GPUARENA__KEY_COUNT && !gpuarena__piece_is(name, gpuarena__keys[at].name)) at++;
+    if (at < GPUARENA__KEY_COUNT && has_value && !(*given >> at & 1)
+        && gpuarena__parse_value(&gpuarena__keys[at], value, config)) {
+        *given |= (uint64_t)1 << at;
+        return 1;
+    }
+    gpuarena__put_piece(out, item);
+    while (former < GPUARENA__FORMER_COUNT && !gpuarena__piece_is(name, gpuarena__former[former].name)
+           && !gpuarena__piece_is(item, gpuarena__former[former].name)) former++;
+    if (former < GPUARENA__FORMER_COUNT) gpuarena__put(out, ": %s", gpuarena__former[former].advice);
+    else if (at == GPUARENA__KEY_COUNT) {
+        gpuarena__put(out, ": no such key, expected");
+        for (at = 0; at < GPUARENA__KEY_COUNT; at++) gpuarena__put(out, " %s", gpuarena__keys[at].name);
+    } else if (!has_value) gpuarena__put(out, ": expected a value for %s", gpuarena__keys[at].name);
+    else if (*given >> at & 1) gpuarena__put(out, ": %s is given twice", gpuarena__keys[at].name);
+    else {
+        if (gpuarena__keys[at].kind == GPUARENA__LIMIT)
+            gpuarena__put(out, "%s", gpuarena__limit_wrong(value));
+        gpuarena__put_expected(out, &gpuarena__keys[at], ", ");
+    }
+    return 0;
+}
+
+static int gpuarena__parse(const char *text, gpuarena_config *config, gpuarena__text *out)
+{
+    gpuarena_config parsed = *config;
+    const char *at = text;
+    uint64_t given = 0;
+    while (*text) {
+        gpuarena__piece item;
+        item.begin = item.end = at;
+        while (*item.end && *item.end != ',') item.end++;
+        if (!gpuarena__parse_item(item, &parsed, &given, out)) return 0;
+        if (!*item.end) break;
+        at = item.end + 1;
+    }
+    *config = parsed;
+    return 1;
+}
+
+/* 0.8 -> 80%, exact to 15 digits, whatever the locale. */
+static void gpuarena__put_share(gpuarena__text *out, double fraction)
+{
+    const uint64_t one = (uint64_t)10000000 * 1000000;       /* 10^13: a percent, of 10^15 */
+    uint64_t share = fraction > 0 && fraction <= 1 ? (uint64_t)(fraction * 1e15 + 0.5) : 0,
+             part = share % one;
+    uint32_t digits = 13;
+    gpuarena__put(out, "%" PRIu64, share / one);
+    for (; part && part % 10 == 0; part /= 10) digits--;
+    if (part) gpuarena__put(out, ".%0*" PRIu64, (int)digits, part);
+    gpuarena__put(out, "%%");
+}
+
+static void gpuarena__put_limit(gpuarena__text *out, const gpuarena_config *config)
+{
+    switch (config->limit_base) {
+    case GPUARENA_LIMIT_OF_TOTAL: gpuarena__put_share(out, config->limit_fraction); return;
+    case GPUARENA_LIMIT_OF_FREE:
+        gpuarena__put_share(out, config->limit_fraction);
+        gpuarena__put(out, "free");
+        return;
+    case GPUARENA_LIMIT_TOTAL_MINUS: gpuarena__put(out, "total-"); break;
+    case GPUARENA_LIMIT_FREE_MINUS: gpuarena__put(out, "free-"); break;
+    default:
+        if (config->limit_bytes == GPUARENA_NO_LIMIT) {
+            gpuarena__put(out, "none");
+            return;
+        }
+        break;
+    }
+    gpuarena__put_size(out, config->limit_bytes);
+}
+
+static int gpuarena__key_is_zero(const gpuarena_config *config, const gpuarena__key *key)
+{
+    if (gpuarena__field_get(config, key)) return 0;
+    return key->kind != GPUARENA__LIMIT
+        || (config->limit_base == GPUARENA_LIMIT_BYTES && !(config->limit_fraction > 0)
+            && !(config->limit_fraction < 0));
+}
+
+static void gpuarena__put_value(gpuarena__text *out, const gpuarena_config *config, const gpuarena__key *key)
+{
+    uint64_t value = gpuarena__field_get(config, key);
+    const char *name;
+    double share;
+    switch (key->kind) {
+    case GPUARENA__LIMIT: gpuarena__put_limit(out, config); break;
+    case GPUARENA__SHARE:
+        memcpy(&share, &value, sizeof share);
+        if (share > 0) gpuarena__put_share(out, share);
+        else gpuarena__put(out, "0");
+        break;
+    case GPUARENA__CHOICE:
+        name = gpuarena__choice_name(key, value);
+        gpuarena__put(out, "%s", name ? name : "unknown");
+        break;
+    case GPUARENA__NUMBER: gpuarena__put(out, "%" PRIu64, value); break;
+    default: gpuarena__put_size(out, value); break;
+    }
+}
+
+static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *config)
+{
+    const gpuarena__key *key = gpuarena__keys, *end = key + GPUARENA__KEY_COUNT;
+    size_t begin = out->length;
+    for (; key < end; key++) {
+        if (gpuarena__key_is_zero(config, key)) continue;
+        gpuarena__put(out, "%s%s=", out->length > begin ? "," : "", key->name);
+        gpuarena__put_value(out, config, key);
+    }
+}
+
+/* Fills the fields left at zero from the environment's text; what is wrong there starts with its name. */
+static int gpuarena__config_fill(gpuarena_config *config, gpuarena__text *out)
+{
+    const char *name = config->environment ? config->environment : "GPUARENA_CONF",
+               *text = *name ? getenv(name) : NULL;
+    const gpuarena__key *key = gpuarena__keys, *end = key + GPUARENA__KEY_COUNT;
+    gpuarena_config found = GPUARENA_INIT;
+    size_t length = out->length;
+    if (!text) return 1;
+    gpuarena__put(out, "%.24s: ", name);
+    if (!gpuarena__parse(text, &found, out)) return 0;
+    out->length = length;
+    out->text[length] = 0;
+    for (; key < end; key++) {
+        if (!gpuarena__key_is_zero(config, key)) continue;
+        gpuarena__field_set(config, key, gpuarena__field_get(&found, key));
+        if (key->kind != GPUARENA__LIMIT) continue;
+        config->limit_base = found.limit_base;
+        config->limit_fraction = found.limit_fraction;
+    }
+    return 1;
+}
+
+static int gpuarena__refuse(gpuarena__text *out, const char *why)
+{
+    gpuarena__put(out, "%s", why);
+    return 0;
+}
+
+static int gpuarena__driver_sound(const gpuarena_driver *driver, gpuarena__text *out)
+{
+    /* how many of a group are set */
+    int vm = !!driver->vm.reserve + !!driver->vm.release + !!driver->vm.create + !!driver->vm.destroy
+        + !!driver->vm.map + !!driver->vm.access + !!driver->vm.unmap;
+    int events = !!driver->events.create + !!driver->events.destroy + !!driver->events.record
+        + !!driver->events.query + !!driver->events.host_wait + !!driver->events.stream_wait
+        + !!driver->events.device_wait;
+    if (!driver->memory.info || !driver->memory.obtain || !driver->memory.give_back)
+        return gpuarena__refuse(out, "driver.memory: info, obtain and give_back must all be set");
+    if (vm % 7) return gpuarena__refuse(out, "driver.vm: set all of its functions, or none");
+    if (events % 7) return gpuarena__refuse(out, "driver.events: set all of its functions, or none");
+    if (!driver->capture.active != !driver->capture.exchange_mode)
+        return gpuarena__refuse(out, "driver.capture: set both of its functions, or none");
+    return 1;
+}
+
+/* Whether every enum has a value that there is. */
+static int gpuarena__choices_sound(const gpuarena_config *config, gpuarena__text *out)
+{
+    const gpuarena__key *key = gpuarena__keys, *end = key + GPUARENA__KEY_COUNT;
+    for (; key < end; key++) {
+        if (key->kind != GPUARENA__CHOICE || gpuarena__choice_name(key, gpuarena__field_get(config, key)))
+            continue;
+        gpuarena__put(out, "%s", key->name);
+        gpuarena__put_expected(out, key, " or ");
+        return 0;
+    }
+    return 1;
+}
+
+/* What can be checked before the driver is asked anything. */
+static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text *out)
+{
+    uint32_t at;
+    if (config->zero_begin || config->zero_end)
+        return gpuarena__refuse(out, "zero_begin, zero_end: not zero; start from gpuarena_config config = "
+                                     "GPUARENA_INIT");
+    if (!config->host_alloc != !config->host_free)
+        return gpuarena__refuse(out, "host_alloc, host_free: set both or neither");
+    for (at = 0; at < sizeof config->name && config->name[at]; at++)
+        if (config->name[at] < ' ' || config->name[at] > '~')
+            return gpuarena__refuse(out, "name: printable ASCII alone, as it stands in reports and messages");
+    if (at == sizeof config->name)
+        return gpuarena__refuse(out, "name: not ended by a NUL within 32 characters");
+    return gpuarena__driver_sound(config->driver, out);
+}
+
+/* Turns the limit into bytes. */
+static int gpuarena__default_limit(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
+                                   gpuarena__text *out)
+{
+    gpuarena_limit_base base = config->limit_base;
+    int share = base == GPUARENA_LIMIT_OF_TOTAL || base == GPUARENA_LIMIT_OF_FREE;
+    uint64_t whole =
+        base == GPUARENA_LIMIT_OF_FREE || base == GPUARENA_LIMIT_FREE_MINUS ? free_bytes : total_bytes;
+    uint64_t bytes = config->limit_bytes;
+    double fraction = config->limit_fraction;
+    if ((uint32_t)base > GPUARENA_LIMIT_FREE_MINUS) return gpuarena__refuse(out, "limit_base: no such value");
+    if (share ? bytes != 0 : fraction > 0 || fraction < 0)
+        return gpuarena__refuse(out, "limit: give bytes or a fraction, not both");
+    if (share && !(fraction > 0 && fraction <= 1))
+        return gpuarena__refuse(out, "limit: a fraction must be above 0 and at most 1 (100%)");
+    if (share)                                   /* a product below a uint64_t can be converted to one */
+        bytes = (double)whole * fraction < (double)whole ? (uint64_t)((double)whole * fraction) : whole;
+    else if (base != GPUARENA_LIMIT_BYTES) bytes = gpuarena__above(whole, bytes);
+    else if (!bytes) bytes = GPUARENA_NO_LIMIT;
+    if (bytes < gpuarena__max(config->page_bytes, GPUARENA__GRANULE)) {
+        gpuarena__put(out, "limit: %" PRIu64 " bytes are less than one %s%s", bytes,
+                      config->page_bytes ? "page" : "segment of 2M",
+                      base == GPUARENA_LIMIT_BYTES && bytes <= 100 ? "; a share is written 100%" : "");
+        return 0;
+    }
+    if (bytes != GPUARENA_NO_LIMIT && bytes > total_bytes && config->backing != GPUARENA_BACKING_MANAGED) {
+        gpuarena__put(out, "limit: %" PRIu64 " is above the device's %" PRIu64 " bytes", bytes, total_bytes);
+        return 0;
+    }
+    config->limit_base = GPUARENA_LIMIT_BYTES;
+    config->limit_bytes = bytes;
+    config->limit_fraction = 0;
+    return 1;
+}
+
+/* A size that is given in bytes and used in granules. */
+static int gpuarena__default_granules(uint64_t *bytes, const char *key, gpuarena__text *out)
+{
+    if (*bytes <= GPUARENA__MAX_BYTES) return gpuarena__round_up(*bytes, GPUARENA__GRANULE, bytes);
+    gpuarena__put(out, "%s: at most 512T", key);
+    return 0;
+}
+
+static int gpuarena__default_growth(gpuarena_config *config, gpuarena__text *out)
+{
+    gpuarena_growth growth = config->growth;
+    if (!gpuarena__default_granules(&config->step_bytes, "step", out)
+        || !gpuarena__default_granules(&config->step_max_bytes, "step_max", out)
+        || !gpuarena__default_granules(&config->initial_bytes, "initial", out)) return 0;
+    if (growth != GPUARENA_GROWTH_STEP && growth != GPUARENA_GROWTH_DOUBLE && config->step_bytes)
+        return gpuarena__refuse(out, "step: only with growth=double or growth=step");
+    if (growth != GPUARENA_GROWTH_DOUBLE && config->step_max_bytes)
+        return gpuarena__refuse(out, "step_max: only with growth=double");
+    if (growth == GPUARENA_GROWTH_FIXED && config->initial_bytes)
+        return gpuarena__refuse(out, "initial: not with growth=fixed, which takes the whole limit");
+    if (config->initial_bytes > config->limit_bytes)
+        return gpuarena__refuse(out, "initial: above the limit");
+    if (config->step_max_bytes && config->step_max_bytes < config->step_bytes)
+        return gpuarena__refuse(out, "step_max: below step");
+    if (growth == GPUARENA_GROWTH_STEP && !config->step_bytes) config->step_bytes = (uint64_t)64 << 20;
+    if (growth != GPUARENA_GROWTH_DOUBLE) return 1;
+    if (!config->step_bytes)
+        config->step_bytes = config->step_max_bytes ? gpuarena__min(GPUARENA__GRANULE, config->step_max_bytes)
+                                                    : GPUARENA__GRANULE;
+    if (!config->step_max_bytes)
+        config->step_max_bytes = gpuarena__max((uint64_t)256 << 20, config->step_bytes);
+    return 1;
+}
+
+/* What is given back by itself. Settled behind growth. */
+static int gpuarena__default_release(gpuarena_config *config, uint64_t total_bytes, gpuarena__text *out)
+{
+    gpuarena_release release = config->release;
+    int idle = release == GPUARENA_RELEASE_IDLE, pressure = release == GPUARENA_RELEASE_PRESSURE;
+    if (release && config->growth == GPUARENA_GROWTH_FIXED)
+        return gpuarena__refuse(out, "release: only on_demand with growth=fixed, whose memory is to stay");
+    if (!idle && !pressure && config->release_bytes)
+        return gpuarena__refuse(out, "release_at: only with release=idle or release=pressure");
+    if (!idle && (config->release_keep > 0 || config->release_keep < 0))
+        return gpuarena__refuse(out, "release_keep: only with release=idle");
+    if (!(config->release_keep <= 1)) return gpuarena__refuse(out, "release_keep: at most 1 (100%)");
+    if (release != GPUARENA_RELEASE_AGE && config->release_age)
+        return gpuarena__refuse(out, "release_age: only with release=age");
+    if (pressure && config->release_bytes > total_bytes)
+        return gpuarena__refuse(out, "release_at: above the device's size");
+    if (idle && config->release_keep < 0) config->release_keep = -1;
+    else if (idle && !(config->release_keep > 0)) config->release_keep = 0.5;
+    if (idle && !config->release_bytes) config->release_bytes = (uint64_t)64 << 20;
+    if (pressure && !config->release_bytes)
+        config->release_bytes = gpuarena__min((uint64_t)256 << 20, total_bytes);
+    if (release == GPUARENA_RELEASE_AGE && !config->release_age) config->release_age = 10000;
+    return 1;
+}
+
+/* What belongs to pages. */
+static int gpuarena__default_pages(gpuarena_config *config, gpuarena__text *out)
+{
+    if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_EXACT;
+    if (!config->page_bytes)
+        config->page_bytes = gpuarena__max(GPUARENA__GRANULE, config->driver->page_bytes);
+    if (!config->large_bytes) config->large_bytes = (uint64_t)8 << 20;
+    if (config->idle_fraction < 0) config->idle_fraction = -1;
+    else if (!(config->idle_fraction > 0)) config->idle_fraction = 0.05;
+    if (!gpuarena__is_power_of_two(config->page_bytes) || config->page_bytes < GPUARENA__GRANULE
+        || config->page_bytes > (uint64_t)1 << 30 || config->page_bytes % config->driver->page_bytes)
+        return gpuarena__refuse(out, "page: expected a power of two from 2M to 1G, a multiple of the "
+                                     "driver's");
+    return 1;
+}
+
+/* Which backing it is to be, and what belongs to it. */
+static int gpuarena__default_backing(gpuarena_config *config, gpuarena__text *out)
+{
+    const gpuarena_driver *driver = config->driver;
+    int stepped = config->growth >= GPUARENA_GROWTH_STEP || config->step_bytes || config->step_max_bytes,
+        paged = driver->vm.reserve && driver->page_bytes && driver->events.create;
+    if (config->backing == GPUARENA_BACKING_AUTO) {
+        config->backing = GPUARENA_BACKING_SEGMENTS;
+        if (paged && !stepped && config->share == GPUARENA_SHARE_NONE)
+            config->backing = GPUARENA_BACKING_PAGED;
+    } else if (config->backing == GPUARENA_BACKING_PAGED) {
+        if (!paged)
+            return gpuarena__refuse(out, "backing: paged needs a driver, and a device, with vm and events");
+        if (stepped)
+            return gpuarena__refuse(out, "growth, step, step_max: expected growth auto, exact or fixed with "
+                                         "backing=paged");
+        if (config->share != GPUARENA_SHARE_NONE)
+            return gpuarena__refuse(out, "share: not with backing=paged, whose memory is many handles");
+    } else if (config->page_bytes || config->large_bytes || config->idle_fraction < 0
+               || config->idle_fraction > 0)
+        return gpuarena__refuse(out, "page, idle, large: only with backing=paged");
+    if (config->backing > GPUARENA_BACKING_SEGMENTS && config->share != GPUARENA_SHARE_NONE)
+        return gpuarena__refuse(out, "share: only with backing=segments, or auto");
+    if (config->backing == GPUARENA_BACKING_PAGED) return gpuarena__default_pages(config, out);
+    config->page_bytes = config->large_bytes = 0;
+    config->idle_fraction = 0;
+    if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_DOUBLE;
+    return 1;
+}
+
+/* What caches keep is had again by its size alone, and no free looks at what is idle. */
+static int gpuarena__default_caches(const gpuarena_config *config, gpuarena__text *out)
+{
+    if (!config->cache_bytes) return 1;
+    if (config->scrub) return gpuarena__refuse(out, "cache: not with scrub, which clears every block");
+    if (config->alignment > GPUARENA__CACHE_BLOCK)
+        return gpuarena__refuse(out, "cache: not with alignment above 1M, as no block would be kept");
+    if (config->release == GPUARENA_RELEASE_IDLE || config->release == GPUARENA_RELEASE_AGE)
+        return gpuarena__refuse(out, "cache: not with release=idle or age, which look at every free");
+    return 1;
+}
+
+/* Puts the values in force in place of defaults; everything is checked. */
+static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
+                                     gpuarena__text *out)
+{
+    if (!gpuarena__choices_sound(config, out)) return 0;
+    if (!(config->idle_fraction <= 1)) return gpuarena__refuse(out, "idle: at most 1 (100%)");
+    if (config->large_bytes > GPUARENA__MAX_BYTES) return gpuarena__refuse(out, "large: at most 512T");
+    if (config->alignment && (!gpuarena__is_power_of_two(config->alignment)
+                              || config->alignment < GPUARENA__UNIT || config->alignment > GPUARENA__GRANULE))
+        return gpuarena__refuse(out, "alignment: expected a power of two from 256 to 2M");
+    if (config->wait_ms && (!config->driver->now_ns || config->streams == GPUARENA_STREAMS_SAME))
+        return gpuarena__refuse(out, config->driver->now_ns
+                                         ? "wait_ms: not with streams=same, which asks no events"
+                                         : "wait_ms: the driver has no clock");
+    if (config->oversubscribe > 1) return gpuarena__refuse(out, "oversubscribe: expected 0 or 1");
+    if (!config->parent) config->oversubscribe = 0;
+    if (config->headroom_bytes > total_bytes)
+        return gpuarena__refuse(out, "headroom: above the device's size");
+    if (config->backing == GPUARENA_BACKING_MANAGED
+        && (config->headroom_bytes || config->release == GPUARENA_RELEASE_PRESSURE))
+        return gpuarena__refuse(out, "headroom, release=pressure: not with backing=managed, which takes no "
+                                     "device memory before it is used");
+    if (config->initial_bytes > total_bytes && config->backing != GPUARENA_BACKING_MANAGED)
+        return gpuarena__refuse(out, "initial: above the device's size");
+    if (!gpuarena__default_backing(config, out)) return 0;
+    if (config->streams == GPUARENA_STREAMS_AUTO) config->streams = GPUARENA_STREAMS_STEAL;
+    if (!config->alignment) config->alignment = GPUARENA__UNIT;
+    if (!config->name[0]) memcpy(config->name, "arena", sizeof "arena");
+    config->environment = "";
+    return gpuarena__default_limit(config, free_bytes, total_bytes, out)
+           && gpuarena__default_growth(config, out) && gpuarena__default_release(config, total_bytes, out)
+           && gpuarena__default_caches(config, out);
+}
+
+/* >>registry ===========================================================================================
+   Which arenas this process has. A thread may take the registry's lock while it holds an arena's, never the
+   reverse: so lists of ranges change under both locks, and finding an owner takes the registry's alone. */
+
+static gpuarena *gpuarena__registry;             /* all arenas, the latest first */
+
+/* One store, after all that it makes reachable: a fork between any two finds a list. */
+static void gpuarena__publish(gpuarena **link, gpuarena *arena)
+{
+    GPUARENA__STORE(link, arena, RELEASE);
+}
+
+/* By pointer alone: what does not live is not read. The registry's lock is held. */
+static const gpuarena *gpuarena__in_registry(const gpuarena *arena)
+{
+    const gpuarena *found;
+    for (found = gpuarena__registry; found && found != arena; found = found->registered) {}
+    return found;
+}
+
+/* What the limits of a parent's sub-arenas come to; one that has none counts as the parent's. The registry's
+   lock is held. */
+static uint64_t gpuarena__limits_sum(const gpuarena *parent)
+{
+    const gpuarena *at;
+    uint64_t sum = 0;
+    for (at = gpuarena__registry; at; at = at->registered) {
+        uint64_t limit = at->limit == GPUARENA_NO_LIMIT ? parent->limit : at->limit;
+        if (at->config.parent == parent) sum = limit > UINT64_MAX - sum ? UINT64_MAX : sum + limit;
+    }
+    return sum;
+}
+
+/* Memory of whose books a kind is: ASYNC is the device's. */
+static gpuarena_memory gpuarena__whose(gpuarena_memory memory)
+{
+    return memory == GPUARENA_MEMORY_ASYNC ? GPUARENA_MEMORY_DEVICE : memory;
+}
+
+/* Whether an arena may be its parent's. 0: no, and *out says why. The registry's lock is held. */
+static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
+{
+    const gpuarena *parent = gpuarena__in_registry(arena->config.parent);
+    uint64_t limit, sum;
+    if (!parent || parent->family.ending) {
+        gpuarena__put(out, "parent: not a living arena");
+        return 0;
+    }
+    if (gpuarena__whose(arena->memory) != gpuarena__whose(parent->memory)) {
+        gpuarena__put(out, "backing: memory of another kind than the parent's counts elsewhere");
+        return 0;
+    }
+    limit = arena->limit == GPUARENA_NO_LIMIT ? parent->limit : arena->limit;
+    sum = gpuarena__limits_sum(parent);
+    sum = limit > UINT64_MAX - sum ? UINT64_MAX : sum + limit;
+    if (sum <= parent->limit || arena->config.oversubscribe) return 1;
+    gpuarena__put(out, "limit: ");
+    gpuarena__put_size(out, sum);
+    gpuarena__put(out, " in all, of the parent's ");
+    gpuarena__put_size(out, parent->limit);
+    gpuarena__put(out, "; lower it, or oversubscribe");
+    return 0;
+}
+
+/* 0: it may not be its parent's, which may be no more, and *out says why: it has no family then. */
+static int gpuarena__register(gpuarena *arena, gpuarena__text *out)
+{
+    static uint64_t count;
+    int fits;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    fits = !arena->config.parent || gpuarena__parent_fits(arena, out);
+    if (fits) {
+        arena->has_family = arena->config.parent != NULL;
+        arena->family.number = ++count;
+        arena->registered = gpuarena__registry;
+        gpuarena__publish(&gpuarena__registry, arena);
+    }
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    return fits;
+}
+
+static void gpuarena__unregister(gpuarena *arena)
+{
+    gpuarena **link;
+    gpuarena__account(arena, 0, 0 - arena->growing);         /* what its pool may have goes with it */
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    for (link = &gpuarena__registry; *link && *link != arena; link = &(*link)->registered) {}
+    if (*link) gpuarena__publish(link, arena->registered);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+}
+
+/* The arena in whose ranges the address lies, and its name. A parent process's is none of this one's. */
+static gpuarena *gpuarena__find_owner(uint64_t address, char name[32])
+{
+    gpuarena *found;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    for (found = gpuarena__registry; found; found = found->registered)
+        if (gpuarena__has_magic(found, GPUARENA__MAGIC) && gpuarena__range_of(found, address)) break;
+    if (found) memcpy(name, found->config.name, sizeof found->config.name);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    return found;
+}
+
+/* Fork. In the child all arenas are the parent's: no call enters them (their locks may be held by threads
+   that the child has not), and no driver is called for them. Nothing is locked before a fork: other handlers
+   may hold locks of theirs, under which arenas are called. So the child may find the registry's lock taken,
+   and makes it anew; the list is whole at every moment, as single pointers link and unlink. */
+#ifndef GPUARENA_NO_CUDA
+static int gpuarena__cuda_used;                  /* by this process: guarded by the registry's lock */
+static int gpuarena__cuda_is_parents;            /* it was used before this process was forked */
+#endif
+#ifndef GPUARENA_NO_THREADS
+static pthread_once_t gpuarena__fork_once = PTHREAD_ONCE_INIT;
+static int gpuarena__fork_watched;
+
+static void gpuarena__fork_child(void)
+{
+    gpuarena *arena;
+    uint32_t at;
+    (void)gpuarena__mutex_make(&gpuarena__registry_lock);
+    for (arena = gpuarena__registry; arena; arena = arena->registered) {
+        gpuarena__set_magic(arena, GPUARENA__FORKED);
+        arena->lost = 1;
+        gpuarena__update_fast_path(arena);
+        (void)gpuarena__spin_make(&arena->lock); /* for the call in which it was forked, to come to its end */
+        (void)gpuarena__mutex_make(&arena->slow_mutex);
+        (void)gpuarena__mutex_make(&arena->reclaim);
+        for (at = 0; at < arena->caches.count; at++)
+            (void)gpuarena__spin_make(&arena->caches.list[at]->lock);
+    }
+#ifndef GPUARENA_NO_CUDA
+    gpuarena__cuda_is_parents = gpuarena__cuda_used;
+#endif
+}
+
+static void gpuarena__fork_register(void)
+{
+    gpuarena__fork_watched = pthread_atfork(NULL, NULL, gpuarena__fork_child) == 0;
+}
+
+/* 0: no host memory to be told of forks. */
+static int gpuarena__watch_forks(void)
+{
+    (void)pthread_once(&gpuarena__fork_once, gpuarena__fork_register);
+    return gpuarena__fork_watched;
+}
+#else
+static int gpuarena__watch_forks(void) { return 1; }
+#endif
+
 /* >>dump ============================================================================================ */
 
 /* Visits all nodes by address, calling the visitor as one inside the arena. */
@@ -7834,165 +8645,191 @@ static gpuarena_result gpuarena__walk(const gpuarena *arena, gpuarena_visit_fn *
     return result;
 }
 
-/* Text on its way to a caller's writer, in pieces. After a writer has stopped it is handed nothing more. */
+/* ---- a report: one walk over tags, ranges and blocks, written as text or as JSON. Each piece of it is put
+   into `out` and handed to the caller's writer, until that stops. */
 typedef struct gpuarena__writer {
     gpuarena_write_fn *write;
     void *user;
-    gpuarena_result result;
+    gpuarena_result result;                      /* of the last call of write */
+    gpuarena__text out;
+    char piece[1280];                            /* longer than any piece */
 } gpuarena__writer;
 
-GPUARENA__PRINTF(2, 3) static void gpuarena__write(gpuarena__writer *writer, const char *format, ...)
+static void gpuarena__flush(gpuarena__writer *writer)
 {
-    char line[768];                              /* longer than any one piece: checked by the assertion */
-    int length;
-    va_list values;
-    if (writer->result != GPUARENA_OK) return;
-    va_start(values, format);
-    length = vsnprintf(line, sizeof line, format, values);
-    va_end(values);
-    GPUARENA_ASSERT(length >= 0 && (size_t)length < sizeof line && "a piece of a report fits");
-    if (length > 0)                              /* it may be that of a longer text */
-        writer->result = writer->write(line, (size_t)gpuarena__min((uint64_t)length, sizeof line - 1),
+    gpuarena__text *out = &writer->out;
+    GPUARENA_ASSERT(out->length < out->size && "a piece of a report fits");
+    if (writer->result == GPUARENA_OK && out->length)
+        writer->result = writer->write(out->text, (size_t)gpuarena__min(out->length, out->size - 1),
                                        writer->user);
+    out->length = 0;
 }
 
 /* A name as the inside of a JSON string; names are printable ASCII (checked at creation). */
-static void gpuarena__json_escape(const char *name, char text[64])
+static void gpuarena__put_escaped(gpuarena__text *out, const char *name)
 {
-    size_t length = 0;
-    for (; *name; name++) {
-        if (*name == '"' || *name == '\\') text[length++] = '\\';
-        text[length++] = *name;
-    }
-    text[length] = '\0';
+    for (; *name; name++) gpuarena__put(out, "%s%c", *name == '"' || *name == '\\' ? "\\" : "", *name);
 }
 
-static void gpuarena__write_size(gpuarena__writer *writer, const char *label, uint64_t bytes)
+/* What a report says of a range as a whole. */
+typedef struct gpuarena__range_sums { uint64_t blocks, live, holes, longest_free; } gpuarena__range_sums;
+
+static void gpuarena__range_sum(gpuarena__range_sums *sums, const gpuarena_block *block)
 {
-    char text[64];
-    gpuarena__text out = gpuarena__text_begin(text, sizeof text);
-    if (bytes == GPUARENA_NO_LIMIT) gpuarena__put(&out, "none");
-    else gpuarena__put_bytes(&out, bytes);
-    gpuarena__write(writer, "  %-12s %s\n", label, text);
+    sums->blocks++;
+    if (block->state == GPUARENA_STATE_LIVE) sums->live += block->bytes;
+    else if (block->state == GPUARENA_STATE_HOLE) sums->holes += block->bytes;
+    else sums->longest_free = gpuarena__max(sums->longest_free, block->bytes);
 }
 
-static void gpuarena__report_text(const gpuarena *arena, const char *config, gpuarena__writer *writer)
+/* ---- as text */
+
+static void gpuarena__text_head(const gpuarena *arena, gpuarena__writer *writer)
 {
     gpuarena_stats stats = gpuarena__stats_walked(arena);
-    const gpuarena__range *range;
-    uint32_t at, index;
-    gpuarena__write(writer, "arena %s (%s)\n", arena->config.name, config);
+    gpuarena__text *out = &writer->out;
+    gpuarena__put(out, "arena %s (", arena->config.name);
+    gpuarena__config_put(out, &arena->config);
+    gpuarena__put(out, ")\n");
+    gpuarena__flush(writer);
     if (arena->config.parent)
-        gpuarena__write(writer, "  %-12s %s\n", "under", arena->config.parent->config.name);
-#define X(label, name) gpuarena__write_size(writer, label, stats.name##_bytes);
+        gpuarena__put(out, "  %-12s %s\n", "under", arena->config.parent->config.name);
+#define X(label, name) \
+    gpuarena__put(out, "  %-12s ", label); \
+    if (stats.name##_bytes == GPUARENA_NO_LIMIT) gpuarena__put(out, "none"); \
+    else gpuarena__put_bytes(out, stats.name##_bytes); \
+    gpuarena__put(out, "\n");
     X("requested", requested) X("+ slack", slack) X("= live", live)
     X("+ pending", pending) X("+ cached", cached) X("+ children", children) X("= reserved", reserved)
     X("limit", limit) X("largest free", largest_free) X("peak", reserved_peak)
 #undef X
-    gpuarena__write(writer, "  %" PRIu64 " live blocks, %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64
-                    " failures, %" PRIu64 " misuses, %" PRIu64 " driver calls\n", stats.live_count,
-                    stats.alloc_count, stats.free_count, stats.fail_count, stats.misuse_count,
-                    stats.driver_call_count);
-    for (at = 0; at < arena->tags.room; at++) {
-        gpuarena_tag_stats one = gpuarena__tag_stats(arena, at);
-        if (!one.alloc_count) continue;
-        gpuarena__write(writer, "  tag %s: %" PRIu64 " bytes live in %" PRIu64 " blocks, peak %" PRIu64
-                        ", %" PRIu64 " allocations\n", at ? gpuarena__tag_names[at - 1] : "(none)",
-                        one.live_bytes, one.live_count, one.live_peak_bytes, one.alloc_count);
-    }
-    for (range = arena->ranges.first; range; range = range->after) {
-        uint64_t live = 0, longest = 0, blocks = 0, holes = 0;
-        for (index = range->first; index; index = gpuarena__node_at(arena, index)->next, blocks++) {
-            const gpuarena__node *node = gpuarena__node_at(arena, index);
-            if (gpuarena__node_live(node)) live += gpuarena__node_bytes(node);
-            else if (node->size & GPUARENA__HOLE) holes += gpuarena__node_bytes(node);
-            else longest = gpuarena__max(longest, gpuarena__node_bytes(node));
-        }
-        gpuarena__write(writer, "  %s 0x%" PRIx64 " of %" PRIu64 " bytes: %" PRIu64 " blocks, %" PRIu64
-                        " bytes live, longest free %" PRIu64, range->pages ? "range" : "segment",
-                        range->address, range->bytes, blocks, live, longest);
-        if (range->pages) gpuarena__write(writer, ", holes %" PRIu64, holes);
-        gpuarena__write(writer, "\n");
-    }
+    gpuarena__flush(writer);
+    gpuarena__put(out, "  %" PRIu64 " live blocks, %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64
+                  " failures, %" PRIu64 " misuses, %" PRIu64 " driver calls\n", stats.live_count,
+                  stats.alloc_count, stats.free_count, stats.fail_count, stats.misuse_count,
+                  stats.driver_call_count);
+    gpuarena__flush(writer);
 }
 
-static void gpuarena__json_segment(const gpuarena *arena, const gpuarena__range *range,
-                                   gpuarena__writer *writer)
+static void gpuarena__text_tag(gpuarena__writer *writer, uint32_t place, const gpuarena_tag_stats *one)
 {
-    uint32_t index;
-    gpuarena__write(writer, "{\"address\":\"0x%" PRIx64 "\",\"bytes\":%" PRIu64 ",\"blocks\":[",
-                    range->address, range->bytes);
-    for (index = range->first; index; index = gpuarena__node_at(arena, index)->next) {
-        gpuarena_block block = gpuarena__block_describe(arena, index);
-        gpuarena__write(writer, "%s\n{\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"state\":\"%s\"",
-                        index == range->first ? "" : ",", gpuarena__address(block.ptr) - range->address,
-                        block.bytes, block.state == GPUARENA_STATE_LIVE ? "live"
-                                     : block.state == GPUARENA_STATE_PENDING ? "pending"
-                                     : block.state == GPUARENA_STATE_HOLE    ? "hole" : "free");
-        if (block.state == GPUARENA_STATE_LIVE)
-            gpuarena__write(writer, ",\"requested\":%" PRIu64 ",\"serial\":%" PRIu64 ",\"tag\":%" PRIu32,
-                            block.requested_bytes, block.serial, block.tag);
-        gpuarena__write(writer, "}");
-    }
-    gpuarena__write(writer, "]}");
+    gpuarena__put(&writer->out, "  tag %s: %" PRIu64 " bytes live in %" PRIu64 " blocks, peak %" PRIu64 ", %"
+                  PRIu64 " allocations\n", place ? gpuarena__tag_names[place - 1] : "(none)",
+                  one->live_bytes, one->live_count, one->live_peak_bytes, one->alloc_count);
 }
 
-/* Those that the arena has seen, in the order in which they were named. */
-static void gpuarena__json_tags(const gpuarena *arena, gpuarena__writer *writer)
+static void gpuarena__text_range(gpuarena__writer *writer, const gpuarena__range *range,
+                                 const gpuarena__range_sums *sums)
 {
-    char name[64];
-    uint32_t at;
-    gpuarena__write(writer, "\n\"tags\":[");
-    for (at = 0; at < arena->tags.room; at++) {
-        gpuarena_tag_stats one = gpuarena__tag_stats(arena, at);
-        if (at && !one.alloc_count) continue;
-        gpuarena__json_escape(at ? gpuarena__tag_names[at - 1] : "", name);
-        gpuarena__write(writer, "%s\n{\"tag\":%" PRIu32 ",\"name\":\"%s\",\"live_bytes\":%" PRIu64
-                        ",\"live_peak_bytes\":%" PRIu64 ",\"live_count\":%" PRIu64
-                        ",\"alloc_count\":%" PRIu64 "}", at ? "," : "", at ? GPUARENA__TAG_BASE + at : 0,
-                        name, one.live_bytes, one.live_peak_bytes, one.live_count, one.alloc_count);
-    }
-    gpuarena__write(writer, "],");
+    gpuarena__text *out = &writer->out;
+    gpuarena__put(out, "  %s 0x%" PRIx64 " of %" PRIu64 " bytes: %" PRIu64 " blocks, %" PRIu64
+                  " bytes live, longest free %" PRIu64, range->pages ? "range" : "segment", range->address,
+                  range->bytes, sums->blocks, sums->live, sums->longest_free);
+    if (range->pages) gpuarena__put(out, ", holes %" PRIu64, sums->holes);
+    gpuarena__put(out, "\n");
 }
 
-static void gpuarena__report_json(const gpuarena *arena, const char *config, gpuarena__writer *writer)
+/* ---- as JSON */
+
+static void gpuarena__json_head(const gpuarena *arena, gpuarena__writer *writer)
 {
     gpuarena_stats stats = gpuarena__stats_walked(arena);
+    gpuarena__text *out = &writer->out;
     const char *comma = "";
-    char name[64];
-    const gpuarena__range *range;
-    gpuarena__json_escape(arena->config.name, name);
-    gpuarena__write(
-        writer,
-        "{\"schema\":\"gpuarena-report/1\",\"version\":\"%s\",\"name\":\"%s\",\"config\":\"%s\",\n"
-        "\"stats\":{",
-        GPUARENA_VERSION_TEXT, name, config);
-#define X(field) gpuarena__write(writer, "%s\"" #field "\":%" PRIu64, comma, stats.field); comma = ",";
+    gpuarena__put(out, "{\"schema\":\"gpuarena-report/1\",\"version\":\"%s\",\"name\":\"",
+                  GPUARENA_VERSION_TEXT);
+    gpuarena__put_escaped(out, arena->config.name);
+    gpuarena__put(out, "\",\"config\":\"");
+    gpuarena__config_put(out, &arena->config);
+    gpuarena__put(out, "\",\n\"stats\":{");
+#define X(field) \
+    gpuarena__flush(writer); \
+    gpuarena__put(out, "%s\"" #field "\":%" PRIu64, comma, stats.field); \
+    comma = ",";
     GPUARENA_STATS(X)
 #undef X
-    gpuarena__write(writer, "},");
-    if (arena->tags.room) gpuarena__json_tags(arena, writer);
-    gpuarena__write(writer, "\n\"segments\":[");
-    for (range = arena->ranges.first; range; range = range->after) {
-        if (range->before) gpuarena__write(writer, ",\n");
-        gpuarena__json_segment(arena, range, writer);
+    gpuarena__put(out, "},");
+    gpuarena__flush(writer);
+}
+
+static void gpuarena__json_tag(gpuarena__writer *writer, uint32_t place, const gpuarena_tag_stats *one)
+{
+    gpuarena__text *out = &writer->out;
+    gpuarena__put(out, "%s\n{\"tag\":%" PRIu32 ",\"name\":\"", place ? "," : "\n\"tags\":[",
+                  place ? GPUARENA__TAG_BASE + place : 0);
+    gpuarena__put_escaped(out, place ? gpuarena__tag_names[place - 1] : "");
+    gpuarena__put(out, "\",\"live_bytes\":%" PRIu64 ",\"live_peak_bytes\":%" PRIu64 ",\"live_count\":%" PRIu64
+                  ",\"alloc_count\":%" PRIu64 "}", one->live_bytes, one->live_peak_bytes, one->live_count,
+                  one->alloc_count);
+}
+
+static void gpuarena__json_block(gpuarena__writer *writer, const gpuarena__range *range,
+                                 const gpuarena_block *block)
+{
+    static const char *const states[] = { "none", "live", "pending", "free", "hole" };
+    gpuarena__text *out = &writer->out;
+    uint64_t offset = gpuarena__address(block->ptr) - range->address;
+    if (!offset)
+        gpuarena__put(out, "%s{\"address\":\"0x%" PRIx64 "\",\"bytes\":%" PRIu64 ",\"blocks\":[",
+                      range->before ? ",\n" : "", range->address, range->bytes);
+    gpuarena__put(out, "%s\n{\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"state\":\"%s\"",
+                  offset ? "," : "", offset, block->bytes, states[block->state]);
+    if (block->state == GPUARENA_STATE_LIVE)
+        gpuarena__put(out, ",\"requested\":%" PRIu64 ",\"serial\":%" PRIu64 ",\"tag\":%" PRIu32,
+                      block->requested_bytes, block->serial, block->tag);
+    gpuarena__put(out, offset + block->bytes < range->bytes ? "}" : "}]}");
+}
+
+/* ---- the walk */
+
+/* Tags that the arena has seen, in the order in which they were named. Untagged blocks are place 0. */
+static void gpuarena__report_tags(const gpuarena *arena, int json, gpuarena__writer *writer)
+{
+    uint32_t at;
+    for (at = 0; at < arena->tags.room; at++, gpuarena__flush(writer)) {
+        gpuarena_tag_stats one = gpuarena__tag_stats(arena, at);
+        if (json && (!at || one.alloc_count)) gpuarena__json_tag(writer, at, &one);
+        if (!json && one.alloc_count) gpuarena__text_tag(writer, at, &one);
     }
-    gpuarena__write(writer, "]}\n");
+    if (json && at) gpuarena__put(&writer->out, "],");
+}
+
+static void gpuarena__report_ranges(const gpuarena *arena, int json, gpuarena__writer *writer)
+{
+    gpuarena__range_sums sums = GPUARENA_INIT, none = GPUARENA_INIT;
+    gpuarena__iterator at = gpuarena__blocks(arena);
+    for (; at.index && writer->result == GPUARENA_OK; gpuarena__next(arena, &at)) {
+        gpuarena_block block = gpuarena__block_describe(arena, at.index);
+        if (json) gpuarena__json_block(writer, at.range, &block);
+        if (!at.node->prev) sums = none;
+        gpuarena__range_sum(&sums, &block);
+        if (!json && !at.node->next) gpuarena__text_range(writer, at.range, &sums);
+        gpuarena__flush(writer);
+    }
+}
+
+static gpuarena_result gpuarena__report(const gpuarena *arena, int json, gpuarena_write_fn *write, void *user)
+{
+    gpuarena__writer writer;
+    gpuarena__frame frame;
+    writer.write = write;
+    writer.user = user;
+    writer.result = GPUARENA_OK;
+    writer.out = gpuarena__text_begin(writer.piece, sizeof writer.piece);
+    gpuarena__call_begin(&frame, arena, GPUARENA__FRAME_CALLBACK);
+    if (json) gpuarena__json_head(arena, &writer);
+    else gpuarena__text_head(arena, &writer);
+    gpuarena__report_tags(arena, json, &writer);
+    if (json) gpuarena__put(&writer.out, "\n\"segments\":[");
+    gpuarena__report_ranges(arena, json, &writer);
+    if (json) gpuarena__put(&writer.out, "]}\n");
+    gpuarena__flush(&writer);
+    gpuarena__call_end(&frame);
+    return writer.result;
 }
 
 /* >>check ==============================================================================================
    Every invariant that the structs state, in one pass a structure; the first violated one is named. */
-
-static gpuarena *gpuarena__registry;             /* all arenas, the latest first: see the section registry */
-
-/* What plain_limit is to be. */
-static uint64_t gpuarena__plain_limit(const gpuarena *arena)
-{
-    gpuarena_release release = arena->config.release;
-    return release == GPUARENA_RELEASE_IDLE || release == GPUARENA_RELEASE_AGE || arena->over_limit
-            || arena->config.scrub
-        ? 0 : arena->limit;
-}
 
 /* For functions that answer 1, or name in *out what is violated and answer 0: the latter. */
 #define GPUARENA__NEVER(violated, name, where) \
@@ -8500,805 +9337,6 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
         && gpuarena__check_sums(arena, &tally, out) && gpuarena__check_tags(arena, &tally, out)
         && gpuarena__check_host(arena, out);
 }
-
-/* >>parse ==============================================================================================
-   Configuration as text, and its defaults and checks. One table of keys serves reading, writing and filling
-   in. */
-
-/* Names of enums' values, from 0 on. */
-static const char *const gpuarena__backings[] = { "auto", "paged", "segments", "pinned", "managed", "async",
-                                                  NULL };
-static const char *const gpuarena__growths[] = { "auto", "fixed", "exact", "step", "double", NULL };
-static const char *const gpuarena__shares[] = { "none", "whole", NULL };
-static const char *const gpuarena__releases[] = { "on_demand", "idle", "age", "pressure", NULL };
-static const char *const gpuarena__reuses[] = { "auto", "same", "events", "steal", NULL };
-static const char *const gpuarena__scrubs[] = { "off", "free", "alloc", "both", NULL };
-
-typedef enum gpuarena__kind {                    /* of a key's value */
-    GPUARENA__SIZE,                              /* uint64_t */
-    GPUARENA__LIMIT,                             /* limit_bytes, limit_base and limit_fraction */
-    GPUARENA__SHARE,                             /* double, -1: none */
-    GPUARENA__NUMBER,                            /* uint32_t */
-    GPUARENA__CHOICE                             /* an enum */
-} gpuarena__kind;
-static const char *const gpuarena__expected[] = {
-    "a size, such as 256, 64K, 512M, 4G", "4G, none, 80%, 80%free, total-2G or free-2G",
-    "0, 5%, or another share up to 100%", "a number below 2^32" };
-
-typedef struct gpuarena__key {
-    const char *name;
-    gpuarena__kind kind;
-    size_t offset;                               /* of its field, or the first */
-    const char *const *names;                    /* CHOICE */
-} gpuarena__key;
-static const gpuarena__key gpuarena__keys[] = {
-#define X(name, kind, field, names) { name, GPUARENA__##kind, offsetof(gpuarena_config, field), names },
-    X("backing", CHOICE, backing, gpuarena__backings)
-    X("growth", CHOICE, growth, gpuarena__growths)
-    X("share", CHOICE, share, gpuarena__shares)
-    X("page", SIZE, page_bytes, NULL)
-    X("idle", SHARE, idle_fraction, NULL)
-    X("large", SIZE, large_bytes, NULL)
-    X("initial", SIZE, initial_bytes, NULL)
-    X("step", SIZE, step_bytes, NULL)
-    X("step_max", SIZE, step_max_bytes, NULL)
-    X("alignment", SIZE, alignment, NULL)
-    X("limit", LIMIT, limit_bytes, NULL)
-    X("headroom", SIZE, headroom_bytes, NULL)
-    X("oversubscribe", NUMBER, oversubscribe, NULL)
-    X("release", CHOICE, release, gpuarena__releases)
-    X("release_at", SIZE, release_bytes, NULL)
-    X("release_keep", SHARE, release_keep, NULL)
-    X("release_age", NUMBER, release_age, NULL)
-    X("cache", SIZE, cache_bytes, NULL)
-    X("streams", CHOICE, streams, gpuarena__reuses)
-    X("wait_ms", NUMBER, wait_ms, NULL)
-    X("scrub", CHOICE, scrub, gpuarena__scrubs)
-#undef X
-};
-enum { GPUARENA__KEY_COUNT = sizeof gpuarena__keys / sizeof *gpuarena__keys };
-typedef char gpuarena__keys_fit_a_mask[GPUARENA__KEY_COUNT <= 64 ? 1 : -1];
-
-/* Keys, and names of other allocators, that configurations had once, and what to use instead. */
-static const struct { const char *name, *advice; } gpuarena__former[] = {
-#define X(name) { name, "a rival in stress, no configuration" },
-    X("bfc") X("pytorch") X("pytorch-expandable") X("rmm") X("cub") X("ort")
-#undef X
-    { "growth=half", "gone; stress -p rmm is a model of it" },
-    { "placement", "gone; stress -p best-fit, first-fit and cub are models of it" },
-    { "bin_growth", "gone; stress -p cub is a model of it" },
-    { "bin_min", "gone; stress -p cub is a model of it" },
-    { "bin_max", "gone; stress -p cub is a model of it" },
-    { "round_divisions", "gone; round requests before they are made, or set alignment" },
-    { "split", "gone; what a request leaves of a block is always cut off" },
-    { "split_least", "gone; what a request leaves of a block is always cut off" },
-    { "split_max", "gone; stress -p pytorch is a model of it" },
-    { "split_over", "gone; stress -p pytorch is a model of it" },
-    { "small", "gone; an arena of its own for small requests keeps them apart" },
-    { "small_step", "gone; an arena of its own for small requests keeps them apart" },
-    { "exact", "gone; allocate with GPUARENA_ALLOC_DEDICATED, or use growth=exact" },
-    { "backoff", "gone; after a refusal the surplus over the need is halved" }
-};
-enum { GPUARENA__FORMER_COUNT = sizeof gpuarena__former / sizeof *gpuarena__former };
-
-/* Fields are read and written as bytes: enums of different types, all 32 bits wide, share the code. */
-static int gpuarena__is_wide(const gpuarena__key *key)
-{
-    return key->kind <= GPUARENA__SHARE;
-}
-
-static uint64_t gpuarena__field_get(const gpuarena_config *config, const gpuarena__key *key)
-{
-    const char *field = (const char *)config + key->offset;
-    uint32_t narrow = 0;
-    uint64_t wide = 0;
-    if (gpuarena__is_wide(key)) memcpy(&wide, field, sizeof wide);
-    else memcpy(&narrow, field, sizeof narrow);
-    return wide + narrow;
-}
-
-static void gpuarena__field_set(gpuarena_config *config, const gpuarena__key *key, uint64_t value)
-{
-    char *field = (char *)config + key->offset;
-    uint32_t narrow = (uint32_t)value;
-    if (gpuarena__is_wide(key)) memcpy(field, &value, sizeof value);
-    else memcpy(field, &narrow, sizeof narrow);
-}
-
-/* The name of an enum's value; NULL: it is none. */
-static const char *gpuarena__choice_name(const gpuarena__key *key, uint64_t value)
-{
-    const char *const *name = key->names;
-    while (*name && value--) name++;
-    return *name;
-}
-
-static int gpuarena__piece_is(gpuarena__piece piece, const char *text)
-{
-    return gpuarena__piece_skip(&piece, text) && piece.begin == piece.end;
-}
-
-/* Decimal digits from the front of a piece: at least one, and no overflow. */
-static int gpuarena__piece_digits(gpuarena__piece *piece, uint64_t *value, uint32_t *count)
-{
-    *value = 0;
-    for (*count = 0; piece->begin < piece->end && *piece->begin >= '0' && *piece->begin <= '9';
-         piece->begin++) {
-        uint64_t digit = (uint64_t)(*piece->begin - '0');
-        if (*value > (UINT64_MAX - digit) / 10) return 0;
-        *value = *value * 10 + digit;
-        ++*count;
-    }
-    return *count != 0;
-}
-
-static int gpuarena__parse_size(gpuarena__piece piece, uint64_t *bytes)
-{
-    static const char units[] = "KMGT";
-    uint32_t count, shift = 0;
-    if (!gpuarena__piece_digits(&piece, bytes, &count)) return 0;
-    if (piece.begin < piece.end) {
-        char unit = *piece.begin++;
-        const char *found = strchr(units, unit >= 'a' && unit <= 'z' ? unit - 'a' + 'A' : unit);
-        if (!unit || !found) return 0;
-        shift = 10 * (uint32_t)(found - units + 1);
-    }
-    if (piece.begin != piece.end || *bytes > UINT64_MAX >> shift) return 0;
-    *bytes <<= shift;
-    return 1;
-}
-
-/* 80 or 12.5, and what stands behind the % sign. The quotient of two exact doubles: the nearest one to the
-   decimal. */
-static int gpuarena__parse_share(gpuarena__piece *piece, double *fraction)
-{
-    uint64_t whole, part = 0;
-    uint32_t digits, decimals = 0;
-    double scale = 100;
-    if (!gpuarena__piece_digits(piece, &whole, &digits) || whole > 100) return 0;
-    if (gpuarena__piece_skip(piece, ".")
-        && (!gpuarena__piece_digits(piece, &part, &decimals) || decimals > 13))
-        return 0;
-    for (; decimals; decimals--) {
-        whole *= 10;
-        scale *= 10;
-    }
-    if (!gpuarena__piece_skip(piece, "%") || whole + part == 0 || (double)(whole + part) > scale) return 0;
-    *fraction = (double)(whole + part) / scale;
-    return 1;
-}
-
-static int gpuarena__parse_limit(gpuarena__piece piece, gpuarena_config *config)
-{
-    gpuarena__piece rest = piece;
-    double fraction = 0;
-    uint64_t bytes = 0;
-    gpuarena_limit_base base = GPUARENA_LIMIT_BYTES;
-    if (gpuarena__piece_is(piece, "none")) bytes = GPUARENA_NO_LIMIT;
-    else if (gpuarena__piece_skip(&rest, "total-") || gpuarena__piece_skip(&rest, "free-")) {
-        base = *piece.begin == 't' ? GPUARENA_LIMIT_TOTAL_MINUS : GPUARENA_LIMIT_FREE_MINUS;
-        if (!gpuarena__parse_size(rest, &bytes)) return 0;
-    } else if (gpuarena__parse_share(&rest, &fraction)) {
-        base = rest.begin == rest.end ? GPUARENA_LIMIT_OF_TOTAL : GPUARENA_LIMIT_OF_FREE;
-        if (rest.begin != rest.end && !gpuarena__piece_is(rest, "free")) return 0;
-    } else if (!gpuarena__parse_size(piece, &bytes) || !bytes || bytes == GPUARENA_NO_LIMIT) return 0;
-    config->limit_base = base;
-    config->limit_bytes = bytes;
-    config->limit_fraction = fraction;
-    return 1;
-}
-
-/* None is -1, for 0 is the default. */
-static int gpuarena__parse_fraction(gpuarena__piece piece, char *field)
-{
-    double fraction = -1;
-    if (!gpuarena__piece_is(piece, "0") && !gpuarena__piece_is(piece, "0%")
-        && (!gpuarena__parse_share(&piece, &fraction) || piece.begin != piece.end)) return 0;
-    memcpy(field, &fraction, sizeof fraction);
-    return 1;
-}
-
-static int gpuarena__parse_number(gpuarena__piece piece, uint64_t *number)
-{
-    uint32_t digits;
-    return gpuarena__piece_digits(&piece, number, &digits) && piece.begin == piece.end
-        && *number <= UINT32_MAX;
-}
-
-static int gpuarena__parse_choice(const gpuarena__key *key, gpuarena__piece piece, uint64_t *value)
-{
-    const char *name;
-    for (*value = 0; (name = gpuarena__choice_name(key, *value)) != NULL; ++*value)
-        if (gpuarena__piece_is(piece, name)) return 1;
-    *value = GPUARENA_SHARE_WHOLE;               /* may be named by what it is for */
-    return key->names == gpuarena__shares
-        && (gpuarena__piece_is(piece, "ipc") || gpuarena__piece_is(piece, "rdma"));
-}
-
-static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value, gpuarena_config *config)
-{
-    uint64_t number = 0;
-    int sound;
-    switch (key->kind) {
-    case GPUARENA__LIMIT: return gpuarena__parse_limit(value, config);
-    case GPUARENA__SHARE: return gpuarena__parse_fraction(value, (char *)config + key->offset);
-    case GPUARENA__CHOICE: sound = gpuarena__parse_choice(key, value, &number); break;
-    case GPUARENA__NUMBER: sound = gpuarena__parse_number(value, &number); break;
-    default: sound = gpuarena__parse_size(value, &number); break;
-    }
-    if (sound) gpuarena__field_set(config, key, number);
-    return sound;
-}
-
-/* What a refused limit would mean, if it is plain what was meant. */
-static const char *gpuarena__limit_wrong(gpuarena__piece value)
-{
-    uint64_t whole, part = 0;
-    uint32_t digits;
-    int share;
-    if (gpuarena__piece_skip(&value, "-")) return ": less than nothing";
-    if (!gpuarena__piece_digits(&value, &whole, &digits)) return "";
-    if (gpuarena__piece_skip(&value, ".") && !gpuarena__piece_digits(&value, &part, &digits)) return "";
-    share = gpuarena__piece_skip(&value, "%");
-    if (value.begin != value.end && !(share && gpuarena__piece_is(value, "free"))) return "";
-    if (!whole && !part) return ": nothing could be allocated";
-    return share && (whole > 100 || (whole == 100 && part)) ? ": more than there is" : "";
-}
-
-/* A piece of foreign text, cut and made printable, for a message. */
-static void gpuarena__put_piece(gpuarena__text *out, gpuarena__piece piece)
-{
-    int count;
-    for (count = 0; piece.begin < piece.end && count < 24; piece.begin++, count++)
-        gpuarena__put(out, "%c", *piece.begin >= ' ' && *piece.begin <= '~' ? *piece.begin : '?');
-    if (piece.begin < piece.end) gpuarena__put(out, "..");
-}
-
-/* last: what stands in front of the last name. */
-static void gpuarena__put_expected(gpuarena__text *out, const gpuarena__key *key, const char *last)
-{
-    const char *const *name = key->names;
-    gpuarena__put(out, ": expected ");
-    if (key->kind != GPUARENA__CHOICE) {
-        gpuarena__put(out, "%s", gpuarena__expected[key->kind]);
-        return;
-    }
-    for (; *name; name++)
-        gpuarena__put(out, "%s%s", name == key->names ? "" : name[1] ? ", " : last, *name);
-}
-
-/* One key=value. 0: *out says what is wrong with it. */
-static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, uint64_t *given,
-                                gpuarena__text *out)
-{
-    gpuarena__piece name = item, value = item;
-    uint32_t at = 0, former = 0;
-    int has_value;
-    while (value.begin < item.end && *value.begin != '=') value.begin++;
-    name.end = value.begin;
-    has_value = gpuarena__piece_skip(&value, "=");
-    while (at < GPUARENA__KEY_COUNT && !gpuarena__piece_is(name, gpuarena__keys[at].name)) at++;
-    if (at < GPUARENA__KEY_COUNT && has_value && !(*given >> at & 1)
-        && gpuarena__parse_value(&gpuarena__keys[at], value, config)) {
-        *given |= (uint64_t)1 << at;
-        return 1;
-    }
-    gpuarena__put_piece(out, item);
-    while (former < GPUARENA__FORMER_COUNT && !gpuarena__piece_is(name, gpuarena__former[former].name)
-           && !gpuarena__piece_is(item, gpuarena__former[former].name)) former++;
-    if (former < GPUARENA__FORMER_COUNT) gpuarena__put(out, ": %s", gpuarena__former[former].advice);
-    else if (at == GPUARENA__KEY_COUNT) {
-        gpuarena__put(out, ": no such key, expected");
-        for (at = 0; at < GPUARENA__KEY_COUNT; at++) gpuarena__put(out, " %s", gpuarena__keys[at].name);
-    } else if (!has_value) gpuarena__put(out, ": expected a value for %s", gpuarena__keys[at].name);
-    else if (*given >> at & 1) gpuarena__put(out, ": %s is given twice", gpuarena__keys[at].name);
-    else {
-        if (gpuarena__keys[at].kind == GPUARENA__LIMIT)
-            gpuarena__put(out, "%s", gpuarena__limit_wrong(value));
-        gpuarena__put_expected(out, &gpuarena__keys[at], ", ");
-    }
-    return 0;
-}
-
-static int gpuarena__parse(const char *text, gpuarena_config *config, gpuarena__text *out)
-{
-    gpuarena_config parsed = *config;
-    const char *at = text;
-    uint64_t given = 0;
-    while (*text) {
-        gpuarena__piece item;
-        item.begin = item.end = at;
-        while (*item.end && *item.end != ',') item.end++;
-        if (!gpuarena__parse_item(item, &parsed, &given, out)) return 0;
-        if (!*item.end) break;
-        at = item.end + 1;
-    }
-    *config = parsed;
-    return 1;
-}
-
-/* 0.8 -> 80%, exact to 15 digits, whatever the locale. */
-static void gpuarena__put_share(gpuarena__text *out, double fraction)
-{
-    const uint64_t one = (uint64_t)10000000 * 1000000;       /* 10^13: a percent, of 10^15 */
-    uint64_t share = fraction > 0 && fraction <= 1 ? (uint64_t)(fraction * 1e15 + 0.5) : 0,
-             part = share % one;
-    uint32_t digits = 13;
-    gpuarena__put(out, "%" PRIu64, share / one);
-    for (; part && part % 10 == 0; part /= 10) digits--;
-    if (part) gpuarena__put(out, ".%0*" PRIu64, (int)digits, part);
-    gpuarena__put(out, "%%");
-}
-
-static void gpuarena__put_limit(gpuarena__text *out, const gpuarena_config *config)
-{
-    switch (config->limit_base) {
-    case GPUARENA_LIMIT_OF_TOTAL: gpuarena__put_share(out, config->limit_fraction); return;
-    case GPUARENA_LIMIT_OF_FREE:
-        gpuarena__put_share(out, config->limit_fraction);
-        gpuarena__put(out, "free");
-        return;
-    case GPUARENA_LIMIT_TOTAL_MINUS: gpuarena__put(out, "total-"); break;
-    case GPUARENA_LIMIT_FREE_MINUS: gpuarena__put(out, "free-"); break;
-    default:
-        if (config->limit_bytes == GPUARENA_NO_LIMIT) {
-            gpuarena__put(out, "none");
-            return;
-        }
-        break;
-    }
-    gpuarena__put_size(out, config->limit_bytes);
-}
-
-static int gpuarena__key_is_zero(const gpuarena_config *config, const gpuarena__key *key)
-{
-    if (gpuarena__field_get(config, key)) return 0;
-    return key->kind != GPUARENA__LIMIT
-        || (config->limit_base == GPUARENA_LIMIT_BYTES && !(config->limit_fraction > 0)
-            && !(config->limit_fraction < 0));
-}
-
-static void gpuarena__put_value(gpuarena__text *out, const gpuarena_config *config, const gpuarena__key *key)
-{
-    uint64_t value = gpuarena__field_get(config, key);
-    const char *name;
-    double share;
-    switch (key->kind) {
-    case GPUARENA__LIMIT: gpuarena__put_limit(out, config); break;
-    case GPUARENA__SHARE:
-        memcpy(&share, &value, sizeof share);
-        if (share > 0) gpuarena__put_share(out, share);
-        else gpuarena__put(out, "0");
-        break;
-    case GPUARENA__CHOICE:
-        name = gpuarena__choice_name(key, value);
-        gpuarena__put(out, "%s", name ? name : "unknown");
-        break;
-    case GPUARENA__NUMBER: gpuarena__put(out, "%" PRIu64, value); break;
-    default: gpuarena__put_size(out, value); break;
-    }
-}
-
-static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *config)
-{
-    const gpuarena__key *key = gpuarena__keys, *end = key + GPUARENA__KEY_COUNT;
-    for (; key < end; key++) {
-        if (gpuarena__key_is_zero(config, key)) continue;
-        gpuarena__put(out, "%s%s=", out->length ? "," : "", key->name);
-        gpuarena__put_value(out, config, key);
-    }
-}
-
-/* Fills the fields left at zero from the environment's text; what is wrong there starts with its name. */
-static int gpuarena__config_fill(gpuarena_config *config, gpuarena__text *out)
-{
-    const char *name = config->environment ? config->environment : "GPUARENA_CONF",
-               *text = *name ? getenv(name) : NULL;
-    const gpuarena__key *key = gpuarena__keys, *end = key + GPUARENA__KEY_COUNT;
-    gpuarena_config found = GPUARENA_INIT;
-    size_t length = out->length;
-    if (!text) return 1;
-    gpuarena__put(out, "%.24s: ", name);
-    if (!gpuarena__parse(text, &found, out)) return 0;
-    out->length = length;
-    out->text[length] = 0;
-    for (; key < end; key++) {
-        if (!gpuarena__key_is_zero(config, key)) continue;
-        gpuarena__field_set(config, key, gpuarena__field_get(&found, key));
-        if (key->kind != GPUARENA__LIMIT) continue;
-        config->limit_base = found.limit_base;
-        config->limit_fraction = found.limit_fraction;
-    }
-    return 1;
-}
-
-static int gpuarena__refuse(gpuarena__text *out, const char *why)
-{
-    gpuarena__put(out, "%s", why);
-    return 0;
-}
-
-static int gpuarena__driver_sound(const gpuarena_driver *driver, gpuarena__text *out)
-{
-    /* how many of a group are set */
-    int vm = !!driver->vm.reserve + !!driver->vm.release + !!driver->vm.create + !!driver->vm.destroy
-        + !!driver->vm.map + !!driver->vm.access + !!driver->vm.unmap;
-    int events = !!driver->events.create + !!driver->events.destroy + !!driver->events.record
-        + !!driver->events.query + !!driver->events.host_wait + !!driver->events.stream_wait
-        + !!driver->events.device_wait;
-    if (!driver->memory.info || !driver->memory.obtain || !driver->memory.give_back)
-        return gpuarena__refuse(out, "driver.memory: info, obtain and give_back must all be set");
-    if (vm % 7) return gpuarena__refuse(out, "driver.vm: set all of its functions, or none");
-    if (events % 7) return gpuarena__refuse(out, "driver.events: set all of its functions, or none");
-    if (!driver->capture.active != !driver->capture.exchange_mode)
-        return gpuarena__refuse(out, "driver.capture: set both of its functions, or none");
-    return 1;
-}
-
-/* Whether every enum has a value that there is. */
-static int gpuarena__choices_sound(const gpuarena_config *config, gpuarena__text *out)
-{
-    const gpuarena__key *key = gpuarena__keys, *end = key + GPUARENA__KEY_COUNT;
-    for (; key < end; key++) {
-        if (key->kind != GPUARENA__CHOICE || gpuarena__choice_name(key, gpuarena__field_get(config, key)))
-            continue;
-        gpuarena__put(out, "%s", key->name);
-        gpuarena__put_expected(out, key, " or ");
-        return 0;
-    }
-    return 1;
-}
-
-/* What can be checked before the driver is asked anything. */
-static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text *out)
-{
-    uint32_t at;
-    if (config->zero_begin || config->zero_end)
-        return gpuarena__refuse(out, "zero_begin, zero_end: not zero; start from gpuarena_config config = "
-                                     "GPUARENA_INIT");
-    if (!config->host_alloc != !config->host_free)
-        return gpuarena__refuse(out, "host_alloc, host_free: set both or neither");
-    for (at = 0; at < sizeof config->name && config->name[at]; at++)
-        if (config->name[at] < ' ' || config->name[at] > '~')
-            return gpuarena__refuse(out, "name: printable ASCII alone, as it stands in reports and messages");
-    if (at == sizeof config->name)
-        return gpuarena__refuse(out, "name: not ended by a NUL within 32 characters");
-    return gpuarena__driver_sound(config->driver, out);
-}
-
-/* Turns the limit into bytes. */
-static int gpuarena__default_limit(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
-                                   gpuarena__text *out)
-{
-    gpuarena_limit_base base = config->limit_base;
-    int share = base == GPUARENA_LIMIT_OF_TOTAL || base == GPUARENA_LIMIT_OF_FREE;
-    uint64_t whole =
-        base == GPUARENA_LIMIT_OF_FREE || base == GPUARENA_LIMIT_FREE_MINUS ? free_bytes : total_bytes;
-    uint64_t bytes = config->limit_bytes;
-    double fraction = config->limit_fraction;
-    if ((uint32_t)base > GPUARENA_LIMIT_FREE_MINUS) return gpuarena__refuse(out, "limit_base: no such value");
-    if (share ? bytes != 0 : fraction > 0 || fraction < 0)
-        return gpuarena__refuse(out, "limit: give bytes or a fraction, not both");
-    if (share && !(fraction > 0 && fraction <= 1))
-        return gpuarena__refuse(out, "limit: a fraction must be above 0 and at most 1 (100%)");
-    if (share)                                   /* a product below a uint64_t can be converted to one */
-        bytes = (double)whole * fraction < (double)whole ? (uint64_t)((double)whole * fraction) : whole;
-    else if (base != GPUARENA_LIMIT_BYTES) bytes = gpuarena__above(whole, bytes);
-    else if (!bytes) bytes = GPUARENA_NO_LIMIT;
-    if (bytes < gpuarena__max(config->page_bytes, GPUARENA__GRANULE)) {
-        gpuarena__put(out, "limit: %" PRIu64 " bytes are less than one %s%s", bytes,
-                      config->page_bytes ? "page" : "segment of 2M",
-                      base == GPUARENA_LIMIT_BYTES && bytes <= 100 ? "; a share is written 100%" : "");
-        return 0;
-    }
-    if (bytes != GPUARENA_NO_LIMIT && bytes > total_bytes && config->backing != GPUARENA_BACKING_MANAGED) {
-        gpuarena__put(out, "limit: %" PRIu64 " is above the device's %" PRIu64 " bytes", bytes, total_bytes);
-        return 0;
-    }
-    config->limit_base = GPUARENA_LIMIT_BYTES;
-    config->limit_bytes = bytes;
-    config->limit_fraction = 0;
-    return 1;
-}
-
-/* A size that is given in bytes and used in granules. */
-static int gpuarena__default_granules(uint64_t *bytes, const char *key, gpuarena__text *out)
-{
-    if (*bytes <= GPUARENA__MAX_BYTES) return gpuarena__round_up(*bytes, GPUARENA__GRANULE, bytes);
-    gpuarena__put(out, "%s: at most 512T", key);
-    return 0;
-}
-
-static int gpuarena__default_growth(gpuarena_config *config, gpuarena__text *out)
-{
-    gpuarena_growth growth = config->growth;
-    if (!gpuarena__default_granules(&config->step_bytes, "step", out)
-        || !gpuarena__default_granules(&config->step_max_bytes, "step_max", out)
-        || !gpuarena__default_granules(&config->initial_bytes, "initial", out)) return 0;
-    if (growth != GPUARENA_GROWTH_STEP && growth != GPUARENA_GROWTH_DOUBLE && config->step_bytes)
-        return gpuarena__refuse(out, "step: only with growth=double or growth=step");
-    if (growth != GPUARENA_GROWTH_DOUBLE && config->step_max_bytes)
-        return gpuarena__refuse(out, "step_max: only with growth=double");
-    if (growth == GPUARENA_GROWTH_FIXED && config->initial_bytes)
-        return gpuarena__refuse(out, "initial: not with growth=fixed, which takes the whole limit");
-    if (config->initial_bytes > config->limit_bytes)
-        return gpuarena__refuse(out, "initial: above the limit");
-    if (config->step_max_bytes && config->step_max_bytes < config->step_bytes)
-        return gpuarena__refuse(out, "step_max: below step");
-    if (growth == GPUARENA_GROWTH_STEP && !config->step_bytes) config->step_bytes = (uint64_t)64 << 20;
-    if (growth != GPUARENA_GROWTH_DOUBLE) return 1;
-    if (!config->step_bytes)
-        config->step_bytes = config->step_max_bytes ? gpuarena__min(GPUARENA__GRANULE, config->step_max_bytes)
-                                                    : GPUARENA__GRANULE;
-    if (!config->step_max_bytes)
-        config->step_max_bytes = gpuarena__max((uint64_t)256 << 20, config->step_bytes);
-    return 1;
-}
-
-/* What is given back by itself. Settled behind growth. */
-static int gpuarena__default_release(gpuarena_config *config, uint64_t total_bytes, gpuarena__text *out)
-{
-    gpuarena_release release = config->release;
-    int idle = release == GPUARENA_RELEASE_IDLE, pressure = release == GPUARENA_RELEASE_PRESSURE;
-    if (release && config->growth == GPUARENA_GROWTH_FIXED)
-        return gpuarena__refuse(out, "release: only on_demand with growth=fixed, whose memory is to stay");
-    if (!idle && !pressure && config->release_bytes)
-        return gpuarena__refuse(out, "release_at: only with release=idle or release=pressure");
-    if (!idle && (config->release_keep > 0 || config->release_keep < 0))
-        return gpuarena__refuse(out, "release_keep: only with release=idle");
-    if (!(config->release_keep <= 1)) return gpuarena__refuse(out, "release_keep: at most 1 (100%)");
-    if (release != GPUARENA_RELEASE_AGE && config->release_age)
-        return gpuarena__refuse(out, "release_age: only with release=age");
-    if (pressure && config->release_bytes > total_bytes)
-        return gpuarena__refuse(out, "release_at: above the device's size");
-    if (idle && config->release_keep < 0) config->release_keep = -1;
-    else if (idle && !(config->release_keep > 0)) config->release_keep = 0.5;
-    if (idle && !config->release_bytes) config->release_bytes = (uint64_t)64 << 20;
-    if (pressure && !config->release_bytes)
-        config->release_bytes = gpuarena__min((uint64_t)256 << 20, total_bytes);
-    if (release == GPUARENA_RELEASE_AGE && !config->release_age) config->release_age = 10000;
-    return 1;
-}
-
-/* What belongs to pages. */
-static int gpuarena__default_pages(gpuarena_config *config, gpuarena__text *out)
-{
-    if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_EXACT;
-    if (!config->page_bytes)
-        config->page_bytes = gpuarena__max(GPUARENA__GRANULE, config->driver->page_bytes);
-    if (!config->large_bytes) config->large_bytes = (uint64_t)8 << 20;
-    if (config->idle_fraction < 0) config->idle_fraction = -1;
-    else if (!(config->idle_fraction > 0)) config->idle_fraction = 0.05;
-    if (!gpuarena__is_power_of_two(config->page_bytes) || config->page_bytes < GPUARENA__GRANULE
-        || config->page_bytes > (uint64_t)1 << 30 || config->page_bytes % config->driver->page_bytes)
-        return gpuarena__refuse(out, "page: expected a power of two from 2M to 1G, a multiple of the "
-                                     "driver's");
-    return 1;
-}
-
-/* Which backing it is to be, and what belongs to it. */
-static int gpuarena__default_backing(gpuarena_config *config, gpuarena__text *out)
-{
-    const gpuarena_driver *driver = config->driver;
-    int stepped = config->growth >= GPUARENA_GROWTH_STEP || config->step_bytes || config->step_max_bytes,
-        paged = driver->vm.reserve && driver->page_bytes && driver->events.create;
-    if (config->backing == GPUARENA_BACKING_AUTO) {
-        config->backing = GPUARENA_BACKING_SEGMENTS;
-        if (paged && !stepped && config->share == GPUARENA_SHARE_NONE)
-            config->backing = GPUARENA_BACKING_PAGED;
-    } else if (config->backing == GPUARENA_BACKING_PAGED) {
-        if (!paged)
-            return gpuarena__refuse(out, "backing: paged needs a driver, and a device, with vm and events");
-        if (stepped)
-            return gpuarena__refuse(out, "growth, step, step_max: expected growth auto, exact or fixed with "
-                                         "backing=paged");
-        if (config->share != GPUARENA_SHARE_NONE)
-            return gpuarena__refuse(out, "share: not with backing=paged, whose memory is many handles");
-    } else if (config->page_bytes || config->large_bytes || config->idle_fraction < 0
-               || config->idle_fraction > 0)
-        return gpuarena__refuse(out, "page, idle, large: only with backing=paged");
-    if (config->backing > GPUARENA_BACKING_SEGMENTS && config->share != GPUARENA_SHARE_NONE)
-        return gpuarena__refuse(out, "share: only with backing=segments, or auto");
-    if (config->backing == GPUARENA_BACKING_PAGED) return gpuarena__default_pages(config, out);
-    config->page_bytes = config->large_bytes = 0;
-    config->idle_fraction = 0;
-    if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_DOUBLE;
-    return 1;
-}
-
-/* What caches keep is had again by its size alone, and no free looks at what is idle. */
-static int gpuarena__default_caches(const gpuarena_config *config, gpuarena__text *out)
-{
-    if (!config->cache_bytes) return 1;
-    if (config->scrub) return gpuarena__refuse(out, "cache: not with scrub, which clears every block");
-    if (config->alignment > GPUARENA__CACHE_BLOCK)
-        return gpuarena__refuse(out, "cache: not with alignment above 1M, as no block would be kept");
-    if (config->release == GPUARENA_RELEASE_IDLE || config->release == GPUARENA_RELEASE_AGE)
-        return gpuarena__refuse(out, "cache: not with release=idle or age, which look at every free");
-    return 1;
-}
-
-/* Puts the values in force in place of defaults; everything is checked. */
-static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
-                                     gpuarena__text *out)
-{
-    if (!gpuarena__choices_sound(config, out)) return 0;
-    if (!(config->idle_fraction <= 1)) return gpuarena__refuse(out, "idle: at most 1 (100%)");
-    if (config->large_bytes > GPUARENA__MAX_BYTES) return gpuarena__refuse(out, "large: at most 512T");
-    if (config->alignment && (!gpuarena__is_power_of_two(config->alignment)
-                              || config->alignment < GPUARENA__UNIT || config->alignment > GPUARENA__GRANULE))
-        return gpuarena__refuse(out, "alignment: expected a power of two from 256 to 2M");
-    if (config->wait_ms && (!config->driver->now_ns || config->streams == GPUARENA_STREAMS_SAME))
-        return gpuarena__refuse(out, config->driver->now_ns
-                                         ? "wait_ms: not with streams=same, which asks no events"
-                                         : "wait_ms: the driver has no clock");
-    if (config->oversubscribe > 1) return gpuarena__refuse(out, "oversubscribe: expected 0 or 1");
-    if (!config->parent) config->oversubscribe = 0;
-    if (config->headroom_bytes > total_bytes)
-        return gpuarena__refuse(out, "headroom: above the device's size");
-    if (config->backing == GPUARENA_BACKING_MANAGED
-        && (config->headroom_bytes || config->release == GPUARENA_RELEASE_PRESSURE))
-        return gpuarena__refuse(out, "headroom, release=pressure: not with backing=managed, which takes no "
-                                     "device memory before it is used");
-    if (config->initial_bytes > total_bytes && config->backing != GPUARENA_BACKING_MANAGED)
-        return gpuarena__refuse(out, "initial: above the device's size");
-    if (!gpuarena__default_backing(config, out)) return 0;
-    if (config->streams == GPUARENA_STREAMS_AUTO) config->streams = GPUARENA_STREAMS_STEAL;
-    if (!config->alignment) config->alignment = GPUARENA__UNIT;
-    if (!config->name[0]) memcpy(config->name, "arena", sizeof "arena");
-    config->environment = "";
-    return gpuarena__default_limit(config, free_bytes, total_bytes, out)
-           && gpuarena__default_growth(config, out) && gpuarena__default_release(config, total_bytes, out)
-           && gpuarena__default_caches(config, out);
-}
-
-/* >>registry ===========================================================================================
-   Which arenas this process has. A thread may take the registry's lock while it holds an arena's, never the
-   reverse: so lists of ranges change under both locks, and finding an owner takes the registry's alone. */
-
-/* One store, after all that it makes reachable: a fork between any two finds a list. */
-static void gpuarena__publish(gpuarena **link, gpuarena *arena)
-{
-    GPUARENA__STORE(link, arena, RELEASE);
-}
-
-/* By pointer alone: what does not live is not read. The registry's lock is held. */
-static const gpuarena *gpuarena__in_registry(const gpuarena *arena)
-{
-    const gpuarena *found;
-    for (found = gpuarena__registry; found && found != arena; found = found->registered) {}
-    return found;
-}
-
-/* What the limits of a parent's sub-arenas come to; one that has none counts as the parent's. The registry's
-   lock is held. */
-static uint64_t gpuarena__limits_sum(const gpuarena *parent)
-{
-    const gpuarena *at;
-    uint64_t sum = 0;
-    for (at = gpuarena__registry; at; at = at->registered) {
-        uint64_t limit = at->limit == GPUARENA_NO_LIMIT ? parent->limit : at->limit;
-        if (at->config.parent == parent) sum = limit > UINT64_MAX - sum ? UINT64_MAX : sum + limit;
-    }
-    return sum;
-}
-
-/* Memory of whose books a kind is: ASYNC is the device's. */
-static gpuarena_memory gpuarena__whose(gpuarena_memory memory)
-{
-    return memory == GPUARENA_MEMORY_ASYNC ? GPUARENA_MEMORY_DEVICE : memory;
-}
-
-/* Whether an arena may be its parent's. 0: no, and *out says why. The registry's lock is held. */
-static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
-{
-    const gpuarena *parent = gpuarena__in_registry(arena->config.parent);
-    uint64_t limit, sum;
-    if (!parent || parent->family.ending) {
-        gpuarena__put(out, "parent: not a living arena");
-        return 0;
-    }
-    if (gpuarena__whose(arena->memory) != gpuarena__whose(parent->memory)) {
-        gpuarena__put(out, "backing: memory of another kind than the parent's counts elsewhere");
-        return 0;
-    }
-    limit = arena->limit == GPUARENA_NO_LIMIT ? parent->limit : arena->limit;
-    sum = gpuarena__limits_sum(parent);
-    sum = limit > UINT64_MAX - sum ? UINT64_MAX : sum + limit;
-    if (sum <= parent->limit || arena->config.oversubscribe) return 1;
-    gpuarena__put(out, "limit: ");
-    gpuarena__put_size(out, sum);
-    gpuarena__put(out, " in all, of the parent's ");
-    gpuarena__put_size(out, parent->limit);
-    gpuarena__put(out, "; lower it, or oversubscribe");
-    return 0;
-}
-
-/* 0: it may not be its parent's, which may be no more, and *out says why: it has no family then. */
-static int gpuarena__register(gpuarena *arena, gpuarena__text *out)
-{
-    static uint64_t count;
-    int fits;
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    fits = !arena->config.parent || gpuarena__parent_fits(arena, out);
-    if (fits) {
-        arena->has_family = arena->config.parent != NULL;
-        arena->family.number = ++count;
-        arena->registered = gpuarena__registry;
-        gpuarena__publish(&gpuarena__registry, arena);
-    }
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    return fits;
-}
-
-static void gpuarena__unregister(gpuarena *arena)
-{
-    gpuarena **link;
-    gpuarena__account(arena, 0, 0 - arena->growing);         /* what its pool may have goes with it */
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    for (link = &gpuarena__registry; *link && *link != arena; link = &(*link)->registered) {}
-    if (*link) gpuarena__publish(link, arena->registered);
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-}
-
-/* The arena in whose ranges the address lies, and its name. A parent process's is none of this one's. */
-static gpuarena *gpuarena__find_owner(uint64_t address, char name[32])
-{
-    gpuarena *found;
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    for (found = gpuarena__registry; found; found = found->registered)
-        if (gpuarena__has_magic(found, GPUARENA__MAGIC) && gpuarena__range_of(found, address)) break;
-    if (found) memcpy(name, found->config.name, sizeof found->config.name);
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    return found;
-}
-
-/* Fork. In the child all arenas are the parent's: no call enters them (their locks may be held by threads
-   that the child has not), and no driver is called for them. Nothing is locked before a fork: other handlers
-   may hold locks of theirs, under which arenas are called. So the child may find the registry's lock taken,
-   and makes it anew; the list is whole at every moment, as single pointers link and unlink. */
-#ifndef GPUARENA_NO_CUDA
-static int gpuarena__cuda_used;                  /* by this process: guarded by the registry's lock */
-static int gpuarena__cuda_is_parents;            /* it was used before this process was forked */
-#endif
-#ifndef GPUARENA_NO_THREADS
-static pthread_once_t gpuarena__fork_once = PTHREAD_ONCE_INIT;
-static int gpuarena__fork_watched;
-
-static void gpuarena__fork_child(void)
-{
-    gpuarena *arena;
-    uint32_t at;
-    (void)gpuarena__mutex_make(&gpuarena__registry_lock);
-    for (arena = gpuarena__registry; arena; arena = arena->registered) {
-        gpuarena__set_magic(arena, GPUARENA__FORKED);
-        arena->lost = 1;
-        gpuarena__update_fast_path(arena);
-        (void)gpuarena__spin_make(&arena->lock); /* for the call in which it was forked, to come to its end */
-        (void)gpuarena__mutex_make(&arena->slow_mutex);
-        (void)gpuarena__mutex_make(&arena->reclaim);
-        for (at = 0; at < arena->caches.count; at++)
-            (void)gpuarena__spin_make(&arena->caches.list[at]->lock);
-    }
-#ifndef GPUARENA_NO_CUDA
-    gpuarena__cuda_is_parents = gpuarena__cuda_used;
-#endif
-}
-
-static void gpuarena__fork_register(void)
-{
-    gpuarena__fork_watched = pthread_atfork(NULL, NULL, gpuarena__fork_child) == 0;
-}
-
-/* 0: no host memory to be told of forks. */
-static int gpuarena__watch_forks(void)
-{
-    (void)pthread_once(&gpuarena__fork_once, gpuarena__fork_register);
-    return gpuarena__fork_watched;
-}
-#else
-static int gpuarena__watch_forks(void) { return 1; }
-#endif
 
 /* >>cuda ===============================================================================================
    The driver table over the CUDA runtime: an entry makes one call of it, with the device made current
@@ -12082,24 +12120,6 @@ GPUARENA_API gpuarena_result gpuarena_walk(const gpuarena *arena, gpuarena_visit
     return result == GPUARENA_OK ? gpuarena__end(self, gpuarena__walk(self, visit, user)) : result;
 }
 
-static gpuarena_result gpuarena__report(const gpuarena *arena, gpuarena_format format,
-                                        gpuarena_write_fn *write, void *user)
-{
-    gpuarena__writer writer;
-    gpuarena__frame frame;
-    char config[1024];
-    gpuarena__text out = gpuarena__text_begin(config, sizeof config);
-    gpuarena__config_put(&out, &arena->config);
-    writer.write = write;
-    writer.user = user;
-    writer.result = GPUARENA_OK;
-    gpuarena__call_begin(&frame, arena, GPUARENA__FRAME_CALLBACK);
-    if (format == GPUARENA_FORMAT_JSON) gpuarena__report_json(arena, config, &writer);
-    else gpuarena__report_text(arena, config, &writer);
-    gpuarena__call_end(&frame);
-    return writer.result;
-}
-
 GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_format format,
                                              gpuarena_write_fn *write, void *user)
 {
@@ -12107,7 +12127,7 @@ GPUARENA_API gpuarena_result gpuarena_report(const gpuarena *arena, gpuarena_for
     const char *wrong = (uint32_t)format > GPUARENA_FORMAT_JSON ? "format: no such value" : NULL;
     gpuarena_result result = gpuarena__begin_with(self, write ? wrong : "write: NULL");
     if (result != GPUARENA_OK) return result;
-    return gpuarena__end(self, gpuarena__report(self, format, write, user));
+    return gpuarena__end(self, gpuarena__report(self, format == GPUARENA_FORMAT_JSON, write, user));
 }
 
 GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message, size_t size)
