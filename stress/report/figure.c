@@ -17,8 +17,7 @@ static const char *figure_workload(const row *shown)
     return workload->kind == CELL_TEXT ? workload->text : "";
 }
 
-/* Cut between characters, not within one. */
-static void figure_cut(char *text, size_t most)
+void figure_cut(char *text, size_t most)
 {
     if (strlen(text) <= most) return;
     while (most > 2 && ((unsigned char)text[most - 2] & 0xc0) == 0x80) most--;
@@ -126,12 +125,12 @@ static void figure_add_run(figure_maker *maker, const row_list *list, size_t fir
         has_samples |= shown->recording && shown->recording->sample_count;
         has_arena |= has_samples && shown->cells[COLUMN_FRAGMENTATION].kind != CELL_NONE;
     }
-    figure_add(maker, FIGURE_PEAKS, first, count);
+    figure_add(maker, FIGURE_OVERHEAD, first, count);
     if (is_timed) figure_add(maker, FIGURE_LATENCY, first, count);
-    for (size_t at = first; at < first + count; at++) figure_add_row(maker, list, first, at);
-    maker->rows += count;
     if (has_arena) figure_add(maker, FIGURE_FRAGMENTATION, first, count);
     if (has_samples) figure_add(maker, FIGURE_IDLE, first, count);
+    for (size_t at = first; at < first + count; at++) figure_add_row(maker, list, first, at);
+    maker->rows += count;
 }
 
 static void figure_add_holes(figure_maker *maker, const row_list *list)
@@ -165,10 +164,21 @@ figure *figure_list(const row_list *list, size_t *count, size_t *left_out)
     return maker.made;
 }
 
+static int figure_is_of_row(const figure *shown)
+{
+    return shown->kind == FIGURE_MAP || shown->kind == FIGURE_MEMORY;
+}
+
+int figure_begins(const figure *figures, size_t at)
+{
+    return !at || figures[at].first != figures[at - 1].first
+        || figure_is_of_row(&figures[at]) != figure_is_of_row(&figures[at - 1]);
+}
+
 figure_sheet figure_sheet_for(const row_list *list, const figure *figures, size_t count, size_t maps_bytes)
 {
     enum { FIGURE_MAP_BYTES = 60000 };
-    figure_sheet sheet = { list, FIGURE_MAP_BYTES, 1 };
+    figure_sheet sheet = { list, FIGURE_MAP_BYTES, 1, 0 };
     size_t maps = 0;
     for (size_t at = 0; at < count; at++) maps += figures[at].kind == FIGURE_MAP;
     if (maps && maps_bytes / maps < sheet.map_bytes) sheet.map_bytes = maps_bytes / maps;
@@ -179,7 +189,7 @@ figure_sheet figure_sheet_for(const row_list *list, const figure *figures, size_
 void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, unsigned number, const char *placement)
 {
     static figure_write_fn *const writers[] = {
-        [FIGURE_PEAKS] = figure_peaks, [FIGURE_MAP] = figure_map, [FIGURE_MEMORY] = figure_memory,
+        [FIGURE_OVERHEAD] = figure_overhead, [FIGURE_MAP] = figure_map, [FIGURE_MEMORY] = figure_memory,
         [FIGURE_IDLE] = figure_idle, [FIGURE_FRAGMENTATION] = figure_fragmentation, [FIGURE_LATENCY] = figure_latency,
         [FIGURE_CAPACITY] = figure_capacity, [FIGURE_BATCH] = figure_batch, [FIGURE_HOLES_NS] = figure_holes,
         [FIGURE_HOLES_INSTRUCTIONS] = figure_holes,

@@ -11,7 +11,7 @@
 #include "../result/row.h"
 
 typedef enum figure_kind {
-    FIGURE_PEAKS,                                /* of a workload: peak memory and the refusal, by policy */
+    FIGURE_OVERHEAD,                             /* of a workload: peak memory over what was requested, by policy */
     FIGURE_MAP, FIGURE_MEMORY,                   /* of a row: time x addresses; bytes over time */
     FIGURE_IDLE, FIGURE_FRAGMENTATION,           /* of a workload: shares over time, by policy */
     FIGURE_LATENCY,                              /* of a workload: percentiles, by policy */
@@ -30,6 +30,7 @@ typedef struct figure_sheet {
     const row_list *list;                        /* without baselines */
     size_t          map_bytes;                   /* about what a map may take in the document */
     unsigned        grain;                       /* of lines over time: units with at most four points */
+    size_t          told_blocks;                 /* so many blocks of a map say what they are when pointed at */
 } figure_sheet;
 
 /* The figures of rows, in order; those of the first FIGURE_MOST_ROWS or so. NULL: no host memory. *left_out: rows
@@ -37,7 +38,10 @@ typedef struct figure_sheet {
 enum { FIGURE_MOST_ROWS = 32 };
 figure *figure_list(const row_list *list, size_t *count, size_t *left_out);
 
-/* What a document of so many bytes' worth of maps can have. */
+/* 1: it begins a set, which is laid out together: the figures of a workload, or those of one row. */
+int figure_begins(const figure *figures, size_t at);
+
+/* What a document of so many bytes' worth of maps can have; told_blocks: 0. */
 figure_sheet figure_sheet_for(const row_list *list, const figure *figures, size_t count, size_t maps_bytes);
 void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, unsigned number, const char *placement);
 
@@ -46,12 +50,18 @@ void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, uns
 /* "train / paged: memory"; without the policy, unless is_row. The words must outlive the frame. */
 typedef struct figure_words { char title[1200], heading[128]; } figure_words;
 void figure_title(plot_frame *frame, figure_words *words, const row *shown, int is_row, const char *what);
+void figure_cut(char *text, size_t most);        /* between characters, not within one */
 const char *figure_policy(const row *shown, size_t most, char *text, size_t size);       /* letters */
 /* A text that stands for cells of a row, piece by piece: begin, numbers, end. as: how the number is shown. */
 void figure_text_begin(const plot *on, double x, double y, const char *anchor);
 void figure_number(const plot *on, const figure_sheet *sheet, size_t row_index, row_column column, const char *before,
                    const char *as, const char *after);
 void figure_text_end(const plot *on);
+/* Marks and names where steps begin, above the plot area; room: before axes are drawn. */
+void figure_steps_room(plot *on, const struct record *drawn);
+void figure_steps(const plot *on, const struct record *drawn);
+/* Over a map: its largest blocks, each of which says what it is while it is pointed at or tapped. */
+void figure_blocks(const plot *on, const struct record *drawn, size_t most);
 /* A legend of the policies of these rows. *lines: room that it takes; NULL on: nothing is drawn. */
 unsigned figure_legend(const plot *on, const row_list *list, size_t first, size_t count, unsigned from_line);
 /* "l2": of a policy in its group. Returns text. */
@@ -59,7 +69,7 @@ const char *figure_class(const row_list *list, size_t first, size_t row_index, c
                          size_t size);
 
 typedef void figure_write_fn(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame);
-figure_write_fn figure_peaks, figure_map, figure_memory, figure_idle, figure_fragmentation, figure_latency,
+figure_write_fn figure_overhead, figure_map, figure_memory, figure_idle, figure_fragmentation, figure_latency,
     figure_capacity, figure_batch, figure_holes;
 
 #endif

@@ -104,23 +104,12 @@ static void figure_oom_line(const plot *on, const figure_sheet *sheet, size_t ro
     figure_text_end(on);
 }
 
-static void figure_steps(const plot *on, const record *drawn)
-{
-    enum { FIGURE_MOST_STEPS = 64 };
-    if (!drawn->step_count || drawn->step_count > FIGURE_MOST_STEPS) return;
-    fputs("<path class=\"edge\" d=\"", on->out);
-    for (size_t at = 0; at < drawn->step_count; at++) {
-        fprintf(on->out, "M%.10g %.10gv6", plot_x(on, (double)drawn->steps[at].op), on->top);
-    }
-    fputs("\"/>\n", on->out);
-}
-
 static void figure_limit(const plot *on, const record *drawn)
 {
     if ((double)drawn->limit_bytes > on->y.most) return;
     double y = plot_y(on, (double)drawn->limit_bytes);
     fprintf(on->out, "<path class=\"limit\" d=\"M%.10g %.10gH%.10g\"/>\n", on->left, y, on->right);
-    plot_text(on, on->left + 4.0, y - 4.0, "q", "start", "limit");
+    plot_text(on, on->right - 4.0, y - 4.0, "q", "end", "limit");
 }
 
 void figure_memory(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
@@ -139,6 +128,7 @@ void figure_memory(FILE *out, const figure_sheet *sheet, const figure *shown, pl
     figure_title(frame, &words, of, 1, "memory");
     frame->description = "Memory requested, live and reserved over time; a red line where memory ran out.";
     plot_open(&on, out, frame, &x, &y, 1);
+    figure_steps_room(&on, drawn);
     plot_legend legend = { &on, 0.0, 0 };
     plot_legend_add(&legend, "line l4", "reserved");
     plot_legend_add(&legend, "line l2", "live");

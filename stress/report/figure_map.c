@@ -150,6 +150,7 @@ void figure_map(FILE *out, const figure_sheet *sheet, const figure *shown, plot_
     frame->description = "Map of time and addresses: live blocks in the colours of their batches, slack red, blocks "
                          "too small to draw black, free memory white, addresses without memory grey.";
     plot_open(&on, out, frame, &x, &y, 2);
+    figure_steps_room(&on, drawn);
     on.y.most = (double)axis_bytes;              /* to the brim: cells are whole */
     figure_map_legend(&on, drawn);
     figure_map_caption(&on, sheet, shown->first);
@@ -160,9 +161,11 @@ void figure_map(FILE *out, const figure_sheet *sheet, const figure *shown, plot_
         figure_map_draw(&on, &made, drawn);
         map_free(&made);
     }
+    figure_steps(&on, drawn);
     figure_map_refusal(&on, drawn);
     if (drawn->map_ops < drawn->op_count) {
-        plot_text(&on, on.right, on.top - 9.0, "q", "end", "too many blocks: no more was recorded");
+        plot_text(&on, on.right, on.name_y, "q", "end", "too many blocks: no more was recorded");
     }
+    figure_blocks(&on, drawn, sheet->told_blocks);
     plot_close(&on);
 }

@@ -42,7 +42,7 @@ static void html_verdict(FILE *out, const html_page *page, const row_list *kept)
 {
     size_t good = html_count(kept, "ok"), empty = html_count(kept, "oom"), bad = kept->count - good - empty;
     size_t broken = page->gates ? gate_failed(page->gates) : 0;
-    const char *tone = bad || broken || kept->partial ? "bad" : "good";
+    const char *tone = good < kept->count || broken || kept->partial ? "bad" : "good";
     fprintf(out, "<p class=\"verdict %s\">%zu of %zu row%s complete%s", tone, good, kept->count,
             kept->count == 1 ? "" : "s", good == 1 ? "s" : "");
     if (empty) fprintf(out, "; %zu run%s out of memory", empty, empty == 1 ? "s" : "");
@@ -147,22 +147,32 @@ static void html_failures(FILE *out, const html_page *page, const row_list *kept
     if (failed > told) fprintf(out, "<p class=\"quiet\">%zu more are in the table.</p>\n", failed - told);
 }
 
-/* A heading for each workload, its figures below. */
+static void html_heading(FILE *out, const row_list *kept, size_t first)
+{
+    const cell *workload = &kept->rows[first].cells[COLUMN_WORKLOAD];
+    fputs("<section><h2>", out);
+    xml_text(out, workload->kind == CELL_TEXT ? workload->text : "Figures");
+    fputs("</h2>\n", out);
+}
+
+/* A heading for each workload; below it its figures, then those of each of its rows. */
 static void html_figures(FILE *out, const row_list *kept, const figure *figures, size_t count)
 {
+    enum { HTML_BLOCK_SHARE = 400 };             /* a block that says what it is takes 200 bytes */
     size_t last = SIZE_MAX;
-    const figure_sheet sheet = figure_sheet_for(kept, figures, count, HTML_MAPS_BYTES);
+    figure_sheet sheet = figure_sheet_for(kept, figures, count, HTML_MAPS_BYTES);
+    sheet.told_blocks = sheet.map_bytes / HTML_BLOCK_SHARE;
     for (size_t at = 0; at < count; at++) {
         size_t first, rows;
-        const cell *workload;
+        int begins_set = figure_begins(figures, at);
         row_group(kept, figures[at].first, &first, &rows);
+        if (begins_set && at) fputs("</div>\n", out);
         if (first != last) {
-            fputs(at ? "</div></section>\n<section><h2>" : "<section><h2>", out);
-            workload = &kept->rows[first].cells[COLUMN_WORKLOAD];
-            xml_text(out, workload->kind == CELL_TEXT ? workload->text : "Figures");
-            fputs("</h2>\n<div class=\"figures\">\n", out);
-            last = first;
+            if (at) fputs("</section>\n", out);
+            html_heading(out, kept, first);
         }
+        if (begins_set) fputs(first != last ? "<div class=\"figures all\">\n" : "<div class=\"figures\">\n", out);
+        last = first;
         fputs("<figure>", out);
         figure_write(out, &sheet, &figures[at], (unsigned)at + 1, "");
         fputs("</figure>\n", out);
@@ -180,7 +190,8 @@ static void html_legend(FILE *out, size_t left_out, int has_maps)
           "asked for. Black are blocks too small to draw. White is free memory, and grey are addresses without "
           "memory: what paged memory leaves behind when pages move. Where a red dashed line stands memory ran out; "
           "the red box beside it is as high as what was asked for in one piece. All that is white at that line was "
-          "free, and no single piece of it was as high as the box, or the limit forbade more.</p></section>\n", out);
+          "free, and no single piece of it was as high as the box, or the limit forbade more. Point at a large block, or tap it, to read its "
+          "size, tag, step and lifetime.</p></section>\n", out);
 }
 
 void html_write(FILE *out, const html_page *page)

@@ -1,94 +1,87 @@
-/* Rows and verdicts as tables; each number names its cell of the CSV.
+/* Rows and verdicts as tables, the columns and cells those of the terminal's table.
    It must not know how a number came about.
    Tested by tests/html.t. */
 #include <string.h>
 
 #include "../policy/policy_name.h"
 #include "html.h"
-#include "plot.h"
 #include "table_columns.h"
 #include "../base/xml.h"
 
-typedef struct html_column { row_column column; const char *heading; } html_column;   /* NULL: table_heading */
-
-static const html_column html_columns[] = {
-    { COLUMN_WORKLOAD, "workload" }, { COLUMN_POLICY, "policy" }, { COLUMN_HOLES, NULL },
-    { COLUMN_STATUS, "status" }, { COLUMN_THREADS, "threads" }, { COLUMN_KEY, "varied" },
-    { COLUMN_LARGEST, "largest" }, { COLUMN_ALLOWED, "allowed" }, { COLUMN_RATIO, "ratio" },
-    { COLUMN_MIN_LIMIT, "smallest limit" },
-    { COLUMN_REQUESTED_PEAK, "requested" }, { COLUMN_RESERVED_PEAK, "reserved" }, { COLUMN_FOOTPRINT, NULL },
-    { COLUMN_FRAGMENTATION, "fragmentation" }, { COLUMN_STRANDED_PEAK, "stranded" },
-    { COLUMN_REMAPPED_PAGES, "pages moved" }, { COLUMN_DRIVER_CALLS, "driver calls" },
-    { COLUMN_DRIVER_VNS, NULL }, { COLUMN_HOST_NS, "host ns/op" }, { COLUMN_ALLOC_P50, "p50 ns" },
-    { COLUMN_ALLOC_P99, "p99 ns" }, { COLUMN_ALLOC_MAX, "max ns" }, { COLUMN_NS_PER_PAIR, "ns a pair" },
-    { COLUMN_PAIR_INSTRUCTIONS, "instructions" }, { COLUMN_TARGET, "target" }, { COLUMN_MET, "met" },
-    { COLUMN_GROWTH, "growth" }, { COLUMN_INSTRUCTIONS_GROWTH, "growth of instructions" },
-    { COLUMN_WAITED_P99, "p99 waited (modelled), ns" }, { COLUMN_OOM_ROUND, "out in round" },
-    { COLUMN_OOM_OP, "out at op" },
-    { COLUMN_OOM_REQUESTED, "asked" }, { COLUMN_OOM_FREE, "free then" }, { COLUMN_OOM_LARGEST, "longest then" },
-    { COLUMN_OOM_REASON, "reason" }, { COLUMN_STOP_OP, "ends at op" }, { COLUMN_STOP_REASON, "reason" },
-};
-enum { HTML_COLUMNS = sizeof html_columns / sizeof html_columns[0] };
-
-static int html_is_used(const row_list *kept, row_column column)
+static int html_is_used(const row_list *kept, const table_column *column)
 {
-    if (!row_has(kept->kind, column)) return 0;
+    char text[1024];
     for (size_t at = 0; at < kept->count; at++) {
-        const cell *value = &kept->rows[at].cells[column];
-        if (value->kind != CELL_NONE && !table_is_dull(&kept->rows[at], column)) return 1;
+        if (strcmp(column->fill(&kept->rows[at], text, sizeof text), "-")) return 1;
     }
-    return 0;
+    return !(column->flags & TABLE_OPTIONAL);
 }
 
-static int html_is_word(row_column column)
+/* What stands in the table's first column stands above the rows that share it, so that a phone has room for the
+   others. */
+static const char *html_group(const row *shown, const table_column *column, char *text, size_t size)
 {
-    return column == COLUMN_WORKLOAD || column == COLUMN_POLICY || column == COLUMN_STATUS || column == COLUMN_KEY
-        || column == COLUMN_TARGET || column == COLUMN_MET || column == COLUMN_GROWTH
-        || column == COLUMN_INSTRUCTIONS_GROWTH || column == COLUMN_OOM_REASON || column == COLUMN_STOP_REASON;
+    const cell *workload = &shown->cells[COLUMN_WORKLOAD];
+    return workload->kind == CELL_TEXT ? workload->text : column->fill(shown, text, size);
 }
 
-static const char *html_shown(const row *shown, row_column column, char *text, size_t size)
+static void html_group_line(FILE *out, const char *name, size_t columns)
 {
-    const cell *value = &shown->cells[column];
-    if (value->kind == CELL_NONE) return "-";
-    if (column == COLUMN_FOOTPRINT) return table_overhead(shown, text, size);
-    if (column == COLUMN_POLICY) return policy_name_shown(value->text, text, size);
-    if (column == COLUMN_WORKLOAD) return table_name(value->text, text, size);
-    if (value->kind == CELL_TEXT) return value->text;
-    if (value->kind != CELL_COUNT) return cell_print(value, text, size);
-    if (strstr(row_column_name(column), "_bytes")) return plot_bytes(value->count, text, size);
-    return plot_count(value->count, text, size);
+    fprintf(out, "<tr><th class=\"g\" scope=\"rowgroup\" colspan=\"%zu\"><span>", columns);
+    xml_text(out, name);
+    fputs("</span></th></tr>\n", out);
 }
 
-static void html_cell(FILE *out, const row_list *kept, size_t line, row_column column)
+static void html_cell(FILE *out, const row_list *kept, size_t line, const table_column *column)
 {
-    char text[1024], exact[64];
-    const cell *value = &kept->rows[line].cells[column];
-    fprintf(out, "<td%s data-row=\"%zu\" data-column=\"%s\" data-value=\"",
-            html_is_word(column) ? " class=\"w\"" : "", line, row_column_name(column));
-    xml_text(out, value->kind == CELL_TEXT ? value->text : cell_print(value, exact, sizeof exact));
-    fputs("\">", out);
-    xml_text(out, html_shown(&kept->rows[line], column, text, sizeof text));
-    fputs("</td>", out);
+    char text[1024];
+    int is_best = table_is_best(kept, line, column);
+    fputs(column->flags & TABLE_TEXT ? "<td class=\"w\">" : "<td>", out);
+    if (is_best) fputs("<b>", out);
+    xml_text(out, column->fill(&kept->rows[line], text, sizeof text));
+    fputs(is_best ? "</b></td>" : "</td>", out);
+}
+
+/* What headings mean. */
+static void html_notes(FILE *out, const table_column *columns, size_t count, const int *is_used)
+{
+    int told = 0;
+    for (size_t at = 0; at < count; at++) {
+        if (!is_used[at] || !columns[at].note) continue;
+        fprintf(out, "%s<b>%s</b>: ", told ? "; " : "<p class=\"quiet\">", columns[at].heading);
+        xml_text(out, columns[at].note);
+        told = 1;
+    }
+    if (told) fputs(". Bold in a column: the best of the workload.</p>\n", out);
+}
+
+static void html_headings(FILE *out, const table_column *columns, size_t count, const int *is_used)
+{
+    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table>"
+          "<caption>Every number with all its digits: --out csv</caption>\n<thead><tr>", out);
+    for (size_t at = 1; at < count; at++) {
+        if (!is_used[at]) continue;
+        fprintf(out, "<th scope=\"col\"%s>%s</th>", columns[at].flags & TABLE_TEXT ? " class=\"w\"" : "",
+                columns[at].heading);
+    }
+    fputs("</tr></thead>\n<tbody>\n", out);
 }
 
 void html_table(FILE *out, const row_list *kept)
 {
-    int is_used[HTML_COLUMNS];
-    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table>"
-          "<caption>Every number with all its digits: --out csv</caption>\n<thead><tr>", out);
-    for (size_t at = 0; at < HTML_COLUMNS; at++) {
-        const char *heading = table_heading(kept->kind, html_columns[at].column);
-        is_used[at] = html_is_used(kept, html_columns[at].column);
-        if (!is_used[at]) continue;
-        fprintf(out, "<th scope=\"col\"%s>%s</th>", html_is_word(html_columns[at].column) ? " class=\"w\"" : "",
-                heading ? heading : html_columns[at].heading);
-    }
-    fputs("</tr></thead>\n<tbody>\n", out);
+    const table_column *columns;
+    size_t count = table_columns(kept->kind, &columns), used = 0;
+    int is_used[TABLE_MOST];
+    char above[1024] = "", text[1024];
+    for (size_t at = 0; at < count; at++) used += (size_t)(is_used[at] = html_is_used(kept, &columns[at]));
+    html_headings(out, columns, count, is_used);
     for (size_t line = 0; line < kept->count && line < HTML_MOST_ROWS; line++) {
+        const char *group = html_group(&kept->rows[line], &columns[0], text, sizeof text);
+        if (!line || strncmp(group, above, sizeof above - 1)) html_group_line(out, group, used - 1);
+        snprintf(above, sizeof above, "%s", group);
         fputs(table_is_ok(&kept->rows[line]) ? "<tr>" : "<tr class=\"oom\">", out);
-        for (size_t at = 0; at < HTML_COLUMNS; at++) {
-            if (is_used[at]) html_cell(out, kept, line, html_columns[at].column);
+        for (size_t at = 1; at < count; at++) {
+            if (is_used[at]) html_cell(out, kept, line, &columns[at]);
         }
         fputs("</tr>\n", out);
     }
@@ -96,6 +89,7 @@ void html_table(FILE *out, const row_list *kept)
     if (kept->count > HTML_MOST_ROWS) {
         fprintf(out, "<p class=\"quiet\">%zu rows more are in the CSV.</p>\n", kept->count - HTML_MOST_ROWS);
     }
+    html_notes(out, columns, count, is_used);
 }
 
 static void html_word(FILE *out, const char *text)
@@ -107,21 +101,21 @@ static void html_word(FILE *out, const char *text)
 
 void html_verdicts(FILE *out, const gate *gates)
 {
+    const char *above = NULL;
     fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Verdicts\"><table><thead><tr>"
-          "<th scope=\"col\" class=\"w\">verdict</th><th scope=\"col\" class=\"w\">workload</th>"
-          "<th scope=\"col\" class=\"w\">policy</th><th scope=\"col\" class=\"w\">fail if</th>"
-          "<th scope=\"col\" class=\"w\">value</th><th scope=\"col\" class=\"w\">limit</th></tr></thead>\n"
-          "<tbody>\n", out);
+          "<th scope=\"col\" class=\"w\">policy</th><th scope=\"col\" class=\"w\">verdict</th>"
+          "<th scope=\"col\" class=\"w\">fail if</th><th scope=\"col\" class=\"w\">value</th>"
+          "<th scope=\"col\" class=\"w\">limit</th></tr></thead>\n<tbody>\n", out);
     for (size_t index = 0; index < gates->verdict_count && index < HTML_MOST_ROWS; index++) {
         const gate_verdict *shown = &gates->verdicts[index];
-        char name[1024];
+        char name[1024], policy[900];
+        if (*shown->workload && (!above || strcmp(above, shown->workload))) html_group_line(out, shown->workload, 5);
+        above = shown->workload;
         fputs(gate_fails(gates, shown) ? "<tr class=\"oom\">" : "<tr>", out);
-        html_word(out, gate_outcome_name(shown->outcome));
-        html_word(out, table_name(shown->workload, name, sizeof name));
-        char policy[900];
         snprintf(name, sizeof name, "%s%s%s", policy_name_shown(shown->policy, policy, sizeof policy),
                  *shown->holes ? " free blocks " : "", shown->holes);
         html_word(out, name);
+        html_word(out, gate_outcome_name(shown->outcome));
         html_word(out, shown->judged->text);
         html_word(out, shown->value);
         html_word(out, shown->limit);

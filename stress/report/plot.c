@@ -23,6 +23,7 @@ void plot_open(plot *self, FILE *out, const plot_frame *frame, const plot_axis *
     self->right = PLOT_RIGHT;
     self->top = PLOT_TOP + (double)legend_lines * PLOT_LEGEND_LINE;
     self->bottom = PLOT_BOTTOM;
+    self->name_y = self->top - 9.0;
     self->x = *x;
     self->y = *y;
     if (!(self->x.most > self->x.least)) self->x.most = self->x.least + 1.0;
@@ -98,7 +99,7 @@ static void plot_y_axis(const plot *self)
         plot_text(self, self->left - 6.0, plot_y(self, ticks[at]) + 4.0, "q", "end",
                   plot_tick_text(&self->y, ticks[at], text, sizeof text));
     }
-    plot_axis_name(self, &self->y, 4.0, self->top - 9.0, "start");
+    plot_axis_name(self, &self->y, 4.0, self->name_y, "start");
 }
 
 static void plot_x_axis(const plot *self)

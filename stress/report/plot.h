@@ -33,6 +33,7 @@ typedef struct plot_frame {
 typedef struct plot {
     FILE     *out;
     double    left, top, right, bottom;          /* of the plot area */
+    double    name_y;                            /* where the vertical axis has its name */
     plot_axis x, y;
 } plot;
 

@@ -22,7 +22,7 @@ const char plot_style[] =
     ".line.l0,.line.l1,.line.l2,.line.l3,.line.l4,.line.l5,.line.l6,.line.l7{fill:none}"
     "@media screen and (prefers-color-scheme:dark){.l0{stroke:#4aa3e0;fill:#4aa3e0}.l4{stroke:#ff8a4c;fill:#ff8a4c}"
     ".l2{stroke:#2fc59a;fill:#2fc59a}}"
-    ".bar{stroke:none}.soft{opacity:.45}"
+    ".bar{stroke:none}"
     ".map path,.map rect,.key{shape-rendering:crispEdges;stroke:none}"
     ".c0{fill:#0072b2}.c1{fill:#e69f00}.c2{fill:#009e73}.c3{fill:#56b4e9}.c4{fill:#cc79a7}.c5{fill:#f0e442}"
     ".c6{fill:#e3170a}.c7{fill:#000}.c8{fill:#b4b8bf}.c9{fill:#fff}.key{stroke:#888;stroke-width:.5}";

@@ -1,4 +1,4 @@
-/* Figures two in a line, each workload on lines of its own.
+/* Figures two in a line, each set on lines of its own.
    It must not know what figures show.
    Tested by tests/html.t. */
 #include "svg.h"
@@ -32,6 +32,20 @@ static size_t svg_keep_maps(figure *figures, size_t count)
 static int svg_columns(size_t count)
 {
     return count > 1 ? 2 : 1;
+}
+
+/* The place after this one, or, for a figure that begins a set, the first of the next line. Maps alone are one set. */
+static size_t svg_place(const figure *figures, size_t at, size_t last, int maps_only)
+{
+    size_t place = at ? last + 1 : 0;
+    return !maps_only && figure_begins(figures, at) ? (place + 1) / 2 * 2 : place;
+}
+
+static size_t svg_places(const figure *figures, size_t count, int maps_only)
+{
+    size_t place = 0;
+    for (size_t at = 0; at < count; at++) place = svg_place(figures, at, place, maps_only);
+    return count ? place + 1 : 0;
 }
 
 /* Above the figures: that there are rows which are not here. */
@@ -77,12 +91,13 @@ void svg_write(FILE *out, const row_list *list, const char *device, int maps_onl
     figure *figures = kept.rows ? figure_list(&kept, &count, &left_out) : NULL;
     if (maps_only && figures) count = svg_keep_maps(figures, count);
     const figure_sheet sheet = figure_sheet_for(&kept, figures, figures ? count : 0, SVG_MAPS_BYTES);
-    svg_open(out, figures ? count : 0, device, list);
-    for (size_t at = 0; figures && at < count; at++) {
+    if (!figures) count = 0;
+    svg_open(out, svg_places(figures, count, maps_only), device, list);
+    for (size_t at = 0, place = 0; at < count; at++) {
         char placement[96];
-        int columns = svg_columns(count);
-        int x = (int)(at % (size_t)columns) * (PLOT_WIDTH + SVG_GAP) + SVG_GAP;
-        int y = svg_notes_height(list) + (int)(at / (size_t)columns) * (PLOT_HEIGHT + SVG_GAP) + SVG_GAP;
+        place = svg_place(figures, at, place, maps_only);
+        int x = (int)(place % 2) * (PLOT_WIDTH + SVG_GAP) + SVG_GAP;
+        int y = svg_notes_height(list) + (int)(place / 2) * (PLOT_HEIGHT + SVG_GAP) + SVG_GAP;
         snprintf(placement, sizeof placement, " x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"", x, y, PLOT_WIDTH,
                  PLOT_HEIGHT);
         figure_write(out, &sheet, &figures[at], (unsigned)at + 1, placement);

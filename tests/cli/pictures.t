@@ -125,8 +125,8 @@ is($made->{code}, 0, 'a run writes its pictures');
 my @figures = figures_of(well_formed($made->{svg}, 'svg'));
 my @maps = figures_of(well_formed($made->{map}, 'map'));
 is(join(' | ', map { $_->{title} =~ s/^train:[^ ]*?(?=[:\/ ])//r =~ s/.*?(?=: | \/ )//r } @figures),
-   ': peak memory | : latency | ' . join(' | ', map { " / $_: addresses |  / $_: memory" } qw(cudaMalloc segments paged bfc pytorch))
-   . ' | : fragmentation | : idle', 'all figures of a workload, in order');
+   ': overhead | : latency | : fragmentation | : idle | '
+   . join(' | ', map { " / $_: addresses |  / $_: memory" } qw(cudaMalloc segments paged bfc pytorch)), 'all figures of a workload, in order');
 is(scalar(grep { $_->{marks} } @figures), scalar @figures, 'something is drawn in each');
 is(scalar(grep { length $_->{description} > 30 } @figures), scalar @figures, 'each is told in words');
 is(scalar(@maps), 5, '--out map: a map a policy, and nothing else');
