@@ -1,10 +1,10 @@
 /* Blocks of a map that say what they are: size, tag, step and lifetime, with no script.
    It must not know how cells are made.
-   Tested by tests/html.t. */
+   Tested by tests/cli/html.t. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "../record.h"
+#include "../result/record.h"
 #include "figure.h"
 
 static double figure_block_area(const record *drawn, const record_block *block)

@@ -1,10 +1,10 @@
 /* Where steps begin: a mark above the plot area, and the step's name where there is room for it.
    It must not draw within the plot area.
-   Tested by tests/pictures.t. */
+   Tested by tests/cli/pictures.t. */
 #include <ctype.h>
 #include <string.h>
 
-#include "../record.h"
+#include "../result/record.h"
 #include "figure.h"
 
 enum { FIGURE_MOST_STEPS = 64, FIGURE_STEPS_HEIGHT = 14 };
