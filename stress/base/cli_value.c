@@ -77,12 +77,60 @@ static int cli_continues(const char *part)
     return part[strcspn(part, ":=,")] == '=';
 }
 
+/* A part that begins with a digit and names nothing is another value of the key on its left: batch=1,2,4. */
+static int cli_is_value(const char *part)
+{
+    size_t end = strcspn(part, ":=,+");
+    return isdigit((unsigned char)*part) && (part[end] == ',' || !part[end]);
+}
+
 /* Length of the item at text: up to the comma that the next item follows. */
 static size_t cli_item_length(const char *text)
 {
     size_t length = strcspn(text, ",");
-    while (text[length] && cli_continues(text + length + 1)) length += 1 + strcspn(text + length + 1, ",");
+    int has_key = memchr(text, '=', length) != NULL;
+    while (text[length]) {
+        const char *next = text + length + 1;
+        if (!cli_continues(next) && !(has_key && cli_is_value(next))) break;
+        has_key |= cli_continues(next);
+        length += 1 + strcspn(next, ",");
+    }
     return length;
+}
+
+/* An item with one of the values of its first list: what is before the value, the value, what is after the list. */
+static char *cli_with_value(const char *text, size_t before, size_t from, size_t to, size_t after)
+{
+    size_t length = to - from, rest = strlen(text + after);
+    char *made = malloc(before + length + rest + 1);
+    if (!made) return NULL;
+    memcpy(made, text, before);
+    memcpy(made + before, text + from, length);
+    memcpy(made + before + length, text + after, rest + 1);
+    return made;
+}
+
+/* `NAME:a=1,2,b=3,4` are four items; the last list changes fastest. */
+static int cli_add_items(const char *option, cli_value *value, const char *text, problem *why)
+{
+    enum { CLI_MOST_ITEMS = 10000 };
+    size_t first = strcspn(text, ","), key, end, from, to;
+    while (text[first] && !cli_is_value(text + first + 1)) first += 1 + strcspn(text + first + 1, ",");
+    if (value->item_count >= CLI_MOST_ITEMS) {
+        return problem_set(why, EXIT_USAGE, "--%s: more than %d items", option, (int)CLI_MOST_ITEMS);
+    }
+    if (!text[first]) return cli_add_item(value, text, strlen(text), why);
+    for (key = first; text[key - 1] != '=';) key--;
+    for (end = first; text[end] && cli_is_value(text + end + 1);) end += 1 + strcspn(text + end + 1, ",");
+    for (from = key; from < end; from = to + 1) {
+        to = from + strcspn(text + from, ",");
+        char *made = cli_with_value(text, key, from, to, end);
+        int failed = made ? cli_add_items(option, value, made, why)
+                          : problem_set(why, EXIT_HARNESS, "no host memory for the command line");
+        free(made);
+        if (failed) return -1;
+    }
+    return 0;
 }
 
 static int cli_check_item(const char *option, const char *plain, const char *text, size_t length, problem *why)
@@ -105,7 +153,12 @@ int cli_split_list(const char *option, const char *plain, const char *text, cli_
 {
     for (;;) {
         size_t length = cli_item_length(text);
-        if (cli_check_item(option, plain, text, length, why) || cli_add_item(value, text, length, why)) return -1;
+        char *item = cli_with_value(text, 0, 0, length, strlen(text));
+        int failed = item ? cli_check_item(option, plain, text, length, why)
+                            || cli_add_items(option, value, item, why)
+                          : problem_set(why, EXIT_HARNESS, "no host memory for the command line");
+        free(item);
+        if (failed) return -1;
         if (!text[length]) return 0;
         text += length + 1;
     }

@@ -62,6 +62,42 @@ static void test_lists(void)
     cli_free(&holder);
 }
 
+/* Items that a list comes to, joined by blanks. */
+static void check_axes(const char *text, const char *expected)
+{
+    cli holder;
+    char joined[1024] = "";
+    forget();
+    memset(&holder, 0, sizeof holder);
+    cli_value *value = &holder.values[CLI_WORKLOAD];
+    CHECK_INT(cli_split_list("workload", NULL, text, value, &why), ==, 0);
+    for (size_t at = 0; at < value->item_count; at++) {
+        size_t used = strlen(joined);
+        snprintf(joined + used, sizeof joined - used, "%s%s", at ? " " : "", value->items[at]);
+    }
+    CHECK_STR(joined, expected);
+    cli_free(&holder);
+}
+
+static void test_axes(void)
+{
+    cli holder;
+    memset(&holder, 0, sizeof holder);
+    check_axes("train:batch=1,2,4", "train:batch=1 train:batch=2 train:batch=4");
+    check_axes("train:batch=1,2,seq=5-9,7,k=x,serve", "train:batch=1,seq=5-9,k=x train:batch=1,seq=7,k=x "
+               "train:batch=2,seq=5-9,k=x train:batch=2,seq=7,k=x serve");
+    check_axes("segments:cache=0,64M,paged:limit=4G,80%", "segments:cache=0 segments:cache=64M paged:limit=4G "
+               "paged:limit=80%");
+    check_axes("a+b:n=5,6", "a+b:n=5 a+b:n=6");
+    check_axes("a:n=5,6+b:m=7", "a:n=5 6+b:m=7");            /* two items, and the second has no name that there is */
+    check_axes("replay:x,1.trace", "replay:x 1.trace");
+    forget();
+    CHECK_MSG(cli_split_list("workload", NULL, "a:b=1,2,3,4,5,6,7,8,9,0,c=1,2,3,4,5,6,7,8,9,0,d=1,2,3,4,5,6,7,8,9,0,"
+                             "e=1,2,3,4,5,6,7,8,9,0,f=1,2", &holder.values[CLI_WORKLOAD], &why) == -1
+              && why.exit_code == EXIT_USAGE, "no more than 10,000 items: %s", why.text);
+    cli_free(&holder);
+}
+
 static void test_nearest(void)
 {
     nearest search = nearest_to("segmnets");
@@ -133,6 +169,7 @@ int main(void)
 {
     test_sizes();
     test_lists();
+    test_axes();
     test_nearest();
     test_table();
     test_parse();
