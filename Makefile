@@ -62,6 +62,7 @@ TEST_SOURCES   := $(wildcard tests/*/test_*.c tests/unit/*/test_*.c) $(FUZZ_SOUR
 TEST_SCRIPTS   := $(wildcard tests/*/*.t)
 BENCH_SOURCES  := $(wildcard tests/measure/bench.c)
 EXAMPLE_SOURCES := $(filter-out $(if $(CUDA),,examples/04% examples/06% examples/07% examples/12%),$(wildcard examples/[0-9]*.c))
+EXAMPLE_CXX_SOURCES := $(if $(and $(CUDA),$(HAVE_CXX)),$(wildcard examples/[0-9]*.cc))
 EXAMPLE_CUDA_SOURCES := $(if $(and $(CUDA),$(NVCC)),$(wildcard examples/[0-9]*.cu))
 CUDART_SOURCES := $(wildcard stress/cudart/*.c)
 
@@ -74,7 +75,8 @@ STRESS         := $(BUILD)/stress
 LIBRARY_OBJECTS := $(STRESS_SOURCES:%.c=$(BUILD)/obj/%.o)
 PROGRAMS        = $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(1)))
 TEST_PROGRAMS  := $(call PROGRAMS,$(TEST_SOURCES))
-EXAMPLES       := $(EXAMPLE_SOURCES:%.c=$(BUILD)/%) $(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%)
+EXAMPLES       := $(EXAMPLE_SOURCES:%.c=$(BUILD)/%) $(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%) \
+                  $(EXAMPLE_CXX_SOURCES:%.cc=$(BUILD)/%)
 PRELOAD        := $(if $(CUDA),$(BUILD)/libgpuarena-preload.so $(BUILD)/libgpuarena-record.so)
 BENCH          := $(BENCH_SOURCES:tests/measure/%.c=$(BUILD)/%)
 ALL_SOURCES    := $(STRESS_SOURCES) stress/main.c $(TEST_SOURCES) $(EXAMPLE_SOURCES) $(BENCH_SOURCES)
@@ -190,7 +192,7 @@ AT        = $(DESTDIR)$(PREFIX)
 INSTALLED = include:gpuarena.h share/man/man1:$(BUILD)/$(INSTALLED_NAME).1 \
     $(patsubst %,share/cmake/gpuarena:stress/install/%,gpuarena-config.cmake gpuarena-config-version.cmake) \
     share/bash-completion/completions:stress/install/gpuarena-stress.bash:$(INSTALLED_NAME) \
-    share/gpuarena:examples/recorder.h share/gpuarena/import:stress/import/torch_snapshot.py \
+    include:examples/gpuarena.hpp share/gpuarena:examples/recorder.h share/gpuarena/import:stress/import/torch_snapshot.py \
     share/gpuarena/report:stress/report/schema.json \
     $(patsubst %,share/gpuarena/recordings:%,$(wildcard stress/recordings/*))
 FIELD     = $(word $(1),$(subst :, ,$(2)))
@@ -256,10 +258,15 @@ $(EXAMPLE_SOURCES:%.c=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/%.o $(if $(CUDA),,$(
 	@echo "  LINK $@"
 	$(Q)$(LINK) -o $@ $< $(if $(CUDA),,$(LIBRARY)) $(call LINK_CUDART,$(RUNS_ON_CUDA)) $(if $(CUDA),-lpthread,$(LIBS))
 
-$(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%): $(BUILD)/%: %.cu gpuarena.h examples/example.h $(BUILD)/stamp.flags | $(CUDART)
+$(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%): $(BUILD)/%: %.cu gpuarena.h examples/example.h examples/gpuarena.hpp $(BUILD)/stamp.flags | $(CUDART)
 	@mkdir -p $(@D)
 	@echo "  NVCC $<"
-	$(Q)$(NVCC) -std=c++17 -O2 -cudart shared -L$(BUILD)/sim -o $@ $< -lpthread -Xlinker -rpath -Xlinker $(CUDA_LIBS)
+	$(Q)$(NVCC) -std=c++17 -O2 -I. -cudart shared -L$(BUILD)/sim -o $@ $< -lpthread -Xlinker -rpath -Xlinker $(CUDA_LIBS)
+
+$(EXAMPLE_CXX_SOURCES:%.cc=$(BUILD)/%): $(BUILD)/%: %.cc gpuarena.h examples/gpuarena.hpp $(BUILD)/stamp.flags | $(CUDART)
+	@mkdir -p $(@D)
+	@echo "  CXX  $<"
+	$(Q)$(COMPILE_CXX) $(if $(CUB_FOLDER),-isystem $(CUB_FOLDER)) -I. $(LDFLAGS) -o $@ $< $(call LINK_CUDART,$(RUNS_ON_CUDA)) -lpthread
 
 # libraries for LD_PRELOAD: they export the runtime's names that they replace, and nothing else
 $(BUILD)/libgpuarena-%.so: examples/preload/%.c examples/preload/interpose.h gpuarena.h $(BUILD)/stamp.flags | $(CUDART)

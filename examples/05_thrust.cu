@@ -1,47 +1,20 @@
 /* Thrust: vectors and algorithms whose device memory, temporary buffers too, comes from an arena.
-   Introduces a memory resource of thrust over gpuarena_alloc_ex and gpuarena_free.
+   Introduces gpuarena.hpp's resource for Thrust.
    Run: make && build/examples/05_thrust; without a GPU (no kernel can run there): with LD_LIBRARY_PATH=build/sim */
 #define GPUARENA_IMPLEMENTATION
-#include "../gpuarena.h"
+#include "gpuarena.hpp"
 #include "example.h"
 #include <algorithm>
 #include <cuda_runtime.h>
 #include <exception>
-#include <new>
 #include <thrust/device_vector.h>
 #include <thrust/execution_policy.h>
 #include <thrust/host_vector.h>
 #include <thrust/mr/allocator.h>
-#include <thrust/mr/memory_resource.h>
 #include <thrust/sort.h>
-#include <thrust/system/cuda/memory.h>
 #include <thrust/system_error.h>
 
-/* ---- what you copy: one resource an arena and stream; it must outlive what is allocated from it */
-class arena_resource final : public thrust::mr::memory_resource<thrust::cuda::pointer<void>> {
-public:
-    arena_resource(gpuarena *arena, cudaStream_t stream) : arena_(arena), stream_(stream) {}
-
-    pointer do_allocate(std::size_t bytes, std::size_t alignment) override
-    {
-        gpuarena_request request = GPUARENA_INIT;
-        void *memory;
-        request.bytes = bytes;
-        request.alignment_bytes = alignment;
-        request.stream = stream_;
-        if (gpuarena_alloc_ex(arena_, &memory, &request)) throw std::bad_alloc();
-        return pointer(memory);
-    }
-
-    void do_deallocate(pointer memory, std::size_t, std::size_t) override
-    {
-        gpuarena_free(arena_, memory.get(), stream_);
-    }
-
-private:
-    gpuarena *arena_;
-    cudaStream_t stream_;
-};
+using arena_resource = gpuarena_cxx::thrust_resource;          /* of one stream; must outlive what is allocated from it */
 template <class T> using arena_allocator = thrust::mr::allocator<T, arena_resource>;
 template <class T> using arena_vector = thrust::device_vector<T, arena_allocator<T>>;
 

@@ -18,7 +18,7 @@ my $has_cuda = defined $ENV{CUDA_FLAGS} ? $ENV{CUDA_FLAGS} !~ /GPUARENA_NO_CUDA/
 my $on_substitute = $has_cuda ? "LD_LIBRARY_PATH=$build/sim" : '';
 my $scratch = tempdir(CLEANUP => 1);
 
-my %needs_cuda = map { $_ => 1 } qw(04_drop_in 05_thrust 06_streams 07_graph_capture 12_two_devices);
+my %needs_cuda = map { $_ => 1 } qw(04_drop_in 05_thrust 06_streams 07_graph_capture 12_two_devices 14_cxx);
 my %has_segments = map { $_ => 1 } qw(02_limits_and_growth 03_statistics_and_failure);
 my %needs_nvcc = ('05_thrust' => 1);
 
@@ -97,6 +97,12 @@ my %promised = (
         qr/^  first  live +0, cached +0, .*\n  second live 1024, cached +0, .* of 1024 MiB, refused [12]$/m,
         qr/^then first asks again -> out_of_memory\n    first: .* the arena above, whole, .* raise that by 8388608 /m,
         qr/^the parent cannot go first -> still_in_use\n    whole: sub-arena second lives; destroy it before its parent$/m,
+    ],
+    '14_cxx' => [
+        qr/^live: 1048576 bytes$/m,
+        qr/^refused: arena: 68157440 bytes .* would pass the limit/m,
+        qr/^cuda::mr: (?:1 allocations, 0 live|not found)$/m,
+        qr/^std::pmr: 1000 numbers, 1 live blocks$/m,
     ],
     '12_two_devices' => [
         qr/^device 0: live 256, reserved 256, limit 256 MiB; of \d+ MiB in all others hold -?\d+$/m,
