@@ -42,10 +42,10 @@
      >>types    results, driver, configuration         >>release  what is given back, and when
      >>api      every call, a contract each            >>slow path   the way of one allocation
      >>impl     includes and private macros            >>scrub    clearing blocks, in a stream's order
-     >>bits     rounding, powers of two, text, spins   >>stats    largest free, and what is derived
-     >>structs  what sections work on, invariants      >>failure  why, in numbers and in words
-     >>host     host memory                            >>parse    configuration as text
-     >>lock     lock, turn, who is in a callback       >>registry which arenas there are, and fork
+     >>bits     rounding, powers of two, text, spins   >>parse    configuration as text
+     >>structs  what sections work on, invariants      >>registry which arenas there are, and fork
+     >>host     host memory                            >>stats    largest free, and what is derived
+     >>lock     lock, turn, who is in a callback       >>failure  why, in numbers and in words
      >>nodes    the blocks' records, in chunks         >>dump     walk and report
      >>tags     names, and what is live by each        >>check    every invariant, by name
      >>tree     free blocks in order                   >>cuda     the driver table over CUDA
@@ -1733,6 +1733,8 @@ typedef struct gpuarena__error {
     gpuarena_reason reason;
     int32_t code;                                /* the driver's */
     const char *call;                            /* DRIVER_REFUSED: which of its entries */
+    const char *detail;                          /* what is wrong; NULL: the driver's name of the code */
+    uint32_t block;                              /* the node that a misuse is about; 0: none */
 } gpuarena__error;
 
 /* >>host ===============================================================================================
@@ -3645,9 +3647,7 @@ static gpuarena_memory gpuarena__memory_of(gpuarena_backing backing)
 
 static gpuarena__error gpuarena__no_error(void)
 {
-    gpuarena__error error;
-    error.result = GPUARENA_OK; error.reason = GPUARENA_REASON_NONE; error.code = 0;
-    error.call = NULL;
+    gpuarena__error error = GPUARENA_INIT;
     return error;
 }
 
@@ -7087,6 +7087,19 @@ static uint32_t gpuarena__miss(gpuarena *arena, gpuarena__request *req, gpuarena
 }
 
 /* Checks a request. 1, and *want; 0 and an error: refused before anything is looked at. */
+/* What is wrong with a request of which something is. */
+static const char *gpuarena__wrong_request(const gpuarena_request *request)
+{
+    int dedicated = (request->flags & GPUARENA_ALLOC_DEDICATED) != 0;
+    if (request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_DEDICATED))
+        return "request.flags: GPUARENA_ALLOC_TRY, _DEDICATED, both or 0";
+    if (dedicated && request->room_bytes) return "request.room_bytes: not with GPUARENA_ALLOC_DEDICATED";
+    if (dedicated && request->alignment_bytes > GPUARENA__GRANULE)
+        return "request.alignment_bytes: at most 2M with GPUARENA_ALLOC_DEDICATED";
+    if (request->stream == GPUARENA_OWN_STREAM) return "stream: GPUARENA_OWN_STREAM is for frees alone";
+    return "request.alignment_bytes: a power of two, or 0";
+}
+
 GPUARENA__INLINE int gpuarena__request_check(const gpuarena *arena, const gpuarena_request *request,
                                              gpuarena__request *req, gpuarena__error *error)
 {
@@ -7098,9 +7111,14 @@ GPUARENA__INLINE int gpuarena__request_check(const gpuarena *arena, const gpuare
                           && !(request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_DEDICATED))
                           && !(request->flags & GPUARENA_ALLOC_DEDICATED
                                && (req->room || alignment > GPUARENA__GRANULE))
-                          && request->stream != GPUARENA_OWN_STREAM))
+                          && request->stream != GPUARENA_OWN_STREAM)) {
+        error->detail = gpuarena__wrong_request(request);
         return gpuarena__set_error(error, GPUARENA_INVALID_ARGUMENT);
-    if (req->room && !arena->paged.page_bytes) return gpuarena__set_error(error, GPUARENA_NOT_SUPPORTED);
+    }
+    if (req->room && !arena->paged.page_bytes) {
+        error->detail = "request.room_bytes: backing=paged alone keeps addresses";
+        return gpuarena__set_error(error, GPUARENA_NOT_SUPPORTED);
+    }
     req->requested = request->bytes;
     req->alignment = gpuarena__max(alignment, arena->unit);
     req->stream = request->stream;
@@ -7305,525 +7323,6 @@ static int gpuarena__scrub_new(gpuarena *arena, uint32_t index, uint64_t address
     if (gpuarena__clear_alone(arena, node, address, error)) return 1;
     node->size = (node->size & ~GPUARENA__CLEARING) | late;  /* what is new waits for the device anyway */
     return 0;
-}
-
-/* >>stats =========================================================================================== */
-
-/* The largest request that the free blocks of one set of bins can serve. */
-static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__bins *bins)
-{
-    uint64_t largest = gpuarena__node_at(arena, bins->root[0])->serial;
-    uint32_t word = GPUARENA__CLASS_WORDS, number, index, slot;      /* the sentinel's serial is 0 */
-    while (word && !bins->taken[word - 1]) word--;
-    if (!word-- || largest) return largest;      /* what is in the tree is longer than all else */
-    number = word * 64 + gpuarena__highest_bit(bins->taken[word]);
-    for (slot = 0; slot < 8; slot++)
-        if (bins->digests[number] >> (8 * slot) & 255)
-            largest = gpuarena__max(largest,
-                                    gpuarena__node_at(arena, bins->nodes[number * 8 + slot])->size);
-    for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->as.bin.after)
-        largest = gpuarena__max(largest, gpuarena__node_bytes(gpuarena__node_at(arena, index)));
-    return gpuarena__max(largest, gpuarena__node_at(arena, bins->root[1])->serial & ~GPUARENA__STATE_BITS);
-}
-
-/* The run of free blocks that this one, which waits for something, is in. Counted when shown the run's first
-   waiting block, ignored for its others. Quiet blocks are never side by side. */
-typedef struct gpuarena__seen { uint64_t longest, page_count; } gpuarena__seen;
-static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user)
-{
-    gpuarena__seen *seen = (gpuarena__seen *)user;
-    const gpuarena__node *node = gpuarena__node_at(arena, index), *before;
-    gpuarena__node run = GPUARENA_INIT;          /* its address and size */
-    for (; gpuarena__is_free(before = gpuarena__node_at(arena, node->prev)); node = before)
-        if (before->set) return;
-    run.address = node->address;
-    for (; gpuarena__is_free(node); node = gpuarena__node_at(arena, node->next)) {
-        run.size += gpuarena__node_bytes(node);
-        seen->page_count -= gpuarena__whole_pages(arena, node);          /* they are counted: */
-    }
-    seen->page_count += gpuarena__whole_pages(arena, &run);  /* there are more, at the seams */
-    seen->longest = gpuarena__max(seen->longest, run.size);
-}
-
-/* Adds what could be one block but for streams. 0: that takes a walk over all blocks. */
-static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
-{
-    uint32_t set, index;
-    if (!arena->streams.many) return !arena->multi_stream;   /* what can be one block is one */
-    for (set = 1; set < arena->streams.count; set++)
-        if (arena->streams.list[set].home) return 0;
-    for (set = 1; set < arena->streams.count; set++)
-        gpuarena__bins_each(arena, arena->streams.list[set].bins, GPUARENA__UNIT, gpuarena__run_show, seen);
-    for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.bin.after)
-        gpuarena__run_show(arena, index, seen);
-    return 1;
-}
-
-/* What could be one block when all work is done, or be made one of whole pages. */
-static uint64_t gpuarena__largest_free(const gpuarena *arena)
-{
-    uint64_t longest, count;
-    gpuarena__seen seen;
-    seen.longest = gpuarena__largest_binned(arena, &arena->bins);
-    seen.page_count = arena->paged.idle_count;
-    if (gpuarena__seams_show(arena, &seen)) {
-        longest = seen.longest;
-        count = seen.page_count;
-    } else count = gpuarena__free_runs(arena, 0, 0, &longest);
-    if (arena->config.idle_fraction >= 1) count = 0;         /* they do not move */
-    count = (count + arena->paged.spare_count) * arena->paged.page_bytes;
-    return gpuarena__max(longest, count);
-}
-
-/* With what sub-arenas have. */
-static void gpuarena__family_stats(const gpuarena *arena, gpuarena_stats *stats)
-{
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    stats->children_bytes = arena->family.reserved - stats->reserved_bytes;
-    stats->reserved_bytes = arena->family.reserved;
-    stats->reserved_peak_bytes = gpuarena__max(arena->family.peak, arena->family.reserved);
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-}
-
-static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
-{
-    gpuarena_stats stats = arena->stats;
-    stats.alloc_count = stats.live_count + stats.free_count;
-    stats.reserved_peak_bytes = gpuarena__max(stats.reserved_peak_bytes, stats.reserved_bytes);
-    stats.live_peak_bytes = gpuarena__live_peak(arena);
-    stats.slack_bytes = stats.live_bytes - stats.requested_bytes;
-    stats.cached_bytes = stats.reserved_bytes - stats.live_bytes - stats.pending_bytes;
-    stats.limit_bytes = arena->limit;
-    if (arena->has_family) gpuarena__family_stats(arena, &stats);
-    stats.excess_bytes = gpuarena__above(stats.reserved_bytes, arena->limit);
-    if (arena->paged.page_bytes)
-        stats.stranded_bytes = arena->stats.reserved_bytes - stats.live_bytes
-            - (arena->paged.idle_count + arena->paged.spare_count) * arena->paged.page_bytes;
-    stats.host_bytes = arena->host_bytes;
-    return stats;
-}
-
-static gpuarena_stats gpuarena__stats_walked(const gpuarena *arena)
-{
-    gpuarena_stats stats = gpuarena__stats_now(arena);
-    stats.largest_free_bytes = gpuarena__largest_free(arena);
-    return stats;
-}
-
-/* >>failure ========================================================================================= */
-
-static const char *gpuarena__result_text(gpuarena_result result)
-{
-    switch (result) {
-#define X(name, value, text) case GPUARENA_##name: return text;
-    GPUARENA_RESULTS(X)
-#undef X
-    default: return "unknown";
-    }
-}
-
-static const char *gpuarena__reason_text(gpuarena_reason reason)
-{
-    switch (reason) {
-#define X(name, text) case GPUARENA_REASON_##name: return text;
-    GPUARENA_REASONS(X)
-#undef X
-    default: return "unknown";
-    }
-}
-
-/* Writes a failure's detail. */
-GPUARENA__PRINTF(2, 3) static void gpuarena__detail(gpuarena_failure *failure, const char *format, ...)
-{
-    va_list values;
-    va_start(values, format);
-    (void)vsnprintf(failure->detail, sizeof failure->detail, format, values);
-    va_end(values);
-}
-
-static gpuarena_failure gpuarena__failure_begin(const gpuarena *arena, gpuarena_result result)
-{
-    gpuarena_failure failure = GPUARENA_INIT;
-    failure.result = result;
-    if (!arena) return failure;
-    failure.live_bytes = arena->stats.live_bytes;
-    failure.pending_bytes = arena->stats.pending_bytes;
-    failure.cached_bytes = arena->stats.reserved_bytes - arena->stats.live_bytes - failure.pending_bytes;
-    failure.reserved_bytes = arena->stats.reserved_bytes + gpuarena__children(arena);
-    failure.limit_bytes = arena->limit;
-    if (result == GPUARENA_OUT_OF_MEMORY) failure.largest_free_bytes = gpuarena__largest_free(arena);
-    failure.live_count = arena->stats.live_count;
-    memcpy(failure.arena, arena->config.name, sizeof failure.arena);
-    return failure;
-}
-
-static int gpuarena__is_misuse(gpuarena_result result)
-{
-    return result != GPUARENA_OUT_OF_MEMORY && result != GPUARENA_HOST_MEMORY
-           && result != GPUARENA_DRIVER_ERROR && result != GPUARENA_DEVICE_LOST && result != GPUARENA_CAPTURE
-           && result != GPUARENA_NOT_SUPPORTED && result != GPUARENA_CORRUPT;
-}
-
-/* Records a failure, for the arena (may be NULL) and for this thread, and tells the observer. Returns its
-   result. */
-static gpuarena_result gpuarena__fail(gpuarena *arena, gpuarena_failure *failure, gpuarena_stream stream)
-{
-    int misuse = gpuarena__is_misuse(failure->result);
-    if (failure->result == GPUARENA_HOST_MEMORY) failure->reason = GPUARENA_REASON_HOST_MEMORY;
-    failure->serial = 1;
-    if (arena) {
-        if (misuse) arena->stats.misuse_count++;
-        else arena->stats.fail_count++;
-        failure->serial = arena->stats.misuse_count + arena->stats.fail_count;
-        arena->last = *failure;
-    }
-    gpuarena__thread_failure = *failure;
-    if (arena && !gpuarena__inside(arena))
-        gpuarena__tell(arena, misuse ? GPUARENA_ACTION_MISUSE : GPUARENA_ACTION_FAIL, NULL, stream,
-                       failure);
-    return failure->result;
-}
-
-static gpuarena_result gpuarena__fail_plain(gpuarena *arena, gpuarena_result result)
-{
-    gpuarena_failure failure = gpuarena__failure_begin(arena, result);
-    return gpuarena__fail(arena, &failure, NULL);
-}
-
-/* A refusal that names what was wrong. */
-static gpuarena_result gpuarena__fail_detail(gpuarena *arena, gpuarena_result result, const char *detail)
-{
-    gpuarena_failure failure = gpuarena__failure_begin(arena, result);
-    gpuarena__detail(&failure, "%s", detail);
-    return gpuarena__fail(arena, &failure, NULL);
-}
-
-static gpuarena_result gpuarena__fail_argument(gpuarena *arena, const char *wrong)
-{
-    return gpuarena__fail_detail(arena, GPUARENA_INVALID_ARGUMENT, wrong);
-}
-
-/* Puts what is told together among what is told, the most first. */
-static void gpuarena__most_put(gpuarena_live most[4], gpuarena_live one)
-{
-    uint32_t at = 4;
-    if (!one.count || (most[3].count && one.bytes <= most[3].bytes)) return;
-    while (at > 0 && (!most[at - 1].count || most[at - 1].bytes < one.bytes)) {
-        at--;
-        if (at < 3) most[at + 1] = most[at];
-    }
-    most[at] = one;
-}
-
-/* What is live by tag, if anything is tagged. */
-static void gpuarena__most_of_tags(const gpuarena *arena, gpuarena_live most[4])
-{
-    uint32_t place;
-    for (place = 0; place < arena->tags.room && arena->tags.live_bytes; place++) {
-        gpuarena_tag_stats stats = gpuarena__tag_stats(arena, place);
-        gpuarena_live one;
-        one.count = stats.live_count;
-        one.bytes = stats.live_bytes;
-        one.tag = place ? GPUARENA__TAG_BASE + place : 0;
-        gpuarena__most_put(most, one);
-    }
-}
-
-/* A failure that an error explains; the driver's own name for its code goes into detail. */
-static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuarena__error *error)
-{
-    gpuarena_failure failure = gpuarena__failure_begin(arena, error->result);
-    const char *name = error->code && arena->driver.code_name
-        ? arena->driver.code_name(&arena->driver, error->code) : NULL;
-    failure.reason = error->reason;
-    failure.driver_code = error->code;
-    if (failure.reason == GPUARENA_REASON_DRIVER_REFUSED) failure.driver_call = error->call;
-    if (error->result == GPUARENA_OUT_OF_MEMORY) gpuarena__most_of_tags(arena, failure.most);
-    if (name) gpuarena__detail(&failure, "%s", name);
-    return failure;
-}
-
-static gpuarena_result gpuarena__fail_error(gpuarena *arena, const gpuarena__error *error,
-                                            uint64_t requested, gpuarena_stream stream)
-{
-    gpuarena_failure failure = gpuarena__failure_of(arena, error);
-    failure.requested_bytes = requested;
-    return gpuarena__fail(arena, &failure, stream);
-}
-
-/* By how much the limit would have to be higher for `need` more bytes, `idle` of which are there already. */
-static uint64_t gpuarena__missing_limit(const gpuarena *arena, uint64_t need, uint64_t idle)
-{
-    uint64_t kept = arena->stats.reserved_bytes - idle + gpuarena__children(arena);
-    return need > UINT64_MAX - kept     ? UINT64_MAX
-           : kept + need > arena->limit ? kept + need - arena->limit
-                                        : 0;
-}
-
-/* The same of the arena above that leaves least, which is named. */
-static void gpuarena__failure_above(const gpuarena *arena, gpuarena_failure *failure, uint64_t need,
-                                    uint64_t idle)
-{
-    uint64_t room, lack = gpuarena__above(need, idle);
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    gpuarena__detail(failure, "%s", gpuarena__family_narrow(arena->config.parent, &room)->config.name);
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    failure->missing_bytes = gpuarena__above(lack, room);
-}
-
-/* How much must be new of `need` more bytes, `idle` of which are there already: what can be given back or
-   moved now is. */
-static uint64_t gpuarena__lack_now(gpuarena *arena, uint64_t need, uint64_t idle)
-{
-    gpuarena__error ignored = gpuarena__no_error();
-    uint64_t now = gpuarena__is_capturing(arena, &ignored)
-        ? arena->paged.spare_count * arena->paged.page_bytes : gpuarena__idle_bytes(arena, 1);
-    return gpuarena__above(need, gpuarena__min(idle, now));
-}
-
-/* `need` more bytes could not be had from the driver: what is missing, by the reason. */
-static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure, uint64_t need,
-                                      uint64_t idle)
-{
-    uint64_t headroom = failure->reason == GPUARENA_REASON_HEADROOM ? arena->config.headroom_bytes : 0, total,
-             lack;
-    gpuarena__error ignored = gpuarena__no_error();
-    if (failure->reason == GPUARENA_REASON_OVER_LIMIT)
-        failure->missing_bytes = gpuarena__missing_limit(arena, need, idle);
-    if (failure->reason == GPUARENA_REASON_OVER_PARENT)
-        gpuarena__failure_above(arena, failure, need, idle);
-    if (failure->reason != GPUARENA_REASON_HEADROOM && failure->reason != GPUARENA_REASON_DRIVER_REFUSED)
-        return;
-    (void)gpuarena__driver_info(arena, &failure->device_free_bytes, &total, &ignored);
-    lack = gpuarena__lack_now(arena, need, idle);
-    lack = lack > UINT64_MAX - headroom ? UINT64_MAX : lack + headroom;
-    /* a driver may refuse what it reports as free: then the whole of it is what is missing */
-    failure->missing_bytes = lack > failure->device_free_bytes ? lack - failure->device_free_bytes : lack;
-    if (lack > failure->device_free_bytes) failure->driver_call = NULL;
-}
-
-/* Whether a run, or pages, would serve the request that failed so, could they be waited for. */
-static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__request *req,
-                                const gpuarena_failure *failure)
-{
-    gpuarena__request plain = *req;
-    uint64_t room = gpuarena__room(arena), idle, need;
-    plain.home = 0;                              /* as if there were no capture */
-    if (!plain.room && !(plain.flags & GPUARENA_ALLOC_DEDICATED)
-        && gpuarena__run_find(arena, &plain, GPUARENA__AVAILABLE_AFTER_SYNC)) return 1;
-    if (!gpuarena__is_paged(arena, req) || arena->config.idle_fraction >= 1) return 0;
-    if (failure->reason == GPUARENA_REASON_DRIVER_REFUSED || failure->reason == GPUARENA_REASON_HEADROOM)
-        room = gpuarena__min(room, failure->driver_call ? 0
-            : gpuarena__above(failure->device_free_bytes, arena->config.headroom_bytes));
-    need = gpuarena__need(arena, req, &idle);
-    return need && need <= idle + gpuarena__round_down(room, arena->paged.page_bytes);
-}
-
-/* An allocation failed for want of memory: why, and by how much. */
-static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena__request *req,
-                                                 const gpuarena__error *error)
-{
-    gpuarena_failure failure = gpuarena__failure_of(arena, error);
-    uint64_t span = req->bytes + (req->alignment - arena->unit), idle,
-             need = gpuarena__need(arena, req, &idle);
-    int drained = arena->stats.reserved_bytes <= arena->limit,
-        fresh = req->room || req->flags & GPUARENA_ALLOC_DEDICATED;  /* no free block serves it */
-    gpuarena__error ignored = gpuarena__no_error();
-    failure.requested_bytes = req->requested;
-    gpuarena__failure_measure(arena, &failure, need, idle);
-    if (failure.reason == GPUARENA_REASON_OVER_LIMIT && !drained) /* it must at least hold what is held */
-        failure.missing_bytes = !fresh && gpuarena__search(arena, req)
-            ? arena->stats.reserved_bytes - arena->limit
-            : gpuarena__max(failure.missing_bytes, arena->stats.reserved_bytes - arena->limit);
-    if (!drained || failure.reason == GPUARENA_REASON_TRY_ONLY || failure.reason == GPUARENA_REASON_TOO_LARGE
-        || failure.reason == GPUARENA_REASON_CAPTURE || failure.reason == GPUARENA_REASON_ADDRESSES
-        || (failure.reason == GPUARENA_REASON_DRIVER_REFUSED && !failure.missing_bytes
-            && !failure.pending_bytes))          /* what is there may move, but the driver does not map it */
-        return failure;
-    if (failure.cached_bytes + failure.pending_bytes < req->bytes) return failure;
-    if (gpuarena__is_waiting(arena, req, &failure)) {
-        failure.reason =
-            gpuarena__is_capturing(arena, &ignored) ? GPUARENA_REASON_CAPTURE : GPUARENA_REASON_PENDING;
-        failure.driver_call = NULL;
-        failure.missing_bytes = 0;
-        failure.pending_bytes = arena->stats.pending_bytes;  /* others went on while the driver was asked */
-    } else if (!fresh && failure.reason != GPUARENA_REASON_ALIGNMENT) {
-        failure.reason = GPUARENA_REASON_FRAGMENTED;
-        if (failure.largest_free_bytes < span) span -= failure.largest_free_bytes;
-        failure.missing_bytes = span;            /* all of it, where such blocks are not for this request */
-    }
-    return failure;
-}
-
-/* ---- in words. A sentence may name figures of the failure, as $limit, and pieces that depend on it. */
-
-/* What kept the arena from growing, where growing would have made up for fragmentation. */
-static const char *gpuarena__words_of_growth(const gpuarena_failure *failure)
-{
-    if (failure->driver_call)
-        return "the driver refused more ($call), though it reports $device_free free; trim";
-    if (failure->driver_code) return "the driver refused more ($code); free device memory elsewhere";
-    if (failure->detail[0]) return "the limit of the arena above, $detail, forbids growth; raise that";
-    if (failure->device_free_bytes || failure->limit_bytes == GPUARENA_NO_LIMIT)
-        return "the headroom forbids growth; lower it";
-    return "the limit of $limit forbids growth; raise it";
-}
-
-static const char *gpuarena__words_of_refusal(const gpuarena_failure *failure)
-{
-    if (!failure->driver_call)
-        return "$requested were refused by the driver ($code), which reports $device_free free on the "
-               "device; another $missing of device memory would do";
-    return "$requested were refused by the driver ($call), though it reports $device_free free on the "
-           "device: with $reserved reserved a limit other than memory is reached, or another process was "
-           "faster; trim, or ask for larger pages or segments";
-}
-
-static const char *gpuarena__words_of_reason(const gpuarena_failure *failure)
-{
-    switch (failure->reason) {
-    case GPUARENA_REASON_OVER_LIMIT:
-        return "$requested would pass the limit of $limit; raise it by $missing, or free as much";
-    case GPUARENA_REASON_OVER_PARENT:
-        return "$requested would pass the limit of the arena above, $detail, which its sub-arenas share; "
-               "raise that by $missing, or free as much in any of them";
-    case GPUARENA_REASON_FRAGMENTED:
-        return "$requested fit in no single free block, though enough is free: the longest is $largest_free, "
-               "short by $missing; $growth, or allocate large blocks first";
-    case GPUARENA_REASON_PENDING:
-        return "$requested are free, but the GPU may use them still: $pending wait for streams, and cannot "
-               "be waited for; synchronise, or allow streams=steal";
-    case GPUARENA_REASON_CAPTURE:
-        return "$requested are free or could be made so, but not while a stream is captured into a graph; "
-               "allocate before the capture";
-    case GPUARENA_REASON_HEADROOM:
-        return "$requested would leave less than the headroom to others: the device has $device_free free; "
-               "$missing more, or a smaller headroom, would do";
-    case GPUARENA_REASON_DRIVER_REFUSED: return gpuarena__words_of_refusal(failure);
-    case GPUARENA_REASON_TOO_LARGE:
-        return "$requested are more than any arena can hold; check the size";
-    case GPUARENA_REASON_NEIGHBOUR:
-        return "$requested do not fit in place: what follows the block is taken; allocate it with "
-               "room_bytes, or anew";
-    case GPUARENA_REASON_ADDRESSES:
-        return "$requested have no addresses: the driver reserves no more ($code); free what is not needed, "
-               "or set a limit";
-    case GPUARENA_REASON_TRY_ONLY:
-        return "$requested are not free in one piece, and GPUARENA_ALLOC_TRY forbids growth; ask without it";
-    case GPUARENA_REASON_ALIGNMENT:
-        return "$requested must begin a segment, and none that the driver gives starts at a multiple of "
-               "their alignment; set config.alignment to it, or ask for less";
-    default: return "$requested could not be had ($reason)";
-    }
-}
-
-static const char *gpuarena__words_of(const gpuarena_failure *failure)
-{
-    switch (failure->result) {
-    case GPUARENA_OK: return "nothing has failed";
-    case GPUARENA_OUT_OF_MEMORY: return gpuarena__words_of_reason(failure);
-    case GPUARENA_HOST_MEMORY:
-        return "no host memory for the arena's bookkeeping; nothing on the device has changed";
-    case GPUARENA_DOUBLE_FREE: return "the pointer's memory is free already$place";
-    case GPUARENA_FOREIGN_POINTER: return "the pointer is in no arena$place";
-    case GPUARENA_INTERIOR_POINTER: return "the pointer is inside a block, not its base; free the base$place";
-    case GPUARENA_WRONG_ARENA: return "the pointer is another arena's; free it there$place";
-    case GPUARENA_STILL_IN_USE:
-        if (failure->detail[0]) return "$detail";
-        return "$live are still live; free them, or call gpuarena_reset, before gpuarena_destroy";
-    case GPUARENA_REENTRANT:
-        return "called from a callback of the same arena, which holds its lock; call after it returns";
-    case GPUARENA_DEVICE_LOST: return "the device is lost (driver $code); end the process and start again";
-    case GPUARENA_DRIVER_ERROR:
-        return "the driver failed or gave nonsense ($code); the arena is as it was, and the call may be "
-               "tried again";
-    case GPUARENA_FORKED:
-        return failure->detail[0] ? "$detail"
-               : "the arena is that of the process from which this one was forked; make one here";
-    default: return failure->detail[0] ? "$result: $detail" : "$result";
-    }
-}
-
-/* What is known of a pointer. */
-static void gpuarena__say_place(gpuarena__text *out, const gpuarena_failure *failure)
-{
-    int live = failure->block.state == GPUARENA_STATE_LIVE;
-    if (failure->detail[0]) gpuarena__put(out, " (%s)", failure->detail);
-    if (!failure->block.ptr) return;
-    gpuarena__put(out, "; it lies in a %s block of ", live ? "live" : "free");
-    gpuarena__put_bytes(out, failure->block.bytes);
-}
-
-/* "tagged kv", "untagged", "with tag 7". */
-static void gpuarena__say_tag(gpuarena__text *out, uint32_t tag)
-{
-    const char *name = gpuarena__tag_text(tag);
-    if (name[0]) gpuarena__put(out, "tagged %s", name);
-    else if (tag) gpuarena__put(out, "with tag %" PRIu32, tag);
-    else gpuarena__put(out, "untagged");
-}
-
-/* "; live by tag: kv 3.2 GiB, untagged 1.0 MiB, others 2.0 MiB". */
-static void gpuarena__say_tags(gpuarena__text *out, const gpuarena_failure *failure)
-{
-    uint64_t rest = failure->live_bytes;
-    uint32_t at;
-    for (at = 0; at < 4 && failure->most[at].count; at++) {
-        const gpuarena_live *one = &failure->most[at];
-        const char *name = gpuarena__tag_text(one->tag);
-        gpuarena__put(out, "%s%s ", at ? ", " : "; live by tag: ", name[0] ? name : "untagged");
-        gpuarena__put_about(out, one->bytes);
-        rest = gpuarena__above(rest, one->bytes);
-    }
-    if (!at || !rest) return;
-    gpuarena__put(out, ", others ");
-    gpuarena__put_about(out, rest);
-}
-
-/* "; 4 blocks live: 2 of 4.0 MiB tagged kv, 1 of 512 B untagged, 1 more". */
-static void gpuarena__say_leaks(gpuarena__text *out, const gpuarena_failure *failure)
-{
-    uint64_t rest = failure->live_count;
-    uint32_t at;
-    for (at = 0; at < 4 && failure->most[at].count; at++) {
-        const gpuarena_live *one = &failure->most[at];
-        if (!at) gpuarena__put(out, "; %" PRIu64 " block%s live: ", rest, rest > 1 ? "s" : "");
-        else gpuarena__put(out, ", ");
-        gpuarena__put(out, "%" PRIu64 " of ", one->count);
-        gpuarena__put_about(out, one->bytes / one->count);
-        gpuarena__put(out, " ");
-        gpuarena__say_tag(out, one->tag);
-        rest = gpuarena__above(rest, one->count);
-    }
-    if (at && rest) gpuarena__put(out, ", %" PRIu64 " more", rest);
-}
-
-static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure, const char *words)
-{
-    const char *detail = failure->detail;
-    gpuarena__piece rest;
-    rest.begin = words;
-    rest.end = words + strlen(words);
-    while (rest.begin < rest.end) {
-        if (gpuarena__piece_skip(&rest, "$call")) {
-            gpuarena__put(out, "%s: ", failure->driver_call);
-            gpuarena__say(out, failure, "$code");
-        } else if (gpuarena__piece_skip(&rest, "$code"))
-            gpuarena__put(out, "code %d%s%s", (int)failure->driver_code, detail[0] ? ", " : "", detail);
-#define X(name) \
-        else if (gpuarena__piece_skip(&rest, "$" #name)) gpuarena__put_bytes(out, failure->name##_bytes);
-        X(requested) X(missing) X(live) X(pending) X(reserved) X(limit) X(largest_free) X(device_free)
-#undef X
-        else if (gpuarena__piece_skip(&rest, "$growth"))
-            gpuarena__say(out, failure, gpuarena__words_of_growth(failure));
-        else if (gpuarena__piece_skip(&rest, "$place")) gpuarena__say_place(out, failure);
-        else if (gpuarena__piece_skip(&rest, "$detail")) gpuarena__put(out, "%s", detail);
-        else if (gpuarena__piece_skip(&rest, "$result"))
-            gpuarena__put(out, "%s", gpuarena__result_text(failure->result));
-        else if (gpuarena__piece_skip(&rest, "$reason"))
-            gpuarena__put(out, "%s", gpuarena__reason_text(failure->reason));
-        else gpuarena__put(out, "%c", *rest.begin++);
-    }
 }
 
 /* >>parse ==============================================================================================
@@ -8627,6 +8126,621 @@ static int gpuarena__watch_forks(void)
 #else
 static int gpuarena__watch_forks(void) { return 1; }
 #endif
+
+/* >>stats =========================================================================================== */
+
+/* The largest request that the free blocks of one set of bins can serve. */
+static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__bins *bins)
+{
+    uint64_t largest = gpuarena__node_at(arena, bins->root[0])->serial;
+    uint32_t word = GPUARENA__CLASS_WORDS, number, index, slot;      /* the sentinel's serial is 0 */
+    while (word && !bins->taken[word - 1]) word--;
+    if (!word-- || largest) return largest;      /* what is in the tree is longer than all else */
+    number = word * 64 + gpuarena__highest_bit(bins->taken[word]);
+    for (slot = 0; slot < 8; slot++)
+        if (bins->digests[number] >> (8 * slot) & 255)
+            largest = gpuarena__max(largest,
+                                    gpuarena__node_at(arena, bins->nodes[number * 8 + slot])->size);
+    for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->as.bin.after)
+        largest = gpuarena__max(largest, gpuarena__node_bytes(gpuarena__node_at(arena, index)));
+    return gpuarena__max(largest, gpuarena__node_at(arena, bins->root[1])->serial & ~GPUARENA__STATE_BITS);
+}
+
+/* The run of free blocks that this one, which waits for something, is in. Counted when shown the run's first
+   waiting block, ignored for its others. Quiet blocks are never side by side. */
+typedef struct gpuarena__seen { uint64_t longest, page_count; } gpuarena__seen;
+static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user)
+{
+    gpuarena__seen *seen = (gpuarena__seen *)user;
+    const gpuarena__node *node = gpuarena__node_at(arena, index), *before;
+    gpuarena__node run = GPUARENA_INIT;          /* its address and size */
+    for (; gpuarena__is_free(before = gpuarena__node_at(arena, node->prev)); node = before)
+        if (before->set) return;
+    run.address = node->address;
+    for (; gpuarena__is_free(node); node = gpuarena__node_at(arena, node->next)) {
+        run.size += gpuarena__node_bytes(node);
+        seen->page_count -= gpuarena__whole_pages(arena, node);          /* they are counted: */
+    }
+    seen->page_count += gpuarena__whole_pages(arena, &run);  /* there are more, at the seams */
+    seen->longest = gpuarena__max(seen->longest, run.size);
+}
+
+/* Adds what could be one block but for streams. 0: that takes a walk over all blocks. */
+static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
+{
+    uint32_t set, index;
+    if (!arena->streams.many) return !arena->multi_stream;   /* what can be one block is one */
+    for (set = 1; set < arena->streams.count; set++)
+        if (arena->streams.list[set].home) return 0;
+    for (set = 1; set < arena->streams.count; set++)
+        gpuarena__bins_each(arena, arena->streams.list[set].bins, GPUARENA__UNIT, gpuarena__run_show, seen);
+    for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.bin.after)
+        gpuarena__run_show(arena, index, seen);
+    return 1;
+}
+
+/* What could be one block when all work is done, or be made one of whole pages. */
+static uint64_t gpuarena__largest_free(const gpuarena *arena)
+{
+    uint64_t longest, count;
+    gpuarena__seen seen;
+    seen.longest = gpuarena__largest_binned(arena, &arena->bins);
+    seen.page_count = arena->paged.idle_count;
+    if (gpuarena__seams_show(arena, &seen)) {
+        longest = seen.longest;
+        count = seen.page_count;
+    } else count = gpuarena__free_runs(arena, 0, 0, &longest);
+    if (arena->config.idle_fraction >= 1) count = 0;         /* they do not move */
+    count = (count + arena->paged.spare_count) * arena->paged.page_bytes;
+    return gpuarena__max(longest, count);
+}
+
+/* With what sub-arenas have. */
+static void gpuarena__family_stats(const gpuarena *arena, gpuarena_stats *stats)
+{
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    stats->children_bytes = arena->family.reserved - stats->reserved_bytes;
+    stats->reserved_bytes = arena->family.reserved;
+    stats->reserved_peak_bytes = gpuarena__max(arena->family.peak, arena->family.reserved);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+}
+
+static gpuarena_stats gpuarena__stats_now(const gpuarena *arena)
+{
+    gpuarena_stats stats = arena->stats;
+    stats.alloc_count = stats.live_count + stats.free_count;
+    stats.reserved_peak_bytes = gpuarena__max(stats.reserved_peak_bytes, stats.reserved_bytes);
+    stats.live_peak_bytes = gpuarena__live_peak(arena);
+    stats.slack_bytes = stats.live_bytes - stats.requested_bytes;
+    stats.cached_bytes = stats.reserved_bytes - stats.live_bytes - stats.pending_bytes;
+    stats.limit_bytes = arena->limit;
+    if (arena->has_family) gpuarena__family_stats(arena, &stats);
+    stats.excess_bytes = gpuarena__above(stats.reserved_bytes, arena->limit);
+    if (arena->paged.page_bytes)
+        stats.stranded_bytes = arena->stats.reserved_bytes - stats.live_bytes
+            - (arena->paged.idle_count + arena->paged.spare_count) * arena->paged.page_bytes;
+    stats.host_bytes = arena->host_bytes;
+    return stats;
+}
+
+static gpuarena_stats gpuarena__stats_walked(const gpuarena *arena)
+{
+    gpuarena_stats stats = gpuarena__stats_now(arena);
+    stats.largest_free_bytes = gpuarena__largest_free(arena);
+    return stats;
+}
+
+/* >>failure ========================================================================================= */
+
+static const char *gpuarena__result_text(gpuarena_result result)
+{
+    switch (result) {
+#define X(name, value, text) case GPUARENA_##name: return text;
+    GPUARENA_RESULTS(X)
+#undef X
+    default: return "unknown";
+    }
+}
+
+static const char *gpuarena__reason_text(gpuarena_reason reason)
+{
+    switch (reason) {
+#define X(name, text) case GPUARENA_REASON_##name: return text;
+    GPUARENA_REASONS(X)
+#undef X
+    default: return "unknown";
+    }
+}
+
+/* Writes a failure's detail. */
+GPUARENA__PRINTF(2, 3) static void gpuarena__detail(gpuarena_failure *failure, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    (void)vsnprintf(failure->detail, sizeof failure->detail, format, values);
+    va_end(values);
+}
+
+static int gpuarena__is_misuse(gpuarena_result result)
+{
+    return result != GPUARENA_OUT_OF_MEMORY && result != GPUARENA_HOST_MEMORY
+           && result != GPUARENA_DRIVER_ERROR && result != GPUARENA_DEVICE_LOST && result != GPUARENA_CAPTURE
+           && result != GPUARENA_NOT_SUPPORTED && result != GPUARENA_CORRUPT;
+}
+
+/* Puts what is told together among what is told, the most first. */
+static void gpuarena__most_put(gpuarena_live most[4], gpuarena_live one)
+{
+    uint32_t at = 4;
+    if (!one.count || (most[3].count && one.bytes <= most[3].bytes)) return;
+    while (at > 0 && (!most[at - 1].count || most[at - 1].bytes < one.bytes)) {
+        at--;
+        if (at < 3) most[at + 1] = most[at];
+    }
+    most[at] = one;
+}
+
+/* What is live by tag, if anything is tagged. */
+static void gpuarena__most_of_tags(const gpuarena *arena, gpuarena_live most[4])
+{
+    uint32_t place;
+    for (place = 0; place < arena->tags.room && arena->tags.live_bytes; place++) {
+        gpuarena_tag_stats stats = gpuarena__tag_stats(arena, place);
+        gpuarena_live one;
+        one.count = stats.live_count;
+        one.bytes = stats.live_bytes;
+        one.tag = place ? GPUARENA__TAG_BASE + place : 0;
+        gpuarena__most_put(most, one);
+    }
+}
+
+/* What a failure reports: the arena's figures (arena may be NULL), and what the error tells. */
+static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuarena__error *error)
+{
+    gpuarena_failure failure = GPUARENA_INIT;
+    const char *detail = error->detail;
+    failure.result = error->result;
+    failure.reason = error->reason;
+    failure.driver_code = error->code;
+    if (failure.reason == GPUARENA_REASON_DRIVER_REFUSED) failure.driver_call = error->call;
+    if (!detail && error->code && arena->driver.code_name)
+        detail = arena->driver.code_name(&arena->driver, error->code);
+    if (detail) gpuarena__detail(&failure, "%s", detail);
+    if (!arena) return failure;
+    memcpy(failure.arena, arena->config.name, sizeof failure.arena);
+    failure.live_bytes = arena->stats.live_bytes;
+    failure.live_count = arena->stats.live_count;
+    failure.pending_bytes = arena->stats.pending_bytes;
+    failure.cached_bytes = arena->stats.reserved_bytes - arena->stats.live_bytes - failure.pending_bytes;
+    failure.reserved_bytes = arena->stats.reserved_bytes + gpuarena__children(arena);
+    failure.limit_bytes = arena->limit;
+    if (error->block) failure.block = gpuarena__block_describe(arena, error->block);
+    if (failure.result != GPUARENA_OUT_OF_MEMORY) return failure;
+    failure.largest_free_bytes = gpuarena__largest_free(arena);
+    gpuarena__most_of_tags(arena, failure.most);
+    return failure;
+}
+
+/* Records a failure, for the arena (may be NULL) and for this thread, and tells the observer. Returns its
+   result. */
+static gpuarena_result gpuarena__fail_record(gpuarena *arena, gpuarena_failure *failure,
+                                             gpuarena_stream stream)
+{
+    int misuse = gpuarena__is_misuse(failure->result);
+    if (failure->result == GPUARENA_HOST_MEMORY) failure->reason = GPUARENA_REASON_HOST_MEMORY;
+    failure->serial = 1;
+    if (arena) {
+        if (misuse) arena->stats.misuse_count++;
+        else arena->stats.fail_count++;
+        failure->serial = arena->stats.misuse_count + arena->stats.fail_count;
+        arena->last = *failure;
+    }
+    gpuarena__thread_failure = *failure;
+    if (arena && !gpuarena__inside(arena))
+        gpuarena__tell(arena, misuse ? GPUARENA_ACTION_MISUSE : GPUARENA_ACTION_FAIL, NULL, stream,
+                       failure);
+    return failure->result;
+}
+
+/* Fails for an error. */
+static gpuarena_result gpuarena__fail(gpuarena *arena, const gpuarena__error *error, uint64_t requested,
+                                      gpuarena_stream stream)
+{
+    gpuarena_failure failure = gpuarena__failure_of(arena, error);
+    failure.requested_bytes = requested;
+    return gpuarena__fail_record(arena, &failure, stream);
+}
+
+/* Refuses a call: `detail` says what is wrong; NULL: the result says it. */
+static gpuarena_result gpuarena__fail_with(gpuarena *arena, gpuarena_result result, const char *detail)
+{
+    gpuarena__error error = gpuarena__no_error();
+    gpuarena__set_error(&error, result);
+    error.detail = detail;
+    return gpuarena__fail(arena, &error, 0, NULL);
+}
+
+static gpuarena_result gpuarena__fail_argument(gpuarena *arena, const char *wrong)
+{
+    return gpuarena__fail_with(arena, GPUARENA_INVALID_ARGUMENT, wrong);
+}
+
+/* Refuses a pointer that is no live block's base: says what it is instead. */
+static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, gpuarena_stream stream)
+{
+    gpuarena__error error = gpuarena__no_error();
+    uint64_t address = gpuarena__address(ptr), base = address;
+    char other[32];
+    const gpuarena *owner = NULL;
+    gpuarena_failure failure;
+    error.block = gpuarena__node_around(arena, address);
+    if (error.block) {
+        const gpuarena__node *node = gpuarena__node_at(arena, error.block);
+        error.result = gpuarena__node_live(node) ? GPUARENA_INTERIOR_POINTER : GPUARENA_DOUBLE_FREE;
+        base = node->address;
+    } else {
+        owner = gpuarena__find_owner(address, other);
+        error.result = owner ? GPUARENA_WRONG_ARENA : GPUARENA_FOREIGN_POINTER;
+    }
+    failure = gpuarena__failure_of(arena, &error);
+    if (error.block) gpuarena__detail(&failure, "offset %" PRIu64, address - base);
+    if (owner) gpuarena__detail(&failure, "arena %s", other);
+    return gpuarena__fail_record(arena, &failure, stream);
+}
+
+/* ---- leaks: live blocks in lists, linked by `parked`, which is 0 in live ones otherwise */
+
+static int gpuarena__leak_before(const gpuarena__node *left, const gpuarena__node *right)
+{
+    return left->as.requested != right->as.requested ? left->as.requested < right->as.requested
+                                                       : left->tag < right->tag;
+}
+
+/* Sorts the first `count` blocks of a list by size and tag; *rest is what follows them. */
+static uint32_t gpuarena__leaks_sort(gpuarena *arena, uint32_t first, uint64_t count, uint32_t *rest)
+{
+    uint32_t left, right = 0, sorted = 0, *link = &sorted;
+    if (count < 2) {
+        *rest = gpuarena__node_at(arena, first)->sync_wait;
+        gpuarena__node_at(arena, first)->sync_wait = 0;
+        return first;
+    }
+    left = gpuarena__leaks_sort(arena, first, count / 2, &right);
+    right = gpuarena__leaks_sort(arena, right, count - count / 2, rest);
+    while (left && right) {
+        uint32_t *least = gpuarena__leak_before(gpuarena__node_at(arena, right),
+                                                gpuarena__node_at(arena, left)) ? &right : &left;
+        *link = *least;
+        link = &gpuarena__node_at(arena, *least)->sync_wait;
+        *least = *link;
+    }
+    *link = left ? left : right;
+    return sorted;
+}
+
+/* What is live by size and tag. Caches keep nothing, and a block is live. */
+static void gpuarena__most_of_leaks(gpuarena *arena, gpuarena_live most[4])
+{
+    gpuarena_live group = GPUARENA_INIT;
+    const gpuarena__node *same = NULL;
+    gpuarena__iterator at = gpuarena__blocks(arena);
+    uint32_t list = 0, rest;
+    for (; at.index; gpuarena__next(arena, &at))
+        if (gpuarena__node_live(at.node)) {
+            at.node->sync_wait = list;
+            list = at.index;
+        }
+    list = gpuarena__leaks_sort(arena, list, arena->stats.live_count, &rest);
+    while (list) {
+        gpuarena__node *node = gpuarena__node_at(arena, list);
+        list = node->sync_wait;
+        node->sync_wait = 0;
+        if (same && gpuarena__leak_before(same, node)) {
+            gpuarena__most_put(most, group);
+            group.count = group.bytes = 0;
+        }
+        same = node;
+        group.count++;
+        group.bytes += node->as.requested;
+        group.tag = node->tag;
+    }
+    gpuarena__most_put(most, group);
+}
+
+/* The arena cannot be destroyed: blocks are live, and caches keep nothing. */
+static gpuarena_result gpuarena__fail_leaks(gpuarena *arena)
+{
+    gpuarena__error error = gpuarena__no_error();
+    gpuarena__iterator at = gpuarena__blocks(arena);
+    gpuarena_failure failure;
+    while (!gpuarena__node_live(at.node)) gpuarena__next(arena, &at);
+    error.result = GPUARENA_STILL_IN_USE;
+    error.block = at.index;
+    failure = gpuarena__failure_of(arena, &error);
+    gpuarena__most_of_leaks(arena, failure.most);
+    return gpuarena__fail_record(arena, &failure, NULL);
+}
+
+/* ---- why there is no memory */
+
+/* By how much the limit would have to be higher for `need` more bytes, `idle` of which are there already. */
+static uint64_t gpuarena__missing_limit(const gpuarena *arena, uint64_t need, uint64_t idle)
+{
+    uint64_t kept = arena->stats.reserved_bytes - idle + gpuarena__children(arena);
+    return need > UINT64_MAX - kept     ? UINT64_MAX
+           : kept + need > arena->limit ? kept + need - arena->limit
+                                        : 0;
+}
+
+/* The same of the arena above that leaves least, which is named. */
+static void gpuarena__failure_above(const gpuarena *arena, gpuarena_failure *failure, uint64_t need,
+                                    uint64_t idle)
+{
+    uint64_t room, lack = gpuarena__above(need, idle);
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    gpuarena__detail(failure, "%s", gpuarena__family_narrow(arena->config.parent, &room)->config.name);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    failure->missing_bytes = gpuarena__above(lack, room);
+}
+
+/* How much must be new of `need` more bytes, `idle` of which are there already: what can be given back or
+   moved now is. */
+static uint64_t gpuarena__lack_now(gpuarena *arena, uint64_t need, uint64_t idle)
+{
+    gpuarena__error ignored = gpuarena__no_error();
+    uint64_t now = gpuarena__is_capturing(arena, &ignored)
+        ? arena->paged.spare_count * arena->paged.page_bytes : gpuarena__idle_bytes(arena, 1);
+    return gpuarena__above(need, gpuarena__min(idle, now));
+}
+
+/* `need` more bytes could not be had from the driver: what is missing, by the reason. */
+static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure, uint64_t need,
+                                      uint64_t idle)
+{
+    uint64_t headroom = failure->reason == GPUARENA_REASON_HEADROOM ? arena->config.headroom_bytes : 0, total,
+             lack;
+    gpuarena__error ignored = gpuarena__no_error();
+    if (failure->reason == GPUARENA_REASON_OVER_LIMIT)
+        failure->missing_bytes = gpuarena__missing_limit(arena, need, idle);
+    if (failure->reason == GPUARENA_REASON_OVER_PARENT)
+        gpuarena__failure_above(arena, failure, need, idle);
+    if (failure->reason != GPUARENA_REASON_HEADROOM && failure->reason != GPUARENA_REASON_DRIVER_REFUSED)
+        return;
+    (void)gpuarena__driver_info(arena, &failure->device_free_bytes, &total, &ignored);
+    lack = gpuarena__lack_now(arena, need, idle);
+    lack = lack > UINT64_MAX - headroom ? UINT64_MAX : lack + headroom;
+    /* a driver may refuse what it reports as free: then the whole of it is what is missing */
+    failure->missing_bytes = lack > failure->device_free_bytes ? lack - failure->device_free_bytes : lack;
+    if (lack > failure->device_free_bytes) failure->driver_call = NULL;
+}
+
+/* Whether a run, or pages, would serve the request that failed so, could they be waited for. */
+static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__request *req,
+                                const gpuarena_failure *failure)
+{
+    gpuarena__request plain = *req;
+    uint64_t room = gpuarena__room(arena), idle, need;
+    plain.home = 0;                              /* as if there were no capture */
+    if (!plain.room && !(plain.flags & GPUARENA_ALLOC_DEDICATED)
+        && gpuarena__run_find(arena, &plain, GPUARENA__AVAILABLE_AFTER_SYNC)) return 1;
+    if (!gpuarena__is_paged(arena, req) || arena->config.idle_fraction >= 1) return 0;
+    if (failure->reason == GPUARENA_REASON_DRIVER_REFUSED || failure->reason == GPUARENA_REASON_HEADROOM)
+        room = gpuarena__min(room, failure->driver_call ? 0
+            : gpuarena__above(failure->device_free_bytes, arena->config.headroom_bytes));
+    need = gpuarena__need(arena, req, &idle);
+    return need && need <= idle + gpuarena__round_down(room, arena->paged.page_bytes);
+}
+
+/* 1: a failure for this reason is told as it is. Other memory that is free would not have served it. */
+static int gpuarena__is_final(gpuarena_reason reason)
+{
+    return reason == GPUARENA_REASON_TRY_ONLY || reason == GPUARENA_REASON_TOO_LARGE
+        || reason == GPUARENA_REASON_CAPTURE || reason == GPUARENA_REASON_ADDRESSES;
+}
+
+/* An allocation failed for want of memory: why, and by how much. */
+static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena__request *req,
+                                                 const gpuarena__error *error)
+{
+    gpuarena_failure failure = gpuarena__failure_of(arena, error);
+    uint64_t span = req->bytes + (req->alignment - arena->unit), over, idle, need;
+    int fresh = req->room || req->flags & GPUARENA_ALLOC_DEDICATED;  /* no free block serves it */
+    gpuarena__error ignored = gpuarena__no_error();
+    failure.requested_bytes = req->requested;
+    if (gpuarena__is_final(failure.reason)) return failure;
+    need = gpuarena__need(arena, req, &idle);
+    gpuarena__failure_measure(arena, &failure, need, idle);
+    over = gpuarena__above(arena->stats.reserved_bytes, arena->limit);
+    if (over && failure.reason == GPUARENA_REASON_OVER_LIMIT)    /* it must at least hold what is held */
+        failure.missing_bytes = !fresh && gpuarena__search(arena, req)
+            ? over : gpuarena__max(failure.missing_bytes, over);
+    if (over || failure.cached_bytes + failure.pending_bytes < req->bytes) return failure;
+    if (failure.reason == GPUARENA_REASON_DRIVER_REFUSED && !failure.missing_bytes && !failure.pending_bytes)
+        return failure;                          /* what is there may move, but the driver does not map it */
+    if (gpuarena__is_waiting(arena, req, &failure)) {
+        failure.reason =
+            gpuarena__is_capturing(arena, &ignored) ? GPUARENA_REASON_CAPTURE : GPUARENA_REASON_PENDING;
+        failure.driver_call = NULL;
+        failure.missing_bytes = 0;
+        failure.pending_bytes = arena->stats.pending_bytes;  /* others went on while the driver was asked */
+    } else if (!fresh && failure.reason != GPUARENA_REASON_ALIGNMENT) {
+        failure.reason = GPUARENA_REASON_FRAGMENTED;
+        if (failure.largest_free_bytes < span) span -= failure.largest_free_bytes;
+        failure.missing_bytes = span;            /* all of it, where such blocks are not for this request */
+    }
+    return failure;
+}
+
+/* ---- in words. A sentence may name figures of the failure, as $limit, and pieces that depend on it. */
+
+/* What kept the arena from growing, where growing would have made up for fragmentation. */
+static const char *gpuarena__words_of_growth(const gpuarena_failure *failure)
+{
+    if (failure->driver_call)
+        return "the driver refused more ($call), though it reports $device_free free; trim";
+    if (failure->driver_code) return "the driver refused more ($code); free device memory elsewhere";
+    if (failure->detail[0]) return "the limit of the arena above, $detail, forbids growth; raise that";
+    if (failure->device_free_bytes || failure->limit_bytes == GPUARENA_NO_LIMIT)
+        return "the headroom forbids growth; lower it";
+    return "the limit of $limit forbids growth; raise it";
+}
+
+static const char *gpuarena__words_of_refusal(const gpuarena_failure *failure)
+{
+    if (!failure->driver_call)
+        return "$requested were refused by the driver ($code), which reports $device_free free on the "
+               "device; another $missing of device memory would do";
+    return "$requested were refused by the driver ($call), though it reports $device_free free on the "
+           "device: with $reserved reserved a limit other than memory is reached, or another process was "
+           "faster; trim, or ask for larger pages or segments";
+}
+
+static const char *gpuarena__words_of_reason(const gpuarena_failure *failure)
+{
+    switch (failure->reason) {
+    case GPUARENA_REASON_OVER_LIMIT:
+        return "$requested would pass the limit of $limit; raise it by $missing, or free as much";
+    case GPUARENA_REASON_OVER_PARENT:
+        return "$requested would pass the limit of the arena above, $detail, which its sub-arenas share; "
+               "raise that by $missing, or free as much in any of them";
+    case GPUARENA_REASON_FRAGMENTED:
+        return "$requested fit in no single free block, though enough is free: the longest is $largest_free, "
+               "short by $missing; $growth, or allocate large blocks first";
+    case GPUARENA_REASON_PENDING:
+        return "$requested are free, but the GPU may use them still: $pending wait for streams, and cannot "
+               "be waited for; synchronise, or allow streams=steal";
+    case GPUARENA_REASON_CAPTURE:
+        return "$requested are free or could be made so, but not while a stream is captured into a graph; "
+               "allocate before the capture";
+    case GPUARENA_REASON_HEADROOM:
+        return "$requested would leave less than the headroom to others: the device has $device_free free; "
+               "$missing more, or a smaller headroom, would do";
+    case GPUARENA_REASON_DRIVER_REFUSED: return gpuarena__words_of_refusal(failure);
+    case GPUARENA_REASON_TOO_LARGE:
+        return "$requested are more than any arena can hold; check the size";
+    case GPUARENA_REASON_NEIGHBOUR:
+        return "$requested do not fit in place: what follows the block is taken; allocate it with "
+               "room_bytes, or anew";
+    case GPUARENA_REASON_ADDRESSES:
+        return "$requested have no addresses: the driver reserves no more ($code); free what is not needed, "
+               "or set a limit";
+    case GPUARENA_REASON_TRY_ONLY:
+        return "$requested are not free in one piece, and GPUARENA_ALLOC_TRY forbids growth; ask without it";
+    case GPUARENA_REASON_ALIGNMENT:
+        return "$requested must begin a segment, and none that the driver gives starts at a multiple of "
+               "their alignment; set config.alignment to it, or ask for less";
+    default: return "$requested could not be had ($reason)";
+    }
+}
+
+static const char *gpuarena__words_of(const gpuarena_failure *failure)
+{
+    switch (failure->result) {
+    case GPUARENA_OK: return "nothing has failed";
+    case GPUARENA_OUT_OF_MEMORY: return gpuarena__words_of_reason(failure);
+    case GPUARENA_HOST_MEMORY:
+        return "no host memory for the arena's bookkeeping; nothing on the device has changed";
+    case GPUARENA_DOUBLE_FREE: return "the pointer's memory is free already$place";
+    case GPUARENA_FOREIGN_POINTER: return "the pointer is in no arena$place";
+    case GPUARENA_INTERIOR_POINTER: return "the pointer is inside a block, not its base; free the base$place";
+    case GPUARENA_WRONG_ARENA: return "the pointer is another arena's; free it there$place";
+    case GPUARENA_STILL_IN_USE:
+        if (failure->detail[0]) return "$detail";
+        return "$live are still live; free them, or call gpuarena_reset, before gpuarena_destroy";
+    case GPUARENA_REENTRANT:
+        return "called from a callback of the same arena, which holds its lock; call after it returns";
+    case GPUARENA_DEVICE_LOST: return "the device is lost (driver $code); end the process and start again";
+    case GPUARENA_DRIVER_ERROR:
+        return "the driver failed or gave nonsense ($code); the arena is as it was, and the call may be "
+               "tried again";
+    case GPUARENA_FORKED:
+        return failure->detail[0] ? "$detail"
+               : "the arena is that of the process from which this one was forked; make one here";
+    default: return failure->detail[0] ? "$result: $detail" : "$result";
+    }
+}
+
+/* What is known of a pointer. */
+static void gpuarena__say_place(gpuarena__text *out, const gpuarena_failure *failure)
+{
+    int live = failure->block.state == GPUARENA_STATE_LIVE;
+    if (failure->detail[0]) gpuarena__put(out, " (%s)", failure->detail);
+    if (!failure->block.ptr) return;
+    gpuarena__put(out, "; it lies in a %s block of ", live ? "live" : "free");
+    gpuarena__put_bytes(out, failure->block.bytes);
+}
+
+/* "tagged kv", "untagged", "with tag 7". */
+static void gpuarena__say_tag(gpuarena__text *out, uint32_t tag)
+{
+    const char *name = gpuarena__tag_text(tag);
+    if (name[0]) gpuarena__put(out, "tagged %s", name);
+    else if (tag) gpuarena__put(out, "with tag %" PRIu32, tag);
+    else gpuarena__put(out, "untagged");
+}
+
+/* "; live by tag: kv 3.2 GiB, untagged 1.0 MiB, others 2.0 MiB". */
+static void gpuarena__say_tags(gpuarena__text *out, const gpuarena_failure *failure)
+{
+    uint64_t rest = failure->live_bytes;
+    uint32_t at;
+    for (at = 0; at < 4 && failure->most[at].count; at++) {
+        const gpuarena_live *one = &failure->most[at];
+        const char *name = gpuarena__tag_text(one->tag);
+        gpuarena__put(out, "%s%s ", at ? ", " : "; live by tag: ", name[0] ? name : "untagged");
+        gpuarena__put_about(out, one->bytes);
+        rest = gpuarena__above(rest, one->bytes);
+    }
+    if (!at || !rest) return;
+    gpuarena__put(out, ", others ");
+    gpuarena__put_about(out, rest);
+}
+
+/* "; 4 blocks live: 2 of 4.0 MiB tagged kv, 1 of 512 B untagged, 1 more". */
+static void gpuarena__say_leaks(gpuarena__text *out, const gpuarena_failure *failure)
+{
+    uint64_t rest = failure->live_count;
+    uint32_t at;
+    for (at = 0; at < 4 && failure->most[at].count; at++) {
+        const gpuarena_live *one = &failure->most[at];
+        if (!at) gpuarena__put(out, "; %" PRIu64 " block%s live: ", rest, rest > 1 ? "s" : "");
+        else gpuarena__put(out, ", ");
+        gpuarena__put(out, "%" PRIu64 " of ", one->count);
+        gpuarena__put_about(out, one->bytes / one->count);
+        gpuarena__put(out, " ");
+        gpuarena__say_tag(out, one->tag);
+        rest = gpuarena__above(rest, one->count);
+    }
+    if (at && rest) gpuarena__put(out, ", %" PRIu64 " more", rest);
+}
+
+static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure, const char *words)
+{
+    const char *detail = failure->detail;
+    gpuarena__piece rest;
+    rest.begin = words;
+    rest.end = words + strlen(words);
+    while (rest.begin < rest.end) {
+        if (gpuarena__piece_skip(&rest, "$call")) {
+            gpuarena__put(out, "%s: ", failure->driver_call);
+            gpuarena__say(out, failure, "$code");
+        } else if (gpuarena__piece_skip(&rest, "$code"))
+            gpuarena__put(out, "code %d%s%s", (int)failure->driver_code, detail[0] ? ", " : "", detail);
+#define X(name) \
+        else if (gpuarena__piece_skip(&rest, "$" #name)) gpuarena__put_bytes(out, failure->name##_bytes);
+        X(requested) X(missing) X(live) X(pending) X(reserved) X(limit) X(largest_free) X(device_free)
+#undef X
+        else if (gpuarena__piece_skip(&rest, "$growth"))
+            gpuarena__say(out, failure, gpuarena__words_of_growth(failure));
+        else if (gpuarena__piece_skip(&rest, "$place")) gpuarena__say_place(out, failure);
+        else if (gpuarena__piece_skip(&rest, "$detail")) gpuarena__put(out, "%s", detail);
+        else if (gpuarena__piece_skip(&rest, "$result"))
+            gpuarena__put(out, "%s", gpuarena__result_text(failure->result));
+        else if (gpuarena__piece_skip(&rest, "$reason"))
+            gpuarena__put(out, "%s", gpuarena__reason_text(failure->reason));
+        else gpuarena__put(out, "%c", *rest.begin++);
+    }
+}
 
 /* >>dump ============================================================================================ */
 
@@ -9870,14 +9984,14 @@ static gpuarena_result gpuarena__turn_away(gpuarena *arena)
         gpuarena_failure failure = GPUARENA_INIT;
         failure.result = GPUARENA_FORKED;
         memcpy(failure.arena, arena->config.name, sizeof failure.arena);
-        return gpuarena__fail(NULL, &failure, NULL);
+        return gpuarena__fail_record(NULL, &failure, NULL);
     }
     if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC))
         return gpuarena__fail_argument(NULL, "arena: NULL, or not a living arena");
-    if (gpuarena__inside(arena)) return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
+    if (gpuarena__inside(arena)) return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
     if (!gpuarena__inside_of(arena, GPUARENA__FRAME_DRIVER)) return GPUARENA_OK;
     gpuarena__spin_lock(&arena->lock);
-    result = gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
+    result = gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
     gpuarena__spin_unlock(&arena->lock);
     return result;
 }
@@ -10712,7 +10826,7 @@ GPUARENA_API gpuarena_result gpuarena_driver_cuda(int device, gpuarena_driver *d
     if (!driver) return gpuarena__fail_argument(NULL, "driver: NULL");
     failure.result = gpuarena__cuda_fill(device, driver, &failure);
     if (failure.result == GPUARENA_OK) return GPUARENA_OK;
-    return gpuarena__fail(NULL, &failure, NULL);
+    return gpuarena__fail_record(NULL, &failure, NULL);
 }
 
 GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpuarena **arena)
@@ -10745,77 +10859,8 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
         (void)gpuarena__end(made, result);
         gpuarena__free_host(made);
     }
-    (void)gpuarena__fail(NULL, &failure, NULL);
+    (void)gpuarena__fail_record(NULL, &failure, NULL);
     return result;
-}
-
-/* ---- leaks: live blocks in lists, linked by `parked`, which is 0 in live ones otherwise */
-
-static int gpuarena__leak_before(const gpuarena__node *left, const gpuarena__node *right)
-{
-    return left->as.requested != right->as.requested ? left->as.requested < right->as.requested
-                                                       : left->tag < right->tag;
-}
-
-/* Sorts the first `count` blocks of a list by size and tag; *rest is what follows them. */
-static uint32_t gpuarena__leaks_sort(gpuarena *arena, uint32_t first, uint64_t count, uint32_t *rest)
-{
-    uint32_t left, right = 0, sorted = 0, *link = &sorted;
-    if (count < 2) {
-        *rest = gpuarena__node_at(arena, first)->sync_wait;
-        gpuarena__node_at(arena, first)->sync_wait = 0;
-        return first;
-    }
-    left = gpuarena__leaks_sort(arena, first, count / 2, &right);
-    right = gpuarena__leaks_sort(arena, right, count - count / 2, rest);
-    while (left && right) {
-        uint32_t *least = gpuarena__leak_before(gpuarena__node_at(arena, right),
-                                                gpuarena__node_at(arena, left)) ? &right : &left;
-        *link = *least;
-        link = &gpuarena__node_at(arena, *least)->sync_wait;
-        *least = *link;
-    }
-    *link = left ? left : right;
-    return sorted;
-}
-
-/* What is live by size and tag. With all live blocks in the arena's own table; there is one. */
-static void gpuarena__most_of_leaks(gpuarena *arena, gpuarena_live most[4])
-{
-    gpuarena_live group = GPUARENA_INIT;
-    const gpuarena__node *same = NULL;
-    uint32_t slot, list = 0, rest;
-    for (slot = arena->lookup.mask + 1; slot-- > 0;)
-        if (arena->lookup.table[slot]) {
-            gpuarena__node_at(arena, arena->lookup.table[slot])->sync_wait = list;
-            list = arena->lookup.table[slot];
-        }
-    list = gpuarena__leaks_sort(arena, list, arena->stats.live_count, &rest);
-    while (list) {
-        gpuarena__node *node = gpuarena__node_at(arena, list);
-        list = node->sync_wait;
-        node->sync_wait = 0;
-        if (same && gpuarena__leak_before(same, node)) {
-            gpuarena__most_put(most, group);
-            group.count = group.bytes = 0;
-        }
-        same = node;
-        group.count++;
-        group.bytes += node->as.requested;
-        group.tag = node->tag;
-    }
-    gpuarena__most_put(most, group);
-}
-
-static gpuarena_result gpuarena__fail_in_use(gpuarena *arena)
-{
-    gpuarena_failure failure = gpuarena__failure_begin(arena, GPUARENA_STILL_IN_USE);
-    uint32_t slot = 0;
-    gpuarena__caches_empty(arena);
-    while (!arena->lookup.table[slot]) slot++;   /* ends: there is a live block */
-    failure.block = gpuarena__block_describe(arena, arena->lookup.table[slot]);
-    gpuarena__most_of_leaks(arena, failure.most);
-    return gpuarena__fail(arena, &failure, NULL);
 }
 
 /* From here on an arena is nobody's parent. 0: it is one, of the arena of this name. */
@@ -10841,23 +10886,28 @@ static void gpuarena__resume_family(gpuarena *arena)
 /* What keeps an arena from being destroyed; OK: nothing does. */
 static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
 {
+    gpuarena__error error = gpuarena__no_error();
     gpuarena_failure failure;
     char child[32];
     uint32_t set;
     if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
-        return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
-    if (arena->stats.live_count) return gpuarena__fail_in_use(arena);
+        return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
+    if (arena->stats.live_count) {
+        gpuarena__caches_empty(arena);
+        return gpuarena__fail_leaks(arena);
+    }
     if (arena->away_count)
-        return gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE, "a thread waits in an allocation, which "
+        return gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, "a thread waits in an allocation, which "
                                      "must return before gpuarena_destroy");
     for (set = 1; set < arena->streams.count; set++)
         if (arena->streams.list[set].home)
-            return gpuarena__fail_detail(arena, GPUARENA_STILL_IN_USE, "a capture set is not released; call "
+            return gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, "a capture set is not released; call "
                                          "gpuarena_capture_release before gpuarena_destroy");
     if (gpuarena__end_family(arena, child)) return GPUARENA_OK;
-    failure = gpuarena__failure_begin(arena, GPUARENA_STILL_IN_USE);
+    gpuarena__set_error(&error, GPUARENA_STILL_IN_USE);
+    failure = gpuarena__failure_of(arena, &error);
     gpuarena__detail(&failure, "sub-arena %s lives; destroy it before its parent", child);
-    return gpuarena__fail(arena, &failure, NULL);
+    return gpuarena__fail_record(arena, &failure, NULL);
 }
 
 GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
@@ -10877,7 +10927,7 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
     gpuarena__streams_changed(arena);
     if (!gpuarena__release_all(arena, &error)) {
         gpuarena__resume_family(arena);
-        return gpuarena__end(arena, gpuarena__fail_error(arena, &error, 0, NULL));
+        return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, NULL));
     }
     gpuarena__unregister(arena);
     gpuarena__set_magic(arena, 0);               /* who waits to enter will see it */
@@ -10888,28 +10938,6 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
 
 /* >>memory =============================================================================================
    gpuarena_alloc, _alloc_ex, _can_alloc, _free: the short ways, which nearly all take, and the long ones. */
-
-/* A request that fails its checks. */
-static gpuarena_result gpuarena__fail_request(gpuarena *arena, const gpuarena_request *request,
-                                              const gpuarena__error *error)
-{
-    gpuarena_failure failure = gpuarena__failure_of(arena, error);
-    if (error->result == GPUARENA_INVALID_ARGUMENT)
-        gpuarena__detail(&failure, "%s", request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_DEDICATED)
-                                      ? "request.flags: GPUARENA_ALLOC_TRY, _DEDICATED, both or 0"
-                      : request->room_bytes && request->flags & GPUARENA_ALLOC_DEDICATED
-                                      ? "request.room_bytes: not with GPUARENA_ALLOC_DEDICATED"
-                      : request->flags & GPUARENA_ALLOC_DEDICATED
-                         && request->alignment_bytes > GPUARENA__GRANULE
-                                      ? "request.alignment_bytes: at most 2M with GPUARENA_ALLOC_DEDICATED"
-                      : request->stream == GPUARENA_OWN_STREAM
-                                      ? "stream: GPUARENA_OWN_STREAM is for frees alone"
-                                      : "request.alignment_bytes: a power of two, or 0");
-    if (error->result == GPUARENA_NOT_SUPPORTED)
-        gpuarena__detail(&failure, "request.room_bytes: backing=paged alone keeps addresses");
-    failure.requested_bytes = request->bytes;
-    return gpuarena__fail(arena, &failure, request->stream);
-}
 
 /* Calls config.pressure, with turn and lock let go of. 1: search again. */
 static int gpuarena__call_pressure(gpuarena *arena, const gpuarena_failure *failure)
@@ -10998,7 +11026,7 @@ static gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t bytes, gpua
     gpuarena_result result;
     gpuarena__caches_close(arena);
     gpuarena__set_error(&error, GPUARENA_HOST_MEMORY);
-    result = gpuarena__fail_error(arena, &error, bytes, stream);
+    result = gpuarena__fail(arena, &error, bytes, stream);
     gpuarena__caches_open(arena);
     return result;
 }
@@ -11063,23 +11091,16 @@ static void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream 
     if (special & GPUARENA__DEDICATED) gpuarena__dedicated_end(arena, address, stream);
 }
 
-/* A block that could not be cleared is live still. */
-static gpuarena_result gpuarena__fail_scrub(gpuarena *arena, uint32_t index,
-                                            const gpuarena__error *error, gpuarena_stream stream)
-{
-    gpuarena_failure failure = gpuarena__failure_of(arena, error);
-    failure.block = gpuarena__block_describe(arena, index);
-    return gpuarena__fail(arena, &failure, stream);
-}
-
 /* With the turn: a live block by its base, cleared if it is to be. Not OK: it is live still. */
 static gpuarena_result gpuarena__free_scrubbed(gpuarena *arena, uint32_t index, gpuarena_stream stream)
 {
     gpuarena__error error = gpuarena__no_error();
     uint64_t address = gpuarena__node_at(arena, index)->address;
     gpuarena_stream cleared_on = stream;
-    if (!gpuarena__scrub_free(arena, index, address, &cleared_on, &error))
-        return gpuarena__fail_scrub(arena, index, &error, stream);
+    if (!gpuarena__scrub_free(arena, index, address, &cleared_on, &error)) {
+        error.block = index;                     /* it is live still */
+        return gpuarena__fail(arena, &error, 0, stream);
+    }
     gpuarena__free_slot(arena, gpuarena__live_find(arena, address), cleared_on);
     return GPUARENA_OK;
 }
@@ -11092,17 +11113,17 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
     uint64_t address;
     uint32_t index;
     if (gpuarena__is_lost(arena, &error))
-        return gpuarena__fail_error(arena, &error, request->bytes, request->stream);
+        return gpuarena__fail(arena, &error, request->bytes, request->stream);
     if (!gpuarena__request_check(arena, request, &req, &error))
-        return gpuarena__fail_request(arena, request, &error);
+        return gpuarena__fail(arena, &error, request->bytes, request->stream);
     if (!req.bytes) {
         *ptr = NULL;
         return GPUARENA_OK;
     }
     if (!gpuarena__may_scrub(arena, req.stream, &error)) /* else growth would stay behind the failure */
-        return gpuarena__fail_error(arena, &error, req.requested, req.stream);
+        return gpuarena__fail(arena, &error, req.requested, req.stream);
     index = gpuarena__allocate_hard(arena, &req, &failure);
-    if (!index) return gpuarena__fail(arena, &failure, req.stream);
+    if (!index) return gpuarena__fail_record(arena, &failure, req.stream);
     address = gpuarena__node_at(arena, index)->address;
     gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, req.stream);
     if (gpuarena__scrub_new(arena, index, address, req.stream, &error)) {
@@ -11110,7 +11131,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
         return GPUARENA_OK;
     }
     gpuarena__free_slot(arena, gpuarena__live_find(arena, address), GPUARENA_OWN_STREAM);
-    return gpuarena__fail_error(arena, &error, req.requested, req.stream);
+    return gpuarena__fail(arena, &error, req.requested, req.stream);
 }
 
 /* The long way, with the turn. */
@@ -11121,7 +11142,7 @@ static gpuarena_result gpuarena__alloc_slow(gpuarena *arena, void **ptr, const g
     if (!ptr || !request)
         result = gpuarena__fail_argument(arena, ptr ? "request: NULL" : "ptr: NULL");
     else if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
-        result = gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
+        result = gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
     else result = gpuarena__alloc_request(arena, ptr, request);
     return gpuarena__end(arena, result);
 }
@@ -11339,7 +11360,7 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
     if (arena->lost) return GPUARENA_DEVICE_LOST;
     if (!gpuarena__request_check(arena, request, &req, &error))
         return error.result == GPUARENA_INVALID_ARGUMENT
-            ? gpuarena__fail_request(arena, request, &error) : error.result;
+            ? gpuarena__fail(arena, &error, request->bytes, request->stream) : error.result;
     if (!req.bytes) return GPUARENA_OK;
     if (req.stream != GPUARENA_ANY_STREAM) req.set = gpuarena__stream_find(arena, req.stream);
     req.home = arena->streams.list[req.set].home;
@@ -11359,24 +11380,6 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
 }
 
 /* The pointer is no live block's base: what is it? */
-static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, gpuarena_stream stream)
-{
-    gpuarena_failure failure = gpuarena__failure_begin(arena, GPUARENA_FOREIGN_POINTER);
-    uint32_t index = gpuarena__node_around(arena, gpuarena__address(ptr));
-    char other[32];
-    if (index) {
-        failure.block = gpuarena__block_describe(arena, index);
-        failure.result =
-            failure.block.state == GPUARENA_STATE_LIVE ? GPUARENA_INTERIOR_POINTER : GPUARENA_DOUBLE_FREE;
-        gpuarena__detail(&failure, "offset %" PRIu64,
-                         gpuarena__address(ptr) - gpuarena__address(failure.block.ptr));
-    } else if (gpuarena__find_owner(gpuarena__address(ptr), other)) {
-        failure.result = GPUARENA_WRONG_ARENA;
-        gpuarena__detail(&failure, "arena %s", other);
-    }
-    return gpuarena__fail(arena, &failure, stream);
-}
-
 /* After frees: while reserved is above a lowered limit, segments go back as they empty; and what
    config.release says. */
 static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
@@ -11699,16 +11702,19 @@ static uint64_t gpuarena__resize_need(const gpuarena *arena, uint32_t index, uin
 }
 
 static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
-                                             const gpuarena__error *error, uint64_t bytes,
+                                             gpuarena__error *error, uint64_t bytes,
                                              gpuarena_stream stream)
 {
-    gpuarena_failure failure = gpuarena__failure_of(arena, error);
-    uint64_t idle, need = gpuarena__resize_need(arena, index, bytes, &idle);
+    gpuarena_failure failure;
+    uint64_t idle, need;
+    error->block = index;
+    failure = gpuarena__failure_of(arena, error);
     failure.requested_bytes = bytes;
-    failure.block = gpuarena__block_describe(arena, index);
-    if (error->result == GPUARENA_OUT_OF_MEMORY)             /* by the reason */
+    if (error->result == GPUARENA_OUT_OF_MEMORY) {
+        need = gpuarena__resize_need(arena, index, bytes, &idle);
         gpuarena__failure_measure(arena, &failure, need, idle);
-    return gpuarena__fail(arena, &failure, stream);
+    }
+    return gpuarena__fail_record(arena, &failure, stream);
 }
 
 /* Grows a live block in place, with what family give back for it. 0 and an error. */
@@ -11765,15 +11771,15 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
         return gpuarena__fail_resize(arena, index, &error, bytes, stream);
     if (req.bytes > gpuarena__node_bytes(node)) {
         if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
-            return gpuarena__fail_plain(arena, GPUARENA_REENTRANT);
+            return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
         if (gpuarena__is_lost(arena, &error)
             || !gpuarena__block_grow_clean(arena, index, &req, stream, &error))
             return error.result == GPUARENA_DOUBLE_FREE
                 ? gpuarena__fail_pointer(arena, ptr, stream)
                 : gpuarena__fail_resize(arena, index, &error, bytes, stream);
     } else if (!gpuarena__block_shrink_clean(arena, index, req.bytes, stream, &freed_on, &error))
-        return error.result == GPUARENA_OK ? gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY)
-                                              : gpuarena__fail_scrub(arena, index, &error, stream);
+        return error.result == GPUARENA_OK ? gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL)
+                                           : gpuarena__fail_resize(arena, index, &error, 0, stream);
     arena->stats.requested_bytes += bytes - node->as.requested;
     node->as.requested = bytes;
     arena->stats.requested_peak_bytes =
@@ -11830,7 +11836,7 @@ static gpuarena_result gpuarena__use(gpuarena *arena, const void *inside, gpuare
         if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
             return gpuarena__fail_pointer(arena, inside, stream);
         if (!set || !gpuarena__uses_add(arena, gpuarena__node_at(arena, index), set))
-            return gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY);
+            return gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL);
     }
     gpuarena__tell_of(arena, GPUARENA_ACTION_USE, index, stream);
     return GPUARENA_OK;
@@ -11858,7 +11864,7 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
         return GPUARENA_OK;
     }
     if (record->home)
-        return gpuarena__fail_detail(arena, GPUARENA_CAPTURE,
+        return gpuarena__fail_with(arena, GPUARENA_CAPTURE,
                                      "stream: captured; call gpuarena_capture_end first");
     gpuarena__caches_empty(arena);               /* blocks get the tickets of their frees there */
     if (record->ref_count) record->ticket++;     /* what live blocks are used for on it until now */
@@ -11873,7 +11879,7 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
     gpuarena__known_drop(&arena->streams, gpuarena__known_of(arena, stream));
     gpuarena__streams_changed(arena);
     return error.result == GPUARENA_OK ? GPUARENA_OK
-                                          : gpuarena__fail_error(arena, &error, 0, stream);
+                                          : gpuarena__fail(arena, &error, 0, stream);
 }
 
 GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream)
@@ -11887,9 +11893,9 @@ GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream st
 static gpuarena_result gpuarena__capture_begin(gpuarena *arena, gpuarena_stream stream, uint64_t *set)
 {
     if (!arena->streams.ordered)
-        return gpuarena__fail_detail(arena, GPUARENA_NOT_SUPPORTED, "the driver has no events");
+        return gpuarena__fail_with(arena, GPUARENA_NOT_SUPPORTED, "the driver has no events");
     if (arena->config.scrub)
-        return gpuarena__fail_detail(arena, GPUARENA_NOT_SUPPORTED,
+        return gpuarena__fail_with(arena, GPUARENA_NOT_SUPPORTED,
                                      "config.scrub: what graphs use cannot be cleared in their order");
     if (*set && !gpuarena__set_find(arena, *set))
         return gpuarena__fail_argument(arena, "set: 0, or one that is not released");
@@ -11897,8 +11903,8 @@ static gpuarena_result gpuarena__capture_begin(gpuarena *arena, gpuarena_stream 
         return gpuarena__fail_argument(arena, "stream: captured already");
     if (!arena->streams.captured && !arena->lost)
         (void)gpuarena__resolve_events(arena, 0);  /* the last time for long */
-    return gpuarena__capture_open(arena, stream, set) ? GPUARENA_OK
-                                                      : gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY);
+    return gpuarena__capture_open(arena, stream, set)
+        ? GPUARENA_OK : gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL);
 }
 
 GPUARENA_API gpuarena_result gpuarena_capture_begin(gpuarena *arena, gpuarena_stream stream, uint64_t *set)
@@ -11930,10 +11936,10 @@ static gpuarena_result gpuarena__capture_release(gpuarena *arena, uint64_t set, 
     if (stream == GPUARENA_OWN_STREAM)
         return gpuarena__fail_argument(arena, "stream: one, or GPUARENA_ANY_STREAM");
     if (gpuarena__set_is_open(arena, home))
-        return gpuarena__fail_detail(arena, GPUARENA_CAPTURE, "set: a capture into it goes on");
+        return gpuarena__fail_with(arena, GPUARENA_CAPTURE, "set: a capture into it goes on");
     if (stream != GPUARENA_ANY_STREAM) {
         to = gpuarena__stream_enter(arena, stream);
-        if (!to) return gpuarena__fail_plain(arena, GPUARENA_HOST_MEMORY);
+        if (!to) return gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL);
         if (arena->streams.list[to].home) to = arena->streams.list[to].under;
     }
     gpuarena__set_release(arena, home, to);
@@ -11956,7 +11962,7 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
     gpuarena_failure failure;
     uint64_t more = 0, target, before = arena->stats.reserved_bytes + gpuarena__children(arena);
     gpuarena__note_idle_low(arena);
-    if (gpuarena__is_lost(arena, &error)) return gpuarena__fail_error(arena, &error, bytes, NULL);
+    if (gpuarena__is_lost(arena, &error)) return gpuarena__fail(arena, &error, bytes, NULL);
     if (bytes <= before) return GPUARENA_OK;
     if (!gpuarena__round_up(bytes - before, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE), &more)
         || more > GPUARENA__MAX_BYTES - gpuarena__min(before, GPUARENA__MAX_BYTES))
@@ -11972,7 +11978,7 @@ static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
     before = arena->stats.reserved_bytes + gpuarena__children(arena);
     gpuarena__failure_measure(arena, &failure, gpuarena__above(target, before), 0);
     if (failure.reason == GPUARENA_REASON_OVER_LIMIT) failure.missing_bytes = target - arena->limit;
-    return gpuarena__fail(arena, &failure, NULL);
+    return gpuarena__fail_record(arena, &failure, NULL);
 }
 
 GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
@@ -11980,7 +11986,7 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
     gpuarena_result result = gpuarena__begin(arena);
     if (result != GPUARENA_OK) return result;
     return gpuarena__end(arena, gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE)
-                                      ? gpuarena__fail_plain(arena, GPUARENA_REENTRANT)
+                                      ? gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL)
                                       : gpuarena__reserve(arena, bytes));
 }
 
@@ -11997,7 +12003,7 @@ static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes, uint
         *released += gpuarena__reclaim_under(arena, 0, arena, keep_bytes);
         gpuarena__relock_all(arena);
     }
-    return done ? GPUARENA_OK : gpuarena__fail_error(arena, &error, 0, NULL);
+    return done ? GPUARENA_OK : gpuarena__fail(arena, &error, 0, NULL);
 }
 
 GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released_bytes)
@@ -12006,7 +12012,7 @@ GPUARENA_API gpuarena_result gpuarena_trim(gpuarena *arena, uint64_t keep_bytes,
     gpuarena__error error = gpuarena__no_error();
     uint64_t released = 0;
     if (result != GPUARENA_OK) return result;
-    result = gpuarena__is_lost(arena, &error) ? gpuarena__fail_error(arena, &error, 0, NULL)
+    result = gpuarena__is_lost(arena, &error) ? gpuarena__fail(arena, &error, 0, NULL)
                                                  : gpuarena__trim(arena, keep_bytes, &released);
     if (released_bytes) *released_bytes = released;
     return gpuarena__end(arena, result);
@@ -12142,7 +12148,7 @@ GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message
     if (!gpuarena__check(self, &out)) {
         failure.result = GPUARENA_CORRUPT;
         memcpy(failure.arena, self->config.name, sizeof failure.arena);
-        result = gpuarena__fail(self, &failure, NULL);
+        result = gpuarena__fail_record(self, &failure, NULL);
     }
     gpuarena__put(&copy, "%s", failure.detail);
     return gpuarena__end(self, result);
@@ -12165,7 +12171,7 @@ GPUARENA_API gpuarena_result gpuarena_get_device(gpuarena *arena, gpuarena_devic
     uint64_t free_bytes, total_bytes;
     if (result != GPUARENA_OK) return result;
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &error))
-        return gpuarena__end(arena, gpuarena__fail_error(arena, &error, 0, NULL));
+        return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, NULL));
     device->total_bytes = total_bytes;
     device->free_bytes = free_bytes;
     device->other_bytes = (int64_t)(total_bytes - free_bytes);
@@ -12245,7 +12251,7 @@ GPUARENA_API uint32_t gpuarena_tag(const char *name)
     }
     place = gpuarena__tag_find(name);
     if (place) return GPUARENA__TAG_BASE + place;
-    (void)gpuarena__fail_detail(NULL, GPUARENA_NOT_SUPPORTED,
+    (void)gpuarena__fail_with(NULL, GPUARENA_NOT_SUPPORTED,
                                 "name: the process has GPUARENA_TAGS tags already");
     return 0;
 }
@@ -12309,7 +12315,7 @@ GPUARENA_API gpuarena_result gpuarena_config_parse(const char *text, gpuarena_co
     gpuarena__put(&copy, "%s", complaint);
     gpuarena__detail(&failure, "%s", complaint);
     failure.result = GPUARENA_INVALID_CONFIG;
-    return gpuarena__fail(NULL, &failure, NULL);
+    return gpuarena__fail_record(NULL, &failure, NULL);
 }
 
 GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *text, size_t size)
