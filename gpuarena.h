@@ -53,9 +53,10 @@
      >>lookup   pointer to block                       >>family      what sub-arenas do for each other
      >>caches   what streams keep for themselves       >>life     create, destroy
      >>block    split, absorb, take, give back         >>memory   alloc, free
-     >>range    segments from the driver, and back     >>resize   in place, or not at all
-     >>stream   what waits for what; captures          >>public   every other call, thin
-     >>growth   how much to ask for                    >>end      clean-up, changes, licences
+     >>driver   how its entries are called             >>resize   in place, or not at all
+     >>range    segments from the driver, and back     >>public   every other call, thin
+     >>stream   what waits for what; captures          >>end      clean-up, changes, licences
+     >>growth   how much to ask for
 
    >>manual =============================================================================================
 
@@ -1657,15 +1658,29 @@ typedef struct gpuarena__family {
     uint32_t ending;                             /* 1: it is being destroyed, and no parent any more */
 } gpuarena__family;
 
+/* Which arena a thread is inside of; see the section lock. */
+typedef enum gpuarena__frame_kind {
+    GPUARENA__FRAME_CALLBACK,                    /* the lock is held */
+    GPUARENA__FRAME_DRIVER,                      /* the turn is */
+    GPUARENA__FRAME_PRESSURE                     /* neither */
+} gpuarena__frame_kind;
+typedef struct gpuarena__frame {
+    const gpuarena *arena;
+    const struct gpuarena__frame *outer;
+    gpuarena__frame_kind kind;
+} gpuarena__frame;
+
 struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
     uint32_t lost;                               /* 1 from the first sticky error on: no driver call */
     int32_t lost_code;                           /* that error */
+    int32_t caller_mode;                         /* capture mode to put back when the call ends; -1: none */
     uint64_t release_pass;                       /* counts the calls that give segments back, but for frees */
     gpuarena *self;                              /* itself, not const: looking takes the lock, records */
     uint64_t unit;                               /* config.alignment */
     char     padding[64];                        /* who needs no lock reads no line that its holder writes */
     gpuarena__spin lock;                         /* of all that follows; see the section lock */
+    gpuarena__frame asking;                      /* of the driver call that runs */
     gpuarena__mutex slow_mutex;                  /* of the call that may change more than a hit does */
     gpuarena__mutex reclaim;                     /* in a tree's root: of a call that its family help */
     uint32_t entering;                           /* calls that wait for their turn, atomic */
@@ -1808,16 +1823,6 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
    The frames tell, by thread, which arenas this thread is inside of, so that a call back into one is refused
    instead of deadlocking. */
 
-typedef enum gpuarena__frame_kind {
-    GPUARENA__FRAME_CALLBACK,                    /* the lock is held */
-    GPUARENA__FRAME_DRIVER,                      /* the turn is */
-    GPUARENA__FRAME_PRESSURE                     /* neither */
-} gpuarena__frame_kind;
-typedef struct gpuarena__frame {
-    const gpuarena *arena;
-    const struct gpuarena__frame *outer;
-    gpuarena__frame_kind kind;
-} gpuarena__frame;
 static GPUARENA__THREAD_LOCAL const gpuarena__frame *gpuarena__frames;
 static GPUARENA__THREAD_LOCAL gpuarena__frame gpuarena__tagging;         /* of no arena: there is a scope */
 static GPUARENA__THREAD_LOCAL uint32_t gpuarena__scope;                  /* its tag */
@@ -1880,30 +1885,6 @@ static uint64_t gpuarena__thread_number(void)
 static uint64_t gpuarena__thread_number(void) { return 1; }
 #endif
 
-static void gpuarena__driver_unlock(gpuarena *arena, gpuarena__frame *frame)
-{
-    gpuarena__call_begin(frame, arena, GPUARENA__FRAME_DRIVER);
-    gpuarena__spin_unlock(&arena->lock);
-}
-
-static void gpuarena__driver_relock(gpuarena *arena, const gpuarena__frame *frame)
-{
-    gpuarena__spin_lock(&arena->lock);
-    gpuarena__call_end(frame);
-}
-
-/* answer = call, of the driver: the lock is let go of for it. On a lost device the call is not made, and the
-   answer is the error that told of the loss. */
-#define GPUARENA__ASK(arena, answer, call)              \
-    do {                                                \
-        gpuarena__frame gpuarena__asking;               \
-        (answer) = (arena)->lost_code;                  \
-        if ((arena)->lost) break;                       \
-        gpuarena__driver_unlock((arena), &gpuarena__asking);     \
-        (answer) = (call);                              \
-        gpuarena__driver_relock((arena), &gpuarena__asking);     \
-    } while (0)
-
 /* What an arena is, MAGIC while it lives: asked by calls before they have its lock. */
 GPUARENA__INLINE int gpuarena__has_magic(const gpuarena *arena, uint32_t magic)
 {
@@ -1957,10 +1938,20 @@ static void gpuarena__drain_callers(gpuarena *arena)
     gpuarena__mutex_unlock(&arena->slow_mutex);
 }
 
+/* Puts this thread's capture mode back, if a driver call changed it. */
+static void gpuarena__unrelax(gpuarena *arena)
+{
+    int mode = arena->caller_mode;
+    if (GPUARENA__LIKELY(mode < 0)) return;
+    arena->caller_mode = -1;
+    (void)arena->driver.capture.exchange_mode(&arena->driver, &mode);
+}
+
 /* A call lets everybody else at the arena, and comes back: it is not destroyed meanwhile. */
 static void gpuarena__unlock_all(gpuarena *arena)
 {
     arena->away_count++;
+    gpuarena__unrelax(arena);
     gpuarena__spin_unlock(&arena->lock);
     gpuarena__mutex_unlock(&arena->slow_mutex);
 }
@@ -3630,20 +3621,9 @@ static void gpuarena__tell_of(gpuarena *arena, gpuarena_action_kind kind, uint32
     gpuarena__tell(arena, kind, &block, stream, NULL);
 }
 
-/* >>range ==============================================================================================
-   Memory from the driver and back: the only section that asks for it. Host memory is had before the driver
-   is asked. */
-
-/* The kind of memory that segments of a backing are. */
-static gpuarena_memory gpuarena__memory_of(gpuarena_backing backing)
-{
-    switch (backing) {
-    case GPUARENA_BACKING_PINNED: return GPUARENA_MEMORY_PINNED;
-    case GPUARENA_BACKING_MANAGED: return GPUARENA_MEMORY_MANAGED;
-    case GPUARENA_BACKING_ASYNC: return GPUARENA_MEMORY_ASYNC;
-    default: return GPUARENA_MEMORY_DEVICE;
-    }
-}
+/* >>driver ==============================================================================================
+   Calls of the driver's table. GPUARENA__ASK makes all of them, but for those that run with the lock held:
+   exchange_mode, events.destroy, classify, code_name, now_ns. */
 
 static gpuarena__error gpuarena__no_error(void)
 {
@@ -3675,13 +3655,6 @@ static gpuarena_status gpuarena__status_of(const gpuarena *arena, int code)
                                                                : GPUARENA_STATUS_FAILED;
 }
 
-/* No memory, says this entry of the driver's table. */
-static uint8_t gpuarena__set_driver_error(gpuarena__error *error, const char *call)
-{
-    error->call = call;
-    return gpuarena__set_reason(error, GPUARENA_REASON_DRIVER_REFUSED);
-}
-
 /* Takes a driver's answer in. 1: done. 0: *error says what it was; a sticky error marks the arena. */
 static int gpuarena__driver_done(gpuarena *arena, int code, gpuarena__error *error)
 {
@@ -3697,13 +3670,6 @@ static int gpuarena__driver_done(gpuarena *arena, int code, gpuarena__error *err
     return gpuarena__set_error(error, GPUARENA_DEVICE_LOST);
 }
 
-/* The same of calls that give back, or wait: when the process ends, all is gone already. */
-static int gpuarena__gone(gpuarena *arena, int code, gpuarena__error *error)
-{
-    return gpuarena__status_of(arena, code) == GPUARENA_STATUS_UNLOADING
-        || gpuarena__driver_done(arena, code, error);
-}
-
 /* 1, and the sticky error as the error: no driver call may be made any more. */
 static int gpuarena__is_lost(const gpuarena *arena, gpuarena__error *error)
 {
@@ -3713,43 +3679,135 @@ static int gpuarena__is_lost(const gpuarena *arena, gpuarena__error *error)
     return 1;
 }
 
-static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t *total_bytes,
-                                 gpuarena__error *error)
-{
-    int code;
-    *free_bytes = *total_bytes = 0;
-    GPUARENA__ASK(arena, code, arena->driver.memory.info(&arena->driver, arena->memory, free_bytes,
-                                                         total_bytes));
-    if (!gpuarena__driver_done(arena, code, error)) return 0;
-    *free_bytes = gpuarena__min(*free_bytes, GPUARENA__MAX_TOTAL);
-    *total_bytes = gpuarena__min(*total_bytes, GPUARENA__MAX_TOTAL);
-    arena->reachable_bytes = *free_bytes + arena->stats.reserved_bytes;
-    return 1;
-}
+/* What a call of an entry means, as bits. */
+enum {
+    GPUARENA__COUNTED = 1,                       /* in stats.driver_call_count */
+    GPUARENA__OBTAINS = 2,                       /* NO_MEMORY is OUT_OF_MEMORY, with DRIVER_REFUSED */
+    GPUARENA__RELEASES = 4                       /* or waits: UNLOADING is success, as all is gone already */
+};
+/* The entries of the table, by groups. X(group, entry, bits) */
+#define GPUARENA__MEMORY_ENTRIES(X) \
+    X(memory, info, 0) \
+    X(memory, obtain, GPUARENA__COUNTED | GPUARENA__OBTAINS) \
+    X(memory, give_back, GPUARENA__COUNTED | GPUARENA__RELEASES)
+#define GPUARENA__VM_ENTRIES(X) \
+    X(vm, reserve, GPUARENA__COUNTED | GPUARENA__OBTAINS) \
+    X(vm, release, GPUARENA__COUNTED | GPUARENA__RELEASES) \
+    X(vm, create, GPUARENA__COUNTED | GPUARENA__OBTAINS) \
+    X(vm, destroy, GPUARENA__COUNTED | GPUARENA__RELEASES) \
+    X(vm, map, GPUARENA__COUNTED | GPUARENA__OBTAINS) \
+    X(vm, access, GPUARENA__COUNTED | GPUARENA__OBTAINS) \
+    X(vm, unmap, GPUARENA__COUNTED | GPUARENA__RELEASES)
+#define GPUARENA__EVENT_ENTRIES(X) \
+    X(events, create, 0) \
+    X(events, destroy, 0) \
+    X(events, record, 0) \
+    X(events, query, 0) \
+    X(events, host_wait, 0) \
+    X(events, stream_wait, 0) \
+    X(events, device_wait, GPUARENA__RELEASES)
+#define GPUARENA__CAPTURE_ENTRIES(X) \
+    X(capture, active, 0) \
+    X(capture, exchange_mode, 0)
+#define GPUARENA__ENTRIES(X) \
+    GPUARENA__MEMORY_ENTRIES(X) GPUARENA__VM_ENTRIES(X) GPUARENA__EVENT_ENTRIES(X) \
+    GPUARENA__CAPTURE_ENTRIES(X)
 
-/* Lets this thread make calls that a graph capture elsewhere forbids by default; returns the mode to put
-   back. 2: cudaStreamCaptureModeRelaxed. The lock is kept: the mode is the thread's own, nothing is waited
-   for. */
-static int gpuarena__relax(gpuarena *arena)
+#define X(group, entry, bits) GPUARENA__OF_##group##_##entry,
+typedef enum gpuarena__entry { GPUARENA__ENTRIES(X) GPUARENA__OF_clear } gpuarena__entry;
+#undef X
+#define X(group, entry, bits) { #entry, bits },
+static const struct { const char *name; uint32_t bits; } gpuarena__entries[] = {
+    GPUARENA__ENTRIES(X) { "clear", GPUARENA__RELEASES }
+};
+#undef X
+
+/* Lets this thread make calls that a graph capture elsewhere forbids by default, until gpuarena__unrelax. 2:
+   cudaStreamCaptureModeRelaxed. The lock is kept: the mode is the thread's own, nothing is waited for. */
+static void gpuarena__relax(gpuarena *arena)
 {
     gpuarena__error ignored = gpuarena__no_error();
     int mode = 2;
-    if (arena->driver.capture.exchange_mode && !arena->lost
-        && gpuarena__driver_done(arena, arena->driver.capture.exchange_mode(&arena->driver, &mode), &ignored))
-        return mode;
-    return -1;                                   /* it is as it was */
+    if (arena->caller_mode >= 0 || arena->lost || !arena->driver.capture.exchange_mode) return;
+    if (gpuarena__driver_done(arena, arena->driver.capture.exchange_mode(&arena->driver, &mode), &ignored))
+        arena->caller_mode = mode;
 }
 
-static void gpuarena__unrelax(const gpuarena *arena, int mode)
+/* 0, and an error: the device is lost, or the mode could not be made relaxed, and a call would break a
+   capture. */
+static int gpuarena__is_relaxed(gpuarena *arena, gpuarena__error *error)
 {
-    if (mode >= 0) (void)arena->driver.capture.exchange_mode(&arena->driver, &mode);
+    gpuarena__relax(arena);
+    if (gpuarena__is_lost(arena, error)) return 0;
+    if (arena->caller_mode >= 0 || !arena->driver.capture.exchange_mode || !arena->streams.captured) return 1;
+    return gpuarena__set_error(error, GPUARENA_CAPTURE);
 }
 
-/* 1, and CAPTURE as the error: it could not, and the call would break a capture. */
-static int gpuarena__is_strict(const gpuarena *arena, int mode, gpuarena__error *error)
+/* 1: the driver may be called, and the lock is let go of for it. */
+static int gpuarena__ask_begin(gpuarena *arena)
 {
-    if (mode >= 0 || !arena->driver.capture.exchange_mode || !arena->streams.captured) return 0;
-    gpuarena__set_error(error, GPUARENA_CAPTURE);
+    gpuarena__relax(arena);
+    if (arena->lost) return 0;
+    gpuarena__call_begin(&arena->asking, arena, GPUARENA__FRAME_DRIVER);
+    gpuarena__spin_unlock(&arena->lock);
+    return 1;
+}
+
+/* code: what the driver answered. 1: done. 0: *error says what it was. */
+static int gpuarena__ask_end(gpuarena *arena, int code, gpuarena__entry entry, gpuarena__error *error)
+{
+    uint32_t bits = gpuarena__entries[entry].bits;
+    gpuarena_status status;
+    if (gpuarena__is_lost(arena, error)) return 0;           /* the call was not made */
+    gpuarena__spin_lock(&arena->lock);
+    gpuarena__call_end(&arena->asking);
+    if (bits & GPUARENA__COUNTED) arena->stats.driver_call_count++;
+    status = gpuarena__status_of(arena, code);
+    if (bits & GPUARENA__RELEASES && status == GPUARENA_STATUS_UNLOADING) return 1;
+    if (gpuarena__driver_done(arena, code, error)) return 1;
+    if (!(bits & GPUARENA__OBTAINS) || status != GPUARENA_STATUS_NO_MEMORY) return 0;
+    error->call = gpuarena__entries[entry].name;
+    return gpuarena__set_reason(error, GPUARENA_REASON_DRIVER_REFUSED);
+}
+
+/* Calls an entry of the driver's table, with the lock let go of. 1: done. 0: *error says what the driver
+   answered. No call is made once the device is lost. */
+#define GPUARENA__ASK(arena, error, group, entry, arguments) \
+    GPUARENA__ASK_CALL(arena, error, group##_##entry, (arena)->driver.group.entry arguments)
+#define GPUARENA__ASK_CALL(arena, error, name, call) \
+    gpuarena__ask_end((arena), gpuarena__ask_begin(arena) ? (call) : 0, GPUARENA__OF_##name, (error))
+
+static void gpuarena__event_destroy(gpuarena *arena, void *event)
+{
+    gpuarena__error ignored = gpuarena__no_error();
+    if (!arena->lost)
+        (void)gpuarena__driver_done(arena, arena->driver.events.destroy(&arena->driver, event), &ignored);
+}
+
+/* >>range ==============================================================================================
+   Memory from the driver and back: the only section that asks for it. Host memory is had before the driver
+   is asked. */
+
+/* The kind of memory that segments of a backing are. */
+static gpuarena_memory gpuarena__memory_of(gpuarena_backing backing)
+{
+    switch (backing) {
+    case GPUARENA_BACKING_PINNED: return GPUARENA_MEMORY_PINNED;
+    case GPUARENA_BACKING_MANAGED: return GPUARENA_MEMORY_MANAGED;
+    case GPUARENA_BACKING_ASYNC: return GPUARENA_MEMORY_ASYNC;
+    default: return GPUARENA_MEMORY_DEVICE;
+    }
+}
+
+static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t *total_bytes,
+                                 gpuarena__error *error)
+{
+    *free_bytes = *total_bytes = 0;
+    if (!GPUARENA__ASK(arena, error, memory, info,
+                       (&arena->driver, arena->memory, free_bytes, total_bytes))) return 0;
+    *free_bytes = gpuarena__min(*free_bytes, GPUARENA__MAX_TOTAL);
+    *total_bytes = gpuarena__min(*total_bytes, GPUARENA__MAX_TOTAL);
+    arena->reachable_bytes = *free_bytes + arena->stats.reserved_bytes;
     return 1;
 }
 
@@ -3757,11 +3815,9 @@ static int gpuarena__is_strict(const gpuarena *arena, int mode, gpuarena__error 
 static int gpuarena__is_captured(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     gpuarena__error said = gpuarena__no_error();
-    int active = 0, code;
+    int active = 0;
     if (!arena->driver.capture.active) return 0;
-    GPUARENA__ASK(arena, code, arena->driver.capture.active(&arena->driver, stream, &active));
-    (void)gpuarena__driver_done(arena, code, &said);
-    if (said.result == GPUARENA_OK && !active) return 0;
+    if (GPUARENA__ASK(arena, &said, capture, active, (&arena->driver, stream, &active)) && !active) return 0;
     if (active) gpuarena__set_error(&said, GPUARENA_CAPTURE);
     *error = said;
     return 1;
@@ -3908,38 +3964,25 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
                                    gpuarena__error *error)
 {
     void *memory = NULL;
-    int code, mode;
+    int done;
     if (arena->memory == GPUARENA_MEMORY_ASYNC) {
         stream = gpuarena__real_stream(stream);
         if (gpuarena__is_captured(arena, stream, error)) return 0;
     }
-    mode = gpuarena__relax(arena);
-    if (gpuarena__is_lost(arena, error)) return 0;
-    if (gpuarena__is_strict(arena, mode, error)) return 0;
-    if (!gpuarena__claim(arena, bytes, error)) {
-        gpuarena__unrelax(arena, mode);
-        return 0;
-    }
-    GPUARENA__ASK(arena, code, arena->driver.memory.obtain(&arena->driver, arena->memory, &memory, bytes,
-                                                           stream));
-    gpuarena__unrelax(arena, mode);
-    arena->stats.driver_call_count++;
+    if (!gpuarena__is_relaxed(arena, error) || !gpuarena__claim(arena, bytes, error)) return 0;
+    done = GPUARENA__ASK(arena, error, memory, obtain,
+                         (&arena->driver, arena->memory, &memory, bytes, stream));
     *address = gpuarena__address(memory);
-    if (gpuarena__driver_done(arena, code, error)) return 1;
-    gpuarena__account(arena, 0, 0 - bytes);
-    if (gpuarena__status_of(arena, code) == GPUARENA_STATUS_NO_MEMORY)
-        gpuarena__set_driver_error(error, "obtain");
-    return 0;
+    if (!done) gpuarena__account(arena, 0, 0 - bytes);
+    return done;
 }
 
 /* What a failed wait left in the driver's pool, perhaps, is out of it when the device was waited for. */
 static void gpuarena__check_unreturned(gpuarena *arena)
 {
     gpuarena__error ignored = gpuarena__no_error();
-    int code;
-    if (!arena->unreturned_bytes || gpuarena__is_capturing(arena, &ignored)) return;
-    GPUARENA__ASK(arena, code, arena->driver.events.device_wait(&arena->driver));
-    if (!gpuarena__gone(arena, code, &ignored)) return;
+    if (!arena->unreturned_bytes || gpuarena__is_capturing(arena, &ignored)
+        || !GPUARENA__ASK(arena, &ignored, events, device_wait, (&arena->driver))) return;
     gpuarena__account(arena, 0, 0 - arena->unreturned_bytes);
     arena->unreturned_bytes = 0;
 }
@@ -3950,16 +3993,12 @@ static void gpuarena__wait_returned(gpuarena *arena, uint64_t bytes, gpuarena_st
 {
     gpuarena__error ignored = gpuarena__no_error();
     void *event = NULL;
-    int code, done;
+    int done = 0;
     if (!arena->streams.ordered) return;
-    GPUARENA__ASK(arena, code, arena->driver.events.create(&arena->driver, &event));
-    done = gpuarena__driver_done(arena, code, &ignored);
-    if (done) {
-        GPUARENA__ASK(arena, code, arena->driver.events.record(&arena->driver, event, stream));
-        done = gpuarena__driver_done(arena, code, &ignored);
-        if (done) GPUARENA__ASK(arena, code, arena->driver.events.host_wait(&arena->driver, event));
-        done = done && gpuarena__driver_done(arena, code, &ignored);
-        if (!arena->lost) (void)arena->driver.events.destroy(&arena->driver, event);
+    if (GPUARENA__ASK(arena, &ignored, events, create, (&arena->driver, &event))) {
+        done = GPUARENA__ASK(arena, &ignored, events, record, (&arena->driver, event, stream))
+            && GPUARENA__ASK(arena, &ignored, events, host_wait, (&arena->driver, event));
+        gpuarena__event_destroy(arena, event);
     }
     if (done) arena->stats.gpu_wait_count++;
     if (done || arena->lost) return;
@@ -3971,16 +4010,12 @@ static void gpuarena__wait_returned(gpuarena *arena, uint64_t bytes, gpuarena_st
 static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, uint64_t bytes,
                                       gpuarena_stream stream, gpuarena__error *error)
 {
-    int code, gone, mode = gpuarena__relax(arena);
+    void *memory = gpuarena__pointer(address);
     if (arena->memory == GPUARENA_MEMORY_ASYNC) stream = gpuarena__real_stream(stream);
-    if (gpuarena__is_lost(arena, error)) return 0;
-    GPUARENA__ASK(arena, code, arena->driver.memory.give_back(&arena->driver, arena->memory,
-                                                              gpuarena__pointer(address), bytes, stream));
-    arena->stats.driver_call_count++;
-    gone = gpuarena__gone(arena, code, error);
-    if (gone && arena->memory == GPUARENA_MEMORY_ASYNC) gpuarena__wait_returned(arena, bytes, stream);
-    gpuarena__unrelax(arena, mode);
-    return gone;
+    if (!GPUARENA__ASK(arena, error, memory, give_back,
+                       (&arena->driver, arena->memory, memory, bytes, stream))) return 0;
+    if (arena->memory == GPUARENA_MEMORY_ASYNC) gpuarena__wait_returned(arena, bytes, stream);
+    return 1;
 }
 
 static size_t gpuarena__anchor_bytes(uint64_t bytes)
@@ -4477,7 +4512,6 @@ static uint32_t gpuarena__event_take(gpuarena *arena, gpuarena__error *error)
     gpuarena__events *events = &arena->events;
     uint32_t at = events->unused;
     void *handle = NULL;
-    int code;
     if (at) {
         events->unused = events->list[at].next;
         return at;
@@ -4485,8 +4519,7 @@ static uint32_t gpuarena__event_take(gpuarena *arena, gpuarena__error *error)
     if (!GPUARENA__RESERVE(arena, gpuarena__event, events->list, events->count, 1, events->room))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (!events->count) events->count = 1;       /* entry 0 is none */
-    GPUARENA__ASK(arena, code, arena->driver.events.create(&arena->driver, &handle));
-    if (!gpuarena__driver_done(arena, code, error)) return 0;
+    if (!GPUARENA__ASK(arena, error, events, create, (&arena->driver, &handle))) return 0;
     events->list[events->count].handle = handle;
     return events->count++;
 }
@@ -4514,16 +4547,14 @@ static int gpuarena__stream_record(gpuarena *arena, uint32_t set, gpuarena__erro
     gpuarena__stream *stream = &arena->streams.list[set];
     uint32_t at = 0, again = stream->key && stream->event_count >= 4 ? stream->last_event : 0;
     uint64_t ticket = stream->ticket;            /* what is freed from here on may be too late for it */
-    int code = -1;
+    void *event = NULL;
     if (stream->recorded == ticket) return 1;
     if (stream->state == GPUARENA__CLOSED || stream->home || arena->lost) return 0;
     if (stream->key && stream->key != gpuarena__thread_number()) return 0;
     if (gpuarena__is_captured(arena, stream->handle, error)) return 0;
     at = again ? again : gpuarena__event_take(arena, error);         /* at every free: no more than four */
-    if (at)
-        GPUARENA__ASK(arena, code, arena->driver.events.record(&arena->driver, arena->events.list[at].handle,
-                                                               stream->handle));
-    if (!at || !gpuarena__driver_done(arena, code, error)) {
+    if (at) event = arena->events.list[at].handle;
+    if (!at || !GPUARENA__ASK(arena, error, events, record, (&arena->driver, event, stream->handle))) {
         arena->stats.event_error_count++;
         if (at && !again) gpuarena__event_drop(arena, at);
         return 0;
@@ -4627,17 +4658,15 @@ static int gpuarena__set_move(gpuarena *arena, uint32_t set, uint64_t up_to, uin
 static int gpuarena__stream_poll(gpuarena *arena, uint32_t set)
 {
     gpuarena__stream *stream = &arena->streams.list[set];
-    gpuarena__error ignored = gpuarena__no_error();
     uint64_t before = stream->quiet;
     while (stream->first_event && !arena->lost) {
         const gpuarena__event *event = &arena->events.list[stream->first_event];
-        gpuarena_status status;
-        int code;
-        GPUARENA__ASK(arena, code, arena->driver.events.query(&arena->driver, event->handle));
-        status = gpuarena__status_of(arena, code);
-        if (status == GPUARENA_STATUS_NOT_READY || status == GPUARENA_STATUS_CAPTURING) break;
-        if (gpuarena__driver_done(arena, code, &ignored)) stream->quiet = event->ticket;
+        gpuarena__error said = gpuarena__no_error();
+        if (GPUARENA__ASK(arena, &said, events, query, (&arena->driver, event->handle)))
+            stream->quiet = event->ticket;
         else {                                   /* an error is not "ready": another event must tell */
+            gpuarena_status status = gpuarena__status_of(arena, said.code);
+            if (status == GPUARENA_STATUS_NOT_READY || status == GPUARENA_STATUS_CAPTURING) break;
             arena->stats.event_error_count++;
             if (stream->first_event == stream->last_event && stream->state != GPUARENA__CLOSED)
                 stream->recorded = stream->quiet;
@@ -4679,7 +4708,7 @@ static int gpuarena__uses_resolve(gpuarena *arena)
 static int gpuarena__resolve_events(gpuarena *arena, uint32_t but)
 {
     gpuarena__error ignored = gpuarena__no_error();
-    int mode = gpuarena__relax(arena), some = 0, again;
+    int some = 0, again;
     uint32_t set;
     do {
         for (set = 1; set < arena->streams.count; set++) {
@@ -4691,7 +4720,6 @@ static int gpuarena__resolve_events(gpuarena *arena, uint32_t but)
         again = gpuarena__uses_resolve(arena);   /* may add to a stream that had nothing before */
         some |= again;
     } while (again);                             /* ends: fewer blocks are on hold */
-    gpuarena__unrelax(arena, mode);
     return some;
 }
 
@@ -4740,11 +4768,8 @@ static uint32_t gpuarena__stream_vacant(gpuarena *arena)
     uint32_t at;
     for (at = 1; at < streams->count; at++) {
         gpuarena__stream *stream = &streams->list[at];
-        if (stream->state == GPUARENA__CLOSED && !stream->home && stream->first_event && !streams->captured) {
-            int mode = gpuarena__relax(arena);
+        if (stream->state == GPUARENA__CLOSED && !stream->home && stream->first_event && !streams->captured)
             (void)gpuarena__stream_poll(arena, at);
-            gpuarena__unrelax(arena, mode);
-        }
         if (stream->use_count || stream->ref_count || stream->guest_count || gpuarena__has_blocks(arena, at))
             continue;
         if (stream->home && (stream->home == at || stream->state == GPUARENA__OPEN)) continue;
@@ -5124,12 +5149,10 @@ static int gpuarena__wait_for(gpuarena *arena, const gpuarena__request *req, uin
     gpuarena__stream *stream = &arena->streams.list[set];
     gpuarena__error ignored = gpuarena__no_error();
     void *event;
-    int code;
     stream->refused = arena->streams.pass;
     if (!gpuarena__stream_record(arena, set, &ignored) || !stream->last_event) return 0;
     event = arena->events.list[stream->last_event].handle;
-    GPUARENA__ASK(arena, code, arena->driver.events.stream_wait(&arena->driver, req->stream, event));
-    if (!gpuarena__driver_done(arena, code, &ignored)) {
+    if (!GPUARENA__ASK(arena, &ignored, events, stream_wait, (&arena->driver, req->stream, event))) {
         arena->stats.event_error_count++;
         return 0;
     }
@@ -5218,33 +5241,13 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req
    side, by how few pages it lacks. These are made, or moved from inside other free blocks: quiet ones alone.
    A page is mapped at its new place before it is unmapped at the old one: a failure leaves all as it was. */
 
-/* Takes in the answer of a driver.vm function. */
-static int gpuarena__vm_done(gpuarena *arena, int code, const char *call, gpuarena__error *error)
-{
-    arena->stats.driver_call_count++;
-    if (gpuarena__driver_done(arena, code, error)) return 1;
-    if (gpuarena__status_of(arena, code) == GPUARENA_STATUS_NO_MEMORY) gpuarena__set_driver_error(error,
-                                                                                                  call);
-    return 0;
-}
-
-/* The same of one that gives back. */
-static int gpuarena__vm_gone(gpuarena *arena, int code, gpuarena__error *error)
-{
-    arena->stats.driver_call_count++;
-    return gpuarena__gone(arena, code, error);
-}
-
 enum { GPUARENA__PAGES_TRIED = 8 };              /* so many are made, and not asked about before */
 
 /* One more spare page, room for which is reserved, and which is claimed. */
 static int gpuarena__page_create(gpuarena *arena, gpuarena__error *error)
 {
     uint64_t page = 0, bytes = arena->paged.page_bytes;
-    int code;
-    if (gpuarena__is_lost(arena, error)) return 0;
-    GPUARENA__ASK(arena, code, arena->driver.vm.create(&arena->driver, &page, bytes, 0));
-    if (!gpuarena__vm_done(arena, code, "create", error)) return 0;
+    if (!GPUARENA__ASK(arena, error, vm, create, (&arena->driver, &page, bytes, 0))) return 0;
     arena->paged.spare[arena->paged.spare_count++] = page;
     gpuarena__account(arena, bytes, 0 - bytes);
     return 1;
@@ -5255,10 +5258,7 @@ static int gpuarena__page_destroy(gpuarena *arena, gpuarena__error *error)
 {
     uint64_t bytes = arena->paged.page_bytes;
     uint64_t last = arena->paged.spare[arena->paged.spare_count - 1];
-    int code;
-    if (gpuarena__is_lost(arena, error)) return 0;
-    GPUARENA__ASK(arena, code, arena->driver.vm.destroy(&arena->driver, last, bytes));
-    if (!gpuarena__vm_gone(arena, code, error)) return 0;
+    if (!GPUARENA__ASK(arena, error, vm, destroy, (&arena->driver, last, bytes))) return 0;
     arena->paged.spare_count--;
     gpuarena__account(arena, 0 - bytes, 0);
     return 1;
@@ -5291,24 +5291,19 @@ static int gpuarena__is_granted(gpuarena *arena, uint64_t count, gpuarena__error
 {
     uint64_t page = 0, bytes = count * arena->paged.page_bytes;
     gpuarena__error said = gpuarena__no_error();
-    int code;
     if (gpuarena__is_lost(arena, error)) return 0;
-    GPUARENA__ASK(arena, code, arena->driver.vm.create(&arena->driver, &page, bytes, 0));
-    if (!gpuarena__vm_done(arena, code, "create", &said)) {
+    if (!GPUARENA__ASK(arena, &said, vm, create, (&arena->driver, &page, bytes, 0))) {
         if (said.reason == GPUARENA_REASON_DRIVER_REFUSED) *error = said;
         return said.reason != GPUARENA_REASON_DRIVER_REFUSED;
     }
-    GPUARENA__ASK(arena, code, arena->driver.vm.destroy(&arena->driver, page, bytes));
-    arena->stats.driver_error_count += !gpuarena__vm_gone(arena, code, &said);   /* then it is lost */
+    if (!GPUARENA__ASK(arena, &said, vm, destroy, (&arena->driver, page, bytes)))
+        arena->stats.driver_error_count++;
     return 1;
 }
 
 static int gpuarena__unmap(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena__error *error)
 {
-    int code;
-    if (gpuarena__is_lost(arena, error)) return 0;
-    GPUARENA__ASK(arena, code, arena->driver.vm.unmap(&arena->driver, gpuarena__pointer(address), bytes));
-    return gpuarena__vm_gone(arena, code, error);
+    return GPUARENA__ASK(arena, error, vm, unmap, (&arena->driver, gpuarena__pointer(address), bytes));
 }
 
 static int gpuarena__spares_reserve(gpuarena *arena, uint64_t count)
@@ -5456,22 +5451,15 @@ static void gpuarena__retry_unmap(gpuarena *arena, gpuarena__error *error)
 
 static int gpuarena__vm_reserve(gpuarena *arena, void **address, uint64_t bytes, gpuarena__error *error)
 {
-    int code, mode = gpuarena__relax(arena);
-    if (gpuarena__is_lost(arena, error)) return 0;
-    if (gpuarena__is_strict(arena, mode, error)) return 0;
-    GPUARENA__ASK(arena, code, arena->driver.vm.reserve(&arena->driver, address, bytes,
-                                                        arena->paged.page_bytes));
-    gpuarena__unrelax(arena, mode);
-    return gpuarena__vm_done(arena, code, "reserve", error);
+    return gpuarena__is_relaxed(arena, error)
+        && GPUARENA__ASK(arena, error, vm, reserve,
+                         (&arena->driver, address, bytes, arena->paged.page_bytes));
 }
 
 static int gpuarena__vm_release(gpuarena *arena, uint64_t address, uint64_t bytes,
                                 gpuarena__error *error)
 {
-    int code;
-    if (gpuarena__is_lost(arena, error)) return 0;
-    GPUARENA__ASK(arena, code, arena->driver.vm.release(&arena->driver, gpuarena__pointer(address), bytes));
-    return gpuarena__vm_gone(arena, code, error);
+    return GPUARENA__ASK(arena, error, vm, release, (&arena->driver, gpuarena__pointer(address), bytes));
 }
 
 static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
@@ -5524,8 +5512,8 @@ static int gpuarena__span_reserve(gpuarena *arena, uint64_t need, gpuarena__erro
 /* Lets go of ranges that are one hole. */
 static int gpuarena__spans_release(gpuarena *arena, gpuarena__error *error)
 {
-    int mode = gpuarena__relax(arena), done = 1;
     gpuarena__range *range, *before;
+    int done = 1;
     for (range = arena->ranges.last; range && done; range = before) {
         const gpuarena__node *node = gpuarena__node_at(arena, range->first);
         before = range->before;
@@ -5533,7 +5521,6 @@ static int gpuarena__spans_release(gpuarena *arena, gpuarena__error *error)
         done = gpuarena__vm_release(arena, range->address, range->bytes, error);
         if (done) gpuarena__range_forget(arena, range);
     }
-    gpuarena__unrelax(arena, mode);
     return done;
 }
 
@@ -5827,23 +5814,19 @@ static int gpuarena__wait_stream(gpuarena *arena, uint32_t set)
     const gpuarena__stream *stream = &arena->streams.list[set];
     gpuarena__error ignored = gpuarena__no_error();
     uint64_t before = stream->quiet;
-    int mode, done = 0;
+    int done = 0;
     if (stream->home || stream->quiet == stream->ticket || arena->lost
         || (!stream->use_count && !gpuarena__has_blocks(arena, set))
         || gpuarena__is_capturing(arena, &ignored)) return 0;
-    mode = gpuarena__relax(arena);
     (void)gpuarena__stream_record(arena, set, &ignored);
     if (stream->first_event && !arena->lost) {
         void *event = arena->events.list[stream->first_event].handle;
-        int code;
-        GPUARENA__ASK(arena, code, arena->driver.events.host_wait(&arena->driver, event));
-        done = gpuarena__driver_done(arena, code, &ignored);
+        done = GPUARENA__ASK(arena, &ignored, events, host_wait, (&arena->driver, event));
         if (done) arena->stats.gpu_wait_count++;
         else arena->stats.event_error_count++;
     }
     if (done) (void)gpuarena__stream_poll(arena, set);
     if (done) (void)gpuarena__uses_resolve(arena);
-    gpuarena__unrelax(arena, mode);
     return stream->quiet != before;
 }
 
@@ -6046,18 +6029,15 @@ static int gpuarena__commit_map(gpuarena *arena, gpuarena__commit *plan, uint64_
 {
     uint64_t begin = plan->begin, end = plan->end, page = arena->paged.page_bytes, at = 0;
     uint32_t index = gpuarena__node_around(arena, begin);
-    int code;
     for (; (index = gpuarena__hole_next(arena, index, &begin, &end)) != 0; begin = end, end = plan->end) {
         for (*reached = begin; *reached < end; *reached += page, at++) {
             uint64_t handle = gpuarena__commit_next(arena, plan, at);
-            GPUARENA__ASK(arena, code, arena->driver.vm.map(&arena->driver, gpuarena__pointer(*reached), page,
-                                                            handle));
-            if (!gpuarena__vm_done(arena, code, "map", error)) return 0;
+            if (!GPUARENA__ASK(arena, error, vm, map,
+                               (&arena->driver, gpuarena__pointer(*reached), page, handle))) return 0;
             *gpuarena__page_at(arena, *reached) = handle;
         }
-        GPUARENA__ASK(arena, code, arena->driver.vm.access(&arena->driver, gpuarena__pointer(begin),
-                                                           end - begin, 1));
-        if (!gpuarena__vm_done(arena, code, "access", error)) return 0;
+        if (!GPUARENA__ASK(arena, error, vm, access,
+                           (&arena->driver, gpuarena__pointer(begin), end - begin, 1))) return 0;
     }
     return 1;
 }
@@ -6152,7 +6132,7 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
     gpuarena__commit plan = GPUARENA_INIT;
     gpuarena__error ignored = gpuarena__no_error();
     uint64_t made = 0;
-    int mode = gpuarena__relax(arena), done = 0, again;
+    int done = 0, again;
     if (arena->config.idle_fraction >= 1) may_move = 0;
     do {
         gpuarena__error said = gpuarena__no_error();
@@ -6160,8 +6140,7 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
         plan.begin = begin; plan.end = end;
         plan.need = gpuarena__unmapped_bytes(arena, gpuarena__node_around(arena, begin), begin, end);
         again = 0;
-        if (!gpuarena__is_lost(arena, &said) && !gpuarena__is_strict(arena, mode, &said)
-            && gpuarena__commit_plan(arena, &plan, may_move, &said)) {
+        if (gpuarena__is_relaxed(arena, &said) && gpuarena__commit_plan(arena, &plan, may_move, &said)) {
             again = !gpuarena__claim(arena, plan.create * arena->paged.page_bytes, &said);
             if (!again && gpuarena__commit_create(arena, &plan, may_move, &said)) {
                 made += plan.create;
@@ -6175,7 +6154,6 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
     plan.create = made;
     while (!done && made && !arena->paged.unmap_failed_count
            && gpuarena__page_destroy(arena, &ignored)) made--;
-    gpuarena__unrelax(arena, mode);
     gpuarena__note_peak(arena);                  /* not for an instant more, if it failed */
     if (done && plan.create) gpuarena__tell_pages(arena, GPUARENA_ACTION_GROW, begin, plan.create, stream);
     if (done && plan.move) gpuarena__tell_pages(arena, GPUARENA_ACTION_REMAP, begin, plan.move, stream);
@@ -6188,15 +6166,13 @@ static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__er
 {
     gpuarena__error ignored = gpuarena__no_error();
     uint64_t page = arena->paged.page_bytes, count = page ? gpuarena__whole(bytes, page) / page : 0;
-    int mode, granted = 1;
+    int granted = 1;
     if (!gpuarena__is_beyond(arena, count) || count * page > gpuarena__room(arena) || arena->lost) return 1;
-    mode = gpuarena__relax(arena);
-    if (!arena->lost && !gpuarena__is_strict(arena, mode, &ignored) && gpuarena__is_scarce(arena, count)
+    if (gpuarena__is_relaxed(arena, &ignored) && gpuarena__is_scarce(arena, count)
         && gpuarena__claim(arena, count * page, &ignored)) {
         granted = gpuarena__is_granted(arena, count, error);
         gpuarena__account(arena, 0, 0 - count * page);
     }
-    gpuarena__unrelax(arena, mode);
     return granted;
 }
 
@@ -6358,9 +6334,8 @@ static int gpuarena__runs_release(gpuarena *arena, uint64_t keep, gpuarena__erro
 static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__error *error)
 {
     gpuarena__error said = gpuarena__no_error();
-    int mode, over, done = 1;
+    int over, done = 1;
     if (gpuarena__is_capturing(arena, error) || gpuarena__is_lost(arena, error)) return 0;
-    mode = gpuarena__relax(arena);
     gpuarena__retry_unmap(arena, &said);
     if (arena->paged.unmap_failed_count) {       /* to destroy a page that is mapped still frees nothing */
         *error = said;
@@ -6374,9 +6349,7 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
         arena->paged.past_peak_bytes = gpuarena__live_peak(arena);
         arena->paged.peak_bytes = arena->stats.live_bytes;
     }
-    done = done && gpuarena__spans_release(arena, error);
-    gpuarena__unrelax(arena, mode);
-    return done;
+    return done && gpuarena__spans_release(arena, error);
 }
 
 /* ---- waits */
@@ -6384,17 +6357,10 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
 /* The host waits for all work of the device. 0 and, if it was tried, an error: it did not. */
 static int gpuarena__wait_device(gpuarena *arena, gpuarena__error *error)
 {
-    int mode, done = 0, code;
     uint32_t wait;
     if (!arena->streams.ordered || gpuarena__is_capturing(arena, error) || arena->lost) return 0;
-    mode = gpuarena__relax(arena);
     wait = gpuarena__all_asked(arena);
-    if (!gpuarena__is_lost(arena, error)) {
-        GPUARENA__ASK(arena, code, arena->driver.events.device_wait(&arena->driver));
-        done = gpuarena__gone(arena, code, error);
-    }
-    gpuarena__unrelax(arena, mode);
-    if (!done) {
+    if (!GPUARENA__ASK(arena, error, events, device_wait, (&arena->driver))) {
         arena->stats.event_error_count++;
         return 0;
     }
@@ -7048,16 +7014,13 @@ static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *
 {
     gpuarena__error ignored = gpuarena__no_error();
     uint32_t index = 0, first;
-    int mode;
     (void)error;
     if (!arena->streams.many || !req->set || req->home || arena->config.streams != GPUARENA_STREAMS_STEAL
         || gpuarena__is_captured(arena, req->stream, &ignored)) return 0;
-    mode = gpuarena__relax(arena);
     arena->streams.pass++;
     while (!index && !arena->lost
            && (first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_STREAMS)) != 0)
         index = gpuarena__run_take(arena, req, first);       /* ends: what cannot be waited for is marked */
-    gpuarena__unrelax(arena, mode);
     arena->stats.stream_wait_count += index != 0;
     return index;
 }
@@ -7154,11 +7117,8 @@ static int gpuarena__drained(gpuarena *arena, const gpuarena__request *req, gpua
 static void gpuarena__record_own(gpuarena *arena, uint32_t set)
 {
     gpuarena__error ignored = gpuarena__no_error();
-    int mode;
     if (arena->lost || !arena->streams.list[set].key) return;
-    mode = gpuarena__relax(arena);
     (void)gpuarena__stream_record(arena, set, &ignored);
-    gpuarena__unrelax(arena, mode);
 }
 
 /* GPUARENA_ALLOC_TRY asks the driver nothing: to make a stream's record, which may, is not tried for a
@@ -7216,12 +7176,9 @@ static int gpuarena__clear_on(gpuarena *arena, uint64_t address, uint64_t bytes,
                               gpuarena__error *error)
 {
     void *memory = gpuarena__pointer(address);
-    int code, mode;
     if (!gpuarena__may_clear(arena, stream, error)) return 0;
-    mode = gpuarena__relax(arena);
-    GPUARENA__ASK(arena, code, arena->driver.clear(&arena->driver, memory, bytes, stream));
-    gpuarena__unrelax(arena, mode);
-    return gpuarena__gone(arena, code, error);
+    return GPUARENA__ASK_CALL(arena, error, clear,
+                              arena->driver.clear(&arena->driver, memory, bytes, stream));
 }
 
 /* The same of the end of a live block, when the device has done all that it was given, and waits until
@@ -7745,17 +7702,17 @@ static int gpuarena__refuse(gpuarena__text *out, const char *why)
 
 static int gpuarena__driver_sound(const gpuarena_driver *driver, gpuarena__text *out)
 {
-    /* how many of a group are set */
-    int vm = !!driver->vm.reserve + !!driver->vm.release + !!driver->vm.create + !!driver->vm.destroy
-        + !!driver->vm.map + !!driver->vm.access + !!driver->vm.unmap;
-    int events = !!driver->events.create + !!driver->events.destroy + !!driver->events.record
-        + !!driver->events.query + !!driver->events.host_wait + !!driver->events.stream_wait
-        + !!driver->events.device_wait;
-    if (!driver->memory.info || !driver->memory.obtain || !driver->memory.give_back)
+    uint32_t memory = 0, vm = 0, events = 0, capture = 0;    /* how many of a group are set */
+    uint32_t memory_all = 0, vm_all = 0, events_all = 0, capture_all = 0;
+#define X(group, entry, bits) group##_all++; group += driver->group.entry != NULL;
+    GPUARENA__ENTRIES(X)
+#undef X
+    if (memory < memory_all)
         return gpuarena__refuse(out, "driver.memory: info, obtain and give_back must all be set");
-    if (vm % 7) return gpuarena__refuse(out, "driver.vm: set all of its functions, or none");
-    if (events % 7) return gpuarena__refuse(out, "driver.events: set all of its functions, or none");
-    if (!driver->capture.active != !driver->capture.exchange_mode)
+    if (vm % vm_all) return gpuarena__refuse(out, "driver.vm: set all of its functions, or none");
+    if (events % events_all)
+        return gpuarena__refuse(out, "driver.events: set all of its functions, or none");
+    if (capture % capture_all)
         return gpuarena__refuse(out, "driver.capture: set both of its functions, or none");
     return 1;
 }
@@ -10115,6 +10072,7 @@ static gpuarena_result gpuarena__leave_destroyed(gpuarena *arena)
 
 static gpuarena_result gpuarena__leave(gpuarena *arena, gpuarena_result result)
 {
+    GPUARENA_ASSERT(arena->caller_mode < 0 && "the thread's capture mode is put back");
     gpuarena__caches_open(arena);
     gpuarena__spin_unlock(&arena->lock);
     return result;
@@ -10123,6 +10081,7 @@ static gpuarena_result gpuarena__leave(gpuarena *arena, gpuarena_result result)
 static gpuarena_result gpuarena__end(gpuarena *arena, gpuarena_result result)
 {
     arena->call_count++;
+    gpuarena__unrelax(arena);
     (void)gpuarena__leave(arena, result);
     gpuarena__mutex_unlock(&arena->slow_mutex);
     return result;
@@ -10543,7 +10502,6 @@ static int gpuarena__shrink_over_limit(gpuarena *arena, gpuarena_stream stream, 
 static void gpuarena__free_host(gpuarena *arena)
 {
     gpuarena_config config = arena->config;
-    gpuarena__error ignored = gpuarena__no_error();
     uint32_t at;
     gpuarena__drain_callers(arena);              /* they look at more than at the locks */
     for (at = 0; at < arena->caches.count; at++) gpuarena__spin_end(&arena->caches.list[at]->lock);
@@ -10557,8 +10515,7 @@ static void gpuarena__free_host(gpuarena *arena)
     }
     while (arena->events.count > 1) {
         void *event = arena->events.list[--arena->events.count].handle;
-        if (!arena->lost)
-            (void)gpuarena__driver_done(arena, arena->driver.events.destroy(&arena->driver, event), &ignored);
+        gpuarena__event_destroy(arena, event);
     }
     while (arena->streams.count > 1) {
         gpuarena__bins *bins = arena->streams.list[--arena->streams.count].bins;
@@ -10639,6 +10596,7 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
         return NULL;
     }
     arena->self = arena;
+    arena->caller_mode = -1;
     arena->driver = *config->driver;
     arena->config = *config;
     arena->config.driver = &arena->driver;
@@ -10656,21 +10614,17 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     return NULL;
 }
 
-/* The fields of a driver's table, but for stream_id, which nobody calls. X(field) */
-#define GPUARENA__DRIVER_FIELDS(X) \
-    X(user) X(device) X(null_is_per_thread) X(per_thread) X(page_bytes) X(peers) X(classify) X(code_name) \
-    X(now_ns) X(memory.info) X(memory.obtain) X(memory.give_back) X(vm.reserve) X(vm.release) X(vm.create) \
-    X(vm.destroy) X(vm.map) X(vm.access) X(vm.unmap) X(events.create) X(events.destroy) X(events.record) \
-    X(events.query) X(events.host_wait) X(events.stream_wait) X(events.device_wait) X(capture.active) \
-    X(capture.exchange_mode) X(clear)
-
 /* Whether two tables are the same. By fields: between them there may be anything. */
 static int gpuarena__is_same_driver(const gpuarena_driver *left, const gpuarena_driver *right)
 {
-#define X(field) if (left->field != right->field) return 0;
-    GPUARENA__DRIVER_FIELDS(X)
+#define X(group, entry, bits) if (left->group.entry != right->group.entry) return 0;
+    GPUARENA__ENTRIES(X)
 #undef X
-    return 1;
+    return left->user == right->user && left->device == right->device
+        && left->null_is_per_thread == right->null_is_per_thread && left->per_thread == right->per_thread
+        && left->page_bytes == right->page_bytes && left->peers == right->peers
+        && left->classify == right->classify && left->code_name == right->code_name
+        && left->now_ns == right->now_ns && left->clear == right->clear;
 }
 
 /* Makes an arena keep what parents do; its driver is the child's, if none is given. *driver: where that goes;
@@ -11858,7 +11812,6 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
     gpuarena__error error = gpuarena__no_error();
     uint32_t set = gpuarena__stream_find(arena, stream);
     gpuarena__stream *record = &arena->streams.list[set];
-    int mode;
     if (!set) {
         gpuarena__known_drop(&arena->streams, gpuarena__known_of(arena, stream));
         return GPUARENA_OK;
@@ -11869,10 +11822,8 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
     gpuarena__caches_empty(arena);               /* blocks get the tickets of their frees there */
     if (record->ref_count) record->ticket++;     /* what live blocks are used for on it until now */
     if (arena->streams.ordered && !arena->lost) {
-        mode = gpuarena__relax(arena);
         while (gpuarena__stream_record(arena, set, &error) && record->recorded != record->ticket)
             continue;                            /* others free on it meanwhile */
-        gpuarena__unrelax(arena, mode);
     }
     (void)gpuarena__is_lost(arena, &error);      /* before, or in one of these calls */
     record->state = GPUARENA__CLOSED;
@@ -12342,22 +12293,26 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #endif
 #undef GPUARENA__ADD
 #undef GPUARENA__ASK
+#undef GPUARENA__ASK_CALL
 #undef GPUARENA__BYTES_OF_1
 #undef GPUARENA__BYTES_OF_80
+#undef GPUARENA__CAPTURE_ENTRIES
 #undef GPUARENA__CUDA_CALL
 #undef GPUARENA__CUDA_ENTRY
 #undef GPUARENA__CUDA_VM
+#undef GPUARENA__ENTRIES
+#undef GPUARENA__EVENT_ENTRIES
 #undef GPUARENA__FORKED
 #undef GPUARENA__GRANULE
 #undef GPUARENA__MULTI_STREAM
 #undef GPUARENA__INLINE
 #undef GPUARENA__NOINLINE
-#undef GPUARENA__DRIVER_FIELDS
 #undef GPUARENA__LIKELY
 #undef GPUARENA__LOAD
 #undef GPUARENA__MAGIC
 #undef GPUARENA__MAX_BYTES
 #undef GPUARENA__MAX_TOTAL
+#undef GPUARENA__MEMORY_ENTRIES
 #undef GPUARENA__NEVER
 #undef GPUARENA__PAGE_LOG2
 #undef GPUARENA__PRINTF
@@ -12367,6 +12322,7 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__TABLES
 #undef GPUARENA__THREAD_LOCAL
 #undef GPUARENA__UNIT
+#undef GPUARENA__VM_ENTRIES
 #endif /* GPUARENA_IMPLEMENTATION */
 
 /* Versions. While the version is 0.x, a new minor number (0.1 to 0.2) may break source: names, arguments and

@@ -40,27 +40,26 @@ my @planted = (
     ['what live blocks are used for on a stream is not behind its last event',
      q@if (record->ref_count) record->ticket++;@, q@@],
     ['an event tells of a later free than it was recorded after',
-     q@if (gpuarena__driver_done(arena, code, &ignored)) stream->quiet = event->ticket;@,
-     q@if (gpuarena__driver_done(arena, code, &ignored)) stream->quiet = stream->ticket;@],
+     q@            stream->quiet = event->ticket;@, q@            stream->quiet = stream->ticket;@],
     ['an event that is not ready is taken for ready',
      q@if (status == GPUARENA_STATUS_NOT_READY || status == GPUARENA_STATUS_CAPTURING) break;@,
      q@if (status == GPUARENA_STATUS_CAPTURING) break;
-       if (status == GPUARENA_STATUS_NOT_READY) code = 0;@],
+       if (status == GPUARENA_STATUS_NOT_READY) stream->quiet = event->ticket;@],
     ['a query that failed is taken for ready',
-     q@if (gpuarena__driver_done(arena, code, &ignored)) stream->quiet = event->ticket;@,
-     q@stream->quiet = event->ticket;
-       if (gpuarena__driver_done(arena, code, &ignored)) {}@],
+     q@if (status == GPUARENA_STATUS_NOT_READY || status == GPUARENA_STATUS_CAPTURING) break;@,
+     q@if (status == GPUARENA_STATUS_NOT_READY || status == GPUARENA_STATUS_CAPTURING) break;
+       stream->quiet = event->ticket;@],
     ['a record that failed is taken for done',
-     q@if (!at || !gpuarena__driver_done(arena, code, error)) {@,
-     q@if (!at) {@],
+     q@if (!at || !GPUARENA__ASK(arena, error, events, record, (&arena->driver, event, stream->handle))) {@,
+     q@if (at) (void)GPUARENA__ASK(arena, error, events, record, (&arena->driver, event, stream->handle));
+       if (!at) {@],
     ['a stream\'s blocks are stolen without a wait',
      q@return gpuarena__is_waited_for(arena, req, set, node->ticket) ? 0 : set;@, q@return 0;@],
     ['a wait that failed is taken for done',
-     q@if (!gpuarena__driver_done(arena, code, &ignored)) {
+     q@if (!GPUARENA__ASK(arena, &ignored, events, stream_wait, (&arena->driver, req->stream, event))) {
         arena->stats.event_error_count++;
         return 0;
-    }
-    stream->refused = 0;@, q@stream->refused = 0;@],
+    }@, q@(void)GPUARENA__ASK(arena, &ignored, events, stream_wait, (&arena->driver, req->stream, event));@],
     ['the wait is for the oldest event', q@event = arena->events.list[stream->last_event].handle;@,
      q@event = arena->events.list[stream->first_event].handle;@],
     ['gpuarena_use is ignored',
@@ -81,21 +80,17 @@ my @planted = (
     ['events are asked while a stream is captured',
      q@return arena->streams.many && !arena->streams.captured && arena->config.streams@,
      q@return arena->streams.many && arena->config.streams@,
-     q@int mode = gpuarena__relax(arena), some = 0, again;@, q@int mode = -1, some = 0, again;@],
+     q@if (arena->caller_mode >= 0 || arena->lost || !arena->driver.capture.exchange_mode) return;@, q@return;@],
     ['the device is waited for while a stream is captured',
      q@|| gpuarena__is_capturing(arena, error) || arena->lost) return 0;@, q@|| arena->lost) return 0;@],
     ['memory is given back while a stream is captured',
      q@if (!list || gpuarena__is_lost(arena, refusal) || gpuarena__is_capturing(arena, refusal)) return;@,
      q@if (!list || gpuarena__is_lost(arena, refusal)) return;@,
-     q@if (gpuarena__is_lost(arena, error)) return 0;
-    GPUARENA__ASK(arena, code, arena->driver.memory.give_back@, q@gpuarena__unrelax(arena, mode);
-    GPUARENA__ASK(arena, code, arena->driver.memory.give_back@],
+     q@if (arena->caller_mode >= 0 || arena->lost || !arena->driver.capture.exchange_mode) return;@, q@return;@],
     ['memory grows in the mode that the thread has',
-     q@if (gpuarena__is_strict(arena, mode, error)) return 0;
-    if (!gpuarena__claim(arena, bytes, error)) {@,
-     q@gpuarena__unrelax(arena, mode);
-    mode = -1;
-    if (!gpuarena__claim(arena, bytes, error)) {@],
+     q@if (arena->caller_mode >= 0 || arena->lost || !arena->driver.capture.exchange_mode) return;@, q@return;@,
+     q@if (arena->caller_mode >= 0 || !arena->driver.capture.exchange_mode || !arena->streams.captured) return 1;@,
+     q@return 1;@],
     ['what a capture freed is the arena\'s',
      q@(void)gpuarena__set_move(arena, at, UINT64_MAX, home, 0);@,
      q@(void)gpuarena__set_move(arena, at, UINT64_MAX, 0, 0);@],
