@@ -6,6 +6,7 @@
 
 #include "../sim/memory.h"
 #include "../sim/work.h"
+#include "../sim/sim.h"
 #include "call.h"
 #include "host.h"
 

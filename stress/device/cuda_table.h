@@ -8,7 +8,7 @@
 #include "../../gpuarena.h"
 #include "pages.h"
 #include "ranges.h"
-#include "../sim/calls.h"
+#include "../sim/base.h"
 
 enum { CUDA_TABLE_KINDS = GPUARENA_MEMORY_ASYNC + 1 };
 

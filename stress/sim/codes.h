@@ -4,7 +4,7 @@
 #ifndef STRESS_SIM_CODES_H
 #define STRESS_SIM_CODES_H
 
-#include "sim.h"
+#include "base.h"
 
 gpuarena_status codes_status(int code);          /* FAILED for any code that is not listed */
 const char     *codes_name(int code);            /* "unrecognized error code" likewise, as cudaGetErrorName says */

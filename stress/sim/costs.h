@@ -4,7 +4,7 @@
 #ifndef STRESS_SIM_COSTS_H
 #define STRESS_SIM_COSTS_H
 
-#include "sim.h"
+#include "base.h"
 
 /* X(NAME, name in files, fixed ns, ns per MiB, what): defaults are published latencies of A100-class devices. */
 #define SIM_COSTS(X) \

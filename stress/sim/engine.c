@@ -67,7 +67,7 @@ void engine_open_context(sim_device *device)
 {
     if (!device->has_context) {
         device->has_context = 1;
-        sim_advance(device->sim, sim_costs_ns(&device->sim->costs, SIM_COST_CONTEXT, 0));
+        engine_advance(device->sim, sim_costs_ns(&device->sim->costs, SIM_COST_CONTEXT, 0));
     }
 }
 
@@ -113,7 +113,7 @@ int engine_end_call(sim_device *device, sim_call kind, int code, uint64_t cost_n
 {
     cost_ns += faults_stall_ns(&device->sim->faults, kind);
     device->vns[kind] += cost_ns;
-    sim_advance(device->sim, cost_ns);
+    engine_advance(device->sim, cost_ns);
     return code;
 }
 
@@ -122,4 +122,9 @@ void engine_tell(const sim_device *device, sim_call kind, uint64_t address, uint
     if (device->sim->watch) {
         device->sim->watch(device->sim->watch_user, kind, address, bytes);
     }
+}
+
+void engine_advance(sim *machine, uint64_t ns)
+{
+    machine->now_ns = ns > UINT64_MAX - machine->now_ns ? UINT64_MAX : machine->now_ns + ns;
 }

@@ -77,6 +77,9 @@ sim_device *engine_owner(const sim *machine, uint64_t address);
 typedef struct engine_text { char text[48]; } engine_text;
 engine_text engine_name(const sim_device *device, uint64_t address);
 
+/* The host's clock, which ends at 2^64 - 1. */
+void engine_advance(sim *machine, uint64_t ns);
+
 /* The first time: creates the device's context and charges the clock for it. */
 void engine_open_context(sim_device *device);
 

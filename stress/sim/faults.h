@@ -30,7 +30,7 @@
 #define STRESS_SIM_FAULTS_H
 
 #include "../base/slice.h"
-#include "sim.h"
+#include "base.h"
 
 enum { FAULTS_MOST = 64 };
 

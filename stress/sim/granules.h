@@ -4,7 +4,7 @@
 #ifndef STRESS_SIM_GRANULES_H
 #define STRESS_SIM_GRANULES_H
 
-#include "sim.h"
+#include "base.h"
 
 /* Bytes from offset to the next piece (or the granule's end) hold the pattern; known 0: nobody can say which. */
 typedef struct content { uint64_t pattern; uint32_t offset; uint32_t known; } content;

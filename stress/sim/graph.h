@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "sim.h"
+#include "base.h"
 
 enum { GRAPH_PAYLOAD = 128 };
 

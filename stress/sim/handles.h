@@ -4,7 +4,7 @@
 #ifndef STRESS_SIM_HANDLES_H
 #define STRESS_SIM_HANDLES_H
 
-#include "sim.h"
+#include "base.h"
 
 typedef enum handle_kind { HANDLE_NONE, HANDLE_STREAM, HANDLE_EVENT, HANDLE_GRAPH, HANDLE_GRAPH_EXEC,
                            HANDLE_PAGE } handle_kind;

@@ -4,7 +4,7 @@
 #ifndef STRESS_SIM_JUDGE_H
 #define STRESS_SIM_JUDGE_H
 
-#include "sim.h"
+#include "base.h"
 
 enum { JUDGE_KEPT = 64, JUDGE_TEXT = 256 };
 

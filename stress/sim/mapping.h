@@ -4,7 +4,7 @@
 #ifndef STRESS_SIM_MAPPING_H
 #define STRESS_SIM_MAPPING_H
 
-#include "sim.h"
+#include "base.h"
 
 #define MAPPING_SPACE ((uint64_t)1 << 47)        /* of addresses: half of what 48 bits have, as programs have them */
 #define MAPPING_NONE  UINT32_MAX                 /* nothing is mapped there */

@@ -154,7 +154,7 @@ uint64_t sim_now_ns(const sim *machine)
 
 void sim_advance(sim *machine, uint64_t ns)
 {
-    machine->now_ns = ns > UINT64_MAX - machine->now_ns ? UINT64_MAX : machine->now_ns + ns;
+    engine_advance(machine, ns);
 }
 
 void sim_rival(sim *machine, int device, uint64_t bytes, int gives_back)

@@ -9,53 +9,7 @@
 #include <stdio.h>
 #include "../../gpuarena.h"
 #include "../base/problem.h"
-#include "calls.h"
-
-enum { SIM_MAX_DEVICES = 32 };
-#define SIM_GRANULE          ((uint64_t)2 << 20) /* physical memory comes in granules of 2 MiB */
-#define SIM_DEFAULT_CAPACITY ((uint64_t)80 << 30)
-#define SIM_MAX_CAPACITY     ((uint64_t)4 << 40)
-#define SIM_HOST_BYTES       ((uint64_t)512 << 30)   /* what of the host's memory can be pinned */
-/* What pools take of the device at once: RMM's issue 1245 reports a pool that held 2,518 times as much. */
-#define SIM_POOL_CHUNK       ((uint64_t)32 << 20)
-#define SIM_DEFAULT_MAPPINGS ((uint32_t)523000)
-
-/* Codes that driver entries return: the CUDA runtime's own numbers. */
-enum {
-    SIM_SUCCESS = 0, SIM_INVALID_VALUE = 1, SIM_OUT_OF_MEMORY = 2, SIM_UNLOADING = 4, SIM_ILLEGAL_ADDRESS = 700,
-    SIM_INVALID_HANDLE = 400, SIM_ILLEGAL_STATE = 401, SIM_NOT_READY = 600, SIM_NOT_SUPPORTED = 801,
-    SIM_CAPTURE_UNSUPPORTED = 900, SIM_CAPTURE_INVALIDATED = 901, SIM_CAPTURE_MERGE = 902,
-    SIM_CAPTURE_UNMATCHED = 903, SIM_CAPTURE_UNJOINED = 904, SIM_CAPTURE_ISOLATION = 905,
-    SIM_CAPTURE_IMPLICIT = 906, SIM_CAPTURED_EVENT = 907, SIM_CAPTURE_WRONG_THREAD = 908, SIM_UNKNOWN = 999
-};
-
-typedef struct sim sim;
-typedef struct sim_costs sim_costs;              /* costs.h: one table, a + b x MiB a call, from reference figures */
-
-typedef struct sim_config {                      /* zero: default */
-    uint32_t device_count;                       /* 0: 1 */
-    uint64_t capacity_bytes;                     /* of each device, to 4 TiB, 75 in all; 0: 80 GiB */
-    uint64_t context_bytes;                      /* held by the context from the start, outside all arenas; 0: none */
-    const sim_costs *costs;                      /* NULL: the default table */
-    const char *faults;                          /* NULL: none; grammar: faults.h */
-    uint32_t without_vm;                         /* 1: devices without virtual memory: no group vm, page_bytes 0 */
-    uint32_t most_mappings;                      /* live ones of each device; 0: SIM_DEFAULT_MAPPINGS */
-} sim_config;
-
-typedef struct sim_counters {                    /* of one device, since creation or sim_reset_counters */
-    uint64_t calls[SIM_CALL_KINDS];              /* refused and failed ones included */
-    uint64_t vns[SIM_CALL_KINDS];                /* host time spent in them */
-    uint64_t held_bytes, held_peak_bytes;        /* physical memory: whole granules, slabs, handles of vm */
-    uint64_t handle_count, mapping_count;        /* of vm, live now: created and still somewhere, or mapped */
-    uint64_t reserved_address_bytes;             /* by vm */
-    uint64_t rival_bytes;                        /* taken by the other process */
-    uint64_t host_bytes, host_peak_bytes;        /* of all devices together: pinned memory of the host, */
-    uint64_t managed_bytes, managed_peak_bytes;  /*   and managed memory, wherever it lies */
-    uint64_t pool_reserved_bytes, pool_reserved_peak_bytes;  /* of held: what pools have of it, */
-    uint64_t pool_used_bytes, pool_used_peak_bytes;          /*   and what is handed out of that */
-    uint64_t findings;                           /* what the judge reported: sim_finding */
-    uint64_t lies_held;                          /* ranges of lying answers (faults.h) that were not given back yet */
-} sim_counters;
+#include "base.h"
 
 /* NULL and a problem if the configuration is bad (EXIT_USAGE) or host memory is out (EXIT_HARNESS). The configuration
    is copied. sim_destroy(NULL) is fine, and so is destroying with memory held. */

@@ -47,7 +47,7 @@ int sim_stream_wait(sim *machine, int device, gpuarena_stream handle)
     uint64_t wait_ns = 0;
     sim_device *found = streams_device(machine, device);
     int code = found ? work_wait_stream(found, handle, "wait for a stream", &wait_ns) : SIM_INVALID_VALUE;
-    sim_advance(machine, wait_ns);
+    engine_advance(machine, wait_ns);
     return code;
 }
 
@@ -56,7 +56,7 @@ int sim_device_wait(sim *machine, int device)
     uint64_t wait_ns = 0;
     sim_device *found = streams_device(machine, device);
     int code = found ? work_wait_device(found, "wait for the device", &wait_ns) : SIM_INVALID_VALUE;
-    sim_advance(machine, wait_ns);
+    engine_advance(machine, wait_ns);
     return code;
 }
 

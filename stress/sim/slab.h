@@ -4,7 +4,7 @@
 #ifndef STRESS_SIM_SLAB_H
 #define STRESS_SIM_SLAB_H
 
-#include "sim.h"
+#include "base.h"
 
 enum { SLAB_ALIGNMENT = 256 };
 

@@ -4,7 +4,7 @@
 #ifndef STRESS_SIM_TABLE_H
 #define STRESS_SIM_TABLE_H
 
-#include "sim.h"
+#include "base.h"
 
 void table_fill_memory(gpuarena_driver *driver);
 void table_fill_vm(gpuarena_driver *driver);                 /* and page_bytes */

@@ -4,7 +4,7 @@
 #ifndef STRESS_SIM_VCLOCK_H
 #define STRESS_SIM_VCLOCK_H
 
-#include "sim.h"
+#include "base.h"
 
 typedef struct vclock {                          /* zeroed: nothing is known */
     uint64_t *at;                                /* lines from count on: 0 */
