@@ -54,9 +54,9 @@ int mapping_reserve(mapping *map, uint64_t offset, uint64_t bytes)
     return 0;
 }
 
-void mapping_set(mapping *map, uint64_t offset, uint32_t granule)
+void mapping_set(mapping *map, uint64_t offset, uint32_t number)
 {
-    map->leaves[mapping_leaf(offset)][mapping_slot(offset)] = granule;
+    map->leaves[mapping_leaf(offset)][mapping_slot(offset)] = number;
 }
 
 uint32_t mapping_get(const mapping *map, uint64_t offset)

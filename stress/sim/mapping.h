@@ -19,7 +19,7 @@ typedef struct mapping {                         /* zeroed: nothing mapped */
 /* Offsets are those of granules, or inside them, below the space's end. reserve: the next sets of [offset, offset +
    bytes) cannot fail; -1: no host memory. O(granules). */
 int      mapping_reserve(mapping *map, uint64_t offset, uint64_t bytes);
-void     mapping_set(mapping *map, uint64_t offset, uint32_t granule);       /* reserved before; or MAPPING_NONE */
+void     mapping_set(mapping *map, uint64_t offset, uint32_t number);        /* reserved before; or MAPPING_NONE */
 uint32_t mapping_get(const mapping *map, uint64_t offset);
 void     mapping_destroy(mapping *map);
 

@@ -129,12 +129,6 @@ int mempools_hold(const sim_device *device, uint64_t offset, uint64_t bytes)
     return block && block->is_live && offset - block->offset + bytes <= block->requested_bytes;
 }
 
-int mempools_own(const sim_device *device, uint64_t address)
-{
-    uint64_t offset;
-    return engine_offset(device, address, &offset) && mempool_find(device, offset) != NULL;
-}
-
 /* ---- chunks */
 
 static uint64_t mempool_round(uint64_t bytes, uint64_t unit)

@@ -50,7 +50,6 @@ void mempools_settle(sim_device *device);           /* the host has waited */
 
 /* 1: the range lies in no pool's memory, or within one block that is handed out. */
 int  mempools_hold(const sim_device *device, uint64_t offset, uint64_t bytes);
-int  mempools_own(const sim_device *device, uint64_t address);  /* 1: the address is one of a pool's */
 void mempools_count(const sim_device *device, sim_counters *counters);
 
 #endif

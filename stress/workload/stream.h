@@ -1,12 +1,61 @@
-/* The builder of op streams: families append operations in order; the builder grows, counts and judges.
+/* Op streams: what a workload does, generated whole before anything is timed; and their builder: families append
+   operations in order; the builder grows, counts and judges.
    It must not know of families, files or devices.
    Tested by tests/test_workload_stream.c. */
 #ifndef STRESS_WORKLOAD_STREAM_H
 #define STRESS_WORKLOAD_STREAM_H
 
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
 #include "../base/id_map.h"
+#include "../base/problem.h"
 #include "../base/slice.h"
-#include "workload.h"
+
+typedef enum op_kind { OP_ALLOC, OP_FREE, OP_STEP, OP_KERNEL, OP_WAIT, OP_RIVAL } op_kind;
+
+enum { WORKLOAD_MAX_THREADS = 64 };
+
+/* One operation. Every allocation of a stream makes a block of its own: block numbers are dense, from 0, in order of
+   allocation, and never reused, whatever ids the text had. */
+typedef struct op {
+    uint64_t value;                              /* ALLOC: bytes. KERNEL: nanoseconds. WAIT: the stream waited for.
+                                                    RIVAL: bytes that another process takes, or gives back */
+    uint64_t stream;                             /* as numbered in the text; 0: the default stream. STEP, RIVAL: 0 */
+    uint32_t first;                              /* ALLOC, FREE: the block. KERNEL: first touch. STEP: the label */
+    uint32_t count;                              /* KERNEL: how many touches. FREE: 1 if its text named the stream.
+                                                    RIVAL: 1 if it gives back */
+    op_kind  kind;
+} op;
+
+typedef struct op_stream {
+    op       *ops;           size_t op_count;
+    uint64_t *ids;           size_t block_count; /* by block: the id in the text (trace output writes it again) */
+    uint32_t *tags;                              /* by block: index into labels + 1; 0: no tag */
+    uint32_t *touches;       size_t touch_count; /* blocks that kernels touch */
+    char    **labels;        size_t label_count; /* of steps and tags */
+    uint8_t  *threads;                           /* by operation: who makes it; NULL: one thread makes all */
+    uint32_t thread_count;                       /* 0 is 1 */
+    uint64_t alloc_count, free_count;
+    uint64_t requested_peak_bytes;               /* highest sum of live blocks, after any op */
+    uint64_t work_ns;                            /* of all kernels */
+    uint64_t rival_count;                        /* operations of another process: only a simulated device has one */
+    uint64_t seed;                               /* it was made from; a recording has none: --seed, or 1 */
+} op_stream;
+
+void op_stream_free(op_stream *stream);          /* of a zeroed or filled stream */
+
+uint32_t op_stream_threads(const op_stream *stream);                 /* how many make it, from 1 */
+uint32_t op_stream_thread(const op_stream *stream, size_t index);    /* who makes this operation, from 0 */
+
+/* The stream as `gpuarena-trace 1`, a rival's operations as comments that name the same fault. 0, or -1 if a write
+   failed. */
+int  op_stream_write(const op_stream *stream, FILE *out);
+
+/* A rival's operations in the words of --faults, "" where there are none, shortened to what is whole.
+   Returns text. */
+const char *op_stream_faults(const op_stream *stream, char *text, size_t size);
 
 /* A stream beyond these ends in a problem rather than in all of the host's memory: at most 512 MiB of operations and
    256 MiB of touches. Both keep op.first within 32 bits. */

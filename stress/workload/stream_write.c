@@ -1,7 +1,7 @@
 /* What can be done with a finished op stream: write it as `gpuarena-trace 1`, ask for its threads, and free it.
    Must not know of families, files or devices.
    Tested by tests/test_workload_stream.c, and by tests/test_workload_train.c against the reference generator. */
-#include "workload.h"
+#include "stream.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

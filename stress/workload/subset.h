@@ -3,7 +3,7 @@
 #ifndef STRESS_WORKLOAD_SUBSET_H
 #define STRESS_WORKLOAD_SUBSET_H
 
-#include "workload.h"
+#include "stream.h"
 
 /* keep: by operation of `from`, of which the first op_count count; frees of what is left out go, too. Kernels touch
    what is left. Ids, tags and labels stay, so that it can be written; one thread makes all. Fills *made, to be freed

@@ -4,7 +4,7 @@
 #ifndef STRESS_WORKLOAD_TURNS_H
 #define STRESS_WORKLOAD_TURNS_H
 
-#include "workload.h"
+#include "stream.h"
 
 typedef struct turns {
     uint64_t random;

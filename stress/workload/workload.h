@@ -1,4 +1,4 @@
-/* Op streams: what a workload does, generated whole before anything is timed, from (specification, seed) alone.
+/* Workloads: op streams made from (specification, seed) alone.
    It must not know of policies, devices or results. A new family is one file here and one row in workload.c.
    Tested by tests/test_workload_*.c. */
 #ifndef STRESS_WORKLOAD_WORKLOAD_H
@@ -9,37 +9,7 @@
 #include <stdio.h>
 #include "../base/problem.h"
 #include "../base/slice.h"
-
-typedef enum op_kind { OP_ALLOC, OP_FREE, OP_STEP, OP_KERNEL, OP_WAIT, OP_RIVAL } op_kind;
-
-enum { WORKLOAD_MAX_THREADS = 64 };
-
-/* One operation. Every allocation of a stream makes a block of its own: block numbers are dense, from 0, in order of
-   allocation, and never reused, whatever ids the text had. */
-typedef struct op {
-    uint64_t value;                              /* ALLOC: bytes. KERNEL: nanoseconds. WAIT: the stream waited for.
-                                                    RIVAL: bytes that another process takes, or gives back */
-    uint64_t stream;                             /* as numbered in the text; 0: the default stream. STEP, RIVAL: 0 */
-    uint32_t first;                              /* ALLOC, FREE: the block. KERNEL: first touch. STEP: the label */
-    uint32_t count;                              /* KERNEL: how many touches. FREE: 1 if its text named the stream.
-                                                    RIVAL: 1 if it gives back */
-    op_kind  kind;
-} op;
-
-typedef struct op_stream {
-    op       *ops;           size_t op_count;
-    uint64_t *ids;           size_t block_count; /* by block: the id in the text (trace output writes it again) */
-    uint32_t *tags;                              /* by block: index into labels + 1; 0: no tag */
-    uint32_t *touches;       size_t touch_count; /* blocks that kernels touch */
-    char    **labels;        size_t label_count; /* of steps and tags */
-    uint8_t  *threads;                           /* by operation: who makes it; NULL: one thread makes all */
-    uint32_t thread_count;                       /* 0 is 1 */
-    uint64_t alloc_count, free_count;
-    uint64_t requested_peak_bytes;               /* highest sum of live blocks, after any op */
-    uint64_t work_ns;                            /* of all kernels */
-    uint64_t rival_count;                        /* operations of another process: only a simulated device has one */
-    uint64_t seed;                               /* it was made from; a recording has none: --seed, or 1 */
-} op_stream;
+#include "stream.h"
 
 typedef struct workload_options {                /* from the command line; a family without that option ignores it */
     int seed_given;  uint64_t seed;              /* default seed 1 */
@@ -56,7 +26,6 @@ typedef struct workload_options {                /* from the command line; a fam
    a broken or unreadable file (file and line named), EXIT_USAGE in all these cases; no host memory: EXIT_HARNESS.
    *stream is then empty. */
 int  workload_make(const char *spec, const workload_options *options, op_stream *stream, problem *problem);
-void op_stream_free(op_stream *stream);          /* of a zeroed or filled stream */
 /* 1: the workload that spec names has that option. `threads`: it has threads of its own. */
 int  workload_has_option(slice spec, const char *key);
 
@@ -65,17 +34,6 @@ int  workload_has_option(slice spec, const char *key);
    problem, EXIT_USAGE: no such workload, a recording, no such option, or spec says already what it is. */
 typedef struct workload_key { const char *key; uint64_t lowest, highest; } workload_key;
 int  workload_vary(const char *spec, const char *key, workload_key *found, problem *why);
-
-uint32_t op_stream_threads(const op_stream *stream);                 /* how many make it, from 1 */
-uint32_t op_stream_thread(const op_stream *stream, size_t index);    /* who makes this operation, from 0 */
-
-/* The stream as `gpuarena-trace 1`, a rival's operations as comments that name the same fault. 0, or -1 if a write
-   failed. */
-int  op_stream_write(const op_stream *stream, FILE *out);
-
-/* A rival's operations in the words of --faults, "" where there are none, shortened to what is whole.
-   Returns text. */
-const char *op_stream_faults(const op_stream *stream, char *text, size_t size);
 
 /* `stress list`: name, one line and options of each family, in order; NULL past the last. peak: how the highest sum
    of live bytes comes about, and what it is at the defaults; NULL and 0: as the file has it. */
