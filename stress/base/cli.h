@@ -75,8 +75,6 @@ int  cli_expect(const cli *self, const cli_id *known, size_t count, const char *
 /* As slice_size: 0, or -1 for anything else. */
 int  cli_read_size(const char *text, uint64_t *bytes);
 int  cli_read_number(const char *text, uint64_t *number);
-int  cli_read_share(const char *text, uint64_t *millionths);     /* up to four decimals, and the sign: 0.25% */
-int  cli_keep_item(cli_value *value, const char *text, problem *why);           /* the whole text is one item */
 /* Adds the items of a list to value->items: `NAME` or `NAME:key=value,key=value`, separated by commas. plain: the
    name that keys without one may be meant for; NULL: there is none. */
 int  cli_split_list(const char *option, const char *plain, const char *text, cli_value *value, problem *why);

@@ -1,6 +1,7 @@
 /* Latencies in a fixed log-linear layout: 32 buckets a power of two, so a percentile is at most 1/32 above the truth.
    The layout never depends on the data, so histograms of several runs add up bucket by bucket.
-   Knows nothing of clocks or policies. Tested by tests/test_measure.c. */
+   Knows nothing of clocks or policies.
+   Tested by tests/test_measure.c. */
 #ifndef STRESS_BASE_HISTOGRAM_H
 #define STRESS_BASE_HISTOGRAM_H
 
@@ -25,5 +26,11 @@ uint64_t histogram_upper(size_t bucket);         /* largest value of a bucket */
 uint64_t histogram_percentile(const histogram *self, unsigned per_mille);
 /* Whether there are ten samples above that percentile: with fewer it says nothing that max does not. */
 int      histogram_supports(const histogram *self, unsigned per_mille);
+
+/* ---- Operations that come at fixed times, whether or not the ones before are done: of each the time
+        from when it was due to its end, as whoever waits sees it, and from when it could begin, as the
+        allocator does */
+
+typedef struct arrivals { histogram waited, served; } arrivals;
 
 #endif

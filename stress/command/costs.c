@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../measure/costs_fit.h"
+#include "../measure/costs.h"
 #include "../run/plan.h"
 #include "../base/program.h"
 #include "../report/environment.h"

@@ -1,20 +1,401 @@
 /* Texts for people, made from the tables wherever there is one.
    It must not repeat what a table says.
-   Tested by tests/cli.t. */
+   Tested by tests/cli.t and tests/workloads.t. */
 #include "help.h"
 
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../base/cli.h"
-#include "help_columns.h"
-#include "help_lists.h"
-#include "help_workloads.h"
 #include "../base/nearest.h"
+#include "../base/program.h"
+#include "../device/cuda_environment.h"
+#include "../needs/needs.h"
 #include "../policy/policy.h"
 #include "../policy/policy_name.h"
+#include "../report/plot.h"
+#include "../report/table.h"
+#include "../report/table_columns.h"
 #include "../result/row.h"
 #include "../sim/costs.h"
+#include "../sim/sim.h"
 #include "../workload/workload.h"
+
+static void help_list_workloads(FILE *out);
+
+/* ---- What each column of a file is: one table, from which `stress help columns` and `stress help NAME`
+        are made */
+
+static const char *const help_notes[COLUMN_COUNT] = {
+    [COLUMN_WORKLOAD] = "the workload, as asked for",
+    [COLUMN_POLICY] = "the policy, by its short name (raw is cudaMalloc): stress list policies",
+    [COLUMN_DEVICE] = "the device",
+    [COLUMN_SEED] = "the seed that the operations were made from",
+    [COLUMN_OPS] = "allocations, refused ones too, and frees",
+    [COLUMN_STATUS] = "ok; oom: memory ran out, which is a result; verify_failed; error",
+    [COLUMN_HOST_NS] = "measured: an operation's time on this machine; of real threads: stress help threads",
+    [COLUMN_ALLOC_P50] = "measured: half of the allocations took no longer; empty: too few samples",
+    [COLUMN_ALLOC_P99] = "measured: 99 of 100 allocations took no longer",
+    [COLUMN_ALLOC_MAX] = "measured: the longest allocation",
+    [COLUMN_FREE_P50] = "measured: half of the frees took no longer",
+    [COLUMN_DRIVER_CALLS] = "calls of the driver on memory, plain and virtual, from the first op to the last",
+    [COLUMN_DRIVER_VNS] = "the time in them, modelled by the simulated device; empty on CUDA",
+    [COLUMN_GPU_WAITS] = "times that the arena made a stream wait, or waited itself",
+    [COLUMN_REQUESTED_PEAK] = "the most that the workload asked for at once; peaks are sampled after every op",
+    [COLUMN_LIVE_PEAK] = "the most that was in the blocks that served it",
+    [COLUMN_RESERVED_PEAK] = "the most that was held from the driver",
+    [COLUMN_FOOTPRINT] = "reserved_peak_bytes over requested_peak_bytes; shown as overhead: 1.05 is +5 %",
+    [COLUMN_FRAGMENTATION] = "free memory beside its longest piece: at the first failure, else at peak reserved",
+    [COLUMN_STRANDED_PEAK] = "the most that was free in pages that were partly live, so that it could not be moved",
+    [COLUMN_REMAPPED_PAGES] = "pages that were moved",
+    [COLUMN_OOM_OP] = "the first allocation that was refused: the operations before it",
+    [COLUMN_OOM_REQUESTED] = "what it asked for",
+    [COLUMN_OOM_FREE] = "what was free then",
+    [COLUMN_OOM_LARGEST] = "the longest free piece then",
+    [COLUMN_OOM_REASON] = "why it was refused; a sentence below the table says it in full",
+    [COLUMN_DIGEST] = "of the operations and their results: where it differs the work did",
+    [COLUMN_PENDING_PEAK] = "the most that was free, but for the stream alone that had freed it",
+    [COLUMN_ALLOCS] = "of ops the allocations",
+    [COLUMN_THREADS] = "threads that made the operations: stress help threads",
+    [COLUMN_MISSES] = "allocations that called the driver",
+    [COLUMN_HIT_P50] = "measured: as alloc_p50_ns, of those that did not",
+    [COLUMN_HIT_P99] = "measured: as alloc_p99_ns, of those that did not",
+    [COLUMN_MISS_P50] = "measured: as alloc_p50_ns, of those that did",
+    [COLUMN_WAITED_P50] = "with --rate, modelled: from when an op was due to its end, half of them",
+    [COLUMN_WAITED_P99] = "with --rate, modelled: the same, 99 of 100",
+    [COLUMN_WAITED_MAX] = "with --rate, modelled: the same, the longest",
+    [COLUMN_SERVED_P99] = "with --rate, modelled: from when an op could begin to its end, 99 of 100",
+    [COLUMN_ENDED] = "why there are no more repeats or rounds: precise, rounds, time (help measuring)",
+    [COLUMN_VNS_PER_OP] = "the virtual clock from the first op to the last, over ops; of rows that are ok",
+    [COLUMN_STEADY_STEPS] = "steps that follow the warm-up; empty: no step comes again",
+    [COLUMN_STEADY_CALLS] = "of driver_calls those in these steps",
+    [COLUMN_STEADY_VNS] = "of driver_vns what was spent in these steps",
+    [COLUMN_OOM_ROUND] = "with --rounds: the round in which memory ran out first, from 1",
+    [COLUMN_OOM_ROUND_OP] = "with --rounds: the operations of that round before it",
+    [COLUMN_MIN_LIMIT] = "the smallest limit under which the workload completes",
+    [COLUMN_RATIO] = "of capacity: min_limit_bytes over requested_peak_bytes; of holes: over the fewest",
+    [COLUMN_PROBES] = "runs that the search took",
+    [COLUMN_STOP_OP] = "where the workload ends with one step less memory, or one more of what is varied",
+    [COLUMN_STOP_REASON] = "why it ends there",
+    [COLUMN_STOP_TEXT] = "why it ends there, as a sentence",
+    [COLUMN_HOLES] = "free blocks around the pair",
+    [COLUMN_NS_PER_PAIR] = "measured: an allocation and a free, the median of all rounds",
+    [COLUMN_PAIR_INSTRUCTIONS] = "the same, in instructions counted by callgrind",
+    [COLUMN_RATIO_LOW] = "of the ratio the lower end of its 95 % confidence interval",
+    [COLUMN_RATIO_HIGH] = "of the ratio the upper end of its 95 % confidence interval",
+    [COLUMN_CASE] = "what is measured",
+    [COLUMN_AGAINST] = "what a pair is compared with",
+    [COLUMN_AGAINST_NS] = "measured: what that takes",
+    [COLUMN_AGAINST_INSTRUCTIONS] = "what that takes, in instructions",
+    [COLUMN_TARGET] = "what the ratio should be",
+    [COLUMN_MET] = "yes or no, where the whole interval says so; else unclear",
+    [COLUMN_ROUNDS] = "rounds that were made, or measured",
+    [COLUMN_KEY] = "the workload's option that is varied",
+    [COLUMN_LARGEST] = "the largest that it may be for the workload to complete",
+    [COLUMN_ALLOWED] = "the largest whose requested peak is no more than the memory there is",
+    [COLUMN_NEXT_PEAK] = "the requested peak of one more than the largest",
+    [COLUMN_REPEATS] = "of the workload, one after the other",
+    [COLUMN_CLAIMS] = "of a need: what people say, which it answers",
+    [COLUMN_VERDICT] = "of a need: pass, fail, or none where it is not this policy's",
+    [COLUMN_GROWTH] = "of the time with free blocks: O(1), O(log n) or O(n); unclear",
+    [COLUMN_GROWTH_RMS] = "what that curve leaves over; 0 is a perfect fit",
+    [COLUMN_INSTRUCTIONS_GROWTH] = "of the instructions with free blocks: O(1), O(log n) or O(n)",
+    [COLUMN_INSTRUCTIONS_GROWTH_RMS] = "what that curve leaves over; 0 is a perfect fit",
+    [COLUMN_SAID] = "of a need: what was measured, in a sentence",
+};
+
+/* 1: there is such a column */
+static int help_column(FILE *out, const char *name)
+{
+    for (int column = 0; column < COLUMN_COUNT; column++) {
+        if (strcmp(name, row_column_name((row_column)column))) continue;
+        fprintf(out, "%s, a column of --out csv: %s\n", name, help_notes[column]);
+        return 1;
+    }
+    return 0;
+}
+
+/* of all */
+static void help_column_notes(FILE *out)
+{
+    for (int column = 0; column < COLUMN_COUNT; column++) {
+        fprintf(out, "  %-29s %s\n", row_column_name((row_column)column), help_notes[column]);
+    }
+}
+
+/* ---- Lists of what there is, a line a thing: policies, devices, and by other parts workloads and needs
+        */
+
+/* A label, and words behind it, broken at spaces, and behind commas, before column 112. */
+static void help_wrapped(FILE *out, const char *label, const char *text)
+{
+    int at = fprintf(out, "  %-11s %s", "", label), spaced = 0;
+    const int indent = at;
+    while (*text) {
+        int length = (int)strcspn(text, " ,");
+        length += text[length] == ',';
+        if (at + spaced + length > 112 && at > indent) {
+            at = fprintf(out, "\n%*s", indent, "") - 1;
+            spaced = 0;
+        }
+        at += fprintf(out, "%*s%.*s", spaced, "", length, text);
+        text += length;
+        spaced = *text == ' ';
+        text += spaced;
+    }
+    fputc('\n', out);
+}
+
+/* A line of a list, cut aloud where the terminal, or COLUMNS, has no room for all of it. */
+static void help_line(FILE *out, const char *name, const char *text)
+{
+    char line[1024];
+    snprintf(line, sizeof line, "  %-22s %s", name, text);
+    table_cut(line, table_style_for(out, "never").width);
+    fprintf(out, "%s\n", line);
+}
+
+static const char *help_absent(const policy_kind *kind)
+{
+    return policy_kind_present(kind) ? "" : " (not in this build)";
+}
+
+/* The name that people read, and the short one. */
+static const char *help_policy_names(const policy_kind *kind, char *text, size_t size)
+{
+    char shown[64];
+    policy_name_shown(kind->name, shown, sizeof shown);
+    snprintf(text, size, strcmp(shown, kind->name) ? "%s, %s" : "%s", shown, kind->name);
+    return text;
+}
+
+static void help_policy_page(FILE *out, const policy_kind *kind)
+{
+    char names[80];
+    fprintf(out, "  %s: %s%s%s\n", help_policy_names(kind, names, sizeof names), kind->model ? "model: " : "",
+            kind->summary, help_absent(kind));
+    if (kind->model && *kind->model->lacks) help_wrapped(out, "not: ", kind->model->lacks);
+    if (*kind->options) help_wrapped(out, "keys: ", kind->options);
+}
+
+/* with its keys; 1: there is one of the name */
+static int help_policy(FILE *out, const char *name)
+{
+    char short_name[64];
+    policy_kind kind;
+    snprintf(short_name, sizeof short_name, "%s", name);
+    policy_name_shorten(short_name);
+    for (size_t index = 0; policy_kind_at(index, &kind); index++) {
+        if (strcmp(kind.name, short_name)) continue;
+        fputs("a policy, for -p\n", out);
+        help_policy_page(out, &kind);
+        return 1;
+    }
+    return 0;
+}
+
+/* of all */
+static void help_policies(FILE *out)
+{
+    policy_kind kind;
+    fputs("policies\n", out);
+    for (size_t index = 0; policy_kind_at(index, &kind); index++) help_policy_page(out, &kind);
+}
+
+static void help_list_policies(FILE *out)
+{
+    char names[80], text[512];
+    fputs("policies\n", out);
+    policy_kind kind;
+    for (size_t index = 0; policy_kind_at(index, &kind); index++) {
+        snprintf(text, sizeof text, "%s%s%s", kind.model ? "model: " : "", kind.summary, help_absent(&kind));
+        help_line(out, help_policy_names(&kind, names, sizeof names), text);
+    }
+    help_line(out, "all", "all of these but config and cub-library; left out: what the device lacks");
+}
+
+static void help_list_devices(FILE *out)
+{
+    char total[32], name[24], text[600];
+    cuda_environment found;
+    problem trouble = { 0, "" };
+    fputs("devices\n", out);
+    help_line(out, "sim:SIZE", "simulated; sim is sim:80G");
+    help_line(out, "sim:SIZE,vm=off", "without virtual memory");
+    snprintf(text, sizeof text, "with no more mappings than N, %u otherwise", SIM_DEFAULT_MAPPINGS);
+    help_line(out, "sim:SIZE,mappings=N", text);
+    int count = cuda_environment_count(&trouble);
+    snprintf(text, sizeof text, "none: %s", trouble.text);
+    if (count < 0) help_line(out, "cuda:N", text);
+    for (int ordinal = 0; ordinal < count; ordinal++) {
+        problem unknown = { 0, "" };
+        snprintf(name, sizeof name, "cuda:%d", ordinal);
+        int is_unknown = cuda_environment_describe(ordinal, &found, &unknown) != 0;
+        snprintf(text, sizeof text, "%s, %s, %s", found.name, plot_bytes(found.total_bytes, total, sizeof total),
+                 found.uuid);
+        help_line(out, name, is_unknown ? unknown.text : text);
+    }
+}
+
+int help_list(FILE *out, const char *topic, problem *why)
+{
+    static const struct { const char *name; void (*list)(FILE *out); int is_apart; } lists[] = {
+        { "workloads", help_list_workloads, 0 }, { "policies", help_list_policies, 0 },
+        { "devices", help_list_devices, 0 }, { "needs", needs_list, 1 },
+    };
+    int known = 0;
+    char hint[96];
+    nearest search = nearest_to(topic ? topic : "");
+    for (size_t index = 0; index < sizeof lists / sizeof lists[0]; index++) {
+        nearest_offer(&search, lists[index].name);
+        if (topic ? strcmp(topic, lists[index].name) != 0 : lists[index].is_apart) continue;
+        lists[index].list(out);
+        known = 1;
+    }
+    return known ? 0 : problem_set(why, EXIT_USAGE, "no list of '%s'%s; there is workloads, policies, devices, needs",
+                                   topic, nearest_hint(&search, hint, sizeof hint));
+}
+
+/* ---- `stress help measuring`: how times come about, and what they are worth */
+
+const char help_measuring[] =
+    "Times are measured in a pass of its own over the same operations, after the verified one, which reads no\n"
+    "clock; if it does anything else (digest) the row is void: status error, exit 4. On CUDA one timing pass more\n"
+    "comes first and is dropped (--warmup N: so many, on any device); bench and holes drop two rounds, of threads\n"
+    "one.\n"
+    "An allocation that makes no call of the driver is a hit, else a miss: two distributions, told apart, and\n"
+    "frees. Percentiles are upper ends of buckets, at most 1/32 too high, and are told where ten samples lie above\n"
+    "them: of 1,000 there is a p99, of 10,000 a p99.9. Else the cell is empty.\n"
+    "\n"
+    "--repeat N makes every row N times, policies in turn, every second time backwards (A B C C B A): what drifts\n"
+    "while it lasts is no policy's more than another's. The table then has the median with its 95 % confidence\n"
+    "interval, from six on, and percentiles of all repeats' samples together: histograms are added bucket by\n"
+    "bucket, percentiles are never averaged. JSON has them in 'repeats', merge's too, wherever shards had the rows.\n"
+    "--repeat auto, on a CUDA device: until half the interval of host_ns_per_op is at most --precision (2%) of its\n"
+    "median, for every policy of a workload; looked at after 6 times, 9, 14, 21, 32, 48 and 60, the most; or until\n"
+    "--budget seconds (60) have gone, after which no further time begins. Column ended says which: precise, rounds,\n"
+    "time. For a gate: --fail-if 'ended != precise'. Bench and holes end the same way, by their ratios, after 25 to\n"
+    "201 rounds (threads 11 to 31, cold caches 25 to 101). On simulated devices no clock decides how many rows\n"
+    "there are.\n"
+    "\n"
+    "--rate N, on simulated devices: N allocations and frees a virtual second are due at fixed times, whether or\n"
+    "not the ones before are done. A loop that waits for each op before it sends the next measures one slow call\n"
+    "once; whoever would have come meanwhile is never seen (coordinated omission). waited_..: from when an op was\n"
+    "due to its end, as its caller sees it; served_..: from when it could begin, which is all that a closed loop\n"
+    "tells; both histograms are in JSON ('rate'). Ops of several threads come one at a time, in the drawn order;\n"
+    "times of real threads have no rate.\n"
+    "\n"
+    "What it was measured on is in JSON, where there are times: host (compiler, flags, processor, load, governor,\n"
+    "kernel, date, command line) and, of CUDA, environment; -v tells both. Virtual nanoseconds (vns) are never\n"
+    "mixed with measured ones. Instructions are the same every time: holes --instructions, bench --instructions.\n";
+
+/* ---- `stress help outputs`: the kinds of --out */
+
+const char help_outputs[] =
+    "--out KIND=PATH, as often as wanted; PATH - is stdout, and then the table goes to stderr. Of rows:\n"
+    "  csv        a line a row (stress help columns)\n"
+    "  json       the same, with whole histograms of latencies; schema gpuarena-stress/1:\n"
+    "             stress/report/schema.json\n"
+    "  md         a table in Markdown, verdicts above it, below it why memory ran out and what repeats say together\n"
+    "  junit      a case a row and a case a verdict (stress help gates), those of one name numbered; this and md of\n"
+    "             compare too, with --fail-if\n"
+    "Pictures, each one file that needs nothing else: no script, no font, no address; light or dark as the reader\n"
+    "has it. Made from a recording of the verified pass:\n"
+    "  html       a report: verdict, command lines that show it again, table, figures\n"
+    "  svg        all figures: peak memory by policy; time x addresses; requested, live and reserved over time;\n"
+    "             fragmentation and idle memory; latency percentiles; of capacity, batch and holes their own\n"
+    "  map        of run: time x addresses alone. Live blocks have the colour of their step (before the first:\n"
+    "             blue) or, without steps, of their age; red: slack, which nobody asked for; black: too small to\n"
+    "             draw; white: free; grey: addresses without memory. Red lines: where memory ran out, and how much\n"
+    "             of the height was asked for. Addresses that never held memory are left out\n"
+    "Every number in a picture is a cell of the csv of the same run, which its element names (data-row,\n"
+    "data-column), and every point of a line a row of these two:\n"
+    "  series     of run: samples over time, of 1,024 parts of the ops those that are extreme in something\n"
+    "  latency    of run: percentiles of allocations and frees, where they were timed\n"
+    "For other programs to draw, of run:\n"
+    "  perfetto   trace events for ui.perfetto.dev: a process a row, memory as counters, steps, what is live on\n"
+    "             each stream, out of memory; in microseconds of the simulated clock (on CUDA: in operations)\n"
+    "  memviz     a memory snapshot for pytorch.org/memory_viz: a device a row; frames are tags and steps.\n"
+    "             replay:FILE.pickle plays it again\n"
+    "And:\n"
+    "  trace      of run: the operations of one workload, as replay: reads them\n"
+    "  costs      of costs: a file for --costs\n";
+
+/* ---- Workloads for people: what each is, its peak, its options */
+
+/* a line each */
+static void help_list_workloads(FILE *out)
+{
+    fputs("workloads\n", out);
+    for (size_t index = 0; workload_family_at(index); index++) {
+        help_line(out, workload_family_at(index)->name, workload_family_at(index)->summary);
+    }
+    help_line(out, "needs", "what people ask of GPU memory, as verdicts; needs:NAME one of them: stress list needs");
+    help_line(out, "all", "each of those that need no file, but needs");
+}
+
+static int help_is_recording(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot && (!strcmp(dot, ".trace") || !strcmp(dot, ".csv"));
+}
+
+/* Those that come along, as the folder has them. */
+static void help_recordings(FILE *out)
+{
+    char folder[PROGRAM_PATH_BYTES];
+    struct dirent **found = NULL;
+    int count = program_file("recordings", folder, sizeof folder)
+              ? 0 : scandir(folder, &found, help_is_recording, alphasort);
+    fputs("replay:NAME, without '/', where the current folder has no such file: a recording that comes along\n", out);
+    if (count <= 0) fputs("  there are none here\n", out);
+    for (int at = 0; at < count; at++) {
+        fprintf(out, "  replay:%s\n", found[at]->d_name);
+        free(found[at]);
+    }
+    free(found);
+}
+
+/* The family, and each of its options with what is allowed. */
+static void help_workload_page(FILE *out, size_t index)
+{
+    char text[120];
+    const workload_family *family = workload_family_at(index);
+    fprintf(out, "%s: %s\n", family->name, family->summary);
+    if (family->peak) {
+        plot_bytes(family->peak_bytes, text, sizeof text);
+        fprintf(out, "  peak %s, %" PRIu64 " bytes: %s\n", text, family->peak_bytes, family->peak);
+    }
+    for (size_t option = 0; workload_option_text(index, option, text, sizeof text); option++) {
+        fprintf(out, "  %s\n", text);
+    }
+}
+
+/* with its keys; 1: there is one of the name */
+static int help_workload(FILE *out, const char *name)
+{
+    for (size_t index = 0; workload_family_at(index); index++) {
+        if (strcmp(workload_family_at(index)->name, name)) continue;
+        fputs("a workload, for -w; NAME:key=value,.. with these keys:\n", out);
+        help_workload_page(out, index);
+        return 1;
+    }
+    return 0;
+}
+
+/* of all; 0 */
+static int help_workloads(FILE *out)
+{
+    fputs("-w NAME:key=value,..: the options of each, their defaults, and what else they may be\n", out);
+    for (size_t index = 0; workload_family_at(index); index++) help_workload_page(out, index);
+    help_recordings(out);
+    return 0;
+}
+
+/* ---- Texts for people, made from the tables wherever there is one */
 
 static const char help_top[] =
     "stress: GPU memory policies against randomized and recorded workloads, on a simulated device\n"

@@ -1,5 +1,6 @@
 /* The pages of `stress help` and `stress list`.
-   Knows nothing of running. Tested by tests/cli.t. */
+   Knows nothing of running.
+   Tested by tests/cli.t and tests/workloads.t. */
 #ifndef STRESS_COMMAND_HELP_H
 #define STRESS_COMMAND_HELP_H
 

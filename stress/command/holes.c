@@ -8,18 +8,17 @@
 #include <string.h>
 
 #include "../measure/callgrind.h"
-#include "../measure/cases.h"
+#include "../measure/stage.h"
 #include "../base/rounds.h"
 #include "../result/gate.h"
-#include "../measure/holes_field.h"
-#include "../measure/holes_growth.h"
+#include "../measure/holes.h"
 #include "../base/interrupt.h"
 #include "../run/plan.h"
 #include "../policy/policy.h"
 #include "../base/program.h"
 #include "../base/progress.h"
 #include "../report/output_list.h"
-#include "run_check.h"
+#include "run.h"
 
 enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_ROUNDS = HOLES_MOST_ROUNDS,
        HOLES_QUICK_ROUNDS = 5,

@@ -10,7 +10,6 @@
 
 #include "../result/gate.h"
 #include "../result/csv.h"
-#include "../result/csv_table.h"
 #include "../report/output_list.h"
 #include "../result/repeats.h"
 #include "../run/shard.h"

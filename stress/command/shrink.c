@@ -11,9 +11,9 @@
 #include "../run/pass.h"
 #include "../run/plan.h"
 #include "../report/output_list.h"
-#include "../run/repro.h"
-#include "../base/shrink_search.h"
-#include "../workload/subset.h"
+#include "../run/sweep.h"
+#include "../base/search.h"
+#include "../workload/stream.h"
 
 #define SHRINK_MOST_OPS UINT64_C(40000000)       /* driven in all: about a minute */
 

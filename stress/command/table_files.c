@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../base/cli.h"
-#include "../result/metric.h"
+#include "../result/gate.h"
 
 /* The command that has such columns: all of the header's are its own. */
 static row_kind table_kind(const csv_table *table)

@@ -3,7 +3,7 @@
 #ifndef STRESS_COMMAND_TABLE_FILES_H
 #define STRESS_COMMAND_TABLE_FILES_H
 
-#include "../result/csv_table.h"
+#include "../result/csv.h"
 #include "../report/output_list.h"
 
 /* Every output, and the step summary where there is one, of the rows of this table, which were read from path;

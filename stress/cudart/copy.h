@@ -6,7 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "../sim/launch.h"
+#include "../sim/access.h"
 
 typedef struct copy_area {                       /* rows of equal width, pitch bytes from one to the next */
     void  *ptr;

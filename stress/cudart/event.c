@@ -1,7 +1,7 @@
 /* Events, as the runtime's calls; timed by the virtual clock.
    Must not know what streams do.
    Tested by tests/test_cudart_streams.c. */
-#include "../sim/event.h"
+#include "../sim/work.h"
 #include "stream.h"
 
 static int event_make(call *self, cudaEvent_t *event, unsigned flags)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../sim/build.h"
+#include "../sim/sim.h"
 #include "../sim/engine.h"
 #include "options.h"
 

@@ -1,6 +1,6 @@
 /* What CUDA answers before anything runs: which devices there are, what they are, who else is on them.
    It must not know of policies or workloads. Without CUDA there are none, and a problem says so.
-   Tested by tests/cuda_stress.t on the libcudart substitute, by tests/gpu.t on a GPU. */
+   Tested by tests/cuda_stress.t and tests/gpu.t. */
 #ifndef STRESS_DEVICE_CUDA_ENVIRONMENT_H
 #define STRESS_DEVICE_CUDA_ENVIRONMENT_H
 
@@ -8,6 +8,15 @@
 #include <stdint.h>
 
 #include "../base/problem.h"
+
+/* ---- What only nvidia-smi can tell, asked of the program where it is found in PATH */
+
+enum { NVIDIA_SMI_UNKNOWN = -1, NVIDIA_SMI_HANGS = -2 };    /* HANGS: it will for every other question, too */
+
+/* Compute processes on the device other than this one, or one of those. uuid: letters, digits and '-'. */
+int nvidia_smi_processes(const char *uuid);
+/* The driver's version, such as 570.133.20; "": not known. */
+void nvidia_smi_driver(const char *uuid, char *text, size_t size);
 
 typedef struct cuda_environment {
     int      ordinal;

@@ -1,7 +1,208 @@
 /* The counting table: memory calls on the list, the rest as it is.
    It must not know what the memory is for.
-   Tested by tests/test_device*.c on the libcudart substitute, by tests/gpu.t on a GPU. */
+   Tested by tests/test_device.c, tests/test_device_pages.c, tests/test_device and tests/gpu.t. */
 #include "cuda_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Ranges by address, and how many small ones lie in each granule */
+
+#define RANGES_GRANULE ((uint64_t)2 << 20)       /* in which CUDA takes physical memory */
+enum { RANGES_PAGES = 2 };                       /* granules that a smaller range reaches into, at most */
+
+static uint64_t ranges_round_up(uint64_t bytes)
+{
+    if (bytes > UINT64_MAX - RANGES_GRANULE) return bytes;
+    return (bytes + RANGES_GRANULE - 1) / RANGES_GRANULE * RANGES_GRANULE;
+}
+
+/* The granules of a range that is smaller than one. */
+static int ranges_pages(const device_range *range, uint64_t pages[RANGES_PAGES])
+{
+    pages[0] = range->address / RANGES_GRANULE;
+    pages[1] = (range->address + (range->bytes - 1)) / RANGES_GRANULE;
+    return 1 + (pages[1] != pages[0]);
+}
+
+int device_ranges_reserve(device_ranges *self)
+{
+    return device_table_reserve(&self->held, 1) || device_table_reserve(&self->pages, RANGES_PAGES) ? -1 : 0;
+}
+
+void device_ranges_add(device_ranges *self, uint64_t address, uint64_t bytes)
+{
+    const device_range added = { address, bytes };
+    uint64_t pages[RANGES_PAGES];
+    device_table_add(&self->held, address, bytes);
+    if (bytes >= RANGES_GRANULE) {
+        self->block_bytes += ranges_round_up(bytes);
+        return;
+    }
+    for (int page = ranges_pages(&added, pages); page-- > 0;) device_table_add(&self->pages, pages[page], 1);
+}
+
+static void ranges_leave_page(device_ranges *self, uint64_t page)
+{
+    device_range *slot = device_table_slot(&self->pages, page);
+    if (slot->bytes > 1) slot->bytes--;
+    else device_table_remove(&self->pages, slot);
+}
+
+int device_ranges_remove(device_ranges *self, uint64_t address)
+{
+    uint64_t pages[RANGES_PAGES];
+    device_range *slot = self->held.count ? device_table_slot(&self->held, address) : NULL;
+    if (!slot || !slot->bytes) return 0;
+    const device_range removed = *slot;
+    device_table_remove(&self->held, slot);
+    if (removed.bytes >= RANGES_GRANULE) {
+        self->block_bytes -= ranges_round_up(removed.bytes);
+        return 1;
+    }
+    for (int page = ranges_pages(&removed, pages); page-- > 0;) ranges_leave_page(self, pages[page]);
+    return 1;
+}
+
+static int ranges_reach(const device_range *range, uint64_t address, uint64_t bytes)
+{
+    uint64_t inside = address - range->address;
+    return address >= range->address && inside < range->bytes && bytes <= range->bytes - inside;
+}
+
+int device_ranges_hold(const device_ranges *self, uint64_t address, uint64_t bytes)
+{
+    if (!bytes) return 1;
+    if (!self->held.count) return 0;
+    if (ranges_reach(device_table_slot(&self->held, address), address, bytes)) return 1;
+    for (size_t at = 0; at < self->held.capacity; at++) {
+        if (ranges_reach(&self->held.slots[at], address, bytes)) return 1;
+    }
+    return 0;
+}
+
+uint64_t device_ranges_bytes(const device_ranges *self)
+{
+    return self->block_bytes + self->pages.count * RANGES_GRANULE;
+}
+
+void device_ranges_clear(device_ranges *self)
+{
+    device_table_clear(&self->held);
+    device_table_clear(&self->pages);
+    self->block_bytes = 0;
+}
+
+/* ---- Books of virtual memory: each mapped page knows the memory behind it, which is counted until
+        nobody has it */
+
+static int device_pages_reserve_memory(device_pages *self)
+{
+    size_t capacity = self->memory_capacity ? self->memory_capacity * 2 : 64;
+    if (self->gone || self->memory_count < self->memory_capacity) return 0;
+    device_memory *grown = realloc(self->memories, capacity * sizeof *grown);
+    if (!grown) return -1;
+    self->memories = grown;
+    self->memory_capacity = capacity;
+    return 0;
+}
+
+int device_pages_reserve(device_pages *self, uint64_t mapped_bytes)
+{
+    size_t pages = (size_t)(mapped_bytes / self->page_bytes);
+    return device_table_reserve(&self->ranges, 1) || device_table_reserve(&self->handles, 1)
+        || device_table_reserve(&self->mapped, pages) || device_pages_reserve_memory(self) ? -1 : 0;
+}
+
+static void device_pages_add_range(device_pages *self, uint64_t address, uint64_t bytes)
+{
+    device_table_add(&self->ranges, address, bytes);
+}
+
+static void device_pages_remove_range(device_pages *self, uint64_t address)
+{
+    if (!device_table_find(&self->ranges, address)) return;
+    device_table_remove(&self->ranges, device_table_slot(&self->ranges, address));
+}
+
+static void device_pages_leave(device_pages *self, uint64_t number)
+{
+    device_memory *memory = &self->memories[number - 1];
+    if (--memory->uses) return;
+    self->held_bytes -= memory->bytes;
+    memory->bytes = self->gone;
+    self->gone = number;
+}
+
+void device_pages_create(device_pages *self, uint64_t handle, uint64_t bytes)
+{
+    const device_memory made = { bytes, 1 };
+    if (device_table_find(&self->handles, handle)) return;
+    uint64_t number = self->gone ? self->gone : ++self->memory_count;
+    if (self->gone) self->gone = self->memories[number - 1].bytes;
+    self->memories[number - 1] = made;
+    device_table_add(&self->handles, handle, number);
+    self->held_bytes += bytes;
+}
+
+void device_pages_destroy(device_pages *self, uint64_t handle)
+{
+    uint64_t number = device_table_find(&self->handles, handle);
+    if (!number) return;
+    device_table_remove(&self->handles, device_table_slot(&self->handles, handle));
+    device_pages_leave(self, number);
+}
+
+void device_pages_map(device_pages *self, uint64_t address, uint64_t bytes, uint64_t handle)
+{
+    uint64_t number = device_table_find(&self->handles, handle), first = address / self->page_bytes;
+    if (!number) return;
+    for (uint64_t page = first; page - first < bytes / self->page_bytes; page++) {
+        if (device_table_find(&self->mapped, page)) continue;
+        device_table_add(&self->mapped, page, number);
+        self->memories[number - 1].uses++;
+    }
+}
+
+void device_pages_unmap(device_pages *self, uint64_t address, uint64_t bytes)
+{
+    uint64_t first = address / self->page_bytes;
+    for (uint64_t page = first; page - first < bytes / self->page_bytes; page++) {
+        uint64_t number = device_table_find(&self->mapped, page);
+        if (!number) continue;
+        device_table_remove(&self->mapped, device_table_slot(&self->mapped, page));
+        device_pages_leave(self, number);
+    }
+}
+
+uint64_t device_pages_run(const device_pages *self, uint64_t address, uint64_t most_bytes)
+{
+    uint64_t reached = 0;
+    if (!self->page_bytes) return 0;
+    while (reached < most_bytes && address <= UINT64_MAX - reached
+           && device_table_find(&self->mapped, (address + reached) / self->page_bytes)) {
+        reached += self->page_bytes - (address + reached) % self->page_bytes;
+    }
+    return reached < most_bytes ? reached : most_bytes;
+}
+
+int device_pages_hold(const device_pages *self, uint64_t address, uint64_t bytes)
+{
+    return device_pages_run(self, address, bytes) == bytes;
+}
+
+void device_pages_clear(device_pages *self)
+{
+    device_table_clear(&self->ranges);
+    device_table_clear(&self->handles);
+    device_table_clear(&self->mapped);
+    free(self->memories);
+    self->memories = NULL;
+    self->memory_count = self->memory_capacity = 0;
+    self->gone = self->held_bytes = 0;
+}
+
+/* ---- The counting table: memory calls on the list, the rest as it is */
 
 #ifndef GPUARENA_NO_CUDA
 

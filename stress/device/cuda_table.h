@@ -1,14 +1,68 @@
 /* gpuarena's own CUDA table, with every call on memory counted, plain or virtual, and all that it holds on lists, so
    that nothing of it stays on somebody's GPU. The other groups are handed through.
    It must not know of contents, streams in use, policies or workloads. Without CUDA there is none.
-   Tested by tests/test_device*.c on the libcudart substitute, by tests/gpu.t on a GPU. */
+   Tested by tests/test_device.c, tests/test_device_pages.c, tests/test_device and tests/gpu.t. */
 #ifndef STRESS_DEVICE_CUDA_TABLE_H
 #define STRESS_DEVICE_CUDA_TABLE_H
 
 #include "../../gpuarena.h"
-#include "pages.h"
-#include "ranges.h"
+#include "../base/hash.h"
 #include "../sim/base.h"
+
+/* ---- What was obtained from a device and not given back, by address, and the device memory behind it
+        */
+
+typedef struct device_ranges {                   /* zeroed: none */
+    device_table held;
+    device_table pages;                          /* granules in which small ranges lie; bytes: how many of them */
+    uint64_t     block_bytes;                    /* of ranges of a granule and more: each in whole granules */
+} device_ranges;
+
+/* Room for one more, so that adding cannot fail. -1: no host memory. */
+int  device_ranges_reserve(device_ranges *self);
+/* After a reserve; bytes > 0, and no range begins there. */
+void device_ranges_add(device_ranges *self, uint64_t address, uint64_t bytes);
+int  device_ranges_remove(device_ranges *self, uint64_t address);            /* 0: no range begins there */
+/* 1: the bytes lie wholly in one range. At once where they begin with it, else after a look at all ranges. */
+int  device_ranges_hold(const device_ranges *self, uint64_t address, uint64_t bytes);
+/* Ranges of a granule and more in whole granules, and every granule in which a smaller one lies, once. The device
+   holds at least this: it may keep what nothing lies in. */
+uint64_t device_ranges_bytes(const device_ranges *self);
+void device_ranges_clear(device_ranges *self);
+
+/* ---- What was reserved, created and mapped through a driver's calls on virtual memory, as far as they
+        succeeded, and the device memory behind it */
+
+typedef struct device_memory {                   /* what one create made */
+    uint64_t bytes;                              /* gone: the number of another that is gone, 0: no more */
+    uint64_t uses;                               /* pages mapped, and 1 until it is destroyed; 0: gone */
+} device_memory;
+
+typedef struct device_pages {                    /* zeroed, but for page_bytes: nothing */
+    uint64_t       page_bytes;                   /* all sizes and mapped addresses are multiples of it */
+    device_table   ranges;                       /* reserved */
+    device_table   handles;                      /* not destroyed: their memory, by number from 1 */
+    device_table   mapped;                       /* by number of the page in the address space: likewise */
+    device_memory *memories;
+    size_t         memory_count, memory_capacity;
+    uint64_t       gone;                         /* number of one that is, 0: none */
+    uint64_t       held_bytes;                   /* created, and neither destroyed nor out of all mappings */
+} device_pages;
+
+/* Room for one more range and handle and so many more mapped bytes, so that what follows cannot fail. -1: no host
+   memory. */
+int  device_pages_reserve(device_pages *self, uint64_t mapped_bytes);
+
+void device_pages_create(device_pages *self, uint64_t handle, uint64_t bytes);
+void device_pages_destroy(device_pages *self, uint64_t handle);
+void device_pages_map(device_pages *self, uint64_t address, uint64_t bytes, uint64_t handle);
+void device_pages_unmap(device_pages *self, uint64_t address, uint64_t bytes);
+
+/* 1: all of the bytes lie in mapped pages. */
+int  device_pages_hold(const device_pages *self, uint64_t address, uint64_t bytes);
+/* The longest run of mapped bytes from here on, up to so many; 0: none begins here. */
+uint64_t device_pages_run(const device_pages *self, uint64_t address, uint64_t most_bytes);
+void device_pages_clear(device_pages *self);
 
 enum { CUDA_TABLE_KINDS = GPUARENA_MEMORY_ASYNC + 1 };
 

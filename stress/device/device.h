@@ -1,11 +1,23 @@
 /* One device at work, for one pass: simulated, or reached through CUDA. The seam between policies and hardware.
    It must not know of policies, workloads or reports.
-   Tested by tests/test_device*.c, the CUDA side on the libcudart substitute, and by tests/gpu.t on a GPU. */
+   Tested by tests/test_pass_threads.c, tests/test_device, tests/gpu.t and tests/test_device.c. */
 #ifndef STRESS_DEVICE_DEVICE_H
 #define STRESS_DEVICE_DEVICE_H
 
+#include "../../gpuarena.h"
 #include "../base/problem.h"
 #include "../sim/sim.h"
+
+/* ---- A driver table that lets several threads in, where the one behind it does not: one at a time */
+
+typedef struct device_lock device_lock;
+
+/* Puts a lock in front of *driver, whose user must outlive it. with_streams 0: of memory and vm alone; events and
+   capture are called as they come, since waits among them may last. NULL: no host memory, *driver is as it was. */
+device_lock *device_lock_open(gpuarena_driver *driver, int with_streams);
+void         device_lock_close(device_lock *self);           /* nobody is in it; NULL is fine */
+/* How many calls on memory (device_counters.calls, device.h) this thread has made through such tables so far. */
+uint64_t     device_lock_calls(void);
 
 typedef struct device_config {
     int        is_cuda;                          /* 0: simulated, as `sim` says */

@@ -3,10 +3,282 @@
    Tested by tests/test_bench.c and tests/bench.t. */
 #include "stage.h"
 
+#include <inttypes.h>
+#include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/progress.h"
+#include "../base/rounds.h"
+#include "../base/splitmix64.h"
+#include "null_driver.h"
+
+/* ---- The table */
+
+#define CASES_GIB ((uint64_t)1 << 30)
+
+static const cases_row cases_rows[] = {
+    { "random 16", CASES_WARM, 16, 0, 1, 1, CASES_CUB, "<= 0.25", 0, NULL, NULL },
+    { "random 1000", CASES_WARM, 1000, 0, 1, 1, CASES_CUB, "<= 0.1667", 1, "random 1000 instructions", "<= 470" },
+    { "random 20000", CASES_WARM, 20000, 0, 1, 1, CASES_CUB, "<= 0.125", 0, NULL, NULL },
+    { "cold 16", CASES_COLD, 16, 0, 1, 1, CASES_CUB, "<= 0.25", 0, NULL, NULL },
+    { "cold 1000", CASES_COLD, 1000, 0, 1, 1, CASES_CUB, "<= 0.25", 0, NULL, NULL },
+    { "cold 20000", CASES_COLD, 20000, 0, 1, 1, CASES_CUB, "<= 0.25", 0, NULL, NULL },
+    { "4 KiB", CASES_WARM, 1000, 4096, 1, 1, CASES_MUTEX, "<= 1.4", 1, "4 KiB instructions", NULL },
+    { "1 GiB", CASES_WARM, 16, CASES_GIB, 1, 1, CASES_SMALL, NULL, 0, NULL, NULL },
+    { "2 threads 2 streams", CASES_CROWD, 1000, 0, 2, 2, CASES_ONE_THREAD, ">= 1.6", 0, NULL, NULL },
+    { "4 threads 1 stream", CASES_CROWD, 1000, 0, 4, 1, CASES_ONE_THREAD, ">= 0.8", 0, NULL, NULL },
+};
+
+const cases_row *cases_at(size_t index)
+{
+    return index < sizeof cases_rows / sizeof cases_rows[0] ? &cases_rows[index] : NULL;
+}
+
+const char *cases_other_name(cases_other other)
+{
+    static const char *const names[] = { "cub-library", "two mutex pairs", "1 KiB", "one thread" };
+    return names[other];
+}
+
+const char *cases_met(const char *target, double low, double high)
+{
+    double bound = strtod(target + 3, NULL);
+    if (target[0] == '<') return high <= bound ? "yes" : low > bound ? "no" : "unclear";
+    return low >= bound ? "yes" : high < bound ? "no" : "unclear";
+}
+
+/* ---- Log-uniform sizes */
+
+void sizes_draw(uint64_t *sizes, size_t count, uint64_t seed)
+{
+    uint64_t random = seed;
+    for (size_t index = 0; index < count; index++) {
+        double part = (double)(splitmix64_next(&random) >> 11) / 9007199254740992.0;         /* 2^53: below 1 */
+        sizes[index] = (uint64_t)exp2(8.0 + 12.0 * part);
+    }
+}
+
+/* ---- Opening, closing, verifying */
+
+const char *subject_name(subject_kind kind)
+{
+    static const char *const names[] = { "segments", "paged", "segments:cache=64M", "paged:cache=64M", "cub-library",
+                                         "mutex" };
+    return names[kind];
+}
+
+static int subject_open_arena(subject *self, problem *why)
+{
+    gpuarena_driver driver;
+    gpuarena_config config = GPUARENA_INIT;
+    null_driver_fill(&driver);
+    config.driver = &driver;
+    config.environment = "";
+    config.limit_bytes = SUBJECT_LIMIT_BYTES;
+    config.backing = self->kind == SUBJECT_PAGED || self->kind == SUBJECT_PAGED_CACHED ? GPUARENA_BACKING_PAGED
+                                                                                       : GPUARENA_BACKING_SEGMENTS;
+    if (self->kind >= SUBJECT_SEGMENTS_CACHED) config.cache_bytes = SUBJECT_CACHE_BYTES;
+    gpuarena_result result = gpuarena_create(&config, &self->arena);
+    if (!result) return 0;
+    return problem_set(why, EXIT_HARNESS, "%s: no arena: %s", subject_name(self->kind), gpuarena_result_name(result));
+}
+
+int subject_open(subject *self, subject_kind kind, problem *why)
+{
+    memset(self, 0, sizeof *self);
+    self->kind = kind;
+    if (pthread_mutex_init(&self->mutex, NULL)) return problem_set(why, EXIT_HARNESS, "no mutex");
+    if (kind == SUBJECT_MUTEX) return 0;
+    if (kind != SUBJECT_CUB) return subject_open_arena(self, why);
+    self->rival = rival_open_null(why);
+    return self->rival ? 0 : -1;
+}
+
+void subject_close(subject *self)
+{
+    rival_close(self->rival);
+    if (self->arena) {
+        (void)gpuarena_reset(self->arena, NULL);
+        (void)gpuarena_destroy(self->arena);
+    }
+    (void)pthread_mutex_destroy(&self->mutex);
+}
+
+int subject_verify(const subject *self, uint64_t live_count, problem *why)
+{
+    gpuarena_stats now;
+    char message[256];
+    const char *name = subject_name(self->kind);
+    if (!self->arena) return 0;
+    gpuarena_get_stats(self->arena, &now);
+    if (now.requested_bytes + now.slack_bytes != now.live_bytes
+        || now.live_bytes + now.pending_bytes + now.cached_bytes != now.reserved_bytes) {
+        return problem_set(why, EXIT_VERIFY, "%s: bytes do not sum", name);
+    }
+    if (now.reserved_peak_bytes > SUBJECT_LIMIT_BYTES) {
+        return problem_set(why, EXIT_VERIFY, "%s: %" PRIu64 " bytes reserved, above the limit", name,
+                           now.reserved_peak_bytes);
+    }
+    if (now.live_count != live_count) {
+        return problem_set(why, EXIT_VERIFY, "%s: %" PRIu64 " blocks live, expected %" PRIu64, name, now.live_count,
+                           live_count);
+    }
+    if (!gpuarena_check(self->arena, message, sizeof message)) return 0;
+    return problem_set(why, EXIT_VERIFY, "%s: %s", name, message);
+}
+
+/* ---- The loop, and the clock around it */
+
+static uint64_t pairs_next_bytes(pairs *self)
+{
+    return self->sizes[self->at++ % PAIRS_SIZES];
+}
+
+static void pairs_fill_sizes(pairs *self, uint64_t bytes, uint64_t seed)
+{
+    if (!bytes) sizes_draw(self->sizes, PAIRS_SIZES, seed);
+    for (size_t index = 0; bytes && index < PAIRS_SIZES; index++) self->sizes[index] = bytes;
+}
+
+int pairs_open(pairs *self, subject *on, uint32_t live, uint64_t bytes, gpuarena_stream stream, uint64_t seed,
+               problem *why)
+{
+    memset(self, 0, sizeof *self);
+    self->on = on;
+    self->stream = stream;
+    self->live = live;
+    self->random = seed;
+    pairs_fill_sizes(self, bytes, seed);
+    self->blocks = calloc(live, sizeof *self->blocks);
+    if (!self->blocks) return problem_set(why, EXIT_HARNESS, "no host memory for %u blocks", live);
+    for (uint32_t index = 0; index < live && !self->failed; index++) {
+        self->failed = subject_alloc(on, &self->blocks[index], pairs_next_bytes(self), stream);
+    }
+    if (!self->failed) return 0;
+    return problem_set(why, EXIT_HARNESS, "%s: block refused: %d", subject_name(on->kind), self->failed);
+}
+
+void pairs_close(pairs *self)
+{
+    free(self->blocks);
+    self->blocks = NULL;
+}
+
+/* Who is freed is one multiplication away: the harness is to cost little beside what it measures. */
+static inline void **pairs_choose(pairs *self)
+{
+    self->random = self->random * 6364136223846793005u + 1442695040888963407u;
+    return &self->blocks[(self->random >> 32) * self->live >> 32];
+}
+
+static inline void pairs_replace(pairs *self, void **block, void *freed, uint64_t bytes)
+{
+    self->failed |= subject_free(self->on, freed, self->stream);
+    self->failed |= subject_alloc(self->on, block, bytes, self->stream);
+}
+
+void pairs_run(pairs *self, uint64_t count)
+{
+    for (uint64_t done = 0; done < count; done++) {
+        void **block = pairs_choose(self);
+        pairs_replace(self, block, *block, pairs_next_bytes(self));
+    }
+}
+
+void pairs_counted(pairs *self, uint64_t count)
+{
+    pairs_run(self, count);
+}
+
+/* What was measured before this has left other things in the caches. */
+/* Nanoseconds of a pair: of so many in one go, after some to warm up, by rounds_clock_ns; or each by itself, after as
+   many bytes as a cache may hold were touched, by a clock that costs little: reading it is part of the pair. */
+static double pairs_warm_ns(pairs *self, uint64_t count)
+{
+    pairs_run(self, count / 4);
+    uint64_t begin_ns = rounds_clock_ns();
+    pairs_run(self, count);
+    return (double)(rounds_clock_ns() - begin_ns) / (double)count;
+}
+
+/* What the harness reads itself, the clock's own included, is warm again when the pair begins. */
+static double pairs_cold_ns(pairs *self, uint64_t count, unsigned char *cold)
+{
+    uint64_t total_ns = 0;
+    for (uint64_t done = 0; done < count; done++) {
+        for (size_t at = 0; at < PAIRS_COLD_BYTES; at += 64) cold[at]++;
+        void **block = pairs_choose(self), *freed = *block;
+        uint64_t bytes = pairs_next_bytes(self);
+        (void)progress_clock_ns();
+        uint64_t begin_ns = progress_clock_ns();
+        pairs_replace(self, block, freed, bytes);
+        total_ns += progress_clock_ns() - begin_ns;
+    }
+    return (double)total_ns / (double)count;
+}
+
+/* ---- Threads that begin together */
+
+enum { CROWD_WAIT, CROWD_GO, CROWD_LEAVE };
+
+typedef struct crowd_gate { size_t ready; int state; } crowd_gate;           /* both by atomics */
+typedef struct crowd_member {
+    pthread_t   thread;
+    pairs      *work;
+    crowd_gate *gate;
+    uint64_t    each, begin_ns, end_ns;
+} crowd_member;
+
+/* A tenth of the pairs is for warming up. */
+static void *crowd_work(void *user)
+{
+    crowd_member *self = user;
+    int state;
+    pairs_run(self->work, self->each / 10);
+    __atomic_add_fetch(&self->gate->ready, 1, __ATOMIC_RELEASE);
+    while ((state = __atomic_load_n(&self->gate->state, __ATOMIC_ACQUIRE)) == CROWD_WAIT) sched_yield();
+    if (state == CROWD_LEAVE) return NULL;
+    self->begin_ns = progress_clock_ns();
+    pairs_run(self->work, self->each);
+    self->end_ns = progress_clock_ns();
+    return NULL;
+}
+
+static uint64_t crowd_span(const crowd_member *members, size_t count)
+{
+    uint64_t begin_ns = members[0].begin_ns, end_ns = members[0].end_ns;
+    for (size_t index = 1; index < count; index++) {
+        if (members[index].begin_ns < begin_ns) begin_ns = members[index].begin_ns;
+        if (members[index].end_ns > end_ns) end_ns = members[index].end_ns;
+    }
+    return end_ns - begin_ns;
+}
+
+int crowd_ns(pairs *crowd, size_t count, uint64_t each, double *ns, problem *why)
+{
+    crowd_gate gate = { 0, CROWD_WAIT };
+    crowd_member members[CROWD_MOST];
+    size_t started = 0;
+    for (; started < count; started++) {
+        crowd_member *member = &members[started];
+        member->work = &crowd[started];
+        member->gate = &gate;
+        member->each = each;
+        if (pthread_create(&member->thread, NULL, crowd_work, member)) break;
+    }
+    while (started == count && __atomic_load_n(&gate.ready, __ATOMIC_ACQUIRE) < count) sched_yield();
+    __atomic_store_n(&gate.state, started == count ? CROWD_GO : CROWD_LEAVE, __ATOMIC_RELEASE);
+    for (size_t index = 0; index < started; index++) (void)pthread_join(members[index].thread, NULL);
+    if (started < count) {
+        return problem_set(why, EXIT_HARNESS, "only %zu of %zu threads can be started", started, count);
+    }
+    *ns = (double)crowd_span(members, count) / (double)(each * count);
+    return 0;
+}
+
+/* ---- Lanes, and rounds over them */
 
 enum { STAGE_WARM_PAIRS = 5000, STAGE_SMALL_BYTES = 1024 };
 

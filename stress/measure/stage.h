@@ -1,11 +1,138 @@
 /* One case at work: an arena of each kind and who they are compared with, measured in turn.
-   It must not know how results are told. Tested by tests/test_bench.c and tests/bench.t. */
+   It must not know how results are told.
+   Tested by tests/test_bench.c and tests/bench.t. */
 #ifndef STRESS_MEASURE_STAGE_H
 #define STRESS_MEASURE_STAGE_H
 
-#include "cases.h"
-#include "crowd.h"
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../gpuarena.h"
+#include "../base/problem.h"
 #include "../base/rounds.h"
+#include "../policy/rival.h"
+
+/* ---- What `make bench` measures, as a table, and when a target is met */
+
+typedef enum cases_way {
+    CASES_WARM,                                  /* many pairs in one go */
+    CASES_COLD,                                  /* each after the caches have seen something else */
+    CASES_CROWD                                  /* on several threads */
+} cases_way;
+
+typedef enum cases_other {                       /* who is measured beside the arena, next to it in every round */
+    CASES_CUB, CASES_MUTEX,
+    CASES_SMALL,                                 /* the same with blocks of 1 KiB */
+    CASES_ONE_THREAD                             /* the same arena, one of the threads: the ratio is of throughputs */
+} cases_other;
+
+typedef struct cases_row {
+    const char *name;
+    cases_way   way;
+    uint32_t    live;                            /* blocks, of each thread */
+    uint64_t    bytes;                           /* of a block; 0: log-uniform, 256 B to 1 MiB */
+    uint32_t    threads, streams;
+    cases_other other;
+    const char *target;                          /* of the ratio: "<= N" or ">= N"; NULL: none */
+    int         is_counted;                      /* its instructions are, too, and have a row of their own .. */
+    const char *counted_name, *counted_target;   /* .. with a target in instructions */
+} cases_row;
+
+const cases_row *cases_at(size_t index);         /* NULL past the last */
+const char      *cases_other_name(cases_other other);
+
+/* "yes" and "no": wherever in the interval the truth is; "unclear" otherwise. */
+const char *cases_met(const char *target, double low, double high);
+
+/* ---- Sizes of blocks, drawn before anything is timed */
+
+/* Log-uniform from 256 B up to 1 MiB, the same for a seed. */
+void sizes_draw(uint64_t *sizes, size_t count, uint64_t seed);
+
+/* ---- Who is measured: the arena over a null device, CUB's allocator over a null CUDA runtime, or a
+        bare mutex */
+
+typedef enum subject_kind {
+    SUBJECT_SEGMENTS, SUBJECT_PAGED,
+    SUBJECT_SEGMENTS_CACHED, SUBJECT_PAGED_CACHED,           /* with caches of SUBJECT_CACHE_BYTES */
+    SUBJECT_CUB, SUBJECT_MUTEX
+} subject_kind;
+
+typedef struct subject {
+    subject_kind    kind;
+    gpuarena       *arena;                       /* NULL: CUB or the mutex */
+    rival          *rival;                       /* NULL: an arena or the mutex */
+    pthread_mutex_t mutex;
+} subject;
+
+#define SUBJECT_LIMIT_BYTES ((uint64_t)64 << 30) /* of arenas */
+#define SUBJECT_CACHE_BYTES ((uint64_t)64 << 20)
+
+const char *subject_name(subject_kind kind);
+
+/* -1 and a problem. EXIT_NO_DEVICE: CUB is not in this build. subject_close in both cases. */
+int  subject_open(subject *self, subject_kind kind, problem *why);
+void subject_close(subject *self);
+
+/* Whether an arena's sums are exact, its limit kept, its structures whole and so many blocks live: 0, or -1 and a
+   problem (EXIT_VERIFY). Others are not looked into. */
+int  subject_verify(const subject *self, uint64_t live_count, problem *why);
+
+/* 0 is success. The mutex: each is a lock and an unlock, as each call of an allocator takes its lock once. Inline, so
+   that nothing is added to the calls but choosing whose they are. */
+static inline int subject_lock(subject *self)
+{
+    return pthread_mutex_lock(&self->mutex) || pthread_mutex_unlock(&self->mutex);
+}
+
+static inline int subject_alloc(subject *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
+{
+    if (self->arena) return gpuarena_alloc(self->arena, ptr, bytes, stream);
+    if (self->rival) return rival_alloc(self->rival, ptr, bytes, stream);
+    return subject_lock(self);
+}
+
+static inline int subject_free(subject *self, void *ptr, gpuarena_stream stream)
+{
+    if (self->arena) return gpuarena_free(self->arena, ptr, stream);
+    if (self->rival) return rival_free(self->rival, ptr);
+    return subject_lock(self);
+}
+
+/* ---- What is measured: free one random live block and allocate another, over and over */
+
+enum { PAIRS_SIZES = 4096, PAIRS_COLD_BYTES = 4 << 20 };
+
+typedef struct pairs {
+    subject        *on;
+    gpuarena_stream stream;
+    void          **blocks;                      /* live */
+    uint32_t        live;
+    uint64_t        random;                      /* chooses who is freed */
+    uint32_t        at;                          /* in sizes, modulo PAIRS_SIZES */
+    int             failed;                      /* a call did: 0, or a code */
+    uint64_t        sizes[PAIRS_SIZES];          /* few enough to stay in a cache */
+} pairs;
+
+/* Allocates so many blocks. bytes: of each; 0: log-uniform sizes by seed: who has the same seed does the same. -1 and
+   a problem; pairs_close in both cases. The blocks go with the subject. */
+int  pairs_open(pairs *self, subject *on, uint32_t live, uint64_t bytes, gpuarena_stream stream, uint64_t seed,
+                problem *why);
+void pairs_close(pairs *self);
+
+/* So many pairs. What callgrind counts, by its name, is pairs_counted; all else is the same. */
+void pairs_run(pairs *self, uint64_t count);
+void pairs_counted(pairs *self, uint64_t count);
+
+/* ---- Pairs on several threads at once */
+
+enum { CROWD_MOST = 4 };
+
+/* Each of these does so many pairs on a thread of its own; they begin together, warm. The time from the first one's
+   begin to the last one's end, over the pairs of all: what a pair takes, as throughput has it. -1 and a problem: a
+   thread cannot be started. */
+int crowd_ns(pairs *crowd, size_t count, uint64_t each, double *ns, problem *why);
 
 enum { STAGE_ARENAS = 4, STAGE_LANES = 2 * STAGE_ARENAS, STAGE_MOST_ROUNDS = 201, STAGE_COUNTED_PAIRS = 5000 };
 

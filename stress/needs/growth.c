@@ -117,16 +117,16 @@ static int growth_known(ground *on, uint64_t bytes)
 
 void growth_walls(scene *self)
 {
-    const uint64_t piece = 32 * MIB, wanted = 256 * MIB;
+    const uint64_t held = 32 * MIB, wanted = 256 * MIB;
     const ground_shape shape = { .capacity_bytes = 2 * GIB, .limit_bytes = 1 * GIB };
     void *blocks[GROWTH_WALLS];
     pool_refusal refusal;
     ground on;
     if (!ground_open(&on, self, &shape)) {
         int full = 1;
-        for (int at = 0; at < GROWTH_WALLS; at++) full &= (blocks[at] = ground_alloc(&on, piece, NULL)) != NULL;
+        for (int at = 0; at < GROWTH_WALLS; at++) full &= (blocks[at] = ground_alloc(&on, held, NULL)) != NULL;
         for (int at = 0; at < GROWTH_WALLS; at += 2) {
-            if (blocks[at]) ground_free(&on, blocks[at], piece, NULL);
+            if (blocks[at]) ground_free(&on, blocks[at], held, NULL);
         }
         int known = growth_known(&on, wanted);
         void *ptr = ground_alloc(&on, wanted, NULL);

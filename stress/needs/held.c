@@ -107,18 +107,18 @@ typedef struct held_rule {
 
 static void held_release(gpuarena_config *config, void *user)
 {
-    const held_rule *rule = user;
+    const held_rule *law = user;
     config->cache_bytes = 0;
-    config->release = rule->release;
-    config->release_bytes = rule->release_bytes;
-    config->release_keep = rule->release_keep;
-    config->release_age = rule->release_age;
+    config->release = law->release;
+    config->release_bytes = law->release_bytes;
+    config->release_keep = law->release_keep;
+    config->release_age = law->release_age;
 }
 
 /* 16 blocks of 64 MiB are freed, and then 400 small operations go by. */
-static uint64_t held_kept(scene *self, held_rule rule)
+static uint64_t held_kept(scene *self, held_rule law)
 {
-    const ground_shape shape = { .adapt = held_release, .user = &rule };
+    const ground_shape shape = { .adapt = held_release, .user = &law };
     void *blocks[16];
     uint64_t kept = UINT64_MAX;
     ground on;
@@ -164,7 +164,7 @@ enum { HELD_LAYERS = 48 };
 static uint64_t held_step(scene *self, int is_eager, uint64_t *live_peak)
 {
     const ground_shape shape = { 0 };
-    const uint64_t output = 24 * MIB, scratch = 40 * MIB;
+    const uint64_t made = 24 * MIB, scratch = 40 * MIB;
     void *outputs[HELD_LAYERS] = { NULL }, *scratches[2 * HELD_LAYERS] = { NULL };
     ground on;
     uint64_t live = 0;
@@ -176,13 +176,13 @@ static uint64_t held_step(scene *self, int is_eager, uint64_t *live_peak)
     for (int at = 0; at < 2 * HELD_LAYERS; at++) {
         int layer = at < HELD_LAYERS ? at : 2 * HELD_LAYERS - 1 - at;
         scratches[at] = ground_alloc(&on, scratch, NULL);
-        if (at < HELD_LAYERS) outputs[layer] = ground_alloc(&on, output, NULL);
-        live += scratch + (at < HELD_LAYERS ? output : 0);
+        if (at < HELD_LAYERS) outputs[layer] = ground_alloc(&on, made, NULL);
+        live += scratch + (at < HELD_LAYERS ? made : 0);
         if (live > *live_peak) *live_peak = live;
         if (is_eager) continue;
         if (scratches[at]) ground_free(&on, scratches[at], scratch, NULL);
-        if (at >= HELD_LAYERS && outputs[layer]) ground_free(&on, outputs[layer], output, NULL);
-        live -= scratch + (at >= HELD_LAYERS ? output : 0);
+        if (at >= HELD_LAYERS && outputs[layer]) ground_free(&on, outputs[layer], made, NULL);
+        live -= scratch + (at >= HELD_LAYERS ? made : 0);
     }
     uint64_t held = ground_held_peak(&on);
     ground_close(&on);

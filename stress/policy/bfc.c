@@ -1,13 +1,14 @@
 /* TensorFlow's BFC allocator, also XLA's and so JAX's: best fit with coalescing, in regions that double.
    It grows, as with allow_growth; regions in which nothing is live go back before it fails, as on TensorFlow's GPUs.
-   Tested by tests/test_like_bfc.c and tests/test_golden_peaks.c. */
+   Tested by tests/test_like_bfc.c, tests/test_golden_peaks.c and tests/test_like_ort.c. */
 #include "bfc.h"
 
 enum { BFC_UNIT = 256 };
 #define BFC_FIRST_BYTES (2 * MODEL_MIB)
 #define BFC_SLACK_BYTES (128 * MODEL_MIB)        /* a chunk that would keep as much is cut */
 
-piece *bfc_take(bfc *self, uint64_t bytes)
+/* The smallest free chunk that fits, cut if the rest is worth it. NULL: none fits. */
+static piece *bfc_take(bfc *self, uint64_t bytes)
 {
     piece *found = piece_set_best(&self->free, bytes);
     if (!found) return NULL;
@@ -15,13 +16,15 @@ piece *bfc_take(bfc *self, uint64_t bytes)
     return model_cut(&self->base, &self->free, found, bytes, splits);
 }
 
-uint64_t bfc_step(uint64_t step_bytes, uint64_t bytes)
+/* The step that covers so many bytes: doubled until it does. */
+static uint64_t bfc_step(uint64_t step_bytes, uint64_t bytes)
 {
     while (step_bytes < bytes) step_bytes *= 2;
     return step_bytes;
 }
 
-uint64_t bfc_room(const bfc *self)
+/* what the limit allows still, in whole units of 256 bytes */
+static uint64_t bfc_room(const bfc *self)
 {
     const model *base = &self->base;
     if (base->limit_bytes == GPUARENA_NO_LIMIT) return UINT64_C(1) << 62;
@@ -87,20 +90,20 @@ static gpuarena_result bfc_alloc(model *base, uint64_t bytes, gpuarena_stream st
     return model_join(base, stream);
 }
 
-gpuarena_result bfc_free(model *base, piece *freed, gpuarena_stream stream)
+static gpuarena_result bfc_free(model *base, piece *freed, gpuarena_stream stream)
 {
     bfc *self = (bfc *)base;
     model_put(base, &self->free, freed);
     return model_freed(base, stream);
 }
 
-gpuarena_result bfc_trim(model *base)
+static gpuarena_result bfc_trim(model *base)
 {
     bfc *self = (bfc *)base;
     return model_release(base, &self->free);
 }
 
-uint64_t bfc_largest(const model *base)
+static uint64_t bfc_largest(const model *base)
 {
     const bfc *self = (const bfc *)base;
     return piece_set_largest(&self->free);
@@ -120,5 +123,56 @@ const model_kind model_bfc = {
     .lacks = "the whole limit taken at the first request, which is their default; waits of up to 10 s for others' "
              "frees; time stamps on frees (here streams wait for each other); regions of touching addresses made one",
     .size = sizeof(bfc), .alignment_bytes = BFC_UNIT, .in_order = 1, .open = bfc_open, .alloc = bfc_alloc,
+    .free = bfc_free, .trim = bfc_trim, .largest = bfc_largest,
+};
+
+/* ---- ONNX Runtime's BFC arena with kNextPowerOfTwo, its default: a first region of 1 MiB, then doubled
+        up to 1 GiB */
+
+enum { ORT_UNIT = 256 };
+#define ORT_FIRST_BYTES MODEL_MIB
+#define ORT_MOST_BYTES (1024 * MODEL_MIB)        /* max_power_of_two_extend_bytes */
+#define ORT_LEAST_BYTES 8192                     /* less is not asked for once the driver has refused */
+
+static gpuarena_result ort_extend(bfc *self, uint64_t bytes)
+{
+    uint64_t room = bfc_room(self), step = bfc_step(self->step_bytes, bytes);
+    if (bytes > room) return model_over_limit(&self->base);
+    int is_doubled = step > self->step_bytes;
+    self->step_bytes = step;
+    gpuarena_result result = bfc_region(self, step < room ? step : room, bytes > ORT_LEAST_BYTES ? bytes
+                                                                                               : ORT_LEAST_BYTES);
+    if (result) return result;
+    if (!is_doubled) self->step_bytes = 2 * step;
+    if (self->step_bytes > ORT_MOST_BYTES) self->step_bytes = ORT_MOST_BYTES;
+    return GPUARENA_OK;
+}
+
+static gpuarena_result ort_alloc(model *base, uint64_t bytes, gpuarena_stream stream, piece **found)
+{
+    bfc *self = (bfc *)base;
+    *found = bfc_take(self, bytes);
+    if (!*found) {
+        gpuarena_result result = ort_extend(self, bytes);
+        if (result) return result;
+        *found = bfc_take(self, bytes);
+    }
+    return model_join(base, stream);
+}
+
+static gpuarena_result ort_open(model *base)
+{
+    bfc *self = (bfc *)base;
+    self->step_bytes = base->limit_bytes < ORT_FIRST_BYTES ? model_round(base->limit_bytes, ORT_UNIT)
+                                                           : ORT_FIRST_BYTES;
+    if (!self->step_bytes) self->step_bytes = ORT_UNIT;
+    return GPUARENA_OK;
+}
+
+const model_kind model_ort = {
+    .name = "ort", .summary = "ONNX Runtime's BFC arena, kNextPowerOfTwo",
+    .lacks = "memory given back at the end of a run; Reserve, which goes past the arena; kSameAsRequested; chunks of "
+             "one stream alone until it was waited for (here streams wait for each other)",
+    .size = sizeof(bfc), .alignment_bytes = ORT_UNIT, .in_order = 1, .open = ort_open, .alloc = ort_alloc,
     .free = bfc_free, .trim = bfc_trim, .largest = bfc_largest,
 };

@@ -1,7 +1,7 @@
 /* CUB's CachingDeviceAllocator with its default bins: powers of 8 from 512 bytes to 2 MiB, one cudaMalloc a block, at
    most 6 MiB - 1 cached; larger blocks are not cached. Another stream's block is taken once its event is complete.
    Tested by tests/test_like_cub.c, and against the library by tests/test_like_cub_library.c. */
-#include "model_parts.h"
+#include "model.h"
 
 enum { CUB_BINS = 5 };
 static const uint64_t cub_sizes[CUB_BINS] = { 512, 4096, 32768, 262144, 2097152 };

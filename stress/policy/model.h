@@ -1,10 +1,66 @@
 /* Models of known allocators: each a file of its own and a row of the table in model.c, straightforward, over the
    driver table. This is their outside; what they are made of is in model_parts.h.
-   It must not know workloads, devices or reports. Tested by tests/test_like_*.c and tests/test_golden_peaks.c. */
+   It must not know workloads, devices or reports.
+   Tested by tests/test_like_ and tests/test_golden_peaks.c. */
 #ifndef STRESS_POLICY_MODEL_H
 #define STRESS_POLICY_MODEL_H
 
+#include <pthread.h>
+
 #include "../../gpuarena.h"
+#include "../base/hash.h"
+
+/* ---- Pieces of device memory: neighbours in a chain, and ordered sets of them */
+
+typedef enum piece_state {
+    PIECE_FREE, PIECE_LIVE,
+    PIECE_PENDING,                               /* freed, and waiting for events */
+    PIECE_HOLE                                   /* addresses without memory */
+} piece_state;
+
+typedef struct piece piece;
+struct piece {
+    uint64_t        address, bytes;
+    piece          *previous, *next;             /* touching neighbours; NULL: an end of the chain */
+    piece_state     state;
+    uint32_t        event_count;                 /* that it waits for */
+    void           *owner;                       /* the model's own: a list, a pool, an event */
+    void           *uses;                        /* the model's own: streams that use it */
+    gpuarena_stream stream;                      /* whose work comes last, as far as the model goes by it */
+    piece          *left, *right;                /* in the set that it is in: at most one */
+    uint64_t        rank;                        /* random: a set is a heap of these */
+    uint64_t        most_bytes;                  /* the largest of its part of the set */
+};
+
+typedef struct piece_chunk piece_chunk;
+typedef struct pieces {                          /* where pieces come from; zeroed: none yet */
+    piece_chunk *chunks;
+    piece       *spare;
+    size_t       spare_count;
+    uint64_t     serial;
+} pieces;
+
+int    pieces_reserve(pieces *self, size_t count);       /* so many can be taken. -1: no host memory */
+piece *pieces_take(pieces *self);                /* zeroed; only after a reserve */
+void   pieces_give(pieces *self, piece *unused);
+
+/* In no set, both. split: the part behind the first bytes, taken from here, a piece of its own with the same owner,
+   state and stream. join: what comes next is made part of this. */
+piece *piece_split(pieces *self, piece *from, uint64_t bytes);
+void   piece_join(pieces *self, piece *left);
+
+typedef struct piece_set {                       /* zeroed: empty, by size and then address */
+    piece *root;
+    int    by_address;
+} piece_set;
+
+void     piece_set_add(piece_set *self, piece *added);
+void     piece_set_remove(piece_set *self, piece *removed);
+piece   *piece_set_first(const piece_set *self);
+piece   *piece_set_after(const piece_set *self, const piece *one);   /* NULL: it is the last */
+piece   *piece_set_best(const piece_set *self, uint64_t bytes);      /* by size: the smallest, then lowest, to fit */
+piece   *piece_set_lowest(const piece_set *self, uint64_t bytes);    /* by address: the first that fits */
+uint64_t piece_set_largest(const piece_set *self);                   /* bytes; 0: empty */
 
 typedef struct model model;
 struct piece;                                    /* pieces.h */
@@ -60,5 +116,56 @@ uint64_t        model_block_bytes(model *self, const void *ptr);             /* 
 typedef struct model_use_now { uint64_t live_bytes, free_bytes, pending_bytes; } model_use_now;
 void model_measure(model *self, model_use_now *use);
 uint64_t model_largest(model *self);                      /* the largest free piece; may take a walk over all */
+
+/* ---- What models share: memory from the driver and its sum, blocks by address, the order of streams */
+
+#define MODEL_MIB ((uint64_t)1 << 20)
+
+typedef struct model_stream {
+    gpuarena_stream stream;
+    uint64_t        freed, joined;               /* of model.frees: the latest on it; up to which it waits */
+    void           *event;                       /* NULL: not made yet */
+    int             is_gone;                     /* forgotten: its event was recorded for the last time */
+} model_stream;
+
+struct model {
+    const model_kind *kind;
+    gpuarena_driver   driver;
+    uint64_t          limit_bytes;               /* GPUARENA_NO_LIMIT: none */
+    uint64_t          reserved_bytes;            /* asked of the driver, as the library counts */
+    uint64_t          live_bytes, pending_bytes;
+    pieces            pieces;
+    device_table      live;                      /* blocks by address: their piece */
+    device_table      obtained;                  /* memory from the driver by address: its bytes */
+    model_refusal     refused;
+    model_stream     *streams;
+    size_t            stream_count;
+    uint64_t          frees;
+    pthread_mutex_t   lock;
+};
+
+uint64_t model_round(uint64_t bytes, uint64_t unit);
+/* What a driver's code means; done with reason and code in refused, unless it is success. */
+gpuarena_result model_result(model *self, const char *call, int code);
+gpuarena_result model_over_limit(model *self);   /* OUT_OF_MEMORY, and why */
+gpuarena_result model_no_memory(model *self);    /* HOST_MEMORY, likewise */
+/* Would pass the limit: of what is reserved now, and so many more. */
+int             model_is_over(const model *self, uint64_t bytes);
+
+/* A free piece of so many bytes, alone in its chain: one call of the driver, which the limit is asked before. */
+gpuarena_result model_obtain(model *self, uint64_t bytes, piece **made);
+gpuarena_result model_give_back(model *self, piece *whole);                  /* alone in its chain, and in no set */
+/* Joins a free piece with its free neighbours, which leave this set, and puts it there. */
+void            model_put(model *self, piece_set *set, piece *freed);
+/* Takes it from the set: live, of so many bytes; the rest, where it is to be split, goes into the set. */
+piece          *model_cut(model *self, piece_set *set, piece *from, uint64_t bytes, int splits);
+/* Pieces of the set that are alone in their chain go back to the driver. */
+gpuarena_result model_release(model *self, piece_set *set);
+
+/* Memory in one order: a free is noted, and a stream that is given memory comes after all frees on others. */
+gpuarena_result model_freed(model *self, gpuarena_stream stream);
+gpuarena_result model_join(model *self, gpuarena_stream stream);
+gpuarena_result model_wait(model *self, gpuarena_stream stream);             /* the host, for what is on it */
+gpuarena_result model_wait_all(model *self);
 
 #endif

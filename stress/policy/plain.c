@@ -3,7 +3,7 @@
    Tested by tests/test_like_expandable.c. */
 #include <stdlib.h>
 
-#include "model_parts.h"
+#include "model.h"
 
 enum { PLAIN_UNIT = 256 };
 

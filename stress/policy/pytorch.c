@@ -1,6 +1,6 @@
 /* PyTorch's native caching allocator at its defaults: best fit in segments of 2 MiB, 20 MiB or the request's size,
    small and large apart, of each stream apart. Before it fails, all that is idle goes back to the driver.
-   Tested by tests/test_like_pytorch.c and tests/test_golden_peaks.c. */
+   Tested by tests/test_like_pytorch.c, tests/test_golden_peaks.c and tests/test_like_expandable.c. */
 #include "pytorch.h"
 
 #include <stdlib.h>
@@ -11,14 +11,15 @@ struct pytorch_use_of {                          /* a stream that used a live bl
     gpuarena_stream stream;
 };
 
-gpuarena_result pytorch_open(model *base)
+static gpuarena_result pytorch_open(model *base)
 {
     pytorch *self = (pytorch *)base;
     self->waiting_end = &self->waiting;
     return GPUARENA_OK;
 }
 
-pytorch_pool *pytorch_pool_of(pytorch *self, uint64_t bytes, gpuarena_stream stream)
+/* NULL: no host memory */
+static pytorch_pool *pytorch_pool_of(pytorch *self, uint64_t bytes, gpuarena_stream stream)
 {
     int is_small = bytes <= PYTORCH_SMALL_BYTES;
     pytorch_pool **end = &self->pools;
@@ -33,7 +34,8 @@ pytorch_pool *pytorch_pool_of(pytorch *self, uint64_t bytes, gpuarena_stream str
     return *end = made;
 }
 
-uint64_t pytorch_segment(uint64_t bytes)
+/* what the driver is asked for when nothing fits */
+static uint64_t pytorch_segment(uint64_t bytes)
 {
     if (bytes <= PYTORCH_SMALL_BYTES) return PYTORCH_SMALL_SEGMENT;
     return bytes < PYTORCH_LARGE_BYTES ? PYTORCH_LARGE_SEGMENT : model_round(bytes, PYTORCH_LARGE_UNIT);
@@ -41,7 +43,7 @@ uint64_t pytorch_segment(uint64_t bytes)
 
 /* ---- streams */
 
-gpuarena_result pytorch_use(model *base, piece *used, gpuarena_stream stream)
+static gpuarena_result pytorch_use(model *base, piece *used, gpuarena_stream stream)
 {
     if (stream == used->stream) return GPUARENA_OK;
     for (const pytorch_use_of *at = used->uses; at; at = at->next) {
@@ -85,7 +87,7 @@ static gpuarena_result pytorch_record(pytorch *self, piece *freed, gpuarena_stre
     return GPUARENA_OK;
 }
 
-gpuarena_result pytorch_free(model *base, piece *freed, gpuarena_stream stream)
+static gpuarena_result pytorch_free(model *base, piece *freed, gpuarena_stream stream)
 {
     pytorch *self = (pytorch *)base;
     gpuarena_result result = pytorch_use(base, freed, stream);      /* a free elsewhere is a use there */
@@ -128,7 +130,8 @@ static int pytorch_ask(pytorch *self, const pytorch_event *asked, int must_wait,
     return code;
 }
 
-gpuarena_result pytorch_events(pytorch *self, int must_wait)
+/* Blocks whose events are complete go home; must_wait: the host waits until all are. */
+static gpuarena_result pytorch_events(pytorch *self, int must_wait)
 {
     pytorch_event **at = &self->waiting;
     while (*at) {
@@ -206,7 +209,7 @@ static gpuarena_result pytorch_alloc(model *base, uint64_t bytes, gpuarena_strea
     return GPUARENA_OK;
 }
 
-uint64_t pytorch_largest(const model *base)
+static uint64_t pytorch_largest(const model *base)
 {
     const pytorch *self = (const pytorch *)base;
     uint64_t largest = 0;
@@ -239,7 +242,7 @@ static void pytorch_free_uses(const model *base)
     }
 }
 
-void pytorch_close(model *base)
+static void pytorch_close(model *base)
 {
     pytorch *self = (pytorch *)base;
     pytorch_free_uses(base);
@@ -259,4 +262,309 @@ const model_kind model_pytorch = {
     .size = sizeof(pytorch), .alignment_bytes = PYTORCH_UNIT, .open = pytorch_open, .alloc = pytorch_alloc,
     .free = pytorch_free, .use = pytorch_use, .trim = pytorch_release, .largest = pytorch_largest,
     .close = pytorch_close,
+};
+
+/* ---- PyTorch's caching allocator with expandable_segments:True */
+
+struct pytorch_range {
+    pytorch_range *next;
+    uint64_t       address, bytes, page_bytes;
+    uint64_t      *pages;                        /* handles; 0: not mapped */
+    uint8_t       *is_mapped;
+};
+
+static uint64_t range_bytes(const pytorch *self, uint64_t page_bytes)
+{
+    const gpuarena_driver *driver = &self->base.driver;
+    uint64_t free_bytes = 0, total_bytes = 0;
+    if (driver->memory.info(driver, GPUARENA_MEMORY_DEVICE, &free_bytes, &total_bytes)) return 0;
+    return model_round(total_bytes + total_bytes / 8, page_bytes);
+}
+
+/* Its addresses are reserved: one hole. */
+static gpuarena_result range_open(pytorch *self, pytorch_pool *pool)
+{
+    const gpuarena_driver *driver = &self->base.driver;
+    pytorch_range *made = calloc(1, sizeof *made);
+    void *address = NULL;
+    if (!made) return model_no_memory(&self->base);
+    made->page_bytes = pool->is_small ? PYTORCH_SMALL_SEGMENT : PYTORCH_LARGE_SEGMENT;
+    made->bytes = range_bytes(self, made->page_bytes);
+    made->pages = calloc((size_t)(made->bytes / made->page_bytes) + 1, sizeof *made->pages);
+    made->is_mapped = calloc((size_t)(made->bytes / made->page_bytes) + 1, 1);
+    int failed = !made->pages || !made->is_mapped || pieces_reserve(&self->base.pieces, 6);
+    int code = failed ? 0 : driver->vm.reserve(driver, &address, made->bytes, driver->page_bytes);
+    if (failed || code) {
+        free(made->pages);
+        free(made->is_mapped);
+        free(made);
+        return failed ? model_no_memory(&self->base) : model_result(&self->base, "cuMemAddressReserve", code);
+    }
+    made->address = (uint64_t)(uintptr_t)address;
+    made->next = pool->ranges;
+    pool->ranges = made;
+    piece *hole = pieces_take(&self->base.pieces);
+    hole->address = made->address;
+    hole->bytes = made->bytes;
+    hole->state = PIECE_HOLE;
+    hole->owner = pool;
+    hole->stream = pool->stream;
+    piece_set_add(&pool->holes, hole);
+    return GPUARENA_OK;
+}
+
+static pytorch_range *range_of(const pytorch_pool *pool, uint64_t address)
+{
+    pytorch_range *at = pool->ranges;
+    while (address - at->address >= at->bytes) at = at->next;
+    return at;
+}
+
+/* ---- pages */
+
+static void pages_destroy(pytorch *self, pytorch_range *range, uint64_t begin, uint64_t end)
+{
+    const gpuarena_driver *driver = &self->base.driver;
+    for (uint64_t at = begin; at < end; at++) (void)driver->vm.destroy(driver, range->pages[at], range->page_bytes);
+}
+
+/* Either all are there and mapped, or none was made. */
+static gpuarena_result pages_map(pytorch *self, pytorch_range *range, uint64_t begin, uint64_t end)
+{
+    const gpuarena_driver *driver = &self->base.driver;
+    const uint64_t bytes = range->page_bytes;
+    char *base = (char *)(uintptr_t)range->address;
+    uint64_t at = begin;
+    int code = 0;
+    for (; at < end && !code; at += !code) code = driver->vm.create(driver, &range->pages[at], bytes, 0);
+    if (code) {
+        pages_destroy(self, range, begin, at);
+        return model_result(&self->base, NULL, code);
+    }
+    for (at = begin; at < end && !code; at += !code) {
+        code = driver->vm.map(driver, base + at * bytes, bytes, range->pages[at]);
+    }
+    if (!code) code = driver->vm.access(driver, base + begin * bytes, (end - begin) * bytes, 1);
+    if (code) {
+        for (uint64_t mapped = begin; mapped < at; mapped++)
+            (void)driver->vm.unmap(driver, base + mapped * bytes, bytes);
+        pages_destroy(self, range, begin, end);
+        return model_result(&self->base, "cuMemMap", code);
+    }
+    for (at = begin; at < end; at++) range->is_mapped[at] = 1;
+    self->base.reserved_bytes += (end - begin) * bytes;
+    return GPUARENA_OK;
+}
+
+static gpuarena_result pages_unmap(pytorch *self, pytorch_range *range, uint64_t begin, uint64_t end)
+{
+    const gpuarena_driver *driver = &self->base.driver;
+    int code = 0;
+    for (uint64_t at = begin; at < end && !code; at++) {
+        void *address = (void *)(uintptr_t)(range->address + at * range->page_bytes);
+        code = driver->vm.unmap(driver, address, range->page_bytes);
+        if (!code) code = driver->vm.destroy(driver, range->pages[at], range->page_bytes);
+        if (code) break;
+        range->is_mapped[at] = 0;
+        self->base.reserved_bytes -= range->page_bytes;
+    }
+    return model_result(&self->base, "cuMemUnmap", code);
+}
+
+/* ---- growth */
+
+/* Pages from the front of a hole, as many as hold so many bytes; they join the free blocks around. */
+static gpuarena_result hole_map(pytorch *self, pytorch_pool *pool, piece *hole, uint64_t bytes, piece **mapped)
+{
+    pytorch_range *range = range_of(pool, hole->address);
+    uint64_t begin = (hole->address - range->address) / range->page_bytes;
+    uint64_t end = begin + model_round(bytes, range->page_bytes) / range->page_bytes;
+    if (pieces_reserve(&self->base.pieces, 6)) return model_no_memory(&self->base);
+    gpuarena_result result = pages_map(self, range, begin, end);
+    if (result) return result;
+    piece_set_remove(&pool->holes, hole);
+    if (hole->bytes > (end - begin) * range->page_bytes) {
+        piece_set_add(&pool->holes, piece_split(&self->base.pieces, hole, (end - begin) * range->page_bytes));
+    }
+    piece *before = hole->previous && hole->previous->state == PIECE_FREE ? hole->previous : hole;
+    model_put(&self->base, &pool->free, hole);   /* the left of two that join stays */
+    *mapped = before;
+    return GPUARENA_OK;
+}
+
+static int is_allocatable(const piece *at)
+{
+    return at && (at->state == PIECE_FREE || at->state == PIECE_HOLE);
+}
+
+static int has_room(const piece *at, uint64_t bytes)
+{
+    uint64_t room = 0;
+    for (; room < bytes && is_allocatable(at); at = at->next) room += at->bytes;
+    return room >= bytes;
+}
+
+/* The lowest hole, with what is free before it, behind which so many bytes could be. NULL: none. */
+static piece *find_expandable(const pytorch_pool *pool, uint64_t bytes)
+{
+    for (piece *hole = piece_set_first(&pool->holes); hole; hole = piece_set_after(&pool->holes, hole)) {
+        piece *at = is_allocatable(hole->previous) ? hole->previous : hole;
+        if (has_room(at, bytes)) return at;
+    }
+    return NULL;
+}
+
+/* The limit is asked for a native segment's bytes, though whole pages are mapped. */
+static gpuarena_result expandable_grow(pytorch *self, pytorch_pool *pool, uint64_t bytes, piece **found)
+{
+    gpuarena_result result = GPUARENA_OK;
+    if (model_is_over(&self->base, pytorch_segment(bytes))) return model_over_limit(&self->base);
+    piece *at = find_expandable(pool, bytes);
+    if (!at) {
+        result = range_open(self, pool);
+        if (result) return result;
+        at = find_expandable(pool, bytes);
+        if (!at) return model_over_limit(&self->base);       /* more than there are addresses */
+    }
+    if (at->state == PIECE_HOLE) result = hole_map(self, pool, at, at->bytes < bytes ? at->bytes : bytes, &at);
+    while (!result && at->bytes < bytes) {
+        uint64_t rest = bytes - at->bytes;
+        result = hole_map(self, pool, at->next, at->next->bytes < rest ? at->next->bytes : rest, &at);
+    }
+    *found = at;
+    return result;
+}
+
+static uint64_t expandable_bytes(const piece *at)
+{
+    return at->bytes + (at->next && at->next->state == PIECE_HOLE ? at->next->bytes : 0);
+}
+
+/* By size, and on as long as the next could grow less. */
+static piece *expandable_best(const pytorch_pool *pool, uint64_t bytes)
+{
+    piece *best = piece_set_best(&pool->free, bytes);
+    piece *next = best ? piece_set_after(&pool->free, best) : NULL;
+    while (next && expandable_bytes(next) < expandable_bytes(best)) {
+        best = next;
+        next = piece_set_after(&pool->free, best);
+    }
+    return best;
+}
+
+/* ---- release */
+
+static void join_holes(pytorch *self, pytorch_pool *pool, piece *hole)
+{
+    if (hole->next && hole->next->state == PIECE_HOLE) {
+        piece_set_remove(&pool->holes, hole->next);
+        piece_join(&self->base.pieces, hole);
+    }
+    if (hole->previous && hole->previous->state == PIECE_HOLE) {
+        piece *left = hole->previous;
+        piece_set_remove(&pool->holes, left);
+        piece_join(&self->base.pieces, left);
+        hole = left;
+    }
+    piece_set_add(&pool->holes, hole);
+}
+
+/* Whole pages inside a free block become a hole. */
+static gpuarena_result block_unmap(pytorch *self, pytorch_pool *pool, piece *block)
+{
+    pytorch_range *range = range_of(pool, block->address);
+    uint64_t offset = block->address - range->address;
+    uint64_t begin = model_round(offset, range->page_bytes) / range->page_bytes;
+    uint64_t end = (offset + block->bytes) / range->page_bytes;
+    if (begin >= end) return GPUARENA_OK;
+    if (pieces_reserve(&self->base.pieces, 6)) return model_no_memory(&self->base);
+    gpuarena_result result = model_wait(&self->base, pool->stream);
+    if (!result) result = pages_unmap(self, range, begin, end);
+    if (result) return result;
+    piece_set_remove(&pool->free, block);
+    if (begin * range->page_bytes > offset) {
+        piece *front = block;
+        block = piece_split(&self->base.pieces, front, begin * range->page_bytes - offset);
+        piece_set_add(&pool->free, front);
+    }
+    if (block->bytes > (end - begin) * range->page_bytes) {
+        piece_set_add(&pool->free, piece_split(&self->base.pieces, block, (end - begin) * range->page_bytes));
+    }
+    block->state = PIECE_HOLE;
+    join_holes(self, pool, block);
+    return GPUARENA_OK;
+}
+
+static gpuarena_result expandable_release(model *base)
+{
+    pytorch *self = (pytorch *)base;
+    gpuarena_result result = pytorch_events(self, 1);
+    for (int is_small = 0; is_small < 2; is_small++) {
+        for (pytorch_pool *pool = self->pools; pool; pool = pool->next) {
+            if (pool->is_small != is_small) continue;
+            piece *block = piece_set_first(&pool->free);
+            while (block && !result) {           /* what is left of it is smaller: it does not come again */
+                piece *next = piece_set_after(&pool->free, block);
+                result = block_unmap(self, pool, block);
+                block = next;
+            }
+        }
+    }
+    return result;
+}
+
+static gpuarena_result expandable_alloc(model *base, uint64_t bytes, gpuarena_stream stream, piece **found)
+{
+    pytorch *self = (pytorch *)base;
+    gpuarena_result result = pytorch_events(self, 0);
+    if (result) return result;
+    pytorch_pool *pool = pytorch_pool_of(self, bytes, stream);
+    if (!pool) return model_no_memory(base);
+    piece *best = expandable_best(pool, bytes);
+    if (!best) result = expandable_grow(self, pool, bytes, &best);
+    if (result == GPUARENA_OUT_OF_MEMORY) {
+        result = expandable_release(base);
+        if (!result) result = expandable_grow(self, pool, bytes, &best);
+    }
+    if (result) return result;
+    *found = model_cut(base, &pool->free, best, bytes, best->bytes - bytes >= PYTORCH_UNIT);
+    return GPUARENA_OK;
+}
+
+static void range_close(pytorch *self, pytorch_range *range)
+{
+    const gpuarena_driver *driver = &self->base.driver;
+    for (uint64_t at = 0; at < range->bytes / range->page_bytes; at++) {
+        void *address = (void *)(uintptr_t)(range->address + at * range->page_bytes);
+        if (!range->is_mapped[at]) continue;
+        (void)driver->vm.unmap(driver, address, range->page_bytes);
+        (void)driver->vm.destroy(driver, range->pages[at], range->page_bytes);
+    }
+    (void)driver->vm.release(driver, (void *)(uintptr_t)range->address, range->bytes);
+    free(range->pages);
+    free(range->is_mapped);
+    free(range);
+}
+
+static void expandable_close(model *base)
+{
+    pytorch *self = (pytorch *)base;
+    (void)model_wait_all(base);
+    for (pytorch_pool *pool = self->pools; pool; pool = pool->next) {
+        while (pool->ranges) {
+            pytorch_range *gone = pool->ranges;
+            pool->ranges = gone->next;
+            range_close(self, gone);
+        }
+    }
+    pytorch_close(base);
+}
+
+const model_kind model_pytorch_expandable = {
+    .name = "pytorch-expandable", .summary = "PyTorch's caching allocator with expandable_segments:True",
+    .lacks = "its options; private pools of graphs; a whole range of addresses given back when all of it is idle",
+    .size = sizeof(pytorch), .alignment_bytes = PYTORCH_UNIT, .needs_pages = 1, .open = pytorch_open,
+    .beyond_bytes = PYTORCH_LARGE_SEGMENT - PYTORCH_LARGE_UNIT,
+    .alloc = expandable_alloc, .free = pytorch_free, .use = pytorch_use, .trim = expandable_release,
+    .largest = pytorch_largest, .close = expandable_close,
 };

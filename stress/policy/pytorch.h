@@ -1,10 +1,11 @@
 /* What the models of PyTorch's caching allocator share: its pools, one for each stream and two kinds of size, and the
    events by which blocks that other streams used come back.
-   Included by pytorch.c and pytorch_expandable.c alone. */
+   Included by pytorch.c and pytorch_expandable.c alone.
+   Tested by tests/test_like_pytorch.c, tests/test_golden_peaks.c and tests/test_like_expandable.c. */
 #ifndef STRESS_POLICY_PYTORCH_H
 #define STRESS_POLICY_PYTORCH_H
 
-#include "model_parts.h"
+#include "model.h"
 
 enum { PYTORCH_UNIT = 512 };
 #define PYTORCH_SMALL_BYTES   MODEL_MIB          /* requests up to it have pools of their own .. */
@@ -38,16 +39,5 @@ typedef struct pytorch {
     pytorch_event *waiting, **waiting_end;       /* oldest first */
     pytorch_event *spare;                        /* events to be used again */
 } pytorch;
-
-gpuarena_result pytorch_open(model *base);
-/* Blocks whose events are complete go home; must_wait: the host waits until all are. */
-gpuarena_result pytorch_events(pytorch *self, int must_wait);
-pytorch_pool   *pytorch_pool_of(pytorch *self, uint64_t bytes, gpuarena_stream stream);  /* NULL: no host memory */
-uint64_t        pytorch_segment(uint64_t bytes); /* what the driver is asked for when nothing fits */
-
-gpuarena_result pytorch_free(model *base, piece *freed, gpuarena_stream stream);
-gpuarena_result pytorch_use(model *base, piece *used, gpuarena_stream stream);
-uint64_t        pytorch_largest(const model *base);
-void            pytorch_close(model *base);
 
 #endif

@@ -9,7 +9,7 @@
 #include "../policy/policy_name.h"
 #include "../result/record.h"
 #include "table_columns.h"
-#include "../base/xml.h"
+#include "../base/text.h"
 
 static const char *figure_workload(const row *shown)
 {

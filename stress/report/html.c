@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "../../gpuarena.h"
-#include "../run/repro.h"
+#include "../run/sweep.h"
 #include "environment.h"
 #include "figure.h"
 #include "svg.h"
 #include "table_columns.h"
 #include "verdict.h"
-#include "../base/xml.h"
+#include "../base/text.h"
 
 enum { HTML_MAPS_BYTES = 800000, HTML_MOST_NOTES = 100 };
 

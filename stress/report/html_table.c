@@ -6,7 +6,7 @@
 #include "../policy/policy_name.h"
 #include "html.h"
 #include "table_columns.h"
-#include "../base/xml.h"
+#include "../base/text.h"
 
 static int html_is_used(const row_list *kept, const table_column *column)
 {

@@ -10,7 +10,7 @@
 #include "environment.h"
 #include "../base/host.h"
 #include "../result/repeats.h"
-#include "../base/utf8.h"
+#include "../base/text.h"
 
 void json_text(FILE *out, const char *text)
 {

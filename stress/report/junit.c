@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../../gpuarena.h"
-#include "../base/xml.h"
+#include "../base/text.h"
 
 static int junit_is_error(const row *shown)
 {

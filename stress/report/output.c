@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../measure/costs_fit.h"
+#include "../measure/costs.h"
 #include "../base/nearest.h"
 #include "../result/record.h"
 #include "../result/csv.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "../base/cli.h"
-#include "../measure/costs_measure.h"
+#include "../measure/costs.h"
 #include "../device/cuda_environment.h"
 #include "../result/gate.h"
 #include "../base/problem.h"

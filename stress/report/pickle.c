@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/utf8.h"
+#include "../base/text.h"
 
 static void pickle_little_endian(pickle *self, uint64_t number, unsigned bytes)
 {

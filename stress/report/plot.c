@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../base/xml.h"
+#include "../base/text.h"
 
 enum { PLOT_LEFT = 46, PLOT_TOP = 42, PLOT_RIGHT = 408, PLOT_BOTTOM = 240, PLOT_LEGEND_LINE = 15 };
 

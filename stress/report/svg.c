@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "figure.h"
-#include "../base/xml.h"
+#include "../base/text.h"
 
 enum { SVG_GAP = 8, SVG_NOTE_HEIGHT = 20, SVG_MAPS_BYTES = 800000 };
 

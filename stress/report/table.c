@@ -7,7 +7,7 @@
 
 #include "environment.h"
 #include "table_columns.h"
-#include "../base/utf8.h"
+#include "../base/text.h"
 #include "verdict.h"
 
 typedef struct table_layout {

@@ -8,7 +8,7 @@
 #include "../policy/policy_name.h"
 #include "plot.h"
 #include "table.h"
-#include "../base/utf8.h"
+#include "../base/text.h"
 
 enum { TABLE_NAME_MAX = 40 };
 

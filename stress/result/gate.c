@@ -1,14 +1,623 @@
-/* Judging: samples of a row, of what it is compared with, and what the rule says of the two.
-   It must not know columns but as names of keys.
-   Tested by tests/test_gate.c and tests/gate.t. */
+/* --fail-if: rules against the rows of a run, and of a run before it (--base); one verdict a rule and row.
+   Knows nothing of how rows are made.
+   Tested by tests/test_gate.c, tests/gate.t and tests/compare.t. */
 #include "gate.h"
 
+#include <ctype.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../gpuarena.h"
+#include "../base/nearest.h"
 #include "../base/program.h"
-#include "cases.h"
-#include "rule_file.h"
+#include "../policy/policy_name.h"
+#include "csv.h"
+
+/* ---- The table of what columns are worth, and their numbers */
+
+#define LESS METRIC_LESS_IS_BETTER
+#define MORE METRIC_MORE_IS_BETTER
+#define NEITHER METRIC_NEITHER
+static const metric metrics[COLUMN_COUNT] = {    /* what is not listed is a key: it names the row */
+    [COLUMN_OPS] = { METRIC_COUNT, 0, MORE },             [COLUMN_STATUS] = { METRIC_TEXT, 0, NEITHER },
+    [COLUMN_HOST_NS] = { METRIC_NS, 1, LESS },            [COLUMN_ALLOC_P50] = { METRIC_NS, 1, LESS },
+    [COLUMN_ALLOC_P99] = { METRIC_NS, 1, LESS },          [COLUMN_ALLOC_MAX] = { METRIC_NS, 1, LESS },
+    [COLUMN_FREE_P50] = { METRIC_NS, 1, LESS },           [COLUMN_DRIVER_CALLS] = { METRIC_COUNT, 0, LESS },
+    [COLUMN_DRIVER_VNS] = { METRIC_NS, 0, LESS },         [COLUMN_GPU_WAITS] = { METRIC_COUNT, 0, LESS },
+    [COLUMN_REQUESTED_PEAK] = { METRIC_BYTES, 0, NEITHER }, [COLUMN_LIVE_PEAK] = { METRIC_BYTES, 0, LESS },
+    [COLUMN_RESERVED_PEAK] = { METRIC_BYTES, 0, LESS },   [COLUMN_FOOTPRINT] = { METRIC_SHARE, 0, LESS },
+    [COLUMN_FRAGMENTATION] = { METRIC_SHARE, 0, LESS },   [COLUMN_STRANDED_PEAK] = { METRIC_BYTES, 0, LESS },
+    [COLUMN_REMAPPED_PAGES] = { METRIC_COUNT, 0, LESS },  [COLUMN_OOM_OP] = { METRIC_COUNT, 0, MORE },
+    [COLUMN_OOM_REQUESTED] = { METRIC_BYTES, 0, NEITHER }, [COLUMN_OOM_FREE] = { METRIC_BYTES, 0, NEITHER },
+    [COLUMN_OOM_LARGEST] = { METRIC_BYTES, 0, NEITHER },  [COLUMN_OOM_REASON] = { METRIC_TEXT, 0, NEITHER },
+    [COLUMN_DIGEST] = { METRIC_TEXT, 0, NEITHER },        [COLUMN_PENDING_PEAK] = { METRIC_BYTES, 0, LESS },
+    [COLUMN_ALLOCS] = { METRIC_COUNT, 0, NEITHER },       [COLUMN_MIN_LIMIT] = { METRIC_BYTES, 0, LESS },
+    [COLUMN_RATIO] = { METRIC_SHARE, 0, LESS },           [COLUMN_PROBES] = { METRIC_COUNT, 0, NEITHER },
+    [COLUMN_NS_PER_PAIR] = { METRIC_NS, 1, LESS },        [COLUMN_PAIR_INSTRUCTIONS] = { METRIC_COUNT, 0, LESS },
+    [COLUMN_RATIO_LOW] = { METRIC_SHARE, 1, NEITHER },    [COLUMN_RATIO_HIGH] = { METRIC_SHARE, 1, NEITHER },
+    [COLUMN_AGAINST_NS] = { METRIC_NS, 1, NEITHER },      [COLUMN_MET] = { METRIC_TEXT, 1, NEITHER },
+    [COLUMN_AGAINST_INSTRUCTIONS] = { METRIC_COUNT, 0, NEITHER },
+    [COLUMN_ROUNDS] = { METRIC_COUNT, 0, NEITHER },
+    [COLUMN_LARGEST] = { METRIC_COUNT, 0, MORE },         [COLUMN_ALLOWED] = { METRIC_COUNT, 0, NEITHER },
+    [COLUMN_NEXT_PEAK] = { METRIC_BYTES, 0, NEITHER },    [COLUMN_STOP_TEXT] = { METRIC_TEXT, 0, NEITHER },
+    [COLUMN_CLAIMS] = { METRIC_TEXT, 0, NEITHER },        [COLUMN_VERDICT] = { METRIC_TEXT, 0, NEITHER },
+    [COLUMN_SAID] = { METRIC_TEXT, 0, NEITHER },
+    [COLUMN_GROWTH] = { METRIC_TEXT, 1, NEITHER },        [COLUMN_GROWTH_RMS] = { METRIC_SHARE, 1, NEITHER },
+    [COLUMN_INSTRUCTIONS_GROWTH] = { METRIC_TEXT, 0, NEITHER },
+    [COLUMN_INSTRUCTIONS_GROWTH_RMS] = { METRIC_SHARE, 0, NEITHER },
+    [COLUMN_OOM_ROUND] = { METRIC_COUNT, 0, MORE },       [COLUMN_OOM_ROUND_OP] = { METRIC_COUNT, 0, NEITHER },
+    [COLUMN_MISSES] = { METRIC_COUNT, 0, LESS },          [COLUMN_HIT_P50] = { METRIC_NS, 1, LESS },
+    [COLUMN_HIT_P99] = { METRIC_NS, 1, LESS },            [COLUMN_MISS_P50] = { METRIC_NS, 1, LESS },
+    [COLUMN_WAITED_P50] = { METRIC_NS, 0, LESS },         [COLUMN_WAITED_P99] = { METRIC_NS, 0, LESS },
+    [COLUMN_WAITED_MAX] = { METRIC_NS, 0, LESS },         [COLUMN_SERVED_P99] = { METRIC_NS, 0, LESS },
+    [COLUMN_VNS_PER_OP] = { METRIC_NS, 0, LESS },         [COLUMN_STEADY_STEPS] = { METRIC_COUNT, 0, NEITHER },
+    [COLUMN_STEADY_CALLS] = { METRIC_COUNT, 0, LESS },    [COLUMN_STEADY_VNS] = { METRIC_NS, 0, LESS },
+    [COLUMN_ENDED] = { METRIC_TEXT, 1, NEITHER },
+    [COLUMN_STOP_OP] = { METRIC_COUNT, 0, NEITHER },      [COLUMN_STOP_REASON] = { METRIC_TEXT, 0, NEITHER },
+};
+#undef LESS
+#undef MORE
+#undef NEITHER
+
+typedef struct metric_suffix { metric_unit unit; const char *text; long double scale; } metric_suffix;
+static const metric_suffix metric_scales[] = {
+    { METRIC_COUNT, "", 1.0L }, { METRIC_NS, "", 1.0L }, { METRIC_SHARE, "", 1.0L },
+    { METRIC_NS, "ns", 1.0L }, { METRIC_NS, "us", 1e3L }, { METRIC_NS, "ms", 1e6L }, { METRIC_NS, "s", 1e9L },
+    { METRIC_SHARE, "%", 100.0L },               /* .. divided: 7% is 0.07 to the last bit */
+};
+
+const metric *metric_find(const char *name)
+{
+    for (int column = 0; column < COLUMN_COUNT; column++) {
+        if (!strcmp(name, row_column_name((row_column)column))) return &metrics[column];
+    }
+    return NULL;
+}
+
+/* For messages: the nearest name of what is judged, "" if none is close. Returns text. */
+static const char *metric_hint(const char *name, char *text, size_t size)
+{
+    nearest search = nearest_to(name);
+    for (int column = 0; column < COLUMN_COUNT; column++) {
+        if (metrics[column].unit != METRIC_KEY) nearest_offer(&search, row_column_name((row_column)column));
+    }
+    return nearest_hint(&search, text, size);
+}
+
+/* Length of the digits, with at most one point among them; 0: it begins with none. */
+static size_t metric_digits(slice text)
+{
+    size_t length = 0, points = 0;
+    while (length < text.length && ((text.bytes[length] >= '0' && text.bytes[length] <= '9')
+                                    || (text.bytes[length] == '.' && length && !points++))) length++;
+    return length && text.bytes[length - 1] == '.' ? 0 : length;
+}
+
+int metric_read(slice text, metric_unit unit, long double *value)
+{
+    char number[48];
+    size_t digits = metric_digits(text);
+    const slice behind = { text.bytes + digits, text.length - digits };
+    if (!digits || digits >= sizeof number) return -1;
+    memcpy(number, text.bytes, digits);
+    number[digits] = '\0';
+    unsigned shift;
+    if (unit == METRIC_BYTES && slice_unit(behind, &shift)) {
+        *value = ldexpl(strtold(number, NULL), (int)shift);
+        return 0;
+    }
+    for (size_t at = 0; at < sizeof metric_scales / sizeof metric_scales[0]; at++) {
+        if (metric_scales[at].unit != unit || !slice_is(behind, metric_scales[at].text)) continue;
+        long double read = strtold(number, NULL), scale = metric_scales[at].scale;
+        *value = unit == METRIC_SHARE ? read / scale : read * scale;
+        return 0;
+    }
+    return -1;
+}
+
+/* What may stand behind a number of this unit, for messages. */
+static const char *metric_suffixes(metric_unit unit)
+{
+    return unit == METRIC_BYTES ? "a number of bytes, such as 512M or 1.5GiB"
+         : unit == METRIC_NS    ? "a time, such as 20us or 1.5ms, plain: nanoseconds"
+         : unit == METRIC_SHARE ? "a number, such as 1.05 or 20%" : "a plain number";
+}
+
+int metric_equal(long double one, long double other)
+{
+    return fabsl(one - other) <= 1e-9L + 8.0L * LDBL_EPSILON * fabsl(other);
+}
+
+const char *metric_show(long double value, metric_unit unit, char *text, size_t size)
+{
+    int places = unit == METRIC_SHARE ? 4 : unit == METRIC_NS ? 1 : 0;
+    const int most = places + 4;
+    for (long double scaled = value * powl(10.0L, places); places < most; scaled *= 10.0L, places++) {
+        if (metric_equal(scaled, rintl(scaled))) break;
+    }
+    snprintf(text, size, "%.*Lf", places, value);
+    return text;
+}
+
+/* The words that a column may hold, each behind a '|'; NULL: any. */
+static const char *metric_words(const metric *measure)
+{
+#define METRIC_WORD(name, text) "|" text
+    switch (measure - metrics) {
+    case COLUMN_STATUS:      return "|ok|oom|verify_failed|error";
+    case COLUMN_VERDICT:     return "|pass|fail|none";
+    case COLUMN_MET:         return "|yes|no|unclear";
+    case COLUMN_GROWTH:
+    case COLUMN_INSTRUCTIONS_GROWTH: return "|O(1)|O(log n)|O(n)|unclear";
+    case COLUMN_ENDED:       return "|precise|rounds|time";
+    case COLUMN_OOM_REASON:  return GPUARENA_REASONS(METRIC_WORD);
+    case COLUMN_STOP_REASON: return GPUARENA_REASONS(METRIC_WORD) "|not_opened|not_made|option_maximum";
+    default:                 return NULL;
+    }
+#undef METRIC_WORD
+}
+
+/* Whether a METRIC_TEXT may be this word: 0 of a typing error, where the column has a known set of words; those. */
+static int metric_has_word(const metric *measure, const char *word)
+{
+    const char *at = metric_words(measure);
+    size_t length = strlen(word);
+    if (!at) return 1;
+    for (; at; at = strchr(at + 1, '|')) {
+        if (!strncmp(at + 1, word, length) && (!at[length + 1] || at[length + 1] == '|')) return 1;
+    }
+    return 0;
+}
+
+static const char *metric_list_words(const metric *measure, char *text, size_t size)
+{
+    size_t used = 0;
+    for (const char *at = metric_words(measure); at && used + 2 < size; at = strchr(at + 1, '|')) {
+        int length = (int)strcspn(at + 1, "|");
+        used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? " " : "", length, at + 1);
+    }
+    return text;
+}
+
+/* ---- The median and its interval: as many samples left out at either end as rounds_low_rank says */
+
+static int interval_order(const void *one, const void *other)
+{
+    long double left = *(const long double *)one, right = *(const long double *)other;
+    return (left > right) - (left < right);
+}
+
+interval interval_of(long double *samples, size_t count, int is_timed)
+{
+    interval found = { count, is_timed, 0, 0.0L, 0.0L, 0.0L };
+    if (!count) return found;
+    qsort(samples, count, sizeof *samples, interval_order);
+    size_t margin = is_timed && count >= INTERVAL_LEAST_COUNT ? rounds_low_rank(count) : 0;
+    found.is_known = !is_timed || count >= INTERVAL_LEAST_COUNT;
+    found.low = samples[margin];
+    found.middle = (samples[(count - 1) / 2] + samples[count / 2]) / 2.0L;
+    found.high = samples[count - 1 - margin];
+    return found;
+}
+
+/* ---- Finding rows by their keys */
+
+const char *case_cell(const case_row *of, const char *name)
+{
+    return csv_table_cell(of->table, of->line, csv_table_column(of->table, name));
+}
+
+typedef struct case_keys {                       /* what a row's keys are, and where a table has such keys */
+    const csv_table *table;
+    size_t      count;
+    int         columns[COLUMN_COUNT];
+    const char *wanted[COLUMN_COUNT];
+} case_keys;
+
+/* Once for a search, since a name is found by looking at all names. */
+static case_keys case_keys_of(const csv_table *table, const case_row *like, const char *policy)
+{
+    case_keys keys = { table, 0, { 0 }, { NULL } };
+    for (size_t at = 0; at < like->table->column_count; at++) {
+        const char *name = csv_table_name(like->table, at);
+        const metric *measure = metric_find(name);
+        if (!measure || measure->unit != METRIC_KEY || csv_table_column(like->table, name) != (int)at) continue;
+        keys.wanted[keys.count] = strcmp(name, "policy") ? csv_table_cell(like->table, like->line, (int)at) : policy;
+        keys.columns[keys.count] = csv_table_column(table, name);
+        keys.count += keys.columns[keys.count] != CSV_NO_COLUMN;
+    }
+    return keys;
+}
+
+static int case_fits(const case_keys *keys, size_t line)
+{
+    for (size_t at = 0; at < keys->count; at++) {
+        if (strcmp(keys->wanted[at], csv_table_cell(keys->table, line, keys->columns[at]))) return 0;
+    }
+    return 1;
+}
+
+size_t case_find(const csv_table *table, const case_row *like, const char *policy)
+{
+    const case_keys keys = case_keys_of(table, like, policy);
+    for (size_t line = 0; line < table->row_count; line++) {
+        if (case_fits(&keys, line)) return line;
+    }
+    return SIZE_MAX;
+}
+
+int case_is_repeat(const case_row *of)
+{
+    return case_find(of->table, of, case_cell(of, "policy")) < of->line;
+}
+
+int case_agrees(const case_row *of, const char *name)
+{
+    const case_keys keys = case_keys_of(of->table, of, case_cell(of, "policy"));
+    const int column = csv_table_column(of->table, name);
+    const char *first = csv_table_cell(of->table, of->line, column);
+    for (size_t line = 0; line < of->table->row_count; line++) {
+        if (case_fits(&keys, line) && strcmp(first, csv_table_cell(of->table, line, column))) return 0;
+    }
+    return 1;
+}
+
+int case_samples(const csv_table *table, const case_row *like, const char *policy, const char *column, int is_timed,
+                 interval *made)
+{
+    const case_keys keys = case_keys_of(table, like, policy);
+    const int from = csv_table_column(table, column), is_ratio = !strcmp(column, "ratio");
+    const int least = is_ratio ? csv_table_column(table, "ratio_low") : CSV_NO_COLUMN;
+    const int most = is_ratio ? csv_table_column(table, "ratio_high") : CSV_NO_COLUMN;
+    long double low = 0.0L, high = 0.0L;
+    long double *samples = calloc(table->row_count + 1, sizeof *samples);
+    size_t count = 0;
+    int has_interval = 0;
+    if (!samples) return -1;
+    for (size_t line = 0; line < table->row_count; line++) {
+        if (!case_fits(&keys, line)
+            || metric_read(slice_of(csv_table_cell(table, line, from)), METRIC_COUNT, &samples[count])) continue;
+        has_interval = !metric_read(slice_of(csv_table_cell(table, line, least)), METRIC_COUNT, &low)
+            && !metric_read(slice_of(csv_table_cell(table, line, most)), METRIC_COUNT, &high);
+        count++;
+    }
+    *made = interval_of(samples, count, is_timed || has_interval);
+    free(samples);
+    if (has_interval && count == 1) {
+        made->is_known = 1;
+        made->low = low;
+        made->high = high;
+    }
+    return 0;
+}
+
+/* ---- Rules: reading them, and what they say about one number */
+
+static const char rule_form[] = "expected [WORKLOAD/POLICY:]METRIC OP VALUE";
+static const struct { const char *text; rule_operator compared; } rule_operators[] = {
+    { "<=", RULE_AT_MOST }, { ">=", RULE_AT_LEAST }, { "==", RULE_IS }, { "!=", RULE_IS_NOT }, { "<", RULE_LESS },
+    { ">", RULE_MORE },
+};
+
+static const char *rule_space(const char *at)
+{
+    while (*at == ' ' || *at == '\t') at++;
+    return at;
+}
+
+static int rule_keep(char **kept, const char *from, size_t length, problem *why)
+{
+    *kept = malloc(length + 1);
+    if (!*kept) return problem_set(why, EXIT_HARNESS, "no host memory for the rules");
+    memcpy(*kept, from, length);
+    (*kept)[length] = '\0';
+    return 0;
+}
+
+/* A name up to one of the ends, or in quotes: *at moves behind it. -1: none, or no end of the quote. */
+static int rule_name(const char **at, const char *ends, char **name, problem *why)
+{
+    const char *from = rule_space(*at);
+    if (*from == '"' || *from == '\'') {
+        const char *end = strchr(from + 1, *from);
+        if (!end || end == from + 1) return -1;
+        *at = rule_space(end + 1);
+        return rule_keep(name, from + 1, (size_t)(end - from - 1), why);
+    }
+    size_t length = strcspn(from, ends);
+    *at = from + length;
+    while (length && isspace((unsigned char)from[length - 1])) length--;
+    return length ? rule_keep(name, from, length, why) : -1;
+}
+
+/* Whether a selector stands before the metric: a ':' outside quotes. */
+static int rule_has_selector(const char *text)
+{
+    char quote = '\0';
+    for (; *text; text++) {
+        if (quote) quote = *text == quote ? '\0' : quote;
+        else if (*text == '"' || *text == '\'') quote = *text;
+        else if (*text == ':') return 1;
+    }
+    return 0;
+}
+
+static int rule_selector(rule *self, const char **at, problem *why)
+{
+    if (!rule_has_selector(*at)) return 0;
+    if (!rule_name(at, "/:", &self->workload, why) && **at == '/') {
+        ++*at;
+        if (!rule_name(at, "/:", &self->policy, why) && **at == ':') {
+            ++*at;
+            return 0;
+        }
+    }
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected WORKLOAD/POLICY before the ':', each a name or a "
+                       "pattern with * and ?, in quotes where it holds : or /", self->text);
+}
+
+/* What followed the first ':' was no metric, and there is another. */
+static const char *rule_quotes(const char *rest)
+{
+    return strchr(rest, ':') ? "; a name that holds : or / stands in quotes" : "";
+}
+
+static int rule_metric(rule *self, const char **at, problem *why)
+{
+    char hint[96];
+    if (rule_name(at, "<>=! \t", &self->column, why)) {
+        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s", self->text, rule_form);
+    }
+    self->measure = metric_find(self->column);
+    if (self->measure && self->measure->unit != METRIC_KEY) return 0;
+    if (self->measure) {
+        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s names the row, expected a metric: rows are picked by "
+                           "WORKLOAD/POLICY: (%s help gates)", self->text, self->column, program_name());
+    }
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': no metric '%s'%s%s (%s help gates)", self->text,
+                       self->column, metric_hint(self->column, hint, sizeof hint), rule_quotes(*at), program_name());
+}
+
+static int rule_operation(rule *self, const char **at, problem *why)
+{
+    *at = rule_space(*at);
+    for (size_t index = 0; index < sizeof rule_operators / sizeof rule_operators[0]; index++) {
+        size_t length = strlen(rule_operators[index].text);
+        if (strncmp(*at, rule_operators[index].text, length)) continue;
+        *at += length;
+        self->compared = rule_operators[index].compared;
+        if (self->measure->unit != METRIC_TEXT || self->compared >= RULE_IS) return 0;
+        return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s is a word: expected == or !=", self->text,
+                           self->column);
+    }
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected one of < <= > >= == != behind %s%s", self->text,
+                       self->column, rule_quotes(*at));
+}
+
+/* Length of a bare reference: a '-' belongs to it where a letter follows, as in pytorch-expandable. */
+static size_t rule_bare(const char *at)
+{
+    size_t length = 0;
+    while (isalnum((unsigned char)at[length]) || at[length] == '_'
+           || (length && at[length] == '-' && isalpha((unsigned char)at[length + 1]))) length++;
+    return length;
+}
+
+static int rule_amount(rule *self, const char *from, metric_unit unit, problem *why)
+{
+    slice rest = slice_of(from);
+    while (rest.length && isspace((unsigned char)rest.bytes[rest.length - 1])) rest.length--;
+    if (rest.length && rest.bytes[rest.length - 1] == '%' && (self->arithmetic == '+' || self->arithmetic == '-')) {
+        return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected a share of it, as %s*1.05, or points, as "
+                           "%s+5pp, found '%s'", self->text, self->reference, self->reference, from);
+    }
+    int is_points = unit == METRIC_SHARE && self->reference && rest.length > 2
+        && !memcmp(rest.bytes + rest.length - 2, "pp", 2);
+    if (is_points) rest.length -= 2;
+    if (!metric_read(rest, is_points ? METRIC_COUNT : unit, &self->amount)) {
+        if (is_points) self->amount /= 100.0L;
+        if (self->arithmetic != '/' || self->amount > 0.0L) return 0;
+    }
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected %s%s, found '%s'", self->text,
+                       metric_suffixes(unit), self->arithmetic == '/' ? ", above 0" : "", from);
+}
+
+static int rule_reference(rule *self, const char *at, problem *why)
+{
+    static const char operators[] = "*/+-";
+    int is_quoted = *at == '"' || *at == '\'';
+    size_t length = is_quoted ? 0 : rule_bare(at);
+    if (is_quoted ? rule_name(&at, "", &self->reference, why) : rule_keep(&self->reference, at, length, why)) {
+        return problem_set(why, EXIT_USAGE, "--fail-if '%s': a quote that does not end", self->text);
+    }
+    policy_name_shorten(self->reference);
+    at = rule_space(at + length);
+    if (!*at) return 0;
+    if (!strchr(operators, *at)) {
+        return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected one of * / + - behind %s, found '%s'",
+                           self->text, self->reference, at);
+    }
+    self->arithmetic = *at;
+    int scales = *at == '*' || *at == '/';
+    return rule_amount(self, rule_space(at + 1), scales ? METRIC_COUNT : self->measure->unit, why);
+}
+
+/* A word that the column can never hold would be a rule that says nothing. */
+static int rule_word(const rule *self, problem *why)
+{
+    char words[256];
+    if (metric_has_word(self->measure, self->word)) return 0;
+    return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s is never '%s': expected base or one of %s", self->text,
+                       self->column, self->word, metric_list_words(self->measure, words, sizeof words));
+}
+
+static int rule_value(rule *self, const char *at, problem *why)
+{
+    at = rule_space(at);
+    int begins = isalpha((unsigned char)*at) || *at == '"' || *at == '\'';
+    if (self->measure->unit != METRIC_TEXT) {
+        return begins ? rule_reference(self, at, why) : rule_amount(self, at, self->measure->unit, why);
+    }
+    if (!*at || rule_name(&at, "", &self->word, why) || *at) {
+        return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected one word behind the operator", self->text);
+    }
+    if (strcmp(self->word, "base")) return rule_word(self, why);
+    self->reference = self->word;
+    self->word = NULL;
+    return 0;
+}
+
+int rule_parse(rule *self, const char *text, problem *why)
+{
+    memset(self, 0, sizeof *self);
+    if (rule_keep(&self->text, text, strlen(text), why)) return -1;
+    const char *at = self->text;
+    return rule_selector(self, &at, why) || rule_metric(self, &at, why) || rule_operation(self, &at, why)
+        || rule_value(self, at, why) ? -1 : 0;
+}
+
+void rule_free(rule *self)
+{
+    char *const owned[] = { self->text, self->workload, self->policy, self->column, self->reference, self->word };
+    for (size_t index = 0; index < sizeof owned / sizeof owned[0]; index++) free(owned[index]);
+    memset(self, 0, sizeof *self);
+}
+
+/* The last '*' takes one character more each time that what follows it does not fit. */
+int rule_pattern_fits(const char *pattern, const char *text)
+{
+    const char *star = NULL, *taken = NULL;
+    while (*text) {
+        if (*pattern == '*') {
+            star = pattern++;
+            taken = text;
+        } else if (*pattern == '?' || *pattern == *text) {
+            pattern++;
+            text++;
+        } else if (star) {
+            pattern = star + 1;
+            text = ++taken;
+        } else {
+            return 0;
+        }
+    }
+    while (*pattern == '*') pattern++;
+    return !*pattern;
+}
+
+int rule_matches(const rule *self, const char *workload, const char *policy)
+{
+    char shown[1024];
+    return (!self->workload || rule_pattern_fits(self->workload, workload))
+        && (!self->policy || rule_pattern_fits(self->policy, policy)
+            || rule_pattern_fits(self->policy, policy_name_shown(policy, shown, sizeof shown)));
+}
+
+long double rule_limit(const rule *self, long double reference)
+{
+    switch (self->arithmetic) {
+    case '*': return reference * self->amount;
+    case '/': return reference / self->amount;
+    case '+': return reference + self->amount;
+    case '-': return reference - self->amount;
+    default:  return self->reference ? reference : self->amount;
+    }
+}
+
+int rule_holds(const rule *self, long double value, long double limit)
+{
+    int is_equal = metric_equal(value, limit);
+    switch (self->compared) {
+    case RULE_LESS:     return value < limit && !is_equal;
+    case RULE_AT_MOST:  return value < limit || is_equal;
+    case RULE_MORE:     return value > limit && !is_equal;
+    case RULE_AT_LEAST: return value > limit || is_equal;
+    case RULE_IS:       return is_equal;
+    case RULE_IS_NOT:   break;
+    }
+    return !is_equal;
+}
+
+int rule_about_none(const rule *self, const char *workload, const char *policy, problem *why)
+{
+    const char *quote = *workload ? "\"" : "";
+    return problem_set(why, EXIT_USAGE, "--fail-if '%.200s': is about none of the rows, which are named "
+                       "WORKLOAD/POLICY, as %s%.100s%s/\"%.100s\"", self->text, quote, *workload ? workload : "*",
+                       quote, policy);
+}
+
+int rule_refers_to_base(const rule *self)
+{
+    return self->reference && !strcmp(self->reference, "base");
+}
+
+/* ---- Rules from the command line and from files */
+
+static int rule_file_add(rule **rules, size_t *count, const char *text, problem *why)
+{
+    rule *larger = realloc(*rules, (*count + 1) * sizeof *larger);
+    if (!larger) return problem_set(why, EXIT_HARNESS, "no host memory for the rules");
+    *rules = larger;
+    return rule_parse(&larger[(*count)++], text, why);
+}
+
+/* Without the comment, which a '#' begins that is not in quotes and stands first or behind a space, nor the spaces
+   before it. */
+static void rule_file_strip(char *text)
+{
+    char quote = '\0', *end = text;
+    for (; *end; end++) {
+        if (quote) quote = *end == quote ? '\0' : quote;
+        else if (*end == '"' || *end == '\'') quote = *end;
+        else if (*end == '#' && (end == text || isspace((unsigned char)end[-1]))) break;
+    }
+    while (end > text && isspace((unsigned char)end[-1])) end--;
+    *end = '\0';
+}
+
+static int rule_file_lines(rule **rules, size_t *count, const char *path, char *text, problem *why)
+{
+    size_t line = 1, before = *count;
+    for (char *at = text, *next; at; at = next, line++) {
+        problem trouble = { 0, "" };
+        next = strchr(at, '\n');
+        if (next) *next++ = '\0';
+        at += strspn(at, " \t");
+        rule_file_strip(at);
+        if (!*at) continue;
+        if (rule_file_add(rules, count, at, &trouble)) {
+            return problem_set(why, trouble.exit_code, "%s: line %zu: %.400s", path, line, trouble.text);
+        }
+    }
+    return *count > before ? 0 : problem_set(why, EXIT_USAGE, "--fail-if: %s: no rule in it", path);
+}
+
+static int rule_file_read(rule **rules, size_t *count, const char *path, problem *why)
+{
+    size_t length;
+    char *text = csv_table_slurp(path, &length, why);
+    if (!text) return -1;
+    int failed = rule_file_lines(rules, count, path, text, why);
+    free(text);
+    return failed;
+}
+
+int rule_file_all(rule **rules, size_t *count, char *const *texts, size_t text_count, problem *why)
+{
+    for (size_t index = 0; index < text_count; index++) {
+        if (!strcmp(texts[index], "@")) {
+            return problem_set(why, EXIT_USAGE, "--fail-if @: expected a file of rules behind the @, found nothing");
+        }
+        if (texts[index][0] == '@' ? rule_file_read(rules, count, texts[index] + 1, why)
+                                   : rule_file_add(rules, count, texts[index], why)) return -1;
+    }
+    return 0;
+}
+
+/* ---- Judging: samples of a row, of what it is compared with, and what the rule says of the two */
 
 static int gate_no_column(const rule *asked, const char *where, problem *why)
 {
@@ -278,4 +887,51 @@ size_t gate_failed(const gate *self)
         count += (size_t)gate_fails(self, &self->verdicts[index]);
     }
     return count;
+}
+
+/* ---- Verdicts for people */
+
+const char *gate_outcome_name(gate_outcome outcome)
+{
+    static const char *const names[] = { "pass", "AMBIGUOUS", "NO VALUE", "FAILED" };
+    return names[outcome];
+}
+
+static void gate_write_row(FILE *out, const gate_verdict *verdict)
+{
+    char policy[1024];
+    fprintf(out, "%s%s%s%s%s", verdict->workload, *verdict->workload ? "/" : "",
+            policy_name_shown(verdict->policy, policy, sizeof policy), *verdict->holes ? " free blocks " : "",
+            verdict->holes);
+}
+
+void gate_write(FILE *out, const gate *self)
+{
+    const rule *last = NULL;
+    for (size_t index = 0; index < self->verdict_count; index++) {
+        const gate_verdict *shown = &self->verdicts[index];
+        if (shown->judged != last) fprintf(out, "%sfail if %s\n", last ? "" : "\n", shown->judged->text);
+        last = shown->judged;
+        fprintf(out, "  %-9s  ", gate_outcome_name(shown->outcome));
+        gate_write_row(out, shown);
+        fprintf(out, ": %s, limit %s%s%s\n", shown->value, shown->limit, *shown->note ? "; " : "", shown->note);
+    }
+    if (!last) return;
+    size_t failed = gate_failed(self), undecided = gate_undecided(self);
+    fprintf(out, "%zu of %zu verdicts fail%s", failed, self->verdict_count, failed == 1 ? "s" : "");
+    if (self->is_strict) fputs(" (--strict: what is ambiguous or has no value fails)", out);
+    else if (undecided) fprintf(out, ", %zu could not be given (--strict: that fails)", undecided);
+    fputc('\n', out);
+}
+
+void gate_tell(FILE *out, const gate *self)
+{
+    for (size_t index = 0; index < self->verdict_count; index++) {
+        const gate_verdict *shown = &self->verdicts[index];
+        if (shown->outcome == GATE_PASS) continue;
+        fprintf(out, "%s: gate: %s: ", program_name(), gate_outcome_name(shown->outcome));
+        gate_write_row(out, shown);
+        fprintf(out, ": %s is %s, limit %s (fail if %s)%s%s\n", shown->judged->column, shown->value, shown->limit,
+                shown->judged->text, *shown->note ? ": " : "", shown->note);
+    }
 }

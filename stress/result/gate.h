@@ -1,13 +1,107 @@
 /* --fail-if: rules against the rows of a run, and of a run before it (--base); one verdict a rule and row.
-   Knows nothing of how rows are made. Tested by tests/test_gate.c and tests/gate.t. */
+   Knows nothing of how rows are made.
+   Tested by tests/test_gate.c, tests/gate.t and tests/compare.t. */
 #ifndef STRESS_RESULT_GATE_H
 #define STRESS_RESULT_GATE_H
 
 #include <stdio.h>
 
 #include "../base/cli.h"
-#include "csv_table.h"
-#include "rule.h"
+#include "../base/problem.h"
+#include "../base/rounds.h"
+#include "../base/slice.h"
+#include "csv.h"
+#include "row.h"
+
+/* ---- What a column of a result is worth: its unit, whether it is measured time, which way is better */
+
+typedef enum metric_unit {
+    METRIC_KEY,                                  /* names the row: not judged */
+    METRIC_TEXT,                                 /* is it the same word? */
+    METRIC_COUNT, METRIC_BYTES, METRIC_NS, METRIC_SHARE
+} metric_unit;
+
+typedef enum metric_sense { METRIC_LESS_IS_BETTER = -1, METRIC_NEITHER, METRIC_MORE_IS_BETTER } metric_sense;
+
+typedef struct metric {
+    metric_unit  unit;
+    int          is_timed;                       /* measured on this machine: another run has another value */
+    metric_sense sense;
+} metric;
+
+/* Of a column by its name in files; NULL: there is no such column. */
+const metric *metric_find(const char *name);
+
+/* "1.05", "512M", "20%", "1.5us": a number in the unit's own measure (bytes, ns, 1.0 for 100%). -1: it is none. */
+int         metric_read(slice text, metric_unit unit, long double *value);
+/* Whether two numbers are one: up to what arithmetic on decimals rounds (1.2 * 1.05 is 1.26). */
+int         metric_equal(long double one, long double other);
+/* As files have it, with up to four places more where a limit has them. Returns text. */
+const char *metric_show(long double value, metric_unit unit, char *text, size_t size);
+
+/* ---- Where a value lies, from what was measured of it: exact ones from least to most, timed ones by
+        the 95 % confidence interval of the median, which order statistics give whatever the distribution
+        */
+
+typedef struct interval {
+    size_t      count;                           /* samples; 0: none, and nothing below counts */
+    int         is_timed;                        /* measured: of an exact one low is the least, high the most */
+    int         is_known;                        /* 0: too few samples of something timed to say where it lies */
+    long double low, middle, high;               /* middle: the median */
+} interval;
+
+enum { INTERVAL_LEAST_COUNT = ROUNDS_LEAST_COUNT };   /* samples of something timed */
+
+interval interval_of(long double *samples, size_t count, int is_timed);     /* sorts them */
+
+/* ---- Rows of a table by what they are: the same case is equal in every key that both tables have */
+
+typedef struct case_row { const csv_table *table; size_t line; } case_row;
+
+const char *case_cell(const case_row *of, const char *name);
+int    case_is_repeat(const case_row *of);       /* an earlier row is of the same case: repeats are told together */
+/* The first line in a table of the same case, but that its policy is this one; SIZE_MAX: there is none. */
+size_t case_find(const csv_table *table, const case_row *like, const char *policy);
+int    case_agrees(const case_row *of, const char *name);   /* all repeats of the row have the same in this column */
+/* All that the table has of this case and column. A ratio beside a ratio_low and ratio_high is measured, and where
+   there is one alone has that interval. -1: no host memory. */
+int    case_samples(const csv_table *table, const case_row *like, const char *policy, const char *column,
+                    int is_timed, interval *made);
+
+/* ---- A rule of --fail-if: `[WORKLOAD/POLICY:]METRIC OP VALUE`, read once */
+
+typedef enum rule_operator { RULE_LESS, RULE_AT_MOST, RULE_MORE, RULE_AT_LEAST, RULE_IS, RULE_IS_NOT } rule_operator;
+
+typedef struct rule {
+    char         *text;                          /* as written; owned, as are the others */
+    char         *workload, *policy;             /* patterns with * and ?; NULL: all */
+    char         *column;
+    const metric *measure;
+    rule_operator compared;
+    char         *reference;                     /* NULL: the value alone; "base"; else a policy */
+    char          arithmetic;                    /* 0, or * / + - : what is done to the reference */
+    long double   amount;                        /* the value, or what the reference is changed by */
+    char         *word;                          /* METRIC_TEXT: the value */
+} rule;
+
+/* -1 and a problem, EXIT_USAGE, that names the rule and what was expected. rule_free in both cases. */
+int  rule_parse(rule *self, const char *text, problem *why);
+void rule_free(rule *self);
+
+/* Whether the rule is about the row of these two. */
+int  rule_matches(const rule *self, const char *workload, const char *policy);
+/* The limit that a reference of this value makes. */
+long double rule_limit(const rule *self, long double reference);
+int  rule_holds(const rule *self, long double value, long double limit);
+int  rule_refers_to_base(const rule *self);
+/* The problem of a rule that no row matches; the names are of one that there is, workload "": it has none. -1. */
+int  rule_about_none(const rule *self, const char *workload, const char *policy, problem *why);
+int  rule_pattern_fits(const char *pattern, const char *text);
+
+/* ---- The rules of all --fail-if: one each, or @FILE with one a line */
+
+/* -1 and a problem, which names file and line. The rules made so far are the caller's in both cases. */
+int rule_file_all(rule **rules, size_t *count, char *const *texts, size_t text_count, problem *why);
 
 typedef enum gate_outcome {
     GATE_PASS,

@@ -1,11 +1,12 @@
 /* One row's run as it went, within bounded memory: what pictures, timelines and dumps are drawn from. Filled by the
    verifying pass, so that its numbers are those of the row.
-   Knows nothing of formats. Holds no host address, once finished. Tested by tests/test_record.c. */
+   Knows nothing of formats. Holds no host address, once finished.
+   Tested by tests/test_record.c and tests/html.t. */
 #ifndef STRESS_RESULT_RECORD_H
 #define STRESS_RESULT_RECORD_H
 
-#include "../device/device.h"
 #include "../base/memory.h"
+#include "../device/device.h"
 #include "../workload/workload.h"
 
 typedef enum record_part {                       /* bits: what is wanted; the row's refusal always is */
@@ -101,5 +102,15 @@ int  record_keeps_samples(const record *self);                               /* 
 void record_measure(record *self, const memory_use *use);                    /* after the op */
 void record_refuse(record *self, uint64_t requested_bytes);
 void record_finish(record *self, uint64_t op_count);
+
+/* ---- What a record is finished with: samples out of buckets, offsets out of addresses */
+
+/* Which samples of a bucket stay: the highest of each figure, the least live, the last. The first of equals. */
+enum { RECORD_KEPT_HIGHEST = 6, RECORD_KEPT_LEAST = RECORD_KEPT_HIGHEST, RECORD_KEPT_LAST, RECORD_KEPT };
+
+typedef struct record_bucket {
+    int           is_used;
+    record_sample kept[RECORD_KEPT];
+} record_bucket;
 
 #endif

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../base/arrivals.h"
+#include "../base/histogram.h"
 
 struct record;
 

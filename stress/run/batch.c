@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/batch_search.h"
+#include "../base/search.h"
 #include "../workload/batch_varied.h"
 
 enum { BATCH_KNOWN = 256 };                      /* answers that are remembered, of either question */

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../base/capacity_search.h"
+#include "../base/search.h"
 
 typedef struct capacity {
     const runner_job    *job;

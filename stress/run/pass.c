@@ -1,17 +1,361 @@
 /* Drives every op of a stream through a pool, and after each one measures and verifies.
    It must not know workloads by name, nor what the numbers are for.
-   Tested by tests/test_runner.c, tests/test_pass_*.c and tests/run.t. */
+   Tested by tests/test_pass_clock.c, tests/test_pass_steady.c, tests/tags.t, tests/test_pass_,
+   tests/test_runner.c and tests/run.t. */
 #include "pass.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/hash.h"
 #include "../base/interrupt.h"
-#include "../base/digest.h"
-#include "pass_steady.h"
-#include "pass_streams.h"
-#include "pass_tags.h"
+#include "../base/progress.h"
+#include "../workload/workload.h"
+
+/* ---- Clocks around calls */
+
+static uint64_t clock_virtual_ns(const pass_clock *clock)
+{
+    return sim_now_ns(device_simulated(clock->pool->device));
+}
+
+static int clock_is_rated(const pass_clock *clock)
+{
+    return clock->rate && device_simulated(clock->pool->device);
+}
+
+/* timing NULL: a pass without clocks; in others nobody hears of arrivals. */
+static pass_clock pass_clock_of(pool *of, pass_timing *timing, arrivals *heard, uint64_t rate)
+{
+    const pass_clock made = { of, timing, timing ? NULL : heard, rate, 0, 0, 0, 0, 0, 0 };
+    return made;
+}
+
+/* What comes now was due for nobody: frees between rounds, and at the end. The next that arrives begins anew. */
+static void pass_clock_rest(pass_clock *clock)
+{
+    clock->is_due = 0;
+    clock->arrived = 0;
+}
+
+/* Of so many operations a second, number `count`: exact to the nanosecond, without drift. */
+static uint64_t clock_due(const pass_clock *clock, uint64_t count)
+{
+    const uint64_t second_ns = 1000000000;
+    return count / clock->rate * second_ns + count % clock->rate * second_ns / clock->rate;
+}
+
+/* Right before an allocation or free, and before the device is told of it: with a rate a simulated host idles until
+   it is due. CUDA has no virtual time: nothing. */
+static void pass_clock_arrive(pass_clock *clock)
+{
+    if (!clock_is_rated(clock)) return;
+    sim *machine = device_simulated(clock->pool->device);
+    uint64_t now_ns = sim_now_ns(machine);
+    if (!clock->arrived) clock->start_ns = now_ns;
+    clock->due_ns = clock->start_ns + clock_due(clock, clock->arrived++);
+    if (now_ns < clock->due_ns) sim_advance(machine, clock->due_ns - now_ns);
+    clock->begun_ns = sim_now_ns(machine);
+    clock->is_due = 1;
+}
+
+static void clock_served(pass_clock *clock)
+{
+    if (!clock->arrivals || !clock->is_due) return;
+    clock->is_due = 0;
+    uint64_t now_ns = clock_virtual_ns(clock);
+    histogram_add(&clock->arrivals->waited, now_ns - clock->due_ns);
+    histogram_add(&clock->arrivals->served, now_ns - clock->begun_ns);
+}
+
+static uint64_t clock_driver_calls(const pass_clock *clock)
+{
+    device_counters counted;
+    device_count(clock->pool->device, &counted);
+    return counted.calls;
+}
+
+/* pool_alloc and pool_free, whose results they are. */
+static gpuarena_result pass_clock_alloc(pass_clock *clock, void **ptr, uint64_t bytes, gpuarena_stream stream)
+{
+    const pass_timing *timing = clock->timing;
+    uint64_t calls = clock_driver_calls(clock), start_ns = timing ? progress_clock_ns() : 0;
+    gpuarena_result result = pool_alloc(clock->pool, ptr, bytes, stream);
+    uint64_t spent_ns = timing ? progress_clock_ns() - start_ns : 0;
+    int is_miss = clock_driver_calls(clock) != calls;
+    clock->misses += (uint64_t)is_miss;
+    clock_served(clock);
+    if (!timing) return result;
+    histogram *apart = is_miss ? timing->misses : timing->hits;
+    histogram_add(timing->allocs, spent_ns);
+    if (apart) histogram_add(apart, spent_ns);
+    return result;
+}
+
+static gpuarena_result pass_clock_free(pass_clock *clock, void *ptr, uint64_t bytes, gpuarena_stream stream)
+{
+    uint64_t start_ns = clock->timing ? progress_clock_ns() : 0;
+    gpuarena_result result = pool_free(clock->pool, ptr, bytes, stream);
+    if (clock->timing) histogram_add(clock->timing->frees, progress_clock_ns() - start_ns);
+    clock_served(clock);
+    return result;
+}
+
+/* ---- Labels compared up to the number at their end */
+
+static size_t steady_length(const char *label)
+{
+    size_t length = strlen(label);
+    while (length && isdigit((unsigned char)label[length - 1])) length--;
+    return length;
+}
+
+static int steady_is_alike(const char *one, const char *other)
+{
+    size_t length = steady_length(one);
+    return length == steady_length(other) && !memcmp(one, other, length);
+}
+
+int pass_steady_label(pass_steady *self, const char *label)
+{
+    if (self->steps) {
+        self->steps += self->repeated && steady_is_alike(self->repeated, label);
+        return 0;
+    }
+    for (size_t at = 0; at < self->kind_count; at++) {
+        if (!steady_is_alike(self->kinds[at], label)) continue;
+        self->repeated = self->kinds[at];
+        return ++self->steps == 1;
+    }
+    if (self->kind_count < PASS_STEADY_KINDS) self->kinds[self->kind_count++] = label;
+    return 0;
+}
+
+int pass_steady_round(pass_steady *self)
+{
+    return !self->repeated && ++self->steps == 1;
+}
+
+/* ---- The thread's scope of tags around an allocation */
+
+/* pass_clock_alloc, whose result it is. Timing passes have no tags, which would be measured, too; nor have arenas
+   with caches, which serve no tagged block, or labels that are no names of tags or beyond GPUARENA_TAGS. */
+static gpuarena_result pass_tags_alloc(pass_clock *clock, const op_stream *from, const op *next, void **ptr,
+                                       gpuarena_stream stream)
+{
+    int is_tagged = from->tags && clock->pool->arena && !clock->pool->is_disturbed && !clock->timing;
+    uint32_t label = is_tagged ? from->tags[next->first] : 0;
+    if (!label) return pass_clock_alloc(clock, ptr, next->value, stream);
+    uint32_t before = gpuarena_tag_scope(gpuarena_tag(from->labels[label - 1]));
+    gpuarena_result result = pass_clock_alloc(clock, ptr, next->value, stream);
+    gpuarena_tag_scope(before);
+    return result;
+}
+
+/* ---- Streams by number: found in the ops, sorted, made */
+
+static int pass_streams_no_memory(problem *why)
+{
+    return problem_set(why, EXIT_HARNESS, "no host memory for the workload's streams");
+}
+
+static int pass_streams_add(pass_streams *self, uint64_t number, problem *why)
+{
+    if (self->count && number == self->list[self->count - 1].number) return 0;
+    id_entry *entry = id_map_add(&self->index_by_number, number);
+    if (!entry) return pass_streams_no_memory(why);
+    if (entry->state != ID_UNKNOWN) return 0;
+    entry->state = ID_LIVE;
+    if (self->count == PASS_MAX_STREAMS) {
+        return problem_set(why, EXIT_USAGE, "more than %d streams", PASS_MAX_STREAMS);
+    }
+    self->list[self->count++].number = number;
+    return 0;
+}
+
+static int pass_streams_find(pass_streams *self, const op_stream *stream, problem *why)
+{
+    self->list = calloc(PASS_MAX_STREAMS, sizeof *self->list);
+    if (!self->list) return pass_streams_no_memory(why);
+    if (pass_streams_add(self, 0, why)) return -1;
+    for (size_t index = 0; index < stream->op_count; index++) {
+        const op *next = &stream->ops[index];
+        self->has_kernels |= next->kind == OP_KERNEL;
+        if (pass_streams_add(self, next->stream, why)) return -1;
+        if (next->kind == OP_WAIT && pass_streams_add(self, next->value, why)) return -1;
+    }
+    return 0;
+}
+
+static int pass_streams_compare(const void *one, const void *other)
+{
+    uint64_t left = ((const pass_stream *)one)->number, right = ((const pass_stream *)other)->number;
+    return (left > right) - (left < right);
+}
+
+uint32_t pass_streams_index(const pass_streams *self, uint64_t number)
+{
+    return number ? id_map_find(&self->index_by_number, number)->value : 0;
+}
+
+/* Threads with kernels may stand beside others without: each has its own streams. */
+static void pass_streams_mark(pass_streams *self, const op_stream *stream)
+{
+    uint8_t has_kernels[WORKLOAD_MAX_THREADS] = { 0 };
+    for (size_t index = 0; index < stream->op_count; index++) {
+        if (stream->ops[index].kind == OP_KERNEL) has_kernels[op_stream_thread(stream, index)] = 1;
+    }
+    for (size_t index = 0; index < stream->op_count; index++) {
+        const op *next = &stream->ops[index];
+        if (next->kind == OP_STEP || next->kind == OP_RIVAL || !has_kernels[op_stream_thread(stream, index)])
+            continue;
+        self->list[pass_streams_index(self, next->stream)].has_kernels = 1;
+    }
+}
+
+int pass_streams_open(pass_streams *self, const op_stream *stream, device *on, uint64_t op_ns, problem *why)
+{
+    memset(self, 0, sizeof *self);
+    self->device = on;
+    self->op_ns = op_ns;
+    if (pass_streams_find(self, stream, why)) return -1;
+    self->clocks = calloc((size_t)self->count * self->count, sizeof *self->clocks);
+    if (!self->clocks) return pass_streams_no_memory(why);
+    qsort(self->list, self->count, sizeof *self->list, pass_streams_compare);
+    for (uint32_t index = 0; index < self->count; index++) {
+        id_map_find(&self->index_by_number, self->list[index].number)->value = index;
+        if (index && device_stream_create(on, &self->list[index].handle, why)) return -1;
+    }
+    pass_streams_mark(self, stream);
+    return 0;
+}
+
+int pass_streams_close(pass_streams *self, problem *why)
+{
+    int failed = 0;
+    for (uint32_t index = 0; index < self->count; index++) {
+        if (!self->list[index].handle) continue;
+        failed |= device_stream_destroy(self->device, self->list[index].handle, why);
+    }
+    free(self->list);
+    free(self->clocks);
+    free(self->uses);
+    id_map_free(&self->index_by_number);
+    memset(self, 0, sizeof *self);
+    return failed;
+}
+
+int pass_streams_fit(const op_stream *stream, problem *why)
+{
+    pass_streams trial;
+    problem unheard = { 0, "" };
+    memset(&trial, 0, sizeof trial);
+    int failed = pass_streams_find(&trial, stream, why);
+    (void)pass_streams_close(&trial, &unheard);  /* none was made */
+    return failed;
+}
+
+static int pass_streams_work(const pass_streams *self, uint32_t stream, uint64_t work_ns, problem *why)
+{
+    return device_work(self->device, self->list[stream].handle, work_ns, why);
+}
+
+static uint64_t *pass_streams_clock(const pass_streams *self, uint32_t stream)
+{
+    return &self->clocks[(size_t)stream * self->count];
+}
+
+static int pass_streams_follow(pass_streams *self, uint32_t stream, uint32_t other, problem *why)
+{
+    uint64_t *clock = pass_streams_clock(self, stream);
+    const uint64_t *passed = pass_streams_clock(self, other);
+    for (uint32_t index = 0; index < self->count; index++) {
+        if (passed[index] > clock[index]) clock[index] = passed[index];
+    }
+    return device_follow(self->device, self->list[stream].handle, self->list[other].handle, why);
+}
+
+/* Room for one more use in the list. */
+static int pass_streams_reserve(pass_streams *self, problem *why)
+{
+    uint32_t capacity = self->use_capacity ? self->use_capacity * 2 : 64;
+    if (self->unused || self->use_count < self->use_capacity) return 0;
+    pass_use *grown = capacity > self->use_capacity ? realloc(self->uses, capacity * sizeof *grown) : NULL;
+    if (!grown) return pass_streams_no_memory(why);
+    self->uses = grown;
+    self->use_capacity = capacity;
+    if (!self->use_count) self->use_count = 1;
+    return 0;
+}
+
+/* The block's use on this stream, which is new if there was none. NULL: no host memory, or the device failed. */
+static pass_use *pass_streams_find_use(pass_streams *self, uint32_t stream, pass_block *block, problem *why)
+{
+    uint32_t index = block->uses;
+    while (index && self->uses[index].stream != stream) index = self->uses[index].next;
+    if (index) return &self->uses[index];
+    if (self->in_order && stream != block->home && pass_streams_follow(self, stream, block->home, why)) return NULL;
+    if (pass_streams_reserve(self, why)) return NULL;
+    index = self->unused ? self->unused : self->use_count++;
+    if (self->unused) self->unused = self->uses[index].next;
+    self->uses[index].stream = stream;
+    self->uses[index].next = block->uses;
+    block->uses = index;
+    return &self->uses[index];
+}
+
+static int pass_streams_use(pass_streams *self, uint32_t stream, pass_block *block, problem *why)
+{
+    if (!block->ptr) return 0;
+    pass_use *use = pass_streams_find_use(self, stream, block, why);
+    if (!use) return -1;
+    use->position = ++pass_streams_clock(self, stream)[stream];
+    return device_access(self->device, self->list[stream].handle, block->ptr, block->bytes, block->owner, why);
+}
+
+/* After an allocation: its work, where its threads have none. */
+static int pass_streams_begin(pass_streams *self, const pass_block *block, problem *why)
+{
+    if (self->list[block->home].has_kernels || !block->ptr) return 0;
+    if (pass_streams_work(self, block->home, self->op_ns, why)) return -1;
+    return device_access(self->device, self->list[block->home].handle, block->ptr, block->bytes, block->owner, why);
+}
+
+/* Before a free on this stream, whose program must name to the policy the streams of these uses: the latest of each
+   stream, the allocation's own included, that no wait so far orders before what is given to the stream next. after:
+   the answer before, NULL at first. NULL: no more. */
+static const pass_use *pass_streams_unordered(const pass_streams *self, uint32_t stream,
+                                              const pass_block *block, const pass_use *after)
+{
+    const uint64_t *clock = pass_streams_clock(self, stream);
+    for (uint32_t index = after ? after->next : block->uses; index; index = self->uses[index].next) {
+        if (self->uses[index].position > clock[self->uses[index].stream]) return &self->uses[index];
+    }
+    return NULL;
+}
+
+/* Then, still before it: what puts it in order where the op stream says nothing; the block's uses are forgotten.
+   at_home: the policy takes it for one on the allocation's stream, which then waits for all uses on others. */
+static int pass_streams_end(pass_streams *self, uint32_t stream, pass_block *block, int at_home, problem *why)
+{
+    uint32_t home = block->home;
+    if (stream != home && !self->list[home].has_kernels && pass_streams_follow(self, stream, home, why)) return -1;
+    if (stream != home && at_home && pass_streams_follow(self, home, stream, why)) return -1;
+    while (block->uses) {
+        uint32_t index = block->uses;
+        pass_use *use = &self->uses[index];
+        int is_apart = use->stream != stream && use->stream != home;
+        if (at_home && is_apart && pass_streams_follow(self, home, use->stream, why)) return -1;
+        block->uses = use->next;
+        use->next = self->unused;
+        self->unused = index;
+    }
+    return 0;
+}
+
+/* ---- Drives every op of a stream through a pool, and after each one measures and verifies */
 
 enum { PASS_PROGRESS_OPS = 4096, PASS_DISTURB_OPS = 64 };
 

@@ -4,17 +4,110 @@
    wait that orders them before it. Where the ops hold no work, each allocation gives its stream as much as
    an op takes, which uses the block, and a free on another stream comes after it.
    Knows nothing of rows or reports. The verifying pass reads no clock; timing passes and probes ask no oracle.
-   Tested by tests/test_runner.c, tests/test_pass_*.c and tests/run.t. */
+   Tested by tests/test_pass_clock.c, tests/test_pass_steady.c, tests/tags.t, tests/test_pass_,
+   tests/test_runner.c and tests/run.t. */
 #ifndef STRESS_RUN_PASS_H
 #define STRESS_RUN_PASS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../base/hash.h"
+#include "../base/histogram.h"
 #include "../base/memory.h"
-#include "oracle.h"
-#include "pass_clock.h"
-#include "../policy/policy.h"
 #include "../base/progress.h"
+#include "../device/device.h"
+#include "../policy/policy.h"
 #include "../result/record.h"
 #include "../workload/workload.h"
+#include "oracle.h"
+
+/* ---- A pass's calls to the pool: how long each takes, whether it needed the driver, and when it was
+        meant to begin */
+
+typedef struct pass_timing {                     /* of a timing pass: one clock pair around each call */
+    histogram *allocs, *frees;
+    histogram *hits, *misses;                    /* the allocs apart: without or with a call of the driver; or NULL */
+} pass_timing;
+
+typedef struct pass_clock {
+    pool          *pool;
+    pass_timing   *timing;                       /* NULL: none */
+    arrivals      *arrivals;                     /* NULL: none is kept .. */
+    uint64_t       rate;                         /* .. arrivals a second; 0: each when the one before is done */
+    uint64_t       start_ns, begun_ns, due_ns;   /* virtual */
+    uint64_t       arrived;                      /* operations so far .. */
+    int            is_due;                       /* .. the latest of which has not been made yet */
+    uint64_t       misses;                       /* allocations that called the driver, refused ones too */
+} pass_clock;
+
+/* ---- Where the first repetition of a pass begins: what comes before it is the warm-up, what follows is
+        steady */
+
+enum { PASS_STEADY_KINDS = 32 };                 /* labels that are told apart: of more no repetition is seen */
+
+/* Labels are alike when they differ in the number at their end alone: step0, step1. The first label that is like an
+   earlier one begins the first repetition, and each that is like it begins another. Where no label of a workload
+   comes again its rounds are the repetitions (pass_settings.times). */
+typedef struct pass_steady {
+    const char *kinds[PASS_STEADY_KINDS];
+    size_t      kind_count;
+    const char *repeated;                        /* the kind that comes again; NULL: none does, or rounds do */
+    uint64_t    steps;                           /* repetitions begun */
+} pass_steady;
+
+/* 1: the first repetition begins. Labels must outlive self. */
+int pass_steady_label(pass_steady *self, const char *label);
+int pass_steady_round(pass_steady *self);        /* another round begins */
+
+/* ---- What the program of an op stream does on the GPU: its streams, one each of the device's, made
+        before the first op */
+
+enum { PASS_MAX_STREAMS = 1024 };                /* clocks are as long as there are streams, and one each */
+
+typedef struct pass_stream {
+    uint64_t        number;                      /* in the op stream */
+    gpuarena_stream handle;                      /* number 0: NULL, the device's default stream, which nobody makes */
+    int             has_kernels;                 /* 1: its threads say themselves what work there is */
+} pass_stream;
+
+typedef struct pass_use {                        /* the latest of a block on a stream */
+    uint64_t position;                           /* the stream's uses up to it */
+    uint32_t stream;                             /* as all streams below by index */
+    uint32_t next;                               /* of the block, or unused: index into pass_streams.uses; 0: none */
+} pass_use;
+
+typedef struct pass_block {                      /* zeroed: not allocated yet */
+    void    *ptr;                                /* NULL: it has 0 bytes */
+    uint64_t bytes;
+    uint64_t owner;                              /* its own number, from 1 (oracle_owner) */
+    uint32_t home;                               /* the stream of its allocation */
+    uint32_t uses;                               /* one a stream: the first's index, as pass_use.next */
+    int      is_live;                            /* allocated and not freed; refused ones never are */
+} pass_block;
+
+typedef struct pass_streams {                    /* zeroed: none */
+    device      *device;
+    pass_stream *list;                           /* by number, as the device numbers its own; the first's is 0 */
+    uint32_t     count;
+    int          has_kernels;                    /* of any */
+    int          in_order;                       /* 1: memory comes in the order of its allocation's stream, which
+                                                    others follow before their first use of a block; set
+                                                    behind open */
+    uint64_t     op_ns;                          /* where there are none: the work of an allocation */
+    id_map       index_by_number;
+    uint64_t    *clocks;                         /* [stream * count + other]: of the other's uses, so many come before
+                                                    what is given to the stream next; of its own, all */
+    pass_use    *uses;                           /* [0] is none */
+    uint32_t     use_count, use_capacity, unused;
+} pass_streams;
+
+/* All below that answer an int: 0, or -1 and EXIT_HARNESS: the device failed, or no host memory; of the first two
+   also EXIT_USAGE: the op stream has more than PASS_MAX_STREAMS. */
+int      pass_streams_fit(const op_stream *stream, problem *why);            /* whether it can be opened */
+int      pass_streams_open(pass_streams *self, const op_stream *stream, device *on, uint64_t op_ns, problem *why);
+int      pass_streams_close(pass_streams *self, problem *why);       /* destroys them; closed whatever it answers */
+uint32_t pass_streams_index(const pass_streams *self, uint64_t number);      /* of one that is in the op stream */
 
 typedef struct pass_settings {
     device_config device;

@@ -4,11 +4,169 @@
 #include "pass_threads.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pass_workers.h"
+#include "../base/histogram.h"
+#include "../base/progress.h"
+#include "../device/device.h"
+#include "../policy/policy.h"
+#include "pass.h"
+
+enum { WORKERS_APART = 128 };                    /* bytes that keep two threads' counters out of one cache line */
+
+typedef enum slot_state { SLOT_EMPTY, SLOT_LIVE, SLOT_REFUSED, SLOT_FREED } slot_state;
+typedef struct slot {                            /* a block */
+    void    *ptr;                                /* written before the state is, read after */
+    uint64_t bytes;
+    uint32_t home;                               /* the stream of its allocation, by index */
+    int      state;
+} slot;
+
+typedef struct step {                            /* one call */
+    uint32_t slot, stream;
+    int      is_free;
+} step;
+
+typedef struct workers_shared {
+    const pass_streams *streams;
+    slot               *slots;                   /* one thread's side by side */
+    int                 skip_oom;                /* 0: at a refusal all stop */
+    uint32_t            arrived;
+    int                 may_go, must_stop;
+} workers_shared;
+
+typedef struct worker {                          /* set before: shared, pool, steps, histograms; the rest zero */
+    workers_shared *shared;
+    pool            pool;                        /* the one of all threads, with books of its own for `raw` */
+    const step     *steps;
+    size_t          step_count;
+    histogram      *allocs, *frees;              /* NULL: no clock; else these are there, too: */
+    histogram      *hits, *misses;               /* the allocs apart: whether this thread called the driver in them */
+    uint64_t        start_ns, end_ns, ops;
+    uint64_t        alloc_count, free_count;     /* that succeeded, of more than 0 bytes */
+    int             refused;
+    const char     *failed_call;                 /* NULL: none */
+    gpuarena_result failed_result;
+    pthread_t       handle;
+    char            apart[WORKERS_APART];
+} worker;
+
+/* ---- Each thread: its calls in order, with a clock around each where asked for */
+
+static void worker_stop(worker *self)
+{
+    __atomic_store_n(&self->shared->must_stop, 1, __ATOMIC_RELAXED);
+}
+
+static int worker_must_stop(const worker *self)
+{
+    return __atomic_load_n(&self->shared->must_stop, __ATOMIC_RELAXED);
+}
+
+static void worker_failed(worker *self, const char *call, gpuarena_result result)
+{
+    self->failed_call = call;
+    self->failed_result = result;
+    worker_stop(self);
+}
+
+static gpuarena_stream worker_handle(const worker *self, uint32_t stream)
+{
+    return self->shared->streams->list[stream].handle;
+}
+
+static gpuarena_result worker_timed_alloc(worker *self, void **ptr, uint64_t bytes, gpuarena_stream stream)
+{
+    uint64_t calls = device_lock_calls(), start_ns = progress_clock_ns();
+    gpuarena_result result = pool_alloc(&self->pool, ptr, bytes, stream);
+    uint64_t spent_ns = progress_clock_ns() - start_ns;
+    histogram_add(self->allocs, spent_ns);
+    histogram_add(device_lock_calls() != calls ? self->misses : self->hits, spent_ns);
+    return result;
+}
+
+static void worker_alloc(worker *self, const step *next)
+{
+    slot *made = &self->shared->slots[next->slot];
+    void *ptr = NULL;
+    gpuarena_stream stream = worker_handle(self, next->stream);
+    gpuarena_result result = self->allocs ? worker_timed_alloc(self, &ptr, made->bytes, stream)
+                                          : pool_alloc(&self->pool, &ptr, made->bytes, stream);
+    self->ops++;
+    made->ptr = ptr;
+    __atomic_store_n(&made->state, result ? SLOT_REFUSED : SLOT_LIVE, __ATOMIC_RELEASE);
+    if (!result) {
+        self->alloc_count += made->bytes != 0;
+    } else if (result != GPUARENA_OUT_OF_MEMORY) {
+        worker_failed(self, "alloc", result);
+    } else {
+        self->refused = 1;
+        if (!self->shared->skip_oom) worker_stop(self);
+    }
+}
+
+/* What became of a block that is to be freed: its thread may be behind. */
+static int worker_await(const worker *self, const slot *awaited)
+{
+    int state = __atomic_load_n(&awaited->state, __ATOMIC_ACQUIRE);
+    while (state == SLOT_EMPTY && !worker_must_stop(self)) {
+        sched_yield();
+        state = __atomic_load_n(&awaited->state, __ATOMIC_ACQUIRE);
+    }
+    return state;
+}
+
+static void worker_free(worker *self, const step *next)
+{
+    slot *freed = &self->shared->slots[next->slot];
+    gpuarena_stream stream = worker_handle(self, pool_goes_home(&self->pool) ? freed->home : next->stream);
+    if (worker_await(self, freed) != SLOT_LIVE) return;
+    uint64_t start_ns = self->frees ? progress_clock_ns() : 0;
+    gpuarena_result result = pool_free(&self->pool, freed->ptr, freed->bytes, stream);
+    if (self->frees) histogram_add(self->frees, progress_clock_ns() - start_ns);
+    self->ops++;
+    if (result) {
+        worker_failed(self, "free", result);
+        return;
+    }
+    freed->state = SLOT_FREED;                   /* by nobody else: a block is freed once */
+    self->free_count += freed->bytes != 0;
+}
+
+static void *worker_run(void *argument)
+{
+    worker *self = argument;
+    __atomic_fetch_add(&self->shared->arrived, 1, __ATOMIC_RELAXED);
+    while (!__atomic_load_n(&self->shared->may_go, __ATOMIC_ACQUIRE)) sched_yield();
+    self->start_ns = progress_clock_ns();
+    for (size_t at = 0; at < self->step_count && !worker_must_stop(self); at++) {
+        const step *next = &self->steps[at];
+        if (next->is_free) worker_free(self, next);
+        else worker_alloc(self, next);
+    }
+    self->end_ns = progress_clock_ns();
+    return NULL;
+}
+
+/* Starts all, lets them go when all are there, and returns when all have ended. How many it could start: if not all,
+   they have ended at once. */
+static uint32_t workers_go(worker *list, uint32_t count)
+{
+    uint32_t made = 0;
+    workers_shared *shared = list->shared;
+    while (made < count && !pthread_create(&list[made].handle, NULL, worker_run, &list[made])) made++;
+    if (made < count) worker_stop(list);
+    while (__atomic_load_n(&shared->arrived, __ATOMIC_RELAXED) < made) sched_yield();
+    __atomic_store_n(&shared->may_go, 1, __ATOMIC_RELEASE);
+    for (uint32_t at = 0; at < made; at++) pthread_join(list[at].handle, NULL);
+    return made;
+}
+
+/* ---- Lists of calls for each thread, made before they start */
 
 typedef struct threads {
     const pass_settings *settings;

@@ -1,6 +1,6 @@
 /* What a command line asks for, made whole before anything runs: device, op streams, policies, filter.
    Every mistake of the user that can be seen without running is a problem here.
-   Tested by tests/cli.t. */
+   Tested by tests/cli.t and tests/cuda_stress.t. */
 #ifndef STRESS_RUN_PLAN_H
 #define STRESS_RUN_PLAN_H
 
@@ -8,9 +8,9 @@
 
 #include "../base/cli.h"
 #include "../device/cuda_environment.h"
-#include "pass.h"
 #include "../report/output.h"
 #include "../sim/costs.h"
+#include "pass.h"
 
 typedef struct plan_workload {
     const char *text;                            /* as asked for */
@@ -46,7 +46,6 @@ int  plan_device(plan *self, const cli *asked, problem *why);
 int  plan_present(const plan *self, problem *why);
 /* -p: policies of the plan, which has its device; each is tried on it. plan_free in all cases. */
 int  plan_policies(plan *self, const cli *asked, problem *why);
-const char *plan_verify_name(verify_mode mode);
 const cuda_environment *plan_environment(const plan *self);                  /* NULL: the device is simulated */
 
 void plan_tell(const plan *self, int is_timed, FILE *out);                   /* what is in force, a line each */

@@ -1,10 +1,14 @@
 /* One row: a workload through a policy, verified in one pass and timed in another, as cells of the report.
-   Knows nothing of files or the command line. Tested by tests/test_runner.c and tests/run.t. */
+   Knows nothing of files or the command line.
+   Tested by tests/test_runner.c, tests/run.t and tests/cuda_stress.t. */
 #ifndef STRESS_RUN_RUNNER_H
 #define STRESS_RUN_RUNNER_H
 
-#include "pass.h"
+#include "../base/cli.h"
+#include "../base/rounds.h"
 #include "../result/row.h"
+#include "pass.h"
+#include "plan.h"
 
 typedef struct runner_job {
     const char      *workload;                   /* as asked for; these three outlive the row */
@@ -33,5 +37,27 @@ void runner_row(const runner_job *job, const pass_settings *settings, row *made,
 /* For rows of another kind: all cells empty but those that name the row; and the status, with its message. */
 void runner_identity(const runner_job *job, row *made);
 void runner_status(pass_status status, const char *message, row *made, runner_outcome *outcome);
+
+/* ---- How often the rows of a workload are made: so often, or on a GPU until their times are known */
+
+enum { REPEAT_LEAST = ROUNDS_LEAST_COUNT, REPEAT_MOST = 60 };        /* of --repeat auto */
+
+typedef struct repeat {
+    rounds_length   length;
+    int             is_auto;
+    uint64_t        begin_ns;                    /* of the workload under way .. */
+    size_t          first;                       /* .. its first row, of these */
+    const row_list *rows;
+} repeat;
+
+/* Of run and its kin. -1 and a problem, EXIT_USAGE: an option that means nothing to the command. */
+int  repeat_check(const cli *asked, row_kind kind, problem *why);
+/* -1 and a problem, EXIT_USAGE: a clock may not say how many rows a simulated device or a shard has. */
+int  repeat_check_plan(const cli *asked, const plan *made, int is_part, problem *why);
+
+repeat repeat_of(const cli *asked, row_kind kind, const row_list *rows);
+void   repeat_begin(repeat *self);               /* a workload; its rows follow those that there are */
+/* After so many times all of its rows. When they are enough, and a clock said so, each row has why. */
+int    repeat_is_over(repeat *self, row_list *rows, uint64_t times);
 
 #endif

@@ -1,14 +1,42 @@
 /* Captures under way: which streams are in which, whose they are, what each thread may do meanwhile.
-   It must not know of handles, memory or what is captured. Tested by tests/test_sim_capture.c.
-
-   A call that must not be made while something captures answers with a code, and, but for uses of the legacy stream,
-   invalidates the captures that it met, which is a finding. */
+   It must not know of handles, memory or what is captured.
+   Tested by tests/test_sim_capture.c. */
 #ifndef STRESS_SIM_CAPTURE_H
 #define STRESS_SIM_CAPTURE_H
 
-#include "graph.h"
+#include <stddef.h>
+
+#include "base.h"
 #include "judge.h"
 #include "streams.h"
+
+/* ---- Graphs: what was captured, in the order in which it was issued, and how long it takes from launch
+        to end */
+
+enum { GRAPH_PAYLOAD = 128 };
+
+/* context: whoever launches knows what that is. Answers with a code. */
+typedef int (*graph_act)(void *context, const void *payload);
+
+typedef union graph_payload {
+    unsigned char bytes[GRAPH_PAYLOAD];
+    uint64_t number;                             /* aligned for what is copied in */
+    void    *address;
+} graph_payload;
+
+typedef struct graph_node { graph_act act; graph_payload payload; } graph_node;
+
+typedef struct graph {
+    graph_node *nodes;
+    uint32_t    count, capacity;
+    int         device;                          /* that its launches are issued from */
+    uint64_t    work_ns;                         /* the longest chain of work */
+} graph;
+
+graph *graph_copy(const graph *self);
+void   graph_destroy(graph *self);               /* NULL is fine */
+int    graph_add(graph *self, graph_act act, const void *payload, size_t bytes); /* -1: no host memory, too long */
+int    graph_run(const graph *self, void *context);        /* all nodes, in order; the first code that is not 0 */
 
 typedef enum capture_mode { CAPTURE_GLOBAL, CAPTURE_THREAD_LOCAL, CAPTURE_RELAXED, CAPTURE_MODES } capture_mode;
 

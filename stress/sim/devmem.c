@@ -1,10 +1,13 @@
 /* Blocks, slabs and the physical granules behind them. Everything that may fail is done before anything changes.
    Must not know of driver codes, costs, faults or the judge.
-   Tested by tests/test_sim_memory.c and test_sim_contents.c. */
+   Tested by tests/test_sim_memory.c, tests/test_sim_bytes.c, tests/test_sim_vm and tests/test_sim_parts.c. */
 #include "devmem.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static int      devmem_has_room(const devmem *memory, uint64_t bytes);
+static void     devmem_hold(devmem *memory, uint64_t bytes);
 
 void devmem_init(devmem *memory, int device, uint64_t capacity_bytes, uint64_t context_bytes, uint64_t obtain_end,
                  uint64_t address_end)
@@ -259,4 +262,130 @@ int devmem_verify(const devmem *memory, uint64_t offset, uint64_t bytes, uint64_
         offset += part.to - part.from;
     }
     return 1;
+}
+
+/* ---- Real bytes of a device's memory: walks over the granules behind a range */
+
+int devmem_write(devmem *memory, uint64_t offset, uint64_t bytes, const void *source)
+{
+    const unsigned char *next = source;
+    uint64_t end = offset + bytes;
+    while (offset < end) {
+        devmem_part part = devmem_first_part(memory, offset, end);
+        if (granules_write(&memory->granules, part.granule, part.from, part.to, next)) {
+            return -1;
+        }
+        next += part.to - part.from;
+        offset += part.to - part.from;
+    }
+    return 0;
+}
+
+void devmem_read(const devmem *memory, uint64_t offset, uint64_t bytes, void *target)
+{
+    unsigned char *next = target;
+    uint64_t end = offset + bytes;
+    while (offset < end) {
+        devmem_part part = devmem_first_part(memory, offset, end);
+        granules_read(&memory->granules, part.granule, part.from, part.to, next);
+        next += part.to - part.from;
+        offset += part.to - part.from;
+    }
+}
+
+int devmem_set(devmem *memory, uint64_t offset, uint64_t bytes, unsigned char value)
+{
+    uint64_t end = offset + bytes;
+    while (offset < end) {
+        devmem_part part = devmem_first_part(memory, offset, end);
+        if (granules_set(&memory->granules, part.granule, part.from, part.to, value)) {
+            return -1;
+        }
+        offset += part.to - part.from;
+    }
+    return 0;
+}
+
+int devmem_copy(devmem *to, uint64_t to_offset, const devmem *from, uint64_t from_offset, uint64_t bytes)
+{
+    unsigned char buffer[16384];
+    uint64_t end = from_offset + bytes;
+    while (from_offset < end) {
+        devmem_part part = devmem_first_part(from, from_offset, end);
+        uint64_t count = part.to - part.from;
+        unsigned char value;
+        int failed;
+        if (granules_even(&from->granules, part.granule, &value)) {     /* nothing to look at, however much it is */
+            failed = devmem_set(to, to_offset, count, value);
+        } else {
+            count = count < sizeof buffer ? count : sizeof buffer;
+            devmem_read(from, from_offset, count, buffer);
+            failed = devmem_write(to, to_offset, count, buffer);
+        }
+        if (failed) {
+            return -1;
+        }
+        from_offset += count;
+        to_offset += count;
+    }
+    return 0;
+}
+
+/* ---- Physical memory as it is counted, and pages of it for virtual addresses */
+
+/* 1: in whole granules */
+static int devmem_has_room(const devmem *memory, uint64_t bytes)
+{
+    uint64_t free_bytes = devmem_free_bytes(memory);
+    return bytes <= free_bytes && free_bytes - bytes >= (SIM_GRANULE - bytes % SIM_GRANULE) % SIM_GRANULE;
+}
+
+/* counts them; there is room */
+static void devmem_hold(devmem *memory, uint64_t bytes)
+{
+    memory->held_bytes += bytes;
+    if (memory->held_bytes > memory->held_peak_bytes) {
+        memory->held_peak_bytes = memory->held_bytes;
+    }
+}
+
+devmem_result devmem_take_page(devmem *memory, uint64_t bytes, vspace_page **taken)
+{
+    if (!devmem_has_room(memory, bytes)) {
+        return DEVMEM_FULL;
+    }
+    uint32_t count = (uint32_t)(bytes / SIM_GRANULE);
+    vspace_page *page = calloc(1, sizeof *page + count * sizeof page->granules[0]);
+    if (!page || granules_reserve(&memory->granules, count)) {
+        free(page);
+        return DEVMEM_HOST_MEMORY;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        page->granules[i] = granules_take(&memory->granules);
+    }
+    page->bytes = bytes;
+    page->device = memory->device;
+    page->next = memory->pages;
+    if (page->next) {
+        page->next->previous = page;
+    }
+    memory->pages = page;
+    memory->page_count++;
+    devmem_hold(memory, bytes);
+    *taken = page;
+    return DEVMEM_OK;
+}
+
+void devmem_give_page(devmem *memory, vspace_page *page)
+{
+    for (uint64_t i = 0; i < page->bytes / SIM_GRANULE; i++) {
+        granules_give(&memory->granules, page->granules[i]);
+    }
+    *(page->previous ? &page->previous->next : &memory->pages) = page->next;
+    if (page->next) {
+        page->next->previous = page->previous;
+    }
+    memory->page_count--;
+    memory->held_bytes -= page->bytes;
+    free(page);
 }

@@ -1,13 +1,12 @@
 /* The memory of one device as cudaMalloc and cudaFree see it: blocks of whole granules, slabs for small requests,
    physical memory that is counted and runs out; and pages, which are physical memory for virtual addresses.
    It must not know of driver codes, costs, faults or the judge.
-   Tested by tests/test_sim_memory.c; the bytes by tests/test_sim_bytes.c; virtual memory by tests/test_sim_vm*.c. */
+   Tested by tests/test_sim_memory.c, tests/test_sim_bytes.c, tests/test_sim_vm and tests/test_sim_parts.c. */
 #ifndef STRESS_SIM_DEVMEM_H
 #define STRESS_SIM_DEVMEM_H
 
 #include "addresses.h"
 #include "granules.h"
-#include "mapping.h"
 #include "vspace.h"
 
 /* Offsets count from the start of the device's addresses: first obtains' own, then those that can be reserved.
@@ -44,8 +43,6 @@ void     devmem_init(devmem *memory, int device, uint64_t capacity_bytes, uint64
                      uint64_t address_end);
 void     devmem_destroy(devmem *memory);
 uint64_t devmem_free_bytes(const devmem *memory);
-int      devmem_has_room(const devmem *memory, uint64_t bytes);          /* 1: in whole granules */
-void     devmem_hold(devmem *memory, uint64_t bytes);                    /* counts them; there is room */
 
 /* bytes > 0, any. Below a granule: a piece of a slab, else whole granules at the lowest addresses that fit. */
 devmem_result devmem_obtain(devmem *memory, uint64_t bytes, uint64_t *offset, devmem_work *work);

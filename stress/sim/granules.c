@@ -1,6 +1,6 @@
 /* Granules and their contents: sorted pieces, merged as far as they are alike, a whole granule without any list.
    Must not know of addresses, blocks or calls.
-   Tested by tests/test_sim_contents.c against a shadow of bytes. */
+   Tested by tests/test_sim_contents.c, tests/test_sim_bytes.c and tests/test_sim_parts.c. */
 #include "granules.h"
 
 #include <stdlib.h>
@@ -283,4 +283,74 @@ void granules_forget(granules *all, uint32_t number, uint32_t from, uint32_t to)
     if (granules_set(all, number, from, to, GRANULES_POISON)) {
         (void)granules_fill(all, number, from, to, 0, 0);
     }
+}
+
+/* ---- The two-level table from addresses to granules */
+
+#define MAPPING_LEAF_BYTES (MAPPING_LEAF_SLOTS * SIM_GRANULE)
+
+static size_t mapping_leaf(uint64_t offset)
+{
+    return (size_t)(offset / MAPPING_LEAF_BYTES);
+}
+
+static size_t mapping_slot(uint64_t offset)
+{
+    return (size_t)(offset % MAPPING_LEAF_BYTES / SIM_GRANULE);
+}
+
+static int mapping_reserve_leaves(mapping *map, size_t leaf_count)
+{
+    if (leaf_count <= map->leaf_count) {
+        return 0;
+    }
+    size_t count = leaf_count > map->leaf_count * 2 ? leaf_count : map->leaf_count * 2;
+    uint32_t **leaves = realloc(map->leaves, count * sizeof *leaves);
+    if (!leaves) {
+        return -1;
+    }
+    for (size_t i = map->leaf_count; i < count; i++) {
+        leaves[i] = NULL;
+    }
+    map->leaves = leaves;
+    map->leaf_count = count;
+    return 0;
+}
+
+int mapping_reserve(mapping *map, uint64_t offset, uint64_t bytes)
+{
+    if (mapping_reserve_leaves(map, mapping_leaf(offset + bytes - 1) + 1)) {
+        return -1;
+    }
+    for (size_t i = mapping_leaf(offset); i <= mapping_leaf(offset + bytes - 1); i++) {
+        if (map->leaves[i]) {
+            continue;
+        }
+        map->leaves[i] = malloc(MAPPING_LEAF_SLOTS * sizeof *map->leaves[i]);
+        if (!map->leaves[i]) {
+            return -1;
+        }
+        memset(map->leaves[i], 0xFF, MAPPING_LEAF_SLOTS * sizeof *map->leaves[i]);     /* MAPPING_NONE everywhere */
+    }
+    return 0;
+}
+
+void mapping_set(mapping *map, uint64_t offset, uint32_t number)
+{
+    map->leaves[mapping_leaf(offset)][mapping_slot(offset)] = number;
+}
+
+uint32_t mapping_get(const mapping *map, uint64_t offset)
+{
+    const uint32_t *leaf = mapping_leaf(offset) < map->leaf_count ? map->leaves[mapping_leaf(offset)] : NULL;
+    return leaf ? leaf[mapping_slot(offset)] : MAPPING_NONE;
+}
+
+void mapping_destroy(mapping *map)
+{
+    for (size_t i = 0; i < map->leaf_count; i++) {
+        free(map->leaves[i]);
+    }
+    free(map->leaves);
+    memset(map, 0, sizeof *map);
 }

@@ -1,6 +1,6 @@
 /* What obtaining memory, giving it back and asking for it do on one device, whoever asks: driver table or runtime.
    It must not count calls or know of faults but for the lies it is told to tell: whoever serves a call does that.
-   Tested by tests/test_sim_driver.c, test_sim_costs.c, test_sim_faults.c and test_sim_judge.c. */
+   Tested by tests/test_sim_driver.c and tests/test_sim_kinds.c. */
 #ifndef STRESS_SIM_MEMORY_H
 #define STRESS_SIM_MEMORY_H
 
@@ -15,5 +15,16 @@ int memory_give_back(sim_device *device, uint64_t address, uint64_t bytes, uint6
 int memory_info(const sim_device *device, uint64_t *free_bytes, uint64_t *total_bytes);
 
 void memory_reset(sim_device *device);           /* all that is held is given back, lies too: cudaDeviceReset */
+
+/* ---- Memory of other kinds than a device's: pinned memory of the host, and managed memory */
+
+void banks_create(sim *machine, uint64_t device_bytes);      /* before the machine has devices */
+void banks_destroy(sim *machine);
+
+/* As memory_obtain and memory_give_back, on behalf of a device. Managed memory waits for it when given back, as
+   cudaFree does; of pinned memory a use that the host does not know to be done is a finding. */
+int bank_obtain(sim_device *device, sim_bank kind, void **ptr, uint64_t bytes, uint64_t *cost_ns);
+int bank_give_back(sim_device *device, sim_bank kind, uint64_t address, uint64_t bytes, uint64_t *cost_ns);
+int bank_info(const sim_device *device, uint64_t *free_bytes, uint64_t *total_bytes);    /* the host's */
 
 #endif

@@ -1,16 +1,7 @@
 /* Memory pools of the driver, as cudaMallocAsync has them: memory of the device that is handed out and taken back in
    the order of streams, and kept in between.
-   It must not count calls or know of faults. Tested by tests/test_sim_mempool.c.
-
-   A pool obtains chunks from the device, of whole 32 MiB if sim_pool_chunk does not say otherwise, or of granules
-   where it has no more, and cuts requests of them, in units of 512 bytes. A free block is given again, the tightest
-   that fits,
-     to the stream that freed it, at once, and to all where the host has outlived its free;
-     follow          to a stream that comes after the free by events;
-     opportunistic   to any, if the free is done by now, whether anybody knows or not;
-     internal        to any, where the device has no more memory: the stream is made to wait for the free.
-   Whenever the host waits for a stream, an event or the device, chunks that are free, and outlived by the host, go
-   back to the device as long as the pool has more than its threshold. */
+   It must not count calls or know of faults.
+   Tested by tests/test_sim_mempool.c. */
 #ifndef STRESS_SIM_MEMPOOL_H
 #define STRESS_SIM_MEMPOOL_H
 

@@ -1,15 +1,21 @@
 /* The simulated CUDA machine: several devices, one host clock in virtual nanoseconds (vns), costs, faults, a judge.
    It must not know of arenas, policies or workloads: it sees driver calls and the memory behind them.
-   Deterministic: no wall clock, no real sleeping, no host addresses in any result. Tested by tests/test_sim_*.c.
-   One thread at a time may be in a sim, its driver tables included. The same machine serves CUDA programs behind the
-   substitute for libcudart: cudart/cudart.h. */
+   Deterministic: no wall clock, no real sleeping, no host addresses in any result.
+   Tested by tests/test_rival.c, tests/test_sim_ and tests/test_sim_order.c. */
 #ifndef STRESS_SIM_SIM_H
 #define STRESS_SIM_SIM_H
 
 #include <stdio.h>
+
 #include "../../gpuarena.h"
 #include "../base/problem.h"
 #include "base.h"
+
+/* ---- What two compilations must have in common to work on one machine */
+
+/* The version, and how large the engine's structures are where this was compiled: a machine may be handed to code
+   that answers the same. */
+const char *sim_build(void);
 
 /* NULL and a problem if the configuration is bad (EXIT_USAGE) or host memory is out (EXIT_HARNESS). The configuration
    is copied. sim_destroy(NULL) is fine, and so is destroying with memory held. */

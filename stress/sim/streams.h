@@ -9,7 +9,7 @@
 #ifndef STRESS_SIM_STREAMS_H
 #define STRESS_SIM_STREAMS_H
 
-#include "vclock.h"
+#include "judge.h"
 
 typedef enum stream_kind { STREAM_CREATED, STREAM_LEGACY, STREAM_PER_THREAD } stream_kind;
 

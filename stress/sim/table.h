@@ -1,6 +1,7 @@
-/* The driver table of the simulated device, a file and a line here for each group of entries.
-   It must not know what the entries do. In every entry, table->user is the sim_device.
-   Tested by tests/test_sim_driver.c, test_sim_events.c and test_sim_capture.c. */
+/* The driver table of the simulated device. It must not do what the entries do: it checks, counts, charges
+   and calls the part of the machine that does it.
+   Tested by tests/test_sim_driver.c, tests/test_sim_clear.c, tests/test_sim_events.c,
+   tests/test_sim_capture.c and tests/test_sim_vm. */
 #ifndef STRESS_SIM_TABLE_H
 #define STRESS_SIM_TABLE_H
 

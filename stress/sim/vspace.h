@@ -6,7 +6,7 @@
 #define STRESS_SIM_VSPACE_H
 
 #include "addresses.h"
-#include "mapping.h"
+#include "granules.h"
 
 /* Physical memory by a handle: granules, wherever they are mapped. It lives while it is referenced or mapped. */
 typedef struct vspace_page vspace_page;

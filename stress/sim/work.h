@@ -1,10 +1,7 @@
 /* What stream calls do on the machine, whoever makes them: driver table, CUDA runtime, or the harness for a workload.
    It must not count calls or know of faults: whoever serves a call does that. What each answers is a code of the
-   runtime. Tested by tests/test_sim_order.c, test_sim_events.c and test_sim_capture.c.
-
-   `device`: whose default streams are meant, and where findings belong. `handle`: of a stream; 0 and 1 the device's
-   legacy one, 2 the calling thread's. `action`: the call's name, for findings. Waits add to *cost_ns what the host
-   waits; the clock is the caller's to advance. */
+   runtime.
+   Tested by tests/test_sim_order.c, tests/test_sim_events.c and tests/test_sim_capture.c. */
 #ifndef STRESS_SIM_WORK_H
 #define STRESS_SIM_WORK_H
 
@@ -31,7 +28,6 @@ int  work_query_stream(sim_device *device, const void *handle, const char *actio
 int  work_wait_stream(sim_device *device, const void *handle, const char *action, uint64_t *cost_ns);
 int  work_wait_device(sim_device *device, const char *action, uint64_t *cost_ns);
 void work_drain_device(sim_device *device, uint64_t *cost_ns);           /* waits, whatever captures: cudaFree */
-void work_wait_until(const sim *machine, uint64_t end_ns, uint64_t *cost_ns);
 int  work_check_unsafe(sim_device *device, const char *action);          /* may this call be made now? */
 
 int  work_capture_status(sim_device *device, const void *handle, int *status);      /* 0 none, 1 active, 2 invalid */
@@ -40,5 +36,18 @@ int  work_end_capture(sim_device *device, const void *handle, const char *action
 
 void work_reset(sim_device *device);             /* its streams and captures are gone: cudaDeviceReset */
 void work_destroy(sim *machine);
+
+/* ---- Events: points in streams, which streams and the host can wait for, and times between them */
+
+/* One that was never recorded is complete, and nothing comes before it. Destroying one that is not complete waits for
+   nothing, and whoever was told to wait for it still does. Those of a lost device answer its code. As for the rest:
+   work.h. */
+int event_create(sim_device *device, int is_timed, void **made);
+int event_destroy(sim *machine, const void *value);
+int event_record(sim_device *device, const void *value, const void *handle, const char *action);
+int event_query(sim_device *device, const void *value, const char *action);
+int event_wait(sim_device *device, const void *value, const char *action, uint64_t *cost_ns);
+int event_follow(sim_device *device, const void *handle, const void *value, const char *action);
+int event_elapsed(sim *machine, const void *start, const void *end, int64_t *ns);
 
 #endif

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/bisect.h"
-#include "mix.h"
+#include "../base/search.h"
+#include "workload.h"
 
 enum { BATCH_VARIED_LEAST = 4, BATCH_VARIED_MOST = 17 };     /* values whose peaks are held against the first's */
 

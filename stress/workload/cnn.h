@@ -24,8 +24,6 @@ typedef struct cnn_net {
     cnn_block blocks[CNN_BLOCKS];
 } cnn_net;
 
-void cnn_build(cnn_net *net);
-
 /* What a unit keeps for its backward, and pixels a side of this step's. */
 typedef struct cnn_kept {
     uint32_t convolved, mean, deviation;         /* the norm's input and its statistics */
@@ -45,15 +43,5 @@ typedef struct cnn {
     uint32_t pooled, places, features, logits, likelihoods;
     uint64_t pooled_side;
 } cnn;
-
-/* A block that a kernel on stream 0 makes from another one. */
-uint32_t cnn_made(cnn *state, uint64_t bytes, uint32_t from);
-uint64_t cnn_map_bytes(cnn *state, uint64_t channels, uint64_t side);        /* of the whole batch */
-/* The convolution's matrix of one image, and its kernel's time: 1 x 1 needs no matrix. */
-void     cnn_convolve(cnn *state, uint32_t unit, uint32_t times, uint32_t from, uint32_t to);
-
-/* One step's halves. The gradients are all there at the end of the latter, and all else is freed. */
-void cnn_forward(cnn *state, uint32_t images, uint64_t side);
-void cnn_backward(cnn *state);
 
 #endif

@@ -2,9 +2,9 @@
    Must not know of policies, devices or files.
    Tested by tests/test_workload_larson.c. */
 #include "family.h"
-#include "rates.h"
+#include "maker.h"
 #include "../base/splitmix64.h"
-#include "turns.h"
+#include "workload.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /* The words in which families write their operations: each does nothing once anything has failed, so that a program
    reads as what it does, and is asked at its end whether all of it went well.
-   It must not know of any one family. Tested by tests/test_workload_maker.c. */
+   It must not know of any one family.
+   Tested by tests/test_workload_maker.c and tests/test_workload_train.c. */
 #ifndef STRESS_WORKLOAD_MAKER_H
 #define STRESS_WORKLOAD_MAKER_H
 
-#include "rates.h"
 #include "stream.h"
 
 enum { MAKER_SIDE_STEP = 32 };
@@ -45,5 +45,15 @@ void     maker_touch(maker *self, uint32_t block);                   /* by the k
 void     maker_touch_all(maker *self, const uint32_t *blocks, size_t count);
 void     maker_touch_run(maker *self, uint32_t first, uint32_t count);
 void     maker_wait(maker *self, uint64_t on_stream, uint64_t for_stream);   /* nothing, where both are one */
+
+/* ---- How long GPU work takes, for families whose kernels have shapes: a GPU of 2020 and its links, in
+        round figures */
+
+enum {
+    RATE_FLOPS_PER_NS = 200000,                  /* 200 TFLOP/s in 16-bit matrices */
+    RATE_MEMORY_BYTES_PER_NS = 2000,             /* 2 TB/s */
+    RATE_LINK_BYTES_PER_NS = 200,                /* 200 GB/s between GPUs */
+    RATE_HOST_BYTES_PER_NS = 25                  /* 25 GB/s to and from the host: PCIe 4.0 x16 */
+};
 
 #endif

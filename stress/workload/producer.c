@@ -2,7 +2,7 @@
    Must not know of policies, devices or files.
    Tested by tests/test_workload_producer.c. */
 #include "family.h"
-#include "rates.h"
+#include "maker.h"
 #include "../base/splitmix64.h"
 
 #include <inttypes.h>

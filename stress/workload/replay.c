@@ -1,13 +1,702 @@
 /* `replay:FILE`: the file, whole and bounded, wherever it is, and the choice of its reader by its first line.
    Must not know what any format says.
-   Tested by tests/test_workload_replay.c. */
+   Tested by tests/test_workload_replay.c and tests/recordings.t. */
 #include "replay.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "../base/cli.h"
 #include "../base/program.h"
+
+static int replay_fill(FILE *file, replay_content *into, stream_builder *builder);
+
+/* ---- Lines, fields, numbers and live ids of a trace, each with the message for what is wrong with it
+        */
+
+/* 1: *line is the next one, without its newline and the carriage return that may stand before it. 0: there is none.
+   -1: it is too long, or has no newline: whoever wrote it may have been cut off. */
+static int reader_line(reader *in, slice *line)
+{
+    if (in->rest.length == 0) {
+        return 0;
+    }
+    in->builder->line++;
+    slice_take(&in->rest, '\n', line);
+    if (line->length > READER_MAX_LINE_BYTES) {
+        return stream_refuse(in->builder, "a line of %zu bytes, expected at most %d", line->length,
+                             (int)READER_MAX_LINE_BYTES);
+    }
+    if (!in->rest.bytes) {
+        return stream_refuse(in->builder, "%s is cut off, expected a newline at its end", slice_show(*line).text);
+    }
+    if (line->length > 0 && line->bytes[line->length - 1] == '\r') {
+        line->length--;
+    }
+    return 1;
+}
+
+/* Takes the next field off *rest. `name` and `grammar` are for the message when there is none. */
+static int reader_field(reader *in, slice *rest, char separator, const char *name, const char *grammar,
+                        slice *field)
+{
+    if (!slice_take(rest, separator, field)) {
+        return stream_refuse(in->builder, "the line ends before %s, expected %s", name, grammar);
+    }
+    return 0;
+}
+
+static int reader_number(reader *in, slice *rest, char separator, const char *name, const char *grammar,
+                         uint64_t *number)
+{
+    slice field;
+    if (reader_field(in, rest, separator, name, grammar, &field)) {
+        return -1;
+    }
+    if (!slice_decimal(field, number)) {
+        return stream_refuse(in->builder, "%s is %s, expected a decimal number below 2^64 in %s", name,
+                             slice_show(field).text, grammar);
+    }
+    return 0;
+}
+
+static int reader_end_of_line(reader *in, slice rest, const char *grammar)
+{
+    if (rest.bytes) {
+        return stream_refuse(in->builder, "%s after the last field, expected %s", slice_show(rest).text, grammar);
+    }
+    return 0;
+}
+
+/* Ids as the text names them: an id is allocated while not live, freed and touched while live. `shown` is its text.
+   */
+static int reader_alloc(reader *in, uint64_t id, slice shown, uint64_t bytes, uint64_t on_stream, slice tag)
+{
+    id_entry *entry = id_map_add(&in->ids, id);
+    if (!entry) {
+        return stream_no_memory(in->builder);
+    }
+    if (entry->state == ID_LIVE) {
+        return stream_refuse(in->builder, "%s is live since line %" PRIu64 ", expected its free before this",
+                             slice_show(shown).text, entry->line);
+    }
+    entry->state = ID_LIVE;
+    entry->line = in->builder->line;
+    return stream_alloc(in->builder, id, bytes, on_stream, tag, &entry->value);
+}
+
+static int reader_live(reader *in, uint64_t id, slice shown, id_entry **entry)
+{
+    *entry = id_map_find(&in->ids, id);
+    if (!*entry) {
+        return stream_refuse(in->builder, "%s was never allocated, expected a live block", slice_show(shown).text);
+    }
+    if ((*entry)->state == ID_FREED) {
+        return stream_refuse(in->builder, "%s is free already, since line %" PRIu64 ", expected a live block",
+                             slice_show(shown).text, (*entry)->line);
+    }
+    return 0;
+}
+
+static int reader_free(reader *in, id_entry *entry)
+{
+    entry->state = ID_FREED;
+    entry->line = in->builder->line;
+    return stream_free(in->builder, entry->value);
+}
+
+static int reader_free_on(reader *in, id_entry *entry, uint64_t on_stream)
+{
+    entry->state = ID_FREED;
+    entry->line = in->builder->line;
+    return stream_free_on(in->builder, entry->value, on_stream);
+}
+
+/* ---- Reads `gpuarena-trace 1`, strictly: what is read and written again is the same text, but for
+        comments and carriage returns */
+
+static int trace_word(reader *in, slice text, const char *name, const char *grammar)
+{
+    if (!slice_is_word(text)) {
+        return stream_refuse(in->builder, "%s is %s, expected one word in %s", name, slice_show(text).text, grammar);
+    }
+    return 0;
+}
+
+/* The id, its text, and the entry of the live block that it names. */
+static int trace_live_id(reader *in, slice *rest, const char *grammar, id_entry **entry)
+{
+    slice shown = *rest, after = *rest;
+    uint64_t id;
+    if (reader_number(in, rest, ' ', "ID", grammar, &id)) {
+        return -1;
+    }
+    slice_take(&after, ' ', &shown);
+    return reader_live(in, id, shown, entry);
+}
+
+static const char trace_alloc_grammar[] = "`a ID BYTES STREAM [TAG]`";
+
+static int trace_alloc(reader *in, slice rest)
+{
+    slice shown = rest, after = rest, tag = { NULL, 0 };
+    uint64_t id, bytes, on_stream;
+    slice_take(&after, ' ', &shown);
+    if (reader_number(in, &rest, ' ', "ID", trace_alloc_grammar, &id) ||
+        reader_number(in, &rest, ' ', "BYTES", trace_alloc_grammar, &bytes) ||
+        reader_number(in, &rest, ' ', "STREAM", trace_alloc_grammar, &on_stream)) {
+        return -1;
+    }
+    if (slice_take(&rest, ' ', &tag) && trace_word(in, tag, "TAG", trace_alloc_grammar)) {
+        return -1;
+    }
+    if (reader_end_of_line(in, rest, trace_alloc_grammar)) {
+        return -1;
+    }
+    return reader_alloc(in, id, shown, bytes, on_stream, tag);
+}
+
+static const char trace_free_grammar[] = "`f ID [STREAM]`";
+
+static int trace_free(reader *in, slice rest)
+{
+    id_entry *entry;
+    uint64_t on_stream = 0;
+    if (trace_live_id(in, &rest, trace_free_grammar, &entry)) {
+        return -1;
+    }
+    int names_stream = rest.bytes != NULL;
+    if (names_stream && reader_number(in, &rest, ' ', "STREAM", trace_free_grammar, &on_stream)) {
+        return -1;
+    }
+    if (reader_end_of_line(in, rest, trace_free_grammar)) {
+        return -1;
+    }
+    return names_stream ? reader_free_on(in, entry, on_stream) : reader_free(in, entry);
+}
+
+static const char trace_step_grammar[] = "`s LABEL`";
+
+static int trace_step(reader *in, slice rest)
+{
+    slice label;
+    if (reader_field(in, &rest, ' ', "LABEL", trace_step_grammar, &label) ||
+        trace_word(in, label, "LABEL", trace_step_grammar) || reader_end_of_line(in, rest, trace_step_grammar)) {
+        return -1;
+    }
+    return stream_step(in->builder, label);
+}
+
+static const char trace_kernel_grammar[] = "`k STREAM NANOSECONDS [ID..]`";
+
+static int trace_kernel(reader *in, slice rest)
+{
+    uint64_t on_stream, duration_ns;
+    if (reader_number(in, &rest, ' ', "STREAM", trace_kernel_grammar, &on_stream) ||
+        reader_number(in, &rest, ' ', "NANOSECONDS", trace_kernel_grammar, &duration_ns) ||
+        stream_kernel(in->builder, on_stream, duration_ns)) {
+        return -1;
+    }
+    while (rest.bytes) {
+        id_entry *entry;
+        if (trace_live_id(in, &rest, trace_kernel_grammar, &entry) || stream_touch(in->builder, entry->value)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static const char trace_wait_grammar[] = "`w STREAM STREAM2`";
+
+static int trace_wait(reader *in, slice rest)
+{
+    uint64_t on_stream, for_stream;
+    if (reader_number(in, &rest, ' ', "STREAM", trace_wait_grammar, &on_stream) ||
+        reader_number(in, &rest, ' ', "STREAM2", trace_wait_grammar, &for_stream) ||
+        reader_end_of_line(in, rest, trace_wait_grammar)) {
+        return -1;
+    }
+    return stream_wait(in->builder, on_stream, for_stream);
+}
+
+static int trace_operation(reader *in, slice line)
+{
+    static const struct { char letter; int (*read)(reader *in, slice rest); } kinds[] = {
+        { 'a', trace_alloc }, { 'f', trace_free }, { 's', trace_step }, { 'k', trace_kernel }, { 'w', trace_wait }
+    };
+    slice rest = line, kind;
+    slice_take(&rest, ' ', &kind);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && kind.length == 1; i++) {
+        if (kind.bytes[0] == kinds[i].letter) {
+            return kinds[i].read(in, rest);
+        }
+    }
+    return stream_refuse(in->builder, "%s, expected a line that begins with a, f, s, k, w or #",
+                         slice_show(line).text);
+}
+
+static int trace_line(reader *in, slice line)
+{
+    if (in->builder->line == 1) {
+        return slice_is(line, "gpuarena-trace 1")
+               ? 0 : stream_refuse(in->builder, "%s, expected \"gpuarena-trace 1\"", slice_show(line).text);
+    }
+    return slice_begins(line, "#") ? 0 : trace_operation(in, line);
+}
+
+static int trace_read(reader *in)
+{
+    slice line;
+    int found;
+    while ((found = reader_line(in, &line)) > 0) {
+        if (trace_line(in, line)) {
+            return -1;
+        }
+    }
+    return found;
+}
+
+static int trace_recognises(slice first_line)
+{
+    return slice_begins(first_line, "gpuarena-trace");
+}
+
+const replay_format replay_trace = { "gpuarena-trace 1", trace_recognises, trace_read };
+
+/* ---- Reads the CSV logs of RMM's logging_resource_adaptor, from 2019 to today */
+
+typedef struct rmm_layout {
+    const char *header;
+    size_t      columns, action, pointer, size, stream;              /* how many, and where */
+} rmm_layout;
+
+/* RMM 0.15 and later; up to 0.14; the CNMeM-based RMM of 2019. */
+static const rmm_layout rmm_layouts[] = {
+    { "Thread,Time,Action,Pointer,Size,Stream", 6, 2, 3, 4, 5 },
+    { "Time,Action,Pointer,Size,Stream", 5, 1, 2, 3, 4 },
+    { "Event Type,Device ID,Address,Stream,Size (bytes),Free Memory,Total Memory,Current Allocs,Start,End,Elapsed,"
+      "Location",
+      12, 0, 2, 4, 3 }
+};
+
+typedef enum rmm_action { RMM_ALLOCATE, RMM_FREE, RMM_FAILURE } rmm_action;
+
+typedef struct rmm_row {
+    rmm_action action;
+    slice      pointer_text;
+    uint64_t   pointer;                          /* 0: (nil), 0x0 */
+    uint64_t   bytes, stream;
+} rmm_row;
+
+static const rmm_layout *rmm_find_layout(slice header)
+{
+    for (size_t i = 0; i < sizeof rmm_layouts / sizeof rmm_layouts[0]; i++) {
+        if (slice_is(header, rmm_layouts[i].header)) {
+            return &rmm_layouts[i];
+        }
+    }
+    return NULL;
+}
+
+static int rmm_read_action(reader *in, slice text, rmm_row *row)
+{
+    static const struct { const char *word; rmm_action action; } actions[] = {
+        { "allocate", RMM_ALLOCATE }, { "free", RMM_FREE }, { "deallocate", RMM_FREE },
+        { "allocate failure", RMM_FAILURE }, { "Alloc", RMM_ALLOCATE }, { "Free", RMM_FREE }
+    };
+    for (size_t i = 0; i < sizeof actions / sizeof actions[0]; i++) {
+        if (slice_is(text, actions[i].word)) {
+            row->action = actions[i].action;
+            return 0;
+        }
+    }
+    return stream_refuse(in->builder, "Action is %s, expected allocate, free, deallocate or allocate failure",
+                         slice_show(text).text);
+}
+
+static int rmm_read_pointer(reader *in, slice text, rmm_row *row)
+{
+    row->pointer = 0;
+    row->pointer_text = text;
+    if (slice_is(text, "(nil)") || slice_hexadecimal(text, &row->pointer)) {
+        return 0;
+    }
+    return stream_refuse(in->builder, "Pointer is %s, expected a 0x hexadecimal number below 2^64, or (nil)",
+                         slice_show(text).text);
+}
+
+/* 0, 0x0 and 0x1 (cudaStreamLegacy) are one stream. Handles are taken as numbers. */
+static int rmm_read_stream(reader *in, slice text, rmm_row *row)
+{
+    if (!slice_hexadecimal(text, &row->stream) && !slice_decimal(text, &row->stream)) {
+        return stream_refuse(in->builder, "Stream is %s, expected a decimal or 0x hexadecimal number below 2^64",
+                             slice_show(text).text);
+    }
+    row->stream = row->stream == 1 ? 0 : row->stream;
+    return 0;
+}
+
+static int rmm_read_size(reader *in, slice text, rmm_row *row)
+{
+    if (!slice_decimal(text, &row->bytes)) {
+        return stream_refuse(in->builder, "Size is %s, expected a decimal number below 2^64", slice_show(text).text);
+    }
+    return 0;
+}
+
+static int rmm_read_row(reader *in, const rmm_layout *layout, slice line, rmm_row *row)
+{
+    slice field;
+    for (size_t column = 0; column < layout->columns; column++) {
+        if (reader_field(in, &line, ',', "its last column", layout->header, &field)) {
+            return -1;
+        }
+        if ((column == layout->action && rmm_read_action(in, field, row)) ||
+            (column == layout->pointer && rmm_read_pointer(in, field, row)) ||
+            (column == layout->size && rmm_read_size(in, field, row)) ||
+            (column == layout->stream && rmm_read_stream(in, field, row))) {
+            return -1;
+        }
+    }
+    return reader_end_of_line(in, line, layout->header);
+}
+
+/* A request that failed when the log was written is asked for again, and given back at once: whether this policy
+   could have served it is what the replay is for. Its id is 0, which no live block of a log has. */
+static int rmm_failure(reader *in, const rmm_row *row)
+{
+    slice no_tag = { NULL, 0 };
+    uint32_t block;
+    if (stream_alloc(in->builder, 0, row->bytes, row->stream, no_tag, &block)) {
+        return -1;
+    }
+    return stream_free_on(in->builder, block, row->stream);
+}
+
+/* Null pointers are allocations of no bytes, and their frees: there is nothing to replay. The size of a free is not
+   compared with its allocation's: CNMeM wrote 0, and RMM's pools go by what they know themselves. */
+static int rmm_apply(reader *in, const rmm_row *row)
+{
+    slice no_tag = { NULL, 0 };
+    id_entry *entry;
+    if (row->action == RMM_FAILURE) {
+        return rmm_failure(in, row);
+    }
+    if (row->pointer == 0 && row->action == RMM_ALLOCATE && row->bytes > 0) {
+        return stream_refuse(in->builder, "Pointer is %s for %" PRIu64 " bytes, expected an address",
+                             slice_show(row->pointer_text).text, row->bytes);
+    }
+    if (row->pointer == 0) {
+        return 0;
+    }
+    if (row->action == RMM_ALLOCATE) {
+        return reader_alloc(in, row->pointer, row->pointer_text, row->bytes, row->stream, no_tag);
+    }
+    if (reader_live(in, row->pointer, row->pointer_text, &entry)) {
+        return -1;
+    }
+    return reader_free_on(in, entry, row->stream);
+}
+
+static int rmm_read(reader *in)
+{
+    slice line;
+    rmm_row row;
+    int found = reader_line(in, &line);
+    const rmm_layout *layout = found > 0 ? rmm_find_layout(line) : NULL;
+    while (layout && (found = reader_line(in, &line)) > 0) {
+        if (rmm_read_row(in, layout, line, &row) || rmm_apply(in, &row)) {
+            return -1;
+        }
+    }
+    return found < 0 ? -1 : 0;
+}
+
+static int rmm_recognises(slice first_line)
+{
+    return rmm_find_layout(first_line) != NULL;
+}
+
+const replay_format replay_rmm = { "Thread,Time,Action,Pointer,Size,Stream", rmm_recognises, rmm_read };
+
+/* ---- Reads interval CSVs, `id,lower,upper,size[,offset]`: a block lives from time lower until before
+        time upper */
+
+typedef struct interval {
+    uint64_t id, lower, upper, bytes, line;
+    slice    id_text;
+} interval;
+
+typedef struct interval_event {
+    uint64_t time, row;
+    int      is_alloc;
+} interval_event;
+
+typedef struct intervals {
+    interval *rows;
+    size_t    count, capacity;
+    int       has_offset;
+} intervals;
+
+static const char *intervals_grammar(const intervals *all)
+{
+    return all->has_offset ? "id,lower,upper,size,offset" : "id,lower,upper,size";
+}
+
+static int intervals_room(reader *in, intervals *all)
+{
+    size_t capacity = all->capacity ? all->capacity * 2 : 256;
+    if (all->count < all->capacity) {
+        return 0;
+    }
+    if (all->count >= STREAM_MAX_OPS / 2) {
+        return stream_refuse(in->builder, "more than %d intervals, expected fewer", (int)(STREAM_MAX_OPS / 2));
+    }
+    interval *larger = realloc(all->rows, capacity * sizeof *larger);
+    if (!larger) {
+        return stream_no_memory(in->builder);
+    }
+    all->rows = larger;
+    all->capacity = capacity;
+    return 0;
+}
+
+static int intervals_add(reader *in, intervals *all, slice line)
+{
+    const char *grammar = intervals_grammar(all);
+    uint64_t offset;                             /* a packing's answer: must be a number, and is not used */
+    if (intervals_room(in, all)) {
+        return -1;
+    }
+    interval *row = &all->rows[all->count];
+    row->line = in->builder->line;
+    slice_take(&line, ',', &row->id_text);
+    if (!slice_is_word(row->id_text)) {
+        return stream_refuse(in->builder, "id is %s, expected a number or a word in %s",
+                             slice_show(row->id_text).text, grammar);
+    }
+    if (!slice_decimal(row->id_text, &row->id)) {
+        row->id = slice_hash(row->id_text);      /* minimalloc's own examples name their buffers b1, b2 */
+    }
+    if (reader_number(in, &line, ',', "lower", grammar, &row->lower) ||
+        reader_number(in, &line, ',', "upper", grammar, &row->upper) ||
+        reader_number(in, &line, ',', "size", grammar, &row->bytes) ||
+        (all->has_offset && reader_number(in, &line, ',', "offset", grammar, &offset)) ||
+        reader_end_of_line(in, line, grammar)) {
+        return -1;
+    }
+    if (row->lower >= row->upper) {
+        return stream_refuse(in->builder, "lower is %" PRIu64 " and upper %" PRIu64 ", expected lower < upper",
+                             row->lower, row->upper);
+    }
+    all->count++;
+    return 0;
+}
+
+/* At equal time frees come before allocations, each in order of the rows. Total, so that qsort need not be stable. */
+static int interval_event_order(const void *left, const void *right)
+{
+    const interval_event *one = left, *other = right;
+    if (one->time != other->time) {
+        return one->time < other->time ? -1 : 1;
+    }
+    if (one->is_alloc != other->is_alloc) {
+        return one->is_alloc - other->is_alloc;
+    }
+    return one->row < other->row ? -1 : one->row > other->row;
+}
+
+static int intervals_play(reader *in, const intervals *all, const interval_event *events)
+{
+    slice no_tag = { NULL, 0 };
+    for (size_t i = 0; i < 2 * all->count; i++) {
+        const interval *row = &all->rows[events[i].row];
+        id_entry *entry;
+        in->builder->line = row->line;
+        if (events[i].is_alloc) {
+            if (reader_alloc(in, row->id, row->id_text, row->bytes, 0, no_tag)) {
+                return -1;
+            }
+        } else if (reader_live(in, row->id, row->id_text, &entry) || reader_free(in, entry)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int intervals_order(reader *in, const intervals *all)
+{
+    interval_event *events = malloc((2 * all->count + 1) * sizeof *events);
+    if (!events) {
+        return stream_no_memory(in->builder);
+    }
+    for (size_t i = 0; i < all->count; i++) {
+        interval_event lower = { all->rows[i].lower, i, 1 }, upper = { all->rows[i].upper, i, 0 };
+        events[2 * i] = lower;
+        events[2 * i + 1] = upper;
+    }
+    qsort(events, 2 * all->count, sizeof *events, interval_event_order);
+    int failed = intervals_play(in, all, events);
+    free(events);
+    return failed;
+}
+
+static int intervals_read(reader *in)
+{
+    intervals all = { NULL, 0, 0, 0 };
+    slice line;
+    int found = reader_line(in, &line), failed = found < 0;
+    all.has_offset = found > 0 && slice_is(line, "id,lower,upper,size,offset");
+    while (!failed && (found = reader_line(in, &line)) > 0) {
+        failed = intervals_add(in, &all, line);
+    }
+    failed = failed || found < 0 || intervals_order(in, &all);
+    free(all.rows);
+    return failed ? -1 : 0;
+}
+
+static int intervals_recognises(slice first_line)
+{
+    return slice_is(first_line, "id,lower,upper,size") || slice_is(first_line, "id,lower,upper,size,offset");
+}
+
+const replay_format replay_intervals = { "id,lower,upper,size", intervals_recognises, intervals_read };
+
+/* ---- PyTorch's memory snapshots, which are pickles: import/torch_snapshot.py makes traces of them, in
+        a process of its own */
+
+enum { SNAPSHOT_WORDS = 6, SNAPSHOT_ABSENT = 127 };
+
+static const char snapshot_importer[] = "import/torch_snapshot.py";
+
+/* A snapshot of PyTorch by its name, .pickle or .pkl: its trace, by python3. */
+static int replay_is_snapshot(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && (!strcmp(dot, ".pickle") || !strcmp(dot, ".pkl"));
+}
+
+/* The command for a shell; the file's name is cut where it is too long for a message anyway. */
+static void snapshot_command(const char *path, char *text, size_t size)
+{
+    char importer[PROGRAM_PATH_BYTES], traced[PROGRAM_PATH_BYTES];
+    if (program_file(snapshot_importer, importer, sizeof importer)) {
+        snprintf(importer, sizeof importer, "torch_snapshot.py");
+    }
+    snprintf(traced, sizeof traced, "%s.trace", path);
+    FILE *out = fmemopen(text, size, "w");
+    if (!out) return;
+    fputs("python3 ", out);
+    cli_print_word(out, importer);
+    fputs(*path == '-' ? " ./" : " ", out);
+    cli_print_word(out, path);
+    fputs(*path == '-' ? " --out ./" : " --out ", out);
+    cli_print_word(out, traced);
+    fclose(out);
+}
+
+/* Says the command that makes a trace of it. Returns -1. */
+static int replay_refuse_snapshot(const char *path, const char *obstacle, stream_builder *builder)
+{
+    char command[sizeof builder->why->text] = "";
+    snapshot_command(path, command, sizeof command);
+    command[sizeof command - 1] = '\0';
+    return stream_refuse(builder, "a pickle, and %s; a trace is made of it by: %s", obstacle, command);
+}
+
+/* What python3 said last, without its newline; "" if that is nothing. */
+static void snapshot_last_line(FILE *errors, char *line, size_t size)
+{
+    char *next = NULL;
+    size_t room = 0;
+    line[0] = '\0';
+    rewind(errors);
+    while (getline(&next, &room, errors) > 0) {
+        next[strcspn(next, "\r\n")] = '\0';
+        if (*next) snprintf(line, size, "%s", next);
+    }
+    free(next);
+}
+
+static int snapshot_judge(int status, FILE *errors, stream_builder *builder)
+{
+    char line[sizeof builder->why->text];
+    if (WIFSIGNALED(status)) {
+        return stream_refuse(builder, "python3 was ended by signal %d, expected a trace from it", WTERMSIG(status));
+    }
+    if (WEXITSTATUS(status) == 0) return 0;
+    snapshot_last_line(errors, line, sizeof line);
+    if (*line) return problem_set(builder->why, EXIT_USAGE, "%s", line);
+    return stream_refuse(builder, "python3 ended with %d, expected a trace from it", WEXITSTATUS(status));
+}
+
+/* execvp takes words that it promises not to write; ISO C has no way to say so without a cast. */
+static void snapshot_become(const char *const *asked, int out, FILE *errors)
+{
+    char *words[SNAPSHOT_WORDS];
+    int nothing = open("/dev/null", O_RDONLY);
+    memcpy(words, asked, sizeof words);
+    if (nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(fileno(errors), STDERR_FILENO) >= 0
+        && dup2(out, STDOUT_FILENO) >= 0) {
+        execvp(words[0], words);
+    }
+    _exit(SNAPSHOT_ABSENT);
+}
+
+/* A process that writes the trace, and the end to read it from; -1: errno. */
+static pid_t snapshot_start(const char *const *words, FILE *errors, FILE **trace)
+{
+    int ends[2];
+    if (pipe(ends)) return -1;
+    pid_t child = fork();
+    if (!child) {
+        (void)close(ends[0]);
+        snapshot_become(words, ends[1], errors);
+    }
+    (void)close(ends[1]);
+    *trace = child < 0 ? NULL : fdopen(ends[0], "rb");
+    if (!*trace) (void)close(ends[0]);           /* a child has nobody to write to, and ends */
+    return child;
+}
+
+static int snapshot_run(const char *path, const char *importer, FILE *errors, replay_content *into,
+                        stream_builder *builder)
+{
+    const char *const words[SNAPSHOT_WORDS] = { "python3", importer, "--quiet", "--", path, NULL };
+    FILE *trace = NULL;
+    int status = 0;
+    pid_t child = snapshot_start(words, errors, &trace);
+    if (child < 0) return stream_refuse(builder, "python3 cannot be run: %s", strerror(errno));
+    int failed = trace ? replay_fill(trace, into, builder) : stream_refuse(builder, "%s", strerror(errno));
+    if (trace) fclose(trace);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+    if (failed) return -1;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == SNAPSHOT_ABSENT) {
+        return replay_refuse_snapshot(path, "there is no python3 to convert it", builder);
+    }
+    return snapshot_judge(status, errors, builder);
+}
+
+static int replay_convert(const char *path, replay_content *into, stream_builder *builder)
+{
+    char importer[PROGRAM_PATH_BYTES];
+    if (program_file(snapshot_importer, importer, sizeof importer)) {
+        return replay_refuse_snapshot(path, "torch_snapshot.py does not lie where this program looks", builder);
+    }
+    FILE *errors = tmpfile();
+    if (!errors) return stream_refuse(builder, "no temporary file for what python3 says: %s", strerror(errno));
+    int failed = snapshot_run(path, importer, errors, into, builder);
+    fclose(errors);
+    return failed;
+}
+
+/* ---- `replay:FILE`: the file, whole and bounded, wherever it is, and the choice of its reader by its
+        first line */
 
 static const replay_format *const replay_formats[] = { &replay_trace, &replay_rmm, &replay_intervals };
 enum { REPLAY_FORMAT_COUNT = sizeof replay_formats / sizeof replay_formats[0], REPLAY_FIRST_READ = 1 << 16 };
@@ -35,7 +724,8 @@ static int replay_room(replay_content *into, size_t *capacity, stream_builder *b
     return 0;
 }
 
-int replay_fill(FILE *file, replay_content *into, stream_builder *builder)
+/* The rest of a file, up to READER_MAX_FILE_BYTES, at most once into the same. All: 0, or -1 with a problem. */
+static int replay_fill(FILE *file, replay_content *into, stream_builder *builder)
 {
     size_t capacity = 0, got = 1;
     while (got > 0 && into->length <= READER_MAX_FILE_BYTES) {

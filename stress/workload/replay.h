@@ -1,13 +1,25 @@
 /* The formats that `replay:` reads: one row here and in replay.c each. A format is recognised by its first line.
    They must not know of files: they get the whole text.
-   Tested by tests/test_workload_replay.c. */
+   Tested by tests/test_workload_replay.c and tests/recordings.t. */
 #ifndef STRESS_WORKLOAD_REPLAY_H
 #define STRESS_WORKLOAD_REPLAY_H
 
 #include <stdio.h>
 
 #include "family.h"
-#include "reader.h"
+#include "stream.h"
+
+/* ---- What the readers of all trace formats share: lines, fields, numbers and live ids, each with its
+        message */
+
+/* Longer lines and larger files are refused. */
+enum { READER_MAX_LINE_BYTES = 1 << 20, READER_MAX_FILE_BYTES = 1 << 29 };
+
+typedef struct reader {
+    stream_builder *builder;                     /* its line is the reader's */
+    slice  rest;                                 /* unread text */
+    id_map ids;
+} reader;
 
 typedef struct replay_format {
     const char *first_line;                      /* for messages */
@@ -18,14 +30,5 @@ typedef struct replay_format {
 extern const replay_format replay_trace, replay_rmm, replay_intervals;
 
 typedef struct replay_content { char *bytes; size_t length; } replay_content;      /* whoever has it frees bytes */
-
-/* The rest of a file, up to READER_MAX_FILE_BYTES, at most once into the same. All: 0, or -1 with a problem. */
-int replay_fill(FILE *file, replay_content *into, stream_builder *builder);
-
-/* A snapshot of PyTorch by its name, .pickle or .pkl: its trace, by python3. */
-int replay_is_snapshot(const char *path);
-int replay_convert(const char *path, replay_content *into, stream_builder *builder);
-/* Says the command that makes a trace of it. Returns -1. */
-int replay_refuse_snapshot(const char *path, const char *obstacle, stream_builder *builder);
 
 #endif

@@ -5,6 +5,184 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- `serve`: published models, and published distributions of how long prompts and answers are */
+
+/* Llama 2 and 3 as their model cards have them. */
+const serve_model serve_models[SERVE_MODELS] = {
+    { "llama3-8b",  32, 4096, 8,  128, 14336, 128256 },
+    { "llama2-7b",  32, 4096, 32, 128, 11008, 32000 },
+    { "llama3-70b", 80, 8192, 8,  128, 28672, 128256 }
+};
+const char *const serve_model_names[SERVE_MODELS] = { "llama3-8b", "llama2-7b", "llama3-70b" };
+
+/* Tokens at some shares of the requests, in 1,000; straight lines between them, from 1 token on; and nothing above
+   the last, which is the highest that is known. What lies between is our choice, and with it the means: of prompts
+   and answers 1,357 and 195 tokens (conv), 2,343 and 33 (code), 14,511 and 366 (mooncake), 9,524 and 335 (arxiv).
+   conv and code: Azure's LLM inference traces of 2023 (Splitwise);
+   mooncake: Mooncake's conversation trace; arxiv: summaries of papers, as vAttention serves them. */
+enum { SERVE_POINTS = 4 };
+typedef struct serve_point { uint64_t share, tokens; } serve_point;
+typedef struct serve_length { serve_point points[2][SERVE_POINTS]; } serve_length;
+
+static const serve_length serve_lengths[SERVE_LENGTHS] = {
+    { { { { 500, 1020 }, { 900, 2735 },  { 990, 4142 },  { 1000, 4142 } },
+        { { 500, 129 },  { 900, 424 },   { 990, 601 },   { 1000, 601 } } } },
+    { { { { 500, 1469 }, { 900, 5194 },  { 990, 7436 },  { 1000, 7436 } },
+        { { 500, 13 },   { 900, 55 },    { 990, 252 },   { 1000, 252 } } } },
+    { { { { 500, 6909 }, { 900, 27367 }, { 990, 85401 }, { 1000, 85401 } },
+        { { 500, 350 },  { 900, 597 },   { 990, 1120 },  { 1000, 1120 } } } },
+    { { { { 500, 7958 }, { 750, 13190 }, { 900, 18490 }, { 1000, 31805 } },
+        { { 500, 332 },  { 750, 482 },   { 900, 653 },   { 1000, 653 } } } }
+};
+const char *const serve_length_names[SERVE_LENGTHS] = { "conv", "code", "mooncake", "arxiv" };
+
+uint64_t serve_token_bytes(const serve_model *model)
+{
+    return 2 * model->layers * model->kv * model->head * 2;
+}
+
+uint64_t serve_draw_tokens(maker *words, uint64_t lengths, int which)
+{
+    const serve_point *points = serve_lengths[lengths].points[which];
+    serve_point before = { 0, 1 };
+    uint64_t drawn = maker_draw(words, 0, 999999), at = 0;
+    while (drawn >= 1000 * points[at].share) before = points[at++];
+    uint64_t into = drawn - 1000 * before.share, width = 1000 * (points[at].share - before.share);
+    return before.tokens + (points[at].tokens - before.tokens) * into / width;
+}
+
+uint64_t serve_most_tokens(uint64_t lengths, int which)
+{
+    return serve_lengths[lengths].points[which][SERVE_POINTS - 1].tokens;
+}
+
+/* ---- `serve`: room for keys and values, in blocks of so many tokens or in one piece, within a budget
+        */
+
+/* Tokens of a request that lie in shared blocks. */
+static uint64_t serve_shared_tokens(const serve *state, const serve_request *request)
+{
+    return request->shares ? state->shared_count * state->block_tokens : 0;
+}
+
+static uint64_t serve_block_bytes(const serve *state)
+{
+    return state->block_tokens * state->token_bytes;
+}
+
+static uint64_t serve_blocks_for(const serve *state, uint64_t tokens)
+{
+    return (tokens + state->block_tokens - 1) / state->block_tokens;
+}
+
+/* One piece is a block's tokens, doubled until it suffices: Orca with powers of two, in vLLM's paper. */
+static uint64_t serve_piece_tokens(const serve *state, uint64_t tokens)
+{
+    uint64_t room = state->block_tokens;
+    while (room < tokens) room *= 2;
+    return room;
+}
+
+/* The least budget with which any one request completes. */
+static uint64_t serve_least_budget(const serve *state, uint64_t tokens)
+{
+    if (!state->is_contiguous) return serve_blocks_for(state, tokens) * serve_block_bytes(state);
+    return serve_piece_tokens(state, tokens) * state->token_bytes / 2 * 3;
+}
+
+static uint32_t serve_new(serve *state, uint64_t bytes)
+{
+    state->held_bytes += bytes;
+    return maker_new(&state->words, bytes, 0);
+}
+
+static void serve_free(serve *state, uint32_t block, uint64_t bytes)
+{
+    state->held_bytes -= bytes;
+    maker_free(&state->words, block, 0);
+}
+
+static int serve_room(serve *state, serve_request *request, uint64_t count)
+{
+    uint32_t *larger = realloc(request->blocks, (size_t)(count + 1) * sizeof *larger);
+    if (larger) request->blocks = larger;
+    else state->words.failed = stream_no_memory(state->words.builder);
+    return larger != NULL;
+}
+
+static void serve_share(serve *state)
+{
+    if (state->shared_users++ > 0) return;
+    for (uint64_t i = 0; i < state->shared_count; i++) state->shared[i] = serve_new(state, serve_block_bytes(state));
+}
+
+static void serve_unshare(serve *state)
+{
+    if (--state->shared_users > 0) return;
+    for (uint64_t i = state->shared_count; i-- > 0; ) serve_free(state, state->shared[i], serve_block_bytes(state));
+}
+
+static int serve_hold_blocks(serve *state, serve_request *request, uint64_t tokens)
+{
+    uint64_t bytes = serve_block_bytes(state);
+    uint64_t own = serve_blocks_for(state, tokens - serve_shared_tokens(state, request));
+    int joins = request->shares && !request->blocks;
+    uint64_t wanted = own - request->block_count;
+    if (joins && state->shared_users == 0) wanted += state->shared_count;
+    if (own <= request->block_count && request->blocks) return 1;
+    if (wanted * bytes > state->budget_bytes - state->held_bytes) return 0;
+    if (!serve_room(state, request, own)) return 1;          /* it has failed, and ends */
+    if (joins) serve_share(state);
+    while (request->block_count < own) request->blocks[request->block_count++] = serve_new(state, bytes);
+    request->room = own * state->block_tokens;
+    return 1;
+}
+
+static int serve_hold_piece(serve *state, serve_request *request, uint64_t tokens)
+{
+    maker *words = &state->words;
+    uint64_t room = serve_piece_tokens(state, tokens), bytes = room * state->token_bytes;
+    if (request->blocks && room <= request->room) return 1;
+    if (bytes > state->budget_bytes - state->held_bytes) return 0;
+    if (!serve_room(state, request, 1)) return 1;
+    uint32_t made = serve_new(state, bytes);
+    if (request->block_count > 0) {
+        uint64_t old_bytes = request->room * state->token_bytes;
+        maker_kernel(words, 0, 2 * old_bytes / RATE_MEMORY_BYTES_PER_NS);
+        maker_touch(words, request->blocks[0]);
+        maker_touch(words, made);
+        serve_free(state, request->blocks[0], old_bytes);
+    }
+    request->blocks[0] = made;
+    request->block_count = 1;
+    request->room = room;
+    return 1;
+}
+
+/* Room for so many tokens of the request, its part of the shared ones included: 1, or 0: the budget does not allow
+   it, and nothing has changed. A contiguous cache doubles, and is copied. */
+static int serve_hold(serve *state, serve_request *request, uint64_t tokens)
+{
+    return state->is_contiguous ? serve_hold_piece(state, request, tokens)
+                                : serve_hold_blocks(state, request, tokens);
+}
+
+/* all it holds; nothing, if it holds nothing */
+static void serve_drop(serve *state, serve_request *request)
+{
+    if (!request->blocks) return;
+    uint64_t bytes = state->is_contiguous ? request->room * state->token_bytes : serve_block_bytes(state);
+    while (request->block_count > 0) serve_free(state, request->blocks[--request->block_count], bytes);
+    if (request->shares) serve_unshare(state);
+    free(request->blocks);
+    request->blocks = NULL;
+    request->room = 0;
+}
+
+/* ---- `serve`: a language model's server: requests come at random, are batched as they come, and share
+        a cache of keys and values within a budget */
 
 /* Continuous batching, in the order of vLLM's scheduler: requests that wait are admitted first come first served,
    while there is room for their prompts, and their prompts are computed, up to chunk tokens a step; else each running

@@ -49,13 +49,4 @@ typedef struct serve {
     uint64_t  now_ns;
 } serve;
 
-/* Tokens of a request that lie in shared blocks. */
-uint64_t serve_shared_tokens(const serve *state, const serve_request *request);
-/* Room for so many tokens of the request, its part of the shared ones included: 1, or 0: the budget does not allow
-   it, and nothing has changed. A contiguous cache doubles, and is copied. */
-int  serve_hold(serve *state, serve_request *request, uint64_t tokens);
-void serve_drop(serve *state, serve_request *request);       /* all it holds; nothing, if it holds nothing */
-/* The least budget with which any one request completes. */
-uint64_t serve_least_budget(const serve *state, uint64_t tokens);
-
 #endif

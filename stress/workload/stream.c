@@ -1,6 +1,6 @@
 /* Building op streams: arrays that grow, bytes that are summed with a check, labels that are kept once.
    Must not know of families, files or devices.
-   Tested by tests/test_workload_stream.c. */
+   Tested by tests/test_workload_stream.c, tests/test_workload_train.c and tests/test_shrink.c. */
 #include "stream.h"
 
 #include <inttypes.h>
@@ -292,4 +292,173 @@ int stream_wait(stream_builder *builder, uint64_t on_stream, uint64_t for_stream
 {
     op next = { for_stream, on_stream, 0, 0, OP_WAIT };
     return builder->is_cut ? 0 : stream_append(builder, &next);
+}
+
+/* ---- What can be done with a finished op stream: write it as `gpuarena-trace 1`, ask for its threads,
+        and free it */
+
+static void write_alloc(const op_stream *stream, const op *at, FILE *out)
+{
+    uint32_t tag = stream->tags[at->first];
+    fprintf(out, "a %" PRIu64 " %" PRIu64 " %" PRIu64, stream->ids[at->first], at->value, at->stream);
+    if (tag > 0) {
+        fprintf(out, " %s", stream->labels[tag - 1]);
+    }
+}
+
+static void write_free(const op_stream *stream, const op *at, FILE *out)
+{
+    fprintf(out, "f %" PRIu64, stream->ids[at->first]);
+    if (at->count > 0) {
+        fprintf(out, " %" PRIu64, at->stream);
+    }
+}
+
+static void write_kernel(const op_stream *stream, const op *at, FILE *out)
+{
+    fprintf(out, "k %" PRIu64 " %" PRIu64, at->stream, at->value);
+    for (uint32_t i = 0; i < at->count; i++) {
+        fprintf(out, " %" PRIu64, stream->ids[stream->touches[at->first + i]]);
+    }
+}
+
+/* The part of --faults that does the same. */
+static int write_rival(const op *at, uint64_t number, char *text, size_t size)
+{
+    return snprintf(text, size, "rival@%" PRIu64 "=%s%" PRIu64, number, at->count ? "-" : "", at->value);
+}
+
+static void write_op(const op_stream *stream, const op *at, uint64_t number, FILE *out)
+{
+    char rival[64];
+    switch (at->kind) {
+    case OP_ALLOC:  write_alloc(stream, at, out); break;
+    case OP_FREE:   write_free(stream, at, out); break;
+    case OP_KERNEL: write_kernel(stream, at, out); break;
+    case OP_STEP:   fprintf(out, "s %s", stream->labels[at->first]); break;
+    case OP_WAIT:   fprintf(out, "w %" PRIu64 " %" PRIu64, at->stream, at->value); break;
+    case OP_RIVAL:
+        write_rival(at, number, rival, sizeof rival);
+        fprintf(out, "# --faults %s", rival);
+        break;
+    }
+    fputc('\n', out);
+}
+
+int op_stream_write(const op_stream *stream, FILE *out)
+{
+    uint64_t number = 0;                         /* of the allocation or free that comes next */
+    fputs("gpuarena-trace 1\n", out);
+    for (size_t i = 0; i < stream->op_count; i++) {
+        write_op(stream, &stream->ops[i], number, out);
+        number += stream->ops[i].kind == OP_ALLOC || stream->ops[i].kind == OP_FREE;
+    }
+    return fflush(out) != 0 || ferror(out) ? -1 : 0;
+}
+
+const char *op_stream_faults(const op_stream *stream, char *text, size_t size)
+{
+    uint64_t number = 0;
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < stream->op_count; i++) {
+        char rival[64];
+        number += stream->ops[i].kind == OP_ALLOC || stream->ops[i].kind == OP_FREE;
+        if (stream->ops[i].kind != OP_RIVAL) continue;
+        size_t length = (size_t)write_rival(&stream->ops[i], number, rival, sizeof rival);
+        if (used + length + 2 > size) break;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ";" : "", rival);
+    }
+    return text;
+}
+
+uint32_t op_stream_threads(const op_stream *stream)
+{
+    return stream->thread_count > 0 ? stream->thread_count : 1;
+}
+
+uint32_t op_stream_thread(const op_stream *stream, size_t index)
+{
+    return stream->threads ? stream->threads[index] : 0;
+}
+
+void op_stream_free(op_stream *stream)
+{
+    for (size_t i = 0; i < stream->label_count; i++) {
+        free(stream->labels[i]);
+    }
+    free(stream->labels);
+    free(stream->threads);
+    free(stream->touches);
+    free(stream->tags);
+    free(stream->ids);
+    free(stream->ops);
+    memset(stream, 0, sizeof *stream);
+}
+
+/* ---- Op by op through the builder, which counts and judges what is kept */
+
+typedef struct subset {
+    const op_stream *from;
+    stream_builder   builder;
+    uint32_t        *blocks;                     /* by block of `from`: its number here, or SUBSET_NONE */
+} subset;
+#define SUBSET_NONE UINT32_MAX
+
+static int subset_alloc(subset *self, const op *next)
+{
+    uint32_t tag = self->from->tags[next->first];
+    slice label = { NULL, 0 };
+    if (tag) label = slice_of(self->from->labels[tag - 1]);
+    return stream_alloc(&self->builder, self->from->ids[next->first], next->value, next->stream, label,
+                        &self->blocks[next->first]);
+}
+
+static int subset_free(subset *self, const op *next)
+{
+    uint32_t block = self->blocks[next->first];
+    if (block == SUBSET_NONE) return 0;
+    return next->count ? stream_free_on(&self->builder, block, next->stream) : stream_free(&self->builder, block);
+}
+
+static int subset_kernel(subset *self, const op *next)
+{
+    int failed = stream_kernel(&self->builder, next->stream, next->value);
+    for (uint32_t at = 0; at < next->count && !failed; at++) {
+        uint32_t block = self->blocks[self->from->touches[next->first + at]];
+        if (block != SUBSET_NONE) failed = stream_touch(&self->builder, block);
+    }
+    return failed;
+}
+
+static int subset_op(subset *self, const op *next)
+{
+    switch (next->kind) {
+    case OP_ALLOC:  return subset_alloc(self, next);
+    case OP_FREE:   return subset_free(self, next);
+    case OP_KERNEL: return subset_kernel(self, next);
+    case OP_STEP:   return stream_step(&self->builder, slice_of(self->from->labels[next->first]));
+    case OP_RIVAL:  return stream_rival(&self->builder, next->value, (int)next->count);
+    case OP_WAIT:   break;
+    }
+    return stream_wait(&self->builder, next->stream, next->value);
+}
+
+int op_stream_subset(const op_stream *from, const unsigned char *keep, size_t op_count, op_stream *made, problem *why)
+{
+    subset self;
+    int failed = 0;
+    self.from = from;
+    stream_begin(&self.builder, made, "subset", UINT64_MAX, why);
+    self.blocks = malloc((from->block_count + 1) * sizeof *self.blocks);
+    if (!self.blocks) failed = stream_no_memory(&self.builder);
+    for (size_t block = 0; !failed && block < from->block_count; block++) self.blocks[block] = SUBSET_NONE;
+    for (size_t index = 0; !failed && index < op_count; index++) {
+        if (keep[index]) failed = subset_op(&self, &from->ops[index]);
+    }
+    free(self.blocks);
+    stream_end(&self.builder);
+    made->seed = from->seed;
+    if (failed) op_stream_free(made);
+    return failed;
 }

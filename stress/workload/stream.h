@@ -1,7 +1,7 @@
 /* Op streams: what a workload does, generated whole before anything is timed; and their builder: families append
    operations in order; the builder grows, counts and judges.
    It must not know of families, files or devices.
-   Tested by tests/test_workload_stream.c. */
+   Tested by tests/test_workload_stream.c, tests/test_workload_train.c and tests/test_shrink.c. */
 #ifndef STRESS_WORKLOAD_STREAM_H
 #define STRESS_WORKLOAD_STREAM_H
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "../base/id_map.h"
+#include "../base/hash.h"
 #include "../base/problem.h"
 #include "../base/slice.h"
 
@@ -112,5 +112,14 @@ int stream_rival(stream_builder *builder, uint64_t bytes, int gives_back);
 /* A problem of the input: `SOURCE:LINE: text`, or `SOURCE: text` without a line; EXIT_USAGE. Returns -1. */
 int stream_refuse(stream_builder *builder, const char *format, ...) PROBLEM_FORMAT(2, 3);
 int stream_no_memory(stream_builder *builder);   /* EXIT_HARNESS. Returns -1 */
+
+/* ---- A part of an op stream that is an op stream itself: what is left out takes all that needs it
+        along */
+
+/* keep: by operation of `from`, of which the first op_count count; frees of what is left out go, too. Kernels touch
+   what is left. Ids, tags and labels stay, so that it can be written; one thread makes all. Fills *made, to be freed
+   by op_stream_free. -1 and a problem, EXIT_HARNESS; *made is then empty. */
+int op_stream_subset(const op_stream *from, const unsigned char *keep, size_t op_count, op_stream *made,
+                     problem *why);
 
 #endif

@@ -51,8 +51,6 @@ void train_draw(train *state);
 /* a x b, and a + b; past 2^64 - 1 the train fails with a problem and they return 0. */
 uint64_t train_times(train *state, uint64_t left, uint64_t right);
 uint64_t train_plus(train *state, uint64_t left, uint64_t right);
-uint64_t train_shard(const train *state, uint64_t elements);         /* this rank's part */
-uint64_t train_part(const train *state, uint64_t elements);          /* the same, but adapters are not sharded */
 
 /* Weights: 7 matrices a layer, 2 norms a layer, embedding, head, last norm: blocks with numbers that follow on each
    other, on stream 0. Then, with LoRA, adapters; then master weight and two moments of every trained tensor. Both may

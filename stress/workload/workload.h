@@ -1,15 +1,33 @@
 /* Workloads: op streams made from (specification, seed) alone.
    It must not know of policies, devices or results. A new family is one file here and one row in workload.c.
-   Tested by tests/test_workload_*.c. */
+   Tested by tests/test_workload_larson.c, tests/test_workload_mix.c, tests/test_workload_ and
+   tests/test_workload_spec.c. */
 #ifndef STRESS_WORKLOAD_WORKLOAD_H
 #define STRESS_WORKLOAD_WORKLOAD_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
 #include "../base/problem.h"
 #include "../base/slice.h"
 #include "stream.h"
+
+/* ---- Whose turn it is: a seeded scheduler of threads, some of them faster than others, and that for a
+        while only */
+
+typedef struct turns {
+    uint64_t random;
+    uint32_t count, left;                        /* left: turns until some thread's speed changes */
+    uint32_t weights[WORKLOAD_MAX_THREADS];
+} turns;
+
+void     turns_begin(turns *self, uint64_t seed, uint32_t count);            /* count: 1 .. WORKLOAD_MAX_THREADS */
+/* can_run: by thread, not 0 for at least one. */
+uint32_t turns_next(turns *self, const uint8_t *can_run);
+
+/* A thread's own seed: thread 0 has the seed itself, so that one thread alone does what no threads do. */
+uint64_t turns_seed(uint64_t seed, uint64_t thread);
 
 typedef struct workload_options {                /* from the command line; a family without that option ignores it */
     int seed_given;  uint64_t seed;              /* default seed 1 */
@@ -44,5 +62,27 @@ typedef struct workload_family {
 const workload_family *workload_family_at(size_t index);
 /* An option of that family: `key=DEFAULT`, and what is allowed, as text. 1, or 0: it has no more of them. */
 int workload_option_text(size_t family, size_t option, char *text, size_t size);
+
+/* ---- What one item of -w asks for, on any number of threads: workloads of their own, made one op
+        stream by a seeded scheduler, which draws whose operation is next */
+
+/* text: SPEC or SPEC+SPEC.., each as for workload_make. Behind replay: a '+' is the file's, unless a workload's name
+   and then ':', '+' or the end follow.
+   With options->threads_given so many threads are dealt out to the SPECs, from thread 0 and the first on, in turn:
+     - a workload that has threads itself (larson) takes its share as its own `threads`;
+     - of all others each thread runs one, with a seed of its own (turns_seed) where there is a seed.
+   Else each SPEC is made once, as it says; the one numbered n (from 0) with the seed of thread n.
+   What is made alone is what workload_make makes. Else each thread does the operations of its own, in their order;
+   turns are drawn from the first SPEC's seed (turns.h). Streams are no other's: with `count` op streams, stream s of
+   the one numbered n is stream s * count + n, so that stream 0 of the first stays 0. They are numbered in the order
+   of SPECs, those of one SPEC in the order of threads. Blocks have their numbers for ids. --ops cuts the whole.
+   Returns and fails as workload_make does; also: fewer threads than SPECs, more than WORKLOAD_MAX_THREADS, or more
+   operations of all threads together than two streams may have. */
+int mix_make(const char *text, const workload_options *options, op_stream *stream, problem *why);
+
+/* The next SPEC of an item's text: 1, or 0: there is none (rest->bytes is NULL). */
+int mix_take(slice *rest, slice *spec);
+/* Whether a workload's name, and then ':', '+' or the end, stand here. */
+int mix_is_name(slice text);
 
 #endif

@@ -2,7 +2,6 @@
    It must not know columns, but for a few that rules name.
    Run: make fuzz FUZZ=csv; its corpus: build/tests/fuzz_csv */
 #include "stress/result/gate.h"
-#include "stress/result/rule_file.h"
 #include "fuzz.h"
 
 /* The table judged by rules of every kind, with itself as base. */

@@ -1,7 +1,7 @@
 /* Fuzz target: rules of --fail-if, as words and as a file.
    It must not judge rows.
    Run: make fuzz FUZZ=rule; its corpus: build/tests/fuzz_rule */
-#include "stress/result/rule_file.h"
+#include "stress/result/gate.h"
 #include "fuzz.h"
 
 static void fuzz_one(const uint8_t *data, size_t size)

@@ -2,7 +2,7 @@
    It must not run them.
    Run: make fuzz FUZZ=workload; its corpus: build/tests/fuzz_workload */
 #include "stress/needs/needs.h"
-#include "stress/workload/mix.h"
+#include "stress/workload/workload.h"
 #include "fuzz.h"
 
 static void fuzz_need(const char *text)

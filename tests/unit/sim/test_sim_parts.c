@@ -6,7 +6,6 @@
 #include "stress/sim/addresses.h"
 #include "stress/sim/devmem.h"
 #include "stress/sim/granules.h"
-#include "stress/sim/mapping.h"
 
 /* The lowest run of `wanted` zeros in used[], or `count`. */
 static int lowest_run(const int *used, int count, int wanted)

@@ -3,7 +3,7 @@
    Run by `make test`; alone: prove build/tests/test_sim_touches. */
 #include "sim_device.h"
 
-#include "stress/sim/touches.h"
+#include "stress/sim/judge.h"
 
 enum { CELLS = 64, LINES = 4, CELL = 256 };
 

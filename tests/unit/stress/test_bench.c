@@ -4,10 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "stress/measure/sizes.h"
 #include "stress/measure/stage.h"
-#include "stress/measure/holes_field.h"
-#include "stress/measure/holes_growth.h"
+#include "stress/measure/holes.h"
 #include "stress/base/splitmix64.h"
 #include "tap.h"
 

@@ -4,7 +4,7 @@
    Run: build/tests/test_costs */
 #include <stdlib.h>
 
-#include "stress/measure/costs_fit.h"
+#include "stress/measure/costs.h"
 #include "stress/device/device.h"
 #include "stress/base/splitmix64.h"
 #include "tap.h"

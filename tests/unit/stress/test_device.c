@@ -2,8 +2,8 @@
    It must not know of policies or workloads.
    Run: build/tests/test_device */
 #include "device_bench.h"
-#include "stress/device/ranges.h"
-#include "stress/device/nvidia_smi.h"
+#include "stress/device/cuda_table.h"
+#include "stress/device/cuda_environment.h"
 #include "stress/base/splitmix64.h"
 
 static void test_simulated(void)

@@ -2,7 +2,6 @@
    It must not run anything: rows are texts.
    Run: build/tests/test_gate */
 #include "stress/result/gate.h"
-#include "stress/result/interval.h"
 #include "tap.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])

@@ -1,7 +1,7 @@
 /* Histogram, repeats added up, memory track, digest: layout, edges, known values.
    It must not know of policies.
    Run: build/tests/test_measure */
-#include "stress/base/digest.h"
+#include "stress/base/hash.h"
 #include "stress/base/histogram.h"
 #include "stress/base/memory.h"
 #include "stress/result/repeats.h"

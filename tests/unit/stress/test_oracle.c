@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "stress/run/oracle.h"
-#include "stress/run/oracle_map.h"
 #include "stress/base/splitmix64.h"
 #include "tap.h"
 

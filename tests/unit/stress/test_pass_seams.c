@@ -33,7 +33,6 @@ static gpuarena_result seam_pool_forget(pool *self, gpuarena_stream stream)
 #define device_open seam_device_open
 #define pool_alloc  seam_pool_alloc
 #define pool_forget seam_pool_forget
-#include "stress/run/pass_clock.c"
 #include "stress/run/pass.c"
 #undef device_open
 #undef pool_alloc

@@ -1,7 +1,7 @@
 /* Which label begins the first repetition.
    It must not run a pass: run.t has the counts.
    Run: build/tests/test_pass_steady */
-#include "stress/run/pass_steady.h"
+#include "stress/run/pass.h"
 #include "tap.h"
 
 /* The number of the label that begins the first repetition, from 0, and how many there are: "3 2"; "-": none. */

@@ -3,7 +3,7 @@
    Run: build/tests/test_pass_streams */
 #include <stdlib.h>
 
-#include "stress/run/pass_streams.h"
+#include "stress/run/pass.h"
 #include "pass_bench.h"
 
 /* Work on stream 1, a free on stream 2, which then wants as much: it has the memory if the op stream orders that work

@@ -5,9 +5,9 @@
 #include <pthread.h>
 #include <stddef.h>
 
-#include "stress/device/lock.h"
+#include "stress/device/device.h"
 #include "stress/run/pass_threads.h"
-#include "stress/workload/mix.h"
+#include "stress/workload/workload.h"
 #include "workload_text.h"
 
 #define MIB ((uint64_t)1 << 20)

@@ -3,7 +3,7 @@
    Run: build/tests/test_record */
 #include <stdlib.h>
 
-#include "stress/result/record_parts.h"
+#include "stress/result/record.h"
 #include "workload_text.h"
 #include "stress/run/runner.h"
 

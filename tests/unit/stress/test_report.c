@@ -7,7 +7,7 @@
 #include "stress/report/json.h"
 #include "stress/report/table.h"
 #include "stress/report/table_columns.h"
-#include "stress/base/utf8.h"
+#include "stress/base/text.h"
 #include "tap.h"
 
 static char written[65536];

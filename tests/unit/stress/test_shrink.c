@@ -3,9 +3,9 @@
    Run: build/tests/test_shrink */
 #include <stdlib.h>
 
-#include "stress/base/shrink_search.h"
+#include "stress/base/search.h"
 #include "stress/base/splitmix64.h"
-#include "stress/workload/subset.h"
+#include "stress/workload/workload.h"
 #include "tap.h"
 
 enum { UNITS = 300 };

@@ -1,8 +1,7 @@
 /* Tests of several threads in one op stream: whose ops they are, numbers of streams and blocks, order, the grammar.
    Knows families by name alone.
    Run: make test TESTS=build/tests/test_workload_mix */
-#include "stress/workload/mix.h"
-#include "stress/workload/turns.h"
+#include "stress/workload/workload.h"
 #include "workload_text.h"
 
 static problem why;

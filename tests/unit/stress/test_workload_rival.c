@@ -1,7 +1,7 @@
 /* Tests of `rival`: when another process takes memory and gives it back, that all else is training, cuts and mixes.
    Knows nothing of how training's steps are made.
    Run: make test TESTS=build/tests/test_workload_rival */
-#include "stress/workload/mix.h"
+#include "stress/workload/workload.h"
 #include "workload_order.h"
 
 static const struct { const char *spec; uint64_t digest; } golden[] = {

@@ -1,0 +1,222 @@
+/* Searches over numbers and lists, for the commands that try runs: bisection, the smallest limit, the largest
+   batch, the shortest failing list. It must not know what is tried.
+   Tested by tests/test_capacity.c, tests/test_batch.c and tests/test_shrink.c. */
+#include "search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Halving the distance, whichever way it lies */
+
+int bisect_between(uint64_t *good, uint64_t *bad, uint64_t step, bisect_try *tried, void *user)
+{
+    for (;;) {
+        uint64_t low = *good < *bad ? *good : *bad, high = *good < *bad ? *bad : *good;
+        if (high - low <= step) return 1;
+        uint64_t middle = low + (high - low) / step / 2 * step;
+        int answer = tried(user, middle);
+        if (answer < 0) return -1;
+        *(answer ? good : bad) = middle;
+    }
+}
+
+/* ---- Bisection that keeps two tries: one that sufficed, and a smaller one that did not */
+
+/* What was thought to suffice may not, since what is limited behaves otherwise: the distance doubles. */
+static int capacity_upper(const capacity_bounds *bounds, bisect_try *tried, void *user, uint64_t *enough_bytes)
+{
+    uint64_t bytes = bounds->likely_bytes;
+    for (;;) {
+        int answer = tried(user, bytes);
+        if (answer) *enough_bytes = bytes;
+        if (answer || bytes >= bounds->most_bytes) return answer;
+        uint64_t step = bytes - bounds->least_bytes + CAPACITY_GRANULE;
+        bytes = step < bounds->most_bytes - bytes ? bytes + step : bounds->most_bytes;
+    }
+}
+
+int capacity_search(const capacity_bounds *bounds, bisect_try *tried, void *user, capacity_found *found)
+{
+    uint64_t below_bytes = bounds->least_bytes - CAPACITY_GRANULE, enough_bytes = 0;
+    int answer = capacity_upper(bounds, tried, user, &enough_bytes);
+    if (answer <= 0) return answer;
+    if (below_bytes && tried(user, below_bytes)) return -1;
+    if (bisect_between(&enough_bytes, &below_bytes, CAPACITY_GRANULE, tried, user) < 0) return -1;
+    found->enough_bytes = enough_bytes;
+    found->below_bytes = below_bytes;
+    return 1;
+}
+
+/* ---- Up while it survives, else down, by bisection in between */
+
+/* The likely number survived: the next one hardly will. Then the distance doubles. *bad 0: all survived. */
+static int batch_up(const batch_bounds *bounds, bisect_try *tried, void *user, uint64_t *good, uint64_t *bad)
+{
+    for (uint64_t step = 1; *good < bounds->highest; step = step > UINT64_MAX / 2 ? UINT64_MAX : step * 2) {
+        uint64_t number = step < bounds->highest - *good ? *good + step : bounds->highest;
+        int answer = tried(user, number);
+        if (answer < 0) return -1;
+        if (!answer) {
+            *bad = number;
+            return 1;
+        }
+        *good = number;
+    }
+    return 1;
+}
+
+/* The likely number failed and the lowest did not: from the former downwards, as it may be close. */
+static int batch_down(bisect_try *tried, void *user, uint64_t *good, uint64_t *bad)
+{
+    for (uint64_t step = 1; *bad - *good > step; step *= 2) {
+        int answer = tried(user, *bad - step);
+        if (answer < 0) return -1;
+        if (answer) {
+            *good = *bad - step;
+            return 1;
+        }
+        *bad -= step;
+    }
+    return 1;
+}
+
+/* Above *good + 1, which failed, and below `failed`. 1: one survived and is *good, 0: none did. */
+static int batch_look(bisect_try *tried, void *user, uint64_t failed, uint64_t *good)
+{
+    uint64_t end = failed - *good > BATCH_LOOK + 1 ? *good + BATCH_LOOK + 2 : failed;
+    for (uint64_t number = end - 1; number > *good + 1; number--) {
+        int answer = tried(user, number);
+        if (answer) *good = number;
+        if (answer) return answer;
+    }
+    return 0;
+}
+
+/* From two numbers to two neighbours, and then from wherever a look above them, below what failed first, finds
+   another that survives. */
+static int batch_close(const batch_bounds *bounds, bisect_try *tried, void *user, uint64_t good, uint64_t bad,
+                       batch_found *found)
+{
+    uint64_t failed = bad > bounds->likely ? bad : bounds->likely;
+    int answer = 1;
+    while (bad && answer > 0) {
+        if (bisect_between(&good, &bad, 1, tried, user) < 0) return -1;
+        found->largest = good;
+        found->next = bad;
+        answer = batch_look(tried, user, failed, &good);
+        if (answer <= 0) break;
+        bad = 0;
+        answer = batch_up(bounds, tried, user, &good, &bad);
+        if (bad > failed) failed = bad;
+    }
+    if (answer < 0) return -1;
+    if (!bad) {
+        found->largest = good;
+        found->next = 0;
+    }
+    return 1;
+}
+
+/* *good failed, and is the likely number. 1: *good is the lowest, or 1 where that is 0, and survived. */
+static int batch_lowest(const batch_bounds *bounds, bisect_try *tried, void *user, uint64_t *good)
+{
+    uint64_t likely = *good;
+    *good = bounds->lowest;
+    int answer = likely > *good ? tried(user, *good) : 0;
+    if (answer || *good || bounds->highest < 1 || likely == 1) return answer;
+    *good = 1;
+    return tried(user, 1);
+}
+
+int batch_search(const batch_bounds *bounds, bisect_try *tried, void *user, batch_found *found)
+{
+    uint64_t good = bounds->likely, bad = 0;
+    int answer = tried(user, good);
+    if (answer > 0) {
+        answer = batch_up(bounds, tried, user, &good, &bad);
+    } else if (!answer) {
+        bad = good;
+        answer = batch_lowest(bounds, tried, user, &good);
+        if (answer > 0 && bad > good) answer = batch_down(tried, user, &good, &bad);
+        else if (answer > 0) answer = batch_up(bounds, tried, user, &good, &bad);
+    }
+    return answer > 0 ? batch_close(bounds, tried, user, good, bad, found) : answer;
+}
+
+/* 1: *number, above the largest and up to twice that, survives. */
+static int batch_far(const batch_bounds *bounds, bisect_try *tried, void *user, uint64_t largest, uint64_t *number)
+{
+    uint64_t room = bounds->highest - largest, span = largest < room ? largest : room;
+    uint64_t parts = span < BATCH_FAR ? span : BATCH_FAR;
+    for (uint64_t part = parts; part > 0; part--) {
+        *number = largest + span / parts * part;
+        int answer = tried(user, *number);
+        if (answer) return answer;
+    }
+    return 0;
+}
+
+int batch_search_far(const batch_bounds *bounds, bisect_try *tried, void *user, batch_found *found)
+{
+    batch_bounds from = *bounds;
+    int answer = batch_search(&from, tried, user, found);
+    while (answer > 0 && found->next) {
+        int is_beyond = batch_far(bounds, tried, user, found->largest, &from.likely);
+        if (is_beyond <= 0) return is_beyond < 0 ? -1 : 1;
+        answer = batch_search(&from, tried, user, found);
+    }
+    return answer;
+}
+
+/* ---- Chunks of what is left, from halves to single units */
+
+static size_t shrink_kept(const unsigned char *keep, size_t count)
+{
+    size_t kept = 0;
+    for (size_t unit = 0; unit < count; unit++) kept += keep[unit];
+    return kept;
+}
+
+/* Copies all but the next `chunk` units that are kept from *at on, behind which it moves. 0: there are none. */
+static int shrink_without(const unsigned char *keep, size_t count, size_t chunk, size_t *at, unsigned char *rest)
+{
+    size_t taken = 0;
+    memcpy(rest, keep, count);
+    for (; *at < count && taken < chunk; ++*at) {
+        taken += keep[*at];
+        rest[*at] = 0;
+    }
+    return taken != 0;
+}
+
+/* One round. 1: something could be left out; 0: nothing; -1: a try's answer. */
+static int shrink_round(unsigned char *keep, size_t count, size_t chunk, unsigned char *rest, shrink_try *tried,
+                        void *user)
+{
+    int removed = 0;
+    for (size_t at = 0; shrink_without(keep, count, chunk, &at, rest);) {
+        size_t needed = count;
+        int answer = tried(user, rest, &needed);
+        if (answer < 0) return -1;
+        if (!answer) continue;
+        memcpy(keep, rest, count);
+        memset(keep + needed, 0, count - needed);
+        removed = 1;
+    }
+    return removed;
+}
+
+int shrink_search(unsigned char *keep, size_t count, shrink_try *tried, void *user)
+{
+    unsigned char *rest = malloc(count + 1);
+    size_t chunk = shrink_kept(keep, count) / 2;
+    int answer = rest ? 1 : -1;
+    while (answer >= 0) {
+        if (!chunk) chunk = 1;
+        answer = shrink_round(keep, count, chunk, rest, tried, user);
+        if (chunk == 1 && answer <= 0) break;
+        chunk /= 2;
+    }
+    free(rest);
+    return answer < 0 ? -1 : 0;
+}

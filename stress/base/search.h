@@ -1,0 +1,78 @@
+/* Searches over numbers and lists, for the commands that try runs: bisection, the smallest limit, the largest
+   batch, the shortest failing list. It must not know what is tried.
+   Tested by tests/test_capacity.c, tests/test_batch.c and tests/test_shrink.c. */
+#ifndef STRESS_BASE_SEARCH_H
+#define STRESS_BASE_SEARCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- Bisection between a number that will do and one that will not, for every search of a command */
+
+/* 1: this number will do, 0: it will not, -1: nothing more can be tried. */
+typedef int bisect_try(void *user, uint64_t number);
+
+/* Brings *good, which does, and *bad, which does not, together until they are one step apart; they are whole steps
+   apart before. Either may be the larger. Only numbers between the two are tried, each at most once.
+   1: *good was the last tried that does, *bad the last that does not; -1: a try's answer. */
+int bisect_between(uint64_t *good, uint64_t *bad, uint64_t step, bisect_try *tried, void *user);
+
+/* ---- The smallest number of granules that suffices, by bisection */
+
+#define CAPACITY_GRANULE ((uint64_t)2 << 20)     /* in which the memory of a device is held */
+
+typedef struct capacity_bounds {                 /* all whole granules */
+    uint64_t least_bytes;                        /* nothing below it can suffice; not 0 */
+    uint64_t likely_bytes;                       /* at least least_bytes; thought to suffice, and tried first */
+    uint64_t most_bytes;                         /* at least likely_bytes: nothing above it can be had */
+} capacity_bounds;
+
+typedef struct capacity_found {
+    uint64_t enough_bytes;                       /* tried, sufficed .. */
+    uint64_t below_bytes;                        /* .. and one granule less: tried, did not; 0 is not tried */
+} capacity_found;
+
+/* Where what suffices has gaps, as a policy may need less in one layout than in another, this is the end of one of
+   them, not always the lowest. Of all tries that failed, the one of below_bytes is the last.
+   1: *found is filled; 0: not even most_bytes suffices; -1: a try's answer, or less than least_bytes sufficed. */
+int capacity_search(const capacity_bounds *bounds, bisect_try *tried, void *user, capacity_found *found);
+
+/* ---- The largest number that survives, from one that is thought to be it */
+
+enum { BATCH_LOOK = 8, BATCH_FAR = 16 };         /* numbers above the end of a bisection that are tried, too */
+
+typedef struct batch_bounds {
+    uint64_t lowest, likely, highest;            /* in this order; likely is tried first */
+} batch_bounds;
+
+typedef struct batch_found {
+    uint64_t largest;                            /* tried, survived .. */
+    uint64_t next;                               /* .. and the one above it: tried, did not; 0: largest is highest */
+} batch_found;
+
+/* What survives need not be an interval: a policy may fail with one number and survive a larger one. Tried are the
+   likely number, what is above it as long as it survives, else the lowest (and 1, where that is 0, which may be of
+   another kind: none instead of few), and from the likely one downwards, both in steps that double; what bisection
+   between the two that are found asks for; and then the BATCH_LOOK numbers above the end, as far as they are below
+   the likely one, or the first above it that failed, from the top: where one survives, it goes on from there.
+   A number further up that survives is not seen.
+   A number may be tried twice: whoever answers should remember.
+   1: *found is filled; 0: not even the lowest survives, which was tried; -1: a try's answer. */
+int batch_search(const batch_bounds *bounds, bisect_try *tried, void *user, batch_found *found);
+/* The same, for tries that are cheap: where it ends, BATCH_FAR numbers up to twice the largest are tried, too, evenly
+   spread and from the top; where one survives, the search goes on from there. */
+int batch_search_far(const batch_bounds *bounds, bisect_try *tried, void *user, batch_found *found);
+
+/* ---- Delta debugging: fewer and fewer of a list's units, as long as a test of them stays true */
+
+/* Whether it is still true of the units that are kept. 1, and *needed is how many of the first units, kept or not,
+   lead to it (at most as many as there are): the others go at once. 0: it is not. -1: nothing more can be tried. */
+typedef int shrink_try(void *user, const unsigned char *keep, size_t *needed);
+
+/* keep: by unit, 1 or 0; it is true of these at first. Leaves out chunks of what is kept, first halves, then ever
+   smaller ones, to single units, as often as any could be left out. What it ends with is true, and not without any
+   one of its units. 0, or -1: a try's answer, or no host memory: keep is then the fewest so far of which it
+   is true. */
+int shrink_search(unsigned char *keep, size_t count, shrink_try *tried, void *user);
+
+#endif

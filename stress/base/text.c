@@ -1,0 +1,42 @@
+/* Texts that others read: well-formed UTF-8, and text in XML and HTML documents.
+   Tested by tests/test_report.c, tests/gate.t and tests/html.t. */
+#include "text.h"
+
+#include <string.h>
+
+/* ---- The well-formed sequences of UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF */
+
+size_t utf8_length(const unsigned char *text)
+{
+    size_t length = text[0] < 0x80 ? 1 : text[0] >= 0xc2 && text[0] < 0xe0 ? 2 : text[0] >= 0xe0 && text[0] < 0xf0 ? 3
+                  : text[0] >= 0xf0 && text[0] < 0xf5 ? 4 : 0;
+    for (size_t index = 1; index < length; index++) {
+        if ((text[index] & 0xc0) != 0x80) return 0;
+    }
+    if (length == 3 && ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f))) return 0;
+    if (length == 4 && ((text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))) return 0;
+    return length;
+}
+
+/* Bytes that are no UTF-8 are cut wherever it is. */
+size_t utf8_fits(const char *text, size_t most)
+{
+    size_t fits = most;
+    while (fits && most - fits < 3 && ((unsigned char)text[fits] & 0xc0) == 0x80) fits--;
+    return fits && ((unsigned char)text[fits] & 0xc0) != 0x80 ? fits : most;
+}
+
+/* ---- Escapes */
+
+void xml_text(FILE *out, const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at) {
+        size_t length = utf8_length(at);
+        int is_none = length == 3 && at[0] == 0xef && at[1] == 0xbf && at[2] >= 0xbe;        /* U+FFFE, U+FFFF */
+        if (!length || is_none || (*at < 0x20 && !strchr("\t\n\r", *at))) fputs("&#xFFFD;", out);
+        else if (length == 1 && strchr("<>&\"\t\n\r", *at)) fprintf(out, "&#%u;", (unsigned)*at);
+        else fwrite(at, 1, length, out);
+        at += length ? length : 1;
+    }
+}

@@ -1,0 +1,414 @@
+/* What the driver's calls cost, measured one by one through its table, and fitted: a fixed part and one per
+   MiB. It must not know whether the device is simulated.
+   Tested by tests/test_costs.c. */
+#include "costs.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/progress.h"
+
+#define COSTS_LARGEST ((uint64_t)16 << 30)
+
+typedef struct costs_samples {
+    uint64_t ns[COSTS_REPEATS];
+    size_t   count;
+} costs_samples;
+
+typedef struct costs_bench {
+    const gpuarena_driver *driver;
+    costs_table           *table;
+    costs_samples          samples[SIM_COST_KINDS];      /* of the size under way */
+    problem               *why;
+} costs_bench;
+
+/* One set of calls at a size, sampled if it counts. 1: there is no memory for it; -1 and a problem: a call failed. */
+typedef int (*costs_turn)(costs_bench *bench, uint64_t bytes, int counts);
+
+static int costs_measure_vm(costs_bench *bench);
+static int costs_takes_memory(sim_cost_kind kind);
+
+/* ---- Samples, medians, sizes */
+
+static uint64_t costs_now_ns(const costs_bench *bench)
+{
+    return bench->driver->now_ns ? bench->driver->now_ns(bench->driver) : progress_clock_ns();
+}
+
+/* check: what a code means: 0; 1, there is no memory; or -1 and a problem that names the call. failed: -1, whatever
+   it is. */
+static int costs_failed(costs_bench *bench, const char *call, uint64_t bytes, int code)
+{
+    const gpuarena_driver *driver = bench->driver;
+    const char *name = driver->code_name ? driver->code_name(driver, code) : "driver code";
+    return problem_set(bench->why, EXIT_HARNESS, "%s of %" PRIu64 " bytes: %s (%d)", call, bytes, name ? name : "?",
+                       code);
+}
+
+static int costs_check(costs_bench *bench, const char *call, uint64_t bytes, int code)
+{
+    const gpuarena_driver *driver = bench->driver;
+    if (code && driver->classify && driver->classify(driver, code) == GPUARENA_STATUS_NO_MEMORY) return 1;
+    return code ? costs_failed(bench, call, bytes, code) : 0;
+}
+
+static int costs_free_bytes(costs_bench *bench, uint64_t *free_bytes)
+{
+    uint64_t total_bytes;
+    int code = bench->driver->memory.info(bench->driver, GPUARENA_MEMORY_DEVICE, free_bytes, &total_bytes);
+    return code ? costs_failed(bench, "cudaMemGetInfo", 0, code) : 0;
+}
+
+static void costs_sample(costs_bench *bench, sim_cost_kind kind, uint64_t ns)
+{
+    costs_samples *samples = &bench->samples[kind];
+    samples->ns[samples->count++] = ns;
+}
+
+static int costs_by_time(const void *left, const void *right)
+{
+    uint64_t first = *(const uint64_t *)left, second = *(const uint64_t *)right;
+    return first < second ? -1 : first > second;
+}
+
+/* A row of each kind that most of the calls were; a few of another kind are other processes' doing. */
+/* samples become rows */
+static void costs_settle(costs_bench *bench, uint64_t bytes)
+{
+    for (int kind = 0; kind < SIM_COST_KINDS; kind++) {
+        costs_samples *samples = &bench->samples[kind];
+        if (samples->count > COSTS_REPEATS / 2 && bench->table->count < COSTS_MOST_ROWS) {
+            costs_row *row = &bench->table->rows[bench->table->count++];
+            qsort(samples->ns, samples->count, sizeof *samples->ns, costs_by_time);
+            row->kind = (sim_cost_kind)kind;
+            row->bytes = bytes;
+            if (costs_takes_memory(row->kind)) row->bytes = (bytes + SIM_GRANULE - 1) / SIM_GRANULE * SIM_GRANULE;
+            row->sample_count = samples->count;
+            row->median_ns = samples->ns[samples->count / 2];
+            row->least_ns = samples->ns[0];
+            row->most_ns = samples->ns[samples->count - 1];
+        }
+        samples->count = 0;
+    }
+}
+
+/* there was no memory for this size */
+static void costs_refused(costs_bench *bench, uint64_t bytes)
+{
+    costs_table *table = bench->table;
+    if (table->refused_count < COSTS_MOST_REFUSED) table->refused[table->refused_count++] = bytes;
+}
+
+/* No memory for one call may be another process's doing, and pass. */
+static int costs_size(costs_bench *bench, costs_turn turn, uint64_t bytes)
+{
+    int refusals = 0;
+    for (int repeat = 0; repeat <= COSTS_REPEATS && refusals <= COSTS_REPEATS / 2; repeat++) {
+        int failed = turn(bench, bytes, repeat > 0);
+        if (failed < 0) return -1;
+        refusals += failed;
+    }
+    if (refusals > COSTS_REPEATS / 2) costs_refused(bench, bytes);
+    costs_settle(bench, bytes);
+    return 0;
+}
+
+/* Sizes times `factor` from the smallest on, below the end and while they fit into half of what is free. */
+/* Turns at sizes times `factor` from the smallest on, below the end and while they fit into half of what is free. The
+   first turn of a size does not count. */
+static int costs_sizes(costs_bench *bench, costs_turn turn, uint64_t bytes, uint64_t factor, uint64_t end)
+{
+    uint64_t free_bytes;
+    if (costs_free_bytes(bench, &free_bytes)) return -1;
+    for (; bytes < end && bytes <= free_bytes / 2; bytes *= factor) {
+        if (costs_size(bench, turn, bytes)) return -1;
+    }
+    return 0;
+}
+
+/* ---- obtain, give_back and info */
+
+#define COSTS_SMALLEST ((uint64_t)1 << 10)
+
+/* 1: there is no memory for it. */
+static int costs_obtain(costs_bench *bench, uint64_t bytes, void **ptr)
+{
+    const gpuarena_driver *driver = bench->driver;
+    return costs_check(bench, "cudaMalloc", bytes,
+                       driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL));
+}
+
+static int costs_give_back(costs_bench *bench, uint64_t bytes, void *ptr)
+{
+    int code = bench->driver->memory.give_back(bench->driver, GPUARENA_MEMORY_DEVICE, ptr, bytes, NULL);
+    return code ? costs_failed(bench, "cudaFree", bytes, code) : 0;
+}
+
+/* One obtain and one give_back, each between two looks at what is free. 1: there is no memory for it. */
+static int costs_memory(costs_bench *bench, uint64_t bytes, int counts)
+{
+    uint64_t before, held, after, start_ns, end_ns;
+    void *ptr = NULL;
+    if (costs_free_bytes(bench, &before)) return -1;
+    start_ns = costs_now_ns(bench);
+    int failed = costs_obtain(bench, bytes, &ptr);
+    if (failed) return failed;
+    end_ns = costs_now_ns(bench);
+    if (costs_free_bytes(bench, &held)) {
+        (void)costs_give_back(bench, bytes, ptr);
+        return -1;
+    }
+    if (counts) costs_sample(bench, held < before ? SIM_COST_MALLOC_BLOCK : SIM_COST_MALLOC_SLAB, end_ns - start_ns);
+    start_ns = costs_now_ns(bench);
+    if (costs_give_back(bench, bytes, ptr)) return -1;
+    end_ns = costs_now_ns(bench);
+    if (costs_free_bytes(bench, &after)) return -1;
+    if (counts) costs_sample(bench, after > held ? SIM_COST_FREE_BLOCK : SIM_COST_FREE_SLAB, end_ns - start_ns);
+    return 0;
+}
+
+/* Small sizes beside a piece that keeps their slab open. */
+static int costs_slabs(costs_bench *bench)
+{
+    void *keeper = NULL;
+    int failed = costs_obtain(bench, COSTS_SMALLEST, &keeper);
+    if (failed > 0) costs_refused(bench, COSTS_SMALLEST);
+    if (failed) return failed < 0 ? -1 : 0;
+    failed = costs_sizes(bench, costs_memory, COSTS_SMALLEST, 4, SIM_GRANULE);
+    return costs_give_back(bench, COSTS_SMALLEST, keeper) || failed ? -1 : 0;
+}
+
+static int costs_info(costs_bench *bench)
+{
+    for (int repeat = 0; repeat <= COSTS_REPEATS; repeat++) {
+        uint64_t ignored, start_ns = costs_now_ns(bench);
+        if (costs_free_bytes(bench, &ignored)) return -1;
+        if (repeat) costs_sample(bench, SIM_COST_INFO, costs_now_ns(bench) - start_ns);
+    }
+    costs_settle(bench, 0);
+    return 0;
+}
+
+static int costs_takes_memory(sim_cost_kind kind)
+{
+    return kind == SIM_COST_MALLOC_BLOCK || kind == SIM_COST_FREE_BLOCK
+        || (kind >= SIM_COST_VM_RESERVE && kind <= SIM_COST_VM_UNMAP);
+}
+
+int costs_measures(const costs_table *table, sim_cost_kind kind)
+{
+    if (kind >= SIM_COST_VM_RESERVE && kind <= SIM_COST_VM_UNMAP) return table->has_vm;
+    return kind >= SIM_COST_MALLOC_SLAB && kind <= SIM_COST_INFO;
+}
+
+int costs_measure(const gpuarena_driver *driver, costs_table *made, problem *why)
+{
+    costs_bench bench;
+    size_t given_back = 0;
+    memset(&bench, 0, sizeof bench);
+    made->count = made->refused_count = 0;
+    bench.driver = driver;
+    bench.table = made;
+    bench.why = why;
+    made->has_vm = driver->page_bytes > 0;
+    if (costs_slabs(&bench) || costs_sizes(&bench, costs_memory, SIM_GRANULE, 2, COSTS_LARGEST + 1)) return -1;
+    if (costs_info(&bench) || costs_measure_vm(&bench)) return -1;
+    for (size_t index = 0; index < made->count; index++) given_back += made->rows[index].kind == SIM_COST_FREE_BLOCK;
+    if (given_back > 1) return 0;
+    return problem_set(why, EXIT_HARNESS, "blocks of fewer than two sizes were obtained and given back: too little "
+                       "free device memory, expected at least 8M");
+}
+
+/* ---- The calls of virtual memory, one after the other as a range lives: reserve to release */
+
+enum { VM_RESERVE, VM_CREATE, VM_MAP, VM_ACCESS, VM_UNMAP, VM_DESTROY, VM_RELEASE, VM_STEPS };
+
+/* undo: the step that goes on from it, if it fails. */
+static const struct { sim_cost_kind kind; const char *name; int undo; } costs_vm_steps[VM_STEPS] = {
+    [VM_RESERVE] = { SIM_COST_VM_RESERVE, "cuMemAddressReserve", VM_STEPS },
+    [VM_CREATE] = { SIM_COST_VM_CREATE, "cuMemCreate", VM_RELEASE },
+    [VM_MAP] = { SIM_COST_VM_MAP, "cuMemMap", VM_DESTROY },
+    [VM_ACCESS] = { SIM_COST_VM_ACCESS, "cuMemSetAccess", VM_UNMAP },
+    [VM_UNMAP] = { SIM_COST_VM_UNMAP, "cuMemUnmap", VM_STEPS },
+    [VM_DESTROY] = { SIM_COST_VM_DESTROY, "cuMemRelease", VM_RELEASE },
+    [VM_RELEASE] = { SIM_COST_VM_RELEASE, "cuMemAddressFree", VM_STEPS },
+};
+
+typedef struct costs_vm_range { void *address; uint64_t page, bytes; } costs_vm_range;
+
+static int costs_vm_call(const gpuarena_driver *driver, costs_vm_range *range, int step)
+{
+    switch (step) {
+    case VM_RESERVE: return driver->vm.reserve(driver, &range->address, range->bytes, 0);
+    case VM_CREATE:  return driver->vm.create(driver, &range->page, range->bytes, 0);
+    case VM_MAP:     return driver->vm.map(driver, range->address, range->bytes, range->page);
+    case VM_ACCESS:  return driver->vm.access(driver, range->address, range->bytes, 1);
+    case VM_UNMAP:   return driver->vm.unmap(driver, range->address, range->bytes);
+    case VM_DESTROY: return driver->vm.destroy(driver, range->page, range->bytes);
+    default:         return driver->vm.release(driver, range->address, range->bytes);
+    }
+}
+
+/* A step failed: what is there goes again. 1: there was no memory for it. */
+static int costs_vm_undo(costs_bench *bench, costs_vm_range *range, int step, int code)
+{
+    const char *name = costs_vm_steps[step].name;
+    int failed = step < VM_UNMAP ? costs_check(bench, name, range->bytes, code)
+                                 : costs_failed(bench, name, range->bytes, code);
+    for (int undo = costs_vm_steps[step].undo; undo < VM_STEPS; undo++) {
+        code = costs_vm_call(bench->driver, range, undo);
+        if (code) return costs_failed(bench, costs_vm_steps[undo].name, range->bytes, code);
+    }
+    return failed;
+}
+
+static int costs_vm(costs_bench *bench, uint64_t bytes, int counts)
+{
+    costs_vm_range range = { NULL, 0, bytes };
+    for (int step = 0; step < VM_STEPS; step++) {
+        uint64_t start_ns = costs_now_ns(bench);
+        int code = costs_vm_call(bench->driver, &range, step);
+        uint64_t end_ns = costs_now_ns(bench);
+        if (code) return costs_vm_undo(bench, &range, step, code);
+        if (counts) costs_sample(bench, costs_vm_steps[step].kind, end_ns - start_ns);
+    }
+    return 0;
+}
+
+/* The calls of virtual memory, at sizes from a page to 16 GiB; nothing, if the device has none. */
+static int costs_measure_vm(costs_bench *bench)
+{
+    uint64_t page_bytes = bench->driver->page_bytes;
+    return page_bytes > 0 ? costs_sizes(bench, costs_vm, page_bytes, 2, COSTS_LARGEST + 1) : 0;
+}
+
+/* ---- Medians of slopes and remainders, and their text */
+
+enum { FIT_MOST_PAIRS = COSTS_MOST_ROWS * (COSTS_MOST_ROWS - 1) / 2, FIT_COMMENT = 116 };
+
+typedef struct fit_value { double value, weight; } fit_value;
+
+static int fit_by_value(const void *left, const void *right)
+{
+    double first = ((const fit_value *)left)->value, second = ((const fit_value *)right)->value;
+    return first < second ? -1 : first > second;
+}
+
+static double fit_median(fit_value *values, size_t count)
+{
+    double total = 0.0, below = 0.0;
+    size_t at = 0;
+    for (size_t index = 0; index < count; index++) total += values[index].weight;
+    qsort(values, count, sizeof *values, fit_by_value);
+    while (at + 1 < count && (below += values[at].weight) * 2.0 < total) at++;
+    return values[at].value;
+}
+
+static uint64_t fit_whole(double value, uint64_t most)
+{
+    if (!(value > 0.0)) return 0;
+    return value >= (double)most ? most : (uint64_t)(value + 0.5);
+}
+
+static uint64_t fit_per_mib(const costs_row *const *rows, size_t count)
+{
+    static fit_value slopes[FIT_MOST_PAIRS];
+    size_t pairs = 0;
+    for (size_t first = 0; first < count; first++) {
+        for (size_t second = first + 1; second < count; second++) {
+            double mib = ((double)rows[second]->bytes - (double)rows[first]->bytes) / (double)(1 << 20);
+            if (mib <= 0.0) continue;
+            slopes[pairs].value = ((double)rows[second]->median_ns - (double)rows[first]->median_ns) / mib;
+            slopes[pairs++].weight = mib;
+        }
+    }
+    return pairs ? fit_whole(fit_median(slopes, pairs), SIM_COST_MAX_PER_MIB_NS) : 0;
+}
+
+/* What the simulated device would charge for this row. */
+static uint64_t fit_charge(const costs_fit *fit, const costs_row *row)
+{
+    sim_costs costs = { { { 0, 0 } } };
+    costs.of[row->kind] = fit->cost;
+    return sim_costs_ns(&costs, row->kind, fit->cost.per_mib_ns ? row->bytes : 0);
+}
+
+static uint64_t fit_fixed(const costs_fit *fit, const costs_row *const *rows, size_t count)
+{
+    fit_value rests[COSTS_MOST_ROWS];
+    for (size_t index = 0; index < count; index++) {
+        rests[index].value = (double)rows[index]->median_ns - (double)fit_charge(fit, rows[index]);
+        rests[index].weight = 1.0;
+    }
+    return fit_whole(fit_median(rests, count), SIM_COST_MAX_FIXED_NS);
+}
+
+costs_fit costs_fit_kind(const costs_table *table, sim_cost_kind kind)
+{
+    costs_fit fit;
+    const costs_row *rows[COSTS_MOST_ROWS];
+    memset(&fit, 0, sizeof fit);
+    for (size_t index = 0; index < table->count; index++) {
+        if (table->rows[index].kind == kind) rows[fit.row_count++] = &table->rows[index];
+    }
+    if (!fit.row_count) return fit;
+    if (costs_takes_memory(kind)) fit.cost.per_mib_ns = fit_per_mib(rows, fit.row_count);
+    fit.cost.fixed_ns = fit_fixed(&fit, rows, fit.row_count);
+    for (size_t index = 0; index < fit.row_count; index++) {
+        double median = (double)rows[index]->median_ns, off = (double)fit_charge(&fit, rows[index]) - median;
+        double share = (off < 0.0 ? -off : off) / (median > 0.0 ? median : 1.0);
+        if (index && share <= fit.worst) continue;
+        fit.worst = share;
+        fit.worst_bytes = rows[index]->bytes;
+    }
+    return fit;
+}
+
+static void costs_write_rows(FILE *out, const costs_table *table)
+{
+    for (size_t index = 0; index < table->count; index++) {
+        const costs_row *row = &table->rows[index];
+        fprintf(out, "# %-12s %11" PRIu64 " bytes: median %" PRIu64 " ns of %" PRIu64, sim_costs_name(row->kind),
+                row->bytes, row->median_ns, row->sample_count);
+        fprintf(out, ", from %" PRIu64 " to %" PRIu64 "\n", row->least_ns, row->most_ns);
+    }
+}
+
+/* How much of a text goes on one line of comment: up to a line's end, else whole words, else as much as there is
+   room for. */
+static size_t costs_line(const char *text)
+{
+    size_t length = strcspn(text, "\n");
+    if (length <= FIT_COMMENT) return length;
+    for (length = FIT_COMMENT; length && text[length] != ' '; length--) continue;
+    return length ? length : FIT_COMMENT;
+}
+
+static void costs_write_about(FILE *out, const char *about)
+{
+    while (*about) {
+        size_t length = costs_line(about);
+        fprintf(out, "# %.*s\n", (int)length, about);
+        about += length;
+        about += *about == ' ' || *about == '\n';
+    }
+}
+
+void costs_write(FILE *out, const costs_table *table, const char *about)
+{
+    costs_write_about(out, about);
+    costs_write_rows(out, table);
+    for (size_t index = 0; index < table->refused_count; index++) {
+        fprintf(out, "# stopped at %" PRIu64 " bytes: no memory\n", table->refused[index]);
+    }
+    fputs("# per MiB: median of the slopes between sizes, weighted by their distance; fixed: median of the rest\n"
+          "# name fixed_ns per_mib_ns\n", out);
+    for (int kind = 0; kind < SIM_COST_KINDS; kind++) {
+        costs_fit fit = costs_fit_kind(table, (sim_cost_kind)kind);
+        if (!fit.row_count) continue;
+        fprintf(out, "# worst of %zu sizes: %.1f %% off, at %" PRIu64 " bytes\n", fit.row_count, fit.worst * 100.0,
+                fit.worst_bytes);
+        sim_costs_write_line((sim_cost_kind)kind, &fit.cost, out);
+    }
+}
