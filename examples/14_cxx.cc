@@ -27,7 +27,7 @@ static void with_cuda_libraries()
     gpuarena_cxx::resource memory(pool);
     cudaStream_t stream;
     void *block;
-    cudaStreamCreate(&stream);
+    if (cudaStreamCreate(&stream)) throw std::runtime_error("cudaStreamCreate failed");
 #if CCCL_VERSION >= 3001000
     cuda::mr::any_resource<cuda::mr::device_accessible> any(memory);
     block = any.allocate(cuda::stream_ref{stream}, 1000, 256);
@@ -58,8 +58,13 @@ static void on_host()
 
 int main()
 {
-    on_device();
-    with_cuda_libraries();
-    on_host();
-    return 0;
+    try {
+        on_device();
+        with_cuda_libraries();
+        on_host();
+        return 0;
+    } catch (const std::exception &failure) {
+        std::fprintf(stderr, "%s\n", failure.what());
+        return 1;
+    }
 }

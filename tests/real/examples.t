@@ -278,7 +278,7 @@ sub is_monitored {
 is_replayed();
 is_monitored();
 for my $source (glob 'examples/[0-9]*.c*') {
-    my ($name) = $source =~ m{([^/]+)\.cu?$};
+    my ($name) = $source =~ m{([^/]+)\.c[cu]?$};
     open my $file, '<', $source or die "$source: $!";
     my @lines = <$file>;
     ok($promised{$name}, "$name: is looked at here");
