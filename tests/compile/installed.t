@@ -128,8 +128,9 @@ if ($has{cmake} && $has{cc}) {
     is(join(' ', $told =~ /^-- ([\d.]+(?: EXACT)?): found 1$/mg), "$version EXACT $major", '.. and the own is found');
     ok(cmake('find_package(gpuarena REQUIRED COMPONENTS nonsense)', 'gpuarena::gpuarena') =~ /there is no component nonsense, only\s+cuda/, 'an unknown component is refused');
     if (built_with_cuda() && cmake('find_package(CUDAToolkit)', '') =~ /Found CUDAToolkit/) {
-        $found = cmake('find_package(gpuarena REQUIRED COMPONENTS cuda)', 'gpuarena::cuda');
-        ok($found =~ /^run:\nok$/m, 'gpuarena::cuda: a program that speaks to CUDA is built') or print map { "#   $_\n" } split /\n/, $found;
+        my ($find, $links) = slurp('README.md') =~ /^```cmake\n(find_package\(.*?\)).*\ntarget_link_libraries\(program PRIVATE (\S+)\)/m;
+        $found = cmake($find, $links);
+        ok($found =~ /^run:\nok$/m, 'gpuarena::cuda by the lines of README: a program that speaks to CUDA is built') or print map { "#   $_\n" } split /\n/, $found;
     } else {
         skip('CMake finds no CUDA Toolkit');
     }

@@ -50,7 +50,7 @@ for my $index (0 .. $#workloads) {
         $worst{$group}[$column] = $cells->[$column] if !defined $seen || $cells->[$column] > $seen;
     }
 }
-print "| workload | | peak GiB | raw | segments | best | first | **paged** | idle=0 | moved | segments needs | **paged needs** |\n",
+print "| workload | | peak GiB | raw | segments | best-fit | first-fit | **paged** | idle=0 | moved | segments min limit | **paged min limit** |\n",
     '|---|--:|', '--:|' x 10, "\n";
 for my $group (@groups) {
     my ($peak, @cells) = @{$worst{$group}};

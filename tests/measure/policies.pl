@@ -42,7 +42,7 @@ my @cells = in_parallel(\@policies, sub {
     return [@footprints, $calls, sprintf('%.3f', $needs), defined $pieces ? sprintf '%.2f', $pieces : '-'];
 });
 my @names = map { $_->{group} =~ s/^recorded: //r } @workloads;
-print '| policy | ', join(' | ', @names), " | driver calls | needs | in pieces |\n",
+print '| policy | ', join(' | ', @names), " | driver calls | min limit | in pieces |\n",
     '|---|', '--:|' x (@names + 3), "\n";
 for my $index (0 .. $#policies) {
     my $cells = $cells[$index] // die "$policies[$index]: not measured\n";
