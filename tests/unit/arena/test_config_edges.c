@@ -174,6 +174,12 @@ static void test_limits(void)
     CHECK_STR(refusal(&config), "limit_base: no such value");
 }
 
+/* The only function of these groups that creation calls. */
+static int keep_mode(const gpuarena_driver *self, int *mode)
+{
+    return (void)self, (void)mode, 0;
+}
+
 /* Every function of a group alone, and every function of it missing. */
 static void test_groups(void)
 {
@@ -182,8 +188,7 @@ static void test_groups(void)
     gpuarena_config config = fake_config(&device);
     config.driver = &table;
     typedef void (*function)(void);
-    function some;
-    memcpy(&some, &device.table.memory.info, sizeof some);
+    function some = (function)keep_mode;
     const struct { size_t offset, count; const char *says; } groups[] = {
         { offsetof(gpuarena_driver, vm), 7, "driver.vm: set all of its functions, or none" },
         { offsetof(gpuarena_driver, events), 7, "driver.events: set all of its functions, or none" },
