@@ -1388,16 +1388,16 @@ static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
    A node is one block. The nodes of a range tile it: in address order, linked by prev and next, no two
    free ones side by side, no two holes. Metadata is host memory only.
      node.size    bytes | state bits; a multiple of 256, so the low 8 bits are free
-     live         use.requested is what the caller asked for; 0 < requested <= size
+     live         as.live; 0 < requested <= size
                   KEPT         the hole behind it is its own, to grow into
-                  OWN          it has a segment to itself, which goes back when it is freed
-     free         all of it backed; use.bin says where it is:
-                  of `ordered_bytes` and more: in a tree of its bins. at, after = its children; serial =
-                               the bytes of the longest block from here down; 0: none
-                  in a slot    at = class * 64 + slot * 8: where its digest is, in bits
-                  OVERFLOW     at, after = neighbours in the class's list; 0 ends it. serial = the class
-                  SURPLUS      and OVERFLOW, for the list was full: in a tree, as above
-     HOLE         whole pages of addresses without memory; at, after = neighbours in the list of holes
+                  DEDICATED    it has a segment to itself, which goes back when it is freed
+     free         all of it backed. Where it is:
+                  of `ordered_bytes` and more: as.tree, in a tree of its bins
+                  in a slot    as.slot = class * 64 + slot * 8: where its digest is, in bits
+                  OVERFLOW     as.list, in the class's list
+                  SURPLUS      and OVERFLOW, for the list was full: as.tree
+                  set is MULTI_STREAM: as.list and as.held, in the arena's list, in no bin
+     HOLE         whole pages of addresses without memory; as.list, in the list of holes
                   KEPT         in no list: a live block's, or such as the driver failed to unmap
      CLAIMED      free, but in no bin: the driver is asked to take its memory
      TAGGED       live, and counted by its tag
@@ -1410,16 +1410,33 @@ static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE
 
 typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint64_t address, size;
-    uint32_t prev;                               /* neighbours in the segment; 0, always live: none */
-    uint32_t tag;                                /* live: the caller's; held: the set it goes to afterwards;
-                                                    free: a link, to collect blocks by */
-    uint32_t next;
-    uint32_t sync_wait;                          /* held: 1 + the wait for the whole device that lets it go */
+    uint32_t prev, next;                         /* neighbours in the range; 0, always live: none */
     union {
-        uint64_t requested;
-        struct { uint32_t at, after; } bin;
+        struct {
+            uint64_t requested;                  /* what the caller asked for */
+            uint64_t serial;                     /* of the allocation */
+            uint32_t tag;                        /* the caller's */
+            uint32_t leak;                       /* the next block that destroy counts; 0 at other times */
+        } live;
+        uint32_t slot;                           /* in a slot of the bins */
+        struct {
+            uint32_t low, high;                  /* children */
+            uint64_t longest;                    /* bytes of the longest block from here down; none: 0 */
+        } tree;
+        struct {
+            uint32_t before, after;              /* 0 ends it */
+            uint32_t number;                     /* the class, of a class's list */
+        } list;
+        struct {                                 /* beside the list: for more than a set */
+            uint32_t beside[4];
+            uint32_t home;                       /* the set that it goes to afterwards */
+            uint32_t sync_wait;                  /* 1 + the wait for the whole device that lets it go; or 0 */
+        } held;
+        struct {                                 /* beside the bins: free blocks that a walk has collected */
+            uint32_t beside[4];
+            uint32_t link;
+        } chain;
     } as;
-    uint64_t serial;                             /* of the allocation; free: in a tree, see above */
     uint64_t ticket;                             /* of the latest free in it, by its set; 0: waits for none */
     uint32_t set;                                /* live: of its allocation; free: of what it waits for */
     uint32_t use_at;                             /* first use on another stream than the one it is freed on */
@@ -2014,7 +2031,7 @@ static int gpuarena__node_live(const gpuarena__node *node)
 /* The record of what a free node goes to when the GPU is done with it; a live one's own. */
 static uint32_t gpuarena__set_of(const gpuarena__node *node)
 {
-    return node->set == GPUARENA__MULTI_STREAM ? node->tag : node->set;
+    return node->set == GPUARENA__MULTI_STREAM ? node->as.held.home : node->set;
 }
 
 /* 1: a capture set keeps this node. */
@@ -2254,7 +2271,7 @@ static void gpuarena__tag_less(gpuarena *arena, uint32_t place, uint64_t bytes)
 /* The place that a live block is counted in. */
 static uint32_t gpuarena__place_of(const gpuarena__node *node)
 {
-    return node->size & GPUARENA__TAGGED ? node->tag - GPUARENA__TAG_BASE : 0;
+    return node->size & GPUARENA__TAGGED ? node->as.live.tag - GPUARENA__TAG_BASE : 0;
 }
 
 /* A block with a tag is about to be freed. */
@@ -2318,9 +2335,10 @@ static uint32_t gpuarena__tree_height(uint32_t index)
 static void gpuarena__tree_pull(const gpuarena *arena, uint32_t at)
 {
     gpuarena__node *node = gpuarena__node_at(arena, at);
-    uint64_t left = gpuarena__node_at(arena, node->as.bin.at)->serial;       /* the sentinel's is 0 */
-    node->serial = gpuarena__max(node->size, gpuarena__max(left,
-                                 gpuarena__node_at(arena, node->as.bin.after)->serial));
+    /* where there is no child stands the sentinel, whose longest is 0 */
+    uint64_t low = gpuarena__node_at(arena, node->as.tree.low)->as.tree.longest,
+             high = gpuarena__node_at(arena, node->as.tree.high)->as.tree.longest;
+    node->as.tree.longest = gpuarena__max(node->size, gpuarena__max(low, high));
 }
 
 /* Parts a tree into what comes before a block, and what comes after it. */
@@ -2331,10 +2349,10 @@ static void gpuarena__tree_part(const gpuarena *arena, uint32_t at, const gpuare
     if (!at) *before = *after = 0;
     else if (gpuarena__tree_before(node, key)) {
         *before = at;
-        gpuarena__tree_part(arena, node->as.bin.after, key, &node->as.bin.after, after);
+        gpuarena__tree_part(arena, node->as.tree.high, key, &node->as.tree.high, after);
     } else {
         *after = at;
-        gpuarena__tree_part(arena, node->as.bin.at, key, before, &node->as.bin.at);
+        gpuarena__tree_part(arena, node->as.tree.low, key, before, &node->as.tree.low);
     }
     if (at) gpuarena__tree_pull(arena, at);
 }
@@ -2345,8 +2363,8 @@ static uint32_t gpuarena__tree_join(const gpuarena *arena, uint32_t before, uint
     uint32_t top = gpuarena__tree_height(before) > gpuarena__tree_height(after) ? before : after;
     gpuarena__node *node = gpuarena__node_at(arena, top);
     if (!before || !after) return before ? before : after;
-    if (top == before) node->as.bin.after = gpuarena__tree_join(arena, node->as.bin.after, after);
-    else node->as.bin.at = gpuarena__tree_join(arena, before, node->as.bin.at);
+    if (top == before) node->as.tree.high = gpuarena__tree_join(arena, node->as.tree.high, after);
+    else node->as.tree.low = gpuarena__tree_join(arena, before, node->as.tree.low);
     gpuarena__tree_pull(arena, top);
     return top;
 }
@@ -2355,17 +2373,17 @@ static void gpuarena__tree_insert(const gpuarena *arena, uint32_t *root, uint32_
 {
     gpuarena__node *node = gpuarena__node_at(arena, index), *top = gpuarena__node_at(arena, *root);
     if (!*root) {                                /* the usual case, in short */
-        node->as.bin.at = node->as.bin.after = 0;
-        node->serial = node->size;
+        node->as.tree.low = node->as.tree.high = 0;
+        node->as.tree.longest = node->size;
         *root = index;
         return;
     }
     if (gpuarena__tree_height(index) > gpuarena__tree_height(*root)) {
-        gpuarena__tree_part(arena, *root, node, &node->as.bin.at, &node->as.bin.after);
+        gpuarena__tree_part(arena, *root, node, &node->as.tree.low, &node->as.tree.high);
         *root = index;
     } else
-        gpuarena__tree_insert(arena, gpuarena__tree_before(node, top) ? &top->as.bin.at
-                                                                             : &top->as.bin.after, index);
+        gpuarena__tree_insert(arena, gpuarena__tree_before(node, top) ? &top->as.tree.low
+                                                                             : &top->as.tree.high, index);
     gpuarena__tree_pull(arena, *root);
 }
 
@@ -2374,13 +2392,13 @@ static void gpuarena__tree_remove(const gpuarena *arena, uint32_t *root, uint32_
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__node *top;
     if (*root == index) {                        /* the usual case: and it is the only one */
-        uint32_t rest = node->as.bin.at | node->as.bin.after;
-        *root = rest ? gpuarena__tree_join(arena, node->as.bin.at, node->as.bin.after) : 0;
+        uint32_t rest = node->as.tree.low | node->as.tree.high;
+        *root = rest ? gpuarena__tree_join(arena, node->as.tree.low, node->as.tree.high) : 0;
         return;
     }
     top = gpuarena__node_at(arena, *root);
-    gpuarena__tree_remove(arena, gpuarena__tree_before(node, top) ? &top->as.bin.at
-                                                                         : &top->as.bin.after, index);
+    gpuarena__tree_remove(arena, gpuarena__tree_before(node, top) ? &top->as.tree.low
+                                                                         : &top->as.tree.high, index);
     gpuarena__tree_pull(arena, *root);
 }
 
@@ -2388,12 +2406,12 @@ static void gpuarena__tree_remove(const gpuarena *arena, uint32_t *root, uint32_
 static uint32_t gpuarena__tree_first(const gpuarena *arena, uint32_t at, uint64_t bytes)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, at);
-    if (node->serial < bytes) return 0;          /* no block is longer than 0 in an empty tree */
+    if (node->as.tree.longest < bytes) return 0;          /* no block is longer than 0 in an empty tree */
     for (;;) {
-        const gpuarena__node *left = gpuarena__node_at(arena, node->as.bin.at);
-        if (left->serial >= bytes) at = node->as.bin.at;
+        const gpuarena__node *left = gpuarena__node_at(arena, node->as.tree.low);
+        if (left->as.tree.longest >= bytes) at = node->as.tree.low;
         else if (node->size >= bytes) return at;
-        else at = node->as.bin.after;
+        else at = node->as.tree.high;
         node = gpuarena__node_at(arena, at);
     }
 }
@@ -2403,11 +2421,11 @@ static uint32_t gpuarena__tree_find(const gpuarena *arena, uint32_t at, const gp
 {
     const gpuarena__node *node = gpuarena__node_at(arena, at);
     uint32_t found;
-    if (!at || node->serial < req->bytes) return 0;
-    found = gpuarena__tree_find(arena, node->as.bin.at, req);
+    if (!at || node->as.tree.longest < req->bytes) return 0;
+    found = gpuarena__tree_find(arena, node->as.tree.low, req);
     if (found) return found;
     if (gpuarena__node_serves(node, req->bytes, req->alignment)) return at;
-    return gpuarena__tree_find(arena, node->as.bin.after, req);
+    return gpuarena__tree_find(arena, node->as.tree.high, req);
 }
 
 /* >>bins ===============================================================================================
@@ -2466,18 +2484,19 @@ GPUARENA__INLINE uint64_t gpuarena__digests_but(uint64_t digests, uint32_t shift
 GPUARENA__INLINE void gpuarena__list_insert(const gpuarena *arena, uint32_t *head, uint32_t index,
                                             gpuarena__node *node)
 {
-    node->as.bin.at = 0;
-    node->as.bin.after = *head;
-    if (*head) gpuarena__node_at(arena, *head)->as.bin.at = index;
+    node->as.list.before = 0;
+    node->as.list.after = *head;
+    if (*head) gpuarena__node_at(arena, *head)->as.list.before = index;
     *head = index;
 }
 
 GPUARENA__INLINE void gpuarena__list_remove(const gpuarena *arena, uint32_t *head,
                                             const gpuarena__node *node)
 {
-    if (node->as.bin.at) gpuarena__node_at(arena, node->as.bin.at)->as.bin.after = node->as.bin.after;
-    else *head = node->as.bin.after;
-    if (node->as.bin.after) gpuarena__node_at(arena, node->as.bin.after)->as.bin.at = node->as.bin.at;
+    uint32_t before = node->as.list.before, after = node->as.list.after;
+    if (before) gpuarena__node_at(arena, before)->as.list.after = after;
+    else *head = after;
+    if (after) gpuarena__node_at(arena, after)->as.list.before = before;
 }
 
 /* A class's list is full: its older half moves into the tree, so that what comes and goes soon stays out of
@@ -2487,8 +2506,8 @@ GPUARENA__NOINLINE void gpuarena__surplus_move(const gpuarena *arena, gpuarena__
     const gpuarena__node *last = gpuarena__node_at(arena, bins->overflow[number]);
     uint32_t stays, index;
     for (stays = 1; stays < GPUARENA__LISTED / 2; stays++)
-        last = gpuarena__node_at(arena, last->as.bin.after);
-    while ((index = last->as.bin.after) != 0) {
+        last = gpuarena__node_at(arena, last->as.list.after);
+    while ((index = last->as.list.after) != 0) {
         gpuarena__list_remove(arena, &bins->overflow[number], gpuarena__node_at(arena, index));
         gpuarena__node_at(arena, index)->size |= GPUARENA__SURPLUS;
         gpuarena__tree_insert(arena, &bins->root[1], index);
@@ -2509,7 +2528,7 @@ GPUARENA__NOINLINE void gpuarena__overflow_insert(const gpuarena *arena, gpuaren
                                                   uint32_t index, gpuarena__node *node)
 {
     node->size |= GPUARENA__OVERFLOW;
-    node->serial = number;
+    node->as.list.number = number;
     gpuarena__list_insert(arena, &bins->overflow[number], index, node);
     if (!GPUARENA__LIKELY(++bins->listed[number] < GPUARENA__LISTED))
         gpuarena__surplus_move(arena, bins, number);
@@ -2530,11 +2549,12 @@ GPUARENA__NOINLINE void gpuarena__surplus_list(const gpuarena *arena, gpuarena__
 GPUARENA__NOINLINE void gpuarena__overflow_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
                                                   gpuarena__node *node)
 {
-    uint32_t number = (uint32_t)node->serial;
+    uint32_t number;
     if (!GPUARENA__LIKELY(!(node->size & GPUARENA__SURPLUS))) {
         gpuarena__surplus_remove(arena, bins, index, node);
         return;
     }
+    number = node->as.list.number;
     gpuarena__list_remove(arena, &bins->overflow[number], node);
     bins->listed[number]--;
     node->size &= ~GPUARENA__OVERFLOW;
@@ -2552,7 +2572,7 @@ GPUARENA__INLINE void gpuarena__bin_insert(const gpuarena *arena, gpuarena__bins
         if (!digests) bins->taken[bin.number / 64] |= (uint64_t)1 << (bin.number % 64);
         bins->digests[bin.number] = digests | (uint64_t)bin.digest << shift;
         bins->nodes[at / 8] = index;
-        node->as.bin.at = at;
+        node->as.slot = at;
     } else gpuarena__overflow_insert(arena, bins, bin.number, index, node);
 }
 
@@ -2565,7 +2585,7 @@ GPUARENA__NOINLINE void gpuarena__class_refill(const gpuarena *arena, gpuarena__
         gpuarena__node *node = gpuarena__node_at(arena, moved);
         gpuarena__list_remove(arena, head, node);
         node->size &= ~GPUARENA__OVERFLOW;
-        node->as.bin.at = number * 64 + shift;
+        node->as.slot = number * 64 + shift;
         digests |= (uint64_t)gpuarena__bin_of(node->size).digest << shift;
         bins->nodes[number * 8 + shift / 8] = moved;
     }
@@ -2580,7 +2600,7 @@ GPUARENA__NOINLINE void gpuarena__class_refill(const gpuarena *arena, gpuarena__
 GPUARENA__INLINE void gpuarena__bin_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
                                            gpuarena__node *node)
 {
-    uint32_t at = node->as.bin.at, number = at / 64;
+    uint32_t at = node->as.slot, number = at / 64;
     if (!GPUARENA__LIKELY(!(node->size & GPUARENA__OVERFLOW))) {
         gpuarena__overflow_remove(arena, bins, index, node);
         return;
@@ -2670,7 +2690,7 @@ static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__
             const gpuarena__node *node = gpuarena__node_at(arena, candidate);
             int taken = slot >= 8 || (bins->digests[number] >> (8 * slot) & 255) != 0;
             if (slot < 8) slot++;
-            else listed = node->as.bin.after;
+            else listed = node->as.list.after;
             if (taken && gpuarena__node_serves(node, req->bytes, req->alignment))
                 best = gpuarena__tighter(arena, best, candidate);
         }
@@ -2928,8 +2948,8 @@ GPUARENA__INLINE gpuarena__node *gpuarena__cache_alloc(const gpuarena *arena, gp
             cache->requested_room -= requested;
             cache->kept_bytes -= bytes;
             cache->reused_count++;
-            node->as.requested = requested;
-            node->serial = ++cache->serial;
+            node->as.live.requested = requested;
+            node->as.live.serial = ++cache->serial;
             node->ticket = UINT64_MAX;           /* it was freed here, which no ticket tells yet */
         } else cache->starved = 1;
     }
@@ -2949,9 +2969,9 @@ GPUARENA__INLINE int gpuarena__cache_keep(const gpuarena *arena, gpuarena__cache
     held->nodes[gpuarena__empty_slot(empty) / 8] = index;
     held->digests |= (uint64_t)bin.digest << gpuarena__empty_slot(empty);
     cache->live_room += bytes;
-    cache->requested_room += node->as.requested;
+    cache->requested_room += node->as.live.requested;
     cache->kept_bytes += bytes;
-    node->as.requested = 0;
+    node->as.live.requested = 0;
     return 1;
 }
 
@@ -2964,7 +2984,7 @@ GPUARENA__INLINE int gpuarena__cache_free(const gpuarena *arena, gpuarena__cache
     if (GPUARENA__LIKELY(cache->open && cache->handle == stream)) {
         uint32_t *place;
         gpuarena__node *node = gpuarena__lookup_node(arena, &cache->table, address, &place);
-        kept = GPUARENA__LIKELY(node && node->as.requested && !node->use_at)
+        kept = GPUARENA__LIKELY(node && node->as.live.requested && !node->use_at)
             && gpuarena__cache_keep(arena, cache, *place, node);
     }
     gpuarena__spin_unlock(&cache->lock);
@@ -3037,7 +3057,7 @@ static gpuarena__cache *gpuarena__cache_holding(gpuarena *arena, uint64_t addres
         gpuarena__spin_lock(&cache->lock);
         *slot = cache->count ? gpuarena__lookup_find(arena, &cache->table, address) : UINT32_MAX;
         if (cache->count && *slot <= cache->table.mask
-            && gpuarena__node_at(arena, cache->table.table[*slot])->as.requested) return cache;
+            && gpuarena__node_at(arena, cache->table.table[*slot])->as.live.requested) return cache;
         gpuarena__spin_unlock(&cache->lock);
     }
     return NULL;
@@ -3225,9 +3245,9 @@ static void gpuarena__block_wake(gpuarena *arena, gpuarena__node *node, const gp
 GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__node *node, const gpuarena__request *req)
 {
     node->size = req->bytes | GPUARENA__LIVE;
-    node->as.requested = req->requested;
-    node->serial = ++arena->serial;
-    node->tag = req->tag;
+    node->as.live.requested = req->requested;
+    node->as.live.serial = ++arena->serial;
+    node->as.live.tag = req->tag;
     arena->streams.list[req->set].ref_count++;
     if (!GPUARENA__LIKELY(!req->home)) {
         arena->streams.list[req->set].reserved_uses++;
@@ -3383,9 +3403,9 @@ static void gpuarena__uses_link(gpuarena *arena, gpuarena__node *node, uint32_t 
         arena->stats.sync_wait_count++;
     }
     node->set = GPUARENA__MULTI_STREAM;
-    node->tag = set;
+    node->as.held.home = set;
     node->ticket = ticket;
-    node->sync_wait = sync_wait ? 1 + arena->streams.device_waits : 0;
+    node->as.held.sync_wait = sync_wait ? 1 + arena->streams.device_waits : 0;
     arena->streams.list[set].ref_count++;
 }
 
@@ -3394,8 +3414,8 @@ static void gpuarena__uses_unlink(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__uses_drop_all(arena, node);
-    arena->streams.list[node->tag].ref_count--;
-    node->sync_wait = 0;
+    arena->streams.list[node->as.held.home].ref_count--;
+    node->as.held.sync_wait = 0;
 }
 
 /* Takes a free node out of where it waits into another set, by a ticket, joined with its neighbours there.
@@ -3525,7 +3545,7 @@ GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, uint32_t index, gpua
     node->size &= ~GPUARENA__LIVE;
     arena->stats.live_count--;
     arena->stats.free_count++;
-    arena->stats.requested_bytes -= node->as.requested;
+    arena->stats.requested_bytes -= node->as.live.requested;
     arena->stats.live_bytes -= node->size;
     open = gpuarena__order(arena, node, freed_on, plain);
     if (plain || node->set) arena->stats.pending_bytes += node->size;
@@ -3598,9 +3618,9 @@ static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t i
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena_block block = GPUARENA_INIT;
     int live = gpuarena__node_live(node);
-    block.serial = live ? node->serial : 0;
+    block.serial = live ? node->as.live.serial : 0;
     block.ptr = gpuarena__pointer(node->address);
-    block.requested_bytes = live ? node->as.requested : 0;
+    block.requested_bytes = live ? node->as.live.requested : 0;
     block.bytes = gpuarena__node_bytes(node);
     block.resident_bytes = node->size & GPUARENA__HOLE ? 0 : block.bytes;
     block.stream = gpuarena__stream_of(arena, node);
@@ -3608,7 +3628,7 @@ static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t i
                   : node->size & GPUARENA__HOLE ? GPUARENA_STATE_HOLE
                   : node->set                   ? GPUARENA_STATE_PENDING
                                                 : GPUARENA_STATE_FREE;
-    block.tag = live ? node->tag : 0;
+    block.tag = live ? node->as.live.tag : 0;
     block.memory = arena->memory;
     return block;
 }
@@ -4580,8 +4600,8 @@ static int gpuarena__has_blocks(const gpuarena *arena, uint32_t set)
 typedef void gpuarena__show(const gpuarena *arena, uint32_t index, void *user);
 static void gpuarena__tree_each(const gpuarena *arena, uint32_t at, gpuarena__show *show, void *user)
 {
-    for (; at; at = gpuarena__node_at(arena, at)->as.bin.at) {
-        uint32_t after = gpuarena__node_at(arena, at)->as.bin.after;
+    for (; at; at = gpuarena__node_at(arena, at)->as.tree.low) {
+        uint32_t after = gpuarena__node_at(arena, at)->as.tree.high;
         if (after) gpuarena__tree_each(arena, after, show, user);
         show(arena, at, user);
     }
@@ -4601,7 +4621,7 @@ GPUARENA__INLINE void gpuarena__bins_each(const gpuarena *arena, const gpuarena_
             slot = gpuarena__lowest_bit(taken) / 8;
             show(arena, bins->nodes[number * 8 + slot], user);
         }
-        for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->as.bin.after)
+        for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->as.list.after)
             show(arena, index, user);
     }
 }
@@ -4614,12 +4634,12 @@ GPUARENA__INLINE void gpuarena__chain_block(const gpuarena *arena, uint32_t inde
     gpuarena__node *node = gpuarena__node_at(arena, index);
     if (node->set != links->set || node->ticket > links->ticket || gpuarena__node_bytes(node) < links->least)
         return;
-    node->tag = links->head;
+    node->as.chain.link = links->head;
     links->head = index;
 }
 
-/* Chains the free blocks of a record, of at least `least` bytes and up to a ticket, through their tags; the
-   first, or 0. */
+/* Collects the free blocks of a record, of at least `least` bytes and up to a ticket, by as.chain.link;
+   the first, or 0. */
 static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t set, uint64_t least, uint64_t ticket)
 {
     gpuarena__links links;
@@ -4648,7 +4668,7 @@ static int gpuarena__set_move(gpuarena *arena, uint32_t set, uint64_t up_to, uin
 {
     uint32_t head = gpuarena__chain(arena, set, GPUARENA__UNIT, up_to), index, next;
     for (index = head; index; index = next) {    /* blocks that are joined on the way were moved before */
-        next = gpuarena__node_at(arena, index)->tag;
+        next = gpuarena__node_at(arena, index)->as.chain.link;
         gpuarena__block_settle(arena, index, to, ticket);
     }
     return head != 0;
@@ -4683,10 +4703,10 @@ static int gpuarena__uses_resolve(gpuarena *arena)
     uint32_t index, next, use_at, after, some = 0;
     for (index = arena->multi_stream; index; index = next) {
         gpuarena__node *node = gpuarena__node_at(arena, index);
-        const gpuarena__stream *to = &arena->streams.list[node->tag];
+        const gpuarena__stream *to = &arena->streams.list[node->as.held.home];
         uint64_t ticket = node->ticket > to->quiet ? node->ticket : 0;
-        uint32_t set = ticket || node->tag == to->home ? node->tag : to->home;
-        next = node->as.bin.after;
+        uint32_t set = ticket || node->as.held.home == to->home ? node->as.held.home : to->home;
+        next = node->as.list.after;
         for (use_at = node->use_at, node->use_at = 0; use_at; use_at = after) {
             gpuarena__stream_use *held = &arena->uses.list[use_at];
             after = held->next;
@@ -4696,7 +4716,7 @@ static int gpuarena__uses_resolve(gpuarena *arena)
                 node->use_at = use_at;
             }
         }
-        if (node->use_at || node->sync_wait) continue;
+        if (node->use_at || node->as.held.sync_wait) continue;
         gpuarena__block_settle(arena, index, set, ticket);
         some = 1;
     }
@@ -4729,8 +4749,10 @@ static uint32_t gpuarena__all_asked(gpuarena *arena)
 {
     uint32_t set, index;
     if (arena->streams.device_waits == UINT32_MAX - 1) {
-        for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.bin.after)
-            if (gpuarena__node_at(arena, index)->sync_wait) gpuarena__node_at(arena, index)->sync_wait = 1;
+        for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after) {
+            gpuarena__node *node = gpuarena__node_at(arena, index);
+            if (node->as.held.sync_wait) node->as.held.sync_wait = 1;
+        }
         arena->streams.device_waits = 0;
     }
     for (set = 1; set < arena->streams.count; set++)
@@ -4752,9 +4774,9 @@ static void gpuarena__all_quiet(gpuarena *arena, uint32_t wait)
     (void)gpuarena__uses_resolve(arena);
     for (index = arena->multi_stream; index; index = next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
-        next = node->as.bin.after;
-        if (node->sync_wait && node->sync_wait - 1 <= wait)
-            gpuarena__block_settle(arena, index, arena->streams.list[node->tag].home, 0);
+        next = node->as.list.after;
+        if (node->as.held.sync_wait && node->as.held.sync_wait - 1 <= wait)
+            gpuarena__block_settle(arena, index, arena->streams.list[node->as.held.home].home, 0);
     }
 }
 
@@ -4914,14 +4936,16 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
     gpuarena__stream *list = arena->streams.list;
     uint64_t ticket = to ? ++list[to].ticket : 0;
     uint32_t at, index;
+    int synced;
     (void)gpuarena__set_move(arena, home, UINT64_MAX, to, ticket);
-    for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.bin.after) {
+    for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after) {
         gpuarena__node *node = gpuarena__node_at(arena, index);
-        if (list[node->tag].home != home) continue;
-        list[node->tag].ref_count--;
-        list[node->sync_wait ? 0 : to].ref_count++; /* what the device is waited for needs no other wait */
-        node->tag = node->sync_wait ? 0 : to;
-        node->ticket = node->sync_wait ? 0 : ticket;
+        if (list[node->as.held.home].home != home) continue;
+        synced = node->as.held.sync_wait != 0;   /* a wait for the device makes other waits needless */
+        list[node->as.held.home].ref_count--;
+        node->as.held.home = synced ? 0 : to;
+        node->ticket = synced ? 0 : ticket;
+        list[node->as.held.home].ref_count++;
     }
     for (at = 1; at < arena->streams.count; at++)
         if (list[at].home == home && at != home) {
@@ -5083,7 +5107,7 @@ static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__re
         return GPUARENA__AVAILABLE_NOW;
     stream = &arena->streams.list[set];
     if (stream->home || req->home) return GPUARENA__NOT_FREE;    /* graphs' memory; or for a graph */
-    if (node->sync_wait || !req->set
+    if (node->as.held.sync_wait || !req->set
         || stream->refused == arena->streams.pass) takes = GPUARENA__AVAILABLE_AFTER_SYNC;
     for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) {
         stream = &arena->streams.list[arena->uses.list[use_at].set];
@@ -5173,7 +5197,7 @@ static uint32_t gpuarena__still_waits(const gpuarena *arena, const gpuarena__req
             if (!gpuarena__is_waited_for(arena, req, arena->uses.list[use_at].set,
                                          arena->uses.list[use_at].ticket))
                 return arena->uses.list[use_at].set;
-        set = node->tag;
+        set = node->as.held.home;
     }
     return gpuarena__is_waited_for(arena, req, set, node->ticket) ? 0 : set;
 }
@@ -5188,7 +5212,7 @@ static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__reque
     for (span.size = 0; at.index; gpuarena__next(arena, &at)) {
         uint32_t takes = gpuarena__availability(arena, req, at.node), set;
         if (takes == GPUARENA__NOT_FREE
-            || (takes > GPUARENA__AVAILABLE_NOW && (at.node->sync_wait || !req->set)))
+            || (takes > GPUARENA__AVAILABLE_NOW && (at.node->as.held.sync_wait || !req->set)))
             return GPUARENA__MULTI_STREAM;
         set = takes == GPUARENA__AVAILABLE_NOW ? 0 : gpuarena__still_waits(arena, req, at.node);
         if (set) return set;
@@ -5652,7 +5676,7 @@ static int gpuarena__place_search(const gpuarena *arena, const gpuarena__request
     best->apart = apart;
     best->begin = best->end = 0;
     best->page_count = best->gap_bytes = UINT64_MAX;
-    for (hole = arena->paged.holes; hole; hole = gpuarena__node_at(arena, hole)->as.bin.after) {
+    for (hole = arena->paged.holes; hole; hole = gpuarena__node_at(arena, hole)->as.list.after) {
         if (req->room) {
             gpuarena__room_look(arena, req, hole, best);
             continue;
@@ -5785,7 +5809,7 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
     end = gpuarena__whole(end, paged->page_bytes);
     index = gpuarena__chain(arena, 0, paged->page_bytes, UINT64_MAX);
     while (index && gpuarena__runs_add(arena, gpuarena__node_at(arena, index), begin, end))
-        index = gpuarena__node_at(arena, index)->tag;
+        index = gpuarena__node_at(arena, index)->as.chain.link;
     if (index) gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     gpuarena__runs_sort(paged);
     if (to_move) gpuarena__runs_fit(paged, count);
@@ -5859,7 +5883,7 @@ static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
         && !arena->multi_stream) count = arena->paged.idle_count; /* no seams */
     else if (!quiet) count = gpuarena__free_runs(arena, 0, 0, &longest);
     else for (index = gpuarena__chain(arena, 0, arena->paged.page_bytes, UINT64_MAX); index;
-              index = gpuarena__node_at(arena, index)->tag)
+              index = gpuarena__node_at(arena, index)->as.chain.link)
         count += gpuarena__whole_pages(arena, gpuarena__node_at(arena, index));
     count += arena->paged.spare_count;
     return gpuarena__idle_segments(arena, quiet) + count * arena->paged.page_bytes;
@@ -6545,7 +6569,7 @@ static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__e
     while (arena->stats.reserved_bytes < target) {
         uint32_t hole = arena->paged.holes, lowest = hole;
         const gpuarena__node *node;
-        for (; hole; hole = gpuarena__node_at(arena, hole)->as.bin.after)
+        for (; hole; hole = gpuarena__node_at(arena, hole)->as.list.after)
             if (gpuarena__node_at(arena, hole)->address < gpuarena__node_at(arena, lowest)->address)
                 lowest = hole;
         if (!lowest) {
@@ -6816,7 +6840,7 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t begin = node->address + gpuarena__node_bytes(node), end = node->address + req->bytes,
-             room = begin, serial = node->serial;
+             room = begin, serial = node->as.live.serial;
     const gpuarena__node *next;
     int done;
     if (node->size & GPUARENA__KEPT) room += gpuarena__node_bytes(gpuarena__node_at(arena, node->next));
@@ -6826,7 +6850,7 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     gpuarena__room_end(arena, index);
     done = gpuarena__commit_hard(arena, begin, end, req->stream, error);
     arena->nodes.kept_count -= 4;
-    if (node->serial != serial || !gpuarena__node_live(node))    /* another thread has freed it: a misuse */
+    if (node->as.live.serial != serial || !gpuarena__node_live(node))    /* another thread has freed it */
         return gpuarena__set_error(error, GPUARENA_DOUBLE_FREE);
     /* there may be what the driver failed to unmap, or others have got meanwhile */
     if (done && gpuarena__extent(arena, req, index) < end)
@@ -8089,8 +8113,9 @@ static int gpuarena__watch_forks(void) { return 1; }
 /* The largest request that the free blocks of one set of bins can serve. */
 static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__bins *bins)
 {
-    uint64_t largest = gpuarena__node_at(arena, bins->root[0])->serial;
-    uint32_t word = GPUARENA__CLASS_WORDS, number, index, slot;      /* the sentinel's serial is 0 */
+    const gpuarena__node *node = gpuarena__node_at(arena, bins->root[0]);
+    uint64_t largest = node->as.tree.longest;    /* the sentinel's is 0 */
+    uint32_t word = GPUARENA__CLASS_WORDS, number, index, slot;
     while (word && !bins->taken[word - 1]) word--;
     if (!word-- || largest) return largest;      /* what is in the tree is longer than all else */
     number = word * 64 + gpuarena__highest_bit(bins->taken[word]);
@@ -8098,9 +8123,10 @@ static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__
         if (bins->digests[number] >> (8 * slot) & 255)
             largest = gpuarena__max(largest,
                                     gpuarena__node_at(arena, bins->nodes[number * 8 + slot])->size);
-    for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->as.bin.after)
+    for (index = bins->overflow[number]; index; index = gpuarena__node_at(arena, index)->as.list.after)
         largest = gpuarena__max(largest, gpuarena__node_bytes(gpuarena__node_at(arena, index)));
-    return gpuarena__max(largest, gpuarena__node_at(arena, bins->root[1])->serial & ~GPUARENA__STATE_BITS);
+    node = gpuarena__node_at(arena, bins->root[1]);
+    return gpuarena__max(largest, node->as.tree.longest & ~GPUARENA__STATE_BITS);
 }
 
 /* The run of free blocks that this one, which waits for something, is in. Counted when shown the run's first
@@ -8131,7 +8157,7 @@ static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
         if (arena->streams.list[set].home) return 0;
     for (set = 1; set < arena->streams.count; set++)
         gpuarena__bins_each(arena, arena->streams.list[set].bins, GPUARENA__UNIT, gpuarena__run_show, seen);
-    for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.bin.after)
+    for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after)
         gpuarena__run_show(arena, index, seen);
     return 1;
 }
@@ -8345,12 +8371,12 @@ static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, 
     return gpuarena__fail_record(arena, &failure, stream);
 }
 
-/* ---- leaks: live blocks in lists, linked by `parked`, which is 0 in live ones otherwise */
+/* ---- leaks: live blocks in a list, linked by as.live.leak */
 
 static int gpuarena__leak_before(const gpuarena__node *left, const gpuarena__node *right)
 {
-    return left->as.requested != right->as.requested ? left->as.requested < right->as.requested
-                                                       : left->tag < right->tag;
+    return left->as.live.requested < right->as.live.requested
+        || (left->as.live.requested == right->as.live.requested && left->as.live.tag < right->as.live.tag);
 }
 
 /* Sorts the first `count` blocks of a list by size and tag; *rest is what follows them. */
@@ -8358,8 +8384,8 @@ static uint32_t gpuarena__leaks_sort(gpuarena *arena, uint32_t first, uint64_t c
 {
     uint32_t left, right = 0, sorted = 0, *link = &sorted;
     if (count < 2) {
-        *rest = gpuarena__node_at(arena, first)->sync_wait;
-        gpuarena__node_at(arena, first)->sync_wait = 0;
+        *rest = gpuarena__node_at(arena, first)->as.live.leak;
+        gpuarena__node_at(arena, first)->as.live.leak = 0;
         return first;
     }
     left = gpuarena__leaks_sort(arena, first, count / 2, &right);
@@ -8368,7 +8394,7 @@ static uint32_t gpuarena__leaks_sort(gpuarena *arena, uint32_t first, uint64_t c
         uint32_t *least = gpuarena__leak_before(gpuarena__node_at(arena, right),
                                                 gpuarena__node_at(arena, left)) ? &right : &left;
         *link = *least;
-        link = &gpuarena__node_at(arena, *least)->sync_wait;
+        link = &gpuarena__node_at(arena, *least)->as.live.leak;
         *least = *link;
     }
     *link = left ? left : right;
@@ -8384,22 +8410,22 @@ static void gpuarena__most_of_leaks(gpuarena *arena, gpuarena_live most[4])
     uint32_t list = 0, rest;
     for (; at.index; gpuarena__next(arena, &at))
         if (gpuarena__node_live(at.node)) {
-            at.node->sync_wait = list;
+            at.node->as.live.leak = list;
             list = at.index;
         }
     list = gpuarena__leaks_sort(arena, list, arena->stats.live_count, &rest);
     while (list) {
         gpuarena__node *node = gpuarena__node_at(arena, list);
-        list = node->sync_wait;
-        node->sync_wait = 0;
+        list = node->as.live.leak;
+        node->as.live.leak = 0;
         if (same && gpuarena__leak_before(same, node)) {
             gpuarena__most_put(most, group);
             group.count = group.bytes = 0;
         }
         same = node;
         group.count++;
-        group.bytes += node->as.requested;
-        group.tag = node->tag;
+        group.bytes += node->as.live.requested;
+        group.tag = node->as.live.tag;
     }
     gpuarena__most_put(most, group);
 }
@@ -8940,7 +8966,7 @@ static int gpuarena__check_uses(const gpuarena *arena, uint32_t index, gpuarena_
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     int live = gpuarena__node_live(node), held = !live && node->set == GPUARENA__MULTI_STREAM;
-    uint32_t set = held ? node->tag : node->set, use_at = node->use_at, count = 0;
+    uint32_t set = held ? node->as.held.home : node->set, use_at = node->use_at, count = 0;
     GPUARENA__NEVER(set >= arena->streams.count || node->ticket > arena->streams.list[set].ticket,
                     "a block is of no stream that there is", index);
     GPUARENA__NEVER(use_at && !live && !held, "a free block in a bin is on hold", index);
@@ -8960,7 +8986,7 @@ static int gpuarena__check_uses(const gpuarena *arena, uint32_t index, gpuarena_
 static int gpuarena__check_free_node(const gpuarena *arena, uint32_t index, gpuarena__text *out)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t at = node->as.bin.at;
+    uint32_t at = node->as.slot;
     const gpuarena__bins *bins;
     if (node->set == GPUARENA__MULTI_STREAM || node->size & GPUARENA__OVERFLOW
         || node->size >= arena->ordered_bytes) return 1;     /* lists and trees are walked later */
@@ -9002,14 +9028,15 @@ static int gpuarena__check_live_node(const gpuarena *arena, uint32_t index, gpua
     uint32_t slot = gpuarena__lookup_find(arena, &arena->lookup, node->address);
     GPUARENA__NEVER(slot > arena->lookup.mask || arena->lookup.table[slot] != index,
                     "a live block is not found by its address", index);
-    GPUARENA__NEVER(!node->as.requested || node->as.requested > gpuarena__node_bytes(node),
+    GPUARENA__NEVER(!node->as.live.requested || node->as.live.requested > gpuarena__node_bytes(node),
                     "a live block is smaller than its request", index);
-    GPUARENA__NEVER(!node->serial || node->serial > arena->serial,
+    GPUARENA__NEVER(!node->as.live.serial || node->as.live.serial > arena->serial,
                     "a live block's serial was never given", index);
     GPUARENA__NEVER(node->size & GPUARENA__TAGGED
-                    && (!gpuarena__tag_place(node->tag) || gpuarena__place_of(node) >= arena->tags.room),
+                    && (!gpuarena__tag_place(node->as.live.tag)
+                        || gpuarena__place_of(node) >= arena->tags.room),
                     "a live block has a tag that there is not", index);
-    GPUARENA__NEVER(node->sync_wait, "a live block is parked", index);
+    GPUARENA__NEVER(node->as.live.leak, "a live block is parked", index);
     return 1;
 }
 
@@ -9079,7 +9106,7 @@ static int gpuarena__check_range(const gpuarena *arena, uint32_t at, const gpuar
         } else if (gpuarena__node_live(node)) {
             tally->live_count++;
             tally->live_bytes += gpuarena__node_bytes(node);
-            tally->requested_bytes += node->as.requested;
+            tally->requested_bytes += node->as.live.requested;
             if (gpuarena__place_of(node)) {
                 tally->tagged_bytes += gpuarena__node_bytes(node);
                 tally->tagged_sum += gpuarena__tagged_worth(gpuarena__place_of(node),
@@ -9124,13 +9151,13 @@ static int gpuarena__check_overflow(const gpuarena *arena, const gpuarena__bins 
 {
     uint64_t all = (uint64_t)arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2;
     uint32_t next = bins->overflow[number], before = 0, listed = 0;
-    for (; next; before = next, next = gpuarena__node_at(arena, next)->as.bin.after) {
+    for (; next; before = next, next = gpuarena__node_at(arena, next)->as.list.after) {
         const gpuarena__node *node;
         if (!gpuarena__check_link(arena, next, number, out)) return 0;
         node = gpuarena__node_at(arena, next);
         GPUARENA__NEVER(gpuarena__node_live(node) || !(node->size & GPUARENA__OVERFLOW)
                         || gpuarena__bin_of(gpuarena__node_bytes(node)).number != number
-                        || node->as.bin.at != before || node->serial != number,
+                        || node->as.list.before != before || node->as.list.number != number,
                         "a bin's list is broken", next);
         GPUARENA__NEVER(++*binned > all, "a bin's list has no end", next);
         listed++;
@@ -9162,17 +9189,17 @@ static int gpuarena__check_tree(const gpuarena *arena, const gpuarena__bins *bin
                     "a tree has no end", at);
     GPUARENA__NEVER(!gpuarena__is_of_tree(arena, bins, number, node), "a tree holds what it should not", at);
     for (side = 0; side < 2; side++) {
-        uint32_t below = side ? node->as.bin.after : node->as.bin.at;
+        uint32_t below = side ? node->as.tree.high : node->as.tree.low;
         if (!gpuarena__check_link(arena, below, at, out)) return 0;
         child[side] = gpuarena__node_at(arena, below);
         if (!below) continue;
-        longest = gpuarena__max(longest, child[side]->serial);
+        longest = gpuarena__max(longest, child[side]->as.tree.longest);
         GPUARENA__NEVER(gpuarena__tree_height(below) > gpuarena__tree_height(at)
                         || gpuarena__tree_before(child[side], node) == (int)side,
                         "a tree is out of order", below);
         if (!gpuarena__check_tree(arena, bins, number, below, binned, out)) return 0;
     }
-    GPUARENA__NEVER(longest != node->serial, "a tree's longest block is another", at);
+    GPUARENA__NEVER(longest != node->as.tree.longest, "a tree's longest block is another", at);
     return 1;
 }
 
@@ -9255,7 +9282,7 @@ static int gpuarena__check_bins(const gpuarena *arena, const gpuarena__tally *ta
         if (!gpuarena__check_set(arena, stream->bins, &binned, out)) return 0;
     }
     for (index = arena->multi_stream; index && held <= tally->held_count; held++)
-        index = gpuarena__node_at(arena, index)->as.bin.after;
+        index = gpuarena__node_at(arena, index)->as.list.after;
     GPUARENA__NEVER(binned + held != tally->free_count, "free blocks and bins differ in number", binned);
     GPUARENA__NEVER(held != tally->held_count, "blocks on hold are miscounted", held);
     return gpuarena__check_streams(arena, tally, out) && gpuarena__check_known(arena, out);
@@ -9293,7 +9320,7 @@ static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *
         if (!gpuarena__check_link(arena, index, open, out)) return 0;
         GPUARENA__NEVER(!gpuarena__is_open(gpuarena__node_at(arena, index)),
                         "the holes' list holds another", index);
-        index = gpuarena__node_at(arena, index)->as.bin.after;
+        index = gpuarena__node_at(arena, index)->as.list.after;
     }
     GPUARENA__NEVER(open != tally->open_count, "holes are missing in their list", open);
     GPUARENA__NEVER(tally->unmap_failed_count != arena->paged.unmap_failed_count,
@@ -9388,7 +9415,7 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
     uint32_t at;
     tally.reserved_bytes = arena->paged.spare_count * arena->paged.page_bytes;
     GPUARENA__NEVER(gpuarena__node_at(arena, 0)->size != GPUARENA__LIVE
-                    || gpuarena__node_at(arena, 0)->serial, "the sentinel is free", 0);
+                    || gpuarena__node_at(arena, 0)->as.tree.longest, "the sentinel is free", 0);
     GPUARENA__NEVER(arena->unit != arena->config.alignment, "the unit is not the alignment", arena->unit);
     GPUARENA__NEVER(arena->limit != arena->config.limit_bytes,
                     "the limit is not the configuration's", arena->limit);
@@ -11537,9 +11564,9 @@ static uint32_t gpuarena__tail_cut(gpuarena *arena, uint32_t index, uint64_t kee
     rest = gpuarena__node_at(arena, tail);
     node->size |= place ? bits | GPUARENA__TAGGED : bits;
     rest->size |= GPUARENA__LIVE;
-    rest->as.requested = 0;
-    rest->serial = node->serial;
-    rest->tag = node->tag;
+    rest->as.live.requested = 0;
+    rest->as.live.serial = node->as.live.serial;
+    rest->as.live.tag = node->as.live.tag;
     stream->ref_count++;
     if (stream->reserved_uses) {
         stream->reserved_uses++;
@@ -11677,7 +11704,7 @@ static int gpuarena__block_grow_family(gpuarena *arena, uint32_t index, gpuarena
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
-    uint64_t serial = node->serial, need, idle;
+    uint64_t serial = node->as.live.serial, need, idle;
     int done = 0, again = 1;
     while (again && !gpuarena__is_lost(arena, error)) {
         *error = gpuarena__no_error();
@@ -11685,7 +11712,7 @@ static int gpuarena__block_grow_family(gpuarena *arena, uint32_t index, gpuarena
         if (done || !arena->has_family || error->result != GPUARENA_OUT_OF_MEMORY) break;
         need = gpuarena__resize_need(arena, index, req->bytes, &idle);
         again = gpuarena__reclaim_for(arena, gpuarena__above(need, idle), error, &reclaim);
-        if (node->serial != serial || !gpuarena__node_live(node))            /* another thread has freed it */
+        if (node->as.live.serial != serial || !gpuarena__node_live(node))    /* another thread has freed it */
             again = gpuarena__set_error(error, GPUARENA_DOUBLE_FREE);
         req->home = arena->streams.list[req->set].home;
     }
@@ -11734,8 +11761,8 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
     } else if (!gpuarena__block_shrink_clean(arena, index, req.bytes, stream, &freed_on, &error))
         return error.result == GPUARENA_OK ? gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL)
                                            : gpuarena__fail_resize(arena, index, &error, 0, stream);
-    arena->stats.requested_bytes += bytes - node->as.requested;
-    node->as.requested = bytes;
+    arena->stats.requested_bytes += bytes - node->as.live.requested;
+    node->as.live.requested = bytes;
     arena->stats.requested_peak_bytes =
         gpuarena__max(arena->stats.requested_peak_bytes, arena->stats.requested_bytes);
     gpuarena__tell_of(arena, GPUARENA_ACTION_RESIZE, index, stream);
@@ -11996,7 +12023,8 @@ static gpuarena_result gpuarena__free_all(gpuarena *arena, uint64_t mark, uint32
     for (slot = 0, mask = arena->lookup.mask; slot <= arena->lookup.mask; slot++) {
         uint32_t index = arena->lookup.table[slot];
         const gpuarena__node *node = gpuarena__node_at(arena, index);
-        if (index && node->serial > mark && node->serial <= last && (!tag || node->tag == tag)) {
+        if (index && node->as.live.serial > mark && node->as.live.serial <= last
+            && (!tag || node->as.live.tag == tag)) {
             freed = gpuarena__free_scrubbed(arena, index, stream);
             if (freed != GPUARENA_OK) result = freed;
         }

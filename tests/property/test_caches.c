@@ -68,12 +68,12 @@ static void do_alloc(void)
     WANT(result == GPUARENA_OK);
     if (result != GPUARENA_OK) return;
     node = node_of(ptr);
-    WANT(node && node->as.requested == made.requested && !node->use_at);
+    WANT(node && node->as.live.requested == made.requested && !node->use_at);
     if (!node) return;
     self.hits += reused_count() > before;
     made.ptr = ptr;
     made.bytes = gpuarena__node_bytes(node);
-    made.serial = node->serial;
+    made.serial = node->as.live.serial;
     WANT(made.bytes >= made.requested && gpuarena__address(ptr) % 256 == 0);
     for (int at = 0; at < self.count; at++) {
         const block *other = &self.blocks[at];

@@ -56,7 +56,7 @@ static void test_blocks(void)
     VIOLATE(live->prev, 0, "blocks do not tile a segment");
     VIOLATE(live->next, 0, "blocks end before their segment does");
     VIOLATE(live->next, 0x7fffffff, "a link leads to no block");
-    VIOLATE(idle->as.bin.at, UINT32_MAX, "a free block is in the bin of another size");
+    VIOLATE(idle->as.slot, UINT32_MAX, "a free block is in the bin of another size");
     VIOLATE(arena->limit, arena->limit - 1, "the limit is not the configuration's");
     VIOLATE(arena->plain_limit, 0, "frees take another way than their releases need");
     VIOLATE(arena->release_due, 1000, "the next release is due too late");
@@ -68,14 +68,14 @@ static void test_blocks(void)
     VIOLATE(live->size, live->size | SECTION_OVERFLOW, "a block has a state that cannot be");
     VIOLATE(gpuarena__node_at(arena, 0)->size, 0, "the sentinel is free");
     VIOLATE(arena->unit, 512, "the unit is not the alignment");
-    VIOLATE(live->as.requested, 0, "a live block is smaller than its request");
-    VIOLATE(live->as.requested, 65537, "a live block is smaller than its request");
-    VIOLATE(live->serial, 0, "a live block's serial was never given");
-    VIOLATE(live->serial, arena->serial + 1, "a live block's serial was never given");
+    VIOLATE(live->as.live.requested, 0, "a live block is smaller than its request");
+    VIOLATE(live->as.live.requested, 65537, "a live block is smaller than its request");
+    VIOLATE(live->as.live.serial, 0, "a live block's serial was never given");
+    VIOLATE(live->as.live.serial, arena->serial + 1, "a live block's serial was never given");
     VIOLATE(arena->lookup.table[gpuarena__lookup_find(arena, &arena->lookup, live->address)], 0,
             "a live block is not found by its address");
-    VIOLATE(idle->as.bin.at, idle->as.bin.at + 64, "a free block is in the bin of another size");
-    VIOLATE(idle->as.bin.at, idle->as.bin.at ^ 56, "a free block is not in its slot");
+    VIOLATE(idle->as.slot, idle->as.slot + 64, "a free block is in the bin of another size");
+    VIOLATE(idle->as.slot, idle->as.slot ^ 56, "a free block is not in its slot");
 }
 
 static void test_ranges(void)
@@ -100,15 +100,15 @@ static void test_bins(void)
     gpuarena__node *listed = gpuarena__node_at(arena, listed_node);
     VIOLATE(nodes[0], 0x7fffffff, "a free block is not in its slot");
     VIOLATE(*overflow, 0x7fffffff, "a link leads to no block");
-    VIOLATE(listed->as.bin.after, 0x7fffffff, "a link leads to no block");
+    VIOLATE(listed->as.list.after, 0x7fffffff, "a link leads to no block");
     VIOLATE(arena->bins.taken[0], arena->bins.taken[0] ^ 1, "a class's bit is wrong");
     VIOLATE(arena->bins.taken[number / 64], arena->bins.taken[number / 64] & ~((uint64_t)1 << number % 64),
             "a class's bit is wrong");
     VIOLATE(*digests, *digests & ~(uint64_t)255, "a digest and its slot disagree");
     VIOLATE(*digests, *digests + 1, "a digest is wrong");
     VIOLATE(arena->bins.overflow[0], listed_node, "a bin has a list and no slot taken");
-    VIOLATE(listed->as.bin.at, live_node, "a bin's list is broken");
-    VIOLATE(*overflow, listed->as.bin.after, "a bin's list is ");
+    VIOLATE(listed->as.list.before, live_node, "a bin's list is broken");
+    VIOLATE(*overflow, listed->as.list.after, "a bin's list is ");
 }
 
 static void test_sums(void)

@@ -68,7 +68,7 @@ static void set_up(void)
     stuck = find_hole(PAGES_HOLE | PAGES_KEPT, 0);
     open_hole = find_hole(PAGES_HOLE, 0);
     root = node_at(bench.arena->bins.root[0]);
-    child = node_at(root->as.bin.at ? root->as.bin.at : root->as.bin.after);
+    child = node_at(root->as.tree.low ? root->as.tree.low : root->as.tree.high);
     plain = node_at(gpuarena__node_around(bench.arena, bench_number(bench.blocks[0].ptr)));
     CHECK_INT(gpuarena_check(bench.arena, NULL, 0), ==, GPUARENA_OK);
     CHECK(room->size & PAGES_KEPT && child != node_at(0) && bench.arena->paged.idle_count);
@@ -92,7 +92,7 @@ static void test_holes(void)
     VIOLATE(bench.arena->paged.holes, 0x7fffffff, "a link leads to no block");
     VIOLATE(bench.arena->paged.holes, gpuarena__node_around(bench.arena, plain->address),
             "the holes' list holds another");
-    VIOLATE(node_at(self)->as.bin.after, self, "holes are missing in their list");
+    VIOLATE(node_at(self)->as.list.after, self, "holes are missing in their list");
     VIOLATE(bench.arena->paged.unmap_failed_count, bench.arena->paged.unmap_failed_count + 1,
             "stuck holes are miscounted");
     VIOLATE(bench.arena->paged.unmap_failed_count, 0, "stuck holes are miscounted");
@@ -103,7 +103,7 @@ static void test_neighbours(void)
 {
     char message[200] = "";
     uint32_t index = bench.arena->paged.holes, rest;
-    while (index && node_at(index)->size < MIB(4)) index = node_at(index)->as.bin.after;
+    while (index && node_at(index)->size < MIB(4)) index = node_at(index)->as.list.after;
     CHECK(index && gpuarena__nodes_reserve(bench.arena, 1));
     gpuarena__hole_unlist(bench.arena, index);
     rest = gpuarena__block_split(bench.arena, index, MIB(2));
@@ -148,10 +148,10 @@ static void test_trees(void)
     gpuarena__bins *bins = &bench.arena->bins;
     VIOLATE(bins->root[0], 0, "free blocks and bins differ in number");
     VIOLATE(bins->root[0], 0x7fffffff, "a link leads to no block");
-    VIOLATE(root->serial, root->serial + 256, "a tree's longest block is another");
-    VIOLATE(child->serial, 0, "a tree's longest block is another");
-    VIOLATE(root->as.bin.at, root->as.bin.after, "a tree is out of order");
-    VIOLATE(root->as.bin.after, bins->root[0], "a tree has no end");
+    VIOLATE(root->as.tree.longest, root->as.tree.longest + 256, "a tree's longest block is another");
+    VIOLATE(child->as.tree.longest, 0, "a tree's longest block is another");
+    VIOLATE(root->as.tree.low, root->as.tree.high, "a tree is out of order");
+    VIOLATE(root->as.tree.high, bins->root[0], "a tree has no end");
     VIOLATE(bins->root[0], gpuarena__node_around(bench.arena, plain->address), "a tree holds what it should not");
     VIOLATE(bench.arena->ordered_bytes, MIB(64), "a free block is in the bin of another size");
 }
