@@ -2169,19 +2169,20 @@ static void gpuarena__next(const gpuarena *arena, gpuarena__iterator *at)
 }
 
 /* >>tags ===============================================================================================
-   Names for what memory is used for, one list a process; and what an arena's blocks with each have live.
-   Tagged blocks take no short way and no cache: those who have none pay nothing for them. */
+   Tags: names for what memory is for, one list for the process; and the live bytes of an arena's blocks by
+   tag. Tagged blocks skip the fast path and the caches, so blocks without a tag pay nothing. */
 
-static const uint32_t GPUARENA__TAG_BASE = (uint32_t)1 << 31;            /* a tag is this, and its place */
+static const uint32_t GPUARENA__TAG_BASE = (uint32_t)1 << 31;            /* a tag is this base plus its place
+                                                                            */
 static char gpuarena__tag_names[GPUARENA_TAGS][GPUARENA_TAG_BYTES];      /* by place - 1; never changed */
-static uint32_t gpuarena__tag_count_;            /* guarded by the registry's lock, but to be read */
+static uint32_t gpuarena__tag_count_;            /* written under the registry's lock, read without */
 
 static uint32_t gpuarena__tag_count(void)
 {
     return GPUARENA__LOAD(&gpuarena__tag_count_, ACQUIRE);
 }
 
-/* The place of a tag among all, from 1; 0: it is none, but a number of the caller's. */
+/* The place of a tag in the list, from 1; 0: it is not a tag of the list but a number of the caller's. */
 static uint32_t gpuarena__tag_place(uint32_t tag)
 {
     return tag > GPUARENA__TAG_BASE && tag - GPUARENA__TAG_BASE <= gpuarena__tag_count()
@@ -2194,7 +2195,7 @@ static const char *gpuarena__tag_text(uint32_t tag)
     return place ? gpuarena__tag_names[place - 1] : "";
 }
 
-/* The place of a name that may be one, made if there is none. 0: there are too many. */
+/* The place of a valid name, which is added if it is new. 0: the list is full. */
 static uint32_t gpuarena__tag_find(const char *name)
 {
     uint32_t place = 1;
@@ -2210,7 +2211,7 @@ static uint32_t gpuarena__tag_find(const char *name)
     return place;
 }
 
-/* Makes sure that blocks can be counted in this place. 0: no host memory. */
+/* Makes room to count blocks of the tag at this place. 0: no host memory. */
 static int gpuarena__tags_reserve(gpuarena *arena, uint32_t place)
 {
     gpuarena__tags *tags = &arena->tags;
@@ -2222,7 +2223,7 @@ static int gpuarena__tags_reserve(gpuarena *arena, uint32_t place)
     return 1;
 }
 
-/* How far live may rise before a peak must be told. */
+/* Sets how far the live bytes may rise before a peak must be recorded. */
 static void gpuarena__peak_watch(gpuarena *arena)
 {
     arena->stats.live_peak_bytes =
@@ -2235,7 +2236,7 @@ static uint64_t gpuarena__live_peak(const gpuarena *arena)
     return arena->tags.room ? arena->tags.peak_bytes : arena->stats.live_peak_bytes;
 }
 
-/* Live may be above its peak, or what of it has no tag above its own. */
+/* Records a peak if the live bytes, or those without a tag, exceed theirs. */
 static void gpuarena__peak_note(gpuarena *arena)
 {
     gpuarena_stats *stats = &arena->stats;
@@ -2250,7 +2251,7 @@ static void gpuarena__peak_note(gpuarena *arena)
     gpuarena__peak_watch(arena);
 }
 
-/* Live will rise by so many bytes of a tag. */
+/* Counts bytes of a tag that are about to become live. */
 static void gpuarena__tag_more(gpuarena *arena, uint32_t place, uint64_t bytes)
 {
     gpuarena_tag_stats *one = &arena->tags.list[place];
@@ -2260,7 +2261,7 @@ static void gpuarena__tag_more(gpuarena *arena, uint32_t place, uint64_t bytes)
     gpuarena__peak_watch(arena);
 }
 
-/* Live will fall. */
+/* Counts bytes of a tag that are about to be freed. */
 static void gpuarena__tag_less(gpuarena *arena, uint32_t place, uint64_t bytes)
 {
     arena->tags.list[place].live_bytes -= bytes;
@@ -2268,7 +2269,7 @@ static void gpuarena__tag_less(gpuarena *arena, uint32_t place, uint64_t bytes)
     gpuarena__peak_watch(arena);
 }
 
-/* The place that a live block is counted in. */
+/* The place of a live block's tag; 0: it is counted without one. */
 static uint32_t gpuarena__place_of(const gpuarena__node *node)
 {
     return node->size & GPUARENA__TAGGED ? node->as.live.tag - GPUARENA__TAG_BASE : 0;
@@ -2283,7 +2284,7 @@ static void gpuarena__tag_leave(gpuarena *arena, gpuarena__node *node)
     node->size &= ~GPUARENA__TAGGED;
 }
 
-/* What has this tag; place 0: none. */
+/* The statistics of the blocks with the tag at this place; 0: of those without a tag. */
 static gpuarena_tag_stats gpuarena__tag_stats(const gpuarena *arena, uint32_t place)
 {
     const gpuarena__tags *tags = &arena->tags;
@@ -2301,7 +2302,7 @@ static gpuarena_tag_stats gpuarena__tag_stats(const gpuarena *arena, uint32_t pl
     return sum;
 }
 
-/* From now on peaks are what is live. */
+/* Sets all peaks to the live bytes. */
 static void gpuarena__peaks_reset(gpuarena *arena)
 {
     uint32_t at;
@@ -2314,9 +2315,9 @@ static void gpuarena__peaks_reset(gpuarena *arena)
 }
 
 /* >>tree ===============================================================================================
-   Free blocks in order of their addresses; or, of SURPLUS, of their sizes, equals of their addresses. A
-   treap: how high in the tree a block stands is for its index alone to say, so that equal calls make equal
-   trees. O(log blocks), expected. */
+   A treap of free blocks, ordered by address; the tree of surplus blocks is ordered by size, then address.
+   A block's height follows from its index alone, so equal sequences of calls make equal trees. Operations
+   take expected O(log blocks). */
 
 static int gpuarena__tree_before(const gpuarena__node *left, const gpuarena__node *right)
 {
@@ -2324,7 +2325,7 @@ static int gpuarena__tree_before(const gpuarena__node *left, const gpuarena__nod
     return left->address < right->address;
 }
 
-/* No two indices have the same, and no stride of them has a pattern: murmur3's finaliser. */
+/* A bijection without patterns for strided indices: murmur3's finaliser. */
 static uint32_t gpuarena__tree_height(uint32_t index)
 {
     index = (index ^ index >> 16) * 0x85EBCA6Bu;
@@ -2341,7 +2342,7 @@ static void gpuarena__tree_pull(const gpuarena *arena, uint32_t at)
     node->as.tree.longest = gpuarena__max(node->size, gpuarena__max(low, high));
 }
 
-/* Parts a tree into what comes before a block, and what comes after it. */
+/* Splits a tree into the blocks before `key` and those after it. */
 static void gpuarena__tree_part(const gpuarena *arena, uint32_t at, const gpuarena__node *key,
                                 uint32_t *before, uint32_t *after)
 {
@@ -2357,7 +2358,7 @@ static void gpuarena__tree_part(const gpuarena *arena, uint32_t at, const gpuare
     if (at) gpuarena__tree_pull(arena, at);
 }
 
-/* The reverse, of two trees of which all of one comes before all of the other. */
+/* Joins two trees; every block of `before` must precede every block of `after`. */
 static uint32_t gpuarena__tree_join(const gpuarena *arena, uint32_t before, uint32_t after)
 {
     uint32_t top = gpuarena__tree_height(before) > gpuarena__tree_height(after) ? before : after;
@@ -2372,7 +2373,7 @@ static uint32_t gpuarena__tree_join(const gpuarena *arena, uint32_t before, uint
 static void gpuarena__tree_insert(const gpuarena *arena, uint32_t *root, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index), *top = gpuarena__node_at(arena, *root);
-    if (!*root) {                                /* the usual case, in short */
+    if (!*root) {                                /* the usual case */
         node->as.tree.low = node->as.tree.high = 0;
         node->as.tree.longest = node->size;
         *root = index;
@@ -2391,7 +2392,7 @@ static void gpuarena__tree_remove(const gpuarena *arena, uint32_t *root, uint32_
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__node *top;
-    if (*root == index) {                        /* the usual case: and it is the only one */
+    if (*root == index) {                        /* the usual case: the only block */
         uint32_t rest = node->as.tree.low | node->as.tree.high;
         *root = rest ? gpuarena__tree_join(arena, node->as.tree.low, node->as.tree.high) : 0;
         return;
@@ -2402,11 +2403,12 @@ static void gpuarena__tree_remove(const gpuarena *arena, uint32_t *root, uint32_
     gpuarena__tree_pull(arena, *root);
 }
 
-/* The first block of at least `bytes`; 0: none. */
+/* The first block of the tree with at least `bytes`; 0: none. */
 static uint32_t gpuarena__tree_first(const gpuarena *arena, uint32_t at, uint64_t bytes)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, at);
-    if (node->as.tree.longest < bytes) return 0;          /* no block is longer than 0 in an empty tree */
+    if (node->as.tree.longest < bytes) return 0;          /* also of an empty tree, whose longest block has 0
+                                                             bytes */
     for (;;) {
         const gpuarena__node *left = gpuarena__node_at(arena, node->as.tree.low);
         if (left->as.tree.longest >= bytes) at = node->as.tree.low;
@@ -2416,7 +2418,7 @@ static uint32_t gpuarena__tree_first(const gpuarena *arena, uint32_t at, uint64_
     }
 }
 
-/* The first block that a request may have, at its alignment; 0: none. */
+/* The first block of the tree that serves a request at its alignment; 0: none. */
 static uint32_t gpuarena__tree_find(const gpuarena *arena, uint32_t at, const gpuarena__request *req)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, at);
@@ -2429,18 +2431,20 @@ static uint32_t gpuarena__tree_find(const gpuarena *arena, uint32_t at, const gp
 }
 
 /* >>bins ===============================================================================================
-   Insert rounds a size down to its class, search rounds up, so that any block of a class found is large
-   enough; the request's own class is looked at by digests, all 8 slots in one comparison. */
+   Free blocks by size. An insertion rounds the size down to its class and a search rounds up, so any block
+   that a search finds in a larger class is large enough. In the request's own class the digests of all 8
+   slots are compared at once. */
 
 typedef struct gpuarena__bin {                   /* where a size belongs */
-    uint32_t number;                             /* of its class */
-    uint32_t digest;                             /* 1..64 of a block; of a request rounded up, 1..65 */
+    uint32_t number;                             /* the class */
+    uint32_t digest;                             /* 1..64 for a block; 1..65 for a request, which is rounded
+                                                    up */
 } gpuarena__bin;
 
 #define GPUARENA__BYTES_OF_1 0x0101010101010101u
 #define GPUARENA__BYTES_OF_80 0x8080808080808080u
 
-/* The bits below the size's leading one, moved to the top: three are of the class, then come six of the
+/* The bits below the leading one of a size, shifted to the top: three bits of the class, then six of the
    digest. The size is a multiple of 256. */
 GPUARENA__INLINE uint64_t gpuarena__bits_below(uint64_t bytes)
 {
@@ -2456,7 +2460,8 @@ GPUARENA__INLINE gpuarena__bin gpuarena__bin_of(uint64_t bytes)
     return bin;
 }
 
-/* The same for a request: its digest is rounded up, so that a block whose digest is as large is as large. */
+/* The bin of a request. Its digest is rounded up, so a block of the class with at least that digest is large
+   enough. */
 GPUARENA__INLINE gpuarena__bin gpuarena__bin_of_request(uint64_t bytes)
 {
     gpuarena__bin bin = gpuarena__bin_of(bytes);
@@ -2464,23 +2469,23 @@ GPUARENA__INLINE gpuarena__bin gpuarena__bin_of_request(uint64_t bytes)
     return bin;
 }
 
-/* The empty slots of a class, a bit each: the top ones of bytes of digests. Only the lowest of these bits is
-   sure: digests are at most 64. */
+/* The empty slots of a class, as the top bits of the bytes. Only the lowest set bit is reliable, because
+   digests are at most 64. */
 GPUARENA__INLINE uint64_t gpuarena__empty_slots(uint64_t digests)
 {
     return (digests - GPUARENA__BYTES_OF_1) & GPUARENA__BYTES_OF_80;
 }
 
-/* The lowest of them, times 8: where its digest is, in bits. */
+/* The lowest empty slot, times 8: the position of its digest in bits. */
 GPUARENA__INLINE uint32_t gpuarena__empty_slot(uint64_t empty) { return gpuarena__lowest_bit(empty) - 7; }
 
-/* The digests but for one. */
+/* The digests with the one at `shift` set to 0. */
 GPUARENA__INLINE uint64_t gpuarena__digests_but(uint64_t digests, uint32_t shift)
 {
     return digests & (~(uint64_t)255 << shift | ~(uint64_t)255 >> (64 - shift) % 64);
 }
 
-/* Into and out of a list of blocks that are not live. */
+/* A doubly linked list of blocks that are not live: insertion and removal. */
 GPUARENA__INLINE void gpuarena__list_insert(const gpuarena *arena, uint32_t *head, uint32_t index,
                                             gpuarena__node *node)
 {
@@ -2499,8 +2504,8 @@ GPUARENA__INLINE void gpuarena__list_remove(const gpuarena *arena, uint32_t *hea
     if (after) gpuarena__node_at(arena, after)->as.list.before = before;
 }
 
-/* A class's list is full: its older half moves into the tree, so that what comes and goes soon stays out of
-   it. */
+/* Moves the older half of a class's full list into the surplus tree. The younger half stays, since blocks
+   that come and go quickly are then found in the list. */
 GPUARENA__NOINLINE void gpuarena__surplus_move(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
 {
     const gpuarena__node *last = gpuarena__node_at(arena, bins->overflow[number]);
@@ -2522,7 +2527,7 @@ GPUARENA__NOINLINE void gpuarena__surplus_remove(const gpuarena *arena, gpuarena
     node->size &= ~(GPUARENA__OVERFLOW | GPUARENA__SURPLUS);
 }
 
-/* Puts away a free block that its class has no slot for. */
+/* Inserts a free block for which its class has no empty slot. */
 GPUARENA__NOINLINE void gpuarena__overflow_insert(const gpuarena *arena, gpuarena__bins *bins,
                                                   uint32_t number,
                                                   uint32_t index, gpuarena__node *node)
@@ -2534,8 +2539,8 @@ GPUARENA__NOINLINE void gpuarena__overflow_insert(const gpuarena *arena, gpuaren
         gpuarena__surplus_move(arena, bins, number);
 }
 
-/* A class's list has become empty: the smallest block of the class in the tree, if there is one, moves
-   there. */
+/* After a class's list became empty: moves the smallest block of the class from the surplus tree into it, if
+   there is one. */
 GPUARENA__NOINLINE void gpuarena__surplus_list(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
 {
     uint64_t least = (uint64_t)(8 + number % 8) << (number / 8 + 5);         /* of the class */
@@ -2576,7 +2581,7 @@ GPUARENA__INLINE void gpuarena__bin_insert(const gpuarena *arena, gpuarena__bins
     } else gpuarena__overflow_insert(arena, bins, bin.number, index, node);
 }
 
-/* A class has no slot taken any more: up to 8 blocks of its list move there. */
+/* Fills the empty slots of a class with up to 8 blocks of its list. */
 GPUARENA__NOINLINE void gpuarena__class_refill(const gpuarena *arena, gpuarena__bins *bins, uint32_t number)
 {
     uint64_t digests = 0;
@@ -2595,8 +2600,8 @@ GPUARENA__NOINLINE void gpuarena__class_refill(const gpuarena *arena, gpuarena__
     if (!GPUARENA__LIKELY(*head || !bins->root[1])) gpuarena__surplus_list(arena, bins, number);
 }
 
-/* When the last slot of a class falls empty, blocks of its list move into the slots: what was read of another
-   block's place before is stale. */
+/* Removes a free block from the bins. If the last slot of its class becomes empty, blocks of the class's list
+   move into the slots: positions read before are then stale. */
 GPUARENA__INLINE void gpuarena__bin_remove(const gpuarena *arena, gpuarena__bins *bins, uint32_t index,
                                            gpuarena__node *node)
 {
@@ -2611,12 +2616,12 @@ GPUARENA__INLINE void gpuarena__bin_remove(const gpuarena *arena, gpuarena__bins
     if (bins->overflow[number]) gpuarena__class_refill(arena, bins, number);
 }
 
-/* The slot of the tightest of up to 8 blocks of the request's own class; 8: none of them is surely large
+/* The slot of the tightest block of the request's own class; 8: no slot is certain to hold one that is large
    enough. */
 GPUARENA__INLINE uint32_t gpuarena__slot_look(uint64_t digests, uint32_t digest)
 {
-    /* byte by byte: 128 + block - request keeps the top bit where block >= request; empty slots are 0,
-       requests not */
+    /* For each byte, 128 + block - request keeps the top bit if block >= request. Empty slots are 0, and a
+       request's digest is not. */
     uint64_t fits =
         ((digests | GPUARENA__BYTES_OF_80) - digest * GPUARENA__BYTES_OF_1) & GPUARENA__BYTES_OF_80;
     uint32_t best = 8, best_digest = 255;
@@ -2632,7 +2637,7 @@ GPUARENA__INLINE uint32_t gpuarena__slot_look(uint64_t digests, uint32_t digest)
     return best;
 }
 
-/* The first class with a slot taken, from one on; CLASSES: none. */
+/* The first class from `number` on that has a block; CLASSES: none. */
 GPUARENA__INLINE uint32_t gpuarena__class_next(const gpuarena__bins *bins, uint32_t number)
 {
     uint32_t word = number / 64;
@@ -2644,9 +2649,9 @@ GPUARENA__INLINE uint32_t gpuarena__class_next(const gpuarena__bins *bins, uint3
     return word * 64 + gpuarena__lowest_bit(taken);
 }
 
-/* A free block of at least `bytes`, in constant time: the request's own class, then the next occupied one
-   above. 0: none there, though one may lie in the own class's list, in the tree of SURPLUS, or among those of
-   its slots whose digest is one lower. */
+/* A free block of at least `bytes`, in constant time: from the request's own class, or from the next occupied
+   one. 0: none found, though a fitting block may lie in the own class's list, in the surplus tree, or in a
+   slot of the own class whose digest is one lower. */
 GPUARENA__INLINE uint32_t gpuarena__bin_search(const gpuarena__bins *bins, uint64_t bytes)
 {
     gpuarena__bin bin = gpuarena__bin_of_request(bytes);
@@ -2657,7 +2662,7 @@ GPUARENA__INLINE uint32_t gpuarena__bin_search(const gpuarena__bins *bins, uint6
     return bins->nodes[number * 8 + gpuarena__lowest_bit(bins->digests[number]) / 8];
 }
 
-/* A free block of these bins, in constant time but for the tree. */
+/* A free block of at least `bytes` from these bins: constant time, except in the tree. */
 GPUARENA__INLINE uint32_t gpuarena__bins_search(const gpuarena *arena, const gpuarena__bins *bins,
                                                 uint64_t bytes)
 {
@@ -2668,7 +2673,7 @@ GPUARENA__INLINE uint32_t gpuarena__bins_search(const gpuarena *arena, const gpu
     return index;
 }
 
-/* The smaller of two free blocks, the lower among equals; 0 is none. */
+/* The smaller of two free blocks, the lower address among equals; 0 stands for none. */
 static uint32_t gpuarena__tighter(const gpuarena *arena, uint32_t left, uint32_t right)
 {
     const gpuarena__node *one = gpuarena__node_at(arena, left), *other = gpuarena__node_at(arena, right);
@@ -2677,8 +2682,8 @@ static uint32_t gpuarena__tighter(const gpuarena *arena, uint32_t left, uint32_t
     return bytes < others || (bytes == others && one->address < other->address) ? left : right;
 }
 
-/* The smallest free block that the request may have, at its alignment, the lowest among equals: looks at
-   the slots and lists of the request's class and above, until a class has one; and in its trees. */
+/* The smallest free block that serves a request at its alignment, the lowest address among equals. Searches
+   the slots and lists of the request's class and of larger ones until a class has one; then the trees. */
 static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__bins *bins,
                                          const gpuarena__request *req)
 {
@@ -2699,13 +2704,14 @@ static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__
     return best ? best : gpuarena__tree_find(arena, bins->root[0], req);
 }
 
-/* While there is one stream, what waits for it and what is quiet are in the same bins. */
+/* The bins of a set. While there is one stream, its pending blocks and the quiet ones share the arena's bins.
+   */
 GPUARENA__INLINE gpuarena__bins *gpuarena__bins_of(gpuarena *arena, uint32_t set)
 {
     return GPUARENA__LIKELY(!arena->streams.many) ? &arena->bins : arena->streams.list[set].bins;
 }
 
-/* Into and out of bins, or their tree. */
+/* Insertion into the bins, or into their tree if the block is large; and removal. */
 GPUARENA__INLINE void gpuarena__bins_insert(const gpuarena *arena, gpuarena__bins *bins, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -2726,7 +2732,7 @@ static int gpuarena__bins_empty(const gpuarena__bins *bins)
     return gpuarena__class_next(bins, 0) == GPUARENA__CLASSES && !bins->root[0];
 }
 
-/* The range that the address lies in; NULL: none. O(log ranges), expected. */
+/* The range that contains the address; NULL: none. Expected O(log ranges). */
 static gpuarena__range *gpuarena__range_of(const gpuarena *arena, uint64_t address)
 {
     gpuarena__range *at = arena->ranges.root;
@@ -2734,7 +2740,7 @@ static gpuarena__range *gpuarena__range_of(const gpuarena *arena, uint64_t addre
     return at;
 }
 
-/* Whole pages inside a free block of a paged range: they may move. */
+/* The number of whole pages inside a free block of a paged range: idle pages, which may move. */
 GPUARENA__INLINE uint64_t gpuarena__whole_pages(const gpuarena *arena, const gpuarena__node *node)
 {
     uint64_t end = (node->address + gpuarena__node_bytes(node)) >> arena->paged.page_log2,
@@ -2744,7 +2750,8 @@ GPUARENA__INLINE uint64_t gpuarena__whole_pages(const gpuarena *arena, const gpu
     return end - begin;
 }
 
-/* Into and out of where the free blocks of a set are, or the list of what is held. */
+/* Insertion of a free block into its set's bins, or into the list of blocks that wait for several streams;
+   and removal. */
 static void gpuarena__set_insert(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -2765,7 +2772,8 @@ static void gpuarena__set_remove(gpuarena *arena, uint32_t index)
     else gpuarena__list_remove(arena, &arena->multi_stream, node);
 }
 
-/* The same in short for what is nearly all: blocks below a size, in bins. None of them is HELD. */
+/* As set_insert and set_remove, inline for small blocks, which lie in bins and wait for at most one stream.
+   */
 GPUARENA__INLINE void gpuarena__set_put(gpuarena *arena, uint32_t index, gpuarena__node *node)
 {
     if (GPUARENA__LIKELY(node->size < arena->small_bytes))
@@ -2792,7 +2800,7 @@ static uint32_t gpuarena__home(const gpuarena__lookup *lookup, uint64_t address)
 GPUARENA__NOINLINE void gpuarena__lookup_insert_far(gpuarena__lookup *lookup, uint32_t index, uint32_t slot)
 {
     uint32_t distance = 0;
-    while (lookup->table[slot]) {                /* ends: at most a quarter of the slots are taken */
+    while (lookup->table[slot]) {                /* ends, since at most a quarter of the slots are taken */
         slot = (slot + 1) & lookup->mask;
         distance++;
     }
@@ -2836,15 +2844,15 @@ static int gpuarena__lookup_grow(gpuarena *arena, gpuarena__lookup *lookup)
     return 1;
 }
 
-/* Makes sure that one more live node can be inserted without host memory; and another, by the call that has
-   the turn and may have made sure of it before. There is room for all live blocks, caches' too. */
+/* Reserves host memory for one more live node; the holder of the slow-path mutex may insert a second one.
+   Counts the live blocks of all caches. 0: no host memory. */
 static int gpuarena__lookup_reserve(gpuarena *arena)
 {
     return GPUARENA__LIKELY(arena->stats.live_count < arena->lookup.most)
         || gpuarena__lookup_grow(arena, &arena->lookup);
 }
 
-/* The live node based at this address, and its place in the table; NULL: there is none. */
+/* The live node with this base address, and its place in the table; NULL: none. */
 GPUARENA__INLINE gpuarena__node *gpuarena__lookup_node(const gpuarena *arena, const gpuarena__lookup *lookup,
                                                        uint64_t address, uint32_t **place)
 {
@@ -2859,7 +2867,7 @@ GPUARENA__INLINE gpuarena__node *gpuarena__lookup_node(const gpuarena *arena, co
     }
 }
 
-/* Its slot; above the mask: there is none. */
+/* The slot of the live node with this base address; a number above the mask: none. */
 static uint32_t gpuarena__lookup_find(const gpuarena *arena, const gpuarena__lookup *lookup, uint64_t address)
 {
     uint32_t *place;
@@ -4370,14 +4378,14 @@ static gpuarena__range *gpuarena__ranges_to_release(const gpuarena *arena, int q
 }
 
 /* >>stream =============================================================================================
-   Which stream a free block waits for, and when it need wait no more. A stream's frees are numbered; an event
-   is recorded only when another stream's miss asks, and covers all frees so far. With one stream alone, or a
-   driver without events, none is: all free blocks are in one set of bins. */
+   Which stream a free block waits for, and when that wait is over. Frees are numbered on each stream. An
+   event is recorded only when another stream's miss needs one, and covers all frees so far. With a single
+   stream, or a driver without events, none is recorded, and all free blocks share one set of bins. */
 
 /* ---- the streams that are known */
 
-/* An entry, searched for from a place on; or the empty one where it would be. Ends: half of them are
-   empty. */
+/* Searches from `at` on for the entry of a stream; returns it, or the empty entry where it belongs. Ends,
+   since half of the entries are empty. */
 GPUARENA__NOINLINE gpuarena__known *gpuarena__known_beyond(const gpuarena__streams *streams, uint64_t at,
                                                            gpuarena_stream handle, uint64_t key)
 {
@@ -4387,8 +4395,8 @@ GPUARENA__NOINLINE gpuarena__known *gpuarena__known_beyond(const gpuarena__strea
     return entry;
 }
 
-/* The same of a stream. `key` tells streams of one handle apart: the thread, for the default stream that each
-   has for itself. */
+/* The entry of a stream, or the empty one where it belongs. `key` tells apart streams that share a handle:
+   the default streams of threads, by the thread's number. */
 GPUARENA__INLINE gpuarena__known *gpuarena__known_at(const gpuarena__streams *streams, gpuarena_stream handle,
                                                      uint64_t key)
 {
@@ -4398,7 +4406,7 @@ GPUARENA__INLINE gpuarena__known *gpuarena__known_at(const gpuarena__streams *st
         ? entry : gpuarena__known_beyond(streams, at, handle, key);
 }
 
-/* Room for one more. 0: no host memory. */
+/* Makes room for one more known stream. 0: no host memory. */
 static int gpuarena__known_reserve(gpuarena *arena)
 {
     gpuarena__streams *streams = &arena->streams;
@@ -4419,7 +4427,7 @@ static int gpuarena__known_reserve(gpuarena *arena)
     return 1;
 }
 
-/* From now on this is the stream's record. Room is reserved, if it was not known. */
+/* Makes this record the stream's. If the stream was not known, room must have been reserved. */
 static void gpuarena__known_set(gpuarena *arena, uint32_t record)
 {
     const gpuarena__stream *stream = &arena->streams.list[record];
@@ -4431,7 +4439,7 @@ static void gpuarena__known_set(gpuarena *arena, uint32_t record)
     entry->used = 1;
 }
 
-/* A stream is not known any more. What follows its entry, up to the next empty one, comes nearer home. */
+/* Removes a stream's entry. Entries behind it, up to the next empty one, move closer to their home slots. */
 static void gpuarena__known_drop(gpuarena__streams *streams, gpuarena__known *entry)
 {
     uint32_t at = (uint32_t)(entry - streams->known), mask = streams->known_room - 1;
@@ -4445,14 +4453,14 @@ static void gpuarena__known_drop(gpuarena__streams *streams, gpuarena__known *en
     }
 }
 
-/* The handle of no stream. */
+/* A handle that no stream has. */
 static gpuarena_stream gpuarena__nobody(void)
 {
     static char nobody;
     return (gpuarena_stream)(void *)&nobody;
 }
 
-/* Some record is not found any more by its handle, or again. */
+/* Call this after a record was opened, closed or covered: what was remembered about handles is stale. */
 static void gpuarena__streams_changed(gpuarena *arena)
 {
     arena->streams.recent = gpuarena__nobody();
@@ -4471,7 +4479,7 @@ GPUARENA__INLINE gpuarena__known *gpuarena__known_of(const gpuarena *arena, gpua
     return gpuarena__known_at(streams, stream, key);
 }
 
-/* The open record of a stream; 0: it has none. */
+/* The open record of a stream; 0: none. */
 GPUARENA__INLINE uint32_t gpuarena__stream_find(const gpuarena *arena, gpuarena_stream stream)
 {
     return gpuarena__known_of(arena, stream)->record;
@@ -4479,21 +4487,22 @@ GPUARENA__INLINE uint32_t gpuarena__stream_find(const gpuarena *arena, gpuarena_
 
 static int gpuarena__stream_plain_find(gpuarena *arena, gpuarena_stream stream)
 {
-    uint32_t at = gpuarena__known_at(&arena->streams, stream, 0)->record;    /* a thread's own has a key */
+    uint32_t at = gpuarena__known_at(&arena->streams, stream, 0)->record;    /* the default stream of a thread
+                                                                                has a key */
     if (!at || arena->streams.list[at].home) return 0;
     arena->streams.recent = stream;
     arena->streams.recent_record = at;
     return 1;
 }
 
-/* Whether a stream is plain: it has a record, is no thread's own, and not captured. The record is the
-   recent. */
+/* Whether a stream is plain: it has a record, is not a thread's own and is not captured. If so, recent_record
+   is its record. */
 GPUARENA__INLINE int gpuarena__is_plain(gpuarena *arena, gpuarena_stream stream)
 {
     return GPUARENA__LIKELY(arena->streams.recent == stream) || gpuarena__stream_plain_find(arena, stream);
 }
 
-/* The record of a plain stream; 0: it is none. */
+/* The record of a plain stream; 0: the stream is not plain. */
 static uint32_t gpuarena__stream_plain(gpuarena *arena, gpuarena_stream stream)
 {
     return gpuarena__is_plain(arena, stream) ? arena->streams.recent_record : 0;
@@ -4506,7 +4515,8 @@ static gpuarena__bins *gpuarena__bins_make(gpuarena *arena)
     return bins;
 }
 
-/* The second record: what waits for the first moves into bins of its own. 0: no host memory. */
+/* Prepares for a second record: the blocks that wait for the first one move into bins of its own. 0: no host
+   memory. */
 static int gpuarena__streams_part(gpuarena *arena)
 {
     gpuarena__iterator at;
@@ -4526,7 +4536,7 @@ static int gpuarena__streams_part(gpuarena *arena)
 
 /* ---- events: from a pool, never destroyed before the arena */
 
-/* An unused event. 0: none to be had now. */
+/* An unused event; 0: none can be made now. */
 static uint32_t gpuarena__event_take(gpuarena *arena, gpuarena__error *error)
 {
     gpuarena__events *events = &arena->events;
@@ -4550,7 +4560,7 @@ static void gpuarena__event_drop(gpuarena *arena, uint32_t at)
     arena->events.unused = at;
 }
 
-/* Takes the oldest event off its stream. */
+/* Returns the oldest event of a stream to the unused ones. */
 static void gpuarena__event_pop(gpuarena *arena, gpuarena__stream *stream)
 {
     uint32_t at = stream->first_event;
@@ -4560,19 +4570,19 @@ static void gpuarena__event_pop(gpuarena *arena, gpuarena__stream *stream)
     gpuarena__event_drop(arena, at);
 }
 
-/* Records an event behind all frees of a stream so far, if none is. 0: not now, or not any more; *error:
-   what the driver said, if it was asked. */
+/* Records an event behind all frees of a stream so far, unless one is recorded. 0: that is not possible;
+   *error is what the driver answered, if it was called. */
 static int gpuarena__stream_record(gpuarena *arena, uint32_t set, gpuarena__error *error)
 {
     gpuarena__stream *stream = &arena->streams.list[set];
     uint32_t at = 0, again = stream->key && stream->event_count >= 4 ? stream->last_event : 0;
-    uint64_t ticket = stream->ticket;            /* what is freed from here on may be too late for it */
+    uint64_t ticket = stream->ticket;            /* later frees may come after the event */
     void *event = NULL;
     if (stream->recorded == ticket) return 1;
     if (stream->state == GPUARENA__CLOSED || stream->home || arena->lost) return 0;
     if (stream->key && stream->key != gpuarena__thread_number()) return 0;
     if (gpuarena__is_captured(arena, stream->handle, error)) return 0;
-    at = again ? again : gpuarena__event_take(arena, error);         /* at every free: no more than four */
+    at = again ? again : gpuarena__event_take(arena, error);         /* frees ask for events: at most four */
     if (at) event = arena->events.list[at].handle;
     if (!at || !GPUARENA__ASK(arena, error, events, record, (&arena->driver, event, stream->handle))) {
         arena->stats.event_error_count++;
@@ -4589,14 +4599,14 @@ static int gpuarena__stream_record(gpuarena *arena, uint32_t set, gpuarena__erro
     return 1;
 }
 
-/* Whether free blocks wait for a record. With one stream alone they are among the quiet ones. */
+/* Whether free blocks wait for a record. With a single stream its pending blocks count as quiet here. */
 static int gpuarena__has_blocks(const gpuarena *arena, uint32_t set)
 {
     return arena->streams.many ? !gpuarena__bins_empty(arena->streams.list[set].bins)
                                : arena->stats.pending_bytes != 0;
 }
 
-/* Shows the free blocks of a tree, from its end. */
+/* A function that is called for each free block, in trees from the last one on. */
 typedef void gpuarena__show(const gpuarena *arena, uint32_t index, void *user);
 static void gpuarena__tree_each(const gpuarena *arena, uint32_t at, gpuarena__show *show, void *user)
 {
@@ -4607,7 +4617,7 @@ static void gpuarena__tree_each(const gpuarena *arena, uint32_t at, gpuarena__sh
     }
 }
 
-/* Shows the free blocks in bins, but for classes of smaller ones than `least` bytes. */
+/* Calls `show` for the free blocks in bins, leaving out classes below `least` bytes. */
 GPUARENA__INLINE void gpuarena__bins_each(const gpuarena *arena, const gpuarena__bins *bins, uint64_t least,
                                 gpuarena__show *show, void *user)
 {
@@ -4626,7 +4636,7 @@ GPUARENA__INLINE void gpuarena__bins_each(const gpuarena *arena, const gpuarena_
     }
 }
 
-/* Puts a free block in front of a chain, if it is one of those. */
+/* Puts a free block at the front of a chain if it meets the chain's conditions. */
 typedef struct gpuarena__links { uint64_t least, ticket; uint32_t set, head; } gpuarena__links;
 GPUARENA__INLINE void gpuarena__chain_block(const gpuarena *arena, uint32_t index, void *user)
 {
@@ -4651,7 +4661,7 @@ static uint32_t gpuarena__chain(const gpuarena *arena, uint32_t set, uint64_t le
     return links.head;
 }
 
-/* Moves a block to where it goes when its wait is over. */
+/* Moves a free block to the set where it belongs after its wait. */
 static void gpuarena__block_settle(gpuarena *arena, uint32_t index, uint32_t to, uint64_t ticket)
 {
     gpuarena_block block = GPUARENA_INIT;
@@ -4662,19 +4672,19 @@ static void gpuarena__block_settle(gpuarena *arena, uint32_t index, uint32_t to,
     if (told) gpuarena__tell(arena, GPUARENA_ACTION_FREE_DONE, &block, block.stream, NULL);
 }
 
-/* Moves the blocks of a record up to a ticket into another set, and joins them with what is there. 1:
-   some. */
+/* Moves the free blocks of a record, up to a ticket, into another set, and joins them with neighbours there.
+   1: at least one moved. */
 static int gpuarena__set_move(gpuarena *arena, uint32_t set, uint64_t up_to, uint32_t to, uint64_t ticket)
 {
     uint32_t head = gpuarena__chain(arena, set, GPUARENA__UNIT, up_to), index, next;
-    for (index = head; index; index = next) {    /* blocks that are joined on the way were moved before */
+    for (index = head; index; index = next) {    /* a block that was joined meanwhile has moved already */
         next = gpuarena__node_at(arena, index)->as.chain.link;
         gpuarena__block_settle(arena, index, to, ticket);
     }
     return head != 0;
 }
 
-/* Makes quiet what a stream's completed events show to be. 1: there was something. */
+/* Polls the events of a stream and makes quiet what completed ones cover. 1: something became quiet. */
 static int gpuarena__stream_poll(gpuarena *arena, uint32_t set)
 {
     gpuarena__stream *stream = &arena->streams.list[set];
@@ -4684,7 +4694,8 @@ static int gpuarena__stream_poll(gpuarena *arena, uint32_t set)
         gpuarena__error said = gpuarena__no_error();
         if (GPUARENA__ASK(arena, &said, events, query, (&arena->driver, event->handle)))
             stream->quiet = event->ticket;
-        else {                                   /* an error is not "ready": another event must tell */
+        else {                                   /* an error does not mean completed: another event must
+                                                    decide */
             gpuarena_status status = gpuarena__status_of(arena, said.code);
             if (status == GPUARENA_STATUS_NOT_READY || status == GPUARENA_STATUS_CAPTURING) break;
             arena->stats.event_error_count++;
@@ -4697,7 +4708,8 @@ static int gpuarena__stream_poll(gpuarena *arena, uint32_t set)
         && (gpuarena__set_move(arena, set, stream->quiet, 0, 0) || stream->use_count);
 }
 
-/* Lets go of the holds whose streams are done; blocks without any go where they were freed to. 1: some. */
+/* Drops the uses of freed blocks whose streams are done. A block without uses moves to the set it was freed
+   to. 1: at least one moved. */
 static int gpuarena__uses_resolve(gpuarena *arena)
 {
     uint32_t index, next, use_at, after, some = 0;
@@ -4723,8 +4735,8 @@ static int gpuarena__uses_resolve(gpuarena *arena)
     return (int)some;
 }
 
-/* Makes quiet all that is shown to be, of all streams but one; events are recorded for what none is yet. 1:
-   some. */
+/* Makes quiet what completed events cover, on all streams except `but`; records events for frees that no
+   event covers yet. 1: something became quiet. */
 static int gpuarena__resolve_events(gpuarena *arena, uint32_t but)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -4737,14 +4749,15 @@ static int gpuarena__resolve_events(gpuarena *arena, uint32_t but)
             (void)gpuarena__stream_record(arena, set, &ignored);
             some |= gpuarena__stream_poll(arena, set);
         }
-        again = gpuarena__uses_resolve(arena);   /* may add to a stream that had nothing before */
+        again = gpuarena__uses_resolve(arena);   /* may give blocks to a stream that had none */
         some |= again;
-    } while (again);                             /* ends: fewer blocks are on hold */
+    } while (again);                             /* ends: each round drops uses */
     return some;
 }
 
-/* The device is to be waited for: what was freed until now will be quiet. Returns the number of the wait.
-   Before the numbers run out, what waits for one of those past waits for the first of the new ones. */
+/* Call this before a wait for the device: memory freed until now will be quiet after it. Returns the number
+   of the wait. If the numbers run out, blocks that wait for past numbers are moved to the first of the new
+   ones. */
 static uint32_t gpuarena__all_asked(gpuarena *arena)
 {
     uint32_t set, index;
@@ -4760,7 +4773,8 @@ static uint32_t gpuarena__all_asked(gpuarena *arena)
     return arena->streams.device_waits++;
 }
 
-/* It was: only what graphs keep for themselves is not quiet, and what was freed meanwhile. */
+/* Call this after the wait for the device: makes everything quiet that was freed before it, except the memory
+   of capture sets. */
 static void gpuarena__all_quiet(gpuarena *arena, uint32_t wait)
 {
     uint32_t set, index, next;
@@ -4782,7 +4796,7 @@ static void gpuarena__all_quiet(gpuarena *arena, uint32_t wait)
 
 /* ---- records */
 
-/* A record that nothing refers to, to be another's; or a new one, at the end of the list. 0: no host
+/* A record for a new stream: one that nothing refers to, or a new one at the end of the list. 0: no host
    memory. */
 static uint32_t gpuarena__stream_vacant(gpuarena *arena)
 {
@@ -4808,7 +4822,7 @@ static uint32_t gpuarena__stream_vacant(gpuarena *arena)
     return streams->count;
 }
 
-/* A new record. 0: no host memory. */
+/* Makes a record for a stream. 0: no host memory. */
 static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, uint64_t key)
 {
     gpuarena__streams *streams = &arena->streams;
@@ -4820,7 +4834,7 @@ static uint32_t gpuarena__stream_add(gpuarena *arena, gpuarena_stream handle, ui
     if (!bins) bins = streams->many ? gpuarena__bins_make(arena) : &arena->bins;
     if (!bins) return 0;
     stream = &streams->list[at];
-    if (stream->state == GPUARENA__OPEN) {       /* it is asked for captures until it is forgotten */
+    if (stream->state == GPUARENA__OPEN) {       /* its capture state is queried until it is forgotten */
         gpuarena__known *entry = gpuarena__known_at(streams, stream->handle, stream->key);
         entry->record = 0;
         if (stream->key) gpuarena__known_drop(streams, entry);
@@ -4846,7 +4860,7 @@ static uint32_t gpuarena__stream_make(gpuarena *arena, gpuarena_stream stream)
     return at;
 }
 
-/* The record of a stream, made if need be. 0: no host memory. */
+/* The record of a stream, which is made if there is none. 0: no host memory. */
 GPUARENA__INLINE uint32_t gpuarena__stream_enter(gpuarena *arena, gpuarena_stream stream)
 {
     uint32_t at = gpuarena__stream_find(arena, stream);
@@ -4855,7 +4869,7 @@ GPUARENA__INLINE uint32_t gpuarena__stream_enter(gpuarena *arena, gpuarena_strea
 
 /* ---- capture sets */
 
-/* The home of a capture set; 0: there is none of this number. */
+/* The home record of the capture set with this number; 0: none. */
 static uint32_t gpuarena__set_find(const gpuarena *arena, uint64_t number)
 {
     uint32_t at = arena->streams.count - 1;
@@ -4872,7 +4886,8 @@ static int gpuarena__set_is_open(const gpuarena *arena, uint32_t home)
     return at != 0;
 }
 
-/* No capture into the set goes on: none of its free blocks waits for a captured stream. */
+/* Call this when the last capture into a set has ended: its free blocks wait for no captured stream any more.
+   */
 static void gpuarena__set_close(gpuarena *arena, uint32_t home)
 {
     uint32_t at;
@@ -4885,7 +4900,7 @@ static void gpuarena__set_close(gpuarena *arena, uint32_t home)
     (void)gpuarena__uses_resolve(arena);
 }
 
-/* From now on allocations on this stream are a capture's. 0: no host memory, and nothing has changed. */
+/* Makes allocations on a stream part of a capture. 0: no host memory; nothing has changed. */
 static int gpuarena__capture_open(gpuarena *arena, gpuarena_stream stream, uint64_t *set)
 {
     gpuarena__streams *streams = &arena->streams;
@@ -4916,12 +4931,13 @@ static int gpuarena__capture_open(gpuarena *arena, gpuarena_stream stream, uint6
     return 1;
 }
 
-/* The capture on this record's stream has ended. */
+/* Ends the capture on this record's stream. */
 static void gpuarena__capture_close(gpuarena *arena, uint32_t at)
 {
     gpuarena__stream *stream = &arena->streams.list[at];
     stream->state = GPUARENA__CLOSED;
-    stream->ticket++;                            /* of what blocks are used for in it, until all end */
+    stream->ticket++;                            /* covers uses of blocks in this capture until all captures
+                                                    end */
     arena->streams.list[stream->under].state = GPUARENA__OPEN;
     gpuarena__known_set(arena, stream->under);
     gpuarena__streams_changed(arena);
@@ -4929,8 +4945,8 @@ static void gpuarena__capture_close(gpuarena *arena, uint32_t at)
     if (!gpuarena__set_is_open(arena, stream->home)) gpuarena__set_close(arena, stream->home);
 }
 
-/* The set's graphs are gone: its free blocks are the arena's, freed on a record's stream (0: quiet), and its
-   live ones ordinary. No capture into it goes on. */
+/* Releases a capture set after its graphs are gone: its free blocks count as freed on the stream of record
+   `to` (0: they are quiet), and its live blocks become ordinary. No capture into the set is in progress. */
 static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
 {
     gpuarena__stream *list = arena->streams.list;
@@ -4954,7 +4970,7 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
             arena->uses.reserved_uses -= list[at].reserved_uses;
             list[at].reserved_uses = 0;
         }
-    list[home].home = 0;                         /* vacant, when no block on hold goes there */
+    list[home].home = 0;                         /* vacant once no pending block returns to it */
 }
 
 /* >>growth =============================================================================================
