@@ -55,7 +55,7 @@ TOOLKIT     := CUDA Toolkit: $(CUDA_NUMBER) in $(CUDA_HOME)$(if $(HAVE_CXX),,; n
 endif
 
 # ---- what there is: a file in one of these folders is part of the build, without further ado
-STRESS_FOLDERS := $(addprefix stress/,base sim workload device policy result run report measure command needs)
+STRESS_FOLDERS := $(addprefix stress/,base sim workload device policy result run report measure command)
 STRESS_SOURCES := $(wildcard $(STRESS_FOLDERS:%=%/*.c))
 FUZZ_SOURCES   := $(wildcard tests/fuzz/fuzz_*.c)
 TEST_SOURCES   := $(wildcard tests/*/test_*.c tests/unit/*/test_*.c) $(FUZZ_SOURCES)

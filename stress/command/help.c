@@ -13,7 +13,6 @@
 #include "../base/nearest.h"
 #include "../base/program.h"
 #include "../device/cuda_environment.h"
-#include "../needs/needs.h"
 #include "../policy/policy.h"
 #include "../policy/policy_name.h"
 #include "../report/plot.h"
@@ -98,13 +97,10 @@ static const char *const help_notes[COLUMN_COUNT] = {
     [COLUMN_ALLOWED] = "the largest whose requested peak is no more than the memory there is",
     [COLUMN_NEXT_PEAK] = "the requested peak of one more than the largest",
     [COLUMN_REPEATS] = "of the workload, one after the other",
-    [COLUMN_CLAIMS] = "of a need: what people say, which it answers",
-    [COLUMN_VERDICT] = "of a need: pass, fail, or none where it is not this policy's",
     [COLUMN_GROWTH] = "of the time with free blocks: O(1), O(log n) or O(n); unclear",
     [COLUMN_GROWTH_RMS] = "what that curve leaves over; 0 is a perfect fit",
     [COLUMN_INSTRUCTIONS_GROWTH] = "of the instructions with free blocks: O(1), O(log n) or O(n)",
     [COLUMN_INSTRUCTIONS_GROWTH_RMS] = "what that curve leaves over; 0 is a perfect fit",
-    [COLUMN_SAID] = "of a need: what was measured, in a sentence",
 };
 
 /* 1: there is such a column */
@@ -126,7 +122,7 @@ static void help_column_notes(FILE *out)
     }
 }
 
-/* ---- Lists of what there is, a line a thing: policies, devices, and by other parts workloads and needs
+/* ---- Lists of what there is, a line a thing: policies, devices, workloads
         */
 
 /* A label, and words behind it, broken at spaces, and behind commas, before column 112. */
@@ -242,20 +238,19 @@ static void help_list_devices(FILE *out)
 
 int help_list(FILE *out, const char *topic, problem *why)
 {
-    static const struct { const char *name; void (*list)(FILE *out); int is_apart; } lists[] = {
-        { "workloads", help_list_workloads, 0 }, { "policies", help_list_policies, 0 },
-        { "devices", help_list_devices, 0 }, { "needs", needs_list, 1 },
+    static const struct { const char *name; void (*list)(FILE *out); } lists[] = {
+        { "workloads", help_list_workloads }, { "policies", help_list_policies }, { "devices", help_list_devices },
     };
     int known = 0;
     char hint[96];
     nearest search = nearest_to(topic ? topic : "");
     for (size_t index = 0; index < sizeof lists / sizeof lists[0]; index++) {
         nearest_offer(&search, lists[index].name);
-        if (topic ? strcmp(topic, lists[index].name) != 0 : lists[index].is_apart) continue;
+        if (topic && strcmp(topic, lists[index].name)) continue;
         lists[index].list(out);
         known = 1;
     }
-    return known ? 0 : problem_set(why, EXIT_USAGE, "no list of '%s'%s; there is workloads, policies, devices, needs",
+    return known ? 0 : problem_set(why, EXIT_USAGE, "no list of '%s'%s; there is workloads, policies, devices",
                                    topic, nearest_hint(&search, hint, sizeof hint));
 }
 
@@ -333,8 +328,7 @@ static void help_list_workloads(FILE *out)
     for (size_t index = 0; workload_family_at(index); index++) {
         help_line(out, workload_family_at(index)->name, workload_family_at(index)->summary);
     }
-    help_line(out, "needs", "what people ask of GPU memory, as verdicts; needs:NAME one of them: stress list needs");
-    help_line(out, "all", "each of those that need no file, but needs");
+    help_line(out, "all", "each of those that need no file");
 }
 
 static int help_is_recording(const struct dirent *entry)
@@ -409,9 +403,8 @@ static const char help_top[] =
     "       stress costs [--device sim|cuda:N] [--out costs=FILE]\n"
     "       stress compare A.csv B.csv [--fail-if RULE]\n"
     "       stress merge SHARD.. [--out csv=FILE] [--fail-if RULE]\n"
-    "       stress run -w needs -p POLICY[,..]\n"
-    "       stress list [workloads|policies|devices|needs]\n"
-    "       stress help [lists|workloads|threads|faults|costs|columns|capacity|batch|shrink|holes|needs|gates|\n"
+    "       stress list [workloads|policies|devices]\n"
+    "       stress help [lists|workloads|threads|faults|costs|columns|capacity|batch|shrink|holes|gates|\n"
     "                    compare|shards|outputs|measuring]\n"
     "       stress help NAME    of a workload, policy, option, column or kind of --out\n"
     "       stress version\n";
@@ -569,19 +562,6 @@ static const char help_holes[] =
     "--instructions counts instructions_per_pair, by running the same again under valgrind's callgrind; they are\n"
     "the same every time. --no-timing leaves what is measured empty; --quick measures 5 short rounds.\n";
 
-static const char help_needs[] =
-    "stress run -w needs -p POLICY[,..]: what people ask of GPU memory, one scenario each, run against each policy\n"
-    "on simulated devices of its own; -w needs:NAME[,needs:NAME..]: these. stress list needs: every claim that they\n"
-    "answer, and when each passes.\n"
-    "The table has pass, FAIL, or - where it is not this policy's need, and below it, in a sentence, what was\n"
-    "measured where one fails; of one need alone the sentences of all. Columns of --out csv: those of run, most of\n"
-    "them empty, then claims, verdict (pass, fail, none) and said. driver_calls, driver_vns: of all devices that\n"
-    "the scenario used; reserved_peak_bytes: the most that one of them held; of threads: empty.\n"
-    "A need that fails is a result, as out of memory is: exit 0. For a CI job: --fail-if 'verdict == fail', or of\n"
-    "one need and policy --fail-if '\"needs:limit\"/paged: verdict == fail'.\n"
-    "Scenarios set sizes, limits and faults themselves: --limit, --context, --faults and the like are refused. Same\n"
-    "seed, same bytes; --repeat K runs each K times.\n";
-
 static const char help_gates[] =
     "--fail-if '[WORKLOAD/POLICY:]METRIC OP VALUE', of run, capacity, batch, holes and compare: exit 1 where\n"
     "this is true of a row. --fail-if @FILE: rules, one a line; a # that comes first or behind a space begins\n"
@@ -590,9 +570,9 @@ static const char help_gates[] =
     "                    In quotes, \" or ', where they hold ':' or '/': \"train:seq=512\"/paged: footprint > 1.1\n"
     "  METRIC            a column of --out csv (stress help columns), but those that name the row\n"
     "  OP                < <= > >= == !=; of words == and != alone: status, oom_reason, stop_reason, digest,\n"
-    "                    verdict, met, ended, growth, instructions_growth; != says nothing of an empty cell\n"
+    "                    met, ended, growth, instructions_growth; != says nothing of an empty cell\n"
     "  VALUE             a number: bytes 64K, 512M, 1.5GiB; times 20us, 1.5ms; shares 1.05, 20%; or a word that\n"
-    "                    the column may hold (status: ok oom verify_failed error; verdict: pass fail none)\n"
+    "                    the column may hold (status: ok oom verify_failed error)\n"
     "                    base, base*1.05, base/2, base+3pp, base-64M: the same row in the CSV of --base FILE\n"
     "                    cudaMalloc/10: the row of that policy in the same run; a name in quotes if it needs them\n"
     "holes has no workloads: */paged: ratio > 1.5. A ratio there has an interval of its own.\n"
@@ -693,12 +673,12 @@ static const help_topic help_topics[] = {
     { "lists", NULL, help_lists_page }, { "workloads", NULL, help_workloads }, { "threads", help_threads, NULL },
     { "faults", help_faults, NULL }, { "costs", NULL, help_costs }, { "columns", NULL, help_column_list },
     { "capacity", help_capacity, NULL }, { "batch", help_batch, NULL }, { "shrink", help_shrink, NULL },
-    { "holes", help_holes, NULL }, { "needs", help_needs, NULL }, { "gates", help_gates, NULL },
+    { "holes", help_holes, NULL }, { "gates", help_gates, NULL },
     { "compare", help_compare, NULL }, { "shards", help_shards, NULL }, { "merge", help_shards, NULL },
     { "outputs", help_outputs, NULL }, { "measuring", help_measuring, NULL },
 };
 #define HELP_TOPICS (sizeof help_topics / sizeof help_topics[0])
-#define HELP_NAMES "lists, workloads, threads, faults, costs, columns, capacity, batch, shrink, holes, needs, " \
+#define HELP_NAMES "lists, workloads, threads, faults, costs, columns, capacity, batch, shrink, holes, " \
                    "gates, compare, shards, outputs, measuring"
 
 /* `  NAME  text` of a page, with the lines that go on with it. 1: it is there. */

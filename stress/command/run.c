@@ -9,7 +9,6 @@
 
 #include "../base/interrupt.h"
 #include "../base/program.h"
-#include "../needs/needs.h"
 #include "../policy/policy_name.h"
 #include "../report/output_list.h"
 #include "../result/gate.h"
@@ -253,8 +252,7 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
     const pass_settings *settings = &self->plan.settings;
     const batch_asked varied = { &self->plan.options, self->asked->values[CLI_VARY].text,
                                  self->asked->values[CLI_TIMES].number };
-    if (workload->need) needs_row(workload->need, &job, &settings->device, made, &outcome);
-    else if (self->kind == ROW_CAPACITY) capacity_row(&job, settings, made, &outcome);
+    if (self->kind == ROW_CAPACITY) capacity_row(&job, settings, made, &outcome);
     else if (self->kind == ROW_BATCH) batch_row(&job, settings, &varied, made, &outcome);
     else runner_row(&job, settings, made, &outcome);
     self->record_bytes += record_bytes(made->recording);
@@ -271,7 +269,7 @@ static int run_one(run *self, const plan_workload *workload, const policy *chose
 }
 
 /* The table compares with `raw`; where that was not asked for it is run for the table alone. */
-static int run_needs_baseline(const run *self, const plan_workload *workload)
+static int run_lacks_baseline(const run *self, const plan_workload *workload)
 {
     int wanted = 0;
     if (!row_is_run(self->kind)) return 0;
@@ -291,7 +289,7 @@ static size_t run_row_count(const run *self)
     for (size_t index = 0; index < self->plan.workload_count; index++) {
         const plan_workload *workload = &self->plan.workloads[index];
         uint64_t of_it = sweep_rows_of(&self->sweep, workload), owned = sweep_owned(&self->sweep, cases, of_it);
-        count += owned + (uint64_t)(owned && run_needs_baseline(self, workload));
+        count += owned + (uint64_t)(owned && run_lacks_baseline(self, workload));
         cases += of_it;
     }
     return (size_t)count;
@@ -333,7 +331,7 @@ static int run_policies(run *self, const plan_workload *workload, size_t row_cou
 static int run_workload(run *self, const plan_workload *workload, size_t row_count)
 {
     const sweep *rows = &self->sweep;
-    if (sweep_owned(rows, self->cases, sweep_rows_of(rows, workload)) && run_needs_baseline(self, workload)
+    if (sweep_owned(rows, self->cases, sweep_rows_of(rows, workload)) && run_lacks_baseline(self, workload)
         && run_one(self, workload, &run_baseline, 1) && run_ends(self, row_count)) return 1;
     repeat_begin(&self->repeats);
     uint64_t time = 0;
@@ -391,25 +389,11 @@ static int run_check_plan(const run *self, problem *why)
     return self->kind == ROW_BATCH ? batch_check_plan(&self->plan, self->asked->values[CLI_VARY].text, why) : 0;
 }
 
-/* Needs are known once there is a plan. */
-static int run_needs(run *self, problem *why)
-{
-    if (!self->plan.has_needs) return 0;
-    self->kind = self->rows.kind = ROW_NEEDS;
-    for (size_t index = 0; index < self->outputs.count; index++) {
-        const output *made = &self->outputs.items[index];
-        if (!output_needs_one_workload(made) && !output_record(made)) continue;
-        return problem_set(why, EXIT_USAGE, "--out %s: is made of a workload's operations, and -w needs has none",
-                           output_name(made));
-    }
-    return 0;
-}
-
 static int run_all(run *self, problem *why)
 {
     if (run_check_options(self->asked, self->kind, why)
         || shard_find(&self->sweep.part, self->asked->values[CLI_SHARD].text, why)
-        || run_outputs(self, why) || plan_make(&self->plan, self->asked, why) || run_needs(self, why)
+        || run_outputs(self, why) || plan_make(&self->plan, self->asked, why)
         || run_check_plan(self, why) || repeat_check_plan(self->asked, &self->plan, sweep_is_part(&self->sweep), why)
         || gate_parse(&self->gates, self->asked, self->kind, why)
         || run_check_rules(&self->plan, &self->gates, self->kind, why)

@@ -12,7 +12,7 @@
 /* The command that has such columns: all of the header's are its own. */
 static row_kind table_kind(const csv_table *table)
 {
-    static const row_kind kinds[] = { ROW_RUN, ROW_ROUNDS, ROW_NEEDS, ROW_CAPACITY, ROW_BATCH, ROW_HOLES, ROW_BENCH };
+    static const row_kind kinds[] = { ROW_RUN, ROW_ROUNDS, ROW_CAPACITY, ROW_BATCH, ROW_HOLES, ROW_BENCH };
     for (size_t at = 0; at < sizeof kinds / sizeof kinds[0]; at++) {
         size_t known = 0;
         for (int column = 0; column < COLUMN_COUNT; column++) {

@@ -29,7 +29,7 @@ static const summary_column summary_columns[] = {
     { COLUMN_WAITED_P99, 0 }, { COLUMN_NS_PER_PAIR, 1 }, { COLUMN_PAIR_INSTRUCTIONS, 0 }, { COLUMN_TARGET, 0 },
     { COLUMN_MET, 0 }, { COLUMN_GROWTH, 0 }, { COLUMN_INSTRUCTIONS_GROWTH, 0 }, { COLUMN_ENDED, 0 },
     { COLUMN_OOM_ROUND, 0 }, { COLUMN_OOM_OP, 0 }, { COLUMN_OOM_REASON, 0 }, { COLUMN_STOP_OP, 0 },
-    { COLUMN_STOP_REASON, 0 }, { COLUMN_VERDICT, 1 }, { COLUMN_CLAIMS, 1 }, { COLUMN_SAID, 1 },
+    { COLUMN_STOP_REASON, 0 },
 };
 enum { SUMMARY_COLUMNS = sizeof summary_columns / sizeof summary_columns[0] };
 
@@ -134,7 +134,6 @@ static void summary_sentence(FILE *out, const row *named, const char *text, size
     fputc('\n', out);
 }
 
-/* What needs say is a column. */
 static void summary_sentences(FILE *out, const row_list *list)
 {
     char text[sizeof list->rows->note + 2];
@@ -142,7 +141,7 @@ static void summary_sentences(FILE *out, const row_list *list)
     for (size_t index = 0; index < list->count; index++) {
         const row *shown = &list->rows[index];
         const char *why = table_why(shown, list->kind);
-        if (shown->is_baseline || !*why || shown->cells[COLUMN_SAID].kind != CELL_NONE) continue;
+        if (shown->is_baseline || !*why) continue;
         snprintf(text, sizeof text, ": %s", why);
         if (told < SUMMARY_MOST_SENTENCES) summary_sentence(out, shown, text, 0);
         left_out += told++ >= SUMMARY_MOST_SENTENCES;

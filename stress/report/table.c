@@ -334,17 +334,12 @@ static void table_legend(FILE *out, const row_list *list, const table_layout *la
     case ROW_BATCH:    table_batch_legend(out, environment, width); break;
     case ROW_HOLES:    table_holes_legend(out, layout, width); break;
     case ROW_BENCH:    table_bench_legend(out, layout, width); break;
-    case ROW_NEEDS:    break;                    /* table_needs.c */
     }
 }
 
 void table_write(FILE *out, const row_list *list, const cuda_environment *environment, const table_style *style)
 {
     table_layout layout;
-    if (list->kind == ROW_NEEDS) {
-        table_needs(out, list, style);
-        return;
-    }
     table_measure(list, style->width, &layout);
     table_rows(out, list, &layout, style);
     table_dropped(out, &layout, style->width);

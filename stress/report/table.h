@@ -21,9 +21,6 @@ table_style table_style_for(FILE *out, const char *choice);
 /* environment NULL: the device is simulated. Write errors: ferror(out). */
 void table_write(FILE *out, const row_list *list, const cuda_environment *environment, const table_style *style);
 
-/* Rows of needs: needs by policies, then a sentence for each that fails; of one need for all policies. */
-void table_needs(FILE *out, const row_list *list, const table_style *style);
-
 /* Of rows that are there more than once: median and interval of their times, percentiles of all their allocations.
    The first of them and a text, which follows its name, are said; width is the sayer's. How many there were. */
 typedef void table_sayer(FILE *out, const row *named, const char *text, size_t width);

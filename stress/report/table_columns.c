@@ -372,7 +372,7 @@ size_t table_columns(row_kind kind, const table_column **columns)
     static const struct { const table_column *columns; size_t count; } lists[] = {
         [ROW_RUN] = X(table_run_columns), [ROW_CAPACITY] = X(table_capacity_columns),
         [ROW_BATCH] = X(table_batch_columns), [ROW_HOLES] = X(table_holes_columns),
-        [ROW_BENCH] = X(table_bench_columns), [ROW_NEEDS] = { NULL, 0 },
+        [ROW_BENCH] = X(table_bench_columns),
         [ROW_ROUNDS] = X(table_run_columns),
     };
 #undef X

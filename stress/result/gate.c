@@ -43,8 +43,6 @@ static const metric metrics[COLUMN_COUNT] = {    /* what is not listed is a key:
     [COLUMN_ROUNDS] = { METRIC_COUNT, 0, NEITHER },
     [COLUMN_LARGEST] = { METRIC_COUNT, 0, MORE },         [COLUMN_ALLOWED] = { METRIC_COUNT, 0, NEITHER },
     [COLUMN_NEXT_PEAK] = { METRIC_BYTES, 0, NEITHER },    [COLUMN_STOP_TEXT] = { METRIC_TEXT, 0, NEITHER },
-    [COLUMN_CLAIMS] = { METRIC_TEXT, 0, NEITHER },        [COLUMN_VERDICT] = { METRIC_TEXT, 0, NEITHER },
-    [COLUMN_SAID] = { METRIC_TEXT, 0, NEITHER },
     [COLUMN_GROWTH] = { METRIC_TEXT, 1, NEITHER },        [COLUMN_GROWTH_RMS] = { METRIC_SHARE, 1, NEITHER },
     [COLUMN_INSTRUCTIONS_GROWTH] = { METRIC_TEXT, 0, NEITHER },
     [COLUMN_INSTRUCTIONS_GROWTH_RMS] = { METRIC_SHARE, 0, NEITHER },
@@ -148,7 +146,6 @@ static const char *metric_words(const metric *measure)
 #define METRIC_WORD(name, text) "|" text
     switch (measure - metrics) {
     case COLUMN_STATUS:      return "|ok|oom|verify_failed|error";
-    case COLUMN_VERDICT:     return "|pass|fail|none";
     case COLUMN_MET:         return "|yes|no|unclear";
     case COLUMN_GROWTH:
     case COLUMN_INSTRUCTIONS_GROWTH: return "|O(1)|O(log n)|O(n)|unclear";

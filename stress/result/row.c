@@ -43,9 +43,6 @@ static const row_column row_bench_columns[] = {
 };
 
 #define X(name, text) COLUMN_##name,
-static const row_column row_needs_columns[] = {
-    ROW_RUN_COLUMNS(X) COLUMN_CLAIMS, COLUMN_VERDICT, COLUMN_SAID,
-};
 static const row_column row_rounds_columns[] = {
     ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) COLUMN_ROUNDS, COLUMN_OOM_ROUND, COLUMN_OOM_ROUND_OP,
     ROW_STEADY_COLUMNS(X)
@@ -57,7 +54,7 @@ size_t row_columns(row_kind kind, const row_column **columns)
 #define X(list) { list, sizeof list / sizeof list[0] }
     static const struct { const row_column *columns; size_t count; } lists[] = {
         [ROW_RUN] = X(row_run_columns), [ROW_CAPACITY] = X(row_capacity_columns), [ROW_HOLES] = X(row_holes_columns),
-        [ROW_BENCH] = X(row_bench_columns), [ROW_BATCH] = X(row_batch_columns), [ROW_NEEDS] = X(row_needs_columns),
+        [ROW_BENCH] = X(row_bench_columns), [ROW_BATCH] = X(row_batch_columns),
         [ROW_ROUNDS] = X(row_rounds_columns),
     };
 #undef X

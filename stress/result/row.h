@@ -86,13 +86,10 @@ struct record;
     X(NEXT_PEAK,       "next_peak_bytes")        /* the requested peak of one more than the largest */ \
     X(REPEATS,         "repeats")                /* of the workload, one after the other */ \
     X(STOP_TEXT,       "stop_text")              /* why, as a sentence */ \
-    X(CLAIMS,          "claims")                 /* of a need: what people say, which it answers */ \
-    X(VERDICT,         "verdict")                /* pass, fail; none: it is not this policy's need */ \
     X(GROWTH,          "growth")                 /* with holes, of the time: O(1), O(log n), O(n); unclear */ \
     X(GROWTH_RMS,      "growth_rms")             /* what that curve leaves over: 0 is a perfect fit */ \
     X(INSTRUCTIONS_GROWTH, "instructions_growth") \
-    X(INSTRUCTIONS_GROWTH_RMS, "instructions_growth_rms") \
-    X(SAID,            "said")                   /* what was measured, in a sentence */
+    X(INSTRUCTIONS_GROWTH_RMS, "instructions_growth_rms")
 #define ROW_COLUMNS(X) ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) ROW_STEADY_COLUMNS(X) ROW_OTHER_COLUMNS(X)
 typedef enum row_column {
 #define X(name, text) COLUMN_##name,
@@ -122,11 +119,10 @@ typedef struct row {
     arrivals *arrivals;                          /* NULL: without --rate */
     struct record *recording;                    /* what pictures are drawn from (../record.h); NULL: none; owned */
     char note[512];                              /* out of memory: the reason as a sentence; failure: what happened */
-    char claims[96];                             /* the text of that cell */
 } row;
 
-/* What made a row: the command; NEEDS: run, with -w needs; ROUNDS: run, with --rounds. */
-typedef enum row_kind { ROW_RUN, ROW_CAPACITY, ROW_BATCH, ROW_HOLES, ROW_BENCH, ROW_NEEDS, ROW_ROUNDS } row_kind;
+/* What made a row: the command; ROUNDS: run, with --rounds. */
+typedef enum row_kind { ROW_RUN, ROW_CAPACITY, ROW_BATCH, ROW_HOLES, ROW_BENCH, ROW_ROUNDS } row_kind;
 typedef struct row_list {
     row        *rows;
     size_t      count;

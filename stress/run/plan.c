@@ -11,7 +11,6 @@
 #include "../base/pattern.h"
 #include "../base/program.h"
 #include "../base/slice.h"
-#include "../needs/needs.h"
 #include "../policy/policy_name.h"
 #include "../report/environment.h"
 #include "../workload/workload.h"
@@ -341,65 +340,6 @@ static int plan_try_streams(const plan *self, const plan_workload *made, problem
     return problem_set(why, trouble.exit_code, "workload %s: %s", made->text, trouble.text);
 }
 
-static int plan_is_needs(const cli_value *items, problem *why)
-{
-    size_t count = 0;
-    for (size_t index = 0; index < items->item_count; index++) count += (size_t)needs_names(items->items[index]);
-    if (!count || count == items->item_count) return count != 0;
-    return problem_set(why, EXIT_USAGE, "-w needs: a run of its own, without other workloads: its rows are verdicts");
-}
-
-/* Scenarios make devices and limits of their own. */
-static int plan_needs_options(const plan *self, const cli *asked, problem *why)
-{
-    static const cli_id known[] = { CLI_WORKLOAD, CLI_POLICY, CLI_DEVICE, CLI_SEED, CLI_FILTER, CLI_COSTS, CLI_OP_NS,
-                                    CLI_NO_TIMING, CLI_TIMES, CLI_SHARD, CLI_FAIL_IF, CLI_BASE, CLI_STRICT, CLI_OUT,
-                                    CLI_QUIET, CLI_VERBOSE, CLI_COLOR, CLI_PROGRESS };
-    if (cli_expect(asked, known, sizeof known / sizeof known[0],
-                   "-w needs, which makes devices and limits of its own", why)) return -1;
-    if (strcmp(asked->command, "run")) {
-        return problem_set(why, EXIT_USAGE, "-w needs: means nothing to %s, only to run", asked->command);
-    }
-    if (self->settings.device.is_cuda) {
-        return problem_set(why, EXIT_USAGE, "-w needs: runs on simulated devices alone, and --device is %s",
-                           self->device);
-    }
-    for (size_t index = 0; index < self->policy_count; index++) {
-        if (!policy_has_limit(&self->policies[index])) continue;
-        return problem_set(why, EXIT_USAGE, "-w needs: sets limits of its own, and policy '%s' has one",
-                           self->policies[index].text);
-    }
-    return 0;
-}
-
-static void plan_add_need(plan *self, const need *asked, uint64_t seed)
-{
-    plan_workload *made = &self->workloads[self->workload_count++];
-    made->text = asked->text;
-    made->need = asked;
-    made->stream.seed = seed;
-}
-
-static int plan_needs(plan *self, const cli *asked, problem *why)
-{
-    const cli_value *items = &asked->values[CLI_WORKLOAD];
-    size_t all = 0;
-    if (plan_needs_options(self, asked, why)) return -1;
-    while (need_at(all)) all++;
-    self->has_needs = 1;
-    self->workloads = calloc(items->item_count * all, sizeof *self->workloads);
-    if (!self->workloads) return problem_set(why, EXIT_HARNESS, "no host memory for the needs");
-    for (size_t index = 0; index < items->item_count; index++) {
-        int is_all;
-        const need *named = needs_find(items->items[index], &is_all, why);
-        if (!named && !is_all) return -1;
-        for (size_t at = 0; at < all; at++) {
-            if (is_all || need_at(at) == named) plan_add_need(self, need_at(at), asked->values[CLI_SEED].number);
-        }
-    }
-    return 0;
-}
-
 static int plan_add_workload(plan *self, const char *text, problem *why)
 {
     plan_workload *made = &self->workloads[self->workload_count];
@@ -434,7 +374,7 @@ static int plan_add_item(plan *self, const cli_value *items, size_t index, probl
     problem trouble = { 0, "" };
     if (plan_is_all(item)) return plan_add_workloads(self, why);
     if (!plan_add_workload(self, item, &trouble)) return 0;
-    int is_cut = strstr(item, "replay:") && !plan_is_all(next) && !needs_names(next) && !mix_is_name(slice_of(next));
+    int is_cut = strstr(item, "replay:") && !plan_is_all(next) && !mix_is_name(slice_of(next));
     if (!is_cut) return problem_set(why, trouble.exit_code, "%s", trouble.text);
     return problem_set(why, trouble.exit_code, "%.280s; '%.120s' names no workload, and a path may have no comma",
                        trouble.text, next);
@@ -447,8 +387,6 @@ static int plan_workloads(plan *self, const cli *asked, problem *why)
         return problem_set(why, EXIT_USAGE, "no workload: -w NAME (%s list workloads)", program_name());
     }
     if (plan_check_all(items, "workload", why)) return -1;
-    int is_needs = plan_is_needs(items, why);
-    if (is_needs) return is_needs < 0 ? -1 : plan_needs(self, asked, why);
     size_t families = 0;
     while (workload_family_at(families)) families++;
     self->workloads = calloc(items->item_count * families, sizeof *self->workloads);
@@ -485,7 +423,7 @@ static void plan_tell_idle(const plan *self, const cli *asked)
     for (size_t index = 0; index < self->workload_count; index++) {
         const plan_workload *workload = &self->workloads[index];
         if (self->options.steps_given) plan_tell_without(workload, "steps");
-        if (self->options.seed_given && !workload->need && op_stream_threads(&workload->stream) < 2)
+        if (self->options.seed_given && op_stream_threads(&workload->stream) < 2)
             plan_tell_without(workload, "seed");
     }
     if (asked->values[CLI_LIMIT].given) plan_tell_unbound(self);

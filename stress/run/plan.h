@@ -15,7 +15,6 @@
 typedef struct plan_workload {
     const char *text;                            /* as asked for */
     op_stream   stream;
-    const struct need *need;                     /* NULL: it is the stream */
 } plan_workload;
 
 typedef struct plan {
@@ -26,7 +25,6 @@ typedef struct plan {
     plan_workload *workloads;
     size_t         workload_count;
     size_t         op_count;                     /* of all workloads */
-    int            has_needs;                    /* all of them are needs */
     policy        *policies;
     size_t         policy_count;
     regex_t        filter;

@@ -201,7 +201,7 @@ refused(2, $_->[0], @{$_->[1]}, @absent) for
     [ qr/--out/, [ @run, '--out', 'bogus=-' ] ], [ qr/--filter/, [ @run, '--filter', 'nosuch' ] ],
     [ qr/written twice/, [ @run, '--out', "csv=$folder/twice", '--out', "json=$folder/twice" ] ],
     [ qr/--shard/, [ @run, '--shard', '3/2' ] ],
-    [ qr/simulated devices alone/, [ qw(run -w needs -p paged) ] ], [ qr/expected --device sim/, [ qw(run -w rival -p raw) ] ],
+    [ qr/expected --device sim/, [ qw(run -w rival -p raw) ] ],
     [ qr/nope/, [ qw(capacity -w nope -p paged) ] ], [ qr/limit key/, [ qw(capacity -w uniform:n=9 -p paged:limit=1G) ] ],
     [ qr/no option "x"/, [ qw(batch -w uniform -p raw --vary x) ] ],
     [ qr/several are asked for/, [ qw(shrink -w uniform:n=9 -p raw,paged --out), "trace=$folder/shrunk" ] ],

@@ -61,7 +61,6 @@ my %runs = (
     holes    => ['holes', '-p', 'segments,paged', '--quick'],
     cramped  => ['holes', '-p', 'segments', '--no-timing', '--device', 'sim:1G'],
     repeats  => ['run', '-w', 'uniform:n=2000', '-p', 'raw,paged', '--repeat', 6, '--rate', 1000000, ('--fail-if', 'footprint > 9') x 2],
-    needs    => ['run', '-w', 'needs:limit', '-p', 'raw,segments'],
 );
 sub is_holes { return $runs{$_[0]}[0] eq 'holes' }
 
@@ -78,7 +77,6 @@ my %said = (
     holes    => ['ns_per_pair ratio ratio_low ratio_high target met growth', qr/^$/],
     repeats  => ['footprint waited_p99_vns alloc_p99_ns',
                  qr{/cudaMalloc, 6 times: host ns/op [\d.]+ \[[\d.,]+\]; ns of all \d+ allocations together: max \d+, p50 \d+}],
-    needs    => ['verdict claims said', qr/^$/],
 );
 for my $name (sort keys %runs) {
     my @kinds = ('csv', 'json', 'md', is_holes($name) ? () : 'junit');

@@ -222,7 +222,6 @@ my $paths = stress('run', '-w', "replay:$path", '-p', 'segments:growth=step,step
                    '-p', 'raw', '--out', "junit=$junit");
 ok($paths->{code} eq 1 && slurp($junit) =~ /name="fail if \Q@{[escaped($named)]}\E +"><failure/, 'paths with quotes and colons; a name is whole, however long');
 refused(2, qr/none of the rows, which are named WORKLOAD\/POLICY, as "train:steps=1,layers=1,hidden=256,batch=1"\/"paged"$/, 'run', @work, '--fail-if', '*/pagd: footprint > 1');
-refused(2, qr/'verdict == failed': verdict is never 'failed'/, 'run', '-w', 'needs:limit', '-p', 'raw', '--fail-if', 'verdict == failed');
 refused(2, qr/--base: judges nothing without a rule/, 'run', @work, '--base', $base);
 refused(2, qr/--strict: judges nothing without a rule/, 'run', @work, '--strict');
 my ($at) = grep { (split /,/, slurp($base))[$_] eq 'footprint' } 0 .. 40;

@@ -7,7 +7,6 @@
 #   run, capacity     end after 1,500 operations, and measure no time; a run without a workload has uniform
 #   batch             of a training with two small layers
 #   holes             --quick, as few as fit into 512 MiB, without times and without valgrind
-#   -w needs          of needs:limit alone; needs.t has the table
 #   make TARGET       the target and its variables must be in the Makefile
 #   nvcc              --dryrun
 #   --device cuda:N   may answer that there is none (77)
@@ -83,10 +82,9 @@ sub shortened {
     return ('', '') if $line =~ /^build\/stress (?:capacity|batch|shrink|merge|holes)$/;
     $line =~ s{stress run (?!.*--no-timing)}{stress run --no-timing };
     $line =~ s{stress run (?!.*-w)}{stress run -w uniform };
-    $line =~ s{stress (run|capacity) (?!.*(?:--ops|-w needs))}{stress $1 --ops 1500 };
+    $line =~ s{stress (run|capacity) (?!.*--ops)}{stress $1 --ops 1500 };
     $line =~ s{(stress batch .*?train:)}{$1layers=2,hidden=512,steps=1,};
     $line =~ s{stress holes (.*?)(?: --instructions)?$}{stress holes --device sim:512M --quick --no-timing $1};
-    $line =~ s{-w needs (?=-p)}{-w needs:limit };
     return ($line, '');
 }
 
@@ -219,7 +217,7 @@ is(join(' ', grep { !exists $help{$_} } sort keys %mentioned), '', scalar(keys %
 # ---- names: workloads, policies, keys, columns and the rest
 my $list = stress('list')->{out};
 my ($workloads, $policies) = $list =~ /^workloads\n(.*?)^policies\n(.*?)^devices/ms;
-my @families = grep { !/^(?:needs|all)$/ } $workloads =~ /^  ([a-z]+) /mg;
+my @families = grep { !/^all$/ } $workloads =~ /^  ([a-z]+) /mg;
 my @told = map { s/:FILE//r } $readme =~ /^\| `([a-z]+(?::FILE)?)` \| .* \| .* \|$/mg;
 my @table = grep { my $name = $_; grep { $_ eq $name } @families } @told;
 is(join(' ', sort @table), join(' ', sort @families), 'the table of workloads has each');
@@ -232,7 +230,7 @@ my ($table_of_keys) = $readme =~ /^\| key \| values, default first \|\n\|.*\n((?
 my @told_keys = map { /^\| (.*?) \|/ ? $1 =~ /`(\w+)`/g : () } split /\n/, $table_of_keys // '';
 is(join(' ', grep { my $key = $_; !grep { $_ eq $key } split ' ', $keys } @told_keys), '', "the table of keys has the library's alone");
 ok(@told_keys >= 10, scalar(@told_keys) . ' keys are told of');
-my $known = join "\n", $help, values %help, $list, stress('list', 'needs')->{out}, $header, $makefile, slurp('stress/report/schema.json');
+my $known = join "\n", $help, values %help, $list, $header, $makefile, slurp('stress/report/schema.json');
 my @words = grep { /^[a-z][a-z0-9]*(?:_[a-z0-9]+)+$/ } @spans;
 is(join(' ', grep { $known !~ /(?<![a-z])\Q$_\E\b/ && !/^random_allocations$|^pool_memory_resource$/ } @words), '', scalar(@words) . ' columns and other names exist');
 my @variables = grep { /^(?:GPUARENA|GITHUB)_[A-Z_]+$/ } @spans;

@@ -92,7 +92,6 @@ refused(2, qr/--rounds/, qw(run -w uniform -p raw --rounds 0));
 
 # ---- no clock says how often anything is made on a simulated device
 refused(2, qr/--repeat auto: not on sim:80G: no clock says how many rows a simulated device has; expected a number/, qw(run -w uniform -p raw --repeat auto));
-refused(2, qr/--repeat auto: not on sim:80G/, qw(run -w needs -p paged --repeat auto));
 refused(2, qr/--repeat: expected auto or a number from 1 to 1000, found 'often'/, qw(run -w uniform -p raw --repeat often));
 refused(2, qr/--repeat auto means nothing to batch, which measures no time/, qw(batch -w train -p raw --repeat auto));
 refused(2, qr/--repeat means nothing to capacity/, qw(capacity -w train -p raw --repeat auto));

@@ -62,7 +62,7 @@ is("@inexact", '', 'no floating point, clock or rand() makes operations or the s
 # ---- what each says of itself
 for my $line (split /\n(?=\w)/, stress('help', 'workloads')->{out} =~ s/^-w.*\n//r) {
     my ($name) = $line =~ /^(\w+)/;
-    next if $name =~ /^(replay|needs|all)$/;
+    next if $name =~ /^(replay|all)$/;
     my ($peak) = $line =~ /^ +peak \S+ \w+, (\d+) bytes: \S/m;
     is(row('-w', $name, qw(-p raw --verify off))->{requested_peak_bytes}, $peak, "$name has the peak that the list tells");
 }
@@ -102,7 +102,7 @@ for my $line ('layout=blocks  blocks, contiguous', 'seq=64-512  1 to 4294967295,
 }
 
 # ---- all of them at once
-my @families = grep { !/^(replay|needs|all)$/ } stress('list', 'workloads')->{out} =~ /^  (\w+)/mg;
+my @families = grep { !/^(replay|all)$/ } stress('list', 'workloads')->{out} =~ /^  (\w+)/mg;
 my $sweep = stress(qw(run -w all -p raw,paged --quick --verify off), @csv);
 my @swept = rows($sweep->{out});
 is(join(' ', map { $_->{workload} } grep { $_->{policy} eq 'raw' } @swept), "@families", '-w all is every family that needs no file');

@@ -54,14 +54,14 @@ sub installed { local $stress = $program; return stress(@_) }
 sub named { return $_[0] =~ s/(?<![\w\/.-])(?<!gpuarena )stress(?=[ :\n])/gpuarena-stress/gr }
 
 my ($topics) = stress('help')->{out} =~ /stress help \[((?:[\w|]|\n\s*)+)\]/;
-my @pages = ((map { ['help', $_] } split /\|\s*/, $topics // ''), ['help'], ['list'], ['list', 'needs'], ['batch', '--help']);
+my @pages = ((map { ['help', $_] } split /\|\s*/, $topics // ''), ['help'], ['list'], ['batch', '--help']);
 ok(@pages > 12, scalar(@pages) . ' pages');
 for my $page (@pages) {
     my ($ours, $theirs) = (stress(@$page), installed(@$page));
     is($theirs->{out}, named($ours->{out}), "@$page: the installed program says its own name");
     ok($theirs->{out} !~ m{(?<![\w/.-])(?<!gpuarena )stress[ :]}, '.. alone');
 }
-for my $words (['run'], ['nonsense'], ['--nonsense'], ['-Z'], [qw(run -w train)], [qw(run -w train -p nonsense)], [qw(run -w needs:nonsense -p raw)],
+for my $words (['run'], ['nonsense'], ['--nonsense'], ['-Z'], [qw(run -w train)], [qw(run -w train -p nonsense)],
                [qw(run -w uniform:n=9 -p raw --fail-if nonsense>1)], [qw(run -w uniform:n=9 -p raw --fail-if workload>1)],
                [qw(run -q -w uniform:n=9 -p raw --fail-if ops>1)], [qw(run -v --no-timing -w uniform:n=9 -p raw --steps 2)]) {
     my ($ours, $theirs) = (stress(@$words), installed(@$words));
@@ -180,7 +180,7 @@ if ($has{bash}) {
     is(completed('gpuarena-stress run -w replay:somas_r'), 'somas_resnet50.csv', '.. recordings');
     is(completed('gpuarena-stress run -w replay:user.'), 'user.c', '.. and files');
     is(completed('gpuarena-stress help mea'), 'measuring', '.. topics of help');
-    is(completed('gpuarena-stress list '), 'workloads policies devices needs', '.. and of list');
+    is(completed('gpuarena-stress list '), 'workloads policies devices', '.. and of list');
     is(completed('gpuarena-stress compare user.'), 'user.c', '.. else files');
 } else {
     skip('bash is not installed');

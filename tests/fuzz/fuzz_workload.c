@@ -1,18 +1,8 @@
-/* Fuzz target: one item of -w, a need too, and the first operations that it makes. Recordings are fuzz_trace's.
+/* Fuzz target: one item of -w, and the first operations that it makes. Recordings are fuzz_trace's.
    It must not run them.
    Run: make fuzz FUZZ=workload; its corpus: build/tests/fuzz_workload */
-#include "stress/needs/needs.h"
 #include "stress/workload/workload.h"
 #include "fuzz.h"
-
-static void fuzz_need(const char *text)
-{
-    int is_all = 0;
-    problem why = { 0, "" };
-    if (!needs_names(text) || needs_find(text, &is_all, &why)) return;
-    fuzz_expect(is_all ? !why.exit_code : why.exit_code == EXIT_USAGE && why.text[0],
-                "refused with a problem, or all");
-}
 
 static void fuzz_one(const uint8_t *data, size_t size)
 {
@@ -29,7 +19,6 @@ static void fuzz_one(const uint8_t *data, size_t size)
         problem unvaried = { 0, "" };
         (void)workload_vary(text, NULL, &key, &unvaried);
     }
-    fuzz_need(text);
     free(text);
 }
 

@@ -1,7 +1,8 @@
-/* Does every need see what it is about? Each scenario must turn red for some policy, or for a defect planted in what
-   it calls: the library's functions and the pool's, as the scenarios see them. It must not know how they measure.
+/* Needs: what people ask of GPU memory. Each has a scenario, and a verdict on each of four policies (needs[]). And does
+   every need see what it is about? Each scenario must turn red for some policy, or for a defect planted in what it
+   calls: the library's functions and the pool's, as the scenarios see them. It must not know how they measure.
    Run by `make test`. */
-#include "stress/needs/needs.h"
+#include "scenarios.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -250,43 +251,187 @@ static gpuarena_result planted_free(gpuarena *arena, void *ptr, gpuarena_stream 
 #define gpuarena_alloc planted_alloc
 #define gpuarena_free planted_free
 #include "stress/policy/pool.c"
-#include "stress/needs/configs.c"
-#include "stress/needs/figures.c"
-#include "stress/needs/ground.c"
-#include "stress/needs/growth.c"
-#include "stress/needs/held.c"
-#include "stress/needs/inspect.c"
-#include "stress/needs/kinds.c"
-#include "stress/needs/limits.c"
-#include "stress/needs/owners.c"
-#include "stress/needs/sharing.c"
-#include "stress/needs/small.c"
-#include "stress/needs/waits.c"
+#include "configs.c"
+#include "figures.c"
+#include "ground.c"
+#include "growth.c"
+#include "held.c"
+#include "inspect.c"
+#include "kinds.c"
+#include "limits.c"
+#include "owners.c"
+#include "sharing.c"
+#include "small.c"
+#include "waits.c"
+#include "scene.c"
+
+typedef struct need {
+    const char *name;
+    void      (*act)(scene *self);
+    const char *verdicts;
+    const char *sentence;                        /* when it passes */
+} need;
+
+/* In the order of stress/README.md. verdicts: on raw, bfc, segments and paged; P: pass, F: fail, -: not its need. */
+static const need needs[] = {
+    { "sums", figures_sums, "F-PP",
+      "requested + slack = live, + pending + cached = reserved = what the device holds, after each of 400 steps" },
+    { "other", figures_other, "F-PP",
+      "context and kernels are told apart from what is reserved, to the byte" },
+    { "predict", figures_predict, "F-PP",
+      "gpuarena_can_alloc is right of 400 steps' requests, and the largest free block is to be had" },
+    { "report", inspect_report, "F-PP",
+      "the JSON report, the walk and the statistics say the same, and with `other` what the device says" },
+    { "events", inspect_hook, "F-PP",
+      "what the observer was told adds up to the statistics: blocks, failures, memory from and to the device" },
+    { "peaks", inspect_peaks, "F-PP",
+      "the highest use is told as it was counted beside it, and can be had of one step alone" },
+    { "addresses", inspect_virtual, "---P",
+      "what is freed and trimmed loses its memory and keeps its addresses; both are told apart" },
+    { "limit", limits_kept, "FPPP",
+      "5000 MiB are never passed at any call of the driver, and all of them are to be had" },
+    { "threads", limits_threads, "F-PP",
+      "four threads at once never hold more than the limit, and nothing but memory is refused" },
+    { "reasons", limits_reasons, "F-PP",
+      "each reason is provoked and named, and what is said to be missing is what it takes" },
+    { "late-change", configs_late, "F-PP",
+      "a struct that changes after creation changes nothing, an uncleared one is refused; set_limit is in force" },
+    { "wrong-values", configs_validate, "F-PP",
+      "each of 12 wrong settings is refused, its key named; a refusal says what was asked for and what is missing" },
+    { "environment", configs_environment, "F-PP",
+      "9 texts in the environment are in force as they say; the program's own go before; a bad one is refused" },
+    { "marks", configs_marks, "F-PP",
+      "memory taken beforehand: bytes, shares of total and of free, total and free less some, to the byte" },
+    { "headroom", configs_headroom, "F-PP",
+      "1 GiB stays free for others whatever they take meanwhile, and growth goes on when they give it back" },
+    { "shares", sharing_shares, "FPPP",
+      "four programs have the same parts of a device in whatever order they start" },
+    { "grabbed", sharing_grabbed, "FPPP",
+      "a library took 12 of 16 GiB first: nothing held at creation, the rest to be used, or a share of it" },
+    { "manners", sharing_manners_kept, "F-PP",
+      "beside another process: memory that is kept is ours, release=idle leaves it what is idle, frugal all of it" },
+    { "first-touch", growth_first_touch, "F-PP",
+      "growing, nothing is held at creation and one step with the first block; growth=fixed holds the limit" },
+    { "overshoot", growth_overshoot, "PFPP",
+      "while 4 GiB of tensors come, from 512 MiB on at most twice what is live is held; growth=exact: 1.2 times" },
+    { "steps", growth_steps, "F-PP",
+      "every step of growth is told, and they add up to what the device holds" },
+    { "modes", growth_modes, "F-PP",
+      "training fits under 1.15 times its peak, both with memory taken beforehand and with growth" },
+    { "walls", growth_walls, "PFPP",
+      "half of what is free, in pieces, is served in one; or refused as fragmented, as gauge and dry run told" },
+    { "shapes", growth_shapes, "PPPP",
+      "with other shapes at each of 300 steps what is held comes to rest: 1.1 times that of the first 100" },
+    { "jump", growth_jump, "PFPP",
+      "an embedding's first step, four times its table: at most 1.05 times what is live is held" },
+    { "trim", held_trim, "PPPP",
+      "4 GiB that were freed go back to the device by one call, while others stay live" },
+    { "again", held_again, "FPPP",
+      "the same step again: a hundredth of the first time's driver calls, from the third on none; 1 % more in use" },
+    { "repeat", held_repeat, "PPPP",
+      "the same step five times within what it took the first time" },
+    { "retention", held_retention, "F-PP",
+      "each rule of release keeps of 1 GiB what it says" },
+    { "lifetimes", held_lifetimes, "PPPP",
+      "what is freed after its last use lowers what is held as much as what is live, to a tenth" },
+    { "bound", held_bound, "PFPP",
+      "training holds at most 1.25 times the lower bound, the peak of what is live" },
+    { "overlap", waits_overlap, "FPPP",
+      "batches copied and used on two streams: in frees the host waits for no more than a tenth of the GPU's work" },
+    { "captured", waits_captured, "F-PP",
+      "a captured step runs, and is captured anew, without a driver call" },
+    { "pressure", waits_pressure, "F-PP",
+      "caches are told before memory runs out, and what they free serves the request" },
+    { "late-free", waits_late, "PPPP",
+      "what another stream freed and still works on serves the next request, behind that work" },
+    { "tags", owners_tags, "F-PP",
+      "what is live by tag adds up to what is live, is twice as much in float64, and a failure tells it" },
+    { "scope", owners_scope, "F-PP",
+      "all that was allocated since a mark is freed by one call, and had again without a driver call" },
+    { "leaks", owners_leaks, "F-PP",
+      "an end with live blocks is refused and tells them by size and tag; behind gpuarena_reset nothing stays" },
+    { "tenants", owners_tenants, "F-PP",
+      "two tenants of a device have their limits to the byte, are refused for their own, and sum to the device" },
+    { "devices", owners_devices, "F-PP",
+      "an arena on each of two devices: memory, limits and figures apart, a pointer of the other named" },
+    { "pinned", kinds_pinned, "F-PP",
+      "pinned memory has a limit and figures of its own, apart from the device's" },
+    { "async", kinds_async, "F-PP",
+      "with backing=async never more than the limit is had of the driver's pool, and all goes back" },
+    { "tiny", small_model, "FPPP",
+      "a tiny model trains in one granule of 2 MiB, without a driver call after the first epoch" },
+    { "sizes", small_sizes, "PPPP",
+      "20,000, 40,000 and 80,000 bytes take at most 512 more each" },
+    { "resize", inspect_resize, "F-PP",
+      "a block grows where it is as soon as what follows it is free, and keeps its contents" },
+    { "batches", small_batches, "PPPP",
+      "the largest batch is found by trying: 75 % of what there are bytes for; what was live is intact" },
+    { "scratch", small_scratch, "F-PP",
+      "a request that may fail makes no driver call and no growth" },
+    { "ring", small_ring, "FPPP",
+      "ten times the device's size passes through a ring, without a driver call after the first lap" },
+};
+enum { NEEDS = sizeof needs / sizeof needs[0] };
+
+static const need *need_of(const char *name)
+{
+    size_t index = 0;
+    while (index < NEEDS && strcmp(needs[index].name, name)) index++;
+    return index < NEEDS ? &needs[index] : NULL;
+}
 
 /* The verdict of this need on this policy, with this planted. */
-static const scene *verdict(plant what, const char *name, const char *on)
+static const scene *verdict(plant what, const need *asked, const char *on, uint64_t seed, int without_vm)
 {
     static scene shown;
     policy chosen;
-    char text[64];
-    int all;
     problem why = { 0, "" };
     memset(&shown, 0, sizeof shown);
-    snprintf(text, sizeof text, "needs:%s", name);
-    const need *asked = needs_find(text, &all, &why);
     if (!asked || policy_parse(on, 0, &chosen, &why)) {
-        snprintf(shown.said, sizeof shown.said, "%.400s", why.text);
+        snprintf(shown.said, sizeof shown.said, "%.400s", asked ? why.text : "no such need");
         return &shown;
     }
     shown.chosen = &chosen;
     shown.device.op_ns = 2000;
-    shown.seed = 1;
+    shown.device.sim.without_vm = (uint32_t)without_vm;
+    shown.seed = seed;
     planted = what;
     planted_count = 0;
     asked->act(&shown);
     planted = NOTHING;
     if (shown.trouble.exit_code) snprintf(shown.said, sizeof shown.said, "%.400s", shown.trouble.text);
     return &shown;
+}
+
+static const char letters[] = { '?', 'P', 'F', '-' };
+
+static void check_verdict(const need *asked, const char *on, uint64_t seed, int without_vm, char expected)
+{
+    const scene *shown = verdict(NOTHING, asked, on, seed, without_vm);
+    char found = shown->trouble.exit_code ? '!' : letters[shown->verdict];
+    CHECK_MSG(found == expected, "%s on %s, seed %d%s: %c", asked->name, on, (int)seed,
+              without_vm ? ", without virtual memory" : "", found);
+    if (found == 'P') CHECK_MSG(strpbrk(shown->said, "0123456789") != NULL, "what was measured is said in numbers");
+    if (found != expected) printf("#   expected %c: %s\n#   %s\n", expected, asked->sentence, shown->said);
+}
+
+static void test_verdicts(void)
+{
+    static const char *const policies[] = { "raw", "bfc", "segments", "paged" };
+    for (size_t index = 0; index < NEEDS; index++) {
+        for (size_t at = 0; at < 4; at++) check_verdict(&needs[index], policies[at], 1, 0, needs[index].verdicts[at]);
+    }
+}
+
+static void test_other_seeds(void)
+{
+    for (size_t index = 0; index < NEEDS; index++) {
+        check_verdict(&needs[index], "segments", 1, 1, needs[index].verdicts[2]);
+        for (uint64_t seed = 2; seed <= 6; seed++) {
+            check_verdict(&needs[index], "segments", seed, 0, needs[index].verdicts[2]);
+            check_verdict(&needs[index], "paged", seed, 0, needs[index].verdicts[3]);
+        }
+    }
 }
 
 typedef struct planting { plant what; const char *what_text, *name, *on; } planting;
@@ -301,12 +446,12 @@ static void test_each_is_seen(void)
 {
     for (size_t at = 0; at < PLANTINGS; at++) {
         const planting *each = &plantings[at];
-        const scene *shown = verdict(each->what, each->name, each->on);
+        const scene *shown = verdict(each->what, need_of(each->name), each->on, 1, 0);
         CHECK_MSG(shown->verdict == NEED_FAIL && !shown->trouble.exit_code, "%s on %s: %s: red", each->what_text,
                   each->on, each->name);
         if (shown->verdict != NEED_FAIL) printf("#   verdict %d: %s\n", (int)shown->verdict, shown->said);
         if (each->what == NOTHING) continue;
-        shown = verdict(NOTHING, each->name, each->on);
+        shown = verdict(NOTHING, need_of(each->name), each->on, 1, 0);
         CHECK_MSG(shown->verdict == NEED_PASS, "without it: green");
         if (shown->verdict != NEED_PASS) printf("#   verdict %d: %s\n", (int)shown->verdict, shown->said);
     }
@@ -314,15 +459,17 @@ static void test_each_is_seen(void)
 
 static void test_every_need_can_fail(void)
 {
-    for (size_t index = 0; need_at(index); index++) {
+    for (size_t index = 0; index < NEEDS; index++) {
         int red = 0;
-        for (size_t at = 0; at < PLANTINGS; at++) red += !strcmp(plantings[at].name, need_name(need_at(index)));
-        CHECK_MSG(red > 0, "%s: turns red for something", need_name(need_at(index)));
+        for (size_t at = 0; at < PLANTINGS; at++) red += !strcmp(plantings[at].name, needs[index].name);
+        CHECK_MSG(red > 0, "%s: turns red for something", needs[index].name);
     }
 }
 
 int main(void)
 {
+    test_verdicts();
+    test_other_seeds();
     test_each_is_seen();
     test_every_need_can_fail();
     return tap_done();

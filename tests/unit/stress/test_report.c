@@ -200,31 +200,6 @@ static void test_cut(void)
     CHECK_STR(letters, "ab\xc3\xa9..");
 }
 
-/* Needs by policies: as many tables as there must be, each policy in one. */
-static void test_needs_narrow(void)
-{
-    static const char *const policies[] = { "raw", "segments", "pytorch", "pytorch-expandable", "paged", "bfc" };
-    enum { POLICIES = sizeof policies / sizeof policies[0] };
-    row rows[POLICIES];
-    const row_list list = { rows, POLICIES, ROW_NEEDS, NULL, NULL };
-    for (size_t at = 0; at < POLICIES; at++) {
-        rows[at] = make_row("needs:limit", policies[at]);
-        row_text(&rows[at], COLUMN_VERDICT, "pass");
-    }
-    for (size_t width = 40; width <= 140; width += 20) {
-        size_t headings = 0, verdicts = 0;
-        write_table(&list, width);
-        CHECK_MSG(longest_line(written) <= width, "needs, %zu columns: no line is longer (%zu)", width,
-                  longest_line(written));
-        for (const char *at = written; (at = strstr(at, "pass")) != NULL; at++) verdicts++;
-        for (const char *at = written; (at = strstr(at, "need  ")) != NULL; at++) headings++;
-        CHECK_MSG(verdicts == POLICIES, "needs, %zu columns: a verdict a policy (%zu)", width, verdicts);
-        CHECK_MSG(headings == (width < 60 ? 3 : width < 80 ? 2 : 1), "needs, %zu columns: %zu tables", width,
-                  headings);
-        CHECK_MSG(strstr(written, "  pytorch-"), "needs, %zu columns: two names are two", width);
-    }
-}
-
 static const cuda_environment gpu = { 0, "A \"GPU\"", "GPU-01234567-89ab-cdef-0123-456789abcdef", UINT64_C(80) << 30,
                                       UINT64_C(512) << 20, 12080, 13000, "570.86.15", 2, "1980 MHz",
                                       "0000:19:00.0", 90, 132, 1,
@@ -291,7 +266,6 @@ int main(void)
     test_narrow(ROW_RUN);
     test_narrow(ROW_CAPACITY);
     test_narrow(ROW_BATCH);
-    test_needs_narrow();
     test_cut();
     test_cuda_json();
     test_cuda_table();

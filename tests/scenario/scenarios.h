@@ -1,7 +1,7 @@
 /* The scenarios, by the file that has them. Each is told, with when it passes, in needs.c.
    Knows nothing of the table. Tested by tests/needs.t. */
-#ifndef STRESS_NEEDS_SCENARIOS_H
-#define STRESS_NEEDS_SCENARIOS_H
+#ifndef TESTS_SCENARIO_SCENARIOS_H
+#define TESTS_SCENARIO_SCENARIOS_H
 
 #include "scene.h"
 

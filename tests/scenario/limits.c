@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "../base/splitmix64.h"
+#include "stress/base/splitmix64.h"
 #include "scenarios.h"
 
 enum { LIMITS_BLOCKS = 96, LIMITS_STEPS = 2000 };

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "../base/splitmix64.h"
+#include "stress/base/splitmix64.h"
 #include "scenarios.h"
 
 enum { FIGURES_BLOCKS = 64, FIGURES_STEPS = 400, FIGURES_WORK_NS = 50000 };

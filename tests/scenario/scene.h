@@ -1,11 +1,11 @@
 /* What a scenario has in hand: one policy, fresh simulated devices to put it to work on, and a verdict to give.
    Knows nothing of rows or reports. Nothing here is timed.
    Tested by tests/needs.t. */
-#ifndef STRESS_NEEDS_SCENE_H
-#define STRESS_NEEDS_SCENE_H
+#ifndef TESTS_SCENARIO_SCENE_H
+#define TESTS_SCENARIO_SCENE_H
 
-#include "../policy/policy.h"
-#include "../workload/workload.h"
+#include "stress/policy/policy.h"
+#include "stress/workload/workload.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../base/splitmix64.h"
+#include "stress/base/splitmix64.h"
 #include "scenarios.h"
 
 /* Held at creation, and with one block of 1 MiB. -1: not opened. */

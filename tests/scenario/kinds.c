@@ -3,7 +3,7 @@
    Tested by tests/needs.t and tests/test_needs.c. */
 #include <inttypes.h>
 
-#include "../base/splitmix64.h"
+#include "stress/base/splitmix64.h"
 #include "scenarios.h"
 
 /* An arena of such memory, with nothing left that is for pages alone. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/splitmix64.h"
+#include "stress/base/splitmix64.h"
 #include "scenarios.h"
 
 enum { INSPECT_BLOCKS = 48, INSPECT_STEPS = 300, INSPECT_JSON = 1 << 18 };
