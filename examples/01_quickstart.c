@@ -1,6 +1,7 @@
 /* Quickstart: a pool that can never take more than 4 GiB of the device, and two buffers a step from it.
    Introduces gpuarena_create, gpuarena_alloc, gpuarena_free, gpuarena_destroy; holds the implementation.
-   Run: make && build/examples/01_quickstart; without a GPU: LD_LIBRARY_PATH=build/sim build/examples/01_quickstart */
+   Run: make build/examples/01_quickstart && build/examples/01_quickstart;
+   without a GPU: LD_LIBRARY_PATH=build/sim build/examples/01_quickstart */
 #define GPUARENA_IMPLEMENTATION              /* in one file of your program; a plain include in all others */
 #include "../gpuarena.h"
 #include "example.h"                         /* the rest of your program */

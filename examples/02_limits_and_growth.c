@@ -1,6 +1,7 @@
 /* Limits and growth: the limit is kept to the byte, growth is yours to choose, and memory goes back when you say so.
    Introduces config.limit_bytes, config.growth, gpuarena_set_limit, gpuarena_trim, gpuarena_reset.
-   Run: make && build/examples/02_limits_and_growth; without a GPU: with LD_LIBRARY_PATH=build/sim before it */
+   Run: make build/examples/02_limits_and_growth && build/examples/02_limits_and_growth;
+   without a GPU: with LD_LIBRARY_PATH=build/sim before it */
 #define GPUARENA_IMPLEMENTATION
 #include "../gpuarena.h"
 #include "example.h"

@@ -1,6 +1,7 @@
 /* Statistics and failure: every byte is in one sum, a failure says why, misuse is caught in every build.
    Introduces gpuarena_get_stats, gpuarena_report, gpuarena_last_failure, gpuarena_failure_text.
-   Run: make && build/examples/03_statistics_and_failure; without a GPU: with LD_LIBRARY_PATH=build/sim before it */
+   Run: make build/examples/03_statistics_and_failure && build/examples/03_statistics_and_failure;
+   without a GPU: with LD_LIBRARY_PATH=build/sim before it */
 #define GPUARENA_IMPLEMENTATION
 #include "../gpuarena.h"
 #include "example.h"

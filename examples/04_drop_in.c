@@ -1,6 +1,7 @@
 /* Drop-in: an existing CUDA program whose cudaMalloc and cudaFree go to a pool; the rest of it stays as it was.
    Introduces nothing new: two functions and two macros over gpuarena_alloc and gpuarena_free.
-   Run: make && build/examples/04_drop_in; without a GPU: with LD_LIBRARY_PATH=build/sim before it */
+   Run: make build/examples/04_drop_in && build/examples/04_drop_in;
+   without a GPU: with LD_LIBRARY_PATH=build/sim before it */
 #define GPUARENA_IMPLEMENTATION
 #include "../gpuarena.h"
 #include "example.h"

@@ -1,6 +1,7 @@
 /* Thrust: vectors and algorithms whose device memory, temporary buffers too, comes from an arena.
    Introduces gpuarena.hpp's resource for Thrust.
-   Run: make && build/examples/05_thrust; without a GPU (no kernel can run there): with LD_LIBRARY_PATH=build/sim */
+   Run: make build/examples/05_thrust && build/examples/05_thrust;
+   without a GPU (no kernel can run there): with LD_LIBRARY_PATH=build/sim */
 #define GPUARENA_IMPLEMENTATION
 #include "gpuarena.hpp"
 #include "example.h"

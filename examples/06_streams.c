@@ -1,6 +1,7 @@
 /* Streams: who may have freed memory, and when: its stream at once, others only behind that stream's work.
    Introduces gpuarena_use, gpuarena_forget, pending_bytes of gpuarena_stats.
-   Run: make && build/examples/06_streams; without a GPU: LD_LIBRARY_PATH=build/sim build/examples/06_streams */
+   Run: make build/examples/06_streams && build/examples/06_streams;
+   without a GPU: LD_LIBRARY_PATH=build/sim build/examples/06_streams */
 #define GPUARENA_IMPLEMENTATION
 #include "../gpuarena.h"
 #include "example.h"

@@ -1,6 +1,7 @@
 /* Graph capture: a graph keeps the addresses that it was captured with, so its memory must stay its own.
    Introduces gpuarena_capture_begin, gpuarena_capture_end, gpuarena_capture_release.
-   Run: make && build/examples/07_graph_capture; without a GPU: with LD_LIBRARY_PATH=build/sim before it */
+   Run: make build/examples/07_graph_capture && build/examples/07_graph_capture;
+   without a GPU: with LD_LIBRARY_PATH=build/sim before it */
 #define GPUARENA_IMPLEMENTATION
 #include "../gpuarena.h"
 #include "example.h"

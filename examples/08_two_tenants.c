@@ -1,6 +1,7 @@
 /* Two tenants of one device: each held to its limit, neither disturbed by the other; idle memory passes between them.
    Introduces config.parent, GPUARENA_REASON_OVER_PARENT, stats.children_bytes, gpuarena_next.
-   Run: make && build/examples/08_two_tenants; without a GPU: LD_LIBRARY_PATH=build/sim .. */
+   Run: make build/examples/08_two_tenants && build/examples/08_two_tenants;
+   without a GPU: LD_LIBRARY_PATH=build/sim .. */
 #define GPUARENA_IMPLEMENTATION
 #include "../gpuarena.h"
 #include "example.h"

@@ -1,6 +1,6 @@
 /* A server's key-value cache that takes what memory there is, and gives its oldest sequences up under pressure.
    Introduces config.pressure, gpuarena_failure.missing_bytes, GPUARENA_BACKING_PINNED for what is copied to the host.
-   Run: make && build/examples/09_serving_with_pressure */
+   Run: make build/examples/09_serving_with_pressure && build/examples/09_serving_with_pressure */
 #define GPUARENA_IMPLEMENTATION
 #include "../gpuarena.h"
 #include "example.h"

@@ -1,6 +1,7 @@
 /* A monitor: what an arena knows, as JSON for people and tools, and as text for Prometheus, with what is live by tag.
    Introduces gpuarena_report in JSON, GPUARENA_STATS as a loop, gpuarena_tag, gpuarena_get_tag, gpuarena_get_device.
-   Run: make && build/examples/10_monitor [json]; without a GPU: with LD_LIBRARY_PATH=build/sim before it */
+   Run: make build/examples/10_monitor && build/examples/10_monitor [json];
+   without a GPU: with LD_LIBRARY_PATH=build/sim before it */
 #define GPUARENA_IMPLEMENTATION
 #include "../gpuarena.h"
 #include "example.h"

@@ -1,6 +1,8 @@
 /* Recording: what a program asks of its arena, as a trace that `stress run -w replay:FILE` plays to other policies.
    Introduces gpuarena_observe, by recorder.h, which is for you to copy; gpuarena_alloc_ex with a tag.
-   Run: make && build/examples/11_record mine.trace && build/stress run -w replay:mine.trace -p raw,segments,paged */
+
+     Run: make build/stress build/examples/11_record, then (without a GPU with LD_LIBRARY_PATH=build/sim before it)
+   build/examples/11_record mine.trace && build/stress run -w replay:mine.trace -p raw,segments,paged */
 #define GPUARENA_IMPLEMENTATION
 #include "../gpuarena.h"
 #include "example.h"

@@ -1,6 +1,7 @@
 /* Two devices: an arena each, with its own limit and its own figures; the caller's current device stays current.
    Introduces gpuarena_driver_cuda, gpuarena_get_device, gpuarena_owner.
-   Run: make && build/examples/12_two_devices; without GPUs: GPUARENA_SIM=device=24G*2 LD_LIBRARY_PATH=build/sim .. */
+   Run: make build/examples/12_two_devices && build/examples/12_two_devices;
+   without GPUs: GPUARENA_SIM=device=24G*2 LD_LIBRARY_PATH=build/sim .. */
 #define GPUARENA_IMPLEMENTATION
 #include "../gpuarena.h"
 #include "example.h"

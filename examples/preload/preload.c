@@ -1,6 +1,6 @@
 /* libgpuarena-preload.so: cudaMalloc, cudaMallocAsync and their frees of a program that exists already come from an
    arena for each device, without a line changed; cudaMemGetInfo tells what the arena may still give.
-       LD_PRELOAD=build/preload/libgpuarena-preload.so GPUARENA_CONF=limit=8G ./program
+       LD_PRELOAD=build/libgpuarena-preload.so GPUARENA_CONF=limit=8G ./program
    At exit a report goes to standard error, or to the file that GPUARENA_REPORT names.
    The program must use the shared libcudart (nvcc -cudart shared): what is linked statically cannot be replaced.
    Memory of paged arenas cannot be exported by cudaIpcGetMemHandle: GPUARENA_CONF=backing=segments,share=whole for that.

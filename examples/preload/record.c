@@ -1,7 +1,7 @@
 /* libgpuarena-record.so: writes what a program that exists already asks of cudaMalloc, cudaMallocAsync and their frees
    as a trace that `stress run -w replay:FILE` plays to every policy: what would this program need, and what would a
    pool save, without a line changed.
-       LD_PRELOAD=build/preload/libgpuarena-record.so GPUARENA_TRACE=mine.trace ./program
+       LD_PRELOAD=build/libgpuarena-record.so GPUARENA_TRACE=mine.trace ./program
    GPUARENA_TRACE: the file (gpuarena-PID.trace). Streams that wait for others' events are recorded too. What kernels
    use is not known. The program must use the shared libcudart (nvcc -cudart shared). */
 #include "interpose.h"

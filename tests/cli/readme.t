@@ -9,6 +9,7 @@
 #   holes             --quick, as few as fit into 512 MiB, without times and without valgrind
 #   make TARGET       the target and its variables must be in the Makefile
 #   nvcc              --dryrun
+#   LD_PRELOAD=..     on the substitute
 #   --device cuda:N   may answer that there is none (77)
 #   srun              is left out, and the array has two tasks
 # A rule's verdict, compare's and cmp's may be 1: README's figures are of longer runs.
@@ -73,10 +74,12 @@ sub shortened {
     return ('', 'no python3') if $line =~ /torch_snapshot/ && !$has{python3};
     return ('', 'no substitute for the CUDA runtime') if $line =~ /libcudart|build\/sim|nvcc|-lcudart/ && !$has_cuda;
     for my $compiler (qw(gcc g++ nvcc)) { return ('', "no $compiler") if $line =~ /^\Q$compiler\E / && !$has{$compiler} }
+    return ('', "$1 is not built") if $line =~ /^LD_PRELOAD=(\S+)/ && !($has_cuda && -e $1);
     return ('', 'no recordings') if $line =~ /replay:(?:somas|medium)/ && !-e 'somas_pangu_2.6B.csv';
     $line =~ s/\s+#\s.*//;
     $line =~ s{/usr/local/cuda}{$cuda_home}g;
     $line =~ s/^nvcc /nvcc --dryrun /;
+    $line =~ s/^LD_PRELOAD=/LD_LIBRARY_PATH=build\/sim $&/;
     $line =~ s{^srun }{for SLURM_ARRAY_TASK_ID in 0 1; do export SLURM_ARRAY_TASK_ID SLURM_ARRAY_TASK_COUNT=2 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_MAX=1; }
         and $line .= ' || exit; done';
     return ('', '') if $line =~ /^build\/stress (?:capacity|batch|shrink|merge|holes)$/;
@@ -90,7 +93,8 @@ sub shortened {
 
 sub is_there {
     my ($target) = @_;
-    return $makefile =~ /^\Q$target\E:/m || ($target eq 'build/stress' && $makefile =~ /^\$\(STRESS\):/m);
+    my $file = $target =~ s{^build(?=/)}{\$(BUILD)}r;
+    return $makefile =~ /^\Q$target\E:/m || ($file ne $target && $makefile =~ /^[A-Z]+ +:= .*\Q$file\E(?:[\s)]|$)/m);
 }
 
 my %seen;
@@ -109,7 +113,8 @@ sub run_command {
     my $found = qx{($short) 2>&1 </dev/null};
     my $code = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
     my @expected = (0, $line =~ /--fail-if|stress compare/ ? 1 : (), $line =~ /--device cuda/ ? 77 : ());
-    ok(scalar(grep { $code eq $_ } @expected), "exit $code: $short") or print "#   $_\n" for (split /\n/, $found)[-1];
+    my $passed = ok(scalar(grep { $code eq $_ } @expected), "exit $code: $short");
+    print "#   $_\n" for $passed ? () : (split /\n/, $found)[-1];
 }
 
 # pickles are stress's own; a device's costs are the simulated one's; the program is built before it is run
