@@ -11052,22 +11052,17 @@ static void gpuarena__dedicated_end(gpuarena *arena, uint64_t address, gpuarena_
     arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE && ignored.result != GPUARENA_OK;
 }
 
-/* Frees a block and tells the observer. */
+/* Frees a live block, and tells the observer if there is one. */
 static void gpuarena__free_told(gpuarena *arena, uint32_t slot, uint32_t freed_on, gpuarena_stream stream)
 {
     uint64_t pending = arena->stats.pending_bytes;
-    gpuarena_block block = gpuarena__block_describe(arena, arena->lookup.table[slot]);
+    gpuarena_block block = GPUARENA_INIT;
+    if (arena->config.observe) block = gpuarena__block_describe(arena, arena->lookup.table[slot]);
     gpuarena__block_give_back(arena, slot, freed_on);
+    if (!arena->config.observe) return;
     block.state = arena->stats.pending_bytes > pending ? GPUARENA_STATE_PENDING : GPUARENA_STATE_FREE;
     gpuarena__tell(arena, GPUARENA_ACTION_FREE, &block, stream == GPUARENA_OWN_STREAM ? block.stream : stream,
                    NULL);
-}
-
-/* Frees a block with the lock alone. */
-static void gpuarena__free_plain(gpuarena *arena, uint32_t slot, uint32_t freed_on, gpuarena_stream stream)
-{
-    if (arena->config.observe) gpuarena__free_told(arena, slot, freed_on, stream);
-    else gpuarena__block_give_back(arena, slot, freed_on);
 }
 
 /* With the turn: any block, on any stream. */
@@ -11419,8 +11414,8 @@ static gpuarena_result gpuarena__free_slow(gpuarena *arena, void *ptr, gpuarena_
     return gpuarena__end(arena, result);
 }
 
-/* Whether a free needs no more than the lock, and *freed_on: no record is to be made, no event recorded,
-   nothing given back. */
+/* Whether a free needs no more than the lock: it makes no record, records no event and gives nothing back.
+   *freed_on: the record of its stream. */
 GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__node *node,
                                              gpuarena_stream stream, uint32_t *freed_on)
 {
@@ -11430,92 +11425,60 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
         *freed_on = gpuarena__freed_on(arena, node, stream);
         if (*freed_on != GPUARENA__MULTI_STREAM && arena->streams.list[*freed_on].key) return 0;
     }
-    return !(node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__TAGGED))
+    return !(node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED))
         && arena->stats.reserved_bytes <= arena->plain_limit;
 }
 
-/* A block that is not plain, with the lock: freed, if it is its tag alone that makes it so. 0: it takes the
-   turn. */
-GPUARENA__NOINLINE int gpuarena__free_tagged(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
+/* A block that a cache's table has: the cache keeps it after all, in place of what it kept before, or the
+   arena's own table gets it back, where *slot is. 1: it is kept. */
+static int gpuarena__cache_take_back(gpuarena *arena, gpuarena__cache *cache, uint32_t *slot,
+                                     gpuarena_stream stream)
 {
-    gpuarena__node *node = gpuarena__node_at(arena, arena->lookup.table[slot]);
-    uint32_t freed_on;
-    int plain;
-    if (!(node->size & GPUARENA__TAGGED)) return 0;
-    node->size &= ~GPUARENA__TAGGED;
-    plain = gpuarena__is_plain_free(arena, node, stream, &freed_on);
-    node->size |= GPUARENA__TAGGED;
-    if (plain) gpuarena__free_told(arena, slot, freed_on, stream);
-    return plain;
-}
-
-/* Without the turn: the pointer is no live block's base. */
-static gpuarena_result gpuarena__free_wrong(gpuarena *arena, const void *ptr, gpuarena_stream stream)
-{
-    gpuarena_result result;
-    gpuarena__caches_close(arena);
-    result = gpuarena__fail_pointer(arena, ptr, stream);
-    gpuarena__caches_open(arena);
-    return result;
-}
-
-/* A block that a cache's table has, on its way back: kept after all, in place of what was kept before, or
-   freed. 0: it takes the turn. The lock and the cache's are held; the latter is let go of. */
-static int gpuarena__free_held(gpuarena *arena, gpuarena__cache *cache, uint32_t slot, gpuarena_stream stream)
-{
-    uint32_t index = cache->table.table[slot], freed_on;
+    uint32_t index = cache->table.table[*slot], freed_on;
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t bytes = gpuarena__node_bytes(node);
-    int plain = gpuarena__is_plain_free(arena, node, stream, &freed_on), kept = 0;
-    if (plain && cache->open && freed_on == cache->set && !node->use_at) {
+    int kept = 0;
+    if (cache->open && !node->use_at && gpuarena__is_plain_free(arena, node, stream, &freed_on)
+        && freed_on == cache->set) {
         if (cache->kept_bytes + bytes > arena->config.cache_bytes) gpuarena__cache_flush_all(arena, cache);
         else gpuarena__cache_flush(arena, cache, gpuarena__bin_of(bytes).number, 4);
         kept = gpuarena__cache_keep(arena, cache, index, node);
     }
-    if (plain && !kept) gpuarena__cache_return(arena, cache, slot);
+    if (!kept) gpuarena__cache_return(arena, cache, *slot);
     gpuarena__spin_unlock(&cache->lock);
-    if (plain && !kept) {
-        slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__node_at(arena, index)->address);
-        gpuarena__free_plain(arena, slot, freed_on, stream);
-    }
-    return plain;
+    *slot = gpuarena__lookup_find(arena, &arena->lookup, node->address);
+    return kept;
 }
 
-/* The rest of a free of a live block that is not as most are; with the lock, which is let go of. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__free_else(gpuarena *arena, uint32_t slot, void *ptr,
-                                                       gpuarena_stream stream)
+/* A free that the fast path does not serve; with the lock, which is let go of. If it needs no more than the
+   lock, it is done here. The slow path does all others, and says what is wrong with a pointer. */
+GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
-    const gpuarena__node *node = gpuarena__node_at(arena, arena->lookup.table[slot]);
-    uint32_t freed_on;
-    int done = gpuarena__is_plain_free(arena, node, stream, &freed_on);
-    if (done) gpuarena__free_plain(arena, slot, freed_on, stream);
-    else done = gpuarena__free_tagged(arena, slot, stream);
+    uint32_t slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__address(ptr)), freed_on;
+    gpuarena__cache *cache = NULL;
+    int done = 0;
+    if (slot > arena->lookup.mask) cache = gpuarena__cache_holding(arena, gpuarena__address(ptr), &slot);
+    if (cache) done = gpuarena__cache_take_back(arena, cache, &slot, stream);
+    if (!done && slot <= arena->lookup.mask) {
+        done = gpuarena__is_plain_free(arena, gpuarena__node_at(arena, arena->lookup.table[slot]), stream,
+                                       &freed_on);
+        if (done) gpuarena__free_told(arena, slot, freed_on, stream);
+    }
     gpuarena__spin_unlock(&arena->lock);
     return done ? GPUARENA_OK : gpuarena__free_slow(arena, ptr, stream);
 }
 
-/* The same where the table does not have the block. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__free_unfound(gpuarena *arena, void *ptr, gpuarena_stream stream)
-{
-    uint32_t slot;
-    gpuarena__cache *cache = gpuarena__cache_holding(arena, gpuarena__address(ptr), &slot);
-    int held = cache && gpuarena__free_held(arena, cache, slot, stream);
-    gpuarena_result result = cache ? GPUARENA_OK : gpuarena__free_wrong(arena, ptr, stream);
-    gpuarena__spin_unlock(&arena->lock);
-    return held || result ? result : gpuarena__free_slow(arena, ptr, stream);
-}
-
-/* The short way, of nearly all frees that no cache serves. */
-GPUARENA__INLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *ptr, gpuarena_stream stream)
+/* The fast path: a live block without bits that ask for more, on a plain stream. */
+GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     gpuarena__node *node;
     uint32_t *place, index;
     gpuarena__spin_lock(&arena->lock);
     if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
     node = gpuarena__lookup_node(arena, &arena->lookup, gpuarena__address(ptr), &place);
-    if (!GPUARENA__LIKELY(node != NULL)) return gpuarena__free_unfound(arena, ptr, stream);
-    if (!GPUARENA__LIKELY(!(node->size & arena->slow_free_flags) && gpuarena__is_plain(arena, stream)))
-        return gpuarena__free_else(arena, (uint32_t)(place - arena->lookup.table), ptr, stream);
+    if (!GPUARENA__LIKELY(node && !(node->size & arena->slow_free_flags)
+                          && gpuarena__is_plain(arena, stream)))
+        return gpuarena__free_other(arena, ptr, stream);
     index = *place;
     *place = 0;
     gpuarena__block_free(arena, index, node, arena->streams.recent_record, 1);
@@ -11523,31 +11486,26 @@ GPUARENA__INLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *ptr,
     return GPUARENA_OK;
 }
 
-GPUARENA__NOINLINE gpuarena_result gpuarena__free_uncached(gpuarena *arena, void *ptr, gpuarena_stream stream)
-{
-    return gpuarena__free_fast(arena, ptr, stream);
-}
-
+/* The stream's cache, or else the fast path. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_cached(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     gpuarena__cache *cache = gpuarena__cache_of(arena, stream);
     return GPUARENA__LIKELY(cache && gpuarena__cache_free(arena, cache, stream, gpuarena__address(ptr)))
-        ? GPUARENA_OK : gpuarena__free_uncached(arena, ptr, stream);
+        ? GPUARENA_OK : gpuarena__free_fast(arena, ptr, stream);
 }
 
-/* A thread with a tag's scope has the short way, too. */
+/* Whoever cannot enter takes the slow path, which says why. A thread with a tag's scope can. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_aside(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
-    if (arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && gpuarena__is_outside() && ptr)
-        return gpuarena__free_uncached(arena, ptr, stream);
-    return gpuarena__free_slow(arena, ptr, stream);
+    return arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && gpuarena__is_outside() && ptr
+        ? gpuarena__free_fast(arena, ptr, stream) : gpuarena__free_slow(arena, ptr, stream);
 }
 
 GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     if (!GPUARENA__LIKELY(arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && !gpuarena__frames && ptr))
         return gpuarena__free_aside(arena, ptr, stream);
-    return GPUARENA__LIKELY(!arena->caches.block_bytes) ? gpuarena__free_uncached(arena, ptr, stream)
+    return GPUARENA__LIKELY(!arena->caches.block_bytes) ? gpuarena__free_fast(arena, ptr, stream)
                                                         : gpuarena__free_cached(arena, ptr, stream);
 }
 
