@@ -2275,6 +2275,15 @@ static uint32_t gpuarena__place_of(const gpuarena__node *node)
     return node->size & GPUARENA__TAGGED ? node->as.live.tag - GPUARENA__TAG_BASE : 0;
 }
 
+/* A new block is counted in this place. */
+static void gpuarena__tag_enter(gpuarena *arena, uint32_t place, gpuarena__node *node)
+{
+    arena->tags.list[place].live_count++;
+    arena->tags.list[place].alloc_count++;
+    gpuarena__tag_more(arena, place, gpuarena__node_bytes(node));
+    node->size |= GPUARENA__TAGGED;
+}
+
 /* A block with a tag is about to be freed. */
 static void gpuarena__tag_leave(gpuarena *arena, gpuarena__node *node)
 {
@@ -3256,6 +3265,7 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__node *node,
     node->as.live.requested = req->requested;
     node->as.live.serial = ++arena->serial;
     node->as.live.tag = req->tag;
+    if (!GPUARENA__LIKELY(!req->place)) gpuarena__tag_enter(arena, req->place, node);
     arena->streams.list[req->set].ref_count++;
     if (!GPUARENA__LIKELY(!req->home)) {
         arena->streams.list[req->set].reserved_uses++;
@@ -3280,15 +3290,9 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
         index = gpuarena__block_split(arena, front, lead);
         gpuarena__set_insert(arena, front);
     }
-    if (req->place) {
-        arena->tags.list[req->place].live_count++;
-        arena->tags.list[req->place].alloc_count++;
-        gpuarena__tag_more(arena, req->place, req->bytes);
-    }
     gpuarena__block_fit(arena, index, req->bytes);
     gpuarena__block_wake(arena, gpuarena__node_at(arena, index), req);
     gpuarena__block_use(arena, gpuarena__node_at(arena, index), req);
-    if (req->place) gpuarena__node_at(arena, index)->size |= GPUARENA__TAGGED;
     gpuarena__lookup_insert(&arena->lookup, index, gpuarena__node_at(arena, index)->address);
     return index;
 }
@@ -11016,18 +11020,6 @@ static uint32_t gpuarena__allocate_hard(gpuarena *arena, gpuarena__request *req,
     }
 }
 
-/* Without the turn: there is no host memory. */
-static gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t bytes, gpuarena_stream stream)
-{
-    gpuarena__error error = gpuarena__no_error();
-    gpuarena_result result;
-    gpuarena__caches_close(arena);
-    gpuarena__set_error(&error, GPUARENA_HOST_MEMORY);
-    result = gpuarena__fail(arena, &error, bytes, stream);
-    gpuarena__caches_open(arena);
-    return result;
-}
-
 /* The record of the stream that a block is freed on; 0: the GPU is done with it; HELD: it cannot be known
    when it will be, for it was allocated for every stream, or there is no host memory for a record. */
 GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__node *node,
@@ -11126,7 +11118,6 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
     return gpuarena__fail(arena, &error, req.requested, req.stream);
 }
 
-/* The long way, with the turn. */
 static gpuarena_result gpuarena__alloc_slow(gpuarena *arena, void **ptr, const gpuarena_request *request)
 {
     gpuarena_result result = gpuarena__begin(arena);
@@ -11139,49 +11130,27 @@ static gpuarena_result gpuarena__alloc_slow(gpuarena *arena, void **ptr, const g
     return gpuarena__end(arena, result);
 }
 
-/* A hit with a tag, with the lock: the live node, or 0, and it takes the long way. */
-static uint32_t gpuarena__hit_tagged(gpuarena *arena, const gpuarena_request *request)
-{
-    gpuarena__error ignored = gpuarena__no_error();
-    gpuarena__request req;
-    uint32_t index, set = gpuarena__stream_plain(arena, request->stream);
-    if (!set || arena->lost || arena->config.scrub & GPUARENA_SCRUB_ALLOC
-        || arena->stats.reserved_bytes > arena->limit
-        || !gpuarena__request_check(arena, request, &req, &ignored) || !req.bytes || req.flags) return 0;
-    req.set = set;
-    if (!gpuarena__nodes_reserve(arena, 3)
-        || !gpuarena__lookup_reserve(arena) || !gpuarena__tags_reserve(arena, req.place)) return 0;
-    index = gpuarena__hit_for(arena, &req);
-    return index ? gpuarena__block_take(arena, index, &req) : 0;
-}
-
-/* A request without alignment, room and flags, for which there is no short way, or which it did not serve. */
-static gpuarena_result gpuarena__alloc_aside(gpuarena *arena, void **ptr, const gpuarena_request *request)
-{
-    if (ptr && arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && gpuarena__is_outside()
-        && (request->tag || gpuarena__scope)) {
-        uint32_t index = 0;
-        gpuarena__spin_lock(&arena->lock);
-        if (gpuarena__has_magic(arena, GPUARENA__MAGIC)) index = gpuarena__hit_tagged(arena, request);
-        if (index) *ptr = gpuarena__pointer(gpuarena__node_at(arena, index)->address);
-        if (index) gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, request->stream);
-        gpuarena__spin_unlock(&arena->lock);
-        if (index) return GPUARENA_OK;
-    }
-    return gpuarena__alloc_slow(arena, ptr, request);
-}
-
-static gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void **ptr, uint64_t bytes,
-                                             gpuarena_stream stream)
+/* The slow path of a request without alignment, room and flags. */
+GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                         gpuarena_stream stream, uint32_t tag)
 {
     gpuarena_request request = GPUARENA_INIT;
     request.bytes = bytes;
     request.stream = stream;
-    return gpuarena__alloc_aside(arena, ptr, &request);
+    request.tag = tag;
+    return gpuarena__alloc_slow(arena, ptr, &request);
+}
+
+/* What the fast path does not serve; with the lock, which is let go of. */
+GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_else(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                        gpuarena_stream stream, uint32_t tag)
+{
+    gpuarena__spin_unlock(&arena->lock);
+    return gpuarena__alloc_plain(arena, ptr, bytes, stream, tag);
 }
 
 /* The first stage of a miss, as far as the lock alone will do; and what the stream's own cache can do for it.
-   Others' stay as they are. */
+   Others' caches stay as they are. */
 GPUARENA__NOINLINE uint32_t gpuarena__look_locked(gpuarena *arena, gpuarena__cache *cache, uint64_t bytes,
                                                   uint32_t set)
 {
@@ -11197,46 +11166,31 @@ GPUARENA__NOINLINE uint32_t gpuarena__look_locked(gpuarena *arena, gpuarena__cac
     return index;
 }
 
-/* The rest of an allocation that the short way does not serve; with the lock, which is let go of. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_else(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                        gpuarena_stream stream)
-{
-    gpuarena__spin_unlock(&arena->lock);
-    return gpuarena__alloc_plain(arena, ptr, bytes, stream);
-}
-
-/* The same for want of host memory. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_unbooked(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                            gpuarena_stream stream)
-{
-    gpuarena_result result = gpuarena__fail_host(arena, bytes, stream);
-    gpuarena__spin_unlock(&arena->lock);
-    return result ? result : gpuarena__alloc_plain(arena, ptr, bytes, stream);
-}
-
-/* The short way, of nearly all allocations that no cache serves: a hit, on a plain stream, at the arena's own
-   alignment, where nothing is to be asked, given back or refused first. Or else the long way; but host memory
-   is asked for once. */
-GPUARENA__INLINE gpuarena_result gpuarena__alloc_shortly(gpuarena *arena, gpuarena__cache *cache, void **ptr,
-                                                         uint64_t bytes, gpuarena_stream stream)
+/* The fast path: a hit on a plain stream, at the arena's own alignment, where nothing is to be asked, given
+   back or refused first. `cache` is the stream's, if it has one; then the block has no tag. */
+GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, gpuarena__cache *cache, void **ptr,
+                                                     uint64_t bytes, gpuarena_stream stream, uint32_t tag)
 {
     gpuarena__request req;
     gpuarena__node *node;
-    uint32_t index;
+    uint32_t index = 0;
     gpuarena__spin_lock(&arena->lock);
     if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
     if (!GPUARENA__LIKELY(bytes - 1 < arena->fast_max_bytes && ptr && gpuarena__is_plain(arena, stream)))
-        return gpuarena__alloc_else(arena, ptr, bytes, stream);
-    if (!GPUARENA__LIKELY(gpuarena__nodes_reserve(arena, 3) && gpuarena__lookup_reserve(arena)))
-        return gpuarena__alloc_unbooked(arena, ptr, bytes, stream);
+        return gpuarena__alloc_else(arena, ptr, bytes, stream, tag);
     req.requested = bytes;
     req.bytes = ((bytes - 1) | (arena->unit - 1)) + 1;
-    req.tag = 0;
+    req.tag = tag;
+    req.place = tag ? gpuarena__tag_place(tag) : 0;
     req.home = 0;
     req.set = arena->streams.recent_record;
-    index = gpuarena__hit(arena, req.set, 0, req.bytes);
-    if (!GPUARENA__LIKELY(index)) index = gpuarena__look_locked(arena, cache, req.bytes, req.set);
-    if (!GPUARENA__LIKELY(index)) return gpuarena__alloc_else(arena, ptr, bytes, arena->streams.recent);
+    if (GPUARENA__LIKELY(gpuarena__nodes_reserve(arena, 3) && gpuarena__lookup_reserve(arena)
+                         && (!req.place || gpuarena__tags_reserve(arena, req.place)))) {
+        index = gpuarena__hit(arena, req.set, 0, req.bytes);
+        if (!GPUARENA__LIKELY(index)) index = gpuarena__look_locked(arena, cache, req.bytes, req.set);
+    }
+    if (!GPUARENA__LIKELY(index)) /* `stream`, which so is needed no more */
+        return gpuarena__alloc_else(arena, ptr, bytes, arena->streams.recent, tag);
     node = gpuarena__node_at(arena, index);
     gpuarena__block_slice(arena, index, node, req.bytes);
     if (GPUARENA__LIKELY(node->set == req.set)) arena->stats.pending_bytes -= req.bytes;
@@ -11251,18 +11205,29 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_shortly(gpuarena *arena, gpuare
     return GPUARENA_OK;
 }
 
-/* Three functions, of which a call sees one or two: what the longer ones need in registers is no burden to
-   the shortest. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_uncached(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                            gpuarena_stream stream)
+/* The fast path is four functions, of which a call sees one or two: what the longer ones need in registers is
+   no burden to the shortest. */
+GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                        gpuarena_stream stream)
 {
-    return gpuarena__alloc_shortly(arena, NULL, ptr, bytes, stream);
+    return gpuarena__alloc_hit(arena, NULL, ptr, bytes, stream, 0);
 }
 
+/* With a tag, of its own or of the thread's scope. Whoever cannot enter takes the slow path, which says
+   why. */
+GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_tagged(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                          gpuarena_stream stream, uint32_t tag)
+{
+    if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC) || !gpuarena__is_outside())
+        return gpuarena__alloc_plain(arena, ptr, bytes, stream, tag);
+    return gpuarena__alloc_hit(arena, NULL, ptr, bytes, stream, tag ? tag : gpuarena__scope);
+}
+
+/* For a cache that had no block. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_past(gpuarena *arena, gpuarena__cache *cache, void **ptr,
                                                         uint64_t bytes, gpuarena_stream stream)
 {
-    return gpuarena__alloc_shortly(arena, cache, ptr, bytes, stream);
+    return gpuarena__alloc_hit(arena, cache, ptr, bytes, stream, 0);
 }
 
 GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_cached(gpuarena *arena, void **ptr, uint64_t bytes,
@@ -11281,30 +11246,22 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_cached(gpuarena *arena, void 
     return GPUARENA_OK;
 }
 
-GPUARENA__INLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                      gpuarena_stream stream)
+GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
+                                            gpuarena_stream stream)
 {
     if (!GPUARENA__LIKELY(arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && !gpuarena__frames))
-        return gpuarena__alloc_plain(arena, ptr, bytes, stream);
+        return gpuarena__alloc_tagged(arena, ptr, bytes, stream, 0);
     return GPUARENA__LIKELY(!arena->caches.block_bytes)
-        ? gpuarena__alloc_uncached(arena, ptr, bytes, stream)
+        ? gpuarena__alloc_fast(arena, ptr, bytes, stream)
         : gpuarena__alloc_cached(arena, ptr, bytes, stream);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request)
 {
-    if (GPUARENA__LIKELY(request && !(request->room_bytes | request->alignment_bytes | request->flags))) {
-        if (GPUARENA__LIKELY(!request->tag))
-            return gpuarena__alloc_fast(arena, ptr, request->bytes, request->stream);
-        return gpuarena__alloc_aside(arena, ptr, request);
-    }
-    return gpuarena__alloc_slow(arena, ptr, request);
-}
-
-GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
-                                            gpuarena_stream stream)
-{
-    return gpuarena__alloc_fast(arena, ptr, bytes, stream);
+    if (!request || request->room_bytes | request->alignment_bytes | request->flags)
+        return gpuarena__alloc_slow(arena, ptr, request);
+    return request->tag ? gpuarena__alloc_tagged(arena, ptr, request->bytes, request->stream, request->tag)
+                        : gpuarena_alloc(arena, ptr, request->bytes, request->stream);
 }
 
 /* Would the limits here and above have room for growth by so much, with what family may give back for it?
