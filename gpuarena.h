@@ -40,18 +40,18 @@
      >>manual   words, sums, growth, errors            >>place    where a request is to lie
      >>config   macros that you may define             >>supply   which pages back it, or go back
      >>types    results, driver, configuration         >>release  what is given back, and when
-     >>api      every call, a contract each            >>slow path   the way of one allocation
-     >>impl     includes and private macros            >>scrub    clearing blocks, in a stream's order
-     >>bits     rounding, powers of two, text, spins   >>parse    configuration as text
-     >>structs  what sections work on, invariants      >>registry which arenas there are, and fork
-     >>host     host memory                            >>stats    largest free, and what is derived
-     >>lock     lock, turn, who is in a callback       >>failure  why, in numbers and in words
-     >>nodes    the blocks' records, in chunks         >>dump     walk and report
-     >>tags     names, and what is live by each        >>check    every invariant, by name
-     >>tree     free blocks in order                   >>cuda     the driver table over CUDA
-     >>bins     free blocks by size                    >>enter    in and out; caches closed
-     >>lookup   pointer to block                       >>family      what sub-arenas do for each other
-     >>caches   what streams keep for themselves       >>life     create, destroy
+     >>api      every call, a contract each            >>scrub    clearing blocks, in a stream's order
+     >>impl     includes and private macros            >>parse    configuration as text
+     >>bits     rounding, powers of two, text, spins   >>registry which arenas there are, and fork
+     >>structs  what sections work on, invariants      >>stats    largest free, and what is derived
+     >>host     host memory                            >>failure  why, in numbers and in words
+     >>lock     lock, turn, who is in a callback       >>dump     walk and report
+     >>nodes    the blocks' records, in chunks         >>check    every invariant, by name
+     >>tags     names, and what is live by each        >>cuda     the driver table over CUDA
+     >>tree     free blocks in order                   >>enter    in and out; caches closed
+     >>bins     free blocks by size                    >>family   what sub-arenas do for each other
+     >>lookup   pointer to block                       >>life     create, destroy
+     >>caches   what streams keep for themselves       >>slow     the stages of an allocation
      >>block    split, absorb, take, give back         >>memory   alloc, free
      >>driver   how its entries are called             >>resize   in place, or not at all
      >>range    segments from the driver, and back     >>public   every other call, thin
@@ -4871,6 +4871,60 @@ GPUARENA__INLINE uint32_t gpuarena__stream_enter(gpuarena *arena, gpuarena_strea
     return GPUARENA__LIKELY(at) ? at : gpuarena__stream_make(arena, stream);
 }
 
+/* ---- waits of the host */
+
+/* Nobody else can record an event on a thread's own stream. */
+static void gpuarena__record_own(gpuarena *arena, uint32_t set)
+{
+    gpuarena__error ignored = gpuarena__no_error();
+    if (arena->lost || !arena->streams.list[set].key) return;
+    (void)gpuarena__stream_record(arena, set, &ignored);
+}
+
+/* Before a gap or pages are chosen: makes quiet what events show to be. */
+static int gpuarena__resolve_all(gpuarena *arena)
+{
+    return !arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME
+        && gpuarena__resolve_events(arena, 0);
+}
+
+/* The host waits for the oldest event of a stream that tells of free blocks. 1: more of them are quiet. */
+static int gpuarena__wait_stream(gpuarena *arena, uint32_t set)
+{
+    const gpuarena__stream *stream = &arena->streams.list[set];
+    gpuarena__error ignored = gpuarena__no_error();
+    uint64_t before = stream->quiet;
+    int done = 0;
+    if (stream->home || stream->quiet == stream->ticket || arena->lost
+        || (!stream->use_count && !gpuarena__has_blocks(arena, set))
+        || gpuarena__is_capturing(arena, &ignored)) return 0;
+    (void)gpuarena__stream_record(arena, set, &ignored);
+    if (stream->first_event && !arena->lost) {
+        void *event = arena->events.list[stream->first_event].handle;
+        done = GPUARENA__ASK(arena, &ignored, events, host_wait, (&arena->driver, event));
+        if (done) arena->stats.gpu_wait_count++;
+        else arena->stats.event_error_count++;
+    }
+    if (done) (void)gpuarena__stream_poll(arena, set);
+    if (done) (void)gpuarena__uses_resolve(arena);
+    return stream->quiet != before;
+}
+
+/* The host waits for all work of the device. 0 and, if it was tried, an error: it did not. */
+static int gpuarena__wait_device(gpuarena *arena, gpuarena__error *error)
+{
+    uint32_t wait;
+    if (!arena->streams.ordered || gpuarena__is_capturing(arena, error) || arena->lost) return 0;
+    wait = gpuarena__all_asked(arena);
+    if (!GPUARENA__ASK(arena, error, events, device_wait, (&arena->driver))) {
+        arena->stats.event_error_count++;
+        return 0;
+    }
+    arena->stats.gpu_wait_count++;
+    gpuarena__all_quiet(arena, wait);
+    return 1;
+}
+
 /* ---- capture sets */
 
 /* The home record of the capture set with this number; 0: none. */
@@ -5845,35 +5899,6 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
     return found;
 }
 
-/* Before a gap or pages are chosen: makes quiet what events show to be. */
-static int gpuarena__resolve_all(gpuarena *arena)
-{
-    return !arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME
-        && gpuarena__resolve_events(arena, 0);
-}
-
-/* The host waits for the oldest event of a stream that tells of free blocks. 1: more of them are quiet. */
-static int gpuarena__wait_stream(gpuarena *arena, uint32_t set)
-{
-    const gpuarena__stream *stream = &arena->streams.list[set];
-    gpuarena__error ignored = gpuarena__no_error();
-    uint64_t before = stream->quiet;
-    int done = 0;
-    if (stream->home || stream->quiet == stream->ticket || arena->lost
-        || (!stream->use_count && !gpuarena__has_blocks(arena, set))
-        || gpuarena__is_capturing(arena, &ignored)) return 0;
-    (void)gpuarena__stream_record(arena, set, &ignored);
-    if (stream->first_event && !arena->lost) {
-        void *event = arena->events.list[stream->first_event].handle;
-        done = GPUARENA__ASK(arena, &ignored, events, host_wait, (&arena->driver, event));
-        if (done) arena->stats.gpu_wait_count++;
-        else arena->stats.event_error_count++;
-    }
-    if (done) (void)gpuarena__stream_poll(arena, set);
-    if (done) (void)gpuarena__uses_resolve(arena);
-    return stream->quiet != before;
-}
-
 /* The same, and chooses; none while a stream is captured. may_wait: where quiet pages are too few, the host
    waits for streams, event by event, as long as that makes some so. */
 static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
@@ -6396,21 +6421,44 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
     return done && gpuarena__spans_release(arena, error);
 }
 
-/* ---- waits */
+/* ---- what growth takes */
 
-/* The host waits for all work of the device. 0 and, if it was tried, an error: it did not. */
-static int gpuarena__wait_device(gpuarena *arena, gpuarena__error *error)
+/* Whether a request is served from paged ranges. */
+static int gpuarena__is_paged(const gpuarena *arena, const gpuarena__request *req)
 {
-    uint32_t wait;
-    if (!arena->streams.ordered || gpuarena__is_capturing(arena, error) || arena->lost) return 0;
-    wait = gpuarena__all_asked(arena);
-    if (!GPUARENA__ASK(arena, error, events, device_wait, (&arena->driver))) {
-        arena->stats.event_error_count++;
-        return 0;
-    }
-    arena->stats.gpu_wait_count++;
-    gpuarena__all_quiet(arena, wait);
-    return 1;
+    return arena->paged.page_bytes && !(req->flags & GPUARENA_ALLOC_DEDICATED);
+}
+
+/* Idle memory that could be given back or moved to a place, once all work is done. */
+static uint64_t gpuarena__idle_beside(const gpuarena *arena, const gpuarena__place *place)
+{
+    uint64_t count = arena->config.idle_fraction < 1 ? gpuarena__pages_outside(arena, place) : 0;
+    return gpuarena__idle_segments(arena, 0)
+        + (count + arena->paged.spare_count) * arena->paged.page_bytes;
+}
+
+/* Bytes that growth for a request takes, once all work is done, 0: none could serve it; *idle: what there is
+   that could be given back or moved for it. */
+static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *req, uint64_t *idle)
+{
+    uint64_t need = gpuarena__segment_bytes(arena, req), page = arena->paged.page_bytes;
+    gpuarena__request after_sync = *req;
+    gpuarena__place place;
+    uint64_t all = *idle = gpuarena__idle_bytes(arena, 0);
+    if (!need || !gpuarena__is_paged(arena, req)) return need;
+    after_sync.after_sync = 1;
+    need = gpuarena__whole(req->bytes, page);                /* in addresses to come, or: */
+    if (gpuarena__place_find(arena, &after_sync, &place)) {
+        need = place.page_count * page;
+        *idle = gpuarena__idle_beside(arena, &place);
+        if (need > *idle && gpuarena__place_find_apart(arena, &after_sync, &place)
+            && place.page_count * page + *idle < need + all) {
+            need = place.page_count * page;
+            *idle = all;
+        }
+    } else if (arena->config.idle_fraction >= 1)
+        *idle = gpuarena__idle_segments(arena, 0) + arena->paged.spare_count * page;
+    return need;
 }
 
 /* >>release ============================================================================================
@@ -6644,561 +6692,6 @@ static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
                 || !gpuarena__segment_return(arena, range, NULL, &ignored)))
             arena->stats.driver_error_count += ignored.result != GPUARENA_OK;
     }
-}
-
-/* Finds out whose blocks may serve the request beside the quiet ones. Memory for every stream is none's; but
-   what waits for the only stream so far must then be told from what does not. 0: no host memory. */
-GPUARENA__INLINE int gpuarena__request_stream(gpuarena *arena, gpuarena__request *req)
-{
-    if (!GPUARENA__LIKELY(req->stream != GPUARENA_ANY_STREAM)) return gpuarena__streams_part(arena);
-    req->set = gpuarena__stream_enter(arena, req->stream);
-    req->home = arena->streams.list[req->set].home;
-    return req->set != 0 && (!req->home || gpuarena__uses_reserve(arena));
-}
-
-/* >>slow path =============================================================================================
-   The way of one allocation: a hit, or the stages of a miss, in order. Each returns a binned free node that
-   serves the request, or 0; *error says what kept it from growing. And growth of a block in place. */
-
-/* What the constant-time search cannot see: the rest of its bins, and the stream's own blocks beside quiet
-   ones. */
-static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
-{
-    uint32_t index, first;
-    if (req->room || req->flags & GPUARENA_ALLOC_DEDICATED) return 0;        /* it takes what is not free */
-    index = gpuarena__search(arena, req);
-    if (index || !arena->streams.many || !req->set) return index;
-    if (!gpuarena__has_blocks(arena, req->set) && !req->home) return 0;
-    first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_NOW);
-    return first ? gpuarena__run_take(arena, req, first) : 0;
-}
-
-/* Whether free blocks serve a request now, or once what they wait for is over: `takes` says what may be
-   waited for. Before its stream has a record, too: with one set of bins the only stream's free blocks are
-   among the quiet ones. */
-static int gpuarena__could_serve(gpuarena *arena, const gpuarena__request *req, uint32_t takes)
-{
-    int apart = req->set || arena->streams.many || !arena->stats.pending_bytes;
-    if (req->room || req->flags & GPUARENA_ALLOC_DEDICATED) return 0;
-    return (apart && (gpuarena__hit_for(arena, req) || gpuarena__search(arena, req)))
-        || gpuarena__run_find(arena, req, takes);
-}
-
-static uint32_t gpuarena__stage_look(gpuarena *arena, gpuarena__request *req, gpuarena__error *error)
-{
-    uint32_t index = gpuarena__look(arena, req);
-    (void)error;
-    arena->stats.look_count += index != 0;
-    return index;
-}
-
-/* Whether asking events may help: there is a run that waits for nothing else, and no capture forbids to
-   ask. */
-static int gpuarena__may_resolve(const gpuarena *arena, const gpuarena__request *req)
-{
-    return arena->streams.many && !arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME
-        && gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC) != 0;
-}
-
-/* Other streams' completed events make their blocks quiet. */
-static uint32_t gpuarena__stage_events(gpuarena *arena, gpuarena__request *req,
-                                       gpuarena__error *error)
-{
-    uint32_t index;
-    (void)error;
-    if (!gpuarena__may_resolve(arena, req) || !gpuarena__resolve_events(arena, req->set)) return 0;
-    index = gpuarena__look(arena, req);
-    arena->stats.resolve_count += index != 0;
-    return index;
-}
-
-/* 1, and an error: a segment of so many bytes may start where it does not serve the request, and as a
-   stream is captured, it could not go back. */
-static int gpuarena__is_one_way(gpuarena *arena, const gpuarena__request *req, uint64_t bytes,
-                                gpuarena__error *error)
-{
-    gpuarena__error ignored = gpuarena__no_error();
-    if (req->alignment == arena->unit || bytes >= req->bytes + (req->alignment - arena->unit)
-        || !gpuarena__is_capturing(arena, &ignored)) return 0;
-    gpuarena__set_reason(error, GPUARENA_REASON_CAPTURE);
-    return 1;
-}
-
-/* Grows for a request. Where there is no room for a segment that serves it wherever the segment starts, one
-   of just its size may start right: drivers align far better than they must. If not, it goes back, and the
-   error is what stood in the way of the longer segment. */
-static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req, uint64_t need,
-                                   uint64_t wish,
-                                   gpuarena__error *error)
-{
-    uint64_t tight = gpuarena__tight_bytes(req);
-    uint32_t index;
-    gpuarena__error ignored = gpuarena__no_error(), longer = *error;
-    gpuarena__range *range;
-    if (gpuarena__is_one_way(arena, req, need, error)) return 0;
-    index = gpuarena__grow(arena, need, wish, req->stream, error);
-    if (!index && error->result == GPUARENA_OUT_OF_MEMORY && tight < need
-        && !gpuarena__is_one_way(arena, req, tight, error)) {
-        longer = *error;
-        index = gpuarena__grow(arena, tight, tight, req->stream, error);
-    }
-    if (!index) return 0;
-    range = gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address);
-    if (gpuarena__node_at(arena, index)->set == GPUARENA__MULTI_STREAM
-        && !gpuarena__wait_device(arena, error)) {           /* else nobody but the lock's holder has it */
-        if (error->result == GPUARENA_OK)
-            gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
-        (void)gpuarena__segment_release(arena, range, req->stream, &ignored);
-        return 0;
-    }
-    if (gpuarena__node_serves(gpuarena__node_at(arena, index), req->bytes, req->alignment)) return index;
-    *error = longer;
-    if (req->flags & GPUARENA_ALLOC_DEDICATED) gpuarena__set_reason(error, GPUARENA_REASON_ALIGNMENT);
-    (void)gpuarena__segment_release(arena, range, req->stream, error);
-    return 0;
-}
-
-/* Whether a request is served from paged ranges. */
-static int gpuarena__is_paged(const gpuarena *arena, const gpuarena__request *req)
-{
-    return arena->paged.page_bytes && !(req->flags & GPUARENA_ALLOC_DEDICATED);
-}
-
-/* Idle memory that could be given back or moved to a place, once all work is done. */
-static uint64_t gpuarena__idle_beside(const gpuarena *arena, const gpuarena__place *place)
-{
-    uint64_t count = arena->config.idle_fraction < 1 ? gpuarena__pages_outside(arena, place) : 0;
-    return gpuarena__idle_segments(arena, 0)
-        + (count + arena->paged.spare_count) * arena->paged.page_bytes;
-}
-
-/* Bytes that growth for a request takes, once all work is done, 0: none could serve it; *idle: what there is
-   that could be given back or moved for it. */
-static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *req, uint64_t *idle)
-{
-    uint64_t need = gpuarena__segment_bytes(arena, req), page = arena->paged.page_bytes;
-    gpuarena__request after_sync = *req;
-    gpuarena__place place;
-    uint64_t all = *idle = gpuarena__idle_bytes(arena, 0);
-    if (!need || !gpuarena__is_paged(arena, req)) return need;
-    after_sync.after_sync = 1;
-    need = gpuarena__whole(req->bytes, page);                /* in addresses to come, or: */
-    if (gpuarena__place_find(arena, &after_sync, &place)) {
-        need = place.page_count * page;
-        *idle = gpuarena__idle_beside(arena, &place);
-        if (need > *idle && gpuarena__place_find_apart(arena, &after_sync, &place)
-            && place.page_count * page + *idle < need + all) {
-            need = place.page_count * page;
-            *idle = all;
-        }
-    } else if (arena->config.idle_fraction >= 1)
-        *idle = gpuarena__idle_segments(arena, 0) + arena->paged.spare_count * page;
-    return need;
-}
-
-/* Backs what [begin, end) lacks, with all that stages 3 to 8 do for pages. */
-static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, gpuarena_stream stream,
-                                 gpuarena__error *error)
-{
-    gpuarena__error ignored = gpuarena__no_error();
-    uint32_t step, set = 1;
-    for (step = 0; step < 4; step++) {
-        uint64_t need = gpuarena__unmapped_bytes(arena, gpuarena__node_around(arena, begin), begin, end),
-                                      idle;
-        if (!need || gpuarena__commit_run(arena, begin, end, 1, stream, error)) return 1;
-        if (error->result != GPUARENA_OUT_OF_MEMORY) break;
-        idle = gpuarena__idle_segments(arena, step < 2);
-        if (step == 1 && arena->config.streams != GPUARENA_STREAMS_SAME) {
-            while (set < arena->streams.count && !gpuarena__wait_stream(arena, set)) set++;
-            if (set < arena->streams.count) step--;          /* as long as there is one to wait for */
-        } else if (step == 2 && !gpuarena__wait_device(arena, &ignored)) break;
-        if (idle)
-            (void)gpuarena__range_release_to(arena, arena->stats.reserved_bytes - idle, step < 2, stream,
-                                             &ignored);
-    }
-    return 0;
-}
-
-/* How far a live block may be extended: over its room, and free memory and holes that the request may
-   have. */
-static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__request *req, uint32_t index)
-{
-    const gpuarena__node *node = gpuarena__node_at(arena, index), *next;
-    uint64_t end = node->address + gpuarena__node_bytes(node);
-    int room = (node->size & GPUARENA__KEPT) != 0;
-    for (; node->next; node = next, room = 0) {
-        next = gpuarena__node_at(arena, node->next);
-        if (!room && !gpuarena__is_usable(arena, req, next)) break;
-        end += gpuarena__node_bytes(next);
-    }
-    return end;
-}
-
-/* Joins a live block with the free ones behind it, up to `end`. Takes a node: reserved. */
-static void gpuarena__block_extend(gpuarena *arena, uint32_t index, uint64_t end)
-{
-    gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t at = node->address + gpuarena__node_bytes(node);
-    if (gpuarena__place_of(node)) gpuarena__tag_more(arena, gpuarena__place_of(node), end - at);
-    arena->stats.live_bytes += end - at;
-    while (at < end) {
-        uint32_t next = node->next;
-        gpuarena__node *gone = gpuarena__node_at(arena, next);
-        gpuarena__set_remove(arena, next);
-        if (gone->size > end - at) gpuarena__set_insert(arena, gpuarena__block_split(arena, next, end - at));
-        if (gone->set) arena->stats.pending_bytes -= gone->size;
-        at += gone->size;
-        if (gone->set == node->set) node->ticket = gpuarena__max(node->ticket, gone->ticket);
-        gpuarena__block_absorb_next(arena, index);
-    }
-    gpuarena__peak_note(arena);
-}
-
-/* Grows a live block to want->bytes where it is. 0 and an error: it is as it was. */
-static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena__request *req,
-                                gpuarena__error *error)
-{
-    gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t begin = node->address + gpuarena__node_bytes(node), end = node->address + req->bytes,
-             room = begin, serial = node->as.live.serial;
-    const gpuarena__node *next;
-    int done;
-    if (node->size & GPUARENA__KEPT) room += gpuarena__node_bytes(gpuarena__node_at(arena, node->next));
-    if (gpuarena__extent(arena, req, index) < end)
-        return gpuarena__set_reason(error, GPUARENA_REASON_NEIGHBOUR);
-    if (!gpuarena__nodes_keep(arena, 4)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    gpuarena__room_end(arena, index);
-    done = gpuarena__commit_hard(arena, begin, end, req->stream, error);
-    arena->nodes.kept_count -= 4;
-    if (node->as.live.serial != serial || !gpuarena__node_live(node))    /* another thread has freed it */
-        return gpuarena__set_error(error, GPUARENA_DOUBLE_FREE);
-    /* there may be what the driver failed to unmap, or others have got meanwhile */
-    if (done && gpuarena__extent(arena, req, index) < end)
-        done = gpuarena__set_reason(error, GPUARENA_REASON_NEIGHBOUR);
-    if (done) gpuarena__block_extend(arena, index, end);     /* supply_do has left nodes for it */
-    next = gpuarena__node_at(arena, node->next);
-    begin = node->address + gpuarena__node_bytes(node);
-    if (room > begin && gpuarena__is_open(next))
-        gpuarena__room_keep(arena, index, gpuarena__min(room - begin, gpuarena__node_bytes(next)));
-    return done;
-}
-
-/* Whether free pages would do, some of which are not quiet. */
-static int gpuarena__may_move(const gpuarena *arena, const gpuarena__request *req,
-                              const gpuarena__error *error)
-{
-    gpuarena__place place;
-    uint64_t need, idle;
-    if (!gpuarena__is_paged(arena, req) || error->result != GPUARENA_OUT_OF_MEMORY
-        || !arena->stats.pending_bytes) return 0;
-    need = gpuarena__need(arena, req, &idle);
-    if ((arena->config.idle_fraction >= 1                    /* a wait gives no page, .. */
-         || gpuarena__idle_bytes(arena, 0) == gpuarena__idle_bytes(arena, 1))
-        && gpuarena__place_find(arena, req, &place)          /* .. and no gap that lacks fewer, .. */
-        && place.page_count * arena->paged.page_bytes <= need
-        && gpuarena__idle_beside(arena, &place) >= idle) return 0;           /* .. or has more beside it */
-    return need && need <= idle + gpuarena__round_down(gpuarena__room(arena), arena->paged.page_bytes);
-}
-
-/* A segment, or pages, within the limit. */
-static uint32_t gpuarena__stage_grow(gpuarena *arena, gpuarena__request *req, gpuarena__error *error)
-{
-    uint64_t need = gpuarena__segment_bytes(arena, req), next;
-    uint64_t wish = gpuarena__growth(arena, req, need, &next);
-    uint32_t index;
-    if (!need) return gpuarena__set_reason(error, GPUARENA_REASON_TOO_LARGE);
-    if (arena->config.release == GPUARENA_RELEASE_PRESSURE)
-        gpuarena__release_pressed(arena, need, wish, req->stream);
-    if (gpuarena__is_paged(arena, req)) return gpuarena__pages_grow(arena, req, 1, error);
-    index = gpuarena__grow_for(arena, req, need, wish, error);
-    if (index) arena->step = next;
-    return index;
-}
-
-/* Idle segments back, just enough to make room, and growth by just what is needed. Where the limit
-   is in the way, nothing is released unless it helps; where the driver is, there is no telling without
-   trying. */
-static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *req, int quiet,
-                                      gpuarena__error *error)
-{
-    uint64_t need = gpuarena__segment_bytes(arena, req);
-    uint32_t index;
-    if (!need || error->result != GPUARENA_OUT_OF_MEMORY) return 0;
-    index = gpuarena__look(arena, req);          /* what has become quiet on the way is not to go back */
-    if (index) return index;
-    if (gpuarena__is_paged(arena, req)) {        /* such as stayed behind the blocks that had them */
-        uint64_t idle = gpuarena__idle_segments(arena, quiet);
-        if (!idle || gpuarena__is_capturing(arena, error)
-            || !gpuarena__range_release_to(arena, arena->stats.reserved_bytes - idle, quiet, req->stream,
-                                           error)) return 0;
-        return gpuarena__pages_grow(arena, req, 1, error);
-    }
-    for (;;) {
-        uint64_t idle = gpuarena__idle_bytes(arena, quiet), room = gpuarena__room(arena), give;
-        if (need > room && need - room > idle) need = gpuarena__tight_bytes(req);
-        give = need > room ? need - room : gpuarena__min(idle, need);
-        if (!idle || give > idle) return 0;      /* ends: idle falls in every round */
-        if (gpuarena__is_capturing(arena, error))
-            return error->code ? 0 : gpuarena__set_reason(error, GPUARENA_REASON_CAPTURE);
-        if (!gpuarena__range_release_to(arena, arena->stats.reserved_bytes - give, quiet, req->stream,
-                                        error))
-            return 0;
-        index = gpuarena__grow_for(arena, req, need, need, error);
-        if (index || error->result != GPUARENA_OUT_OF_MEMORY) return index;
-    }
-}
-
-/* Events may show that more segments wait for nothing. */
-static uint32_t gpuarena__stage_release(gpuarena *arena, gpuarena__request *req,
-                                        gpuarena__error *error)
-{
-    uint32_t index;
-    if (arena->streams.many && !arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME
-        && error->result == GPUARENA_OUT_OF_MEMORY
-        && gpuarena__idle_bytes(arena, 0) > gpuarena__idle_bytes(arena, 1)
-        && gpuarena__resolve_events(arena, 0) && (index = gpuarena__look(arena, req)) != 0) return index;
-    return gpuarena__release_for(arena, req, 1, error);
-}
-
-/* The host waits for the whole device: nothing else tells when parked blocks are done with, or serves what
-   every stream is to use. */
-static uint32_t gpuarena__stage_device_wait(gpuarena *arena, gpuarena__request *req, gpuarena__error *error)
-{
-    gpuarena__error ignored = gpuarena__no_error();
-    uint32_t index;
-    int moves = gpuarena__may_move(arena, req, error);
-    if (req->home || req->flags & GPUARENA_ALLOC_DEDICATED
-        || (!moves && !gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC))
-        || !gpuarena__wait_device(arena, &ignored)) return 0;
-    index = gpuarena__look(arena, req);
-    if (!index && error->result == GPUARENA_OUT_OF_MEMORY && gpuarena__is_paged(arena, req))
-        index = gpuarena__pages_grow(arena, req, 1, error);          /* another thread may have had the run */
-    arena->stats.wait_count += index != 0;
-    return index;
-}
-
-/* The same with segments that wait for streams: giving them back waits for the whole device. Pages wait for
-   their streams, one after the other. */
-static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__request *req,
-                                                gpuarena__error *error)
-{
-    uint32_t set, index = 0;
-    int waited = 0, asks = arena->config.streams != GPUARENA_STREAMS_SAME;
-    if (gpuarena__is_paged(arena, req) ? gpuarena__idle_segments(arena, 0) != 0
-                                        : req->alignment > arena->unit || arena->config.headroom_bytes)
-        index = gpuarena__stage_device_wait(arena, req, error); /* what is new may start elsewhere, or fail */
-    if (!index) index = gpuarena__release_for(arena, req, 0, error);
-    if (index || !gpuarena__is_paged(arena, req) || error->result != GPUARENA_OUT_OF_MEMORY) return index;
-    index = gpuarena__pages_grow(arena, req, 1, error);      /* the stages before may have made some quiet */
-    for (set = 1; set < arena->streams.count && !index && asks; set++)
-        while (!index && error->result != GPUARENA_CAPTURE
-               && (gpuarena__may_move(arena, req, error)
-                   || gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC))
-               && gpuarena__wait_stream(arena, set)) {
-            waited = 1;
-            index = gpuarena__look(arena, req);
-            if (!index) index = gpuarena__pages_grow(arena, req, 1, error);
-        }
-    arena->stats.wait_count += index && waited;
-    return index;
-}
-
-/* What a request that waits has seen of others, so far: what is tried again, is tried for news alone. */
-typedef struct gpuarena__news { uint64_t begun, freed, calls, room; } gpuarena__news;
-
-/* Everybody else is let at the arena for a moment. Returns what serves the request now. What was freed since
-   the waiting began may be waited for by its events, and given back for other. */
-static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__request *req, gpuarena__news *seen,
-                               gpuarena__error *error)
-{
-    int settled = gpuarena__may_resolve(arena, req) && gpuarena__resolve_events(arena, req->set);
-    uint32_t index;
-    arena->streams.list[req->set].guest_count++;             /* so that it is nobody else's meanwhile */
-    gpuarena__unlock_all(arena);
-    gpuarena__pause();
-    gpuarena__relock_all(arena);
-    arena->streams.list[req->set].guest_count--;
-    req->home = arena->streams.list[req->set].home;
-    if (arena->stats.free_count != seen->begun) settled |= gpuarena__resolve_all(arena);
-    if (!settled && seen->freed == arena->stats.free_count && seen->calls == arena->call_count
-        && seen->room >= gpuarena__room(arena)) return 0;
-    seen->freed = arena->stats.free_count;
-    seen->calls = arena->call_count;             /* that may have grown, or shrunk a block */
-    seen->room = gpuarena__room(arena);
-    index = gpuarena__look(arena, req);
-    if (!index) index = gpuarena__stage_grow(arena, req, error);
-    return index ? index : gpuarena__stage_release(arena, req, error);
-}
-
-/* For up to config.wait_ms by the driver's clock: as much of other streams' work may be done by then, or
-   other threads may have freed. */
-static uint32_t gpuarena__stage_poll(gpuarena *arena, gpuarena__request *req, gpuarena__error *error)
-{
-    uint64_t span = (uint64_t)arena->config.wait_ms * 1000000u, begin, now, before = 0;
-    gpuarena__news seen;
-    uint32_t index = 0, still = 0;
-    if (!span || (!arena->stats.live_count && !gpuarena__may_resolve(arena, req))) return 0;
-    begin = now = arena->driver.now_ns(&arena->driver);
-    seen.begun = seen.freed = arena->stats.free_count;
-    seen.calls = arena->call_count;
-    seen.room = gpuarena__room(arena);
-    while (!index && now - begin < span && still < 1000 && !arena->lost) {   /* ends if the clock stands */
-        index = gpuarena__poll(arena, req, &seen, error);
-        before = now;
-        now = arena->driver.now_ns(&arena->driver);
-        still = now == before ? still + 1 : 0;
-    }
-    arena->stats.wait_count += index != 0;
-    return index;
-}
-
-/* The request's stream is made to wait for the frees of others. */
-static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *req,
-                                            gpuarena__error *error)
-{
-    gpuarena__error ignored = gpuarena__no_error();
-    uint32_t index = 0, first;
-    (void)error;
-    if (!arena->streams.many || !req->set || req->home || arena->config.streams != GPUARENA_STREAMS_STEAL
-        || gpuarena__is_captured(arena, req->stream, &ignored)) return 0;
-    arena->streams.pass++;
-    while (!index && !arena->lost
-           && (first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_STREAMS)) != 0)
-        index = gpuarena__run_take(arena, req, first);       /* ends: what cannot be waited for is marked */
-    arena->stats.stream_wait_count += index != 0;
-    return index;
-}
-
-typedef uint32_t gpuarena__stage(gpuarena *arena, gpuarena__request *req, gpuarena__error *error);
-static gpuarena__stage *const gpuarena__stages[] = {
-    gpuarena__stage_look, gpuarena__stage_events, gpuarena__stage_grow, gpuarena__stage_release,
-    gpuarena__stage_poll, gpuarena__stage_stream_wait, gpuarena__stage_release_pending,
-                                                    gpuarena__stage_device_wait };
-static const char gpuarena__stage_grows[] = { 0, 0, 1, 1, 0, 0, 1, 1 },
-                  gpuarena__stage_waits[] = { 0, 0, 0, 0, 0, 0, 1, 1 };
-
-static uint32_t gpuarena__miss(gpuarena *arena, gpuarena__request *req, gpuarena__error *error)
-{
-    uint32_t stage, index = 0;
-    int own = (req->flags & GPUARENA_ALLOC_DEDICATED) != 0, kept = req->room != 0;
-    for (stage = 0; stage < sizeof gpuarena__stages / sizeof *gpuarena__stages && !index; stage++) {
-        if ((own || kept) && !gpuarena__stage_grows[stage]) continue;        /* free blocks do not serve it */
-        if (stage && req->flags & GPUARENA_ALLOC_TRY)
-            return gpuarena__set_reason(error, GPUARENA_REASON_TRY_ONLY);
-        if (gpuarena__stage_waits[stage] && error->result == GPUARENA_CAPTURE)
-            return 0;                            /* it is the driver that says so: of a stream not known */
-        index = gpuarena__stages[stage](arena, req, error);
-        if (!index && gpuarena__is_lost(arena, error)) return 0;
-    }
-    return index;
-}
-
-/* Checks a request. 1, and *want; 0 and an error: refused before anything is looked at. */
-/* What is wrong with a request of which something is. */
-static const char *gpuarena__wrong_request(const gpuarena_request *request)
-{
-    int dedicated = (request->flags & GPUARENA_ALLOC_DEDICATED) != 0;
-    if (request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_DEDICATED))
-        return "request.flags: GPUARENA_ALLOC_TRY, _DEDICATED, both or 0";
-    if (dedicated && request->room_bytes) return "request.room_bytes: not with GPUARENA_ALLOC_DEDICATED";
-    if (dedicated && request->alignment_bytes > GPUARENA__GRANULE)
-        return "request.alignment_bytes: at most 2M with GPUARENA_ALLOC_DEDICATED";
-    if (request->stream == GPUARENA_OWN_STREAM) return "stream: GPUARENA_OWN_STREAM is for frees alone";
-    return "request.alignment_bytes: a power of two, or 0";
-}
-
-GPUARENA__INLINE int gpuarena__request_check(const gpuarena *arena, const gpuarena_request *request,
-                                             gpuarena__request *req, gpuarena__error *error)
-{
-    uint64_t alignment = request->alignment_bytes;
-    req->bytes = 0;
-    req->room = request->room_bytes;
-    req->after_sync = 0;
-    if (!GPUARENA__LIKELY((alignment & (alignment - 1)) == 0
-                          && !(request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_DEDICATED))
-                          && !(request->flags & GPUARENA_ALLOC_DEDICATED
-                               && (req->room || alignment > GPUARENA__GRANULE))
-                          && request->stream != GPUARENA_OWN_STREAM)) {
-        error->detail = gpuarena__wrong_request(request);
-        return gpuarena__set_error(error, GPUARENA_INVALID_ARGUMENT);
-    }
-    if (req->room && !arena->paged.page_bytes) {
-        error->detail = "request.room_bytes: backing=paged alone keeps addresses";
-        return gpuarena__set_error(error, GPUARENA_NOT_SUPPORTED);
-    }
-    req->requested = request->bytes;
-    req->alignment = gpuarena__max(alignment, arena->unit);
-    req->stream = request->stream;
-    req->tag = request->tag ? request->tag : gpuarena__scope;
-    req->place = gpuarena__tag_place(req->tag);
-    req->flags = request->flags;
-    req->set = req->home = 0;
-    if (request->bytes > GPUARENA__MAX_BYTES || req->room > GPUARENA__MAX_BYTES)
-        return gpuarena__set_reason(error, GPUARENA_REASON_TOO_LARGE);
-    req->bytes = request->bytes;
-    if (!(req->flags & GPUARENA_ALLOC_DEDICATED)) req->bytes = gpuarena__whole(request->bytes, arena->unit);
-    if (!GPUARENA__LIKELY(!(req->room | (req->flags & GPUARENA_ALLOC_DEDICATED)))) {
-        uint64_t whole = req->room ? arena->paged.page_bytes : GPUARENA__GRANULE;
-        req->bytes = gpuarena__whole(req->bytes, whole);
-        req->room = gpuarena__whole(req->room, whole);
-    }
-    return 1;
-}
-
-/* The limit was lowered below what is reserved: that must fall first. */
-static int gpuarena__drained(gpuarena *arena, const gpuarena__request *req, gpuarena__error *error)
-{
-    int released = req->flags & GPUARENA_ALLOC_TRY
-        || gpuarena__range_release_to(arena, arena->limit, 0, req->stream, error);
-    if (released && arena->stats.reserved_bytes <= arena->limit) return 1;
-    if (released) gpuarena__set_reason(error, GPUARENA_REASON_OVER_LIMIT);
-    if (error->result == GPUARENA_CAPTURE && !error->code)
-        gpuarena__set_reason(error, GPUARENA_REASON_CAPTURE);
-    return 0;
-}
-
-/* Nobody else can record an event on a thread's own stream. */
-static void gpuarena__record_own(gpuarena *arena, uint32_t set)
-{
-    gpuarena__error ignored = gpuarena__no_error();
-    if (arena->lost || !arena->streams.list[set].key) return;
-    (void)gpuarena__stream_record(arena, set, &ignored);
-}
-
-/* GPUARENA_ALLOC_TRY asks the driver nothing: to make a stream's record, which may, is not tried for a
-   request that what is free now does not serve. */
-static int gpuarena__may_try(gpuarena *arena, const gpuarena__request *req)
-{
-    gpuarena__request known = *req;
-    if (req->stream != GPUARENA_ANY_STREAM) known.set = gpuarena__stream_find(arena, req->stream);
-    known.home = arena->streams.list[known.set].home;
-    return known.set || gpuarena__could_serve(arena, &known, GPUARENA__AVAILABLE_NOW);
-}
-
-/* The way of one allocation. Returns the live node, or 0 and an error. */
-static uint32_t gpuarena__allocate(gpuarena *arena, gpuarena__request *req, gpuarena__error *error)
-{
-    uint32_t index = 0;
-    if (!GPUARENA__LIKELY(arena->stats.reserved_bytes <= arena->limit)
-        && !gpuarena__drained(arena, req, error))
-        return 0;
-    if (req->flags & GPUARENA_ALLOC_TRY && !gpuarena__may_try(arena, req))
-        return gpuarena__set_reason(error, GPUARENA_REASON_TRY_ONLY);
-    if (!gpuarena__nodes_reserve(arena, 3) || !gpuarena__lookup_reserve(arena)
-        || !gpuarena__tags_reserve(arena, req->place) || !gpuarena__request_stream(arena, req))
-        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    if (GPUARENA__LIKELY(!(req->room | (req->flags & GPUARENA_ALLOC_DEDICATED))))
-        index = gpuarena__hit_for(arena, req);
-    if (!index) index = gpuarena__miss(arena, req, error);
-    if (!index) return 0;
-    if (!gpuarena__nodes_reserve(arena, 2) || !gpuarena__lookup_reserve(arena)
-        || (req->home && !gpuarena__uses_reserve(arena)))    /* others may have had what was reserved */
-        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    index = gpuarena__block_take(arena, index, req);
-    if (req->room) gpuarena__room_keep(arena, index, req->room);
-    if (req->flags & GPUARENA_ALLOC_DEDICATED) gpuarena__node_at(arena, index)->size |= GPUARENA__DEDICATED;
-    gpuarena__record_own(arena, req->set);       /* the rest of what was others' */
-    return index;
 }
 
 /* >>scrub ==============================================================================================
@@ -10937,88 +10430,556 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
     return GPUARENA_OK;
 }
 
-/* >>memory =============================================================================================
-   gpuarena_alloc, _alloc_ex, _can_alloc, _free: the short ways, which nearly all take, and the long ones. */
+/* >>slow ===============================================================================================
+   An allocation that the fast path does not serve. Its stages are one table, in the manual's order, and one
+   loop runs them until one finds a free node that serves the request. A stage that has changed something for
+   the earlier ones has them run again. */
 
-/* Calls config.pressure, with turn and lock let go of. 1: search again. */
-static int gpuarena__call_pressure(gpuarena *arena, const gpuarena_failure *failure)
+/* One such call: what it has met with so far. */
+typedef struct gpuarena__miss {
+    gpuarena__error error;                       /* of the last stage that failed with one */
+    gpuarena_failure *failure;                   /* what the call reports, if it fails */
+    gpuarena__reclaim reclaim;                   /* what other arenas of the tree were asked for */
+    uint64_t freed;                              /* stats.free_count when this round began */
+    uint64_t pressure_changes, pressure_limit;   /* frees and releases, and the limit, at the last call of
+                                                    config.pressure */
+    uint32_t retries;                            /* rounds for what others freed */
+    uint32_t again;                              /* 1: the stages are to be run again */
+    uint32_t over;                               /* 1: no stage of this round can help any more */
+} gpuarena__miss;
+
+/* What is wrong with a request of which something is. */
+static const char *gpuarena__wrong_request(const gpuarena_request *request)
 {
-    gpuarena_pressure_fn *pressure = arena->config.pressure;
-    gpuarena__frame frame;
-    int again;
-    arena->stats.pressure_count++;
-    gpuarena__unlock_all(arena);
-    gpuarena__call_begin(&frame, arena, GPUARENA__FRAME_PRESSURE);
-    again = pressure(arena, failure, arena->config.pressure_user);
-    gpuarena__call_end(&frame);
-    gpuarena__relock_all(arena);
-    return again != 0;
+    int dedicated = (request->flags & GPUARENA_ALLOC_DEDICATED) != 0;
+    if (request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_DEDICATED))
+        return "request.flags: GPUARENA_ALLOC_TRY, _DEDICATED, both or 0";
+    if (dedicated && request->room_bytes) return "request.room_bytes: not with GPUARENA_ALLOC_DEDICATED";
+    if (dedicated && request->alignment_bytes > GPUARENA__GRANULE)
+        return "request.alignment_bytes: at most 2M with GPUARENA_ALLOC_DEDICATED";
+    if (request->stream == GPUARENA_OWN_STREAM) return "stream: GPUARENA_OWN_STREAM is for frees alone";
+    return "request.alignment_bytes: a power of two, or 0";
 }
 
-/* Kin give something back for a request, if that makes room. 1: search again. */
-static int gpuarena__reclaim_for_request(gpuarena *arena, const gpuarena__request *req,
-                                         const gpuarena__error *error, gpuarena__reclaim *reclaim)
+/* Checks a request. 1, and *want; 0 and an error: refused before anything is looked at. */
+GPUARENA__INLINE int gpuarena__request_check(const gpuarena *arena, const gpuarena_request *request,
+                                             gpuarena__request *req, gpuarena__error *error)
 {
-    uint64_t idle, need = gpuarena__need(arena, req, &idle), tight = gpuarena__tight_bytes(req);
-    if (!need || arena->stats.reserved_bytes > arena->limit) return 0;
-    if (gpuarena__reclaim_for(arena, gpuarena__above(need, idle), error, reclaim)) return 1;
-    if (gpuarena__is_paged(arena, req) || tight >= need) return 0;
-    /* a segment may start right: see gpuarena__grow_for */
-    return gpuarena__reclaim_for(arena, gpuarena__above(tight, idle), error, reclaim);
-}
-
-/* The way of one allocation, again as long as family give something back for it, or something has changed
-   while
-   they were asked. */
-static uint32_t gpuarena__allocate_family(gpuarena *arena, gpuarena__request *req, gpuarena__error *error)
-{
-    gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
-    uint32_t index = 0;
-    int again = 1;
-    while (again && !gpuarena__is_lost(arena, error)) {
-        *error = gpuarena__no_error();
-        index = gpuarena__allocate(arena, req, error);
-        again = !index && arena->has_family && !(req->flags & GPUARENA_ALLOC_TRY)
-            && gpuarena__reclaim_for_request(arena, req, error, &reclaim);
+    uint64_t alignment = request->alignment_bytes;
+    req->bytes = 0;
+    req->room = request->room_bytes;
+    req->after_sync = 0;
+    if (!GPUARENA__LIKELY((alignment & (alignment - 1)) == 0
+                          && !(request->flags & ~(GPUARENA_ALLOC_TRY | GPUARENA_ALLOC_DEDICATED))
+                          && !(request->flags & GPUARENA_ALLOC_DEDICATED
+                               && (req->room || alignment > GPUARENA__GRANULE))
+                          && request->stream != GPUARENA_OWN_STREAM)) {
+        error->detail = gpuarena__wrong_request(request);
+        return gpuarena__set_error(error, GPUARENA_INVALID_ARGUMENT);
     }
-    gpuarena__reclaim_end(arena, &reclaim);
+    if (req->room && !arena->paged.page_bytes) {
+        error->detail = "request.room_bytes: backing=paged alone keeps addresses";
+        return gpuarena__set_error(error, GPUARENA_NOT_SUPPORTED);
+    }
+    req->requested = request->bytes;
+    req->alignment = gpuarena__max(alignment, arena->unit);
+    req->stream = request->stream;
+    req->tag = request->tag ? request->tag : gpuarena__scope;
+    req->place = gpuarena__tag_place(req->tag);
+    req->flags = request->flags;
+    req->set = req->home = 0;
+    if (request->bytes > GPUARENA__MAX_BYTES || req->room > GPUARENA__MAX_BYTES)
+        return gpuarena__set_reason(error, GPUARENA_REASON_TOO_LARGE);
+    req->bytes = request->bytes;
+    if (!(req->flags & GPUARENA_ALLOC_DEDICATED)) req->bytes = gpuarena__whole(request->bytes, arena->unit);
+    if (!GPUARENA__LIKELY(!(req->room | (req->flags & GPUARENA_ALLOC_DEDICATED)))) {
+        uint64_t whole = req->room ? arena->paged.page_bytes : GPUARENA__GRANULE;
+        req->bytes = gpuarena__whole(req->bytes, whole);
+        req->room = gpuarena__whole(req->room, whole);
+    }
+    return 1;
+}
+
+/* Finds out whose blocks may serve the request beside the quiet ones. Memory for every stream is none's; but
+   what waits for the only stream so far must then be told from what does not. 0: no host memory. */
+GPUARENA__INLINE int gpuarena__request_stream(gpuarena *arena, gpuarena__request *req)
+{
+    if (!GPUARENA__LIKELY(req->stream != GPUARENA_ANY_STREAM)) return gpuarena__streams_part(arena);
+    req->set = gpuarena__stream_enter(arena, req->stream);
+    req->home = arena->streams.list[req->set].home;
+    return req->set != 0 && (!req->home || gpuarena__uses_reserve(arena));
+}
+
+/* The limit was lowered below what is reserved: that must fall first. */
+static int gpuarena__drained(gpuarena *arena, const gpuarena__request *req, gpuarena__error *error)
+{
+    int released = req->flags & GPUARENA_ALLOC_TRY
+        || gpuarena__range_release_to(arena, arena->limit, 0, req->stream, error);
+    if (arena->stats.reserved_bytes <= arena->limit) return 1;
+    if (released) gpuarena__set_reason(error, GPUARENA_REASON_OVER_LIMIT);
+    if (error->result == GPUARENA_CAPTURE && !error->code)
+        gpuarena__set_reason(error, GPUARENA_REASON_CAPTURE);
+    return 0;
+}
+
+/* Memory of its own: no free block serves such a request. */
+static int gpuarena__is_apart(const gpuarena__request *req)
+{
+    return req->room || req->flags & GPUARENA_ALLOC_DEDICATED;
+}
+
+/* What the constant-time search cannot see: the rest of its bins, and the stream's own blocks beside quiet
+   ones. */
+static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
+{
+    uint32_t index, first;
+    if (gpuarena__is_apart(req)) return 0;
+    index = gpuarena__search(arena, req);
+    if (index || !arena->streams.many || !req->set) return index;
+    if (!gpuarena__has_blocks(arena, req->set) && !req->home) return 0;
+    first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_NOW);
+    return first ? gpuarena__run_take(arena, req, first) : 0;
+}
+
+/* Whether free blocks serve a request now, or once what they wait for is over: `takes` says what may be
+   waited for. Before its stream has a record, too: with one set of bins the only stream's free blocks are
+   among the quiet ones. */
+static int gpuarena__could_serve(gpuarena *arena, const gpuarena__request *req, uint32_t takes)
+{
+    int apart = req->set || arena->streams.many || !arena->stats.pending_bytes;
+    return !gpuarena__is_apart(req)
+        && ((apart && gpuarena__search(arena, req)) || gpuarena__run_find(arena, req, takes));
+}
+
+/* GPUARENA_ALLOC_TRY asks the driver nothing: to make a stream's record, which may, is not tried for a
+   request that what is free now does not serve. */
+static int gpuarena__may_try(gpuarena *arena, const gpuarena__request *req)
+{
+    gpuarena__request known = *req;
+    if (req->stream != GPUARENA_ANY_STREAM) known.set = gpuarena__stream_find(arena, req->stream);
+    known.home = arena->streams.list[known.set].home;
+    return known.set || gpuarena__could_serve(arena, &known, GPUARENA__AVAILABLE_NOW);
+}
+
+/* Before each round: the limit holds, there is host memory, and the stream has a record. 0 and an error. */
+static int gpuarena__ready(gpuarena *arena, gpuarena__request *req, gpuarena__error *error)
+{
+    if (gpuarena__is_lost(arena, error)) return 0;
+    if (arena->stats.reserved_bytes > arena->limit && !gpuarena__drained(arena, req, error)) return 0;
+    if (req->flags & GPUARENA_ALLOC_TRY && !gpuarena__may_try(arena, req))
+        return gpuarena__set_reason(error, GPUARENA_REASON_TRY_ONLY);
+    if (!gpuarena__nodes_reserve(arena, 3) || !gpuarena__lookup_reserve(arena)
+        || !gpuarena__tags_reserve(arena, req->place) || !gpuarena__request_stream(arena, req))
+        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    return 1;
+}
+
+/* ---- the stages: each returns a binned free node that serves the request, or 0 */
+
+static uint32_t gpuarena__stage_begin(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
+{
+    miss->error = gpuarena__no_error();
+    miss->freed = arena->stats.free_count;
+    if (!miss->reclaim.alone) miss->reclaim = gpuarena__reclaim_begin(arena, 0);
+    miss->over = !gpuarena__ready(arena, req, &miss->error);
+    return 0;
+}
+
+static uint32_t gpuarena__stage_look(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
+{
+    uint32_t index = gpuarena__hit_for(arena, req);
+    (void)miss;
+    if (index) return index;
+    index = gpuarena__look(arena, req);
+    arena->stats.look_count += index != 0;
     return index;
 }
 
-/* Whether a request that has just failed would be served now, for what others have freed while the driver was
-   asked: nothing is pending that it could wait for. */
-static int gpuarena__is_freed(gpuarena *arena, const gpuarena__request *req, const gpuarena_failure *failure)
+/* Whether events may be asked: none is while a stream is captured. */
+static int gpuarena__has_events(const gpuarena *arena)
 {
-    if (failure->reason == GPUARENA_REASON_PENDING && !arena->stats.pending_bytes) return 1;
-    return arena->stats.reserved_bytes <= arena->limit && gpuarena__look(arena, req);
+    return arena->streams.many && !arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME;
 }
 
-/* An allocation, with what config.pressure can do for it, again and again: it ends, for it is called again
-   only if something has changed since the last time. Returns the live node, or 0 and why. */
-static uint32_t gpuarena__allocate_hard(gpuarena *arena, gpuarena__request *req, gpuarena_failure *failure)
+/* Whether asking events may help: there is a run that waits for nothing else. */
+static int gpuarena__may_resolve(const gpuarena *arena, const gpuarena__request *req)
 {
-    uint64_t freed = UINT64_MAX, limit = 0, freed_now, begun;
-    uint32_t index = 0, tries = 0;
+    return gpuarena__has_events(arena) && gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC) != 0;
+}
+
+/* Other streams' completed events make their blocks quiet. */
+static uint32_t gpuarena__stage_events(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
+{
+    uint32_t index;
+    (void)miss;
+    if (!gpuarena__may_resolve(arena, req) || !gpuarena__resolve_events(arena, req->set)) return 0;
+    index = gpuarena__look(arena, req);
+    arena->stats.resolve_count += index != 0;
+    return index;
+}
+
+/* 1, and an error: a segment of so many bytes may start where it does not serve the request, and as a
+   stream is captured, it could not go back. */
+static int gpuarena__is_one_way(gpuarena *arena, const gpuarena__request *req, uint64_t bytes,
+                                gpuarena__error *error)
+{
+    gpuarena__error ignored = gpuarena__no_error();
+    if (req->alignment == arena->unit || bytes >= req->bytes + (req->alignment - arena->unit)
+        || !gpuarena__is_capturing(arena, &ignored)) return 0;
+    gpuarena__set_reason(error, GPUARENA_REASON_CAPTURE);
+    return 1;
+}
+
+/* Grows for a request. Where there is no room for a segment that serves it wherever the segment starts, one
+   of just its size may start right: drivers align far better than they must. If not, it goes back, and the
+   error is what stood in the way of the longer segment. */
+static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req, uint64_t need,
+                                   uint64_t wish,
+                                   gpuarena__error *error)
+{
+    uint64_t tight = gpuarena__tight_bytes(req);
+    uint32_t index;
+    gpuarena__error ignored = gpuarena__no_error(), longer = *error;
+    gpuarena__range *range;
+    if (gpuarena__is_one_way(arena, req, need, error)) return 0;
+    index = gpuarena__grow(arena, need, wish, req->stream, error);
+    if (!index && error->result == GPUARENA_OUT_OF_MEMORY && tight < need
+        && !gpuarena__is_one_way(arena, req, tight, error)) {
+        longer = *error;
+        index = gpuarena__grow(arena, tight, tight, req->stream, error);
+    }
+    if (!index) return 0;
+    range = gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address);
+    if (gpuarena__node_at(arena, index)->set == GPUARENA__MULTI_STREAM
+        && !gpuarena__wait_device(arena, error)) {           /* else nobody but the lock's holder has it */
+        if (error->result == GPUARENA_OK)
+            gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
+        (void)gpuarena__segment_release(arena, range, req->stream, &ignored);
+        return 0;
+    }
+    if (gpuarena__node_serves(gpuarena__node_at(arena, index), req->bytes, req->alignment)) return index;
+    *error = longer;
+    if (req->flags & GPUARENA_ALLOC_DEDICATED) gpuarena__set_reason(error, GPUARENA_REASON_ALIGNMENT);
+    (void)gpuarena__segment_release(arena, range, req->stream, error);
+    return 0;
+}
+
+/* A segment, or pages, within the limit. */
+static uint32_t gpuarena__stage_grow(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
+{
+    uint64_t need = gpuarena__segment_bytes(arena, req), next;
+    uint64_t wish = gpuarena__growth(arena, req, need, &next);
+    uint32_t index;
+    if (!need) return gpuarena__set_reason(&miss->error, GPUARENA_REASON_TOO_LARGE);
+    if (arena->config.release == GPUARENA_RELEASE_PRESSURE)
+        gpuarena__release_pressed(arena, need, wish, req->stream);
+    if (gpuarena__is_paged(arena, req)) return gpuarena__pages_grow(arena, req, 1, &miss->error);
+    index = gpuarena__grow_for(arena, req, need, wish, &miss->error);
+    if (index) arena->step = next;
+    return index;
+}
+
+/* Idle segments back, just enough to make room, and growth by just what is needed. Where the limit
+   is in the way, nothing is released unless it helps; where the driver is, there is no telling without
+   trying. */
+static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *req, int quiet,
+                                      gpuarena__error *error)
+{
+    uint64_t need = gpuarena__segment_bytes(arena, req);
+    uint32_t index;
+    if (!need || error->result != GPUARENA_OUT_OF_MEMORY) return 0;
+    index = gpuarena__look(arena, req);          /* what has become quiet on the way is not to go back */
+    if (index) return index;
+    if (gpuarena__is_paged(arena, req)) {        /* such as stayed behind the blocks that had them */
+        uint64_t idle = gpuarena__idle_segments(arena, quiet);
+        if (!idle || gpuarena__is_capturing(arena, error)
+            || !gpuarena__range_release_to(arena, arena->stats.reserved_bytes - idle, quiet, req->stream,
+                                           error)) return 0;
+        return gpuarena__pages_grow(arena, req, 1, error);
+    }
     for (;;) {
-        gpuarena__error error = gpuarena__no_error();
-        int memory;
-        begun = arena->stats.free_count;
-        index = gpuarena__is_lost(arena, &error) ? 0 : gpuarena__allocate_family(arena, req, &error);
-        if (index) return index;
-        memory = error.result == GPUARENA_OUT_OF_MEMORY && error.reason != GPUARENA_REASON_TOO_LARGE;
-        *failure = memory ? gpuarena__failure_memory(arena, req, &error)
-                          : gpuarena__failure_of(arena, &error);
-        failure->requested_bytes = req->requested;
-        if (memory && (begun != arena->stats.free_count || failure->reason == GPUARENA_REASON_PENDING)
-            && gpuarena__is_freed(arena, req, failure) && tries++ < 8) continue;
-        freed_now = arena->stats.free_count + arena->stats.release_count;
-        if (!memory || !arena->config.pressure || req->flags & GPUARENA_ALLOC_TRY
-            || (freed == freed_now && limit == arena->limit)) return 0;
-        freed = freed_now;
-        limit = arena->limit;
-        if (!gpuarena__call_pressure(arena, failure)) return 0;
+        uint64_t idle = gpuarena__idle_bytes(arena, quiet), room = gpuarena__room(arena), give;
+        if (need > room && need - room > idle) need = gpuarena__tight_bytes(req);
+        give = need > room ? need - room : gpuarena__min(idle, need);
+        if (!idle || give > idle) return 0;      /* ends: idle falls in every round */
+        if (gpuarena__is_capturing(arena, error))
+            return error->code ? 0 : gpuarena__set_reason(error, GPUARENA_REASON_CAPTURE);
+        if (!gpuarena__range_release_to(arena, arena->stats.reserved_bytes - give, quiet, req->stream,
+                                        error))
+            return 0;
+        index = gpuarena__grow_for(arena, req, need, need, error);
+        if (index || error->result != GPUARENA_OUT_OF_MEMORY) return index;
     }
 }
+
+/* Quiet idle memory goes back. Events may show that more segments wait for nothing. */
+static uint32_t gpuarena__stage_release(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
+{
+    if (gpuarena__has_events(arena) && miss->error.result == GPUARENA_OUT_OF_MEMORY
+        && gpuarena__idle_bytes(arena, 0) > gpuarena__idle_bytes(arena, 1))
+        (void)gpuarena__resolve_events(arena, 0);
+    return gpuarena__release_for(arena, req, 1, &miss->error);
+}
+
+/* What the wait for other threads has seen of them, so far: what is tried again, is tried for news alone. */
+typedef struct gpuarena__news { uint64_t begun, freed, calls, room; } gpuarena__news;
+
+/* Everybody else is let at the arena for a moment. Returns what serves the request now. What was freed since
+   the waiting began may be waited for by its events, and given back for other. */
+static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__request *req, gpuarena__news *seen,
+                               gpuarena__miss *miss)
+{
+    int settled = gpuarena__may_resolve(arena, req) && gpuarena__resolve_events(arena, req->set);
+    uint32_t index;
+    arena->streams.list[req->set].guest_count++;             /* so that it is nobody else's meanwhile */
+    gpuarena__unlock_all(arena);
+    gpuarena__pause();
+    gpuarena__relock_all(arena);
+    arena->streams.list[req->set].guest_count--;
+    req->home = arena->streams.list[req->set].home;
+    if (arena->stats.free_count != seen->begun) settled |= gpuarena__resolve_all(arena);
+    if (!settled && seen->freed == arena->stats.free_count && seen->calls == arena->call_count
+        && seen->room >= gpuarena__room(arena)) return 0;
+    seen->freed = arena->stats.free_count;
+    seen->calls = arena->call_count;             /* that may have grown, or shrunk a block */
+    seen->room = gpuarena__room(arena);
+    index = gpuarena__look(arena, req);
+    if (!index) index = gpuarena__stage_grow(arena, req, miss);
+    return index ? index : gpuarena__stage_release(arena, req, miss);
+}
+
+/* For up to config.wait_ms by the driver's clock: as much of other streams' work may be done by then, or
+   other threads may have freed. */
+static uint32_t gpuarena__stage_poll(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
+{
+    uint64_t span = (uint64_t)arena->config.wait_ms * 1000000u, begin, now, before = 0;
+    gpuarena__news seen;
+    uint32_t index = 0, still = 0;
+    if (!span || (!arena->stats.live_count && !gpuarena__may_resolve(arena, req))) return 0;
+    begin = now = arena->driver.now_ns(&arena->driver);
+    seen.begun = seen.freed = arena->stats.free_count;
+    seen.calls = arena->call_count;
+    seen.room = gpuarena__room(arena);
+    while (!index && now - begin < span && still < 1000 && !arena->lost) {   /* ends if the clock stands */
+        index = gpuarena__poll(arena, req, &seen, miss);
+        before = now;
+        now = arena->driver.now_ns(&arena->driver);
+        still = now == before ? still + 1 : 0;
+    }
+    arena->stats.wait_count += index != 0;
+    return index;
+}
+
+/* The request's stream is made to wait for the frees of others. */
+static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
+{
+    gpuarena__error ignored = gpuarena__no_error();
+    uint32_t index = 0, first;
+    (void)miss;
+    if (!arena->streams.many || !req->set || req->home || arena->config.streams != GPUARENA_STREAMS_STEAL
+        || gpuarena__is_captured(arena, req->stream, &ignored)) return 0;
+    arena->streams.pass++;
+    while (!index && !arena->lost
+           && (first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_STREAMS)) != 0)
+        index = gpuarena__run_take(arena, req, first);       /* ends: what cannot be waited for is marked */
+    arena->stats.stream_wait_count += index != 0;
+    return index;
+}
+
+/* Whether free pages would do, some of which are not quiet. */
+static int gpuarena__may_move(const gpuarena *arena, const gpuarena__request *req,
+                              const gpuarena__error *error)
+{
+    gpuarena__place place;
+    uint64_t need, idle;
+    if (!gpuarena__is_paged(arena, req) || error->result != GPUARENA_OUT_OF_MEMORY
+        || !arena->stats.pending_bytes) return 0;
+    need = gpuarena__need(arena, req, &idle);
+    if ((arena->config.idle_fraction >= 1                    /* a wait gives no page, .. */
+         || gpuarena__idle_bytes(arena, 0) == gpuarena__idle_bytes(arena, 1))
+        && gpuarena__place_find(arena, req, &place)          /* .. and no gap that lacks fewer, .. */
+        && place.page_count * arena->paged.page_bytes <= need
+        && gpuarena__idle_beside(arena, &place) >= idle) return 0;           /* .. or has more beside it */
+    return need && need <= idle + gpuarena__round_down(gpuarena__room(arena), arena->paged.page_bytes);
+}
+
+/* The host waits for the whole device: nothing else tells when blocks that wait for a synchronisation are
+   done with, or serves what every stream is to use. */
+static uint32_t gpuarena__stage_device_wait(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
+{
+    gpuarena__error ignored = gpuarena__no_error();
+    uint32_t index;
+    int moves = gpuarena__may_move(arena, req, &miss->error);
+    if (req->home || req->flags & GPUARENA_ALLOC_DEDICATED
+        || (!moves && !gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC))
+        || !gpuarena__wait_device(arena, &ignored)) return 0;
+    index = gpuarena__look(arena, req);
+    if (!index && miss->error.result == GPUARENA_OUT_OF_MEMORY && gpuarena__is_paged(arena, req))
+        index = gpuarena__pages_grow(arena, req, 1, &miss->error);   /* another thread may have had the run */
+    arena->stats.wait_count += index != 0;
+    return index;
+}
+
+/* Idle memory that is not quiet goes back: for segments that waits for the whole device. Pages wait for
+   their streams, one after the other. */
+static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__request *req,
+                                                gpuarena__miss *miss)
+{
+    gpuarena__error *error = &miss->error;
+    uint32_t set, index = 0;
+    int waited = 0, asks = arena->config.streams != GPUARENA_STREAMS_SAME;
+    if (gpuarena__is_paged(arena, req) ? gpuarena__idle_segments(arena, 0) != 0
+                                        : req->alignment > arena->unit || arena->config.headroom_bytes)
+        index = gpuarena__stage_device_wait(arena, req, miss); /* what is new may start elsewhere, or fail */
+    if (!index) index = gpuarena__release_for(arena, req, 0, error);
+    if (index || !gpuarena__is_paged(arena, req) || error->result != GPUARENA_OUT_OF_MEMORY) return index;
+    index = gpuarena__pages_grow(arena, req, 1, error);      /* the stages before may have made some quiet */
+    for (set = 1; set < arena->streams.count && !index && asks; set++)
+        while (!index && error->result != GPUARENA_CAPTURE
+               && (gpuarena__may_move(arena, req, error)
+                   || gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC))
+               && gpuarena__wait_stream(arena, set)) {
+            waited = 1;
+            index = gpuarena__look(arena, req);
+            if (!index) index = gpuarena__pages_grow(arena, req, 1, error);
+        }
+    arena->stats.wait_count += index && waited;
+    return index;
+}
+
+/* The other arenas of the tree give idle memory back, if that makes room. */
+static uint32_t gpuarena__stage_reclaim(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
+{
+    uint64_t idle, need, tight = gpuarena__tight_bytes(req);
+    if (!arena->has_family || arena->stats.reserved_bytes > arena->limit) return 0;
+    need = gpuarena__need(arena, req, &idle);
+    if (!need) return 0;
+    miss->again = gpuarena__reclaim_for(arena, gpuarena__above(need, idle), &miss->error, &miss->reclaim)
+        || (!gpuarena__is_paged(arena, req) && tight < need      /* a segment may start right: see grow_for */
+            && gpuarena__reclaim_for(arena, gpuarena__above(tight, idle), &miss->error, &miss->reclaim));
+    return 0;
+}
+
+/* Whether a request that has just failed would be served now, for others have freed while the driver was
+   asked: nothing is pending that it could wait for, or there is a block. */
+static int gpuarena__is_freed(gpuarena *arena, const gpuarena__request *req, const gpuarena__miss *miss)
+{
+    if (miss->failure->reason == GPUARENA_REASON_PENDING && !arena->stats.pending_bytes) return 1;
+    return (miss->freed != arena->stats.free_count || miss->failure->reason == GPUARENA_REASON_PENDING)
+        && arena->stats.reserved_bytes <= arena->limit && gpuarena__look(arena, req);
+}
+
+/* Why the call fails, and by how much; unless others have freed meanwhile. */
+static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
+{
+    int memory = miss->error.result == GPUARENA_OUT_OF_MEMORY
+        && miss->error.reason != GPUARENA_REASON_TOO_LARGE;
+    gpuarena__reclaim_end(arena, &miss->reclaim);
+    *miss->failure = memory ? gpuarena__failure_memory(arena, req, &miss->error)
+                            : gpuarena__failure_of(arena, &miss->error);
+    miss->failure->requested_bytes = req->requested;
+    miss->again = memory && gpuarena__is_freed(arena, req, miss) && miss->retries++ < 8;
+    return 0;
+}
+
+/* Calls config.pressure, without any lock. It is called again only if something has changed since. */
+static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
+{
+    gpuarena_pressure_fn *pressure = arena->config.pressure;
+    uint64_t changes = arena->stats.free_count + arena->stats.release_count;
+    gpuarena__frame frame;
+    (void)req;
+    if (!pressure || miss->error.result != GPUARENA_OUT_OF_MEMORY
+        || miss->error.reason == GPUARENA_REASON_TOO_LARGE
+        || (changes == miss->pressure_changes && arena->limit == miss->pressure_limit)) return 0;
+    miss->pressure_changes = changes;
+    miss->pressure_limit = arena->limit;
+    arena->stats.pressure_count++;
+    gpuarena__unlock_all(arena);
+    gpuarena__call_begin(&frame, arena, GPUARENA__FRAME_PRESSURE);
+    miss->again = pressure(arena, miss->failure, arena->config.pressure_user) != 0;
+    gpuarena__call_end(&frame);
+    gpuarena__relock_all(arena);
+    return 0;
+}
+
+/* ---- the table, and the loop that runs it */
+
+enum {
+    GPUARENA__STAGE_TRY = 1,                     /* asks the driver nothing: GPUARENA_ALLOC_TRY goes so far */
+    GPUARENA__STAGE_NEW = 2,                     /* may serve a request for memory of its own */
+    GPUARENA__STAGE_SYNC = 4,                    /* the host waits: of no use where a capture forbids it */
+    GPUARENA__STAGE_LAST = 8                     /* is run though the round is over */
+};
+static const struct gpuarena__stage {
+    uint32_t (*run)(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss);
+    uint32_t flags;
+} gpuarena__stages[] = {
+    { gpuarena__stage_begin,           GPUARENA__STAGE_NEW | GPUARENA__STAGE_TRY | GPUARENA__STAGE_LAST },
+    { gpuarena__stage_look,            GPUARENA__STAGE_TRY },
+    { gpuarena__stage_events,          0 },
+    { gpuarena__stage_grow,            GPUARENA__STAGE_NEW },
+    { gpuarena__stage_release,         GPUARENA__STAGE_NEW },
+    { gpuarena__stage_poll,            0 },
+    { gpuarena__stage_stream_wait,     0 },
+    { gpuarena__stage_release_pending, GPUARENA__STAGE_NEW | GPUARENA__STAGE_SYNC },
+    { gpuarena__stage_device_wait,     GPUARENA__STAGE_NEW | GPUARENA__STAGE_SYNC },
+    { gpuarena__stage_reclaim,         GPUARENA__STAGE_NEW },
+    { gpuarena__stage_explain,         GPUARENA__STAGE_NEW | GPUARENA__STAGE_TRY | GPUARENA__STAGE_LAST },
+    { gpuarena__stage_pressure,        GPUARENA__STAGE_NEW | GPUARENA__STAGE_LAST }
+};
+
+/* Whether a stage is to be run for a request, by its flags and what the stages before have met with. */
+static int gpuarena__is_stage_for(const gpuarena *arena, const gpuarena__request *req, uint32_t flags,
+                                  gpuarena__miss *miss)
+{
+    if (flags & GPUARENA__STAGE_LAST)
+        return flags & GPUARENA__STAGE_TRY || !(req->flags & GPUARENA_ALLOC_TRY);
+    if (miss->over || gpuarena__is_lost(arena, &miss->error)) return 0;
+    if (gpuarena__is_apart(req) && !(flags & GPUARENA__STAGE_NEW)) return 0;
+    if (req->flags & GPUARENA_ALLOC_TRY && !(flags & GPUARENA__STAGE_TRY))
+        return gpuarena__set_reason(&miss->error, GPUARENA_REASON_TRY_ONLY);
+    return !(flags & GPUARENA__STAGE_SYNC && miss->error.result == GPUARENA_CAPTURE);
+}
+
+/* Makes a live block of the node that a stage has found. 0 and an error: others have had the host memory
+   that was reserved. */
+static uint32_t gpuarena__take_found(gpuarena *arena, uint32_t index, const gpuarena__request *req,
+                                     gpuarena__error *error)
+{
+    if (!gpuarena__nodes_reserve(arena, 2) || !gpuarena__lookup_reserve(arena)
+        || (req->home && !gpuarena__uses_reserve(arena)))
+        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    index = gpuarena__block_take(arena, index, req);
+    if (req->room) gpuarena__room_keep(arena, index, req->room);
+    if (req->flags & GPUARENA_ALLOC_DEDICATED) gpuarena__node_at(arena, index)->size |= GPUARENA__DEDICATED;
+    gpuarena__record_own(arena, req->set);       /* the rest of what was others' */
+    return index;
+}
+
+/* Returns the live node, or 0 and why. Ends: what starts the stages again is news each time. */
+static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gpuarena_failure *failure)
+{
+    gpuarena__miss miss = GPUARENA_INIT;
+    uint32_t at = 0, index = 0;
+    miss.failure = failure;
+    miss.pressure_changes = UINT64_MAX;
+    while (!index && at < sizeof gpuarena__stages / sizeof *gpuarena__stages) {
+        const struct gpuarena__stage *stage = &gpuarena__stages[at++];
+        if (!gpuarena__is_stage_for(arena, req, stage->flags, &miss)) continue;
+        index = stage->run(arena, req, &miss);
+        if (index) {
+            index = gpuarena__take_found(arena, index, req, &miss.error);
+            miss.over = !index;
+        }
+        if (miss.again) at = miss.again = 0;
+    }
+    gpuarena__reclaim_end(arena, &miss.reclaim);
+    return index;
+}
+
+/* >>memory =============================================================================================
+   gpuarena_alloc, _alloc_ex, _can_alloc, _free: the short ways, which nearly all take, and the long ones. */
 
 /* The record of the stream that a block is freed on; 0: the GPU is done with it; HELD: it cannot be known
    when it will be, for it was allocated for every stream, or there is no host memory for a record. */
@@ -11106,7 +11067,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
     }
     if (!gpuarena__may_scrub(arena, req.stream, &error)) /* else growth would stay behind the failure */
         return gpuarena__fail(arena, &error, req.requested, req.stream);
-    index = gpuarena__allocate_hard(arena, &req, &failure);
+    index = gpuarena__run_stages(arena, &req, &failure);
     if (!index) return gpuarena__fail_record(arena, &failure, req.stream);
     address = gpuarena__node_at(arena, index)->address;
     gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, req.stream);
@@ -11149,6 +11110,16 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_else(gpuarena *arena, void **
     return gpuarena__alloc_plain(arena, ptr, bytes, stream, tag);
 }
 
+/* There is no host memory for a hit; with the lock, which is let go of. It is asked for once. */
+GPUARENA__NOINLINE gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t bytes,
+                                                       gpuarena_stream stream)
+{
+    gpuarena__error error = gpuarena__no_error();
+    gpuarena__caches_close(arena);
+    gpuarena__set_error(&error, GPUARENA_HOST_MEMORY);
+    return gpuarena__leave(arena, gpuarena__fail(arena, &error, bytes, stream));
+}
+
 /* The first stage of a miss, as far as the lock alone will do; and what the stream's own cache can do for it.
    Others' caches stay as they are. */
 GPUARENA__NOINLINE uint32_t gpuarena__look_locked(gpuarena *arena, gpuarena__cache *cache, uint64_t bytes,
@@ -11173,7 +11144,7 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, gpuarena__
 {
     gpuarena__request req;
     gpuarena__node *node;
-    uint32_t index = 0;
+    uint32_t index;
     gpuarena__spin_lock(&arena->lock);
     if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
     if (!GPUARENA__LIKELY(bytes - 1 < arena->fast_max_bytes && ptr && gpuarena__is_plain(arena, stream)))
@@ -11184,12 +11155,12 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, gpuarena__
     req.place = tag ? gpuarena__tag_place(tag) : 0;
     req.home = 0;
     req.set = arena->streams.recent_record;
-    if (GPUARENA__LIKELY(gpuarena__nodes_reserve(arena, 3) && gpuarena__lookup_reserve(arena)
-                         && (!req.place || gpuarena__tags_reserve(arena, req.place)))) {
-        index = gpuarena__hit(arena, req.set, 0, req.bytes);
-        if (!GPUARENA__LIKELY(index)) index = gpuarena__look_locked(arena, cache, req.bytes, req.set);
-    }
-    if (!GPUARENA__LIKELY(index)) /* `stream`, which so is needed no more */
+    if (!GPUARENA__LIKELY(gpuarena__nodes_reserve(arena, 3) && gpuarena__lookup_reserve(arena)
+                          && (!req.place || gpuarena__tags_reserve(arena, req.place))))
+        return gpuarena__fail_host(arena, bytes, arena->streams.recent);
+    index = gpuarena__hit(arena, req.set, 0, req.bytes);
+    if (!GPUARENA__LIKELY(index)) index = gpuarena__look_locked(arena, cache, req.bytes, req.set);
+    if (!GPUARENA__LIKELY(index)) /* `stream` is needed no more: it is the recent one */
         return gpuarena__alloc_else(arena, ptr, bytes, arena->streams.recent, tag);
     node = gpuarena__node_at(arena, index);
     gpuarena__block_slice(arena, index, node, req.bytes);
@@ -11313,7 +11284,7 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
     if (!req.bytes) return GPUARENA_OK;
     if (req.stream != GPUARENA_ANY_STREAM) req.set = gpuarena__stream_find(arena, req.stream);
     req.home = arena->streams.list[req.set].home;
-    if (arena->stats.reserved_bytes <= arena->limit && !req.room && !(req.flags & GPUARENA_ALLOC_DEDICATED)) {
+    if (arena->stats.reserved_bytes <= arena->limit && !gpuarena__is_apart(&req)) {
         int no_wait = req.flags & GPUARENA_ALLOC_TRY || req.home || gpuarena__is_capturing(arena, &error);
         uint32_t takes = no_wait ? GPUARENA__AVAILABLE_NOW : GPUARENA__AVAILABLE_AFTER_SYNC;
         if (arena->lost) return GPUARENA_DEVICE_LOST;        /* a stream that was asked has told */
@@ -11386,24 +11357,26 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
         && arena->stats.reserved_bytes <= arena->plain_limit;
 }
 
-/* A block that a cache's table has: the cache keeps it after all, in place of what it kept before, or the
-   arena's own table gets it back, where *slot is. 1: it is kept. */
-static int gpuarena__cache_take_back(gpuarena *arena, gpuarena__cache *cache, uint32_t *slot,
-                                     gpuarena_stream stream)
+/* If a cache's table has the block, the cache keeps it after all, in place of what it kept before, or the
+   arena's own table gets it back. 1: it is kept. */
+static int gpuarena__cache_take_back(gpuarena *arena, uint64_t address, gpuarena_stream stream)
 {
-    uint32_t index = cache->table.table[*slot], freed_on;
-    gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t bytes = gpuarena__node_bytes(node);
+    uint32_t slot, index, freed_on;
+    gpuarena__cache *cache = gpuarena__cache_holding(arena, address, &slot);
+    gpuarena__node *node;
     int kept = 0;
+    if (!cache) return 0;
+    index = cache->table.table[slot];
+    node = gpuarena__node_at(arena, index);
     if (cache->open && !node->use_at && gpuarena__is_plain_free(arena, node, stream, &freed_on)
         && freed_on == cache->set) {
+        uint64_t bytes = gpuarena__node_bytes(node);
         if (cache->kept_bytes + bytes > arena->config.cache_bytes) gpuarena__cache_flush_all(arena, cache);
         else gpuarena__cache_flush(arena, cache, gpuarena__bin_of(bytes).number, 4);
         kept = gpuarena__cache_keep(arena, cache, index, node);
     }
-    if (!kept) gpuarena__cache_return(arena, cache, *slot);
+    if (!kept) gpuarena__cache_return(arena, cache, slot);
     gpuarena__spin_unlock(&cache->lock);
-    *slot = gpuarena__lookup_find(arena, &arena->lookup, node->address);
     return kept;
 }
 
@@ -11411,11 +11384,9 @@ static int gpuarena__cache_take_back(gpuarena *arena, gpuarena__cache *cache, ui
    lock, it is done here. The slow path does all others, and says what is wrong with a pointer. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
-    uint32_t slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__address(ptr)), freed_on;
-    gpuarena__cache *cache = NULL;
-    int done = 0;
-    if (slot > arena->lookup.mask) cache = gpuarena__cache_holding(arena, gpuarena__address(ptr), &slot);
-    if (cache) done = gpuarena__cache_take_back(arena, cache, &slot, stream);
+    uint64_t address = gpuarena__address(ptr);
+    int done = gpuarena__cache_take_back(arena, address, stream);
+    uint32_t slot = gpuarena__lookup_find(arena, &arena->lookup, address), freed_on;
     if (!done && slot <= arena->lookup.mask) {
         done = gpuarena__is_plain_free(arena, gpuarena__node_at(arena, arena->lookup.table[slot]), stream,
                                        &freed_on);
@@ -11568,6 +11539,93 @@ static int gpuarena__block_grown_clean(gpuarena *arena, uint32_t index, uint64_t
     arena->stats.free_count--;                   /* for a tail is no block */
     gpuarena__block_give_back(arena, slot, freed_on);
     return 0;
+}
+
+/* Backs what [begin, end) lacks, with all that stages 3 to 8 do for pages. */
+static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, gpuarena_stream stream,
+                                 gpuarena__error *error)
+{
+    gpuarena__error ignored = gpuarena__no_error();
+    uint32_t step, set = 1;
+    for (step = 0; step < 4; step++) {
+        uint64_t need = gpuarena__unmapped_bytes(arena, gpuarena__node_around(arena, begin), begin, end),
+                                      idle;
+        if (!need || gpuarena__commit_run(arena, begin, end, 1, stream, error)) return 1;
+        if (error->result != GPUARENA_OUT_OF_MEMORY) break;
+        idle = gpuarena__idle_segments(arena, step < 2);
+        if (step == 1 && arena->config.streams != GPUARENA_STREAMS_SAME) {
+            while (set < arena->streams.count && !gpuarena__wait_stream(arena, set)) set++;
+            if (set < arena->streams.count) step--;          /* as long as there is one to wait for */
+        } else if (step == 2 && !gpuarena__wait_device(arena, &ignored)) break;
+        if (idle)
+            (void)gpuarena__range_release_to(arena, arena->stats.reserved_bytes - idle, step < 2, stream,
+                                             &ignored);
+    }
+    return 0;
+}
+
+/* How far a live block may be extended: over its room, and free memory and holes that the request may
+   have. */
+static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__request *req, uint32_t index)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index), *next;
+    uint64_t end = node->address + gpuarena__node_bytes(node);
+    int room = (node->size & GPUARENA__KEPT) != 0;
+    for (; node->next; node = next, room = 0) {
+        next = gpuarena__node_at(arena, node->next);
+        if (!room && !gpuarena__is_usable(arena, req, next)) break;
+        end += gpuarena__node_bytes(next);
+    }
+    return end;
+}
+
+/* Joins a live block with the free ones behind it, up to `end`. Takes a node: reserved. */
+static void gpuarena__block_extend(gpuarena *arena, uint32_t index, uint64_t end)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t at = node->address + gpuarena__node_bytes(node);
+    if (gpuarena__place_of(node)) gpuarena__tag_more(arena, gpuarena__place_of(node), end - at);
+    arena->stats.live_bytes += end - at;
+    while (at < end) {
+        uint32_t next = node->next;
+        gpuarena__node *gone = gpuarena__node_at(arena, next);
+        gpuarena__set_remove(arena, next);
+        if (gone->size > end - at) gpuarena__set_insert(arena, gpuarena__block_split(arena, next, end - at));
+        if (gone->set) arena->stats.pending_bytes -= gone->size;
+        at += gone->size;
+        if (gone->set == node->set) node->ticket = gpuarena__max(node->ticket, gone->ticket);
+        gpuarena__block_absorb_next(arena, index);
+    }
+    gpuarena__peak_note(arena);
+}
+
+/* Grows a live block to want->bytes where it is. 0 and an error: it is as it was. */
+static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena__request *req,
+                                gpuarena__error *error)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t begin = node->address + gpuarena__node_bytes(node), end = node->address + req->bytes,
+             room = begin, serial = node->as.live.serial;
+    const gpuarena__node *next;
+    int done;
+    if (node->size & GPUARENA__KEPT) room += gpuarena__node_bytes(gpuarena__node_at(arena, node->next));
+    if (gpuarena__extent(arena, req, index) < end)
+        return gpuarena__set_reason(error, GPUARENA_REASON_NEIGHBOUR);
+    if (!gpuarena__nodes_keep(arena, 4)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    gpuarena__room_end(arena, index);
+    done = gpuarena__commit_hard(arena, begin, end, req->stream, error);
+    arena->nodes.kept_count -= 4;
+    if (node->as.live.serial != serial || !gpuarena__node_live(node))    /* another thread has freed it */
+        return gpuarena__set_error(error, GPUARENA_DOUBLE_FREE);
+    /* there may be what the driver failed to unmap, or others have got meanwhile */
+    if (done && gpuarena__extent(arena, req, index) < end)
+        done = gpuarena__set_reason(error, GPUARENA_REASON_NEIGHBOUR);
+    if (done) gpuarena__block_extend(arena, index, end);     /* supply_do has left nodes for it */
+    next = gpuarena__node_at(arena, node->next);
+    begin = node->address + gpuarena__node_bytes(node);
+    if (room > begin && gpuarena__is_open(next))
+        gpuarena__room_keep(arena, index, gpuarena__min(room - begin, gpuarena__node_bytes(next)));
+    return done;
 }
 
 /* What a resize asks for: of the block's own stream, else quiet memory alone. 0 and an error. */

@@ -20,7 +20,7 @@ my @planted = (
      q@if (!arena->has_family) return gpuarena__above(arena->limit, claimed);@,
      q@if (!arena->has_family) return arena->limit > claimed ? arena->limit - claimed + GPUARENA__GRANULE : 0;@],
     ['the rung that gives idle segments back is skipped',
-     q@return gpuarena__release_for(arena, req, 1, error);@, q@return 0;@,
+     q@return gpuarena__release_for(arena, req, 1, &miss->error);@, q@return 0;@,
      q@if (!index) index = gpuarena__release_for(arena, req, 0, error);@, q@@],
     ['a refused wish is not asked for again by less',
      q@if (error->reason != GPUARENA_REASON_DRIVER_REFUSED || wish == need) return 0;@,
