@@ -2172,8 +2172,7 @@ static void gpuarena__next(const gpuarena *arena, gpuarena__iterator *at)
    Tags: names for what memory is for, one list for the process; and the live bytes of an arena's blocks by
    tag. Tagged blocks skip the fast path and the caches, so blocks without a tag pay nothing. */
 
-static const uint32_t GPUARENA__TAG_BASE = (uint32_t)1 << 31;            /* a tag is this base plus its place
-                                                                            */
+static const uint32_t GPUARENA__TAG_BASE = (uint32_t)1 << 31;    /* a tag is this base plus its place */
 static char gpuarena__tag_names[GPUARENA_TAGS][GPUARENA_TAG_BYTES];      /* by place - 1; never changed */
 static uint32_t gpuarena__tag_count_;            /* written under the registry's lock, read without */
 
@@ -2416,8 +2415,7 @@ static void gpuarena__tree_remove(const gpuarena *arena, uint32_t *root, uint32_
 static uint32_t gpuarena__tree_first(const gpuarena *arena, uint32_t at, uint64_t bytes)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, at);
-    if (node->as.tree.longest < bytes) return 0;          /* also of an empty tree, whose longest block has 0
-                                                             bytes */
+    if (node->as.tree.longest < bytes) return 0;     /* also in an empty tree, where it is 0 */
     for (;;) {
         const gpuarena__node *left = gpuarena__node_at(arena, node->as.tree.low);
         if (left->as.tree.longest >= bytes) at = node->as.tree.low;
