@@ -1770,7 +1770,7 @@ typedef struct gpuarena__error {
 } gpuarena__error;
 
 /* >>host ===============================================================================================
-   Host memory, counted. */
+   Host memory for bookkeeping, counted by arena, and the one way in which tables grow. */
 
 static void *gpuarena__host_alloc_raw(const gpuarena_config *config, size_t bytes)
 {
@@ -1797,8 +1797,8 @@ static void gpuarena__host_free(gpuarena *arena, void *memory, size_t bytes)
     gpuarena__host_free_raw(&arena->config, memory, bytes);
 }
 
-/* A table, or a copy of its first `count` elements, twice as large and so on: with room for `more`. If that
-   is not to be had, it is as it was. */
+/* Grows a table for `more` elements behind the first `count`, by doubling. Returns the table, moved or not;
+   if there is no host memory it is unchanged. */
 static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_bytes, uint32_t count,
                                  uint64_t more, uint32_t *room)
 {
@@ -1814,34 +1814,40 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
     return copy;
 }
 
-/* 1: a table has room for `more` elements behind the first `count`. 0: no host memory. */
+/* Makes room in a table for `more` elements behind the first `count`. 0: no host memory. */
 #define GPUARENA__RESERVE(arena, type, table, count, more, room) \
     ((table) = (type *)gpuarena__host_room((arena), (table), sizeof(type), (count), (more), &(room)), \
      (room) - (count) >= (more))
 
 /* >>lock ===============================================================================================
-   Two locks an arena. Its *lock*, a spin, guards all of it: a hit, a plain free and a look at figures take it
-   alone, and are done. Its *turn*, a mutex, is had by one call at a time that may do more: ask the driver,
-   grow, move pages, give back, make records, destroy. That call holds the lock too, but lets go of it around
-   each driver call (GPUARENA__ASK): then others' hits and frees go on, and nothing else does. So behind such
-   a call free blocks, nodes, slots of the lookup table, uses of live blocks and figures may be others, and
-   tickets later; ranges, holes, records, events and the limit are as they were. What the driver is asked
-   about is out of the bins meanwhile: CLAIMED. Blocks are looked up behind the last such call, not before;
-   and what a stage has found is taken before the next. (To make a stream's record may ask, too: of forgotten
-   ones.) Order: turn, lock, the registry's lock; nothing else is waited for under the lock. What arenas of
-   one tree have together (family) is under the registry's lock, so that a claim is made in all of them at
-   once,
-   or in none. Who wants idle memory of family steps aside first, and has the turn of one at a time: nobody
-   who
-   has a turn waits for another. One call of a tree is helped at a time (reclaim, which goes before turns). An
-   arena that is waited for is counted as entered, and so is not freed.
-       enter .. leave            the lock                  unlock_all .. relock_all   neither, for a wait
-       begin .. end              turn and lock             open .. shut              the turn, for an ASK
-   The frames tell, by thread, which arenas this thread is inside of, so that a call back into one is refused
-   instead of deadlocking. */
+   Each arena has two locks.
+     The short lock     a spin lock, guards all data of the arena. A hit, a plain free and a look at figures
+                        hold it alone.
+     The slow mutex     is held by one call at a time that may do more: call the driver, grow, move pages,
+                        release memory, make stream records, destroy. That call holds the short lock too, and
+                        unlocks it around each driver call (GPUARENA__ASK), so that other threads' hits and
+                        frees go on.
+   After a driver call, free blocks, nodes, lookup slots, uses of live blocks and statistics may have changed,
+   and tickets may have risen. Ranges, holes, stream records, events and the limit are unchanged. Memory that
+   the driver is asked about is out of the bins meanwhile (CLAIMED). So a block is looked up after the last
+   driver call that precedes its use, and what a stage finds is taken before the next driver call. Making a
+   stream's record may call the driver, too, for the events of forgotten streams.
+
+   Lock order: the reclaim mutex of the tree's root, the slow mutex, the short lock, the registry's lock.
+   Nothing else is waited for under the short lock. Figures that the arenas of a tree share (family) are
+   guarded by the registry's lock: a charge is made in all of them or in none. A call that wants idle memory
+   of siblings unlocks its own arena first and then locks one of them at a time: no thread waits for a slow
+   mutex while it holds another, and one call of a tree reclaims at a time. Callers that wait are counted as
+   entering: an arena is not freed before they have left.
+
+       enter .. leave   hold the short lock       ask_begin .. ask_end      hold the slow mutex alone
+       begin .. end     hold both locks           unlock_all .. relock_all  hold neither, for a wait
+
+   Each thread has a list of frames that tell which arenas it is inside, so that a call back into one of them
+   is refused instead of deadlocking. */
 
 static GPUARENA__THREAD_LOCAL const gpuarena__frame *gpuarena__frames;
-static GPUARENA__THREAD_LOCAL gpuarena__frame gpuarena__tagging;         /* of no arena: there is a scope */
+static GPUARENA__THREAD_LOCAL gpuarena__frame gpuarena__tagging;         /* of no arena: a tag scope is set */
 static GPUARENA__THREAD_LOCAL uint32_t gpuarena__scope;                  /* its tag */
 static GPUARENA__THREAD_LOCAL gpuarena_failure gpuarena__thread_failure;
 
@@ -1867,13 +1873,14 @@ static void gpuarena__call_begin(gpuarena__frame *frame, const gpuarena *arena, 
     gpuarena__frames = frame;
 }
 
-/* 1: this thread is inside of no arena. */
+/* 1: this thread is inside no arena. */
 static int gpuarena__is_outside(void)
 {
     return !gpuarena__frames || gpuarena__frames == &gpuarena__tagging;
 }
 
-/* With a scope the last frame is its own: hits, which look whether there are frames, look for no scope. */
+/* While a tag scope is set and no arena was entered, the list of frames holds the scope's frame. So the fast
+   path tests one pointer for both. */
 static void gpuarena__scope_show(void)
 {
     if (gpuarena__is_outside()) gpuarena__frames = gpuarena__scope ? &gpuarena__tagging : NULL;
@@ -1889,7 +1896,7 @@ static void gpuarena__call_end(const gpuarena__frame *frame)
 static uint64_t gpuarena__thread_count;
 static GPUARENA__THREAD_LOCAL uint64_t gpuarena__thread_number_;
 
-/* Of this thread, from 1; never given to another, as its address would be. */
+/* The number of this thread, from 1; unlike an address it is never reused. */
 static uint64_t gpuarena__thread_number(void)
 {
     if (gpuarena__thread_number_) return gpuarena__thread_number_;
@@ -1902,7 +1909,7 @@ static uint64_t gpuarena__thread_number(void)
 static uint64_t gpuarena__thread_number(void) { return 1; }
 #endif
 
-/* What an arena is, MAGIC while it lives: asked by calls before they have its lock. */
+/* Whether the arena's magic number is this one: MAGIC while the arena lives. May be read without its lock. */
 GPUARENA__INLINE int gpuarena__has_magic(const gpuarena *arena, uint32_t magic)
 {
     return GPUARENA__LOAD(&arena->magic, RELAXED) == magic;
@@ -1922,7 +1929,8 @@ static uint64_t gpuarena__plain_limit(const gpuarena *arena)
         ? 0 : arena->limit;
 }
 
-/* What the short ways of allocations and frees look at follows from more than they look at. */
+/* The two values that the fast paths test. Each summarises several conditions; update_fast_path is called
+   when one of these changes. */
 static uint64_t gpuarena__fast_max_bytes(const gpuarena *arena)
 {
     return arena->lost || arena->stats.reserved_bytes > arena->limit ? 0 : arena->fast_config_bytes;
@@ -1941,8 +1949,8 @@ static void gpuarena__update_fast_path(gpuarena *arena)
     arena->slow_free_flags = gpuarena__slow_free_flags(arena);
 }
 
-/* Calls that wait for their turn are counted, so that destroy can wait until they have seen that it is
-   over. */
+/* Counts calls that wait for the slow-path mutex, so that destroy can wait until each has seen that the arena
+   is gone. */
 static void gpuarena__count_entering(gpuarena *arena, int by)
 {
     GPUARENA__ADD(&arena->entering, (uint32_t)by);
@@ -1964,7 +1972,7 @@ static void gpuarena__unrelax(gpuarena *arena)
     (void)arena->driver.capture.exchange_mode(&arena->driver, &mode);
 }
 
-/* A call lets everybody else at the arena, and comes back: it is not destroyed meanwhile. */
+/* Unlocks both locks for a wait, and relocks them. The arena is not destroyed meanwhile. */
 static void gpuarena__unlock_all(gpuarena *arena)
 {
     arena->away_count++;
@@ -1980,7 +1988,7 @@ static void gpuarena__relock_all(gpuarena *arena)
     arena->away_count--;
 }
 
-/* Nobody uses a cache between the two: around changes of what they read beside their own. */
+/* Locks and unlocks all caches, around changes of data that caches read without the arena's lock. */
 static void gpuarena__caches_stop(gpuarena *arena)
 {
     uint32_t at;
@@ -2028,13 +2036,13 @@ static int gpuarena__node_live(const gpuarena__node *node)
     return (node->size & GPUARENA__LIVE) != 0;
 }
 
-/* The record of what a free node goes to when the GPU is done with it; a live one's own. */
+/* The set where a node belongs once the GPU is done with it; of a live node its own. */
 static uint32_t gpuarena__set_of(const gpuarena__node *node)
 {
     return node->set == GPUARENA__MULTI_STREAM ? node->as.held.home : node->set;
 }
 
-/* 1: a capture set keeps this node. */
+/* 1: this node belongs to a capture set. */
 static int gpuarena__in_capture_set(const gpuarena *arena, const gpuarena__node *node)
 {
     return arena->streams.list[gpuarena__set_of(node)].home != 0;
@@ -2075,7 +2083,7 @@ static int gpuarena__nodes_grow(gpuarena *arena)
     memset(made, 0, sizeof *made);
     made->memory = memory;
     nodes->origins[nodes->chunk_count++] = (uintptr_t)made - (uintptr_t)base * sizeof made->nodes[0];
-    if (!base) made->nodes[0].size = GPUARENA__LIVE;         /* the sentinel: nobody merges with it */
+    if (!base) made->nodes[0].size = GPUARENA__LIVE;    /* the sentinel is live, so no block merges with it */
     for (index = GPUARENA__CHUNK; index-- > (base ? 0u : 1u);) {
         made->nodes[index].next = nodes->unused;
         nodes->unused = base + index;
@@ -2084,7 +2092,8 @@ static int gpuarena__nodes_grow(gpuarena *arena)
     return 1;
 }
 
-/* Makes sure that `count` nodes can be taken without host memory, beside those that are kept. */
+/* Makes `count` nodes available without further host memory, beside the nodes that are kept. 0: no host
+   memory. */
 static int gpuarena__nodes_reserve(gpuarena *arena, uint32_t count)
 {
     while (!GPUARENA__LIKELY(arena->nodes.unused_count >= count + arena->nodes.kept_count))
@@ -2092,7 +2101,7 @@ static int gpuarena__nodes_reserve(gpuarena *arena, uint32_t count)
     return 1;
 }
 
-/* The same while the driver is asked: kept until they are let go of. */
+/* As nodes_reserve, and keeps the nodes for the caller across driver calls, until it lowers kept_count. */
 static int gpuarena__nodes_keep(gpuarena *arena, uint32_t count)
 {
     if (!gpuarena__nodes_reserve(arena, count)) return 0;
@@ -2100,7 +2109,7 @@ static int gpuarena__nodes_keep(gpuarena *arena, uint32_t count)
     return 1;
 }
 
-/* The node nodes.unused, which is it no more. */
+/* Takes the node nodes.unused from the unused ones. */
 GPUARENA__INLINE gpuarena__node *gpuarena__node_take(gpuarena *arena)
 {
     gpuarena__node *node = gpuarena__node_at(arena, arena->nodes.unused);
@@ -2118,7 +2127,7 @@ GPUARENA__INLINE void gpuarena__node_drop(gpuarena *arena, uint32_t index, gpuar
     arena->nodes.unused_count++;
 }
 
-/* Bytes in front of the first aligned address in a block. UINT64_MAX: past the end of all addresses. */
+/* The bytes in a block before its first aligned address. UINT64_MAX: that address would overflow. */
 static uint64_t gpuarena__lead(const gpuarena__node *node, uint64_t alignment)
 {
     uint64_t aligned;
@@ -2136,10 +2145,10 @@ static int gpuarena__node_serves(const gpuarena__node *node, uint64_t bytes, uin
 typedef struct gpuarena__iterator {
     const gpuarena__range *range;                /* NULL: the walk ends with the range that it began in */
     gpuarena__node *node;
-    uint32_t index;                              /* 0: the walk is over, and node is the sentinel */
+    uint32_t index;                              /* 0: the walk is over and `node` is the sentinel */
 } gpuarena__iterator;
 
-/* The node with this index. The walk goes on to the end of its range. */
+/* Begins a walk at the node with this index, to the end of its range. */
 static gpuarena__iterator gpuarena__blocks_from(const gpuarena *arena, uint32_t index)
 {
     gpuarena__iterator at;
@@ -2149,7 +2158,8 @@ static gpuarena__iterator gpuarena__blocks_from(const gpuarena *arena, uint32_t 
     return at;
 }
 
-/* All blocks of all ranges, by address. The first block of a range has no `prev`. */
+/* Begins a walk over all blocks of all ranges in the order of addresses. The first block of a range has no
+   `prev`. */
 static gpuarena__iterator gpuarena__blocks(const gpuarena *arena)
 {
     const gpuarena__range *range = arena->ranges.first;
@@ -3401,8 +3411,8 @@ static void gpuarena__uses_drop_all(gpuarena *arena, gpuarena__node *node)
     node->use_at = 0;
 }
 
-/* Puts a node that was just freed on hold: it goes to a set by this ticket when its holds are let go, or,
-   parked, home when the device was waited for. */
+/* Makes a node that was just freed wait for its uses on several streams: it goes to `set` with this ticket
+   when they are over; or, with sync_wait, to the set's home after a wait for the device. */
 static void gpuarena__uses_link(gpuarena *arena, gpuarena__node *node, uint32_t set, uint64_t ticket,
                                 int sync_wait)
 {
@@ -3419,7 +3429,7 @@ static void gpuarena__uses_link(gpuarena *arena, gpuarena__node *node, uint32_t 
     arena->streams.list[set].ref_count++;
 }
 
-/* The reverse: the node is in no set. */
+/* Ends the waits for other streams of a node that is in no set. */
 static void gpuarena__uses_unlink(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -4103,7 +4113,7 @@ static void gpuarena__range_link(gpuarena__ranges *ranges, gpuarena__range *befo
     ranges->count++;
 }
 
-/* The reverse. */
+/* Removes a range from the list and the tree. */
 static void gpuarena__range_unlink(gpuarena__ranges *ranges, const gpuarena__range *range)
 {
     gpuarena__range **link = &ranges->root, *low = range->low, *high = range->high;
@@ -5030,32 +5040,33 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
 }
 
 /* >>growth =============================================================================================
-   How much to ask for, and segments. */
+   How much memory to request, and growth by segments. */
 
-/* Bytes of the segment that would serve the request wherever it starts: a range is aligned to the unit alone.
-   0: above what any segment may have. */
+/* The size of a segment that serves the request wherever the segment starts, since a range is aligned to the
+   unit alone. 0: larger than a segment may be. */
 static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__request *req)
 {
     uint64_t lead = req->alignment - arena->unit;
     if (lead > GPUARENA__MAX_BYTES || req->bytes + lead > GPUARENA__MAX_BYTES) return 0;
-    if (req->flags & GPUARENA_ALLOC_DEDICATED) lead = 0;     /* nothing else is in it: longer is no better */
+    if (req->flags & GPUARENA_ALLOC_DEDICATED) lead = 0;     /* the block must begin the segment, so a longer
+                                                                one is no better */
     return gpuarena__whole(req->bytes + lead, GPUARENA__GRANULE);
 }
 
-/* Bytes of the segment that would serve the request if it starts at its alignment. */
+/* The size of a segment that serves the request if the segment starts at the request's alignment. */
 static uint64_t gpuarena__tight_bytes(const gpuarena__request *req)
 {
     return gpuarena__whole(req->bytes, GPUARENA__GRANULE);
 }
 
-/* What the growth policy would like to ask for where a request needs `need`. *next: the step to keep if it is
-   granted. */
+/* The size that the growth policy requests if `need` is needed. *next: the step to keep if the driver grants
+   it. */
 static uint64_t gpuarena__growth(const gpuarena *arena, const gpuarena__request *req, uint64_t need,
                                  uint64_t *next)
 {
     uint64_t step = arena->step, step_max = arena->config.step_max_bytes;
     *next = step;
-    if (req->flags & GPUARENA_ALLOC_DEDICATED) return need;  /* all of it, and no more */
+    if (req->flags & GPUARENA_ALLOC_DEDICATED) return need;  /* the whole limit at once */
     switch (arena->config.growth) {
     case GPUARENA_GROWTH_STEP: return gpuarena__max(need, step);
     case GPUARENA_GROWTH_DOUBLE:
@@ -5066,8 +5077,8 @@ static uint64_t gpuarena__growth(const gpuarena *arena, const gpuarena__request 
     }
 }
 
-/* Room for growth within the limits and, where `need` is within that, the headroom. *narrow: which of them it
-   is. 0 and an error: the driver was asked, and did not say. */
+/* *room: by how much the arena may grow within the limits and, if that covers `need`, the headroom. *narrow:
+   which of them is the narrowest. 0 and an error: the driver did not report its free memory. */
 static int gpuarena__room_now(gpuarena *arena, uint64_t need, uint64_t *room, gpuarena_reason *narrow,
                               gpuarena__error *error)
 {
@@ -5083,8 +5094,8 @@ static int gpuarena__room_now(gpuarena *arena, uint64_t need, uint64_t *room, gp
     return 1;
 }
 
-/* What was had in a stream's order is that stream's, as if freed on it, until an event tells; or, where the
-   arena does not know the stream, until the device was waited for. */
+/* Memory obtained in a stream's order is pending for that stream, as if freed on it, until an event
+   completes; if the arena does not know the stream, until the device was waited for. */
 static uint32_t gpuarena__fresh_order(gpuarena *arena, uint32_t index, gpuarena_stream stream)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -5100,8 +5111,8 @@ static uint32_t gpuarena__fresh_order(gpuarena *arena, uint32_t index, gpuarena_
     return index;
 }
 
-/* 1, and CAPTURE as the error: memory in this stream's order would be a graph's, though its capture may
-   have to begin yet; or, of every stream, could not be waited for. */
+/* 1, and CAPTURE as the error: ASYNC memory in this stream's order would belong to a graph, even if its
+   capture begins only later; or, requested for every stream, it could not be waited for. */
 static int gpuarena__is_orderless(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     if (arena->memory != GPUARENA_MEMORY_ASYNC || !arena->streams.ordered) return 0;
@@ -5111,8 +5122,9 @@ static int gpuarena__is_orderless(gpuarena *arena, gpuarena_stream stream, gpuar
     return 1;
 }
 
-/* Asks for `wish` bytes, less where limit, headroom or driver leave less, down to `need`; all whole
-   granules. Returns the new segment's free node, or 0 and an error. Ends: the wish falls to the need. */
+/* Requests `wish` bytes from the driver, or less if limit, headroom or driver allow less, down to `need`; all
+   in whole granules. Returns the new segment's free node, or 0 and an error. Ends, because the wish falls to
+   the need. */
 static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gpuarena_stream stream,
                                gpuarena__error *error)
 {
@@ -5122,7 +5134,7 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
         || gpuarena__is_orderless(arena, stream, error)) return 0;
     if (need > room) return gpuarena__set_reason(error, narrow);
     room = gpuarena__round_down(gpuarena__min(room, GPUARENA__MAX_BYTES), GPUARENA__GRANULE);
-    if (wish > room) wish = room - room % need;  /* whole requests: no unusable rest in the last segment */
+    if (wish > room) wish = room - room % need;  /* a multiple of the request leaves no unusable rest */
     for (;;) {
         uint32_t index = gpuarena__range_obtain(arena, wish, stream, error);
         if (index) return gpuarena__fresh_order(arena, index, stream);
@@ -5133,10 +5145,10 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
 }
 
 /* >>runs ===============================================================================================
-   Looking for free memory: in the bins; and as runs, free blocks side by side, of several streams, that would
-   serve a request as one. */
+   Searches for free memory: in the bins, and as runs. A run is a sequence of adjacent free blocks, of
+   several streams perhaps, that would serve a request as one block. */
 
-/* A hit: constant time. Blocks of these records will do, and quiet ones. */
+/* A hit, in constant time: a free block of the set `set` or `home`, or a quiet one. */
 GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, uint32_t set, uint32_t home, uint64_t bytes)
 {
     uint32_t index = 0;
@@ -5148,7 +5160,8 @@ GPUARENA__INLINE uint32_t gpuarena__hit(const gpuarena *arena, uint32_t set, uin
     return gpuarena__bins_search(arena, &arena->bins, bytes);
 }
 
-/* A request aligned above the unit looks for a block that serves it wherever it starts. */
+/* A hit for a request. If its alignment exceeds the unit, the search is for a block that serves it wherever
+   the block starts. */
 static uint32_t gpuarena__hit_for(const gpuarena *arena, const gpuarena__request *req)
 {
     uint64_t lead = req->alignment - arena->unit;
@@ -5156,7 +5169,7 @@ static uint32_t gpuarena__hit_for(const gpuarena *arena, const gpuarena__request
     return gpuarena__hit(arena, req->set, req->home, req->bytes + lead);
 }
 
-/* The same without its haste: every free block that the request may have is looked at. */
+/* As hit_for, but looks at every free block that may serve the request. */
 static uint32_t gpuarena__search(const gpuarena *arena, const gpuarena__request *req)
 {
     const gpuarena__stream *list = arena->streams.list;
@@ -5168,7 +5181,7 @@ static uint32_t gpuarena__search(const gpuarena *arena, const gpuarena__request 
 enum { GPUARENA__NOT_FREE, GPUARENA__AVAILABLE_NOW, GPUARENA__AVAILABLE_AFTER_STREAMS,
       GPUARENA__AVAILABLE_AFTER_SYNC };
 
-/* What it takes for a request to have this node. */
+/* What must happen before a request may take this node. */
 static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__request *req,
                                        const gpuarena__node *node)
 {
@@ -5178,7 +5191,7 @@ static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__re
     if (!node->set || node->set == req->set || (req->home && node->set == req->home))
         return GPUARENA__AVAILABLE_NOW;
     stream = &arena->streams.list[set];
-    if (stream->home || req->home) return GPUARENA__NOT_FREE;    /* graphs' memory; or for a graph */
+    if (stream->home || req->home) return GPUARENA__NOT_FREE;  /* memory of graphs, or a request of a graph */
     if (node->as.held.sync_wait || !req->set
         || stream->refused == arena->streams.pass) takes = GPUARENA__AVAILABLE_AFTER_SYNC;
     for (use_at = node->use_at; use_at; use_at = arena->uses.list[use_at].next) {
@@ -5189,13 +5202,13 @@ static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__re
     return takes;
 }
 
-/* The first node of the run that serves a request with the fewest bytes that must be waited for, then the
-   fewest in all; 0: none within this reach. O(blocks). */
+/* The first node of the best run for a request: the one with the fewest bytes that must be waited for, then
+   the smallest; 0: there is none with this availability. O(blocks). */
 static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__request *req, uint32_t availability)
 {
     uint64_t best_bytes = UINT64_MAX, best_foreign = UINT64_MAX, foreign = 0;
     uint32_t first = 0, best = 0;
-    gpuarena__node span = GPUARENA_INIT, rest;   /* the run so far: its address and size */
+    gpuarena__node span = GPUARENA_INIT, rest;   /* address and size of the run so far */
     gpuarena__iterator at;
     for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
         const gpuarena__node *node = at.node;
@@ -5211,7 +5224,7 @@ static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__reques
         }
         span.size += gpuarena__node_bytes(node);
         if (takes > GPUARENA__AVAILABLE_NOW) foreign += gpuarena__node_bytes(node);
-        for (;; span = rest) {                   /* what it can do without at its front goes */
+        for (;; span = rest) {                   /* drop blocks at the front that the request does not need */
             node = gpuarena__node_at(arena, first);
             rest = span;
             rest.address += gpuarena__node_bytes(node);
@@ -5230,7 +5243,8 @@ static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__reques
     return best;
 }
 
-/* Whether the request's stream need not wait for another's ticket: any more, or at all. */
+/* Whether the request's stream need not wait, or has been made to wait already, for this ticket of another
+   set. */
 static int gpuarena__is_waited_for(const gpuarena *arena, const gpuarena__request *req, uint32_t set,
                                    uint64_t ticket)
 {
@@ -5239,7 +5253,7 @@ static int gpuarena__is_waited_for(const gpuarena *arena, const gpuarena__reques
         || (stream->waited == arena->streams.pass && ticket <= stream->waited_for);
 }
 
-/* Makes the request's stream wait for all that was freed on another. 0: it cannot, in this pass. */
+/* Makes the request's stream wait for all frees on another stream so far. 0: that failed in this pass. */
 static int gpuarena__wait_for(gpuarena *arena, const gpuarena__request *req, uint32_t set)
 {
     gpuarena__stream *stream = &arena->streams.list[set];
@@ -5259,7 +5273,7 @@ static int gpuarena__wait_for(gpuarena *arena, const gpuarena__request *req, uin
     return 1;
 }
 
-/* What a free node waits for that the request's stream does not, yet; 0: nothing. */
+/* A set that a free node waits for and that the request's stream does not wait for yet; 0: none. */
 static uint32_t gpuarena__still_waits(const gpuarena *arena, const gpuarena__request *req,
                                       const gpuarena__node *node)
 {
@@ -5274,8 +5288,8 @@ static uint32_t gpuarena__still_waits(const gpuarena *arena, const gpuarena__req
     return gpuarena__is_waited_for(arena, req, set, node->ticket) ? 0 : set;
 }
 
-/* What the run that begins at an address would have to wait for to serve the request; 0: nothing, and *lasts:
-   the last of its nodes. HELD: there is no such run. */
+/* A set that the run at this address still waits for; 0: none, and *last is the run's last node.
+   MULTI_STREAM: there is no such run any more. */
 static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__request *req, uint64_t address,
                                     uint32_t *last)
 {
@@ -5295,8 +5309,8 @@ static uint32_t gpuarena__run_waits(const gpuarena *arena, const gpuarena__reque
     return GPUARENA__MULTI_STREAM;
 }
 
-/* Makes the run from this node on one block of the request's own, whose stream waits for what must be waited
-   for. 0: it cannot, or the run is another's by now; nothing has moved. */
+/* Joins the run that begins at this node into one block for the request, after making its stream wait where
+   necessary. 0: a wait failed, or the run was taken meanwhile; nothing has moved. */
 static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req, uint32_t first)
 {
     gpuarena__node span = *gpuarena__node_at(arena, first);
@@ -5304,7 +5318,7 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req
     uint64_t ticket = 0, end = span.address + gpuarena__lead(&span, req->alignment) + req->bytes;
     while ((set = gpuarena__run_waits(arena, req, span.address, &last)) != 0)
         if (set == GPUARENA__MULTI_STREAM || !gpuarena__wait_for(arena, req, set)) return 0;
-    if (!gpuarena__nodes_reserve(arena, 3)) return 0;        /* one here, two for the block */
+    if (!gpuarena__nodes_reserve(arena, 3)) return 0;        /* one for the split here, two for the block */
     first = gpuarena__node_around(arena, span.address);
     for (index = first;; index = gpuarena__node_at(arena, index)->next) {
         if (gpuarena__availability(arena, req, gpuarena__node_at(arena, index)) > GPUARENA__AVAILABLE_NOW)
@@ -5314,10 +5328,10 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req
     if (ticket) arena->streams.list[req->set].ticket = ticket;
     for (index = first;; index = gpuarena__node_at(arena, index)->next) {
         const gpuarena__node *node = gpuarena__node_at(arena, index);
-        if (!arena->streams.many) return index;  /* all that is to hand is one block already */
+        if (!arena->streams.many) return index;  /* what is available now is one block already */
         if (!node->set && req->set && node->address < end
             && end - node->address < gpuarena__node_bytes(node)) {
-            gpuarena__set_remove(arena, index);  /* what is not needed stays quiet */
+            gpuarena__set_remove(arena, index);  /* quiet blocks that are not needed stay quiet */
             rest = gpuarena__block_split(arena, index, end - node->address);
             gpuarena__set_insert(arena, index);
             gpuarena__set_insert(arena, rest);
@@ -5332,14 +5346,16 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req
 }
 
 /* >>pages ==============================================================================================
-   Paged ranges: addresses, reserved once, of which pages back what blocks need. All of a free block is
-   backed, nothing of a hole is. Where no free block fits, a gap is chosen, of holes and free blocks side by
-   side, by how few pages it lacks. These are made, or moved from inside other free blocks: quiet ones alone.
-   A page is mapped at its new place before it is unmapped at the old one: a failure leaves all as it was. */
+   Paged ranges: addresses, reserved once, and pages that back them where blocks need memory. A free block
+   is backed throughout, a hole nowhere. If no free block fits, a gap of adjacent holes and free blocks is
+   chosen that lacks few pages. The pages are created, or moved there from inside other free blocks that
+   are quiet. A page is mapped at its new place before it is unmapped at the old one, so a failure leaves
+   everything as it was. */
 
-enum { GPUARENA__PAGES_TRIED = 8 };              /* so many are made, and not asked about before */
+enum { GPUARENA__PAGES_TRIED = 8 };              /* up to this many are created without testing whether the
+                                                    driver has them */
 
-/* One more spare page, room for which is reserved, and which is claimed. */
+/* Creates a spare page. Its place in the table and its charge are reserved. */
 static int gpuarena__page_create(gpuarena *arena, gpuarena__error *error)
 {
     uint64_t page = 0, bytes = arena->paged.page_bytes;
@@ -5349,7 +5365,7 @@ static int gpuarena__page_create(gpuarena *arena, gpuarena__error *error)
     return 1;
 }
 
-/* One fewer. 0: it is still there. */
+/* Destroys a spare page. 0: the driver refused, and the page is still there. */
 static int gpuarena__page_destroy(gpuarena *arena, gpuarena__error *error)
 {
     uint64_t bytes = arena->paged.page_bytes;
@@ -5360,8 +5376,8 @@ static int gpuarena__page_destroy(gpuarena *arena, gpuarena__error *error)
     return 1;
 }
 
-/* Whether the device had fewer pages than so many, when it was asked last. Of a few it need not be known:
-   these are soon made, and given back. */
+/* Whether the device reported less free memory than `count` pages when it was last asked. Not asked for a few
+   pages, which are soon created and given back. */
 static int gpuarena__is_beyond(const gpuarena *arena, uint64_t count)
 {
     return count > GPUARENA__PAGES_TRIED
@@ -5369,7 +5385,7 @@ static int gpuarena__is_beyond(const gpuarena *arena, uint64_t count)
                            arena->stats.reserved_bytes) / arena->paged.page_bytes < count;
 }
 
-/* The same, and now, too. */
+/* As is_beyond, after asking the driver for its free bytes again. */
 static int gpuarena__is_scarce(gpuarena *arena, uint64_t count)
 {
     uint64_t free_bytes, total_bytes;
@@ -5379,10 +5395,10 @@ static int gpuarena__is_scarce(gpuarena *arena, uint64_t count)
         && gpuarena__is_beyond(arena, count);
 }
 
-/* Whether the driver grants so many pages, which are claimed, and scarce. Made one by one they would be all
-   that the device has, what others are about to take too, before it is known that these are too few. So they
-   are asked for in one, which goes back if it is granted: a driver's figures alone refuse nothing. 0 and an
-   error: it does not. */
+/* Whether the driver grants `count` charged pages although they are scarce. Created one by one, they would
+   take all that the device has, and that others may need, before the shortage is known. So they are first
+   requested in one piece, which is released at once if it is granted; the driver's figures alone refuse
+   nothing. 0 and an error: it is not granted. */
 static int gpuarena__is_granted(gpuarena *arena, uint64_t count, gpuarena__error *error)
 {
     uint64_t page = 0, bytes = count * arena->paged.page_bytes;
@@ -5408,7 +5424,8 @@ static int gpuarena__spares_reserve(gpuarena *arena, uint64_t count)
     return GPUARENA__RESERVE(arena, uint64_t, paged->spare, paged->spare_count, count, paged->spare_room);
 }
 
-/* Room for one more run, which there always is while there are paged ranges and none is listed. */
+/* Makes room for one more run of pages. There always is room for the first one in an arena with paged ranges.
+   0: no host memory. */
 static int gpuarena__runs_reserve(gpuarena *arena)
 {
     gpuarena__paged *paged = &arena->paged;
@@ -5424,13 +5441,14 @@ static uint64_t *gpuarena__page_at(const gpuarena *arena, uint64_t address)
 
 /* ---- holes */
 
-/* A hole in the list: it may be backed. */
+/* Whether a node is an open hole: one in the list, which may be backed. */
 static int gpuarena__is_open(const gpuarena__node *node)
 {
     return (node->size & (GPUARENA__HOLE | GPUARENA__KEPT)) == GPUARENA__HOLE;
 }
 
-/* Makes a hole of a node in no list, joined with its neighbours. Returns the whole. */
+/* Turns a node that is in no list into an open hole, joined with neighbouring holes. Returns the joined hole.
+   */
 static uint32_t gpuarena__hole_join(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -5448,8 +5466,8 @@ static uint32_t gpuarena__hole_join(gpuarena *arena, uint32_t index)
     return index;
 }
 
-/* Cuts a node in no list down to so many bytes from an address on, and puts away what is around them. Takes
-   up to two nodes: reserved. Returns what is left. */
+/* Cuts a node that is in no list down to [begin, begin + bytes) and inserts the rest on both sides. Takes up
+   to two reserved nodes. Returns the node of the part. */
 static uint32_t gpuarena__block_carve(gpuarena *arena, uint32_t index, uint64_t begin, uint64_t bytes,
                                       void (*put)(gpuarena *arena, uint32_t index))
 {
@@ -5463,7 +5481,7 @@ static uint32_t gpuarena__block_carve(gpuarena *arena, uint32_t index, uint64_t 
     return index;
 }
 
-/* Makes part of an open hole a node that is in no list, and no hole. */
+/* Cuts a part out of an open hole: a node that is in no list and no hole any more. */
 static uint32_t gpuarena__hole_cut(gpuarena *arena, uint64_t begin, uint64_t end)
 {
     uint32_t index = gpuarena__node_around(arena, begin);
@@ -5471,8 +5489,8 @@ static uint32_t gpuarena__hole_cut(gpuarena *arena, uint64_t begin, uint64_t end
     return gpuarena__block_carve(arena, index, begin, end - begin, gpuarena__hole_list);
 }
 
-/* Takes whole pages out of a quiet free block, for the driver to be asked about them. Takes up to two nodes.
-   0: they are not free any more, or there is no host memory. */
+/* Claims whole pages of a quiet free block, so that the driver can be asked about them. Takes up to two
+   nodes. 0: they are not free any more, or there is no host memory. */
 static int gpuarena__pages_claim(gpuarena *arena, uint64_t begin, uint64_t bytes)
 {
     uint32_t index = gpuarena__node_around(arena, begin);
@@ -5487,7 +5505,7 @@ static int gpuarena__pages_claim(gpuarena *arena, uint64_t begin, uint64_t bytes
     return 1;
 }
 
-/* The reverse: they are still there. */
+/* Returns claimed pages to the free blocks. */
 static void gpuarena__pages_unclaim(gpuarena *arena, uint64_t begin)
 {
     uint32_t index = gpuarena__node_around(arena, begin);
@@ -5495,7 +5513,7 @@ static void gpuarena__pages_unclaim(gpuarena *arena, uint64_t begin)
     (void)gpuarena__block_join(arena, index);
 }
 
-/* They are gone. stuck: but the driver still maps them. */
+/* Turns claimed pages into a hole. unmap_failed: the driver still maps them, so the hole cannot be backed. */
 static void gpuarena__hole_make(gpuarena *arena, uint64_t begin, int unmap_failed)
 {
     uint32_t index = gpuarena__node_around(arena, begin);
@@ -5508,7 +5526,7 @@ static void gpuarena__hole_make(gpuarena *arena, uint64_t begin, int unmap_faile
     }
 }
 
-/* Keeps part of the hole behind a live block for it alone. */
+/* Reserves part of the hole behind a live block as that block's room. */
 static void gpuarena__room_keep(gpuarena *arena, uint32_t index, uint64_t bytes)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -5518,7 +5536,7 @@ static void gpuarena__room_keep(gpuarena *arena, uint32_t index, uint64_t bytes)
     node->size |= GPUARENA__KEPT;
 }
 
-/* The reverse. */
+/* Ends a block's room: its addresses become an open hole. */
 static void gpuarena__room_end(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -5528,7 +5546,7 @@ static void gpuarena__room_end(gpuarena *arena, uint32_t index)
     (void)gpuarena__hole_join(arena, node->next);
 }
 
-/* Asks again for what the driver failed to unmap. */
+/* Tries again to unmap what the driver failed to unmap. */
 static void gpuarena__retry_unmap(gpuarena *arena, gpuarena__error *error)
 {
     gpuarena__iterator at = gpuarena__blocks(arena);
@@ -5577,7 +5595,7 @@ static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__erro
                 (void)gpuarena__range_enter(arena, before, base, range);
                 return 1;
             }
-            if (is_new) (void)gpuarena__vm_release(arena, base, bytes, &said);   /* it is of no use */
+            if (is_new) (void)gpuarena__vm_release(arena, base, bytes, &said);  /* the range cannot be used */
             if (!arena->lost) gpuarena__set_error(&said, GPUARENA_DRIVER_ERROR);
         } else if (said.result == GPUARENA_OUT_OF_MEMORY) said.reason = GPUARENA_REASON_ADDRESSES;
     }
@@ -5588,8 +5606,7 @@ static int gpuarena__span_obtain(gpuarena *arena, uint64_t bytes, gpuarena__erro
     return 0;
 }
 
-/* Reserves another range of addresses: at least `need`, and as many as ranges have, if the driver has
-   them. */
+/* Reserves another range of addresses: the usual size, or at least `need` if the driver has no more. */
 static int gpuarena__span_reserve(gpuarena *arena, uint64_t need, gpuarena__error *error)
 {
     uint64_t bytes = gpuarena__max(need, arena->paged.span_bytes), page = arena->paged.page_bytes;
@@ -5605,7 +5622,7 @@ static int gpuarena__span_reserve(gpuarena *arena, uint64_t need, gpuarena__erro
     }
 }
 
-/* Lets go of ranges that are one hole. */
+/* Gives back ranges that consist of one hole. */
 static int gpuarena__spans_release(gpuarena *arena, gpuarena__error *error)
 {
     gpuarena__range *range, *before;
@@ -5621,13 +5638,13 @@ static int gpuarena__spans_release(gpuarena *arena, gpuarena__error *error)
 }
 
 /* >>place ==============================================================================================
-   Where a request that no free block serves is to lie: in a gap, by how few pages that lacks. */
+   Chooses where a request lies that no free block serves: in the gap that lacks the fewest pages. */
 
 typedef struct gpuarena__place {
     uint64_t begin, end;                         /* of the block */
-    uint64_t page_count;                         /* that it lacks */
+    uint64_t page_count;                         /* pages that the place lacks */
     uint64_t gap_bytes;
-    uint32_t apart;                              /* 1: idle pages inside of it are to count as lacking, too */
+    uint32_t apart;                              /* 1: idle pages inside the gap count as lacking, too */
 } gpuarena__place;
 
 static int gpuarena__is_usable(const gpuarena *arena, const gpuarena__request *req,
@@ -5638,8 +5655,8 @@ static int gpuarena__is_usable(const gpuarena *arena, const gpuarena__request *r
     return takes == GPUARENA__AVAILABLE_NOW || (req->after_sync && takes != GPUARENA__NOT_FREE);
 }
 
-/* The next open hole that ends behind `begin`, and the part of it, in whole pages, that lies before `end`. 0:
-   there is none. index: a node at or before it. */
+/* The next open hole that ends behind `begin`, and its part in whole pages before `end`. 0: none. index: a
+   node at or before that hole. */
 static uint32_t gpuarena__hole_next(const gpuarena *arena, uint32_t index, uint64_t *begin, uint64_t *end)
 {
     uint64_t page = arena->paged.page_bytes, first = gpuarena__round_down(*begin, page),
@@ -5656,7 +5673,7 @@ static uint32_t gpuarena__hole_next(const gpuarena *arena, uint32_t index, uint6
     return 0;
 }
 
-/* Pages that are not there under these addresses. */
+/* The bytes of [begin, end) that are not backed. */
 static uint64_t gpuarena__unmapped_bytes(const gpuarena *arena, uint32_t index, uint64_t begin, uint64_t end)
 {
     uint64_t count = 0, from = begin, to = end;
@@ -5665,7 +5682,7 @@ static uint64_t gpuarena__unmapped_bytes(const gpuarena *arena, uint32_t index, 
     return count;
 }
 
-/* Bytes of open holes below an address; asked for rising ones, it goes over the nodes once. */
+/* Counts the bytes of open holes below an address. Asked for rising addresses, it visits each node once. */
 typedef struct gpuarena__cursor { uint32_t index; uint64_t hole_bytes; } gpuarena__cursor;
 static uint64_t gpuarena__holes_below(const gpuarena *arena, gpuarena__cursor *cursor, uint64_t address)
 {
@@ -5677,11 +5694,11 @@ static uint64_t gpuarena__holes_below(const gpuarena *arena, gpuarena__cursor *c
         + (cursor->index && gpuarena__is_open(node) && address > node->address ? address - node->address : 0);
 }
 
-/* A gap, and the places in it that are tried, in rising order, of each of the two kinds. */
+/* A gap, and a cursor for the begins and one for the ends of the places tried in it, which both rise. */
 typedef struct gpuarena__gap { uint64_t begin, end; gpuarena__cursor from[2], to[2]; } gpuarena__gap;
 
-/* Whether a block may begin here in a gap, and if that is better than the best so far. Fewest pages first,
-   then the smallest gap, then the lowest address. */
+/* Tries a place: keeps it if the block fits there and it is better than the best so far. Fewest pages are
+   best, then the smallest gap, then the lowest address. */
 static void gpuarena__place_try(const gpuarena *arena, const gpuarena__request *req, uint64_t begin,
                                 uint32_t kind, gpuarena__gap *gap, gpuarena__place *best)
 {
@@ -5689,7 +5706,7 @@ static void gpuarena__place_try(const gpuarena *arena, const gpuarena__request *
     if (begin < gap->begin || begin > gap->end || gap->end - begin < req->bytes) return;
     count = gpuarena__holes_below(arena, &gap->to[kind], gpuarena__whole(end, page));
     count -= gpuarena__holes_below(arena, &gap->from[kind], gpuarena__round_down(begin, page));
-    if (best->apart)                             /* all pages that no neighbour of the gap has a part of */
+    if (best->apart)                             /* all pages of the place that no neighbour shares */
         count = gpuarena__above(gpuarena__min(gpuarena__whole(end, page),
                                               gpuarena__round_down(gap->end, page)),
                                 gpuarena__max(gpuarena__round_down(begin, page),
@@ -5703,7 +5720,8 @@ static void gpuarena__place_try(const gpuarena *arena, const gpuarena__request *
     best->gap_bytes = size;
 }
 
-/* The gap from this node on: a block may begin with each of its nodes, or end with it. O(its nodes). */
+/* Tries the places of the gap that begins at this node: a block may begin or end with each node of the gap.
+   O(nodes of the gap). */
 static void gpuarena__gap_look(const gpuarena *arena, const gpuarena__request *req, uint32_t first,
                                gpuarena__place *best)
 {
@@ -5726,7 +5744,7 @@ static void gpuarena__gap_look(const gpuarena *arena, const gpuarena__request *r
     }
 }
 
-/* A block that is to have room behind it begins a hole: the smallest that has both. */
+/* Tries a hole for a block with room: the smallest hole that holds both is best. */
 static void gpuarena__room_look(const gpuarena *arena, const gpuarena__request *req, uint32_t hole,
                                 gpuarena__place *best)
 {
@@ -5740,7 +5758,7 @@ static void gpuarena__room_look(const gpuarena *arena, const gpuarena__request *
     best->gap_bytes = size;
 }
 
-/* The best place for a request; 0: no gap can hold it. O(blocks of gaps). */
+/* The best place for a request. 0: no gap can hold it. O(free blocks + holes). */
 static int gpuarena__place_search(const gpuarena *arena, const gpuarena__request *req, uint32_t apart,
                                   gpuarena__place *best)
 {
@@ -5760,7 +5778,8 @@ static int gpuarena__place_search(const gpuarena *arena, const gpuarena__request
             first = prev;
             prev = gpuarena__node_at(arena, first)->prev;
         }
-        if (!prev || !gpuarena__is_open(gpuarena__node_at(arena, prev)))     /* else it is that hole's gap */
+        if (!prev || !gpuarena__is_open(gpuarena__node_at(arena, prev)))     /* otherwise the hole before it
+                                                                                began the gap */
             gpuarena__gap_look(arena, req, first, best);
     }
     return best->page_count != UINT64_MAX;
@@ -5771,7 +5790,8 @@ static int gpuarena__place_find(const gpuarena *arena, const gpuarena__request *
     return gpuarena__place_search(arena, req, 0, best);
 }
 
-/* The same where pages are to move: one that has few idle pages inside, for these cannot move to it. */
+/* As place_find, for pages that must move: a place with few idle pages of its own, which could not move to
+   it. */
 static int gpuarena__place_find_apart(const gpuarena *arena, const gpuarena__request *req,
                                       gpuarena__place *best)
 {
@@ -6693,13 +6713,13 @@ static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
 }
 
 /* >>scrub ==============================================================================================
-   Clearing blocks, for which frees and allocations take the long way: before a block is free, on the stream
-   it is freed on; before it is handed out, on the stream that it is for. Where no one stream is behind all
-   that used it, the host waits for the device before and after. What cannot be cleared is not freed, or not
-   handed out. With the turn. */
+   Clearing of blocks: before a block becomes free, on the stream of its free; and before it is handed out,
+   on its stream. If no single stream follows all uses of the block, the host waits for the device before
+   and after. A block that cannot be cleared is not freed, or not handed out. Everything here holds the
+   slow-path mutex. */
 
-/* Whether a stream may be given a clear. Into a graph it must not go, which would do it again with each
-   launch; and work on the default stream would break a capture. 0 and an error. */
+/* Whether a clear may be enqueued on a stream. On a captured one it would become part of a graph, and repeat
+   with each launch; on the default stream it would break a capture. 0 and an error. */
 static int gpuarena__may_clear(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     return !gpuarena__is_captured(arena, stream, error)
@@ -6716,8 +6736,8 @@ static int gpuarena__clear_on(gpuarena *arena, uint64_t address, uint64_t bytes,
                               arena->driver.clear(&arena->driver, memory, bytes, stream));
 }
 
-/* The same of the end of a live block, when the device has done all that it was given, and waits until
-   that is done, too. CLEARING: it is given, and not known to be done. */
+/* Clears the end of a live block on the default stream, between two waits for the device. CLEARING marks the
+   block while the clear may be under way. */
 static int gpuarena__clear_alone(gpuarena *arena, gpuarena__node *node, uint64_t address,
                                  gpuarena__error *error)
 {
@@ -6736,7 +6756,7 @@ static int gpuarena__clear_alone(gpuarena *arena, gpuarena__node *node, uint64_t
     return 0;
 }
 
-/* Makes a stream wait for the others that a live block is used on. 0: it cannot. */
+/* Makes a stream wait for the other streams that use a live block. 0: it cannot. */
 static int gpuarena__follow_uses(gpuarena *arena, const gpuarena__node *node, gpuarena_stream stream)
 {
     uint32_t set = gpuarena__stream_find(arena, stream), use_at;
@@ -6748,13 +6768,13 @@ static int gpuarena__follow_uses(gpuarena *arena, const gpuarena__node *node, gp
         uint32_t used = arena->uses.list[use_at].set;
         if (used == set) continue;
         if (arena->streams.list[used].state == GPUARENA__CLOSED) return 0;
-        arena->streams.list[used].ticket++;      /* what it has until now */
+        arena->streams.list[used].ticket++;      /* the work that the stream has so far */
         if (!gpuarena__wait_for(arena, &req, used)) return 0;
     }
     return 1;
 }
 
-/* The one stream that a block can be cleared on when it is freed on `stream`: 1, and *on. */
+/* Whether a single stream can clear a block that is freed on `stream`; *on is that stream. */
 static int gpuarena__scrub_stream(const gpuarena *arena, const gpuarena__node *node, gpuarena_stream stream,
                                   gpuarena_stream *on)
 {
@@ -6768,8 +6788,8 @@ static int gpuarena__scrub_stream(const gpuarena *arena, const gpuarena__node *n
         && (!own->key || own->key == gpuarena__thread_number());
 }
 
-/* Clears the end of a live block that is about to be freed, from an address on. *stream becomes what it is to
-   be freed on then. 0 and an error: it must not be freed. */
+/* Clears a live block that is about to be freed, from an address to its end. *stream becomes the stream to
+   free it on. 0 and an error: it must not be freed. */
 static int gpuarena__scrub_free(gpuarena *arena, uint32_t index, uint64_t address, gpuarena_stream *stream,
                                 gpuarena__error *error)
 {
@@ -6778,9 +6798,10 @@ static int gpuarena__scrub_free(gpuarena *arena, uint32_t index, uint64_t addres
     gpuarena_stream on;
     int done = 0;
     if (*stream == GPUARENA_ANY_STREAM && arena->config.scrub & GPUARENA_SCRUB_ALLOC && arena->streams.ordered
-        && node->set) *stream = GPUARENA_OWN_STREAM;         /* it was cleared there, perhaps a moment ago */
+        && node->set) *stream = GPUARENA_OWN_STREAM;         /* it was cleared on that stream, perhaps a
+                                                                moment ago */
     if (!(arena->config.scrub & GPUARENA_SCRUB_FREE)) return 1;
-    if (arena->lost) done = 1;                   /* nobody gets it any more */
+    if (arena->lost) done = 1;                   /* nobody gets the memory any more */
     else if (!(node->size & GPUARENA__CLEARING) && gpuarena__scrub_stream(arena, node, *stream, &on)
              && gpuarena__follow_uses(arena, node, on)) {
         done = gpuarena__clear_on(arena, address, bytes, on, error);
@@ -6789,11 +6810,11 @@ static int gpuarena__scrub_free(gpuarena *arena, uint32_t index, uint64_t addres
         done = gpuarena__clear_alone(arena, node, address, error);
         *stream = GPUARENA_ANY_STREAM;
     }
-    if (arena->lost) node->size &= ~GPUARENA__CLEARING;      /* it is freed */
+    if (arena->lost) node->size &= ~GPUARENA__CLEARING;      /* the block will be freed */
     return done || arena->lost;
 }
 
-/* Whether a capture forbids to clear what is allocated for a stream. 0 and an error: it does. */
+/* Whether an allocation for a stream can be cleared. 0 and an error: a capture forbids it. */
 static int gpuarena__may_scrub(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     if (!(arena->config.scrub & GPUARENA_SCRUB_ALLOC)) return 1;
@@ -6801,7 +6822,7 @@ static int gpuarena__may_scrub(gpuarena *arena, gpuarena_stream stream, gpuarena
     return gpuarena__may_clear(arena, gpuarena__real_stream(stream), error);
 }
 
-/* Clears the end of a live block that nobody has had yet, for use on a stream. 0 and an error. */
+/* Clears the end of a new block before it is handed out for use on a stream. 0 and an error. */
 static int gpuarena__scrub_new(gpuarena *arena, uint32_t index, uint64_t address, gpuarena_stream stream,
                                gpuarena__error *error)
 {
@@ -6813,7 +6834,8 @@ static int gpuarena__scrub_new(gpuarena *arena, uint32_t index, uint64_t address
         return gpuarena__clear_on(arena, address, bytes, on, error);
     late = node->size & GPUARENA__CLEARING;
     if (gpuarena__clear_alone(arena, node, address, error)) return 1;
-    node->size = (node->size & ~GPUARENA__CLEARING) | late;  /* what is new waits for the device anyway */
+    node->size = (node->size & ~GPUARENA__CLEARING) | late;  /* a new block for every stream waits for the
+                                                                device anyway */
     return 0;
 }
 
@@ -7470,18 +7492,20 @@ static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_byte
 }
 
 /* >>registry ===========================================================================================
-   Which arenas this process has. A thread may take the registry's lock while it holds an arena's, never the
-   reverse: so lists of ranges change under both locks, and finding an owner takes the registry's alone. */
+   The arenas of this process. A thread may take the registry's lock while it holds an arena's lock, never
+   the reverse. Lists of ranges change under both, so finding an address's owner takes the registry's lock
+   alone. */
 
-static gpuarena *gpuarena__registry;             /* all arenas, the latest first */
+static gpuarena *gpuarena__registry;             /* all arenas, the newest first */
 
-/* One store, after all that it makes reachable: a fork between any two finds a list. */
+/* Links with a single store, after everything that it makes reachable: a child forked at any moment finds a
+   whole list. */
 static void gpuarena__publish(gpuarena **link, gpuarena *arena)
 {
     GPUARENA__STORE(link, arena, RELEASE);
 }
 
-/* By pointer alone: what does not live is not read. The registry's lock is held. */
+/* Finds an arena by its pointer alone, without reading what may not live. Under the registry's lock. */
 static const gpuarena *gpuarena__in_registry(const gpuarena *arena)
 {
     const gpuarena *found;
@@ -7489,8 +7513,8 @@ static const gpuarena *gpuarena__in_registry(const gpuarena *arena)
     return found;
 }
 
-/* What the limits of a parent's sub-arenas come to; one that has none counts as the parent's. The registry's
-   lock is held. */
+/* The sum of the limits of a parent's sub-arenas; one without a limit counts as the parent's limit. Under the
+   registry's lock. */
 static uint64_t gpuarena__limits_sum(const gpuarena *parent)
 {
     const gpuarena *at;
@@ -7502,13 +7526,13 @@ static uint64_t gpuarena__limits_sum(const gpuarena *parent)
     return sum;
 }
 
-/* Memory of whose books a kind is: ASYNC is the device's. */
+/* The kind whose figures a kind of memory counts in: ASYNC is the device's. */
 static gpuarena_memory gpuarena__whose(gpuarena_memory memory)
 {
     return memory == GPUARENA_MEMORY_ASYNC ? GPUARENA_MEMORY_DEVICE : memory;
 }
 
-/* Whether an arena may be its parent's. 0: no, and *out says why. The registry's lock is held. */
+/* Whether an arena fits under its parent. 0: no, and *out says why. Under the registry's lock. */
 static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
 {
     const gpuarena *parent = gpuarena__in_registry(arena->config.parent);
@@ -7533,7 +7557,8 @@ static int gpuarena__parent_fits(const gpuarena *arena, gpuarena__text *out)
     return 0;
 }
 
-/* 0: it may not be its parent's, which may be no more, and *out says why: it has no family then. */
+/* Adds an arena to the registry and to its parent's tree. 0: it does not fit, and *out says why; it has no
+   family then. */
 static int gpuarena__register(gpuarena *arena, gpuarena__text *out)
 {
     static uint64_t count;
@@ -7553,14 +7578,14 @@ static int gpuarena__register(gpuarena *arena, gpuarena__text *out)
 static void gpuarena__unregister(gpuarena *arena)
 {
     gpuarena **link;
-    gpuarena__account(arena, 0, 0 - arena->growing);         /* what its pool may have goes with it */
+    gpuarena__account(arena, 0, 0 - arena->growing);     /* bytes that its pool has not returned go with it */
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (link = &gpuarena__registry; *link && *link != arena; link = &(*link)->registered) {}
     if (*link) gpuarena__publish(link, arena->registered);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
-/* The arena in whose ranges the address lies, and its name. A parent process's is none of this one's. */
+/* The arena in whose ranges the address lies, and its name. Arenas of a parent process do not count. */
 static gpuarena *gpuarena__find_owner(uint64_t address, char name[32])
 {
     gpuarena *found;
@@ -7572,13 +7597,14 @@ static gpuarena *gpuarena__find_owner(uint64_t address, char name[32])
     return found;
 }
 
-/* Fork. In the child all arenas are the parent's: no call enters them (their locks may be held by threads
-   that the child has not), and no driver is called for them. Nothing is locked before a fork: other handlers
-   may hold locks of theirs, under which arenas are called. So the child may find the registry's lock taken,
-   and makes it anew; the list is whole at every moment, as single pointers link and unlink. */
+/* Fork. In a child process all arenas are the parent's. No call enters them, since their locks may be held by
+   threads that the child does not have, and no driver is called for them. Nothing is locked before a fork,
+   because other fork handlers may hold locks of their own under which arenas are called. So the child may
+   find the registry's lock taken and makes it anew. The list is whole at every moment, because single
+   pointers link and unlink. */
 #ifndef GPUARENA_NO_CUDA
-static int gpuarena__cuda_used;                  /* by this process: guarded by the registry's lock */
-static int gpuarena__cuda_is_parents;            /* it was used before this process was forked */
+static int gpuarena__cuda_used;                  /* this process has used CUDA; under the registry's lock */
+static int gpuarena__cuda_is_parents;            /* CUDA was used before this process was forked */
 #endif
 #ifndef GPUARENA_NO_THREADS
 static pthread_once_t gpuarena__fork_once = PTHREAD_ONCE_INIT;
@@ -7593,7 +7619,8 @@ static void gpuarena__fork_child(void)
         gpuarena__set_magic(arena, GPUARENA__FORKED);
         arena->lost = 1;
         gpuarena__update_fast_path(arena);
-        (void)gpuarena__spin_make(&arena->lock); /* for the call in which it was forked, to come to its end */
+        (void)gpuarena__spin_make(&arena->lock); /* lets the call in which the process was forked come to its
+                                                    end */
         (void)gpuarena__mutex_make(&arena->slow_mutex);
         (void)gpuarena__mutex_make(&arena->reclaim);
         for (at = 0; at < arena->caches.count; at++)
@@ -7609,7 +7636,7 @@ static void gpuarena__fork_register(void)
     gpuarena__fork_watched = pthread_atfork(NULL, NULL, gpuarena__fork_child) == 0;
 }
 
-/* 0: no host memory to be told of forks. */
+/* Registers the fork handlers. 0: no host memory. */
 static int gpuarena__watch_forks(void)
 {
     (void)pthread_once(&gpuarena__fork_once, gpuarena__fork_register);
