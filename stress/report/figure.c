@@ -118,14 +118,15 @@ static void figure_add_row(figure_maker *maker, const row_list *list, size_t fir
 
 static void figure_add_run(figure_maker *maker, const row_list *list, size_t first, size_t count)
 {
-    int is_timed = 0, has_samples = 0, has_arena = 0;
+    int is_timed = 0, has_samples = 0, has_arena = 0, is_whole = 0;
     for (size_t at = first; at < first + count; at++) {
         const row *shown = &list->rows[at];
+        is_whole |= table_is_ok(shown);
         is_timed |= shown->allocs && histogram_supports(shown->allocs, 500);
         has_samples |= shown->recording && shown->recording->sample_count;
         has_arena |= has_samples && shown->cells[COLUMN_FRAGMENTATION].kind != CELL_NONE;
     }
-    figure_add(maker, FIGURE_OVERHEAD, first, count);
+    if (is_whole) figure_add(maker, FIGURE_OVERHEAD, first, count);
     if (is_timed) figure_add(maker, FIGURE_LATENCY, first, count);
     if (has_arena) figure_add(maker, FIGURE_FRAGMENTATION, first, count);
     if (has_samples) figure_add(maker, FIGURE_IDLE, first, count);

@@ -21,7 +21,7 @@ const char html_style[] =
     "font-variant-numeric:tabular-nums}"
     "caption{text-align:left;padding:.4rem .6rem;color:var(--quiet)}"
     "th,td{padding:.3rem .6rem;text-align:right;white-space:nowrap;border-top:1px solid var(--rule)}"
-    "th.w,td.w,th.g{text-align:left}thead th{border-top:0;white-space:normal;vertical-align:bottom}"
+    "th.w,td.w,th.g{text-align:left}thead th{border-top:0}"
     "thead th,th.g{background:var(--plate)}th.g span{position:sticky;left:.6rem}tr.oom td{color:var(--bad)}"
     "td:first-child,thead th:first-child{position:sticky;left:0;background:var(--page)}"
     "thead th:first-child{background:var(--plate)}"

@@ -88,6 +88,7 @@ my ($failing) = report('failed', 'run', '-w', 'uniform:n=50', '-p', 'segments', 
 ok($failing =~ /<p class="verdict bad">0 of 1 row complete; 1 fails\./, 'a row that failed');
 my ($short) = report('short', 'run', '-w', 'uniform:n=500', '-p', 'raw,segments,paged', '--no-timing', '--limit', '8M', '--device', 'sim:1G');
 ok($short =~ /<p class="verdict bad">\d of 3 rows completes?; \d runs? out of memory\./, 'rows that ran out of memory: the verdict is not green');
+report('none', 'run', '-w', 'uniform:n=500', '-p', 'segments,paged', '--no-timing', '--limit', '8M');
 my $evil = spew(q{<b>&"'.trace}, "gpuarena-trace 1\ns <i>\na 1 3000000 0 </svg>\nf 1\n");
 my ($named) = report('names', 'run', '-w', "replay:$evil", '-p', 'raw,segments', '--no-timing', '--fail-if', q{ops < 0});
 ok($named =~ m{<g class="block"><rect class="hit"[^<]*/>\n<text[^>]*>2\.86 MiB, &#60;/svg&#62;, &#60;i&#62;, op 0 to 1</text>}
@@ -211,5 +212,6 @@ if (!$browser) {
     looks_right('timeless', 1920, 1200, 'dark');
     looks_right('holes', 1200, 900, 'dark');
     looks_right('capacity', 390, 900, 'light');
+    looks_right('none', 390, 900, 'dark');
 }
 done();
