@@ -1100,10 +1100,10 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
 
 /* Lays text over config: key=value,key=value, each key at most once; "" changes nothing. Keys: backing growth
    share page idle large initial step step_max alignment limit headroom oversubscribe release release_at
-   release_keep release_age cache streams wait_ms scrub. Sizes: decimal with binary units: 256, 64K, 512M, 4G,
-   1T. idle and release_keep are `0` (none) or a share, `5%`. release_at is
-   release_bytes. limit is a size, `none`, `80%` (of the device), `80%free` (of what is free at creation),
-   `total-2G` or `free-2G`. Whether the values agree with each other is for creation to check. INVALID_CONFIG
+   release_keep release_age cache streams wait_ms scrub. Sizes are decimal with binary units: 256, 64K, 512M,
+   4G, 1T; 4GB and 4GiB are 4G. idle and release_keep are `0` (none) or a share, `5%`. limit is a size,
+   `none`, `80%` (of the device), `80%free` (of what is free at creation), `total-2G` or `free-2G`. Whether
+   the values agree with each other is for creation to check. INVALID_CONFIG
    (message, which may be NULL with size 0, names the key and what is allowed; config is unchanged; recorded
    for this thread), INVALID_ARGUMENT (text or config NULL). On success message is "". */
 GPUARENA_API gpuarena_result gpuarena_config_parse(const char *text, gpuarena_config *config,
@@ -6859,43 +6859,74 @@ typedef enum gpuarena__kind {                    /* of a key's value */
     GPUARENA__NUMBER,                            /* uint32_t */
     GPUARENA__CHOICE                             /* an enum */
 } gpuarena__kind;
-static const char *const gpuarena__expected[] = {
-    "a size, such as 256, 64K, 512M, 4G", "4G, none, 80%, 80%free, total-2G or free-2G",
-    "0, 5%, or another share up to 100%", "a number below 2^32" };
 
+/* A number is 0, which is the default, or from `low` to `high`; where `low` is not 0, a power of two. */
 typedef struct gpuarena__key {
     const char *name;
     gpuarena__kind kind;
     size_t offset;                               /* of its field, or the first */
     const char *const *names;                    /* CHOICE */
+    uint64_t low, high;                          /* SIZE, NUMBER */
+    uint32_t fallback;                           /* takes the place of 0 where the key may be set; SHARE: % */
 } gpuarena__key;
-static const gpuarena__key gpuarena__keys[] = {
-#define X(name, kind, field, names) { name, GPUARENA__##kind, offsetof(gpuarena_config, field), names },
-    X("backing", CHOICE, backing, gpuarena__backings)
-    X("growth", CHOICE, growth, gpuarena__growths)
-    X("share", CHOICE, share, gpuarena__shares)
-    X("page", SIZE, page_bytes, NULL)
-    X("idle", SHARE, idle_fraction, NULL)
-    X("large", SIZE, large_bytes, NULL)
-    X("initial", SIZE, initial_bytes, NULL)
-    X("step", SIZE, step_bytes, NULL)
-    X("step_max", SIZE, step_max_bytes, NULL)
-    X("alignment", SIZE, alignment, NULL)
-    X("limit", LIMIT, limit_bytes, NULL)
-    X("headroom", SIZE, headroom_bytes, NULL)
-    X("oversubscribe", NUMBER, oversubscribe, NULL)
-    X("release", CHOICE, release, gpuarena__releases)
-    X("release_at", SIZE, release_bytes, NULL)
-    X("release_keep", SHARE, release_keep, NULL)
-    X("release_age", NUMBER, release_age, NULL)
-    X("cache", SIZE, cache_bytes, NULL)
-    X("streams", CHOICE, streams, gpuarena__reuses)
-    X("wait_ms", NUMBER, wait_ms, NULL)
-    X("scrub", CHOICE, scrub, gpuarena__scrubs)
+#define GPUARENA__KEYS(X) \
+    X(backing, CHOICE, backing, gpuarena__backings, 0, 0, 0) \
+    X(growth, CHOICE, growth, gpuarena__growths, 0, 0, 0) \
+    X(share, CHOICE, share, gpuarena__shares, 0, 0, 0) \
+    X(page, SIZE, page_bytes, NULL, GPUARENA__GRANULE, (uint64_t)1 << 30, 0) \
+    X(idle, SHARE, idle_fraction, NULL, 0, 0, 5) \
+    X(large, SIZE, large_bytes, NULL, 0, GPUARENA__MAX_BYTES, 8 << 20) \
+    X(initial, SIZE, initial_bytes, NULL, 0, GPUARENA__MAX_BYTES, 0) \
+    X(step, SIZE, step_bytes, NULL, 0, GPUARENA__MAX_BYTES, 0) \
+    X(step_max, SIZE, step_max_bytes, NULL, 0, GPUARENA__MAX_BYTES, 0) \
+    X(alignment, SIZE, alignment, NULL, GPUARENA__UNIT, GPUARENA__GRANULE, 256) \
+    X(limit, LIMIT, limit_bytes, NULL, 0, 0, 0) \
+    X(headroom, SIZE, headroom_bytes, NULL, 0, UINT64_MAX, 0) \
+    X(oversubscribe, NUMBER, oversubscribe, NULL, 0, 1, 0) \
+    X(release, CHOICE, release, gpuarena__releases, 0, 0, 0) \
+    X(release_at, SIZE, release_bytes, NULL, 0, UINT64_MAX, 0) \
+    X(release_keep, SHARE, release_keep, NULL, 0, 0, 50) \
+    X(release_age, NUMBER, release_age, NULL, 0, UINT32_MAX, 10000) \
+    X(cache, SIZE, cache_bytes, NULL, 0, UINT64_MAX, 0) \
+    X(streams, CHOICE, streams, gpuarena__reuses, 0, 0, GPUARENA_STREAMS_STEAL) \
+    X(wait_ms, NUMBER, wait_ms, NULL, 0, UINT32_MAX, 0) \
+    X(scrub, CHOICE, scrub, gpuarena__scrubs, 0, 0, 0)
+#define X(name, kind, field, names, low, high, fallback) \
+    { #name, GPUARENA__##kind, offsetof(gpuarena_config, field), names, low, high, fallback },
+static const gpuarena__key gpuarena__keys[] = { GPUARENA__KEYS(X) };
 #undef X
-};
-enum { GPUARENA__KEY_COUNT = sizeof gpuarena__keys / sizeof *gpuarena__keys };
+#define X(name, kind, field, names, low, high, fallback) GPUARENA__KEY_##name,
+enum { GPUARENA__KEYS(X) GPUARENA__KEY_COUNT };
+#undef X
 typedef char gpuarena__keys_fit_a_mask[GPUARENA__KEY_COUNT <= 64 ? 1 : -1];
+
+/* Which keys may be set, or have these values, only with some values of another. Values of enums are bits.
+   X(key, values, other key, its values) */
+#define GPUARENA__IS(name) (1u << GPUARENA_##name)
+#define GPUARENA__SET      (~1u)                 /* any value but 0 */
+#define GPUARENA__STEPPED  (GPUARENA__IS(GROWTH_STEP) | GPUARENA__IS(GROWTH_DOUBLE))
+#define GPUARENA__RULES(X) \
+    X(growth, GPUARENA__STEPPED, backing, ~GPUARENA__IS(BACKING_PAGED)) \
+    X(share, GPUARENA__SET, backing, GPUARENA__IS(BACKING_SEGMENTS)) \
+    X(page, GPUARENA__SET, backing, GPUARENA__IS(BACKING_PAGED)) \
+    X(idle, GPUARENA__SET, backing, GPUARENA__IS(BACKING_PAGED)) \
+    X(large, GPUARENA__SET, backing, GPUARENA__IS(BACKING_PAGED)) \
+    X(initial, GPUARENA__SET, growth, ~GPUARENA__IS(GROWTH_FIXED)) \
+    X(step, GPUARENA__SET, growth, GPUARENA__STEPPED) \
+    X(step_max, GPUARENA__SET, growth, GPUARENA__IS(GROWTH_DOUBLE)) \
+    X(headroom, GPUARENA__SET, backing, ~GPUARENA__IS(BACKING_MANAGED)) \
+    X(release, GPUARENA__IS(RELEASE_PRESSURE), backing, ~GPUARENA__IS(BACKING_MANAGED)) \
+    X(release, GPUARENA__SET, growth, ~GPUARENA__IS(GROWTH_FIXED)) \
+    X(release_at, GPUARENA__SET, release, GPUARENA__IS(RELEASE_IDLE) | GPUARENA__IS(RELEASE_PRESSURE)) \
+    X(release_keep, GPUARENA__SET, release, GPUARENA__IS(RELEASE_IDLE)) \
+    X(release_age, GPUARENA__SET, release, GPUARENA__IS(RELEASE_AGE)) \
+    X(cache, GPUARENA__SET, release, GPUARENA__IS(RELEASE_ON_DEMAND) | GPUARENA__IS(RELEASE_PRESSURE)) \
+    X(cache, GPUARENA__SET, scrub, GPUARENA__IS(SCRUB_OFF)) \
+    X(wait_ms, GPUARENA__SET, streams, ~GPUARENA__IS(STREAMS_SAME))
+typedef struct gpuarena__rule { uint32_t key, values, other, allowed; } gpuarena__rule;
+#define X(key, values, other, allowed) { GPUARENA__KEY_##key, values, GPUARENA__KEY_##other, allowed },
+static const gpuarena__rule gpuarena__rules[] = { GPUARENA__RULES(X) };
+#undef X
 
 /* Keys, and names of other allocators, that configurations had once, and what to use instead. */
 static const struct { const char *name, *advice; } gpuarena__former[] = {
@@ -6970,17 +7001,25 @@ static int gpuarena__piece_digits(gpuarena__piece *piece, uint64_t *value, uint3
     return *count != 0;
 }
 
+/* One letter, small or capital, from the front of a piece. 0: it is another. */
+static int gpuarena__piece_letter(gpuarena__piece *piece, char capital)
+{
+    if (piece->begin == piece->end || (*piece->begin != capital && *piece->begin != capital - 'A' + 'a'))
+        return 0;
+    piece->begin++;
+    return 1;
+}
+
+/* 4G, 4GB and 4GiB are the same, in letters of either case. */
 static int gpuarena__parse_size(gpuarena__piece piece, uint64_t *bytes)
 {
     static const char units[] = "KMGT";
-    uint32_t count, shift = 0;
+    uint32_t count, shift, unit = 0;
     if (!gpuarena__piece_digits(&piece, bytes, &count)) return 0;
-    if (piece.begin < piece.end) {
-        char unit = *piece.begin++;
-        const char *found = strchr(units, unit >= 'a' && unit <= 'z' ? unit - 'a' + 'A' : unit);
-        if (!unit || !found) return 0;
-        shift = 10 * (uint32_t)(found - units + 1);
-    }
+    while (units[unit] && !gpuarena__piece_letter(&piece, units[unit])) unit++;
+    shift = units[unit] ? 10 * (unit + 1) : 0;
+    count = (uint32_t)(shift && gpuarena__piece_letter(&piece, 'I'));        /* then B must follow */
+    if (!gpuarena__piece_letter(&piece, 'B') && count) return 0;
     if (piece.begin != piece.end || *bytes > UINT64_MAX >> shift) return 0;
     *bytes <<= shift;
     return 1;
@@ -7026,23 +7065,6 @@ static int gpuarena__parse_limit(gpuarena__piece piece, gpuarena_config *config)
     return 1;
 }
 
-/* None is -1, for 0 is the default. */
-static int gpuarena__parse_fraction(gpuarena__piece piece, char *field)
-{
-    double fraction = -1;
-    if (!gpuarena__piece_is(piece, "0") && !gpuarena__piece_is(piece, "0%")
-        && (!gpuarena__parse_share(&piece, &fraction) || piece.begin != piece.end)) return 0;
-    memcpy(field, &fraction, sizeof fraction);
-    return 1;
-}
-
-static int gpuarena__parse_number(gpuarena__piece piece, uint64_t *number)
-{
-    uint32_t digits;
-    return gpuarena__piece_digits(&piece, number, &digits) && piece.begin == piece.end
-        && *number <= UINT32_MAX;
-}
-
 static int gpuarena__parse_choice(const gpuarena__key *key, gpuarena__piece piece, uint64_t *value)
 {
     const char *name;
@@ -7056,31 +7078,25 @@ static int gpuarena__parse_choice(const gpuarena__key *key, gpuarena__piece piec
 static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value, gpuarena_config *config)
 {
     uint64_t number = 0;
+    uint32_t digits;
+    double share = -1;                           /* none, for 0 is the default */
     int sound;
     switch (key->kind) {
     case GPUARENA__LIMIT: return gpuarena__parse_limit(value, config);
-    case GPUARENA__SHARE: return gpuarena__parse_fraction(value, (char *)config + key->offset);
+    case GPUARENA__SHARE:
+        sound = gpuarena__piece_is(value, "0") || gpuarena__piece_is(value, "0%")
+            || (gpuarena__parse_share(&value, &share) && value.begin == value.end);
+        memcpy(&number, &share, sizeof number);
+        break;
     case GPUARENA__CHOICE: sound = gpuarena__parse_choice(key, value, &number); break;
-    case GPUARENA__NUMBER: sound = gpuarena__parse_number(value, &number); break;
+    case GPUARENA__NUMBER:
+        sound = gpuarena__piece_digits(&value, &number, &digits) && value.begin == value.end
+            && number <= UINT32_MAX;
+        break;
     default: sound = gpuarena__parse_size(value, &number); break;
     }
     if (sound) gpuarena__field_set(config, key, number);
     return sound;
-}
-
-/* What a refused limit would mean, if it is plain what was meant. */
-static const char *gpuarena__limit_wrong(gpuarena__piece value)
-{
-    uint64_t whole, part = 0;
-    uint32_t digits;
-    int share;
-    if (gpuarena__piece_skip(&value, "-")) return ": less than nothing";
-    if (!gpuarena__piece_digits(&value, &whole, &digits)) return "";
-    if (gpuarena__piece_skip(&value, ".") && !gpuarena__piece_digits(&value, &part, &digits)) return "";
-    share = gpuarena__piece_skip(&value, "%");
-    if (value.begin != value.end && !(share && gpuarena__piece_is(value, "free"))) return "";
-    if (!whole && !part) return ": nothing could be allocated";
-    return share && (whole > 100 || (whole == 100 && part)) ? ": more than there is" : "";
 }
 
 /* A piece of foreign text, cut and made printable, for a message. */
@@ -7092,17 +7108,33 @@ static void gpuarena__put_piece(gpuarena__text *out, gpuarena__piece piece)
     if (piece.begin < piece.end) gpuarena__put(out, "..");
 }
 
-/* last: what stands in front of the last name. */
-static void gpuarena__put_expected(gpuarena__text *out, const gpuarena__key *key, const char *last)
+/* The names of these values of an enum; values are bits. */
+static void gpuarena__put_names(gpuarena__text *out, const gpuarena__key *key, uint32_t values)
 {
-    const char *const *name = key->names;
-    gpuarena__put(out, ": expected ");
-    if (key->kind != GPUARENA__CHOICE) {
-        gpuarena__put(out, "%s", gpuarena__expected[key->kind]);
-        return;
+    const char *before = "";
+    uint32_t value;
+    for (value = 0; key->names[value]; value++, values >>= 1) {
+        if (!(values & 1)) continue;
+        gpuarena__put(out, "%s%s", before, key->names[value]);
+        before = ", ";
     }
-    for (; *name; name++)
-        gpuarena__put(out, "%s%s", name == key->names ? "" : name[1] ? ", " : last, *name);
+}
+
+static void gpuarena__put_expected(gpuarena__text *out, const gpuarena__key *key)
+{
+    gpuarena__put(out, ": expected ");
+    switch (key->kind) {
+    case GPUARENA__CHOICE: gpuarena__put_names(out, key, ~0u); return;
+    case GPUARENA__LIMIT: gpuarena__put(out, "4G, none, 80%%, 80%%free, total-2G or free-2G"); return;
+    case GPUARENA__SHARE: gpuarena__put(out, "0, 5%%, or another share up to 100%%"); return;
+    case GPUARENA__NUMBER: gpuarena__put(out, "a number up to %" PRIu64, key->high); return;
+    default: break;
+    }
+    gpuarena__put(out, key->low ? "a power of two from " : "a size, such as 64K or 4G");
+    if (key->low) gpuarena__put_size(out, key->low);
+    if (key->high == UINT64_MAX) return;
+    gpuarena__put(out, key->low ? " to " : ", up to ");
+    gpuarena__put_size(out, key->high);
 }
 
 /* One key=value. 0: *out says what is wrong with it. */
@@ -7130,11 +7162,7 @@ static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, u
         for (at = 0; at < GPUARENA__KEY_COUNT; at++) gpuarena__put(out, " %s", gpuarena__keys[at].name);
     } else if (!has_value) gpuarena__put(out, ": expected a value for %s", gpuarena__keys[at].name);
     else if (*given >> at & 1) gpuarena__put(out, ": %s is given twice", gpuarena__keys[at].name);
-    else {
-        if (gpuarena__keys[at].kind == GPUARENA__LIMIT)
-            gpuarena__put(out, "%s", gpuarena__limit_wrong(value));
-        gpuarena__put_expected(out, &gpuarena__keys[at], ", ");
-    }
+    else gpuarena__put_expected(out, &gpuarena__keys[at]);
     return 0;
 }
 
@@ -7274,20 +7302,6 @@ static int gpuarena__driver_sound(const gpuarena_driver *driver, gpuarena__text 
     return 1;
 }
 
-/* Whether every enum has a value that there is. */
-static int gpuarena__choices_sound(const gpuarena_config *config, gpuarena__text *out)
-{
-    const gpuarena__key *key = gpuarena__keys, *end = key + GPUARENA__KEY_COUNT;
-    for (; key < end; key++) {
-        if (key->kind != GPUARENA__CHOICE || gpuarena__choice_name(key, gpuarena__field_get(config, key)))
-            continue;
-        gpuarena__put(out, "%s", key->name);
-        gpuarena__put_expected(out, key, " or ");
-        return 0;
-    }
-    return 1;
-}
-
 /* What can be checked before the driver is asked anything. */
 static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text *out)
 {
@@ -7340,120 +7354,125 @@ static int gpuarena__default_limit(gpuarena_config *config, uint64_t free_bytes,
     return 1;
 }
 
-/* A size that is given in bytes and used in granules. */
-static int gpuarena__default_granules(uint64_t *bytes, const char *key, gpuarena__text *out)
+/* Whether the value of a key is one that it may have, whatever the others are. */
+static int gpuarena__key_sound(const gpuarena_config *config, const gpuarena__key *key, gpuarena__text *out)
 {
-    if (*bytes <= GPUARENA__MAX_BYTES) return gpuarena__round_up(*bytes, GPUARENA__GRANULE, bytes);
-    gpuarena__put(out, "%s: at most 512T", key);
+    uint64_t value = gpuarena__field_get(config, key);
+    int sound = !value || key->kind == GPUARENA__LIMIT;      /* that is looked at in all its fields */
+    double share;
+    if (key->kind == GPUARENA__CHOICE) sound = gpuarena__choice_name(key, value) != NULL;
+    else if (key->kind == GPUARENA__SHARE) {
+        memcpy(&share, &value, sizeof share);
+        sound = share <= 1;
+    } else if (!sound)
+        sound = value <= key->high
+            && (!key->low || (value >= key->low && gpuarena__is_power_of_two(value)));
+    if (sound) return 1;
+    gpuarena__put(out, "%s", key->name);
+    gpuarena__put_expected(out, key);
     return 0;
 }
 
-static int gpuarena__default_growth(gpuarena_config *config, gpuarena__text *out)
+static int gpuarena__refuse_rule(const gpuarena_config *config, const gpuarena__rule *rule,
+                                 gpuarena__text *out)
 {
-    gpuarena_growth growth = config->growth;
-    if (!gpuarena__default_granules(&config->step_bytes, "step", out)
-        || !gpuarena__default_granules(&config->step_max_bytes, "step_max", out)
-        || !gpuarena__default_granules(&config->initial_bytes, "initial", out)) return 0;
-    if (growth != GPUARENA_GROWTH_STEP && growth != GPUARENA_GROWTH_DOUBLE && config->step_bytes)
-        return gpuarena__refuse(out, "step: only with growth=double or growth=step");
-    if (growth != GPUARENA_GROWTH_DOUBLE && config->step_max_bytes)
-        return gpuarena__refuse(out, "step_max: only with growth=double");
-    if (growth == GPUARENA_GROWTH_FIXED && config->initial_bytes)
-        return gpuarena__refuse(out, "initial: not with growth=fixed, which takes the whole limit");
-    if (config->initial_bytes > config->limit_bytes)
-        return gpuarena__refuse(out, "initial: above the limit");
-    if (config->step_max_bytes && config->step_max_bytes < config->step_bytes)
-        return gpuarena__refuse(out, "step_max: below step");
-    if (growth == GPUARENA_GROWTH_STEP && !config->step_bytes) config->step_bytes = (uint64_t)64 << 20;
-    if (growth != GPUARENA_GROWTH_DOUBLE) return 1;
-    if (!config->step_bytes)
-        config->step_bytes = config->step_max_bytes ? gpuarena__min(GPUARENA__GRANULE, config->step_max_bytes)
-                                                    : GPUARENA__GRANULE;
-    if (!config->step_max_bytes)
-        config->step_max_bytes = gpuarena__max((uint64_t)256 << 20, config->step_bytes);
+    const gpuarena__key *key = &gpuarena__keys[rule->key], *other = &gpuarena__keys[rule->other];
+    gpuarena__put(out, "%s", key->name);
+    if (key->kind == GPUARENA__CHOICE)
+        gpuarena__put(out, "=%s", gpuarena__choice_name(key, gpuarena__field_get(config, key)));
+    gpuarena__put(out, ": only with %s=", other->name);
+    gpuarena__put_names(out, other, rule->allowed);
+    return 0;
+}
+
+/* Holds a key to its rules; its default takes the place of 0. */
+static int gpuarena__settle_key(gpuarena_config *config, uint32_t at, gpuarena__text *out)
+{
+    const gpuarena__key *key = &gpuarena__keys[at];
+    const gpuarena__rule *rule = gpuarena__rules,
+                         *end = rule + sizeof gpuarena__rules / sizeof *gpuarena__rules;
+    uint64_t value = gpuarena__key_is_zero(config, key) ? 0 : gpuarena__field_get(config, key);
+    uint32_t values = key->kind == GPUARENA__CHOICE ? 1u << value : value ? GPUARENA__SET : 0;
+    double share;
+    int may_be_set = 1;
+    for (; rule < end; rule++) {
+        if (rule->key != at
+            || rule->allowed >> gpuarena__field_get(config, &gpuarena__keys[rule->other]) & 1) continue;
+        if (rule->values & values) return gpuarena__refuse_rule(config, rule, out);
+        may_be_set = 0;
+    }
+    if (value) return 1;
+    value = may_be_set ? key->fallback : 0;
+    if (key->kind == GPUARENA__SHARE) {
+        share = (double)value / 100;
+        memcpy(&value, &share, sizeof value);
+    }
+    gpuarena__field_set(config, key, value);
     return 1;
 }
 
-/* What is given back by itself. Settled behind growth. */
-static int gpuarena__default_release(gpuarena_config *config, uint64_t total_bytes, gpuarena__text *out)
-{
-    gpuarena_release release = config->release;
-    int idle = release == GPUARENA_RELEASE_IDLE, pressure = release == GPUARENA_RELEASE_PRESSURE;
-    if (release && config->growth == GPUARENA_GROWTH_FIXED)
-        return gpuarena__refuse(out, "release: only on_demand with growth=fixed, whose memory is to stay");
-    if (!idle && !pressure && config->release_bytes)
-        return gpuarena__refuse(out, "release_at: only with release=idle or release=pressure");
-    if (!idle && (config->release_keep > 0 || config->release_keep < 0))
-        return gpuarena__refuse(out, "release_keep: only with release=idle");
-    if (!(config->release_keep <= 1)) return gpuarena__refuse(out, "release_keep: at most 1 (100%)");
-    if (release != GPUARENA_RELEASE_AGE && config->release_age)
-        return gpuarena__refuse(out, "release_age: only with release=age");
-    if (pressure && config->release_bytes > total_bytes)
-        return gpuarena__refuse(out, "release_at: above the device's size");
-    if (idle && config->release_keep < 0) config->release_keep = -1;
-    else if (idle && !(config->release_keep > 0)) config->release_keep = 0.5;
-    if (idle && !config->release_bytes) config->release_bytes = (uint64_t)64 << 20;
-    if (pressure && !config->release_bytes)
-        config->release_bytes = gpuarena__min((uint64_t)256 << 20, total_bytes);
-    if (release == GPUARENA_RELEASE_AGE && !config->release_age) config->release_age = 10000;
-    return 1;
-}
-
-/* What belongs to pages. */
-static int gpuarena__default_pages(gpuarena_config *config, gpuarena__text *out)
-{
-    if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_EXACT;
-    if (!config->page_bytes)
-        config->page_bytes = gpuarena__max(GPUARENA__GRANULE, config->driver->page_bytes);
-    if (!config->large_bytes) config->large_bytes = (uint64_t)8 << 20;
-    if (config->idle_fraction < 0) config->idle_fraction = -1;
-    else if (!(config->idle_fraction > 0)) config->idle_fraction = 0.05;
-    if (!gpuarena__is_power_of_two(config->page_bytes) || config->page_bytes < GPUARENA__GRANULE
-        || config->page_bytes > (uint64_t)1 << 30 || config->page_bytes % config->driver->page_bytes)
-        return gpuarena__refuse(out, "page: expected a power of two from 2M to 1G, a multiple of the "
-                                     "driver's");
-    return 1;
-}
-
-/* Which backing it is to be, and what belongs to it. */
-static int gpuarena__default_backing(gpuarena_config *config, gpuarena__text *out)
+/* Which backing it is to be, and which growth. */
+static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out)
 {
     const gpuarena_driver *driver = config->driver;
     int stepped = config->growth >= GPUARENA_GROWTH_STEP || config->step_bytes || config->step_max_bytes,
-        paged = driver->vm.reserve && driver->page_bytes && driver->events.create;
-    if (config->backing == GPUARENA_BACKING_AUTO) {
+        can_page = driver->vm.reserve && driver->page_bytes && driver->events.create;
+    if (config->backing == GPUARENA_BACKING_AUTO && can_page && !stepped
+        && config->share == GPUARENA_SHARE_NONE)
+        config->backing = GPUARENA_BACKING_PAGED;
+    if (config->backing == GPUARENA_BACKING_AUTO) {          /* keys of pages have no effect then */
         config->backing = GPUARENA_BACKING_SEGMENTS;
-        if (paged && !stepped && config->share == GPUARENA_SHARE_NONE)
-            config->backing = GPUARENA_BACKING_PAGED;
-    } else if (config->backing == GPUARENA_BACKING_PAGED) {
-        if (!paged)
-            return gpuarena__refuse(out, "backing: paged needs a driver, and a device, with vm and events");
-        if (stepped)
-            return gpuarena__refuse(out, "growth, step, step_max: expected growth auto, exact or fixed with "
-                                         "backing=paged");
-        if (config->share != GPUARENA_SHARE_NONE)
-            return gpuarena__refuse(out, "share: not with backing=paged, whose memory is many handles");
-    } else if (config->page_bytes || config->large_bytes || config->idle_fraction < 0
-               || config->idle_fraction > 0)
-        return gpuarena__refuse(out, "page, idle, large: only with backing=paged");
-    if (config->backing > GPUARENA_BACKING_SEGMENTS && config->share != GPUARENA_SHARE_NONE)
-        return gpuarena__refuse(out, "share: only with backing=segments, or auto");
-    if (config->backing == GPUARENA_BACKING_PAGED) return gpuarena__default_pages(config, out);
-    config->page_bytes = config->large_bytes = 0;
-    config->idle_fraction = 0;
-    if (config->growth == GPUARENA_GROWTH_AUTO) config->growth = GPUARENA_GROWTH_DOUBLE;
+        config->page_bytes = config->large_bytes = 0;
+        config->idle_fraction = 0;
+    }
+    if (config->backing == GPUARENA_BACKING_PAGED && !can_page)
+        return gpuarena__refuse(out, "backing: paged needs a driver, and a device, with vm and events");
+    if (config->growth == GPUARENA_GROWTH_AUTO)
+        config->growth = config->backing == GPUARENA_BACKING_PAGED ? GPUARENA_GROWTH_EXACT
+                                                                   : GPUARENA_GROWTH_DOUBLE;
     return 1;
 }
 
-/* What caches keep is had again by its size alone, and no free looks at what is idle. */
-static int gpuarena__default_caches(const gpuarena_config *config, gpuarena__text *out)
+/* Defaults that depend on the device, or on other keys. */
+static void gpuarena__settle_sizes(gpuarena_config *config, uint64_t total_bytes)
 {
-    if (!config->cache_bytes) return 1;
-    if (config->scrub) return gpuarena__refuse(out, "cache: not with scrub, which clears every block");
-    if (config->alignment > GPUARENA__CACHE_BLOCK)
+    uint64_t granule = GPUARENA__GRANULE;
+    if (config->backing == GPUARENA_BACKING_PAGED && !config->page_bytes)
+        config->page_bytes = gpuarena__max(granule, config->driver->page_bytes);
+    config->initial_bytes = gpuarena__whole(config->initial_bytes, granule);
+    config->step_bytes = gpuarena__whole(config->step_bytes, granule);
+    config->step_max_bytes = gpuarena__whole(config->step_max_bytes, granule);
+    if (config->growth == GPUARENA_GROWTH_STEP && !config->step_bytes)
+        config->step_bytes = (uint64_t)64 << 20;
+    if (config->growth == GPUARENA_GROWTH_DOUBLE && !config->step_bytes) config->step_bytes = granule;
+    if (config->growth == GPUARENA_GROWTH_DOUBLE && !config->step_max_bytes)
+        config->step_max_bytes = gpuarena__max((uint64_t)256 << 20, config->step_bytes);
+    if (config->release == GPUARENA_RELEASE_IDLE && !config->release_bytes)
+        config->release_bytes = (uint64_t)64 << 20;
+    if (config->release == GPUARENA_RELEASE_PRESSURE && !config->release_bytes)
+        config->release_bytes = gpuarena__min((uint64_t)256 << 20, total_bytes);
+    if (config->idle_fraction < 0) config->idle_fraction = -1;
+    if (config->release_keep < 0) config->release_keep = -1;
+    if (!config->parent) config->oversubscribe = 0;
+}
+
+/* What no rule says: a figure that is too large for another. */
+static int gpuarena__figures_sound(const gpuarena_config *config, uint64_t total_bytes, gpuarena__text *out)
+{
+    if (config->headroom_bytes > total_bytes)
+        return gpuarena__refuse(out, "headroom: above the device's size");
+    if (config->initial_bytes > total_bytes && config->backing != GPUARENA_BACKING_MANAGED)
+        return gpuarena__refuse(out, "initial: above the device's size");
+    if (config->release == GPUARENA_RELEASE_PRESSURE && config->release_bytes > total_bytes)
+        return gpuarena__refuse(out, "release_at: above the device's size");
+    if (config->step_max_bytes && config->step_max_bytes < config->step_bytes)
+        return gpuarena__refuse(out, "step_max: below step");
+    if (config->page_bytes && config->page_bytes % config->driver->page_bytes)
+        return gpuarena__refuse(out, "page: expected a multiple of the driver's");
+    if (config->wait_ms && !config->driver->now_ns)
+        return gpuarena__refuse(out, "wait_ms: the driver has no clock");
+    if (config->cache_bytes && config->alignment > GPUARENA__CACHE_BLOCK)
         return gpuarena__refuse(out, "cache: not with alignment above 1M, as no block would be kept");
-    if (config->release == GPUARENA_RELEASE_IDLE || config->release == GPUARENA_RELEASE_AGE)
-        return gpuarena__refuse(out, "cache: not with release=idle or age, which look at every free");
     return 1;
 }
 
@@ -7461,34 +7480,20 @@ static int gpuarena__default_caches(const gpuarena_config *config, gpuarena__tex
 static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
                                      gpuarena__text *out)
 {
-    if (!gpuarena__choices_sound(config, out)) return 0;
-    if (!(config->idle_fraction <= 1)) return gpuarena__refuse(out, "idle: at most 1 (100%)");
-    if (config->large_bytes > GPUARENA__MAX_BYTES) return gpuarena__refuse(out, "large: at most 512T");
-    if (config->alignment && (!gpuarena__is_power_of_two(config->alignment)
-                              || config->alignment < GPUARENA__UNIT || config->alignment > GPUARENA__GRANULE))
-        return gpuarena__refuse(out, "alignment: expected a power of two from 256 to 2M");
-    if (config->wait_ms && (!config->driver->now_ns || config->streams == GPUARENA_STREAMS_SAME))
-        return gpuarena__refuse(out, config->driver->now_ns
-                                         ? "wait_ms: not with streams=same, which asks no events"
-                                         : "wait_ms: the driver has no clock");
-    if (config->oversubscribe > 1) return gpuarena__refuse(out, "oversubscribe: expected 0 or 1");
-    if (!config->parent) config->oversubscribe = 0;
-    if (config->headroom_bytes > total_bytes)
-        return gpuarena__refuse(out, "headroom: above the device's size");
-    if (config->backing == GPUARENA_BACKING_MANAGED
-        && (config->headroom_bytes || config->release == GPUARENA_RELEASE_PRESSURE))
-        return gpuarena__refuse(out, "headroom, release=pressure: not with backing=managed, which takes no "
-                                     "device memory before it is used");
-    if (config->initial_bytes > total_bytes && config->backing != GPUARENA_BACKING_MANAGED)
-        return gpuarena__refuse(out, "initial: above the device's size");
-    if (!gpuarena__default_backing(config, out)) return 0;
-    if (config->streams == GPUARENA_STREAMS_AUTO) config->streams = GPUARENA_STREAMS_STEAL;
-    if (!config->alignment) config->alignment = GPUARENA__UNIT;
+    uint32_t at;
+    for (at = 0; at < GPUARENA__KEY_COUNT; at++)
+        if (!gpuarena__key_sound(config, &gpuarena__keys[at], out)) return 0;
+    if (!gpuarena__settle_backing(config, out)) return 0;
+    for (at = 0; at < GPUARENA__KEY_COUNT; at++)
+        if (!gpuarena__settle_key(config, at, out)) return 0;
+    if (!gpuarena__figures_sound(config, total_bytes, out)) return 0;
+    gpuarena__settle_sizes(config, total_bytes);
     if (!config->name[0]) memcpy(config->name, "arena", sizeof "arena");
     config->environment = "";
-    return gpuarena__default_limit(config, free_bytes, total_bytes, out)
-           && gpuarena__default_growth(config, out) && gpuarena__default_release(config, total_bytes, out)
-           && gpuarena__default_caches(config, out);
+    if (!gpuarena__default_limit(config, free_bytes, total_bytes, out)) return 0;
+    if (config->initial_bytes > config->limit_bytes)
+        return gpuarena__refuse(out, "initial: above the limit");
+    return 1;
 }
 
 /* >>registry ===========================================================================================
@@ -12348,6 +12353,8 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__GRANULE
 #undef GPUARENA__MULTI_STREAM
 #undef GPUARENA__INLINE
+#undef GPUARENA__IS
+#undef GPUARENA__KEYS
 #undef GPUARENA__NOINLINE
 #undef GPUARENA__LIKELY
 #undef GPUARENA__LOAD
@@ -12359,6 +12366,9 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__PAGE_LOG2
 #undef GPUARENA__PRINTF
 #undef GPUARENA__RESERVE
+#undef GPUARENA__RULES
+#undef GPUARENA__SET
+#undef GPUARENA__STEPPED
 #undef GPUARENA__STORE
 #undef GPUARENA__TABLE
 #undef GPUARENA__TABLES

@@ -147,9 +147,8 @@ static const char *policy_key_hint(const char *keys, char *text, size_t size)
 
 static int policy_apply(const char *text, const char *keys, gpuarena_config *config, problem *why)
 {
-    char message[480], hint[96], sizes[1024];    /* message: all keys, where one is not known */
-    policy_name_sizes(keys, sizes, sizeof sizes);
-    if (!gpuarena_config_parse(sizes, config, message, sizeof message)) return 0;
+    char message[480], hint[96];                 /* message: all keys, where one is not known */
+    if (!gpuarena_config_parse(keys, config, message, sizeof message)) return 0;
     return problem_set(why, EXIT_USAGE, "policy '%s': %s%s", text, message, policy_key_hint(keys, hint, sizeof hint));
 }
 

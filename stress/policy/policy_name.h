@@ -12,8 +12,4 @@ void        policy_name_shorten(char *text);
 /* The other way round, for people. Returns made, which may be cut. */
 const char *policy_name_shown(const char *text, char *made, size_t size);
 
-/* Keys with all sizes as gpuarena_config_parse reads them: limit=4GiB becomes limit=4G. Returns made, which may be
-   cut. */
-const char *policy_name_sizes(const char *keys, char *made, size_t size);
-
 #endif

@@ -231,6 +231,8 @@ ok($readme =~ /\b$numbers[$#families - 9] workloads\b/i, scalar(@families) . ' w
 my @models = $help{lists} =~ /^  ([\w-]+)(?:, \w+)?: model: /mg;
 is(join(' ', $readme =~ /^\| `([\w-]+)` \| [^|]*\| `test_like/mg), join(' ', @models), 'the table of models has each');
 my ($keys) = stress(qw(run -w train -p config:nokey=1))->{err} =~ /nokey=1: no such key, expected (.+)$/m;
+my ($told) = $header =~ /each key at most once; "" changes nothing\. Keys: (.*?)\./s;
+is(join(' ', split ' ', $told // ''), $keys, 'the contract of gpuarena_config_parse has each key, in the order of the text');
 my ($table_of_keys) = $readme =~ /^\| key \| values, default first \|\n\|.*\n((?:\|.*\n)+)/m;
 my @told_keys = map { /^\| (.*?) \|/ ? $1 =~ /`(\w+)`/g : () } split /\n/, $table_of_keys // '';
 is(join(' ', grep { my $key = $_; !grep { $_ eq $key } split ' ', $keys } @told_keys), '', "the table of keys has the library's alone");

@@ -171,7 +171,7 @@ static void test_configuration(void)
     config.cache_bytes = 1;
     CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_INVALID_CONFIG);
     gpuarena_last_failure(NULL, &failure);
-    CHECK_STR(failure.detail, "cache: not with release=idle or age, which look at every free");
+    CHECK_STR(failure.detail, "cache: only with release=on_demand, pressure");
     config.release = GPUARENA_RELEASE_ON_DEMAND;
     config.cache_bytes = MIB(3);
     (void)gpuarena_config_text(&config, text, sizeof text);

@@ -294,7 +294,7 @@ static void test_contradictions(void)
         config.page_bytes = row == 0 ? MIB(4) : 0;
         config.idle_fraction = row == 1 ? 0.5 : 0;
         config.large_bytes = row == 2 ? MIB(16) : 0;
-        refuse(&config, "page, idle, large");
+        refuse(&config, row == 0 ? "page: only with backing=paged" : row == 1 ? "idle: only" : "large: only");
     }
     gpuarena_driver partial = device.table;
     config = zero;

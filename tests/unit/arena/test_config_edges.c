@@ -26,6 +26,16 @@ static void test_parse(void)
     CHECK_MSG(config.step_bytes == GIB(4) && config.step_max_bytes == (uint64_t)2 << 40
               && config.initial_bytes == 3072,
               "units in small letters");
+    const char *const same[] = { "step=4G", "step=4GB", "step=4GiB", "step=4gib", "step=4gB", "step=4096MiB",
+                                 "step=4294967296B" };
+    for (size_t row = 0; row < sizeof same / sizeof *same; row++) {
+        config.step_bytes = 0;
+        CHECK_STR(parse_message(same[row], &config), "");
+        CHECK_U64(config.step_bytes, ==, GIB(4));
+    }
+    const char *const units[] = { "step=4Gi", "step=4iB", "step=4GBs", "step=4BG", "step=GB", "step=4GiG", "step=4 G" };
+    for (size_t row = 0; row < sizeof units / sizeof *units; row++)
+        CHECK_MSG(strstr(parse_message(units[row], &config), "expected a size"), "%s", units[row]);
     const char *const bad[] = { "limit=18446744073709551615", "limit=0%", "limit=100.1%", "limit=100.0000000000001%",
                                 "limit=-10%", "limit=110%",
                                 "limit=0", "limit=4G%", "limit=%", "limit=80%total", "limit=total", "limit=1.5G",
@@ -54,7 +64,7 @@ static void test_messages(void)
     CHECK_STR(parse_message("share=all", &config), "share=all: expected none, whole");
     CHECK_STR(parse_message("idle=5", &config), "idle=5: expected 0, 5%, or another share up to 100%");
     CHECK_STR(parse_message("growth=more", &config), "growth=more: expected auto, fixed, exact, step, double");
-    CHECK_STR(parse_message("step=1Q", &config), "step=1Q: expected a size, such as 256, 64K, 512M, 4G");
+    CHECK_STR(parse_message("step=1Q", &config), "step=1Q: expected a size, such as 64K or 4G, up to 512T");
     CHECK_STR(parse_message("step=1M,", &config), ": no such key, expected " KEYS);
     CHECK_STR(parse_message("b\1cking=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", &config),
               "b?cking=aaaaaaaaaaaaaaaa..: no such key, expected " KEYS);
@@ -131,16 +141,16 @@ static void test_contradictions(void)
     CHECK_STR(refusal(&config), "initial: above the limit");
     config.initial_bytes = 0;
     config.step_bytes = ((uint64_t)1 << 49) + 1;
-    CHECK_STR(refusal(&config), "step: at most 512T");
+    CHECK_STR(refusal(&config), "step: expected a size, such as 64K or 4G, up to 512T");
     config.step_bytes = MIB(4);
     config.step_max_bytes = MIB(2);
     CHECK_STR(refusal(&config), "step_max: below step");
     config.step_bytes = MIB(2);
     config.step_max_bytes = ((uint64_t)1 << 49) + 1;
-    CHECK_STR(refusal(&config), "step_max: at most 512T");
+    CHECK_STR(refusal(&config), "step_max: expected a size, such as 64K or 4G, up to 512T");
     config.step_max_bytes = 0;
     config.growth = GPUARENA_GROWTH_EXACT;
-    CHECK_STR(refusal(&config), "step: only with growth=double or growth=step");
+    CHECK_STR(refusal(&config), "step: only with growth=step, double");
     config.growth = GPUARENA_GROWTH_STEP;
     CHECK_STR(refusal(&config), "created");
     config.step_max_bytes = MIB(8);

@@ -94,13 +94,13 @@ static void test_refused(void)
     self.bench = bench_open_sized(GIB(1), NULL);
     CHECK_INT(create("scrub=free,cache=1M"), ==, GPUARENA_INVALID_CONFIG);
     gpuarena_last_failure(NULL, &failure);
-    CHECK_STR(failure.detail, "cache: not with scrub, which clears every block");
+    CHECK_STR(failure.detail, "cache: only with scrub=off");
     memset(&config, 0, sizeof config);
     config.driver = &self.bench.driver;
     config.scrub = (gpuarena_scrub)4;
     CHECK_INT(gpuarena_create(&config, &self.arena), ==, GPUARENA_INVALID_CONFIG);
     gpuarena_last_failure(NULL, &failure);
-    CHECK_STR(failure.detail, "scrub: expected off, free, alloc or both");
+    CHECK_STR(failure.detail, "scrub: expected off, free, alloc, both");
     self.bench.driver.clear = NULL;
     CHECK_INT(create("scrub=free"), ==, GPUARENA_NOT_SUPPORTED);
     gpuarena_last_failure(NULL, &failure);

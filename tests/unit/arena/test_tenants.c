@@ -65,7 +65,7 @@ static void test_creation(void)
     refuse_config(&config, "limit: 7G in all, of the parent's 4G");
     config.limit_bytes = GIB(2);
     config.oversubscribe = 2;
-    refuse_config(&config, "oversubscribe: expected 0 or 1");
+    refuse_config(&config, "oversubscribe: expected a number up to 1");
     config.oversubscribe = 0;
     CHECK_INT(gpuarena_config_parse("oversubscribe=1", &config, NULL, 0), ==, GPUARENA_OK);
     CHECK_U64(config.oversubscribe, ==, 1);
