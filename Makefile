@@ -67,7 +67,7 @@ EXAMPLE_CUDA_SOURCES := $(if $(and $(CUDA),$(NVCC)),$(wildcard examples/[0-9]*.c
 CUDART_SOURCES := $(wildcard stress/cudart/*.c)
 
 LIBRARY        := $(BUILD)/libstress.a
-CUDART         := $(if $(CUDA),$(BUILD)/sim/libcudart.so)
+CUDART         := $(if $(CUDA),$(BUILD)/sim/libcudart.so $(BUILD)/gpuarena-sim)
 INSTALLED_LIBS  = $(strip $(filter-out %/libcub-null.so,$(CUB)) $(if $(CUDA),$(BUILD)/libcudart-sim.so $(PRELOAD)))
 CUB            := $(if $(and $(CUDA),$(HAVE_CXX),$(CUB_FOLDER)),$(BUILD)/libcub-sim.so $(BUILD)/libcub-cuda.so \
                       $(BUILD)/libcub-null.so)
@@ -207,7 +207,8 @@ install: $(STRESS) $(CUDART) $(CUB) $(PRELOAD) $(BUILD)/$(INSTALLED_NAME).1  ## 
 	$(foreach file,$(INSTALLED),$(call INSTALL_FILE,$(file)))
 	install -m 755 $(STRESS) '$(AT)/bin/$(INSTALLED_NAME)'
 	$(if $(INSTALLED_LIBS),install -d '$(AT)/lib/gpuarena' && install -m 755 $(INSTALLED_LIBS) '$(AT)/lib/gpuarena')
-	$(if $(CUDART),install -d '$(AT)/lib/gpuarena/sim' && for name in libcudart.so $(CUDA_SONAME); do \
+	$(if $(CUDART),install -m 755 stress/install/gpuarena-sim '$(AT)/bin')
+	$(if $(CUDART),install -d '$(AT)/lib/gpuarena/sim' && for name in $(SIM_NAMES); do \
 	    ln -sf ../libcudart-sim.so "$(AT)/lib/gpuarena/sim/$$name" || exit 1; done)
 	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' '' 'Name: gpuarena' \
 	    'Description: GPU memory pool in one header' 'Version: $(VERSION)' \
@@ -217,7 +218,7 @@ install: $(STRESS) $(CUDART) $(CUB) $(PRELOAD) $(BUILD)/$(INSTALLED_NAME).1  ## 
 	    > '$(AT)/share/pkgconfig/gpuarena-cuda.pc')
 
 uninstall:  ## remove what install put there
-	rm -f '$(AT)/bin/$(INSTALLED_NAME)' '$(AT)/share/pkgconfig/gpuarena.pc' '$(AT)/share/pkgconfig/gpuarena-cuda.pc' \
+	rm -f '$(AT)/bin/$(INSTALLED_NAME)' '$(AT)/bin/gpuarena-sim' '$(AT)/share/pkgconfig/gpuarena.pc' '$(AT)/share/pkgconfig/gpuarena-cuda.pc' \
 	    $(foreach file,$(INSTALLED),'$(call IN_PLACE,$(file))')
 	rm -rf '$(AT)/lib/gpuarena' '$(AT)/share/gpuarena' '$(AT)/share/cmake/gpuarena'
 
@@ -276,19 +277,24 @@ $(BUILD)/libgpuarena-%.so: examples/preload/%.c examples/preload/interpose.h gpu
 
 # ---- the libcudart substitute: name and symbol versions of the toolkit's own; and CUB's allocator, over the substitute
 # for simulated devices and over libcudart for real ones
-EXPORT_CUDART := $(CUDA_SONAME) { global: cuda*; __cuda*; local: *; }; GPUARENA_SIM { global: cudart_*; };
+# the one library under all the names by which programs load it
+SIM_NAMES     := libcudart.so $(CUDA_SONAME) libcuda.so.1 libnvidia-ml.so.1
+EXPORT_CUDART := $(CUDA_SONAME) { global: cuda*; __cuda*; local: *; }; GPUARENA_SIM { global: cudart_*; cu[A-Z]*; nvml*; };
 EXPORT_CUB    := { global: cub_library_*; cudart_attach; cudart_build; local: *; };
 EXPORT_NULL   := { global: cub_library_*; local: *; };
 
 $(BUILD)/libcudart-sim.so: $(PIC_SOURCES:%.c=$(BUILD)/pic/%.o) $(BUILD)/stamp.sources
 	@echo "  LINK $@"
 	$(Q)echo '$(EXPORT_CUDART)' > $(BUILD)/cudart.map
-	$(Q)$(LINK) -shared -Wl,-soname,$(CUDA_SONAME) -Wl,--version-script,$(BUILD)/cudart.map -Wl,-z,now,-z,nodelete $(WHOLE) -o $@ \
+	$(Q)$(LINK) -shared -Wl,-soname,$(CUDA_SONAME) -Wl,--version-script,$(BUILD)/cudart.map -Wl,-z,now,-z,nodelete,-Bsymbolic $(WHOLE) -o $@ \
 	    $(filter %.o,$^) $(LIBS)
 
 $(BUILD)/sim/libcudart.so: $(BUILD)/libcudart-sim.so
 	@mkdir -p $(@D)
-	$(Q)ln -sf ../libcudart-sim.so $(@D)/$(CUDA_SONAME) && ln -sf ../libcudart-sim.so $@
+	$(Q)for name in $(SIM_NAMES); do ln -sf ../libcudart-sim.so $(@D)/$$name || exit 1; done
+
+$(BUILD)/gpuarena-sim: stress/install/gpuarena-sim $(BUILD)/libcudart-sim.so
+	$(Q)install -m 755 $< $@
 
 $(BUILD)/pic/%.o: %.c $(BUILD)/stamp.flags
 	@mkdir -p $(@D)

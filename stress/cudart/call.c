@@ -77,6 +77,7 @@ int call_serve(call *self, sim_device *device, uint64_t bytes)
 static int call_begin_on(call *self, sim_device *device, uint64_t bytes)
 {
     engine_open_context(device);
+    self->thread->has_context = 1;
     return call_serve(self, device, bytes);
 }
 

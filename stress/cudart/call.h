@@ -14,7 +14,7 @@
 #define CUDART_ALSO(name, other) \
     extern __typeof__(name) other __attribute__((alias(#name), visibility("default")))
 
-enum { CALL_NESTED_LAUNCHES = 16 };
+enum { CALL_NESTED_LAUNCHES = 16, CALL_CONTEXTS = 32 };
 
 typedef struct call_launch { dim3 grid, block; size_t shared_bytes; cudaStream_t stream; } call_launch;
 
@@ -22,6 +22,10 @@ typedef struct call_thread {                     /* what each thread has of its 
     uint64_t epoch;                              /* of the machine that it was at work on */
     int      device;                             /* the current one */
     int      last_error;
+    int      kept_error;                         /* the last error while a driver function makes a call of the runtime */
+    int      has_context;                        /* a context is current: its device is `device` */
+    int      stack[CALL_CONTEXTS];               /* of cuCtxPushCurrent: devices, -1 for none */
+    int      stack_count;
     call_launch launches[CALL_NESTED_LAUNCHES];  /* pushed by <<< >>> and not popped yet */
     int      launch_count;
 } call_thread;

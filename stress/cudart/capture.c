@@ -16,6 +16,84 @@ CUDART_EXPORT cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaSt
     return call_end(&self);
 }
 
+/* What is told of a capture under way. The graph in the making has no handle: NULL. What its next node would follow is
+   one node, of which nothing more can be asked, or none at the beginning. */
+typedef struct capture_answer {
+    enum cudaStreamCaptureStatus *status;
+    unsigned long long *id;
+    cudaGraph_t *made;
+    const cudaGraphNode_t **follows;
+    size_t *count;
+} capture_answer;
+
+static int capture_tell(call *self, cudaStream_t stream, const capture_answer *told)
+{
+    static char last_node;
+    static const cudaGraphNode_t last = (cudaGraphNode_t)(void *)&last_node;
+    int state, code = SIM_INVALID_VALUE;
+    const stream_queue *found = told->status ? work_find_stream(self->device, stream, &code) : NULL;
+    code = found ? work_capture_status(self->device, stream, &state) : code;
+    if (code != SIM_SUCCESS) {
+        return code;
+    }
+    *told->status = (enum cudaStreamCaptureStatus)state;
+    if (state != cudaStreamCaptureStatusActive) {
+        return SIM_SUCCESS;
+    }
+    if (told->id) {
+        *told->id = found->capture->id;
+    }
+    if (told->made) {
+        *told->made = NULL;
+    }
+    if (told->follows) {
+        *told->follows = &last;
+    }
+    if (told->count) {
+        *told->count = found->capture->graph->count > 0;
+    }
+    return SIM_SUCCESS;
+}
+
+static cudaError_t capture_ask(cudaStream_t stream, const capture_answer *told)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_STREAM_CAPTURE_INFO, 0)) {
+        self.code = capture_tell(&self, stream, told);
+    }
+    return call_end(&self);
+}
+
+#if CUDART_VERSION >= 13000
+CUDART_EXPORT cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+                                                   unsigned long long *id, cudaGraph_t *made,
+                                                   const cudaGraphNode_t **follows, const cudaGraphEdgeData **edges,
+                                                   size_t *count)
+{
+    capture_answer told = { status, id, made, follows, count };
+    if (edges) {
+        *edges = NULL;                           /* all are ordinary */
+    }
+    return capture_ask(stream, &told);
+}
+
+CUDART_THREAD_FORM(cudaStreamGetCaptureInfo, cudaStreamGetCaptureInfo_ptsz)(
+    cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id, cudaGraph_t *made,
+    const cudaGraphNode_t **follows, const cudaGraphEdgeData **edges, size_t *count)
+{
+    return cudaStreamGetCaptureInfo(stream_of_thread(stream), status, id, made, follows, edges, count);
+}
+#elif CUDART_VERSION >= 12000
+/* In these headers the name is a macro, for the symbol cudaStreamGetCaptureInfo_v2. */
+CUDART_EXPORT cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+                                                   unsigned long long *id, cudaGraph_t *made,
+                                                   const cudaGraphNode_t **follows, size_t *count)
+{
+    capture_answer told = { status, id, made, follows, count };
+    return capture_ask(stream, &told);
+}
+#endif
+
 CUDART_EXPORT cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
 {
     call self;

@@ -11,6 +11,10 @@
      work=NS               how long each copy and fill takes on the device, virtual nanoseconds; default 0
      vm=on|off             whether devices have virtual memory; default on
      mappings=N            of it, live on each device at most, from 1; default 523000
+     kernels=refuse|skip   what a launch does: answer cudaErrorNotSupported, by default; or count as a command of its
+                           stream, of work=NS, that touches no memory. Skipped ones are told on stderr at the end
+     findings=fail|pass    whether findings make the exit status 3; default fail
+     report=FILE           what the run cost, when it ends; "-": to stderr. life.c says in which lines
    SIZE: bytes, or a whole number with K, M, G or T. A bad text ends the process at once, with status 2.
 
    What serves and what does not:
@@ -28,11 +32,17 @@
    - What the CUDA runtime leaves undefined is a finding and refused with cudaErrorInvalidValue: a side of a copy that
      is not of its kind, of the device named or of one cudaMalloc, that leaves its pinned memory, or overlaps the
      other. Other memory of the host is taken as it comes.
-   - Virtual memory is had through cudaGetDriverEntryPoint alone: cuMemAddressReserve, cuMemCreate and so on, as
-     vmem.h has them, for device memory without compression. None makes a context. Addresses are those of the device
+   - The library is libcudart, libcuda.so.1 and libnvidia-ml.so.1 in one. Driver functions are had by name
+     (cudaGetDriverEntryPoint, cuGetProcAddress) or linked. Those of devices, memory, streams, events, captures and
+     graphs are the runtime's calls of the same meaning and are counted as these; a device's primary context is the
+     only one. cuGetExportTable, which libraries with a libcudart of their own ask first, is not there: these stay out.
+   - Virtual memory is the driver's functions cuMemAddressReserve, cuMemCreate and so on, as vmem.h has them, for
+     device memory without compression. None makes a context. Addresses are those of the device
      that is current when they are reserved, and hold its memory alone. Copies, fills and cudart_kernel that may not
      use what is mapped there lose their device.
-   - Kernels cannot run: registration succeeds; launching, and questions about kernels, answer cudaErrorNotSupported.
+   - Kernels cannot run: registration succeeds; launching, and questions about kernels, answer cudaErrorNotSupported,
+     but for kernels=skip. Then results are what memory held before, and nobody judges what kernels would have used.
+   - Functions that programs name and that are not served answer NotSupported: refused.c lists them.
    - What is not exported is missing by name, when a program is linked or loaded, or at the call.
    - A child of fork gets cudaErrorInitializationError from every call if its parent had made one. The first call
      registers an exit handler; once that has run, every call answers cudaErrorCudartUnloading.

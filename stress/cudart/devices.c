@@ -1,6 +1,7 @@
 /* Devices: which there are, which is current, what they are, and their end.
    Must not know how memory is held.
    Tested by tests/test_cudart_devices.c. */
+#include <cuda_profiler_api.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,6 +46,7 @@ static int devices_select(call *self, int ordinal)
             return found->lost_code;
         }
         engine_open_context(found);
+        self->thread->has_context = 1;
     }
     self->thread->device = ordinal;
     return SIM_SUCCESS;
@@ -145,6 +147,17 @@ CUDART_EXPORT cudaError_t cudaDeviceReset(void)
         self.device->runtime_peers = 0;
     }
     return call_end(&self);
+}
+
+/* There is no profiler. */
+CUDART_EXPORT cudaError_t cudaProfilerStart(void)
+{
+    return cudaSuccess;
+}
+
+CUDART_EXPORT cudaError_t cudaProfilerStop(void)
+{
+    return cudaSuccess;
 }
 
 CUDART_EXPORT cudaError_t cudaSetDeviceFlags(unsigned int flags)

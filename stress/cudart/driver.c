@@ -1,4 +1,4 @@
-/* Driver functions beside memory: versions, names of codes, devices, information.
+/* Driver functions that every program asks for: versions, names of codes, devices, information.
    Must not know how they are looked up.
    Tested by tests/test_cudart_launch.c. */
 #include "driver.h"
@@ -9,12 +9,12 @@
 #include "../sim/memory.h"
 #include "attributes.h"
 
-static CUresult CUDAAPI driver_init(unsigned int flags)
+DRIVER_EXPORT cuInit(unsigned int flags)
 {
     return flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult CUDAAPI driver_get_version(int *version)
+DRIVER_EXPORT cuDriverGetVersion(int *version)
 {
     if (!version) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -23,7 +23,7 @@ static CUresult CUDAAPI driver_get_version(int *version)
     return CUDA_SUCCESS;
 }
 
-static CUresult CUDAAPI driver_get_error_name(CUresult error, const char **name)
+DRIVER_EXPORT cuGetErrorName(CUresult error, const char **name)
 {
     if (!name) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -33,7 +33,7 @@ static CUresult CUDAAPI driver_get_error_name(CUresult error, const char **name)
 }
 
 /* The runtime's numbers and texts are the driver's, where both have them. */
-static CUresult CUDAAPI driver_get_error_string(CUresult error, const char **text)
+DRIVER_EXPORT cuGetErrorString(CUresult error, const char **text)
 {
     if (!text) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -42,7 +42,7 @@ static CUresult CUDAAPI driver_get_error_string(CUresult error, const char **tex
     return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult CUDAAPI driver_get_device_count(int *count)
+DRIVER_EXPORT cuDeviceGetCount(int *count)
 {
     call self;
     if (call_begin_bare(&self, SIM_CALL_GET_DEVICE_COUNT)) {
@@ -54,7 +54,7 @@ static CUresult CUDAAPI driver_get_device_count(int *count)
     return (CUresult)call_end_driver(&self);
 }
 
-static CUresult CUDAAPI driver_get_device(CUdevice *device, int ordinal)
+DRIVER_EXPORT cuDeviceGet(CUdevice *device, int ordinal)
 {
     call self;
     if (call_begin_bare(&self, SIM_CALL_GET_DEVICE)) {
@@ -68,7 +68,7 @@ static CUresult CUDAAPI driver_get_device(CUdevice *device, int ordinal)
 }
 
 /* Attributes have the runtime's numbers, and a few more that it does not know. */
-static CUresult CUDAAPI driver_get_device_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
+DRIVER_EXPORT cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
 {
     call self;
     if (call_begin_bare(&self, SIM_CALL_DEVICE_GET_ATTRIBUTE)) {
@@ -82,7 +82,7 @@ static CUresult CUDAAPI driver_get_device_attribute(int *value, CUdevice_attribu
     return (CUresult)call_end_driver(&self);
 }
 
-static CUresult CUDAAPI driver_get_info(size_t *free_bytes, size_t *total_bytes)
+DRIVER_EXPORT cuMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
     call self;
     uint64_t free_now, total;
@@ -96,25 +96,49 @@ static CUresult CUDAAPI driver_get_info(size_t *free_bytes, size_t *total_bytes)
     return (CUresult)call_end_driver(&self);
 }
 
+void driver_keep_error(void)
+{
+    call self;
+    call_enter(&self);
+    self.thread->kept_error = self.thread->last_error;
+    call_leave(&self);
+}
+
+/* The runtime's numbers are the driver's, where the driver has them. A lost device stays the last error. */
+CUresult driver_answer(cudaError_t code)
+{
+    call self;
+    call_enter(&self);
+    if (codes_status(self.thread->last_error) != GPUARENA_STATUS_LOST) {
+        self.thread->last_error = self.thread->kept_error;
+    }
+    call_leave(&self);
+    return driver_code_name((int)code) ? (CUresult)code : CUDA_ERROR_INVALID_VALUE;
+}
+
 static const driver_row driver_rows[] = {
-    { "cuInit",               2000, (driver_function)driver_init },
-    { "cuDriverGetVersion",   2020, (driver_function)driver_get_version },
-    { "cuGetErrorName",       6000, (driver_function)driver_get_error_name },
-    { "cuGetErrorString",     6000, (driver_function)driver_get_error_string },
-    { "cuDeviceGetCount",     2000, (driver_function)driver_get_device_count },
-    { "cuDeviceGet",          2000, (driver_function)driver_get_device },
-    { "cuDeviceGetAttribute", 2000, (driver_function)driver_get_device_attribute },
-    { "cuMemGetInfo",         3020, (driver_function)driver_get_info },
+    DRIVER_ROW(cuInit, 2000),
+    DRIVER_ROW(cuDriverGetVersion, 2020),
+    DRIVER_ROW(cuGetErrorName, 6000),
+    DRIVER_ROW(cuGetErrorString, 6000),
+    DRIVER_ROW(cuDeviceGetCount, 2000),
+    DRIVER_ROW(cuDeviceGet, 2000),
+    DRIVER_ROW(cuDeviceGetAttribute, 2000),
+    DRIVER_ROW(cuMemGetInfo, 3020),
     { NULL, 0, NULL },
 };
 
-static const driver_row *const driver_groups[] = { driver_rows, driver_vm_rows, driver_pointer_rows };
+/* The first is the one of functions that take a stream. */
+static const driver_row *const driver_groups[] = {
+    driver_stream_rows, driver_rows, driver_vm_rows, driver_pointer_rows, driver_context_rows, driver_memory_rows,
+    driver_kernel_rows, driver_refused_rows,
+};
 
-const driver_row *driver_find(const char *name, unsigned version, int *known)
+const driver_row *driver_find(const char *name, unsigned version, int per_thread, int *known)
 {
     const driver_row *found = NULL;
     *known = 0;
-    for (size_t group = 0; group < sizeof driver_groups / sizeof driver_groups[0]; group++) {
+    for (size_t group = per_thread ? 1 : 0; group < sizeof driver_groups / sizeof driver_groups[0]; group++) {
         for (const driver_row *row = driver_groups[group]; row->name; row++) {
             if (strcmp(row->name, name) == 0) {
                 *known = 1;

@@ -1,10 +1,21 @@
-/* The driver's own interface, as far as it is served: functions that programs look up by name through the runtime.
+/* The driver's own interface, as far as it is served: functions of libcuda that programs link, or look up by name.
    It must not know how they are looked up. A group of functions: a file, and its rows here.
-   Tested by tests/test_cudart_launch.c and test_cudart_vm*.c. */
+   Tested by tests/unit/cuda/test_cudart_launch.c, test_cudart_driver.c and test_cudart_vm*.c. */
 #ifndef STRESS_CUDART_DRIVER_H
 #define STRESS_CUDART_DRIVER_H
 
 #include <cuda.h>
+
+#include "call.h"
+
+/* A function of libcuda under the name that cuda.h gives it, and its row. */
+#define DRIVER_EXPORT CUDART_EXPORT CUresult CUDAAPI
+#define DRIVER_ROW(name, since) { #name, since, (driver_function)name }
+
+/* What the runtime's call answers, as the driver's code. The thread's last error stays what it was. */
+#define DRIVER_DOES(runtime_call) (driver_keep_error(), driver_answer(runtime_call))
+void     driver_keep_error(void);
+CUresult driver_answer(cudaError_t code);
 
 typedef void (*driver_function)(void);
 
@@ -14,11 +25,13 @@ typedef struct driver_row {
     driver_function function;
 } driver_row;
 
-/* Of driver_vm.c and driver_pointer.c, up to one without a name. */
-extern const driver_row driver_vm_rows[], driver_pointer_rows[];
+/* Of the files that have these names, up to one without a name. */
+extern const driver_row driver_vm_rows[], driver_pointer_rows[], driver_context_rows[], driver_memory_rows[],
+                        driver_stream_rows[], driver_kernel_rows[], driver_refused_rows[];
 
-/* The latest row of that name that a CUDA version has. *known: 1 if any version has the name. */
-const driver_row *driver_find(const char *name, unsigned version, int *known);
+/* The latest row of that name that a CUDA version has. *known: 1 if any version has the name. per_thread: the form in
+   which stream 0 is the calling thread's; it is served for functions that have no stream. */
+const driver_row *driver_find(const char *name, unsigned version, int per_thread, int *known);
 
 const char *driver_code_name(int code);          /* as "CUDA_ERROR_NO_DEVICE"; NULL: the driver has no such code */
 

@@ -31,7 +31,7 @@ static int pointer_find(const call *self, uint64_t address, pointer_place *found
     return 1;
 }
 
-static CUresult CUDAAPI pointer_range(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
+DRIVER_EXPORT cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
 {
     call self;
     pointer_place found;
@@ -65,7 +65,7 @@ static int pointer_describe(const pointer_place *place, CUpointer_attribute attr
     }
 }
 
-static CUresult CUDAAPI pointer_attribute(void *value, CUpointer_attribute attribute, CUdeviceptr address)
+DRIVER_EXPORT cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr address)
 {
     call self;
     pointer_place found;
@@ -79,7 +79,7 @@ static CUresult CUDAAPI pointer_attribute(void *value, CUpointer_attribute attri
 }
 
 const driver_row driver_pointer_rows[] = {
-    { "cuMemGetAddressRange",  3020, (driver_function)pointer_range },
-    { "cuPointerGetAttribute", 4000, (driver_function)pointer_attribute },
+    DRIVER_ROW(cuMemGetAddressRange, 3020),
+    DRIVER_ROW(cuPointerGetAttribute, 4000),
     { NULL, 0, NULL },
 };

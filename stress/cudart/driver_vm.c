@@ -62,8 +62,8 @@ static sim_device *vm_described(const call *self, const CUmemAllocationProp *pro
     return *code == SIM_SUCCESS ? vm_located(self, &prop->location, code) : NULL;
 }
 
-static CUresult CUDAAPI vm_granularity(size_t *granularity, const CUmemAllocationProp *prop,
-                                       CUmemAllocationGranularity_flags option)
+DRIVER_EXPORT cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
+                                            CUmemAllocationGranularity_flags option)
 {
     call self;
     if (call_begin_bare(&self, SIM_CALL_VM_GRANULARITY)) {
@@ -81,8 +81,8 @@ static CUresult CUDAAPI vm_granularity(size_t *granularity, const CUmemAllocatio
 }
 
 /* Of the current device's addresses. The hint is not taken. */
-static CUresult CUDAAPI vm_reserve(CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint,
-                                   unsigned long long flags)
+DRIVER_EXPORT cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignment, CUdeviceptr hint,
+                                  unsigned long long flags)
 {
     call self;
     uint64_t start;
@@ -96,7 +96,7 @@ static CUresult CUDAAPI vm_reserve(CUdeviceptr *address, size_t bytes, size_t al
     return (CUresult)call_end_driver(&self);
 }
 
-static CUresult CUDAAPI vm_release(CUdeviceptr address, size_t bytes)
+DRIVER_EXPORT cuMemAddressFree(CUdeviceptr address, size_t bytes)
 {
     call self;
     if (call_open(&self, SIM_CALL_VM_RELEASE) && vm_begin(&self, vm_owner(&self, address), 0, "cuMemAddressFree")) {
@@ -105,8 +105,8 @@ static CUresult CUDAAPI vm_release(CUdeviceptr address, size_t bytes)
     return (CUresult)call_end_driver(&self);
 }
 
-static CUresult CUDAAPI vm_create(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
-                                  unsigned long long flags)
+DRIVER_EXPORT cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
+                          unsigned long long flags)
 {
     call self;
     if (call_open(&self, SIM_CALL_VM_CREATE)) {
@@ -124,7 +124,7 @@ static CUresult CUDAAPI vm_create(CUmemGenericAllocationHandle *handle, size_t b
     return (CUresult)call_end_driver(&self);
 }
 
-static CUresult CUDAAPI vm_destroy(CUmemGenericAllocationHandle handle)
+DRIVER_EXPORT cuMemRelease(CUmemGenericAllocationHandle handle)
 {
     call self;
     if (call_open(&self, SIM_CALL_VM_DESTROY)
@@ -134,8 +134,8 @@ static CUresult CUDAAPI vm_destroy(CUmemGenericAllocationHandle handle)
     return (CUresult)call_end_driver(&self);
 }
 
-static CUresult CUDAAPI vm_map(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
-                               unsigned long long flags)
+DRIVER_EXPORT cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+                       unsigned long long flags)
 {
     call self;
     if (call_open(&self, SIM_CALL_VM_MAP)
@@ -146,7 +146,7 @@ static CUresult CUDAAPI vm_map(CUdeviceptr address, size_t bytes, size_t offset,
     return (CUresult)call_end_driver(&self);
 }
 
-static CUresult CUDAAPI vm_unmap(CUdeviceptr address, size_t bytes)
+DRIVER_EXPORT cuMemUnmap(CUdeviceptr address, size_t bytes)
 {
     call self;
     if (call_open(&self, SIM_CALL_VM_UNMAP) && vm_begin(&self, vm_owner(&self, address), 0, "cuMemUnmap")) {
@@ -190,7 +190,7 @@ static int vm_set_access(call *self, uint64_t address, uint64_t bytes, const vm_
     return code;
 }
 
-static CUresult CUDAAPI vm_access(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *list, size_t count)
+DRIVER_EXPORT cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *list, size_t count)
 {
     call self;
     vm_grants grants;
@@ -220,7 +220,7 @@ static int vm_find_flags(const call *self, const CUmemLocation *location, uint64
     return SIM_SUCCESS;
 }
 
-static CUresult CUDAAPI vm_get_access(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr address)
+DRIVER_EXPORT cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr address)
 {
     call self;
     if (call_begin_bare(&self, SIM_CALL_VM_GET_ACCESS)) {
@@ -230,14 +230,14 @@ static CUresult CUDAAPI vm_get_access(unsigned long long *flags, const CUmemLoca
 }
 
 const driver_row driver_vm_rows[] = {
-    { "cuMemGetAllocationGranularity", 10020, (driver_function)vm_granularity },
-    { "cuMemAddressReserve",           10020, (driver_function)vm_reserve },
-    { "cuMemAddressFree",              10020, (driver_function)vm_release },
-    { "cuMemCreate",                   10020, (driver_function)vm_create },
-    { "cuMemRelease",                  10020, (driver_function)vm_destroy },
-    { "cuMemMap",                      10020, (driver_function)vm_map },
-    { "cuMemUnmap",                    10020, (driver_function)vm_unmap },
-    { "cuMemSetAccess",                10020, (driver_function)vm_access },
-    { "cuMemGetAccess",                10020, (driver_function)vm_get_access },
+    DRIVER_ROW(cuMemGetAllocationGranularity, 10020),
+    DRIVER_ROW(cuMemAddressReserve, 10020),
+    DRIVER_ROW(cuMemAddressFree, 10020),
+    DRIVER_ROW(cuMemCreate, 10020),
+    DRIVER_ROW(cuMemRelease, 10020),
+    DRIVER_ROW(cuMemMap, 10020),
+    DRIVER_ROW(cuMemUnmap, 10020),
+    DRIVER_ROW(cuMemSetAccess, 10020),
+    DRIVER_ROW(cuMemGetAccess, 10020),
     { NULL, 0, NULL },
 };

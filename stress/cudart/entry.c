@@ -1,4 +1,4 @@
-/* cudaGetDriverEntryPoint, in the form that each toolkit has: functions of the driver, by name.
+/* cudaGetDriverEntryPoint and cuGetProcAddress, in the form that each toolkit has: functions of the driver, by name.
    Must not know what they do. What is not served is not found, which is no error: the runtime's own way.
    Tested by tests/test_cudart_launch.c. */
 #include <string.h>
@@ -16,7 +16,7 @@ static int entry_find(const char *name, void **function, unsigned version, unsig
         return SIM_INVALID_VALUE;
     }
     int known;
-    const driver_row *row = driver_find(name, version, &known);
+    const driver_row *row = driver_find(name, version, flags == cudaEnablePerThreadDefaultStream, &known);
     *result = row ? ENTRY_FOUND : known ? ENTRY_TOO_OLD : ENTRY_NOT_FOUND;
     *function = NULL;
     if (row) {                                   /* ISO C has no cast for this; POSIX promises equal bytes */
@@ -25,7 +25,25 @@ static int entry_find(const char *name, void **function, unsigned version, unsig
     return SIM_SUCCESS;
 }
 
+/* The driver's own way: what is not found is an error. Versions beyond its own find the newest. */
+static int entry_look_up(const char *name, void **function, int version, cuuint64_t flags, int *result)
+{
+    unsigned asked = version > CUDART_VERSION ? CUDART_VERSION : (unsigned)version;
+    int code = version < 0 ? SIM_INVALID_VALUE : entry_find(name, function, asked, flags, result);
+    return code == SIM_SUCCESS && *result != ENTRY_FOUND ? CUDA_ERROR_NOT_FOUND : code;
+}
+
 #if CUDART_VERSION >= 12000
+DRIVER_EXPORT cuGetProcAddress(const char *name, void **function, int version, cuuint64_t flags,
+                               CUdriverProcAddressQueryResult *told)
+{
+    int result = ENTRY_NOT_FOUND, code = entry_look_up(name, function, version, flags, &result);
+    if (told) {
+        *told = (CUdriverProcAddressQueryResult)result;
+    }
+    return (CUresult)code;
+}
+
 static void entry_tell(const call *self, int result, enum cudaDriverEntryPointQueryResult *told)
 {
     if (told && self->code == SIM_SUCCESS) {
@@ -45,6 +63,12 @@ CUDART_EXPORT cudaError_t cudaGetDriverEntryPoint(const char *name, void **funct
     return call_end(&self);
 }
 #else
+DRIVER_EXPORT cuGetProcAddress(const char *name, void **function, int version, cuuint64_t flags)
+{
+    int result = ENTRY_NOT_FOUND;
+    return (CUresult)entry_look_up(name, function, version, flags, &result);
+}
+
 /* Without a query result, a name that is not found is an error. */
 CUDART_EXPORT cudaError_t cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags)
 {

@@ -45,6 +45,18 @@ CUDART_EXPORT cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream
     return call_end(&self);
 }
 
+/* An external event node of a capture is not served. */
+CUDART_EXPORT cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_EVENT_RECORD_FLAGS, 0)) {
+        self.code = flags == cudaEventRecordDefault  ? event_record(self.device, event, stream, "cudaEventRecord")
+                  : flags == cudaEventRecordExternal ? SIM_NOT_SUPPORTED
+                                                     : SIM_INVALID_VALUE;
+    }
+    return call_end(&self);
+}
+
 CUDART_EXPORT cudaError_t cudaEventQuery(cudaEvent_t event)
 {
     call self;
@@ -98,6 +110,12 @@ CUDART_EXPORT cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t 
 CUDART_THREAD_FORM(cudaEventRecord, cudaEventRecord_ptsz)(cudaEvent_t event, cudaStream_t stream)
 {
     return cudaEventRecord(event, stream_of_thread(stream));
+}
+
+CUDART_THREAD_FORM(cudaEventRecordWithFlags, cudaEventRecordWithFlags_ptsz)(cudaEvent_t event, cudaStream_t stream,
+                                                                            unsigned int flags)
+{
+    return cudaEventRecordWithFlags(event, stream_of_thread(stream), flags);
 }
 
 CUDART_THREAD_FORM(cudaStreamWaitEvent, cudaStreamWaitEvent_ptsz)(cudaStream_t stream, cudaEvent_t event,

@@ -55,6 +55,20 @@ CUDART_EXPORT cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *made, c
     return call_end(&self);
 }
 
+/* How many nodes there are. They have no handles. */
+CUDART_EXPORT cudaError_t cudaGraphGetNodes(cudaGraph_t source, cudaGraphNode_t *nodes, size_t *count)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_GRAPH_GET_NODES, 0)) {
+        const graph *found = handles_find(&self.machine->handles, source, HANDLE_GRAPH);
+        self.code = !found || !count ? SIM_INVALID_VALUE : nodes ? SIM_NOT_SUPPORTED : SIM_SUCCESS;
+        if (self.code == SIM_SUCCESS) {
+            *count = found->count;
+        }
+    }
+    return call_end(&self);
+}
+
 CUDART_EXPORT cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
     call self;

@@ -1,7 +1,11 @@
-/* Kernels: programs that hold some can be loaded and register them, and every launch answers cudaErrorNotSupported.
+/* Kernels: programs that hold some can be loaded and register them. A launch answers cudaErrorNotSupported, or, with
+   kernels=skip, is a command of its stream that touches nothing.
    Must not know what kernels do: nothing here could run one.
    Tested by tests/test_cudart_launch.c. */
+#include "attributes.h"
 #include "stream.h"
+
+#include <string.h>
 
 /* What compiled CUDA code calls by itself. The toolkit declares these for its own compiler alone. */
 CUDART_EXPORT void **__cudaRegisterFatBinary(void *binary);
@@ -97,49 +101,117 @@ cudaError_t __cudaGetKernel(void **kernel, const void *function)
     return cudaSuccess;
 }
 
-static cudaError_t launch_refuse(sim_call kind, cudaStream_t stream)
+static int launch_nothing(void *now, const void *payload)
+{
+    (void)now, (void)payload;
+    return SIM_SUCCESS;
+}
+
+/* Work of the stream, which a capture keeps as a node of its graph. */
+static int launch_skip(call *self, cudaStream_t stream)
+{
+    const char none = 0;
+    if (!self->machine->runtime_skips_kernels) {
+        return SIM_NOT_SUPPORTED;
+    }
+    self->machine->runtime_skipped_kernels++;
+    return stream_command(self, stream, launch_nothing, &none, sizeof none, "a kernel");
+}
+
+static cudaError_t launch_kernel(sim_call kind, cudaStream_t stream)
 {
     call self;
     if (call_begin(&self, kind, 0) && stream_check(&self, stream)) {
-        self.code = SIM_NOT_SUPPORTED;
+        self.code = launch_skip(&self, stream);
     }
     return call_end(&self);
+}
+
+/* A question about a kernel, which has an answer only where kernels are skipped. */
+static int launch_ask(call *self, sim_call kind)
+{
+    if (call_begin(self, kind, 0)) {
+        self->code = self->machine->runtime_skips_kernels ? SIM_SUCCESS : SIM_NOT_SUPPORTED;
+    }
+    return self->code == SIM_SUCCESS;
 }
 
 cudaError_t __cudaLaunchKernel(void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
                                cudaStream_t stream)
 {
     (void)kernel, (void)grid, (void)block, (void)arguments, (void)shared_bytes;
-    return launch_refuse(SIM_CALL_LAUNCH_KERNEL, stream);
+    return launch_kernel(SIM_CALL_LAUNCH_KERNEL, stream);
 }
 
 CUDART_EXPORT cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments,
                                            size_t shared_bytes, cudaStream_t stream)
 {
     (void)function, (void)grid, (void)block, (void)arguments, (void)shared_bytes;
-    return launch_refuse(SIM_CALL_LAUNCH_KERNEL, stream);
+    return launch_kernel(SIM_CALL_LAUNCH_KERNEL, stream);
 }
 
 CUDART_EXPORT cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function,
                                               void **arguments)
 {
     (void)function, (void)arguments;
-    return launch_refuse(SIM_CALL_LAUNCH_KERNEL_EXC, config ? config->stream : NULL);
+    return launch_kernel(SIM_CALL_LAUNCH_KERNEL_EXC, config ? config->stream : NULL);
 }
 
 CUDART_EXPORT cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function)
 {
-    (void)attributes, (void)function;
-    return launch_refuse(SIM_CALL_FUNC_GET_ATTRIBUTES, NULL);
+    call self;
+    (void)function;
+    if (launch_ask(&self, SIM_CALL_FUNC_GET_ATTRIBUTES)) {
+        self.code = attributes ? SIM_SUCCESS : SIM_INVALID_VALUE;
+        if (attributes) {                        /* those of a small kernel: no real one's are known */
+            memset(attributes, 0, sizeof *attributes);
+            attributes->maxThreadsPerBlock = attributes_of(self.device, cudaDevAttrMaxThreadsPerBlock);
+            attributes->maxDynamicSharedSizeBytes = attributes_of(self.device, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+            attributes->numRegs = 32;
+            attributes->binaryVersion = attributes->ptxVersion = 90;
+        }
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute, int value)
+{
+    call self;
+    (void)function, (void)attribute, (void)value;
+    launch_ask(&self, SIM_CALL_FUNC_SET_ATTRIBUTE);
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **arguments,
+                                                      size_t shared_bytes, cudaStream_t stream)
+{
+    (void)function, (void)grid, (void)block, (void)arguments, (void)shared_bytes;
+    return launch_kernel(SIM_CALL_LAUNCH_COOPERATIVE, stream);
 }
 
 CUDART_EXPORT cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     int *blocks, const void *function, int block_size, size_t shared_bytes, unsigned int flags)
 {
-    (void)blocks, (void)function, (void)block_size, (void)shared_bytes, (void)flags;
-    return launch_refuse(SIM_CALL_OCCUPANCY, NULL);
+    call self;
+    (void)function, (void)shared_bytes, (void)flags;
+    if (launch_ask(&self, SIM_CALL_OCCUPANCY)) {
+        self.code = blocks && block_size > 0 ? SIM_SUCCESS : SIM_INVALID_VALUE;
+        if (self.code == SIM_SUCCESS) {          /* as its threads alone allow */
+            int fit = attributes_of(self.device, cudaDevAttrMaxThreadsPerMultiProcessor) / block_size;
+            int most = attributes_of(self.device, cudaDevAttrMaxBlocksPerMultiprocessor);
+            *blocks = fit < most ? fit : most;
+        }
+    }
+    return call_end(&self);
+}
+
+CUDART_EXPORT cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function,
+                                                                        int block_size, size_t shared_bytes)
+{
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size, shared_bytes, 0);
 }
 
 CUDART_ALSO(__cudaLaunchKernel, __cudaLaunchKernel_ptsz);
 CUDART_ALSO(cudaLaunchKernel, cudaLaunchKernel_ptsz);
 CUDART_ALSO(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz);
+CUDART_ALSO(cudaLaunchCooperativeKernel, cudaLaunchCooperativeKernel_ptsz);

@@ -6,11 +6,13 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "../sim/sim.h"
 #include "../sim/engine.h"
 #include "options.h"
+#include "refused.h"
 
 enum { LIFE_INITIALIZATION_ERROR = 3, LIFE_EXIT_FINDINGS = 3 };
 
@@ -22,6 +24,8 @@ typedef struct life {
     int      own_without_devices;
     sim     *attached;
     uint64_t epoch;
+    int      findings_pass;                      /* of GPUARENA_SIM, as is the report */
+    char     report[OPTIONS_TEXT];
 } life;
 
 static life life_state;
@@ -89,6 +93,9 @@ static void life_make_own(void)
         life_refuse(why.text);
     }
     life_state.own->runtime_work_ns = read.work_ns;
+    life_state.own->runtime_skips_kernels = read.skips_kernels;
+    life_state.findings_pass = read.findings_pass;
+    snprintf(life_state.report, sizeof life_state.report, "%s", read.report);
 }
 
 /* A machine may lie where another one lay: numbers tell them apart. */
@@ -163,6 +170,38 @@ static uint64_t life_print_findings(const sim *machine)
     return count;
 }
 
+/* A device: its peak, then a line for each kind of call that was made: how often, and virtual nanoseconds in all. */
+static void life_write_report(FILE *out, const sim *machine)
+{
+#define LIFE_NAME(name, text, runtime_name, code, cost) runtime_name,
+    static const char *const names[] = { SIM_CALLS(LIFE_NAME) };
+    sim_counters counters;
+    for (int device = 0; device < machine->device_count; device++) {
+        sim_get_counters(machine, device, &counters);
+        fprintf(out, "device %d peak %" PRIu64 "\n", device, counters.held_peak_bytes);
+        for (int kind = 0; kind < SIM_CALL_KINDS; kind++) {
+            if (counters.calls[kind] > 0) {
+                fprintf(out, "call %s %" PRIu64 " %" PRIu64 "\n", names[kind], counters.calls[kind],
+                        counters.vns[kind]);
+            }
+        }
+    }
+    fprintf(out, "clock %" PRIu64 "\nskipped %" PRIu64 "\n", sim_now_ns(machine), machine->runtime_skipped_kernels);
+    refused_print(out);
+}
+
+static void life_print_report(const sim *machine)
+{
+    int is_stderr = strcmp(life_state.report, "-") == 0;
+    FILE *out = is_stderr ? stderr : fopen(life_state.report, "w");
+    if (out) {
+        life_write_report(out, machine);
+    }
+    if (!out || (!is_stderr && fclose(out))) {
+        fprintf(stderr, "gpuarena sim: report=%s: cannot be written\n", life_state.report);
+    }
+}
+
 /* After all exit handlers and the destructors of whatever uses this library. What still runs is told that the process
    is ending, and does not come near the machine. */
 __attribute__((destructor)) static void life_end(void)
@@ -173,10 +212,17 @@ __attribute__((destructor)) static void life_end(void)
         life_unlock();
         return;
     }
+    if (life_state.own->runtime_skipped_kernels > 0) {
+        fprintf(stderr, "gpuarena sim: %" PRIu64 " kernels were skipped: results mean nothing, and what they use is not "
+                "judged\n", life_state.own->runtime_skipped_kernels);
+    }
+    if (life_state.report[0]) {
+        life_print_report(life_state.own);
+    }
     uint64_t findings = life_print_findings(life_state.own);
     sim_destroy(life_state.own);
     life_state.own = NULL;
-    if (findings > 0) {
+    if (findings > 0 && !life_state.findings_pass) {
         fflush(NULL);
         _exit(LIFE_EXIT_FINDINGS);
     }

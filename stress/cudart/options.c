@@ -78,6 +78,26 @@ static int options_read_mappings(options *self, slice value, problem *why)
     return slice_decimal(value, &self->most_mappings) && self->most_mappings > 0 && self->most_mappings <= UINT32_MAX;
 }
 
+static int options_read_kernels(options *self, slice value, problem *why)
+{
+    (void)why;
+    self->skips_kernels = slice_is(value, "skip");
+    return self->skips_kernels || slice_is(value, "refuse");
+}
+
+static int options_read_findings(options *self, slice value, problem *why)
+{
+    (void)why;
+    self->findings_pass = slice_is(value, "pass");
+    return self->findings_pass || slice_is(value, "fail");
+}
+
+static int options_read_report(options *self, slice value, problem *why)
+{
+    (void)why;
+    return options_copy(value, self->report);
+}
+
 static const options_key options_keys[] = {
     { "device",  "SIZE[*COUNT] up to 4T, such as 24G*2, COUNT from 0 to 32", options_read_device },
     { "context", "SIZE, such as 500M", options_read_context },
@@ -86,6 +106,9 @@ static const options_key options_keys[] = {
     { "work",    "virtual nanoseconds, such as 20000, up to 1000 s", options_read_work },
     { "vm",      "on or off", options_read_vm },
     { "mappings", "a number of mappings, such as 523000", options_read_mappings },
+    { "kernels", "refuse or skip", options_read_kernels },
+    { "findings", "fail or pass", options_read_findings },
+    { "report",  "the name of a file, without commas, or - for stderr", options_read_report },
 };
 
 enum { OPTIONS_KEYS = sizeof options_keys / sizeof options_keys[0] };
@@ -108,7 +131,7 @@ static int options_read_part(options *self, slice part, int *seen, problem *why)
                                            key->expected);
     }
     return problem_set(why, EXIT_USAGE, "%s: expected device=SIZE[*COUNT], context=SIZE, fail=FAULTS, costs=FILE, "
-                       "work=NS, vm=off or mappings=N", slice_show(name).text);
+                       "work=NS, vm=off, mappings=N, kernels=skip, findings=pass or report=FILE", slice_show(name).text);
 }
 
 int options_read(const char *text, options *read, problem *why)

@@ -235,6 +235,22 @@ CUDART_EXPORT cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t handle, enum cud
     return call_end(&self);
 }
 
+/* Every device of the machine reaches every pool: what there is to give is there, and nothing is taken. */
+CUDART_EXPORT cudaError_t cudaMemPoolSetAccess(cudaMemPool_t handle, const struct cudaMemAccessDesc *list, size_t count)
+{
+    call self;
+    sim_device *device;
+    if (call_begin(&self, SIM_CALL_POOL_SET_ACCESS, 0) && pool_find_handle(&self, handle, &device)) {
+        self.code = list || count == 0 ? SIM_SUCCESS : SIM_INVALID_VALUE;
+        for (size_t i = 0; self.code == SIM_SUCCESS && i < count; i++) {
+            self.code = !call_find_device(&self, list[i].location.id)           ? cudaErrorInvalidDevice
+                      : list[i].flags == cudaMemAccessFlagsProtReadWrite ? SIM_SUCCESS
+                                                                          : SIM_NOT_SUPPORTED;
+        }
+    }
+    return call_end(&self);
+}
+
 CUDART_EXPORT cudaError_t cudaMemPoolTrimTo(cudaMemPool_t handle, size_t keep_bytes)
 {
     call self;

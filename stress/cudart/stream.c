@@ -118,6 +118,38 @@ CUDART_EXPORT cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *
     return call_end(&self);
 }
 
+/* Priorities mean nothing, and none is kept. */
+CUDART_EXPORT cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_STREAM_GET_PRIORITY, 0) && stream_check(&self, stream)) {
+        self.code = priority ? SIM_SUCCESS : SIM_INVALID_VALUE;
+        if (priority) {
+            *priority = 0;
+        }
+    }
+    return call_end(&self);
+}
+
+/* The host waits for what the stream has, then calls, and the call returns after that. A capturing stream has no host
+   functions here. */
+CUDART_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *user)
+{
+    call self;
+    if (call_begin(&self, SIM_CALL_LAUNCH_HOST_FUNC, 0)) {
+        const stream_queue *found = work_find_stream(self.device, stream, &self.code);
+        self.code = !function ? SIM_INVALID_VALUE : found && found->capture ? SIM_NOT_SUPPORTED : self.code;
+        if (self.code == SIM_SUCCESS) {
+            self.code = work_wait_stream(self.device, stream, "cudaLaunchHostFunc", &self.cost_ns);
+        }
+    }
+    cudaError_t code = call_end(&self);
+    if (code == cudaSuccess) {
+        function(user);
+    }
+    return code;
+}
+
 #if CUDART_VERSION >= 12000
 CUDART_EXPORT cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id)
 {
@@ -141,6 +173,16 @@ CUDART_THREAD_FORM(cudaStreamGetId, cudaStreamGetId_ptsz)(cudaStream_t stream, u
 CUDART_THREAD_FORM(cudaStreamSynchronize, cudaStreamSynchronize_ptsz)(cudaStream_t stream)
 {
     return cudaStreamSynchronize(stream_of_thread(stream));
+}
+
+CUDART_THREAD_FORM(cudaStreamGetPriority, cudaStreamGetPriority_ptsz)(cudaStream_t stream, int *priority)
+{
+    return cudaStreamGetPriority(stream_of_thread(stream), priority);
+}
+
+CUDART_THREAD_FORM(cudaLaunchHostFunc, cudaLaunchHostFunc_ptsz)(cudaStream_t stream, cudaHostFn_t function, void *user)
+{
+    return cudaLaunchHostFunc(stream_of_thread(stream), function, user);
 }
 
 CUDART_THREAD_FORM(cudaStreamQuery, cudaStreamQuery_ptsz)(cudaStream_t stream)

@@ -62,6 +62,7 @@ enum {
     X(POOL_SET_ATTRIBUTE,     NULL,        "cudaMemPoolSetAttribute",               999, NONE) \
     X(POOL_GET_ATTRIBUTE,     NULL,        "cudaMemPoolGetAttribute",               999, NONE) \
     X(POOL_TRIM,              NULL,        "cudaMemPoolTrimTo",                     999, NONE) \
+    X(POOL_SET_ACCESS,        NULL,        "cudaMemPoolSetAccess",                  999, NONE) \
     X(POINTER_GET_ATTRIBUTES, NULL,        "cudaPointerGetAttributes",              999, NONE) \
     X(MEMSET,                 NULL,        "cudaMemset",                            999, ISSUE) \
     X(MEMSET_ASYNC,           NULL,        "cudaMemsetAsync",                       999, ISSUE) \
@@ -102,24 +103,31 @@ enum {
     X(STREAM_WAIT_EVENT,      NULL,        "cudaStreamWaitEvent",                   999, STREAM_WAIT) \
     X(STREAM_GET_ID,          NULL,        "cudaStreamGetId",                       999, NONE) \
     X(STREAM_GET_FLAGS,       NULL,        "cudaStreamGetFlags",                    999, NONE) \
+    X(STREAM_GET_PRIORITY,    NULL,        "cudaStreamGetPriority",                 999, NONE) \
+    X(LAUNCH_HOST_FUNC,       NULL,        "cudaLaunchHostFunc",                    999, ISSUE) \
     X(STREAM_IS_CAPTURING,    NULL,        "cudaStreamIsCapturing",                 999, CAPTURE_QUERY) \
+    X(STREAM_CAPTURE_INFO,    NULL,        "cudaStreamGetCaptureInfo",              999, CAPTURE_QUERY) \
     X(EXCHANGE_CAPTURE_MODE,  NULL,        "cudaThreadExchangeStreamCaptureMode",   999, NONE) \
     X(BEGIN_CAPTURE,          NULL,        "cudaStreamBeginCapture",                999, NONE) \
     X(END_CAPTURE,            NULL,        "cudaStreamEndCapture",                  999, NONE) \
     X(GRAPH_INSTANTIATE,      NULL,        "cudaGraphInstantiate",                  999, NONE) \
+    X(GRAPH_GET_NODES,        NULL,        "cudaGraphGetNodes",                     999, NONE) \
     X(GRAPH_LAUNCH,           NULL,        "cudaGraphLaunch",                       999, ISSUE) \
     X(GRAPH_DESTROY,          NULL,        "cudaGraphDestroy",                      999, NONE) \
     X(GRAPH_EXEC_DESTROY,     NULL,        "cudaGraphExecDestroy",                  999, NONE) \
     X(EVENT_CREATE,           NULL,        "cudaEventCreate",                       999, EVENT_CREATE) \
     X(EVENT_WITH_FLAGS,       NULL,        "cudaEventCreateWithFlags",              999, EVENT_CREATE) \
     X(EVENT_RECORD,           NULL,        "cudaEventRecord",                       999, EVENT_RECORD) \
+    X(EVENT_RECORD_FLAGS,     NULL,        "cudaEventRecordWithFlags",              999, EVENT_RECORD) \
     X(EVENT_QUERY,            NULL,        "cudaEventQuery",                        999, EVENT_QUERY) \
     X(EVENT_SYNCHRONIZE,      NULL,        "cudaEventSynchronize",                  999, SYNC) \
     X(EVENT_DESTROY,          NULL,        "cudaEventDestroy",                      999, EVENT_DESTROY) \
     X(EVENT_ELAPSED_TIME,     NULL,        "cudaEventElapsedTime",                  999, NONE) \
     X(LAUNCH_KERNEL,          NULL,        "cudaLaunchKernel",                      999, ISSUE) \
     X(LAUNCH_KERNEL_EXC,      NULL,        "cudaLaunchKernelExC",                   999, ISSUE) \
+    X(LAUNCH_COOPERATIVE,     NULL,        "cudaLaunchCooperativeKernel",           999, ISSUE) \
     X(FUNC_GET_ATTRIBUTES,    NULL,        "cudaFuncGetAttributes",                 999, NONE) \
+    X(FUNC_SET_ATTRIBUTE,     NULL,        "cudaFuncSetAttribute",                  999, NONE) \
     X(OCCUPANCY,              NULL,        "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", 999, NONE)
 
 typedef enum sim_call {

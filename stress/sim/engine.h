@@ -70,6 +70,8 @@ struct sim {
     uint32_t    most_mappings;                   /* live ones of each device */
     int         without_vm;
     uint64_t    runtime_work_ns;                 /* how long commands of the CUDA runtime take on the device */
+    int         runtime_skips_kernels;           /* kernels of the CUDA runtime are commands that do nothing, */
+    uint64_t    runtime_skipped_kernels;         /*   and so many were */
     sim_lie     lies[FAULTS_MOST];               /* answered and not given back; each fault lies once at most */
     int         lie_count;
     uint64_t    runtime_serial;                  /* tells machines apart for the CUDA runtime; 0: not used yet */

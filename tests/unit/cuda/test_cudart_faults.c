@@ -43,6 +43,17 @@ static cudaError_t free_host(void)
     return code;
 }
 
+#if CUDART_VERSION >= 12000
+static cudaError_t capture_info(void)
+{
+#if CUDART_VERSION >= 13000
+    return cudaStreamGetCaptureInfo(at.stream, &at.status, &at.id, NULL, NULL, NULL, NULL);
+#else
+    return cudaStreamGetCaptureInfo(at.stream, &at.status, &at.id, NULL, NULL, NULL);
+#endif
+}
+#endif
+
 static cudaError_t entry_point(void)
 {
 #if CUDART_VERSION >= 12000
@@ -51,6 +62,11 @@ static cudaError_t entry_point(void)
 #else
     return cudaGetDriverEntryPoint("cuInit", &at.ptr, cudaEnableDefault);
 #endif
+}
+
+static void CUDART_CB host_function(void *nothing)
+{
+    (void)nothing;
 }
 
 /* X(kind, call): each call as it is right; B and S are device memory. */
@@ -75,6 +91,7 @@ static cudaError_t entry_point(void)
     X(POOL_SET,               cudaDeviceSetMemPool(0, at.pool)) \
     X(POOL_SET_ATTRIBUTE,     cudaMemPoolSetAttribute(at.pool, cudaMemPoolAttrReleaseThreshold, &at.figure)) \
     X(POOL_GET_ATTRIBUTE,     cudaMemPoolGetAttribute(at.pool, cudaMemPoolAttrUsedMemCurrent, &at.figure)) \
+    X(POOL_SET_ACCESS,        cudaMemPoolSetAccess(at.pool, NULL, 0)) \
     X(POOL_TRIM,              cudaMemPoolTrimTo(at.pool, 0)) \
     X(POINTER_GET_ATTRIBUTES, cudaPointerGetAttributes(&at.pointer, B)) \
     X(MEMSET,                 cudaMemset(B, 1, 64)) \
@@ -110,8 +127,11 @@ static cudaError_t entry_point(void)
     X(STREAM_QUERY,           cudaStreamQuery(at.stream)) \
     X(STREAM_WAIT_EVENT,      cudaStreamWaitEvent(at.stream, at.event, 0)) \
     X(STREAM_GET_FLAGS,       cudaStreamGetFlags(at.stream, &at.flags)) \
+    X(STREAM_GET_PRIORITY,    cudaStreamGetPriority(at.stream, &at.number)) \
+    X(LAUNCH_HOST_FUNC,       cudaLaunchHostFunc(at.stream, host_function, NULL)) \
     X(BEGIN_CAPTURE,          cudaStreamBeginCapture(at.stream, cudaStreamCaptureModeRelaxed)) \
     X(GRAPH_INSTANTIATE,      cudaGraphInstantiateWithFlags(&at.exec, at.graph, 0)) \
+    X(GRAPH_GET_NODES,        cudaGraphGetNodes(at.graph, NULL, &at.size)) \
     X(GRAPH_LAUNCH,           cudaGraphLaunch(at.exec, at.stream)) \
     X(GRAPH_DESTROY,          cudaGraphDestroy(at.graph)) \
     X(GRAPH_EXEC_DESTROY,     cudaGraphExecDestroy(at.exec)) \
@@ -120,12 +140,14 @@ static cudaError_t entry_point(void)
     X(EVENT_CREATE,           cudaEventCreate(&at.event)) \
     X(EVENT_WITH_FLAGS,       cudaEventCreateWithFlags(&at.event, cudaEventDisableTiming)) \
     X(EVENT_RECORD,           cudaEventRecord(at.event, at.stream)) \
+    X(EVENT_RECORD_FLAGS,     cudaEventRecordWithFlags(at.event, at.stream, 0)) \
     X(EVENT_QUERY,            cudaEventQuery(at.event)) \
     X(EVENT_SYNCHRONIZE,      cudaEventSynchronize(at.event)) \
     X(EVENT_DESTROY,          cudaEventDestroy(at.event)) \
     X(EVENT_ELAPSED_TIME,     cudaEventElapsedTime(&at.time, at.event, at.later))
 #if CUDART_VERSION >= 12000
-#define CALLS_12(X) X(INIT_DEVICE, cudaInitDevice(0, 0, 0)) X(STREAM_GET_ID, cudaStreamGetId(at.stream, &at.id))
+#define CALLS_12(X) X(INIT_DEVICE, cudaInitDevice(0, 0, 0)) X(STREAM_GET_ID, cudaStreamGetId(at.stream, &at.id)) \
+    X(STREAM_CAPTURE_INFO, capture_info())
 #else
 #define CALLS_12(X)
 #endif
@@ -145,6 +167,7 @@ ALL_CALLS(X)
    virtual memory, test_cudart_vm.c's. */
 static const sim_call elsewhere[] = {
     SIM_CALL_LAUNCH_KERNEL, SIM_CALL_LAUNCH_KERNEL_EXC, SIM_CALL_FUNC_GET_ATTRIBUTES, SIM_CALL_OCCUPANCY,
+    SIM_CALL_LAUNCH_COOPERATIVE, SIM_CALL_FUNC_SET_ATTRIBUTE,
     SIM_CALL_DISABLE_PEER_ACCESS, SIM_CALL_END_CAPTURE, SIM_CALL_VM_RESERVE, SIM_CALL_VM_RELEASE, SIM_CALL_VM_CREATE,
     SIM_CALL_VM_DESTROY, SIM_CALL_VM_MAP, SIM_CALL_VM_ACCESS, SIM_CALL_VM_UNMAP,
     SIM_CALL_VM_GRANULARITY, SIM_CALL_VM_GET_ACCESS
@@ -201,6 +224,7 @@ static void test_every_call_succeeds_and_fails(void)
 #if CUDART_VERSION < 12000
     seen[SIM_CALL_INIT_DEVICE]++;
     seen[SIM_CALL_STREAM_GET_ID]++;
+    seen[SIM_CALL_STREAM_CAPTURE_INFO]++;
 #endif
 #if CUDART_VERSION < 12050
     seen[SIM_CALL_ENTRY_POINT_BY_VERSION]++;

@@ -136,8 +136,10 @@ static void test_bad_texts(void)
         { "vm=1", "vm", "vm=on or off" }, { "vm=off,vm=off", "vm", "once" },
         { "mappings=0", "mappings", "such as 523000" }, { "mappings=4294967296", "mappings", "such as 523000" },
         { "rival=1", "\"rival\"",
-          "expected device=SIZE[*COUNT], context=SIZE, fail=FAULTS, costs=FILE, work=NS, vm=off or "
-                                  "mappings=N" },
+          "expected device=SIZE[*COUNT], context=SIZE, fail=FAULTS, costs=FILE, work=NS, vm=off, "
+                                  "mappings=N, kernels=skip, findings=pass or report=FILE" },
+        { "kernels=run", "kernels", "refuse or skip" }, { "findings=", "findings", "fail or pass" },
+        { "report=", "report", "the name of a file" },
         { "work=", "work", "work=virtual nanoseconds" }, { "work=5us", "work", "up to 1000 s" },
         { "work=1000000000001", "work", "up to 1000 s" },
         { ",", "\"\"", "expected device=" }, { "device=1G,", "\"\"", "expected device=" },

@@ -1,0 +1,139 @@
+/* Driver functions of memory that no stream orders: each is the runtime's call of the same meaning.
+   Must not know how memory is kept.
+   Tested by tests/unit/cuda/test_cudart_driver.c. */
+#include "driver.h"
+
+#include <string.h>
+
+static CUdeviceptr memory_number(const void *ptr)
+{
+    return (CUdeviceptr)(uintptr_t)ptr;
+}
+
+DRIVER_EXPORT cuMemAlloc(CUdeviceptr *address, size_t bytes)
+{
+    void *made = NULL;
+    CUresult code = address && bytes > 0 ? DRIVER_DOES(cudaMalloc(&made, bytes)) : CUDA_ERROR_INVALID_VALUE;
+    if (code == CUDA_SUCCESS) {
+        *address = memory_number(made);
+    }
+    return code;
+}
+
+DRIVER_EXPORT cuMemFree(CUdeviceptr address)
+{
+    return DRIVER_DOES(cudaFree((void *)(uintptr_t)address));
+}
+
+DRIVER_EXPORT cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int flags)
+{
+    void *made = NULL;
+    CUresult code = address ? DRIVER_DOES(cudaMallocManaged(&made, bytes, flags)) : CUDA_ERROR_INVALID_VALUE;
+    if (code == CUDA_SUCCESS) {
+        *address = memory_number(made);
+    }
+    return code;
+}
+
+DRIVER_EXPORT cuMemAllocHost(void **ptr, size_t bytes)
+{
+    return DRIVER_DOES(cudaMallocHost(ptr, bytes));
+}
+
+DRIVER_EXPORT cuMemHostAlloc(void **ptr, size_t bytes, unsigned int flags)
+{
+    return DRIVER_DOES(cudaHostAlloc(ptr, bytes, flags));
+}
+
+DRIVER_EXPORT cuMemFreeHost(void *ptr)
+{
+    return DRIVER_DOES(cudaFreeHost(ptr));
+}
+
+/* ---- pools */
+
+DRIVER_EXPORT cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
+{
+    struct cudaMemPoolProps asked;
+    memset(&asked, 0, sizeof asked);
+    if (!props) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    asked.allocType = (enum cudaMemAllocationType)props->allocType;
+    asked.handleTypes = (enum cudaMemAllocationHandleType)props->handleTypes;
+    asked.location.type = (enum cudaMemLocationType)props->location.type;
+    asked.location.id = props->location.id;
+#if CUDA_VERSION >= 12090
+    asked.maxSize = props->maxSize;
+#endif
+    return DRIVER_DOES(cudaMemPoolCreate(pool, &asked));
+}
+
+DRIVER_EXPORT cuMemPoolDestroy(CUmemoryPool pool)
+{
+    return DRIVER_DOES(cudaMemPoolDestroy(pool));
+}
+
+/* The attributes' numbers are the runtime's. */
+DRIVER_EXPORT cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+    return DRIVER_DOES(cudaMemPoolSetAttribute(pool, (enum cudaMemPoolAttr)attribute, value));
+}
+
+DRIVER_EXPORT cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+    return DRIVER_DOES(cudaMemPoolGetAttribute(pool, (enum cudaMemPoolAttr)attribute, value));
+}
+
+DRIVER_EXPORT cuMemPoolTrimTo(CUmemoryPool pool, size_t keep_bytes)
+{
+    return DRIVER_DOES(cudaMemPoolTrimTo(pool, keep_bytes));
+}
+
+DRIVER_EXPORT cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *list, size_t count)
+{
+    CUresult code = list || count == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; code == CUDA_SUCCESS && i < count; i++) {
+        struct cudaMemAccessDesc one;
+        memset(&one, 0, sizeof one);
+        one.location.type = (enum cudaMemLocationType)list[i].location.type;
+        one.location.id = list[i].location.id;
+        one.flags = (enum cudaMemAccessFlags)list[i].flags;
+        code = DRIVER_DOES(cudaMemPoolSetAccess(pool, &one, 1));
+    }
+    return code;
+}
+
+DRIVER_EXPORT cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
+{
+    return DRIVER_DOES(cudaDeviceGetDefaultMemPool(pool, device));
+}
+
+DRIVER_EXPORT cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device)
+{
+    return DRIVER_DOES(cudaDeviceGetMemPool(pool, device));
+}
+
+DRIVER_EXPORT cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
+{
+    return DRIVER_DOES(cudaDeviceSetMemPool(device, pool));
+}
+
+const driver_row driver_memory_rows[] = {
+    DRIVER_ROW(cuMemAlloc, 3020),
+    DRIVER_ROW(cuMemFree, 3020),
+    DRIVER_ROW(cuMemAllocManaged, 6000),
+    DRIVER_ROW(cuMemAllocHost, 3020),
+    DRIVER_ROW(cuMemHostAlloc, 2020),
+    DRIVER_ROW(cuMemFreeHost, 2000),
+    DRIVER_ROW(cuMemPoolCreate, 11020),
+    DRIVER_ROW(cuMemPoolDestroy, 11020),
+    DRIVER_ROW(cuMemPoolSetAttribute, 11020),
+    DRIVER_ROW(cuMemPoolGetAttribute, 11020),
+    DRIVER_ROW(cuMemPoolTrimTo, 11020),
+    DRIVER_ROW(cuMemPoolSetAccess, 11020),
+    DRIVER_ROW(cuDeviceGetDefaultMemPool, 11020),
+    DRIVER_ROW(cuDeviceGetMemPool, 11020),
+    DRIVER_ROW(cuDeviceSetMemPool, 11020),
+    { NULL, 0, NULL },
+};

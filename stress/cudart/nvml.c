@@ -1,0 +1,162 @@
+/* libnvidia-ml.so.1: as much of it as programs ask before they use a device: how many there are, their names and
+   memory. Devices are on no fabric and have no links, and no process is known. Codes are NVML's.
+   Must not know of calls: each is the runtime's of the same meaning. nvml.h is no part of a toolkit's runtime, so that
+   the few types it takes are spelled out.
+   Tested by tests/unit/cuda/test_cudart_driver.c. */
+#include <stdio.h>
+#include <string.h>
+
+#include "driver.h"
+
+enum { NVML_SUCCESS = 0, NVML_INVALID_ARGUMENT = 2, NVML_NOT_SUPPORTED = 3, NVML_UNKNOWN = 999 };
+
+typedef struct nvml_device { int ordinal; } nvml_device;
+typedef struct nvml_memory { unsigned long long total, free, used; } nvml_memory;
+
+static nvml_device nvml_devices[SIM_MAX_DEVICES];
+
+static int nvml_answer(CUresult code)
+{
+    return code == CUDA_SUCCESS ? NVML_SUCCESS : NVML_UNKNOWN;
+}
+
+CUDART_EXPORT int nvmlInit_v2(void);
+CUDART_EXPORT int nvmlShutdown(void);
+CUDART_EXPORT const char *nvmlErrorString(int code);
+CUDART_EXPORT int nvmlSystemGetDriverVersion(char *text, unsigned bytes);
+CUDART_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version);
+CUDART_EXPORT int nvmlDeviceGetCount_v2(unsigned *count);
+CUDART_EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device **device);
+CUDART_EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char *text, nvml_device **device);
+CUDART_EXPORT int nvmlDeviceGetIndex(const nvml_device *device, unsigned *index);
+CUDART_EXPORT int nvmlDeviceGetName(const nvml_device *device, char *text, unsigned bytes);
+CUDART_EXPORT int nvmlDeviceGetMemoryInfo(const nvml_device *device, nvml_memory *memory);
+CUDART_EXPORT int nvmlDeviceGetComputeRunningProcesses(const nvml_device *device, unsigned *count, void *found);
+CUDART_EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(const nvml_device *device, unsigned link, int *type);
+CUDART_EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(const nvml_device *device, unsigned link, void *found);
+CUDART_EXPORT int nvmlDeviceGetGpuFabricInfoV(const nvml_device *device, void *found);
+
+int nvmlInit_v2(void)
+{
+    int count;
+    return nvml_answer(cuDeviceGetCount(&count));
+}
+
+int nvmlShutdown(void)
+{
+    return NVML_SUCCESS;
+}
+
+const char *nvmlErrorString(int code)
+{
+    return code == NVML_SUCCESS          ? "Success"
+         : code == NVML_INVALID_ARGUMENT ? "Invalid Argument"
+         : code == NVML_NOT_SUPPORTED    ? "Not Supported"
+                                         : "Unknown Error";
+}
+
+int nvmlSystemGetDriverVersion(char *text, unsigned bytes)
+{
+    if (!text || bytes == 0) {
+        return NVML_INVALID_ARGUMENT;
+    }
+    snprintf(text, bytes, "simulated");
+    return NVML_SUCCESS;
+}
+
+int nvmlSystemGetCudaDriverVersion_v2(int *version)
+{
+    return version ? nvml_answer(cuDriverGetVersion(version)) : NVML_INVALID_ARGUMENT;
+}
+
+int nvmlDeviceGetCount_v2(unsigned *count)
+{
+    int found = 0;
+    int code = count ? nvml_answer(cuDeviceGetCount(&found)) : NVML_INVALID_ARGUMENT;
+    if (code == NVML_SUCCESS) {
+        *count = (unsigned)found;
+    }
+    return code;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device **device)
+{
+    unsigned count;
+    int code = nvmlDeviceGetCount_v2(&count);
+    if (code == NVML_SUCCESS) {
+        code = device && index < count ? NVML_SUCCESS : NVML_INVALID_ARGUMENT;
+    }
+    if (code == NVML_SUCCESS) {
+        nvml_devices[index].ordinal = (int)index;
+        *device = &nvml_devices[index];
+    }
+    return code;
+}
+
+/* Devices' buses are numbered from 1: cudaDeviceGetPCIBusId. */
+int nvmlDeviceGetHandleByPciBusId_v2(const char *text, nvml_device **device)
+{
+    unsigned domain, bus;
+    if (!text || sscanf(text, "%x:%x", &domain, &bus) != 2 || bus == 0) {
+        return NVML_INVALID_ARGUMENT;
+    }
+    return nvmlDeviceGetHandleByIndex_v2(bus - 1, device);
+}
+
+int nvmlDeviceGetIndex(const nvml_device *device, unsigned *index)
+{
+    if (!device || !index) {
+        return NVML_INVALID_ARGUMENT;
+    }
+    *index = (unsigned)device->ordinal;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetName(const nvml_device *device, char *text, unsigned bytes)
+{
+    return device ? nvml_answer(cuDeviceGetName(text, (int)bytes, device->ordinal)) : NVML_INVALID_ARGUMENT;
+}
+
+int nvmlDeviceGetMemoryInfo(const nvml_device *device, nvml_memory *memory)
+{
+    int was, code = NVML_INVALID_ARGUMENT;
+    size_t free_bytes = 0, total = 0;
+    if (device && memory && cudaGetDevice(&was) == cudaSuccess && cudaSetDevice(device->ordinal) == cudaSuccess) {
+        code = nvml_answer(cuMemGetInfo(&free_bytes, &total));
+        cudaSetDevice(was);
+    }
+    if (code == NVML_SUCCESS) {
+        memory->total = total;
+        memory->free = free_bytes;
+        memory->used = total - free_bytes;
+    }
+    return code;
+}
+
+int nvmlDeviceGetComputeRunningProcesses(const nvml_device *device, unsigned *count, void *found)
+{
+    (void)found;
+    if (!device || !count) {
+        return NVML_INVALID_ARGUMENT;
+    }
+    *count = 0;
+    return NVML_SUCCESS;
+}
+
+int nvmlDeviceGetNvLinkRemoteDeviceType(const nvml_device *device, unsigned link, int *type)
+{
+    (void)device, (void)link, (void)type;
+    return NVML_NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(const nvml_device *device, unsigned link, void *found)
+{
+    (void)device, (void)link, (void)found;
+    return NVML_NOT_SUPPORTED;
+}
+
+int nvmlDeviceGetGpuFabricInfoV(const nvml_device *device, void *found)
+{
+    (void)device, (void)found;
+    return NVML_NOT_SUPPORTED;
+}

@@ -1,0 +1,70 @@
+/* Functions that programs name and that are not served: they are there, so that a program that may never call them can
+   be loaded, and answer NotSupported. What was called
+   is counted for the report.
+   Must not know their arguments: no declaration here is CUDA's.
+   Tested by tests/unit/cuda/test_cudart_driver.c. */
+#include "refused.h"
+
+#include <inttypes.h>
+
+#include "driver.h"
+
+#define REFUSED_RUNTIME(X) \
+    X(cudaDeviceGetGraphMemAttribute) X(cudaDeviceSetGraphMemAttribute) X(cudaGetSymbolAddress) \
+    X(cudaGetSymbolSize) X(cudaGraphAddEmptyNode) X(cudaGraphAddNode) X(cudaGraphConditionalHandleCreate) \
+    X(cudaGraphDebugDotPrint) X(cudaGraphNodeGetDependencies) X(cudaGraphNodeGetType) X(cudaGraphRetainUserObject) \
+    X(cudaHostRegister) X(cudaHostUnregister) X(cudaHostGetDevicePointer) X(cudaIpcCloseMemHandle) \
+    X(cudaIpcGetEventHandle) X(cudaIpcGetMemHandle) X(cudaIpcOpenEventHandle) X(cudaIpcOpenMemHandle) \
+    X(cudaKernelSetAttributeForDevice) X(cudaLibraryGetGlobal) X(cudaLibraryGetKernel) X(cudaLibraryGetKernelCount) \
+    X(cudaLibraryGetManaged) X(cudaLibraryGetUnifiedFunction) X(cudaLibraryLoadData) X(cudaLibraryLoadFromFile) \
+    X(cudaLibraryUnload) X(cudaMemcpyFromSymbol) X(cudaMemcpyToSymbol) X(cudaStreamAddCallback) \
+    X(cudaStreamBeginCaptureToGraph) X(cudaStreamUpdateCaptureDependencies) X(cudaUserObjectCreate) \
+    X(cudaUserObjectRelease)
+
+/* PyTorch looks up all of these before its first virtual memory, and ends where one is missing. */
+#define REFUSED_DRIVER(X) \
+    X(cuMemExportToShareableHandle, 10020) X(cuMemImportFromShareableHandle, 10020) \
+    X(cuMemRetainAllocationHandle, 11000) X(cuMemGetAllocationPropertiesFromHandle, 10020) \
+    X(cuMulticastCreate, 12010) X(cuMulticastAddDevice, 12010) X(cuMulticastBindMem, 12010) \
+    X(cuMulticastUnbind, 12010) X(cuStreamWriteValue32, 11070) X(cuGreenCtxCreate, 12040) \
+    X(cuGreenCtxDestroy, 12040) X(cuGreenCtxStreamCreate, 12050) X(cuCtxFromGreenCtx, 12040) \
+    X(cuDeviceGetDevResource, 12040) X(cuDevSmResourceSplitByCount, 12040) X(cuDevResourceGenerateDesc, 12040) \
+    X(cuLogsRegisterCallback, 12090) X(cuLogsUnregisterCallback, 12090)
+
+static int refused_answer(uint64_t *count)
+{
+    __atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+    return SIM_NOT_SUPPORTED;
+}
+
+/* Declared without arguments, under a name of its own: only the symbol is CUDA's. */
+#define REFUSED_RUNTIME_FUNCTION(name) \
+    static uint64_t refused_count_##name; \
+    CUDART_EXPORT int refused_##name(void) __asm__(#name); \
+    int refused_##name(void) { return refused_answer(&refused_count_##name); }
+#define REFUSED_DRIVER_FUNCTION(name, since) \
+    static uint64_t refused_count_##name; \
+    static int refused_##name(void) { return refused_answer(&refused_count_##name); }
+REFUSED_RUNTIME(REFUSED_RUNTIME_FUNCTION)
+REFUSED_DRIVER(REFUSED_DRIVER_FUNCTION)
+
+#define REFUSED_ROW(name, since) { #name, since, (driver_function)refused_##name },
+const driver_row driver_refused_rows[] = { REFUSED_DRIVER(REFUSED_ROW) { NULL, 0, NULL } };
+
+typedef struct refused_tally { const char *name; const uint64_t *count; } refused_tally;
+
+#define REFUSED_TALLY(name) { #name, &refused_count_##name },
+#define REFUSED_DRIVER_TALLY(name, since) { #name, &refused_count_##name },
+static const refused_tally refused_tallies[] = {
+    REFUSED_RUNTIME(REFUSED_TALLY) REFUSED_DRIVER(REFUSED_DRIVER_TALLY)
+};
+
+void refused_print(FILE *out)
+{
+    for (size_t i = 0; i < sizeof refused_tallies / sizeof refused_tallies[0]; i++) {
+        uint64_t count = __atomic_load_n(refused_tallies[i].count, __ATOMIC_RELAXED);
+        if (count > 0) {
+            fprintf(out, "refused %s %" PRIu64 "\n", refused_tallies[i].name, count);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+/* Which functions that are not served were called.
+   It must not know of those that are.
+   Tested by tests/unit/cuda/test_cudart_driver.c. */
+#ifndef STRESS_CUDART_REFUSED_H
+#define STRESS_CUDART_REFUSED_H
+
+#include <stdio.h>
+
+void refused_print(FILE *out);                   /* a line for each that was: "refused NAME COUNT" */
+
+#endif
