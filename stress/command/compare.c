@@ -42,10 +42,10 @@ static compare_found compare_both(compare_found one, compare_found other)
     return COMPARE_BETTER;
 }
 
-static compare_found compare_sense(const metric *measure, long double before, long double after)
+static compare_found compare_sense(const column_info *measure, long double before, long double after)
 {
-    if (measure->sense == METRIC_NEITHER) return COMPARE_CHANGED;
-    return (after > before) == (measure->sense == METRIC_MORE_IS_BETTER) ? COMPARE_BETTER : COMPARE_WORSE;
+    if (measure->sense == SENSE_NEITHER) return COMPARE_CHANGED;
+    return (after > before) == (measure->sense == SENSE_MORE) ? COMPARE_BETTER : COMPARE_WORSE;
 }
 
 static void compare_tell(compare_row *pair, const char *name, const char *before, const char *after, const char *said)
@@ -56,7 +56,7 @@ static void compare_tell(compare_row *pair, const char *name, const char *before
     pair->used += (size_t)length;
 }
 
-static const char *compare_range(const interval *found, const metric *measure, char *text, size_t size)
+static const char *compare_range(const interval *found, const column_info *measure, char *text, size_t size)
 {
     char low[40], high[40];
     metric_show(found->low, measure->unit, low, sizeof low);
@@ -68,7 +68,7 @@ static const char *compare_range(const interval *found, const metric *measure, c
 
 /* What is exact, and not the same in all repeats of one file. A simulated device's are the same every time, or
    something is wrong; of a GPU's only ranges that do not meet say anything. */
-static int compare_varied(compare_row *pair, const char *name, const metric *measure)
+static int compare_varied(compare_row *pair, const char *name, const column_info *measure)
 {
     interval from, to;
     char before[96], after[96];
@@ -85,15 +85,15 @@ static int compare_varied(compare_row *pair, const char *name, const metric *mea
 }
 
 /* A word, or an exact number: the cells are the same bytes, or they differ. */
-static void compare_exact(compare_row *pair, const char *name, const metric *measure)
+static void compare_exact(compare_row *pair, const char *name, const column_info *measure)
 {
     char said[64] = "";
     long double from, to;
     const char *before = case_cell(&pair->before, name), *after = case_cell(&pair->after, name);
     if (!strcmp(before, after)) return;
     compare_found found = COMPARE_CHANGED;
-    if (measure->unit != METRIC_TEXT && !metric_read(slice_of(before), METRIC_COUNT, &from)
-        && !metric_read(slice_of(after), METRIC_COUNT, &to)) {
+    if (measure->unit != UNIT_TEXT && !metric_read(slice_of(before), UNIT_COUNT, &from)
+        && !metric_read(slice_of(after), UNIT_COUNT, &to)) {
         found = compare_sense(measure, from, to);
         if (from > 0.0L) snprintf(said, sizeof said, " (%+.2Lf%%)", (to / from - 1.0L) * 100.0L);
     } else if (!strcmp(name, "status")) {
@@ -124,8 +124,8 @@ static int compare_timed(compare_row *pair, const char *name)
                  INTERVAL_LEAST_COUNT);
     }
     if (found != COMPARE_SAME) {
-        compare_tell(pair, name, metric_show(before.middle, METRIC_NS, from, sizeof from),
-                     metric_show(after.middle, METRIC_NS, to, sizeof to), said);
+        compare_tell(pair, name, metric_show(before.middle, UNIT_NS, from, sizeof from),
+                     metric_show(after.middle, UNIT_NS, to, sizeof to), said);
     }
     pair->timed = compare_both(pair->timed, found);
     return 0;
@@ -133,15 +133,15 @@ static int compare_timed(compare_row *pair, const char *name)
 
 /* The ends of an interval count with it; how many rounds it took, why no more, and how well a curve fits, is no
    result. */
-static int compare_is_said(const char *name, const metric *measure, int has_interval)
+static int compare_is_said(const char *name, const column_info *measure, int has_interval)
 {
     int is_how = !strcmp(name, "rounds") || !strcmp(name, "growth_rms");
     return !strncmp(name, "ratio_", strlen("ratio_")) || (has_interval && is_how)
-        || (measure->is_timed && measure->unit == METRIC_TEXT);
+        || (measure->is_timed && measure->unit == UNIT_TEXT);
 }
 
 /* ratio is measured where ratio_low and ratio_high say how well. */
-static int compare_column(compare_row *pair, const char *name, const metric *measure, int has_interval)
+static int compare_column(compare_row *pair, const char *name, const column_info *measure, int has_interval)
 {
     if (measure->is_timed || (has_interval && !strcmp(name, "ratio"))) return compare_timed(pair, name);
     int is_varied = !case_agrees(&pair->before, name) || !case_agrees(&pair->after, name);
@@ -158,7 +158,7 @@ static void compare_decide(compare_row *pair)
         compare_row alone = *pair;
         alone.exact = COMPARE_SAME;
         if (!case_agrees(&pair->before, decisive[at]) || !case_agrees(&pair->after, decisive[at])) return;
-        compare_exact(&alone, decisive[at], metric_find(decisive[at]));
+        compare_exact(&alone, decisive[at], column_find(decisive[at]));
         if (alone.exact == COMPARE_SAME) continue;
         pair->exact = alone.exact;
         return;
@@ -171,8 +171,8 @@ static int compare_columns(compare_row *pair, problem *why)
     int has_interval = csv_table_column(before, "ratio_low") != CSV_NO_COLUMN;
     for (size_t at = 0; at < before->column_count; at++) {
         const char *name = csv_table_name(before, at);
-        const metric *measure = metric_find(name);
-        if (!measure || measure->unit == METRIC_KEY || csv_table_column(pair->after.table, name) == CSV_NO_COLUMN
+        const column_info *measure = column_find(name);
+        if (!measure || measure->unit == UNIT_KEY || csv_table_column(pair->after.table, name) == CSV_NO_COLUMN
             || compare_is_said(name, measure, has_interval)) {
             continue;
         }
@@ -207,8 +207,8 @@ static void compare_near(const case_row *of, const csv_table *other, const char 
             || strcmp(case_cell(of, "policy"), case_cell(&near, "policy"))) continue;
         for (size_t at = 0; at < of->table->column_count; at++) {
             const char *name = csv_table_name(of->table, at), *has = case_cell(&near, name);
-            const metric *measure = metric_find(name);
-            if (!measure || measure->unit != METRIC_KEY || !strcmp(case_cell(of, name), has)) continue;
+            const column_info *measure = column_find(name);
+            if (!measure || measure->unit != UNIT_KEY || !strcmp(case_cell(of, name), has)) continue;
             if (!told++) printf("    %s has it with", where);
             printf(" %s %s", name, *has ? has : "(empty)");
         }

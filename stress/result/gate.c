@@ -18,69 +18,20 @@
 
 /* ---- The table of what columns are worth, and their numbers */
 
-#define LESS METRIC_LESS_IS_BETTER
-#define MORE METRIC_MORE_IS_BETTER
-#define NEITHER METRIC_NEITHER
-static const metric metrics[COLUMN_COUNT] = {    /* what is not listed is a key: it names the row */
-    [COLUMN_OPS] = { METRIC_COUNT, 0, MORE },             [COLUMN_STATUS] = { METRIC_TEXT, 0, NEITHER },
-    [COLUMN_HOST_NS] = { METRIC_NS, 1, LESS },            [COLUMN_ALLOC_P50] = { METRIC_NS, 1, LESS },
-    [COLUMN_ALLOC_P99] = { METRIC_NS, 1, LESS },          [COLUMN_ALLOC_MAX] = { METRIC_NS, 1, LESS },
-    [COLUMN_FREE_P50] = { METRIC_NS, 1, LESS },           [COLUMN_DRIVER_CALLS] = { METRIC_COUNT, 0, LESS },
-    [COLUMN_DRIVER_VNS] = { METRIC_NS, 0, LESS },         [COLUMN_GPU_WAITS] = { METRIC_COUNT, 0, LESS },
-    [COLUMN_REQUESTED_PEAK] = { METRIC_BYTES, 0, NEITHER }, [COLUMN_LIVE_PEAK] = { METRIC_BYTES, 0, LESS },
-    [COLUMN_RESERVED_PEAK] = { METRIC_BYTES, 0, LESS },   [COLUMN_FOOTPRINT] = { METRIC_SHARE, 0, LESS },
-    [COLUMN_FRAGMENTATION] = { METRIC_SHARE, 0, LESS },   [COLUMN_STRANDED_PEAK] = { METRIC_BYTES, 0, LESS },
-    [COLUMN_REMAPPED_PAGES] = { METRIC_COUNT, 0, LESS },  [COLUMN_OOM_OP] = { METRIC_COUNT, 0, MORE },
-    [COLUMN_OOM_REQUESTED] = { METRIC_BYTES, 0, NEITHER }, [COLUMN_OOM_FREE] = { METRIC_BYTES, 0, NEITHER },
-    [COLUMN_OOM_LARGEST] = { METRIC_BYTES, 0, NEITHER },  [COLUMN_OOM_REASON] = { METRIC_TEXT, 0, NEITHER },
-    [COLUMN_DIGEST] = { METRIC_TEXT, 0, NEITHER },        [COLUMN_PENDING_PEAK] = { METRIC_BYTES, 0, LESS },
-    [COLUMN_ALLOCS] = { METRIC_COUNT, 0, NEITHER },       [COLUMN_MIN_LIMIT] = { METRIC_BYTES, 0, LESS },
-    [COLUMN_RATIO] = { METRIC_SHARE, 0, LESS },           [COLUMN_PROBES] = { METRIC_COUNT, 0, NEITHER },
-    [COLUMN_NS_PER_PAIR] = { METRIC_NS, 1, LESS },        [COLUMN_PAIR_INSTRUCTIONS] = { METRIC_COUNT, 0, LESS },
-    [COLUMN_RATIO_LOW] = { METRIC_SHARE, 1, NEITHER },    [COLUMN_RATIO_HIGH] = { METRIC_SHARE, 1, NEITHER },
-    [COLUMN_AGAINST_NS] = { METRIC_NS, 1, NEITHER },      [COLUMN_MET] = { METRIC_TEXT, 1, NEITHER },
-    [COLUMN_AGAINST_INSTRUCTIONS] = { METRIC_COUNT, 0, NEITHER },
-    [COLUMN_ROUNDS] = { METRIC_COUNT, 0, NEITHER },
-    [COLUMN_LARGEST] = { METRIC_COUNT, 0, MORE },         [COLUMN_ALLOWED] = { METRIC_COUNT, 0, NEITHER },
-    [COLUMN_NEXT_PEAK] = { METRIC_BYTES, 0, NEITHER },    [COLUMN_STOP_TEXT] = { METRIC_TEXT, 0, NEITHER },
-    [COLUMN_GROWTH] = { METRIC_TEXT, 1, NEITHER },        [COLUMN_GROWTH_RMS] = { METRIC_SHARE, 1, NEITHER },
-    [COLUMN_INSTRUCTIONS_GROWTH] = { METRIC_TEXT, 0, NEITHER },
-    [COLUMN_INSTRUCTIONS_GROWTH_RMS] = { METRIC_SHARE, 0, NEITHER },
-    [COLUMN_OOM_ROUND] = { METRIC_COUNT, 0, MORE },       [COLUMN_OOM_ROUND_OP] = { METRIC_COUNT, 0, NEITHER },
-    [COLUMN_MISSES] = { METRIC_COUNT, 0, LESS },          [COLUMN_HIT_P50] = { METRIC_NS, 1, LESS },
-    [COLUMN_HIT_P99] = { METRIC_NS, 1, LESS },            [COLUMN_MISS_P50] = { METRIC_NS, 1, LESS },
-    [COLUMN_WAITED_P50] = { METRIC_NS, 0, LESS },         [COLUMN_WAITED_P99] = { METRIC_NS, 0, LESS },
-    [COLUMN_WAITED_MAX] = { METRIC_NS, 0, LESS },         [COLUMN_SERVED_P99] = { METRIC_NS, 0, LESS },
-    [COLUMN_VNS_PER_OP] = { METRIC_NS, 0, LESS },         [COLUMN_STEADY_STEPS] = { METRIC_COUNT, 0, NEITHER },
-    [COLUMN_STEADY_CALLS] = { METRIC_COUNT, 0, LESS },    [COLUMN_STEADY_VNS] = { METRIC_NS, 0, LESS },
-    [COLUMN_ENDED] = { METRIC_TEXT, 1, NEITHER },
-    [COLUMN_STOP_OP] = { METRIC_COUNT, 0, NEITHER },      [COLUMN_STOP_REASON] = { METRIC_TEXT, 0, NEITHER },
-};
-#undef LESS
-#undef MORE
-#undef NEITHER
-
-typedef struct metric_suffix { metric_unit unit; const char *text; long double scale; } metric_suffix;
+typedef struct metric_suffix { column_unit unit; const char *text; long double scale; } metric_suffix;
 static const metric_suffix metric_scales[] = {
-    { METRIC_COUNT, "", 1.0L }, { METRIC_NS, "", 1.0L }, { METRIC_SHARE, "", 1.0L },
-    { METRIC_NS, "ns", 1.0L }, { METRIC_NS, "us", 1e3L }, { METRIC_NS, "ms", 1e6L }, { METRIC_NS, "s", 1e9L },
-    { METRIC_SHARE, "%", 100.0L },               /* .. divided: 7% is 0.07 to the last bit */
+    { UNIT_COUNT, "", 1.0L }, { UNIT_NS, "", 1.0L }, { UNIT_SHARE, "", 1.0L },
+    { UNIT_NS, "ns", 1.0L }, { UNIT_NS, "us", 1e3L }, { UNIT_NS, "ms", 1e6L }, { UNIT_NS, "s", 1e9L },
+    { UNIT_SHARE, "%", 100.0L },               /* .. divided: 7% is 0.07 to the last bit */
 };
-
-const metric *metric_find(const char *name)
-{
-    for (int column = 0; column < COLUMN_COUNT; column++) {
-        if (!strcmp(name, row_column_name((row_column)column))) return &metrics[column];
-    }
-    return NULL;
-}
 
 /* For messages: the nearest name of what is judged, "" if none is close. Returns text. */
 static const char *metric_hint(const char *name, char *text, size_t size)
 {
     nearest search = nearest_to(name);
     for (int column = 0; column < COLUMN_COUNT; column++) {
-        if (metrics[column].unit != METRIC_KEY) nearest_offer(&search, row_column_name((row_column)column));
+        const column_info *each = column_of((row_column)column);
+        if (each->unit != UNIT_KEY) nearest_offer(&search, each->name);
     }
     return nearest_hint(&search, text, size);
 }
@@ -94,7 +45,7 @@ static size_t metric_digits(slice text)
     return length && text.bytes[length - 1] == '.' ? 0 : length;
 }
 
-int metric_read(slice text, metric_unit unit, long double *value)
+int metric_read(slice text, column_unit unit, long double *value)
 {
     char number[48];
     size_t digits = metric_digits(text);
@@ -103,25 +54,25 @@ int metric_read(slice text, metric_unit unit, long double *value)
     memcpy(number, text.bytes, digits);
     number[digits] = '\0';
     unsigned shift;
-    if (unit == METRIC_BYTES && slice_unit(behind, &shift)) {
+    if (unit == UNIT_BYTES && slice_unit(behind, &shift)) {
         *value = ldexpl(strtold(number, NULL), (int)shift);
         return 0;
     }
     for (size_t at = 0; at < sizeof metric_scales / sizeof metric_scales[0]; at++) {
         if (metric_scales[at].unit != unit || !slice_is(behind, metric_scales[at].text)) continue;
         long double read = strtold(number, NULL), scale = metric_scales[at].scale;
-        *value = unit == METRIC_SHARE ? read / scale : read * scale;
+        *value = unit == UNIT_SHARE ? read / scale : read * scale;
         return 0;
     }
     return -1;
 }
 
 /* What may stand behind a number of this unit, for messages. */
-static const char *metric_suffixes(metric_unit unit)
+static const char *metric_suffixes(column_unit unit)
 {
-    return unit == METRIC_BYTES ? "a number of bytes, such as 512M or 1.5GiB"
-         : unit == METRIC_NS    ? "a time, such as 20us or 1.5ms, plain: nanoseconds"
-         : unit == METRIC_SHARE ? "a number, such as 1.05 or 20%" : "a plain number";
+    return unit == UNIT_BYTES ? "a number of bytes, such as 512M or 1.5GiB"
+         : unit == UNIT_NS    ? "a time, such as 20us or 1.5ms, plain: nanoseconds"
+         : unit == UNIT_SHARE ? "a number, such as 1.05 or 20%" : "a plain number";
 }
 
 int metric_equal(long double one, long double other)
@@ -129,9 +80,9 @@ int metric_equal(long double one, long double other)
     return fabsl(one - other) <= 1e-9L + 8.0L * LDBL_EPSILON * fabsl(other);
 }
 
-const char *metric_show(long double value, metric_unit unit, char *text, size_t size)
+const char *metric_show(long double value, column_unit unit, char *text, size_t size)
 {
-    int places = unit == METRIC_SHARE ? 4 : unit == METRIC_NS ? 1 : 0;
+    int places = unit == UNIT_SHARE ? 4 : unit == UNIT_NS ? 1 : 0;
     const int most = places + 4;
     for (long double scaled = value * powl(10.0L, places); places < most; scaled *= 10.0L, places++) {
         if (metric_equal(scaled, rintl(scaled))) break;
@@ -140,27 +91,10 @@ const char *metric_show(long double value, metric_unit unit, char *text, size_t 
     return text;
 }
 
-/* The words that a column may hold, each behind a '|'; NULL: any. */
-static const char *metric_words(const metric *measure)
+/* Whether a UNIT_TEXT may be this word: 0 of a typing error, where the column has a known set of words; those. */
+static int metric_has_word(const column_info *measure, const char *word)
 {
-#define METRIC_WORD(name, text) "|" text
-    switch (measure - metrics) {
-    case COLUMN_STATUS:      return "|ok|oom|verify_failed|error";
-    case COLUMN_MET:         return "|yes|no|unclear";
-    case COLUMN_GROWTH:
-    case COLUMN_INSTRUCTIONS_GROWTH: return "|O(1)|O(log n)|O(n)|unclear";
-    case COLUMN_ENDED:       return "|precise|rounds|time";
-    case COLUMN_OOM_REASON:  return GPUARENA_REASONS(METRIC_WORD);
-    case COLUMN_STOP_REASON: return GPUARENA_REASONS(METRIC_WORD) "|not_opened|not_made|option_maximum";
-    default:                 return NULL;
-    }
-#undef METRIC_WORD
-}
-
-/* Whether a METRIC_TEXT may be this word: 0 of a typing error, where the column has a known set of words; those. */
-static int metric_has_word(const metric *measure, const char *word)
-{
-    const char *at = metric_words(measure);
+    const char *at = measure->words;
     size_t length = strlen(word);
     if (!at) return 1;
     for (; at; at = strchr(at + 1, '|')) {
@@ -169,10 +103,10 @@ static int metric_has_word(const metric *measure, const char *word)
     return 0;
 }
 
-static const char *metric_list_words(const metric *measure, char *text, size_t size)
+static const char *metric_list_words(const column_info *measure, char *text, size_t size)
 {
     size_t used = 0;
-    for (const char *at = metric_words(measure); at && used + 2 < size; at = strchr(at + 1, '|')) {
+    for (const char *at = measure->words; at && used + 2 < size; at = strchr(at + 1, '|')) {
         int length = (int)strcspn(at + 1, "|");
         used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? " " : "", length, at + 1);
     }
@@ -220,8 +154,8 @@ static case_keys case_keys_of(const csv_table *table, const case_row *like, cons
     case_keys keys = { table, 0, { 0 }, { NULL } };
     for (size_t at = 0; at < like->table->column_count; at++) {
         const char *name = csv_table_name(like->table, at);
-        const metric *measure = metric_find(name);
-        if (!measure || measure->unit != METRIC_KEY || csv_table_column(like->table, name) != (int)at) continue;
+        const column_info *measure = column_find(name);
+        if (!measure || measure->unit != UNIT_KEY || csv_table_column(like->table, name) != (int)at) continue;
         keys.wanted[keys.count] = strcmp(name, "policy") ? csv_table_cell(like->table, like->line, (int)at) : policy;
         keys.columns[keys.count] = csv_table_column(table, name);
         keys.count += keys.columns[keys.count] != CSV_NO_COLUMN;
@@ -276,9 +210,9 @@ int case_samples(const csv_table *table, const case_row *like, const char *polic
     if (!samples) return -1;
     for (size_t line = 0; line < table->row_count; line++) {
         if (!case_fits(&keys, line)
-            || metric_read(slice_of(csv_table_cell(table, line, from)), METRIC_COUNT, &samples[count])) continue;
-        has_interval = !metric_read(slice_of(csv_table_cell(table, line, least)), METRIC_COUNT, &low)
-            && !metric_read(slice_of(csv_table_cell(table, line, most)), METRIC_COUNT, &high);
+            || metric_read(slice_of(csv_table_cell(table, line, from)), UNIT_COUNT, &samples[count])) continue;
+        has_interval = !metric_read(slice_of(csv_table_cell(table, line, least)), UNIT_COUNT, &low)
+            && !metric_read(slice_of(csv_table_cell(table, line, most)), UNIT_COUNT, &high);
         count++;
     }
     *made = interval_of(samples, count, is_timed || has_interval);
@@ -368,8 +302,8 @@ static int rule_metric(rule *self, const char **at, problem *why)
     if (rule_name(at, "<>=! \t", &self->column, why)) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s", self->text, rule_form);
     }
-    self->measure = metric_find(self->column);
-    if (self->measure && self->measure->unit != METRIC_KEY) return 0;
+    self->measure = column_find(self->column);
+    if (self->measure && self->measure->unit != UNIT_KEY) return 0;
     if (self->measure) {
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s names the row, expected a metric: rows are picked by "
                            "WORKLOAD/POLICY: (%s help gates)", self->text, self->column, program_name());
@@ -386,7 +320,7 @@ static int rule_operation(rule *self, const char **at, problem *why)
         if (strncmp(*at, rule_operators[index].text, length)) continue;
         *at += length;
         self->compared = rule_operators[index].compared;
-        if (self->measure->unit != METRIC_TEXT || self->compared >= RULE_IS) return 0;
+        if (self->measure->unit != UNIT_TEXT || self->compared >= RULE_IS) return 0;
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': %s is a word: expected == or !=", self->text,
                            self->column);
     }
@@ -403,7 +337,7 @@ static size_t rule_bare(const char *at)
     return length;
 }
 
-static int rule_amount(rule *self, const char *from, metric_unit unit, problem *why)
+static int rule_amount(rule *self, const char *from, column_unit unit, problem *why)
 {
     slice rest = slice_of(from);
     while (rest.length && isspace((unsigned char)rest.bytes[rest.length - 1])) rest.length--;
@@ -411,10 +345,10 @@ static int rule_amount(rule *self, const char *from, metric_unit unit, problem *
         return problem_set(why, EXIT_USAGE, "--fail-if '%s': expected a share of it, as %s*1.05, or points, as "
                            "%s+5pp, found '%s'", self->text, self->reference, self->reference, from);
     }
-    int is_points = unit == METRIC_SHARE && self->reference && rest.length > 2
+    int is_points = unit == UNIT_SHARE && self->reference && rest.length > 2
         && !memcmp(rest.bytes + rest.length - 2, "pp", 2);
     if (is_points) rest.length -= 2;
-    if (!metric_read(rest, is_points ? METRIC_COUNT : unit, &self->amount)) {
+    if (!metric_read(rest, is_points ? UNIT_COUNT : unit, &self->amount)) {
         if (is_points) self->amount /= 100.0L;
         if (self->arithmetic != '/' || self->amount > 0.0L) return 0;
     }
@@ -439,7 +373,7 @@ static int rule_reference(rule *self, const char *at, problem *why)
     }
     self->arithmetic = *at;
     int scales = *at == '*' || *at == '/';
-    return rule_amount(self, rule_space(at + 1), scales ? METRIC_COUNT : self->measure->unit, why);
+    return rule_amount(self, rule_space(at + 1), scales ? UNIT_COUNT : self->measure->unit, why);
 }
 
 /* A word that the column can never hold would be a rule that says nothing. */
@@ -455,7 +389,7 @@ static int rule_value(rule *self, const char *at, problem *why)
 {
     at = rule_space(at);
     int begins = isalpha((unsigned char)*at) || *at == '"' || *at == '\'';
-    if (self->measure->unit != METRIC_TEXT) {
+    if (self->measure->unit != UNIT_TEXT) {
         return begins ? rule_reference(self, at, why) : rule_amount(self, at, self->measure->unit, why);
     }
     if (!*at || rule_name(&at, "", &self->word, why) || *at) {
@@ -808,7 +742,7 @@ static int gate_judge_rule(gate *self, const rule *judged, problem *why)
         made->policy = policy;
         made->holes = case_cell(&of, "holes");
         in_base += rule_refers_to_base(judged) && case_find(&self->base, &of, policy) != SIZE_MAX;
-        if (judged->measure->unit == METRIC_TEXT) gate_judge_word(self, &of, made);
+        if (judged->measure->unit == UNIT_TEXT) gate_judge_word(self, &of, made);
         else if (gate_judge_number(self, &of, made)) return problem_set(why, EXIT_HARNESS, "no host memory to judge");
     }
     if (self->is_partial) return 0;

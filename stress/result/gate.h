@@ -13,31 +13,14 @@
 #include "csv.h"
 #include "row.h"
 
-/* ---- What a column of a result is worth: its unit, whether it is measured time, which way is better */
-
-typedef enum metric_unit {
-    METRIC_KEY,                                  /* names the row: not judged */
-    METRIC_TEXT,                                 /* is it the same word? */
-    METRIC_COUNT, METRIC_BYTES, METRIC_NS, METRIC_SHARE
-} metric_unit;
-
-typedef enum metric_sense { METRIC_LESS_IS_BETTER = -1, METRIC_NEITHER, METRIC_MORE_IS_BETTER } metric_sense;
-
-typedef struct metric {
-    metric_unit  unit;
-    int          is_timed;                       /* measured on this machine: another run has another value */
-    metric_sense sense;
-} metric;
-
-/* Of a column by its name in files; NULL: there is no such column. */
-const metric *metric_find(const char *name);
+/* ---- Numbers with units */
 
 /* "1.05", "512M", "20%", "1.5us": a number in the unit's own measure (bytes, ns, 1.0 for 100%). -1: it is none. */
-int         metric_read(slice text, metric_unit unit, long double *value);
+int         metric_read(slice text, column_unit unit, long double *value);
 /* Whether two numbers are one: up to what arithmetic on decimals rounds (1.2 * 1.05 is 1.26). */
 int         metric_equal(long double one, long double other);
 /* As files have it, with up to four places more where a limit has them. Returns text. */
-const char *metric_show(long double value, metric_unit unit, char *text, size_t size);
+const char *metric_show(long double value, column_unit unit, char *text, size_t size);
 
 /* ---- Where a value lies, from what was measured of it: exact ones from least to most, timed ones by
         the 95 % confidence interval of the median, which order statistics give whatever the distribution
@@ -76,12 +59,12 @@ typedef struct rule {
     char         *text;                          /* as written; owned, as are the others */
     char         *workload, *policy;             /* patterns with * and ?; NULL: all */
     char         *column;
-    const metric *measure;
+    const column_info *measure;
     rule_operator compared;
     char         *reference;                     /* NULL: the value alone; "base"; else a policy */
     char          arithmetic;                    /* 0, or * / + - : what is done to the reference */
     long double   amount;                        /* the value, or what the reference is changed by */
-    char         *word;                          /* METRIC_TEXT: the value */
+    char         *word;                          /* UNIT_TEXT: the value */
 } rule;
 
 /* -1 and a problem, EXIT_USAGE, that names the rule and what was expected. rule_free in both cases. */

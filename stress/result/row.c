@@ -10,13 +10,29 @@
 
 #include "record.h"
 
-static const char *const row_names[COLUMN_COUNT] = {
-#define X(name, text) text,
+#define ROW_REASON(name, text) "|" text
+#define ROW_REASONS GPUARENA_REASONS(ROW_REASON)
+static const column_info row_table[COLUMN_COUNT] = {
+#define X(name, text, unit, timed, sense, words, note) \
+    { text, UNIT_##unit, COLUMN_IS_##timed, SENSE_##sense, words, note },
     ROW_COLUMNS(X)
 #undef X
 };
 
-#define X(name, text) COLUMN_##name,
+const column_info *column_of(row_column which)
+{
+    return &row_table[which];
+}
+
+const column_info *column_find(const char *name)
+{
+    for (int at = 0; at < COLUMN_COUNT; at++) {
+        if (!strcmp(name, row_table[at].name)) return &row_table[at];
+    }
+    return NULL;
+}
+
+#define X(name, text, unit, timed, sense, words, note) COLUMN_##name,
 static const row_column row_run_columns[] = { ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) ROW_STEADY_COLUMNS(X) };
 #undef X
 static const row_column row_capacity_columns[] = {
@@ -42,7 +58,7 @@ static const row_column row_bench_columns[] = {
     COLUMN_SEED, COLUMN_ROUNDS, COLUMN_ENDED,
 };
 
-#define X(name, text) COLUMN_##name,
+#define X(name, text, unit, timed, sense, words, note) COLUMN_##name,
 static const row_column row_rounds_columns[] = {
     ROW_RUN_COLUMNS(X) ROW_APART_COLUMNS(X) COLUMN_ROUNDS, COLUMN_OOM_ROUND, COLUMN_OOM_ROUND_OP,
     ROW_STEADY_COLUMNS(X)
@@ -77,7 +93,7 @@ int row_has(row_kind kind, row_column column)
 
 const char *row_column_name(row_column column)
 {
-    return row_names[column];
+    return row_table[column].name;
 }
 
 void row_untime(row *self)
