@@ -34,5 +34,6 @@ const char html_style[] =
     "stroke-width:6;fill:var(--ink)}.block:hover text{display:inline}"
     ".block:hover .hit{stroke:#000;stroke-width:1.5}"
     "@media print{:root{--ink:#000;--quiet:#333;--page:#fff;--plate:#fff;--rule:#bbb;--good:#000;--bad:#a00}"
-    "body{max-width:none;padding:0;font-size:11pt}section{display:block}.figures{grid-template-columns:1fr 1fr;margin:.4rem 0}"
+    "body{max-width:none;padding:0;font-size:11pt}section{display:block}"
+    ".figures{grid-template-columns:1fr 1fr;margin:.4rem 0}"
     ".scroll{overflow:visible}table{font-size:7pt}th,td{padding:.1rem .25rem;white-space:normal}}";

@@ -34,7 +34,7 @@ static int svg_columns(size_t count)
     return count > 1 ? 2 : 1;
 }
 
-/* The place after this one, or, for a figure that begins a set, the first of the next line. Maps alone are one set. */
+/* The place after the last, or, for a figure that begins a set, the first of the next line. Maps alone are a set. */
 static size_t svg_place(const figure *figures, size_t at, size_t last, int maps_only)
 {
     size_t place = at ? last + 1 : 0;

@@ -237,6 +237,9 @@ my ($table_of_keys) = $readme =~ /^\| key \| values, default first \|\n\|.*\n((?
 my @told_keys = map { /^\| (.*?) \|/ ? $1 =~ /`(\w+)`/g : () } split /\n/, $table_of_keys // '';
 is(join(' ', grep { my $key = $_; !grep { $_ eq $key } split ' ', $keys } @told_keys), '', "the table of keys has the library's alone");
 ok(@told_keys >= 10, scalar(@told_keys) . ' keys are told of');
+my @values = map { /^\| `(\w+)` \| (.*) \|$/ ? do { my $key = $1; map { "$key=$_" } $2 =~ /`([^`]+)`/g } : () } split /\n/, $table_of_keys // '';
+s/^growth=.*\K/,limit=1G/ for @values;              # fixed takes the whole limit
+is(join(' ', grep { stress('run', '-w', 'uniform:n=1', '-p', "config:$_", '--no-timing', '-q')->{code} } @values), '', scalar(@values) . ' of their values');
 my $known = join "\n", $help, values %help, $list, $header, $makefile, slurp('stress/report/schema.json');
 my @words = grep { /^[a-z][a-z0-9]*(?:_[a-z0-9]+)+$/ } @spans;
 is(join(' ', grep { $known !~ /(?<![a-z])\Q$_\E\b/ && !/^random_allocations$|^pool_memory_resource$/ } @words), '', scalar(@words) . ' columns and other names exist');
