@@ -13,8 +13,8 @@ WORKLOADS  ?= train,uniform
 POLICIES   ?= raw,segments,paged
 BENCH_CSV  ?= $(BUILD)/bench.csv
 HOLES_CSV  ?= $(BUILD)/holes.csv
-PROVE      ?= prove
-TESTS      ?= $(TEST_PROGRAMS) $(TEST_SCRIPTS)
+PROVE      ?= prove -j$(JOBS)
+TESTS      ?= $(TEST_SCRIPTS) $(TEST_PROGRAMS)
 CUDA_HOME  ?= $(or $(CUDA_PATH),$(patsubst %/include/cuda_runtime_api.h,%,$(firstword $(wildcard \
                   /usr/local/cuda/include/cuda_runtime_api.h /usr/include/cuda_runtime_api.h))),/usr/local/cuda)
 NVCC       ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc))
@@ -86,9 +86,13 @@ ifneq ($(words x $(CURDIR) $(BUILD)),3)
 $(error paths with spaces are not supported: "$(CURDIR)", BUILD="$(BUILD)")
 endif
 .DELETE_ON_ERROR:
-.PHONY: all run test asan tsan fuzz valgrind bench profile footprints policies pictures bounds install uninstall clean help toolkit FORCE
+.PHONY: all examples everything run check needed test asan tsan fuzz valgrind bench profile footprints policies pictures mutants bounds install uninstall clean help toolkit FORCE
 
-all: toolkit $(STRESS) $(CUDART) $(CUB) $(TEST_PROGRAMS) $(EXAMPLES) $(PRELOAD) $(BENCH)  ## build all that this machine can build (the default)
+all: toolkit $(STRESS) $(CUDART) $(CUB) $(PRELOAD)  ## build the stress program and its libraries (the default)
+
+examples: toolkit $(EXAMPLES)  ## build the example programs
+
+everything: all examples $(TEST_PROGRAMS) $(BENCH)  ## build all that this machine can build, the tests too
 
 # what the run needs and no more, by as many jobs as there are processors where -j was not given; V=1 shows the commands
 RUN_NEEDS := $(STRESS) $(if $(findstring cub-library,$(POLICIES)),$(CUB))
@@ -103,9 +107,18 @@ run:  ## the main job: cudaMalloc against the pool, as a table; WORKLOADS=.. POL
 NEEDED = $(filter $(BUILD)/tests/%,$(TESTS)) $(CUDART) $(CUB) $(if $(filter tests/%.t,$(TESTS)),$(STRESS) $(BENCH)) \
          $(if $(filter tests/real/examples.t tests/real/gpu.t,$(TESTS)),$(EXAMPLES)) \
          $(if $(filter tests/real/preload.t,$(TESTS)),$(PRELOAD)) \
-         $(if $(filter-out $(BUILD)/tests/% tests/%.t,$(TESTS)),all)
+         $(if $(filter-out $(BUILD)/tests/% tests/%.t,$(TESTS)),everything)
 
-test: toolkit $(NEEDED)  ## run all tests; some of them: TESTS="build/tests/test_x tests/y.t"
+# what a change is checked by while it is made: everything but builds, planted mistakes, and what is long or of others
+LONG = $(shell grep -lE '^\# (Takes long|Runs once): ' $(TEST_SCRIPTS))
+
+check:  ## the quick tests, under a minute on two processors
+	$(Q)$(MAKE) --no-print-directory test TESTS='$$(filter-out $$(LONG),$$(wildcard tests/cli/*.t)) $$(TEST_PROGRAMS)'
+
+needed: $(NEEDED)
+
+test: toolkit  ## run all tests; some of them: TESTS="build/tests/test_x tests/y.t"
+	$(Q)$(RUN_MAKE) needed
 	$(Q)BUILD='$(BUILD)' CUDA_FLAGS='$(CUDA_FLAGS)' $(PROVE) $(TESTS)
 
 # make parse/FILE.c: the compiler looks at it, and builds nothing
@@ -150,7 +163,7 @@ fuzz: | $(BUILD)/  ## look for inputs that parsers cannot bear, with clang's lib
 	            '$(BUILD)/fuzz/found/'$$name tests/fuzz/corpus/$$name || exit 1; done; \
 	else echo 'fuzz: skipped, there is no clang with -fsanitize=fuzzer'; fi
 
-valgrind: all  ## the C tests under valgrind, with fewer random operations
+valgrind: $(TEST_PROGRAMS)  ## the C tests under valgrind, with fewer random operations
 	$(Q)if command -v valgrind >/dev/null; then \
 	    BUILD='$(BUILD)' GPUARENA_PROPERTY_OPS='$(or $(GPUARENA_PROPERTY_OPS),20000)' GPUARENA_STREAM_OPS=20000 \
 	    GPUARENA_SCHEDULES=20 GPUARENA_THREAD_OPS=20000 \
@@ -175,6 +188,10 @@ pictures: $(STRESS)  ## README's pictures, in stress/report/pictures
 	    set -- $$picture; name=$$1; shift; '$(STRESS)' run -w replay:somas_pangu_2.6B.csv -p segments,paged \
 	        --limit 5806604763 "$$@" --no-timing -q --out map=stress/report/pictures/$$name.svg || exit 1; \
 	done
+
+# MUTANTS=40 MUTANTS_SEED=1 MUTANTS_LINES=FROM-TO
+mutants: $(call PROGRAMS,$(wildcard tests/unit/arena/*.c))  ## random small mistakes in the header: which share the unit tests find; minutes
+	$(Q)BUILD='$(BUILD)' perl tests/mutation/mutants.pl
 
 bounds: $(STRESS)  ## check on all of these that paged ranges keep their bounds; minutes
 	$(Q)BUILD='$(BUILD)' GPUARENA_BOUNDS=all $(PROVE) -v tests/scenario/paged_bounds.t
@@ -324,10 +341,9 @@ $(LIBRARY): $(LIBRARY_OBJECTS) $(BUILD)/stamp.sources
 	@echo "  AR   $@"
 	$(Q)rm -f $@ && $(AR) rcs $@ $(LIBRARY_OBJECTS)
 
-# a test that has a copy of the implementation for itself is optimised less: it takes half the time to build
-OWN_COPIES := $(shell grep -lE 'define GPUARENA_STATIC|"(caches|paged_pages|schedule_scenario|section|world_sets)\.h"' \
-                  $(TEST_SOURCES) /dev/null)
-$(OWN_COPIES:%.c=$(BUILD)/obj/%.o): CFLAGS := $(patsubst -O2,-O1,$(CFLAGS))
+# tests and examples are compiled in a third of the time, and run hardly longer: what they test is in the library
+QUICKLY    = $(if $(findstring -fsanitize,$(CFLAGS)),$(CFLAGS),$(patsubst -O%,-O0,$(CFLAGS)))
+$(BUILD)/obj/tests/%.o $(BUILD)/obj/examples/%.o: CFLAGS := $(QUICKLY)
 $(BUILD)/obj/stress/base/host.o: CPPFLAGS += -DGPUARENA_FLAGS='"$(CFLAGS)"'
 $(BUILD)/obj/stress/base/program.o: CPPFLAGS += -DSTRESS_FOLDER='"$(CURDIR)/stress"'
 $(BUILD)/obj/tests/%.o: CPPFLAGS += $(TEST_INCLUDES)

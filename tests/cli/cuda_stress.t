@@ -3,6 +3,7 @@
 # contents checked in real bytes, failures told, exit codes.
 # It must not need a GPU: gpu.t does.
 # Run: prove tests/cli/cuda_stress.t (BUILD=build folder)
+# Takes long: every byte of the simulated devices is memory of the host.
 use strict;
 use warnings;
 no warnings 'qw';

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # Runs the example programs, on the libcudart substitute or (built without the CUDA Toolkit) on the simulated device's
 # own table, and looks at exit status, at the lines that a reader is promised, and at what failures end in.
-# It must not know how they are written. Run: make && prove tests/real/examples.t (BUILD=DIR: where they were built)
+# It must not know how they are written. Run: make examples && prove tests/real/examples.t (BUILD=DIR: where they were built)
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
