@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # `stress batch`: its columns, and that its answer is what `run` says of that value and of the next one.
 # It must not test the search alone: test_batch does.
-# Run: prove tests/cli/batch.t (STRESS=path of the program)
 use strict;
 use warnings;
 no warnings 'qw';

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # build/bench: that it runs, the shape of what it writes, and its mistakes. What it measures is never a test.
 # It must not test instructions: instructions.t does.
-# Run: prove tests/cli/bench.t (BUILD=folder of bench)
 use strict;
 use warnings;
 require './tests/support/stress_run.pl';

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # `stress capacity`: its columns, and that its answer is what `run --limit` says of it and of the limit one step below.
 # It must not test the bisection alone: test_capacity does.
-# Run: prove tests/cli/capacity.t (STRESS=path of the program, GPUARENA_TRACES=folder of recorded traces)
 use strict;
 use warnings;
 no warnings 'qw';

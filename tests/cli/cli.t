@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # The command line of build/stress: commands, every option's success and error, lists, exit codes, help.
 # It must not test what rows hold: run.t does.
-# Run: prove tests/cli/cli.t (STRESS=path of the program)
 use strict;
 use warnings;
 no warnings 'qw';

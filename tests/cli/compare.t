@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # stress compare: a verdict for every row, exact metrics exactly, times by intervals, exit codes, rules.
 # It must not test how rows come about: they are edited.
-# Run: prove tests/cli/compare.t (BUILD=folder of stress)
 use strict;
 use warnings;
 no warnings 'qw';

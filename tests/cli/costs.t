@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # `stress costs` on simulated devices: the file it writes is the table that the device charges.
 # It must not test the fit: test_costs does.
-# Run: prove tests/cli/costs.t (STRESS=path of the program)
 use strict;
 use warnings;
 require './tests/support/stress_run.pl';

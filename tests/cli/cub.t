@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # The policy cub-library: CUB's own allocator among the others, on a simulated device and on the libcudart substitute.
 # It must not test CUB's bins and cache call by call: test_rival does.
-# Run: prove tests/cli/cub.t (STRESS=path of the program, BUILD=folder of libcub-sim.so)
 use strict;
 use warnings;
 no warnings 'qw';

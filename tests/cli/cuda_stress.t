@@ -2,7 +2,6 @@
 # build/stress on CUDA devices, served by the libcudart substitute: the same results as on the simulated device itself,
 # contents checked in real bytes, failures told, exit codes.
 # It must not need a GPU: gpu.t does.
-# Run: prove tests/cli/cuda_stress.t (BUILD=build folder)
 # Takes long: every byte of the simulated devices is memory of the host.
 use strict;
 use warnings;

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # Files of results, read by others than who wrote them: JSON by its schema (here, and by Python's jsonschema), CSV and JUnit
 # by Python, Markdown as tables; whatever names workloads have.
-# It must not test what rows say. Run: make test TESTS=tests/cli/formats.t
+# It must not test what rows say.
 # Takes long: Python reads every format.
 use strict;
 use warnings;

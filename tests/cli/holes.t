@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # `stress holes`: its columns, that pairs are served without the driver, and its mistakes. Times are never a test.
 # It must not test how holes lie (test_bench does) nor instructions (instructions.t).
-# Run: prove tests/cli/holes.t (STRESS=path of the program)
 use strict;
 use warnings;
 no warnings 'qw';

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # stress/import/torch_snapshot.py: recorded snapshots become the traces that lie beside them, small ones of every kind what
 # they mean, the same from every pickler; what is broken or hostile is refused by one line, and nothing of it runs.
-# It must not test what replays of traces show. Run: make test TESTS=tests/cli/import.t (GPUARENA_TRACES)
+# It must not test what replays of traces show.
 # Runs once: it is about Python.
 use strict;
 use warnings;

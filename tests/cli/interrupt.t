@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # Ends before the end: a signal, a crash, a full disk, a closed pipe. What is finished is in the files, which say that
 # they are partial; the exit code is honest.
-# It must not test what rows say. Run: prove tests/cli/interrupt.t (STRESS=path of the program)
+# It must not test what rows say.
 use strict;
 use warnings;
 use JSON::PP;

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # Files that do not have all rows say so, whatever they are for: of a run that was ended, and of one shard.
-# It must not test how a run ends: interrupt.t does. Run: prove tests/cli/partial.t (STRESS=path of the program)
+# It must not test how a run ends: interrupt.t does.
 use strict;
 use warnings;
 require './tests/support/stress_run.pl';

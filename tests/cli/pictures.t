@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # Pictures and the files of their points: well-formed, the same every time, and every number is one of the CSV's.
 # It must not test what a picture looks like: html.t shows it to a browser.
-# Run: prove tests/cli/pictures.t (STRESS=path of the program, GPUARENA_TRACES=folder of recorded traces)
 use strict;
 use warnings;
 require './tests/support/stress_run.pl';

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # Models of known allocators and `-p all` from the command line, and models against what the allocators held on recorded
 # steps. It must not test rules case by case: test_like_*.c do, and tests/unit/stress/test_golden_peaks.c has more figures.
-# Run: prove tests/cli/presets.t (STRESS=path of the program, GPUARENA_TRACES=folder of recorded traces)
 use strict;
 use warnings;
 no warnings 'qw';

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # The commands of README.md and of the READMEs and RESULTS in stress/ and tests/, run in a folder of their own as a reader
 # would, and what these texts name: options, files, columns, policies, workloads, keys, make targets. Tables that another
-# test measures anyway are compared there (readme_rows). It must not judge what commands print, but for the tables it says so of. Run: prove tests/cli/readme.t (BUILD=folder of stress)
+# test measures anyway are compared there (readme_rows). It must not judge what commands print, but for the tables it says so of.
 #
 # Commands are what README says, but shorter:
 #   run, capacity     end after 1,500 operations, and measure no time; a run without a workload has uniform

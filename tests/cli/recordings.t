@@ -2,7 +2,6 @@
 # The recordings that come along, stress/recordings: found by name, small, their sources named, and the same rows as from
 # the originals; snapshots that replay: converts by itself.
 # It must not test what a recording's text means, nor what the importer makes of a snapshot.
-# Run: prove tests/cli/recordings.t (STRESS=path of the program, GPUARENA_TRACES=folder of the originals)
 use strict;
 use warnings;
 no warnings 'qw';             # policies are listed with commas

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # --rounds: a workload several times on one pool; passing twice and failing the third time is seen, and where.
 # It must not test what workloads do, nor batch's --repeat: tests/cli/batch.t does.
-# Run: prove tests/cli/rounds.t (STRESS=path of the program)
 use strict;
 use warnings;
 no warnings 'qw';

@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # What `stress run` finds and writes: CSV and JSON, determinism, out of memory, faults, repro lines, broken inputs.
 # It must not test the syntax of options: cli.t does.
-# Run: prove tests/cli/run.t (STRESS=path of the program, GPUARENA_TRACES=folder of recorded traces)
 use strict;
 use warnings;
 no warnings 'qw';

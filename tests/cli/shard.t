@@ -2,7 +2,6 @@
 # --shard and stress merge: the merged bytes are those of a run without shards; what does not belong together is refused;
 # shards are detected.
 # It must not test what rows say.
-# Run: prove tests/cli/shard.t (BUILD=folder of stress)
 use strict;
 use warnings;
 no warnings 'qw';

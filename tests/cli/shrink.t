@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # `stress shrink`: planted failures are found again among noise, alone; what is written fails the same way by itself.
 # It must not test the search: test_shrink does.
-# Run: prove tests/cli/shrink.t (STRESS=path of the program)
 use strict;
 use warnings;
 no warnings 'qw';

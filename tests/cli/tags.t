@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # The TAG column of a recording reaches arenas: their refusals tell what is live by tag, and no figure changes.
 # It must not know how tags are counted: test_tags.c does.
-# Run: prove tests/cli/tags.t (STRESS=path of the program)
 use strict;
 use warnings;
 use JSON::PP;

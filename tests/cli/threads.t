@@ -2,7 +2,6 @@
 # Threads as the program has them: larson, --threads and joined workloads; the same bytes for a seed; times of real
 # threads; and what verification makes of a header that loses the order of streams.
 # It must not test how turns are drawn: test_workload_mix.c does.
-# Run: prove tests/cli/threads.t (STRESS=path of the program)
 use strict;
 use warnings;
 no warnings 'qw';

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # --out perfetto and --out memviz, read by Python: counters are those of the series, what they say sums, blocks tile their
 # segments; and the importer makes of a snapshot the operations that it was recorded from.
-# It must not test what rows say. Run: make test TESTS=tests/cli/timelines.t
+# It must not test what rows say.
 # Takes long: Python reads large files.
 use strict;
 use warnings;

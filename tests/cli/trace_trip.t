@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # Every workload as a trace: what --out trace writes of it replay reads, and writes again as the same bytes, with the same
 # digest of operations and results.
-# It must not know what a workload does. Run: make test TESTS=tests/cli/trace_trip.t
+# It must not know what a workload does.
 use strict;
 use warnings;
 require './tests/support/stress_run.pl';

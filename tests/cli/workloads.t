@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # Workloads of several streams, through the program: trace out and in again, flags, mistakes.
 # It must not test what their operations are: test_workload_*.c do.
-# Run: prove tests/cli/workloads.t (STRESS=path of the program)
 use strict;
 use warnings;
 no warnings 'qw';

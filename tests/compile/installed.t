@@ -2,7 +2,7 @@
 # What `make install` brings: where it is, that it works there, under its own name, and that nothing is left by uninstall.
 # CMake, pkg-config, the manual page and bash's completion as whoever uses them has them; what is not installed here is
 # skipped, and said.
-# It must not test what commands do. Run: prove tests/compile/installed.t (BUILD=folder of stress)
+# It must not test what commands do.
 use strict;
 use warnings;
 use Cwd qw(abs_path getcwd);

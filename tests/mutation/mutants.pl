@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# Draws mutants of gpuarena.h by chance, each one small mistake, and asks the quick unit tests to find them. It prints the
-# share that is found, and every mutant that is not.
+# Draws mutants of gpuarena.h by chance, each one small mistake, and asks the quick unit tests to find them. It prints
+# the share that is found, and every mutant that is not.
 # It must not know the tests, nor the header beyond C: a mistake that is planted by hand is in planted.t.
 # Run: make mutants (MUTANTS=how many, 40; MUTANTS_SEED=1; MUTANTS_LINES=FROM-TO; MUTANTS_JOBS=at once)
 use strict;
@@ -46,13 +46,13 @@ sub code_of {
 # What may stand where: a pattern, and what its match becomes.
 my %swapped = ('<' => '<=', '<=' => '<', '>' => '>=', '>=' => '>', '==' => '!=', '!=' => '==', '&&' => '||',
                '||' => '&&', '+' => '-', '-' => '+', '+=' => '-=', '-=' => '+=');
+my $place = qr/(?:[a-z_]\w*(?:->|\.|\[[^\]\n]*\])?)+/;            # a variable, a member, or a function's name
 my @kinds = (
     ['operator swapped',  qr/ (<=|>=|==|!=|&&|\|\||\+=|-=|[-<>+])(?= )/, sub { " $swapped{$_[0]}" }],
     ['off by one',        qr/(?<![\w.])(\d{1,3})(?=[\s;,)\]])/,          sub { $_[0] + 1 }],
     ['condition negated', qr/\b(?:if|while) (\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\))/,
                           sub { "(!$_[0])" }],
-    ['statement dropped', qr/^[ ]{4,}((?:\(void\))?(?:[a-z_]\w*(?:->|\.|\[[^\]\n]*\])?)+(?: [-+|&]?= [^;\n]*|\([^;\n]*\)|\+\+|--);)$/m,
-                          sub { ';' }],
+    ['statement dropped', qr/^[ ]{4,}((?:\(void\))?$place(?: [-+|&]?= [^;\n]*|\([^;\n]*\)|\+\+|--);)$/m, sub { ';' }],
 );
 
 # All places of the implementation: [kind, at, length, instead].
@@ -76,10 +76,17 @@ sub places {
 
 # ---- tests
 
+# The header of one folder as a library in another: the status of the compiler.
+sub library {
+    my ($from, $to) = @_;
+    my $name = 'libmutant.so';
+    return system("$cc -shared -fPIC -Wl,-soname,$name -DGPUARENA_IMPLEMENTATION -x c $from/gpuarena.h -o $to/$name 2>$to/err");
+}
+
 # The quick tests are linked once with a library that each mutant brings; those that look inside are compiled each time.
 sub prepare {
     system("cp -r stress tests $scratch/ && mkdir $scratch/run") == 0 or die 'cp';
-    system("$cc -shared -fPIC -DGPUARENA_IMPLEMENTATION -x c gpuarena.h -o $scratch/libmutant.so") == 0 or die;
+    library('.', $scratch) == 0 or die 'the header as it is does not compile';
     my @tests;
     for my $source (sort glob "$folder/test_*.c") {
         my $name = basename($source, '.c');
@@ -100,8 +107,7 @@ sub passes {
 # The test that finds this header; '' if none does; undef if it does not compile.
 sub found_by {
     my ($where, @tests) = @_;
-    my $source = "-DGPUARENA_IMPLEMENTATION -x c $where/gpuarena.h";
-    return undef if system("$cc -shared -fPIC $source -o $where/libmutant.so 2>/dev/null");
+    return undef if library($where, $where);
     for my $test (@tests) { return $test if !passes($where, "$scratch/$test", "$where/out") }
     system("cp -r $scratch/stress $scratch/tests $where/") == 0 or die 'cp';
     for my $test (@looks_inside) {
@@ -143,7 +149,9 @@ while ($found + @survivors < $count || %running) {
         my $child = fork // die "fork: $!";
         if (!$child) {
             mkdir $where;
-            spew("$where/gpuarena.h", substr($header, 0, $place->[1]) . $place->[3] . substr($header, $place->[1] + $place->[2]));
+            my $mutant = $header;
+            substr($mutant, $place->[1], $place->[2]) = $place->[3];
+            spew("$where/gpuarena.h", $mutant);
             my $by = found_by($where, @tests);
             spew("$scratch/answer$drawn", $by // 'void');
             system("rm -rf $where");

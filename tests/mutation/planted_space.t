@@ -60,7 +60,7 @@ sub mutate {
 
 my $root = `pwd`;
 chomp $root;
-my @sources = map { "$root/$_" } 'stress/base/problem.c', 'stress/base/slice.c', glob 'stress/sim/*.c';
+my @sources = map { "$root/$_" } 'stress/base/problem.c', qw(stress/base/slice.c stress/base/splitmix64.c), glob 'stress/sim/*.c';
 mkdir "$scratch/sim";
 my $made = system("cd $scratch/sim && $cc $flags -O2 -c @sources") == 0
     && compile("-DGPUARENA_IMPLEMENTATION -x c -c gpuarena.h -o $scratch/sound.o")

@@ -1,6 +1,5 @@
 /* Caches of streams: random programs against a shadow that knows sums and peaks to the byte, and all other calls
-   between. It must not know how blocks are chosen. GPUARENA_CACHE_OPS=N. Run: make test, or
-   prove build/tests/test_caches. */
+   between. It must not know how blocks are chosen. GPUARENA_CACHE_OPS=N. */
 #include "caches.h"
 
 enum { STREAMS = 4, BLOCKS = 600, ENDED = 64, PROGRAMS = 8 };
@@ -20,7 +19,7 @@ static shadow self;
 
 #define WANT(condition) do { if (!(condition) && !self.trouble) self.trouble = #condition; } while (0)
 
-static uint64_t draw(uint64_t below) { return bench_random(&self.random) % below; }
+static uint64_t draw(uint64_t below) { return splitmix64_next(&self.random) % below; }
 static uint64_t larger(uint64_t left, uint64_t right) { return left > right ? left : right; }
 
 static uint64_t reused_count(void)

@@ -1,6 +1,6 @@
 /* Random programs on paged arenas whose driver fails now and then, once or from some call on, at any of its calls: a
    call that is refused has changed nothing, all adds up after each, and nothing is left in the end.
-   It must not know how pages are had. Run: make test (GPUARENA_PAGED_SEED, GPUARENA_PAGED_OPS). */
+   It must not know how pages are had. (GPUARENA_PAGED_SEED, GPUARENA_PAGED_OPS). */
 #include "paged_pages.h"
 
 enum { SEQUENCE_OPS = 200 };
@@ -13,7 +13,7 @@ static uint64_t refused_count, fired_count, stuck_count, compared_count;
 static char trouble[400];
 static int gives_back;                           /* a refusal may: idle memory, for a segment */
 
-static uint64_t draw(uint64_t bound) { return bench_random(&random_state) % bound; }
+static uint64_t draw(uint64_t bound) { return splitmix64_next(&random_state) % bound; }
 
 static void blame(const char *text)
 {

@@ -1,6 +1,6 @@
 /* Property: random operations and configurations against the shadow model (GPUARENA_PROPERTY_SEED, .._OPS).
-   It must not know the implementation: only the contracts in gpuarena.h.
-   Run: make test; a failure prints the command that repeats its sequence alone. */
+   A failure prints the command that repeats its sequence alone. */
+#include "stress/base/splitmix64.h"
 #include "property_model.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -28,13 +28,7 @@ static gpuarena *arena, *other;
 static uint64_t random_state, features, fits_checked, refusals, reason_counts[GPUARENA_REASON_END];
 static const char *trouble;                      /* the first thing that went wrong in a sequence */
 
-static uint64_t random_next(void)
-{
-    uint64_t value = random_state += UINT64_C(0x9E3779B97F4A7C15);
-    value = (value ^ value >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    value = (value ^ value >> 27) * UINT64_C(0x94D049BB133111EB);
-    return value ^ value >> 31;
-}
+static uint64_t random_next(void) { return splitmix64_next(&random_state); }
 
 static uint64_t random_below(uint64_t bound) { return random_next() % bound; }
 static int with(uint64_t feature) { return (features & feature) != 0; }

@@ -1,6 +1,5 @@
 /* Scopes: random programs of allocations, frees, nested marks and frees since one, against a shadow; and each
-   contract. It must not know how blocks are found: only who is live, and pending for which stream.
-   Run: make test, or prove build/tests/test_scopes. */
+   contract. It must not know how blocks are found: only who is live, and pending for which stream. */
 #include "sim_device.h"
 
 enum { BLOCKS = 600, MARKS = 8, STREAMS = 3, OPS = 6000 };
@@ -20,7 +19,7 @@ static shadow self;
 
 #define WANT(condition) do { if (!(condition) && !self.trouble) self.trouble = #condition; } while (0)
 
-static uint64_t draw(uint64_t below) { return bench_random(&self.random) % below; }
+static uint64_t draw(uint64_t below) { return splitmix64_next(&self.random) % below; }
 
 static void open_arena(const char *keys)
 {

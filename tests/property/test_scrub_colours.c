@@ -1,6 +1,6 @@
 /* Scrub: tenants paint what they have; nobody may read another's paint. A million operations on several streams, with
    other uses, resizes and pages that move; without scrub the same programs see foreign paint. The judge sees order.
-   It must not know when or how blocks are cleared. Run: make test, or prove build/tests/test_scrub_colours
+   It must not know when or how blocks are cleared.
    (GPUARENA_SCRUB_OPS=N). */
 #include "sim_device.h"
 
@@ -34,7 +34,7 @@ static house self;
 
 #define WANT(condition) do { if (!(condition) && !self.trouble) self.trouble = #condition; } while (0)
 
-static uint64_t draw(uint64_t below) { return bench_random(&self.random) % below; }
+static uint64_t draw(uint64_t below) { return splitmix64_next(&self.random) % below; }
 
 static void use(const block *one, int stream)
 {

@@ -1,6 +1,5 @@
 /* Property: random programs at random points of the whole configuration space, on the simulated device. What fails is
-   shrunk, and printed on stderr as a test in C. GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=N.
-   It must not know the implementation: only the contracts in gpuarena.h. Run: make test */
+   shrunk, and printed on stderr as a test in C. GPUARENA_SPACE_SEED=N, GPUARENA_SPACE_OPS=N. */
 #include "space_shrink.h"
 
 #ifndef DEFAULT_OPS

@@ -1,6 +1,6 @@
 /* Property: random programs of streams, waits, uses, destroys and captures, legal by CUDA's rules and by the header's
    contracts: the simulated device's judge finds nothing, sums hold after every operation, no refusal is spurious.
-   It must not know how order is kept. Run: make test (GPUARENA_STREAM_OPS, .._SEED); a failure prints its repro. */
+   It must not know how order is kept. (GPUARENA_STREAM_OPS, .._SEED); a failure prints its repro. */
 #include "world_sets.h"
 
 #include <stdlib.h>

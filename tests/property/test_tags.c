@@ -1,6 +1,6 @@
 /* Tags: random programs on arenas of every kind against a shadow that knows each tag's figures and peaks to the byte.
    It must not know how tags are counted: only what gpuarena_get_tag, lookup and the statistics say.
-   Run: make test, or prove build/tests/test_tags (GPUARENA_TAG_OPS=N). */
+   (GPUARENA_TAG_OPS=N). */
 #include "sim_device.h"
 
 enum { BLOCKS = 400, NAMED = 5, TAGS = NAMED + 1, STREAMS = 3, SEQUENCES = 4, LOOK_EVERY = 16 };
@@ -21,7 +21,7 @@ static shadow self;
 
 #define WANT(condition) do { if (!(condition) && !self.trouble) self.trouble = #condition; } while (0)
 
-static uint64_t draw(uint64_t below) { return bench_random(&self.random) % below; }
+static uint64_t draw(uint64_t below) { return splitmix64_next(&self.random) % below; }
 static uint64_t larger(uint64_t left, uint64_t right) { return left > right ? left : right; }
 
 static void count_bytes(int place, uint64_t bytes)

@@ -1,6 +1,6 @@
 /* Random trees of arenas, both backings, two streams, against a model of what each holds: sums and limits hold at
    each driver call and after every call, and nothing is refused that fits with what others have idle.
-   It must not know the implementation. GPUARENA_TENANT_OPS=N a tree. Run: make test TESTS=build/tests/test_x */
+   GPUARENA_TENANT_OPS=N a tree. */
 #include "tenant_device.h"
 
 enum { TREES = 60, MOST_LIVE = 24, PAGE_MIB = 2 };
@@ -10,7 +10,7 @@ static block    blocks[MOST_LIVE];
 static uint64_t random_state, refused_count, over_parent_count, reclaim_count, alloc_count;
 static int      all_paged;
 
-static uint64_t draw(uint64_t below) { return tenant_draw(&random_state) % below; }
+static uint64_t draw(uint64_t below) { return splitmix64_next(&random_state) % below; }
 
 static int is_under(int which, int top)
 {

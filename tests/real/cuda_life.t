@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # Ends of programs that use the CUDA driver table: an arena ended by atexit handlers and by C++ static destructors, before
 # and after the runtime has shut down. It must not know how the header does it. On the libcudart substitute.
-# Run: make test TESTS=tests/real/cuda_life.t
 use strict;
 use warnings;
 use File::Temp qw(tempdir);

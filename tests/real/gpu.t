@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # build/stress and the examples on a real GPU, without the libcudart substitute: real runs, real contents, real costs.
 # It must not run anywhere else: without a GPU that answers all of it is skipped, aloud.
-# Run: prove tests/real/gpu.t (BUILD=build folder, GPUARENA_TRACES=folder of recorded traces)
 use strict;
 use warnings;
 no warnings 'qw';

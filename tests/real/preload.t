@@ -2,7 +2,6 @@
 # The libraries for LD_PRELOAD under a program that knows nothing of them: its memory comes from an arena, with a limit that
 # it never heard of; and what it asks is recorded as a trace that stress replays. On the libcudart substitute.
 # It must not know how the header places blocks.
-# Run: make test TESTS=tests/real/preload.t
 use strict;
 use warnings;
 use File::Temp qw(tempdir);

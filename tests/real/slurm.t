@@ -2,7 +2,6 @@
 # Sixteen shards as the array of a real Slurm, on loopback, merged: byte for byte what one run writes. Slurm's daemons and
 # munge's are started in a folder of their own, as whoever runs this, and ended with it; where they are not installed, or
 # do not start, that is said. It must not test merging itself: shard.t does.
-# Run: prove tests/real/slurm.t (STRESS=path of the program)
 # Runs once: it is about Slurm, and takes a minute.
 use strict;
 use warnings;

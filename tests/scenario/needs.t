@@ -1,7 +1,6 @@
 #!/usr/bin/perl
 # The table of stress/README.md: what people ask, and how many of a group's needs pass, of those that apply.
 # It must not know how a scenario measures: test_needs says what each verdict is.
-# Run: prove tests/scenario/needs.t (BUILD=folder of tests)
 use strict;
 use warnings;
 require './tests/support/stress_run.pl';

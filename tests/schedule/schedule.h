@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <ucontext.h>
+#include "stress/base/splitmix64.h"
 
 enum { SCHEDULE_FIBERS = 4, SCHEDULE_NOBODY = -1, SCHEDULE_CHANGES = 3, SCHEDULE_MAX_STEPS = 20000 };
 enum { SCHEDULE_TRACE = 4096, SCHEDULE_SEEN_LOG2 = 18 };
@@ -45,14 +46,6 @@ typedef struct schedule_state {
 static schedule_state schedule = { .current = SCHEDULE_NOBODY };
 static char schedule_stacks[SCHEDULE_FIBERS][SCHEDULE_STACK_BYTES];
 
-static inline uint64_t schedule_draw(uint64_t *state)        /* splitmix64 */
-{
-    uint64_t mixed = *state += 0x9E3779B97F4A7C15u;
-    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9u;
-    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EBu;
-    return mixed ^ mixed >> 31;
-}
-
 /* The schedule is judged: the first trouble is kept. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2)))
@@ -78,7 +71,7 @@ static inline int schedule_choose(void)
     for (int at = 0; at < schedule.fiber_count; at++) {
         if (!schedule_can_run(at)) continue;
         able++;
-        if (schedule.is_random ? schedule_draw(&schedule.random) % (uint64_t)able == 0
+        if (schedule.is_random ? splitmix64_next(&schedule.random) % (uint64_t)able == 0
             : best == SCHEDULE_NOBODY || schedule.fibers[at].priority > schedule.fibers[best].priority) best = at;
     }
     return best;
@@ -192,9 +185,9 @@ static inline void schedule_plan(uint64_t seed)
     schedule.is_random = depth == 3;
     schedule.lowest = 0;
     for (int at = 0; at < SCHEDULE_CHANGES; at++)
-        schedule.changes[at] = at <= depth ? 1 + schedule_draw(&schedule.random) % schedule.span : 0;
+        schedule.changes[at] = at <= depth ? 1 + splitmix64_next(&schedule.random) % schedule.span : 0;
     for (int at = 0; at < schedule.fiber_count; at++) {
-        int place = (int)(schedule_draw(&schedule.random) % (uint64_t)(at + 1));
+        int place = (int)(splitmix64_next(&schedule.random) % (uint64_t)(at + 1));
         schedule.fibers[at].priority = schedule.fibers[place].priority;
         schedule.fibers[place].priority = at + 1;
     }

@@ -1,6 +1,6 @@
 /* Two or three threads on one arena in many orders: one pointer freed by two, allocations beside trim, limits and
    statistics, first uses, threads that end, failures by thread.
-   It must not know the implementation. GPUARENA_SCHEDULES=N: so many of each scenario. Run: make test */
+   GPUARENA_SCHEDULES=N: so many of each scenario. */
 #include "schedule_scenario.h"
 
 static void *pool[4];

@@ -1,6 +1,6 @@
 /* Callbacks beside other threads, in many orders: a pressure callback that frees, trims and waits for others, two at
    once; observers, visitors and a driver that call back into the arena and are refused, not left hanging.
-   It must not know the implementation. GPUARENA_SCHEDULES=N: so many of each scenario. Run: make test */
+   GPUARENA_SCHEDULES=N: so many of each scenario. */
 #include "schedule_scenario.h"
 
 static void *pool[4];

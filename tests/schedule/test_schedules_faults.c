@@ -1,6 +1,6 @@
 /* A driver call that fails, or all from one on, while other threads go on, in many orders: nothing is lost, frees
    beside it succeed, and all goes back at the end.
-   It must not know the implementation. GPUARENA_SCHEDULES=N: so many of each scenario. Run: make test */
+   GPUARENA_SCHEDULES=N: so many of each scenario. */
 #include "schedule_scenario.h"
 
 static void *pool[4];

@@ -1,6 +1,6 @@
 /* Threads beside one that the driver keeps, and beside one that destroys the arena, in many orders: hits, frees and
    looks end while a driver call hangs; of destroy and a use at the same time one is refused.
-   It must not know the implementation. GPUARENA_SCHEDULES=N: so many of each scenario. Run: make test */
+   GPUARENA_SCHEDULES=N: so many of each scenario. */
 #include "schedule_scenario.h"
 
 static void *pool[4];

@@ -1,6 +1,6 @@
 /* Streams, captures, segments of a block's own and resets beside other threads, in many orders: memory that another
    stream's work uses is not handed out, waiting for it leaves others alone, sums hold.
-   It must not know the implementation. GPUARENA_SCHEDULES=N: so many of each scenario. Run: make test */
+   GPUARENA_SCHEDULES=N: so many of each scenario. */
 #include "schedule_scenario.h"
 
 static void *pool[4];

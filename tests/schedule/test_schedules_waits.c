@@ -1,6 +1,6 @@
 /* Threads that need what another has under way, in many orders: growth and release in progress are waited for before
    any failure; wait_ms waits for other threads' frees, and not longer; arenas under one parent help each other.
-   It must not know the implementation. GPUARENA_SCHEDULES=N: so many of each scenario. Run: make test */
+   GPUARENA_SCHEDULES=N: so many of each scenario. */
 #include "schedule_scenario.h"
 
 static void *pool[4];

@@ -1,6 +1,6 @@
 /* Refusals among sibling arenas, in many orders: whoever is refused is so by what its own arena has at that moment,
    whatever changed while its siblings were asked for their idle memory.
-   It must not know the implementation. GPUARENA_SCHEDULES=N: so many of each scenario. Run: make test */
+   GPUARENA_SCHEDULES=N: so many of each scenario. */
 #include "schedule_scenario.h"
 
 /* Under world.arena, the parent, of 4 MiB: `full` has all of it live, `asking` asks for what cannot be. */

@@ -4,6 +4,7 @@
 #ifndef TESTS_LIKE_H
 #define TESTS_LIKE_H
 
+#include "stress/base/splitmix64.h"
 #include "stress/policy/policy.h"
 #include "like_model.h"
 #include "tap.h"
@@ -208,19 +209,11 @@ static inline int like_asked(const like_bench *bench, const uint64_t *sizes_mib)
     return bench->device.obtained == index;
 }
 
-static inline uint64_t like_draw(uint64_t *state)            /* splitmix64 */
-{
-    uint64_t value = (*state += 0x9E3779B97F4A7C15u);
-    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9u;
-    value = (value ^ value >> 27) * 0x94D049BB133111EBu;
-    return value ^ value >> 31;
-}
-
 /* A size below 2^bits, log-uniform; one in four a power of two or next to one, where rules have their borders. */
 static inline uint64_t like_draw_size(uint64_t *state, unsigned bits)
 {
-    uint64_t top = UINT64_C(1) << like_draw(state) % bits, low = like_draw(state) % top;
-    return like_draw(state) % 4 ? top + low : top + like_draw(state) % 3 - 1 + !(top - 1);
+    uint64_t top = UINT64_C(1) << splitmix64_next(state) % bits, low = splitmix64_next(state) % top;
+    return splitmix64_next(state) % 4 ? top + low : top + splitmix64_next(state) % 3 - 1 + !(top - 1);
 }
 
 /* Random allocations and frees on both; 1: every block at the reference's address, and the same bytes live and
@@ -230,9 +223,9 @@ static inline int like_follow(like_bench *bench, like_model *reference, int op_c
     uint64_t state = 8, bytes;
     for (int op = 0; op < op_count; op++) {
         uint64_t found = 0, expected = 0;
-        int frees = bench->count && (bench->count == (size_t)most_live || like_draw(&state) % 100 < 47);
+        int frees = bench->count && (bench->count == (size_t)most_live || splitmix64_next(&state) % 100 < 47);
         if (frees) {
-            size_t at = like_draw(&state) % bench->count;
+            size_t at = splitmix64_next(&state) % bench->count;
             bytes = (uint64_t)(uintptr_t)bench->blocks[at] - bench->device.base_address;
             like_free(reference, bytes);
             found = !like_drop(bench, at);

@@ -15,7 +15,7 @@ typedef struct paged_state {
 static inline uint64_t paged_mix(uint64_t hash, uint64_t value)
 {
     hash ^= value;
-    return bench_random(&hash);
+    return splitmix64_next(&hash);
 }
 
 static inline gpuarena_result paged_walk_visit(const gpuarena_block *at, void *user)

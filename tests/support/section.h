@@ -5,6 +5,7 @@
 #define TESTS_SECTION_H
 
 #define GPUARENA_STATIC
+#include "stress/base/splitmix64.h"
 #include "fake_driver.h"
 #include "tap.h"
 
@@ -14,14 +15,11 @@
 #define SECTION_OVERFLOW  ((uint64_t)2)
 enum { SECTION_CLASSES = 42 * 8, SECTION_CHUNK = 512, SECTION_LINE = 64 };
 
-/* splitmix64, from a fixed seed: every run draws the same. */
+/* From a fixed seed: every run draws the same. */
 static inline uint64_t section_draw(void)
 {
     static uint64_t state = 1;
-    uint64_t mixed = state += 0x9E3779B97F4A7C15u;
-    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9u;
-    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EBu;
-    return mixed ^ mixed >> 31;
+    return splitmix64_next(&state);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #define TESTS_SIM_DEVICE_H
 
 #include <stdlib.h>
+#include "stress/base/splitmix64.h"
 #include "stress/sim/costs.h"
 #include "stress/sim/sim.h"
 #include "tap.h"
@@ -79,14 +80,6 @@ static inline void *bench_at(const void *ptr, uint64_t offset)
 static inline uint64_t bench_number(const void *ptr)
 {
     return (uint64_t)(uintptr_t)ptr;
-}
-
-static inline uint64_t bench_random(uint64_t *state)         /* splitmix64 */
-{
-    uint64_t value = (*state += 0x9E3779B97F4A7C15u);
-    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9u;
-    value = (value ^ value >> 27) * 0x94D049BB133111EBu;
-    return value ^ value >> 31;
 }
 
 #endif

@@ -9,7 +9,7 @@
 
 static uint64_t draw_state;
 
-static uint64_t draw(uint64_t bound) { return bench_random(&draw_state) % bound; }
+static uint64_t draw(uint64_t bound) { return splitmix64_next(&draw_state) % bound; }
 
 #include "space_text.h"
 

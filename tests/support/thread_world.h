@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include "stress/base/splitmix64.h"
 #include "gpuarena.h"
 #include "slot_events.h"
 #include "tap.h"
@@ -38,14 +39,6 @@ static inline void thread_blame(const char *what)
 }
 
 #define WANT(condition) do { if (!(condition)) thread_blame("not so: " #condition); } while (0)
-
-static inline uint64_t thread_draw(uint64_t *state)          /* splitmix64 */
-{
-    uint64_t mixed = *state += 0x9E3779B97F4A7C15u;
-    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9u;
-    mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EBu;
-    return mixed ^ mixed >> 31;
-}
 
 /* ---- the device */
 

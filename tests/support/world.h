@@ -63,7 +63,7 @@ typedef struct world_state {
 static world_state world;
 static world_tally tally;
 
-static inline uint64_t draw(uint64_t bound) { return bench_random(&world.random) % bound; }
+static inline uint64_t draw(uint64_t bound) { return splitmix64_next(&world.random) % bound; }
 static inline int one_in(uint64_t count) { return draw(count) == 0; }
 static inline int with(uint64_t feature) { return (world.features & feature) != 0; }
 static inline uint32_t bit(int stream) { return stream < 0 ? 0 : (uint32_t)1 << stream; }
@@ -321,8 +321,8 @@ static inline void world_open(uint64_t seed, gpuarena_pressure_fn *pressure)
     gpuarena_driver table;
     memset(&world, 0, sizeof world);
     world.random = seed;
-    world.features = bench_random(&world.random);
-    world.features |= bench_random(&world.random) & (WITH_CAPTURES | WITH_DESTROYS | WITH_FAULTS);
+    world.features = splitmix64_next(&world.random);
+    world.features |= splitmix64_next(&world.random) & (WITH_CAPTURES | WITH_DESTROYS | WITH_FAULTS);
     world.device_bytes = MIB(12) + MIB(2) * draw(14);
     sim_bench bench = bench_open_sized(world.device_bytes, NULL);
     world.machine = bench.machine;

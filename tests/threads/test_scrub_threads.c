@@ -1,7 +1,6 @@
 /* Scrub under threads: blocks on shared streams and each thread's own default stream, handed from thread to thread,
    used elsewhere, resized. The driver's entry `clear` sees each clear once, whole, on the stream due, before reuse.
-   It must not know when or how blocks are cleared. Also built with -fsanitize=thread.
-   Run: make test, or prove build/tests/test_scrub_threads. */
+   It must not know when or how blocks are cleared. */
 #include <pthread.h>
 #include <sched.h>
 #include "sim_device.h"
@@ -96,8 +95,8 @@ static gpuarena_stream due_on(const worker *self, const block *one)
 
 static void do_alloc(worker *self, block *made, int is_both)
 {
-    uint64_t bytes = UNIT * (1 + (bench_random(&self->random) & 0xff));
-    int stream = (int)(bench_random(&self->random) % (THREADS + 2));
+    uint64_t bytes = UNIT * (1 + (splitmix64_next(&self->random) & 0xff));
+    int stream = (int)(splitmix64_next(&self->random) % (THREADS + 2));
     if (stream > PER_THREAD) stream = PER_THREAD;
     *made = (block){ NULL, bytes, stream, stream == PER_THREAD ? self->number : 0, 0 };
     self->is_new = 1;
@@ -115,14 +114,14 @@ static void do_free(worker *self, block *gone)
     int known = gone->home && gone->home != self->number ? 2 : 3;
     self->due = due_on(self, gone);
     self->due_bytes += gone->bytes;
-    self->wrong += gpuarena_free(world.arena, gone->ptr, words[bench_random(&self->random) % (uint64_t)known])
+    self->wrong += gpuarena_free(world.arena, gone->ptr, words[splitmix64_next(&self->random) % (uint64_t)known])
         != GPUARENA_OK;
     gone->ptr = NULL;
 }
 
 static void do_resize(worker *self, block *one, int is_both)
 {
-    uint64_t bytes = UNIT * (1 + (bench_random(&self->random) & 0xff)), had = one->bytes;
+    uint64_t bytes = UNIT * (1 + (splitmix64_next(&self->random) & 0xff)), had = one->bytes;
     if (one->home && one->home != self->number) return;
     self->is_new = bytes > had;
     self->due = bytes > had ? world.streams[one->stream] : due_on(self, one);
@@ -139,8 +138,8 @@ static void do_resize(worker *self, block *one, int is_both)
 /* Used on another stream, perhaps the thread's own, and left for another, whose letter is taken. */
 static void do_post(worker *self, block *one)
 {
-    block *letter = &world.letters[bench_random(&self->random) % LETTERS], taken;
-    int stream = (int)(bench_random(&self->random) % (THREADS + 1));
+    block *letter = &world.letters[splitmix64_next(&self->random) % LETTERS], taken;
+    int stream = (int)(splitmix64_next(&self->random) % (THREADS + 1));
     if (stream != one->stream && !one->user) {
         self->wrong += gpuarena_use(world.arena, one->ptr, world.streams[stream]) != GPUARENA_OK;
         one->user = stream == PER_THREAD ? self->number : 0;
@@ -158,8 +157,8 @@ static void *work(void *argument, int is_both)
     worker *self = argument;
     self->wrong += pthread_setspecific(world.self, self) != 0;
     for (int op = 0; op < OPS; op++) {
-        block *one = &self->held[bench_random(&self->random) % HELD];
-        uint64_t choice = bench_random(&self->random) % 8;
+        block *one = &self->held[splitmix64_next(&self->random) % HELD];
+        uint64_t choice = splitmix64_next(&self->random) % 8;
         if (!one->ptr) do_alloc(self, one, is_both);
         else if (choice < 3) do_free(self, one);
         else if (choice < 5) do_resize(self, one, is_both);

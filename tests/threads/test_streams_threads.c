@@ -1,6 +1,5 @@
 /* Streams and threads: each thread's own default stream, blocks handed from thread to thread, and two bugs of CUB's
-   allocator: a block put back before its event is recorded, and one freed twice.
-   It must not know the implementation. Run: make test TESTS=build/tests/test_streams_threads */
+   allocator: a block put back before its event is recorded, and one freed twice. */
 #include <pthread.h>
 #include <sched.h>
 
@@ -134,9 +133,9 @@ static void test_producer_and_consumer(int producer_is_default, int consumer_is_
     if (consumer_is_per_thread) self.streams[2] = STAGE_PER_THREAD;
     for (int i = 0; i < 100; i++) {
         handover given = { &self, { NULL, 0, 0 }, 0, 0 };
-        given.block = stage_take(&self, 1 + bench_random(&state) % MIB(1), 1);
-        given.work_ns = bench_random(&state) % 40000;
-        if (!given.block.ptr || !stage_work(&self, 1, &given.block, bench_random(&state) % 20000)) given.wrong = 1;
+        given.block = stage_take(&self, 1 + splitmix64_next(&state) % MIB(1), 1);
+        given.work_ns = splitmix64_next(&state) % 40000;
+        if (!given.block.ptr || !stage_work(&self, 1, &given.block, splitmix64_next(&state) % 20000)) given.wrong = 1;
         else tell(consume, &given);
         wrong |= given.wrong;
     }

@@ -1,6 +1,5 @@
 /* Tags of threads: names made at the same time, scopes apart, figures that add up when all have ended.
-   It must not know how tags are counted. Also built with -fsanitize=thread.
-   Run: make test, or prove build/tests/test_tags_threads. */
+   It must not know how tags are counted. */
 #include <pthread.h>
 #include "sim_device.h"
 
@@ -32,9 +31,9 @@ static void *work(void *argument)
     for (int at = 0; at < COMMON; at++) named(self, at);
     for (int op = 0; op < OPS; op++) {
         gpuarena_request request = GPUARENA_INIT;
-        uint64_t at = bench_random(&self->random) % HELD;
-        int kind = (int)(bench_random(&self->random) % 3);
-        request.bytes = KIB(1) << bench_random(&self->random) % 6;
+        uint64_t at = splitmix64_next(&self->random) % HELD;
+        int kind = (int)(splitmix64_next(&self->random) % 3);
+        request.bytes = KIB(1) << splitmix64_next(&self->random) % 6;
         request.stream = self->stream;
         request.tag = kind == 2 ? self->common[0] : 0;
         if (held[at]) {

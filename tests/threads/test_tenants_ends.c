@@ -1,6 +1,5 @@
 /* Ends of sub-arenas: a child process, which is refused on all of a tree; a lost device; the list of arenas; one
-   that ends while another waits for its memory, or is made; growth in between. It must not know the implementation.
-   Run: make test TESTS=build/tests/test_tenants_ends; make tsan */
+   that ends while another waits for its memory, or is made; growth in between. */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* Eight tenants under one parent, eight threads each, while all limits fall and rise: at no driver call does a tenant
    or the parent hold more than its limit, and nobody is refused what the limits have room for, be it others' idle.
-   It must not know the implementation. GPUARENA_TORTURE_OPS=N a thread. Run: make test; make tsan */
+   GPUARENA_TORTURE_OPS=N a thread. */
 #include <pthread.h>
 #include "tenant_device.h"
 
@@ -32,7 +32,7 @@ static uint64_t live_bytes;                      /* of all, or about to be: what
 
 typedef struct worker { pthread_t thread; uint64_t random; int tenant, number; } worker;
 
-static uint64_t pick(worker *self, uint64_t below) { return tenant_draw(&self->random) % below; }
+static uint64_t pick(worker *self, uint64_t below) { return splitmix64_next(&self->random) % below; }
 
 static int is_memory_reason(gpuarena_reason reason)
 {

@@ -1,7 +1,7 @@
-/* Threads: four on one arena and on two, frees across threads, the same pointer freed by two, sums exact at the end.
-   It must not know the implementation: only the contracts in gpuarena.h. Also built with -fsanitize=thread.
-   Run: make test, or prove build/tests/test_threads. */
+/* Threads: four on one arena and on two, frees across threads, the same pointer freed by two, sums
+   exact at the end. */
 #include <pthread.h>
+#include "stress/base/splitmix64.h"
 #include "arena_state.h"
 
 enum { THREADS = 4, THREAD_OPS = 25000, EXCHANGE = 64, RACES = 2000 };
@@ -23,13 +23,7 @@ typedef struct worker {
 static fake_device devices[2];
 static exchange shared = { PTHREAD_MUTEX_INITIALIZER, { NULL }, { NULL } };
 
-static uint64_t random_next(worker *self)
-{
-    uint64_t value = self->random_state += UINT64_C(0x9E3779B97F4A7C15);
-    value = (value ^ value >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    value = (value ^ value >> 27) * UINT64_C(0x94D049BB133111EB);
-    return value ^ value >> 31;
-}
+static uint64_t random_next(worker *self) { return splitmix64_next(&self->random_state); }
 
 /* Puts the block in a slot of the exchange, and returns what was there, whose owner replaces *owner. */
 static void *swap(size_t slot, void *block, gpuarena **owner)

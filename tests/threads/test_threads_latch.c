@@ -1,6 +1,6 @@
 /* One thread's growth, release or wait hangs inside the driver, behind a latch: another thread's hits, frees and
    looks all end before the latch is opened.
-   It must not know the implementation. It waits for no time but to tell a failure. Run: make test */
+   It waits for no time but to tell a failure. */
 #include <errno.h>
 #include <time.h>
 

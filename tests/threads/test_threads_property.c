@@ -1,6 +1,6 @@
 /* Random calls by several threads on shared arenas: blocks handed from thread to thread, streams, trim, limits,
    resize, caches; contents by a shadow, the limit at each driver call, sums at the end. Under `make tsan`, races too.
-   It must not know the implementation. GPUARENA_THREAD_OPS=N, GPUARENA_THREADS=N. Run: make test; make tsan */
+   GPUARENA_THREAD_OPS=N, GPUARENA_THREADS=N. */
 #include "thread_world.h"
 
 enum { MOST_THREADS = 16, LIVE_EACH = 48, EXCHANGE = 32, LIVES = 4 };
@@ -17,7 +17,7 @@ typedef struct worker {
 static worker workers[MOST_THREADS];
 static tenancy *exchange[EXCHANGE];              /* blocks on their way to any thread */
 
-static uint64_t draw(worker *self, uint64_t below) { return thread_draw(&self->random) % below; }
+static uint64_t draw(worker *self, uint64_t below) { return splitmix64_next(&self->random) % below; }
 
 static uint64_t draw_bytes(worker *self)
 {

@@ -1,5 +1,5 @@
 /* While a miss waits for the device, another thread's hit takes part of the run that the miss waits for. Pages that
-   are quiet by then can still serve the miss. It must not know the implementation. Run: make test */
+   are quiet by then can still serve the miss. */
 #include "thread_world.h"
 
 static thread_arena *const self = &thread_arenas[0];

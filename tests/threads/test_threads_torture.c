@@ -1,6 +1,6 @@
 /* Limits under torture: eight threads on one arena, whose limit falls and rises, at every value of every key. In each
    driver call the device holds no more than the limit; what is refused could not be served, as sums over a world at
-   rest prove. It must not know the implementation. GPUARENA_TORTURE_OPS=N a point. Run: make test; make tsan */
+   rest prove. GPUARENA_TORTURE_OPS=N a point. */
 #include <sched.h>
 #include "thread_world.h"
 #include "space_fit.h"
@@ -19,7 +19,7 @@
 enum { THREADS = 8, LIVE_EACH = 6, EXCHANGE = 16, DEVICE_MIB = 128 };
 
 static uint64_t draw_state = 1;
-static uint64_t draw(uint64_t bound) { return thread_draw(&draw_state) % bound; }
+static uint64_t draw(uint64_t bound) { return splitmix64_next(&draw_state) % bound; }
 #include "space_text.h"
 
 typedef struct tenancy { void *ptr; uint64_t bytes; uint32_t number; int stream; } tenancy;
@@ -39,7 +39,7 @@ static pthread_rwlock_t world_lock = PTHREAD_RWLOCK_INITIALIZER; /* written: nob
 static uint64_t help_count;                      /* begins and ends of what may make room */
 static space_shadow shadow;                      /* of a world at rest */
 
-static uint64_t pick(worker *self, uint64_t below) { return thread_draw(&self->random) % below; }
+static uint64_t pick(worker *self, uint64_t below) { return splitmix64_next(&self->random) % below; }
 static void help(void) { __atomic_fetch_add(&help_count, 1, __ATOMIC_SEQ_CST); }
 
 /* ---- a world at rest */

@@ -1,6 +1,4 @@
-/* Allocation and free: sizes, alignments, reuse, tags and streams, ALLOC_TRY, can_alloc, reset, destroy.
-   It must not know the implementation: only the contracts in gpuarena.h.
-   Run: make test, or prove build/tests/test_alloc. */
+/* Allocation and free: sizes, alignments, reuse, tags and streams, ALLOC_TRY, can_alloc, reset, destroy. */
 #include "arena_state.h"
 
 static fake_device device;

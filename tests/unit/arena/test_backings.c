@@ -1,6 +1,5 @@
 /* Arenas of pinned, managed and asynchronous memory on the simulated device: limits at any instant, sums, order of
-   uses, every call failing, mixtures. It must not know how the simulator keeps such memory.
-   Run by `make test`. */
+   uses, every call failing, mixtures. It must not know how the simulator keeps such memory. */
 #include "sim_device.h"
 
 enum { STREAMS = 3, BLOCKS = 60 };
@@ -61,15 +60,15 @@ static void program_use(program *self, int at)
 
 static void program_step(program *self)
 {
-    int at = (int)(bench_random(&self->random) % BLOCKS);
+    int at = (int)(splitmix64_next(&self->random) % BLOCKS);
     if (self->blocks[at].ptr) {
         program_use(self, at);
         if (gpuarena_free(self->arena, self->blocks[at].ptr, self->streams[self->blocks[at].stream])) return;
         self->blocks[at].ptr = NULL;
         return;
     }
-    self->blocks[at].bytes = (bench_random(&self->random) % 9 ? KIB(200) : MIB(9)) * (uint64_t)(1 + at % 3);
-    self->blocks[at].stream = (int)(bench_random(&self->random) % STREAMS);
+    self->blocks[at].bytes = (splitmix64_next(&self->random) % 9 ? KIB(200) : MIB(9)) * (uint64_t)(1 + at % 3);
+    self->blocks[at].stream = (int)(splitmix64_next(&self->random) % STREAMS);
     self->blocks[at].owner = ++self->owner;
     if (gpuarena_alloc(self->arena, &self->blocks[at].ptr, self->blocks[at].bytes,
                        self->streams[self->blocks[at].stream])) {

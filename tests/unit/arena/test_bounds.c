@@ -1,6 +1,6 @@
 /* Bounds of single calls, counted: functions of the header that are called, inlined ones too, and bytes that it
    moves. A call that takes O(log n) takes hardly more at 16 times as many blocks, or segments; n calls hardly more
-   each. It must not test what the calls do. Run: make test. */
+   each. It must not test what the calls do. */
 #include <stddef.h>
 #include <stdint.h>
 

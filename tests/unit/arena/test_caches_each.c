@@ -1,6 +1,6 @@
 /* Caches of streams, one thing each: that they need no lock of the arena; what they give back, and when; misuse of
    what they keep; with what they are refused.
-   It must not know how blocks are chosen. Run: make test, or prove build/tests/test_caches_each. */
+   It must not know how blocks are chosen. */
 #include "caches.h"
 
 static caches_world world;

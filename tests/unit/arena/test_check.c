@@ -1,6 +1,5 @@
 /* gpuarena_check from outside: clean after every call of a scripted life, its message, its arguments.
-   It must not know the implementation: only the contracts in gpuarena.h. Damage is tested with the sections.
-   Run: make test, or prove build/tests/test_check. */
+   Damage is tested with the sections. */
 #include "arena_state.h"
 
 static fake_device device;

@@ -1,5 +1,4 @@
-/* Configuration at its edges: shares, units, messages to the letter, contradictions, half-filled driver groups.
-   It must not know the implementation. Run: make test, or prove build/tests/test_config_edges. */
+/* Configuration at its edges: shares, units, messages to the letter, contradictions, half-filled driver groups. */
 #include "arena_state.h"
 
 static fake_device device;

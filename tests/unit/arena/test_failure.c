@@ -1,6 +1,4 @@
-/* Failure records: every reason with its numbers, serials, names, and the sentence made of them.
-   It must not know the implementation: only the contracts in gpuarena.h.
-   Run: make test, or prove build/tests/test_failure. */
+/* Failure records: every reason with its numbers, serials, names, and the sentence made of them. */
 #include "arena_state.h"
 
 static fake_device device;

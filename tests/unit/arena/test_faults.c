@@ -1,6 +1,4 @@
-/* Faults: every host and driver call of a scripted life fails in turn, in every way; and drivers lie.
-   It must not know the implementation: only the contracts in gpuarena.h.
-   Run: make test, or prove build/tests/test_faults. */
+/* Faults: every host and driver call of a scripted life fails in turn, in every way; and drivers lie. */
 #include "arena_state.h"
 
 enum { SLOT_COUNT = 400, PLAN_LIMIT = 2000 };

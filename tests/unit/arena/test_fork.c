@@ -1,6 +1,5 @@
 /* Fork: a child is refused on everything of its parent's, frees nothing of it, and may make arenas of its own; the
-   parent notices nothing, whatever other threads were doing. It must not know the implementation.
-   Run: make test, or prove build/tests/test_fork. */
+   parent notices nothing, whatever other threads were doing. */
 #include "arena_state.h"
 
 #include <pthread.h>

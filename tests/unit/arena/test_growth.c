@@ -1,6 +1,4 @@
-/* Growth: what is asked of the driver, in which sizes, back-off, reserve and trim.
-   It must not know the implementation: only the contracts in gpuarena.h.
-   Run: make test, or prove build/tests/test_growth. */
+/* Growth: what is asked of the driver, in which sizes, back-off, reserve and trim. */
 #include "arena_state.h"
 
 static fake_device device;

@@ -1,6 +1,4 @@
-/* The axes of growth: a step without a cap, and less at each refusal.
-   It must not know the implementation: only the contracts in gpuarena.h.
-   Run: make test, or prove build/tests/test_growth_axes. */
+/* The axes of growth: a step without a cap, and less at each refusal. */
 #include "arena_state.h"
 
 static fake_device device;

@@ -1,6 +1,4 @@
-/* Limits: exact to the granule, reachable in full, lowered and raised, shares, headroom, sizes near 2^64.
-   It must not know the implementation: only the contracts in gpuarena.h.
-   Run: make test, or prove build/tests/test_limits. */
+/* Limits: exact to the granule, reachable in full, lowered and raised, shares, headroom, sizes near 2^64. */
 #include "arena_state.h"
 
 static fake_device device;

@@ -1,6 +1,6 @@
 /* Limits as people write them: 5,000 MiB to the byte on both backings, at every growth and release; each limit that
    is none refused with a sentence of its own; changed at run time. It must not know the implementation: the
-   contracts, and what the simulated device counts. Run: make test, or prove build/tests/test_limits_said */
+   contracts, and what the simulated device counts. */
 #include "sim_device.h"
 
 static sim_bench bench;

@@ -1,6 +1,5 @@
 /* A lost device, and drivers that are hard to please: every call fails at once, frees keep the books, no driver call
-   is made; codes without classify; creation that must leave nothing behind though the driver takes nothing back.
-   It must not know the implementation. Run: make test, or prove build/tests/test_lost. */
+   is made; codes without classify; creation that must leave nothing behind though the driver takes nothing back. */
 #include "arena_state.h"
 
 static fake_device device;

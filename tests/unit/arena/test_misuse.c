@@ -1,6 +1,4 @@
-/* Misuse: every call the arena must refuse: exact result, outputs untouched, nothing changed, the record.
-   It must not know the implementation: only the contracts in gpuarena.h.
-   Run: make test, or prove build/tests/test_misuse. */
+/* Misuse: every call the arena must refuse: exact result, outputs untouched, nothing changed, the record. */
 #include <unistd.h>
 
 #include "arena_state.h"

@@ -1,6 +1,4 @@
-/* The observer: the exact sequence of actions of a scripted life, and what may be called from inside callbacks.
-   It must not know the implementation: only the contracts in gpuarena.h.
-   Run: make test, or prove build/tests/test_observe. */
+/* The observer: the exact sequence of actions of a scripted life, and what may be called from inside callbacks. */
 #include "arena_state.h"
 
 enum { LOG_CAPACITY = 256 };

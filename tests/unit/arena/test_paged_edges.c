@@ -1,6 +1,6 @@
 /* Paged ranges at their edges: alignments, sizes, large devices and many, limits that are no multiple of the page,
    page sizes, the adversary, idle's ends, what goes back, addresses that run out.
-   It must not know how pages are chosen. Run: make test. */
+   It must not know how pages are chosen. */
 #include "paged_pages.h"
 
 static void expect_audit(const paged_bench *bench, const char *what)

@@ -1,6 +1,6 @@
 /* Faults in paged ranges: each call on the driver, and each for host memory, fails once and for good, with every kind
    of answer, in everything that makes, moves or gives back pages. It must not know how these are done: the state
-   before is the state after. Run: make test. */
+   before is the state after. */
 #include "paged_pages.h"
 
 typedef struct scene {

@@ -1,6 +1,5 @@
 /* Requests for more pages than the device has: refused without taking what it has first, whoever holds the rest; and
-   never refused for what a driver says is free alone. It must not know how that is found out: it counts calls.
-   Run: make test. */
+   never refused for what a driver says is free alone. It must not know how that is found out: it counts calls. */
 #include "paged_pages.h"
 
 static paged_bench bench;

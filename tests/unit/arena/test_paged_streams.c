@@ -1,6 +1,6 @@
 /* Paged ranges, resize and runs of free blocks between streams, on the virtual clock: tails that are freed in order,
    growth that takes nobody's pending memory, waits that help and none that does not.
-   It must not know how pages are chosen. Run: make test. */
+   It must not know how pages are chosen. */
 #include "stream_stage.h"
 
 /* An arena of pages that have a limit; its streams are not busy. */

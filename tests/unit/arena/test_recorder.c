@@ -1,6 +1,6 @@
 /* The recorder of the examples: a trace that is replayed through an arena is recorded to the byte as it was; and what
    a program does beside allocating and freeing is written as lines that replay takes. Not what replays show.
-   Run: build/tests/test_recorder (GPUARENA_TRACES) */
+   (GPUARENA_TRACES) */
 #include "gpuarena.h"
 
 #include "examples/recorder.h"

@@ -1,7 +1,6 @@
 /* What a refused call leaves behind, what it says, and that gpuarena_can_alloc foresees it: reserve beside pending
    memory, scrub under capture, headroom, a limit above, alignments that a segment does not have, GPUARENA_ALLOC_TRY.
-   It must not know the implementation: the contracts, and what the devices count.
-   Run: make test, or prove build/tests/test_refusals */
+   It must not know the implementation: the contracts, and what the devices count. */
 #include "sim_device.h"
 #include "arena_state.h"
 

@@ -1,6 +1,5 @@
-/* Several arenas in one process: who owns an address, whose block it is, ends in any order, one driver shared by two.
-   It must not know the implementation: only the contracts in gpuarena.h.
-   Run: make test, or prove build/tests/test_registry. */
+/* Several arenas in one process: who owns an address, whose block it is, ends in any order, one driver
+   shared by two. */
 #include "arena_state.h"
 
 enum { ARENA_COUNT = 100 };

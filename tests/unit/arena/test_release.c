@@ -1,6 +1,5 @@
 /* The axis of release: idle memory that goes back by itself, when idle, by age, under pressure. Segments here; pages
-   in test_release_paged.c. It must not know the implementation: only the contracts in gpuarena.h.
-   Run: make test, or prove build/tests/test_release. */
+   in test_release_paged.c. */
 #include "arena_state.h"
 
 enum { BLOCKS = 8 };

@@ -1,6 +1,5 @@
 /* The axis of release in paged arenas, on the simulated device: pages that were idle long enough, or are too many.
-   It must not know the implementation: the contracts in gpuarena.h, and what the device counts.
-   Run: make test, or prove build/tests/test_release_paged. */
+   It must not know the implementation: the contracts in gpuarena.h, and what the device counts. */
 #include "paged.h"
 
 static paged_bench bench;

@@ -1,6 +1,6 @@
 /* Scrub: what is refused at creation; that a clear which fails publishes nothing and loses nothing; streams that are
    captured, forgotten, another thread's; resizes, scopes, a lost device.
-   It must not know how blocks are cleared. Run: make test, or prove build/tests/test_scrub. */
+   It must not know how blocks are cleared. */
 #include "sim_device.h"
 
 #define CUDA_UNKNOWN 999

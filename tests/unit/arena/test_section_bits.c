@@ -1,6 +1,5 @@
 /* Sections >>bits and >>bins of the header, from inside: roundings at every edge, every size class at both edges, and
-   the promise of digests. It must not know allocation: bins are fed nodes that lie in no segment.
-   Run: make test, or prove build/tests/test_section_bits. */
+   the promise of digests. It must not know allocation: bins are fed nodes that lie in no segment. */
 #include "section.h"
 
 static fake_device device;

@@ -1,6 +1,5 @@
 /* Section >>check of the header, from inside: every invariant is violated in turn, named, and mended again.
-   It must not change what is checked: each row puts one field wrong and back.
-   Run: make test, or prove build/tests/test_section_check. */
+   It must not change what is checked: each row puts one field wrong and back. */
 #include "section.h"
 
 static fake_device device;

@@ -1,7 +1,7 @@
 /* Sections >>nodes, >>lookup and >>block of the header, from inside: the table of live blocks under collisions, and
    any address to its block through the anchors, against a search through all blocks. Of >>stream: the table of
    streams.
-   It must not know policies. Run: make test, or prove build/tests/test_section_lookup. */
+   It must not know policies. */
 #include "section.h"
 
 static fake_device device;

@@ -1,6 +1,5 @@
 /* gpuarena_failure_text, to the letter: what was asked, what stood in the way, what would have helped.
-   It must not know how a failure comes about, but for the few that are provoked: records are filled by hand.
-   Run: make test, or prove build/tests/test_sentences. */
+   It must not know how a failure comes about, but for the few that are provoked: records are filled by hand. */
 #include "arena_state.h"
 
 static fake_device device;

@@ -1,6 +1,4 @@
-/* Programs that test_space found to fail, as it printed them, each with what was wrong.
-   It must not know the implementation.
-   Run: make test */
+/* Programs that test_space found to fail, as it printed them, each with what was wrong. */
 #include "space.h"
 
 /* Idle segments that wait for a stream were given back for a new one, which did not start at the alignment: what had

@@ -1,19 +1,12 @@
-/* Statistics: the sums after every call, peaks, counters against the device's own, largest free exact, get_device.
-   It must not know the implementation: only the contracts in gpuarena.h.
-   Run: make test, or prove build/tests/test_stats. */
+/* Statistics: the sums after every call, peaks, counters against the device's own, largest free exact, get_device. */
+#include "stress/base/splitmix64.h"
 #include "arena_state.h"
 
 static fake_device device;
 
 static uint64_t random_state = 1;
 
-static uint64_t random_next(void)
-{
-    uint64_t value = random_state += UINT64_C(0x9E3779B97F4A7C15);
-    value = (value ^ value >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    value = (value ^ value >> 27) * UINT64_C(0x94D049BB133111EB);
-    return value ^ value >> 31;
-}
+static uint64_t random_next(void) { return splitmix64_next(&random_state); }
 
 static void test_fresh(void)
 {

@@ -1,6 +1,6 @@
 /* The largest free block, which is found by a few looks, against the walk over all blocks: with several streams, of
    many blocks of few sizes, so that bins overflow and streams' blocks lie side by side; and
-   with one stream. The implementation is private here: the walk is its own. Run: make test. */
+   with one stream. The implementation is private here: the walk is its own. */
 #define GPUARENA_STATIC
 #include "sim_device.h"
 
@@ -16,7 +16,7 @@ static uint64_t stream_count;                    /* of them, used */
 static block blocks[BLOCKS];
 static uint64_t looks;                           /* figures that took no walk */
 
-static uint64_t draw(uint64_t bound) { return bench_random(&random_state) % bound; }
+static uint64_t draw(uint64_t bound) { return splitmix64_next(&random_state) % bound; }
 
 static uint64_t walked(void)
 {

@@ -1,6 +1,5 @@
 /* The configuration's keys for streams: streams=same, events or steal, and wait_ms; in text, in force, and what each
-   makes of another stream's memory, with room to grow and without.
-   It must not know the implementation. Run: make test TESTS=build/tests/test_streams_axes */
+   makes of another stream's memory, with room to grow and without. */
 #include "stream_stage.h"
 
 static const struct { gpuarena_streams streams; const char *text; } axes[] = {

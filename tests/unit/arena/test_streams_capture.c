@@ -1,6 +1,6 @@
 /* Graph captures: nothing that CUDA forbids is called, memory that a graph was given stays its own until its set is
-   released, and graphs run as often as one likes while the arena serves others; judged by the device at each launch.
-   It must not know the implementation. Run: make test TESTS=build/tests/test_streams_capture */
+   released, and graphs run as often as one likes while the arena serves others; judged by the device at
+   each launch. */
 #include "stream_capture.h"
 
 /* Of what no call may be made while anything is captured. */

@@ -1,6 +1,5 @@
 /* Graph captures under bad conditions: misuse, calls on the whole arena while something is captured, memory that is
-   short, drivers that do not know captures.
-   It must not know the implementation. Run: make test TESTS=build/tests/test_streams_capture_misuse */
+   short, drivers that do not know captures. */
 #include "stream_capture.h"
 
 static gpuarena_reason last_reason(const stage *self)

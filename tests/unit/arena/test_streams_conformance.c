@@ -1,6 +1,5 @@
 /* Order between streams, as tests of other GPU pools ask for it: at once on the same stream, behind the work on
-   another, through merges, splits and trims. Judged on the virtual clock and by the device's judge.
-   It must not know the implementation. Run: make test TESTS=build/tests/test_streams_conformance */
+   another, through merges, splits and trims. Judged on the virtual clock and by the device's judge. */
 #include "stream_stage.h"
 
 static uint64_t gpu_waits(const stage *self) { return stage_stats(self).gpu_wait_count; }

@@ -1,6 +1,5 @@
 /* Streams on a driver whose event calls fail, each once and for good, with every kind of code, or that has no events
-   at all. Nothing is lost, nothing is taken for ready, and the device-wide wait serves in the end.
-   It must not know the implementation. Run: make test TESTS=build/tests/test_streams_faults */
+   at all. Nothing is lost, nothing is taken for ready, and the device-wide wait serves in the end. */
 #include "stream_stage.h"
 
 typedef struct fault_case { sim_call call; const char *name; } fault_case;

@@ -1,6 +1,5 @@
 /* Streams, captures, async memory, scrub and a lost device: programs that were found to fail, each with what was
-   wrong, on a device of which each test says what is captured, what fails, and what has to be waited for.
-   It must not know the implementation. Run: make test, or prove build/tests/test_streams_found. */
+   wrong, on a device of which each test says what is captured, what fails, and what has to be waited for. */
 #include "fake_driver.h"
 #include "tap.h"
 

@@ -1,6 +1,6 @@
 /* Streams without host memory: each of the arena's requests for it is refused in turn, once and from then on, through
    first allocations on streams, uses, frees, forgets and captures. What could not be noted is refused or waits for
-   the device. It must not know the implementation. Run: make test TESTS=build/tests/test_streams_host */
+   the device. */
 #include "stream_stage.h"
 
 typedef struct host { uint64_t asked, fail_at, fail_length, fired; int64_t held_bytes; } host;

@@ -1,6 +1,5 @@
 /* A device that is lost: whichever call says so is the last one. What puts a thread's mode back may follow, and is
-   not asked what it says: it is the thread's, not the device's.
-   It must not know the implementation. Run: make test TESTS=build/tests/test_streams_lost */
+   not asked what it says: it is the thread's, not the device's. */
 #include "stream_stage.h"
 
 static struct {

@@ -1,6 +1,5 @@
 /* Whose memory it is: further streams named to gpuarena_use, streams that were destroyed, frees on the own stream or
-   on none, memory for every stream.
-   It must not know the implementation. Run: make test TESTS=build/tests/test_streams_owners */
+   on none, memory for every stream. */
 #include "stream_stage.h"
 
 static uint64_t gpu_waits(const stage *self) { return stage_stats(self).gpu_wait_count; }

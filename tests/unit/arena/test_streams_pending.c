@@ -1,6 +1,5 @@
 /* Nothing stays pending without a reason: once the work is done that a freed block waits for, whoever asks has it, at
-   the first try, and no wait for the whole device is spent on what an event can tell.
-   It must not know the implementation. Run: make test TESTS=build/tests/test_streams_pending */
+   the first try, and no wait for the whole device is spent on what an event can tell. */
 #include <pthread.h>
 
 #include "stream_capture.h"

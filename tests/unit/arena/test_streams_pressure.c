@@ -1,6 +1,5 @@
 /* The last rung: the pressure callback. It is called without the lock, after every wait that could help; it may free
-   and trim, and its answer decides whether all is tried again.
-   It must not know the implementation. Run: make test TESTS=build/tests/test_streams_pressure */
+   and trim, and its answer decides whether all is tried again. */
 #include <pthread.h>
 
 #include "stream_stage.h"

@@ -1,6 +1,5 @@
 /* Calls that must not be made, and answers that must be given: nothing breaks another thread's capture or the own
-   one, the program is asked for memory on any arena, and may not reserve meanwhile; forget says what failed.
-   It must not know the implementation. Run: make test TESTS=build/tests/test_streams_quiet_calls */
+   one, the program is asked for memory on any arena, and may not reserve meanwhile; forget says what failed. */
 #include "stream_capture.h"
 
 /* ---- captures that the arena was not told of */

@@ -1,6 +1,5 @@
 /* What happens before an allocation fails, and what never happens on the way of one that hits: frees that wait for
-   other streams are waited for, no failure is spurious, each rung has its counter, hits cost no event.
-   It must not know the implementation. Run: make test TESTS=build/tests/test_streams_retry */
+   other streams are waited for, no failure is spurious, each rung has its counter, hits cost no event. */
 #include "stream_stage.h"
 
 static const sim_call event_calls[] = {
@@ -163,21 +162,21 @@ static void test_no_spurious_failure(uint64_t seed)
     int streams[64], live_count = 0;
     uint64_t state = seed, refused = 0, spurious = 0;
     for (int op = 0; op < 4000 && !spurious; op++) {
-        int stream = 1 + (int)(bench_random(&state) % 4);
-        if (live_count < 64 && bench_random(&state) % 5 < 3) {
-            uint64_t bytes = (1 + bench_random(&state) % 16) * KIB(128);
+        int stream = 1 + (int)(splitmix64_next(&state) % 4);
+        if (live_count < 64 && splitmix64_next(&state) % 5 < 3) {
+            uint64_t bytes = (1 + splitmix64_next(&state) % 16) * KIB(128);
             tenancy made = stage_take(&self, bytes, stream);
             if (made.ptr) {
                 streams[live_count] = stream;
                 live[live_count++] = made;
-                spurious += !stage_work(&self, stream, &made, bench_random(&state) % 100000);
+                spurious += !stage_work(&self, stream, &made, splitmix64_next(&state) % 100000);
                 continue;
             }
             refused++;
             spurious += stage_stats(&self).largest_free_bytes >= bytes;
             spurious += stage_take(&self, bytes, stream).ptr != NULL;
         } else if (live_count) {
-            int at = (int)(bench_random(&state) % (uint64_t)live_count);
+            int at = (int)(splitmix64_next(&state) % (uint64_t)live_count);
             spurious += stage_free(&self, &live[at], streams[at]) != GPUARENA_OK;
             live[at] = live[--live_count];
             streams[at] = streams[live_count];

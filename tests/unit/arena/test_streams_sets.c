@@ -1,9 +1,10 @@
 /* Sets of memory for graphs: shared by captures, apart from each other, refilled by frees outside of captures, given
-   back behind the last launch; blocks that outlive them, trims, resets, and a graph run for long beside a busy arena.
-   It must not know the implementation. Run: make test TESTS=build/tests/test_streams_sets */
+   back behind the last launch; blocks that outlive them, trims, resets, and a graph run for long beside
+   a busy arena. */
 #include "stream_capture.h"
 
-/* PyTorch's capture_reclaim_2_streams: once its captures have ended, all of a set is every one of its streams'. */
+/* PyTorch's capture_reclaim_2_streams: once its captures have ended, all of a set is every one of its
+   streams'. */
 static void test_two_captures_share_a_set(void)
 {
     stage self = stage_open(MIB(16));
@@ -220,15 +221,15 @@ static void test_graph_beside_a_busy_arena(uint64_t seed)
     }
     void *graph = capture_end(&self, 1);
     for (int op = 0; op < 4000 && !wrong; op++) {
-        int stream = 1 + (int)(bench_random(&state) % 4);
+        int stream = 1 + (int)(splitmix64_next(&state) % 4);
         if (op % 20 == 0) wrong += !capture_launch(&self, graph, 1);
-        if (live_count < 32 && bench_random(&state) % 2) {
-            tenancy made = stage_take(&self, (1 + bench_random(&state) % 32) * KIB(128), stream);
+        if (live_count < 32 && splitmix64_next(&state) % 2) {
+            tenancy made = stage_take(&self, (1 + splitmix64_next(&state) % 32) * KIB(128), stream);
             streams[live_count] = stream;
             if (made.ptr) live[live_count++] = made;
-            if (made.ptr) wrong += !stage_work(&self, stream, &made, bench_random(&state) % 50000);
+            if (made.ptr) wrong += !stage_work(&self, stream, &made, splitmix64_next(&state) % 50000);
         } else if (live_count) {
-            int at = (int)(bench_random(&state) % (uint64_t)live_count);
+            int at = (int)(splitmix64_next(&state) % (uint64_t)live_count);
             wrong += stage_free(&self, &live[at], streams[at]) != GPUARENA_OK;
             live[at] = live[--live_count];
             streams[at] = streams[live_count];

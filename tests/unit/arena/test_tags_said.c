@@ -1,6 +1,5 @@
 /* Tags in words: names, their bounds, what lookup, observer, report, failures and a refused destroy say of them.
-   It must not know how tags are counted.
-   Run: make test, or prove build/tests/test_tags_said. */
+   It must not know how tags are counted. */
 #include "arena_state.h"
 
 static fake_device device;

@@ -1,6 +1,5 @@
 /* Sub-arenas: what counts in a parent's sums and limit, what is refused and why, and idle memory that passes from one
-   to the other. It must not know the implementation. On the simulated device, both backings.
-   Run: make test TESTS=build/tests/test_tenants */
+   to the other. On the simulated device, both backings. */
 #include "tenant_bench.h"
 
 /* Takes all that an arena may have, in blocks of 8 MiB. How much. */

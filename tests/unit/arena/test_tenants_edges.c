@@ -1,6 +1,5 @@
 /* Sub-arenas at the edges: captures, pressure, headroom, reserves and resizes, caches, other kinds of memory, deep
-   trees. It must not know the implementation. On the simulated device.
-   Run: make test TESTS=build/tests/test_tenants_edges */
+   trees. On the simulated device. */
 #include "tenant_bench.h"
 
 /* ---- who is asked, and who is not */

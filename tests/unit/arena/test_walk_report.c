@@ -1,6 +1,4 @@
-/* Walk and report: order, early stop, text and JSON through a writer; Perl reads the JSON and compares its sums.
-   It must not know the implementation: only the contracts in gpuarena.h.
-   Run: make test, or prove build/tests/test_walk_report. */
+/* Walk and report: order, early stop, text and JSON through a writer; Perl reads the JSON and compares its sums. */
 #include "arena_state.h"
 
 typedef struct sink { char text[1 << 20]; size_t length; int calls, stop_at; gpuarena_result answer; } sink;

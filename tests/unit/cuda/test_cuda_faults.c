@@ -1,6 +1,6 @@
 /* A fault campaign over the CUDA driver table: every call of a scripted life fails in turn, once and for ever, with
-   codes of every class, on segments and on pages. It must not know the implementation: only gpuarena.h's contracts.
-   Run: make test, or prove build/tests/test_cuda_faults. */
+   codes of every class, on segments and on pages. It must not know the implementation: only
+   gpuarena.h's contracts. */
 #include "cuda_machine.h"
 
 #ifndef GPUARENA_NO_CUDA

@@ -1,6 +1,5 @@
 /* Fork after the first use of CUDA: the child is refused by its parent's arenas and by the driver table alike, frees
-   nothing, and the parent goes on. It must not know the implementation.
-   Run: make test, or prove build/tests/test_cuda_fork. */
+   nothing, and the parent goes on. */
 #include "cuda_machine.h"
 
 #ifndef GPUARENA_NO_CUDA

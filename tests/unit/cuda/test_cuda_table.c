@@ -1,6 +1,5 @@
 /* The driver table over the CUDA runtime, on the libcudart substitute: devices, the caller's current device and last
-   error, codes, memory kinds, clearing, absence. It must not know the implementation.
-   Run: make test, or prove build/tests/test_cuda_table. */
+   error, codes, memory kinds, clearing, absence. */
 #include "cuda_machine.h"
 
 #ifndef GPUARENA_NO_CUDA

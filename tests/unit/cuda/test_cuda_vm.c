@@ -1,6 +1,5 @@
 /* The CUDA driver table's group vm, on the libcudart substitute: remaps with contents, access, peers, the current
-   device, devices without it. It must not know the implementation.
-   Run: make test, or prove build/tests/test_cuda_vm. */
+   device, devices without it. */
 #include "cuda_vm.h"
 
 #ifndef GPUARENA_NO_CUDA

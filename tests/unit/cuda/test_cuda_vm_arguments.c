@@ -1,6 +1,5 @@
 /* The CUDA driver table's group vm, argument by argument: what it hands to the driver's functions, which are this
-   program's own, and what it makes of look-ups that find nothing. It must not know the implementation.
-   Run: make test, or prove build/tests/test_cuda_vm_arguments. */
+   program's own, and what it makes of look-ups that find nothing. */
 #include "cuda_vm.h"
 
 #ifndef GPUARENA_NO_CUDA

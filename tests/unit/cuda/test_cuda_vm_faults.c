@@ -1,6 +1,5 @@
 /* The CUDA driver table's group vm where calls fail, on the libcudart substitute: look-ups, the codes of every entry,
-   the state after, the caller's device and last error. It must not know the implementation.
-   Run: make test, or prove build/tests/test_cuda_vm_faults. */
+   the state after, the caller's device and last error. */
 #include "cuda_vm.h"
 
 #ifndef GPUARENA_NO_CUDA

@@ -1,6 +1,5 @@
 /* The libcudart substitute: captures and graphs, from begin to launch, and what must not be done meanwhile.
-   Must not know how graphs are kept.
-   Run by `make test`; alone: prove build/tests/test_cudart_capture. */
+   Must not know how graphs are kept. */
 #ifdef GPUARENA_NO_CUDA
 #include <stdio.h>
 int main(void) { return printf("1..0 # SKIP no CUDA Toolkit\n") < 0; }

@@ -1,6 +1,5 @@
 /* The libcudart substitute: bytes on devices survive, move, and are lost as they should; copies outside are found.
-   Must not know how bytes are kept.
-   Run by `make test`; alone: prove build/tests/test_cudart_contents. */
+   Must not know how bytes are kept. */
 #ifdef GPUARENA_NO_CUDA
 #include <stdio.h>
 int main(void) { return printf("1..0 # SKIP no CUDA Toolkit\n") < 0; }

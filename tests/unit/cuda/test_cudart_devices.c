@@ -1,6 +1,5 @@
 /* The libcudart substitute: devices, what they say of themselves, peers, reset.
-   Must not know what memory holds.
-   Run by `make test`; alone: prove build/tests/test_cudart_devices. */
+   Must not know what memory holds. */
 #ifdef GPUARENA_NO_CUDA
 #include <stdio.h>
 int main(void) { return printf("1..0 # SKIP no CUDA Toolkit\n") < 0; }

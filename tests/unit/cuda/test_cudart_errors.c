@@ -1,6 +1,5 @@
 /* The libcudart substitute: the last error of each thread, names and texts of errors, versions.
-   Must not know which call can fail how.
-   Run by `make test`; alone: prove build/tests/test_cudart_errors. */
+   Must not know which call can fail how. */
 #ifdef GPUARENA_NO_CUDA
 #include <stdio.h>
 int main(void) { return printf("1..0 # SKIP no CUDA Toolkit\n") < 0; }

@@ -1,6 +1,5 @@
 /* The libcudart substitute: every call succeeds, can be made to fail by its name, and fails as it should then.
-   Must not know what calls do beyond their success.
-   Run by `make test`; alone: prove build/tests/test_cudart_faults. */
+   Must not know what calls do beyond their success. */
 #ifdef GPUARENA_NO_CUDA
 #include <stdio.h>
 int main(void) { return printf("1..0 # SKIP no CUDA Toolkit\n") < 0; }

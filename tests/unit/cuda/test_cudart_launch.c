@@ -1,6 +1,5 @@
 /* The libcudart substitute: kernels register and do not launch; driver functions are looked up by name; what is not
-   there is not there. It must not know how. Entry points are those of calls that the substitute really serves.
-   Run by `make test`; alone: prove build/tests/test_cudart_launch. */
+   there is not there. It must not know how. Entry points are those of calls that the substitute really serves. */
 #ifdef GPUARENA_NO_CUDA
 #include <stdio.h>
 int main(void) { return printf("1..0 # SKIP no CUDA Toolkit\n") < 0; }

@@ -1,6 +1,5 @@
 /* The libcudart substitute in its process: findings at exit, unloading, fork, threads, machines that others own.
-   Must not know how the order is kept.
-   Run by `make test`; alone: prove build/tests/test_cudart_life. */
+   Must not know how the order is kept. */
 #ifdef GPUARENA_NO_CUDA
 #include <stdio.h>
 int main(void) { return printf("1..0 # SKIP no CUDA Toolkit\n") < 0; }

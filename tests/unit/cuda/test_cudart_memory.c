@@ -1,6 +1,5 @@
 /* The libcudart substitute: device memory, pinned memory, what a pointer is; two devices; frees that must not be.
-   Must not know how memory is laid out.
-   Run by `make test`; alone: prove build/tests/test_cudart_memory. */
+   Must not know how memory is laid out. */
 #ifdef GPUARENA_NO_CUDA
 #include <stdio.h>
 int main(void) { return printf("1..0 # SKIP no CUDA Toolkit\n") < 0; }

@@ -1,6 +1,5 @@
 /* The libcudart substitute: GPUARENA_SIM, good and bad, as a process sees it that starts with it.
-   Must not know how the text is read.
-   Run by `make test`; alone: prove build/tests/test_cudart_options. */
+   Must not know how the text is read. */
 #ifdef GPUARENA_NO_CUDA
 #include <stdio.h>
 int main(void) { return printf("1..0 # SKIP no CUDA Toolkit\n") < 0; }

@@ -1,6 +1,6 @@
 /* The substitute's memory pools and managed memory, and arenas of all kinds of memory over CUDA's own table on it.
    It must not know how a pool lays its memory out.
-   Run by `make test`; without the CUDA Toolkit it says that it skips. */
+   Without the CUDA Toolkit it says that it skips. */
 #include <stdint.h>
 
 #ifdef GPUARENA_NO_CUDA

@@ -1,6 +1,5 @@
 /* The libcudart substitute: streams and events, what each thread has of its own, handles that are none, or no more.
-   Must not know how handles are made.
-   Run by `make test`; alone: prove build/tests/test_cudart_streams. */
+   Must not know how handles are made. */
 #ifdef GPUARENA_NO_CUDA
 #include <stdio.h>
 int main(void) { return printf("1..0 # SKIP no CUDA Toolkit\n") < 0; }

@@ -1,6 +1,5 @@
 /* The libcudart substitute: virtual memory by the driver's functions: where they are found, who has access, and how
-   the runtime's calls meet it. It must not know how memory is kept.
-   Run by `make test`; alone: prove build/tests/test_cudart_vm. */
+   the runtime's calls meet it. It must not know how memory is kept. */
 #ifdef GPUARENA_NO_CUDA
 #include <stdio.h>
 int main(void) { return printf("1..0 # SKIP no CUDA Toolkit\n") < 0; }

@@ -1,6 +1,5 @@
 /* The libcudart substitute: what the driver's functions of virtual memory refuse, argument by argument, and with what
-   code. It must not know how memory is kept.
-   Run by `make test`; alone: prove build/tests/test_cudart_vm_refusals. */
+   code. It must not know how memory is kept. */
 #ifdef GPUARENA_NO_CUDA
 #include <stdio.h>
 int main(void) { return printf("1..0 # SKIP no CUDA Toolkit\n") < 0; }

@@ -1,6 +1,5 @@
 /* Real bytes of simulated memory, granule by granule and across them, against a shadow kept here; what they cost.
-   Must not know how bytes are kept, but that patterns are kept beside them.
-   Run by `make test`; alone: prove build/tests/test_sim_bytes. */
+   Must not know how bytes are kept, but that patterns are kept beside them. */
 #include "sim_device.h"
 
 #include "stress/sim/devmem.h"
@@ -20,11 +19,11 @@ static void test_block_equals_a_shadow(void)
     CHECK_INT(devmem_obtain(&memory, SPACE, &offset, &work), ==, DEVMEM_OK);
     memset(shadow, POISON, sizeof shadow);
     for (int round = 0; round < ROUNDS; round++) {
-        uint64_t choice = bench_random(&state) % 6, from = bench_random(&state) % SPACE;
-        uint64_t bytes = 1 + (bench_random(&state) >> (41 + bench_random(&state) % 20)) % (SPACE - from);
-        if (bench_random(&state) % 4 == 0) from = from / MIB(2) * MIB(2);
+        uint64_t choice = splitmix64_next(&state) % 6, from = splitmix64_next(&state) % SPACE;
+        uint64_t bytes = 1 + (splitmix64_next(&state) >> (41 + splitmix64_next(&state) % 20)) % (SPACE - from);
+        if (splitmix64_next(&state) % 4 == 0) from = from / MIB(2) * MIB(2);
         if (choice <= 1) {
-            unsigned char value = (unsigned char)(bench_random(&state) % 3 ? bench_random(&state) : POISON);
+            unsigned char value = (unsigned char)(splitmix64_next(&state) % 3 ? splitmix64_next(&state) : POISON);
             wrong += devmem_set(&memory, offset + from, bytes, value) != 0;
             memset(shadow + from, value, bytes);
         } else if (choice <= 3) {
@@ -32,7 +31,7 @@ static void test_block_equals_a_shadow(void)
             wrong += devmem_write(&memory, offset + from, bytes, buffer) != 0;
             memcpy(shadow + from, buffer, bytes);
         } else if (choice == 4) {
-            uint64_t to = bench_random(&state) % SPACE;
+            uint64_t to = splitmix64_next(&state) % SPACE;
             uint64_t apart = to > from ? to - from : from - to, room = SPACE - (to > from ? to : from);
             bytes = bytes < apart ? bytes : apart;
             bytes = bytes < room ? bytes : room;

@@ -1,6 +1,5 @@
 /* Captures on the simulated device: who is prohibited from what, forks and joins, what ends up in a graph, launches.
-   Must not know how captures are kept.
-   Run by `make test`; alone: prove build/tests/test_sim_capture. */
+   Must not know how captures are kept. */
 #include "sim_order.h"
 
 enum { GLOBAL, THREAD_LOCAL, RELAXED };

@@ -1,5 +1,5 @@
 /* The driver table's clear: contents, order for the judge, captures, faults, ranges that are not held.
-   It must not know of arenas. Run: make test, or prove build/tests/test_sim_clear. */
+   It must not know of arenas. */
 #include "sim_device.h"
 
 static int has(const sim_bench *bench, const void *ptr, uint64_t bytes, uint64_t pattern)

@@ -1,6 +1,5 @@
 /* Contents of simulated memory: they survive, or are lost, as they should, and equal a shadow of bytes.
-   Must not know of pieces, but for counting them.
-   Run by `make test`; alone: prove build/tests/test_sim_contents. */
+   Must not know of pieces, but for counting them. */
 #include "sim_device.h"
 
 #include "stress/sim/granules.h"
@@ -96,16 +95,16 @@ static void test_pieces_equal_a_shadow_of_bytes(void)
     for (int round = 0; round < ROUNDS; round++) {
         uint32_t edges[2];
         for (int i = 0; i < 2; i++)
-            edges[i] = (uint32_t)(bench_random(&state) % (EDGES + 1) * (SIM_GRANULE / EDGES));
+            edges[i] = (uint32_t)(splitmix64_next(&state) % (EDGES + 1) * (SIM_GRANULE / EDGES));
         uint32_t from = edges[0] < edges[1] ? edges[0] : edges[1], to = edges[0] < edges[1] ? edges[1] : edges[0];
-        if (bench_random(&state) % 4 == 0 && from > 0) from -= 1;
-        if (bench_random(&state) % 4 == 0 || to <= from) to = from + 1;
-        if (bench_random(&state) % 8 == 0) to = (uint32_t)SIM_GRANULE;
-        int pattern = (int)(bench_random(&state) % 4) - 1;
+        if (splitmix64_next(&state) % 4 == 0 && from > 0) from -= 1;
+        if (splitmix64_next(&state) % 4 == 0 || to <= from) to = from + 1;
+        if (splitmix64_next(&state) % 8 == 0) to = (uint32_t)SIM_GRANULE;
+        int pattern = (int)(splitmix64_next(&state) % 4) - 1;
         wrong += granules_fill(&all, number, from, to, pattern >= 0, (uint64_t)pattern) != 0;
         for (uint32_t i = from; i < to; i++) shadow[i] = pattern;
         wrong += granules_piece_count(&all, number) != shadow_pieces(shadow);
-        uint32_t look = (uint32_t)(bench_random(&state) % SIM_GRANULE), end = look;
+        uint32_t look = (uint32_t)(splitmix64_next(&state) % SIM_GRANULE), end = look;
         while (end < SIM_GRANULE && shadow[end] == 2) end++;
         wrong += granules_matches(&all, number, look, (uint32_t)SIM_GRANULE, 2) != end;
         wrong += granules_matches(&all, number, 0, 1, 1) != (shadow[0] == 1);
@@ -128,10 +127,10 @@ static void test_device_equals_a_shadow_of_bytes(void)
     sim_bench bench = bench_open_sized(MIB(48), NULL);
     uint64_t state = 5, wrong = 0, obtained = 0;
     for (int round = 0; round < ROUNDS; round++) {
-        size_t slot = (size_t)(bench_random(&state) % SLOTS);
-        uint64_t choice = bench_random(&state) % 8, unit_bytes = live[slot].bytes / UNITS;
+        size_t slot = (size_t)(splitmix64_next(&state) % SLOTS);
+        uint64_t choice = splitmix64_next(&state) % 8, unit_bytes = live[slot].bytes / UNITS;
         if (!live[slot].ptr) {
-            live[slot].bytes = UNITS * (1 + (bench_random(&state) >> (44 + bench_random(&state) % 12)));
+            live[slot].bytes = UNITS * (1 + (splitmix64_next(&state) >> (44 + splitmix64_next(&state) % 12)));
             if (bench_obtain(&bench.driver, live[slot].bytes, &live[slot].ptr) != SIM_SUCCESS) live[slot].ptr = NULL;
             else obtained++;
             for (int i = 0; i < UNITS; i++) live[slot].pattern[i] = -1;
@@ -139,13 +138,13 @@ static void test_device_equals_a_shadow_of_bytes(void)
             wrong += bench_give_back(&bench.driver, live[slot].ptr, live[slot].bytes) != SIM_SUCCESS;
             live[slot].ptr = NULL;
         } else {
-            uint64_t from = bench_random(&state) % UNITS, count = 1 + bench_random(&state) % (UNITS - from);
-            int pattern = (int)(bench_random(&state) % 5);
+            uint64_t from = splitmix64_next(&state) % UNITS, count = 1 + splitmix64_next(&state) % (UNITS - from);
+            int pattern = (int)(splitmix64_next(&state) % 5);
             sim_fill(bench.machine, 0, bench_at(live[slot].ptr, from * unit_bytes), count * unit_bytes,
                      (uint64_t)pattern);
             for (uint64_t i = from; i < from + count; i++) live[slot].pattern[i] = pattern;
         }
-        size_t look = (size_t)(bench_random(&state) % SLOTS);
+        size_t look = (size_t)(splitmix64_next(&state) % SLOTS);
         if (!live[look].ptr) continue;
         uint64_t bad_offset = 0, expected = 0, bytes = live[look].bytes;
         int pattern = live[look].pattern[0] < 0 ? 0 : live[look].pattern[0];

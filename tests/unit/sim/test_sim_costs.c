@@ -1,6 +1,5 @@
 /* The cost model: figures by hand against what calls charge, and the text form with every way of getting it wrong.
-   Must not know where the costs are kept.
-   Run by `make test`; alone: prove build/tests/test_sim_costs. */
+   Must not know where the costs are kept. */
 #include "sim_device.h"
 
 #include <inttypes.h>

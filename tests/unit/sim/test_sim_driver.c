@@ -1,6 +1,5 @@
 /* The driver table of the simulated device: what is filled, what codes mean, arguments, counters, bad configurations.
-   Must not know what lies behind the entries.
-   Run by `make test`; alone: prove build/tests/test_sim_driver. */
+   Must not know what lies behind the entries. */
 #include "sim_device.h"
 
 static void test_table_is_filled(void)
@@ -156,11 +155,11 @@ static void test_deterministic(void)
     sim_bench left = bench_open_sized(GIB(8), NULL), right = bench_open_sized(GIB(8), NULL);
     uint64_t state = 3, differences = 0;
     for (int i = 0; i < 2000; i++) {
-        uint64_t bytes = bench_random(&state) >> (40 + bench_random(&state) % 20);
+        uint64_t bytes = splitmix64_next(&state) >> (40 + splitmix64_next(&state) % 20);
         void *one = NULL, *two = NULL;
         differences += bench_obtain(&left.driver, bytes, &one) != bench_obtain(&right.driver, bytes, &two);
         differences += one != two;
-        if (bench_random(&state) % 3 == 0)
+        if (splitmix64_next(&state) % 3 == 0)
             differences += bench_give_back(&left.driver, one, bytes) != bench_give_back(&right.driver, two, bytes);
     }
     CHECK_U64(differences, ==, 0);

@@ -1,6 +1,5 @@
 /* The events and capture groups of the simulated device's table: each entry counted, charged, made to fail, lost.
-   Must not know what events do: test_sim_order.c, test_sim_races.c and test_sim_capture.c do.
-   Run by `make test`; alone: prove build/tests/test_sim_events. */
+   Must not know what events do: test_sim_order.c, test_sim_races.c and test_sim_capture.c do. */
 #include "sim_order.h"
 
 typedef struct entry_row {

@@ -1,6 +1,5 @@
 /* Faults of the simulated device: each acts on its call alone, lies are lies, rivals act in time, bad text fails.
-   Must not know how faults are kept.
-   Run by `make test`; alone: prove build/tests/test_sim_faults. */
+   Must not know how faults are kept. */
 #include "sim_device.h"
 
 /* Ten obtains and give backs; the codes as digits: . success, 2, or x for any other. */

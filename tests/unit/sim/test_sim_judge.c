@@ -1,6 +1,5 @@
 /* The judge: every misuse of the device is refused, changes nothing, and is reported with operation and place.
-   Must not know how findings are kept.
-   Run by `make test`; alone: prove build/tests/test_sim_judge. */
+   Must not know how findings are kept. */
 #include "sim_device.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* Pinned and managed memory on the simulated device: what it takes, from whom, contents, costs, faults, findings.
-   It must not know of arenas.
-   Run by `make test`. */
+   It must not know of arenas. */
 #include "sim_device.h"
 
 static int give(const sim_bench *bench, gpuarena_memory kind, void **ptr, uint64_t bytes)

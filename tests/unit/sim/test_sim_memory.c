@@ -1,6 +1,5 @@
 /* The simulated device's memory: granules, slabs, exact capacity, lowest addresses, several devices, info.
-   Must not know how the device keeps its books.
-   Run by `make test`; alone: prove build/tests/test_sim_memory. */
+   Must not know how the device keeps its books. */
 #include "sim_device.h"
 
 static void test_blocks_are_whole_granules(void)
@@ -190,14 +189,14 @@ static void test_random_requests_are_accounted(void)
     sim_bench bench = bench_open_sized(MIB(96), NULL);
     uint64_t state = 7, block_bytes = 0, wrong = 0, refused = 0;
     for (int i = 0; i < ROUNDS; i++) {
-        size_t slot = (size_t)(bench_random(&state) % SLOTS);
+        size_t slot = (size_t)(splitmix64_next(&state) % SLOTS);
         if (live[slot].ptr) {
             wrong += bench_give_back(&bench.driver, live[slot].ptr, live[slot].bytes) != SIM_SUCCESS;
             if (live[slot].bytes >= MIB(2)) block_bytes -= (live[slot].bytes + MIB(2) - 1) / MIB(2) * MIB(2);
             live[slot].ptr = NULL;
             continue;
         }
-        uint64_t bytes = 1 + (bench_random(&state) >> (41 + bench_random(&state) % 20));
+        uint64_t bytes = 1 + (splitmix64_next(&state) >> (41 + splitmix64_next(&state) % 20));
         uint64_t free_bytes = bench_free_bytes(&bench.driver);
         int code = bench_obtain(&bench.driver, bytes, &live[slot].ptr);
         live[slot].bytes = bytes;

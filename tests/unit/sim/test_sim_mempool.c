@@ -1,6 +1,5 @@
 /* Pools of the simulated device: who may have a freed block again, when memory goes back, figures, costs, findings.
-   It must not know of arenas.
-   Run by `make test`. */
+   It must not know of arenas. */
 #include "sim_device.h"
 
 #include "stress/sim/mempool.h"
@@ -238,7 +237,7 @@ static void test_random(void)
     unsigned wrong = 0, served = 0;
     memset(live, 0, sizeof live);
     for (int i = 0; i < 20000; i++) {
-        size_t at = bench_random(&random) % COUNT(live);
+        size_t at = splitmix64_next(&random) % COUNT(live);
         gpuarena_stream stream = live[at].stream ? made.one : made.two;
         if (live[at].ptr) {
             sim_work(made.bench.machine, 0, stream, 30000);
@@ -247,8 +246,8 @@ static void test_random(void)
             used -= (live[at].bytes + 511) / 512 * 512;
             live[at].ptr = NULL;
         } else {
-            live[at].bytes = 1 + bench_random(&random) % (i % 10 ? KIB(300) : MIB(6));
-            live[at].stream = (int)(bench_random(&random) % 2);
+            live[at].bytes = 1 + splitmix64_next(&random) % (i % 10 ? KIB(300) : MIB(6));
+            live[at].stream = (int)(splitmix64_next(&random) % 2);
             if (give(&made, live[at].stream ? made.one : made.two, &live[at].ptr, live[at].bytes)) {
                 live[at].ptr = NULL;
                 continue;

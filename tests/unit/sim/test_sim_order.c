@@ -1,6 +1,5 @@
 /* Streams and events of the simulated device: virtual time, what is ready when, whose streams are whose.
-   Must not know how they are kept; what comes before what is tested by test_sim_races.c.
-   Run by `make test`; alone: prove build/tests/test_sim_order. */
+   Must not know how they are kept; what comes before what is tested by test_sim_races.c. */
 #include "sim_order.h"
 #include "stress/sim/work.h"
 

@@ -1,6 +1,5 @@
 /* The parts under the simulated device: address ranges and slabs against plain arrays, the mapping, many granules.
-   Must not know of driver calls.
-   Run by `make test`; alone: prove build/tests/test_sim_parts. */
+   Must not know of driver calls. */
 #include "sim_device.h"
 
 #include "stress/sim/addresses.h"
@@ -30,33 +29,33 @@ static void test_addresses_equal_an_array(void)
     memset(used, 0, sizeof used);
     used[0] = -1;
     for (int round = 0; round < ROUNDS; round++) {
-        int number = (int)(bench_random(&state) % RANGES);
+        int number = (int)(splitmix64_next(&state) % RANGES);
         address_range *range = &ranges[number];
         if (range->bytes > 0) {
             addresses_remove(&space, range);
             for (uint64_t i = 0; i < range->bytes / SIM_GRANULE; i++) used[range->offset / SIM_GRANULE + i] = 0;
             range->bytes = 0;
         } else {
-            int wanted = 1 + (int)(bench_random(&state) % 12), start = lowest_run(used, SPACE, wanted);
+            int wanted = 1 + (int)(splitmix64_next(&state) % 12), start = lowest_run(used, SPACE, wanted);
             uint64_t offset = addresses_lowest_gap(&space, (uint64_t)wanted * SIM_GRANULE);
             wrong += offset != (start < SPACE ? (uint64_t)start * SIM_GRANULE : ADDRESSES_NONE);
             refused += start == SPACE;
             if (start < SPACE) {
                 range->offset = (uint64_t)start * SIM_GRANULE;
                 range->bytes = (uint64_t)wanted * SIM_GRANULE;
-                range->hole_bytes = bench_random(&state) % 100;
+                range->hole_bytes = splitmix64_next(&state) % 100;
                 for (int i = 0; i < wanted; i++) used[start + i] = number + 1;
                 addresses_insert(&space, range);
             }
         }
-        uint64_t look = bench_random(&state) % (SPACE * SIM_GRANULE), hole = bench_random(&state) % 100;
+        uint64_t look = splitmix64_next(&state) % (SPACE * SIM_GRANULE), hole = splitmix64_next(&state) % 100;
         int owner = used[look / SIM_GRANULE];
         wrong += addresses_at(&space, look) != (owner > 0 ? &ranges[owner - 1] : NULL);
         int lowest = 1, deep = 1;
         while (lowest < SPACE && !used[lowest]) lowest++;
         wrong += addresses_lowest(&space) != (lowest < SPACE ? &ranges[used[lowest] - 1] : NULL);
         if (owner > 0) addresses_set_hole(&space, &ranges[owner - 1], hole);
-        hole = 1 + bench_random(&state) % 100;
+        hole = 1 + splitmix64_next(&state) % 100;
         while (deep < SPACE && (!used[deep] || ranges[used[deep] - 1].hole_bytes < hole)) deep++;
         wrong += addresses_lowest_hole(&space, hole) != (deep < SPACE ? &ranges[used[deep] - 1] : NULL);
     }
@@ -72,15 +71,15 @@ static void test_slab_equals_an_array(void)
     slab *area = slab_create();
     uint64_t state = 9, wrong = 0, refused = 0;
     for (int round = 0; area && round < ROUNDS; round++) {
-        uint32_t unit = (uint32_t)(bench_random(&state) % UNITS);
+        uint32_t unit = (uint32_t)(splitmix64_next(&state) % UNITS);
         slab_piece *piece = slab_at(area, unit * SLAB_ALIGNMENT + (round % 2 ? 255 : 0));
         wrong += (piece ? (int)(piece->offset / SLAB_ALIGNMENT) + 1 : 0) != owner[unit];
-        if (piece && bench_random(&state) % 4) {
+        if (piece && splitmix64_next(&state) % 4) {
             int first = owner[unit];
             for (int i = first - 1; i < UNITS && owner[i] == first; i++) owner[i] = 0;
             slab_drop(area, piece);
         }
-        uint32_t bytes = 1 + (uint32_t)(bench_random(&state) >> (43 + bench_random(&state) % 12)) % 300000;
+        uint32_t bytes = 1 + (uint32_t)(splitmix64_next(&state) >> (43 + splitmix64_next(&state) % 12)) % 300000;
         int units = (int)((bytes + SLAB_ALIGNMENT - 1) / SLAB_ALIGNMENT), start = lowest_run(owner, UNITS, units);
         int largest = (int)(slab_largest_hole(area) / SLAB_ALIGNMENT);
         wrong += largest > 0 && lowest_run(owner, UNITS, largest) == UNITS;

@@ -1,7 +1,7 @@
 /* The judge of order, against programs: planted violations are found and named, ordered programs have no finding, and
    random ones have those that reachability in the full graph of what comes before what says.
    It must not know how the judge keeps its records.
-   Run by `make test`; alone: prove build/tests/test_sim_races. GPUARENA_RACE_PROGRAMS: how many random ones. */
+   GPUARENA_RACE_PROGRAMS: how many random ones. */
 #include "sim_order.h"
 
 /* A program is a text of steps, each a letter and digits:
@@ -243,7 +243,7 @@ static int race_program(uint64_t seed, uint64_t *unordered)
     race_model model;
     int agree = 1;
     memset(&model, 0, sizeof model);
-    for (int i = 0; i < RACE_STEPS && agree; i++) agree = race_step(&self, &model, bench_random(&seed));
+    for (int i = 0; i < RACE_STEPS && agree; i++) agree = race_step(&self, &model, splitmix64_next(&seed));
     *unordered += sim_finding_count(self.machine) > 0;
     order_close(&self);
     return agree;
@@ -254,7 +254,7 @@ static void test_random_programs(void)
     const char *text = getenv("GPUARENA_RACE_PROGRAMS");
     uint64_t count = text ? strtoull(text, NULL, 10) : 100000, unordered = 0, state = 5;
     for (uint64_t i = 0; i < count; i++) {
-        uint64_t seed = bench_random(&state);
+        uint64_t seed = splitmix64_next(&state);
         if (!race_program(seed, &unordered)) {
             CHECK_MSG(0, "random program %" PRIu64 " of seed %" PRIu64 " is judged as by reachability", i, seed);
             return;

@@ -1,6 +1,5 @@
 /* The map of touches against one byte-by-byte record: random ranges, owners, orders, ends; how many pieces it keeps.
-   Must not know of streams.
-   Run by `make test`; alone: prove build/tests/test_sim_touches. */
+   Must not know of streams. */
 #include "sim_device.h"
 
 #include "stress/sim/judge.h"
@@ -63,7 +62,7 @@ static void test_against_cells(void)
 {
     touches all = { NULL, 0, NULL, 0 };
     uint64_t state = 11, agreed = 0;
-    while (agreed < 300000 && step(&all, bench_random(&state))) agreed++;
+    while (agreed < 300000 && step(&all, splitmix64_next(&state))) agreed++;
     CHECK_U64(agreed, ==, 300000);
     CHECK_U64(touches_piece_count(&all, 3), <=, CELLS + 1);
     CHECK_U64(touches_piece_count(&all, 2), ==, 0);

@@ -1,7 +1,7 @@
 /* Contents and virtual memory: patterns stay with the physical memory, wherever it is mapped; and random calls
    against a shadow of what is mapped where and what it holds.
    Must not know how addresses, handles and mappings are kept.
-   Run by `make test`; alone: prove build/tests/test_sim_vm_contents. GPUARENA_VM_STEPS: how many random calls. */
+   GPUARENA_VM_STEPS: how many random calls. */
 #include "sim_vm.h"
 
 static int is_filled(const sim_bench *bench, const void *address, uint64_t bytes, uint64_t pattern)
@@ -113,7 +113,7 @@ typedef struct shadow {
 
 static int shadow_random(shadow *self, int count)
 {
-    return (int)(bench_random(&self->state) % (uint64_t)count);
+    return (int)(splitmix64_next(&self->state) % (uint64_t)count);
 }
 
 static char *shadow_at(const shadow *self, int slot)

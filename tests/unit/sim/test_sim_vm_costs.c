@@ -1,7 +1,6 @@
 /* What calls of virtual memory cost on the simulated device: each to the nanosecond, refused or not, by the default
    table and by a file's.
-   Must not know how costs are kept.
-   Run by `make test`; alone: prove build/tests/test_sim_vm_costs. */
+   Must not know how costs are kept. */
 #include "sim_vm.h"
 
 static uint64_t last_ns;

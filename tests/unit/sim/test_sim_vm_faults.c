@@ -1,7 +1,6 @@
 /* Faults of virtual memory on the simulated device: each call fails when told to, and changes nothing then; spurious
    refusals, sizes that are refused, a lost device, a rival; stalls.
-   Must not know how faults are kept.
-   Run by `make test`; alone: prove build/tests/test_sim_vm_faults. */
+   Must not know how faults are kept. */
 #include "sim_vm.h"
 
 typedef struct stage {                           /* 4 pages reserved: the first has access, the second is mapped */

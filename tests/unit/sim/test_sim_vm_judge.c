@@ -1,7 +1,6 @@
 /* The judge and virtual memory: addresses that go while work uses them, memory that moves before its users are done,
    graphs whose addresses were mapped anew, use without access; and what captures forbid.
-   Must not know how the judge keeps its records.
-   Run by `make test`; alone: prove build/tests/test_sim_vm_judge. */
+   Must not know how the judge keeps its records. */
 #include "sim_order.h"
 #include "sim_vm.h"
 

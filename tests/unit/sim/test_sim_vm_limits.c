@@ -1,6 +1,5 @@
 /* How far virtual memory of the simulated device goes: mappings, addresses, devices, and devices of real sizes.
-   Must not know how addresses, handles and mappings are kept.
-   Run by `make test`; alone: prove build/tests/test_sim_vm_limits. */
+   Must not know how addresses, handles and mappings are kept. */
 #include "sim_vm.h"
 
 #define TIB(count) ((uint64_t)(count) << 40)

@@ -1,6 +1,5 @@
 /* Virtual memory of the simulated device: what each call does, and what it refuses, changing nothing.
-   Must not know how addresses, handles and mappings are kept.
-   Run by `make test`; alone: prove build/tests/test_sim_vm_rules. */
+   Must not know how addresses, handles and mappings are kept. */
 #include "sim_vm.h"
 
 typedef struct state { uint64_t held_bytes, handle_count, mapping_count, reserved_bytes; } state;

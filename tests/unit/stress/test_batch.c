@@ -1,6 +1,5 @@
 /* The search of `stress batch`, on made-up answers: monotone ones, ones with gaps, and ones that cannot be.
-   It must not run any workload: batch.t does.
-   Run: build/tests/test_batch */
+   It must not run any workload: batch.t does. */
 #include "stress/base/search.h"
 #include "stress/base/splitmix64.h"
 #include "tap.h"

@@ -1,6 +1,5 @@
 /* What measuring stands on: ranks of intervals, orders, sizes, targets; subjects over the null device; crowds; holes.
-   It must not test that anything is fast.
-   Run: build/tests/test_bench */
+   It must not test that anything is fast. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,6 +1,5 @@
 /* The bisection of `stress capacity`, on made-up answers: monotone ones, ones with gaps, and ones that cannot be.
-   It must not run any workload: capacity.t does.
-   Run: build/tests/test_capacity */
+   It must not run any workload: capacity.t does. */
 #include "stress/base/search.h"
 #include "stress/base/splitmix64.h"
 #include "tap.h"

@@ -1,6 +1,5 @@
 /* Numbers, sizes, lists, names, the option table and parsing, without the program.
-   It must not know what workloads or policies mean.
-   Run: build/tests/test_cli */
+   It must not know what workloads or policies mean. */
 #include "stress/base/cli.h"
 #include "stress/base/nearest.h"
 #include "tap.h"

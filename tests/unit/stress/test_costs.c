@@ -1,7 +1,6 @@
 /* Measured costs on the simulated device, which charges what its table says: the fit must be that table, to the
    byte. And made-up rows, with noise.
-   It must not know CUDA.
-   Run: build/tests/test_costs */
+   It must not know CUDA. */
 #include <stdlib.h>
 
 #include "stress/measure/costs.h"

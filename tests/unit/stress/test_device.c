@@ -1,6 +1,5 @@
 /* Devices through their seam: simulated ones, and CUDA's table on the libcudart substitute; the list of ranges.
-   It must not know of policies or workloads.
-   Run: build/tests/test_device */
+   It must not know of policies or workloads. */
 #include "device_bench.h"
 #include "stress/device/cuda_table.h"
 #include "stress/device/cuda_environment.h"

@@ -1,6 +1,5 @@
 /* Books of virtual memory: random calls against a plain model; and the counting CUDA table over a made-up driver.
-   It must not know of policies or workloads.
-   Run: build/tests/test_device_pages */
+   It must not know of policies or workloads. */
 #include "stress/device/cuda_table.h"
 #include "stress/base/splitmix64.h"
 #include "tap.h"

@@ -1,6 +1,5 @@
 /* Streams of devices through their seam, and uses of memory on them: simulated, and on the libcudart substitute.
-   It must not know of policies or workloads.
-   Run: build/tests/test_device_streams */
+   It must not know of policies or workloads. */
 #include "device_bench.h"
 
 /* No stream is ordered with another one, the default one included, until it follows it. */

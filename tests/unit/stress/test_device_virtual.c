@@ -1,7 +1,6 @@
 /* Virtual memory of devices, through their seam: simulated ones, CUDA's on the libcudart substitute. What a policy
    does there is counted and known, contents live with the pages, and what is left goes with the device.
-   It must not know of policies or workloads.
-   Run: build/tests/test_device_virtual */
+   It must not know of policies or workloads. */
 #include "device_bench.h"
 
 static const uint64_t page = 2 * MIB;

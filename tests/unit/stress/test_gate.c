@@ -1,6 +1,5 @@
 /* Rules, numbers with units, intervals, CSV read back: what the parts of gates answer.
-   It must not run anything: rows are texts.
-   Run: build/tests/test_gate */
+   It must not run anything: rows are texts. */
 #include "stress/result/gate.h"
 #include "tap.h"
 

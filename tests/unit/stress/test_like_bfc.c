@@ -1,6 +1,6 @@
 /* The model bfc against the BFC allocator of TensorFlow and JAX: a reference of its rules, and its tests' numbers.
    It must not know the implementation. Each test names the paragraph of allocators.md that it stands on.
-   Run: make test, or prove build/tests/test_like_bfc; what XLA itself reserves: test_golden_peaks.c */
+   What XLA itself reserves: test_golden_peaks.c */
 #include "like.h"
 
 static like_bench bench;

@@ -1,6 +1,6 @@
 /* The model cub against CUB's CachingDeviceAllocator: its rules in numbers.
    It must not know the implementation. Each test names the paragraph of allocators.md that it stands on.
-   Run: make test, or prove build/tests/test_like_cub; the library itself: test_like_cub_library.c */
+   The library itself: test_like_cub_library.c */
 #include "like.h"
 
 static like_bench bench;

@@ -1,6 +1,7 @@
 /* The model cub and CUB's own CachingDeviceAllocator (cub-library), call by call: as much live, as much held.
    It must not know the rules of either: test_like_cub.c has them in numbers.
-   Run: make test, or prove build/tests/test_like_cub_library; skipped where the library is not in this build */
+   Skipped where the library is not in this build */
+#include "stress/base/splitmix64.h"
 #include "stress/policy/policy.h"
 #include "tap.h"
 
@@ -19,14 +20,6 @@ typedef struct cub_pool {
 static policy chosen[2];
 static cub_pool pools[2];                        /* the model, the library */
 static problem why;
-
-static uint64_t cub_draw(uint64_t *state)        /* splitmix64 */
-{
-    uint64_t value = (*state += 0x9E3779B97F4A7C15u);
-    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9u;
-    value = (value ^ value >> 27) * 0x94D049BB133111EBu;
-    return value ^ value >> 31;
-}
 
 static int cub_open(const char *const *names)
 {
@@ -83,8 +76,8 @@ static int cub_follow(uint64_t least, uint64_t most)
 {
     uint64_t state = 3;
     for (int op = 0; op < CUB_OPS; op++) {
-        size_t slot = cub_draw(&state) % CUB_LIVE;
-        uint64_t bytes = pools[0].bytes[slot], drawn = least + cub_draw(&state) % (most - least + 1);
+        size_t slot = splitmix64_next(&state) % CUB_LIVE;
+        uint64_t bytes = pools[0].bytes[slot], drawn = least + splitmix64_next(&state) % (most - least + 1);
         if (!cub_do(slot, bytes ? 0 : drawn) || !cub_agree()) {
             printf("#   operation %d, %s %" PRIu64 " bytes\n", op, bytes ? "free of" : "alloc",
                    bytes ? bytes : drawn);

@@ -1,7 +1,7 @@
 /* The model pytorch-expandable against PyTorch's expandable segments, and the plain ranges best-fit and first-fit:
    all that live on virtual memory, on a simulated device.
    It must not know the implementation. Each test names the paragraph of allocators.md that it stands on.
-   Run: make test, or prove build/tests/test_like_expandable; what PyTorch reserves: test_golden_peaks.c */
+   What PyTorch reserves: test_golden_peaks.c */
 #include "stress/policy/policy.h"
 #include "tap.h"
 

@@ -1,6 +1,6 @@
 /* The model ort against ONNX Runtime's BFC arena: a reference of its rules, and what its growth costs.
    It must not know the implementation. Each test names the paragraph of allocators.md that it stands on.
-   Run: make test, or prove build/tests/test_like_ort; what the library reserves: test_golden_peaks.c */
+   What the library reserves: test_golden_peaks.c */
 #include "like.h"
 
 static like_bench bench;

@@ -1,6 +1,6 @@
 /* The model rmm against RMM's pool_memory_resource: a reference of its rules, its tests' cases; and rmm-arena.
    It must not know the implementation. Each test names the paragraph of allocators.md that it stands on.
-   Run: make test, or prove build/tests/test_like_rmm; what RMM itself reserves: test_golden_peaks.c */
+   What RMM itself reserves: test_golden_peaks.c */
 #include "like.h"
 
 static like_bench bench;
@@ -103,7 +103,7 @@ static void test_edges(void)
           && like_take_many(&bench, 1, GIB(1)));
     CHECK(like_drop_from(&bench, 0));
     int wrong = 0;
-    for (int at = 0; at < 100; at++) wrong += !like_take_many(&bench, 1, 1 + like_draw(&state) % MIB(5));
+    for (int at = 0; at < 100; at++) wrong += !like_take_many(&bench, 1, 1 + splitmix64_next(&state) % MIB(5));
     for (size_t at = 0; at < bench.count; at++) wrong += (uintptr_t)bench.blocks[at] % 256 != 0;
     CHECK_MSG(!wrong && like_drop_from(&bench, 0), "100 random sizes up to 5 MiB, aligned to 256");
     like_close(&bench, "edges");
@@ -134,8 +134,8 @@ static void test_arena(void)
     uint64_t state = 5;
     int wrong = 0;
     for (int op = 0; op < 20000; op++) {
-        if (bench.count && (bench.count == 60 || like_draw(&state) % 2)) {
-            wrong += !like_drop(&bench, like_draw(&state) % bench.count);
+        if (bench.count && (bench.count == 60 || splitmix64_next(&state) % 2)) {
+            wrong += !like_drop(&bench, splitmix64_next(&state) % bench.count);
         } else (void)like_take(&bench, like_draw_size(&state, 22));
     }
     CHECK(!wrong && like_drop_from(&bench, 0));

@@ -1,6 +1,5 @@
 /* Maps: what is seen in each cell of time x addresses, from records made by hand.
-   It must not know of files.
-   Run: build/tests/test_map */
+   It must not know of files. */
 #include <stdlib.h>
 
 #include "stress/report/map.h"

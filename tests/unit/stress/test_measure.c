@@ -1,6 +1,5 @@
 /* Histogram, repeats added up, memory track, digest: layout, edges, known values.
-   It must not know of policies.
-   Run: build/tests/test_measure */
+   It must not know of policies. */
 #include "stress/base/hash.h"
 #include "stress/base/histogram.h"
 #include "stress/base/memory.h"

@@ -1,6 +1,5 @@
 /* The oracle is fed wrong answers of every kind, and must name each; and right ones, and must be silent.
-   It must not use a policy: answers are made up here, on memory of a simulated device.
-   Run: build/tests/test_oracle */
+   It must not use a policy: answers are made up here, on memory of a simulated device. */
 #include <stdlib.h>
 
 #include "stress/run/oracle.h"

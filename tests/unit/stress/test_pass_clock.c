@@ -1,6 +1,5 @@
 /* Hits and misses apart, and operations that come at a rate: what is waited for an op and what it takes.
-   It must not judge policies.
-   Run: build/tests/test_pass_clock */
+   It must not judge policies. */
 #include <stdlib.h>
 
 #include "pass_bench.h"

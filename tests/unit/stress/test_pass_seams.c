@@ -1,6 +1,5 @@
 /* A pass at its seams to device and policy: what is judged, what a policy is told at the end, and one that lies.
-   It must not know of files or the command line.
-   Run: build/tests/test_pass_seams */
+   It must not know of files or the command line. */
 #include "stress/run/pass.h"
 
 enum { SEAM_STREAMS = 8 };

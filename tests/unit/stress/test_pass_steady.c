@@ -1,6 +1,5 @@
 /* Which label begins the first repetition.
-   It must not run a pass: run.t has the counts.
-   Run: build/tests/test_pass_steady */
+   It must not run a pass: run.t has the counts. */
 #include "stress/run/pass.h"
 #include "tap.h"
 

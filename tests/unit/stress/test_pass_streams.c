@@ -1,6 +1,5 @@
 /* Passes over several streams: op streams made by hand, right and racy ones, judged on a simulated device.
-   It must not know of files or the command line.
-   Run: build/tests/test_pass_streams */
+   It must not know of files or the command line. */
 #include <stdlib.h>
 
 #include "stress/run/pass.h"

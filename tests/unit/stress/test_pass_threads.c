@@ -1,7 +1,6 @@
 /* Real threads on one policy: counts, sums, blocks that cross threads, refusals, failures; the lock before a driver
    table; and that the sums see what is wrong.
-   It must not depend on how fast any thread is.
-   Run: make test TESTS=build/tests/test_pass_threads */
+   It must not depend on how fast any thread is. */
 #include <pthread.h>
 #include <stddef.h>
 

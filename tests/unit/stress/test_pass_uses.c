@@ -1,6 +1,5 @@
 /* Uses of a block on several streams: which of them a program names to its policy before the free.
-   It must not know of files or the command line.
-   Run: build/tests/test_pass_uses */
+   It must not know of files or the command line. */
 #include "stress/base/splitmix64.h"
 #include "pass_bench.h"
 

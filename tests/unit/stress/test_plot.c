@@ -1,6 +1,5 @@
 /* Plots: round ticks from the smallest to the largest axis, what is written for them, and lines that stay in the
-   figure. It must not know of rows.
-   Run: build/tests/test_plot */
+   figure. It must not know of rows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Policies: their text, limits, and pools at work, raw, arena, models and rival, on a simulated device.
-   It must not know of workloads or rows.
-   Run: build/tests/test_policy */
+   It must not know of workloads or rows. */
 #include "stress/policy/policy.h"
 #include "tap.h"
 

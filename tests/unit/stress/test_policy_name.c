@@ -1,6 +1,5 @@
 /* Both names of a policy.
-   It must not know policies.
-   Run: build/tests/test_policy_name */
+   It must not know policies. */
 #include "stress/policy/policy_name.h"
 #include "tap.h"
 

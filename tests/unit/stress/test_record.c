@@ -1,6 +1,5 @@
 /* Records: what a pass tells, in what bounds it stays, and that its numbers are those of the row.
-   It must not know of formats.
-   Run: build/tests/test_record */
+   It must not know of formats. */
 #include <stdlib.h>
 
 #include "stress/result/record.h"

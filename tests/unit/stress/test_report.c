@@ -1,6 +1,5 @@
 /* Rows, CSV quoting, JSON of odd texts, the table's width and notes.
-   It must not run anything: rows are made up.
-   Run: build/tests/test_report */
+   It must not run anything: rows are made up. */
 #include <stdlib.h>
 
 #include "stress/result/csv.h"

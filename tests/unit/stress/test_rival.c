@@ -1,6 +1,5 @@
 /* CUB's allocator as a rival, on simulated devices and over CUDA: its bins, its cache, its refusals, several at once.
-   It must not know of policies or workloads. Skipped, aloud, where the library is not in this build.
-   Run: build/tests/test_rival */
+   It must not know of policies or workloads. Skipped, aloud, where the library is not in this build. */
 #include "stress/policy/rival.h"
 #include "tap.h"
 

@@ -1,7 +1,6 @@
 /* Three bugs of CUB's allocator, seen by the judge: a double free, a free that is taken before its event is recorded,
    and a query of an event that fails the next allocation. And the same calls on an arena, in order.
-   It must not know of policies or workloads. Skipped, aloud, where CUB or CUDA is not in this build.
-   Run: build/tests/test_rival_bugs */
+   It must not know of policies or workloads. Skipped, aloud, where CUB or CUDA is not in this build. */
 #include "stress/policy/rival.h"
 #include "tap.h"
 

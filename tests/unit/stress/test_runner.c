@@ -1,6 +1,5 @@
 /* Passes and rows: op streams made by hand, whose every number is known.
-   It must not know of files or the command line.
-   Run: build/tests/test_runner */
+   It must not know of files or the command line. */
 #include "stress/run/runner.h"
 #include "tap.h"
 

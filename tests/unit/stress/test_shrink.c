@@ -1,6 +1,5 @@
 /* Delta debugging on made-up units, and parts of op streams.
-   It must not run any policy: shrink.t does.
-   Run: build/tests/test_shrink */
+   It must not run any policy: shrink.t does. */
 #include <stdlib.h>
 
 #include "stress/base/search.h"

@@ -1,6 +1,5 @@
 /* What rows come to in words: the least, ties, one policy, failures, repeats, baselines.
-   It must not run anything: rows are made up.
-   Run: build/tests/test_verdict */
+   It must not run anything: rows are made up. */
 #include "stress/report/verdict.h"
 #include "tap.h"
 

@@ -1,6 +1,5 @@
 /* Tests of `replay` on everything that can be broken: each input's message and line, files that cannot be read.
-   Knows nothing of what is made of good input: test_workload_replay.c.
-   Run: make test TESTS=build/tests/test_workload_broken */
+   Knows nothing of what is made of good input: test_workload_replay.c. */
 #include <sys/stat.h>
 
 #include "workload_text.h"

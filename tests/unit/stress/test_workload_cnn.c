@@ -1,6 +1,5 @@
 /* Tests of `cnn`: ResNet-50's published figures (parameters, activations, the largest tensor), the peak, order.
-   Knows the network, from its paper, and nothing of how streams are made.
-   Run: make test TESTS=build/tests/test_workload_cnn */
+   Knows the network, from its paper, and nothing of how streams are made. */
 #include "workload_order.h"
 
 static const golden_text golden[] = {

@@ -1,6 +1,5 @@
 /* Tests of `dataset`: shapes of its batches, its ring and its depth, the peak's formula, order.
-   Knows nothing of how streams are made.
-   Run: make test TESTS=build/tests/test_workload_dataset */
+   Knows nothing of how streams are made. */
 #include "workload_order.h"
 
 static const golden_text golden[] = {

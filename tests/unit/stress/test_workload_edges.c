@@ -1,6 +1,6 @@
 /* Tests of options at their edges: each alone at its lowest and its highest, and all together, make a stream or are
    refused in words, and nothing else happens; and on several threads each family makes one, too.
-   Knows families by name alone. Run: make test TESTS=build/tests/test_workload_edges (under ASan it tells more) */
+   Knows families by name alone. (under ASan it tells more) */
 #include "stress/workload/workload.h"
 #include "workload_order.h"
 

@@ -1,6 +1,5 @@
 /* Tests of `embedding`: the published tables and networks, the jump of the first step, the peak's formula, order.
-   Knows nothing of how streams are made.
-   Run: make test TESTS=build/tests/test_workload_embedding */
+   Knows nothing of how streams are made. */
 #include "workload_order.h"
 
 static const golden_text golden[] = {

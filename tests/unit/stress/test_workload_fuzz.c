@@ -1,6 +1,5 @@
 /* Mutation fuzzing of `replay`: small valid files of each format, bytes changed, are read and then sound, or refused
-   with file and line. Deterministic; GPUARENA_TEST_OPS sets how many mutations there are. Best run under ASan.
-   Run: make test TESTS=build/tests/test_workload_fuzz */
+   with file and line. Deterministic; GPUARENA_TEST_OPS sets how many mutations there are. Best run under ASan. */
 #include "stress/base/splitmix64.h"
 #include "workload_text.h"
 

@@ -1,6 +1,5 @@
 /* Tests of `growing`: bytes a token of published models, sizes that never come twice, the peak's formula, order.
-   Knows nothing of how streams are made.
-   Run: make test TESTS=build/tests/test_workload_growing */
+   Knows nothing of how streams are made. */
 #include "workload_order.h"
 
 static const golden_text golden[] = {

@@ -1,6 +1,5 @@
 /* Tests of `larson`: what each thread does, arrays that are passed on, order, and who frees whose blocks.
-   Knows nothing of how sizes and turns are drawn.
-   Run: make test TESTS=build/tests/test_workload_larson */
+   Knows nothing of how sizes and turns are drawn. */
 #include "workload_order.h"
 
 static const golden_text golden[] = {

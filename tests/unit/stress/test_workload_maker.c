@@ -1,6 +1,5 @@
 /* Tests of the words that families write with: draws against their distributions, sums that pass 2^64, cut streams.
-   Knows nothing of any one family.
-   Run: make test TESTS=build/tests/test_workload_maker */
+   Knows nothing of any one family. */
 #include "stress/workload/maker.h"
 #include "workload_text.h"
 

@@ -1,6 +1,6 @@
 /* Host memory that runs out while an op stream is made: the Nth call fails, for every N, once and from then on.
    Knows the sources, which it includes so as to put its own allocation calls in their place.
-   Run: make test TESTS=build/tests/test_workload_memory (under ASan or valgrind it also shows that nothing leaks) */
+   (under ASan or valgrind it also shows that nothing leaks) */
 #include <errno.h>
 
 #include "stress/base/nearest.h"

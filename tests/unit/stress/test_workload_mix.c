@@ -1,6 +1,5 @@
 /* Tests of several threads in one op stream: whose ops they are, numbers of streams and blocks, order, the grammar.
-   Knows families by name alone.
-   Run: make test TESTS=build/tests/test_workload_mix */
+   Knows families by name alone. */
 #include "stress/workload/workload.h"
 #include "workload_text.h"
 

@@ -1,6 +1,5 @@
 /* Tests of `pareto`: its sizes double by double, the 80/20 rule of its places, and that what it frees is live.
-   Knows nothing of how they are drawn.
-   Run: make test TESTS=build/tests/test_workload_pareto */
+   Knows nothing of how they are drawn. */
 #include <math.h>
 
 #include "workload_order.h"

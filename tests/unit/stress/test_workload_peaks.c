@@ -1,6 +1,5 @@
 /* Tests of the peaks that `stress list` tells: of every family, the very figure at its defaults.
-   Knows families by name alone.
-   Run: make test TESTS=build/tests/test_workload_peaks */
+   Knows families by name alone. */
 #include "workload_text.h"
 
 int main(void)

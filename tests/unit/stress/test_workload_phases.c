@@ -1,6 +1,5 @@
 /* Tests of `phases`: which blocks outlive their phase and their trial, sizes, streams, and that the program orders
-   its own work. Knows nothing of how streams are made.
-   Run: make test TESTS=build/tests/test_workload_phases */
+   its own work. Knows nothing of how streams are made. */
 #include "workload_order.h"
 
 static const golden_text golden[] = {

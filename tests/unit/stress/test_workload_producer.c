@@ -1,6 +1,5 @@
 /* Tests of `producer`: sizes, order of the queue and its depth, streams, and that the program orders its own work.
-   Knows nothing of how they are drawn.
-   Run: make test TESTS=build/tests/test_workload_producer */
+   Knows nothing of how they are drawn. */
 #include "workload_order.h"
 
 static const golden_text golden[] = {

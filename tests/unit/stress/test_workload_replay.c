@@ -1,6 +1,5 @@
 /* Tests of `replay`: what is made of each format, and of the real traces in $GPUARENA_TRACES (../shared/traces).
-   Knows nothing of broken input: test_workload_broken.c.
-   Run: make test TESTS=build/tests/test_workload_replay */
+   Knows nothing of broken input: test_workload_broken.c. */
 #include "workload_text.h"
 
 #define TRACE "gpuarena-trace 1\n"

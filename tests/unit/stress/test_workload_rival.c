@@ -1,6 +1,5 @@
 /* Tests of `rival`: when another process takes memory and gives it back, that all else is training, cuts and mixes.
-   Knows nothing of how training's steps are made.
-   Run: make test TESTS=build/tests/test_workload_rival */
+   Knows nothing of how training's steps are made. */
 #include "stress/workload/workload.h"
 #include "workload_order.h"
 

@@ -1,6 +1,5 @@
 /* Tests of `serve`: published models and lengths, the budget, preemption, sharing, both layouts, order.
-   Knows the seams of its parts, and nothing of how its streams are made.
-   Run: make test TESTS=build/tests/test_workload_serve */
+   Knows the seams of its parts, and nothing of how its streams are made. */
 #include "stress/workload/serve.h"
 #include "workload_order.h"
 

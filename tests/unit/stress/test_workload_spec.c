@@ -1,6 +1,5 @@
 /* Tests of specifications: names, options, the command line's seed, steps and ops, and the message for each mistake.
-   Knows families by name alone.
-   Run: make test TESTS=build/tests/test_workload_spec */
+   Knows families by name alone. */
 #include "workload_text.h"
 
 static const struct { const char *spec, *message; } mistakes[] = {

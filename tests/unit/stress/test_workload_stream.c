@@ -1,6 +1,5 @@
 /* Tests of the builder of op streams, and of writing them: counts, peak, blocks, labels, the cut, overflow.
-   Knows nothing of families and formats.
-   Run: make test TESTS=build/tests/test_workload_stream */
+   Knows nothing of families and formats. */
 #include "stress/workload/stream.h"
 #include "workload_text.h"
 

@@ -1,6 +1,5 @@
 /* Tests of `tape`: the published bytes a layer retains, order of taking up, held tapes, the peak's formula.
-   Knows nothing of how streams are made.
-   Run: make test TESTS=build/tests/test_workload_tape */
+   Knows nothing of how streams are made. */
 #include "workload_order.h"
 
 static const golden_text golden[] = {

@@ -1,6 +1,5 @@
 /* Tests of what op streams are read and drawn with: slices, the map of ids, splitmix64.
-   Knows nothing of families and formats.
-   Run: make test TESTS=build/tests/test_workload_text */
+   Knows nothing of families and formats. */
 #include "stress/base/hash.h"
 #include "stress/base/slice.h"
 #include "stress/base/splitmix64.h"

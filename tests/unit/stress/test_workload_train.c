@@ -1,6 +1,5 @@
 /* Tests of `train`: digests, order, and the bytes of the reference generator where python3 and that are found
-   ($GPUARENA_TRAIN, by default ../shared/reference/train.py). Knows nothing of how streams are made.
-   Run: make test TESTS=build/tests/test_workload_train */
+   ($GPUARENA_TRAIN, by default ../shared/reference/train.py). Knows nothing of how streams are made. */
 #include "workload_order.h"
 
 /* Digests (FNV-1a, 64 bits) and lines of `python3 train.py OPTIONS`. Where gathers have a stream of their own, every

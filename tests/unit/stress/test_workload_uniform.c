@@ -1,6 +1,5 @@
 /* Tests of `uniform`: RMM's rules, checked on the operations themselves; its sizes, its mix, its cap.
-   Knows nothing of how they are drawn.
-   Run: make test TESTS=build/tests/test_workload_uniform */
+   Knows nothing of how they are drawn. */
 #include "workload_text.h"
 
 typedef struct tally { uint64_t live_bytes, live_count, peak_bytes, smallest, largest, mean, wrong; } tally;
