@@ -107,13 +107,14 @@ run:  ## the main job: cudaMalloc against the pool, as a table; WORKLOADS=.. POL
 NEEDED = $(filter $(BUILD)/tests/%,$(TESTS)) $(CUDART) $(CUB) $(if $(filter tests/%.t,$(TESTS)),$(STRESS) $(BENCH)) \
          $(if $(filter tests/real/examples.t tests/real/gpu.t,$(TESTS)),$(EXAMPLES)) \
          $(if $(filter tests/real/preload.t,$(TESTS)),$(PRELOAD)) \
+         $(if $(filter tests/scenario/needs.t,$(TESTS)),$(BUILD)/tests/test_needs) \
          $(if $(filter-out $(BUILD)/tests/% tests/%.t,$(TESTS)),everything)
 
 # what a change is checked by while it is made: everything but builds, planted mistakes, and what is long or of others
 LONG = $(shell grep -lE '^\# (Takes long|Runs once): ' $(TEST_SCRIPTS))
 
 check:  ## the quick tests, under a minute on two processors
-	$(Q)$(MAKE) --no-print-directory test TESTS='$$(filter-out $$(LONG),$$(wildcard tests/cli/*.t)) $$(TEST_PROGRAMS)'
+	$(Q)$(MAKE) --no-print-directory test TESTS='$$(filter-out $$(LONG),$$(wildcard tests/cli/*.t tests/scenario/*.t)) $$(TEST_PROGRAMS)'
 
 needed: $(NEEDED)
 
