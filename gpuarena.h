@@ -1237,16 +1237,25 @@ static int gpuarena__round_up(uint64_t value, uint64_t power, uint64_t *rounded)
     return 1;
 }
 
-/* The same of what cannot overflow: device sizes and addresses that were checked, far below 2^64. */
+/* Rounds up a device size, or an address, that was checked: it is far below 2^64. */
 static uint64_t gpuarena__whole(uint64_t value, uint64_t power)
 {
+    GPUARENA_ASSERT(value <= UINT64_MAX - (power - 1) && "a checked size does not overflow");
     return gpuarena__round_down(value + power - 1, power);
 }
 
 #if defined(__GNUC__) || defined(__clang__)
-/* Neither is asked of 0. */
-static uint32_t gpuarena__lowest_bit(uint64_t value)  { return (uint32_t)__builtin_ctzll(value); }
-static uint32_t gpuarena__highest_bit(uint64_t value) { return 63u ^ (uint32_t)__builtin_clzll(value); }
+static uint32_t gpuarena__lowest_bit(uint64_t value)
+{
+    GPUARENA_ASSERT(value != 0 && "0 has no lowest bit");
+    return (uint32_t)__builtin_ctzll(value);
+}
+
+static uint32_t gpuarena__highest_bit(uint64_t value)
+{
+    GPUARENA_ASSERT(value != 0 && "0 has no highest bit");
+    return 63u ^ (uint32_t)__builtin_clzll(value);
+}
 #else
 static uint32_t gpuarena__highest_bit(uint64_t value)
 {
@@ -1985,6 +1994,7 @@ static void gpuarena__relock_all(gpuarena *arena)
 {
     gpuarena__mutex_lock(&arena->slow_mutex);
     gpuarena__spin_lock(&arena->lock);
+    GPUARENA_ASSERT(arena->away_count != 0 && "a call that comes back was away");
     arena->away_count--;
 }
 
@@ -2273,6 +2283,7 @@ static void gpuarena__tag_more(gpuarena *arena, uint32_t place, uint64_t bytes)
 /* Counts bytes of a tag that are about to be freed. */
 static void gpuarena__tag_less(gpuarena *arena, uint32_t place, uint64_t bytes)
 {
+    GPUARENA_ASSERT(arena->tags.list[place].live_bytes >= bytes && "a tag has what is freed of it");
     arena->tags.list[place].live_bytes -= bytes;
     arena->tags.live_bytes -= bytes;
     gpuarena__peak_watch(arena);
@@ -2817,7 +2828,8 @@ static uint32_t gpuarena__home(const gpuarena__lookup *lookup, uint64_t address)
 GPUARENA__NOINLINE void gpuarena__lookup_insert_far(gpuarena__lookup *lookup, uint32_t index, uint32_t slot)
 {
     uint32_t distance = 0;
-    while (lookup->table[slot]) {                /* ends, since at most a quarter of the slots are taken */
+    while (lookup->table[slot]) {
+        GPUARENA_ASSERT(distance <= lookup->mask && "at most a quarter of the slots are taken");
         slot = (slot + 1) & lookup->mask;
         distance++;
     }
@@ -3185,6 +3197,7 @@ GPUARENA__INLINE gpuarena__node *gpuarena__block_cut(gpuarena *arena, uint32_t i
     gpuarena__node *rest = gpuarena__node_take(arena);
     rest->address = node->address + keep;
     rest->size = node->size - keep;
+    GPUARENA_ASSERT(keep && keep < node->size && "a cut leaves two blocks");
     rest->prev = index;
     rest->next = after;
     node->size = keep;
@@ -3372,6 +3385,8 @@ GPUARENA__INLINE uint64_t gpuarena__ticket(gpuarena__stream *stream)
 static void gpuarena__uses_drop(gpuarena *arena, uint32_t use_at)
 {
     gpuarena__stream *stream = &arena->streams.list[arena->uses.list[use_at].set];
+    GPUARENA_ASSERT((arena->uses.list[use_at].ticket ? stream->use_count : stream->ref_count) != 0
+                    && "a use is counted in its stream");
     if (arena->uses.list[use_at].ticket) stream->use_count--;
     else stream->ref_count--;
     arena->uses.list[use_at].next = arena->uses.unused;
@@ -3379,11 +3394,11 @@ static void gpuarena__uses_drop(gpuarena *arena, uint32_t use_at)
     arena->uses.unused_count++;
 }
 
-/* Out of those that were reserved. */
 static uint32_t gpuarena__uses_take(gpuarena *arena)
 {
     gpuarena__stream_uses *uses = &arena->uses;
     uint32_t use_at = uses->unused;
+    GPUARENA_ASSERT((use_at || uses->count < uses->room) && "uses are reserved before one is taken");
     if (!use_at) return uses->count++;
     uses->unused = uses->list[use_at].next;
     uses->unused_count--;
@@ -3434,6 +3449,7 @@ static void gpuarena__uses_unlink(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     gpuarena__uses_drop_all(arena, node);
+    GPUARENA_ASSERT(arena->streams.list[node->as.held.home].ref_count != 0 && "a held block is counted");
     arena->streams.list[node->as.held.home].ref_count--;
     node->as.held.sync_wait = 0;
 }
@@ -3562,6 +3578,7 @@ GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, uint32_t index, gpua
                                            uint32_t freed_on, int plain)
 {
     int open;
+    GPUARENA_ASSERT(gpuarena__node_live(node) && arena->stats.live_count && "a block is freed once");
     node->size &= ~GPUARENA__LIVE;
     arena->stats.live_count--;
     arena->stats.free_count++;
@@ -3948,6 +3965,8 @@ static void gpuarena__account(gpuarena *arena, uint64_t reserved, uint64_t growi
 {
     arena->stats.reserved_bytes += reserved;
     arena->growing += growing;
+    GPUARENA_ASSERT(arena->stats.reserved_bytes < GPUARENA__MAX_TOTAL && arena->growing < GPUARENA__MAX_TOTAL
+                    && "no more is given up than was reserved or claimed");
     gpuarena__update_fast_path(arena);
     if (!arena->has_family) return;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
@@ -4268,6 +4287,7 @@ static void gpuarena__range_forget(gpuarena *arena, gpuarena__range *range)
     while (range->first) {
         uint32_t index = range->first;
         gpuarena__node *node = gpuarena__node_at(arena, index);
+        GPUARENA_ASSERT(!gpuarena__node_live(node) && "a range that goes has no live block");
         range->first = node->next;
         if (node->size & GPUARENA__KEPT) arena->paged.unmap_failed_count--;
         else if (node->size & GPUARENA__HOLE) gpuarena__hole_unlist(arena, index);
@@ -5360,6 +5380,7 @@ static int gpuarena__page_create(gpuarena *arena, gpuarena__error *error)
 {
     uint64_t page = 0, bytes = arena->paged.page_bytes;
     if (!GPUARENA__ASK(arena, error, vm, create, (&arena->driver, &page, bytes, 0))) return 0;
+    GPUARENA_ASSERT(arena->paged.spare_count < arena->paged.spare_room && "spare pages have room reserved");
     arena->paged.spare[arena->paged.spare_count++] = page;
     gpuarena__account(arena, bytes, 0 - bytes);
     return 1;
@@ -5659,9 +5680,11 @@ static int gpuarena__is_usable(const gpuarena *arena, const gpuarena__request *r
    node at or before that hole. */
 static uint32_t gpuarena__hole_next(const gpuarena *arena, uint32_t index, uint64_t *begin, uint64_t *end)
 {
-    uint64_t page = arena->paged.page_bytes, first = gpuarena__round_down(*begin, page),
-             last = gpuarena__whole(*end, page);
+    uint64_t page = arena->paged.page_bytes, first, last;
     gpuarena__iterator at = gpuarena__blocks_from(arena, index);
+    if (!page) return 0;                         /* segments have no holes */
+    first = gpuarena__round_down(*begin, page);
+    last = gpuarena__whole(*end, page);
     for (; at.index; gpuarena__next(arena, &at)) {
         uint64_t node_end = at.node->address + gpuarena__node_bytes(at.node);
         if (first >= last || at.node->address >= last) return 0;
@@ -7980,6 +8003,7 @@ static gpuarena_result gpuarena__fail_leaks(gpuarena *arena)
     gpuarena__iterator at = gpuarena__blocks(arena);
     gpuarena_failure failure;
     while (!gpuarena__node_live(at.node)) gpuarena__next(arena, &at);
+    GPUARENA_ASSERT(at.index && "a live block is in a range");
     error.result = GPUARENA_STILL_IN_USE;
     error.block = at.index;
     failure = gpuarena__failure_of(arena, &error);
