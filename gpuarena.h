@@ -2208,7 +2208,7 @@ static uint32_t gpuarena__tag_place(uint32_t tag)
         ? tag - GPUARENA__TAG_BASE : 0;
 }
 
-static const char *gpuarena__tag_text(uint32_t tag)
+GPUARENA_API const char *gpuarena_tag_name(uint32_t tag)
 {
     uint32_t place = gpuarena__tag_place(tag);
     return place ? gpuarena__tag_names[place - 1] : "";
@@ -7781,7 +7781,7 @@ static gpuarena_stats gpuarena__stats_walked(const gpuarena *arena)
 
 /* >>failure ========================================================================================= */
 
-static const char *gpuarena__result_text(gpuarena_result result)
+GPUARENA_API const char *gpuarena_result_name(gpuarena_result result)
 {
     switch (result) {
 #define X(name, value, text) case GPUARENA_##name: return text;
@@ -7791,7 +7791,7 @@ static const char *gpuarena__result_text(gpuarena_result result)
     }
 }
 
-static const char *gpuarena__reason_text(gpuarena_reason reason)
+GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason)
 {
     switch (reason) {
 #define X(name, text) case GPUARENA_REASON_##name: return text;
@@ -8223,7 +8223,7 @@ static void gpuarena__say_place(gpuarena__text *out, const gpuarena_failure *fai
 /* "tagged kv", "untagged", "with tag 7". */
 static void gpuarena__say_tag(gpuarena__text *out, uint32_t tag)
 {
-    const char *name = gpuarena__tag_text(tag);
+    const char *name = gpuarena_tag_name(tag);
     if (name[0]) gpuarena__put(out, "tagged %s", name);
     else if (tag) gpuarena__put(out, "with tag %" PRIu32, tag);
     else gpuarena__put(out, "untagged");
@@ -8236,7 +8236,7 @@ static void gpuarena__say_tags(gpuarena__text *out, const gpuarena_failure *fail
     uint32_t at;
     for (at = 0; at < 4 && failure->most[at].count; at++) {
         const gpuarena_live *one = &failure->most[at];
-        const char *name = gpuarena__tag_text(one->tag);
+        const char *name = gpuarena_tag_name(one->tag);
         gpuarena__put(out, "%s%s ", at ? ", " : "; live by tag: ", name[0] ? name : "untagged");
         gpuarena__put_about(out, one->bytes);
         rest = gpuarena__above(rest, one->bytes);
@@ -8285,9 +8285,9 @@ static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure, 
         else if (gpuarena__piece_skip(&rest, "$place")) gpuarena__say_place(out, failure);
         else if (gpuarena__piece_skip(&rest, "$detail")) gpuarena__put(out, "%s", detail);
         else if (gpuarena__piece_skip(&rest, "$result"))
-            gpuarena__put(out, "%s", gpuarena__result_text(failure->result));
+            gpuarena__put(out, "%s", gpuarena_result_name(failure->result));
         else if (gpuarena__piece_skip(&rest, "$reason"))
-            gpuarena__put(out, "%s", gpuarena__reason_text(failure->reason));
+            gpuarena__put(out, "%s", gpuarena_reason_name(failure->reason));
         else gpuarena__put(out, "%c", *rest.begin++);
     }
 }
@@ -12278,11 +12278,6 @@ GPUARENA_API uint32_t gpuarena_tag(const char *name)
     return 0;
 }
 
-GPUARENA_API const char *gpuarena_tag_name(uint32_t tag)
-{
-    return gpuarena__tag_text(tag);
-}
-
 GPUARENA_API uint32_t gpuarena_tag_scope(uint32_t tag)
 {
     uint32_t previous = gpuarena__scope;
@@ -12313,16 +12308,6 @@ GPUARENA_API size_t gpuarena_failure_text(const gpuarena_failure *failure, char 
     if (failure->result == GPUARENA_OUT_OF_MEMORY) gpuarena__say_tags(&out, failure);
     if (failure->result == GPUARENA_STILL_IN_USE) gpuarena__say_leaks(&out, failure);
     return out.length;
-}
-
-GPUARENA_API const char *gpuarena_result_name(gpuarena_result result)
-{
-    return gpuarena__result_text(result);
-}
-
-GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason)
-{
-    return gpuarena__reason_text(reason);
 }
 
 GPUARENA_API gpuarena_result gpuarena_config_parse(const char *text, gpuarena_config *config, char *message,
