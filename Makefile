@@ -86,7 +86,7 @@ ifneq ($(words x $(CURDIR) $(BUILD)),3)
 $(error paths with spaces are not supported: "$(CURDIR)", BUILD="$(BUILD)")
 endif
 .DELETE_ON_ERROR:
-.PHONY: all examples everything run check needed test asan tsan fuzz valgrind bench profile footprints policies pictures mutants bounds install uninstall clean help toolkit FORCE
+.PHONY: all examples everything run check needed test asan tsan fuzz valgrind bench profile footprints policies pictures mutants coverage bounds install uninstall clean help toolkit FORCE
 
 all: toolkit $(STRESS) $(CUDART) $(CUB) $(PRELOAD)  ## build the stress program and its libraries (the default)
 
@@ -193,6 +193,14 @@ pictures: $(STRESS)  ## README's pictures, in stress/report/pictures
 # MUTANTS=40 MUTANTS_SEED=1 MUTANTS_LINES=FROM-TO
 mutants: $(call PROGRAMS,$(wildcard tests/unit/arena/*.c))  ## random small mistakes in the header: which share the unit tests find; minutes
 	$(Q)BUILD='$(BUILD)' perl tests/mutation/mutants.pl
+
+# what asks the header: not the tests of the stress program
+COVERING = $(call PROGRAMS,$(wildcard tests/unit/arena/*.c tests/unit/cuda/*.c tests/property/*.c tests/schedule/*.c tests/threads/*.c))
+
+coverage:  ## lines of the header that no test runs, and branches that none takes, in BUILD/coverage; needs gcc
+	$(Q)rm -f $$(find '$(BUILD)/coverage' -name '*.gcda' 2>/dev/null)
+	$(Q)$(MAKE) --no-print-directory test BUILD='$(BUILD)/coverage' CFLAGS='-O0 -g1 --coverage' TESTS='$$(COVERING)'
+	$(Q)BUILD='$(BUILD)/coverage' perl tests/mutation/coverage.pl
 
 bounds: $(STRESS)  ## check on all of these that paged ranges keep their bounds; minutes
 	$(Q)BUILD='$(BUILD)' GPUARENA_BOUNDS=all $(PROVE) -v tests/scenario/paged_bounds.t

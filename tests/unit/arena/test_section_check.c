@@ -1,27 +1,11 @@
 /* Section >>check of the header, from inside: every invariant is violated in turn, named, and mended again.
    It must not change what is checked: each row puts one field wrong and back. */
 #include "section.h"
+#include "violate.h"
 
 static fake_device device;
 static gpuarena *arena;
 static uint32_t live_node, free_node, listed_node;
-
-/* Puts a value into a field of 4 or 8 bytes, expects the complaint, and puts the old value back. */
-static void violate(void *field, size_t size, uint64_t value, const char *complaint)
-{
-    unsigned char old[8];
-    uint32_t narrow = (uint32_t)value;
-    char message[200] = "";
-    memcpy(old, field, size);
-    memcpy(field, size == 4 ? (const void *)&narrow : (const void *)&value, size);
-    gpuarena_result result = gpuarena_check(arena, message, sizeof message);
-    memcpy(field, old, size);
-    CHECK_MSG(result == GPUARENA_CORRUPT && strncmp(message, complaint, strlen(complaint)) == 0, "%s", complaint);
-    if (strncmp(message, complaint, strlen(complaint))) printf("# said: %s\n", message);
-    if (gpuarena_check(arena, message, sizeof message)) CHECK_MSG(0, "mended, but: %s", message);
-}
-
-#define VIOLATE(field, value, complaint) violate(&(field), sizeof(field), (uint64_t)(value), complaint)
 
 /* Two segments; live blocks; free ones of one size, more than a bin has slots. */
 static void set_up(void)
@@ -51,44 +35,45 @@ static void set_up(void)
 static void test_blocks(void)
 {
     gpuarena__node *live = gpuarena__node_at(arena, live_node), *idle = gpuarena__node_at(arena, free_node);
-    VIOLATE(live->address, live->address + 256, "blocks do not tile a segment");
-    VIOLATE(live->prev, 0, "blocks do not tile a segment");
-    VIOLATE(live->next, 0, "blocks end before their segment does");
-    VIOLATE(live->next, 0x7fffffff, "a link leads to no block");
-    VIOLATE(idle->as.slot, UINT32_MAX, "a free block is in the bin of another size");
-    VIOLATE(arena->limit, arena->limit - 1, "the limit is not the configuration's");
-    VIOLATE(arena->plain_limit, 0, "frees take another way than their releases need");
-    VIOLATE(arena->release_due, 1000, "the next release is due too late");
-    VIOLATE(arena->host_bytes, arena->host_bytes + 1, "host memory does not add up");
-    VIOLATE(live->size, SECTION_LIVE, "a block has a size that cannot be");
-    VIOLATE(live->size, (uint64_t)8 << 20 | SECTION_LIVE, "a block has a size that cannot be");
-    VIOLATE(live->size, live->size & ~SECTION_LIVE, "two free blocks are neighbours");
-    VIOLATE(live->size, live->size | 4, "a block has a state that cannot be");
-    VIOLATE(live->size, live->size | SECTION_OVERFLOW, "a block has a state that cannot be");
-    VIOLATE(gpuarena__node_at(arena, 0)->size, 0, "the sentinel is free");
-    VIOLATE(arena->unit, 512, "the unit is not the alignment");
-    VIOLATE(live->as.live.requested, 0, "a live block is smaller than its request");
-    VIOLATE(live->as.live.requested, 65537, "a live block is smaller than its request");
-    VIOLATE(live->as.live.serial, 0, "a live block's serial was never given");
-    VIOLATE(live->as.live.serial, arena->serial + 1, "a live block's serial was never given");
-    VIOLATE(arena->lookup.table[gpuarena__lookup_find(arena, &arena->lookup, live->address)], 0,
+    VIOLATE(arena, live->address, live->address + 256, "blocks do not tile a segment");
+    VIOLATE(arena, live->prev, 0, "blocks do not tile a segment");
+    VIOLATE(arena, live->next, 0, "blocks end before their segment does");
+    VIOLATE(arena, live->next, 0x7fffffff, "a link leads to no block");
+    VIOLATE(arena, idle->as.slot, UINT32_MAX, "a free block is in the bin of another size");
+    VIOLATE(arena, arena->limit, arena->limit - 1, "the limit is not the configuration's");
+    VIOLATE(arena, arena->plain_limit, 0, "frees take another way than their releases need");
+    VIOLATE(arena, arena->release_due, 1000, "the next release is due too late");
+    VIOLATE(arena, arena->host_bytes, arena->host_bytes + 1, "host memory does not add up");
+    VIOLATE(arena, live->size, SECTION_LIVE, "a block has a size that cannot be");
+    VIOLATE(arena, live->size, (uint64_t)8 << 20 | SECTION_LIVE, "a block has a size that cannot be");
+    VIOLATE(arena, live->size, live->size & ~SECTION_LIVE, "two free blocks are neighbours");
+    VIOLATE(arena, live->size, live->size | 4, "a block has a state that cannot be");
+    VIOLATE(arena, live->size, live->size | SECTION_OVERFLOW, "a block has a state that cannot be");
+    VIOLATE(arena, gpuarena__node_at(arena, 0)->size, 0, "the sentinel is free");
+    VIOLATE(arena, arena->unit, 512, "the unit is not the alignment");
+    VIOLATE(arena, live->as.live.requested, 0, "a live block is smaller than its request");
+    VIOLATE(arena, live->as.live.requested, 65537, "a live block is smaller than its request");
+    VIOLATE(arena, live->as.live.serial, 0, "a live block's serial was never given");
+    VIOLATE(arena, live->as.live.serial, arena->serial + 1, "a live block's serial was never given");
+    VIOLATE(arena, arena->lookup.table[gpuarena__lookup_find(arena, &arena->lookup, live->address)], 0,
             "a live block is not found by its address");
-    VIOLATE(idle->as.slot, idle->as.slot + 64, "a free block is in the bin of another size");
-    VIOLATE(idle->as.slot, idle->as.slot ^ 56, "a free block is not in its slot");
+    VIOLATE(arena, idle->as.slot, idle->as.slot + 64, "a free block is in the bin of another size");
+    VIOLATE(arena, idle->as.slot, idle->as.slot ^ 56, "a free block is not in its slot");
 }
 
 static void test_ranges(void)
 {
     gpuarena__range *range = arena->ranges.last;
-    VIOLATE(range->bytes, range->bytes + 1, "a segment has a size or base that cannot be");
-    VIOLATE(range->address, arena->ranges.first->address, "segments overlap or are out of order");
-    VIOLATE(range->bytes, range->bytes - SECTION_GRANULE, "a block has a size that cannot be");
-    VIOLATE(range->bytes, range->bytes + SECTION_GRANULE, "blocks end before their segment does");
-    VIOLATE(arena->ranges.first->anchors[0], 0, "an anchor is wrong");
-    VIOLATE(arena->ranges.first->anchors[1], live_node, "an anchor is wrong");
-    VIOLATE(arena->ranges.first->anchors[3], live_node, "an anchor is left over");
-    VIOLATE(arena->ranges.count, 1, "segments are miscounted");
-    VIOLATE(range->height, arena->ranges.root == range ? 0 : UINT32_MAX, "a segment is not found by its address");
+    VIOLATE(arena, range->bytes, range->bytes + 1, "a segment has a size or base that cannot be");
+    VIOLATE(arena, range->address, arena->ranges.first->address, "segments overlap or are out of order");
+    VIOLATE(arena, range->bytes, range->bytes - SECTION_GRANULE, "a block has a size that cannot be");
+    VIOLATE(arena, range->bytes, range->bytes + SECTION_GRANULE, "blocks end before their segment does");
+    VIOLATE(arena, arena->ranges.first->anchors[0], 0, "an anchor is wrong");
+    VIOLATE(arena, arena->ranges.first->anchors[1], live_node, "an anchor is wrong");
+    VIOLATE(arena, arena->ranges.first->anchors[3], live_node, "an anchor is left over");
+    VIOLATE(arena, arena->ranges.count, 1, "segments are miscounted");
+    VIOLATE(arena, range->height, arena->ranges.root == range ? 0 : UINT32_MAX,
+            "a segment is not found by its address");
 }
 
 static void test_bins(void)
@@ -97,33 +82,33 @@ static void test_bins(void)
     uint64_t *digests = &arena->bins.digests[number];
     uint32_t *nodes = &arena->bins.nodes[number * 8], *overflow = &arena->bins.overflow[number];
     gpuarena__node *listed = gpuarena__node_at(arena, listed_node);
-    VIOLATE(nodes[0], 0x7fffffff, "a free block is not in its slot");
-    VIOLATE(*overflow, 0x7fffffff, "a link leads to no block");
-    VIOLATE(listed->as.list.after, 0x7fffffff, "a link leads to no block");
-    VIOLATE(arena->bins.taken[0], arena->bins.taken[0] ^ 1, "a class's bit is wrong");
-    VIOLATE(arena->bins.taken[number / 64], arena->bins.taken[number / 64] & ~((uint64_t)1 << number % 64),
+    VIOLATE(arena, nodes[0], 0x7fffffff, "a free block is not in its slot");
+    VIOLATE(arena, *overflow, 0x7fffffff, "a link leads to no block");
+    VIOLATE(arena, listed->as.list.after, 0x7fffffff, "a link leads to no block");
+    VIOLATE(arena, arena->bins.taken[0], arena->bins.taken[0] ^ 1, "a class's bit is wrong");
+    VIOLATE(arena, arena->bins.taken[number / 64], arena->bins.taken[number / 64] & ~((uint64_t)1 << number % 64),
             "a class's bit is wrong");
-    VIOLATE(*digests, *digests & ~(uint64_t)255, "a digest and its slot disagree");
-    VIOLATE(*digests, *digests + 1, "a digest is wrong");
-    VIOLATE(arena->bins.overflow[0], listed_node, "a bin has a list and no slot taken");
-    VIOLATE(listed->as.list.before, live_node, "a bin's list is broken");
-    VIOLATE(*overflow, listed->as.list.after, "a bin's list is ");
+    VIOLATE(arena, *digests, *digests & ~(uint64_t)255, "a digest and its slot disagree");
+    VIOLATE(arena, *digests, *digests + 1, "a digest is wrong");
+    VIOLATE(arena, arena->bins.overflow[0], listed_node, "a bin has a list and no slot taken");
+    VIOLATE(arena, listed->as.list.before, live_node, "a bin's list is broken");
+    VIOLATE(arena, *overflow, listed->as.list.after, "a bin's list is ");
 }
 
 static void test_sums(void)
 {
-    VIOLATE(arena->stats.live_bytes, 1, "live bytes do not add up");
-    VIOLATE(arena->stats.requested_bytes, 1, "requested bytes do not add up");
-    VIOLATE(arena->stats.reserved_bytes, arena->stats.reserved_bytes - 1, "reserved bytes do not add up");
-    VIOLATE(arena->stats.live_count, 1, "live blocks are miscounted");
-    VIOLATE(arena->stats.requested_peak_bytes, 0, "a peak is below its current value");
-    VIOLATE(arena->stats.live_peak_bytes, 0, "a peak is below its current value");
-    VIOLATE(arena->stats.reserved_peak_bytes, 0, "a peak is below its current value");
-    VIOLATE(arena->growing, 2, "growth is claimed that is not under way");
-    VIOLATE(arena->nodes.unused_count, 0, "unused nodes are miscounted");
-    VIOLATE(arena->nodes.unused, UINT32_MAX, "a link leads to no block");
-    VIOLATE(arena->nodes.unused, 0, "unused nodes are miscounted");
-    VIOLATE(arena->lookup.shift, 60, "a live block is not found by its address");
+    VIOLATE(arena, arena->stats.live_bytes, 1, "live bytes do not add up");
+    VIOLATE(arena, arena->stats.requested_bytes, 1, "requested bytes do not add up");
+    VIOLATE(arena, arena->stats.reserved_bytes, arena->stats.reserved_bytes - 1, "reserved bytes do not add up");
+    VIOLATE(arena, arena->stats.live_count, 1, "live blocks are miscounted");
+    VIOLATE(arena, arena->stats.requested_peak_bytes, 0, "a peak is below its current value");
+    VIOLATE(arena, arena->stats.live_peak_bytes, 0, "a peak is below its current value");
+    VIOLATE(arena, arena->stats.reserved_peak_bytes, 0, "a peak is below its current value");
+    VIOLATE(arena, arena->growing, 2, "growth is claimed that is not under way");
+    VIOLATE(arena, arena->nodes.unused_count, 0, "unused nodes are miscounted");
+    VIOLATE(arena, arena->nodes.unused, UINT32_MAX, "a link leads to no block");
+    VIOLATE(arena, arena->nodes.unused, 0, "unused nodes are miscounted");
+    VIOLATE(arena, arena->lookup.shift, 60, "a live block is not found by its address");
 }
 
 /* A digest without a block behind it. */
@@ -152,13 +137,13 @@ static void test_tables(void)
 {
     uint32_t slot = 0;
     while (arena->lookup.table[slot]) slot++;
-    VIOLATE(arena->lookup.table[slot], free_node, "the table of live blocks holds another");
-    VIOLATE(arena->lookup.table[slot], UINT32_MAX, "a link leads to no block");
-    VIOLATE(arena->lookup.table[slot], live_node, "the table of live blocks is incomplete");
+    VIOLATE(arena, arena->lookup.table[slot], free_node, "the table of live blocks holds another");
+    VIOLATE(arena, arena->lookup.table[slot], UINT32_MAX, "a link leads to no block");
+    VIOLATE(arena, arena->lookup.table[slot], live_node, "the table of live blocks is incomplete");
     slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__node_at(arena, live_node)->address);
                                                  /* the walk looks there */
-    VIOLATE(arena->lookup.table[slot], 0x7fffffff, "a link leads to no block");
-    VIOLATE(arena->lookup.table[slot], arena->nodes.chunk_count * SECTION_CHUNK, "a link leads to no block");
+    VIOLATE(arena, arena->lookup.table[slot], 0x7fffffff, "a link leads to no block");
+    VIOLATE(arena, arena->lookup.table[slot], arena->nodes.chunk_count * SECTION_CHUNK, "a link leads to no block");
     uint32_t taken = arena->nodes.unused;
     (void)gpuarena__node_take(arena);
     char message[100];

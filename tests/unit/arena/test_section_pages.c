@@ -2,29 +2,13 @@
    violated in turn, named by the check, and mended again. It must not change what is checked: each row puts one
    field wrong and back. */
 #include "paged_pages.h"
+#include "violate.h"
 
 /* state bits of a node's size, which the header takes back at its end */
 enum { PAGES_LIVE = 1, PAGES_OVERFLOW = 2, PAGES_HOLE = 4, PAGES_KEPT = 8, PAGES_OWN = 16 };
 
 static paged_bench bench;
 static gpuarena__node *roomy, *room, *stuck, *open_hole, *root, *child, *plain;
-
-/* Puts a value into a field of 4 or 8 bytes, expects the complaint, and puts the old value back. */
-static void violate(void *field, size_t size, uint64_t value, const char *complaint)
-{
-    unsigned char old[8];
-    uint32_t narrow = (uint32_t)value;
-    char message[200] = "";
-    memcpy(old, field, size);
-    memcpy(field, size == 4 ? (const void *)&narrow : (const void *)&value, size);
-    gpuarena_result result = gpuarena_check(bench.arena, message, sizeof message);
-    memcpy(field, old, size);
-    CHECK_MSG(result == GPUARENA_CORRUPT && strncmp(message, complaint, strlen(complaint)) == 0, "%s", complaint);
-    if (strncmp(message, complaint, strlen(complaint))) printf("# said: %s\n", message);
-    if (gpuarena_check(bench.arena, message, sizeof message)) CHECK_MSG(0, "mended, but: %s", message);
-}
-
-#define VIOLATE(field, value, complaint) violate(&(field), sizeof(field), (uint64_t)(value), complaint)
 
 static gpuarena__node *node_at(uint32_t index)
 {
@@ -77,25 +61,25 @@ static void set_up(void)
 static void test_holes(void)
 {
     uint32_t self = bench.arena->paged.holes;
-    VIOLATE(open_hole->set, 1, "a hole waits for something");
-    VIOLATE(open_hole->use_at, 1, "a free block in a bin is on hold");
-    VIOLATE(open_hole->size, open_hole->size | PAGES_KEPT, "the holes' list holds another");
-    VIOLATE(open_hole->size, open_hole->size & ~(uint64_t)PAGES_HOLE, "two free blocks are neighbours");
-    VIOLATE(open_hole->size, open_hole->size | PAGES_LIVE, "a block has a state that cannot be");
-    VIOLATE(open_hole->size, open_hole->size | PAGES_OVERFLOW, "a block has a state that cannot be");
-    VIOLATE(stuck->size, stuck->size & ~(uint64_t)PAGES_KEPT, "holes are missing in their list");
-    VIOLATE(stuck->size, stuck->size | PAGES_OWN, "a block has a state that cannot be");
-    VIOLATE(plain->size, plain->size | PAGES_OVERFLOW, "a block has a state that cannot be");
-    VIOLATE(plain->size, (plain->size | PAGES_HOLE | PAGES_KEPT) & ~(uint64_t)PAGES_LIVE,
+    VIOLATE(bench.arena, open_hole->set, 1, "a hole waits for something");
+    VIOLATE(bench.arena, open_hole->use_at, 1, "a free block in a bin is on hold");
+    VIOLATE(bench.arena, open_hole->size, open_hole->size | PAGES_KEPT, "the holes' list holds another");
+    VIOLATE(bench.arena, open_hole->size, open_hole->size & ~(uint64_t)PAGES_HOLE, "two free blocks are neighbours");
+    VIOLATE(bench.arena, open_hole->size, open_hole->size | PAGES_LIVE, "a block has a state that cannot be");
+    VIOLATE(bench.arena, open_hole->size, open_hole->size | PAGES_OVERFLOW, "a block has a state that cannot be");
+    VIOLATE(bench.arena, stuck->size, stuck->size & ~(uint64_t)PAGES_KEPT, "holes are missing in their list");
+    VIOLATE(bench.arena, stuck->size, stuck->size | PAGES_OWN, "a block has a state that cannot be");
+    VIOLATE(bench.arena, plain->size, plain->size | PAGES_OVERFLOW, "a block has a state that cannot be");
+    VIOLATE(bench.arena, plain->size, (plain->size | PAGES_HOLE | PAGES_KEPT) & ~(uint64_t)PAGES_LIVE,
             "a hole waits for something");
-    VIOLATE(bench.arena->paged.holes, 0, "holes are missing in their list");
-    VIOLATE(bench.arena->paged.holes, 0x7fffffff, "a link leads to no block");
-    VIOLATE(bench.arena->paged.holes, gpuarena__node_around(bench.arena, plain->address),
+    VIOLATE(bench.arena, bench.arena->paged.holes, 0, "holes are missing in their list");
+    VIOLATE(bench.arena, bench.arena->paged.holes, 0x7fffffff, "a link leads to no block");
+    VIOLATE(bench.arena, bench.arena->paged.holes, gpuarena__node_around(bench.arena, plain->address),
             "the holes' list holds another");
-    VIOLATE(node_at(self)->as.list.after, self, "holes are missing in their list");
-    VIOLATE(bench.arena->paged.unmap_failed_count, bench.arena->paged.unmap_failed_count + 1,
+    VIOLATE(bench.arena, node_at(self)->as.list.after, self, "holes are missing in their list");
+    VIOLATE(bench.arena, bench.arena->paged.unmap_failed_count, bench.arena->paged.unmap_failed_count + 1,
             "stuck holes are miscounted");
-    VIOLATE(bench.arena->paged.unmap_failed_count, 0, "stuck holes are miscounted");
+    VIOLATE(bench.arena, bench.arena->paged.unmap_failed_count, 0, "stuck holes are miscounted");
 }
 
 /* A hole in two halves. */
@@ -120,40 +104,42 @@ static void test_neighbours(void)
 
 static void test_rooms(void)
 {
-    VIOLATE(roomy->size, roomy->size & ~(uint64_t)PAGES_KEPT, "stuck holes are miscounted");
-    VIOLATE(room->size, room->size & ~(uint64_t)PAGES_KEPT, "a block's room is open to all");
-    VIOLATE(plain->size, plain->size | PAGES_KEPT, "a block has no room behind it");
-    VIOLATE(plain->size, plain->size | PAGES_OWN | PAGES_KEPT, "a block has a state that cannot be");
-    VIOLATE(bench.arena->ranges.first->pages, 0, "a hole is not of whole pages");
-    VIOLATE(bench.arena->ranges.first->bytes, bench.arena->ranges.first->bytes + 1, "a segment has a size");
-    VIOLATE(bench.arena->paged.page_bytes, bench.arena->paged.page_bytes * 64,
+    VIOLATE(bench.arena, roomy->size, roomy->size & ~(uint64_t)PAGES_KEPT, "stuck holes are miscounted");
+    VIOLATE(bench.arena, room->size, room->size & ~(uint64_t)PAGES_KEPT, "a block's room is open to all");
+    VIOLATE(bench.arena, plain->size, plain->size | PAGES_KEPT, "a block has no room behind it");
+    VIOLATE(bench.arena, plain->size, plain->size | PAGES_OWN | PAGES_KEPT, "a block has a state that cannot be");
+    VIOLATE(bench.arena, bench.arena->ranges.first->pages, 0, "a hole is not of whole pages");
+    VIOLATE(bench.arena, bench.arena->ranges.first->bytes, bench.arena->ranges.first->bytes + 1,
+            "a segment has a size");
+    VIOLATE(bench.arena, bench.arena->paged.page_bytes, bench.arena->paged.page_bytes * 64,
             "a segment has a size or base that cannot be");
 }
 
 static void test_pages(void)
 {
     gpuarena__paged *paged = &bench.arena->paged;
-    VIOLATE(paged->idle_count, paged->idle_count + 1, "idle pages are miscounted");
-    VIOLATE(paged->idle_count, paged->idle_count - 1, "idle pages are miscounted");
-    VIOLATE(paged->spare_count, paged->spare_count + 1, "reserved bytes do not add up");
-    VIOLATE(paged->spare_room, paged->spare_room * 2, "host memory does not add up");
-    VIOLATE(paged->run_room, paged->run_room + 1, "host memory does not add up");
-    VIOLATE(bench.arena->stats.reserved_bytes, bench.arena->stats.reserved_bytes - MIB(2),
+    VIOLATE(bench.arena, paged->idle_count, paged->idle_count + 1, "idle pages are miscounted");
+    VIOLATE(bench.arena, paged->idle_count, paged->idle_count - 1, "idle pages are miscounted");
+    VIOLATE(bench.arena, paged->spare_count, paged->spare_count + 1, "reserved bytes do not add up");
+    VIOLATE(bench.arena, paged->spare_room, paged->spare_room * 2, "host memory does not add up");
+    VIOLATE(bench.arena, paged->run_room, paged->run_room + 1, "host memory does not add up");
+    VIOLATE(bench.arena, bench.arena->stats.reserved_bytes, bench.arena->stats.reserved_bytes - MIB(2),
             "reserved bytes do not add up");
-    VIOLATE(bench.arena->growing, MIB(2), "growth is claimed that is not under way");
+    VIOLATE(bench.arena, bench.arena->growing, MIB(2), "growth is claimed that is not under way");
 }
 
 static void test_trees(void)
 {
     gpuarena__bins *bins = &bench.arena->bins;
-    VIOLATE(bins->root[0], 0, "free blocks and bins differ in number");
-    VIOLATE(bins->root[0], 0x7fffffff, "a link leads to no block");
-    VIOLATE(root->as.tree.longest, root->as.tree.longest + 256, "a tree's longest block is another");
-    VIOLATE(child->as.tree.longest, 0, "a tree's longest block is another");
-    VIOLATE(root->as.tree.low, root->as.tree.high, "a tree is out of order");
-    VIOLATE(root->as.tree.high, bins->root[0], "a tree has no end");
-    VIOLATE(bins->root[0], gpuarena__node_around(bench.arena, plain->address), "a tree holds what it should not");
-    VIOLATE(bench.arena->ordered_bytes, MIB(64), "a free block is in the bin of another size");
+    VIOLATE(bench.arena, bins->root[0], 0, "free blocks and bins differ in number");
+    VIOLATE(bench.arena, bins->root[0], 0x7fffffff, "a link leads to no block");
+    VIOLATE(bench.arena, root->as.tree.longest, root->as.tree.longest + 256, "a tree's longest block is another");
+    VIOLATE(bench.arena, child->as.tree.longest, 0, "a tree's longest block is another");
+    VIOLATE(bench.arena, root->as.tree.low, root->as.tree.high, "a tree is out of order");
+    VIOLATE(bench.arena, root->as.tree.high, bins->root[0], "a tree has no end");
+    VIOLATE(bench.arena, bins->root[0], gpuarena__node_around(bench.arena, plain->address),
+            "a tree holds what it should not");
+    VIOLATE(bench.arena, bench.arena->ordered_bytes, MIB(64), "a free block is in the bin of another size");
 }
 
 /* Waits for the device have numbers, which begin again when they have run out. */
