@@ -9019,38 +9019,38 @@ typedef char gpuarena__cuda_is_64_bit[sizeof(size_t) >= sizeof(uint64_t) ? 1 : -
 
 enum { GPUARENA__NOT_RESTORED = -1 };            /* a code of our own, classified FAILED */
 
-typedef struct gpuarena__cuda_turn {
+typedef struct gpuarena__cuda_caller {
     int previous;                                /* the caller's device; -1: nothing to put back */
     int slot_clean;                              /* the last-error slot held no error of the caller's */
-} gpuarena__cuda_turn;
+} gpuarena__cuda_caller;
 
 /* Makes the device current. Must be followed by an end, whatever it answers. */
-static int gpuarena__cuda_begin(const gpuarena_driver *self, gpuarena__cuda_turn *slow_mutex)
+static int gpuarena__cuda_begin(const gpuarena_driver *self, gpuarena__cuda_caller *caller)
 {
     int current = self->device, code;
-    slow_mutex->previous = -1;
-    slow_mutex->slot_clean = cudaPeekAtLastError() == cudaSuccess;
+    caller->previous = -1;
+    caller->slot_clean = cudaPeekAtLastError() == cudaSuccess;
     code = (int)cudaGetDevice(&current);
     if (code || current == self->device) return code;
-    slow_mutex->previous = current;
+    caller->previous = current;
     return (int)cudaSetDevice(self->device);
 }
 
 /* Makes the caller's device current again, and clears the slot of what we wrote to it. Its answer is `code`,
    the call's, or else NOT_RESTORED: what is wrong with the caller's device is not wrong with the table's. */
-static int gpuarena__cuda_end(const gpuarena__cuda_turn *slow_mutex, int code)
+static int gpuarena__cuda_end(const gpuarena__cuda_caller *caller, int code)
 {
-    int failed = slow_mutex->previous >= 0 && cudaSetDevice(slow_mutex->previous);
-    if ((code || failed) && slow_mutex->slot_clean) (void)cudaGetLastError();
+    int failed = caller->previous >= 0 && cudaSetDevice(caller->previous);
+    if ((code || failed) && caller->slot_clean) (void)cudaGetLastError();
     return code ? code : failed ? GPUARENA__NOT_RESTORED : 0;
 }
 
 /* One call, with the device current; `code` is its answer. */
 #define GPUARENA__CUDA_CALL(call) \
-    gpuarena__cuda_turn slow_mutex; \
-    int code = gpuarena__cuda_begin(self, &slow_mutex); \
+    gpuarena__cuda_caller caller; \
+    int code = gpuarena__cuda_begin(self, &caller); \
     if (!code) code = (int)(call); \
-    code = gpuarena__cuda_end(&slow_mutex, code)
+    code = gpuarena__cuda_end(&caller, code)
 
 /* The host's memory, as the system has it. */
 static int gpuarena__cuda_host_info(uint64_t *free_bytes, uint64_t *total_bytes)
@@ -9067,8 +9067,8 @@ static int gpuarena__cuda_host_info(uint64_t *free_bytes, uint64_t *total_bytes)
 #endif
 }
 
-static int gpuarena__cuda_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
-                               uint64_t *total_bytes)
+static int gpuarena__cuda_memory_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
+                                      uint64_t *total_bytes)
 {
     size_t device_free = 0, device_total = 0;
     if (kind == GPUARENA_MEMORY_PINNED) return gpuarena__cuda_host_info(free_bytes, total_bytes);
@@ -9182,27 +9182,27 @@ static int gpuarena__cuda_give_back_kind(const gpuarena_driver *self, gpuarena_m
     }
 }
 
-static int gpuarena__cuda_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr,
-                                 uint64_t bytes, gpuarena_stream stream)
+static int gpuarena__cuda_memory_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr,
+                                        uint64_t bytes, gpuarena_stream stream)
 {
     void *memory = NULL;
     GPUARENA__CUDA_CALL(gpuarena__cuda_obtain_kind(self, kind, &memory, bytes, stream));
     if (!code) *ptr = memory;
     else if (code == GPUARENA__NOT_RESTORED && gpuarena__cuda_give_back_kind(self, kind, memory, stream)
-             && slow_mutex.slot_clean) (void)cudaGetLastError();
+             && caller.slot_clean) (void)cudaGetLastError();
     return code;
 }
 
 /* What is freed is freed, even if the caller's device cannot be made current again. */
-static int gpuarena__cuda_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr,
-                                    uint64_t bytes, gpuarena_stream stream)
+static int gpuarena__cuda_memory_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr,
+                                           uint64_t bytes, gpuarena_stream stream)
 {
     (void)bytes;
     GPUARENA__CUDA_CALL(gpuarena__cuda_give_back_kind(self, kind, ptr, stream));
     return code == GPUARENA__NOT_RESTORED ? 0 : code;
 }
 
-static int gpuarena__cuda_event_create(const gpuarena_driver *self, void **event)
+static int gpuarena__cuda_events_create(const gpuarena_driver *self, void **event)
 {
     cudaEvent_t made = NULL;
     GPUARENA__CUDA_CALL(cudaEventCreateWithFlags(&made, cudaEventDisableTiming));
@@ -9211,48 +9211,32 @@ static int gpuarena__cuda_event_create(const gpuarena_driver *self, void **event
     return code;
 }
 
-/* The rest is one call each. */
-#define GPUARENA__CUDA_ENTRY(call) \
-    GPUARENA__CUDA_CALL(call); \
-    return code
-static int gpuarena__cuda_event_destroy(const gpuarena_driver *self, void *event)
-{
-    GPUARENA__CUDA_ENTRY(cudaEventDestroy((cudaEvent_t)event));
-}
-static int gpuarena__cuda_event_record(const gpuarena_driver *self, void *event, gpuarena_stream stream)
-{
-    GPUARENA__CUDA_ENTRY(cudaEventRecord((cudaEvent_t)event, (cudaStream_t)stream));
-}
-static int gpuarena__cuda_event_query(const gpuarena_driver *self, void *event)
-{
-    GPUARENA__CUDA_ENTRY(cudaEventQuery((cudaEvent_t)event));
-}
-static int gpuarena__cuda_host_wait(const gpuarena_driver *self, void *event)
-{
-    GPUARENA__CUDA_ENTRY(cudaEventSynchronize((cudaEvent_t)event));
-}
-static int gpuarena__cuda_stream_wait(const gpuarena_driver *self, gpuarena_stream stream, void *event)
-{
-    GPUARENA__CUDA_ENTRY(cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0));
-}
-static int gpuarena__cuda_clear(const gpuarena_driver *self, void *ptr, uint64_t bytes,
-                                gpuarena_stream stream)
-{
-    GPUARENA__CUDA_ENTRY(cudaMemsetAsync(ptr, 0, (size_t)bytes, (cudaStream_t)stream));
-}
+/* Entries that are one call, with the device current. X(name, parameters, call) */
+#define GPUARENA__CUDA_CALLS(X) \
+    X(events_destroy, (const gpuarena_driver *self, void *event), cudaEventDestroy((cudaEvent_t)event)) \
+    X(events_record, (const gpuarena_driver *self, void *event, gpuarena_stream stream), \
+      cudaEventRecord((cudaEvent_t)event, (cudaStream_t)stream)) \
+    X(events_query, (const gpuarena_driver *self, void *event), cudaEventQuery((cudaEvent_t)event)) \
+    X(events_host_wait, (const gpuarena_driver *self, void *event), \
+      cudaEventSynchronize((cudaEvent_t)event)) \
+    X(events_stream_wait, (const gpuarena_driver *self, gpuarena_stream stream, void *event), \
+      cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0)) \
+    X(events_device_wait, (const gpuarena_driver *self), cudaDeviceSynchronize()) \
+    X(clear, (const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream), \
+      cudaMemsetAsync(ptr, 0, (size_t)bytes, (cudaStream_t)stream))
+#define X(name, parameters, call) \
+    static int gpuarena__cuda_##name parameters { GPUARENA__CUDA_CALL(call); return code; }
+GPUARENA__CUDA_CALLS(X)
+#undef X
 
-static int gpuarena__cuda_device_wait(const gpuarena_driver *self)
-{
-    GPUARENA__CUDA_ENTRY(cudaDeviceSynchronize());
-}
-static int gpuarena__cuda_active(const gpuarena_driver *self, gpuarena_stream stream, int *active)
+static int gpuarena__cuda_capture_active(const gpuarena_driver *self, gpuarena_stream stream, int *active)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     GPUARENA__CUDA_CALL(cudaStreamIsCapturing((cudaStream_t)stream, &status));
     if (!code) *active = status != cudaStreamCaptureStatusNone;
     return code;
 }
-static int gpuarena__cuda_exchange_mode(const gpuarena_driver *self, int *mode)
+static int gpuarena__cuda_capture_exchange_mode(const gpuarena_driver *self, int *mode)
 {
     enum cudaStreamCaptureMode exchanged = (enum cudaStreamCaptureMode)*mode;
     int slot_clean = cudaPeekAtLastError() == cudaSuccess;   /* the mode is the thread's, not a device's */
@@ -9324,8 +9308,8 @@ static void gpuarena__cuda_prop(int device, CUmemAllocationProp *prop)
     prop->location.id = device;
 }
 
-static int gpuarena__cuda_reserve(const gpuarena_driver *self, void **address, uint64_t bytes,
-                                  uint64_t alignment)
+static int gpuarena__cuda_vm_reserve(const gpuarena_driver *self, void **address, uint64_t bytes,
+                                     uint64_t alignment)
 {
     CUdeviceptr start = 0;
     GPUARENA__CUDA_CALL(gpuarena__cuda_vm.reserve(&start, (size_t)bytes, (size_t)alignment, 0, 0));
@@ -9333,12 +9317,8 @@ static int gpuarena__cuda_reserve(const gpuarena_driver *self, void **address, u
     else if (code == GPUARENA__NOT_RESTORED) (void)gpuarena__cuda_vm.release(start, (size_t)bytes);
     return code;
 }
-static int gpuarena__cuda_release(const gpuarena_driver *self, void *address, uint64_t bytes)
-{
-    (void)self;
-    return (int)gpuarena__cuda_vm.release((CUdeviceptr)(uintptr_t)address, (size_t)bytes);
-}
-static int gpuarena__cuda_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
+static int gpuarena__cuda_vm_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes,
+                                    uint32_t traits)
 {
     CUmemAllocationProp prop;
     CUmemGenericAllocationHandle made = 0;
@@ -9349,25 +9329,24 @@ static int gpuarena__cuda_create(const gpuarena_driver *self, uint64_t *page, ui
     if (!code) *page = made;
     return code;
 }
-static int gpuarena__cuda_destroy(const gpuarena_driver *self, uint64_t page, uint64_t bytes)
-{
-    (void)self; (void)bytes;
-    return (int)gpuarena__cuda_vm.destroy((CUmemGenericAllocationHandle)page);
-}
-static int gpuarena__cuda_map(const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page)
-{
-    (void)self;
-    return (int)gpuarena__cuda_vm.map((CUdeviceptr)(uintptr_t)address, (size_t)bytes, 0,
-                                      (CUmemGenericAllocationHandle)page, 0);
-}
-static int gpuarena__cuda_unmap(const gpuarena_driver *self, void *address, uint64_t bytes)
-{
-    (void)self;
-    return (int)gpuarena__cuda_vm.unmap((CUdeviceptr)(uintptr_t)address, (size_t)bytes);
-}
+/* Entries that are one call of the driver. X(name, parameters, call) */
+#define GPUARENA__CUDA_VM_CALLS(X) \
+    X(release, (const gpuarena_driver *self, void *address, uint64_t bytes), \
+      gpuarena__cuda_vm.release((CUdeviceptr)(uintptr_t)address, (size_t)bytes)) \
+    X(destroy, (const gpuarena_driver *self, uint64_t page, uint64_t bytes), \
+      ((void)bytes, gpuarena__cuda_vm.destroy((CUmemGenericAllocationHandle)page))) \
+    X(map, (const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page), \
+      gpuarena__cuda_vm.map((CUdeviceptr)(uintptr_t)address, (size_t)bytes, 0, \
+                            (CUmemGenericAllocationHandle)page, 0)) \
+    X(unmap, (const gpuarena_driver *self, void *address, uint64_t bytes), \
+      gpuarena__cuda_vm.unmap((CUdeviceptr)(uintptr_t)address, (size_t)bytes))
+#define X(name, parameters, call) \
+    static int gpuarena__cuda_vm_##name parameters { (void)self; return (int)(call); }
+GPUARENA__CUDA_VM_CALLS(X)
+#undef X
 
 /* For the device and its peers, in one call. `peers` is filled with 0, for the table's owner to set. */
-static int gpuarena__cuda_access(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode)
+static int gpuarena__cuda_vm_access(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode)
 {
     CUmemAccessDesc grants[1 + 64];
     size_t count = 0;
@@ -9395,13 +9374,9 @@ static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
     if (gpuarena__cuda_vm.granularity(&page_bytes, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM)) return;
     if (!page_bytes) return;
     driver->page_bytes = page_bytes;
-    driver->vm.reserve = gpuarena__cuda_reserve;
-    driver->vm.release = gpuarena__cuda_release;
-    driver->vm.create = gpuarena__cuda_create;
-    driver->vm.destroy = gpuarena__cuda_destroy;
-    driver->vm.map = gpuarena__cuda_map;
-    driver->vm.access = gpuarena__cuda_access;
-    driver->vm.unmap = gpuarena__cuda_unmap;
+#define X(group, entry, bits) driver->group.entry = gpuarena__cuda_##group##_##entry;
+    GPUARENA__VM_ENTRIES(X)
+#undef X
 }
 #else
 static void gpuarena__cuda_fill_vm(gpuarena_driver *driver) { (void)driver; }
@@ -9504,19 +9479,10 @@ static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, 
     filled.classify = gpuarena__cuda_classify;
     filled.code_name = gpuarena__cuda_code_name;
     filled.now_ns = gpuarena__cuda_now_ns;
-    filled.memory.info = gpuarena__cuda_info;
-    filled.memory.obtain = gpuarena__cuda_obtain;
-    filled.memory.give_back = gpuarena__cuda_give_back;
-    filled.events.create = gpuarena__cuda_event_create;
-    filled.events.destroy = gpuarena__cuda_event_destroy;
-    filled.events.record = gpuarena__cuda_event_record;
-    filled.events.query = gpuarena__cuda_event_query;
-    filled.events.host_wait = gpuarena__cuda_host_wait;
-    filled.events.stream_wait = gpuarena__cuda_stream_wait;
-    filled.events.device_wait = gpuarena__cuda_device_wait;
     filled.clear = gpuarena__cuda_clear;
-    filled.capture.active = gpuarena__cuda_active;
-    filled.capture.exchange_mode = gpuarena__cuda_exchange_mode;
+#define X(group, entry, bits) filled.group.entry = gpuarena__cuda_##group##_##entry;
+    GPUARENA__MEMORY_ENTRIES(X) GPUARENA__EVENT_ENTRIES(X) GPUARENA__CAPTURE_ENTRIES(X)
+#undef X
     gpuarena__cuda_fill_vm(&filled);
     *driver = filled;
     return GPUARENA_OK;
@@ -12354,8 +12320,9 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 #undef GPUARENA__BYTES_OF_80
 #undef GPUARENA__CAPTURE_ENTRIES
 #undef GPUARENA__CUDA_CALL
-#undef GPUARENA__CUDA_ENTRY
+#undef GPUARENA__CUDA_CALLS
 #undef GPUARENA__CUDA_VM
+#undef GPUARENA__CUDA_VM_CALLS
 #undef GPUARENA__ENTRIES
 #undef GPUARENA__EVENT_ENTRIES
 #undef GPUARENA__FORKED
