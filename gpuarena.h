@@ -38,7 +38,7 @@
      >>about    what this is, ten lines of use         >>runs     free blocks side by side
      >>toc      this list                              >>pages    paged ranges: holes, addresses
      >>manual   words, sums, growth, errors            >>place    where a request is to lie
-     >>config   macros that you may define             >>supply   which pages back it, or go back
+     >>config   macros that you may define             >>commit   which pages back it, or go back
      >>types    results, driver, configuration         >>release  what is given back, and when
      >>api      every call, a contract each            >>scrub    clearing blocks, in a stream's order
      >>impl     includes and private macros            >>parse    configuration as text
@@ -2905,20 +2905,20 @@ static uint32_t gpuarena__lookup_find(const gpuarena *arena, const gpuarena__loo
 }
 
 /* >>caches =============================================================================================
-   With config.cache_bytes, blocks of up to 1 MiB that are freed on a stream are kept in the stream's cache,
-   not joined with their neighbours, and are handed out again under the cache's own lock: two threads on two
-   streams do not wait for each other. Whatever is not a plain allocation or free closes all caches first,
-   which frees what they keep, and opens them when it ends: it sees an arena without caches. (The exception
-   are plain allocations and frees that a cache cannot serve: they know of live_room and requested_room in the
-   statistics.) Here is what goes on under a cache's lock; closing and opening are in the section enter.
-   Order: the arena's lock, a cache's. */
+   With config.cache_bytes, blocks of up to 1 MiB that are freed on a stream are kept in that stream's
+   cache, unjoined, and handed out again under the cache's own lock: threads on two streams do not wait for
+   each other. Any call except a plain allocation or free closes all caches first, which frees what they
+   keep, and opens them at its end, so it sees an arena without caches. (Plain allocations and frees that a
+   cache cannot serve leave caches open; the statistics account for live_room and requested_room there.)
+   This section is what happens under a cache's lock; closing and opening are in the section enter. Lock
+   order: the arena's lock, a cache's lock. */
 
 GPUARENA__INLINE uint32_t gpuarena__cache_home(gpuarena_stream stream)
 {
     return (uint32_t)((uint64_t)(uintptr_t)stream * 0x9E3779B97F4A7C15u >> 58);
 }
 
-/* A cache that was of this stream a moment ago, found without a lock; NULL: none. */
+/* The cache that belonged to this stream a moment ago, found without a lock; NULL: none. */
 GPUARENA__INLINE gpuarena__cache *gpuarena__cache_of(const gpuarena *arena, gpuarena_stream stream)
 {
     uint32_t home = gpuarena__cache_home(stream), tries;
@@ -2936,7 +2936,7 @@ static void gpuarena__cache_name(gpuarena__cache *cache, gpuarena_stream stream,
     cache->set = set;
 }
 
-/* Finds anew by which place each cache is found; one for which there is no place is not. */
+/* Rebuilds the table by which caches are found. A cache for which there is no place is not found. */
 static void gpuarena__caches_place(gpuarena *arena)
 {
     gpuarena__cache *places[GPUARENA__CACHES];
@@ -2954,7 +2954,7 @@ static void gpuarena__caches_place(gpuarena *arena)
     for (at = 0; at < GPUARENA__CACHES; at++) GPUARENA__STORE(&arena->caches.places[at], places[at], RELEASE);
 }
 
-/* Takes a block's class: its own, or the next larger one. NULL: nothing there is large enough. */
+/* A class with a block for this request: its own or the next larger one. NULL: no block is large enough. */
 GPUARENA__INLINE gpuarena__class *gpuarena__cache_look(gpuarena__cache *cache, uint64_t bytes, uint32_t *slot)
 {
     gpuarena__bin bin = gpuarena__bin_of_request(bytes);
@@ -2964,7 +2964,7 @@ GPUARENA__INLINE gpuarena__class *gpuarena__cache_look(gpuarena__cache *cache, u
     return *slot < 8 ? held : NULL;
 }
 
-/* Hands out a block of at least `bytes`. NULL: there is none, or not without the arena's lock. */
+/* Hands out a block of at least `bytes`. NULL: there is none, or the arena's lock is needed. */
 GPUARENA__INLINE gpuarena__node *gpuarena__cache_alloc(const gpuarena *arena, gpuarena__cache *cache,
                                                        gpuarena_stream stream, uint64_t requested,
                                                        uint64_t bytes)
@@ -2987,14 +2987,14 @@ GPUARENA__INLINE gpuarena__node *gpuarena__cache_alloc(const gpuarena *arena, gp
             cache->reused_count++;
             node->as.live.requested = requested;
             node->as.live.serial = ++cache->serial;
-            node->ticket = UINT64_MAX;           /* it was freed here, which no ticket tells yet */
+            node->ticket = UINT64_MAX;           /* it was freed on this stream, without a ticket yet */
         } else cache->starved = 1;
     }
     gpuarena__spin_unlock(&cache->lock);
     return node;
 }
 
-/* Keeps a block in use. 0: there is no room for it. */
+/* Keeps a block that is freed. 0: there is no room for it. */
 GPUARENA__INLINE int gpuarena__cache_keep(const gpuarena *arena, gpuarena__cache *cache, uint32_t index,
                                           gpuarena__node *node)
 {
@@ -3012,7 +3012,8 @@ GPUARENA__INLINE int gpuarena__cache_keep(const gpuarena *arena, gpuarena__cache
     return 1;
 }
 
-/* Frees a block of the stream's own, by keeping it. 0: not without the arena's lock, if it is one at all. */
+/* Frees a block of the stream by keeping it. 0: the arena's lock is needed, or it is no block of the cache.
+   */
 GPUARENA__INLINE int gpuarena__cache_free(const gpuarena *arena, gpuarena__cache *cache,
                                           gpuarena_stream stream, uint64_t address)
 {
@@ -3030,7 +3031,7 @@ GPUARENA__INLINE int gpuarena__cache_free(const gpuarena *arena, gpuarena__cache
 
 /* ---- with the arena's lock, and the cache's */
 
-/* The statistics are told what the cache did. */
+/* Enters into the statistics what the cache did. */
 static void gpuarena__cache_settle(gpuarena *arena, gpuarena__cache *cache)
 {
     arena->stats.live_bytes -= cache->live_room;
@@ -3039,7 +3040,7 @@ static void gpuarena__cache_settle(gpuarena *arena, gpuarena__cache *cache)
     cache->live_room = cache->requested_room = cache->reused_count = 0;
 }
 
-/* Gives the cache its share of what is left to the peaks, and of serials. */
+/* Gives the cache its share of the bytes that are left to the peaks, and a span of serials. */
 static void gpuarena__cache_refill_lease(gpuarena *arena, gpuarena__cache *cache)
 {
     gpuarena_stats *stats = &arena->stats;
@@ -3056,7 +3057,7 @@ static void gpuarena__cache_refill_lease(gpuarena *arena, gpuarena__cache *cache
     cache->starved = 0;
 }
 
-/* Live or requested bytes are above their peak, as far as can be known without asking the caches. */
+/* Records a peak of live or requested bytes, as far as it is known without asking the caches. */
 static void gpuarena__new_peak(gpuarena *arena)
 {
     gpuarena_stats *stats = &arena->stats;
@@ -3075,7 +3076,7 @@ static void gpuarena__new_peak(gpuarena *arena)
     gpuarena__caches_go(arena);
 }
 
-/* Takes a block in use out of the cache's table. */
+/* Removes a block in use from the cache's table. */
 static void gpuarena__cache_leave(gpuarena *arena, gpuarena__cache *cache, uint32_t slot)
 {
     gpuarena__node *node = gpuarena__node_at(arena, cache->table.table[slot]);
@@ -3084,8 +3085,8 @@ static void gpuarena__cache_leave(gpuarena *arena, gpuarena__cache *cache, uint3
     cache->count--;
 }
 
-/* The cache's table has a block in use at this address: the slot, and the cache's lock is held. NULL: none
-   has. */
+/* The cache whose table has a block in use at this address, with its lock held, and the slot. NULL: no cache
+   has it. */
 static gpuarena__cache *gpuarena__cache_holding(gpuarena *arena, uint64_t address, uint32_t *slot)
 {
     uint32_t at;
@@ -3100,7 +3101,7 @@ static gpuarena__cache *gpuarena__cache_holding(gpuarena *arena, uint64_t addres
     return NULL;
 }
 
-/* A live block moves into the arena's own table. */
+/* Moves a live block into the arena's own table. */
 static void gpuarena__cache_return(gpuarena *arena, gpuarena__cache *cache, uint32_t slot)
 {
     uint32_t index = cache->table.table[slot];
@@ -3108,7 +3109,7 @@ static void gpuarena__cache_return(gpuarena *arena, gpuarena__cache *cache, uint
     gpuarena__lookup_insert(&arena->lookup, index, gpuarena__node_at(arena, index)->address);
 }
 
-/* All of them, of a closed cache. */
+/* Moves all live blocks of a closed cache into the arena's own table. */
 static void gpuarena__cache_empty(gpuarena *arena, gpuarena__cache *cache)
 {
     uint32_t slot;
@@ -3124,8 +3125,8 @@ static void gpuarena__caches_empty(gpuarena *arena)
     gpuarena__caches_go(arena);
 }
 
-/* The slot of a live block in the arena's own table, though it was in a cache's; above the mask: none. With
-   all caches closed. */
+/* The slot of a live block in the arena's own table, into which it moves if a cache had it; above the mask:
+   none. All caches are closed. */
 static uint32_t gpuarena__live_find(gpuarena *arena, uint64_t address)
 {
     uint32_t slot = gpuarena__lookup_find(arena, &arena->lookup, address), there;
@@ -3138,7 +3139,7 @@ static uint32_t gpuarena__live_find(gpuarena *arena, uint64_t address)
     return gpuarena__lookup_find(arena, &arena->lookup, address);
 }
 
-/* A new live block goes into the cache's table, if it may, or into the arena's own. */
+/* Enters a new live block into the cache's table if it may be there, otherwise into the arena's own. */
 static void gpuarena__cache_enter(gpuarena *arena, gpuarena__cache *cache, uint32_t index,
                                   const gpuarena__node *node)
 {
@@ -3155,7 +3156,8 @@ static void gpuarena__cache_enter(gpuarena *arena, gpuarena__cache *cache, uint3
 }
 
 /* >>block ==============================================================================================
-   Splitting, merging, taking, giving back. No lock, no driver, no host memory: nothing here can fail. */
+   Splitting, merging, taking and freeing blocks. No lock, no driver, no host memory: nothing here can
+   fail. */
 
 #define GPUARENA__PAGE_LOG2 21                   /* of addresses, for anchors */
 
@@ -3170,8 +3172,9 @@ static uint32_t *gpuarena__anchor_of(const gpuarena *arena, uint64_t address)
     return &range->anchors[(address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2)];
 }
 
-/* The node in which the address lies, live or free; 0: none. Back to the nearest page in which a node
-   starts, then along its nodes. Ends: the range's first node is the anchor of its first page. */
+/* The node that contains the address, live or free; 0: none. The search goes back to the nearest page in
+   which a node starts, then along its nodes. It ends, because the range's first node is the anchor of its
+   first page. */
 static uint32_t gpuarena__node_around(const gpuarena *arena, uint64_t address)
 {
     const gpuarena__range *range = gpuarena__range_of(arena, address);
@@ -3188,8 +3191,8 @@ static uint32_t gpuarena__node_around(const gpuarena *arena, uint64_t address)
     }
 }
 
-/* Cuts a free node, in no bin, after `keep` bytes. Returns the new node behind the cut, node->next, free and
-   in no bin. */
+/* Cuts a free node that is in no bin after `keep` bytes. Returns the new node behind the cut, node->next,
+   which is free and in no bin. */
 GPUARENA__INLINE gpuarena__node *gpuarena__block_cut(gpuarena *arena, uint32_t index, gpuarena__node *node,
                                                      uint64_t keep)
 {
@@ -3206,7 +3209,7 @@ GPUARENA__INLINE gpuarena__node *gpuarena__block_cut(gpuarena *arena, uint32_t i
     rest->set = node->set;
     rest->ticket = node->ticket;
     rest->use_at = 0;
-    /* node is the nearest start below: if it lies in another page, rest is the first start of its own */
+    /* node is the nearest start below; if it lies in another page, rest is the first start in its page */
     if (!gpuarena__same_page(node->address, rest->address)) *gpuarena__anchor_of(arena, rest->address) = tail;
     return rest;
 }
@@ -3218,7 +3221,7 @@ static uint32_t gpuarena__block_split(gpuarena *arena, uint32_t index, uint64_t 
     return node->next;
 }
 
-/* Joins a free node with the free node behind it; neither is in a bin. The lower one stays. */
+/* Joins a free node with the free node behind it. Neither is in a bin, and the lower one stays. */
 GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, uint32_t index, gpuarena__node *node,
                                              gpuarena__node *gone)
 {
@@ -3240,7 +3243,7 @@ static void gpuarena__block_absorb_next(gpuarena *arena, uint32_t index)
     gpuarena__block_absorb(arena, index, node, gpuarena__node_at(arena, node->next));
 }
 
-/* Cuts a free node, in no bin, down to so many bytes. Takes a node: reserved. */
+/* Cuts a free node that is in no bin down to `bytes`. Takes one reserved node. */
 static void gpuarena__block_fit(gpuarena *arena, uint32_t index, uint64_t bytes)
 {
     if (gpuarena__node_at(arena, index)->size > bytes)
@@ -3253,8 +3256,8 @@ static void gpuarena__block_slice_large(gpuarena *arena, uint32_t index, uint64_
     gpuarena__block_fit(arena, index, bytes);
 }
 
-/* Takes so many bytes of a free node that is long enough, and waits for one set at most, out of its bin; the
-   rest stays. Takes a node: reserved. */
+/* Takes `bytes` of a free node out of its bin. The node is long enough and waits for at most one set; its
+   rest stays in a bin. Takes one reserved node. */
 GPUARENA__INLINE void gpuarena__block_slice(gpuarena *arena, uint32_t index, gpuarena__node *node,
                                             uint64_t bytes)
 {
@@ -3271,7 +3274,7 @@ GPUARENA__INLINE void gpuarena__block_slice(gpuarena *arena, uint32_t index, gpu
     gpuarena__bin_insert(arena, bins, node->next, rest);
 }
 
-/* What a free node waits for no more that is to be a block. */
+/* Ends the waits of a free node that is about to become a live block. */
 static void gpuarena__block_wake(gpuarena *arena, gpuarena__node *node, const gpuarena__request *req)
 {
     if (node->set) arena->stats.pending_bytes -= req->bytes;
@@ -3279,7 +3282,7 @@ static void gpuarena__block_wake(gpuarena *arena, gpuarena__node *node, const gp
     node->set = req->set;
 }
 
-/* Makes a block of such a node, in no bin; it is in no table yet. */
+/* Makes a live block of a node that is in no bin. The block is in no lookup table yet. */
 GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__node *node, const gpuarena__request *req)
 {
     node->size = req->bytes | GPUARENA__LIVE;
@@ -3300,8 +3303,8 @@ GPUARENA__INLINE void gpuarena__block_use(gpuarena *arena, gpuarena__node *node,
         gpuarena__new_peak(arena);
 }
 
-/* Makes a block of a binned free node that serves the request. Takes up to two nodes and a table slot:
-   reserved. */
+/* Makes a live block of a free node, in a bin, that serves the request. Takes up to two nodes and a table
+   slot, all reserved. */
 static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpuarena__request *req)
 {
     uint64_t lead = gpuarena__lead(gpuarena__node_at(arena, index), req->alignment);
@@ -3318,8 +3321,8 @@ static uint32_t gpuarena__block_take(gpuarena *arena, uint32_t index, const gpua
     return index;
 }
 
-/* Whether a free block that is not HELD may be one with a neighbour: of one set; or quiet and of the only
-   stream that there is. */
+/* Whether a free block that waits for at most one set may be joined with a neighbour: both wait for the same
+   set; or one is quiet and there is only one stream. */
 GPUARENA__INLINE int gpuarena__may_take_in(const gpuarena *arena, const gpuarena__node *node,
                                            const gpuarena__node *other)
 {
@@ -3335,7 +3338,7 @@ static int gpuarena__may_merge(const gpuarena *arena, const gpuarena__node *left
         && left->set != GPUARENA__MULTI_STREAM && gpuarena__may_take_in(arena, left, right);
 }
 
-/* What the joined block of two inherits: the stream that one of them waits for, and the later ticket. */
+/* Gives the joined block of two the set that one of them waits for, and the later ticket. */
 GPUARENA__INLINE void gpuarena__inherit(gpuarena *arena, gpuarena__node *node, const gpuarena__node *other)
 {
     if (node->set != other->set) {
@@ -3345,8 +3348,8 @@ GPUARENA__INLINE void gpuarena__inherit(gpuarena *arena, gpuarena__node *node, c
     node->ticket = gpuarena__max(node->ticket, other->ticket);
 }
 
-/* Joins a free node, in no bin and not HELD, with the free neighbours that it may be one with, and puts
-   it into its bin. Returns the whole. */
+/* Joins a free node, which is in no bin and waits for at most one set, with its free neighbours where that is
+   allowed, and inserts the result into its bin. Returns the joined node. */
 GPUARENA__INLINE uint32_t gpuarena__block_merge_near(gpuarena *arena, uint32_t index, gpuarena__node *node)
 {
     gpuarena__node *prev = gpuarena__node_at(arena, node->prev), *next = gpuarena__node_at(arena, node->next);
@@ -3356,7 +3359,7 @@ GPUARENA__INLINE uint32_t gpuarena__block_merge_near(gpuarena *arena, uint32_t i
         gpuarena__block_absorb(arena, index, node, next);
     }
     if (gpuarena__may_take_in(arena, node, prev)) {
-        gpuarena__set_pull(arena, node->prev, prev);         /* removing the next one may have moved it */
+        gpuarena__set_pull(arena, node->prev, prev);      /* removing the next node may have moved this one */
         gpuarena__inherit(arena, prev, node);
         index = node->prev;
         gpuarena__block_absorb(arena, index, prev, node);
@@ -3374,8 +3377,8 @@ static uint32_t gpuarena__block_join(gpuarena *arena, uint32_t index)
     return index;
 }
 
-/* The ticket of what is freed on a stream now, or is used there and freed elsewhere. 0: nothing will tell
-   when the GPU is done with it, for the stream is forgotten and had no event recorded. */
+/* The ticket for memory that is freed on a stream now, or used there and freed elsewhere. 0: nothing will
+   tell when the GPU is done with it, because the stream is forgotten and no event was recorded on it. */
 GPUARENA__INLINE uint64_t gpuarena__ticket(gpuarena__stream *stream)
 {
     if (GPUARENA__LIKELY(stream->state != GPUARENA__CLOSED)) return ++stream->ticket;
@@ -3405,7 +3408,7 @@ static uint32_t gpuarena__uses_take(gpuarena *arena)
     return use_at;
 }
 
-/* Makes sure that one can be taken beside those that are owed. 0: no host memory. */
+/* Makes room for one more use beside the reserved ones. 0: no host memory. */
 static int gpuarena__uses_reserve(gpuarena *arena)
 {
     gpuarena__stream_uses *uses = &arena->uses;
@@ -3454,8 +3457,8 @@ static void gpuarena__uses_unlink(gpuarena *arena, uint32_t index)
     node->as.held.sync_wait = 0;
 }
 
-/* Takes a free node out of where it waits into another set, by a ticket, joined with its neighbours there.
-   Returns the whole. */
+/* Moves a free node into another set with this ticket, joined with its neighbours there. Returns the joined
+   node. */
 static uint32_t gpuarena__block_move(gpuarena *arena, uint32_t index, uint32_t set, uint64_t ticket)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -3468,8 +3471,8 @@ static uint32_t gpuarena__block_move(gpuarena *arena, uint32_t index, uint32_t s
     return gpuarena__block_join(arena, index);
 }
 
-/* The uses of a block that is freed get their tickets, but for those on the stream it is freed on. 0: one is
-   on a stream that tells nothing any more. */
+/* Gives the uses of a block that is freed their tickets, and drops those on the stream of the free. 0: one is
+   on a stream that will not tell when it is done. */
 static int gpuarena__uses_start(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
 {
     uint32_t use_at = node->use_at, next;
@@ -3493,7 +3496,7 @@ static int gpuarena__uses_start(gpuarena *arena, gpuarena__node *node, uint32_t 
     return told;
 }
 
-/* One more hold on a node that is being freed: it is owed. 0: the stream tells nothing any more. */
+/* Adds a reserved use to a node that is being freed. 0: the stream will not tell when it is done. */
 static int gpuarena__uses_spare(gpuarena *arena, gpuarena__node *node, uint32_t set)
 {
     uint64_t ticket = gpuarena__ticket(&arena->streams.list[set]);
@@ -3507,21 +3510,21 @@ static int gpuarena__uses_spare(gpuarena *arena, gpuarena__node *node, uint32_t 
     return 1;
 }
 
-/* What a block waits for that was used on several streams, or that is of another capture set than the stream
-   it is freed on. `from` is the record that it was allocated for. */
+/* Determines what a freed block waits for that was used on several streams, or belongs to another capture set
+   than the stream of its free. `from` is the record of its allocation. */
 static void gpuarena__order_uses(gpuarena *arena, gpuarena__node *node, uint32_t from, uint32_t freed_on)
 {
     const gpuarena__stream *list = arena->streams.list;
     uint32_t home = list[from].home, set = freed_on;
     int told = gpuarena__uses_start(arena, node, freed_on);
     uint64_t ticket;
-    if (!home && list[set].home) set = list[set].under;      /* ordinary memory: it is no graph's own */
-    if (list[set].home != home) {                /* a capture set's memory, freed outside of its captures */
+    if (!home && list[set].home) set = list[set].under;      /* ordinary memory, which belongs to no graph */
+    if (list[set].home != home) {                /* memory of a capture set, freed outside its captures */
         told = gpuarena__uses_spare(arena, node, set) && told;
         set = home;
     }
     ticket = set == home ? 0 : gpuarena__ticket(&arena->streams.list[set]);
-    if (ticket && ticket <= list[set].quiet) {   /* a forgotten stream that is known to be done */
+    if (ticket && ticket <= list[set].quiet) {   /* a forgotten stream that is done */
         set = home;
         ticket = 0;
     }
@@ -3533,7 +3536,8 @@ static void gpuarena__order_uses(gpuarena *arena, gpuarena__node *node, uint32_t
     }
 }
 
-/* The same of any free that is not plain. freed_on 0: the GPU is done with it; HELD: nobody knows. */
+/* Determines what a block waits for after a free that is not plain. freed_on 0: the GPU is done with it;
+   MULTI_STREAM: only a wait for the device tells. */
 static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t freed_on)
 {
     gpuarena__stream *from = &arena->streams.list[node->set];
@@ -3546,15 +3550,15 @@ static void gpuarena__order_slow(gpuarena *arena, gpuarena__node *node, uint32_t
     else {
         gpuarena__uses_drop_all(arena, node);
         if (freed_on) gpuarena__uses_link(arena, node, node->set, 0, 1);
-        else if (node->ticket <= from->quiet) {  /* later: who had it before may still use it */
+        else if (node->ticket <= from->quiet) {  /* later: a former owner may still use it */
             node->set = from->home;
             node->ticket = 0;
         }
     }
 }
 
-/* What a block waits for from now on that is freed on a stream: in general, for that stream. plain 1: it is a
-   plain one. Returns 0 where the block is HELD. */
+/* Determines what a freed block waits for: usually the stream of the free. plain 1: that stream is plain.
+   Returns 0 if the block waits for several streams. */
 GPUARENA__INLINE int gpuarena__order(gpuarena *arena, gpuarena__node *node, uint32_t freed_on, int plain)
 {
     gpuarena__stream *from = &arena->streams.list[node->set], *on = from;
@@ -3573,7 +3577,7 @@ GPUARENA__INLINE int gpuarena__order(gpuarena *arena, gpuarena__node *node, uint
     return node->set != GPUARENA__MULTI_STREAM;
 }
 
-/* Frees a live node, which is in no table any more. plain 1: on a plain stream. */
+/* Frees a live node, which is in no table any more. plain 1: the stream of the free is plain. */
 GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, uint32_t index, gpuarena__node *node,
                                            uint32_t freed_on, int plain)
 {
@@ -3599,7 +3603,7 @@ static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, uint32_t f
     gpuarena__block_free(arena, index, node, freed_on, 0);
 }
 
-/* Frees what a cache keeps in a class, in its first `slots` slots. */
+/* Frees the blocks that a cache keeps in the first `slots` slots of a class. */
 static void gpuarena__cache_flush(gpuarena *arena, gpuarena__cache *cache, uint32_t number, uint32_t slots)
 {
     gpuarena__class *held = &cache->classes[number];
@@ -3624,8 +3628,9 @@ static void gpuarena__cache_flush_all(gpuarena *arena, gpuarena__cache *cache)
         gpuarena__cache_flush(arena, cache, number, 8);
 }
 
-/* Frees blocks that an open cache of this record keeps, for a request that it did not serve: those of the
-   tightest class in which all are long enough, or of the longest classes, together as long. 0: none. */
+/* Frees blocks that an open cache of this record keeps, for a request that the cache could not serve: those
+   of the tightest class in which all are long enough, or those of the longest classes that together are as
+   long. 0: none. */
 static int gpuarena__cache_yield(gpuarena *arena, gpuarena__cache *cache, uint64_t bytes, uint32_t set)
 {
     uint32_t number = gpuarena__bin_of(bytes).number + 1, at;
@@ -3643,7 +3648,7 @@ static int gpuarena__cache_yield(gpuarena *arena, gpuarena__cache *cache, uint64
     return yielded != 0;
 }
 
-/* The stream of a block: that of its allocation, or which it waits for. ANY_STREAM: of none. */
+/* The stream of a live block's allocation, or the stream that a free block waits for; ANY_STREAM: none. */
 static gpuarena_stream gpuarena__stream_of(const gpuarena *arena, const gpuarena__node *node)
 {
     uint32_t set = gpuarena__set_of(node);
@@ -3670,7 +3675,7 @@ static gpuarena_block gpuarena__block_describe(const gpuarena *arena, uint32_t i
     return block;
 }
 
-/* Tells the observer of a block as it is. */
+/* Tells the observer of a block in its present state. */
 static void gpuarena__tell_of(gpuarena *arena, gpuarena_action_kind kind, uint32_t index,
                               gpuarena_stream stream)
 {
@@ -3678,8 +3683,8 @@ static void gpuarena__tell_of(gpuarena *arena, gpuarena_action_kind kind, uint32
     gpuarena__tell(arena, kind, &block, stream, NULL);
 }
 
-/* >>driver ==============================================================================================
-   Calls of the driver's table. GPUARENA__ASK makes all of them, but for those that run with the lock held:
+/* >>driver =============================================================================================
+   Calls of the driver's table, all made by GPUARENA__ASK, except those that run with the lock held:
    exchange_mode, events.destroy, classify, code_name, now_ns. */
 
 static gpuarena__error gpuarena__no_error(void)
@@ -3688,7 +3693,7 @@ static gpuarena__error gpuarena__no_error(void)
     return error;
 }
 
-/* Says what stands in the way. 0: what is obstructed answers that, be it an int or an index. */
+/* Sets the error. Returns 0, so that a failing function can return the call. */
 static uint8_t gpuarena__set_error(gpuarena__error *error, gpuarena_result result)
 {
     error->result = result;
@@ -3696,7 +3701,7 @@ static uint8_t gpuarena__set_error(gpuarena__error *error, gpuarena_result resul
     return 0;
 }
 
-/* The same, OUT_OF_MEMORY. */
+/* Sets the error OUT_OF_MEMORY with a reason. Returns 0. */
 static uint8_t gpuarena__set_reason(gpuarena__error *error, gpuarena_reason reason)
 {
     error->result = GPUARENA_OUT_OF_MEMORY;
@@ -3712,7 +3717,8 @@ static gpuarena_status gpuarena__status_of(const gpuarena *arena, int code)
                                                                : GPUARENA_STATUS_FAILED;
 }
 
-/* Takes a driver's answer in. 1: done. 0: *error says what it was; a sticky error marks the arena. */
+/* Evaluates a driver's code. 1: success. 0: *error says what it means; a sticky error marks the arena as
+   lost. */
 static int gpuarena__driver_done(gpuarena *arena, int code, gpuarena__error *error)
 {
     gpuarena_status status = gpuarena__status_of(arena, code);
@@ -3727,7 +3733,7 @@ static int gpuarena__driver_done(gpuarena *arena, int code, gpuarena__error *err
     return gpuarena__set_error(error, GPUARENA_DEVICE_LOST);
 }
 
-/* 1, and the sticky error as the error: no driver call may be made any more. */
+/* 1, and the sticky error in *error: the device is lost, and no driver call may be made. */
 static int gpuarena__is_lost(const gpuarena *arena, gpuarena__error *error)
 {
     if (GPUARENA__LIKELY(!arena->lost)) return 0;
@@ -3736,11 +3742,11 @@ static int gpuarena__is_lost(const gpuarena *arena, gpuarena__error *error)
     return 1;
 }
 
-/* What a call of an entry means, as bits. */
+/* Properties of an entry. */
 enum {
-    GPUARENA__COUNTED = 1,                       /* in stats.driver_call_count */
-    GPUARENA__OBTAINS = 2,                       /* NO_MEMORY is OUT_OF_MEMORY, with DRIVER_REFUSED */
-    GPUARENA__RELEASES = 4                       /* or waits: UNLOADING is success, as all is gone already */
+    GPUARENA__COUNTED = 1,                       /* counts in stats.driver_call_count */
+    GPUARENA__OBTAINS = 2,                 /* obtains memory: NO_MEMORY means OUT_OF_MEMORY, DRIVER_REFUSED */
+    GPUARENA__RELEASES = 4                    /* releases or waits: UNLOADING means success, as all is gone */
 };
 /* The entries of the table, by groups. X(group, entry, bits) */
 #define GPUARENA__MEMORY_ENTRIES(X) \
@@ -3779,8 +3785,9 @@ static const struct { const char *name; uint32_t bits; } gpuarena__entries[] = {
 };
 #undef X
 
-/* Lets this thread make calls that a graph capture elsewhere forbids by default, until gpuarena__unrelax. 2:
-   cudaStreamCaptureModeRelaxed. The lock is kept: the mode is the thread's own, nothing is waited for. */
+/* Sets this thread's capture mode to relaxed (2: cudaStreamCaptureModeRelaxed) until gpuarena__unrelax, so
+   that a capture elsewhere does not forbid its driver calls. The lock stays held: the mode belongs to the
+   thread, and nothing is waited for. */
 static void gpuarena__relax(gpuarena *arena)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -3790,8 +3797,8 @@ static void gpuarena__relax(gpuarena *arena)
         arena->caller_mode = mode;
 }
 
-/* 0, and an error: the device is lost, or the mode could not be made relaxed, and a call would break a
-   capture. */
+/* Makes the mode relaxed. 0, and an error: the device is lost, or the mode could not be changed and a driver
+   call would break a capture. */
 static int gpuarena__is_relaxed(gpuarena *arena, gpuarena__error *error)
 {
     gpuarena__relax(arena);
@@ -3800,7 +3807,7 @@ static int gpuarena__is_relaxed(gpuarena *arena, gpuarena__error *error)
     return gpuarena__set_error(error, GPUARENA_CAPTURE);
 }
 
-/* 1: the driver may be called, and the lock is let go of for it. */
+/* 1: the driver may be called, and the lock is unlocked for it. */
 static int gpuarena__ask_begin(gpuarena *arena)
 {
     gpuarena__relax(arena);
@@ -3810,7 +3817,7 @@ static int gpuarena__ask_begin(gpuarena *arena)
     return 1;
 }
 
-/* code: what the driver answered. 1: done. 0: *error says what it was. */
+/* Evaluates the code of a call, with the lock held again. 1: success. 0: *error says what it means. */
 static int gpuarena__ask_end(gpuarena *arena, int code, gpuarena__entry entry, gpuarena__error *error)
 {
     uint32_t bits = gpuarena__entries[entry].bits;
@@ -3827,7 +3834,7 @@ static int gpuarena__ask_end(gpuarena *arena, int code, gpuarena__entry entry, g
     return gpuarena__set_reason(error, GPUARENA_REASON_DRIVER_REFUSED);
 }
 
-/* Calls an entry of the driver's table, with the lock let go of. 1: done. 0: *error says what the driver
+/* Calls an entry of the driver's table with the lock unlocked. 1: success. 0: *error says what the driver
    answered. No call is made once the device is lost. */
 #define GPUARENA__ASK(arena, error, group, entry, arguments) \
     GPUARENA__ASK_CALL(arena, error, group##_##entry, (arena)->driver.group.entry arguments)
@@ -3842,10 +3849,9 @@ static void gpuarena__event_destroy(gpuarena *arena, void *event)
 }
 
 /* >>range ==============================================================================================
-   Memory from the driver and back: the only section that asks for it. Host memory is had before the driver
-   is asked. */
+   Segments: memory from the driver and back. Host memory is reserved before the driver is called. */
 
-/* The kind of memory that segments of a backing are. */
+/* The kind of memory of a backing's segments. */
 static gpuarena_memory gpuarena__memory_of(gpuarena_backing backing)
 {
     switch (backing) {
@@ -3868,7 +3874,7 @@ static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t
     return 1;
 }
 
-/* 1, and an error: work of this stream goes into a graph now, CAPTURE, or it cannot be told. */
+/* 1, and an error: this stream is captured now (CAPTURE), or the driver could not tell. */
 static int gpuarena__is_captured(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     gpuarena__error said = gpuarena__no_error();
@@ -3880,8 +3886,8 @@ static int gpuarena__is_captured(gpuarena *arena, gpuarena_stream stream, gpuare
     return 1;
 }
 
-/* 1, and CAPTURE as the error: so it is with some stream that the arena knows. Then the device must not be
-   waited for, which giving memory back does. */
+/* 1, and CAPTURE as the error: a stream that the arena knows is captured. Then the device must not be waited
+   for, and releasing memory waits for it. */
 static int gpuarena__is_capturing(gpuarena *arena, gpuarena__error *error)
 {
     gpuarena__error said = gpuarena__no_error();
@@ -3902,22 +3908,22 @@ static int gpuarena__is_one_stream(gpuarena_stream stream)
     return stream != GPUARENA_ANY_STREAM && stream != GPUARENA_OWN_STREAM;
 }
 
-/* The stream that the driver is told: of a call for every stream, or on a block's own, the default one. */
+/* The stream that is passed to the driver: the default stream for ANY_STREAM and OWN_STREAM. */
 static gpuarena_stream gpuarena__real_stream(gpuarena_stream stream)
 {
     return gpuarena__is_one_stream(stream) ? stream : NULL;
 }
 
-/* ---- claims: all that is reserved, or is being asked for, counts in each arena above, too */
+/* ---- charges: reserved memory, and memory that is being requested, counts in every arena above, too */
 
-/* What the limit of an arena leaves it and its sub-arenas. The registry's lock is held. */
+/* The bytes that an arena's limit leaves to it and its sub-arenas. Under the registry's lock. */
 static uint64_t gpuarena__family_room(const gpuarena *arena)
 {
     uint64_t claimed = arena->family.reserved + arena->family.growing;
     return gpuarena__above(arena->limit, claimed);
 }
 
-/* Of an arena and those above, the one that leaves least. */
+/* The arena, of this one and those above, whose limit leaves the least. */
 static const gpuarena *gpuarena__family_narrow(const gpuarena *arena, uint64_t *room)
 {
     const gpuarena *at, *narrow = arena;
@@ -3930,7 +3936,7 @@ static const gpuarena *gpuarena__family_narrow(const gpuarena *arena, uint64_t *
     return narrow;
 }
 
-/* What may still be claimed, and what is in the way of more: OVER_LIMIT, OVER_PARENT. */
+/* The bytes that may still be charged, and the reason why no more: OVER_LIMIT or OVER_PARENT. */
 static uint64_t gpuarena__room_by(const gpuarena *arena, gpuarena_reason *narrow)
 {
     uint64_t claimed = arena->stats.reserved_bytes + arena->growing, room;
@@ -3948,7 +3954,8 @@ static uint64_t gpuarena__room(const gpuarena *arena)
     return gpuarena__room_by(arena, &ignored);
 }
 
-/* The registry's lock is held. Changes below 0 are their two's complements. */
+/* Adds to the figures of an arena and of those above. Negative changes are two's complements. Under the
+   registry's lock. */
 static void gpuarena__family_count(gpuarena *arena, uint64_t reserved, uint64_t growing)
 {
     gpuarena *at;
@@ -3960,7 +3967,7 @@ static void gpuarena__family_count(gpuarena *arena, uint64_t reserved, uint64_t 
     arena->family.own_changes++;
 }
 
-/* Changes what the arena has reserved, and claimed for growth under way. */
+/* Changes the bytes that the arena has reserved, and those charged for growth in progress. */
 static void gpuarena__account(gpuarena *arena, uint64_t reserved, uint64_t growing)
 {
     arena->stats.reserved_bytes += reserved;
@@ -3974,8 +3981,8 @@ static void gpuarena__account(gpuarena *arena, uint64_t reserved, uint64_t growi
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
-/* Claims bytes that the caller has found room for, here and above, before the driver is asked. 0 and an
-   error: other arenas under the same parent have got some of them meanwhile; nothing is claimed. */
+/* Charges bytes here and above, before the driver is called; the caller has found room for them. 0 and an
+   error: other arenas of the tree have taken some of it meanwhile, and nothing is charged. */
 static int gpuarena__claim(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
 {
     const gpuarena *narrow;
@@ -3993,7 +4000,7 @@ static int gpuarena__claim(gpuarena *arena, uint64_t bytes, gpuarena__error *err
     return 1;
 }
 
-/* What is reserved now has come to stay. */
+/* Records the peak of reserved bytes, once they are certain to stay. */
 static void gpuarena__note_peak(gpuarena *arena)
 {
     gpuarena *at;
@@ -4006,7 +4013,7 @@ static void gpuarena__note_peak(gpuarena *arena)
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
-/* Reserved by sub-arenas. */
+/* Bytes reserved by sub-arenas. */
 static uint64_t gpuarena__children(const gpuarena *arena)
 {
     uint64_t bytes = 0;
@@ -4017,8 +4024,7 @@ static uint64_t gpuarena__children(const gpuarena *arena)
     return bytes;
 }
 
-/* Asks for memory; what is granted stays claimed until it is entered. Here alone a refusal of the driver is
-   no error. */
+/* Requests a segment from the driver. What is granted stays charged until it is entered. */
 static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t bytes, gpuarena_stream stream,
                                    gpuarena__error *error)
 {
@@ -4036,7 +4042,8 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
     return done;
 }
 
-/* What a failed wait left in the driver's pool, perhaps, is out of it when the device was waited for. */
+/* After a wait for the device: the driver's pool has returned what earlier failed waits may have left in it.
+   */
 static void gpuarena__check_unreturned(gpuarena *arena)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -4046,8 +4053,8 @@ static void gpuarena__check_unreturned(gpuarena *arena)
     arena->unreturned_bytes = 0;
 }
 
-/* The host waits for what this stream was given so far: then the driver's pool keeps nothing of the bytes
-   that were given back to it, and the limit holds for that, too. Until it did they are claimed. */
+/* Waits for the work of this stream so far. Then the driver's pool keeps none of the bytes that were given
+   back, so the limit holds for the pool, too. They stay charged until then. */
 static void gpuarena__wait_returned(gpuarena *arena, uint64_t bytes, gpuarena_stream stream)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -4079,7 +4086,7 @@ static int gpuarena__driver_give_back(gpuarena *arena, uint64_t address, uint64_
 
 static size_t gpuarena__anchor_bytes(uint64_t bytes)
 {
-    /* + 2: both ends may be part of a page */
+    /* + 2: both ends may lie inside a page */
     return (size_t)((bytes >> GPUARENA__PAGE_LOG2) + 2) * sizeof(uint32_t);
 }
 
@@ -4088,8 +4095,8 @@ static size_t gpuarena__range_bytes(uint64_t bytes)
     return sizeof(gpuarena__range) + gpuarena__anchor_bytes(bytes);
 }
 
-/* Finds the range behind which a new one belongs; NULL: none. 0: it overlaps one that is held, or is not
-   to be used. */
+/* Finds the range behind which a new one belongs; NULL: none. 0: the new one overlaps a range that is held,
+   or must not be used. */
 static int gpuarena__range_place(const gpuarena *arena, uint64_t address, uint64_t bytes,
                                  gpuarena__range **before)
 {
@@ -4105,7 +4112,7 @@ static int gpuarena__range_place(const gpuarena *arena, uint64_t address, uint64
         && !(after && address + bytes > after->address);
 }
 
-/* Links a new range behind another, NULL: in front of all. The registry's lock is held. */
+/* Links a new range behind another one, or in front of all (NULL). Under the registry's lock. */
 static void gpuarena__range_link(gpuarena__ranges *ranges, gpuarena__range *before, gpuarena__range *range)
 {
     gpuarena__range **link = &ranges->root, **low = &range->low, **high = &range->high, *at;
@@ -4118,7 +4125,7 @@ static void gpuarena__range_link(gpuarena__ranges *ranges, gpuarena__range *befo
         link = range->address < (*link)->address ? &(*link)->low : &(*link)->high;
     at = *link;
     *link = range;
-    while (at)                                   /* what stood there comes below it, on both sides */
+    while (at)                                   /* the subtree that stood there is split below it */
         if (at->address < range->address) {
             *low = at;
             low = &at->high;
@@ -4139,7 +4146,7 @@ static void gpuarena__range_unlink(gpuarena__ranges *ranges, const gpuarena__ran
     *(range->before ? &range->before->after : &ranges->first) = range->after;
     *(range->after ? &range->after->before : &ranges->last) = range->before;
     while (*link != range) link = range->address < (*link)->address ? &(*link)->low : &(*link)->high;
-    while (low && high)                          /* both sides come together where it stood */
+    while (low && high)                          /* its subtrees are joined where it stood */
         if (low->height > high->height) {
             *link = low;
             link = &low->high;
@@ -4153,7 +4160,7 @@ static void gpuarena__range_unlink(gpuarena__ranges *ranges, const gpuarena__ran
     ranges->count--;
 }
 
-/* Holes that may be backed are in a list. */
+/* Adds a hole that may be backed to the list of holes. */
 static void gpuarena__hole_list(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -4168,14 +4175,14 @@ static void gpuarena__hole_unlist(gpuarena *arena, uint32_t index)
     node->size &= ~GPUARENA__HOLE;
 }
 
-/* Counts operations: by it memory is old. */
+/* Counts operations, which is how memory ages. */
 static uint64_t gpuarena__clock(const gpuarena *arena)
 {
     return arena->serial + arena->stats.free_count;
 }
 
-/* Enters a range that the driver gave, behind another; nodes are reserved. Returns its node: free, or, of a
-   range with pages, a hole. */
+/* Enters a range that the driver gave behind another one. Its nodes are reserved. Returns its node: free, or
+   a hole if the range is paged. */
 static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, uint64_t address,
                                       gpuarena__range *range)
 {
@@ -4207,9 +4214,9 @@ static uint32_t gpuarena__range_enter(gpuarena *arena, gpuarena__range *before, 
     return index;
 }
 
-/* A driver that answers success is not trusted: NULL, a range that is misaligned, or one that overlaps a
-   held one is a driver error. The range goes back, unless its base is a held one's: that call would take
-   the held one away. */
+/* Rejects a range although the driver reported success: NULL, a misaligned range or one that overlaps another
+   is a driver error. The range goes back, unless its base is that of a held one, which the call would then
+   take away. */
 static void gpuarena__range_refuse(gpuarena *arena, uint64_t address, uint64_t bytes, gpuarena_stream stream,
                                    gpuarena__error *error)
 {
@@ -4219,8 +4226,8 @@ static void gpuarena__range_refuse(gpuarena *arena, uint64_t address, uint64_t b
     if (!arena->lost) gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
 }
 
-/* Host memory for one more range: four nodes (the range, and what a block taken from it may split off), which
-   are kept, and itself, with its anchors. NULL: no host memory. */
+/* Host memory for one more range: the range itself with its anchors, and four nodes, which are kept: one for
+   the range and three for blocks that are split off. NULL: no host memory. */
 enum { GPUARENA__RANGE_NODES = 4 };
 static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
 {
@@ -4229,15 +4236,15 @@ static gpuarena__range *gpuarena__range_reserve(gpuarena *arena, uint64_t bytes)
     if (!gpuarena__nodes_keep(arena, GPUARENA__RANGE_NODES)) return NULL;
     range = (gpuarena__range *)gpuarena__host_alloc(arena, size);
     if (range) {
-        memset(range, 0, sizeof *range);         /* anchors: when the driver has granted it */
+        memset(range, 0, sizeof *range);         /* the anchors are set when the driver has granted it */
         range->bytes = bytes;
         range->anchors = (uint32_t *)(void *)(range + 1);
     } else arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
     return range;
 }
 
-/* One segment of exactly `bytes`, a multiple of the granule that the caller has found to be within the limit.
-   Returns its free node, binned, or 0 and an error; then nothing has changed. */
+/* Obtains one segment of exactly `bytes`, a multiple of the granule for which the caller has found room
+   within the limit. Returns its free node, in a bin; or 0 and an error, and nothing has changed. */
 static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena_stream stream,
                                        gpuarena__error *error)
 {
@@ -4263,8 +4270,9 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena
     return index;
 }
 
-/* A segment is idle when nothing in it is live, or a capture set's. Blocks of several streams may lie side by
-   side. quiet: 1: nor does anything in it wait, so that giving it back does not, either. */
+/* Whether a segment is idle: it has no live block and no memory of a capture set. Blocks of several streams
+   may lie side by side. quiet 1: nothing in it may be pending either, so that releasing it waits for nothing.
+   */
 static int gpuarena__range_idle(const gpuarena *arena, const gpuarena__range *range, int quiet)
 {
     gpuarena__iterator at;
@@ -4280,7 +4288,7 @@ static size_t gpuarena__pages_bytes(const gpuarena *arena, uint64_t bytes)
     return (size_t)(bytes / arena->paged.page_bytes) * sizeof(uint64_t);
 }
 
-/* Strikes a range without live blocks from the books. */
+/* Removes a range without live blocks from the arena's data. */
 static void gpuarena__range_forget(gpuarena *arena, gpuarena__range *range)
 {
     uint64_t gone = 0;
@@ -4310,7 +4318,8 @@ static void gpuarena__range_forget(gpuarena *arena, gpuarena__range *range)
     if (!arena->stats.reserved_bytes) arena->step = arena->config.step_bytes;
 }
 
-/* Takes the blocks of an idle segment out of their bins: nobody is to have them while it is given back. */
+/* Takes the blocks of an idle segment out of their bins, so that no other thread gets them during the
+   release. */
 static void gpuarena__range_claim(gpuarena *arena, const gpuarena__range *range)
 {
     gpuarena__iterator at;
@@ -4330,15 +4339,15 @@ static void gpuarena__range_unclaim(gpuarena *arena, const gpuarena__range *rang
     }
 }
 
-/* Gives one idle segment back; no stream is captured. 0: the driver did not take it, and *error says
-   why; or it is not idle any more. It is still held then. */
+/* Gives one idle segment back to the driver; no stream is captured. 0: the driver refused, and *error says
+   why, or the segment is not idle any more. It is still held then. */
 static int gpuarena__range_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                    gpuarena__error *error)
 {
     int waits;
     gpuarena_block block = gpuarena__block_describe(arena, range->first);
     block.bytes = block.resident_bytes = range->bytes;
-    block.state = GPUARENA_STATE_FREE;           /* what is given back was waited for */
+    block.state = GPUARENA_STATE_FREE;           /* memory that is given back was waited for */
     if (gpuarena__is_lost(arena, error) || !gpuarena__range_idle(arena, range, 0)) return 0;
     waits = !gpuarena__range_idle(arena, range, 1);
     gpuarena__range_claim(arena, range);
@@ -4362,8 +4371,8 @@ static uint64_t gpuarena__idle_segments(const gpuarena *arena, int quiet)
     return idle;
 }
 
-/* Whether an idle segment goes before another: the smallest that covers what is over, else the largest, so
-   that little more goes than must. */
+/* Whether an idle segment is released before another: the smallest that covers the excess goes first,
+   otherwise the largest, so that little more is released than needed. */
 static int gpuarena__goes_before(const gpuarena__range *left, const gpuarena__range *right, uint64_t over)
 {
     int covers = right->bytes >= over;
@@ -4371,8 +4380,8 @@ static int gpuarena__goes_before(const gpuarena__range *left, const gpuarena__ra
     return covers ? left->bytes < right->bytes : left->bytes > right->bytes;
 }
 
-/* Sorts the first `count` ranges of a list in the order in which they go, equal ones as they were; *rest is
-   what follows them. */
+/* Sorts the first `count` ranges of a list by the order of their release; a stable sort. *rest is what
+   follows them. */
 static gpuarena__range *gpuarena__ranges_sort(gpuarena__range *first, uint32_t count, uint64_t over,
                                               gpuarena__range **rest)
 {
@@ -4394,8 +4403,8 @@ static gpuarena__range *gpuarena__ranges_sort(gpuarena__range *first, uint32_t c
     return sorted;
 }
 
-/* The idle segments that a pass may give back, linked by `next`: of those that it has not been refused.
-   *count: how many. */
+/* The idle segments that a pass may release and whose release was not refused in this pass, linked by `next`.
+   *count: their number. */
 static gpuarena__range *gpuarena__ranges_to_release(const gpuarena *arena, int quiet, uint32_t *count)
 {
     gpuarena__range *range, *list = NULL;
@@ -5821,7 +5830,7 @@ static int gpuarena__place_find_apart(const gpuarena *arena, const gpuarena__req
     return arena->config.idle_fraction < 1 && !req->room && gpuarena__place_search(arena, req, 1, best);
 }
 
-/* >>supply =============================================================================================
+/* >>commit =============================================================================================
    Pages for a place: spare ones, new ones, and idle ones that move there; and pages given back. */
 
 /* ---- which pages move */
