@@ -193,9 +193,10 @@ my $six = stress(@repeats, '--repeat', 6, '--fail-if', '*/segments: alloc_p50_ns
 is("$six->{code} " . join(' ', map { outcome(\%of, "*/segments: alloc_p50_ns > $_") } '1ns', '10s'), '1 FAILED pass', 'six times: a verdict');
 ok(outcome(\%of, '*/segments: alloc_p50_ns > segments') =~ /^(?:AMBIGUOUS|pass)$/, 'against itself it never fails');
 is(join(' ', map { $_->{policy} } rows(slurp("$folder/six.csv"))), join(' ', ('raw segments') x 6), 'repeats are made in turn');
-my ($line) = $six->{out} =~ m{^(uniform:n=2000/cudaMalloc, 6 times: .*\n(?:    .*\n)?)}m;
-ok(($line // '') =~ /^\S+ 6 times: host ns\/op ([\d.]+) \[([\d.]+),([\d.]+)\]; ns of all 12000\s+allocations\s+together:\s+max \d+,\s+p50\s+\d+,\s+p99\s+\d+,\s+p99.9 \d+$/
-   && $2 <= $1 && $1 <= $3, 'below the table: median, interval, and percentiles of all samples together') or print "#   ", $line // $six->{out};
+my ($line) = $six->{out} =~ m{^(uniform:n=2000/cudaMalloc, 6 times: .*\n(?:    .*\n)*)}m;
+$line = ($line // '') =~ s/\s+/ /gr;                               # it is wrapped, by how long its numbers are
+ok($line =~ m{^\S+ 6 times: host ns/op ([\d.]+) \[([\d.]+),([\d.]+)\]; ns of all 12000 allocations together: max \d+, p50 \d+, p99 \d+, p99\.9 \d+ $}
+   && $2 <= $1 && $1 <= $3, 'below the table: median, interval, and percentiles of all samples together') or print "#   $line\n# $six->{out}";
 ok($once->{out} !~ / times: host/, '.. not of what was measured once');
 # The order in which rows come about is that of their failures on stderr: every second time backwards. Files do not show it.
 my $turns = stress('run', '-w', 'uniform:n=9', '-p', 'raw,segments,paged', '--repeat', 4, '--no-timing', '-q', '--faults', 'obtain:1=999;create:1=999',
