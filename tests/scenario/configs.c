@@ -58,7 +58,7 @@ void configs_late(scene *self)
 /* ---- wrong values: each must be refused, and its key named */
 static const struct { const char *keys, *named; } configs_wrong[] = {
     { "limit=32G", "limit" }, { "limit=1M", "limit" }, { "limit=150%", "limit" }, { "limit=0%", "limit" },
-    { "limit=4GB", "limit" }, { "limti=4G", "limti" }, { "limit=total-64G", "limit" }, { "headroom=-1", "headroom" },
+    { "limit=4GBs", "limit" }, { "limti=4G", "limti" }, { "limit=total-64G", "limit" }, { "headroom=-1", "headroom" },
     { "growth=sometimes", "growth" }, { "alignment=100", "alignment" }, { "wait_ms=soon", "wait_ms" },
     { "limit=4G,limit=5G", "limit" },
 };
