@@ -93,7 +93,8 @@ static void test_rules(void)
     check_rule("status > ok", "status is a word: expected == or !=");
     check_rule("status ==", "expected one word");
     check_rule("status == OOM", "status is never 'OOM': expected base or one of ok oom verify_failed error");
-    check_rule("verdict == fai", "verdict is never 'fai'");
+    check_rule("met == yess", "met is never 'yess': expected base or one of yes no unclear");
+    check_rule("met == ye", "met is never 'ye'");
     check_rule("oom_reason == fragment", "expected base or one of none over_limit over_parent");
     check_rule("stop_reason != not_made", "[][] stop_reason 5 [] . 0.0000 [not_made]");
     check_rule("stop_reason == option_maximum", "[][] stop_reason 4 [] . 0.0000 [option_maximum]");
