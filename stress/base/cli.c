@@ -427,17 +427,6 @@ int cli_parse(cli *self, int argc, char *const *argv, problem *why)
     return cli_defaults(self, why);
 }
 
-int cli_expect(const cli *self, const cli_id *known, size_t count, const char *whom, problem *why)
-{
-    for (size_t index = 0; index < CLI_COUNT; index++) {
-        size_t at = 0;
-        while (at < count && (size_t)known[at] != index) at++;
-        if (at < count || !self->values[index].given) continue;
-        return problem_set(why, EXIT_USAGE, "--%s means nothing to %s", cli_options[index].name, whom);
-    }
-    return 0;
-}
-
 static void cli_free_value(cli_value *value)
 {
     for (size_t item = 0; item < value->item_count; item++) free(value->items[item]);

@@ -19,6 +19,8 @@ typedef enum cli_id {
     CLI_COUNT
 } cli_id;
 
+#define CLI_TAKES(id) (UINT64_C(1) << (id))      /* one bit an option */
+
 typedef enum cli_kind {
     CLI_FLAG,
     CLI_NUMBER,                                  /* decimal, from the row's least to its most */
@@ -69,8 +71,6 @@ int  cli_parse(cli *self, int argc, char *const *argv, problem *why);
 void cli_free(cli *self);
 void cli_help(FILE *out);                        /* options by group, from the table */
 void cli_help_option(FILE *out, const cli_option *option);       /* one of them */
-/* -1 and a problem if another option than these is given: `--NAME means nothing to WHOM`. */
-int  cli_expect(const cli *self, const cli_id *known, size_t count, const char *whom, problem *why);
 
 /* As slice_size: 0, or -1 for anything else. */
 int  cli_read_size(const char *text, uint64_t *bytes);

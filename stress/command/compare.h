@@ -5,6 +5,7 @@
 
 #include "../base/cli.h"
 
-int compare_command(const cli *asked, problem *why);         /* the exit code; a problem where there is one */
+/* The exit code; a problem where there is one. */
+int compare_command(const cli *asked, const char *const *argv, problem *why);
 
 #endif

@@ -13,12 +13,6 @@
 #include "../report/environment.h"
 #include "../report/output.h"
 
-static int costs_options(const cli *asked, problem *why)
-{
-    static const cli_id known[] = { CLI_DEVICE, CLI_FAULTS, CLI_COSTS, CLI_CONTEXT, CLI_OUT, CLI_QUIET, CLI_VERBOSE };
-    return cli_expect(asked, known, sizeof known / sizeof known[0], "costs, which measures a device alone", why);
-}
-
 static int costs_output(const cli *asked, output *made, problem *why)
 {
     const cli_value *items = &asked->values[CLI_OUT];
@@ -98,7 +92,7 @@ static int costs_act(const cli *asked, const char *const *argv, output *made, pr
     plan self;
     costs_table table;
     memset(&self, 0, sizeof self);
-    if (costs_options(asked, why) || costs_output(asked, made, why) || plan_device(&self, asked, why)
+    if (costs_output(asked, made, why) || plan_device(&self, asked, why)
         || plan_present(&self, why)) return -1;
     char *about = costs_about(&self, argv, why);
     if (!about) return -1;

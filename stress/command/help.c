@@ -161,8 +161,9 @@ static void help_list_devices(FILE *out)
     }
 }
 
-int help_list(FILE *out, const char *topic, problem *why)
+int help_list(FILE *out, const char *topic, help_usage *usage, problem *why)
 {
+    (void)usage;
     static const struct { const char *name; void (*list)(FILE *out); } lists[] = {
         { "workloads", help_list_workloads }, { "policies", help_list_policies }, { "devices", help_list_devices },
     };
@@ -319,20 +320,7 @@ static int help_workloads(FILE *out)
 static const char help_top[] =
     "stress: GPU memory policies against randomized and recorded workloads, on a simulated device\n"
     "or a CUDA one\n"
-    "\n"
-    "Usage: stress run -w WORKLOAD[,..] -p POLICY[,..] [options]\n"
-    "       stress capacity -w WORKLOAD[,..] -p POLICY[,..] [options]\n"
-    "       stress batch -w WORKLOAD[,..] -p POLICY[,..] [--vary KEY] [--repeat N] [options]\n"
-    "       stress shrink -w WORKLOAD -p POLICY --out trace=FILE [options]\n"
-    "       stress holes -p POLICY[,..] [--instructions]\n"
-    "       stress costs [--device sim|cuda:N] [--out costs=FILE]\n"
-    "       stress compare A.csv B.csv [--fail-if RULE]\n"
-    "       stress merge SHARD.. [--out csv=FILE] [--fail-if RULE]\n"
-    "       stress list [workloads|policies|devices]\n"
-    "       stress help [lists|workloads|threads|faults|costs|columns|capacity|batch|shrink|holes|gates|\n"
-    "                    compare|shards|outputs|measuring]\n"
-    "       stress help NAME    of a workload, policy, option, column or kind of --out\n"
-    "       stress version\n";
+    "\n";
 
 static const char help_bottom[] =
     "\n"
@@ -603,9 +591,6 @@ static const help_topic help_topics[] = {
     { "outputs", help_outputs, NULL }, { "measuring", help_measuring, NULL },
 };
 #define HELP_TOPICS (sizeof help_topics / sizeof help_topics[0])
-#define HELP_NAMES "lists, workloads, threads, faults, costs, columns, capacity, batch, shrink, holes, " \
-                   "gates, compare, shards, outputs, measuring"
-
 /* `  NAME  text` of a page, with the lines that go on with it. 1: it is there. */
 static int help_entry(FILE *out, const char *page, const char *name)
 {
@@ -655,14 +640,25 @@ static void help_offer(nearest *search)
     for (int column = 0; column < COLUMN_COUNT; column++) nearest_offer(search, row_column_name((row_column)column));
 }
 
-int help_write(FILE *out, const char *topic, problem *why)
+const char *help_names(char *text, size_t size, const char *between)
+{
+    size_t used = 0;
+    for (const help_topic *each = help_topics; each < help_topics + HELP_TOPICS && used < size; each++) {
+        if (each > help_topics && each->text && each->text == each[-1].text) continue;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", used ? between : "", each->name);
+    }
+    return text;
+}
+
+int help_write(FILE *out, const char *topic, help_usage *usage, problem *why)
 {
     static const char *const first[] = { "run", "list", "help", "version" };
-    char hint[96];
+    char hint[96], names[256];
     int is_first = !topic;
     for (size_t at = 0; topic && at < sizeof first / sizeof first[0]; at++) is_first |= !strcmp(topic, first[at]);
     if (is_first) {
         fputs(help_top, out);
+        usage(out);
         cli_help(out);
         return help_plain(out, help_bottom);
     }
@@ -672,13 +668,14 @@ int help_write(FILE *out, const char *topic, problem *why)
     if (help_named(out, topic)) return 0;
     nearest search = nearest_to(topic);
     help_offer(&search);
-    return problem_set(why, EXIT_USAGE, "no help on '%s'%s; there is " HELP_NAMES ", and each workload, policy, "
-                       "option, column and kind of --out", topic, nearest_hint(&search, hint, sizeof hint));
+    help_names(names, sizeof names, ", ");
+    return problem_set(why, EXIT_USAGE, "no help on '%s'%s; there is %s, and each workload, policy, "
+                       "option, column and kind of --out", topic, nearest_hint(&search, hint, sizeof hint), names);
 }
 
-int help_command(FILE *out, const char *command, problem *why)
+int help_command(FILE *out, const char *command, help_usage *usage, problem *why)
 {
     const help_topic *found = help_topics;
     while (found < help_topics + HELP_TOPICS && strcmp(found->name, command)) found++;
-    return help_write(out, found < help_topics + HELP_TOPICS ? command : NULL, why);
+    return help_write(out, found < help_topics + HELP_TOPICS ? command : NULL, usage, why);
 }

@@ -271,11 +271,6 @@ static int holes_count(holes *self, const char *program, problem *why)
 
 static int holes_options(const cli *asked, problem *why)
 {
-    static const cli_id known[] = { CLI_POLICY, CLI_DEVICE, CLI_SEED, CLI_LIMIT, CLI_QUICK, CLI_CONTEXT,
-                                    CLI_NO_TIMING, CLI_PRECISION, CLI_BUDGET, CLI_INSTRUCTIONS, CLI_FAIL_IF, CLI_BASE,
-                                    CLI_STRICT, CLI_OUT, CLI_QUIET, CLI_COLOR };
-    static const char whom[] = "holes, which makes blocks of its own";
-    if (cli_expect(asked, known, sizeof known / sizeof known[0], whom, why)) return -1;
     const cli_value *values = asked->values;
     cli_id lost = values[CLI_PRECISION].given ? CLI_PRECISION : CLI_BUDGET;
     cli_id fixed = values[CLI_QUICK].given ? CLI_QUICK : CLI_NO_TIMING;

@@ -334,9 +334,7 @@ static int merge_formats(const merge *self, const cli *asked, problem *why)
 
 static int merge_all(merge *self, const cli *asked, problem *why)
 {
-    static const cli_id known[] = { CLI_OUT, CLI_QUIET, CLI_FAIL_IF, CLI_BASE, CLI_STRICT };
     const cli_value *files = &asked->values[CLI_OUT];
-    if (cli_expect(asked, known, sizeof known / sizeof known[0], "merge, which runs nothing", why)) return -1;
     if (!asked->words.item_count) {
         return problem_set(why, EXIT_USAGE, "merge: expected the files of all shards, found none");
     }
@@ -349,8 +347,9 @@ static int merge_all(merge *self, const cli *asked, problem *why)
         || merge_write(self, why) ? -1 : 0;
 }
 
-int merge_command(const cli *asked, problem *why)
+int merge_command(const cli *asked, const char *const *argv, problem *why)
 {
+    (void)argv;
     merge self;
     memset(&self, 0, sizeof self);
     int failed = merge_all(&self, asked, why);

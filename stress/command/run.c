@@ -64,20 +64,8 @@ static int run_check_rules(const plan *made, const gate *gates, row_kind kind, p
 
 static int run_check_options(const cli *asked, row_kind kind, problem *why)
 {
-    const cli_value *values = asked->values;
-    if (repeat_check(asked, kind, why)) return -1;
-    if (kind != ROW_BATCH && values[CLI_VARY].given) {
-        return problem_set(why, EXIT_USAGE, "--vary means nothing to %s: it is batch that varies workloads",
-                           asked->command);
-    }
-    if (kind == ROW_BATCH && values[CLI_ROUNDS].given) {
-        return problem_set(why, EXIT_USAGE, "--rounds means nothing to batch, where --repeat says the same");
-    }
-    if (kind == ROW_CAPACITY && capacity_check(asked, why)) return -1;
-    if (kind == ROW_BATCH && batch_check(asked, why)) return -1;
-    if (!values[CLI_INSTRUCTIONS].given) return 0;
-    return problem_set(why, EXIT_USAGE, "--instructions means nothing to %s: it is holes that counts them",
-                       asked->command);
+    if (kind == ROW_CAPACITY) return capacity_check(asked, why);
+    return kind == ROW_BATCH ? batch_check(asked, why) : repeat_check(asked, why);
 }
 
 /* ---- Rows in the order asked for, failures told as they come, results told at the end */

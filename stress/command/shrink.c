@@ -34,15 +34,6 @@ typedef struct shrink {
 
 static int shrink_options(const cli *asked, problem *why)
 {
-    static const cli_id known[] = {
-        CLI_WORKLOAD, CLI_POLICY, CLI_DEVICE, CLI_SEED, CLI_STEPS, CLI_OPS, CLI_THREADS, CLI_LIMIT, CLI_QUICK,
-        CLI_FAULTS, CLI_COSTS, CLI_CONTEXT, CLI_OP_NS, CLI_RATE, CLI_VERIFY, CLI_OUT, CLI_QUIET,
-        CLI_PROGRESS,
-    };
-    if (cli_expect(asked, known, sizeof known / sizeof known[0], "shrink", why)) return -1;
-    if (asked->topic) {
-        return problem_set(why, EXIT_USAGE, "unexpected argument '%s' after %s", asked->topic, asked->command);
-    }
     if (asked->values[CLI_WORKLOAD].item_count > 1 || asked->values[CLI_POLICY].item_count > 1) {
         return problem_set(why, EXIT_USAGE, "shrink: one workload and one policy, several are asked for");
     }

@@ -168,10 +168,15 @@ static int bench_write(const bench *self, problem *why)
 
 static int bench_options(const cli *asked, problem *why)
 {
-    static const cli_id known[] = { CLI_SEED, CLI_QUICK, CLI_NO_TIMING, CLI_PRECISION, CLI_BUDGET,
-                                    CLI_INSTRUCTIONS, CLI_OUT, CLI_QUIET, CLI_COLOR };
+    const uint64_t takes = CLI_TAKES(CLI_SEED) | CLI_TAKES(CLI_QUICK) | CLI_TAKES(CLI_NO_TIMING)
+        | CLI_TAKES(CLI_PRECISION) | CLI_TAKES(CLI_BUDGET) | CLI_TAKES(CLI_INSTRUCTIONS) | CLI_TAKES(CLI_OUT)
+        | CLI_TAKES(CLI_QUIET) | CLI_TAKES(CLI_COLOR);
     if (*asked->command) return problem_set(why, EXIT_USAGE, "unexpected argument '%s'", asked->command);
-    return cli_expect(asked, known, sizeof known / sizeof known[0], "bench, which has cases of its own", why);
+    for (size_t index = 0; cli_option_at(index); index++) {
+        if (!asked->values[index].given || takes & CLI_TAKES(index)) continue;
+        return problem_set(why, EXIT_USAGE, "--%s means nothing to bench", cli_option_at(index)->name);
+    }
+    return 0;
 }
 
 static int bench_start(bench *self, problem *why)

@@ -43,6 +43,10 @@ typedef struct batch {
 
 int batch_check(const cli *asked, problem *why)
 {
+    const char *times = asked->values[CLI_TIMES].text;
+    if (times && !strcmp(times, "auto")) {
+        return problem_set(why, EXIT_USAGE, "--repeat auto means nothing to batch, which measures no time");
+    }
     if (strcmp(asked->values[CLI_ON_OOM].text, "skip")) return 0;
     return problem_set(why, EXIT_USAGE, "--on-oom skip: not with batch, where a workload completes or does not");
 }

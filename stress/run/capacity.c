@@ -20,9 +20,6 @@ typedef struct capacity {
 
 int capacity_check(const cli *asked, problem *why)
 {
-    if (asked->values[CLI_LIMIT].given) {
-        return problem_set(why, EXIT_USAGE, "--limit: not with capacity, which searches for the limit");
-    }
     if (!strcmp(asked->values[CLI_ON_OOM].text, "skip")) {
         return problem_set(why, EXIT_USAGE,
                            "--on-oom skip: not with capacity, where a workload completes or does not");

@@ -249,22 +249,8 @@ static int repeat_asks_auto(const cli *asked)
     return times->given && !times->number;
 }
 
-/* Of commands that measure no time. */
-static int repeat_untimed(const cli *asked, row_kind kind, problem *why)
+int repeat_check(const cli *asked, problem *why)
 {
-    static const cli_id timed[] = { CLI_WARMUP, CLI_PRECISION, CLI_BUDGET, CLI_TIMES };
-    for (size_t at = 0; at < sizeof timed / sizeof timed[0]; at++) {
-        int is_batch = kind == ROW_BATCH && timed[at] == CLI_TIMES;
-        if (!asked->values[timed[at]].given || (is_batch && !repeat_asks_auto(asked))) continue;
-        return problem_set(why, EXIT_USAGE, "--%s%s means nothing to %s, which measures no time",
-                           cli_option_at(timed[at])->name, is_batch ? " auto" : "", asked->command);
-    }
-    return 0;
-}
-
-int repeat_check(const cli *asked, row_kind kind, problem *why)
-{
-    if (kind == ROW_CAPACITY || kind == ROW_BATCH) return repeat_untimed(asked, kind, why);
     if (asked->values[CLI_WARMUP].given && asked->values[CLI_NO_TIMING].given)
         return problem_set(why, EXIT_USAGE, "--warmup: not with --no-timing, which measures no time");
     if (repeat_asks_auto(asked)) return 0;

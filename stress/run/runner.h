@@ -51,7 +51,7 @@ typedef struct repeat {
 } repeat;
 
 /* Of run and its kin. -1 and a problem, EXIT_USAGE: an option that means nothing to the command. */
-int  repeat_check(const cli *asked, row_kind kind, problem *why);
+int  repeat_check(const cli *asked, problem *why);
 /* -1 and a problem, EXIT_USAGE: a clock may not say how many rows a simulated device or a shard has. */
 int  repeat_check_plan(const cli *asked, const plan *made, int is_part, problem *why);
 

@@ -121,7 +121,7 @@ ok($table->{out} =~ /smallest limit found by bisection/ && $table->{out} !~ /drv
 is((capacity(@again, '--filter', '/raw$'))[0]{out} =~ tr/\n//, 2, '--filter chooses rows');
 
 # ---- usage
-refused(2, qr/--limit: not with capacity/, qw(capacity -w train -p segments --limit 1G));
+refused(2, qr/--limit means nothing to capacity/, qw(capacity -w train -p segments --limit 1G));
 refused(2, qr/--on-oom skip: not with capacity/, qw(capacity -w train -p segments --on-oom skip));
 refused(2, qr/policy 'segments:limit=1G' has a limit key: not with capacity/, qw(capacity -w train -p segments:limit=1G));
 refused(2, qr/unexpected argument 'extra' after capacity/, qw(capacity extra -w train -p raw));

@@ -20,9 +20,9 @@ sub passes {
 }
 
 # ---- commands
-refused(2, qr/no command.*run, capacity, holes, costs, list, help, version/);
+refused(2, qr/no command.*run, capacity, batch, shrink, holes, costs, compare, merge, list, help, version/);
 refused(2, qr/'rnu'.*did you mean 'run'/, 'rnu');
-refused(2, qr/'bench'.*run, capacity, holes, costs, list, help, version/, 'bench');
+refused(2, qr/'bench'.*did you mean 'batch'.*run, capacity, batch/, 'bench');
 refused(2, qr/unknown command 'nosuch'/, 'nosuch', $_) for '--help', '-h', '--version', 'run';
 refused(2, qr/'list' of|no list of 'bogus'/, 'list', 'bogus');
 refused(2, qr/no help on 'bogus'/, 'help', 'bogus');
@@ -86,6 +86,7 @@ for my $text (stress('help', 'lists')->{out}, join '', map { stress('help', $_)-
         is(join(' ', map { $_->[0] } @wrong), '', "$command: all others");
     }
 }
+is(scalar(`{ $stress list; $stress help; } 2>"$folder/pipe" | true; cat "$folder/pipe"`), q(), "who reads no page to its end is told nothing");
 refused(2, qr/--warmup: not with --no-timing, which measures no time/, @run, qw(--no-timing --warmup 2));
 refused(2, qr/--$_->[0] says when rounds end: not with --$_->[2]/, qw(holes -p raw), "--$_->[0]", $_->[1], "--$_->[2]")
     for [ 'precision', '1%', 'quick' ], [ 'budget', 9, 'no-timing' ];

@@ -100,9 +100,9 @@ ok($table->{out} !~ /measuring ended/, 'not of what was not measured');
 # ---- mistakes
 refused(2, qr/no policy/, 'holes');
 refused(2, qr/'segment', did you mean 'segments'/, qw(holes -p segment));
-refused(2, qr/--workload means nothing to holes, which makes blocks of its own/, qw(holes -p raw -w train));
+refused(2, qr/--workload means nothing to holes, only to run/, qw(holes -p raw -w train));
 refused(2, qr/--verify means nothing to holes/, qw(holes -p raw --verify off));
-refused(2, qr/--instructions means nothing to $_: /, $_, qw(-w train -p raw --instructions)) for qw(run capacity);
+refused(2, qr/--instructions means nothing to $_, only to holes/, $_, qw(-w train -p raw --instructions)) for qw(run capacity);
 refused(2, qr/--instructions means nothing to costs/, qw(costs --instructions));
 refused(2, qr/unexpected argument '64' after holes/, qw(holes 64 -p raw));
 refused(2, qr/--out: expected KIND=PATH with csv, json, md, junit, html or svg, found 'trace'/, qw(holes -p raw --out trace=x));

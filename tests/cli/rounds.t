@@ -86,7 +86,7 @@ my $threads = stress(qw(run -w uniform:n=100 -p segments --rounds 3 --threads 2 
 is((rows($threads->{out}))[0]{host_ns_per_op}, '', 'not on several threads');
 my ($capacity) = rows(stress(qw(capacity -w uniform:n=100 -p paged --rounds 3 -q --out csv=-))->{out});
 is($capacity->{status}, 'ok', 'capacity: the smallest limit for all rounds');
-refused(2, qr/--rounds means nothing to batch, where --repeat says the same/, qw(batch -w train -p raw --rounds 2));
+refused(2, qr/--rounds means nothing to batch, only to run, capacity/, qw(batch -w train -p raw --rounds 2));
 refused(2, qr/--rounds/, qw(run -w uniform -p raw --rounds 0));
 
 # ---- no clock says how often anything is made on a simulated device
@@ -95,7 +95,7 @@ refused(2, qr/--repeat: expected auto or a number from 1 to 1000, found 'often'/
 refused(2, qr/--repeat auto means nothing to batch, which measures no time/, qw(batch -w train -p raw --repeat auto));
 refused(2, qr/--repeat means nothing to capacity/, qw(capacity -w train -p raw --repeat auto));
 refused(2, qr/$_->[0] says when --repeat auto ends, which is not given/, qw(run -w uniform -p raw --repeat 6), @$_) for ['--precision', '1%'], ['--budget', 9];
-refused(2, qr/$_->[0] means nothing to capacity, which measures no time/, qw(capacity -w uniform -p raw), @$_)
+refused(2, qr/$_->[0] means nothing to capacity, only to run/, qw(capacity -w uniform -p raw), @$_)
     for ['--precision', '1%'], ['--budget', 9], ['--warmup', 1];
 refused(2, qr/--warmup: expected a number from 0 to 100/, qw(run -w uniform -p raw --warmup 101));
 my $warm = JSON::PP->new->decode(stress(qw(run -w uniform:n=100 -p segments --warmup 3 -q --out json=-))->{out});
