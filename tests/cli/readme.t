@@ -213,6 +213,7 @@ my %help = map { $_ => stress('help', $_)->{out} } @topics;
 my %options = map { $_ => 1 } $help =~ /--([a-z-]+)/g;
 $options{$_} = 1 for slurp('stress/import/torch_snapshot.py') =~ /["']--([a-z-]+)["']/g;
 $options{$_} = 1 for slurp('stress/measure/bench.c') =~ /--([a-z-]+)/g;
+$options{$_} = 1 for slurp('stress/install/gpuarena-sim') =~ /^ +--([a-z-]+)/mg;
 $options{$_} = 1 for qw(array dependency cudart);    # of Slurm and nvcc
 my %asked = map { $_ => 1 } map { /(?<![\w-])--([a-z][a-z-]*)/g } @spans, @blocks, $text;
 is(join(' ', grep { !$options{$_} } sort keys %asked), '', scalar(keys %asked) . ' options exist');
