@@ -8,7 +8,6 @@ use JSON::PP;
 require './tests/support/stress_run.pl';
 our ($folder, $stress);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my $header = 'workload,policy,device,seed,key,largest,allowed,requested_peak_bytes,next_peak_bytes,status,remapped_pages,'
     . 'driver_calls,gpu_waits,repeats,probes,stop_op,stop_reason,stop_text,threads';
 

@@ -6,7 +6,6 @@ use warnings;
 require './tests/support/stress_run.pl';
 our ($folder, $stress);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my $build = $ENV{BUILD} || 'build';
 $stress = "$build/bench";
 my $has_cub = built_with_cuda() && -e "$build/libcub-null.so";

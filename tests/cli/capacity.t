@@ -8,7 +8,6 @@ use JSON::PP;
 require './tests/support/stress_run.pl';
 our ($folder, $stress, $traces);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my $step = 2 << 20;
 my $header = 'workload,policy,device,seed,requested_peak_bytes,min_limit_bytes,ratio,remapped_pages,driver_calls,'
     . 'status,gpu_waits,probes,stop_op,stop_reason,threads';

@@ -7,7 +7,6 @@ no warnings 'qw';
 require './tests/support/stress_run.pl';
 our ($folder, $stress);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my @run = ('run', '-w', 'uniform:n=200', '-p', 'segments');
 my @csv = qw(-q --no-timing --out csv=-);
 my @quiet = (@run, @csv);

@@ -7,7 +7,6 @@ no warnings 'qw';
 require './tests/support/stress_run.pl';
 our ($folder, $stress);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GITHUB_STEP_SUMMARY)};
 my $made = stress('run', '-w', 'uniform:n=300,train:steps=1,layers=1,hidden=256,batch=1', '-p', 'raw,segments', '--no-timing', '-q', '--out', 'csv=-');
 my ($header, @lines) = split /\n/, $made->{out};
 my @names = split /,/, $header;

@@ -8,7 +8,6 @@ use File::Copy qw(copy);
 require './tests/support/stress_run.pl';
 our ($folder, $stress);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GPUARENA_SIM)};
 $ENV{COLUMNS} = 200;
 my $build = $ENV{BUILD} || 'build';
 my @csv = qw(--no-timing -q --out csv=-);

@@ -16,7 +16,6 @@ if (!built_with_cuda()) {
     print "1..0 # SKIP built without the CUDA Toolkit\n";
     exit 0;
 }
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GPUARENA_SIM)};
 $ENV{LD_LIBRARY_PATH} = abs_path("$build/sim");
 my $path = $ENV{PATH};
 mkdir "$folder/none";

@@ -8,7 +8,6 @@ no warnings 'qw';
 require './tests/support/stress_run.pl';
 our ($folder, $stress);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GITHUB_STEP_SUMMARY)};
 my @work = ('-w', 'uniform:n=300,train:steps=1,layers=1,hidden=256,batch=1', '-p', 'raw,segments,paged', '--no-timing');
 
 # Outcomes of the rules, as the verdict table has them: rule => [outcome, row, value, limit].

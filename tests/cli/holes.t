@@ -8,7 +8,6 @@ use JSON::PP;
 require './tests/support/stress_run.pl';
 our ($folder, $stress);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my $header = 'policy,holes,ns_per_pair,instructions_per_pair,ratio,ratio_low,ratio_high,device,seed,status,driver_calls,rounds,target,met,ended,growth,growth_rms,instructions_growth,instructions_growth_rms';
 my @steps = (64, 1024, 4096, 16384, 65536);
 my @csv = qw(-q --out csv=-);

@@ -11,8 +11,6 @@ require './tests/support/stress_run.pl';
 require './tests/support/pictures.pl';
 our ($folder, $stress, $traces);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
-
 sub report {
     my ($name, @words) = @_;
     my $run = stress(@words, '-q', '--out', "html=$folder/$name.html", '--out', "csv=$folder/$name.csv");

@@ -9,7 +9,6 @@ no warnings 'qw';
 require './tests/support/stress_run.pl';
 our ($stress);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my $build = $ENV{BUILD} || 'build';
 if (qx{valgrind --version 2>/dev/null} !~ /^valgrind/) {
     skip('no valgrind: instructions cannot be counted');

@@ -9,8 +9,6 @@ use POSIX ();
 require './tests/support/stress_run.pl';
 our ($folder, $stress);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GITHUB_STEP_SUMMARY)};
-
 # raw fails for a lie of the driver, and that is told at once; paged does not meet it, and is at it for seconds
 my @rows = ('-w', 'uniform:n=60,train:steps=900', '-p', 'raw,paged', '--faults', 'overlap:5', '--no-timing');
 

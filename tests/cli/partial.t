@@ -7,7 +7,6 @@ require './tests/support/stress_run.pl';
 require './tests/support/pictures.pl';
 our ($folder, $stress);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GITHUB_STEP_SUMMARY)};
 my $has_python = !system('python3 -c "import json, pickle" >/dev/null 2>&1');
 my @kinds = qw(csv json md junit html svg map series latency perfetto memviz);
 

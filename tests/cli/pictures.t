@@ -7,8 +7,6 @@ require './tests/support/stress_run.pl';
 require './tests/support/pictures.pl';
 our ($folder, $stress, $traces);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
-
 # One run, all that it writes: { csv, series, latency => rows; svg, map => text }
 sub pictures {
     my (@words) = @_;

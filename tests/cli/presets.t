@@ -7,7 +7,6 @@ no warnings 'qw';
 require './tests/support/stress_run.pl';
 our ($folder, $stress, $traces);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my @csv = qw(--no-timing -q --out csv=-);
 my @models = qw(best first bfc pytorch pytorch-expandable rmm rmm-arena cub ort);
 

@@ -20,7 +20,7 @@ use Cwd qw(abs_path getcwd);
 require './tests/support/stress_run.pl';
 our ($folder, $stress, $traces);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GPUARENA_SIM GITHUB_STEP_SUMMARY MAKEFLAGS), grep { /^SLURM/ } keys %ENV};
+delete @ENV{qw(MAKEFLAGS)};
 my @documents = qw(README.md stress/README.md stress/RESULTS.md tests/README.md);
 my $readme = join "\n", map { slurp($_) } @documents;
 my $makefile = slurp('Makefile');

@@ -9,7 +9,6 @@ use Cwd qw(abs_path getcwd);
 require './tests/support/stress_run.pl';
 our ($folder, $stress, $traces);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 $stress = abs_path($stress);
 my $project = getcwd();
 my $home = "$project/stress/recordings";

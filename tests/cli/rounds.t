@@ -8,7 +8,6 @@ use JSON::PP;
 require './tests/support/stress_run.pl';
 our ($folder, $stress);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my @plain = qw(-q --no-timing --out csv=-);
 
 sub row {

@@ -8,7 +8,6 @@ use JSON::PP;
 require './tests/support/stress_run.pl';
 our ($folder, $stress, $traces);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my $header = 'workload,policy,device,seed,ops,status,host_ns_per_op,alloc_p50_ns,alloc_p99_ns,alloc_max_ns,'
     . 'free_p50_ns,driver_calls,driver_vns,gpu_waits,requested_peak_bytes,live_peak_bytes,reserved_peak_bytes,'
     . 'footprint,fragmentation,stranded_peak_bytes,remapped_pages,oom_op,oom_requested_bytes,oom_free_bytes,'

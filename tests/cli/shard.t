@@ -10,7 +10,7 @@ our ($folder, $stress);
 
 my @detected = qw(SLURM_ARRAY_TASK_ID SLURM_ARRAY_TASK_MIN SLURM_ARRAY_TASK_MAX SLURM_ARRAY_TASK_COUNT SLURM_ARRAY_TASK_STEP JOB_COMPLETION_INDEX SLURM_PROCID
                   SLURM_NTASKS OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE);
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GITHUB_STEP_SUMMARY), @detected};
+delete @ENV{@detected};
 my $odd = spew("odd \"name\"\nof two lines.trace", "gpuarena-trace 1\na 1 100 0\nf 1\n");
 my @sweep = ('-w', "uniform:n=100,train:steps=1,layers=1,hidden=256,batch=1,replay:$odd,uniform:n=200", '-p', 'raw,segments,paged,segments:growth=exact',
              '--no-timing', '-q');

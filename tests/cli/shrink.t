@@ -7,8 +7,6 @@ no warnings 'qw';
 require './tests/support/stress_run.pl';
 our ($folder, $stress);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
-
 sub slurp_lines {
     my ($path) = @_;
     open my $in, '<', $path or return ();

@@ -6,7 +6,6 @@ use warnings;
 use JSON::PP;
 require './tests/support/stress_run.pl';
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my $long = 'n' x 32;
 my $tagged = "gpuarena-trace 1\na 1 33554432 0 weights\na 2 12582912 0 kv\na 3 1048576 0\na 4 1048576 0 $long\nf 2\n"
     . "a 5 4194304 0 kv\na 6 67108864 0 kv\n";

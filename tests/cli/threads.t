@@ -8,7 +8,6 @@ no warnings 'qw';
 require './tests/support/stress_run.pl';
 our ($folder, $stress);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my @timed = qw(host_ns_per_op alloc_p50_ns alloc_p99_ns alloc_max_ns free_p50_ns);
 my @apart = qw(hit_p50_ns hit_p99_ns miss_p50_ns);
 

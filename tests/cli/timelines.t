@@ -8,7 +8,6 @@ use warnings;
 require './tests/support/stress_run.pl';
 our $folder;
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GITHUB_STEP_SUMMARY)};
 my $has_python = !system('python3 -c "import json, pickle" >/dev/null 2>&1');
 
 sub checked {

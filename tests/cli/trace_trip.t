@@ -7,7 +7,6 @@ use warnings;
 require './tests/support/stress_run.pl';
 our $folder;
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GITHUB_STEP_SUMMARY)};
 my ($listed) = stress('list')->{out} =~ /^workloads\n(.*?)^policies$/ms;
 my @names = grep { $_ !~ /^(?:replay|all)$/ } ($listed // '') =~ /^  ([a-z]+) /mg;
 ok(@names >= 6, 'workloads are listed: ' . join ' ', @names);

@@ -7,7 +7,6 @@ no warnings 'qw';
 require './tests/support/stress_run.pl';
 our ($folder, $stress);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my @csv = qw(-q --no-timing --out csv=-);
 my @same = qw(ops status requested_peak_bytes live_peak_bytes reserved_peak_bytes driver_calls gpu_waits digest);
 

@@ -9,7 +9,7 @@ use Cwd qw(abs_path getcwd);
 require './tests/support/stress_run.pl';
 our ($folder, $stress);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS DESTDIR PREFIX)};
+delete @ENV{qw(MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS DESTDIR PREFIX)};
 my $build = $ENV{BUILD} || 'build';
 my $cuda_home = built_with_cuda() ? $ENV{CUDA_HOME} : '/nonexistent';
 my %has = map { $_ => !system("command -v $_ >/dev/null 2>&1") } qw(cc cmake pkg-config groff mandoc man bash python3);

@@ -9,7 +9,6 @@ require './tests/measure/paged_workloads.pl';
 our ($folder, $stress, $paged_device);
 my $recordings = $ENV{GPUARENA_TRACES} || 'stress/recordings';
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my @policies = qw(raw segments best first paged);
 
 sub measured {

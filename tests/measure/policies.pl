@@ -9,8 +9,6 @@ require './tests/measure/paged_workloads.pl';
 our ($folder, $stress, $paged_device);
 my $recordings = $ENV{GPUARENA_TRACES} || 'stress/recordings';
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
-
 sub measured {
     my ($command, @words) = @_;
     my $run = stress($command, @words, '-q', '--no-timing', '--out', 'csv=-');

@@ -9,7 +9,7 @@ require './tests/support/stress_run.pl';
 our ($folder, $stress, $traces);
 
 my $build = $ENV{BUILD} || 'build';
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GPUARENA_SIM LD_PRELOAD)};
+delete @ENV{qw(LD_PRELOAD)};
 # The substitute, if somebody runs everything on it, is no GPU.
 $ENV{LD_LIBRARY_PATH} = join ':', grep { !-e "$_/../libcudart-sim.so" } split /:/, $ENV{LD_LIBRARY_PATH} // '';
 my ($devices) = stress('list', 'devices')->{out} =~ /^(  cuda:.*)$/m;

@@ -10,8 +10,6 @@ use POSIX qw(:sys_wait_h);
 require './tests/support/stress_run.pl';
 our ($folder, $stress);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GITHUB_STEP_SUMMARY)};
-delete @ENV{grep { /^SLURM_/ } keys %ENV};
 $ENV{PATH} .= ':/usr/sbin:/sbin';
 my @daemons;                                     # process ids, in the order in which they were started
 

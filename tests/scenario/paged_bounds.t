@@ -10,7 +10,6 @@ require './tests/support/stress_run.pl';
 require './tests/measure/paged_workloads.pl';
 our ($folder, $stress, $traces, $paged_device);
 
-delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF)};
 my $is_whole = ($ENV{GPUARENA_BOUNDS} // '') eq 'all';
 
 sub measured {

@@ -7,6 +7,9 @@ use File::Temp qw(tempdir);
 use JSON::PP;
 use POSIX ();
 
+# what would change what the program says
+delete @ENV{qw(COLUMNS NO_COLOR FORCE_COLOR CI GPUARENA_CONF GPUARENA_SIM GITHUB_STEP_SUMMARY), grep { /^SLURM_/ } keys %ENV};
+
 our $stress = $ENV{STRESS} || ($ENV{BUILD} || 'build') . '/stress';
 our $folder = tempdir(CLEANUP => 1);
 our $traces = $ENV{GPUARENA_TRACES} || '../shared/traces';
