@@ -35,28 +35,28 @@
 
    >>toc ================================================================================================
 
-     >>about    what this is, ten lines of use         >>runs     free blocks side by side
-     >>toc      this list                              >>pages    paged ranges: holes, addresses
-     >>manual   words, sums, growth, errors            >>place    where a request is to lie
-     >>config   macros that you may define             >>commit   which pages back it, or go back
-     >>types    results, driver, configuration         >>release  what is given back, and when
-     >>api      every call, a contract each            >>scrub    clearing blocks, in a stream's order
-     >>impl     includes and private macros            >>parse    configuration as text
-     >>bits     rounding, powers of two, text, spins   >>registry which arenas there are, and fork
-     >>structs  what sections work on, invariants      >>stats    largest free, and what is derived
-     >>host     host memory                            >>failure  why, in numbers and in words
-     >>lock     lock, turn, who is in a callback       >>dump     walk and report
-     >>nodes    the blocks' records, in chunks         >>check    every invariant, by name
-     >>tags     names, and what is live by each        >>cuda     the driver table over CUDA
-     >>tree     free blocks in order                   >>enter    in and out; caches closed
-     >>bins     free blocks by size                    >>family   what sub-arenas do for each other
-     >>lookup   pointer to block                       >>life     create, destroy
-     >>caches   what streams keep for themselves       >>slow     the stages of an allocation
-     >>block    split, absorb, take, give back         >>memory   alloc, free
-     >>driver   how its entries are called             >>resize   in place, or not at all
+     >>about    what this is, ten lines of use         >>growth   how much to ask for
+     >>toc      this list                              >>runs     free blocks side by side
+     >>manual   words, sums, growth, errors            >>pages    paged ranges: holes, addresses
+     >>config   macros that you may define             >>place    where a request is to lie
+     >>types    results, driver, configuration         >>commit   which pages back it, or go back
+     >>api      every call, a contract each            >>release  what is given back, and when
+     >>impl     includes and private macros            >>scrub    clearing blocks, in a stream's order
+     >>bits     rounding, powers of two, text, spins   >>parse    configuration as text
+     >>structs  what sections work on, invariants      >>registry which arenas there are, and fork
+     >>host     host memory                            >>stats    largest free, and what is derived
+     >>lock     lock, turn, who is in a callback       >>failure  why, in numbers and in words
+     >>nodes    the blocks' records, in chunks         >>dump     walk and report
+     >>tags     names, and what is live by each        >>check    every invariant, by name
+     >>tree     free blocks in order                   >>cuda     the driver table over CUDA
+     >>bins     free blocks by size                    >>enter    in and out; caches closed
+     >>lookup   pointer to block                       >>family   what sub-arenas do for each other
+     >>caches   what streams keep for themselves       >>life     create, destroy
+     >>block    split, absorb, take, give back         >>slow     the stages of an allocation
+     >>driver   how its entries are called             >>memory   alloc, free
+     >>limit    what may be reserved, here and above   >>resize   in place, or not at all
      >>range    segments from the driver, and back     >>public   every other call, thin
      >>stream   what waits for what; captures          >>end      clean-up, changes, licences
-     >>growth   how much to ask for
 
    >>manual =============================================================================================
 
@@ -2190,7 +2190,7 @@ static void gpuarena__next(const gpuarena *arena, gpuarena__iterator *at)
 
 /* >>tags ===============================================================================================
    Tags: names for what memory is for, one list for the process; and the live bytes of an arena's blocks by
-   tag. Tagged blocks skip the fast path and the caches, so blocks without a tag pay nothing. */
+   tag. Tagged blocks skip the caches. Blocks without a tag pay nothing for them. */
 
 static const uint32_t GPUARENA__TAG_BASE = (uint32_t)1 << 31;    /* a tag is this base plus its place */
 static char gpuarena__tag_names[GPUARENA_TAGS][GPUARENA_TAG_BYTES];      /* by place - 1; never changed */
@@ -3419,6 +3419,23 @@ static int gpuarena__uses_reserve(gpuarena *arena)
     return 1;
 }
 
+/* A live block is used on one more stream. 0: no host memory. */
+static int gpuarena__uses_add(gpuarena *arena, gpuarena__node *node, uint32_t set)
+{
+    gpuarena__stream_uses *uses = &arena->uses;
+    uint32_t use_at;
+    for (use_at = node->use_at; use_at; use_at = uses->list[use_at].next)
+        if (uses->list[use_at].set == set) return 1;
+    if (!gpuarena__uses_reserve(arena)) return 0;
+    use_at = gpuarena__uses_take(arena);
+    arena->streams.list[set].ref_count++;
+    uses->list[use_at].ticket = 0;
+    uses->list[use_at].set = set;
+    uses->list[use_at].next = node->use_at;
+    node->use_at = use_at;
+    return 1;
+}
+
 static void gpuarena__uses_drop_all(gpuarena *arena, gpuarena__node *node)
 {
     uint32_t use_at, next;
@@ -3848,6 +3865,155 @@ static void gpuarena__event_destroy(gpuarena *arena, void *event)
         (void)gpuarena__driver_done(arena, arena->driver.events.destroy(&arena->driver, event), &ignored);
 }
 
+/* >>limit ==============================================================================================
+   How much may be reserved, by an arena and by each arena above it. Memory is charged in all of them or in
+   none before the driver is called, and uncharged if the driver refuses. So no limit is ever exceeded. */
+
+/* The bytes that an arena's limit leaves to it and its sub-arenas. Under the registry's lock. */
+static uint64_t gpuarena__limit_room(const gpuarena *arena)
+{
+    uint64_t charged = arena->family.reserved + arena->family.growing;
+    return gpuarena__above(arena->limit, charged);
+}
+
+/* The arena, of this one and those above, whose limit leaves the least. */
+static const gpuarena *gpuarena__limit_narrowest(const gpuarena *arena, uint64_t *room)
+{
+    const gpuarena *at, *narrow = arena;
+    *room = gpuarena__limit_room(arena);
+    for (at = arena->config.parent; at; at = at->config.parent) {
+        if (gpuarena__limit_room(at) >= *room) continue;
+        *room = gpuarena__limit_room(at);
+        narrow = at;
+    }
+    return narrow;
+}
+
+/* The bytes that may still be charged, and the reason why no more: OVER_LIMIT or OVER_PARENT. */
+static uint64_t gpuarena__room_by(const gpuarena *arena, gpuarena_reason *narrow)
+{
+    uint64_t charged = arena->stats.reserved_bytes + arena->growing, room;
+    *narrow = GPUARENA_REASON_OVER_LIMIT;
+    if (!arena->has_family) return gpuarena__above(arena->limit, charged);
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    if (gpuarena__limit_narrowest(arena, &room) != arena) *narrow = GPUARENA_REASON_OVER_PARENT;
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    return room;
+}
+
+static uint64_t gpuarena__room(const gpuarena *arena)
+{
+    gpuarena_reason ignored;
+    return gpuarena__room_by(arena, &ignored);
+}
+
+/* Adds to the figures of an arena and of those above. Negative changes are two's complements. Under the
+   registry's lock. */
+static void gpuarena__limit_count(gpuarena *arena, uint64_t reserved, uint64_t growing)
+{
+    gpuarena *at;
+    for (at = arena; at; at = at->config.parent) {
+        at->family.reserved += reserved;
+        at->family.growing += growing;
+        at->family.changes++;
+    }
+    arena->family.own_changes++;
+}
+
+/* Changes the bytes that the arena has reserved, and those charged for growth in progress. */
+static void gpuarena__account(gpuarena *arena, uint64_t reserved, uint64_t growing)
+{
+    arena->stats.reserved_bytes += reserved;
+    arena->growing += growing;
+    GPUARENA_ASSERT(arena->stats.reserved_bytes < GPUARENA__MAX_TOTAL && arena->growing < GPUARENA__MAX_TOTAL
+                    && "no more is given up than was reserved or charged");
+    gpuarena__update_fast_path(arena);
+    if (!arena->has_family) return;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    gpuarena__limit_count(arena, reserved, growing);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+}
+
+/* Charges bytes here and above, before the driver is called; the caller has found room for them. 0 and an
+   error: other arenas of the tree have taken some of it meanwhile, and nothing is charged. */
+static int gpuarena__charge(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
+{
+    const gpuarena *narrow;
+    uint64_t room;
+    if (arena->has_family) {
+        gpuarena__mutex_lock(&gpuarena__registry_lock);
+        narrow = gpuarena__limit_narrowest(arena, &room);
+        if (room >= bytes) gpuarena__limit_count(arena, 0, bytes);
+        gpuarena__mutex_unlock(&gpuarena__registry_lock);
+        if (room < bytes)
+            return gpuarena__set_reason(error, narrow == arena ? GPUARENA_REASON_OVER_LIMIT
+                                                                    : GPUARENA_REASON_OVER_PARENT);
+    }
+    arena->growing += bytes;
+    return 1;
+}
+
+/* The driver refused, or gave back less than was asked for: so many bytes are charged no more. */
+static void gpuarena__uncharge(gpuarena *arena, uint64_t bytes)
+{
+    gpuarena__account(arena, 0, 0 - bytes);
+}
+
+/* Records the peak of reserved bytes, once they are certain to stay. */
+static void gpuarena__note_peak(gpuarena *arena)
+{
+    gpuarena *at;
+    arena->stats.reserved_peak_bytes =
+        gpuarena__max(arena->stats.reserved_peak_bytes, arena->stats.reserved_bytes);
+    if (!arena->has_family) return;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    for (at = arena; at; at = at->config.parent)
+        at->family.peak = gpuarena__max(at->family.peak, at->family.reserved);
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+}
+
+/* Bytes reserved by sub-arenas. */
+static uint64_t gpuarena__children(const gpuarena *arena)
+{
+    uint64_t bytes = 0;
+    if (!arena->has_family) return 0;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    bytes = arena->family.reserved - arena->stats.reserved_bytes;
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    return bytes;
+}
+
+/* What an arena and its sub-arenas have together, beside its limit. */
+typedef struct gpuarena__figures {
+    uint64_t held;                               /* reserved, and charged for growth in progress */
+    uint64_t over, room;                         /* the part of that above the limit; what the limit leaves */
+    uint64_t limit;
+    uint64_t changes;                            /* of these, by others than the arena that asks */
+} gpuarena__figures;
+
+static gpuarena__figures gpuarena__family_look(const gpuarena *arena, const gpuarena *top)
+{
+    gpuarena__figures figures;
+    gpuarena__mutex_lock(&gpuarena__registry_lock);
+    figures.held = top->family.reserved + top->family.growing;
+    figures.room = gpuarena__limit_room(top);
+    figures.over = gpuarena__above(figures.held, top->limit);
+    figures.limit = top->limit;
+    figures.changes = top->family.changes - arena->family.own_changes;
+    gpuarena__mutex_unlock(&gpuarena__registry_lock);
+    return figures;
+}
+
+/* How far an arena or one above is beyond its limit, with what it is charged for. */
+static uint64_t gpuarena__family_excess(const gpuarena *arena)
+{
+    uint64_t excess = 0;
+    const gpuarena *at;
+    for (at = arena; at; at = at->config.parent)
+        excess = gpuarena__max(excess, gpuarena__family_look(arena, at).over);
+    return excess;
+}
+
 /* >>range ==============================================================================================
    Segments: memory from the driver and back. Host memory is reserved before the driver is called. */
 
@@ -3914,116 +4080,6 @@ static gpuarena_stream gpuarena__real_stream(gpuarena_stream stream)
     return gpuarena__is_one_stream(stream) ? stream : NULL;
 }
 
-/* ---- charges: reserved memory, and memory that is being requested, counts in every arena above, too */
-
-/* The bytes that an arena's limit leaves to it and its sub-arenas. Under the registry's lock. */
-static uint64_t gpuarena__family_room(const gpuarena *arena)
-{
-    uint64_t claimed = arena->family.reserved + arena->family.growing;
-    return gpuarena__above(arena->limit, claimed);
-}
-
-/* The arena, of this one and those above, whose limit leaves the least. */
-static const gpuarena *gpuarena__family_narrow(const gpuarena *arena, uint64_t *room)
-{
-    const gpuarena *at, *narrow = arena;
-    *room = gpuarena__family_room(arena);
-    for (at = arena->config.parent; at; at = at->config.parent) {
-        if (gpuarena__family_room(at) >= *room) continue;
-        *room = gpuarena__family_room(at);
-        narrow = at;
-    }
-    return narrow;
-}
-
-/* The bytes that may still be charged, and the reason why no more: OVER_LIMIT or OVER_PARENT. */
-static uint64_t gpuarena__room_by(const gpuarena *arena, gpuarena_reason *narrow)
-{
-    uint64_t claimed = arena->stats.reserved_bytes + arena->growing, room;
-    *narrow = GPUARENA_REASON_OVER_LIMIT;
-    if (!arena->has_family) return gpuarena__above(arena->limit, claimed);
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    if (gpuarena__family_narrow(arena, &room) != arena) *narrow = GPUARENA_REASON_OVER_PARENT;
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    return room;
-}
-
-static uint64_t gpuarena__room(const gpuarena *arena)
-{
-    gpuarena_reason ignored;
-    return gpuarena__room_by(arena, &ignored);
-}
-
-/* Adds to the figures of an arena and of those above. Negative changes are two's complements. Under the
-   registry's lock. */
-static void gpuarena__family_count(gpuarena *arena, uint64_t reserved, uint64_t growing)
-{
-    gpuarena *at;
-    for (at = arena; at; at = at->config.parent) {
-        at->family.reserved += reserved;
-        at->family.growing += growing;
-        at->family.changes++;
-    }
-    arena->family.own_changes++;
-}
-
-/* Changes the bytes that the arena has reserved, and those charged for growth in progress. */
-static void gpuarena__account(gpuarena *arena, uint64_t reserved, uint64_t growing)
-{
-    arena->stats.reserved_bytes += reserved;
-    arena->growing += growing;
-    GPUARENA_ASSERT(arena->stats.reserved_bytes < GPUARENA__MAX_TOTAL && arena->growing < GPUARENA__MAX_TOTAL
-                    && "no more is given up than was reserved or claimed");
-    gpuarena__update_fast_path(arena);
-    if (!arena->has_family) return;
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    gpuarena__family_count(arena, reserved, growing);
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-}
-
-/* Charges bytes here and above, before the driver is called; the caller has found room for them. 0 and an
-   error: other arenas of the tree have taken some of it meanwhile, and nothing is charged. */
-static int gpuarena__claim(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
-{
-    const gpuarena *narrow;
-    uint64_t room;
-    if (arena->has_family) {
-        gpuarena__mutex_lock(&gpuarena__registry_lock);
-        narrow = gpuarena__family_narrow(arena, &room);
-        if (room >= bytes) gpuarena__family_count(arena, 0, bytes);
-        gpuarena__mutex_unlock(&gpuarena__registry_lock);
-        if (room < bytes)
-            return gpuarena__set_reason(error, narrow == arena ? GPUARENA_REASON_OVER_LIMIT
-                                                                    : GPUARENA_REASON_OVER_PARENT);
-    }
-    arena->growing += bytes;
-    return 1;
-}
-
-/* Records the peak of reserved bytes, once they are certain to stay. */
-static void gpuarena__note_peak(gpuarena *arena)
-{
-    gpuarena *at;
-    arena->stats.reserved_peak_bytes =
-        gpuarena__max(arena->stats.reserved_peak_bytes, arena->stats.reserved_bytes);
-    if (!arena->has_family) return;
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    for (at = arena; at; at = at->config.parent)
-        at->family.peak = gpuarena__max(at->family.peak, at->family.reserved);
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-}
-
-/* Bytes reserved by sub-arenas. */
-static uint64_t gpuarena__children(const gpuarena *arena)
-{
-    uint64_t bytes = 0;
-    if (!arena->has_family) return 0;
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    bytes = arena->family.reserved - arena->stats.reserved_bytes;
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    return bytes;
-}
-
 /* Requests a segment from the driver. What is granted stays charged until it is entered. */
 static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t bytes, gpuarena_stream stream,
                                    gpuarena__error *error)
@@ -4034,11 +4090,11 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
         stream = gpuarena__real_stream(stream);
         if (gpuarena__is_captured(arena, stream, error)) return 0;
     }
-    if (!gpuarena__is_relaxed(arena, error) || !gpuarena__claim(arena, bytes, error)) return 0;
+    if (!gpuarena__is_relaxed(arena, error) || !gpuarena__charge(arena, bytes, error)) return 0;
     done = GPUARENA__ASK(arena, error, memory, obtain,
                          (&arena->driver, arena->memory, &memory, bytes, stream));
     *address = gpuarena__address(memory);
-    if (!done) gpuarena__account(arena, 0, 0 - bytes);
+    if (!done) gpuarena__uncharge(arena, bytes);
     return done;
 }
 
@@ -4049,7 +4105,7 @@ static void gpuarena__check_unreturned(gpuarena *arena)
     gpuarena__error ignored = gpuarena__no_error();
     if (!arena->unreturned_bytes || gpuarena__is_capturing(arena, &ignored)
         || !GPUARENA__ASK(arena, &ignored, events, device_wait, (&arena->driver))) return;
-    gpuarena__account(arena, 0, 0 - arena->unreturned_bytes);
+    gpuarena__uncharge(arena, arena->unreturned_bytes);
     arena->unreturned_bytes = 0;
 }
 
@@ -4257,7 +4313,7 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena
         done = gpuarena__range_place(arena, address, bytes, &before);
         if (!done) {
             gpuarena__range_refuse(arena, address, bytes, stream, error);
-            gpuarena__account(arena, 0, 0 - bytes);
+            gpuarena__uncharge(arena, bytes);
         }
     }
     arena->nodes.kept_count -= GPUARENA__RANGE_NODES;
@@ -6077,17 +6133,15 @@ static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *plan, int 
 {
     gpuarena__error said = gpuarena__no_error();
     uint64_t made = 0, more;
-    if (!gpuarena__spares_reserve(arena, plan->create + 1)) {
-        gpuarena__account(arena, 0, 0 - plan->create * arena->paged.page_bytes);
-        return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
-    }
-    if (!gpuarena__commit_granted(arena, plan, may_move, error)) {
-        gpuarena__account(arena, 0, 0 - plan->create * arena->paged.page_bytes);
+    int may = gpuarena__spares_reserve(arena, plan->create + 1)
+        || gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
+    if (!may || !gpuarena__commit_granted(arena, plan, may_move, error)) {
+        gpuarena__uncharge(arena, plan->create * arena->paged.page_bytes);
         return 0;
     }
     while (made < plan->create && gpuarena__page_create(arena, &said)) made++;
     if (made == plan->create) return 1;
-    gpuarena__account(arena, 0, 0 - (plan->create - made) * arena->paged.page_bytes);
+    gpuarena__uncharge(arena, (plan->create - made) * arena->paged.page_bytes);
     *error = said;
     if (said.reason == GPUARENA_REASON_DRIVER_REFUSED && may_move) {
         more = plan->move + plan->create - made;
@@ -6260,7 +6314,7 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
         plan.need = gpuarena__unmapped_bytes(arena, gpuarena__node_around(arena, begin), begin, end);
         again = 0;
         if (gpuarena__is_relaxed(arena, &said) && gpuarena__commit_plan(arena, &plan, may_move, &said)) {
-            again = !gpuarena__claim(arena, plan.create * arena->paged.page_bytes, &said);
+            again = !gpuarena__charge(arena, plan.create * arena->paged.page_bytes, &said);
             if (!again && gpuarena__commit_create(arena, &plan, may_move, &said)) {
                 made += plan.create;
                 said = gpuarena__no_error();
@@ -6288,9 +6342,9 @@ static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__er
     int granted = 1;
     if (!gpuarena__is_beyond(arena, count) || count * page > gpuarena__room(arena) || arena->lost) return 1;
     if (gpuarena__is_relaxed(arena, &ignored) && gpuarena__is_scarce(arena, count)
-        && gpuarena__claim(arena, count * page, &ignored)) {
+        && gpuarena__charge(arena, count * page, &ignored)) {
         granted = gpuarena__is_granted(arena, count, error);
-        gpuarena__account(arena, 0, 0 - count * page);
+        gpuarena__uncharge(arena, count * page);
     }
     return granted;
 }
@@ -6315,8 +6369,7 @@ static int gpuarena__place_choose(gpuarena *arena, const gpuarena__request *req,
     made = gpuarena__min(gpuarena__room(arena) / arena->paged.page_bytes,
                          gpuarena__commit_share(arena, place->begin, place->end));
     if (place->page_count <= arena->paged.spare_count + made) return 1;
-    (void)gpuarena__resolve_all(arena);
-    return gpuarena__place_find(arena, req, place);
+    return !gpuarena__resolve_all(arena) || gpuarena__place_find(arena, req, place);
 }
 
 /* A place, in addresses that are reserved for it if need be. 0 and an error. */
@@ -7615,7 +7668,7 @@ static int gpuarena__register(gpuarena *arena, gpuarena__text *out)
 static void gpuarena__unregister(gpuarena *arena)
 {
     gpuarena **link;
-    gpuarena__account(arena, 0, 0 - arena->growing);     /* bytes that its pool has not returned go with it */
+    gpuarena__uncharge(arena, arena->growing);     /* bytes that its pool has not returned go with it */
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     for (link = &gpuarena__registry; *link && *link != arena; link = &(*link)->registered) {}
     if (*link) gpuarena__publish(link, arena->registered);
@@ -8037,7 +8090,7 @@ static void gpuarena__failure_above(const gpuarena *arena, gpuarena_failure *fai
 {
     uint64_t room, lack = gpuarena__above(need, idle);
     gpuarena__mutex_lock(&gpuarena__registry_lock);
-    gpuarena__detail(failure, "%s", gpuarena__family_narrow(arena->config.parent, &room)->config.name);
+    gpuarena__detail(failure, "%s", gpuarena__limit_narrowest(arena->config.parent, &room)->config.name);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     failure->missing_bytes = gpuarena__above(lack, room);
 }
@@ -9801,24 +9854,6 @@ static uint64_t gpuarena__family_idle(gpuarena *arena, int quiet)
     return gpuarena__idle_bytes(arena, quiet);
 }
 
-typedef struct gpuarena__family_figures { uint64_t held, room, over, limit,
-                                         changes; } gpuarena__family_figures;
-
-/* held: reserved and growing under an arena and by it; over: of that, above its limit; changes: by others
-   than `arena`. */
-static gpuarena__family_figures gpuarena__family_look(const gpuarena *arena, const gpuarena *top)
-{
-    gpuarena__family_figures figures;
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    figures.held = top->family.reserved + top->family.growing;
-    figures.room = gpuarena__family_room(top);
-    figures.over = gpuarena__above(figures.held, top->limit);
-    figures.limit = top->limit;
-    figures.changes = top->family.changes - arena->family.own_changes;
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    return figures;
-}
-
 static const gpuarena *gpuarena__family_root(const gpuarena *arena)
 {
     while (arena->config.parent) arena = arena->config.parent;
@@ -9885,7 +9920,7 @@ static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__r
 {
     const gpuarena *top;
     for (top = arena; top; top = top->config.parent) {
-        gpuarena__family_figures now = gpuarena__family_look(arena, top);
+        gpuarena__figures now = gpuarena__family_look(arena, top);
         uint64_t stays;
         if (now.room >= bytes && !now.over) continue;
         (void)gpuarena__family_idle_under(arena, reclaim->apart, top, &stays);
@@ -9931,7 +9966,7 @@ static int gpuarena__reclaim_for_limits(const gpuarena *arena, const gpuarena__r
     const gpuarena *top;
     if (!gpuarena__reclaim_could_help(arena, reclaim, bytes)) return 0;
     for (top = arena; top; top = top->config.parent) {
-        gpuarena__family_figures now = gpuarena__family_look(arena, top);
+        gpuarena__figures now = gpuarena__family_look(arena, top);
         uint64_t lack = now.over + gpuarena__above(bytes, now.room);
         (void)gpuarena__reclaim_under(arena, reclaim->apart, top, gpuarena__above(now.held, lack));
     }
@@ -9994,6 +10029,22 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     return changed || calls != arena->call_count || freed != arena->stats.free_count;
 }
 
+/* Whether the limits here and above would have room for so much growth, with what the other arenas of the
+   tree may give back for it. *idle: how much that is. In a callback nothing is known of them. */
+static int gpuarena__family_can_grow(gpuarena *arena, uint64_t bytes, uint64_t *idle)
+{
+    gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
+    uint64_t stays;
+    int could;
+    if (gpuarena__is_tied()) return gpuarena__room(arena) >= bytes;
+    gpuarena__reclaim_note_own(arena, &reclaim);
+    gpuarena__unlock_all(arena);
+    could = gpuarena__reclaim_could_help(arena, &reclaim, bytes);
+    *idle = could ? gpuarena__family_idle_under(arena, 0, gpuarena__family_root(arena), &stays) : 0;
+    gpuarena__relock_all(arena);
+    return could;
+}
+
 /* Grows until reserved, sub-arenas' included, is at least `target`, with what family give back for it. 0 and
    an
    error; undo: 1: what was reserved so far is given back, and where less will be had than all, none is. */
@@ -10015,20 +10066,6 @@ static int gpuarena__family_grow_to(gpuarena *arena, uint64_t target, int undo, 
     }
     gpuarena__reclaim_end(arena, &reclaim);
     return done;
-}
-
-/* How far an arena or one above is beyond its limit, with what is being asked for. */
-static uint64_t gpuarena__family_excess(const gpuarena *arena)
-{
-    uint64_t excess = 0, held;
-    const gpuarena *at;
-    gpuarena__mutex_lock(&gpuarena__registry_lock);
-    for (at = arena; at; at = at->config.parent) {
-        held = at->family.reserved + at->family.growing;
-        excess = gpuarena__max(excess, gpuarena__above(held, at->limit));
-    }
-    gpuarena__mutex_unlock(&gpuarena__registry_lock);
-    return excess;
 }
 
 /* Frees go the long way in an arena and under it, and give back, until it is below its limit. What is being
@@ -10273,7 +10310,7 @@ static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__mutex_lock(&gpuarena__registry_lock);
     arena->limit = arena->config.limit_bytes = bytes;
-    if (arena->family.number) gpuarena__family_count(arena, 0, 0);
+    if (arena->family.number) gpuarena__limit_count(arena, 0, 0);
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
     arena->plain_limit = gpuarena__plain_limit(arena);
     gpuarena__update_fast_path(arena);
@@ -11008,7 +11045,8 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
 }
 
 /* >>memory =============================================================================================
-   gpuarena_alloc, _alloc_ex, _can_alloc, _free: the short ways, which nearly all take, and the long ones. */
+   gpuarena_alloc, _alloc_ex, _can_alloc and _free. A hit and a plain free take the fast path, under the lock
+   alone. All others take the slow path, with the slow-path mutex. */
 
 /* The record of the stream that a block is freed on; 0: the GPU is done with it; HELD: it cannot be known
    when it will be, for it was allocated for every stream, or there is no host memory for a record. */
@@ -11047,7 +11085,7 @@ static void gpuarena__free_told(gpuarena *arena, uint32_t slot, uint32_t freed_o
                    NULL);
 }
 
-/* With the turn: any block, on any stream. */
+/* Frees any block, on any stream; with the slow-path mutex. */
 static void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream stream)
 {
     uint32_t index = arena->lookup.table[slot];
@@ -11065,7 +11103,8 @@ static void gpuarena__free_slot(gpuarena *arena, uint32_t slot, gpuarena_stream 
     if (special & GPUARENA__DEDICATED) gpuarena__dedicated_end(arena, address, stream);
 }
 
-/* With the turn: a live block by its base, cleared if it is to be. Not OK: it is live still. */
+/* Clears a live block, if that is configured, and frees it; with the slow-path mutex. If it cannot be
+   cleared, it stays live. */
 static gpuarena_result gpuarena__free_scrubbed(gpuarena *arena, uint32_t index, gpuarena_stream stream)
 {
     gpuarena__error error = gpuarena__no_error();
@@ -11120,23 +11159,16 @@ static gpuarena_result gpuarena__alloc_slow(gpuarena *arena, void **ptr, const g
     return gpuarena__end(arena, result);
 }
 
-/* The slow path of a request without alignment, room and flags. */
+/* The slow path of a request without alignment, room and flags. If the lock is held, it is let go of. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                         gpuarena_stream stream, uint32_t tag)
+                                                         gpuarena_stream stream, uint32_t tag, int locked)
 {
     gpuarena_request request = GPUARENA_INIT;
+    if (locked) gpuarena__spin_unlock(&arena->lock);
     request.bytes = bytes;
     request.stream = stream;
     request.tag = tag;
     return gpuarena__alloc_slow(arena, ptr, &request);
-}
-
-/* What the fast path does not serve; with the lock, which is let go of. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_else(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                        gpuarena_stream stream, uint32_t tag)
-{
-    gpuarena__spin_unlock(&arena->lock);
-    return gpuarena__alloc_plain(arena, ptr, bytes, stream, tag);
 }
 
 /* There is no host memory for a hit; with the lock, which is let go of. It is asked for once. */
@@ -11177,7 +11209,7 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, gpuarena__
     gpuarena__spin_lock(&arena->lock);
     if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
     if (!GPUARENA__LIKELY(bytes - 1 < arena->fast_max_bytes && ptr && gpuarena__is_plain(arena, stream)))
-        return gpuarena__alloc_else(arena, ptr, bytes, stream, tag);
+        return gpuarena__alloc_plain(arena, ptr, bytes, stream, tag, 1);
     req.requested = bytes;
     req.bytes = ((bytes - 1) | (arena->unit - 1)) + 1;
     req.tag = tag;
@@ -11190,7 +11222,7 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, gpuarena__
     index = gpuarena__hit(arena, req.set, 0, req.bytes);
     if (!GPUARENA__LIKELY(index)) index = gpuarena__look_locked(arena, cache, req.bytes, req.set);
     if (!GPUARENA__LIKELY(index)) /* `stream` is needed no more: it is the recent one */
-        return gpuarena__alloc_else(arena, ptr, bytes, arena->streams.recent, tag);
+        return gpuarena__alloc_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
     node = gpuarena__node_at(arena, index);
     gpuarena__block_slice(arena, index, node, req.bytes);
     if (GPUARENA__LIKELY(node->set == req.set)) arena->stats.pending_bytes -= req.bytes;
@@ -11219,7 +11251,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_tagged(gpuarena *arena, void 
                                                           gpuarena_stream stream, uint32_t tag)
 {
     if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC) || !gpuarena__is_outside())
-        return gpuarena__alloc_plain(arena, ptr, bytes, stream, tag);
+        return gpuarena__alloc_plain(arena, ptr, bytes, stream, tag, 0);
     return gpuarena__alloc_hit(arena, NULL, ptr, bytes, stream, tag ? tag : gpuarena__scope);
 }
 
@@ -11262,23 +11294,6 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
         return gpuarena__alloc_slow(arena, ptr, request);
     return request->tag ? gpuarena__alloc_tagged(arena, ptr, request->bytes, request->stream, request->tag)
                         : gpuarena_alloc(arena, ptr, request->bytes, request->stream);
-}
-
-/* Would the limits here and above have room for growth by so much, with what family may give back for it?
-   *idle:
-   how much that is. Of family nothing is known in a callback. */
-static int gpuarena__family_can_grow(gpuarena *arena, uint64_t bytes, uint64_t *idle)
-{
-    gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
-    uint64_t stays;
-    int could;
-    if (gpuarena__is_tied()) return gpuarena__room(arena) >= bytes;
-    gpuarena__reclaim_note_own(arena, &reclaim);
-    gpuarena__unlock_all(arena);
-    could = gpuarena__reclaim_could_help(arena, &reclaim, bytes);
-    *idle = could ? gpuarena__family_idle_under(arena, 0, gpuarena__family_root(arena), &stays) : 0;
-    gpuarena__relock_all(arena);
-    return could;
 }
 
 /* Could growth serve the request, as far as can be known without trying? */
@@ -11328,7 +11343,6 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
     return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__can_alloc(arena, request)) : result;
 }
 
-/* The pointer is no live block's base: what is it? */
 /* After frees: while reserved is above a lowered limit, segments go back as they empty; and what
    config.release says. */
 static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
@@ -11357,7 +11371,6 @@ static void gpuarena__prepare_free(gpuarena *arena, gpuarena_stream stream)
         (void)gpuarena__stream_enter(arena, stream);
 }
 
-/* The long way, with the turn. */
 static gpuarena_result gpuarena__free_slow(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     gpuarena_result result = gpuarena__begin(arena);
@@ -11800,23 +11813,6 @@ GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_
    All other public functions, thin. */
 
 /* ---- streams that use a block, or end */
-
-/* 0: no host memory. */
-static int gpuarena__uses_add(gpuarena *arena, gpuarena__node *node, uint32_t set)
-{
-    gpuarena__stream_uses *uses = &arena->uses;
-    uint32_t use_at;
-    for (use_at = node->use_at; use_at; use_at = uses->list[use_at].next)
-        if (uses->list[use_at].set == set) return 1;
-    if (!gpuarena__uses_reserve(arena)) return 0;
-    use_at = gpuarena__uses_take(arena);
-    arena->streams.list[set].ref_count++;
-    uses->list[use_at].ticket = 0;
-    uses->list[use_at].set = set;
-    uses->list[use_at].next = node->use_at;
-    node->use_at = use_at;
-    return 1;
-}
 
 /* What is wrong with what must be one stream; NULL: nothing. */
 static const char *gpuarena__wrong_stream(gpuarena_stream stream)
