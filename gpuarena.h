@@ -5887,11 +5887,13 @@ static int gpuarena__place_find_apart(const gpuarena *arena, const gpuarena__req
 }
 
 /* >>commit =============================================================================================
-   Pages for a place: spare ones, new ones, and idle ones that move there; and pages given back. */
+   Pages for a place: spare pages, new pages, and idle pages that move there; and pages that are released.
+   */
 
 /* ---- which pages move */
 
-/* Whole pages of a free block, or a run of such, but for those in [begin, end), which is of whole pages. */
+/* The number of whole pages in a free block, or in a run of them, outside [begin, end), which consists of
+   whole pages. */
 static uint64_t gpuarena__pages_beside(const gpuarena *arena, const gpuarena__node *node, uint64_t begin,
                                        uint64_t end)
 {
@@ -5903,13 +5905,13 @@ static uint64_t gpuarena__pages_beside(const gpuarena *arena, const gpuarena__no
     return low < high ? count - (high - low) / page : count;
 }
 
-/* The longest run of free blocks, and the whole pages in all of them, whatever they wait for: what is one
-   block when all work is done; but for those in [begin, end), whole pages. Of what capture sets keep, none.
+/* The longest run of free blocks, which is one block once all work is done, and the number of whole pages in
+   all free blocks outside [begin, end), whatever they wait for. Memory of capture sets is not counted.
    O(blocks). */
 static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint64_t end, uint64_t *longest)
 {
     uint64_t count = 0;
-    gpuarena__node run = GPUARENA_INIT;          /* so far: its address and size */
+    gpuarena__node run = GPUARENA_INIT;          /* address and size of the run so far */
     gpuarena__iterator at;
     *longest = 0;
     for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
@@ -5926,7 +5928,7 @@ static uint64_t gpuarena__free_runs(const gpuarena *arena, uint64_t begin, uint6
     return run.size ? count + gpuarena__pages_beside(arena, &run, begin, end) : count;
 }
 
-/* Enters pages as such that may move. 0: no host memory. */
+/* Lists a run of pages that may move. 0: no host memory. */
 static int gpuarena__run_add(gpuarena *arena, uint64_t begin, uint64_t end)
 {
     gpuarena__paged *paged = &arena->paged;
@@ -5937,7 +5939,8 @@ static int gpuarena__run_add(gpuarena *arena, uint64_t begin, uint64_t end)
     return 1;
 }
 
-/* The same of the whole pages of a free block, but for those in [begin, end), which is of whole pages. */
+/* Lists the whole pages of a free block outside [begin, end), which consists of whole pages. 0: no host
+   memory. */
 static int gpuarena__runs_add(gpuarena *arena, const gpuarena__node *node, uint64_t begin, uint64_t end)
 {
     uint64_t page = arena->paged.page_bytes, low = gpuarena__whole(node->address, page),
@@ -5946,11 +5949,11 @@ static int gpuarena__runs_add(gpuarena *arena, const gpuarena__node *node, uint6
     return gpuarena__run_add(arena, low, begin) && gpuarena__run_add(arena, end, high);
 }
 
-/* The highest first. */
+/* Sorts the listed runs by address, the highest first. */
 static void gpuarena__runs_sort(gpuarena__paged *paged)
 {
     uint32_t step, at, back;
-    for (step = paged->run_count / 2; step; step = step == 2 ? 1 : step * 5 / 11)    /* Shell's */
+    for (step = paged->run_count / 2; step; step = step == 2 ? 1 : step * 5 / 11)    /* Shell sort */
         for (at = step; at < paged->run_count; at++) {
             gpuarena__run run = paged->runs[at];
             for (back = at; back >= step && paged->runs[back - step].address < run.address; back -= step)
@@ -5959,7 +5962,7 @@ static void gpuarena__runs_sort(gpuarena__paged *paged)
         }
 }
 
-/* The smallest run that has so many pages comes to the front, the first of equals. */
+/* Moves the smallest listed run with at least `count` pages to the front; the first one among equals. */
 static void gpuarena__runs_fit(gpuarena__paged *paged, uint64_t count)
 {
     uint32_t at, best = 0;
@@ -5975,9 +5978,10 @@ static void gpuarena__runs_fit(gpuarena__paged *paged, uint64_t count)
     }
 }
 
-/* Chooses quiet idle pages outside of [begin, end): up to `count`, the highest first, for large blocks settle
-   at the bottom. To move: of the smallest run that has them all, if one has, and the lowest of the last: thus
-   the holes that are left are few. How many; they are in `runs`. An error: no host memory to list all. */
+/* Lists up to `count` quiet idle pages outside [begin, end), the highest first, since large blocks settle at
+   low addresses. For a move it takes the smallest run that has them all, if there is one, and of the last run
+   its lowest pages: so few holes are left. Returns how many are listed in `runs`. An error: no host memory to
+   list all. */
 static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end, int to_move,
                                gpuarena__error *error)
 {
@@ -5995,7 +5999,7 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
     if (to_move) gpuarena__runs_fit(paged, count);
     for (; at < paged->run_count && found < count; at++) {
         gpuarena__run *run = &paged->runs[at];
-        if (run->page_count > count - found) {   /* of one block, too */
+        if (run->page_count > count - found) {   /* also if it is one block */
             if (!to_move) run->address += (run->page_count - (count - found)) * paged->page_bytes;
             run->page_count = count - found;
         }
@@ -6005,8 +6009,8 @@ static uint64_t gpuarena__pick(gpuarena *arena, uint64_t count, uint64_t begin, 
     return found;
 }
 
-/* The same, and chooses; none while a stream is captured. may_wait: where quiet pages are too few, the host
-   waits for streams, event by event, as long as that makes some so. */
+/* As pick, after looking for quiet pages; none while a stream is captured. may_wait: if quiet pages are too
+   few, the host waits for streams, event by event, as long as that makes some quiet. */
 static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t begin, uint64_t end,
                                    int may_wait, gpuarena__error *error)
 {
@@ -6023,15 +6027,16 @@ static uint64_t gpuarena__pick_now(gpuarena *arena, uint64_t count, uint64_t beg
     return found;
 }
 
-/* Bytes that could be given back, or moved: of idle segments, spare and whole free pages. quiet: 1: of those
-   that wait for nothing; else once all do. */
+/* The bytes that could be released or moved: idle segments, spare pages and whole free pages. quiet 1: only
+   what waits for nothing; 0: all, once its waits are over. */
 static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
 {
     uint64_t count = 0, longest;
     uint32_t index;
     if (!arena->paged.page_bytes) return gpuarena__idle_segments(arena, quiet);
     if (!quiet && !arena->streams.many
-        && !arena->multi_stream) count = arena->paged.idle_count; /* no seams */
+        && !arena->multi_stream) count = arena->paged.idle_count; /* no pages shared by blocks of two streams
+                                                                     */
     else if (!quiet) count = gpuarena__free_runs(arena, 0, 0, &longest);
     else for (index = gpuarena__chain(arena, 0, arena->paged.page_bytes, UINT64_MAX); index;
               index = gpuarena__node_at(arena, index)->as.chain.link)
@@ -6042,14 +6047,14 @@ static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
 
 /* ---- pages for a place */
 
-/* How many of the pages that a place lacks come from where. */
+/* A plan: how many of the pages that a place lacks come from where. */
 typedef struct gpuarena__commit {
     uint64_t begin, end, need, spare, create, move;
-    uint64_t taken;                              /* of the run that handles are taken of now */
+    uint64_t taken;                              /* pages taken so far from the current run */
     uint32_t run;
 } gpuarena__commit;
 
-/* Whole free pages of which a part lies between these addresses. */
+/* The number of idle pages that lie at least partly in [begin, end). */
 static uint64_t gpuarena__idle_inside(const gpuarena *arena, uint64_t begin, uint64_t end)
 {
     uint64_t page = arena->paged.page_bytes, low = gpuarena__round_down(begin, page),
@@ -6062,7 +6067,7 @@ static uint64_t gpuarena__idle_inside(const gpuarena *arena, uint64_t begin, uin
     return count;
 }
 
-/* The most that was live, since pages were given back last: what is reserved is measured by it. */
+/* The peak of live bytes since pages were last released; reserved memory is measured against it. */
 static uint64_t gpuarena__peak(gpuarena *arena)
 {
     gpuarena__paged *paged = &arena->paged;
@@ -6071,7 +6076,7 @@ static uint64_t gpuarena__peak(gpuarena *arena)
     return paged->peak_bytes = gpuarena__max(paged->peak_bytes, since);
 }
 
-/* Pages that may be made for a place before idle ones move. */
+/* The number of pages that may be created for a place before idle pages move. */
 static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t begin, uint64_t end)
 {
     double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
@@ -6080,9 +6085,9 @@ static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t begin, uint64_t
     return gpuarena__above(share, arena->stats.reserved_bytes) / arena->paged.page_bytes;
 }
 
-/* Shares out the need: spare pages first; new ones while what is reserved is at most config.idle_fraction
-   above the peak of what is live, and limit and headroom allow; quiet idle ones for the rest, or, if these
-   are too few, new ones. */
+/* Plans where the pages come from: spare pages first; then new pages while reserved memory stays within
+   config.idle_fraction above the live peak, and limit and headroom allow; then quiet idle pages, or new ones
+   if these are too few. */
 static int gpuarena__commit_plan(gpuarena *arena, gpuarena__commit *plan, int may_move,
                                  gpuarena__error *error)
 {
@@ -6114,7 +6119,8 @@ static int gpuarena__commit_plan(gpuarena *arena, gpuarena__commit *plan, int ma
     return gpuarena__set_reason(error, narrow);
 }
 
-/* Whether the driver may grant what must be new though all moves that can. 0 and an error: it does not. */
+/* Whether the driver may grant the pages that must be new even if all movable pages move. 0 and an error: it
+   does not. */
 static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *plan, int may_move,
                                     gpuarena__error *error)
 {
@@ -6126,8 +6132,8 @@ static int gpuarena__commit_granted(gpuarena *arena, const gpuarena__commit *pla
     return !gpuarena__is_beyond(arena, least) || gpuarena__is_granted(arena, least, error);
 }
 
-/* Makes the new pages, which are claimed; where the driver refuses, more are to move. 0 and an error:
-   nothing is claimed any more, or has changed. */
+/* Creates the plan's new pages, which are charged. If the driver refuses, more pages must move. 0 and an
+   error: nothing is charged any more, and nothing has changed. */
 static int gpuarena__commit_create(gpuarena *arena, gpuarena__commit *plan, int may_move,
                                    gpuarena__error *error)
 {
@@ -6162,8 +6168,8 @@ static void gpuarena__commit_unclaim(gpuarena *arena)
     while (paged->run_count) gpuarena__pages_unclaim(arena, paged->runs[--paged->run_count].address);
 }
 
-/* Claims what is to move, chosen anew: while new pages were made, others may have got some of it. 0 and an
-   error: NONE: it is too little by now. */
+/* Claims the pages that will move, chosen anew, since other threads may have taken some while new pages were
+   created. 0 and an error; NONE: there are too few by now. */
 static int gpuarena__commit_claim(gpuarena *arena, const gpuarena__commit *plan, gpuarena__error *error)
 {
     gpuarena__paged *paged = &arena->paged;
@@ -6182,7 +6188,7 @@ static int gpuarena__commit_claim(gpuarena *arena, const gpuarena__commit *plan,
     return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
 }
 
-/* The handles for a place, one after the other: of pages that move, then spare ones. */
+/* The next page handle for a place: first of pages that move, then of spare pages. */
 static uint64_t gpuarena__commit_next(const gpuarena *arena, gpuarena__commit *plan, uint64_t at)
 {
     const gpuarena__run *run;
@@ -6195,8 +6201,8 @@ static uint64_t gpuarena__commit_next(const gpuarena *arena, gpuarena__commit *p
     return *gpuarena__page_at(arena, run->address + plan->taken++ * arena->paged.page_bytes);
 }
 
-/* Maps them into the holes of the place, with access run by run. 0 and an error: all below *reached is
-   mapped. */
+/* Maps the pages into the holes of the place and sets access run by run. 0 and an error: everything below
+   *reached is mapped. */
 static int gpuarena__commit_map(gpuarena *arena, gpuarena__commit *plan, uint64_t *reached,
                                 gpuarena__error *error)
 {
@@ -6215,7 +6221,7 @@ static int gpuarena__commit_map(gpuarena *arena, gpuarena__commit *plan, uint64_
     return 1;
 }
 
-/* Unmaps what was mapped. Where that fails, the addresses are of no use any more. */
+/* Undoes commit_map. Addresses that the driver fails to unmap cannot be used any more. */
 static void gpuarena__commit_unmap(gpuarena *arena, const gpuarena__commit *plan, uint64_t reached)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -6233,8 +6239,7 @@ static void gpuarena__commit_unmap(gpuarena *arena, const gpuarena__commit *plan
     }
 }
 
-/* The pages are where they are to be: unmaps those that have moved from where they were, and keeps the
-   books. */
+/* After commit_map: unmaps moved pages from their old places and updates the arena's data. */
 static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *plan)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -6255,7 +6260,7 @@ static void gpuarena__commit_enter(gpuarena *arena, const gpuarena__commit *plan
     arena->stats.grow_count += plan->create != 0;
 }
 
-/* The holes of a place. */
+/* The number of holes in a place. */
 static uint32_t gpuarena__parts(const gpuarena *arena, const gpuarena__commit *plan)
 {
     uint64_t begin = plan->begin, end = plan->end;
@@ -6265,7 +6270,7 @@ static uint32_t gpuarena__parts(const gpuarena *arena, const gpuarena__commit *p
     return count;
 }
 
-/* Tells the observer of pages, and one place that they back, or backed. */
+/* Tells the observer of pages, with one place that they back or backed. */
 static void gpuarena__tell_pages(gpuarena *arena, gpuarena_action_kind kind, uint64_t address, uint64_t count,
                                  gpuarena_stream stream)
 {
@@ -6277,12 +6282,12 @@ static void gpuarena__tell_pages(gpuarena *arena, gpuarena_action_kind kind, uin
     gpuarena__tell(arena, kind, &block, stream, NULL);
 }
 
-/* With the pages at hand: maps them, and unmaps what has moved. 0 and an error: nothing has changed, but
-   that new pages may be spare. */
+/* Maps the plan's pages and unmaps the moved ones from their old places. 0 and an error: nothing has changed,
+   except that new pages may be spare. */
 static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *plan, gpuarena__error *error)
 {
     uint64_t reached = plan->begin;
-    /* each hole may be cut twice, and a block with its room from what they give */
+    /* each hole may be cut twice, and a block with room out of the result */
     uint32_t count = 2 * gpuarena__parts(arena, plan) + 5;
     int done;
     if (!gpuarena__nodes_keep(arena, count)) return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
@@ -6297,7 +6302,7 @@ static int gpuarena__commit_use(gpuarena *arena, gpuarena__commit *plan, gpuaren
     return done;
 }
 
-/* Backs what [begin, end) lacks, but for what the driver failed to unmap. 0 and an error: nothing has
+/* Backs the holes in [begin, end), except those that the driver failed to unmap. 0 and an error: nothing has
    changed. */
 static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, int may_move,
                                 gpuarena_stream stream, gpuarena__error *error)
@@ -6319,7 +6324,7 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
                 made += plan.create;
                 said = gpuarena__no_error();
                 done = gpuarena__commit_use(arena, &plan, &said);
-                again = !done && said.result == GPUARENA_OK; /* what was to move is another's now */
+                again = !done && said.result == GPUARENA_OK; /* pages that should move were taken meanwhile */
             }
         }
         if (!done && !again) *error = said;
@@ -6327,14 +6332,13 @@ static int gpuarena__commit_run(gpuarena *arena, uint64_t begin, uint64_t end, i
     plan.create = made;
     while (!done && made && !arena->paged.unmap_failed_count
            && gpuarena__page_destroy(arena, &ignored)) made--;
-    gpuarena__note_peak(arena);                  /* not for an instant more, if it failed */
+    gpuarena__note_peak(arena);                  /* a failed attempt leaves no peak */
     if (done && plan.create) gpuarena__tell_pages(arena, GPUARENA_ACTION_GROW, begin, plan.create, stream);
     if (done && plan.move) gpuarena__tell_pages(arena, GPUARENA_ACTION_REMAP, begin, plan.move, stream);
     return done;
 }
 
-/* Whether so much more may be reserved, as far as the driver tells beforehand. 0 and an error: it may
-   not. */
+/* Whether `bytes` more may be reserved, as far as the driver tells beforehand. 0 and an error: no. */
 static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -6349,7 +6353,7 @@ static int gpuarena__pages_granted(gpuarena *arena, uint64_t bytes, gpuarena__er
     return granted;
 }
 
-/* Whether there may be pages enough for a request. 0 and an error: there are not. */
+/* Whether there may be enough pages for a request. 0 and an error: there are not. */
 static int gpuarena__commit_fits(gpuarena *arena, const gpuarena__request *req, gpuarena__error *error)
 {
     uint64_t room, need = gpuarena__whole(req->bytes, arena->paged.page_bytes);
@@ -6360,8 +6364,8 @@ static int gpuarena__commit_fits(gpuarena *arena, const gpuarena__request *req, 
                        : gpuarena__pages_granted(arena, need, error);
 }
 
-/* The best place for a request. Where pages are to move for it, by what events show to be quiet: then more
-   gaps may lack fewer. 0: there is none. */
+/* The best place for a request. If pages must move for it, completed events are resolved first, since more
+   gaps may then lack fewer pages. 0: there is none. */
 static int gpuarena__place_choose(gpuarena *arena, const gpuarena__request *req, gpuarena__place *place)
 {
     uint64_t made;
@@ -6372,7 +6376,7 @@ static int gpuarena__place_choose(gpuarena *arena, const gpuarena__request *req,
     return !gpuarena__resolve_all(arena) || gpuarena__place_find(arena, req, place);
 }
 
-/* A place, in addresses that are reserved for it if need be. 0 and an error. */
+/* A place for a request; further addresses are reserved if necessary. 0 and an error. */
 static int gpuarena__place_have(gpuarena *arena, const gpuarena__request *req, gpuarena__place *place,
                                 int *fresh, gpuarena__error *error)
 {
@@ -6383,22 +6387,22 @@ static int gpuarena__place_have(gpuarena *arena, const gpuarena__request *req, g
     if (!gpuarena__commit_fits(arena, req, error) || !gpuarena__span_reserve(arena, need, error))
         return 0;
     *fresh = 1;
-    return gpuarena__place_find(arena, req, place);          /* it ends with the addresses */
+    return gpuarena__place_find(arena, req, place);          /* the driver has no more addresses */
 }
 
-/* What was backed for a request with room begins where a hole did. Returns the node from there on. */
+/* Puts the backed part for a request with room next to the hole that is its room. Returns the free node. */
 static uint32_t gpuarena__place_end(gpuarena *arena, const gpuarena__place *place)
 {
     uint32_t index = gpuarena__node_around(arena, place->begin), rest;
     if (gpuarena__node_at(arena, index)->address == place->begin) return index;
-    gpuarena__set_remove(arena, index);          /* it must end where the hole does that is its room */
+    gpuarena__set_remove(arena, index);          /* it must end where its room begins */
     rest = gpuarena__block_split(arena, index, place->begin - gpuarena__node_at(arena, index)->address);
     gpuarena__set_insert(arena, index);
     gpuarena__set_insert(arena, rest);
     return rest;
 }
 
-/* Whole free pages outside of a place, whatever they wait for. */
+/* The number of idle pages outside a place, whatever they wait for. */
 static uint64_t gpuarena__pages_outside(const gpuarena *arena, const gpuarena__place *place)
 {
     uint64_t page = arena->paged.page_bytes, longest;
@@ -6406,8 +6410,8 @@ static uint64_t gpuarena__pages_outside(const gpuarena *arena, const gpuarena__p
                                gpuarena__whole(place->end, page), &longest);
 }
 
-/* No pages were to be had for a place, which may have idle ones inside. 1: another one needs fewer that are
-   neither there nor may move to it. */
+/* After no pages were found for a place that may contain idle pages. 1: another place needs fewer pages that
+   are neither there nor can move to it. */
 static int gpuarena__place_other(const gpuarena *arena, const gpuarena__request *req,
                                  const gpuarena__error *error, gpuarena__place *place)
 {
@@ -6421,7 +6425,7 @@ static int gpuarena__place_other(const gpuarena *arena, const gpuarena__request 
     return 1;
 }
 
-/* Backs the best place for a request. Returns a binned free node that serves it, or 0 and an error. */
+/* Backs the best place for a request. Returns a free node, in a bin, that serves it, or 0 and an error. */
 static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *req, int may_move,
                                      gpuarena__error *error)
 {
@@ -6434,10 +6438,11 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *r
         if (gpuarena__commit_run(arena, place.begin, place.end, may_move, req->stream, error)) {
             if (req->room) return gpuarena__place_end(arena, &place);
             index = gpuarena__run_take(arena, req, gpuarena__node_around(arena, place.begin));
-            if (index) return index;             /* or others have got the free part of it: another place */
+            if (index) return index;             /* otherwise another thread has taken its free part: try
+                                                    another place */
             found = gpuarena__place_have(arena, req, &place, &fresh, error);
         } else if (gpuarena__place_other(arena, req, error, &place)) continue;
-        else                                     /* what has become quiet on the way may lie beside a hole */
+        else                                /* memory that has become quiet meanwhile may lie beside a hole */
             found = error->result == GPUARENA_OUT_OF_MEMORY && gpuarena__place_find(arena, req, &place)
                 && (place.page_count < lacked || arena->stats.pending_bytes < pending);
     }
@@ -6447,8 +6452,8 @@ static uint32_t gpuarena__pages_grow(gpuarena *arena, const gpuarena__request *r
 
 /* ---- pages given back */
 
-/* Gives pages of a run back, the highest first, unless they are another's by now. Room for their handles is
-   had in steps, for none may be had: one there always is. 0 and an error. */
+/* Releases the pages of a run, the highest first, except those that were taken meanwhile. Room for their
+   handles is made in steps, because host memory may be out; there always is room for one. 0 and an error. */
 static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__error *error)
 {
     gpuarena__paged *paged = &arena->paged;
@@ -6479,8 +6484,8 @@ static int gpuarena__run_release(gpuarena *arena, gpuarena__run run, gpuarena__e
     return 1;
 }
 
-/* Gives quiet idle pages back until reserved is at most keep: as many at a time as can be listed, for host
-   memory may be out. 1: done, or there are none left. */
+/* Releases quiet idle pages until reserved memory is at most `keep`, as many at a time as can be listed. 1:
+   done, or none are left. */
 static int gpuarena__runs_release(gpuarena *arena, uint64_t keep, gpuarena__error *error)
 {
     gpuarena__error said;
@@ -6501,15 +6506,15 @@ static int gpuarena__runs_release(gpuarena *arena, uint64_t keep, gpuarena__erro
     return 0;
 }
 
-/* Gives spare and quiet idle pages back until reserved is at most keep, and the addresses that are left
-   without any. 1: done, or there are none left. */
+/* Releases spare and quiet idle pages until reserved memory is at most `keep`, and the ranges that have no
+   memory then. 1: done, or none are left. */
 static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__error *error)
 {
     gpuarena__error said = gpuarena__no_error();
     int over, done = 1;
     if (gpuarena__is_capturing(arena, error) || gpuarena__is_lost(arena, error)) return 0;
     gpuarena__retry_unmap(arena, &said);
-    if (arena->paged.unmap_failed_count) {       /* to destroy a page that is mapped still frees nothing */
+    if (arena->paged.unmap_failed_count) {     /* destroying a page that is still mapped would free nothing */
         *error = said;
         done = 0;
     }
@@ -6526,13 +6531,13 @@ static int gpuarena__pages_release(gpuarena *arena, uint64_t keep, gpuarena__err
 
 /* ---- what growth takes */
 
-/* Whether a request is served from paged ranges. */
+/* Whether a request is served by pages. */
 static int gpuarena__is_paged(const gpuarena *arena, const gpuarena__request *req)
 {
     return arena->paged.page_bytes && !(req->flags & GPUARENA_ALLOC_DEDICATED);
 }
 
-/* Idle memory that could be given back or moved to a place, once all work is done. */
+/* The idle memory that could be released or moved to a place once all work is done. */
 static uint64_t gpuarena__idle_beside(const gpuarena *arena, const gpuarena__place *place)
 {
     uint64_t count = arena->config.idle_fraction < 1 ? gpuarena__pages_outside(arena, place) : 0;
@@ -6540,8 +6545,8 @@ static uint64_t gpuarena__idle_beside(const gpuarena *arena, const gpuarena__pla
         + (count + arena->paged.spare_count) * arena->paged.page_bytes;
 }
 
-/* Bytes that growth for a request takes, once all work is done, 0: none could serve it; *idle: what there is
-   that could be given back or moved for it. */
+/* The bytes by which the arena must grow for a request once all work is done; 0: no growth could serve it.
+   *idle: the idle memory that could be released or moved for it. */
 static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *req, uint64_t *idle)
 {
     uint64_t need = gpuarena__segment_bytes(arena, req), page = arena->paged.page_bytes;
@@ -6550,7 +6555,7 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *r
     uint64_t all = *idle = gpuarena__idle_bytes(arena, 0);
     if (!need || !gpuarena__is_paged(arena, req)) return need;
     after_sync.after_sync = 1;
-    need = gpuarena__whole(req->bytes, page);                /* in addresses to come, or: */
+    need = gpuarena__whole(req->bytes, page);                /* in new addresses; or: */
     if (gpuarena__place_find(arena, &after_sync, &place)) {
         need = place.page_count * page;
         *idle = gpuarena__idle_beside(arena, &place);
@@ -6565,10 +6570,10 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *r
 }
 
 /* >>release ============================================================================================
-   What is given back, by itself and when it is asked for; and growth up to a target, or back from it. */
+   Releasing idle memory, by configuration or on request; and growing to a target or back. */
 
-/* Whether work on an idle segment is to be waited for before the driver is told of it, which then does not
-   wait: all of PINNED memory; of ASYNC memory what is not this stream's. */
+/* Whether the arena must wait for work on an idle segment before its release, because the driver does not:
+   always for PINNED memory, and for ASYNC memory that waits for another stream than this one. */
 static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range, gpuarena_stream stream)
 {
     gpuarena__iterator at;
@@ -6582,17 +6587,17 @@ static int gpuarena__segment_waits(gpuarena *arena, const gpuarena__range *range
     return 0;
 }
 
-/* Gives one idle segment back, when nothing uses it any more. As gpuarena__range_release. */
+/* As range_release, after waiting for the work on the segment if that is necessary. */
 static int gpuarena__segment_return(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                      gpuarena__error *error)
 {
     if (gpuarena__segment_waits(arena, range, stream)
         && (!gpuarena__wait_device(arena, error) || gpuarena__segment_waits(arena, range, stream)))
-        return 0;                                /* or others had some of it meanwhile */
+        return 0;                                /* another thread took some of it meanwhile */
     return gpuarena__range_release(arena, range, stream, error);
 }
 
-/* The same, unless a stream is captured. */
+/* As segment_return, unless a stream is captured. */
 static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gpuarena_stream stream,
                                      gpuarena__error *error)
 {
@@ -6600,9 +6605,9 @@ static int gpuarena__segment_release(gpuarena *arena, gpuarena__range *range, gp
         && gpuarena__segment_return(arena, range, stream, error);
 }
 
-/* Gives idle segments back until reserved is at most keep. One that the driver does not take stays, is not
-   asked for again in this pass, and the others still go. Streams are asked whether they are captured
-   before the first one goes, and not again. */
+/* Releases idle segments until reserved memory is at most `keep`. A segment that the driver refuses stays and
+   is not tried again in this pass; the others still go. Streams are asked for captures once, before the first
+   segment goes. */
 static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                        gpuarena__error *refusal)
 {
@@ -6616,7 +6621,8 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
         if (arena->stats.reserved_bytes <= keep || gpuarena__is_lost(arena, refusal)
             || refusal->result == GPUARENA_CAPTURE) break;
         rest = arena->stats.reserved_bytes - keep;
-        if (over == UINT64_MAX || (rest < over && rest <= list->bytes))      /* now some cover it */
+        if (over == UINT64_MAX || (rest < over && rest <= list->bytes))      /* now some segments cover the
+                                                                                excess */
             list = gpuarena__ranges_sort(list, count, rest, &ignored);
         over = rest;
         range = list;
@@ -6626,9 +6632,8 @@ static void gpuarena__segments_release(gpuarena *arena, uint64_t keep, int quiet
     }
 }
 
-/* Gives idle segments and pages back until reserved is at most keep; quiet: 1: those alone that wait for
-   nothing. 1: done, or none is left to ask for. 0 and an error: it is not done for what the driver
-   refused. */
+/* Releases idle segments and pages until reserved memory is at most `keep`. quiet 1: only those that wait for
+   nothing. 1: done, or none is left. 0 and an error: the driver refused. */
 static int gpuarena__range_release_more(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                         gpuarena__error *error)
 {
@@ -6641,13 +6646,13 @@ static int gpuarena__range_release_more(gpuarena *arena, uint64_t keep, int quie
             && gpuarena__idle_bytes(arena, 0) && gpuarena__wait_device(arena, &refusal))
             (void)gpuarena__pages_release(arena, keep, &refusal);
     }
-    (void)gpuarena__is_lost(arena, &refusal);    /* or it has just been found out */
+    (void)gpuarena__is_lost(arena, &refusal);    /* or the loss has just been found */
     if (arena->stats.reserved_bytes <= keep || refusal.result == GPUARENA_OK) return 1;
     *error = refusal;
     return 0;
 }
 
-/* The same in a pass of its own: what was refused before is tried again. */
+/* As range_release_more, in a new pass: segments refused before are tried again. */
 static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                       gpuarena__error *error)
 {
@@ -6655,16 +6660,16 @@ static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, int quiet,
     return gpuarena__range_release_more(arena, keep, quiet, stream, error);
 }
 
-/* ---- what goes back by itself: config.release */
+/* ---- automatic release: config.release */
 
-/* Idle memory, as far as it takes no walk over the blocks: of pages those inside single ones. */
+/* The idle memory that is known without a walk over the blocks: of pages those inside single blocks. */
 static uint64_t gpuarena__idle_seen(const gpuarena *arena)
 {
     return gpuarena__idle_segments(arena, 0)
         + (arena->paged.idle_count + arena->paged.spare_count) * arena->paged.page_bytes;
 }
 
-/* IDLE: more than config.release_bytes is. */
+/* Release IDLE: releases down to release_keep if more than release_bytes are idle. */
 static int gpuarena__release_idle(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     double keep = arena->config.release_keep > 0 ? arena->config.release_keep : 0;
@@ -6675,7 +6680,7 @@ static int gpuarena__release_idle(gpuarena *arena, gpuarena_stream stream, gpuar
                                         arena->paged.page_bytes != 0, stream, error);
 }
 
-/* Whether a segment is due; if not, its time is what *due is at most. */
+/* Whether a segment is due; if not, *due becomes at most its time. */
 static int gpuarena__is_aged(const gpuarena *arena, const gpuarena__range *range, uint64_t now, uint64_t *due)
 {
     uint64_t then = range->used + arena->config.release_age;
@@ -6684,8 +6689,8 @@ static int gpuarena__is_aged(const gpuarena *arena, const gpuarena__range *range
     return then <= now;
 }
 
-/* AGE: what has been idle for config.release_age operations. One that the driver does not take is young
-   again. */
+/* Release AGE: releases what has been idle for release_age operations. A segment that the driver refuses
+   counts as young again. */
 static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     uint64_t now = gpuarena__clock(arena), due = now + arena->config.release_age, idle_low;
@@ -6709,17 +6714,17 @@ static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuar
     return error->result == GPUARENA_OK;
 }
 
-/* Before memory becomes idle, or more is made so: as much as there is of it now was not needed so far. */
+/* Call this before memory becomes idle or grows: the number of idle pages now was not needed so far. */
 static void gpuarena__note_idle_low(gpuarena *arena)
 {
     arena->paged.idle_low_count =
         gpuarena__min(arena->paged.idle_low_count, arena->paged.idle_count + arena->paged.spare_count);
 }
 
-/* PRESSURE: growth by so much would leave the device less than config.release_bytes. What is quiet goes back
-   first: nothing is waited for. But not where the headroom would keep the need from being had again, which
-   what is idle may serve where it is, or moved. No sum wraps: release_bytes, headroom and what is free are at
-   most MAX_TOTAL, growth at most a segment. */
+/* Release PRESSURE: before growth that would leave the device less than release_bytes free, releases quiet
+   memory, so nothing is waited for. Not if the headroom would then keep the arena from growing again for a
+   need that its idle memory may serve. No sum wraps: release_bytes, headroom and free memory are at most
+   MAX_TOTAL, growth is at most a segment. */
 static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t bytes, gpuarena_stream stream)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -6732,8 +6737,8 @@ static void gpuarena__release_pressed(gpuarena *arena, uint64_t need, uint64_t b
     (void)gpuarena__range_release_to(arena, arena->stats.reserved_bytes - unmapped, 1, stream, &ignored);
 }
 
-/* Backs the lowest holes until reserved is at least `target`; half as much at a time, down to a page, where
-   there is not so much. */
+/* Backs the lowest holes until reserved memory is at least `target`. If that much is not available, it tries
+   half as much at a time, down to one page. */
 static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__error *error)
 {
     uint64_t page = arena->paged.page_bytes, step = 64, count;
@@ -6759,8 +6764,8 @@ static int gpuarena__pages_reserve(gpuarena *arena, uint64_t target, gpuarena__e
     return 1;
 }
 
-/* Grows until reserved is at least `target`, in as few pieces as the driver allows. 0 and an error: not
-   all of it; the segments had so far are marked fresh. */
+/* Grows until reserved memory is at least `target`, in as few pieces as the driver allows. 0 and an error:
+   only in part; the segments obtained so far are marked fresh. */
 static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__error *error)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -6778,9 +6783,9 @@ static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__error *
     return 1;
 }
 
-/* Undoes a gpuarena__grow_to that failed, of an arena that had reserved so much before. New pages may have
-   become one with what a stream freed: then the device is waited for. A piece that the driver does not take
-   back stays, as cache. */
+/* Undoes a failed grow_to of an arena that had `reserved` bytes before. New pages may have been joined with
+   memory that a stream freed: then the device is waited for. A piece that the driver refuses stays as cached
+   memory. */
 static void gpuarena__grow_undo(gpuarena *arena, uint64_t reserved)
 {
     gpuarena__error ignored = gpuarena__no_error();
