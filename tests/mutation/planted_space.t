@@ -17,8 +17,8 @@ my $scratch = tempdir(CLEANUP => 1);
 # A name, and pairs of a text, which must be there exactly once, and what stands there instead.
 my @planted = (
     ['growth passes the limit by a granule',
-     q@if (!arena->has_family) return gpuarena__above(arena->limit, claimed);@,
-     q@if (!arena->has_family) return arena->limit > claimed ? arena->limit - claimed + GPUARENA__GRANULE : 0;@],
+     q@if (!arena->has_family) return gpuarena__above(arena->limit, charged);@,
+     q@if (!arena->has_family) return arena->limit > charged ? arena->limit - charged + GPUARENA__GRANULE : 0;@],
     ['the rung that gives idle segments back is skipped',
      q@return gpuarena__release_for(arena, req, 1, &miss->error);@, q@return 0;@,
      q@if (!index) index = gpuarena__release_for(arena, req, 0, error);@, q@@],
