@@ -103,6 +103,9 @@ run:  ## the main job: cudaMalloc against the pool, as a table; WORKLOADS=.. POL
 	@$(MAKE) -sq $(RUN_NEEDS) 2>/dev/null || { echo 'building $(STRESS) ..' && $(RUN_MAKE) $(RUN_NEEDS) $(if $(Q),>/dev/null); }
 	$(Q)$(STRESS) run -w $(WORKLOADS) -p $(POLICIES) --device auto $(ARGS)
 
+# what asks the header: not the tests of the stress program
+COVERING = $(call PROGRAMS,$(wildcard tests/unit/arena/*.c tests/unit/cuda/*.c tests/property/*.c tests/schedule/*.c tests/threads/*.c))
+
 # what the tests named need: programs themselves, and what scripts run; everything for a test that is named otherwise
 NEEDED = $(filter $(BUILD)/tests/%,$(TESTS)) $(CUDART) $(CUB) $(if $(filter tests/%.t,$(TESTS)),$(STRESS) $(BENCH)) \
          $(if $(filter tests/real/examples.t tests/real/gpu.t,$(TESTS)),$(EXAMPLES)) \
@@ -193,9 +196,6 @@ pictures: $(STRESS)  ## README's pictures, in stress/report/pictures
 # MUTANTS=40 MUTANTS_SEED=1 MUTANTS_LINES=FROM-TO
 mutants: $(call PROGRAMS,$(wildcard tests/unit/arena/*.c))  ## random small mistakes in the header: which share the unit tests find; minutes
 	$(Q)BUILD='$(BUILD)' perl tests/mutation/mutants.pl
-
-# what asks the header: not the tests of the stress program
-COVERING = $(call PROGRAMS,$(wildcard tests/unit/arena/*.c tests/unit/cuda/*.c tests/property/*.c tests/schedule/*.c tests/threads/*.c))
 
 coverage:  ## lines of the header that no test runs, and branches that none takes, in BUILD/coverage; needs gcc
 	$(Q)rm -f $$(find '$(BUILD)/coverage' -name '*.gcda' 2>/dev/null)
