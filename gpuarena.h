@@ -2028,7 +2028,8 @@ static void gpuarena__tell(gpuarena *arena, gpuarena_action_kind kind, const gpu
     gpuarena__call_end(&frame);
 }
 
-/* >>nodes =========================================================================================== */
+/* >>nodes ==============================================================================================
+   The records of blocks, in chunks that never move, and walks over them. */
 
 GPUARENA__INLINE gpuarena__node *gpuarena__node_at(const gpuarena *arena, uint32_t index)
 {
@@ -2816,7 +2817,8 @@ GPUARENA__INLINE void gpuarena__set_pull(gpuarena *arena, uint32_t index, gpuare
     else gpuarena__set_remove(arena, index);
 }
 
-/* >>lookup ========================================================================================== */
+/* >>lookup =============================================================================================
+   From the address of a live block to its node: a hash table. */
 
 #define GPUARENA__TABLE 256                      /* slots at creation */
 
@@ -6930,10 +6932,10 @@ static int gpuarena__scrub_new(gpuarena *arena, uint32_t index, uint64_t address
 }
 
 /* >>parse ==============================================================================================
-   Configuration as text, and its defaults and checks. One table of keys serves reading, writing and filling
-   in. */
+   Configuration: text, defaults and checks. One table of keys serves reading, writing, checking and
+   filling in. */
 
-/* Names of enums' values, from 0 on. */
+/* Names of the values of enums, from 0 on. */
 static const char *const gpuarena__backings[] = { "auto", "paged", "segments", "pinned", "managed", "async",
                                                   NULL };
 static const char *const gpuarena__growths[] = { "auto", "fixed", "exact", "step", "double", NULL };
@@ -6942,10 +6944,10 @@ static const char *const gpuarena__releases[] = { "on_demand", "idle", "age", "p
 static const char *const gpuarena__reuses[] = { "auto", "same", "events", "steal", NULL };
 static const char *const gpuarena__scrubs[] = { "off", "free", "alloc", "both", NULL };
 
-typedef enum gpuarena__kind {                    /* of a key's value */
+typedef enum gpuarena__kind {                    /* the kind of a key's value */
     GPUARENA__SIZE,                              /* uint64_t */
     GPUARENA__LIMIT,                             /* limit_bytes, limit_base and limit_fraction */
-    GPUARENA__SHARE,                             /* double, -1: none */
+    GPUARENA__SHARE,                             /* double; -1 stands for none */
     GPUARENA__NUMBER,                            /* uint32_t */
     GPUARENA__CHOICE                             /* an enum */
 } gpuarena__kind;
@@ -6954,10 +6956,10 @@ typedef enum gpuarena__kind {                    /* of a key's value */
 typedef struct gpuarena__key {
     const char *name;
     gpuarena__kind kind;
-    size_t offset;                               /* of its field, or the first */
+    size_t offset;                               /* offset of its field, or of the first of several */
     const char *const *names;                    /* CHOICE */
     uint64_t low, high;                          /* SIZE, NUMBER */
-    uint32_t fallback;                           /* takes the place of 0 where the key may be set; SHARE: % */
+    uint32_t fallback;                           /* the default, where the key may be set; SHARE: in % */
 } gpuarena__key;
 #define GPUARENA__KEYS(X) \
     X(backing, CHOICE, backing, gpuarena__backings, 0, 0, 0) \
@@ -6990,8 +6992,8 @@ enum { GPUARENA__KEYS(X) GPUARENA__KEY_COUNT };
 #undef X
 typedef char gpuarena__keys_fit_a_mask[GPUARENA__KEY_COUNT <= 64 ? 1 : -1];
 
-/* Which keys may be set, or have these values, only with some values of another. Values of enums are bits.
-   X(key, values, other key, its values) */
+/* Rules: a key may be set, or may have these values, only with certain values of another key. Values of enums
+   are bits. X(key, values, other key, its values) */
 #define GPUARENA__IS(name) (1u << GPUARENA_##name)
 #define GPUARENA__SET      (~1u)                 /* any value but 0 */
 #define GPUARENA__STEPPED  (GPUARENA__IS(GROWTH_STEP) | GPUARENA__IS(GROWTH_DOUBLE))
@@ -7018,7 +7020,7 @@ typedef struct gpuarena__rule { uint32_t key, values, other, allowed; } gpuarena
 static const gpuarena__rule gpuarena__rules[] = { GPUARENA__RULES(X) };
 #undef X
 
-/* Keys, and names of other allocators, that configurations had once, and what to use instead. */
+/* Former keys and names of other allocators, with what to use instead. */
 static const struct { const char *name, *advice; } gpuarena__former[] = {
 #define X(name) { name, "a rival in stress, no configuration" },
     X("bfc") X("pytorch") X("pytorch-expandable") X("rmm") X("cub") X("ort")
@@ -7064,7 +7066,7 @@ static void gpuarena__field_set(gpuarena_config *config, const gpuarena__key *ke
     else memcpy(field, &narrow, sizeof narrow);
 }
 
-/* The name of an enum's value; NULL: it is none. */
+/* The name of an enum's value; NULL: there is no such value. */
 static const char *gpuarena__choice_name(const gpuarena__key *key, uint64_t value)
 {
     const char *const *name = key->names;
@@ -7077,7 +7079,7 @@ static int gpuarena__piece_is(gpuarena__piece piece, const char *text)
     return gpuarena__piece_skip(&piece, text) && piece.begin == piece.end;
 }
 
-/* Decimal digits from the front of a piece: at least one, and no overflow. */
+/* Reads decimal digits from the front of a piece. 0: there is none, or the number overflows. */
 static int gpuarena__piece_digits(gpuarena__piece *piece, uint64_t *value, uint32_t *count)
 {
     *value = 0;
@@ -7091,7 +7093,7 @@ static int gpuarena__piece_digits(gpuarena__piece *piece, uint64_t *value, uint3
     return *count != 0;
 }
 
-/* One letter, small or capital, from the front of a piece. 0: it is another. */
+/* Reads this letter, in either case, from the front of a piece. 0: another letter stands there. */
 static int gpuarena__piece_letter(gpuarena__piece *piece, char capital)
 {
     if (piece->begin == piece->end || (*piece->begin != capital && *piece->begin != capital - 'A' + 'a'))
@@ -7100,7 +7102,7 @@ static int gpuarena__piece_letter(gpuarena__piece *piece, char capital)
     return 1;
 }
 
-/* 4G, 4GB and 4GiB are the same, in letters of either case. */
+/* Reads a size. 4G, 4GB and 4GiB mean the same, in letters of either case. */
 static int gpuarena__parse_size(gpuarena__piece piece, uint64_t *bytes)
 {
     static const char units[] = "KMGT";
@@ -7115,8 +7117,8 @@ static int gpuarena__parse_size(gpuarena__piece piece, uint64_t *bytes)
     return 1;
 }
 
-/* 80 or 12.5, and what stands behind the % sign. The quotient of two exact doubles: the nearest one to the
-   decimal. */
+/* Reads a percentage such as 80 or 12.5, up to the % sign. The quotient of two exact doubles is the double
+   nearest to the decimal. */
 static int gpuarena__parse_share(gpuarena__piece *piece, double *fraction)
 {
     uint64_t whole, part = 0;
@@ -7160,7 +7162,7 @@ static int gpuarena__parse_choice(const gpuarena__key *key, gpuarena__piece piec
     const char *name;
     for (*value = 0; (name = gpuarena__choice_name(key, *value)) != NULL; ++*value)
         if (gpuarena__piece_is(piece, name)) return 1;
-    *value = GPUARENA_SHARE_WHOLE;               /* may be named by what it is for */
+    *value = GPUARENA_SHARE_WHOLE;               /* also named by its purpose */
     return key->names == gpuarena__shares
         && (gpuarena__piece_is(piece, "ipc") || gpuarena__piece_is(piece, "rdma"));
 }
@@ -7169,7 +7171,7 @@ static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value
 {
     uint64_t number = 0;
     uint32_t digits;
-    double share = -1;                           /* none, for 0 is the default */
+    double share = -1;                           /* stands for none, since 0 is the default */
     int sound;
     switch (key->kind) {
     case GPUARENA__LIMIT: return gpuarena__parse_limit(value, config);
@@ -7189,7 +7191,7 @@ static int gpuarena__parse_value(const gpuarena__key *key, gpuarena__piece value
     return sound;
 }
 
-/* A piece of foreign text, cut and made printable, for a message. */
+/* Writes a piece of foreign text, cut and made printable, into a message. */
 static void gpuarena__put_piece(gpuarena__text *out, gpuarena__piece piece)
 {
     int count;
@@ -7198,7 +7200,7 @@ static void gpuarena__put_piece(gpuarena__text *out, gpuarena__piece piece)
     if (piece.begin < piece.end) gpuarena__put(out, "..");
 }
 
-/* The names of these values of an enum; values are bits. */
+/* Writes the names of the values of an enum whose bits are set. */
 static void gpuarena__put_names(gpuarena__text *out, const gpuarena__key *key, uint32_t values)
 {
     const char *before = "";
@@ -7227,7 +7229,7 @@ static void gpuarena__put_expected(gpuarena__text *out, const gpuarena__key *key
     gpuarena__put_size(out, key->high);
 }
 
-/* One key=value. 0: *out says what is wrong with it. */
+/* Reads one key=value. 0: *out says what is wrong. */
 static int gpuarena__parse_item(gpuarena__piece item, gpuarena_config *config, uint64_t *given,
                                 gpuarena__text *out)
 {
@@ -7273,7 +7275,7 @@ static int gpuarena__parse(const char *text, gpuarena_config *config, gpuarena__
     return 1;
 }
 
-/* 0.8 -> 80%, exact to 15 digits, whatever the locale. */
+/* Writes 0.8 as 80%, exact to 15 digits, in any locale. */
 static void gpuarena__put_share(gpuarena__text *out, double fraction)
 {
     const uint64_t one = (uint64_t)10000000 * 1000000;       /* 10^13: a percent, of 10^15 */
@@ -7346,7 +7348,8 @@ static void gpuarena__config_put(gpuarena__text *out, const gpuarena_config *con
     }
 }
 
-/* Fills the fields left at zero from the environment's text; what is wrong there starts with its name. */
+/* Fills fields that are zero from the environment variable's text. 0: *out names the variable and what is
+   wrong. */
 static int gpuarena__config_fill(gpuarena_config *config, gpuarena__text *out)
 {
     const char *name = config->environment ? config->environment : "GPUARENA_CONF",
@@ -7377,7 +7380,7 @@ static int gpuarena__refuse(gpuarena__text *out, const char *why)
 
 static int gpuarena__driver_sound(const gpuarena_driver *driver, gpuarena__text *out)
 {
-    uint32_t memory = 0, vm = 0, events = 0, capture = 0;    /* how many of a group are set */
+    uint32_t memory = 0, vm = 0, events = 0, capture = 0;    /* entries of the group that are set */
     uint32_t memory_all = 0, vm_all = 0, events_all = 0, capture_all = 0;
 #define X(group, entry, bits) group##_all++; group += driver->group.entry != NULL;
     GPUARENA__ENTRIES(X)
@@ -7392,7 +7395,7 @@ static int gpuarena__driver_sound(const gpuarena_driver *driver, gpuarena__text 
     return 1;
 }
 
-/* What can be checked before the driver is asked anything. */
+/* Checks what can be checked before any driver call. */
 static int gpuarena__config_sound(const gpuarena_config *config, gpuarena__text *out)
 {
     uint32_t at;
@@ -7444,7 +7447,7 @@ static int gpuarena__default_limit(gpuarena_config *config, uint64_t free_bytes,
     return 1;
 }
 
-/* Whether the value of a key is one that it may have, whatever the others are. */
+/* Whether the value of a key is in its range, whatever the other keys are. */
 static int gpuarena__key_sound(const gpuarena_config *config, const gpuarena__key *key, gpuarena__text *out)
 {
     uint64_t value = gpuarena__field_get(config, key);
@@ -7475,7 +7478,7 @@ static int gpuarena__refuse_rule(const gpuarena_config *config, const gpuarena__
     return 0;
 }
 
-/* Holds a key to its rules; its default takes the place of 0. */
+/* Checks a key against its rules, and replaces 0 by its default. */
 static int gpuarena__settle_key(gpuarena_config *config, uint32_t at, gpuarena__text *out)
 {
     const gpuarena__key *key = &gpuarena__keys[at];
@@ -7501,7 +7504,7 @@ static int gpuarena__settle_key(gpuarena_config *config, uint32_t at, gpuarena__
     return 1;
 }
 
-/* Which backing it is to be, and which growth. */
+/* Determines backing and growth. */
 static int gpuarena__settle_backing(gpuarena_config *config, gpuarena__text *out)
 {
     const gpuarena_driver *driver = config->driver;
@@ -7546,7 +7549,7 @@ static void gpuarena__settle_sizes(gpuarena_config *config, uint64_t total_bytes
     if (!config->parent) config->oversubscribe = 0;
 }
 
-/* What no rule says: a figure that is too large for another. */
+/* Checks what no rule states: a figure that is too large for another. */
 static int gpuarena__figures_sound(const gpuarena_config *config, uint64_t total_bytes, gpuarena__text *out)
 {
     if (config->headroom_bytes > total_bytes)
@@ -7566,7 +7569,7 @@ static int gpuarena__figures_sound(const gpuarena_config *config, uint64_t total
     return 1;
 }
 
-/* Puts the values in force in place of defaults; everything is checked. */
+/* Checks everything, and replaces defaults by the values in force. */
 static int gpuarena__config_defaults(gpuarena_config *config, uint64_t free_bytes, uint64_t total_bytes,
                                      gpuarena__text *out)
 {
@@ -7741,7 +7744,8 @@ static int gpuarena__watch_forks(void)
 static int gpuarena__watch_forks(void) { return 1; }
 #endif
 
-/* >>stats =========================================================================================== */
+/* >>stats ==============================================================================================
+   Statistics that are derived when they are asked for. */
 
 /* The largest request that the free blocks of one set of bins can serve. */
 static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__bins *bins)
@@ -7750,7 +7754,7 @@ static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__
     uint64_t largest = node->as.tree.longest;    /* the sentinel's is 0 */
     uint32_t word = GPUARENA__CLASS_WORDS, number, index, slot;
     while (word && !bins->taken[word - 1]) word--;
-    if (!word-- || largest) return largest;      /* what is in the tree is longer than all else */
+    if (!word-- || largest) return largest;      /* blocks in the tree are longer than all others */
     number = word * 64 + gpuarena__highest_bit(bins->taken[word]);
     for (slot = 0; slot < 8; slot++)
         if (bins->digests[number] >> (8 * slot) & 255)
@@ -7762,8 +7766,8 @@ static uint64_t gpuarena__largest_binned(const gpuarena *arena, const gpuarena__
     return gpuarena__max(largest, node->as.tree.longest & ~GPUARENA__STATE_BITS);
 }
 
-/* The run of free blocks that this one, which waits for something, is in. Counted when shown the run's first
-   waiting block, ignored for its others. Quiet blocks are never side by side. */
+/* Counts the run of free blocks around this pending one. The run is counted at its first pending block and
+   ignored at its others. Quiet blocks are never adjacent. */
 typedef struct gpuarena__seen { uint64_t longest, page_count; } gpuarena__seen;
 static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user)
 {
@@ -7775,17 +7779,18 @@ static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user
     run.address = node->address;
     for (; gpuarena__is_free(node); node = gpuarena__node_at(arena, node->next)) {
         run.size += gpuarena__node_bytes(node);
-        seen->page_count -= gpuarena__whole_pages(arena, node);          /* they are counted: */
+        seen->page_count -= gpuarena__whole_pages(arena, node);         /* these pages are counted already; */
     }
-    seen->page_count += gpuarena__whole_pages(arena, &run);  /* there are more, at the seams */
+    seen->page_count += gpuarena__whole_pages(arena, &run);  /* joined, the blocks have more, where they meet
+                                                                */
     seen->longest = gpuarena__max(seen->longest, run.size);
 }
 
-/* Adds what could be one block but for streams. 0: that takes a walk over all blocks. */
+/* Adds runs that would be one block but for streams. 0: only a walk over all blocks can tell. */
 static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
 {
     uint32_t set, index;
-    if (!arena->streams.many) return !arena->multi_stream;   /* what can be one block is one */
+    if (!arena->streams.many) return !arena->multi_stream;   /* what can be joined is joined */
     for (set = 1; set < arena->streams.count; set++)
         if (arena->streams.list[set].home) return 0;
     for (set = 1; set < arena->streams.count; set++)
@@ -7795,7 +7800,8 @@ static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
     return 1;
 }
 
-/* What could be one block when all work is done, or be made one of whole pages. */
+/* The largest free block that there would be once all work is done, or that whole pages could be moved into.
+   */
 static uint64_t gpuarena__largest_free(const gpuarena *arena)
 {
     uint64_t longest, count;
@@ -7806,12 +7812,12 @@ static uint64_t gpuarena__largest_free(const gpuarena *arena)
         longest = seen.longest;
         count = seen.page_count;
     } else count = gpuarena__free_runs(arena, 0, 0, &longest);
-    if (arena->config.idle_fraction >= 1) count = 0;         /* they do not move */
+    if (arena->config.idle_fraction >= 1) count = 0;         /* pages do not move */
     count = (count + arena->paged.spare_count) * arena->paged.page_bytes;
     return gpuarena__max(longest, count);
 }
 
-/* With what sub-arenas have. */
+/* Adds the figures of sub-arenas. */
 static void gpuarena__family_stats(const gpuarena *arena, gpuarena_stats *stats)
 {
     gpuarena__mutex_lock(&gpuarena__registry_lock);
@@ -7846,7 +7852,8 @@ static gpuarena_stats gpuarena__stats_walked(const gpuarena *arena)
     return stats;
 }
 
-/* >>failure ========================================================================================= */
+/* >>failure ============================================================================================
+   What a failed call reports, in figures and as a sentence. */
 
 GPUARENA_API const char *gpuarena_result_name(gpuarena_result result)
 {
@@ -7868,7 +7875,7 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason)
     }
 }
 
-/* Writes a failure's detail. */
+/* Writes failure->detail. */
 GPUARENA__PRINTF(2, 3) static void gpuarena__detail(gpuarena_failure *failure, const char *format, ...)
 {
     va_list values;
@@ -7884,7 +7891,7 @@ static int gpuarena__is_misuse(gpuarena_result result)
            && result != GPUARENA_NOT_SUPPORTED && result != GPUARENA_CORRUPT;
 }
 
-/* Puts what is told together among what is told, the most first. */
+/* Inserts a group of live blocks into a failure's list, which is sorted by bytes. */
 static void gpuarena__most_put(gpuarena_live most[4], gpuarena_live one)
 {
     uint32_t at = 4;
@@ -7896,7 +7903,7 @@ static void gpuarena__most_put(gpuarena_live most[4], gpuarena_live one)
     most[at] = one;
 }
 
-/* What is live by tag, if anything is tagged. */
+/* Lists the live bytes by tag, if any block is tagged. */
 static void gpuarena__most_of_tags(const gpuarena *arena, gpuarena_live most[4])
 {
     uint32_t place;
@@ -7910,7 +7917,7 @@ static void gpuarena__most_of_tags(const gpuarena *arena, gpuarena_live most[4])
     }
 }
 
-/* What a failure reports: the arena's figures (arena may be NULL), and what the error tells. */
+/* Makes a failure of an error and the arena's figures; arena may be NULL. */
 static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuarena__error *error)
 {
     gpuarena_failure failure = GPUARENA_INIT;
@@ -7937,7 +7944,7 @@ static gpuarena_failure gpuarena__failure_of(const gpuarena *arena, const gpuare
     return failure;
 }
 
-/* Records a failure, for the arena (may be NULL) and for this thread, and tells the observer. Returns its
+/* Records a failure for this thread and for the arena, which may be NULL, and tells the observer. Returns its
    result. */
 static gpuarena_result gpuarena__fail_record(gpuarena *arena, gpuarena_failure *failure,
                                              gpuarena_stream stream)
@@ -7958,7 +7965,7 @@ static gpuarena_result gpuarena__fail_record(gpuarena *arena, gpuarena_failure *
     return failure->result;
 }
 
-/* Fails for an error. */
+/* Records a failure made of an error. Returns its result. */
 static gpuarena_result gpuarena__fail(gpuarena *arena, const gpuarena__error *error, uint64_t requested,
                                       gpuarena_stream stream)
 {
@@ -7967,7 +7974,7 @@ static gpuarena_result gpuarena__fail(gpuarena *arena, const gpuarena__error *er
     return gpuarena__fail_record(arena, &failure, stream);
 }
 
-/* Refuses a call: `detail` says what is wrong; NULL: the result says it. */
+/* Refuses a call with a result and a detail (NULL: none). */
 static gpuarena_result gpuarena__fail_with(gpuarena *arena, gpuarena_result result, const char *detail)
 {
     gpuarena__error error = gpuarena__no_error();
@@ -7981,7 +7988,7 @@ static gpuarena_result gpuarena__fail_argument(gpuarena *arena, const char *wron
     return gpuarena__fail_with(arena, GPUARENA_INVALID_ARGUMENT, wrong);
 }
 
-/* Refuses a pointer that is no live block's base: says what it is instead. */
+/* Refuses a pointer that is not the base of a live block, and tells what it is instead. */
 static gpuarena_result gpuarena__fail_pointer(gpuarena *arena, const void *ptr, gpuarena_stream stream)
 {
     gpuarena__error error = gpuarena__no_error();
@@ -8034,7 +8041,7 @@ static uint32_t gpuarena__leaks_sort(gpuarena *arena, uint32_t first, uint64_t c
     return sorted;
 }
 
-/* What is live by size and tag. Caches keep nothing, and a block is live. */
+/* Lists the live blocks by size and tag. The caches are closed, and at least one block is live. */
 static void gpuarena__most_of_leaks(gpuarena *arena, gpuarena_live most[4])
 {
     gpuarena_live group = GPUARENA_INIT;
@@ -8063,7 +8070,7 @@ static void gpuarena__most_of_leaks(gpuarena *arena, gpuarena_live most[4])
     gpuarena__most_put(most, group);
 }
 
-/* The arena cannot be destroyed: blocks are live, and caches keep nothing. */
+/* Refuses to destroy an arena with live blocks. The caches are closed. */
 static gpuarena_result gpuarena__fail_leaks(gpuarena *arena)
 {
     gpuarena__error error = gpuarena__no_error();
@@ -8080,7 +8087,7 @@ static gpuarena_result gpuarena__fail_leaks(gpuarena *arena)
 
 /* ---- why there is no memory */
 
-/* By how much the limit would have to be higher for `need` more bytes, `idle` of which are there already. */
+/* By how much the limit is too low for `need` more bytes, `idle` of which the arena has already. */
 static uint64_t gpuarena__missing_limit(const gpuarena *arena, uint64_t need, uint64_t idle)
 {
     uint64_t kept = arena->stats.reserved_bytes - idle + gpuarena__children(arena);
@@ -8089,7 +8096,7 @@ static uint64_t gpuarena__missing_limit(const gpuarena *arena, uint64_t need, ui
                                         : 0;
 }
 
-/* The same of the arena above that leaves least, which is named. */
+/* As missing_limit, for the arena above whose limit leaves the least; the failure names it. */
 static void gpuarena__failure_above(const gpuarena *arena, gpuarena_failure *failure, uint64_t need,
                                     uint64_t idle)
 {
@@ -8100,8 +8107,7 @@ static void gpuarena__failure_above(const gpuarena *arena, gpuarena_failure *fai
     failure->missing_bytes = gpuarena__above(lack, room);
 }
 
-/* How much must be new of `need` more bytes, `idle` of which are there already: what can be given back or
-   moved now is. */
+/* How many of `need` more bytes must be new memory; what can be released or moved now is used first. */
 static uint64_t gpuarena__lack_now(gpuarena *arena, uint64_t need, uint64_t idle)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -8110,7 +8116,7 @@ static uint64_t gpuarena__lack_now(gpuarena *arena, uint64_t need, uint64_t idle
     return gpuarena__above(need, gpuarena__min(idle, now));
 }
 
-/* `need` more bytes could not be had from the driver: what is missing, by the reason. */
+/* After the driver did not give `need` more bytes: sets what is missing, depending on the reason. */
 static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure, uint64_t need,
                                       uint64_t idle)
 {
@@ -8126,12 +8132,12 @@ static void gpuarena__failure_measure(gpuarena *arena, gpuarena_failure *failure
     (void)gpuarena__driver_info(arena, &failure->device_free_bytes, &total, &ignored);
     lack = gpuarena__lack_now(arena, need, idle);
     lack = lack > UINT64_MAX - headroom ? UINT64_MAX : lack + headroom;
-    /* a driver may refuse what it reports as free: then the whole of it is what is missing */
+    /* a driver may refuse memory that it reports as free: then all of it counts as missing */
     failure->missing_bytes = lack > failure->device_free_bytes ? lack - failure->device_free_bytes : lack;
     if (lack > failure->device_free_bytes) failure->driver_call = NULL;
 }
 
-/* Whether a run, or pages, would serve the request that failed so, could they be waited for. */
+/* Whether a run or pages would serve the failed request if it could wait for them. */
 static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__request *req,
                                 const gpuarena_failure *failure)
 {
@@ -8148,49 +8154,51 @@ static int gpuarena__is_waiting(const gpuarena *arena, const gpuarena__request *
     return need && need <= idle + gpuarena__round_down(room, arena->paged.page_bytes);
 }
 
-/* 1: a failure for this reason is told as it is. Other memory that is free would not have served it. */
+/* 1: a failure for this reason is final: other free memory would not have served the request. */
 static int gpuarena__is_final(gpuarena_reason reason)
 {
     return reason == GPUARENA_REASON_TRY_ONLY || reason == GPUARENA_REASON_TOO_LARGE
         || reason == GPUARENA_REASON_CAPTURE || reason == GPUARENA_REASON_ADDRESSES;
 }
 
-/* An allocation failed for want of memory: why, and by how much. */
+/* The failure of an allocation for lack of memory: why, and how much is missing. */
 static gpuarena_failure gpuarena__failure_memory(gpuarena *arena, const gpuarena__request *req,
                                                  const gpuarena__error *error)
 {
     gpuarena_failure failure = gpuarena__failure_of(arena, error);
     uint64_t span = req->bytes + (req->alignment - arena->unit), over, idle, need;
-    int fresh = req->room || req->flags & GPUARENA_ALLOC_DEDICATED;  /* no free block serves it */
+    int fresh = req->room || req->flags & GPUARENA_ALLOC_DEDICATED;  /* only new memory serves it */
     gpuarena__error ignored = gpuarena__no_error();
     failure.requested_bytes = req->requested;
     if (gpuarena__is_final(failure.reason)) return failure;
     need = gpuarena__need(arena, req, &idle);
     gpuarena__failure_measure(arena, &failure, need, idle);
     over = gpuarena__above(arena->stats.reserved_bytes, arena->limit);
-    if (over && failure.reason == GPUARENA_REASON_OVER_LIMIT)    /* it must at least hold what is held */
+    if (over && failure.reason == GPUARENA_REASON_OVER_LIMIT)    /* the limit must at least cover what is
+                                                                    reserved */
         failure.missing_bytes = !fresh && gpuarena__search(arena, req)
             ? over : gpuarena__max(failure.missing_bytes, over);
     if (over || failure.cached_bytes + failure.pending_bytes < req->bytes) return failure;
     if (failure.reason == GPUARENA_REASON_DRIVER_REFUSED && !failure.missing_bytes && !failure.pending_bytes)
-        return failure;                          /* what is there may move, but the driver does not map it */
+        return failure;                     /* the arena has enough pages, but the driver does not map them */
     if (gpuarena__is_waiting(arena, req, &failure)) {
         failure.reason =
             gpuarena__is_capturing(arena, &ignored) ? GPUARENA_REASON_CAPTURE : GPUARENA_REASON_PENDING;
         failure.driver_call = NULL;
         failure.missing_bytes = 0;
-        failure.pending_bytes = arena->stats.pending_bytes;  /* others went on while the driver was asked */
+        failure.pending_bytes = arena->stats.pending_bytes;  /* other threads went on during driver calls */
     } else if (!fresh && failure.reason != GPUARENA_REASON_ALIGNMENT) {
         failure.reason = GPUARENA_REASON_FRAGMENTED;
         if (failure.largest_free_bytes < span) span -= failure.largest_free_bytes;
-        failure.missing_bytes = span;            /* all of it, where such blocks are not for this request */
+        failure.missing_bytes = span;            /* all of it, if free blocks cannot serve this request */
     }
     return failure;
 }
 
-/* ---- in words. A sentence may name figures of the failure, as $limit, and pieces that depend on it. */
+/* ---- sentences. A sentence may contain figures of the failure, such as $limit, and pieces that depend on
+   it. */
 
-/* What kept the arena from growing, where growing would have made up for fragmentation. */
+/* Says what kept the arena from growing, for a failure by fragmentation. */
 static const char *gpuarena__words_of_growth(const gpuarena_failure *failure)
 {
     if (failure->driver_call)
@@ -8277,7 +8285,7 @@ static const char *gpuarena__words_of(const gpuarena_failure *failure)
     }
 }
 
-/* What is known of a pointer. */
+/* Says what is known about a pointer. */
 static void gpuarena__say_place(gpuarena__text *out, const gpuarena_failure *failure)
 {
     int live = failure->block.state == GPUARENA_STATE_LIVE;
@@ -8287,7 +8295,7 @@ static void gpuarena__say_place(gpuarena__text *out, const gpuarena_failure *fai
     gpuarena__put_bytes(out, failure->block.bytes);
 }
 
-/* "tagged kv", "untagged", "with tag 7". */
+/* Writes "tagged kv", "untagged" or "with tag 7". */
 static void gpuarena__say_tag(gpuarena__text *out, uint32_t tag)
 {
     const char *name = gpuarena_tag_name(tag);
@@ -8296,7 +8304,7 @@ static void gpuarena__say_tag(gpuarena__text *out, uint32_t tag)
     else gpuarena__put(out, "untagged");
 }
 
-/* "; live by tag: kv 3.2 GiB, untagged 1.0 MiB, others 2.0 MiB". */
+/* Writes "; live by tag: kv 3.2 GiB, untagged 1.0 MiB, others 2.0 MiB". */
 static void gpuarena__say_tags(gpuarena__text *out, const gpuarena_failure *failure)
 {
     uint64_t rest = failure->live_bytes;
@@ -8313,7 +8321,7 @@ static void gpuarena__say_tags(gpuarena__text *out, const gpuarena_failure *fail
     gpuarena__put_about(out, rest);
 }
 
-/* "; 4 blocks live: 2 of 4.0 MiB tagged kv, 1 of 512 B untagged, 1 more". */
+/* Writes "; 4 blocks live: 2 of 4.0 MiB tagged kv, 1 of 512 B untagged, 1 more". */
 static void gpuarena__say_leaks(gpuarena__text *out, const gpuarena_failure *failure)
 {
     uint64_t rest = failure->live_count;
@@ -8359,9 +8367,10 @@ static void gpuarena__say(gpuarena__text *out, const gpuarena_failure *failure, 
     }
 }
 
-/* >>dump ============================================================================================ */
+/* >>dump ===============================================================================================
+   Walks and reports. */
 
-/* Visits all nodes by address, calling the visitor as one inside the arena. */
+/* Calls the visitor for all blocks in the order of addresses, as a callback of the arena. */
 static gpuarena_result gpuarena__walk(const gpuarena *arena, gpuarena_visit_fn *visit, void *user)
 {
     gpuarena_result result = GPUARENA_OK;
@@ -8376,7 +8385,7 @@ static gpuarena_result gpuarena__walk(const gpuarena *arena, gpuarena_visit_fn *
     return result;
 }
 
-/* ---- a report: one walk over tags, ranges and blocks, written as text or as JSON. Each piece of it is put
+/* ---- reports: one walk over tags, ranges and blocks, written as text or as JSON. Each piece of text is put
    into `out` and handed to the caller's writer, until that stops. */
 typedef struct gpuarena__writer {
     gpuarena_write_fn *write;
@@ -8396,13 +8405,13 @@ static void gpuarena__flush(gpuarena__writer *writer)
     out->length = 0;
 }
 
-/* A name as the inside of a JSON string; names are printable ASCII (checked at creation). */
+/* Writes a name as the inside of a JSON string. Names are printable ASCII, as creation checks. */
 static void gpuarena__put_escaped(gpuarena__text *out, const char *name)
 {
     for (; *name; name++) gpuarena__put(out, "%s%c", *name == '"' || *name == '\\' ? "\\" : "", *name);
 }
 
-/* What a report says of a range as a whole. */
+/* The figures of a range in a report. */
 typedef struct gpuarena__range_sums { uint64_t blocks, live, holes, longest_free; } gpuarena__range_sums;
 
 static void gpuarena__range_sum(gpuarena__range_sums *sums, const gpuarena_block *block)
@@ -8513,7 +8522,8 @@ static void gpuarena__json_block(gpuarena__writer *writer, const gpuarena__range
 
 /* ---- the walk */
 
-/* Tags that the arena has seen, in the order in which they were named. Untagged blocks are place 0. */
+/* Writes the tags that the arena has used, in the order of their places. Place 0 stands for untagged blocks.
+   */
 static void gpuarena__report_tags(const gpuarena *arena, int json, gpuarena__writer *writer)
 {
     uint32_t at;
@@ -8560,9 +8570,10 @@ static gpuarena_result gpuarena__report(const gpuarena *arena, int json, gpuaren
 }
 
 /* >>check ==============================================================================================
-   Every invariant that the structs state, in one pass a structure; the first violated one is named. */
+   Checks every invariant that the structs state, one structure at a time, and names the first violated
+   one. */
 
-/* For functions that answer 1, or name in *out what is violated and answer 0: the latter. */
+/* Inside a check, which returns 1 or names the violated invariant in *out and returns 0: the latter. */
 #define GPUARENA__NEVER(violated, name, where) \
     if (violated) return gpuarena__broken(out, name, where)
 
@@ -8572,7 +8583,7 @@ static int gpuarena__broken(gpuarena__text *out, const char *name, uint64_t wher
     return 0;
 }
 
-/* What a link or a table names must be a node before it may be read. */
+/* Whether an index from a link or a table is a node that may be read. */
 static int gpuarena__check_link(const gpuarena *arena, uint32_t index, uint64_t where, gpuarena__text *out)
 {
     GPUARENA__NEVER(index >> GPUARENA__CHUNK_LOG2 >= arena->nodes.chunk_count,
@@ -8582,19 +8593,20 @@ static int gpuarena__check_link(const gpuarena *arena, uint32_t index, uint64_t 
 
 typedef struct gpuarena__tally {
     uint64_t live_bytes, requested_bytes, live_count, free_count, reserved_bytes, pending_bytes, held_count;
-    uint64_t ref_count, use_count;               /* of streams' records */
-    uint64_t hole_count, open_count, unmap_failed_count;     /* all, those in the list, stuck ones */
+    uint64_t ref_count, use_count;               /* of stream records */
+    uint64_t hole_count, open_count, unmap_failed_count;     /* all holes, those in the list, those that
+                                                                failed to unmap */
     uint64_t idle_count;                         /* whole pages in free blocks */
-    uint64_t tagged_bytes, tagged_sum;           /* of blocks that are counted by tag; see tagged_worth */
+    uint64_t tagged_bytes, tagged_sum;           /* of blocks counted by tag: see tagged_worth */
 } gpuarena__tally;
 
-/* Sums of these tell one tag's bytes and blocks from another's. */
+/* A weight for a tag's bytes and blocks, so that sums of weights tell tags apart. */
 static uint64_t gpuarena__tagged_worth(uint32_t place, uint64_t bytes, uint64_t count)
 {
     return (bytes + count) * (place * 0x9E3779B97F4A7C15u | 1);
 }
 
-/* What a block waits for beside its set, and what keeps records from being another's. */
+/* Checks a block's uses on other streams, and counts what keeps stream records from being reused. */
 static int gpuarena__check_uses(const gpuarena *arena, uint32_t index, gpuarena__tally *tally,
                                 gpuarena__text *out)
 {
@@ -8623,7 +8635,7 @@ static int gpuarena__check_free_node(const gpuarena *arena, uint32_t index, gpua
     uint32_t at = node->as.slot;
     const gpuarena__bins *bins;
     if (node->set == GPUARENA__MULTI_STREAM || node->size & GPUARENA__OVERFLOW
-        || node->size >= arena->ordered_bytes) return 1;     /* lists and trees are walked later */
+        || node->size >= arena->ordered_bytes) return 1;     /* lists and trees are checked later */
     bins = arena->streams.list[node->set].bins;
     GPUARENA__NEVER(at / 64 != gpuarena__bin_of(gpuarena__node_bytes(node)).number,
                     "a free block is in the bin of another size", index);
@@ -8635,7 +8647,7 @@ static int gpuarena__check_free_node(const gpuarena *arena, uint32_t index, gpua
     return 1;
 }
 
-/* What is behind a live block that has room is a hole of its own; every other hole stands alone. */
+/* Checks a hole: the room of the live block before it, or an open hole without holes beside it. */
 static int gpuarena__check_hole(const gpuarena *arena, const gpuarena__range *range, uint32_t index,
                                 gpuarena__tally *tally, gpuarena__text *out)
 {
@@ -8674,7 +8686,7 @@ static int gpuarena__check_live_node(const gpuarena *arena, uint32_t index, gpua
     return 1;
 }
 
-/* One node in its place: behind `prev`, at `address`. */
+/* Checks one node: it follows `prev` and lies at `address`. */
 static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *range, uint32_t index,
                                 uint32_t prev, uint64_t address, gpuarena__text *out)
 {
@@ -8703,7 +8715,8 @@ static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *ra
                                      : gpuarena__check_free_node(arena, index, out);
 }
 
-/* Each page with a start has its anchor (seen with the nodes), and no other has one. */
+/* Checks the number of anchors: pages in which a node starts have one, which the nodes' check has seen, and
+   other pages have none. */
 static int gpuarena__check_anchors(const gpuarena__range *range, uint32_t pages_started, gpuarena__text *out)
 {
     size_t page, pages = gpuarena__anchor_bytes(range->bytes) / sizeof *range->anchors;
@@ -8811,7 +8824,7 @@ static int gpuarena__is_of_tree(const gpuarena *arena, const gpuarena__bins *bin
     return !bits && node->size >= arena->ordered_bytes;
 }
 
-/* The tree, by depth at most that of all blocks: its order, heights, and longest blocks. */
+/* Checks a tree: its order, heights and longest blocks, to a depth of at most the number of blocks. */
 static int gpuarena__check_tree(const gpuarena *arena, const gpuarena__bins *bins, uint32_t number,
                                 uint32_t at, uint64_t *binned, gpuarena__text *out)
 {
@@ -8912,7 +8925,8 @@ static int gpuarena__check_bins(const gpuarena *arena, const gpuarena__tally *ta
     uint32_t set, index;
     for (set = 0; set < arena->streams.count; set++) {
         const gpuarena__stream *stream = &arena->streams.list[set];
-        if (set && stream->bins == &arena->bins) continue;   /* one stream: it shares the quiet ones' bins */
+        if (set && stream->bins == &arena->bins) continue;   /* a single stream shares the bins of quiet
+                                                                blocks */
         if (!gpuarena__check_set(arena, stream->bins, &binned, out)) return 0;
     }
     for (index = arena->multi_stream; index && held <= tally->held_count; held++)
@@ -8984,7 +8998,7 @@ static int gpuarena__check_tags(const gpuarena *arena, const gpuarena__tally *ta
     return 1;
 }
 
-/* What sub-arenas have, whatever they are doing, against what is said of it here. */
+/* Checks the figures of sub-arenas, which may be in use, against those kept here. */
 static int gpuarena__check_family(const gpuarena *arena, gpuarena__text *out)
 {
     uint64_t reserved = arena->stats.reserved_bytes, growing = arena->growing;
@@ -9021,7 +9035,7 @@ static int gpuarena__check_sums(const gpuarena *arena, const gpuarena__tally *ta
     return gpuarena__check_family(arena, out);
 }
 
-/* Every allocation of host memory that there is, against the count. */
+/* Checks the sum of all host memory against the count. */
 static int gpuarena__check_host(const gpuarena *arena, gpuarena__text *out)
 {
     uint64_t bytes = sizeof *arena + arena->nodes.chunk_count * (uint64_t)gpuarena__chunk_bytes()
@@ -9071,8 +9085,8 @@ static int gpuarena__check(const gpuarena *arena, gpuarena__text *out)
 }
 
 /* >>cuda ===============================================================================================
-   The driver table over the CUDA runtime: an entry makes one call of it, with the device made current
-   around it, and leaves the last-error slot as it was. The group vm calls the driver. */
+   The driver table over the CUDA runtime. An entry makes one call of the runtime, with the table's device
+   made current around it, and leaves the last-error slot as it was. The group vm calls the driver. */
 
 #ifdef GPUARENA_NO_CUDA
 static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, gpuarena_failure *failure)
@@ -9087,11 +9101,11 @@ typedef char gpuarena__cuda_is_64_bit[sizeof(size_t) >= sizeof(uint64_t) ? 1 : -
 enum { GPUARENA__NOT_RESTORED = -1 };            /* a code of our own, classified FAILED */
 
 typedef struct gpuarena__cuda_caller {
-    int previous;                                /* the caller's device; -1: nothing to put back */
-    int slot_clean;                              /* the last-error slot held no error of the caller's */
+    int previous;                                /* the caller's device; -1: nothing to restore */
+    int slot_clean;                              /* the last-error slot held no error of the caller */
 } gpuarena__cuda_caller;
 
-/* Makes the device current. Must be followed by an end, whatever it answers. */
+/* Makes the device current. Must be followed by cuda_end, whatever it returns. */
 static int gpuarena__cuda_begin(const gpuarena_driver *self, gpuarena__cuda_caller *caller)
 {
     int current = self->device, code;
@@ -9103,8 +9117,8 @@ static int gpuarena__cuda_begin(const gpuarena_driver *self, gpuarena__cuda_call
     return (int)cudaSetDevice(self->device);
 }
 
-/* Makes the caller's device current again, and clears the slot of what we wrote to it. Its answer is `code`,
-   the call's, or else NOT_RESTORED: what is wrong with the caller's device is not wrong with the table's. */
+/* Makes the caller's device current again, and clears our errors from the slot. Returns `code`, the call's,
+   or else NOT_RESTORED: what is wrong with the caller's device is not wrong with the table's. */
 static int gpuarena__cuda_end(const gpuarena__cuda_caller *caller, int code)
 {
     int failed = caller->previous >= 0 && cudaSetDevice(caller->previous);
@@ -9112,14 +9126,14 @@ static int gpuarena__cuda_end(const gpuarena__cuda_caller *caller, int code)
     return code ? code : failed ? GPUARENA__NOT_RESTORED : 0;
 }
 
-/* One call, with the device current; `code` is its answer. */
+/* Makes one call with the device current; `code` becomes its result. */
 #define GPUARENA__CUDA_CALL(call) \
     gpuarena__cuda_caller caller; \
     int code = gpuarena__cuda_begin(self, &caller); \
     if (!code) code = (int)(call); \
     code = gpuarena__cuda_end(&caller, code)
 
-/* The host's memory, as the system has it. */
+/* The host's free and installed memory, as the system reports them. */
 static int gpuarena__cuda_host_info(uint64_t *free_bytes, uint64_t *total_bytes)
 {
 #if defined(_SC_PHYS_PAGES) && defined(_SC_AVPHYS_PAGES)
@@ -9148,12 +9162,12 @@ static int gpuarena__cuda_memory_info(const gpuarena_driver *self, gpuarena_memo
 }
 
 #if CUDART_VERSION >= 11020
-/* The pool that a device's ASYNC memory is from: ours, for all arenas, as long as it has given some. Its
-   release threshold is 0, the default: what is given back leaves it at the next wait. */
+/* The pool of a device's ASYNC memory. It is ours, serves all arenas, and exists as long as it holds some.
+   Its release threshold is the default 0: memory that is given back leaves it at the next wait. */
 enum { GPUARENA__CUDA_POOLS = 64 };
 static struct { cudaMemPool_t pool; uint64_t held; } gpuarena__cuda_pools[GPUARENA__CUDA_POOLS];
 
-/* One that holds no more goes; so does `spare`, if it is one. */
+/* Destroys a pool that holds nothing any more, and `spare`, if there is one. */
 static void gpuarena__cuda_pool_leave(int device, cudaMemPool_t spare)
 {
     cudaMemPool_t idle = NULL;
@@ -9167,7 +9181,8 @@ static void gpuarena__cuda_pool_leave(int device, cudaMemPool_t spare)
     if (spare) (void)cudaMemPoolDestroy(spare);
 }
 
-/* Enters the device's pool, `made` if it has none yet. Returns it, and takes `made` only then. */
+/* Counts a use of the device's pool, which becomes `made` if there is none yet. Returns the pool; `made`
+   belongs to it only then. */
 static cudaMemPool_t gpuarena__cuda_pool_enter(int device, cudaMemPool_t *made)
 {
     cudaMemPool_t pool;
@@ -9260,7 +9275,7 @@ static int gpuarena__cuda_memory_obtain(const gpuarena_driver *self, gpuarena_me
     return code;
 }
 
-/* What is freed is freed, even if the caller's device cannot be made current again. */
+/* Memory that was freed stays freed, even if the caller's device cannot be made current again. */
 static int gpuarena__cuda_memory_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr,
                                            uint64_t bytes, gpuarena_stream stream)
 {
@@ -9306,7 +9321,8 @@ static int gpuarena__cuda_capture_active(const gpuarena_driver *self, gpuarena_s
 static int gpuarena__cuda_capture_exchange_mode(const gpuarena_driver *self, int *mode)
 {
     enum cudaStreamCaptureMode exchanged = (enum cudaStreamCaptureMode)*mode;
-    int slot_clean = cudaPeekAtLastError() == cudaSuccess;   /* the mode is the thread's, not a device's */
+    int slot_clean = cudaPeekAtLastError() == cudaSuccess;   /* the mode belongs to the thread, not to a
+                                                                device */
     int code = (int)cudaThreadExchangeStreamCaptureMode(&exchanged);
     (void)self;
     if (!code) *mode = (int)exchanged;
@@ -9314,10 +9330,10 @@ static int gpuarena__cuda_capture_exchange_mode(const gpuarena_driver *self, int
     return code;
 }
 
-/* Virtual memory. The driver's functions are looked up through the runtime, so that nothing links libcuda;
-   the runtime can from toolkit 11.3 on. Their codes' numbers are the runtime's, but the last-error slot is
-   not theirs. None lists the lack of a context among its errors, and all but reserve name the device, by a
-   handle, an address or in so many words: they are called whichever is current. */
+/* Virtual memory. The driver's functions are looked up through the runtime, which can do that from toolkit
+   11.3 on, so nothing links libcuda. Their codes have the runtime's numbers, but they do not write its last-
+   error slot. None of them fails for lack of a context, and all except reserve name the device, by a handle,
+   an address or a number. So they are called with whichever device is current. */
 #if CUDART_VERSION >= 11030
 #define GPUARENA__CUDA_VM(X) \
     X(attribute, cuDeviceGetAttribute, 2000) \
@@ -9337,7 +9353,7 @@ typedef struct gpuarena__cuda_functions {
 
 static gpuarena__cuda_functions gpuarena__cuda_vm;   /* written once, before any table has a vm group */
 
-/* function: of a pointer to one, for which ISO C has no cast. 1: found. */
+/* `function` points to a function pointer, because ISO C has no cast for it. 1: found. */
 static int gpuarena__cuda_look_up(const char *name, void *function)
 {
     void *found = NULL;
@@ -9352,7 +9368,7 @@ static int gpuarena__cuda_look_up(const char *name, void *function)
     return !code && found;
 }
 
-/* 1: all functions are there. Where one was missing, the next table looks again. */
+/* 1: all functions were found. If one was missing, the next table looks again. */
 static int gpuarena__cuda_look_up_all(void)
 {
     gpuarena__cuda_functions found;
@@ -9412,7 +9428,7 @@ static int gpuarena__cuda_vm_create(const gpuarena_driver *self, uint64_t *page,
 GPUARENA__CUDA_VM_CALLS(X)
 #undef X
 
-/* For the device and its peers, in one call. `peers` is filled with 0, for the table's owner to set. */
+/* Sets access for the device and its peers in one call. `peers` is 0 unless the table's owner sets it. */
 static int gpuarena__cuda_vm_access(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode)
 {
     CUmemAccessDesc grants[1 + 64];
@@ -9428,7 +9444,7 @@ static int gpuarena__cuda_vm_access(const gpuarena_driver *self, void *address, 
     return (int)gpuarena__cuda_vm.access((CUdeviceptr)(uintptr_t)address, (size_t)bytes, grants, count);
 }
 
-/* The group vm, or nothing of it, whatever the reason: the table is good without. */
+/* Fills the group vm, or leaves it empty if anything fails: the table works without it. */
 static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
 {
     const CUdevice_attribute supported = CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
@@ -9449,7 +9465,8 @@ static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
 static void gpuarena__cuda_fill_vm(gpuarena_driver *driver) { (void)driver; }
 #endif
 
-/* Of an arbitrary start; whole seconds where the compiler was told to hide what is not ISO C. */
+/* Nanoseconds since an arbitrary start; whole seconds if the compiler was told to hide all that is not ISO C.
+   */
 static uint64_t gpuarena__cuda_now_ns(const gpuarena_driver *self)
 {
     (void)self;
@@ -9464,8 +9481,9 @@ static uint64_t gpuarena__cuda_now_ns(const gpuarena_driver *self)
 #endif
 }
 
-/* By number: older toolkits have not all the names. Sticky are those after which, as driver_types.h says,
-   the process must be ended, uncorrectable hardware errors, and a context that is gone. */
+/* Codes are numbers here, because older toolkits lack some names. Sticky errors are those after which,
+   according to driver_types.h, the process must be ended, uncorrectable hardware errors, and the loss of the
+   context. */
 static gpuarena_status gpuarena__cuda_classify(const gpuarena_driver *self, int code)
 {
     (void)self;
@@ -9495,7 +9513,7 @@ static const char *gpuarena__cuda_code_name(const gpuarena_driver *self, int cod
                                           : cudaGetErrorName((cudaError_t)code);
 }
 
-/* The device that is asked for: *device -1 is the current one. Makes no context. */
+/* The device that is requested; *device -1 means the current one. Makes no context. */
 static int gpuarena__cuda_find(int *device, int *count)
 {
     int slot_clean = cudaPeekAtLastError() == cudaSuccess, code = (int)cudaGetDeviceCount(count);
@@ -9517,7 +9535,7 @@ static gpuarena_result gpuarena__cuda_absent(int code, gpuarena_failure *failure
                                                    : GPUARENA_DRIVER_ERROR;
 }
 
-/* Fills *driver; or says in *failure, its result aside, why not. */
+/* Fills *driver; or returns the result and says in *failure why not. */
 static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, gpuarena_failure *failure)
 {
     gpuarena_driver filled = GPUARENA_INIT;
@@ -9557,10 +9575,11 @@ static gpuarena_result gpuarena__cuda_fill(int device, gpuarena_driver *driver, 
 #endif
 
 /* >>enter ==============================================================================================
-   In and out of an arena, for public functions: check, lock, call one internal, unlock. */
+   Entering and leaving an arena. Public functions check their arguments, lock, call one internal function
+   and unlock. */
 
-/* Why a call cannot enter an arena; OK: it can. A thread that is in a driver function or a callback of the
-   arena cannot. */
+/* Why a call cannot enter an arena; OK: it can. A thread inside a driver function or a callback of the arena
+   cannot. */
 static gpuarena_result gpuarena__turn_away(gpuarena *arena)
 {
     gpuarena_result result;
@@ -9586,9 +9605,9 @@ GPUARENA__INLINE gpuarena_result gpuarena__may_enter(gpuarena *arena)
         ? GPUARENA_OK : gpuarena__turn_away(arena);
 }
 
-/* ---- caches: closed by all calls but those that they serve */
+/* ---- caches: closed by all calls except those that they serve */
 
-/* A cache that is no stream's, a new one if need be. NULL: no host memory, or there are enough. */
+/* A cache that belongs to no stream, perhaps a new one. NULL: no host memory, or there are enough. */
 static gpuarena__cache *gpuarena__cache_make(gpuarena *arena)
 {
     gpuarena__caches *caches = &arena->caches;
@@ -9616,13 +9635,13 @@ static void gpuarena__cache_end(gpuarena *arena, gpuarena__cache *cache)
     gpuarena__host_free(arena, cache, sizeof *cache);
 }
 
-/* The stream of a record has none of its own on which others' blocks may be; it is open, and not captured. */
+/* Whether the stream of a record may have a cache: it is open, not captured, and not a thread's own. */
 static int gpuarena__may_cache(const gpuarena__stream *stream)
 {
     return stream->state == GPUARENA__OPEN && !stream->key && !stream->home;
 }
 
-/* Each stream gets a cache, and no other keeps one. */
+/* Gives each stream that may have one a cache, and takes the others away. */
 static void gpuarena__caches_refresh(gpuarena *arena)
 {
     gpuarena__stream *streams = arena->streams.list;
@@ -9656,19 +9675,20 @@ static void gpuarena__caches_close(gpuarena *arena)
 {
     uint32_t at;
     if (arena->caches.closers++) return;
-    for (at = arena->caches.count; at-- > 0;) {  /* serials that are left go back, the latest first */
+    for (at = arena->caches.count; at-- > 0;) {  /* unused serials go back, the latest first */
         gpuarena__cache *cache = arena->caches.list[at];
         gpuarena__spin_lock(&cache->lock);
         cache->open = 0;
         gpuarena__cache_flush_all(arena, cache);
         gpuarena__cache_settle(arena, cache);
         if (cache->serial_end == arena->serial) arena->serial = cache->serial;
-        cache->serial = cache->serial_end;       /* what is marked now comes before what follows */
+        cache->serial = cache->serial_end;       /* later allocations must have later serials than a mark made
+                                                    now */
         gpuarena__spin_unlock(&cache->lock);
     }
 }
 
-/* Closed they stay while an observer is to see all, or frees have more to do. */
+/* Opens the caches, unless an observer must see every call or frees have more to do. */
 static void gpuarena__caches_open(gpuarena *arena)
 {
     uint32_t at;
@@ -9689,7 +9709,7 @@ static void gpuarena__caches_open(gpuarena *arena)
 
 /* ---- in and out */
 
-/* The lock is held by one who has not entered; the arena is over. */
+/* Leaves an arena that was found destroyed under its lock. */
 static gpuarena_result gpuarena__leave_destroyed(gpuarena *arena)
 {
     gpuarena_result result = gpuarena__turn_away(arena);
@@ -9714,9 +9734,9 @@ static gpuarena_result gpuarena__end(gpuarena *arena, gpuarena_result result)
     return result;
 }
 
-/* Enters an arena, to look at it or do no more than a hit does: its lock is held if the result is OK, else
-   the failure is recorded. An arena may have been destroyed by the time that a caller has the lock: a misuse,
-   seen where the caller waited for it. */
+/* Enters an arena for a call that does no more than a hit: holds its lock if the result is OK, otherwise the
+   failure is recorded. The arena may have been destroyed by the time the caller gets the lock: a misuse that
+   is detected if the caller waited for the lock. */
 static gpuarena_result gpuarena__enter(gpuarena *arena)
 {
     gpuarena_result result = gpuarena__may_enter(arena);
@@ -9728,7 +9748,8 @@ static gpuarena_result gpuarena__enter(gpuarena *arena)
     return result;
 }
 
-/* Enters, unless an argument is `wrong` (says what; NULL: none is): that refusal is recorded. */
+/* Enters an arena unless an argument is wrong: `wrong` says which, NULL means none. The refusal is recorded.
+   */
 static gpuarena_result gpuarena__enter_with(gpuarena *arena, const char *wrong)
 {
     gpuarena_result result = gpuarena__enter(arena);
@@ -9736,7 +9757,7 @@ static gpuarena_result gpuarena__enter_with(gpuarena *arena, const char *wrong)
     return gpuarena__leave(arena, gpuarena__fail_argument(arena, wrong));
 }
 
-/* Has the turn of an arena that it is counted for as entering. 0: the arena is over. */
+/* Locks both locks of an arena in which this call is counted as entering. 0: the arena was destroyed. */
 static int gpuarena__begin_counted(gpuarena *arena)
 {
     gpuarena__mutex_lock(&arena->slow_mutex);
@@ -9746,7 +9767,7 @@ static int gpuarena__begin_counted(gpuarena *arena)
     return gpuarena__has_magic(arena, GPUARENA__MAGIC);
 }
 
-/* The same with the turn: for all that may do more. */
+/* As enter, with both locks: for calls that may do more than a hit. */
 static gpuarena_result gpuarena__begin(gpuarena *arena)
 {
     gpuarena_result result = gpuarena__may_enter(arena);
@@ -9756,8 +9777,8 @@ static gpuarena_result gpuarena__begin(gpuarena *arena)
     return gpuarena__end(arena, gpuarena__turn_away(arena));
 }
 
-/* Counts as entering what may be no arena any more: until it is told otherwise, it is not freed. 0: it is
-   none. */
+/* Counts this call as entering an arena that may have been destroyed; a counted arena is not freed. 0: it was
+   destroyed. */
 static int gpuarena__is_entered(gpuarena *arena)
 {
     int living;
@@ -9768,7 +9789,7 @@ static int gpuarena__is_entered(gpuarena *arena)
     return living;
 }
 
-/* As gpuarena__begin, of what may be no arena any more: then it is seen. */
+/* As begin, for an arena that may have been destroyed, which is detected. */
 static gpuarena_result gpuarena__begin_living(gpuarena *arena)
 {
     gpuarena_result result;
@@ -9780,7 +9801,7 @@ static gpuarena_result gpuarena__begin_living(gpuarena *arena)
     return result;
 }
 
-/* As gpuarena__enter_with, with the turn. */
+/* As enter_with, with both locks. */
 static gpuarena_result gpuarena__begin_with(gpuarena *arena, const char *wrong)
 {
     gpuarena_result result = gpuarena__begin(arena);
@@ -9788,8 +9809,8 @@ static gpuarena_result gpuarena__begin_with(gpuarena *arena, const char *wrong)
     return gpuarena__end(arena, gpuarena__fail_argument(arena, wrong));
 }
 
-/* For calls that only read and have no result: from a callback of the arena they read without its lock,
-   which this thread holds. NULL: no arena, and nothing to leave. */
+/* Enters an arena for a call that only reads and has no result. Inside a callback of the arena this thread
+   holds the lock already, and reads without entering. NULL: no arena, and nothing to leave. */
 static gpuarena *gpuarena__enter_to_read(const gpuarena *arena)
 {
     if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC)) return NULL;
