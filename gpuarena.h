@@ -1393,96 +1393,96 @@ static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
 #endif
 
 /* >>structs ============================================================================================
-   What the sections below work on, each struct with its invariants.
-   A node is one block. The nodes of a range tile it: in address order, linked by prev and next, no two
-   free ones side by side, no two holes. Metadata is host memory only.
-     node.size    bytes | state bits; a multiple of 256, so the low 8 bits are free
-     live         as.live; 0 < requested <= size
-                  KEPT         the hole behind it is its own, to grow into
-                  DEDICATED    it has a segment to itself, which goes back when it is freed
-     free         all of it backed. Where it is:
-                  of `ordered_bytes` and more: as.tree, in a tree of its bins
-                  in a slot    as.slot = class * 64 + slot * 8: where its digest is, in bits
-                  OVERFLOW     as.list, in the class's list
-                  SURPLUS      and OVERFLOW, for the list was full: as.tree
-                  set is MULTI_STREAM: as.list and as.held, in the arena's list, in no bin
-     HOLE         whole pages of addresses without memory; as.list, in the list of holes
-                  KEPT         in no list: a live block's, or such as the driver failed to unmap
-     CLAIMED      free, but in no bin: the driver is asked to take its memory
-     TAGGED       live, and counted by its tag
-     CLEARING     live: the default stream may still clear it, for a free that was refused */
+   The data that the following sections work on, each struct with its invariants. All of it is host memory.
+
+   A node describes one block. The nodes of a range cover it without gaps, in address order, linked by prev
+   and next. Free nodes that could be joined are never adjacent, nor are two holes. node.size is the block's
+   bytes, a multiple of 256, plus state bits:
+
+     LIVE        as.live; 0 < requested <= size. With:
+       KEPT        the hole behind the block is its own room
+       DEDICATED   the block has a segment to itself, which goes back when it is freed
+       TAGGED      the block is counted by its tag
+       CLEARING    the default stream may still be clearing it, for a free that was refused
+     (none)      free, and backed throughout. It is found:
+                   as.tree, in a tree of its set's bins, if it has ordered_bytes or more
+                   as.slot = class * 64 + slot * 8, the position of its digest in bits, if it is in a slot
+                   as.list and as.held, in the arena's list, if its set is MULTI_STREAM
+       OVERFLOW    as.list, in the class's list; or, with SURPLUS too, as.tree, since that list is full
+     HOLE        addresses without memory, in whole pages; as.list, in the list of holes. With:
+       KEPT        in no list: a live block's room, or pages that the driver failed to unmap
+     CLAIMED     free, but in no bin while the driver is asked to take its memory */
 static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE = 4, GPUARENA__KEPT = 8,
                       GPUARENA__DEDICATED = 16, GPUARENA__CLAIMED = 32, GPUARENA__TAGGED = 64,
-                      GPUARENA__SURPLUS = 128,   /* of free blocks; */
-                      GPUARENA__CLEARING = 128,  /*   of live ones */
+                      GPUARENA__SURPLUS = 128,   /* of free blocks */
+                      GPUARENA__CLEARING = 128,  /* of live blocks */
                       GPUARENA__STATE_BITS = 255;
 
 typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
     uint64_t address, size;
-    uint32_t prev, next;                         /* neighbours in the range; 0, always live: none */
+    uint32_t prev, next;                         /* neighbours in the range; 0, which is live: none */
     union {
         struct {
             uint64_t requested;                  /* what the caller asked for */
             uint64_t serial;                     /* of the allocation */
             uint32_t tag;                        /* the caller's */
-            uint32_t leak;                       /* the next block that destroy counts; 0 at other times */
+            uint32_t leak;                       /* the next block in destroy's list; else 0 */
         } live;
         uint32_t slot;                           /* in a slot of the bins */
         struct {
             uint32_t low, high;                  /* children */
-            uint64_t longest;                    /* bytes of the longest block from here down; none: 0 */
+            uint64_t longest;                    /* bytes of the longest block in this subtree */
         } tree;
         struct {
-            uint32_t before, after;              /* 0 ends it */
-            uint32_t number;                     /* the class, of a class's list */
+            uint32_t before, after;              /* 0: the end */
+            uint32_t number;                     /* in a class's list: the class */
         } list;
-        struct {                                 /* beside the list: for more than a set */
+        struct {                                 /* with `list`: waits for several streams */
             uint32_t beside[4];
-            uint32_t home;                       /* the set that it goes to afterwards */
-            uint32_t sync_wait;                  /* 1 + the wait for the whole device that lets it go; or 0 */
+            uint32_t home;                       /* the set where it belongs afterwards */
+            uint32_t sync_wait;                  /* 1 + the number of the device wait that makes it quiet; 0:
+                                                    none is needed */
         } held;
-        struct {                                 /* beside the bins: free blocks that a walk has collected */
+        struct {                                 /* with `slot`, `tree` or `list`: collected by a walk */
             uint32_t beside[4];
             uint32_t link;
         } chain;
     } as;
-    uint64_t ticket;                             /* of the latest free in it, by its set; 0: waits for none */
-    uint32_t set;                                /* live: of its allocation; free: of what it waits for */
-    uint32_t use_at;                             /* first use on another stream than the one it is freed on */
+    uint64_t ticket;                             /* of its latest free, on its set; 0: waits for none */
+    uint32_t set;                                /* live: of its allocation; free: what it waits for */
+    uint32_t use_at;                             /* its first use on a further stream; 0: none */
 } gpuarena__node;
 
 enum { GPUARENA__LINE = 64, GPUARENA__CHUNK_LOG2 = 9, GPUARENA__CHUNK = 1 << GPUARENA__CHUNK_LOG2 };
-typedef struct gpuarena__chunk {                 /* at a cache line */
+typedef struct gpuarena__chunk {                 /* aligned to a cache line */
     gpuarena__node nodes[GPUARENA__CHUNK];
-    void *memory;                                /* that it lies in */
+    void *memory;                                /* the allocation that it lies in */
 } gpuarena__chunk;
 
 /* Invariant: chunk_count * CHUNK = 1 (sentinel) + nodes in segments + unused_count. */
 typedef struct gpuarena__nodes {
-    uintptr_t *origins;                          /* of each chunk, where node 0 would be, were all nodes as
-                                                    far apart as its; room for chunk_room. Nodes never move */
+    uintptr_t *origins;                          /* for each chunk: where node 0 would lie if all nodes were
+                                                    contiguous with this chunk. Nodes never move */
     uint32_t chunk_count, chunk_room;
-    char     padding[64];                        /* caches read the line of origins */
+    char     padding[64];                        /* separates the line of origins, which caches read */
     uint32_t unused;                             /* stack of unused nodes, linked by next; */
-    uint32_t kept_count;                         /*   for the call that has the turn, of */
+    uint32_t kept_count;                         /* of these, kept for the call in the slow path */
     uint32_t unused_count;
 } gpuarena__nodes;
 
-/* One instance of bins: the free blocks of one set. Sizes in units of 256 B form classes as floating point
-   with three bits after the leading one: 8 classes to a power of two (an octave). A class has 8 slots, and a
-   list for what does not fit in them. A list has at most LISTED blocks; the rest of all classes is
-   in one tree, by size. Invariants:
-     nodes[c * 8 + s]   is a free node of class c  ==  byte s of digests[c] is not 0
-     digests[c]         byte s = 1 + the six bits of the size after those of the class; 0: slot empty
-     overflow[c]        is not 0  only if some slot of the class is taken: a search sees the class;
-                        is not 0  if the tree has a block of the class
-     listed[c]          the length of that list
-     taken              bit c % 64 of taken[c / 64] is set  ==  digests[c] is not 0                     */
+/* Bins: the free blocks of one set. Sizes in units of 256 B form classes like floating point numbers with
+   three bits after the leading one: 8 classes to a power of two. A class has 8 slots, and a list of at most
+   LISTED blocks that do not fit in them. Further blocks of all classes are in one tree. Invariants:
+     nodes[c * 8 + s]   is a free node of class c, exactly if byte s of digests[c] is not 0
+     digests[c]         byte s is 1 + the six bits of the size after those of the class; 0: the slot is empty
+     overflow[c]        is 0 if no slot of the class is taken, so that a search sees the class; it is not 0 if
+                        the tree has a block of the class
+     listed[c]          is the length of the list overflow[c]
+     taken              bit c % 64 of taken[c / 64] is set exactly if digests[c] is not 0 */
 enum { GPUARENA__OCTAVES = 42, GPUARENA__CLASSES = GPUARENA__OCTAVES * 8,  /* sizes below 2^50 */
        GPUARENA__CLASS_WORDS = (GPUARENA__CLASSES + 63) / 64, GPUARENA__LISTED = 64 };
 typedef struct gpuarena__bins {
-    uint32_t root[2];                            /* of the trees of what is not in the classes; [1]: of
-                                                    SURPLUS */
+    uint32_t root[2];                            /* of trees: [0] of large blocks, [1] of surplus blocks */
     uint64_t taken[GPUARENA__CLASS_WORDS];
     uint64_t digests[GPUARENA__CLASSES];
     uint32_t nodes[GPUARENA__CLASSES * 8];
@@ -1490,39 +1490,39 @@ typedef struct gpuarena__bins {
     uint8_t  listed[GPUARENA__CLASSES];
 } gpuarena__bins;
 
-/* Live nodes by address: open addressing, 4-byte slots, keys read in the nodes, empty = 0. A live node lies
-   at most `longest` slots behind its home, so that removal may leave holes. Invariant: capacity >= 4 * live
-   nodes. */
+/* Live nodes by address: open addressing with 4-byte slots; the keys are in the nodes; 0 is empty. A live
+   node lies at most `longest` slots behind its home slot, so a removal may leave an empty slot. Invariant:
+   capacity >= 4 * live nodes. */
 typedef struct gpuarena__lookup {
     uint32_t *table;
-    uint32_t mask, shift;                        /* of 2^(64 - shift) slots: one less */
+    uint32_t mask, shift;                        /* mask + 1 = 2^(64 - shift) slots */
     uint32_t longest;
-    uint32_t most;                               /* with so many live nodes, more slots must be made */
+    uint32_t most;                               /* with this many live nodes the table must grow */
 } gpuarena__lookup;
 
-/* A range. anchors[p]: the first node that starts in its p-th 2 MiB page of addresses, or 0: from it any
-   address is at most the blocks of one page away. They lie behind it in host memory. Ranges are linked in
-   order of their addresses, and in a treap, in which no child's height is above its parent's. */
+/* A range. anchors[p] is the first node that starts in its p-th 2 MiB page of addresses, or 0: from there any
+   address is reached over the blocks of one page. Anchors follow the range in host memory. Ranges are linked
+   in the order of their addresses, and in a treap, in which no child's height exceeds its parent's. */
 typedef struct gpuarena__range {
     uint64_t address, bytes;
     struct gpuarena__range *low, *high;          /* children */
     struct gpuarena__range *before, *after;      /* neighbours; NULL: none */
-    struct gpuarena__range *next;                /* of those that a pass gives back */
+    struct gpuarena__range *next;                /* the next range to release in this pass */
     uint32_t *anchors;
-    uint64_t *pages;                             /* the driver's handles of the pages that back it, where they
-                                                    do. NULL: a segment */
-    uint32_t first;                              /* the node at `address`: the lower node always stays */
+    uint64_t *pages;                             /* handles of the pages that back it; NULL: a segment */
+    uint32_t first;                              /* the node at `address`, which never changes, since joining
+                                                    keeps the lower node */
     uint32_t height;
-    uint64_t refused;                            /* the release pass in which the driver did not take it */
+    uint64_t refused;                            /* the release pass in which the driver refused it */
     uint64_t used;                               /* release AGE: the clock at the latest free in it */
-    uint32_t fresh;                              /* obtained by the gpuarena_reserve under way */
+    uint32_t fresh;                              /* obtained by the gpuarena_reserve in progress */
 } gpuarena__range;
 typedef struct gpuarena__ranges {                /* disjoint; sum of bytes == reserved */
     gpuarena__range *root, *first, *last;
-    uint32_t count, made;                        /* made: so many ever */
+    uint32_t count, made;                        /* made: ever */
 } gpuarena__ranges;
 
-/* What paged ranges have in common. */
+/* A run of idle pages, and the data that all paged ranges share. */
 typedef struct gpuarena__run { uint64_t address, page_count; } gpuarena__run;
 typedef struct gpuarena__paged {
     uint64_t page_bytes;                         /* 0: the arena has segments alone */
@@ -1576,11 +1576,11 @@ typedef struct gpuarena__stream {
     gpuarena__bins *bins;                        /* the arena's own while there is one stream */
 } gpuarena__stream;
 
-/* A stream that the arena was told of and that was not forgotten. Open addressing by a hash of handle and
-   key; an entry lies at its home or behind it, with no empty one between; an empty one is all zero.
+/* A stream that was named to the arena and not forgotten. Open addressing by a hash of handle and key: an
+   entry lies at its home slot or behind it, with no empty entry between; an empty entry is all zero.
    Invariants:
-     record   of the stream, open; 0: it was given to another stream, for nothing waited for this one
-     known    is at most half full. A thread's own stream is in it while it has a record */
+     record   is the stream's open record; 0: that serves another stream, because nothing waited for this one
+     known    is at most half full. A thread's own stream has an entry while it has a record */
 enum { GPUARENA__KNOWN = 16 };                   /* entries at creation */
 typedef struct gpuarena__known {
     gpuarena_stream handle;
@@ -1591,19 +1591,20 @@ typedef struct gpuarena__known {
 typedef struct gpuarena__streams {
     gpuarena__stream *list;
     uint32_t count, room;
-    uint32_t many;                               /* more than one record: each has bins of its own */
-    uint32_t ordered;                            /* 0: the driver has no events, all streams are one queue */
-    uint32_t captured;                           /* how many streams are captured into sets */
+    uint32_t many;                               /* 1: there are several records, each with bins of its own */
+    uint32_t ordered;                            /* 0: the driver has no events; all streams are one queue */
+    uint32_t captured;                           /* number of streams captured into sets */
     uint64_t set_serial;                         /* of the latest capture set */
     uint64_t pass;                               /* counts the passes of waiting */
     uint32_t device_waits;                       /* counts the waits for the device */
     gpuarena_stream own, own_too;                /* handles of the per-thread stream; OWN_STREAM: none */
-    gpuarena_stream recent;                      /* the last plain stream, of this record; nobody's: of 0 */
+    gpuarena_stream recent;                      /* the plain stream seen last, and its record; record 0: none
+                                                    */
     uint32_t recent_record;
     gpuarena__known *known;
     uint32_t known_count, known_room;            /* room: 2^(64 - shift) */
     uint32_t known_shift;
-    uint32_t own_known;                          /* 1: it was told of a thread's own stream */
+    uint32_t own_known;                          /* 1: a thread's own stream was named */
 } gpuarena__streams;
 typedef struct gpuarena__event {
     void    *handle;
@@ -1615,8 +1616,8 @@ typedef struct gpuarena__events {                /* entry 0 is none */
     uint32_t count, room, unused;
 } gpuarena__events;
 
-/* A block's use on a stream beside the one it is freed on. While the block is live ticket is 0; when it is
-   freed, the stream's next. */
+/* A block's use on a further stream than the one it is freed on. While the block is live, ticket is 0; when
+   it is freed, ticket becomes the stream's next. */
 typedef struct gpuarena__stream_use {
     uint64_t ticket;
     uint32_t set, next;                          /* next: of the block, or of the unused */
@@ -1624,70 +1625,75 @@ typedef struct gpuarena__stream_use {
 typedef struct gpuarena__stream_uses {           /* entry 0 is none */
     gpuarena__stream_use *list;
     uint32_t count, room, unused, unused_count;
-    uint32_t reserved_uses;                      /* live blocks of capture sets: each free may need one */
+    uint32_t reserved_uses;                      /* live blocks of capture sets: each may need a use when it
+                                                    is freed */
 } gpuarena__stream_uses;
 
 typedef struct gpuarena__class { uint64_t digests; uint32_t nodes[8]; } gpuarena__class;
 
-/* What a stream keeps of small blocks that are freed on it: slots by class, as bins have, without lists. In
-   all other books they are live blocks, of which nothing is requested; where it is told apart, blocks in use
-   are those that are not kept. Invariants, under the cache's lock:
-     table      the blocks that were allocated through it, in use or kept
-     stats      count the bytes in use of all blocks, and as such also each cache's live_room, requested_room:
-                what it may hand out of its blocks without a peak that is not noticed
-     closed     nothing is kept, no room */
+/* The small blocks that a stream keeps after they are freed on it: slots by class as in bins, without lists.
+   For the rest of the arena they are live blocks of which nothing is requested. Invariants, under the cache's
+   lock:
+     table      has the blocks that were allocated through the cache, in use or kept
+     stats      of the arena count the bytes in use of all blocks, and live_room and requested_room of each
+                cache as if they were in use: the cache may hand out so many bytes without a peak unnoticed
+     open 0     nothing is kept, and there is no room */
 enum { GPUARENA__CACHES = 64, GPUARENA__CACHE_CLASSES = 12 * 8 + 2, GPUARENA__CACHE_TRIES = 8 };
 static const uint64_t GPUARENA__CACHE_BLOCK = (uint64_t)1 << 20;     /* the largest: the first of a class */
 typedef struct gpuarena__cache {
     gpuarena__spin lock;                         /* of what follows */
-    gpuarena_stream handle;                      /* of its stream; closed and of none: ANY_STREAM */
-    uint32_t set;                                /* that stream's record; 0: it is no stream's */
-    uint32_t open;                               /* else nobody but who holds the arena's lock uses it */
-    uint32_t starved;                            /* room was lacking */
+    gpuarena_stream handle;                      /* of its stream; ANY_STREAM if it is closed and has none */
+    uint32_t set;                                /* that stream's record; 0: it has no stream */
+    uint32_t open;                               /* 0: only the holder of the arena's lock may use it */
+    uint32_t starved;                            /* 1: it has run out of room */
     uint32_t count;                              /* of blocks in the table */
     uint64_t live_room, requested_room;
     uint64_t kept_bytes;
-    uint64_t reused_count;                       /* blocks handed out that the statistics do not know of */
-    uint64_t serial, serial_end;                 /* allocations here are numbered so; the latest, the last */
+    uint64_t reused_count;                       /* allocations that the statistics do not count yet */
+    uint64_t serial, serial_end;                 /* its span of serials: the latest used, and the last */
     gpuarena__lookup table;
     gpuarena__class classes[GPUARENA__CACHE_CLASSES];
 } gpuarena__cache;
 typedef struct gpuarena__caches {
-    char     padding[64];                        /* as in the arena: on both sides */
-    uint64_t block_bytes;                        /* requests up to this size go there; 0: none does */
-    uint32_t closers;                            /* calls that keep them closed */
-    uint32_t count;                              /* made so far: they stay */
-    uint32_t share_log2;                         /* each gets that part of what there is to share out */
-    uint32_t stale;                              /* streams have come or gone */
+    char     padding[64];                        /* separates it from data that others write */
+    uint64_t block_bytes;                        /* requests up to this size use caches; 0: none does */
+    uint32_t closers;                            /* calls in progress that keep the caches closed */
+    uint32_t count;                              /* made so far; caches are never freed before the arena */
+    uint32_t share_log2;                         /* each cache gets this part of the room to the peaks */
+    uint32_t stale;                              /* 1: streams have come or gone */
     gpuarena__cache *list[GPUARENA__CACHES];
-    gpuarena__cache *places[GPUARENA__CACHES];   /* by a hash of the handle, or behind; read without a lock */
+    gpuarena__cache *places[GPUARENA__CACHES];   /* at a hash of the handle, or behind it; read without a
+                                                    lock */
     char     padding_too[64];
 } gpuarena__caches;
 
-/* What blocks with tags have live. Where there were any, stats.live_peak_bytes is not the peak of live, but
-   how far live may rise without one: the lesser of that peak, and live with untagged blocks at theirs. */
+/* Live bytes by tag. If the arena has used tags, stats.live_peak_bytes is not the peak of live bytes but how
+   far they may rise without a new peak: the lesser of that peak, and the live bytes with untagged blocks at
+   their peak. */
 typedef struct gpuarena__tags {
-    gpuarena_tag_stats *list;                    /* by place. 0: of what has none, its peak alone */
+    gpuarena_tag_stats *list;                    /* by place; of place 0, untagged blocks, only the peak */
     uint32_t room;                               /* 0: no tag was used here */
-    uint64_t live_bytes;                         /* of all but 0 */
+    uint64_t live_bytes;                         /* of all tags but place 0 */
     uint64_t peak_bytes;                         /* of live */
 } gpuarena__tags;
 
-/* What an arena and its sub-arenas have together, theirs included; under the registry's lock. Kept by arenas
-   that have a parent, or have had a sub-arena: the others know it from their own figures. Invariants:
-     reserved, growing   the arena's own + those of its sub-arenas
-     reserved + growing  is raised up to the limit alone, and only if that holds for all arenas above */
+/* What an arena and all arenas below it have together; under the registry's lock. Kept by arenas that have a
+   parent or have had a sub-arena; the others use their own figures. Invariants:
+     reserved, growing   are the arena's own plus those of its sub-arenas
+     reserved + growing  is raised at most up to the limit, and only if that holds for all arenas above */
 typedef struct gpuarena__family {
     uint64_t number;                             /* of the arena, by age */
     uint64_t reserved, growing, peak;            /* peak: of reserved */
-    uint64_t changes, own_changes;               /* of these and of limits, here and below; here alone */
-    uint32_t ending;                             /* 1: it is being destroyed, and no parent any more */
+    uint64_t changes, own_changes;               /* counts changes of these and of limits, here and below;
+                                                    here alone */
+    uint32_t ending;                             /* 1: it is being destroyed, and cannot be a parent any more
+                                                    */
 } gpuarena__family;
 
-/* Which arena a thread is inside of; see the section lock. */
+/* Which arena a thread is inside: see the section lock. */
 typedef enum gpuarena__frame_kind {
     GPUARENA__FRAME_CALLBACK,                    /* the lock is held */
-    GPUARENA__FRAME_DRIVER,                      /* the turn is */
+    GPUARENA__FRAME_DRIVER,                      /* the slow mutex is held */
     GPUARENA__FRAME_PRESSURE                     /* neither */
 } gpuarena__frame_kind;
 typedef struct gpuarena__frame {
@@ -1698,19 +1704,23 @@ typedef struct gpuarena__frame {
 
 struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
-    uint32_t lost;                               /* 1 from the first sticky error on: no driver call */
+    uint32_t lost;                               /* 1 from the first sticky error on: no driver call is made
+                                                    */
     int32_t lost_code;                           /* that error */
-    int32_t caller_mode;                         /* capture mode to put back when the call ends; -1: none */
-    uint64_t release_pass;                       /* counts the calls that give segments back, but for frees */
-    gpuarena *self;                              /* itself, not const: looking takes the lock, records */
+    int32_t caller_mode;                         /* capture mode to restore when the call ends; -1: none */
+    uint64_t release_pass;                       /* counts release passes, except those of frees */
+    gpuarena *self;                              /* itself, not const: calls on a const arena lock and record
+                                                    */
     uint64_t unit;                               /* config.alignment */
-    char     padding[64];                        /* who needs no lock reads no line that its holder writes */
-    gpuarena__spin lock;                         /* of all that follows; see the section lock */
-    gpuarena__frame asking;                      /* of the driver call that runs */
-    gpuarena__mutex slow_mutex;                  /* of the call that may change more than a hit does */
-    gpuarena__mutex reclaim;                     /* in a tree's root: of a call that its family help */
-    uint32_t entering;                           /* calls that wait for their turn, atomic */
-    uint32_t away_count;                         /* calls that have let go of it, and will have it again */
+    char     padding[64];                        /* separates data that is read without the lock from data
+                                                    that its holder writes */
+    gpuarena__spin lock;                         /* guards all that follows: see the section lock */
+    gpuarena__frame asking;                      /* of the driver call in progress */
+    gpuarena__mutex slow_mutex;                  /* of the call that may change more than a hit */
+    gpuarena__mutex reclaim;                     /* in a tree's root: of the call that reclaims from siblings
+                                                    */
+    uint32_t entering;                           /* calls that wait for the slow mutex; atomic */
+    uint32_t away_count;                         /* calls that have unlocked it for a wait and will return */
     gpuarena__nodes nodes;
     gpuarena__lookup lookup;
     gpuarena__ranges ranges;
@@ -1718,30 +1728,33 @@ struct gpuarena {
     gpuarena__events events;
     gpuarena__stream_uses uses;
     gpuarena__caches caches;
-    uint32_t multi_stream;                       /* list of the free blocks that wait for more than a set */
-    uint64_t ordered_bytes;                      /* free blocks of this and more are in trees */
+    uint32_t multi_stream;                       /* list of the free blocks that wait for several streams */
+    uint64_t ordered_bytes;                      /* free blocks of this size and more are in trees */
     uint64_t small_bytes;                        /* the lesser of it and paged.least_bytes */
     gpuarena__paged paged;
-    uint64_t fast_config_bytes;                  /* requests up to this may go the short way; */
-    uint64_t fast_max_bytes;                     /* 0 too while reserved is above the limit, or all is lost */
-    uint64_t slow_free_flags;                    /* frees of blocks with none of these bits go the short way:
-                                                    all have one while there is more to be done than that */
+    uint64_t fast_config_bytes;                  /* requests up to this size may take the fast path; */
+    uint64_t fast_max_bytes;                     /* the same, but 0 while reserved memory is above the limit
+                                                    or the device is lost */
+    uint64_t slow_free_flags;                    /* a free of a block with none of these bits takes the fast
+                                                    path; LIVE is among them while every free has more to
+                                                    do */
     gpuarena_memory memory;                      /* the kind that its segments are of */
-    uint64_t limit;                              /* of family: written under the registry's lock, too */
-    uint64_t plain_limit;                        /* while more is reserved frees take the long way: the limit,
-                                                    or 0, where each may have something given back */
-    uint32_t has_family;                         /* 1: it has family */
-    uint32_t over_limit;                         /* 1: more than its limit was reserved here, or above */
+    uint64_t limit;                              /* written under the registry's lock, too */
+    uint64_t plain_limit;                        /* frees take the slow path while more is reserved: the
+                                                    limit, or 0 if each free may release something */
+    uint32_t has_family;                         /* 1: it has a parent, or has had a sub-arena */
+    uint32_t over_limit;                         /* 1: reserved memory exceeds the limit here or above */
     gpuarena__family family;
-    uint64_t call_count;                         /* calls that had the turn, and have ended */
-    uint64_t reachable_bytes;                    /* reserved, and what the device had free, when asked */
-    uint64_t growing;                            /* claimed against the limit: the driver is asked now; and */
-    uint64_t unreturned_bytes;                   /*   what its pool may have, though it was given back */
-    uint64_t step;                               /* next growth under DOUBLE */
+    uint64_t call_count;                         /* calls that held the slow mutex and have ended */
+    uint64_t reachable_bytes;                    /* reserved + the device's free bytes, when it was last asked
+                                                    */
+    uint64_t growing;                            /* charged for growth in progress, and for */
+    uint64_t unreturned_bytes;                   /* bytes that the driver's pool has not returned yet */
+    uint64_t step;                               /* the next step of growth DOUBLE */
     uint64_t release_due;                        /* release AGE: nothing is old enough before this clock */
     uint64_t serial;                             /* of the latest allocation */
     uint64_t action_serial;
-    gpuarena_stats stats;                        /* what gpuarena__stats_now derives is 0 in it */
+    gpuarena_stats stats;                        /* fields that gpuarena__stats_now derives are 0 */
     uint64_t host_bytes;
     gpuarena *registered;                        /* next arena of the process */
     gpuarena_failure last;
@@ -1751,7 +1764,7 @@ struct gpuarena {
     gpuarena__bins bins;
 };
 
-/* Its tables in host memory that grow. X(table, room) */
+/* The arena's tables that grow. X(table, room) */
 #define GPUARENA__TABLES(X) \
     X(nodes.origins, nodes.chunk_room) X(streams.list, streams.room) X(streams.known, streams.known_room) \
     X(events.list, events.room) X(uses.list, uses.room) X(tags.list, tags.room) \
@@ -1760,22 +1773,23 @@ struct gpuarena {
 /* A request that has passed its checks. */
 typedef struct gpuarena__request {
     uint64_t requested, bytes, alignment;        /* bytes: rounded up; alignment >= unit */
-    uint64_t room;                               /* addresses to be kept behind it, in whole pages */
-    uint32_t after_sync;                         /* 1: what others' work still uses counts as free */
+    uint64_t room;                               /* addresses to keep behind it, in whole pages */
+    uint32_t after_sync;                         /* 1: pending memory counts as free */
     gpuarena_stream stream;
     uint32_t tag, flags;
-    uint32_t place;                              /* the tag's; 0: it is not counted */
-    uint32_t set, home;                          /* blocks of these will do, and quiet ones. Set 0: of any */
+    uint32_t place;                              /* the tag's place; 0: not counted by tag */
+    uint32_t set, home;                          /* blocks of these sets serve it, and quiet ones; set 0: any
+                                                    */
 } gpuarena__request;
 
-/* What stood in the way so far; the last stage that failed has the word. */
+/* What stood in the way so far: the error of the last stage that failed. */
 typedef struct gpuarena__error {
     gpuarena_result result;
     gpuarena_reason reason;
     int32_t code;                                /* the driver's */
-    const char *call;                            /* DRIVER_REFUSED: which of its entries */
+    const char *call;                            /* DRIVER_REFUSED: the entry that refused */
     const char *detail;                          /* what is wrong; NULL: the driver's name of the code */
-    uint32_t block;                              /* the node that a misuse is about; 0: none */
+    uint32_t block;                              /* the node that a misuse concerns; 0: none */
 } gpuarena__error;
 
 /* >>host ===============================================================================================
@@ -10135,9 +10149,9 @@ static void gpuarena__free_host(gpuarena *arena)
 {
     gpuarena_config config = arena->config;
     uint32_t at;
-    gpuarena__drain_callers(arena);              /* they look at more than at the locks */
+    gpuarena__drain_callers(arena);              /* callers look at more than the locks */
     for (at = 0; at < arena->caches.count; at++) gpuarena__spin_end(&arena->caches.list[at]->lock);
-    gpuarena__spin_end(&arena->lock);            /* who was served by no cache comes here */
+    gpuarena__spin_end(&arena->lock);            /* callers that no cache served come here */
     while (arena->caches.count) gpuarena__cache_end(arena, arena->caches.list[--arena->caches.count]);
     while (arena->nodes.chunk_count) {
         const gpuarena__node *first =
@@ -10164,7 +10178,7 @@ static void gpuarena__free_host(gpuarena *arena)
     gpuarena__host_free_raw(&config, arena, sizeof *arena);
 }
 
-/* Strikes all that the driver holds for the arena from the books. */
+/* Removes everything that the driver holds for the arena from the arena's data. */
 static void gpuarena__forget_all(gpuarena *arena)
 {
     while (arena->ranges.last) gpuarena__range_forget(arena, arena->ranges.last);
@@ -10172,7 +10186,7 @@ static void gpuarena__forget_all(gpuarena *arena)
     arena->paged.spare_count = 0;
 }
 
-/* Gives all ranges back; on a lost device strikes them from the books. 0 and an error: the driver kept
+/* Gives all ranges back; on a lost device only removes them from the data. 0 and an error: the driver kept
    one. */
 static int gpuarena__release_all(gpuarena *arena, gpuarena__error *error)
 {
@@ -10185,7 +10199,7 @@ static int gpuarena__release_all(gpuarena *arena, gpuarena__error *error)
     return released || arena->lost;
 }
 
-/* What is to be reserved from the start. */
+/* Reserves the initial memory. */
 static int gpuarena__first_growth(gpuarena *arena, uint64_t free_bytes, gpuarena__error *error)
 {
     uint64_t whole = arena->limit;
@@ -10196,11 +10210,11 @@ static int gpuarena__first_growth(gpuarena *arena, uint64_t free_bytes, gpuarena
     whole = gpuarena__round_down(whole, gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE));
     whole = gpuarena__max(whole, GPUARENA__GRANULE);
     if (gpuarena__family_grow_to(arena, whole, 0, error)) return 1;
-    /* as much as there is */
+    /* as much as the driver has */
     return error->result == GPUARENA_OUT_OF_MEMORY && arena->stats.reserved_bytes;
 }
 
-/* The entry that is no stream, for blocks that wait for none. 0: no host memory. */
+/* Makes record 0, for blocks that wait for no stream. 0: no host memory. */
 static int gpuarena__streams_begin(gpuarena *arena)
 {
     gpuarena__streams *streams = &arena->streams;
@@ -10216,7 +10230,7 @@ static int gpuarena__streams_begin(gpuarena *arena)
     return 1;
 }
 
-/* An empty arena with its tables; NULL: no host memory. Its configuration is still to be settled. */
+/* Makes an empty arena with its tables; NULL: no host memory. Its configuration is checked later. */
 static gpuarena *gpuarena__assemble(const gpuarena_config *config)
 {
     gpuarena *arena = (gpuarena *)gpuarena__host_alloc_raw(config, sizeof *arena);
@@ -10246,7 +10260,7 @@ static gpuarena *gpuarena__assemble(const gpuarena_config *config)
     return NULL;
 }
 
-/* Whether two tables are the same. By fields: between them there may be anything. */
+/* Whether two driver tables are equal, field by field: padding between fields may differ. */
 static int gpuarena__is_same_driver(const gpuarena_driver *left, const gpuarena_driver *right)
 {
 #define X(group, entry, bits) if (left->group.entry != right->group.entry) return 0;
@@ -10259,15 +10273,15 @@ static int gpuarena__is_same_driver(const gpuarena_driver *left, const gpuarena_
         && left->now_ns == right->now_ns && left->clear == right->clear;
 }
 
-/* Makes an arena keep what parents do; its driver is the child's, if none is given. *driver: where that goes;
-   *headroom: the parent's. */
+/* Prepares an arena to be a parent. The child gets its driver unless it has one. *driver: where that is
+   copied to; *headroom: the parent's. */
 static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_driver *driver,
                                              uint64_t *headroom, gpuarena__text *why)
 {
     gpuarena *parent = config->parent;
     int living = gpuarena__is_entered(parent);
     gpuarena_result result = living ? gpuarena__enter(parent) : GPUARENA_INVALID_ARGUMENT;
-    if (living) gpuarena__count_entering(parent, -1);     /* from here on its lock is held, if it lives */
+    if (living) gpuarena__count_entering(parent, -1);     /* from here on its lock is held, if it is alive */
     if (result == GPUARENA_INVALID_ARGUMENT) {
         gpuarena__put(why, "parent: not a living arena");
         return GPUARENA_INVALID_CONFIG;
@@ -10291,8 +10305,8 @@ static gpuarena_result gpuarena__join_parent(gpuarena_config *config, gpuarena_d
     return gpuarena__leave(parent, result);
 }
 
-/* Everything that creation refuses before there is an arena. *table: where the driver's goes, if none is
-   given. */
+/* Checks everything that creation refuses before there is an arena. *table: where the default driver is
+   copied to. */
 static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena_driver *table,
                                                gpuarena_failure *failure)
 {
@@ -10319,7 +10333,8 @@ static gpuarena_result gpuarena__create_checks(gpuarena_config *config, gpuarena
     return GPUARENA_OK;
 }
 
-/* Addresses for twice what may be reserved at most: training runs need 1.3 times as many as memory. */
+/* Reserves addresses for twice the largest possible reservation; training runs need 1.3 times as many as
+   memory. */
 static void gpuarena__start_pages(gpuarena *arena, uint64_t total_bytes)
 {
     uint64_t page = arena->config.page_bytes, span = gpuarena__min(arena->config.limit_bytes, total_bytes);
@@ -10331,7 +10346,7 @@ static void gpuarena__start_pages(gpuarena *arena, uint64_t total_bytes)
     arena->ordered_bytes = gpuarena__round_down(arena->config.large_bytes, GPUARENA__UNIT);
 }
 
-/* Puts a limit in force. */
+/* Sets the limit. */
 static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__mutex_lock(&gpuarena__registry_lock);
@@ -10342,12 +10357,12 @@ static void gpuarena__limit_to(gpuarena *arena, uint64_t bytes)
     gpuarena__update_fast_path(arena);
 }
 
-/* The driver did not tell the device's size. */
+/* The failure of a creation whose driver did not report the device's size. */
 static gpuarena_failure gpuarena__fail_start(gpuarena *arena, gpuarena__error *error)
 {
     int full = gpuarena__status_of(arena, error->code) == GPUARENA_STATUS_NO_MEMORY;
     gpuarena_failure failure;
-    if (full)                                    /* there is not even room for CUDA's own context */
+    if (full)                                    /* not even CUDA's own context fits */
         gpuarena__set_reason(error, GPUARENA_REASON_DRIVER_REFUSED);
     failure = gpuarena__failure_of(arena, error);
     if (full) failure.requested_bytes = failure.missing_bytes = GPUARENA__GRANULE;
@@ -10357,7 +10372,7 @@ static gpuarena_failure gpuarena__fail_start(gpuarena *arena, gpuarena__error *e
     return failure;
 }
 
-/* What follows from the configuration, which is settled. */
+/* Sets what follows from the checked configuration. */
 static void gpuarena__start_books(gpuarena *arena, uint64_t total_bytes)
 {
     gpuarena__start_pages(arena, total_bytes);
@@ -10371,7 +10386,8 @@ static void gpuarena__start_books(gpuarena *arena, uint64_t total_bytes)
     arena->release_due = arena->config.release_age;
 }
 
-/* Settles the configuration by the device's size, and reserves what it says. Begins the call that goes on. */
+/* Completes the configuration by the device's size and reserves the initial memory. Begins the call, which
+   the caller ends. */
 static gpuarena_failure gpuarena__start(gpuarena *arena)
 {
     gpuarena__error error = gpuarena__no_error();
@@ -10388,7 +10404,7 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
         return failure;
     }
     gpuarena__start_books(arena, total_bytes);
-    gpuarena__set_magic(arena, GPUARENA__MAGIC);  /* from here on observers may look at it, or fork */
+    gpuarena__set_magic(arena, GPUARENA__MAGIC);  /* from here on observers may call in, or fork */
     if (!gpuarena__register(arena, &why)) {
         failure.result = GPUARENA_INVALID_CONFIG;
         return failure;
@@ -10397,7 +10413,7 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
         arena->paged.idle_low_count = arena->paged.idle_count;
         return failure;
     }
-    gpuarena__grow_undo(arena, 0);               /* before anything is measured */
+    gpuarena__grow_undo(arena, 0);               /* before the failure is measured */
     failure = gpuarena__failure_of(arena, &error);
     failure.requested_bytes = gpuarena__max(arena->config.initial_bytes, GPUARENA__GRANULE);
     gpuarena__failure_measure(arena, &failure,
@@ -10435,12 +10451,12 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
         *arena = made;
         return gpuarena__end(made, GPUARENA_OK);
     }
-    result = failure.result;                     /* not OK, as a compiler that inlines this can see */
+    result = failure.result;                     /* not OK, visibly to a compiler that inlines this */
     if (made) {
         (void)gpuarena__release_all(made, &ignored);
-        /* what the driver does not take back is lost */
+        /* memory that the driver refuses to take back is lost */
         gpuarena__forget_all(made);
-        gpuarena__unregister(made);              /* it may not have come so far: then this does nothing */
+        gpuarena__unregister(made);              /* does nothing if the arena was not registered yet */
         gpuarena__set_magic(made, 0);
         (void)gpuarena__end(made, result);
         gpuarena__free_host(made);
@@ -10449,7 +10465,7 @@ GPUARENA_API gpuarena_result gpuarena_create(const gpuarena_config *config, gpua
     return result;
 }
 
-/* From here on an arena is nobody's parent. 0: it is one, of the arena of this name. */
+/* Ends an arena's role as a parent. 0: it has a sub-arena, of this name. */
 static int gpuarena__end_family(gpuarena *arena, char child[32])
 {
     const gpuarena *at;
@@ -10461,7 +10477,7 @@ static int gpuarena__end_family(gpuarena *arena, char child[32])
     return at == NULL;
 }
 
-/* It lives on. */
+/* Undoes end_family: the arena lives on. */
 static void gpuarena__resume_family(gpuarena *arena)
 {
     gpuarena__mutex_lock(&gpuarena__registry_lock);
@@ -10469,7 +10485,7 @@ static void gpuarena__resume_family(gpuarena *arena)
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
-/* What keeps an arena from being destroyed; OK: nothing does. */
+/* The reason why an arena cannot be destroyed; OK: it can. */
 static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
 {
     gpuarena__error error = gpuarena__no_error();
@@ -10507,7 +10523,7 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
     result = gpuarena__destroy_checks(arena);
     if (result != GPUARENA_OK) return gpuarena__end(arena, result);
     for (set = 1; set < arena->streams.count; set++)
-        arena->streams.list[set].state = GPUARENA__CLOSED;   /* they may be gone: no call is made on them */
+        arena->streams.list[set].state = GPUARENA__CLOSED;  /* streams may be gone: no call is made on them */
     memset(arena->streams.known, 0, arena->streams.known_room * sizeof *arena->streams.known);
     arena->streams.known_count = arena->streams.own_known = 0;
     gpuarena__streams_changed(arena);
@@ -10516,7 +10532,7 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
         return gpuarena__end(arena, gpuarena__fail(arena, &error, 0, NULL));
     }
     gpuarena__unregister(arena);
-    gpuarena__set_magic(arena, 0);               /* who waits to enter will see it */
+    gpuarena__set_magic(arena, 0);               /* callers that wait will see it */
     (void)gpuarena__end(arena, GPUARENA_OK);
     gpuarena__free_host(arena);
     return GPUARENA_OK;
@@ -11836,11 +11852,11 @@ GPUARENA_API gpuarena_result gpuarena_resize(gpuarena *arena, void *ptr, uint64_
 }
 
 /* >>public =============================================================================================
-   All other public functions, thin. */
+   All other public functions. */
 
-/* ---- streams that use a block, or end */
+/* ---- streams: further uses of a block, and their end */
 
-/* What is wrong with what must be one stream; NULL: nothing. */
+/* What is wrong with an argument that must be a single stream; NULL: nothing. */
 static const char *gpuarena__wrong_stream(gpuarena_stream stream)
 {
     return gpuarena__is_one_stream(stream) ? NULL : "stream: must be one stream";
@@ -11852,7 +11868,7 @@ static gpuarena_result gpuarena__use(gpuarena *arena, const void *inside, gpuare
     if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
         return gpuarena__fail_pointer(arena, inside, stream);
     if (arena->streams.ordered) {
-        set = gpuarena__stream_enter(arena, stream);         /* may ask the driver, others free meanwhile */
+        set = gpuarena__stream_enter(arena, stream);   /* may call the driver: other threads free meanwhile */
         index = gpuarena__node_around(arena, gpuarena__address(inside));
         if (!index || !gpuarena__node_live(gpuarena__node_at(arena, index)))
             return gpuarena__fail_pointer(arena, inside, stream);
@@ -11867,7 +11883,7 @@ GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, g
 {
     gpuarena_result result = gpuarena__enter(arena);
     if (result != GPUARENA_OK) return result;
-    if (gpuarena__is_plain(arena, stream))       /* no record is to be made */
+    if (gpuarena__is_plain(arena, stream))       /* no record needs to be made */
         return gpuarena__leave(arena, gpuarena__use(arena, inside, stream));
     (void)gpuarena__leave(arena, result);
     result = gpuarena__begin_with(arena, gpuarena__wrong_stream(stream));
@@ -11886,13 +11902,13 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
     if (record->home)
         return gpuarena__fail_with(arena, GPUARENA_CAPTURE,
                                      "stream: captured; call gpuarena_capture_end first");
-    gpuarena__caches_empty(arena);               /* blocks get the tickets of their frees there */
-    if (record->ref_count) record->ticket++;     /* what live blocks are used for on it until now */
+    gpuarena__caches_empty(arena);               /* their blocks get the tickets of their frees */
+    if (record->ref_count) record->ticket++;     /* covers the uses of live blocks on it so far */
     if (arena->streams.ordered && !arena->lost) {
         while (gpuarena__stream_record(arena, set, &error) && record->recorded != record->ticket)
-            continue;                            /* others free on it meanwhile */
+            continue;                            /* other threads free on it meanwhile */
     }
-    (void)gpuarena__is_lost(arena, &error);      /* before, or in one of these calls */
+    (void)gpuarena__is_lost(arena, &error);      /* lost before, or in one of these calls */
     record->state = GPUARENA__CLOSED;
     gpuarena__known_drop(&arena->streams, gpuarena__known_of(arena, stream));
     gpuarena__streams_changed(arena);
@@ -11920,7 +11936,7 @@ static gpuarena_result gpuarena__capture_begin(gpuarena *arena, gpuarena_stream 
     if (arena->streams.list[gpuarena__stream_find(arena, stream)].home)
         return gpuarena__fail_argument(arena, "stream: captured already");
     if (!arena->streams.captured && !arena->lost)
-        (void)gpuarena__resolve_events(arena, 0);  /* the last time for long */
+        (void)gpuarena__resolve_events(arena, 0);  /* the last chance for a long time */
     return gpuarena__capture_open(arena, stream, set)
         ? GPUARENA_OK : gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL);
 }
@@ -11972,7 +11988,7 @@ GPUARENA_API gpuarena_result gpuarena_capture_release(gpuarena *arena, uint64_t 
     return gpuarena__end(arena, gpuarena__capture_release(arena, set, stream));
 }
 
-/* ---- how much is reserved, and all blocks at once */
+/* ---- reserved memory, and all blocks at once */
 
 static gpuarena_result gpuarena__reserve(gpuarena *arena, uint64_t bytes)
 {
@@ -12008,7 +12024,7 @@ GPUARENA_API gpuarena_result gpuarena_reserve(gpuarena *arena, uint64_t bytes)
                                       : gpuarena__reserve(arena, bytes));
 }
 
-/* Gives back down to keep, and lets sub-arenas do so; what a caller is told. */
+/* Releases down to `keep_bytes`, then lets sub-arenas do so. Returns the caller's result. */
 static gpuarena_result gpuarena__trim(gpuarena *arena, uint64_t keep_bytes, uint64_t *released)
 {
     gpuarena__error error = gpuarena__no_error();
@@ -12049,8 +12065,8 @@ GPUARENA_API gpuarena_result gpuarena_set_limit(gpuarena *arena, uint64_t bytes)
     return gpuarena__end(arena, gpuarena__trim(arena, bytes, &ignored));
 }
 
-/* Frees every live block that was allocated after a mark; of one tag, if that is not 0. With the turn. Not
-   OK: the latest refusal of those that could not be cleared; the others are free. */
+/* Frees every live block that was allocated after a mark, with this tag unless it is 0. Holds both locks. Not
+   OK: the latest refusal of a block that could not be cleared; the others are free. */
 static gpuarena_result gpuarena__free_all(gpuarena *arena, uint64_t mark, uint32_t tag,
                                           gpuarena_stream stream)
 {
@@ -12059,7 +12075,7 @@ static gpuarena_result gpuarena__free_all(gpuarena *arena, uint64_t mark, uint32
     uint32_t slot, mask;
     gpuarena__prepare_free(arena, stream);
     gpuarena__caches_empty(arena);
-    last = arena->serial;                        /* what others allocate from here on is not meant */
+    last = arena->serial;                        /* later allocations of other threads are left alone */
     for (slot = 0, mask = arena->lookup.mask; slot <= arena->lookup.mask; slot++) {
         uint32_t index = arena->lookup.table[slot];
         const gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -12069,7 +12085,7 @@ static gpuarena_result gpuarena__free_all(gpuarena *arena, uint64_t mark, uint32
             if (freed != GPUARENA_OK) result = freed;
         }
         if (mask == arena->lookup.mask) continue;
-        mask = arena->lookup.mask;               /* others have made the table grow: all over again */
+        mask = arena->lookup.mask;               /* the table has grown meanwhile: start again */
         slot = UINT32_MAX;
     }
     gpuarena__after_free(arena, stream);
@@ -12102,7 +12118,7 @@ GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark,
 
 /* ---- looking */
 
-/* The arena to lock and record in, for calls that promise to change nothing; NULL if it is none. */
+/* The arena as it is locked and recorded in by calls on a const arena; NULL: it is no arena. */
 static gpuarena *gpuarena__self(const gpuarena *arena)
 {
     int known = arena && (gpuarena__has_magic(arena, GPUARENA__MAGIC)
@@ -12159,7 +12175,7 @@ GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message
 {
     gpuarena *self = gpuarena__self(arena);
     gpuarena_result result = gpuarena__begin(self);
-    gpuarena_failure failure = GPUARENA_INIT;    /* no figures: what they are made of cannot be trusted */
+    gpuarena_failure failure = GPUARENA_INIT;    /* without figures, which could not be trusted */
     gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail),
                    copy = gpuarena__text_begin(message, size);
     if (result != GPUARENA_OK) return result;
@@ -12240,7 +12256,7 @@ GPUARENA_API void gpuarena_reset_peaks(gpuarena *arena)
 {
     gpuarena *self = gpuarena__enter_to_read(arena);
     if (!self) return;
-    (void)gpuarena__peak(self);                  /* what growth goes by is not reset */
+    (void)gpuarena__peak(self);                  /* the peak that growth uses is not reset */
     self->paged.past_peak_bytes = 0;
     self->stats.requested_peak_bytes = self->stats.requested_bytes;
     gpuarena__peaks_reset(self);
