@@ -17,6 +17,7 @@ PROVE      ?= prove -j$(JOBS)
 TESTS      ?= $(TEST_SCRIPTS) $(TEST_PROGRAMS)
 CUDA_HOME  ?= $(or $(CUDA_PATH),$(patsubst %/include/cuda_runtime_api.h,%,$(firstword $(wildcard \
                   /usr/local/cuda/include/cuda_runtime_api.h /usr/include/cuda_runtime_api.h))),/usr/local/cuda)
+TORCH_PYTHON ?= python3
 NVCC       ?= $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc))
 
 # ---- not yours to set: the language, and what must stay free of warnings
@@ -86,7 +87,7 @@ ifneq ($(words x $(CURDIR) $(BUILD)),3)
 $(error paths with spaces are not supported: "$(CURDIR)", BUILD="$(BUILD)")
 endif
 .DELETE_ON_ERROR:
-.PHONY: all examples everything run check needed test asan tsan fuzz valgrind bench profile footprints policies pictures mutants coverage bounds install uninstall clean help toolkit FORCE
+.PHONY: all examples everything run check needed test asan tsan fuzz valgrind bench profile footprints policies pictures mutants coverage bounds torch install uninstall clean help toolkit FORCE
 
 all: toolkit $(STRESS) $(CUDART) $(CUB) $(PRELOAD)  ## build the stress program and its libraries (the default)
 
@@ -300,6 +301,17 @@ $(BUILD)/libgpuarena-%.so: examples/preload/%.c examples/preload/interpose.h gpu
 	@echo "  LINK $@"
 	$(Q)$(COMPILE) -fPIC -fvisibility=hidden -shared -o $@ $< \
 	    -L$(BUILD)/sim -Wl,--no-as-needed -lcudart $(RUNS_ON_CUDA) -ldl -lpthread
+
+# ---- gpuarena as PyTorch's allocator, for the PyTorch of TORCH_PYTHON and with the CUDA headers that came with it
+TORCH       = $(shell $(TORCH_PYTHON) -c 'from importlib.util import find_spec as f; print((f("torch").submodule_search_locations or [""])[0])' 2>/dev/null)
+TORCH_CUDA  = $(firstword $(wildcard $(addsuffix /include,$(wildcard $(TORCH)/../nvidia/cu[0-9]* $(TORCH)/../nvidia/cuda_runtime) $(CUDA_HOME))))
+
+torch: | $(BUILD)/  ## gpuarena as the allocator of the PyTorch that TORCH_PYTHON=python3 has
+	$(if $(TORCH),,$(error there is no PyTorch for $(TORCH_PYTHON): make torch TORCH_PYTHON=..))
+	$(Q)echo '{ global: gpuarena_torch_*; local: *; };' > $(BUILD)/torch.map
+	$(Q)$(CXX) -std=c++20 -O2 -Wall -Wextra -fvisibility=hidden -shared -fPIC -I. -isystem $(TORCH)/include \
+	    -isystem $(TORCH)/include/torch/csrc/api/include -isystem $(TORCH_CUDA) examples/torch/torch_gpuarena.cpp \
+	    -Wl,--version-script,$(BUILD)/torch.map -o $(BUILD)/libtorch_gpuarena.so -L$(TORCH)/lib -lc10 -lc10_cuda -ltorch_cuda -lpthread
 
 # ---- the libcudart substitute: name and symbol versions of the toolkit's own; and CUB's allocator, over the substitute
 # for simulated devices and over libcudart for real ones
