@@ -1,0 +1,87 @@
+#!/usr/bin/perl
+# PyTorch's own wheel on the simulated device: gpuarena as its allocator, whole; recordings through PyTorch's allocators and
+# through gpuarena, against what stress says of them; a training loop. It must not know how PyTorch is built.
+# Run: make test TESTS=tests/real/torch.t TORCH_PYTHON=python3, a Python with a PyTorch of the toolkit's CUDA version
+# Runs once: it is about a wheel.
+# Takes long: a minute, with a PyTorch.
+use strict;
+use warnings;
+use File::Temp qw(tempdir);
+use FindBin;
+use Test::More;
+
+my $build  = $ENV{BUILD} // 'build';
+my $python = $ENV{TORCH_PYTHON} // 'python3';
+my $folder = "$FindBin::Bin/torch";
+my $dir    = tempdir(CLEANUP => 1);
+my $sim    = "$build/gpuarena-sim";
+my $cc     = $ENV{CC} // 'cc';
+
+plan skip_all => 'built without the CUDA Toolkit' unless -e $sim;
+my $torch = qx($python -c 'from importlib.metadata import version as v; print(v("torch"))' 2>/dev/null);
+plan skip_all => "no PyTorch for $python (TORCH_PYTHON)" if $? || !$torch;
+chomp $torch;
+my $seen = qx($sim $python -c 'import torch; print(torch.cuda.is_available())' 2>&1);
+plan skip_all => "PyTorch $torch does not run on this substitute: another CUDA version, or none" if $seen !~ /^True$/m;
+
+sub slurp { open my $file, '<', $_[0] or return ''; return join '', <$file> }
+
+# What a program of ours prints on the simulated device.
+sub on_sim {
+    my ($environment, $options, $script, @words) = @_;
+    local @ENV{keys %$environment} = values %$environment;
+    my $out = qx($sim $options $python $folder/$script @words 2>"$dir/err");
+    return ($? >> 8, $out);
+}
+
+is(system("make -s torch BUILD='$build' TORCH_PYTHON='$python' >'$dir/make' 2>&1"), 0, "the adapter is built for PyTorch $torch")
+    or BAIL_OUT(slurp("$dir/make"));
+my $library = "$build/libtorch_gpuarena.so";
+is(join(' ', map { (split)[-1] } qx(nm -D --defined-only $library)), 'gpuarena_torch_install gpuarena_torch_stats',
+   'it exports its own names alone');
+
+# ---- what torch.cuda does with it
+for my $backing (qw(segments paged)) {
+    my ($status, $out) = on_sim({ GPUARENA_CONF => "backing=$backing" }, '--device 24G --judge', 'features.py', $library);
+    my @failed = grep { /^not ok/ } split /\n/, $out;
+    ok($status == 0 && $out =~ /^1\.\.25$/m && !@failed, "every feature is served, $backing")
+        or diag "status $status\n", @failed, slurp("$dir/err");
+}
+
+# ---- recordings: what PyTorch holds in its own words, and stress in ours
+my @recordings = map { "medium_${_}_training" } 128, 512;
+for (@recordings) {
+    system("$build/stress run -w replay:$_.trace -p raw --device sim:80G --no-timing -q --out trace=$dir/$_.trace >/dev/null");
+}
+my %expected;
+system("$build/stress run -w " . join(',', map { "replay:$_.trace" } @recordings) . ' -p pytorch,pytorch-expandable,segments,paged '
+       . "--device sim:80G --no-timing -q --out csv=$dir/rows.csv >/dev/null");
+my ($head, @rows) = split /\n/, slurp("$dir/rows.csv");
+my %column = do { my $i = 0; map { $_ => $i++ } split /,/, $head };
+for (map { [split /,/] } @rows) {
+    push @{ $expected{ $_->[$column{policy}] } }, "$_->[$column{requested_peak_bytes}] $_->[$column{reserved_peak_bytes}] 0";
+}
+for (['pytorch', '-', {}], ['pytorch-expandable', '-', { PYTORCH_ALLOC_CONF => 'expandable_segments:True' }],
+     ['segments', $library, { GPUARENA_CONF => 'backing=segments' }], ['paged', $library, { GPUARENA_CONF => 'backing=paged' }]) {
+    my ($policy, $with, $environment) = @$_;
+    my (undef, $out) = on_sim($environment, '', 'replay.py', $with, map { "$dir/$_.trace" } @recordings);
+    is($out, join('', map { "$_\n" } @{ $expected{$policy} }), "both recordings through PyTorch hold what stress says of $policy")
+        or diag slurp("$dir/err");
+}
+
+# ---- a model in training
+my $with_cuda = join ' ', grep { !/NO_CUDA/ } split ' ', $ENV{CUDA_FLAGS} // '-isystem /usr/local/cuda/include';
+is(system("$cc -O1 -shared -fPIC $with_cuda $folder/blas.c -o $dir/blas.so"), 0, 'a stand-in for cuBLAS is built');
+my %blas = (LD_PRELOAD => "$dir/blas.so", DISABLE_ADDMM_CUDA_LT => 1);
+my %reserved;
+for (['native', '-', {}], ['segments', $library, { GPUARENA_CONF => 'backing=segments' }],
+     ['paged', $library, { GPUARENA_CONF => 'backing=paged' }]) {
+    my ($name, $with, $environment) = @$_;
+    my ($status, $out) = on_sim({ %blas, %$environment }, '--judge', 'train.py', $with, 6);
+    like($out, qr/^\d+ \d+ \d+$/m, "a GPT trains with $name") or diag "status $status\n", slurp("$dir/err");
+    ($reserved{"$name peak"}, undef, $reserved{$name}) = split ' ', $out;
+}
+is($reserved{'paged peak'}, $reserved{'native peak'}, 'it asks for the same');
+cmp_ok($reserved{paged}, '<', $reserved{native}, 'and paged memory holds less for it');
+
+done_testing();
