@@ -1598,8 +1598,8 @@ typedef struct gpuarena__streams {
     uint64_t pass;                               /* counts the passes of waiting */
     uint32_t device_waits;                       /* counts the waits for the device */
     gpuarena_stream own, own_too;                /* handles of the per-thread stream; OWN_STREAM: none */
-    gpuarena_stream recent;                      /* the plain stream seen last, and its record; record 0: none
-                                                    */
+    gpuarena_stream recent;                      /* the plain stream seen last, and its record; record 0:
+                                                    none */
     uint32_t recent_record;
     gpuarena__known *known;
     uint32_t known_count, known_room;            /* room: 2^(64 - shift) */
@@ -1686,8 +1686,8 @@ typedef struct gpuarena__family {
     uint64_t reserved, growing, peak;            /* peak: of reserved */
     uint64_t changes, own_changes;               /* counts changes of these and of limits, here and below;
                                                     here alone */
-    uint32_t ending;                             /* 1: it is being destroyed, and cannot be a parent any more
-                                                    */
+    uint32_t ending;                             /* 1: it is being destroyed, and cannot be a parent any
+                                                    more */
 } gpuarena__family;
 
 /* Which arena a thread is inside: see the section lock. */
@@ -1704,21 +1704,21 @@ typedef struct gpuarena__frame {
 
 struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
-    uint32_t lost;                               /* 1 from the first sticky error on: no driver call is made
-                                                    */
+    uint32_t lost;                               /* 1 from the first sticky error on: no driver call is
+                                                    made */
     int32_t lost_code;                           /* that error */
     int32_t caller_mode;                         /* capture mode to restore when the call ends; -1: none */
     uint64_t release_pass;                       /* counts release passes, except those of frees */
-    gpuarena *self;                              /* itself, not const: calls on a const arena lock and record
-                                                    */
+    gpuarena *self;                              /* itself, not const: calls on a const arena lock and
+                                                    record */
     uint64_t unit;                               /* config.alignment */
     char     padding[64];                        /* separates data that is read without the lock from data
                                                     that its holder writes */
     gpuarena__spin lock;                         /* guards all that follows: see the section lock */
     gpuarena__frame asking;                      /* of the driver call in progress */
     gpuarena__mutex slow_mutex;                  /* of the call that may change more than a hit */
-    gpuarena__mutex reclaim;                     /* in a tree's root: of the call that reclaims from siblings
-                                                    */
+    gpuarena__mutex reclaim;                     /* in a tree's root: of the call that reclaims from
+                                                    siblings */
     uint32_t entering;                           /* calls that wait for the slow mutex; atomic */
     uint32_t away_count;                         /* calls that have unlocked it for a wait and will return */
     gpuarena__nodes nodes;
@@ -1746,8 +1746,8 @@ struct gpuarena {
     uint32_t over_limit;                         /* 1: reserved memory exceeds the limit here or above */
     gpuarena__family family;
     uint64_t call_count;                         /* calls that held the slow mutex and have ended */
-    uint64_t reachable_bytes;                    /* reserved + the device's free bytes, when it was last asked
-                                                    */
+    uint64_t reachable_bytes;                    /* reserved + the device's free bytes, when it was last
+                                                    asked */
     uint64_t growing;                            /* charged for growth in progress, and for */
     uint64_t unreturned_bytes;                   /* bytes that the driver's pool has not returned yet */
     uint64_t step;                               /* the next step of growth DOUBLE */
@@ -1778,8 +1778,8 @@ typedef struct gpuarena__request {
     gpuarena_stream stream;
     uint32_t tag, flags;
     uint32_t place;                              /* the tag's place; 0: not counted by tag */
-    uint32_t set, home;                          /* blocks of these sets serve it, and quiet ones; set 0: any
-                                                    */
+    uint32_t set, home;                          /* blocks of these sets serve it, and quiet ones; set 0:
+                                                    any */
 } gpuarena__request;
 
 /* What stood in the way so far: the error of the last stage that failed. */
@@ -2747,8 +2747,8 @@ static uint32_t gpuarena__bin_search_all(const gpuarena *arena, const gpuarena__
     return best ? best : gpuarena__tree_find(arena, bins->root[0], req);
 }
 
-/* The bins of a set. While there is one stream, its pending blocks and the quiet ones share the arena's bins.
-   */
+/* The bins of a set. While there is one stream, its pending blocks and the quiet ones share the arena's
+   bins. */
 GPUARENA__INLINE gpuarena__bins *gpuarena__bins_of(gpuarena *arena, uint32_t set)
 {
     return GPUARENA__LIKELY(!arena->streams.many) ? &arena->bins : arena->streams.list[set].bins;
@@ -2815,8 +2815,8 @@ static void gpuarena__set_remove(gpuarena *arena, uint32_t index)
     else gpuarena__list_remove(arena, &arena->multi_stream, node);
 }
 
-/* As set_insert and set_remove, inline for small blocks, which lie in bins and wait for at most one stream.
-   */
+/* As set_insert and set_remove, inline for small blocks, which lie in bins and wait for at most one
+   stream. */
 GPUARENA__INLINE void gpuarena__set_put(gpuarena *arena, uint32_t index, gpuarena__node *node)
 {
     if (GPUARENA__LIKELY(node->size < arena->small_bytes))
@@ -3028,8 +3028,8 @@ GPUARENA__INLINE int gpuarena__cache_keep(const gpuarena *arena, gpuarena__cache
     return 1;
 }
 
-/* Frees a block of the stream by keeping it. 0: the arena's lock is needed, or it is no block of the cache.
-   */
+/* Frees a block of the stream by keeping it. 0: the arena's lock is needed, or it is no block of the
+   cache. */
 GPUARENA__INLINE int gpuarena__cache_free(const gpuarena *arena, gpuarena__cache *cache,
                                           gpuarena_stream stream, uint64_t address)
 {
@@ -4114,8 +4114,8 @@ static int gpuarena__driver_obtain(gpuarena *arena, uint64_t *address, uint64_t 
     return done;
 }
 
-/* After a wait for the device: the driver's pool has returned what earlier failed waits may have left in it.
-   */
+/* After a wait for the device: the driver's pool has returned what earlier failed waits may have left in
+   it. */
 static void gpuarena__check_unreturned(gpuarena *arena)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -4343,8 +4343,8 @@ static uint32_t gpuarena__range_obtain(gpuarena *arena, uint64_t bytes, gpuarena
 }
 
 /* Whether a segment is idle: it has no live block and no memory of a capture set. Blocks of several streams
-   may lie side by side. quiet 1: nothing in it may be pending either, so that releasing it waits for nothing.
-   */
+   may lie side by side. quiet 1: nothing in it may be pending either, so that releasing it waits for
+   nothing. */
 static int gpuarena__range_idle(const gpuarena *arena, const gpuarena__range *range, int quiet)
 {
     gpuarena__iterator at;
@@ -5053,8 +5053,8 @@ static int gpuarena__set_is_open(const gpuarena *arena, uint32_t home)
     return at != 0;
 }
 
-/* Call this when the last capture into a set has ended: its free blocks wait for no captured stream any more.
-   */
+/* Call this when the last capture into a set has ended: its free blocks wait for no captured stream any
+   more. */
 static void gpuarena__set_close(gpuarena *arena, uint32_t home)
 {
     uint32_t at;
@@ -5549,8 +5549,8 @@ static int gpuarena__is_open(const gpuarena__node *node)
     return (node->size & (GPUARENA__HOLE | GPUARENA__KEPT)) == GPUARENA__HOLE;
 }
 
-/* Turns a node that is in no list into an open hole, joined with neighbouring holes. Returns the joined hole.
-   */
+/* Turns a node that is in no list into an open hole, joined with neighbouring holes. Returns the joined
+   hole. */
 static uint32_t gpuarena__hole_join(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -5903,8 +5903,8 @@ static int gpuarena__place_find_apart(const gpuarena *arena, const gpuarena__req
 }
 
 /* >>commit =============================================================================================
-   Pages for a place: spare pages, new pages, and idle pages that move there; and pages that are released.
-   */
+   Pages for a place: spare pages, new pages, and idle pages that move there; and pages that are
+   released. */
 
 /* ---- which pages move */
 
@@ -6051,8 +6051,8 @@ static uint64_t gpuarena__idle_bytes(const gpuarena *arena, int quiet)
     uint32_t index;
     if (!arena->paged.page_bytes) return gpuarena__idle_segments(arena, quiet);
     if (!quiet && !arena->streams.many
-        && !arena->multi_stream) count = arena->paged.idle_count; /* no pages shared by blocks of two streams
-                                                                     */
+        && !arena->multi_stream) count = arena->paged.idle_count; /* no pages shared by blocks of two
+                                                                     streams */
     else if (!quiet) count = gpuarena__free_runs(arena, 0, 0, &longest);
     else for (index = gpuarena__chain(arena, 0, arena->paged.page_bytes, UINT64_MAX); index;
               index = gpuarena__node_at(arena, index)->as.chain.link)
@@ -7795,8 +7795,8 @@ static void gpuarena__run_show(const gpuarena *arena, uint32_t index, void *user
         run.size += gpuarena__node_bytes(node);
         seen->page_count -= gpuarena__whole_pages(arena, node);         /* these pages are counted already; */
     }
-    seen->page_count += gpuarena__whole_pages(arena, &run);  /* joined, the blocks have more, where they meet
-                                                                */
+    seen->page_count += gpuarena__whole_pages(arena, &run);  /* joined, the blocks have more, where they
+                                                                meet */
     seen->longest = gpuarena__max(seen->longest, run.size);
 }
 
@@ -7814,8 +7814,8 @@ static int gpuarena__seams_show(const gpuarena *arena, gpuarena__seen *seen)
     return 1;
 }
 
-/* The largest free block that there would be once all work is done, or that whole pages could be moved into.
-   */
+/* The largest free block that there would be once all work is done, or that whole pages could be moved
+   into. */
 static uint64_t gpuarena__largest_free(const gpuarena *arena)
 {
     uint64_t longest, count;
@@ -8536,8 +8536,8 @@ static void gpuarena__json_block(gpuarena__writer *writer, const gpuarena__range
 
 /* ---- the walk */
 
-/* Writes the tags that the arena has used, in the order of their places. Place 0 stands for untagged blocks.
-   */
+/* Writes the tags that the arena has used, in the order of their places. Place 0 stands for untagged
+   blocks. */
 static void gpuarena__report_tags(const gpuarena *arena, int json, gpuarena__writer *writer)
 {
     uint32_t at;
@@ -9479,8 +9479,8 @@ static void gpuarena__cuda_fill_vm(gpuarena_driver *driver)
 static void gpuarena__cuda_fill_vm(gpuarena_driver *driver) { (void)driver; }
 #endif
 
-/* Nanoseconds since an arbitrary start; whole seconds if the compiler was told to hide all that is not ISO C.
-   */
+/* Nanoseconds since an arbitrary start; whole seconds if the compiler was told to hide all that is not ISO
+   C. */
 static uint64_t gpuarena__cuda_now_ns(const gpuarena_driver *self)
 {
     (void)self;
@@ -9762,8 +9762,8 @@ static gpuarena_result gpuarena__enter(gpuarena *arena)
     return result;
 }
 
-/* Enters an arena unless an argument is wrong: `wrong` says which, NULL means none. The refusal is recorded.
-   */
+/* Enters an arena unless an argument is wrong: `wrong` says which, NULL means none. The refusal is
+   recorded. */
 static gpuarena_result gpuarena__enter_with(gpuarena *arena, const char *wrong)
 {
     gpuarena_result result = gpuarena__enter(arena);
