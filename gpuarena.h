@@ -11017,24 +11017,24 @@ enum {
     GPUARENA__STAGE_TRY = 1,                     /* asks the driver nothing: GPUARENA_ALLOC_TRY goes so far */
     GPUARENA__STAGE_NEW = 2,                     /* may serve a request for memory of its own */
     GPUARENA__STAGE_SYNC = 4,                    /* the host waits: of no use where a capture forbids it */
-    GPUARENA__STAGE_LAST = 8                     /* is run though the round is over */
+    GPUARENA__STAGE_LAST = 8                     /* is run for any request, though the round may be over */
 };
 static const struct gpuarena__stage {
     uint32_t (*run)(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss);
     uint32_t flags;
 } gpuarena__stages[] = {
-    { gpuarena__stage_begin,           GPUARENA__STAGE_NEW | GPUARENA__STAGE_TRY | GPUARENA__STAGE_LAST },
-    { gpuarena__stage_look,            GPUARENA__STAGE_TRY },
-    { gpuarena__stage_events,          0 },
-    { gpuarena__stage_grow,            GPUARENA__STAGE_NEW },
-    { gpuarena__stage_release,         GPUARENA__STAGE_NEW },
-    { gpuarena__stage_poll,            0 },
-    { gpuarena__stage_stream_wait,     0 },
-    { gpuarena__stage_release_pending, GPUARENA__STAGE_NEW | GPUARENA__STAGE_SYNC },
-    { gpuarena__stage_device_wait,     GPUARENA__STAGE_NEW | GPUARENA__STAGE_SYNC },
-    { gpuarena__stage_reclaim,         GPUARENA__STAGE_NEW },
-    { gpuarena__stage_explain,         GPUARENA__STAGE_NEW | GPUARENA__STAGE_TRY | GPUARENA__STAGE_LAST },
-    { gpuarena__stage_pressure,        GPUARENA__STAGE_NEW | GPUARENA__STAGE_LAST }
+    { gpuarena__stage_begin,           GPUARENA__STAGE_TRY | GPUARENA__STAGE_LAST },
+    { gpuarena__stage_look,            GPUARENA__STAGE_TRY },            /* 1 in the manual */
+    { gpuarena__stage_events,          0 },                              /* 2 */
+    { gpuarena__stage_grow,            GPUARENA__STAGE_NEW },            /* 3 */
+    { gpuarena__stage_release,         GPUARENA__STAGE_NEW },            /* 4 */
+    { gpuarena__stage_poll,            0 },                              /* 5 */
+    { gpuarena__stage_stream_wait,     0 },                              /* 6 */
+    { gpuarena__stage_release_pending, GPUARENA__STAGE_NEW | GPUARENA__STAGE_SYNC },     /* 7 */
+    { gpuarena__stage_device_wait,     GPUARENA__STAGE_NEW | GPUARENA__STAGE_SYNC },     /* 8 */
+    { gpuarena__stage_reclaim,         GPUARENA__STAGE_NEW },            /* 9 */
+    { gpuarena__stage_explain,         GPUARENA__STAGE_TRY | GPUARENA__STAGE_LAST },
+    { gpuarena__stage_pressure,        GPUARENA__STAGE_LAST }            /* 9 */
 };
 
 /* Whether a stage is to be run for a request, by its flags and what the stages before have met with. */
@@ -11569,33 +11569,29 @@ static uint32_t gpuarena__tail_cut(gpuarena *arena, uint32_t index, uint64_t kee
     return gpuarena__lookup_find(arena, &arena->lookup, rest->address);
 }
 
-/* Frees the tail of a live block, on *freed_on. 0: no host memory. */
-static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep, gpuarena_stream stream,
-                                  uint32_t *freed_on)
+/* Frees the tail of a live block, which is no block of its own in the statistics. Host memory is reserved. */
+static void gpuarena__tail_free(gpuarena *arena, uint32_t index, uint64_t keep, uint32_t freed_on)
 {
-    gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t slot;
-    if (keep == gpuarena__node_bytes(node)) return 1;
-    if (!gpuarena__tail_reserve(arena, node)) return 0;
-    *freed_on = gpuarena__freed_on(arena, node, stream);
-    gpuarena__room_end(arena, index);
-    slot = gpuarena__tail_cut(arena, index, keep);
+    uint32_t slot = gpuarena__tail_cut(arena, index, keep);
     arena->stats.live_count++;
-    arena->stats.free_count--;                   /* for a tail is no block */
-    gpuarena__block_give_back(arena, slot, *freed_on);
-    return 1;
+    arena->stats.free_count--;
+    gpuarena__block_give_back(arena, slot, freed_on);
 }
 
-/* The same, of a tail that is cleared if it is to be. 0 without an error: no host memory. */
-static int gpuarena__block_shrink_clean(gpuarena *arena, uint32_t index, uint64_t keep,
-                                        gpuarena_stream stream, uint32_t *freed_on,
-                                        gpuarena__error *error)
+/* Frees the tail of a live block, cleared if that is configured. *freed_on: the record of the stream that it
+   is freed on. 0 without an error: no host memory. */
+static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep, gpuarena_stream stream,
+                                  uint32_t *freed_on, gpuarena__error *error)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
-    if (keep < gpuarena__node_bytes(node)
-        && (!gpuarena__tail_reserve(arena, node)             /* before anything is cleared */
-            || !gpuarena__scrub_free(arena, index, node->address + keep, &stream, error))) return 0;
-    return gpuarena__block_shrink(arena, index, keep, stream, freed_on);
+    if (keep == gpuarena__node_bytes(node)) return 1;
+    if (!gpuarena__tail_reserve(arena, node)                 /* before anything is cleared */
+        || !gpuarena__scrub_free(arena, index, node->address + keep, &stream, error)
+        || !gpuarena__tail_reserve(arena, node)) return 0;   /* others may have had it meanwhile */
+    *freed_on = gpuarena__freed_on(arena, node, stream);
+    gpuarena__room_end(arena, index);
+    gpuarena__tail_free(arena, index, keep, *freed_on);
+    return 1;
 }
 
 /* A live block that grew from so many bytes is cleared from there on, if it is to be, or is as it was,
@@ -11605,7 +11601,7 @@ static int gpuarena__block_grown_clean(gpuarena *arena, uint32_t index, uint64_t
                                        gpuarena__error *error)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint32_t use_at, slot, freed_on;
+    uint32_t use_at, freed_on;
     gpuarena_stream on;
     if (stream != GPUARENA_OWN_STREAM && gpuarena__stream_find(arena, stream) != node->set)
         stream = GPUARENA_ANY_STREAM;            /* a free does not tell of it: see gpuarena__scrub_free */
@@ -11617,11 +11613,8 @@ static int gpuarena__block_grown_clean(gpuarena *arena, uint32_t index, uint64_t
     gpuarena__room_end(arena, index);
     use_at = node->use_at;
     node->use_at = 0;
-    slot = gpuarena__tail_cut(arena, index, from);           /* one more than reserved: the table has slots */
+    gpuarena__tail_free(arena, index, from, freed_on);       /* one more than reserved: the table has slots */
     node->use_at = use_at;
-    arena->stats.live_count++;
-    arena->stats.free_count--;                   /* for a tail is no block */
-    gpuarena__block_give_back(arena, slot, freed_on);
     return 0;
 }
 
@@ -11831,7 +11824,7 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
             return error.result == GPUARENA_DOUBLE_FREE
                 ? gpuarena__fail_pointer(arena, ptr, stream)
                 : gpuarena__fail_resize(arena, index, &error, bytes, stream);
-    } else if (!gpuarena__block_shrink_clean(arena, index, req.bytes, stream, &freed_on, &error))
+    } else if (!gpuarena__block_shrink(arena, index, req.bytes, stream, &freed_on, &error))
         return error.result == GPUARENA_OK ? gpuarena__fail_with(arena, GPUARENA_HOST_MEMORY, NULL)
                                            : gpuarena__fail_resize(arena, index, &error, 0, stream);
     arena->stats.requested_bytes += bytes - node->as.live.requested;
