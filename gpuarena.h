@@ -9843,12 +9843,12 @@ static void gpuarena__leave_read(gpuarena *arena)
     if (arena && !gpuarena__inside(arena)) (void)gpuarena__leave(arena, GPUARENA_OK);
 }
 
-/* >>family ================================================================================================
-   What arenas under one parent do for each other. A call that needs what they hold lets go of its own arena
-   (unlock_all), enters the others one by one, and waits for its turn at each: so what they have claimed or
-   are giving back is settled. Nobody waits for a turn while having another, or in a callback. */
+/* >>family =============================================================================================
+   Arenas of one tree. A call that needs siblings' idle memory unlocks its own arena (unlock_all), enters
+   the others one by one, and waits for the slow mutex of each; so growth and releases in progress there
+   are finished. No thread waits for a slow mutex while it holds another, or inside a callback. */
 
-/* 1: this thread has some arena's turn or lock. */
+/* 1: this thread holds a lock of some arena. */
 static int gpuarena__is_tied(void)
 {
     const gpuarena__frame *frame;
@@ -9863,8 +9863,9 @@ static int gpuarena__is_under(const gpuarena *arena, const gpuarena *top)
     return arena != NULL;
 }
 
-/* Enters the next arena under `top`, or it, but not `arena`, nor, with `apart`, what is under that: the
-   latest made of those before *number. NULL: there is none. To be left by gpuarena__end. */
+/* Enters the next arena of the tree under `top` or `top` itself, in order of age: the newest one older than
+   *number. Leaves out `arena`; with `apart`, everything under it, too. NULL: none is left. To be left by
+   gpuarena__end. */
 static gpuarena *gpuarena__family_enter(const gpuarena *arena, int apart, const gpuarena *top,
                                         uint64_t *number)
 {
@@ -9884,7 +9885,7 @@ static gpuarena *gpuarena__family_enter(const gpuarena *arena, int apart, const 
     }
 }
 
-/* What an arena that was entered could give back. */
+/* The bytes that an entered arena could release. */
 static uint64_t gpuarena__family_idle(gpuarena *arena, int quiet)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -9900,17 +9901,18 @@ static const gpuarena *gpuarena__family_root(const gpuarena *arena)
     return arena;
 }
 
-/* A call that may be helped by its family. */
+/* A call that may reclaim idle memory from other arenas of its tree. */
 typedef struct gpuarena__reclaim {
-    uint64_t seen;                               /* changes by others before growth was tried */
-    uint64_t refused;                            /* family could not help to so much */
-    uint64_t own;                                /* what the arena held when it asked */
-    int alone;                                   /* it has the tree's reclaim: from the first help to its end,
-                                                    lest two take from each other what both need */
-    int apart;                                   /* sub-arenas' memory is of no use: it counts as reserved */
+    uint64_t seen;                               /* changes by other arenas before growth was tried */
+    uint64_t refused;                            /* the other arenas could not provide this much */
+    uint64_t own;                                /* bytes that the arena held when it began to reclaim */
+    int alone;                                   /* 1: it holds the root's reclaim mutex, from its first
+                                                    attempt to its end, so that two calls do not take from
+                                                    each other what both need */
+    int apart;                   /* 1: memory of sub-arenas does not help, because it counts as the arena's */
 } gpuarena__reclaim;
 
-/* Before growth is tried. */
+/* Call this before growth is tried. */
 static gpuarena__reclaim gpuarena__reclaim_begin(const gpuarena *arena, int apart)
 {
     gpuarena__reclaim reclaim;
@@ -9928,16 +9930,15 @@ static void gpuarena__reclaim_end(const gpuarena *arena, gpuarena__reclaim *recl
     reclaim->alone = 0;
 }
 
-/* The arena is about to step aside and ask its family. */
+/* Notes what the arena holds, before it is unlocked. */
 static void gpuarena__reclaim_note_own(const gpuarena *arena, gpuarena__reclaim *reclaim)
 {
     reclaim->own = arena->stats.reserved_bytes + arena->growing;
     if (reclaim->apart) reclaim->own += gpuarena__children(arena);
 }
 
-/* What family but `arena` have idle under `top`. *stays: what they have beside that. No claim is in it: each
-   is
-   waited for. */
+/* The idle bytes of all arenas under `top` except `arena`. *stays: what they hold beside that. Growth in
+   progress there is finished first. */
 static uint64_t gpuarena__family_idle_under(const gpuarena *arena, int apart, const gpuarena *top,
                                          uint64_t *stays)
 {
@@ -9953,8 +9954,8 @@ static uint64_t gpuarena__family_idle_under(const gpuarena *arena, int apart, co
     return idle;
 }
 
-/* Whether so many bytes could be claimed in every limit from `arena` up, if its family gave back all that is
-   idle. */
+/* Whether every limit from `arena` up would allow `bytes` more if the other arenas released all idle memory.
+   */
 static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__reclaim *reclaim,
                                         uint64_t bytes)
 {
@@ -9969,7 +9970,7 @@ static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__r
     return 1;
 }
 
-/* Of an arena that was entered: gives back what is idle, up to so much. Returns how much. */
+/* Releases up to `bytes` of idle memory of an entered arena. Returns how much. */
 static uint64_t gpuarena__reclaim_from(gpuarena *arena, uint64_t bytes, int quiet)
 {
     gpuarena__error refusal = gpuarena__no_error();
@@ -9980,8 +9981,8 @@ static uint64_t gpuarena__reclaim_from(gpuarena *arena, uint64_t bytes, int quie
     return before - arena->stats.reserved_bytes;
 }
 
-/* Kin under `top`, but `arena`, give idle memory back until it and they hold at most `keep`: what is quiet
-   first. Returns how much. */
+/* Releases idle memory of the arenas under `top` except `arena`, quiet memory first, until all of them hold
+   at most `keep`. Returns how much. */
 static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const gpuarena *top, uint64_t keep)
 {
     uint64_t released = 0, held;
@@ -9999,7 +10000,7 @@ static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const 
     return released;
 }
 
-/* Room is made in all limits from `arena` up, if that is possible. 1: there may be. */
+/* Makes room in all limits from `arena` up, if that is possible. 1: there may be room now. */
 static int gpuarena__reclaim_for_limits(const gpuarena *arena, const gpuarena__reclaim *reclaim,
                                         uint64_t bytes)
 {
@@ -10013,9 +10014,8 @@ static int gpuarena__reclaim_for_limits(const gpuarena *arena, const gpuarena__r
     return 1;
 }
 
-/* The driver has refused so much: family give idle memory back, if with what is free that may be enough. 1:
-   try
-   again. */
+/* After the driver refused `bytes`: has the other arenas release idle memory, if that and the device's free
+   memory may suffice. 1: try again. */
 static int gpuarena__reclaim_for_driver(gpuarena *arena, const gpuarena__reclaim *reclaim, uint64_t bytes)
 {
     const gpuarena *root = gpuarena__family_root(arena);
@@ -10034,11 +10034,10 @@ static int gpuarena__reclaim_for_driver(gpuarena *arena, const gpuarena__reclaim
     return 1;
 }
 
-/* Growth by so many bytes was refused, by a limit here or above, or the driver: the arena's family give idle
-   memory back for it, while its turn and lock are let go of. 1: try again: they did, or something has changed
-   meanwhile. So who fails has tried with all that is there. It ends: family are asked again for less than
-   they
-   were refused for, or when others have got what was given back. */
+/* After growth by `bytes` was refused, by a limit here or above or by the driver: reclaims idle memory of the
+   tree's other arenas, with this arena unlocked. 1: try again, because memory was released or something has
+   changed meanwhile. So a call that fails has tried with all memory there is. Attempts end: each asks for
+   less than the amount that was refused before, unless other arenas have changed. */
 static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena__error *error,
                                  gpuarena__reclaim *reclaim)
 {
@@ -10069,8 +10068,8 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     return changed || calls != arena->call_count || freed != arena->stats.free_count;
 }
 
-/* Whether the limits here and above would have room for so much growth, with what the other arenas of the
-   tree may give back for it. *idle: how much that is. In a callback nothing is known of them. */
+/* Whether the limits here and above allow `bytes` more, with what other arenas of the tree could release.
+   *idle: how much that is. Inside a callback the others are not asked. */
 static int gpuarena__family_can_grow(gpuarena *arena, uint64_t bytes, uint64_t *idle)
 {
     gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 0);
@@ -10085,9 +10084,9 @@ static int gpuarena__family_can_grow(gpuarena *arena, uint64_t bytes, uint64_t *
     return could;
 }
 
-/* Grows until reserved, sub-arenas' included, is at least `target`, with what family give back for it. 0 and
-   an
-   error; undo: 1: what was reserved so far is given back, and where less will be had than all, none is. */
+/* Grows until reserved memory, sub-arenas included, is at least `target`, reclaiming from the tree's other
+   arenas. 0 and an error. undo 1: after a failure what was obtained is released, and nothing is obtained if
+   not all can be. */
 static int gpuarena__family_grow_to(gpuarena *arena, uint64_t target, int undo, gpuarena__error *error)
 {
     gpuarena__reclaim reclaim = gpuarena__reclaim_begin(arena, 1);
@@ -10108,8 +10107,8 @@ static int gpuarena__family_grow_to(gpuarena *arena, uint64_t target, int undo, 
     return done;
 }
 
-/* Frees go the long way in an arena and under it, and give back, until it is below its limit. What is being
-   asked for there is waited for: behind this nobody grows. Its turn and lock are let go of meanwhile. */
+/* Makes frees in this arena and below it take the slow path and release memory, until it is within its limit.
+   Growth in progress there is waited for: nothing grows after this. Both locks are unlocked meanwhile. */
 static void gpuarena__mark_over_limit(gpuarena *arena)
 {
     uint64_t number = UINT64_MAX;
@@ -10128,7 +10127,8 @@ static void gpuarena__mark_over_limit(gpuarena *arena)
     gpuarena__relock_all(arena);
 }
 
-/* After a free in such an arena. 0 and an error: the driver did not take something back. */
+/* After a free in an arena over its limit: releases memory. 0 and an error: the driver refused to take some
+   back. */
 static int gpuarena__shrink_over_limit(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
 {
     uint64_t own = arena->stats.reserved_bytes, excess = gpuarena__family_excess(arena);
@@ -10539,24 +10539,24 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
 }
 
 /* >>slow ===============================================================================================
-   An allocation that the fast path does not serve. Its stages are one table, in the manual's order, and one
-   loop runs them until one finds a free node that serves the request. A stage that has changed something for
-   the earlier ones has them run again. */
+   The slow path of an allocation. Its stages are one table, in the manual's order. One loop runs them
+   until one finds a free node that serves the request. A stage that has changed something for earlier ones
+   has them run again. */
 
-/* One such call: what it has met with so far. */
+/* The state of one call. */
 typedef struct gpuarena__miss {
     gpuarena__error error;                       /* of the last stage that failed with one */
     gpuarena_failure *failure;                   /* what the call reports, if it fails */
-    gpuarena__reclaim reclaim;                   /* what other arenas of the tree were asked for */
+    gpuarena__reclaim reclaim;                   /* what was reclaimed from other arenas */
     uint64_t freed;                              /* stats.free_count when this round began */
-    uint64_t pressure_changes, pressure_limit;   /* frees and releases, and the limit, at the last call of
-                                                    config.pressure */
-    uint32_t retries;                            /* rounds for what others freed */
-    uint32_t again;                              /* 1: the stages are to be run again */
+    uint64_t pressure_changes, pressure_limit;   /* the sum of frees and releases, and the limit, at the last
+                                                    call of config.pressure */
+    uint32_t retries;                            /* rounds made because of other threads' frees */
+    uint32_t again;                              /* 1: run the stages again */
     uint32_t over;                               /* 1: no stage of this round can help any more */
 } gpuarena__miss;
 
-/* What is wrong with a request of which something is. */
+/* What is wrong with an invalid request. */
 static const char *gpuarena__wrong_request(const gpuarena_request *request)
 {
     int dedicated = (request->flags & GPUARENA_ALLOC_DEDICATED) != 0;
@@ -10569,7 +10569,7 @@ static const char *gpuarena__wrong_request(const gpuarena_request *request)
     return "request.alignment_bytes: a power of two, or 0";
 }
 
-/* Checks a request. 1, and *want; 0 and an error: refused before anything is looked at. */
+/* Checks a request. 1: *req is filled. 0 and an error: it is invalid. */
 GPUARENA__INLINE int gpuarena__request_check(const gpuarena *arena, const gpuarena_request *request,
                                              gpuarena__request *req, gpuarena__error *error)
 {
@@ -10608,8 +10608,9 @@ GPUARENA__INLINE int gpuarena__request_check(const gpuarena *arena, const gpuare
     return 1;
 }
 
-/* Finds out whose blocks may serve the request beside the quiet ones. Memory for every stream is none's; but
-   what waits for the only stream so far must then be told from what does not. 0: no host memory. */
+/* Determines the sets whose blocks may serve the request beside quiet ones. Memory for every stream has no
+   set; but if there is only one stream so far, its pending blocks must be separated from the quiet ones. 0:
+   no host memory. */
 GPUARENA__INLINE int gpuarena__request_stream(gpuarena *arena, gpuarena__request *req)
 {
     if (!GPUARENA__LIKELY(req->stream != GPUARENA_ANY_STREAM)) return gpuarena__streams_part(arena);
@@ -10618,7 +10619,8 @@ GPUARENA__INLINE int gpuarena__request_stream(gpuarena *arena, gpuarena__request
     return req->set != 0 && (!req->home || gpuarena__uses_reserve(arena));
 }
 
-/* The limit was lowered below what is reserved: that must fall first. */
+/* After the limit was lowered below reserved memory: releases idle memory. 0 and an error: too much is still
+   reserved. */
 static int gpuarena__drained(gpuarena *arena, const gpuarena__request *req, gpuarena__error *error)
 {
     int released = req->flags & GPUARENA_ALLOC_TRY
@@ -10630,14 +10632,13 @@ static int gpuarena__drained(gpuarena *arena, const gpuarena__request *req, gpua
     return 0;
 }
 
-/* Memory of its own: no free block serves such a request. */
+/* Whether only new memory serves a request: no free block does. */
 static int gpuarena__is_apart(const gpuarena__request *req)
 {
     return req->room || req->flags & GPUARENA_ALLOC_DEDICATED;
 }
 
-/* What the constant-time search cannot see: the rest of its bins, and the stream's own blocks beside quiet
-   ones. */
+/* Stage 1 beyond a hit: the rest of the bins, and runs of the stream's own and quiet blocks. */
 static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
 {
     uint32_t index, first;
@@ -10649,9 +10650,8 @@ static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
     return first ? gpuarena__run_take(arena, req, first) : 0;
 }
 
-/* Whether free blocks serve a request now, or once what they wait for is over: `takes` says what may be
-   waited for. Before its stream has a record, too: with one set of bins the only stream's free blocks are
-   among the quiet ones. */
+/* Whether free blocks serve a request now or after waits; `takes` says which waits. Works before the stream
+   has a record: with a single stream its pending blocks count as quiet. */
 static int gpuarena__could_serve(gpuarena *arena, const gpuarena__request *req, uint32_t takes)
 {
     int apart = req->set || arena->streams.many || !arena->stats.pending_bytes;
@@ -10659,8 +10659,8 @@ static int gpuarena__could_serve(gpuarena *arena, const gpuarena__request *req, 
         && ((apart && gpuarena__search(arena, req)) || gpuarena__run_find(arena, req, takes));
 }
 
-/* GPUARENA_ALLOC_TRY asks the driver nothing: to make a stream's record, which may, is not tried for a
-   request that what is free now does not serve. */
+/* Whether a GPUARENA_ALLOC_TRY request may go on. It must not call the driver, and making its stream's record
+   may; so for a new stream it goes on only if free memory serves it now. */
 static int gpuarena__may_try(gpuarena *arena, const gpuarena__request *req)
 {
     gpuarena__request known = *req;
@@ -10669,7 +10669,7 @@ static int gpuarena__may_try(gpuarena *arena, const gpuarena__request *req)
     return known.set || gpuarena__could_serve(arena, &known, GPUARENA__AVAILABLE_NOW);
 }
 
-/* Before each round: the limit holds, there is host memory, and the stream has a record. 0 and an error. */
+/* Prepares a round: the limit holds, host memory is reserved, and the stream has a record. 0 and an error. */
 static int gpuarena__ready(gpuarena *arena, gpuarena__request *req, gpuarena__error *error)
 {
     if (gpuarena__is_lost(arena, error)) return 0;
@@ -10682,7 +10682,7 @@ static int gpuarena__ready(gpuarena *arena, gpuarena__request *req, gpuarena__er
     return 1;
 }
 
-/* ---- the stages: each returns a binned free node that serves the request, or 0 */
+/* ---- the stages: each returns a free node, in a bin, that serves the request, or 0 */
 
 static uint32_t gpuarena__stage_begin(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
@@ -10703,19 +10703,19 @@ static uint32_t gpuarena__stage_look(gpuarena *arena, gpuarena__request *req, gp
     return index;
 }
 
-/* Whether events may be asked: none is while a stream is captured. */
+/* Whether events may be queried: not while a stream is captured. */
 static int gpuarena__has_events(const gpuarena *arena)
 {
     return arena->streams.many && !arena->streams.captured && arena->config.streams != GPUARENA_STREAMS_SAME;
 }
 
-/* Whether asking events may help: there is a run that waits for nothing else. */
+/* Whether completed events may help: there is a run that waits for nothing else. */
 static int gpuarena__may_resolve(const gpuarena *arena, const gpuarena__request *req)
 {
     return gpuarena__has_events(arena) && gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_SYNC) != 0;
 }
 
-/* Other streams' completed events make their blocks quiet. */
+/* Makes blocks of other streams quiet by their completed events. */
 static uint32_t gpuarena__stage_events(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     uint32_t index;
@@ -10726,8 +10726,8 @@ static uint32_t gpuarena__stage_events(gpuarena *arena, gpuarena__request *req, 
     return index;
 }
 
-/* 1, and an error: a segment of so many bytes may start where it does not serve the request, and as a
-   stream is captured, it could not go back. */
+/* 1, and an error: a segment of `bytes` may start where it does not serve the request, and could not be
+   released because a stream is captured. */
 static int gpuarena__is_one_way(gpuarena *arena, const gpuarena__request *req, uint64_t bytes,
                                 gpuarena__error *error)
 {
@@ -10738,9 +10738,9 @@ static int gpuarena__is_one_way(gpuarena *arena, const gpuarena__request *req, u
     return 1;
 }
 
-/* Grows for a request. Where there is no room for a segment that serves it wherever the segment starts, one
-   of just its size may start right: drivers align far better than they must. If not, it goes back, and the
-   error is what stood in the way of the longer segment. */
+/* Grows by a segment for a request. If there is no room for a segment that serves it wherever the segment
+   starts, one of the request's size may happen to be aligned: drivers align far better than they must. If it
+   is not, it is released again, and the error is that of the longer segment. */
 static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req, uint64_t need,
                                    uint64_t wish,
                                    gpuarena__error *error)
@@ -10759,7 +10759,8 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req
     if (!index) return 0;
     range = gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address);
     if (gpuarena__node_at(arena, index)->set == GPUARENA__MULTI_STREAM
-        && !gpuarena__wait_device(arena, error)) {           /* else nobody but the lock's holder has it */
+        && !gpuarena__wait_device(arena, error)) {           /* while it waits for the device, nothing else
+                                                                can use it */
         if (error->result == GPUARENA_OK)
             gpuarena__set_error(error, GPUARENA_DRIVER_ERROR);
         (void)gpuarena__segment_release(arena, range, req->stream, &ignored);
@@ -10772,7 +10773,7 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req
     return 0;
 }
 
-/* A segment, or pages, within the limit. */
+/* Grows by a segment or by pages, within the limit. */
 static uint32_t gpuarena__stage_grow(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     uint64_t need = gpuarena__segment_bytes(arena, req), next;
@@ -10787,18 +10788,18 @@ static uint32_t gpuarena__stage_grow(gpuarena *arena, gpuarena__request *req, gp
     return index;
 }
 
-/* Idle segments back, just enough to make room, and growth by just what is needed. Where the limit
-   is in the way, nothing is released unless it helps; where the driver is, there is no telling without
-   trying. */
+/* Releases just enough idle memory to make room, and grows by just what is needed. If the limit is in the
+   way, nothing is released unless it helps; if the driver is, only an attempt can tell. */
 static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *req, int quiet,
                                       gpuarena__error *error)
 {
     uint64_t need = gpuarena__segment_bytes(arena, req);
     uint32_t index;
     if (!need || error->result != GPUARENA_OUT_OF_MEMORY) return 0;
-    index = gpuarena__look(arena, req);          /* what has become quiet on the way is not to go back */
+    index = gpuarena__look(arena, req);          /* memory that has become quiet meanwhile is used instead of
+                                                    released */
     if (index) return index;
-    if (gpuarena__is_paged(arena, req)) {        /* such as stayed behind the blocks that had them */
+    if (gpuarena__is_paged(arena, req)) {        /* segments that remained after dedicated blocks */
         uint64_t idle = gpuarena__idle_segments(arena, quiet);
         if (!idle || gpuarena__is_capturing(arena, error)
             || !gpuarena__range_release_to(arena, arena->stats.reserved_bytes - idle, quiet, req->stream,
@@ -10809,7 +10810,7 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *
         uint64_t idle = gpuarena__idle_bytes(arena, quiet), room = gpuarena__room(arena), give;
         if (need > room && need - room > idle) need = gpuarena__tight_bytes(req);
         give = need > room ? need - room : gpuarena__min(idle, need);
-        if (!idle || give > idle) return 0;      /* ends: idle falls in every round */
+        if (!idle || give > idle) return 0;      /* ends: idle memory falls in every round */
         if (gpuarena__is_capturing(arena, error))
             return error->code ? 0 : gpuarena__set_reason(error, GPUARENA_REASON_CAPTURE);
         if (!gpuarena__range_release_to(arena, arena->stats.reserved_bytes - give, quiet, req->stream,
@@ -10820,7 +10821,7 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *
     }
 }
 
-/* Quiet idle memory goes back. Events may show that more segments wait for nothing. */
+/* Releases quiet idle memory and grows. Completed events may make more segments quiet. */
 static uint32_t gpuarena__stage_release(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     if (gpuarena__has_events(arena) && miss->error.result == GPUARENA_OUT_OF_MEMORY
@@ -10829,11 +10830,11 @@ static uint32_t gpuarena__stage_release(gpuarena *arena, gpuarena__request *req,
     return gpuarena__release_for(arena, req, 1, &miss->error);
 }
 
-/* What the wait for other threads has seen of them, so far: what is tried again, is tried for news alone. */
+/* What the wait for other threads has seen so far, so that an attempt is repeated only after changes. */
 typedef struct gpuarena__news { uint64_t begun, freed, calls, room; } gpuarena__news;
 
-/* Everybody else is let at the arena for a moment. Returns what serves the request now. What was freed since
-   the waiting began may be waited for by its events, and given back for other. */
+/* Unlocks the arena for a moment. Returns a node that serves the request now: memory that was freed meanwhile
+   may become quiet by its events, or be released for other memory. */
 static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__request *req, gpuarena__news *seen,
                                gpuarena__miss *miss)
 {
@@ -10849,15 +10850,14 @@ static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__request *req, gpuarena
     if (!settled && seen->freed == arena->stats.free_count && seen->calls == arena->call_count
         && seen->room >= gpuarena__room(arena)) return 0;
     seen->freed = arena->stats.free_count;
-    seen->calls = arena->call_count;             /* that may have grown, or shrunk a block */
+    seen->calls = arena->call_count;             /* such a call may have grown, or shrunk a block */
     seen->room = gpuarena__room(arena);
     index = gpuarena__look(arena, req);
     if (!index) index = gpuarena__stage_grow(arena, req, miss);
     return index ? index : gpuarena__stage_release(arena, req, miss);
 }
 
-/* For up to config.wait_ms by the driver's clock: as much of other streams' work may be done by then, or
-   other threads may have freed. */
+/* Waits up to config.wait_ms by the driver's clock for other streams' work and other threads' frees. */
 static uint32_t gpuarena__stage_poll(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     uint64_t span = (uint64_t)arena->config.wait_ms * 1000000u, begin, now, before = 0;
@@ -10878,7 +10878,7 @@ static uint32_t gpuarena__stage_poll(gpuarena *arena, gpuarena__request *req, gp
     return index;
 }
 
-/* The request's stream is made to wait for the frees of others. */
+/* Makes the request's stream wait for the frees of other streams. */
 static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -10889,12 +10889,13 @@ static uint32_t gpuarena__stage_stream_wait(gpuarena *arena, gpuarena__request *
     arena->streams.pass++;
     while (!index && !arena->lost
            && (first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_AFTER_STREAMS)) != 0)
-        index = gpuarena__run_take(arena, req, first);       /* ends: what cannot be waited for is marked */
+        index = gpuarena__run_take(arena, req, first);       /* ends: a stream that cannot be waited for is
+                                                                marked */
     arena->stats.stream_wait_count += index != 0;
     return index;
 }
 
-/* Whether free pages would do, some of which are not quiet. */
+/* Whether free pages would serve the request, some of which are pending. */
 static int gpuarena__may_move(const gpuarena *arena, const gpuarena__request *req,
                               const gpuarena__error *error)
 {
@@ -10903,16 +10904,16 @@ static int gpuarena__may_move(const gpuarena *arena, const gpuarena__request *re
     if (!gpuarena__is_paged(arena, req) || error->result != GPUARENA_OUT_OF_MEMORY
         || !arena->stats.pending_bytes) return 0;
     need = gpuarena__need(arena, req, &idle);
-    if ((arena->config.idle_fraction >= 1                    /* a wait gives no page, .. */
+    if ((arena->config.idle_fraction >= 1                    /* a wait makes no page quiet, .. */
          || gpuarena__idle_bytes(arena, 0) == gpuarena__idle_bytes(arena, 1))
-        && gpuarena__place_find(arena, req, &place)          /* .. and no gap that lacks fewer, .. */
+        && gpuarena__place_find(arena, req, &place)          /* .. no gap lacks fewer, .. */
         && place.page_count * arena->paged.page_bytes <= need
-        && gpuarena__idle_beside(arena, &place) >= idle) return 0;           /* .. or has more beside it */
+        && gpuarena__idle_beside(arena, &place) >= idle) return 0;    /* .. or has more idle memory outside */
     return need && need <= idle + gpuarena__round_down(gpuarena__room(arena), arena->paged.page_bytes);
 }
 
-/* The host waits for the whole device: nothing else tells when blocks that wait for a synchronisation are
-   done with, or serves what every stream is to use. */
+/* Waits for the whole device. Only this makes blocks quiet that wait for a synchronisation, and serves
+   requests for every stream. */
 static uint32_t gpuarena__stage_device_wait(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -10923,13 +10924,14 @@ static uint32_t gpuarena__stage_device_wait(gpuarena *arena, gpuarena__request *
         || !gpuarena__wait_device(arena, &ignored)) return 0;
     index = gpuarena__look(arena, req);
     if (!index && miss->error.result == GPUARENA_OUT_OF_MEMORY && gpuarena__is_paged(arena, req))
-        index = gpuarena__pages_grow(arena, req, 1, &miss->error);   /* another thread may have had the run */
+        index = gpuarena__pages_grow(arena, req, 1, &miss->error);   /* another thread may have taken the run
+                                                                        */
     arena->stats.wait_count += index != 0;
     return index;
 }
 
-/* Idle memory that is not quiet goes back: for segments that waits for the whole device. Pages wait for
-   their streams, one after the other. */
+/* Releases idle memory that is pending, and grows. The release of segments waits for the whole device; pages
+   wait for their streams, one after the other. */
 static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__request *req,
                                                 gpuarena__miss *miss)
 {
@@ -10938,10 +10940,11 @@ static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__reque
     int waited = 0, asks = arena->config.streams != GPUARENA_STREAMS_SAME;
     if (gpuarena__is_paged(arena, req) ? gpuarena__idle_segments(arena, 0) != 0
                                         : req->alignment > arena->unit || arena->config.headroom_bytes)
-        index = gpuarena__stage_device_wait(arena, req, miss); /* what is new may start elsewhere, or fail */
+        index = gpuarena__stage_device_wait(arena, req, miss); /* a new segment may start elsewhere, or fail
+                                                                  */
     if (!index) index = gpuarena__release_for(arena, req, 0, error);
     if (index || !gpuarena__is_paged(arena, req) || error->result != GPUARENA_OUT_OF_MEMORY) return index;
-    index = gpuarena__pages_grow(arena, req, 1, error);      /* the stages before may have made some quiet */
+    index = gpuarena__pages_grow(arena, req, 1, error);      /* earlier stages may have made some quiet */
     for (set = 1; set < arena->streams.count && !index && asks; set++)
         while (!index && error->result != GPUARENA_CAPTURE
                && (gpuarena__may_move(arena, req, error)
@@ -10955,7 +10958,7 @@ static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__reque
     return index;
 }
 
-/* The other arenas of the tree give idle memory back, if that makes room. */
+/* Has the other arenas of the tree release idle memory, if that makes room. */
 static uint32_t gpuarena__stage_reclaim(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     uint64_t idle, need, tight = gpuarena__tight_bytes(req);
@@ -10968,8 +10971,8 @@ static uint32_t gpuarena__stage_reclaim(gpuarena *arena, gpuarena__request *req,
     return 0;
 }
 
-/* Whether a request that has just failed would be served now, for others have freed while the driver was
-   asked: nothing is pending that it could wait for, or there is a block. */
+/* Whether a request that has just failed would succeed now, because other threads have freed during driver
+   calls: a block serves it, or nothing is pending any more although the failure says so. */
 static int gpuarena__is_freed(gpuarena *arena, const gpuarena__request *req, const gpuarena__miss *miss)
 {
     if (miss->failure->reason == GPUARENA_REASON_PENDING && !arena->stats.pending_bytes) return 1;
@@ -10977,7 +10980,7 @@ static int gpuarena__is_freed(gpuarena *arena, const gpuarena__request *req, con
         && arena->stats.reserved_bytes <= arena->limit && gpuarena__look(arena, req);
 }
 
-/* Why the call fails, and by how much; unless others have freed meanwhile. */
+/* Computes the failure that the call reports, unless other threads have freed meanwhile. */
 static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     int memory = miss->error.result == GPUARENA_OUT_OF_MEMORY
@@ -10990,7 +10993,7 @@ static uint32_t gpuarena__stage_explain(gpuarena *arena, gpuarena__request *req,
     return 0;
 }
 
-/* Calls config.pressure, without any lock. It is called again only if something has changed since. */
+/* Calls config.pressure, without any lock. Later rounds call it again only if something has changed. */
 static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     gpuarena_pressure_fn *pressure = arena->config.pressure;
@@ -11014,9 +11017,9 @@ static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req
 /* ---- the table, and the loop that runs it */
 
 enum {
-    GPUARENA__STAGE_TRY = 1,                     /* asks the driver nothing: GPUARENA_ALLOC_TRY goes so far */
-    GPUARENA__STAGE_NEW = 2,                     /* may serve a request for memory of its own */
-    GPUARENA__STAGE_SYNC = 4,                    /* the host waits: of no use where a capture forbids it */
+    GPUARENA__STAGE_TRY = 1,                     /* makes no driver call: also for GPUARENA_ALLOC_TRY */
+    GPUARENA__STAGE_NEW = 2,                     /* may serve a request that only new memory serves */
+    GPUARENA__STAGE_SYNC = 4,                    /* the host waits: of no use if a capture forbids that */
     GPUARENA__STAGE_LAST = 8                     /* is run for any request, though the round may be over */
 };
 static const struct gpuarena__stage {
@@ -11037,7 +11040,7 @@ static const struct gpuarena__stage {
     { gpuarena__stage_pressure,        GPUARENA__STAGE_LAST }            /* 9 */
 };
 
-/* Whether a stage is to be run for a request, by its flags and what the stages before have met with. */
+/* Whether a stage runs for a request, by its flags and the results of earlier stages. */
 static int gpuarena__is_stage_for(const gpuarena *arena, const gpuarena__request *req, uint32_t flags,
                                   gpuarena__miss *miss)
 {
@@ -11050,8 +11053,8 @@ static int gpuarena__is_stage_for(const gpuarena *arena, const gpuarena__request
     return !(flags & GPUARENA__STAGE_SYNC && miss->error.result == GPUARENA_CAPTURE);
 }
 
-/* Makes a live block of the node that a stage has found. 0 and an error: others have had the host memory
-   that was reserved. */
+/* Makes a live block of the node that a stage has found. 0 and an error: reserved host memory was used by
+   other threads meanwhile. */
 static uint32_t gpuarena__take_found(gpuarena *arena, uint32_t index, const gpuarena__request *req,
                                      gpuarena__error *error)
 {
@@ -11061,11 +11064,12 @@ static uint32_t gpuarena__take_found(gpuarena *arena, uint32_t index, const gpua
     index = gpuarena__block_take(arena, index, req);
     if (req->room) gpuarena__room_keep(arena, index, req->room);
     if (req->flags & GPUARENA_ALLOC_DEDICATED) gpuarena__node_at(arena, index)->size |= GPUARENA__DEDICATED;
-    gpuarena__record_own(arena, req->set);       /* the rest of what was others' */
+    gpuarena__record_own(arena, req->set);       /* covers the rest of a block that was another stream's */
     return index;
 }
 
-/* Returns the live node, or 0 and why. Ends: what starts the stages again is news each time. */
+/* Runs the stages. Returns the live node, or 0 with the failure set. Ends: each repetition needs a new
+   change. */
 static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gpuarena_failure *failure)
 {
     gpuarena__miss miss = GPUARENA_INIT;
@@ -11090,8 +11094,9 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
    gpuarena_alloc, _alloc_ex, _can_alloc and _free. A hit and a plain free take the fast path, under the lock
    alone. All others take the slow path, with the slow-path mutex. */
 
-/* The record of the stream that a block is freed on; 0: the GPU is done with it; HELD: it cannot be known
-   when it will be, for it was allocated for every stream, or there is no host memory for a record. */
+/* The record of the stream that a block is freed on; 0: the GPU is done with it; MULTI_STREAM: only a wait
+   for the device tells, because it was allocated for every stream, or there is no host memory for a record.
+   */
 GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__node *node,
                                              gpuarena_stream stream)
 {
@@ -11104,7 +11109,7 @@ GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__no
     return GPUARENA__LIKELY(at) ? at : GPUARENA__MULTI_STREAM;
 }
 
-/* The segment that a freed block had to itself goes back; now, or when more is given back. */
+/* Releases the segment of a freed dedicated block, now or with the next release. */
 static void gpuarena__dedicated_end(gpuarena *arena, uint64_t address, gpuarena_stream stream)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -11153,7 +11158,7 @@ static gpuarena_result gpuarena__free_scrubbed(gpuarena *arena, uint32_t index, 
     uint64_t address = gpuarena__node_at(arena, index)->address;
     gpuarena_stream cleared_on = stream;
     if (!gpuarena__scrub_free(arena, index, address, &cleared_on, &error)) {
-        error.block = index;                     /* it is live still */
+        error.block = index;                     /* the block is still live */
         return gpuarena__fail(arena, &error, 0, stream);
     }
     gpuarena__free_slot(arena, gpuarena__live_find(arena, address), cleared_on);
@@ -11175,7 +11180,8 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
         *ptr = NULL;
         return GPUARENA_OK;
     }
-    if (!gpuarena__may_scrub(arena, req.stream, &error)) /* else growth would stay behind the failure */
+    if (!gpuarena__may_scrub(arena, req.stream, &error)) /* otherwise a failed call could leave growth behind
+                                                            */
         return gpuarena__fail(arena, &error, req.requested, req.stream);
     index = gpuarena__run_stages(arena, &req, &failure);
     if (!index) return gpuarena__fail_record(arena, &failure, req.stream);
@@ -11201,7 +11207,7 @@ static gpuarena_result gpuarena__alloc_slow(gpuarena *arena, void **ptr, const g
     return gpuarena__end(arena, result);
 }
 
-/* The slow path of a request without alignment, room and flags. If the lock is held, it is let go of. */
+/* The slow path of a request without alignment, room and flags. If the lock is held, it is unlocked. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void **ptr, uint64_t bytes,
                                                          gpuarena_stream stream, uint32_t tag, int locked)
 {
@@ -11213,7 +11219,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void *
     return gpuarena__alloc_slow(arena, ptr, &request);
 }
 
-/* There is no host memory for a hit; with the lock, which is let go of. It is asked for once. */
+/* Fails a hit for lack of host memory. The lock is held, and is unlocked. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t bytes,
                                                        gpuarena_stream stream)
 {
@@ -11223,8 +11229,8 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t
     return gpuarena__leave(arena, gpuarena__fail(arena, &error, bytes, stream));
 }
 
-/* The first stage of a miss, as far as the lock alone will do; and what the stream's own cache can do for it.
-   Others' caches stay as they are. */
+/* Stage 1 as far as it needs the short lock alone, with what the stream's own cache can return. Other caches
+   stay as they are. */
 GPUARENA__NOINLINE uint32_t gpuarena__look_locked(gpuarena *arena, gpuarena__cache *cache, uint64_t bytes,
                                                   uint32_t set)
 {
@@ -11240,8 +11246,8 @@ GPUARENA__NOINLINE uint32_t gpuarena__look_locked(gpuarena *arena, gpuarena__cac
     return index;
 }
 
-/* The fast path: a hit on a plain stream, at the arena's own alignment, where nothing is to be asked, given
-   back or refused first. `cache` is the stream's, if it has one; then the block has no tag. */
+/* The fast path: a hit on a plain stream, at the arena's own alignment, without anything to query, release or
+   refuse. `cache` is the stream's, if it has one; then the block has no tag. */
 GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, gpuarena__cache *cache, void **ptr,
                                                      uint64_t bytes, gpuarena_stream stream, uint32_t tag)
 {
@@ -11263,7 +11269,7 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, gpuarena__
         return gpuarena__fail_host(arena, bytes, arena->streams.recent);
     index = gpuarena__hit(arena, req.set, 0, req.bytes);
     if (!GPUARENA__LIKELY(index)) index = gpuarena__look_locked(arena, cache, req.bytes, req.set);
-    if (!GPUARENA__LIKELY(index)) /* `stream` is needed no more: it is the recent one */
+    if (!GPUARENA__LIKELY(index)) /* `stream` is not needed any more: it is the recent one */
         return gpuarena__alloc_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
     node = gpuarena__node_at(arena, index);
     gpuarena__block_slice(arena, index, node, req.bytes);
@@ -11279,16 +11285,16 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, gpuarena__
     return GPUARENA_OK;
 }
 
-/* The fast path is four functions, of which a call sees one or two: what the longer ones need in registers is
-   no burden to the shortest. */
+/* The fast path is four functions, of which a call runs one or two, so that the registers of the longer ones
+   do not slow the shortest. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **ptr, uint64_t bytes,
                                                         gpuarena_stream stream)
 {
     return gpuarena__alloc_hit(arena, NULL, ptr, bytes, stream, 0);
 }
 
-/* With a tag, of its own or of the thread's scope. Whoever cannot enter takes the slow path, which says
-   why. */
+/* An allocation with a tag, of its request or of the thread's scope. A call that cannot enter takes the slow
+   path, which says why. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_tagged(gpuarena *arena, void **ptr, uint64_t bytes,
                                                           gpuarena_stream stream, uint32_t tag)
 {
@@ -11297,7 +11303,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_tagged(gpuarena *arena, void 
     return gpuarena__alloc_hit(arena, NULL, ptr, bytes, stream, tag ? tag : gpuarena__scope);
 }
 
-/* For a cache that had no block. */
+/* An allocation for which the cache had no block. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_past(gpuarena *arena, gpuarena__cache *cache, void **ptr,
                                                         uint64_t bytes, gpuarena_stream stream)
 {
@@ -11310,7 +11316,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_cached(gpuarena *arena, void 
     gpuarena__cache *cache = NULL;
     gpuarena__node *node = NULL;
     uint64_t whole = gpuarena__round_down(bytes + arena->unit - 1, arena->unit);
-    if (GPUARENA__LIKELY(whole - 1 < arena->caches.block_bytes && ptr))      /* 0: none, or too many */
+    if (GPUARENA__LIKELY(whole - 1 < arena->caches.block_bytes && ptr))      /* 0 bytes, or too many */
         cache = gpuarena__cache_of(arena, stream);
     if (GPUARENA__LIKELY(cache != NULL))
         node = gpuarena__cache_alloc(arena, cache, stream, bytes, whole);
@@ -11338,7 +11344,7 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
                         : gpuarena_alloc(arena, ptr, request->bytes, request->stream);
 }
 
-/* Could growth serve the request, as far as can be known without trying? */
+/* Whether growth could serve the request, as far as can be known without an attempt. */
 static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__request *req)
 {
     gpuarena__error error = gpuarena__no_error();
@@ -11347,15 +11353,15 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__reque
              headroom = arena->config.headroom_bytes;
     if (!need || req->flags & GPUARENA_ALLOC_TRY || kept > arena->limit) return GPUARENA_OUT_OF_MEMORY;
     if (req->alignment > arena->unit && req->flags & GPUARENA_ALLOC_DEDICATED)
-        return GPUARENA_OUT_OF_MEMORY;           /* which may be aligned to the unit alone */
+        return GPUARENA_OUT_OF_MEMORY;           /* the driver may align its segment to the unit alone */
     if (gpuarena__is_orderless(arena, req->stream, &error)) return error.result;
     if (need > arena->limit - kept) return GPUARENA_OUT_OF_MEMORY;
-    if (gpuarena__is_paged(arena, req) && need <= idle) return GPUARENA_OK; /* pages that move */
+    if (gpuarena__is_paged(arena, req) && need <= idle) return GPUARENA_OK; /* by moving pages */
     if (arena->has_family && !gpuarena__family_can_grow(arena, gpuarena__above(need, idle), &family_idle))
         return GPUARENA_OUT_OF_MEMORY;
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &error)) return error.result;
     idle += family_idle;
-    if (arena->memory == GPUARENA_MEMORY_MANAGED) return GPUARENA_OK;        /* whatever is free */
+    if (arena->memory == GPUARENA_MEMORY_MANAGED) return GPUARENA_OK;        /* regardless of free memory */
     return free_bytes + idle >= need + headroom ? GPUARENA_OK : GPUARENA_OUT_OF_MEMORY;
 }
 
@@ -11373,7 +11379,7 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
     if (arena->stats.reserved_bytes <= arena->limit && !gpuarena__is_apart(&req)) {
         int no_wait = req.flags & GPUARENA_ALLOC_TRY || req.home || gpuarena__is_capturing(arena, &error);
         uint32_t takes = no_wait ? GPUARENA__AVAILABLE_NOW : GPUARENA__AVAILABLE_AFTER_SYNC;
-        if (arena->lost) return GPUARENA_DEVICE_LOST;        /* a stream that was asked has told */
+        if (arena->lost) return GPUARENA_DEVICE_LOST;        /* the query of a stream has found the loss */
         if (gpuarena__could_serve(arena, &req, takes)) return GPUARENA_OK;
     }
     return gpuarena__can_grow(arena, &req);
@@ -11385,8 +11391,7 @@ GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_
     return result == GPUARENA_OK ? gpuarena__end(arena, gpuarena__can_alloc(arena, request)) : result;
 }
 
-/* After frees: while reserved is above a lowered limit, segments go back as they empty; and what
-   config.release says. */
+/* After a free: releases memory while reserved memory exceeds a lowered limit, and as config.release says. */
 static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -11405,8 +11410,8 @@ static void gpuarena__after_free(gpuarena *arena, gpuarena_stream stream)
         && ignored.result != GPUARENA_OK;
 }
 
-/* Makes the record of a stream that blocks are to be freed on, if it has none and there is host memory.
-   Before a block is looked up: it may ask the driver. */
+/* Makes the record of the stream of a free, if it has none and there is host memory. Called before a block is
+   looked up, because it may call the driver. */
 static void gpuarena__prepare_free(gpuarena *arena, gpuarena_stream stream)
 {
     if (gpuarena__is_one_stream(stream) && arena->streams.ordered)
@@ -11426,7 +11431,7 @@ static gpuarena_result gpuarena__free_slow(gpuarena *arena, void *ptr, gpuarena_
     return gpuarena__end(arena, result);
 }
 
-/* Whether a free needs no more than the lock: it makes no record, records no event and gives nothing back.
+/* Whether a free needs the short lock alone: it makes no record, records no event and releases nothing.
    *freed_on: the record of its stream. */
 GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__node *node,
                                              gpuarena_stream stream, uint32_t *freed_on)
@@ -11441,8 +11446,8 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
         && arena->stats.reserved_bytes <= arena->plain_limit;
 }
 
-/* If a cache's table has the block, the cache keeps it after all, in place of what it kept before, or the
-   arena's own table gets it back. 1: it is kept. */
+/* If a cache's table has the block, the cache keeps it in place of what it kept before, or the arena's own
+   table gets it back. 1: it is kept. */
 static int gpuarena__cache_take_back(gpuarena *arena, uint64_t address, gpuarena_stream stream)
 {
     uint32_t slot, index, freed_on;
@@ -11464,8 +11469,9 @@ static int gpuarena__cache_take_back(gpuarena *arena, uint64_t address, gpuarena
     return kept;
 }
 
-/* A free that the fast path does not serve; with the lock, which is let go of. If it needs no more than the
-   lock, it is done here. The slow path does all others, and says what is wrong with a pointer. */
+/* A free that the fast path does not serve. The lock is held, and is unlocked. If the free needs the short
+   lock alone, it is done here. Otherwise it takes the slow path, which also says what is wrong with a
+   pointer. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     uint64_t address = gpuarena__address(ptr);
@@ -11480,7 +11486,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *p
     return done ? GPUARENA_OK : gpuarena__free_slow(arena, ptr, stream);
 }
 
-/* The fast path: a live block without bits that ask for more, on a plain stream. */
+/* The fast path: frees a live block without special bits, on a plain stream. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     gpuarena__node *node;
@@ -11498,7 +11504,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
     return GPUARENA_OK;
 }
 
-/* The stream's cache, or else the fast path. */
+/* Frees into the stream's cache, or by the fast path. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_cached(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     gpuarena__cache *cache = gpuarena__cache_of(arena, stream);
@@ -11506,7 +11512,8 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_cached(gpuarena *arena, void *
         ? GPUARENA_OK : gpuarena__free_fast(arena, ptr, stream);
 }
 
-/* Whoever cannot enter takes the slow path, which says why. A thread with a tag's scope can. */
+/* A thread with a tag scope takes the fast path, too. A call that cannot enter takes the slow path, which
+   says why. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_aside(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     return arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && gpuarena__is_outside() && ptr
@@ -11522,10 +11529,10 @@ GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_
 }
 
 /* >>resize =============================================================================================
-   In place, or not at all. */
+   Resizing a block in place, or not at all. */
 
-/* Host memory for a tail that is to be freed: a node, its place in the table, its uses, and one more if it is
-   a capture's. */
+/* Reserves host memory to free a tail: a node, its slot in the table, its uses, and one more for a capture's.
+   0: none. */
 static int gpuarena__tail_reserve(gpuarena *arena, const gpuarena__node *node)
 {
     uint32_t use_at, count = 1;
@@ -11537,7 +11544,7 @@ static int gpuarena__tail_reserve(gpuarena *arena, const gpuarena__node *node)
     return done && gpuarena__nodes_reserve(arena, 1) && gpuarena__lookup_reserve(arena);
 }
 
-/* Cuts a live block in two, both used as the one was. Returns the slot of the tail. */
+/* Cuts a live block in two with the same uses. Returns the slot of the tail. */
 static uint32_t gpuarena__tail_cut(gpuarena *arena, uint32_t index, uint64_t keep)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index), *rest;
@@ -11585,7 +11592,7 @@ static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
     if (keep == gpuarena__node_bytes(node)) return 1;
-    if (!gpuarena__tail_reserve(arena, node)                 /* before anything is cleared */
+    if (!gpuarena__tail_reserve(arena, node)                 /* reserved before anything is cleared */
         || !gpuarena__scrub_free(arena, index, node->address + keep, &stream, error)
         || !gpuarena__tail_reserve(arena, node)) return 0;   /* others may have had it meanwhile */
     *freed_on = gpuarena__freed_on(arena, node, stream);
@@ -11594,9 +11601,9 @@ static int gpuarena__block_shrink(gpuarena *arena, uint32_t index, uint64_t keep
     return 1;
 }
 
-/* A live block that grew from so many bytes is cleared from there on, if it is to be, or is as it was,
-   without its room: needs no host memory for that but a node, which is kept. What it gives up was used by
-   nobody; but where the device was to be waited for, it may be on its way to being cleared. */
+/* Clears the part by which a live block grew, if config.scrub says so. If that fails, the block shrinks again
+   and loses its room; host memory for that is reserved except for a node, which is kept. The part was used by
+   nobody, but it may still be cleared if the device was waited for. */
 static int gpuarena__block_grown_clean(gpuarena *arena, uint32_t index, uint64_t from, gpuarena_stream stream,
                                        gpuarena__error *error)
 {
@@ -11604,7 +11611,7 @@ static int gpuarena__block_grown_clean(gpuarena *arena, uint32_t index, uint64_t
     uint32_t use_at, freed_on;
     gpuarena_stream on;
     if (stream != GPUARENA_OWN_STREAM && gpuarena__stream_find(arena, stream) != node->set)
-        stream = GPUARENA_ANY_STREAM;            /* a free does not tell of it: see gpuarena__scrub_free */
+        stream = GPUARENA_ANY_STREAM;            /* see gpuarena__scrub_free */
     if (gpuarena__scrub_new(arena, index, node->address + from, stream, error)) return 1;
     freed_on = gpuarena__freed_on(arena, node, GPUARENA_OWN_STREAM);
     if (arena->streams.ordered
@@ -11613,12 +11620,12 @@ static int gpuarena__block_grown_clean(gpuarena *arena, uint32_t index, uint64_t
     gpuarena__room_end(arena, index);
     use_at = node->use_at;
     node->use_at = 0;
-    gpuarena__tail_free(arena, index, from, freed_on);       /* one more than reserved: the table has slots */
+    gpuarena__tail_free(arena, index, from, freed_on);     /* one slot more than reserved: the table has it */
     node->use_at = use_at;
     return 0;
 }
 
-/* Backs what [begin, end) lacks, with all that stages 3 to 8 do for pages. */
+/* Backs the holes in [begin, end) by all means that stages 3 to 8 have for pages. */
 static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, gpuarena_stream stream,
                                  gpuarena__error *error)
 {
@@ -11632,7 +11639,7 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
         idle = gpuarena__idle_segments(arena, step < 2);
         if (step == 1 && arena->config.streams != GPUARENA_STREAMS_SAME) {
             while (set < arena->streams.count && !gpuarena__wait_stream(arena, set)) set++;
-            if (set < arena->streams.count) step--;          /* as long as there is one to wait for */
+            if (set < arena->streams.count) step--;          /* as long as there is a stream to wait for */
         } else if (step == 2 && !gpuarena__wait_device(arena, &ignored)) break;
         if (idle)
             (void)gpuarena__range_release_to(arena, arena->stats.reserved_bytes - idle, step < 2, stream,
@@ -11641,8 +11648,8 @@ static int gpuarena__commit_hard(gpuarena *arena, uint64_t begin, uint64_t end, 
     return 0;
 }
 
-/* How far a live block may be extended: over its room, and free memory and holes that the request may
-   have. */
+/* The end to which a live block may be extended: over its room, and over free memory and holes that the
+   request may use. */
 static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__request *req, uint32_t index)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index), *next;
@@ -11656,7 +11663,7 @@ static uint64_t gpuarena__extent(const gpuarena *arena, const gpuarena__request 
     return end;
 }
 
-/* Joins a live block with the free ones behind it, up to `end`. Takes a node: reserved. */
+/* Joins a live block with the free ones behind it, up to `end`. Takes one reserved node. */
 static void gpuarena__block_extend(gpuarena *arena, uint32_t index, uint64_t end)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -11676,7 +11683,7 @@ static void gpuarena__block_extend(gpuarena *arena, uint32_t index, uint64_t end
     gpuarena__peak_note(arena);
 }
 
-/* Grows a live block to want->bytes where it is. 0 and an error: it is as it was. */
+/* Grows a live block in place to req->bytes. 0 and an error: it is unchanged. */
 static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena__request *req,
                                 gpuarena__error *error)
 {
@@ -11694,10 +11701,10 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     arena->nodes.kept_count -= 4;
     if (node->as.live.serial != serial || !gpuarena__node_live(node))    /* another thread has freed it */
         return gpuarena__set_error(error, GPUARENA_DOUBLE_FREE);
-    /* there may be what the driver failed to unmap, or others have got meanwhile */
+    /* part of it may have failed to unmap, or was taken by other threads */
     if (done && gpuarena__extent(arena, req, index) < end)
         done = gpuarena__set_reason(error, GPUARENA_REASON_NEIGHBOUR);
-    if (done) gpuarena__block_extend(arena, index, end);     /* supply_do has left nodes for it */
+    if (done) gpuarena__block_extend(arena, index, end);     /* commit_run has left nodes for it */
     next = gpuarena__node_at(arena, node->next);
     begin = node->address + gpuarena__node_bytes(node);
     if (room > begin && gpuarena__is_open(next))
@@ -11705,7 +11712,7 @@ static int gpuarena__block_grow(gpuarena *arena, uint32_t index, const gpuarena_
     return done;
 }
 
-/* What a resize asks for: of the block's own stream, else quiet memory alone. 0 and an error. */
+/* The request of a resize: memory of the block's own stream, or quiet memory alone. 0 and an error. */
 static int gpuarena__resize_request(gpuarena *arena, const gpuarena__node *node, uint64_t bytes,
                                     gpuarena_stream stream, gpuarena__request *req, gpuarena__error *error)
 {
@@ -11713,24 +11720,24 @@ static int gpuarena__resize_request(gpuarena *arena, const gpuarena__node *node,
     request.bytes = bytes;
     request.stream = stream == GPUARENA_OWN_STREAM ? gpuarena__stream_of(arena, node) : stream;
     if (!gpuarena__request_check(arena, &request, req, error)) return 0;
-    if (stream == GPUARENA_OWN_STREAM) {         /* it may be gone: it is not looked for */
+    if (stream == GPUARENA_OWN_STREAM) {         /* the stream may be gone: it is not looked up */
         req->set = node->set;
         req->home = arena->streams.list[node->set].home;
     }
     if (node->size & GPUARENA__KEPT)
         req->bytes = gpuarena__whole(req->bytes, arena->paged.page_bytes);
-    if (node->size & GPUARENA__DEDICATED)        /* which is as large as it was asked for, at first */
+    if (node->size & GPUARENA__DEDICATED)        /* its segment is as large as first requested */
         req->bytes = gpuarena__max(gpuarena__whole(bytes, GPUARENA__GRANULE), gpuarena__node_bytes(node));
     if (stream != GPUARENA_OWN_STREAM && !gpuarena__request_stream(arena, req))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (req->set != node->set) req->set = req->home = 0;
-    if (!req->set && !gpuarena__streams_part(arena))         /* what is quiet must not be with what waits */
+    if (!req->set && !gpuarena__streams_part(arena))     /* quiet blocks must be separate from pending ones */
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     return 1;
 }
 
-/* Bytes of the pages that a block lacks in order to grow; *idle: what there is that could be given back or
-   moved there. */
+/* The bytes of pages that a block lacks in order to grow. *idle: idle memory that could be released or moved
+   there. */
 static uint64_t gpuarena__resize_need(const gpuarena *arena, uint32_t index, uint64_t bytes, uint64_t *idle)
 {
     const gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -11738,7 +11745,7 @@ static uint64_t gpuarena__resize_need(const gpuarena *arena, uint32_t index, uin
              begin = node->address + gpuarena__node_bytes(node);
     *idle = gpuarena__idle_segments(arena, 0);
     if (!page) return 0;
-    if (node->size & GPUARENA__KEPT)             /* its room is no open hole */
+    if (node->size & GPUARENA__KEPT)             /* its room is not an open hole */
         count = (gpuarena__whole(end, page) - begin) / page;
     else count = gpuarena__unmapped_bytes(arena, index, begin, end);
     *idle += arena->paged.spare_count * page;
@@ -11764,7 +11771,7 @@ static gpuarena_result gpuarena__fail_resize(gpuarena *arena, uint32_t index,
     return gpuarena__fail_record(arena, &failure, stream);
 }
 
-/* Grows a live block in place, with what family give back for it. 0 and an error. */
+/* Grows a live block in place, reclaiming from other arenas of the tree if necessary. 0 and an error. */
 static int gpuarena__block_grow_family(gpuarena *arena, uint32_t index, gpuarena__request *req,
                                        gpuarena__error *error)
 {
@@ -11786,7 +11793,7 @@ static int gpuarena__block_grow_family(gpuarena *arena, uint32_t index, gpuarena
     return done;
 }
 
-/* The same, cleared if it is to be. */
+/* As block_grow_family, and clears the new part if config.scrub says so. */
 static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena__request *req,
                                       gpuarena_stream stream, gpuarena__error *error)
 {
@@ -11833,7 +11840,8 @@ static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t byt
         gpuarena__max(arena->stats.requested_peak_bytes, arena->stats.requested_bytes);
     gpuarena__tell_of(arena, GPUARENA_ACTION_RESIZE, index, stream);
     if (freed_on != GPUARENA__MULTI_STREAM) gpuarena__record_own(arena,
-                                                                 freed_on); /* last: it asks the driver */
+                                                                 freed_on); /* last, because it calls the
+                                                                               driver */
     return GPUARENA_OK;
 }
 
