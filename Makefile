@@ -365,7 +365,7 @@ $(LIBRARY): $(LIBRARY_OBJECTS) $(BUILD)/stamp.sources
 # tests and examples are compiled in a third of the time, and run hardly longer: what they test is in the library
 QUICKLY    = $(if $(findstring -fsanitize,$(CFLAGS)),$(CFLAGS),$(patsubst -O%,-O0,$(CFLAGS)))
 $(BUILD)/obj/tests/%.o $(BUILD)/obj/examples/%.o: CFLAGS := $(QUICKLY)
-$(BUILD)/obj/stress/base/host.o: CPPFLAGS += -DGPUARENA_FLAGS='"$(CFLAGS)"'
+$(BUILD)/obj/stress/report/environment.o: CPPFLAGS += -DGPUARENA_FLAGS='"$(CFLAGS)"'
 $(BUILD)/obj/stress/base/program.o: CPPFLAGS += -DSTRESS_FOLDER='"$(CURDIR)/stress"'
 $(BUILD)/obj/tests/%.o: CPPFLAGS += $(TEST_INCLUDES)
 $(BUILD)/obj/tests/unit/arena/test_bounds.o: CPPFLAGS += -finstrument-functions

@@ -40,3 +40,33 @@ void xml_text(FILE *out, const char *text)
         at += length ? length : 1;
     }
 }
+
+/* ---- JSON */
+
+void json_text(FILE *out, const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    fputc('"', out);
+    while (*at) {
+        size_t length = utf8_length(at);
+        if (!length) fputs("\\ufffd", out);
+        else if (*at == '"' || *at == '\\') fprintf(out, "\\%c", *at);
+        else if (*at < 0x20) fprintf(out, "\\u%04x", (unsigned)*at);
+        else fwrite(at, 1, length, out);
+        at += length ? length : 1;
+    }
+    fputc('"', out);
+}
+
+/* ---- Bytes for people */
+
+const char *text_bytes(uint64_t bytes, char *text, size_t size)
+{
+    static const char *const names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    double scaled = (double)bytes;
+    size_t power = 0;
+    for (; scaled >= 1023.5 && power < 6; power++) scaled /= 1024.0;
+    snprintf(text, size, "%.*f %s", !power || scaled >= 99.95 ? 0 : scaled < 9.995 ? 2 : 1, scaled,
+             names[power]);
+    return text;
+}

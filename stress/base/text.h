@@ -1,9 +1,10 @@
-/* Texts that others read: well-formed UTF-8, and text in XML and HTML documents.
+/* Texts that others read: well-formed UTF-8, text in JSON, XML and HTML documents, bytes for people.
    Tested by tests/test_report.c, tests/gate.t and tests/html.t. */
 #ifndef STRESS_BASE_TEXT_H
 #define STRESS_BASE_TEXT_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* ---- UTF-8: what of a text is well-formed */
@@ -15,5 +16,15 @@ size_t utf8_fits(const char *text, size_t most);         /* bytes of so many, th
 
 /* As the value of a quoted attribute, or between tags; what XML cannot hold is U+FFFD. */
 void xml_text(FILE *out, const char *text);
+
+/* ---- Text in JSON */
+
+/* A JSON string, quotes included; bytes that are no UTF-8 become U+FFFD, so that the document always parses. */
+void json_text(FILE *out, const char *text);
+
+/* ---- Bytes for people */
+
+/* "17.4 MiB", "512 B": in the unit that suits. Returns text. */
+const char *text_bytes(uint64_t bytes, char *text, size_t size);
 
 #endif

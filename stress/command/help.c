@@ -22,6 +22,7 @@
 #include "../sim/costs.h"
 #include "../sim/sim.h"
 #include "../workload/workload.h"
+#include "../base/text.h"
 
 static void help_list_workloads(FILE *out);
 
@@ -155,7 +156,7 @@ static void help_list_devices(FILE *out)
         problem unknown = { 0, "" };
         snprintf(name, sizeof name, "cuda:%d", ordinal);
         int is_unknown = cuda_environment_describe(ordinal, &found, &unknown) != 0;
-        snprintf(text, sizeof text, "%s, %s, %s", found.name, plot_bytes(found.total_bytes, total, sizeof total),
+        snprintf(text, sizeof text, "%s, %s, %s", found.name, text_bytes(found.total_bytes, total, sizeof total),
                  found.uuid);
         help_line(out, name, is_unknown ? unknown.text : text);
     }
@@ -286,7 +287,7 @@ static void help_workload_page(FILE *out, size_t index)
     const workload_family *family = workload_family_at(index);
     fprintf(out, "%s: %s\n", family->name, family->summary);
     if (family->peak) {
-        plot_bytes(family->peak_bytes, text, sizeof text);
+        text_bytes(family->peak_bytes, text, sizeof text);
         fprintf(out, "  peak %s, %" PRIu64 " bytes: %s\n", text, family->peak_bytes, family->peak);
     }
     for (size_t option = 0; workload_option_text(index, option, text, sizeof text); option++) {

@@ -129,7 +129,7 @@ static int run_try_outputs(const run *self, problem *why)
 {
     if (output_list_try(&self->outputs, self->asked, why)) return -1;
     for (size_t index = 0; index < self->outputs.count; index++) {
-        if (plan_apart(&self->plan, &self->outputs.items[index], why)) return -1;
+        if (output_apart_of(&self->outputs.items[index], &self->plan, why)) return -1;
     }
     return 0;
 }

@@ -250,7 +250,7 @@ static int shrink_write(shrink *self, const char *program, const output *file)
 static int shrink_output(const shrink *self, output *file)
 {
     int failed = output_try(file, self->why) || output_apart(file, self->asked, self->why)
-        || plan_apart(&self->plan, file, self->why);
+        || output_apart_of(file, &self->plan, self->why);
     output_tried(file);
     return failed ? -1 : 0;
 }

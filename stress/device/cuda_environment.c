@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../base/text.h"
+
 /* ---- One process a question, its answer line by line */
 
 typedef void nvidia_smi_line(const char *line, void *user);
@@ -229,4 +231,25 @@ int cuda_environment_find(int ordinal, problem *why)
     if (ordinal >= 0 && ordinal < count) return 0;
     return problem_set(why, EXIT_NO_DEVICE, "there is no CUDA device %d: %d answer%s, numbered from 0", ordinal,
                        count, count == 1 ? "s" : "");
+}
+
+/* ---- for people */
+
+static void cuda_environment_others(const cuda_environment *self, char *text, size_t size)
+{
+    if (self->process_count < 0) snprintf(text, size, "other processes: unknown");
+    else if (!self->process_count) snprintf(text, size, "no other process");
+    else snprintf(text, size, "%d other process%s", self->process_count, self->process_count == 1 ? "" : "es");
+}
+
+const char *cuda_environment_line(const cuda_environment *self, char *text, size_t size)
+{
+    char others[48], total[16], in_use[16];
+    cuda_environment_others(self, others, sizeof others);
+    snprintf(text, size, "%s, %s, %s of it in use before the first op, driver %s%sCUDA %d.%d, runtime %d.%d, %s",
+             self->name, text_bytes(self->total_bytes, total, sizeof total),
+             text_bytes(self->other_bytes, in_use, sizeof in_use), self->driver,
+             self->driver[0] ? ", up to " : "for ", self->driver_version / 1000, self->driver_version % 1000 / 10,
+             self->runtime_version / 1000, self->runtime_version % 1000 / 10, others);
+    return text;
 }

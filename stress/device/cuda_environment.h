@@ -48,4 +48,7 @@ int cuda_environment_describe(int ordinal, cuda_environment *made, problem *why)
 /* All of it; makes a context. -1 and EXIT_NO_DEVICE, EXIT_HARNESS. */
 int cuda_environment_record(int ordinal, cuda_environment *made, problem *why);
 
+/* Name, memory, versions, others. Returns text. */
+const char *cuda_environment_line(const cuda_environment *self, char *text, size_t size);
+
 #endif

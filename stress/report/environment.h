@@ -1,5 +1,6 @@
-/* A CUDA device's record as a line for people, and as JSON.
-   Knows nothing of how it was asked for. Tested by tests/test_report.c. */
+/* What measured times depend on beside the program, as JSON: host, compiler, CUDA device. It must not ask
+   CUDA anything.
+   Tested by tests/run.t and tests/test_report.c. */
 #ifndef STRESS_REPORT_ENVIRONMENT_H
 #define STRESS_REPORT_ENVIRONMENT_H
 
@@ -7,8 +8,15 @@
 
 #include "../device/cuda_environment.h"
 
-/* Name, memory, versions, others. Returns text. */
-const char *environment_line(const cuda_environment *self, char *text, size_t size);
+/* ---- What measured times depend on beside the device: compiler, its flags, processor, how busy the
+        machine is */
+
+/* One object: compiler, flags, cpu, governor, kernel, date, argv (NULL: empty), cpus, load (of the last minute); what
+   is not known is null. */
+void host_json(FILE *out, const char *const *argv);
+/* The same as a line for people. Returns text. */
+const char *host_line(char *text, size_t size);
+
 /* One object; what is not known is null. */
 void environment_json(FILE *out, const cuda_environment *self);
 

@@ -6,6 +6,7 @@
 
 #include "figure.h"
 #include "table_columns.h"
+#include "../base/text.h"
 
 enum { FIGURE_BARS_LEFT = 116, FIGURE_BARS_RIGHT = 254, FIGURE_MOST_BARS = 24 };
 
@@ -41,7 +42,7 @@ static const char *figure_bar_number(const row *shown, row_column column, char *
     }
     if (value->kind != CELL_COUNT) return cell_print(value, text, size);
     int is_bytes = strstr(row_column_name(column), "_bytes") != NULL;
-    return is_bytes ? plot_bytes(value->count, text, size) : plot_count(value->count, text, size);
+    return is_bytes ? text_bytes(value->count, text, size) : plot_count(value->count, text, size);
 }
 
 /* Where a bar would be: why there is none. */

@@ -6,6 +6,7 @@
 
 #include "../result/record.h"
 #include "figure.h"
+#include "../base/text.h"
 
 static double figure_block_area(const record *drawn, const record_block *block)
 {
@@ -37,7 +38,7 @@ static void figure_block_words(const record *drawn, const record_block *block, c
         snprintf(tag, sizeof tag, ", %s", stream->labels[stream->tags[block->number] - 1]);
         figure_cut(tag, 24);
     }
-    plot_bytes(block->requested_bytes, bytes, sizeof bytes);
+    text_bytes(block->requested_bytes, bytes, sizeof bytes);
     plot_count(block->birth_op, born, sizeof born);
     if (block->death_op == RECORD_NEVER) snprintf(died, sizeof died, "the end");
     else plot_count(block->death_op, died, sizeof died);

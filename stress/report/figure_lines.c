@@ -6,6 +6,7 @@
 
 #include "../result/record.h"
 #include "figure.h"
+#include "../base/text.h"
 
 typedef double figure_value(const memory_use *use);          /* below 0: there is none */
 
@@ -141,7 +142,7 @@ void figure_memory(FILE *out, const figure_sheet *sheet, const figure *shown, pl
     figure_line(&on, sheet, shown->first, figure_requested, "requested_bytes", "l0");
     figure_text_begin(&on, on.right, 31.0, "end");
     figure_number(&on, sheet, shown->first, COLUMN_RESERVED_PEAK, "peak ",
-                  plot_bytes(of->cells[COLUMN_RESERVED_PEAK].count, bytes, sizeof bytes), "");
+                  text_bytes(of->cells[COLUMN_RESERVED_PEAK].count, bytes, sizeof bytes), "");
     figure_text_end(&on);
     figure_oom_line(&on, sheet, shown->first);
     plot_close(&on);

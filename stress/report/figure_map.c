@@ -8,6 +8,7 @@
 #include "../result/record.h"
 #include "figure.h"
 #include "map.h"
+#include "../base/text.h"
 
 enum { FIGURE_MAP_WIDTH = 400, FIGURE_MAP_HEIGHT = 192, FIGURE_MAP_PIECES = 1 << 16 };
 
@@ -111,12 +112,12 @@ static void figure_map_caption(const plot *on, const figure_sheet *sheet, size_t
     figure_text_begin(on, 4.0, 31.0, "start");
     if (shown->cells[COLUMN_OOM_OP].kind == CELL_NONE && reserved->kind == CELL_COUNT) {
         figure_number(on, sheet, row_index, COLUMN_RESERVED_PEAK, "takes ",
-                      plot_bytes(reserved->count, number, sizeof number), " at most");
+                      text_bytes(reserved->count, number, sizeof number), " at most");
     }
     for (size_t at = 0; at < sizeof columns / sizeof columns[0]; at++) {
         const cell *value = &shown->cells[columns[at]];
         if (value->kind == CELL_NONE) continue;
-        if (at) plot_bytes(value->count, number, sizeof number);
+        if (at) text_bytes(value->count, number, sizeof number);
         else plot_count(value->count, number, sizeof number);
         figure_number(on, sheet, row_index, columns[at], before[at], number, after[at]);
     }

@@ -85,7 +85,7 @@ static void html_intro(FILE *out, const html_page *page, const row_list *kept)
     xml_text(out, page->device);
     if (page->environment) {
         fputs(": ", out);
-        xml_text(out, environment_line(page->environment, line, sizeof line));
+        xml_text(out, cuda_environment_line(page->environment, line, sizeof line));
     }
     else fputs(", simulated: virtual time is the device's, measured time this machine's", out);
     fputs(".</p>\n", out);

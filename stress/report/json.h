@@ -17,12 +17,4 @@
 void json_write(FILE *out, const row_list *list, const char *device, const cuda_environment *environment,
                 int is_whole, const char *const *argv);
 
-/* "name":value and so on, of these columns. */
-void json_cells(FILE *out, const row *shown, row_column from, row_column last);
-/* "name":{..}: count, sum, maximum and buckets; has_percentiles: and those that it supports, the others null. */
-void json_histogram(FILE *out, const char *name, const histogram *latency, int has_percentiles);
-
-/* A JSON string, quotes included; bytes that are no UTF-8 become U+FFFD, so that the document always parses. */
-void json_text(FILE *out, const char *text);
-
 #endif

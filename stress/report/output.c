@@ -13,6 +13,8 @@
 #include "../base/nearest.h"
 #include "../result/record.h"
 #include "../result/csv.h"
+#include "../run/plan.h"
+#include "../workload/workload.h"
 #include "html.h"
 #include "json.h"
 #include "junit.h"
@@ -275,6 +277,30 @@ int output_is_file(const output *self, const char *path)
     struct stat mine, other;
     return !output_is_stdout(self) && !stat(self->path, &mine) && !stat(path, &other) && S_ISREG(mine.st_mode)
         && mine.st_dev == other.st_dev && mine.st_ino == other.st_ino;
+}
+
+/* Whether a recording that the workload replays is this file. */
+static int output_replays(const char *text, const output *made)
+{
+    slice rest = slice_of(text), spec, name;
+    char path[4096];
+    while (mix_take(&rest, &spec)) {
+        if (!slice_begins(spec, "replay:") || !slice_take(&spec, ':', &name)) continue;
+        snprintf(path, sizeof path, "%.*s", (int)spec.length, spec.bytes);
+        if (output_is_file(made, path)) return 1;
+    }
+    return 0;
+}
+
+int output_apart_of(const output *made, const plan *self, problem *why)
+{
+    for (size_t index = 0; index < self->workload_count; index++) {
+        if (output_replays(self->workloads[index].text, made)) {
+            return problem_set(why, EXIT_USAGE, "--out: %s is the recording of -w %s; give another file",
+                               made->path, self->workloads[index].text);
+        }
+    }
+    return 0;
 }
 
 int output_finish_stdout(problem *why)

@@ -15,6 +15,8 @@
 #include "../workload/workload.h"
 #include "../result/row.h"
 
+struct plan;
+
 typedef struct output_material {                 /* what files are made of */
     const row_list    *list;
     const char        *device;
@@ -57,5 +59,8 @@ int output_summary(const output_material *material, problem *why);
 
 /* Flushes stdout: -1 and a problem, EXIT_HARNESS, if anything written to it was lost. */
 int output_finish_stdout(problem *why);
+
+/* No output may be a recording that is read, which would be lost: -1 and a problem, EXIT_USAGE. */
+int output_apart_of(const output *made, const struct plan *self, problem *why);
 
 #endif

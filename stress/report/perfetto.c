@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "../result/record.h"
-#include "json.h"
+#include "../base/text.h"
 
 enum { PERFETTO_STEPS = 1 };                     /* the thread that steps are drawn on */
 

@@ -72,8 +72,6 @@ const char *plot_tick_text(const plot_axis *axis, double tick, char *text, size_
 const char *plot_unit_name(const plot_axis *axis);          /* of the ticks: "GiB"; "": they need none */
 double      plot_round_up(const plot_axis *axis);           /* the first round value that is not below most */
 
-/* 5.41 GiB; 17 B. Returns text. */
-const char *plot_bytes(uint64_t bytes, char *text, size_t size);
 /* 1234567 as 1,234,567. */
 const char *plot_count(uint64_t count, char *text, size_t size);
 

@@ -102,14 +102,3 @@ const char *plot_tick_text(const plot_axis *axis, double tick, char *text, size_
     } else snprintf(text, size, "%.10g", shown);
     return text;
 }
-
-const char *plot_bytes(uint64_t bytes, char *text, size_t size)
-{
-    static const char *const names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-    double scaled = (double)bytes;
-    size_t power = 0;
-    for (; scaled >= 1023.5 && power < 6; power++) scaled /= 1024.0;
-    snprintf(text, size, "%.*f %s", !power || scaled >= 99.95 ? 0 : scaled < 9.995 ? 2 : 1, scaled,
-             names[power]);
-    return text;
-}

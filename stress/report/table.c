@@ -245,7 +245,7 @@ static void table_run_legend(FILE *out, const row_list *list, const table_layout
 {
     char line[1200];
     int used = 0;
-    if (environment) table_fold(out, environment_line(environment, line, sizeof line), width);
+    if (environment) table_fold(out, cuda_environment_line(environment, line, sizeof line), width);
     for (size_t column = 0; column < layout->count; column++) {
         const table_column *shown = &layout->columns[column];
         if (!layout->widths[column] || !shown->note) continue;
@@ -266,7 +266,7 @@ static void table_run_legend(FILE *out, const row_list *list, const table_layout
 static void table_capacity_legend(FILE *out, const cuda_environment *environment, size_t width)
 {
     char line[512];
-    table_fold(out, environment ? environment_line(environment, line, sizeof line) : "simulated device.", width);
+    table_fold(out, environment ? cuda_environment_line(environment, line, sizeof line) : "simulated device.", width);
     table_fold(out, "min limit: the smallest limit found by bisection in steps of 2 MiB: the workload completes "
                "under it, with one step less it ends at that op, for that reason; peak: of what is requested. "
                "cudaMalloc and cub-library have no limit: it is the memory of the smallest simulated device on which "
@@ -276,7 +276,7 @@ static void table_capacity_legend(FILE *out, const cuda_environment *environment
 static void table_batch_legend(FILE *out, const cuda_environment *environment, size_t width)
 {
     char line[512];
-    table_fold(out, environment ? environment_line(environment, line, sizeof line) : "simulated device.", width);
+    table_fold(out, environment ? cuda_environment_line(environment, line, sizeof line) : "simulated device.", width);
     table_fold(out, "largest: what the workload's option may be for it to complete; one more ends at that op, for "
                "that reason; allowed: the largest found whose requested peak is no more than the memory there is: "
                "where peaks grow with the option, no policy can do better.", width);

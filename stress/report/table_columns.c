@@ -202,7 +202,7 @@ int table_is_best(const row_list *list, size_t row_index, const table_column *co
 static const char *table_amount(const row *shown, row_column column, char *text, size_t size)
 {
     const cell *value = &shown->cells[column];
-    return value->kind == CELL_NONE ? "-" : plot_bytes(value->count, text, size);
+    return value->kind == CELL_NONE ? "-" : text_bytes(value->count, text, size);
 }
 
 const char *table_overhead(const row *shown, char *text, size_t size)

@@ -10,6 +10,7 @@
 
 #include "plot.h"
 #include "table_columns.h"
+#include "../base/text.h"
 
 enum { VERDICT_MOST_NAMES = 4 };                 /* of policies in a row: of more the rest are counted */
 
@@ -138,7 +139,7 @@ static void verdict_amount(verdict *self, const row *shown)
 {
     char bytes[32], overhead[32];
     const char *above = table_overhead(shown, overhead, sizeof overhead);
-    verdict_say(self, "%s%s%s", plot_bytes(shown->cells[COLUMN_RESERVED_PEAK].count, bytes, sizeof bytes),
+    verdict_say(self, "%s%s%s", text_bytes(shown->cells[COLUMN_RESERVED_PEAK].count, bytes, sizeof bytes),
                 strcmp(above, "-") ? ", " : "", strcmp(above, "-") ? above : "");
 }
 

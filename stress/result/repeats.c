@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../report/json.h"
+#include "json.h"
 
 extern const char *const repeats_names[REPEATS_PARTS];       /* as JSON has them */
 

@@ -7,12 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/host.h"
+#include "../report/environment.h"
 #include "../base/pattern.h"
 #include "../base/program.h"
 #include "../base/slice.h"
 #include "../policy/policy_name.h"
-#include "../report/environment.h"
 #include "../workload/workload.h"
 #include "../workload/stream.h"
 #include "pass.h"
@@ -439,30 +438,6 @@ static int plan_wants_any(const plan *self, problem *why)
     return problem_set(why, EXIT_USAGE, "--filter: matches none of the rows, which are named WORKLOAD/POLICY");
 }
 
-/* Whether a recording that the workload replays is this file. */
-static int plan_reads(const char *text, const output *made)
-{
-    slice rest = slice_of(text), spec, name;
-    char path[4096];
-    while (mix_take(&rest, &spec)) {
-        if (!slice_begins(spec, "replay:") || !slice_take(&spec, ':', &name)) continue;
-        snprintf(path, sizeof path, "%.*s", (int)spec.length, spec.bytes);
-        if (output_is_file(made, path)) return 1;
-    }
-    return 0;
-}
-
-int plan_apart(const plan *self, const output *made, problem *why)
-{
-    for (size_t index = 0; index < self->workload_count; index++) {
-        if (plan_reads(self->workloads[index].text, made)) {
-            return problem_set(why, EXIT_USAGE, "--out: %s is the recording of -w %s; give another file",
-                               made->path, self->workloads[index].text);
-        }
-    }
-    return 0;
-}
-
 int plan_make(plan *self, const cli *asked, problem *why)
 {
     memset(self, 0, sizeof *self);
@@ -491,7 +466,7 @@ void plan_tell(const plan *self, int is_timed, FILE *out)
     fprintf(out, "%s: device %s, verify %s, %s\n", name, self->device,
             plan_verify_name(self->settings.verify),
             is_timed ? "timed in a second pass" : "not timed");
-    if (environment) fprintf(out, "%s: %s\n", name, environment_line(environment, line, sizeof line));
+    if (environment) fprintf(out, "%s: %s\n", name, cuda_environment_line(environment, line, sizeof line));
     for (size_t index = 0; index < self->policy_count; index++) {
         char text[512];
         const policy *chosen = &self->policies[index];

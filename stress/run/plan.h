@@ -8,7 +8,6 @@
 
 #include "../base/cli.h"
 #include "../device/cuda_environment.h"
-#include "../report/output.h"
 #include "../sim/costs.h"
 #include "pass.h"
 
@@ -51,8 +50,6 @@ void plan_tell(const plan *self, int is_timed, FILE *out);                   /* 
 /* -1 and a problem. The cli must outlive the plan, which must not move; plan_free in both cases. */
 int  plan_make(plan *self, const cli *asked, problem *why);
 void plan_free(plan *self);
-/* No output may be a recording that is read, which would be lost: -1 and a problem, EXIT_USAGE. */
-int  plan_apart(const plan *self, const output *made, problem *why);
 /* Whether the row of this workload and policy is asked for. */
 int  plan_asks_many(const cli *asked);           /* 1: for more than one workload, `all` among them */
 int  plan_wants(const plan *self, const plan_workload *workload, const policy *chosen);

@@ -212,7 +212,7 @@ my @topics = $help =~ /stress help \[((?:[\w|]|\n\s*)+)\]/ ? split /\|\s*/, $1 :
 my %help = map { $_ => stress('help', $_)->{out} } @topics;
 my %options = map { $_ => 1 } $help =~ /--([a-z-]+)/g;
 $options{$_} = 1 for slurp('stress/import/torch_snapshot.py') =~ /["']--([a-z-]+)["']/g;
-$options{$_} = 1 for slurp('stress/measure/bench.c') =~ /--([a-z-]+)/g;
+$options{$_} = 1 for slurp('stress/command/bench.c') =~ /--([a-z-]+)/g;
 $options{$_} = 1 for slurp('stress/install/gpuarena-sim') =~ /^ +--([a-z-]+)/mg;
 $options{$_} = 1 for qw(array dependency cudart);    # of Slurm and nvcc
 my %asked = map { $_ => 1 } map { /(?<![\w-])--([a-z][a-z-]*)/g } @spans, @blocks, $text;

@@ -6,6 +6,7 @@
 
 #include "stress/report/plot.h"
 #include "tap.h"
+#include "stress/base/text.h"
 
 /* Ticks of an axis as text: "0 2 4 | GiB". */
 static const char *ticks_of(plot_unit unit, double least, double most, int is_log, char *text, size_t size)
@@ -62,12 +63,12 @@ static void test_any(void)
 static void test_numbers(void)
 {
     char text[32];
-    CHECK_STR(plot_bytes(0, text, sizeof text), "0 B");
-    CHECK_STR(plot_bytes(1023, text, sizeof text), "1023 B");
-    CHECK_STR(plot_bytes(1024, text, sizeof text), "1.00 KiB");
-    CHECK_STR(plot_bytes(5806604763u, text, sizeof text), "5.41 GiB");
-    CHECK_STR(plot_bytes(327680000, text, sizeof text), "312 MiB");
-    CHECK_STR(plot_bytes(UINT64_MAX, text, sizeof text), "16.0 EiB");
+    CHECK_STR(text_bytes(0, text, sizeof text), "0 B");
+    CHECK_STR(text_bytes(1023, text, sizeof text), "1023 B");
+    CHECK_STR(text_bytes(1024, text, sizeof text), "1.00 KiB");
+    CHECK_STR(text_bytes(5806604763u, text, sizeof text), "5.41 GiB");
+    CHECK_STR(text_bytes(327680000, text, sizeof text), "312 MiB");
+    CHECK_STR(text_bytes(UINT64_MAX, text, sizeof text), "16.0 EiB");
     CHECK_STR(plot_count(0, text, sizeof text), "0");
     CHECK_STR(plot_count(999, text, sizeof text), "999");
     CHECK_STR(plot_count(1000, text, sizeof text), "1,000");

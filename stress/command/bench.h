@@ -1,7 +1,7 @@
 /* The program build/bench: every case measured, told as a table and as files.
    Knows nothing of how a case is measured. Tested by tests/bench.t. */
-#ifndef STRESS_MEASURE_BENCH_H
-#define STRESS_MEASURE_BENCH_H
+#ifndef STRESS_COMMAND_BENCH_H
+#define STRESS_COMMAND_BENCH_H
 
 #include "../base/cli.h"
 

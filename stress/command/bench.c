@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "../report/output_list.h"
-#include "callgrind.h"
-#include "stage.h"
+#include "../measure/callgrind.h"
+#include "../measure/stage.h"
 
 enum { BENCH_MOST_ROWS = 64, BENCH_MOST_COUNTED = 16 };
 
