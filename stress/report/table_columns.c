@@ -7,7 +7,6 @@
 
 #include "../policy/policy_name.h"
 #include "plot.h"
-#include "table.h"
 #include "../base/text.h"
 
 enum { TABLE_NAME_MAX = 40 };

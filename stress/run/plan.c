@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../report/environment.h"
 #include "../base/pattern.h"
 #include "../base/program.h"
 #include "../base/slice.h"
