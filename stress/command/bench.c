@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../report/output_list.h"
+#include "../report/output.h"
 #include "../measure/callgrind.h"
 #include "../measure/stage.h"
 

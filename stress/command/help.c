@@ -284,11 +284,11 @@ static void help_recordings(FILE *out)
 static void help_workload_page(FILE *out, size_t index)
 {
     char text[120];
-    const workload_family *family = workload_family_at(index);
-    fprintf(out, "%s: %s\n", family->name, family->summary);
-    if (family->peak) {
-        text_bytes(family->peak_bytes, text, sizeof text);
-        fprintf(out, "  peak %s, %" PRIu64 " bytes: %s\n", text, family->peak_bytes, family->peak);
+    const workload_family *each = workload_family_at(index);
+    fprintf(out, "%s: %s\n", each->name, each->summary);
+    if (each->peak) {
+        text_bytes(each->peak_bytes, text, sizeof text);
+        fprintf(out, "  peak %s, %" PRIu64 " bytes: %s\n", text, each->peak_bytes, each->peak);
     }
     for (size_t option = 0; workload_option_text(index, option, text, sizeof text); option++) {
         fprintf(out, "  %s\n", text);

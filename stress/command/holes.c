@@ -17,7 +17,7 @@
 #include "../policy/policy.h"
 #include "../base/program.h"
 #include "../base/progress.h"
-#include "../report/output_list.h"
+#include "../report/output.h"
 #include "run.h"
 
 enum { HOLES_STEPS = 5, HOLES_WARM_ROUNDS = 2, HOLES_LEAST_ROUNDS = 25, HOLES_ROUNDS = HOLES_MOST_ROUNDS,

@@ -10,7 +10,7 @@
 
 #include "../result/gate.h"
 #include "../result/csv.h"
-#include "../report/output_list.h"
+#include "../report/output.h"
 #include "../result/repeats.h"
 #include "../run/shard.h"
 #include "table_files.h"

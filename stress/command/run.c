@@ -10,7 +10,8 @@
 #include "../base/interrupt.h"
 #include "../base/program.h"
 #include "../policy/policy_name.h"
-#include "../report/output_list.h"
+#include "../report/environment.h"
+#include "../report/output.h"
 #include "../result/gate.h"
 #include "../run/batch.h"
 #include "../run/capacity.h"
@@ -377,6 +378,29 @@ static int run_check_plan(const run *self, problem *why)
     return self->kind == ROW_BATCH ? batch_check_plan(&self->plan, self->asked->values[CLI_VARY].text, why) : 0;
 }
 
+/* The plan for people: device, policies as they are in force, and what times are measured on. */
+static void run_tell(const plan *self, int is_timed, FILE *out)
+{
+    char line[512];
+    const char *name = program_name();
+    const cuda_environment *environment = plan_environment(self);
+    fprintf(out, "%s: device %s, verify %s, %s\n", name, self->device,
+            plan_verify_name(self->settings.verify),
+            is_timed ? "timed in a second pass" : "not timed");
+    if (environment) fprintf(out, "%s: %s\n", name, cuda_environment_line(environment, line, sizeof line));
+    for (size_t index = 0; index < self->policy_count; index++) {
+        char text[512];
+        const policy *chosen = &self->policies[index];
+        gpuarena_config_text(&chosen->config, text, sizeof text);
+        fprintf(out, "%s: policy %s: %s\n", name, chosen->text,
+                chosen->family == POLICY_ARENA ? text
+                : chosen->family == POLICY_MODEL ? chosen->model->summary
+                : chosen->family == POLICY_RAW ? "cudaMalloc and cudaFree"
+                : chosen->family == POLICY_ASYNC ? "cudaMallocAsync and cudaFreeAsync" : "at its own defaults");
+    }
+    if (is_timed) fprintf(out, "%s: %s\n", name, host_line(line, sizeof line));
+}
+
 static int run_all(run *self, problem *why)
 {
     if (run_check_options(self->asked, self->kind, why)
@@ -388,7 +412,7 @@ static int run_all(run *self, problem *why)
         || sweep_start(&self->sweep, self->asked, &self->plan, why)
         || run_try_outputs(self, why) || plan_present(&self->plan, why)) return -1;
     if (self->asked->values[CLI_VERBOSE].given && !self->asked->values[CLI_QUIET].given) {
-        plan_tell(&self->plan, row_is_run(self->kind) && self->plan.timed, stderr);
+        run_tell(&self->plan, row_is_run(self->kind) && self->plan.timed, stderr);
     }
     self->progress = progress_start(self->asked->values[CLI_PROGRESS].text, self->asked->values[CLI_QUIET].given,
                                     run_row_count(self));

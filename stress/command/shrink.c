@@ -10,7 +10,7 @@
 #include "../base/interrupt.h"
 #include "../run/pass.h"
 #include "../run/plan.h"
-#include "../report/output_list.h"
+#include "../report/output.h"
 #include "../run/sweep.h"
 #include "../base/search.h"
 #include "../workload/stream.h"

@@ -4,7 +4,7 @@
 #define STRESS_COMMAND_TABLE_FILES_H
 
 #include "../result/csv.h"
-#include "../report/output_list.h"
+#include "../report/output.h"
 
 /* Every output, and the step summary where there is one, of the rows of this table, which were read from path;
    merged: their bytes, of the command merge. -1 and a problem: no host memory, or not all was written. */

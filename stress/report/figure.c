@@ -3,13 +3,505 @@
    Tested by tests/html.t. */
 #include "figure.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/text.h"
 #include "../policy/policy_name.h"
 #include "../result/record.h"
+#include "series.h"
 #include "table_columns.h"
-#include "../base/text.h"
+
+static const char *figure_policy(const row *shown, size_t most, char *text, size_t size);
+static unsigned figure_legend(const plot *on, const row_list *list, size_t first, size_t count, unsigned from_line);
+static const char *figure_class(const row_list *list, size_t first, size_t row_index, const char *prefix, char *text,
+                                size_t size);
+
+/* ---- One bar a policy: its overhead, the smallest limit, the largest batch */
+
+enum { FIGURE_BARS_LEFT = 116, FIGURE_BARS_RIGHT = 254, FIGURE_MOST_BARS = 24 };
+
+typedef struct figure_bars {
+    row_column  column;                          /* how long the bar is */
+    row_column  beside;                          /* its number too; COLUMN_COUNT: none */
+    row_column  within;                          /* drawn within the bar; COLUMN_COUNT: none */
+    plot_unit   unit;
+    double      zero;                            /* the value of no bar */
+    const char *label, *within_name, *none;      /* none: what stands where the column is empty */
+} figure_bars;
+
+/* Of a run that ended early nothing is compared. */
+static int figure_has_bar(const row *shown, const figure_bars *kind)
+{
+    return table_is_ok(shown) && shown->cells[kind->column].kind != CELL_NONE;
+}
+
+static double figure_bar_value(const row *shown, const figure_bars *kind, row_column column)
+{
+    if (column == COLUMN_COUNT || !figure_has_bar(shown, kind)) return 0.0;
+    const cell *value = &shown->cells[column];
+    double length = (value->kind == CELL_COUNT ? (double)value->count : value->real) - kind->zero;
+    return value->kind != CELL_NONE && length > 0.0 ? length : 0.0;
+}
+
+static const char *figure_bar_number(const row *shown, row_column column, char *text, size_t size)
+{
+    const cell *value = &shown->cells[column];
+    if (value->kind == CELL_RATIO) {
+        snprintf(text, size, "%+.1f %%", (value->real - 1.0) * 100.0);
+        return text;
+    }
+    if (value->kind != CELL_COUNT) return cell_print(value, text, size);
+    int is_bytes = strstr(row_column_name(column), "_bytes") != NULL;
+    return is_bytes ? text_bytes(value->count, text, size) : plot_count(value->count, text, size);
+}
+
+/* Where a bar would be: why there is none. */
+static void figure_bar_missing(const plot *on, const figure_sheet *sheet, const figure_bars *kind, size_t index,
+                               double y)
+{
+    const cell *cells = sheet->list->rows[index].cells;
+    char number[64];
+    if (cells[COLUMN_OOM_OP].kind == CELL_COUNT) {
+        figure_text_begin(on, on->left + 4.0, y, "start");
+        figure_number(on, sheet, index, COLUMN_OOM_OP, "out of memory at op ",
+                      plot_count(cells[COLUMN_OOM_OP].count, number, sizeof number), "");
+        figure_text_end(on);
+        return;
+    }
+    int is_oom = cells[COLUMN_STATUS].kind != CELL_TEXT || !strcmp(cells[COLUMN_STATUS].text, "oom");
+    plot_text(on, on->left + 4.0, y, "bad", "start",
+              is_oom || !strcmp(cells[COLUMN_STATUS].text, "ok") ? kind->none : cells[COLUMN_STATUS].text);
+}
+
+/* What follows the bar: its number and the one beside it. */
+static void figure_bar_text(const plot *on, const figure_sheet *sheet, const figure_bars *kind, size_t index,
+                            double y)
+{
+    const row *shown = &sheet->list->rows[index];
+    char number[64];
+    double x = FIGURE_BARS_RIGHT + 6.0;
+    figure_text_begin(on, x, y, "start");
+    figure_number(on, sheet, index, kind->column, "",
+                  figure_bar_number(shown, kind->column, number, sizeof number), "");
+    figure_text_end(on);
+    if (kind->beside == COLUMN_COUNT || shown->cells[kind->beside].kind == CELL_NONE) return;
+    figure_text_begin(on, x + 62.0, y, "start");
+    figure_number(on, sheet, index, kind->beside, "",
+                  figure_bar_number(shown, kind->beside, number, sizeof number), "");
+    figure_text_end(on);
+}
+
+static void figure_bar(const plot *on, const figure_sheet *sheet, const figure *shown, const figure_bars *kind,
+                       size_t index, double y, double height)
+{
+    const row *of = &sheet->list->rows[index];
+    char name[64], class[32];
+    double within = figure_bar_value(of, kind, kind->within), text_y = y + height * 0.5 + 4.0;
+    figure_class(sheet->list, shown->first, index, "bar ", class, sizeof class);
+    plot_text(on, on->left - 6.0, text_y, "q", "end", figure_policy(of, 17, name, sizeof name));
+    if (!figure_has_bar(of, kind)) {
+        figure_bar_missing(on, sheet, kind, index, text_y);
+        return;
+    }
+    double length = plot_x(on, figure_bar_value(of, kind, kind->column)) - on->left;
+    plot_box(on, class, on->left, y + 1.0, length, height - 2.0);
+    if (within > 0.0) {
+        fprintf(on->out, "<path class=\"limit\" d=\"M%.1f %.1fv%.1f\"/>\n", plot_x(on, within), y, height);
+    }
+    figure_bar_text(on, sheet, kind, index, text_y);
+}
+
+static void figure_bars_draw(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame,
+                             const figure_bars *kind)
+{
+    double most = 0.0;
+    size_t rows = 0, drawn = 0;
+    plot on;
+    for (size_t at = shown->first; at < shown->first + shown->count; at++) {
+        double value = figure_bar_value(&sheet->list->rows[at], kind, kind->column);
+        double within = figure_bar_value(&sheet->list->rows[at], kind, kind->within);
+        if (value > most) most = value;
+        if (within > most) most = within;
+        rows += (size_t)row_is_first(sheet->list, shown->first, at);
+    }
+    if (rows > FIGURE_MOST_BARS) rows = FIGURE_MOST_BARS;
+    const plot_axis x = { 0.0, most, 0, kind->unit, kind->label, 3 };
+    const plot_axis y = { 0.0, 1.0, 0, PLOT_COUNT, NULL, 0 };
+    plot_open(&on, out, frame, &x, &y, 0);
+    on.left = FIGURE_BARS_LEFT;
+    on.right = FIGURE_BARS_RIGHT;
+    on.x.most = plot_round_up(&on.x);
+    plot_axes(&on);
+    if (kind->within_name) plot_text(&on, 4.0, 31.0, "q", "start", kind->within_name);
+    double height = (on.bottom - on.top) / (double)(rows ? rows : 1);
+    double thick = height > 26.0 ? 26.0 : height;
+    for (size_t at = shown->first; at < shown->first + shown->count && drawn < rows; at++) {
+        if (!row_is_first(sheet->list, shown->first, at)) continue;
+        figure_bar(&on, sheet, shown, kind, at, on.top + height * (double)drawn + (height - thick) * 0.5, thick);
+        drawn++;
+    }
+    plot_close(&on);
+}
+
+void figure_overhead(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+{
+    static const figure_bars kind = { COLUMN_FOOTPRINT, COLUMN_RESERVED_PEAK, COLUMN_COUNT, PLOT_SHARE, 1.0,
+                                      "overhead", "peak held from the driver, above the peak requested", "-" };
+    figure_words words;
+    figure_title(frame, &words, &sheet->list->rows[shown->first], 0, "overhead");
+    frame->description = "Peak memory held from the driver by each policy, above what was requested at its peak, or "
+                         "at which operation memory ran out.";
+    figure_bars_draw(out, sheet, shown, frame, &kind);
+}
+
+void figure_capacity(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+{
+    static const figure_bars kind = { COLUMN_RATIO, COLUMN_MIN_LIMIT, COLUMN_COUNT, PLOT_SHARE, 1.0,
+                                      "smallest limit", "smallest limit that completes, above the peak requested",
+                                      "never completes" };
+    figure_words words;
+    figure_title(frame, &words, &sheet->list->rows[shown->first], 0, "capacity");
+    frame->description = "The smallest limit with which the workload completes, by policy, above what was requested "
+                         "at its peak.";
+    figure_bars_draw(out, sheet, shown, frame, &kind);
+}
+
+void figure_batch(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+{
+    static const figure_bars kind = { COLUMN_LARGEST, COLUMN_COUNT, COLUMN_ALLOWED, PLOT_COUNT, 0.0,
+                                      "largest batch that completes", "dotted: what was requested would allow",
+                                      "none completes" };
+    figure_words words;
+    figure_title(frame, &words, &sheet->list->rows[shown->first], 0, "largest batch");
+    frame->description = "The largest batch that completes, by policy.";
+    figure_bars_draw(out, sheet, shown, frame, &kind);
+}
+
+/* ---- Lines over time: bytes of a row, shares of a workload's policies */
+
+typedef double figure_value(const memory_use *use);          /* below 0: there is none */
+
+static double figure_requested(const memory_use *use) { return (double)use->requested_bytes; }
+static double figure_live(const memory_use *use) { return (double)use->live_bytes; }
+static double figure_reserved(const memory_use *use) { return (double)use->reserved_bytes; }
+
+static double figure_idle_share(const memory_use *use)
+{
+    if (!use->reserved_bytes) return 0.0;
+    return use->live_bytes > use->reserved_bytes ? 0.0 : 1.0 - (double)use->live_bytes / (double)use->reserved_bytes;
+}
+
+static double figure_fragmentation_share(const memory_use *use)
+{
+    return memory_fragmentation(use->free_bytes, use->largest_bytes);
+}
+
+typedef struct figure_column { size_t first, least, most, last; } figure_column;
+
+static void figure_put(plot_point *points, size_t *count, const record *drawn, figure_value *value, size_t at)
+{
+    const plot_point made = { (double)drawn->samples[at].op, value(&drawn->samples[at].use) };
+    points[(*count)++] = made;
+}
+
+/* Of samples that fall on one unit of the figure the first, the extremes and the last, in order. */
+static void figure_flush(plot_point *points, size_t *count, const record *drawn, figure_value *value,
+                         const figure_column *column)
+{
+    size_t low = column->least < column->most ? column->least : column->most;
+    size_t high = column->least < column->most ? column->most : column->least;
+    figure_put(points, count, drawn, value, column->first);
+    if (low > column->first) figure_put(points, count, drawn, value, low);
+    if (high > low) figure_put(points, count, drawn, value, high);
+    if (column->last > high) figure_put(points, count, drawn, value, column->last);
+}
+
+static void figure_line(const plot *on, const figure_sheet *sheet, size_t row_index, figure_value *value,
+                        const char *name, const char *class)
+{
+    const record *drawn = sheet->list->rows[row_index].recording;
+    char data[96];
+    size_t count = 0;
+    plot_point *points = calloc(drawn->sample_count + 1, sizeof *points);
+    figure_column column = { 0, 0, 0, 0 };
+    if (!points) return;
+    for (size_t at = 0; at < drawn->sample_count; at++) {
+        double here = value(&drawn->samples[at].use);
+        int is_same = (unsigned)plot_x(on, (double)drawn->samples[at].op) / sheet->grain
+                   == (unsigned)plot_x(on, (double)drawn->samples[column.first].op) / sheet->grain;
+        if (!is_same) {
+            figure_flush(points, &count, drawn, value, &column);
+            column.first = column.least = column.most = at;
+        }
+        if (here < value(&drawn->samples[column.least].use)) column.least = at;
+        if (here > value(&drawn->samples[column.most].use)) column.most = at;
+        column.last = at;
+    }
+    if (drawn->sample_count) figure_flush(points, &count, drawn, value, &column);
+    snprintf(data, sizeof data, " data-row=\"%zu\" data-series=\"%s\"", row_index, name);
+    plot_line(on, class, data, points, count);
+    free(points);
+}
+
+static uint64_t figure_most_ops(const row_list *list, size_t first, size_t count)
+{
+    uint64_t most = 1;
+    for (size_t at = first; at < first + count; at++) {
+        const record *other = list->rows[at].recording;
+        if (other && other->op_count > most) most = other->op_count;
+    }
+    return most;
+}
+
+static uint64_t figure_most_reserved(const row_list *list, size_t first, size_t count)
+{
+    uint64_t most = 1;
+    for (size_t at = first; at < first + count; at++) {
+        const cell *reserved = &list->rows[at].cells[COLUMN_RESERVED_PEAK];
+        if (reserved->kind == CELL_COUNT && reserved->count > most) most = reserved->count;
+    }
+    return most;
+}
+
+static void figure_oom_line(const plot *on, const figure_sheet *sheet, size_t row_index)
+{
+    const record *drawn = sheet->list->rows[row_index].recording;
+    char number[32];
+    if (!drawn->refusal.happened) return;
+    double x = plot_x(on, (double)drawn->refusal.op);
+    fprintf(on->out, "<path class=\"oom\" d=\"M%.10g %.10gV%.10g\"/>\n", x, on->bottom, on->top);
+    figure_text_begin(on, x > 240.0 ? x - 4.0 : x + 4.0, on->bottom - 6.0, x > 240.0 ? "end" : "start");
+    figure_number(on, sheet, row_index, COLUMN_OOM_OP, "out of memory at op ",
+                  plot_count(drawn->refusal.op, number, sizeof number), "");
+    figure_text_end(on);
+}
+
+static void figure_limit(const plot *on, const record *drawn)
+{
+    if ((double)drawn->limit_bytes > on->y.most) return;
+    double y = plot_y(on, (double)drawn->limit_bytes);
+    fprintf(on->out, "<path class=\"limit\" d=\"M%.10g %.10gH%.10g\"/>\n", on->left, y, on->right);
+    plot_text(on, on->right - 4.0, y - 4.0, "q", "end", "limit");
+}
+
+void figure_memory(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+{
+    size_t first, count;
+    const row *of = &sheet->list->rows[shown->first];
+    const record *drawn = of->recording;
+    figure_words words;
+    char bytes[32];
+    plot on;
+    row_group(sheet->list, shown->first, &first, &count);
+    const plot_axis x = { 0.0, (double)figure_most_ops(sheet->list, first, count), 0, PLOT_COUNT,
+                          "allocations and frees so far", 0 };
+    const plot_axis y = { 0.0, (double)figure_most_reserved(sheet->list, first, count), 0, PLOT_BYTES,
+                          drawn->is_peaks ? "memory, highest so far" : "memory", 0 };
+    figure_title(frame, &words, of, 1, "memory");
+    frame->description = "Memory requested, live and reserved over time; a red line where memory ran out.";
+    plot_open(&on, out, frame, &x, &y, 1);
+    figure_steps_room(&on, drawn);
+    plot_legend legend = { &on, 0.0, 0 };
+    plot_legend_add(&legend, "line l4", "reserved");
+    plot_legend_add(&legend, "line l2", "live");
+    plot_legend_add(&legend, "line l0", "requested");
+    plot_axes(&on);
+    figure_steps(&on, drawn);
+    figure_limit(&on, drawn);
+    figure_line(&on, sheet, shown->first, figure_reserved, "reserved_bytes", "l4");
+    figure_line(&on, sheet, shown->first, figure_live, "live_bytes", "l2");
+    figure_line(&on, sheet, shown->first, figure_requested, "requested_bytes", "l0");
+    figure_text_begin(&on, on.right, 31.0, "end");
+    figure_number(&on, sheet, shown->first, COLUMN_RESERVED_PEAK, "peak ",
+                  text_bytes(of->cells[COLUMN_RESERVED_PEAK].count, bytes, sizeof bytes), "");
+    figure_text_end(&on);
+    figure_oom_line(&on, sheet, shown->first);
+    plot_close(&on);
+}
+
+static void figure_shares(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame,
+                          figure_value *value, int arenas_only, const char *label)
+{
+    const row_list *list = sheet->list;
+    char class[32];
+    plot on;
+    const plot_axis x = { 0.0, (double)figure_most_ops(list, shown->first, shown->count), 0, PLOT_COUNT,
+                          "allocations and frees so far", 0 };
+    const plot_axis y = { 0.0, 1.0, 0, PLOT_SHARE, label, 0 };
+    plot_open(&on, out, frame, &x, &y, figure_legend(NULL, list, shown->first, shown->count, 0));
+    figure_legend(&on, list, shown->first, shown->count, 0);
+    plot_axes(&on);
+    for (size_t at = shown->first; at < shown->first + shown->count; at++) {
+        const row *of = &list->rows[at];
+        if (!of->recording || !row_is_first(list, shown->first, at)) continue;
+        if (arenas_only && of->cells[COLUMN_FRAGMENTATION].kind == CELL_NONE) continue;
+        figure_line(&on, sheet, at, value, arenas_only ? "fragmentation" : "idle",
+                    figure_class(list, shown->first, at, "", class, sizeof class));
+    }
+    plot_close(&on);
+}
+
+void figure_idle(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+{
+    figure_words words;
+    figure_title(frame, &words, &sheet->list->rows[shown->first], 0, "idle");
+    frame->description = "Share of the memory held from the driver that no block is in, over time, by policy.";
+    figure_shares(out, sheet, shown, frame, figure_idle_share, 0, "reserved, not live");
+}
+
+void figure_fragmentation(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+{
+    figure_words words;
+    figure_title(frame, &words, &sheet->list->rows[shown->first], 0, "fragmentation");
+    frame->description = "1 - largest free / free, over time, by policy: what share of free memory the largest "
+                         "request could not have.";
+    figure_shares(out, sheet, shown, frame, figure_fragmentation_share, 1, "1 - largest free / free");
+}
+
+/* ---- Curves by policy: latency at percentiles, cost of a pair against holes */
+
+static size_t figure_latency_points(const histogram *latency, plot_point points[LATENCY_POINTS])
+{
+    size_t count = 0;
+    for (size_t at = 0; latency && at < LATENCY_POINTS; at++) {
+        unsigned per_mille = latency_points[at].per_mille;
+        if (!histogram_supports(latency, per_mille)) continue;
+        double ns = (double)histogram_percentile(latency, per_mille);
+        const plot_point made = { -log10(1.0 - per_mille / 1000.0), ns };
+        points[count++] = made;
+    }
+    return count;
+}
+
+static void figure_marks(const plot *on, const char *class, const plot_point *points, size_t count)
+{
+    for (size_t at = 0; at < count; at++) {
+        fprintf(on->out, "<circle class=\"%s\" cx=\"%.10g\" cy=\"%.10g\" r=\"2.6\"/>\n", class,
+                plot_x(on, points[at].x), plot_y(on, points[at].y));
+    }
+}
+
+static void figure_curve(const plot *on, const row_list *list, size_t first, size_t index, const plot_point *points,
+                         size_t count, const char *name)
+{
+    char class[32], data[96];
+    if (!count) return;
+    snprintf(data, sizeof data, " data-row=\"%zu\" data-series=\"%s\"", index, name);
+    plot_line(on, figure_class(list, first, index, "", class, sizeof class), data, points, count);
+    figure_marks(on, figure_class(list, first, index, "bar ", class, sizeof class), points, count);
+}
+
+/* A log axis that holds these values, from a power of ten to one. */
+static void figure_hold(plot_axis *axis, const plot_point *points, size_t count)
+{
+    for (size_t at = 0; at < count; at++) {
+        while (points[at].y >= 1.0 && points[at].y < axis->least) axis->least /= 10.0;
+        while (points[at].y > axis->most) axis->most *= 10.0;
+    }
+}
+
+static void figure_percentile_names(const plot *on)
+{
+    static const size_t named[] = { 0, 2, 4, 6 };
+    for (size_t at = 0; at < sizeof named / sizeof named[0]; at++) {
+        const latency_point *shown = &latency_points[named[at]];
+        double x = plot_x(on, -log10(1.0 - shown->per_mille / 1000.0));
+        fprintf(on->out, "<path class=\"edge\" d=\"M%.10g %.10gv4\"/>\n", x, on->bottom);
+        plot_text(on, x, on->bottom + 17.0, "q", named[at] == 6 ? "end" : "middle", shown->name);
+    }
+    fprintf(on->out, "<path class=\"edge\" d=\"M%.10g %.10gH%.10g\"/>\n", on->left, on->bottom, on->right);
+    plot_text(on, on->right, on->bottom + 33.0, "q", "end", "percentile of allocations, in this process");
+}
+
+void figure_latency(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+{
+    const row_list *list = sheet->list;
+    plot_point points[LATENCY_POINTS];
+    plot_axis x = { 0.25, 3.05, 0, PLOT_COUNT, NULL, 0 };
+    plot_axis y = { 100.0, 1000.0, 1, PLOT_NS, "time of an allocation", 0 };
+    figure_words words;
+    plot on;
+    for (size_t at = shown->first; at < shown->first + shown->count; at++) {
+        figure_hold(&y, points, figure_latency_points(list->rows[at].allocs, points));
+    }
+    figure_title(frame, &words, &list->rows[shown->first], 0, "latency");
+    frame->description = "Measured time of an allocation at percentiles from 50 to 99.9, by policy, on a log scale.";
+    plot_open(&on, out, frame, &x, &y, figure_legend(NULL, list, shown->first, shown->count, 0));
+    on.x = x;
+    figure_legend(&on, list, shown->first, shown->count, 0);
+    plot_axes(&on);
+    figure_percentile_names(&on);
+    for (size_t at = shown->first; at < shown->first + shown->count; at++) {
+        if (!row_is_first(list, shown->first, at)) continue;
+        size_t count = figure_latency_points(list->rows[at].allocs, points);
+        figure_curve(&on, list, shown->first, at, points, count, "alloc");
+    }
+    plot_close(&on);
+}
+
+static double figure_cost(const row *shown, row_column column)
+{
+    return shown->cells[column].kind == CELL_NONE ? -1.0 : shown->cells[column].real;
+}
+
+/* The rows of one policy, which follow one another. */
+static size_t figure_holes_points(const row_list *list, size_t from, row_column column, plot_point *points,
+                                  size_t *used)
+{
+    size_t at = from;
+    for (*used = 0; at < list->count; at++) {
+        const row *shown = &list->rows[at];
+        if (strcmp(shown->cells[COLUMN_POLICY].text, list->rows[from].cells[COLUMN_POLICY].text)) break;
+        if (figure_cost(shown, column) < 0.0 || shown->cells[COLUMN_HOLES].kind == CELL_NONE) continue;
+        const plot_point made = { (double)shown->cells[COLUMN_HOLES].count, figure_cost(shown, column) };
+        points[(*used)++] = made;
+    }
+    return at - from;
+}
+
+static void figure_holes_axes(const row_list *list, row_column column, plot_axis *x, plot_axis *y)
+{
+    for (size_t at = 0; at < list->count; at++) {
+        const cell *holes = &list->rows[at].cells[COLUMN_HOLES];
+        double cost = figure_cost(&list->rows[at], column);
+        if (holes->kind == CELL_NONE || cost < 0.0) continue;
+        if ((double)holes->count < x->least) x->least = (double)holes->count;
+        if ((double)holes->count > x->most) x->most = (double)holes->count;
+        if (cost > y->most) y->most = cost;
+    }
+    if (x->least < 1.0) x->least = 1.0;
+}
+
+void figure_holes(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame)
+{
+    const row_list *list = sheet->list;
+    int is_ns = shown->kind == FIGURE_HOLES_NS;
+    row_column column = is_ns ? COLUMN_NS_PER_PAIR : COLUMN_PAIR_INSTRUCTIONS;
+    plot_axis x = { 1e18, 1.0, 1, PLOT_COUNT, "free blocks around it", 0 };
+    plot_axis y = { 0.0, 0.0, 0, PLOT_RATIO, is_ns ? "ns an allocation and a free" : "instructions of both", 0 };
+    plot_point *points = calloc(list->count + 1, sizeof *points);
+    plot on;
+    size_t used;
+    figure_holes_axes(list, column, &x, &y);
+    if (x.least > x.most) x.least = x.most;
+    frame->title = frame->heading = is_ns ? "time against free blocks" : "instructions against free blocks";
+    frame->description = "Cost of one allocation and free against the number of free blocks, by policy.";
+    plot_open(&on, out, frame, &x, &y, figure_legend(NULL, list, 0, list->count, 0));
+    figure_legend(&on, list, 0, list->count, 0);
+    plot_axes(&on);
+    for (size_t at = 0; points && at < list->count;) {
+        size_t rows = figure_holes_points(list, at, column, points, &used);
+        figure_curve(&on, list, 0, at, points, used, row_column_name(column));
+        at += rows;
+    }
+    free(points);
+    plot_close(&on);
+}
+
+/* ---- Which figures there are, and what they share: names, numbers, legends */
 
 static const char *figure_workload(const row *shown)
 {
@@ -24,7 +516,8 @@ void figure_cut(char *text, size_t most)
     memcpy(text + most - 2, "..", 3);
 }
 
-const char *figure_policy(const row *shown, size_t most, char *text, size_t size)
+/* letters */
+static const char *figure_policy(const row *shown, size_t most, char *text, size_t size)
 {
     policy_name_shown(shown->cells[COLUMN_POLICY].text, text, size);
     figure_cut(text, most);
@@ -75,8 +568,9 @@ void figure_text_end(const plot *on)
     fputs("</text>\n", on->out);
 }
 
-const char *figure_class(const row_list *list, size_t first, size_t row_index, const char *prefix, char *text,
-                         size_t size)
+/* "l2": of a policy in its group. Returns text. */
+static const char *figure_class(const row_list *list, size_t first, size_t row_index, const char *prefix,
+                                char *text, size_t size)
 {
     size_t number = 0;
     for (size_t at = first; at < row_index; at++) number += (size_t)row_is_first(list, first, at);
@@ -84,7 +578,9 @@ const char *figure_class(const row_list *list, size_t first, size_t row_index, c
     return text;
 }
 
-unsigned figure_legend(const plot *on, const row_list *list, size_t first, size_t count, unsigned from_line)
+/* A legend of the policies of these rows. *lines: room that it takes; NULL on: nothing is drawn. */
+static unsigned figure_legend(const plot *on, const row_list *list, size_t first, size_t count,
+                              unsigned from_line)
 {
     enum { FIGURE_MOST_NAMES = 16 };
     char names[FIGURE_MOST_NAMES][64], class[32];

@@ -1,14 +1,15 @@
 /* The figures of a report: which there are of rows, and each as an <svg> element. A number that stands in one is a
    row's cell, which the element names (data-row: from 0, as files number them; data-column; data-value: as the CSV
    has it); points of lines are rows of the `series` and `latency` files.
-   Knows nothing of documents. Tested by tests/html.t. */
+   Knows nothing of documents.
+   Tested by tests/html.t. */
 #ifndef STRESS_REPORT_FIGURE_H
 #define STRESS_REPORT_FIGURE_H
 
 #include <stdio.h>
 
-#include "plot.h"
 #include "../result/row.h"
+#include "plot.h"
 
 typedef enum figure_kind {
     FIGURE_OVERHEAD,                             /* of a workload: peak memory over what was requested, by policy */
@@ -51,7 +52,6 @@ void figure_write(FILE *out, const figure_sheet *sheet, const figure *shown, uns
 typedef struct figure_words { char title[1200], heading[128]; } figure_words;
 void figure_title(plot_frame *frame, figure_words *words, const row *shown, int is_row, const char *what);
 void figure_cut(char *text, size_t most);        /* between characters, not within one */
-const char *figure_policy(const row *shown, size_t most, char *text, size_t size);       /* letters */
 /* A text that stands for cells of a row, piece by piece: begin, numbers, end. as: how the number is shown. */
 void figure_text_begin(const plot *on, double x, double y, const char *anchor);
 void figure_number(const plot *on, const figure_sheet *sheet, size_t row_index, row_column column, const char *before,
@@ -62,11 +62,6 @@ void figure_steps_room(plot *on, const struct record *drawn);
 void figure_steps(const plot *on, const struct record *drawn);
 /* Over a map: its largest blocks, each of which says what it is while it is pointed at or tapped. */
 void figure_blocks(const plot *on, const struct record *drawn, size_t most);
-/* A legend of the policies of these rows. *lines: room that it takes; NULL on: nothing is drawn. */
-unsigned figure_legend(const plot *on, const row_list *list, size_t first, size_t count, unsigned from_line);
-/* "l2": of a policy in its group. Returns text. */
-const char *figure_class(const row_list *list, size_t first, size_t row_index, const char *prefix, char *text,
-                         size_t size);
 
 typedef void figure_write_fn(FILE *out, const figure_sheet *sheet, const figure *shown, plot_frame *frame);
 figure_write_fn figure_overhead, figure_map, figure_memory, figure_idle, figure_fragmentation, figure_latency,

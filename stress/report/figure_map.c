@@ -1,14 +1,118 @@
 /* Time x addresses: what lies where, and what there was no place for.
    It must not know how cells are made.
-   Tested by tests/html.t. */
+   Tested by tests/cli/html.t, tests/cli/pictures.t and tests/html.t. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/text.h"
 #include "../result/record.h"
 #include "figure.h"
 #include "map.h"
-#include "../base/text.h"
+
+/* ---- Blocks of a map that say what they are: size, tag, step and lifetime, with no script */
+
+static double figure_block_area(const record *drawn, const record_block *block)
+{
+    uint64_t end = block->death_op < drawn->map_ops ? block->death_op : drawn->map_ops;
+    return end > block->birth_op ? (double)(end - block->birth_op) * (double)block->bytes : 0.0;
+}
+
+/* The blocks of the largest areas, the largest first; how many. */
+static size_t figure_largest(const record *drawn, size_t most, const record_block **found)
+{
+    size_t count = 0;
+    for (size_t at = 0; at < drawn->block_count; at++) {
+        double area = figure_block_area(drawn, &drawn->blocks[at]);
+        size_t place = count < most ? count++ : most;
+        for (; place && figure_block_area(drawn, found[place - 1]) < area; place--) {
+            if (place < most) found[place] = found[place - 1];
+        }
+        if (place < most) found[place] = &drawn->blocks[at];
+    }
+    return count;
+}
+
+static void figure_block_words(const record *drawn, const record_block *block, char *text, size_t size)
+{
+    const op_stream *stream = drawn->stream;
+    char bytes[32], born[32], died[32], tag[32] = "";
+    const char *step = block->step ? stream->labels[drawn->steps[block->step - 1].label] : "";
+    if (stream->tags[block->number]) {
+        snprintf(tag, sizeof tag, ", %s", stream->labels[stream->tags[block->number] - 1]);
+        figure_cut(tag, 24);
+    }
+    text_bytes(block->requested_bytes, bytes, sizeof bytes);
+    plot_count(block->birth_op, born, sizeof born);
+    if (block->death_op == RECORD_NEVER) snprintf(died, sizeof died, "the end");
+    else plot_count(block->death_op, died, sizeof died);
+    snprintf(text, size, "%s%s%s%.16s, op %s to %s", bytes, tag, *step ? ", " : "", step, born, died);
+}
+
+void figure_blocks(const plot *on, const record *drawn, size_t most)
+{
+    const record_block **found = calloc(most + 1, sizeof *found);
+    size_t count = found ? figure_largest(drawn, most, found) : 0;
+    char text[160];
+    for (size_t at = 0; at < count; at++) {
+        const record_block *block = found[at];
+        uint64_t end = block->death_op < drawn->map_ops ? block->death_op : drawn->map_ops;
+        double x = plot_x(on, (double)block->birth_op), y = plot_y(on, (double)(block->offset + block->bytes));
+        fputs("<g class=\"block\">", on->out);
+        plot_box(on, "hit", x, y, plot_x(on, (double)end) - x, plot_y(on, (double)block->offset) - y);
+        figure_block_words(drawn, block, text, sizeof text);
+        plot_text(on, on->right, on->name_y, "q", "end", text);
+        fputs("</g>\n", on->out);
+    }
+    free(found);
+}
+
+/* ---- Where steps begin: a mark above the plot area, and the step's name where there is room for it */
+
+enum { FIGURE_MOST_STEPS = 64, FIGURE_STEPS_HEIGHT = 14 };
+
+static int figure_has_steps(const record *drawn)
+{
+    return drawn->step_count && drawn->step_count <= FIGURE_MOST_STEPS;
+}
+
+void figure_steps_room(plot *on, const record *drawn)
+{
+    if (figure_has_steps(drawn)) on->top += FIGURE_STEPS_HEIGHT;
+}
+
+static double figure_step_width(const char *name)
+{
+    return 6.4 * (double)strlen(name);           /* of a wide font */
+}
+
+/* "step12", or "12" where only that fits; NULL: nothing does. */
+static const char *figure_step_name(const char *label, double room)
+{
+    const char *number = label + strlen(label);
+    while (number > label && isdigit((unsigned char)number[-1])) number--;
+    if (figure_step_width(label) <= room) return label;
+    return *number && figure_step_width(number) <= room ? number : NULL;
+}
+
+void figure_steps(const plot *on, const record *drawn)
+{
+    if (!figure_has_steps(drawn)) return;
+    fputs("<path class=\"edge\" d=\"", on->out);
+    for (size_t at = 0; at < drawn->step_count; at++) {
+        fprintf(on->out, "M%.10g %.10gv4", plot_x(on, (double)drawn->steps[at].op), on->top - 4.0);
+    }
+    fputs("\"/>\n", on->out);
+    for (size_t at = 0; at < drawn->step_count; at++) {
+        double x = plot_x(on, (double)drawn->steps[at].op);
+        double end = at + 1 < drawn->step_count ? plot_x(on, (double)drawn->steps[at + 1].op) : on->right;
+        const char *name = figure_step_name(drawn->stream->labels[drawn->steps[at].label], end - x - 4.0);
+        if (name) plot_text(on, x, on->top - 6.0, "q", "start", name);
+    }
+}
+
+/* ---- Time x addresses: what lies where, and what there was no place for */
 
 enum { FIGURE_MAP_WIDTH = 400, FIGURE_MAP_HEIGHT = 192, FIGURE_MAP_PIECES = 1 << 16 };
 

@@ -7,13 +7,172 @@
 #include <string.h>
 
 #include "../../gpuarena.h"
+#include "../base/text.h"
+#include "../policy/policy_name.h"
 #include "../run/sweep.h"
 #include "environment.h"
 #include "figure.h"
 #include "svg.h"
 #include "table_columns.h"
 #include "verdict.h"
-#include "../base/text.h"
+
+/* ---- What the page looks like, on a wide screen, on a narrow one and on paper */
+
+const char html_style[] =
+    ":root{color-scheme:light dark;--ink:#1c1e21;--quiet:#5c6470;--page:#fff;--plate:#f6f7f9;--rule:#dfe3e8;"
+    "--good:#00694f;--bad:#c1121f}"
+    "@media (prefers-color-scheme:dark){:root{--ink:#e8eaed;--quiet:#a7afba;--page:#16181c;--plate:#1e2126;"
+    "--rule:#3a4048;--good:#4cc9a0;--bad:#ff6b6b}}"
+    "*{box-sizing:border-box}"
+    "body{margin:0 auto;max-width:1760px;padding:1rem;background:var(--page);color:var(--ink);"
+    "font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;overflow-wrap:anywhere}"
+    "h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.15rem;margin:2rem 0 .5rem;border-top:1px solid var(--rule);"
+    "padding-top:1rem}p{margin:.4rem 0;max-width:90ch}.quiet{color:var(--quiet);font-size:.875rem}"
+    ".verdict{font-size:1.15rem;font-weight:600}.good{color:var(--good)}.bad{color:var(--bad)}"
+    "pre{background:var(--plate);border:1px solid var(--rule);border-radius:6px;padding:.6rem .8rem;margin:.5rem 0;"
+    "white-space:pre-wrap;font:13px/1.45 ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace}"
+    ".scroll{overflow-x:auto;margin:.6rem 0;border:1px solid var(--rule);border-radius:6px}"
+    "table{border-collapse:separate;border-spacing:0;font-size:.875rem;width:100%;overflow-wrap:normal;"
+    "font-variant-numeric:tabular-nums}"
+    "caption{text-align:left;padding:.4rem .6rem;color:var(--quiet)}"
+    "th,td{padding:.3rem .6rem;text-align:right;white-space:nowrap;border-top:1px solid var(--rule)}"
+    "th.w,td.w,th.g{text-align:left}thead th{border-top:0}"
+    "thead th,th.g{background:var(--plate)}th.g span{position:sticky;left:.6rem}tr.oom td{color:var(--bad)}"
+    "td:first-child,thead th:first-child{position:sticky;left:0;background:var(--page)}"
+    "thead th:first-child{background:var(--plate)}"
+    "section{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,840px),1fr));gap:.8rem}"
+    "h2,section>p,.all{grid-column:1/-1}.figures{display:grid;gap:.8rem;align-content:start;"
+    "grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr))}"
+    "figure{margin:0;max-width:640px;padding:.4rem;border:1px solid var(--rule);border-radius:6px;break-inside:avoid}"
+    "figure svg{display:block;width:100%;height:auto}"
+    ".hit{fill:transparent;cursor:pointer}.block text{display:none;paint-order:stroke;stroke:var(--page);"
+    "stroke-width:6;fill:var(--ink)}.block:hover text{display:inline}"
+    ".block:hover .hit{stroke:#000;stroke-width:1.5}"
+    "@media print{:root{--ink:#000;--quiet:#333;--page:#fff;--plate:#fff;--rule:#bbb;--good:#000;--bad:#a00}"
+    "body{max-width:none;padding:0;font-size:11pt}section{display:block}"
+    ".figures{grid-template-columns:1fr 1fr;margin:.4rem 0}"
+    ".scroll{overflow:visible}table{font-size:7pt}th,td{padding:.1rem .25rem;white-space:normal}}";
+
+/* ---- Rows and verdicts as tables, the columns and cells those of the terminal's table */
+
+static int html_is_used(const row_list *kept, const table_column *column)
+{
+    char text[1024];
+    for (size_t at = 0; at < kept->count; at++) {
+        if (strcmp(column->fill(&kept->rows[at], text, sizeof text), "-")) return 1;
+    }
+    return !(column->flags & TABLE_OPTIONAL);
+}
+
+/* What stands in the table's first column stands above the rows that share it, so that a phone has room for the
+   others. */
+static const char *html_group(const row *shown, const table_column *column, char *text, size_t size)
+{
+    const cell *workload = &shown->cells[COLUMN_WORKLOAD];
+    return workload->kind == CELL_TEXT ? workload->text : column->fill(shown, text, size);
+}
+
+static void html_group_line(FILE *out, const char *name, size_t columns)
+{
+    fprintf(out, "<tr><th class=\"g\" scope=\"rowgroup\" colspan=\"%zu\"><span>", columns);
+    xml_text(out, name);
+    fputs("</span></th></tr>\n", out);
+}
+
+static void html_cell(FILE *out, const row_list *kept, size_t line, const table_column *column)
+{
+    char text[1024];
+    int is_best = table_is_best(kept, line, column);
+    fputs(column->flags & TABLE_TEXT ? "<td class=\"w\">" : "<td>", out);
+    if (is_best) fputs("<b>", out);
+    xml_text(out, column->fill(&kept->rows[line], text, sizeof text));
+    fputs(is_best ? "</b></td>" : "</td>", out);
+}
+
+/* What headings mean. */
+static void html_notes(FILE *out, const table_column *columns, size_t count, const int *is_used)
+{
+    int told = 0;
+    for (size_t at = 0; at < count; at++) {
+        if (!is_used[at] || !columns[at].note) continue;
+        fprintf(out, "%s<b>%s</b>: ", told ? "; " : "<p class=\"quiet\">", columns[at].heading);
+        xml_text(out, columns[at].note);
+        told = 1;
+    }
+    if (told) fputs(". Bold in a column: the best of the workload.</p>\n", out);
+}
+
+static void html_headings(FILE *out, const table_column *columns, size_t count, const int *is_used)
+{
+    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Results\"><table>"
+          "<caption>Every number with all its digits: --out csv</caption>\n<thead><tr>", out);
+    for (size_t at = 1; at < count; at++) {
+        if (!is_used[at]) continue;
+        fprintf(out, "<th scope=\"col\"%s>%s</th>", columns[at].flags & TABLE_TEXT ? " class=\"w\"" : "",
+                columns[at].heading);
+    }
+    fputs("</tr></thead>\n<tbody>\n", out);
+}
+
+/* rows without baselines */
+static void html_table(FILE *out, const row_list *kept)
+{
+    const table_column *columns;
+    size_t count = table_columns(kept->kind, &columns), used = 0;
+    int is_used[TABLE_MOST];
+    char above[1024] = "", text[1024];
+    for (size_t at = 0; at < count; at++) used += (size_t)(is_used[at] = html_is_used(kept, &columns[at]));
+    html_headings(out, columns, count, is_used);
+    for (size_t line = 0; line < kept->count && line < HTML_MOST_ROWS; line++) {
+        const char *group = html_group(&kept->rows[line], &columns[0], text, sizeof text);
+        if (!line || strncmp(group, above, sizeof above - 1)) html_group_line(out, group, used - 1);
+        snprintf(above, sizeof above, "%s", group);
+        fputs(table_is_ok(&kept->rows[line]) ? "<tr>" : "<tr class=\"oom\">", out);
+        for (size_t at = 1; at < count; at++) {
+            if (is_used[at]) html_cell(out, kept, line, &columns[at]);
+        }
+        fputs("</tr>\n", out);
+    }
+    fputs("</tbody></table></div>\n", out);
+    if (kept->count > HTML_MOST_ROWS) {
+        fprintf(out, "<p class=\"quiet\">%zu rows more are in the CSV.</p>\n", kept->count - HTML_MOST_ROWS);
+    }
+    html_notes(out, columns, count, is_used);
+}
+
+static void html_word(FILE *out, const char *text)
+{
+    fputs("<td class=\"w\">", out);
+    xml_text(out, text);
+    fputs("</td>", out);
+}
+
+static void html_verdicts(FILE *out, const gate *gates)
+{
+    const char *above = NULL;
+    fputs("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Verdicts\"><table><thead><tr>"
+          "<th scope=\"col\" class=\"w\">policy</th><th scope=\"col\" class=\"w\">verdict</th>"
+          "<th scope=\"col\" class=\"w\">fail if</th><th scope=\"col\" class=\"w\">value</th>"
+          "<th scope=\"col\" class=\"w\">limit</th></tr></thead>\n<tbody>\n", out);
+    for (size_t index = 0; index < gates->verdict_count && index < HTML_MOST_ROWS; index++) {
+        const gate_verdict *shown = &gates->verdicts[index];
+        char name[1024], of[900];
+        if (*shown->workload && (!above || strcmp(above, shown->workload))) html_group_line(out, shown->workload, 5);
+        above = shown->workload;
+        fputs(gate_fails(gates, shown) ? "<tr class=\"oom\">" : "<tr>", out);
+        snprintf(name, sizeof name, "%s%s%s", policy_name_shown(shown->policy, of, sizeof of),
+                 *shown->holes ? " free blocks " : "", shown->holes);
+        html_word(out, name);
+        html_word(out, gate_outcome_name(shown->outcome));
+        html_word(out, shown->judged->text);
+        html_word(out, shown->value);
+        html_word(out, shown->limit);
+        fputs("</tr>\n", out);
+    }
+    fputs("</tbody></table></div>\n", out);
+}
+
+/* ---- The page from top to bottom */
 
 enum { HTML_MAPS_BYTES = 800000, HTML_MOST_NOTES = 100 };
 

@@ -1,6 +1,7 @@
 /* A report as one HTML file that needs nothing else, no script among it: verdict, how to see it again, table,
    figures. It is well-formed XML, too. For light and dark, paper, phones, and readers that speak.
-   Knows nothing of what figures show. Tested by tests/html.t. */
+   Knows nothing of what figures show.
+   Tested by tests/html.t. */
 #ifndef STRESS_REPORT_HTML_H
 #define STRESS_REPORT_HTML_H
 
@@ -26,7 +27,5 @@ void html_write(FILE *out, const html_page *page);           /* write errors: fe
 
 /* ---- for the report's files */
 extern const char html_style[];
-void html_table(FILE *out, const row_list *kept);            /* rows without baselines */
-void html_verdicts(FILE *out, const gate *gates);
 
 #endif

@@ -4,10 +4,226 @@
 #include "memviz.h"
 
 #include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "memviz_parts.h"
-#include "pickle.h"
+#include "../base/text.h"
+#include "../result/record.h"
+
+enum { PICKLE_MOST_WORDS = 200, PICKLE_BATCH = 1000 };
+
+typedef struct pickle {                          /* zeroed but for out */
+    FILE       *out;
+    const char *words[PICKLE_MOST_WORDS];        /* written before, and known to the reader by their place */
+    unsigned    word_count;
+} pickle;
+
+typedef struct pickle_list { unsigned count; } pickle_list;      /* zeroed: of no items yet */
+
+typedef struct memviz_segment {
+    uint64_t offset, bytes;
+    size_t   order;
+    int      comes, is_mapped;                   /* is_mapped: pages, else cudaMalloc's */
+} memviz_segment;
+
+/* ---- Opcodes, eleven of them */
+
+static void pickle_little_endian(pickle *self, uint64_t number, unsigned bytes)
+{
+    for (unsigned at = 0; at < bytes; at++) fputc((int)(number >> at * 8 & 0xFF), self->out);
+}
+
+/* A value is one of these, or a dictionary or list begun and ended. Keys and values take turns in a dictionary. */
+static void pickle_begin(pickle *self)
+{
+    fputs("\x80\x02", self->out);
+}
+
+static void pickle_end(pickle *self)
+{
+    fputc('.', self->out);
+}
+
+/* 1: well-formed to its end. */
+static int pickle_is_utf8(const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    for (size_t length; *at; at += length) {
+        length = utf8_length(at);
+        if (!length) return 0;
+    }
+    return 1;
+}
+
+static void pickle_unicode(pickle *self, const char *text, size_t length)
+{
+    fputc('X', self->out);
+    pickle_little_endian(self, length, 4);
+    fwrite(text, 1, length, self->out);
+}
+
+/* Each byte that belongs to no sequence is replaced: three bytes for one. */
+static void pickle_repaired(pickle *self, const char *text)
+{
+    size_t used = 0, length;
+    char *whole = malloc(strlen(text) * 3 + 1);
+    for (const char *at = text; whole && *at; at += length ? length : 1) {
+        length = utf8_length((const unsigned char *)at);
+        memcpy(whole + used, length ? at : "\xEF\xBF\xBD", length ? length : 3);
+        used += length ? length : 3;
+    }
+    pickle_unicode(self, whole ? whole : "", used);
+    free(whole);
+}
+
+/* what is no UTF-8 becomes U+FFFD */
+static void pickle_text(pickle *self, const char *text)
+{
+    if (pickle_is_utf8(text)) pickle_unicode(self, text, strlen(text));
+    else pickle_repaired(self, text);
+}
+
+/* a constant of the program: written out once */
+static void pickle_word(pickle *self, const char *word)
+{
+    for (unsigned at = 0; at < self->word_count; at++) {
+        if (strcmp(self->words[at], word)) continue;
+        fputc('h', self->out);
+        fputc((int)at, self->out);
+        return;
+    }
+    pickle_unicode(self, word, strlen(word));
+    if (self->word_count == PICKLE_MOST_WORDS) return;
+    fputc('q', self->out);
+    fputc((int)self->word_count, self->out);
+    self->words[self->word_count++] = word;
+}
+
+/* below 2^63 */
+static void pickle_number(pickle *self, uint64_t number)
+{
+    if (number < 256) {
+        fputc('K', self->out);
+        fputc((int)number, self->out);
+    } else {
+        fputs("\x8a\x08", self->out);
+        pickle_little_endian(self, number, 8);
+    }
+}
+
+static void pickle_truth(pickle *self, int is_true)
+{
+    fputc(is_true ? 0x88 : 0x89, self->out);
+}
+
+static void pickle_dict_begin(pickle *self)
+{
+    fputs("}(", self->out);
+}
+
+static void pickle_dict_end(pickle *self)
+{
+    fputc('u', self->out);
+}
+
+/* pickle_item before each: readers take lists by batches. */
+static void pickle_list_begin(pickle *self)
+{
+    fputs("](", self->out);
+}
+
+static void pickle_item(pickle *self, pickle_list *list)
+{
+    if (list->count > 0 && list->count % PICKLE_BATCH == 0) fputs("e(", self->out);
+    list->count++;
+}
+
+static void pickle_list_end(pickle *self)
+{
+    fputc('e', self->out);
+}
+
+/* ---- What a snapshot says was there at the end: segments of cudaMalloc's that are still held, and runs
+        of mapped pages */
+
+static int memviz_compare_offsets(const void *left, const void *right)
+{
+    const memviz_segment *one = left, *other = right;
+    if (one->offset != other->offset) return one->offset < other->offset ? -1 : 1;
+    return one->order < other->order ? -1 : one->order > other->order;
+}
+
+/* Of each base the latest: held, if it was obtained then. */
+static size_t memviz_held(memviz_segment *list, size_t count)
+{
+    size_t kept = 0;
+    qsort(list, count, sizeof *list, memviz_compare_offsets);
+    for (size_t at = 0; at < count; at++) {
+        int is_last = at + 1 == count || list[at + 1].offset != list[at].offset;
+        if (is_last && list[at].comes > 0) list[kept++] = list[at];
+    }
+    return kept;
+}
+
+/* Edges, +1 and -1, become runs that are covered. Each edge takes one place, so that a run fits where its end was. */
+static size_t memviz_covered(memviz_segment *edges, size_t count)
+{
+    size_t kept = 0;
+    int depth = 0;
+    uint64_t begin = 0;
+    qsort(edges, count, sizeof *edges, memviz_compare_offsets);
+    for (size_t at = 0; at < count;) {
+        uint64_t offset = edges[at].offset;
+        int before = depth;
+        for (; at < count && edges[at].offset == offset; at++) depth += edges[at].comes;
+        if (before <= 0 && depth > 0) begin = offset;
+        if (before <= 0 || depth > 0) continue;
+        const memviz_segment run = { begin, offset - begin, 0, 1, 1 };
+        edges[kept++] = run;
+    }
+    return kept;
+}
+
+static void memviz_take(const record *drawn, memviz_segment *list, size_t *segment_count, memviz_segment *edges,
+                        size_t *edge_count)
+{
+    for (size_t at = 0; at < drawn->change_count; at++) {
+        const record_change *change = &drawn->changes[at];
+        int comes = change->kind == SIM_CALL_OBTAIN || change->kind == SIM_CALL_VM_MAP ? 1 : -1;
+        const memviz_segment first = { change->offset, change->bytes, at, comes, 0 };
+        const memviz_segment last = { change->offset + change->bytes, 0, at, -comes, 0 };
+        if (change->kind == SIM_CALL_OBTAIN || change->kind == SIM_CALL_GIVE_BACK) {
+            list[(*segment_count)++] = first;
+        } else {
+            edges[(*edge_count)++] = first;
+            edges[(*edge_count)++] = last;
+        }
+    }
+}
+
+/* Held at the end of the record, by offset; free them. NULL: no host memory. */
+static memviz_segment *memviz_segments(const record *drawn, size_t *count)
+{
+    size_t held = 0, edge_count = 0;
+    memviz_segment *list = calloc(drawn->change_count * 2 + 1, sizeof *list);
+    memviz_segment *edges = calloc(drawn->change_count * 2 + 1, sizeof *edges);
+    *count = 0;
+    if (list && edges) {
+        memviz_take(drawn, list, &held, edges, &edge_count);
+        held = memviz_held(list, held);
+        edge_count = memviz_covered(edges, edge_count);
+        for (size_t at = 0; at < edge_count; at++) list[held++] = edges[at];
+        qsort(list, held, sizeof *list, memviz_compare_offsets);
+        *count = held;
+    }
+    free(edges);
+    return list;
+}
+
+/* ---- A history in the order of operations: what a free lets go, memory that comes and goes, a block, a
+        refusal */
 
 #define MEMVIZ_BASE ((uint64_t)1 << 32)          /* no block is at 0 */
 

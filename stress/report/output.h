@@ -1,19 +1,19 @@
 /* Files of a command: --out KIND=PATH. Tried before anything runs, written at the end, every write error noticed.
    Knows nothing of how rows are made. A new format is one row in output.c and one file beside it.
-   Tested by tests/run.t. */
+   Tested by tests/interrupt.t, tests/run.t and tests/cli.t. */
 #ifndef STRESS_REPORT_OUTPUT_H
 #define STRESS_REPORT_OUTPUT_H
 
 #include <stdio.h>
 
 #include "../base/cli.h"
-#include "../measure/costs.h"
-#include "../device/cuda_environment.h"
-#include "../result/gate.h"
 #include "../base/problem.h"
+#include "../device/cuda_environment.h"
+#include "../measure/costs.h"
+#include "../result/gate.h"
+#include "../result/row.h"
 #include "../run/shard.h"
 #include "../workload/workload.h"
-#include "../result/row.h"
 
 struct plan;
 
@@ -49,7 +49,6 @@ int output_try(output *self, problem *why);
 void output_tried(output *self);
 /* No output may be a file that an option names to be read, or a shard to be merged: -1 and a problem, EXIT_USAGE. */
 int output_apart(const output *self, const cli *asked, problem *why);
-int output_is_file(const output *self, const char *path);                    /* a regular file, and the same one */
 /* Opens, writes and closes; EXIT_HARNESS: not all of it arrived. */
 int output_write(const output *self, const output_material *material, problem *why);
 
@@ -62,5 +61,24 @@ int output_finish_stdout(problem *why);
 
 /* No output may be a recording that is read, which would be lost: -1 and a problem, EXIT_USAGE. */
 int output_apart_of(const output *made, const struct plan *self, problem *why);
+
+/* ---- All that a command writes: its files, and the table for people, on whichever of stdout and stderr
+        is left */
+
+typedef struct output_list {                     /* zeroed: nothing */
+    output *items;
+    size_t  count;
+    int     takes_stdout;                        /* a file does: the table goes to stderr */
+} output_list;
+
+/* The texts of --out. -1 and a problem: EXIT_USAGE, also where two are stdout. output_list_free in both cases. */
+int  output_list_parse(output_list *self, char *const *texts, size_t count, const char *command, problem *why);
+void output_list_free(output_list *self);
+
+/* Before anything runs: each can be written, is a file of its own, and none that the command reads. */
+int  output_list_try(const output_list *self, const cli *asked, problem *why);
+/* Every file, whatever becomes of another; then, unless quiet, the table. color: as table_style_for. */
+int  output_list_write(const output_list *self, const output_material *material, int is_quiet, const char *color,
+                       problem *why);
 
 #endif

@@ -1,14 +1,115 @@
 /* The table's lines: which columns go when there is no room, notes, legend.
    It must not know how a number came about.
-   Tested by tests/test_report.c. */
+   Tested by tests/cli.t, tests/gate.t and tests/test_report.c. */
 #include "table.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include "../base/text.h"
+#include "../result/repeats.h"
 #include "environment.h"
 #include "table_columns.h"
-#include "../base/text.h"
 #include "verdict.h"
+
+/* ---- How the table may look on what it is written to: width and colour */
+
+enum { TABLE_WIDTH_MIN = 40, TABLE_WIDTH_DEFAULT = 120 };
+
+static const char *table_environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+static size_t table_width(int descriptor)
+{
+    const char *columns = table_environment("COLUMNS");
+    size_t width = columns && *columns != '-' ? (size_t)strtoul(columns, NULL, 10) : 0;
+#ifdef TIOCGWINSZ
+    struct winsize size;
+    if (!width && isatty(descriptor) && !ioctl(descriptor, TIOCGWINSZ, &size)) width = size.ws_col;
+#else
+    (void)descriptor;
+#endif
+    if (!width) return TABLE_WIDTH_DEFAULT;
+    return width < TABLE_WIDTH_MIN ? TABLE_WIDTH_MIN : width;
+}
+
+static int table_color(int descriptor, const char *choice)
+{
+    const char *terminal = getenv("TERM");
+    if (strcmp(choice, "auto")) return !strcmp(choice, "always");
+    if (table_environment("NO_COLOR")) return 0;
+    if (table_environment("FORCE_COLOR")) return strcmp(getenv("FORCE_COLOR"), "0") != 0;
+    return isatty(descriptor) && terminal && strcmp(terminal, "dumb");
+}
+
+table_style table_style_for(FILE *out, const char *choice)
+{
+    table_style style;
+    style.width = table_width(fileno(out));
+    style.color = table_color(fileno(out), choice);
+    return style;
+}
+
+/* ---- Below the table: what rows that are there more than once say together */
+
+/* The row that was added as number so-and-so: those of the table alone were not. */
+static const row *table_added(const row_list *list, size_t number)
+{
+    size_t index = 0;
+    for (;; index++) {
+        if (!list->rows[index].is_baseline && !number--) return &list->rows[index];
+    }
+}
+
+static size_t table_percentile(const histogram *latency, unsigned per_mille, const char *name, char *text,
+                               size_t size)
+{
+    if (!histogram_supports(latency, per_mille)) return 0;
+    int length = snprintf(text, size, ", %s %" PRIu64, name, histogram_percentile(latency, per_mille));
+    return (size_t)length < size ? (size_t)length : size - 1;
+}
+
+static const char *table_repeats_text(const repeats_group *of, char *text, size_t size)
+{
+    char interval[64] = " (an interval takes six times)", ends[200] = "";
+    rounds_interval time = repeats_time(of);
+    const histogram *allocs = of->sums[REPEATS_ALLOC];
+    size_t used = table_percentile(allocs, 500, "p50", ends, sizeof ends);
+    used += table_percentile(allocs, 990, "p99", ends + used, sizeof ends - used);
+    (void)table_percentile(allocs, 999, "p99.9", ends + used, sizeof ends - used);
+    if (of->ns_count >= ROUNDS_LEAST_COUNT) snprintf(interval, sizeof interval, " [%.1f,%.1f]", time.low, time.high);
+    snprintf(text, size, ", %zu times: host ns/op %.1f%s; ns of all %" PRIu64 " allocations together: max %" PRIu64
+             "%s", of->ns_count, time.median, interval, allocs->count, allocs->max, ends);
+    return text;
+}
+
+size_t table_repeats(FILE *out, const row_list *list, table_sayer *say, size_t width)
+{
+    char text[512];
+    repeats all = { NULL, 0, 0, 0 };
+    size_t told = 0;
+    int failed = 0;
+    for (size_t index = 0; index < list->count && !failed; index++) {
+        if (!list->rows[index].is_baseline) failed = repeats_add(&all, &list->rows[index]);
+    }
+    for (size_t at = 0; at < all.count && !failed; at++) {
+        const repeats_group *of = &all.groups[at];
+        if (of->ns_count > 1 && of->sums[REPEATS_ALLOC]) {
+            told++;
+            say(out, table_added(list, of->first), table_repeats_text(of, text, sizeof text), width);
+        }
+    }
+    repeats_free(&all);
+    return told;
+}
+
+/* ---- The table's lines: which columns go when there is no room, notes, legend */
 
 typedef struct table_layout {
     const table_column *columns;
@@ -155,7 +256,8 @@ static void table_rows(FILE *out, const row_list *list, const table_layout *layo
     }
 }
 
-void table_fold(FILE *out, const char *text, size_t width)
+/* A sentence, folded at spaces, indented; a word that no line has room for is broken. */
+static void table_fold(FILE *out, const char *text, size_t width)
 {
     size_t at = 0, room = width > 24 ? width : 24;
     while (*text) {

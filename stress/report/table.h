@@ -1,6 +1,7 @@
 /* The table for people: one line a row, as many columns as the terminal is wide, and below it
    what each workload comes to; ASCII.
-   Knows nothing of files. Tested by tests/test_report.c. */
+   Knows nothing of files.
+   Tested by tests/cli.t, tests/gate.t and tests/test_report.c. */
 #ifndef STRESS_REPORT_TABLE_H
 #define STRESS_REPORT_TABLE_H
 
@@ -25,8 +26,5 @@ void table_write(FILE *out, const row_list *list, const cuda_environment *enviro
    The first of them and a text, which follows its name, are said; width is the sayer's. How many there were. */
 typedef void table_sayer(FILE *out, const row *named, const char *text, size_t width);
 size_t table_repeats(FILE *out, const row_list *list, table_sayer *say, size_t width);
-
-/* A sentence, folded at spaces, indented; a word that no line has room for is broken. */
-void table_fold(FILE *out, const char *text, size_t width);
 
 #endif

@@ -156,7 +156,7 @@ int plan_device(plan *self, const cli *asked, problem *why)
 
 static const char *const plan_verify_names[] = { "off", "sample", "full" };
 
-static const char *plan_verify_name(verify_mode mode)
+const char *plan_verify_name(verify_mode mode)
 {
     return plan_verify_names[mode];
 }
@@ -357,9 +357,9 @@ static int plan_add_workload(plan *self, const char *text, problem *why)
 static int plan_add_workloads(plan *self, problem *why)
 {
     for (size_t index = 0; workload_family_at(index); index++) {
-        const workload_family *family = workload_family_at(index);
-        int is_left_out = !family->peak || (self->settings.device.is_cuda && !strcmp(family->name, "rival"));
-        if (!is_left_out && plan_add_workload(self, family->name, why)) return -1;
+        const workload_family *each = workload_family_at(index);
+        int is_left_out = !each->peak || (self->settings.device.is_cuda && !strcmp(each->name, "rival"));
+        if (!is_left_out && plan_add_workload(self, each->name, why)) return -1;
     }
     return 0;
 }
@@ -453,28 +453,4 @@ void plan_free(plan *self)
     if (self->filtered) regfree(&self->filter);
     free(self->workloads);
     free(self->policies);
-}
-
-/* ---- A plan for people: device, policies as they are in force, and what times are measured on */
-
-void plan_tell(const plan *self, int is_timed, FILE *out)
-{
-    char line[512];
-    const char *name = program_name();
-    const cuda_environment *environment = plan_environment(self);
-    fprintf(out, "%s: device %s, verify %s, %s\n", name, self->device,
-            plan_verify_name(self->settings.verify),
-            is_timed ? "timed in a second pass" : "not timed");
-    if (environment) fprintf(out, "%s: %s\n", name, cuda_environment_line(environment, line, sizeof line));
-    for (size_t index = 0; index < self->policy_count; index++) {
-        char text[512];
-        const policy *chosen = &self->policies[index];
-        gpuarena_config_text(&chosen->config, text, sizeof text);
-        fprintf(out, "%s: policy %s: %s\n", name, chosen->text,
-                chosen->family == POLICY_ARENA ? text
-                : chosen->family == POLICY_MODEL ? chosen->model->summary
-                : chosen->family == POLICY_RAW ? "cudaMalloc and cudaFree"
-                : chosen->family == POLICY_ASYNC ? "cudaMallocAsync and cudaFreeAsync" : "at its own defaults");
-    }
-    if (is_timed) fprintf(out, "%s: %s\n", name, host_line(line, sizeof line));
 }

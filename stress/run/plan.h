@@ -45,7 +45,7 @@ int  plan_present(const plan *self, problem *why);
 int  plan_policies(plan *self, const cli *asked, problem *why);
 const cuda_environment *plan_environment(const plan *self);                  /* NULL: the device is simulated */
 
-void plan_tell(const plan *self, int is_timed, FILE *out);                   /* what is in force, a line each */
+const char *plan_verify_name(verify_mode mode);      /* as --verify has it */
 
 /* -1 and a problem. The cli must outlive the plan, which must not move; plan_free in both cases. */
 int  plan_make(plan *self, const cli *asked, problem *why);

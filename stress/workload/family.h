@@ -5,9 +5,15 @@
 #define STRESS_WORKLOAD_FAMILY_H
 
 #include "stream.h"
-#include "workload.h"
 
 enum { FAMILY_MAX_OPTIONS = 16 };
+
+/* peak: how the highest sum of live bytes comes about, and what it is at the defaults; NULL and 0: as the file has
+   it. */
+typedef struct workload_family {
+    const char *name, *summary, *options, *peak;
+    uint64_t    peak_bytes;
+} workload_family;
 
 typedef struct family_option {
     const char *key;

@@ -29,29 +29,29 @@ static size_t append(char *spec, size_t used, size_t room, const char *key, uint
     return used + (size_t)length;
 }
 
-static void check_edges(const workload_family *family)
+static void check_edges(const workload_family *each)
 {
     char keys[400], spec[100], all_low[400], all_high[400];
-    size_t low = (size_t)snprintf(all_low, sizeof all_low, "%s", family->name);
-    size_t high = (size_t)snprintf(all_high, sizeof all_high, "%s", family->name), tried = 0;
-    snprintf(keys, sizeof keys, "%s", family->options);
+    size_t low = (size_t)snprintf(all_low, sizeof all_low, "%s", each->name);
+    size_t high = (size_t)snprintf(all_high, sizeof all_high, "%s", each->name), tried = 0;
+    snprintf(keys, sizeof keys, "%s", each->options);
     for (char *part = strtok(keys, ","); part; part = strtok(NULL, ",")) {
         workload_key found;
         problem why = { 0, "" };
         char *end = strchr(part, '=');
         if (end) *end = '\0';
-        if (workload_vary(family->name, part, &found, &why)) continue;       /* words */
+        if (workload_vary(each->name, part, &found, &why)) continue;       /* words */
         const uint64_t edges[] = { found.lowest, found.highest };
         for (size_t at = 0; at < 2; at++, tried++) {
-            snprintf(spec, sizeof spec, "%s:%s=%" PRIu64, family->name, part, edges[at]);
-            if (!is_sound(family->name, spec)) CHECK_MSG(0, "%s is neither made nor refused well", spec);
+            snprintf(spec, sizeof spec, "%s:%s=%" PRIu64, each->name, part, edges[at]);
+            if (!is_sound(each->name, spec)) CHECK_MSG(0, "%s is neither made nor refused well", spec);
         }
         low = append(all_low, low, sizeof all_low, part, found.lowest);
         high = append(all_high, high, sizeof all_high, part, found.highest);
     }
-    CHECK_MSG(tried > 4, "%s: %zu edges", family->name, tried);
-    CHECK_MSG(is_sound(family->name, all_low), "%s", all_low);
-    CHECK_MSG(is_sound(family->name, all_high), "%s", all_high);
+    CHECK_MSG(tried > 4, "%s: %zu edges", each->name, tried);
+    CHECK_MSG(is_sound(each->name, all_low), "%s", all_low);
+    CHECK_MSG(is_sound(each->name, all_high), "%s", all_high);
 }
 
 static void check_threads(const char *name)
@@ -73,11 +73,11 @@ static void check_threads(const char *name)
 
 int main(void)
 {
-    const workload_family *family;
-    for (size_t i = 0; (family = workload_family_at(i)) != NULL; i++) {
-        if (!family->peak) continue;             /* a recording */
-        check_edges(family);
-        check_threads(family->name);
+    const workload_family *each;
+    for (size_t i = 0; (each = workload_family_at(i)) != NULL; i++) {
+        if (!each->peak) continue;             /* a recording */
+        check_edges(each);
+        check_threads(each->name);
     }
     return tap_done();
 }

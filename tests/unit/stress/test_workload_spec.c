@@ -139,17 +139,17 @@ static void test_limit(void)
 /* Every option is shown by `stress list`, and with the default that is in force. */
 static void test_defaults(void)
 {
-    const workload_family *family;
-    for (size_t i = 0; (family = workload_family_at(i)) != NULL; i++) {
-        CHECK_MSG(family->summary[0] != '\0' && family->options[0] != '\0', "%s says what it is", family->name);
-        if (strcmp(family->name, "replay") == 0) {
+    const workload_family *each;
+    for (size_t i = 0; (each = workload_family_at(i)) != NULL; i++) {
+        CHECK_MSG(each->summary[0] != '\0' && each->options[0] != '\0', "%s says what it is", each->name);
+        if (strcmp(each->name, "replay") == 0) {
             continue;
         }
         char spec[300], unknown[100], *list;
         op_stream plain, spelled;
         problem why;
-        snprintf(spec, sizeof spec, "%s:%s", family->name, family->options);
-        CHECK_INT(make_plain(family->name, &plain, &why), ==, 0);
+        snprintf(spec, sizeof spec, "%s:%s", each->name, each->options);
+        CHECK_INT(make_plain(each->name, &plain, &why), ==, 0);
         CHECK_MSG(make_plain(spec, &spelled, &why) == 0, "its options are accepted as shown: %s", spec);
         buffer plain_text = stream_text(&plain), spelled_text = stream_text(&spelled);
         CHECK_MSG(strcmp(plain_text.bytes, spelled_text.bytes) == 0, "and are its defaults");
@@ -157,13 +157,13 @@ static void test_defaults(void)
         free(spelled_text.bytes);
         op_stream_free(&plain);
         op_stream_free(&spelled);
-        snprintf(unknown, sizeof unknown, "%s:no_such_option=1", family->name);
+        snprintf(unknown, sizeof unknown, "%s:no_such_option=1", each->name);
         CHECK_INT(make_plain(unknown, &plain, &why), ==, -1);
         list = strstr(why.text, "one of ");
         for (char *key = list ? strtok(list + 7, ", ") : NULL; key; key = strtok(NULL, ", ")) {
             char with_equals[60];
             snprintf(with_equals, sizeof with_equals, "%s=", key);
-            CHECK_MSG(strstr(family->options, with_equals) != NULL, "%s: option %s is shown", family->name, key);
+            CHECK_MSG(strstr(each->options, with_equals) != NULL, "%s: option %s is shown", each->name, key);
         }
     }
     CHECK_MSG(!workload_family_at(SIZE_MAX), "past the last family there is none");
