@@ -1543,11 +1543,12 @@ typedef struct gpuarena__paged {
     uint32_t run_count, run_room;
 } gpuarena__paged;
 
-/* What free blocks wait for, a record each. Ordinary ones are of a stream: its frees are numbered by tickets,
-   events cover them up to one; quiet <= recorded <= ticket. Entry 0 is none: its blocks wait for nothing. A
-   capture set has a record, its home, for what no work of the capture in progress may touch, and one for each
-   stream captured into it. Blocks that nothing waits for any more go home: to entry 0, or to their capture
-   set's. Live blocks keep the record that they were allocated for, which so is not another's meanwhile. */
+/* Stream records: what free blocks wait for. An ordinary record belongs to a stream. Its frees are numbered
+   by tickets, and events cover them up to one ticket: quiet <= recorded <= ticket. Record 0 belongs to no
+   stream: its blocks wait for nothing. A capture set has a record, its home, for memory that no work of a
+   capture in progress may touch, and one for each stream captured into it. Blocks that nothing waits for any
+   more go home: to record 0, or to their capture set's home. Live blocks refer to the record of their
+   allocation, which is therefore not reused. */
 typedef enum gpuarena__stream_state {
     GPUARENA__OPEN,                              /* found by its handle */
     GPUARENA__COVERED,                           /* the stream is captured: its capture's record is found */
@@ -1567,7 +1568,7 @@ typedef struct gpuarena__stream {
     uint32_t first_event, last_event;            /* recorded and not seen to be done, oldest first; 0: none */
     uint32_t event_count;
     uint32_t use_count;                          /* uses of freed blocks that wait for it */
-    uint32_t ref_count;                          /* live blocks and uses of such, blocks on hold, captures */
+    uint32_t ref_count;  /* live blocks and their uses, free blocks that wait for several streams, captures */
     uint32_t guest_count;                        /* requests for it that wait for other threads */
     uint32_t home;                               /* where its blocks go; a home's is itself */
     uint32_t under;                              /* a captured stream's: the record of its ordinary work */
@@ -3969,7 +3970,7 @@ static int gpuarena__charge(gpuarena *arena, uint64_t bytes, gpuarena__error *er
     return 1;
 }
 
-/* The driver refused, or gave back less than was asked for: so many bytes are charged no more. */
+/* Undoes a charge after the driver refused, or for the part that it did not give. */
 static void gpuarena__uncharge(gpuarena *arena, uint64_t bytes)
 {
     gpuarena__account(arena, 0, 0 - bytes);
@@ -3999,7 +4000,7 @@ static uint64_t gpuarena__children(const gpuarena *arena)
     return bytes;
 }
 
-/* What an arena and its sub-arenas have together, beside its limit. */
+/* The figures of an arena and all below it, beside its limit. */
 typedef struct gpuarena__figures {
     uint64_t held;                               /* reserved, and charged for growth in progress */
     uint64_t over, room;                         /* the part of that above the limit; what the limit leaves */
@@ -5075,7 +5076,7 @@ static int gpuarena__capture_open(gpuarena *arena, gpuarena_stream stream, uint6
     uint32_t under = gpuarena__stream_enter(arena, stream);
     int is_new = !home;
     if (!under) return 0;
-    streams->list[under].ref_count++;            /* so that it is nobody else's meanwhile */
+    streams->list[under].ref_count++;            /* keeps the record from being reused meanwhile */
     if (is_new) {
         home = gpuarena__stream_add(arena, GPUARENA_ANY_STREAM, streams->set_serial + 1);
         if (home) streams->list[home].home = home;
@@ -10840,7 +10841,7 @@ static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__request *req, gpuarena
 {
     int settled = gpuarena__may_resolve(arena, req) && gpuarena__resolve_events(arena, req->set);
     uint32_t index;
-    arena->streams.list[req->set].guest_count++;             /* so that it is nobody else's meanwhile */
+    arena->streams.list[req->set].guest_count++;             /* keeps the record from being reused meanwhile */
     gpuarena__unlock_all(arena);
     gpuarena__pause();
     gpuarena__relock_all(arena);
