@@ -10841,7 +10841,7 @@ static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__request *req, gpuarena
 {
     int settled = gpuarena__may_resolve(arena, req) && gpuarena__resolve_events(arena, req->set);
     uint32_t index;
-    arena->streams.list[req->set].guest_count++;             /* keeps the record from being reused meanwhile */
+    arena->streams.list[req->set].guest_count++;            /* keeps the record from being reused meanwhile */
     gpuarena__unlock_all(arena);
     gpuarena__pause();
     gpuarena__relock_all(arena);
