@@ -19,6 +19,7 @@ for my $counts (@counts) {
         if (/^ *([-#=]+|\d+)\*?: *(\d+):(.*)/) {
             ($line, my $count) = ($2, $1);
             next if $count eq '-';
+            next if $3 =~ /^GPUARENA__INLINE/;                       # it is run where it is inlined
             $text{$line} = $3;
             $runs{$line} += $count =~ /\d/ ? $count : 0;
         } elsif (/^branch +(\d+) (?:taken (\d+)|never executed)/) {

@@ -88,33 +88,10 @@ static void test_region_wall(void)
     state_end(arena, &device, "region wall");
 }
 
-/* 255 random blocks, every second freed, one request above the limit, 255 more: nothing overlaps. */
-static void test_half_freed(void)
-{
-    fake_open(&device, GIB(2));
-    gpuarena_config config = fake_config(&device);
-    config.limit_bytes = device.watch_bytes = MIB(512);
-    gpuarena *arena = state_arena(&config);
-    static void *blocks[510];
-    void *ptr = NULL;
-    uint64_t value = 12345;
-    for (int block = 0; block < 510; block++) {
-        value = value * UINT64_C(6364136223846793005) + 1442695040888963407;
-        blocks[block] = state_alloc(arena, 100 + (value >> 33) % MIB(1));
-        if (block != 254) continue;
-        for (int half = 0; half < 255; half += 2)
-            if (gpuarena_free(arena, blocks[half], NULL) != GPUARENA_OK) CHECK_MSG(0, "free");
-        CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(512) + 1, NULL), ==, GPUARENA_OUT_OF_MEMORY);
-    }
-    CHECK_STR(state_audit(arena, &device), "");
-    state_end(arena, &device, "half freed");
-}
-
 int main(void)
 {
     test_no_dups();
     test_coalescing();
     test_region_wall();
-    test_half_freed();
     return tap_done();
 }

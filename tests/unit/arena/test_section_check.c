@@ -1,6 +1,7 @@
 /* Section >>check of the header, from inside: every invariant is violated in turn, named, and mended again.
    It must not change what is checked: each row puts one field wrong and back. */
 #include "section.h"
+#include "arena_state.h"
 #include "violate.h"
 
 static fake_device device;
@@ -152,6 +153,27 @@ static void test_tables(void)
     gpuarena__node_drop(arena, taken, gpuarena__node_at(arena, taken));
 }
 
+/* The message ends within its bounds, and a check changes nothing. */
+static void test_arguments(void)
+{
+    fake_open(&device, GIB(1));
+    gpuarena_config config = fake_config(&device);
+    arena = state_arena(&config);
+    arena_state before, after;
+    char message[2] = "x";
+    state_alloc(arena, 1000);
+    state_take(arena, &device, &before);
+    CHECK_INT(gpuarena_check(arena, NULL, 0), ==, GPUARENA_OK);
+    CHECK_INT(gpuarena_check(arena, message, 0), ==, GPUARENA_OK);
+    CHECK_MSG(message[0] == 'x', "size 0: nothing written");
+    CHECK_INT(gpuarena_check(arena, message, 1), ==, GPUARENA_OK);
+    CHECK_MSG(message[0] == '\0', "size 1: the NUL");
+    state_take(arena, &device, &after);
+    CHECK_MSG(state_same(&before, &after) && before.stats.misuse_count == after.stats.misuse_count,
+              "check changes nothing");
+    state_end(arena, &device, "arguments");
+}
+
 int main(void)
 {
     set_up();
@@ -164,5 +186,6 @@ int main(void)
     CHECK_INT(gpuarena_reset(arena, NULL), ==, GPUARENA_OK);
     CHECK_INT(gpuarena_destroy(arena), ==, GPUARENA_OK);
     CHECK(fake_close(&device));
+    test_arguments();
     return tap_done();
 }
