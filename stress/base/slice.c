@@ -152,3 +152,25 @@ slice_shown slice_show(slice text)
     snprintf(shown.text + used, sizeof shown.text - used, "\"%s", i < text.length ? "..." : "");
     return shown;
 }
+
+/* The last '*' takes one character more each time that what follows it does not fit. */
+int slice_fits(slice pattern, const char *text)
+{
+    const char *at = pattern.bytes, *end = at + pattern.length, *star = NULL, *taken = NULL;
+    while (*text) {
+        if (at < end && *at == '*') {
+            star = at++;
+            taken = text;
+        } else if (at < end && (*at == '?' || *at == *text)) {
+            at++;
+            text++;
+        } else if (star) {
+            at = star + 1;
+            text = ++taken;
+        } else {
+            return 0;
+        }
+    }
+    while (at < end && *at == '*') at++;
+    return at == end;
+}

@@ -36,4 +36,7 @@ enum { SLICE_SHOWN = 48 };
 typedef struct slice_shown { char text[SLICE_SHOWN + 8]; } slice_shown;
 slice_shown slice_show(slice text);
 
+/* Whether the text fits the pattern: * is any text, ? any character. */
+int slice_fits(slice pattern, const char *text);
+
 #endif

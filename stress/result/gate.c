@@ -417,34 +417,12 @@ void rule_free(rule *self)
     memset(self, 0, sizeof *self);
 }
 
-/* The last '*' takes one character more each time that what follows it does not fit. */
-int rule_pattern_fits(const char *pattern, const char *text)
-{
-    const char *star = NULL, *taken = NULL;
-    while (*text) {
-        if (*pattern == '*') {
-            star = pattern++;
-            taken = text;
-        } else if (*pattern == '?' || *pattern == *text) {
-            pattern++;
-            text++;
-        } else if (star) {
-            pattern = star + 1;
-            text = ++taken;
-        } else {
-            return 0;
-        }
-    }
-    while (*pattern == '*') pattern++;
-    return !*pattern;
-}
-
 int rule_matches(const rule *self, const char *workload, const char *policy)
 {
     char shown[1024];
-    return (!self->workload || rule_pattern_fits(self->workload, workload))
-        && (!self->policy || rule_pattern_fits(self->policy, policy)
-            || rule_pattern_fits(self->policy, policy_name_shown(policy, shown, sizeof shown)));
+    return (!self->workload || slice_fits(slice_of(self->workload), workload))
+        && (!self->policy || slice_fits(slice_of(self->policy), policy)
+            || slice_fits(slice_of(self->policy), policy_name_shown(policy, shown, sizeof shown)));
 }
 
 long double rule_limit(const rule *self, long double reference)

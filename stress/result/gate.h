@@ -79,7 +79,6 @@ int  rule_holds(const rule *self, long double value, long double limit);
 int  rule_refers_to_base(const rule *self);
 /* The problem of a rule that no row matches; the names are of one that there is, workload "": it has none. -1. */
 int  rule_about_none(const rule *self, const char *workload, const char *policy, problem *why);
-int  rule_pattern_fits(const char *pattern, const char *text);
 
 /* ---- The rules of all --fail-if: one each, or @FILE with one a line */
 

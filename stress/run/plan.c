@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/pattern.h"
 #include "../base/program.h"
 #include "../base/slice.h"
 #include "../policy/policy_name.h"
@@ -188,22 +187,23 @@ static int plan_settings(plan *self, const cli *asked, problem *why)
     return 0;
 }
 
-static int plan_filter(plan *self, const char *text, problem *why)
+/* One of the patterns of --filter fits. */
+static int plan_fits(const plan *self, const char *workload, const char *name)
 {
-    if (!text) return 0;
-    if (pattern_compile(&self->filter, text, why)) return -1;
-    self->filtered = 1;
+    char text[2048];
+    slice rest = slice_of(self->filter), pattern;
+    snprintf(text, sizeof text, "%s/%s", workload, name);
+    while (slice_take(&rest, '|', &pattern)) {
+        if (slice_fits(pattern, text)) return 1;
+    }
     return 0;
 }
 
 int plan_wants(const plan *self, const plan_workload *workload, const policy *chosen)
 {
-    char name[2048], shown[1024];
-    if (!self->filtered) return 1;
-    snprintf(name, sizeof name, "%s/%s", workload->text, chosen->text);
-    if (!regexec(&self->filter, name, 0, NULL, 0)) return 1;
-    snprintf(name, sizeof name, "%s/%s", workload->text, policy_name_shown(chosen->text, shown, sizeof shown));
-    return !regexec(&self->filter, name, 0, NULL, 0);
+    char shown[1024];
+    return !self->filter || plan_fits(self, workload->text, chosen->text)
+        || plan_fits(self, workload->text, policy_name_shown(chosen->text, shown, sizeof shown));
 }
 
 /* What policies are tried on: of a device that is not there the keys are checked on the largest that one may
@@ -434,14 +434,15 @@ static int plan_wants_any(const plan *self, problem *why)
             if (plan_wants(self, &self->workloads[workload], &self->policies[index])) return 0;
         }
     }
-    return problem_set(why, EXIT_USAGE, "--filter: matches none of the rows, which are named WORKLOAD/POLICY");
+    return problem_set(why, EXIT_USAGE, "--filter: fits none of the rows, which are named WORKLOAD/POLICY; * is any text");
 }
 
 int plan_make(plan *self, const cli *asked, problem *why)
 {
     memset(self, 0, sizeof *self);
     plan_options(self, asked);
-    if (plan_settings(self, asked, why) || plan_filter(self, asked->values[CLI_FILTER].text, why)
+    self->filter = asked->values[CLI_FILTER].text;
+    if (plan_settings(self, asked, why)
         || plan_policies(self, asked, why) || plan_workloads(self, asked, why)) return -1;
     plan_tell_idle(self, asked);
     return plan_wants_any(self, why);
@@ -450,7 +451,6 @@ int plan_make(plan *self, const cli *asked, problem *why)
 void plan_free(plan *self)
 {
     for (size_t index = 0; index < self->workload_count; index++) op_stream_free(&self->workloads[index].stream);
-    if (self->filtered) regfree(&self->filter);
     free(self->workloads);
     free(self->policies);
 }

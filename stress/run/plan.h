@@ -4,7 +4,6 @@
 #ifndef STRESS_RUN_PLAN_H
 #define STRESS_RUN_PLAN_H
 
-#include <regex.h>
 
 #include "../base/cli.h"
 #include "../device/cuda_environment.h"
@@ -26,8 +25,7 @@ typedef struct plan {
     size_t         op_count;                     /* of all workloads */
     policy        *policies;
     size_t         policy_count;
-    regex_t        filter;
-    int            filtered;                     /* filter is compiled */
+    const char    *filter;                       /* patterns, separated by |; NULL: all rows */
     int            timed;
     workload_options options;
     problem        absent;                       /* exit_code 0: device and libraries are there (plan_present) */

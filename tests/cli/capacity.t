@@ -117,7 +117,7 @@ is($json->{cases}[0]{remapped_pages} // 'null', 'null', 'what does not exist is 
 my $table = stress('capacity', @again);
 ok($table->{out} =~ /^uniform:n=1000 +segments +ok +\d\.\d{4} .* fragmented$/m, 'the table has the ratio and the reason');
 ok($table->{out} =~ /smallest limit found by bisection/ && $table->{out} !~ /drv time/, 'and says what it shows');
-is((capacity(@again, '--filter', '/raw$'))[0]{out} =~ tr/\n//, 2, '--filter chooses rows');
+is((capacity(@again, '--filter', '*/raw'))[0]{out} =~ tr/\n//, 2, '--filter chooses rows');
 
 # ---- usage
 refused(2, qr/--limit means nothing to capacity/, qw(capacity -w train -p segments --limit 1G));

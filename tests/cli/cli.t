@@ -130,7 +130,7 @@ passes('the costs that help prints are read back', @quiet, '--costs', $costs);
     my ($old, $new) = map { stress(qw(run -w uniform:n=100 --no-timing -q --out csv=- -p), $_)->{out} } 'raw,async,best:limit=1G,first', 'cudaMalloc,cudaMallocAsync,best-fit:limit=1G,first-fit';
     is($new, $old, 'the same rows, by the same names');
     my @two = qw(run -w uniform:n=100 -p best-fit,cudaMalloc --no-timing);
-    is(stress(@two, '--filter', "/$_\$", '-q', '--out', 'csv=-')->{out} =~ tr/\n//, 2, "--filter $_") for qw(raw cudaMalloc best best-fit);
+    is(stress(@two, '--filter', "*/$_", '-q', '--out', 'csv=-')->{out} =~ tr/\n//, 2, "--filter $_") for qw(raw cudaMalloc best best-fit);
     is(stress(@two, '--fail-if', "*/$_: ops > 1")->{code}, 1, "a rule of $_") for qw(raw cudaMalloc best best-fit);
     is(stress(@two, '--fail-if', "driver_calls > $_*100")->{code}, 0, "a rule against $_") for qw(raw cudaMalloc best best-fit);
     refused(2, qr/unknown policy 'best-fot', did you mean 'best-fit'/, qw(run -w uniform -p best-fot));
@@ -256,14 +256,9 @@ refused(2, qr/--limit: expected a size/, @run, '--limit', $_) for 'x', '0', '80%
 refused(2, qr/limit key.*--limit/, 'run', '-w', 'train', '-p', 'segments:limit=1G', '--limit', '1G');
 refused(2, qr/limit key.*--limit/, 'run', '-w', 'train', '-p', 'segments:limit=80%', '--limit', '1G');
 passes('--limit', @quiet, '--limit', '1G');
-refused(2, qr/--filter '\['/, @run, '--filter', '[');
-refused(2, qr/matches none/, @run, '--filter', 'zebra');
-refused(2, qr/--filter '\Q@{[substr $_, 0, 9]}\E.*at most 1000 characters/, @run, '--filter', $_)       # compiled, each takes gigabytes
-    for 'a' . '+' x 40, '(a+))' . '+' x 40, '(((ab){99}){99}){99}', '((b)+{99,}){99}', '([[:x:](]a{99}){99}', '(u)\\1', 'a' x 1001, '(dc{,99}){99}';
-refused(2, qr/--filter '\Q@{[substr $_, 0, 9]}\E.*no repetition of what may be empty/, @run, '--filter', $_)               # .. hours
-    for 'A$R+*****+****+****+****+*****=', '$((((((((((a+)*)+)*)+)*)+)*)+)*)b', '^' . '((a)?)+' x 40, '()*', '(a|)+', '(^a?|b)*', '(\\<){3}', '(a{0,2}b*)?', '^*';
-passes("--filter $_", @quiet, '--filter', $_) for '(u|ni){2,3}form', '[^]x]{99}|.{3}', 'i' . '+' x 9, '(u))*|.', '^(u|n+i)*f', '(a|b+)?c*(d|u)?', '^' . '(a+|b)*' x 40 . '.', '(|u)n';
-@rows = rows(stress('run', '-w', 'uniform:n=50', '-p', 'raw,segments', '--filter', '/seg', @csv)->{out});
+refused(2, qr/fits none/, @run, '--filter', $_) for 'zebra', 'uniform', '[';
+passes("--filter $_", @quiet, '--filter', $_) for '*', 'uni*', 'zebra|*/*', 'un?form*', '*' x 40;
+@rows = rows(stress('run', '-w', 'uniform:n=50', '-p', 'raw,segments', '--filter', '*/seg*', @csv)->{out});
 is(join(' ', map { $_->{policy} } @rows), 'segments', '--filter keeps what matches');
 refused(2, qr/--on-oom: expected stop\|skip, found 'go'/, @run, '--on-oom', 'go');
 passes("--on-oom $_", @quiet, '--on-oom', $_) for qw(stop skip);

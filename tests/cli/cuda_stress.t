@@ -160,7 +160,7 @@ for my $policy (qw(raw segments)) {
         is(join(' ', @{$times{$name}}), join(' ', ('raw segments') x $each), '.. all policies as often');
         ok($name =~ / precise$/ ? (grep { $each == $_ } 6, 9, 14, 21, 32, 48, 60) : $name =~ / rounds$/ ? $each == 60 : $name =~ / time$/, ".. $each times: $name");
     }
-    my $until = stress('run', @two, qw(--precision 0% --budget 1 --filter n=50 --fail-if), 'ended != precise', '--out', "csv=$folder/until.csv");
+    my $until = stress('run', @two, qw(--precision 0% --budget 1 --filter *n=50* --fail-if), 'ended != precise', '--out', "csv=$folder/until.csv");
     my @until = rows(slurp("$folder/until.csv"));
     is(join(' ', map { $_->{ended} } @until), join(' ', (@until == 120 ? 'rounds' : 'time') x @until), 'or until the time is over, or 60 times: each row says which');
     ok($until->{out} =~ /^measuring ended as precise as asked for \(--precision\) in 0 of \d+ rows; in \d+/m, '.. and the table');

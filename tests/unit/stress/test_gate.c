@@ -41,7 +41,7 @@ static void test_patterns(void)
         { "", "a", 0 }, { "**a", "ba", 1 }, { "train:*", "train:seq=512", 1 },
     };
     for (size_t index = 0; index < COUNT(rows); index++) {
-        CHECK_MSG(rule_pattern_fits(rows[index].pattern, rows[index].text) == rows[index].fits, "'%s' and '%s'",
+        CHECK_MSG(slice_fits(slice_of(rows[index].pattern), rows[index].text) == rows[index].fits, "'%s' and '%s'",
                   rows[index].pattern, rows[index].text);
     }
 }
