@@ -581,6 +581,11 @@ const char *device_finding(const device *self, uint64_t index)
     return self->machine ? sim_finding(self->machine, index) : NULL;
 }
 
+int device_finding_is_of_order(const device *self, uint64_t index)
+{
+    return self->machine && sim_finding_is_of_order(self->machine, index);
+}
+
 static int device_failed(const device *self, const char *call, int code, problem *why)
 {
     if (!code) return 0;

@@ -69,6 +69,7 @@ void device_count(const device *self, device_counters *counters);
 /* From now on the watcher is told what memory comes and goes; NULL: nobody. */
 void device_watch(device *self, sim_watch_fn *watch, void *user);
 const char *device_finding(const device *self, uint64_t index);              /* as sim_finding; CUDA: NULL */
+int  device_finding_is_of_order(const device *self, uint64_t index);         /* likewise; CUDA: 0 */
 
 /* What a program does with the GPU, beside its allocations: no policy sees these calls, and none is counted. NULL is
    the device's default stream; it is no more ordered with created ones than these are with each other: by

@@ -89,6 +89,7 @@ struct oracle {
     uint64_t        due_check_op;                /* gpuarena_check is next made at this op */
     int             stuck;
     char            violation[400];
+    int         is_of_order;                     /* the violation is that nothing orders two uses */
 };
 
 oracle *oracle_create(const oracle_settings *settings, problem *why)
@@ -118,6 +119,11 @@ void oracle_destroy(oracle *self)
 const char *oracle_violation(const oracle *self)
 {
     return self->violation[0] ? self->violation : NULL;
+}
+
+int oracle_is_of_order(const oracle *self)
+{
+    return self->is_of_order;
 }
 
 PROBLEM_FORMAT(5, 6)
@@ -312,7 +318,9 @@ static const char *oracle_bare(const char *finding, uint64_t op)
 static int oracle_judge(oracle *self, uint64_t op)
 {
     const char *finding = device_finding(self->settings.device, 0);
-    return finding ? oracle_report(self, op, ORACLE_NO_BLOCK, "device", "%s", oracle_bare(finding, op)) : 0;
+    if (!finding) return 0;
+    self->is_of_order = device_finding_is_of_order(self->settings.device, 0);
+    return oracle_report(self, op, ORACLE_NO_BLOCK, "device", "%s", oracle_bare(finding, op));
 }
 
 int oracle_check(oracle *self, uint64_t op)

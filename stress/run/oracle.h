@@ -74,6 +74,7 @@ int oracle_end(oracle *self, uint64_t op, uint64_t reserved_bytes);
 
 /* "overlap: block 7: expected .., found ..", or NULL. No addresses: the text is the same on every host. */
 const char *oracle_violation(const oracle *self);
+int oracle_is_of_order(const oracle *self);      /* 1: it is that nothing orders two uses */
 /* 1: it is no violation, but that the oracle could not go on: the device failed, or host memory is out. */
 int         oracle_is_stuck(const oracle *self);
 

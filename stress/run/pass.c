@@ -413,7 +413,7 @@ static int pass_violated(pass *run)
     char message[sizeof run->result->message];
     const char *violation = oracle_violation(run->oracle);
     pass_status status = oracle_is_stuck(run->oracle) ? PASS_ERROR : PASS_VERIFY_FAILED;
-    int may_be_workload = run->streams.has_kernels && strstr(violation, "not ordered after");
+    int may_be_workload = run->streams.has_kernels && oracle_is_of_order(run->oracle);
     snprintf(message, sizeof message, "%.400s%s", violation, may_be_workload
              ? "; the policy's mistake, or the workload's if no `w` line orders its own kernels" : "");
     return pass_stop(run, status, message);

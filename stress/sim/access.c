@@ -24,6 +24,7 @@ static void access_report_unordered(const sim_device *device, const stream_queue
     judge_report(&device->sim->judge, device->ordinal, "op %" PRIu64 " on %s uses %" PRIu64 " bytes at %s: not "
                  "ordered after op %" PRIu64 " on %s", range->op, access_stream_name(by->id).text, range->bytes,
                  engine_name(device, range->address).text, other->op, access_stream_name(other->stream).text);
+    judge_is_of_order(&device->sim->judge);
 }
 
 static void access_report_taken(const sim_device *device, const stream_queue *by, const access_range *range,

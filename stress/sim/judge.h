@@ -15,9 +15,11 @@ typedef struct judge {
     uint64_t count;                              /* of findings; the first JUDGE_KEPT have texts */
     uint64_t by_device[SIM_MAX_DEVICES];
     char     texts[JUDGE_KEPT][JUDGE_TEXT];
+    uint8_t  are_of_order[JUDGE_KEPT];           /* 1: two uses that nothing orders */
 } judge;
 
 void        judge_report(judge *book, int device, const char *format, ...) PROBLEM_FORMAT(3, 4);
+void        judge_is_of_order(judge *book);      /* the latest is about two uses that nothing orders */
 const char *judge_text(const judge *book, uint64_t index);
 
 /* ---- Vector clocks: for every line of work, up to which position all is known to come before */

@@ -264,6 +264,11 @@ const char *sim_finding(const sim *machine, uint64_t index)
     return judge_text(&machine->judge, index);
 }
 
+int sim_finding_is_of_order(const sim *machine, uint64_t index)
+{
+    return sim_finding(machine, index) && machine->judge.are_of_order[index];
+}
+
 uint64_t sim_finding_count(const sim *machine)
 {
     return machine->judge.count;

@@ -76,6 +76,7 @@ void        sim_reset_counters(sim *machine, int device);    /* to 0; held_peak_
    relative to their device. NULL past the last. The first 64 texts are kept, all are counted. Memory still held at
    the end is no finding. */
 const char *sim_finding(const sim *machine, uint64_t index);
+int         sim_finding_is_of_order(const sim *machine, uint64_t index);     /* 1: two uses that nothing orders */
 uint64_t    sim_finding_count(const sim *machine);           /* all, not reset with the counters */
 
 /* Contents, symbolically: a pattern a range, kept with the physical granules behind the addresses. sim_fill and
