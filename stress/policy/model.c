@@ -206,8 +206,9 @@ uint64_t piece_set_largest(const piece_set *self)
 /* ---- What models share */
 
 static const model_kind *const model_kinds[] = {
-    &model_best_fit, &model_first_fit, &model_bfc, &model_pytorch, &model_pytorch_expandable, &model_rmm,
-    &model_rmm_arena, &model_cub, &model_ort,
+#define X(name) &model_##name,
+    MODELS(X)
+#undef X
 };
 
 enum { MODEL_SPARE_PIECES = 4 };

@@ -87,8 +87,12 @@ typedef struct model_kind {
     void            (*close)(model *self);       /* what is not memory from model_obtain; NULL: nothing */
 } model_kind;
 
-extern const model_kind model_bfc, model_ort, model_pytorch, model_pytorch_expandable, model_rmm, model_rmm_arena,
-                        model_cub, model_best_fit, model_first_fit;
+/* All of them, in the order of `stress list`. A new one is a file, and a word here. */
+#define MODELS(X) \
+    X(best_fit) X(first_fit) X(bfc) X(pytorch) X(pytorch_expandable) X(rmm) X(rmm_arena) X(cub) X(ort)
+#define X(name) extern const model_kind model_##name;
+MODELS(X)
+#undef X
 
 const model_kind *model_kind_at(size_t index);                               /* NULL past the last */
 

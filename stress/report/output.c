@@ -201,7 +201,7 @@ static int output_file_close(output_file *self, const char *format, problem *why
 /* ---- The kinds of files, and trying them before anything runs */
 
 struct output_kind {
-    const char *name, *command;
+    const char *name, *commands;                /* commands: that write it, each between spaces */
     int         needs_one_workload;
     unsigned    record;                          /* record_part bits of every row */
     void      (*write)(FILE *out, const output_material *material);
@@ -290,38 +290,40 @@ static void output_costs(FILE *out, const output_material *material)
 }
 
 static const output_kind output_kinds[] = {
-    { "csv", "run", 0, 0, output_csv }, { "json", "run", 0, 0, output_json }, { "junit", "run", 0, 0, output_junit },
-    { "md", "run", 0, 0, output_md }, { "html", "run", 0, RECORD_SERIES | RECORD_MAP, output_html },
-    { "svg", "run", 0, RECORD_SERIES | RECORD_MAP, output_svg }, { "map", "run", 0, RECORD_MAP, output_map },
-    { "series", "run", 0, RECORD_SERIES, output_series }, { "latency", "run", 0, 0, output_latency },
-    { "perfetto", "run", 0, RECORD_SERIES | RECORD_MAP, output_perfetto },
-    { "memviz", "run", 0, RECORD_MAP, output_memviz },
-    { "trace", "run", 1, 0, output_trace },
-    { "csv", "capacity", 0, 0, output_csv }, { "json", "capacity", 0, 0, output_json },
-    { "junit", "capacity", 0, 0, output_junit }, { "md", "capacity", 0, 0, output_md },
-    { "html", "capacity", 0, 0, output_html }, { "svg", "capacity", 0, 0, output_svg },
-    { "csv", "batch", 0, 0, output_csv }, { "json", "batch", 0, 0, output_json },
-    { "junit", "batch", 0, 0, output_junit }, { "md", "batch", 0, 0, output_md },
-    { "html", "batch", 0, 0, output_html }, { "svg", "batch", 0, 0, output_svg },
-    { "trace", "shrink", 0, 0, output_trace },
-    { "costs", "costs", 0, 0, output_costs },
-    { "csv", "holes", 0, 0, output_csv }, { "json", "holes", 0, 0, output_json }, { "md", "holes", 0, 0, output_md },
-    { "junit", "holes", 0, 0, output_junit },
-    { "html", "holes", 0, 0, output_html }, { "svg", "holes", 0, 0, output_svg },
-    { "csv", "bench", 0, 0, output_csv },
-    { "junit", "compare", 0, 0, output_junit }, { "md", "compare", 0, 0, output_md },
-    { "csv", "merge", 0, 0, output_merged }, { "json", "merge", 0, 0, output_merged },
-    { "junit", "merge", 0, 0, output_junit }, { "md", "merge", 0, 0, output_md },
+    { "csv", " run capacity batch holes bench ", 0, 0, output_csv },
+    { "csv", " merge ", 0, 0, output_merged },
+    { "json", " run capacity batch holes ", 0, 0, output_json },
+    { "json", " merge ", 0, 0, output_merged },
+    { "junit", " run capacity batch holes compare merge ", 0, 0, output_junit },
+    { "md", " run capacity batch holes compare merge ", 0, 0, output_md },
+    { "html", " run ", 0, RECORD_SERIES | RECORD_MAP, output_html },
+    { "html", " capacity batch holes ", 0, 0, output_html },
+    { "svg", " run ", 0, RECORD_SERIES | RECORD_MAP, output_svg },
+    { "svg", " capacity batch holes ", 0, 0, output_svg },
+    { "map", " run ", 0, RECORD_MAP, output_map },
+    { "series", " run ", 0, RECORD_SERIES, output_series },
+    { "latency", " run ", 0, 0, output_latency },
+    { "perfetto", " run ", 0, RECORD_SERIES | RECORD_MAP, output_perfetto },
+    { "memviz", " run ", 0, RECORD_MAP, output_memviz },
+    { "trace", " run shrink ", 1, 0, output_trace },
+    { "costs", " costs ", 0, 0, output_costs },
 };
 #define OUTPUT_KINDS (sizeof output_kinds / sizeof output_kinds[0])
+
+static int output_is_of(const output_kind *kind, const char *command)
+{
+    char word[24];
+    snprintf(word, sizeof word, " %.20s ", command);
+    return strstr(kind->commands, word) != NULL;
+}
 
 /* "csv, json or trace": the kinds that the command writes. Returns text. */
 static const char *output_names(const char *command, char *text, size_t size)
 {
     size_t used = 0, left = 0;
-    for (size_t index = 0; index < OUTPUT_KINDS; index++) left += !strcmp(command, output_kinds[index].command);
+    for (size_t index = 0; index < OUTPUT_KINDS; index++) left += (size_t)output_is_of(&output_kinds[index], command);
     for (size_t index = 0; index < OUTPUT_KINDS && used < size; index++) {
-        if (strcmp(command, output_kinds[index].command)) continue;
+        if (!output_is_of(&output_kinds[index], command)) continue;
         left--;
         used += (size_t)snprintf(text + used, size - used, "%s%s", output_kinds[index].name,
                                  left > 1 ? ", " : left ? " or " : "");
@@ -340,7 +342,7 @@ static const output_kind *output_by_ending(const char *path, const char *command
         if (!strcmp(kind, others[at].ending)) kind = others[at].kind;
     }
     for (size_t index = 0; index < OUTPUT_KINDS; index++) {
-        if (!strcmp(command, output_kinds[index].command) && !strcmp(kind, output_kinds[index].name)) {
+        if (output_is_of(&output_kinds[index], command) && !strcmp(kind, output_kinds[index].name)) {
             return &output_kinds[index];
         }
     }
@@ -355,7 +357,7 @@ int output_parse(const char *text, const char *command, output *made, problem *w
     nearest search = nearest_to(name);
     memset(made, 0, sizeof *made);
     for (size_t index = 0; index < OUTPUT_KINDS; index++) {
-        if (strcmp(command, output_kinds[index].command)) continue;
+        if (!output_is_of(&output_kinds[index], command)) continue;
         if (!strcmp(name, output_kinds[index].name)) made->kind = &output_kinds[index];
         nearest_offer(&search, output_kinds[index].name);
     }

@@ -39,9 +39,13 @@ typedef struct family {
     int (*make)(const family_request *request, stream_builder *builder);
 } family;
 
-extern const family family_uniform, family_train, family_producer, family_larson, family_phases, family_replay,
-                    family_pareto, family_cnn, family_dataset, family_embedding, family_tape, family_growing,
-                    family_serve, family_rival;
+/* All of them, in the order of `stress list`. A new one is a file, and a word here. */
+#define FAMILIES(X) \
+    X(uniform) X(train) X(producer) X(larson) X(phases) X(replay) X(pareto) X(cnn) X(dataset) X(embedding) X(tape) \
+    X(growing) X(serve) X(rival)
+#define X(name) extern const family family_##name;
+FAMILIES(X)
+#undef X
 
 /* ---- Specifications: `NAME:key=value,key=value` into a family's values */
 

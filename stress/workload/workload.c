@@ -63,9 +63,9 @@ uint32_t turns_next(turns *self, const uint8_t *can_run)
 /* ---- The list of families, and the way from a specification to an op stream */
 
 static const family *const workload_families[] = {
-    &family_uniform, &family_train, &family_producer, &family_larson, &family_phases, &family_replay,
-    &family_pareto, &family_cnn, &family_dataset, &family_embedding, &family_tape, &family_growing,
-    &family_serve, &family_rival
+#define X(name) &family_##name,
+    FAMILIES(X)
+#undef X
 };
 enum { WORKLOAD_FAMILY_COUNT = sizeof workload_families / sizeof workload_families[0] };
 
