@@ -35,28 +35,29 @@
 
    >>toc ================================================================================================
 
-     >>about    what this is, ten lines of use         >>growth   how much to ask for
-     >>toc      this list                              >>runs     free blocks side by side
-     >>manual   words, sums, growth, errors            >>pages    paged ranges: holes, addresses
-     >>config   macros that you may define             >>place    where a request is to lie
-     >>types    results, driver, configuration         >>commit   which pages back it, or go back
-     >>api      every call, a contract each            >>release  what is given back, and when
-     >>impl     includes and private macros            >>scrub    clearing blocks, in a stream's order
-     >>bits     rounding, powers of two, text, spins   >>parse    configuration as text
-     >>structs  what sections work on, invariants      >>registry which arenas there are, and fork
-     >>host     host memory                            >>stats    largest free, and what is derived
-     >>lock     lock, turn, who is in a callback       >>failure  why, in numbers and in words
-     >>nodes    the blocks' records, in chunks         >>dump     walk and report
-     >>tags     names, and what is live by each        >>check    every invariant, by name
-     >>tree     free blocks in order                   >>cuda     the driver table over CUDA
-     >>bins     free blocks by size                    >>enter    in and out; caches closed
-     >>lookup   pointer to block                       >>family   what sub-arenas do for each other
-     >>caches   what streams keep for themselves       >>life     create, destroy
-     >>block    split, absorb, take, give back         >>slow     the stages of an allocation
+     >>about    what this is, ten lines of use         >>runs     free blocks side by side
+     >>toc      this list                              >>pages    paged ranges: holes, addresses
+     >>manual   words, sums, growth, errors            >>place    where a request is to lie
+     >>config   macros that you may define             >>commit   which pages back it, or go back
+     >>types    results, driver, configuration         >>release  what is given back, and when
+     >>api      every call, a contract each            >>scrub    clearing blocks, in a stream's order
+     >>impl     includes and private macros            >>parse    configuration as text
+     >>bits     rounding, powers of two, text, spins   >>registry which arenas there are, and fork
+     >>structs  what sections work on, invariants      >>stats    largest free, and what is derived
+     >>host     host memory                            >>failure  why, in numbers and in words
+     >>lock     lock, turn, who is in a callback       >>dump     walk and report
+     >>nodes    the blocks' records, in chunks         >>check    every invariant, by name
+     >>tags     names, and what is live by each        >>cuda     the driver table over CUDA
+     >>tree     free blocks in order                   >>enter    in and out; caches closed
+     >>bins     free blocks by size                    >>family   what sub-arenas do for each other
+     >>lookup   pointer to block                       >>life     create, destroy
+     >>caches   what streams keep for themselves       >>slow     the stages of an allocation
+     >>block    split, absorb, take, give back         >>plan     steps that come again
      >>driver   how its entries are called             >>memory   alloc, free
      >>limit    what may be reserved, here and above   >>resize   in place, or not at all
      >>range    segments from the driver, and back     >>public   every other call, thin
      >>stream   what waits for what; captures          >>end      clean-up, changes, licences
+     >>growth   how much to ask for
 
    >>manual =============================================================================================
 
@@ -266,6 +267,27 @@
      - On a lost device frees succeed, since nobody gets the memory any more. Calls that clear take the slow
        path. Scrub does not combine with capture sets or caches.
 
+   PLANS. Training and inference repeat a step: the same allocations and frees, in the same order. A program
+   tells the arena where a repetition begins: gpuarena_step(arena, kind). A program that does not call it has
+   no plans and pays nothing for them.
+     - If two repetitions of a kind were alike and pages had to be moved in the second, a plan is made at the
+       next call of gpuarena_step: an address for every block that is freed in its step or in the next one.
+       Blocks that live longer stay where they are. From then on a step calls no driver and moves no page.
+     - The memory of a plan is backed once: by idle pages that are moved, and by new ones if these are too
+       few. It counts as pending or cached memory, but only the plan's blocks are put there. It must fit into
+       the peak of what was live and config.idle_fraction beside; otherwise no plan is made.
+     - A plan is only a hint. A request that differs from the recorded one, or whose memory is still in use or
+       waits for another stream, is served in the ordinary way. A request that comes early or late, among the
+       32 nearest, is recognised; so a step with an allocation more or less finds back to its plan.
+     - If more than an eighth of a step's allocations differ, the plan is dropped and the step is recorded
+       anew, each time after a longer pause. Several kinds have plans over the same memory.
+     - All plans end when their memory is needed: when a request would exceed the limit or what idle_fraction
+       allows, when a request would fail, before memory goes back (gpuarena_trim, a lower limit, another arena
+       of the tree), and when a stream is forgotten.
+     - Only requests without alignment, room and flags on ordinary streams are planned. No plan is made with
+       cache or scrub. After the first step that its plan serves throughout, idle pages beyond the peak of
+       what was live go back to the driver.
+
    CALLBACKS. Observer, visitor and writer run inside the call that triggers them, on its thread, with the
    lock held. From there, calls on the same arena return REENTRANT, except get_stats, walk_stats, get_config,
    last_failure and reset_peaks. Other arenas may be called, provided that their callbacks do not call this
@@ -294,8 +316,9 @@
    bytes for each block, live or free; 16 to 32 bytes for each live block; 4 bytes for each 2 MiB reserved, or
    12 bytes for each 2 MiB of paged addresses; about 17 KiB for each stream from the second on, reused by new
    streams when nothing waits for the old one; up to 96 bytes for each stream that was named and is not
-   forgotten; about 6 KiB for a stream's cache and up to 32 bytes for each of its live blocks; and about 50
-   KiB for each arena. */
+   forgotten; about 6 KiB for a stream's cache and up to 32 bytes for each of its live blocks; up to 128 bytes
+   for each allocation of a step, of each kind that gpuarena_step was told of; and about 50 KiB for each
+   arena. */
 
 #ifndef GPUARENA_H
 #define GPUARENA_H
@@ -637,6 +660,10 @@ typedef enum gpuarena_scrub {                    /* when whole blocks are cleare
     GPUARENA_SCRUB_ALLOC,                        /* before they are handed out */
     GPUARENA_SCRUB_BOTH                          /* as bits: FREE | ALLOC */
 } gpuarena_scrub;
+typedef enum gpuarena_planning {                 /* what gpuarena_step does; see the manual */
+    GPUARENA_PLAN_AUTO,                          /* sequences that come again are planned */
+    GPUARENA_PLAN_OFF                            /* nothing */
+} gpuarena_planning;
 typedef enum gpuarena_streams {                  /* when one stream may reuse what another freed: */
     GPUARENA_STREAMS_AUTO,                       /* STEAL */
     GPUARENA_STREAMS_SAME,                       /* only after the host has waited for the device */
@@ -672,6 +699,8 @@ typedef struct gpuarena_config {
     uint32_t wait_ms;                            /* how long a request that growth cannot serve queries
                                                     events, and lets other threads free, before its stream is
                                                     made to wait; measured by driver.now_ns (0) */
+    gpuarena_planning plan;                      /* OFF: gpuarena_step does nothing. No plan is made with
+                                                    cache or scrub */
     gpuarena_scrub scrub;                        /* needs driver.clear, unless OFF; not with cache */
     gpuarena_share share;                        /* WHOLE: with SEGMENTS alone */
     uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB to 1 GiB, and a
@@ -744,6 +773,9 @@ typedef struct gpuarena_config {
     X(stream_wait_count) /* stage 6: allocations for which their stream was made to wait */ \
     X(reclaim_count) /* stage 9: times that other arenas of the tree released idle memory for it */ \
     X(pressure_count) /* stage 9: calls of config.pressure */ \
+    X(planned_count) /* allocations served where a plan had them */ \
+    X(unplanned_count) /* allocations in a step with a plan that it did not serve */ \
+    X(plan_count) /* plans made */ \
     X(gpu_wait_count) /* times that a stream was made to wait (stage 6), or that the host waited for an \
                          event (stages 3 and 7) or for the device (stage 8, trim, a failed reserve, and \
                          releases of segments that are not quiet) */ \
@@ -968,6 +1000,15 @@ GPUARENA_API uint64_t gpuarena_mark(gpuarena *arena);
 GPUARENA_API gpuarena_result gpuarena_free_since(gpuarena *arena, uint64_t mark, uint32_t tag,
                                                  gpuarena_stream stream);
 
+/* A repetition of a sequence of allocations and frees begins, and the one before it ends: a training step, an
+   evaluation, a batch of one shape. `kind` tells sequences apart that differ, and is chosen by the caller; 0:
+   the repetition before ends, and none begins. See PLANS in the manual.
+     Results    OK. That no plan can be made, for want of host memory or for the configuration, is no failure.
+     Cost       O(allocations of a step) while a sequence is recorded; when a plan is made, about 2 ms for
+                1,000 allocations of the step, once; else constant.
+     Driver     when a plan is made, the group vm: idle pages move. */
+GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind);
+
 /* ---- graph capture: see the manual */
 
 /* From now on allocations on this stream belong to a capture set: they take free blocks of the set or quiet
@@ -1100,8 +1141,8 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
 
 /* Lays text over config: key=value,key=value, each key at most once; "" changes nothing. Keys: backing growth
    share page idle large initial step step_max alignment limit headroom oversubscribe release release_at
-   release_keep release_age cache streams wait_ms scrub. Sizes are decimal with binary units: 256, 64K, 512M,
-   4G, 1T; 4GB and 4GiB are 4G. idle and release_keep are `0` (none) or a share, `5%`. limit is a size,
+   release_keep release_age cache streams wait_ms scrub plan. Sizes are decimal with binary units: 256, 64K,
+   512M, 4G, 1T; 4GB and 4GiB are 4G. idle and release_keep are `0` (none) or a share, `5%`. limit is a size,
    `none`, `80%` (of the device), `80%free` (of what is free at creation), `total-2G` or `free-2G`. Whether
    the values agree with each other is for creation to check. INVALID_CONFIG
    (message, which may be NULL with size 0, names the key and what is allowed; config is unchanged; recorded
@@ -1403,6 +1444,7 @@ static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
        KEPT        the hole behind the block is its own room
        DEDICATED   the block has a segment to itself, which goes back when it is freed
        TAGGED      the block is counted by its tag
+       PLANNED     a plan had its memory, which is set aside when it is freed
        CLEARING    the default stream may still be clearing it, for a free that was refused
      (none)      free, and backed throughout. It is found:
                    as.tree, in a tree of its set's bins, if it has ordered_bytes or more
@@ -1411,10 +1453,13 @@ static void gpuarena__spin_unlock(char *spin)   { (void)spin; }
        OVERFLOW    as.list, in the class's list; or, with SURPLUS too, as.tree, since that list is full
      HOLE        addresses without memory, in whole pages; as.list, in the list of holes. With:
        KEPT        in no list: a live block's room, or pages that the driver failed to unmap
-     CLAIMED     free, but in no bin while the driver is asked to take its memory */
+     CLAIMED     free, but in no bin while the driver is asked to take its memory
+     ASIDE       free, but in no bin: it is set aside for a plan */
 static const uint64_t GPUARENA__LIVE = 1, GPUARENA__OVERFLOW = 2, GPUARENA__HOLE = 4, GPUARENA__KEPT = 8,
                       GPUARENA__DEDICATED = 16, GPUARENA__CLAIMED = 32, GPUARENA__TAGGED = 64,
+                      GPUARENA__ASIDE = 16 + 32, /* of free blocks */
                       GPUARENA__SURPLUS = 128,   /* of free blocks */
+                      GPUARENA__PLANNED = 32,    /* of live blocks */
                       GPUARENA__CLEARING = 128,  /* of live blocks */
                       GPUARENA__STATE_BITS = 255;
 
@@ -1703,6 +1748,54 @@ typedef struct gpuarena__frame {
     gpuarena__frame_kind kind;
 } gpuarena__frame;
 
+/* A step's allocations, in order, and what a plan says of each. */
+typedef struct gpuarena__planned {
+    uint64_t address;                            /* where it is to lie; 0: where it can */
+    uint32_t units;                              /* its size, in units; 0: none that a plan could serve */
+    uint32_t set;                                /* the record of its stream */
+    uint32_t until;                              /* how many allocations had come when it was freed, since the
+                                                    step's begin; in the next step: count + those there; 0: it
+                                                    was not, or in a step of another kind */
+    uint32_t node;                               /* where its memory was found last */
+    uint32_t served;                             /* the step in which it came last */
+} gpuarena__planned;
+typedef struct gpuarena__sequence {
+    gpuarena__planned *list;
+    uint32_t count, room;
+    uint64_t serial;                             /* of the allocation before the first */
+} gpuarena__sequence;
+enum { GPUARENA__PLANS = 8, GPUARENA__PLAN_REGIONS = 8, GPUARENA__PLAN_MOST = 1 << 20 };
+typedef struct gpuarena__plan {
+    uint32_t kind;                               /* as gpuarena_step was told; 0: unused */
+    uint32_t step;                               /* in which it began last */
+    uint32_t in_force;                           /* 1: `seen` has addresses */
+    uint32_t clean;                              /* 1: the latest step was served throughout */
+    uint32_t trimmed;                            /* 1: what it made superfluous has been given back */
+    uint32_t rest, failures;                     /* steps of its kind that are not watched; plans given up */
+    gpuarena__sequence seen, fresh;              /* the latest step of its kind that was recorded, and the one
+                                                    under way */
+} gpuarena__plan;
+typedef struct gpuarena__region {                /* memory for the plans' blocks of one stream */
+    uint64_t address, bytes;
+    uint32_t set;
+} gpuarena__region;
+
+/* Invariants:
+     now       NULL outside of steps, and in those that are neither recorded nor served
+     regions   of each stream at most one. Its record is not another's meanwhile: it counts as a reference */
+typedef struct gpuarena__plans {
+    gpuarena__plan *now;                         /* of the step under way */
+    uint32_t step;                               /* counts the steps */
+    uint32_t cursor;                             /* in now->seen: behind the latest allocation that it had */
+    uint32_t missed;                             /* allocations of this step that it did not have */
+    uint32_t unit_log2;
+    uint32_t is_making;                          /* 1: pages are had for a region: idle ones first */
+    uint64_t moved_count;                        /* pages moved, and releases, before this step */
+    uint32_t region_count;
+    gpuarena__region regions[GPUARENA__PLAN_REGIONS];
+    gpuarena__plan list[GPUARENA__PLANS];
+} gpuarena__plans;
+
 struct gpuarena {
     uint32_t magic;                              /* MAGIC while alive */
     uint32_t lost;                               /* 1 from the first sticky error on: no driver call is
@@ -1762,6 +1855,7 @@ struct gpuarena {
     gpuarena_driver driver;
     gpuarena_config config;                      /* in force */
     gpuarena__tags tags;
+    gpuarena__plans plans;
     gpuarena__bins bins;
 };
 
@@ -1955,16 +2049,27 @@ static uint64_t gpuarena__plain_limit(const gpuarena *arena)
 
 /* The two values that the fast paths test. Each summarises several conditions; update_fast_path is called
    when one of these changes. */
-static uint64_t gpuarena__fast_max_bytes(const gpuarena *arena)
+static uint64_t gpuarena__hit_max_bytes(const gpuarena *arena)
 {
     return arena->lost || arena->stats.reserved_bytes > arena->limit ? 0 : arena->fast_config_bytes;
 }
 
-static uint64_t gpuarena__slow_free_flags(const gpuarena *arena)
+static uint64_t gpuarena__fast_max_bytes(const gpuarena *arena)
+{
+    return arena->plans.now ? 0 : gpuarena__hit_max_bytes(arena);
+}
+
+static uint64_t gpuarena__slow_flags(const gpuarena *arena)
 {
     return arena->stats.reserved_bytes > arena->plain_limit || arena->config.observe
             || !arena->streams.ordered
         ? GPUARENA__LIVE : GPUARENA__KEPT | GPUARENA__DEDICATED | GPUARENA__TAGGED;
+}
+
+static uint64_t gpuarena__slow_free_flags(const gpuarena *arena)
+{
+    int recorded = arena->plans.now && !arena->plans.now->in_force;
+    return gpuarena__slow_flags(arena) | (recorded ? GPUARENA__LIVE : GPUARENA__PLANNED);
 }
 
 static void gpuarena__update_fast_path(gpuarena *arena)
@@ -2072,6 +2177,12 @@ static uint32_t gpuarena__set_of(const gpuarena__node *node)
 static int gpuarena__in_capture_set(const gpuarena *arena, const gpuarena__node *node)
 {
     return arena->streams.list[gpuarena__set_of(node)].home != 0;
+}
+
+/* A free block that is set aside for a plan. */
+GPUARENA__INLINE int gpuarena__is_aside(const gpuarena__node *node)
+{
+    return (node->size & (GPUARENA__LIVE | GPUARENA__ASIDE)) == GPUARENA__ASIDE;
 }
 
 GPUARENA__INLINE int gpuarena__is_free(const gpuarena__node *node)
@@ -3611,22 +3722,36 @@ GPUARENA__INLINE int gpuarena__order(gpuarena *arena, gpuarena__node *node, uint
     return node->set != GPUARENA__MULTI_STREAM;
 }
 
-/* Frees a live node, which is in no table any more. plain 1: the stream of the free is plain. */
+/* Frees a live node, which is in no table any more. plain 1: the stream of the free is plain. planned 1: if
+   it waits for its own stream at most, it is set aside. */
 GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, uint32_t index, gpuarena__node *node,
-                                           uint32_t freed_on, int plain)
+                                           uint32_t freed_on, int plain, int planned)
 {
+    uint32_t from = node->set;
     int open;
     GPUARENA_ASSERT(gpuarena__node_live(node) && arena->stats.live_count && "a block is freed once");
-    node->size &= ~GPUARENA__LIVE;
+    node->size &= ~(GPUARENA__LIVE | GPUARENA__PLANNED);
     arena->stats.live_count--;
     arena->stats.free_count++;
     arena->stats.requested_bytes -= node->as.live.requested;
     arena->stats.live_bytes -= node->size;
     open = gpuarena__order(arena, node, freed_on, plain);
     if (plain || node->set) arena->stats.pending_bytes += node->size;
-    if (GPUARENA__LIKELY(plain && open)) (void)gpuarena__block_merge_near(arena, index, node);
+    if (planned && open && (!node->set || node->set == from)) node->size |= GPUARENA__ASIDE;
+    else if (GPUARENA__LIKELY(plain && open)) (void)gpuarena__block_merge_near(arena, index, node);
     else (void)gpuarena__block_join(arena, index);
 }
+
+/* One of all sequences that there are. */
+static const gpuarena__sequence *gpuarena__sequence_at(const gpuarena *arena, uint32_t at)
+{
+    const gpuarena__plan *plan = &arena->plans.list[at / 2];
+    return at % 2 ? &plan->fresh : &plan->seen;
+}
+
+static int gpuarena__plans_yield(gpuarena *arena);           /* these are in the section plan */
+static int gpuarena__plans_are_dear(gpuarena *arena, const gpuarena__request *req);
+static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node);
 
 static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, uint32_t freed_on)
 {
@@ -3634,7 +3759,8 @@ static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, uint32_t f
     gpuarena__node *node = gpuarena__node_at(arena, index);
     arena->lookup.table[slot] = 0;
     if (node->size & GPUARENA__TAGGED) gpuarena__tag_leave(arena, node);
-    gpuarena__block_free(arena, index, node, freed_on, 0);
+    if (arena->plans.now) gpuarena__plan_freed(arena, node);
+    gpuarena__block_free(arena, index, node, freed_on, 0, (node->size & GPUARENA__PLANNED) != 0);
 }
 
 /* Frees the blocks that a cache keeps in the first `slots` slots of a class. */
@@ -3651,7 +3777,7 @@ static void gpuarena__cache_flush(gpuarena *arena, gpuarena__cache *cache, uint3
         gpuarena__cache_leave(arena, cache, at);
         cache->kept_bytes -= gpuarena__node_bytes(node);
         arena->stats.live_bytes += gpuarena__node_bytes(node);           /* it counts as free already */
-        gpuarena__block_free(arena, index, node, cache->set, 0);
+        gpuarena__block_free(arena, index, node, cache->set, 0, 0);
     }
 }
 
@@ -4351,7 +4477,7 @@ static int gpuarena__range_idle(const gpuarena *arena, const gpuarena__range *ra
     gpuarena__iterator at;
     if (range->pages) return 0;
     for (at = gpuarena__blocks_from(arena, range->first); at.index; gpuarena__next(arena, &at))
-        if (gpuarena__node_live(at.node) || (quiet && at.node->set)
+        if (gpuarena__node_live(at.node) || (quiet && at.node->set) || gpuarena__is_aside(at.node)
             || gpuarena__in_capture_set(arena, at.node)) return 0;
     return 1;
 }
@@ -6096,7 +6222,8 @@ static uint64_t gpuarena__peak(gpuarena *arena)
 /* The number of pages that may be created for a place before idle pages move. */
 static uint64_t gpuarena__commit_share(gpuarena *arena, uint64_t begin, uint64_t end)
 {
-    double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
+    double fraction = arena->config.idle_fraction > 0 && !arena->plans.is_making
+        ? arena->config.idle_fraction : 0;
     uint64_t share = gpuarena__max(gpuarena__peak(arena), arena->stats.live_bytes + (end - begin));
     share += (uint64_t)((double)share * fraction);
     return gpuarena__above(share, arena->stats.reserved_bytes) / arena->paged.page_bytes;
@@ -6673,6 +6800,7 @@ static int gpuarena__range_release_more(gpuarena *arena, uint64_t keep, int quie
 static int gpuarena__range_release_to(gpuarena *arena, uint64_t keep, int quiet, gpuarena_stream stream,
                                       gpuarena__error *error)
 {
+    if (keep < arena->stats.reserved_bytes) (void)gpuarena__plans_yield(arena);
     arena->release_pass++;
     return gpuarena__range_release_more(arena, keep, quiet, stream, error);
 }
@@ -6957,6 +7085,7 @@ static const char *const gpuarena__growths[] = { "auto", "fixed", "exact", "step
 static const char *const gpuarena__shares[] = { "none", "whole", NULL };
 static const char *const gpuarena__releases[] = { "on_demand", "idle", "age", "pressure", NULL };
 static const char *const gpuarena__reuses[] = { "auto", "same", "events", "steal", NULL };
+static const char *const gpuarena__plannings[] = { "auto", "off", NULL };
 static const char *const gpuarena__scrubs[] = { "off", "free", "alloc", "both", NULL };
 
 typedef enum gpuarena__kind {                    /* the kind of a key's value */
@@ -6997,7 +7126,8 @@ typedef struct gpuarena__key {
     X(cache, SIZE, cache_bytes, NULL, 0, UINT64_MAX, 0) \
     X(streams, CHOICE, streams, gpuarena__reuses, 0, 0, GPUARENA_STREAMS_STEAL) \
     X(wait_ms, NUMBER, wait_ms, NULL, 0, UINT32_MAX, 0) \
-    X(scrub, CHOICE, scrub, gpuarena__scrubs, 0, 0, 0)
+    X(scrub, CHOICE, scrub, gpuarena__scrubs, 0, 0, 0) \
+    X(plan, CHOICE, plan, gpuarena__plannings, 0, 0, 0)
 #define X(name, kind, field, names, low, high, fallback) \
     { #name, GPUARENA__##kind, offsetof(gpuarena_config, field), names, low, high, fallback },
 static const gpuarena__key gpuarena__keys[] = { GPUARENA__KEYS(X) };
@@ -8609,6 +8739,7 @@ static int gpuarena__check_link(const gpuarena *arena, uint32_t index, uint64_t 
 typedef struct gpuarena__tally {
     uint64_t live_bytes, requested_bytes, live_count, free_count, reserved_bytes, pending_bytes, held_count;
     uint64_t ref_count, use_count;               /* of stream records */
+    uint64_t aside_count;                        /* free blocks that are set aside */
     uint64_t hole_count, open_count, unmap_failed_count;     /* all holes, those in the list, those that
                                                                 failed to unmap */
     uint64_t idle_count;                         /* whole pages in free blocks */
@@ -8701,6 +8832,20 @@ static int gpuarena__check_live_node(const gpuarena *arena, uint32_t index, gpua
     return 1;
 }
 
+/* What is set aside lies in a region, and waits for its stream at most. */
+static int gpuarena__check_aside(const gpuarena *arena, uint32_t index, gpuarena__text *out)
+{
+    const gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint32_t at;
+    for (at = 0; at < arena->plans.region_count; at++) {
+        const gpuarena__region *region = &arena->plans.regions[at];
+        if (node->address >= region->address
+            && node->address + gpuarena__node_bytes(node) <= region->address + region->bytes
+            && (!node->set || node->set == region->set) && !node->use_at) return 1;
+    }
+    return gpuarena__broken(out, "a block is set aside in no region", index);
+}
+
 /* Checks one node: it follows `prev` and lies at `address`. */
 static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *range, uint32_t index,
                                 uint32_t prev, uint64_t address, gpuarena__text *out)
@@ -8710,12 +8855,13 @@ static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *ra
     uint32_t anchor =
         range->anchors[(address >> GPUARENA__PAGE_LOG2) - (range->address >> GPUARENA__PAGE_LOG2)];
     int starts_page = !prev || !gpuarena__same_page(before->address, address);
-    if (bits & GPUARENA__LIVE) bits &= ~(GPUARENA__TAGGED | GPUARENA__CLEARING);
+    if (bits & GPUARENA__LIVE) bits &= ~(GPUARENA__TAGGED | GPUARENA__CLEARING | GPUARENA__PLANNED);
     GPUARENA__NEVER(node->address != address || node->prev != prev, "blocks do not tile a segment", index);
     GPUARENA__NEVER(!bytes || bytes % arena->unit || bytes > range->bytes - (address - range->address),
                     "a block has a size that cannot be", index);
     if (bits & GPUARENA__OVERFLOW) bits &= ~GPUARENA__SURPLUS;
     GPUARENA__NEVER(bits && bits != GPUARENA__LIVE && bits != GPUARENA__OVERFLOW && bits != GPUARENA__HOLE
+                    && bits != GPUARENA__ASIDE
                     && bits != (GPUARENA__HOLE | GPUARENA__KEPT) && bits != (GPUARENA__LIVE | GPUARENA__KEPT)
                     && bits != (GPUARENA__LIVE | GPUARENA__DEDICATED), "a block has a state that cannot be",
                     index);
@@ -8726,6 +8872,7 @@ static int gpuarena__check_node(const gpuarena *arena, const gpuarena__range *ra
     GPUARENA__NEVER(prev && gpuarena__may_merge(arena, before, node),
                     "two free blocks are neighbours", index);
     if (bits & GPUARENA__HOLE) return 1;
+    if (gpuarena__is_aside(node)) return gpuarena__check_aside(arena, index, out);
     return gpuarena__node_live(node) ? gpuarena__check_live_node(arena, index, out)
                                      : gpuarena__check_free_node(arena, index, out);
 }
@@ -8776,7 +8923,8 @@ static int gpuarena__check_range(const gpuarena *arena, uint32_t at, const gpuar
             }
         } else {
             tally->free_count++;
-            tally->idle_count += gpuarena__whole_pages(arena, node);
+            tally->aside_count += gpuarena__is_aside(node) != 0;
+            if (!gpuarena__is_aside(node)) tally->idle_count += gpuarena__whole_pages(arena, node);
             if (node->set) tally->pending_bytes += gpuarena__node_bytes(node);
         }
         if (!(node->size & GPUARENA__HOLE)) tally->reserved_bytes += gpuarena__node_bytes(node);
@@ -8900,6 +9048,7 @@ static int gpuarena__check_streams(const gpuarena *arena, const gpuarena__tally 
         refs -= stream->ref_count;
         uses -= stream->use_count;
     }
+    refs += arena->plans.region_count;
     GPUARENA__NEVER(refs != 0, "uses of streams' records do not add up", refs);
     GPUARENA__NEVER(uses != 0, "what waits for streams does not add up", uses);
     GPUARENA__NEVER(captured != arena->streams.captured, "captured streams are miscounted", captured);
@@ -8946,7 +9095,8 @@ static int gpuarena__check_bins(const gpuarena *arena, const gpuarena__tally *ta
     }
     for (index = arena->multi_stream; index && held <= tally->held_count; held++)
         index = gpuarena__node_at(arena, index)->as.list.after;
-    GPUARENA__NEVER(binned + held != tally->free_count, "free blocks and bins differ in number", binned);
+    GPUARENA__NEVER(binned + held + tally->aside_count != tally->free_count,
+                    "free blocks and bins differ in number", binned);
     GPUARENA__NEVER(held != tally->held_count, "blocks on hold are miscounted", held);
     return gpuarena__check_streams(arena, tally, out) && gpuarena__check_known(arena, out);
 }
@@ -9062,6 +9212,8 @@ static int gpuarena__check_host(const gpuarena *arena, gpuarena__text *out)
 #undef X
     for (at = 0; at < arena->caches.count; at++)
         bytes += sizeof(gpuarena__cache) + gpuarena__lookup_bytes(&arena->caches.list[at]->table);
+    for (at = 0; at < 2 * GPUARENA__PLANS; at++)
+        bytes += gpuarena__sequence_at(arena, at)->room * sizeof(gpuarena__planned);
     for (at = 1; at < arena->streams.count; at++)
         if (arena->streams.list[at].bins != &arena->bins) bytes += sizeof arena->bins;
     for (range = arena->ranges.first; range; range = range->after)
@@ -9892,6 +10044,7 @@ static uint64_t gpuarena__family_idle(gpuarena *arena, int quiet)
     gpuarena__error ignored = gpuarena__no_error();
     if (arena->lost || gpuarena__is_capturing(arena, &ignored) || arena->lost) return 0;
     gpuarena__check_unreturned(arena);
+    (void)gpuarena__plans_yield(arena);
     (void)gpuarena__resolve_all(arena);
     return gpuarena__idle_bytes(arena, quiet);
 }
@@ -10167,6 +10320,10 @@ static void gpuarena__free_host(gpuarena *arena)
     while (arena->streams.count > 1) {
         gpuarena__bins *bins = arena->streams.list[--arena->streams.count].bins;
         if (bins != &arena->bins) gpuarena__host_free(arena, bins, sizeof *bins);
+    }
+    for (at = 0; at < 2 * GPUARENA__PLANS; at++) {
+        const gpuarena__sequence *sequence = gpuarena__sequence_at(arena, at);
+        gpuarena__host_free(arena, sequence->list, sequence->room * sizeof *sequence->list);
     }
     gpuarena__host_free(arena, arena->lookup.table, gpuarena__lookup_bytes(&arena->lookup));
 #define X(table, room) gpuarena__host_free(arena, arena->table, arena->room * sizeof *arena->table);
@@ -11015,6 +11172,22 @@ static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req
     return 0;
 }
 
+/* Growth would be too dear while memory is set aside for plans. */
+static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
+{
+    miss->again = gpuarena__plans_are_dear(arena, req) && gpuarena__plans_yield(arena);
+    return 0;
+}
+
+/* No request fails while memory is set aside for plans. */
+static uint32_t gpuarena__stage_yield(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
+{
+    (void)req;
+    if (miss->error.reason == GPUARENA_REASON_TOO_LARGE) return 0;
+    miss->again = gpuarena__plans_yield(arena) != 0;
+    return 0;
+}
+
 /* ---- the table, and the loop that runs it */
 
 enum {
@@ -11030,12 +11203,14 @@ static const struct gpuarena__stage {
     { gpuarena__stage_begin,           GPUARENA__STAGE_TRY | GPUARENA__STAGE_LAST },
     { gpuarena__stage_look,            GPUARENA__STAGE_TRY },            /* 1 in the manual */
     { gpuarena__stage_events,          0 },                              /* 2 */
+    { gpuarena__stage_plans,           GPUARENA__STAGE_NEW },
     { gpuarena__stage_grow,            GPUARENA__STAGE_NEW },            /* 3 */
     { gpuarena__stage_release,         GPUARENA__STAGE_NEW },            /* 4 */
     { gpuarena__stage_poll,            0 },                              /* 5 */
     { gpuarena__stage_stream_wait,     0 },                              /* 6 */
     { gpuarena__stage_release_pending, GPUARENA__STAGE_NEW | GPUARENA__STAGE_SYNC },     /* 7 */
     { gpuarena__stage_device_wait,     GPUARENA__STAGE_NEW | GPUARENA__STAGE_SYNC },     /* 8 */
+    { gpuarena__stage_yield,           GPUARENA__STAGE_NEW | GPUARENA__STAGE_TRY },
     { gpuarena__stage_reclaim,         GPUARENA__STAGE_NEW },            /* 9 */
     { gpuarena__stage_explain,         GPUARENA__STAGE_TRY | GPUARENA__STAGE_LAST },
     { gpuarena__stage_pressure,        GPUARENA__STAGE_LAST }            /* 9 */
@@ -11089,6 +11264,648 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
     }
     gpuarena__reclaim_end(arena, &miss.reclaim);
     return index;
+}
+
+/* >>plan ===============================================================================================
+   A step that comes again. gpuarena_step tells where a repetition begins. Two repetitions that are alike are
+   recorded. A plan gives an address to each block that is freed before its own allocation comes again, so
+   that all these blocks together take little more than their peak. The memory for them is had once: a region
+   for each stream. Free blocks of a region are in no bin: they are set aside. They are not joined when they
+   are freed, but when an allocation needs them. A plan only says where to look: if the memory there is not
+   free for the stream, the allocation is served in the ordinary way. */
+
+/* The allocation of a sequence that this one is: the next, or one near it that did not come yet. */
+GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(const gpuarena__plans *plans,
+                                                          const gpuarena__sequence *sequence, uint64_t units,
+                                                          uint32_t set)
+{
+    uint32_t away, side, at;
+    for (away = 0; away < 32; away++)
+        for (side = 0; side < 2; side++) {
+            gpuarena__planned *one;
+            at = side ? plans->cursor - away : plans->cursor + away;
+            if (at >= sequence->count) continue;
+            one = &sequence->list[at];
+            if (one->units == units && one->set == set && one->served != plans->step) return one;
+        }
+    return NULL;
+}
+
+GPUARENA__INLINE gpuarena__planned *gpuarena__plan_next(gpuarena__plans *plans,
+                                                        const gpuarena__sequence *sequence, uint64_t units,
+                                                        uint32_t set)
+{
+    gpuarena__planned *one = &sequence->list[plans->cursor];
+    if (!GPUARENA__LIKELY(plans->cursor < sequence->count && one->units == units && one->set == set
+                          && one->served != plans->step)) {
+        one = gpuarena__plan_look(plans, sequence, units, set);
+        if (!one) {
+            plans->missed++;
+            return NULL;
+        }
+    }
+    if (GPUARENA__LIKELY(one >= &sequence->list[plans->cursor]))
+        plans->cursor = (uint32_t)(one - sequence->list) + 1;
+    one->served = plans->step;
+    return one;
+}
+
+/* ---- memory that is set aside */
+
+/* Takes a free block out of its bin, or from where it is set aside. Returns its bits in the latter case. */
+static uint64_t gpuarena__aside_loosen(gpuarena *arena, uint32_t index)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t bits = gpuarena__is_aside(node) ? GPUARENA__ASIDE : 0;
+    if (bits) node->size &= ~GPUARENA__ASIDE;
+    else gpuarena__set_remove(arena, index);
+    return bits;
+}
+
+/* Puts back what is left of it. */
+static void gpuarena__aside_put(gpuarena *arena, uint32_t index, uint64_t bits)
+{
+    if (bits) gpuarena__node_at(arena, index)->size |= bits;
+    else gpuarena__set_insert(arena, index);
+}
+
+static int gpuarena__aside_holds(const gpuarena__node *node, uint64_t address)
+{
+    return gpuarena__is_aside(node) && node->address <= address
+        && address - node->address < gpuarena__node_bytes(node);
+}
+
+/* Makes one free block of [address, address + bytes), if all of it is free for this record. It is in no bin.
+   *hint: a node that may begin there, or before; that which did. Takes two nodes: reserved. 0: it is not. */
+GPUARENA__NOINLINE uint32_t gpuarena__aside_carve(gpuarena *arena, uint64_t address, uint64_t bytes,
+                                                  uint32_t set, uint32_t *hint)
+{
+    uint64_t end = address + bytes, bits;
+    gpuarena__node *node = gpuarena__node_at(arena, *hint);
+    gpuarena__iterator at;
+    uint32_t index = *hint;
+    if (!gpuarena__aside_holds(node, address)) *hint = index = gpuarena__node_around(arena, address);
+    for (at = gpuarena__blocks_from(arena, index);; gpuarena__next(arena, &at)) {
+        if (!at.index || !(gpuarena__is_aside(at.node) || gpuarena__is_free(at.node))
+            || (at.node->set && at.node->set != set)) return 0;
+        if (at.node->address + gpuarena__node_bytes(at.node) >= end) break;
+    }
+    bits = gpuarena__aside_loosen(arena, index);
+    node = gpuarena__node_at(arena, index);
+    if (node->address < address) {
+        uint32_t front = index;
+        index = gpuarena__block_split(arena, front, address - node->address);
+        gpuarena__aside_put(arena, front, bits);
+        node = gpuarena__node_at(arena, index);
+    }
+    while (node->size < bytes) {
+        gpuarena__node *next = gpuarena__node_at(arena, node->next);
+        bits = gpuarena__aside_loosen(arena, node->next);
+        gpuarena__inherit(arena, node, next);
+        gpuarena__block_absorb(arena, index, node, next);
+    }
+    if (node->size > bytes) gpuarena__aside_put(arena, gpuarena__block_split(arena, index, bytes), bits);
+    return index;
+}
+
+/* Where a plan has memory for an allocation: a free node in no bin. 0: it has none, or it is in use. Takes
+   two nodes: reserved. */
+GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, uint32_t set)
+{
+    gpuarena__plan *now = arena->plans.now;
+    gpuarena__planned *one;
+    gpuarena__node *node;
+    uint32_t index;
+    if (!now->in_force) return 0;
+    one = gpuarena__plan_next(&arena->plans, &now->seen, bytes >> arena->plans.unit_log2, set);
+    if (!one || !one->address) {
+        arena->stats.unplanned_count += !one;
+        return 0;
+    }
+    index = one->node;
+    node = gpuarena__node_at(arena, index);
+    if (!GPUARENA__LIKELY(node->address == one->address && node->size == (bytes | GPUARENA__ASIDE)
+                          && node->set == set)) {
+        index = gpuarena__aside_carve(arena, one->address, bytes, set, &one->node);
+        if (!index) {
+            arena->plans.missed++;
+            arena->stats.unplanned_count++;
+            return 0;
+        }
+        node = gpuarena__node_at(arena, index);
+    }
+    node->size = bytes;
+    arena->stats.planned_count++;
+    return index;
+}
+
+/* ---- recording */
+
+static void gpuarena__plan_forget(gpuarena__plan *plan)
+{
+    plan->seen.count = plan->fresh.count = plan->in_force = plan->clean = plan->trimmed = 0;
+}
+
+/* The plan has not served, or two steps are not alike: they are watched again, later each time. */
+static void gpuarena__plan_fail(gpuarena__plan *plan)
+{
+    plan->failures = plan->failures < 10 ? plan->failures + 1 : 10;
+    plan->rest = plan->failures > 1 ? (uint32_t)1 << plan->failures : 0;
+    gpuarena__plan_forget(plan);
+}
+
+/* A step is not recorded, or served, any more. */
+static void gpuarena__plan_stop(gpuarena *arena)
+{
+    arena->plans.now = NULL;
+    gpuarena__update_fast_path(arena);
+}
+
+/* Another allocation of a step that is recorded. */
+GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, const gpuarena__request *req,
+                                            int plain)
+{
+    gpuarena__plans *plans = &arena->plans;
+    gpuarena__plan *now = plans->now;
+    gpuarena__sequence *fresh = &now->fresh;
+    uint64_t number = gpuarena__node_at(arena, index)->as.live.serial - fresh->serial - 1,
+             units = req->bytes >> plans->unit_log2;
+    gpuarena__planned *one;
+    if (now->in_force) return;
+    if (number >= GPUARENA__PLAN_MOST || units > UINT32_MAX || (number >= fresh->room
+        && !GPUARENA__RESERVE(arena, gpuarena__planned, fresh->list, fresh->count,
+                              (uint32_t)number + 1 - fresh->count, fresh->room))) {
+        gpuarena__plan_fail(now);
+        gpuarena__plan_stop(arena);
+        return;
+    }
+    one = &fresh->list[number];
+    memset(&fresh->list[fresh->count], 0, (number + 1 - fresh->count) * sizeof *one);
+    fresh->count = (uint32_t)number + 1;
+    if (!plain) return;
+    one->units = (uint32_t)units;
+    one->set = req->set;
+    if (now->seen.count) (void)gpuarena__plan_next(plans, &now->seen, units, req->set);
+}
+
+/* A free in a step: of one of its blocks, or of one of the step before. */
+static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node)
+{
+    gpuarena__plan *now = arena->plans.now;
+    uint64_t number = node->as.live.serial - now->fresh.serial - 1;
+    if (now->in_force) return;
+    if (number < now->fresh.count) now->fresh.list[number].until = now->fresh.count;
+    number = node->as.live.serial - now->seen.serial - 1;
+    if (number < now->seen.count && !now->seen.list[number].until)
+        now->seen.list[number].until = now->seen.count + arena->plans.cursor;
+}
+
+/* ---- packing. Time goes round: it is counted in allocations of a step. Blocks are placed one after the
+   other, each at the lowest address at which no block lies that is there at the same time: the largest first,
+   and of one size the longest-lived, or the earliest. What is tiny beside the peak lies above all others. */
+
+/* Windows of time, at seven levels: of level l number i begins with i << l spans, and is two of these steps
+   long, 64 >> l of them. So a block lies within a window of at most four times its length. */
+enum { GPUARENA__PACK_LEVELS = 7, GPUARENA__PACK_WINDOWS = 127 };
+typedef struct gpuarena__packed {
+    uint32_t from, to, wrap;                     /* it is there in [from, to) and [0, wrap) */
+    uint32_t units;
+    uint64_t offset;                             /* in units */
+    uint32_t at;                                 /* in its sequence */
+} gpuarena__packed;
+typedef struct gpuarena__pack {
+    gpuarena__packed *blocks;
+    uint64_t *keys;                              /* to sort them by */
+    uint32_t *order;
+    uint32_t *lists[GPUARENA__PACK_WINDOWS];     /* those placed that are there in a window, by offset */
+    uint32_t counts[GPUARENA__PACK_WINDOWS];
+    uint32_t count, times, span;                 /* times: of a step; span: a 64th of them, or more */
+    uint64_t peak, bottom, top;                  /* in units; bottom, top: the blocks placed lie in there */
+} gpuarena__pack;
+
+/* By keys, falling. */
+static void gpuarena__pack_sort(gpuarena__pack *pack)
+{
+    uint32_t step, at, back;
+    for (step = pack->count / 2; step; step = step == 2 ? 1 : step * 5 / 11)         /* Shell's */
+        for (at = step; at < pack->count; at++) {
+            uint32_t one = pack->order[at];
+            for (back = at; back >= step && pack->keys[pack->order[back - step]] < pack->keys[one];
+                 back -= step)
+                pack->order[back] = pack->order[back - step];
+            pack->order[back] = one;
+        }
+}
+
+/* The lowest offset for a block, in a list that has all that are there at the same time. */
+static uint64_t gpuarena__pack_find(const gpuarena__pack *pack, const gpuarena__packed *one, uint32_t list)
+{
+    uint64_t offset = pack->bottom;
+    uint32_t at;
+    for (at = 0; at < pack->counts[list]; at++) {
+        const gpuarena__packed *other = &pack->blocks[pack->lists[list][at]];
+        if (!((other->from < one->to && one->from < other->to) || other->from < one->wrap
+              || one->from < other->wrap)) continue;
+        if (other->offset >= offset + one->units) break;
+        offset = gpuarena__max(offset, other->offset + other->units);
+    }
+    return offset;
+}
+
+static void gpuarena__pack_enter(gpuarena__pack *pack, uint32_t list, uint32_t block)
+{
+    uint32_t low = 0, high = pack->counts[list]++, *entries = pack->lists[list];
+    uint32_t count = high;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (pack->blocks[entries[middle]].offset < pack->blocks[block].offset) low = middle + 1;
+        else high = middle;
+    }
+    memmove(&entries[low + 1], &entries[low], (count - low) * sizeof *entries);
+    entries[low] = block;
+}
+
+/* Enters a block into the lists of the windows in which it is there; or counts it alone. */
+static void gpuarena__pack_windows(gpuarena__pack *pack, uint32_t block, int enters)
+{
+    const gpuarena__packed *one = &pack->blocks[block];
+    uint32_t level, at, last, round;
+    for (level = 0; level < GPUARENA__PACK_LEVELS; level++)
+        for (round = 0; round < 1u + (one->wrap != 0); round++) {
+            uint64_t step = (uint64_t)pack->span << level;
+            at = round ? 0 : (uint32_t)(one->from / step);
+            last = (uint32_t)(((round ? one->wrap : one->to) - 1) / step);
+            for (at -= at != 0; at <= last; at++) {
+                uint32_t window = 128 - (128u >> level) + at;
+                if (enters) gpuarena__pack_enter(pack, window, block);
+                else pack->counts[window]++;
+            }
+        }
+}
+
+/* The smallest window that a block lies in. */
+static uint32_t gpuarena__pack_window(const gpuarena__pack *pack, const gpuarena__packed *one)
+{
+    uint32_t level = one->wrap ? GPUARENA__PACK_LEVELS - 1 : 0;
+    for (;; level++) {
+        uint64_t step = (uint64_t)pack->span << level, at = one->from / step;
+        if (one->to <= (at + 2) * step) return 128 - (128u >> level) + (uint32_t)at;
+    }
+}
+
+/* Places all blocks; early 1: the earliest first of those that are of one size. */
+static void gpuarena__pack_place(gpuarena__pack *pack, int early)
+{
+    uint32_t at;
+    for (at = 0; at < pack->count; at++) {
+        const gpuarena__packed *one = &pack->blocks[at];
+        uint32_t rank = early ? pack->times - one->from : one->to - one->from + one->wrap;
+        pack->keys[at] = (uint64_t)one->units << 32 | rank;
+        pack->order[at] = at;
+    }
+    gpuarena__pack_sort(pack);
+    pack->bottom = pack->top = 0;
+    memset(pack->counts, 0, sizeof pack->counts);
+    for (at = 0; at < pack->count; at++) {
+        gpuarena__packed *one = &pack->blocks[pack->order[at]];
+        if (one->units <= pack->peak >> 16 && !pack->bottom) {
+            pack->bottom = pack->top;
+            memset(pack->counts, 0, sizeof pack->counts);
+        }
+        one->offset = gpuarena__pack_find(pack, one, gpuarena__pack_window(pack, one));
+        pack->top = gpuarena__max(pack->top, one->offset + one->units);
+        gpuarena__pack_windows(pack, pack->order[at], 1);
+    }
+}
+
+/* A block that is freed before its own allocation comes again. */
+static int gpuarena__is_plannable(const gpuarena__sequence *sequence, uint32_t at, uint32_t set)
+{
+    const gpuarena__planned *one = &sequence->list[at];
+    return one->units && one->set == set && one->until > at && one->until <= sequence->count + at;
+}
+
+/* The blocks of a sequence on one stream, and their peak: of what is there when a block comes. */
+static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *sequence, uint32_t set)
+{
+    uint64_t now = 0, *freed = pack->keys;       /* units freed before the allocation of each number */
+    uint32_t at;
+    memset(freed, 0, (sequence->count + 1) * sizeof *freed);
+    pack->times = sequence->count;
+    pack->span = sequence->count / 64 + 1;
+    for (pack->count = at = 0; at < sequence->count; at++) {
+        gpuarena__packed *one = &pack->blocks[pack->count];
+        if (!gpuarena__is_plannable(sequence, at, set)) continue;
+        one->at = one->from = at;
+        one->units = sequence->list[at].units;
+        one->to = (uint32_t)gpuarena__min(sequence->list[at].until, sequence->count);
+        one->wrap = sequence->list[at].until - one->to;
+        freed[one->wrap ? one->wrap : one->to] += one->units;
+        if (one->wrap) now += one->units;        /* it is there when the step begins */
+        pack->count++;
+    }
+    for (at = 0; at < sequence->count; at++) {
+        now -= freed[at];
+        if (gpuarena__is_plannable(sequence, at, set)) now += sequence->list[at].units;
+        pack->peak = gpuarena__max(pack->peak, now);
+    }
+}
+
+/* Enters the offsets into the sequence: each as 1 + its bytes. */
+static void gpuarena__pack_take(const gpuarena__pack *pack, const gpuarena__sequence *sequence,
+                                uint32_t unit_log2)
+{
+    uint32_t at;
+    for (at = 0; at < pack->count; at++)
+        sequence->list[pack->blocks[at].at].address = 1 + (pack->blocks[at].offset << unit_log2);
+}
+
+/* Finds offsets for the blocks of a sequence on one stream. Returns the bytes they take; 0: there are none;
+   UINT64_MAX: no host memory. */
+static uint64_t gpuarena__pack_stream(gpuarena *arena, const gpuarena__sequence *sequence, uint32_t set)
+{
+    gpuarena__pack pack = GPUARENA_INIT;
+    uint32_t count = sequence->count, at, list, unit_log2 = arena->plans.unit_log2, *lists;
+    size_t bytes = count * (sizeof *pack.blocks + sizeof *pack.order) + (count + 1) * sizeof *pack.keys,
+           list_bytes = 0;
+    uint64_t top = UINT64_MAX;
+    pack.keys = (uint64_t *)gpuarena__host_alloc(arena, bytes);
+    if (!pack.keys) return UINT64_MAX;
+    pack.blocks = (gpuarena__packed *)(void *)(pack.keys + count + 1);
+    pack.order = (uint32_t *)(void *)(pack.blocks + count);
+    gpuarena__pack_fill(&pack, sequence, set);
+    for (at = 0; at < pack.count; at++) gpuarena__pack_windows(&pack, at, 0);
+    for (list = 0; list < GPUARENA__PACK_WINDOWS; list++) list_bytes += pack.counts[list] * sizeof *lists;
+    lists = list_bytes ? (uint32_t *)gpuarena__host_alloc(arena, list_bytes) : NULL;
+    if (lists) {
+        uint32_t *end = lists;
+        for (list = 0; list < GPUARENA__PACK_WINDOWS; list++) {
+            pack.lists[list] = end;
+            end += pack.counts[list];
+        }
+        gpuarena__pack_place(&pack, 0);
+        gpuarena__pack_take(&pack, sequence, unit_log2);
+        top = pack.top;
+        if (top > pack.peak + pack.peak / 256) { /* another order may do better */
+            gpuarena__pack_place(&pack, 1);
+            if (pack.top < top) gpuarena__pack_take(&pack, sequence, unit_log2);
+            top = gpuarena__min(top, pack.top);
+        }
+        gpuarena__host_free(arena, lists, list_bytes);
+        top <<= unit_log2;
+    } else if (!list_bytes) top = 0;
+    gpuarena__host_free(arena, pack.keys, bytes);
+    return top;
+}
+
+/* ---- regions */
+
+/* All that is set aside between two addresses is free memory like any other. */
+static void gpuarena__aside_end(gpuarena *arena, const gpuarena__region *region)
+{
+    gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, region->address));
+    for (; at.index && at.node->address < region->address + region->bytes; gpuarena__next(arena, &at)) {
+        if (at.node->size & GPUARENA__LIVE) at.node->size &= ~GPUARENA__PLANNED;
+        if (!gpuarena__is_aside(at.node)) continue;
+        at.node->size &= ~GPUARENA__ASIDE;
+        if (at.node->set && at.node->ticket <= arena->streams.list[at.node->set].quiet) {
+            arena->stats.pending_bytes -= at.node->size;
+            at.node->set = 0;
+            at.node->ticket = 0;
+        }
+        at.index = gpuarena__block_join(arena, at.index);
+        at.node = gpuarena__node_at(arena, at.index);
+    }
+    arena->streams.list[region->set].ref_count--;
+}
+
+/* Has memory for a region. 0: there is none. */
+static int gpuarena__region_obtain(gpuarena *arena, gpuarena__region *region, uint64_t bytes)
+{
+    gpuarena__error ignored = gpuarena__no_error();
+    gpuarena__request req = GPUARENA_INIT;
+    gpuarena__node *node;
+    uint32_t index;
+    req.requested = req.bytes = bytes;
+    req.alignment = arena->unit;
+    req.set = region->set;
+    req.stream = arena->streams.list[region->set].handle;
+    index = gpuarena__hit_for(arena, &req);
+    if (!index) index = gpuarena__look(arena, &req);
+    if (!index && arena->paged.page_bytes) {
+        arena->plans.is_making = 1;
+        index = gpuarena__pages_grow(arena, &req, 1, &ignored);
+        arena->plans.is_making = 0;
+    }
+    if (!index || !gpuarena__nodes_reserve(arena, 1)) return 0;
+    gpuarena__set_remove(arena, index);
+    gpuarena__block_fit(arena, index, bytes);
+    node = gpuarena__node_at(arena, index);
+    node->size |= GPUARENA__ASIDE;
+    region->address = node->address;
+    region->bytes = bytes;
+    arena->streams.list[region->set].ref_count++;
+    return 1;
+}
+
+/* Addresses of a region are where it is now. 1 + an offset: of the plan that is being made. */
+static void gpuarena__region_moved(gpuarena *arena, const gpuarena__region *region, uint64_t from)
+{
+    uint32_t at, one;
+    for (at = 0; at < GPUARENA__PLANS; at++) {
+        gpuarena__sequence *seen = &arena->plans.list[at].seen;
+        for (one = 0; arena->plans.list[at].in_force && one < seen->count; one++)
+            if (seen->list[one].set == region->set && seen->list[one].address)
+                seen->list[one].address += region->address - from;
+    }
+}
+
+/* A stream's region with at least so many bytes; the old one may be too small. NULL: there is none, or it is
+   gone. */
+static gpuarena__region *gpuarena__region_have(gpuarena *arena, uint32_t set, uint64_t bytes)
+{
+    gpuarena__plans *plans = &arena->plans;
+    gpuarena__region *region;
+    uint64_t from;
+    uint32_t at = 0;
+    while (at < plans->region_count && plans->regions[at].set != set) at++;
+    region = &plans->regions[at];
+    if (at < plans->region_count && region->bytes >= bytes) return region;
+    if (at == GPUARENA__PLAN_REGIONS) return NULL;
+    from = at < plans->region_count ? region->address : 0;
+    if (from) {
+        gpuarena__aside_end(arena, region);
+        *region = plans->regions[--plans->region_count];
+        region = &plans->regions[plans->region_count];
+    }
+    region->set = set;
+    if (!gpuarena__region_obtain(arena, region, bytes)) return NULL;
+    plans->region_count++;
+    if (from) gpuarena__region_moved(arena, region, from);
+    return region;
+}
+
+/* Somebody else needs the memory: no plan is in force any more. 1: there was some. */
+static int gpuarena__plans_yield(gpuarena *arena)
+{
+    gpuarena__plans *plans = &arena->plans;
+    uint32_t at;
+    if (!plans->region_count && !(plans->now && plans->now->in_force)) return 0;
+    if (plans->now && plans->now->in_force) plans->now = NULL;
+    for (at = 0; at < GPUARENA__PLANS; at++)
+        if (plans->list[at].in_force) gpuarena__plan_fail(&plans->list[at]);
+    while (plans->region_count) gpuarena__aside_end(arena, &plans->regions[--plans->region_count]);
+    gpuarena__update_fast_path(arena);
+    return 1;
+}
+
+/* Whether a request that no free block serves had better have what is set aside: else more would be reserved
+   than config.idle_fraction allows, or the limit. */
+static int gpuarena__plans_are_dear(gpuarena *arena, const gpuarena__request *req)
+{
+    uint64_t page = arena->paged.page_bytes, count;
+    if (!arena->plans.region_count) return 0;
+    if (!gpuarena__is_paged(arena, req)) return 1;
+    count = gpuarena__min(gpuarena__commit_share(arena, 0, req->bytes), gpuarena__room(arena) / page);
+    return (count + arena->paged.idle_count + arena->paged.spare_count) * page < req->bytes;
+}
+
+/* ---- steps */
+
+/* Pages moved, and releases: what a step without a plan costs again and again. */
+static uint64_t gpuarena__moved_count(const gpuarena *arena)
+{
+    return arena->stats.remapped_page_count + arena->stats.release_count;
+}
+
+/* What a plan may take for its regions, beside what is live. */
+static int gpuarena__plan_fits(gpuarena *arena, uint64_t bytes)
+{
+    double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
+    uint64_t peak = gpuarena__peak(arena), most = peak + (uint64_t)((double)peak * fraction);
+    return arena->stats.live_bytes + bytes <= gpuarena__max(most, arena->stats.reserved_bytes);
+}
+
+/* Makes a plan of a sequence that has come twice. 0: there is none. */
+static int gpuarena__plan_make(gpuarena *arena, gpuarena__plan *plan)
+{
+    uint64_t bytes[GPUARENA__PLAN_REGIONS], all = 0,
+             granule = gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE);
+    uint32_t sets[GPUARENA__PLAN_REGIONS], count = 0, set, at, one;
+    for (one = 0; one < plan->seen.count; one++) plan->seen.list[one].address = 0;
+    for (set = 1; set < arena->streams.count && count < GPUARENA__PLAN_REGIONS; set++) {
+        const gpuarena__stream *stream = &arena->streams.list[set];
+        if (stream->state != GPUARENA__OPEN || stream->home || stream->key) continue;
+        bytes[count] = gpuarena__pack_stream(arena, &plan->seen, set);
+        if (bytes[count] > GPUARENA__MAX_BYTES) return 0;
+        sets[count] = set;
+        bytes[count] = gpuarena__whole(bytes[count], granule);
+        all += bytes[count];
+        count += bytes[count] != 0;
+    }
+    if (!count || !gpuarena__plan_fits(arena, all)) return 0;
+    for (at = 0; at < count; at++) {
+        const gpuarena__region *region = gpuarena__region_have(arena, sets[at], bytes[at]);
+        for (one = 0; region && one < plan->seen.count; one++)
+            if (plan->seen.list[one].set == sets[at] && plan->seen.list[one].address)
+                plan->seen.list[one].address += region->address - 1;
+        if (!region) return 0;
+    }
+    arena->stats.plan_count++;
+    return 1;
+}
+
+/* A step has been recorded: is it like the one before? */
+static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
+{
+    gpuarena__sequence fresh = plan->fresh;
+    uint32_t few = plan->seen.count / 16;
+    int alike = plan->seen.count && arena->plans.missed <= few && fresh.count + few >= plan->seen.count;
+    int moved = arena->plans.moved_count != gpuarena__moved_count(arena);
+    if (alike && !moved) {                       /* it needs none: it is watched again, later */
+        plan->failures += 2;
+        gpuarena__plan_fail(plan);
+        return;
+    }
+    if (alike) {
+        plan->in_force = (uint32_t)gpuarena__plan_make(arena, plan);
+        if (plan->in_force) return;
+        (void)gpuarena__plans_yield(arena);      /* of regions, some may be had, or gone */
+    }
+    if (plan->seen.count) gpuarena__plan_fail(plan);
+    if (plan->rest || alike) return;
+    plan->fresh = plan->seen;
+    plan->seen = fresh;
+}
+
+/* The step under way has ended. */
+static void gpuarena__plan_leave(gpuarena *arena)
+{
+    gpuarena__plan *now = arena->plans.now;
+    if (!now) return;
+    gpuarena__plan_stop(arena);
+    if (!now->in_force) gpuarena__plan_compare(arena, now);
+    else if (arena->plans.missed > now->seen.count / 8) gpuarena__plan_fail(now);
+    else now->clean = !arena->plans.missed;
+    now->fresh.count = 0;
+}
+
+/* What is recorded of a kind, or else of the one whose step was longest ago. */
+static gpuarena__plan *gpuarena__plan_of(gpuarena__plans *plans, uint32_t kind)
+{
+    gpuarena__plan *oldest = plans->list;
+    uint32_t at;
+    for (at = 0; at < GPUARENA__PLANS; at++) {
+        gpuarena__plan *plan = &plans->list[at];
+        if (plan->kind == kind) return plan;
+        if (plan->step < oldest->step) oldest = plan;
+    }
+    gpuarena__plan_forget(oldest);
+    oldest->kind = kind;
+    oldest->rest = oldest->failures = 0;
+    return oldest;
+}
+
+/* A plan serves a step throughout: idle pages beyond the peak of what was live are of no use any more. That
+   they go back is no reason to forget the peak. */
+static void gpuarena__plan_trim(gpuarena *arena, gpuarena__plan *plan)
+{
+    gpuarena__error ignored = gpuarena__no_error();
+    uint64_t peak = gpuarena__peak(arena), past = arena->paged.past_peak_bytes;
+    plan->trimmed = 1;
+    if (!arena->paged.page_bytes || arena->stats.reserved_bytes <= peak) return;
+    (void)gpuarena__resolve_all(arena);
+    (void)gpuarena__pages_release(arena, peak, &ignored);
+    arena->paged.peak_bytes = peak;
+    arena->paged.past_peak_bytes = past;
+}
+
+static void gpuarena__plan_enter(gpuarena *arena, uint32_t kind)
+{
+    gpuarena__plans *plans = &arena->plans;
+    gpuarena__plan *plan = gpuarena__plan_of(plans, kind);
+    plan->step = ++plans->step;
+    if (plan->rest) {
+        plan->rest--;
+        return;
+    }
+    if (plan->in_force && !plan->trimmed && plan->clean) gpuarena__plan_trim(arena, plan);
+    plans->cursor = plans->missed = 0;
+    plans->moved_count = gpuarena__moved_count(arena);
+    plan->fresh.count = 0;
+    plan->fresh.serial = arena->serial;
+    plans->now = plan;
+    gpuarena__update_fast_path(arena);
+}
+
+static void gpuarena__step(gpuarena *arena, uint32_t kind)
+{
+    int plans = arena->config.plan != GPUARENA_PLAN_OFF && !arena->config.cache_bytes
+        && !arena->config.scrub && !arena->lost;
+    if (!plans) return;
+    arena->plans.unit_log2 = gpuarena__lowest_bit(arena->unit);
+    gpuarena__plan_leave(arena);
+    if (kind) gpuarena__plan_enter(arena, kind);
 }
 
 /* >>memory =============================================================================================
@@ -11186,6 +12003,8 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
         return gpuarena__fail(arena, &error, req.requested, req.stream);
     index = gpuarena__run_stages(arena, &req, &failure);
     if (!index) return gpuarena__fail_record(arena, &failure, req.stream);
+    if (arena->plans.now)
+        gpuarena__plan_note(arena, index, &req, req.alignment == arena->unit && !(req.room | req.flags));
     address = gpuarena__node_at(arena, index)->address;
     gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, req.stream);
     if (gpuarena__scrub_new(arena, index, address, req.stream, &error)) {
@@ -11247,6 +12066,68 @@ GPUARENA__NOINLINE uint32_t gpuarena__look_locked(gpuarena *arena, gpuarena__cac
     return index;
 }
 
+/* A request of the recent stream, without alignment, room and flags. */
+GPUARENA__INLINE void gpuarena__hit_request(const gpuarena *arena, gpuarena__request *req, uint64_t bytes,
+                                            uint32_t tag)
+{
+    req->requested = bytes;
+    req->bytes = ((bytes - 1) | (arena->unit - 1)) + 1;
+    req->tag = tag;
+    req->place = tag ? gpuarena__tag_place(tag) : 0;
+    req->home = 0;
+    req->set = arena->streams.recent_record;
+}
+
+/* Makes a live block of a free node in no bin, for a request of the recent stream. */
+GPUARENA__INLINE void gpuarena__hit_use(gpuarena *arena, gpuarena__cache *cache, void **ptr, uint32_t index,
+                                        gpuarena__node *node, const gpuarena__request *req)
+{
+    if (GPUARENA__LIKELY(node->set == req->set)) arena->stats.pending_bytes -= req->bytes;
+    else gpuarena__block_wake(arena, node, req);
+    gpuarena__block_use(arena, node, req);
+    if (GPUARENA__LIKELY(!cache)) gpuarena__lookup_insert(&arena->lookup, index, node->address);
+    else gpuarena__cache_enter(arena, cache, index, node);
+    *ptr = gpuarena__pointer(node->address);
+    if (!GPUARENA__LIKELY(!arena->config.observe))
+        gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent);
+}
+
+/* Host memory for a hit. */
+GPUARENA__INLINE int gpuarena__hit_reserve(gpuarena *arena, const gpuarena__request *req)
+{
+    return gpuarena__nodes_reserve(arena, 3) && gpuarena__lookup_reserve(arena)
+        && (!req->place || gpuarena__tags_reserve(arena, req->place));
+}
+
+/* A request in a step that is recorded or has a plan, or one that the fast path does not serve; with the
+   lock, which is let go of. */
+GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                         gpuarena_stream stream, uint32_t tag)
+{
+    gpuarena__request req;
+    gpuarena__node *node;
+    uint32_t index, planned;
+    if (!GPUARENA__LIKELY(arena->plans.now && ptr && bytes - 1 < gpuarena__hit_max_bytes(arena)
+                          && gpuarena__is_plain(arena, stream)))
+        return gpuarena__alloc_plain(arena, ptr, bytes, stream, tag, 1);
+    gpuarena__hit_request(arena, &req, bytes, tag);
+    if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req)))
+        return gpuarena__fail_host(arena, bytes, arena->streams.recent);
+    index = planned = gpuarena__plan_take(arena, req.bytes, req.set);
+    if (!GPUARENA__LIKELY(planned)) {
+        index = gpuarena__hit(arena, req.set, 0, req.bytes);
+        if (!index) index = gpuarena__look_locked(arena, NULL, req.bytes, req.set);
+        if (!index) return gpuarena__alloc_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
+        gpuarena__block_slice(arena, index, gpuarena__node_at(arena, index), req.bytes);
+    }
+    node = gpuarena__node_at(arena, index);
+    gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
+    if (GPUARENA__LIKELY(planned)) node->size |= GPUARENA__PLANNED;
+    else gpuarena__plan_note(arena, index, &req, 1);
+    gpuarena__spin_unlock(&arena->lock);
+    return GPUARENA_OK;
+}
+
 /* The fast path: a hit on a plain stream, at the arena's own alignment, without anything to query, release or
    refuse. `cache` is the stream's, if it has one; then the block has no tag. */
 GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, gpuarena__cache *cache, void **ptr,
@@ -11258,15 +12139,9 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, gpuarena__
     gpuarena__spin_lock(&arena->lock);
     if (!GPUARENA__LIKELY(arena->magic == GPUARENA__MAGIC)) return gpuarena__leave_destroyed(arena);
     if (!GPUARENA__LIKELY(bytes - 1 < arena->fast_max_bytes && ptr && gpuarena__is_plain(arena, stream)))
-        return gpuarena__alloc_plain(arena, ptr, bytes, stream, tag, 1);
-    req.requested = bytes;
-    req.bytes = ((bytes - 1) | (arena->unit - 1)) + 1;
-    req.tag = tag;
-    req.place = tag ? gpuarena__tag_place(tag) : 0;
-    req.home = 0;
-    req.set = arena->streams.recent_record;
-    if (!GPUARENA__LIKELY(gpuarena__nodes_reserve(arena, 3) && gpuarena__lookup_reserve(arena)
-                          && (!req.place || gpuarena__tags_reserve(arena, req.place))))
+        return gpuarena__alloc_other(arena, ptr, bytes, stream, tag);
+    gpuarena__hit_request(arena, &req, bytes, tag);
+    if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req)))
         return gpuarena__fail_host(arena, bytes, arena->streams.recent);
     index = gpuarena__hit(arena, req.set, 0, req.bytes);
     if (!GPUARENA__LIKELY(index)) index = gpuarena__look_locked(arena, cache, req.bytes, req.set);
@@ -11274,14 +12149,7 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, gpuarena__
         return gpuarena__alloc_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
     node = gpuarena__node_at(arena, index);
     gpuarena__block_slice(arena, index, node, req.bytes);
-    if (GPUARENA__LIKELY(node->set == req.set)) arena->stats.pending_bytes -= req.bytes;
-    else gpuarena__block_wake(arena, node, &req);
-    gpuarena__block_use(arena, node, &req);
-    if (GPUARENA__LIKELY(!cache)) gpuarena__lookup_insert(&arena->lookup, index, node->address);
-    else gpuarena__cache_enter(arena, cache, index, node);
-    *ptr = gpuarena__pointer(node->address);
-    if (!GPUARENA__LIKELY(!arena->config.observe))
-        gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent);
+    gpuarena__hit_use(arena, cache, ptr, index, node, &req);
     gpuarena__spin_unlock(&arena->lock);
     return GPUARENA_OK;
 }
@@ -11470,15 +12338,32 @@ static int gpuarena__cache_take_back(gpuarena *arena, uint64_t address, gpuarena
     return kept;
 }
 
+/* A block that a plan had, or in a step that is recorded, on a plain stream. 0: it is none of these. */
+GPUARENA__INLINE int gpuarena__free_planned(gpuarena *arena, uint64_t address, gpuarena_stream stream)
+{
+    uint32_t *place, index;
+    gpuarena__node *node = gpuarena__lookup_node(arena, &arena->lookup, address, &place);
+    if (!GPUARENA__LIKELY(node && !(node->size & gpuarena__slow_flags(arena))
+                          && gpuarena__is_plain(arena, stream))) return 0;
+    index = *place;
+    *place = 0;
+    if (arena->plans.now) gpuarena__plan_freed(arena, node);
+    gpuarena__block_free(arena, index, node, arena->streams.recent_record, 1,
+                         (node->size & GPUARENA__PLANNED) != 0);
+    return 1;
+}
+
 /* A free that the fast path does not serve. The lock is held, and is unlocked. If the free needs the short
    lock alone, it is done here. Otherwise it takes the slow path, which also says what is wrong with a
    pointer. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *ptr, gpuarena_stream stream)
 {
     uint64_t address = gpuarena__address(ptr);
-    int done = gpuarena__cache_take_back(arena, address, stream);
-    uint32_t slot = gpuarena__lookup_find(arena, &arena->lookup, address), freed_on;
-    if (!done && slot <= arena->lookup.mask) {
+    uint32_t slot, freed_on;
+    int done = gpuarena__free_planned(arena, address, stream)
+        || gpuarena__cache_take_back(arena, address, stream);
+    slot = done ? UINT32_MAX : gpuarena__lookup_find(arena, &arena->lookup, address);
+    if (slot <= arena->lookup.mask) {
         done = gpuarena__is_plain_free(arena, gpuarena__node_at(arena, arena->lookup.table[slot]), stream,
                                        &freed_on);
         if (done) gpuarena__free_told(arena, slot, freed_on, stream);
@@ -11500,7 +12385,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
         return gpuarena__free_other(arena, ptr, stream);
     index = *place;
     *place = 0;
-    gpuarena__block_free(arena, index, node, arena->streams.recent_record, 1);
+    gpuarena__block_free(arena, index, node, arena->streams.recent_record, 1, 0);
     gpuarena__spin_unlock(&arena->lock);
     return GPUARENA_OK;
 }
@@ -11527,6 +12412,14 @@ GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_
         return gpuarena__free_aside(arena, ptr, stream);
     return GPUARENA__LIKELY(!arena->caches.block_bytes) ? gpuarena__free_fast(arena, ptr, stream)
                                                         : gpuarena__free_cached(arena, ptr, stream);
+}
+
+GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind)
+{
+    gpuarena_result result = gpuarena__begin(arena);
+    if (result != GPUARENA_OK) return result;
+    gpuarena__step(arena, kind);
+    return gpuarena__end(arena, GPUARENA_OK);
 }
 
 /* >>resize =============================================================================================
@@ -11669,6 +12562,7 @@ static void gpuarena__block_extend(gpuarena *arena, uint32_t index, uint64_t end
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
     uint64_t at = node->address + gpuarena__node_bytes(node);
+    node->size &= ~GPUARENA__PLANNED;            /* it is longer than any plan knows */
     if (gpuarena__place_of(node)) gpuarena__tag_more(arena, gpuarena__place_of(node), end - at);
     arena->stats.live_bytes += end - at;
     while (at < end) {
@@ -11905,6 +12799,7 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
         return gpuarena__fail_with(arena, GPUARENA_CAPTURE,
                                      "stream: captured; call gpuarena_capture_end first");
     gpuarena__caches_empty(arena);               /* their blocks get the tickets of their frees */
+    (void)gpuarena__plans_yield(arena);          /* nobody else is to have what is set aside */
     if (record->ref_count) record->ticket++;     /* covers the uses of live blocks on it so far */
     if (arena->streams.ordered && !arena->lost) {
         while (gpuarena__stream_record(arena, set, &error) && record->recorded != record->ticket)

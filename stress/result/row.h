@@ -104,7 +104,13 @@ struct record;
     X(STEADY_CALLS, "steady_driver_calls", COUNT, COUNTED, LESS, NULL, \
       "of driver_calls those in these steps") \
     X(STEADY_VNS, "steady_driver_vns", NS, COUNTED, LESS, NULL, \
-      "of driver_vns what was spent in these steps")
+      "of driver_vns what was spent in these steps") \
+    X(LAST_CALLS, "last_driver_calls", COUNT, COUNTED, LESS, NULL, \
+      "of driver_calls those in the last of these steps") \
+    X(LAST_REMAPPED, "last_remapped_pages", COUNT, COUNTED, LESS, NULL, \
+      "of remapped_pages those moved in the last of these steps") \
+    X(LAST_FOOTPRINT, "last_footprint", SHARE, COUNTED, LESS, NULL, \
+      "the most that was reserved in the last of these steps, over the requested peak")
 #define ROW_OTHER_COLUMNS(X) \
     X(OOM_ROUND, "oom_round", COUNT, COUNTED, MORE, NULL, \
       "with --rounds: the round in which memory ran out first, from 1") \

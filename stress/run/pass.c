@@ -118,6 +118,15 @@ static int steady_is_alike(const char *one, const char *other)
     return length == steady_length(other) && !memcmp(one, other, length);
 }
 
+uint32_t pass_steady_kind(pass_steady *self, const char *label)
+{
+    for (size_t at = 0; at < self->kind_count; at++)
+        if (steady_is_alike(self->kinds[at], label)) return 1 + (uint32_t)at;
+    if (self->kind_count == PASS_STEADY_KINDS) return 0;
+    self->kinds[self->kind_count++] = label;
+    return (uint32_t)self->kind_count;
+}
+
 int pass_steady_label(pass_steady *self, const char *label)
 {
     if (self->steps) {
@@ -357,7 +366,7 @@ static int pass_streams_end(pass_streams *self, uint32_t stream, pass_block *blo
 
 /* ---- Drives every op of a stream through a pool, and after each one measures and verifies */
 
-enum { PASS_PROGRESS_OPS = 4096, PASS_DISTURB_OPS = 64 };
+enum { PASS_ROUND = PASS_STEADY_KINDS + 1, PASS_PROGRESS_OPS = 4096, PASS_DISTURB_OPS = 64 };
 
 typedef struct pass {
     const pass_settings *settings;
@@ -374,6 +383,10 @@ typedef struct pass {
     uint64_t             begun_vns;              /* of the host's virtual clock, when the counters were read */
     pass_steady          steady;
     device_counters      warm;                   /* when the first repetition began */
+    device_counters      last;                   /* when the last one did; */
+    uint64_t             last_remapped_pages;    /*   pages moved before it */
+    uint64_t             steps;                  /* repetitions seen by then */
+    int                  has_steps;              /* labels come again within the workload */
     uint64_t             op;                     /* of the op under way: allocations and frees of the stream before
                                                     it, whether or not they were refused or left out */
     int                  done;                   /* no more ops: oom, violation or error */
@@ -563,6 +576,34 @@ static void pass_measure(pass *run, gpuarena_stats *stats)
     record_measure(run->settings->recording, &use);
     run->result->gpu_waits = stats->gpu_wait_count;
     run->result->remapped_pages = stats->remapped_page_count;
+    if (run->result->last_reserved_bytes < use.reserved_bytes) run->result->last_reserved_bytes = use.reserved_bytes;
+}
+
+/* Another repetition has begun. */
+static void pass_repeat(pass *run)
+{
+    if (run->steps == run->steady.steps) return;
+    run->steps = run->steady.steps;
+    device_count(run->device, &run->last);
+    if (run->steps == 1) run->warm = run->last;
+    run->last_remapped_pages = run->result->remapped_pages;
+    run->result->last_reserved_bytes = 0;
+}
+
+/* An arena is told that a step begins, which it may have a plan for: steps where labels come again in the workload
+   itself, else its rounds. 0: none begins. */
+static void pass_tell_step(pass *run, uint32_t kind)
+{
+    if (run->pool.arena) (void)gpuarena_step(run->pool.arena, kind);
+}
+
+static int pass_has_steps(const op_stream *stream)
+{
+    pass_steady labels = { .steps = 0 };
+    for (size_t index = 0; index < stream->op_count; index++)
+        if (stream->ops[index].kind == OP_STEP && !op_stream_thread(stream, index)
+            && pass_steady_label(&labels, stream->labels[stream->ops[index].first])) return 1;
+    return 0;
 }
 
 /* Where the policy was not called its figures stand. It may begin with memory: the first op is measured, whatever
@@ -583,7 +624,10 @@ static void pass_step(pass *run, size_t index)
 {
     const op *next = &run->stream->ops[index];
     if (next->kind != OP_STEP || op_stream_thread(run->stream, index)) return;
-    if (pass_steady_label(&run->steady, run->stream->labels[next->first])) device_count(run->device, &run->warm);
+    const char *label = run->stream->labels[next->first];
+    (void)pass_steady_label(&run->steady, label);
+    pass_repeat(run);
+    if (run->has_steps) pass_tell_step(run, pass_steady_kind(&run->steady, label));
 }
 
 static void pass_drive_once(pass *run)
@@ -619,9 +663,11 @@ static int pass_rewind(pass *run)
 static void pass_drive(pass *run)
 {
     do {
-        if (run->result->times && pass_steady_round(&run->steady)) device_count(run->device, &run->warm);
+        if (run->result->times) (void)pass_steady_round(&run->steady);
+        pass_repeat(run);
         if (run->result->times++ && pass_rewind(run)) return;
         if (!run->result->oom.happened) run->result->oom.round_from = run->op;
+        if (run->settings->times > 1) pass_tell_step(run, run->has_steps ? 0 : PASS_ROUND);
         pass_drive_once(run);
     } while (!run->done && run->result->times < run->settings->times);
 }
@@ -641,6 +687,8 @@ static void pass_count_driver(pass *run)
     if (run->steady.steps) {
         run->result->steady_calls = after.calls - run->warm.calls;
         run->result->steady_vns = after.call_vns - run->warm.call_vns;
+        run->result->last_calls = after.calls - run->last.calls;
+        run->result->last_remapped_pages = run->result->remapped_pages - run->last_remapped_pages;
     }
     run->result->driver_calls = after.calls - run->before.calls;
     run->result->driver_vns = after.call_vns - run->before.call_vns;
@@ -753,6 +801,7 @@ void pass_run(const pass_settings *settings, const op_stream *stream, const poli
     run.stream = stream;
     run.timing = timing;
     run.result = result;
+    run.has_steps = pass_has_steps(stream);
     result->digest = DIGEST_START;
     if (pass_open(&run, chosen, &why)) {
         pass_stop(&run, PASS_ERROR, why.text);

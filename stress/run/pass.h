@@ -60,6 +60,9 @@ typedef struct pass_steady {
 int pass_steady_label(pass_steady *self, const char *label);
 int pass_steady_round(pass_steady *self);        /* another round begins */
 
+/* A number for labels that are alike, from 1 on; 0: of those that are not told apart any more. */
+uint32_t pass_steady_kind(pass_steady *self, const char *label);
+
 /* ---- What the program of an op stream does on the GPU: its streams, one each of the device's, made
         before the first op */
 
@@ -143,6 +146,8 @@ typedef struct pass_result {
     uint64_t     driver_calls, driver_vns;       /* on memory, from the first op to the last */
     uint64_t     steady_steps;                   /* repetitions (pass_steady.h), and the driver's part of them */
     uint64_t     steady_calls, steady_vns;
+    uint64_t     last_calls, last_remapped_pages, last_reserved_bytes;       /* of the last repetition alone; the
+                                                    most that was reserved in it */
     uint64_t     vns;                            /* of the host's virtual clock, from the first op to the last */
     int          is_virtual;                     /* 0: CUDA has no virtual time, driver_vns is none */
     memory_track memory;                         /* all below: verifying pass alone; oom: and probes */

@@ -80,6 +80,11 @@ static void runner_steady(const pass_result *result, uint64_t rate, row *made)
     row_count(made, COLUMN_STEADY_STEPS, result->steady_steps);
     row_count(made, COLUMN_STEADY_CALLS, result->steady_calls);
     if (result->is_virtual) row_count(made, COLUMN_STEADY_VNS, result->steady_vns);
+    row_count(made, COLUMN_LAST_CALLS, result->last_calls);
+    if (!result->memory.requested_peak_bytes) return;
+    row_count(made, COLUMN_LAST_REMAPPED, result->last_remapped_pages);
+    row_ratio(made, COLUMN_LAST_FOOTPRINT,
+              (double)result->last_reserved_bytes / (double)result->memory.requested_peak_bytes);
 }
 
 static void runner_results(const runner_job *job, const pass_result *result, const pass_settings *settings, row *made,

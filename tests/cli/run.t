@@ -13,7 +13,8 @@ my $header = 'workload,policy,device,seed,ops,status,host_ns_per_op,alloc_p50_ns
     . 'footprint,fragmentation,stranded_peak_bytes,remapped_pages,oom_op,oom_requested_bytes,oom_free_bytes,'
     . 'oom_largest_bytes,oom_reason,digest,pending_peak_bytes,allocs,threads,'
     . 'misses,hit_p50_ns,hit_p99_ns,miss_p50_ns,waited_p50_vns,waited_p99_vns,waited_max_vns,served_p99_vns,ended,'
-    . 'vns_per_op,steady_steps,steady_driver_calls,steady_driver_vns';
+    . 'vns_per_op,steady_steps,steady_driver_calls,steady_driver_vns,last_driver_calls,'
+    . 'last_remapped_pages,last_footprint';
 my @timed = qw(host_ns_per_op alloc_p50_ns alloc_p99_ns alloc_max_ns free_p50_ns);
 my @apart = qw(hit_p50_ns hit_p99_ns miss_p50_ns);                                # timed, where there are such
 
