@@ -78,7 +78,7 @@ PROGRAMS        = $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(1)))
 TEST_PROGRAMS  := $(call PROGRAMS,$(TEST_SOURCES))
 EXAMPLES       := $(EXAMPLE_SOURCES:%.c=$(BUILD)/%) $(EXAMPLE_CUDA_SOURCES:%.cu=$(BUILD)/%) \
                   $(EXAMPLE_CXX_SOURCES:%.cc=$(BUILD)/%)
-PRELOAD        := $(if $(CUDA),$(BUILD)/libgpuarena-preload.so $(BUILD)/libgpuarena-record.so)
+PRELOAD        := $(if $(CUDA),$(BUILD)/libgpuarena-preload.so $(BUILD)/libgpuarena-record.so $(BUILD)/libgpuarena.so)
 BENCH          := $(BENCH_SOURCES:tests/measure/%.c=$(BUILD)/%)
 ALL_SOURCES    := $(STRESS_SOURCES) stress/main.c $(TEST_SOURCES) $(EXAMPLE_SOURCES) $(BENCH_SOURCES)
 PIC_SOURCES    := stress/base/problem.c stress/base/slice.c $(wildcard stress/sim/*.c) $(CUDART_SOURCES)
@@ -110,7 +110,7 @@ COVERING = $(call PROGRAMS,$(wildcard tests/unit/arena/*.c tests/unit/cuda/*.c t
 # what the tests named need: programs themselves, and what scripts run; everything for a test that is named otherwise
 NEEDED = $(filter $(BUILD)/tests/%,$(TESTS)) $(CUDART) $(CUB) $(if $(filter tests/%.t,$(TESTS)),$(STRESS) $(BENCH)) \
          $(if $(filter tests/real/examples.t tests/real/gpu.t,$(TESTS)),$(EXAMPLES)) \
-         $(if $(filter tests/real/preload.t,$(TESTS)),$(PRELOAD)) \
+         $(if $(filter tests/real/preload.t tests/real/python.t,$(TESTS)),$(PRELOAD)) \
          $(if $(filter tests/scenario/needs.t,$(TESTS)),$(BUILD)/tests/test_needs) \
          $(if $(filter-out $(BUILD)/tests/% tests/%.t,$(TESTS)),everything)
 
@@ -219,7 +219,7 @@ AT        = $(DESTDIR)$(PREFIX)
 INSTALLED = include:gpuarena.h share/man/man1:$(BUILD)/$(INSTALLED_NAME).1 \
     $(patsubst %,share/cmake/gpuarena:stress/install/%,gpuarena-config.cmake gpuarena-config-version.cmake) \
     share/bash-completion/completions:stress/install/gpuarena-stress.bash:$(INSTALLED_NAME) \
-    include:examples/gpuarena.hpp share/gpuarena:examples/recorder.h share/gpuarena/import:stress/import/torch_snapshot.py \
+    include:examples/gpuarena.hpp share/gpuarena:examples/recorder.h share/gpuarena/import:stress/import/torch_snapshot.py share/gpuarena/python:examples/python/gpuarena.py \
     share/gpuarena/report:stress/report/schema.json \
     $(patsubst %,share/gpuarena/recordings:%,$(wildcard stress/recordings/*))
 FIELD     = $(word $(1),$(subst :, ,$(2)))
@@ -301,6 +301,13 @@ $(BUILD)/libgpuarena-%.so: examples/preload/%.c examples/preload/interpose.h gpu
 	@echo "  LINK $@"
 	$(Q)$(COMPILE) -fPIC -fvisibility=hidden -shared -o $@ $< \
 	    -L$(BUILD)/sim -Wl,--no-as-needed -lcudart $(RUNS_ON_CUDA) -ldl -lpthread
+
+# the header as a library, for languages that load one
+$(BUILD)/libgpuarena.so: examples/python/library.c gpuarena.h $(BUILD)/stamp.flags | $(CUDART)
+	@echo "  LINK $@"
+	$(Q)echo '{ global: gpuarena_[a-z]*; local: *; };' > $(BUILD)/library.map
+	$(Q)$(COMPILE) -I. -fPIC -shared -Wl,--version-script,$(BUILD)/library.map -o $@ $< \
+	    -L$(BUILD)/sim -Wl,--no-as-needed -lcudart $(RUNS_ON_CUDA) -lpthread
 
 # ---- gpuarena as PyTorch's allocator, for the PyTorch of TORCH_PYTHON and with the CUDA headers that came with it
 TORCH       = $(shell $(TORCH_PYTHON) -c 'from importlib.util import find_spec as f; print((f("torch").submodule_search_locations or [""])[0])' 2>/dev/null)

@@ -413,7 +413,7 @@ extern "C" __attribute__((visibility("default"))) int gpuarena_torch_install() {
   }
 }
 
-// The arena's own statistics, a line "field value" each: what torch.cuda has no names for. 1: no such device, too long.
+// The arena's own statistics, a line "field value" each, of which torch.cuda has some. 1: no such device, too long.
 extern "C" __attribute__((visibility("default"))) int gpuarena_torch_stats(int device, char* text, size_t bytes) {
   gpuarena_stats s;
   size_t length = 0;

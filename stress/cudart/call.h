@@ -22,7 +22,7 @@ typedef struct call_thread {                     /* what each thread has of its 
     uint64_t epoch;                              /* of the machine that it was at work on */
     int      device;                             /* the current one */
     int      last_error;
-    int      kept_error;                         /* the last error while a driver function makes a call of the runtime */
+    int      kept_error;                         /* last_error, while a driver function calls the runtime */
     int      has_context;                        /* a context is current: its device is `device` */
     int      stack[CALL_CONTEXTS];               /* of cuCtxPushCurrent: devices, -1 for none */
     int      stack_count;

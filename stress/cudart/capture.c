@@ -16,8 +16,8 @@ CUDART_EXPORT cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaSt
     return call_end(&self);
 }
 
-/* What is told of a capture under way. The graph in the making has no handle: NULL. What its next node would follow is
-   one node, of which nothing more can be asked, or none at the beginning. */
+/* What is told of a capture under way. The graph in the making has no handle: NULL. What its next node would follow
+   is one node, of which nothing more can be asked, or none at the beginning. */
 typedef struct capture_answer {
     enum cudaStreamCaptureStatus *status;
     unsigned long long *id;
@@ -91,6 +91,13 @@ CUDART_EXPORT cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cud
 {
     capture_answer told = { status, id, made, follows, count };
     return capture_ask(stream, &told);
+}
+
+CUDART_THREAD_FORM(cudaStreamGetCaptureInfo, cudaStreamGetCaptureInfo_v2_ptsz)(
+    cudaStream_t stream, enum cudaStreamCaptureStatus *status, unsigned long long *id, cudaGraph_t *made,
+    const cudaGraphNode_t **follows, size_t *count)
+{
+    return cudaStreamGetCaptureInfo(stream_of_thread(stream), status, id, made, follows, count);
 }
 #endif
 

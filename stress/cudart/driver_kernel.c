@@ -1,5 +1,5 @@
-/* Driver functions of modules and kernels, with kernels=skip: modules load unread, every kernel is found in them, and a
-   launch is a command of its stream that touches nothing. Without it all answer CUDA_ERROR_NOT_SUPPORTED.
+/* Driver functions of modules and kernels, with kernels=skip: modules load unread, every kernel is found in them, and
+   a launch is a command of its stream that touches nothing. Without it all answer CUDA_ERROR_NOT_SUPPORTED.
    Must not know what kernels do.
    Tested by tests/unit/cuda/test_cudart_driver.c. */
 #include "driver.h"
@@ -70,7 +70,8 @@ DRIVER_EXPORT cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 DRIVER_EXPORT cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function)
 {
     struct cudaFuncAttributes found;
-    CUresult code = value && function ? DRIVER_DOES(cudaFuncGetAttributes(&found, function)) : CUDA_ERROR_INVALID_VALUE;
+    CUresult code = value && function ? DRIVER_DOES(cudaFuncGetAttributes(&found, function))
+                                      : CUDA_ERROR_INVALID_VALUE;
     if (code != CUDA_SUCCESS) {
         return code;
     }

@@ -166,7 +166,8 @@ CUDART_EXPORT cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attri
         if (attributes) {                        /* those of a small kernel: no real one's are known */
             memset(attributes, 0, sizeof *attributes);
             attributes->maxThreadsPerBlock = attributes_of(self.device, cudaDevAttrMaxThreadsPerBlock);
-            attributes->maxDynamicSharedSizeBytes = attributes_of(self.device, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+            attributes->maxDynamicSharedSizeBytes = attributes_of(self.device,
+                                                                  cudaDevAttrMaxSharedMemoryPerBlockOptin);
             attributes->numRegs = 32;
             attributes->binaryVersion = attributes->ptxVersion = 90;
         }

@@ -213,8 +213,8 @@ __attribute__((destructor)) static void life_end(void)
         return;
     }
     if (life_state.own->runtime_skipped_kernels > 0) {
-        fprintf(stderr, "gpuarena sim: %" PRIu64 " kernels were skipped: results mean nothing, and what they use is not "
-                "judged\n", life_state.own->runtime_skipped_kernels);
+        fprintf(stderr, "gpuarena sim: %" PRIu64 " kernels were skipped: results mean nothing, and what they use is "
+                "not judged\n", life_state.own->runtime_skipped_kernels);
     }
     if (life_state.report[0]) {
         life_print_report(life_state.own);

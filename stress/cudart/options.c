@@ -131,7 +131,8 @@ static int options_read_part(options *self, slice part, int *seen, problem *why)
                                            key->expected);
     }
     return problem_set(why, EXIT_USAGE, "%s: expected device=SIZE[*COUNT], context=SIZE, fail=FAULTS, costs=FILE, "
-                       "work=NS, vm=off, mappings=N, kernels=skip, findings=pass or report=FILE", slice_show(name).text);
+                       "work=NS, vm=off, mappings=N, kernels=skip, findings=pass or report=FILE",
+                       slice_show(name).text);
 }
 
 int options_read(const char *text, options *read, problem *why)

@@ -236,7 +236,8 @@ CUDART_EXPORT cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t handle, enum cud
 }
 
 /* Every device of the machine reaches every pool: what there is to give is there, and nothing is taken. */
-CUDART_EXPORT cudaError_t cudaMemPoolSetAccess(cudaMemPool_t handle, const struct cudaMemAccessDesc *list, size_t count)
+CUDART_EXPORT cudaError_t cudaMemPoolSetAccess(cudaMemPool_t handle, const struct cudaMemAccessDesc *list,
+                                               size_t count)
 {
     call self;
     sim_device *device;

@@ -1,6 +1,5 @@
-/* Functions that programs name and that are not served: they are there, so that a program that may never call them can
-   be loaded, and answer NotSupported. What was called
-   is counted for the report.
+/* Functions that programs name and that are not served: they are there, so that a program that may never call them
+   can be loaded, and answer NotSupported. What was called is counted for the report.
    Must not know their arguments: no declaration here is CUDA's.
    Tested by tests/unit/cuda/test_cudart_driver.c. */
 #include "refused.h"
@@ -19,7 +18,9 @@
     X(cudaLibraryGetManaged) X(cudaLibraryGetUnifiedFunction) X(cudaLibraryLoadData) X(cudaLibraryLoadFromFile) \
     X(cudaLibraryUnload) X(cudaMemcpyFromSymbol) X(cudaMemcpyToSymbol) X(cudaStreamAddCallback) \
     X(cudaStreamBeginCaptureToGraph) X(cudaStreamUpdateCaptureDependencies) X(cudaUserObjectCreate) \
-    X(cudaUserObjectRelease)
+    X(cudaUserObjectRelease) \
+    X(cudaMemcpyFromSymbol_ptds) X(cudaMemcpyToSymbol_ptds) X(cudaStreamAddCallback_ptsz) \
+    X(cudaStreamBeginCaptureToGraph_ptsz) X(cudaStreamUpdateCaptureDependencies_ptsz)
 
 /* PyTorch looks up all of these before its first virtual memory, and ends where one is missing. */
 #define REFUSED_DRIVER(X) \

@@ -180,7 +180,8 @@ CUDART_THREAD_FORM(cudaStreamGetPriority, cudaStreamGetPriority_ptsz)(cudaStream
     return cudaStreamGetPriority(stream_of_thread(stream), priority);
 }
 
-CUDART_THREAD_FORM(cudaLaunchHostFunc, cudaLaunchHostFunc_ptsz)(cudaStream_t stream, cudaHostFn_t function, void *user)
+CUDART_THREAD_FORM(cudaLaunchHostFunc, cudaLaunchHostFunc_ptsz)(cudaStream_t stream, cudaHostFn_t function,
+                                                                void *user)
 {
     return cudaLaunchHostFunc(stream_of_thread(stream), function, user);
 }

@@ -23,7 +23,7 @@ my @symbols = map { / [TW] (\w+)/ ? $1 : () } `nm -D --defined-only $build/libcu
 sub program {
     my ($name, $body) = @_;
     open my $out, '>', "$dir/$name.c" or die "$name: $!";
-    print $out "#include <cuda_runtime_api.h>\n#include <stdio.h>\nint main(void)\n{\n$body}\n";
+    print $out "#include <cuda_profiler_api.h>\n#include <cuda_runtime_api.h>\n#include <stdio.h>\nint main(void)\n{\n$body}\n";
     close $out or die "$name: $!";
     return "$dir/$name.c";
 }
@@ -44,7 +44,8 @@ my $lacking = program('lacking', "    cudaArray_t array;\n    struct cudaChannel
 subtest 'names' => sub {
     my %has = map { $_ => 1 } @symbols;
     ok($has{$_}, $_) for qw(cudaMalloc cudaMemcpy_ptds cudaEventRecord_ptsz __cudaRegisterFatBinary cudart_attach);
-    is_deeply([grep { !/^(__)?cuda/ } @symbols], [], 'nothing but names of the CUDA runtime and cudart_*');
+    is_deeply([grep { !/^(__)?cuda|^cu[A-Z]|^nvml[A-Z]/ } @symbols], [], 'nothing but names of the CUDA runtime, its driver, NVML and cudart_*');
+    ok(-e "$build/sim/$_", "found as $_") for qw(libcuda.so.1 libnvidia-ml.so.1);
     my ($soname) = `readelf -d $build/libcudart-sim.so` =~ /soname: \[(.*?)\]/;
     like($soname, qr/^libcudart\.so\.\d/, "SONAME $soname");
     like(scalar(`nm -D $build/libcudart-sim.so`), qr/cudaMalloc\@\@\Q$soname\E$/m, 'symbol versions, named as it is');

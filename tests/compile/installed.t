@@ -37,10 +37,11 @@ my %there = map { s{^\Q$root\E}{}r => 1 } files_below($root);
 my @expected = map { "/usr/$_" } qw(bin/gpuarena-stress include/gpuarena.h share/man/man1/gpuarena-stress.1
     share/pkgconfig/gpuarena.pc share/bash-completion/completions/gpuarena-stress share/gpuarena/recorder.h
     share/cmake/gpuarena/gpuarena-config.cmake share/cmake/gpuarena/gpuarena-config-version.cmake
-    share/gpuarena/import/torch_snapshot.py share/gpuarena/report/schema.json),
+    share/gpuarena/import/torch_snapshot.py share/gpuarena/report/schema.json
+    share/gpuarena/python/gpuarena.py include/gpuarena.hpp),
     map { s{^stress/}{share/gpuarena/}r } glob 'stress/recordings/*';
 is(join(' ', grep { !$there{$_} } @expected), '', scalar(@expected) . ' files are installed');
-is(join(' ', grep { my $path = $_; !m{^/usr/lib/gpuarena/|/gpuarena-cuda\.pc$} && !grep { $_ eq $path } @expected } sort keys %there), '', '.. and no others');
+is(join(' ', grep { my $path = $_; !m{^/usr/lib/gpuarena/|/gpuarena-cuda\.pc$|/bin/gpuarena-sim$} && !grep { $_ eq $path } @expected } sort keys %there), '', '.. and no others');
 make('uninstall', "DESTDIR=$root", 'PREFIX=/usr');
 is(join(' ', files_below($root)), '', 'nothing is left by uninstall');
 

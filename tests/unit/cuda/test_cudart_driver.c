@@ -1,5 +1,5 @@
-/* The substitute as libcuda and libnvidia-ml: contexts, memory, streams, look-up by name, refusals, skipped kernels and
-   the report of a run. It must not know how calls are served.
+/* The substitute as libcuda and libnvidia-ml: contexts, memory, streams, look-up by name, refusals, skipped kernels
+   and the report of a run. It must not know how calls are served.
    Run by `make test`; alone: prove build/tests/test_cudart_driver. */
 #ifdef GPUARENA_NO_CUDA
 #include <stdio.h>
@@ -157,7 +157,8 @@ static void test_look_up(void)
     CHECK_DRIVER(LOOK_UP("cuNothing", 12000, 0), CUDA_ERROR_NOT_FOUND);
     CHECK_MSG(found == NULL, "what is not found is not told");
     CHECK_FINE(LOOK_UP("cuMemFree", 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM));
-    CHECK_DRIVER(LOOK_UP("cuStreamQuery", 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM), CUDA_ERROR_NOT_FOUND);
+    CHECK_DRIVER(LOOK_UP("cuStreamQuery", 12000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM),
+                 CUDA_ERROR_NOT_FOUND);
     CHECK_FINE(LOOK_UP("cuMemExportToShareableHandle", 12000, 0));
     refused = found;
     CUresult (*call)(void);

@@ -1,0 +1,62 @@
+/* gpuarena as a shared library, for languages that load one: all functions of the header, and a few beside them that
+   keep structs on this side. make build/libgpuarena.so; gpuarena.py uses it. */
+#define _POSIX_C_SOURCE 200809L
+#define GPUARENA_IMPLEMENTATION
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+
+#include "gpuarena.h"
+
+/* An arena on a CUDA device (-1: the current one; of a parent: its device), configured by a text such as "limit=4G".
+   What GPUARENA_CONF says applies to keys that the text leaves out. */
+gpuarena_result gpuarena_create_from(int device, const char *text, const char *name, gpuarena *parent,
+                                     gpuarena **arena);
+/* The names of all statistics with a space between them, and the values in their order. NULL: how many there are. */
+const char *gpuarena_stats_names(void);
+size_t gpuarena_stats_values(const gpuarena *arena, uint64_t *values);
+/* The sentence of the last failure, of the arena or (NULL) of this thread; and its reason, "none" among them. */
+const char *gpuarena_failure_of(const gpuarena *arena, char *text, size_t bytes);
+
+gpuarena_result gpuarena_create_from(int device, const char *text, const char *name, gpuarena *parent,
+                                     gpuarena **arena)
+{
+    gpuarena_config config = GPUARENA_INIT;
+    gpuarena_driver driver;
+    gpuarena_result result = gpuarena_config_parse(text, &config, NULL, 0);
+    if (result == GPUARENA_OK && !parent) {
+        result = gpuarena_driver_cuda(device, &driver);
+        config.driver = &driver;
+    }
+    config.parent = parent;
+    snprintf(config.name, sizeof config.name, "%s", name);
+    return result == GPUARENA_OK ? gpuarena_create(&config, arena) : result;
+}
+
+const char *gpuarena_stats_names(void)
+{
+#define NAME(field) #field " "
+    return GPUARENA_STATS(NAME);
+#undef NAME
+}
+
+size_t gpuarena_stats_values(const gpuarena *arena, uint64_t *values)
+{
+    gpuarena_stats stats;
+    size_t count = 0;
+    if (!values) {
+        return sizeof stats / sizeof(uint64_t);
+    }
+    gpuarena_get_stats(arena, &stats);
+#define VALUE(field) values[count++] = stats.field;
+    GPUARENA_STATS(VALUE)
+#undef VALUE
+    return count;
+}
+
+const char *gpuarena_failure_of(const gpuarena *arena, char *text, size_t bytes)
+{
+    gpuarena_failure failure;
+    gpuarena_last_failure(arena, &failure);
+    gpuarena_failure_text(&failure, text, bytes);
+    return gpuarena_reason_name(failure.reason);
+}
