@@ -35,7 +35,7 @@
 
    >>toc ================================================================================================
 
-     >>about    what this is, ten lines of use         >>runs     free blocks side by side
+     >>about    what this is, ten lines of use         >>runs     searches, and blocks side by side
      >>toc      this list                              >>pages    paged ranges: holes, addresses
      >>manual   words, sums, growth, errors            >>place    where a request is to lie
      >>config   macros that you may define             >>commit   which pages back it, or go back
@@ -45,14 +45,14 @@
      >>bits     rounding, powers of two, text, spins   >>registry which arenas there are, and fork
      >>structs  what sections work on, invariants      >>stats    largest free, and what is derived
      >>host     host memory                            >>failure  why, in numbers and in words
-     >>lock     lock, turn, who is in a callback       >>dump     walk and report
+     >>lock     the two locks, who is in a callback    >>dump     walk and report
      >>nodes    the blocks' records, in chunks         >>check    every invariant, by name
      >>tags     names, and what is live by each        >>cuda     the driver table over CUDA
      >>tree     free blocks in order                   >>enter    in and out; caches closed
      >>bins     free blocks by size                    >>family   what sub-arenas do for each other
      >>lookup   pointer to block                       >>life     create, destroy
      >>caches   what streams keep for themselves       >>slow     the stages of an allocation
-     >>block    split, absorb, take, give back         >>plan     steps that come again
+     >>block    split, join, take, free                >>plan     steps that come again
      >>driver   how its entries are called             >>memory   alloc, free
      >>limit    what may be reserved, here and above   >>resize   in place, or not at all
      >>range    segments from the driver, and back     >>public   every other call, thin
@@ -227,12 +227,14 @@
    THREADS. Any thread may call anything on any arena at any time, except that gpuarena_destroy must be the
    last call: no call may run concurrently with it or follow it. Calls already blocked return
    INVALID_ARGUMENT where that can be seen.
-     - Each arena has a short lock and a slow-path mutex. Hits, plain frees, gpuarena_use, lookup, get_stats
-       and walk_stats hold the short lock alone. All other calls hold the slow-path mutex, one at a time, and
-       unlock the short lock around each driver call. So other threads' hits and frees go on while one
-       thread's growth waits in the driver, and a miss waits for what another thread is growing or releasing.
-     - Some frees take the slow path: those on a thread's own default stream, of blocks with room or a
-       segment of their own, above a lowered limit, and with release=idle or age.
+     - Each arena has a short lock and a slow-path mutex. Hits, plain frees, gpuarena_use, lookup, mark,
+       observe, reset_peaks, get_stats, walk_stats, get_tag, get_config and last_failure hold the short lock
+       alone. All other calls hold the slow-path mutex, one at a time, and unlock the short lock around each
+       driver call. So other threads' hits and frees go on while one thread's growth waits in the driver, and
+       a miss waits for what another thread is growing or releasing.
+     - Some frees take the slow path: those on a new or a captured stream or a thread's own default stream, of
+       blocks with room or a segment of their own, above a lowered limit, and with scrub, release=idle or age.
+       So does gpuarena_use on such streams.
      - With GPUARENA_NO_THREADS the caller must serialise all calls on all arenas.
 
    CACHES. With config.cache_bytes each stream keeps up to so many bytes of the small blocks that are freed on
@@ -289,12 +291,12 @@
        what was live go back to the driver.
 
    CALLBACKS. Observer, visitor and writer run inside the call that triggers them, on its thread, with the
-   lock held. From there, calls on the same arena return REENTRANT, except get_stats, walk_stats, get_config,
-   last_failure and reset_peaks. Other arenas may be called, provided that their callbacks do not call this
-   one. Driver functions run without the short lock but with the slow-path mutex: the same rules apply. Host
-   memory functions run with the lock held and must not call an arena. config.pressure runs without any lock:
-   only gpuarena_alloc, gpuarena_reserve and gpuarena_destroy return REENTRANT there, and other threads' calls
-   go on. The observer may find its thread in relaxed capture mode.
+   lock held. From there, calls on the same arena return REENTRANT, except mark, get_stats, walk_stats,
+   get_config, last_failure and reset_peaks. Other arenas may be called, provided that their callbacks do not
+   call this one. Driver functions run without the short lock but with the slow-path mutex: the same rules
+   apply. Host memory functions run with the lock held and must not call an arena. config.pressure runs
+   without any lock: only gpuarena_alloc, gpuarena_reserve and gpuarena_destroy return REENTRANT there, and
+   other threads' calls go on. The observer may find its thread in relaxed capture mode.
 
    CUDA. If config.driver is NULL, the arena uses the device that is current in the CUDA runtime;
    gpuarena_driver_cuda makes a table for another one. Around each driver call (of vm: reserve alone) the
@@ -1471,7 +1473,8 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
             uint64_t requested;                  /* what the caller asked for */
             uint64_t serial;                     /* of the allocation */
             uint32_t tag;                        /* the caller's */
-            uint32_t leak;                       /* the next block in destroy's list; else 0 */
+            uint32_t leak;                       /* the next block in destroy's list; else 0. It lies where
+                                                    held.sync_wait does */
         } live;
         uint32_t slot;                           /* in a slot of the bins */
         struct {
@@ -1486,7 +1489,8 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
             uint32_t beside[4];
             uint32_t home;                       /* the set where it belongs afterwards */
             uint32_t sync_wait;                  /* 1 + the number of the device wait that makes it quiet; 0:
-                                                    none is needed */
+                                                    none is needed. It is 0 in free nodes of all other
+                                                    sets, too, and may be read there */
         } held;
         struct {                                 /* with `slot`, `tree` or `list`: collected by a walk */
             uint32_t beside[4];
@@ -1494,7 +1498,8 @@ typedef struct gpuarena__node {                  /* 64 bytes, one cache line */
         } chain;
     } as;
     uint64_t ticket;                             /* of its latest free, on its set; 0: waits for none */
-    uint32_t set;                                /* live: of its allocation; free: what it waits for */
+    uint32_t set;                                /* a stream record. Live: of its allocation; free: what it
+                                                    waits for */
     uint32_t use_at;                             /* its first use on a further stream; 0: none */
 } gpuarena__node;
 
@@ -1562,7 +1567,8 @@ typedef struct gpuarena__range {
     uint64_t used;                               /* release AGE: the clock at the latest free in it */
     uint32_t fresh;                              /* obtained by the gpuarena_reserve in progress */
 } gpuarena__range;
-typedef struct gpuarena__ranges {                /* disjoint; sum of bytes == reserved */
+typedef struct gpuarena__ranges {                /* disjoint. Without paged ranges their bytes
+                                                    are the reserved bytes */
     gpuarena__range *root, *first, *last;
     uint32_t count, made;                        /* made: ever */
 } gpuarena__ranges;
@@ -1835,15 +1841,18 @@ struct gpuarena {
     gpuarena_memory memory;                      /* the kind that its segments are of */
     uint64_t limit;                              /* written under the registry's lock, too */
     uint64_t plain_limit;                        /* frees take the slow path while more is reserved: the
-                                                    limit, or 0 if each free may release something */
+                                                    limit, or 0 if each free may release or clear
+                                                    something */
     uint32_t has_family;                         /* 1: it has a parent, or has had a sub-arena */
     uint32_t over_limit;                         /* 1: reserved memory exceeds the limit here or above */
     gpuarena__family family;
     uint64_t call_count;                         /* calls that held the slow mutex and have ended */
     uint64_t reachable_bytes;                    /* reserved + the device's free bytes, when it was last
                                                     asked */
-    uint64_t growing;                            /* charged for growth in progress, and for */
-    uint64_t unreturned_bytes;                   /* bytes that the driver's pool has not returned yet */
+    uint64_t growing;                            /* charged for growth in progress, and for
+                                                    unreturned_bytes */
+    uint64_t unreturned_bytes;                   /* given back to the driver's pool, which may not have
+                                                    returned them yet */
     uint64_t step;                               /* the next step of growth DOUBLE */
     uint64_t release_due;                        /* release AGE: nothing is old enough before this clock */
     uint64_t serial;                             /* of the latest allocation */
@@ -1961,6 +1970,9 @@ static void *gpuarena__host_room(gpuarena *arena, void *table, size_t element_by
        enter .. leave   hold the short lock       ask_begin .. ask_end      hold the slow mutex alone
        begin .. end     hold both locks           unlock_all .. relock_all  hold neither, for a wait
 
+   The first two pairs are in the section enter, ask_begin and ask_end in the section driver. The values that
+   the fast paths test (update_fast_path) and the call of the observer (tell) are here, too.
+
    Each thread has a list of frames that tell which arenas it is inside, so that a call back into one of them
    is refused instead of deadlocking. */
 
@@ -1977,7 +1989,7 @@ static int gpuarena__inside_of(const gpuarena *arena, gpuarena__frame_kind kind)
     return 0;
 }
 
-/* 1: this thread holds the arena's lock. */
+/* 1: this thread is in a callback of the arena, which holds its lock. */
 static int gpuarena__inside(const gpuarena *arena)
 {
     return gpuarena__inside_of(arena, GPUARENA__FRAME_CALLBACK);
@@ -3284,8 +3296,14 @@ static void gpuarena__cache_enter(gpuarena *arena, gpuarena__cache *cache, uint3
 }
 
 /* >>block ==============================================================================================
-   Splitting, merging, taking and freeing blocks. No lock, no driver, no host memory: nothing here can
-   fail. */
+   Splitting, joining, taking and freeing blocks, and what a freed block waits for. The arena's lock is
+   held, and the driver is not called. Only uses of further streams need host memory here, and may fail.
+     block_cut        makes two nodes of one; block_split, block_fit and block_slice use it
+     block_absorb     makes one node of two: free ones, holes, or a live one that grows
+     block_merge_near joins a free node with its free neighbours, where that is allowed: by block_absorb
+     block_take       makes a live block of a free one
+     block_free       makes a free block of a live one: order says what it waits for; then it is joined, or
+                      set aside for a plan */
 
 #define GPUARENA__PAGE_LOG2 21                   /* of addresses, for anchors */
 
@@ -3349,7 +3367,8 @@ static uint32_t gpuarena__block_split(gpuarena *arena, uint32_t index, uint64_t 
     return node->next;
 }
 
-/* Joins a free node with the free node behind it. Neither is in a bin, and the lower one stays. */
+/* Joins a node with the node behind it: two free nodes, two holes, or a live block and the free node that it
+   grows into. Those that are not live are in no bin or list. The lower node stays. */
 GPUARENA__INLINE void gpuarena__block_absorb(gpuarena *arena, uint32_t index, gpuarena__node *node,
                                              gpuarena__node *gone)
 {
@@ -3457,13 +3476,6 @@ GPUARENA__INLINE int gpuarena__may_take_in(const gpuarena *arena, const gpuarena
     if (!gpuarena__is_free(other)) return 0;
     return GPUARENA__LIKELY(node->set == other->set)
         || (other->set != GPUARENA__MULTI_STREAM && !arena->streams.many);
-}
-
-static int gpuarena__may_merge(const gpuarena *arena, const gpuarena__node *left,
-                               const gpuarena__node *right)
-{
-    return gpuarena__is_free(left)
-        && left->set != GPUARENA__MULTI_STREAM && gpuarena__may_take_in(arena, left, right);
 }
 
 /* Gives the joined block of two the set that one of them waits for, and the later ticket. */
@@ -3753,6 +3765,7 @@ static int gpuarena__plans_yield(gpuarena *arena);           /* these are in the
 static int gpuarena__plans_are_dear(gpuarena *arena, const gpuarena__request *req);
 static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node);
 
+/* Frees the live block in this slot of the arena's own table; the driver gets nothing. */
 static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, uint32_t freed_on)
 {
     uint32_t index = arena->lookup.table[slot];
@@ -4008,9 +4021,65 @@ static void gpuarena__event_destroy(gpuarena *arena, void *event)
         (void)gpuarena__driver_done(arena, arena->driver.events.destroy(&arena->driver, event), &ignored);
 }
 
+/* ---- what the driver tells: of its memory, and which streams are captured */
+
+static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t *total_bytes,
+                                 gpuarena__error *error)
+{
+    *free_bytes = *total_bytes = 0;
+    if (!GPUARENA__ASK(arena, error, memory, info,
+                       (&arena->driver, arena->memory, free_bytes, total_bytes))) return 0;
+    *free_bytes = gpuarena__min(*free_bytes, GPUARENA__MAX_TOTAL);
+    *total_bytes = gpuarena__min(*total_bytes, GPUARENA__MAX_TOTAL);
+    arena->reachable_bytes = *free_bytes + arena->stats.reserved_bytes;
+    return 1;
+}
+
+/* 1, and an error: this stream is captured now (CAPTURE), or the driver could not tell. */
+static int gpuarena__is_captured(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
+{
+    gpuarena__error said = gpuarena__no_error();
+    int active = 0;
+    if (!arena->driver.capture.active) return 0;
+    if (GPUARENA__ASK(arena, &said, capture, active, (&arena->driver, stream, &active)) && !active) return 0;
+    if (active) gpuarena__set_error(&said, GPUARENA_CAPTURE);
+    *error = said;
+    return 1;
+}
+
+/* 1, and CAPTURE as the error: a stream that the arena knows is captured. Then the device must not be waited
+   for, and releasing memory waits for it. */
+static int gpuarena__is_capturing(gpuarena *arena, gpuarena__error *error)
+{
+    gpuarena__error said = gpuarena__no_error();
+    uint32_t at;
+    if (arena->streams.captured) gpuarena__set_error(&said, GPUARENA_CAPTURE);
+    else if (arena->streams.own_known) (void)gpuarena__is_captured(arena, arena->driver.per_thread, &said);
+    for (at = 0; at < arena->streams.known_room && said.result != GPUARENA_CAPTURE; at++) {
+        gpuarena__known known = arena->streams.known[at];
+        if (known.used && !known.key) (void)gpuarena__is_captured(arena, known.handle, &said);
+    }
+    if (said.result != GPUARENA_CAPTURE) return 0;
+    *error = said;
+    return 1;
+}
+
+static int gpuarena__is_one_stream(gpuarena_stream stream)
+{
+    return stream != GPUARENA_ANY_STREAM && stream != GPUARENA_OWN_STREAM;
+}
+
+/* The stream that is passed to the driver: the default stream for ANY_STREAM and OWN_STREAM. */
+static gpuarena_stream gpuarena__real_stream(gpuarena_stream stream)
+{
+    return gpuarena__is_one_stream(stream) ? stream : NULL;
+}
+
 /* >>limit ==============================================================================================
    How much may be reserved, by an arena and by each arena above it. Memory is charged in all of them or in
-   none before the driver is called, and uncharged if the driver refuses. So no limit is ever exceeded. */
+   none before the driver is called (charge), and uncharged if the driver refuses (uncharge). A grant makes
+   reserved bytes of charged ones (account), so their sum stays. So growth exceeds no limit; only a limit that
+   is lowered may be below what is reserved. */
 
 /* The bytes that an arena's limit leaves to it and its sub-arenas. Under the registry's lock. */
 static uint64_t gpuarena__limit_room(const gpuarena *arena)
@@ -4044,6 +4113,7 @@ static uint64_t gpuarena__room_by(const gpuarena *arena, gpuarena_reason *narrow
     return room;
 }
 
+/* The bytes that may still be charged. */
 static uint64_t gpuarena__room(const gpuarena *arena)
 {
     gpuarena_reason ignored;
@@ -4063,7 +4133,8 @@ static void gpuarena__limit_count(gpuarena *arena, uint64_t reserved, uint64_t g
     arena->family.own_changes++;
 }
 
-/* Changes the bytes that the arena has reserved, and those charged for growth in progress. */
+/* Adds to the bytes that the arena has reserved, and to those charged for growth in progress. Negative
+   changes are two's complements. */
 static void gpuarena__account(gpuarena *arena, uint64_t reserved, uint64_t growing)
 {
     arena->stats.reserved_bytes += reserved;
@@ -4077,8 +4148,9 @@ static void gpuarena__account(gpuarena *arena, uint64_t reserved, uint64_t growi
     gpuarena__mutex_unlock(&gpuarena__registry_lock);
 }
 
-/* Charges bytes here and above, before the driver is called; the caller has found room for them. 0 and an
-   error: other arenas of the tree have taken some of it meanwhile, and nothing is charged. */
+/* Charges bytes here and above, before the driver is called. The caller has found room for them, and has held
+   the slow mutex since: so no other call of this arena has charged any, or changed the limit. 0 and an
+   error: other arenas of the tree have taken some of the room meanwhile, and nothing is charged. */
 static int gpuarena__charge(gpuarena *arena, uint64_t bytes, gpuarena__error *error)
 {
     const gpuarena *narrow;
@@ -4134,7 +4206,7 @@ typedef struct gpuarena__figures {
     uint64_t changes;                            /* of these, by others than the arena that asks */
 } gpuarena__figures;
 
-static gpuarena__figures gpuarena__family_look(const gpuarena *arena, const gpuarena *top)
+static gpuarena__figures gpuarena__family_figures(const gpuarena *arena, const gpuarena *top)
 {
     gpuarena__figures figures;
     gpuarena__mutex_lock(&gpuarena__registry_lock);
@@ -4153,7 +4225,7 @@ static uint64_t gpuarena__family_excess(const gpuarena *arena)
     uint64_t excess = 0;
     const gpuarena *at;
     for (at = arena; at; at = at->config.parent)
-        excess = gpuarena__max(excess, gpuarena__family_look(arena, at).over);
+        excess = gpuarena__max(excess, gpuarena__family_figures(arena, at).over);
     return excess;
 }
 
@@ -4169,58 +4241,6 @@ static gpuarena_memory gpuarena__memory_of(gpuarena_backing backing)
     case GPUARENA_BACKING_ASYNC: return GPUARENA_MEMORY_ASYNC;
     default: return GPUARENA_MEMORY_DEVICE;
     }
-}
-
-static int gpuarena__driver_info(gpuarena *arena, uint64_t *free_bytes, uint64_t *total_bytes,
-                                 gpuarena__error *error)
-{
-    *free_bytes = *total_bytes = 0;
-    if (!GPUARENA__ASK(arena, error, memory, info,
-                       (&arena->driver, arena->memory, free_bytes, total_bytes))) return 0;
-    *free_bytes = gpuarena__min(*free_bytes, GPUARENA__MAX_TOTAL);
-    *total_bytes = gpuarena__min(*total_bytes, GPUARENA__MAX_TOTAL);
-    arena->reachable_bytes = *free_bytes + arena->stats.reserved_bytes;
-    return 1;
-}
-
-/* 1, and an error: this stream is captured now (CAPTURE), or the driver could not tell. */
-static int gpuarena__is_captured(gpuarena *arena, gpuarena_stream stream, gpuarena__error *error)
-{
-    gpuarena__error said = gpuarena__no_error();
-    int active = 0;
-    if (!arena->driver.capture.active) return 0;
-    if (GPUARENA__ASK(arena, &said, capture, active, (&arena->driver, stream, &active)) && !active) return 0;
-    if (active) gpuarena__set_error(&said, GPUARENA_CAPTURE);
-    *error = said;
-    return 1;
-}
-
-/* 1, and CAPTURE as the error: a stream that the arena knows is captured. Then the device must not be waited
-   for, and releasing memory waits for it. */
-static int gpuarena__is_capturing(gpuarena *arena, gpuarena__error *error)
-{
-    gpuarena__error said = gpuarena__no_error();
-    uint32_t at;
-    if (arena->streams.captured) gpuarena__set_error(&said, GPUARENA_CAPTURE);
-    else if (arena->streams.own_known) (void)gpuarena__is_captured(arena, arena->driver.per_thread, &said);
-    for (at = 0; at < arena->streams.known_room && said.result != GPUARENA_CAPTURE; at++) {
-        gpuarena__known known = arena->streams.known[at];
-        if (known.used && !known.key) (void)gpuarena__is_captured(arena, known.handle, &said);
-    }
-    if (said.result != GPUARENA_CAPTURE) return 0;
-    *error = said;
-    return 1;
-}
-
-static int gpuarena__is_one_stream(gpuarena_stream stream)
-{
-    return stream != GPUARENA_ANY_STREAM && stream != GPUARENA_OWN_STREAM;
-}
-
-/* The stream that is passed to the driver: the default stream for ANY_STREAM and OWN_STREAM. */
-static gpuarena_stream gpuarena__real_stream(gpuarena_stream stream)
-{
-    return gpuarena__is_one_stream(stream) ? stream : NULL;
 }
 
 /* Requests a segment from the driver. What is granted stays charged until it is entered. */
@@ -5294,7 +5314,7 @@ static uint64_t gpuarena__growth(const gpuarena *arena, const gpuarena__request 
 {
     uint64_t step = arena->step, step_max = arena->config.step_max_bytes;
     *next = step;
-    if (req->flags & GPUARENA_ALLOC_DEDICATED) return need;  /* the whole limit at once */
+    if (req->flags & GPUARENA_ALLOC_DEDICATED) return need;  /* a segment of its own */
     switch (arena->config.growth) {
     case GPUARENA_GROWTH_STEP: return gpuarena__max(need, step);
     case GPUARENA_GROWTH_DOUBLE:
@@ -5627,7 +5647,8 @@ static int gpuarena__is_scarce(gpuarena *arena, uint64_t count)
 /* Whether the driver grants `count` charged pages although they are scarce. Created one by one, they would
    take all that the device has, and that others may need, before the shortage is known. So they are first
    requested in one piece, which is released at once if it is granted; the driver's figures alone refuse
-   nothing. 0 and an error: it is not granted. */
+   nothing. (If the driver fails to take the piece back, it is lost, and counted nowhere.) 0 and an error: it
+   is not granted. */
 static int gpuarena__is_granted(gpuarena *arena, uint64_t count, gpuarena__error *error)
 {
     uint64_t page = 0, bytes = count * arena->paged.page_bytes;
@@ -6853,8 +6874,7 @@ static int gpuarena__release_aged(gpuarena *arena, gpuarena_stream stream, gpuar
     idle_low = gpuarena__min(paged->idle_low_count, paged->idle_count + paged->spare_count);
     if (idle_low)
         (void)gpuarena__range_release_more(arena, arena->stats.reserved_bytes - idle_low * paged->page_bytes,
-                                           1,
-                                           stream, error);
+                                           1, stream, error);
     paged->idle_low_count = paged->idle_count + paged->spare_count;
     return error->result == GPUARENA_OK;
 }
@@ -6923,8 +6943,8 @@ static int gpuarena__grow_to(gpuarena *arena, uint64_t target, gpuarena__error *
         if (!index) return 0;
         gpuarena__range_of(arena, gpuarena__node_at(arena, index)->address)->fresh = 1;
     }
-    if (arena->multi_stream && arena->memory == GPUARENA_MEMORY_ASYNC) (void)gpuarena__wait_device(arena,
-                                                                                                   &ignored);
+    if (arena->multi_stream && arena->memory == GPUARENA_MEMORY_ASYNC)
+        (void)gpuarena__wait_device(arena, &ignored);
     return 1;
 }
 
@@ -8832,6 +8852,14 @@ static int gpuarena__check_live_node(const gpuarena *arena, uint32_t index, gpua
     return 1;
 }
 
+/* Whether two neighbours should have been joined. */
+static int gpuarena__may_merge(const gpuarena *arena, const gpuarena__node *left,
+                               const gpuarena__node *right)
+{
+    return gpuarena__is_free(left)
+        && left->set != GPUARENA__MULTI_STREAM && gpuarena__may_take_in(arena, left, right);
+}
+
 /* What is set aside lies in a region, and waits for its stream at most. */
 static int gpuarena__check_aside(const gpuarena *arena, uint32_t index, gpuarena__text *out)
 {
@@ -10001,7 +10029,7 @@ static void gpuarena__leave_read(gpuarena *arena)
    the others one by one, and waits for the slow mutex of each; so growth and releases in progress there
    are finished. No thread waits for a slow mutex while it holds another, or inside a callback. */
 
-/* 1: this thread holds a lock of some arena. */
+/* 1: this thread is in a callback or a driver function of some arena, which holds a lock. */
 static int gpuarena__is_tied(void)
 {
     const gpuarena__frame *frame;
@@ -10074,7 +10102,9 @@ static gpuarena__reclaim gpuarena__reclaim_begin(const gpuarena *arena, int apar
     reclaim.apart = apart;
     reclaim.own = 0;
     reclaim.refused = UINT64_MAX;
-    reclaim.seen = arena->has_family ? gpuarena__family_look(arena, gpuarena__family_root(arena)).changes : 0;
+    reclaim.seen = 0;
+    if (arena->has_family)
+        reclaim.seen = gpuarena__family_figures(arena, gpuarena__family_root(arena)).changes;
     return reclaim;
 }
 
@@ -10108,14 +10138,13 @@ static uint64_t gpuarena__family_idle_under(const gpuarena *arena, int apart, co
     return idle;
 }
 
-/* Whether every limit from `arena` up would allow `bytes` more if the other arenas released all idle memory.
-   */
+/* Whether every limit from `arena` up would allow `bytes` more if the others released all idle memory. */
 static int gpuarena__reclaim_could_help(const gpuarena *arena, const gpuarena__reclaim *reclaim,
                                         uint64_t bytes)
 {
     const gpuarena *top;
     for (top = arena; top; top = top->config.parent) {
-        gpuarena__figures now = gpuarena__family_look(arena, top);
+        gpuarena__figures now = gpuarena__family_figures(arena, top);
         uint64_t stays;
         if (now.room >= bytes && !now.over) continue;
         (void)gpuarena__family_idle_under(arena, reclaim->apart, top, &stays);
@@ -10144,9 +10173,9 @@ static uint64_t gpuarena__reclaim_under(const gpuarena *arena, int apart, const 
     for (quiet = 1; quiet >= 0; quiet--) {
         uint64_t number = UINT64_MAX;
         gpuarena *at;
-        while (gpuarena__family_look(arena, top).held > keep
+        while (gpuarena__family_figures(arena, top).held > keep
                && (at = gpuarena__family_enter(arena, apart, top, &number)) != NULL) {
-            held = gpuarena__family_look(arena, top).held;
+            held = gpuarena__family_figures(arena, top).held;
             released += gpuarena__reclaim_from(at, gpuarena__above(held, keep), quiet);
             (void)gpuarena__end(at, GPUARENA_OK);
         }
@@ -10161,7 +10190,7 @@ static int gpuarena__reclaim_for_limits(const gpuarena *arena, const gpuarena__r
     const gpuarena *top;
     if (!gpuarena__reclaim_could_help(arena, reclaim, bytes)) return 0;
     for (top = arena; top; top = top->config.parent) {
-        gpuarena__figures now = gpuarena__family_look(arena, top);
+        gpuarena__figures now = gpuarena__family_figures(arena, top);
         uint64_t lack = now.over + gpuarena__above(bytes, now.room);
         (void)gpuarena__reclaim_under(arena, reclaim->apart, top, gpuarena__above(now.held, lack));
     }
@@ -10181,7 +10210,7 @@ static int gpuarena__reclaim_for_driver(gpuarena *arena, const gpuarena__reclaim
     asked = gpuarena__driver_info(arena, &free_bytes, &total_bytes, &ignored);
     gpuarena__unlock_all(arena);
     if (!asked) return 0;
-    held = gpuarena__family_look(arena, root).held;
+    held = gpuarena__family_figures(arena, root).held;
     free_bytes = gpuarena__above(free_bytes, arena->config.headroom_bytes);
     if (free_bytes + held < reclaim->own + stays + bytes) return 0;
     (void)gpuarena__reclaim_under(arena, reclaim->apart, root, gpuarena__above(held, bytes));
@@ -10212,9 +10241,9 @@ static int gpuarena__reclaim_for(gpuarena *arena, uint64_t bytes, const gpuarena
     if (!reclaim->alone) gpuarena__mutex_lock(&root->self->reclaim);
     reclaim->alone = 1;
     could = limited ? gpuarena__reclaim_for_limits(arena, reclaim, bytes)
- : gpuarena__reclaim_for_driver(arena, reclaim, bytes);
+                    : gpuarena__reclaim_for_driver(arena, reclaim, bytes);
     gpuarena__relock_all(arena);
-    now = gpuarena__family_look(arena, root).changes;
+    now = gpuarena__family_figures(arena, root).changes;
     changed = now != reclaim->seen;
     reclaim->seen = now;
     if (!could || !changed) reclaim->refused = bytes;
@@ -10697,9 +10726,9 @@ GPUARENA_API gpuarena_result gpuarena_destroy(gpuarena *arena)
 }
 
 /* >>slow ===============================================================================================
-   The slow path of an allocation. Its stages are one table, in the manual's order. One loop runs them
-   until one finds a free node that serves the request. A stage that has changed something for earlier ones
-   has them run again. */
+   The slow path of an allocation. Its stages are one table, in the manual's order: gpuarena__stages, at the
+   end of the section. One loop runs them until one finds a free node that serves the request. A stage that
+   has changed something for earlier ones has them run again. */
 
 /* The state of one call. */
 typedef struct gpuarena__miss {
@@ -10791,7 +10820,7 @@ static int gpuarena__drained(gpuarena *arena, const gpuarena__request *req, gpua
 }
 
 /* Whether only new memory serves a request: no free block does. */
-static int gpuarena__is_apart(const gpuarena__request *req)
+static int gpuarena__needs_new(const gpuarena__request *req)
 {
     return req->room || req->flags & GPUARENA_ALLOC_DEDICATED;
 }
@@ -10800,7 +10829,7 @@ static int gpuarena__is_apart(const gpuarena__request *req)
 static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
 {
     uint32_t index, first;
-    if (gpuarena__is_apart(req)) return 0;
+    if (gpuarena__needs_new(req)) return 0;
     index = gpuarena__search(arena, req);
     if (index || !arena->streams.many || !req->set) return index;
     if (!gpuarena__has_blocks(arena, req->set) && !req->home) return 0;
@@ -10812,9 +10841,9 @@ static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
    has a record: with a single stream its pending blocks count as quiet. */
 static int gpuarena__could_serve(gpuarena *arena, const gpuarena__request *req, uint32_t takes)
 {
-    int apart = req->set || arena->streams.many || !arena->stats.pending_bytes;
-    return !gpuarena__is_apart(req)
-        && ((apart && gpuarena__search(arena, req)) || gpuarena__run_find(arena, req, takes));
+    int told_apart = req->set || arena->streams.many || !arena->stats.pending_bytes;
+    return !gpuarena__needs_new(req)
+        && ((told_apart && gpuarena__search(arena, req)) || gpuarena__run_find(arena, req, takes));
 }
 
 /* Whether a GPUARENA_ALLOC_TRY request may go on. It must not call the driver, and making its stream's record
@@ -10900,8 +10929,7 @@ static int gpuarena__is_one_way(gpuarena *arena, const gpuarena__request *req, u
    starts, one of the request's size may happen to be aligned: drivers align far better than they must. If it
    is not, it is released again, and the error is that of the longer segment. */
 static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req, uint64_t need,
-                                   uint64_t wish,
-                                   gpuarena__error *error)
+                                   uint64_t wish, gpuarena__error *error)
 {
     uint64_t tight = gpuarena__tight_bytes(req);
     uint32_t index;
@@ -10989,10 +11017,13 @@ static uint32_t gpuarena__stage_release(gpuarena *arena, gpuarena__request *req,
 }
 
 /* What the wait for other threads has seen so far, so that an attempt is repeated only after changes. */
-typedef struct gpuarena__news { uint64_t begun, freed, calls, room; } gpuarena__news;
+typedef struct gpuarena__news {
+    uint64_t begun;                              /* stats.free_count when the wait began */
+    uint64_t freed, calls, room;                 /* free_count, call_count and room at the latest attempt */
+} gpuarena__news;
 
-/* Unlocks the arena for a moment. Returns a node that serves the request now: memory that was freed meanwhile
-   may become quiet by its events, or be released for other memory. */
+/* One round of the wait: resolves events, and unlocks the arena for a moment. If anything has changed, looks,
+   grows and releases as stages 1, 3 and 4 do. Returns a node that serves the request now, or 0. */
 static uint32_t gpuarena__poll(gpuarena *arena, gpuarena__request *req, gpuarena__news *seen,
                                gpuarena__miss *miss)
 {
@@ -11082,8 +11113,7 @@ static uint32_t gpuarena__stage_device_wait(gpuarena *arena, gpuarena__request *
         || !gpuarena__wait_device(arena, &ignored)) return 0;
     index = gpuarena__look(arena, req);
     if (!index && miss->error.result == GPUARENA_OUT_OF_MEMORY && gpuarena__is_paged(arena, req))
-        index = gpuarena__pages_grow(arena, req, 1, &miss->error);   /* another thread may have taken the run
-                                                                        */
+        index = gpuarena__pages_grow(arena, req, 1, &miss->error);   /* another thread may have the run */
     arena->stats.wait_count += index != 0;
     return index;
 }
@@ -11098,8 +11128,7 @@ static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__reque
     int waited = 0, asks = arena->config.streams != GPUARENA_STREAMS_SAME;
     if (gpuarena__is_paged(arena, req) ? gpuarena__idle_segments(arena, 0) != 0
                                         : req->alignment > arena->unit || arena->config.headroom_bytes)
-        index = gpuarena__stage_device_wait(arena, req, miss); /* a new segment may start elsewhere, or fail
-                                                                  */
+        index = gpuarena__stage_device_wait(arena, req, miss);   /* a segment may be misaligned, or refused */
     if (!index) index = gpuarena__release_for(arena, req, 0, error);
     if (index || !gpuarena__is_paged(arena, req) || error->result != GPUARENA_OUT_OF_MEMORY) return index;
     index = gpuarena__pages_grow(arena, req, 1, error);      /* earlier stages may have made some quiet */
@@ -11216,14 +11245,15 @@ static const struct gpuarena__stage {
     { gpuarena__stage_pressure,        GPUARENA__STAGE_LAST }            /* 9 */
 };
 
-/* Whether a stage runs for a request, by its flags and the results of earlier stages. */
+/* Whether a stage runs for a request, by its flags and the results of earlier stages. If GPUARENA_ALLOC_TRY
+   or a lost device forbids it, that becomes the error. */
 static int gpuarena__is_stage_for(const gpuarena *arena, const gpuarena__request *req, uint32_t flags,
                                   gpuarena__miss *miss)
 {
     if (flags & GPUARENA__STAGE_LAST)
         return flags & GPUARENA__STAGE_TRY || !(req->flags & GPUARENA_ALLOC_TRY);
     if (miss->over || gpuarena__is_lost(arena, &miss->error)) return 0;
-    if (gpuarena__is_apart(req) && !(flags & GPUARENA__STAGE_NEW)) return 0;
+    if (gpuarena__needs_new(req) && !(flags & GPUARENA__STAGE_NEW)) return 0;
     if (req->flags & GPUARENA_ALLOC_TRY && !(flags & GPUARENA__STAGE_TRY))
         return gpuarena__set_reason(&miss->error, GPUARENA_REASON_TRY_ONLY);
     return !(flags & GPUARENA__STAGE_SYNC && miss->error.result == GPUARENA_CAPTURE);
@@ -11910,11 +11940,21 @@ static void gpuarena__step(gpuarena *arena, uint32_t kind)
 
 /* >>memory =============================================================================================
    gpuarena_alloc, _alloc_ex, _can_alloc and _free. A hit and a plain free take the fast path, under the lock
-   alone. All others take the slow path, with the slow-path mutex. */
+   alone. All others take the slow path, with the slow-path mutex.
+
+       alloc_fast, _tagged, _past   all are alloc_hit, which goes on to look_fast, then to alloc_slow_plain
+       alloc_other                  as alloc_hit in a step that is recorded or planned; or alloc_slow_plain
+       alloc_cached                 a block that the stream's cache keeps, or alloc_past
+       alloc_slow                   with both locks: alloc_request, which runs the stages
+       free_aside                   free_fast in a tag scope, or free_slow
+       free_fast                    a live block on a plain stream, with nothing else to do; or free_other
+       free_cached                  into the stream's cache, or free_fast
+       free_other                   all else that the short lock alone allows, or free_slow
+       free_slow                    with both locks: free_scrubbed, free_slot and after_free. A pointer that
+                                    is no live block always comes here: fail_pointer says what it is */
 
 /* The record of the stream that a block is freed on; 0: the GPU is done with it; MULTI_STREAM: only a wait
-   for the device tells, because it was allocated for every stream, or there is no host memory for a record.
-   */
+   for the device tells, as it was allocated for every stream, or there is no host memory for a record. */
 GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__node *node,
                                              gpuarena_stream stream)
 {
@@ -11922,7 +11962,7 @@ GPUARENA__INLINE uint32_t gpuarena__freed_on(gpuarena *arena, const gpuarena__no
     uint32_t at;
     if (!GPUARENA__LIKELY(stream != GPUARENA_ANY_STREAM && arena->streams.ordered)) return 0;
     if (!GPUARENA__LIKELY(stream != GPUARENA_OWN_STREAM))
-        at = own->under && own->state ? own->under : node->set;
+        at = own->under && own->state ? own->under : node->set;  /* its capture has ended */
     else at = gpuarena__stream_find(arena, stream);
     return GPUARENA__LIKELY(at) ? at : GPUARENA__MULTI_STREAM;
 }
@@ -11998,8 +12038,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
         *ptr = NULL;
         return GPUARENA_OK;
     }
-    if (!gpuarena__may_scrub(arena, req.stream, &error)) /* otherwise a failed call could leave growth behind
-                                                            */
+    if (!gpuarena__may_scrub(arena, req.stream, &error))     /* a later failure could leave growth behind */
         return gpuarena__fail(arena, &error, req.requested, req.stream);
     index = gpuarena__run_stages(arena, &req, &failure);
     if (!index) return gpuarena__fail_record(arena, &failure, req.stream);
@@ -12028,8 +12067,9 @@ static gpuarena_result gpuarena__alloc_slow(gpuarena *arena, void **ptr, const g
 }
 
 /* The slow path of a request without alignment, room and flags. If the lock is held, it is unlocked. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_plain(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                         gpuarena_stream stream, uint32_t tag, int locked)
+GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_slow_plain(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                              gpuarena_stream stream, uint32_t tag,
+                                                              int locked)
 {
     gpuarena_request request = GPUARENA_INIT;
     if (locked) gpuarena__spin_unlock(&arena->lock);
@@ -12051,8 +12091,8 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t
 
 /* Stage 1 as far as it needs the short lock alone, with what the stream's own cache can return. Other caches
    stay as they are. */
-GPUARENA__NOINLINE uint32_t gpuarena__look_locked(gpuarena *arena, gpuarena__cache *cache, uint64_t bytes,
-                                                  uint32_t set)
+GPUARENA__NOINLINE uint32_t gpuarena__look_fast(gpuarena *arena, gpuarena__cache *cache, uint64_t bytes,
+                                                uint32_t set)
 {
     gpuarena__request req = GPUARENA_INIT;
     uint32_t index;
@@ -12109,15 +12149,15 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     uint32_t index, planned;
     if (!GPUARENA__LIKELY(arena->plans.now && ptr && bytes - 1 < gpuarena__hit_max_bytes(arena)
                           && gpuarena__is_plain(arena, stream)))
-        return gpuarena__alloc_plain(arena, ptr, bytes, stream, tag, 1);
+        return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag, 1);
     gpuarena__hit_request(arena, &req, bytes, tag);
     if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req)))
         return gpuarena__fail_host(arena, bytes, arena->streams.recent);
     index = planned = gpuarena__plan_take(arena, req.bytes, req.set);
     if (!GPUARENA__LIKELY(planned)) {
         index = gpuarena__hit(arena, req.set, 0, req.bytes);
-        if (!index) index = gpuarena__look_locked(arena, NULL, req.bytes, req.set);
-        if (!index) return gpuarena__alloc_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
+        if (!index) index = gpuarena__look_fast(arena, NULL, req.bytes, req.set);
+        if (!index) return gpuarena__alloc_slow_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
         gpuarena__block_slice(arena, index, gpuarena__node_at(arena, index), req.bytes);
     }
     node = gpuarena__node_at(arena, index);
@@ -12144,9 +12184,9 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, gpuarena__
     if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req)))
         return gpuarena__fail_host(arena, bytes, arena->streams.recent);
     index = gpuarena__hit(arena, req.set, 0, req.bytes);
-    if (!GPUARENA__LIKELY(index)) index = gpuarena__look_locked(arena, cache, req.bytes, req.set);
+    if (!GPUARENA__LIKELY(index)) index = gpuarena__look_fast(arena, cache, req.bytes, req.set);
     if (!GPUARENA__LIKELY(index)) /* `stream` is not needed any more: it is the recent one */
-        return gpuarena__alloc_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
+        return gpuarena__alloc_slow_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
     node = gpuarena__node_at(arena, index);
     gpuarena__block_slice(arena, index, node, req.bytes);
     gpuarena__hit_use(arena, cache, ptr, index, node, &req);
@@ -12168,7 +12208,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_tagged(gpuarena *arena, void 
                                                           gpuarena_stream stream, uint32_t tag)
 {
     if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC) || !gpuarena__is_outside())
-        return gpuarena__alloc_plain(arena, ptr, bytes, stream, tag, 0);
+        return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag, 0);
     return gpuarena__alloc_hit(arena, NULL, ptr, bytes, stream, tag ? tag : gpuarena__scope);
 }
 
@@ -12245,7 +12285,7 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
     if (!req.bytes) return GPUARENA_OK;
     if (req.stream != GPUARENA_ANY_STREAM) req.set = gpuarena__stream_find(arena, req.stream);
     req.home = arena->streams.list[req.set].home;
-    if (arena->stats.reserved_bytes <= arena->limit && !gpuarena__is_apart(&req)) {
+    if (arena->stats.reserved_bytes <= arena->limit && !gpuarena__needs_new(&req)) {
         int no_wait = req.flags & GPUARENA_ALLOC_TRY || req.home || gpuarena__is_capturing(arena, &error);
         uint32_t takes = no_wait ? GPUARENA__AVAILABLE_NOW : GPUARENA__AVAILABLE_AFTER_SYNC;
         if (arena->lost) return GPUARENA_DEVICE_LOST;        /* the query of a stream has found the loss */
