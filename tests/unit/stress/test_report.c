@@ -48,7 +48,7 @@ static void test_csv(void)
     CHECK(strncmp(written, "workload,policy,device,seed,ops,status,", 39) == 0);
     CHECK_STR(second ? second + 1 : "",
               "\"replay:a \"\"b\"\"\",\"config:step=4M,growth=step\",sim:80G,,,ok,,,,,,10,1000,,1024,,1280,1.2500,"
-              ",,,,,,,,000000000000001f,,,,,,,,,,,,,,,,\n");
+              ",,,,,,,,000000000000001f,,,,,,,,,,,,,,,,,,,\n");
 }
 
 static void test_json(void)
