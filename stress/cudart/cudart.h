@@ -34,8 +34,9 @@
      other. Other memory of the host is taken as it comes.
    - The library is libcudart, libcuda.so.1 and libnvidia-ml.so.1 in one. Driver functions are had by name
      (cudaGetDriverEntryPoint, cuGetProcAddress) or linked. Those of devices, memory, streams, events, captures and
-     graphs are the runtime's calls of the same meaning and are counted as these; a device's primary context is its
-     only one. cuGetExportTable, which libraries with a libcudart of their own ask first, is not there: these stay out.
+     graphs are the runtime's calls of the same meaning and are counted as these; a device has one context, its
+     primary one. cuGetExportTable, which libraries with a libcudart of their own ask first, is not there: these stay
+     out.
    - Virtual memory is the driver's functions cuMemAddressReserve, cuMemCreate and so on, as vmem.h has them, for
      device memory without compression. None makes a context. Addresses are those of the device
      that is current when they are reserved, and hold its memory alone. Copies, fills and cudart_kernel that may not

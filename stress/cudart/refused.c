@@ -8,7 +8,8 @@
 
 #include "driver.h"
 
-#define REFUSED_RUNTIME(X) \
+/* Programs link these. */
+#define REFUSED_LINKED(X) \
     X(cudaDeviceGetGraphMemAttribute) X(cudaDeviceSetGraphMemAttribute) X(cudaGetSymbolAddress) \
     X(cudaGetSymbolSize) X(cudaGraphAddEmptyNode) X(cudaGraphAddNode) X(cudaGraphConditionalHandleCreate) \
     X(cudaGraphDebugDotPrint) X(cudaGraphNodeGetDependencies) X(cudaGraphNodeGetType) X(cudaGraphRetainUserObject) \
@@ -20,10 +21,10 @@
     X(cudaStreamBeginCaptureToGraph) X(cudaStreamUpdateCaptureDependencies) X(cudaUserObjectCreate) \
     X(cudaUserObjectRelease) \
     X(cudaMemcpyFromSymbol_ptds) X(cudaMemcpyToSymbol_ptds) X(cudaStreamAddCallback_ptsz) \
-    X(cudaStreamBeginCaptureToGraph_ptsz) X(cudaStreamUpdateCaptureDependencies_ptsz)
+    X(cuTensorMapEncodeTiled) X(cudaStreamBeginCaptureToGraph_ptsz) X(cudaStreamUpdateCaptureDependencies_ptsz)
 
-/* PyTorch looks up all of these before its first virtual memory, and ends where one is missing. */
-#define REFUSED_DRIVER(X) \
+/* Had by name alone. PyTorch looks up all of these before its first virtual memory, and ends where one is missing. */
+#define REFUSED_FOUND(X) \
     X(cuMemExportToShareableHandle, 10020) X(cuMemImportFromShareableHandle, 10020) \
     X(cuMemRetainAllocationHandle, 11000) X(cuMemGetAllocationPropertiesFromHandle, 10020) \
     X(cuMulticastCreate, 12010) X(cuMulticastAddDevice, 12010) X(cuMulticastBindMem, 12010) \
@@ -39,25 +40,25 @@ static int refused_answer(uint64_t *count)
 }
 
 /* Declared without arguments, under a name of its own: only the symbol is CUDA's. */
-#define REFUSED_RUNTIME_FUNCTION(name) \
+#define REFUSED_LINKED_FUNCTION(name) \
     static uint64_t refused_count_##name; \
     CUDART_EXPORT int refused_##name(void) __asm__(#name); \
     int refused_##name(void) { return refused_answer(&refused_count_##name); }
-#define REFUSED_DRIVER_FUNCTION(name, since) \
+#define REFUSED_FOUND_FUNCTION(name, since) \
     static uint64_t refused_count_##name; \
     static int refused_##name(void) { return refused_answer(&refused_count_##name); }
-REFUSED_RUNTIME(REFUSED_RUNTIME_FUNCTION)
-REFUSED_DRIVER(REFUSED_DRIVER_FUNCTION)
+REFUSED_LINKED(REFUSED_LINKED_FUNCTION)
+REFUSED_FOUND(REFUSED_FOUND_FUNCTION)
 
 #define REFUSED_ROW(name, since) { #name, since, (driver_function)refused_##name },
-const driver_row driver_refused_rows[] = { REFUSED_DRIVER(REFUSED_ROW) { NULL, 0, NULL } };
+const driver_row driver_refused_rows[] = { REFUSED_FOUND(REFUSED_ROW) { NULL, 0, NULL } };
 
 typedef struct refused_tally { const char *name; const uint64_t *count; } refused_tally;
 
 #define REFUSED_TALLY(name) { #name, &refused_count_##name },
-#define REFUSED_DRIVER_TALLY(name, since) { #name, &refused_count_##name },
+#define REFUSED_FOUND_TALLY(name, since) { #name, &refused_count_##name },
 static const refused_tally refused_tallies[] = {
-    REFUSED_RUNTIME(REFUSED_TALLY) REFUSED_DRIVER(REFUSED_DRIVER_TALLY)
+    REFUSED_LINKED(REFUSED_TALLY) REFUSED_FOUND(REFUSED_FOUND_TALLY)
 };
 
 void refused_print(FILE *out)

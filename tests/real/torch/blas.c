@@ -1,5 +1,6 @@
 /* The products of cuBLAS that PyTorch calls in training, as launches that the simulated device skips. For LD_PRELOAD,
-   before PyTorch loads its own: cuBLAS has a libcudart linked in, which asks libcuda for undocumented tables. Handles are taken as they come, and only a stream is kept; no argument but that is looked at. */
+   before PyTorch loads its own: cuBLAS has a libcudart linked in, which asks libcuda for undocumented tables. Handles
+   are taken as they come, and only a stream is kept; no argument but that is looked at. */
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 
