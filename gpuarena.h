@@ -39,20 +39,20 @@
      >>toc      this list                              >>pages    paged ranges: holes, addresses
      >>manual   words, sums, growth, errors            >>place    where a request is to lie
      >>config   macros that you may define             >>commit   which pages back it, or go back
-     >>types    results, driver, configuration         >>release  what is given back, and when
-     >>api      every call, a contract each            >>scrub    clearing blocks, in a stream's order
-     >>impl     includes and private macros            >>parse    configuration as text
-     >>bits     rounding, powers of two, text, spins   >>registry which arenas there are, and fork
-     >>structs  what sections work on, invariants      >>stats    largest free, and what is derived
-     >>host     host memory                            >>failure  why, in numbers and in words
-     >>lock     the two locks, who is in a callback    >>dump     walk and report
-     >>nodes    the blocks' records, in chunks         >>check    every invariant, by name
-     >>tags     names, and what is live by each        >>cuda     the driver table over CUDA
-     >>tree     free blocks in order                   >>enter    in and out; caches closed
-     >>bins     free blocks by size                    >>family   what sub-arenas do for each other
-     >>lookup   pointer to block                       >>life     create, destroy
-     >>caches   what streams keep for themselves       >>slow     the stages of an allocation
-     >>block    split, join, take, free                >>plan     steps that come again
+     >>types    results, driver, configuration         >>plan     steps that come again
+     >>api      every call, a contract each            >>release  what is given back, and when
+     >>impl     includes and private macros            >>scrub    clearing blocks, in a stream's order
+     >>bits     rounding, powers of two, text, spins   >>parse    configuration as text
+     >>structs  what sections work on, invariants      >>registry which arenas there are, and fork
+     >>host     host memory                            >>stats    largest free, and what is derived
+     >>lock     the two locks, who is in a callback    >>failure  why, in numbers and in words
+     >>nodes    the blocks' records, in chunks         >>dump     walk and report
+     >>tags     names, and what is live by each        >>check    every invariant, by name
+     >>tree     free blocks in order                   >>cuda     the driver table over CUDA
+     >>bins     free blocks by size                    >>enter    in and out; caches closed
+     >>lookup   pointer to block                       >>family   what sub-arenas do for each other
+     >>caches   what streams keep for themselves       >>life     create, destroy
+     >>block    split, join, take, free                >>slow     the stages of an allocation
      >>driver   how its entries are called             >>memory   alloc, free
      >>limit    what may be reserved, here and above   >>resize   in place, or not at all
      >>range    segments from the driver, and back     >>public   every other call, thin
@@ -187,8 +187,10 @@
           or cannot take
        9. with sub-arenas or a parent: have the other arenas of the tree release idle memory, if that makes
           room, and start again; then call config.pressure, and start again if it says so
-     If all stages fail, nothing has changed, except that idle segments may have been released and the stream
-     may wait for others. streams=events leaves out stage 6; streams=same leaves out stages 2 and 5 too.
+     What is set aside for plans is given up before stage 3, if growth would be too dear otherwise, and before
+     stage 9 in any case; then the stages start again. If all stages fail, nothing has changed, except that
+     idle segments may have been released, plans may have ended and the stream may wait for others.
+     streams=events leaves out stage 6; streams=same leaves out stages 2 and 5 too.
 
    ERRORS. There are three kinds. The world refused (out of memory, driver error): the call returns a result
    and a reason. The caller broke a contract (double free, foreign pointer, bad argument): the call returns a
@@ -3754,28 +3756,6 @@ GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, uint32_t index, gpua
     else (void)gpuarena__block_join(arena, index);
 }
 
-/* One of all sequences that there are. */
-static const gpuarena__sequence *gpuarena__sequence_at(const gpuarena *arena, uint32_t at)
-{
-    const gpuarena__plan *plan = &arena->plans.list[at / 2];
-    return at % 2 ? &plan->fresh : &plan->seen;
-}
-
-static int gpuarena__plans_yield(gpuarena *arena);           /* these are in the section plan */
-static int gpuarena__plans_are_dear(gpuarena *arena, const gpuarena__request *req);
-static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node);
-
-/* Frees the live block in this slot of the arena's own table; the driver gets nothing. */
-static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, uint32_t freed_on)
-{
-    uint32_t index = arena->lookup.table[slot];
-    gpuarena__node *node = gpuarena__node_at(arena, index);
-    arena->lookup.table[slot] = 0;
-    if (node->size & GPUARENA__TAGGED) gpuarena__tag_leave(arena, node);
-    if (arena->plans.now) gpuarena__plan_freed(arena, node);
-    gpuarena__block_free(arena, index, node, freed_on, 0, (node->size & GPUARENA__PLANNED) != 0);
-}
-
 /* Frees the blocks that a cache keeps in the first `slots` slots of a class. */
 static void gpuarena__cache_flush(gpuarena *arena, gpuarena__cache *cache, uint32_t number, uint32_t slots)
 {
@@ -5593,6 +5573,24 @@ static uint32_t gpuarena__run_take(gpuarena *arena, const gpuarena__request *req
     }
 }
 
+/* Whether only new memory serves a request: no free block does. */
+static int gpuarena__needs_new(const gpuarena__request *req)
+{
+    return req->room || req->flags & GPUARENA_ALLOC_DEDICATED;
+}
+
+/* Stage 1 beyond a hit: the rest of the bins, and runs of the stream's own and quiet blocks. */
+static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
+{
+    uint32_t index, first;
+    if (gpuarena__needs_new(req)) return 0;
+    index = gpuarena__search(arena, req);
+    if (index || !arena->streams.many || !req->set) return index;
+    if (!gpuarena__has_blocks(arena, req->set) && !req->home) return 0;
+    first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_NOW);
+    return first ? gpuarena__run_take(arena, req, first) : 0;
+}
+
 /* >>pages ==============================================================================================
    Paged ranges: addresses, reserved once, and pages that back them where blocks need memory. A free block
    is backed throughout, a hole nowhere. If no free block fits, a gap of adjacent holes and free blocks is
@@ -6732,6 +6730,655 @@ static uint64_t gpuarena__need(const gpuarena *arena, const gpuarena__request *r
     } else if (arena->config.idle_fraction >= 1)
         *idle = gpuarena__idle_segments(arena, 0) + arena->paged.spare_count * page;
     return need;
+}
+
+/* >>plan ===============================================================================================
+   A step that comes again. gpuarena_step tells where a repetition begins. Two repetitions that are alike are
+   recorded. A plan gives an address to each block that is freed before its own allocation comes again, so
+   that all these blocks together take little more than their peak. The memory for them is had once: a region
+   for each stream. Free blocks of a region are in no bin: they are set aside. They are not joined when they
+   are freed, but when an allocation needs them. A plan only says where to look: if the memory there is not
+   free for the stream, the allocation is served in the ordinary way. */
+
+/* The recorded sequences of all kinds, by number. */
+static const gpuarena__sequence *gpuarena__sequence_at(const gpuarena *arena, uint32_t at)
+{
+    const gpuarena__plan *plan = &arena->plans.list[at / 2];
+    return at % 2 ? &plan->fresh : &plan->seen;
+}
+
+/* The allocation of a sequence that this one is: the next, or one near it that did not come yet. */
+GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(const gpuarena__plans *plans,
+                                                          const gpuarena__sequence *sequence, uint64_t units,
+                                                          uint32_t set)
+{
+    uint32_t away, side, at;
+    for (away = 0; away < 32; away++)
+        for (side = 0; side < 2; side++) {
+            gpuarena__planned *one;
+            at = side ? plans->cursor - away : plans->cursor + away;
+            if (at >= sequence->count) continue;
+            one = &sequence->list[at];
+            if (one->units == units && one->set == set && one->served != plans->step) return one;
+        }
+    return NULL;
+}
+
+GPUARENA__INLINE gpuarena__planned *gpuarena__plan_next(gpuarena__plans *plans,
+                                                        const gpuarena__sequence *sequence, uint64_t units,
+                                                        uint32_t set)
+{
+    gpuarena__planned *one = &sequence->list[plans->cursor];
+    if (!GPUARENA__LIKELY(plans->cursor < sequence->count && one->units == units && one->set == set
+                          && one->served != plans->step)) {
+        one = gpuarena__plan_look(plans, sequence, units, set);
+        if (!one) {
+            plans->missed++;
+            return NULL;
+        }
+    }
+    if (GPUARENA__LIKELY(one >= &sequence->list[plans->cursor]))
+        plans->cursor = (uint32_t)(one - sequence->list) + 1;
+    one->served = plans->step;
+    return one;
+}
+
+/* ---- memory that is set aside */
+
+/* Takes a free block out of its bin, or from where it is set aside. Returns its bits in the latter case. */
+static uint64_t gpuarena__aside_loosen(gpuarena *arena, uint32_t index)
+{
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    uint64_t bits = gpuarena__is_aside(node) ? GPUARENA__ASIDE : 0;
+    if (bits) node->size &= ~GPUARENA__ASIDE;
+    else gpuarena__set_remove(arena, index);
+    return bits;
+}
+
+/* Puts back what is left of it. */
+static void gpuarena__aside_put(gpuarena *arena, uint32_t index, uint64_t bits)
+{
+    if (bits) gpuarena__node_at(arena, index)->size |= bits;
+    else gpuarena__set_insert(arena, index);
+}
+
+static int gpuarena__aside_holds(const gpuarena__node *node, uint64_t address)
+{
+    return gpuarena__is_aside(node) && node->address <= address
+        && address - node->address < gpuarena__node_bytes(node);
+}
+
+/* Makes one free block of [address, address + bytes), if all of it is free for this record. It is in no bin.
+   *hint: a node that may begin there, or before; that which did. Takes two nodes: reserved. 0: it is not. */
+GPUARENA__NOINLINE uint32_t gpuarena__aside_carve(gpuarena *arena, uint64_t address, uint64_t bytes,
+                                                  uint32_t set, uint32_t *hint)
+{
+    uint64_t end = address + bytes, bits;
+    gpuarena__node *node = gpuarena__node_at(arena, *hint);
+    gpuarena__iterator at;
+    uint32_t index = *hint;
+    if (!gpuarena__aside_holds(node, address)) *hint = index = gpuarena__node_around(arena, address);
+    for (at = gpuarena__blocks_from(arena, index);; gpuarena__next(arena, &at)) {
+        if (!at.index || !(gpuarena__is_aside(at.node) || gpuarena__is_free(at.node))
+            || (at.node->set && at.node->set != set)) return 0;
+        if (at.node->address + gpuarena__node_bytes(at.node) >= end) break;
+    }
+    bits = gpuarena__aside_loosen(arena, index);
+    node = gpuarena__node_at(arena, index);
+    if (node->address < address) {
+        uint32_t front = index;
+        index = gpuarena__block_split(arena, front, address - node->address);
+        gpuarena__aside_put(arena, front, bits);
+        node = gpuarena__node_at(arena, index);
+    }
+    while (node->size < bytes) {
+        gpuarena__node *next = gpuarena__node_at(arena, node->next);
+        bits = gpuarena__aside_loosen(arena, node->next);
+        gpuarena__inherit(arena, node, next);
+        gpuarena__block_absorb(arena, index, node, next);
+    }
+    if (node->size > bytes) gpuarena__aside_put(arena, gpuarena__block_split(arena, index, bytes), bits);
+    return index;
+}
+
+/* Where a plan has memory for an allocation: a free node in no bin. 0: it has none, or it is in use. Takes
+   two nodes: reserved. */
+GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, uint32_t set)
+{
+    gpuarena__plan *now = arena->plans.now;
+    gpuarena__planned *one;
+    gpuarena__node *node;
+    uint32_t index;
+    if (!now->in_force) return 0;
+    one = gpuarena__plan_next(&arena->plans, &now->seen, bytes >> arena->plans.unit_log2, set);
+    if (!one || !one->address) {
+        arena->stats.unplanned_count += !one;
+        return 0;
+    }
+    index = one->node;
+    node = gpuarena__node_at(arena, index);
+    if (!GPUARENA__LIKELY(node->address == one->address && node->size == (bytes | GPUARENA__ASIDE)
+                          && node->set == set)) {
+        index = gpuarena__aside_carve(arena, one->address, bytes, set, &one->node);
+        if (!index) {
+            arena->plans.missed++;
+            arena->stats.unplanned_count++;
+            return 0;
+        }
+        node = gpuarena__node_at(arena, index);
+    }
+    node->size = bytes;
+    arena->stats.planned_count++;
+    return index;
+}
+
+/* ---- recording */
+
+static void gpuarena__plan_forget(gpuarena__plan *plan)
+{
+    plan->seen.count = plan->fresh.count = plan->in_force = plan->clean = plan->trimmed = 0;
+}
+
+/* The plan has not served, or two steps are not alike: they are watched again, later each time. */
+static void gpuarena__plan_fail(gpuarena__plan *plan)
+{
+    plan->failures = plan->failures < 10 ? plan->failures + 1 : 10;
+    plan->rest = plan->failures > 1 ? (uint32_t)1 << plan->failures : 0;
+    gpuarena__plan_forget(plan);
+}
+
+/* A step is not recorded, or served, any more. */
+static void gpuarena__plan_stop(gpuarena *arena)
+{
+    arena->plans.now = NULL;
+    gpuarena__update_fast_path(arena);
+}
+
+/* Another allocation of a step that is recorded. */
+GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, const gpuarena__request *req,
+                                            int plain)
+{
+    gpuarena__plans *plans = &arena->plans;
+    gpuarena__plan *now = plans->now;
+    gpuarena__sequence *fresh = &now->fresh;
+    uint64_t number = gpuarena__node_at(arena, index)->as.live.serial - fresh->serial - 1,
+             units = req->bytes >> plans->unit_log2;
+    gpuarena__planned *one;
+    if (now->in_force) return;
+    if (number >= GPUARENA__PLAN_MOST || units > UINT32_MAX || (number >= fresh->room
+        && !GPUARENA__RESERVE(arena, gpuarena__planned, fresh->list, fresh->count,
+                              (uint32_t)number + 1 - fresh->count, fresh->room))) {
+        gpuarena__plan_fail(now);
+        gpuarena__plan_stop(arena);
+        return;
+    }
+    one = &fresh->list[number];
+    memset(&fresh->list[fresh->count], 0, (number + 1 - fresh->count) * sizeof *one);
+    fresh->count = (uint32_t)number + 1;
+    if (!plain) return;
+    one->units = (uint32_t)units;
+    one->set = req->set;
+    if (now->seen.count) (void)gpuarena__plan_next(plans, &now->seen, units, req->set);
+}
+
+/* A free in a step: of one of its blocks, or of one of the step before. */
+static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node)
+{
+    gpuarena__plan *now = arena->plans.now;
+    uint64_t number = node->as.live.serial - now->fresh.serial - 1;
+    if (now->in_force) return;
+    if (number < now->fresh.count) now->fresh.list[number].until = now->fresh.count;
+    number = node->as.live.serial - now->seen.serial - 1;
+    if (number < now->seen.count && !now->seen.list[number].until)
+        now->seen.list[number].until = now->seen.count + arena->plans.cursor;
+}
+
+/* ---- packing. Time goes round: it is counted in allocations of a step. Blocks are placed one after the
+   other, each at the lowest address at which no block lies that is there at the same time: the largest first,
+   and of one size the longest-lived, or the earliest. What is tiny beside the peak lies above all others. */
+
+/* Windows of time, at seven levels: of level l number i begins with i << l spans, and is two of these steps
+   long, 64 >> l of them. So a block lies within a window of at most four times its length. */
+enum { GPUARENA__PACK_LEVELS = 7, GPUARENA__PACK_WINDOWS = 127 };
+typedef struct gpuarena__packed {
+    uint32_t from, to, wrap;                     /* it is there in [from, to) and [0, wrap) */
+    uint32_t units;
+    uint64_t offset;                             /* in units */
+    uint32_t at;                                 /* in its sequence */
+} gpuarena__packed;
+typedef struct gpuarena__pack {
+    gpuarena__packed *blocks;
+    uint64_t *keys;                              /* to sort them by */
+    uint32_t *order;
+    uint32_t *lists[GPUARENA__PACK_WINDOWS];     /* those placed that are there in a window, by offset */
+    uint32_t counts[GPUARENA__PACK_WINDOWS];
+    uint32_t count, times, span;                 /* times: of a step; span: a 64th of them, or more */
+    uint64_t peak, bottom, top;                  /* in units; bottom, top: the blocks placed lie in there */
+} gpuarena__pack;
+
+/* By keys, falling. */
+static void gpuarena__pack_sort(gpuarena__pack *pack)
+{
+    uint32_t step, at, back;
+    for (step = pack->count / 2; step; step = step == 2 ? 1 : step * 5 / 11)         /* Shell's */
+        for (at = step; at < pack->count; at++) {
+            uint32_t one = pack->order[at];
+            for (back = at; back >= step && pack->keys[pack->order[back - step]] < pack->keys[one];
+                 back -= step)
+                pack->order[back] = pack->order[back - step];
+            pack->order[back] = one;
+        }
+}
+
+/* The lowest offset for a block, in a list that has all that are there at the same time. */
+static uint64_t gpuarena__pack_find(const gpuarena__pack *pack, const gpuarena__packed *one, uint32_t list)
+{
+    uint64_t offset = pack->bottom;
+    uint32_t at;
+    for (at = 0; at < pack->counts[list]; at++) {
+        const gpuarena__packed *other = &pack->blocks[pack->lists[list][at]];
+        if (!((other->from < one->to && one->from < other->to) || other->from < one->wrap
+              || one->from < other->wrap)) continue;
+        if (other->offset >= offset + one->units) break;
+        offset = gpuarena__max(offset, other->offset + other->units);
+    }
+    return offset;
+}
+
+static void gpuarena__pack_enter(gpuarena__pack *pack, uint32_t list, uint32_t block)
+{
+    uint32_t low = 0, high = pack->counts[list]++, *entries = pack->lists[list];
+    uint32_t count = high;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (pack->blocks[entries[middle]].offset < pack->blocks[block].offset) low = middle + 1;
+        else high = middle;
+    }
+    memmove(&entries[low + 1], &entries[low], (count - low) * sizeof *entries);
+    entries[low] = block;
+}
+
+/* Enters a block into the lists of the windows in which it is there; or counts it alone. */
+static void gpuarena__pack_windows(gpuarena__pack *pack, uint32_t block, int enters)
+{
+    const gpuarena__packed *one = &pack->blocks[block];
+    uint32_t level, at, last, round;
+    for (level = 0; level < GPUARENA__PACK_LEVELS; level++)
+        for (round = 0; round < 1u + (one->wrap != 0); round++) {
+            uint64_t step = (uint64_t)pack->span << level;
+            at = round ? 0 : (uint32_t)(one->from / step);
+            last = (uint32_t)(((round ? one->wrap : one->to) - 1) / step);
+            for (at -= at != 0; at <= last; at++) {
+                uint32_t window = 128 - (128u >> level) + at;
+                if (enters) gpuarena__pack_enter(pack, window, block);
+                else pack->counts[window]++;
+            }
+        }
+}
+
+/* The smallest window that a block lies in. */
+static uint32_t gpuarena__pack_window(const gpuarena__pack *pack, const gpuarena__packed *one)
+{
+    uint32_t level = one->wrap ? GPUARENA__PACK_LEVELS - 1 : 0;
+    for (;; level++) {
+        uint64_t step = (uint64_t)pack->span << level, at = one->from / step;
+        if (one->to <= (at + 2) * step) return 128 - (128u >> level) + (uint32_t)at;
+    }
+}
+
+/* Places all blocks; early 1: the earliest first of those that are of one size. */
+static void gpuarena__pack_place(gpuarena__pack *pack, int early)
+{
+    uint32_t at;
+    for (at = 0; at < pack->count; at++) {
+        const gpuarena__packed *one = &pack->blocks[at];
+        uint32_t rank = early ? pack->times - one->from : one->to - one->from + one->wrap;
+        pack->keys[at] = (uint64_t)one->units << 32 | rank;
+        pack->order[at] = at;
+    }
+    gpuarena__pack_sort(pack);
+    pack->bottom = pack->top = 0;
+    memset(pack->counts, 0, sizeof pack->counts);
+    for (at = 0; at < pack->count; at++) {
+        gpuarena__packed *one = &pack->blocks[pack->order[at]];
+        if (one->units <= pack->peak >> 16 && !pack->bottom) {
+            pack->bottom = pack->top;
+            memset(pack->counts, 0, sizeof pack->counts);
+        }
+        one->offset = gpuarena__pack_find(pack, one, gpuarena__pack_window(pack, one));
+        pack->top = gpuarena__max(pack->top, one->offset + one->units);
+        gpuarena__pack_windows(pack, pack->order[at], 1);
+    }
+}
+
+/* A block that is freed before its own allocation comes again. */
+static int gpuarena__is_plannable(const gpuarena__sequence *sequence, uint32_t at, uint32_t set)
+{
+    const gpuarena__planned *one = &sequence->list[at];
+    return one->units && one->set == set && one->until > at && one->until <= sequence->count + at;
+}
+
+/* The blocks of a sequence on one stream, and their peak: of what is there when a block comes. */
+static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *sequence, uint32_t set)
+{
+    uint64_t now = 0, *freed = pack->keys;       /* units freed before the allocation of each number */
+    uint32_t at;
+    memset(freed, 0, (sequence->count + 1) * sizeof *freed);
+    pack->times = sequence->count;
+    pack->span = sequence->count / 64 + 1;
+    for (pack->count = at = 0; at < sequence->count; at++) {
+        gpuarena__packed *one = &pack->blocks[pack->count];
+        if (!gpuarena__is_plannable(sequence, at, set)) continue;
+        one->at = one->from = at;
+        one->units = sequence->list[at].units;
+        one->to = (uint32_t)gpuarena__min(sequence->list[at].until, sequence->count);
+        one->wrap = sequence->list[at].until - one->to;
+        freed[one->wrap ? one->wrap : one->to] += one->units;
+        if (one->wrap) now += one->units;        /* it is there when the step begins */
+        pack->count++;
+    }
+    for (at = 0; at < sequence->count; at++) {
+        now -= freed[at];
+        if (gpuarena__is_plannable(sequence, at, set)) now += sequence->list[at].units;
+        pack->peak = gpuarena__max(pack->peak, now);
+    }
+}
+
+/* Enters the offsets into the sequence: each as 1 + its bytes. */
+static void gpuarena__pack_take(const gpuarena__pack *pack, const gpuarena__sequence *sequence,
+                                uint32_t unit_log2)
+{
+    uint32_t at;
+    for (at = 0; at < pack->count; at++)
+        sequence->list[pack->blocks[at].at].address = 1 + (pack->blocks[at].offset << unit_log2);
+}
+
+/* Finds offsets for the blocks of a sequence on one stream. Returns the bytes they take; 0: there are none;
+   UINT64_MAX: no host memory. */
+static uint64_t gpuarena__pack_stream(gpuarena *arena, const gpuarena__sequence *sequence, uint32_t set)
+{
+    gpuarena__pack pack = GPUARENA_INIT;
+    uint32_t count = sequence->count, at, list, unit_log2 = arena->plans.unit_log2, *lists;
+    size_t bytes = count * (sizeof *pack.blocks + sizeof *pack.order) + (count + 1) * sizeof *pack.keys,
+           list_bytes = 0;
+    uint64_t top = UINT64_MAX;
+    pack.keys = (uint64_t *)gpuarena__host_alloc(arena, bytes);
+    if (!pack.keys) return UINT64_MAX;
+    pack.blocks = (gpuarena__packed *)(void *)(pack.keys + count + 1);
+    pack.order = (uint32_t *)(void *)(pack.blocks + count);
+    gpuarena__pack_fill(&pack, sequence, set);
+    for (at = 0; at < pack.count; at++) gpuarena__pack_windows(&pack, at, 0);
+    for (list = 0; list < GPUARENA__PACK_WINDOWS; list++) list_bytes += pack.counts[list] * sizeof *lists;
+    lists = list_bytes ? (uint32_t *)gpuarena__host_alloc(arena, list_bytes) : NULL;
+    if (lists) {
+        uint32_t *end = lists;
+        for (list = 0; list < GPUARENA__PACK_WINDOWS; list++) {
+            pack.lists[list] = end;
+            end += pack.counts[list];
+        }
+        gpuarena__pack_place(&pack, 0);
+        gpuarena__pack_take(&pack, sequence, unit_log2);
+        top = pack.top;
+        if (top > pack.peak + pack.peak / 256) { /* another order may do better */
+            gpuarena__pack_place(&pack, 1);
+            if (pack.top < top) gpuarena__pack_take(&pack, sequence, unit_log2);
+            top = gpuarena__min(top, pack.top);
+        }
+        gpuarena__host_free(arena, lists, list_bytes);
+        top <<= unit_log2;
+    } else if (!list_bytes) top = 0;
+    gpuarena__host_free(arena, pack.keys, bytes);
+    return top;
+}
+
+/* ---- regions */
+
+/* All that is set aside between two addresses is free memory like any other. */
+static void gpuarena__aside_end(gpuarena *arena, const gpuarena__region *region)
+{
+    gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, region->address));
+    for (; at.index && at.node->address < region->address + region->bytes; gpuarena__next(arena, &at)) {
+        if (at.node->size & GPUARENA__LIVE) at.node->size &= ~GPUARENA__PLANNED;
+        if (!gpuarena__is_aside(at.node)) continue;
+        at.node->size &= ~GPUARENA__ASIDE;
+        if (at.node->set && at.node->ticket <= arena->streams.list[at.node->set].quiet) {
+            arena->stats.pending_bytes -= at.node->size;
+            at.node->set = 0;
+            at.node->ticket = 0;
+        }
+        at.index = gpuarena__block_join(arena, at.index);
+        at.node = gpuarena__node_at(arena, at.index);
+    }
+    arena->streams.list[region->set].ref_count--;
+}
+
+/* Has memory for a region. 0: there is none. */
+static int gpuarena__region_obtain(gpuarena *arena, gpuarena__region *region, uint64_t bytes)
+{
+    gpuarena__error ignored = gpuarena__no_error();
+    gpuarena__request req = GPUARENA_INIT;
+    gpuarena__node *node;
+    uint32_t index;
+    req.requested = req.bytes = bytes;
+    req.alignment = arena->unit;
+    req.set = region->set;
+    req.stream = arena->streams.list[region->set].handle;
+    index = gpuarena__hit_for(arena, &req);
+    if (!index) index = gpuarena__look(arena, &req);
+    if (!index && arena->paged.page_bytes) {
+        arena->plans.is_making = 1;
+        index = gpuarena__pages_grow(arena, &req, 1, &ignored);
+        arena->plans.is_making = 0;
+    }
+    if (!index || !gpuarena__nodes_reserve(arena, 1)) return 0;
+    gpuarena__set_remove(arena, index);
+    gpuarena__block_fit(arena, index, bytes);
+    node = gpuarena__node_at(arena, index);
+    node->size |= GPUARENA__ASIDE;
+    region->address = node->address;
+    region->bytes = bytes;
+    arena->streams.list[region->set].ref_count++;
+    return 1;
+}
+
+/* Addresses of a region are where it is now. 1 + an offset: of the plan that is being made. */
+static void gpuarena__region_moved(gpuarena *arena, const gpuarena__region *region, uint64_t from)
+{
+    uint32_t at, one;
+    for (at = 0; at < GPUARENA__PLANS; at++) {
+        gpuarena__sequence *seen = &arena->plans.list[at].seen;
+        for (one = 0; arena->plans.list[at].in_force && one < seen->count; one++)
+            if (seen->list[one].set == region->set && seen->list[one].address)
+                seen->list[one].address += region->address - from;
+    }
+}
+
+/* A stream's region with at least so many bytes; the old one may be too small. NULL: there is none, or it is
+   gone. */
+static gpuarena__region *gpuarena__region_have(gpuarena *arena, uint32_t set, uint64_t bytes)
+{
+    gpuarena__plans *plans = &arena->plans;
+    gpuarena__region *region;
+    uint64_t from;
+    uint32_t at = 0;
+    while (at < plans->region_count && plans->regions[at].set != set) at++;
+    region = &plans->regions[at];
+    if (at < plans->region_count && region->bytes >= bytes) return region;
+    if (at == GPUARENA__PLAN_REGIONS) return NULL;
+    from = at < plans->region_count ? region->address : 0;
+    if (from) {
+        gpuarena__aside_end(arena, region);
+        *region = plans->regions[--plans->region_count];
+        region = &plans->regions[plans->region_count];
+    }
+    region->set = set;
+    if (!gpuarena__region_obtain(arena, region, bytes)) return NULL;
+    plans->region_count++;
+    if (from) gpuarena__region_moved(arena, region, from);
+    return region;
+}
+
+/* Somebody else needs the memory: no plan is in force any more. 1: there was some. */
+static int gpuarena__plans_yield(gpuarena *arena)
+{
+    gpuarena__plans *plans = &arena->plans;
+    uint32_t at;
+    if (!plans->region_count && !(plans->now && plans->now->in_force)) return 0;
+    if (plans->now && plans->now->in_force) plans->now = NULL;
+    for (at = 0; at < GPUARENA__PLANS; at++)
+        if (plans->list[at].in_force) gpuarena__plan_fail(&plans->list[at]);
+    while (plans->region_count) gpuarena__aside_end(arena, &plans->regions[--plans->region_count]);
+    gpuarena__update_fast_path(arena);
+    return 1;
+}
+
+/* Whether a request that no free block serves had better have what is set aside: else more would be reserved
+   than config.idle_fraction allows, or the limit. */
+static int gpuarena__plans_are_dear(gpuarena *arena, const gpuarena__request *req)
+{
+    uint64_t page = arena->paged.page_bytes, count;
+    if (!arena->plans.region_count) return 0;
+    if (!gpuarena__is_paged(arena, req)) return 1;
+    count = gpuarena__min(gpuarena__commit_share(arena, 0, req->bytes), gpuarena__room(arena) / page);
+    return (count + arena->paged.idle_count + arena->paged.spare_count) * page < req->bytes;
+}
+
+/* ---- steps */
+
+/* Pages moved, and releases: what a step without a plan costs again and again. */
+static uint64_t gpuarena__moved_count(const gpuarena *arena)
+{
+    return arena->stats.remapped_page_count + arena->stats.release_count;
+}
+
+/* What a plan may take for its regions, beside what is live. */
+static int gpuarena__plan_fits(gpuarena *arena, uint64_t bytes)
+{
+    double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
+    uint64_t peak = gpuarena__peak(arena), most = peak + (uint64_t)((double)peak * fraction);
+    return arena->stats.live_bytes + bytes <= gpuarena__max(most, arena->stats.reserved_bytes);
+}
+
+/* Makes a plan of a sequence that has come twice. 0: there is none. */
+static int gpuarena__plan_make(gpuarena *arena, gpuarena__plan *plan)
+{
+    uint64_t bytes[GPUARENA__PLAN_REGIONS], all = 0,
+             granule = gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE);
+    uint32_t sets[GPUARENA__PLAN_REGIONS], count = 0, set, at, one;
+    for (one = 0; one < plan->seen.count; one++) plan->seen.list[one].address = 0;
+    for (set = 1; set < arena->streams.count && count < GPUARENA__PLAN_REGIONS; set++) {
+        const gpuarena__stream *stream = &arena->streams.list[set];
+        if (stream->state != GPUARENA__OPEN || stream->home || stream->key) continue;
+        bytes[count] = gpuarena__pack_stream(arena, &plan->seen, set);
+        if (bytes[count] > GPUARENA__MAX_BYTES) return 0;
+        sets[count] = set;
+        bytes[count] = gpuarena__whole(bytes[count], granule);
+        all += bytes[count];
+        count += bytes[count] != 0;
+    }
+    if (!count || !gpuarena__plan_fits(arena, all)) return 0;
+    for (at = 0; at < count; at++) {
+        const gpuarena__region *region = gpuarena__region_have(arena, sets[at], bytes[at]);
+        for (one = 0; region && one < plan->seen.count; one++)
+            if (plan->seen.list[one].set == sets[at] && plan->seen.list[one].address)
+                plan->seen.list[one].address += region->address - 1;
+        if (!region) return 0;
+    }
+    arena->stats.plan_count++;
+    return 1;
+}
+
+/* A step has been recorded: is it like the one before? */
+static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
+{
+    gpuarena__sequence fresh = plan->fresh;
+    uint32_t few = plan->seen.count / 16;
+    int alike = plan->seen.count && arena->plans.missed <= few && fresh.count + few >= plan->seen.count;
+    int moved = arena->plans.moved_count != gpuarena__moved_count(arena);
+    if (alike && !moved) {                       /* it needs none: it is watched again, later */
+        plan->failures += 2;
+        gpuarena__plan_fail(plan);
+        return;
+    }
+    if (alike) {
+        plan->in_force = (uint32_t)gpuarena__plan_make(arena, plan);
+        if (plan->in_force) return;
+        (void)gpuarena__plans_yield(arena);      /* of regions, some may be had, or gone */
+    }
+    if (plan->seen.count) gpuarena__plan_fail(plan);
+    if (plan->rest || alike) return;
+    plan->fresh = plan->seen;
+    plan->seen = fresh;
+}
+
+/* The step under way has ended. */
+static void gpuarena__plan_leave(gpuarena *arena)
+{
+    gpuarena__plan *now = arena->plans.now;
+    if (!now) return;
+    gpuarena__plan_stop(arena);
+    if (!now->in_force) gpuarena__plan_compare(arena, now);
+    else if (arena->plans.missed > now->seen.count / 8) gpuarena__plan_fail(now);
+    else now->clean = !arena->plans.missed;
+    now->fresh.count = 0;
+}
+
+/* What is recorded of a kind, or else of the one whose step was longest ago. */
+static gpuarena__plan *gpuarena__plan_of(gpuarena__plans *plans, uint32_t kind)
+{
+    gpuarena__plan *oldest = plans->list;
+    uint32_t at;
+    for (at = 0; at < GPUARENA__PLANS; at++) {
+        gpuarena__plan *plan = &plans->list[at];
+        if (plan->kind == kind) return plan;
+        if (plan->step < oldest->step) oldest = plan;
+    }
+    gpuarena__plan_forget(oldest);
+    oldest->kind = kind;
+    oldest->rest = oldest->failures = 0;
+    return oldest;
+}
+
+/* A plan serves a step throughout: idle pages beyond the peak of what was live are of no use any more. That
+   they go back is no reason to forget the peak. */
+static void gpuarena__plan_trim(gpuarena *arena, gpuarena__plan *plan)
+{
+    gpuarena__error ignored = gpuarena__no_error();
+    uint64_t peak = gpuarena__peak(arena), past = arena->paged.past_peak_bytes;
+    plan->trimmed = 1;
+    if (!arena->paged.page_bytes || arena->stats.reserved_bytes <= peak) return;
+    (void)gpuarena__resolve_all(arena);
+    (void)gpuarena__pages_release(arena, peak, &ignored);
+    arena->paged.peak_bytes = peak;
+    arena->paged.past_peak_bytes = past;
+}
+
+static void gpuarena__plan_enter(gpuarena *arena, uint32_t kind)
+{
+    gpuarena__plans *plans = &arena->plans;
+    gpuarena__plan *plan = gpuarena__plan_of(plans, kind);
+    plan->step = ++plans->step;
+    if (plan->rest) {
+        plan->rest--;
+        return;
+    }
+    if (plan->in_force && !plan->trimmed && plan->clean) gpuarena__plan_trim(arena, plan);
+    plans->cursor = plans->missed = 0;
+    plans->moved_count = gpuarena__moved_count(arena);
+    plan->fresh.count = 0;
+    plan->fresh.serial = arena->serial;
+    plans->now = plan;
+    gpuarena__update_fast_path(arena);
+}
+
+static void gpuarena__step(gpuarena *arena, uint32_t kind)
+{
+    int plans = arena->config.plan != GPUARENA_PLAN_OFF && !arena->config.cache_bytes
+        && !arena->config.scrub && !arena->lost;
+    if (!plans) return;
+    arena->plans.unit_log2 = gpuarena__lowest_bit(arena->unit);
+    gpuarena__plan_leave(arena);
+    if (kind) gpuarena__plan_enter(arena, kind);
 }
 
 /* >>release ============================================================================================
@@ -10819,24 +11466,6 @@ static int gpuarena__drained(gpuarena *arena, const gpuarena__request *req, gpua
     return 0;
 }
 
-/* Whether only new memory serves a request: no free block does. */
-static int gpuarena__needs_new(const gpuarena__request *req)
-{
-    return req->room || req->flags & GPUARENA_ALLOC_DEDICATED;
-}
-
-/* Stage 1 beyond a hit: the rest of the bins, and runs of the stream's own and quiet blocks. */
-static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
-{
-    uint32_t index, first;
-    if (gpuarena__needs_new(req)) return 0;
-    index = gpuarena__search(arena, req);
-    if (index || !arena->streams.many || !req->set) return index;
-    if (!gpuarena__has_blocks(arena, req->set) && !req->home) return 0;
-    first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_NOW);
-    return first ? gpuarena__run_take(arena, req, first) : 0;
-}
-
 /* Whether free blocks serve a request now or after waits; `takes` says which waits. Works before the stream
    has a record: with a single stream its pending blocks count as quiet. */
 static int gpuarena__could_serve(gpuarena *arena, const gpuarena__request *req, uint32_t takes)
@@ -11201,14 +11830,14 @@ static uint32_t gpuarena__stage_pressure(gpuarena *arena, gpuarena__request *req
     return 0;
 }
 
-/* Growth would be too dear while memory is set aside for plans. */
+/* Gives up what is set aside for plans, if growth would be too dear otherwise. */
 static uint32_t gpuarena__stage_plans(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     miss->again = gpuarena__plans_are_dear(arena, req) && gpuarena__plans_yield(arena);
     return 0;
 }
 
-/* No request fails while memory is set aside for plans. */
+/* Gives it up in any case: no request fails while memory is set aside for plans. */
 static uint32_t gpuarena__stage_yield(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
     (void)req;
@@ -11232,14 +11861,14 @@ static const struct gpuarena__stage {
     { gpuarena__stage_begin,           GPUARENA__STAGE_TRY | GPUARENA__STAGE_LAST },
     { gpuarena__stage_look,            GPUARENA__STAGE_TRY },            /* 1 in the manual */
     { gpuarena__stage_events,          0 },                              /* 2 */
-    { gpuarena__stage_plans,           GPUARENA__STAGE_NEW },
+    { gpuarena__stage_plans,           GPUARENA__STAGE_NEW },            /* before 3 */
     { gpuarena__stage_grow,            GPUARENA__STAGE_NEW },            /* 3 */
     { gpuarena__stage_release,         GPUARENA__STAGE_NEW },            /* 4 */
     { gpuarena__stage_poll,            0 },                              /* 5 */
     { gpuarena__stage_stream_wait,     0 },                              /* 6 */
     { gpuarena__stage_release_pending, GPUARENA__STAGE_NEW | GPUARENA__STAGE_SYNC },     /* 7 */
     { gpuarena__stage_device_wait,     GPUARENA__STAGE_NEW | GPUARENA__STAGE_SYNC },     /* 8 */
-    { gpuarena__stage_yield,           GPUARENA__STAGE_NEW | GPUARENA__STAGE_TRY },
+    { gpuarena__stage_yield,           GPUARENA__STAGE_NEW | GPUARENA__STAGE_TRY },      /* before 9 */
     { gpuarena__stage_reclaim,         GPUARENA__STAGE_NEW },            /* 9 */
     { gpuarena__stage_explain,         GPUARENA__STAGE_TRY | GPUARENA__STAGE_LAST },
     { gpuarena__stage_pressure,        GPUARENA__STAGE_LAST }            /* 9 */
@@ -11296,648 +11925,6 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
     return index;
 }
 
-/* >>plan ===============================================================================================
-   A step that comes again. gpuarena_step tells where a repetition begins. Two repetitions that are alike are
-   recorded. A plan gives an address to each block that is freed before its own allocation comes again, so
-   that all these blocks together take little more than their peak. The memory for them is had once: a region
-   for each stream. Free blocks of a region are in no bin: they are set aside. They are not joined when they
-   are freed, but when an allocation needs them. A plan only says where to look: if the memory there is not
-   free for the stream, the allocation is served in the ordinary way. */
-
-/* The allocation of a sequence that this one is: the next, or one near it that did not come yet. */
-GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(const gpuarena__plans *plans,
-                                                          const gpuarena__sequence *sequence, uint64_t units,
-                                                          uint32_t set)
-{
-    uint32_t away, side, at;
-    for (away = 0; away < 32; away++)
-        for (side = 0; side < 2; side++) {
-            gpuarena__planned *one;
-            at = side ? plans->cursor - away : plans->cursor + away;
-            if (at >= sequence->count) continue;
-            one = &sequence->list[at];
-            if (one->units == units && one->set == set && one->served != plans->step) return one;
-        }
-    return NULL;
-}
-
-GPUARENA__INLINE gpuarena__planned *gpuarena__plan_next(gpuarena__plans *plans,
-                                                        const gpuarena__sequence *sequence, uint64_t units,
-                                                        uint32_t set)
-{
-    gpuarena__planned *one = &sequence->list[plans->cursor];
-    if (!GPUARENA__LIKELY(plans->cursor < sequence->count && one->units == units && one->set == set
-                          && one->served != plans->step)) {
-        one = gpuarena__plan_look(plans, sequence, units, set);
-        if (!one) {
-            plans->missed++;
-            return NULL;
-        }
-    }
-    if (GPUARENA__LIKELY(one >= &sequence->list[plans->cursor]))
-        plans->cursor = (uint32_t)(one - sequence->list) + 1;
-    one->served = plans->step;
-    return one;
-}
-
-/* ---- memory that is set aside */
-
-/* Takes a free block out of its bin, or from where it is set aside. Returns its bits in the latter case. */
-static uint64_t gpuarena__aside_loosen(gpuarena *arena, uint32_t index)
-{
-    gpuarena__node *node = gpuarena__node_at(arena, index);
-    uint64_t bits = gpuarena__is_aside(node) ? GPUARENA__ASIDE : 0;
-    if (bits) node->size &= ~GPUARENA__ASIDE;
-    else gpuarena__set_remove(arena, index);
-    return bits;
-}
-
-/* Puts back what is left of it. */
-static void gpuarena__aside_put(gpuarena *arena, uint32_t index, uint64_t bits)
-{
-    if (bits) gpuarena__node_at(arena, index)->size |= bits;
-    else gpuarena__set_insert(arena, index);
-}
-
-static int gpuarena__aside_holds(const gpuarena__node *node, uint64_t address)
-{
-    return gpuarena__is_aside(node) && node->address <= address
-        && address - node->address < gpuarena__node_bytes(node);
-}
-
-/* Makes one free block of [address, address + bytes), if all of it is free for this record. It is in no bin.
-   *hint: a node that may begin there, or before; that which did. Takes two nodes: reserved. 0: it is not. */
-GPUARENA__NOINLINE uint32_t gpuarena__aside_carve(gpuarena *arena, uint64_t address, uint64_t bytes,
-                                                  uint32_t set, uint32_t *hint)
-{
-    uint64_t end = address + bytes, bits;
-    gpuarena__node *node = gpuarena__node_at(arena, *hint);
-    gpuarena__iterator at;
-    uint32_t index = *hint;
-    if (!gpuarena__aside_holds(node, address)) *hint = index = gpuarena__node_around(arena, address);
-    for (at = gpuarena__blocks_from(arena, index);; gpuarena__next(arena, &at)) {
-        if (!at.index || !(gpuarena__is_aside(at.node) || gpuarena__is_free(at.node))
-            || (at.node->set && at.node->set != set)) return 0;
-        if (at.node->address + gpuarena__node_bytes(at.node) >= end) break;
-    }
-    bits = gpuarena__aside_loosen(arena, index);
-    node = gpuarena__node_at(arena, index);
-    if (node->address < address) {
-        uint32_t front = index;
-        index = gpuarena__block_split(arena, front, address - node->address);
-        gpuarena__aside_put(arena, front, bits);
-        node = gpuarena__node_at(arena, index);
-    }
-    while (node->size < bytes) {
-        gpuarena__node *next = gpuarena__node_at(arena, node->next);
-        bits = gpuarena__aside_loosen(arena, node->next);
-        gpuarena__inherit(arena, node, next);
-        gpuarena__block_absorb(arena, index, node, next);
-    }
-    if (node->size > bytes) gpuarena__aside_put(arena, gpuarena__block_split(arena, index, bytes), bits);
-    return index;
-}
-
-/* Where a plan has memory for an allocation: a free node in no bin. 0: it has none, or it is in use. Takes
-   two nodes: reserved. */
-GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, uint32_t set)
-{
-    gpuarena__plan *now = arena->plans.now;
-    gpuarena__planned *one;
-    gpuarena__node *node;
-    uint32_t index;
-    if (!now->in_force) return 0;
-    one = gpuarena__plan_next(&arena->plans, &now->seen, bytes >> arena->plans.unit_log2, set);
-    if (!one || !one->address) {
-        arena->stats.unplanned_count += !one;
-        return 0;
-    }
-    index = one->node;
-    node = gpuarena__node_at(arena, index);
-    if (!GPUARENA__LIKELY(node->address == one->address && node->size == (bytes | GPUARENA__ASIDE)
-                          && node->set == set)) {
-        index = gpuarena__aside_carve(arena, one->address, bytes, set, &one->node);
-        if (!index) {
-            arena->plans.missed++;
-            arena->stats.unplanned_count++;
-            return 0;
-        }
-        node = gpuarena__node_at(arena, index);
-    }
-    node->size = bytes;
-    arena->stats.planned_count++;
-    return index;
-}
-
-/* ---- recording */
-
-static void gpuarena__plan_forget(gpuarena__plan *plan)
-{
-    plan->seen.count = plan->fresh.count = plan->in_force = plan->clean = plan->trimmed = 0;
-}
-
-/* The plan has not served, or two steps are not alike: they are watched again, later each time. */
-static void gpuarena__plan_fail(gpuarena__plan *plan)
-{
-    plan->failures = plan->failures < 10 ? plan->failures + 1 : 10;
-    plan->rest = plan->failures > 1 ? (uint32_t)1 << plan->failures : 0;
-    gpuarena__plan_forget(plan);
-}
-
-/* A step is not recorded, or served, any more. */
-static void gpuarena__plan_stop(gpuarena *arena)
-{
-    arena->plans.now = NULL;
-    gpuarena__update_fast_path(arena);
-}
-
-/* Another allocation of a step that is recorded. */
-GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, const gpuarena__request *req,
-                                            int plain)
-{
-    gpuarena__plans *plans = &arena->plans;
-    gpuarena__plan *now = plans->now;
-    gpuarena__sequence *fresh = &now->fresh;
-    uint64_t number = gpuarena__node_at(arena, index)->as.live.serial - fresh->serial - 1,
-             units = req->bytes >> plans->unit_log2;
-    gpuarena__planned *one;
-    if (now->in_force) return;
-    if (number >= GPUARENA__PLAN_MOST || units > UINT32_MAX || (number >= fresh->room
-        && !GPUARENA__RESERVE(arena, gpuarena__planned, fresh->list, fresh->count,
-                              (uint32_t)number + 1 - fresh->count, fresh->room))) {
-        gpuarena__plan_fail(now);
-        gpuarena__plan_stop(arena);
-        return;
-    }
-    one = &fresh->list[number];
-    memset(&fresh->list[fresh->count], 0, (number + 1 - fresh->count) * sizeof *one);
-    fresh->count = (uint32_t)number + 1;
-    if (!plain) return;
-    one->units = (uint32_t)units;
-    one->set = req->set;
-    if (now->seen.count) (void)gpuarena__plan_next(plans, &now->seen, units, req->set);
-}
-
-/* A free in a step: of one of its blocks, or of one of the step before. */
-static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node)
-{
-    gpuarena__plan *now = arena->plans.now;
-    uint64_t number = node->as.live.serial - now->fresh.serial - 1;
-    if (now->in_force) return;
-    if (number < now->fresh.count) now->fresh.list[number].until = now->fresh.count;
-    number = node->as.live.serial - now->seen.serial - 1;
-    if (number < now->seen.count && !now->seen.list[number].until)
-        now->seen.list[number].until = now->seen.count + arena->plans.cursor;
-}
-
-/* ---- packing. Time goes round: it is counted in allocations of a step. Blocks are placed one after the
-   other, each at the lowest address at which no block lies that is there at the same time: the largest first,
-   and of one size the longest-lived, or the earliest. What is tiny beside the peak lies above all others. */
-
-/* Windows of time, at seven levels: of level l number i begins with i << l spans, and is two of these steps
-   long, 64 >> l of them. So a block lies within a window of at most four times its length. */
-enum { GPUARENA__PACK_LEVELS = 7, GPUARENA__PACK_WINDOWS = 127 };
-typedef struct gpuarena__packed {
-    uint32_t from, to, wrap;                     /* it is there in [from, to) and [0, wrap) */
-    uint32_t units;
-    uint64_t offset;                             /* in units */
-    uint32_t at;                                 /* in its sequence */
-} gpuarena__packed;
-typedef struct gpuarena__pack {
-    gpuarena__packed *blocks;
-    uint64_t *keys;                              /* to sort them by */
-    uint32_t *order;
-    uint32_t *lists[GPUARENA__PACK_WINDOWS];     /* those placed that are there in a window, by offset */
-    uint32_t counts[GPUARENA__PACK_WINDOWS];
-    uint32_t count, times, span;                 /* times: of a step; span: a 64th of them, or more */
-    uint64_t peak, bottom, top;                  /* in units; bottom, top: the blocks placed lie in there */
-} gpuarena__pack;
-
-/* By keys, falling. */
-static void gpuarena__pack_sort(gpuarena__pack *pack)
-{
-    uint32_t step, at, back;
-    for (step = pack->count / 2; step; step = step == 2 ? 1 : step * 5 / 11)         /* Shell's */
-        for (at = step; at < pack->count; at++) {
-            uint32_t one = pack->order[at];
-            for (back = at; back >= step && pack->keys[pack->order[back - step]] < pack->keys[one];
-                 back -= step)
-                pack->order[back] = pack->order[back - step];
-            pack->order[back] = one;
-        }
-}
-
-/* The lowest offset for a block, in a list that has all that are there at the same time. */
-static uint64_t gpuarena__pack_find(const gpuarena__pack *pack, const gpuarena__packed *one, uint32_t list)
-{
-    uint64_t offset = pack->bottom;
-    uint32_t at;
-    for (at = 0; at < pack->counts[list]; at++) {
-        const gpuarena__packed *other = &pack->blocks[pack->lists[list][at]];
-        if (!((other->from < one->to && one->from < other->to) || other->from < one->wrap
-              || one->from < other->wrap)) continue;
-        if (other->offset >= offset + one->units) break;
-        offset = gpuarena__max(offset, other->offset + other->units);
-    }
-    return offset;
-}
-
-static void gpuarena__pack_enter(gpuarena__pack *pack, uint32_t list, uint32_t block)
-{
-    uint32_t low = 0, high = pack->counts[list]++, *entries = pack->lists[list];
-    uint32_t count = high;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (pack->blocks[entries[middle]].offset < pack->blocks[block].offset) low = middle + 1;
-        else high = middle;
-    }
-    memmove(&entries[low + 1], &entries[low], (count - low) * sizeof *entries);
-    entries[low] = block;
-}
-
-/* Enters a block into the lists of the windows in which it is there; or counts it alone. */
-static void gpuarena__pack_windows(gpuarena__pack *pack, uint32_t block, int enters)
-{
-    const gpuarena__packed *one = &pack->blocks[block];
-    uint32_t level, at, last, round;
-    for (level = 0; level < GPUARENA__PACK_LEVELS; level++)
-        for (round = 0; round < 1u + (one->wrap != 0); round++) {
-            uint64_t step = (uint64_t)pack->span << level;
-            at = round ? 0 : (uint32_t)(one->from / step);
-            last = (uint32_t)(((round ? one->wrap : one->to) - 1) / step);
-            for (at -= at != 0; at <= last; at++) {
-                uint32_t window = 128 - (128u >> level) + at;
-                if (enters) gpuarena__pack_enter(pack, window, block);
-                else pack->counts[window]++;
-            }
-        }
-}
-
-/* The smallest window that a block lies in. */
-static uint32_t gpuarena__pack_window(const gpuarena__pack *pack, const gpuarena__packed *one)
-{
-    uint32_t level = one->wrap ? GPUARENA__PACK_LEVELS - 1 : 0;
-    for (;; level++) {
-        uint64_t step = (uint64_t)pack->span << level, at = one->from / step;
-        if (one->to <= (at + 2) * step) return 128 - (128u >> level) + (uint32_t)at;
-    }
-}
-
-/* Places all blocks; early 1: the earliest first of those that are of one size. */
-static void gpuarena__pack_place(gpuarena__pack *pack, int early)
-{
-    uint32_t at;
-    for (at = 0; at < pack->count; at++) {
-        const gpuarena__packed *one = &pack->blocks[at];
-        uint32_t rank = early ? pack->times - one->from : one->to - one->from + one->wrap;
-        pack->keys[at] = (uint64_t)one->units << 32 | rank;
-        pack->order[at] = at;
-    }
-    gpuarena__pack_sort(pack);
-    pack->bottom = pack->top = 0;
-    memset(pack->counts, 0, sizeof pack->counts);
-    for (at = 0; at < pack->count; at++) {
-        gpuarena__packed *one = &pack->blocks[pack->order[at]];
-        if (one->units <= pack->peak >> 16 && !pack->bottom) {
-            pack->bottom = pack->top;
-            memset(pack->counts, 0, sizeof pack->counts);
-        }
-        one->offset = gpuarena__pack_find(pack, one, gpuarena__pack_window(pack, one));
-        pack->top = gpuarena__max(pack->top, one->offset + one->units);
-        gpuarena__pack_windows(pack, pack->order[at], 1);
-    }
-}
-
-/* A block that is freed before its own allocation comes again. */
-static int gpuarena__is_plannable(const gpuarena__sequence *sequence, uint32_t at, uint32_t set)
-{
-    const gpuarena__planned *one = &sequence->list[at];
-    return one->units && one->set == set && one->until > at && one->until <= sequence->count + at;
-}
-
-/* The blocks of a sequence on one stream, and their peak: of what is there when a block comes. */
-static void gpuarena__pack_fill(gpuarena__pack *pack, const gpuarena__sequence *sequence, uint32_t set)
-{
-    uint64_t now = 0, *freed = pack->keys;       /* units freed before the allocation of each number */
-    uint32_t at;
-    memset(freed, 0, (sequence->count + 1) * sizeof *freed);
-    pack->times = sequence->count;
-    pack->span = sequence->count / 64 + 1;
-    for (pack->count = at = 0; at < sequence->count; at++) {
-        gpuarena__packed *one = &pack->blocks[pack->count];
-        if (!gpuarena__is_plannable(sequence, at, set)) continue;
-        one->at = one->from = at;
-        one->units = sequence->list[at].units;
-        one->to = (uint32_t)gpuarena__min(sequence->list[at].until, sequence->count);
-        one->wrap = sequence->list[at].until - one->to;
-        freed[one->wrap ? one->wrap : one->to] += one->units;
-        if (one->wrap) now += one->units;        /* it is there when the step begins */
-        pack->count++;
-    }
-    for (at = 0; at < sequence->count; at++) {
-        now -= freed[at];
-        if (gpuarena__is_plannable(sequence, at, set)) now += sequence->list[at].units;
-        pack->peak = gpuarena__max(pack->peak, now);
-    }
-}
-
-/* Enters the offsets into the sequence: each as 1 + its bytes. */
-static void gpuarena__pack_take(const gpuarena__pack *pack, const gpuarena__sequence *sequence,
-                                uint32_t unit_log2)
-{
-    uint32_t at;
-    for (at = 0; at < pack->count; at++)
-        sequence->list[pack->blocks[at].at].address = 1 + (pack->blocks[at].offset << unit_log2);
-}
-
-/* Finds offsets for the blocks of a sequence on one stream. Returns the bytes they take; 0: there are none;
-   UINT64_MAX: no host memory. */
-static uint64_t gpuarena__pack_stream(gpuarena *arena, const gpuarena__sequence *sequence, uint32_t set)
-{
-    gpuarena__pack pack = GPUARENA_INIT;
-    uint32_t count = sequence->count, at, list, unit_log2 = arena->plans.unit_log2, *lists;
-    size_t bytes = count * (sizeof *pack.blocks + sizeof *pack.order) + (count + 1) * sizeof *pack.keys,
-           list_bytes = 0;
-    uint64_t top = UINT64_MAX;
-    pack.keys = (uint64_t *)gpuarena__host_alloc(arena, bytes);
-    if (!pack.keys) return UINT64_MAX;
-    pack.blocks = (gpuarena__packed *)(void *)(pack.keys + count + 1);
-    pack.order = (uint32_t *)(void *)(pack.blocks + count);
-    gpuarena__pack_fill(&pack, sequence, set);
-    for (at = 0; at < pack.count; at++) gpuarena__pack_windows(&pack, at, 0);
-    for (list = 0; list < GPUARENA__PACK_WINDOWS; list++) list_bytes += pack.counts[list] * sizeof *lists;
-    lists = list_bytes ? (uint32_t *)gpuarena__host_alloc(arena, list_bytes) : NULL;
-    if (lists) {
-        uint32_t *end = lists;
-        for (list = 0; list < GPUARENA__PACK_WINDOWS; list++) {
-            pack.lists[list] = end;
-            end += pack.counts[list];
-        }
-        gpuarena__pack_place(&pack, 0);
-        gpuarena__pack_take(&pack, sequence, unit_log2);
-        top = pack.top;
-        if (top > pack.peak + pack.peak / 256) { /* another order may do better */
-            gpuarena__pack_place(&pack, 1);
-            if (pack.top < top) gpuarena__pack_take(&pack, sequence, unit_log2);
-            top = gpuarena__min(top, pack.top);
-        }
-        gpuarena__host_free(arena, lists, list_bytes);
-        top <<= unit_log2;
-    } else if (!list_bytes) top = 0;
-    gpuarena__host_free(arena, pack.keys, bytes);
-    return top;
-}
-
-/* ---- regions */
-
-/* All that is set aside between two addresses is free memory like any other. */
-static void gpuarena__aside_end(gpuarena *arena, const gpuarena__region *region)
-{
-    gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, region->address));
-    for (; at.index && at.node->address < region->address + region->bytes; gpuarena__next(arena, &at)) {
-        if (at.node->size & GPUARENA__LIVE) at.node->size &= ~GPUARENA__PLANNED;
-        if (!gpuarena__is_aside(at.node)) continue;
-        at.node->size &= ~GPUARENA__ASIDE;
-        if (at.node->set && at.node->ticket <= arena->streams.list[at.node->set].quiet) {
-            arena->stats.pending_bytes -= at.node->size;
-            at.node->set = 0;
-            at.node->ticket = 0;
-        }
-        at.index = gpuarena__block_join(arena, at.index);
-        at.node = gpuarena__node_at(arena, at.index);
-    }
-    arena->streams.list[region->set].ref_count--;
-}
-
-/* Has memory for a region. 0: there is none. */
-static int gpuarena__region_obtain(gpuarena *arena, gpuarena__region *region, uint64_t bytes)
-{
-    gpuarena__error ignored = gpuarena__no_error();
-    gpuarena__request req = GPUARENA_INIT;
-    gpuarena__node *node;
-    uint32_t index;
-    req.requested = req.bytes = bytes;
-    req.alignment = arena->unit;
-    req.set = region->set;
-    req.stream = arena->streams.list[region->set].handle;
-    index = gpuarena__hit_for(arena, &req);
-    if (!index) index = gpuarena__look(arena, &req);
-    if (!index && arena->paged.page_bytes) {
-        arena->plans.is_making = 1;
-        index = gpuarena__pages_grow(arena, &req, 1, &ignored);
-        arena->plans.is_making = 0;
-    }
-    if (!index || !gpuarena__nodes_reserve(arena, 1)) return 0;
-    gpuarena__set_remove(arena, index);
-    gpuarena__block_fit(arena, index, bytes);
-    node = gpuarena__node_at(arena, index);
-    node->size |= GPUARENA__ASIDE;
-    region->address = node->address;
-    region->bytes = bytes;
-    arena->streams.list[region->set].ref_count++;
-    return 1;
-}
-
-/* Addresses of a region are where it is now. 1 + an offset: of the plan that is being made. */
-static void gpuarena__region_moved(gpuarena *arena, const gpuarena__region *region, uint64_t from)
-{
-    uint32_t at, one;
-    for (at = 0; at < GPUARENA__PLANS; at++) {
-        gpuarena__sequence *seen = &arena->plans.list[at].seen;
-        for (one = 0; arena->plans.list[at].in_force && one < seen->count; one++)
-            if (seen->list[one].set == region->set && seen->list[one].address)
-                seen->list[one].address += region->address - from;
-    }
-}
-
-/* A stream's region with at least so many bytes; the old one may be too small. NULL: there is none, or it is
-   gone. */
-static gpuarena__region *gpuarena__region_have(gpuarena *arena, uint32_t set, uint64_t bytes)
-{
-    gpuarena__plans *plans = &arena->plans;
-    gpuarena__region *region;
-    uint64_t from;
-    uint32_t at = 0;
-    while (at < plans->region_count && plans->regions[at].set != set) at++;
-    region = &plans->regions[at];
-    if (at < plans->region_count && region->bytes >= bytes) return region;
-    if (at == GPUARENA__PLAN_REGIONS) return NULL;
-    from = at < plans->region_count ? region->address : 0;
-    if (from) {
-        gpuarena__aside_end(arena, region);
-        *region = plans->regions[--plans->region_count];
-        region = &plans->regions[plans->region_count];
-    }
-    region->set = set;
-    if (!gpuarena__region_obtain(arena, region, bytes)) return NULL;
-    plans->region_count++;
-    if (from) gpuarena__region_moved(arena, region, from);
-    return region;
-}
-
-/* Somebody else needs the memory: no plan is in force any more. 1: there was some. */
-static int gpuarena__plans_yield(gpuarena *arena)
-{
-    gpuarena__plans *plans = &arena->plans;
-    uint32_t at;
-    if (!plans->region_count && !(plans->now && plans->now->in_force)) return 0;
-    if (plans->now && plans->now->in_force) plans->now = NULL;
-    for (at = 0; at < GPUARENA__PLANS; at++)
-        if (plans->list[at].in_force) gpuarena__plan_fail(&plans->list[at]);
-    while (plans->region_count) gpuarena__aside_end(arena, &plans->regions[--plans->region_count]);
-    gpuarena__update_fast_path(arena);
-    return 1;
-}
-
-/* Whether a request that no free block serves had better have what is set aside: else more would be reserved
-   than config.idle_fraction allows, or the limit. */
-static int gpuarena__plans_are_dear(gpuarena *arena, const gpuarena__request *req)
-{
-    uint64_t page = arena->paged.page_bytes, count;
-    if (!arena->plans.region_count) return 0;
-    if (!gpuarena__is_paged(arena, req)) return 1;
-    count = gpuarena__min(gpuarena__commit_share(arena, 0, req->bytes), gpuarena__room(arena) / page);
-    return (count + arena->paged.idle_count + arena->paged.spare_count) * page < req->bytes;
-}
-
-/* ---- steps */
-
-/* Pages moved, and releases: what a step without a plan costs again and again. */
-static uint64_t gpuarena__moved_count(const gpuarena *arena)
-{
-    return arena->stats.remapped_page_count + arena->stats.release_count;
-}
-
-/* What a plan may take for its regions, beside what is live. */
-static int gpuarena__plan_fits(gpuarena *arena, uint64_t bytes)
-{
-    double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
-    uint64_t peak = gpuarena__peak(arena), most = peak + (uint64_t)((double)peak * fraction);
-    return arena->stats.live_bytes + bytes <= gpuarena__max(most, arena->stats.reserved_bytes);
-}
-
-/* Makes a plan of a sequence that has come twice. 0: there is none. */
-static int gpuarena__plan_make(gpuarena *arena, gpuarena__plan *plan)
-{
-    uint64_t bytes[GPUARENA__PLAN_REGIONS], all = 0,
-             granule = gpuarena__max(arena->paged.page_bytes, GPUARENA__GRANULE);
-    uint32_t sets[GPUARENA__PLAN_REGIONS], count = 0, set, at, one;
-    for (one = 0; one < plan->seen.count; one++) plan->seen.list[one].address = 0;
-    for (set = 1; set < arena->streams.count && count < GPUARENA__PLAN_REGIONS; set++) {
-        const gpuarena__stream *stream = &arena->streams.list[set];
-        if (stream->state != GPUARENA__OPEN || stream->home || stream->key) continue;
-        bytes[count] = gpuarena__pack_stream(arena, &plan->seen, set);
-        if (bytes[count] > GPUARENA__MAX_BYTES) return 0;
-        sets[count] = set;
-        bytes[count] = gpuarena__whole(bytes[count], granule);
-        all += bytes[count];
-        count += bytes[count] != 0;
-    }
-    if (!count || !gpuarena__plan_fits(arena, all)) return 0;
-    for (at = 0; at < count; at++) {
-        const gpuarena__region *region = gpuarena__region_have(arena, sets[at], bytes[at]);
-        for (one = 0; region && one < plan->seen.count; one++)
-            if (plan->seen.list[one].set == sets[at] && plan->seen.list[one].address)
-                plan->seen.list[one].address += region->address - 1;
-        if (!region) return 0;
-    }
-    arena->stats.plan_count++;
-    return 1;
-}
-
-/* A step has been recorded: is it like the one before? */
-static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
-{
-    gpuarena__sequence fresh = plan->fresh;
-    uint32_t few = plan->seen.count / 16;
-    int alike = plan->seen.count && arena->plans.missed <= few && fresh.count + few >= plan->seen.count;
-    int moved = arena->plans.moved_count != gpuarena__moved_count(arena);
-    if (alike && !moved) {                       /* it needs none: it is watched again, later */
-        plan->failures += 2;
-        gpuarena__plan_fail(plan);
-        return;
-    }
-    if (alike) {
-        plan->in_force = (uint32_t)gpuarena__plan_make(arena, plan);
-        if (plan->in_force) return;
-        (void)gpuarena__plans_yield(arena);      /* of regions, some may be had, or gone */
-    }
-    if (plan->seen.count) gpuarena__plan_fail(plan);
-    if (plan->rest || alike) return;
-    plan->fresh = plan->seen;
-    plan->seen = fresh;
-}
-
-/* The step under way has ended. */
-static void gpuarena__plan_leave(gpuarena *arena)
-{
-    gpuarena__plan *now = arena->plans.now;
-    if (!now) return;
-    gpuarena__plan_stop(arena);
-    if (!now->in_force) gpuarena__plan_compare(arena, now);
-    else if (arena->plans.missed > now->seen.count / 8) gpuarena__plan_fail(now);
-    else now->clean = !arena->plans.missed;
-    now->fresh.count = 0;
-}
-
-/* What is recorded of a kind, or else of the one whose step was longest ago. */
-static gpuarena__plan *gpuarena__plan_of(gpuarena__plans *plans, uint32_t kind)
-{
-    gpuarena__plan *oldest = plans->list;
-    uint32_t at;
-    for (at = 0; at < GPUARENA__PLANS; at++) {
-        gpuarena__plan *plan = &plans->list[at];
-        if (plan->kind == kind) return plan;
-        if (plan->step < oldest->step) oldest = plan;
-    }
-    gpuarena__plan_forget(oldest);
-    oldest->kind = kind;
-    oldest->rest = oldest->failures = 0;
-    return oldest;
-}
-
-/* A plan serves a step throughout: idle pages beyond the peak of what was live are of no use any more. That
-   they go back is no reason to forget the peak. */
-static void gpuarena__plan_trim(gpuarena *arena, gpuarena__plan *plan)
-{
-    gpuarena__error ignored = gpuarena__no_error();
-    uint64_t peak = gpuarena__peak(arena), past = arena->paged.past_peak_bytes;
-    plan->trimmed = 1;
-    if (!arena->paged.page_bytes || arena->stats.reserved_bytes <= peak) return;
-    (void)gpuarena__resolve_all(arena);
-    (void)gpuarena__pages_release(arena, peak, &ignored);
-    arena->paged.peak_bytes = peak;
-    arena->paged.past_peak_bytes = past;
-}
-
-static void gpuarena__plan_enter(gpuarena *arena, uint32_t kind)
-{
-    gpuarena__plans *plans = &arena->plans;
-    gpuarena__plan *plan = gpuarena__plan_of(plans, kind);
-    plan->step = ++plans->step;
-    if (plan->rest) {
-        plan->rest--;
-        return;
-    }
-    if (plan->in_force && !plan->trimmed && plan->clean) gpuarena__plan_trim(arena, plan);
-    plans->cursor = plans->missed = 0;
-    plans->moved_count = gpuarena__moved_count(arena);
-    plan->fresh.count = 0;
-    plan->fresh.serial = arena->serial;
-    plans->now = plan;
-    gpuarena__update_fast_path(arena);
-}
-
-static void gpuarena__step(gpuarena *arena, uint32_t kind)
-{
-    int plans = arena->config.plan != GPUARENA_PLAN_OFF && !arena->config.cache_bytes
-        && !arena->config.scrub && !arena->lost;
-    if (!plans) return;
-    arena->plans.unit_log2 = gpuarena__lowest_bit(arena->unit);
-    gpuarena__plan_leave(arena);
-    if (kind) gpuarena__plan_enter(arena, kind);
-}
-
 /* >>memory =============================================================================================
    gpuarena_alloc, _alloc_ex, _can_alloc and _free. A hit and a plain free take the fast path, under the lock
    alone. All others take the slow path, with the slow-path mutex.
@@ -11975,6 +11962,17 @@ static void gpuarena__dedicated_end(gpuarena *arena, uint64_t address, gpuarena_
     if (arena->lost || !gpuarena__range_idle(arena, range, 0)
         || gpuarena__segment_release(arena, range, stream, &ignored)) return;
     arena->stats.driver_error_count += ignored.result != GPUARENA_CAPTURE && ignored.result != GPUARENA_OK;
+}
+
+/* Frees the live block in this slot of the arena's own table; the driver gets nothing. */
+static void gpuarena__block_give_back(gpuarena *arena, uint32_t slot, uint32_t freed_on)
+{
+    uint32_t index = arena->lookup.table[slot];
+    gpuarena__node *node = gpuarena__node_at(arena, index);
+    arena->lookup.table[slot] = 0;
+    if (node->size & GPUARENA__TAGGED) gpuarena__tag_leave(arena, node);
+    if (arena->plans.now) gpuarena__plan_freed(arena, node);
+    gpuarena__block_free(arena, index, node, freed_on, 0, (node->size & GPUARENA__PLANNED) != 0);
 }
 
 /* Frees a live block, and tells the observer if there is one. */
