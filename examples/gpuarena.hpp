@@ -1,11 +1,11 @@
-// gpuarena for C++17, for you to copy beside gpuarena.h: an arena that ends by itself, failures as exceptions, and memory
-// resources over it for CUDA's libraries and the standard one:
+// gpuarena for C++17, for you to copy beside gpuarena.h: an arena that ends by itself, failures as exceptions, and
+// memory resources over it for CUDA's libraries and the standard one:
 //     gpuarena_cxx::arena           owns an arena: moved, not copied
 //     gpuarena_cxx::bad_alloc       a std::bad_alloc whose what() is gpuarena's sentence
 //     gpuarena_cxx::resource        cuda::mr, of CCCL 3.0 and of 3.1 and later (RMM 26.06 and later take it, too)
 //     gpuarena_cxx::thrust_resource thrust::mr, for one stream
 //     gpuarena_cxx::pmr_resource    std::pmr, for memory that the host reads: backing pinned or managed
-// Each part is there if its library's header was found. The implementation of gpuarena.h is in one file of the program.
+// Each part is there if its library's header was found. One file of the program has gpuarena.h's implementation.
 // A resource is a reference: the arena must outlive it, and all that was allocated by it.
 // Used by 14_cxx.cc; tested by tests/real/examples.t.
 #ifndef GPUARENA_HPP

@@ -3,7 +3,7 @@
        LD_PRELOAD=build/libgpuarena-preload.so GPUARENA_CONF=limit=8G ./program
    At exit a report goes to standard error, or to the file that GPUARENA_REPORT names.
    The program must use the shared libcudart (nvcc -cudart shared): what is linked statically cannot be replaced.
-   Memory of paged arenas cannot be exported by cudaIpcGetMemHandle: GPUARENA_CONF=backing=segments,share=whole for that.
+   Memory of paged arenas cannot be exported by cudaIpcGetMemHandle; with backing=segments,share=whole it can.
    Not replaced: managed, pinned and pitched memory, arrays, and the program's own memory pools. */
 #include "interpose.h"
 
@@ -207,8 +207,8 @@ static void report(FILE *out, int device)
 {
     gpuarena_stats stats;
     gpuarena_get_stats(preload.arena[device], &stats);
-    fprintf(out, "gpuarena: device %d: %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64 " failed; peak requested %"
-            PRIu64 " bytes, live %" PRIu64 ", reserved %" PRIu64 "; %" PRIu64 " driver calls; %" PRIu64
+    fprintf(out, "gpuarena: device %d: %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64
+            " failed; peak requested %" PRIu64 " bytes, live %" PRIu64 ", reserved %" PRIu64 "; %" PRIu64 " driver calls; %" PRIu64
             " blocks (%" PRIu64 " bytes) were never freed\n", device, stats.alloc_count, stats.free_count,
             stats.fail_count, stats.requested_peak_bytes, stats.live_peak_bytes, stats.reserved_peak_bytes,
             stats.driver_call_count, stats.live_count, stats.live_bytes);

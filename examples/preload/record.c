@@ -1,5 +1,5 @@
-/* libgpuarena-record.so: writes what a program that exists already asks of cudaMalloc, cudaMallocAsync and their frees
-   as a trace that `stress run -w replay:FILE` plays to every policy: what would this program need, and what would a
+/* libgpuarena-record.so: writes what an existing program asks of cudaMalloc, cudaMallocAsync and their frees as a
+   trace that `stress run -w replay:FILE` plays to every policy: what would this program need, and what would a
    pool save, without a line changed.
        LD_PRELOAD=build/libgpuarena-record.so GPUARENA_TRACE=mine.trace ./program
    GPUARENA_TRACE: the file (gpuarena-PID.trace). Streams that wait for others' events are recorded too. What kernels

@@ -98,7 +98,8 @@ static int command_version(const cli *asked, const char *const *argv, problem *w
 
 #define T(option) CLI_TAKES(CLI_##option)
 #define OF_WORK   (T(WORKLOAD) | T(POLICY) | T(DEVICE) | T(SEED) | T(STEPS) | T(OPS) | T(THREADS) | T(QUICK) \
-                   | T(FAULTS) | T(COSTS) | T(CONTEXT) | T(OP_NS) | T(RATE) | T(VERIFY) | T(OUT) | T(QUIET) | T(PROGRESS))
+                   | T(FAULTS) | T(COSTS) | T(CONTEXT) | T(OP_NS) | T(RATE) | T(VERIFY) | T(OUT) | T(QUIET) \
+                   | T(PROGRESS))
 #define OF_GATES  (T(FAIL_IF) | T(BASE) | T(STRICT))
 #define OF_ROWS   (OF_WORK | OF_GATES | T(FILTER) | T(ON_OOM) | T(NO_TIMING) | T(SHARD) | T(VERBOSE) | T(COLOR))
 #define OF_TIMES  (T(PRECISION) | T(BUDGET))
@@ -141,7 +142,8 @@ static const char *command_takers(size_t option, char *text, size_t size)
     text[0] = '\0';
     for (size_t index = 0; command_at(index); index++) {
         if (!(command_at(index)->takes & CLI_TAKES(option)) || used >= size) continue;
-        used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : ", only to ", command_at(index)->name);
+        used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : ", only to ",
+                                 command_at(index)->name);
     }
     return text;
 }

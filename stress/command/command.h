@@ -8,7 +8,7 @@
 
 typedef struct command {
     const char *name;
-    const char *usage;                           /* what stands behind the name in help; NULL: help has a line for it */
+    const char *usage;                           /* what follows the name in help; NULL: help has a line for it */
     size_t      most_words;                      /* that may follow the name */
     uint64_t    takes;                           /* options: CLI_TAKES of each */
     int       (*act)(const cli *asked, const char *const *argv, problem *why);       /* the exit code */

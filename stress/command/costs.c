@@ -65,7 +65,8 @@ static char *costs_about(const plan *self, const char *const *argv, problem *why
     FILE *about = open_memstream(&text, &length);
     if (about) {
         fprintf(about, "%s: %s", self->device,
-                environment ? cuda_environment_line(environment, line, sizeof line) : "simulated, virtual nanoseconds");
+                environment ? cuda_environment_line(environment, line, sizeof line)
+                            : "simulated, virtual nanoseconds");
         if (environment) costs_origin(about, argv);
     }
     if (!about || fclose(about) || !text) {

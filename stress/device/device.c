@@ -265,8 +265,8 @@ static uint64_t cuda_device_compare(const unsigned char *found, uint64_t count, 
     return count;
 }
 
-static int cuda_device_verify(cuda_device *self, const void *ptr, uint64_t bytes, uint64_t pattern, uint64_t *bad_offset,
-                              problem *why)
+static int cuda_device_verify(cuda_device *self, const void *ptr, uint64_t bytes, uint64_t pattern,
+                              uint64_t *bad_offset, problem *why)
 {
     const unsigned char *memory = ptr;
     for (uint64_t at = 0; at < bytes; at += CUDA_DEVICE_WINDOW) {

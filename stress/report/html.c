@@ -349,8 +349,8 @@ static void html_legend(FILE *out, size_t left_out, int has_maps)
           "asked for. Black are blocks too small to draw. White is free memory, and grey are addresses without "
           "memory: what paged memory leaves behind when pages move. Where a red dashed line stands memory ran out; "
           "the red box beside it is as high as what was asked for in one piece. All that is white at that line was "
-          "free, and no single piece of it was as high as the box, or the limit forbade more. Point at a large block, "
-          "or tap it, to read its size, tag, step and lifetime.</p></section>\n", out);
+          "free, and no single piece of it was as high as the box, or the limit forbade more. Point at a large "
+          "block, or tap it, to read its size, tag, step and lifetime.</p></section>\n", out);
 }
 
 void html_write(FILE *out, const html_page *page)

@@ -10,10 +10,10 @@
 
 struct record;
 
-/* X(NAME, name in files, unit, COUNTED or TIMED, which way is better, words that it may be, what it is): the one place
+/* X(NAME, name in files, unit, COUNTED or TIMED, which way is better, words that it may be, what it is): one place
    that says what a column is. Names and their order are a contract with scripts; more may follow at the end. TIMED:
-   measured on this machine, another run has another value. Before each word stands a |; NULL: any. First the columns of
-   `run`, then those that only other commands have: which a command has, in which order, row_columns says. */
+   measured on this machine, another run has another value. Before each word stands a |; NULL: any. First the columns
+   of `run`, then those that only other commands have: which a command has, in which order, row_columns says. */
 #define ROW_RUN_COLUMNS(X) \
     X(WORKLOAD, "workload", KEY, COUNTED, NEITHER, NULL, \
       "the workload, as asked for") \

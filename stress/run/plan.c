@@ -434,7 +434,8 @@ static int plan_wants_any(const plan *self, problem *why)
             if (plan_wants(self, &self->workloads[workload], &self->policies[index])) return 0;
         }
     }
-    return problem_set(why, EXIT_USAGE, "--filter: fits none of the rows, which are named WORKLOAD/POLICY; * is any text");
+    return problem_set(why, EXIT_USAGE,
+                       "--filter: fits none of the rows, which are named WORKLOAD/POLICY; * is any text");
 }
 
 int plan_make(plan *self, const cli *asked, problem *why)

@@ -1,4 +1,4 @@
-/* Needs: what people ask of GPU memory. Each has a scenario, and a verdict on each of four policies (needs[]). And does
+/* Needs: what people ask of GPU memory. Each has a scenario, and a verdict on each of four policies (needs[]). Does
    every need see what it is about? Each scenario must turn red for some policy, or for a defect planted in what it
    calls: the library's functions and the pool's, as the scenarios see them. It must not know how they measure. */
 #include "scenarios.h"

@@ -1,5 +1,5 @@
-/* A program that knows nothing of gpuarena: cudaMalloc and cudaFree, two streams with cudaMallocAsync and an event between
-   them, and what cudaMemGetInfo says. Prints what it saw. Used by preload.t; on the libcudart substitute. */
+/* A program that knows nothing of gpuarena: cudaMalloc and cudaFree, two streams with cudaMallocAsync and an event
+   between them, and what cudaMemGetInfo says. Prints what it saw. Used by preload.t; on the libcudart substitute. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 
@@ -47,7 +47,8 @@ int main(void)
         CUDA(cudaFree(scratch));
     }
     CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
-    printf("total %zu MiB, free %zu MiB, taken %zu MiB\n", total_bytes / MIB, free_bytes / MIB, (before - free_bytes) / MIB);
+    printf("total %zu MiB, free %zu MiB, taken %zu MiB\n", total_bytes / MIB, free_bytes / MIB,
+           (before - free_bytes) / MIB);
     printf("too much: %s\n", cudaGetErrorName(cudaMalloc(&huge, total_bytes)));
     (void)cudaGetLastError();
     if (on_two_streams()) return 1;

@@ -32,7 +32,8 @@ static void test_parse(void)
         CHECK_STR(parse_message(same[row], &config), "");
         CHECK_U64(config.step_bytes, ==, GIB(4));
     }
-    const char *const units[] = { "step=4Gi", "step=4iB", "step=4GBs", "step=4BG", "step=GB", "step=4GiG", "step=4 G" };
+    const char *const units[] = { "step=4Gi", "step=4iB", "step=4GBs", "step=4BG", "step=GB", "step=4GiG",
+                                  "step=4 G" };
     for (size_t row = 0; row < sizeof units / sizeof *units; row++)
         CHECK_MSG(strstr(parse_message(units[row], &config), "expected a size"), "%s", units[row]);
     const char *const bad[] = { "limit=18446744073709551615", "limit=0%", "limit=100.1%", "limit=100.0000000000001%",
