@@ -15,7 +15,8 @@
 #include <thrust/sort.h>
 #include <thrust/system_error.h>
 
-using arena_resource = gpuarena_cxx::thrust_resource;          /* of one stream; must outlive what is allocated from it */
+/* of one stream; must outlive what is allocated from it */
+using arena_resource = gpuarena_cxx::thrust_resource;
 template <class T> using arena_allocator = thrust::mr::allocator<T, arena_resource>;
 template <class T> using arena_vector = thrust::device_vector<T, arena_allocator<T>>;
 
