@@ -12,7 +12,7 @@ my $cuda   = $ENV{CUDA_HOME} // '/usr/local/cuda';
 my $steps  = $ARGV[0] // 12;
 my $dir    = tempdir(CLEANUP => 1);
 my $tests  = 'tests/real/torch';
-my @ways   = (['PyTorch', '-', {}], ['PyTorch, expandable segments', '-', { PYTORCH_ALLOC_CONF => 'expandable_segments:True' }],
+my @ways   = (['PyTorch', '-', {}], ['PyTorch, expandable segments', '-', { PYTORCH_CUDA_ALLOC_CONF => 'expandable_segments:True' }],
               map { ["gpuarena, $_", "$build/libtorch_gpuarena.so", { GPUARENA_CONF => "backing=$_" }] } qw(segments paged));
 
 system('cc', qw(-O1 -shared -fPIC -isystem), "$cuda/include", "$tests/blas.c", '-o', "$dir/blas.so") == 0 or die "no stand-in for cuBLAS\n";

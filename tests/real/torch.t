@@ -44,7 +44,7 @@ is(join(' ', map { (split)[-1] } qx(nm -D --defined-only $library)), 'gpuarena_t
 for my $backing (qw(segments paged)) {
     my ($status, $out) = on_sim({ GPUARENA_CONF => "backing=$backing" }, '--device 24G --judge', 'features.py', $library);
     my @failed = grep { /^not ok/ } split /\n/, $out;
-    ok($status == 0 && $out =~ /^1\.\.25$/m && !@failed, "every feature is served, $backing")
+    ok($status == 0 && $out =~ /^1\.\.27$/m && !@failed, "every feature is served, $backing")
         or diag "status $status\n", @failed, slurp("$dir/err");
 }
 
@@ -61,7 +61,7 @@ my %column = do { my $i = 0; map { $_ => $i++ } split /,/, $head };
 for (map { [split /,/] } @rows) {
     push @{ $expected{ $_->[$column{policy}] } }, "$_->[$column{requested_peak_bytes}] $_->[$column{reserved_peak_bytes}] 0";
 }
-for (['pytorch', '-', {}], ['pytorch-expandable', '-', { PYTORCH_ALLOC_CONF => 'expandable_segments:True' }],
+for (['pytorch', '-', {}], ['pytorch-expandable', '-', { PYTORCH_CUDA_ALLOC_CONF => 'expandable_segments:True' }],
      ['segments', $library, { GPUARENA_CONF => 'backing=segments' }], ['paged', $library, { GPUARENA_CONF => 'backing=paged' }]) {
     my ($policy, $with, $environment) = @$_;
     my (undef, $out) = on_sim($environment, '', 'replay.py', $with, map { "$dir/$_.trace" } @recordings);

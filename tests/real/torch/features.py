@@ -82,6 +82,39 @@ def snapshots():
     del y
 
 
+def kernel(stream, tensor, ns=1_000_000):
+    """Work on the simulated device that uses a tensor: the judge sees it."""
+    address, size = ctypes.c_void_p(tensor.data_ptr()), ctypes.c_uint64(tensor.numel())
+    launch = ctypes.CDLL(None).cudart_kernel
+    launch.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+    assert launch(stream.cuda_stream, ns, ctypes.byref(address), ctypes.byref(size), 1) == 0
+
+
+def streams():
+    side, here = torch.cuda.Stream(), torch.cuda.current_stream()
+    x = torch.empty(6 * MIB, dtype=torch.uint8, device="cuda")
+    address = x.data_ptr()
+    side.wait_stream(here)
+    kernel(side, x)
+    x.record_stream(side)
+    del x
+    y = torch.empty(6 * MIB, dtype=torch.uint8, device="cuda")
+    kernel(here, y)
+    check(y.data_ptr() != address, "memory that a busy stream was recorded for is not given to others")
+    torch.cuda.synchronize()
+    del y
+    torch.cuda.set_per_process_memory_fraction(24 * MIB / torch.cuda.mem_get_info()[1])
+    for turn in range(8):                        # more than the limit has room for, unless streams wait for each other
+        with torch.cuda.stream(side if turn % 2 else here):
+            x = torch.empty(16 * MIB, dtype=torch.uint8, device="cuda")
+            kernel(torch.cuda.current_stream(), x)
+            del x
+    check(torch.cuda.max_memory_reserved() >= 16 * MIB and torch.cuda.memory_allocated() == 0,
+          "under a limit streams take each other's memory in order: the judge watches")
+    torch.cuda.synchronize()
+    torch.cuda.set_per_process_memory_fraction(1.0)
+
+
 def pools():
     pool = torch.cuda.MemPool()
     with torch.cuda.use_mem_pool(pool):
@@ -129,7 +162,7 @@ def refusals():
 
 if ctypes.CDLL(sys.argv[1]).gpuarena_torch_install():
     sys.exit(1)
-for feature in (allocations, failures, snapshots, pools, graphs, refusals):
+for feature in (allocations, failures, snapshots, streams, pools, graphs, refusals):
     feature()
     gc.collect()
 print(f"1..{count}")
