@@ -289,8 +289,23 @@
        allows, when a request would fail, before memory goes back (gpuarena_trim, a lower limit, another arena
        of the tree), and when a stream is forgotten.
      - Only requests without alignment, room and flags on ordinary streams are planned. No plan is made with
-       cache or scrub. After the first step that its plan serves throughout, idle pages beyond the peak of
+       cache, scrub or debug. After the first step that its plan serves throughout, idle pages beyond the peak of
        what was live go back to the driver.
+
+   DEBUG. In a pool a use after free, an overrun or a use on a wrong stream hits memory that the driver holds
+   for the pool, so that no tool sees it. With config.debug=passthrough, or GPUARENA_CONF=debug=passthrough
+   for a program that is built already, each block is an allocation of the driver, of its size rounded up to
+   config.alignment, and goes back to the driver when it is freed. Tools that watch the driver's allocations,
+   as compute-sanitizer and the simulated device do, then see the operation that is wrong.
+     - Statistics, tags, streams and observers hold as ever, and so does the limit, for what is asked of the
+       driver: what it rounds up to comes on top. Each block costs two driver calls, and its free a wait for
+       the device. GPUARENA_ALLOC_TRY and config.cache_bytes have no effect. Memory of
+       config.initial_bytes or gpuarena_reserve serves no block, and goes back when its room is needed.
+     - A free waits for the device, as cudaFree does. That hides work on a wrong stream which began before the
+       free. With backing=async the free waits for its own stream alone, and hides nothing.
+     - Not seen are an overrun within the rounding, or within an alignment above config.alignment; a use
+       behind the end of a block that a resize has shrunk; and a use of what was freed while a stream is
+       captured. A block with room_bytes stays in its paged range, and GPUARENA_ALLOC_DEDICATED is as ever.
 
    CALLBACKS. Observer, visitor and writer run inside the call that triggers them, on its thread, with the
    lock held. From there, calls on the same arena return REENTRANT, except mark, get_stats, walk_stats,
@@ -475,7 +490,8 @@ struct gpuarena_driver {
         /* free and total bytes, up to 4 EiB, as the device reports them; PINNED: the host's */
         int (*info)(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes,
                     uint64_t *total_bytes);
-        /* bytes: a multiple of 2 MiB. *ptr: a multiple of config.alignment, overlapping nothing that is held.
+        /* bytes: a multiple of 2 MiB; with config.debug of config.alignment. *ptr: a multiple of
+           config.alignment, overlapping nothing that is held.
            ASYNC: usable after this stream's work so far; the stream is never captured */
         int (*obtain)(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
                       gpuarena_stream stream);
@@ -668,6 +684,10 @@ typedef enum gpuarena_planning {                 /* what gpuarena_step does; see
     GPUARENA_PLAN_AUTO,                          /* sequences that come again are planned */
     GPUARENA_PLAN_OFF                            /* nothing */
 } gpuarena_planning;
+typedef enum gpuarena_debug {                    /* see the manual */
+    GPUARENA_DEBUG_OFF,
+    GPUARENA_DEBUG_PASSTHROUGH                   /* each block is an allocation of the driver */
+} gpuarena_debug;
 typedef enum gpuarena_streams {                  /* when one stream may reuse what another freed: */
     GPUARENA_STREAMS_AUTO,                       /* STEAL */
     GPUARENA_STREAMS_SAME,                       /* only after the host has waited for the device */
@@ -704,8 +724,9 @@ typedef struct gpuarena_config {
                                                     events, and lets other threads free, before its stream is
                                                     made to wait; measured by driver.now_ns (0) */
     gpuarena_planning plan;                      /* OFF: gpuarena_step does nothing. No plan is made with
-                                                    cache or scrub */
+                                                    cache, scrub or debug */
     gpuarena_scrub scrub;                        /* needs driver.clear, unless OFF; not with cache */
+    gpuarena_debug debug;                        /* PASSTHROUGH: makes misuse visible to compute-sanitizer */
     gpuarena_share share;                        /* WHOLE: with SEGMENTS alone */
     uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB to 1 GiB, and a
                                                     multiple of driver.page_bytes (2 MiB) */
@@ -894,10 +915,11 @@ GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, cons
                 which it must still grant. MANAGED memory needs no free memory.
      Otherwise  the result of an alloc_ex that had to grow by alignment - config.alignment bytes more, for the
                 driver's worst start of a segment. Only misuse is recorded (INVALID_ARGUMENT, request NULL).
-     Too strict alloc_ex may serve what this denies in three cases: idle memory must be released first, above
+     Too strict alloc_ex may serve what this denies in four cases: idle memory must be released first, above
                 a lowered limit or by release PRESSURE; GPUARENA_ALLOC_DEDICATED with an alignment above
-                config.alignment, since only the driver knows how a segment will be aligned; and ASYNC memory
-                that was given back while a stream still used it, which info counts as free after a wait.
+                config.alignment, since only the driver knows how a segment will be aligned; ASYNC memory that
+                was given back while a stream still used it, which info counts as free after a wait; and, with
+                config.debug, a block that fits in what the driver has rounded up to.
      Cost       O(blocks + segments). Driver: memory.info. */
 GPUARENA_API gpuarena_result gpuarena_can_alloc(gpuarena *arena, const gpuarena_request *request);
 
@@ -1145,10 +1167,10 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
 
 /* Lays text over config: key=value,key=value, each key at most once; "" changes nothing. Keys: backing growth
    share page idle large initial step step_max alignment limit headroom oversubscribe release release_at
-   release_keep release_age cache streams wait_ms scrub plan. Sizes are decimal with binary units: 256, 64K,
-   512M, 4G, 1T; 4GB and 4GiB are 4G. idle and release_keep are `0` (none) or a share, `5%`. limit is a size,
-   `none`, `80%` (of the device), `80%free` (of what is free at creation), `total-2G` or `free-2G`. Whether
-   the values agree with each other is for creation to check. INVALID_CONFIG
+   release_keep release_age cache streams wait_ms scrub plan debug. Sizes are decimal with binary units: 256,
+   64K, 512M, 4G, 1T; 4GB and 4GiB are 4G. idle and release_keep are `0` (none) or a share, `5%`. limit is a
+   size, `none`, `80%` (of the device), `80%free` (of what is free at creation), `total-2G` or `free-2G`.
+   Whether the values agree with each other is for creation to check. INVALID_CONFIG
    (message, which may be NULL with size 0, names the key and what is allowed; config is unchanged; recorded
    for this thread), INVALID_ARGUMENT (text or config NULL). On success message is "". */
 GPUARENA_API gpuarena_result gpuarena_config_parse(const char *text, gpuarena_config *config,
@@ -1877,6 +1899,8 @@ struct gpuarena {
     X(paged.spare, paged.spare_room) X(paged.runs, paged.run_room)
 
 /* A request that has passed its checks. */
+enum { GPUARENA__ALLOC_EXACT = 4 };              /* in flags, with GPUARENA_ALLOC_DEDICATED: the segment need
+                                                    not be whole granules, nor begin with the block */
 typedef struct gpuarena__request {
     uint64_t requested, bytes, alignment;        /* bytes: rounded up; alignment >= unit */
     uint64_t room;                               /* addresses to keep behind it, in whole pages */
@@ -5270,21 +5294,32 @@ static void gpuarena__set_release(gpuarena *arena, uint32_t home, uint32_t to)
 /* >>growth =============================================================================================
    How much memory to request, and growth by segments. */
 
+/* Whether the block must begin its segment. */
+static int gpuarena__begins_segment(const gpuarena__request *req)
+{
+    return (req->flags & (GPUARENA_ALLOC_DEDICATED | GPUARENA__ALLOC_EXACT)) == GPUARENA_ALLOC_DEDICATED;
+}
+
+/* What the size of a request's segment is a multiple of. */
+static uint64_t gpuarena__segment_unit(const gpuarena *arena, const gpuarena__request *req)
+{
+    return req->flags & GPUARENA__ALLOC_EXACT ? arena->unit : GPUARENA__GRANULE;
+}
+
 /* The size of a segment that serves the request wherever the segment starts, since a range is aligned to the
    unit alone. 0: larger than a segment may be. */
 static uint64_t gpuarena__segment_bytes(const gpuarena *arena, const gpuarena__request *req)
 {
     uint64_t lead = req->alignment - arena->unit;
     if (lead > GPUARENA__MAX_BYTES || req->bytes + lead > GPUARENA__MAX_BYTES) return 0;
-    if (req->flags & GPUARENA_ALLOC_DEDICATED) lead = 0;     /* the block must begin the segment, so a longer
-                                                                one is no better */
-    return gpuarena__whole(req->bytes + lead, GPUARENA__GRANULE);
+    if (gpuarena__begins_segment(req)) lead = 0; /* a longer one is no better */
+    return gpuarena__whole(req->bytes + lead, gpuarena__segment_unit(arena, req));
 }
 
 /* The size of a segment that serves the request if the segment starts at the request's alignment. */
-static uint64_t gpuarena__tight_bytes(const gpuarena__request *req)
+static uint64_t gpuarena__tight_bytes(const gpuarena *arena, const gpuarena__request *req)
 {
-    return gpuarena__whole(req->bytes, GPUARENA__GRANULE);
+    return gpuarena__whole(req->bytes, gpuarena__segment_unit(arena, req));
 }
 
 /* The size that the growth policy requests if `need` is needed. *next: the step to keep if the driver grants
@@ -5362,7 +5397,9 @@ static uint32_t gpuarena__grow(gpuarena *arena, uint64_t need, uint64_t wish, gp
         || gpuarena__is_orderless(arena, stream, error)) return 0;
     if (need > room) return gpuarena__set_reason(error, narrow);
     room = gpuarena__round_down(gpuarena__min(room, GPUARENA__MAX_BYTES), GPUARENA__GRANULE);
-    if (wish > room) wish = room - room % need;  /* a multiple of the request leaves no unusable rest */
+    if (wish > room)
+        wish = gpuarena__max(need, room - room % need);      /* a multiple of the request leaves no unusable
+                                                                rest */
     for (;;) {
         uint32_t index = gpuarena__range_obtain(arena, wish, stream, error);
         if (index) return gpuarena__fresh_order(arena, index, stream);
@@ -7374,7 +7411,7 @@ static void gpuarena__plan_enter(gpuarena *arena, uint32_t kind)
 static void gpuarena__step(gpuarena *arena, uint32_t kind)
 {
     int plans = arena->config.plan != GPUARENA_PLAN_OFF && !arena->config.cache_bytes
-        && !arena->config.scrub && !arena->lost;
+        && !arena->config.scrub && !arena->config.debug && !arena->lost;
     if (!plans) return;
     arena->plans.unit_log2 = gpuarena__lowest_bit(arena->unit);
     gpuarena__plan_leave(arena);
@@ -7754,6 +7791,7 @@ static const char *const gpuarena__releases[] = { "on_demand", "idle", "age", "p
 static const char *const gpuarena__reuses[] = { "auto", "same", "events", "steal", NULL };
 static const char *const gpuarena__plannings[] = { "auto", "off", NULL };
 static const char *const gpuarena__scrubs[] = { "off", "free", "alloc", "both", NULL };
+static const char *const gpuarena__debugs[] = { "off", "passthrough", NULL };
 
 typedef enum gpuarena__kind {                    /* the kind of a key's value */
     GPUARENA__SIZE,                              /* uint64_t */
@@ -7794,7 +7832,8 @@ typedef struct gpuarena__key {
     X(streams, CHOICE, streams, gpuarena__reuses, 0, 0, GPUARENA_STREAMS_STEAL) \
     X(wait_ms, NUMBER, wait_ms, NULL, 0, UINT32_MAX, 0) \
     X(scrub, CHOICE, scrub, gpuarena__scrubs, 0, 0, 0) \
-    X(plan, CHOICE, plan, gpuarena__plannings, 0, 0, 0)
+    X(plan, CHOICE, plan, gpuarena__plannings, 0, 0, 0) \
+    X(debug, CHOICE, debug, gpuarena__debugs, 0, 0, 0)
 #define X(name, kind, field, names, low, high, fallback) \
     { #name, GPUARENA__##kind, offsetof(gpuarena_config, field), names, low, high, fallback },
 static const gpuarena__key gpuarena__keys[] = { GPUARENA__KEYS(X) };
@@ -8359,6 +8398,7 @@ static void gpuarena__settle_sizes(gpuarena_config *config, uint64_t total_bytes
     if (config->idle_fraction < 0) config->idle_fraction = -1;
     if (config->release_keep < 0) config->release_keep = -1;
     if (!config->parent) config->oversubscribe = 0;
+    if (config->debug) config->cache_bytes = 0;  /* no block is kept */
 }
 
 /* Checks what no rule states: a figure that is too large for another. */
@@ -9567,8 +9607,9 @@ static int gpuarena__check_range(const gpuarena *arena, uint32_t at, const gpuar
                                  gpuarena__tally *tally, gpuarena__text *out)
 {
     uint64_t address = range->address, end = address + range->bytes;
+    uint64_t whole = arena->config.debug ? arena->unit : GPUARENA__GRANULE;
     uint32_t index = range->first, prev = 0, pages_started = 0;
-    GPUARENA__NEVER(range->bytes % (range->pages ? arena->paged.page_bytes : GPUARENA__GRANULE)
+    GPUARENA__NEVER(range->bytes % (range->pages ? arena->paged.page_bytes : whole)
                     || address & (arena->unit - 1) || end < address,
                     "a segment has a size or base that cannot be", at);
     GPUARENA__NEVER(range->before && address < range->before->address + range->before->bytes,
@@ -11210,7 +11251,8 @@ static gpuarena_failure gpuarena__fail_start(gpuarena *arena, gpuarena__error *e
 static void gpuarena__start_books(gpuarena *arena, uint64_t total_bytes)
 {
     gpuarena__start_pages(arena, total_bytes);
-    arena->fast_config_bytes = arena->config.scrub & GPUARENA_SCRUB_ALLOC ? 0 : GPUARENA__MAX_BYTES;
+    arena->fast_config_bytes = arena->config.scrub & GPUARENA_SCRUB_ALLOC || arena->config.debug
+        ? 0 : GPUARENA__MAX_BYTES;
     arena->small_bytes = gpuarena__min(arena->ordered_bytes, arena->paged.least_bytes);
     if (arena->config.cache_bytes && arena->streams.ordered)
         arena->caches.block_bytes = gpuarena__min(GPUARENA__CACHE_BLOCK, arena->config.cache_bytes / 16);
@@ -11453,6 +11495,14 @@ GPUARENA__INLINE int gpuarena__request_stream(gpuarena *arena, gpuarena__request
     return req->set != 0 && (!req->home || gpuarena__uses_reserve(arena));
 }
 
+/* With config.debug: what free blocks might serve gets a segment of its own instead, of just its size.
+   GPUARENA_ALLOC_TRY would always fail then, and is ignored. */
+static void gpuarena__request_debug(const gpuarena *arena, gpuarena__request *req)
+{
+    if (arena->config.debug && !gpuarena__needs_new(req))
+        req->flags = GPUARENA_ALLOC_DEDICATED | GPUARENA__ALLOC_EXACT;
+}
+
 /* After the limit was lowered below reserved memory: releases idle memory. 0 and an error: too much is still
    reserved. */
 static int gpuarena__drained(gpuarena *arena, const gpuarena__request *req, gpuarena__error *error)
@@ -11560,7 +11610,7 @@ static int gpuarena__is_one_way(gpuarena *arena, const gpuarena__request *req, u
 static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req, uint64_t need,
                                    uint64_t wish, gpuarena__error *error)
 {
-    uint64_t tight = gpuarena__tight_bytes(req);
+    uint64_t tight = gpuarena__tight_bytes(arena, req);
     uint32_t index;
     gpuarena__error ignored = gpuarena__no_error(), longer = *error;
     gpuarena__range *range;
@@ -11583,7 +11633,7 @@ static uint32_t gpuarena__grow_for(gpuarena *arena, const gpuarena__request *req
     }
     if (gpuarena__node_serves(gpuarena__node_at(arena, index), req->bytes, req->alignment)) return index;
     *error = longer;
-    if (req->flags & GPUARENA_ALLOC_DEDICATED) gpuarena__set_reason(error, GPUARENA_REASON_ALIGNMENT);
+    if (gpuarena__begins_segment(req)) gpuarena__set_reason(error, GPUARENA_REASON_ALIGNMENT);
     (void)gpuarena__segment_release(arena, range, req->stream, error);
     return 0;
 }
@@ -11623,7 +11673,7 @@ static uint32_t gpuarena__release_for(gpuarena *arena, const gpuarena__request *
     }
     for (;;) {
         uint64_t idle = gpuarena__idle_bytes(arena, quiet), room = gpuarena__room(arena), give;
-        if (need > room && need - room > idle) need = gpuarena__tight_bytes(req);
+        if (need > room && need - room > idle) need = gpuarena__tight_bytes(arena, req);
         give = need > room ? need - room : gpuarena__min(idle, need);
         if (!idle || give > idle) return 0;      /* ends: idle memory falls in every round */
         if (gpuarena__is_capturing(arena, error))
@@ -11777,7 +11827,7 @@ static uint32_t gpuarena__stage_release_pending(gpuarena *arena, gpuarena__reque
 /* Has the other arenas of the tree release idle memory, if that makes room. */
 static uint32_t gpuarena__stage_reclaim(gpuarena *arena, gpuarena__request *req, gpuarena__miss *miss)
 {
-    uint64_t idle, need, tight = gpuarena__tight_bytes(req);
+    uint64_t idle, need, tight = gpuarena__tight_bytes(arena, req);
     if (!arena->has_family || arena->stats.reserved_bytes > arena->limit) return 0;
     need = gpuarena__need(arena, req, &idle);
     if (!need) return 0;
@@ -12036,6 +12086,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
         *ptr = NULL;
         return GPUARENA_OK;
     }
+    gpuarena__request_debug(arena, &req);
     if (!gpuarena__may_scrub(arena, req.stream, &error))     /* a later failure could leave growth behind */
         return gpuarena__fail(arena, &error, req.requested, req.stream);
     index = gpuarena__run_stages(arena, &req, &failure);
@@ -12259,7 +12310,7 @@ static gpuarena_result gpuarena__can_grow(gpuarena *arena, const gpuarena__reque
     uint64_t kept = arena->stats.reserved_bytes - idle, free_bytes, total_bytes,
              headroom = arena->config.headroom_bytes;
     if (!need || req->flags & GPUARENA_ALLOC_TRY || kept > arena->limit) return GPUARENA_OUT_OF_MEMORY;
-    if (req->alignment > arena->unit && req->flags & GPUARENA_ALLOC_DEDICATED)
+    if (req->alignment > arena->unit && gpuarena__begins_segment(req))
         return GPUARENA_OUT_OF_MEMORY;           /* the driver may align its segment to the unit alone */
     if (gpuarena__is_orderless(arena, req->stream, &error)) return error.result;
     if (need > arena->limit - kept) return GPUARENA_OUT_OF_MEMORY;
@@ -12281,6 +12332,7 @@ static gpuarena_result gpuarena__can_alloc(gpuarena *arena, const gpuarena_reque
         return error.result == GPUARENA_INVALID_ARGUMENT
             ? gpuarena__fail(arena, &error, request->bytes, request->stream) : error.result;
     if (!req.bytes) return GPUARENA_OK;
+    gpuarena__request_debug(arena, &req);
     if (req.stream != GPUARENA_ANY_STREAM) req.set = gpuarena__stream_find(arena, req.stream);
     req.home = arena->streams.list[req.set].home;
     if (arena->stats.reserved_bytes <= arena->limit && !gpuarena__needs_new(&req)) {
@@ -12660,7 +12712,7 @@ static int gpuarena__resize_request(gpuarena *arena, const gpuarena__node *node,
     if (node->size & GPUARENA__KEPT)
         req->bytes = gpuarena__whole(req->bytes, arena->paged.page_bytes);
     if (node->size & GPUARENA__DEDICATED)        /* its segment is as large as first requested */
-        req->bytes = gpuarena__max(gpuarena__whole(bytes, GPUARENA__GRANULE), gpuarena__node_bytes(node));
+        req->bytes = gpuarena__max(req->bytes, gpuarena__node_bytes(node));
     if (stream != GPUARENA_OWN_STREAM && !gpuarena__request_stream(arena, req))
         return gpuarena__set_error(error, GPUARENA_HOST_MEMORY);
     if (req->set != node->set) req->set = req->home = 0;

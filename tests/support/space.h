@@ -27,6 +27,12 @@ static inline void space_audit(int whole)
     if (whole && gpuarena_check(space.arena, message, sizeof message)) space_blame("check: %s", message);
 }
 
+/* With debug the driver may lack memory though the books do not: what it rounds up to is not in them. */
+static inline int space_is_by_rounding(gpuarena_reason reason)
+{
+    return space.config.debug && (reason == GPUARENA_REASON_DRIVER_REFUSED || reason == GPUARENA_REASON_HEADROOM);
+}
+
 /* A call that the world refused: was there a way? */
 static inline void space_judge(const gpuarena_request *request)
 {
@@ -36,6 +42,7 @@ static inline void space_judge(const gpuarena_request *request)
     if (failure.requested_bytes != request->bytes || failure.limit_bytes != space.shadow.limit)
         space_blame("the record of a refusal has other figures");
     if (space.struck || request->flags & GPUARENA_ALLOC_TRY) return;
+    if (space_is_by_rounding(failure.reason)) return;
     way = shadow_way(&space.shadow, &space.config, request, space_held());
     if (way)
         space_blame("refused, though %s (%s, %" PRIu64 " bytes)", way, gpuarena_reason_name(failure.reason),
@@ -134,7 +141,8 @@ static inline void space_do_alloc(const space_op *op)
     /* what those make room for is no estimate's to know */
     gpuarena_result can = gpuarena_can_alloc(space.arena, &request);
     gpuarena_result result = gpuarena_alloc_ex(space.arena, &ptr, &request);
-    if (result != can && !space.struck && !space_is_the_drivers(&request)
+    int fits_beside = space.config.debug && result == GPUARENA_OK;   /* in what the driver has rounded up to */
+    if (result != can && !space.struck && !space_is_the_drivers(&request) && !fits_beside
         && (result || (request.alignment_bytes <= unit && !drains)))
         space_blame("can_alloc answers %s, and alloc %s", gpuarena_result_name(can), gpuarena_result_name(result));
     if (result == GPUARENA_OUT_OF_MEMORY) space_judge(&request);
@@ -222,9 +230,11 @@ static inline void space_do_limit(uint64_t bytes)
 static inline void space_do_reserve(uint64_t bytes)
 {
     gpuarena_result result = gpuarena_reserve(space.arena, bytes);
+    gpuarena_failure failure;
     uint64_t held = space_held();
+    gpuarena_last_failure(space.arena, &failure);
     if (result == GPUARENA_OK && held < bytes) space_blame("reserve: less than asked for");
-    if (result == GPUARENA_OUT_OF_MEMORY && !space.struck
+    if (result == GPUARENA_OUT_OF_MEMORY && !space.struck && !space_is_by_rounding(failure.reason)
         && shadow_may_reserve(&space.shadow, &space.config, held, bytes))
         space_blame("reserve is refused, though there is room (%" PRIu64 " held, %" PRIu64 " asked for)", held,
                     bytes);
@@ -290,6 +300,7 @@ static inline int space_config(const char *text, gpuarena_driver *watched, gpuar
     watched->memory.obtain = space_obtain;
     watched->memory.give_back = space_give_back;
     watched->vm.create = space_create;
+    watched->vm.destroy = space_destroy;
     config->driver = watched;
     config->environment = "";
     config->host_alloc = space_host_alloc;

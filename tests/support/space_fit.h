@@ -168,15 +168,16 @@ static inline const char *shadow_way(const space_shadow *shadow, const gpuarena_
     uint64_t alignment = request->alignment_bytes > config->alignment ? request->alignment_bytes : config->alignment;
     uint64_t lead = alignment - config->alignment, bytes, need;
     int own = (request->flags & GPUARENA_ALLOC_DEDICATED) != 0;
+    int apart = own || (config->debug && !request->room_bytes);
     if (request->bytes > (uint64_t)1 << 40 || lead > (uint64_t)1 << 40) return NULL;
     bytes = shadow_up(request->bytes, config->alignment);
-    if (config->page_bytes && !own)
+    if (config->page_bytes && !apart)
         return shadow_paged_way(shadow, config, request->room_bytes ? shadow_up(bytes, config->page_bytes) : bytes,
                                 lead, held);
     need = shadow_up(own ? bytes : bytes + lead, SHADOW_GRANULE);
     if (shadow_has(shadow, config, shadow_most_kept(shadow, config), need))
         return "idle memory could go back, and it could grow";
-    if (held <= shadow->limit && !own && shadow_gap(shadow, bytes, alignment))
+    if (held <= shadow->limit && !apart && shadow_gap(shadow, bytes, alignment))
         return "a gap between live blocks is long enough";
     return NULL;
 }

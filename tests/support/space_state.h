@@ -32,6 +32,7 @@ typedef struct space_state {
     gpuarena_stream streams[SPACE_STREAMS];
     space_shadow shadow;
     uint64_t owner, host_bytes, alloc_count, fail_count;
+    uint64_t asked_bytes;                        /* of the driver, and not given back */
     void *rival;
     uint64_t op;
     int struck;                                  /* a driver call has failed: nothing is spurious any more */
@@ -52,9 +53,11 @@ static void space_blame(const char *format, ...)
     va_end(values);
 }
 
+/* What the device holds; with debug, whose blocks are no whole granules, without what it rounds up to. */
 static inline uint64_t space_held(void)
 {
     sim_counters counters;
+    if (space.config.debug) return space.asked_bytes;
     sim_get_counters(space.machine, 0, &counters);
     return counters.held_bytes + counters.host_bytes + counters.managed_bytes - space.shadow.rival_bytes;
 }
@@ -74,6 +77,7 @@ static inline int space_obtain(const gpuarena_driver *self, gpuarena_memory kind
     (void)self;
     space_watch(bytes);
     int code = space.driver.memory.obtain(&space.driver, kind, ptr, bytes, stream);
+    if (!code) space.asked_bytes += bytes;
     if (!code && !shadow_enter(&space.shadow, bench_number(*ptr), bytes)) space_blame("too many segments");
     return code;
 }
@@ -83,6 +87,7 @@ static inline int space_give_back(const gpuarena_driver *self, gpuarena_memory k
 {
     (void)self;
     int code = space.driver.memory.give_back(&space.driver, kind, ptr, bytes, stream);
+    if (!code) space.asked_bytes -= bytes;
     if (!code && !shadow_leave(&space.shadow, bench_number(ptr)))
         space_blame("a segment is given back that has a live block");
     return code;
@@ -92,7 +97,17 @@ static inline int space_create(const gpuarena_driver *self, uint64_t *page, uint
 {
     (void)self;
     space_watch(bytes);
-    return space.driver.vm.create(&space.driver, page, bytes, traits);
+    int code = space.driver.vm.create(&space.driver, page, bytes, traits);
+    if (!code) space.asked_bytes += bytes;
+    return code;
+}
+
+static inline int space_destroy(const gpuarena_driver *self, uint64_t page, uint64_t bytes)
+{
+    (void)self;
+    int code = space.driver.vm.destroy(&space.driver, page, bytes);
+    if (!code) space.asked_bytes -= bytes;
+    return code;
 }
 
 static inline void *space_host_alloc(size_t bytes, void *user)

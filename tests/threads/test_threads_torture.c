@@ -202,8 +202,10 @@ static gpuarena_status begin_beside(const gpuarena_driver *self, slot_call call,
 static int open_point(char text[DRAW_TEXT], int kept)
 {
     gpuarena_failure failure;
-    if (strstr(text, "page=4M") || strstr(text, "page=16M")) return 0;       /* the device has no such */
+    if (strstr(text, "page=4M") || strstr(text, "page=16M") || strstr(text, "debug=passthrough"))
+        return 0;                                /* the device deals slots of 2 MiB alone */
     if (!draw_has(text, "page")) snprintf(text + strlen(text), DRAW_TEXT - strlen(text), ",page=2M");
+    if (!draw_has(text, "debug")) snprintf(text + strlen(text), DRAW_TEXT - strlen(text), ",debug=off");
     draw_text(text);
     for (;;) {
         gpuarena_config config = thread_open(at, GPUARENA_BACKING_AUTO, 0);

@@ -51,7 +51,7 @@ static void test_parse(void)
 }
 
 #define KEYS "backing growth share page idle large initial step step_max alignment limit headroom oversubscribe " \
-             "release release_at release_keep release_age cache streams wait_ms scrub plan"
+             "release release_at release_keep release_age cache streams wait_ms scrub plan debug"
 
 static void test_messages(void)
 {
