@@ -289,8 +289,8 @@
        allows, when a request would fail, before memory goes back (gpuarena_trim, a lower limit, another arena
        of the tree), and when a stream is forgotten.
      - Only requests without alignment, room and flags on ordinary streams are planned. No plan is made with
-       cache, scrub or debug. After the first step that its plan serves throughout, idle pages beyond the peak of
-       what was live go back to the driver.
+       cache, scrub or debug. After the first step that its plan serves throughout, idle pages beyond the peak
+       of what was live go back to the driver.
 
    DEBUG. In a pool a use after free, an overrun or a use on a wrong stream hits memory that the driver holds
    for the pool, so that no tool sees it. With config.debug=passthrough, or GPUARENA_CONF=debug=passthrough

@@ -34,6 +34,7 @@ static const draw_key draw_keys[] = {
     { "cache", 4, "", "1|64K|4M" },
     { "wait_ms", 12, "", "1" },
     { "scrub", 8, "", "off|free|alloc|both" },
+    { "plan", 12, "", "auto|off" },
     { "debug", 12, "", "off|passthrough" },
     { "oversubscribe", 12, "", "0|1" }
 };
