@@ -6874,7 +6874,13 @@ GPUARENA__NOINLINE uint32_t gpuarena__aside_carve(gpuarena *arena, uint64_t addr
         gpuarena__inherit(arena, node, next);
         gpuarena__block_absorb(arena, index, node, next);
     }
-    if (node->size > bytes) gpuarena__aside_put(arena, gpuarena__block_split(arena, index, bytes), bits);
+    if (node->size > bytes) {
+        uint32_t rest = gpuarena__block_split(arena, index, bytes);
+        node->size |= GPUARENA__ASIDE;           /* the rest may wait for another set now, but is not joined */
+        if (bits) gpuarena__aside_put(arena, rest, bits);
+        else (void)gpuarena__block_join(arena, rest);
+        node->size &= ~GPUARENA__ASIDE;
+    }
     return index;
 }
 
@@ -7259,14 +7265,16 @@ static gpuarena__region *gpuarena__region_have(gpuarena *arena, uint32_t set, ui
 static int gpuarena__plans_yield(gpuarena *arena)
 {
     gpuarena__plans *plans = &arena->plans;
-    uint32_t at;
-    if (!plans->region_count && !(plans->now && plans->now->in_force)) return 0;
+    uint32_t at, had = plans->region_count;
     if (plans->now && plans->now->in_force) plans->now = NULL;
-    for (at = 0; at < GPUARENA__PLANS; at++)
-        if (plans->list[at].in_force) gpuarena__plan_fail(&plans->list[at]);
+    for (at = 0; at < GPUARENA__PLANS; at++) {
+        if (!plans->list[at].in_force) continue;
+        gpuarena__plan_fail(&plans->list[at]);
+        had = 1;                                 /* its region may be gone already */
+    }
     while (plans->region_count) gpuarena__aside_end(arena, &plans->regions[--plans->region_count]);
-    gpuarena__update_fast_path(arena);
-    return 1;
+    if (had) gpuarena__update_fast_path(arena);
+    return had != 0;
 }
 
 /* Whether a request that no free block serves had better have what is set aside: else more would be reserved
