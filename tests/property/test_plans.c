@@ -1,7 +1,9 @@
 /* Property: steps that come again, more or less, on two streams, with the simulated device's judge on. Whatever a plan
    does, no two live blocks overlap, contents stay, no work uses memory before it may, all sums hold, and no request
    fails that fits. It must not know how plans are made. (GPUARENA_PLAN_PROGRAMS, GPUARENA_PLAN_SEED). */
+#ifndef GPUARENA_STATIC
 #define GPUARENA_STATIC
+#endif
 #include "sim_device.h"
 
 enum { STREAMS = 2, KINDS = 2, MOST = 120, LIVE = 600, STEPS = 20 };
@@ -129,11 +131,21 @@ static void audit(void)
         snprintf(trouble, sizeof trouble, "finding: %s", sim_finding(bench.machine, 0));
 }
 
+/* The second stream ends, and another takes its place, which waits for nobody. */
+static void renew_stream(void)
+{
+    for (uint32_t at = 0; at < live_count; at++)
+        if (live[at].stream == 1) release(at--);
+    if (gpuarena_forget(arena, streams[1])) blame("a stream is forgotten");
+    (void)sim_stream_destroy(bench.machine, 0, streams[1]);
+    (void)sim_stream_create(bench.machine, 0, 0, &streams[1]);
+}
+
 /* Now and then a call that ends all plans. */
 static void disturb(void)
 {
-    if (draw(40)) return;
-    if (draw(2)) (void)gpuarena_trim(arena, draw(MIB(64)), NULL);
+    if (draw(3) == 0) renew_stream();
+    else if (draw(2)) (void)gpuarena_trim(arena, draw(MIB(64)), NULL);
     else {
         follow(0, 1);
         while (live_count && draw(8)) release((uint32_t)draw(live_count));
@@ -152,7 +164,7 @@ static void step(uint32_t kind)
         if (is_odd_one()) continue;              /* this one does not come */
         ask(&sequences[kind][at]);
         if (is_odd_one()) ask(&sequences[kind][draw(counts[kind])]);         /* one more comes */
-        if (is_odd_one()) disturb();
+        if (draw(1000) == 0) disturb();
         if (draw(16) == 0) audit();
     }
     audit();
