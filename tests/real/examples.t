@@ -104,6 +104,10 @@ my %promised = (
         qr/^cuda::mr: (?:1 allocations, 0 live|not found)$/m,
         qr/^std::pmr: 1000 numbers, 1 live blocks$/m,
     ],
+    '13_planned_steps' => [
+        qr/^without plans\n(?:step \d: +(?!0 )\d+ driver calls, +\d+ pages moved, +0 of 72 blocks planned, .*\n){6}/m,
+        qr/^with plans\n(?:step [01]: .* 0 of 72 .*\n){2}(?:step [2-5]: +0 driver calls, +0 pages moved, +72 of 72 .*\n){4}/m,
+    ],
     '12_two_devices' => [
         qr/^device 0: live 256, reserved 256, limit 256 MiB; of \d+ MiB in all others hold -?\d+$/m,
         qr/^device (\d) was made current, and device \1 is$/m,
