@@ -6876,7 +6876,7 @@ GPUARENA__NOINLINE uint32_t gpuarena__aside_carve(gpuarena *arena, uint64_t addr
     }
     if (node->size > bytes) {
         uint32_t rest = gpuarena__block_split(arena, index, bytes);
-        node->size |= GPUARENA__ASIDE;           /* the rest may wait for another set now, but is not joined */
+        node->size |= GPUARENA__ASIDE;           /* else the rest could be joined with it */
         if (bits) gpuarena__aside_put(arena, rest, bits);
         else (void)gpuarena__block_join(arena, rest);
         node->size &= ~GPUARENA__ASIDE;
