@@ -16,6 +16,7 @@ CUDART_EXPORT cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaSt
     return call_end(&self);
 }
 
+#if CUDART_VERSION >= 12000
 /* What is told of a capture under way. The graph in the making has no handle: NULL. What its next node would follow
    is one node, of which nothing more can be asked, or none at the beginning. */
 typedef struct capture_answer {
@@ -83,7 +84,7 @@ CUDART_THREAD_FORM(cudaStreamGetCaptureInfo, cudaStreamGetCaptureInfo_ptsz)(
 {
     return cudaStreamGetCaptureInfo(stream_of_thread(stream), status, id, made, follows, edges, count);
 }
-#elif CUDART_VERSION >= 12000
+#else
 /* In these headers the name is a macro, for the symbol cudaStreamGetCaptureInfo_v2. */
 CUDART_EXPORT cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
                                                    unsigned long long *id, cudaGraph_t *made,
@@ -99,6 +100,7 @@ CUDART_THREAD_FORM(cudaStreamGetCaptureInfo, cudaStreamGetCaptureInfo_v2_ptsz)(
 {
     return cudaStreamGetCaptureInfo(stream_of_thread(stream), status, id, made, follows, count);
 }
+#endif
 #endif
 
 CUDART_EXPORT cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)

@@ -137,12 +137,14 @@ static int context_current(int *code)
 static int context_make_current(int ordinal)
 {
     call self;
-    int code = call_enter(&self);
-    if (code == SIM_SUCCESS && ordinal < 0) {
-        self.thread->has_context = 0;
+    int code = ordinal >= 0 ? (int)DRIVER_DOES(cudaSetDevice(ordinal)) : SIM_SUCCESS;
+    if (code != SIM_SUCCESS) {
+        return code;
     }
+    code = call_enter(&self);
+    self.thread->has_context = ordinal >= 0;     /* whatever the runtime's version makes of its call */
     call_leave(&self);
-    return code == SIM_SUCCESS && ordinal >= 0 ? (int)DRIVER_DOES(cudaSetDevice(ordinal)) : code;
+    return code;
 }
 
 DRIVER_EXPORT cuCtxGetCurrent(CUcontext *context)
