@@ -40,7 +40,7 @@ ifeq ($(and $(CUDA_HEADER),$(CUDA_LIBS)),)
 CUDA        :=
 CUDA_FLAGS  := -DGPUARENA_NO_CUDA
 TOOLKIT     := CUDA Toolkit: not found in $(CUDA_HOME)$(if $(CUDA_HEADER), (headers, but no libcudart)); left out are the \
-               CUDA driver table, --device cuda:N, the libcudart substitute, cub-library and examples 04 to 07 and 12
+               CUDA driver table, --device cuda:N, the libcudart substitute, cub-library and examples 04 to 07, 12 and 15
 else
 CUDA        := 1
 CUDA_FLAGS  := $(if $(filter /usr,$(CUDA_HOME)),,-isystem $(CUDA_HOME)/include)
@@ -62,7 +62,8 @@ FUZZ_SOURCES   := $(wildcard tests/fuzz/fuzz_*.c)
 TEST_SOURCES   := $(wildcard tests/*/test_*.c tests/unit/*/test_*.c) $(FUZZ_SOURCES)
 TEST_SCRIPTS   := $(wildcard tests/*/*.t)
 BENCH_SOURCES  := $(wildcard tests/measure/bench.c)
-EXAMPLE_SOURCES := $(filter-out $(if $(CUDA),,examples/04% examples/06% examples/07% examples/12%),$(wildcard examples/[0-9]*.c))
+NVTX           := $(and $(CUDA),$(wildcard $(CUDA_HOME)/include/nvtx3/nvToolsExtMem.h))
+EXAMPLE_SOURCES := $(filter-out $(if $(CUDA),,examples/04% examples/06% examples/07% examples/12%) $(if $(NVTX),,examples/15%),$(wildcard examples/[0-9]*.c))
 EXAMPLE_CXX_SOURCES := $(if $(and $(CUDA),$(HAVE_CXX)),$(wildcard examples/[0-9]*.cc))
 EXAMPLE_CUDA_SOURCES := $(if $(and $(CUDA),$(NVCC)),$(wildcard examples/[0-9]*.cu))
 CUDART_SOURCES := $(wildcard stress/cudart/*.c)
