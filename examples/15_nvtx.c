@@ -1,5 +1,5 @@
-/* compute-sanitizer, told what is a block and what is free memory of the pool. Introduces config.observe, by nvtx.h,
-   which is for you to copy.
+/* compute-sanitizer, told which parts of the pool are blocks and which are free memory.
+   Introduces config.observe, by nvtx.h, which is for you to copy.
 
      Run: make build/examples/15_nvtx, then (without a GPU with LD_LIBRARY_PATH=build/sim before it)
    build/examples/15_nvtx, or CUDA_LAUNCH_BLOCKING=1 compute-sanitizer --nvtx yes build/examples/15_nvtx

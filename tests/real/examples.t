@@ -18,9 +18,9 @@ my $has_cuda = defined $ENV{CUDA_FLAGS} ? $ENV{CUDA_FLAGS} !~ /GPUARENA_NO_CUDA/
 my $on_substitute = $has_cuda ? "LD_LIBRARY_PATH=$build/sim" : '';
 my $scratch = tempdir(CLEANUP => 1);
 
-my %needs_cuda = map { $_ => 1 } qw(04_drop_in 05_thrust 06_streams 07_graph_capture 12_two_devices 14_cxx);
-my %has_segments = map { $_ => 1 } qw(02_limits_and_growth 03_statistics_and_failure);
-my %needs_nvcc = ('05_thrust' => 1);
+my %needs_cuda = map { $_ => 1 } qw(04_drop_in 05_thrust 06_streams 07_graph_capture 12_two_devices 14_cxx 15_nvtx);
+my %has_segments = map { $_ => 1 } qw(02_limits_and_growth 03_statistics_and_failure 15_nvtx);
+my %needs_more = ('05_thrust' => 'nvcc', '15_nvtx' => 'nvtx3/nvToolsExtMem.h');    # built where there is one
 
 my %promised = (
     '01_quickstart' => [
@@ -108,6 +108,7 @@ my %promised = (
         qr/^without plans\n(?:step \d: +(?!0 )\d+ driver calls, +\d+ pages moved, +0 of 72 blocks planned, .*\n){6}/m,
         qr/^with plans\n(?:step [01]: .* 0 of 72 .*\n){2}(?:step [2-5]: +0 driver calls, +0 pages moved, +72 of 72 .*\n){4}/m,
     ],
+    '15_nvtx' => [qr/^14 segments, 240 blocks$/m],
     '12_two_devices' => [
         qr/^device 0: live 256, reserved 256, limit 256 MiB; of \d+ MiB in all others hold -?\d+$/m,
         qr/^device (\d) was made current, and device \1 is$/m,
@@ -194,7 +195,7 @@ sub survives_every_failure {
 sub check_on_cuda {
     my ($soname) = `readelf -d '$substitute'` =~ /\(SONAME\).*\[(libcudart\.so\.[\d.]+)\]/;
     like($soname, qr/^libcudart\.so\.\d/, 'the substitute has a libcudart\'s name');
-    my @programs = grep { !$needs_nvcc{$_} || -e "$examples/$_" } sort keys %promised;
+    my @programs = grep { !$needs_more{$_} || -e "$examples/$_" } sort keys %promised;
     is_an_ordinary_client($_, $soname) for @programs;
 
     # the two ways to a program that was not built for it; the second also under AddressSanitizer's eyes
@@ -225,7 +226,7 @@ sub check_on_cuda {
 for my $name (sort keys %promised) {
     SKIP: {
         skip("$name: no CUDA Toolkit", 1) if $needs_cuda{$name} && !$has_cuda;
-        skip("$name: no nvcc, or none wanted", 1) if $needs_nvcc{$name} && !-e "$examples/$name";
+        skip("$name: no $needs_more{$name}, or none wanted", 1) if $needs_more{$name} && !-e "$examples/$name";
         my $where = $has_cuda ? 'on the substitute' : 'on the simulated device';
         my $out = keeps_its_promises($name, $where, $on_substitute);
         is((run_example($name, $on_substitute))[1], $out, "$name: the same output every time");
