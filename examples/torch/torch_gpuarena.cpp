@@ -59,7 +59,7 @@ struct History {
   }
 };
 
-History history;
+auto& history = *new History;  // never destroyed, as the allocator below
 thread_local Context calling;  // gathered before the arena's lock is taken
 
 void keep(TraceEntry::Action action, const gpuarena_action* told, DeviceIndex device) {
@@ -365,7 +365,8 @@ struct Allocator final : Base {
   }
 };
 
-std::shared_ptr<Allocator> self;
+// Never destroyed: PyTorch's threads and last tensors outlive static objects.
+auto& self = *new std::shared_ptr<Allocator>;
 
 // PyTorch frees on the stream of the allocation; recordStream named the others before.
 void drop(void* ptr) {

@@ -78,7 +78,8 @@ for (['native', '-', {}], ['segments', $library, { GPUARENA_CONF => 'backing=seg
      ['paged', $library, { GPUARENA_CONF => 'backing=paged' }]) {
     my ($name, $with, $environment) = @$_;
     my ($status, $out) = on_sim({ %blas, %$environment }, '--judge', 'train.py', $with, 6);
-    like($out, qr/^\d+ \d+ \d+$/m, "a GPT trains with $name") or diag "status $status\n", slurp("$dir/err");
+    ok($status == 0 && $out =~ /^\d+ \d+ \d+$/m, "a GPT trains with $name, to the end of the process")
+        or diag "status $status\n", slurp("$dir/err");
     ($reserved{"$name peak"}, undef, $reserved{$name}) = split ' ', $out;
 }
 is($reserved{'paged peak'}, $reserved{'native peak'}, 'it asks for the same');
