@@ -289,7 +289,7 @@
        allows, when a request would fail, before memory goes back (gpuarena_trim, a lower limit, another arena
        of the tree), and when a stream is forgotten.
      - Only requests without alignment, room and flags on ordinary streams are planned. No plan is made with
-       cache, scrub or debug. After the first step that its plan serves throughout, idle pages beyond the peak
+       cache, scrub or debug. After two steps that a plan serves throughout, idle pages beyond the peak
        of what was live go back to the driver.
 
    DEBUG. In a pool a use after free, an overrun or a use on a wrong stream hits memory that the driver holds
@@ -1799,7 +1799,7 @@ typedef struct gpuarena__plan {
     uint32_t kind;                               /* as gpuarena_step was told; 0: unused */
     uint32_t step;                               /* in which it began last */
     uint32_t in_force;                           /* 1: `seen` has addresses */
-    uint32_t clean;                              /* 1: the latest step was served throughout */
+    uint32_t clean;                              /* the latest steps were served throughout: so many */
     uint32_t trimmed;                            /* 1: what it made superfluous has been given back */
     uint32_t rest, failures;                     /* steps of its kind that are not watched; plans given up */
     gpuarena__sequence seen, fresh;              /* the latest step of its kind that was recorded, and the one
@@ -7333,12 +7333,24 @@ static int gpuarena__plan_make(gpuarena *arena, gpuarena__plan *plan)
     return 1;
 }
 
-/* A step has been recorded: is it like the one before? */
+/* Whether two recorded steps are the same: sizes, streams, and when what is freed in the step is freed. */
+static int gpuarena__is_same_step(const gpuarena__sequence *seen, const gpuarena__sequence *fresh)
+{
+    uint32_t at;
+    if (!seen->count || seen->count != fresh->count) return 0;
+    for (at = 0; at < seen->count; at++) {
+        const gpuarena__planned *one = &seen->list[at], *other = &fresh->list[at];
+        uint32_t until = one->until <= seen->count ? one->until : 0;
+        if (one->units != other->units || one->set != other->set || until != other->until) return 0;
+    }
+    return 1;
+}
+
+/* A step has been recorded: is it the same as the one before? */
 static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
 {
     gpuarena__sequence fresh = plan->fresh;
-    uint32_t few = plan->seen.count / 16;
-    int alike = plan->seen.count && arena->plans.missed <= few && fresh.count + few >= plan->seen.count;
+    int alike = gpuarena__is_same_step(&plan->seen, &fresh);
     int moved = arena->plans.moved_count != gpuarena__moved_count(arena);
     if (alike && !moved) {                       /* it needs none: it is watched again, later */
         plan->failures += 2;
@@ -7364,7 +7376,7 @@ static void gpuarena__plan_leave(gpuarena *arena)
     gpuarena__plan_stop(arena);
     if (!now->in_force) gpuarena__plan_compare(arena, now);
     else if (arena->plans.missed > now->seen.count / 8) gpuarena__plan_fail(now);
-    else now->clean = !arena->plans.missed;
+    else now->clean = arena->plans.missed ? 0 : now->clean + 1;
     now->fresh.count = 0;
 }
 
@@ -7407,7 +7419,7 @@ static void gpuarena__plan_enter(gpuarena *arena, uint32_t kind)
         plan->rest--;
         return;
     }
-    if (plan->in_force && !plan->trimmed && plan->clean) gpuarena__plan_trim(arena, plan);
+    if (plan->in_force && !plan->trimmed && plan->clean >= 2) gpuarena__plan_trim(arena, plan);
     plans->cursor = plans->missed = 0;
     plans->moved_count = gpuarena__moved_count(arena);
     plan->fresh.count = 0;

@@ -28,11 +28,6 @@ my @planted = (
      q@node->size == (bytes | GPUARENA__ASIDE)@, q@gpuarena__is_aside(node)@],
     ['the region moves for another kind, and its live blocks stay planned',
      q@if (at.node->size & GPUARENA__LIVE) at.node->size &= ~GPUARENA__PLANNED;@, q@@],
-    ['a plan keeps its addresses where no region is',
-     q@had = 1;                                 /* its region may be gone already */@, q@@,
-     q@gpuarena__plan_fail(&plans->list[at]);
-        @, q@if (plans->region_count) gpuarena__plan_fail(&plans->list[at]);
-        @],
     ['what another stream freed is set aside, and taken without a wait',
      q@if (planned && open && (!node->set || node->set == from))@, q@if (planned && open)@,
      q@&& node->set == set)) {

@@ -48,7 +48,7 @@ static void draw_sequence(uint32_t kind)
     for (uint32_t at = 0; at < counts[kind]; at++) {
         request *made = &sequences[kind][at];
         made->bytes = draw(3) || !at ? draw_bytes() : sequences[kind][draw(at)].bytes;
-        made->stream = draw(6) == 0;
+        made->stream = draw(3) == 0;
         made->life = 1 + (uint32_t)(draw(8) ? draw(20) : draw(counts[kind] * 2u));
         made->use = draw(12) == 0;
     }
@@ -164,7 +164,7 @@ static void step(uint32_t kind)
         if (is_odd_one()) continue;              /* this one does not come */
         ask(&sequences[kind][at]);
         if (is_odd_one()) ask(&sequences[kind][draw(counts[kind])]);         /* one more comes */
-        if (draw(1000) == 0) disturb();
+        if (draw(disorder ? 250 : 1500) == 0) disturb();
         if (draw(16) == 0) audit();
     }
     audit();
@@ -185,7 +185,11 @@ static void run(const char *text)
     live_count = 0;
     requested = clock_now = 0;
     for (uint32_t kind = 0; kind < KINDS; kind++) draw_sequence(kind);
-    for (uint32_t at = 0; at < STEPS && !trouble[0]; at++) step(draw(4) == 0);
+    uint32_t later = disorder;
+    for (uint32_t at = 0; at < STEPS && !trouble[0]; at++) {             /* a plan is made of steps that are the same */
+        disorder = at % 8 < 4 ? 0 : later;
+        step(draw(2) && at % 8 == 0 ? 1 : at % 8 < 4 ? at / 8 % KINDS : draw(4) == 0);
+    }
     while (live_count && !trouble[0]) release(live_count - 1);
     (void)gpuarena_step(arena, 0);
     gpuarena_get_stats(arena, &stats);
