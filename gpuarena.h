@@ -1,4 +1,4 @@
-/* gpuarena.h 0.2.0: a GPU memory pool in one file
+/* gpuarena.h 0.3.0: a GPU memory pool in one file
    Growth you choose, limits kept to the byte, and every byte accounted for.
    SPDX-License-Identifier: MIT OR Unlicense (both texts are at the end of this file)
 
@@ -360,9 +360,9 @@
 #include <stdint.h>
 
 #define GPUARENA_VERSION_MAJOR 0
-#define GPUARENA_VERSION_MINOR 2
+#define GPUARENA_VERSION_MINOR 3
 #define GPUARENA_VERSION_PATCH 0
-#define GPUARENA_VERSION_TEXT  "0.2.0"
+#define GPUARENA_VERSION_TEXT  "0.3.0"
 #define GPUARENA_VERSION       (GPUARENA_VERSION_MAJOR * 10000 + GPUARENA_VERSION_MINOR * 100 \
                                 + GPUARENA_VERSION_PATCH)
 
@@ -13413,6 +13413,12 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
    break source.
 
    Changes
+     0.3.0  Names: GPUARENA_ALLOC_OWN is GPUARENA_ALLOC_DEDICATED; the statistics settle_count, steal_count,
+            relief_count and parked_count are resolve_count, stream_wait_count, reclaim_count, sync_wait_count.
+            New: plans for steps that come again (gpuarena_step, config.plan); config.debug. Sizes in
+            configuration text may be written 4G, 4GB or 4GiB. Refused keys are explained in one form.
+            Changed: driver.capture.exchange_mode is called around info and capture.active, too; STILL_IN_USE
+            names the live block with the lowest address.
      0.2.0  New: gpuarena_walk_stats, which alone tells largest_free_bytes now; GPUARENA_REASON_ALIGNMENT;
             GPUARENA_STATE_NONE, which is 0. share=whole is one name for ipc and rdma, which are still read.
             Gone: presets of other allocators and the keys that only they needed (placement, bin_*,
