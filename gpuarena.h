@@ -13414,7 +13414,8 @@ GPUARENA_API size_t gpuarena_config_text(const gpuarena_config *config, char *te
 
    Changes
      0.3.0  Names: GPUARENA_ALLOC_OWN is GPUARENA_ALLOC_DEDICATED; the statistics settle_count, steal_count,
-            relief_count and parked_count are resolve_count, stream_wait_count, reclaim_count, sync_wait_count.
+            relief_count and parked_count are resolve_count, stream_wait_count, reclaim_count and
+            sync_wait_count.
             New: plans for steps that come again (gpuarena_step, config.plan); config.debug. Sizes in
             configuration text may be written 4G, 4GB or 4GiB. Refused keys are explained in one form.
             Changed: driver.capture.exchange_mode is called around info and capture.active, too; STILL_IN_USE
