@@ -1,5 +1,4 @@
-/* C++: an arena that ends by itself, a failure as an exception, and memory resources for CUDA's libraries and
-   std::pmr.
+/* C++: an arena that ends by itself, failures as exceptions, and resources for CUDA's libraries and std::pmr.
    Introduces gpuarena.hpp, which is for you to copy.
    Run: make build/examples/14_cxx && build/examples/14_cxx; without a GPU: with LD_LIBRARY_PATH=build/sim */
 #define GPUARENA_IMPLEMENTATION
