@@ -55,6 +55,7 @@ typedef struct pool {                            /* a policy at work */
     uint64_t        limit_bytes;                 /* in force; GPUARENA_NO_LIMIT: none */
     int             is_disturbed;                /* arena: its caches are emptied when it is asked for figures, and
                                                     give blocks that are longer than was asked for */
+    int             rounds_up;                   /* arena, with debug: the device holds more than it was asked for */
     int             in_order;                    /* memory comes in a stream's order, which others must follow */
     int             goes_home;                   /* model: see pool_goes_home */
     uint64_t        requested_bytes;             /* no arena: kept here, as there is nobody to ask */

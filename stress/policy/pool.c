@@ -47,6 +47,7 @@ static int pool_open_arena(pool *self, const policy *chosen, problem *why)
     gpuarena_get_config(self->arena, &config);
     self->alignment_bytes = config.alignment;
     self->is_disturbed = config.cache_bytes != 0;
+    self->rounds_up = config.debug != GPUARENA_DEBUG_OFF;
     self->in_order = config.backing == GPUARENA_BACKING_ASYNC || config.scrub & GPUARENA_SCRUB_ALLOC;
     self->limit_bytes = config.limit_bytes;
     return 0;

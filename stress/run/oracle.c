@@ -342,10 +342,11 @@ int oracle_settle(oracle *self, uint64_t op, const gpuarena_stats *stats)
     if (self->settings.arena && stats) {
         device_counters counted;
         device_count(self->settings.device, &counted);
-        if (oracle_sums(self, op, stats)
-            || oracle_limit(self, op, counted.held_peak_bytes - counted.pool_kept_peak_bytes)
-            || oracle_equal(self, op, "device_held", stats->reserved_bytes,
-                            counted.held_bytes - counted.pool_kept_bytes)) return -1;
+        if (oracle_sums(self, op, stats)) return -1;
+        if (!self->settings.rounds_up
+            && (oracle_limit(self, op, counted.held_peak_bytes - counted.pool_kept_peak_bytes)
+                || oracle_equal(self, op, "device_held", stats->reserved_bytes,
+                                counted.held_bytes - counted.pool_kept_bytes))) return -1;
     }
     if (oracle_judge(self, op)) return -1;
     if (op < self->due_check_op) return 0;

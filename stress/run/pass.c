@@ -763,7 +763,8 @@ static int pass_open(pass *run, const policy *chosen, problem *why)
         return problem_set(why, EXIT_HARNESS, "no host memory for %zu blocks", run->stream->block_count);
     if (run->timing || run->settings->is_probe) return 0;
     oracle_settings settings = { run->settings->verify, (uint32_t)run->stream->block_count, run->pool.alignment_bytes,
-                                 run->pool.limit_bytes, run->device, run->pool.arena, run->pool.is_disturbed };
+                                 run->pool.limit_bytes, run->device, run->pool.arena, run->pool.is_disturbed,
+                                 run->pool.rounds_up };
     run->oracle = oracle_create(&settings, why);
     return run->oracle ? 0 : -1;
 }

@@ -110,7 +110,9 @@ is(scalar(() = rows(stress(qw(run -w all,uniform:n=5 -p raw --filter uniform*), 
 
 # ---- memory that comes in a stream's order: others follow it before they use it
 my @ordered = rows(stress(qw(run -w train:streams=2,zero3=8,layers=2,seq=64-256,steps=2,producer:n=200 -p async,config:backing=async,paged:scrub=both --verify full), @csv)->{out});
+my @passed = rows(stress(qw(run -w train:layers=2,producer:n=200 -p paged:debug=passthrough,config:backing=async,debug=passthrough --verify full --no-timing), @csv)->{out});
 is(join(' ', map { $_->{status} } grep { $_->{policy} ne 'raw' } @ordered), 'ok ok ok ok ok ok', 'several streams on memory that comes in the order of one are verified');
+is(join(' ', map { $_->{status} } grep { $_->{policy} ne 'raw' } @passed), 'ok ok ok ok', 'so are blocks that are allocations of the driver each');
 
 # ---- mistakes
 refused(2, qr/^stress: workload producer: n is "0", expected a number from 1 to 10000000$/m, qw(run -w producer:n=0 -p raw));

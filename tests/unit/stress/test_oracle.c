@@ -40,7 +40,7 @@ static void bench_open(bench *bed, verify_mode verify, int with_arena)
     if (with_arena) gpuarena_create(&arena_config, &bed->arena);
     bed->driver.memory.obtain(&bed->driver, GPUARENA_MEMORY_DEVICE, &memory, 16 * MIB, NULL);
     bed->base = memory;
-    oracle_settings settings = { verify, BLOCKS, 256, 64 * MIB, bed->device, bed->arena, 0 };
+    oracle_settings settings = { verify, BLOCKS, 256, 64 * MIB, bed->device, bed->arena, 0, 0 };
     bed->oracle = oracle_create(&settings, &why);
     bed->stats.reserved_bytes = bed->stats.cached_bytes = 16 * MIB;
 }
@@ -258,7 +258,7 @@ static void stick(const char *faults, int is_filled, const char *expected)
     device *opened = device_open(&config, &why);
     const gpuarena_driver *driver = device_driver(opened);
     driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, &memory, MIB, NULL);
-    oracle_settings settings = { VERIFY_FULL, BLOCKS, 256, 64 * MIB, opened, NULL, 0 };
+    oracle_settings settings = { VERIFY_FULL, BLOCKS, 256, 64 * MIB, opened, NULL, 0, 0 };
     oracle *judge = oracle_create(&settings, &why);
     CHECK_INT(oracle_alloc(judge, 3, 7, memory, 1000, NULL), ==, is_filled ? 0 : -1);
     CHECK_INT(oracle_is_stuck(judge), ==, !is_filled);
@@ -330,7 +330,7 @@ static void test_map(void)
 
 static oracle *cached_oracle(device *opened, const gpuarena *arena, int is_cached)
 {
-    oracle_settings settings = { VERIFY_FULL, BLOCKS, 256, GPUARENA_NO_LIMIT, opened, arena, is_cached };
+    oracle_settings settings = { VERIFY_FULL, BLOCKS, 256, GPUARENA_NO_LIMIT, opened, arena, is_cached, 0 };
     return oracle_create(&settings, &why);
 }
 
