@@ -365,7 +365,7 @@ struct Allocator final : Base {
   }
 };
 
-// Never destroyed: PyTorch's threads and last tensors outlive static objects.
+// Never destroyed: PyTorch's last tensors outlive static objects.
 auto& self = *new std::shared_ptr<Allocator>;
 
 // PyTorch frees on the stream of the allocation; recordStream named the others before.
