@@ -104,7 +104,7 @@ refused(2, qr/--verify means nothing to holes/, qw(holes -p raw --verify off));
 refused(2, qr/--instructions means nothing to $_, only to holes/, $_, qw(-w train -p raw --instructions)) for qw(run capacity);
 refused(2, qr/--instructions means nothing to costs/, qw(costs --instructions));
 refused(2, qr/unexpected argument '64' after holes/, qw(holes 64 -p raw));
-refused(2, qr/--out: expected KIND=PATH with csv, json, md, junit, html or svg, found 'trace'/, qw(holes -p raw --out trace=x));
+refused(2, qr/--out: expected KIND=PATH with csv, json, junit, md, html or svg, found 'trace'/, qw(holes -p raw --out trace=x));
 refused(2, qr/limit key.*--limit/, qw(holes -p segments:limit=1G --limit 1G));
 refused(4, qr/cannot be written/, qw(holes -p raw --out), "csv=$folder/no/such/folder");
 refused(77, qr/--device cuda:99: /, qw(holes -p raw --device cuda:99));
