@@ -34,6 +34,7 @@ static int run(gpuarena_planning planning)
     gpuarena_config config = GPUARENA_INIT;
     gpuarena_stats stats, before;
     gpuarena *arena;
+    config.backing = GPUARENA_BACKING_PAGED;        /* plans are about pages: segments move none */
     config.driver = example_driver();
     config.plan = planning;
     if (gpuarena_create(&config, &arena)) return example_failed();
@@ -44,7 +45,8 @@ static int run(gpuarena_planning planning)
         if (train(arena)) return example_failed();
         gpuarena_get_stats(arena, &stats);
         printf("step %d: %4" PRIu64 " driver calls, %3" PRIu64 " pages moved, %3" PRIu64
-               " of %d blocks planned, reserved %" PRIu64 " MiB\n", step, stats.driver_call_count - before.driver_call_count,
+               " of %d blocks planned, reserved %" PRIu64 " MiB\n", step,
+               stats.driver_call_count - before.driver_call_count,
                stats.remapped_page_count - before.remapped_page_count, stats.planned_count - before.planned_count,
                3 * LAYERS, stats.reserved_bytes / MIB);
     }

@@ -1,5 +1,5 @@
-/* Property: steps that come again, more or less, on two streams, with the simulated device's judge on. Whatever a plan
-   does, no two live blocks overlap, contents stay, no work uses memory before it may, all sums hold, and no request
+/* Property: steps that come again, more or less, on two streams, with the simulated device's judge on. Whatever a
+   plan does, no two live blocks overlap, contents stay, no work uses memory before it may, all sums hold, and no request
    fails that fits. It must not know how plans are made. (GPUARENA_PLAN_PROGRAMS, GPUARENA_PLAN_SEED). */
 #ifndef GPUARENA_STATIC
 #define GPUARENA_STATIC
@@ -64,7 +64,8 @@ static void follow(uint32_t stream, uint32_t other)
 
 static void touch(const block *at, uint32_t stream)
 {
-    if (sim_access(bench.machine, 0, streams[stream], at->ptr, at->bytes, at->id, clock_now)) blame("the program's use");
+    if (sim_access(bench.machine, 0, streams[stream], at->ptr, at->bytes, at->id, clock_now))
+        blame("the program's use");
     if (draw(2) && sim_work(bench.machine, 0, streams[stream], draw(30000))) blame("the program's work");
 }
 
@@ -126,7 +127,8 @@ static void audit(void)
     gpuarena_get_stats(arena, &stats);
     if (stats.live_count != live_count || stats.requested_bytes != requested) blame("what is live is the program's");
     if (stats.live_bytes + stats.pending_bytes + stats.cached_bytes != stats.reserved_bytes) blame("sums hold");
-    if (stats.reserved_bytes > stats.limit_bytes && stats.limit_bytes >= stats.reserved_peak_bytes) blame("the limit holds");
+    if (stats.reserved_bytes > stats.limit_bytes && stats.limit_bytes >= stats.reserved_peak_bytes)
+        blame("the limit holds");
     if (sim_finding_count(bench.machine) && !trouble[0])
         snprintf(trouble, sizeof trouble, "finding: %s", sim_finding(bench.machine, 0));
 }
@@ -186,7 +188,7 @@ static void run(const char *text)
     requested = clock_now = 0;
     for (uint32_t kind = 0; kind < KINDS; kind++) draw_sequence(kind);
     uint32_t later = disorder;
-    for (uint32_t at = 0; at < STEPS && !trouble[0]; at++) {             /* a plan is made of steps that are the same */
+    for (uint32_t at = 0; at < STEPS && !trouble[0]; at++) { /* a plan is made of steps that are the same */
         disorder = at % 8 < 4 ? 0 : later;
         step(draw(2) && at % 8 == 0 ? 1 : at % 8 < 4 ? at / 8 % KINDS : draw(4) == 0);
     }
@@ -211,7 +213,8 @@ static uint64_t setting(const char *name, uint64_t otherwise)
 
 int main(void)
 {
-    static const char *const texts[] = { "backing=paged", "backing=paged,limit=24M", "backing=segments", "backing=paged,idle=0",
+    static const char *const texts[] = { "backing=paged", "backing=paged,limit=24M", "backing=segments",
+                                         "backing=paged,idle=0",
                                          "backing=paged,streams=events" };
     static const uint32_t disorders[] = { 0, 0, 3, 20, 100 };
     uint64_t programs = setting("GPUARENA_PLAN_PROGRAMS", 250), seed = setting("GPUARENA_PLAN_SEED", 1), at;
@@ -220,9 +223,12 @@ int main(void)
         disorder = disorders[at / COUNT(texts) % COUNT(disorders)];
         run(texts[at % COUNT(texts)]);
     }
-    CHECK_MSG(!trouble[0], "program %" PRIu64 ": %s", trouble[0] ? at - 1 : at, trouble[0] ? trouble : "all properties hold");
+    CHECK_MSG(!trouble[0], "program %" PRIu64 ": %s", trouble[0] ? at - 1 : at,
+              trouble[0] ? trouble : "all properties hold");
     CHECK_MSG(programs < 50 || plans > programs / 8, "%" PRIu64 " plans in %" PRIu64 " programs", plans, programs);
-    CHECK_MSG(programs < 50 || planned > unplanned, "%" PRIu64 " allocations were served by a plan, %" PRIu64 " were not", planned, unplanned);
+    CHECK_MSG(programs < 50 || planned > unplanned, "%" PRIu64 " allocations were served by a plan, %" PRIu64
+              " were not",
+              planned, unplanned);
     printf("# %" PRIu64 " refused\n", refused);
     return tap_done();
 }
