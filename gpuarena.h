@@ -6784,7 +6784,8 @@ static const gpuarena__sequence *gpuarena__sequence_at(const gpuarena *arena, ui
     return at % 2 ? &plan->fresh : &plan->seen;
 }
 
-/* The allocation of a sequence that this one is: the next, or one near it that did not come yet. */
+/* The recorded allocation that matches this one: the next of the sequence, or one near it that has not come
+   yet. */
 GPUARENA__NOINLINE gpuarena__planned *gpuarena__plan_look(const gpuarena__plans *plans,
                                                           const gpuarena__sequence *sequence, uint64_t units,
                                                           uint32_t set)
@@ -6822,7 +6823,8 @@ GPUARENA__INLINE gpuarena__planned *gpuarena__plan_next(gpuarena__plans *plans,
 
 /* ---- memory that is set aside */
 
-/* Takes a free block out of its bin, or from where it is set aside. Returns its bits in the latter case. */
+/* Takes a free block out of its bin, or out of the memory that is set aside. Returns its ASIDE bits in the
+   latter case. */
 static uint64_t gpuarena__aside_loosen(gpuarena *arena, uint32_t index)
 {
     gpuarena__node *node = gpuarena__node_at(arena, index);
@@ -6832,7 +6834,7 @@ static uint64_t gpuarena__aside_loosen(gpuarena *arena, uint32_t index)
     return bits;
 }
 
-/* Puts back what is left of it. */
+/* Puts back the rest of a block that aside_loosen has taken. */
 static void gpuarena__aside_put(gpuarena *arena, uint32_t index, uint64_t bits)
 {
     if (bits) gpuarena__node_at(arena, index)->size |= bits;
@@ -6876,7 +6878,7 @@ GPUARENA__NOINLINE uint32_t gpuarena__aside_carve(gpuarena *arena, uint64_t addr
     }
     if (node->size > bytes) {
         uint32_t rest = gpuarena__block_split(arena, index, bytes);
-        node->size |= GPUARENA__ASIDE;           /* else the rest could be joined with it */
+        node->size |= GPUARENA__ASIDE;           /* otherwise the rest could be joined with it */
         if (bits) gpuarena__aside_put(arena, rest, bits);
         else (void)gpuarena__block_join(arena, rest);
         node->size &= ~GPUARENA__ASIDE;
@@ -6884,8 +6886,8 @@ GPUARENA__NOINLINE uint32_t gpuarena__aside_carve(gpuarena *arena, uint64_t addr
     return index;
 }
 
-/* Where a plan has memory for an allocation: a free node in no bin. 0: it has none, or it is in use. Takes
-   two nodes: reserved. */
+/* The memory that a plan has for an allocation: a free node that is in no bin. 0: there is none, or it is in
+   use. Takes two reserved nodes. */
 GPUARENA__INLINE uint32_t gpuarena__plan_take(gpuarena *arena, uint64_t bytes, uint32_t set)
 {
     gpuarena__plan *now = arena->plans.now;
@@ -6922,7 +6924,8 @@ static void gpuarena__plan_forget(gpuarena__plan *plan)
     plan->seen.count = plan->fresh.count = plan->in_force = plan->clean = plan->trimmed = 0;
 }
 
-/* The plan has not served, or two steps are not alike: they are watched again, later each time. */
+/* Ends a plan that has not served, or two steps that differ: the kind is recorded again, after a longer pause
+   each time. */
 static void gpuarena__plan_fail(gpuarena__plan *plan)
 {
     plan->failures = plan->failures < 10 ? plan->failures + 1 : 10;
@@ -6930,14 +6933,14 @@ static void gpuarena__plan_fail(gpuarena__plan *plan)
     gpuarena__plan_forget(plan);
 }
 
-/* A step is not recorded, or served, any more. */
+/* Ends recording or serving the step in progress. */
 static void gpuarena__plan_stop(gpuarena *arena)
 {
     arena->plans.now = NULL;
     gpuarena__update_fast_path(arena);
 }
 
-/* Another allocation of a step that is recorded. */
+/* Records an allocation of a step. */
 GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, const gpuarena__request *req,
                                             int plain)
 {
@@ -6964,7 +6967,7 @@ GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, con
     if (now->seen.count) (void)gpuarena__plan_next(plans, &now->seen, units, req->set);
 }
 
-/* A free in a step: of one of its blocks, or of one of the step before. */
+/* Records a free in a step: of one of its blocks, or of a block of the step before. */
 static void gpuarena__plan_freed(gpuarena *arena, const gpuarena__node *node)
 {
     gpuarena__plan *now = arena->plans.now;
@@ -6999,7 +7002,7 @@ typedef struct gpuarena__pack {
     uint64_t peak, bottom, top;                  /* in units; bottom, top: the blocks placed lie in there */
 } gpuarena__pack;
 
-/* By keys, falling. */
+/* Sorts by keys, in descending order. */
 static void gpuarena__pack_sort(gpuarena__pack *pack)
 {
     uint32_t step, at, back;
@@ -7013,7 +7016,7 @@ static void gpuarena__pack_sort(gpuarena__pack *pack)
         }
 }
 
-/* The lowest offset for a block, in a list that has all that are there at the same time. */
+/* The lowest offset for a block, given a list of all blocks that are live at the same time. */
 static uint64_t gpuarena__pack_find(const gpuarena__pack *pack, const gpuarena__packed *one, uint32_t list)
 {
     uint64_t offset = pack->bottom;
@@ -7041,7 +7044,7 @@ static void gpuarena__pack_enter(gpuarena__pack *pack, uint32_t list, uint32_t b
     entries[low] = block;
 }
 
-/* Enters a block into the lists of the windows in which it is there; or counts it alone. */
+/* Enters a block into the lists of the windows in which it is live; or only counts it. */
 static void gpuarena__pack_windows(gpuarena__pack *pack, uint32_t block, int enters)
 {
     const gpuarena__packed *one = &pack->blocks[block];
@@ -7094,7 +7097,7 @@ static void gpuarena__pack_place(gpuarena__pack *pack, int early)
     }
 }
 
-/* A block that is freed before its own allocation comes again. */
+/* Whether a block can be planned: it is freed before its own allocation comes again. */
 static int gpuarena__is_plannable(const gpuarena__sequence *sequence, uint32_t at, uint32_t set)
 {
     const gpuarena__planned *one = &sequence->list[at];
@@ -7176,7 +7179,7 @@ static uint64_t gpuarena__pack_stream(gpuarena *arena, const gpuarena__sequence 
 
 /* ---- regions */
 
-/* All that is set aside between two addresses is free memory like any other. */
+/* Makes the memory that is set aside between two addresses ordinary free memory. */
 static void gpuarena__aside_end(gpuarena *arena, const gpuarena__region *region)
 {
     gpuarena__iterator at = gpuarena__blocks_from(arena, gpuarena__node_around(arena, region->address));
@@ -7195,7 +7198,7 @@ static void gpuarena__aside_end(gpuarena *arena, const gpuarena__region *region)
     arena->streams.list[region->set].ref_count--;
 }
 
-/* Has memory for a region. 0: there is none. */
+/* Obtains memory for a region. 0: there is none. */
 static int gpuarena__region_obtain(gpuarena *arena, gpuarena__region *region, uint64_t bytes)
 {
     gpuarena__error ignored = gpuarena__no_error();
@@ -7224,7 +7227,8 @@ static int gpuarena__region_obtain(gpuarena *arena, gpuarena__region *region, ui
     return 1;
 }
 
-/* Addresses of a region are where it is now. 1 + an offset: of the plan that is being made. */
+/* Updates the addresses of plans after a region was moved. Entries of 1 + an offset belong to the plan that
+   is being made. */
 static void gpuarena__region_moved(gpuarena *arena, const gpuarena__region *region, uint64_t from)
 {
     uint32_t at, one;
@@ -7261,7 +7265,7 @@ static gpuarena__region *gpuarena__region_have(gpuarena *arena, uint32_t set, ui
     return region;
 }
 
-/* Somebody else needs the memory: no plan is in force any more. 1: there was some. */
+/* Ends all plans, because their memory is needed. 1: there was a plan. */
 static int gpuarena__plans_yield(gpuarena *arena)
 {
     gpuarena__plans *plans = &arena->plans;
@@ -7277,8 +7281,8 @@ static int gpuarena__plans_yield(gpuarena *arena)
     return had != 0;
 }
 
-/* Whether a request that no free block serves had better have what is set aside: else more would be reserved
-   than config.idle_fraction allows, or the limit. */
+/* Whether a request that no free block serves should get the memory that is set aside, because more would be
+   reserved otherwise than the limit or config.idle_fraction allows. */
 static int gpuarena__plans_are_dear(gpuarena *arena, const gpuarena__request *req)
 {
     uint64_t page = arena->paged.page_bytes, count;
@@ -7296,7 +7300,7 @@ static uint64_t gpuarena__moved_count(const gpuarena *arena)
     return arena->stats.remapped_page_count + arena->stats.release_count;
 }
 
-/* What a plan may take for its regions, beside what is live. */
+/* Whether a plan's regions fit beside the live blocks. */
 static int gpuarena__plan_fits(gpuarena *arena, uint64_t bytes)
 {
     double fraction = arena->config.idle_fraction > 0 ? arena->config.idle_fraction : 0;
@@ -7352,7 +7356,7 @@ static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
     gpuarena__sequence fresh = plan->fresh;
     int alike = gpuarena__is_same_step(&plan->seen, &fresh);
     int moved = arena->plans.moved_count != gpuarena__moved_count(arena);
-    if (alike && !moved) {                       /* it needs none: it is watched again, later */
+    if (alike && !moved) {                       /* the steps need no plan: they are watched again later */
         plan->failures += 2;
         gpuarena__plan_fail(plan);
         return;
@@ -7360,7 +7364,7 @@ static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
     if (alike) {
         plan->in_force = (uint32_t)gpuarena__plan_make(arena, plan);
         if (plan->in_force) return;
-        (void)gpuarena__plans_yield(arena);      /* of regions, some may be had, or gone */
+        (void)gpuarena__plans_yield(arena);      /* some regions may have been obtained, or lost */
     }
     if (plan->seen.count) gpuarena__plan_fail(plan);
     if (plan->rest || alike) return;
@@ -7368,7 +7372,7 @@ static void gpuarena__plan_compare(gpuarena *arena, gpuarena__plan *plan)
     plan->seen = fresh;
 }
 
-/* The step under way has ended. */
+/* Ends the step in progress. */
 static void gpuarena__plan_leave(gpuarena *arena)
 {
     gpuarena__plan *now = arena->plans.now;
@@ -7396,8 +7400,8 @@ static gpuarena__plan *gpuarena__plan_of(gpuarena__plans *plans, uint32_t kind)
     return oldest;
 }
 
-/* A plan serves a step throughout: idle pages beyond the peak of what was live are of no use any more. That
-   they go back is no reason to forget the peak. */
+/* After a plan has served a step throughout: releases idle pages beyond the live peak. The peak is not
+   forgotten by that. */
 static void gpuarena__plan_trim(gpuarena *arena, gpuarena__plan *plan)
 {
     gpuarena__error ignored = gpuarena__no_error();
