@@ -1,6 +1,6 @@
 /* Property: steps that come again, more or less, on two streams, with the simulated device's judge on. Whatever a
-   plan does, no two live blocks overlap, contents stay, no work uses memory before it may, all sums hold, and no request
-   fails that fits. It must not know how plans are made. (GPUARENA_PLAN_PROGRAMS, GPUARENA_PLAN_SEED). */
+   plan does, no two live blocks overlap, contents stay, no work uses memory before it may, all sums hold, and no
+   request fails that fits. It must not know how plans are made. (GPUARENA_PLAN_PROGRAMS, GPUARENA_PLAN_SEED). */
 #ifndef GPUARENA_STATIC
 #define GPUARENA_STATIC
 #endif
