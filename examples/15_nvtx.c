@@ -41,7 +41,7 @@ static int write_freed(gpuarena *arena)
 int main(int count, char **words)
 {
     gpuarena_config config = GPUARENA_INIT;
-    nvtx_observer observer;
+    static nvtx_observer observer;               /* an arena that a failure leaves behind refers to it */
     gpuarena_stats stats;
     gpuarena *arena;
     config.driver = example_driver();
