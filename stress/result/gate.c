@@ -663,7 +663,8 @@ static int gate_limit(const gate *self, const case_row *of, gate_verdict *made, 
     int is_base = rule_refers_to_base(judged);
     const csv_table *table = is_base ? &self->base : of->table;
     const char *policy = is_base ? made->policy : judged->reference;
-    if (case_samples(table, of, policy, judged->column, judged->measure->is_timed, limit)) return -1;
+    if (case_samples(table, of, policy, judged->column, judged->measure->is_timed == COLUMN_IS_TIMED, limit))
+        return -1;
     if (!limit->count) {
         int is_there = case_find(table, of, policy) != SIZE_MAX;
         snprintf(made->note, sizeof made->note, "%s %.40s%s%.80s",
@@ -688,7 +689,7 @@ static int gate_judge_number(const gate *self, const case_row *of, gate_verdict 
     interval value, limit;
     snprintf(made->value, sizeof made->value, "-");
     snprintf(made->limit, sizeof made->limit, "-");
-    if (case_samples(of->table, of, made->policy, judged->column, judged->measure->is_timed, &value)
+    if (case_samples(of->table, of, made->policy, judged->column, judged->measure->is_timed == COLUMN_IS_TIMED, &value)
         || gate_limit(self, of, made, &limit)) return -1;
     if (value.count) gate_show(&value, judged, value.low, value.high, made->value, sizeof made->value);
     else gate_no_value(made);
