@@ -82,6 +82,7 @@ void nvidia_smi_driver(const char *uuid, char *text, size_t size)
     nvidia_smi_read(uuid, "gpu=driver_version", "0123456789.", text, size);
 }
 
+#ifndef GPUARENA_NO_CUDA
 /* "1980 MHz, 1980 MHz, 2619 MHz": of the processors now and at most, of the memory now; "": not known. */
 static void nvidia_smi_clocks(const char *uuid, char *text, size_t size)
 {
@@ -100,6 +101,7 @@ static void nvidia_smi_throttle(const char *uuid, char *text, size_t size)
 {
     nvidia_smi_read(uuid, "gpu=clocks_throttle_reasons.active", "0123456789abcdefABCDEFx", text, size);
 }
+#endif
 
 /* ---- Questions to the CUDA runtime, and one to nvidia-smi before our own process shows up there */
 

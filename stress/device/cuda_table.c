@@ -114,6 +114,7 @@ int device_pages_reserve(device_pages *self, uint64_t mapped_bytes)
         || device_table_reserve(&self->mapped, pages) || device_pages_reserve_memory(self) ? -1 : 0;
 }
 
+#ifndef GPUARENA_NO_CUDA
 static void device_pages_add_range(device_pages *self, uint64_t address, uint64_t bytes)
 {
     device_table_add(&self->ranges, address, bytes);
@@ -124,6 +125,7 @@ static void device_pages_remove_range(device_pages *self, uint64_t address)
     if (!device_table_find(&self->ranges, address)) return;
     device_table_remove(&self->ranges, device_table_slot(&self->ranges, address));
 }
+#endif
 
 static void device_pages_leave(device_pages *self, uint64_t number)
 {
