@@ -42,9 +42,17 @@ const char *cases_other_name(cases_other other)
     return names[other];
 }
 
-const char *cases_met(const char *target, double low, double high)
+/* A ratio as rows show it, with 4 decimals. */
+static double cases_shown(double ratio)
 {
-    double bound = strtod(target + 3, NULL);
+    char text[64];
+    snprintf(text, sizeof text, "%.4f", ratio);
+    return strtod(text, NULL);
+}
+
+const char *cases_met(const char *target, double exact_low, double exact_high)
+{
+    double bound = strtod(target + 3, NULL), low = cases_shown(exact_low), high = cases_shown(exact_high);
     if (target[0] == '<') return high <= bound ? "yes" : low > bound ? "no" : "unclear";
     return low >= bound ? "yes" : high < bound ? "no" : "unclear";
 }

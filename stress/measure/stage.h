@@ -42,8 +42,9 @@ typedef struct cases_row {
 const cases_row *cases_at(size_t index);         /* NULL past the last */
 const char      *cases_other_name(cases_other other);
 
-/* "yes" and "no": wherever in the interval the truth is; "unclear" otherwise. */
-const char *cases_met(const char *target, double low, double high);
+/* "yes" or "no" if that holds for the whole interval, else "unclear". The interval is judged as rows show it, with 4
+   decimals, so that a verdict never contradicts the figures beside it. */
+const char *cases_met(const char *target, double exact_low, double exact_high);
 
 /* ---- Sizes of blocks, drawn before anything is timed */
 

@@ -157,6 +157,9 @@ static void test_targets(void)
     CHECK_STR(cases_met("<= 0.25", 0.20, 0.25), "yes");
     CHECK_STR(cases_met("<= 0.25", 0.20, 0.26), "unclear");
     CHECK_STR(cases_met("<= 0.25", 0.26, 0.27), "no");
+    CHECK_STR(cases_met("<= 0.25", 0.20, 0.25004), "yes");           /* shown as 0.2500 */
+    CHECK_STR(cases_met("<= 0.25", 0.20, 0.25006), "unclear");       /* 0.2501 */
+    CHECK_STR(cases_met("<= 0.1667", 0.10, 0.16668), "yes");
     CHECK_STR(cases_met(">= 1.6", 1.60, 1.90), "yes");
     CHECK_STR(cases_met(">= 1.6", 1.59, 1.90), "unclear");
     CHECK_STR(cases_met(">= 1.6", 1.00, 1.59), "no");
