@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

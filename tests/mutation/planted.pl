@@ -1,0 +1,89 @@
+# Plants mistakes in copies of gpuarena.h and runs a test on each: what planted.t and planted_plans.t share.
+# planted(test => PATH, environment => 'NAME=VALUE', found => CODE, mistakes => [[NAME, TEXT, INSTEAD, ..], ..])
+# Each TEXT must be in the header exactly once. found gets what the test printed, behind `status N`, and returns by what it
+# has found the mistake, or nothing.
+use strict;
+use warnings;
+use File::Temp qw(tempdir);
+use Test::More;
+
+my $cc = $ENV{CC} // 'cc';
+my $flags = '-std=c99 -D_POSIX_C_SOURCE=200809L -DGPUARENA_NO_CUDA';
+my $scratch = tempdir(CLEANUP => 1);
+
+sub slurp { my ($name) = @_; open my $file, '<', $name or die "$name: $!"; local $/; return scalar <$file> }
+
+# The simulated device is built once: a mutant is one file.
+sub build_device {
+    my @sources = ('stress/base/problem.c', qw(stress/base/slice.c stress/base/splitmix64.c), glob 'stress/sim/*.c');
+    my $root = `pwd`;
+    chomp $root;
+    return system("cd $scratch && $cc $flags -O2 -w -c " . join ' ', map { "$root/$_" } @sources) == 0;
+}
+
+# A mutated copy in $path; '', or why not: what it replaces is not there exactly once.
+sub mutate {
+    my ($path, $header, $name, @pairs) = @_;
+    while (my ($text, $instead) = splice @pairs, 0, 2) {
+        my $count = () = $header =~ /\Q$text\E/g;
+        return "is there $count times: $text" if $count != 1;
+        $header =~ s/\Q$text\E/$instead/;
+    }
+    open my $file, '>', $path or die $!;
+    print $file $header;
+    close $file or die $!;
+    return '';
+}
+
+# Builds the test on a mutant and runs it; what it printed. A mutant that loops is ended.
+sub build_and_run {
+    my ($path, $test, $environment) = @_;
+    my $program = $path =~ s/\.h$//r;
+    return "does not compile\n" . slurp("$program.err")
+        if system "$cc $flags -O0 -w -DGPUARENA_STATIC -iquote . -iquote tests/support -include $path $test $scratch/*.o "
+                  . "-o $program -lpthread -lm 2>$program.err";
+    my $out = `$environment perl -e 'alarm 60; exec \@ARGV' $program 2>&1`;
+    return "status $?\n$out";
+}
+
+# All mistakes, so many at once: each process leaves the result in a file.
+sub run_all {
+    my ($header, $asked, @numbers) = @_;
+    my $jobs = $ENV{PLANTED_JOBS} // 2;
+    my %running;
+    while (@numbers || %running) {
+        while (@numbers && keys %running < $jobs) {
+            my $number = shift @numbers;
+            my $process = fork // die "fork: $!";
+            if ($process == 0) {
+                my $path = "$scratch/planted$number.h";
+                my $text = mutate($path, $header, @{ $asked->{mistakes}[$number] })
+                    || build_and_run($path, @$asked{qw(test environment)});
+                open my $file, '>', "$scratch/result$number" or die $!;
+                print $file $text;
+                close $file;
+                require POSIX;
+                POSIX::_exit(0);
+            }
+            $running{$process} = 1;
+        }
+        delete $running{ wait() };
+    }
+}
+
+sub planted {
+    my (%asked) = @_;
+    my $header = slurp('gpuarena.h');
+    my $wanted = $ENV{PLANTED} // '.';
+    my @numbers = grep { $asked{mistakes}[$_][0] =~ /$wanted/ } 0 .. $#{ $asked{mistakes} };
+    BAIL_OUT('the simulated device does not build') unless build_device();
+    run_all($header, \%asked, @numbers);
+    for my $number (@numbers) {
+        my $result = slurp("$scratch/result$number");
+        my $found = $asked{found}->($result);
+        ok($found, $asked{mistakes}[$number][0]) ? note($found) : diag($result);
+    }
+    done_testing();
+}
+
+1;
