@@ -6959,7 +6959,7 @@ GPUARENA__NOINLINE void gpuarena__plan_note(gpuarena *arena, uint32_t index, con
         return;
     }
     one = &fresh->list[number];
-    memset(&fresh->list[fresh->count], 0, (number + 1 - fresh->count) * sizeof *one);
+    memset(&fresh->list[fresh->count], 0, ((size_t)number + 1 - fresh->count) * sizeof *one);
     fresh->count = (uint32_t)number + 1;
     if (!plain) return;
     one->units = (uint32_t)units;

@@ -687,9 +687,10 @@ static int gate_judge_number(const gate *self, const case_row *of, gate_verdict 
 {
     const rule *judged = made->judged;
     interval value, limit;
+    int is_timed = judged->measure->is_timed == COLUMN_IS_TIMED;
     snprintf(made->value, sizeof made->value, "-");
     snprintf(made->limit, sizeof made->limit, "-");
-    if (case_samples(of->table, of, made->policy, judged->column, judged->measure->is_timed == COLUMN_IS_TIMED, &value)
+    if (case_samples(of->table, of, made->policy, judged->column, is_timed, &value)
         || gate_limit(self, of, made, &limit)) return -1;
     if (value.count) gate_show(&value, judged, value.low, value.high, made->value, sizeof made->value);
     else gate_no_value(made);
