@@ -28,7 +28,7 @@ COMPILE   = $(CC) $(DIALECT) $(WARNINGS) $(CUDA_FLAGS) $(CPPFLAGS) $(CFLAGS)
 COMPILE_CXX = $(CXX) -std=c++17 -Wall -Wextra $(if $(WERROR),-Werror) $(CUDA_FLAGS) $(CPPFLAGS) $(CFLAGS)
 LINK      = $(CC) $(CFLAGS) $(LDFLAGS)
 SANITIZE := -fsanitize=address,undefined
-TEST_INCLUDES := -iquote . -iquote tests/support
+TEST_INCLUDES := -iquote . -iquote tests/support -DTESTS_FOLDER='"$(CURDIR)/tests"'
 Q        := $(if $(filter 1,$(V)),,@)
 
 # ---- the CUDA Toolkit: its headers and its libcudart, or neither. Programs are linked with the substitute, which has
@@ -88,7 +88,7 @@ ifneq ($(words x $(CURDIR) $(BUILD)),3)
 $(error paths with spaces are not supported: "$(CURDIR)", BUILD="$(BUILD)")
 endif
 .DELETE_ON_ERROR:
-.PHONY: all examples everything run check needed test asan tsan fuzz valgrind bench profile footprints policies pictures mutants coverage bounds torch install uninstall clean help toolkit FORCE
+.PHONY: all examples everything run check needed test asan tsan fuzz golden valgrind bench profile footprints policies pictures mutants coverage bounds torch install uninstall clean help toolkit FORCE
 
 all: toolkit $(STRESS) $(CUDART) $(CUB) $(PRELOAD)  ## build the stress program and its libraries (the default)
 
@@ -168,6 +168,9 @@ fuzz: | $(BUILD)/  ## look for inputs that parsers cannot bear, with clang's lib
 	            -print_final_stats=1 -artifact_prefix='$(BUILD)/fuzz/'$$name- \
 	            '$(BUILD)/fuzz/found/'$$name tests/fuzz/corpus/$$name || exit 1; done; \
 	else echo 'fuzz: skipped, there is no clang with -fsanitize=fuzzer'; fi
+
+golden: $(BUILD)/tests/test_sentences  ## rewrite the golden files; `git diff` shows what is said otherwise than before
+	$(Q)GPUARENA_GOLDEN=1 $<
 
 valgrind: $(TEST_PROGRAMS)  ## the C tests under valgrind, with fewer random operations
 	$(Q)if command -v valgrind >/dev/null; then \

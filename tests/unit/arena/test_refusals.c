@@ -50,14 +50,6 @@ static gpuarena_failure last(const gpuarena *arena)
     return failure;
 }
 
-static const char *sentence(const gpuarena *arena)
-{
-    static char text[1024];
-    gpuarena_failure failure = last(arena);
-    gpuarena_failure_text(&failure, text, sizeof text);
-    return text;
-}
-
 static void close_all(gpuarena *arena)
 {
     char message[128];
@@ -197,7 +189,6 @@ static void test_headroom(void)
     CHECK_INT(gpuarena_alloc(arena, &ptr, KIB(768), NULL), ==, GPUARENA_OUT_OF_MEMORY);
     CHECK_STR(gpuarena_reason_name(last(arena).reason), "fragmented");
     CHECK_U64(last(arena).missing_bytes, ==, KIB(256));
-    CHECK_MSG(strstr(sentence(arena), "the headroom forbids growth") != NULL, "%s", sentence(arena));
     close_sim(arena);
 }
 
@@ -252,8 +243,6 @@ static void test_alignment(const char *text, uint32_t flags)
     CHECK_INT(foreseen(arena, &request), ==, GPUARENA_OUT_OF_MEMORY);
     CHECK_STR(gpuarena_reason_name(last(arena).reason), "alignment");
     CHECK_U64(last(arena).missing_bytes, ==, 0);
-    CHECK_STR(sentence(arena), "arena: 6291456 bytes (6.00 MiB) must begin a segment, and none that the driver gives "
-              "starts at a multiple of their alignment; set config.alignment to it, or ask for less");
     CHECK_U64(device.held_bytes, ==, 0);
     request.alignment_bytes = 256;
     CHECK_INT(foreseen(arena, &request), ==, GPUARENA_OK);

@@ -195,7 +195,6 @@ static void test_pressure_nonsense(void)
     config.release_bytes = UINT64_MAX - MIB(1);
     CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_INVALID_CONFIG);
     gpuarena_last_failure(NULL, &failure);
-    CHECK_STR(failure.detail, "release_at: above the device's size");
     config.release_bytes = 0;
     config.headroom_bytes = UINT64_MAX - MIB(1);
     CHECK_INT(gpuarena_create(&config, &arena), ==, GPUARENA_INVALID_CONFIG);

@@ -1,230 +1,492 @@
-/* gpuarena_failure_text, to the letter: what was asked, what stood in the way, what would have helped.
-   It must not know how a failure comes about, but for the few that are provoked: records are filled by hand. */
+/* Every message of the header, pinned once, in sentences.golden: what is said of texts of a configuration, of arenas
+   that are not created, of failure records, and of calls that are refused. `make golden` rewrites the file.
+   A line of it that begins with > is an answer. The others are cases, which a person writes:
+     parse TEXT             gpuarena_config_parse of TEXT, in which \x09 is a character
+     create TEXT; NAME=..   an arena of TEXT and of fields named below, on a device of 8 GiB
+     plain TEXT; NAME=..    the same on a device of 1 GiB without pages and events
+     record RESULT REASON NAME=..  gpuarena_failure_text of a record of this
+   The calls that follow in the file are those of CALLS below. Other tests ask for results, reasons and numbers. */
+#include "sim_device.h"
 #include "arena_state.h"
 
-static fake_device device;
+#ifndef TESTS_FOLDER
+#define TESTS_FOLDER "tests"
+#endif
+#define GOLDEN TESTS_FOLDER "/unit/arena/sentences.golden"
 
-static const char *sentence(const gpuarena_failure *failure)
+/* ---- texts */
+
+static char answer[2048];                        /* what the latest case was told */
+static char whole[1 << 17];                      /* the file as it should be */
+static size_t length;
+
+static void put(const char *format, ...)
 {
-    static char text[512];
-    size_t length = gpuarena_failure_text(failure, text, sizeof text);
-    if (length != strlen(text)) snprintf(text, sizeof text, "length %zu of %zu", length, strlen(text));
-    return text;
+    va_list values;
+    va_start(values, format);
+    int written = vsnprintf(whole + length, sizeof whole - length, format, values);
+    va_end(values);
+    length += (size_t)written;
+    if (length >= sizeof whole) length = sizeof whole - 1;
 }
 
-static gpuarena_failure refused(gpuarena_reason reason)
+/* In place: \x09 becomes a character. */
+static void unescape(char *text)
 {
-    gpuarena_failure failure = GPUARENA_INIT;
-    failure.result = GPUARENA_OUT_OF_MEMORY;
-    failure.reason = reason;
-    failure.requested_bytes = 3 << 20;
-    failure.missing_bytes = 2 << 20;
-    failure.limit_bytes = GIB(1);
-    failure.largest_free_bytes = 1 << 20;
-    failure.device_free_bytes = 1536;
-    failure.driver_code = 2;
-    strcpy(failure.arena, "weights");
-    return failure;
+    char *to = text;
+    unsigned code;
+    while (*text) {
+        if (sscanf(text, "\\x%2x", &code) == 1) {
+            *to++ = (char)code;
+            text += 4;
+        } else *to++ = *text++;
+    }
+    *to = '\0';
 }
 
-static void test_memory(void)
+/* The next word NAME=VALUE, both ended by a NUL; 0: there is none. A value may stand in quotation marks. */
+static int next_pair(char **at, const char **name, const char **value)
 {
-    gpuarena_failure failure = refused(GPUARENA_REASON_OVER_LIMIT);
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) would pass the limit of 1073741824 bytes "
-              "(1.00 GiB); raise it by 2097152 bytes (2.00 MiB), or free as much");
-    failure = refused(GPUARENA_REASON_FRAGMENTED);
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) fit in no single free block, though enough "
-              "is free: the longest is 1048576 bytes (1.00 MiB), short by 2097152 bytes (2.00 MiB); the driver "
-              "refused more (code 2); free device memory elsewhere, or allocate large blocks first");
-    failure.driver_code = 0;
-    CHECK_MSG(strstr(sentence(&failure), "; the headroom forbids growth; lower it, or") != NULL,
-              "fragmented by headroom");
-    failure.device_free_bytes = 0;
-    CHECK_MSG(strstr(sentence(&failure), "; the limit of 1073741824 bytes (1.00 GiB) forbids growth; raise it, or")
-              != NULL, "fragmented by the limit");
-    failure = refused(GPUARENA_REASON_HEADROOM);
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) would leave less than the headroom to "
-              "others: the device has 1536 bytes (1.50 KiB) free; 2097152 bytes (2.00 MiB) more, or a smaller "
-              "headroom, would do");
-    failure = refused(GPUARENA_REASON_DRIVER_REFUSED);
-    strcpy(failure.detail, "cudaErrorMemoryAllocation");
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) were refused by the driver (code 2, "
-              "cudaErrorMemoryAllocation), which reports 1536 bytes (1.50 KiB) free on the device; another "
-              "2097152 bytes (2.00 MiB) of device memory would do");
-    failure = refused(GPUARENA_REASON_TOO_LARGE);
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) are more than any arena can hold; check "
-              "the size");
-    failure = refused(GPUARENA_REASON_TRY_ONLY);
-    CHECK_STR(sentence(&failure),
-              "weights: 3145728 bytes (3.00 MiB) are not free in one piece, and GPUARENA_ALLOC_TRY forbids growth; "
-              "ask without it");
-    failure = refused(GPUARENA_REASON_PENDING);
-    failure.pending_bytes = 8192;
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) are free, but the GPU may use them still: "
-              "8192 bytes (8.00 KiB) wait for streams, and cannot be waited for; synchronise, or allow "
-              "streams=steal");
-    failure = refused(GPUARENA_REASON_CAPTURE);
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) are free or could be made so, but not while "
-              "a stream is captured into a graph; allocate before the capture");
-    failure = refused(GPUARENA_REASON_ADDRESSES);
-    CHECK_STR(sentence(&failure), "weights: 3145728 bytes (3.00 MiB) have no addresses: the driver "
-              "reserves no more (code 2); free what is not needed, or set a limit");
+    *at += strspn(*at, " ");
+    if (!**at) return 0;
+    *name = *at;
+    *at += strcspn(*at, "= ");
+    *value = "";
+    if (**at == '=') {
+        *(*at)++ = '\0';
+        int quoted = **at == '"';
+        *value = *at += quoted;
+        *at += strcspn(*at, quoted ? "\"" : " ");
+    }
+    if (**at) *(*at)++ = '\0';
+    return 1;
 }
 
-static void test_pointers(void)
+/* A number such as 5, 3M or -7. */
+static uint64_t number_of(const char *text)
 {
-    gpuarena_failure failure = GPUARENA_INIT;
-    failure.result = GPUARENA_INTERIOR_POINTER;
-    failure.block.ptr = &failure;
-    failure.block.bytes = 4096;
-    failure.block.state = GPUARENA_STATE_LIVE;
-    strcpy(failure.detail, "offset 5");
-    CHECK_STR(sentence(&failure), "the pointer is inside a block, not its base; free the base (offset 5); it lies "
-              "in a live block of 4096 bytes (4.00 KiB)");
-    failure.result = GPUARENA_DOUBLE_FREE;
-    failure.block.state = GPUARENA_STATE_FREE;
-    CHECK_STR(sentence(&failure), "the pointer's memory is free already (offset 5); it lies in a free block of "
-              "4096 bytes (4.00 KiB)");
-    failure.block.ptr = NULL;
-    failure.result = GPUARENA_WRONG_ARENA;
-    strcpy(failure.detail, "arena left");
-    CHECK_STR(sentence(&failure), "the pointer is another arena's; free it there (arena left)");
-    failure.result = GPUARENA_FOREIGN_POINTER;
-    failure.detail[0] = '\0';
-    CHECK_STR(sentence(&failure), "the pointer is in no arena");
+    char *end;
+    uint64_t number = *text == '-' ? (uint64_t)strtoll(text, &end, 10) : (uint64_t)strtoull(text, &end, 10);
+    const char *unit = *end ? strchr("KMG", *end) : NULL;
+    return unit ? number << 10 * (1 + (unit - "KMG")) : number;
 }
 
-static void test_others(void)
+typedef struct member { const char *name; size_t offset, bytes; } member;    /* bytes 0: a double */
+
+static int set_member(void *of, const member *members, size_t count, const char *name, const char *value)
 {
-    gpuarena_failure failure = GPUARENA_INIT;
-    CHECK_STR(sentence(&failure), "nothing has failed");
-    CHECK_INT(gpuarena_failure_text(NULL, NULL, 0), ==, 0);
-    failure.result = GPUARENA_HOST_MEMORY;
-    CHECK_STR(sentence(&failure), "no host memory for the arena's bookkeeping; nothing on the device has changed");
-    failure.result = GPUARENA_STILL_IN_USE;
-    failure.live_bytes = 2048;
-    CHECK_STR(sentence(&failure), "2048 bytes (2.00 KiB) are still live; free them, or call gpuarena_reset, before "
-              "gpuarena_destroy");
-    failure.result = GPUARENA_REENTRANT;
-    CHECK_STR(sentence(&failure), "called from a callback of the same arena, which holds its lock; call after it "
-              "returns");
-    failure.result = GPUARENA_DEVICE_LOST;
-    failure.driver_code = 700;
-    CHECK_STR(sentence(&failure), "the device is lost (driver code 700); end the process and start again");
-    failure.result = GPUARENA_DRIVER_ERROR;
-    strcpy(failure.detail, "cudaErrorUnknown");
-    CHECK_STR(sentence(&failure), "the driver failed or gave nonsense (code 700, cudaErrorUnknown); the arena is as "
-              "it was, and the call may be tried again");
-    failure.result = GPUARENA_INVALID_CONFIG;
-    strcpy(failure.detail, "limit: give bytes or a fraction, not both");
-    CHECK_STR(sentence(&failure), "invalid_config: limit: give bytes or a fraction, not both");
-    failure.result = GPUARENA_CORRUPT;
-    failure.detail[0] = '\0';
-    CHECK_STR(sentence(&failure), "corrupt");
+    for (size_t at = 0; at < count; at++) {
+        if (strcmp(members[at].name, name)) continue;
+        char *field = (char *)of + members[at].offset;
+        uint64_t wide = number_of(value);
+        uint32_t narrow = (uint32_t)wide;
+        double real = strtod(value, NULL);
+        if (members[at].bytes == 0) memcpy(field, &real, sizeof real);
+        else if (members[at].bytes == sizeof narrow) memcpy(field, &narrow, sizeof narrow);
+        else if (members[at].bytes == sizeof wide) memcpy(field, &wide, sizeof wide);
+        else {
+            memset(field, 0, members[at].bytes);
+            memcpy(field, value, strlen(value) < members[at].bytes ? strlen(value) : members[at].bytes);
+        }
+        return 1;
+    }
+    return 0;
 }
 
-/* The advice is true: a limit raised by what is missing serves the same request. */
-static void test_advice(void)
+/* What this thread was told last; the text is as long as it says. */
+static void last_said(const gpuarena *arena)
 {
     gpuarena_failure failure;
-    void *ptr = NULL;
-    fake_open(&device, GIB(4));
-    gpuarena_config config = fake_config(&device);
-    config.limit_bytes = MIB(64);
-    gpuarena *arena = state_arena(&config);
-    state_alloc(arena, MIB(50));
-    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(33), NULL), ==, GPUARENA_OUT_OF_MEMORY);
     gpuarena_last_failure(arena, &failure);
-    CHECK_INT(failure.reason, ==, GPUARENA_REASON_OVER_LIMIT);
-    CHECK_INT(gpuarena_set_limit(arena, failure.limit_bytes + failure.missing_bytes - 1), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(33), NULL), ==, GPUARENA_OUT_OF_MEMORY);
-    CHECK_INT(gpuarena_set_limit(arena, failure.limit_bytes + failure.missing_bytes), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(33), NULL), ==, GPUARENA_OK);
-    state_end(arena, &device, "advice");
+    size_t said = gpuarena_failure_text(&failure, answer, sizeof answer);
+    if (said != strlen(answer)) strcpy(answer, "the length is wrong");
 }
 
-/* The same where the limit was lowered below what is reserved. */
-static void test_advice_lowered(void)
+/* ---- cases of the file */
+
+/* A refused text changes nothing. */
+static void answer_parse(const char *text)
 {
-    gpuarena_failure failure;
-    void *ptr = NULL;
-    fake_open(&device, GIB(4));
-    gpuarena_config config = fake_config(&device);
-    config.growth = GPUARENA_GROWTH_EXACT;
-    gpuarena *arena = state_arena(&config);
-    void *block = state_alloc(arena, MIB(40));
-    state_alloc(arena, MIB(20));
-    CHECK_INT(gpuarena_set_limit(arena, MIB(30)), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(2), NULL), ==, GPUARENA_OUT_OF_MEMORY);
-    gpuarena_last_failure(arena, &failure);
-    CHECK_INT(failure.reason, ==, GPUARENA_REASON_OVER_LIMIT);
-    CHECK_U64(failure.missing_bytes, ==, MIB(32));
-    CHECK_INT(gpuarena_set_limit(arena, MIB(62)), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_alloc(arena, &ptr, MIB(2), NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_set_limit(arena, MIB(61)), ==, GPUARENA_OK);          /* the idle 2 MiB went back: it fits */
-    CHECK_INT(gpuarena_free(arena, block, NULL), ==, GPUARENA_OK);
-    state_end(arena, &device, "advice, lowered");
+    gpuarena_config config, before;
+    memset(&config, 0x11, sizeof config);
+    before = config;
+    strcpy(answer, "no message");
+    gpuarena_result result = gpuarena_config_parse(text, &config, answer, sizeof answer);
+    if (result != GPUARENA_OK) {
+        if (result != GPUARENA_INVALID_CONFIG) strcpy(answer, "another result");
+        if (memcmp(&config, &before, sizeof config)) strcpy(answer, "refused, and changed");
+        return;
+    }
+    if (answer[0]) {
+        strcpy(answer, "a message, though all is well");
+        return;
+    }
+    memset(&config, 0, sizeof config);
+    strcpy(answer, gpuarena_config_parse(text, &config, NULL, 0) ? "not always ok: " : "ok: ");
+    gpuarena_config_text(&config, answer + strlen(answer), sizeof answer - strlen(answer));
 }
 
-/* An aligned request takes a whole limit where the driver's segment starts right; where it does not,
-   nothing stays. */
-static void test_aligned_at_limit(void)
+#define FIELD(name, member) { #name, offsetof(gpuarena_config, member), sizeof ((gpuarena_config *)0)->member }
+#define REAL(name) { #name, offsetof(gpuarena_config, name), 0 }
+static const member fields[] = {
+    FIELD(name, name), FIELD(zero_begin, zero_begin), FIELD(zero_end, zero_end), FIELD(backing, backing),
+    FIELD(growth, growth), FIELD(streams, streams), FIELD(share, share), FIELD(scrub, scrub), FIELD(release, release),
+    FIELD(plan, plan), FIELD(debug, debug), FIELD(page, page_bytes), FIELD(large, large_bytes),
+    FIELD(initial, initial_bytes), FIELD(step, step_bytes), FIELD(step_max, step_max_bytes),
+    FIELD(alignment, alignment), FIELD(limit_base, limit_base), FIELD(limit, limit_bytes),
+    FIELD(oversubscribe, oversubscribe), REAL(idle_fraction), REAL(limit_fraction), REAL(release_keep) };
+
+#define ENTRY(group, entry) { #group "." #entry, offsetof(gpuarena_driver, group.entry), sizeof(void *) }
+static const member entries[] = {
+    ENTRY(memory, info), ENTRY(memory, obtain), ENTRY(memory, give_back), ENTRY(vm, unmap), ENTRY(vm, reserve),
+    ENTRY(events, create), ENTRY(events, device_wait), ENTRY(capture, exchange_mode),
+    { "clear", offsetof(gpuarena_driver, clear), sizeof(void *) },
+    { "now_ns", offsetof(gpuarena_driver, now_ns), sizeof(void *) },
+    { "page_bytes", offsetof(gpuarena_driver, page_bytes), sizeof(uint64_t) } };
+
+/* Sets fields of the configuration; `without` clears an entry of the driver, or a function for host memory. 0: there
+   is no such name. */
+static int set_fields(char *text, gpuarena_config *config, gpuarena_driver *driver)
+{
+    const char *name, *value;
+    while (next_pair(&text, &name, &value)) {
+        if (set_member(config, fields, COUNT(fields), name, value)) continue;
+        if (strcmp(name, "without")) return 0;
+        if (!strcmp(value, "host_alloc")) config->host_alloc = NULL;
+        else if (!strcmp(value, "host_free")) config->host_free = NULL;
+        else if (!set_member(driver, entries, COUNT(entries), value, "0")) return 0;
+    }
+    return 1;
+}
+
+static void answer_create(char *text, const gpuarena_config *from)
+{
+    gpuarena_driver driver = *from->driver;
+    gpuarena_config config = *from;
+    gpuarena *arena = NULL;
+    char *rest = strchr(text, ';');
+    if (rest) *rest++ = '\0';
+    config.driver = &driver;
+    if (gpuarena_config_parse(text, &config, answer, sizeof answer)) return;
+    if (rest && !set_fields(rest, &config, &driver)) {
+        strcpy(answer, "no such field");
+        return;
+    }
+    if (gpuarena_create(&config, &arena) != GPUARENA_OK) {
+        last_said(NULL);
+        return;
+    }
+    gpuarena_get_config(arena, &config);
+    strcpy(answer, "ok: ");
+    gpuarena_config_text(&config, answer + 4, sizeof answer - 4);
+    if (gpuarena_destroy(arena) != GPUARENA_OK) strcpy(answer, "not destroyed");
+}
+
+static void answer_create_paged(char *text)
+{
+    sim_bench bench = bench_open_sized(GIB(8), NULL);
+    gpuarena_config config = GPUARENA_INIT;
+    config.driver = &bench.driver;
+    config.environment = "";
+    answer_create(text, &config);
+    if (bench_counters(&bench).held_bytes) strcpy(answer, "memory is left");
+    bench_close(&bench);
+}
+
+static void answer_create_plain(char *text)
+{
+    static fake_device device;
+    fake_open(&device, GIB(1));
+    gpuarena_config config = fake_config(&device);
+    answer_create(text, &config);
+    if (!fake_close(&device)) strcpy(answer, "memory is left");
+}
+
+#define MEMBER(name, member) { #name, offsetof(gpuarena_failure, member), sizeof ((gpuarena_failure *)0)->member }
+static const member members[] = {
+    MEMBER(requested, requested_bytes), MEMBER(missing, missing_bytes), MEMBER(live, live_bytes),
+    MEMBER(pending, pending_bytes), MEMBER(reserved, reserved_bytes), MEMBER(limit, limit_bytes),
+    MEMBER(largest, largest_free_bytes), MEMBER(device_free, device_free_bytes), MEMBER(code, driver_code),
+    MEMBER(arena, arena), MEMBER(detail, detail), MEMBER(block, block.bytes), MEMBER(state, block.state) };
+
+static void answer_record(char *text)
+{
+    gpuarena_failure failure = GPUARENA_INIT;
+    const char *name, *value;
+    if (!next_pair(&text, &name, &value)) return;
+#define X(of, code, word) if (!strcmp(name, word)) failure.result = (gpuarena_result)(code);
+    GPUARENA_RESULTS(X)
+#undef X
+    strcpy(answer, "no such member");
+    while (next_pair(&text, &name, &value)) {
+        int known = set_member(&failure, members, COUNT(members), name, value);
+        if (!strcmp(name, "call")) failure.driver_call = value, known = 1;
+#define X(of, word) if (!strcmp(name, word)) failure.reason = GPUARENA_REASON_##of, known = 1;
+        GPUARENA_REASONS(X)
+#undef X
+        if (!known) return;
+    }
+    if (failure.block.bytes) failure.block.ptr = &failure;
+    size_t said = gpuarena_failure_text(&failure, answer, sizeof answer);
+    if (said != strlen(answer)) strcpy(answer, "the length is wrong");
+}
+
+/* ---- calls that are refused, each on two arenas of its own, on one device */
+
+static sim_bench machine;
+static gpuarena *mine, *other;
+static gpuarena_stream one;
+static char *block, *theirs, *freed;
+static uint64_t set;
+
+static gpuarena *open_arena(const char *name, const char *text, gpuarena *parent, const gpuarena_driver *driver)
+{
+    gpuarena_config config = GPUARENA_INIT;
+    gpuarena *arena = NULL;
+    config.driver = driver;
+    config.parent = parent;
+    config.environment = "";
+    strcpy(config.name, name);
+    if (gpuarena_config_parse(text, &config, NULL, 0) || gpuarena_create(&config, &arena)) return NULL;
+    return arena;
+}
+
+static void *of_tag(gpuarena *arena, uint64_t bytes, const char *tag)
 {
     gpuarena_request request = GPUARENA_INIT;
     void *ptr = NULL;
-    fake_open(&device, GIB(4));
-    gpuarena_config config = fake_config(&device);
-    config.limit_bytes = MIB(2);
-    gpuarena *arena = state_arena(&config);
-    request.bytes = MIB(2);
-    request.alignment_bytes = 512;
-    CHECK_INT(gpuarena_alloc_ex(arena, &ptr, &request), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_free(arena, ptr, NULL), ==, GPUARENA_OK);
-    CHECK_INT(gpuarena_trim(arena, 0, NULL), ==, GPUARENA_OK);
-    device.base_address += 256;
-    CHECK_INT(gpuarena_alloc_ex(arena, &ptr, &request), ==, GPUARENA_OUT_OF_MEMORY);
-    CHECK_U64(device.held_bytes, ==, 0);
-    state_end(arena, &device, "aligned at the limit");
+    request.bytes = bytes;
+    request.tag = *tag ? gpuarena_tag(tag) : 0;
+    (void)gpuarena_alloc_ex(arena, &ptr, &request);
+    return ptr;
 }
 
-/* From the first growth on an observer may look at its arena, and its record stays what it was told. */
-static uint64_t observed_bytes;
-static int record_kept;
-
-static void looking(gpuarena *arena, const gpuarena_action *action, void *user)
+static gpuarena_result ask(gpuarena *arena, uint64_t bytes, uint64_t alignment, uint32_t flags, uint64_t room)
 {
-    gpuarena_stats stats;
+    gpuarena_request request = GPUARENA_INIT;
     void *ptr = NULL;
-    (void)user;
-    gpuarena_get_stats(arena, &stats);
-    if (action->kind == GPUARENA_ACTION_GROW) observed_bytes = stats.reserved_bytes;
-    if (action->kind == GPUARENA_ACTION_MISUSE)
-        record_kept = gpuarena_alloc(arena, &ptr, 1, NULL) == GPUARENA_REENTRANT
-            && action->failure->result == GPUARENA_FOREIGN_POINTER;
+    request.bytes = bytes;
+    request.alignment_bytes = alignment;
+    request.flags = flags;
+    request.room_bytes = room;
+    return gpuarena_alloc_ex(arena, &ptr, &request);
 }
 
-static void test_observed(void)
+/* Captures a stream, and ends that too where it is told so. */
+static gpuarena_result capture(int ends)
 {
-    fake_open(&device, GIB(4));
-    gpuarena_config config = fake_config(&device);
-    config.initial_bytes = MIB(4);
-    config.observe = looking;
-    gpuarena *arena = state_arena(&config);
-    CHECK_U64(observed_bytes, ==, MIB(4));
-    CHECK_INT(gpuarena_free(arena, &device, NULL), ==, GPUARENA_FOREIGN_POINTER);
-    CHECK(record_kept);
-    state_end(arena, &device, "observed");
+    gpuarena_result result = gpuarena_capture_begin(mine, one, &set);
+    return ends && result == GPUARENA_OK ? gpuarena_capture_end(mine, one) : result;
+}
+
+/* Destroys an arena with live blocks of this many sizes, the last of which is a number's. */
+static gpuarena_result leak(uint32_t sizes)
+{
+    gpuarena_request request = GPUARENA_INIT;
+    void *ptr;
+    (void)gpuarena_reset(mine, GPUARENA_ANY_STREAM);
+    of_tag(mine, MIB(4), "kv"), of_tag(mine, MIB(4), "kv"), of_tag(mine, 512, "");
+    for (uint32_t at = 1; at < sizes; at++) {
+        request.bytes = KIB(1) + at % 3;
+        request.tag = at % 2 ? 0 : 9;
+        (void)gpuarena_alloc_ex(mine, &ptr, &request);
+    }
+    return gpuarena_destroy(mine);
+}
+
+/* Asks for more than the limit, with tagged blocks live. */
+static gpuarena_result run_short(int more)
+{
+    void *ptr;
+    (void)gpuarena_set_limit(mine, MIB(64));
+    of_tag(mine, MIB(32), "weights"), of_tag(mine, MIB(11) + KIB(512), "kv"), of_tag(mine, MIB(4), "");
+    if (more) of_tag(mine, KIB(2), "a"), of_tag(mine, KIB(1), "b");
+    return gpuarena_alloc(mine, &ptr, MIB(100), NULL);
+}
+
+static gpuarena_result child_of(gpuarena *parent, const char *text, const gpuarena_driver *driver)
+{
+    gpuarena *child = open_arena("child", text, parent, driver);
+    gpuarena_failure failure;
+    (void)gpuarena_reset(other, NULL);
+    if (child) return gpuarena_destroy(parent) + gpuarena_destroy(child);
+    gpuarena_last_failure(NULL, &failure);
+    return failure.result;
+}
+
+static gpuarena_result visit(const gpuarena_block *at, void *user) { return (void)at, (void)user, GPUARENA_OK; }
+static gpuarena_result no_page(const char *text, size_t bytes, void *user)
+{
+    return (void)text, (void)bytes, (void)user, GPUARENA_STOPPED;
+}
+
+static void *out;
+static gpuarena_tag_stats tag_stats;
+static gpuarena_block found;
+
+#define CALLS(X) \
+    X(gpuarena_create(NULL, NULL)) \
+    X(gpuarena_alloc(NULL, &out, 1, NULL)) \
+    X(gpuarena_observe(NULL, NULL, NULL)) \
+    X(gpuarena_alloc(mine, NULL, 1, NULL)) \
+    X(gpuarena_alloc_ex(mine, &out, NULL)) \
+    X(gpuarena_can_alloc(mine, NULL)) \
+    X(ask(mine, 1, 3, 0, 0)) \
+    X(ask(mine, 1, 0, 4, 0)) \
+    X(ask(mine, 1, 0, GPUARENA_ALLOC_DEDICATED, 1)) \
+    X(ask(mine, 1, MIB(4), GPUARENA_ALLOC_DEDICATED, 0)) \
+    X(ask(other, 1, 0, 0, MIB(4))) \
+    X(gpuarena_alloc(mine, &out, 1, GPUARENA_OWN_STREAM)) \
+    X(gpuarena_free(mine, freed, NULL)) \
+    X(gpuarena_free(mine, block + 5, NULL)) \
+    X(gpuarena_free(mine, &out, NULL)) \
+    X(gpuarena_free(mine, theirs, NULL)) \
+    X(gpuarena_resize(mine, NULL, 1, NULL)) \
+    X(gpuarena_resize(mine, block, 0, NULL)) \
+    X(gpuarena_resize(other, theirs, MIB(4), NULL)) \
+    X(gpuarena_use(mine, block, GPUARENA_ANY_STREAM)) \
+    X(gpuarena_forget(mine, GPUARENA_OWN_STREAM)) \
+    X(gpuarena_capture_begin(mine, one, NULL)) \
+    X(capture(0) + gpuarena_capture_begin(mine, one, &set)) \
+    X((set = 77, gpuarena_capture_begin(mine, one, &set))) \
+    X(capture(0) + gpuarena_forget(mine, one)) \
+    X(gpuarena_capture_end(mine, one)) \
+    X(gpuarena_capture_release(mine, 77, one)) \
+    X(capture(0) + gpuarena_capture_release(mine, set, NULL)) \
+    X(capture(1) + gpuarena_capture_release(mine, set, GPUARENA_OWN_STREAM)) \
+    X(capture(1) + gpuarena_reset(mine, NULL) + gpuarena_destroy(mine)) \
+    X(gpuarena_free_since(mine, 77, 0, NULL)) \
+    X(gpuarena_lookup(mine, block, NULL)) \
+    X(gpuarena_lookup(mine, theirs, &found)) \
+    X(gpuarena_walk(mine, NULL, NULL)) \
+    X(gpuarena_walk(NULL, visit, NULL)) \
+    X(gpuarena_report(mine, GPUARENA_FORMAT_TEXT, NULL, NULL)) \
+    X(gpuarena_report(mine, (gpuarena_format)7, no_page, NULL)) \
+    X(gpuarena_get_device(mine, NULL)) \
+    X(gpuarena_get_tag(mine, 5, &tag_stats)) \
+    X(gpuarena_get_tag(mine, 0, NULL)) \
+    X((gpuarena_tag(NULL), GPUARENA_INVALID_ARGUMENT)) \
+    X((gpuarena_tag("12345678901234567890123456789012"), GPUARENA_INVALID_ARGUMENT)) \
+    X(gpuarena_config_parse(NULL, NULL, NULL, 0)) \
+    X(gpuarena_config_parse("", NULL, NULL, 0)) \
+    X(gpuarena_driver_cuda(0, NULL)) \
+    X(run_short(0)) \
+    X(run_short(1)) \
+    X(leak(1)) \
+    X(leak(300)) \
+    X(child_of(other, "limit=2M", NULL)) \
+    X(child_of(other, "limit=9M", NULL)) \
+    X(child_of(other, "backing=pinned,limit=2M", NULL)) \
+    X(child_of((gpuarena *)(void *)&machine, "limit=2M", NULL)) \
+    X(child_of(other, "limit=2M", &(gpuarena_driver){ .device = 7 }))
+
+static gpuarena_result make_call(int number)
+{
+    int at = 0;
+#define X(call) if (at++ == number) return (gpuarena_result)(call);
+    CALLS(X)
+#undef X
+    return GPUARENA_OK;
+}
+
+/* A stream, a live block and a freed one of `mine`, and a block of `other`, which is `mine`'s neighbour. */
+static void answer_call(int number)
+{
+    gpuarena_failure failure;
+    machine = bench_open_sized(GIB(8), NULL);
+    (void)sim_stream_create(machine.machine, 0, 1, &one);
+    mine = open_arena("mine", "backing=paged", NULL, &machine.driver);
+    other = open_arena("other", "backing=segments,limit=8M", NULL, &machine.driver);
+    block = of_tag(mine, 1000, "");
+    freed = of_tag(mine, 1000, "");
+    theirs = of_tag(other, 1000, "");
+    (void)gpuarena_free(mine, freed, NULL);
+    set = 0;
+    gpuarena_result result = make_call(number);
+    gpuarena_last_failure(NULL, &failure);
+    last_said(NULL);
+    if (result != failure.result) snprintf(answer, sizeof answer, "result %d, recorded %d", result, failure.result);
+    (void)gpuarena_capture_end(mine, one);
+    (void)gpuarena_capture_release(mine, set, GPUARENA_ANY_STREAM);
+    (void)gpuarena_reset(mine, GPUARENA_ANY_STREAM);
+    (void)gpuarena_reset(other, GPUARENA_ANY_STREAM);
+    if (gpuarena_destroy(mine) || gpuarena_destroy(other)) strcpy(answer, "not destroyed");
+    bench_close(&machine);
+}
+
+/* ---- the file */
+
+static const struct { const char *word; void (*answers)(char *text); } kinds[] = {
+    { "record ", answer_record }, { "create ", answer_create_paged }, { "plain ", answer_create_plain } };
+
+static int answer_line(char *line)
+{
+    strcpy(answer, "no such case");
+    unescape(line);
+    if (!strncmp(line, "parse ", 6)) return answer_parse(line + 6), 1;
+    for (size_t at = 0; at < COUNT(kinds); at++)
+        if (!strncmp(line, kinds[at].word, strlen(kinds[at].word)))
+            return kinds[at].answers(line + strlen(kinds[at].word)), 1;
+    return *line && *line != '#';
+}
+
+/* Writes the cases of a file with their answers to `whole`, and then those of CALLS. Returns how many there are. */
+static int answer_all(FILE *file)
+{
+    static const char *const calls[] = {
+#define X(call) #call,
+        CALLS(X)
+#undef X
+    };
+    char line[1024];
+    int count = 0;
+    while (fgets(line, sizeof line, file)) {
+        if (line[0] == '>' || !strncmp(line, "call ", 5)) continue;
+        put("%s", line);
+        line[strcspn(line, "\n")] = '\0';
+        if (!answer_line(line)) continue;
+        put("> %s\n", answer);
+        count++;
+    }
+    for (size_t at = 0; at < COUNT(calls); at++, count++) {
+        answer_call((int)at);
+        put("call %s\n> %s\n", calls[at], answer);
+    }
+    return count;
+}
+
+/* Compares the file's lines with what is said now. Returns how many differ. */
+static int compare(FILE *file)
+{
+    char line[2048], before[2048] = "";
+    const char *at = whole;
+    int wrong = 0;
+    while (fgets(line, sizeof line, file)) {
+        size_t bytes = strcspn(at, "\n") + (*at != '\0');
+        if (strncmp(line, at, bytes) || strlen(line) != bytes) {
+            CHECK_MSG(0, "%s", before);
+            printf("#   file: %s#   now:  %.*s", line, (int)bytes, at);
+            if (++wrong == 10) return wrong;
+        }
+        if (line[0] != '>') snprintf(before, sizeof before, "%.*s", (int)strcspn(line, "\n"), line);
+        at += bytes;
+    }
+    return wrong + (*at != '\0');
 }
 
 int main(void)
 {
-    test_memory();
-    test_pointers();
-    test_others();
-    test_advice();
-    test_advice_lowered();
-    test_aligned_at_limit();
-    test_observed();
+    FILE *file = fopen(GOLDEN, "r");
+    int count = file ? answer_all(file) : 0;
+    CHECK_MSG(count > 0 && length + 1 < sizeof whole, "%s: %d cases", GOLDEN, count);
+    if (file && getenv("GPUARENA_GOLDEN")) {
+        fclose(file);
+        file = fopen(GOLDEN, "w");
+        CHECK_MSG(file && fwrite(whole, 1, length, file) == length, "written");
+    } else if (file) {
+        rewind(file);
+        CHECK_MSG(compare(file) == 0, "what is said is what the file has; `make golden` rewrites it");
+    }
+    if (file) fclose(file);
     return tap_done();
 }
