@@ -1,4 +1,4 @@
-/* For .ci/adversary: the fuzzer draws keys that the header no longer has; they are taken out of the text, one by one. */
+/* For .ci/adversary: the fuzzer draws keys that the header no longer has; they are taken out of the text. */
 #define GPUARENA_NO_CUDA
 #include "gpuarena.h"
 #include <stdio.h>
@@ -17,12 +17,14 @@ static char *former_item(char *text, const char *message)
     return length ? item : NULL;
 }
 
-static gpuarena_result parse_without_former_keys(const char *text, gpuarena_config *config, char *message, size_t size)
+static gpuarena_result parse_without_former_keys(const char *text, gpuarena_config *config, char *message,
+                                                 size_t size)
 {
     char left[2000], said[400], *item;
     gpuarena_result result;
     snprintf(left, sizeof left, "%s", text);
-    while ((result = gpuarena_config_parse(left, config, said, sizeof said)) && (item = former_item(left, said)) != NULL) {
+    while ((result = gpuarena_config_parse(left, config, said, sizeof said))
+           && (item = former_item(left, said)) != NULL) {
         char *behind = item + strcspn(item, ",");
         if (*behind) memmove(item, behind + 1, strlen(behind));
         else *(item > left ? item - 1 : item) = '\0';

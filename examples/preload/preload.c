@@ -211,7 +211,8 @@ static void report(FILE *out, int device)
             " failed; peak requested %" PRIu64 " bytes, live %" PRIu64 ", reserved %" PRIu64 "; %" PRIu64
             " driver calls; %" PRIu64 " blocks (%" PRIu64 " bytes) were never freed\n", device,
             stats.alloc_count, stats.free_count, stats.fail_count, stats.requested_peak_bytes,
-            stats.live_peak_bytes, stats.reserved_peak_bytes, stats.driver_call_count, stats.live_count, stats.live_bytes);
+            stats.live_peak_bytes, stats.reserved_peak_bytes, stats.driver_call_count, stats.live_count,
+            stats.live_bytes);
 }
 
 /* The runtime may have shut down by now: nothing is freed. */

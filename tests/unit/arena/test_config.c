@@ -20,7 +20,8 @@ static void test_fields(void)
     CHECK_MSG(config.idle_fraction * 8 > 0.9999999 && config.idle_fraction * 8 < 1.0000001, "a share");
     CHECK_INT(config.limit_base, ==, GPUARENA_LIMIT_BYTES);
     CHECK_INT(gpuarena_config_parse("limit=80%free,idle=0,release=age,release_age=7,streams=same,wait_ms=3,"
-                                    "scrub=both,plan=off,debug=passthrough,oversubscribe=1,release_at=9M,release_keep=25%",
+                                    "scrub=both,plan=off,debug=passthrough,oversubscribe=1,release_at=9M,"
+                                    "release_keep=25%",
                                     &config, NULL, 0), ==, GPUARENA_OK);
     CHECK_U64(config.step_bytes, ==, KIB(64));   /* keys not named keep their values */
     CHECK_MSG(config.limit_base == GPUARENA_LIMIT_OF_FREE && config.limit_fraction > 0.7999999
