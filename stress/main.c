@@ -1,5 +1,4 @@
-/* stress: commands and exit codes.
-   Tested by tests/cli/cli.t, which runs the program. */
+/* stress: commands and exit codes. */
 #include <signal.h>
 
 #include "base/cli.h"

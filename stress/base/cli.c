@@ -1,6 +1,5 @@
 /* The option table, and all that is derived from it: parsing and help.
-   It must not know what the values mean beyond their kind.
-   Tested by tests/test_cli.c and tests/cli.t. */
+   It must not know what the values mean beyond their kind. */
 #include "cli.h"
 
 #include <ctype.h>

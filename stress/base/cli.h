@@ -1,6 +1,5 @@
 /* The command line: one option table -> parsing, --help with defaults, repro lines; sizes and lists.
-   It must not know what a workload, policy or device is: those are texts here. A new option is one row in cli.c.
-   Tested by tests/test_cli.c and tests/cli.t. */
+   It must not know what a workload, policy or device is: those are texts here. A new option is one row in cli.c. */
 #ifndef STRESS_BASE_CLI_H
 #define STRESS_BASE_CLI_H
 

@@ -1,6 +1,5 @@
 /* Hashing: one number for what happened, and maps from 64-bit numbers. It must not know what the numbers
-   name.
-   Tested by tests/test_measure.c, tests/test_workload_text.c and tests/test_device.c. */
+   name. */
 #include "hash.h"
 
 #include <stdlib.h>

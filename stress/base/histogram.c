@@ -1,6 +1,5 @@
 /* The log-linear buckets: values below 32 one each, then 32 to each power of two.
-   It must not know what is measured.
-   Tested by tests/test_measure.c. */
+   It must not know what is measured. */
 #include "histogram.h"
 
 static unsigned histogram_log2(uint64_t value)

@@ -1,7 +1,6 @@
 /* Latencies in a fixed log-linear layout: 32 buckets a power of two, so a percentile is at most 1/32 above the truth.
    The layout never depends on the data, so histograms of several runs add up bucket by bucket.
-   Knows nothing of clocks or policies.
-   Tested by tests/test_measure.c. */
+   Knows nothing of clocks or policies. */
 #ifndef STRESS_BASE_HISTOGRAM_H
 #define STRESS_BASE_HISTOGRAM_H
 

@@ -1,6 +1,5 @@
 /* Handlers that only remember, or write a text made before.
-   It must not know what is run.
-   Tested by tests/interrupt.t. */
+   It must not know what is run. */
 #include "interrupt.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* Signals: those that ask for an end are remembered, so that what is finished can be written; of those that a crash
    raises the line that shows it again is told first.
-   It must not know what is run. Tested by tests/interrupt.t. */
+   It must not know what is run. */
 #ifndef STRESS_BASE_INTERRUPT_H
 #define STRESS_BASE_INTERRUPT_H
 

@@ -1,6 +1,5 @@
 /* Peaks and fragmentation.
-   It must not know where the byte counts come from.
-   Tested by tests/test_measure.c. */
+   It must not know where the byte counts come from. */
 #include "memory.h"
 
 static void memory_raise(uint64_t *peak, uint64_t value)

@@ -1,5 +1,5 @@
 /* Memory over time: peaks, sampled after every op that may change it, and fragmentation at the moment that counts.
-   Knows nothing of arenas or devices: it is handed byte counts. Tested by tests/test_measure.c. */
+   Knows nothing of arenas or devices: it is handed byte counts. */
 #ifndef STRESS_BASE_MEMORY_H
 #define STRESS_BASE_MEMORY_H
 

@@ -1,6 +1,5 @@
 /* Edit distance over short names: insert, delete, replace, swap of neighbours.
-   It must not know what the names stand for.
-   Tested by tests/test_cli.c. */
+   It must not know what the names stand for. */
 #include "nearest.h"
 
 #include <stdio.h>

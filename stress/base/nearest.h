@@ -1,5 +1,5 @@
 /* "did you mean": the known name that a mistyped one is closest to.
-   Knows nothing of options or policies: it sees names. Tested by tests/test_cli.c. */
+   Knows nothing of options or policies: it sees names. */
 #ifndef STRESS_BASE_NEAREST_H
 #define STRESS_BASE_NEAREST_H
 

@@ -1,6 +1,5 @@
 /* Problems: the first one reported stays, shortened to its buffer, with control characters made harmless.
-   Must not know what went wrong: callers name the thing and what was expected.
-   Tested by tests/test_sim_costs.c, and by every program that refuses bad input. */
+   Must not know what went wrong: callers name the thing and what was expected. */
 #include "problem.h"
 
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* One name for messages, one for pages: both are what the program was called.
-   It must not know what is said.
-   Tested by tests/installed.t. */
+   It must not know what is said. */
 #include "program.h"
 
 #include <stdarg.h>

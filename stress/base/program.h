@@ -1,6 +1,6 @@
 /* The program's name, as it was called, in all that it prints: build/stress says `stress`, what is installed says
    `gpuarena-stress`. And the files that come along with it.
-   It must not know any command or page. Tested by tests/installed.t and tests/recordings.t. */
+   It must not know any command or page. */
 #ifndef STRESS_BASE_PROGRAM_H
 #define STRESS_BASE_PROGRAM_H
 

@@ -1,6 +1,5 @@
 /* Progress lines; real time is read here to pace them, and decides nothing else.
-   It must not know of rows' results.
-   Tested by tests/run.t. */
+   It must not know of rows' results. */
 #include "progress.h"
 #include "program.h"
 

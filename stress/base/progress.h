@@ -1,5 +1,5 @@
 /* How far the run is, on stderr: one line redrawn on a terminal, a line every 30 s where it is not one.
-   Knows nothing of what is done; never influences it. Tested by tests/run.t. */
+   Knows nothing of what is done; never influences it. */
 #ifndef STRESS_BASE_PROGRESS_H
 #define STRESS_BASE_PROGRESS_H
 

@@ -1,6 +1,5 @@
 /* Order and statistics.
-   It must not know what is measured.
-   Tested by tests/test_bench.c. */
+   It must not know what is measured. */
 #include "rounds.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* What honest measuring takes: a process that has had a second thread, rounds in a seeded random order, as many as it
    takes and no more, medians with confidence intervals.
-   It must not know what is measured. Tested by tests/test_bench.c. */
+   It must not know what is measured. */
 #ifndef STRESS_BASE_ROUNDS_H
 #define STRESS_BASE_ROUNDS_H
 

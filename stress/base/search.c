@@ -1,6 +1,5 @@
 /* Searches over numbers and lists, for the commands that try runs: bisection, the smallest limit, the largest
-   batch, the shortest failing list. It must not know what is tried.
-   Tested by tests/test_capacity.c, tests/test_batch.c and tests/test_shrink.c. */
+   batch, the shortest failing list. It must not know what is tried. */
 #include "search.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* Slices: cutting, comparing, reading numbers strictly, and showing hostile text safely.
-   Must not know what the text means, nor report problems.
-   Tested by tests/test_workload_text.c. */
+   Must not know what the text means, nor report problems. */
 #include "slice.h"
 
 #include <ctype.h>

@@ -1,6 +1,5 @@
 /* Slices: text that is not NUL-terminated (a line, a field, a word of a specification) and the few questions asked
-   of it. They must not know what the text means, nor report problems.
-   Tested by tests/test_workload_text.c. */
+   of it. They must not know what the text means, nor report problems. */
 #ifndef STRESS_BASE_SLICE_H
 #define STRESS_BASE_SLICE_H
 

@@ -1,6 +1,5 @@
 /* splitmix64, and unbiased numbers below a bound.
-   Must not know what is drawn.
-   Tested by tests/test_workload_text.c against the generator's published outputs. */
+   Must not know what is drawn. */
 #include "splitmix64.h"
 
 uint64_t splitmix64_next(uint64_t *state)

@@ -1,6 +1,5 @@
 /* splitmix64 (Sebastiano Vigna, public domain): the one source of randomness of op streams, the same on every
-   machine. It must not know what is drawn. The state is the seed to begin with.
-   Tested by tests/test_workload_text.c against the generator's published outputs. */
+   machine. It must not know what is drawn. The state is the seed to begin with. */
 #ifndef STRESS_BASE_SPLITMIX64_H
 #define STRESS_BASE_SPLITMIX64_H
 

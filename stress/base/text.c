@@ -1,5 +1,4 @@
-/* Texts that others read: well-formed UTF-8, and text in XML and HTML documents.
-   Tested by tests/test_report.c, tests/gate.t and tests/html.t. */
+/* Texts that others read: well-formed UTF-8, and text in XML and HTML documents. */
 #include "text.h"
 
 #include <string.h>

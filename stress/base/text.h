@@ -1,5 +1,4 @@
-/* Texts that others read: well-formed UTF-8, text in JSON, XML and HTML documents, bytes for people.
-   Tested by tests/test_report.c, tests/gate.t and tests/html.t. */
+/* Texts that others read: well-formed UTF-8, text in JSON, XML and HTML documents, bytes for people. */
 #ifndef STRESS_BASE_TEXT_H
 #define STRESS_BASE_TEXT_H
 

@@ -1,6 +1,5 @@
 /* Case by case: measure, and make rows of it.
-   It must not know how a case is measured, nor formats.
-   Tested by tests/bench.t. */
+   It must not know how a case is measured, nor formats. */
 #include "bench.h"
 
 #include <stdlib.h>

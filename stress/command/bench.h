@@ -1,5 +1,5 @@
 /* The program build/bench: every case measured, told as a table and as files.
-   Knows nothing of how a case is measured. Tested by tests/bench.t. */
+   Knows nothing of how a case is measured. */
 #ifndef STRESS_COMMAND_BENCH_H
 #define STRESS_COMMAND_BENCH_H
 

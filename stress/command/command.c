@@ -1,6 +1,5 @@
 /* The table of commands, and what all of them check before they begin.
-   It must not know how anything is done: every command is a call.
-   Tested by tests/cli/cli.t, which runs the program. */
+   It must not know how anything is done: every command is a call. */
 #include "command.h"
 
 #include <signal.h>

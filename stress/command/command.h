@@ -1,6 +1,5 @@
 /* The commands: one table, with the options that each takes. A new command is a file beside this one and a row in
-   command.c; help, completion and messages are made of the table.
-   Tested by tests/cli/cli.t. */
+   command.c; help, completion and messages are made of the table. */
 #ifndef STRESS_COMMAND_COMMAND_H
 #define STRESS_COMMAND_COMMAND_H
 

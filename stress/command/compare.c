@@ -1,6 +1,5 @@
 /* Row by row: exact metrics by their values, timed ones by the intervals of their repeats.
-   It must not know the columns but by what gate/metric.c says of them.
-   Tested by tests/compare.t. */
+   It must not know the columns but by what gate/metric.c says of them. */
 #include "compare.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* `stress compare A.csv B.csv`: a verdict a row, B against A; or the rules of --fail-if, with A as base.
-   Knows nothing of how rows were made. Tested by tests/compare.t. */
+   Knows nothing of how rows were made. */
 #ifndef STRESS_COMMAND_COMPARE_H
 #define STRESS_COMMAND_COMPARE_H
 

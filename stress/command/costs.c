@@ -1,6 +1,5 @@
 /* Device, measurement, file.
-   It must not know how costs are measured or fitted.
-   Tested by tests/costs.t. */
+   It must not know how costs are measured or fitted. */
 #include "costs.h"
 
 #include <stdlib.h>

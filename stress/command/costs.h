@@ -1,5 +1,5 @@
 /* The command `costs`: measures a device's driver calls, and writes a file for --costs.
-   Knows nothing of how they are measured. Tested by tests/costs.t. */
+   Knows nothing of how they are measured. */
 #ifndef STRESS_COMMAND_COSTS_H
 #define STRESS_COMMAND_COSTS_H
 

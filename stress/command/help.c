@@ -1,6 +1,5 @@
 /* Texts for people, made from the tables wherever there is one.
-   It must not repeat what a table says.
-   Tested by tests/cli.t and tests/workloads.t. */
+   It must not repeat what a table says. */
 #include "help.h"
 
 #include <dirent.h>

@@ -1,6 +1,5 @@
 /* The pages of `stress help` and `stress list`.
-   Knows nothing of running.
-   Tested by tests/cli.t and tests/workloads.t. */
+   Knows nothing of running. */
 #ifndef STRESS_COMMAND_HELP_H
 #define STRESS_COMMAND_HELP_H
 

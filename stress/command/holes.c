@@ -1,6 +1,5 @@
 /* Policies by numbers of holes: measured in turn, told as rows.
-   It must not know how holes are made, nor formats.
-   Tested by tests/holes.t. */
+   It must not know how holes are made, nor formats. */
 #include "holes.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* `stress holes`: what an allocation and its free cost among ever more free blocks.
-   Knows nothing of formats. Tested by tests/holes.t. */
+   Knows nothing of formats. */
 #ifndef STRESS_COMMAND_HOLES_H
 #define STRESS_COMMAND_HOLES_H
 

@@ -1,5 +1,5 @@
 /* `stress merge FILE..`: the files of all shards of one run (--shard), as the run without shards would have written
-   it. Knows nothing of columns. Tested by tests/shard.t. */
+   it. Knows nothing of columns. */
 #ifndef STRESS_COMMAND_MERGE_H
 #define STRESS_COMMAND_MERGE_H
 

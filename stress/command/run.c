@@ -1,6 +1,5 @@
 /* Rows in the order asked for, failures told as they come, results told at the end.
-   It must not know devices, policies or formats beyond their seams.
-   Tested by tests/cli.t, tests/gate.t, tests/run.t and tests/capacity.t. */
+   It must not know devices, policies or formats beyond their seams. */
 #include "run.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* The commands `run` and `capacity`: every workload through every policy, then table and files.
-   Knows nothing of how a row is measured.
-   Tested by tests/cli.t, tests/gate.t, tests/run.t and tests/capacity.t. */
+   Knows nothing of how a row is measured. */
 #ifndef STRESS_COMMAND_RUN_H
 #define STRESS_COMMAND_RUN_H
 

@@ -1,6 +1,5 @@
 /* What fails, the same with ever fewer operations, and where it is written.
-   It must not know how those that are left out are chosen.
-   Tested by tests/shrink.t. */
+   It must not know how those that are left out are chosen. */
 #include "shrink.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* The command shrink: of a run that fails, the fewest operations that still fail the same way, as a recording.
-   Knows nothing of how a pass is made. Tested by tests/shrink.t. */
+   Knows nothing of how a pass is made. */
 #ifndef STRESS_COMMAND_SHRINK_H
 #define STRESS_COMMAND_SHRINK_H
 

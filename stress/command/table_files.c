@@ -1,6 +1,5 @@
 /* Rows that were read are made rows of a list, for the writers of files: whole numbers as such, all else as texts.
-   It must not judge.
-   Tested by tests/compare.t and tests/shard.t. */
+   It must not judge. */
 #include "table_files.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Files of what compare and merge have read: rows, and their verdicts.
-   Knows nothing of how they were judged. Tested by tests/compare.t and tests/shard.t. */
+   Knows nothing of how they were judged. */
 #ifndef STRESS_COMMAND_TABLE_FILES_H
 #define STRESS_COMMAND_TABLE_FILES_H
 

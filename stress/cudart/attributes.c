@@ -1,6 +1,5 @@
 /* Attributes: the limits of a device of compute capability 9.0, and its place on the bus.
-   Must not know of calls.
-   Tested by tests/test_cudart_devices.c. */
+   Must not know of calls. */
 #include "attributes.h"
 
 /* The driver's alone: CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED. */

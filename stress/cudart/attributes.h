@@ -1,6 +1,5 @@
 /* What the simulated device says of itself: one table for attributes and properties.
-   It must not know of calls.
-   Tested by tests/test_cudart_devices.c. */
+   It must not know of calls. */
 #ifndef STRESS_CUDART_ATTRIBUTES_H
 #define STRESS_CUDART_ATTRIBUTES_H
 

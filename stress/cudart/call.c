@@ -1,6 +1,5 @@
 /* Begins and ends calls.
-   Must not know what any call does.
-   Tested by tests/test_cudart_errors.c and tests/test_cudart_faults.c. */
+   Must not know what any call does. */
 #include "call.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* The frame of every call of the runtime: lock, life, the calling thread's device and last error, fault, clock.
-   It must not know what any call does.
-   Tested by tests/test_cudart_errors.c and tests/test_cudart_faults.c. */
+   It must not know what any call does. */
 #ifndef STRESS_CUDART_CALL_H
 #define STRESS_CUDART_CALL_H
 

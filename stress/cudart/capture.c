@@ -1,6 +1,5 @@
 /* Captures of streams, as the runtime's calls.
-   Must not know their rules, nor what is captured.
-   Tested by tests/test_cudart_capture.c. */
+   Must not know their rules, nor what is captured. */
 #include "stream.h"
 
 CUDART_EXPORT cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)

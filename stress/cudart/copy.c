@@ -1,6 +1,5 @@
 /* Copies and fills, row by row, between host and devices; all is checked before the first byte moves.
-   Must not know of calls or how memory is laid out.
-   Tested by tests/test_cudart_contents.c and test_cudart_streams.c. */
+   Must not know of calls or how memory is laid out. */
 #include "copy.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* What copies and fills do: where each side lies, whether it is held, the bytes; device sides are used by the stream.
-   It must not know of calls' names but for findings, nor whether they were captured.
-   Tested by tests/test_cudart_contents.c and test_cudart_streams.c. */
+   It must not know of calls' names but for findings, nor whether they were captured. */
 #ifndef STRESS_CUDART_COPY_H
 #define STRESS_CUDART_COPY_H
 

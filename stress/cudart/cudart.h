@@ -1,6 +1,5 @@
 /* The substitute for libcudart, beyond the CUDA runtime's own interface: which simulated machine serves the calls.
    It must not be needed by CUDA programs: without it calls are served by the machine that GPUARENA_SIM describes.
-   Tested by tests/test_cudart*.c.
 
    GPUARENA_SIM = part {"," part}, read at the first call of the process:
      device=SIZE[*COUNT]   physical memory of each device, and how many there are, 0 to 32; default 80G*1. With 0

@@ -1,6 +1,5 @@
 /* Devices: which there are, which is current, what they are, and their end.
-   Must not know how memory is held.
-   Tested by tests/test_cudart_devices.c. */
+   Must not know how memory is held. */
 #include <cuda_profiler_api.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Driver functions that every program asks for: versions, names of codes, devices, information.
-   Must not know how they are looked up.
-   Tested by tests/test_cudart_launch.c. */
+   Must not know how they are looked up. */
 #include "driver.h"
 
 #include <string.h>

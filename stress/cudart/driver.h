@@ -1,6 +1,5 @@
 /* The driver's own interface, as far as it is served: functions of libcuda that programs link, or look up by name.
-   It must not know how they are looked up. A group of functions: a file, and its rows here.
-   Tested by tests/unit/cuda/test_cudart_launch.c, test_cudart_driver.c and test_cudart_vm*.c. */
+   It must not know how they are looked up. A group of functions: a file, and its rows here. */
 #ifndef STRESS_CUDART_DRIVER_H
 #define STRESS_CUDART_DRIVER_H
 

@@ -1,6 +1,5 @@
 /* Driver functions of devices and contexts. Each device has one context, its primary one.
-   Must not know of streams or memory.
-   Tested by tests/unit/cuda/test_cudart_driver.c. */
+   Must not know of streams or memory. */
 #include "driver.h"
 
 #include <stdio.h>

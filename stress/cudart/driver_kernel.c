@@ -1,7 +1,6 @@
 /* Driver functions of modules and kernels, with kernels=skip: modules load unread, every kernel is found in them, and
    a launch is a command of its stream that touches nothing. Without it all answer CUDA_ERROR_NOT_SUPPORTED.
-   Must not know what kernels do.
-   Tested by tests/unit/cuda/test_cudart_driver.c. */
+   Must not know what kernels do. */
 #include "driver.h"
 
 static char kernel_stand_in;                     /* its address stands for all modules, libraries and kernels */

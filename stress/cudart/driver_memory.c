@@ -1,6 +1,5 @@
 /* Driver functions of memory that no stream orders: each is the runtime's call of the same meaning.
-   Must not know how memory is kept.
-   Tested by tests/unit/cuda/test_cudart_driver.c. */
+   Must not know how memory is kept. */
 #include "driver.h"
 
 #include <string.h>

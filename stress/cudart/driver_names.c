@@ -1,6 +1,5 @@
 /* What the driver's interface calls its codes: all that cuda.h of 13.0 lists, by number, for older ones lack some.
-   Must not know what they mean: codes.c does.
-   Tested by tests/test_cudart_launch.c. */
+   Must not know what they mean: codes.c does. */
 #include "driver.h"
 
 typedef struct driver_name { int code; const char *name; } driver_name;

@@ -1,6 +1,5 @@
 /* What the driver's functions say of an address: whose memory it is, and how much of it hangs together.
-   Must not know how functions are looked up, nor of the host's memory: of that they know nothing here.
-   Tested by tests/test_cudart_vm.c. */
+   Must not know how functions are looked up, nor of the host's memory: of that they know nothing here. */
 #include "driver.h"
 
 #include "call.h"

@@ -1,6 +1,5 @@
 /* Driver functions that take a stream, or use the default one: each is the runtime's call of the same meaning.
-   Must not know what streams do.
-   Tested by tests/unit/cuda/test_cudart_driver.c. */
+   Must not know what streams do. */
 #include "driver.h"
 
 static void *stream_pointer(CUdeviceptr address)

@@ -1,6 +1,5 @@
 /* Virtual memory as the driver's functions have it: every argument looked at, and the device found that it is about.
-   Must not know how functions are looked up, nor how memory is kept: vmem.h does.
-   Tested by tests/test_cudart_vm*.c. */
+   Must not know how functions are looked up, nor how memory is kept: vmem.h does. */
 #include "driver.h"
 
 #include "../sim/vmem.h"

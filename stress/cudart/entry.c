@@ -1,6 +1,5 @@
 /* cudaGetDriverEntryPoint and cuGetProcAddress, in the form that each toolkit has: functions of the driver, by name.
-   Must not know what they do. What is not served is not found, which is no error: the runtime's own way.
-   Tested by tests/test_cudart_launch.c. */
+   Must not know what they do. What is not served is not found, which is no error: the runtime's own way. */
 #include <string.h>
 
 #include "call.h"

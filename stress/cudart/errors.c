@@ -1,6 +1,5 @@
 /* Last errors, their names, and versions.
-   Must not know which call an error came from.
-   Tested by tests/test_cudart_errors.c. */
+   Must not know which call an error came from. */
 #include "call.h"
 
 #include "../sim/codes.h"

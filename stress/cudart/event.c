@@ -1,6 +1,5 @@
 /* Events, as the runtime's calls; timed by the virtual clock.
-   Must not know what streams do.
-   Tested by tests/test_cudart_streams.c. */
+   Must not know what streams do. */
 #include "../sim/work.h"
 #include "stream.h"
 

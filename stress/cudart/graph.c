@@ -1,6 +1,5 @@
 /* Graphs: instantiated, launched, destroyed. What is in them was captured.
-   Must not know what their nodes do.
-   Tested by tests/test_cudart_capture.c. */
+   Must not know what their nodes do. */
 #include "stream.h"
 
 static int graph_instantiate(call *self, cudaGraphExec_t *made, cudaGraph_t source, unsigned long long flags)

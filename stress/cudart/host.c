@@ -1,6 +1,5 @@
 /* Pinned memory: ordinary pages, and a list of them by address.
-   Must not know of calls.
-   Tested by tests/test_cudart_memory.c. */
+   Must not know of calls. */
 #include "host.h"
 
 #include <stdlib.h>

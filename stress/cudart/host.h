@@ -1,7 +1,6 @@
 /* Pinned memory of the host: which blocks cudaHostAlloc and cudaMallocHost gave, and on behalf of which device.
    Managed memory, which cudaMallocManaged gave, is of the same sort here.
-   It must not know of calls. One thread at a time.
-   Tested by tests/test_cudart_memory.c. */
+   It must not know of calls. One thread at a time. */
 #ifndef STRESS_CUDART_HOST_H
 #define STRESS_CUDART_HOST_H
 

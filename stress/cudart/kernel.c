@@ -1,6 +1,5 @@
 /* What stands for kernels, which cannot run here: work that takes time and uses memory.
-   Must not know of the runtime's calls.
-   Tested by tests/test_cudart_capture.c and test_cudart_streams.c. */
+   Must not know of the runtime's calls. */
 #include "../sim/access.h"
 #include "call.h"
 #include "cudart.h"

@@ -1,6 +1,5 @@
 /* First call, fork and exit. The order at the end: handler of the first call, destructors, findings, status 3.
-   Must not know what calls do.
-   Tested by tests/test_cudart_life.c. */
+   Must not know what calls do. */
 #include "life.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* The life of the substitute in its process: the machine that serves, first call, fork, exit.
-   It must not know what calls do. Everything here but life_lock is called with the lock held.
-   Tested by tests/test_cudart_life.c. */
+   It must not know what calls do. Everything here but life_lock is called with the lock held. */
 #ifndef STRESS_CUDART_LIFE_H
 #define STRESS_CUDART_LIFE_H
 

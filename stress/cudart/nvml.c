@@ -1,8 +1,7 @@
 /* libnvidia-ml.so.1: as much of it as programs ask before they use a device: how many there are, their names and
    memory. Devices are on no fabric and have no links, and no process is known. Codes are NVML's.
    Must not know of calls: each is the runtime's of the same meaning. nvml.h is no part of a toolkit's runtime, so
-   that the few types that it takes are spelled out.
-   Tested by tests/unit/cuda/test_cudart_driver.c. */
+   that the few types that it takes are spelled out. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* GPUARENA_SIM, read part by part: each key at most once, each value with its own reader.
-   Must not know what the machine is for.
-   Tested by tests/test_cudart_options.c. */
+   Must not know what the machine is for. */
 #include "options.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Peer access: every device reaches every other once it is enabled, one way at a time.
-   Must not know of copies: those work between any two devices, enabled or not.
-   Tested by tests/test_cudart_devices.c. */
+   Must not know of copies: those work between any two devices, enabled or not. */
 #include "call.h"
 
 CUDART_EXPORT cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)

@@ -1,6 +1,5 @@
 /* cudaMallocAsync, cudaFreeAsync and memory pools; and managed memory, which is ordinary memory of the host here.
-   Must not know how a pool lays its memory out, or when it may give a block again: ../mempool.c does.
-   Tested by tests/test_cudart_pools.c. */
+   Must not know how a pool lays its memory out, or when it may give a block again: ../mempool.c does. */
 #include "../sim/mempool.h"
 
 #include "../sim/memory.h"

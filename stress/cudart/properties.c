@@ -1,6 +1,5 @@
 /* cudaGetDeviceProperties: the struct of the toolkit that this is built with, from the device's attributes.
-   Must not know of memory but its size.
-   Tested by tests/test_cudart_devices.c. */
+   Must not know of memory but its size. */
 #include <stdio.h>
 #include <string.h>
 

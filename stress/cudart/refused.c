@@ -1,7 +1,6 @@
 /* Functions that programs name and that are not served: they are there, so that a program that may never call them
    can be loaded, and answer NotSupported. What was called is counted for the report.
-   Must not know their arguments: no declaration here is CUDA's.
-   Tested by tests/unit/cuda/test_cudart_driver.c. */
+   Must not know their arguments: no declaration here is CUDA's. */
 #include "refused.h"
 
 #include <inttypes.h>

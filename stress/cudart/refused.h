@@ -1,6 +1,5 @@
 /* Which functions that are not served were called.
-   It must not know of those that are.
-   Tested by tests/unit/cuda/test_cudart_driver.c. */
+   It must not know of those that are. */
 #ifndef STRESS_CUDART_REFUSED_H
 #define STRESS_CUDART_REFUSED_H
 

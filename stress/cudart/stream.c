@@ -1,6 +1,5 @@
 /* Streams: made, destroyed, asked, waited for.
-   Must not know what is issued to them.
-   Tested by tests/test_cudart_streams.c. */
+   Must not know what is issued to them. */
 #include "stream.h"
 
 enum { STREAM_HIGHEST_PRIORITY = -5 };           /* as the devices of today answer */

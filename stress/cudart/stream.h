@@ -1,6 +1,5 @@
 /* Streams by the runtime's handles, and the names of calls in programs compiled with per-thread default streams.
-   It must not know what is issued to them.
-   Tested by tests/test_cudart_streams.c. */
+   It must not know what is issued to them. */
 #ifndef STRESS_CUDART_STREAM_H
 #define STRESS_CUDART_STREAM_H
 

@@ -1,6 +1,5 @@
 /* cudaMemcpy, cudaMemset and their kin: commands of a stream, and which of them the host waits for.
-   Must not know how bytes are kept.
-   Tested by tests/test_cudart_contents.c. */
+   Must not know how bytes are kept. */
 #include "copy.h"
 #include "stream.h"
 

@@ -1,6 +1,5 @@
 /* Questions to the CUDA runtime, and one to nvidia-smi before our own process shows up there.
-   It must not obtain memory.
-   Tested by tests/cuda_stress.t and tests/gpu.t. */
+   It must not obtain memory. */
 #include "cuda_environment.h"
 
 #include <stdio.h>

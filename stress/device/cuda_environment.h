@@ -1,6 +1,5 @@
 /* What CUDA answers before anything runs: which devices there are, what they are, who else is on them.
-   It must not know of policies or workloads. Without CUDA there are none, and a problem says so.
-   Tested by tests/cuda_stress.t and tests/gpu.t. */
+   It must not know of policies or workloads. Without CUDA there are none, and a problem says so. */
 #ifndef STRESS_DEVICE_CUDA_ENVIRONMENT_H
 #define STRESS_DEVICE_CUDA_ENVIRONMENT_H
 

@@ -1,6 +1,5 @@
 /* The counting table: memory calls on the list, the rest as it is.
-   It must not know what the memory is for.
-   Tested by tests/test_device.c, tests/test_device_pages.c, tests/test_device and tests/gpu.t. */
+   It must not know what the memory is for. */
 #include "cuda_table.h"
 
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* gpuarena's own CUDA table, with every call on memory counted, plain or virtual, and all that it holds on lists, so
    that nothing of it stays on somebody's GPU. The other groups are handed through.
-   It must not know of contents, streams in use, policies or workloads. Without CUDA there is none.
-   Tested by tests/test_device.c, tests/test_device_pages.c, tests/test_device and tests/gpu.t. */
+   It must not know of contents, streams in use, policies or workloads. Without CUDA there is none. */
 #ifndef STRESS_DEVICE_CUDA_TABLE_H
 #define STRESS_DEVICE_CUDA_TABLE_H
 

@@ -1,6 +1,5 @@
 /* One device at work: hands every question to the simulated machine or to CUDA.
-   It must not know how either answers.
-   Tested by tests/test_device, tests/gpu.t, tests/test_pass_threads.c and tests/test_device.c. */
+   It must not know how either answers. */
 #include "device.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* One device at work, for one pass: simulated, or reached through CUDA. The seam between policies and hardware.
-   It must not know of policies, workloads or reports.
-   Tested by tests/test_device, tests/gpu.t, tests/test_pass_threads.c and tests/test_device.c. */
+   It must not know of policies, workloads or reports. */
 #ifndef STRESS_DEVICE_DEVICE_H
 #define STRESS_DEVICE_DEVICE_H
 

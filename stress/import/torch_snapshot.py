@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Turns a PyTorch memory snapshot (a pickle) into `gpuarena-trace 1`, which `stress run -w replay:FILE` reads.
 # It must not run or build anything that a pickle names, nor know of policies: it tells what the program asked for.
-# Run: stress/import/torch_snapshot.py --help   Tested by tests/import.t.
+# Run: stress/import/torch_snapshot.py --help
 import argparse
 import contextlib
 import gc

@@ -1,6 +1,6 @@
 # find_package(gpuarena): the target gpuarena::gpuarena, which is the header and threads.
 # find_package(gpuarena COMPONENTS cuda): also gpuarena::cuda, with the CUDA runtime (CMake 3.17 or later).
-# It must not build anything, nor choose how the header is configured. Tested by tests/installed.t.
+# It must not build anything, nor choose how the header is configured.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 

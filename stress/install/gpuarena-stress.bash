@@ -1,5 +1,5 @@
 # Completion for bash: commands, options, topics, workloads, policies, outputs. All names come from the program itself:
-# its help and its lists. It must not hold a name of its own. Tested by tests/installed.t.
+# its help and its lists. It must not hold a name of its own.
 
 # `NAME  text` of a page, indented by two: the names.
 _gpuarena_stress_names() { sed -n 's/^  \([a-z][A-Za-z0-9-]*\)\( .*\)*$/\1/p'; }

@@ -1,6 +1,5 @@
 /* One run under callgrind, which leaves a file for each call of the function: .1, .2 and so on.
-   It must not know what is counted.
-   Tested by tests/instructions.t. */
+   It must not know what is counted. */
 #include "callgrind.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Instructions, counted by running a program again under valgrind's callgrind.
-   It must not know what is counted. Tested by tests/instructions.t. */
+   It must not know what is counted. */
 #ifndef STRESS_MEASURE_CALLGRIND_H
 #define STRESS_MEASURE_CALLGRIND_H
 

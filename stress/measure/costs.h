@@ -1,6 +1,5 @@
 /* What the driver's calls cost, measured one by one through its table, and fitted: a fixed part and one per
-   MiB. It must not know whether the device is simulated.
-   Tested by tests/test_costs.c. */
+   MiB. It must not know whether the device is simulated. */
 #ifndef STRESS_MEASURE_COSTS_H
 #define STRESS_MEASURE_COSTS_H
 

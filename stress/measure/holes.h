@@ -1,6 +1,5 @@
 /* Free blocks that do not touch, pairs of calls among them, and which of O(1), O(log n) and O(n) fits what
-   the pairs cost. It must not know what a report is.
-   Tested by tests/test_bench.c and tests/holes.t. */
+   the pairs cost. It must not know what a report is. */
 #ifndef STRESS_MEASURE_HOLES_H
 #define STRESS_MEASURE_HOLES_H
 

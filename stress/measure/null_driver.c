@@ -1,6 +1,5 @@
 /* The table: addresses and page handles count upwards, and all else is done already.
-   It must not allocate, lock or ask the system for anything.
-   Tested by tests/test_bench.c. */
+   It must not allocate, lock or ask the system for anything. */
 #include "null_driver.h"
 
 #include <string.h>

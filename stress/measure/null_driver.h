@@ -1,6 +1,5 @@
 /* A device that costs nothing: every call of its table succeeds in constant time, and no memory is behind addresses.
-   It must not be used where contents, refusals or faults matter: stress/sim has those.
-   Tested by tests/test_bench.c. */
+   It must not be used where contents, refusals or faults matter: stress/sim has those. */
 #ifndef STRESS_MEASURE_NULL_DRIVER_H
 #define STRESS_MEASURE_NULL_DRIVER_H
 

@@ -1,6 +1,5 @@
 /* Lanes, and rounds over them.
-   It must not know how results are told.
-   Tested by tests/test_bench.c and tests/bench.t. */
+   It must not know how results are told. */
 #include "stage.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* One case at work: an arena of each kind and who they are compared with, measured in turn.
-   It must not know how results are told.
-   Tested by tests/test_bench.c and tests/bench.t. */
+   It must not know how results are told. */
 #ifndef STRESS_MEASURE_STAGE_H
 #define STRESS_MEASURE_STAGE_H
 

@@ -1,6 +1,6 @@
 /* TensorFlow's BFC allocator, also XLA's and so JAX's: best fit with coalescing, in regions that double.
-   It grows, as with allow_growth; regions in which nothing is live go back before it fails, as on TensorFlow's GPUs.
-   Tested by tests/test_like_bfc.c, tests/test_golden_peaks.c and tests/test_like_ort.c. */
+   It grows, as with allow_growth; regions in which nothing is live go back before it fails, as
+   TensorFlow does on GPUs. */
 #include "bfc.h"
 
 enum { BFC_UNIT = 256 };

@@ -1,6 +1,5 @@
 /* What the models of BFC allocators share, TensorFlow's and the one that ONNX Runtime made of it.
-   Included by bfc.c and ort.c alone.
-   Tested by tests/test_like_bfc.c, tests/test_golden_peaks.c and tests/test_like_ort.c. */
+   Included by bfc.c and ort.c alone. */
 #ifndef STRESS_POLICY_BFC_H
 #define STRESS_POLICY_BFC_H
 

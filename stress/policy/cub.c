@@ -1,6 +1,5 @@
 /* CUB's CachingDeviceAllocator with its default bins: powers of 8 from 512 bytes to 2 MiB, one cudaMalloc a block, at
-   most 6 MiB - 1 cached; larger blocks are not cached. Another stream's block is taken once its event is complete.
-   Tested by tests/test_like_cub.c, and against the library by tests/test_like_cub_library.c. */
+   most 6 MiB - 1 cached; larger blocks are not cached. Another stream's block is taken once its event is complete. */
 #include "model.h"
 
 enum { CUB_BINS = 5 };

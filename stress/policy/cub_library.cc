@@ -1,6 +1,5 @@
 /* CUB's CachingDeviceAllocator, with the parameters that CUB itself gives it, one instance a handle.
-   It must not know of stress, its devices or policies; no exception may leave it.
-   Tested by tests/test_rival.c and tests/cub.t. */
+   It must not know of stress, its devices or policies; no exception may leave it. */
 #include "cub_library.h"
 
 #include <cuda_runtime.h>

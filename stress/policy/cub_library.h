@@ -1,6 +1,5 @@
 /* CUB's CachingDeviceAllocator behind C functions, for rival.c to find in a shared library by name.
-   It must not know of devices of this project: it calls the CUDA runtime that it is linked with, whichever that is.
-   Tested by tests/test_rival.c and tests/cub.t. */
+   It must not know of devices of this project: it calls the CUDA runtime that it is linked with. */
 #ifndef STRESS_POLICY_CUB_LIBRARY_H
 #define STRESS_POLICY_CUB_LIBRARY_H
 

@@ -1,6 +1,5 @@
 /* What models share. Memory is counted when the driver gives it, and the limit is asked before.
-   It must not know any allocator's rules.
-   Tested by tests/test_like_ and tests/test_golden_peaks.c. */
+   It must not know any allocator's rules. */
 #include "model.h"
 
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* Models of known allocators: each a file of its own and a row of the table in model.c, straightforward, over the
    driver table. This is their outside; what they are made of is in model_parts.h.
-   It must not know workloads, devices or reports.
-   Tested by tests/test_like_ and tests/test_golden_peaks.c. */
+   It must not know workloads, devices or reports. */
 #ifndef STRESS_POLICY_MODEL_H
 #define STRESS_POLICY_MODEL_H
 

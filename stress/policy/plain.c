@@ -1,6 +1,5 @@
 /* One plain range: pages are mapped at its end, and never move or go back while it is used. What is free is found by
-   exact best fit, or by the lowest address: what a perfect search makes of memory that stays.
-   Tested by tests/test_like_expandable.c. */
+   exact best fit, or by the lowest address: what a perfect search makes of memory that stays. */
 #include <stdlib.h>
 
 #include "model.h"

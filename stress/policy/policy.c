@@ -1,6 +1,5 @@
 /* The table of policies, and their text.
-   It must not know what a policy is used for; keys and values are the library's business (gpuarena_config_parse).
-   Tested by tests/test_policy.c and tests/cli.t. */
+   It must not know what a policy is used for; keys and values are the library's business (gpuarena_config_parse). */
 #include "policy.h"
 
 #include <inttypes.h>

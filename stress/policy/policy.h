@@ -1,7 +1,6 @@
 /* Policies by name, and one at work on a device: a gpuarena configuration, a model of a known allocator, a rival
    library, or the raw baseline.
-   Knows nothing of workloads or reports.
-   Tested by tests/test_policy.c. */
+   Knows nothing of workloads or reports. */
 #ifndef STRESS_POLICY_POLICY_H
 #define STRESS_POLICY_POLICY_H
 

@@ -1,6 +1,5 @@
 /* A table of names.
-   It must not know what a policy is.
-   Tested by tests/test_policy_name.c. */
+   It must not know what a policy is. */
 #include "policy_name.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* What policies are called: files and rules have short names, people read those of the field. Both are understood.
-   Knows no policy. Tested by tests/test_policy_name.c. */
+   Knows no policy. */
 #ifndef STRESS_POLICY_POLICY_NAME_H
 #define STRESS_POLICY_POLICY_NAME_H
 

@@ -1,6 +1,5 @@
 /* PyTorch's native caching allocator at its defaults: best fit in segments of 2 MiB, 20 MiB or the request's size,
-   small and large apart, of each stream apart. Before it fails, all that is idle goes back to the driver.
-   Tested by tests/test_like_pytorch.c, tests/test_golden_peaks.c and tests/test_like_expandable.c. */
+   small and large apart, of each stream apart. Before it fails, all that is idle goes back to the driver. */
 #include "pytorch.h"
 
 #include <stdlib.h>

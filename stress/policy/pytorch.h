@@ -1,7 +1,6 @@
 /* What the models of PyTorch's caching allocator share: its pools, one for each stream and two kinds of size, and the
    events by which blocks that other streams used come back.
-   Included by pytorch.c and pytorch_expandable.c alone.
-   Tested by tests/test_like_pytorch.c, tests/test_golden_peaks.c and tests/test_like_expandable.c. */
+   Included by pytorch.c and pytorch_expandable.c alone. */
 #ifndef STRESS_POLICY_PYTORCH_H
 #define STRESS_POLICY_PYTORCH_H
 

@@ -1,6 +1,5 @@
 /* Finds the library, binds it to the device, and hands calls through.
-   It must not know how the library works, nor what the numbers are for.
-   Tested by tests/test_rival.c and tests/cub.t. */
+   It must not know how the library works, nor what the numbers are for. */
 #include "rival.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,5 @@
 /* Another library's allocator at work on a device, loaded when it is wanted: CUB's CachingDeviceAllocator.
-   It must not know of policies, workloads or reports; nothing of CUDA or C++ is needed to build it.
-   Tested by tests/test_rival.c and tests/cub.t. */
+   It must not know of policies, workloads or reports; nothing of CUDA or C++ is needed to build it. */
 #ifndef STRESS_POLICY_RIVAL_H
 #define STRESS_POLICY_RIVAL_H
 
@@ -27,7 +26,7 @@ void rival_close(rival *self);
 /* The CUDA runtime's codes: 0 is success. bytes: not 0. stream: the device's; it must outlive what is live on it, and
    once it is gone no allocation may follow. The stream of a free is its allocation's: it must have been made to wait
    for all other uses. An allocation fails with cudaErrorNotReady (600) where a cached block of its bin is another
-   stream's and not quiet, and none fits: a bug of CUB's that no caller can go round (tests/test_rival_bugs.c). */
+   stream's and not quiet, and none fits: a bug of CUB's that no caller can go round. */
 int rival_alloc(rival *self, void **ptr, uint64_t bytes, gpuarena_stream stream);
 int rival_free(rival *self, void *ptr);
 int rival_trim(rival *self);                     /* gives back all that is cached */

@@ -1,6 +1,5 @@
 /* What measured times depend on beside the program, as JSON: host, compiler, CUDA device. It must not ask
-   CUDA anything.
-   Tested by tests/run.t and tests/test_report.c. */
+   CUDA anything. */
 #ifndef STRESS_REPORT_ENVIRONMENT_H
 #define STRESS_REPORT_ENVIRONMENT_H
 

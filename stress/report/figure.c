@@ -1,6 +1,5 @@
 /* Which figures there are, and what they share: names, numbers, legends.
-   It must not know coordinates beyond those it is given.
-   Tested by tests/html.t. */
+   It must not know coordinates beyond those it is given. */
 #include "figure.h"
 
 #include <inttypes.h>

@@ -1,8 +1,7 @@
 /* The figures of a report: which there are of rows, and each as an <svg> element. A number that stands in one is a
    row's cell, which the element names (data-row: from 0, as files number them; data-column; data-value: as the CSV
    has it); points of lines are rows of the `series` and `latency` files.
-   Knows nothing of documents.
-   Tested by tests/html.t. */
+   Knows nothing of documents. */
 #ifndef STRESS_REPORT_FIGURE_H
 #define STRESS_REPORT_FIGURE_H
 

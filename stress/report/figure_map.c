@@ -1,6 +1,5 @@
 /* Time x addresses: what lies where, and what there was no place for.
-   It must not know how cells are made.
-   Tested by tests/cli/html.t, tests/cli/pictures.t and tests/html.t. */
+   It must not know how cells are made. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>

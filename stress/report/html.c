@@ -1,6 +1,5 @@
 /* The page from top to bottom.
-   It must not know what figures show.
-   Tested by tests/html.t. */
+   It must not know what figures show. */
 #include "html.h"
 
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* A report as one HTML file that needs nothing else, no script among it: verdict, how to see it again, table,
    figures. It is well-formed XML, too. For light and dark, paper, phones, and readers that speak.
-   Knows nothing of what figures show.
-   Tested by tests/html.t. */
+   Knows nothing of what figures show. */
 #ifndef STRESS_REPORT_HTML_H
 #define STRESS_REPORT_HTML_H
 

@@ -1,6 +1,5 @@
 /* Rows as one JSON document, one case a line.
-   It must not know how a number came about.
-   Tested by tests/test_report.c and tests/run.t. */
+   It must not know how a number came about. */
 #include "json.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* JSON, schema gpuarena-stress/1: additive only. Keys of a case are the CSV's columns, of `run` the oom_ ones in an
    object or null, and latencies; numbers are numbers, what was not measured is null.
-   Knows nothing of what the columns mean. Tested by tests/run.t. */
+   Knows nothing of what the columns mean. */
 #ifndef STRESS_REPORT_JSON_H
 #define STRESS_REPORT_JSON_H
 

@@ -1,6 +1,6 @@
 /* Cases: a row is an error where it ended as one (out of memory is a result), a verdict is a failure where it fails
    the run, and skipped where it is none.
-   It must not judge. Tested by tests/gate.t. */
+   It must not judge. */
 #include "junit.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* JUnit XML, as CI systems read it: one suite, a case a row and a case a verdict.
-   Knows nothing of how either came about. Tested by tests/gate.t. */
+   Knows nothing of how either came about. */
 #ifndef STRESS_REPORT_JUNIT_H
 #define STRESS_REPORT_JUNIT_H
 

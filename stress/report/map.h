@@ -1,6 +1,6 @@
 /* Time x addresses as a grid of cells: what takes most of each. From a record's blocks and changes, in whole numbers,
    so that every machine draws the same.
-   Knows nothing of drawing. Tested by tests/test_map.c. */
+   Knows nothing of drawing. */
 #ifndef STRESS_REPORT_MAP_H
 #define STRESS_REPORT_MAP_H
 

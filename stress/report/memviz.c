@@ -1,6 +1,5 @@
 /* A history in the order of operations: what a free lets go, memory that comes and goes, a block, a refusal.
-   It must not know opcodes.
-   Tested by tests/timelines.t. */
+   It must not know opcodes. */
 #include "memviz.h"
 
 #include <inttypes.h>

@@ -1,7 +1,6 @@
 /* Runs as a memory snapshot of PyTorch, which pytorch.org/memory_viz draws: a device a row, with its history of
    allocations, frees, segments and mapped pages, and what was there at the end.
-   Knows nothing of how a run was recorded.
-   Tested by tests/timelines.t. */
+   Knows nothing of how a run was recorded. */
 #ifndef STRESS_REPORT_MEMVIZ_H
 #define STRESS_REPORT_MEMVIZ_H
 

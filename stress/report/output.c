@@ -1,6 +1,5 @@
 /* The kinds of files, and trying them before anything runs.
-   It must not know the formats.
-   Tested by tests/interrupt.t, tests/run.t and tests/cli.t. */
+   It must not know the formats. */
 #define _XOPEN_SOURCE 700                        /* realpath */
 #include "output.h"
 

@@ -1,6 +1,5 @@
 /* Files of a command: --out KIND=PATH. Tried before anything runs, written at the end, every write error noticed.
-   Knows nothing of how rows are made. A new format is one row in output.c and one file beside it.
-   Tested by tests/interrupt.t, tests/run.t and tests/cli.t. */
+   Knows nothing of how rows are made. A new format is one row in output.c and one file beside it. */
 #ifndef STRESS_REPORT_OUTPUT_H
 #define STRESS_REPORT_OUTPUT_H
 

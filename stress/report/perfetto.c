@@ -1,6 +1,5 @@
 /* Trace events, one a line. Of streams, what is live on them at the times of the samples.
-   It must not choose what is worth seeing: samples are the record's.
-   Tested by tests/timelines.t. */
+   It must not choose what is worth seeing: samples are the record's. */
 #include "perfetto.h"
 
 #include <inttypes.h>

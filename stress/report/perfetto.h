@@ -1,6 +1,6 @@
 /* Runs as trace events, the JSON that ui.perfetto.dev and chrome://tracing open: a process a row, with its memory as
    counters, its steps, what is live on each stream, and the refusal.
-   Knows nothing of how a run was recorded. Tested by tests/timelines.t. */
+   Knows nothing of how a run was recorded. */
 #ifndef STRESS_REPORT_PERFETTO_H
 #define STRESS_REPORT_PERFETTO_H
 

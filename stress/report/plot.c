@@ -1,6 +1,5 @@
 /* Elements of SVG, coordinates in tenths.
-   It must not know what is drawn.
-   Tested by tests/test_plot.c and tests/html.t. */
+   It must not know what is drawn. */
 #include "plot.h"
 
 #include <inttypes.h>

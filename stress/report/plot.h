@@ -1,7 +1,6 @@
 /* Drawing: one figure as an <svg> element with axes, lines, areas and texts, which says what it is to those who
    cannot see it. Colours are classes of plot_style alone.
-   Knows nothing of rows or records.
-   Tested by tests/test_plot.c and tests/html.t. */
+   Knows nothing of rows or records. */
 #ifndef STRESS_REPORT_PLOT_H
 #define STRESS_REPORT_PLOT_H
 

@@ -1,6 +1,5 @@
 /* One sample, one percentile a line.
-   It must not choose: samples are the record's, percentiles those that have enough behind them.
-   Tested by tests/pictures.t. */
+   It must not choose: samples are the record's, percentiles those that have enough behind them. */
 #include "series.h"
 
 #include <inttypes.h>

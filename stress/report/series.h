@@ -1,6 +1,6 @@
 /* The points of pictures as CSV: samples over time, and latencies at percentiles. Every point of a line in a figure
    is one of these rows.
-   Knows nothing of drawing. Tested by tests/pictures.t. */
+   Knows nothing of drawing. */
 #ifndef STRESS_REPORT_SERIES_H
 #define STRESS_REPORT_SERIES_H
 

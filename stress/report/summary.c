@@ -1,6 +1,5 @@
 /* Two tables of Markdown and a list of sentences, every text escaped.
-   It must not judge.
-   Tested by tests/gate.t. */
+   It must not judge. */
 #include "summary.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* Markdown for a job's page: verdicts, then rows.
-   Knows nothing of where it is shown. Tested by tests/gate.t. */
+   Knows nothing of where it is shown. */
 #ifndef STRESS_REPORT_SUMMARY_H
 #define STRESS_REPORT_SUMMARY_H
 

@@ -1,6 +1,5 @@
 /* Figures two in a line, each set on lines of its own.
-   It must not know what figures show.
-   Tested by tests/html.t. */
+   It must not know what figures show. */
 #include "svg.h"
 
 #include <stdlib.h>

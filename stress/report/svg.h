@@ -1,5 +1,5 @@
 /* All figures of a report in one SVG file, which needs nothing else: no script, no font, no address.
-   Knows nothing of what figures show. Tested by tests/html.t. */
+   Knows nothing of what figures show. */
 #ifndef STRESS_REPORT_SVG_H
 #define STRESS_REPORT_SVG_H
 

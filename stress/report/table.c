@@ -1,6 +1,5 @@
 /* The table's lines: which columns go when there is no room, notes, legend.
-   It must not know how a number came about.
-   Tested by tests/cli.t, tests/gate.t and tests/test_report.c. */
+   It must not know how a number came about. */
 #include "table.h"
 
 #include <inttypes.h>

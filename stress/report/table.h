@@ -1,7 +1,6 @@
 /* The table for people: one line a row, as many columns as the terminal is wide, and below it
    what each workload comes to; ASCII.
-   Knows nothing of files.
-   Tested by tests/cli.t, tests/gate.t and tests/test_report.c. */
+   Knows nothing of files. */
 #ifndef STRESS_REPORT_TABLE_H
 #define STRESS_REPORT_TABLE_H
 

@@ -1,6 +1,5 @@
 /* The table's columns: how cells are shown to people.
-   It must not know how wide the table is.
-   Tested by tests/test_report.c. */
+   It must not know how wide the table is. */
 #include "table_columns.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* The table's columns: how cells are shown to people, and which of them matter most.
-   Knows nothing of how wide the table is.
-   Tested by tests/test_report.c. */
+   Knows nothing of how wide the table is. */
 #ifndef STRESS_REPORT_TABLE_COLUMNS_H
 #define STRESS_REPORT_TABLE_COLUMNS_H
 

@@ -1,6 +1,5 @@
 /* The least of memory and of driver calls among complete rows, and what became of the others.
-   It must not know how a number came about.
-   Tested by tests/test_verdict.c. */
+   It must not know how a number came about. */
 #include "verdict.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* What the rows of `run` come to, in words: one line a workload, for the terminal and for reports.
-   Knows rows alone: the same rows give the same words. Tested by tests/test_verdict.c. */
+   Knows rows alone: the same rows give the same words. */
 #ifndef STRESS_REPORT_VERDICT_H
 #define STRESS_REPORT_VERDICT_H
 

@@ -1,6 +1,5 @@
 /* Rows as CSV; lines end in a plain newline, as scripts and git expect.
-   It must not know the columns by name.
-   Tested by tests/run.t, tests/test_report.c, tests/test_gate.c and tests/gate.t. */
+   It must not know the columns by name. */
 #include "csv.h"
 
 #include <errno.h>

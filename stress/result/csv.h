@@ -1,6 +1,5 @@
 /* CSV: header row, RFC 4180, the columns of the command (row.h) in order, an empty cell where nothing was measured.
-   Knows nothing of what the columns mean.
-   Tested by tests/run.t, tests/test_report.c, tests/test_gate.c and tests/gate.t. */
+   Knows nothing of what the columns mean. */
 #ifndef STRESS_RESULT_CSV_H
 #define STRESS_RESULT_CSV_H
 

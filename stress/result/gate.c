@@ -1,6 +1,5 @@
 /* --fail-if: rules against the rows of a run, and of a run before it (--base); one verdict a rule and row.
-   Knows nothing of how rows are made.
-   Tested by tests/test_gate.c, tests/gate.t and tests/compare.t. */
+   Knows nothing of how rows are made. */
 #include "gate.h"
 
 #include <ctype.h>

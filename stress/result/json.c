@@ -1,5 +1,5 @@
 /* JSON of cells and histograms.
-   It must not know documents. Tested by tests/unit/stress/test_report.c. */
+   It must not know documents. */
 #include "json.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* JSON of cells and histograms: what writers of JSON share.
-   It must not know documents. Tested by tests/unit/stress/test_report.c. */
+   It must not know documents. */
 #ifndef STRESS_RESULT_JSON_H
 #define STRESS_RESULT_JSON_H
 

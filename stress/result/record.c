@@ -1,6 +1,5 @@
 /* Takes down what a pass tells: lists that grow to their bounds, and no further.
-   It must not know passes, policies or formats.
-   Tested by tests/test_record.c and tests/html.t. */
+   It must not know passes, policies or formats. */
 #include "record.h"
 
 #include <stdlib.h>

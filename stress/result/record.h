@@ -1,7 +1,6 @@
 /* One row's run as it went, within bounded memory: what pictures, timelines and dumps are drawn from. Filled by the
    verifying pass, so that its numbers are those of the row.
-   Knows nothing of formats. Holds no host address, once finished.
-   Tested by tests/test_record.c and tests/html.t. */
+   Knows nothing of formats. Holds no host address, once finished. */
 #ifndef STRESS_RESULT_RECORD_H
 #define STRESS_RESULT_RECORD_H
 

@@ -1,6 +1,5 @@
 /* Groups by name, added up; and their part of JSON.
-   It must not know what made the rows, nor read texts: repeats_read.c does.
-   Tested by tests/test_repeats.c and tests/shard.t. */
+   It must not know what made the rows, nor read texts: repeats_read.c does. */
 #include "repeats.h"
 
 #include <stdlib.h>

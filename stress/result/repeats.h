@@ -1,7 +1,6 @@
 /* Rows that are the same but for what was measured: their times as a median with its interval, and their latencies as
    one histogram, bucket by bucket. Percentiles are of that, and no average of percentiles.
-   Knows nothing of files but its own part of JSON.
-   Tested by tests/test_repeats.c and tests/shard.t. */
+   Knows nothing of files but its own part of JSON. */
 #ifndef STRESS_RESULT_REPEATS_H
 #define STRESS_RESULT_REPEATS_H
 

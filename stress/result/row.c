@@ -1,6 +1,5 @@
 /* Cells: setting and printing them.
-   It must not know of files or of the table: those walk the columns.
-   Tested by tests/test_report.c. */
+   It must not know of files or of the table: those walk the columns. */
 #include "row.h"
 
 #include <inttypes.h>

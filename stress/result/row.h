@@ -1,5 +1,5 @@
 /* A result row: one cell a column. The list of columns is here and nowhere else; every report is a walk over it.
-   Knows nothing of how a number came about. Tested by tests/test_report.c. */
+   Knows nothing of how a number came about. */
 #ifndef STRESS_RESULT_ROW_H
 #define STRESS_RESULT_ROW_H
 

@@ -1,6 +1,5 @@
 /* One search: ever closer values of one option of the workload, and what the last ones say as cells.
-   It must not know how the next value is chosen, nor how rows are printed.
-   Tested by tests/batch.t. */
+   It must not know how the next value is chosen, nor how rows are printed. */
 #include "batch.h"
 
 #include <inttypes.h>

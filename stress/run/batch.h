@@ -1,5 +1,5 @@
 /* The command batch, row by row: the largest batch, or other option of a workload, with which it completes.
-   Knows nothing of files or the command line beyond its own checks. Tested by tests/batch.t. */
+   Knows nothing of files or the command line beyond its own checks. */
 #ifndef STRESS_RUN_BATCH_H
 #define STRESS_RUN_BATCH_H
 

@@ -1,6 +1,5 @@
 /* One search: runs under ever closer limits, and what the last ones say as cells.
-   It must not know how the next limit is chosen, nor how rows are printed.
-   Tested by tests/capacity.t. */
+   It must not know how the next limit is chosen, nor how rows are printed. */
 #include "capacity.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* `stress capacity`: a row with the smallest limit under which a workload completes.
-   Knows nothing of files or the command line, but for what this command cannot have.
-   Tested by tests/capacity.t. */
+   Knows nothing of files or the command line, but for what this command cannot have. */
 #ifndef STRESS_RUN_CAPACITY_H
 #define STRESS_RUN_CAPACITY_H
 

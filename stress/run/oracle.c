@@ -1,6 +1,5 @@
 /* The checks of the shadow model, each with a name; the first violation stays.
-   It must share no code with the arena: it knows sizes, addresses and the public statistics alone.
-   Tested by tests/test_oracle.c. */
+   It must share no code with the arena: it knows sizes, addresses and the public statistics alone. */
 #include "oracle.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* The shadow model: what must be true of a policy's answers, worked out without any code of the arena.
-   It must not drive anything: it is told what was asked and answered. Everything it finds has a name.
-   Tested by tests/test_oracle.c. */
+   It must not drive anything: it is told what was asked and answered. Everything it finds has a name. */
 #ifndef STRESS_RUN_ORACLE_H
 #define STRESS_RUN_ORACLE_H
 

@@ -1,7 +1,5 @@
 /* Drives every op of a stream through a pool, and after each one measures and verifies.
-   It must not know workloads by name, nor what the numbers are for.
-   Tested by tests/test_pass_clock.c, tests/test_pass_steady.c, tests/tags.t, tests/test_pass_,
-   tests/test_runner.c and tests/run.t. */
+   It must not know workloads by name, nor what the numbers are for. */
 #include "pass.h"
 
 #include <ctype.h>

@@ -3,9 +3,7 @@
    blocks, waits are the device's, and right before a free a policy is told which streams used the block without a
    wait that orders them before it. Where the ops hold no work, each allocation gives its stream as much as
    an op takes, which uses the block, and a free on another stream comes after it.
-   Knows nothing of rows or reports. The verifying pass reads no clock; timing passes and probes ask no oracle.
-   Tested by tests/test_pass_clock.c, tests/test_pass_steady.c, tests/tags.t, tests/test_pass_,
-   tests/test_runner.c and tests/run.t. */
+   Knows nothing of rows or reports. The verifying pass reads no clock; timing passes and probes ask no oracle. */
 #ifndef STRESS_RUN_PASS_H
 #define STRESS_RUN_PASS_H
 

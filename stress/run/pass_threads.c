@@ -1,6 +1,5 @@
 /* Lists of calls for each thread, made before they start; and the sums when they have ended.
-   It must not know workloads by name, nor what the numbers are for.
-   Tested by tests/test_pass_threads.c and tests/threads.t. */
+   It must not know workloads by name, nor what the numbers are for. */
 #include "pass_threads.h"
 
 #include <inttypes.h>

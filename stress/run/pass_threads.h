@@ -2,8 +2,7 @@
    What the GPU does in between, and what puts it in order, is left out: there is no work that anyone had to wait for.
    Each thread keeps its own order; it waits for a block that another one has yet to allocate. All else is left to the
    machine, so that no two runs are alike: nothing found here is in a digest.
-   Knows nothing of rows or reports.
-   Tested by tests/test_pass_threads.c and tests/threads.t. */
+   Knows nothing of rows or reports. */
 #ifndef STRESS_RUN_PASS_THREADS_H
 #define STRESS_RUN_PASS_THREADS_H
 

@@ -1,6 +1,5 @@
 /* From options to a plan: policies, op streams, filter, each checked; the device is plan_device.c's.
-   It must not run anything but trial openings of policies.
-   Tested by tests/cli.t and tests/cuda_stress.t. */
+   It must not run anything but trial openings of policies. */
 #include "plan.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* What a command line asks for, made whole before anything runs: device, op streams, policies, filter.
-   Every mistake of the user that can be seen without running is a problem here.
-   Tested by tests/cli.t and tests/cuda_stress.t. */
+   Every mistake of the user that can be seen without running is a problem here. */
 #ifndef STRESS_RUN_PLAN_H
 #define STRESS_RUN_PLAN_H
 

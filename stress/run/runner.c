@@ -1,6 +1,5 @@
 /* Two passes over the same operations, and their numbers as cells.
-   It must not know how ops are made or rows printed.
-   Tested by tests/test_runner.c, tests/run.t and tests/cuda_stress.t. */
+   It must not know how ops are made or rows printed. */
 #include "runner.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* One row: a workload through a policy, verified in one pass and timed in another, as cells of the report.
-   Knows nothing of files or the command line.
-   Tested by tests/test_runner.c, tests/run.t and tests/cuda_stress.t. */
+   Knows nothing of files or the command line. */
 #ifndef STRESS_RUN_RUNNER_H
 #define STRESS_RUN_RUNNER_H
 

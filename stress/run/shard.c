@@ -1,6 +1,5 @@
 /* Which shard this process is, and marks.
-   It must not know what rows are.
-   Tested by tests/shard.t. */
+   It must not know what rows are. */
 #include "shard.h"
 
 #include <inttypes.h>

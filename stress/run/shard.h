@@ -1,6 +1,6 @@
 /* Shards: one run's rows dealt out to several processes, row k to shard k modulo n; and the mark by which the files
    of a shard are known, their first line.
-   Knows nothing of rows. Tested by tests/shard.t. */
+   Knows nothing of rows. */
 #ifndef STRESS_RUN_SHARD_H
 #define STRESS_RUN_SHARD_H
 

@@ -1,6 +1,5 @@
 /* Counting rows as they come, workload by workload, repeat by repeat, policy by policy.
-   It must not know how a row is made.
-   Tested by tests/shard.t, tests/cli.t, tests/shrink.t and tests/interrupt.t. */
+   It must not know how a row is made. */
 #include "sweep.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* The rows of a run, of all its shards: how many, which are here, and what makes two runs the same.
-   Knows nothing of running.
-   Tested by tests/shard.t, tests/cli.t, tests/shrink.t and tests/interrupt.t. */
+   Knows nothing of running. */
 #ifndef STRESS_RUN_SWEEP_H
 #define STRESS_RUN_SWEEP_H
 

@@ -1,6 +1,5 @@
 /* Uses, checked granule by granule, and their findings.
-   Must not know of calls.
-   Tested by tests/test_sim_order.c, tests/test_sim_races.c and tests/test_sim_capture.c. */
+   Must not know of calls. */
 #include "access.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* The judge of use: which memory is used by whom, on which stream, and whether that comes after all that others did
-   to it. It must not know of calls, nor why anything is used.
-   Tested by tests/test_sim_order.c, tests/test_sim_races.c and tests/test_sim_capture.c. */
+   to it. It must not know of calls, nor why anything is used. */
 #ifndef STRESS_SIM_ACCESS_H
 #define STRESS_SIM_ACCESS_H
 

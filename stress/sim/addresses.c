@@ -1,6 +1,5 @@
 /* Ranges of addresses in a treap that knows its largest gap and hole: every question in O(log ranges).
-   Must not know what backs a range, nor of driver calls.
-   Tested by tests/test_sim_parts.c and tests/test_sim_memory.c. */
+   Must not know what backs a range, nor of driver calls. */
 #include "addresses.h"
 
 #include <stdlib.h>

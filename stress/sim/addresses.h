@@ -1,6 +1,5 @@
 /* The address space of one device: ranges in use, the lowest gap that fits, which range an address lies in.
-   It must not know what backs a range, nor of driver calls. Offsets count from the start of the device's window.
-   Tested by tests/test_sim_parts.c and tests/test_sim_memory.c. */
+   It must not know what backs a range, nor of driver calls. Offsets count from the start of the device's window. */
 #ifndef STRESS_SIM_ADDRESSES_H
 #define STRESS_SIM_ADDRESSES_H
 

@@ -1,6 +1,5 @@
 /* What all parts of the simulated machine share: its limits, the codes that calls answer, the kinds of call, and what
-   a machine is made from and counts. It must not know what the calls do.
-   Tested by tests/unit/sim and tests/unit/cudart. */
+   a machine is made from and counts. It must not know what the calls do. */
 #ifndef STRESS_SIM_BASE_H
 #define STRESS_SIM_BASE_H
 

@@ -1,6 +1,5 @@
 /* Captures: begun, joined, issued to, ended.
-   Must not know of handles, memory or what is captured, nor what is prohibited meanwhile.
-   Tested by tests/test_sim_capture.c. */
+   Must not know of handles, memory or what is captured, nor what is prohibited meanwhile. */
 #include "capture.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* Captures under way: which streams are in which, whose they are, what each thread may do meanwhile.
-   It must not know of handles, memory or what is captured.
-   Tested by tests/test_sim_capture.c. */
+   It must not know of handles, memory or what is captured. */
 #ifndef STRESS_SIM_CAPTURE_H
 #define STRESS_SIM_CAPTURE_H
 

@@ -1,6 +1,5 @@
 /* The codes of the CUDA runtime, 11.8 to 13.0: all that its headers list, with the runtime's own names and texts.
-   Must not know which call answered with a code.
-   Tested by tests/test_sim_driver.c, and against the toolkit's headers by tests/test_cudart_errors.c. */
+   Must not know which call answered with a code. */
 #include "codes.h"
 
 typedef struct code_row { int code; gpuarena_status status; const char *name, *text; } code_row;

@@ -1,6 +1,5 @@
 /* What the codes of driver entries mean, and what the CUDA runtime calls them: one table of all it has.
-   It must not know which call answered with a code.
-   Tested by tests/test_sim_driver.c and tests/test_cudart_errors.c. */
+   It must not know which call answered with a code. */
 #ifndef STRESS_SIM_CODES_H
 #define STRESS_SIM_CODES_H
 

@@ -1,6 +1,5 @@
 /* The cost table: defaults, exact integer arithmetic, and its text form.
-   Must not know when a call is made or why.
-   Tested by tests/test_sim_costs.c. */
+   Must not know when a call is made or why. */
 #include "costs.h"
 
 #include <errno.h>

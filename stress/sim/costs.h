@@ -1,6 +1,5 @@
 /* What each driver call costs the host: one table, a fixed part and a part per MiB, in virtual nanoseconds.
-   It must not know when a call is made or why: memory.c and the ends of calls charge. Text form: `--costs FILE`.
-   Tested by tests/test_sim_costs.c. */
+   It must not know when a call is made or why: memory.c and the ends of calls charge. Text form: `--costs FILE`. */
 #ifndef STRESS_SIM_COSTS_H
 #define STRESS_SIM_COSTS_H
 

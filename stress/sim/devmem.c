@@ -1,6 +1,5 @@
 /* Blocks, slabs and the physical granules behind them. Everything that may fail is done before anything changes.
-   Must not know of driver codes, costs, faults or the judge.
-   Tested by tests/test_sim_memory.c, tests/test_sim_bytes.c, tests/test_sim_vm and tests/test_sim_parts.c. */
+   Must not know of driver codes, costs, faults or the judge. */
 #include "devmem.h"
 
 #include <stdlib.h>

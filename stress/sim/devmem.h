@@ -1,7 +1,6 @@
 /* The memory of one device as cudaMalloc and cudaFree see it: blocks of whole granules, slabs for small requests,
    physical memory that is counted and runs out; and pages, which are physical memory for virtual addresses.
-   It must not know of driver codes, costs, faults or the judge.
-   Tested by tests/test_sim_memory.c, tests/test_sim_bytes.c, tests/test_sim_vm and tests/test_sim_parts.c. */
+   It must not know of driver codes, costs, faults or the judge. */
 #ifndef STRESS_SIM_DEVMEM_H
 #define STRESS_SIM_DEVMEM_H
 

@@ -1,6 +1,5 @@
 /* What every call of the simulated machine shares: addresses, counting, faults, the clock.
-   Must not know what any single call does.
-   Tested by tests/test_cudart_streams.c, tests/test_sim_order.c, tests/test_sim_ and tests/test_sim_driver.c. */
+   Must not know what any single call does. */
 #include "engine.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* The state of the simulated machine, shared by the files that serve calls: one group of driver entries a file.
-   It must not be included outside stress/sim. What one part knows is behind that part's own header.
-   Tested by tests/test_cudart_streams.c, tests/test_sim_order.c, tests/test_sim_ and tests/test_sim_driver.c. */
+   It must not be included outside stress/sim. What one part knows is behind that part's own header. */
 #ifndef STRESS_SIM_ENGINE_H
 #define STRESS_SIM_ENGINE_H
 

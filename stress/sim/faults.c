@@ -1,6 +1,5 @@
 /* When faults act: calls are counted here, and each is compared with every part.
-   Must not know of memory, nor how the parts were written.
-   Tested by tests/test_sim_faults.c. */
+   Must not know of memory, nor how the parts were written. */
 #include "faults.h"
 
 #include <string.h>

@@ -25,8 +25,7 @@
    truly, and so does a request for 0 bytes or above the capacity. A call that fails changes nothing but clock and
    counters. Codes that the CUDA runtime calls sticky (codes.c has them: a lost device) make every later call on that
    device fail with them; 4 (unloading) is not sticky by itself: `any:9+=4`.
-   It must not know of memory or of what calls do.
-   Tested by tests/test_sim_faults.c. */
+   It must not know of memory or of what calls do. */
 #ifndef STRESS_SIM_FAULTS_H
 #define STRESS_SIM_FAULTS_H
 

@@ -1,6 +1,5 @@
 /* Granules and their contents: sorted pieces, merged as far as they are alike, a whole granule without any list.
-   Must not know of addresses, blocks or calls.
-   Tested by tests/test_sim_contents.c, tests/test_sim_bytes.c and tests/test_sim_parts.c. */
+   Must not know of addresses, blocks or calls. */
 #include "granules.h"
 
 #include <stdlib.h>

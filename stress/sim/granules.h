@@ -1,6 +1,5 @@
 /* Physical memory: granules of 2 MiB by number, and what they hold: patterns, symbolically, and real bytes. Contents
-   belong to the granule, whatever addresses it is mapped at. It must not know of addresses, blocks or calls.
-   Tested by tests/test_sim_contents.c, tests/test_sim_bytes.c and tests/test_sim_parts.c. */
+   belong to the granule, whatever addresses it is mapped at. It must not know of addresses, blocks or calls. */
 #ifndef STRESS_SIM_GRANULES_H
 #define STRESS_SIM_GRANULES_H
 

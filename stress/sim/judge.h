@@ -1,7 +1,6 @@
 /* The judge: who touched which bytes of physical memory last, what must come before the next touch, and the
    findings: what was done that must not be, each with the operation that did it. It must not know streams or
-   addresses.
-   Tested by tests/test_sim_judge.c, tests/test_sim_order.c and tests/test_sim_touches.c. */
+   addresses. */
 #ifndef STRESS_SIM_JUDGE_H
 #define STRESS_SIM_JUDGE_H
 

@@ -1,6 +1,5 @@
 /* Obtain, give back, info: memory itself is devmem's; here are codes, costs, lies, and findings for what must not be.
-   Must not know of calls: neither their counters, nor the faults that stop them.
-   Tested by tests/test_sim_driver.c and tests/test_sim_kinds.c. */
+   Must not know of calls: neither their counters, nor the faults that stop them. */
 #include "memory.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* What obtaining memory, giving it back and asking for it do on one device, whoever asks: driver table or runtime.
-   It must not count calls or know of faults but for the lies it is told to tell: whoever serves a call does that.
-   Tested by tests/test_sim_driver.c and tests/test_sim_kinds.c. */
+   It must not count calls or know of faults but for the lies it is told to tell: whoever serves a call does that. */
 #ifndef STRESS_SIM_MEMORY_H
 #define STRESS_SIM_MEMORY_H
 

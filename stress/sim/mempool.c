@@ -1,6 +1,5 @@
 /* Pools: chunks that blocks tile, from the device and back.
-   Must not know who may have which block.
-   Tested by tests/test_sim_mempool.c. */
+   Must not know who may have which block. */
 #include "mempool.h"
 
 #include <inttypes.h>

@@ -1,7 +1,6 @@
 /* Memory pools of the driver, as cudaMallocAsync has them: memory of the device that is handed out and taken back in
    the order of streams, and kept in between.
-   It must not count calls or know of faults.
-   Tested by tests/test_sim_mempool.c. */
+   It must not count calls or know of faults. */
 #ifndef STRESS_SIM_MEMPOOL_H
 #define STRESS_SIM_MEMPOOL_H
 

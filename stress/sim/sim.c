@@ -1,6 +1,5 @@
 /* The simulated machine from outside: life, clock, operations, counters, contents.
-   Must not know how memory is laid out, how faults are written, or what driver entries do.
-   Tested by tests/test_rival.c, tests/test_sim_ and tests/test_sim_order.c. */
+   Must not know how memory is laid out, how faults are written, or what driver entries do. */
 #include "sim.h"
 
 #include <inttypes.h>

@@ -1,7 +1,6 @@
 /* The simulated CUDA machine: several devices, one host clock in virtual nanoseconds (vns), costs, faults, a judge.
    It must not know of arenas, policies or workloads: it sees driver calls and the memory behind them.
-   Deterministic: no wall clock, no real sleeping, no host addresses in any result.
-   Tested by tests/test_rival.c, tests/test_sim_ and tests/test_sim_order.c. */
+   Deterministic: no wall clock, no real sleeping, no host addresses in any result. */
 #ifndef STRESS_SIM_SIM_H
 #define STRESS_SIM_SIM_H
 

@@ -1,6 +1,5 @@
 /* Streams and what comes before what. Room in all clocks is made before anything changes.
-   Must not know of calls, codes, handles or memory.
-   Tested by tests/test_sim_order.c. */
+   Must not know of calls, codes, handles or memory. */
 #include "streams.h"
 
 #include <stdlib.h>

@@ -1,11 +1,6 @@
 /* Streams: queues of work, each with the virtual time when its work is done, and with what is known to come before
    its next piece of work. The two are apart: that one thing ended before another began, says nothing about order.
-   It must not know of calls, codes, handles or memory. Tested by tests/test_sim_order.c.
-
-   Each stream has a line of its own in the vector clocks, and its commands (work, records, waits) have positions on
-   it from 1. The host has a clock too: what it has waited for, or found done, comes before all that is issued from
-   then on, by any thread: calls come one at a time, and that is taken as their order. A destroyed stream whose work
-   the host has outlived leaves its line to the next one, which goes on counting, so that clocks stay short. */
+   It must not know of calls, codes, handles or memory. */
 #ifndef STRESS_SIM_STREAMS_H
 #define STRESS_SIM_STREAMS_H
 

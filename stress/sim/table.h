@@ -1,7 +1,5 @@
 /* The driver table of the simulated device. It must not do what the entries do: it checks, counts, charges
-   and calls the part of the machine that does it.
-   Tested by tests/test_sim_driver.c, tests/test_sim_clear.c, tests/test_sim_events.c,
-   tests/test_sim_capture.c and tests/test_sim_vm. */
+   and calls the part of the machine that does it. */
 #ifndef STRESS_SIM_TABLE_H
 #define STRESS_SIM_TABLE_H
 

@@ -1,6 +1,5 @@
 /* Calls of virtual memory: what is refused and why, what changes, what it costs.
-   Must not know of calls' counters, nor of the faults that stop them.
-   Tested by tests/test_sim_vm*.c. */
+   Must not know of calls' counters, nor of the faults that stop them. */
 #include "vmem.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* What the calls of virtual memory do on one device, whoever makes them: driver table or runtime. Addresses, physical
    handles and mappings are three things, each with a life of its own.
-   It must not count calls or know of faults: whoever serves a call does that. Tested by tests/test_sim_vm*.c.
+   It must not count calls or know of faults: whoever serves a call does that.
 
    All sizes are multiples of SIM_GRANULE, all addresses of granules, and no range leaves its reservation. All calls
    answer with a code of the runtime and what the call costs, refused or not; one that fails changes nothing, and what

@@ -1,6 +1,5 @@
 /* Reservations in a treap; mappings as records, found from the granule of addresses that they lie at.
-   Must not know of codes, costs, faults or the judge.
-   Tested by tests/test_sim_vm*.c. */
+   Must not know of codes, costs, faults or the judge. */
 #include "vspace.h"
 
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* Virtual addresses of one device: what is reserved, and which physical memory is mapped where. Reservations lie
    above all addresses that obtains have.
-   It must not know of codes, costs, faults or the judge, nor who may ask for what: callers have looked.
-   Tested by tests/test_sim_vm*.c. */
+   It must not know of codes, costs, faults or the judge, nor who may ask for what: callers have looked. */
 #ifndef STRESS_SIM_VSPACE_H
 #define STRESS_SIM_VSPACE_H
 

@@ -1,6 +1,5 @@
 /* Streams of a machine by their handles: life, work, questions and waits; capture, as far as it is a stream's.
-   Must not count calls or know of faults.
-   Tested by tests/test_sim_order.c, tests/test_sim_events.c and tests/test_sim_capture.c. */
+   Must not count calls or know of faults. */
 #include "work.h"
 
 #include <pthread.h>

@@ -1,7 +1,6 @@
 /* What stream calls do on the machine, whoever makes them: driver table, CUDA runtime, or the harness for a workload.
    It must not count calls or know of faults: whoever serves a call does that. What each answers is a code of the
-   runtime.
-   Tested by tests/test_sim_order.c, tests/test_sim_events.c and tests/test_sim_capture.c. */
+   runtime. */
 #ifndef STRESS_SIM_WORK_H
 #define STRESS_SIM_WORK_H
 

@@ -1,6 +1,5 @@
 /* Specifications with one more option behind them.
-   It must not know of policies or devices.
-   Tested by tests/batch.t. */
+   It must not know of policies or devices. */
 #include "batch_varied.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* A workload one of whose options is varied: made with a value, and which values there are at all.
-   It must not know of policies or devices. Tested by tests/batch.t. */
+   It must not know of policies or devices. */
 #ifndef STRESS_WORKLOAD_BATCH_VARIED_H
 #define STRESS_WORKLOAD_BATCH_VARIED_H
 

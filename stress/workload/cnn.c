@@ -1,6 +1,5 @@
 /* `cnn`: training ResNet-50: images of one size or of several, SGD with momentum.
-   Must not know of policies, devices or files.
-   Tested by tests/test_workload_cnn.c. */
+   Must not know of policies, devices or files. */
 #include "cnn.h"
 
 /* ---- `cnn`: the layers of ResNet-50, version 1.5, as torchvision has them */

@@ -1,6 +1,5 @@
 /* `cnn`, inside: ResNet-50's convolutions, and what a step of training holds of them.
-   Not used by anyone else.
-   Tested by tests/test_workload_cnn.c. */
+   Not used by anyone else. */
 #ifndef STRESS_WORKLOAD_CNN_H
 #define STRESS_WORKLOAD_CNN_H
 

@@ -1,6 +1,5 @@
 /* `dataset`: a data set that streams through a ring of batches, loaded and decoded ahead of the step that uses them.
-   Must not know of policies, devices or files.
-   Tested by tests/test_workload_dataset.c. */
+   Must not know of policies, devices or files. */
 #include "family.h"
 #include "maker.h"
 

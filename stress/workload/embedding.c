@@ -1,6 +1,5 @@
 /* `embedding`: recommendation with large tables: a jump at the first step, when gradients and slots come.
-   Must not know of policies, devices or files.
-   Tested by tests/test_workload_embedding.c. */
+   Must not know of policies, devices or files. */
 #include "family.h"
 #include "maker.h"
 

@@ -1,6 +1,5 @@
 /* Reads `key=value,key=value` against a family's option table; names the nearest known word when one is unknown.
-   Must not know of any one family.
-   Tested by tests/test_workload_spec.c. */
+   Must not know of any one family. */
 #include "family.h"
 
 #include <inttypes.h>

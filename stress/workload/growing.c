@@ -1,6 +1,5 @@
 /* `growing`: blocks that are replaced by slightly longer ones, again and again: keys and values of a transformer that
-   generates token after token. Must not know of policies, devices or files.
-   Tested by tests/test_workload_growing.c. */
+   generates token after token. Must not know of policies, devices or files. */
 #include "family.h"
 #include "maker.h"
 

@@ -1,6 +1,5 @@
 /* `larson`: threads that replace random blocks in an array each, and pass the arrays on, round after round.
-   Must not know of policies, devices or files.
-   Tested by tests/test_workload_larson.c. */
+   Must not know of policies, devices or files. */
 #include "family.h"
 #include "maker.h"
 #include "../base/splitmix64.h"

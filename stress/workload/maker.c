@@ -1,6 +1,5 @@
 /* Words over the builder: checked arithmetic, draws, and operations that stop at the first failure.
-   Must not know of any one family.
-   Tested by tests/test_workload_maker.c and tests/test_workload_train.c. */
+   Must not know of any one family. */
 #include "maker.h"
 
 #include <inttypes.h>

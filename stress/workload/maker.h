@@ -1,7 +1,6 @@
 /* The words in which families write their operations: each does nothing once anything has failed, so that a program
    reads as what it does, and is asked at its end whether all of it went well.
-   It must not know of any one family.
-   Tested by tests/test_workload_maker.c and tests/test_workload_train.c. */
+   It must not know of any one family. */
 #ifndef STRESS_WORKLOAD_MAKER_H
 #define STRESS_WORKLOAD_MAKER_H
 

@@ -1,6 +1,5 @@
 /* `pareto`: blocks of heavy-tailed size in an array whose places are chosen by the 80/20 rule, six times over.
-   Must not know of policies, devices or files.
-   Tested by tests/test_workload_pareto.c. */
+   Must not know of policies, devices or files. */
 #include "family.h"
 #include "maker.h"
 #include "../base/splitmix64.h"

@@ -1,6 +1,5 @@
 /* `phases`: trials of one program, each of which loads a model, trains it, evaluates it and writes a checkpoint.
-   Must not know of policies or devices.
-   Tested by tests/test_workload_phases.c. */
+   Must not know of policies or devices. */
 #include "phases.h"
 
 #include <inttypes.h>

@@ -1,6 +1,5 @@
 /* `phases`, inside: what a trial keeps, and the one phase that has a file of its own.
-   Not used by anyone else.
-   Tested by tests/test_workload_phases.c. */
+   Not used by anyone else. */
 #ifndef STRESS_WORKLOAD_PHASES_H
 #define STRESS_WORKLOAD_PHASES_H
 

@@ -1,6 +1,5 @@
 /* `replay:FILE`: the file, whole and bounded, wherever it is, and the choice of its reader by its first line.
-   Must not know what any format says.
-   Tested by tests/test_workload_replay.c and tests/recordings.t. */
+   Must not know what any format says. */
 #include "replay.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /* The formats that `replay:` reads: one row here and in replay.c each. A format is recognised by its first line.
-   They must not know of files: they get the whole text.
-   Tested by tests/test_workload_replay.c and tests/recordings.t. */
+   They must not know of files: they get the whole text. */
 #ifndef STRESS_WORKLOAD_REPLAY_H
 #define STRESS_WORKLOAD_REPLAY_H
 

@@ -1,6 +1,5 @@
 /* `rival`: training on a device of which another process takes memory midway, and gives it back.
-   Must not know of policies, devices or files.
-   Tested by tests/test_workload_rival.c. */
+   Must not know of policies, devices or files. */
 #include "train.h"
 
 #include <inttypes.h>

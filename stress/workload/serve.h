@@ -1,6 +1,5 @@
 /* `serve`, inside: models, lengths of requests, the cache of keys and values, and what a server keeps of them.
-   Not used by anyone else, but for its tests.
-   Tested by tests/test_workload_serve.c. */
+   Not used by anyone else, but for its tests. */
 #ifndef STRESS_WORKLOAD_SERVE_H
 #define STRESS_WORKLOAD_SERVE_H
 

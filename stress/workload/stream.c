@@ -1,6 +1,5 @@
 /* Building op streams: arrays that grow, bytes that are summed with a check, labels that are kept once.
-   Must not know of families, files or devices.
-   Tested by tests/test_workload_stream.c, tests/test_workload_train.c and tests/test_shrink.c. */
+   Must not know of families, files or devices. */
 #include "stream.h"
 
 #include <inttypes.h>

@@ -1,7 +1,6 @@
 /* Op streams: what a workload does, generated whole before anything is timed; and their builder: families append
    operations in order; the builder grows, counts and judges.
-   It must not know of families, files or devices.
-   Tested by tests/test_workload_stream.c, tests/test_workload_train.c and tests/test_shrink.c. */
+   It must not know of families, files or devices. */
 #ifndef STRESS_WORKLOAD_STREAM_H
 #define STRESS_WORKLOAD_STREAM_H
 

@@ -1,6 +1,5 @@
 /* `tape`: activations that a step's tape retains until its gradients are there, or until nobody holds the tape.
-   Must not know of policies, devices or files.
-   Tested by tests/test_workload_tape.c. */
+   Must not know of policies, devices or files. */
 #include "family.h"
 #include "maker.h"
 

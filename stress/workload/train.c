@@ -1,6 +1,5 @@
 /* `train`: the steps of training a decoder-only transformer, byte for byte those of the reference, so order counts.
-   Must not know of policies or devices.
-   Tested by tests/test_workload_train.c and tests/test_workload_phases.c. */
+   Must not know of policies or devices. */
 #include "train.h"
 
 #include <inttypes.h>

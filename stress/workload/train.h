@@ -1,6 +1,5 @@
 /* `train`, inside: what a decoder-only transformer trains with, and the words in which its steps stand.
-   train_shapes.c makes them from the options; train.c is the order of a step. `phases` and `rival` train with them.
-   Tested by tests/test_workload_train.c and tests/test_workload_phases.c. */
+   `phases` and `rival` train with them. */
 #ifndef STRESS_WORKLOAD_TRAIN_H
 #define STRESS_WORKLOAD_TRAIN_H
 

@@ -1,6 +1,5 @@
 /* `uniform`: 2n steps, each an allocation of random size or the free of a random block, as RMM's benchmark does.
-   Must not know of policies, devices or files.
-   Tested by tests/test_workload_uniform.c. */
+   Must not know of policies, devices or files. */
 #include "family.h"
 #include "../base/splitmix64.h"
 

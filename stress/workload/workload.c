@@ -1,7 +1,5 @@
 /* The list of families, and the way from a specification to an op stream.
-   Must not know what any family does, nor of policies, devices and results.
-   Tested by tests/test_workload_larson.c, tests/test_workload_mix.c, tests/test_workload_ and
-   tests/test_workload_spec.c. */
+   Must not know what any family does, nor of policies, devices and results. */
 #include "workload.h"
 
 #include <inttypes.h>

@@ -1,7 +1,5 @@
 /* Workloads: op streams made from (specification, seed) alone.
-   It must not know of policies, devices or results. A new family is one file here and one row in workload.c.
-   Tested by tests/test_workload_larson.c, tests/test_workload_mix.c, tests/test_workload_ and
-   tests/test_workload_spec.c. */
+   It must not know of policies, devices or results. A new family is one file here and one row in workload.c. */
 #ifndef STRESS_WORKLOAD_WORKLOAD_H
 #define STRESS_WORKLOAD_WORKLOAD_H
 
