@@ -1,7 +1,7 @@
 /* Fuzz target: recordings, gpuarena-trace 1, RMM's CSV and intervals, told apart by content.
    It must not run them.
    Run: make fuzz FUZZ=trace; its corpus: build/tests/fuzz_trace */
-#include "stress/workload/workload.h"
+#include "workload_text.h"
 #include "fuzz.h"
 
 static int fuzz_read(const char *path, op_stream *stream)
@@ -11,8 +11,12 @@ static int fuzz_read(const char *path, op_stream *stream)
     char spec[96];
     snprintf(spec, sizeof spec, "replay:%s", path);
     int failed = workload_make(spec, &plain, stream, &why);
-    fuzz_expect(failed ? why.exit_code == EXIT_USAGE && why.text[0] : !why.exit_code,
-                "refused with a problem, or not");
+    size_t length = strlen(path);
+    int is_named = failed && why.exit_code == EXIT_USAGE && !strncmp(why.text, path, length) &&
+                   (strncmp(why.text + length, ": a pickle", 10) == 0 ||
+                    (why.text[length + 1] >= '1' && why.text[length + 1] <= '9' && strstr(why.text, "expected")));
+    fuzz_expect(failed ? is_named && !stream->ops : !why.exit_code && is_sound(stream),
+                "sound, or refused with file and line");
     return failed;
 }
 

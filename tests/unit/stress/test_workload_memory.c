@@ -130,34 +130,19 @@ static void test_long_replays(void)
 
 int main(void)
 {
-    test_every_call("uniform:n=200", 0);
-    test_every_call("uniform:n=200", 1);
-    test_every_call("train:layers=2,steps=2,zero3=2,streams=2", 0);
-    test_every_call("train:layers=2,steps=2,zero3=2,streams=2", 1);
-    test_every_call("larson:blocks=20,rounds=2", 0);
-    test_every_call("larson:blocks=20,rounds=2", 1);
-    test_every_call("uniform:n=40+larson:blocks=5,rounds=2+train:layers=1,steps=1", 0);
-    test_every_call("uniform:n=40+larson:blocks=5,rounds=2+train:layers=1,steps=1", 1);
-    test_every_call("producer:n=50,steps=2,images=2,consumers=2", 0);
-    test_every_call("producer:n=50,steps=2,images=2,consumers=2", 1);
-    test_every_call("phases:layers=1,steps=2,streams=2", 0);
-    test_every_call("phases:layers=1,steps=2,streams=2", 1);
-    test_every_call("pareto:n=300,places=64", 0);
-    test_every_call("pareto:n=300,places=64", 1);
-    test_every_call("dataset:items=900,batch=100", 0);
-    test_every_call("dataset:items=900,batch=100", 1);
-    test_every_call("tape:layers=1,steps=2,seq=9", 0);
-    test_every_call("tape:layers=1,steps=2,seq=9", 1);
-    test_every_call("growing:layers=2,tokens=4,steps=2", 0);
-    test_every_call("growing:layers=2,tokens=4,steps=2", 1);
-    test_every_call("embedding:steps=1", 0);
-    test_every_call("embedding:steps=1", 1);
-    test_every_call("cnn:batch=1,steps=1", 0);
-    test_every_call("cnn:batch=1,steps=1", 1);
-    test_every_call("serve:lengths=code,requests=3,prefix=32", 0);
-    test_every_call("serve:lengths=code,requests=3,layout=contiguous", 1);
-    test_every_call("rival:layers=1,steps=1,from=3,until=0", 0);
-    test_every_call("rival:layers=1,steps=1,from=3,until=9,repeat=2", 1);
+    static const char *const specs[] = {
+        "uniform:n=200", "train:layers=2,steps=2,zero3=2,streams=2", "larson:blocks=20,rounds=2",
+        "uniform:n=40+larson:blocks=5,rounds=2+train:layers=1,steps=1", "producer:n=50,steps=2,images=2,consumers=2",
+        "phases:layers=1,steps=2,streams=2", "pareto:n=300,places=64", "dataset:items=900,batch=100",
+        "tape:layers=1,steps=2,seq=9", "growing:layers=2,tokens=4,steps=2", "embedding:steps=1",
+        "cnn:batch=1,steps=1",
+        "serve:lengths=code,requests=3,prefix=32", "serve:lengths=code,requests=3,layout=contiguous",
+        "rival:layers=1,steps=1,from=3,until=0", "rival:layers=1,steps=1,from=3,until=9,repeat=2"
+    };
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+        test_every_call(specs[i], 0);
+        test_every_call(specs[i], 1);
+    }
     test_long_replays();
     return tap_done();
 }

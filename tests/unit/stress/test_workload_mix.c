@@ -22,33 +22,6 @@ static uint64_t digest(const op_stream *stream)
     return hash;
 }
 
-/* Digests (FNV-1a, 64 bits) of the texts: to change them is to change what a seed means. */
-static const struct { const char *text; uint64_t threads, digest; } golden[] = {
-    { "uniform:n=200", 2, UINT64_C(7896611095017881500) },
-    { "producer:n=20,steps=2", 3, UINT64_C(10311357529932342417) },
-    { "train:layers=1,steps=1+uniform:n=100,max=2", 0, UINT64_C(15564844773849510226) },
-    { "train:layers=1,steps=1+larson:blocks=5+phases:layers=1,steps=1", 64, UINT64_C(5679050646610985006) },
-    { "larson:threads=3,blocks=5+uniform:n=30", 0, UINT64_C(17975773222642102786) }
-};
-
-static void test_golden(void)
-{
-    for (size_t i = 0; i < sizeof golden / sizeof golden[0]; i++) {
-        op_stream stream, again, other;
-        make(golden[i].text, golden[i].threads, 0, 0, &stream);
-        make(golden[i].text, golden[i].threads, 0, 0, &again);
-        make(golden[i].text, golden[i].threads, 2, 0, &other);
-        CHECK_U64(digest(&stream), ==, golden[i].digest);
-        CHECK_MSG(digest(&again) == digest(&stream) &&
-                  !memcmp(stream.threads, again.threads, stream.op_count), "the same twice, threads too");
-        CHECK_MSG(digest(&other) != digest(&stream), "another seed, another stream");
-        CHECK_MSG(is_fixed_point(&stream), "it can be written and read again");
-        op_stream_free(&stream);
-        op_stream_free(&again);
-        op_stream_free(&other);
-    }
-}
-
 /* One thread's ops in the whole are the ops of its own workload, in order, on streams of its own. */
 static void check_thread(const op_stream *whole, uint32_t thread, uint32_t member, uint32_t members,
                          const op_stream *own)
@@ -141,20 +114,6 @@ static void test_threaded(void)
     }
 }
 
-/* One thread alone does what no threads do. */
-static void test_one(void)
-{
-    static const char *const specs[] = { "uniform:n=50", "train:layers=1,steps=1,zero3=2,streams=2" };
-    for (size_t i = 0; i < 2; i++) {
-        op_stream plain, one;
-        make(specs[i], 0, 3, 0, &plain);
-        make(specs[i], 1, 3, 0, &one);
-        CHECK_MSG(digest(&plain) == digest(&one) && op_stream_threads(&one) == 1, "%s on one thread", specs[i]);
-        op_stream_free(&plain);
-        op_stream_free(&one);
-    }
-}
-
 /* --ops cuts the whole, and the turns before are the same. */
 static void test_cut(void)
 {
@@ -219,28 +178,6 @@ static void test_grammar(void)
     }
 }
 
-static const struct { const char *text; uint64_t threads; const char *message; } mistakes[] = {
-    { "train+uniform+larson", 2, "3 workloads joined by '+', and --threads is 2, expected at least 3" },
-    { "larson:threads=2+uniform", 4, "workload larson: option threads and --threads are both given" },
-    { "larson:threads=60,blocks=1,rounds=0+larson:blocks=1,rounds=0,threads=5", 0, "more than 64 threads" },
-    { "uniform+", 2, "no workload \"\", expected one of uniform" },
-    { "uniform+unifrom", 2, "no workload \"unifrom\", did you mean 'uniform'?" },
-    { "uniform:n=0", 2, "workload uniform: n is \"0\"" },
-    { "replay:/no/such/file", 2, "/no/such/file" }
-};
-
-static void test_mistakes(void)
-{
-    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
-        const workload_options options = { .threads_given = mistakes[i].threads > 0, .threads = mistakes[i].threads };
-        op_stream stream;
-        why.exit_code = 0;
-        CHECK_INT(mix_make(mistakes[i].text, &options, &stream, &why), ==, -1);
-        CHECK_MSG(why.exit_code == EXIT_USAGE && strstr(why.text, mistakes[i].message) && !stream.ops, "refused: %s",
-                  why.text);
-    }
-}
-
 /* Each thread's operations are made before turns are drawn: sixty-four long ones would be 64 GiB of the host. */
 static void check_most(const char *text, const workload_options *options, const char *message)
 {
@@ -295,17 +232,14 @@ static void test_large_streams(void)
 
 int main(void)
 {
-    test_golden();
     test_threads("uniform:n=40", 3);
     test_threads("train:layers=1,steps=2,zero3=2,streams=2", 2);
     test_threads("producer:n=10,steps=2,images=2", 4);
     test_dealing();
     test_threaded();
-    test_one();
     test_cut();
     test_turns();
     test_grammar();
-    test_mistakes();
     test_most();
     test_large_streams();
     return tap_done();

@@ -1,0 +1,57 @@
+# Words for the command lines of cases/*.case, beside those of sh. `stress` is the program.
+
+# Whether this build is with CUDA.
+with_cuda() { [ "$WITH_CUDA" = 1 ]; }
+
+# The program refuses these words: its one line on stderr; said where the exit status is not 2.
+refused() { stress "$@"; status=$?; [ $status = 2 ] || echo "exit status $status"; }
+
+# CSV on stdin -> of every row these columns, separated by commas; what is empty is -.
+columns() { perl -e '
+    my ($names, %at) = shift;
+    while (my $line = <STDIN>) {
+        next if $line =~ /^# /;
+        $line .= <STDIN> while ($line =~ tr/"//) % 2;
+        my @cells;
+        while ($line =~ /\G(?:"((?:[^"]|"")*)"|([^,\n]*))(,|\n)/g) { push @cells, ($1 // $2) =~ s/""/"/gr; last if $3 eq "\n" }
+        if (!%at) { @at{@cells} = 0 .. $#cells; next }
+        print join(" ", map { my $cell = $cells[$at{$_} // die "no column $_\n"]; length $cell ? $cell : "-" } split /,/, $names), "\n";
+    }' "$1"; }
+
+# These columns of every row of a command, without times.
+rows() { names=$1; shift; stress "$@" -q --out csv=.rows; status=$?; columns "$names" <.rows; return $status; }
+
+# .. of `stress run`, where nothing is timed
+run() { names=$1; shift; rows "$names" run --no-timing "$@"; }
+
+# A workload without its verification, on a device that is large enough: as text, and its peak requested.
+bare() { stress run -w "$1" -p raw --verify off --no-timing -q --device sim:1000G --out trace=.text --out csv=.rows; }
+trace() { bare "$1" && cat .text; }
+peak() { bare "$1" && columns requested_peak_bytes <.rows; }
+
+# Of each workload: operations, peak requested, and the checksum of its text. What replay reads of that is the same again.
+texts() { for spec; do
+    bare "$spec" || continue
+    mv .text .first
+    mv .rows .made
+    bare replay:.first && grep -v '^#' .first | cmp - .text; columns ops,requested_peak_bytes,digest <.rows >.again
+    columns ops,requested_peak_bytes,digest <.made | cmp -s - .again || grep -q '^# --faults' .first || echo "replay of $spec differs"
+    echo "$(columns ops,requested_peak_bytes <.made) $(cksum <.first | cut -d' ' -f1) $spec"
+done; }
+
+# Specifications of workloads that are refused.
+not_made() { for spec; do refused run -w "$spec" -p raw --verify off; done; }
+
+# Recordings that are refused: texts with printf's escapes, behind this header.
+T='gpuarena-trace 1\n' R='Thread,Time,Action,Pointer,Size,Stream\n' I='id,lower,upper,size\n'
+not_read() { header=$1; shift; for text; do
+    printf "$header$text" >t
+    refused run -w replay:t -p raw --verify off
+done; }
+
+# .. and that are read: as trace text, of the file as it is, and with a mark and CR LF before that it must be the same.
+read_as() { printf "$1" >t; trace replay:t >.as; cat .as
+    { printf '\357\273\277'; sed 's/\r*$/\r/' t; } >.edited
+    trace replay:.edited | cmp - .as
+    trace replay:.as | cmp - .as
+}

@@ -1,0 +1,223 @@
+/* What op streams are read, drawn and written with: numbers and words of a text, the map of ids, draws and their
+   distributions, sums that pass 2^64, labels, a full device, and lengths of requests as they were measured.
+   Knows nothing of any one family but the lengths of `serve`. */
+#include "stress/base/hash.h"
+#include "stress/base/splitmix64.h"
+#include "stress/workload/maker.h"
+#include "stress/workload/serve.h"
+#include "workload_text.h"
+
+static void test_numbers(void)
+{
+    static const char *const no_decimal[] = { "", "+1", " 1", "1 ", "00", "1e3", "18446744073709551616" };
+    static const char *const no_hexadecimal[] = { "", "0", "0x", "0X1", "x1", "0x1g", "0x-1", "0x10000000000000000" };
+    uint64_t number = 7;
+    for (size_t i = 0; i < sizeof no_decimal / sizeof no_decimal[0]; i++) {
+        CHECK_MSG(!slice_decimal(slice_of(no_decimal[i]), &number) && number == 7, "'%s' is no number",
+                  no_decimal[i]);
+    }
+    for (size_t i = 0; i < sizeof no_hexadecimal / sizeof no_hexadecimal[0]; i++) {
+        CHECK_MSG(!slice_hexadecimal(slice_of(no_hexadecimal[i]), &number), "nor '%s', in hexadecimal",
+                  no_hexadecimal[i]);
+    }
+    CHECK(slice_decimal(slice_of("18446744073709551615"), &number) && number == UINT64_MAX);
+    CHECK(slice_hexadecimal(slice_of("0x7fAb000000c0"), &number) && number == 0x7fab000000c0u);
+}
+
+static void test_words(void)
+{
+    char longest[200];
+    slice rest = slice_of("a,,b,"), field;
+    size_t fields = 0;
+    while (slice_take(&rest, ',', &field)) fields++;
+    CHECK_U64(fields, ==, 4);
+    CHECK(slice_is_word(slice_of("\xc3\xa4/b=c")) && !slice_is_word(slice_of("")));
+    CHECK(!slice_is_word(slice_of("a\x7f")));
+    memset(longest, '\x01', sizeof longest);
+    CHECK_INT(strlen(slice_show((slice){ longest, sizeof longest }).text), ==, SLICE_SHOWN + 5);
+    memset(longest, 'y', 3);
+    CHECK_MSG(strlen(slice_show((slice){ longest, sizeof longest }).text) < sizeof(slice_shown),
+              "cut before an escape");
+}
+
+/* Ids far apart, ids in a row, and the two ends. */
+static uint64_t id_number(uint64_t index)
+{
+    return index == 0 ? 0 : index == 1 ? UINT64_MAX : index % 2 ? index : index << 40;
+}
+
+static void test_map(void)
+{
+    enum { COUNT = 20000 };
+    id_map map = { NULL, 0, 0 };
+    int wrong = 0;
+    CHECK_MSG(!id_map_find(&map, 0), "an empty map finds nothing");
+    for (uint32_t i = 0; i < COUNT; i++) {
+        id_entry *entry = id_map_add(&map, id_number(i));
+        wrong += !entry || entry->state != ID_UNKNOWN;
+        if (entry) {
+            entry->state = i % 3 ? ID_LIVE : ID_FREED;
+            entry->value = i;
+        }
+        wrong += map.count > map.capacity / 4 * 3;
+    }
+    for (uint32_t i = 0; i < COUNT; i++) {
+        const id_entry *entry = id_map_find(&map, id_number(i));
+        wrong += !entry || entry->id != id_number(i) || entry->value != i;
+        wrong += !entry || entry->state != (i % 3 ? ID_LIVE : ID_FREED);
+        wrong += id_map_add(&map, id_number(i)) != entry;
+        wrong += id_map_find(&map, id_number(i) + 2 * COUNT + 1) != NULL;
+    }
+    CHECK_INT(wrong, ==, 0);
+    CHECK_INT(map.count, ==, COUNT);
+    id_map_free(&map);
+    CHECK(!map.entries && map.count == 0);
+}
+
+/* From seed 1234567, as published with the generator and used in its ports. */
+static void test_random(void)
+{
+    static const uint64_t expected[] = {
+        6457827717110365317u, 3203168211198807973u, 9817491932198370423u, 4593380528125082431u, 16408922859458223821u
+    };
+    uint64_t state = 1234567, counts[3] = { 0, 0, 0 }, low_count = 0, bound = UINT64_C(3) << 62;
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        CHECK_U64(splitmix64_next(&state), ==, expected[i]);
+    }
+    for (int i = 0; i < 30000; i++) counts[splitmix64_below(&state, 3)]++;
+    CHECK_MSG(counts[0] > 9600 && counts[1] > 9600 && counts[2] > 9600, "below 3: all as often, within 4 sigma");
+    for (int i = 0; i < 3000; i++) low_count += splitmix64_below(&state, bound) < bound / 3 ? 1 : 0;
+    CHECK_MSG(low_count > 890 && low_count < 1110, "below 3 x 2^62: a third is in the lowest third, within 4 sigma");
+}
+
+typedef struct bench { op_stream stream; stream_builder builder; problem why; maker words; } bench;
+
+static void begin(bench *self, uint64_t seed)
+{
+    memset(self, 0, sizeof *self);
+    stream_begin(&self->builder, &self->stream, "workload bench", UINT64_MAX, &self->why);
+    maker_begin(&self->words, &self->builder, seed);
+}
+
+static void end(bench *self)
+{
+    stream_end(&self->builder);
+    op_stream_free(&self->stream);
+}
+
+/* Of exponential gaps 1/e are longer than the mean, 1/e^2 than twice it, half than ln 2 of it: within 4 sigma. */
+static void test_gaps(uint64_t seed, uint64_t mean_ns)
+{
+    enum { DRAWS = 100000 };
+    bench test;
+    uint64_t total = 0, above = 0, above_twice = 0, above_median = 0;
+    begin(&test, seed);
+    for (int draw = 0; draw < DRAWS; draw++) {
+        uint64_t gap = maker_draw_gap(&test.words, mean_ns);
+        total += gap / 1000;
+        above += gap > mean_ns;
+        above_twice += gap > 2 * mean_ns;
+        above_median += gap > mean_ns / 1000000 * 693147;
+    }
+    CHECK_MSG(total / DRAWS > mean_ns / 1000 * 985 / 1000 && total / DRAWS < mean_ns / 1000 * 1015 / 1000,
+              "mean %" PRIu64 " of %" PRIu64 " us", total / DRAWS, mean_ns / 1000);
+    CHECK_MSG(above > 36788 - 610 && above < 36788 + 610 && above_twice > 13534 - 433 && above_twice < 13534 + 433 &&
+              above_median > 50000 - 633 && above_median < 50000 + 633, "and as spread as they must be");
+    end(&test);
+}
+
+static void test_sums(void)
+{
+    bench test;
+    begin(&test, 1);
+    CHECK_U64(maker_times(&test.words, UINT64_C(1) << 32, UINT32_MAX), ==, UINT64_MAX - UINT32_MAX);
+    CHECK_U64(maker_plus(&test.words, UINT64_MAX - 1, 1), ==, UINT64_MAX);
+    CHECK_U64(maker_draw(&test.words, 9, 9), ==, 9);
+    (void)maker_draw(&test.words, 0, UINT64_MAX);            /* all there are */
+    CHECK_INT(maker_end(&test.words), ==, 0);
+    CHECK_U64(maker_times(&test.words, UINT64_C(1) << 32, UINT64_C(1) << 32), ==, 0);
+    CHECK_INT(maker_end(&test.words), ==, -1);
+    CHECK_U64(maker_plus(&test.words, UINT64_MAX, 1), ==, 0);
+    maker_new(&test.words, 8, 0);
+    maker_step(&test.words, "step", 1);
+    CHECK_MSG(test.stream.op_count == 0, "nothing is written once it has failed");
+    end(&test);
+}
+
+/* Two texts of one hash must stay two labels. No such pair is at hand, so the map is made to lie. */
+static void test_labels(void)
+{
+    bench test;
+    begin(&test, 1);
+    CHECK_INT(stream_step(&test.builder, slice_of("one")) + stream_step(&test.builder, slice_of("one")), ==, 0);
+    CHECK_INT(test.stream.label_count, ==, 1);
+    id_entry *entry = id_map_add(&test.builder.label_by_hash, slice_hash(slice_of("other")));
+    entry->state = ID_LIVE;
+    entry->value = 0;
+    CHECK_INT(stream_step(&test.builder, slice_of("other")), ==, 0);
+    CHECK_INT(test.stream.label_count, ==, 2);
+    CHECK_STR(test.stream.labels[test.stream.ops[2].first], "other");
+    end(&test);
+}
+
+static void test_write_failure(void)
+{
+    op_stream stream;
+    FILE *full = fopen("/dev/full", "w");
+    if (!full) {
+        SKIP("writing to a full device: there is no /dev/full");
+        return;
+    }
+    make_surely("uniform:n=1", &stream);
+    CHECK_MSG(op_stream_write(&stream, full) == -1, "a device that is full is a failed write");
+    fclose(full);
+    op_stream_free(&stream);
+}
+
+/* As measured on the traces that are named in serve.c: tokens at 50, 90 and 99 % (arxiv: 50, 75 and 90). */
+static const struct { uint64_t tokens[2][3], per_mille[3], means[2]; } lengths[SERVE_LENGTHS] = {
+    { { { 1020, 2735, 4142 },   { 129, 424, 601 } },  { 500, 900, 990 }, { 1357, 195 } },
+    { { { 1469, 5194, 7436 },   { 13, 55, 252 } },    { 500, 900, 990 }, { 2343, 33 } },
+    { { { 6909, 27367, 85401 }, { 350, 597, 1120 } }, { 500, 900, 990 }, { 14511, 366 } },
+    { { { 7958, 13190, 18490 }, { 332, 482, 653 } },  { 500, 750, 900 }, { 9524, 335 } }
+};
+
+static void check_lengths(uint64_t of, int which)
+{
+    enum { DRAWS = 100000 };
+    uint64_t below[3] = { 0, 0, 0 }, most = 0, sum = 0, mean = lengths[of].means[which];
+    maker words = { NULL, 0, 7 };
+    for (int draw = 0; draw < DRAWS; draw++) {
+        uint64_t tokens = serve_draw_tokens(&words, of, which);
+        for (int at = 0; at < 3; at++) below[at] += tokens < lengths[of].tokens[which][at];
+        most = tokens > most ? tokens : most;
+        sum += tokens;
+    }
+    for (int at = 0; at < 3; at++) {             /* 4 sigma of 100,000 are 633; and tokens are whole */
+        uint64_t expected = lengths[of].per_mille[at] * DRAWS / 1000;
+        CHECK_MSG(below[at] + 700 > expected && below[at] < expected + 700, "%s: %" PRIu64 " below %" PRIu64,
+                  serve_length_names[of], below[at], lengths[of].tokens[which][at]);
+    }
+    CHECK_MSG(sum + mean * DRAWS / 40 >= mean * DRAWS && sum <= mean * DRAWS * 41 / 40, "%s: mean %" PRIu64 ", told %"
+              PRIu64, serve_length_names[of], sum / DRAWS, mean);
+    CHECK_U64(most, <=, serve_most_tokens(of, which));
+    CHECK_U64(most * 100, >=, serve_most_tokens(of, which) * 99);
+}
+
+int main(void)
+{
+    test_numbers();
+    test_words();
+    test_map();
+    test_random();
+    test_gaps(1, 1000000000);
+    test_gaps(2, 10000000000);
+    test_sums();
+    test_labels();
+    test_write_failure();
+    for (uint64_t of = 0; of < SERVE_LENGTHS; of++) {
+        check_lengths(of, SERVE_PROMPT);
+        check_lengths(of, SERVE_ANSWER);
+    }
+    return tap_done();
+}
