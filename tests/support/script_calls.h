@@ -1,0 +1,753 @@
+/* The commands of scripts: a row each. tests/README.md tells how they are written.
+   It must not know files and cases. Included by script_run.h. */
+#ifndef TESTS_SCRIPT_CALLS_H
+#define TESTS_SCRIPT_CALLS_H
+
+#include "script_world.h"
+
+typedef struct snapshot { gpuarena_stats stats; walked seen; uint64_t serial; } snapshot;
+
+static struct {                                  /* the call that is made */
+    int arena;                                   /* -1: none, and what fails is recorded for the thread alone */
+    int is_refused;                              /* the script says so: the state before is kept */
+    int is_made;                                 /* 0: it could not be, since what it needs was refused before */
+    snapshot before;
+} call;
+
+static struct { int is_on, code, lasting; device_entry entry; } turn;   /* every driver call fails in turn */
+
+static int turn_struck(void) { return turn.is_on && (device.struck[ENTRY_COUNT] || device.struck[ENTRY_host]); }
+
+static snapshot look_at(int arena)
+{
+    snapshot now;
+    gpuarena_failure failure;
+    memset(&now, 0, sizeof now);
+    gpuarena_last_failure(arena < 0 ? NULL : world.arenas[arena].ptr, &failure);
+    now.serial = failure.serial;
+    if (arena < 0) return now;
+    now.seen = walk_arena(world.arenas[arena].ptr);
+    gpuarena_walk_stats(world.arenas[arena].ptr, &now.stats);
+    return now;
+}
+
+/* Every command that calls an arena says so first. */
+static gpuarena *calling(int arena)
+{
+    call.arena = arena;
+    call.is_made = 1;
+    if (call.is_refused) call.before = look_at(arena);
+    return arena < 0 ? NULL : world.arenas[arena].ptr;
+}
+
+/* ---- operands */
+
+static int read_stream(reader *in)
+{
+    char word[WORD_BYTES], single[WORD_BYTES];
+    uint64_t index = 0;
+    next_word(in, word);
+    char *dots = strstr(word, "..");
+    if (!dots) return stream_number(word);
+    uint64_t first = strtoull(word + 1, NULL, 10), last = strtoull(dots + 3, NULL, 10);
+    (void)name_value("index", &index);
+    snprintf(single, sizeof single, "s%" PRIu64, first + index % (last - first + 1));
+    return stream_number(single);
+}
+
+/* `on STREAM`, or what it is otherwise. */
+static int read_on(reader *in, int otherwise) { return take_word(in, "on") ? read_stream(in) : otherwise; }
+
+/* A block's name, `nothing` or `nowhere`, and perhaps an offset. *block: NULL if it is none. */
+static char *read_pointer(reader *in, block_entry **block)
+{
+    char name[WORD_BYTES];
+    size_t length = 0;
+    skip_spaces(in);
+    while ((isalnum((unsigned char)*in->at) || *in->at == '_') && length + 1 < NAME_BYTES) name[length++] = *in->at++;
+    name[length] = '\0';
+    *block = find_block(name);
+    if (!strcmp(name, "nothing")) return NULL;
+    if (!*block && strcmp(name, "nowhere")) blame("no block: \"%s\"", name);
+    char *ptr = *block ? (*block)->ptr : (char *)&call;
+    uint64_t offset = *in->at == '+' ? (in->at++, read_sum(in)) : 0;
+    return (char *)(uintptr_t)(bench_number(ptr) + offset);
+}
+
+static uint32_t read_tag(reader *in)
+{
+    char name[WORD_BYTES];
+    next_word(in, name);
+    if (!strcmp(name, "none")) return 0;
+    return isdigit((unsigned char)name[0]) ? (uint32_t)strtoul(name, NULL, 10) : gpuarena_tag(name);
+}
+
+/* What stands behind the size of an allocation. */
+typedef struct wish { gpuarena_request request; int stream, is_unused, is_plain; uint64_t work_ns; } wish;
+
+static wish read_wish(reader *in)
+{
+    wish made = { GPUARENA_INIT, STREAM_NULL, 0, 1, 0 };
+    made.request.bytes = read_sum(in);
+    while (!at_end(in) && !place.trouble[0]) {
+        if (take_word(in, "on")) made.stream = read_stream(in);
+        else if (take_word(in, "for")) made.work_ns = read_sum(in);
+        else if (take_word(in, "unused")) made.is_unused = 1;
+        else if (take_word(in, "align")) made.request.alignment_bytes = read_sum(in), made.is_plain = 0;
+        else if (take_word(in, "room")) made.request.room_bytes = read_sum(in), made.is_plain = 0;
+        else if (take_word(in, "tag")) made.request.tag = read_tag(in), made.is_plain = 0;
+        else if (take_word(in, "try")) made.request.flags |= GPUARENA_ALLOC_TRY, made.is_plain = 0;
+        else if (take_word(in, "dedicated")) made.request.flags |= GPUARENA_ALLOC_DEDICATED, made.is_plain = 0;
+        else if (take_word(in, "flags")) made.request.flags |= (uint32_t)read_sum(in), made.is_plain = 0;
+        else blame("not understood: \"%.40s\"", in->at);
+    }
+    made.request.stream = stream_handle(made.stream);
+    return made;
+}
+
+/* ---- the GPU's work */
+
+static void access_on(const block_entry *block, int stream)
+{
+    gpuarena_stream handle = stream_handle(stream);
+    if (sim_access(device.machine, 0, handle, block->ptr, block->bytes, block->owner, world.op))
+        blame("block %s cannot be used", block->name);
+}
+
+/* Its owner has it: on its stream, or on all. */
+static void use_new(block_entry *block, int is_unused)
+{
+    uint64_t bad;
+    gpuarena_config config;
+    gpuarena_get_config(world.arenas[block->arena].ptr, &config);
+    if (config.scrub & GPUARENA_SCRUB_ALLOC && !sim_verify(device.machine, 0, block->ptr, block->bytes, 0, &bad))
+        blame("block %s is not cleared", block->name);
+    sim_fill(device.machine, 0, block->ptr, block->bytes, block->owner);
+    if (is_unused) return;
+    if (block->stream != STREAM_ANY) access_on(block, block->stream);
+    for (int stream = 1; stream < world.stream_count && block->stream == STREAM_ANY; stream++)
+        if (world.stream_made[stream] && !world.stream_captured[stream]) access_on(block, stream);
+}
+
+static gpuarena_result do_work(reader *in)       /* work NAME TIME on STREAM */
+{
+    block_entry *block;
+    (void)read_pointer(in, &block);
+    uint64_t work_ns = read_sum(in);
+    int stream = read_on(in, STREAM_NULL);
+    if (!block || !block->ptr || place.trouble[0]) return GPUARENA_OK;
+    if (sim_work(device.machine, 0, stream_handle(stream), work_ns)) blame("the stream does not work");
+    access_on(block, stream);
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_order(reader *in)      /* order STREAM after STREAM */
+{
+    int later = read_stream(in);
+    if (!take_word(in, "after")) blame("`order s2 after s1` is expected");
+    if (sim_stream_follow(device.machine, 0, stream_handle(later), stream_handle(read_stream(in))))
+        blame("a stream cannot follow");
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_done(reader *in)       /* done STREAM, done all: the host has waited for it */
+{
+    int code = take_word(in, "all") ? sim_device_wait(device.machine, 0)
+        : sim_stream_wait(device.machine, 0, stream_handle(read_stream(in)));
+    if (code) blame("the host cannot wait: %d", code);
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_later(reader *in)      /* later TIME */
+{
+    sim_advance(device.machine, read_sum(in));
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_gone(reader *in)       /* gone STREAM: the program destroys it */
+{
+    int number = read_stream(in);
+    if (sim_stream_destroy(device.machine, 0, stream_handle(number))) blame("the stream is not destroyed");
+    world.stream_made[number] = 0;
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_thread(reader *in)     /* thread NUMBER: who calls from now on; 0: the one that does */
+{
+    sim_thread(device.machine, read_sum(in));
+    return GPUARENA_OK;
+}
+
+/* ---- device, arenas */
+
+static gpuarena_result do_device(reader *in)     /* device SIZE [without GROUP] [chunk SIZE] [plain] .. */
+{
+    char word[WORD_BYTES];
+    if (device.machine) {
+        blame("one device a case");
+        return GPUARENA_OK;
+    }
+    device_open(read_sum(in));
+    while (!at_end(in) && !place.trouble[0]) {
+        if (take_word(in, "without")) {
+            if (!device_without(next_word(in, word))) blame("without what? \"%s\"", word);
+        } else if (take_word(in, "plain")) {
+            static const char *const groups[] = { "vm", "events", "capture", "clear", "clock" };
+            for (size_t at = 0; at < COUNT(groups); at++) (void)device_without(groups[at]);
+        } else if (take_word(in, "chunk")) {
+            if (sim_pool_chunk(device.machine, 0, read_sum(in))) blame("no such chunk");
+        } else if (take_word(in, "rival")) sim_rival(device.machine, 0, read_sum(in), 0);
+        else if (take_word(in, "reuse")) sim_reuse_handles(device.machine, 1);
+        else if (take_word(in, "standing")) device.table.now_ns = device_standing_clock;
+        else blame("not understood: \"%.40s\"", in->at);
+    }
+    return GPUARENA_OK;
+}
+
+/* `pressure TEXT`, kept until the arena calls for memory. A text that begins with `always` is kept then, too. */
+static char pressures[16][WORD_BYTES];
+static int pressure_count;
+static int call_pressure(gpuarena *arena, const gpuarena_failure *failure, void *user);
+
+static gpuarena_result do_pressure(reader *in)
+{
+    if (pressure_count < 16) snprintf(pressures[pressure_count++], WORD_BYTES, "%s", in->at);
+    else blame("too many lines of `pressure`");
+    in->at += strlen(in->at);
+    return GPUARENA_OK;
+}
+
+static gpuarena_config config_of(const char *text, int parent)
+{
+    gpuarena_config config = GPUARENA_INIT;
+    char message[200], plain[WORD_BYTES * 2];
+    size_t length = 0;
+    for (; *text && length + 1 < sizeof plain; text++) if (*text != ' ') plain[length++] = *text;
+    plain[length] = '\0';
+    if (gpuarena_config_parse(plain, &config, message, sizeof message)) blame("%s", message);
+    config.environment = getenv("GPUARENA_SCRIPT") ? "GPUARENA_SCRIPT" : "";
+    if (parent < 0) config.driver = &device.table;
+    else config.parent = world.arenas[parent].ptr;
+    config.host_alloc = device_host_alloc;
+    config.host_free = device_host_free;
+    config.pressure = pressure_count ? call_pressure : NULL;
+    device.small_sizes |= config.debug != 0;
+    return config;
+}
+
+static gpuarena_result do_arena(reader *in)      /* arena [NAME] [under NAME] CONFIGURATION */
+{
+    char word[WORD_BYTES], name[WORD_BYTES] = "arena";
+    int parent = -1, number = world.arena_count;
+    reader ahead = *in;
+    gpuarena *made = NULL;
+    while (*next_word(&ahead, word) && !strchr(word, '=')) {
+        if (!strcmp(word, "under")) parent = arena_of(next_word(&ahead, word));
+        else snprintf(name, sizeof name, "%s", word);
+        *in = ahead;
+    }
+    skip_spaces(in);
+    gpuarena_config config = config_of(in->at, parent);
+    in->at += strlen(in->at);
+    if (place.trouble[0] || number == DEVICE_ARENAS) return GPUARENA_OK;
+    snprintf(config.name, sizeof config.name, "%.31s", name);
+    device_holder fresh = { NULL, parent, 0, 0, UINT64_MAX };
+    device.holders[device.holder_count++] = fresh;
+    (void)calling(-1);
+    gpuarena_result result = gpuarena_create(&config, &made);
+    if (result) {
+        if (made) blame("a failed creation wrote its output");
+        device.holder_count--;
+        return result;
+    }
+    gpuarena_get_config(made, &config);
+    device.holders[number].table = config.driver;
+    snprintf(world.arenas[number].name, NAME_BYTES, "%.31s", name);
+    world.arenas[number].ptr = made;
+    world.arena = number;
+    world.arena_count++;
+    gpuarena_stats stats;
+    gpuarena_get_stats(made, &stats);
+    device.holders[number].ceiling = stats.limit_bytes;
+    if (device.holders[number].held_peak > stats.limit_bytes) blame("creation held more than the limit");
+    return GPUARENA_OK;
+}
+
+static int read_arena(reader *in)
+{
+    char name[WORD_BYTES];
+    if (at_end(in)) return world.arena;
+    int at = arena_of(next_word(in, name));
+    if (at < 0) blame("no arena: \"%s\"", name);
+    return at < 0 ? 0 : at;
+}
+
+static gpuarena_result do_in(reader *in)         /* in NAME: of the commands from here on */
+{
+    world.arena = read_arena(in);
+    return GPUARENA_OK;
+}
+
+static gpuarena_result destroy_arena(int at)
+{
+    gpuarena_result result = gpuarena_destroy(calling(at));
+    if (result) return result;
+    world.arenas[at].ptr = NULL;
+    world.arenas[at].name[0] = '\0';
+    device.holders[at].table = &device.table;    /* no arena's */
+    for (int block = 0; block < world.block_count; block++)
+        if (world.blocks[block].arena == at) world.blocks[block].live = 0;
+    return result;
+}
+
+static gpuarena_result do_destroy(reader *in) { return destroy_arena(read_arena(in)); }
+
+/* ---- memory */
+
+static block_entry *name_block(const char *name)
+{
+    block_entry *block = find_block(name);
+    if (block && block->live) blame("block %s is live", name);
+    if (!block && world.block_count == MOST_BLOCKS) blame("too many blocks");
+    if (place.trouble[0]) return NULL;
+    if (!block) block = &world.blocks[world.block_count++];
+    snprintf(block->name, sizeof block->name, "%.31s", name);
+    return block;
+}
+
+static gpuarena_result do_alloc(reader *in)      /* a NAME SIZE [on STREAM] [for TIME] [align SIZE] .. */
+{
+    char name[WORD_BYTES];
+    void *ptr = &call;
+    next_word(in, name);
+    wish wanted = read_wish(in);
+    block_entry *block = name_block(name);
+    if (!block || place.trouble[0]) return GPUARENA_OK;
+    gpuarena *arena = calling(world.arena);
+    gpuarena_result result = wanted.is_plain
+        ? gpuarena_alloc(arena, &ptr, wanted.request.bytes, wanted.request.stream)
+        : gpuarena_alloc_ex(arena, &ptr, &wanted.request);
+    if (result && ptr != &call) blame("a failed allocation wrote its output");
+    block->ptr = result ? NULL : ptr;
+    block->bytes = wanted.request.bytes;
+    block->owner = ++world.owner;
+    block->arena = world.arena;
+    block->stream = wanted.stream;
+    block->live = !result && block->bytes;
+    if (!block->live) return result;
+    if (wanted.request.alignment_bytes && bench_number(ptr) % wanted.request.alignment_bytes)
+        blame("block %s is not aligned", name);
+    use_new(block, wanted.is_unused);
+    if (wanted.work_ns && sim_work(device.machine, 0, stream_handle(block->stream), wanted.work_ns))
+        blame("the stream does not work");
+    if (wanted.work_ns) access_on(block, block->stream);
+    return result;
+}
+
+static gpuarena_result do_can(reader *in)        /* can SIZE ..: what can_alloc answers */
+{
+    wish wanted = read_wish(in);
+    return gpuarena_can_alloc(calling(world.arena), &wanted.request);
+}
+
+static gpuarena_result do_free(reader *in)       /* f NAME [on STREAM] [to ARENA]; on its own stream by name */
+{
+    block_entry *block;
+    char *ptr = read_pointer(in, &block);
+    int stream = read_on(in, block ? block->stream : STREAM_NULL);
+    int arena = take_word(in, "to") ? read_arena(in) : block ? block->arena : world.arena;
+    if (place.trouble[0] || (turn_struck() && block && !block->live)) return GPUARENA_OK;
+    gpuarena_result result = gpuarena_free(calling(arena), ptr, stream_handle(stream));
+    if (!result && block) block->live = 0;
+    return result;
+}
+
+static gpuarena_result do_resize(reader *in)     /* resize NAME SIZE [on STREAM] */
+{
+    block_entry *block;
+    char *ptr = read_pointer(in, &block);
+    uint64_t bytes = read_sum(in);
+    int stream = read_on(in, block ? block->stream : STREAM_NULL);
+    if (place.trouble[0] || (turn_struck() && block && !block->live)) return GPUARENA_OK;
+    gpuarena_result result = gpuarena_resize(calling(block ? block->arena : world.arena), ptr, bytes,
+                                             stream_handle(stream));
+    if (result || !block) return result;
+    block->bytes = bytes;
+    sim_fill(device.machine, 0, block->ptr, bytes, block->owner);
+    return result;
+}
+
+static gpuarena_result do_use(reader *in)        /* use NAME on STREAM */
+{
+    block_entry *block;
+    char *ptr = read_pointer(in, &block);
+    int stream = read_on(in, STREAM_NULL);
+    if (place.trouble[0] || (turn_struck() && block && !block->live)) return GPUARENA_OK;
+    return gpuarena_use(calling(block ? block->arena : world.arena), ptr, stream_handle(stream));
+}
+
+static gpuarena_result do_forget(reader *in)
+{
+    gpuarena_stream stream = stream_handle(read_stream(in));
+    return gpuarena_forget(calling(world.arena), stream);
+}
+
+static gpuarena_result do_reserve(reader *in) { return gpuarena_reserve(calling(world.arena), read_sum(in)); }
+
+static gpuarena_result do_trim(reader *in)       /* trim [SIZE to keep] */
+{
+    uint64_t keep = at_end(in) ? 0 : read_sum(in);
+    return gpuarena_trim(calling(world.arena), keep, &world.released);
+}
+
+static gpuarena_result do_limit(reader *in)      /* limit SIZE */
+{
+    device_holder *holder = &device.holders[world.arena];
+    uint64_t bytes = take_word(in, "none") ? GPUARENA_NO_LIMIT : read_sum(in);
+    if (bytes > holder->ceiling) holder->ceiling = bytes;
+    gpuarena_result result = gpuarena_set_limit(calling(world.arena), bytes);
+    holder->ceiling = bytes;                     /* in force, whatever the release answers */
+    return result;
+}
+
+static void count_freed(int arena)
+{
+    gpuarena_block found;
+    for (int at = 0; at < world.block_count; at++) {
+        block_entry *block = &world.blocks[at];
+        if (block->live && block->arena == arena && (gpuarena_lookup(world.arenas[arena].ptr, block->ptr, &found)
+            || found.state != GPUARENA_STATE_LIVE || found.ptr != block->ptr)) block->live = 0;
+    }
+}
+
+static gpuarena_result do_reset(reader *in)      /* reset [on STREAM] */
+{
+    int stream = read_on(in, STREAM_NULL);
+    gpuarena_result result = gpuarena_reset(calling(world.arena), stream_handle(stream));
+    count_freed(world.arena);
+    return result;
+}
+
+static gpuarena_result do_mark(reader *in)       /* mark NAME: a value of this name */
+{
+    char name[WORD_BYTES];
+    set_value(next_word(in, name), gpuarena_mark(arena_now()));
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_since(reader *in)      /* since MARK [tag NAME] [on STREAM]: frees what came after it */
+{
+    uint64_t mark = read_sum(in);
+    uint32_t tag = take_word(in, "tag") ? read_tag(in) : 0;
+    int stream = read_on(in, STREAM_NULL);
+    gpuarena_result result = gpuarena_free_since(calling(world.arena), mark, tag, stream_handle(stream));
+    count_freed(world.arena);
+    return result;
+}
+
+static gpuarena_result do_step(reader *in) { return gpuarena_step(calling(world.arena), (uint32_t)read_sum(in)); }
+
+static gpuarena_result do_peaks(reader *in) { (void)in; gpuarena_reset_peaks(arena_now()); return GPUARENA_OK; }
+
+static gpuarena_result do_scope(reader *in) { (void)gpuarena_tag_scope(read_tag(in)); return GPUARENA_OK; }
+
+/* figures: asks the driver for the device's figures */
+static gpuarena_result do_figures(reader *in)
+{
+    gpuarena_device figures;
+    (void)in;
+    return gpuarena_get_device(calling(world.arena), &figures);
+}
+
+/* ---- captures: of the arena, on the device, or both */
+
+typedef struct capture_words { set_entry *set; int stream, mode, on_arena, on_device, after; } capture_words;
+
+static set_entry *name_set(const char *name)
+{
+    set_entry *set = find_set(name);
+    if (set) return set;
+    if (world.set_count == MOST_SETS) {
+        blame("too many sets");
+        return &world.sets[0];
+    }
+    set = &world.sets[world.set_count++];
+    snprintf(set->name, sizeof set->name, "%.31s", name);
+    set->number = isdigit((unsigned char)name[0]) ? strtoull(name, NULL, 10) : 0;
+    return set;
+}
+
+static capture_words read_capture(reader *in)
+{
+    char name[WORD_BYTES];
+    capture_words words = { NULL, STREAM_NULL, 0, 1, 1, STREAM_NULL };
+    words.set = name_set(next_word(in, name));
+    words.stream = read_on(in, STREAM_NULL);
+    while (!at_end(in) && !place.trouble[0]) {
+        if (take_word(in, "arena")) words.on_device = 0;
+        else if (take_word(in, "device")) words.on_arena = 0;
+        else if (take_word(in, "global")) words.mode = 0;
+        else if (take_word(in, "local")) words.mode = 1;
+        else if (take_word(in, "relaxed")) words.mode = 2;
+        else if (take_word(in, "after")) words.after = read_stream(in);
+        else if (take_word(in, "as")) {
+            uint64_t number = words.set->number;
+            words.set = name_set(next_word(in, name));
+            words.set->number = number;
+        } else blame("not understood: \"%.40s\"", in->at);
+    }
+    return words;
+}
+
+/* begin SET on STREAM [global|local|relaxed] [arena|device] [after STREAM: a fork of a stream that is captured] */
+static gpuarena_result do_begin(reader *in)
+{
+    capture_words words = read_capture(in);
+    int code = 0;
+    if (place.trouble[0]) return GPUARENA_OK;
+    if (words.on_arena) {
+        uint64_t before = words.set->number;
+        gpuarena_result result = gpuarena_capture_begin(calling(world.arena), stream_handle(words.stream),
+                                                        strcmp(words.set->name, "none") ? &words.set->number : NULL);
+        if (result && words.set->number != before) blame("a failed begin wrote its output");
+        if (result) return result;
+        if (!words.set->number) blame("a capture set has the number 0");
+    }
+    if (words.stream > 0) world.stream_captured[words.stream] = 1;
+    if (words.after != STREAM_NULL)
+        code = sim_stream_follow(device.machine, 0, stream_handle(words.stream), stream_handle(words.after));
+    else if (words.on_device) code = sim_capture_begin(device.machine, 0, stream_handle(words.stream), words.mode);
+    if (code) blame("the device does not capture: %d", code);
+    return GPUARENA_OK;
+}
+
+/* end SET on STREAM [arena|device] [as GRAPH]: the graph has the name of the set, or another */
+static gpuarena_result do_end(reader *in)
+{
+    capture_words words = read_capture(in);
+    int code = 0;
+    if (place.trouble[0]) return GPUARENA_OK;
+    if (turn_struck() && words.stream > 0 && !world.stream_captured[words.stream]) return GPUARENA_OK;
+    if (words.stream > 0) world.stream_captured[words.stream] = 0;
+    if (words.on_device) code = sim_capture_end(device.machine, 0, stream_handle(words.stream), &words.set->graph);
+    if (code || (words.on_device && !words.set->graph)) blame("the capture is not valid: %d", code);
+    return words.on_arena ? gpuarena_capture_end(calling(world.arena), stream_handle(words.stream)) : GPUARENA_OK;
+}
+
+static gpuarena_result do_launch(reader *in)     /* launch GRAPH on STREAM */
+{
+    capture_words words = read_capture(in);
+    if (place.trouble[0]) return GPUARENA_OK;
+    if (sim_graph_launch(device.machine, 0, words.set->graph, stream_handle(words.stream), world.op))
+        blame("the graph is not launched");
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_discard(reader *in)    /* discard GRAPH: the program destroys it */
+{
+    char name[WORD_BYTES];
+    set_entry *set = find_set(next_word(in, name));
+    if (!set || !set->graph || sim_graph_destroy(device.machine, set->graph)) blame("no graph: \"%s\"", name);
+    else set->graph = NULL;
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_release(reader *in)    /* release SET on STREAM */
+{
+    capture_words words = read_capture(in);
+    if (place.trouble[0] || (turn_struck() && !words.set->number)) return GPUARENA_OK;
+    return gpuarena_capture_release(calling(world.arena), words.set->number, stream_handle(words.stream));
+}
+
+/* ---- faults of the driver */
+
+static device_entry read_entry(reader *in)
+{
+    char word[WORD_BYTES];
+    next_word(in, word);
+    for (int at = 0; at <= ENTRY_COUNT; at++) if (!strcmp(word, device_entries[at])) return (device_entry)at;
+    blame("no driver call: \"%s\"", word);
+    return ENTRY_COUNT;
+}
+
+/* fail next|every|N|N+ ENTRY [above SIZE] [CODE]: the call of this number from now on, and with + all later ones */
+static gpuarena_result do_fail(reader *in)
+{
+    char word[WORD_BYTES];
+    device_fault fault = { ENTRY_COUNT, 0, 1, 1, 0, 999 };
+    next_word(in, word);
+    if (!strcmp(word, "every")) fault.length = UINT64_MAX;
+    else if (strcmp(word, "next")) {
+        char *end;
+        fault.at = strtoull(word, &end, 10);
+        fault.length = *end == '+' ? UINT64_MAX : 1;
+        if (*end == 'x') fault.length = fault.at, fault.at = 1;
+        if (end == word) blame("`fail next|every|3|3+|3x ENTRY [CODE]` is expected");
+    }
+    fault.entry = read_entry(in);
+    if (take_word(in, "above")) fault.above = read_sum(in);
+    if (!at_end(in)) fault.code = (int)read_sum(in);
+    if (device.fault_count < DEVICE_FAULTS) device.faults[device.fault_count++] = fault;
+    else blame("too many faults");
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_heal(reader *in) { (void)in; device.fault_count = 0; return GPUARENA_OK; }
+
+static gpuarena_result do_lie(reader *in)        /* lie null|misaligned|overlap|wrap: the next obtain */
+{
+    device.lie = take_word(in, "null") ? LIE_NULL : take_word(in, "misaligned") ? LIE_MISALIGNED
+        : take_word(in, "overlap") ? LIE_OVERLAP : take_word(in, "wrap") ? LIE_WRAP : LIE_NONE;
+    if (!device.lie) blame("what kind of lie?");
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_rival(reader *in)      /* rival SIZE, rival -SIZE: another process takes, or gives back */
+{
+    int gives_back = take_mark(in, "-");
+    sim_rival(device.machine, 0, read_sum(in), gives_back);
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_environment(reader *in)    /* environment "TEXT": of arenas to come */
+{
+    char text[WORD_BYTES];
+    if (setenv("GPUARENA_SCRIPT", next_word(in, text), 1)) blame("no environment");
+    return GPUARENA_OK;
+}
+
+/* ---- what the script expects */
+
+static gpuarena_result do_expect(reader *in)     /* expect A = B, C <= D .. */
+{
+    world.expected++;
+    do {
+        uint64_t left = 0, right = 0;
+        const char *begin = in->at;
+        int holds = read_comparison(in, &left, &right);
+        if (!holds && !turn_struck())
+            blame("%.*s: left is %" PRIu64 ", right is %" PRIu64, (int)(in->at - begin), begin, left, right);
+    } while (take_mark(in, ",") && !place.trouble[0]);
+    return GPUARENA_OK;
+}
+
+/* asked SIZE SIZE ..: what obtain and create were asked for since the last `asked` */
+static gpuarena_result do_asked(reader *in)
+{
+    int at = 0;
+    world.expected++;
+    for (; !at_end(in) && !place.trouble[0]; at++) {
+        uint64_t bytes = read_factor(in);
+        if (at >= device.asked_count || device.asked[at] != bytes)
+            blame("the driver was asked for %" PRIu64 " bytes as number %d",
+                  at < device.asked_count ? device.asked[at] : 0, at + 1);
+    }
+    if (at != device.asked_count) blame("the driver was asked %d times, at last for %" PRIu64, device.asked_count,
+                                        device.asked_count ? device.asked[device.asked_count - 1] : 0);
+    device.asked_count = 0;
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_count(reader *in)      /* count: calls are counted anew */
+{
+    (void)in;
+    memset(device.calls, 0, sizeof device.calls);
+    device.asked_count = 0;
+    return GPUARENA_OK;
+}
+
+/* says "PART": the latest failure's sentence, or its detail, has this part. Of the thread, if no arena has failed. */
+static gpuarena_result do_says(reader *in)
+{
+    char part[WORD_BYTES], text[600];
+    gpuarena_failure failure;
+    world.expected++;
+    gpuarena_last_failure(call.arena < 0 ? NULL : world.arenas[call.arena].ptr, &failure);
+    gpuarena_failure_text(&failure, text, sizeof text);
+    next_word(in, part);
+    if (!strstr(text, part) && !strstr(failure.detail, part) && !turn_struck())
+        blame("\"%s\" is not said, but: %s (%s)", part, text, failure.detail);
+    return GPUARENA_OK;
+}
+
+/* force KEY=VALUE, ..: the configuration in force has these */
+static gpuarena_result do_force(reader *in)
+{
+    char word[WORD_BYTES], text[600] = ",", wanted[WORD_BYTES + 2];
+    gpuarena_config config;
+    world.expected++;
+    gpuarena_get_config(arena_now(), &config);
+    size_t length = gpuarena_config_text(&config, text + 1, sizeof text - 2);
+    snprintf(text + 1 + length, sizeof text - 1 - length, ",");
+    do {
+        snprintf(wanted, sizeof wanted, ",%s,", next_word(in, word));
+        if (!strstr(text, wanted)) blame("%s is not in force, but: %s", word, text);
+    } while (take_mark(in, ",") && !place.trouble[0]);
+    return GPUARENA_OK;
+}
+
+/* config "TEXT" [is "TEXT"]: it is valid, and this is its canonical text */
+static gpuarena_result do_config(reader *in)
+{
+    char text[WORD_BYTES], wanted[WORD_BYTES], canonical[600];
+    gpuarena_config config = GPUARENA_INIT;
+    next_word(in, text);
+    (void)calling(-1);
+    gpuarena_result result = gpuarena_config_parse(text, &config, NULL, 0);
+    if (result) return result;
+    world.expected++;
+    gpuarena_config_text(&config, canonical, sizeof canonical);
+    if (take_word(in, "is")) next_word(in, wanted);
+    else snprintf(wanted, sizeof wanted, "%s", text);
+    if (strcmp(canonical, wanted)) blame("\"%s\" is \"%s\"", text, canonical);
+    return result;
+}
+
+static gpuarena_result do_cleared(reader *in)    /* cleared NAME[+OFFSET] SIZE: there are zeros */
+{
+    block_entry *block;
+    uint64_t bad;
+    const char *ptr = read_pointer(in, &block);
+    world.expected++;
+    if (!sim_verify(device.machine, 0, ptr, read_sum(in), 0, &bad)) blame("it is not cleared at %" PRIu64, bad);
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_spoil(reader *in)      /* spoil NAME: its contents are others, for tests of scripts */
+{
+    block_entry *block;
+    char *ptr = read_pointer(in, &block);
+    sim_fill(device.machine, 0, ptr, 256, ++world.owner);
+    return GPUARENA_OK;
+}
+
+static gpuarena_result do_let(reader *in)        /* let NAME = SUM */
+{
+    char name[WORD_BYTES];
+    next_word(in, name);
+    if (!take_mark(in, "=")) blame("`let x = ..` is expected");
+    set_value(name, read_sum(in));
+    return GPUARENA_OK;
+}
+
+enum { ASKS_MEMORY = 1, MAY_CHANGE = 2, PREDICTS = 4 };  /* MAY_CHANGE: refused, it has done a part */
+
+static const struct { const char *verb; gpuarena_result (*run)(reader *in); int traits; } commands[] = {
+    { "device", do_device, 0 }, { "arena", do_arena, ASKS_MEMORY }, { "in", do_in, 0 },
+    { "destroy", do_destroy, 0 }, { "a", do_alloc, ASKS_MEMORY }, { "f", do_free, 0 },
+    { "can", do_can, PREDICTS }, { "resize", do_resize, ASKS_MEMORY }, { "use", do_use, ASKS_MEMORY },
+    { "forget", do_forget, ASKS_MEMORY | MAY_CHANGE }, { "reserve", do_reserve, ASKS_MEMORY },
+    { "trim", do_trim, ASKS_MEMORY | MAY_CHANGE }, { "limit", do_limit, ASKS_MEMORY | MAY_CHANGE },
+    { "reset", do_reset, MAY_CHANGE }, { "mark", do_mark, 0 }, { "since", do_since, MAY_CHANGE },
+    { "step", do_step, 0 }, { "peaks", do_peaks, 0 }, { "scope", do_scope, 0 }, { "figures", do_figures, 0 },
+    { "work", do_work, 0 }, { "order", do_order, 0 }, { "done", do_done, 0 }, { "later", do_later, 0 },
+    { "gone", do_gone, 0 }, { "thread", do_thread, 0 }, { "begin", do_begin, ASKS_MEMORY },
+    { "end", do_end, 0 }, { "launch", do_launch, 0 }, { "discard", do_discard, 0 },
+    { "release", do_release, ASKS_MEMORY }, { "fail", do_fail, 0 }, { "heal", do_heal, 0 },
+    { "lie", do_lie, 0 }, { "rival", do_rival, 0 }, { "environment", do_environment, 0 },
+    { "pressure", do_pressure, 0 }, { "expect", do_expect, 0 }, { "asked", do_asked, 0 },
+    { "count", do_count, 0 }, { "says", do_says, 0 }, { "force", do_force, 0 }, { "config", do_config, 0 },
+    { "cleared", do_cleared, 0 }, { "let", do_let, 0 }, { "spoil", do_spoil, 0 },
+};
+
+#endif

@@ -1,0 +1,410 @@
+/* The device of scripts: the simulated machine behind a table that counts calls, makes them fail or lie, and knows
+   which arena holds how much. It must not know scripts, nor the policies of arenas.
+   Included by script_world.h. */
+#ifndef TESTS_SCRIPT_DEVICE_H
+#define TESTS_SCRIPT_DEVICE_H
+
+#include "sim_device.h"
+
+/* X(NAME): the entries of the driver table, and the arena's calls for host memory. */
+#define DEVICE_ENTRIES(X) \
+    X(info) X(obtain) X(give_back) X(reserve) X(release) X(create) X(destroy) X(map) X(access) X(unmap) \
+    X(event_create) X(event_destroy) X(record) X(query) X(host_wait) X(stream_wait) X(device_wait) \
+    X(active) X(exchange_mode) X(clear) X(host)
+typedef enum device_entry {
+#define X(name) ENTRY_##name,
+    DEVICE_ENTRIES(X)
+#undef X
+    ENTRY_COUNT                                  /* in a fault: any entry but host */
+} device_entry;
+static const char *const device_entries[] = {
+#define X(name) #name,
+    DEVICE_ENTRIES(X)
+#undef X
+    "any"
+};
+
+enum { DEVICE_FAULTS = 4, DEVICE_ASKED = 256, DEVICE_ARENAS = 16 };
+enum { CODE_UNLOADING = SIM_UNLOADING, CODE_LOST = SIM_ILLEGAL_ADDRESS };
+enum { MODE_RELAXED = 2 };                       /* cudaStreamCaptureModeRelaxed */
+typedef enum device_lie { LIE_NONE, LIE_NULL, LIE_MISALIGNED, LIE_OVERLAP, LIE_WRAP } device_lie;
+
+typedef struct device_fault {
+    device_entry entry;
+    uint64_t seen, at, length;                   /* calls number at, from 1, and length - 1 more */
+    uint64_t above;                              /* calls for more bytes alone; 0: all */
+    int code;
+} device_fault;
+
+typedef struct device_holder {                   /* an arena */
+    const gpuarena_driver *table;                /* its copy; NULL: it is being created */
+    int parent;                                  /* -1: none */
+    uint64_t held, held_peak, ceiling;           /* held: sub-arenas' memory included */
+} device_holder;
+
+static struct {
+    sim *machine;
+    gpuarena_driver real, table;
+    uint64_t calls[ENTRY_COUNT + 1], struck[ENTRY_COUNT + 1];    /* the last: of any entry */
+    device_fault faults[DEVICE_FAULTS];
+    int fault_count;
+    uint64_t asked[DEVICE_ASKED];                /* sizes that obtain and create were called with */
+    int asked_count;
+    device_holder holders[DEVICE_ARENAS];
+    int holder_count;
+    int lost, mode_depth, small_sizes;           /* mode_depth: how often the thread's mode is to be put back */
+    device_lie lie;                              /* what the next obtain does */
+    uint64_t lied_address, lied_bytes;           /* bytes 0: none is outstanding */
+    uint64_t host_bytes, event_count;
+    void *overlapped;                            /* the latest address given */
+    const char *wrong;                           /* the first call that no arena may make */
+} device;
+
+static void device_blame(const char *what) { if (!device.wrong) device.wrong = what; }
+
+/* Counts a call. Not 0: what it answers instead of being made. */
+static int device_enter(device_entry entry, uint64_t bytes)
+{
+    int code = 0;
+    device.calls[entry]++;
+    if (entry != ENTRY_host) device.calls[ENTRY_COUNT]++;
+    if (device.lost && entry != ENTRY_host) {
+        if (entry != ENTRY_exchange_mode) device_blame("a driver call on a lost device");
+        return entry == ENTRY_exchange_mode ? 0 : CODE_LOST;
+    }
+    for (int at = 0; at < device.fault_count && !code; at++) {
+        device_fault *fault = &device.faults[at];
+        if (fault->entry != entry && !(fault->entry == ENTRY_COUNT && entry != ENTRY_host)) continue;
+        if (bytes <= fault->above && fault->above) continue;
+        fault->seen++;
+        if (fault->seen >= fault->at && fault->seen - fault->at < fault->length) code = fault->code;
+    }
+    if (!code) return 0;
+    device.struck[entry]++;
+    device.struck[ENTRY_COUNT]++;
+    return code;
+}
+
+/* As device_enter, for the calls that may say that the device is lost. */
+static int device_begin(device_entry entry, uint64_t bytes)
+{
+    int code = device_enter(entry, bytes);
+    if (code == CODE_LOST) device.lost = 1;
+    return code;
+}
+
+/* ---- who holds how much */
+
+static int device_holder_of(const gpuarena_driver *self)
+{
+    for (int at = 0; at < device.holder_count; at++) if (device.holders[at].table == self) return at;
+    for (int at = 0; at < device.holder_count; at++) {
+        if (device.holders[at].table) continue;
+        device.holders[at].table = self;
+        return at;
+    }
+    device_blame("a table that is no arena's");
+    return -1;
+}
+
+static void device_give(const gpuarena_driver *self, uint64_t bytes)
+{
+    for (int at = device_holder_of(self); at >= 0; at = device.holders[at].parent) device.holders[at].held -= bytes;
+}
+
+static void device_take(const gpuarena_driver *self, uint64_t bytes)
+{
+    for (int at = device_holder_of(self); at >= 0; at = device.holders[at].parent) {
+        device_holder *holder = &device.holders[at];
+        holder->held += bytes;
+        if (holder->held > holder->held_peak) holder->held_peak = holder->held;
+        if (holder->held > holder->ceiling) device_blame("more than a limit is held");
+    }
+    if (!bytes || (bytes % SIM_GRANULE && !device.small_sizes)) device_blame("a size that is no multiple of 2 MiB");
+}
+
+static void device_note_asked(uint64_t bytes)
+{
+    if (device.asked_count < DEVICE_ASKED) device.asked[device.asked_count++] = bytes;
+}
+
+/* ---- the table */
+
+static int device_info(const gpuarena_driver *self, gpuarena_memory kind, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+    int code = device_begin(ENTRY_info, 0);
+    return code ? code : device.real.memory.info(self, kind, free_bytes, total_bytes);
+}
+
+/* The address of a range that no device should give. */
+static uint64_t device_lie_address(void)
+{
+    switch (device.lie) {
+    case LIE_MISALIGNED: return ((uint64_t)1 << 50) + 64;
+    case LIE_OVERLAP:    return bench_number(device.overlapped);
+    case LIE_WRAP:       return 0 - SIM_GRANULE;
+    default:             return 0;
+    }
+}
+
+static int device_obtain(const gpuarena_driver *self, gpuarena_memory kind, void **ptr, uint64_t bytes,
+                         gpuarena_stream stream)
+{
+    int code = device_begin(ENTRY_obtain, bytes);
+    device_note_asked(bytes);
+    if (code) return code;
+    if (device.lie) {
+        device.lied_address = device_lie_address();
+        device.lied_bytes = device.lie == LIE_NULL ? 0 : bytes;
+        *ptr = (void *)(uintptr_t)device.lied_address;
+        device.lie = LIE_NONE;
+        return 0;
+    }
+    code = device.real.memory.obtain(self, kind, ptr, bytes, stream);
+    if (!code) device_take(self, bytes);
+    if (!code) device.overlapped = *ptr;
+    return code;
+}
+
+static int device_give_back(const gpuarena_driver *self, gpuarena_memory kind, void *ptr, uint64_t bytes,
+                            gpuarena_stream stream)
+{
+    int code = device_begin(ENTRY_give_back, bytes), real;
+    if (code && code != CODE_UNLOADING) return code;
+    if (device.lied_bytes && device.lied_address == bench_number(ptr) && device.lied_bytes == bytes) {
+        device.lied_bytes = 0;
+        return code;
+    }
+    real = device.real.memory.give_back(self, kind, ptr, bytes, stream);
+    if (!real) device_give(self, bytes);
+    return code ? code : real;
+}
+
+static int device_reserve(const gpuarena_driver *self, void **address, uint64_t bytes, uint64_t alignment)
+{
+    int code = device_begin(ENTRY_reserve, bytes);
+    return code ? code : device.real.vm.reserve(self, address, bytes, alignment);
+}
+
+static int device_release(const gpuarena_driver *self, void *address, uint64_t bytes)
+{
+    int code = device_begin(ENTRY_release, bytes);
+    return code ? code : device.real.vm.release(self, address, bytes);
+}
+
+static int device_create(const gpuarena_driver *self, uint64_t *page, uint64_t bytes, uint32_t traits)
+{
+    int code = device_begin(ENTRY_create, bytes);
+    device_note_asked(bytes);
+    if (!code) code = device.real.vm.create(self, page, bytes, traits);
+    if (!code) device_take(self, bytes);
+    return code;
+}
+
+static int device_destroy(const gpuarena_driver *self, uint64_t page, uint64_t bytes)
+{
+    int code = device_begin(ENTRY_destroy, bytes);
+    if (!code) code = device.real.vm.destroy(self, page, bytes);
+    if (!code) device_give(self, bytes);
+    return code;
+}
+
+static int device_map(const gpuarena_driver *self, void *address, uint64_t bytes, uint64_t page)
+{
+    int code = device_begin(ENTRY_map, bytes);
+    return code ? code : device.real.vm.map(self, address, bytes, page);
+}
+
+static int device_access(const gpuarena_driver *self, void *address, uint64_t bytes, uint32_t mode)
+{
+    int code = device_begin(ENTRY_access, bytes);
+    return code ? code : device.real.vm.access(self, address, bytes, mode);
+}
+
+static int device_unmap(const gpuarena_driver *self, void *address, uint64_t bytes)
+{
+    int code = device_begin(ENTRY_unmap, bytes);
+    return code ? code : device.real.vm.unmap(self, address, bytes);
+}
+
+static int device_event_create(const gpuarena_driver *self, void **event)
+{
+    int code = device_begin(ENTRY_event_create, 0);
+    if (!code) code = device.real.events.create(self, event);
+    device.event_count += !code;
+    return code;
+}
+
+static int device_event_destroy(const gpuarena_driver *self, void *event)
+{
+    int code = device_begin(ENTRY_event_destroy, 0);
+    device.event_count--;
+    return code ? code : device.real.events.destroy(self, event);
+}
+
+static int device_record(const gpuarena_driver *self, void *event, gpuarena_stream stream)
+{
+    int code = device_begin(ENTRY_record, 0);
+    return code ? code : device.real.events.record(self, event, stream);
+}
+
+static int device_query(const gpuarena_driver *self, void *event)
+{
+    int code = device_begin(ENTRY_query, 0);
+    return code ? code : device.real.events.query(self, event);
+}
+
+static int device_host_wait(const gpuarena_driver *self, void *event)
+{
+    int code = device_begin(ENTRY_host_wait, 0);
+    return code ? code : device.real.events.host_wait(self, event);
+}
+
+static int device_stream_wait(const gpuarena_driver *self, gpuarena_stream stream, void *event)
+{
+    int code = device_begin(ENTRY_stream_wait, 0);
+    return code ? code : device.real.events.stream_wait(self, stream, event);
+}
+
+static int device_device_wait(const gpuarena_driver *self)
+{
+    int code = device_begin(ENTRY_device_wait, 0);
+    return code ? code : device.real.events.device_wait(self);
+}
+
+static int device_active(const gpuarena_driver *self, gpuarena_stream stream, int *active)
+{
+    int code = device_begin(ENTRY_active, 0);
+    return code ? code : device.real.capture.active(self, stream, active);
+}
+
+/* The mode is made relaxed, and inside of that, by calls that wait, once more: what is put back there is relaxed. It
+   is put back though the call answers that it failed, and an arena does not ask what that call answers. */
+static int device_exchange_mode(const gpuarena_driver *self, int *mode)
+{
+    int is_put_back = device.mode_depth == 2 || (device.mode_depth == 1 && *mode != MODE_RELAXED);
+    int code = is_put_back ? device_enter(ENTRY_exchange_mode, 0) : device_begin(ENTRY_exchange_mode, 0);
+    int real = code && !is_put_back ? 0 : device.real.capture.exchange_mode(self, mode);
+    if (is_put_back) device.mode_depth--;
+    else if (!code && !real) device.mode_depth++;
+    return code ? code : real;
+}
+
+static int device_clear(const gpuarena_driver *self, void *ptr, uint64_t bytes, gpuarena_stream stream)
+{
+    int code = device_begin(ENTRY_clear, bytes);
+    return code ? code : device.real.clear(self, ptr, bytes, stream);
+}
+
+static uint64_t device_standing_clock(const gpuarena_driver *self) { return (void)self, (uint64_t)5; }
+
+/* ---- host memory: its size stands before it */
+
+typedef union device_header { size_t bytes; long double alignment; } device_header;
+
+static void *device_host_alloc(size_t bytes, void *user)
+{
+    device_header *header;
+    (void)user;
+    if (device_enter(ENTRY_host, bytes)) return NULL;
+    header = malloc(sizeof *header + bytes);
+    if (!header) return NULL;
+    header->bytes = bytes;
+    memset(header + 1, 0xA5, bytes < 65536 ? bytes : 65536);
+    device.host_bytes += bytes;
+    return header + 1;
+}
+
+static void device_host_free(void *memory, size_t bytes, void *user)
+{
+    device_header *header = (device_header *)memory - 1;
+    (void)user;
+    if (header->bytes != bytes) device_blame("host memory is freed with another size");
+    device.host_bytes -= header->bytes;
+    free(header);
+}
+
+/* ---- its life */
+
+/* Puts the entries that count in the place of those that the machine has. */
+static void device_wrap(void)
+{
+    gpuarena_driver *table = &device.table;
+    *table = device.real;
+    table->memory.info = device_info;
+    table->memory.obtain = device_obtain;
+    table->memory.give_back = device_give_back;
+    table->vm.reserve = device_reserve;
+    table->vm.release = device_release;
+    table->vm.create = device_create;
+    table->vm.destroy = device_destroy;
+    table->vm.map = device_map;
+    table->vm.access = device_access;
+    table->vm.unmap = device_unmap;
+    table->events.create = device_event_create;
+    table->events.destroy = device_event_destroy;
+    table->events.record = device_record;
+    table->events.query = device_query;
+    table->events.host_wait = device_host_wait;
+    table->events.stream_wait = device_stream_wait;
+    table->events.device_wait = device_device_wait;
+    table->capture.active = device_active;
+    table->capture.exchange_mode = device_exchange_mode;
+    table->clear = device_clear;
+}
+
+static void device_open(uint64_t capacity_bytes)
+{
+    sim_bench bench = bench_open_sized(capacity_bytes, NULL);
+    memset(&device, 0, sizeof device);
+    device.machine = bench.machine;
+    device.real = bench.driver;
+    device.real.per_thread = (gpuarena_stream)(intptr_t)2;
+    device_wrap();
+}
+
+/* Leaves out a group of entries, or one; the clock. 0: there is none of this name. */
+static int device_without(const char *what)
+{
+    gpuarena_driver *table = &device.table;
+    if (!strcmp(what, "vm")) { memset(&table->vm, 0, sizeof table->vm); table->page_bytes = 0; }
+    else if (!strcmp(what, "events")) memset(&table->events, 0, sizeof table->events);
+    else if (!strcmp(what, "capture")) memset(&table->capture, 0, sizeof table->capture);
+    else if (!strcmp(what, "clear")) table->clear = NULL;
+    else if (!strcmp(what, "clock")) table->now_ns = NULL;
+    else if (!strcmp(what, "names")) table->code_name = NULL;
+    else if (!strcmp(what, "classify")) table->classify = NULL;
+    else if (!strcmp(what, "event_create")) table->events.create = NULL;
+    else if (!strcmp(what, "event_destroy")) table->events.destroy = NULL;
+    else if (!strcmp(what, "record")) table->events.record = NULL;
+    else if (!strcmp(what, "query")) table->events.query = NULL;
+    else if (!strcmp(what, "host_wait")) table->events.host_wait = NULL;
+    else if (!strcmp(what, "stream_wait")) table->events.stream_wait = NULL;
+    else if (!strcmp(what, "device_wait")) table->events.device_wait = NULL;
+    else if (!strcmp(what, "active")) table->capture.active = NULL;
+    else if (!strcmp(what, "exchange_mode")) table->capture.exchange_mode = NULL;
+    else return 0;
+    return 1;
+}
+
+static sim_counters device_counters(void)
+{
+    sim_counters counters;
+    sim_get_counters(device.machine, 0, &counters);
+    return counters;
+}
+
+/* After all arenas have ended. "": nothing is left. */
+static const char *device_left(void)
+{
+    sim_counters counters = device_counters();
+    if (device.host_bytes) return "host memory is left";
+    if (device.lost) return "";
+    if (device.lied_bytes) return "a range that the driver lied about is left";
+    if (counters.held_bytes || counters.host_bytes || counters.managed_bytes) return "memory is left";
+    if (counters.handle_count || counters.mapping_count) return "pages are left";
+    if (counters.reserved_address_bytes) return "addresses are left";
+    return device.event_count ? "events are left" : "";
+}
+
+#endif

@@ -1,0 +1,534 @@
+/* Runs scripts: commands with their results, ranges and repetitions, cases and their variants, files.
+   It must not know single commands. Included by test_scripts.c. */
+#ifndef TESTS_SCRIPT_RUN_H
+#define TESTS_SCRIPT_RUN_H
+
+#include "script_calls.h"
+
+enum { LINE_BYTES = 1000, MOST_LINES = 1000, MOST_VARIANTS = 4, MOST_TURNS = 1000 };
+
+static void run_line(const char *text, char separator);
+
+/* ---- one command, and what it answers */
+
+static void run_plain(const char *text, gpuarena_result *result)
+{
+    char verb[WORD_BYTES];
+    reader in = { text };
+    next_word(&in, verb);
+    *result = GPUARENA_OK;
+    for (size_t at = 0; at < COUNT(commands); at++) {
+        if (strcmp(commands[at].verb, verb)) continue;
+        if (!device.machine && strcmp(verb, "device") && strcmp(verb, "config")) blame("a `device` comes first");
+        if (place.trouble[0]) return;
+        *result = commands[at].run(&in);
+        if (!at_end(&in)) blame("not understood: \"%.40s\"", in.at);
+        return;
+    }
+    blame("no command: \"%s\"", verb);
+}
+
+static gpuarena_result result_of_code(int code)
+{
+    switch (device.real.classify(&device.real, code)) {
+    case GPUARENA_STATUS_LOST:          return GPUARENA_DEVICE_LOST;
+    case GPUARENA_STATUS_CAPTURING:     return GPUARENA_CAPTURE;
+    case GPUARENA_STATUS_NOT_SUPPORTED: return GPUARENA_NOT_SUPPORTED;
+    case GPUARENA_STATUS_NO_MEMORY:     return GPUARENA_OUT_OF_MEMORY;
+    default:                            return GPUARENA_DRIVER_ERROR;
+    }
+}
+
+static int traits_of(const char *text)
+{
+    char verb[WORD_BYTES];
+    reader in = { text };
+    next_word(&in, verb);
+    for (size_t at = 0; at < COUNT(commands); at++) if (!strcmp(commands[at].verb, verb)) return commands[at].traits;
+    return 0;
+}
+
+/* While driver calls fail in turn: whether a call may answer this, after the fault or with it. */
+static int is_allowed_in_turn(const char *text, const uint64_t before[ENTRY_COUNT + 1], gpuarena_result result)
+{
+    int by_host = device.struck[ENTRY_host] > before[ENTRY_host];
+    if (result == GPUARENA_OK) return 1;
+    if (!turn_struck()) return 0;
+    if (device.lost) return result == GPUARENA_DEVICE_LOST || result == GPUARENA_INVALID_ARGUMENT;
+    if (by_host) return traits_of(text) & ASKS_MEMORY && result == GPUARENA_HOST_MEMORY;
+    if (result == GPUARENA_OUT_OF_MEMORY) return traits_of(text) & (ASKS_MEMORY | PREDICTS);
+    return device.struck[ENTRY_COUNT] > before[ENTRY_COUNT] && result == result_of_code(turn.code);
+}
+
+static void run_served(const char *text)
+{
+    uint64_t struck[ENTRY_COUNT + 1];
+    gpuarena_result result;
+    gpuarena_failure failure;
+    memcpy(struck, device.struck, sizeof struck);
+    call.is_refused = 0;
+    run_plain(text, &result);
+    if (place.trouble[0] || (turn.is_on ? is_allowed_in_turn(text, struck, result) : result == GPUARENA_OK)) return;
+    char sentence[400];
+    gpuarena_last_failure(call.arena < 0 ? NULL : world.arenas[call.arena].ptr, &failure);
+    gpuarena_failure_text(&failure, sentence, sizeof sentence);
+    blame("%s: %s: %s", text, gpuarena_result_name(result), sentence);
+}
+
+/* ---- refuse COMMAND: RESULT, and figures of the failure */
+
+static int is_misuse(gpuarena_result result)
+{
+    return result != GPUARENA_OUT_OF_MEMORY && result != GPUARENA_HOST_MEMORY && result != GPUARENA_DRIVER_ERROR
+        && result != GPUARENA_DEVICE_LOST && result != GPUARENA_CAPTURE && result != GPUARENA_NOT_SUPPORTED;
+}
+
+/* A refusal may have released idle memory, and waited; otherwise nothing has changed. */
+static void judge_unchanged(const snapshot *before, const snapshot *after)
+{
+    const gpuarena_stats *was = &before->stats, *is = &after->stats;
+    if (before->seen.live_digest != after->seen.live_digest || was->alloc_count - was->free_count
+        != is->alloc_count - is->free_count) blame("a refused call changed a live block");
+    if (was->release_count != is->release_count || was->gpu_wait_count != is->gpu_wait_count
+        || was->pending_bytes != is->pending_bytes || was->remapped_page_count != is->remapped_page_count
+        || was->reserved_bytes > is->reserved_bytes) return;
+    if (before->seen.digest != after->seen.digest || was->reserved_bytes != is->reserved_bytes
+        || was->limit_bytes != is->limit_bytes || was->cached_bytes != is->cached_bytes)
+        blame("a refused call changed something");
+}
+
+static void judge_refusal(const char *text, gpuarena_result wanted)
+{
+    gpuarena_failure failure, of_thread;
+    int misuse = is_misuse(wanted), unrecorded = traits_of(text) & PREDICTS && !misuse;
+    snapshot after = look_at(call.arena);
+    if (call.arena < 0) {
+        gpuarena_last_failure(NULL, &failure);
+        if (failure.result != wanted) blame("the thread's record is another");
+        return;
+    }
+    if (!(traits_of(text) & MAY_CHANGE)) judge_unchanged(&call.before, &after);
+    gpuarena_last_failure(world.arenas[call.arena].ptr, &failure);
+    gpuarena_last_failure(NULL, &of_thread);
+    if (unrecorded) {
+        if (after.serial != call.before.serial) blame("a prediction is recorded");
+        return;
+    }
+    if (failure.serial <= call.before.serial || failure.result != wanted) blame("the failure is not recorded");
+    if (of_thread.serial != failure.serial || of_thread.result != failure.result || of_thread.reason != failure.reason
+        || strcmp(of_thread.detail, failure.detail)) blame("the thread's record is another");
+    if (after.stats.misuse_count < call.before.stats.misuse_count + (misuse ? 1 : 0)
+        || after.stats.fail_count < call.before.stats.fail_count + (misuse ? 0 : 1)) blame("it is not counted");
+}
+
+/* reason=NAME, call=ENTRY, detail="PART", or a figure of the failure: missing=4M. */
+static void judge_figures(reader *in)
+{
+    char name[WORD_BYTES], word[WORD_BYTES];
+    gpuarena_failure failure;
+    gpuarena_last_failure(call.arena < 0 ? NULL : world.arenas[call.arena].ptr, &failure);
+    while (!at_end(in) && !place.trouble[0]) {
+        size_t length = strcspn(in->at, "=<>! ");
+        snprintf(name, sizeof name, "%.*s", (int)(length < 100 ? length : 100), in->at);
+        const char *begin = in->at;
+        in->at += length;
+        if (!strcmp(name, "reason") && take_mark(in, "=")) {
+            if (strcmp(next_word(in, word), gpuarena_reason_name(failure.reason)))
+                blame("the reason is %s", gpuarena_reason_name(failure.reason));
+        } else if (!strcmp(name, "detail") && take_mark(in, "=")) {
+            if (!strstr(failure.detail, next_word(in, word))) blame("the detail is: %s", failure.detail);
+        } else if (!strcmp(name, "call") && take_mark(in, "=")) {
+            if (!failure.driver_call || strcmp(next_word(in, word), failure.driver_call))
+                blame("the driver call is %s", failure.driver_call ? failure.driver_call : "none");
+        } else {
+            uint64_t left = 0, right;
+            char expression[WORD_BYTES];
+            const char *arena = call.arena < 0 ? "thread." : "failure.";
+            snprintf(expression, sizeof expression, "%s%.150s", arena, begin);
+            reader figure = { expression };
+            int was = world.arena;
+            if (call.arena >= 0) world.arena = call.arena;
+            if (!read_comparison(&figure, &left, &right)) blame("%s is %" PRIu64, name, left);
+            world.arena = was;
+            in->at = begin + (figure.at - expression) - strlen(arena);
+        }
+        take_mark(in, ",");
+    }
+}
+
+static void run_refused(const char *text)
+{
+    char command[LINE_BYTES], word[WORD_BYTES];
+    gpuarena_result result;
+    const char *colon = NULL;
+    int quoted = 0;
+    for (const char *at = text; *at; at++) {
+        quoted ^= *at == '"';
+        if (*at == ':' && !quoted) colon = at;
+    }
+    world.expected++;
+    if (!colon) {
+        blame("`refuse COMMAND: RESULT` is expected");
+        return;
+    }
+    snprintf(command, sizeof command, "%.*s", (int)(colon - text), text);
+    call.is_refused = 1;
+    run_plain(command, &result);
+    call.is_refused = 0;
+    reader in = { colon + 1 };
+    next_word(&in, word);
+    if (place.trouble[0] || turn_struck()) return;
+    for (char *at = word; *at; at++) *at = (char)tolower((unsigned char)*at);
+    if (strcmp(word, gpuarena_result_name(result))) {
+        blame("%s: %s", command, gpuarena_result_name(result));
+        return;
+    }
+    judge_refusal(command, result);
+    judge_figures(&in);
+}
+
+/* ---- ranges, repetitions, lines */
+
+static void run_one(const char *text)
+{
+    world.op++;
+    if (device.machine) sim_begin_op(device.machine, world.op);
+    if (!strncmp(text, "refuse ", 7)) run_refused(text + 7);
+    else run_served(text);
+}
+
+/* The text with NUMBER in each place of $NAME. */
+static void put_in(char *to, size_t size, const char *text, const char *name, const char *value)
+{
+    size_t length = 0, name_length = strlen(name);
+    while (*text && length + 1 < size) {
+        if (*text == '$' && !strncmp(text + 1, name, name_length) && !isalnum((unsigned char)text[1 + name_length])) {
+            length += (size_t)snprintf(to + length, size - length, "%s", value);
+            text += 1 + name_length;
+        } else to[length++] = *text++;
+    }
+    if (length >= size) blame("a line is too long");
+    to[length < size ? length : size - 1] = '\0';
+}
+
+/* `a 1..8 ..`: once for each number, which `i` and $i stand for. 0: there is no range. */
+static int run_range(const char *text)
+{
+    char verb[WORD_BYTES], range[WORD_BYTES], line[LINE_BYTES], number[24], *end;
+    reader in = { text };
+    next_word(&in, verb);
+    if (!strcmp(verb, "refuse")) next_word(&in, range);
+    skip_spaces(&in);
+    const char *begin = in.at;
+    if (!isdigit((unsigned char)*begin) || !strcmp(verb, "asked")) return 0;
+    next_word(&in, range);
+    uint64_t from = strtoull(range, &end, 10), to, step = 1, index = 0;
+    if (strncmp(end, "..", 2)) return 0;
+    to = strtoull(end + 2, &end, 10);
+    if (*end == '/') step = strtoull(end + 1, NULL, 10);
+    for (uint64_t at = from; at <= to && step && !place.trouble[0]; at += step) {
+        set_value("i", at);
+        set_value("index", index++);
+        snprintf(line, sizeof line, "%.*s%" PRIu64 "%s", (int)(begin - text), text, at, in.at);
+        char whole[LINE_BYTES];
+        snprintf(number, sizeof number, "%" PRIu64, at);
+        put_in(whole, sizeof whole, line, "i", number);
+        run_one(whole);
+    }
+    return 1;
+}
+
+/* repeat N: the rest of the line, with $i from 1 to N */
+static void run_repeat(const char *text)
+{
+    char line[LINE_BYTES], number[24];
+    reader in = { text };
+    uint64_t count = read_sum(&in);
+    if (!take_mark(&in, ":")) blame("`repeat N: ..` is expected");
+    for (uint64_t at = 1; at <= count && !place.trouble[0]; at++) {
+        snprintf(number, sizeof number, "%" PRIu64, at);
+        set_value("i", at);
+        set_value("index", at - 1);
+        put_in(line, sizeof line, in.at, "i", number);
+        run_line(line, ';');
+    }
+}
+
+/* when WORD = WORD [or WORD ..]: the rest of the line, if the words are the same */
+static void run_when(const char *text)
+{
+    char left[WORD_BYTES], right[WORD_BYTES];
+    reader in = { text };
+    int holds = 0, negated;
+    next_word(&in, left);
+    negated = take_mark(&in, "!");
+    if (!take_mark(&in, "=")) blame("`when $x = word: ..` is expected");
+    do holds |= !strcmp(left, next_word(&in, right)); while (take_word(&in, "or"));
+    if (!take_mark(&in, ":")) blame("`when $x = word: ..` is expected");
+    if (holds != negated) run_line(in.at, ';');
+}
+
+static void run_command(const char *text)
+{
+    while (*text == ' ' || *text == '\t') text++;
+    if (!*text || place.trouble[0]) return;
+    if (!run_range(text)) run_one(text);
+    if (device.machine) audit();
+}
+
+/* Commands, one behind the other. */
+static void run_line(const char *text, char separator)
+{
+    char command[LINE_BYTES];
+    while (*text && !place.trouble[0]) {
+        size_t length = 0;
+        int quoted = 0;
+        while (*text == ' ') text++;
+        if (!strncmp(text, "repeat ", 7)) { run_repeat(text + 7); return; }
+        if (!strncmp(text, "when ", 5)) { run_when(text + 5); return; }
+        for (; *text && (quoted || *text != separator) && length + 1 < sizeof command; text++) {
+            quoted ^= *text == '"';
+            command[length++] = *text;
+        }
+        while (length && command[length - 1] == ' ') length--;
+        command[length] = '\0';
+        if (*text) text++;
+        run_command(command);
+    }
+}
+
+/* The arena wants memory: the next `pressure` says what is done, with `|` between commands, and ends with `retry`, if
+   the allocation is to be tried again. */
+static int call_pressure(gpuarena *arena, const gpuarena_failure *failure, void *user)
+{
+    char text[WORD_BYTES];
+    int was = call.arena, refused = call.is_refused, arena_was = world.arena;
+    snapshot before = call.before;
+    (void)user;
+    if (failure->result != GPUARENA_OUT_OF_MEMORY) blame("config.pressure is called for another failure");
+    if (!pressure_count || !pressures[0][0]) return 0;
+    snprintf(text, sizeof text, "%s", pressures[0]);
+    int is_kept = !strncmp(text, "always", 6);
+    if (!is_kept) memmove(pressures[0], pressures[1], sizeof pressures - sizeof pressures[0]);
+    if (!is_kept) pressures[15][0] = '\0';
+    char *retry = strstr(text, "retry");
+    if (retry) *retry = '\0';
+    for (int at = 0; at < world.arena_count; at++) if (world.arenas[at].ptr == arena) world.arena = at;
+    run_line(is_kept ? text + 6 : text, '|');
+    call.arena = was;
+    call.is_refused = refused;
+    call.before = before;
+    world.arena = arena_was;
+    return retry != NULL;
+}
+
+/* ---- cases */
+
+typedef struct variant { char name[NAME_BYTES], values[WORD_BYTES]; } variant;
+typedef struct script_case {
+    const char *file;
+    char title[WORD_BYTES], fails[WORD_BYTES], turn[WORD_BYTES];
+    variant variants[MOST_VARIANTS];
+    int variant_count;
+    const char *lines[MOST_LINES];
+    int numbers[MOST_LINES], line_count;
+} script_case;
+
+/* The end of every case: what lives is freed, arenas end, and nothing is left. */
+static void end_world(void)
+{
+    device.fault_count = 0;
+    pressure_count = 0;
+    memset(pressures, 0, sizeof pressures);
+    for (int stage = 0; stage < 2; stage++)
+        for (int at = world.arena_count - 1; at >= 0 && !place.trouble[0]; at--) {
+            gpuarena *arena = world.arenas[at].ptr;
+            if (!arena) continue;
+            gpuarena_result result = stage ? destroy_arena(at) : gpuarena_reset(arena, GPUARENA_OWN_STREAM);
+            if (result) blame("at the end: %s of %s: %s", stage ? "destroy" : "reset", world.arenas[at].name,
+                              gpuarena_result_name(result));
+        }
+    if (device.machine && !place.trouble[0]) {
+        if (device.wrong) blame("%s", device.wrong);
+        if (device_left()[0]) blame("at the end: %s", device_left());
+        if (sim_finding_count(device.machine)) blame("the judge: %s", sim_finding(device.machine, 0));
+        if (!world.expected) blame("the case expects nothing");
+    }
+}
+
+/* After a failure, too: no arena outlives its device. */
+static void drop_world(void)
+{
+    device.fault_count = 0;
+    pressure_count = 0;
+    for (int at = world.arena_count - 1; at >= 0; at--) {
+        if (!world.arenas[at].ptr) continue;
+        (void)gpuarena_reset(world.arenas[at].ptr, GPUARENA_OWN_STREAM);
+        (void)gpuarena_destroy(world.arenas[at].ptr);
+    }
+    (void)gpuarena_tag_scope(0);
+    unsetenv("GPUARENA_SCRIPT");
+    sim_destroy(device.machine);
+    memset(&device, 0, sizeof device);
+    memset(&call, 0, sizeof call);
+    memset(&world, 0, sizeof world);
+    memset(pressures, 0, sizeof pressures);
+}
+
+/* Once, with each $NAME replaced. */
+static void run_once(const script_case *self, const char *const names[], char values[][WORD_BYTES], uint64_t nth)
+{
+    char line[LINE_BYTES], next[LINE_BYTES];
+    int started = 0;
+    for (int at = 0; at < self->line_count && !place.trouble[0]; at++) {
+        place.line = self->numbers[at];
+        snprintf(line, sizeof line, "%s", self->lines[at]);
+        for (int which = 0; which < self->variant_count; which++) {
+            put_in(next, sizeof next, line, names[which], values[which]);
+            memcpy(line, next, sizeof line);
+        }
+        run_line(line, ';');
+        if (!turn.is_on || !world.arena_count || started++) continue;
+        device_fault fault = { turn.entry, 0, nth, turn.lasting ? UINT64_MAX : 1, 0, turn.code };
+        device.faults[device.fault_count++] = fault;
+    }
+}
+
+/* turn ENTRY CODE [ever]: the case is run until none of its calls is left that could fail. */
+static void run_turns(const script_case *self, const char *const names[], char values[][WORD_BYTES])
+{
+    reader in = { self->turn };
+    memset(&turn, 0, sizeof turn);
+    if (self->turn[0]) {
+        turn.is_on = 1;
+        turn.entry = read_entry(&in);
+        turn.code = at_end(&in) ? 999 : (int)read_sum(&in);
+        turn.lasting = take_word(&in, "ever");
+    }
+    for (uint64_t nth = 1; !place.trouble[0]; nth++) {
+        run_once(self, names, values, nth);
+        int struck = turn_struck();
+        end_world();
+        if (place.trouble[0] && turn.is_on) {
+            char trouble[TROUBLE_BYTES];
+            memcpy(trouble, place.trouble, sizeof trouble);
+            snprintf(place.trouble, sizeof place.trouble, "%.400s (call %" PRIu64 ")", trouble, nth);
+        }
+        drop_world();
+        if (!struck && turn.is_on && nth < 4 && !place.trouble[0]) blame("fewer than 3 calls failed in turn");
+        if (!struck || nth == MOST_TURNS) break;
+    }
+    memset(&turn, 0, sizeof turn);
+}
+
+/* One line of TAP. */
+static void report_case(const script_case *self, const char *values)
+{
+    int as_wanted = self->fails[0] ? strstr(place.trouble, self->fails) != NULL : !place.trouble[0];
+    const char *file = strrchr(self->file, '/');
+    tap_ok(as_wanted, self->file, self->line_count ? self->numbers[0] : 0, "%s: %s%s", file ? file + 1 : self->file,
+           self->title, values);
+    if (!as_wanted && self->fails[0]) printf("#   it should fail with: %s\n", self->fails);
+    if (!as_wanted && place.trouble[0]) printf("#   %s\n", place.trouble);
+}
+
+/* Every combination of what `with` lists. */
+static void run_case(const script_case *self)
+{
+    char values[MOST_VARIANTS][WORD_BYTES], shown[WORD_BYTES * 2];
+    const char *names[MOST_VARIANTS];
+    int total = 1, counts[MOST_VARIANTS];
+    for (int at = 0; at < self->variant_count; at++) {
+        counts[at] = 1;
+        names[at] = self->variants[at].name;
+        for (const char *mark = self->variants[at].values; *mark; mark++) counts[at] += *mark == '|';
+        total *= counts[at];
+    }
+    for (int number = 0; number < total; number++) {
+        int rest = number;
+        shown[0] = '\0';
+        for (int at = 0; at < self->variant_count; at++) {
+            const char *value = self->variants[at].values;
+            for (int skip = rest % counts[at]; skip; value++) skip -= *value == '|';
+            rest /= counts[at];
+            snprintf(values[at], WORD_BYTES, "%.*s", (int)strcspn(value, "|"), value);
+            size_t length = strlen(shown);
+            snprintf(shown + length, sizeof shown - length, ", %s=%.60s", names[at], values[at]);
+        }
+        place.trouble[0] = '\0';
+        place.file = self->file;
+        place.line = self->line_count ? self->numbers[0] : 0;
+        run_turns(self, names, values);
+        report_case(self, shown);
+    }
+}
+
+/* ---- files */
+
+/* Takes a line that says something of the case. 0: it is one of commands. */
+static int read_head(script_case *self, char *line)
+{
+    if (!strncmp(line, "with ", 5)) {
+        variant *made = &self->variants[self->variant_count++];
+        const char *equals = strchr(line, '=');
+        if (self->variant_count > MOST_VARIANTS || !equals) {
+            self->variant_count--;
+            return 0;
+        }
+        snprintf(made->name, sizeof made->name, "%.*s", (int)(equals - line - 5), line + 5);
+        snprintf(made->values, sizeof made->values, "%s", equals + 1);
+    } else if (!strncmp(line, "fails ", 6)) snprintf(self->fails, sizeof self->fails, "%s", line + 6);
+    else if (!strncmp(line, "turn ", 5)) snprintf(self->turn, sizeof self->turn, "%s", line + 5);
+    else return 0;
+    return 1;
+}
+
+/* The file's text, to be freed. NULL: it cannot be read. */
+static char *read_whole(const char *name)
+{
+    enum { MOST = 1 << 20 };
+    FILE *file = fopen(name, "r");
+    char *text = file ? malloc(MOST) : NULL;
+    size_t length = text ? fread(text, 1, MOST - 1, file) : 0;
+    if (text) text[length] = '\0';
+    if (file) fclose(file);
+    return text;
+}
+
+static void run_file(const char *name)
+{
+    static script_case made;
+    char *text = read_whole(name), *line = text;
+    int number = 0, begun = 0;
+    if (!text) {
+        CHECK_MSG(0, "%s cannot be read", name);
+        return;
+    }
+    memset(&made, 0, sizeof made);
+    for (char *end; line; line = end ? end + 1 : NULL) {
+        end = strchr(line, '\n');
+        if (end) *end = '\0';
+        number++;
+        char *comment = strchr(line, '#');
+        if (comment) *comment = '\0';
+        while (*line == ' ' || *line == '\t') line++;
+        if (!strncmp(line, "case ", 5)) {
+            if (begun) run_case(&made);
+            memset(&made, 0, sizeof made);
+            made.file = name;
+            snprintf(made.title, sizeof made.title, "%s", line + 5);
+            begun = 1;
+        } else if (*line && !read_head(&made, line)) {
+            if (!begun || made.line_count == MOST_LINES) {
+                CHECK_MSG(0, "%s:%d: a `case` comes first, and has %d lines at most", name, number, MOST_LINES);
+                break;
+            }
+            made.lines[made.line_count] = line;
+            made.numbers[made.line_count++] = number;
+        }
+    }
+    if (begun) run_case(&made);
+    free(text);
+}
+
+#endif
