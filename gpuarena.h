@@ -5467,28 +5467,43 @@ static uint32_t gpuarena__availability(const gpuarena *arena, const gpuarena__re
     return takes;
 }
 
-/* The first node of the best run for a request: the one with the fewest bytes that must be waited for, then
-   the smallest; 0: there is none with this availability. O(blocks). */
-static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__request *req, uint32_t availability)
+/* A search for the best run: the one with the fewest bytes that must be waited for, then the smallest, then
+   the one at the lowest address. */
+typedef struct gpuarena__run_search {
+    const gpuarena__request *req;
+    uint32_t availability;                       /* what a run may have to wait for */
+    uint32_t first;                              /* the first node of the best run so far; 0: none */
+    uint64_t foreign, bytes;                     /* of that run: to be waited for, and in all */
+} gpuarena__run_search;
+
+/* Whether a run may contain this node. */
+static int gpuarena__run_has(const gpuarena *arena, const gpuarena__run_search *search, uint32_t index)
 {
-    uint64_t best_bytes = UINT64_MAX, best_foreign = UINT64_MAX, foreign = 0;
-    uint32_t first = 0, best = 0;
-    gpuarena__node span = GPUARENA_INIT, rest;   /* address and size of the run so far */
-    gpuarena__iterator at;
-    for (at = gpuarena__blocks(arena); at.index; gpuarena__next(arena, &at)) {
+    uint32_t takes = gpuarena__availability(arena, search->req, gpuarena__node_at(arena, index));
+    return takes != GPUARENA__NOT_FREE && takes <= search->availability;
+}
+
+/* Whether the run of `bytes` that begins at `first` is better than the best so far. */
+static int gpuarena__run_better(const gpuarena *arena, const gpuarena__run_search *search, uint32_t first,
+                                uint64_t foreign, uint64_t bytes)
+{
+    if (foreign != search->foreign) return foreign < search->foreign;
+    if (bytes != search->bytes) return bytes < search->bytes;
+    return gpuarena__node_at(arena, first)->address < gpuarena__node_at(arena, search->first)->address;
+}
+
+/* Looks at the runs among the adjacent nodes from `first` on, up to the first that no run may contain. */
+static void gpuarena__run_scan(const gpuarena *arena, gpuarena__run_search *search, uint32_t first)
+{
+    const gpuarena__request *req = search->req;
+    uint64_t foreign = 0;
+    gpuarena__iterator at = gpuarena__blocks_from(arena, first);
+    gpuarena__node span = *at.node, rest;        /* address and size of the run so far */
+    for (span.size = 0; gpuarena__run_has(arena, search, at.index); gpuarena__next(arena, &at)) {
         const gpuarena__node *node = at.node;
-        uint32_t takes = gpuarena__availability(arena, req, node);
-        if (takes == GPUARENA__NOT_FREE || takes > availability) {
-            first = 0;
-            continue;
-        }
-        if (!first || !node->prev) {
-            first = at.index;
-            span.address = node->address;
-            span.size = foreign = 0;
-        }
         span.size += gpuarena__node_bytes(node);
-        if (takes > GPUARENA__AVAILABLE_NOW) foreign += gpuarena__node_bytes(node);
+        if (gpuarena__availability(arena, req, node) > GPUARENA__AVAILABLE_NOW)
+            foreign += gpuarena__node_bytes(node);
         for (;; span = rest) {                   /* drop blocks at the front that the request does not need */
             node = gpuarena__node_at(arena, first);
             rest = span;
@@ -5499,13 +5514,48 @@ static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__reques
                 foreign -= gpuarena__node_bytes(node);
             first = node->next;
         }
-        if (!gpuarena__node_serves(&span, req->bytes, req->alignment) || foreign > best_foreign
-            || (foreign == best_foreign && span.size >= best_bytes)) continue;
-        best = first;
-        best_foreign = foreign;
-        best_bytes = span.size;
+        if (!gpuarena__node_serves(&span, req->bytes, req->alignment)
+            || !gpuarena__run_better(arena, search, first, foreign, span.size)) continue;
+        search->first = first;
+        search->foreign = foreign;
+        search->bytes = span.size;
     }
-    return best;
+}
+
+/* Looks at the adjacent nodes around a free block, if it is the first among them that is not quiet, so that
+   each is looked at once. Quiet blocks are never adjacent: at most one comes before it. */
+static void gpuarena__run_around(const gpuarena *arena, uint32_t index, void *user)
+{
+    gpuarena__run_search *search = (gpuarena__run_search *)user;
+    uint32_t before = gpuarena__node_at(arena, index)->prev;
+    if (gpuarena__run_has(arena, search, before)) {
+        const gpuarena__node *quiet = gpuarena__node_at(arena, before);
+        if (quiet->set || gpuarena__run_has(arena, search, quiet->prev)) return;
+        index = before;
+    }
+    gpuarena__run_scan(arena, search, index);
+}
+
+/* The first node of the best run for a request; 0: there is none with this availability. A run is a quiet
+   block, or contains a block that is not quiet: only those are visited, as few blocks wait at a time. */
+static uint32_t gpuarena__run_find(const gpuarena *arena, const gpuarena__request *req, uint32_t availability)
+{
+    gpuarena__run_search search = GPUARENA_INIT;
+    uint32_t set, index;
+    search.req = req;
+    search.availability = availability;
+    search.foreign = search.bytes = UINT64_MAX;
+    if (!arena->streams.many)                    /* quiet blocks are in the same bins */
+        gpuarena__bins_each(arena, &arena->bins, GPUARENA__UNIT, gpuarena__run_around, &search);
+    else if ((index = gpuarena__bin_search_all(arena, &arena->bins, req)) != 0) return index;
+    for (set = 1; arena->streams.many && set < arena->streams.count; set++)
+        if (availability > GPUARENA__AVAILABLE_NOW || set == req->set || set == req->home)
+            gpuarena__bins_each(arena, arena->streams.list[set].bins, GPUARENA__UNIT, gpuarena__run_around,
+                                &search);
+    if (availability == GPUARENA__AVAILABLE_NOW) return search.first;
+    for (index = arena->multi_stream; index; index = gpuarena__node_at(arena, index)->as.list.after)
+        gpuarena__run_around(arena, index, &search);
+    return search.first;
 }
 
 /* Whether the request's stream need not wait, or has been made to wait already, for this ticket of another
@@ -5623,7 +5673,6 @@ static uint32_t gpuarena__look(gpuarena *arena, const gpuarena__request *req)
     if (gpuarena__needs_new(req)) return 0;
     index = gpuarena__search(arena, req);
     if (index || !arena->streams.many || !req->set) return index;
-    if (!gpuarena__has_blocks(arena, req->set) && !req->home) return 0;
     first = gpuarena__run_find(arena, req, GPUARENA__AVAILABLE_NOW);
     return first ? gpuarena__run_take(arena, req, first) : 0;
 }
