@@ -43,16 +43,12 @@ static const struct { enum cudaDeviceAttr attribute; int value; } attributes_tab
 
 int attributes_read(const sim_device *device, int attribute, int *value)
 {
-    if (attribute < cudaDevAttrMaxThreadsPerBlock || attribute >= cudaDevAttrMax) {
-        return 0;
-    }
+    if (attribute < cudaDevAttrMaxThreadsPerBlock || attribute >= cudaDevAttrMax) return 0;
     *value = attribute == cudaDevAttrPciBusId ? device->ordinal + 1
            : attribute == ATTRIBUTES_VIRTUAL_MEMORY ? !device->sim->without_vm
                                                     : 0;
     for (size_t i = 0; i < sizeof attributes_table / sizeof attributes_table[0]; i++) {
-        if ((int)attributes_table[i].attribute == attribute) {
-            *value = attributes_table[i].value;
-        }
+        if ((int)attributes_table[i].attribute == attribute) *value = attributes_table[i].value;
     }
     return 1;
 }

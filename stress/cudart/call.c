@@ -24,9 +24,7 @@ int call_enter(call *self)
     life_lock();
     self->code = life_begin();
     self->thread = call_this_thread();
-    if (self->code == SIM_SUCCESS) {
-        self->machine = life_machine();
-    }
+    if (self->code == SIM_SUCCESS) self->machine = life_machine();
     return self->code;
 }
 
@@ -45,9 +43,7 @@ int call_open(call *self, sim_call kind)
 {
     call_enter(self);
     self->kind = kind;
-    if (self->code != SIM_SUCCESS) {
-        return 0;
-    }
+    if (self->code != SIM_SUCCESS) return 0;
     if (!self->machine) {
         self->code = cudaErrorNoDevice;
         return 0;
@@ -87,9 +83,7 @@ int call_begin(call *self, sim_call kind, uint64_t bytes)
 
 int call_begin_at(call *self, sim_call kind, const void *ptr)
 {
-    if (!call_open(self, kind)) {
-        return 0;
-    }
+    if (!call_open(self, kind)) return 0;
     sim_device *owner = engine_owner(self->machine, (uint64_t)(uintptr_t)ptr);
     return call_begin_on(self, owner ? owner : self->device, 0);
 }
@@ -101,9 +95,7 @@ int call_begin_bare(call *self, sim_call kind)
 
 int call_end_driver(call *self)
 {
-    if (self->device) {
-        engine_end_call(self->device, self->kind, self->code, self->cost_ns);
-    }
+    if (self->device) engine_end_call(self->device, self->kind, self->code, self->cost_ns);
     call_leave(self);
     return self->code;
 }

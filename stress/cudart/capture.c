@@ -8,9 +8,7 @@ CUDART_EXPORT cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaSt
     int found;
     if (call_begin(&self, SIM_CALL_STREAM_IS_CAPTURING, 0) && stream_check(&self, stream)) {
         self.code = status ? work_capture_status(self.device, stream, &found) : SIM_INVALID_VALUE;
-        if (self.code == SIM_SUCCESS) {
-            *status = (enum cudaStreamCaptureStatus)found;
-        }
+        if (self.code == SIM_SUCCESS) *status = (enum cudaStreamCaptureStatus)found;
     }
     return call_end(&self);
 }
@@ -33,25 +31,13 @@ static int capture_tell(call *self, cudaStream_t stream, const capture_answer *t
     int state, code = SIM_INVALID_VALUE;
     const stream_queue *found = told->status ? work_find_stream(self->device, stream, &code) : NULL;
     code = found ? work_capture_status(self->device, stream, &state) : code;
-    if (code != SIM_SUCCESS) {
-        return code;
-    }
+    if (code != SIM_SUCCESS) return code;
     *told->status = (enum cudaStreamCaptureStatus)state;
-    if (state != cudaStreamCaptureStatusActive) {
-        return SIM_SUCCESS;
-    }
-    if (told->id) {
-        *told->id = found->capture->id;
-    }
-    if (told->made) {
-        *told->made = NULL;
-    }
-    if (told->follows) {
-        *told->follows = &last;
-    }
-    if (told->count) {
-        *told->count = found->capture->graph->count > 0;
-    }
+    if (state != cudaStreamCaptureStatusActive) return SIM_SUCCESS;
+    if (told->id) *told->id = found->capture->id;
+    if (told->made) *told->made = NULL;
+    if (told->follows) *told->follows = &last;
+    if (told->count) *told->count = found->capture->graph->count > 0;
     return SIM_SUCCESS;
 }
 
@@ -108,9 +94,7 @@ CUDART_EXPORT cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCap
     if (call_begin_bare(&self, SIM_CALL_EXCHANGE_CAPTURE_MODE)) {
         int wanted = mode ? (int)*mode : -1;
         self.code = capture_exchange_mode(&self.machine->captures, work_thread(self.machine), &wanted);
-        if (self.code == SIM_SUCCESS) {
-            *mode = (enum cudaStreamCaptureMode)wanted;
-        }
+        if (self.code == SIM_SUCCESS) *mode = (enum cudaStreamCaptureMode)wanted;
     }
     return call_end(&self);
 }

@@ -35,9 +35,7 @@ static int copy_measure(const launch *self, const copy_side *side, uint64_t widt
     if (width > side->pitch || (height > 1 && side->pitch > most)) {
         return cudaErrorInvalidPitchValue;
     }
-    if (height - 1 > (UINT64_MAX - width) / side->pitch) {
-        return SIM_INVALID_VALUE;
-    }
+    if (height - 1 > (UINT64_MAX - width) / side->pitch) return SIM_INVALID_VALUE;
     *bytes = side->pitch * (height - 1) + width;
     return SIM_SUCCESS;
 }
@@ -47,9 +45,7 @@ static int copy_check_pinned(const launch *self, const char *name, const char *w
 {
     const host_block *block = host_find(ptr);
     uint64_t left = block ? block->bytes - (uint64_t)(ptr - (unsigned char *)block->ptr) : bytes;
-    if (bytes <= left) {
-        return SIM_SUCCESS;
-    }
+    if (bytes <= left) return SIM_SUCCESS;
     judge_report(&self->device->sim->judge, self->device->ordinal,
                  "%s %s %" PRIu64 " bytes of pinned memory that ends after %" PRIu64, name, what, bytes, left);
     return SIM_INVALID_VALUE;
@@ -91,9 +87,7 @@ static int copy_overlaps(const copy_side *to, const copy_side *from, uint64_t wi
     uint64_t target = to->device ? to->offset : (uint64_t)(uintptr_t)to->host;
     uint64_t source = from->device ? from->offset : (uint64_t)(uintptr_t)from->host;
     uint64_t apart = target > source ? target - source : source - target;
-    if (to->device != from->device || (height > 1 && to->pitch != from->pitch)) {
-        return 0;
-    }
+    if (to->device != from->device || (height > 1 && to->pitch != from->pitch)) return 0;
     uint64_t rows = apart / to->pitch, rest = apart % to->pitch;
     return (rest < width && rows < height) || (to->pitch - rest < width && rows + 1 < height);
 }
@@ -101,9 +95,7 @@ static int copy_overlaps(const copy_side *to, const copy_side *from, uint64_t wi
 static int copy_check_overlap(const launch *self, const char *name, const copy_side *to, const copy_side *from,
                               uint64_t width, uint64_t height)
 {
-    if (!copy_overlaps(to, from, width, height)) {
-        return SIM_SUCCESS;
-    }
+    if (!copy_overlaps(to, from, width, height)) return SIM_SUCCESS;
     judge_report(&self->device->sim->judge, self->device->ordinal,
                  "%s of %" PRIu64 " bytes between areas that overlap",
                  name, width * height);
@@ -167,12 +159,8 @@ int copy_bytes(void *now, const void *payload)
     const copy_request *asked = payload;
     size_t width = asked->width, height = asked->height;
     uint64_t to_bytes, from_bytes;
-    if ((unsigned)asked->kind > cudaMemcpyDefault) {
-        return cudaErrorInvalidMemcpyDirection;
-    }
-    if (width == 0 || height == 0) {
-        return SIM_SUCCESS;
-    }
+    if ((unsigned)asked->kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
+    if (width == 0 || height == 0) return SIM_SUCCESS;
     copy_side target = copy_find(self->device->sim, asked->to), source = copy_find(self->device->sim, asked->from);
     int code = copy_measure(self, &target, width, height, &to_bytes);
     code = code != SIM_SUCCESS ? code : copy_measure(self, &source, width, height, &from_bytes);
@@ -185,9 +173,7 @@ int copy_bytes(void *now, const void *payload)
         copy_use(self, &source, asked->from, from_bytes);
     }
     for (uint64_t row = 0; code == SIM_SUCCESS && row < height; row++) {
-        if (copy_row(&target, &source, row, width)) {
-            code = copy_no_host_memory(self, asked->name);
-        }
+        if (copy_row(&target, &source, row, width)) code = copy_no_host_memory(self, asked->name);
     }
     return code;
 }
@@ -207,9 +193,7 @@ int copy_fill(void *now, const void *payload)
     const launch *self = now;
     const copy_request *asked = payload;
     uint64_t bytes;
-    if (asked->width == 0 || asked->height == 0) {
-        return SIM_SUCCESS;
-    }
+    if (asked->width == 0 || asked->height == 0) return SIM_SUCCESS;
     copy_side target = copy_find(self->device->sim, asked->to);
     int code = copy_measure(self, &target, asked->width, asked->height, &bytes);
     if (code == SIM_SUCCESS && !target.device && asked->to.ptr && !host_find(asked->to.ptr)) {
@@ -218,13 +202,9 @@ int copy_fill(void *now, const void *payload)
         return SIM_INVALID_VALUE;
     }
     code = code != SIM_SUCCESS ? code : copy_check(self, asked->name, "of", &target, asked->to, bytes);
-    if (code == SIM_SUCCESS) {
-        copy_use(self, &target, asked->to, bytes);
-    }
+    if (code == SIM_SUCCESS) copy_use(self, &target, asked->to, bytes);
     for (uint64_t row = 0; code == SIM_SUCCESS && row < asked->height; row++) {
-        if (copy_fill_row(&target, row, asked)) {
-            code = copy_no_host_memory(self, asked->name);
-        }
+        if (copy_fill_row(&target, row, asked)) code = copy_no_host_memory(self, asked->name);
     }
     return code;
 }

@@ -14,9 +14,7 @@ CUDART_EXPORT cudaError_t cudaGetDeviceCount(int *count)
     call self;
     if (call_begin_bare(&self, SIM_CALL_GET_DEVICE_COUNT)) {
         self.code = count ? SIM_SUCCESS : SIM_INVALID_VALUE;
-        if (count) {
-            *count = self.machine->device_count;
-        }
+        if (count) *count = self.machine->device_count;
     }
     return call_end(&self);
 }
@@ -26,9 +24,7 @@ CUDART_EXPORT cudaError_t cudaGetDevice(int *device)
     call self;
     if (call_begin_bare(&self, SIM_CALL_GET_DEVICE)) {
         self.code = device ? SIM_SUCCESS : SIM_INVALID_VALUE;
-        if (device) {
-            *device = self.thread->device;
-        }
+        if (device) *device = self.thread->device;
     }
     return call_end(&self);
 }
@@ -37,13 +33,9 @@ CUDART_EXPORT cudaError_t cudaGetDevice(int *device)
 static int devices_select(call *self, int ordinal)
 {
     sim_device *found = call_find_device(self, ordinal);
-    if (!found) {
-        return cudaErrorInvalidDevice;
-    }
+    if (!found) return cudaErrorInvalidDevice;
     if (CUDART_VERSION >= 12000) {
-        if (found->lost_code) {
-            return found->lost_code;
-        }
+        if (found->lost_code) return found->lost_code;
         engine_open_context(found);
         self->thread->has_context = 1;
     }
@@ -54,9 +46,7 @@ static int devices_select(call *self, int ordinal)
 CUDART_EXPORT cudaError_t cudaSetDevice(int device)
 {
     call self;
-    if (call_begin_bare(&self, SIM_CALL_SET_DEVICE)) {
-        self.code = devices_select(&self, device);
-    }
+    if (call_begin_bare(&self, SIM_CALL_SET_DEVICE)) self.code = devices_select(&self, device);
     return call_end(&self);
 }
 
@@ -71,15 +61,11 @@ static int devices_flags_fit(unsigned flags)
 static int devices_initialise(const call *self, int ordinal, unsigned device_flags, unsigned flags)
 {
     sim_device *found = call_find_device(self, ordinal);
-    if (!found) {
-        return cudaErrorInvalidDevice;
-    }
+    if (!found) return cudaErrorInvalidDevice;
     if (flags & ~(unsigned)cudaInitDeviceFlagsAreValid || !devices_flags_fit(device_flags)) {
         return SIM_INVALID_VALUE;
     }
-    if (flags & cudaInitDeviceFlagsAreValid) {
-        found->runtime_flags = device_flags;
-    }
+    if (flags & cudaInitDeviceFlagsAreValid) found->runtime_flags = device_flags;
     engine_open_context(found);
     return found->lost_code;
 }
@@ -177,9 +163,7 @@ CUDART_EXPORT cudaError_t cudaGetDeviceFlags(unsigned int *flags)
     call self;
     if (call_begin(&self, SIM_CALL_GET_DEVICE_FLAGS, 0)) {
         self.code = flags ? SIM_SUCCESS : SIM_INVALID_VALUE;
-        if (flags) {
-            *flags = self.device->runtime_flags;
-        }
+        if (flags) *flags = self.device->runtime_flags;
     }
     return call_end(&self);
 }

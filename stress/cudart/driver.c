@@ -15,18 +15,14 @@ DRIVER_EXPORT cuInit(unsigned int flags)
 
 DRIVER_EXPORT cuDriverGetVersion(int *version)
 {
-    if (!version) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
+    if (!version) return CUDA_ERROR_INVALID_VALUE;
     *version = CUDART_VERSION;
     return CUDA_SUCCESS;
 }
 
 DRIVER_EXPORT cuGetErrorName(CUresult error, const char **name)
 {
-    if (!name) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
+    if (!name) return CUDA_ERROR_INVALID_VALUE;
     *name = driver_code_name((int)error);
     return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -34,9 +30,7 @@ DRIVER_EXPORT cuGetErrorName(CUresult error, const char **name)
 /* The runtime's numbers and texts are the driver's, where both have them. */
 DRIVER_EXPORT cuGetErrorString(CUresult error, const char **text)
 {
-    if (!text) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
+    if (!text) return CUDA_ERROR_INVALID_VALUE;
     *text = driver_code_name((int)error) ? codes_text((int)error) : NULL;
     return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -46,9 +40,7 @@ DRIVER_EXPORT cuDeviceGetCount(int *count)
     call self;
     if (call_begin_bare(&self, SIM_CALL_GET_DEVICE_COUNT)) {
         self.code = count ? SIM_SUCCESS : SIM_INVALID_VALUE;
-        if (count) {
-            *count = self.machine->device_count;
-        }
+        if (count) *count = self.machine->device_count;
     }
     return (CUresult)call_end_driver(&self);
 }
@@ -141,9 +133,7 @@ const driver_row *driver_find(const char *name, unsigned version, int per_thread
         for (const driver_row *row = driver_groups[group]; row->name; row++) {
             if (strcmp(row->name, name) == 0) {
                 *known = 1;
-                if (row->since <= version && (!found || row->since > found->since)) {
-                    found = row;
-                }
+                if (row->since <= version && (!found || row->since > found->since)) found = row;
             }
         }
     }

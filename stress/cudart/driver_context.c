@@ -12,9 +12,7 @@ static struct CUctx_st context_table[SIM_MAX_DEVICES];
 static int context_device(CUcontext context)
 {
     for (int i = 0; i < SIM_MAX_DEVICES; i++) {
-        if (context == &context_table[i]) {
-            return i;
-        }
+        if (context == &context_table[i]) return i;
     }
     return -1;
 }
@@ -30,9 +28,7 @@ DRIVER_EXPORT cuDeviceGetName(char *name, int bytes, CUdevice device)
 {
     struct cudaDeviceProp found;
     int code = name && bytes > 0 ? context_properties(device, &found) : SIM_INVALID_VALUE;
-    if (code == SIM_SUCCESS) {
-        snprintf(name, (size_t)bytes, "%s", found.name);
-    }
+    if (code == SIM_SUCCESS) snprintf(name, (size_t)bytes, "%s", found.name);
     return (CUresult)code;
 }
 
@@ -40,9 +36,7 @@ DRIVER_EXPORT cuDeviceGetUuid(CUuuid *uuid, CUdevice device)
 {
     struct cudaDeviceProp found;
     int code = uuid ? context_properties(device, &found) : SIM_INVALID_VALUE;
-    if (code == SIM_SUCCESS) {
-        memcpy(uuid, &found.uuid, sizeof *uuid);
-    }
+    if (code == SIM_SUCCESS) memcpy(uuid, &found.uuid, sizeof *uuid);
     return (CUresult)code;
 }
 
@@ -50,9 +44,7 @@ DRIVER_EXPORT cuDeviceTotalMem(size_t *bytes, CUdevice device)
 {
     struct cudaDeviceProp found;
     int code = bytes ? context_properties(device, &found) : SIM_INVALID_VALUE;
-    if (code == SIM_SUCCESS) {
-        *bytes = found.totalGlobalMem;
-    }
+    if (code == SIM_SUCCESS) *bytes = found.totalGlobalMem;
     return (CUresult)code;
 }
 
@@ -85,9 +77,7 @@ static int context_open(int ordinal, CUcontext *context, int opens, int *is_open
     if (call_open(&self, SIM_CALL_SET_DEVICE)) {
         sim_device *found = call_find_device(&self, ordinal);
         self.code = found ? found->lost_code : CUDA_ERROR_INVALID_DEVICE;
-        if (found && opens) {
-            engine_open_context(found);
-        }
+        if (found && opens) engine_open_context(found);
         if (self.code == SIM_SUCCESS) {
             *context = &context_table[ordinal];
             *is_open = found->has_context;
@@ -137,9 +127,7 @@ static int context_make_current(int ordinal)
 {
     call self;
     int code = ordinal >= 0 ? (int)DRIVER_DOES(cudaSetDevice(ordinal)) : SIM_SUCCESS;
-    if (code != SIM_SUCCESS) {
-        return code;
-    }
+    if (code != SIM_SUCCESS) return code;
     code = call_enter(&self);
     self.thread->has_context = ordinal >= 0;     /* whatever the runtime's version makes of its call */
     call_leave(&self);
@@ -149,9 +137,7 @@ static int context_make_current(int ordinal)
 DRIVER_EXPORT cuCtxGetCurrent(CUcontext *context)
 {
     int code, ordinal = context_current(&code);
-    if (!context) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
+    if (!context) return CUDA_ERROR_INVALID_VALUE;
     *context = ordinal < 0 ? NULL : &context_table[ordinal];
     return (CUresult)code;
 }
@@ -167,9 +153,7 @@ static int context_push(call *self, int ordinal)
     if (self->code == SIM_SUCCESS && self->thread->stack_count == CALL_CONTEXTS) {
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    if (self->code == SIM_SUCCESS) {
-        self->thread->stack[self->thread->stack_count++] = ordinal;
-    }
+    if (self->code == SIM_SUCCESS) self->thread->stack[self->thread->stack_count++] = ordinal;
     return self->code;
 }
 
@@ -191,17 +175,11 @@ DRIVER_EXPORT cuCtxPopCurrent(CUcontext *context)
 {
     call self;
     int code, top = context_current(&code), below = -1;
-    if (top < 0) {
-        return code == SIM_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : (CUresult)code;
-    }
+    if (top < 0) return code == SIM_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT : (CUresult)code;
     call_enter(&self);
-    if (self.thread->stack_count > 0) {
-        below = self.thread->stack[--self.thread->stack_count];
-    }
+    if (self.thread->stack_count > 0) below = self.thread->stack[--self.thread->stack_count];
     call_leave(&self);
-    if (context) {
-        *context = &context_table[top];
-    }
+    if (context) *context = &context_table[top];
     return (CUresult)context_make_current(below);
 }
 
@@ -243,9 +221,7 @@ DRIVER_EXPORT cuCtxGetStreamPriorityRange(int *least, int *greatest)
 DRIVER_EXPORT cuCtxGetId(CUcontext context, unsigned long long *id)
 {
     int code = SIM_SUCCESS, ordinal = context ? context_device(context) : context_current(&code);
-    if (!id || ordinal < 0) {
-        return id ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
-    }
+    if (!id || ordinal < 0) return id ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
     *id = (unsigned long long)ordinal + 1;
     return (CUresult)code;
 }

@@ -9,12 +9,8 @@ static CUresult kernel_find(const void *source, void *handle)
 {
     struct cudaFuncAttributes any;
     CUresult code = DRIVER_DOES(cudaFuncGetAttributes(&any, &kernel_stand_in));
-    if (code == CUDA_SUCCESS) {
-        code = source && handle ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    }
-    if (code == CUDA_SUCCESS) {
-        *(void **)handle = &kernel_stand_in;
-    }
+    if (code == CUDA_SUCCESS) code = source && handle ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (code == CUDA_SUCCESS) *(void **)handle = &kernel_stand_in;
     return code;
 }
 
@@ -71,9 +67,7 @@ DRIVER_EXPORT cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUf
     struct cudaFuncAttributes found;
     CUresult code = value && function ? DRIVER_DOES(cudaFuncGetAttributes(&found, function))
                                       : CUDA_ERROR_INVALID_VALUE;
-    if (code != CUDA_SUCCESS) {
-        return code;
-    }
+    if (code != CUDA_SUCCESS) return code;
     *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? found.maxThreadsPerBlock
            : attribute == CU_FUNC_ATTRIBUTE_NUM_REGS              ? found.numRegs
            : attribute == CU_FUNC_ATTRIBUTE_PTX_VERSION           ? found.ptxVersion
@@ -107,9 +101,7 @@ DRIVER_EXPORT cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned 
 #if CUDA_VERSION >= 12000
 DRIVER_EXPORT cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra)
 {
-    if (!config) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
+    if (!config) return CUDA_ERROR_INVALID_VALUE;
     return cuLaunchKernel(function, config->gridDimX, config->gridDimY, config->gridDimZ, config->blockDimX,
                           config->blockDimY, config->blockDimZ, config->sharedMemBytes, config->hStream, arguments,
                           extra);

@@ -13,9 +13,7 @@ DRIVER_EXPORT cuMemAlloc(CUdeviceptr *address, size_t bytes)
 {
     void *made = NULL;
     CUresult code = address && bytes > 0 ? DRIVER_DOES(cudaMalloc(&made, bytes)) : CUDA_ERROR_INVALID_VALUE;
-    if (code == CUDA_SUCCESS) {
-        *address = memory_number(made);
-    }
+    if (code == CUDA_SUCCESS) *address = memory_number(made);
     return code;
 }
 
@@ -28,9 +26,7 @@ DRIVER_EXPORT cuMemAllocManaged(CUdeviceptr *address, size_t bytes, unsigned int
 {
     void *made = NULL;
     CUresult code = address ? DRIVER_DOES(cudaMallocManaged(&made, bytes, flags)) : CUDA_ERROR_INVALID_VALUE;
-    if (code == CUDA_SUCCESS) {
-        *address = memory_number(made);
-    }
+    if (code == CUDA_SUCCESS) *address = memory_number(made);
     return code;
 }
 
@@ -55,9 +51,7 @@ DRIVER_EXPORT cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
     struct cudaMemPoolProps asked;
     memset(&asked, 0, sizeof asked);
-    if (!props) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
+    if (!props) return CUDA_ERROR_INVALID_VALUE;
     asked.allocType = (enum cudaMemAllocationType)props->allocType;
     asked.handleTypes = (enum cudaMemAllocationHandleType)props->handleTypes;
     asked.location.type = (enum cudaMemLocationType)props->location.type;

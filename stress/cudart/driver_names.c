@@ -111,9 +111,7 @@ static const driver_name driver_names[] = {
 const char *driver_code_name(int code)
 {
     for (size_t i = 0; i < sizeof driver_names / sizeof driver_names[0]; i++) {
-        if (driver_names[i].code == code) {
-            return driver_names[i].name;
-        }
+        if (driver_names[i].code == code) return driver_names[i].name;
     }
     return NULL;
 }

@@ -13,18 +13,14 @@ static int pointer_find(const call *self, uint64_t address, pointer_place *found
     devmem_place place;
     const vspace_mapping *mapped;
     const sim_device *owner = engine_owner(self->machine, address);
-    if (!owner || !engine_offset(owner, address, &offset)) {
-        return 0;
-    }
+    if (!owner || !engine_offset(owner, address, &offset)) return 0;
     found->device = owner;
     if ((mapped = vspace_at(&owner->memory.virtual, offset)) != NULL) {
         found->base = engine_address(owner, mapped->offset);
         found->bytes = mapped->page->bytes;
         return 1;
     }
-    if (!devmem_find(&owner->memory, offset, &place)) {
-        return 0;
-    }
+    if (!devmem_find(&owner->memory, offset, &place)) return 0;
     found->base = engine_address(owner, place.offset);
     found->bytes = place.bytes;
     return 1;
@@ -36,12 +32,8 @@ DRIVER_EXPORT cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr
     pointer_place found;
     if (call_begin(&self, SIM_CALL_POINTER_GET_ATTRIBUTES, 0)) {
         self.code = pointer_find(&self, address, &found) ? SIM_SUCCESS : CUDA_ERROR_NOT_FOUND;
-        if (self.code == SIM_SUCCESS && base) {
-            *base = found.base;
-        }
-        if (self.code == SIM_SUCCESS && bytes) {
-            *bytes = found.bytes;
-        }
+        if (self.code == SIM_SUCCESS && base) *base = found.base;
+        if (self.code == SIM_SUCCESS && bytes) *bytes = found.bytes;
     }
     return (CUresult)call_end_driver(&self);
 }

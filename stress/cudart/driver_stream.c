@@ -11,9 +11,7 @@ static void *stream_pointer(CUdeviceptr address)
 
 static CUresult stream_take(CUdeviceptr *address, void *made, CUresult code)
 {
-    if (code == CUDA_SUCCESS) {
-        *address = (CUdeviceptr)(uintptr_t)made;
-    }
+    if (code == CUDA_SUCCESS) *address = (CUdeviceptr)(uintptr_t)made;
     return code;
 }
 
@@ -201,9 +199,7 @@ DRIVER_EXPORT cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status
 {
     enum cudaStreamCaptureStatus found;
     CUresult code = status ? DRIVER_DOES(cudaStreamIsCapturing(stream, &found)) : CUDA_ERROR_INVALID_VALUE;
-    if (code == CUDA_SUCCESS) {
-        *status = (CUstreamCaptureStatus)found;
-    }
+    if (code == CUDA_SUCCESS) *status = (CUstreamCaptureStatus)found;
     return code;
 }
 
@@ -211,9 +207,7 @@ DRIVER_EXPORT cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
     enum cudaStreamCaptureMode wanted = mode ? (enum cudaStreamCaptureMode)*mode : cudaStreamCaptureModeGlobal;
     CUresult code = mode ? DRIVER_DOES(cudaThreadExchangeStreamCaptureMode(&wanted)) : CUDA_ERROR_INVALID_VALUE;
-    if (code == CUDA_SUCCESS) {
-        *mode = (CUstreamCaptureMode)wanted;
-    }
+    if (code == CUDA_SUCCESS) *mode = (CUstreamCaptureMode)wanted;
     return code;
 }
 

@@ -11,9 +11,7 @@ enum { VM_HOST_PAGE_BYTES = 4096 };
 /* 1: the call goes on to `device`, NULL being the current one, which needs no context for it. */
 static int vm_begin(call *self, sim_device *device, uint64_t bytes, const char *name)
 {
-    if (!call_serve(self, device ? device : self->device, bytes)) {
-        return 0;
-    }
+    if (!call_serve(self, device ? device : self->device, bytes)) return 0;
     self->code = self->machine->without_vm ? SIM_NOT_SUPPORTED : work_check_unsafe(self->device, name);
     return self->code == SIM_SUCCESS;
 }
@@ -72,9 +70,7 @@ DRIVER_EXPORT cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllo
         } else if (device) {
             self.code = self.machine->without_vm ? SIM_NOT_SUPPORTED : SIM_SUCCESS;
         }
-        if (self.code == SIM_SUCCESS) {
-            *granularity = SIM_GRANULE;
-        }
+        if (self.code == SIM_SUCCESS) *granularity = SIM_GRANULE;
     }
     return (CUresult)call_end_driver(&self);
 }
@@ -88,9 +84,7 @@ DRIVER_EXPORT cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t ali
     if (call_open(&self, SIM_CALL_VM_RESERVE) && vm_begin(&self, NULL, bytes, "cuMemAddressReserve")) {
         int fits = address && flags == 0 && hint % VM_HOST_PAGE_BYTES == 0;
         self.code = fits ? vmem_reserve(self.device, bytes, alignment, &start, &self.cost_ns) : SIM_INVALID_VALUE;
-        if (self.code == SIM_SUCCESS) {
-            *address = start;
-        }
+        if (self.code == SIM_SUCCESS) *address = start;
     }
     return (CUresult)call_end_driver(&self);
 }
@@ -115,9 +109,7 @@ DRIVER_EXPORT cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, co
         if (vm_begin(&self, device, bytes, "cuMemCreate")) {
             code = handle && flags == 0 ? code : SIM_INVALID_VALUE;
             self.code = code == SIM_SUCCESS ? vmem_create(device, bytes, &made, &self.cost_ns) : code;
-            if (self.code == SIM_SUCCESS) {
-                *handle = made;
-            }
+            if (self.code == SIM_SUCCESS) *handle = made;
         }
     }
     return (CUresult)call_end_driver(&self);
@@ -179,9 +171,7 @@ static int vm_set_access(call *self, uint64_t address, uint64_t bytes, const vm_
 {
     uint64_t give_ns = 0, take_ns = 0;
     int code = SIM_SUCCESS;
-    if (grants->give) {
-        code = vmem_access(self->device, address, bytes, grants->give, 1, &give_ns);
-    }
+    if (grants->give) code = vmem_access(self->device, address, bytes, grants->give, 1, &give_ns);
     if (code == SIM_SUCCESS && grants->take) {
         code = vmem_access(self->device, address, bytes, grants->take, 0, &take_ns);
     }
@@ -195,9 +185,7 @@ DRIVER_EXPORT cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAcces
     vm_grants grants;
     if (call_open(&self, SIM_CALL_VM_ACCESS) && vm_begin(&self, vm_owner(&self, address), bytes, "cuMemSetAccess")) {
         self.code = vm_read_grants(&self, list, count, &grants);
-        if (self.code == SIM_SUCCESS) {
-            self.code = vm_set_access(&self, address, bytes, &grants);
-        }
+        if (self.code == SIM_SUCCESS) self.code = vm_set_access(&self, address, bytes, &grants);
     }
     return (CUresult)call_end_driver(&self);
 }
@@ -208,9 +196,7 @@ static int vm_find_flags(const call *self, const CUmemLocation *location, uint64
     int code = location && flags ? SIM_SUCCESS : SIM_INVALID_VALUE;
     const sim_device *accessor = code == SIM_SUCCESS ? vm_located(self, location, &code) : NULL;
     const sim_device *owner = engine_owner(self->machine, address);
-    if (!accessor) {
-        return code;
-    }
+    if (!accessor) return code;
     if (!owner || !engine_offset(owner, address, &offset) || !vspace_at(&owner->memory.virtual, offset)) {
         return SIM_INVALID_VALUE;
     }

@@ -37,17 +37,13 @@ DRIVER_EXPORT cuGetProcAddress(const char *name, void **function, int version, c
                                CUdriverProcAddressQueryResult *told)
 {
     int result = ENTRY_NOT_FOUND, code = entry_look_up(name, function, version, flags, &result);
-    if (told) {
-        *told = (CUdriverProcAddressQueryResult)result;
-    }
+    if (told) *told = (CUdriverProcAddressQueryResult)result;
     return (CUresult)code;
 }
 
 static void entry_tell(const call *self, int result, enum cudaDriverEntryPointQueryResult *told)
 {
-    if (told && self->code == SIM_SUCCESS) {
-        *told = (enum cudaDriverEntryPointQueryResult)result;
-    }
+    if (told && self->code == SIM_SUCCESS) *told = (enum cudaDriverEntryPointQueryResult)result;
 }
 
 CUDART_EXPORT cudaError_t cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags,
@@ -75,9 +71,7 @@ CUDART_EXPORT cudaError_t cudaGetDriverEntryPoint(const char *name, void **funct
     int result = ENTRY_NOT_FOUND;
     if (call_begin_bare(&self, SIM_CALL_ENTRY_POINT)) {
         self.code = entry_find(name, function, CUDART_VERSION, flags, &result);
-        if (self.code == SIM_SUCCESS && result != ENTRY_FOUND) {
-            self.code = cudaErrorSymbolNotFound;
-        }
+        if (self.code == SIM_SUCCESS && result != ENTRY_FOUND) self.code = cudaErrorSymbolNotFound;
     }
     return call_end(&self);
 }

@@ -11,9 +11,7 @@ CUDART_EXPORT cudaError_t cudaGetLastError(void)
     int code = call_enter(&self);
     if (code == SIM_SUCCESS) {
         code = self.thread->last_error;
-        if (codes_status(code) != GPUARENA_STATUS_LOST) {
-            self.thread->last_error = SIM_SUCCESS;
-        }
+        if (codes_status(code) != GPUARENA_STATUS_LOST) self.thread->last_error = SIM_SUCCESS;
     }
     call_leave(&self);
     return (cudaError_t)code;
@@ -23,9 +21,7 @@ CUDART_EXPORT cudaError_t cudaPeekAtLastError(void)
 {
     call self;
     int code = call_enter(&self);
-    if (code == SIM_SUCCESS) {
-        code = self.thread->last_error;
-    }
+    if (code == SIM_SUCCESS) code = self.thread->last_error;
     call_leave(&self);
     return (cudaError_t)code;
 }

@@ -11,9 +11,7 @@ static int event_make(call *self, cudaEvent_t *event, unsigned flags)
         return SIM_INVALID_VALUE;
     }
     int code = event_create(self->device, !(flags & cudaEventDisableTiming), &made);
-    if (code == SIM_SUCCESS) {
-        *event = made;
-    }
+    if (code == SIM_SUCCESS) *event = made;
     return code;
 }
 
@@ -99,9 +97,7 @@ CUDART_EXPORT cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t 
     int64_t ns;
     if (call_begin(&self, SIM_CALL_EVENT_ELAPSED_TIME, 0)) {
         self.code = milliseconds ? event_elapsed(self.machine, start, end, &ns) : SIM_INVALID_VALUE;
-        if (self.code == SIM_SUCCESS) {
-            *milliseconds = (float)ns / 1e6f;
-        }
+        if (self.code == SIM_SUCCESS) *milliseconds = (float)ns / 1e6f;
     }
     return call_end(&self);
 }

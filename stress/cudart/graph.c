@@ -34,9 +34,7 @@ CUDART_EXPORT cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_
 {
     call self;
     (void)failed;
-    if (text && bytes > 0) {
-        text[0] = '\0';
-    }
+    if (text && bytes > 0) text[0] = '\0';
     if (call_begin(&self, SIM_CALL_GRAPH_INSTANTIATE, 0)) {
         self.code = graph_instantiate(&self, made, source, 0);
     }
@@ -61,9 +59,7 @@ CUDART_EXPORT cudaError_t cudaGraphGetNodes(cudaGraph_t source, cudaGraphNode_t 
     if (call_begin(&self, SIM_CALL_GRAPH_GET_NODES, 0)) {
         const graph *found = handles_find(&self.machine->handles, source, HANDLE_GRAPH);
         self.code = !found || !count ? SIM_INVALID_VALUE : nodes ? SIM_NOT_SUPPORTED : SIM_SUCCESS;
-        if (self.code == SIM_SUCCESS) {
-            *count = found->count;
-        }
+        if (self.code == SIM_SUCCESS) *count = found->count;
     }
     return call_end(&self);
 }

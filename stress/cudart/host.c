@@ -32,15 +32,11 @@ void *host_obtain(const sim_device *owner, uint64_t bytes, int is_managed)
     if (host_count == host_capacity) {
         size_t capacity = host_capacity ? host_capacity * 2 : 16;
         host_block *blocks = realloc(host_blocks, capacity * sizeof *blocks);
-        if (!blocks) {
-            return NULL;
-        }
+        if (!blocks) return NULL;
         host_blocks = blocks;
         host_capacity = capacity;
     }
-    if (bytes > HOST_MOST || posix_memalign(&ptr, HOST_PAGE, (size_t)bytes)) {
-        return NULL;
-    }
+    if (bytes > HOST_MOST || posix_memalign(&ptr, HOST_PAGE, (size_t)bytes)) return NULL;
     size_t rank = host_rank(ptr);
     host_block block = { ptr, bytes, owner->sim->runtime_serial, owner->ordinal, is_managed };
     memmove(host_blocks + rank + 1, host_blocks + rank, (host_count - rank) * sizeof block);

@@ -22,9 +22,7 @@ __attribute__((visibility("default"))) int cudart_kernel(void *stream, uint64_t 
 {
     call self;
     int code = call_enter(&self);
-    if (code == SIM_SUCCESS && !self.machine) {
-        code = cudaErrorNoDevice;
-    }
+    if (code == SIM_SUCCESS && !self.machine) code = cudaErrorNoDevice;
     if (code == SIM_SUCCESS) {
         sim_device *device = call_find_device(&self, self.thread->device);
         engine_open_context(device);
@@ -37,8 +35,6 @@ __attribute__((visibility("default"))) int cudart_kernel(void *stream, uint64_t 
 __attribute__((visibility("default"))) void cudart_work_ns(uint64_t work_ns)
 {
     call self;
-    if (call_enter(&self) == SIM_SUCCESS && self.machine) {
-        self.machine->runtime_work_ns = work_ns;
-    }
+    if (call_enter(&self) == SIM_SUCCESS && self.machine) self.machine->runtime_work_ns = work_ns;
     call_leave(&self);
 }

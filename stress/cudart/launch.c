@@ -110,9 +110,7 @@ static int launch_nothing(void *now, const void *payload)
 static int launch_skip(call *self, cudaStream_t stream)
 {
     const char none = 0;
-    if (!self->machine->runtime_skips_kernels) {
-        return SIM_NOT_SUPPORTED;
-    }
+    if (!self->machine->runtime_skips_kernels) return SIM_NOT_SUPPORTED;
     self->machine->runtime_skipped_kernels++;
     return stream_command(self, stream, launch_nothing, &none, sizeof none, "a kernel");
 }

@@ -81,16 +81,12 @@ static void life_make_own(void)
 {
     static options read;                         /* large, and read once */
     problem why = { 0, "" };
-    if (options_read(getenv("GPUARENA_SIM"), &read, &why)) {
-        life_refuse(why.text);
-    }
+    if (options_read(getenv("GPUARENA_SIM"), &read, &why)) life_refuse(why.text);
     sim_config config = { read.device_count, read.device_bytes, read.context_bytes, &read.costs, read.faults,
                           (uint32_t)read.without_vm, (uint32_t)read.most_mappings };
     life_state.own = sim_create(&config, &why);
     life_state.own_without_devices = read.device_count == 0;
-    if (!life_state.own) {
-        life_refuse(why.text);
-    }
+    if (!life_state.own) life_refuse(why.text);
     life_state.own->runtime_work_ns = read.work_ns;
     life_state.own->runtime_skips_kernels = read.skips_kernels;
     life_state.findings_pass = read.findings_pass;
@@ -101,20 +97,14 @@ static void life_make_own(void)
 static sim *life_number(sim *machine)
 {
     static uint64_t last;
-    if (machine->runtime_serial == 0) {
-        machine->runtime_serial = ++last;
-    }
+    if (machine->runtime_serial == 0) machine->runtime_serial = ++last;
     return machine;
 }
 
 sim *life_machine(void)
 {
-    if (life_state.attached) {
-        return life_number(life_state.attached);
-    }
-    if (!life_state.own) {
-        life_make_own();
-    }
+    if (life_state.attached) return life_number(life_state.attached);
+    if (!life_state.own) life_make_own();
     return life_state.own_without_devices ? NULL : life_number(life_state.own);
 }
 
@@ -155,17 +145,13 @@ static uint64_t life_print_findings(const sim *machine)
 {
     uint64_t count = sim_finding_count(machine), shown = 0;
     const char *text;
-    if (count == 0) {
-        return 0;
-    }
+    if (count == 0) return 0;
     fprintf(stderr, "gpuarena sim: %" PRIu64 " finding%s:\n", count, count == 1 ? "" : "s");
     while ((text = sim_finding(machine, shown)) != NULL) {
         fprintf(stderr, "  %s\n", text);
         shown++;
     }
-    if (shown < count) {
-        fprintf(stderr, "  and %" PRIu64 " more\n", count - shown);
-    }
+    if (shown < count) fprintf(stderr, "  and %" PRIu64 " more\n", count - shown);
     return count;
 }
 
@@ -193,9 +179,7 @@ static void life_print_report(const sim *machine)
 {
     int is_stderr = strcmp(life_state.report, "-") == 0;
     FILE *out = is_stderr ? stderr : fopen(life_state.report, "w");
-    if (out) {
-        life_write_report(out, machine);
-    }
+    if (out) life_write_report(out, machine);
     if (!out || (!is_stderr && fclose(out))) {
         fprintf(stderr, "gpuarena sim: report=%s: cannot be written\n", life_state.report);
     }
@@ -215,9 +199,7 @@ __attribute__((destructor)) static void life_end(void)
         fprintf(stderr, "gpuarena sim: %" PRIu64 " kernels were skipped: results mean nothing, and what they use is "
                 "not judged\n", life_state.own->runtime_skipped_kernels);
     }
-    if (life_state.report[0]) {
-        life_print_report(life_state.own);
-    }
+    if (life_state.report[0]) life_print_report(life_state.own);
     uint64_t findings = life_print_findings(life_state.own);
     sim_destroy(life_state.own);
     life_state.own = NULL;

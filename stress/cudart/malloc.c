@@ -34,9 +34,7 @@ static int malloc_pitch(call *self, void **ptr, size_t *pitch, size_t width, siz
         return SIM_INVALID_VALUE;
     }
     int code = memory_obtain(self->device, FAULT_CALL, ptr, whole * height, &self->cost_ns);
-    if (code == SIM_SUCCESS) {
-        *pitch = whole;
-    }
+    if (code == SIM_SUCCESS) *pitch = whole;
     return code;
 }
 
@@ -81,13 +79,9 @@ CUDART_EXPORT cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes
 
 static int malloc_host(call *self, void **ptr, uint64_t bytes)
 {
-    if (!ptr) {
-        return SIM_INVALID_VALUE;
-    }
+    if (!ptr) return SIM_INVALID_VALUE;
     void *made = bytes > 0 ? host_obtain(self->device, bytes, 0) : NULL;
-    if (bytes > 0 && !made) {
-        return SIM_OUT_OF_MEMORY;
-    }
+    if (bytes > 0 && !made) return SIM_OUT_OF_MEMORY;
     self->cost_ns = sim_costs_ns(&self->machine->costs, SIM_COST_HOST_ALLOC, bytes);
     *ptr = made;
     return SIM_SUCCESS;
@@ -158,9 +152,7 @@ CUDART_EXPORT cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes 
     call self;
     if (call_begin(&self, SIM_CALL_POINTER_GET_ATTRIBUTES, 0)) {
         self.code = attributes ? SIM_SUCCESS : SIM_INVALID_VALUE;
-        if (attributes) {
-            malloc_describe(&self, (void *)(uintptr_t)ptr, attributes);
-        }
+        if (attributes) malloc_describe(&self, (void *)(uintptr_t)ptr, attributes);
     }
     return call_end(&self);
 }

@@ -56,9 +56,7 @@ const char *nvmlErrorString(int code)
 
 int nvmlSystemGetDriverVersion(char *text, unsigned bytes)
 {
-    if (!text || bytes == 0) {
-        return NVML_INVALID_ARGUMENT;
-    }
+    if (!text || bytes == 0) return NVML_INVALID_ARGUMENT;
     snprintf(text, bytes, "simulated");
     return NVML_SUCCESS;
 }
@@ -72,9 +70,7 @@ int nvmlDeviceGetCount_v2(unsigned *count)
 {
     int found = 0;
     int code = count ? nvml_answer(cuDeviceGetCount(&found)) : NVML_INVALID_ARGUMENT;
-    if (code == NVML_SUCCESS) {
-        *count = (unsigned)found;
-    }
+    if (code == NVML_SUCCESS) *count = (unsigned)found;
     return code;
 }
 
@@ -82,9 +78,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvml_device **device)
 {
     unsigned count;
     int code = nvmlDeviceGetCount_v2(&count);
-    if (code == NVML_SUCCESS) {
-        code = device && index < count ? NVML_SUCCESS : NVML_INVALID_ARGUMENT;
-    }
+    if (code == NVML_SUCCESS) code = device && index < count ? NVML_SUCCESS : NVML_INVALID_ARGUMENT;
     if (code == NVML_SUCCESS) {
         nvml_devices[index].ordinal = (int)index;
         *device = &nvml_devices[index];
@@ -104,9 +98,7 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *text, nvml_device **device)
 
 int nvmlDeviceGetIndex(const nvml_device *device, unsigned *index)
 {
-    if (!device || !index) {
-        return NVML_INVALID_ARGUMENT;
-    }
+    if (!device || !index) return NVML_INVALID_ARGUMENT;
     *index = (unsigned)device->ordinal;
     return NVML_SUCCESS;
 }
@@ -135,9 +127,7 @@ int nvmlDeviceGetMemoryInfo(const nvml_device *device, nvml_memory *memory)
 int nvmlDeviceGetComputeRunningProcesses(const nvml_device *device, unsigned *count, void *found)
 {
     (void)found;
-    if (!device || !count) {
-        return NVML_INVALID_ARGUMENT;
-    }
+    if (!device || !count) return NVML_INVALID_ARGUMENT;
     *count = 0;
     return NVML_SUCCESS;
 }

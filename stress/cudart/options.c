@@ -18,9 +18,7 @@ static int options_read_device(options *self, slice value, problem *why)
     (void)why;
     if (value.length > 0 && memchr(value.bytes, '*', value.length)) {
         slice_take(&value, '*', &size);
-        if (!slice_decimal(value, &count)) {
-            return 0;
-        }
+        if (!slice_decimal(value, &count)) return 0;
     }
     self->device_count = (uint32_t)(count <= SIM_MAX_DEVICES ? count : 0);
     return slice_size(size, &self->device_bytes) && count <= SIM_MAX_DEVICES && self->device_bytes > 0
@@ -35,9 +33,7 @@ static int options_read_context(options *self, slice value, problem *why)
 
 static int options_copy(slice value, char *text)
 {
-    if (value.length == 0 || value.length >= OPTIONS_TEXT) {
-        return 0;
-    }
+    if (value.length == 0 || value.length >= OPTIONS_TEXT) return 0;
     memcpy(text, value.bytes, value.length);
     text[value.length] = '\0';
     return 1;
@@ -52,9 +48,7 @@ static int options_read_faults(options *self, slice value, problem *why)
 static int options_read_costs(options *self, slice value, problem *why)
 {
     char path[OPTIONS_TEXT];
-    if (!options_copy(value, path)) {
-        return 0;
-    }
+    if (!options_copy(value, path)) return 0;
     return sim_costs_read(path, &self->costs, why) ? -1 : 1;
 }
 
@@ -118,9 +112,7 @@ static int options_read_part(options *self, slice part, int *seen, problem *why)
     int has_value = part.length > 0 && memchr(part.bytes, '=', part.length) && slice_take(&value, '=', &name);
     for (int i = 0; i < OPTIONS_KEYS; i++) {
         const options_key *key = &options_keys[i];
-        if (!slice_is(name, key->name)) {
-            continue;
-        }
+        if (!slice_is(name, key->name)) continue;
         if (seen[i]) {
             return problem_set(why, EXIT_USAGE, "%s: given twice, expected once", key->name);
         }
@@ -142,13 +134,9 @@ int options_read(const char *text, options *read, problem *why)
     read->device_bytes = SIM_DEFAULT_CAPACITY;
     read->device_count = 1;
     read->costs = *sim_costs_default();
-    if (rest.length == 0) {
-        return 0;
-    }
+    if (rest.length == 0) return 0;
     while (slice_take(&rest, ',', &part)) {
-        if (options_read_part(read, part, seen, why)) {
-            return -1;
-        }
+        if (options_read_part(read, part, seen, why)) return -1;
     }
     if (read->context_bytes > read->device_bytes) {
         return problem_set(why, EXIT_USAGE, "context: expected context=SIZE, at most the device's");

@@ -26,12 +26,8 @@ static unsigned peers_bit(const call *self, int peer)
 static int peers_enable(call *self, int peer, unsigned flags)
 {
     unsigned bit = peers_bit(self, peer);
-    if (!bit || flags != 0) {
-        return bit ? SIM_INVALID_VALUE : cudaErrorInvalidDevice;
-    }
-    if (self->device->runtime_peers & bit) {
-        return cudaErrorPeerAccessAlreadyEnabled;
-    }
+    if (!bit || flags != 0) return bit ? SIM_INVALID_VALUE : cudaErrorInvalidDevice;
+    if (self->device->runtime_peers & bit) return cudaErrorPeerAccessAlreadyEnabled;
     self->device->runtime_peers |= bit;
     return SIM_SUCCESS;
 }

@@ -14,9 +14,7 @@ static mempool *pool_find_handle(call *self, cudaMemPool_t handle, sim_device **
     for (int i = 0; i < self->machine->device_count; i++) {
         *device = &self->machine->devices[i];
         for (mempool *pool = (*device)->pools; pool; pool = pool->next) {
-            if ((cudaMemPool_t)(void *)pool == handle && !pool->is_closed) {
-                return pool;
-            }
+            if ((cudaMemPool_t)(void *)pool == handle && !pool->is_closed) return pool;
         }
     }
     self->code = SIM_INVALID_VALUE;
@@ -28,9 +26,7 @@ static mempool *pool_current(call *self, sim_device *device)
 {
     mempool *own = mempool_of(device);
     for (mempool *pool = own; pool; pool = pool->next) {
-        if (pool == device->current_pool && !pool->is_closed) {
-            return pool;
-        }
+        if (pool == device->current_pool && !pool->is_closed) return pool;
     }
     self->code = own ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;
     return own;
@@ -81,13 +77,9 @@ static int pool_make(call *self, cudaMemPool_t *handle, const struct cudaMemPool
         || props->location.type != cudaMemLocationTypeDevice) {
         return SIM_INVALID_VALUE;
     }
-    if (props->handleTypes != cudaMemHandleTypeNone) {
-        return SIM_NOT_SUPPORTED;
-    }
+    if (props->handleTypes != cudaMemHandleTypeNone) return SIM_NOT_SUPPORTED;
     mempool *made = mempool_of(device) ? mempool_create(device) : NULL;
-    if (!made) {
-        return SIM_OUT_OF_MEMORY;
-    }
+    if (!made) return SIM_OUT_OF_MEMORY;
 #if CUDART_VERSION >= 12090
     made->most_bytes = props->maxSize;
 #endif
@@ -98,9 +90,7 @@ static int pool_make(call *self, cudaMemPool_t *handle, const struct cudaMemPool
 CUDART_EXPORT cudaError_t cudaMemPoolCreate(cudaMemPool_t *handle, const struct cudaMemPoolProps *props)
 {
     call self;
-    if (call_begin(&self, SIM_CALL_POOL_CREATE, 0)) {
-        self.code = pool_make(&self, handle, props);
-    }
+    if (call_begin(&self, SIM_CALL_POOL_CREATE, 0)) self.code = pool_make(&self, handle, props);
     return call_end(&self);
 }
 
@@ -130,9 +120,7 @@ static cudaError_t pool_get(sim_call kind, cudaMemPool_t *handle, int ordinal)
         } else {
             mempool *pool = kind == SIM_CALL_POOL_GET ? pool_current(&self, device) : mempool_of(device);
             self.code = pool ? SIM_SUCCESS : SIM_OUT_OF_MEMORY;
-            if (pool) {
-                *handle = (cudaMemPool_t)(void *)pool;
-            }
+            if (pool) *handle = (cudaMemPool_t)(void *)pool;
         }
     }
     return call_end(&self);
@@ -257,9 +245,7 @@ CUDART_EXPORT cudaError_t cudaMemPoolTrimTo(cudaMemPool_t handle, size_t keep_by
     sim_device *device;
     if (call_begin(&self, SIM_CALL_POOL_TRIM, 0)) {
         mempool *pool = pool_find_handle(&self, handle, &device);
-        if (pool) {
-            mempool_trim(device, pool, keep_bytes);
-        }
+        if (pool) mempool_trim(device, pool, keep_bytes);
     }
     return call_end(&self);
 }

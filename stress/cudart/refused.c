@@ -64,8 +64,6 @@ void refused_print(FILE *out)
 {
     for (size_t i = 0; i < sizeof refused_tallies / sizeof refused_tallies[0]; i++) {
         uint64_t count = __atomic_load_n(refused_tallies[i].count, __ATOMIC_RELAXED);
-        if (count > 0) {
-            fprintf(out, "refused %s %" PRIu64 "\n", refused_tallies[i].name, count);
-        }
+        if (count > 0) fprintf(out, "refused %s %" PRIu64 "\n", refused_tallies[i].name, count);
     }
 }

@@ -23,13 +23,9 @@ int stream_command(call *self, cudaStream_t stream, graph_act act, const void *p
 static int stream_make(call *self, cudaStream_t *stream, unsigned flags)
 {
     void *made;
-    if (!stream || flags & ~(unsigned)cudaStreamNonBlocking) {
-        return SIM_INVALID_VALUE;
-    }
+    if (!stream || flags & ~(unsigned)cudaStreamNonBlocking) return SIM_INVALID_VALUE;
     int code = work_create_stream(self->device, !(flags & cudaStreamNonBlocking), &made);
-    if (code == SIM_SUCCESS) {
-        *stream = made;
-    }
+    if (code == SIM_SUCCESS) *stream = made;
     return code;
 }
 
@@ -66,12 +62,8 @@ CUDART_EXPORT cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *grea
 {
     call self;
     if (call_begin(&self, SIM_CALL_PRIORITY_RANGE, 0)) {
-        if (least) {
-            *least = 0;
-        }
-        if (greatest) {
-            *greatest = STREAM_HIGHEST_PRIORITY;
-        }
+        if (least) *least = 0;
+        if (greatest) *greatest = STREAM_HIGHEST_PRIORITY;
     }
     return call_end(&self);
 }
@@ -123,9 +115,7 @@ CUDART_EXPORT cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priori
     call self;
     if (call_begin(&self, SIM_CALL_STREAM_GET_PRIORITY, 0) && stream_check(&self, stream)) {
         self.code = priority ? SIM_SUCCESS : SIM_INVALID_VALUE;
-        if (priority) {
-            *priority = 0;
-        }
+        if (priority) *priority = 0;
     }
     return call_end(&self);
 }
@@ -143,9 +133,7 @@ CUDART_EXPORT cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f
         }
     }
     cudaError_t code = call_end(&self);
-    if (code == cudaSuccess) {
-        function(user);
-    }
+    if (code == cudaSuccess) function(user);
     return code;
 }
 
@@ -156,9 +144,7 @@ CUDART_EXPORT cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long lon
     uint64_t found;
     if (call_begin(&self, SIM_CALL_STREAM_GET_ID, 0)) {
         self.code = id ? work_stream_id(self.device, stream, &found) : SIM_INVALID_VALUE;
-        if (self.code == SIM_SUCCESS) {
-            *id = found;
-        }
+        if (self.code == SIM_SUCCESS) *id = found;
     }
     return call_end(&self);
 }

@@ -50,9 +50,7 @@ static cudaError_t transfer_fill(sim_call kind, const copy_request *asked, cudaS
 static int transfer_is_on(const call *self, const char *name, const void *ptr, int device)
 {
     const sim_device *owner = engine_owner(self->machine, (uint64_t)(uintptr_t)ptr);
-    if (owner && owner->ordinal == device) {
-        return 1;
-    }
+    if (owner && owner->ordinal == device) return 1;
     judge_report(&self->machine->judge, self->device->ordinal, "%s with device %d for %s", name, device,
                  engine_name(self->device, (uint64_t)(uintptr_t)ptr).text);
     return 0;

@@ -33,9 +33,7 @@ static const char *spec_key(const void *context, size_t index)
 static size_t spec_find(const family *of, slice key)
 {
     size_t index = 0;
-    while (index < of->option_count && !slice_is(key, of->options[index].key)) {
-        index++;
-    }
+    while (index < of->option_count && !slice_is(key, of->options[index].key)) index++;
     return index;
 }
 
@@ -71,9 +69,7 @@ static int spec_in_range(const family_option *option, const family_value *value)
 static int spec_value(const family *of, const family_option *option, slice text, family_value *value, problem *why)
 {
     slice rest = text, from = text, to = text;
-    if (option->words) {
-        return spec_word(of, option, text, value, why);
-    }
+    if (option->words) return spec_word(of, option, text, value, why);
     if (option->is_range) {
         slice_take(&rest, '-', &from);
         to = rest.bytes ? rest : from;
@@ -114,9 +110,7 @@ int spec_parse(const family *of, slice arguments, family_request *request, probl
         request->values[i].to = of->options[i].to;
     }
     while (slice_take(&arguments, ',', &part)) {
-        if (spec_part(of, part, request, why)) {
-            return -1;
-        }
+        if (spec_part(of, part, request, why)) return -1;
     }
     return 0;
 }
@@ -125,9 +119,7 @@ int spec_override(const family *of, const char *flag, const char *key, uint64_t 
                   problem *why)
 {
     size_t index = spec_find(of, slice_of(key));
-    if (index == of->option_count) {
-        return 0;
-    }
+    if (index == of->option_count) return 0;
     family_value *held = &request->values[index];
     const family_option *option = &of->options[index];
     if (held->is_given) {

@@ -77,9 +77,7 @@ static int larson_free(larson *state, uint64_t thread, uint64_t place)
 
 static uint64_t larson_stage_steps(const larson *state, uint64_t stage)
 {
-    if (stage > state->rounds + 1) {
-        return 0;
-    }
+    if (stage > state->rounds + 1) return 0;
     return stage == 0 || stage > state->rounds ? state->block_count : 2 * state->block_count;
 }
 
@@ -98,12 +96,8 @@ static int larson_takes_over(const larson *state, uint64_t thread)
 static int larson_can_run(const larson *state, uint64_t thread)
 {
     const larson_thread *self = &state->threads[thread];
-    if (self->steps_left > 0) {
-        return 1;
-    }
-    if (!larson_takes_over(state, thread)) {
-        return larson_stage_steps(state, self->stage + 1) > 0;
-    }
+    if (self->steps_left > 0) return 1;
+    if (!larson_takes_over(state, thread)) return larson_stage_steps(state, self->stage + 1) > 0;
     const larson_thread *before = &state->threads[larson_previous(state, thread, 1)];
     return before->stage > self->stage || (before->stage == self->stage && before->steps_left == 0);
 }
@@ -123,16 +117,12 @@ static int larson_turn(larson *state, uint64_t thread)
 {
     larson_thread *self = &state->threads[thread];
     stream_turn(state->builder, (uint32_t)thread);
-    if (self->steps_left == 0 && larson_enter(state, thread)) {
-        return -1;
-    }
+    if (self->steps_left == 0 && larson_enter(state, thread)) return -1;
     uint64_t step = --self->steps_left;
     if (!larson_is_round(state, self->stage)) {
         return self->stage == 0 ? larson_alloc(state, thread, step) : larson_free(state, thread, step);
     }
-    if (step % 2 == 0) {
-        return larson_alloc(state, thread, self->victim);
-    }
+    if (step % 2 == 0) return larson_alloc(state, thread, self->victim);
     self->victim = splitmix64_below(&self->random, state->block_count);
     return larson_free(state, thread, self->victim);
 }
@@ -152,12 +142,8 @@ static int larson_run(larson *state, uint64_t seed)
             can_run[thread] = (uint8_t)larson_can_run(state, thread);
             can_any |= can_run[thread];
         }
-        if (!can_any) {
-            return 0;
-        }
-        if (larson_turn(state, turns_next(&order, can_run))) {
-            return -1;
-        }
+        if (!can_any) return 0;
+        if (larson_turn(state, turns_next(&order, can_run))) return -1;
     }
     return 0;
 }

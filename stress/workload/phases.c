@@ -210,9 +210,7 @@ static void phases_free_run(phases *run, uint32_t first, uint32_t count)
 /* What follows on `stream` comes after all that was done on the other one so far. */
 static void phases_follow(phases *run, uint64_t stream, uint64_t other)
 {
-    if (stream != other) {
-        train_wait(&run->model, stream, other);
-    }
+    if (stream != other) train_wait(&run->model, stream, other);
 }
 
 /* From the host in 32 bits, to the weight in 16. The buffer is freed where it was used last. */
@@ -271,9 +269,7 @@ static void phases_save_layer(phases *run, uint32_t layer, uint32_t moment)
     uint32_t tensor = model->state + layer * TRAIN_MATRICES * TRAIN_MOMENTS + moment;
     uint32_t packed = train_new(model, bytes);
     train_kernel(model, 0, bytes / RATE_MEMORY_BYTES_PER_NS);
-    for (uint32_t i = 0; i < TRAIN_MATRICES; i++) {
-        train_touch(model, tensor + i * TRAIN_MOMENTS);
-    }
+    for (uint32_t i = 0; i < TRAIN_MATRICES; i++) train_touch(model, tensor + i * TRAIN_MOMENTS);
     train_touch(model, packed);
     phases_follow(run, run->copy_stream, 0);
     train_kernel(model, run->copy_stream, bytes / RATE_HOST_BYTES_PER_NS);
@@ -308,9 +304,7 @@ static void phases_checkpoint(phases *run)
         phases_save_layer(run, i / TRAIN_MOMENTS, i % TRAIN_MOMENTS);
     }
     phases_free_run(run, model->state, layers * TRAIN_MATRICES * TRAIN_MOMENTS);
-    if (splitmix64_below(&model->words.random, run->trial + 1) == 0) {
-        phases_keep_best(run);
-    }
+    if (splitmix64_below(&model->words.random, run->trial + 1) == 0) phases_keep_best(run);
     phases_free_run(run, model->weights, phases_weight_count(run));
 }
 

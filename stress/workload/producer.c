@@ -81,9 +81,7 @@ static int producer_read_images(producer *state, uint64_t *bytes)
     for (uint64_t i = 0; i < state->images && !state->builder->is_cut; i++) {
         uint64_t own_height = producer_draw_side(state), own_width = producer_draw_side(state);
         uint64_t own_bytes = PRODUCER_COLOURS * own_height * own_width;
-        if (producer_alloc(state, own_bytes, &state->raw[i])) {
-            return -1;
-        }
+        if (producer_alloc(state, own_bytes, &state->raw[i])) return -1;
         height = own_height > height ? own_height : height;
         width = own_width > width ? own_width : width;
         read_bytes += own_bytes;
@@ -130,9 +128,7 @@ static int producer_consume(producer *state)
     state->waiting_count--;
     if (state->consumers > 0) {
         on_stream += 1 + splitmix64_below(&state->random, state->consumers);
-        if (stream_wait(state->builder, on_stream, PRODUCER_STREAM)) {
-            return -1;
-        }
+        if (stream_wait(state->builder, on_stream, PRODUCER_STREAM)) return -1;
     }
     return producer_kernel(state, on_stream, taken->bytes, RATE_MEMORY_BYTES_PER_NS) ||
            stream_touch(state->builder, taken->block) || stream_free_on(state->builder, taken->block, on_stream);
@@ -146,9 +142,7 @@ static int producer_step(producer *state)
         int can_produce = left > 0 && state->waiting_count < state->depth;
         int produces = can_produce && (state->waiting_count == 0 || splitmix64_below(&state->random, 2) == 0);
         left -= (uint64_t)produces;
-        if (produces ? producer_produce(state) : producer_consume(state)) {
-            return -1;
-        }
+        if (produces ? producer_produce(state) : producer_consume(state)) return -1;
     }
     return 0;
 }
@@ -158,9 +152,7 @@ static int producer_steps(producer *state, uint64_t steps)
     for (uint64_t step = 0; step < steps && !state->builder->is_cut; step++) {
         char label[32];
         snprintf(label, sizeof label, "step%" PRIu64, step);
-        if (stream_step(state->builder, slice_of(label)) || producer_step(state)) {
-            return -1;
-        }
+        if (stream_step(state->builder, slice_of(label)) || producer_step(state)) return -1;
     }
     return 0;
 }
@@ -183,9 +175,7 @@ static int producer_make(const family_request *request, stream_builder *builder)
 {
     const family_value *values = request->values;
     producer state = { 0 };
-    if (producer_judge(values, builder)) {
-        return -1;
-    }
+    if (producer_judge(values, builder)) return -1;
     state.builder = builder;
     state.random = values[PRODUCER_SEED].from;
     state.count = values[PRODUCER_N].from;

@@ -22,9 +22,7 @@ static int replay_fill(FILE *file, replay_content *into, stream_builder *builder
    -1: it is too long, or has no newline: whoever wrote it may have been cut off. */
 static int reader_line(reader *in, slice *line)
 {
-    if (in->rest.length == 0) {
-        return 0;
-    }
+    if (in->rest.length == 0) return 0;
     in->builder->line++;
     slice_take(&in->rest, '\n', line);
     if (line->length > READER_MAX_LINE_BYTES) {
@@ -34,9 +32,7 @@ static int reader_line(reader *in, slice *line)
     if (!in->rest.bytes) {
         return stream_refuse(in->builder, "%s is cut off, expected a newline at its end", slice_show(*line).text);
     }
-    if (line->length > 0 && line->bytes[line->length - 1] == '\r') {
-        line->length--;
-    }
+    if (line->length > 0 && line->bytes[line->length - 1] == '\r') line->length--;
     return 1;
 }
 
@@ -54,9 +50,7 @@ static int reader_number(reader *in, slice *rest, char separator, const char *na
                          uint64_t *number)
 {
     slice field;
-    if (reader_field(in, rest, separator, name, grammar, &field)) {
-        return -1;
-    }
+    if (reader_field(in, rest, separator, name, grammar, &field)) return -1;
     if (!slice_decimal(field, number)) {
         return stream_refuse(in->builder, "%s is %s, expected a decimal number below 2^64 in %s", name,
                              slice_show(field).text, grammar);
@@ -77,9 +71,7 @@ static int reader_end_of_line(reader *in, slice rest, const char *grammar)
 static int reader_alloc(reader *in, uint64_t id, slice shown, uint64_t bytes, uint64_t on_stream, slice tag)
 {
     id_entry *entry = id_map_add(&in->ids, id);
-    if (!entry) {
-        return stream_no_memory(in->builder);
-    }
+    if (!entry) return stream_no_memory(in->builder);
     if (entry->state == ID_LIVE) {
         return stream_refuse(in->builder, "%s is live since line %" PRIu64 ", expected its free before this",
                              slice_show(shown).text, entry->line);
@@ -132,9 +124,7 @@ static int trace_live_id(reader *in, slice *rest, const char *grammar, id_entry 
 {
     slice shown = *rest, after = *rest;
     uint64_t id;
-    if (reader_number(in, rest, ' ', "ID", grammar, &id)) {
-        return -1;
-    }
+    if (reader_number(in, rest, ' ', "ID", grammar, &id)) return -1;
     slice_take(&after, ' ', &shown);
     return reader_live(in, id, shown, entry);
 }
@@ -151,12 +141,8 @@ static int trace_alloc(reader *in, slice rest)
         reader_number(in, &rest, ' ', "STREAM", trace_alloc_grammar, &on_stream)) {
         return -1;
     }
-    if (slice_take(&rest, ' ', &tag) && trace_word(in, tag, "TAG", trace_alloc_grammar)) {
-        return -1;
-    }
-    if (reader_end_of_line(in, rest, trace_alloc_grammar)) {
-        return -1;
-    }
+    if (slice_take(&rest, ' ', &tag) && trace_word(in, tag, "TAG", trace_alloc_grammar)) return -1;
+    if (reader_end_of_line(in, rest, trace_alloc_grammar)) return -1;
     return reader_alloc(in, id, shown, bytes, on_stream, tag);
 }
 
@@ -166,16 +152,12 @@ static int trace_free(reader *in, slice rest)
 {
     id_entry *entry;
     uint64_t on_stream = 0;
-    if (trace_live_id(in, &rest, trace_free_grammar, &entry)) {
-        return -1;
-    }
+    if (trace_live_id(in, &rest, trace_free_grammar, &entry)) return -1;
     int names_stream = rest.bytes != NULL;
     if (names_stream && reader_number(in, &rest, ' ', "STREAM", trace_free_grammar, &on_stream)) {
         return -1;
     }
-    if (reader_end_of_line(in, rest, trace_free_grammar)) {
-        return -1;
-    }
+    if (reader_end_of_line(in, rest, trace_free_grammar)) return -1;
     return names_stream ? reader_free_on(in, entry, on_stream) : reader_free(in, entry);
 }
 
@@ -231,9 +213,7 @@ static int trace_operation(reader *in, slice line)
     slice rest = line, kind;
     slice_take(&rest, ' ', &kind);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && kind.length == 1; i++) {
-        if (kind.bytes[0] == kinds[i].letter) {
-            return kinds[i].read(in, rest);
-        }
+        if (kind.bytes[0] == kinds[i].letter) return kinds[i].read(in, rest);
     }
     return stream_refuse(in->builder, "%s, expected a line that begins with a, f, s, k, w or #",
                          slice_show(line).text);
@@ -253,9 +233,7 @@ static int trace_read(reader *in)
     slice line;
     int found;
     while ((found = reader_line(in, &line)) > 0) {
-        if (trace_line(in, line)) {
-            return -1;
-        }
+        if (trace_line(in, line)) return -1;
     }
     return found;
 }
@@ -295,9 +273,7 @@ typedef struct rmm_row {
 static const rmm_layout *rmm_find_layout(slice header)
 {
     for (size_t i = 0; i < sizeof rmm_layouts / sizeof rmm_layouts[0]; i++) {
-        if (slice_is(header, rmm_layouts[i].header)) {
-            return &rmm_layouts[i];
-        }
+        if (slice_is(header, rmm_layouts[i].header)) return &rmm_layouts[i];
     }
     return NULL;
 }
@@ -322,9 +298,7 @@ static int rmm_read_pointer(reader *in, slice text, rmm_row *row)
 {
     row->pointer = 0;
     row->pointer_text = text;
-    if (slice_is(text, "(nil)") || slice_hexadecimal(text, &row->pointer)) {
-        return 0;
-    }
+    if (slice_is(text, "(nil)") || slice_hexadecimal(text, &row->pointer)) return 0;
     return stream_refuse(in->builder, "Pointer is %s, expected a 0x hexadecimal number below 2^64, or (nil)",
                          slice_show(text).text);
 }
@@ -352,9 +326,7 @@ static int rmm_read_row(reader *in, const rmm_layout *layout, slice line, rmm_ro
 {
     slice field;
     for (size_t column = 0; column < layout->columns; column++) {
-        if (reader_field(in, &line, ',', "its last column", layout->header, &field)) {
-            return -1;
-        }
+        if (reader_field(in, &line, ',', "its last column", layout->header, &field)) return -1;
         if ((column == layout->action && rmm_read_action(in, field, row)) ||
             (column == layout->pointer && rmm_read_pointer(in, field, row)) ||
             (column == layout->size && rmm_read_size(in, field, row)) ||
@@ -371,9 +343,7 @@ static int rmm_failure(reader *in, const rmm_row *row)
 {
     slice no_tag = { NULL, 0 };
     uint32_t block;
-    if (stream_alloc(in->builder, 0, row->bytes, row->stream, no_tag, &block)) {
-        return -1;
-    }
+    if (stream_alloc(in->builder, 0, row->bytes, row->stream, no_tag, &block)) return -1;
     return stream_free_on(in->builder, block, row->stream);
 }
 
@@ -383,22 +353,16 @@ static int rmm_apply(reader *in, const rmm_row *row)
 {
     slice no_tag = { NULL, 0 };
     id_entry *entry;
-    if (row->action == RMM_FAILURE) {
-        return rmm_failure(in, row);
-    }
+    if (row->action == RMM_FAILURE) return rmm_failure(in, row);
     if (row->pointer == 0 && row->action == RMM_ALLOCATE && row->bytes > 0) {
         return stream_refuse(in->builder, "Pointer is %s for %" PRIu64 " bytes, expected an address",
                              slice_show(row->pointer_text).text, row->bytes);
     }
-    if (row->pointer == 0) {
-        return 0;
-    }
+    if (row->pointer == 0) return 0;
     if (row->action == RMM_ALLOCATE) {
         return reader_alloc(in, row->pointer, row->pointer_text, row->bytes, row->stream, no_tag);
     }
-    if (reader_live(in, row->pointer, row->pointer_text, &entry)) {
-        return -1;
-    }
+    if (reader_live(in, row->pointer, row->pointer_text, &entry)) return -1;
     return reader_free_on(in, entry, row->stream);
 }
 
@@ -409,9 +373,7 @@ static int rmm_read(reader *in)
     int found = reader_line(in, &line);
     const rmm_layout *layout = found > 0 ? rmm_find_layout(line) : NULL;
     while (layout && (found = reader_line(in, &line)) > 0) {
-        if (rmm_read_row(in, layout, line, &row) || rmm_apply(in, &row)) {
-            return -1;
-        }
+        if (rmm_read_row(in, layout, line, &row) || rmm_apply(in, &row)) return -1;
     }
     return found < 0 ? -1 : 0;
 }
@@ -450,16 +412,12 @@ static const char *intervals_grammar(const intervals *all)
 static int intervals_room(reader *in, intervals *all)
 {
     size_t capacity = all->capacity ? all->capacity * 2 : 256;
-    if (all->count < all->capacity) {
-        return 0;
-    }
+    if (all->count < all->capacity) return 0;
     if (all->count >= STREAM_MAX_OPS / 2) {
         return stream_refuse(in->builder, "more than %d intervals, expected fewer", (int)(STREAM_MAX_OPS / 2));
     }
     interval *larger = realloc(all->rows, capacity * sizeof *larger);
-    if (!larger) {
-        return stream_no_memory(in->builder);
-    }
+    if (!larger) return stream_no_memory(in->builder);
     all->rows = larger;
     all->capacity = capacity;
     return 0;
@@ -469,9 +427,7 @@ static int intervals_add(reader *in, intervals *all, slice line)
 {
     const char *grammar = intervals_grammar(all);
     uint64_t offset;                             /* a packing's answer: must be a number, and is not used */
-    if (intervals_room(in, all)) {
-        return -1;
-    }
+    if (intervals_room(in, all)) return -1;
     interval *row = &all->rows[all->count];
     row->line = in->builder->line;
     slice_take(&line, ',', &row->id_text);
@@ -501,12 +457,8 @@ static int intervals_add(reader *in, intervals *all, slice line)
 static int interval_event_order(const void *left, const void *right)
 {
     const interval_event *one = left, *other = right;
-    if (one->time != other->time) {
-        return one->time < other->time ? -1 : 1;
-    }
-    if (one->is_alloc != other->is_alloc) {
-        return one->is_alloc - other->is_alloc;
-    }
+    if (one->time != other->time) return one->time < other->time ? -1 : 1;
+    if (one->is_alloc != other->is_alloc) return one->is_alloc - other->is_alloc;
     return one->row < other->row ? -1 : one->row > other->row;
 }
 
@@ -518,9 +470,7 @@ static int intervals_play(reader *in, const intervals *all, const interval_event
         id_entry *entry;
         in->builder->line = row->line;
         if (events[i].is_alloc) {
-            if (reader_alloc(in, row->id, row->id_text, row->bytes, 0, no_tag)) {
-                return -1;
-            }
+            if (reader_alloc(in, row->id, row->id_text, row->bytes, 0, no_tag)) return -1;
         } else if (reader_live(in, row->id, row->id_text, &entry) || reader_free(in, entry)) {
             return -1;
         }
@@ -531,9 +481,7 @@ static int intervals_play(reader *in, const intervals *all, const interval_event
 static int intervals_order(reader *in, const intervals *all)
 {
     interval_event *events = malloc((2 * all->count + 1) * sizeof *events);
-    if (!events) {
-        return stream_no_memory(in->builder);
-    }
+    if (!events) return stream_no_memory(in->builder);
     for (size_t i = 0; i < all->count; i++) {
         interval_event lower = { all->rows[i].lower, i, 1 }, upper = { all->rows[i].upper, i, 0 };
         events[2 * i] = lower;
@@ -551,9 +499,7 @@ static int intervals_read(reader *in)
     slice line;
     int found = reader_line(in, &line), failed = found < 0;
     all.has_offset = found > 0 && slice_is(line, "id,lower,upper,size,offset");
-    while (!failed && (found = reader_line(in, &line)) > 0) {
-        failed = intervals_add(in, &all, line);
-    }
+    while (!failed && (found = reader_line(in, &line)) > 0) failed = intervals_add(in, &all, line);
     failed = failed || found < 0 || intervals_order(in, &all);
     free(all.rows);
     return failed ? -1 : 0;
@@ -715,9 +661,7 @@ static int replay_room(replay_content *into, size_t *capacity, stream_builder *b
     size_t wanted = *capacity < REPLAY_FIRST_READ ? REPLAY_FIRST_READ : *capacity * 2;
     wanted = wanted > most ? most : wanted;
     char *larger = realloc(into->bytes, wanted);
-    if (!larger) {
-        return stream_no_memory(builder);
-    }
+    if (!larger) return stream_no_memory(builder);
     into->bytes = larger;
     *capacity = wanted;
     return 0;
@@ -728,9 +672,7 @@ static int replay_fill(FILE *file, replay_content *into, stream_builder *builder
 {
     size_t capacity = 0, got = 1;
     while (got > 0 && into->length <= READER_MAX_FILE_BYTES) {
-        if (into->length == capacity && replay_room(into, &capacity, builder)) {
-            return -1;
-        }
+        if (into->length == capacity && replay_room(into, &capacity, builder)) return -1;
         got = fread(into->bytes + into->length, 1, capacity - into->length, file);
         into->length += got;
     }
@@ -760,9 +702,7 @@ static FILE *replay_open(const char *path)
 static int replay_load(const char *path, replay_content *into, stream_builder *builder)
 {
     FILE *file = replay_open(path);
-    if (!file) {
-        return stream_refuse(builder, "%s, expected a trace to read", strerror(errno));
-    }
+    if (!file) return stream_refuse(builder, "%s, expected a trace to read", strerror(errno));
     int failed = replay_is_snapshot(path) ? replay_convert(path, into, builder) : replay_fill(file, into, builder);
     fclose(file);
     return failed;

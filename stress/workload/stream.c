@@ -28,9 +28,7 @@ int stream_no_memory(stream_builder *builder)
 /* The array with room for one more item behind `count`, perhaps moved; NULL, with a problem, leaves it as it was. */
 static void *stream_room(stream_builder *builder, void *array, size_t count, size_t *capacity, size_t item_bytes)
 {
-    if (count < *capacity) {
-        return array;
-    }
+    if (count < *capacity) return array;
     size_t wanted = *capacity ? *capacity * 2 : 64;
     void *larger = wanted <= SIZE_MAX / item_bytes ? realloc(array, wanted * item_bytes) : NULL;
     if (!larger) {
@@ -48,16 +46,12 @@ static int stream_append_one(stream_builder *builder, const op *next)
         return stream_refuse(builder, "more than %zu operations, expected a shorter workload", builder->most_ops);
     }
     op *ops = stream_room(builder, stream->ops, stream->op_count, &builder->op_capacity, sizeof *ops);
-    if (!ops) {
-        return -1;
-    }
+    if (!ops) return -1;
     stream->ops = ops;
     if (stream->thread_count > 1) {
         uint8_t *threads = stream_room(builder, stream->threads, stream->op_count, &builder->thread_capacity,
                                        sizeof *threads);
-        if (!threads) {
-            return -1;
-        }
+        if (!threads) return -1;
         stream->threads = threads;
         threads[stream->op_count] = builder->thread;
     }
@@ -68,9 +62,7 @@ static int stream_append_one(stream_builder *builder, const op *next)
 int stream_rival(stream_builder *builder, uint64_t bytes, int gives_back)
 {
     const op next = { bytes, 0, 0, (uint32_t)gives_back, OP_RIVAL };
-    if (builder->is_cut) {
-        return 0;
-    }
+    if (builder->is_cut) return 0;
     builder->stream->rival_count++;
     return stream_append_one(builder, &next);
 }
@@ -98,9 +90,7 @@ static int stream_label(stream_builder *builder, slice text, uint32_t *label)
 {
     op_stream *stream = builder->stream;
     id_entry *entry = id_map_add(&builder->label_by_hash, slice_hash(text));
-    if (!entry) {
-        return stream_no_memory(builder);
-    }
+    if (!entry) return stream_no_memory(builder);
     if (entry->state == ID_LIVE && slice_is(text, stream->labels[entry->value])) {
         *label = entry->value;
         return 0;
@@ -110,12 +100,8 @@ static int stream_label(stream_builder *builder, slice text, uint32_t *label)
     char **labels = stream_room(builder, stream->labels, stream->label_count, &builder->label_capacity,
                                 sizeof *labels);
     char *copy = labels ? malloc(text.length + 1) : NULL;
-    if (labels) {
-        stream->labels = labels;
-    }
-    if (!copy) {
-        return stream_no_memory(builder);
-    }
+    if (labels) stream->labels = labels;
+    if (!copy) return stream_no_memory(builder);
     memcpy(copy, text.bytes, text.length);
     copy[text.length] = '\0';
     labels[stream->label_count++] = copy;
@@ -127,19 +113,13 @@ static int stream_add_block(stream_builder *builder, uint64_t id, const stream_b
     op_stream *stream = builder->stream;
     size_t block = stream->block_count;
     uint64_t *ids = stream_room(builder, stream->ids, block, &builder->id_capacity, sizeof *ids);
-    if (!ids) {
-        return -1;
-    }
+    if (!ids) return -1;
     stream->ids = ids;
     uint32_t *tags = stream_room(builder, stream->tags, block, &builder->tag_capacity, sizeof *tags);
-    if (!tags) {
-        return -1;
-    }
+    if (!tags) return -1;
     stream->tags = tags;
     stream_block *blocks = stream_room(builder, builder->blocks, block, &builder->block_capacity, sizeof *blocks);
-    if (!blocks) {
-        return -1;
-    }
+    if (!blocks) return -1;
     builder->blocks = blocks;
     ids[block] = id;
     tags[block] = tag;
@@ -190,16 +170,12 @@ int stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t 
     stream_block made = { bytes, on_stream };
     uint32_t label = 0;
     *block = 0;
-    if (builder->is_cut) {
-        return 0;
-    }
+    if (builder->is_cut) return 0;
     if (bytes > UINT64_MAX - builder->live_bytes) {
         return stream_refuse(builder, "%" PRIu64 " bytes beside %" PRIu64 " live ones, expected a sum below 2^64",
                              bytes, builder->live_bytes);
     }
-    if (tag.bytes && stream_label(builder, tag, &label)) {
-        return -1;
-    }
+    if (tag.bytes && stream_label(builder, tag, &label)) return -1;
     if (stream_append(builder, &next) || stream_add_block(builder, id, &made, tag.bytes ? label + 1 : 0)) {
         return -1;
     }
@@ -210,17 +186,13 @@ int stream_alloc(stream_builder *builder, uint64_t id, uint64_t bytes, uint64_t 
     }
     stream->alloc_count++;
     stream_count_down(builder);
-    if (builder->most_bytes && builder->live_bytes > builder->most_bytes) {
-        builder->is_cut = 1;
-    }
+    if (builder->most_bytes && builder->live_bytes > builder->most_bytes) builder->is_cut = 1;
     return 0;
 }
 
 static int stream_append_free(stream_builder *builder, const op *next)
 {
-    if (stream_append(builder, next)) {
-        return -1;
-    }
+    if (stream_append(builder, next)) return -1;
     builder->live_bytes -= builder->blocks[next->first].bytes;
     builder->stream->free_count++;
     stream_count_down(builder);
@@ -230,9 +202,7 @@ static int stream_append_free(stream_builder *builder, const op *next)
 int stream_free(stream_builder *builder, uint32_t block)
 {
     op next = { 0, 0, block, 0, OP_FREE };
-    if (builder->is_cut) {
-        return 0;
-    }
+    if (builder->is_cut) return 0;
     next.stream = builder->blocks[block].stream;
     return stream_append_free(builder, &next);
 }
@@ -246,18 +216,14 @@ int stream_free_on(stream_builder *builder, uint32_t block, uint64_t on_stream)
 int stream_step(stream_builder *builder, slice label)
 {
     op next = { 0, 0, 0, 0, OP_STEP };
-    if (builder->is_cut) {
-        return 0;
-    }
+    if (builder->is_cut) return 0;
     return stream_label(builder, label, &next.first) ? -1 : stream_append(builder, &next);
 }
 
 int stream_kernel(stream_builder *builder, uint64_t on_stream, uint64_t duration_ns)
 {
     op next = { duration_ns, on_stream, (uint32_t)builder->stream->touch_count, 0, OP_KERNEL };
-    if (builder->is_cut) {
-        return 0;
-    }
+    if (builder->is_cut) return 0;
     if (duration_ns > STREAM_MAX_WORK_NS - builder->stream->work_ns) {
         return stream_refuse(builder, "%" PRIu64 " ns of work beside %" PRIu64 ", expected at most 2^62 ns in all",
                              duration_ns, builder->stream->work_ns);
@@ -269,18 +235,14 @@ int stream_kernel(stream_builder *builder, uint64_t on_stream, uint64_t duration
 int stream_touch(stream_builder *builder, uint32_t block)
 {
     op_stream *stream = builder->stream;
-    if (builder->is_cut) {
-        return 0;
-    }
+    if (builder->is_cut) return 0;
     if (stream->touch_count >= STREAM_MAX_TOUCHES) {
         return stream_refuse(builder, "kernels touch more than %d blocks, expected a shorter workload",
                              (int)STREAM_MAX_TOUCHES);
     }
     uint32_t *touches = stream_room(builder, stream->touches, stream->touch_count, &builder->touch_capacity,
                                     sizeof *touches);
-    if (!touches) {
-        return -1;
-    }
+    if (!touches) return -1;
     stream->touches = touches;
     touches[stream->touch_count++] = block;
     stream->ops[stream->op_count - 1].count++;
@@ -300,17 +262,13 @@ static void write_alloc(const op_stream *stream, const op *at, FILE *out)
 {
     uint32_t tag = stream->tags[at->first];
     fprintf(out, "a %" PRIu64 " %" PRIu64 " %" PRIu64, stream->ids[at->first], at->value, at->stream);
-    if (tag > 0) {
-        fprintf(out, " %s", stream->labels[tag - 1]);
-    }
+    if (tag > 0) fprintf(out, " %s", stream->labels[tag - 1]);
 }
 
 static void write_free(const op_stream *stream, const op *at, FILE *out)
 {
     fprintf(out, "f %" PRIu64, stream->ids[at->first]);
-    if (at->count > 0) {
-        fprintf(out, " %" PRIu64, at->stream);
-    }
+    if (at->count > 0) fprintf(out, " %" PRIu64, at->stream);
 }
 
 static void write_kernel(const op_stream *stream, const op *at, FILE *out)
@@ -383,9 +341,7 @@ uint32_t op_stream_thread(const op_stream *stream, size_t index)
 
 void op_stream_free(op_stream *stream)
 {
-    for (size_t i = 0; i < stream->label_count; i++) {
-        free(stream->labels[i]);
-    }
+    for (size_t i = 0; i < stream->label_count; i++) free(stream->labels[i]);
     free(stream->labels);
     free(stream->threads);
     free(stream->touches);

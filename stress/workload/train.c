@@ -195,25 +195,17 @@ static void train_gather(train *state, uint64_t layer, uint32_t full[TRAIN_MATRI
         uint64_t bytes = train_times(state, 2, state->shapes[i]);
         full[i] = state->zero3 == 1 ? own + i : train_new_on(state, bytes, state->gather_stream);
     }
-    if (state->zero3 == 1) {
-        return;
-    }
+    if (state->zero3 == 1) return;
     train_kernel(state, state->gather_stream, train_times(state, 2, state->shapes_total) / RATE_LINK_BYTES_PER_NS);
     train_touch_run(state, own, TRAIN_MATRICES);
     train_touch_all(state, full, TRAIN_MATRICES);
-    if (state->gather_stream > 0) {
-        train_wait(state, 0, state->gather_stream);
-    }
+    if (state->gather_stream > 0) train_wait(state, 0, state->gather_stream);
 }
 
 static void train_release(train *state, const uint32_t full[TRAIN_MATRICES])
 {
-    if (state->zero3 == 1) {
-        return;
-    }
-    if (state->gather_stream > 0) {
-        train_wait(state, state->gather_stream, 0);
-    }
+    if (state->zero3 == 1) return;
+    if (state->gather_stream > 0) train_wait(state, state->gather_stream, 0);
     train_free_all(state, full, TRAIN_MATRICES, state->gather_stream);
 }
 
@@ -269,9 +261,7 @@ static void train_forward_pass(train *state)
         uint32_t full[TRAIN_MATRICES], *kept = state->saved + layer * KEPT_COUNT;
         train_gather(state, layer, full);
         state->inputs[layer + 1] = train_forward(state, layer, state->inputs[layer], full, kept);
-        if (state->recompute) {
-            train_free_all(state, kept, KEPT_COUNT, 0);
-        }
+        if (state->recompute) train_free_all(state, kept, KEPT_COUNT, 0);
         train_release(state, full);
     }
 }

@@ -29,9 +29,7 @@ typedef struct uniform {
 
 static int uniform_allocates(uniform *state, uint64_t bytes)
 {
-    if (state->live_count == 0) {
-        return 1;
-    }
+    if (state->live_count == 0) return 1;
     int chosen = splitmix64_below(&state->random, 100) < UNIFORM_ALLOC_PERCENT;
     return chosen && state->made_count < state->count && state->live_bytes + bytes < state->cap_bytes;
 }
@@ -40,9 +38,7 @@ static int uniform_alloc(uniform *state, uint64_t bytes)
 {
     slice no_tag = { NULL, 0 };
     uint32_t block;
-    if (stream_alloc(state->builder, state->made_count, bytes, 0, no_tag, &block)) {
-        return -1;
-    }
+    if (stream_alloc(state->builder, state->made_count, bytes, 0, no_tag, &block)) return -1;
     state->live[state->live_count] = block;
     state->live_sizes[state->live_count++] = bytes;
     state->live_bytes += bytes;

@@ -115,9 +115,7 @@ static int workload_unknown(slice name, problem *why)
 static const family *workload_find(slice name)
 {
     for (size_t i = 0; i < WORKLOAD_FAMILY_COUNT; i++) {
-        if (slice_is(name, workload_families[i]->shown.name)) {
-            return workload_families[i];
-        }
+        if (slice_is(name, workload_families[i]->shown.name)) return workload_families[i];
     }
     return NULL;
 }
@@ -140,9 +138,7 @@ static int workload_path(const family *of, slice path, family_request *request, 
 static size_t workload_option(const family *of, const char *key)
 {
     size_t option = 0;
-    while (option < of->option_count && strcmp(of->options[option].key, key) != 0) {
-        option++;
-    }
+    while (option < of->option_count && strcmp(of->options[option].key, key) != 0) option++;
     return option;
 }
 
@@ -182,9 +178,7 @@ int workload_vary(const char *spec, const char *key, workload_key *found, proble
     family_request request;
     slice_take(&arguments, ':', &name);
     const family *of = workload_find(name);
-    if (!of) {
-        return spec_unknown("no workload to vary", name, workload_name, NULL, why);
-    }
+    if (!of) return spec_unknown("no workload to vary", name, workload_name, NULL, why);
     if (of->option_count == 0) {
         return problem_set(why, EXIT_USAGE, "workload %s: a recording, which has no options to vary", of->shown.name);
     }
@@ -195,9 +189,7 @@ int workload_vary(const char *spec, const char *key, workload_key *found, proble
         return spec_unknown(what, slice_of(key ? key : ""), workload_key_at, of, why);
     }
     memset(&request, 0, sizeof request);
-    if (spec_parse(of, arguments, &request, why)) {
-        return -1;
-    }
+    if (spec_parse(of, arguments, &request, why)) return -1;
     if (!strcmp(of->options[option].key, "seed")) {
         return problem_set(why, EXIT_USAGE, "workload %s: a larger seed is no larger workload, expected another "
                            "option to vary", of->shown.name);
@@ -243,9 +235,7 @@ static int workload_request(const family *of, slice arguments, const workload_op
 static uint64_t workload_seed(const family *of, const workload_options *options, family_request *request)
 {
     size_t option = workload_option(of, "seed");
-    if (option == of->option_count) {
-        return options->seed_given ? options->seed : 1;
-    }
+    if (option == of->option_count) return options->seed_given ? options->seed : 1;
     uint64_t seed = request->values[option].from;
     request->values[option].from = request->values[option].to = turns_seed(seed, options->thread);
     return seed;
@@ -260,12 +250,8 @@ int workload_make(const char *spec, const workload_options *options, op_stream *
     memset(stream, 0, sizeof *stream);
     slice_take(&arguments, ':', &name);
     const family *of = workload_find(name);
-    if (!of) {
-        return workload_unknown(name, why);
-    }
-    if (workload_request(of, arguments, options, &request, why)) {
-        return -1;
-    }
+    if (!of) return workload_unknown(name, why);
+    if (workload_request(of, arguments, options, &request, why)) return -1;
     snprintf(source, sizeof source, "workload %s", of->shown.name);
     stream_begin(&builder, stream, source, options->ops_given ? options->ops : UINT64_MAX, why);
     if (options->most_ops) builder.most_ops = options->most_ops;
