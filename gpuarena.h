@@ -49,15 +49,14 @@
      >>nodes    the blocks' records, in chunks         >>dump     walk and report
      >>tags     names, and what is live by each        >>check    every invariant, by name
      >>tree     free blocks in order                   >>cuda     the driver table over CUDA
-     >>bins     free blocks by size                    >>enter    in and out; caches closed
+     >>bins     free blocks by size                    >>enter    in and out
      >>lookup   pointer to block                       >>family   what sub-arenas do for each other
-     >>caches   what streams keep for themselves       >>life     create, destroy
-     >>block    split, join, take, free                >>slow     the stages of an allocation
-     >>driver   how its entries are called             >>memory   alloc, free
-     >>limit    what may be reserved, here and above   >>resize   in place, or not at all
-     >>range    segments from the driver, and back     >>public   every other call, thin
-     >>stream   what waits for what; captures          >>end      clean-up, changes, licences
-     >>growth   how much to ask for
+     >>block    split, join, take, free                >>life     create, destroy
+     >>driver   how its entries are called             >>slow     the stages of an allocation
+     >>limit    what may be reserved, here and above   >>memory   alloc, free
+     >>range    segments from the driver, and back     >>resize   in place, or not at all
+     >>stream   what waits for what; captures          >>public   every other call, thin
+     >>growth   how much to ask for                    >>end      clean-up, changes, licences
 
    >>manual =============================================================================================
 
@@ -239,18 +238,10 @@
        So does gpuarena_use on such streams.
      - With GPUARENA_NO_THREADS the caller must serialise all calls on all arenas.
 
-   CACHES. With config.cache_bytes each stream keeps up to so many bytes of the small blocks that are freed on
-   it, and hands them out again under a lock of its own. Threads on different streams then share nothing. Such
-   memory counts as free, and is returned before any call grows, waits, releases or fails. Until then it is
-   not joined with its neighbours, so more memory may be reserved, and an allocation may get a block an eighth
-   or a quarter larger than it asked for, which is slack. Every call except allocations and frees without
-   flags, alignment and room empties the caches; so does gpuarena_get_stats. A thread's own default stream has
-   no cache, and no cache is used while there is an observer.
-
    TAGS. A tag, gpuarena_tag("kv"), names what memory is for, in the whole process. A request has its own tag
    or that of its thread's gpuarena_tag_scope. gpuarena_get_tag, reports and the sentence of a memory failure
-   tell how much is live by tag: "live by tag: weights 3.2 GiB, kv 1.1 GiB". Tagged blocks use the short lock
-   but no cache. Blocks without a tag cost what they cost otherwise.
+   tell how much is live by tag: "live by tag: weights 3.2 GiB, kv 1.1 GiB". Blocks without a tag cost
+   what they cost otherwise.
 
    SCRUB. Free memory may hold what was written to it, and the next block exposes it. config.scrub clears
    whole blocks with zeros, by driver.clear:
@@ -269,7 +260,7 @@
        allocation whose clearing the driver refuses fails, and counts as an allocation and its free; the arena
        keeps what it grew. A resize fails likewise, and ends the block's room.
      - On a lost device frees succeed, since nobody gets the memory any more. Calls that clear take the slow
-       path. Scrub does not combine with capture sets or caches.
+       path. Scrub does not combine with capture sets.
 
    PLANS. Training and inference repeat a step: the same allocations and frees, in the same order. A program
    tells the arena where a repetition begins: gpuarena_step(arena, kind). A program that does not call it has
@@ -289,7 +280,7 @@
        allows, when a request would fail, before memory goes back (gpuarena_trim, a lower limit, another arena
        of the tree), and when a stream is forgotten.
      - Only requests without alignment, room and flags on ordinary streams are planned. No plan is made with
-       cache, scrub or debug. After two steps that a plan serves throughout, idle pages beyond the peak
+       scrub or debug. After two steps that a plan serves throughout, idle pages beyond the peak
        of what was live go back to the driver.
 
    DEBUG. In a pool a use after free, an overrun or a use on a wrong stream hits memory that the driver holds
@@ -299,7 +290,7 @@
    as compute-sanitizer and the simulated device do, then see the operation that is wrong.
      - Statistics, tags, streams and observers hold as ever, and so does the limit, for what is asked of the
        driver: what it rounds up to comes on top. Each block costs two driver calls, and its free a wait for
-       the device. GPUARENA_ALLOC_TRY and config.cache_bytes have no effect. Memory of
+       the device. GPUARENA_ALLOC_TRY has no effect. Memory of
        config.initial_bytes or gpuarena_reserve serves no block, and goes back when its room is needed.
      - A free waits for the device, as cudaFree does. That hides work on a wrong stream which began before the
        free. With backing=async the free waits for its own stream alone, and hides nothing.
@@ -335,9 +326,8 @@
    bytes for each block, live or free; 16 to 32 bytes for each live block; 4 bytes for each 2 MiB reserved, or
    12 bytes for each 2 MiB of paged addresses; about 17 KiB for each stream from the second on, reused by new
    streams when nothing waits for the old one; up to 96 bytes for each stream that was named and is not
-   forgotten; about 6 KiB for a stream's cache and up to 32 bytes for each of its live blocks; up to 128 bytes
-   for each allocation of a step, of each kind that gpuarena_step was told of; and about 50 KiB for each
-   arena. */
+   forgotten; up to 128 bytes for each allocation of a step, of each kind that gpuarena_step was told of; and
+   about 50 KiB for each arena. */
 
 #ifndef GPUARENA_H
 #define GPUARENA_H
@@ -716,16 +706,12 @@ typedef struct gpuarena_config {
     gpuarena_backing   backing;
     gpuarena_growth    growth;
     gpuarena_streams   streams;
-    uint64_t cache_bytes;                        /* bytes of freed blocks that each stream keeps, to be
-                                                    reused without the arena's lock; of blocks up to 1 MiB
-                                                    and a sixteenth of this (0: none). Not with release IDLE
-                                                    or AGE; see the manual */
     uint32_t wait_ms;                            /* how long a request that growth cannot serve queries
                                                     events, and lets other threads free, before its stream is
                                                     made to wait; measured by driver.now_ns (0) */
     gpuarena_planning plan;                      /* OFF: gpuarena_step does nothing. No plan is made with
-                                                    cache, scrub or debug */
-    gpuarena_scrub scrub;                        /* needs driver.clear, unless OFF; not with cache */
+                                                    scrub or debug */
+    gpuarena_scrub scrub;                        /* needs driver.clear, unless OFF */
     gpuarena_debug debug;                        /* PASSTHROUGH: makes misuse visible to compute-sanitizer */
     gpuarena_share share;                        /* WHOLE: with SEGMENTS alone */
     uint64_t page_bytes;                         /* PAGED: a power of two from 2 MiB to 1 GiB, and a
@@ -956,7 +942,7 @@ GPUARENA_API gpuarena_result gpuarena_use(gpuarena *arena, const void *inside, g
                 into a set of this arena: nothing is forgotten. CAPTURE for another captured stream,
                 HOST_MEMORY, DRIVER_ERROR, NOT_SUPPORTED, DEVICE_LOST: the stream is forgotten, and what was
                 freed on it waits for the whole device.
-     Cost       O(streams + what caches keep). Driver: the group events. */
+     Cost       O(streams). Driver: the group events. */
 GPUARENA_API gpuarena_result gpuarena_forget(gpuarena *arena, gpuarena_stream stream);
 
 /* Resizes a live block in place, or fails. ptr and the remaining contents stay.
@@ -1144,7 +1130,7 @@ GPUARENA_API const char *gpuarena_tag_name(uint32_t tag);
 
 /* From now on, this thread's allocations on all arenas whose request has no tag get this one; 0 ends that.
    The tag may be a number of the caller's. Returns the previous one, to be set again. Meanwhile this
-   thread's hits and frees take a little longer, and its allocations use no cache. */
+   thread's hits and frees take a little longer. */
 GPUARENA_API uint32_t gpuarena_tag_scope(uint32_t tag);
 
 /* Writes the statistics of the arena's blocks with this tag. 0 stands for all blocks whose tag is not one of
@@ -1167,7 +1153,7 @@ GPUARENA_API const char *gpuarena_reason_name(gpuarena_reason reason);
 
 /* Lays text over config: key=value,key=value, each key at most once; "" changes nothing. Keys: backing growth
    share page idle large initial step step_max alignment limit headroom oversubscribe release release_at
-   release_keep release_age cache streams wait_ms scrub plan debug. Sizes are decimal with binary units: 256,
+   release_keep release_age streams wait_ms scrub plan debug. Sizes are decimal with binary units: 256,
    64K, 512M, 4G, 1T; 4GB and 4GiB are 4G. idle and release_keep are `0` (none) or a share, `5%`. limit is a
    size, `none`, `80%` (of the device), `80%free` (of what is free at creation), `total-2G` or `free-2G`.
    Whether the values agree with each other is for creation to check. INVALID_CONFIG
@@ -1538,7 +1524,6 @@ typedef struct gpuarena__nodes {
     uintptr_t *origins;                          /* for each chunk: where node 0 would lie if all nodes were
                                                     contiguous with this chunk. Nodes never move */
     uint32_t chunk_count, chunk_room;
-    char     padding[64];                        /* separates the line of origins, which caches read */
     uint32_t unused;                             /* stack of unused nodes, linked by next; */
     uint32_t kept_count;                         /* of these, kept for the call in the slow path */
     uint32_t unused_count;
@@ -1648,7 +1633,6 @@ typedef struct gpuarena__stream {
     uint32_t home;                               /* where its blocks go; a home's is itself */
     uint32_t under;                              /* a captured stream's: the record of its ordinary work */
     uint32_t reserved_uses;                      /* a captured stream's: live blocks to have holds */
-    uint32_t cached;                             /* it has a cache */
     gpuarena__bins *bins;                        /* the arena's own while there is one stream */
 } gpuarena__stream;
 
@@ -1704,44 +1688,6 @@ typedef struct gpuarena__stream_uses {           /* entry 0 is none */
     uint32_t reserved_uses;                      /* live blocks of capture sets: each may need a use when it
                                                     is freed */
 } gpuarena__stream_uses;
-
-typedef struct gpuarena__class { uint64_t digests; uint32_t nodes[8]; } gpuarena__class;
-
-/* The small blocks that a stream keeps after they are freed on it: slots by class as in bins, without lists.
-   For the rest of the arena they are live blocks of which nothing is requested. Invariants, under the cache's
-   lock:
-     table      has the blocks that were allocated through the cache, in use or kept
-     stats      of the arena count the bytes in use of all blocks, and live_room and requested_room of each
-                cache as if they were in use: the cache may hand out so many bytes without a peak unnoticed
-     open 0     nothing is kept, and there is no room */
-enum { GPUARENA__CACHES = 64, GPUARENA__CACHE_CLASSES = 12 * 8 + 2, GPUARENA__CACHE_TRIES = 8 };
-static const uint64_t GPUARENA__CACHE_BLOCK = (uint64_t)1 << 20;     /* the largest: the first of a class */
-typedef struct gpuarena__cache {
-    gpuarena__spin lock;                         /* of what follows */
-    gpuarena_stream handle;                      /* of its stream; ANY_STREAM if it is closed and has none */
-    uint32_t set;                                /* that stream's record; 0: it has no stream */
-    uint32_t open;                               /* 0: only the holder of the arena's lock may use it */
-    uint32_t starved;                            /* 1: it has run out of room */
-    uint32_t count;                              /* of blocks in the table */
-    uint64_t live_room, requested_room;
-    uint64_t kept_bytes;
-    uint64_t reused_count;                       /* allocations that the statistics do not count yet */
-    uint64_t serial, serial_end;                 /* its span of serials: the latest used, and the last */
-    gpuarena__lookup table;
-    gpuarena__class classes[GPUARENA__CACHE_CLASSES];
-} gpuarena__cache;
-typedef struct gpuarena__caches {
-    char     padding[64];                        /* separates it from data that others write */
-    uint64_t block_bytes;                        /* requests up to this size use caches; 0: none does */
-    uint32_t closers;                            /* calls in progress that keep the caches closed */
-    uint32_t count;                              /* made so far; caches are never freed before the arena */
-    uint32_t share_log2;                         /* each cache gets this part of the room to the peaks */
-    uint32_t stale;                              /* 1: streams have come or gone */
-    gpuarena__cache *list[GPUARENA__CACHES];
-    gpuarena__cache *places[GPUARENA__CACHES];   /* at a hash of the handle, or behind it; read without a
-                                                    lock */
-    char     padding_too[64];
-} gpuarena__caches;
 
 /* Live bytes by tag. If the arena has used tags, stats.live_peak_bytes is not the peak of live bytes but how
    far they may rise without a new peak: the lesser of that peak, and the live bytes with untagged blocks at
@@ -1851,7 +1797,6 @@ struct gpuarena {
     gpuarena__streams streams;
     gpuarena__events events;
     gpuarena__stream_uses uses;
-    gpuarena__caches caches;
     uint32_t multi_stream;                       /* list of the free blocks that wait for several streams */
     uint64_t ordered_bytes;                      /* free blocks of this size and more are in trees */
     uint64_t small_bytes;                        /* the lesser of it and paged.least_bytes */
@@ -2156,19 +2101,6 @@ static void gpuarena__relock_all(gpuarena *arena)
     arena->away_count--;
 }
 
-/* Locks and unlocks all caches, around changes of data that caches read without the arena's lock. */
-static void gpuarena__caches_stop(gpuarena *arena)
-{
-    uint32_t at;
-    for (at = 0; at < arena->caches.count; at++) gpuarena__spin_lock(&arena->caches.list[at]->lock);
-}
-
-static void gpuarena__caches_go(gpuarena *arena)
-{
-    uint32_t at;
-    for (at = 0; at < arena->caches.count; at++) gpuarena__spin_unlock(&arena->caches.list[at]->lock);
-}
-
 static void gpuarena__tell(gpuarena *arena, gpuarena_action_kind kind, const gpuarena_block *block,
                            gpuarena_stream stream, const gpuarena_failure *failure)
 {
@@ -2236,12 +2168,8 @@ static size_t gpuarena__chunk_bytes(void)
 static int gpuarena__chunks_reserve(gpuarena *arena)
 {
     gpuarena__nodes *nodes = &arena->nodes;
-    int done;
-    if (nodes->chunk_count < nodes->chunk_room) return 1;
-    gpuarena__caches_stop(arena);
-    done = GPUARENA__RESERVE(arena, uintptr_t, nodes->origins, nodes->chunk_count, 1, nodes->chunk_room);
-    gpuarena__caches_go(arena);
-    return done;
+    return nodes->chunk_count < nodes->chunk_room
+        || GPUARENA__RESERVE(arena, uintptr_t, nodes->origins, nodes->chunk_count, 1, nodes->chunk_room);
 }
 
 static int gpuarena__nodes_grow(gpuarena *arena)
@@ -2355,7 +2283,7 @@ static void gpuarena__next(const gpuarena *arena, gpuarena__iterator *at)
 
 /* >>tags ===============================================================================================
    Tags: names for what memory is for, one list for the process; and the live bytes of an arena's blocks by
-   tag. Tagged blocks skip the caches. Blocks without a tag pay nothing for them. */
+   tag. Blocks without a tag pay nothing for them. */
 
 static const uint32_t GPUARENA__TAG_BASE = (uint32_t)1 << 31;    /* a tag is this base plus its place */
 static char gpuarena__tag_names[GPUARENA_TAGS][GPUARENA_TAG_BYTES];      /* by place - 1; never changed */
@@ -3040,7 +2968,7 @@ static int gpuarena__lookup_grow(gpuarena *arena, gpuarena__lookup *lookup)
 }
 
 /* Reserves host memory for one more live node; the holder of the slow-path mutex may insert a second one.
-   Counts the live blocks of all caches. 0: no host memory. */
+   0: no host memory. */
 static int gpuarena__lookup_reserve(gpuarena *arena)
 {
     return GPUARENA__LIKELY(arena->stats.live_count < arena->lookup.most)
@@ -3068,257 +2996,6 @@ static uint32_t gpuarena__lookup_find(const gpuarena *arena, const gpuarena__loo
     uint32_t *place;
     return gpuarena__lookup_node(arena, lookup, address, &place) ? (uint32_t)(place - lookup->table)
                                                                  : lookup->mask + 1;
-}
-
-/* >>caches =============================================================================================
-   With config.cache_bytes, blocks of up to 1 MiB that are freed on a stream are kept in that stream's
-   cache, unjoined, and handed out again under the cache's own lock: threads on two streams do not wait for
-   each other. Any call except a plain allocation or free closes all caches first, which frees what they
-   keep, and opens them at its end, so it sees an arena without caches. (Plain allocations and frees that a
-   cache cannot serve leave caches open; the statistics account for live_room and requested_room there.)
-   This section is what happens under a cache's lock; closing and opening are in the section enter. Lock
-   order: the arena's lock, a cache's lock. */
-
-GPUARENA__INLINE uint32_t gpuarena__cache_home(gpuarena_stream stream)
-{
-    return (uint32_t)((uint64_t)(uintptr_t)stream * 0x9E3779B97F4A7C15u >> 58);
-}
-
-/* The cache that belonged to this stream a moment ago, found without a lock; NULL: none. */
-GPUARENA__INLINE gpuarena__cache *gpuarena__cache_of(const gpuarena *arena, gpuarena_stream stream)
-{
-    uint32_t home = gpuarena__cache_home(stream), tries;
-    for (tries = 0; tries < GPUARENA__CACHE_TRIES; tries++) {
-        gpuarena__cache *const *place = &arena->caches.places[(home + tries) % GPUARENA__CACHES];
-        gpuarena__cache *cache = GPUARENA__LOAD(place, ACQUIRE);
-        if (GPUARENA__LIKELY(!cache || GPUARENA__LOAD(&cache->handle, RELAXED) == stream)) return cache;
-    }
-    return NULL;
-}
-
-static void gpuarena__cache_name(gpuarena__cache *cache, gpuarena_stream stream, uint32_t set)
-{
-    GPUARENA__STORE(&cache->handle, stream, RELAXED);
-    cache->set = set;
-}
-
-/* Rebuilds the table by which caches are found. A cache for which there is no place is not found. */
-static void gpuarena__caches_place(gpuarena *arena)
-{
-    gpuarena__cache *places[GPUARENA__CACHES];
-    uint32_t at, tries;
-    memset(places, 0, sizeof places);
-    for (at = 0; at < arena->caches.count; at++) {
-        gpuarena__cache *cache = arena->caches.list[at];
-        uint32_t home = gpuarena__cache_home(cache->handle);
-        for (tries = 0; cache->set && tries < GPUARENA__CACHE_TRIES; tries++)
-            if (!places[(home + tries) % GPUARENA__CACHES]) {
-                places[(home + tries) % GPUARENA__CACHES] = cache;
-                break;
-            }
-    }
-    for (at = 0; at < GPUARENA__CACHES; at++) GPUARENA__STORE(&arena->caches.places[at], places[at], RELEASE);
-}
-
-/* A class with a block for this request: its own or the next larger one. NULL: no block is large enough. */
-GPUARENA__INLINE gpuarena__class *gpuarena__cache_look(gpuarena__cache *cache, uint64_t bytes, uint32_t *slot)
-{
-    gpuarena__bin bin = gpuarena__bin_of_request(bytes);
-    gpuarena__class *held = &cache->classes[bin.number];
-    *slot = gpuarena__slot_look(held->digests, bin.digest);
-    if (*slot == 8) *slot = gpuarena__slot_look((++held)->digests, 1);
-    return *slot < 8 ? held : NULL;
-}
-
-/* Hands out a block of at least `bytes`. NULL: there is none, or the arena's lock is needed. */
-GPUARENA__INLINE gpuarena__node *gpuarena__cache_alloc(const gpuarena *arena, gpuarena__cache *cache,
-                                                       gpuarena_stream stream, uint64_t requested,
-                                                       uint64_t bytes)
-{
-    gpuarena__node *node = NULL;
-    gpuarena__class *held = NULL;
-    uint32_t slot;
-    gpuarena__spin_lock(&cache->lock);
-    if (GPUARENA__LIKELY(cache->handle == stream)) held = gpuarena__cache_look(cache, bytes, &slot);
-    if (held) {
-        gpuarena__node *found = gpuarena__node_at(arena, held->nodes[slot]);
-        bytes = found->size & ~GPUARENA__STATE_BITS;
-        if (GPUARENA__LIKELY(bytes <= cache->live_room && requested <= cache->requested_room
-                             && cache->serial < cache->serial_end)) {
-            node = found;
-            held->digests = gpuarena__digests_but(held->digests, 8 * slot);
-            cache->live_room -= bytes;
-            cache->requested_room -= requested;
-            cache->kept_bytes -= bytes;
-            cache->reused_count++;
-            node->as.live.requested = requested;
-            node->as.live.serial = ++cache->serial;
-            node->ticket = UINT64_MAX;           /* it was freed on this stream, without a ticket yet */
-        } else cache->starved = 1;
-    }
-    gpuarena__spin_unlock(&cache->lock);
-    return node;
-}
-
-/* Keeps a block that is freed. 0: there is no room for it. */
-GPUARENA__INLINE int gpuarena__cache_keep(const gpuarena *arena, gpuarena__cache *cache, uint32_t index,
-                                          gpuarena__node *node)
-{
-    uint64_t bytes = gpuarena__node_bytes(node), empty;
-    gpuarena__bin bin = gpuarena__bin_of(bytes);
-    gpuarena__class *held = &cache->classes[bin.number];
-    empty = gpuarena__empty_slots(held->digests);
-    if (!GPUARENA__LIKELY(empty && cache->kept_bytes + bytes <= arena->config.cache_bytes)) return 0;
-    held->nodes[gpuarena__empty_slot(empty) / 8] = index;
-    held->digests |= (uint64_t)bin.digest << gpuarena__empty_slot(empty);
-    cache->live_room += bytes;
-    cache->requested_room += node->as.live.requested;
-    cache->kept_bytes += bytes;
-    node->as.live.requested = 0;
-    return 1;
-}
-
-/* Frees a block of the stream by keeping it. 0: the arena's lock is needed, or it is no block of the
-   cache. */
-GPUARENA__INLINE int gpuarena__cache_free(const gpuarena *arena, gpuarena__cache *cache,
-                                          gpuarena_stream stream, uint64_t address)
-{
-    int kept = 0;
-    gpuarena__spin_lock(&cache->lock);
-    if (GPUARENA__LIKELY(cache->open && cache->handle == stream)) {
-        uint32_t *place;
-        gpuarena__node *node = gpuarena__lookup_node(arena, &cache->table, address, &place);
-        kept = GPUARENA__LIKELY(node && node->as.live.requested && !node->use_at)
-            && gpuarena__cache_keep(arena, cache, *place, node);
-    }
-    gpuarena__spin_unlock(&cache->lock);
-    return kept;
-}
-
-/* ---- with the arena's lock, and the cache's */
-
-/* Enters into the statistics what the cache did. */
-static void gpuarena__cache_settle(gpuarena *arena, gpuarena__cache *cache)
-{
-    arena->stats.live_bytes -= cache->live_room;
-    arena->stats.requested_bytes -= cache->requested_room;
-    arena->stats.free_count += cache->reused_count;
-    cache->live_room = cache->requested_room = cache->reused_count = 0;
-}
-
-/* Gives the cache its share of the bytes that are left to the peaks, and a span of serials. */
-static void gpuarena__cache_refill_lease(gpuarena *arena, gpuarena__cache *cache)
-{
-    gpuarena_stats *stats = &arena->stats;
-    uint64_t live = (stats->live_peak_bytes - stats->live_bytes) >> arena->caches.share_log2,
-             requested = (stats->requested_peak_bytes - stats->requested_bytes) >> arena->caches.share_log2;
-    cache->live_room += live;
-    cache->requested_room += requested;
-    stats->live_bytes += live;
-    stats->requested_bytes += requested;
-    if (cache->serial == cache->serial_end) {
-        cache->serial = arena->serial;
-        cache->serial_end = arena->serial += 4096;
-    }
-    cache->starved = 0;
-}
-
-/* Records a peak of live or requested bytes, as far as it is known without asking the caches. */
-static void gpuarena__new_peak(gpuarena *arena)
-{
-    gpuarena_stats *stats = &arena->stats;
-    int open = !arena->caches.closers && arena->caches.count;
-    uint32_t at;
-    if (open) {
-        gpuarena__caches_stop(arena);
-        for (at = 0; at < arena->caches.count; at++)
-            gpuarena__cache_settle(arena, arena->caches.list[at]);
-    }
-    gpuarena__peak_note(arena);
-    stats->requested_peak_bytes = gpuarena__max(stats->requested_peak_bytes, stats->requested_bytes);
-    if (!open) return;
-    for (at = 0; at < arena->caches.count; at++)
-        if (arena->caches.list[at]->open) gpuarena__cache_refill_lease(arena, arena->caches.list[at]);
-    gpuarena__caches_go(arena);
-}
-
-/* Removes a block in use from the cache's table. */
-static void gpuarena__cache_leave(gpuarena *arena, gpuarena__cache *cache, uint32_t slot)
-{
-    gpuarena__node *node = gpuarena__node_at(arena, cache->table.table[slot]);
-    if (node->ticket == UINT64_MAX) node->ticket = ++arena->streams.list[node->set].ticket;
-    cache->table.table[slot] = 0;
-    cache->count--;
-}
-
-/* The cache whose table has a block in use at this address, with its lock held, and the slot. NULL: no cache
-   has it. */
-static gpuarena__cache *gpuarena__cache_holding(gpuarena *arena, uint64_t address, uint32_t *slot)
-{
-    uint32_t at;
-    for (at = 0; at < arena->caches.count; at++) {
-        gpuarena__cache *cache = arena->caches.list[at];
-        gpuarena__spin_lock(&cache->lock);
-        *slot = cache->count ? gpuarena__lookup_find(arena, &cache->table, address) : UINT32_MAX;
-        if (cache->count && *slot <= cache->table.mask
-            && gpuarena__node_at(arena, cache->table.table[*slot])->as.live.requested) return cache;
-        gpuarena__spin_unlock(&cache->lock);
-    }
-    return NULL;
-}
-
-/* Moves a live block into the arena's own table. */
-static void gpuarena__cache_return(gpuarena *arena, gpuarena__cache *cache, uint32_t slot)
-{
-    uint32_t index = cache->table.table[slot];
-    gpuarena__cache_leave(arena, cache, slot);
-    gpuarena__lookup_insert(&arena->lookup, index, gpuarena__node_at(arena, index)->address);
-}
-
-/* Moves all live blocks of a closed cache into the arena's own table. */
-static void gpuarena__cache_empty(gpuarena *arena, gpuarena__cache *cache)
-{
-    uint32_t slot;
-    for (slot = 0; cache->count; slot++)
-        if (cache->table.table[slot]) gpuarena__cache_return(arena, cache, slot);
-}
-
-static void gpuarena__caches_empty(gpuarena *arena)
-{
-    uint32_t at;
-    gpuarena__caches_stop(arena);
-    for (at = 0; at < arena->caches.count; at++) gpuarena__cache_empty(arena, arena->caches.list[at]);
-    gpuarena__caches_go(arena);
-}
-
-/* The slot of a live block in the arena's own table, into which it moves if a cache had it; above the mask:
-   none. All caches are closed. */
-static uint32_t gpuarena__live_find(gpuarena *arena, uint64_t address)
-{
-    uint32_t slot = gpuarena__lookup_find(arena, &arena->lookup, address), there;
-    gpuarena__cache *cache;
-    if (slot <= arena->lookup.mask) return slot;
-    cache = gpuarena__cache_holding(arena, address, &there);
-    if (!cache) return slot;
-    gpuarena__cache_return(arena, cache, there);
-    gpuarena__spin_unlock(&cache->lock);
-    return gpuarena__lookup_find(arena, &arena->lookup, address);
-}
-
-/* Enters a new live block into the cache's table if it may be there, otherwise into the arena's own. */
-static void gpuarena__cache_enter(gpuarena *arena, gpuarena__cache *cache, uint32_t index,
-                                  const gpuarena__node *node)
-{
-    gpuarena__lookup *table = &arena->lookup;
-    gpuarena__spin_lock(&cache->lock);
-    if (cache->open && cache->set == node->set
-        && (cache->count < cache->table.most || gpuarena__lookup_grow(arena, &cache->table))) {
-        table = &cache->table;
-        cache->count++;
-        if (cache->starved) gpuarena__cache_refill_lease(arena, cache);
-    }
-    gpuarena__lookup_insert(table, index, node->address);
-    gpuarena__spin_unlock(&cache->lock);
 }
 
 /* >>block ==============================================================================================
@@ -3453,6 +3130,14 @@ static void gpuarena__block_wake(gpuarena *arena, gpuarena__node *node, const gp
     if (node->set) arena->stats.pending_bytes -= req->bytes;
     if (node->set != req->set) node->ticket = 0;
     node->set = req->set;
+}
+
+/* Records a peak of live or requested bytes. */
+static void gpuarena__new_peak(gpuarena *arena)
+{
+    gpuarena_stats *stats = &arena->stats;
+    gpuarena__peak_note(arena);
+    stats->requested_peak_bytes = gpuarena__max(stats->requested_peak_bytes, stats->requested_bytes);
 }
 
 /* Makes a live block of a node that is in no bin. The block is in no lookup table yet. */
@@ -3778,51 +3463,6 @@ GPUARENA__INLINE void gpuarena__block_free(gpuarena *arena, uint32_t index, gpua
     if (planned && open && (!node->set || node->set == from)) node->size |= GPUARENA__ASIDE;
     else if (GPUARENA__LIKELY(plain && open)) (void)gpuarena__block_merge_near(arena, index, node);
     else (void)gpuarena__block_join(arena, index);
-}
-
-/* Frees the blocks that a cache keeps in the first `slots` slots of a class. */
-static void gpuarena__cache_flush(gpuarena *arena, gpuarena__cache *cache, uint32_t number, uint32_t slots)
-{
-    gpuarena__class *held = &cache->classes[number];
-    uint32_t slot;
-    for (slot = 0; slot < slots && held->digests; slot++) {
-        uint32_t index = held->nodes[slot], at;
-        gpuarena__node *node = gpuarena__node_at(arena, index);
-        if (!(held->digests >> (8 * slot) & 255)) continue;
-        held->digests = gpuarena__digests_but(held->digests, 8 * slot);
-        at = gpuarena__lookup_find(arena, &cache->table, node->address);
-        gpuarena__cache_leave(arena, cache, at);
-        cache->kept_bytes -= gpuarena__node_bytes(node);
-        arena->stats.live_bytes += gpuarena__node_bytes(node);           /* it counts as free already */
-        gpuarena__block_free(arena, index, node, cache->set, 0, 0);
-    }
-}
-
-static void gpuarena__cache_flush_all(gpuarena *arena, gpuarena__cache *cache)
-{
-    uint32_t number;
-    for (number = 0; number < GPUARENA__CACHE_CLASSES && cache->kept_bytes; number++)
-        gpuarena__cache_flush(arena, cache, number, 8);
-}
-
-/* Frees blocks that an open cache of this record keeps, for a request that the cache could not serve: those
-   of the tightest class in which all are long enough, or those of the longest classes that together are as
-   long. 0: none. */
-static int gpuarena__cache_yield(gpuarena *arena, gpuarena__cache *cache, uint64_t bytes, uint32_t set)
-{
-    uint32_t number = gpuarena__bin_of(bytes).number + 1, at;
-    uint64_t kept_bytes, yielded = 0;
-    gpuarena__spin_lock(&cache->lock);
-    kept_bytes = cache->kept_bytes;
-    if (cache->open && cache->set == set) {
-        while (number < GPUARENA__CACHE_CLASSES && !cache->classes[number].digests) number++;
-        if (number < GPUARENA__CACHE_CLASSES) gpuarena__cache_flush(arena, cache, number, 8);
-        for (at = number; at > 0 && kept_bytes - cache->kept_bytes < bytes; at--)
-            gpuarena__cache_flush(arena, cache, at - 1, 8);
-        yielded = kept_bytes - cache->kept_bytes;
-    }
-    gpuarena__spin_unlock(&cache->lock);
-    return yielded != 0;
 }
 
 /* The stream of a live block's allocation, or the stream that a free block waits for; ANY_STREAM: none. */
@@ -4729,7 +4369,6 @@ static void gpuarena__streams_changed(gpuarena *arena)
 {
     arena->streams.recent = gpuarena__nobody();
     arena->streams.recent_record = 0;
-    arena->caches.stale = 1;
 }
 
 GPUARENA__INLINE gpuarena__known *gpuarena__known_of(const gpuarena *arena, gpuarena_stream stream)
@@ -7483,8 +7122,8 @@ static void gpuarena__plan_enter(gpuarena *arena, uint32_t kind)
 
 static void gpuarena__step(gpuarena *arena, uint32_t kind)
 {
-    int plans = arena->config.plan != GPUARENA_PLAN_OFF && !arena->config.cache_bytes
-        && !arena->config.scrub && !arena->config.debug && !arena->lost;
+    int plans = arena->config.plan != GPUARENA_PLAN_OFF && !arena->config.scrub && !arena->config.debug
+        && !arena->lost;
     if (!plans) return;
     arena->plans.unit_log2 = gpuarena__lowest_bit(arena->unit);
     gpuarena__plan_leave(arena);
@@ -7901,7 +7540,6 @@ typedef struct gpuarena__key {
     X(release_at, SIZE, release_bytes, NULL, 0, UINT64_MAX, 0) \
     X(release_keep, SHARE, release_keep, NULL, 0, 0, 50) \
     X(release_age, NUMBER, release_age, NULL, 0, UINT32_MAX, 10000) \
-    X(cache, SIZE, cache_bytes, NULL, 0, UINT64_MAX, 0) \
     X(streams, CHOICE, streams, gpuarena__reuses, 0, 0, GPUARENA_STREAMS_STEAL) \
     X(wait_ms, NUMBER, wait_ms, NULL, 0, UINT32_MAX, 0) \
     X(scrub, CHOICE, scrub, gpuarena__scrubs, 0, 0, 0) \
@@ -7936,8 +7574,6 @@ typedef char gpuarena__keys_fit_a_mask[GPUARENA__KEY_COUNT <= 64 ? 1 : -1];
     X(release_at, GPUARENA__SET, release, GPUARENA__IS(RELEASE_IDLE) | GPUARENA__IS(RELEASE_PRESSURE)) \
     X(release_keep, GPUARENA__SET, release, GPUARENA__IS(RELEASE_IDLE)) \
     X(release_age, GPUARENA__SET, release, GPUARENA__IS(RELEASE_AGE)) \
-    X(cache, GPUARENA__SET, release, GPUARENA__IS(RELEASE_ON_DEMAND) | GPUARENA__IS(RELEASE_PRESSURE)) \
-    X(cache, GPUARENA__SET, scrub, GPUARENA__IS(SCRUB_OFF)) \
     X(wait_ms, GPUARENA__SET, streams, ~GPUARENA__IS(STREAMS_SAME))
 typedef struct gpuarena__rule { uint32_t key, values, other, allowed; } gpuarena__rule;
 #define X(key, values, other, allowed) { GPUARENA__KEY_##key, values, GPUARENA__KEY_##other, allowed },
@@ -7961,6 +7597,7 @@ static const struct { const char *name, *advice; } gpuarena__former[] = {
     { "split_over", "gone; stress -p pytorch is a model of it" },
     { "small", "gone; an arena of its own for small requests keeps them apart" },
     { "small_step", "gone; an arena of its own for small requests keeps them apart" },
+    { "cache", "gone; leave it out" },
     { "exact", "gone; allocate with GPUARENA_ALLOC_DEDICATED, or use growth=exact" },
     { "backoff", "gone; after a refusal the surplus over the need is halved" }
 };
@@ -8471,7 +8108,6 @@ static void gpuarena__settle_sizes(gpuarena_config *config, uint64_t total_bytes
     if (config->idle_fraction < 0) config->idle_fraction = -1;
     if (config->release_keep < 0) config->release_keep = -1;
     if (!config->parent) config->oversubscribe = 0;
-    if (config->debug) config->cache_bytes = 0;  /* no block is kept */
 }
 
 /* Checks what no rule states: a figure that is too large for another. */
@@ -8489,8 +8125,6 @@ static int gpuarena__figures_sound(const gpuarena_config *config, uint64_t total
         return gpuarena__refuse(out, "page: expected a multiple of the driver's");
     if (config->wait_ms && !config->driver->now_ns)
         return gpuarena__refuse(out, "wait_ms: the driver has no clock");
-    if (config->cache_bytes && config->alignment > GPUARENA__CACHE_BLOCK)
-        return gpuarena__refuse(out, "cache: not with alignment above 1M, as no block would be kept");
     return 1;
 }
 
@@ -8636,7 +8270,6 @@ static int gpuarena__fork_watched;
 static void gpuarena__fork_child(void)
 {
     gpuarena *arena;
-    uint32_t at;
     (void)gpuarena__mutex_make(&gpuarena__registry_lock);
     for (arena = gpuarena__registry; arena; arena = arena->registered) {
         gpuarena__set_magic(arena, GPUARENA__FORKED);
@@ -8646,8 +8279,6 @@ static void gpuarena__fork_child(void)
                                                     end */
         (void)gpuarena__mutex_make(&arena->slow_mutex);
         (void)gpuarena__mutex_make(&arena->reclaim);
-        for (at = 0; at < arena->caches.count; at++)
-            (void)gpuarena__spin_make(&arena->caches.list[at]->lock);
     }
 #ifndef GPUARENA_NO_CUDA
     gpuarena__cuda_is_parents = gpuarena__cuda_used;
@@ -8966,7 +8597,7 @@ static uint32_t gpuarena__leaks_sort(gpuarena *arena, uint32_t first, uint64_t c
     return sorted;
 }
 
-/* Lists the live blocks by size and tag. The caches are closed, and at least one block is live. */
+/* Lists the live blocks by size and tag. At least one block is live. */
 static void gpuarena__most_of_leaks(gpuarena *arena, gpuarena_live most[4])
 {
     gpuarena_live group = GPUARENA_INIT;
@@ -8995,7 +8626,7 @@ static void gpuarena__most_of_leaks(gpuarena *arena, gpuarena_live most[4])
     gpuarena__most_put(most, group);
 }
 
-/* Refuses to destroy an arena with live blocks. The caches are closed. */
+/* Refuses to destroy an arena with live blocks. */
 static gpuarena_result gpuarena__fail_leaks(gpuarena *arena)
 {
     gpuarena__error error = gpuarena__no_error();
@@ -9904,14 +9535,6 @@ static int gpuarena__check_tables(const gpuarena *arena, const gpuarena__tally *
     }
     for (index = arena->nodes.unused; index && unused <= all; index = gpuarena__node_at(arena, index)->next)
         if (!gpuarena__check_link(arena, index, unused++, out)) return 0;
-    for (slot = 0; slot < arena->caches.count; slot++) {
-        const gpuarena__cache *cache = arena->caches.list[slot];
-        GPUARENA__NEVER(cache->open || cache->count || cache->kept_bytes || cache->live_room
-                        || cache->requested_room || cache->reused_count,
-                        "a closed cache keeps something", slot);
-        for (index = 0; index < GPUARENA__CACHE_CLASSES; index++)
-            GPUARENA__NEVER(cache->classes[index].digests, "a class of a closed cache is not empty", index);
-    }
     GPUARENA__NEVER(entries != tally->live_count, "the table of live blocks is incomplete", entries);
     GPUARENA__NEVER(tally->live_count * 4 > (uint64_t)arena->lookup.mask + 1,
                     "the table of live blocks is too full", entries);
@@ -9999,8 +9622,6 @@ static int gpuarena__check_host(const gpuarena *arena, gpuarena__text *out)
 #define X(table, room) bytes += arena->room * sizeof *arena->table;
     GPUARENA__TABLES(X)
 #undef X
-    for (at = 0; at < arena->caches.count; at++)
-        bytes += sizeof(gpuarena__cache) + gpuarena__lookup_bytes(&arena->caches.list[at]->table);
     for (at = 0; at < 2 * GPUARENA__PLANS; at++)
         bytes += gpuarena__sequence_at(arena, at)->room * sizeof(gpuarena__planned);
     for (at = 1; at < arena->streams.count; at++)
@@ -10561,108 +10182,6 @@ GPUARENA__INLINE gpuarena_result gpuarena__may_enter(gpuarena *arena)
         ? GPUARENA_OK : gpuarena__turn_away(arena);
 }
 
-/* ---- caches: closed by all calls except those that they serve */
-
-/* A cache that belongs to no stream, perhaps a new one. NULL: no host memory, or there are enough. */
-static gpuarena__cache *gpuarena__cache_make(gpuarena *arena)
-{
-    gpuarena__caches *caches = &arena->caches;
-    gpuarena__cache *cache;
-    uint32_t at;
-    for (at = 0; at < caches->count; at++)
-        if (!caches->list[at]->set) return caches->list[at];
-    if (caches->count == GPUARENA__CACHES) return NULL;
-    cache = (gpuarena__cache *)gpuarena__host_alloc(arena, sizeof *cache);
-    if (!cache) return NULL;
-    memset(cache, 0, sizeof *cache);
-    cache->handle = GPUARENA_ANY_STREAM;
-    if (!gpuarena__spin_make(&cache->lock) || !gpuarena__lookup_grow(arena, &cache->table)) {
-        gpuarena__host_free(arena, cache, sizeof *cache);
-        return NULL;
-    }
-    caches->list[caches->count++] = cache;
-    caches->share_log2 = 1 + gpuarena__highest_bit(2 * caches->count - 1);
-    return cache;
-}
-
-static void gpuarena__cache_end(gpuarena *arena, gpuarena__cache *cache)
-{
-    gpuarena__host_free(arena, cache->table.table, gpuarena__lookup_bytes(&cache->table));
-    gpuarena__host_free(arena, cache, sizeof *cache);
-}
-
-/* Whether the stream of a record may have a cache: it is open, not captured, and not a thread's own. */
-static int gpuarena__may_cache(const gpuarena__stream *stream)
-{
-    return stream->state == GPUARENA__OPEN && !stream->key && !stream->home;
-}
-
-/* Gives each stream that may have one a cache, and takes the others away. */
-static void gpuarena__caches_refresh(gpuarena *arena)
-{
-    gpuarena__stream *streams = arena->streams.list;
-    uint32_t at, set;
-    arena->caches.stale = 0;
-    for (at = 0; at < arena->caches.count; at++) {
-        gpuarena__cache *cache = arena->caches.list[at];
-        gpuarena__stream *stream = &streams[cache->set];
-        if (!cache->set) continue;
-        stream->cached = gpuarena__may_cache(stream) && stream->handle == cache->handle;
-        if (stream->cached) continue;
-        gpuarena__spin_lock(&cache->lock);
-        gpuarena__cache_empty(arena, cache);
-        gpuarena__cache_name(cache, GPUARENA_ANY_STREAM, 0);
-        gpuarena__spin_unlock(&cache->lock);
-    }
-    for (set = 1; set < arena->streams.count; set++) {
-        int wanted = gpuarena__may_cache(&streams[set]) && !streams[set].cached;
-        gpuarena__cache *cache = wanted ? gpuarena__cache_make(arena) : NULL;
-        if (wanted && !cache && arena->caches.count < GPUARENA__CACHES) arena->caches.stale = 1;
-        if (!cache) continue;
-        gpuarena__spin_lock(&cache->lock);
-        gpuarena__cache_name(cache, streams[set].handle, set);
-        gpuarena__spin_unlock(&cache->lock);
-        streams[set].cached = 1;
-    }
-    gpuarena__caches_place(arena);
-}
-
-static void gpuarena__caches_close(gpuarena *arena)
-{
-    uint32_t at;
-    if (arena->caches.closers++) return;
-    for (at = arena->caches.count; at-- > 0;) {  /* unused serials go back, the latest first */
-        gpuarena__cache *cache = arena->caches.list[at];
-        gpuarena__spin_lock(&cache->lock);
-        cache->open = 0;
-        gpuarena__cache_flush_all(arena, cache);
-        gpuarena__cache_settle(arena, cache);
-        if (cache->serial_end == arena->serial) arena->serial = cache->serial;
-        cache->serial = cache->serial_end;       /* later allocations must have later serials than a mark made
-                                                    now */
-        gpuarena__spin_unlock(&cache->lock);
-    }
-}
-
-/* Opens the caches, unless an observer must see every call or frees have more to do. */
-static void gpuarena__caches_open(gpuarena *arena)
-{
-    uint32_t at;
-    if (--arena->caches.closers || !arena->caches.block_bytes || !gpuarena__has_magic(arena, GPUARENA__MAGIC))
-        return;
-    if (arena->caches.stale) gpuarena__caches_refresh(arena);
-    if (arena->config.observe || arena->lost || arena->stats.reserved_bytes > arena->limit
-        || arena->over_limit)
-        return;
-    for (at = 0; at < arena->caches.count; at++) {
-        gpuarena__cache *cache = arena->caches.list[at];
-        gpuarena__spin_lock(&cache->lock);
-        cache->open = cache->set != 0;
-        if (cache->open) gpuarena__cache_refill_lease(arena, cache);
-        gpuarena__spin_unlock(&cache->lock);
-    }
-}
-
 /* ---- in and out */
 
 /* Leaves an arena that was found destroyed under its lock. */
@@ -10676,7 +10195,6 @@ static gpuarena_result gpuarena__leave_destroyed(gpuarena *arena)
 static gpuarena_result gpuarena__leave(gpuarena *arena, gpuarena_result result)
 {
     GPUARENA_ASSERT(arena->caller_mode < 0 && "the thread's capture mode is put back");
-    gpuarena__caches_open(arena);
     gpuarena__spin_unlock(&arena->lock);
     return result;
 }
@@ -10700,7 +10218,6 @@ static gpuarena_result gpuarena__enter(gpuarena *arena)
     gpuarena__spin_lock(&arena->lock);
     if (!GPUARENA__LIKELY(gpuarena__has_magic(arena,
                                               GPUARENA__MAGIC))) return gpuarena__leave_destroyed(arena);
-    gpuarena__caches_close(arena);
     return result;
 }
 
@@ -10719,7 +10236,6 @@ static int gpuarena__begin_counted(gpuarena *arena)
     gpuarena__mutex_lock(&arena->slow_mutex);
     gpuarena__spin_lock(&arena->lock);
     gpuarena__count_entering(arena, -1);
-    gpuarena__caches_close(arena);
     return gpuarena__has_magic(arena, GPUARENA__MAGIC);
 }
 
@@ -10776,7 +10292,6 @@ static gpuarena *gpuarena__enter_to_read(const gpuarena *arena)
         gpuarena__spin_unlock(&arena->self->lock);
         return NULL;
     }
-    gpuarena__caches_close(arena->self);
     return arena->self;
 }
 
@@ -11094,9 +10609,7 @@ static void gpuarena__free_host(gpuarena *arena)
     gpuarena_config config = arena->config;
     uint32_t at;
     gpuarena__drain_callers(arena);              /* callers look at more than the locks */
-    for (at = 0; at < arena->caches.count; at++) gpuarena__spin_end(&arena->caches.list[at]->lock);
-    gpuarena__spin_end(&arena->lock);            /* callers that no cache served come here */
-    while (arena->caches.count) gpuarena__cache_end(arena, arena->caches.list[--arena->caches.count]);
+    gpuarena__spin_end(&arena->lock);
     while (arena->nodes.chunk_count) {
         const gpuarena__node *first =
             gpuarena__node_at(arena, --arena->nodes.chunk_count << GPUARENA__CHUNK_LOG2);
@@ -11327,8 +10840,6 @@ static void gpuarena__start_books(gpuarena *arena, uint64_t total_bytes)
     arena->fast_config_bytes = arena->config.scrub & GPUARENA_SCRUB_ALLOC || arena->config.debug
         ? 0 : GPUARENA__MAX_BYTES;
     arena->small_bytes = gpuarena__min(arena->ordered_bytes, arena->paged.least_bytes);
-    if (arena->config.cache_bytes && arena->streams.ordered)
-        arena->caches.block_bytes = gpuarena__min(GPUARENA__CACHE_BLOCK, arena->config.cache_bytes / 16);
     arena->unit = arena->config.alignment;
     gpuarena__limit_to(arena, arena->config.limit_bytes);
     arena->step = arena->config.step_bytes;
@@ -11345,7 +10856,6 @@ static gpuarena_failure gpuarena__start(gpuarena *arena)
     uint64_t free_bytes, total_bytes;
     gpuarena__mutex_lock(&arena->slow_mutex);
     gpuarena__spin_lock(&arena->lock);
-    gpuarena__caches_close(arena);
     if (!gpuarena__driver_info(arena, &free_bytes, &total_bytes, &error))
         return gpuarena__fail_start(arena, &error);
     if (!gpuarena__config_defaults(&arena->config, free_bytes, total_bytes, &why)) {
@@ -11443,10 +10953,7 @@ static gpuarena_result gpuarena__destroy_checks(gpuarena *arena)
     uint32_t set;
     if (gpuarena__inside_of(arena, GPUARENA__FRAME_PRESSURE))
         return gpuarena__fail_with(arena, GPUARENA_REENTRANT, NULL);
-    if (arena->stats.live_count) {
-        gpuarena__caches_empty(arena);
-        return gpuarena__fail_leaks(arena);
-    }
+    if (arena->stats.live_count) return gpuarena__fail_leaks(arena);
     if (arena->away_count)
         return gpuarena__fail_with(arena, GPUARENA_STILL_IN_USE, "a thread waits in an allocation, which "
                                      "must return before gpuarena_destroy");
@@ -12052,13 +11559,11 @@ static uint32_t gpuarena__run_stages(gpuarena *arena, gpuarena__request *req, gp
    gpuarena_alloc, _alloc_ex, _can_alloc and _free. A hit and a plain free take the fast path, under the lock
    alone. All others take the slow path, with the slow-path mutex.
 
-       alloc_fast, _tagged, _past   all are alloc_hit, which goes on to look_fast, then to alloc_slow_plain
+       alloc_fast, alloc_tagged     both are alloc_hit, which goes on to look_fast, then to alloc_slow_plain
        alloc_other                  as alloc_hit in a step that is recorded or planned; or alloc_slow_plain
-       alloc_cached                 a block that the stream's cache keeps, or alloc_past
        alloc_slow                   with both locks: alloc_request, which runs the stages
        free_aside                   free_fast in a tag scope, or free_slow
        free_fast                    a live block on a plain stream, with nothing else to do; or free_other
-       free_cached                  into the stream's cache, or free_fast
        free_other                   all else that the short lock alone allows, or free_slow
        free_slow                    with both locks: free_scrubbed, free_slot and after_free. A pointer that
                                     is no live block always comes here: fail_pointer says what it is */
@@ -12140,7 +11645,7 @@ static gpuarena_result gpuarena__free_scrubbed(gpuarena *arena, uint32_t index, 
         error.block = index;                     /* the block is still live */
         return gpuarena__fail(arena, &error, 0, stream);
     }
-    gpuarena__free_slot(arena, gpuarena__live_find(arena, address), cleared_on);
+    gpuarena__free_slot(arena, gpuarena__lookup_find(arena, &arena->lookup, address), cleared_on);
     return GPUARENA_OK;
 }
 
@@ -12172,7 +11677,7 @@ static gpuarena_result gpuarena__alloc_request(gpuarena *arena, void **ptr, cons
         *ptr = gpuarena__pointer(address);
         return GPUARENA_OK;
     }
-    gpuarena__free_slot(arena, gpuarena__live_find(arena, address), GPUARENA_OWN_STREAM);
+    gpuarena__free_slot(arena, gpuarena__lookup_find(arena, &arena->lookup, address), GPUARENA_OWN_STREAM);
     return gpuarena__fail(arena, &error, req.requested, req.stream);
 }
 
@@ -12206,15 +11711,12 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__fail_host(gpuarena *arena, uint64_t
                                                        gpuarena_stream stream)
 {
     gpuarena__error error = gpuarena__no_error();
-    gpuarena__caches_close(arena);
     gpuarena__set_error(&error, GPUARENA_HOST_MEMORY);
     return gpuarena__leave(arena, gpuarena__fail(arena, &error, bytes, stream));
 }
 
-/* Stage 1 as far as it needs the short lock alone, with what the stream's own cache can return. Other caches
-   stay as they are. */
-GPUARENA__NOINLINE uint32_t gpuarena__look_fast(gpuarena *arena, gpuarena__cache *cache, uint64_t bytes,
-                                                uint32_t set)
+/* Stage 1 as far as it needs the short lock alone. */
+GPUARENA__NOINLINE uint32_t gpuarena__look_fast(gpuarena *arena, uint64_t bytes, uint32_t set)
 {
     gpuarena__request req = GPUARENA_INIT;
     uint32_t index;
@@ -12223,8 +11725,6 @@ GPUARENA__NOINLINE uint32_t gpuarena__look_fast(gpuarena *arena, gpuarena__cache
     req.set = set;
     index = gpuarena__search(arena, &req);
     arena->stats.look_count += index != 0;
-    while (!index && cache && gpuarena__cache_yield(arena, cache, bytes, set))
-        index = gpuarena__search(arena, &req);
     return index;
 }
 
@@ -12241,14 +11741,13 @@ GPUARENA__INLINE void gpuarena__hit_request(const gpuarena *arena, gpuarena__req
 }
 
 /* Makes a live block of a free node in no bin, for a request of the recent stream. */
-GPUARENA__INLINE void gpuarena__hit_use(gpuarena *arena, gpuarena__cache *cache, void **ptr, uint32_t index,
-                                        gpuarena__node *node, const gpuarena__request *req)
+GPUARENA__INLINE void gpuarena__hit_use(gpuarena *arena, void **ptr, uint32_t index, gpuarena__node *node,
+                                        const gpuarena__request *req)
 {
     if (GPUARENA__LIKELY(node->set == req->set)) arena->stats.pending_bytes -= req->bytes;
     else gpuarena__block_wake(arena, node, req);
     gpuarena__block_use(arena, node, req);
-    if (GPUARENA__LIKELY(!cache)) gpuarena__lookup_insert(&arena->lookup, index, node->address);
-    else gpuarena__cache_enter(arena, cache, index, node);
+    gpuarena__lookup_insert(&arena->lookup, index, node->address);
     *ptr = gpuarena__pointer(node->address);
     if (!GPUARENA__LIKELY(!arena->config.observe))
         gpuarena__tell_of(arena, GPUARENA_ACTION_ALLOC, index, arena->streams.recent);
@@ -12278,12 +11777,12 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
     index = planned = gpuarena__plan_take(arena, req.bytes, req.set);
     if (!GPUARENA__LIKELY(planned)) {
         index = gpuarena__hit(arena, req.set, 0, req.bytes);
-        if (!index) index = gpuarena__look_fast(arena, NULL, req.bytes, req.set);
+        if (!index) index = gpuarena__look_fast(arena, req.bytes, req.set);
         if (!index) return gpuarena__alloc_slow_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
         gpuarena__block_slice(arena, index, gpuarena__node_at(arena, index), req.bytes);
     }
     node = gpuarena__node_at(arena, index);
-    gpuarena__hit_use(arena, NULL, ptr, index, node, &req);
+    gpuarena__hit_use(arena, ptr, index, node, &req);
     if (GPUARENA__LIKELY(planned)) node->size |= GPUARENA__PLANNED;
     else gpuarena__plan_note(arena, index, &req, 1);
     gpuarena__spin_unlock(&arena->lock);
@@ -12291,9 +11790,9 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_other(gpuarena *arena, void *
 }
 
 /* The fast path: a hit on a plain stream, at the arena's own alignment, without anything to query, release or
-   refuse. `cache` is the stream's, if it has one; then the block has no tag. */
-GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, gpuarena__cache *cache, void **ptr,
-                                                     uint64_t bytes, gpuarena_stream stream, uint32_t tag)
+   refuse. */
+GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, void **ptr, uint64_t bytes,
+                                                     gpuarena_stream stream, uint32_t tag)
 {
     gpuarena__request req;
     gpuarena__node *node;
@@ -12306,22 +11805,22 @@ GPUARENA__INLINE gpuarena_result gpuarena__alloc_hit(gpuarena *arena, gpuarena__
     if (!GPUARENA__LIKELY(gpuarena__hit_reserve(arena, &req)))
         return gpuarena__fail_host(arena, bytes, arena->streams.recent);
     index = gpuarena__hit(arena, req.set, 0, req.bytes);
-    if (!GPUARENA__LIKELY(index)) index = gpuarena__look_fast(arena, cache, req.bytes, req.set);
+    if (!GPUARENA__LIKELY(index)) index = gpuarena__look_fast(arena, req.bytes, req.set);
     if (!GPUARENA__LIKELY(index)) /* `stream` is not needed any more: it is the recent one */
         return gpuarena__alloc_slow_plain(arena, ptr, bytes, arena->streams.recent, tag, 1);
     node = gpuarena__node_at(arena, index);
     gpuarena__block_slice(arena, index, node, req.bytes);
-    gpuarena__hit_use(arena, cache, ptr, index, node, &req);
+    gpuarena__hit_use(arena, ptr, index, node, &req);
     gpuarena__spin_unlock(&arena->lock);
     return GPUARENA_OK;
 }
 
-/* The fast path is four functions, of which a call runs one or two, so that the registers of the longer ones
-   do not slow the shortest. */
+/* The fast path is two functions, of which a call runs one, so that the registers of the longer one do not
+   slow the shorter. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_fast(gpuarena *arena, void **ptr, uint64_t bytes,
                                                         gpuarena_stream stream)
 {
-    return gpuarena__alloc_hit(arena, NULL, ptr, bytes, stream, 0);
+    return gpuarena__alloc_hit(arena, ptr, bytes, stream, 0);
 }
 
 /* An allocation with a tag, of its request or of the thread's scope. A call that cannot enter takes the slow
@@ -12331,30 +11830,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_tagged(gpuarena *arena, void 
 {
     if (!arena || !gpuarena__has_magic(arena, GPUARENA__MAGIC) || !gpuarena__is_outside())
         return gpuarena__alloc_slow_plain(arena, ptr, bytes, stream, tag, 0);
-    return gpuarena__alloc_hit(arena, NULL, ptr, bytes, stream, tag ? tag : gpuarena__scope);
-}
-
-/* An allocation for which the cache had no block. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_past(gpuarena *arena, gpuarena__cache *cache, void **ptr,
-                                                        uint64_t bytes, gpuarena_stream stream)
-{
-    return gpuarena__alloc_hit(arena, cache, ptr, bytes, stream, 0);
-}
-
-GPUARENA__NOINLINE gpuarena_result gpuarena__alloc_cached(gpuarena *arena, void **ptr, uint64_t bytes,
-                                                          gpuarena_stream stream)
-{
-    gpuarena__cache *cache = NULL;
-    gpuarena__node *node = NULL;
-    uint64_t whole = gpuarena__round_down(bytes + arena->unit - 1, arena->unit);
-    if (GPUARENA__LIKELY(whole - 1 < arena->caches.block_bytes && ptr))      /* 0 bytes, or too many */
-        cache = gpuarena__cache_of(arena, stream);
-    if (GPUARENA__LIKELY(cache != NULL))
-        node = gpuarena__cache_alloc(arena, cache, stream, bytes, whole);
-    if (!GPUARENA__LIKELY(node != NULL))
-        return gpuarena__alloc_past(arena, cache, ptr, bytes, stream);
-    *ptr = gpuarena__pointer(node->address);
-    return GPUARENA_OK;
+    return gpuarena__alloc_hit(arena, ptr, bytes, stream, tag ? tag : gpuarena__scope);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_t bytes,
@@ -12362,9 +11838,7 @@ GPUARENA_API gpuarena_result gpuarena_alloc(gpuarena *arena, void **ptr, uint64_
 {
     if (!GPUARENA__LIKELY(arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && !gpuarena__frames))
         return gpuarena__alloc_tagged(arena, ptr, bytes, stream, 0);
-    return GPUARENA__LIKELY(!arena->caches.block_bytes)
-        ? gpuarena__alloc_fast(arena, ptr, bytes, stream)
-        : gpuarena__alloc_cached(arena, ptr, bytes, stream);
+    return gpuarena__alloc_fast(arena, ptr, bytes, stream);
 }
 
 GPUARENA_API gpuarena_result gpuarena_alloc_ex(gpuarena *arena, void **ptr, const gpuarena_request *request)
@@ -12456,7 +11930,7 @@ static gpuarena_result gpuarena__free_slow(gpuarena *arena, void *ptr, gpuarena_
     uint32_t slot;
     if (result != GPUARENA_OK || !ptr) return result == GPUARENA_OK ? gpuarena__end(arena, result) : result;
     gpuarena__prepare_free(arena, stream);
-    slot = gpuarena__live_find(arena, gpuarena__address(ptr));
+    slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__address(ptr));
     if (slot > arena->lookup.mask) return gpuarena__end(arena, gpuarena__fail_pointer(arena, ptr, stream));
     result = gpuarena__free_scrubbed(arena, arena->lookup.table[slot], stream);
     gpuarena__after_free(arena, stream);
@@ -12476,29 +11950,6 @@ GPUARENA__INLINE int gpuarena__is_plain_free(gpuarena *arena, const gpuarena__no
     }
     return !(node->size & (GPUARENA__KEPT | GPUARENA__DEDICATED))
         && arena->stats.reserved_bytes <= arena->plain_limit;
-}
-
-/* If a cache's table has the block, the cache keeps it in place of what it kept before, or the arena's own
-   table gets it back. 1: it is kept. */
-static int gpuarena__cache_take_back(gpuarena *arena, uint64_t address, gpuarena_stream stream)
-{
-    uint32_t slot, index, freed_on;
-    gpuarena__cache *cache = gpuarena__cache_holding(arena, address, &slot);
-    gpuarena__node *node;
-    int kept = 0;
-    if (!cache) return 0;
-    index = cache->table.table[slot];
-    node = gpuarena__node_at(arena, index);
-    if (cache->open && !node->use_at && gpuarena__is_plain_free(arena, node, stream, &freed_on)
-        && freed_on == cache->set) {
-        uint64_t bytes = gpuarena__node_bytes(node);
-        if (cache->kept_bytes + bytes > arena->config.cache_bytes) gpuarena__cache_flush_all(arena, cache);
-        else gpuarena__cache_flush(arena, cache, gpuarena__bin_of(bytes).number, 4);
-        kept = gpuarena__cache_keep(arena, cache, index, node);
-    }
-    if (!kept) gpuarena__cache_return(arena, cache, slot);
-    gpuarena__spin_unlock(&cache->lock);
-    return kept;
 }
 
 /* A block that a plan had, or in a step that is recorded, on a plain stream. 0: it is none of these. */
@@ -12523,8 +11974,7 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_other(gpuarena *arena, void *p
 {
     uint64_t address = gpuarena__address(ptr);
     uint32_t slot, freed_on;
-    int done = gpuarena__free_planned(arena, address, stream)
-        || gpuarena__cache_take_back(arena, address, stream);
+    int done = gpuarena__free_planned(arena, address, stream);
     slot = done ? UINT32_MAX : gpuarena__lookup_find(arena, &arena->lookup, address);
     if (slot <= arena->lookup.mask) {
         done = gpuarena__is_plain_free(arena, gpuarena__node_at(arena, arena->lookup.table[slot]), stream,
@@ -12553,14 +12003,6 @@ GPUARENA__NOINLINE gpuarena_result gpuarena__free_fast(gpuarena *arena, void *pt
     return GPUARENA_OK;
 }
 
-/* Frees into the stream's cache, or by the fast path. */
-GPUARENA__NOINLINE gpuarena_result gpuarena__free_cached(gpuarena *arena, void *ptr, gpuarena_stream stream)
-{
-    gpuarena__cache *cache = gpuarena__cache_of(arena, stream);
-    return GPUARENA__LIKELY(cache && gpuarena__cache_free(arena, cache, stream, gpuarena__address(ptr)))
-        ? GPUARENA_OK : gpuarena__free_fast(arena, ptr, stream);
-}
-
 /* A thread with a tag scope takes the fast path, too. A call that cannot enter takes the slow path, which
    says why. */
 GPUARENA__NOINLINE gpuarena_result gpuarena__free_aside(gpuarena *arena, void *ptr, gpuarena_stream stream)
@@ -12573,8 +12015,7 @@ GPUARENA_API gpuarena_result gpuarena_free(gpuarena *arena, void *ptr, gpuarena_
 {
     if (!GPUARENA__LIKELY(arena && gpuarena__has_magic(arena, GPUARENA__MAGIC) && !gpuarena__frames && ptr))
         return gpuarena__free_aside(arena, ptr, stream);
-    return GPUARENA__LIKELY(!arena->caches.block_bytes) ? gpuarena__free_fast(arena, ptr, stream)
-                                                        : gpuarena__free_cached(arena, ptr, stream);
+    return gpuarena__free_fast(arena, ptr, stream);
 }
 
 GPUARENA_API gpuarena_result gpuarena_step(gpuarena *arena, uint32_t kind)
@@ -12867,13 +12308,13 @@ static int gpuarena__block_grow_clean(gpuarena *arena, uint32_t index, gpuarena_
 static gpuarena_result gpuarena__resize(gpuarena *arena, void *ptr, uint64_t bytes, gpuarena_stream stream)
 {
     gpuarena__error error = gpuarena__no_error();
-    uint32_t slot = gpuarena__live_find(arena, gpuarena__address(ptr)), index,
+    uint32_t slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__address(ptr)), index,
  freed_on = GPUARENA__MULTI_STREAM;
     gpuarena__node *node;
     gpuarena__request req;
     if (slot <= arena->lookup.mask && bytes) {
         gpuarena__prepare_free(arena, stream);
-        slot = gpuarena__live_find(arena, gpuarena__address(ptr));
+        slot = gpuarena__lookup_find(arena, &arena->lookup, gpuarena__address(ptr));
     }
     if (slot > arena->lookup.mask) return gpuarena__fail_pointer(arena, ptr, stream);
     if (!bytes) return gpuarena__fail_argument(arena, "bytes: 0; free the block instead");
@@ -12961,7 +12402,6 @@ static gpuarena_result gpuarena__forget(gpuarena *arena, gpuarena_stream stream)
     if (record->home)
         return gpuarena__fail_with(arena, GPUARENA_CAPTURE,
                                      "stream: captured; call gpuarena_capture_end first");
-    gpuarena__caches_empty(arena);               /* their blocks get the tickets of their frees */
     (void)gpuarena__plans_yield(arena);          /* nobody else is to have what is set aside */
     if (record->ref_count) record->ticket++;     /* covers the uses of live blocks on it so far */
     if (arena->streams.ordered && !arena->lost) {
@@ -13134,7 +12574,6 @@ static gpuarena_result gpuarena__free_all(gpuarena *arena, uint64_t mark, uint32
     uint64_t last;
     uint32_t slot, mask;
     gpuarena__prepare_free(arena, stream);
-    gpuarena__caches_empty(arena);
     last = arena->serial;                        /* later allocations of other threads are left alone */
     for (slot = 0, mask = arena->lookup.mask; slot <= arena->lookup.mask; slot++) {
         uint32_t index = arena->lookup.table[slot];
@@ -13239,7 +12678,6 @@ GPUARENA_API gpuarena_result gpuarena_check(const gpuarena *arena, char *message
     gpuarena__text out = gpuarena__text_begin(failure.detail, sizeof failure.detail),
                    copy = gpuarena__text_begin(message, size);
     if (result != GPUARENA_OK) return result;
-    gpuarena__caches_empty(self);
     if (!gpuarena__check(self, &out)) {
         failure.result = GPUARENA_CORRUPT;
         memcpy(failure.arena, self->config.name, sizeof failure.arena);

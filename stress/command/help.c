@@ -365,7 +365,7 @@ static const char help_lists[] =
     "':' and '=' is '=' continues the item on its left. Three policies:\n"
     "  -p cudaMalloc,segments:growth=step,step=64M,config:limit=4G\n"
     "A part that begins with a digit is another value of the key on its left. Four workloads, and two policies:\n"
-    "  -w train:batch=1,2,seq=512,1024 -p segments:cache=0,64M\n"
+    "  -w train:batch=1,2,seq=512,1024 -p segments:limit=4G,8G\n"
     "-w all, -p all: each that there is (stress list). Where cudaMalloc is not among them, run has it in its table\n"
     "all the same, dimmed, to compare with: it is in no file and fails no run. With -q it does not run.\n"
     "A policy without a name is config:key=value,.. Paths with commas are refused. Workloads and their keys:\n"

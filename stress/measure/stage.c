@@ -72,8 +72,7 @@ void sizes_draw(uint64_t *sizes, size_t count, uint64_t seed)
 
 const char *subject_name(subject_kind kind)
 {
-    static const char *const names[] = { "segments", "paged", "segments:cache=64M", "paged:cache=64M", "cub-library",
-                                         "mutex" };
+    static const char *const names[] = { "segments", "paged", "cub-library", "mutex" };
     return names[kind];
 }
 
@@ -85,9 +84,7 @@ static int subject_open_arena(subject *self, problem *why)
     config.driver = &driver;
     config.environment = "";
     config.limit_bytes = SUBJECT_LIMIT_BYTES;
-    config.backing = self->kind == SUBJECT_PAGED || self->kind == SUBJECT_PAGED_CACHED ? GPUARENA_BACKING_PAGED
-                                                                                       : GPUARENA_BACKING_SEGMENTS;
-    if (self->kind >= SUBJECT_SEGMENTS_CACHED) config.cache_bytes = SUBJECT_CACHE_BYTES;
+    config.backing = self->kind == SUBJECT_PAGED ? GPUARENA_BACKING_PAGED : GPUARENA_BACKING_SEGMENTS;
     gpuarena_result result = gpuarena_create(&config, &self->arena);
     if (!result) return 0;
     return problem_set(why, EXIT_HARNESS, "%s: no arena: %s", subject_name(self->kind), gpuarena_result_name(result));

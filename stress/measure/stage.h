@@ -55,7 +55,6 @@ void sizes_draw(uint64_t *sizes, size_t count, uint64_t seed);
 
 typedef enum subject_kind {
     SUBJECT_SEGMENTS, SUBJECT_PAGED,
-    SUBJECT_SEGMENTS_CACHED, SUBJECT_PAGED_CACHED,           /* with caches of SUBJECT_CACHE_BYTES */
     SUBJECT_CUB, SUBJECT_MUTEX
 } subject_kind;
 
@@ -67,7 +66,6 @@ typedef struct subject {
 } subject;
 
 #define SUBJECT_LIMIT_BYTES ((uint64_t)64 << 30) /* of arenas */
-#define SUBJECT_CACHE_BYTES ((uint64_t)64 << 20)
 
 const char *subject_name(subject_kind kind);
 
@@ -134,7 +132,7 @@ enum { CROWD_MOST = 4 };
    thread cannot be started. */
 int crowd_ns(pairs *crowd, size_t count, uint64_t each, double *ns, problem *why);
 
-enum { STAGE_ARENAS = 4, STAGE_LANES = 2 * STAGE_ARENAS, STAGE_MOST_ROUNDS = 201, STAGE_COUNTED_PAIRS = 5000 };
+enum { STAGE_ARENAS = 2, STAGE_LANES = 2 * STAGE_ARENAS, STAGE_MOST_ROUNDS = 201, STAGE_COUNTED_PAIRS = 5000 };
 
 typedef struct stage_lane {
     subject on;

@@ -52,8 +52,6 @@ typedef struct pool {                            /* a policy at work */
     uint64_t        alignment_bytes;             /* blocks are multiples of it; no arena: what cudaMalloc aligns to */
     gpuarena_memory memory;                      /* raw, async: the kind that the driver is asked for */
     uint64_t        limit_bytes;                 /* in force; GPUARENA_NO_LIMIT: none */
-    int             is_disturbed;                /* arena: its caches are emptied when it is asked for figures, and
-                                                    give blocks that are longer than was asked for */
     int             rounds_up;                   /* arena, with debug: the device holds more than it was asked for */
     int             in_order;                    /* memory comes in a stream's order, which others must follow */
     int             goes_home;                   /* model: see pool_goes_home */

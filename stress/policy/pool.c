@@ -45,7 +45,6 @@ static int pool_open_arena(pool *self, const policy *chosen, problem *why)
     }
     gpuarena_get_config(self->arena, &config);
     self->alignment_bytes = config.alignment;
-    self->is_disturbed = config.cache_bytes != 0;
     self->rounds_up = config.debug != GPUARENA_DEBUG_OFF;
     self->in_order = config.backing == GPUARENA_BACKING_ASYNC || config.scrub & GPUARENA_SCRUB_ALLOC;
     self->limit_bytes = config.limit_bytes;
@@ -239,7 +238,7 @@ gpuarena_result pool_trim(pool *self)
 uint64_t pool_block_bytes(const pool *self, const void *ptr, uint64_t requested_bytes)
 {
     gpuarena_block block;
-    if (self->rival || self->is_disturbed) return requested_bytes;
+    if (self->rival) return requested_bytes;
     if (self->model) {
         uint64_t bytes = model_block_bytes(self->model, ptr);
         return bytes ? bytes : requested_bytes;
@@ -280,9 +279,9 @@ void pool_measure(const pool *self, memory_use *use, gpuarena_stats *stats)
         return;
     }
     gpuarena_get_stats(self->arena, stats);
-    use->requested_bytes = self->is_disturbed ? stats->requested_peak_bytes : stats->requested_bytes;
-    use->live_bytes = self->is_disturbed ? stats->live_peak_bytes : stats->live_bytes;
-    use->reserved_bytes = self->is_disturbed ? stats->reserved_peak_bytes : stats->reserved_bytes;
+    use->requested_bytes = stats->requested_bytes;
+    use->live_bytes = stats->live_bytes;
+    use->reserved_bytes = stats->reserved_bytes;
     use->free_bytes = stats->cached_bytes + stats->pending_bytes;
     use->stranded_bytes = stats->stranded_bytes;
     use->pending_bytes = stats->pending_bytes;

@@ -298,7 +298,7 @@ void figure_memory(FILE *out, const figure_sheet *sheet, const figure *shown, pl
     const plot_axis x = { 0.0, (double)figure_most_ops(sheet->list, first, count), 0, PLOT_COUNT,
                           "allocations and frees so far", 0 };
     const plot_axis y = { 0.0, (double)figure_most_reserved(sheet->list, first, count), 0, PLOT_BYTES,
-                          drawn->is_peaks ? "memory, highest so far" : "memory", 0 };
+                          "memory", 0 };
     figure_title(frame, &words, of, 1, "memory");
     frame->description = "Memory requested, live and reserved over time; a red line where memory ran out.";
     plot_open(&on, out, frame, &x, &y, 1);

@@ -53,11 +53,11 @@ static void perfetto_sample(perfetto *self, const record_sample *sample)
     const memory_use *use = &sample->use;
     perfetto_event(self, "C", ",");
     perfetto_time(self, "ts", sample->op, sample->now_vns);
-    fprintf(self->out, ",\"name\":\"%s\",\"args\":{\"requested\":%" PRIu64 ",\"live\":%" PRIu64
+    fprintf(self->out, ",\"name\":\"memory\",\"args\":{\"requested\":%" PRIu64 ",\"live\":%" PRIu64
             ",\"reserved\":%" PRIu64 ",\"pending\":%" PRIu64 ",\"free\":%" PRIu64 ",\"largest_free\":%" PRIu64
             ",\"stranded\":%" PRIu64 "}}",
-            self->drawn->is_peaks ? "memory (peaks so far)" : "memory", use->requested_bytes, use->live_bytes,
-            use->reserved_bytes, use->pending_bytes, use->free_bytes, use->largest_bytes, use->stranded_bytes);
+            use->requested_bytes, use->live_bytes, use->reserved_bytes, use->pending_bytes,
+            use->free_bytes, use->largest_bytes, use->stranded_bytes);
 }
 
 static int perfetto_compare_deltas(const void *left, const void *right)

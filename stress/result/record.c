@@ -250,11 +250,9 @@ void record_begin(record *self, device *on, const op_stream *stream, uint64_t ti
     }
 }
 
-void record_pool(record *self, uint64_t limit_bytes, int is_peaks)
+void record_pool(record *self, uint64_t limit_bytes)
 {
-    if (!self) return;
-    self->limit_bytes = limit_bytes;
-    self->is_peaks = is_peaks;
+    if (self) self->limit_bytes = limit_bytes;
 }
 
 void record_op(record *self, uint64_t number)

@@ -64,8 +64,6 @@ typedef struct record {
     uint64_t         op_count;                   /* allocations and frees that were made, the refused one included */
     uint64_t         end_vns;
     uint64_t         limit_bytes;                /* of the policy; GPUARENA_NO_LIMIT: none */
-    int              is_peaks;                   /* 1: requested, live and reserved of samples are the peaks so far:
-                                                    this policy cannot be asked without being disturbed */
     record_sample   *samples;     size_t sample_count;
     record_step     *steps;       size_t step_count, step_capacity;
     record_block    *blocks;      size_t block_count, block_capacity;
@@ -90,7 +88,7 @@ uint64_t record_bytes(const record *self);       /* host memory that a finished 
 /* What a pass tells, to nobody where self is NULL; none of it fails: a record that cannot go on is_short. begin:
    device and stream stay till finish, which makes samples, regions and offsets, and may come twice or alone. */
 void record_begin(record *self, device *on, const op_stream *stream, uint64_t times);   /* as pass_settings.times */
-void record_pool(record *self, uint64_t limit_bytes, int is_peaks);
+void record_pool(record *self, uint64_t limit_bytes);
 void record_op(record *self, uint64_t number);   /* is next; allocations and frees are counted */
 void record_label(record *self, uint32_t label);
 /* The op allocated this block of the op stream's, once more, perhaps; ptr NULL: it has no bytes, and is none. */

@@ -167,21 +167,6 @@ static uint64_t oracle_rounded(const oracle *self, uint64_t bytes)
     return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/* What a block takes of a shaped arena, which must be no less than what others would give it. */
-static int oracle_ask(oracle *self, uint64_t op, uint32_t block, const void *ptr, uint64_t bytes, uint64_t *occupied)
-{
-    gpuarena_block found;
-    uint64_t least = oracle_rounded(self, bytes), alignment = self->settings.alignment_bytes;
-    gpuarena_result result = gpuarena_lookup(self->settings.arena, ptr, &found);
-    if (result) return oracle_result(self, op, block, "gpuarena_lookup", gpuarena_result_name(result));
-    *occupied = found.bytes;
-    if (found.ptr == ptr && found.requested_bytes == bytes && found.bytes >= least && found.bytes % alignment == 0)
-        return 0;
-    return oracle_report(self, op, block, "occupied", "expected a block of %" PRIu64 " in at least %" PRIu64
-                         " bytes, found one of %" PRIu64 " in %" PRIu64, bytes, least, found.requested_bytes,
-                         found.bytes);
-}
-
 static int oracle_place(oracle *self, uint64_t op, uint32_t block, const void *ptr, uint64_t bytes)
 {
     uint64_t address = (uint64_t)(uintptr_t)ptr, alignment = self->settings.alignment_bytes;
@@ -196,7 +181,6 @@ static int oracle_place(oracle *self, uint64_t op, uint32_t block, const void *p
         return oracle_report(self, op, block, "not_held", "expected %" PRIu64 " bytes of device memory held by the "
                              "policy, found some that are not", bytes);
     }
-    if (self->settings.is_cached && oracle_ask(self, op, block, ptr, bytes, &occupied)) return -1;
     int placed = oracle_map_insert(&self->map, block, address, occupied, &other);
     if (placed < 0) return oracle_stick(self, op, block, "no host memory for the shadow model");
     if (!placed) {
@@ -257,7 +241,6 @@ int oracle_refusal(oracle *self, uint64_t op, uint32_t block, uint64_t bytes, ui
 {
     if (self->violation[0]) return -1;
     if (self->settings.verify == VERIFY_OFF) return 0;
-    if (self->settings.is_cached) return 0;      /* the largest may be another stream's */
     if (bytes > UINT64_MAX - self->settings.alignment_bytes || oracle_rounded(self, bytes) > largest_free_bytes)
         return 0;
     return oracle_report(self, op, block, "spurious",

@@ -44,8 +44,6 @@ typedef struct oracle_settings {
     uint64_t        limit_bytes;                 /* GPUARENA_NO_LIMIT: none */
     device         *device;                      /* holds the contents */
     const gpuarena *arena;                       /* whose statistics and check are asked; NULL: none */
-    int             is_cached;                   /* 1: blocks may take more than their size rounded up, and not every
-                                                    free block is for every request: the arena says how much */
     int             rounds_up;                   /* 1: the device holds more than it was asked for */
 } oracle_settings;
 

@@ -147,12 +147,12 @@ int pass_steady_round(pass_steady *self)
 
 /* ---- The thread's scope of tags around an allocation */
 
-/* pass_clock_alloc, whose result it is. Timing passes have no tags, which would be measured, too; nor have arenas
-   with caches, which serve no tagged block, or labels that are no names of tags or beyond GPUARENA_TAGS. */
+/* pass_clock_alloc, whose result it is. Timing passes have no tags, which would be measured, too; nor have
+   labels that are no names of tags or beyond GPUARENA_TAGS. */
 static gpuarena_result pass_tags_alloc(pass_clock *clock, const op_stream *from, const op *next, void **ptr,
                                        gpuarena_stream stream)
 {
-    int is_tagged = from->tags && clock->pool->arena && !clock->pool->is_disturbed && !clock->timing;
+    int is_tagged = from->tags && clock->pool->arena && !clock->timing;
     uint32_t label = is_tagged ? from->tags[next->first] : 0;
     if (!label) return pass_clock_alloc(clock, ptr, next->value, stream);
     uint32_t before = gpuarena_tag_scope(gpuarena_tag(from->labels[label - 1]));
@@ -364,7 +364,7 @@ static int pass_streams_end(pass_streams *self, uint32_t stream, pass_block *blo
 
 /* ---- Drives every op of a stream through a pool, and after each one measures and verifies */
 
-enum { PASS_ROUND = PASS_STEADY_KINDS + 1, PASS_PROGRESS_OPS = 4096, PASS_DISTURB_OPS = 64 };
+enum { PASS_ROUND = PASS_STEADY_KINDS + 1, PASS_PROGRESS_OPS = 4096 };
 
 typedef struct pass {
     const pass_settings *settings;
@@ -605,12 +605,12 @@ static int pass_has_steps(const op_stream *stream)
 }
 
 /* Where the policy was not called its figures stand. It may begin with memory: the first op is measured, whatever
-   it is; and the last. Asking a pool that it disturbs is for one op in many: it tells its peaks itself. */
+   it is; and the last. */
 static int pass_settle(pass *run, size_t index)
 {
     op_kind kind = run->stream->ops[index].kind;
     int is_due = !index || index + 1 == run->stream->op_count
-        || ((kind == OP_ALLOC || kind == OP_FREE) && (!run->pool.is_disturbed || index % PASS_DISTURB_OPS == 0));
+        || kind == OP_ALLOC || kind == OP_FREE;
     gpuarena_stats stats;
     if (!run->oracle) return 0;
     if (is_due) pass_measure(run, &stats);
@@ -755,14 +755,13 @@ static int pass_open(pass *run, const policy *chosen, problem *why)
         return -1;
     }
     run->streams.in_order = run->pool.in_order;
-    record_pool(run->settings->recording, run->pool.limit_bytes, run->pool.is_disturbed);
+    record_pool(run->settings->recording, run->pool.limit_bytes);
     run->blocks = calloc(run->stream->block_count + 1, sizeof *run->blocks);
     if (!run->blocks)
         return problem_set(why, EXIT_HARNESS, "no host memory for %zu blocks", run->stream->block_count);
     if (run->timing || run->settings->is_probe) return 0;
     oracle_settings settings = { run->settings->verify, (uint32_t)run->stream->block_count, run->pool.alignment_bytes,
-                                 run->pool.limit_bytes, run->device, run->pool.arena, run->pool.is_disturbed,
-                                 run->pool.rounds_up };
+                                 run->pool.limit_bytes, run->device, run->pool.arena, run->pool.rounds_up };
     run->oracle = oracle_create(&settings, why);
     return run->oracle ? 0 : -1;
 }

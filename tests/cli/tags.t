@@ -14,7 +14,7 @@ my $plain = $tagged =~ s/ (?:weights|kv|n+)$//gmr;
 sub cases {
     my ($name, $text, @more) = @_;
     my $run = stress('run', '-w', 'replay:' . spew($name, $text),
-                     '-p', 'segments,paged,segments:cache=1M', '--limit', '64M',
+                     '-p', 'segments,paged', '--limit', '64M',
                      '--no-timing', '-q', '--out', 'json=-', @more);
     is($run->{code}, 0, "$name runs") or print "#   $run->{err}\n";
     return decode_json($run->{out});
@@ -22,10 +22,9 @@ sub cases {
 sub texts { return map { $_->{oom}{text} // '' } @{$_[0]{cases}} }
 
 my @said = texts(cases('tagged.trace', $tagged));
-is(scalar(@said), 3, 'three rows, each refused');
+is(scalar(@said), 2, 'two rows, each refused');
 is($said[$_] =~ s/.*; (?=live by tag)//r, 'live by tag: weights 32.0 MiB, kv 4.0 MiB, untagged 2.0 MiB',
    "row $_: by tag; no name of a tag, no tag") for 0, 1;
-ok($said[2] =~ /^arena: 67108864 bytes/ && $said[2] !~ /live by tag/, 'caches serve no tagged block: none');
 my @silent = texts(cases('plain.trace', $plain));
 is(join("\n", @silent), join("\n", map { s/; live by tag: .*//r } @said), 'without tags the sentences are the same else');
 done();

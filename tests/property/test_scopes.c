@@ -204,7 +204,7 @@ static gpuarena_result mark_there(const gpuarena_block *seen, void *user)
 static void test_callback(void)
 {
     uint64_t mark = 0;
-    open_arena("backing=segments,cache=16M");
+    open_arena("backing=segments");
     alloc_tagged(KIB(64), 0, self.streams[0]);
     WANT(gpuarena_walk(self.arena, mark_there, &mark) == GPUARENA_OK);
     WANT(mark == gpuarena_mark(self.arena) && mark > 0);
@@ -216,7 +216,6 @@ int main(void)
 {
     test_random("backing=segments");
     test_random("backing=paged");
-    test_random("backing=paged,cache=16M");
     test_random("backing=segments,release=idle,release_at=1");
     test_order();
     test_special();

@@ -16,7 +16,7 @@
 #define DEFAULT_OPS 1000000u
 #endif
 
-enum { PROGRAM_OPS = 2000, CACHES_CHECK_EVERY = 24, CHECK_EVERY = 64, HIT_STREAMS = 4 };
+enum { PROGRAM_OPS = 2000, SILENT_CHECK_EVERY = 24, CHECK_EVERY = 64, HIT_STREAMS = 4 };
 
 static uint64_t reserved_before;
 
@@ -46,7 +46,7 @@ static void audit(int thorough)
 {
     gpuarena_stats stats;
     audit_limit(world.arena->stats.reserved_bytes);
-    if (thorough || !with(WITH_CACHES) || world.op % CACHES_CHECK_EVERY == 0) {
+    if (thorough || !with(WITH_SILENCE) || world.op % SILENT_CHECK_EVERY == 0) {
         gpuarena_walk_stats(world.arena, &stats);
         audit_sums(&stats);
         audit_largest(&stats);

@@ -139,6 +139,6 @@ SKIP: {
     skip('the substitute is not there: built without the CUDA Toolkit', 1) unless -e "$build/libcudart-sim.so";
     skip("PyTorch's client is not there", 1) unless -e "$clients/02_torch.c";
     skip("no recorded steps in $traces: set GPUARENA_TRACES", 1) unless -e "$traces/pytorch/medium_512_training.trace";
-    serves_pytorch($traces, '', 'backing=segments', 'cache=16M');
+    serves_pytorch($traces, '', 'backing=segments');
 }
 done_testing();

@@ -108,7 +108,6 @@ typedef struct held_rule {
 static void held_release(gpuarena_config *config, void *user)
 {
     const held_rule *law = user;
-    config->cache_bytes = 0;
     config->release = law->release;
     config->release_bytes = law->release_bytes;
     config->release_keep = law->release_keep;

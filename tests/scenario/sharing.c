@@ -91,7 +91,6 @@ static void sharing_exclusive(gpuarena_config *config, void *user)
 static void sharing_shared(gpuarena_config *config, void *user)
 {
     (void)user;
-    config->cache_bytes = 0;
     config->release = GPUARENA_RELEASE_IDLE;
     config->release_bytes = 1 * GIB;
     config->release_keep = 1.0;
@@ -100,7 +99,6 @@ static void sharing_shared(gpuarena_config *config, void *user)
 static void sharing_frugal(gpuarena_config *config, void *user)
 {
     ground_fixed(config, user);
-    config->cache_bytes = 0;
     config->growth = GPUARENA_GROWTH_EXACT;
     config->release = GPUARENA_RELEASE_IDLE;
     config->release_bytes = 1;

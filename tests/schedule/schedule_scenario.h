@@ -132,13 +132,11 @@ static inline void scenario_run(const scenario *self, const world_kind *kind)
     exit(1);
 }
 
-/* Each on both backings, without caches and with. */
+/* Each on both backings. */
 static inline void scenarios_run(const scenario *list, size_t count)
 {
     static const world_kind kinds[] = {
-        { "segments", GPUARENA_BACKING_SEGMENTS, 0 }, { "paged", GPUARENA_BACKING_PAGED, 0 },
-        { "segments with caches", GPUARENA_BACKING_SEGMENTS, MIB(2) },
-        { "paged with caches", GPUARENA_BACKING_PAGED, MIB(2) },
+        { "segments", GPUARENA_BACKING_SEGMENTS }, { "paged", GPUARENA_BACKING_PAGED },
     };
     for (size_t at = 0; at < count; at++)
         for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) scenario_run(&list[at], &kinds[kind]);

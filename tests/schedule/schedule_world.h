@@ -22,7 +22,7 @@ typedef struct world_own {                       /* what a thread has of its own
     uint64_t number;
 } world_own;
 
-typedef struct world_kind { const char *name; gpuarena_backing backing; uint64_t cache_bytes; } world_kind;
+typedef struct world_kind { const char *name; gpuarena_backing backing; } world_kind;
 
 typedef struct world_state {
     gpuarena *arena;
@@ -120,7 +120,6 @@ static inline gpuarena_config world_config(void)
 {
     gpuarena_config config = GPUARENA_INIT;
     config.backing = world.kind->backing;
-    config.cache_bytes = world.kind->cache_bytes;
     config.driver = &device.table;
     config.environment = "";
     config.limit_bytes = MIB(8);

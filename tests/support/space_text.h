@@ -31,7 +31,6 @@ static const draw_key draw_keys[] = {
     { "release_keep", 3, "release=idle", "0|1%|50%|100%" },
     { "release_age", 2, "release=age", "1|5|20|200" },
     { "streams", 3, "", "auto|same|events|steal" },
-    { "cache", 4, "", "1|64K|4M" },
     { "wait_ms", 12, "", "1" },
     { "scrub", 8, "", "off|free|alloc|both" },
     { "plan", 12, "", "auto|off" },

@@ -17,7 +17,7 @@ enum {                                           /* features; each program has a
     WITH_ANY = 1 << 8, WITH_LARGE = 1 << 9, WITH_ALIGNMENT = 1 << 10, WITH_TRY = 1 << 11,
     WITH_LONG_WORK = 1 << 12, WITH_WAITS = 1 << 13, WITH_ALONE = 1 << 14, WITH_PRESSURE = 1 << 15,
     WITH_PAGES = 1 << 16,                        /* backing=paged, else segments */
-    WITH_CACHES = 1 << 17                        /* and the sums are asked less often: that empties caches */
+    WITH_SILENCE = 1 << 17                       /* the sums are asked less often */
 };
 
 typedef struct world_stream {
@@ -35,7 +35,7 @@ typedef struct world_range { uint64_t address, bytes; int is_addresses; } world_
     X(relieved) X(any_allocs) X(try_refused) X(own_frees) X(other_frees) X(any_frees) X(uses) X(destroys) \
     X(same_handles) X(faults) X(host_faults) X(must_fit) X(captures) X(joins) X(forks) X(launches) X(set_allocs) \
     X(set_frees) X(outside_frees) X(set_releases) X(let_go) X(resets) X(limits) X(remapped) X(stuck) X(judged) \
-    X(own_segments) X(grown_blocks) X(shrunk_blocks) X(kept)
+    X(own_segments) X(grown_blocks) X(shrunk_blocks)
 typedef struct world_tally {
 #define X(field) uint64_t field;
     WORLD_TALLY(X)
@@ -310,7 +310,6 @@ static inline gpuarena_config world_config(gpuarena_driver *table, uint64_t devi
     config.growth = growths[draw(with(WITH_PAGES) ? 2 : COUNT(growths))];
     if (config.growth == GPUARENA_GROWTH_STEP) config.step_bytes = MIB(2) << draw(3);
     if (with(WITH_PAGES)) world_config_pages(&config);
-    if (with(WITH_CACHES)) config.cache_bytes = KIB(64) << world.features % 8;
     config.limit_bytes = world.limit = MIB(4) + MIB(2) * draw((device_bytes - MIB(4)) / MIB(2));
     return config;
 }

@@ -103,16 +103,7 @@ static inline int block_expected(gpuarena_result result, int struck)
     return struck && (result == GPUARENA_HOST_MEMORY || result == GPUARENA_DRIVER_ERROR);
 }
 
-/* How many blocks caches have handed out since they were opened. */
-static inline uint64_t block_reused_count(void)
-{
-    uint64_t count = 0;
-    for (uint32_t at = 0; at < world.arena->caches.count; at++) count += world.arena->caches.list[at]->reused_count;
-    return count;
-}
-
-/* What the slow path did for an allocation that it served. Read in the arena itself: gpuarena_get_stats empties
-   caches. */
+/* What the slow path did for an allocation that it served. Read in the arena itself. */
 static inline void block_count_rungs(const gpuarena_stats *before)
 {
     gpuarena_stats after = world.arena->stats;
@@ -133,13 +124,11 @@ static inline block *block_ask(gpuarena_request *request, int stream)
 {
     void *ptr = NULL;
     gpuarena_stats before = world.arena->stats;
-    uint64_t reused_count = block_reused_count();
     request->stream = stream < 0 ? GPUARENA_ANY_STREAM : world_enter(stream);
     world_arm();
     gpuarena_result result = gpuarena_alloc_ex(world.arena, &ptr, request);
     int struck = world_disarm();
     block_count_rungs(&before);
-    tally.kept += block_reused_count() > reused_count;
     if (result == GPUARENA_OK) return block_add(ptr, request->bytes, stream);
     tally.refused++;
     tally.try_refused += (request->flags & GPUARENA_ALLOC_TRY) != 0;

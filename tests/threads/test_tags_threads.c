@@ -98,6 +98,6 @@ static void test_workers(const char *keys)
 int main(void)
 {
     test_workers("backing=segments");
-    test_workers("backing=paged,cache=16M");
+    test_workers("backing=paged");
     return tap_done();
 }

@@ -1,5 +1,5 @@
 /* Random calls by several threads on shared arenas: blocks handed from thread to thread, streams, trim, limits,
-   resize, caches; contents by a shadow, the limit at each driver call, sums at the end. Under `make tsan`, races too.
+   resize; contents by a shadow, the limit at each driver call, sums at the end. Under `make tsan`, races too.
    GPUARENA_THREAD_OPS=N, GPUARENA_THREADS=N. */
 #include "thread_world.h"
 
@@ -209,8 +209,7 @@ static void judge_end(const char *name, int arena_count, const worker *sum)
 }
 
 /* Threads live and end, LIVES times; their blocks outlive them. */
-static void test_random(const char *name, gpuarena_backing backing, int arena_count, uint32_t wait_ms,
-                        uint64_t cache_bytes)
+static void test_random(const char *name, gpuarena_backing backing, int arena_count, uint32_t wait_ms)
 {
     static worker sum;
     int count = (int)number_of("GPUARENA_THREADS", 4);
@@ -220,7 +219,6 @@ static void test_random(const char *name, gpuarena_backing backing, int arena_co
     for (int at = 0; at < arena_count; at++) {
         gpuarena_config config = thread_open(&thread_arenas[at], backing, MIB(32));
         config.wait_ms = wait_ms;
-        config.cache_bytes = cache_bytes;
         CHECK_INT(gpuarena_create(&config, &thread_arenas[at].arena), ==, GPUARENA_OK);
     }
     for (int life = 0; life < LIVES; life++) {
@@ -244,13 +242,11 @@ static void test_random(const char *name, gpuarena_backing backing, int arena_co
 
 int main(void)
 {
-    test_random("segments", GPUARENA_BACKING_SEGMENTS, 1, 0, 0);
-    test_random("paged", GPUARENA_BACKING_PAGED, 1, 0, 0);
-    test_random("two arenas of segments", GPUARENA_BACKING_SEGMENTS, 2, 1, 0);
-    test_random("two paged arenas", GPUARENA_BACKING_PAGED, 2, 1, 0);
-    test_random("segments with caches", GPUARENA_BACKING_SEGMENTS, 1, 0, MIB(1));
-    test_random("paged with caches", GPUARENA_BACKING_PAGED, 2, 0, KIB(64));
-    test_random("pinned memory", GPUARENA_BACKING_PINNED, 1, 0, 0);
-    test_random("asynchronous memory", GPUARENA_BACKING_ASYNC, 2, 1, KIB(64));
+    test_random("segments", GPUARENA_BACKING_SEGMENTS, 1, 0);
+    test_random("paged", GPUARENA_BACKING_PAGED, 1, 0);
+    test_random("two arenas of segments", GPUARENA_BACKING_SEGMENTS, 2, 1);
+    test_random("two paged arenas", GPUARENA_BACKING_PAGED, 2, 1);
+    test_random("pinned memory", GPUARENA_BACKING_PINNED, 1, 0);
+    test_random("asynchronous memory", GPUARENA_BACKING_ASYNC, 2, 1);
     return tap_done();
 }

@@ -162,7 +162,7 @@ static gpuarena_stats stats(void)
    not. */
 static void test_books(void)
 {
-    static const char *const keys[] = { "backing=segments", "backing=paged,initial=4M", "backing=pinned,cache=1M",
+    static const char *const keys[] = { "backing=segments", "backing=paged,initial=4M", "backing=pinned",
                                         "backing=async", "growth=fixed,limit=64M", "backing=managed,scrub=both" };
     for (size_t row = 0; row < COUNT(keys); row++) {
         char text[100];

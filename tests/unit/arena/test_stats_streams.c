@@ -147,7 +147,7 @@ int main(void)
     test_under("backing=segments,streams=events", STREAMS);
     test_under("backing=segments,streams=same,alignment=4096", STREAMS);
     test_under("backing=async,streams=same", STREAMS);
-    test_under("cache=256K,streams=same", STREAMS);
+    test_under("streams=events", STREAMS);
     test_under("", 1);
     test_under("backing=segments", 1);
     test_sets();

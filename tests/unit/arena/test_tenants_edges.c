@@ -1,4 +1,4 @@
-/* Sub-arenas at the edges: captures, pressure, headroom, reserves and resizes, caches, other kinds of memory, deep
+/* Sub-arenas at the edges: captures, pressure, headroom, reserves and resizes, other kinds of memory, deep
    trees. On the simulated device. */
 #include "tenant_bench.h"
 
@@ -169,26 +169,6 @@ static void test_resize_and_reserve(void)
     close_family(&made);
 }
 
-/* What streams keep for themselves is idle, too. */
-static void test_caches(void)
-{
-    family made = open_family(MIB(32), "cache=16M");
-    gpuarena_stream streams[2];
-    void *blocks[64];
-    for (int at = 0; at < 2; at++) CHECK_INT(sim_stream_create(bench.machine, 0, 0, &streams[at]), ==, SIM_SUCCESS);
-    for (int round = 0; round < 3; round++) {
-        int bad = 0;
-        for (int at = 0; at < 64; at++)
-            bad += gpuarena_alloc(made.first, &blocks[at], KIB(256), streams[at % 2]) != GPUARENA_OK;
-        for (int at = 0; at < 64; at++) bad += gpuarena_free(made.first, blocks[at], streams[at % 2]) != GPUARENA_OK;
-        CHECK_INT(bad, ==, 0);
-    }
-    CHECK_U64(reserved(made.first), >=, MIB(16));
-    drop(made.second, take(made.second, MIB(32)));
-    CHECK_U64(reserved(made.first), ==, 0);
-    close_family(&made);
-}
-
 /* A child of another kind of memory than the parent's counts elsewhere; of the same, kin help each other. */
 static void test_kind(const char *text)
 {
@@ -260,7 +240,6 @@ static void test_backing(gpuarena_backing which)
     test_headroom_from_outside("headroom=3G", "headroom=1G", GIB(3));
     test_headroom_from_outside("headroom=3G", "growth=exact", GIB(3));
     test_resize_and_reserve();
-    test_caches();
     test_deep();
     close_bench();
 }

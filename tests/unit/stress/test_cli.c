@@ -85,7 +85,7 @@ static void test_axes(void)
     check_axes("train:batch=1,2,4", "train:batch=1 train:batch=2 train:batch=4");
     check_axes("train:batch=1,2,seq=5-9,7,k=x,serve", "train:batch=1,seq=5-9,k=x train:batch=1,seq=7,k=x "
                "train:batch=2,seq=5-9,k=x train:batch=2,seq=7,k=x serve");
-    check_axes("segments:cache=0,64M,paged:limit=4G,80%", "segments:cache=0 segments:cache=64M paged:limit=4G "
+    check_axes("segments:step=0,64M,paged:limit=4G,80%", "segments:step=0 segments:step=64M paged:limit=4G "
                "paged:limit=80%");
     check_axes("a+b:n=5,6", "a+b:n=5 a+b:n=6");
     check_axes("a:n=5,6+b:m=7", "a:n=5 6+b:m=7");            /* two items, and the second has no name that there is */

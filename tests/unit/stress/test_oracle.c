@@ -40,7 +40,7 @@ static void bench_open(bench *bed, verify_mode verify, int with_arena)
     if (with_arena) gpuarena_create(&arena_config, &bed->arena);
     bed->driver.memory.obtain(&bed->driver, GPUARENA_MEMORY_DEVICE, &memory, 16 * MIB, NULL);
     bed->base = memory;
-    oracle_settings settings = { verify, BLOCKS, 256, 64 * MIB, bed->device, bed->arena, 0, 0 };
+    oracle_settings settings = { verify, BLOCKS, 256, 64 * MIB, bed->device, bed->arena, 0 };
     bed->oracle = oracle_create(&settings, &why);
     bed->stats.reserved_bytes = bed->stats.cached_bytes = 16 * MIB;
 }
@@ -258,7 +258,7 @@ static void stick(const char *faults, int is_filled, const char *expected)
     device *opened = device_open(&config, &why);
     const gpuarena_driver *driver = device_driver(opened);
     driver->memory.obtain(driver, GPUARENA_MEMORY_DEVICE, &memory, MIB, NULL);
-    oracle_settings settings = { VERIFY_FULL, BLOCKS, 256, 64 * MIB, opened, NULL, 0, 0 };
+    oracle_settings settings = { VERIFY_FULL, BLOCKS, 256, 64 * MIB, opened, NULL, 0 };
     oracle *judge = oracle_create(&settings, &why);
     CHECK_INT(oracle_alloc(judge, 3, 7, memory, 1000, NULL), ==, is_filled ? 0 : -1);
     CHECK_INT(oracle_is_stuck(judge), ==, !is_filled);
@@ -328,59 +328,8 @@ static void test_map(void)
     oracle_map_clear(&map);
 }
 
-static oracle *cached_oracle(device *opened, const gpuarena *arena, int is_cached)
-{
-    oracle_settings settings = { VERIFY_FULL, BLOCKS, 256, GPUARENA_NO_LIMIT, opened, arena, is_cached, 0 };
-    return oracle_create(&settings, &why);
-}
-
-/* What a block of an arena with caches takes is the arena's word, as far as it can be so. */
-static void test_cached(void)
-{
-    static const struct { uint64_t offset, bytes; int is_cached; const char *name; } cases[] = {
-        { 0, 5000, 1, NULL }, { 0, 5000, 0, ": live_bytes: " }, { 0, 6000, 1, ": occupied: " },
-        { 256, 5000, 1, ": occupied: " }, { 2 * MIB, 5000, 1, ": result: " } };
-    device_config config;
-    gpuarena_config caches = GPUARENA_INIT;
-    gpuarena *arena = NULL;
-    gpuarena_stats stats;
-    void *ptr = NULL, *beside = NULL;
-    memset(&config, 0, sizeof config);
-    device *opened = device_open(&config, &why);
-    CHECK_INT(gpuarena_config_parse("backing=segments,cache=16M", &caches, NULL, 0), ==, GPUARENA_OK);
-    caches.driver = device_driver(opened);
-    caches.environment = "";
-    CHECK(!gpuarena_create(&caches, &arena));
-    for (int turn = 0; turn < 2; turn++) {       /* the second time the cache has it */
-        CHECK(!gpuarena_alloc(arena, &ptr, 5376, NULL) && !gpuarena_free(arena, ptr, NULL));
-    }
-    CHECK_INT(gpuarena_alloc(arena, &ptr, 5000, NULL), ==, GPUARENA_OK);
-    CHECK_INT(caches.driver->memory.obtain(caches.driver, GPUARENA_MEMORY_DEVICE, &beside, 2 * MIB, NULL), ==, 0);
-    gpuarena_get_stats(arena, &stats);
-    CHECK_U64(stats.live_bytes, ==, 5376);
-    stats.alloc_count = 1;                       /* the oracle knows of this one alone */
-    stats.free_count = 0;
-    for (size_t at = 0; at < sizeof cases / sizeof cases[0]; at++) {
-        oracle *made = cached_oracle(opened, arena, cases[at].is_cached);
-        char *told = cases[at].offset == 2 * MIB ? beside : (char *)ptr + cases[at].offset;
-        (void)oracle_alloc(made, 0, 0, told, cases[at].bytes, NULL);
-        stats.reserved_bytes += at < 2 ? 2 * MIB : 0;        /* what lies beside, which the device counts */
-        stats.cached_bytes += at < 2 ? 2 * MIB : 0;
-        (void)oracle_settle(made, 0, &stats);
-        stats.reserved_bytes -= at < 2 ? 2 * MIB : 0;
-        stats.cached_bytes -= at < 2 ? 2 * MIB : 0;
-        const char *found = oracle_violation(made);
-        CHECK_MSG(cases[at].name ? found && strstr(found, cases[at].name) : !found, "cached %d: %s",
-                  (int)at, found ? found : "(nothing)");
-        oracle_destroy(made);
-    }
-    CHECK(!gpuarena_reset(arena, NULL) && !gpuarena_destroy(arena));
-    (void)device_close(opened, NULL);
-}
-
 int main(void)
 {
-    test_cached();
     test_placement();
     test_content();
     test_statistics();

@@ -55,7 +55,7 @@ static void test_nothing(void)
     bench_run(&bed, "uniform:n=100", "segments", 0);
     CHECK_MSG(!bed.made.recording, "nothing is recorded where nothing is asked for");
     record_begin(NULL, NULL, NULL, 1);
-    record_pool(NULL, 0, 0);
+    record_pool(NULL, 0);
     record_op(NULL, 1);
     record_label(NULL, 0);
     record_alloc(NULL, 0, &bed, 1, 1, 0);
