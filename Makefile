@@ -324,6 +324,8 @@ torch: | $(BUILD)/  ## gpuarena as the allocator of the PyTorch that TORCH_PYTHO
 	$(Q)$(CXX) -std=c++20 -O2 -Wall -Wextra -fvisibility=hidden -shared -fPIC -I. -isystem $(TORCH)/include \
 	    -isystem $(TORCH)/include/torch/csrc/api/include -isystem $(TORCH_CUDA) examples/torch/torch_gpuarena.cpp \
 	    -Wl,--version-script,$(BUILD)/torch.map -o $(BUILD)/libtorch_gpuarena.so -L$(TORCH)/lib -lc10 -lc10_cuda -ltorch_cuda -lpthread
+	$(Q)$(CC) $(DIALECT) $(WARNINGS) -O2 -fvisibility=hidden -shared -fPIC -I. -isystem $(TORCH_CUDA) examples/torch/mempool.c \
+	    -Wl,--no-as-needed -o $(BUILD)/libgpuarena_mempool.so -L$(TORCH)/lib -lc10_cuda -lpthread
 
 # ---- the libcudart substitute: name and symbol versions of the toolkit's own; and CUB's allocator, over the substitute
 # for simulated devices and over libcudart for real ones

@@ -48,6 +48,13 @@ for my $backing (qw(segments paged)) {
         or diag "status $status\n", @failed, slurp("$dir/err");
 }
 
+# ---- pools whose segments alone are an arena's
+my ($pools_status, $pools) = on_sim({ GPUARENA_CONF => 'limit=100M' }, '--device 24G --judge', 'mempool.py', "$build/libgpuarena_mempool.so");
+is(join(' ', sort map { (split)[-1] } qx(nm -D --defined-only $build/libgpuarena_mempool.so)),
+   'gpuarena_mempool_alloc gpuarena_mempool_bytes gpuarena_mempool_free gpuarena_mempool_why', 'and its library exports its own names alone');
+ok($pools_status == 0 && $pools =~ /^1\.\.11$/m && $pools !~ /^not ok/m, 'a pool of PyTorch has its segments from an arena')
+    or diag "status $pools_status\n", $pools, slurp("$dir/err");
+
 # ---- recordings: what PyTorch holds in its own words, and stress in ours
 my @recordings = map { "medium_${_}_training" } 128, 512;
 for (@recordings) {

@@ -6,25 +6,12 @@ import json
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "..", "examples", "python"))
+folder = os.path.dirname(__file__)
+sys.path[:0] = [os.path.join(folder, ".."), os.path.join(folder, "..", "..", "..", "examples", "python")]
 import gpuarena
+from tap import check, done, raised
 
 MIB = 1 << 20
-count = 0
-
-
-def check(passed, name):
-    global count
-    count += 1
-    print(f"{'ok' if passed else 'not ok'} {count} - {name}", flush=True)
-
-
-def raised(what):
-    try:
-        what()
-    except Exception as e:
-        return e
-    return None
 
 
 def arenas():
@@ -103,4 +90,4 @@ if importlib.util.find_spec("cuda") and importlib.util.find_spec("cuda.core"):
 else:
     check(True, "cuda.core # SKIP not installed")
 gc.collect()
-print(f"1..{count}")
+done()

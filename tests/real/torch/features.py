@@ -8,22 +8,10 @@ import tempfile
 
 import torch
 
-count = 0
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from tap import check, done, raised
+
 MIB = 1 << 20
-
-
-def check(passed, name):
-    global count
-    count += 1
-    print(f"{'ok' if passed else 'not ok'} {count} - {name}", flush=True)
-
-
-def raised(what):
-    try:
-        what()
-    except Exception as e:
-        return e
-    return None
 
 
 def allocations():
@@ -165,4 +153,4 @@ if ctypes.CDLL(sys.argv[1]).gpuarena_torch_install():
 for feature in (allocations, failures, snapshots, streams, pools, graphs, refusals):
     feature()
     gc.collect()
-print(f"1..{count}")
+done()
